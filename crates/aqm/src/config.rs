@@ -1,0 +1,119 @@
+//! Every discipline behind one type, for users that choose at run time.
+
+use l4s_units::Time;
+use l4s_units::param::Configurable;
+use rand_core::Rng;
+
+use crate::{Backlog, Departure, Packet, Qdisc, Signal, Watch, dualpi2};
+
+/// Declares the disciplines once: their configuration, their state and the dispatch between them.
+macro_rules! disciplines {
+    ($($variant:ident => $module:ident),+ $(,)?) => {
+        /// The configuration of any discipline.
+        #[derive(Clone, PartialEq, Debug)]
+        pub enum Config {
+            $(#[doc = concat!("See [`", stringify!($module), "`](crate::", stringify!($module), ").")]
+            $variant($module::Config),)+
+        }
+
+        impl Config {
+            /// The name of the discipline, as in `kind = "dualpi2"`.
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $(Config::$variant(_) => <$module::Config as Configurable>::KIND,)+
+                }
+            }
+        }
+
+        /// Any discipline.
+        #[derive(Clone, Debug)]
+        // The variants differ in size; there is one per bottleneck, so that costs nothing.
+        #[allow(clippy::large_enum_variant)]
+        pub enum Aqm<P> {
+            $(#[doc = concat!("See [`", stringify!($module), "`](crate::", stringify!($module), ").")]
+            $variant($module::Discipline<P>),)+
+        }
+
+        impl<P: Packet> Aqm<P> {
+            /// A discipline with empty queues. `rng` serves only what is chosen once, such as
+            /// the perturbation of a flow hash.
+            pub fn new(config: &Config, rng: &mut impl Rng) -> Self {
+                match config {
+                    $(Config::$variant(config) => {
+                        Aqm::$variant($module::Discipline::new(config.clone(), rng))
+                    })+
+                }
+            }
+        }
+
+        impl<P: Packet> Qdisc<P> for Aqm<P> {
+            #[inline]
+            fn enqueue(
+                &mut self,
+                packet: P,
+                now: Time,
+                rng: &mut impl Rng,
+                watch: &mut impl Watch<P>,
+            ) {
+                match self {
+                    $(Aqm::$variant(aqm) => aqm.enqueue(packet, now, rng, watch),)+
+                }
+            }
+
+            #[inline]
+            fn dequeue(
+                &mut self,
+                now: Time,
+                rng: &mut impl Rng,
+                watch: &mut impl Watch<P>,
+            ) -> Option<Departure<P>> {
+                match self {
+                    $(Aqm::$variant(aqm) => aqm.dequeue(now, rng, watch),)+
+                }
+            }
+
+            fn next_tick(&self) -> Option<Time> {
+                match self {
+                    $(Aqm::$variant(aqm) => aqm.next_tick(),)+
+                }
+            }
+
+            fn tick(&mut self, now: Time) {
+                match self {
+                    $(Aqm::$variant(aqm) => aqm.tick(now),)+
+                }
+            }
+
+            fn backlog(&self) -> Backlog {
+                match self {
+                    $(Aqm::$variant(aqm) => aqm.backlog(),)+
+                }
+            }
+
+            fn signal(&self) -> Option<Signal> {
+                match self {
+                    $(Aqm::$variant(aqm) => aqm.signal(),)+
+                }
+            }
+        }
+
+        /// Calls the macro `$then` with the module and variant of every discipline: for code
+        /// that needs each configuration as its own type.
+        #[macro_export]
+        macro_rules! for_each_discipline {
+            ($then:path) => {
+                $($then! { $variant, $module })+
+            };
+        }
+    };
+}
+
+disciplines! {
+    DualPi2 => dualpi2,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config::DualPi2(dualpi2::Config::default())
+    }
+}

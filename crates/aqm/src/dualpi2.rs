@@ -1,0 +1,358 @@
+//! DualPI2: two queues, isolated in delay and coupled in capacity (DCttH §3, Qdisc §3, RFC 9332).
+//!
+//! L4S packets wait in a shallow queue that marks early; Classic packets wait in a queue that a
+//! PI controller holds at a target delay. The controller's base probability p' is squared for
+//! Classic packets, p_C = p'², and multiplied for L4S packets, p_L = k·p', so that a flow of
+//! either kind takes about the same window.
+//!
+//! One engine, orthogonal choices ([`Config`]): classification, scheduler, native L4S marker,
+//! overload strategy, randomness. The order below is that of a packet's life: classify, enqueue,
+//! schedule, decide, dequeue; and apart from packets, the update of p'.
+
+mod config;
+mod gain;
+
+pub use config::{Classify, Config, DropAt, FloorAt, LAqm, Overload, Randomness, Scheduler, Step};
+pub use gain::{Arithmetic, Gain};
+
+use l4s_units::{Bytes, Duration, Ecn, Probability, Time};
+use rand_core::Rng;
+
+use crate::fifo::{Backlog, Fifo, Waiting};
+use crate::{Departure, DropCause, MarkCause, Packet, Qdisc, Queue, Signal, Watch};
+
+/// The state of DualPI2.
+#[derive(Clone, Debug)]
+pub struct Discipline<P> {
+    config: Config,
+    /// The low-latency queue.
+    l: Fifo<P>,
+    /// The Classic queue; in single-queue mode the only one.
+    c: Fifo<P>,
+    pi: Pi,
+    /// Credit of the weighted scheduler in byte·percent: L is served while it is not positive.
+    credit: i64,
+    dice: Dice,
+}
+
+/// What to do with a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Verdict {
+    Pass,
+    Mark(MarkCause),
+    Drop(DropCause),
+}
+
+impl<P: Packet> Discipline<P> {
+    /// Empty queues, and p' = 0.
+    pub fn new(config: Config, _rng: &mut impl Rng) -> Self {
+        Discipline {
+            l: Fifo::new(),
+            c: Fifo::new(),
+            pi: Pi::new(&config),
+            credit: config.scheduler.initial_credit(),
+            dice: Dice { recur: config.randomness == Randomness::Recur, sums: [0; 2] },
+            config,
+        }
+    }
+
+    /// The name that a queue goes by in results: a single queue is neither L nor C.
+    #[inline]
+    fn reported(&self, queue: Queue) -> Queue {
+        if self.config.dualq == Classify::None { Queue::Q } else { queue }
+    }
+
+    /// The queue to serve; `None` when both are empty.
+    #[inline]
+    fn schedule(&self, now: Time) -> Option<Queue> {
+        let (l, c) = match (self.l.head(), self.c.head()) {
+            (None, None) => return None,
+            (Some(_), None) => return Some(Queue::L),
+            (None, Some(_)) => return Some(Queue::C),
+            (Some(l), Some(c)) => (l, c),
+        };
+        let l_first = match self.config.scheduler {
+            Scheduler::Strict => true,
+            // The packet that waited longest, with a head start for L (DCttH §3.3, Qdisc §3.5).
+            Scheduler::TsFifo { t_shift, t_speed } => {
+                now.since(l.arrival) * (1 << t_speed) + t_shift >= now.since(c.arrival)
+            }
+            Scheduler::Wrr { .. } => self.credit <= 0,
+        };
+        Some(if l_first { Queue::L } else { Queue::C })
+    }
+
+    /// Charges the weighted scheduler for a packet of `queue` that goes out. The credit changes
+    /// only while the other queue has packets, and starts anew when both are empty.
+    #[inline]
+    fn charge(&mut self, queue: Queue, size: Bytes) {
+        let Scheduler::Wrr { classic_protection } = self.config.scheduler else { return };
+        let (c_weight, size) = (i64::from(classic_protection), size.get() as i64);
+        match (queue, self.l.is_empty(), self.c.is_empty()) {
+            (_, true, true) => self.credit = self.config.scheduler.initial_credit(),
+            (Queue::L, _, false) => self.credit += c_weight * size,
+            (Queue::C, false, _) => self.credit -= (100 - c_weight) * size,
+            _ => {}
+        }
+    }
+
+    /// How strongly the L queue's own AQM wants to mark a packet that leaves it now
+    /// (DCttH §3.3, RFC 9332 §A.1).
+    #[inline]
+    fn native(&self, apply_step: bool, sojourn: Duration) -> Probability {
+        let behind = self.l.backlog().packets as u64;
+        let spared = match self.config.floor_at {
+            FloorAt::Enqueue => !apply_step,
+            FloorAt::Dequeue => behind < self.config.min_qlen_step,
+        };
+        let above = match self.config.l_aqm {
+            _ if spared => false,
+            LAqm::None => false,
+            LAqm::Step(Step::Time(thresh)) => sojourn > thresh,
+            LAqm::Step(Step::Packets(thresh)) => behind > thresh,
+            LAqm::Ramp(low, high) => return ramp(sojourn, low, high),
+        };
+        if above { Probability::ONE } else { Probability::ZERO }
+    }
+
+    /// The signal to one packet (DCttH Algorithm 2 and §3.4), before or after its wait in
+    /// `queue`; `native` is what the L queue's own AQM asks for.
+    #[inline]
+    fn decide(
+        &mut self,
+        at: DropAt,
+        ecn: Ecn,
+        queue: Queue,
+        native: Probability,
+        rng: &mut impl Rng,
+    ) -> Verdict {
+        let waiting = self.l.backlog().bytes + self.c.backlog().bytes;
+        let pi_acts = at == self.config.drop_at && waiting >= self.config.min_backlog;
+        // Overload: a mark can signal no more, so both kinds get the Classic drop.
+        if pi_acts && self.pi.overloaded && self.dice.twice(self.pi.p_prime, queue, rng) {
+            return Verdict::Drop(DropCause::Overload);
+        }
+        if self.config.marking.admits(ecn) {
+            // Whichever of the two AQMs wants it more (RFC 9332 §2.5).
+            let coupled = if pi_acts { self.pi.p_l } else { Probability::ZERO };
+            let (p, cause) = if native > coupled {
+                (native, MarkCause::Step)
+            } else {
+                (coupled, MarkCause::Coupled)
+            };
+            if self.dice.once(p, queue, rng) {
+                return Verdict::Mark(cause);
+            }
+        } else if pi_acts && !self.pi.overloaded && self.dice.twice(self.pi.p_prime, queue, rng) {
+            return if ecn.is_capable() {
+                Verdict::Mark(MarkCause::Classic)
+            } else {
+                Verdict::Drop(DropCause::Aqm)
+            };
+        }
+        Verdict::Pass
+    }
+
+    /// Carries a verdict out; gives the packet back unless it is dropped.
+    #[inline]
+    fn carry_out(
+        &self,
+        verdict: Verdict,
+        mut packet: P,
+        queue: Queue,
+        now: Time,
+        watch: &mut impl Watch<P>,
+    ) -> Option<P> {
+        match verdict {
+            Verdict::Pass => Some(packet),
+            Verdict::Mark(cause) => {
+                if !packet.ecn().is_ce() {
+                    packet.set_ce();
+                    watch.marked(&packet, self.reported(queue), cause, now);
+                }
+                Some(packet)
+            }
+            Verdict::Drop(cause) => {
+                watch.dropped(packet, self.reported(queue), cause, now);
+                None
+            }
+        }
+    }
+}
+
+impl<P: Packet> Qdisc<P> for Discipline<P> {
+    #[inline]
+    fn enqueue(&mut self, packet: P, now: Time, rng: &mut impl Rng, watch: &mut impl Watch<P>) {
+        let queue = if self.config.dualq.admits(packet.ecn()) { Queue::L } else { Queue::C };
+        if let Some(cause) = self.config.limit.refuses(self.backlog(), &packet) {
+            return watch.dropped(packet, self.reported(queue), cause, now);
+        }
+        let verdict = match self.config.drop_at {
+            DropAt::Enqueue => {
+                self.decide(DropAt::Enqueue, packet.ecn(), queue, Probability::ZERO, rng)
+            }
+            DropAt::Dequeue => Verdict::Pass,
+        };
+        let Some(packet) = self.carry_out(verdict, packet, queue, now, watch) else { return };
+        let apply_step = self.l.backlog().packets as u64 >= self.config.min_qlen_step;
+        match queue {
+            Queue::L => self.l.push(packet, now, apply_step),
+            _ => self.c.push(packet, now, false),
+        }
+    }
+
+    #[inline]
+    fn dequeue(
+        &mut self,
+        now: Time,
+        rng: &mut impl Rng,
+        watch: &mut impl Watch<P>,
+    ) -> Option<Departure<P>> {
+        loop {
+            let queue = self.schedule(now)?;
+            let fifo = if queue == Queue::L { &mut self.l } else { &mut self.c };
+            let Waiting { packet, arrival, flag: apply_step } = fifo.pop()?;
+            let sojourn = now.since(arrival);
+            let native = match queue {
+                Queue::L => self.native(apply_step, sojourn),
+                _ => Probability::ZERO,
+            };
+            let verdict = self.decide(DropAt::Dequeue, packet.ecn(), queue, native, rng);
+            if let Some(packet) = self.carry_out(verdict, packet, queue, now, watch) {
+                self.charge(queue, packet.size());
+                return Some(Departure { packet, queue: self.reported(queue), sojourn });
+            }
+        }
+    }
+
+    fn next_tick(&self) -> Option<Time> {
+        Some(self.pi.due)
+    }
+
+    fn tick(&mut self, now: Time) {
+        // The queue that waits longest steers: normally C, and L when it alone is overloaded
+        // (DCttH §3.4, RFC 9332 §A.1).
+        let q = self.l.head_sojourn(now).max(self.c.head_sojourn(now));
+        self.pi.update(q, now);
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.l.backlog() + self.c.backlog()
+    }
+
+    fn signal(&self) -> Option<Signal> {
+        Some(Signal {
+            base: self.pi.p_prime,
+            scalable: self.pi.p_l,
+            classic: gain::squared(self.pi.p_prime),
+        })
+    }
+}
+
+/// The PI controller: p' and what follows from it (DCttH Algorithm 3).
+#[derive(Clone, Debug)]
+struct Pi {
+    /// The base probability.
+    p_prime: Probability,
+    /// The coupled probability of L4S packets, k·p'.
+    p_l: Probability,
+    /// Marking saturates: both queues get the Classic drop.
+    overloaded: bool,
+    /// The queue delay at the last update.
+    q_prev: Duration,
+    /// When the next update is due.
+    due: Time,
+
+    target: Duration,
+    tupdate: Duration,
+    gains: (Gain, Gain),
+    k: u32,
+    /// p' never exceeds this: 1, or 1/k when overload is left to the buffer.
+    cap: Probability,
+    /// k·p' from which both queues get the Classic drop, in 2⁻³²; 2³² is just above 1.
+    drop_from: u64,
+}
+
+impl Pi {
+    fn new(config: &Config) -> Pi {
+        let (cap, drop_from) = match config.overload {
+            Overload::Drop(Probability::ONE) => (Probability::ONE, 1 << 32),
+            Overload::Drop(from) => (Probability::ONE, u64::from(from.raw())),
+            Overload::Overflow => (Probability::from_raw(u32::MAX / config.k), u64::MAX),
+        };
+        Pi {
+            p_prime: Probability::ZERO,
+            p_l: Probability::ZERO,
+            overloaded: false,
+            q_prev: Duration::ZERO,
+            due: Time::ZERO + config.tupdate,
+            target: config.target,
+            tupdate: config.tupdate,
+            gains: config.effective_gains(),
+            k: config.k,
+            cap,
+            drop_from,
+        }
+    }
+
+    fn update(&mut self, q: Duration, now: Time) {
+        let delta = gain::pi_delta(self.gains, q, self.target, self.q_prev);
+        self.p_prime = self.p_prime.saturating_add_raw(delta).min(self.cap);
+        self.p_l = self.p_prime.saturating_mul(self.k);
+        self.overloaded = u64::from(self.p_prime.raw()) * u64::from(self.k) >= self.drop_from;
+        self.q_prev = q;
+        self.due = now + self.tupdate;
+    }
+}
+
+/// Chance: independent draws, or probability that accumulates per queue (RFC 9332 §A.1).
+#[derive(Clone, Debug)]
+struct Dice {
+    recur: bool,
+    /// Accumulated probability of the L and of the Classic queue, in 2⁻³².
+    sums: [u64; 2],
+}
+
+impl Dice {
+    /// A hit with probability `p`.
+    #[inline]
+    fn once(&mut self, p: Probability, queue: Queue, rng: &mut impl Rng) -> bool {
+        if self.recur {
+            return self.accumulate(p, queue);
+        }
+        p != Probability::ZERO && p.hits(rng.next_u32())
+    }
+
+    /// A hit with probability `p²`: think twice to drop (Slides).
+    #[inline]
+    fn twice(&mut self, p: Probability, queue: Queue, rng: &mut impl Rng) -> bool {
+        if self.recur {
+            return self.accumulate(gain::squared(p), queue);
+        }
+        p != Probability::ZERO && p.hits(rng.next_u32()) && p.hits(rng.next_u32())
+    }
+
+    fn accumulate(&mut self, p: Probability, queue: Queue) -> bool {
+        let sum = &mut self.sums[usize::from(queue != Queue::L)];
+        *sum += u64::from(p.raw());
+        let hit = *sum > u64::from(u32::MAX);
+        if hit {
+            *sum -= u64::from(u32::MAX);
+        }
+        hit || p == Probability::ONE
+    }
+}
+
+/// A probability that rises from 0 at `low` to 1 at `high`; just above `low` where they are equal.
+#[inline]
+fn ramp(sojourn: Duration, low: Duration, high: Duration) -> Probability {
+    if sojourn <= low {
+        Probability::ZERO
+    } else if sojourn >= high {
+        Probability::ONE
+    } else {
+        let (above, span) = (sojourn.saturating_sub(low), high.saturating_sub(low));
+        let raw = u128::from(above.as_nanos()) * u128::from(u32::MAX) / u128::from(span.as_nanos());
+        Probability::from_raw(raw as u32)
+    }
+}

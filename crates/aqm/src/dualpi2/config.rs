@@ -1,0 +1,612 @@
+//! The settings of DualPI2: one engine, orthogonal choices, and the profiles of the documents.
+
+use l4s_units::param::{Configurable, Conflict, Kind, Param, Profile, Value};
+use l4s_units::{Bytes, Duration, Ecn, Probability};
+
+use super::gain::{Arithmetic, Derived, Gain};
+use crate::{Limit, MTU};
+
+/// Which packets a choice applies to, by codepoint (Qdisc §4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Classify {
+    /// ECT(1) and CE: the public Internet (RFC 9331 §5.1).
+    L4s,
+    /// Every ECN-capable packet: a data centre with unmodified DCTCP.
+    Dc,
+    /// No packet.
+    None,
+}
+
+impl Classify {
+    /// Whether a packet with codepoint `ecn` belongs to the low-latency side.
+    #[inline]
+    pub const fn admits(self, ecn: Ecn) -> bool {
+        match self {
+            // The last bit of the ECN field alone decides (DCttH Algorithm 1).
+            Classify::L4s => ecn.bits() & 1 == 1,
+            Classify::Dc => ecn.is_capable(),
+            Classify::None => false,
+        }
+    }
+
+    fn word(self, none: &'static str) -> &'static str {
+        match self {
+            Classify::L4s => "l4s",
+            Classify::Dc => "dc",
+            Classify::None => none,
+        }
+    }
+
+    fn named(word: &str) -> Classify {
+        match word {
+            "l4s" => Classify::L4s,
+            "dc" => Classify::Dc,
+            _ => Classify::None,
+        }
+    }
+}
+
+/// The native AQM of the L4S queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LAqm {
+    /// Every packet above a threshold is marked (DCttH §3.3).
+    Step(Step),
+    /// The probability rises from 0 to 1 between two delays (RFC 9332 §A.1).
+    Ramp(Duration, Duration),
+    /// None: only the coupled signal marks.
+    None,
+}
+
+/// A step threshold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// On the packet's own queuing time.
+    Time(Duration),
+    /// On the packets left in the L queue behind it.
+    Packets(u64),
+}
+
+/// Where the floor of the native L4S AQM counts packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FloorAt {
+    /// Packets ahead in the L queue when the packet arrived (Linux).
+    Enqueue,
+    /// Packets behind in the L queue when the packet leaves (RFC 9332 `Th_len`).
+    Dequeue,
+}
+
+/// How the next queue is chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scheduler {
+    /// Time-shifted FIFO: the packet that waited longest, where L packets count as having waited
+    /// `t_shift` longer and their time runs 2^`t_speed` times as fast (DCttH §3.3, Qdisc §3.5).
+    TsFifo {
+        /// The head start of L.
+        t_shift: Duration,
+        /// The speed of L's time, as a shift.
+        t_speed: u32,
+    },
+    /// Weighted round robin: Classic is sure of this share of the link, in percent.
+    Wrr {
+        /// 0 to 100; 0 is strict priority for L.
+        classic_protection: u8,
+    },
+    /// L first, always.
+    Strict,
+}
+
+impl Scheduler {
+    /// A Classic share below one half starts with credit for L.
+    pub(super) fn initial_credit(self) -> i64 {
+        match self {
+            Scheduler::Wrr { classic_protection } => {
+                MTU.get() as i64 * (2 * i64::from(classic_protection) - 100)
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// What happens when L4S marking saturates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Overload {
+    /// From k·p' ≥ this (1: saturation), both queues get the Classic drop (DCttH §3.4).
+    Drop(Probability),
+    /// p' is capped at 1/k and the buffer overflows (IETF97 strategy a).
+    Overflow,
+}
+
+/// Where the signal of the controller is applied. The native L4S AQM always acts at dequeue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum DropAt {
+    Enqueue,
+    Dequeue,
+}
+
+/// Where chance comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Randomness {
+    /// Independent draws; two for the square.
+    Draw,
+    /// Probability accumulates, and a signal is given for every whole one (RFC 9332 §A.1).
+    Recur,
+}
+
+/// The settings of DualPI2.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    /// The delay that the controller holds the Classic queue at.
+    pub target: Duration,
+    /// Time between updates of p'.
+    pub tupdate: Duration,
+    /// Integral gain in hertz.
+    pub alpha: f64,
+    /// Proportional gain in hertz.
+    pub beta: f64,
+    /// How the gains become integers.
+    pub gains: Arithmetic,
+    /// The longest RTT to be stable for, when the controller was derived from it.
+    pub max_rtt: Option<Duration>,
+    /// The usual RTT, when the controller was derived from it.
+    pub typical_rtt: Option<Duration>,
+    /// The coupling factor k.
+    pub k: u32,
+    /// The native L4S AQM.
+    pub l_aqm: LAqm,
+    /// It spares packets with fewer others in their queue than this.
+    pub min_qlen_step: u64,
+    /// Where the others are counted.
+    pub floor_at: FloorAt,
+    /// How the next queue is chosen.
+    pub scheduler: Scheduler,
+    /// Which packets wait in the L queue.
+    pub dualq: Classify,
+    /// Which packets are marked scalably.
+    pub marking: Classify,
+    /// What happens when marking saturates.
+    pub overload: Overload,
+    /// Where the controller's signal is applied.
+    pub drop_at: DropAt,
+    /// Where chance comes from.
+    pub randomness: Randomness,
+    /// With less than this waiting, the controller's signal is withheld.
+    pub min_backlog: Bytes,
+    /// What may wait.
+    pub limit: Limit,
+}
+
+impl Config {
+    /// DCttH Table 1, classifying as its Algorithm 1 does.
+    pub fn dctth() -> Config {
+        Config {
+            target: Duration::from_millis(15),
+            tupdate: Duration::from_millis(16),
+            alpha: 5.0 / 16.0,
+            beta: 50.0 / 16.0,
+            gains: Arithmetic::Exact,
+            max_rtt: None,
+            typical_rtt: None,
+            k: 2,
+            l_aqm: LAqm::Step(Step::Time(Duration::from_millis(1))),
+            min_qlen_step: 2,
+            floor_at: FloorAt::Enqueue,
+            scheduler: Scheduler::TsFifo { t_shift: Duration::from_millis(30), t_speed: 0 },
+            dualq: Classify::L4s,
+            marking: Classify::L4s,
+            overload: Overload::Drop(Probability::ONE),
+            drop_at: DropAt::Dequeue,
+            randomness: Randomness::Draw,
+            min_backlog: Bytes::ZERO,
+            limit: Limit::packets(40_000),
+        }
+    }
+
+    /// Qdisc §3.5 and §4.
+    pub fn linux2019() -> Config {
+        Config {
+            target: Duration::from_millis(20),
+            scheduler: Scheduler::TsFifo { t_shift: Duration::from_millis(40), t_speed: 0 },
+            overload: Overload::Overflow,
+            limit: Limit::packets(10_000),
+            ..Config::dctth()
+        }
+    }
+
+    /// The defaults of `sch_dualpi2` in Linux 6.17 and later.
+    pub fn linux() -> Config {
+        Config {
+            alpha: 41.0 / 256.0,
+            beta: 819.0 / 256.0,
+            gains: Arithmetic::Linux,
+            min_qlen_step: 0,
+            scheduler: Scheduler::Wrr { classic_protection: 10 },
+            min_backlog: Bytes::new(2 * MTU.get()),
+            limit: Limit::linux(10_000),
+            ..Config::dctth()
+        }
+    }
+
+    /// RFC 9332 Appendix A, with the weighted scheduler.
+    pub fn rfc9332() -> Config {
+        Config {
+            tupdate: Duration::from_millis(15),
+            alpha: 0.15,
+            beta: 3.0,
+            l_aqm: LAqm::Ramp(Duration::from_micros(800), Duration::from_micros(1200)),
+            min_qlen_step: 1,
+            floor_at: FloorAt::Dequeue,
+            scheduler: Scheduler::Wrr { classic_protection: 10 },
+            randomness: Randomness::Recur,
+            limit: Limit::packets(10_000),
+            ..Config::dctth()
+        }
+    }
+
+    /// α and β as they apply.
+    pub fn effective_gains(&self) -> (Gain, Gain) {
+        (Gain::new(self.alpha, self.gains), Gain::new(self.beta, self.gains))
+    }
+
+    fn derive_from_rtts(&mut self, max: Option<Duration>, typical: Option<Duration>) {
+        self.max_rtt = max;
+        self.typical_rtt = typical;
+        if let Some(derived) = Derived::from_rtts(max, typical) {
+            self.target = derived.target;
+            self.tupdate = derived.tupdate;
+            self.alpha = derived.alpha;
+            self.beta = derived.beta;
+        }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config::dctth()
+    }
+}
+
+const RTT: Kind = Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(10) };
+const DELAY: Kind = Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(4) };
+const HZ: Kind = Kind::Number { min: 0.0, max: 1000.0, unit: "Hz" };
+const STEP: Step = Step::Time(Duration::from_millis(1));
+const RAMP: (Duration, Duration) = (Duration::from_micros(800), Duration::from_micros(1200));
+
+/// `l_drop` as RFC-style percentages of marking: 1 is saturation.
+fn l_drop(c: &Config) -> Option<Value> {
+    match c.overload {
+        Overload::Drop(from) => Some(Value::Number(from.as_f64())),
+        Overload::Overflow => None,
+    }
+}
+
+impl Configurable for Config {
+    const KIND: &'static str = "dualpi2";
+    const ABOUT: &'static str =
+        "two queues, coupled: low delay for L4S, capacity shared with Classic";
+
+    const PARAMS: &'static [Param<Self>] = &[
+        Param::new(
+            "max_rtt",
+            "derive target, tupdate, alpha and beta for RTTs up to this",
+            RTT,
+            |c| c.max_rtt.map(Value::Duration),
+            |c, v| c.derive_from_rtts(Some(v.duration()), c.typical_rtt),
+        ),
+        Param::new(
+            "typical_rtt",
+            "the usual RTT, for the same derivation; without max_rtt that is 6 times this",
+            RTT,
+            |c| c.typical_rtt.map(Value::Duration),
+            |c, v| c.derive_from_rtts(c.max_rtt, Some(v.duration())),
+        ),
+        Param::new(
+            "target",
+            "Classic queue delay to hold",
+            DELAY,
+            |c| Some(Value::Duration(c.target)),
+            |c, v| c.target = v.duration(),
+        ),
+        Param::new(
+            "tupdate",
+            "time between updates of p'",
+            Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(4) },
+            |c| Some(Value::Duration(c.tupdate)),
+            |c, v| c.tupdate = v.duration(),
+        ),
+        Param::new(
+            "alpha",
+            "integral gain, per update",
+            HZ,
+            |c| Some(Value::Number(c.alpha)),
+            |c, v| c.alpha = v.number(),
+        ),
+        Param::new(
+            "beta",
+            "proportional gain, per update",
+            HZ,
+            |c| Some(Value::Number(c.beta)),
+            |c, v| c.beta = v.number(),
+        ),
+        Param::new(
+            "gains",
+            "gains in fixed point: as precise as can be, or cut as Linux cuts them",
+            Kind::Choice(&["exact", "linux"]),
+            |c| {
+                Some(Value::Word(match c.gains {
+                    Arithmetic::Exact => "exact",
+                    Arithmetic::Linux => "linux",
+                }))
+            },
+            |c, v| {
+                c.gains = match v.word() {
+                    "linux" => Arithmetic::Linux,
+                    _ => Arithmetic::Exact,
+                }
+            },
+        ),
+        Param::new(
+            "k",
+            "coupling factor: an L4S packet is marked with k times p'",
+            Kind::Count { min: 1, max: 255 },
+            |c| Some(Value::Count(c.k.into())),
+            |c, v| c.k = v.count() as u32,
+        ),
+        Param::new(
+            "l_aqm",
+            "the L queue's own marker",
+            Kind::Choice(&["step", "ramp", "none"]),
+            |c| {
+                Some(Value::Word(match c.l_aqm {
+                    LAqm::Step(_) => "step",
+                    LAqm::Ramp(..) => "ramp",
+                    LAqm::None => "none",
+                }))
+            },
+            |c, v| {
+                c.l_aqm = match (v.word(), c.l_aqm) {
+                    ("step", LAqm::Step(_)) | ("ramp", LAqm::Ramp(..)) => return,
+                    ("step", _) => LAqm::Step(STEP),
+                    ("ramp", _) => LAqm::Ramp(RAMP.0, RAMP.1),
+                    _ => LAqm::None,
+                }
+            },
+        ),
+        Param::new(
+            "step_thresh",
+            "mark every L packet that waited longer, or that leaves more behind",
+            Kind::DurationOrPackets { max: Duration::from_secs(4), max_packets: 1_000_000 },
+            |c| match c.l_aqm {
+                LAqm::Step(Step::Time(d)) => Some(Value::Duration(d)),
+                LAqm::Step(Step::Packets(n)) => Some(Value::Packets(n)),
+                _ => None,
+            },
+            |c, v| {
+                c.l_aqm = LAqm::Step(match v {
+                    Value::Packets(n) => Step::Packets(n),
+                    v => Step::Time(v.duration()),
+                })
+            },
+        ),
+        Param::new(
+            "ramp",
+            "mark L packets with a probability that rises from 0 to 1 between these delays",
+            Kind::Durations { min: Duration::ZERO, max: Duration::from_secs(4) },
+            |c| match c.l_aqm {
+                LAqm::Ramp(low, high) => Some(Value::Durations(low, high)),
+                _ => None,
+            },
+            |c, v| {
+                let (low, high) = v.durations();
+                c.l_aqm = LAqm::Ramp(low, high);
+            },
+        ),
+        Param::new(
+            "min_qlen_step",
+            "the L queue's marker spares packets with fewer others in their queue",
+            Kind::Count { min: 0, max: 1_000_000 },
+            |c| Some(Value::Count(c.min_qlen_step)),
+            |c, v| c.min_qlen_step = v.count(),
+        ),
+        Param::new(
+            "floor_at",
+            "count those others ahead of the packet at enqueue, or behind it at dequeue",
+            Kind::Choice(&["enqueue", "dequeue"]),
+            |c| {
+                Some(Value::Word(match c.floor_at {
+                    FloorAt::Enqueue => "enqueue",
+                    FloorAt::Dequeue => "dequeue",
+                }))
+            },
+            |c, v| {
+                c.floor_at = match v.word() {
+                    "enqueue" => FloorAt::Enqueue,
+                    _ => FloorAt::Dequeue,
+                }
+            },
+        ),
+        Param::new(
+            "scheduler",
+            "time-shifted FIFO, weighted round robin, or strict priority for L",
+            Kind::Choice(&["tsfifo", "wrr", "strict"]),
+            |c| {
+                Some(Value::Word(match c.scheduler {
+                    Scheduler::TsFifo { .. } => "tsfifo",
+                    Scheduler::Wrr { .. } => "wrr",
+                    Scheduler::Strict => "strict",
+                }))
+            },
+            |c, v| {
+                c.scheduler = match (v.word(), c.scheduler) {
+                    ("tsfifo", Scheduler::TsFifo { .. }) | ("wrr", Scheduler::Wrr { .. }) => {
+                        return;
+                    }
+                    // Qdisc §4: a shift of twice the target.
+                    ("tsfifo", _) => Scheduler::TsFifo { t_shift: c.target * 2, t_speed: 0 },
+                    ("wrr", _) => Scheduler::Wrr { classic_protection: 10 },
+                    _ => Scheduler::Strict,
+                }
+            },
+        ),
+        Param::new(
+            "t_shift",
+            "tsfifo: the head start of L packets",
+            DELAY,
+            |c| match c.scheduler {
+                Scheduler::TsFifo { t_shift, .. } => Some(Value::Duration(t_shift)),
+                _ => None,
+            },
+            |c, v| {
+                let t_speed = match c.scheduler {
+                    Scheduler::TsFifo { t_speed, .. } => t_speed,
+                    _ => 0,
+                };
+                c.scheduler = Scheduler::TsFifo { t_shift: v.duration(), t_speed };
+            },
+        ),
+        Param::new(
+            "t_speed",
+            "tsfifo: time runs 2^t_speed times as fast for L packets",
+            Kind::Count { min: 0, max: 16 },
+            |c| match c.scheduler {
+                Scheduler::TsFifo { t_speed, .. } => Some(Value::Count(t_speed.into())),
+                _ => None,
+            },
+            |c, v| {
+                if let Scheduler::TsFifo { t_speed, .. } = &mut c.scheduler {
+                    *t_speed = v.count() as u32;
+                }
+            },
+        ),
+        Param::new(
+            "classic_protection",
+            "wrr: the share of the link that Classic is sure of, in percent",
+            Kind::Count { min: 0, max: 100 },
+            |c| match c.scheduler {
+                Scheduler::Wrr { classic_protection } => {
+                    Some(Value::Count(classic_protection.into()))
+                }
+                _ => None,
+            },
+            |c, v| c.scheduler = Scheduler::Wrr { classic_protection: v.count() as u8 },
+        ),
+        Param::new(
+            "dualq",
+            "packets that wait in the L queue: ECT(1) and CE, any ECN-capable, or none",
+            Kind::Choice(&["l4s", "dc", "none"]),
+            |c| Some(Value::Word(c.dualq.word("none"))),
+            |c, v| c.dualq = Classify::named(v.word()),
+        ),
+        Param::new(
+            "marking",
+            "packets that are marked scalably: ECT(1) and CE, any ECN-capable, or none",
+            Kind::Choice(&["l4s", "dc", "classic"]),
+            |c| Some(Value::Word(c.marking.word("classic"))),
+            |c, v| c.marking = Classify::named(v.word()),
+        ),
+        Param::new(
+            "overload",
+            "when marking saturates: Classic drop in both queues, or let the buffer overflow",
+            Kind::Choice(&["drop", "overflow"]),
+            |c| {
+                Some(Value::Word(match c.overload {
+                    Overload::Drop(_) => "drop",
+                    Overload::Overflow => "overflow",
+                }))
+            },
+            |c, v| {
+                c.overload = match (v.word(), c.overload) {
+                    ("drop", Overload::Drop(_)) => return,
+                    ("drop", _) => Overload::Drop(Probability::ONE),
+                    _ => Overload::Overflow,
+                }
+            },
+        ),
+        Param::new(
+            "l_drop",
+            "the L4S marking probability from which both queues get the Classic drop",
+            Kind::Number { min: 0.01, max: 1.0, unit: "" },
+            l_drop,
+            |c, v| c.overload = Overload::Drop(Probability::from_f64(v.number())),
+        ),
+        Param::new(
+            "drop_at",
+            "where the controller's signal is applied",
+            Kind::Choice(&["dequeue", "enqueue"]),
+            |c| {
+                Some(Value::Word(match c.drop_at {
+                    DropAt::Dequeue => "dequeue",
+                    DropAt::Enqueue => "enqueue",
+                }))
+            },
+            |c, v| {
+                c.drop_at = match v.word() {
+                    "enqueue" => DropAt::Enqueue,
+                    _ => DropAt::Dequeue,
+                }
+            },
+        ),
+        Param::new(
+            "randomness",
+            "independent draws, or the deterministic recurrence of RFC 9332",
+            Kind::Choice(&["draw", "recur"]),
+            |c| {
+                Some(Value::Word(match c.randomness {
+                    Randomness::Draw => "draw",
+                    Randomness::Recur => "recur",
+                }))
+            },
+            |c, v| {
+                c.randomness = match v.word() {
+                    "recur" => Randomness::Recur,
+                    _ => Randomness::Draw,
+                }
+            },
+        ),
+        Param::new(
+            "min_backlog",
+            "with less than this waiting, the controller's signal is withheld",
+            Kind::Bytes { min: Bytes::ZERO, max: Bytes::new(1_000_000_000) },
+            |c| Some(Value::Bytes(c.min_backlog)),
+            |c, v| c.min_backlog = v.bytes(),
+        ),
+        Limit::packets_param(
+            |c| Some(Value::Packets(c.limit.packets)),
+            |c, v| c.limit.set_packets(v.packets()),
+        ),
+        Limit::memory_param(
+            |c| c.limit.memory.map(Value::Bytes),
+            |c, v| c.limit.memory = Some(v.bytes()),
+        ),
+    ];
+
+    const PROFILES: &'static [Profile<Self>] = &[
+        Profile { name: "dctth", doc: "DCttH 2017, Table 1", make: Config::dctth },
+        Profile {
+            name: "linux2019",
+            doc: "Qdisc 2019, sections 3.5 and 4",
+            make: Config::linux2019,
+        },
+        Profile { name: "linux", doc: "sch_dualpi2 of Linux 6.17 and later", make: Config::linux },
+        Profile { name: "rfc9332", doc: "RFC 9332, Appendix A", make: Config::rfc9332 },
+    ];
+
+    fn check(&self) -> Result<(), Conflict> {
+        let (alpha, beta) = self.effective_gains();
+        for (key, hz, gain) in [("alpha", self.alpha, alpha), ("beta", self.beta, beta)] {
+            if gain.is_zero() && hz > 0.0 {
+                let message = format!(
+                    "{hz} Hz is below the resolution of `gains = \"linux\"`, 1/256 Hz, and would be 0"
+                );
+                return Err(Conflict { key, message });
+            }
+        }
+        if self.dualq == Classify::Dc && self.marking == Classify::L4s {
+            let message = "ECT(0) would wait in the L queue but be marked as Classic: \
+                           with `dualq = \"dc\"` use `marking = \"dc\"`"
+                .to_owned();
+            return Err(Conflict { key: "marking", message });
+        }
+        Ok(())
+    }
+}

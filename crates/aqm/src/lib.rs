@@ -1,0 +1,120 @@
+//! Queue disciplines as pure state machines.
+//!
+//! Each discipline takes packets, the time and a source of randomness as arguments and returns
+//! decisions; it touches no clock, socket or file. What happens to a packet besides being
+//! forwarded is told to a [`Watch`]. The same code runs in the simulator and in the lab.
+//!
+//! ```
+//! use l4s_aqm::{Aqm, Config, Counters, Packet, Qdisc};
+//! use l4s_units::{Bytes, Ecn, Time};
+//! use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
+//!
+//! #[derive(Clone)]
+//! struct Datagram(Ecn);
+//! impl Packet for Datagram {
+//!     fn size(&self) -> Bytes { Bytes::new(1514) }
+//!     fn ecn(&self) -> Ecn { self.0 }
+//!     fn set_ce(&mut self) { self.0 = Ecn::Ce }
+//!     fn flow(&self) -> u32 { 0 }
+//! }
+//!
+//! let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+//! let mut counters = Counters::default();
+//! let mut aqm = Aqm::new(&Config::default(), &mut rng);
+//! aqm.enqueue(Datagram(Ecn::Ect1), Time::ZERO, &mut rng, &mut counters);
+//! let departure = aqm.dequeue(Time::from_nanos(1_000), &mut rng, &mut counters).unwrap();
+//! assert_eq!(departure.sojourn.as_nanos(), 1_000);
+//! ```
+
+mod config;
+pub mod dualpi2;
+mod fifo;
+mod limit;
+mod watch;
+
+pub use config::{Aqm, Config};
+pub use fifo::{Backlog, Fifo};
+pub use limit::Limit;
+pub use watch::{Counters, DropCause, MarkCause, Queue, Watch};
+
+use l4s_units::{Bytes, Duration, Ecn, Probability, Time};
+use rand_core::Rng;
+
+/// The full-sized frame that "two packets" and "one MTU" refer to: 1500 B of IP and 14 B of
+/// Ethernet, what Linux calls `psched_mtu`.
+pub const MTU: Bytes = Bytes::new(1514);
+
+/// What a discipline needs to know of a packet.
+pub trait Packet {
+    /// Its length on the link, link-layer header included.
+    fn size(&self) -> Bytes;
+
+    /// Its ECN field now.
+    fn ecn(&self) -> Ecn;
+
+    /// Sets congestion experienced. Called only on ECN-capable packets.
+    fn set_ce(&mut self);
+
+    /// A hash of its 5-tuple, for disciplines that separate flows.
+    fn flow(&self) -> u32;
+
+    /// The memory that it occupies while it waits (`skb->truesize` in Linux).
+    fn memory(&self) -> Bytes {
+        self.size()
+    }
+}
+
+/// A packet that leaves the discipline to be transmitted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Departure<P> {
+    /// The packet, CE if it was marked.
+    pub packet: P,
+    /// The queue it waited in.
+    pub queue: Queue,
+    /// How long it waited.
+    pub sojourn: Duration,
+}
+
+/// The probabilities that a discipline applies now, for those that have any.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Signal {
+    /// The base probability p' of a coupled AQM, or the drop probability of a single one.
+    pub base: Probability,
+    /// What an L4S packet meets, the native L4S AQM aside.
+    pub scalable: Probability,
+    /// What a Classic packet meets.
+    pub classic: Probability,
+}
+
+/// A queue discipline.
+///
+/// `now` must never run backwards between calls. Nothing is allocated per packet: queues grow to
+/// their longest and stay there.
+pub trait Qdisc<P: Packet> {
+    /// Takes a packet, or drops it (and perhaps others) and tells `watch`.
+    fn enqueue(&mut self, packet: P, now: Time, rng: &mut impl Rng, watch: &mut impl Watch<P>);
+
+    /// The next packet to transmit; `None` only when no packet is left.
+    fn dequeue(
+        &mut self,
+        now: Time,
+        rng: &mut impl Rng,
+        watch: &mut impl Watch<P>,
+    ) -> Option<Departure<P>>;
+
+    /// When [`Qdisc::tick`] is due next; `None` for disciplines without a timer.
+    fn next_tick(&self) -> Option<Time> {
+        None
+    }
+
+    /// Periodic work that needs no packet.
+    fn tick(&mut self, _now: Time) {}
+
+    /// What waits now, in all queues together.
+    fn backlog(&self) -> Backlog;
+
+    /// The probabilities applied now.
+    fn signal(&self) -> Option<Signal> {
+        None
+    }
+}

@@ -1,0 +1,68 @@
+//! What may wait in a discipline: the limits that every one of them has.
+
+use l4s_units::Bytes;
+use l4s_units::param::{Kind, Param, Value};
+
+use crate::{Backlog, DropCause, MTU, Packet};
+
+/// The most that may wait, in all queues together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limit {
+    /// In packets.
+    pub packets: u64,
+    /// In bytes on the link.
+    pub bytes: Bytes,
+    /// In memory that packets occupy; `None` for no limit.
+    pub memory: Option<Bytes>,
+}
+
+impl Limit {
+    /// So many packets of any size.
+    pub const fn packets(packets: u64) -> Limit {
+        Limit { packets, bytes: Bytes::new(u64::MAX), memory: None }
+    }
+
+    /// So many bytes.
+    pub const fn bytes(bytes: Bytes) -> Limit {
+        Limit { packets: u64::MAX, bytes, memory: None }
+    }
+
+    /// So many packets, in no more memory than twice as many full ones take (`sch_dualpi2`).
+    pub const fn linux(packets: u64) -> Limit {
+        let memory = Some(Bytes::new(packets.saturating_mul(2 * MTU.get())));
+        Limit { memory, ..Limit::packets(packets) }
+    }
+
+    /// Why `packet` may not join `backlog`; `None` when it may.
+    #[inline]
+    pub fn refuses(&self, backlog: Backlog, packet: &impl Packet) -> Option<DropCause> {
+        if backlog.packets as u64 >= self.packets || backlog.bytes + packet.size() > self.bytes {
+            return Some(DropCause::Limit);
+        }
+        match self.memory {
+            Some(memory) if backlog.memory + packet.memory() > memory => Some(DropCause::Memory),
+            _ => None,
+        }
+    }
+
+    /// The setting `limit`, for a configuration that reads and sets it so.
+    pub const fn packets_param<C>(
+        get: fn(&C) -> Option<Value>,
+        set: fn(&mut C, Value),
+    ) -> Param<C> {
+        let kind = Kind::Packets { min: 1, max: 100_000_000 };
+        Param::new("limit", "packets that may wait, in all queues together", kind, get, set)
+    }
+
+    /// The setting `memlimit`, likewise.
+    pub const fn memory_param<C>(get: fn(&C) -> Option<Value>, set: fn(&mut C, Value)) -> Param<C> {
+        let kind = Kind::Bytes { min: MTU, max: Bytes::new(1_000_000_000_000) };
+        Param::new("memlimit", "memory that waiting packets may occupy", kind, get, set)
+    }
+
+    /// Sets the limit in packets. A limit of memory follows it, as in `sch_dualpi2`.
+    pub fn set_packets(&mut self, packets: u64) {
+        let linux = Limit::linux(packets);
+        *self = if self.memory.is_some() { linux } else { Limit::packets(packets) };
+    }
+}

@@ -1,0 +1,115 @@
+//! Every congestion control behind one type, for users that choose at run time.
+
+use l4s_units::param::Configurable;
+use l4s_units::{Duration, Time};
+
+use crate::{Ack, Congestion, CongestionControl, Window, cubic, dctcp, reno};
+
+/// The ECN that a congestion control asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WantedEcn {
+    /// None, unless the user switches it on.
+    Off,
+    /// It cannot do without RFC 3168 negotiation and ECT(0) (DCTCP).
+    Classic,
+    /// It cannot do without ECT(1) (L4S).
+    L4s,
+}
+
+/// Declares the congestion controls once: configuration, state and the dispatch between them.
+macro_rules! controls {
+    ($($variant:ident => $module:ident, $wants:ident);+ $(;)?) => {
+        /// The configuration of any congestion control.
+        #[derive(Clone, PartialEq, Debug)]
+        pub enum Config {
+            $(#[doc = concat!("See [`", stringify!($module), "`](crate::", stringify!($module), ").")]
+            $variant($module::Config),)+
+        }
+
+        impl Config {
+            /// The name of the congestion control, as in `cc = "dctcp"`.
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $(Config::$variant(_) => <$module::Config as Configurable>::KIND,)+
+                }
+            }
+
+            /// The ECN that it asks for.
+            pub fn wants(&self) -> WantedEcn {
+                match self {
+                    $(Config::$variant(_) => WantedEcn::$wants,)+
+                }
+            }
+        }
+
+        /// Any congestion control.
+        #[derive(Clone, Debug)]
+        pub enum Cc {
+            $(#[doc = concat!("See [`", stringify!($module), "`](crate::", stringify!($module), ").")]
+            $variant($module::Control),)+
+        }
+
+        impl Cc {
+            /// The state of a new connection.
+            pub fn new(config: &Config) -> Self {
+                match config {
+                    $(Config::$variant(config) => Cc::$variant($module::Control::new(config)),)+
+                }
+            }
+        }
+
+        impl CongestionControl for Cc {
+            #[inline]
+            fn observe(&mut self, window: &mut Window, ack: &Ack) {
+                match self {
+                    $(Cc::$variant(cc) => cc.observe(window, ack),)+
+                }
+            }
+
+            #[inline]
+            fn grow(&mut self, window: &mut Window, ack: &Ack) {
+                match self {
+                    $(Cc::$variant(cc) => cc.grow(window, ack),)+
+                }
+            }
+
+            fn ssthresh(&mut self, window: &Window, congestion: Congestion) -> u32 {
+                match self {
+                    $(Cc::$variant(cc) => cc.ssthresh(window, congestion),)+
+                }
+            }
+
+            fn restart(&mut self, now: Time, idle: Duration) {
+                match self {
+                    $(Cc::$variant(cc) => cc.restart(now, idle),)+
+                }
+            }
+
+            fn alpha(&self) -> Option<f64> {
+                match self {
+                    $(Cc::$variant(cc) => cc.alpha(),)+
+                }
+            }
+        }
+
+        /// Calls the macro `$then` with the variant and module of every congestion control.
+        #[macro_export]
+        macro_rules! for_each_control {
+            ($then:path) => {
+                $($then! { $variant, $module })+
+            };
+        }
+    };
+}
+
+controls! {
+    Reno => reno, Off;
+    Cubic => cubic, Off;
+    Dctcp => dctcp, Classic;
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config::Cubic(cubic::Config::default())
+    }
+}

@@ -1,0 +1,393 @@
+//! Cubic (RFC 9438): a window that is a cubic function of the time since the last reduction, and
+//! never slower than Reno would be.
+//!
+//! Integers, units and rounding are those of Linux, so that a window curve can be laid over a
+//! kernel's: time in 1/1024 s, C = 410/1024, β = 717/1024.
+
+use l4s_units::param::{Configurable, Kind, Param, Profile, Value};
+use l4s_units::{Duration, Time};
+
+use crate::{Ack, Congestion, CongestionControl, Window};
+
+/// β of RFC 9438 §4.6, 0.7, in 1/1024.
+const BETA: u64 = 717;
+/// β on ECN with ABE, 0.85 (RFC 8511 §3), in 1/1024.
+const BETA_ECN: u64 = 870;
+/// C of RFC 9438 §5, 0.4, in 1/1024.
+const C: u64 = 410;
+/// Segments acknowledged per segment that Reno's equivalent grows, in eighths of a window:
+/// (1 + β) / (3·(1 − β)) (RFC 9438 §4.3).
+const RENO_EIGHTHS: u64 = 8 * (1024 + BETA) / 3 / (1024 - BETA);
+/// Time runs in units of 2⁻¹⁰ s.
+const TIME_BITS: u32 = 10;
+
+/// HyStart watches windows of at least this many segments.
+const HYSTART_LOW_WINDOW: u32 = 16;
+/// RTT samples per round before their minimum is trusted.
+const HYSTART_SAMPLES: u32 = 8;
+/// Acknowledgements closer than this belong to one train.
+const HYSTART_TRAIN_GAP: Duration = Duration::from_millis(2);
+/// What pacing and offloads may stretch a train by.
+const HYSTART_TRAIN_SLACK: Duration = Duration::from_millis(1);
+/// Bounds of the rise in delay that ends slow start; the rise is an eighth of the lowest RTT.
+const HYSTART_RISE: (Duration, Duration) = (Duration::from_millis(4), Duration::from_millis(16));
+
+/// The settings of Cubic.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Config {
+    /// Reduce to 0.85 rather than 0.7 on ECN (ABE, RFC 8511 §3).
+    pub abe: bool,
+    /// Leave slow start when delay rises or an acknowledgement train is as long as half the RTT.
+    pub hystart: bool,
+    /// Release more when the window stopped growing before its last maximum (RFC 9438 §4.7).
+    pub fast_convergence: bool,
+    /// Never grow slower than Reno would (RFC 9438 §4.3).
+    pub reno_friendly: bool,
+    /// Resolution of its clock: a jiffy.
+    pub tick: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            abe: false,
+            hystart: true,
+            fast_convergence: true,
+            reno_friendly: true,
+            tick: Duration::from_millis(1),
+        }
+    }
+}
+
+impl Configurable for Config {
+    const KIND: &'static str = "cubic";
+    const ABOUT: &'static str = "Cubic (RFC 9438) with HyStart, as in Linux";
+
+    const PARAMS: &'static [Param<Self>] = &[
+        Param::new(
+            "abe",
+            "on ECN, reduce the window to 0.85 instead of 0.7 (RFC 8511)",
+            Kind::Bool,
+            |c| Some(Value::Bool(c.abe)),
+            |c, v| c.abe = v.bool(),
+        ),
+        Param::new(
+            "hystart",
+            "leave slow start before losses, on delay or on train length",
+            Kind::Bool,
+            |c| Some(Value::Bool(c.hystart)),
+            |c, v| c.hystart = v.bool(),
+        ),
+        Param::new(
+            "fast_convergence",
+            "release more to newcomers (RFC 9438 section 4.7)",
+            Kind::Bool,
+            |c| Some(Value::Bool(c.fast_convergence)),
+            |c, v| c.fast_convergence = v.bool(),
+        ),
+        Param::new(
+            "reno_friendly",
+            "never grow slower than Reno (RFC 9438 section 4.3)",
+            Kind::Bool,
+            |c| Some(Value::Bool(c.reno_friendly)),
+            |c, v| c.reno_friendly = v.bool(),
+        ),
+        Param::new(
+            "tick",
+            "resolution of its clock: a jiffy",
+            Kind::Duration { min: Duration::from_nanos(1), max: Duration::from_millis(10) },
+            |c| Some(Value::Duration(c.tick)),
+            |c, v| c.tick = v.duration(),
+        ),
+    ];
+
+    const PROFILES: &'static [Profile<Self>] =
+        &[Profile { name: "linux", doc: "as Linux", make: Config::default }];
+}
+
+/// The state of a connection under Cubic.
+#[derive(Clone, Debug)]
+pub struct Control {
+    config: Config,
+    /// The window at the last reduction; zero before the first.
+    w_max: u32,
+    /// The lowest RTT seen outside of the first second of an epoch; zero before the first.
+    delay_min: Duration,
+    /// The present growth curve; none after a reduction until the window grows again.
+    epoch: Option<Epoch>,
+    /// Segments to be acknowledged per segment of growth.
+    per: u32,
+    /// The window when `per` was last derived, and when.
+    derived_at: (u32, Time),
+    hystart: HyStart,
+}
+
+/// One growth curve, from a reduction to the next.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    start: Time,
+    /// When the curve reaches its plateau, in 2⁻¹⁰ s after `start`.
+    k: u64,
+    /// The window at the plateau.
+    plateau: u32,
+    /// The window that Reno would have by now.
+    w_est: u32,
+    /// Segments acknowledged that `w_est` has not used yet.
+    acked: u32,
+}
+
+/// HyStart, as Linux has it: two ways to see that slow start filled the path.
+#[derive(Clone, Copy, Debug)]
+struct HyStart {
+    /// Found, for the rest of this slow start.
+    found: bool,
+    /// The round ends when more than this is acknowledged.
+    round_end: u64,
+    round_start: Time,
+    /// The last acknowledgement of the train.
+    last_ack: Time,
+    /// The lowest RTT of this round, and from how many samples.
+    round_rtt: Duration,
+    samples: u32,
+}
+
+impl Control {
+    /// The state of a new connection.
+    pub fn new(config: &Config) -> Self {
+        Control {
+            config: *config,
+            w_max: 0,
+            delay_min: Duration::ZERO,
+            epoch: None,
+            per: 1,
+            derived_at: (0, Time::ZERO),
+            hystart: HyStart {
+                found: false,
+                round_end: 0,
+                round_start: Time::ZERO,
+                last_ack: Time::ZERO,
+                round_rtt: Duration::MAX,
+                samples: 0,
+            },
+        }
+    }
+
+    /// `time` on the clock that the growth curve is read by.
+    fn tick(&self, time: Time) -> Time {
+        let tick = self.config.tick.as_nanos();
+        Time::from_nanos(time.as_nanos() / tick * tick)
+    }
+
+    /// Derives how many acknowledged segments the next segment of growth takes
+    /// (RFC 9438 §4.2 to §4.5).
+    fn update(&mut self, cwnd: u32, acked: u32, now: Time) {
+        let now = self.tick(now);
+        let (last_cwnd, last_time) = self.derived_at;
+        if let Some(epoch) = &mut self.epoch {
+            epoch.acked += acked;
+        }
+        // The curve moves slowly: once per tick, or with an unchanged window 32 times a second.
+        if cwnd == last_cwnd && now.since(last_time) <= Duration::from_nanos(31_250_000) {
+            return;
+        }
+        let epoch = match self.epoch {
+            Some(epoch) if now == last_time => epoch,
+            Some(epoch) => {
+                self.per = self.curve(&epoch, cwnd, now);
+                self.derived_at = (cwnd, now);
+                epoch
+            }
+            None => {
+                let epoch = self.new_epoch(cwnd, acked, now);
+                self.per = self.curve(&epoch, cwnd, now);
+                self.derived_at = (cwnd, now);
+                epoch
+            }
+        };
+        self.epoch =
+            Some(if self.config.reno_friendly { self.reno_region(epoch, cwnd) } else { epoch });
+        self.per = self.per.max(2);
+    }
+
+    /// A growth curve from `cwnd` now to the window before the last reduction.
+    fn new_epoch(&self, cwnd: u32, acked: u32, now: Time) -> Epoch {
+        let (k, plateau) = if self.w_max <= cwnd {
+            (0, cwnd)
+        } else {
+            // RFC 9438 §4.2: K = ∛((W_max − cwnd) / C), in 2⁻¹⁰ s: 2³⁰ for the unit, 2¹⁰ for C.
+            let cube = (1u64 << (TIME_BITS * 3 + 10)) / C * u64::from(self.w_max - cwnd);
+            (cube_root(cube), self.w_max)
+        };
+        Epoch { start: now, k, plateau, w_est: cwnd, acked }
+    }
+
+    /// Acknowledged segments per segment of growth along the curve.
+    fn curve(&self, epoch: &Epoch, cwnd: u32, now: Time) -> u32 {
+        // The window that the curve will have one RTT from now.
+        let t = now.since(epoch.start) + self.delay_min;
+        let t = ((u128::from(t.as_nanos()) << TIME_BITS) / 1_000_000_000) as u64;
+        let off = u128::from(t.abs_diff(epoch.k));
+        let delta = (u128::from(C) * off * off * off) >> (10 + 3 * TIME_BITS);
+        let delta = u32::try_from(delta).unwrap_or(u32::MAX);
+        let target = if t < epoch.k {
+            epoch.plateau.saturating_sub(delta)
+        } else {
+            epoch.plateau.saturating_add(delta)
+        };
+        let per = if target > cwnd { cwnd / (target - cwnd) } else { cwnd.saturating_mul(100) };
+        // Before the first reduction nothing is known of the path: 5 % per RTT at least.
+        if self.w_max == 0 { per.min(20) } else { per }
+    }
+
+    /// Follows the window that Reno would have, and grows at least as fast (RFC 9438 §4.3).
+    fn reno_region(&mut self, mut epoch: Epoch, cwnd: u32) -> Epoch {
+        let per_segment = ((u64::from(cwnd) * RENO_EIGHTHS) >> 3).max(1) as u32;
+        if epoch.acked > per_segment {
+            // As many whole steps as leave at least one segment of credit.
+            let steps = (epoch.acked - 1) / per_segment;
+            epoch.acked -= steps * per_segment;
+            epoch.w_est += steps;
+        }
+        if epoch.w_est > cwnd {
+            self.per = self.per.min(cwnd / (epoch.w_est - cwnd));
+        }
+        epoch
+    }
+}
+
+impl HyStart {
+    fn new_round(&mut self, now: Time, nxt: u64) {
+        self.round_start = now;
+        self.last_ack = now;
+        self.round_end = nxt;
+        self.round_rtt = Duration::MAX;
+        self.samples = 0;
+    }
+
+    /// Whether slow start should end with this acknowledgement.
+    fn update(&mut self, ack: &Ack, rtt: Duration, delay_min: Duration, cwnd: u32) -> bool {
+        if ack.una > self.round_end {
+            self.new_round(ack.now, ack.nxt);
+        }
+        if cwnd < HYSTART_LOW_WINDOW {
+            return false;
+        }
+        // An unbroken train of acknowledgements longer than half the RTT: the path is half full.
+        if ack.now.since(self.last_ack) <= HYSTART_TRAIN_GAP {
+            self.last_ack = ack.now;
+            let threshold = (delay_min + HYSTART_TRAIN_SLACK) / 2;
+            self.found |= ack.now.since(self.round_start) > threshold;
+        }
+        // Delay rose by an eighth: a queue builds.
+        self.round_rtt = self.round_rtt.min(rtt);
+        if self.samples < HYSTART_SAMPLES {
+            self.samples += 1;
+        } else {
+            let rise = (delay_min / 8).clamp(HYSTART_RISE.0, HYSTART_RISE.1);
+            self.found |= self.round_rtt > delay_min + rise;
+        }
+        self.found
+    }
+}
+
+impl CongestionControl for Control {
+    fn observe(&mut self, window: &mut Window, ack: &Ack) {
+        let Some(rtt) = ack.rtt else { return };
+        // Right after a reduction the queue drains and the samples deceive.
+        let young = |e: &Epoch| self.tick(ack.now).since(e.start) < Duration::from_secs(1);
+        if self.epoch.as_ref().is_some_and(young) {
+            return;
+        }
+        // Linux counts microseconds.
+        let rtt = Duration::from_micros(rtt.as_micros().max(1));
+        if self.delay_min.is_zero() || rtt < self.delay_min {
+            self.delay_min = rtt;
+        }
+        if self.config.hystart
+            && !self.hystart.found
+            && window.in_slow_start()
+            && self.hystart.update(ack, rtt, self.delay_min, window.cwnd)
+        {
+            window.ssthresh = window.cwnd;
+        }
+    }
+
+    fn grow(&mut self, window: &mut Window, ack: &Ack) {
+        if !window.limited {
+            return;
+        }
+        let mut acked = ack.delivered;
+        if window.in_slow_start() {
+            acked = window.slow_start(acked);
+            if acked == 0 {
+                return;
+            }
+        }
+        self.update(window.cwnd, acked, ack.now);
+        window.additive_increase(self.per, acked);
+    }
+
+    fn ssthresh(&mut self, window: &Window, congestion: Congestion) -> u32 {
+        let cwnd = u64::from(window.cwnd);
+        let beta = match congestion {
+            Congestion::Ecn if self.config.abe => BETA_ECN,
+            _ => BETA,
+        };
+        self.epoch = None;
+        self.w_max = if window.cwnd < self.w_max && self.config.fast_convergence {
+            (cwnd * (1024 + BETA) / 2048) as u32
+        } else {
+            window.cwnd
+        };
+        if congestion == Congestion::Timeout {
+            // After a timeout nothing learnt about the path holds any more.
+            *self = Control::new(&self.config);
+        }
+        ((cwnd * beta / 1024) as u32).max(2)
+    }
+
+    fn restart(&mut self, now: Time, idle: Duration) {
+        // Idle time is not growth time (RFC 9438 §5.8): the curve is shifted by it.
+        let now = self.tick(now);
+        if let Some(epoch) = &mut self.epoch {
+            epoch.start = (epoch.start + idle).min(now);
+        }
+    }
+}
+
+/// ⌊∛n⌋.
+fn cube_root(n: u64) -> u64 {
+    // Newton's iteration from above: 2^⌈bits/3⌉ is never below the root.
+    if n == 0 {
+        return 0;
+    }
+    let mut x = 1u64 << (64 - n.leading_zeros()).div_ceil(3);
+    loop {
+        let next = (2 * x + n / (x * x)) / 3;
+        if next >= x {
+            return x;
+        }
+        x = next;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn cube_root_is_exact(n in 0u64..1 << 52) {
+            let root = u128::from(cube_root(n));
+            prop_assert!(root.pow(3) <= u128::from(n));
+            prop_assert!((root + 1).pow(3) > u128::from(n));
+        }
+    }
+
+    #[test]
+    fn reno_steps_as_rfc_9438_has_them() {
+        // (1 + 0.7) / (3·0.3) = 1.89 windows of acknowledgements per segment, in eighths: 15.
+        assert_eq!(RENO_EIGHTHS, 15);
+    }
+}

@@ -1,0 +1,130 @@
+//! DCTCP (RFC 8257): reduces the window in proportion to the fraction of marked segments.
+//!
+//! Once per window of data the fraction of marks is folded into `alpha`, a moving average; a
+//! window with a mark in it ends with the congestion window reduced by `alpha / 2`. Growth and
+//! the response to loss are Reno's.
+
+use l4s_units::param::{Configurable, Kind, Param, Profile, Value};
+
+use crate::{Ack, Congestion, CongestionControl, Window, reno};
+
+/// The settings of DCTCP.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Config {
+    /// The gain of the moving average is 2^−`shift_g` (RFC 8257 §3.3: g = 1/16).
+    pub shift_g: u32,
+    /// `alpha` before anything is known, in 1/1024 (RFC 8257 §3.3: 1).
+    pub alpha_on_init: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { shift_g: 4, alpha_on_init: Control::MAX_ALPHA }
+    }
+}
+
+impl Configurable for Config {
+    const KIND: &'static str = "dctcp";
+    const ABOUT: &'static str =
+        "Data Centre TCP (RFC 8257), as in Linux, with Reno's response to loss";
+
+    const PARAMS: &'static [Param<Self>] = &[
+        Param::new(
+            "shift_g",
+            "gain of the moving average of marks: 2^-shift_g",
+            Kind::Count { min: 1, max: 10 },
+            |c| Some(Value::Count(c.shift_g.into())),
+            |c, v| c.shift_g = v.count() as u32,
+        ),
+        Param::new(
+            "alpha_on_init",
+            "the average before the first window, in 1/1024",
+            Kind::Count { min: 0, max: Control::MAX_ALPHA as u64 },
+            |c| Some(Value::Count(c.alpha_on_init.into())),
+            |c, v| c.alpha_on_init = v.count() as u32,
+        ),
+    ];
+
+    const PROFILES: &'static [Profile<Self>] =
+        &[Profile { name: "linux", doc: "as Linux", make: Config::default }];
+}
+
+/// The state of a connection under DCTCP.
+#[derive(Clone, Debug)]
+pub struct Control {
+    shift_g: u32,
+    /// Moving average of the fraction of marked segments, Q10.
+    alpha: u32,
+    /// The window of observation ends when this segment is acknowledged.
+    window_end: u64,
+    /// Segments delivered in this window of observation.
+    delivered: u32,
+    /// Those of them whose acknowledgement echoed congestion.
+    delivered_ce: u32,
+}
+
+impl Control {
+    /// `alpha` of 1.
+    pub const MAX_ALPHA: u32 = 1 << 10;
+
+    /// The state of a new connection.
+    pub fn new(config: &Config) -> Self {
+        Control {
+            shift_g: config.shift_g,
+            alpha: config.alpha_on_init,
+            window_end: 0,
+            delivered: 0,
+            delivered_ce: 0,
+        }
+    }
+
+    /// Folds the window's fraction of marks into `alpha`.
+    fn update_alpha(&mut self) {
+        // RFC 8257 §3.3 step 6: alpha = (1 - g)·alpha + g·M. Where the shift would round the
+        // decay to nothing, all that is left goes, so that alpha can reach zero.
+        let decay = self.alpha >> self.shift_g;
+        self.alpha -= if decay == 0 { self.alpha } else { decay };
+        if self.delivered_ce > 0 {
+            let gained = (u64::from(self.delivered_ce) << (10 - self.shift_g))
+                / u64::from(self.delivered.max(1));
+            self.alpha = (self.alpha + gained as u32).min(Control::MAX_ALPHA);
+        }
+    }
+}
+
+impl CongestionControl for Control {
+    #[inline]
+    fn observe(&mut self, _: &mut Window, ack: &Ack) {
+        self.delivered += ack.delivered;
+        if ack.ece {
+            self.delivered_ce += ack.delivered;
+        }
+        if ack.una >= self.window_end {
+            self.update_alpha();
+            self.window_end = ack.nxt;
+            self.delivered = 0;
+            self.delivered_ce = 0;
+        }
+    }
+
+    #[inline]
+    fn grow(&mut self, window: &mut Window, ack: &Ack) {
+        reno::grow(window, ack.delivered);
+    }
+
+    fn ssthresh(&mut self, window: &Window, congestion: Congestion) -> u32 {
+        let reduced = match congestion {
+            // RFC 8257 §3.3 step 9: cwnd·(1 - alpha/2), alpha in Q10.
+            Congestion::Ecn => {
+                window.cwnd - ((u64::from(window.cwnd) * u64::from(self.alpha)) >> 11) as u32
+            }
+            // RFC 8257 §3.5: loss is answered as Reno answers it.
+            Congestion::Loss | Congestion::Timeout => window.cwnd / 2,
+        };
+        reduced.max(2)
+    }
+
+    fn alpha(&self) -> Option<f64> {
+        Some(f64::from(self.alpha) / f64::from(Control::MAX_ALPHA))
+    }
+}

@@ -1,0 +1,68 @@
+//! Congestion controls as pure state machines.
+//!
+//! A congestion control is fed with [`Ack`] samples and asked for a window; it knows neither
+//! sockets nor packets. Loss detection, recovery and pacing belong to the transport that drives
+//! it. Windows are whole segments, as in Linux.
+
+mod config;
+pub mod cubic;
+pub mod dctcp;
+pub mod reno;
+mod window;
+
+pub use config::{Cc, Config, WantedEcn};
+pub use window::Window;
+
+use l4s_units::{Duration, Time};
+
+/// What one acknowledgement told the sender.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// When it arrived.
+    pub now: Time,
+    /// Segments newly delivered, cumulatively or selectively.
+    pub delivered: u32,
+    /// Whether it echoed congestion experienced (ECE).
+    pub ece: bool,
+    /// The round trip of the newest segment it acknowledged, where one could be measured.
+    pub rtt: Option<Duration>,
+    /// The lowest RTT of the connection.
+    pub min_rtt: Duration,
+    /// Smoothed RTT.
+    pub srtt: Duration,
+    /// The first segment not yet acknowledged.
+    pub una: u64,
+    /// The next segment that will be sent for the first time.
+    pub nxt: u64,
+}
+
+/// Why the window must be reduced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Congestion {
+    /// Segments were lost and will be recovered without a timeout.
+    Loss,
+    /// A retransmission timeout.
+    Timeout,
+    /// Congestion experienced was echoed.
+    Ecn,
+}
+
+/// A congestion control.
+pub trait CongestionControl {
+    /// Sees every acknowledgement, in every state of the transport.
+    fn observe(&mut self, window: &mut Window, ack: &Ack);
+
+    /// Grows the window; called for acknowledgements outside of window reduction.
+    fn grow(&mut self, window: &mut Window, ack: &Ack);
+
+    /// The slow-start threshold, in segments, that answers `congestion`; at least 2.
+    fn ssthresh(&mut self, window: &Window, congestion: Congestion) -> u32;
+
+    /// The connection was idle and starts to send again.
+    fn restart(&mut self, _now: Time, _idle: Duration) {}
+
+    /// The fraction of marks that it believes in, where it keeps one (DCTCP's alpha).
+    fn alpha(&self) -> Option<f64> {
+        None
+    }
+}

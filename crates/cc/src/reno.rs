@@ -1,0 +1,76 @@
+//! Reno (RFC 5681): one segment more per round trip, half the window on congestion.
+
+use l4s_units::param::{Configurable, Kind, Param, Profile, Value};
+
+use crate::{Ack, Congestion, CongestionControl, Window};
+
+/// The settings of Reno.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Config {
+    /// Reduce by 0.8 rather than by half on ECN (ABE, RFC 8511 §3).
+    pub abe: bool,
+}
+
+impl Configurable for Config {
+    const KIND: &'static str = "reno";
+    const ABOUT: &'static str = "TCP Reno (RFC 5681), as in Linux";
+
+    const PARAMS: &'static [Param<Self>] = &[Param::new(
+        "abe",
+        "on ECN, reduce the window to 0.8 instead of 0.5 (RFC 8511)",
+        Kind::Bool,
+        |c| Some(Value::Bool(c.abe)),
+        |c, v| c.abe = v.bool(),
+    )];
+
+    const PROFILES: &'static [Profile<Self>] =
+        &[Profile { name: "linux", doc: "as Linux", make: Config::default }];
+}
+
+/// Reno has no state but the window.
+#[derive(Clone, Debug)]
+pub struct Control {
+    config: Config,
+}
+
+impl Control {
+    /// The state of a new connection.
+    pub fn new(config: &Config) -> Self {
+        Control { config: *config }
+    }
+}
+
+/// Reno's growth, which DCTCP shares: slow start, then one segment per window.
+#[inline]
+pub(crate) fn grow(window: &mut Window, acked: u32) {
+    if !window.limited {
+        return;
+    }
+    let mut acked = acked;
+    if window.in_slow_start() {
+        acked = window.slow_start(acked);
+        if acked == 0 {
+            return;
+        }
+    }
+    window.additive_increase(window.cwnd, acked);
+}
+
+impl CongestionControl for Control {
+    #[inline]
+    fn observe(&mut self, _: &mut Window, _: &Ack) {}
+
+    #[inline]
+    fn grow(&mut self, window: &mut Window, ack: &Ack) {
+        grow(window, ack.delivered);
+    }
+
+    fn ssthresh(&mut self, window: &Window, congestion: Congestion) -> u32 {
+        let reduced = match congestion {
+            // RFC 8511 §3: beta_ecn = 0.8.
+            Congestion::Ecn if self.config.abe => window.cwnd * 4 / 5,
+            _ => window.cwnd / 2,
+        };
+        reduced.max(2)
+    }
+}

@@ -1,0 +1,104 @@
+//! What a substrate tells of a run, as it happens.
+
+use l4s_aqm::{DropCause, MarkCause, Queue};
+use l4s_units::{Bytes, Duration, Ecn, Probability, Time};
+
+/// A packet at the bottleneck, as measurement sees it.
+pub trait Traced {
+    /// The flow, numbered from 0 over the whole run.
+    fn flow(&self) -> u32;
+    /// The group or UDP source: its place among all groups, then all UDP sources.
+    fn group(&self) -> u16;
+    /// The IP length.
+    fn ip_length(&self) -> Bytes;
+    /// The ECN field now.
+    fn ecn(&self) -> Ecn;
+    /// Whether it was CE when it arrived at the bottleneck.
+    fn arrived_ce(&self) -> bool;
+    /// Its transport header.
+    fn header(&self) -> Header;
+}
+
+/// A transport header, enough to write the packet down.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Header {
+    /// A TCP segment from server to client.
+    Tcp {
+        /// Sequence number of the first byte of payload, counted from 0 at the SYN.
+        seq: u64,
+        /// Acknowledgement number, counted from 0 at the client's SYN.
+        ack: u64,
+        /// Bytes of payload.
+        payload: u32,
+        /// SYN.
+        syn: bool,
+        /// FIN.
+        fin: bool,
+        /// Echo of congestion experienced.
+        ece: bool,
+        /// Congestion window reduced.
+        cwr: bool,
+    },
+    /// A UDP datagram.
+    Udp {
+        /// Bytes of payload.
+        payload: u32,
+        /// Number of the datagram within its source.
+        number: u64,
+    },
+}
+
+/// A flow's sender at an instant.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct FlowState {
+    /// The flow.
+    pub flow: u32,
+    /// Its group.
+    pub group: u16,
+    /// Congestion window in packets.
+    pub cwnd: u32,
+    /// Slow-start threshold in packets; `None` before the first reduction.
+    pub ssthresh: Option<u32>,
+    /// Smoothed RTT; `None` before the first sample.
+    pub srtt: Option<Duration>,
+    /// The congestion control's own marking estimate (DCTCP's alpha), where it has one.
+    pub alpha: Option<f64>,
+}
+
+/// The bottleneck at an instant.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LinkState {
+    /// Packets that wait.
+    pub packets: u32,
+    /// Bytes that wait.
+    pub bytes: Bytes,
+    /// Base probability p', where the discipline has one.
+    pub base: Option<Probability>,
+}
+
+/// Listens to a run. Every method may be called before the end of the warm-up: the listener knows
+/// when that is. Times never run backwards.
+pub trait Observer<P: Traced> {
+    /// A packet arrived at the bottleneck.
+    fn arrived(&mut self, packet: &P, now: Time);
+    /// It was just marked, between arrival and departure.
+    fn marked(&mut self, packet: &P, queue: Queue, cause: MarkCause, now: Time);
+    /// Its transmission starts, after `sojourn` in `queue`.
+    fn departed(&mut self, packet: &P, queue: Queue, sojourn: Duration, now: Time);
+    /// It was dropped.
+    fn dropped(&mut self, packet: &P, queue: Queue, cause: DropCause, now: Time);
+    /// A flow's client opens the connection, to fetch `size` (`None`: without end).
+    fn opened(&mut self, flow: u32, group: u16, size: Option<Bytes>, now: Time);
+    /// A flow's client saw the server's close.
+    fn closed(&mut self, flow: u32, now: Time);
+    /// A flow's sender measured a round trip.
+    fn round_trip(&mut self, flow: u32, rtt: Duration, now: Time);
+    /// A flow's sender sent a segment again.
+    fn retransmitted(&mut self, flow: u32, now: Time);
+    /// Every [`Observer::sampling_interval`]: the bottleneck, and then each open flow.
+    fn sample_link(&mut self, state: LinkState, now: Time);
+    /// See [`Observer::sample_link`].
+    fn sample_flow(&mut self, state: FlowState, now: Time);
+    /// How often to sample; `None` for never.
+    fn sampling_interval(&self) -> Option<Duration>;
+}

@@ -1,0 +1,189 @@
+//! The summary of one run: the numbers that people and programs compare.
+
+use serde::{Deserialize, Serialize};
+
+/// One run in numbers. Absent measurements are absent, never zero.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Summary {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// The substrate: `sim`, `kernel`, `linux` or `qdisc`.
+    pub on: String,
+    /// The seed.
+    pub seed: u64,
+    /// The version of l4s that made it.
+    pub version: String,
+    /// What the sweep or the command line set: key to value, in order.
+    pub set: serde_json::Map<String, serde_json::Value>,
+    /// The link.
+    pub link: LinkSummary,
+    /// Per queue that the discipline has.
+    pub queues: Vec<QueueSummary>,
+    /// Per group, then per UDP source.
+    pub groups: Vec<GroupSummary>,
+    /// Completion times of sized flows, by size.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub completion: Vec<CompletionSummary>,
+    /// Ratios between groups: `window_A_B`, `rate_A_B`.
+    #[serde(skip_serializing_if = "serde_json::Map::is_empty", default)]
+    pub ratios: serde_json::Map<String, serde_json::Value>,
+    /// What it cost to make. The only part that may differ between two identical runs, and only
+    /// in `wall_s`.
+    pub engine: EngineSummary,
+}
+
+/// The link's rate and use.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct LinkSummary {
+    /// Rate in bits per second.
+    pub rate_bps: f64,
+    /// All forwarded bytes with 14 B of Ethernet per packet, over what the link could carry.
+    pub utilization: f64,
+}
+
+/// A distribution of delays in milliseconds, over packets.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct DelaySummary {
+    pub mean: f64,
+    pub p1: f64,
+    pub p25: f64,
+    pub p50: f64,
+    pub p75: f64,
+    pub p99: f64,
+    pub p999: f64,
+    pub max: f64,
+}
+
+/// One queue.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct QueueSummary {
+    /// `L`, `C` or `Q`.
+    pub name: String,
+    /// Packets forwarded.
+    pub packets: u64,
+    /// Queue delay; absent when nothing of 200 B or more was forwarded.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub delay_ms: Option<DelaySummary>,
+    /// Packets marked here, over packets forwarded.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub mark: Option<f64>,
+    /// Packets dropped, over packets arrived.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub drop: Option<f64>,
+    /// Marks by cause: step, coupled, classic.
+    pub marks: MarkCounts,
+    /// Drops by cause.
+    pub drops: DropCounts,
+}
+
+/// Packets marked, by cause.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct MarkCounts {
+    pub step: u64,
+    pub coupled: u64,
+    pub classic: u64,
+}
+
+/// Packets dropped, by cause.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct DropCounts {
+    pub overload: u64,
+    pub aqm: u64,
+    pub limit: u64,
+    pub memory: u64,
+}
+
+/// One group of flows, or one UDP source.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct GroupSummary {
+    /// Its name.
+    pub name: String,
+    /// Its congestion control; `udp` for an unresponsive source.
+    pub cc: String,
+    /// How many flows.
+    pub flows: u64,
+    /// IP bytes forwarded per second.
+    pub rate_bps: f64,
+    /// The same, per flow; absent without flows.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rate_per_flow_bps: Option<f64>,
+    /// Rate per flow over link rate / number of long flows.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub normalized_rate: Option<f64>,
+    /// Rate per flow · mean RTT ÷ packet size.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub window_pkts: Option<f64>,
+    /// Mean of the RTT samples.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rtt_ms: Option<f64>,
+    /// Packets forwarded.
+    pub packets: u64,
+    /// Queue delay of its packets.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub delay_ms: Option<DelaySummary>,
+    /// Packets marked, over packets forwarded.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub mark: Option<f64>,
+    /// Packets dropped, over packets arrived.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub drop: Option<f64>,
+    /// Segments sent again.
+    pub retransmits: u64,
+    /// Spread of the rates of its flows.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub flow_rates_bps: Option<Spread>,
+}
+
+/// First percentile, mean and 99th percentile.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Spread {
+    pub p1: f64,
+    pub mean: f64,
+    pub p99: f64,
+}
+
+/// Completion of the sized flows of a group whose size falls in one bin.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct CompletionSummary {
+    /// The group.
+    pub group: String,
+    /// From (inclusive) and to (exclusive), bytes.
+    pub bin_bytes: [u64; 2],
+    /// How many completed after the warm-up.
+    pub flows: u64,
+    /// Completion time.
+    pub time_ms: Spread,
+    /// Completion time over the theoretical one: 1 is the best possible.
+    pub efficiency: Spread,
+}
+
+/// What the run cost.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct EngineSummary {
+    /// Wall-clock time; absent in files, which hold only what is reproducible.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub wall_s: Option<f64>,
+    /// Simulated or real time that was run.
+    pub virtual_s: f64,
+    /// Packets forwarded by the bottleneck, warm-up included.
+    pub packets: u64,
+    /// Events that the engine processed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub events: Option<u64>,
+    /// How late departures were, on substrates that run in real time.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub lateness_us: Option<Lateness>,
+}
+
+/// Lateness of departures in microseconds.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Lateness {
+    pub p50: f64,
+    pub p99: f64,
+    pub max: f64,
+}

@@ -1,0 +1,19 @@
+//! The quantities of the project, each with its own type.
+//!
+//! Time is integer nanoseconds, rate is integer bits per second, size is integer bytes and a
+//! probability is a fraction of 2³². No floating point crosses a boundary between parts, so a
+//! result is the same on every machine.
+//!
+//! Text follows `tc`: `40mbit`, `10ms`, `1514b`. [`param`] describes settings that a user may
+//! change: their name, unit, default and range.
+
+mod ecn;
+pub mod param;
+mod parse;
+mod probability;
+mod quantity;
+
+pub use ecn::Ecn;
+pub use parse::ParseError;
+pub use probability::Probability;
+pub use quantity::{Bytes, Duration, Rate, Time};

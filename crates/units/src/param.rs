@@ -1,0 +1,408 @@
+//! Settings that a user may change, declared once.
+//!
+//! A configuration type lists its [`Param`]s: name, meaning, kind with range, how to read and how
+//! to set it. The scenario reader, `l4s show`, `l4s aqm`, `l4s cc` and the documentation all work
+//! from that list, so none of them can disagree with the code.
+
+use core::fmt;
+
+use crate::{Bytes, Duration};
+
+/// A configuration whose settings are declared.
+pub trait Configurable: Sized + 'static {
+    /// The name a user calls it by, such as `dualpi2`.
+    const KIND: &'static str;
+    /// What it is, in one line.
+    const ABOUT: &'static str;
+
+    /// Every setting, in the order in which to show and to apply them.
+    const PARAMS: &'static [Param<Self>];
+
+    /// Named starting points; the first is the default. Never empty.
+    const PROFILES: &'static [Profile<Self>];
+
+    /// Settings that do not go together.
+    fn check(&self) -> Result<(), Conflict> {
+        Ok(())
+    }
+
+    /// The profile of that name.
+    fn profile(name: &str) -> Option<Self> {
+        Self::PROFILES.iter().find(|p| p.name == name).map(|p| (p.make)())
+    }
+}
+
+/// A named set of values for every setting.
+pub struct Profile<C> {
+    /// Its name in a scenario: `profile = "dctth"`.
+    pub name: &'static str,
+    /// Where the values come from.
+    pub doc: &'static str,
+    /// The configuration.
+    pub make: fn() -> C,
+}
+
+/// One setting of configuration `C`.
+pub struct Param<C> {
+    /// Its key in a scenario.
+    pub name: &'static str,
+    /// What it means, in one line.
+    pub doc: &'static str,
+    /// Which values it takes.
+    pub kind: Kind,
+    /// Its present value; `None` where another setting makes it meaningless.
+    pub get: fn(&C) -> Option<Value>,
+    /// Sets it to a value that its kind's [`Kind::read`] returned.
+    pub set: fn(&mut C, Value),
+}
+
+impl<C> Param<C> {
+    /// A setting.
+    pub const fn new(
+        name: &'static str,
+        doc: &'static str,
+        kind: Kind,
+        get: fn(&C) -> Option<Value>,
+        set: fn(&mut C, Value),
+    ) -> Self {
+        Param { name, doc, kind, get, set }
+    }
+}
+
+/// Settings that contradict each other.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Conflict {
+    /// The key to point at.
+    pub key: &'static str,
+    /// What is wrong and what would be right.
+    pub message: String,
+}
+
+/// Which values a setting takes. Bounds are inclusive.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Kind {
+    /// `true` or `false`.
+    Bool,
+    /// A whole number.
+    Count {
+        /// Lowest.
+        min: u64,
+        /// Highest.
+        max: u64,
+    },
+    /// A number with a fraction.
+    Number {
+        /// Lowest.
+        min: f64,
+        /// Highest.
+        max: f64,
+        /// Its unit in print, such as `Hz`; empty for a ratio.
+        unit: &'static str,
+    },
+    /// A time.
+    Duration {
+        /// Shortest.
+        min: Duration,
+        /// Longest.
+        max: Duration,
+    },
+    /// Two times, the second not before the first, such as the ends of a ramp.
+    Durations {
+        /// Shortest.
+        min: Duration,
+        /// Longest.
+        max: Duration,
+    },
+    /// A time, or a number of packets such as `3p`.
+    DurationOrPackets {
+        /// Longest time.
+        max: Duration,
+        /// Most packets.
+        max_packets: u64,
+    },
+    /// A number of packets such as `10000p`.
+    Packets {
+        /// Fewest.
+        min: u64,
+        /// Most.
+        max: u64,
+    },
+    /// A size.
+    Bytes {
+        /// Smallest.
+        min: Bytes,
+        /// Largest.
+        max: Bytes,
+    },
+    /// One of these words.
+    Choice(&'static [&'static str]),
+}
+
+/// The value of a setting.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Value {
+    /// Of [`Kind::Bool`].
+    Bool(bool),
+    /// Of [`Kind::Count`].
+    Count(u64),
+    /// Of [`Kind::Number`].
+    Number(f64),
+    /// Of [`Kind::Duration`] or [`Kind::DurationOrPackets`].
+    Duration(Duration),
+    /// Of [`Kind::Durations`].
+    Durations(Duration, Duration),
+    /// Of [`Kind::Packets`] or [`Kind::DurationOrPackets`].
+    Packets(u64),
+    /// Of [`Kind::Bytes`].
+    Bytes(Bytes),
+    /// Of [`Kind::Choice`].
+    Word(&'static str),
+}
+
+/// The value of a setting whose kind is known.
+///
+/// # Panics
+/// Each panics on a value of another kind. A setting's `set` may use the one of its own kind,
+/// because it is only called with what that kind's [`Kind::read`] returned.
+impl Value {
+    /// Of [`Kind::Bool`].
+    pub fn bool(self) -> bool {
+        if let Value::Bool(b) = self { b } else { self.other("a truth value") }
+    }
+
+    /// Of [`Kind::Count`].
+    pub fn count(self) -> u64 {
+        if let Value::Count(n) = self { n } else { self.other("a count") }
+    }
+
+    /// Of [`Kind::Number`].
+    pub fn number(self) -> f64 {
+        if let Value::Number(x) = self { x } else { self.other("a number") }
+    }
+
+    /// Of [`Kind::Duration`].
+    pub fn duration(self) -> Duration {
+        if let Value::Duration(d) = self { d } else { self.other("a time") }
+    }
+
+    /// Of [`Kind::Durations`].
+    pub fn durations(self) -> (Duration, Duration) {
+        if let Value::Durations(low, high) = self { (low, high) } else { self.other("two times") }
+    }
+
+    /// Of [`Kind::Packets`].
+    pub fn packets(self) -> u64 {
+        if let Value::Packets(n) = self { n } else { self.other("packets") }
+    }
+
+    /// Of [`Kind::Bytes`].
+    pub fn bytes(self) -> Bytes {
+        if let Value::Bytes(b) = self { b } else { self.other("a size") }
+    }
+
+    /// Of [`Kind::Choice`].
+    pub fn word(self) -> &'static str {
+        if let Value::Word(w) = self { w } else { self.other("a word") }
+    }
+
+    fn other(self, wanted: &str) -> ! {
+        panic!("{wanted} was asked of the setting `{self}`")
+    }
+}
+
+/// A value as a user wrote it, whatever the file format.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Raw {
+    /// A string.
+    Text(String),
+    /// A whole number.
+    Integer(i64),
+    /// A number with a fraction.
+    Float(f64),
+    /// A truth value.
+    Bool(bool),
+    /// A list.
+    List(Vec<Raw>),
+}
+
+/// Why a raw value does not fit: what was found and what is accepted.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{found}: expected {expected}")]
+pub struct Misfit {
+    /// The value as found.
+    pub found: String,
+    /// What is accepted.
+    pub expected: String,
+    /// The accepted words, for a suggestion of the nearest; empty where there are none.
+    pub words: &'static [&'static str],
+}
+
+impl Kind {
+    /// The value that `raw` stands for.
+    pub fn read(self, raw: &Raw) -> Result<Value, Misfit> {
+        let value = self.parse(raw);
+        value.filter(|v| self.admits(*v)).ok_or_else(|| Misfit {
+            found: raw.to_string(),
+            expected: self.to_string(),
+            words: if let Kind::Choice(words) = self { words } else { &[] },
+        })
+    }
+
+    fn parse(self, raw: &Raw) -> Option<Value> {
+        match (self, raw) {
+            (Kind::Bool, Raw::Bool(b)) => Some(Value::Bool(*b)),
+            (Kind::Count { .. }, Raw::Integer(n)) => u64::try_from(*n).ok().map(Value::Count),
+            (Kind::Number { .. }, Raw::Integer(n)) => Some(Value::Number(*n as f64)),
+            (Kind::Number { .. }, Raw::Float(x)) => Some(Value::Number(*x)),
+            (Kind::Duration { .. }, Raw::Text(text)) => text.parse().ok().map(Value::Duration),
+            (Kind::Durations { .. }, Raw::List(items)) => match items.as_slice() {
+                [Raw::Text(low), Raw::Text(high)] => {
+                    Some(Value::Durations(low.parse().ok()?, high.parse().ok()?))
+                }
+                _ => None,
+            },
+            (Kind::DurationOrPackets { .. }, Raw::Text(text)) => {
+                packets(text).map(Value::Packets).or_else(|| text.parse().ok().map(Value::Duration))
+            }
+            (Kind::Packets { .. }, Raw::Text(text)) => packets(text).map(Value::Packets),
+            (Kind::Packets { .. }, Raw::Integer(n)) => u64::try_from(*n).ok().map(Value::Packets),
+            (Kind::Bytes { .. }, Raw::Text(text)) => text.parse().ok().map(Value::Bytes),
+            (Kind::Choice(words), Raw::Text(text)) => {
+                words.iter().find(|w| *w == text).map(|w| Value::Word(w))
+            }
+            _ => None,
+        }
+    }
+
+    fn admits(self, value: Value) -> bool {
+        match (self, value) {
+            (Kind::Count { min, max }, Value::Count(n)) => (min..=max).contains(&n),
+            (Kind::Packets { min, max }, Value::Packets(n)) => (min..=max).contains(&n),
+            (Kind::Number { min, max, .. }, Value::Number(x)) => (min..=max).contains(&x),
+            (Kind::Duration { min, max }, Value::Duration(d)) => (min..=max).contains(&d),
+            (Kind::Durations { min, max }, Value::Durations(low, high)) => {
+                min <= low && low <= high && high <= max
+            }
+            (Kind::DurationOrPackets { max, .. }, Value::Duration(d)) => d <= max,
+            (Kind::DurationOrPackets { max_packets, .. }, Value::Packets(n)) => n <= max_packets,
+            (Kind::Bytes { min, max }, Value::Bytes(b)) => (min..=max).contains(&b),
+            (Kind::Bool, Value::Bool(_)) | (Kind::Choice(_), Value::Word(_)) => true,
+            _ => false,
+        }
+    }
+}
+
+/// `3p` as 3.
+fn packets(text: &str) -> Option<u64> {
+    text.trim().strip_suffix(['p', 'P'])?.trim().parse().ok()
+}
+
+impl fmt::Display for Kind {
+    /// What is accepted, as an error message says it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Bool => write!(f, "true or false"),
+            Kind::Count { min, max } => write!(f, "a whole number from {min} to {max}"),
+            Kind::Number { min, max, unit: "" } => write!(f, "a number from {min} to {max}"),
+            Kind::Number { min, max, unit } => write!(f, "a number of {unit} from {min} to {max}"),
+            Kind::Duration { min, max } => {
+                write!(f, "a time such as \"15ms\", from {min} to {max}")
+            }
+            Kind::Durations { min, max } => write!(
+                f,
+                "two times, the lower first, such as [\"0.8ms\", \"1.2ms\"], from {min} to {max}"
+            ),
+            Kind::DurationOrPackets { max, max_packets } => write!(
+                f,
+                "a time up to {max} such as \"1ms\", or packets up to {max_packets}p such as \"3p\""
+            ),
+            Kind::Packets { min, max } => {
+                write!(f, "a number of packets such as \"1000p\", from {min}p to {max}p")
+            }
+            Kind::Bytes { min, max } => {
+                write!(f, "a size such as \"30mb\", from {min} to {max}")
+            }
+            Kind::Choice(words) => {
+                write!(f, "one of ")?;
+                for (i, word) in words.iter().enumerate() {
+                    write!(f, "{}\"{word}\"", if i == 0 { "" } else { ", " })?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    /// As it is written in a scenario, without quotes.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Bool(b) => write!(f, "{b}"),
+            Value::Count(n) => write!(f, "{n}"),
+            Value::Number(x) => write!(f, "{x}"),
+            Value::Duration(d) => write!(f, "{d}"),
+            Value::Durations(low, high) => write!(f, "{low} {high}"),
+            Value::Packets(n) => write!(f, "{n}p"),
+            Value::Bytes(b) => write!(f, "{b}"),
+            Value::Word(w) => write!(f, "{w}"),
+        }
+    }
+}
+
+impl fmt::Display for Raw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Raw::Text(text) => write!(f, "\"{text}\""),
+            Raw::Integer(n) => write!(f, "{n}"),
+            Raw::Float(x) => write!(f, "{x}"),
+            Raw::Bool(b) => write!(f, "{b}"),
+            Raw::List(items) => {
+                write!(f, "[")?;
+                for (i, item) in items.iter().enumerate() {
+                    write!(f, "{}{item}", if i == 0 { "" } else { ", " })?;
+                }
+                write!(f, "]")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn a_value_outside_its_range_is_refused_with_the_range() {
+        let kind = Kind::Duration { min: MS, max: Duration::from_secs(1) };
+        assert_eq!(kind.read(&Raw::Text("15ms".into())), Ok(Value::Duration(MS * 15)));
+        let misfit = kind.read(&Raw::Text("0s".into())).unwrap_err();
+        assert_eq!(misfit.to_string(), "\"0s\": expected a time such as \"15ms\", from 1ms to 1s");
+        assert!(kind.read(&Raw::Integer(15)).is_err(), "a bare number has no unit");
+    }
+
+    #[test]
+    fn a_threshold_is_a_time_or_packets() {
+        let kind = Kind::DurationOrPackets { max: MS * 100, max_packets: 100 };
+        assert_eq!(kind.read(&Raw::Text("1ms".into())), Ok(Value::Duration(MS)));
+        assert_eq!(kind.read(&Raw::Text("3p".into())), Ok(Value::Packets(3)));
+        assert!(kind.read(&Raw::Text("101p".into())).is_err());
+    }
+
+    #[test]
+    fn a_ramp_rises() {
+        let kind = Kind::Durations { min: Duration::ZERO, max: MS * 10 };
+        let ramp = |a: &str, b: &str| {
+            kind.read(&Raw::List(vec![Raw::Text(a.into()), Raw::Text(b.into())]))
+        };
+        assert_eq!(ramp("1ms", "2ms"), Ok(Value::Durations(MS, MS * 2)));
+        assert!(ramp("2ms", "1ms").is_err());
+    }
+
+    #[test]
+    fn words_are_listed_for_a_suggestion() {
+        let misfit = Kind::Choice(&["step", "ramp"]).read(&Raw::Text("stepp".into())).unwrap_err();
+        assert_eq!(misfit.words, ["step", "ramp"]);
+    }
+}
