@@ -1,7 +1,6 @@
 //! Every congestion control behind one type, for users that choose at run time.
 
 use l4s_units::param::Configurable;
-use l4s_units::{Duration, Time};
 
 use crate::{Ack, Congestion, CongestionControl, Window, cubic, dctcp, reno};
 
@@ -79,9 +78,9 @@ macro_rules! controls {
                 }
             }
 
-            fn restart(&mut self, now: Time, idle: Duration) {
+            fn loss_while_reducing(&mut self, window: &Window) -> Option<u32> {
                 match self {
-                    $(Cc::$variant(cc) => cc.restart(now, idle),)+
+                    $(Cc::$variant(cc) => cc.loss_while_reducing(window),)+
                 }
             }
 

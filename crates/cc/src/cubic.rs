@@ -345,14 +345,6 @@ impl CongestionControl for Control {
         }
         ((cwnd * beta / 1024) as u32).max(2)
     }
-
-    fn restart(&mut self, now: Time, idle: Duration) {
-        // Idle time is not growth time (RFC 9438 §5.8): the curve is shifted by it.
-        let now = self.tick(now);
-        if let Some(epoch) = &mut self.epoch {
-            epoch.start = (epoch.start + idle).min(now);
-        }
-    }
 }
 
 /// ⌊∛n⌋.

@@ -124,6 +124,10 @@ impl CongestionControl for Control {
         reduced.max(2)
     }
 
+    fn loss_while_reducing(&mut self, window: &Window) -> Option<u32> {
+        Some((window.cwnd / 2).max(2))
+    }
+
     fn alpha(&self) -> Option<f64> {
         Some(f64::from(self.alpha) / f64::from(Control::MAX_ALPHA))
     }

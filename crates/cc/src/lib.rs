@@ -58,8 +58,11 @@ pub trait CongestionControl {
     /// The slow-start threshold, in segments, that answers `congestion`; at least 2.
     fn ssthresh(&mut self, window: &Window, congestion: Congestion) -> u32;
 
-    /// The connection was idle and starts to send again.
-    fn restart(&mut self, _now: Time, _idle: Duration) {}
+    /// A loss is detected while the window is already being reduced for a mark: the threshold
+    /// that answers it, where that needs an answer of its own.
+    fn loss_while_reducing(&mut self, _window: &Window) -> Option<u32> {
+        None
+    }
 
     /// The fraction of marks that it believes in, where it keeps one (DCTCP's alpha).
     fn alpha(&self) -> Option<f64> {

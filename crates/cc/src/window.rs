@@ -22,6 +22,11 @@ impl Window {
         Window { cwnd, ssthresh: Window::NO_THRESHOLD, credit: 0, limited: false }
     }
 
+    /// The slow-start threshold; `None` before the first reduction.
+    pub fn threshold(&self) -> Option<u32> {
+        (self.ssthresh != Window::NO_THRESHOLD).then_some(self.ssthresh)
+    }
+
     /// Whether the window grows by slow start.
     #[inline]
     pub const fn in_slow_start(&self) -> bool {

@@ -1,1 +1,26 @@
-//! .
+//! The simulator: a scenario in virtual time, packet by packet, the same on every machine.
+//!
+//! TCP endpoints follow Linux ([`tcp`]); the bottleneck runs the disciplines of [`l4s_aqm`].
+//! There is no wall clock, no thread and no unordered map in here: the same scenario and seed
+//! give the same events in the same order.
+
+mod bottleneck;
+mod calendar;
+mod engine;
+mod packet;
+mod random;
+pub mod tcp;
+mod timers;
+mod udp;
+
+pub use engine::Outcome;
+pub use packet::{Ack, Packet, Segment};
+
+use l4s_measure::Observer;
+use l4s_scenario::Scenario;
+use l4s_units::Time;
+
+/// Runs a scenario and tells `observer` everything that happens.
+pub fn run(scenario: &Scenario, observer: &mut impl Observer<Packet>) -> Outcome {
+    engine::Engine::new(scenario, observer).run(Time::ZERO + scenario.duration)
+}

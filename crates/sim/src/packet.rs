@@ -1,0 +1,192 @@
+//! What crosses the bottleneck, and what comes back.
+
+use l4s_measure::{Header, Traced};
+use l4s_units::{Bytes, Ecn, Time};
+
+/// IP length of a full TCP segment.
+pub(crate) const FULL_IP: u64 = 1500;
+/// IP and TCP header, time stamps included.
+pub(crate) const HEADER: u64 = 52;
+/// Payload of a full segment.
+pub(crate) const MSS: u64 = FULL_IP - HEADER;
+/// IP length of a SYN or SYN-ACK, with its options.
+const SYN_IP: u64 = 60;
+/// Ethernet header, which the link carries too.
+const ETHERNET: u64 = 14;
+/// IP and UDP header.
+const UDP_HEADER: u64 = 28;
+
+/// A packet on its way to a client, in 24 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Packet {
+    /// TCP: number of the segment within its flow. UDP: number of the datagram.
+    pub(crate) seq: u64,
+    pub(crate) flow: u32,
+    pub(crate) group: u16,
+    pub(crate) ip_length: u16,
+    pub(crate) ecn: Ecn,
+    flags: u8,
+}
+
+impl Packet {
+    const SYN: u8 = 1;
+    const FIN: u8 = 1 << 1;
+    const CWR: u8 = 1 << 2;
+    const UDP: u8 = 1 << 3;
+    const ARRIVED_CE: u8 = 1 << 4;
+
+    /// The SYN-ACK of a server.
+    pub(crate) fn syn_ack(flow: u32, group: u16, ecn: Ecn) -> Packet {
+        Packet { seq: 0, flow, group, ip_length: SYN_IP as u16, ecn, flags: Packet::SYN }
+    }
+
+    /// A TCP segment with `payload` bytes.
+    pub(crate) fn segment(flow: u32, group: u16, segment: &Segment) -> Packet {
+        let flags =
+            if segment.fin { Packet::FIN } else { 0 } | if segment.cwr { Packet::CWR } else { 0 };
+        let ip_length = (u64::from(segment.payload) + HEADER) as u16;
+        Packet { seq: segment.seq, flow, group, ip_length, ecn: segment.ecn, flags }
+    }
+
+    /// A UDP datagram.
+    pub(crate) fn datagram(flow: u32, group: u16, number: u64, ip_length: u16, ecn: Ecn) -> Packet {
+        let born_ce = if ecn.is_ce() { Packet::ARRIVED_CE } else { 0 };
+        Packet { seq: number, flow, group, ip_length, ecn, flags: Packet::UDP | born_ce }
+    }
+
+    pub(crate) fn is_syn(&self) -> bool {
+        self.flags & Packet::SYN != 0
+    }
+
+    pub(crate) fn is_udp(&self) -> bool {
+        self.flags & Packet::UDP != 0
+    }
+
+    pub(crate) fn cwr(&self) -> bool {
+        self.flags & Packet::CWR != 0
+    }
+}
+
+/// A segment as the sender hands it down.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// Its number within the flow.
+    pub seq: u64,
+    /// Bytes of payload.
+    pub payload: u16,
+    /// Its ECN field.
+    pub ecn: Ecn,
+    /// Congestion window reduced (RFC 3168 §6.1.2).
+    pub cwr: bool,
+    /// The last one of the flow.
+    pub fin: bool,
+}
+
+impl l4s_aqm::Packet for Packet {
+    #[inline]
+    fn size(&self) -> Bytes {
+        Bytes::new(u64::from(self.ip_length) + ETHERNET)
+    }
+
+    #[inline]
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+
+    #[inline]
+    fn set_ce(&mut self) {
+        self.ecn = Ecn::Ce;
+    }
+
+    #[inline]
+    fn flow(&self) -> u32 {
+        // Any mixing will do: what stands for the addresses and ports is the number of the flow.
+        (self.flow ^ 0x9e37_79b9)
+            .wrapping_mul(0x85eb_ca6b)
+            .rotate_left(15)
+            .wrapping_mul(0xc2b2_ae35)
+    }
+
+    /// A Linux `skb`: the packet with head room and shared info in a power of two, and the
+    /// structure itself. 2304 B for a full packet.
+    #[inline]
+    fn memory(&self) -> Bytes {
+        const HEAD_ROOM_AND_INFO: u64 = 64 + 320;
+        const SKB: u64 = 256;
+        Bytes::new((self.size().get() + HEAD_ROOM_AND_INFO).next_power_of_two() + SKB)
+    }
+}
+
+impl Traced for Packet {
+    #[inline]
+    fn flow(&self) -> u32 {
+        self.flow
+    }
+
+    #[inline]
+    fn group(&self) -> u16 {
+        self.group
+    }
+
+    #[inline]
+    fn ip_length(&self) -> Bytes {
+        Bytes::new(self.ip_length.into())
+    }
+
+    #[inline]
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+
+    #[inline]
+    fn arrived_ce(&self) -> bool {
+        self.flags & Packet::ARRIVED_CE != 0
+    }
+
+    fn header(&self) -> Header {
+        let length = u64::from(self.ip_length);
+        if self.is_udp() {
+            let payload = length.saturating_sub(UDP_HEADER) as u32;
+            return Header::Udp { payload, number: self.seq };
+        }
+        let syn = self.is_syn();
+        Header::Tcp {
+            // The SYN takes number 0.
+            seq: if syn { 0 } else { 1 + self.seq * MSS },
+            ack: 1,
+            payload: if syn { 0 } else { (length - HEADER) as u32 },
+            syn,
+            fin: self.flags & Packet::FIN != 0,
+            ece: false,
+            cwr: self.cwr(),
+        }
+    }
+}
+
+/// What a client sends back, on a path without loss or queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Return {
+    pub arrives: Time,
+    pub flow: u32,
+    pub message: Message,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Message {
+    Syn,
+    /// The third step of the handshake, and the request that starts the flow.
+    Request,
+    Ack(Ack),
+}
+
+/// A TCP acknowledgement (RFC 9293, RFC 2018).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ack {
+    /// The first segment not received.
+    pub cumulative: u64,
+    /// Received blocks above it, as distances `[from, to)` from `cumulative`; the newest first,
+    /// empty ones last.
+    pub sacks: [(u32, u32); 3],
+    /// Echo of congestion experienced.
+    pub ece: bool,
+}

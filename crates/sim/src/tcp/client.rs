@@ -1,0 +1,99 @@
+//! The client: opens the connection, receives, and sees it close.
+
+use l4s_units::{Duration, Time};
+
+use super::receiver::{Echo, Receiver};
+use crate::packet::{Ack, Message, Packet};
+
+/// The first wait for an answer to a SYN; it doubles (RFC 6298 §2.1, §5.5).
+const SYN_TIMEOUT: Duration = Duration::from_secs(1);
+/// Attempts after which a connection is given up, as in Linux.
+const SYN_RETRIES: u32 = 6;
+
+/// The client's side of a connection.
+#[derive(Clone, Debug)]
+pub struct Client {
+    state: State,
+    receiver: Receiver,
+    /// How many segments it fetches.
+    segments: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// SYNs sent, and when the next is due.
+    Opening {
+        attempts: u32,
+        due: Time,
+    },
+    Open,
+    /// Everything arrived and the server closed; or the server never answered.
+    Closed,
+}
+
+impl Client {
+    /// A client that will fetch `segments` over a path of this base round trip.
+    pub fn new(segments: u64, echo: Echo, rtt: Duration) -> Self {
+        Client {
+            state: State::Opening { attempts: 0, due: Time::NEVER },
+            receiver: Receiver::new(echo, rtt),
+            segments,
+        }
+    }
+
+    /// When [`Client::on_timer`] is due.
+    pub fn deadline(&self) -> Time {
+        match self.state {
+            State::Opening { due, .. } => due,
+            State::Open => self.receiver.deadline(),
+            State::Closed => Time::NEVER,
+        }
+    }
+
+    /// Whether everything arrived.
+    pub fn is_closed(&self) -> bool {
+        self.state == State::Closed
+    }
+
+    /// Opens the connection, or tries again.
+    pub(crate) fn open(&mut self, now: Time) -> Option<Message> {
+        let State::Opening { attempts, .. } = self.state else { return None };
+        if attempts > SYN_RETRIES {
+            self.state = State::Closed;
+            return None;
+        }
+        let due = now + SYN_TIMEOUT * (1 << attempts);
+        self.state = State::Opening { attempts: attempts + 1, due };
+        Some(Message::Syn)
+    }
+
+    /// A packet arrived.
+    #[inline]
+    pub(crate) fn on_packet(&mut self, packet: &Packet, now: Time, mut send: impl FnMut(Message)) {
+        if packet.is_syn() {
+            if let State::Opening { .. } = self.state {
+                self.state = State::Open;
+            }
+            return send(Message::Request);
+        }
+        self.receiver.on_segment(packet.seq, packet.ecn, packet.cwr(), now, |ack: Ack| {
+            send(Message::Ack(ack));
+        });
+        if self.state == State::Open && self.receiver.next() >= self.segments {
+            self.state = State::Closed;
+            // The server learns at once that all arrived: the close is acknowledged.
+            if let Some(ack) = self.receiver.on_timer(Time::NEVER) {
+                send(Message::Ack(ack));
+            }
+        }
+    }
+
+    /// The timer is due.
+    pub(crate) fn on_timer(&mut self, now: Time) -> Option<Message> {
+        match self.state {
+            State::Opening { .. } => self.open(now),
+            State::Open => self.receiver.on_timer(now).map(Message::Ack),
+            State::Closed => None,
+        }
+    }
+}

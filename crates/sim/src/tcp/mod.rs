@@ -1,0 +1,16 @@
+//! TCP endpoints, after Linux.
+//!
+//! A server that sends and a client that receives, as pure state machines: segments,
+//! acknowledgements and the time go in; segments and acknowledgements come out. Segments are
+//! counted, not bytes: all but a flow's last are full.
+
+mod client;
+mod ranges;
+mod receiver;
+mod rtt;
+mod scoreboard;
+mod sender;
+
+pub use client::Client;
+pub use receiver::{Echo, Receiver};
+pub use sender::{Output, Sender, SenderConfig, State};

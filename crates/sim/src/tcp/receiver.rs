@@ -1,0 +1,233 @@
+//! The receiving side of a connection: when to acknowledge, and what to echo.
+
+use l4s_units::{Duration, Ecn, Time};
+
+use super::ranges::Ranges;
+use crate::packet::Ack;
+
+/// The longest that an acknowledgement is delayed.
+const DELAYED_ACK: Duration = Duration::from_millis(40);
+/// Acknowledgements at the start of a connection that are not delayed.
+const QUICK_ACKS_AT_START: u32 = 16;
+/// Acknowledgements after a first mark that are not delayed.
+const QUICK_ACKS_AFTER_CE: u32 = 2;
+/// Duplicate acknowledgements before selective ones may be merged.
+const DUPTHRESH: u32 = 3;
+/// The longest that selective acknowledgements are merged; a third of the RTT where that is less.
+const MERGE: Duration = Duration::from_millis(1);
+/// Most acknowledgements merged into one.
+const MERGE_MAX: u32 = 44;
+
+/// How marks are echoed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Echo {
+    /// ECN was not negotiated.
+    None,
+    /// From a mark until the sender says that it reduced (RFC 3168 §6.1.3).
+    Classic,
+    /// On exactly the acknowledgements of marked segments (RFC 8257 §3.2).
+    Dctcp,
+}
+
+/// The receiving side of a connection.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    echo: Echo,
+    /// The first segment not received.
+    next: u64,
+    /// What was received above it.
+    beyond: Ranges,
+    /// Where in `beyond` segments arrived most recently, the newest first.
+    recent: [u64; 3],
+    /// `next` when the last acknowledgement went out.
+    acknowledged: u64,
+    /// Echo congestion experienced.
+    demand_cwr: bool,
+    /// DCTCP: whether the last segment was marked, and `next` before it.
+    ce: bool,
+    next_before: u64,
+    /// Acknowledgements left that are not delayed.
+    quick: u32,
+    /// Duplicate acknowledgements for the same hole, and those merged since the last one sent.
+    duplicates: (u64, u32),
+    merged: u32,
+    /// When an acknowledgement that waits goes out.
+    due: Time,
+    /// Whether it waits because it is merged, not delayed.
+    merging: bool,
+    /// Base round trip, for the length of merging.
+    rtt: Duration,
+}
+
+impl Receiver {
+    /// The receiver of a connection over a path of this base round trip.
+    pub fn new(echo: Echo, rtt: Duration) -> Self {
+        Receiver {
+            echo,
+            next: 0,
+            beyond: Ranges::default(),
+            recent: [0; 3],
+            acknowledged: 0,
+            demand_cwr: false,
+            ce: false,
+            next_before: 0,
+            quick: QUICK_ACKS_AT_START,
+            duplicates: (0, 0),
+            merged: 0,
+            due: Time::NEVER,
+            merging: false,
+            rtt,
+        }
+    }
+
+    /// When [`Receiver::on_timer`] is due.
+    pub fn deadline(&self) -> Time {
+        self.due
+    }
+
+    /// The first segment not received.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// A segment arrived. `send` gets each acknowledgement that goes out: none, one or two.
+    #[inline]
+    pub fn on_segment(
+        &mut self,
+        seq: u64,
+        ecn: Ecn,
+        cwr: bool,
+        now: Time,
+        mut send: impl FnMut(Ack),
+    ) {
+        let mut at_once = false;
+        if cwr {
+            self.demand_cwr = false;
+            // The sender's window may be very small now.
+            at_once = true;
+        }
+        if seq < self.next || self.beyond.containing(seq).is_some() {
+            // Received before: the sender must learn that (RFC 9293 §3.10.7.4).
+            return send(self.acknowledge());
+        }
+        if seq == self.next {
+            self.next = seq + 1;
+            at_once |= self.echo_mark(ecn, &mut send);
+            if !self.beyond.is_empty() {
+                if let Some((_, end)) = self.beyond.containing(self.next) {
+                    self.next = end;
+                }
+                self.beyond.remove_below(self.next);
+                // RFC 5681 §4.2: at once when a gap is filled.
+                at_once |= self.beyond.is_empty();
+            }
+        } else {
+            at_once |= self.echo_mark(ecn, &mut send);
+            self.note_beyond(seq);
+        }
+        if at_once || self.next - self.acknowledged >= 2 || self.quick > 0 {
+            send(self.acknowledge());
+        } else if self.beyond.is_empty() {
+            if self.due == Time::NEVER {
+                self.due = now + DELAYED_ACK;
+            }
+        } else if self.may_merge(now) {
+            self.merged += 1;
+        } else {
+            send(self.acknowledge());
+        }
+    }
+
+    /// The timer is due.
+    pub fn on_timer(&mut self, now: Time) -> Option<Ack> {
+        (now >= self.due).then(|| self.acknowledge())
+    }
+
+    /// Notes whether the segment was marked; says whether to acknowledge at once.
+    fn echo_mark(&mut self, ecn: Ecn, send: &mut impl FnMut(Ack)) -> bool {
+        match self.echo {
+            Echo::None => false,
+            Echo::Classic => {
+                if ecn.is_ce() && !self.demand_cwr {
+                    self.demand_cwr = true;
+                    self.quick = self.quick.max(QUICK_ACKS_AFTER_CE);
+                }
+                false
+            }
+            Echo::Dctcp => {
+                let changed = ecn.is_ce() != self.ce;
+                if changed && self.due != Time::NEVER && !self.merging {
+                    // What waits belongs to the earlier state (RFC 8257 §3.2).
+                    let now = core::mem::replace(&mut self.next, self.next_before);
+                    self.demand_cwr = self.ce;
+                    send(self.acknowledge());
+                    self.next = now;
+                }
+                self.ce = ecn.is_ce();
+                self.demand_cwr = self.ce;
+                self.next_before = self.next;
+                changed
+            }
+        }
+    }
+
+    fn note_beyond(&mut self, seq: u64) {
+        self.beyond.insert(seq, seq + 1, |_, _| {});
+        let block = self.beyond.containing(seq);
+        // The newest first; a block that holds several recent segments is named once.
+        let old = self.recent;
+        self.recent = [seq, 0, 0];
+        let mut named = 1;
+        for other in old {
+            if other > self.next && named < 3 && self.beyond.containing(other) != block {
+                self.recent[named] = other;
+                named += 1;
+            }
+        }
+    }
+
+    /// Selective acknowledgements beyond the third are merged, up to a millisecond.
+    fn may_merge(&mut self, now: Time) -> bool {
+        if self.duplicates.0 != self.next {
+            self.duplicates = (self.next, 0);
+        }
+        if self.duplicates.1 < DUPTHRESH {
+            self.duplicates.1 += 1;
+            return false;
+        }
+        if self.merged >= MERGE_MAX {
+            return false;
+        }
+        if self.due == Time::NEVER {
+            self.due = now + MERGE.min(self.rtt / 3);
+            self.merging = true;
+        }
+        true
+    }
+
+    /// The acknowledgement of all that was received.
+    fn acknowledge(&mut self) -> Ack {
+        self.acknowledged = self.next;
+        self.quick = self.quick.saturating_sub(1);
+        self.due = Time::NEVER;
+        self.merging = false;
+        self.merged = 0;
+        let mut sacks = [(0, 0); 3];
+        if !self.beyond.is_empty() {
+            let mut blocks = [(0, 0); 3];
+            let mut n = 0;
+            for seq in self.recent {
+                if let Some(block) = self.beyond.containing(seq)
+                    && !blocks[..n].contains(&block)
+                    && block.0 > self.next
+                {
+                    blocks[n] = block;
+                    let distance = |s: u64| u32::try_from(s - self.next).unwrap_or(u32::MAX);
+                    sacks[n] = (distance(block.0), distance(block.1));
+                    n += 1;
+                }
+            }
+        }
+        Ack { cumulative: self.next, sacks, ece: self.demand_cwr }
+    }
+}

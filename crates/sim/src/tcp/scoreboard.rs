@@ -1,0 +1,350 @@
+//! What is in flight: which segments were sent when, delivered, lost and sent again.
+//!
+//! Selective acknowledgements come as ranges (RFC 2018); losses are found by time (RACK,
+//! RFC 8985): a segment is lost when one that was sent later was delivered and the lost one had
+//! a round trip and a reordering window to be delivered too.
+
+use std::collections::VecDeque;
+
+use l4s_units::{Duration, Time};
+
+use super::ranges::Ranges;
+
+/// One segment in flight.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    /// When it was last sent.
+    at: Time,
+    flags: u8,
+}
+
+const SACKED: u8 = 1;
+const LOST: u8 = 1 << 1;
+/// It was sent again, and that transmission is in flight.
+const RESENT: u8 = 1 << 2;
+/// It was sent more than once: its RTT is ambiguous (Karn's algorithm, RFC 6298 §3).
+const AMBIGUOUS: u8 = 1 << 3;
+
+/// What an acknowledgement delivered.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Delivered {
+    /// Segments delivered for the first time, cumulatively or selectively.
+    pub segments: u32,
+    /// Whether any of them was below the cumulative acknowledgement.
+    pub cumulative: bool,
+    /// Whether any of them was selectively acknowledged.
+    pub selective: bool,
+    /// RTT of the oldest segment delivered, delayed acknowledgement included: for the timeout.
+    pub rtt_oldest: Option<Duration>,
+    /// RTT of the newest segment delivered: for the congestion control.
+    pub rtt_newest: Option<Duration>,
+}
+
+/// The segments from `una` to `nxt`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scoreboard {
+    /// The first segment not cumulatively acknowledged.
+    una: u64,
+    flight: VecDeque<Sent>,
+    sacked: Ranges,
+    sacked_out: u32,
+    lost_out: u32,
+    resent_out: u32,
+    /// Every lost segment below this has been sent again.
+    resend_hint: u64,
+    rack: Rack,
+    /// First transmissions below this were examined for loss.
+    examined: u64,
+    /// Retransmissions in flight, in the order in which they were sent.
+    resent: VecDeque<(u64, Time)>,
+}
+
+/// The most recently sent segment that was delivered (RFC 8985 §5.2).
+#[derive(Clone, Copy, Debug, Default)]
+struct Rack {
+    sent_at: Time,
+    seq: u64,
+    rtt: Duration,
+}
+
+impl Scoreboard {
+    pub fn una(&self) -> u64 {
+        self.una
+    }
+
+    pub fn nxt(&self) -> u64 {
+        self.una + self.flight.len() as u64
+    }
+
+    /// Segments sent and not cumulatively acknowledged.
+    pub fn packets_out(&self) -> u32 {
+        self.flight.len() as u32
+    }
+
+    pub fn sacked_out(&self) -> u32 {
+        self.sacked_out
+    }
+
+    pub fn lost_out(&self) -> u32 {
+        self.lost_out
+    }
+
+    /// Whether some lost segment has not been sent again.
+    pub fn has_to_resend(&self) -> bool {
+        self.lost_out > self.resent_out
+    }
+
+    pub fn any_resent(&self) -> bool {
+        self.resent_out > 0
+    }
+
+    /// Segments in the network, as far as the sender can tell.
+    pub fn in_flight(&self) -> u32 {
+        self.packets_out() - self.sacked_out - self.lost_out + self.resent_out
+    }
+
+    /// When the oldest segment in flight was last sent.
+    pub fn head_sent_at(&self) -> Option<Time> {
+        self.flight.front().map(|s| s.at)
+    }
+
+    /// The next segment was sent.
+    #[inline]
+    pub fn push(&mut self, now: Time) {
+        self.flight.push_back(Sent { at: now, flags: 0 });
+    }
+
+    fn at(&mut self, seq: u64) -> &mut Sent {
+        &mut self.flight[(seq - self.una) as usize]
+    }
+
+    /// Takes an acknowledgement. `sacks` are ranges above `cumulative`.
+    pub fn acknowledge(
+        &mut self,
+        cumulative: u64,
+        sacks: impl Iterator<Item = (u64, u64)>,
+        now: Time,
+        min_rtt: Duration,
+    ) -> Delivered {
+        let mut delivered = Delivered::default();
+        for (from, to) in sacks {
+            self.acknowledge_selectively(from, to, now, min_rtt, &mut delivered);
+        }
+        let cumulative = cumulative.min(self.nxt());
+        if cumulative > self.una {
+            self.acknowledge_cumulatively(cumulative, now, min_rtt, &mut delivered);
+        }
+        delivered
+    }
+
+    fn acknowledge_selectively(
+        &mut self,
+        from: u64,
+        to: u64,
+        now: Time,
+        min_rtt: Duration,
+        delivered: &mut Delivered,
+    ) {
+        let (from, to) = (from.max(self.una), to.min(self.nxt()));
+        let mut sacked = core::mem::take(&mut self.sacked);
+        sacked.insert(from, to, |from, to| {
+            for seq in from..to {
+                let sent = self.deliver(seq, now, min_rtt);
+                self.at(seq).flags |= SACKED;
+                self.sacked_out += 1;
+                delivered.segments += 1;
+                delivered.selective = true;
+                delivered.sample(sent, now);
+            }
+        });
+        self.sacked = sacked;
+    }
+
+    fn acknowledge_cumulatively(
+        &mut self,
+        cumulative: u64,
+        now: Time,
+        min_rtt: Duration,
+        delivered: &mut Delivered,
+    ) {
+        // Where a segment was delivered in order, only that tells the RTT: what was selectively
+        // acknowledged earlier gave its sample then.
+        let mut in_order = Delivered::default();
+        let mut ambiguous = false;
+        for seq in self.una..cumulative {
+            let flags = self.flight[(seq - self.una) as usize].flags;
+            if flags & SACKED != 0 {
+                self.sacked_out -= 1;
+                continue;
+            }
+            let sent = self.deliver(seq, now, min_rtt);
+            in_order.segments += 1;
+            ambiguous |= flags & AMBIGUOUS != 0;
+            in_order.sample(sent, now);
+        }
+        delivered.segments += in_order.segments;
+        delivered.cumulative = true;
+        if ambiguous {
+            (in_order.rtt_oldest, in_order.rtt_newest) = (None, None);
+        }
+        if in_order.rtt_oldest.is_some() {
+            delivered.rtt_oldest = in_order.rtt_oldest;
+            delivered.rtt_newest = in_order.rtt_newest;
+        }
+        self.flight.drain(..(cumulative - self.una) as usize);
+        self.una = cumulative;
+        self.sacked.remove_below(cumulative);
+        self.examined = self.examined.max(cumulative);
+        self.resend_hint = self.resend_hint.max(cumulative);
+    }
+
+    /// Takes a segment out of the lost and the resent, and moves RACK on (RFC 8985 §6.2 step 2).
+    fn deliver(&mut self, seq: u64, now: Time, min_rtt: Duration) -> Sent {
+        let sent = *self.at(seq);
+        if sent.flags & LOST != 0 {
+            self.lost_out -= 1;
+        }
+        if sent.flags & RESENT != 0 {
+            self.resent_out -= 1;
+        }
+        self.at(seq).flags &= !(LOST | RESENT);
+        let rtt = now.since(sent.at);
+        // Too fast for a retransmission: the original was delivered.
+        let spurious = sent.flags & AMBIGUOUS != 0 && rtt < min_rtt;
+        if !spurious && (sent.at, seq) >= (self.rack.sent_at, self.rack.seq) {
+            self.rack = Rack { sent_at: sent.at, seq, rtt };
+        }
+        sent
+    }
+
+    /// Marks what is lost (RFC 8985 §6.2 step 5); returns how many, and after how long to look
+    /// again.
+    pub fn detect_losses(&mut self, now: Time, reo_wnd: Duration) -> (u32, Option<Duration>) {
+        let mut lost = 0;
+        let mut wait: Option<Duration> = None;
+        let rack = self.rack;
+        let allowance = rack.rtt + reo_wnd;
+        // First transmissions were sent in order: as soon as one may still arrive, so may the
+        // rest.
+        while self.examined < self.nxt() {
+            let seq = self.examined;
+            let Sent { at, flags } = *self.at(seq);
+            if flags & (SACKED | LOST | AMBIGUOUS) == 0 {
+                if (at, seq) >= (rack.sent_at, rack.seq) {
+                    break;
+                }
+                let remaining = allowance.saturating_sub(now.since(at));
+                if !remaining.is_zero() {
+                    wait = Some(remaining);
+                    break;
+                }
+                self.mark_lost(seq);
+                lost += 1;
+            }
+            self.examined += 1;
+        }
+        // So were retransmissions and probes.
+        while let Some(&(seq, at)) = self.resent.front() {
+            let pending = seq >= self.una && {
+                let sent = self.at(seq);
+                let unanswered = sent.flags & RESENT != 0 || sent.flags & (SACKED | LOST) == 0;
+                unanswered && sent.at == at
+            };
+            if pending {
+                if (at, seq) >= (rack.sent_at, rack.seq) {
+                    break;
+                }
+                let remaining = allowance.saturating_sub(now.since(at));
+                if !remaining.is_zero() {
+                    wait = Some(wait.map_or(remaining, |w| w.max(remaining)));
+                    break;
+                }
+                self.lose_again(seq);
+                lost += 1;
+            }
+            self.resent.pop_front();
+        }
+        (lost, wait)
+    }
+
+    /// A retransmission or a probe was lost.
+    fn lose_again(&mut self, seq: u64) {
+        if self.at(seq).flags & LOST == 0 {
+            return self.mark_lost(seq);
+        }
+        if self.at(seq).flags & RESENT != 0 {
+            self.at(seq).flags &= !RESENT;
+            self.resent_out -= 1;
+        }
+        self.resend_hint = self.resend_hint.min(seq);
+    }
+
+    fn mark_lost(&mut self, seq: u64) {
+        let sent = self.at(seq);
+        debug_assert!(sent.flags & (SACKED | LOST) == 0);
+        sent.flags |= LOST;
+        self.lost_out += 1;
+        self.resend_hint = self.resend_hint.min(seq);
+    }
+
+    /// A timeout: all that was not delivered is lost, but what was sent within the last round
+    /// trip (RFC 8985 §6.3); the oldest segment in any case.
+    pub fn timeout(&mut self, now: Time) {
+        for seq in self.una..self.nxt() {
+            let Sent { at, flags } = *self.at(seq);
+            let may_arrive = seq != self.una && now.since(at) < self.rack.rtt;
+            if flags & SACKED != 0 || may_arrive {
+                continue;
+            }
+            self.lose_again(seq);
+        }
+    }
+
+    /// The lowest lost segment that was not sent again; it now is.
+    pub fn resend(&mut self, now: Time) -> Option<u64> {
+        if !self.has_to_resend() {
+            return None;
+        }
+        for seq in self.resend_hint.max(self.una)..self.nxt() {
+            if self.at(seq).flags & (LOST | RESENT) == LOST {
+                self.resend_hint = seq + 1;
+                self.mark_resent(seq, now);
+                return Some(seq);
+            }
+        }
+        None
+    }
+
+    /// The newest segment is sent again, as a probe of a silent tail (RFC 8985 §7.3). It counts
+    /// as in flight once, as before.
+    pub fn probe(&mut self, now: Time) -> Option<u64> {
+        let seq = self.nxt().checked_sub(1).filter(|seq| *seq >= self.una)?;
+        if self.at(seq).flags & (SACKED | LOST) != 0 {
+            return None;
+        }
+        self.note_resent(seq, now, 0);
+        Some(seq)
+    }
+
+    fn mark_resent(&mut self, seq: u64, now: Time) {
+        self.note_resent(seq, now, RESENT);
+        self.resent_out += 1;
+    }
+
+    fn note_resent(&mut self, seq: u64, now: Time, flag: u8) {
+        let sent = self.at(seq);
+        *sent = Sent { at: now, flags: sent.flags | flag | AMBIGUOUS };
+        self.resent.push_back((seq, now));
+    }
+}
+
+impl Delivered {
+    /// Takes the RTT of a segment that was sent once.
+    fn sample(&mut self, sent: Sent, now: Time) {
+        if sent.flags & AMBIGUOUS == 0 {
+            let rtt = now.since(sent.at);
+            self.rtt_oldest = Some(self.rtt_oldest.map_or(rtt, |oldest| oldest.max(rtt)));
+            self.rtt_newest = Some(self.rtt_newest.map_or(rtt, |newest| newest.min(rtt)));
+        }
+    }
+}
