@@ -34,6 +34,7 @@ impl Packet {
     const CWR: u8 = 1 << 2;
     const UDP: u8 = 1 << 3;
     const ARRIVED_CE: u8 = 1 << 4;
+    const PSH: u8 = 1 << 5;
 
     /// The SYN-ACK of a server.
     pub(crate) fn syn_ack(flow: u32, group: u16, ecn: Ecn) -> Packet {
@@ -42,8 +43,10 @@ impl Packet {
 
     /// A TCP segment with `payload` bytes.
     pub(crate) fn segment(flow: u32, group: u16, segment: &Segment) -> Packet {
-        let flags =
-            if segment.fin { Packet::FIN } else { 0 } | if segment.cwr { Packet::CWR } else { 0 };
+        let flag = |set: bool, bit: u8| if set { bit } else { 0 };
+        let flags = flag(segment.fin, Packet::FIN)
+            | flag(segment.cwr, Packet::CWR)
+            | flag(segment.push, Packet::PSH);
         let ip_length = (u64::from(segment.payload) + HEADER) as u16;
         Packet { seq: segment.seq, flow, group, ip_length, ecn: segment.ecn, flags }
     }
@@ -65,6 +68,10 @@ impl Packet {
     pub(crate) fn cwr(&self) -> bool {
         self.flags & Packet::CWR != 0
     }
+
+    pub(crate) fn push(&self) -> bool {
+        self.flags & Packet::PSH != 0
+    }
 }
 
 /// A segment as the sender hands it down.
@@ -78,6 +85,8 @@ pub struct Segment {
     pub ecn: Ecn,
     /// Congestion window reduced (RFC 3168 §6.1.2).
     pub cwr: bool,
+    /// Nothing follows at once: the receiver should pass it on, and acknowledge (PSH).
+    pub push: bool,
     /// The last one of the flow.
     pub fin: bool,
 }

@@ -2,7 +2,7 @@
 
 use l4s_units::{Duration, Time};
 
-use super::receiver::{Echo, Receiver};
+use super::receiver::{Arrived, Echo, Receiver};
 use crate::packet::{Ack, Message, Packet};
 
 /// The first wait for an answer to a SYN; it doubles (RFC 6298 §2.1, §5.5).
@@ -76,7 +76,13 @@ impl Client {
             }
             return send(Message::Request);
         }
-        self.receiver.on_segment(packet.seq, packet.ecn, packet.cwr(), now, |ack: Ack| {
+        let arrived = Arrived {
+            seq: packet.seq,
+            ecn: packet.ecn,
+            cwr: packet.cwr(),
+            push: packet.push(),
+        };
+        self.receiver.on_segment(arrived, now, |ack: Ack| {
             send(Message::Ack(ack));
         });
         if self.state == State::Open && self.receiver.next() >= self.segments {

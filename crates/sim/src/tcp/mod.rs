@@ -12,5 +12,5 @@ mod scoreboard;
 mod sender;
 
 pub use client::Client;
-pub use receiver::{Echo, Receiver};
+pub use receiver::{Arrived, Echo, Receiver};
 pub use sender::{Output, Sender, SenderConfig, State};

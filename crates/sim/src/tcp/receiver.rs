@@ -5,8 +5,10 @@ use l4s_units::{Duration, Ecn, Time};
 use super::ranges::Ranges;
 use crate::packet::Ack;
 
-/// The longest that an acknowledgement is delayed.
-const DELAYED_ACK: Duration = Duration::from_millis(40);
+/// The least that a delayed acknowledgement waits.
+const ATO_MIN: Duration = Duration::from_millis(40);
+/// The longest that it waits.
+const ATO_MAX: Duration = Duration::from_millis(200);
 /// Acknowledgements at the start of a connection that are not delayed.
 const QUICK_ACKS_AT_START: u32 = 16;
 /// Acknowledgements after a first mark that are not delayed.
@@ -29,6 +31,19 @@ pub enum Echo {
     Dctcp,
 }
 
+/// A segment as the receiver sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrived {
+    /// Its number within the flow.
+    pub seq: u64,
+    /// Its ECN field.
+    pub ecn: Ecn,
+    /// The sender reduced its window (CWR).
+    pub cwr: bool,
+    /// The sender has sent all that it may (PSH).
+    pub push: bool,
+}
+
 /// The receiving side of a connection.
 #[derive(Clone, Debug)]
 pub struct Receiver {
@@ -48,6 +63,11 @@ pub struct Receiver {
     next_before: u64,
     /// Acknowledgements left that are not delayed.
     quick: u32,
+    /// How long the next one to be delayed waits: twice as long after a wait that nothing came
+    /// to end, and then less by and by.
+    ato: Duration,
+    /// When the last segment arrived in order.
+    last_arrival: Time,
     /// Duplicate acknowledgements for the same hole, and those merged since the last one sent.
     duplicates: (u64, u32),
     merged: u32,
@@ -55,7 +75,7 @@ pub struct Receiver {
     due: Time,
     /// Whether it waits because it is merged, not delayed.
     merging: bool,
-    /// Base round trip, for the length of merging.
+    /// Base round trip: no delay or merging is much longer.
     rtt: Duration,
 }
 
@@ -72,6 +92,8 @@ impl Receiver {
             ce: false,
             next_before: 0,
             quick: QUICK_ACKS_AT_START,
+            ato: ATO_MIN,
+            last_arrival: Time::ZERO,
             duplicates: (0, 0),
             merged: 0,
             due: Time::NEVER,
@@ -92,15 +114,10 @@ impl Receiver {
 
     /// A segment arrived. `send` gets each acknowledgement that goes out: none, one or two.
     #[inline]
-    pub fn on_segment(
-        &mut self,
-        seq: u64,
-        ecn: Ecn,
-        cwr: bool,
-        now: Time,
-        mut send: impl FnMut(Ack),
-    ) {
-        let mut at_once = false;
+    pub fn on_segment(&mut self, segment: Arrived, now: Time, mut send: impl FnMut(Ack)) {
+        let Arrived { seq, ecn, cwr, push } = segment;
+        // The application reads everything as it arrives; then pushed data is acknowledged.
+        let mut at_once = push && seq == self.next;
         if cwr {
             self.demand_cwr = false;
             // The sender's window may be very small now.
@@ -112,6 +129,7 @@ impl Receiver {
         }
         if seq == self.next {
             self.next = seq + 1;
+            self.adapt_delay(now);
             at_once |= self.echo_mark(ecn, &mut send);
             if !self.beyond.is_empty() {
                 if let Some((_, end)) = self.beyond.containing(self.next) {
@@ -129,7 +147,7 @@ impl Receiver {
             send(self.acknowledge());
         } else if self.beyond.is_empty() {
             if self.due == Time::NEVER {
-                self.due = now + DELAYED_ACK;
+                self.due = now + self.ato.min(self.rtt.max(ATO_MIN)).min(ATO_MAX);
             }
         } else if self.may_merge(now) {
             self.merged += 1;
@@ -140,7 +158,24 @@ impl Receiver {
 
     /// The timer is due.
     pub fn on_timer(&mut self, now: Time) -> Option<Ack> {
-        (now >= self.due).then(|| self.acknowledge())
+        if now < self.due {
+            return None;
+        }
+        if !self.merging {
+            self.ato = (self.ato * 2).min(self.rtt + ATO_MAX);
+        }
+        Some(self.acknowledge())
+    }
+
+    /// The delay follows the spacing of arrivals, where that is short.
+    fn adapt_delay(&mut self, now: Time) {
+        let gap = now.since(self.last_arrival);
+        self.last_arrival = now;
+        if gap <= ATO_MIN / 2 {
+            self.ato = self.ato / 2 + ATO_MIN / 2;
+        } else if gap < self.ato {
+            self.ato = self.ato / 2 + gap;
+        }
     }
 
     /// Notes whether the segment was marked; says whether to acknowledge at once.
@@ -151,6 +186,7 @@ impl Receiver {
                 if ecn.is_ce() && !self.demand_cwr {
                     self.demand_cwr = true;
                     self.quick = self.quick.max(QUICK_ACKS_AFTER_CE);
+                    self.ato = ATO_MIN;
                 }
                 false
             }

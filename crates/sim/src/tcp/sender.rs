@@ -26,6 +26,10 @@ const TIMEOUT_MIN: Duration = Duration::from_millis(2);
 const PROBE_DELAYED_ACK: Duration = Duration::from_millis(200);
 /// The most that one unit of segmentation offload holds.
 const GSO_MAX: u64 = 65_536;
+/// What counts as just now, or near, where bursts are concerned.
+const MILLISECOND: Duration = Duration::from_millis(1);
+/// Segments per buffer that an application's data waits in: as many as offload can take.
+const CHUNK: u32 = (GSO_MAX / MSS) as u32;
 
 /// What a sender is made of.
 #[derive(Clone, Debug)]
@@ -99,6 +103,8 @@ pub struct Sender {
     usage: Usage,
     /// When the last segment went out.
     last_sent: Time,
+    /// Segments left in the buffer from which new ones are taken.
+    chunk_left: u32,
     /// Bytes per second at which the window would be spread, for the size of bursts.
     pacing_rate: u64,
 
@@ -170,6 +176,7 @@ impl Sender {
             delivered: 0,
             usage: Usage::default(),
             last_sent: Time::ZERO,
+            chunk_left: CHUNK,
             pacing_rate: 0,
             timer: Timer::OFF,
             backoff: 0,
@@ -478,7 +485,7 @@ impl Sender {
         self.timer = Timer::OFF;
         if self.probe.is_none() && self.board.packets_out() > 0 {
             let new = self.board.nxt() < self.segments;
-            let seq = if new { Some(self.send_new(now, out)) } else { self.board.probe(now) };
+            let seq = if new { Some(self.send_new(false, now, out)) } else { self.board.probe(now) };
             if let Some(seq) = seq {
                 if !new {
                     self.send_again(seq, now, out);
@@ -539,14 +546,14 @@ impl Sender {
         if seq + 1 == self.segments { self.last_payload } else { MSS as u16 }
     }
 
-    fn send_new(&mut self, now: Time, out: &mut impl Output) -> u64 {
+    fn send_new(&mut self, push: bool, now: Time, out: &mut impl Output) -> u64 {
         let seq = self.board.nxt();
         self.board.push(now);
         let cwr = core::mem::take(&mut self.cwr_pending);
         let ecn = self.ecn.unwrap_or_default();
         let fin = seq + 1 == self.segments;
         self.last_sent = now;
-        out.send(Segment { seq, payload: self.payload(seq), ecn, cwr, fin }, false);
+        out.send(Segment { seq, payload: self.payload(seq), ecn, cwr, push: push || fin, fin }, false);
         seq
     }
 
@@ -554,7 +561,7 @@ impl Sender {
         self.last_sent = now;
         let fin = seq + 1 == self.segments;
         let (payload, ecn) = (self.payload(seq), self.control_ecn());
-        out.send(Segment { seq, payload, ecn, cwr: false, fin }, true);
+        out.send(Segment { seq, payload, ecn, cwr: false, push: fin, fin }, true);
     }
 
     /// Sends lost segments again, as far as the window allows.
@@ -584,7 +591,8 @@ impl Sender {
             if left == 0 || quota == 0 {
                 break;
             }
-            let rest_fits = left <= u64::from(quota);
+            // Waiting makes no larger burst of what the application wrote in one piece.
+            let rest_fits = left.min(self.chunk_left.into()) <= u64::from(quota);
             if !rest_fits && self.should_defer(quota, burst, now) {
                 limited = true;
                 break;
@@ -592,8 +600,15 @@ impl Sender {
             // At least two units in flight, for a smoother return of acknowledgements.
             let unit = quota.min((self.window.cwnd / 2).max(1)).min(burst);
             let unit = unit.min(u32::try_from(left).unwrap_or(u32::MAX));
-            for _ in 0..unit {
-                self.send_new(now, out);
+            // What a unit has beyond its chunk it takes from the next one.
+            self.chunk_left = match self.chunk_left.checked_sub(unit) {
+                Some(0) => CHUNK,
+                Some(rest) => rest,
+                None => CHUNK + self.chunk_left - unit,
+            };
+            for n in 1..=unit {
+                // The last segment of an offloaded unit says "push", a lone segment does not.
+                self.send_new(unit > 1 && n == unit, now, out);
             }
             sent += unit;
         }
@@ -625,15 +640,16 @@ impl Sender {
         if self.state == State::Recovery || self.state == State::Loss {
             return false;
         }
-        if now.since(self.last_sent) > Duration::from_millis(1) {
+        if now.since(self.last_sent) > MILLISECOND {
             return false;
         }
         if quota >= burst || quota >= self.window.cwnd / 3 {
             return false;
         }
         let Some(head) = self.board.head_sent_at() else { return false };
-        let half_rtt = self.rtt.smoothed().unwrap_or_default() / 2;
-        now.since(head) >= half_rtt
+        let srtt = self.rtt.smoothed().unwrap_or_default();
+        let next_ack = (head + srtt).since(now);
+        next_ack <= (srtt / 2).min(MILLISECOND)
     }
 
     fn update_pacing_rate(&mut self) {
