@@ -15,11 +15,26 @@ pub struct Config {
     pub shift_g: u32,
     /// `alpha` before anything is known, in 1/1024 (RFC 8257 §3.3: 1).
     pub alpha_on_init: u32,
+    /// Bits of `alpha`'s fraction. With Linux' 10, less than one mark in 2^(10 − `shift_g`)
+    /// segments rounds to none.
+    pub alpha_bits: u32,
+}
+
+impl Config {
+    /// As Linux.
+    pub fn linux() -> Self {
+        Config { shift_g: 4, alpha_on_init: 1 << 10, alpha_bits: 10 }
+    }
+
+    /// RFC 8257, with an average precise enough for any marking probability.
+    pub fn rfc8257() -> Self {
+        Config { alpha_bits: 30, ..Config::linux() }
+    }
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Config { shift_g: 4, alpha_on_init: Control::MAX_ALPHA }
+        Config::linux()
     }
 }
 
@@ -39,21 +54,33 @@ impl Configurable for Config {
         Param::new(
             "alpha_on_init",
             "the average before the first window, in 1/1024",
-            Kind::Count { min: 0, max: Control::MAX_ALPHA as u64 },
+            Kind::Count { min: 0, max: 1 << 10 },
             |c| Some(Value::Count(c.alpha_on_init.into())),
             |c, v| c.alpha_on_init = v.count() as u32,
+        ),
+        Param::new(
+            "alpha_bits",
+            "bits of the average's fraction: 10 in Linux, where rare marks round to none",
+            Kind::Count { min: 10, max: 30 },
+            |c| Some(Value::Count(c.alpha_bits.into())),
+            |c, v| c.alpha_bits = v.count() as u32,
         ),
     ];
 
     const PROFILES: &'static [Profile<Self>] =
-        &[Profile { name: "linux", doc: "as Linux", make: Config::default }];
+        &[
+            Profile { name: "linux", doc: "as Linux", make: Config::linux },
+            Profile { name: "rfc8257", doc: "with a precise average", make: Config::rfc8257 },
+        ];
 }
 
 /// The state of a connection under DCTCP.
 #[derive(Clone, Debug)]
 pub struct Control {
     shift_g: u32,
-    /// Moving average of the fraction of marked segments, Q10.
+    /// Bits of the fraction of `alpha`.
+    bits: u32,
+    /// Moving average of the fraction of marked segments, from 0 to 2^`bits`.
     alpha: u32,
     /// The window of observation ends when this segment is acknowledged.
     window_end: u64,
@@ -64,14 +91,12 @@ pub struct Control {
 }
 
 impl Control {
-    /// `alpha` of 1.
-    pub const MAX_ALPHA: u32 = 1 << 10;
-
     /// The state of a new connection.
     pub fn new(config: &Config) -> Self {
         Control {
             shift_g: config.shift_g,
-            alpha: config.alpha_on_init,
+            bits: config.alpha_bits,
+            alpha: config.alpha_on_init << (config.alpha_bits - 10),
             window_end: 0,
             delivered: 0,
             delivered_ce: 0,
@@ -85,9 +110,9 @@ impl Control {
         let decay = self.alpha >> self.shift_g;
         self.alpha -= if decay == 0 { self.alpha } else { decay };
         if self.delivered_ce > 0 {
-            let gained = (u64::from(self.delivered_ce) << (10 - self.shift_g))
+            let gained = (u64::from(self.delivered_ce) << (self.bits - self.shift_g))
                 / u64::from(self.delivered.max(1));
-            self.alpha = (self.alpha + gained as u32).min(Control::MAX_ALPHA);
+            self.alpha = (self.alpha + gained as u32).min(1 << self.bits);
         }
     }
 }
@@ -114,9 +139,10 @@ impl CongestionControl for Control {
 
     fn ssthresh(&mut self, window: &Window, congestion: Congestion) -> u32 {
         let reduced = match congestion {
-            // RFC 8257 §3.3 step 9: cwnd·(1 - alpha/2), alpha in Q10.
+            // RFC 8257 §3.3 step 9: cwnd·(1 − alpha/2).
             Congestion::Ecn => {
-                window.cwnd - ((u64::from(window.cwnd) * u64::from(self.alpha)) >> 11) as u32
+                let product = u64::from(window.cwnd) * u64::from(self.alpha);
+                window.cwnd - (product >> (self.bits + 1)) as u32
             }
             // RFC 8257 §3.5: loss is answered as Reno answers it.
             Congestion::Loss | Congestion::Timeout => window.cwnd / 2,
@@ -129,6 +155,6 @@ impl CongestionControl for Control {
     }
 
     fn alpha(&self) -> Option<f64> {
-        Some(f64::from(self.alpha) / f64::from(Control::MAX_ALPHA))
+        Some(f64::from(self.alpha) / f64::from(1u32 << self.bits))
     }
 }

@@ -14,3 +14,6 @@ mod sender;
 pub use client::Client;
 pub use receiver::{Arrived, Echo, Receiver};
 pub use sender::{Output, Sender, SenderConfig, State};
+
+#[cfg(test)]
+mod tests;

@@ -141,7 +141,8 @@ impl Receiver {
             }
         } else {
             at_once |= self.echo_mark(ecn, &mut send);
-            self.note_beyond(seq);
+            // A new block might push one off the list before it was ever told.
+            at_once |= self.note_beyond(seq);
         }
         if at_once || self.next - self.acknowledged >= 2 || self.quick > 0 {
             send(self.acknowledge());
@@ -207,7 +208,8 @@ impl Receiver {
         }
     }
 
-    fn note_beyond(&mut self, seq: u64) {
+    /// Notes what arrived out of order; says whether it began a block of its own.
+    fn note_beyond(&mut self, seq: u64) -> bool {
         self.beyond.insert(seq, seq + 1, |_, _| {});
         let block = self.beyond.containing(seq);
         // The newest first; a block that holds several recent segments is named once.
@@ -220,6 +222,7 @@ impl Receiver {
                 named += 1;
             }
         }
+        block == Some((seq, seq + 1))
     }
 
     /// Selective acknowledgements beyond the third are merged, up to a millisecond.

@@ -485,7 +485,8 @@ impl Sender {
         self.timer = Timer::OFF;
         if self.probe.is_none() && self.board.packets_out() > 0 {
             let new = self.board.nxt() < self.segments;
-            let seq = if new { Some(self.send_new(false, now, out)) } else { self.board.probe(now) };
+            let seq =
+                if new { Some(self.send_new(false, now, out)) } else { self.board.probe(now) };
             if let Some(seq) = seq {
                 if !new {
                     self.send_again(seq, now, out);
@@ -553,7 +554,10 @@ impl Sender {
         let ecn = self.ecn.unwrap_or_default();
         let fin = seq + 1 == self.segments;
         self.last_sent = now;
-        out.send(Segment { seq, payload: self.payload(seq), ecn, cwr, push: push || fin, fin }, false);
+        out.send(
+            Segment { seq, payload: self.payload(seq), ecn, cwr, push: push || fin, fin },
+            false,
+        );
         seq
     }
 

@@ -1,0 +1,407 @@
+//! Connections over a made-up path: the laws of congestion control, and recovery from loss.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use l4s_cc::{Config, cubic, dctcp, reno};
+use l4s_units::{Duration, Ecn, Time};
+use rand_core::Rng;
+
+use super::{Arrived, Echo, Output, Receiver, Sender, SenderConfig, State};
+use crate::packet::{Ack, MSS, Segment};
+use crate::random::stream;
+
+const MS: Duration = Duration::from_millis(1);
+const RTT: Duration = Duration::from_millis(20);
+/// Segments follow each other on the path, so that no two share an instant.
+const SPACING: Duration = Duration::from_nanos(500);
+
+/// What becomes of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fate {
+    Arrive,
+    Mark,
+    Lose,
+    Late(Duration),
+}
+
+/// One event on the path; the order among equals is that of sending.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Event {
+    Data(Segment),
+    Ack(Ack),
+}
+
+/// What the sender hands down.
+#[derive(Default)]
+struct Sent(Vec<(Segment, bool)>);
+
+impl Output for Sent {
+    fn send(&mut self, segment: Segment, retransmission: bool) {
+        self.0.push((segment, retransmission));
+    }
+    fn send_syn_ack(&mut self, _: Ecn) {}
+    fn round_trip(&mut self, _: Duration) {}
+}
+
+/// A connection over a path without queue.
+struct Path<F> {
+    now: Time,
+    sender: Sender,
+    receiver: Receiver,
+    fate: F,
+    ack_lost: fn(u64) -> bool,
+    events: BinaryHeap<Reverse<(Time, u64)>>,
+    store: std::collections::HashMap<u64, Event>,
+    count: u64,
+    acks: u64,
+    free_at: Time,
+    /// Every transmission: when, which, whether it was a retransmission.
+    log: Vec<(Time, u64, bool)>,
+    /// Integral of the window over time, in segment·nanoseconds.
+    window: f64,
+}
+
+impl<F: FnMut(&Segment, bool) -> Fate> Path<F> {
+    fn new(cc: Config, ecn: bool, size: Option<u64>, fate: F) -> Self {
+        let dctcp = matches!(cc, Config::Dctcp(_));
+        let echo = match (ecn, dctcp) {
+            (false, _) => Echo::None,
+            (true, true) => Echo::Dctcp,
+            (true, false) => Echo::Classic,
+        };
+        let config = SenderConfig {
+            cc,
+            ecn: ecn.then_some(Ecn::Ect0),
+            ecn_on_everything: dctcp && ecn,
+            size,
+        };
+        let mut path = Path {
+            now: Time::ZERO,
+            sender: Sender::new(&config),
+            receiver: Receiver::new(echo, RTT),
+            fate,
+            ack_lost: |_| false,
+            events: BinaryHeap::new(),
+            store: Default::default(),
+            count: 0,
+            acks: 0,
+            free_at: Time::ZERO,
+            log: Vec::new(),
+            window: 0.0,
+        };
+        let mut sent = Sent::default();
+        path.sender.on_syn(path.now, &mut sent);
+        path.now += RTT;
+        path.sender.on_request(path.now, &mut sent);
+        path.pass_on(sent);
+        path
+    }
+
+    fn schedule(&mut self, at: Time, event: Event) {
+        self.store.insert(self.count, event);
+        self.events.push(Reverse((at, self.count)));
+        self.count += 1;
+    }
+
+    fn pass_on(&mut self, sent: Sent) {
+        for (segment, again) in sent.0 {
+            self.log.push((self.now, segment.seq, again));
+            self.free_at = self.free_at.max(self.now) + SPACING;
+            let at = self.free_at + RTT / 2;
+            let mut segment = segment;
+            match (self.fate)(&segment, again) {
+                Fate::Arrive => self.schedule(at, Event::Data(segment)),
+                Fate::Late(by) => self.schedule(at + by, Event::Data(segment)),
+                Fate::Mark if segment.ecn.is_capable() => {
+                    segment.ecn = Ecn::Ce;
+                    self.schedule(at, Event::Data(segment));
+                }
+                Fate::Mark | Fate::Lose => {}
+            }
+        }
+    }
+
+    fn return_acks(&mut self, acks: Vec<Ack>) {
+        for ack in acks {
+            self.acks += 1;
+            if !(self.ack_lost)(self.acks) {
+                self.schedule(self.now + RTT / 2, Event::Ack(ack));
+            }
+        }
+    }
+
+    /// Runs until `end` or until the sender has everything acknowledged.
+    fn run(&mut self, end: Time) -> &mut Self {
+        while self.sender.state() != State::Closed {
+            let event = self.events.peek().map_or(Time::NEVER, |Reverse((at, _))| *at);
+            let next = event.min(self.sender.deadline()).min(self.receiver.deadline());
+            if next > end {
+                break;
+            }
+            self.window +=
+                f64::from(self.sender.window().cwnd) * next.since(self.now).as_nanos() as f64;
+            self.now = next;
+            let (mut sent, mut acks) = (Sent::default(), Vec::new());
+            if event <= next {
+                let Reverse((_, id)) = self.events.pop().unwrap();
+                match self.store.remove(&id).unwrap() {
+                    Event::Data(s) => {
+                        let arrived = Arrived { seq: s.seq, ecn: s.ecn, cwr: s.cwr, push: s.push };
+                        self.receiver.on_segment(arrived, next, |ack| acks.push(ack));
+                    }
+                    Event::Ack(ack) => self.sender.on_ack(&ack, next, &mut sent),
+                }
+            } else if self.receiver.deadline() <= next {
+                acks.extend(self.receiver.on_timer(next));
+            } else {
+                self.sender.on_timer(next, &mut sent);
+            }
+            self.return_acks(acks);
+            self.pass_on(sent);
+        }
+        self
+    }
+
+    /// Mean window from now until `span` later.
+    fn mean_window(&mut self, span: Duration) -> f64 {
+        let (from, before) = (self.now, self.window);
+        self.run(from + span);
+        (self.window - before) / self.now.since(from).as_nanos() as f64
+    }
+
+    fn retransmissions(&self) -> Vec<u64> {
+        self.log.iter().filter(|(_, _, again)| *again).map(|(_, seq, _)| *seq).collect()
+    }
+}
+
+fn at(duration: Duration) -> Time {
+    Time::ZERO + duration
+}
+
+/// A connection whose packets all arrive, but the ones `fate` says.
+fn transfer(
+    segments: u64,
+    fate: impl FnMut(&Segment, bool) -> Fate,
+) -> Path<impl FnMut(&Segment, bool) -> Fate> {
+    Path::new(Config::Reno(reno::Config::default()), false, Some(segments * MSS), fate)
+}
+
+/// Loses the first transmission of these segments.
+fn lose_first(lost: &[u64]) -> impl FnMut(&Segment, bool) -> Fate {
+    move |s, again| if !again && lost.contains(&s.seq) { Fate::Lose } else { Fate::Arrive }
+}
+
+// --- Laws --------------------------------------------------------------------------------------
+
+/// The mean window under random marking with probability `p`.
+fn window_under_marking(cc: Config, p: f64) -> f64 {
+    let mut rng = stream(7, "marks");
+    let threshold = (p * f64::from(u32::MAX)) as u32;
+    let mut path = Path::new(cc, true, None, move |_, _| {
+        if rng.next_u32() < threshold { Fate::Mark } else { Fate::Arrive }
+    });
+    path.run(at(Duration::from_secs(60)));
+    // At the rarest marking that is some 200 of them.
+    path.mean_window(Duration::from_secs(240))
+}
+
+/// `window / law`, where the law says `law(p)`.
+fn assert_law(cc: fn() -> Config, law: fn(f64) -> f64, ps: &[(f64, f64)]) {
+    for &(p, tolerance) in ps {
+        let (window, law) = (window_under_marking(cc(), p), law(p));
+        let error = window / law - 1.0;
+        assert!(
+            error.abs() <= tolerance,
+            "p = {p}: window {window:.2}, law {law:.2}: {:+.0} %",
+            error * 100.0
+        );
+    }
+}
+
+/// DCttH §3.2 equation (1): W = √(3 / 2p). At large p the window's floor of 2 and the one
+/// reduction per round trip keep it above.
+#[test]
+fn reno_follows_the_square_root_law() {
+    let cc = || Config::Reno(reno::Config::default());
+    assert_law(cc, |p| (1.5 / p).sqrt(), &[(1e-4, 0.12), (1e-3, 0.12), (1e-2, 0.12), (0.1, 0.25)]);
+    let window = window_under_marking(cc(), 0.3);
+    assert!((2.0..3.2).contains(&window), "p = 0.3: {window}");
+}
+
+/// RFC 9438 §4.3: in its Reno-friendly region Cubic grows by 3·(1 − β)/(1 + β) = 0.53 per round
+/// trip and so has Reno's window, √(3 / 2p). DCttH §3.2 has 1.68 / √p for this mode, which is
+/// the law of growth by 1 with β = 0.7; neither RFC 9438 nor Linux grows so fast.
+#[test]
+fn cubic_follows_reno_in_its_reno_friendly_region() {
+    let cc = || Config::Cubic(cubic::Config::default());
+    assert_law(cc, |p| (1.5 / p).sqrt(), &[(1e-3, 0.12), (1e-2, 0.15), (0.1, 0.25)]);
+    // Rarer marks leave the cubic function in charge, which is faster.
+    assert!(window_under_marking(cc(), 1e-4) > 122.0);
+}
+
+/// DCttH §3.2 equation (1): W = 2 / p under probabilistic marking.
+#[test]
+fn dctcp_follows_the_linear_law() {
+    let cc = || Config::Dctcp(dctcp::Config::rfc8257());
+    assert_law(cc, |p| 2.0 / p, &[(1e-3, 0.3), (1e-2, 0.3), (0.1, 0.3)]);
+    let window = window_under_marking(cc(), 0.3);
+    assert!((2.0 / 0.3 * 0.6..2.0 / 0.3 * 1.4).contains(&window), "p = 0.3: {window}");
+}
+
+#[test]
+fn abe_keeps_a_larger_window_than_a_halving() {
+    let abe = Config::Reno(reno::Config { abe: true });
+    let plain = Config::Reno(reno::Config::default());
+    // RFC 8511: 0.8 instead of 0.5 gives √((1 + 0.8)/2 / (1 − 0.8)) / √(0.75/0.5) = 1.73 as much.
+    let ratio = window_under_marking(abe, 1e-3) / window_under_marking(plain, 1e-3);
+    assert!((1.5..2.0).contains(&ratio), "{ratio}");
+}
+
+// --- Recovery ----------------------------------------------------------------------------------
+
+#[test]
+fn a_clean_transfer_takes_slow_start_and_no_more() {
+    let mut path = transfer(30, |_, _| Fate::Arrive);
+    path.run(at(Duration::from_secs(10)));
+    // Handshake, 10 + 20 segments: three round trips, and the bursts' own length.
+    assert!(path.now < at(RTT * 3 + MS), "{}", path.now);
+    assert_eq!(path.log.len(), 30);
+}
+
+#[test]
+fn a_lost_segment_is_sent_again_once_and_without_a_timeout() {
+    let mut path = transfer(100, lose_first(&[20]));
+    path.run(at(Duration::from_secs(10)));
+    assert_eq!(path.sender.state(), State::Closed);
+    assert_eq!(path.retransmissions(), [20]);
+    assert!(path.now < at(RTT * 8), "{}", path.now);
+}
+
+#[test]
+fn many_losses_in_one_window_are_repaired_in_one_recovery() {
+    let lost: Vec<u64> = (40..60).step_by(2).collect();
+    let mut path = transfer(300, lose_first(&lost));
+    path.run(at(Duration::from_secs(10)));
+    assert_eq!(path.sender.state(), State::Closed);
+    assert_eq!(path.retransmissions(), lost);
+    assert!(path.now < at(MS * 400), "no timeout: {}", path.now);
+}
+
+#[test]
+fn a_lost_retransmission_is_sent_a_third_time_without_a_timeout() {
+    let mut tries = 0;
+    let mut path = Path::new(Config::Reno(reno::Config::default()), false, None, move |s, _| {
+        if s.seq == 50 {
+            tries += 1;
+        }
+        if s.seq == 50 && tries <= 2 { Fate::Lose } else { Fate::Arrive }
+    });
+    path.run(at(MS * 190));
+    let attempts = path.log.iter().filter(|(_, seq, _)| *seq == 50).count();
+    assert_eq!(attempts, 3, "RACK finds a lost retransmission (RFC 8985 §1)");
+}
+
+#[test]
+fn a_lost_tail_is_found_by_a_probe_before_the_timeout() {
+    // The last 2 of 10 segments: no later segment tells of the loss.
+    let mut path = transfer(10, lose_first(&[8, 9]));
+    path.run(at(Duration::from_secs(10)));
+    assert_eq!(path.sender.state(), State::Closed);
+    // A probe goes out two round trips after the last acknowledgement; a timeout would come
+    // 200 ms after it.
+    assert!(path.now < at(RTT * 8), "{}", path.now);
+}
+
+#[test]
+fn silence_backs_off_exponentially() {
+    let mut path = transfer(4, |_, _| Fate::Lose);
+    path.run(at(Duration::from_secs(20)));
+    let times: Vec<Time> =
+        path.log.iter().filter(|(_, seq, again)| *seq == 0 && *again).map(|e| e.0).collect();
+    let gaps: Vec<f64> = times.windows(2).map(|w| w[1].since(w[0]).as_secs_f64()).collect();
+    assert!(gaps.len() >= 4, "{gaps:?}");
+    for pair in gaps.windows(2) {
+        assert!((pair[1] / pair[0] - 2.0).abs() < 0.05, "RFC 6298 §5.5: {gaps:?}");
+    }
+    assert!(gaps[0] >= 0.4, "twice at least 200 ms: {gaps:?}");
+}
+
+#[test]
+fn a_little_reordering_is_no_loss() {
+    // Every tenth segment is late by less than a quarter of the RTT and overtaken by two.
+    let mut path = transfer(200, |s, _| {
+        if s.seq % 10 == 5 { Fate::Late(SPACING * 2 + SPACING / 2) } else { Fate::Arrive }
+    });
+    path.run(at(Duration::from_secs(10)));
+    assert_eq!(path.sender.state(), State::Closed);
+    assert_eq!(path.retransmissions(), Vec::<u64>::new());
+}
+
+#[test]
+fn lost_acknowledgements_are_covered_by_later_ones() {
+    let mut path = transfer(500, |_, _| Fate::Arrive);
+    path.ack_lost = |n| n % 3 == 0;
+    path.run(at(Duration::from_secs(10)));
+    assert_eq!(path.sender.state(), State::Closed);
+    assert_eq!(path.retransmissions(), Vec::<u64>::new());
+}
+
+#[test]
+fn everything_arrives_whatever_is_lost() {
+    for seed in 0..200 {
+        let mut rng = stream(seed, "loss");
+        let mut path = transfer(150, move |_, _| match rng.next_u32() % 10 {
+            0 | 1 => Fate::Lose,
+            2 => Fate::Late(MS * 7),
+            _ => Fate::Arrive,
+        });
+        path.ack_lost = |n| n % 7 == 0;
+        path.run(at(Duration::from_secs(600)));
+        assert_eq!(path.sender.state(), State::Closed, "seed {seed}");
+        assert_eq!(path.receiver.next(), 150);
+    }
+}
+
+// --- Echo of marks -----------------------------------------------------------------------------
+
+/// The acknowledgements of segments that arrive 1 ms apart with these codepoints.
+fn echoed(echo: Echo, marks: &[bool]) -> Vec<(u64, bool)> {
+    let mut receiver = Receiver::new(echo, RTT);
+    let mut acks = Vec::new();
+    // The first 16 are acknowledged one by one, as at the start of every connection.
+    for seq in 0..16 {
+        let arrived = Arrived { seq, ecn: Ecn::Ect0, cwr: false, push: false };
+        receiver.on_segment(arrived, at(MS * seq), |_| {});
+    }
+    for (n, ce) in marks.iter().enumerate() {
+        let seq = 16 + n as u64;
+        let ecn = if *ce { Ecn::Ce } else { Ecn::Ect0 };
+        let arrived = Arrived { seq, ecn, cwr: false, push: false };
+        receiver.on_segment(arrived, at(MS * seq), |ack| acks.push((ack.cumulative - 16, ack.ece)));
+    }
+    acks
+}
+
+/// RFC 8257 §3.2: a change of state flushes what was delayed with the old state, and is itself
+/// acknowledged at once.
+#[test]
+fn dctcp_echo_is_exact() {
+    let marks = [false, false, false, true, true, true, false, false];
+    let expected = [(2, false), (3, false), (4, true), (6, true), (7, false)];
+    assert_eq!(echoed(Echo::Dctcp, &marks), expected);
+}
+
+/// RFC 3168 §6.1.3: from a mark on, until the sender says that it reduced.
+#[test]
+fn classic_echo_lasts_until_the_sender_reduced() {
+    let acks = echoed(Echo::Classic, &[false, true, false, false, false]);
+    assert!(acks.iter().filter(|a| a.0 >= 2).all(|a| a.1), "{acks:?}");
+    let mut receiver = Receiver::new(Echo::Classic, RTT);
+    let mut last = None;
+    for (seq, ecn, cwr) in [(0, Ecn::Ce, false), (1, Ecn::Ect0, false), (2, Ecn::Ect0, true)] {
+        receiver
+            .on_segment(Arrived { seq, ecn, cwr, push: false }, at(MS * seq), |a| last = Some(a));
+    }
+    assert!(!last.unwrap().ece, "CWR ends the echo");
+}

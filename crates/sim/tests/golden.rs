@@ -1,0 +1,69 @@
+//! The result tables of the bundled scenarios, pinned as text.
+//!
+//! A change of behaviour shows as a diff of whole numbers and needs a reason in its commit.
+//! `UPDATE_GOLDEN=1 cargo test -p l4s-sim --test golden` writes the tables anew.
+
+use std::fs;
+use std::path::PathBuf;
+
+use l4s_measure::{EngineSummary, Origin, Recorder, Summary, golden};
+use l4s_scenario::{Point, bundled};
+
+/// The summary of one run.
+fn summary(point: &Point) -> Summary {
+    let set = point.set.iter().map(|(key, value)| (key.clone(), value.as_str().into())).collect();
+    let origin = Origin { on: "sim".into(), version: String::new(), set, command: String::new() };
+    let mut recorder = Recorder::new(&point.scenario, origin).without_series();
+    l4s_sim::run(&point.scenario, &mut recorder);
+    recorder.finish(EngineSummary::default()).summary
+}
+
+/// Compares the runs of a bundled scenario with its table.
+fn check(name: &str, set: &[&str]) {
+    let set: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
+    let plan = bundled::find(name).unwrap().plan(&set).unwrap();
+    let summaries: Vec<Summary> = plan.points.iter().map(summary).collect();
+    let found = golden(&summaries);
+    let path =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{name}.txt"));
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, &found).unwrap();
+    }
+    let pinned = fs::read_to_string(&path).unwrap_or_default();
+    if let Some((n, (was, is))) =
+        pinned.lines().zip(found.lines()).enumerate().find(|(_, (a, b))| a != b)
+    {
+        panic!(
+            "{}:{}\n was {was}\n  is {is}\n(UPDATE_GOLDEN=1 pins the new table)",
+            path.display(),
+            n + 1
+        );
+    }
+    assert_eq!(pinned.lines().count(), found.lines().count(), "{}", path.display());
+}
+
+#[test]
+fn one_against_one() {
+    check("one-against-one", &[]);
+}
+
+#[test]
+fn linux_7_3_grid() {
+    check("linux-7.3-grid", &["duration=10s", "warmup=4s"]);
+}
+
+#[test]
+fn dctth_4() {
+    check("dctth-4", &["duration=6s", "warmup=3s"]);
+}
+
+#[test]
+fn dctth_5() {
+    check("dctth-5", &["duration=4s", "warmup=2s"]);
+}
+
+#[test]
+fn dctth_6() {
+    check("dctth-6", &["duration=6s", "warmup=3s"]);
+}

@@ -1,0 +1,210 @@
+//! What every run must obey, whatever the scenario.
+
+use l4s_aqm::{Config, DropCause, MarkCause, Queue, dualpi2, fifo};
+use l4s_measure::{FlowState, LinkState, Observer, Traced};
+use l4s_scenario::{Buffer, EcnMode, Group, Link, Scenario, Udp};
+use l4s_sim::Packet;
+use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
+use proptest::prelude::*;
+
+const MS: Duration = Duration::from_millis(1);
+
+/// Counts everything, and folds it into one number that any difference would change.
+#[derive(Default)]
+struct Ledger {
+    arrived: u64,
+    departed: u64,
+    bytes: u64,
+    dropped: u64,
+    waiting: u64,
+    digest: u64,
+    opened: Vec<Time>,
+    closed: Vec<Time>,
+    largest_window: u32,
+}
+
+impl Ledger {
+    fn fold(&mut self, what: u64, now: Time) {
+        self.digest = (self.digest.rotate_left(5) ^ what ^ now.as_nanos())
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
+impl Observer<Packet> for Ledger {
+    fn arrived(&mut self, packet: &Packet, now: Time) {
+        self.arrived += 1;
+        self.fold(u64::from(packet.flow()), now);
+    }
+    fn marked(&mut self, _: &Packet, _: Queue, cause: MarkCause, now: Time) {
+        self.fold(100 + cause as u64, now);
+    }
+    fn departed(&mut self, packet: &Packet, _: Queue, sojourn: Duration, now: Time) {
+        self.departed += 1;
+        self.bytes += packet.ip_length().get() + 14;
+        self.fold(sojourn.as_nanos() ^ u64::from(packet.ecn().bits()), now);
+    }
+    fn dropped(&mut self, _: &Packet, _: Queue, cause: DropCause, now: Time) {
+        self.dropped += 1;
+        self.fold(200 + cause as u64, now);
+    }
+    fn opened(&mut self, _: u32, _: u16, _: Option<Bytes>, now: Time) {
+        self.opened.push(now);
+    }
+    fn closed(&mut self, _: u32, now: Time) {
+        self.closed.push(now);
+    }
+    fn round_trip(&mut self, _: u32, rtt: Duration, now: Time) {
+        self.fold(rtt.as_nanos(), now);
+    }
+    fn retransmitted(&mut self, _: u32, now: Time) {
+        self.fold(300, now);
+    }
+    fn sample_link(&mut self, state: LinkState, _: Time) {
+        self.waiting = state.packets.into();
+    }
+    fn sample_flow(&mut self, state: FlowState, _: Time) {
+        self.largest_window = self.largest_window.max(state.cwnd);
+    }
+    fn sampling_interval(&self) -> Option<Duration> {
+        Some(Duration::from_millis(100))
+    }
+}
+
+fn group(name: &str, cc: l4s_cc::Config, rtt: Duration, flows: usize) -> Group {
+    let starts = vec![Time::ZERO; flows];
+    Group { name: name.into(), cc, ecn: EcnMode::Auto, rtt, starts, size: None }
+}
+
+/// DCTCP against Cubic through DualPI2.
+fn scenario(rate_mbps: u64, rtt: Duration, flows: (usize, usize), seed: u64) -> Scenario {
+    let aqm = dualpi2::Config {
+        dualq: dualpi2::Classify::Dc,
+        marking: dualpi2::Classify::Dc,
+        ..dualpi2::Config::dctth()
+    };
+    Scenario {
+        name: "law".into(),
+        duration: Duration::from_secs(3),
+        warmup: Duration::from_secs(1),
+        seed,
+        link: Link {
+            rate: Rate::from_mbps(rate_mbps),
+            buffer: Buffer::Packets(40_000),
+            burst: Bytes::new(1514),
+        },
+        aqm: Config::DualPi2(aqm),
+        groups: vec![
+            group("A", l4s_cc::Config::Dctcp(Default::default()), rtt, flows.0),
+            group("B", l4s_cc::Config::Cubic(Default::default()), rtt, flows.1),
+        ],
+        udp: vec![],
+    }
+}
+
+fn run(scenario: &Scenario) -> Ledger {
+    let mut ledger = Ledger::default();
+    l4s_sim::run(scenario, &mut ledger);
+    ledger
+}
+
+#[test]
+fn a_run_repeats_to_the_last_event_and_seeds_differ() {
+    let base = scenario(40, MS * 10, (2, 3), 1);
+    assert_eq!(run(&base).digest, run(&base).digest);
+    assert_ne!(run(&base).digest, run(&scenario(40, MS * 10, (2, 3), 2)).digest);
+}
+
+/// The digest of one run, pinned: another machine or another build must find the same.
+#[test]
+fn a_run_is_the_same_on_every_machine() {
+    assert_eq!(run(&scenario(12, MS * 20, (1, 1), 7)).digest, DIGEST);
+}
+const DIGEST: u64 = 14_023_698_635_711_103_183;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn packets_are_conserved(
+        rate in 1u64..60, rtt in 1u64..120, a in 0usize..6, b in 0usize..6, seed: u64,
+        udp in prop::option::of(1u64..80),
+    ) {
+        let mut scenario = scenario(rate, MS * rtt, (a, b), seed);
+        scenario.udp = udp.into_iter().map(|mbps| Udp {
+            name: "U".into(),
+            rate: Rate::from_mbps(mbps),
+            ecn: Ecn::Ect1,
+            packet: Bytes::new(1500),
+            start: Time::ZERO,
+            stop: None,
+        }).collect();
+        let ledger = run(&scenario);
+        // The last sample falls on the end of the run, before what else happens there.
+        let left = ledger.arrived - ledger.departed - ledger.dropped;
+        prop_assert!(left.abs_diff(ledger.waiting) <= 100, "{left} {}", ledger.waiting);
+        // Never faster than the link, but for the bucket and the packet under way.
+        prop_assert!(ledger.bytes * 8 <= rate * 3_000_000 + 2 * 1514 * 8);
+    }
+}
+
+#[test]
+fn a_download_takes_what_handshake_and_slow_start_take() {
+    let mut scenario = scenario(100, MS * 20, (0, 1), 1);
+    scenario.groups[1].size = Some(Bytes::new(14_480));
+    let ledger = run(&scenario);
+    // Handshake and request, one RTT each; 10 segments fit the initial window, and 9 of them
+    // wait for those before: 9 · 1514 B · 8 / 100 Mb/s, less the bucket of one packet.
+    let expected = MS * 40 + Rate::from_mbps(100).time_of(Bytes::new(8 * 1514));
+    assert_eq!(ledger.closed, [Time::ZERO + expected]);
+}
+
+#[test]
+fn a_lost_handshake_costs_a_second() {
+    let mut scenario = scenario(10, MS * 10, (0, 1), 1);
+    scenario.groups[1].size = Some(Bytes::new(1000));
+    scenario.groups[1].starts = vec![Time::ZERO + MS * 100];
+    // A flood keeps a queue of one packet full until just after the SYN-ACK came.
+    scenario.aqm = Config::Fifo(fifo::Config { limit: l4s_aqm::Limit::packets(1) });
+    scenario.udp = vec![Udp {
+        name: "U".into(),
+        rate: Rate::from_mbps(30),
+        ecn: Ecn::NotEct,
+        packet: Bytes::new(1500),
+        start: Time::ZERO,
+        stop: Some(Time::ZERO + MS * 150),
+    }];
+    let ledger = run(&scenario);
+    let took = ledger.closed[0].since(ledger.opened[0]);
+    // RFC 6298 §2.1: the first timeout is one second.
+    assert!((1000..1100).contains(&(took.as_micros() / 1000)), "{took}");
+}
+
+#[test]
+fn a_scalable_flow_leaves_the_link_full_and_the_queue_short() {
+    struct Delay(u128, u64);
+    impl Observer<Packet> for Delay {
+        fn arrived(&mut self, _: &Packet, _: Time) {}
+        fn marked(&mut self, _: &Packet, _: Queue, _: MarkCause, _: Time) {}
+        fn departed(&mut self, _: &Packet, _: Queue, sojourn: Duration, now: Time) {
+            if now > Time::ZERO + Duration::from_secs(1) {
+                self.0 += u128::from(sojourn.as_nanos());
+                self.1 += 1;
+            }
+        }
+        fn dropped(&mut self, _: &Packet, _: Queue, _: DropCause, _: Time) {}
+        fn opened(&mut self, _: u32, _: u16, _: Option<Bytes>, _: Time) {}
+        fn closed(&mut self, _: u32, _: Time) {}
+        fn round_trip(&mut self, _: u32, _: Duration, _: Time) {}
+        fn retransmitted(&mut self, _: u32, _: Time) {}
+        fn sample_link(&mut self, _: LinkState, _: Time) {}
+        fn sample_flow(&mut self, _: FlowState, _: Time) {}
+        fn sampling_interval(&self) -> Option<Duration> {
+            None
+        }
+    }
+    let mut delay = Delay(0, 0);
+    l4s_sim::run(&scenario(40, MS * 10, (2, 0), 1), &mut delay);
+    let mean_us = delay.0 / u128::from(delay.1) / 1000;
+    assert!(mean_us < 1000, "{mean_us} µs");
+    // 2 s of 40 Mb/s are 6605 packets.
+    assert!(delay.1 > 6500, "{}", delay.1);
+}
