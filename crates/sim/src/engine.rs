@@ -354,3 +354,16 @@ impl<O: Observer<Packet>> Output for Outbox<'_, O> {
         self.observer.round_trip(self.flow, rtt, self.now);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A flow that waits for its turn costs its structure, two timer slots and nothing else: no
+    /// buffer is allocated before the first segment.
+    #[test]
+    fn an_idle_flow_takes_less_than_two_kibibytes() {
+        let flow = size_of::<Flow>() + 2 * size_of::<Time>() + size_of::<(Time, u32)>();
+        assert!(flow <= 1024, "{flow} B");
+    }
+}

@@ -280,6 +280,8 @@ impl Sender {
         if una == self.segments {
             self.state = State::Closed;
             self.timer = Timer::OFF;
+            // Thousands of finished flows must not keep their buffers.
+            self.board = Scoreboard::default();
             return;
         }
         if delivered.cumulative {

@@ -1,0 +1,57 @@
+# What a person runs. `make demo` and `make test` need nothing but a Debian or Ubuntu machine.
+
+CARGO ?= cargo
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+L4S   := target/release/l4s
+DEMO  := out/demo
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo test lint bench validate figures web docs fuzz mutants clean
+
+help: ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+setup: ## install what is missing: a C compiler and Rust
+	@scripts/setup.sh
+
+build: setup ## the command l4s, in target/release
+	@$(CARGO) build --release --locked -p l4s
+
+demo: build ## DCTCP against Cubic through three AQMs, and the report of it
+	@mkdir -p out
+	@rm -rf $(DEMO)
+	@$(L4S) run one-against-one --out $(DEMO)
+	@echo
+	@echo "The report: file://$(CURDIR)/$(DEMO)/report.html"
+
+test: setup ## every test that is quick
+	@$(CARGO) test --workspace --locked --quiet
+	@scripts/traceability.sh --check
+
+lint: setup ## format, lints, licences
+	@$(CARGO) fmt --all --check
+	@$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
+
+bench: setup ## ns per packet: disciplines, measurement, whole runs
+	@$(CARGO) bench --locked -p l4s-aqm -p l4s-measure -p l4s-sim
+
+validate: build ## the simulator against Linux 7.3
+	@$(L4S) validate
+
+figures: build ## the figures of README and docs, drawn anew
+	@scripts/figures.sh
+
+web: ## the front end, built anew into web/dist (needs Node 20.19 and npm)
+	@cd web && npm ci --no-audit --no-fund && npm run build && npm test
+
+docs: ## the pages that are made from the code
+	@scripts/traceability.sh
+
+fuzz: setup ## every fuzz target for FUZZ_SECONDS (60) each
+	@scripts/fuzz.sh $(or $(FUZZ_SECONDS),60)
+
+mutants: setup ## mutation of the core; takes an hour (cargo install cargo-mutants)
+	@$(CARGO) mutants --package l4s-aqm --file 'crates/aqm/src/dualpi2*' --file 'crates/aqm/src/dualpi2/**'
+
+clean: ## remove everything that was made
+	@rm -rf target out fuzz/target web/node_modules

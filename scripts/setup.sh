@@ -1,0 +1,52 @@
+#!/bin/sh
+# Installs what a fresh Debian or Ubuntu machine lacks to build l4s: a C compiler and Rust.
+# Asks nothing. Does nothing where nothing is missing.
+set -eu
+
+RUST_MIN=1.88
+PATH="$HOME/.cargo/bin:$PATH"
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
+}
+
+# install PACKAGE...: with apt, without questions.
+install() {
+    command -v apt-get >/dev/null || {
+        echo "l4s: please install $*, and run this again." >&2
+        exit 3
+    }
+    echo "l4s: installing $*"
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq update >/dev/null
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@" >/dev/null
+}
+
+usable_rust() {
+    command -v cargo >/dev/null || return 1
+    version=$(cargo --version 2>/dev/null | cut -d' ' -f2) || return 1
+    [ "$(printf '%s\n%s\n' "$RUST_MIN" "$version" | sort -V | head -n1)" = "$RUST_MIN" ]
+}
+
+command -v cc >/dev/null || install gcc libc6-dev
+
+if ! usable_rust; then
+    # rustup may be here without a tool chain; newer distributions have it as a package.
+    if ! command -v rustup >/dev/null && apt-cache show rustup >/dev/null 2>&1; then
+        install rustup ca-certificates
+    fi
+    if command -v rustup >/dev/null; then
+        rustup toolchain install stable --profile minimal --component rustfmt,clippy
+        rustup default stable
+    fi
+fi
+
+usable_rust || {
+    cat >&2 <<TEXT
+l4s needs Rust $RUST_MIN or later, and this distribution has no package of rustup. Run:
+
+    curl --proto '=https' -sSf https://sh.rustup.rs | sh -s -- -y
+
+and then the same command again.
+TEXT
+    exit 3
+}
