@@ -4,7 +4,8 @@ use l4s_units::Time;
 use l4s_units::param::Configurable;
 use rand_core::Rng;
 
-use crate::{Backlog, Departure, Packet, Qdisc, Signal, Watch, dualpi2};
+use crate::{Backlog, Departure, Packet, Qdisc, Signal, Watch};
+use crate::{codel, dualpi2, fifo, fq_codel, pi2, pie, red};
 
 /// Declares the disciplines once: their configuration, their state and the dispatch between them.
 macro_rules! disciplines {
@@ -110,6 +111,12 @@ macro_rules! disciplines {
 
 disciplines! {
     DualPi2 => dualpi2,
+    Pi2 => pi2,
+    Pie => pie,
+    Codel => codel,
+    FqCodel => fq_codel,
+    Red => red,
+    Fifo => fifo,
 }
 
 impl Default for Config {

@@ -18,7 +18,7 @@ pub use gain::{Arithmetic, Gain};
 use l4s_units::{Bytes, Duration, Ecn, Probability, Time};
 use rand_core::Rng;
 
-use crate::fifo::{Backlog, Fifo, Waiting};
+use crate::waiting::{Backlog, Fifo, Waiting};
 use crate::{Departure, DropCause, MarkCause, Packet, Qdisc, Queue, Signal, Watch};
 
 /// The state of DualPI2.
@@ -144,7 +144,7 @@ impl<P: Packet> Discipline<P> {
                 return Verdict::Mark(cause);
             }
         } else if pi_acts && !self.pi.overloaded && self.dice.twice(self.pi.p_prime, queue, rng) {
-            return if ecn.is_capable() {
+            return if self.config.classic_ecn && ecn.is_capable() {
                 Verdict::Mark(MarkCause::Classic)
             } else {
                 Verdict::Drop(DropCause::Aqm)
@@ -209,7 +209,11 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
         watch: &mut impl Watch<P>,
     ) -> Option<Departure<P>> {
         loop {
-            let queue = self.schedule(now)?;
+            let Some(queue) = self.schedule(now) else {
+                // The last packets were dropped.
+                self.credit = self.config.scheduler.initial_credit();
+                return None;
+            };
             let fifo = if queue == Queue::L { &mut self.l } else { &mut self.c };
             let Waiting { packet, arrival, flag: apply_step } = fifo.pop()?;
             let sojourn = now.since(arrival);
@@ -333,13 +337,17 @@ impl Dice {
     }
 
     fn accumulate(&mut self, p: Probability, queue: Queue) -> bool {
+        if p == Probability::ONE {
+            // Certain, and nothing is left to accumulate.
+            return true;
+        }
         let sum = &mut self.sums[usize::from(queue != Queue::L)];
         *sum += u64::from(p.raw());
         let hit = *sum > u64::from(u32::MAX);
         if hit {
             *sum -= u64::from(u32::MAX);
         }
-        hit || p == Probability::ONE
+        hit
     }
 }
 

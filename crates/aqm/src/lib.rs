@@ -26,15 +26,23 @@
 //! assert_eq!(departure.sojourn.as_nanos(), 1_000);
 //! ```
 
+pub mod codel;
 mod config;
 pub mod dualpi2;
-mod fifo;
+pub mod fifo;
+pub mod fq_codel;
 mod limit;
+pub mod pi2;
+pub mod pie;
+pub mod red;
+#[cfg(test)]
+mod testing;
+mod waiting;
 mod watch;
 
 pub use config::{Aqm, Config};
-pub use fifo::{Backlog, Fifo};
 pub use limit::Limit;
+pub use waiting::{Backlog, Fifo};
 pub use watch::{Counters, DropCause, MarkCause, Queue, Watch};
 
 use l4s_units::{Bytes, Duration, Ecn, Probability, Time};

@@ -45,6 +45,16 @@ impl Limit {
         }
     }
 
+    /// Which limit `backlog` is above; `None` when it is within all of them.
+    #[inline]
+    pub fn exceeded_by(&self, backlog: Backlog) -> Option<DropCause> {
+        if self.memory.is_some_and(|memory| backlog.memory > memory) {
+            return Some(DropCause::Memory);
+        }
+        let above = backlog.packets as u64 > self.packets || backlog.bytes > self.bytes;
+        above.then_some(DropCause::Limit)
+    }
+
     /// The setting `limit`, for a configuration that reads and sets it so.
     pub const fn packets_param<C>(
         get: fn(&C) -> Option<Value>,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use l4s_units::{Bytes, Duration, Time};
 
-use crate::Packet;
+use crate::{Departure, Packet, Queue};
 
 /// What waits in a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -26,6 +26,14 @@ pub struct Waiting<P> {
     pub arrival: Time,
     /// A decision that belongs to arrival, such as whether the step may apply.
     pub flag: bool,
+}
+
+impl<P> Waiting<P> {
+    /// Leaves the only queue of a discipline.
+    #[inline]
+    pub(crate) fn depart(self, now: Time) -> Departure<P> {
+        Departure { packet: self.packet, queue: Queue::Q, sojourn: now.since(self.arrival) }
+    }
 }
 
 /// A first-in first-out queue.

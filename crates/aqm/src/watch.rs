@@ -2,6 +2,8 @@
 
 use l4s_units::Time;
 
+use crate::Packet;
+
 /// Which queue of the discipline.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
@@ -62,6 +64,23 @@ pub trait Watch<P> {
 
     /// `packet` is gone.
     fn dropped(&mut self, packet: P, queue: Queue, cause: DropCause, now: Time);
+}
+
+/// Gives a packet of the only queue a congestion mark, told once however often it is given.
+/// `false` when the packet cannot carry one.
+#[inline]
+pub(crate) fn mark<P: Packet>(
+    packet: &mut P,
+    cause: MarkCause,
+    now: Time,
+    watch: &mut impl Watch<P>,
+) -> bool {
+    let ecn = packet.ecn();
+    if ecn.is_capable() && !ecn.is_ce() {
+        packet.set_ce();
+        watch.marked(packet, Queue::Q, cause, now);
+    }
+    ecn.is_capable()
 }
 
 /// Listens to nothing.

@@ -1,7 +1,39 @@
 //! What is observed of a run, whoever runs it, and the files that keep it.
+//!
+//! A substrate tells an [`Observer`] what happens at the bottleneck. The [`Recorder`] is the one
+//! that measures: when the run is over it gives a [`RunRecord`], which is the [`Summary`] and the
+//! tables of that run. A [`ResultWriter`] puts the records of a sweep into Parquet, [`Results`]
+//! reads them back. A [`PacketTrace`] is another observer, which writes every packet down.
 
+mod completion;
+mod conclude;
+mod counts;
+mod delay;
+mod durable;
+mod error;
+mod flatten;
+mod flows;
+mod golden;
 mod observer;
+mod pcapng;
+mod reader;
+mod record;
+mod recorder;
+mod series;
 mod summary;
+mod table;
+mod tee;
+mod wire;
+mod writer;
 
+pub(crate) use counts::Counts;
+pub use error::{Cause, ResultError};
+pub use golden::golden;
 pub use observer::{FlowState, Header, LinkState, Observer, Traced};
+pub use pcapng::{PacketTrace, Snap};
+pub use reader::{Results, RowsByRun, Run};
+pub use record::{DelayRow, FlowRow, RunRecord, Scope, SeriesRow};
+pub use recorder::{Origin, Recorder};
 pub use summary::*;
+pub use table::Row;
+pub use writer::{ResultWriter, write_results};

@@ -20,7 +20,7 @@ pub trait Traced {
 }
 
 /// A transport header, enough to write the packet down.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Header {
     /// A TCP segment from server to client.
     Tcp {

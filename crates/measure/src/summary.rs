@@ -157,7 +157,7 @@ pub struct CompletionSummary {
     pub flows: u64,
     /// Completion time.
     pub time_ms: Spread,
-    /// Completion time over the theoretical one: 1 is the best possible.
+    /// Completion time over the theoretical one, which no queue and no slow start would take.
     pub efficiency: Spread,
 }
 

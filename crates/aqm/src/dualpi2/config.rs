@@ -29,7 +29,7 @@ impl Classify {
         }
     }
 
-    fn word(self, none: &'static str) -> &'static str {
+    pub(crate) fn word(self, none: &'static str) -> &'static str {
         match self {
             Classify::L4s => "l4s",
             Classify::Dc => "dc",
@@ -37,7 +37,7 @@ impl Classify {
         }
     }
 
-    fn named(word: &str) -> Classify {
+    pub(crate) fn named(word: &str) -> Classify {
         match word {
             "l4s" => Classify::L4s,
             "dc" => Classify::Dc,
@@ -164,6 +164,8 @@ pub struct Config {
     pub dualq: Classify,
     /// Which packets are marked scalably.
     pub marking: Classify,
+    /// A Classic signal marks an ECN-capable packet instead of dropping it.
+    pub classic_ecn: bool,
     /// What happens when marking saturates.
     pub overload: Overload,
     /// Where the controller's signal is applied.
@@ -194,6 +196,7 @@ impl Config {
             scheduler: Scheduler::TsFifo { t_shift: Duration::from_millis(30), t_speed: 0 },
             dualq: Classify::L4s,
             marking: Classify::L4s,
+            classic_ecn: true,
             overload: Overload::Drop(Probability::ONE),
             drop_at: DropAt::Dequeue,
             randomness: Randomness::Draw,
@@ -505,6 +508,13 @@ impl Configurable for Config {
             |c, v| c.marking = Classify::named(v.word()),
         ),
         Param::new(
+            "classic_ecn",
+            "a Classic signal marks ECN-capable packets instead of dropping them",
+            Kind::Bool,
+            |c| Some(Value::Bool(c.classic_ecn)),
+            |c, v| c.classic_ecn = v.bool(),
+        ),
+        Param::new(
             "overload",
             "when marking saturates: Classic drop in both queues, or let the buffer overflow",
             Kind::Choice(&["drop", "overflow"]),
@@ -592,6 +602,12 @@ impl Configurable for Config {
     ];
 
     fn check(&self) -> Result<(), Conflict> {
+        if let (Some(max), Some(typical)) = (self.max_rtt, self.typical_rtt) {
+            if typical > max {
+                let message = format!("{typical} is more than `max_rtt`, which is {max}");
+                return Err(Conflict { key: "typical_rtt", message });
+            }
+        }
         let (alpha, beta) = self.effective_gains();
         for (key, hz, gain) in [("alpha", self.alpha, alpha), ("beta", self.beta, beta)] {
             if gain.is_zero() && hz > 0.0 {

@@ -39,7 +39,8 @@ impl Gain {
                 }
             }
             Arithmetic::Linux => {
-                let in_256ths = (hz * 256.0) as u64;
+                // A value meant as a whole 1/256, such as 0.3 / 0.2 Hz, may be a bit short of it.
+                let in_256ths = (hz * 256.0 + 1e-6) as u64;
                 let scaled = in_256ths * u64::from(u32::MAX >> 2) / 1_000_000_000;
                 Gain { scaled, shift: Self::LINUX_SHIFT }
             }

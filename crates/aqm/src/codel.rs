@@ -1,0 +1,163 @@
+//! CoDel: drop the head of a queue whose delay stays above target for an interval, and then ever
+//! more often until it does not (RFC 8289), in the arithmetic of `codel_impl.h` in Linux.
+
+mod law;
+
+pub(crate) use law::{Control, Law, Source};
+
+use l4s_units::param::{Configurable, Kind, Param, Profile, Value};
+use l4s_units::{Bytes, Duration, Time};
+use rand_core::Rng;
+
+use crate::waiting::{Fifo, Waiting};
+use crate::{Backlog, Departure, Limit, Packet, Qdisc, Queue, Watch};
+
+/// The settings of CoDel.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    /// The delay that a queue may have for ever.
+    pub target: Duration,
+    /// How long it may be above that before the first drop: a long RTT.
+    pub interval: Duration,
+    /// ECN-capable packets are marked instead of dropped.
+    pub ecn: bool,
+    /// Mark every ECN-capable packet that waited longer.
+    pub ce_threshold: Option<Duration>,
+    /// What may wait.
+    pub limit: Limit,
+}
+
+impl Config {
+    /// The defaults of `sch_codel`.
+    pub fn linux() -> Config {
+        Config {
+            target: Duration::from_millis(5),
+            interval: Duration::from_millis(100),
+            ecn: false,
+            ce_threshold: None,
+            limit: Limit::packets(1000),
+        }
+    }
+
+    /// The Classic ECN bottleneck of Fallback §4.6: the defaults, with ECN and a buffer that
+    /// plays no part.
+    pub fn fallback() -> Config {
+        Config { ecn: true, limit: Limit::packets(40_000), ..Config::linux() }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config::fallback()
+    }
+}
+
+/// A delay that CoDel counts in units of 1024 ns.
+pub(crate) const DELAY: Kind =
+    Kind::Duration { min: Duration::from_micros(2), max: Duration::from_secs(4) };
+
+impl Configurable for Config {
+    const KIND: &'static str = "codel";
+    const ABOUT: &'static str = "drops from the head while the queue does not empty for an RTT";
+
+    const PARAMS: &'static [Param<Self>] = &[
+        Param::new(
+            "target",
+            "queue delay that may persist",
+            DELAY,
+            |c| Some(Value::Duration(c.target)),
+            |c, v| c.target = v.duration(),
+        ),
+        Param::new(
+            "interval",
+            "how long the delay may be above target before the first signal",
+            DELAY,
+            |c| Some(Value::Duration(c.interval)),
+            |c, v| c.interval = v.duration(),
+        ),
+        Param::new(
+            "ecn",
+            "mark ECN-capable packets instead of dropping them",
+            Kind::Bool,
+            |c| Some(Value::Bool(c.ecn)),
+            |c, v| c.ecn = v.bool(),
+        ),
+        Param::new(
+            "ce_threshold",
+            "mark every ECN-capable packet that waited longer",
+            DELAY,
+            |c| c.ce_threshold.map(Value::Duration),
+            |c, v| c.ce_threshold = Some(v.duration()),
+        ),
+        Limit::packets_param(
+            |c| Some(Value::Packets(c.limit.packets)),
+            |c, v| c.limit.set_packets(v.packets()),
+        ),
+    ];
+
+    const PROFILES: &'static [Profile<Self>] = &[
+        Profile { name: "fallback", doc: "Fallback, section 4.6", make: Config::fallback },
+        Profile { name: "linux", doc: "sch_codel", make: Config::linux },
+    ];
+}
+
+/// The state of CoDel.
+#[derive(Clone, Debug)]
+pub struct Discipline<P> {
+    limit: Limit,
+    law: Law,
+    control: Control,
+    queue: Fifo<P>,
+}
+
+impl<P: Packet> Discipline<P> {
+    /// An empty queue.
+    pub fn new(config: Config, _rng: &mut impl Rng) -> Self {
+        Discipline {
+            limit: config.limit,
+            law: Law::new(config.target, config.interval, config.ecn)
+                .with_ce_threshold(config.ce_threshold, false),
+            control: Control::default(),
+            queue: Fifo::new(),
+        }
+    }
+}
+
+impl<P: Packet> Source<P> for Fifo<P> {
+    #[inline]
+    fn pop(&mut self) -> Option<Waiting<P>> {
+        Fifo::pop(self)
+    }
+
+    #[inline]
+    fn left(&self) -> Bytes {
+        self.backlog().bytes
+    }
+}
+
+impl<P: Packet> Qdisc<P> for Discipline<P> {
+    #[inline]
+    fn enqueue(&mut self, packet: P, now: Time, _: &mut impl Rng, watch: &mut impl Watch<P>) {
+        match self.limit.refuses(self.backlog(), &packet) {
+            Some(cause) => watch.dropped(packet, Queue::Q, cause, now),
+            None => self.queue.push(packet, now, false),
+        }
+    }
+
+    #[inline]
+    fn dequeue(
+        &mut self,
+        now: Time,
+        _: &mut impl Rng,
+        watch: &mut impl Watch<P>,
+    ) -> Option<Departure<P>> {
+        self.control.dequeue(&self.law, &mut self.queue, now, watch).map(|head| head.depart(now))
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+}
+
+#[cfg(test)]
+mod tests;

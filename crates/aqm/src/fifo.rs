@@ -1,0 +1,115 @@
+//! FIFO: one queue, tail drop, no AQM (`pfifo` of Linux).
+
+use l4s_units::Time;
+use l4s_units::param::{Configurable, Param, Profile, Value};
+use rand_core::Rng;
+
+use crate::waiting::Fifo;
+use crate::{Backlog, Departure, Limit, Packet, Qdisc, Queue, Watch};
+
+/// The settings of a FIFO.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    /// What may wait.
+    pub limit: Limit,
+}
+
+impl Config {
+    /// The buffer of DCttH Table 1.
+    pub fn dctth() -> Config {
+        Config { limit: Limit::packets(40_000) }
+    }
+
+    /// The queue of an Ethernet interface in Linux, `txqueuelen 1000`.
+    pub fn linux() -> Config {
+        Config { limit: Limit::packets(1000) }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config::dctth()
+    }
+}
+
+impl Configurable for Config {
+    const KIND: &'static str = "fifo";
+    const ABOUT: &'static str = "one queue that drops what does not fit: no AQM";
+
+    const PARAMS: &'static [Param<Self>] = &[
+        Limit::packets_param(
+            |c| Some(Value::Packets(c.limit.packets)),
+            |c, v| c.limit.set_packets(v.packets()),
+        ),
+        Limit::memory_param(
+            |c| c.limit.memory.map(Value::Bytes),
+            |c, v| c.limit.memory = Some(v.bytes()),
+        ),
+    ];
+
+    const PROFILES: &'static [Profile<Self>] = &[
+        Profile { name: "dctth", doc: "the buffer of DCttH 2017, Table 1", make: Config::dctth },
+        Profile { name: "linux", doc: "pfifo of Linux, txqueuelen 1000", make: Config::linux },
+    ];
+}
+
+/// The state of a FIFO.
+#[derive(Clone, Debug)]
+pub struct Discipline<P> {
+    config: Config,
+    queue: Fifo<P>,
+}
+
+impl<P: Packet> Discipline<P> {
+    /// An empty queue.
+    pub fn new(config: Config, _rng: &mut impl Rng) -> Self {
+        Discipline { config, queue: Fifo::new() }
+    }
+}
+
+impl<P: Packet> Qdisc<P> for Discipline<P> {
+    #[inline]
+    fn enqueue(&mut self, packet: P, now: Time, _: &mut impl Rng, watch: &mut impl Watch<P>) {
+        match self.config.limit.refuses(self.backlog(), &packet) {
+            Some(cause) => watch.dropped(packet, Queue::Q, cause, now),
+            None => self.queue.push(packet, now, false),
+        }
+    }
+
+    #[inline]
+    fn dequeue(
+        &mut self,
+        now: Time,
+        _: &mut impl Rng,
+        _: &mut impl Watch<P>,
+    ) -> Option<Departure<P>> {
+        self.queue.pop().map(|head| head.depart(now))
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Probe, SEED, ms, rng};
+    use crate::{Counters, DropCause};
+    use l4s_units::Duration;
+
+    #[test]
+    fn what_does_not_fit_is_dropped_and_the_rest_leaves_in_order() {
+        let (mut rng, mut seen) = (rng(SEED), Counters::default());
+        let mut fifo = Discipline::new(Config { limit: Limit::packets(3) }, &mut rng);
+        for id in 0..5 {
+            fifo.enqueue(Probe::full(id), ms(id), &mut rng, &mut seen);
+        }
+        assert_eq!(seen.drops(Queue::Q, DropCause::Limit), 2);
+        for id in 0..3 {
+            let out = fifo.dequeue(ms(10), &mut rng, &mut seen).unwrap();
+            assert_eq!((out.packet.id, out.sojourn), (id, Duration::from_millis(10 - id)));
+        }
+        assert!(fifo.dequeue(ms(10), &mut rng, &mut seen).is_none());
+    }
+}

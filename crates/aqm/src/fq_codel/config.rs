@@ -1,0 +1,137 @@
+//! The settings of FQ-CoDel.
+
+use l4s_units::param::{Configurable, Kind, Param, Profile, Value};
+use l4s_units::{Bytes, Duration};
+
+use crate::codel::DELAY;
+use crate::{Limit, MTU};
+
+/// The settings of FQ-CoDel.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    /// The delay that each queue may have for ever.
+    pub target: Duration,
+    /// How long it may be above that before the first drop: a long RTT.
+    pub interval: Duration,
+    /// Queues, which flows are hashed to; 1 to 65536.
+    pub flows: u32,
+    /// What a flow may send in a round, in bytes; at least 256.
+    pub quantum: u64,
+    /// ECN-capable packets are marked instead of dropped.
+    pub ecn: bool,
+    /// Mark every ECN-capable packet that waited longer.
+    pub ce_threshold: Option<Duration>,
+    /// That threshold applies to L4S packets only, ECT(1) and CE
+    /// (`ce_threshold_selector 1/1` of `tc`).
+    pub ce_l4s_only: bool,
+    /// Packets dropped at most from the longest queue when there is no room.
+    pub drop_batch: u32,
+    /// What may wait, in all queues together.
+    pub limit: Limit,
+}
+
+impl Config {
+    /// The defaults of `sch_fq_codel`.
+    pub fn linux() -> Config {
+        Config {
+            target: Duration::from_millis(5),
+            interval: Duration::from_millis(100),
+            flows: 1024,
+            quantum: MTU.get(),
+            ecn: true,
+            ce_threshold: None,
+            ce_l4s_only: false,
+            drop_batch: 64,
+            limit: Limit { memory: Some(Bytes::new(32 << 20)), ..Limit::packets(10_240) },
+        }
+    }
+
+    /// DCttH Table 1.
+    pub fn dctth() -> Config {
+        Config { limit: Limit::packets(40_000), ..Config::linux() }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config::dctth()
+    }
+}
+
+impl Configurable for Config {
+    const KIND: &'static str = "fq_codel";
+    const ABOUT: &'static str = "a CoDel queue per flow, served in turn, sparse flows first";
+
+    const PARAMS: &'static [Param<Self>] = &[
+        Param::new(
+            "target",
+            "queue delay of a flow that may persist",
+            DELAY,
+            |c| Some(Value::Duration(c.target)),
+            |c, v| c.target = v.duration(),
+        ),
+        Param::new(
+            "interval",
+            "how long the delay may be above target before the first signal",
+            DELAY,
+            |c| Some(Value::Duration(c.interval)),
+            |c, v| c.interval = v.duration(),
+        ),
+        Param::new(
+            "flows",
+            "queues that flows are hashed to",
+            Kind::Count { min: 1, max: 65_536 },
+            |c| Some(Value::Count(c.flows.into())),
+            |c, v| c.flows = v.count() as u32,
+        ),
+        Param::new(
+            "quantum",
+            "what a flow may send in a round",
+            Kind::Bytes { min: Bytes::new(256), max: Bytes::new(1_000_000) },
+            |c| Some(Value::Bytes(Bytes::new(c.quantum))),
+            |c, v| c.quantum = v.bytes().get(),
+        ),
+        Param::new(
+            "ecn",
+            "mark ECN-capable packets instead of dropping them",
+            Kind::Bool,
+            |c| Some(Value::Bool(c.ecn)),
+            |c, v| c.ecn = v.bool(),
+        ),
+        Param::new(
+            "ce_threshold",
+            "mark every ECN-capable packet that waited longer",
+            DELAY,
+            |c| c.ce_threshold.map(Value::Duration),
+            |c, v| c.ce_threshold = Some(v.duration()),
+        ),
+        Param::new(
+            "ce_threshold_selector",
+            "packets that ce_threshold marks: any ECN-capable, or ECT(1) and CE only",
+            Kind::Choice(&["any", "l4s"]),
+            |c| c.ce_threshold.map(|_| Value::Word(if c.ce_l4s_only { "l4s" } else { "any" })),
+            |c, v| c.ce_l4s_only = v.word() == "l4s",
+        ),
+        Param::new(
+            "drop_batch",
+            "packets dropped at most from the longest queue when there is no room",
+            Kind::Count { min: 1, max: 10_000 },
+            |c| Some(Value::Count(c.drop_batch.into())),
+            |c, v| c.drop_batch = v.count() as u32,
+        ),
+        Limit::packets_param(
+            |c| Some(Value::Packets(c.limit.packets)),
+            // Unlike in DualPI2, the limit of memory does not follow it.
+            |c, v| c.limit.packets = v.packets(),
+        ),
+        Limit::memory_param(
+            |c| c.limit.memory.map(Value::Bytes),
+            |c, v| c.limit.memory = Some(v.bytes()),
+        ),
+    ];
+
+    const PROFILES: &'static [Profile<Self>] = &[
+        Profile { name: "dctth", doc: "DCttH 2017, Table 1", make: Config::dctth },
+        Profile { name: "linux", doc: "sch_fq_codel", make: Config::linux },
+    ];
+}

@@ -1,0 +1,209 @@
+//! The queues of all flows over one pool of packets, linked by index: nothing is allocated per
+//! packet or per flow, and an idle flow costs a few words.
+
+use l4s_units::{Bytes, Time};
+
+use crate::codel::Source;
+use crate::waiting::Waiting;
+use crate::{Backlog, Packet};
+
+/// Stands for "no packet" or "no flow" in a link.
+const NONE: u32 = u32::MAX;
+
+/// A line of flows that wait for their turn, linked through [`Flows`].
+#[derive(Clone, Copy, Debug)]
+pub struct Line {
+    first: u32,
+    last: u32,
+}
+
+impl Default for Line {
+    fn default() -> Self {
+        Line { first: NONE, last: NONE }
+    }
+}
+
+impl Line {
+    /// The flow at the head.
+    #[inline]
+    pub fn first(self) -> Option<u32> {
+        (self.first != NONE).then_some(self.first)
+    }
+}
+
+/// A flow: the ends of its queue, and its place in a line.
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    head: u32,
+    tail: u32,
+    /// The next flow in the line.
+    next: u32,
+    lined_up: bool,
+}
+
+/// A place in the pool: a packet and what follows it in its queue, or a free place and the next.
+#[derive(Clone, Debug)]
+struct Place<P> {
+    waiting: Option<Waiting<P>>,
+    next: u32,
+}
+
+/// The queues of all flows.
+#[derive(Clone, Debug)]
+pub struct Flows<P> {
+    flows: Vec<Flow>,
+    /// The bytes in each queue, side by side because finding the fattest reads them all.
+    bytes: Vec<u64>,
+    /// Grows to the most packets that ever waited.
+    pool: Vec<Place<P>>,
+    free: u32,
+    backlog: Backlog,
+}
+
+impl<P: Packet> Flows<P> {
+    /// So many empty queues, at least one.
+    pub fn new(flows: usize) -> Self {
+        let empty = Flow { head: NONE, tail: NONE, next: NONE, lined_up: false };
+        Flows {
+            flows: vec![empty; flows],
+            bytes: vec![0; flows],
+            pool: Vec::new(),
+            free: NONE,
+            backlog: Backlog::default(),
+        }
+    }
+
+    /// What waits in all queues.
+    #[inline]
+    pub fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    /// Packets that there is room for without allocation.
+    #[cfg(test)]
+    pub fn places(&self) -> usize {
+        self.pool.len()
+    }
+
+    /// What waits in the queue of `flow`, in bytes.
+    #[inline]
+    pub fn bytes(&self, flow: u32) -> u64 {
+        self.bytes[flow as usize]
+    }
+
+    /// The flow with most bytes; of several, the first.
+    pub fn fattest(&self) -> u32 {
+        let mut fattest = 0;
+        for (flow, bytes) in self.bytes.iter().enumerate() {
+            if *bytes > self.bytes[fattest] {
+                fattest = flow;
+            }
+        }
+        fattest as u32
+    }
+
+    /// Adds a packet at the tail of the queue of `flow`.
+    #[inline]
+    pub fn push(&mut self, flow: u32, packet: P, arrival: Time) {
+        self.backlog.packets += 1;
+        self.backlog.bytes += packet.size();
+        self.backlog.memory += packet.memory();
+        self.bytes[flow as usize] += packet.size().get();
+        let place = self.occupy(Waiting { packet, arrival, flag: false });
+        let flow = &mut self.flows[flow as usize];
+        match flow.tail {
+            NONE => flow.head = place,
+            tail => self.pool[tail as usize].next = place,
+        }
+        flow.tail = place;
+    }
+
+    #[inline]
+    fn occupy(&mut self, waiting: Waiting<P>) -> u32 {
+        let place = self.free;
+        if place == NONE {
+            self.pool.push(Place { waiting: Some(waiting), next: NONE });
+            return (self.pool.len() - 1) as u32;
+        }
+        let free = &mut self.pool[place as usize];
+        self.free = free.next;
+        *free = Place { waiting: Some(waiting), next: NONE };
+        place
+    }
+
+    /// Removes the packet at the head of the queue of `flow`.
+    #[inline]
+    pub fn pop(&mut self, flow: u32) -> Option<Waiting<P>> {
+        let queue = &mut self.flows[flow as usize];
+        let head = queue.head;
+        let place = self.pool.get_mut(head as usize)?;
+        let waiting = place.waiting.take()?;
+        queue.head = place.next;
+        if queue.head == NONE {
+            queue.tail = NONE;
+        }
+        place.next = self.free;
+        self.free = head;
+        self.backlog.packets -= 1;
+        self.backlog.bytes -= waiting.packet.size();
+        self.backlog.memory -= waiting.packet.memory();
+        self.bytes[flow as usize] -= waiting.packet.size().get();
+        Some(waiting)
+    }
+
+    /// The queue of `flow` alone, for its CoDel.
+    #[inline]
+    pub fn only(&mut self, flow: u32) -> Only<'_, P> {
+        Only { flows: self, flow }
+    }
+
+    /// Whether `flow` stands in a line.
+    #[inline]
+    pub fn is_lined_up(&self, flow: u32) -> bool {
+        self.flows[flow as usize].lined_up
+    }
+
+    /// Puts `flow`, which stands in no line, at the end of one.
+    #[inline]
+    pub fn append(&mut self, line: &mut Line, flow: u32) {
+        let entry = &mut self.flows[flow as usize];
+        entry.lined_up = true;
+        entry.next = NONE;
+        match line.last {
+            NONE => line.first = flow,
+            last => self.flows[last as usize].next = flow,
+        }
+        line.last = flow;
+    }
+
+    /// Takes the first flow out of a line.
+    #[inline]
+    pub fn remove_first(&mut self, line: &mut Line) {
+        let Some(flow) = self.flows.get_mut(line.first as usize) else { return };
+        flow.lined_up = false;
+        line.first = flow.next;
+        if line.first == NONE {
+            line.last = NONE;
+        }
+    }
+}
+
+/// One queue of many.
+pub struct Only<'a, P> {
+    flows: &'a mut Flows<P>,
+    flow: u32,
+}
+
+impl<P: Packet> Source<P> for Only<'_, P> {
+    #[inline]
+    fn pop(&mut self) -> Option<Waiting<P>> {
+        self.flows.pop(self.flow)
+    }
+
+    /// As in Linux: the CoDel of a flow spares it only when all flows together have no more than
+    /// one packet left.
+    #[inline]
+    fn left(&self) -> Bytes {
+        self.flows.backlog.bytes
+    }
+}

@@ -1,0 +1,203 @@
+//! The settings of PI2: those of DualPI2 that do not need two queues.
+
+use l4s_units::param::{Configurable, Kind, Param, Profile, Value};
+use l4s_units::{Bytes, Duration, Probability};
+
+use crate::dualpi2::{self, Classify, DropAt, LAqm, Overload};
+use crate::{Limit, MTU};
+
+/// The settings of PI2.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    /// The delay that the controller holds the queue at.
+    pub target: Duration,
+    /// Time between updates of p'.
+    pub tupdate: Duration,
+    /// Integral gain in hertz.
+    pub alpha: f64,
+    /// Proportional gain in hertz.
+    pub beta: f64,
+    /// How many times p' a scalable packet is marked with; and from k·p' = 1, ECN-capable packets
+    /// are dropped like others.
+    pub k: u32,
+    /// Which packets are marked with k·p' instead of p'².
+    pub marking: Classify,
+    /// ECN-capable packets are marked instead of dropped. Without it `marking` has no effect.
+    pub ecn: bool,
+    /// What happens when marking saturates.
+    pub overload: Overload,
+    /// Where the signal is applied.
+    pub drop_at: DropAt,
+    /// With less than this waiting, the signal is withheld.
+    pub min_backlog: Bytes,
+    /// What may wait.
+    pub limit: Limit,
+}
+
+impl Config {
+    /// A Classic ECN AQM with the constants of DCttH Table 1.
+    pub fn dctth() -> Config {
+        let dualpi2 = dualpi2::Config::dctth();
+        Config {
+            target: dualpi2.target,
+            tupdate: dualpi2.tupdate,
+            alpha: dualpi2.alpha,
+            beta: dualpi2.beta,
+            k: dualpi2.k,
+            marking: Classify::None,
+            ecn: true,
+            overload: dualpi2.overload,
+            drop_at: dualpi2.drop_at,
+            min_backlog: Bytes::new(2 * MTU.get()),
+            limit: dualpi2.limit,
+        }
+    }
+
+    /// Coupled marking in the one queue: k·p' for L4S packets.
+    pub fn coupled() -> Config {
+        Config { marking: Classify::L4s, ..Config::dctth() }
+    }
+
+    /// The engine with one queue.
+    pub(super) fn engine(&self) -> dualpi2::Config {
+        dualpi2::Config {
+            target: self.target,
+            tupdate: self.tupdate,
+            alpha: self.alpha,
+            beta: self.beta,
+            k: self.k,
+            l_aqm: LAqm::None,
+            dualq: Classify::None,
+            marking: if self.ecn { self.marking } else { Classify::None },
+            classic_ecn: self.ecn,
+            overload: self.overload,
+            drop_at: self.drop_at,
+            min_backlog: self.min_backlog,
+            limit: self.limit,
+            ..dualpi2::Config::dctth()
+        }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config::dctth()
+    }
+}
+
+const HZ: Kind = Kind::Number { min: 0.0, max: 1000.0, unit: "Hz" };
+
+impl Configurable for Config {
+    const KIND: &'static str = "pi2";
+    const ABOUT: &'static str = "one queue held at a target delay by a squared random signal";
+
+    const PARAMS: &'static [Param<Self>] = &[
+        Param::new(
+            "target",
+            "queue delay to hold",
+            Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(4) },
+            |c| Some(Value::Duration(c.target)),
+            |c, v| c.target = v.duration(),
+        ),
+        Param::new(
+            "tupdate",
+            "time between updates of p'",
+            Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(4) },
+            |c| Some(Value::Duration(c.tupdate)),
+            |c, v| c.tupdate = v.duration(),
+        ),
+        Param::new(
+            "alpha",
+            "integral gain, per update",
+            HZ,
+            |c| Some(Value::Number(c.alpha)),
+            |c, v| c.alpha = v.number(),
+        ),
+        Param::new(
+            "beta",
+            "proportional gain, per update",
+            HZ,
+            |c| Some(Value::Number(c.beta)),
+            |c, v| c.beta = v.number(),
+        ),
+        Param::new(
+            "k",
+            "coupling factor: a scalable packet is marked with k times p'",
+            Kind::Count { min: 1, max: 255 },
+            |c| Some(Value::Count(c.k.into())),
+            |c, v| c.k = v.count() as u32,
+        ),
+        Param::new(
+            "marking",
+            "packets that are marked scalably: ECT(1) and CE, any ECN-capable, or none",
+            Kind::Choice(&["l4s", "dc", "classic"]),
+            |c| c.ecn.then_some(Value::Word(c.marking.word("classic"))),
+            |c, v| c.marking = Classify::named(v.word()),
+        ),
+        Param::new(
+            "ecn",
+            "mark ECN-capable packets instead of dropping them",
+            Kind::Bool,
+            |c| Some(Value::Bool(c.ecn)),
+            |c, v| c.ecn = v.bool(),
+        ),
+        Param::new(
+            "overload",
+            "when k times p' reaches 1: drop ECN-capable packets too, or let the buffer overflow",
+            Kind::Choice(&["drop", "overflow"]),
+            |c| {
+                Some(Value::Word(match c.overload {
+                    Overload::Drop(_) => "drop",
+                    Overload::Overflow => "overflow",
+                }))
+            },
+            |c, v| {
+                c.overload = match v.word() {
+                    "overflow" => Overload::Overflow,
+                    _ => Overload::Drop(Probability::ONE),
+                }
+            },
+        ),
+        Param::new(
+            "drop_at",
+            "where the signal is applied",
+            Kind::Choice(&["dequeue", "enqueue"]),
+            |c| {
+                Some(Value::Word(match c.drop_at {
+                    DropAt::Dequeue => "dequeue",
+                    DropAt::Enqueue => "enqueue",
+                }))
+            },
+            |c, v| {
+                c.drop_at = match v.word() {
+                    "enqueue" => DropAt::Enqueue,
+                    _ => DropAt::Dequeue,
+                }
+            },
+        ),
+        Param::new(
+            "min_backlog",
+            "with less than this waiting, the signal is withheld",
+            Kind::Bytes { min: Bytes::ZERO, max: Bytes::new(1_000_000_000) },
+            |c| Some(Value::Bytes(c.min_backlog)),
+            |c, v| c.min_backlog = v.bytes(),
+        ),
+        Limit::packets_param(
+            |c| Some(Value::Packets(c.limit.packets)),
+            |c, v| c.limit.set_packets(v.packets()),
+        ),
+    ];
+
+    const PROFILES: &'static [Profile<Self>] = &[
+        Profile {
+            name: "dctth",
+            doc: "Classic ECN, with the constants of DCttH 2017, Table 1",
+            make: Config::dctth,
+        },
+        Profile {
+            name: "coupled",
+            doc: "the same, marking L4S packets with k times p'",
+            make: Config::coupled,
+        },
+    ];
+}

@@ -1,0 +1,166 @@
+//! The settings of RED.
+
+use l4s_units::param::{Configurable, Conflict, Kind, Param, Profile, Value};
+use l4s_units::{Bytes, Rate};
+
+use crate::Limit;
+
+/// The settings of RED.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    /// Below this average queue nothing happens.
+    pub min: Bytes,
+    /// From this average queue on every packet gets the signal.
+    pub max: Bytes,
+    /// The size of an average packet.
+    pub avpkt: Bytes,
+    /// Packets that may arrive at once without raising the average above `min`.
+    pub burst: u64,
+    /// The probability that `max` is reached with.
+    pub probability: f64,
+    /// The rate at which the average falls while the queue is idle.
+    pub bandwidth: Rate,
+    /// ECN-capable packets are marked instead of dropped.
+    pub ecn: bool,
+    /// Above `max` they are dropped all the same.
+    pub harddrop: bool,
+    /// What may wait.
+    pub limit: Limit,
+}
+
+impl Config {
+    /// The configuration of the slides; `probability` is the default of `tc`.
+    pub fn slides() -> Config {
+        Config {
+            min: Bytes::new(120_000),
+            max: Bytes::new(360_000),
+            avpkt: Bytes::new(1000),
+            burst: 220,
+            probability: 0.02,
+            bandwidth: Rate::from_mbps(40),
+            ecn: true,
+            harddrop: false,
+            limit: Limit::bytes(Bytes::new(1_600_000)),
+        }
+    }
+
+    /// −log₂ of the weight of the average: the largest for which `burst` packets do not lift it
+    /// above `min` (as `tc` finds it). `None` when the burst is too small or too large for any.
+    pub(super) fn weight_log(&self) -> Option<u32> {
+        let excess = self.burst as f64 + 1.0 - self.min.get() as f64 / self.avpkt.get() as f64;
+        if excess < 1.0 {
+            return None;
+        }
+        (1..32).find(|log| {
+            let weight = 1.0 / f64::from(1u32 << log);
+            // By squaring, so that it is the same on every machine.
+            let (mut rest, mut factor, mut n) = (1.0, 1.0 - weight, self.burst);
+            while n > 0 {
+                if n & 1 == 1 {
+                    rest *= factor;
+                }
+                factor *= factor;
+                n >>= 1;
+            }
+            excess <= (1.0 - rest) / weight
+        })
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config::slides()
+    }
+}
+
+const SIZE: Kind = Kind::Bytes { min: Bytes::new(1), max: Bytes::new(1_000_000_000) };
+
+impl Configurable for Config {
+    const KIND: &'static str = "red";
+    const ABOUT: &'static str = "random early detection on the average queue length";
+
+    const PARAMS: &'static [Param<Self>] = &[
+        Param::new(
+            "min",
+            "average queue below which nothing happens",
+            SIZE,
+            |c| Some(Value::Bytes(c.min)),
+            |c, v| c.min = v.bytes(),
+        ),
+        Param::new(
+            "max",
+            "average queue from which every packet is marked or dropped",
+            SIZE,
+            |c| Some(Value::Bytes(c.max)),
+            |c, v| c.max = v.bytes(),
+        ),
+        Param::new(
+            "avpkt",
+            "size of an average packet",
+            Kind::Bytes { min: Bytes::new(1), max: Bytes::new(1_000_000) },
+            |c| Some(Value::Bytes(c.avpkt)),
+            |c, v| c.avpkt = v.bytes(),
+        ),
+        Param::new(
+            "burst",
+            "packets that may arrive at once without raising the average above min",
+            Kind::Count { min: 1, max: 1_000_000 },
+            |c| Some(Value::Count(c.burst)),
+            |c, v| c.burst = v.count(),
+        ),
+        Param::new(
+            "probability",
+            "the probability with which max is reached",
+            Kind::Number { min: 0.000_001, max: 1.0, unit: "" },
+            |c| Some(Value::Number(c.probability)),
+            |c, v| c.probability = v.number(),
+        ),
+        Param::new(
+            "bandwidth",
+            "megabits per second at which the average falls while the queue is idle",
+            Kind::Number { min: 0.001, max: 1_000_000.0, unit: "Mb/s" },
+            |c| Some(Value::Number(c.bandwidth.as_bps() as f64 / 1e6)),
+            |c, v| c.bandwidth = Rate::from_bps((v.number() * 1e6) as u64),
+        ),
+        Param::new(
+            "ecn",
+            "mark ECN-capable packets instead of dropping them",
+            Kind::Bool,
+            |c| Some(Value::Bool(c.ecn)),
+            |c, v| c.ecn = v.bool(),
+        ),
+        Param::new(
+            "harddrop",
+            "above max, drop ECN-capable packets all the same",
+            Kind::Bool,
+            |c| Some(Value::Bool(c.harddrop)),
+            |c, v| c.harddrop = v.bool(),
+        ),
+        Param::new(
+            "limit",
+            "bytes that may wait",
+            Kind::Bytes { min: Bytes::new(1), max: Bytes::new(1_000_000_000_000) },
+            |c| Some(Value::Bytes(c.limit.bytes)),
+            |c, v| c.limit = Limit::bytes(v.bytes()),
+        ),
+    ];
+
+    const PROFILES: &'static [Profile<Self>] =
+        &[Profile { name: "slides", doc: "the slides, page on RED", make: Config::slides }];
+
+    fn check(&self) -> Result<(), Conflict> {
+        if self.max <= self.min {
+            let message = format!("{} is not above `min`, which is {}", self.max, self.min);
+            return Err(Conflict { key: "max", message });
+        }
+        if self.weight_log().is_none() {
+            let least = 1 + self.min.get() / self.avpkt.get();
+            let message = format!(
+                "{} packets cannot be told from `min`: from {least} on they can, up to some 10^9",
+                self.burst
+            );
+            return Err(Conflict { key: "burst", message });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,109 @@
+use super::*;
+use crate::testing::{Probe, SEED, ms, rng};
+use crate::{Counters, Limit};
+use l4s_units::param::Configurable;
+use l4s_units::{Bytes, Ecn};
+
+/// What happens to 10,000 packets that each find an average of `bytes`.
+fn fates(config: Config, bytes: u64, ecn: Ecn) -> Counters {
+    let (mut rng, mut seen) = (rng(SEED), Counters::default());
+    let mut red = Discipline::new(Config { limit: Limit::packets(1), ..config }, &mut rng);
+    red.average.idle_since = None;
+    for id in 0..10_000 {
+        // The average, before the empty queue that this packet finds takes 1/128 off it.
+        red.average.scaled = (bytes << 7) / 127 * 128;
+        red.enqueue(Probe::full(id).ecn(ecn), ms(0), &mut rng, &mut seen);
+        red.queue = Fifo::new();
+    }
+    seen
+}
+
+/// Which of 100,000 packets get a signal at an average of `bytes`, and the probability told.
+fn signals(bytes: u64) -> (Vec<u64>, Probability) {
+    let mut rng = rng(SEED);
+    let mut red: Discipline<Probe> = Discipline::new(Config::slides(), &mut rng);
+    red.average.scaled = bytes << red.average.weight_log;
+    let at = (0..100_000).filter(|_| red.chance.action(&red.average, &mut rng) != Action::Pass);
+    (at.collect(), red.signal().unwrap().base)
+}
+
+#[test]
+fn the_weight_is_the_one_that_tc_derives() {
+    // 220 + 1 − 120 = 101 ≤ (1 − (127/128)²²⁰) · 128 = 105.2, but more than 62 for 1/64.
+    assert_eq!(Config::slides().weight_log(), Some(7));
+    assert_eq!(Config::slides().check(), Ok(()));
+    let short = Config { burst: 100, ..Config::slides() };
+    assert_eq!(short.check().unwrap_err().key, "burst");
+    let upside_down = Config { max: Bytes::new(100_000), ..Config::slides() };
+    assert_eq!(upside_down.check().unwrap_err().key, "max");
+}
+
+#[test]
+fn nothing_happens_below_the_lower_threshold_and_all_is_signalled_above_the_upper() {
+    let below = fates(Config::slides(), 119_999, Ecn::NotEct);
+    assert_eq!(below.dropped(Queue::Q), 0);
+    let above = fates(Config::slides(), 360_001, Ecn::NotEct);
+    assert_eq!(above.drops(Queue::Q, DropCause::Aqm), 10_000);
+}
+
+#[test]
+fn between_the_thresholds_signals_come_at_twice_the_ramps_probability_evenly() {
+    // Halfway the ramp has 1 %. The gap between signals is uniform from 1 to 100 (Floyd and
+    // Jacobson §7), about 51 on average.
+    let (at, _) = signals(240_000);
+    let gaps: Vec<u64> = at.windows(2).map(|w| w[1] - w[0]).collect();
+    assert!(gaps.iter().all(|gap| (1..=101).contains(gap)), "{:?}", gaps.iter().max());
+    let mean = gaps.iter().sum::<u64>() as f64 / gaps.len() as f64;
+    assert!((mean - 50.5).abs() < 2.5, "{mean}");
+}
+
+#[test]
+fn the_probability_is_a_ramp() {
+    let p = |bytes| signals(bytes).1.as_f64();
+    assert_eq!(p(119_999), 0.0);
+    assert!((p(180_000) - 0.005).abs() < 1e-4);
+    assert!((p(359_999) - 0.02).abs() < 1e-4);
+    assert_eq!(p(360_000), 1.0);
+}
+
+#[test]
+fn ecn_capable_packets_are_marked_unless_told_otherwise() {
+    let seen = |config, ecn| fates(config, 400_000, ecn);
+    let marked = seen(Config::slides(), Ecn::Ect0);
+    assert_eq!((marked.marked(Queue::Q), marked.dropped(Queue::Q)), (10_000, 0));
+    let hard = seen(Config { harddrop: true, ..Config::slides() }, Ecn::Ect0);
+    assert_eq!(hard.drops(Queue::Q, DropCause::Overload), 10_000);
+    let off = seen(Config { ecn: false, ..Config::slides() }, Ecn::Ect0);
+    assert_eq!(off.drops(Queue::Q, DropCause::Aqm), 10_000);
+}
+
+#[test]
+fn the_average_follows_the_queue_slowly() {
+    let mut average = Average::new(&Config::slides());
+    average.idle_since = None;
+    for _ in 0..128 {
+        average.update(100_000, ms(0));
+    }
+    // 1 − (127/128)¹²⁸ = 63.4 %.
+    let bytes = (average.scaled >> 7) as f64;
+    assert!((bytes / 63_360.0 - 1.0).abs() < 0.01, "{bytes}");
+}
+
+#[test]
+fn the_average_falls_while_the_queue_is_idle() {
+    let fallen = |idle_ms: u64| {
+        let mut average = Average::new(&Config::slides());
+        average.scaled = 200_000 << 7;
+        average.idle_since = Some(ms(0));
+        average.update(0, ms(idle_ms));
+        assert_eq!(average.idle_since, None);
+        average.scaled >> 7
+    };
+    assert_eq!(fallen(0), 200_000);
+    let times = [1, 10, 50, 100, 200, 500, 1000, 10_000];
+    let averages = times.map(fallen);
+    assert!(averages.windows(2).all(|w| w[1] <= w[0]), "{averages:?}");
+    // 200 µs a packet, 3125 ticks of `tc`: 1/e in 128 · 3125 µs = 400 ms, which the shift makes 1/2.
+    assert_eq!(fallen(450), 100_000);
+    assert_eq!(fallen(10_000_000), 0);
+}

@@ -1,0 +1,329 @@
+//! Laws that hold for every discipline, whatever arrives and whenever.
+
+mod common;
+
+use std::collections::HashMap;
+
+use common::{Probe, Rig};
+use l4s_aqm::dualpi2::{
+    self, Classify, DropAt, FloorAt, LAqm, Overload, Randomness, Scheduler, Step,
+};
+use l4s_aqm::{
+    Config, Limit, MTU, Qdisc, Queue, codel, fifo, for_each_discipline, fq_codel, pi2, pie, red,
+};
+use l4s_units::param::Configurable;
+use l4s_units::{Bytes, Duration, Ecn, Probability, Time};
+use proptest::prelude::*;
+
+/// What happens next.
+#[derive(Clone, Debug)]
+enum Event {
+    Arrive { size: u64, ecn: Ecn, flow: u32 },
+    Leave,
+    Pass { ns: u64 },
+}
+
+fn ecn() -> impl Strategy<Value = Ecn> {
+    (0u8..4).prop_map(Ecn::from_bits)
+}
+
+fn size() -> impl Strategy<Value = u64> {
+    prop_oneof![4 => Just(MTU.get()), 2 => 60u64..1514, 1 => 1u64..65_536]
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let arrive =
+        (size(), ecn(), 0u32..6).prop_map(|(size, ecn, flow)| Event::Arrive { size, ecn, flow });
+    // Gaps from none to beyond every interval, spread over their orders of magnitude.
+    let pass = (0u32..35, 0u64..1024).prop_map(|(log, x)| Event::Pass { ns: (x << log) >> 10 });
+    prop_oneof![6 => arrive, 4 => Just(Event::Leave), 3 => pass]
+}
+
+fn limit() -> impl Strategy<Value = Limit> {
+    prop_oneof![
+        Just(Limit::packets(40_000)),
+        (1u64..60).prop_map(Limit::packets),
+        (1u64..100_000).prop_map(|b| Limit::bytes(Bytes::new(b))),
+        (1u64..60).prop_map(Limit::linux),
+    ]
+}
+
+/// Every choice of DualPI2, with every other.
+fn any_dualpi2() -> impl Strategy<Value = Config> {
+    let delay = (0u64..60_000).prop_map(Duration::from_micros);
+    let classify = prop_oneof![Just(Classify::L4s), Just(Classify::Dc), Just(Classify::None)];
+    let l_aqm = prop_oneof![
+        (0u64..5000).prop_map(|t| LAqm::Step(Step::Time(Duration::from_micros(t)))),
+        (0u64..10).prop_map(|n| LAqm::Step(Step::Packets(n))),
+        (0u64..2000, 0u64..2000).prop_map(|(low, more)| {
+            LAqm::Ramp(Duration::from_micros(low), Duration::from_micros(low + more))
+        }),
+        Just(LAqm::None),
+    ];
+    let scheduler = prop_oneof![
+        (delay.clone(), 0u32..5)
+            .prop_map(|(t_shift, t_speed)| Scheduler::TsFifo { t_shift, t_speed }),
+        (0u8..=100).prop_map(|classic_protection| Scheduler::Wrr { classic_protection }),
+        Just(Scheduler::Strict),
+    ];
+    let overload = prop_oneof![
+        Just(Overload::Drop(Probability::ONE)),
+        (0.01..1.0f64).prop_map(|p| Overload::Drop(Probability::from_f64(p))),
+        Just(Overload::Overflow),
+    ];
+    let first = (delay, 1u64..100_000, 0.0..1000.0f64, 0.0..1000.0f64, 1u32..256, l_aqm);
+    let second = (0u64..10, any::<bool>(), scheduler, classify.clone(), classify, overload);
+    let third = (any::<bool>(), any::<bool>(), any::<bool>(), 0u64..10_000, limit());
+    (first, second, third).prop_map(|(first, second, third)| {
+        let (target, tupdate, alpha, beta, k, l_aqm) = first;
+        let (min_qlen_step, at_enqueue, scheduler, dualq, marking, overload) = second;
+        let (drop_early, recur, classic_ecn, min_backlog, limit) = third;
+        Config::DualPi2(dualpi2::Config {
+            target,
+            tupdate: Duration::from_micros(tupdate),
+            alpha,
+            beta,
+            k,
+            l_aqm,
+            min_qlen_step,
+            floor_at: if at_enqueue { FloorAt::Enqueue } else { FloorAt::Dequeue },
+            scheduler,
+            dualq,
+            marking,
+            classic_ecn,
+            overload,
+            drop_at: if drop_early { DropAt::Enqueue } else { DropAt::Dequeue },
+            randomness: if recur { Randomness::Recur } else { Randomness::Draw },
+            min_backlog: Bytes::new(min_backlog),
+            limit,
+            ..dualpi2::Config::dctth()
+        })
+    })
+}
+
+/// Every profile of every discipline, with any limit.
+fn any_profile() -> impl Strategy<Value = Config> {
+    let profiles = profiles();
+    (0..profiles.len(), limit()).prop_map(move |(i, limit)| {
+        let mut config = profiles[i].clone();
+        *limit_of(&mut config) = limit;
+        config
+    })
+}
+
+fn profiles() -> Vec<Config> {
+    let mut all = Vec::new();
+    macro_rules! profiles_of {
+        ($variant:ident, $module:ident) => {
+            for profile in <$module::Config as Configurable>::PROFILES {
+                all.push(Config::$variant((profile.make)()));
+            }
+        };
+    }
+    for_each_discipline!(profiles_of);
+    all
+}
+
+fn limit_of(config: &mut Config) -> &mut Limit {
+    match config {
+        Config::DualPi2(c) => &mut c.limit,
+        Config::Pi2(c) => &mut c.limit,
+        Config::Pie(c) => &mut c.limit,
+        Config::Codel(c) => &mut c.limit,
+        Config::FqCodel(c) => &mut c.limit,
+        Config::Red(c) => &mut c.limit,
+        Config::Fifo(c) => &mut c.limit,
+    }
+}
+
+fn any_config() -> impl Strategy<Value = Config> {
+    let ce = fq_codel::Config {
+        ce_threshold: Some(Duration::from_millis(1)),
+        flows: 3,
+        quantum: 300,
+        drop_batch: 4,
+        ..fq_codel::Config::linux()
+    };
+    let fq = (any::<bool>(), limit()).prop_map(move |(ce_l4s_only, limit)| {
+        Config::FqCodel(fq_codel::Config { ce_l4s_only, limit, ..ce.clone() })
+    });
+    let pi2 = (any::<bool>(), limit()).prop_map(|(ecn, limit)| {
+        Config::Pi2(pi2::Config { ecn, limit, marking: Classify::Dc, ..pi2::Config::dctth() })
+    });
+    let pie = (any::<bool>(), any::<bool>(), limit()).prop_map(|(ecn, bytemode, limit)| {
+        let burst = Duration::from_millis(1);
+        Config::Pie(pie::Config { ecn, bytemode, burst, limit, ..pie::Config::linux() })
+    });
+    let red = (any::<bool>(), any::<bool>(), limit()).prop_map(|(ecn, harddrop, limit)| {
+        let (min, max) = (Bytes::new(3_000), Bytes::new(9_000));
+        let burst = 5;
+        Config::Red(red::Config { ecn, harddrop, min, max, burst, limit, ..red::Config::slides() })
+    });
+    let codel = (any::<bool>(), limit()).prop_map(|(ecn, limit)| {
+        let interval = Duration::from_millis(2);
+        let target = Duration::from_micros(100);
+        Config::Codel(codel::Config { ecn, interval, target, limit, ..codel::Config::linux() })
+    });
+    let fifo = limit().prop_map(|limit| Config::Fifo(fifo::Config { limit }));
+    prop_oneof![4 => any_profile(), 6 => any_dualpi2(), 2 => fq, 1 => pi2, 1 => pie, 1 => red, 1 => codel, 1 => fifo]
+}
+
+/// What came in and what became of it.
+#[derive(Default)]
+struct Ledger {
+    came: HashMap<u64, Probe>,
+    left: Vec<(Probe, Queue)>,
+    drops_seen: usize,
+}
+
+impl Ledger {
+    /// Nothing is lost, made or changed but by a mark, and the backlog is what is still inside.
+    fn balance(&mut self, rig: &Rig) -> Result<(), TestCaseError> {
+        for (packet, _, _) in &rig.told.dropped[self.drops_seen..] {
+            let came = self.came.remove(&packet.id);
+            prop_assert!(came.is_some(), "{packet:?} was dropped twice, or never came");
+        }
+        self.drops_seen = rig.told.dropped.len();
+        let inside = rig.backlog();
+        prop_assert_eq!(inside.packets, self.came.len());
+        let bytes: u64 = self.came.values().map(|p| p.size.get()).sum();
+        prop_assert_eq!(inside.bytes.get(), bytes);
+        prop_assert_eq!(inside.memory.get(), bytes);
+        Ok(())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn packets_are_conserved_and_served_in_order(
+        config in any_config(),
+        events in prop::collection::vec(event(), 0..400),
+        seed: u64,
+    ) {
+        let limit = *limit_of(&mut config.clone());
+        let batches = matches!(config, Config::FqCodel(_));
+        let mut rig = Rig::seeded(config, seed);
+        let mut ledger = Ledger::default();
+        let mut now = Time::ZERO;
+        for (id, event) in events.into_iter().enumerate() {
+            let id = id as u64;
+            match event {
+                Event::Pass { ns } => {
+                    now += Duration::from_nanos(ns);
+                    // A timer may be late, but not so late that this takes for ever.
+                    for _ in 0..100 {
+                        match rig.aqm.next_tick() {
+                            Some(due) if due <= now => rig.aqm.tick(due),
+                            _ => break,
+                        }
+                    }
+                    if rig.aqm.next_tick().is_some_and(|due| due <= now) {
+                        rig.aqm.tick(now);
+                    }
+                }
+                Event::Arrive { size, ecn, flow } => {
+                    let packet = Probe { id, size: Bytes::new(size), ecn, flow };
+                    ledger.came.insert(id, packet.clone());
+                    rig.put(packet, now);
+                }
+                Event::Leave => {
+                    let before = rig.backlog();
+                    let out = rig.take(now);
+                    if let Some(out) = out {
+                        let came = ledger.came.remove(&out.packet.id);
+                        prop_assert!(came.is_some(), "{out:?} left twice, or never came");
+                        let came = came.unwrap();
+                        prop_assert_eq!((came.size, came.flow), (out.packet.size, out.packet.flow));
+                        if came.ecn != out.packet.ecn {
+                            prop_assert!(came.ecn.is_capable() && out.packet.ecn.is_ce());
+                        }
+                        let told = rig.told.marked.iter().filter(|(id, _, _)| *id == came.id);
+                        let is_new = came.ecn != out.packet.ecn;
+                        prop_assert_eq!(told.count(), usize::from(is_new), "a mark is told once");
+                        ledger.left.push((out.packet, out.queue));
+                    } else {
+                        // Work conservation: nothing to send is nothing left.
+                        prop_assert_eq!(rig.backlog().packets, 0);
+                    }
+                    prop_assert!(before.packets == 0 || rig.backlog().packets < before.packets);
+                }
+            }
+            ledger.balance(&rig)?;
+            prop_assert!(rig.backlog().packets as u64 <= limit.packets);
+            // FQ-CoDel drops a batch of packets, which may be smaller than the new one.
+            prop_assert!(batches || rig.backlog().bytes <= limit.bytes);
+            if let Some(signal) = rig.aqm.signal() {
+                for p in [signal.base, signal.scalable, signal.classic] {
+                    prop_assert!((0.0..=1.0).contains(&p.as_f64()));
+                }
+            }
+        }
+        for out in rig.drain(now) {
+            ledger.came.remove(&out.packet.id);
+            ledger.left.push((out.packet, out.queue));
+        }
+        ledger.balance(&rig)?;
+        prop_assert!(ledger.came.is_empty());
+        // First in, first out within a flow of one queue; within all of it where flows share one.
+        let mut last: HashMap<(Queue, u32), u64> = HashMap::new();
+        let separate = matches!(rig.aqm, l4s_aqm::Aqm::FqCodel(_));
+        for (packet, queue) in ledger.left {
+            let line = (queue, if separate { packet.flow } else { 0 });
+            if let Some(earlier) = last.insert(line, packet.id) {
+                prop_assert!(earlier < packet.id, "{} after {earlier} in {line:?}", packet.id);
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_run(
+        config in any_config(),
+        events in prop::collection::vec(event(), 0..200),
+        seed: u64,
+    ) {
+        let run = || {
+            let mut rig = Rig::seeded(config.clone(), seed);
+            let (mut now, mut out) = (Time::ZERO, Vec::new());
+            for (id, event) in events.iter().enumerate() {
+                match *event {
+                    Event::Pass { ns } => now += Duration::from_nanos(ns),
+                    Event::Arrive { size, ecn, flow } => {
+                        let packet = Probe { id: id as u64, size: Bytes::new(size), ecn, flow };
+                        rig.put(packet, now);
+                    }
+                    Event::Leave => out.extend(rig.take(now)),
+                }
+                rig.aqm.tick(now);
+            }
+            (out, rig.told.dropped, rig.told.marked)
+        };
+        prop_assert_eq!(run(), run());
+    }
+}
+
+#[test]
+fn every_profile_passes_its_own_check_and_every_setting_can_be_set_to_what_it_is() {
+    macro_rules! check {
+        ($variant:ident, $module:ident) => {
+            for profile in <$module::Config as Configurable>::PROFILES {
+                let config = (profile.make)();
+                assert_eq!(config.check(), Ok(()), "{}", profile.name);
+                let mut copy = config.clone();
+                for param in <$module::Config as Configurable>::PARAMS {
+                    if let Some(value) = (param.get)(&config) {
+                        (param.set)(&mut copy, value);
+                    }
+                }
+                assert_eq!(config, copy, "{}", profile.name);
+            }
+            assert_eq!(
+                $module::Config::default(),
+                (<$module::Config as Configurable>::PROFILES[0].make)(),
+                "the first profile is the default"
+            );
+        };
+    }
+    for_each_discipline!(check);
+}

@@ -1,0 +1,115 @@
+//! Completion times of sized flows, by size.
+//!
+//! # The theoretical time
+//! The best that any transport without 0-RTT could do for an item of `s` bytes at base round trip
+//! `R` and link rate `C`, with no queue and no slow start:
+//!
+//! ```text
+//! 0        the client sends its SYN
+//! R        the SYN-ACK is there; the client sends ACK and request
+//! 2R       the first byte of the answer would be there, if it took no time to send
+//! 2R + T   the last byte is there and with it the FIN: the client sees the close
+//! ```
+//!
+//! `T` = (s + 66 B · ceil(s / 1448 B)) · 8 / C is the time that the link takes to send the item in
+//! full segments: 1448 B of payload with 14 B of Ethernet, 20 B of IPv4, 20 B of TCP and 12 B of
+//! timestamps. An empty item still takes the segment with the FIN. The SYN-ACK's own time on the
+//! link (some 70 B) is left out, whatever options it carries. A shaper whose bucket filled while
+//! idle sends its burst at once, so behind one an item of a few packets may take a little less.
+
+use l4s_scenario::Scenario;
+use l4s_units::{Bytes, Duration, Rate, Time};
+
+use crate::conclude::spread;
+use crate::flows::Flows;
+use crate::{CompletionSummary, Spread};
+
+const SEGMENT: u64 = 1448;
+const SEGMENT_HEADERS: u64 = 14 + 20 + 20 + 12;
+
+/// See the module.
+fn theoretical_time(size: Bytes, rtt: Duration, rate: Rate) -> Duration {
+    let segments = size.get().div_ceil(SEGMENT).max(1);
+    rtt * 2 + rate.time_of(size + Bytes::new(segments * SEGMENT_HEADERS))
+}
+
+/// The bin of a size: 0, 1, 3, 9, 27, 81, 243, 729 KB, 1 MB, and so on for each factor of 1000.
+fn bin(size: Bytes) -> [u64; 2] {
+    let mut low = 0;
+    for scale in [1_000, 1_000_000, 1_000_000_000, 1_000_000_000_000] {
+        for step in [1, 3, 9, 27, 81, 243, 729] {
+            let high = scale * step;
+            if size.get() < high {
+                return [low, high];
+            }
+            low = high;
+        }
+    }
+    [low, u64::MAX]
+}
+
+/// Completion of the flows that closed after the warm-up, by group and then by size.
+pub(crate) fn completions(scenario: &Scenario, flows: &Flows) -> Vec<CompletionSummary> {
+    let warmup_end = Time::ZERO + scenario.warmup;
+    // (group, bin, completion time in ms, efficiency)
+    let mut done = Vec::new();
+    for (_, flow) in flows.iter() {
+        let (Some(group), Some(size)) = (scenario.groups.get(usize::from(flow.group)), flow.size)
+        else {
+            continue;
+        };
+        let Some(time) = flow.completion().filter(|_| flow.closed >= Some(warmup_end)) else {
+            continue;
+        };
+        let best = theoretical_time(size, group.rtt, scenario.link.rate);
+        let efficiency = time.as_nanos() as f64 / best.as_nanos() as f64;
+        done.push((flow.group, bin(size), time.as_millis_f64(), efficiency));
+    }
+    done.sort_by_key(|(group, bin, _, _)| (*group, *bin));
+    done.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1))
+        .map(|same| CompletionSummary {
+            group: scenario.groups[usize::from(same[0].0)].name.clone(),
+            bin_bytes: same[0].1,
+            flows: same.len() as u64,
+            time_ms: some_spread(same.iter().map(|flow| flow.2)),
+            efficiency: some_spread(same.iter().map(|flow| flow.3)),
+        })
+        .collect()
+}
+
+fn some_spread(values: impl Iterator<Item = f64>) -> Spread {
+    spread(values.collect()).expect("a bin exists because of a flow")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_theoretical_time_is_two_round_trips_and_the_bytes_on_the_wire() {
+        // 10,000 B take ceil(10,000 / 1448) = 7 segments: 10,000 + 7 · 66 = 10,462 B on the wire,
+        // 83,696 bit / 40 Mb/s = 2.0924 ms. With 2 · 10 ms: 22.0924 ms.
+        let found =
+            theoretical_time(Bytes::new(10_000), Duration::from_millis(10), Rate::from_mbps(40));
+        assert_eq!(found, Duration::from_nanos(22_092_400));
+        // An empty item: one segment of 66 B, 13.2 µs.
+        let found = theoretical_time(Bytes::ZERO, Duration::from_millis(10), Rate::from_mbps(40));
+        assert_eq!(found, Duration::from_nanos(20_013_200));
+    }
+
+    #[test]
+    fn bins_are_half_open_and_leave_no_gap() {
+        let bins = [
+            (0, [0, 1_000]),
+            (999, [0, 1_000]),
+            (1_000, [1_000, 3_000]),
+            (728_999, [243_000, 729_000]),
+            (729_000, [729_000, 1_000_000]),
+            (1_000_000, [1_000_000, 3_000_000]),
+            (5_000_000_000, [3_000_000_000, 9_000_000_000]),
+        ];
+        for (size, expected) in bins {
+            assert_eq!(bin(Bytes::new(size)), expected, "{size}");
+        }
+    }
+}

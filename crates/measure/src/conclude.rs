@@ -1,0 +1,236 @@
+//! From counts to the summary: every quantity is defined here, once.
+
+use l4s_aqm::{DropCause, MarkCause, Queue};
+use l4s_scenario::Scenario;
+use l4s_units::{Bytes, Duration, Rate, Time};
+use serde_json::Map;
+
+use crate::completion::completions;
+use crate::counts::{Cells, Counts};
+use crate::flows::Flows;
+use crate::record::{FlowRow, RunRecord, Scope, SeriesRow};
+use crate::recorder::{Origin, RoundTrips};
+use crate::{
+    DropCounts, EngineSummary, GroupSummary, LinkSummary, MarkCounts, QueueSummary, Spread, Summary,
+};
+
+/// Ethernet header, which the link carries with every packet.
+pub(crate) const ETHERNET: u64 = 14;
+
+/// Everything that was measured of a run that is over.
+pub(crate) struct Measured<'a> {
+    pub scenario: &'a Scenario,
+    pub origin: Origin,
+    pub queues: &'a [Queue],
+    pub cells: &'a Cells,
+    pub flows: &'a Flows,
+    pub rtts: &'a [RoundTrips],
+    pub series: Vec<SeriesRow>,
+    pub engine: EngineSummary,
+}
+
+/// IP bits per second; `None` for no time.
+pub(crate) fn rate_bps(bytes: u64, span: Duration) -> Option<f64> {
+    (!span.is_zero()).then(|| bytes as f64 * 8e9 / span.as_nanos() as f64)
+}
+
+/// What the link carried, with Ethernet headers, over what it could carry.
+fn utilization(counts: &Counts, rate: Rate, span: Duration) -> f64 {
+    let carried = counts.bytes + ETHERNET * counts.packets;
+    rate_bps(carried, span).map_or(0.0, |bps| bps / rate.as_bps() as f64)
+}
+
+/// Packets in flight by Little's law: rate · RTT ÷ packet size.
+fn window(rate_bps: f64, rtt_ms: f64, packet_bytes: f64) -> f64 {
+    rate_bps / 8.0 * (rtt_ms / 1e3) / packet_bytes
+}
+
+/// First percentile, mean and 99th percentile, by nearest rank; `None` for no values.
+pub(crate) fn spread(mut values: Vec<f64>) -> Option<Spread> {
+    values.sort_by(f64::total_cmp);
+    let rank = |percent: usize| values[(values.len() * percent).div_ceil(100).max(1) - 1];
+    (!values.is_empty()).then(|| Spread {
+        p1: rank(1),
+        mean: values.iter().sum::<f64>() / values.len() as f64,
+        p99: rank(99),
+    })
+}
+
+/// Names of the groups, then of the UDP sources.
+pub(crate) fn names(scenario: &Scenario) -> impl Iterator<Item = &str> {
+    let groups = scenario.groups.iter().map(|g| g.name.as_str());
+    groups.chain(scenario.udp.iter().map(|u| u.name.as_str()))
+}
+
+/// The record of a finished run.
+pub(crate) fn conclude(measured: Measured<'_>) -> RunRecord {
+    let scenario = measured.scenario;
+    let flows = flow_rows(&measured);
+    let groups: Vec<_> = (0..measured.rtts.len()).map(|i| group(&measured, i, &flows)).collect();
+    let mut delays = Vec::new();
+    for &queue in measured.queues {
+        delays.extend(measured.cells.queue_delays(queue).rows(Scope::Queue, queue.name()));
+    }
+    for (i, name) in names(scenario).enumerate() {
+        delays.extend(measured.cells.group_delays(i).rows(Scope::Group, name));
+    }
+    let summary = Summary {
+        scenario: scenario.name.clone(),
+        on: measured.origin.on,
+        seed: scenario.seed,
+        version: measured.origin.version,
+        set: measured.origin.set,
+        link: LinkSummary {
+            rate_bps: scenario.link.rate.as_bps() as f64,
+            utilization: utilization(
+                &measured.cells.total().all(),
+                scenario.link.rate,
+                measured_span(scenario),
+            ),
+        },
+        queues: measured.queues.iter().map(|&q| queue(measured.cells, q)).collect(),
+        completion: completions(scenario, measured.flows),
+        ratios: ratios(&groups[..scenario.groups.len()]),
+        groups,
+        engine: measured.engine,
+    };
+    let (command, series) = (measured.origin.command, measured.series);
+    RunRecord { summary, command, series, delays, flows }
+}
+
+/// The time that statistics count.
+fn measured_span(scenario: &Scenario) -> Duration {
+    scenario.duration.saturating_sub(scenario.warmup)
+}
+
+fn queue(cells: &Cells, queue: Queue) -> QueueSummary {
+    let counts = cells.total().queue(queue);
+    QueueSummary {
+        name: queue.name().to_owned(),
+        packets: counts.packets,
+        delay_ms: cells.queue_delays(queue).summary(&counts),
+        mark: counts.mark_ratio(),
+        drop: counts.drop_ratio(),
+        marks: MarkCounts {
+            step: counts.marks[MarkCause::Step as usize],
+            coupled: counts.marks[MarkCause::Coupled as usize],
+            classic: counts.marks[MarkCause::Classic as usize],
+        },
+        drops: DropCounts {
+            overload: counts.drops[DropCause::Overload as usize],
+            aqm: counts.drops[DropCause::Aqm as usize],
+            limit: counts.drops[DropCause::Limit as usize],
+            memory: counts.drops[DropCause::Memory as usize],
+        },
+    }
+}
+
+fn group(measured: &Measured<'_>, index: usize, flow_rows: &[FlowRow]) -> GroupSummary {
+    let scenario = measured.scenario;
+    let tcp = scenario.groups.get(index);
+    let name = names(scenario).nth(index).expect("as many names as groups");
+    let counts = measured.cells.total().group(index);
+    let flows = tcp.map_or(1, |group| group.starts.len() as u64);
+
+    let rate = rate_bps(counts.bytes, measured_span(scenario)).unwrap_or(0.0);
+    let rate_per_flow = (flows > 0).then(|| rate / flows as f64);
+    let rtts = &measured.rtts[index];
+    let rtt_ms = (rtts.samples > 0).then(|| rtts.sum as f64 / rtts.samples as f64 / 1e6);
+    let packet =
+        (counts.data_packets > 0).then(|| counts.data_bytes as f64 / counts.data_packets as f64);
+
+    let mine = || flow_rows.iter().filter(|row| row.group == name);
+    GroupSummary {
+        name: name.to_owned(),
+        cc: tcp.map_or("udp", |group| group.cc.kind()).to_owned(),
+        flows,
+        rate_bps: rate,
+        rate_per_flow_bps: rate_per_flow,
+        normalized_rate: tcp
+            .filter(|group| group.size.is_none())
+            .and(rate_per_flow)
+            .map(|rate| rate * long_flows(scenario) as f64 / scenario.link.rate.as_bps() as f64),
+        window_pkts: (|| Some(window(rate_per_flow?, rtt_ms?, packet?)))(),
+        rtt_ms,
+        packets: counts.packets,
+        delay_ms: measured.cells.group_delays(index).summary(&counts),
+        mark: counts.mark_ratio(),
+        drop: counts.drop_ratio(),
+        retransmits: mine().map(|row| row.retransmits).sum(),
+        flow_rates_bps: spread(mine().filter_map(|row| row.rate_bps).collect()),
+    }
+}
+
+/// How many flows are to share the link: those without end.
+fn long_flows(scenario: &Scenario) -> usize {
+    scenario.groups.iter().filter(|g| g.size.is_none()).map(|g| g.starts.len()).sum()
+}
+
+/// Window and rate per flow between every two TCP groups, earlier over later.
+fn ratios(groups: &[GroupSummary]) -> Map<String, serde_json::Value> {
+    let mut ratios = Map::new();
+    for (i, a) in groups.iter().enumerate() {
+        for b in &groups[i + 1..] {
+            let pairs = [
+                ("window", a.window_pkts, b.window_pkts),
+                ("rate", a.rate_per_flow_bps, b.rate_per_flow_bps),
+            ];
+            for (quantity, a_value, b_value) in pairs {
+                if let (Some(x), Some(y)) = (a_value, b_value.filter(|y| *y > 0.0)) {
+                    ratios.insert(format!("{quantity}_{}_{}", a.name, b.name), (x / y).into());
+                }
+            }
+        }
+    }
+    ratios
+}
+
+fn flow_rows(measured: &Measured<'_>) -> Vec<FlowRow> {
+    let names: Vec<_> = names(measured.scenario).collect();
+    let (from, to) =
+        (Time::ZERO + measured.scenario.warmup, Time::ZERO + measured.scenario.duration);
+    let row = |(number, flow): (u32, &crate::flows::Flow)| {
+        let bytes = measured.flows.counted_bytes(number);
+        FlowRow {
+            group: names[usize::from(flow.group)].to_owned(),
+            flow: number,
+            start_s: flow.opened.unwrap_or_default().as_secs_f64(),
+            end_s: flow.closed.map(Time::as_secs_f64),
+            size: flow.size.map(Bytes::get),
+            bytes,
+            rate_bps: rate_bps(bytes, flow.active(from, to)),
+            completion_ms: flow.completion().map(Duration::as_millis_f64),
+            retransmits: flow.retransmits,
+        }
+    };
+    measured.flows.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_rate_times_rtt_in_packets() {
+        // 24 Mb/s = 3 MB/s; in 10 ms 30,000 B; 20 packets of 1500 B.
+        assert!((window(24e6, 10.0, 1500.0) - 20.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn utilization_counts_ethernet_headers() {
+        // 1000 packets of 1500 + 14 B = 12.112 Mb, in one second of 12.112 Mb/s.
+        let counts = Counts { packets: 1000, bytes: 1_500_000, ..Counts::default() };
+        let used = utilization(&counts, Rate::from_bps(12_112_000), Duration::from_secs(1));
+        assert!((used - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_spread_takes_the_nearest_rank() {
+        // Of 200 values, rank ceil(2.00) = 2 and rank ceil(198.00) = 198; mean 100.5.
+        let found = spread((1..=200).rev().map(f64::from).collect()).unwrap();
+        assert_eq!(found, Spread { p1: 2.0, mean: 100.5, p99: 198.0 });
+        // Of one value, that one.
+        assert_eq!(spread(vec![7.0]), Some(Spread { p1: 7.0, mean: 7.0, p99: 7.0 }));
+        assert_eq!(spread(vec![]), None);
+    }
+}

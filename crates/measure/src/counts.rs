@@ -1,0 +1,216 @@
+//! What is counted per packet: plain integers in dense arrays, a cell per group and queue.
+//!
+//! Counting happens in one place only, `live`. At a sampling instant, at the end of the warm-up
+//! and at the end of the run, `live` is settled into the current row of the time series and into
+//! the total. So a packet pays for one cell, whatever is derived from it later.
+
+use std::ops::AddAssign;
+
+use l4s_aqm::{DropCause, MarkCause, Queue};
+use l4s_units::Duration;
+
+use crate::delay::Delays;
+
+/// Packets of at least this IP length count for the delay: data, not pure ACKs and handshakes.
+pub(crate) const DATA_LENGTH: u64 = 200;
+
+/// What happened to some packets.
+///
+/// The sum of delays is in 64-bit nanoseconds: 10⁷ packets per second that each wait 100 ms fill
+/// it after five hours of virtual time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Counts {
+    /// Forwarded.
+    pub packets: u64,
+    /// IP bytes of those.
+    pub bytes: u64,
+    /// Arrived not CE and left CE.
+    pub marked: u64,
+    /// Forwarded packets of [`DATA_LENGTH`] or more.
+    pub data_packets: u64,
+    /// IP bytes of those.
+    pub data_bytes: u64,
+    /// Sum of their delays in nanoseconds.
+    pub delay_sum: u64,
+    /// Longest of their delays in nanoseconds.
+    pub delay_max: u64,
+    /// Marks by cause, at the moment of the mark.
+    pub marks: [u64; 3],
+    /// Drops by cause.
+    pub drops: [u64; 4],
+}
+
+impl Counts {
+    /// Dropped, for any cause.
+    pub fn dropped(&self) -> u64 {
+        self.drops.iter().sum()
+    }
+
+    /// Marked packets over forwarded ones.
+    pub fn mark_ratio(&self) -> Option<f64> {
+        ratio(self.marked, self.packets)
+    }
+
+    /// Dropped packets over arrived ones, a packet having arrived when it left or was dropped.
+    pub fn drop_ratio(&self) -> Option<f64> {
+        ratio(self.dropped(), self.packets + self.dropped())
+    }
+
+    /// Mean delay in milliseconds.
+    pub fn delay_mean_ms(&self) -> Option<f64> {
+        ratio(self.delay_sum, self.data_packets).map(|ns| ns / 1e6)
+    }
+
+    /// Longest delay in milliseconds.
+    pub fn delay_max_ms(&self) -> Option<f64> {
+        (self.data_packets > 0).then(|| self.delay_max as f64 / 1e6)
+    }
+}
+
+fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+impl AddAssign<&Counts> for Counts {
+    fn add_assign(&mut self, other: &Counts) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+        self.marked += other.marked;
+        self.data_packets += other.data_packets;
+        self.data_bytes += other.data_bytes;
+        self.delay_sum += other.delay_sum;
+        self.delay_max = self.delay_max.max(other.delay_max);
+        for (sum, n) in self.marks.iter_mut().zip(other.marks) {
+            *sum += n;
+        }
+        for (sum, n) in self.drops.iter_mut().zip(other.drops) {
+            *sum += n;
+        }
+    }
+}
+
+/// Counts per cell, for three spans of time: since the last settlement, in the current row of the
+/// time series, and since the end of the warm-up.
+#[derive(Debug)]
+pub(crate) struct Cells {
+    live: Vec<Counts>,
+    row: Vec<Counts>,
+    total: Vec<Counts>,
+    delays: Vec<Option<Delays>>,
+}
+
+const QUEUES: usize = Queue::ALL.len();
+
+#[inline]
+fn cell(group: usize, queue: Queue) -> usize {
+    group * QUEUES + queue as usize
+}
+
+impl Cells {
+    pub fn new(groups: usize) -> Self {
+        let empty = vec![Counts::default(); groups * QUEUES];
+        let delays = (0..groups * QUEUES).map(|_| None).collect();
+        Cells { live: empty.clone(), row: empty.clone(), total: empty, delays }
+    }
+
+    /// A packet of `length` bytes of IP leaves.
+    #[inline]
+    pub fn forwarded(
+        &mut self,
+        group: u16,
+        queue: Queue,
+        length: u64,
+        marked: bool,
+        sojourn: Duration,
+    ) {
+        let cell = cell(usize::from(group), queue);
+        let counts = &mut self.live[cell];
+        counts.packets += 1;
+        counts.bytes += length;
+        counts.marked += u64::from(marked);
+        if length >= DATA_LENGTH {
+            let delay = sojourn.as_nanos();
+            counts.data_packets += 1;
+            counts.data_bytes += length;
+            counts.delay_sum += delay;
+            counts.delay_max = counts.delay_max.max(delay);
+            // Allocates at a cell's first packet, and never again.
+            self.delays[cell].get_or_insert_with(Delays::new).record(delay);
+        }
+    }
+
+    #[inline]
+    pub fn marked(&mut self, group: u16, queue: Queue, cause: MarkCause) {
+        self.live[cell(usize::from(group), queue)].marks[cause as usize] += 1;
+    }
+
+    #[inline]
+    pub fn dropped(&mut self, group: u16, queue: Queue, cause: DropCause) {
+        self.live[cell(usize::from(group), queue)].drops[cause as usize] += 1;
+    }
+
+    /// Brings the row and the total up to date.
+    pub fn settle(&mut self) {
+        for (i, live) in self.live.iter_mut().enumerate() {
+            self.row[i] += live;
+            self.total[i] += live;
+            *live = Counts::default();
+        }
+    }
+
+    /// Forgets what was counted towards the total.
+    pub fn end_warmup(&mut self) {
+        self.settle();
+        self.total.fill(Counts::default());
+        self.delays.iter_mut().flatten().for_each(Delays::clear);
+    }
+
+    /// Begins the next row of the time series. The present one must be settled.
+    pub fn next_row(&mut self) {
+        self.row.fill(Counts::default());
+    }
+
+    /// The current row.
+    pub fn row(&self) -> View<'_> {
+        View(&self.row)
+    }
+
+    /// Everything since the end of the warm-up.
+    pub fn total(&self) -> View<'_> {
+        View(&self.total)
+    }
+
+    /// The delays of a queue since the end of the warm-up.
+    pub fn queue_delays(&self, queue: Queue) -> Delays {
+        Delays::merged(self.delays.iter().skip(queue as usize).step_by(QUEUES).flatten())
+    }
+
+    /// The delays of a group since the end of the warm-up.
+    pub fn group_delays(&self, group: usize) -> Delays {
+        Delays::merged(self.delays[group * QUEUES..][..QUEUES].iter().flatten())
+    }
+}
+
+/// The counts of one span of time, by queue or by group.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a>(&'a [Counts]);
+
+impl View<'_> {
+    pub fn queue(&self, queue: Queue) -> Counts {
+        sum(self.0.iter().skip(queue as usize).step_by(QUEUES))
+    }
+
+    pub fn group(&self, group: usize) -> Counts {
+        sum(&self.0[group * QUEUES..][..QUEUES])
+    }
+
+    pub fn all(&self) -> Counts {
+        sum(self.0)
+    }
+}
+
+fn sum<'a>(counts: impl IntoIterator<Item = &'a Counts>) -> Counts {
+    let mut total = Counts::default();
+    counts.into_iter().for_each(|c| total += c);
+    total
+}

@@ -1,0 +1,43 @@
+//! What can go wrong with result files.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A result file could not be written or read.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {cause}", path.display())]
+pub struct ResultError {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// What happened.
+    #[source]
+    pub cause: Cause,
+}
+
+/// Why.
+#[derive(Debug, thiserror::Error)]
+pub enum Cause {
+    /// The system refused.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// It is not Parquet, or Parquet could not be made of it.
+    #[error(transparent)]
+    Parquet(#[from] parquet::errors::ParquetError),
+    /// A batch of columns could not be made or read.
+    #[error(transparent)]
+    Arrow(#[from] arrow_schema::ArrowError),
+    /// A summary is not what this version writes.
+    #[error("not a summary: {0}")]
+    Json(#[from] serde_json::Error),
+    /// A column is missing, of another type, or empty where it must not be.
+    #[error("column `{0}` is missing or not of the expected type: was it written by l4s?")]
+    Column(String),
+}
+
+impl ResultError {
+    /// Says which file it was about.
+    pub(crate) fn at<C: Into<Cause>>(path: &Path) -> impl FnOnce(C) -> ResultError {
+        let path = path.to_owned();
+        move |cause| ResultError { path, cause: cause.into() }
+    }
+}

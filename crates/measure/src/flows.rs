@@ -1,0 +1,120 @@
+//! What is kept of each flow: its bytes, and when it opened and closed.
+
+use l4s_units::{Bytes, Duration, Time};
+
+/// A flow's life.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Flow {
+    pub group: u16,
+    /// When its client opened it, or its first packet left; `None` for a number that no flow had.
+    pub opened: Option<Time>,
+    pub closed: Option<Time>,
+    pub size: Option<Bytes>,
+    /// Segments sent again after the warm-up.
+    pub retransmits: u64,
+    /// IP bytes forwarded by the end of the warm-up.
+    pub warmup_bytes: u64,
+    /// IP bytes forwarded by the last row of the time series.
+    pub row_bytes: u64,
+}
+
+/// All flows by number.
+#[derive(Debug, Default)]
+pub(crate) struct Flows {
+    /// IP bytes forwarded since the start of the run; apart from the rest because every packet
+    /// touches it.
+    bytes: Vec<u64>,
+    flows: Vec<Flow>,
+}
+
+impl Flows {
+    pub fn with_capacity(flows: usize) -> Self {
+        Flows { bytes: Vec::with_capacity(flows), flows: Vec::with_capacity(flows) }
+    }
+
+    #[inline]
+    pub fn forwarded(&mut self, flow: u32, group: u16, length: u64, now: Time) {
+        match self.bytes.get_mut(flow as usize) {
+            Some(bytes) if *bytes != 0 => *bytes += length,
+            _ => self.first_forwarded(flow, group, length, now),
+        }
+    }
+
+    /// The first packet of a flow, which nobody may have opened: an unresponsive source.
+    #[cold]
+    fn first_forwarded(&mut self, flow: u32, group: u16, length: u64, now: Time) {
+        let entry = self.entry(flow);
+        if entry.opened.is_none() {
+            entry.opened = Some(now);
+            entry.group = group;
+        }
+        self.bytes[flow as usize] += length;
+    }
+
+    pub fn opened(&mut self, flow: u32, group: u16, size: Option<Bytes>, now: Time) {
+        let entry = self.entry(flow);
+        (entry.group, entry.size, entry.opened) = (group, size, Some(now));
+    }
+
+    pub fn closed(&mut self, flow: u32, now: Time) {
+        self.entry(flow).closed = Some(now);
+    }
+
+    pub fn retransmitted(&mut self, flow: u32) {
+        self.entry(flow).retransmits += 1;
+    }
+
+    fn entry(&mut self, flow: u32) -> &mut Flow {
+        let flow = flow as usize;
+        if flow >= self.flows.len() {
+            self.flows.resize(flow + 1, Flow::default());
+            self.bytes.resize(flow + 1, 0);
+        }
+        &mut self.flows[flow]
+    }
+
+    /// The group of a flow that was opened or forwarded.
+    #[inline]
+    pub fn group(&self, flow: u32) -> Option<u16> {
+        self.flows.get(flow as usize).filter(|f| f.opened.is_some()).map(|f| f.group)
+    }
+
+    pub fn end_warmup(&mut self) {
+        for (flow, bytes) in self.flows.iter_mut().zip(&self.bytes) {
+            flow.warmup_bytes = *bytes;
+            flow.retransmits = 0;
+        }
+    }
+
+    /// IP bytes of a flow since this was last asked.
+    pub fn row_bytes(&mut self, flow: u32) -> u64 {
+        let entry = self.entry(flow);
+        let before = entry.row_bytes;
+        let now = self.bytes[flow as usize];
+        self.flows[flow as usize].row_bytes = now;
+        now - before
+    }
+
+    /// Every flow that was opened or forwarded, by number.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Flow)> {
+        (0..).zip(&self.flows).filter(|(_, flow)| flow.opened.is_some())
+    }
+
+    /// IP bytes of a flow after the warm-up.
+    pub fn counted_bytes(&self, flow: u32) -> u64 {
+        self.bytes[flow as usize] - self.flows[flow as usize].warmup_bytes
+    }
+}
+
+impl Flow {
+    /// How long it was open between `from` and `to`.
+    pub fn active(&self, from: Time, to: Time) -> Duration {
+        let Some(opened) = self.opened else { return Duration::ZERO };
+        self.closed.unwrap_or(to).min(to).since(opened.max(from))
+    }
+
+    /// From just before the SYN until the close was seen.
+    pub fn completion(&self) -> Option<Duration> {
+        Some(self.closed?.since(self.opened?))
+    }
+}

@@ -1,0 +1,149 @@
+//! Everything that is kept of one run: its summary and its tables.
+
+use std::fs::File;
+use std::io::{BufReader, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::table::rows;
+use crate::{ResultError, Summary, durable};
+
+/// One finished run. Serialises to JSON and back without loss.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// The run in numbers.
+    pub summary: Summary,
+    /// The command that reproduces just this run.
+    pub command: String,
+    /// Time series.
+    pub series: Vec<SeriesRow>,
+    /// Delay histograms.
+    pub delays: Vec<DelayRow>,
+    /// Flows.
+    pub flows: Vec<FlowRow>,
+}
+
+/// What a row is about.
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum Scope {
+    #[default]
+    Link,
+    Queue,
+    Group,
+    Flow,
+}
+
+impl Scope {
+    /// All of them.
+    pub const ALL: [Scope; 4] = [Scope::Link, Scope::Queue, Scope::Group, Scope::Flow];
+
+    /// Its name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Scope::Link => "link",
+            Scope::Queue => "queue",
+            Scope::Group => "group",
+            Scope::Flow => "flow",
+        }
+    }
+}
+
+rows! {
+    /// A link, queue, group or flow during one sampling interval, or its state at the end of it.
+    SeriesRow in "series.parquet" {
+        /// End of the interval, in seconds since the start of the run; the warm-up is included.
+        time_s: f64,
+        /// What the row is about.
+        scope: Scope,
+        /// `link`; the queue; the group or source; `A.3` for flow 3, which is of group A.
+        name: String,
+        /// IP bits forwarded per second.
+        rate_bps: Option<f64>,
+        /// Mean queue delay of data packets.
+        delay_mean_ms: Option<f64>,
+        /// Longest queue delay of data packets.
+        delay_max_ms: Option<f64>,
+        /// Packets forwarded.
+        packets: Option<u64>,
+        /// Packets marked, over packets forwarded.
+        mark: Option<f64>,
+        /// Packets dropped, over packets arrived.
+        drop: Option<f64>,
+        /// Packets that wait.
+        backlog_packets: Option<u64>,
+        /// Base probability p'.
+        p_base: Option<f64>,
+        /// Congestion window in packets.
+        cwnd_pkts: Option<u64>,
+        /// Slow-start threshold in packets.
+        ssthresh_pkts: Option<u64>,
+        /// Smoothed RTT.
+        srtt_ms: Option<f64>,
+        /// The congestion control's own marking estimate.
+        alpha: Option<f64>,
+    }
+}
+
+rows! {
+    /// One bucket of a histogram of queue delays, over data packets after the warm-up.
+    DelayRow in "delays.parquet" {
+        /// Queue or group.
+        scope: Scope,
+        /// Its name.
+        name: String,
+        /// From, inclusive.
+        low_ms: f64,
+        /// To, exclusive.
+        high_ms: f64,
+        /// Packets.
+        count: u64,
+    }
+}
+
+rows! {
+    /// One flow.
+    FlowRow in "flows.parquet" {
+        /// Its group or source.
+        group: String,
+        /// Its number in the run.
+        flow: u32,
+        /// When its client opened it, in seconds since the start of the run.
+        start_s: f64,
+        /// When its client saw the close; absent when the run ended first.
+        end_s: Option<f64>,
+        /// Bytes it was to send; absent for a flow without end.
+        size: Option<u64>,
+        /// IP bytes forwarded after the warm-up.
+        bytes: u64,
+        /// Those in bits, over the time after the warm-up during which it was open; absent
+        /// without any.
+        rate_bps: Option<f64>,
+        /// From just before the SYN until the close was seen.
+        completion_ms: Option<f64>,
+        /// Segments sent again after the warm-up.
+        retransmits: u64,
+    }
+}
+
+impl RunRecord {
+    /// Keeps the record in a file: all of it or nothing, whatever happens in between.
+    pub fn save(&self, path: &Path) -> Result<(), ResultError> {
+        durable::write(path, |file| {
+            serde_json::to_writer(&mut *file, self)?;
+            file.write_all(b"\n")
+        })
+        .map_err(ResultError::at(path))
+    }
+
+    /// Reads a record back.
+    pub fn load(path: &Path) -> Result<Self, ResultError> {
+        let file = File::open(path).map_err(ResultError::at(path))?;
+        serde_json::from_reader(BufReader::new(file))
+            .map_err(|e| ResultError::at(path)(std::io::Error::from(e)))
+    }
+}

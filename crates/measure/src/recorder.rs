@@ -1,0 +1,194 @@
+//! The observer that measures a run.
+//!
+//! A packet costs one cell of counters, one histogram bucket and one flow counter; everything else
+//! happens at sampling instants or at the end. A packet counts by the time at which it leaves or
+//! is dropped; what left before the end of the warm-up is in the time series only.
+
+use l4s_aqm::{Config, DropCause, MarkCause, Queue, dualpi2};
+use l4s_scenario::Scenario;
+use l4s_units::{Bytes, Duration, Time};
+use serde_json::{Map, Value};
+
+use crate::conclude::{Measured, conclude};
+use crate::counts::Cells;
+use crate::flows::Flows;
+use crate::record::RunRecord;
+use crate::series::Series;
+use crate::{EngineSummary, FlowState, LinkState, Observer, Traced};
+
+/// What a record says of its origin.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Origin {
+    /// The substrate: `sim`, `kernel`, `linux` or `qdisc`.
+    pub on: String,
+    /// The version of l4s.
+    pub version: String,
+    /// What the sweep or the command line set: key to value, in order.
+    pub set: Map<String, Value>,
+    /// The command that reproduces just this run.
+    pub command: String,
+}
+
+/// Measures one run.
+///
+/// Packets and flows must name a group of the scenario: groups first, then UDP sources.
+#[derive(Debug)]
+pub struct Recorder {
+    scenario: Scenario,
+    origin: Origin,
+    queues: Vec<Queue>,
+    cells: Cells,
+    flows: Flows,
+    rtts: Vec<RoundTrips>,
+    series: Option<Series>,
+    /// The end of the warm-up until that is over, then never.
+    warmup_end: Time,
+}
+
+/// The RTT samples of a group after the warm-up.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RoundTrips {
+    pub samples: u64,
+    /// Their sum in nanoseconds.
+    pub sum: u128,
+}
+
+impl Recorder {
+    /// Measures a run of `scenario`.
+    pub fn new(scenario: &Scenario, origin: Origin) -> Self {
+        let groups = scenario.groups.len() + scenario.udp.len();
+        Recorder {
+            origin,
+            queues: queues_of(&scenario.aqm),
+            cells: Cells::new(groups),
+            flows: Flows::with_capacity(flows_of(scenario)),
+            rtts: vec![RoundTrips::default(); groups],
+            series: Some(Series::new(scenario)),
+            warmup_end: Time::ZERO + scenario.warmup,
+            scenario: scenario.clone(),
+        }
+    }
+
+    /// Keeps no time series: for sweeps that want only summaries.
+    pub fn without_series(self) -> Self {
+        Recorder { series: None, ..self }
+    }
+
+    /// What was measured. The run ended at the scenario's duration.
+    pub fn finish(mut self, engine: EngineSummary) -> RunRecord {
+        self.clock(Time::ZERO + self.scenario.duration);
+        self.cells.settle();
+        conclude(Measured {
+            scenario: &self.scenario,
+            origin: self.origin,
+            queues: &self.queues,
+            cells: &self.cells,
+            flows: &self.flows,
+            rtts: &self.rtts,
+            series: self.series.map(Series::into_rows).unwrap_or_default(),
+            engine,
+        })
+    }
+
+    /// Sees the time before anything is counted.
+    #[inline]
+    fn clock(&mut self, now: Time) {
+        if now >= self.warmup_end {
+            self.end_warmup();
+        }
+    }
+
+    #[cold]
+    fn end_warmup(&mut self) {
+        self.warmup_end = Time::NEVER;
+        self.cells.end_warmup();
+        self.flows.end_warmup();
+        self.rtts.fill(RoundTrips::default());
+    }
+}
+
+/// The queues that a discipline reports, in order.
+fn queues_of(aqm: &Config) -> Vec<Queue> {
+    match aqm {
+        Config::DualPi2(config) if config.dualq != dualpi2::Classify::None => {
+            vec![Queue::L, Queue::C]
+        }
+        _ => vec![Queue::Q],
+    }
+}
+
+/// How many flows a scenario has.
+pub(crate) fn flows_of(scenario: &Scenario) -> usize {
+    scenario.groups.iter().map(|g| g.starts.len()).sum::<usize>() + scenario.udp.len()
+}
+
+impl<P: Traced> Observer<P> for Recorder {
+    /// A packet counts when it leaves or is dropped.
+    #[inline]
+    fn arrived(&mut self, _: &P, _: Time) {}
+
+    #[inline]
+    fn marked(&mut self, packet: &P, queue: Queue, cause: MarkCause, now: Time) {
+        self.clock(now);
+        self.cells.marked(packet.group(), queue, cause);
+    }
+
+    #[inline]
+    fn departed(&mut self, packet: &P, queue: Queue, sojourn: Duration, now: Time) {
+        self.clock(now);
+        let length = packet.ip_length().get();
+        let marked = packet.ecn().is_ce() && !packet.arrived_ce();
+        self.cells.forwarded(packet.group(), queue, length, marked, sojourn);
+        self.flows.forwarded(packet.flow(), packet.group(), length, now);
+    }
+
+    #[inline]
+    fn dropped(&mut self, packet: &P, queue: Queue, cause: DropCause, now: Time) {
+        self.clock(now);
+        self.cells.dropped(packet.group(), queue, cause);
+    }
+
+    fn opened(&mut self, flow: u32, group: u16, size: Option<Bytes>, now: Time) {
+        self.clock(now);
+        self.flows.opened(flow, group, size, now);
+    }
+
+    fn closed(&mut self, flow: u32, now: Time) {
+        self.clock(now);
+        self.flows.closed(flow, now);
+    }
+
+    #[inline]
+    fn round_trip(&mut self, flow: u32, rtt: Duration, now: Time) {
+        self.clock(now);
+        if let Some(group) = self.flows.group(flow) {
+            let rtts = &mut self.rtts[usize::from(group)];
+            rtts.samples += 1;
+            rtts.sum += u128::from(rtt.as_nanos());
+        }
+    }
+
+    fn retransmitted(&mut self, flow: u32, now: Time) {
+        self.clock(now);
+        self.flows.retransmitted(flow);
+    }
+
+    fn sample_link(&mut self, state: LinkState, now: Time) {
+        self.clock(now);
+        if let Some(series) = &mut self.series {
+            self.cells.settle();
+            series.sample_link(state, self.cells.row(), &self.queues, now);
+            self.cells.next_row();
+        }
+    }
+
+    fn sample_flow(&mut self, state: FlowState, now: Time) {
+        if let Some(series) = &mut self.series {
+            series.sample_flow(state, &mut self.flows, now);
+        }
+    }
+
+    fn sampling_interval(&self) -> Option<Duration> {
+        self.series.as_ref().map(Series::interval)
+    }
+}

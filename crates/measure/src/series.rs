@@ -1,0 +1,107 @@
+//! The time series: a row per sampling interval for the link, each queue, each group and, where
+//! there are few, each flow.
+
+use l4s_aqm::Queue;
+use l4s_scenario::Scenario;
+use l4s_units::{Duration, Probability, Time};
+
+use crate::conclude::{names, rate_bps};
+use crate::counts::{Counts, View};
+use crate::flows::Flows;
+use crate::record::{Scope, SeriesRow};
+use crate::recorder::flows_of;
+use crate::{FlowState, LinkState};
+
+/// The shortest interval.
+const INTERVAL: Duration = Duration::from_millis(100);
+/// A run has at most about this many samples; longer runs take longer intervals.
+const SAMPLES: u64 = 1000;
+/// Flows have rows of their own in scenarios of at most this many flows.
+const FLOWS: usize = 64;
+
+#[derive(Debug)]
+pub(crate) struct Series {
+    rows: Vec<SeriesRow>,
+    /// Names of the groups, then of the UDP sources.
+    names: Vec<String>,
+    interval: Duration,
+    /// The current interval began when the last one ended.
+    began: Time,
+    /// How long the interval was that ended last.
+    span: Duration,
+    with_flows: bool,
+}
+
+impl Series {
+    pub fn new(scenario: &Scenario) -> Self {
+        let samples = scenario.duration.as_nanos() / INTERVAL.as_nanos();
+        Series {
+            rows: Vec::new(),
+            names: names(scenario).map(str::to_owned).collect(),
+            interval: INTERVAL * samples.div_ceil(SAMPLES).max(1),
+            began: Time::ZERO,
+            span: Duration::ZERO,
+            with_flows: flows_of(scenario) <= FLOWS,
+        }
+    }
+
+    pub fn interval(&self) -> Duration {
+        self.interval
+    }
+
+    /// Ends an interval in which `counts` happened.
+    pub fn sample_link(&mut self, state: LinkState, counts: View<'_>, queues: &[Queue], now: Time) {
+        self.span = now.since(self.began);
+        self.began = now;
+        self.rows.push(SeriesRow {
+            backlog_packets: Some(state.packets.into()),
+            p_base: state.base.map(Probability::as_f64),
+            ..self.row(Scope::Link, "link", &counts.all())
+        });
+        for &queue in queues {
+            self.rows.push(self.row(Scope::Queue, queue.name(), &counts.queue(queue)));
+        }
+        for group in 0..self.names.len() {
+            let row = self.row(Scope::Group, &self.names[group], &counts.group(group));
+            self.rows.push(row);
+        }
+    }
+
+    /// Adds the state of a flow, and its rate during the interval that just ended.
+    pub fn sample_flow(&mut self, state: FlowState, flows: &mut Flows, now: Time) {
+        if !self.with_flows {
+            return;
+        }
+        let bytes = flows.row_bytes(state.flow);
+        self.rows.push(SeriesRow {
+            time_s: now.as_secs_f64(),
+            scope: Scope::Flow,
+            name: format!("{}.{}", self.names[usize::from(state.group)], state.flow),
+            rate_bps: rate_bps(bytes, self.span),
+            cwnd_pkts: Some(state.cwnd.into()),
+            ssthresh_pkts: state.ssthresh.map(u64::from),
+            srtt_ms: state.srtt.map(Duration::as_millis_f64),
+            alpha: state.alpha,
+            ..SeriesRow::default()
+        });
+    }
+
+    fn row(&self, scope: Scope, name: &str, counts: &Counts) -> SeriesRow {
+        SeriesRow {
+            time_s: self.began.as_secs_f64(),
+            scope,
+            name: name.to_owned(),
+            rate_bps: rate_bps(counts.bytes, self.span),
+            delay_mean_ms: counts.delay_mean_ms(),
+            delay_max_ms: counts.delay_max_ms(),
+            packets: Some(counts.packets),
+            mark: counts.mark_ratio(),
+            drop: counts.drop_ratio(),
+            ..SeriesRow::default()
+        }
+    }
+
+    pub fn into_rows(self) -> Vec<SeriesRow> {
+        self.rows
+    }
+}

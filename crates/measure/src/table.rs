@@ -1,0 +1,160 @@
+//! Tables of rows: a row type is declared once, and with it its columns in Parquet.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, Float64Array, StringArray, UInt32Array, UInt64Array};
+use arrow_array::{RecordBatch, builder::StringBuilder};
+use arrow_schema::{DataType, Field};
+
+use crate::error::Cause;
+use crate::record::Scope;
+
+/// A row of a table.
+pub trait Row: Sized {
+    /// The file of the table.
+    const FILE: &'static str;
+    /// The columns, in order.
+    fn fields() -> Vec<Field>;
+    /// The values of `rows`, column by column.
+    fn columns(rows: &[Self]) -> Vec<ArrayRef>;
+    /// The rows of a batch that has these columns, perhaps among others.
+    fn read(batch: &RecordBatch) -> Result<Vec<Self>, Cause>;
+}
+
+/// A value in a column.
+pub(crate) trait Cell: Sized {
+    fn field(name: &str) -> Field;
+    fn column<'a>(values: impl Iterator<Item = &'a Self>) -> ArrayRef
+    where
+        Self: 'a;
+    /// The value in row `i`; `None` when it is missing or of another type.
+    fn read(column: &dyn Array, i: usize) -> Option<Self>;
+}
+
+/// Cells that Arrow keeps as numbers, present or absent.
+macro_rules! number_cells {
+    ($($type:ty, $data_type:ident, $arrow:ty, $array:ty;)+) => {$(
+        impl Cell for $type {
+            fn field(name: &str) -> Field {
+                Field::new(name, DataType::$data_type, false)
+            }
+            fn column<'a>(values: impl Iterator<Item = &'a Self>) -> ArrayRef {
+                Arc::new(<$array>::from_iter_values(values.copied()))
+            }
+            fn read(column: &dyn Array, i: usize) -> Option<Self> {
+                column.as_primitive_opt::<$arrow>().filter(|c| c.is_valid(i)).map(|c| c.value(i))
+            }
+        }
+        impl Cell for Option<$type> {
+            fn field(name: &str) -> Field {
+                Field::new(name, DataType::$data_type, true)
+            }
+            fn column<'a>(values: impl Iterator<Item = &'a Self>) -> ArrayRef {
+                Arc::new(values.copied().collect::<$array>())
+            }
+            fn read(column: &dyn Array, i: usize) -> Option<Self> {
+                column.as_primitive_opt::<$arrow>().map(|c| c.is_valid(i).then(|| c.value(i)))
+            }
+        }
+    )+};
+}
+
+number_cells! {
+    f64, Float64, Float64Type, Float64Array;
+    u64, UInt64, UInt64Type, UInt64Array;
+    u32, UInt32, UInt32Type, UInt32Array;
+}
+
+impl Cell for String {
+    fn field(name: &str) -> Field {
+        Field::new(name, DataType::Utf8, false)
+    }
+
+    fn column<'a>(values: impl Iterator<Item = &'a Self>) -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(values))
+    }
+
+    fn read(column: &dyn Array, i: usize) -> Option<Self> {
+        column.as_string_opt::<i32>().filter(|c| c.is_valid(i)).map(|c| c.value(i).to_owned())
+    }
+}
+
+impl Cell for Scope {
+    fn field(name: &str) -> Field {
+        Field::new(name, DataType::Utf8, false)
+    }
+
+    fn column<'a>(values: impl Iterator<Item = &'a Self>) -> ArrayRef {
+        let mut names = StringBuilder::new();
+        values.for_each(|scope| names.append_value(scope.name()));
+        Arc::new(names.finish())
+    }
+
+    fn read(column: &dyn Array, i: usize) -> Option<Self> {
+        let column = column.as_string_opt::<i32>().filter(|c| c.is_valid(i))?;
+        Scope::ALL.into_iter().find(|scope| scope.name() == column.value(i))
+    }
+}
+
+/// Declares a row type. In JSON a row is an array of its values.
+macro_rules! rows {
+    (
+        $(#[$doc:meta])*
+        $name:ident in $file:literal { $($(#[$field_doc:meta])* $field:ident: $type:ty,)+ }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Debug, Default)]
+        pub struct $name {
+            $($(#[$field_doc])* pub $field: $type,)+
+        }
+
+        impl ::serde::Serialize for $name {
+            fn serialize<S: ::serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                ($(&self.$field,)+).serialize(to)
+            }
+        }
+
+        impl<'de> ::serde::Deserialize<'de> for $name {
+            fn deserialize<D: ::serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let ($($field,)+) = <($($type,)+)>::deserialize(from)?;
+                Ok($name { $($field,)+ })
+            }
+        }
+
+        impl $crate::table::Row for $name {
+            const FILE: &'static str = $file;
+
+            fn fields() -> Vec<::arrow_schema::Field> {
+                vec![$(<$type as $crate::table::Cell>::field(stringify!($field)),)+]
+            }
+
+            fn columns(rows: &[Self]) -> Vec<::arrow_array::ArrayRef> {
+                vec![$($crate::table::Cell::column(rows.iter().map(|row| &row.$field)),)+]
+            }
+
+            fn read(
+                batch: &::arrow_array::RecordBatch,
+            ) -> Result<Vec<Self>, $crate::error::Cause> {
+                $(let $field = $crate::table::column(batch, stringify!($field))?;)+
+                let row = |i| Ok($name {
+                    $($field: $crate::table::value($field, stringify!($field), i)?,)+
+                });
+                (0..batch.num_rows()).map(row).collect()
+            }
+        }
+    };
+}
+pub(crate) use rows;
+
+/// The column of that name.
+pub(crate) fn column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a dyn Array, Cause> {
+    let column = batch.column_by_name(name).ok_or_else(|| Cause::Column(name.to_owned()))?;
+    Ok(column.as_ref())
+}
+
+/// The value in row `i` of the column of that name.
+pub(crate) fn value<C: Cell>(column: &dyn Array, name: &str, i: usize) -> Result<C, Cause> {
+    C::read(column, i).ok_or_else(|| Cause::Column(name.to_owned()))
+}

@@ -1,0 +1,77 @@
+//! Observers made of observers: none, one by reference, one or none, two.
+//!
+//! Each is its own type, so that a run without a trace has no trace in its code.
+
+use l4s_aqm::{DropCause, MarkCause, Queue};
+use l4s_units::{Bytes, Duration, Time};
+
+use crate::{FlowState, LinkState, Observer, Traced};
+
+/// Writes the methods of an observer that passes every event on: what follows `|self, tell|` is
+/// the body of each, in which `tell!(observer)` calls the same method of that observer.
+macro_rules! pass_on {
+    (|$self:ident, $call:ident| $($to:tt)*) => {
+        pass_on! { @method $self $call [$($to)*]
+            arrived(packet: &P, now: Time);
+            marked(packet: &P, queue: Queue, cause: MarkCause, now: Time);
+            departed(packet: &P, queue: Queue, sojourn: Duration, now: Time);
+            dropped(packet: &P, queue: Queue, cause: DropCause, now: Time);
+            opened(flow: u32, group: u16, size: Option<Bytes>, now: Time);
+            closed(flow: u32, now: Time);
+            round_trip(flow: u32, rtt: Duration, now: Time);
+            retransmitted(flow: u32, now: Time);
+            sample_link(state: LinkState, now: Time);
+            sample_flow(state: FlowState, now: Time);
+        }
+    };
+    (@method $self:ident $call:ident $to:tt $($name:ident($($arg:ident: $type:ty),*);)+) => {
+        $(pass_on! { @one $self $call $to $name($($arg: $type),*) })+
+    };
+    (@one $self:ident $call:ident [$($to:tt)*] $name:ident($($arg:ident: $type:ty),*)) => {
+        #[inline]
+        fn $name(&mut $self, $($arg: $type),*) {
+            macro_rules! $call { ($observer:expr) => { $observer.$name($($arg),*) }; }
+            // An observer that passes nothing on uses no argument.
+            let _ = ($($arg,)*);
+            $($to)*
+        }
+    };
+}
+
+/// Listens to nothing.
+impl<P: Traced> Observer<P> for () {
+    pass_on! { |self, _tell| {} }
+
+    fn sampling_interval(&self) -> Option<Duration> {
+        None
+    }
+}
+
+impl<P: Traced, O: Observer<P>> Observer<P> for &mut O {
+    pass_on! { |self, tell| tell!((**self)); }
+
+    fn sampling_interval(&self) -> Option<Duration> {
+        (**self).sampling_interval()
+    }
+}
+
+/// Listens, if there is anyone.
+impl<P: Traced, O: Observer<P>> Observer<P> for Option<O> {
+    pass_on! { |self, tell| if let Some(observer) = self { tell!(observer); } }
+
+    fn sampling_interval(&self) -> Option<Duration> {
+        self.as_ref().and_then(|observer| observer.sampling_interval())
+    }
+}
+
+/// Tells both, the first one first. Both are sampled as often as the more frequent one asks.
+impl<P: Traced, A: Observer<P>, B: Observer<P>> Observer<P> for (A, B) {
+    pass_on! { |self, tell| tell!(self.0); tell!(self.1); }
+
+    fn sampling_interval(&self) -> Option<Duration> {
+        match (self.0.sampling_interval(), self.1.sampling_interval()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+}

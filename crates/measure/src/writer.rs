@@ -1,0 +1,202 @@
+//! Result tables in Parquet.
+//!
+//! The same records give the same bytes. Rows are in the order of runs; every table has a column
+//! `run`, the place of the run in `runs.parquet`. A table appears under its name when all runs are
+//! in it, and not before.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow_array::{UInt32Array, UInt64Array};
+use arrow_schema::{DataType, Field, Schema};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
+use serde_json::{Map, Value};
+
+use crate::durable::Durable;
+use crate::error::Cause;
+use crate::flatten::flatten;
+use crate::{DelayRow, FlowRow, ResultError, Row, RunRecord, SeriesRow, Summary};
+
+/// The table of runs: the numbers of each summary as columns, and the whole of it as JSON.
+pub(crate) const RUNS: &str = "runs.parquet";
+pub(crate) const SUMMARY: &str = "summary_json";
+pub(crate) const COMMAND: &str = "command";
+
+/// Writes the results of runs into a folder, one run after the other.
+///
+/// Nothing is visible in the folder until [`ResultWriter::finish`].
+pub struct ResultWriter {
+    runs: Vec<(Summary, String)>,
+    runs_file: Durable,
+    series: Table,
+    delays: Table,
+    flows: Table,
+}
+
+impl ResultWriter {
+    /// Begins the tables in `folder`, which is made where it is missing.
+    pub fn create(folder: &Path) -> Result<Self, ResultError> {
+        std::fs::create_dir_all(folder).map_err(ResultError::at(folder))?;
+        let runs = folder.join(RUNS);
+        Ok(ResultWriter {
+            runs: Vec::new(),
+            runs_file: Durable::create(&runs).map_err(ResultError::at(&runs))?,
+            series: Table::create::<SeriesRow>(folder)?,
+            delays: Table::create::<DelayRow>(folder)?,
+            flows: Table::create::<FlowRow>(folder)?,
+        })
+    }
+
+    /// Adds the next run. Its wall-clock time is left out: files hold what is reproducible.
+    pub fn add(&mut self, record: &RunRecord) -> Result<(), ResultError> {
+        let run = self.runs.len() as u32;
+        self.series.add(run, &record.series)?;
+        self.delays.add(run, &record.delays)?;
+        self.flows.add(run, &record.flows)?;
+        let mut summary = record.summary.clone();
+        summary.engine.wall_s = None;
+        self.runs.push((summary, record.command.clone()));
+        Ok(())
+    }
+
+    /// Completes the tables and puts them in their places, `runs.parquet` last: where that is,
+    /// the others are.
+    pub fn finish(self) -> Result<(), ResultError> {
+        self.series.finish()?;
+        self.delays.finish()?;
+        self.flows.finish()?;
+        let batch = runs_batch(&self.runs).map_err(ResultError::at(self.runs_file.path()))?;
+        let mut table = Table::new(self.runs_file, batch.schema().as_ref().clone())?;
+        table.write(&batch)?;
+        table.finish()
+    }
+}
+
+/// Writes the results of all `records` into `folder`.
+pub fn write_results<E: From<ResultError>>(
+    folder: &Path,
+    records: impl IntoIterator<Item = Result<RunRecord, E>>,
+) -> Result<(), E> {
+    let mut writer = ResultWriter::create(folder)?;
+    for record in records {
+        writer.add(&record?)?;
+    }
+    Ok(writer.finish()?)
+}
+
+/// One file.
+struct Table {
+    writer: ArrowWriter<Durable>,
+    schema: Arc<Schema>,
+    path: std::path::PathBuf,
+}
+
+impl Table {
+    fn create<R: Row>(folder: &Path) -> Result<Self, ResultError> {
+        let path = folder.join(R::FILE);
+        let mut fields = vec![Field::new("run", DataType::UInt32, false)];
+        fields.extend(R::fields());
+        Table::new(Durable::create(&path).map_err(ResultError::at(&path))?, Schema::new(fields))
+    }
+
+    fn new(file: Durable, schema: Schema) -> Result<Self, ResultError> {
+        let (path, schema) = (file.path().to_owned(), Arc::new(schema));
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            // A reader that wants a few runs skips the row groups of the others.
+            .set_max_row_group_row_count(Some(1 << 17))
+            .build();
+        let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties))
+            .map_err(ResultError::at(&path))?;
+        Ok(Table { writer, schema, path })
+    }
+
+    fn add<R: Row>(&mut self, run: u32, rows: &[R]) -> Result<(), ResultError> {
+        let mut columns: Vec<ArrayRef> = vec![Arc::new(UInt32Array::from_value(run, rows.len()))];
+        columns.extend(R::columns(rows));
+        let batch = RecordBatch::try_new(self.schema.clone(), columns)
+            .map_err(ResultError::at(&self.path))?;
+        self.write(&batch)
+    }
+
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), ResultError> {
+        self.writer.write(batch).map_err(ResultError::at(&self.path))
+    }
+
+    fn finish(self) -> Result<(), ResultError> {
+        let at = |cause: Cause| ResultError::at(&self.path)(cause);
+        self.writer
+            .into_inner()
+            .map_err(Cause::from)
+            .and_then(|file| file.commit().map_err(Cause::from))
+            .map_err(at)
+    }
+}
+
+/// All summaries as one batch, with the columns of any of them.
+fn runs_batch(runs: &[(Summary, String)]) -> Result<RecordBatch, Cause> {
+    let rows: Vec<_> = runs.iter().map(|(summary, _)| flatten(summary)).collect();
+    let numbers: ArrayRef = Arc::new(UInt32Array::from_iter_values(0..runs.len() as u32));
+    let commands: ArrayRef =
+        Arc::new(StringArray::from_iter_values(runs.iter().map(|(_, command)| command)));
+    let json: Vec<_> =
+        runs.iter().map(|(summary, _)| serde_json::to_string(summary)).collect::<Result<_, _>>()?;
+    let json: ArrayRef = Arc::new(StringArray::from(json));
+
+    let mut columns = vec![("run".to_owned(), numbers)];
+    for name in column_names(&rows) {
+        let values: Vec<_> = rows.iter().map(|row| row.get(&name)).collect();
+        columns.push((name, column(&values)));
+    }
+    columns.extend([(COMMAND.to_owned(), commands), (SUMMARY.to_owned(), json)]);
+
+    let field = |(name, array): &(String, ArrayRef)| {
+        Field::new(name, array.data_type().clone(), array.null_count() > 0)
+    };
+    let schema = Schema::new(columns.iter().map(field).collect::<Vec<_>>());
+    Ok(RecordBatch::try_new(Arc::new(schema), columns.into_iter().map(|c| c.1).collect())?)
+}
+
+/// The columns of all rows. A column that only later rows have comes after the one that it
+/// follows there, so that the quantities of a queue stay together.
+fn column_names(rows: &[Map<String, Value>]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for row in rows {
+        // The common case: nothing new.
+        if row.keys().eq(names.iter()) {
+            continue;
+        }
+        let mut place = 0;
+        for name in row.keys() {
+            place = match names.iter().position(|n| n == name) {
+                Some(known) => known + 1,
+                None => {
+                    names.insert(place, name.clone());
+                    place + 1
+                }
+            };
+        }
+    }
+    names
+}
+
+/// The narrowest type that fits every value: whole numbers, numbers, truth values, or text.
+fn column(values: &[Option<&Value>]) -> ArrayRef {
+    let all = |fits: fn(&Value) -> bool| values.iter().flatten().all(|value| fits(value));
+    let each = || values.iter().copied();
+    if all(Value::is_u64) {
+        Arc::new(each().map(|v| v?.as_u64()).collect::<UInt64Array>())
+    } else if all(Value::is_i64) {
+        Arc::new(each().map(|v| v?.as_i64()).collect::<Int64Array>())
+    } else if all(Value::is_number) {
+        Arc::new(each().map(|v| v?.as_f64()).collect::<Float64Array>())
+    } else if all(Value::is_boolean) {
+        Arc::new(each().map(|v| v?.as_bool()).collect::<BooleanArray>())
+    } else {
+        let text = |value: &Value| value.as_str().map_or(value.to_string(), str::to_owned);
+        Arc::new(each().map(|v| v.map(text)).collect::<StringArray>())
+    }
+}

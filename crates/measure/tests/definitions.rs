@@ -1,0 +1,291 @@
+//! Every quantity of the summary, on a few packets whose numbers can be worked out by hand.
+
+mod support;
+
+use l4s_aqm::{Config, DropCause, MarkCause, Queue, dualpi2};
+use l4s_measure::{GroupSummary, LinkState, Observer, QueueSummary, Scope, Summary};
+use l4s_scenario::Scenario;
+use l4s_units::{Bytes, Duration, Ecn, Probability, Time};
+use support::*;
+
+fn queue<'a>(summary: &'a Summary, name: &str) -> &'a QueueSummary {
+    summary.queues.iter().find(|q| q.name == name).unwrap()
+}
+
+fn group<'a>(summary: &'a Summary, name: &str) -> &'a GroupSummary {
+    summary.groups.iter().find(|g| g.name == name).unwrap()
+}
+
+fn close(found: f64, expected: f64) {
+    assert!((found - expected).abs() <= 1e-9 * expected.abs(), "{found} is not {expected}");
+}
+
+#[test]
+fn rate_counts_ip_bytes_and_utilization_adds_ethernet() {
+    let mut r = recorder(&scenario());
+    for i in 0..500 {
+        forward(&mut r, packet(0, 0), Queue::L, 1.0, at(1000 + i));
+    }
+    let summary = r.finish(engine()).summary;
+    // 500 packets of 1500 B in 1 s: 750,000 B, 6 Mb/s.
+    close(group(&summary, "A").rate_bps, 6e6);
+    close(group(&summary, "A").rate_per_flow_bps.unwrap(), 6e6);
+    // 500 · 1514 B · 8 = 6.056 Mb of 12 Mb.
+    close(summary.link.utilization, 6.056 / 12.0);
+    // Two long flows: a share is 6 Mb/s.
+    close(group(&summary, "A").normalized_rate.unwrap(), 1.0);
+    close(group(&summary, "B").normalized_rate.unwrap(), 0.0);
+}
+
+#[test]
+fn a_packet_counts_if_it_leaves_at_the_end_of_the_warmup_or_later() {
+    let mut r = recorder(&scenario());
+    let end = at(1000);
+    let before = end.saturating_sub(Duration::from_nanos(1));
+    forward(&mut r, packet(0, 0), Queue::L, 100.0, before);
+    let p = packet(0, 0);
+    r.dropped(&p, Queue::L, DropCause::Limit, before);
+    r.marked(&p, Queue::L, MarkCause::Step, before);
+    Observer::<Packet>::round_trip(&mut r, 0, ms(500), before);
+    Observer::<Packet>::retransmitted(&mut r, 0, before);
+    // This one arrived during the warm-up and left after it.
+    forward(&mut r, packet(0, 0), Queue::L, 2.0, end);
+    let record = r.finish(engine());
+    let l = queue(&record.summary, "L");
+    assert_eq!((l.packets, l.drops.limit, l.marks.step, l.drop), (1, 0, 0, Some(0.0)));
+    assert_eq!(l.delay_ms.unwrap().max, 2.0);
+    let a = group(&record.summary, "A");
+    assert_eq!((a.packets, a.retransmits, a.rtt_ms), (1, 0, None));
+    assert_eq!(record.flows[0].bytes, 1500);
+}
+
+#[test]
+fn delay_counts_packets_of_200_bytes_or_more() {
+    let mut r = recorder(&scenario());
+    let sized = |length| Packet { length, ..packet(0, 0) };
+    forward(&mut r, sized(199), Queue::L, 50.0, at(1500));
+    forward(&mut r, sized(200), Queue::L, 1.0, at(1501));
+    forward(&mut r, sized(1500), Queue::L, 3.0, at(1502));
+    let summary = r.finish(engine()).summary;
+    let l = queue(&summary, "L");
+    assert_eq!(l.packets, 3);
+    // (1 + 3) / 2 ms; the 199 B packet is not data.
+    let delay = l.delay_ms.unwrap();
+    assert_eq!((delay.mean, delay.max), (2.0, 3.0));
+    // Rank ceil(0.25 · 2) = 1: 1 ms within half a bucket.
+    assert!((delay.p25 - 1.0).abs() < 0.005);
+}
+
+#[test]
+fn a_mark_is_a_packet_that_arrived_not_ce_and_left_ce() {
+    let mut r = recorder(&scenario());
+    let ce = |arrived_ce| Packet { ecn: Ecn::Ce, arrived_ce, ..packet(0, 0) };
+    for i in 0..8 {
+        forward(&mut r, packet(0, 0), Queue::L, 1.0, at(1100 + i));
+    }
+    forward(&mut r, ce(false), Queue::L, 1.0, at(1200));
+    forward(&mut r, ce(true), Queue::L, 1.0, at(1201));
+    let summary = r.finish(engine()).summary;
+    // One of ten; the other CE packet was CE already.
+    assert_eq!(queue(&summary, "L").mark, Some(0.1));
+    assert_eq!(group(&summary, "A").mark, Some(0.1));
+}
+
+#[test]
+fn drop_is_of_those_that_arrived() {
+    let mut r = recorder(&scenario());
+    let p = packet(1, 1);
+    for i in 0..3 {
+        forward(&mut r, p, Queue::C, 1.0, at(1100 + i));
+    }
+    r.dropped(&p, Queue::C, DropCause::Aqm, at(1200));
+    let summary = r.finish(engine()).summary;
+    // Four arrived, one was dropped.
+    assert_eq!(queue(&summary, "C").drop, Some(0.25));
+    assert_eq!(queue(&summary, "C").drops.aqm, 1);
+    assert_eq!(group(&summary, "B").drop, Some(0.25));
+    assert_eq!(group(&summary, "B").packets, 3);
+}
+
+#[test]
+fn window_is_rate_times_mean_rtt_in_mean_data_packets() {
+    let mut r = recorder(&scenario());
+    for i in 0..500 {
+        forward(&mut r, packet(0, 0), Queue::L, 1.0, at(1000 + i));
+        forward(&mut r, packet(1, 1), Queue::C, 1.0, at(1000 + i));
+    }
+    for (rtt, t) in [(10, 1100), (14, 1200)] {
+        Observer::<Packet>::round_trip(&mut r, 0, ms(rtt), at(t));
+        Observer::<Packet>::round_trip(&mut r, 1, ms(2 * rtt), at(t));
+    }
+    let summary = r.finish(engine()).summary;
+    // 750,000 B/s · 12 ms / 1500 B = 6 packets.
+    close(group(&summary, "A").rtt_ms.unwrap(), 12.0);
+    close(group(&summary, "A").window_pkts.unwrap(), 6.0);
+    close(group(&summary, "B").window_pkts.unwrap(), 12.0);
+    close(summary.ratios["window_A_B"].as_f64().unwrap(), 0.5);
+    close(summary.ratios["rate_A_B"].as_f64().unwrap(), 1.0);
+}
+
+#[test]
+fn ratios_compare_every_two_tcp_groups_in_order_and_no_udp() {
+    let mut scenario = scenario();
+    let mut c = scenario.groups[1].clone();
+    c.name = "D".to_owned();
+    scenario.groups.push(c);
+    let mut r = recorder(&scenario);
+    Observer::<Packet>::opened(&mut r, 2, 2, None, Time::ZERO);
+    for flow in 0..4 {
+        forward(&mut r, packet(flow, flow as u16), Queue::C, 1.0, at(1100));
+    }
+    let summary = r.finish(engine()).summary;
+    let names: Vec<_> = summary.ratios.keys().collect();
+    assert_eq!(names, ["rate_A_B", "rate_A_D", "rate_B_D"]);
+}
+
+#[test]
+fn flows_have_rates_over_the_time_they_were_open() {
+    let mut scenario = scenario();
+    scenario.groups[0].starts = vec![Time::ZERO, at(1500)];
+    let mut r = recorder(&scenario);
+    Observer::<Packet>::opened(&mut r, 2, 0, None, at(1500));
+    for i in 0..100 {
+        forward(&mut r, packet(0, 0), Queue::L, 1.0, at(1600 + i));
+        forward(&mut r, packet(2, 0), Queue::L, 1.0, at(1600 + i));
+    }
+    let record = r.finish(engine());
+    // 150,000 B = 1.2 Mb: over 1 s for flow 0, over 0.5 s for flow 2.
+    let rates: Vec<_> = record.flows.iter().map(|f| (f.flow, f.rate_bps.unwrap())).collect();
+    assert_eq!(rates, [(0, 1.2e6), (1, 0.0), (2, 2.4e6)]);
+    let spread = group(&record.summary, "A").flow_rates_bps.unwrap();
+    assert_eq!((spread.p1, spread.mean, spread.p99), (1.2e6, 1.8e6, 2.4e6));
+    // The group: 2.4 Mb over the second, for two flows.
+    close(group(&record.summary, "A").rate_per_flow_bps.unwrap(), 1.2e6);
+}
+
+#[test]
+fn completion_is_from_the_syn_to_the_close_against_the_theoretical_time() {
+    let mut scenario = scenario();
+    scenario.groups[0].size = Some(Bytes::new(14_480));
+    let mut r = recorder(&scenario);
+    let r_dyn: &mut dyn Observer<Packet> = &mut r;
+    r_dyn.opened(2, 0, Some(Bytes::new(14_480)), at(900));
+    r_dyn.opened(3, 0, Some(Bytes::new(14_480)), at(1100));
+    r_dyn.opened(4, 0, Some(Bytes::new(14_480)), at(1900));
+    r_dyn.closed(2, at(999));
+    r_dyn.closed(3, at(1160));
+    let record = r.finish(engine());
+    // Flow 2 closed during the warm-up and flow 4 never did.
+    let [bin] = record.summary.completion.as_slice() else { panic!("one bin") };
+    assert_eq!((bin.group.as_str(), bin.bin_bytes, bin.flows), ("A", [9_000, 27_000], 1));
+    assert_eq!(bin.time_ms.mean, 60.0);
+    // 2 · 10 ms + (14,480 + 10 · 66) B · 8 / 12 Mb/s = 20 + 10.093333 ms.
+    assert!((bin.efficiency.p99 - 60.0 / 30.093_333).abs() < 1e-6);
+    let rows: Vec<_> = record.flows.iter().map(|f| (f.flow, f.completion_ms)).collect();
+    assert_eq!(rows[2..], [(2, Some(99.0)), (3, Some(60.0)), (4, None)]);
+    // Sized flows have no fair share of the link, and do not count for that of others.
+    assert_eq!(group(&record.summary, "A").normalized_rate, None);
+}
+
+#[test]
+fn what_was_not_measured_is_absent_not_zero() {
+    let record = recorder(&scenario()).finish(engine());
+    let l = queue(&record.summary, "L");
+    assert_eq!((l.packets, l.delay_ms, l.mark, l.drop), (0, None, None, None));
+    let u = group(&record.summary, "U");
+    assert_eq!((u.rtt_ms, u.window_pkts, u.normalized_rate), (None, None, None));
+    assert_eq!(u.flow_rates_bps, None);
+    assert!(record.summary.ratios.is_empty() && record.summary.completion.is_empty());
+    let json = serde_json::to_string(&record.summary).unwrap();
+    for key in ["delay_ms", "mark\"", "drop\"", "rtt_ms", "completion", "ratios", "null"] {
+        assert!(!json.contains(key), "{key} in {json}");
+    }
+}
+
+#[test]
+fn a_dual_queue_has_l_and_c_and_a_single_queue_has_q() {
+    let names = |scenario: &Scenario| {
+        let summary = recorder(scenario).finish(engine()).summary;
+        summary.queues.into_iter().map(|q| q.name).collect::<Vec<_>>()
+    };
+    let mut scenario = scenario();
+    assert_eq!(names(&scenario), ["L", "C"]);
+    scenario.aqm = Config::DualPi2(dualpi2::Config {
+        dualq: dualpi2::Classify::None,
+        ..dualpi2::Config::default()
+    });
+    assert_eq!(names(&scenario), ["Q"]);
+}
+
+#[test]
+fn a_udp_source_is_a_group_of_one_flow() {
+    let mut r = recorder(&scenario());
+    // Nobody opens it: it begins with its first packet.
+    forward(&mut r, packet(2, 2), Queue::C, 4.0, at(1250));
+    let record = r.finish(engine());
+    let u = group(&record.summary, "U");
+    assert_eq!((u.cc.as_str(), u.flows, u.packets), ("udp", 1, 1));
+    close(u.rate_bps, 12_000.0);
+    let row = &record.flows[2];
+    assert_eq!((row.group.as_str(), row.start_s, row.end_s, row.bytes), ("U", 1.25, None, 1500));
+}
+
+#[test]
+fn a_row_of_the_series_is_about_its_interval_and_the_warmup_is_in_it() {
+    let mut r = recorder(&scenario());
+    let state = LinkState {
+        packets: 3,
+        bytes: Bytes::new(4500),
+        base: Some(Probability::from_raw(u32::MAX)),
+    };
+    assert_eq!(Observer::<Packet>::sampling_interval(&r), Some(ms(100)));
+    for i in 0..10 {
+        forward(&mut r, packet(0, 0), Queue::L, 1.0, at(10 * i));
+    }
+    Observer::<Packet>::sample_link(&mut r, state, at(100));
+    forward(&mut r, packet(1, 1), Queue::C, 20.0, at(150));
+    Observer::<Packet>::sample_link(&mut r, state, at(200));
+    let rows = r.finish(engine()).series;
+    // Each time: the link, two queues, three groups.
+    assert_eq!(rows.len(), 12);
+    let row = |time_s, scope, name: &str| {
+        rows.iter().find(|r| r.time_s == time_s && r.scope == scope && r.name == name).unwrap()
+    };
+    // 10 · 1500 B in 100 ms: 1.2 Mb/s.
+    let l = row(0.1, Scope::Queue, "L");
+    assert_eq!((l.rate_bps, l.packets, l.delay_mean_ms), (Some(1.2e6), Some(10), Some(1.0)));
+    // Then nothing of A: a rate of zero was measured, a delay was not.
+    let l = row(0.2, Scope::Queue, "L");
+    assert_eq!((l.rate_bps, l.packets, l.delay_mean_ms), (Some(0.0), Some(0), None));
+    assert_eq!(row(0.2, Scope::Group, "B").delay_max_ms, Some(20.0));
+    let link = row(0.2, Scope::Link, "link");
+    assert_eq!((link.backlog_packets, link.p_base), (Some(3), Some(1.0)));
+}
+
+#[test]
+fn a_long_run_is_sampled_a_thousand_times() {
+    let mut scenario = scenario();
+    let mut interval = |secs| {
+        scenario.duration = Duration::from_secs(secs);
+        Observer::<Packet>::sampling_interval(&recorder(&scenario)).unwrap()
+    };
+    assert_eq!(interval(100), ms(100));
+    assert_eq!(interval(250), ms(300));
+    assert_eq!(interval(3600), ms(3600));
+}
+
+#[test]
+fn two_observers_see_what_one_sees() {
+    let scenario = scenario();
+    let mut pair = ((recorder(&scenario), Some(recorder(&scenario))), ());
+    forward(&mut pair, packet(0, 0), Queue::L, 1.0, at(1500));
+    Observer::<Packet>::round_trip(&mut pair, 0, ms(11), at(1600));
+    assert_eq!(Observer::<Packet>::sampling_interval(&pair), Some(ms(100)));
+    let ((one, other), ()) = pair;
+    let (one, other) = (one.finish(engine()), other.unwrap().finish(engine()));
+    assert_eq!(one, other);
+    assert_eq!(group(&one.summary, "A").rtt_ms, Some(11.0));
+    let mut none: Option<l4s_measure::Recorder> = None;
+    forward(&mut none, packet(0, 0), Queue::L, 1.0, at(1500));
+    assert_eq!(Observer::<Packet>::sampling_interval(&none), None);
+}

@@ -1,0 +1,297 @@
+//! Result files: what is written is read back, and the same results give the same bytes.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use l4s_aqm::{DropCause, MarkCause, Queue};
+use l4s_measure::{
+    DelayRow, FlowRow, FlowState, LinkState, Observer, ResultError, ResultWriter, Results, Row,
+    RunRecord, Scope, SeriesRow, golden, write_results,
+};
+use l4s_units::{Bytes, Ecn, Probability};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use proptest::prelude::*;
+use support::*;
+
+/// A run with something in every table.
+fn record() -> RunRecord {
+    let mut scenario = scenario();
+    scenario.groups[1].size = Some(Bytes::new(2000));
+    let mut r = recorder(&scenario);
+    for i in 0..600 {
+        let t = at(3 * i);
+        let marked = i % 10 == 0;
+        let ecn = if marked { Ecn::Ce } else { Ecn::Ect1 };
+        let p = Packet { ecn, ..packet(0, 0) };
+        if marked {
+            r.marked(&p, Queue::L, MarkCause::Step, t);
+        }
+        forward(&mut r, p, Queue::L, 0.3 + 0.001 * i as f64, t);
+        forward(&mut r, packet(1, 1), Queue::C, 15.0, t);
+        if i % 100 == 99 {
+            r.dropped(&packet(1, 1), Queue::C, DropCause::Aqm, t);
+            let o: &mut dyn Observer<Packet> = &mut r;
+            o.round_trip(0, ms(11), t);
+            o.retransmitted(1, t);
+            let base = Some(Probability::from_f64(0.123));
+            o.sample_link(LinkState { packets: 4, bytes: Bytes::new(6000), base }, t);
+            let alpha = Some(1.0 / 3.0);
+            let (cwnd, ssthresh, srtt) = (12, None, Some(ms(11)));
+            o.sample_flow(FlowState { flow: 0, group: 0, cwnd, ssthresh, srtt, alpha }, t);
+        }
+    }
+    let o: &mut dyn Observer<Packet> = &mut r;
+    o.opened(3, 1, Some(Bytes::new(2000)), at(1500));
+    o.closed(3, at(1540));
+    r.finish(engine())
+}
+
+fn write(folder: &Path, records: &[RunRecord]) {
+    write_results(folder, records.iter().cloned().map(Ok::<_, ResultError>)).unwrap();
+}
+
+/// As a file holds it: without the wall clock.
+fn reproducible(record: &RunRecord) -> RunRecord {
+    let mut record = record.clone();
+    record.summary.engine.wall_s = None;
+    record
+}
+
+/// The records of a result folder.
+fn read(folder: &Path) -> Vec<RunRecord> {
+    let results = Results::open(folder).unwrap();
+    let mut records: Vec<_> = results
+        .runs()
+        .iter()
+        .map(|run| RunRecord {
+            summary: run.summary.clone(),
+            command: run.command.clone(),
+            series: vec![],
+            delays: vec![],
+            flows: vec![],
+        })
+        .collect();
+    for run in results.series().unwrap() {
+        let (run, rows) = run.unwrap();
+        records[run as usize].series = rows;
+    }
+    for run in results.delays().unwrap() {
+        let (run, rows) = run.unwrap();
+        records[run as usize].delays = rows;
+    }
+    for run in results.flows().unwrap() {
+        let (run, rows) = run.unwrap();
+        records[run as usize].flows = rows;
+    }
+    records
+}
+
+#[test]
+fn what_is_written_is_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut other = record();
+    // A run without flows or series between two with them.
+    other.series.clear();
+    other.flows.clear();
+    other.summary.queues.pop();
+    let records = [record(), other, record()];
+    write(folder.path(), &records);
+    assert_eq!(read(folder.path()), records.each_ref().map(reproducible));
+}
+
+#[test]
+fn the_same_records_give_the_same_bytes() {
+    let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    // The wall clock, which differs between identical runs, does not reach a file.
+    let mut late = record();
+    late.summary.engine.wall_s = Some(99.0);
+    write(one.path(), &[record(), record()]);
+    write(other.path(), &[record(), late]);
+    for file in ["runs.parquet", "series.parquet", "delays.parquet", "flows.parquet"] {
+        let bytes = |folder: &tempfile::TempDir| fs::read(folder.path().join(file)).unwrap();
+        assert!(bytes(&one) == bytes(&other), "{file} differs");
+    }
+}
+
+#[test]
+fn a_run_is_a_row_with_a_column_per_quantity() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), &[record()]);
+    let file = fs::File::open(folder.path().join("runs.parquet")).unwrap();
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+    let columns: Vec<_> = reader.schema().fields().iter().map(|f| f.name().as_str()).collect();
+    for expected in [
+        "run",
+        "scenario",
+        "seed",
+        "set_link.rate",
+        "set_group.A.flows",
+        "link_rate_bps",
+        "link_utilization",
+        "queue_L_packets",
+        "queue_L_delay_mean_ms",
+        "queue_L_delay_p999_ms",
+        "queue_C_drops_aqm",
+        "queue_L_marks_step",
+        "group_A_cc",
+        "group_A_rate_bps",
+        "group_A_flow_rates_p99_bps",
+        "group_A_window_pkts",
+        "completion_B_1000_3000_time_mean_ms",
+        "ratio_rate_A_B",
+        "engine_virtual_s",
+        "command",
+        "summary_json",
+    ] {
+        assert!(columns.contains(&expected), "no {expected} among {columns:?}");
+    }
+    assert!(!columns.contains(&"engine_wall_s"));
+}
+
+#[test]
+fn columns_keep_the_type_and_the_place_of_their_quantity() {
+    let folder = tempfile::tempdir().unwrap();
+    // The first run lacks what the second has, and their settings differ in type.
+    let mut first = record();
+    first.summary.queues.remove(0);
+    first.summary.set.insert("link.rate".to_owned(), 4.into());
+    write(folder.path(), &[first, record()]);
+    let file = fs::File::open(folder.path().join("runs.parquet")).unwrap();
+    let schema = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().schema().clone();
+    let kind = |name| schema.field_with_name(name).unwrap().data_type().to_string();
+    assert_eq!(kind("queue_L_packets"), "UInt64");
+    assert_eq!(kind("queue_L_delay_mean_ms"), "Float64");
+    assert_eq!(kind("set_link.rate"), "Utf8");
+    assert_eq!(kind("set_group.A.flows"), "UInt64");
+    // Only the column that some run lacks has nulls.
+    assert!(schema.field_with_name("queue_L_packets").unwrap().is_nullable());
+    assert!(!schema.field_with_name("queue_C_packets").unwrap().is_nullable());
+    let place = |name| schema.index_of(name).unwrap();
+    assert!(place("queue_L_packets") < place("group_A_packets"));
+}
+
+#[test]
+fn nothing_is_visible_before_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = ResultWriter::create(folder.path()).unwrap();
+    writer.add(&record()).unwrap();
+    let parquet = || {
+        let names = fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name());
+        names.filter(|n| n.to_string_lossy().ends_with(".parquet")).count()
+    };
+    assert_eq!(parquet(), 0);
+    drop(writer);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_result_that_cannot_be_read_says_which_file_and_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = Results::open(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("runs.parquet: No such file"), "{error}");
+    fs::write(folder.path().join("runs.parquet"), "not parquet").unwrap();
+    let error = Results::open(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("runs.parquet"), "{error}");
+    // Parquet, but another table.
+    write(folder.path(), &[record()]);
+    fs::rename(folder.path().join("flows.parquet"), folder.path().join("runs.parquet")).unwrap();
+    let error = Results::open(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("`summary_json` is missing"), "{error}");
+}
+
+#[test]
+fn a_record_is_kept_in_a_file_without_loss() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("0000000");
+    record().save(&path).unwrap();
+    assert_eq!(RunRecord::load(&path).unwrap(), record());
+    fs::write(&path, "{\"summary\":").unwrap();
+    assert!(RunRecord::load(&path).unwrap_err().to_string().contains("0000000"));
+}
+
+#[test]
+fn golden_text_is_aligned_whole_numbers() {
+    let mut summary = record().summary;
+    summary.queues.truncate(1);
+    summary.groups.truncate(1);
+    // Packet i leaves at 3i ms after 300 + i µs, and every tenth is marked. After the warm-up
+    // those are 334..=599: 266, of which 26 marked (97,744 ppm); mean 300 + 466.5 µs; rank
+    // ceil(0.5 · 266) = 133 is packet 466, 766 µs, which 768 µs stands for. The link carried as
+    // many packets of C: 532 · 1514 B · 8 / 12 Mb = 0.536965.
+    let text = golden([&summary]);
+    let expected = "\
+run 0: test, sim, seed 7, link.rate = 12mbit, group.A.flows = 1
+link    bps 12000000  used_ppm 536965
+queue       packets    mean_us         p1        p25        p50        p75        p99       p999        max
+L               266        766        637        698        768        834        895        899        899
+queue      mark_ppm   drop_ppm       step    coupled    classic   overload        aqm      limit     memory
+L             97744          0         26          0          0          0          0          0          0
+";
+    assert!(text.starts_with(expected), "{text}");
+    assert!(
+        !text.contains('.') || text.matches('.').count() == 5,
+        "only names have points: {text}"
+    );
+}
+
+fn series_row() -> impl Strategy<Value = SeriesRow> {
+    let number = || proptest::option::of(any::<f64>().prop_filter("NaN", |x| x.is_finite()));
+    let count = || proptest::option::of(any::<u64>());
+    (
+        (0.0..1e6_f64, 0..4_usize, ".{0,8}"),
+        (number(), number(), number(), count(), number(), number()),
+        (count(), number(), count(), count(), number(), number()),
+    )
+        .prop_map(|((time_s, scope, name), a, b)| SeriesRow {
+            time_s,
+            scope: Scope::ALL[scope],
+            name,
+            rate_bps: a.0,
+            delay_mean_ms: a.1,
+            delay_max_ms: a.2,
+            packets: a.3,
+            mark: a.4,
+            drop: a.5,
+            backlog_packets: b.0,
+            p_base: b.1,
+            cwnd_pkts: b.2,
+            ssthresh_pkts: b.3,
+            srtt_ms: b.4,
+            alpha: b.5,
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// Any row survives JSON and Parquet to the bit.
+    #[test]
+    fn rows_survive_every_format(rows in proptest::collection::vec(series_row(), 0..50)) {
+        let folder = tempfile::tempdir().unwrap();
+        let record = RunRecord { series: rows, ..record() };
+        let json = serde_json::to_string(&record).unwrap();
+        prop_assert_eq!(&serde_json::from_str::<RunRecord>(&json).unwrap(), &record);
+        write(folder.path(), std::slice::from_ref(&record));
+        prop_assert_eq!(&read(folder.path())[0], &reproducible(&record));
+    }
+}
+
+#[test]
+fn every_table_has_documented_columns() {
+    // The names that other programs read: a change here breaks them.
+    let names = |fields: Vec<arrow_schema::Field>| {
+        fields.iter().map(|f| f.name().clone()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(
+        names(SeriesRow::fields()),
+        "time_s scope name rate_bps delay_mean_ms delay_max_ms packets mark drop \
+         backlog_packets p_base cwnd_pkts ssthresh_pkts srtt_ms alpha"
+    );
+    assert_eq!(names(DelayRow::fields()), "scope name low_ms high_ms count");
+    assert_eq!(
+        names(FlowRow::fields()),
+        "group flow start_s end_s size bytes rate_bps completion_ms retransmits"
+    );
+}

@@ -1,0 +1,128 @@
+//! A scenario and packets to measure.
+#![allow(dead_code)]
+
+use l4s_aqm::Queue;
+use l4s_measure::{EngineSummary, Header, Observer, Origin, Recorder, Traced};
+use l4s_scenario::{Buffer, EcnMode, Group, Link, Scenario, Udp};
+use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
+
+/// A packet as a substrate would have it.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    pub flow: u32,
+    pub group: u16,
+    pub length: u64,
+    pub ecn: Ecn,
+    pub arrived_ce: bool,
+    pub header: Header,
+}
+
+impl Traced for Packet {
+    fn flow(&self) -> u32 {
+        self.flow
+    }
+    fn group(&self) -> u16 {
+        self.group
+    }
+    fn ip_length(&self) -> Bytes {
+        Bytes::new(self.length)
+    }
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    fn arrived_ce(&self) -> bool {
+        self.arrived_ce
+    }
+    fn header(&self) -> Header {
+        self.header
+    }
+}
+
+/// A full segment of a flow: 1448 B of payload, 52 B of headers.
+pub fn packet(flow: u32, group: u16) -> Packet {
+    let header = Header::Tcp {
+        seq: 1,
+        ack: 1,
+        payload: 1448,
+        syn: false,
+        fin: false,
+        ece: false,
+        cwr: false,
+    };
+    Packet { flow, group, length: 1500, ecn: Ecn::Ect1, arrived_ce: false, header }
+}
+
+pub fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+/// `n` milliseconds into the run.
+pub fn at(n: u64) -> Time {
+    Time::ZERO + ms(n)
+}
+
+/// Groups A and B of one long flow each, and the source U: 12 Mb/s, 10 ms, two seconds of which
+/// the first is warm-up.
+pub fn scenario() -> Scenario {
+    let group = |name: &str| Group {
+        name: name.to_owned(),
+        cc: l4s_cc::Config::default(),
+        ecn: EcnMode::Auto,
+        rtt: ms(10),
+        starts: vec![Time::ZERO],
+        size: None,
+    };
+    Scenario {
+        name: "test".to_owned(),
+        duration: ms(2000),
+        warmup: ms(1000),
+        seed: 7,
+        link: Link {
+            rate: Rate::from_mbps(12),
+            buffer: Buffer::Packets(1000),
+            burst: Bytes::new(1514),
+        },
+        aqm: l4s_aqm::Config::default(),
+        groups: vec![group("A"), group("B")],
+        udp: vec![Udp {
+            name: "U".to_owned(),
+            rate: Rate::from_mbps(1),
+            ecn: Ecn::Ect0,
+            packet: Bytes::new(1500),
+            start: Time::ZERO,
+            stop: None,
+        }],
+    }
+}
+
+pub fn origin() -> Origin {
+    let mut set = serde_json::Map::new();
+    set.insert("link.rate".to_owned(), "12mbit".into());
+    set.insert("group.A.flows".to_owned(), 1.into());
+    Origin {
+        on: "sim".to_owned(),
+        version: "0.1.0".to_owned(),
+        set,
+        command: "l4s run test --set link.rate=12mbit".to_owned(),
+    }
+}
+
+pub fn engine() -> EngineSummary {
+    EngineSummary { wall_s: Some(0.1), virtual_s: 2.0, packets: 0, ..Default::default() }
+}
+
+/// A recorder whose flows 0 (of A) and 1 (of B) opened at the start.
+pub fn recorder(scenario: &Scenario) -> Recorder {
+    let mut recorder = Recorder::new(scenario, origin());
+    let r: &mut dyn Observer<Packet> = &mut recorder;
+    r.opened(0, 0, None, Time::ZERO);
+    r.opened(1, 1, None, Time::ZERO);
+    recorder
+}
+
+/// A packet that arrives and leaves.
+pub fn forward(r: &mut impl Observer<Packet>, packet: Packet, queue: Queue, ms_in: f64, now: Time) {
+    let sojourn = Duration::from_secs_f64(ms_in / 1e3);
+    r.arrived(&packet, now.saturating_sub(sojourn));
+    r.departed(&packet, queue, sojourn, now);
+}
