@@ -1,1 +1,88 @@
-//! .
+//! The report of one result folder, or of several side by side: a self-contained HTML page, and
+//! its figures as SVG and PNG.
+//!
+//! There is one definition of each chart, in TypeScript (`web/src`). The page carries it as a
+//! script; [`Studio`] runs the same script in an embedded JavaScript engine to draw SVG, and an
+//! embedded font turns that into PNG. The same results give the same bytes on any machine.
+//!
+//! In the order of a report's making: `read` (folders), `gather` (results to data), `thin` (few
+//! points say what many do), `data` (the contract with the script), `studio` and `paint` (figures),
+//! `page` (HTML).
+
+mod data;
+mod error;
+mod gather;
+mod page;
+mod paint;
+mod read;
+mod studio;
+mod thin;
+mod write;
+
+use std::path::{Path, PathBuf};
+
+pub use data::{Cdf, Curves, Data, DelaySeries, Folder, RateSeries, Run, Traffic};
+pub use error::ReportError;
+pub use gather::{Source, gather};
+pub use page::page;
+pub use paint::{Painter, Picture};
+pub use read::read;
+pub use studio::{Mode, Studio};
+
+/// What a report consists of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Written {
+    /// The page.
+    pub page: PathBuf,
+    /// SVG and PNG files, light and dark.
+    pub figures: Vec<PathBuf>,
+}
+
+/// The width of figures in pixels.
+const WIDTH: u32 = 1200;
+/// Pixels of a PNG file for each of the SVG: sharp on dense screens.
+const SCALE: f32 = 2.0;
+/// The height of the `headline`; other figures choose their own.
+const HEADLINE_HEIGHT: u32 = 600;
+
+/// Writes `report.html` and `figures/` of these result folders into the folder `out`.
+pub fn write_report(dirs: &[&Path], out: &Path) -> Result<Written, ReportError> {
+    write_data(&read(dirs)?, out)
+}
+
+/// Writes the figures of these result folders into the folder `out`.
+pub fn figures(dirs: &[&Path], out: &Path) -> Result<Vec<PathBuf>, ReportError> {
+    write_figures(&read(dirs)?, out)
+}
+
+/// Writes `report.html` and `figures/` of this data into the folder `out`. Each file appears whole
+/// or not at all, the page last.
+pub fn write_data(data: &Data, out: &Path) -> Result<Written, ReportError> {
+    let html = page(data)?;
+    let figures = write_figures(data, &out.join("figures"))?;
+    let page = out.join("report.html");
+    write::file(&page, html.as_bytes())?;
+    Ok(Written { page, figures })
+}
+
+/// Writes every figure of this data into the folder `out`: `NAME.svg`, `NAME-dark.svg`, and the
+/// same as PNG.
+pub fn write_figures(data: &Data, out: &Path) -> Result<Vec<PathBuf>, ReportError> {
+    let studio = Studio::open(data)?;
+    let painter = Painter::new();
+    write::folder(out)?;
+    let mut written = Vec::new();
+    for name in studio.names() {
+        for (mode, suffix) in [(Mode::Light, ""), (Mode::Dark, "-dark")] {
+            let height = if name == "headline" { HEADLINE_HEIGHT } else { 0 };
+            let svg = studio.svg(name, mode, WIDTH, height)?;
+            let png = painter.paint(&svg, SCALE)?.png()?;
+            for (extension, bytes) in [("svg", svg.as_bytes()), ("png", &png)] {
+                let path = out.join(format!("{name}{suffix}.{extension}"));
+                write::file(&path, bytes)?;
+                written.push(path);
+            }
+        }
+    }
+    Ok(written)
+}

@@ -1,0 +1,117 @@
+//! What a report is drawn from: the contract with the script (`web/src/data.ts`).
+//!
+//! Numbers come as measured; absent measurements are absent, never zero.
+
+use std::collections::BTreeMap;
+
+use l4s_measure::Summary;
+use serde::{Deserialize, Serialize};
+
+/// Everything that one report shows.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Data {
+    /// The version of l4s that drew it.
+    pub version: String,
+    /// Result folders, side by side.
+    pub folders: Vec<Folder>,
+}
+
+/// One result folder.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Folder {
+    /// What the reader calls it: the folder's name, told apart where two are alike.
+    pub label: String,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// The substrate.
+    pub on: String,
+    /// The version of l4s that ran it.
+    pub version: String,
+    /// The scenario as run, in TOML.
+    pub text: String,
+    /// Its runs.
+    pub runs: Vec<Run>,
+}
+
+/// One run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Run {
+    /// Its number in the folder, from 1.
+    pub number: usize,
+    /// The queue discipline's kind: `dualpi2`, `pie`, `fq_codel`…
+    pub aqm: String,
+    /// What each group or UDP source sends.
+    pub traffic: BTreeMap<String, Traffic>,
+    /// Base round trip of each group in milliseconds, queue excluded.
+    pub base_rtt_ms: BTreeMap<String, f64>,
+    /// The command that reproduces just this run.
+    pub command: String,
+    /// The run in numbers.
+    pub summary: Summary,
+    /// Distributions and series; only for some runs of a big sweep.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub curves: Option<Curves>,
+}
+
+/// How a sender answers congestion, as far as colours care.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Traffic {
+    /// Scalable: DCTCP, Prague.
+    L4s,
+    /// Classic, and marks are its signal.
+    ClassicEcn,
+    /// Classic, and losses are its only signal.
+    Classic,
+    /// Not at all.
+    Udp,
+}
+
+/// Distributions and time series of one run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Curves {
+    /// When statistics start, in seconds.
+    pub warmup_s: f64,
+    /// Cumulative distribution of the delay of each queue.
+    pub cdf: Vec<Cdf>,
+    /// Delay of each queue over time.
+    pub delay: Vec<DelaySeries>,
+    /// Rate of each flow over time; of each group, where flows have no series of their own.
+    pub rate: Vec<RateSeries>,
+}
+
+/// `share[i]` of the packets waited `ms[i]` or less.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Cdf {
+    /// The queue.
+    pub queue: String,
+    /// Delays in milliseconds, ascending.
+    pub ms: Vec<f64>,
+    /// Shares, ascending to 1.
+    pub share: Vec<f64>,
+}
+
+/// Delay of one queue over time.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct DelaySeries {
+    /// The queue.
+    pub queue: String,
+    /// Ends of the intervals, in seconds.
+    pub s: Vec<f64>,
+    /// Mean delay; absent when no packet came.
+    pub mean_ms: Vec<Option<f64>>,
+}
+
+/// Rate of one flow over time.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RateSeries {
+    /// Its group.
+    pub group: String,
+    /// Its number in the run; absent for all flows of the group together.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub flow: Option<u32>,
+    /// Ends of the intervals, in seconds.
+    pub s: Vec<f64>,
+    /// Megabits per second.
+    pub mbps: Vec<Option<f64>>,
+}

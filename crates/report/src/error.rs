@@ -1,0 +1,41 @@
+//! What can go wrong with a report.
+
+use std::io;
+use std::path::PathBuf;
+
+/// A report could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// A file could not be written.
+    #[error("cannot write {}: {cause}", path.display())]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        cause: io::Error,
+    },
+    /// A result folder could not be read.
+    #[error("cannot read the results: {0}")]
+    Read(#[from] l4s_measure::ResultError),
+    /// There is nothing to report on.
+    #[error("{}: holds no finished run", path.display())]
+    Empty {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A chart could not be drawn: a defect of l4s, not of the results.
+    #[error("cannot draw {figure}: {message}")]
+    Draw {
+        /// The figure, or what it takes.
+        figure: String,
+        /// What the script or the rasteriser said.
+        message: String,
+    },
+}
+
+impl ReportError {
+    pub(crate) fn draw(figure: &str, message: impl ToString) -> Self {
+        ReportError::Draw { figure: figure.to_owned(), message: message.to_string() }
+    }
+}

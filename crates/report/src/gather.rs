@@ -1,0 +1,257 @@
+//! From result folders to what a report shows: which runs get curves, what each group sends, and
+//! what a folder is called.
+
+use std::collections::BTreeMap;
+
+use l4s_measure::{DelayRow, RunRecord, Scope, SeriesRow, Summary};
+use l4s_scenario::{EcnMode, Plan, Scenario};
+
+use crate::thin;
+use crate::{Curves, Data, DelaySeries, Folder, RateSeries, Run, Traffic};
+
+/// At most so many runs of a folder get curves.
+const CURVES: usize = 16;
+/// At most so many lines of rates in a run; with more flows, groups have one each.
+const RATES: usize = 20;
+
+/// A result folder, read.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Source {
+    /// What to call it.
+    pub label: String,
+    /// The scenario as run.
+    pub text: String,
+    /// Its runs in order. Those that [`chosen`] leaves out need no tables.
+    pub runs: Vec<RunRecord>,
+}
+
+/// The data of a report on `sources`, drawn by this version of l4s.
+pub fn gather(version: &str, sources: &[Source]) -> Data {
+    Data { version: version.to_owned(), folders: sources.iter().map(folder).collect() }
+}
+
+fn folder(source: &Source) -> Folder {
+    let plan = Plan::parse(&source.label, &source.text, &[]).ok();
+    let summaries: Vec<&Summary> = source.runs.iter().map(|run| &run.summary).collect();
+    let chosen = chosen(&summaries);
+    let first = summaries.first();
+    Folder {
+        label: source.label.clone(),
+        scenario: first.map(|s| s.scenario.clone()).unwrap_or_default(),
+        on: first.map(|s| s.on.clone()).unwrap_or_default(),
+        version: first.map(|s| s.version.clone()).unwrap_or_default(),
+        text: source.text.clone(),
+        runs: (source.runs.iter().enumerate())
+            .map(|(i, record)| {
+                let scenario = scenario(&source.text, plan.as_ref(), &record.summary);
+                run(i, record, scenario.as_ref(), chosen.contains(&i))
+            })
+            .collect(),
+    }
+}
+
+/// Which runs get curves: all of a small result; of a big one, conditions spread over the sweep,
+/// each with all of its cases, so that disciplines can be compared.
+pub fn chosen(runs: &[&Summary]) -> Vec<usize> {
+    let mut conditions: Vec<(String, Vec<usize>)> = Vec::new();
+    for (i, run) in runs.iter().enumerate() {
+        let condition = condition(run);
+        match conditions.iter_mut().find(|(known, _)| *known == condition) {
+            Some((_, members)) => members.push(i),
+            None => conditions.push((condition, vec![i])),
+        }
+    }
+    let widest = conditions.iter().map(|(_, members)| members.len()).max().unwrap_or(1);
+    let take = (CURVES / widest).clamp(1, conditions.len().max(1));
+    let mut chosen: Vec<usize> = (0..take)
+        .filter_map(|k| conditions.get((2 * k + 1) * conditions.len() / (2 * take)))
+        .flat_map(|(_, members)| members.iter().copied())
+        .take(CURVES)
+        .collect();
+    chosen.sort_unstable();
+    chosen
+}
+
+/// What a run's sweep set, apart from who meets.
+fn condition(run: &Summary) -> String {
+    let who = |key: &str| {
+        key == "case"
+            || key.starts_with("aqm")
+            || key.starts_with("group.") && {
+                let last = key.rsplit('.').next().unwrap_or(key);
+                last == "cc" || last == "ecn"
+            }
+    };
+    let set: Vec<String> = (run.set.iter())
+        .filter(|(key, _)| !who(key))
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    set.join(" ")
+}
+
+/// The scenario that a run ran: the point of the plan that set the same.
+fn scenario(text: &str, plan: Option<&Plan>, run: &Summary) -> Option<Scenario> {
+    let plain = |value: &serde_json::Value| match value {
+        serde_json::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let set: Vec<(String, String)> =
+        run.set.iter().map(|(key, value)| (key.clone(), plain(value))).collect();
+    let point = plan?.points.iter().find(|point| {
+        // A later setting hides an earlier one of the same key, as in the summary.
+        let there: BTreeMap<_, _> = point.set.iter().cloned().collect();
+        there == set.iter().cloned().collect()
+    });
+    if let Some(point) = point {
+        return Some(point.scenario.clone());
+    }
+    // Set on the command line: not in the file.
+    let settings: Vec<String> = set.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let plan = Plan::parse("the scenario", text, &settings).ok()?;
+    plan.points.into_iter().next().map(|point| point.scenario)
+}
+
+fn run(i: usize, record: &RunRecord, scenario: Option<&Scenario>, with_curves: bool) -> Run {
+    let summary = &record.summary;
+    let set = |key: &str| summary.set.get(key).and_then(|value| value.as_str());
+    let aqm = match scenario {
+        Some(scenario) => scenario.aqm.kind(),
+        None => set("aqm.kind").or(set("aqm")).unwrap_or("unknown"),
+    };
+    let groups = scenario.map(|scenario| scenario.groups.as_slice()).unwrap_or_default();
+    let traffic = |name: &str, cc: &str| {
+        let group = groups.iter().find(|group| group.name == name);
+        traffic(cc, group.map_or(EcnMode::Auto, |group| group.ecn))
+    };
+    Run {
+        number: i + 1,
+        aqm: aqm.to_owned(),
+        traffic: (summary.groups.iter())
+            .map(|group| (group.name.clone(), traffic(&group.name, &group.cc)))
+            .collect(),
+        base_rtt_ms: (groups.iter())
+            .map(|group| (group.name.clone(), group.rtt.as_millis_f64()))
+            .collect(),
+        command: record.command.clone(),
+        summary: summary.clone(),
+        curves: (with_curves && !(record.delays.is_empty() && record.series.is_empty())).then(
+            || {
+                let warmup_s = scenario.map_or(0.0, |scenario| scenario.warmup.as_secs_f64());
+                curves(record, warmup_s)
+            },
+        ),
+    }
+}
+
+/// How senders of this congestion control answer, with the ECN that the scenario asks for.
+fn traffic(cc: &str, ecn: EcnMode) -> Traffic {
+    match (cc, ecn) {
+        ("udp", _) => Traffic::Udp,
+        ("dctcp" | "prague", _) | (_, EcnMode::L4s) => Traffic::L4s,
+        (_, EcnMode::Classic) => Traffic::ClassicEcn,
+        (_, EcnMode::Off | EcnMode::Auto) => Traffic::Classic,
+    }
+}
+
+fn curves(record: &RunRecord, warmup_s: f64) -> Curves {
+    let queues = record.summary.queues.iter().map(|queue| queue.name.as_str());
+    let flows = lines(&record.series, Scope::Flow);
+    let rates = if flows.is_empty() || flows.len() > RATES {
+        lines(&record.series, Scope::Group)
+    } else {
+        flows
+    };
+    Curves {
+        warmup_s,
+        cdf: (queues.clone())
+            .filter_map(|queue| {
+                let of = |row: &&DelayRow| row.scope == Scope::Queue && row.name == queue;
+                let mut rows: Vec<&DelayRow> = record.delays.iter().filter(of).collect();
+                rows.sort_by(|a, b| a.low_ms.total_cmp(&b.low_ms));
+                (!rows.is_empty()).then(|| thin::cdf(queue, &rows))
+            })
+            .collect(),
+        delay: (lines(&record.series, Scope::Queue).iter())
+            .filter(|(name, _)| queues.clone().any(|queue| queue == *name))
+            .map(|(name, rows)| {
+                let points = rows.iter().map(|row| (row.time_s, row.delay_mean_ms));
+                let (s, mean_ms) = thin::series(&points.collect::<Vec<_>>());
+                DelaySeries { queue: (*name).to_owned(), s, mean_ms }
+            })
+            .collect(),
+        rate: (rates.iter())
+            .map(|(name, rows)| {
+                let points = rows.iter().map(|row| (row.time_s, row.rate_bps.map(|bps| bps / 1e6)));
+                let (s, mbps) = thin::series(&points.collect::<Vec<_>>());
+                let (group, flow) = flow_name(name);
+                RateSeries { group: group.to_owned(), flow, s, mbps }
+            })
+            .collect(),
+    }
+}
+
+/// Rows of one scope by name, in order of appearance.
+fn lines(series: &[SeriesRow], scope: Scope) -> Vec<(&str, Vec<&SeriesRow>)> {
+    let mut lines: Vec<(&str, Vec<&SeriesRow>)> = Vec::new();
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    for row in series.iter().filter(|row| row.scope == scope) {
+        let place = *places.entry(&row.name).or_insert_with(|| {
+            lines.push((&row.name, Vec::new()));
+            lines.len() - 1
+        });
+        lines[place].1.push(row);
+    }
+    lines
+}
+
+/// `A.3` is flow 3 of group A; without a number it is the whole group.
+fn flow_name(name: &str) -> (&str, Option<u32>) {
+    match name.rsplit_once('.').map(|(group, flow)| (group, flow.parse())) {
+        Some((group, Ok(flow))) => (group, Some(flow)),
+        _ => (name, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_know_their_group() {
+        assert_eq!(flow_name("A.3"), ("A", Some(3)));
+        assert_eq!(flow_name("left.right"), ("left.right", None));
+        assert_eq!(flow_name("A"), ("A", None));
+    }
+
+    #[test]
+    fn dctcp_is_scalable_whichever_codepoint_it_sends() {
+        assert_eq!(traffic("dctcp", EcnMode::Auto), Traffic::L4s);
+        assert_eq!(traffic("cubic", EcnMode::Classic), Traffic::ClassicEcn);
+        assert_eq!(traffic("cubic", EcnMode::Auto), Traffic::Classic);
+        assert_eq!(traffic("udp", EcnMode::Auto), Traffic::Udp);
+    }
+
+    fn summaries() -> Vec<Summary> {
+        let json = include_str!("../tests/data/sweep.json");
+        let data: Data = serde_json::from_str(json).unwrap();
+        data.folders[0].runs.iter().map(|run| run.summary.clone()).collect()
+    }
+
+    #[test]
+    fn curves_go_to_whole_conditions_spread_over_the_sweep() {
+        let summaries = summaries();
+        let chosen = chosen(&summaries.iter().collect::<Vec<_>>());
+        // 75 runs, three disciplines over 25 conditions: five conditions of three.
+        assert_eq!(chosen.len(), 15);
+        for i in &chosen {
+            assert!(chosen.contains(&((i + 25) % 75)), "run {i} has no counterpart");
+        }
+    }
+
+    #[test]
+    fn a_small_result_is_drawn_whole() {
+        let summaries = summaries();
+        let few: Vec<&Summary> = summaries.iter().take(9).collect();
+        assert_eq!(chosen(&few), (0..9).collect::<Vec<_>>());
+    }
+}

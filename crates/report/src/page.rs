@@ -1,0 +1,78 @@
+//! The page: one HTML file that holds everything it shows and loads nothing.
+
+use crate::studio::SCRIPT;
+use crate::{Data, ReportError};
+
+const STYLE: &str = include_str!("../assets/web/report.css");
+/// Licences of what the page carries.
+const NOTICES: &str = include_str!("../assets/THIRD-PARTY.txt");
+
+/// The policy that a browser holds the page to: its own scripts and styles, and nothing fetched.
+const POLICY: &str =
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
+
+/// The report as HTML.
+pub fn page(data: &Data) -> Result<String, ReportError> {
+    let json = serde_json::to_string(data).map_err(|e| ReportError::draw("the page", e))?;
+    let mut names: Vec<&str> = data.folders.iter().map(|f| f.scenario.as_str()).collect();
+    names.dedup();
+    let title = text(&names.join(" and "));
+    let json = in_script(&json);
+    Ok(format!(
+        r#"<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<title>{title}: l4s report</title>
+<style>
+{STYLE}</style>
+</head>
+<body>
+<div id="app"></div>
+<noscript>This report draws its charts with a script inside the page. Without scripts, see the SVG and PNG files in the folder figures.</noscript>
+<script type="application/json" id="data">{json}</script>
+<script type="text/plain" id="notices">{NOTICES}</script>
+<script>
+{SCRIPT}
+L4s.mount();
+</script>
+</body>
+</html>
+"#
+    ))
+}
+
+/// Text between tags.
+fn text(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;")
+}
+
+/// JSON between script tags: without `<`, nothing in it can end the script.
+fn in_script(json: &str) -> String {
+    json.replace('<', "\\u003c")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_the_data_can_end_its_script() {
+        let escaped = in_script(r#"{"text":"</script><script>alert(1)"}"#);
+        assert!(!escaped.contains('<'));
+        let back: serde_json::Value = serde_json::from_str(&escaped).unwrap();
+        assert_eq!(back["text"], "</script><script>alert(1)");
+    }
+
+    /// An HTML parser ends a script at `</script`, and treats `<!--` in one in its own way.
+    #[test]
+    fn nothing_in_what_is_embedded_can_end_its_script() {
+        for text in [SCRIPT, NOTICES] {
+            let text = text.to_lowercase();
+            assert!(!text.contains("</script") && !text.contains("<!--"));
+        }
+        assert!(!STYLE.contains("</"));
+    }
+}

@@ -1,0 +1,209 @@
+//! Reports on made-up results: what they hold, what they never do, and that they are the same
+//! every time.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+
+use l4s_measure::{DelayRow, ResultWriter, RunRecord, Scope, SeriesRow};
+use l4s_report::{Data, Mode, Painter, ReportError, Studio, page, read, write_data, write_report};
+
+fn sample(name: &str) -> Data {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// Addresses that name things, which nobody fetches.
+const NAMES: [&str; 2] = ["http://www.w3.org/", "https://www.w3.org/"];
+
+#[test]
+fn the_page_loads_nothing() {
+    let html = page(&sample("demo.json")).unwrap();
+    for tag in ["<link", "<img", "<iframe", "<script src", "@import", "@font-face", "url("] {
+        let outside_script = html.split("<script>").next().unwrap();
+        assert!(!outside_script.contains(tag), "{tag}");
+    }
+    // The licences in it may name web sites; what runs may not.
+    let script = html.split("<script>").nth(1).unwrap();
+    for scheme in ["http://", "https://", "//cdn"] {
+        for (at, _) in script.match_indices(scheme) {
+            let rest = &script[at..];
+            assert!(NAMES.iter().any(|name| rest.starts_with(name)), "{}", &rest[..40]);
+        }
+    }
+    for call in ["fetch(", "XMLHttpRequest", "WebSocket", "sendBeacon", "import("] {
+        assert!(!script.contains(call), "{call}");
+    }
+    // And the browser is told to refuse it all.
+    assert!(html.contains("default-src 'none'"));
+}
+
+#[test]
+fn the_page_is_small_and_the_same_every_time() {
+    let data = sample("demo.json");
+    let html = page(&data).unwrap();
+    assert!(html.len() < 1_000_000, "{} bytes", html.len());
+    assert_eq!(html, page(&data).unwrap());
+}
+
+#[test]
+fn every_figure_is_well_formed_and_the_same_in_another_engine() {
+    for name in ["demo.json", "sweep.json"] {
+        let data = sample(name);
+        let (one, other) = (Studio::open(&data).unwrap(), Studio::open(&data).unwrap());
+        for figure in one.names() {
+            let svg = one.svg(figure, Mode::Light, 1200, 0).unwrap();
+            let tree = roxmltree::Document::parse(&svg).unwrap();
+            assert_eq!(tree.root_element().tag_name().name(), "svg");
+            // Asked for in another order.
+            other.svg(figure, Mode::Dark, 600, 0).unwrap();
+            assert_eq!(svg, other.svg(figure, Mode::Light, 1200, 0).unwrap(), "{figure}");
+        }
+    }
+}
+
+#[test]
+fn figures_fit_the_data() {
+    let demo: Vec<String> =
+        Studio::open(&sample("demo.json")).unwrap().names().map(str::to_owned).collect();
+    assert_eq!(demo[..4], ["headline", "delay-cdf", "delay-tail", "delay-time"]);
+    let sweep = Studio::open(&sample("sweep.json")).unwrap();
+    assert!(sweep.names().all(|name| name.ends_with("-conditions")));
+}
+
+#[test]
+fn the_picture_has_text_curves_and_a_background() {
+    let studio = Studio::open(&sample("demo.json")).unwrap();
+    let painter = Painter::new();
+    for (mode, paper) in [(Mode::Light, [255, 255, 255, 255]), (Mode::Dark, [16, 22, 29, 255])] {
+        let svg = studio.svg("headline", mode, 1200, 600).unwrap();
+        let picture = painter.paint(&svg, 1.0).unwrap();
+        assert_eq!(picture.size(), (1200, 600));
+        let pixel = |x: usize, y: usize| &picture.rgba()[4 * (1200 * y + x)..][..4];
+        assert_eq!(pixel(0, 0), paper);
+        // The title: ink in its line, within the margins.
+        let inked = |xs: Range<usize>, ys: Range<usize>| -> usize {
+            ys.map(|y| xs.clone().filter(|&x| pixel(x, y) != paper).count()).sum()
+        };
+        assert!(inked(24..700, 24..56) > 1000);
+        // Colours of curves, and the greys between: a blank or broken picture has few.
+        let colours: BTreeSet<&[u8]> = picture.rgba().chunks(4).collect();
+        assert!(colours.len() > 200, "{} colours", colours.len());
+        // The margin stays free.
+        assert_eq!(inked(0..8, 0..600), 0);
+        assert_eq!(inked(1192..1200, 0..600), 0);
+    }
+}
+
+#[test]
+fn a_png_starts_as_a_png() {
+    let svg = r#"<svg xmlns="http://www.w3.org/2000/svg" width="10" height="5"/>"#;
+    let picture = Painter::new().paint(svg, 2.0).unwrap();
+    assert_eq!(picture.size(), (20, 10));
+    assert_eq!(picture.png().unwrap()[..8], *b"\x89PNG\r\n\x1a\n");
+}
+
+#[test]
+fn an_unknown_figure_is_an_error_that_names_it() {
+    let studio = Studio::open(&sample("demo.json")).unwrap();
+    let error = studio.svg("headlin", Mode::Light, 1200, 600).unwrap_err();
+    assert!(error.to_string().contains("no figure \"headlin\""), "{error}");
+}
+
+/// A result folder in the format of l4s-measure, from the made-up summaries.
+fn results(folder: &Path, data: &Data) {
+    let mut writer = ResultWriter::create(folder).unwrap();
+    for run in &data.folders[0].runs {
+        let mut record = RunRecord {
+            summary: run.summary.clone(),
+            command: run.command.clone(),
+            series: Vec::new(),
+            delays: Vec::new(),
+            flows: Vec::new(),
+        };
+        for i in 0..100 {
+            let low_ms = f64::from(i) / 10.0;
+            for queue in &run.summary.queues {
+                let (scope, name) = (Scope::Queue, queue.name.clone());
+                let (time_s, delay_mean_ms) = (low_ms, Some(1.0));
+                let name_again = name.clone();
+                record.delays.push(DelayRow {
+                    scope,
+                    name,
+                    low_ms,
+                    high_ms: low_ms + 0.1,
+                    count: 1,
+                });
+                let row = SeriesRow {
+                    time_s,
+                    scope,
+                    name: name_again,
+                    delay_mean_ms,
+                    ..SeriesRow::default()
+                };
+                record.series.push(row);
+            }
+            for flow in ["A.0", "B.1"] {
+                let (scope, name) = (Scope::Flow, flow.to_owned());
+                let rate_bps = Some(2e7);
+                record.series.push(SeriesRow {
+                    time_s: low_ms,
+                    scope,
+                    name,
+                    rate_bps,
+                    ..SeriesRow::default()
+                });
+            }
+        }
+        writer.add(&record).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+#[test]
+fn a_result_folder_becomes_a_report() {
+    let dir = tempfile::tempdir().unwrap();
+    let (one, other) = (dir.path().join("one"), dir.path().join("other"));
+    results(&one, &sample("demo.json"));
+    results(&other, &sample("demo.json"));
+    let scenario = "name = \"demo\"\nlink.rate = \"40mbit\"\n[[group]]\nname = \"A\"\ncc = \"dctcp\"\nrtt = \"10ms\"\n";
+    fs::write(one.join("scenario.toml"), scenario).unwrap();
+
+    let data = read(&[&one, &other]).unwrap();
+    assert_eq!(data.folders.iter().map(|f| f.label.as_str()).collect::<Vec<_>>(), ["one", "other"]);
+    assert_eq!(data.folders[0].text, scenario);
+    let run = &data.folders[0].runs[0];
+    let curves = run.curves.as_ref().unwrap();
+    assert_eq!(curves.cdf.iter().map(|cdf| cdf.queue.as_str()).collect::<Vec<_>>(), ["L", "C"]);
+    assert_eq!(curves.rate[1].group, "B");
+    assert_eq!(curves.rate[1].mbps[0], Some(20.0));
+
+    let out = dir.path().join("report");
+    let written = write_report(&[&one, &other], &out).unwrap();
+    assert!(fs::read_to_string(&written.page).unwrap().contains("\"label\":\"other\""));
+    assert!(written.figures.iter().all(|path| path.exists()));
+    // Nothing else is left behind.
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 2);
+    let figures = fs::read_dir(out.join("figures")).unwrap().count();
+    assert_eq!(figures, written.figures.len());
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("taken");
+    fs::write(&file, "something else").unwrap();
+    let error = write_data(&sample("sweep.json"), &file).unwrap_err();
+    assert!(matches!(error, ReportError::Write { .. }), "{error}");
+    assert!(error.to_string().contains("taken"), "{error}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "something else");
+}
+
+#[test]
+fn a_folder_without_results_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let error = write_report(&[dir.path()], dir.path()).unwrap_err();
+    assert!(error.to_string().contains("runs.parquet"), "{error}");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}

@@ -1,0 +1,57 @@
+// The parts of Apache ECharts that we use, and no others: this is what keeps the bundle small.
+
+import { CustomChart, LineChart, ScatterChart } from "echarts/charts";
+import type { CustomSeriesOption, LineSeriesOption, ScatterSeriesOption } from "echarts/charts";
+import {
+  GridComponent,
+  LegendComponent,
+  MarkLineComponent,
+  TitleComponent,
+  TooltipComponent,
+} from "echarts/components";
+import type {
+  GridComponentOption,
+  LegendComponentOption,
+  MarkLineComponentOption,
+  TitleComponentOption,
+  TooltipComponentOption,
+} from "echarts/components";
+import * as echarts from "echarts/core";
+import type { ComposeOption } from "echarts/core";
+import { SVGRenderer } from "echarts/renderers";
+
+echarts.use([
+  CustomChart,
+  LineChart,
+  ScatterChart,
+  GridComponent,
+  LegendComponent,
+  MarkLineComponent,
+  TitleComponent,
+  TooltipComponent,
+  SVGRenderer,
+]);
+
+export { echarts };
+
+/** What a chart of ours may hold. */
+export type Option = ComposeOption<
+  | CustomSeriesOption
+  | LineSeriesOption
+  | ScatterSeriesOption
+  | GridComponentOption
+  | LegendComponentOption
+  | MarkLineComponentOption
+  | TitleComponentOption
+  | TooltipComponentOption
+>;
+
+/** The single form of a field that an option takes alone or as a list. */
+type One<T> = T extends readonly (infer U)[] ? U : T;
+
+export type Title = TitleComponentOption;
+export type Grid = GridComponentOption;
+export type XAxis = One<NonNullable<Option["xAxis"]>>;
+export type YAxis = One<NonNullable<Option["yAxis"]>>;
+export type Series = CustomSeriesOption | LineSeriesOption | ScatterSeriesOption;
+export type { CustomSeriesOption, LineSeriesOption, ScatterSeriesOption };

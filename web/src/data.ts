@@ -1,0 +1,132 @@
+// What a report is drawn from: the contract with the crate l4s-report (`data.rs`).
+//
+// Numbers come as measured; absent measurements are absent, never zero.
+
+/** Everything that one report shows. */
+export interface Data {
+  /** The version of l4s that drew it. */
+  version: string;
+  /** Result folders, side by side. */
+  folders: Folder[];
+}
+
+/** One result folder. */
+export interface Folder {
+  /** What the reader calls it: the folder's name, told apart where two are alike. */
+  label: string;
+  /** Name of the scenario. */
+  scenario: string;
+  /** The substrate: sim, kernel, linux, qdisc. */
+  on: string;
+  /** The version of l4s that ran it. */
+  version: string;
+  /** The scenario as run, in TOML. */
+  text: string;
+  runs: Run[];
+}
+
+/** One run. */
+export interface Run {
+  /** Its number in the folder, from 1. */
+  number: number;
+  /** The queue discipline's kind: dualpi2, pie, fq_codel… */
+  aqm: string;
+  /** What each group or UDP source sends. */
+  traffic: Record<string, Traffic>;
+  /** Base round trip of each group in milliseconds, queue excluded. */
+  base_rtt_ms: Record<string, number>;
+  /** The command that reproduces just this run. */
+  command: string;
+  summary: Summary;
+  /** Distributions and series; only for some runs of a big sweep. */
+  curves?: Curves;
+}
+
+/** How a sender answers congestion, as far as colours care. */
+export type Traffic = "l4s" | "classic-ecn" | "classic" | "udp";
+
+/** Distributions and time series of one run. */
+export interface Curves {
+  /** When statistics start, in seconds. */
+  warmup_s: number;
+  /** Cumulative distribution of the delay of each queue. */
+  cdf: Cdf[];
+  /** Delay of each queue over time. */
+  delay: DelaySeries[];
+  /** Rate of each flow over time; the biggest flows only, where there are many. */
+  rate: RateSeries[];
+}
+
+/** `share[i]` of the packets waited `ms[i]` or less. */
+export interface Cdf {
+  queue: string;
+  ms: number[];
+  share: number[];
+}
+
+/** Delay of one queue over time. */
+export interface DelaySeries {
+  queue: string;
+  s: number[];
+  mean_ms: (number | null)[];
+}
+
+/** Rate of one flow over time. */
+export interface RateSeries {
+  group: string;
+  /** Its number in the run; absent for all flows of the group together. */
+  flow?: number;
+  s: number[];
+  mbps: (number | null)[];
+}
+
+/** The summary of one run (the design's section 4.3): what `l4s run --json` prints. */
+export interface Summary {
+  scenario: string;
+  on: string;
+  seed: number;
+  version: string;
+  set: Record<string, string | number | boolean>;
+  link: { rate_bps: number; utilization: number };
+  queues: Queue[];
+  groups: Group[];
+  ratios?: Record<string, number>;
+  engine: { virtual_s: number; packets: number };
+}
+
+/** A distribution of delays in milliseconds, over packets. */
+export interface Delay {
+  mean: number;
+  p1: number;
+  p25: number;
+  p50: number;
+  p75: number;
+  p99: number;
+  p999: number;
+  max: number;
+}
+
+export interface Queue {
+  /** L, C, or Q where there is but one. */
+  name: string;
+  packets: number;
+  delay_ms?: Delay;
+  mark?: number;
+  drop?: number;
+}
+
+export interface Group {
+  name: string;
+  cc: string;
+  flows: number;
+  rate_bps: number;
+  rate_per_flow_bps?: number;
+  normalized_rate?: number;
+  window_pkts?: number;
+  rtt_ms?: number;
+  packets: number;
+  delay_ms?: Delay;
+  mark?: number;
+  drop?: number;
+  retransmits: number;
+}

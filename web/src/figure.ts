@@ -1,0 +1,178 @@
+// A figure: a message, how to read it, and a chart for any size and theme.
+
+import type { Grid, Option, Title, XAxis, YAxis } from "./chart";
+import type { Theme } from "./theme";
+
+/** Where a figure is drawn. */
+export interface Canvas {
+  theme: Theme;
+  width: number;
+  height: number;
+  /** Space at the top that the frame of a picture uses; 0 on a page, where headings are HTML. */
+  top: number;
+}
+
+export interface Figure {
+  /** Name of its files. */
+  name: string;
+  /** The message. */
+  title: string;
+  /** What is drawn and how to read it. */
+  note: string;
+  /** The height that suits a width. */
+  height(width: number): number;
+  /** Narrower than this, the page scrolls it sideways. */
+  minWidth?: number;
+  option(canvas: Canvas): Option;
+}
+
+/** A rectangle for one panel, axes and labels excluded. */
+export interface Box {
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+}
+
+/** Space that the axes and headings of a panel take. */
+export interface Margin {
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+}
+
+/** How many panels of at least `least` pixels fit side by side, without a ragged last row. */
+export function columnsFor(count: number, width: number, least: number): number {
+  const most = Math.min(count, Math.max(1, Math.floor(width / least)));
+  return Math.ceil(count / Math.ceil(count / most));
+}
+
+/** `count` equal panels in rows from left to right; the first `top` pixels stay free. */
+export function tile(count: number, columns: number, canvas: Canvas, margin: Margin): Box[] {
+  const rows = Math.ceil(count / columns);
+  const width = canvas.width / columns;
+  const height = (canvas.height - canvas.top) / rows;
+  return Array.from({ length: count }, (_, i) => ({
+    left: Math.round((i % columns) * width + margin.left),
+    top: Math.round(canvas.top + Math.floor(i / columns) * height + margin.top),
+    width: Math.round(width - margin.left - margin.right),
+    height: Math.round(height - margin.top - margin.bottom),
+  }));
+}
+
+/** The grid of a panel. */
+export const gridOf = (box: Box): Grid => ({ ...box, containLabel: false });
+
+/** A word in a colour. */
+export interface Word {
+  text: string;
+  colour: string;
+  strong?: boolean;
+}
+
+/** The heading of a panel with a second line of coloured words: labels that need no legend. */
+export function heading(theme: Theme, box: Box, title: string, words: Word[], above = 46): Title {
+  const rich: Record<string, { color: string; fontSize: number; fontWeight: number; lineHeight: number }> = {};
+  const text = words.map((word, i) => {
+    rich[`w${i}`] = {
+      color: word.colour,
+      fontSize: 12.5,
+      fontWeight: word.strong === true ? 600 : 400,
+      lineHeight: 17,
+    };
+    return `{w${i}|${word.text}}`;
+  });
+  return {
+    text: title,
+    subtext: text.join("{gap|   }"),
+    left: box.left,
+    top: box.top - above,
+    padding: 0,
+    itemGap: 4,
+    textStyle: { color: theme.ink, fontSize: 14, fontWeight: 600, fontFamily: theme.font },
+    subtextStyle: {
+      color: theme.soft,
+      fontSize: 12.5,
+      fontFamily: theme.font,
+      rich: { ...rich, gap: { fontSize: 12.5, lineHeight: 17 } },
+    },
+  };
+}
+
+/** The look that both axes share. */
+function look(theme: Theme) {
+  return {
+    axisLine: { show: false, onZero: false, lineStyle: { color: theme.line } },
+    axisTick: { show: false },
+    axisLabel: { color: theme.soft, fontSize: 11, fontFamily: theme.font, margin: 7 },
+    splitLine: { show: true, lineStyle: { color: theme.grid, width: 1 } },
+    minorTick: { show: false },
+    minorSplitLine: { show: false },
+    nameTextStyle: { color: theme.soft, fontSize: 11, fontFamily: theme.font },
+  };
+}
+
+/** An x axis: a base line, a name in the middle below. */
+export function xAxis(theme: Theme, axis: XAxis): XAxis {
+  const base = look(theme);
+  return {
+    ...base,
+    axisLine: { show: true, onZero: false, lineStyle: { color: theme.line } },
+    nameLocation: "middle",
+    nameGap: 24,
+    ...axis,
+  } as XAxis;
+}
+
+/** A y axis: no line, its name above it. */
+export function yAxis(theme: Theme, axis: YAxis): YAxis {
+  return {
+    ...look(theme),
+    nameLocation: "end",
+    nameGap: 10,
+    ...axis,
+  } as YAxis;
+}
+
+/** What every chart shares. Nothing moves: a picture and a page show the same. */
+export function base(theme: Theme): Option {
+  return {
+    animation: false,
+    backgroundColor: "transparent",
+    textStyle: { fontFamily: theme.font, color: theme.ink },
+    tooltip: tooltip(theme),
+  };
+}
+
+/** The look of what hovering shows. */
+export function tooltip(theme: Theme) {
+  return {
+    confine: true,
+    backgroundColor: theme.mode === "dark" ? "#1b2530" : "#ffffff",
+    borderColor: theme.line,
+    borderWidth: 1,
+    padding: [6, 10],
+    textStyle: { color: theme.ink, fontSize: 12, fontFamily: theme.font },
+    extraCssText: "box-shadow:0 2px 10px rgba(0,0,0,.18);",
+  };
+}
+
+/** The legend, top right: names in colours, a click hides. */
+export function legend(theme: Theme, top: number) {
+  return {
+    top: top + 3,
+    left: 4,
+    type: "plain" as const,
+    itemGap: 16,
+    padding: 0,
+    textStyle: { color: theme.ink, fontSize: 12.5, fontFamily: theme.font },
+    inactiveColor: theme.line,
+  };
+}
+
+/** A dot of a colour, a name and a value: a line of a tooltip. */
+export const tipLine = (colour: string, name: string, value: string): string =>
+  `<div style="display:flex;gap:14px;justify-content:space-between"><span><span style="display:inline-block;` +
+  `width:9px;height:9px;border-radius:2px;margin-right:6px;background:${colour}"></span>${name}</span>` +
+  `<b style="font-weight:600">${value}</b></div>`;

@@ -1,0 +1,48 @@
+// Every figure that the data allows, in the order in which a page shows them. The page, the SVG
+// files and the PNG files all come from here.
+
+import type { Data } from "./data";
+import type { Figure } from "./figure";
+import { conditionFigures } from "./figures/conditions";
+import { course, distribution, type Drawn } from "./figures/delay";
+import { headline, HEADLINE_RUNS } from "./figures/headline";
+import { rates } from "./figures/rates";
+import { type Choice, type Item, items, layOut, variedKeys } from "./runs";
+
+/** What the reader chose to see. */
+export interface View {
+  /** Runs with curves to draw; all of them, unless told. */
+  runs?: Item[];
+  choice: Choice;
+}
+
+/** What a report shows before anyone chose anything. */
+export const EVERYTHING: View = { choice: { only: {} } };
+
+/** Panels side by side are read easily up to here. */
+export const PANELS = 6;
+
+/** With more runs than this, the reader chooses which to draw. */
+export const HEADLINE_LIMIT = HEADLINE_RUNS;
+
+/** Items whose curves are in the data. */
+export const drawable = (all: Item[]): Drawn[] =>
+  all.flatMap((item) => (item.run.curves === undefined ? [] : [{ ...item, curves: item.run.curves }]));
+
+/** Every figure. */
+export function figures(data: Data, view: View = EVERYTHING): Figure[] {
+  const all = items(data);
+  const drawn = drawable(view.runs ?? all);
+  const panels = view.runs === undefined ? drawn.slice(0, PANELS) : drawn;
+  const list: Figure[] = [];
+  if (drawn.length > 0) {
+    if (view.runs === undefined && all.length <= HEADLINE_RUNS && all.length === drawn.length) list.push(headline(drawn));
+    list.push(distribution(drawn, all, false), distribution(drawn, all, true));
+    const timed = panels.filter(({ curves }) => curves.delay.length > 0);
+    if (timed.length > 0) list.push(course(timed, all));
+    const rated = panels.filter(({ curves }) => curves.rate.length > 0);
+    if (rated.length > 0) list.push(rates(rated, all));
+  }
+  if (all.length > 1 || variedKeys(all).length > 0) list.push(...conditionFigures(layOut(all, view.choice)));
+  return list;
+}

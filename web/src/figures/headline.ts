@@ -1,0 +1,140 @@
+// The first picture: the same flows under each discipline. Above, how long packets wait; beneath,
+// who gets how much.
+
+import type { Series, Title } from "../chart";
+import type { Box, Figure } from "../figure";
+import { base, gridOf, heading, yAxis } from "../figure";
+import type { Item } from "../runs";
+import { lineNames, senders } from "../runs";
+import { digits, ms, percent, queueName, rate } from "../text";
+import { queueColour, type Theme } from "../theme";
+import { boxAt, cdfLine, delayAxis, delayRange, type Drawn, endOf, lineTip, shareAxis, timeAxis } from "./delay";
+import { rateLines, rateTop, rateWords } from "./rates";
+
+/** How many runs fit side by side. */
+export const HEADLINE_RUNS = 4;
+
+/** `L4S packets wait 0.57 ms under DualPI2; 15 ms under PIE, 5.6 ms under FQ-CoDel`. */
+export function headlineMessage(drawn: Item[]): string {
+  const names = lineNames(drawn);
+  const dual = drawn.find(({ run }) => run.summary.queues.some((queue) => queue.name === "L"));
+  const low = dual?.run.summary.queues.find((queue) => queue.name === "L")?.delay_ms;
+  if (dual === undefined || low === undefined) return "Queue delay and rates, side by side";
+  const others = drawn.flatMap(({ run }) => {
+    const only = run.summary.queues.find((queue) => queue.name === "Q")?.delay_ms;
+    return only === undefined ? [] : [`${ms(only.mean)} under ${names.get(run) ?? ""}`];
+  });
+  const first = `L4S packets wait ${ms(low.mean)} under ${names.get(dual.run) ?? ""}`;
+  return [first, others.join(", ")].filter(Boolean).join("; ");
+}
+
+/** What was run, and how to read it. */
+function note(drawn: Item[]): string {
+  const run = drawn[0]?.run;
+  if (run === undefined) return "";
+  const flows = run.summary.groups.reduce((sum, group) => sum + group.flows, 0);
+  const rtts = [...new Set(Object.values(run.base_rtt_ms))];
+  const rtt = rtts.length === 1 && rtts[0] !== undefined ? `, base RTT ${ms(rtts[0])}` : "";
+  return (
+    `${flows === 2 ? "Two" : flows} flows share ${rate(run.summary.link.rate_bps)}${rtt}. ` +
+    "Above: share of packets that waited so long or less; the numbers are means. Beneath: the rate of each flow."
+  );
+}
+
+/** Heights in a column, from top to bottom. */
+const HEAD = 78;
+const AXIS = 44;
+const RATES_HEAD = 26;
+
+/** Distributions above, rates beneath, a column per run. */
+export function headline(drawn: Drawn[]): Figure {
+  const columns = (width: number) => (width < 640 ? 1 : drawn.length);
+  return {
+    name: "headline",
+    title: headlineMessage(drawn),
+    note: note(drawn),
+    height: (width) => (columns(width) === 1 ? 480 * drawn.length : 500),
+    option: (canvas) => {
+      const { theme } = canvas;
+      const across = columns(canvas.width);
+      const width = canvas.width / across;
+      const height = (canvas.height - canvas.top) / (drawn.length / across);
+      const free = height - HEAD - AXIS - RATES_HEAD - AXIS;
+      const upper = Math.round(free * 0.6);
+      const boxes = drawn.map((_, i): [Box, Box] => {
+        const top = Math.round(canvas.top + Math.floor(i / across) * height + HEAD);
+        const panel = { left: Math.round((i % across) * width + 44), width: Math.round(width - 60) };
+        return [
+          { ...panel, top, height: upper },
+          { ...panel, top: top + upper + AXIS + RATES_HEAD, height: Math.round(free - upper) },
+        ];
+      });
+      const range = delayRange(drawn);
+      const rates = rateTop(drawn);
+      const delayTip = lineTip(theme, (x) => `${ms(x, 3)} or less`, (y) => percent(y / 100, 3));
+      const rateTip = lineTip(theme, (x) => `${digits(x)} s`, (y) => `${digits(y)} Mb/s`);
+      return {
+        ...base(theme),
+        title: drawn.flatMap((item, i) => {
+          const [above, beneath] = boxAt(boxes, i);
+          return [
+            ...numbers(theme, item, above, lineNames(drawn).get(item.run) ?? ""),
+            { ...heading(theme, beneath, "", rateWords(theme, item), 24), itemGap: 0 },
+          ];
+        }),
+        grid: boxes.flatMap(([above, beneath]) => [
+          { ...gridOf(above), tooltip: delayTip },
+          { ...gridOf(beneath), tooltip: rateTip },
+        ]),
+        xAxis: drawn.flatMap((_, i) => [delayAxis(theme, range, 2 * i), timeAxis(theme, 2 * i + 1, endOf(drawn))]),
+        yAxis: drawn.flatMap((_, i) => [
+          yAxis(theme, { ...shareAxis(theme), gridIndex: 2 * i }),
+          yAxis(theme, {
+            type: "value",
+            gridIndex: 2 * i + 1,
+            min: 0,
+            max: rates,
+            splitNumber: 2,
+            name: i % across === 0 ? "Mb/s" : "",
+            nameGap: 8,
+            nameTextStyle: { color: theme.soft, fontSize: 11, align: "right", padding: [0, 6, 0, 0] },
+          }),
+        ]),
+        series: drawn.flatMap((item, i): Series[] => [
+          ...item.curves.cdf.map((cdf): Series => {
+            const line = cdfLine(theme, item, cdf, false, 2 * i);
+            return { ...line, lineStyle: { ...line.lineStyle, width: 2.75 } };
+          }),
+          ...rateLines(theme, item, 2 * i + 1, 1.4),
+        ]),
+        tooltip: delayTip,
+      };
+    },
+  };
+}
+
+/** The heading of a column: who and what, and the mean delays large. */
+function numbers(theme: Theme, item: Drawn, box: Box, name: string): Title[] {
+  const font = theme.font;
+  const queues = item.run.summary.queues.filter((queue) => queue.delay_ms !== undefined);
+  const rich: Record<string, object> = {
+    gap: { fontSize: 13, lineHeight: 30 },
+    name: { color: theme.ink, fontSize: 15, fontWeight: 600, fontFamily: font },
+    who: { color: theme.soft, fontSize: 13, fontWeight: 400, fontFamily: font },
+  };
+  const words = queues.map((queue, i) => {
+    const color = queueColour(theme, item.run, queue.name);
+    rich[`big${i}`] = { color, fontSize: 24, fontWeight: 600, lineHeight: 30, fontFamily: font };
+    rich[`of${i}`] = { color, fontSize: 13, fontWeight: 400, lineHeight: 16, fontFamily: font, verticalAlign: "bottom", padding: [0, 0, 5, 0] };
+    return `{big${i}|${ms(queue.delay_ms?.mean ?? 0)}}{of${i}| ${queueName(queue.name)}}`;
+  });
+  return [
+    {
+      text: `{name|${name}}{who|  ${senders(item.run)}}\n${words.join("{gap|     }")}`,
+      left: box.left,
+      top: box.top - 70,
+      padding: 0,
+      textStyle: { color: theme.ink, fontSize: 15, lineHeight: 22, fontFamily: font, rich },
+    },
+  ];
+}

@@ -1,0 +1,94 @@
+// Who gets how much: the rate of each flow over time.
+
+import type { Series } from "../chart";
+import type { Figure, Word } from "../figure";
+import { base, columnsFor, gridOf, heading, tile, yAxis } from "../figure";
+import type { Item } from "../runs";
+import { groupName, runNames } from "../runs";
+import { digits, rate } from "../text";
+import { trafficColour, type Theme } from "../theme";
+import { boxAt, type Drawn, endOf, lineTip, timeAxis, warmupMark } from "./delay";
+
+/** `DCTCP 24 Mb/s   Cubic 15 Mb/s`: what a panel's lines are and their mean rates per flow. */
+export function rateWords(theme: Theme, item: Item): Word[] {
+  const { groups } = item.run.summary;
+  return groups
+    .filter((group) => group.flows > 0)
+    .slice(0, 3)
+    .map((group) => ({
+      text: `${groupName(item.run, group.name)} ${group.flows > 1 ? `${group.flows} × ` : ""}${rate(group.rate_per_flow_bps ?? group.rate_bps)}`,
+      colour: trafficColour(theme, item.run.traffic[group.name]),
+      strong: true,
+    }));
+}
+
+/** The highest rate to show, in Mb/s: a round number. */
+export function rateTop(drawn: Drawn[]): number {
+  const link = Math.max(...drawn.map(({ run }) => run.summary.link.rate_bps / 1e6));
+  const seen = Math.max(
+    0,
+    ...drawn.flatMap(({ curves }) =>
+      curves.rate.flatMap(({ mbps, s }) => mbps.map((v, i) => ((s[i] ?? 0) >= curves.warmup_s ? (v ?? 0) : 0))),
+    ),
+  );
+  const wanted = Math.min(link, seen * 1.08) || link;
+  const step = 10 ** Math.floor(Math.log10(wanted));
+  const rounded = [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].find((k) => k * step >= wanted) ?? 10;
+  return rounded * step;
+}
+
+/** The lines of one run. */
+export const rateLines = (theme: Theme, item: Drawn, panel: number, width = 1.5): Series[] =>
+  item.curves.rate.map((line, i): Series => {
+    const colour = trafficColour(theme, item.run.traffic[line.group]);
+    const flows = item.run.summary.groups.find((group) => group.name === line.group)?.flows ?? 1;
+    return {
+      type: "line",
+      name: groupName(item.run, line.group) + (flows > 1 ? (line.flow === undefined ? " together" : ` #${line.flow}`) : ""),
+      xAxisIndex: panel,
+      yAxisIndex: panel,
+      data: line.s.map((s, k) => [s, line.mbps[k] ?? "-"]),
+      showSymbol: false,
+      lineStyle: { color: colour, width: item.curves.rate.length > 6 ? 1 : width, opacity: item.curves.rate.length > 6 ? 0.7 : 1 },
+      itemStyle: { color: colour },
+      emphasis: { disabled: true },
+      clip: true,
+      ...(i === 0 ? warmupMark(theme, item.curves.warmup_s) : {}),
+    };
+  });
+
+/** A panel per run. */
+export function rates(drawn: Drawn[], all: Item[]): Figure {
+  const names = runNames(all);
+  const columns = (width: number) => columnsFor(drawn.length, width, 320);
+  return {
+    name: "rate-time",
+    title: "Rate of each flow over time",
+    note: "Bytes on the wire that left the bottleneck, per flow. Equal heights mean equal shares.",
+    height: (width) => 250 * Math.ceil(drawn.length / columns(width)) + 10,
+    option: (canvas) => {
+      const { theme } = canvas;
+      const boxes = tile(drawn.length, columns(canvas.width), canvas, { left: 44, right: 16, top: 54, bottom: 42 });
+      return {
+        ...base(theme),
+        title: drawn.map((item, i) => heading(theme, boxAt(boxes, i), names.get(item.run) ?? "", rateWords(theme, item))),
+        grid: boxes.map(gridOf),
+        xAxis: drawn.map((_, i) => timeAxis(theme, i, endOf(drawn))),
+        yAxis: drawn.map((_, i) =>
+          yAxis(theme, {
+            type: "value",
+            gridIndex: i,
+            min: 0,
+            max: rateTop(drawn),
+            splitNumber: 4,
+            name: i % columns(canvas.width) === 0 ? "Mb/s" : "",
+            nameGap: 8,
+            nameTextStyle: { color: theme.soft, fontSize: 11, align: "right", padding: [0, 6, 0, 0] },
+          }),
+        ),
+        series: drawn.flatMap((item, panel) => rateLines(theme, item, panel)),
+        tooltip: lineTip(theme, (x) => `${digits(x)} s`, (y) => `${digits(y)} Mb/s`),
+      };
+    },
+  };
+}

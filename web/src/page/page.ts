@@ -1,0 +1,111 @@
+// The page: headline numbers, charts, a table of runs, the scenario. Everything it shows is in the
+// page itself; it loads nothing.
+
+import "./style.css";
+import type { Data } from "../data";
+import { drawable, figures, HEADLINE_LIMIT, type View } from "../figures";
+import { type Item, items, runNames } from "../runs";
+import { rate } from "../text";
+import type { Mode } from "../theme";
+import { Cards } from "./cards";
+import { conditionControls, runControls } from "./controls";
+import { el } from "./dom";
+import { runTable } from "./table";
+import { tiles } from "./tiles";
+
+/** Builds the page from the data in `#data` inside `#app`. */
+export function mount(): void {
+  const source = document.getElementById("data")?.textContent;
+  const app = document.getElementById("app");
+  if (app === null || source === null || source === undefined) throw new Error("this page has lost its data");
+  const data = JSON.parse(source) as Data;
+  const all = items(data);
+  const state: { view: View; mode: Mode } = { view: { choice: { only: {} } }, mode: preferred() };
+
+  const cards = new Cards();
+  const redraw = (): void => {
+    document.documentElement.dataset["theme"] = state.mode;
+    cards.show(figures(data, state.view), state.mode);
+  };
+
+  const curveControls = el("div", { class: "controls" });
+  const drawn = drawable(all);
+  if (drawn.length > HEADLINE_LIMIT) {
+    const start = drawn.slice(0, HEADLINE_LIMIT);
+    state.view.runs = start;
+    curveControls.append(
+      runControls(drawn, runNames(all), start, (runs) => {
+        state.view.runs = runs;
+        redraw();
+      }),
+    );
+  }
+  const sweepControls = conditionControls(all, (choice) => {
+    state.view = { ...state.view, choice };
+    redraw();
+  });
+
+  app.append(
+    header(data, all, () => {
+      state.mode = state.mode === "dark" ? "light" : "dark";
+      redraw();
+    }),
+    el("main", {}, [
+      tiles(all),
+      curveControls,
+      cards.curves,
+      sweepControls,
+      cards.conditions,
+      runTable(all),
+      ...data.folders.map((folder) =>
+        el("details", { class: "card" }, [
+          el("summary", {}, [`The scenario as run${data.folders.length > 1 ? ` · ${folder.label}` : ""}`]),
+          el("pre", {}, [folder.text]),
+        ]),
+      ),
+    ]),
+    footer(data, all),
+  );
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    state.mode = preferred();
+    redraw();
+  });
+  redraw();
+}
+
+const preferred = (): Mode => (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+
+function header(data: Data, all: Item[], flip: () => void): HTMLElement {
+  const names = [...new Set(data.folders.map((folder) => folder.scenario))];
+  const rates = [...new Set(all.map(({ run }) => run.summary.link.rate_bps))].sort((a, b) => a - b);
+  const first = rates[0];
+  const last = rates[rates.length - 1];
+  const link =
+    first === undefined || last === undefined ? "" : first === last ? `${rate(first)} link` : `links from ${rate(first)} to ${rate(last)}`;
+  const seconds = [...new Set(all.map(({ run }) => run.summary.engine.virtual_s))];
+  const facts = [
+    `${all.length} ${all.length === 1 ? "run" : "runs"}`,
+    link,
+    seconds.length === 1 ? `${seconds[0]} s each` : "",
+    `on ${[...new Set(data.folders.map((folder) => folder.on))].join(", ")}`,
+  ];
+  const button = el("button", { class: "flip", type: "button", "aria-label": "Switch between light and dark" }, ["◐"]);
+  button.addEventListener("click", flip);
+  return el("header", {}, [
+    el("div", {}, [el("h1", {}, [names.join(" and ")]), el("p", {}, [facts.filter(Boolean).join(" · ")])]),
+    button,
+  ]);
+}
+
+function footer(data: Data, all: Item[]): HTMLElement {
+  const seeds = [...new Set(all.map(({ run }) => run.summary.seed))];
+  const made = data.folders.map((folder) => `${folder.label}: l4s ${folder.version} on ${folder.on}`);
+  const notices = document.getElementById("notices")?.textContent ?? "";
+  return el("footer", {}, [
+    el("p", {}, [
+      `${made.join("; ")}. ${seeds.length === 1 ? `Seed ${seeds[0]}` : `Seeds ${seeds[0]} to ${seeds[seeds.length - 1]}`}. ` +
+        `Drawn by l4s ${data.version}.`,
+    ]),
+    el("details", {}, [el("summary", {}, ["Software inside this page"]), el("pre", {}, [notices])]),
+  ]);
+}

@@ -1,0 +1,96 @@
+// Every run in a row: what was set, what came out, and the command that repeats it. A click on a
+// heading sorts.
+
+import { type Item, lineNames, variedKeys } from "../runs";
+import { digits, keyName, quantity } from "../text";
+import { el } from "./dom";
+
+interface Column {
+  head: string;
+  /** What to sort by. */
+  value(item: Item): number | string | undefined;
+  /** What to show; the value, unless given. */
+  show?(item: Item): string;
+}
+
+const queue = (item: Item, name: string) => item.run.summary.queues.find((q) => q.name === name);
+
+/** Sorts as a person expects: numbers by size, `12mbit` before `40mbit`, what is absent last. */
+export function compare(a: number | string | undefined, b: number | string | undefined): number {
+  if (a === undefined || b === undefined) return Number(a === undefined) - Number(b === undefined);
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  return String(a).localeCompare(String(b), "en", { numeric: true });
+}
+
+function columns(all: Item[]): Column[] {
+  const names = lineNames(all);
+  const list: Column[] = [
+    { head: "run", value: ({ run }) => run.number },
+    { head: "discipline", value: (item) => names.get(item.run) },
+    ...variedKeys(all).map(({ key }): Column => ({
+      head: keyName(key),
+      value: ({ run }) => (run.summary.set[key] === undefined ? undefined : String(run.summary.set[key])),
+      show: ({ run }) => quantity(String(run.summary.set[key] ?? "")).filter(Boolean).join(" "),
+    })),
+    { head: "seed", value: ({ run }) => run.summary.seed },
+  ];
+  const number = (head: string, value: (item: Item) => number | undefined): void => {
+    if (!all.some((item) => value(item) !== undefined)) return;
+    list.push({
+      head,
+      value,
+      show: (item) => {
+        const v = value(item);
+        return v === undefined ? "" : digits(v);
+      },
+    });
+  };
+  for (const [name, label] of [["L", "L4S"], ["C", "Classic"], ["Q", "queue"]] as const) {
+    number(`${label} mean (ms)`, (item) => queue(item, name)?.delay_ms?.mean);
+    number(`${label} p99 (ms)`, (item) => queue(item, name)?.delay_ms?.p99);
+    number(`${label} marked (%)`, (item) => times100(queue(item, name)?.mark));
+    number(`${label} dropped (%)`, (item) => times100(queue(item, name)?.drop));
+  }
+  number("used (%)", ({ run }) => 100 * run.summary.link.utilization);
+  const ratios = new Set(all.flatMap(({ run }) => Object.keys(run.summary.ratios ?? {})));
+  for (const name of ratios) number(name.replace(/_/g, " "), ({ run }) => run.summary.ratios?.[name]);
+  list.push({ head: "repeat it", value: ({ run }) => run.command });
+  return list;
+}
+
+const times100 = (share: number | undefined): number | undefined => (share === undefined ? undefined : 100 * share);
+
+export function runTable(all: Item[]): HTMLElement {
+  const cols = columns(all);
+  const rows = all.map((item) => ({
+    item,
+    row: el(
+      "tr",
+      {},
+      cols.map((column) => {
+        const value = column.value(item);
+        const text = column.show?.(item) ?? (value === undefined ? "" : String(value));
+        if (column.head === "repeat it") return el("td", {}, [el("code", {}, [text])]);
+        return el("td", typeof value === "number" ? { class: "number" } : {}, [text]);
+      }),
+    ),
+  }));
+  const body = el("tbody", {}, rows.map(({ row }) => row));
+  const heads = cols.map((column) => {
+    const button = el("button", { type: "button" }, [column.head]);
+    const head = el("th", { scope: "col" }, [button]);
+    button.addEventListener("click", () => {
+      const down = head.getAttribute("aria-sort") === "ascending";
+      for (const other of heads) other.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      const sign = down ? -1 : 1;
+      rows.sort((a, b) => sign * compare(column.value(a.item), column.value(b.item)));
+      body.replaceChildren(...rows.map(({ row }) => row));
+    });
+    return head;
+  });
+  return el("section", { class: "card", "aria-label": "All runs" }, [
+    el("h2", {}, ["All runs"]),
+    el("div", { class: "scroll table" }, [el("table", {}, [el("thead", {}, [el("tr", {}, heads)]), body])]),
+  ]);
+}

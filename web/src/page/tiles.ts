@@ -1,0 +1,86 @@
+// Headline numbers in plain words: a tile per run of a small result, per discipline of a sweep.
+
+import { type Item, lineNames, mean, runNames, senders } from "../runs";
+import { ms, percent, ratio } from "../text";
+import { el } from "./dom";
+
+/** Up to so many runs get a tile each. */
+const TILES = 6;
+
+/** A number with its meaning; `about` adds detail beneath. */
+interface Fact {
+  label: string;
+  value: string;
+  about?: string;
+  kind?: "l4s" | "classic";
+}
+
+export function tiles(all: Item[]): HTMLElement {
+  const names = all.length <= TILES ? runNames(all) : lineNames(all);
+  const lines = new Map<string, Item[]>();
+  for (const item of all) {
+    const name = names.get(item.run) ?? "";
+    lines.set(name, [...(lines.get(name) ?? []), item]);
+  }
+  return el(
+    "section",
+    { class: "tiles", "aria-label": "Headline numbers" },
+    [...lines].map(([name, items]) => {
+      const list = facts(items);
+      const first = items[0];
+      const of = items.length > 1 ? `mean of ${items.length} runs` : "";
+      return el("article", { class: "card tile" }, [
+        el("h2", {}, [name]),
+        el("p", {}, [[first === undefined ? "" : senders(first.run), of].filter(Boolean).join(" · ")]),
+        el(
+          "dl",
+          {},
+          list.map(({ label, value, about, kind }) =>
+            el("div", kind === undefined ? {} : { class: `big ${kind}` }, [
+              el("dt", {}, [label]),
+              el("dd", {}, [value, ...(about === undefined ? [] : [el("small", {}, [about])])]),
+            ]),
+          ),
+        ),
+      ]);
+    }),
+  );
+}
+
+/** What a tile says. */
+export function facts(items: Item[]): Fact[] {
+  const list: Fact[] = [];
+  const runs = items.map(({ run }) => run.summary);
+  const labels: [string, string, "l4s" | "classic" | undefined][] = [
+    ["L", "L4S queue delay", "l4s"],
+    ["C", "Classic queue delay", "classic"],
+    ["Q", "Queue delay, all flows", undefined],
+  ];
+  for (const [name, label, kind] of labels) {
+    const delays = runs.map((run) => run.queues.find((queue) => queue.name === name)?.delay_ms);
+    const value = mean(delays.map((delay) => delay?.mean));
+    const high = mean(delays.map((delay) => delay?.p99));
+    if (value === undefined) continue;
+    const fact: Fact = { label, value: ms(value) };
+    if (high !== undefined) fact.about = `99 % wait less than ${ms(high)}`;
+    fact.kind = kind ?? "classic";
+    if (kind === undefined) delete fact.kind;
+    list.push(fact);
+  }
+  const utilization = mean(runs.map((run) => run.link.utilization));
+  if (utilization !== undefined) list.push({ label: "Link used", value: percent(utilization) });
+  const name = Object.keys(runs[0]?.ratios ?? {}).find((key) => key.startsWith("rate_"));
+  const rates = name === undefined ? undefined : mean(runs.map((run) => run.ratios?.[name]));
+  if (name !== undefined && rates !== undefined) {
+    list.push({ label: `Rate of ${name.slice(5).replace("_", " over ")}`, value: ratio(rates) });
+  }
+  const drops = mean(
+    runs.map((run) => {
+      const known = run.queues.filter((queue) => queue.drop !== undefined);
+      const packets = known.reduce((sum, queue) => sum + queue.packets, 0);
+      return packets === 0 ? undefined : known.reduce((sum, queue) => sum + (queue.drop ?? 0) * queue.packets, 0) / packets;
+    }),
+  );
+  if (drops !== undefined) list.push({ label: "Packets dropped", value: drops === 0 ? "none" : percent(drops) });
+  return list;
+}

@@ -1,0 +1,256 @@
+// Runs by name and by condition: which line a run belongs to (its discipline and senders), and
+// where on the x axis it stands (what the sweep varied).
+
+import type { Data, Folder, Run } from "./data";
+import { aqmName, ccName, keyName, quantity } from "./text";
+
+/** A run and the folder that it is from. */
+export interface Item {
+  run: Run;
+  folder: Folder;
+}
+
+/** Every run of every folder. */
+export const items = (data: Data): Item[] =>
+  data.folders.flatMap((folder) => folder.runs.map((run) => ({ run, folder })));
+
+/** Keys that say who meets, not under which condition: these make lines, not places on the axis. */
+const isWho = (key: string): boolean =>
+  key === "case" || /^aqm(\.kind|\.profile)?$/.test(key) || /^group\.[^.]+\.(cc|ecn)(\..+)?$/.test(key);
+
+const valueOf = (run: Run, key: string): string => {
+  const value = run.summary.set[key];
+  return value === undefined ? "" : String(value);
+};
+
+/** A key that the runs differ in, with its values in order. */
+export interface Key {
+  key: string;
+  values: string[];
+}
+
+/** By size where all are numbers of one unit, else as they came. */
+function ordered(values: string[]): string[] {
+  const parts = values.map(quantity);
+  const units = new Set(parts.map(([, unit]) => unit));
+  const numbers = new Map(values.map((value, i) => [value, Number(parts[i]?.[0])]));
+  if (units.size > 1 || [...numbers.values()].some(Number.isNaN)) return values;
+  return [...values].sort((a, b) => (numbers.get(a) ?? 0) - (numbers.get(b) ?? 0));
+}
+
+/** The conditions that vary among the runs. */
+export function variedKeys(all: Item[]): Key[] {
+  const keys = new Map<string, Set<string>>();
+  for (const { run } of all) {
+    for (const key of Object.keys(run.summary.set)) {
+      if (!isWho(key)) keys.set(key, new Set());
+    }
+  }
+  for (const [key, values] of keys) for (const { run } of all) values.add(valueOf(run, key));
+  return [...keys].filter(([, values]) => values.size > 1).map(([key, values]) => ({ key, values: ordered([...values]) }));
+}
+
+/** The senders of a run: `DCTCP + Cubic`. */
+export const senders = (run: Run): string =>
+  run.summary.groups
+    .filter((group) => group.cc !== "udp")
+    .map((group) => groupName(run, group.name))
+    .join(" + ");
+
+/** The congestion control of a group, by name. */
+export function groupName(run: Run, name: string): string {
+  const group = run.summary.groups.find((g) => g.name === name);
+  if (group === undefined) return name;
+  return group.cc === "udp" ? name : ccName(group.cc, run.traffic[name] === "classic-ecn");
+}
+
+/** Names of all lines: the discipline, what else it takes to tell lines apart, and the folder. */
+export function lineNames(all: Item[]): Map<Run, string> {
+  const names = whoNames(all);
+  const several = new Set(all.map(({ folder }) => folder)).size > 1;
+  const name = ({ run, folder }: Item): string => {
+    const who = names.get(run) ?? "";
+    return several ? `${who} · ${folder.label}` : who;
+  };
+  return new Map(all.map((item) => [item.run, name(item)]));
+}
+
+/** The same without the folder. */
+function whoNames(all: Item[]): Map<Run, string> {
+  const who = (run: Run): string => JSON.stringify([run.aqm, senders(run), ...whoValues(run)]);
+  // The shortest of these that no other line has.
+  const candidates = (run: Run): string[] => {
+    const name = aqmName(run.aqm);
+    const label = valueOf(run, "case") || whoValues(run).join(" ");
+    return [name, `${name} (${senders(run)})`, label === "" ? name : label];
+  };
+  const owners = [0, 1, 2].map((i) => {
+    const lines = new Map<string, Set<string>>();
+    for (const { run } of all) {
+      const name = candidates(run)[i] ?? "";
+      lines.set(name, (lines.get(name) ?? new Set<string>()).add(who(run)));
+    }
+    return lines;
+  });
+  return new Map(
+    all.map(({ run }) => {
+      const names = candidates(run);
+      const name = names.find((name, i) => owners[i]?.get(name)?.size === 1) ?? names[2] ?? "";
+      return [run, name];
+    }),
+  );
+}
+
+/** What a run's sweep set of who meets. */
+const whoValues = (run: Run): string[] =>
+  Object.keys(run.summary.set)
+    .filter(isWho)
+    .map((key) => valueOf(run, key));
+
+/** A run's full name: its line and its condition. */
+export function runNames(all: Item[]): Map<Run, string> {
+  const lines = lineNames(all);
+  const keys = variedKeys(all);
+  const seeds = new Set(all.map(({ run }) => run.summary.seed)).size > 1;
+  return new Map(
+    all.map((item) => {
+      const parts = [lines.get(item.run) ?? ""];
+      for (const { key } of keys) {
+        const [number, unit] = quantity(valueOf(item.run, key));
+        const value = unit === "" ? number : `${number} ${unit}`;
+        parts.push(key === "link.rate" ? value : `${keyName(key)} ${value}`);
+      }
+      if (seeds) parts.push(`seed ${item.run.summary.seed}`);
+      return [item.run, parts.join(", ")];
+    }),
+  );
+}
+
+/** What the reader chose: which key groups the x axis, and which values are left out. */
+export interface Choice {
+  outer?: string;
+  only: Record<string, string>;
+}
+
+/** One place on the x axis. */
+export interface Condition {
+  x: number;
+  label: string;
+  full: string;
+}
+
+/** Neighbours that share the outer key's value. */
+export interface Span {
+  from: number;
+  to: number;
+  label: string;
+}
+
+/** One line: a discipline with its senders, over the conditions. */
+export interface Line {
+  name: string;
+  /** Any of its runs, for its colours. */
+  sample: Run;
+  /** Its folder's place, for its symbols. */
+  folder: number;
+  /** Runs at each place; several where seeds were repeated. */
+  points: { condition: Condition; runs: Run[] }[];
+}
+
+/** All runs in order of condition, for one chart per quantity. */
+export interface Axis {
+  name: string;
+  conditions: Condition[];
+  spans: Span[];
+  lines: Line[];
+  /** Whether nothing but who meets varies: the places are the lines. */
+  alone: boolean;
+  /** The rightmost x. */
+  end: number;
+}
+
+/** Gap between two spans, in places. */
+const GAP = 0.7;
+
+/** Lays the runs out: outer key first, then the other keys, each in its order. */
+export function layOut(all: Item[], choice: Choice): Axis {
+  const kept = all.filter(({ run }) =>
+    Object.entries(choice.only).every(([key, value]) => valueOf(run, key) === value),
+  );
+  const names = lineNames(all);
+  const keys = variedKeys(kept);
+  const outerKey = choice.outer ?? (keys.length > 1 ? (keys.find(({ key }) => key === "link.rate") ?? keys[0])?.key : undefined);
+  const outer = keys.length > 1 ? keys.find(({ key }) => key === outerKey) : undefined;
+  const inner = keys.filter((key) => key !== outer);
+  const alone = keys.length === 0;
+  const who = whoNames(all);
+
+  const place = (item: Item): string[] =>
+    alone
+      ? [who.get(item.run) ?? ""]
+      : [...(outer === undefined ? [] : [outer]), ...inner].map(({ key }) => valueOf(item.run, key));
+  const places = [...new Set(kept.map(({ run }) => who.get(run)))];
+  const order = (item: Item): number[] =>
+    alone
+      ? [places.indexOf(who.get(item.run))]
+      : [...(outer === undefined ? [] : [outer]), ...inner].map(({ key, values }) => values.indexOf(valueOf(item.run, key)));
+
+  const sorted = kept
+    .map((item) => ({ item, place: place(item), order: order(item) }))
+    .sort((a, b) => a.order.map((v, i) => v - (b.order[i] ?? 0)).find((d) => d !== 0) ?? 0);
+
+  const units = inner.map(({ values }) => {
+    const all = new Set(values.map((value) => quantity(value)[1]));
+    return all.size === 1 ? ([...all][0] ?? "") : "";
+  });
+  const short = (value: string, i: number): string =>
+    units[i] === undefined || units[i] === "" ? quantity(value).filter(Boolean).join(" ") : quantity(value)[0];
+
+  const conditions = new Map<string, Condition>();
+  const spans: Span[] = [];
+  const lines = new Map<string, Line>();
+  let x = -1;
+  for (const { item, place } of sorted) {
+    const id = JSON.stringify(place);
+    let condition = conditions.get(id);
+    if (condition === undefined) {
+      const span = outer === undefined ? "" : quantity(place[0] ?? "").filter(Boolean).join(" ");
+      const values = outer === undefined ? place : place.slice(1);
+      const last = spans[spans.length - 1];
+      x += 1 + (last !== undefined && last.label !== span ? GAP : 0);
+      const label = alone ? (place[0] ?? "") : values.map(short).join(":");
+      const words = inner.map(({ key }, i) => `${keyName(key)} ${quantity(values[i] ?? "").filter(Boolean).join(" ")}`);
+      condition = { x, label, full: alone ? label : [span, ...words].filter(Boolean).join(", ") };
+      conditions.set(id, condition);
+      if (last !== undefined && last.label === span) last.to = x;
+      else spans.push({ from: x, to: x, label: span });
+    }
+    const name = names.get(item.run) ?? "";
+    const line = lines.get(name) ?? {
+      name,
+      sample: item.run,
+      folder: [...new Set(all.map((i) => i.folder))].indexOf(item.folder),
+      points: [],
+    };
+    lines.set(name, line);
+    const point = line.points.find((p) => p.condition === condition);
+    if (point === undefined) line.points.push({ condition, runs: [item.run] });
+    else point.runs.push(item.run);
+  }
+  const by = outer === undefined ? "" : `, grouped by ${keyName(outer.key)}`;
+  const name = inner.map(({ key }, i) => keyName(key) + (units[i] ? ` (${units[i]})` : "")).join(" : ") + by;
+  return {
+    name,
+    conditions: [...conditions.values()],
+    spans: outer === undefined ? [] : spans,
+    lines: [...lines.values()],
+    alone,
+    end: Math.max(x, 0),
+  };
+}
+
+/** Mean of what is there; `undefined` when nothing is. */
+export function mean(values: (number | undefined)[]): number | undefined {
+  const there = values.filter((value): value is number => value !== undefined);
+  return there.length === 0 ? undefined : there.reduce((sum, value) => sum + value, 0) / there.length;
+}

@@ -1,0 +1,107 @@
+import { describe, expect, it } from "vitest";
+import type { Option } from "../src/chart";
+import type { Data } from "../src/data";
+import type { Figure } from "../src/figure";
+import { figures } from "../src/figures";
+import { decades, points } from "../src/figures/delay";
+import { open } from "../src/ssr";
+import { themeOf } from "../src/theme";
+import { demo, sweep } from "./sample";
+
+const named = (data: Data, name: string): Figure => {
+  const figure = figures(data).find((f) => f.name === name);
+  if (figure === undefined) throw new Error(`no ${name}`);
+  return figure;
+};
+const optionOf = (figure: Figure, width = 1200): Option =>
+  figure.option({ theme: themeOf("light"), width, height: figure.height(width), top: 0 });
+const list = <T>(value: T | T[] | undefined): T[] => (value === undefined ? [] : Array.isArray(value) ? value : [value]);
+
+/** Every number in a series' data. */
+const numbers = (option: Option): number[] =>
+  list(option.series).flatMap((series) =>
+    (series.data as unknown[]).flatMap((point) => (point as unknown[]).filter((v): v is number => typeof v === "number")),
+  );
+
+describe("every figure", () => {
+  for (const [what, data] of [["demo", demo()], ["sweep", sweep()]] as const) {
+    for (const figure of figures(data)) {
+      it(`of ${what}, ${figure.name}, holds finite numbers and series that exist`, () => {
+        for (const width of [360, 1200]) {
+          const option = optionOf(figure, width);
+          expect(list(option.series).length).toBeGreaterThan(0);
+          expect(numbers(option).every(Number.isFinite)).toBe(true);
+          const grids = list(option.grid).length;
+          for (const axis of [...list(option.xAxis), ...list(option.yAxis)]) expect(axis.gridIndex ?? 0).toBeLessThan(grids);
+        }
+      });
+      it(`of ${what}, ${figure.name}, stays inside its canvas`, () => {
+        for (const width of [360, 1200]) {
+          const height = figure.height(width);
+          for (const grid of list(optionOf(figure, width).grid)) {
+            expect(Number(grid.left) + Number(grid.width)).toBeLessThanOrEqual(width);
+            expect(Number(grid.top) + Number(grid.height)).toBeLessThanOrEqual(height);
+            expect(Number(grid.height)).toBeGreaterThan(60);
+          }
+        }
+      });
+    }
+  }
+
+  it("has a name of its own", () => {
+    const names = figures(demo()).map(({ name }) => name);
+    expect(new Set(names).size).toBe(names.length);
+  });
+});
+
+describe("logarithmic charts", () => {
+  it("hold nothing at or below zero", () => {
+    const data = sweep();
+    data.folders[0]!.runs[0]!.summary.queues[0]!.delay_ms!.p1 = 0;
+    for (const name of ["delay-conditions", "signal-conditions", "rate-ratio-conditions"]) {
+      const values = list(optionOf(named(data, name)).series).flatMap((s) => (s.data as number[][]).flatMap((p) => p.slice(1, 4)));
+      expect(Math.min(...values)).toBeGreaterThan(0);
+    }
+  });
+
+  it("span whole decades", () => {
+    expect(decades([0.3, 20])).toEqual([0.1, 100]);
+    expect(decades([1, 10])).toEqual([1, 10]);
+    expect(decades([])).toEqual([0.1, 10]);
+  });
+});
+
+describe("a distribution", () => {
+  const cdf = { queue: "L", ms: [1, 2, 4], share: [0.5, 0.9, 1] };
+  it("rises from 0 to 100 %", () => {
+    expect(points(cdf, false)).toEqual([[1, 0], [1, 50], [2, 90], [4, 100]]);
+  });
+  it("has a tail that falls and never reaches the log axis's zero", () => {
+    expect(points(cdf, true).map(([x]) => x)).toEqual([1, 1, 2]);
+  });
+});
+
+describe("messages", () => {
+  it("say what is to be seen", () => {
+    expect(named(demo(), "headline").title).toMatch(/^L4S packets wait 0\.\d+ ms under DualPI2; \d+ ms under PIE/);
+    expect(named(demo(), "headline").note).toMatch(/^Two flows share 40 Mb\/s, base RTT 10 ms\./);
+  });
+});
+
+describe("pictures", () => {
+  const studio = open(JSON.stringify(demo()));
+  it("are the same every time", () => {
+    expect(studio.svg("headline", "light", 1200, 600)).toBe(studio.svg("headline", "light", 1200, 600));
+  });
+  it("load nothing and run nothing", () => {
+    for (const name of studio.names()) {
+      const svg = studio.svg(name, "dark", 1200, 0);
+      expect(svg).not.toMatch(/(href|src)="(?!#)/);
+      expect(svg).not.toMatch(/<script|url\((?!#)/);
+      expect(svg).toContain("<title>");
+    }
+  });
+  it("refuse a figure that there is not", () => {
+    expect(() => studio.svg("headlin", "light", 1200, 0)).toThrow('no figure "headlin"');
+  });
+});
