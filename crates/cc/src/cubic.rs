@@ -224,7 +224,10 @@ impl Control {
     /// Acknowledged segments per segment of growth along the curve.
     fn curve(&self, epoch: &Epoch, cwnd: u32, now: Time) -> u32 {
         // The window that the curve will have one RTT from now.
-        let t = now.since(epoch.start) + self.delay_min;
+        // Both in whole ticks, the RTT rounded up.
+        let tick = self.config.tick.as_nanos();
+        let rtt = Duration::from_nanos(self.delay_min.as_nanos().next_multiple_of(tick));
+        let t = now.since(epoch.start) + rtt;
         let t = ((u128::from(t.as_nanos()) << TIME_BITS) / 1_000_000_000) as u64;
         let off = u128::from(t.abs_diff(epoch.k));
         let delta = (u128::from(C) * off * off * off) >> (10 + 3 * TIME_BITS);

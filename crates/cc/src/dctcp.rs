@@ -67,11 +67,10 @@ impl Configurable for Config {
         ),
     ];
 
-    const PROFILES: &'static [Profile<Self>] =
-        &[
-            Profile { name: "linux", doc: "as Linux", make: Config::linux },
-            Profile { name: "rfc8257", doc: "with a precise average", make: Config::rfc8257 },
-        ];
+    const PROFILES: &'static [Profile<Self>] = &[
+        Profile { name: "linux", doc: "as Linux", make: Config::linux },
+        Profile { name: "rfc8257", doc: "with a precise average", make: Config::rfc8257 },
+    ];
 }
 
 /// The state of a connection under DCTCP.

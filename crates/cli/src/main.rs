@@ -1,1 +1,65 @@
-fn main() {}
+//! `l4s`: the command line.
+//!
+//! Results go to stdout, everything else to stderr. The exit code says how it went: 0 done, 1 a
+//! run failed, 2 bad input, 3 this machine cannot run that substrate.
+
+mod args;
+mod catalog;
+mod compare;
+mod doctor;
+mod failure;
+mod folder;
+mod headline;
+mod parallel;
+mod pick;
+mod report;
+mod run;
+mod show;
+mod simulate;
+mod table;
+mod validate;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use args::{Args, Command};
+use failure::Failure;
+
+fn main() -> ExitCode {
+    let done = match Args::parse().command {
+        Command::Run(options) => run::run(&options),
+        Command::List => catalog::list(),
+        Command::Show { scenario, set } => show::show(&scenario, &set),
+        Command::Aqm { kind, profile } => catalog::aqm(kind.as_deref(), profile.as_deref()),
+        Command::Cc { kind } => catalog::cc(kind.as_deref()),
+        Command::Report { folders, out, open } => report::report(&folders, out.as_deref(), open),
+        Command::Compare { before, after } => compare::compare(&before, &after),
+        Command::Validate(options) => validate::validate(&options),
+        Command::Doctor => doctor::doctor(),
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Args::command(), "l4s", &mut text);
+            print(&String::from_utf8_lossy(&text))
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprint!("{}", failure.report());
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+/// Prints to stdout. A reader that closes the pipe, as `head` does, has seen enough.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::Run(format!("stdout: {error}")))
+        }
+        _ => Ok(()),
+    }
+}

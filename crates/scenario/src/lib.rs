@@ -1,5 +1,46 @@
-//! What is run: the scenario with every choice made.
+//! Scenario files: which flows meet at which bottleneck.
+//!
+//! A [`Plan`] is read from TOML and the command line's `--set KEY=VALUE`: every sweep is unfolded
+//! into [`Point`]s, each a resolved [`Scenario`]. What is unknown, out of range or contradictory
+//! is refused before anything runs, as [`Faults`] that say where, what was found, what is
+//! accepted and which spelling is nearest.
+//!
+//! ```
+//! let text = r#"
+//!     link.rate = "40mbit"
+//!     [[group]]
+//!     name = "A"
+//!     cc   = "dctcp"
+//!     rtt  = "10ms"
+//!     [sweep]
+//!     "link.rate" = ["4mbit", "40mbit"]
+//! "#;
+//! let plan = l4s_scenario::Plan::parse("mine.toml", text, &[]).unwrap();
+//! assert_eq!(plan.points.len(), 2);
+//! assert_eq!(plan.points[0].set, [("link.rate".to_owned(), "4mbit".to_owned())]);
+//!
+//! let faults = l4s_scenario::Plan::parse("mine.toml", "[lnik]", &[]).unwrap_err();
+//! assert!(faults.to_string().contains("mine.toml:1:2: `lnik`: unknown key"));
+//! assert_eq!(faults.0[2].help.as_deref(), Some("did you mean `link`?"));
+//! ```
+//!
+//! In the order of a file's way in: `tree` (TOML with places), `sweep` (points), `schema` (what
+//! may stand where) with `field` and `settings`, `model` (the result); `show` is the way back.
 
+pub mod bundled;
+mod catalog;
+mod fault;
+mod field;
 mod model;
+mod plan;
+mod schema;
+mod settings;
+mod show;
+mod sweep;
+mod tree;
 
+pub use catalog::{Described, Profile, Setting, controls, disciplines};
+pub use fault::{Fault, Faults, nearest};
 pub use model::{Buffer, EcnMode, Group, Link, Scenario, Udp};
+pub use plan::{MAX_POINTS, Plan, Point};
+pub use show::show;

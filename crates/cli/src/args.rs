@@ -1,0 +1,161 @@
+//! What can be asked for.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// L4S at the desk: which flows meet at which bottleneck, and what that does to latency.
+#[derive(Debug, Parser)]
+#[command(name = "l4s", version, max_term_width = 100)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a scenario: a file, or a name from `l4s list`
+    Run(Run),
+    /// The bundled scenarios, with the question that each answers
+    List,
+    /// A scenario with every default spelled out, as a file to start from
+    Show {
+        /// A file, or a name from `l4s list`
+        scenario: String,
+        /// Set a key, or choose a run of a sweep
+        #[arg(long, value_name = "KEY=VALUE")]
+        set: Vec<String>,
+    },
+    /// Queue disciplines: parameters, units, defaults, ranges, gains
+    Aqm {
+        /// Such as dualpi2
+        kind: Option<String>,
+        /// Such as dctth
+        profile: Option<String>,
+    },
+    /// Congestion controls: parameters, units, defaults, ranges
+    Cc {
+        /// Such as cubic
+        kind: Option<String>,
+    },
+    /// A page with charts, and figures, of a result folder or of several side by side
+    Report {
+        /// Folders that `l4s run --out` made
+        #[arg(required = true, value_name = "DIR")]
+        folders: Vec<PathBuf>,
+        /// Where to write it; into DIR itself where there is one only
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+        /// Show it in the browser
+        #[arg(long)]
+        open: bool,
+    },
+    /// The same runs in two result folders: what differs, beyond the noise of seeds
+    Compare {
+        /// A folder that `l4s run --out` made
+        before: PathBuf,
+        /// Another one
+        after: PathBuf,
+    },
+    /// Hold the simulator against measurements of the Linux kernel
+    Validate(Validate),
+    /// What this machine can do, and what is missing
+    Doctor,
+    /// Completions for a shell, to be sourced
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Options of `l4s run`.
+#[derive(Debug, clap::Args)]
+pub struct Run {
+    /// A file, or a name from `l4s list`
+    pub scenario: String,
+    /// What runs it
+    #[arg(long, value_enum, default_value_t = Substrate::Sim)]
+    pub on: Substrate,
+    /// Set a key, such as link.rate=100mbit or group.*.rtt=20ms
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// The seed of every random stream
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    pub seed: Option<u64>,
+    /// Run everything N times, with N seeds counted up
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub seeds: u64,
+    /// Runs at a time; as many as there are cores unless set
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    pub jobs: Option<usize>,
+    /// Keep tables, time series and the report in this folder
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Complete what was interrupted in the folder of --out
+    #[arg(long, requires = "out")]
+    pub resume: bool,
+    /// Print a JSON object per run on stdout, and nothing else there
+    #[arg(long)]
+    pub json: bool,
+    /// Write every packet at the bottleneck into the folder of --out
+    #[arg(long, value_enum, value_name = "FORMAT", requires = "out")]
+    pub trace: Option<Trace>,
+}
+
+/// Options of `l4s validate`.
+#[derive(Debug, clap::Args)]
+pub struct Validate {
+    /// Runs per condition, with seeds counted up from 1; the kernel was measured three times
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub seeds: u64,
+    /// Runs at a time; as many as there are cores unless set
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    pub jobs: Option<usize>,
+    /// Set a key of the scenario, to see what it does to the agreement
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Print a JSON object per check on stdout
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What can run a scenario.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Substrate {
+    /// The simulator, in virtual time
+    Sim,
+    /// Real Linux TCP in network namespaces, through a user-space bottleneck
+    Kernel,
+    /// The real kernel in virtual time, as user-mode Linux
+    Linux,
+    /// Real Linux TCP through a qdisc of the kernel
+    Qdisc,
+}
+
+/// Formats of packet traces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Trace {
+    /// For Wireshark and tshark
+    Pcapng,
+}
+
+impl Substrate {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Substrate::Sim => "sim",
+            Substrate::Kernel => "kernel",
+            Substrate::Linux => "linux",
+            Substrate::Qdisc => "qdisc",
+        }
+    }
+}
+
+fn jobs(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(n @ 1..=1024) => Ok(n),
+        _ => Err("expected a whole number from 1 to 1024".to_owned()),
+    }
+}

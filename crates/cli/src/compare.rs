@@ -1,0 +1,167 @@
+//! `l4s compare`: the same runs in two result folders, and what differs beyond the noise of seeds.
+
+use std::path::Path;
+
+use l4s_measure::{Results, Summary};
+
+use crate::failure::Failure;
+use crate::print;
+use crate::table::{Align, aligned};
+
+/// Without several seeds on both sides, differences below this are not shown.
+const SMALL: f64 = 0.05;
+/// With several seeds: standard errors of the difference that chance rarely exceeds.
+const ERRORS: f64 = 3.0;
+
+/// The runs of one condition, one per seed.
+struct Condition {
+    label: String,
+    runs: Vec<Summary>,
+}
+
+/// Prints what differs between two result folders.
+pub fn compare(before: &Path, after: &Path) -> Result<(), Failure> {
+    let (old, new) = (conditions(before)?, conditions(after)?);
+    let pairs: Vec<_> = old
+        .iter()
+        .filter_map(|old| new.iter().find(|new| new.label == old.label).map(|new| (old, new)))
+        .collect();
+    if pairs.is_empty() {
+        return Err(Failure::input_with(
+            format!("{} and {} have no run in common", before.display(), after.display()),
+            "compare results of the same scenario with the same settings",
+        ));
+    }
+    let noisy = pairs.iter().any(|(old, new)| old.runs.len() < 2 || new.runs.len() < 2);
+    let mut rows = vec![];
+    let mut compared = 0;
+    for (old, new) in &pairs {
+        for (name, values) in measurements(&old.runs) {
+            let other = measurements(&new.runs).into_iter().find(|(other, _)| *other == name);
+            let Some((_, others)) = other else { continue };
+            compared += 1;
+            if let Some(row) = difference(&values, &others) {
+                let [was, is, change] = row;
+                rows.push(vec![old.label.clone(), name, was, is, change]);
+            }
+        }
+    }
+    let mut text = String::new();
+    if !rows.is_empty() {
+        let head = ["run", "what", "before", "after", "change"].map(str::to_owned).to_vec();
+        let rows: Vec<_> = [head].into_iter().chain(rows.iter().cloned()).collect();
+        let right = Align::Right;
+        text += &aligned(&rows, &[Align::Left, Align::Left, right, right, right]);
+    }
+    let rule = if noisy {
+        "more than 5 %, for want of several seeds (run both with --seeds 5)".to_owned()
+    } else {
+        format!("more than {ERRORS} standard errors of the seeds")
+    };
+    text += &format!(
+        "{} of {compared} measurements in {} conditions differ by {rule}\n",
+        rows.len(),
+        pairs.len()
+    );
+    let alone = old.len() + new.len() - 2 * pairs.len();
+    if alone > 0 {
+        text += &format!("{alone} conditions are in one of the folders only\n");
+    }
+    print(&text)
+}
+
+/// The runs of a folder, by what was set; seeds apart.
+fn conditions(folder: &Path) -> Result<Vec<Condition>, Failure> {
+    let results = Results::open(folder).map_err(|error| {
+        Failure::input_with(error.to_string(), "expected a folder that `l4s run --out` finished")
+    })?;
+    let mut conditions: Vec<Condition> = Vec::new();
+    for run in results.runs() {
+        let summary = &run.summary;
+        let text = |value: &serde_json::Value| {
+            value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+        };
+        let set = summary.set.iter().map(|(key, value)| format!("{key}={}", text(value)));
+        let label = set.collect::<Vec<_>>().join(" ");
+        let label = if label.is_empty() { summary.scenario.clone() } else { label };
+        match conditions.iter_mut().find(|condition| condition.label == label) {
+            Some(condition) => condition.runs.push(summary.clone()),
+            None => conditions.push(Condition { label, runs: vec![summary.clone()] }),
+        }
+    }
+    Ok(conditions)
+}
+
+/// What people compare, with its value in each run that has it.
+fn measurements(runs: &[Summary]) -> Vec<(String, Vec<f64>)> {
+    let mut all: Vec<(String, Vec<f64>)> = Vec::new();
+    let mut add = |name: String, value: Option<f64>| {
+        let Some(value) = value else { return };
+        match all.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, values)) => values.push(value),
+            None => all.push((name, vec![value])),
+        }
+    };
+    for run in runs {
+        add("utilization".to_owned(), Some(run.link.utilization));
+        for queue in &run.queues {
+            let name = &queue.name;
+            add(format!("{name} delay mean ms"), queue.delay_ms.map(|d| d.mean));
+            add(format!("{name} delay p99 ms"), queue.delay_ms.map(|d| d.p99));
+            add(format!("{name} mark"), queue.mark);
+            add(format!("{name} drop"), queue.drop);
+        }
+        for group in &run.groups {
+            let name = &group.name;
+            add(format!("{name} rate Mb/s"), Some(group.rate_bps / 1e6));
+            add(format!("{name} window"), group.window_pkts);
+            add(format!("{name} mark"), group.mark);
+            add(format!("{name} drop"), group.drop);
+        }
+    }
+    all
+}
+
+/// Before, after and change of the means, where they differ by more than chance.
+fn difference(before: &[f64], after: &[f64]) -> Option<[String; 3]> {
+    let (was, is) = (mean(before), mean(after));
+    let change = is - was;
+    let relative = change / was.abs().max(is.abs()).max(f64::MIN_POSITIVE);
+    let differs = match (error(before), error(after)) {
+        (Some(a), Some(b)) => change.abs() > ERRORS * a.hypot(b) && relative.abs() > 1e-9,
+        _ => relative.abs() > SMALL,
+    };
+    let percent = match was {
+        0.0 => "new".to_owned(),
+        _ => format!("{:+.1} %", change / was.abs() * 100.0),
+    };
+    differs.then(|| [format!("{was:.4}"), format!("{is:.4}"), percent])
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The standard error of the mean; `None` for a single value.
+fn error(values: &[f64]) -> Option<f64> {
+    let n = values.len() as f64;
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (values.len() > 1).then(|| (squares / (n - 1.0) / n).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn noise_is_no_difference_and_a_shift_is() {
+        let (a, b) = ([1.0, 1.1, 0.9, 1.05], [1.02, 0.95, 1.08, 1.0]);
+        assert_eq!(difference(&a, &b), None);
+        let shifted = a.map(|x| x * 2.0);
+        let [was, is, change] = difference(&a, &shifted).unwrap();
+        assert_eq!((was.as_str(), is.as_str(), change.as_str()), ("1.0125", "2.0250", "+100.0 %"));
+        assert_eq!(difference(&[1.0], &[1.04]), None, "one seed: below 5 %");
+        assert!(difference(&[1.0], &[1.06]).is_some());
+    }
+}

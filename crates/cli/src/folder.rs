@@ -1,0 +1,264 @@
+//! The result folder of `--out`: claimed for one plan, filled run by run, assembled at the end.
+//!
+//! ```text
+//! DIR/l4s.json        which plan and version it belongs to
+//! DIR/runs/0000000    a finished run each, until the tables are written
+//! DIR/trace*.pcapng   every packet of each run, where it was asked for
+//! DIR/scenario.toml   the scenario as run
+//! DIR/*.parquet       the tables, runs.parquet last
+//! DIR/report.html     the report, and figures/
+//! ```
+//!
+//! Every file appears whole or not at all, so that whatever stops the process, finished runs are
+//! intact and `--resume` goes on with the others.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use l4s_measure::{ResultError, ResultWriter, Results, Run, RunRecord};
+use l4s_scenario::Plan;
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+use crate::simulate::VERSION;
+
+const MANIFEST: &str = "l4s.json";
+const RUNS: &str = "runs";
+const TABLE: &str = "runs.parquet";
+/// The file in a result folder that holds the scenario as run.
+pub const SCENARIO: &str = "scenario.toml";
+
+/// What a result folder belongs to.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The version of l4s.
+    pub version: String,
+    /// The substrate.
+    pub on: String,
+    /// The name of the scenario.
+    pub scenario: String,
+    /// How many runs.
+    pub runs: usize,
+    /// Whether packets are traced.
+    pub trace: bool,
+    /// A fingerprint of every run.
+    pub plan: String,
+}
+
+/// A result folder that belongs to this process's plan.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+}
+
+impl Manifest {
+    /// Of a plan, whose runs `commands` repeat.
+    pub fn new(plan: &Plan, on: &str, commands: &[String], trace: bool) -> Manifest {
+        let mut text = plan.text.clone();
+        for (point, command) in plan.points.iter().zip(commands) {
+            let _ = write!(text, "\n{command}\n{point:?}");
+        }
+        Manifest {
+            version: VERSION.to_owned(),
+            on: on.to_owned(),
+            scenario: plan.name.clone(),
+            runs: plan.points.len(),
+            trace,
+            plan: format!("{:016x}", fnv1a(text.as_bytes())),
+        }
+    }
+}
+
+/// The FNV-1a hash: the same on every machine and in every version.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+impl Folder {
+    /// Takes a folder for `manifest`: a new or empty one, or with `resume` one that is its own.
+    pub fn claim(path: &Path, manifest: &Manifest, resume: bool) -> Result<Folder, Failure> {
+        let shown = path.display();
+        let folder = Folder { path: path.to_owned() };
+        let names = match entries(path) {
+            Ok(names) => names,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(Failure::input(format!("{shown}: {error}"))),
+        };
+        if names.is_empty() {
+            let written = fs::create_dir_all(path)
+                .and_then(|()| write(&folder.path.join(MANIFEST), &pretty(manifest)))
+                .and_then(|()| fs::create_dir_all(folder.path.join(RUNS)));
+            return written.map(|()| folder).map_err(|e| Failure::Run(format!("{shown}: {e}")));
+        }
+        if !names.iter().any(|name| name == MANIFEST) {
+            return Err(Failure::input_with(
+                format!("{shown} already holds something else, such as {}", names[0]),
+                "choose a new folder; nothing was changed",
+            ));
+        }
+        let text = fs::read_to_string(path.join(MANIFEST));
+        let owner: Option<Manifest> = text.ok().and_then(|text| serde_json::from_str(&text).ok());
+        match owner {
+            Some(owner) if owner == *manifest && resume => {
+                if !folder.is_finished() {
+                    fs::create_dir_all(folder.path.join(RUNS))
+                        .map_err(|error| Failure::Run(format!("{shown}: {error}")))?;
+                }
+                Ok(folder)
+            }
+            Some(owner) if owner == *manifest => Err(Failure::input_with(
+                format!("{shown} already holds this plan's results"),
+                "--resume completes them; or choose a new folder",
+            )),
+            Some(owner) => Err(Failure::input_with(
+                format!("{shown} already holds something else: {}", difference(&owner, manifest)),
+                "choose a new folder; nothing was changed",
+            )),
+            None => Err(Failure::input_with(
+                format!("{shown} already holds something else: {MANIFEST} is not what l4s writes"),
+                "choose a new folder; nothing was changed",
+            )),
+        }
+    }
+
+    /// Whether every run is in the tables.
+    pub fn is_finished(&self) -> bool {
+        self.path.join(TABLE).is_file()
+    }
+
+    /// Whether a run is done.
+    pub fn has(&self, number: usize) -> bool {
+        self.part(number).is_file()
+    }
+
+    /// Whether the report is written.
+    pub fn has_report(&self) -> bool {
+        self.path.join("report.html").is_file()
+    }
+
+    /// Where the packets of a run are traced; `alone` when it is the only one.
+    pub fn trace(&self, number: usize, alone: bool) -> PathBuf {
+        match alone {
+            true => self.path.join("trace.pcapng"),
+            false => self.path.join(format!("trace-{number:07}.pcapng")),
+        }
+    }
+
+    /// Keeps a run.
+    pub fn keep(&self, number: usize, record: &RunRecord) -> Result<(), Failure> {
+        record.save(&self.part(number)).map_err(failed)
+    }
+
+    /// A run that is done.
+    pub fn load(&self, number: usize) -> Result<RunRecord, Failure> {
+        RunRecord::load(&self.part(number)).map_err(failed)
+    }
+
+    /// Writes the tables of all runs and the scenario, in the order of the plan.
+    pub fn assemble(&self, plan: &Plan) -> Result<(), Failure> {
+        let path = self.path.join(SCENARIO);
+        write(&path, as_run(plan).as_bytes())
+            .map_err(|error| Failure::Run(format!("{}: {error}", path.display())))?;
+        let mut writer = ResultWriter::create(&self.path).map_err(failed)?;
+        for number in 0..plan.points.len() {
+            writer.add(&self.load(number)?).map_err(failed)?;
+        }
+        writer.finish().map_err(failed)
+    }
+
+    /// Removes what only served to get here.
+    pub fn tidy(&self) -> Result<(), Failure> {
+        let remove = |path: &Path| match path.is_dir() {
+            true => fs::remove_dir_all(path),
+            false => fs::remove_file(path),
+        };
+        let left = fs::read_dir(&self.path).into_iter().flatten().flatten().filter(|entry| {
+            entry.file_name() == RUNS || is_leftover(&entry.file_name().to_string_lossy())
+        });
+        for entry in left {
+            remove(&entry.path())
+                .map_err(|error| Failure::Run(format!("{}: {error}", entry.path().display())))?;
+        }
+        Ok(())
+    }
+
+    /// The runs of a finished folder.
+    pub fn results(&self) -> Result<Vec<Run>, Failure> {
+        Ok(Results::open(&self.path).map_err(failed)?.runs().to_vec())
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn part(&self, number: usize) -> PathBuf {
+        self.path.join(RUNS).join(format!("{number:07}"))
+    }
+}
+
+/// The scenario as a file that gives the same plan: its text, with its name if it has none.
+fn as_run(plan: &Plan) -> String {
+    match Plan::parse("unnamed", &plan.text, &[]) {
+        Ok(again) if again.name != plan.name => {
+            format!("name = {}\n{}", serde_json::Value::from(plan.name.as_str()), plan.text)
+        }
+        _ => plan.text.clone(),
+    }
+}
+
+/// What is in a folder, leftovers of a killed process aside; sorted.
+fn entries(path: &Path) -> io::Result<Vec<String>> {
+    let names = fs::read_dir(path)?
+        .map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned()));
+    let mut names = names.collect::<io::Result<Vec<_>>>()?;
+    names.retain(|name| !is_leftover(name));
+    names.sort();
+    Ok(names)
+}
+
+/// A file that was being written when its process ended.
+fn is_leftover(name: &str) -> bool {
+    name.starts_with(".l4s-") && name.ends_with(".part")
+}
+
+/// The first thing that is not the same.
+fn difference(there: &Manifest, here: &Manifest) -> String {
+    let fields = [
+        ("version", &there.version, &here.version),
+        ("substrate", &there.on, &here.on),
+        ("scenario", &there.scenario, &here.scenario),
+    ];
+    match fields.iter().find(|(_, there, here)| there != here) {
+        Some((what, there, here)) => format!("{what} {there}, not {here}"),
+        None if there.runs != here.runs => format!("{} runs, not {}", there.runs, here.runs),
+        None if there.trace != here.trace => {
+            "the same scenario, with --trace or without".to_owned()
+        }
+        None => "the same scenario with other settings".to_owned(),
+    }
+}
+
+fn pretty(manifest: &Manifest) -> Vec<u8> {
+    let mut text = serde_json::to_vec_pretty(manifest).unwrap_or_default();
+    text.push(b'\n');
+    text
+}
+
+/// Writes a whole file, or nothing.
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let part = path.with_file_name(format!(".l4s-{name}.part"));
+    let mut file = File::create(&part)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    written.and_then(|()| fs::rename(&part, path)).inspect_err(|_| {
+        let _ = fs::remove_file(&part);
+    })
+}
+
+fn failed(error: ResultError) -> Failure {
+    Failure::Run(error.to_string())
+}

@@ -1,0 +1,79 @@
+//! The numbers of many runs as a table for people.
+
+use l4s_measure::{GroupSummary, QueueSummary, Summary};
+
+use crate::table::{Align, aligned};
+
+/// A row per run: what was set, utilization, delay of each queue, rate, marks and drops of each
+/// group.
+pub fn table(summaries: &[Summary]) -> String {
+    let keys = names(summaries, |s| s.set.keys().cloned().collect());
+    let queues = names(summaries, |s| s.queues.iter().map(|q| q.name.clone()).collect());
+    let groups = names(summaries, |s| s.groups.iter().map(|g| g.name.clone()).collect());
+    let seeds = summaries.windows(2).any(|pair| pair[0].seed != pair[1].seed);
+
+    let mut head: Vec<String> = keys.clone();
+    head.extend(seeds.then(|| "seed".to_owned()));
+    let words = head.len();
+    head.push("util %".to_owned());
+    for queue in &queues {
+        head.extend([format!("{queue} mean ms"), "p99 ms".to_owned()]);
+    }
+    for group in &groups {
+        head.extend([format!("{group} Mb/s"), "mark %".to_owned(), "drop %".to_owned()]);
+    }
+    let mut aligns = vec![Align::Left; words];
+    aligns.resize(head.len(), Align::Right);
+
+    let row = |summary: &Summary| {
+        let mut row: Vec<String> = keys.iter().map(|key| text(summary.set.get(key))).collect();
+        row.extend(seeds.then(|| summary.seed.to_string()));
+        row.push(format!("{:.1}", summary.link.utilization * 100.0));
+        for name in &queues {
+            let queue = summary.queues.iter().find(|queue| queue.name == *name);
+            let delay = queue.and_then(|queue: &QueueSummary| queue.delay_ms);
+            row.extend([number(delay.map(|d| d.mean)), number(delay.map(|d| d.p99))]);
+        }
+        for name in &groups {
+            let group = summary.groups.iter().find(|group| group.name == *name);
+            let of = |value: fn(&GroupSummary) -> Option<f64>| number(group.and_then(value));
+            row.push(of(|g| Some(g.rate_bps / 1e6)));
+            row.push(of(|g| g.mark.map(|p| p * 100.0)));
+            row.push(of(|g| g.drop.map(|p| p * 100.0)));
+        }
+        row
+    };
+    let rows: Vec<_> = [head].into_iter().chain(summaries.iter().map(row)).collect();
+    aligned(&rows, &aligns)
+}
+
+/// Every name that some summary has, in the order of first appearance.
+fn names(summaries: &[Summary], of: impl Fn(&Summary) -> Vec<String>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for name in summaries.iter().flat_map(of) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+fn text(value: Option<&serde_json::Value>) -> String {
+    match value {
+        None => "-".to_owned(),
+        Some(serde_json::Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    }
+}
+
+/// Three significant digits or so; a dash for what was not measured.
+fn number(value: Option<f64>) -> String {
+    match value {
+        None => "-".to_owned(),
+        Some(0.0) => "0".to_owned(),
+        Some(x) if x.abs() >= 100.0 => format!("{x:.0}"),
+        Some(x) if x.abs() >= 10.0 => format!("{x:.1}"),
+        Some(x) if x.abs() >= 0.1 => format!("{x:.2}"),
+        Some(x) => format!("{x:.4}"),
+    }
+}

@@ -1,0 +1,215 @@
+//! `l4s run`: every run of a plan, on all cores, kept as it finishes.
+
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use l4s_measure::{RunRecord, Summary};
+use l4s_scenario::Plan;
+
+use crate::args::{Run, Substrate};
+use crate::failure::Failure;
+use crate::folder::{Folder, Manifest};
+use crate::simulate::{self, Finished};
+use crate::{headline, parallel, pick, print, report};
+
+/// A table of more rows is for files.
+const MOST_ROWS: usize = 400;
+
+/// Runs a scenario.
+pub fn run(options: &Run) -> Result<(), Failure> {
+    let mut set = options.set.clone();
+    set.extend(options.seed.map(|seed| format!("seed={seed}")));
+    let plan = pick::plan(&options.scenario, &set)?;
+    let plan = plan.repeated(options.seeds).ok_or_else(|| {
+        let most = l4s_scenario::MAX_POINTS;
+        Failure::input(format!("--seeds {}: more than {most} runs, or seeds", options.seeds))
+    })?;
+    if options.on != Substrate::Sim {
+        let name = options.on.name();
+        return Err(Failure::Substrate(format!(
+            "`--on {name}` is not in this version, which simulates: leave `--on` out, or use \
+             `--on sim`; `l4s doctor` says what this machine can do"
+        )));
+    }
+    let commands: Vec<String> =
+        plan.points.iter().map(|point| simulate::command(&options.scenario, point)).collect();
+    let folder = match &options.out {
+        Some(path) => {
+            let trace = options.trace.is_some();
+            let manifest = Manifest::new(&plan, options.on.name(), &commands, trace);
+            Some(Folder::claim(path, &manifest, options.resume)?)
+        }
+        None => None,
+    };
+
+    let mut tally = Tally::new(&plan);
+    match &folder {
+        Some(folder) if folder.is_finished() => {
+            for run in folder.results()? {
+                tally.take(options, run.summary, None)?;
+            }
+        }
+        _ => {
+            let work = |number: usize| -> Result<Finished, Failure> {
+                let done = folder.as_ref().filter(|folder| folder.has(number));
+                if let Some(folder) = done {
+                    let record = folder.load(number)?;
+                    return Ok(Finished { record: summary_only(record), wall: None });
+                }
+                let trace = folder.as_ref().filter(|_| options.trace.is_some());
+                let trace = trace.map(|folder| folder.trace(number, plan.points.len() == 1));
+                let finished = simulate::simulate(
+                    &plan.points[number],
+                    &commands[number],
+                    folder.is_some(),
+                    trace.as_deref(),
+                )?;
+                if let Some(folder) = &folder {
+                    folder.keep(number, &finished.record)?;
+                }
+                let record = summary_only(finished.record);
+                Ok(Finished { record, wall: finished.wall })
+            };
+            let take =
+                |_, finished: Finished| tally.take(options, finished.record.summary, finished.wall);
+            parallel::in_order(plan.points.len(), options.jobs, work, take)
+                .map_err(|failure| resumable(failure, folder.as_ref()))?;
+            if let Some(folder) = &folder {
+                folder.assemble(&plan).map_err(|failure| resumable(failure, Some(folder)))?;
+            }
+        }
+    }
+    if let Some(folder) = &folder {
+        if !folder.has_report() {
+            report::write(&[folder.path().to_owned()], folder.path())?;
+        }
+        folder.tidy()?;
+    }
+    tally.finish(options, &plan, &commands, folder.as_ref())
+}
+
+/// What a sweep keeps in memory of a run.
+fn summary_only(record: RunRecord) -> RunRecord {
+    RunRecord { series: Vec::new(), delays: Vec::new(), flows: Vec::new(), ..record }
+}
+
+/// Says that finished runs are safe.
+fn resumable(failure: Failure, folder: Option<&Folder>) -> Failure {
+    match (failure, folder) {
+        (Failure::Run(message), Some(_)) => Failure::Run(format!(
+            "{message}\nfinished runs are intact: the same command with --resume does the others"
+        )),
+        (failure, _) => failure,
+    }
+}
+
+/// What is said about the runs, as they finish and at the end.
+struct Tally {
+    start: Instant,
+    progress: ProgressBar,
+    summaries: Vec<Summary>,
+    /// Of the runs that this process ran: virtual time, packets, and time on a core.
+    virtual_s: f64,
+    packets: u64,
+    wall: Duration,
+    ran: usize,
+}
+
+impl Tally {
+    fn new(plan: &Plan) -> Tally {
+        let progress = if plan.points.len() > 1 && std::io::stderr().is_terminal() {
+            ProgressBar::new(plan.points.len() as u64)
+        } else {
+            ProgressBar::hidden()
+        };
+        let template = "{bar:40} {pos}/{len} runs  {elapsed} gone, {eta} to go";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            progress.set_style(style);
+        }
+        progress.tick();
+        Tally {
+            start: Instant::now(),
+            progress,
+            summaries: Vec::new(),
+            virtual_s: 0.0,
+            packets: 0,
+            wall: Duration::ZERO,
+            ran: 0,
+        }
+    }
+
+    /// The next run in order. `wall` is `None` when it was done before.
+    fn take(
+        &mut self,
+        options: &Run,
+        mut summary: Summary,
+        wall: Option<Duration>,
+    ) -> Result<(), Failure> {
+        self.progress.inc(1);
+        if let Some(wall) = wall {
+            self.ran += 1;
+            self.wall += wall;
+            self.virtual_s += summary.engine.virtual_s;
+            self.packets += summary.engine.packets;
+        }
+        if options.json {
+            summary.engine.wall_s = wall.map(|wall| wall.as_secs_f64());
+            let line = serde_json::to_string(&summary)
+                .map_err(|error| Failure::Run(format!("a summary: {error}")))?;
+            self.progress.suspend(|| print(&format!("{line}\n")))?;
+        } else {
+            self.summaries.push(summary);
+        }
+        Ok(())
+    }
+
+    fn finish(
+        self,
+        options: &Run,
+        plan: &Plan,
+        commands: &[String],
+        folder: Option<&Folder>,
+    ) -> Result<(), Failure> {
+        self.progress.finish_and_clear();
+        if !options.json {
+            let shown = self.summaries.len().min(MOST_ROWS);
+            print(&headline::table(&self.summaries[..shown]))?;
+            if shown < self.summaries.len() {
+                eprintln!("… and {} more runs", self.summaries.len() - shown);
+            }
+        }
+        eprintln!("{}", self.effort(plan));
+        if let [_, .., last] = commands {
+            eprintln!("any row again, such as the last: {last}");
+        }
+        if let Some(folder) = folder {
+            eprintln!("results in {}", folder.path().display());
+        }
+        Ok(())
+    }
+
+    /// Seeds, and what it cost.
+    fn effort(&self, plan: &Plan) -> String {
+        let seeds = plan.points.iter().map(|point| point.scenario.seed);
+        let seeds = match (seeds.clone().min(), seeds.max()) {
+            (Some(low), Some(high)) if low < high => format!("seeds {low} to {high}"),
+            (low, _) => format!("seed {}", low.unwrap_or_default()),
+        };
+        if self.ran == 0 {
+            return format!("{seeds}; every run was done before");
+        }
+        let (wall, cores) = (self.start.elapsed().as_secs_f64(), self.wall.as_secs_f64());
+        let done = match plan.points.len() - self.ran {
+            0 => String::new(),
+            done => format!("; {done} runs were done before"),
+        };
+        format!(
+            "{seeds}; {:.1} s simulated in {wall:.2} s ({:.0}:1), {:.2} million packets/s per \
+             core{done}",
+            self.virtual_s,
+            self.virtual_s / wall.max(1e-9),
+            self.packets as f64 / cores.max(1e-9) / 1e6,
+        )
+    }
+}

@@ -1,0 +1,23 @@
+//! `l4s show`: a scenario with every default spelled out.
+
+use crate::failure::Failure;
+use crate::{pick, print};
+
+/// Prints the first run of `scenario` as a file that can be run again.
+pub fn show(scenario: &str, set: &[String]) -> Result<(), Failure> {
+    let plan = pick::plan(scenario, set)?;
+    let mut text = String::new();
+    if plan.points.len() > 1 {
+        text += &format!(
+            "# {} is a sweep of {} runs. This is the first; `--set` chooses another of\n",
+            plan.name,
+            plan.points.len()
+        );
+        for (key, values) in &plan.sweep {
+            text += &format!("#   {key}: {}\n", values.join(", "));
+        }
+        text.push('\n');
+    }
+    text += &l4s_scenario::show(&plan.points[0], plan.question.as_deref());
+    print(&text)
+}

@@ -1,0 +1,257 @@
+//! The command line as a user meets it: what it prints, its exit codes, what it leaves behind.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// Runs `l4s` in a folder.
+fn l4s(folder: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_l4s"));
+    command.current_dir(folder).args(args).output().expect("l4s starts")
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("l4s prints text")
+}
+
+/// The exit code and stderr of a command that is refused; nothing on stdout.
+fn refused(folder: &Path, args: &[&str]) -> (i32, String) {
+    let output = l4s(folder, args);
+    assert_eq!(text(&output.stdout), "", "{args:?}");
+    (output.status.code().expect("an exit code"), text(&output.stderr).to_owned())
+}
+
+/// Stdout of a command that succeeds.
+fn done(folder: &Path, args: &[&str]) -> String {
+    let output = l4s(folder, args);
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {}", text(&output.stderr));
+    text(&output.stdout).to_owned()
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("a folder for the test")
+}
+
+/// Everything in a folder, with its bytes.
+fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut all = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(&next).expect("a folder").flatten() {
+            match entry.path() {
+                path if path.is_dir() => folders.push(path),
+                path => {
+                    let name = path.strip_prefix(folder).expect("inside").display().to_string();
+                    all.push((name, fs::read(&path).expect("a file")));
+                }
+            }
+        }
+    }
+    all.sort();
+    all
+}
+
+/// Two short runs.
+const SHORT: &str = r#"
+name     = "short"
+duration = "1s"
+[link]
+rate = "4mbit"
+[[group]]
+name = "A"
+cc   = "cubic"
+rtt  = "10ms"
+[sweep]
+"link.rate" = ["4mbit", "8mbit"]
+"#;
+
+#[test]
+fn a_fault_shows_file_line_column_cause_and_cure() {
+    let folder = folder();
+    fs::write(folder.path().join("s.toml"), SHORT.replace("rtt ", "rt ")).unwrap();
+    let (code, message) = refused(folder.path(), &["run", "s.toml", "--out", "out"]);
+    assert_eq!(code, 2);
+    assert_eq!(
+        message,
+        "error: s.toml:6:1: `group.rtt` is missing: the base round trip, queue excluded, such as \
+         \"10ms\"\n  |\n6 | [[group]]\n  | ^^^^^^^^^\n\n\
+         error: s.toml:9:1: `group.rt`: unknown key, expected `name`, `ecn`, `flows`, `rtt`, \
+         `start`, `size` or `cc`\n  |\n9 | rt  = \"10ms\"\n  | ^^\n  = help: did you mean `rtt`?\n\
+         2 errors; nothing was run\n"
+    );
+    assert_eq!(contents(folder.path()).len(), 1, "nothing is written");
+}
+
+#[test]
+fn a_fault_in_set_shows_its_own_text() {
+    let folder = folder();
+    let args = ["run", "one-against-one", "--set", "link.rate=40mbits", "--out", "out"];
+    let (code, message) = refused(folder.path(), &args);
+    assert_eq!(code, 2);
+    assert_eq!(
+        message,
+        "error: --set:1:11: `link.rate`: found \"40mbits\", expected a rate: a number with bit, \
+         kbit, mbit or gbit, such as \"40mbit\", from 1kbit to 1000gbit\n  |\n\
+         1 | link.rate=40mbits\n  |           ^^^^^^^\n  = help: did you mean \"40mbit\"?\n"
+    );
+    assert_eq!(contents(folder.path()), []);
+}
+
+#[test]
+fn a_file_that_cannot_be_read() {
+    let folder = folder();
+    let (code, message) = refused(folder.path(), &["run", "one-against-on"]);
+    assert_eq!(code, 2);
+    assert_eq!(
+        message,
+        "error: one-against-on: cannot read this scenario: No such file or directory (os error 2)\n  \
+         help: did you mean the bundled scenario `one-against-one`?\n"
+    );
+    fs::write(folder.path().join("b.toml"), b"name = \"x\"\nq = \"\xff\"\n").unwrap();
+    let (code, message) = refused(folder.path(), &["show", "b.toml"]);
+    assert_eq!((code, message.as_str()), (2, "error: b.toml:2:6: not a text: expected UTF-8\n"));
+}
+
+#[test]
+fn a_folder_that_holds_something_else_is_left_alone() {
+    let folder = folder();
+    fs::create_dir(folder.path().join("mine")).unwrap();
+    fs::write(folder.path().join("mine/thesis.tex"), "years of work").unwrap();
+    let before = contents(folder.path());
+    for more in [&[][..], &["--resume"]] {
+        let args = [&["run", "one-against-one", "--out", "mine"], more].concat();
+        let (code, message) = refused(folder.path(), &args);
+        assert_eq!(code, 2);
+        assert_eq!(
+            message,
+            "error: mine already holds something else, such as thesis.tex\n  \
+             help: choose a new folder; nothing was changed\n"
+        );
+    }
+    assert_eq!(contents(folder.path()), before);
+}
+
+#[test]
+fn other_bad_input() {
+    let folder = folder();
+    let refused = |args: &[&str]| refused(folder.path(), args);
+    let aqm = refused(&["aqm", "dualpi"]);
+    assert_eq!(aqm.0, 2);
+    assert!(aqm.1.starts_with("error: there is no queue discipline `dualpi`, expected"), "{aqm:?}");
+    assert!(aqm.1.ends_with("help: did you mean `dualpi2`?\n"), "{aqm:?}");
+    assert_eq!(refused(&["aqm", "dualpi2", "lunix"]).0, 2);
+    assert_eq!(refused(&["cc", "qubic"]).0, 2);
+    assert_eq!(refused(&["run"]).0, 2);
+    assert_eq!(refused(&["run", "one-against-one", "--on", "mars"]).0, 2);
+    assert_eq!(refused(&["run", "one-against-one", "--jobs", "0"]).0, 2);
+    assert_eq!(refused(&["run", "one-against-one", "--seeds", "0"]).0, 2);
+    assert_eq!(refused(&["run", "one-against-one", "--seeds", "99999999999"]).0, 2);
+    assert_eq!(refused(&["run", "one-against-one", "--resume"]).0, 2);
+    assert_eq!(refused(&["compare", "here", "there"]).0, 2);
+    assert_eq!(refused(&["report", "nowhere"]).0, 2);
+    assert_eq!(contents(folder.path()), []);
+}
+
+#[test]
+fn another_substrate_is_for_a_later_version() {
+    let folder = folder();
+    for on in ["kernel", "linux", "qdisc"] {
+        let (code, message) = refused(folder.path(), &["run", "one-against-one", "--on", on]);
+        assert_eq!(code, 3);
+        assert!(message.starts_with(&format!("error: `--on {on}` is not in this version")));
+    }
+}
+
+#[test]
+fn what_there_is_can_be_listed() {
+    let folder = folder();
+    let list = done(folder.path(), &["list"]);
+    for name in ["one-against-one", "dctth-4", "dctth-5", "dctth-6", "linux-7.3-grid"] {
+        assert!(list.contains(name), "{name} is in\n{list}");
+    }
+    let aqm = done(folder.path(), &["aqm", "dualpi2", "linux"]);
+    // Linux cuts 41/256 Hz to 0.160071 Hz and shows 40/256 Hz.
+    assert!(aqm.contains("0.16015625 Hz  0.160071 Hz"), "{aqm}");
+    assert!(done(folder.path(), &["cc"]).contains("dctcp"));
+    assert!(done(folder.path(), &["doctor"]).starts_with("simulate (--on sim)     yes"));
+    assert!(done(folder.path(), &["completions", "bash"]).contains("_l4s"));
+}
+
+#[test]
+fn what_is_shown_can_be_run() {
+    let folder = folder();
+    let shown = done(folder.path(), &["show", "one-against-one", "--set", "duration=1s"]);
+    assert!(shown.starts_with("# one-against-one is a sweep of 3 runs."), "{shown}");
+    fs::write(folder.path().join("mine.toml"), shown).unwrap();
+    let summary = done(folder.path(), &["run", "mine.toml", "--json"]);
+    assert_eq!(summary.lines().count(), 1);
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    assert_eq!(summary["scenario"], "one-against-one");
+    assert_eq!(summary["queues"][0]["name"], "L");
+}
+
+#[test]
+fn a_row_names_the_command_that_repeats_it() {
+    let folder = folder();
+    fs::write(folder.path().join("s.toml"), SHORT).unwrap();
+    let output = l4s(folder.path(), &["run", "s.toml", "--json", "--seeds", "2", "--jobs", "2"]);
+    let lines: Vec<serde_json::Value> =
+        text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let set: Vec<_> =
+        lines.iter().map(|l| (l["set"]["link.rate"].clone(), l["seed"].clone())).collect();
+    let of = |rate: &str, seed: u64| (rate.into(), seed.into());
+    assert_eq!(set, [of("4mbit", 1), of("4mbit", 2), of("8mbit", 1), of("8mbit", 2)]);
+    let command = "l4s run s.toml --set link.rate=8mbit --seed 2";
+    assert!(text(&output.stderr).contains(command), "{}", text(&output.stderr));
+    let args: Vec<&str> = command.split(' ').skip(1).chain(["--json"]).collect();
+    let mut again: serde_json::Value = serde_json::from_str(&done(folder.path(), &args)).unwrap();
+    again["engine"]["wall_s"] = lines[3]["engine"]["wall_s"].clone();
+    assert_eq!(again, lines[3]);
+}
+
+#[test]
+fn an_interrupted_sweep_ends_with_the_bytes_of_an_uninterrupted_one() {
+    let folder = folder();
+    fs::write(folder.path().join("s.toml"), SHORT).unwrap();
+    // The folder's name is in the report, so both have the same one.
+    let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+    for place in [&one, &two] {
+        fs::create_dir(place).unwrap();
+        fs::write(place.join("s.toml"), SHORT).unwrap();
+    }
+    done(&one, &["run", "s.toml", "--out", "r", "--jobs", "2", "--trace", "pcapng"]);
+    let whole = contents(&one.join("r"));
+    let names: Vec<&str> = whole.iter().map(|(name, _)| name.as_str()).collect();
+    for name in ["runs.parquet", "series.parquet", "report.html", "scenario.toml", "l4s.json"] {
+        assert!(names.contains(&name), "{name} is in {names:?}");
+    }
+    assert!(!names.iter().any(|name| name.starts_with("runs/") || name.contains(".part")));
+
+    // As a process leaves it that was killed in its second run.
+    let rest = two.join("r");
+    done(&two, &["run", "s.toml", "--out", "r", "--jobs", "1", "--trace", "pcapng"]);
+    for name in &names {
+        if *name != "l4s.json" && !name.starts_with("trace-0000000") {
+            fs::remove_file(rest.join(name)).unwrap();
+        }
+    }
+    fs::create_dir(rest.join("runs")).unwrap();
+    fs::write(rest.join(".l4s-x.part"), "half a file").unwrap();
+    let again = ["run", "s.toml", "--out", "r", "--trace", "pcapng"];
+    let (code, message) = refused(&two, &again);
+    assert_eq!(code, 2);
+    assert!(message.contains("--resume completes them"), "{message}");
+    let other = [&again[..], &["--resume", "--seed", "2"]].concat();
+    assert_eq!(refused(&two, &other).0, 2, "another seed is another plan");
+    done(&two, &[&again[..], &["--resume"]].concat());
+    assert_eq!(contents(&rest), whole);
+
+    // Once more changes nothing, and says the same.
+    let shown = done(&two, &[&again[..], &["--resume"]].concat());
+    assert_eq!(contents(&rest), whole);
+    assert_eq!(shown.lines().count(), 3);
+    let same = done(folder.path(), &["compare", "one/r", "two/r"]);
+    assert!(same.starts_with("0 of "), "{same}");
+}

@@ -1,0 +1,42 @@
+//! The scenarios that come with l4s.
+
+use crate::{Faults, Plan};
+
+/// A scenario that comes with l4s.
+#[derive(Clone, Copy, Debug)]
+pub struct Bundled {
+    /// What `l4s run` takes.
+    pub name: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+macro_rules! bundled {
+    ($($name:literal),+ $(,)?) => {
+        /// All of them, the one to start with first.
+        pub const ALL: &[Bundled] = &[$(Bundled {
+            name: $name,
+            text: include_str!(concat!("../../../scenarios/", $name, ".toml")),
+        }),+];
+    };
+}
+
+bundled! {
+    "one-against-one",
+    "dctth-4",
+    "dctth-5",
+    "dctth-6",
+    "linux-7.3-grid",
+}
+
+/// The one of that name.
+pub fn find(name: &str) -> Option<Bundled> {
+    ALL.iter().find(|bundled| bundled.name == name).copied()
+}
+
+impl Bundled {
+    /// Its runs.
+    pub fn plan(&self, set: &[String]) -> Result<Plan, Faults> {
+        Plan::parse(&format!("{}.toml", self.name), self.text, set)
+    }
+}

@@ -1,0 +1,214 @@
+//! The keys of a table, declared once: how each is read, written and explained.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use l4s_units::param::Raw;
+use l4s_units::{Bytes, Duration, Ecn, ParseError, Rate, Time};
+
+use crate::fault::{Gathered, Place, did_you_mean, listed, nearest};
+use crate::tree::{Item, Node, Table};
+
+/// One key of a table that fills a `T`.
+pub(crate) struct Field<T> {
+    /// The key.
+    pub name: &'static str,
+    /// What it means, in one line.
+    pub doc: &'static str,
+    /// Whether the table is refused without it.
+    pub required: bool,
+    /// Takes the value over.
+    pub read: fn(&mut T, &Node) -> Result<(), Refusal>,
+    /// The value as TOML; `None` where there is nothing to write.
+    pub write: fn(&T) -> Option<String>,
+}
+
+/// Why a value does not fit its key.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    /// What is accepted.
+    pub expected: String,
+    /// The nearest spelling.
+    pub near: Option<String>,
+}
+
+impl Refusal {
+    pub fn expected(expected: impl Into<String>) -> Refusal {
+        Refusal { expected: expected.into(), near: None }
+    }
+
+    /// Adds the fault to `gathered`.
+    pub fn report(self, path: &str, node: &Node, gathered: &mut Gathered) {
+        let message = format!("`{path}`: found {}, expected {}", node.found(), self.expected);
+        let help = self.near.map(|near| format!("did you mean {near}?"));
+        gathered.add(&node.place, message, help);
+    }
+}
+
+/// Reads `table` by `fields`. `elsewhere` are keys that the caller reads by itself.
+pub(crate) fn read_table<T>(
+    table: &Table,
+    place: &Place,
+    path: &str,
+    fields: &[Field<T>],
+    elsewhere: &[&str],
+    into: &mut T,
+    gathered: &mut Gathered,
+) {
+    let full = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+    for entry in &table.entries {
+        match fields.iter().find(|field| field.name == entry.key) {
+            Some(field) => {
+                if let Err(refusal) = (field.read)(into, &entry.value) {
+                    refusal.report(&full(&entry.key), &entry.value, gathered);
+                }
+            }
+            None if elsewhere.contains(&entry.key.as_str()) => {}
+            None => {
+                let names: Vec<&str> =
+                    fields.iter().map(|f| f.name).chain(elsewhere.iter().copied()).collect();
+                unknown_key(&full(&entry.key), &entry.key, &entry.place, &names, gathered);
+            }
+        }
+    }
+    for field in fields.iter().filter(|field| field.required && table.get(field.name).is_none()) {
+        let message = format!("`{}` is missing: {}", full(field.name), field.doc);
+        gathered.add(place, message, None);
+    }
+}
+
+/// Adds the fault of a key that is none of `names`.
+pub(crate) fn unknown_key(
+    path: &str,
+    key: &str,
+    place: &Place,
+    names: &[&str],
+    gathered: &mut Gathered,
+) {
+    let message = format!("`{path}`: unknown key, expected {}", listed(names));
+    gathered.add(place, message, did_you_mean(key, names.iter().copied()));
+}
+
+/// A quantity with a unit, as its type reads it.
+pub(crate) trait Quantity: FromStr<Err = ParseError> + PartialOrd + Display + Copy {
+    /// What it is called, with an example.
+    const EXAMPLE: &'static str;
+    /// Its units, for a suggestion.
+    const UNITS: &'static [&'static str];
+}
+
+impl Quantity for Duration {
+    const EXAMPLE: &'static str = "a time such as \"10ms\"";
+    const UNITS: &'static [&'static str] = &["ms", "s", "us", "ns", "min"];
+}
+
+impl Quantity for Rate {
+    const EXAMPLE: &'static str = "a rate such as \"40mbit\"";
+    const UNITS: &'static [&'static str] = &["mbit", "gbit", "kbit", "tbit", "bit"];
+}
+
+impl Quantity for Bytes {
+    const EXAMPLE: &'static str = "a size such as \"1514b\"";
+    const UNITS: &'static [&'static str] = &["b", "kb", "mb", "gb", "kib", "mib", "gib"];
+}
+
+/// A quantity from `low` to `high`.
+pub(crate) fn quantity<Q: Quantity>(node: &Node, low: Q, high: Q) -> Result<Q, Refusal> {
+    let refusal =
+        |near| Refusal { expected: format!("{}, from {low} to {high}", Q::EXAMPLE), near };
+    match node.text().map(str::parse::<Q>) {
+        Some(Ok(value)) if low <= value && value <= high => Ok(value),
+        Some(Ok(_)) | None => Err(refusal(None)),
+        Some(Err(error)) => Err(Refusal {
+            expected: format!("{}, from {low} to {high}", error.expected),
+            near: near_unit::<Q>(&error.found),
+        }),
+    }
+}
+
+/// The quantity that was meant where only the unit is misspelt.
+fn near_unit<Q: Quantity>(found: &str) -> Option<String> {
+    let found = found.trim();
+    let split = found.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
+    let (number, unit) = (&found[..split], found[split..].trim_start());
+    let meant = format!("{number}{}", nearest(unit, Q::UNITS.iter().copied())?);
+    meant.parse::<Q>().ok().map(|_| format!("\"{meant}\""))
+}
+
+/// A time from `low` to `high`.
+pub(crate) fn duration(node: &Node, low: Duration, high: Duration) -> Result<Duration, Refusal> {
+    quantity(node, low, high)
+}
+
+/// An instant within the longest run.
+pub(crate) fn instant(node: &Node) -> Result<Time, Refusal> {
+    duration(node, Duration::ZERO, crate::schema::LONGEST).map(|d| Time::ZERO + d)
+}
+
+/// A whole number from `low` to `high`.
+pub(crate) fn count(node: &Node, low: u64, high: u64) -> Result<u64, Refusal> {
+    match node.item {
+        Item::Integer(n) if u64::try_from(n).is_ok_and(|n| (low..=high).contains(&n)) => {
+            Ok(n as u64)
+        }
+        _ => Err(Refusal::expected(format!("a whole number from {low} to {high}"))),
+    }
+}
+
+/// One of these words, as what it stands for.
+pub(crate) fn word<V: Copy>(node: &Node, words: &[(&'static str, V)]) -> Result<V, Refusal> {
+    let names = || words.iter().map(|(name, _)| *name);
+    let found = node.text().unwrap_or("");
+    words.iter().find(|(name, _)| *name == found).map(|(_, v)| *v).ok_or_else(|| Refusal {
+        expected: format!(
+            "one of {}",
+            names().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
+        ),
+        near: nearest(found, names()).map(|near| format!("\"{near}\"")),
+    })
+}
+
+/// A name that fits a line of print: no control characters, not empty, at most `most` long.
+pub(crate) fn line(node: &Node, most: usize) -> Result<String, Refusal> {
+    match node.text() {
+        Some(text)
+            if !text.trim().is_empty()
+                && text.chars().count() <= most
+                && !text.chars().any(char::is_control) =>
+        {
+            Ok(text.to_owned())
+        }
+        _ => Err(Refusal::expected(format!(
+            "a text of 1 to {most} characters without line breaks or other control characters"
+        ))),
+    }
+}
+
+/// A codepoint.
+pub(crate) fn codepoint(node: &Node) -> Result<Ecn, Refusal> {
+    let words = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce].map(|ecn| match ecn {
+        Ecn::NotEct => ("not-ect", ecn),
+        Ecn::Ect0 => ("ect0", ecn),
+        Ecn::Ect1 => ("ect1", ecn),
+        Ecn::Ce => ("ce", ecn),
+    });
+    word(node, &words)
+}
+
+/// The value for a declared setting; `None` for what none of them takes.
+pub(crate) fn raw(node: &Node) -> Option<Raw> {
+    Some(match &node.item {
+        Item::Text(text) => Raw::Text(text.clone()),
+        Item::Integer(n) => Raw::Integer(*n),
+        Item::Float(x) => Raw::Float(*x),
+        Item::Bool(b) => Raw::Bool(*b),
+        Item::List(items) => Raw::List(items.iter().map(raw).collect::<Option<_>>()?),
+        Item::Other(_) | Item::Table(_) => return None,
+    })
+}
+
+/// A size as people write it: `1514b` rather than `1.514kb`.
+pub(crate) fn bytes_text(size: Bytes) -> String {
+    let n = size.get();
+    if n < 1_000_000 && !n.is_multiple_of(1000) { format!("{n}b") } else { size.to_string() }
+}

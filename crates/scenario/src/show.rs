@@ -1,0 +1,145 @@
+//! The way back: a resolved scenario as TOML, with every default spelled out.
+
+use std::fmt::Write;
+
+use l4s_units::param::Configurable;
+use l4s_units::{Duration, Time};
+
+use crate::field::Field;
+use crate::schema::{GROUP, GroupDraft, HEAD, Head, LINK, Start, UDP, set_limit};
+use crate::tree::quoted;
+use crate::{Group, Point, Scenario, settings};
+
+/// Where comments start, when the value leaves room.
+const COMMENT: usize = 36;
+
+/// The run as TOML that reads back as the same scenario, each key with its meaning.
+pub fn show(point: &Point, question: Option<&str>) -> String {
+    let scenario = &point.scenario;
+    let mut out = String::new();
+    let head = Head {
+        name: scenario.name.clone(),
+        question: question.map(str::to_owned),
+        duration: scenario.duration,
+        warmup: Some(scenario.warmup),
+        seed: scenario.seed,
+    };
+    table(&mut out, HEAD, &head);
+    out.push_str("\n[link]\n");
+    table(&mut out, LINK, &scenario.link);
+    out.push_str("\n[aqm]\n");
+    aqm(&mut out, scenario);
+    for group in &scenario.groups {
+        out.push_str("\n[[group]]\n");
+        table(&mut out, GROUP, &draft(group));
+        out.push_str("[group.cc]\n");
+        control(&mut out, &group.cc);
+    }
+    for udp in &scenario.udp {
+        out.push_str("\n[[udp]]\n");
+        table(&mut out, UDP, udp);
+    }
+    out
+}
+
+fn line(out: &mut String, name: &str, width: usize, value: &str, doc: &str) {
+    let assignment = format!("{name:width$} = {value}");
+    let _ = writeln!(out, "{assignment:COMMENT$}  # {doc}");
+}
+
+fn table<T>(out: &mut String, fields: &[Field<T>], value: &T) {
+    let width = fields.iter().map(|field| field.name.len()).max().unwrap_or(0);
+    for field in fields {
+        if let Some(text) = (field.write)(value) {
+            line(out, field.name, width, &text, field.doc);
+        }
+    }
+}
+
+fn aqm(out: &mut String, scenario: &Scenario) {
+    macro_rules! write {
+        ($variant:ident, $module:ident) => {
+            if let l4s_aqm::Config::$variant(config) = &scenario.aqm {
+                let link = &scenario.link;
+                let prepare = |config: &mut l4s_aqm::$module::Config| {
+                    set_limit(&mut config.limit, link.buffer, link.rate)
+                };
+                let mut from_buffer = l4s_aqm::$module::Config::profile(nearest(config, &prepare))
+                    .unwrap_or_default();
+                prepare(&mut from_buffer);
+                // A limit that the buffer sets need not, and in another unit cannot, be said twice.
+                let of = |limit: &l4s_aqm::Limit| (limit.packets, limit.bytes);
+                let skip = if of(&from_buffer.limit) == of(&config.limit) { "limit" } else { "" };
+                configuration(out, config, &prepare, skip);
+            }
+        };
+    }
+    l4s_aqm::for_each_discipline!(write);
+}
+
+fn control(out: &mut String, cc: &l4s_cc::Config) {
+    macro_rules! write {
+        ($variant:ident, $module:ident) => {
+            if let l4s_cc::Config::$variant(config) = cc {
+                configuration(out, config, &|_| {}, "");
+            }
+        };
+    }
+    l4s_cc::for_each_control!(write);
+}
+
+fn configuration<C: Configurable>(
+    out: &mut String,
+    config: &C,
+    prepare: &dyn Fn(&mut C),
+    skip: &str,
+) {
+    let width = C::PARAMS.iter().map(|param| param.name.len()).max().unwrap_or(0);
+    let width = width.max("profile".len());
+    line(out, "kind", width, &quoted(C::KIND), C::ABOUT);
+    let name = nearest(config, prepare);
+    let profile = C::PROFILES.iter().find(|profile| profile.name == name);
+    line(out, "profile", width, &quoted(name), profile.map_or("", |profile| profile.doc));
+    for param in C::PARAMS.iter().filter(|param| param.name != skip) {
+        if let Some(value) = (param.get)(config) {
+            let doc = format!("{} ({})", param.doc, param.kind);
+            line(out, param.name, width, &settings::toml(value), &doc);
+        }
+    }
+}
+
+/// The profile that differs in the fewest settings: the one that it was made from, or as good.
+fn nearest<C: Configurable>(config: &C, prepare: &dyn Fn(&mut C)) -> &'static str {
+    let differences = |make: fn() -> C| {
+        let mut start = make();
+        prepare(&mut start);
+        C::PARAMS.iter().filter(|param| (param.get)(&start) != (param.get)(config)).count()
+    };
+    let best = C::PROFILES.iter().min_by_key(|profile| differences(profile.make));
+    best.map_or("", |profile| profile.name)
+}
+
+fn draft(group: &Group) -> GroupDraft {
+    GroupDraft {
+        name: group.name.clone(),
+        ecn: group.ecn,
+        flows: group.starts.len() as u64,
+        rtt: group.rtt,
+        start: start(&group.starts),
+        size: group.size,
+    }
+}
+
+/// The shortest way to write these starts.
+fn start(starts: &[Time]) -> Start {
+    match starts {
+        [] => Start::At(Time::ZERO),
+        [first, rest @ ..] if rest.iter().all(|start| start == first) => Start::At(*first),
+        [first, second, ..] => {
+            let span: Duration = second.since(*first);
+            let even = (0..).zip(starts).all(|(i, start)| *start == Time::ZERO + span * i);
+            if even { Start::Every(span) } else { Start::List(starts.to_vec()) }
+        }
+        [only] => Start::At(*only),
+    }
+}

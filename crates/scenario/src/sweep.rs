@@ -1,0 +1,380 @@
+//! From one file to many runs: `[sweep]`, its cases, and what the command line sets.
+//!
+//! The runs are every case with every combination of the other keys' values, the first key
+//! slowest, less those that a `[[sweep.skip]]` names. `--set` of a swept key pins it to one value;
+//! any other `--set` is applied last.
+
+use crate::fault::{Gathered, Place, Source, did_you_mean, listed};
+use crate::schema::{near_key, settable, source_names};
+use crate::tree::{Entry, Item, Node, Table};
+
+/// One key set to one value.
+#[derive(Clone, Debug)]
+pub(crate) struct Setting {
+    /// The key, dotted.
+    pub path: String,
+    /// Where the key was written.
+    pub place: Place,
+    /// The value.
+    pub value: Node,
+}
+
+/// What is set together for one step along an axis.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    /// Applied to the base in this order.
+    pub settings: Vec<Setting>,
+    /// What results show.
+    pub shown: Vec<(String, String)>,
+    /// What `--set` selects the step with.
+    pub pins: Vec<(String, String)>,
+}
+
+/// A key or the list of cases, with what it runs through.
+#[derive(Clone, Debug)]
+pub(crate) struct Axis {
+    /// The key, or `case`.
+    pub path: String,
+    /// At least one.
+    pub steps: Vec<Step>,
+}
+
+/// Everything that varies.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sweep {
+    /// The cases first, then the keys as they were written.
+    pub axes: Vec<Axis>,
+    /// Combinations to leave out: those with all of these values.
+    pub skips: Vec<Vec<Setting>>,
+}
+
+impl Setting {
+    fn step(self) -> Step {
+        let shown = (self.path.clone(), self.value.plain());
+        let pin = (self.path.clone(), pin_text(&self.value));
+        Step { settings: vec![self], shown: vec![shown], pins: vec![pin] }
+    }
+
+    /// Sets the value in `root`. Wildcards set it in every group or source.
+    pub fn apply(&self, root: &mut Table, gathered: &mut Gathered) {
+        let segments: Vec<&str> = self.path.split('.').collect();
+        let entry = |key: &str| Entry {
+            key: key.to_owned(),
+            place: self.place.clone(),
+            value: self.value.clone(),
+        };
+        let applied = match segments.as_slice() {
+            [key] if *key == "aqm" || crate::schema::HEAD.iter().any(|f| f.name == *key) => {
+                root.set(entry(key));
+                true
+            }
+            ["link", key] => {
+                root.table_mut("link", &self.place).map(|link| link.set(entry(key))).is_some()
+            }
+            ["aqm", key] => {
+                as_kind_table(root, "aqm");
+                root.table_mut("aqm", &self.place).map(|aqm| aqm.set(entry(key))).is_some()
+            }
+            [list @ ("group" | "udp"), name, key @ ..] if (1..=2).contains(&key.len()) => {
+                let mut found = false;
+                for table in sources_mut(root, list, name) {
+                    found = true;
+                    match key {
+                        [key] => table.set(entry(key)),
+                        ["cc", setting] if *list == "group" => {
+                            as_kind_table(table, "cc");
+                            if let Some(cc) = table.table_mut("cc", &self.place) {
+                                cc.set(entry(setting));
+                            }
+                        }
+                        _ => found = false,
+                    }
+                }
+                found
+            }
+            _ => false,
+        };
+        if !applied {
+            self.matches_nothing(root, gathered);
+        }
+    }
+
+    fn matches_nothing(&self, root: &Table, gathered: &mut Gathered) {
+        let segments: Vec<&str> = self.path.split('.').collect();
+        let (message, help) = match segments.as_slice() {
+            [list @ ("group" | "udp"), name, _, ..] => {
+                let names = source_names(root, list);
+                let what = if *list == "group" { "group" } else { "UDP source" };
+                let message = match names.as_slice() {
+                    [] => format!("`{}`: there is no {what}", self.path),
+                    _ => {
+                        format!("`{}`: no {what} `{name}`, expected {}", self.path, listed(&names))
+                    }
+                };
+                (message, did_you_mean(name, names))
+            }
+            _ => {
+                let message = format!("`{}`: no such key to set", self.path);
+                let some = "keys are such as `link.rate`, `aqm.target`, `group.A.rtt`, `duration`";
+                (message, near_key(&self.path, root).or(Some(some.to_owned())))
+            }
+        };
+        gathered.add(&self.place, message, help);
+    }
+}
+
+/// The tables of the groups or sources called `name`, or all of them for `*`.
+fn sources_mut<'a>(root: &'a mut Table, list: &str, name: &str) -> Vec<&'a mut Table> {
+    let entry = root.entries.iter_mut().find(|entry| entry.key == list);
+    let Some(Item::List(nodes)) = entry.map(|entry| &mut entry.value.item) else {
+        return Vec::new();
+    };
+    let tables = nodes.iter_mut().filter_map(|node| match &mut node.item {
+        Item::Table(table) => Some(table),
+        _ => None,
+    });
+    let called = |table: &Table| table.get("name").and_then(Node::text) == Some(name);
+    tables.filter(|table| name == "*" || called(table)).collect()
+}
+
+/// Turns `key = "kind"` into `key = { kind = "kind" }`, so that settings can stand beside it.
+fn as_kind_table(table: &mut Table, key: &str) {
+    let Some(entry) = table.entries.iter_mut().find(|entry| entry.key == key) else { return };
+    if entry.value.text().is_some()
+        && let Some(kind) = crate::settings::as_table(&entry.value)
+    {
+        entry.value.item = Item::Table(kind);
+    }
+}
+
+/// A value as `--set` reads it back.
+pub(crate) fn pin_text(value: &Node) -> String {
+    let text = value.plain();
+    let source = Source { name: String::new(), text: text.clone() };
+    let read_back = crate::tree::parse_value(&source, 0, 0);
+    match (&value.item, &read_back.item) {
+        (Item::Text(meant), Item::Text(read)) if meant == read => text,
+        (Item::Text(_), _) => value.to_string(),
+        _ => text,
+    }
+}
+
+/// Takes `[sweep]` out of `root`.
+pub(crate) fn take(root: &mut Table, gathered: &mut Gathered) -> Sweep {
+    let mut sweep = Sweep::default();
+    let Some(node) = root.remove("sweep") else { return sweep };
+    let Some(table) = node.table() else {
+        let message = format!("`sweep`: found {}, expected one table `[sweep]`", node.found());
+        gathered.add(&node.place, message, None);
+        return sweep;
+    };
+    sweep.axes.extend(table.entry("case").and_then(|entry| cases(entry, gathered)));
+    let mut settings = Vec::new();
+    for entry in table.entries.iter().filter(|e| !["case", "skip"].contains(&e.key.as_str())) {
+        flatten("", entry, &|_, _| false, &mut settings);
+    }
+    sweep.axes.extend(settings.into_iter().filter_map(|setting| axis(setting, root, gathered)));
+    if let Some(entry) = table.entry("skip") {
+        sweep.skips = skips(entry, &sweep.axes, gathered);
+    }
+    sweep
+}
+
+/// `[[sweep.skip]]`: combinations to leave out.
+fn skips(entry: &Entry, axes: &[Axis], gathered: &mut Gathered) -> Vec<Vec<Setting>> {
+    let Some(tables) = tables(entry, "skip", gathered) else { return Vec::new() };
+    let mut skips = Vec::new();
+    for table in tables {
+        let mut skip = Vec::new();
+        table.entries.iter().for_each(|entry| flatten("", entry, &is_whole, &mut skip));
+        for setting in &skip {
+            if !axes.iter().any(|axis| axis.path == setting.path) {
+                let paths: Vec<_> = axes.iter().map(|axis| axis.path.as_str()).collect();
+                let message = format!(
+                    "`sweep.skip`: `{}` is not swept, expected {}",
+                    setting.path,
+                    listed(&paths)
+                );
+                gathered.add(&setting.place, message, did_you_mean(&setting.path, paths));
+            }
+        }
+        skips.push(skip);
+    }
+    skips
+}
+
+/// The tables of `[[sweep.name]]`, at least one.
+fn tables<'a>(entry: &'a Entry, name: &str, gathered: &mut Gathered) -> Option<Vec<&'a Table>> {
+    let nodes = entry.value.list().unwrap_or_default();
+    let tables: Option<Vec<_>> = nodes.iter().map(Node::table).collect();
+    let tables = tables.filter(|tables| !tables.is_empty());
+    if tables.is_none() {
+        let found = entry.value.found();
+        let message = format!("`sweep.{name}`: found {found}, expected a list of tables");
+        gathered.add(&entry.place, message, Some(format!("write `[[sweep.{name}]]`")));
+    }
+    tables
+}
+
+/// A swept key with its list of values.
+fn axis(setting: Setting, root: &Table, gathered: &mut Gathered) -> Option<Axis> {
+    let Setting { path, place, value } = setting;
+    match value.list() {
+        Some([]) => {
+            let message = format!("`sweep.{path}`: the list is empty, expected at least one value");
+            gathered.add(&value.place, message, None);
+            None
+        }
+        Some(values) => {
+            let step = |value: &Node| {
+                Setting { path: path.clone(), place: place.clone(), value: value.clone() }.step()
+            };
+            Some(Axis { steps: values.iter().map(step).collect(), path })
+        }
+        None => {
+            let known = settable(root).contains(&path);
+            let message =
+                format!("`sweep.{path}`: found {}, expected a list of values", value.found());
+            let help = if known { Some(format!("write [{value}]")) } else { near_key(&path, root) };
+            gathered.add(&value.place, message, help);
+            None
+        }
+    }
+}
+
+/// `[[sweep.case]]`.
+fn cases(entry: &Entry, gathered: &mut Gathered) -> Option<Axis> {
+    let tables = tables(entry, "case", gathered)?;
+    let mut steps = Vec::new();
+    let mut labels: Vec<String> = Vec::new();
+    for (number, table) in tables.into_iter().enumerate() {
+        let mut settings = Vec::new();
+        let mut label = None;
+        for entry in &table.entries {
+            if entry.key != "label" {
+                flatten("", entry, &is_whole, &mut settings);
+                continue;
+            }
+            match crate::field::line(&entry.value, 100) {
+                Ok(text) => label = Some(text),
+                Err(refusal) => refusal.report("sweep.case.label", &entry.value, gathered),
+            }
+        }
+        let name = label.clone().unwrap_or_else(|| (number + 1).to_string());
+        if labels.contains(&name) {
+            let place = table.get("label").map_or(&entry.place, |label| &label.place);
+            let message = format!("`sweep.case`: two cases are called `{name}`");
+            gathered.add(place, message, None);
+        }
+        let shown = match &label {
+            Some(label) => vec![("case".to_owned(), label.clone())],
+            None => settings.iter().map(|s| (s.path.clone(), s.value.plain())).collect(),
+        };
+        labels.push(name.clone());
+        steps.push(Step { settings, shown, pins: vec![("case".to_owned(), name)] });
+    }
+    Some(Axis { path: "case".to_owned(), steps })
+}
+
+/// The keys under an entry: a table is gone into, unless it is a value of its own.
+fn flatten(
+    prefix: &str,
+    entry: &Entry,
+    is_whole: &dyn Fn(&str, &Table) -> bool,
+    settings: &mut Vec<Setting>,
+) {
+    let path = match prefix {
+        "" => entry.key.clone(),
+        prefix => format!("{prefix}.{}", entry.key),
+    };
+    match entry.value.table() {
+        Some(table) if !table.entries.is_empty() && !is_whole(&path, table) => {
+            for entry in &table.entries {
+                flatten(&path, entry, is_whole, settings);
+            }
+        }
+        _ => {
+            settings.push(Setting { path, place: entry.place.clone(), value: entry.value.clone() })
+        }
+    }
+}
+
+/// Whether a table in a case is a value: a discipline or congestion control as a whole, or a
+/// start, unless dotted keys set parts of it.
+fn is_whole(path: &str, table: &Table) -> bool {
+    let last = path.rsplit('.').next();
+    !table.dotted && matches!(last, Some("aqm" | "cc" | "start"))
+}
+
+/// Lets the command line pin axes. Returns what is left for the end of every run.
+pub(crate) fn pin(
+    axes: &mut Vec<Axis>,
+    set: Vec<Setting>,
+    gathered: &mut Gathered,
+) -> Vec<Setting> {
+    let mut last = Vec::new();
+    for setting in set {
+        if setting.path == "case" {
+            pin_case(axes, &setting, gathered);
+        } else if let Some(axis) = axes.iter_mut().find(|axis| axis.path == setting.path) {
+            axis.steps = vec![setting.step()];
+        } else {
+            axes.retain(|axis| !covers(&setting.path, &axis.path));
+            last.push(setting);
+        }
+    }
+    last
+}
+
+fn pin_case(axes: &mut [Axis], setting: &Setting, gathered: &mut Gathered) {
+    let Some(axis) = axes.iter_mut().find(|axis| axis.path == "case") else {
+        let message = "`case`: this scenario has no cases".to_owned();
+        return gathered.add(&setting.place, message, None);
+    };
+    let wanted = setting.value.plain();
+    let name = |step: &Step| step.pins[0].1.clone();
+    match axis.steps.iter().find(|step| name(step) == wanted) {
+        Some(step) => axis.steps = vec![step.clone()],
+        None => {
+            let names: Vec<_> = axis.steps.iter().map(name).collect();
+            let message = format!("`case`: found \"{wanted}\", expected {}", listed(&names));
+            let help = did_you_mean(&wanted, names.iter().map(String::as_str));
+            gathered.add(&setting.value.place, message, help);
+        }
+    }
+}
+
+/// Whether setting `outer` leaves nothing of what `inner` would set.
+fn covers(outer: &str, inner: &str) -> bool {
+    let mut inner = inner.split('.');
+    outer.split('.').all(|segment| match inner.next() {
+        Some(other) => segment == "*" || segment == other,
+        None => false,
+    })
+}
+
+impl Sweep {
+    /// How many combinations there are; `None` for more than a machine can count.
+    pub fn combinations(&self) -> Option<usize> {
+        self.axes.iter().try_fold(1usize, |n, axis| n.checked_mul(axis.steps.len()))
+    }
+
+    /// The steps of a combination, one per axis; `None` for one to leave out.
+    pub fn steps(&self, mut number: usize) -> Option<Vec<&Step>> {
+        let mut steps: Vec<&Step> = Vec::with_capacity(self.axes.len());
+        for axis in self.axes.iter().rev() {
+            steps.push(&axis.steps[number % axis.steps.len()]);
+            number /= axis.steps.len();
+        }
+        steps.reverse();
+        let has = |setting: &Setting| {
+            let wanted = setting.value.plain();
+            steps
+                .iter()
+                .flat_map(|step| step.shown.iter().chain(&step.pins))
+                .any(|(path, value)| *path == setting.path && *value == wanted)
+        };
+        let skipped = self.skips.iter().any(|skip| skip.iter().all(has));
+        (!skipped).then_some(steps)
+    }
+}
