@@ -98,8 +98,6 @@ pub struct Sender {
     /// A reduction ends when this segment is acknowledged.
     high_seq: u64,
     prr: Prr,
-    /// Segments delivered in all.
-    delivered: u64,
     usage: Usage,
     /// When the last segment went out.
     last_sent: Time,
@@ -173,7 +171,6 @@ impl Sender {
             cwr_pending: false,
             high_seq: 0,
             prr: Prr::default(),
-            delivered: 0,
             usage: Usage::default(),
             last_sent: Time::ZERO,
             chunk_left: CHUNK,
@@ -260,7 +257,6 @@ impl Sender {
             sacks.map(|s| (ack.cumulative + u64::from(s.0), ack.cumulative + u64::from(s.1)));
         let delivered = self.board.acknowledge(ack.cumulative, sacks, now, self.rtt.min());
         let una = self.board.una();
-        self.delivered += u64::from(delivered.segments);
         self.measure(&delivered, out);
         if delivered.cumulative {
             self.backoff = 0;
