@@ -109,9 +109,10 @@ struct Tally {
     start: Instant,
     progress: ProgressBar,
     summaries: Vec<Summary>,
-    /// Of the runs that this process ran: virtual time, packets, and time on a core.
+    /// Of the runs that this process ran: virtual time, packets, events, and time on a core.
     virtual_s: f64,
     packets: u64,
+    events: u64,
     wall: Duration,
     ran: usize,
 }
@@ -134,6 +135,7 @@ impl Tally {
             summaries: Vec::new(),
             virtual_s: 0.0,
             packets: 0,
+            events: 0,
             wall: Duration::ZERO,
             ran: 0,
         }
@@ -152,6 +154,7 @@ impl Tally {
             self.wall += wall;
             self.virtual_s += summary.engine.virtual_s;
             self.packets += summary.engine.packets;
+            self.events += summary.engine.events.unwrap_or_default();
         }
         if options.json {
             summary.engine.wall_s = wall.map(|wall| wall.as_secs_f64());
@@ -205,11 +208,12 @@ impl Tally {
             done => format!("; {done} runs were done before"),
         };
         format!(
-            "{seeds}; {:.1} s simulated in {wall:.2} s ({:.0}:1), {:.2} million packets/s per \
-             core{done}",
+            "{seeds}; {:.1} s simulated in {wall:.2} s ({:.0}:1), {:.2} million packets/s and {:.2} \
+             million events/s per core{done}",
             self.virtual_s,
             self.virtual_s / wall.max(1e-9),
             self.packets as f64 / cores.max(1e-9) / 1e6,
+            self.events as f64 / cores.max(1e-9) / 1e6,
         )
     }
 }

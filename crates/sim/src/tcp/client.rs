@@ -81,12 +81,9 @@ impl Client {
         self.receiver.on_segment(arrived, now, |ack: Ack| {
             send(Message::Ack(ack));
         });
-        if self.state == State::Open && self.receiver.next() >= self.segments {
+        // The last segment was acknowledged at once: it carries FIN, or it filled the last gap.
+        if self.receiver.next() >= self.segments {
             self.state = State::Closed;
-            // The server learns at once that all arrived: the close is acknowledged.
-            if let Some(ack) = self.receiver.on_timer(Time::NEVER) {
-                send(Message::Ack(ack));
-            }
         }
     }
 
