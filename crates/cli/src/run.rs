@@ -32,6 +32,9 @@ pub fn run(options: &Run) -> Result<(), Failure> {
              `--on sim`; `l4s doctor` says what this machine can do"
         )));
     }
+    if let Some(advice) = plan.points.iter().find_map(|p| l4s_scenario::advice(&p.scenario)) {
+        eprintln!("note: {advice}");
+    }
     let commands: Vec<String> =
         plan.points.iter().map(|point| simulate::command(&options.scenario, point)).collect();
     let folder = match &options.out {

@@ -27,6 +27,7 @@
 //! In the order of a file's way in: `tree` (TOML with places), `sweep` (points), `schema` (what
 //! may stand where) with `field` and `settings`, `model` (the result); `show` is the way back.
 
+mod advice;
 pub mod bundled;
 mod catalog;
 mod fault;
@@ -39,6 +40,7 @@ mod show;
 mod sweep;
 mod tree;
 
+pub use advice::advice;
 pub use catalog::{Described, Profile, Setting, controls, disciplines};
 pub use fault::{Fault, Faults, nearest};
 pub use model::{Buffer, EcnMode, Group, Link, Scenario, Udp};
