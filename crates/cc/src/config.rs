@@ -33,6 +33,13 @@ macro_rules! controls {
                 }
             }
 
+            /// Whether the transport should pace what it sends.
+            pub fn paces(&self) -> bool {
+                match self {
+                    $(Config::$variant(config) => config.pacing,)+
+                }
+            }
+
             /// The ECN that it asks for.
             pub fn wants(&self) -> WantedEcn {
                 match self {

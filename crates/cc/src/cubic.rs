@@ -45,6 +45,8 @@ pub struct Config {
     pub reno_friendly: bool,
     /// Resolution of its clock: a jiffy.
     pub tick: Duration,
+    /// Spread the window over the round trip instead of sending in bursts.
+    pub pacing: bool,
 }
 
 impl Default for Config {
@@ -55,6 +57,7 @@ impl Default for Config {
             fast_convergence: true,
             reno_friendly: true,
             tick: Duration::from_millis(1),
+            pacing: false,
         }
     }
 }
@@ -98,6 +101,13 @@ impl Configurable for Config {
             Kind::Duration { min: Duration::from_nanos(1), max: Duration::from_millis(10) },
             |c| Some(Value::Duration(c.tick)),
             |c, v| c.tick = v.duration(),
+        ),
+        Param::new(
+            "pacing",
+            "spread the window over the round trip, as behind fq, instead of sending in bursts",
+            Kind::Bool,
+            |c| Some(Value::Bool(c.pacing)),
+            |c, v| c.pacing = v.bool(),
         ),
     ];
 
@@ -268,7 +278,14 @@ impl HyStart {
     }
 
     /// Whether slow start should end with this acknowledgement.
-    fn update(&mut self, ack: &Ack, rtt: Duration, delay_min: Duration, cwnd: u32) -> bool {
+    fn update(
+        &mut self,
+        ack: &Ack,
+        rtt: Duration,
+        delay_min: Duration,
+        cwnd: u32,
+        pacing: bool,
+    ) -> bool {
         if ack.una > self.round_end {
             self.new_round(ack.now, ack.nxt);
         }
@@ -278,7 +295,8 @@ impl HyStart {
         // An unbroken train of acknowledgements longer than half the RTT: the path is half full.
         if ack.now.since(self.last_ack) <= HYSTART_TRAIN_GAP {
             self.last_ack = ack.now;
-            let threshold = (delay_min + HYSTART_TRAIN_SLACK) / 2;
+            // Pacing alone may stretch the train to half the RTT.
+            let threshold = (delay_min + HYSTART_TRAIN_SLACK) / if pacing { 1 } else { 2 };
             self.found |= ack.now.since(self.round_start) > threshold;
         }
         // Delay rose by an eighth: a queue builds.
@@ -309,7 +327,7 @@ impl CongestionControl for Control {
         if self.config.hystart
             && !self.hystart.found
             && window.in_slow_start()
-            && self.hystart.update(ack, rtt, self.delay_min, window.cwnd)
+            && self.hystart.update(ack, rtt, self.delay_min, window.cwnd, self.config.pacing)
         {
             window.ssthresh = window.cwnd;
         }

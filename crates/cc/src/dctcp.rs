@@ -18,12 +18,14 @@ pub struct Config {
     /// Bits of `alpha`'s fraction. With Linux' 10, less than one mark in 2^(10 − `shift_g`)
     /// segments rounds to none.
     pub alpha_bits: u32,
+    /// Spread the window over the round trip instead of sending in bursts.
+    pub pacing: bool,
 }
 
 impl Config {
     /// As Linux.
     pub fn linux() -> Self {
-        Config { shift_g: 4, alpha_on_init: 1 << 10, alpha_bits: 10 }
+        Config { shift_g: 4, alpha_on_init: 1 << 10, alpha_bits: 10, pacing: false }
     }
 
     /// RFC 8257, with an average precise enough for any marking probability.
@@ -64,6 +66,13 @@ impl Configurable for Config {
             Kind::Count { min: 10, max: 30 },
             |c| Some(Value::Count(c.alpha_bits.into())),
             |c, v| c.alpha_bits = v.count() as u32,
+        ),
+        Param::new(
+            "pacing",
+            "spread the window over the round trip, as behind fq, instead of sending in bursts",
+            Kind::Bool,
+            |c| Some(Value::Bool(c.pacing)),
+            |c, v| c.pacing = v.bool(),
         ),
     ];
 

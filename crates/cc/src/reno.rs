@@ -9,19 +9,30 @@ use crate::{Ack, Congestion, CongestionControl, Window};
 pub struct Config {
     /// Reduce by 0.8 rather than by half on ECN (ABE, RFC 8511 §3).
     pub abe: bool,
+    /// Spread the window over the round trip instead of sending in bursts.
+    pub pacing: bool,
 }
 
 impl Configurable for Config {
     const KIND: &'static str = "reno";
     const ABOUT: &'static str = "TCP Reno (RFC 5681), as in Linux";
 
-    const PARAMS: &'static [Param<Self>] = &[Param::new(
-        "abe",
-        "on ECN, reduce the window to 0.8 instead of 0.5 (RFC 8511)",
-        Kind::Bool,
-        |c| Some(Value::Bool(c.abe)),
-        |c, v| c.abe = v.bool(),
-    )];
+    const PARAMS: &'static [Param<Self>] = &[
+        Param::new(
+            "abe",
+            "on ECN, reduce the window to 0.8 instead of 0.5 (RFC 8511)",
+            Kind::Bool,
+            |c| Some(Value::Bool(c.abe)),
+            |c, v| c.abe = v.bool(),
+        ),
+        Param::new(
+            "pacing",
+            "spread the window over the round trip, as behind fq, instead of sending in bursts",
+            Kind::Bool,
+            |c| Some(Value::Bool(c.pacing)),
+            |c, v| c.pacing = v.bool(),
+        ),
+    ];
 
     const PROFILES: &'static [Profile<Self>] =
         &[Profile { name: "linux", doc: "as Linux", make: Config::default }];

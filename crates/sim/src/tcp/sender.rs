@@ -107,6 +107,7 @@ pub struct Sender {
     pacing_rate: u64,
 
     timer: Timer,
+    pace: Pace,
     /// Timeouts in a row.
     backoff: u32,
     /// Newest segment when a tail-loss probe went out, and whether it was a retransmission.
@@ -149,6 +150,39 @@ enum Purpose {
     Reordering,
 }
 
+/// Pacing: bursts leave one by one, at the pacing rate, as behind Linux' `fq`.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    on: bool,
+    /// When the next burst may leave.
+    free_at: Time,
+    /// When to send it; `NEVER` while nothing waits for its turn.
+    due: Time,
+}
+
+impl Pace {
+    /// Segments at the start of a connection that are not paced.
+    const FREE_SEGMENTS: u64 = 10;
+
+    /// Whether a burst must wait; then it is due at its time.
+    fn holds_back(&mut self, now: Time) -> bool {
+        let wait = self.on && now < self.free_at;
+        if wait {
+            self.due = self.free_at;
+        }
+        wait
+    }
+
+    /// `segments` left, at `rate` bytes per second.
+    fn charge(&mut self, segments: u32, rate: u64, now: Time) {
+        if self.on && rate > 0 {
+            let bytes = u64::from(segments) * MSS;
+            let span = u128::from(bytes) * 1_000_000_000 / u128::from(rate);
+            self.free_at = self.free_at.max(now) + Duration::from_nanos(span as u64);
+        }
+    }
+}
+
 impl Timer {
     const OFF: Timer = Timer { due: Time::NEVER, purpose: Purpose::Retransmit };
 }
@@ -176,6 +210,7 @@ impl Sender {
             chunk_left: CHUNK,
             pacing_rate: 0,
             timer: Timer::OFF,
+            pace: Pace { on: config.cc.paces(), free_at: Time::ZERO, due: Time::NEVER },
             backoff: 0,
             probe: None,
         }
@@ -183,7 +218,7 @@ impl Sender {
 
     /// When [`Sender::on_timer`] is due.
     pub fn deadline(&self) -> Time {
-        self.timer.due
+        self.timer.due.min(self.pace.due)
     }
 
     /// The state of the window.
@@ -276,6 +311,7 @@ impl Sender {
         if una == self.segments {
             self.state = State::Closed;
             self.timer = Timer::OFF;
+            self.pace.due = Time::NEVER;
             // Thousands of finished flows must not keep their buffers.
             self.board = Scoreboard::default();
             return;
@@ -304,6 +340,11 @@ impl Sender {
 
     /// The timer is due.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Output) {
+        if now >= self.pace.due {
+            self.pace.due = Time::NEVER;
+            self.retransmit_lost(now, out);
+            self.transmit(now, out);
+        }
         if now < self.timer.due {
             return;
         }
@@ -571,9 +612,10 @@ impl Sender {
         if !self.board.has_to_resend() {
             return;
         }
-        while self.board.in_flight() < self.window.cwnd {
+        while self.board.in_flight() < self.window.cwnd && !self.pace.holds_back(now) {
             let Some(seq) = self.board.resend(now) else { break };
             self.send_again(seq, now, out);
+            self.pace.charge(1, self.pacing_rate, now);
             if self.reducing() {
                 self.prr.out += 1;
             }
@@ -590,7 +632,7 @@ impl Sender {
         loop {
             let left = self.segments - self.board.nxt();
             let quota = self.window.cwnd.saturating_sub(self.board.in_flight());
-            if left == 0 || quota == 0 {
+            if left == 0 || quota == 0 || self.pace.holds_back(now) {
                 break;
             }
             // Waiting makes no larger burst of what the application wrote in one piece.
@@ -613,6 +655,9 @@ impl Sender {
                 self.send_new(unit > 1 && n == unit, now, out);
             }
             sent += unit;
+            if self.board.nxt() > Pace::FREE_SEGMENTS {
+                self.pace.charge(unit, self.pacing_rate, now);
+            }
         }
         limited |= self.board.in_flight() >= self.window.cwnd;
         if sent > 0 || limited {

@@ -251,11 +251,26 @@ fn dctcp_follows_the_linear_law() {
 
 #[test]
 fn abe_keeps_a_larger_window_than_a_halving() {
-    let abe = Config::Reno(reno::Config { abe: true });
+    let abe = Config::Reno(reno::Config { abe: true, ..Default::default() });
     let plain = Config::Reno(reno::Config::default());
     // RFC 8511: 0.8 instead of 0.5 gives √((1 + 0.8)/2 / (1 − 0.8)) / √(0.75/0.5) = 1.73 as much.
     let ratio = window_under_marking(abe, 1e-3) / window_under_marking(plain, 1e-3);
     assert!((1.5..2.0).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn pacing_spreads_the_window_over_the_round_trip() {
+    // The longest silence between transmissions in a round trip of a window of some hundred.
+    let longest = |pacing| {
+        let cc = Config::Cubic(cubic::Config { pacing, hystart: false, ..Default::default() });
+        let mut path = Path::new(cc, false, None, |_, _| Fate::Arrive);
+        path.run(at(RTT * 6));
+        let sent: Vec<Time> = path.log.iter().map(|e| e.0).filter(|t| *t > at(RTT * 4)).collect();
+        sent.windows(2).map(|w| w[1].since(w[0])).max().unwrap()
+    };
+    assert!(longest(false) > RTT / 2, "one burst per round trip: {}", longest(false));
+    // Early in slow start a window takes half a round trip, and the next one doubles.
+    assert!(longest(true) < RTT / 2, "paced: {}", longest(true));
 }
 
 // --- Recovery ----------------------------------------------------------------------------------
