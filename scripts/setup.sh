@@ -10,6 +10,20 @@ as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
 }
 
+# A fresh machine has no package lists, or old ones.
+updated=
+update() {
+    [ -n "$updated" ] || as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq update >/dev/null
+    updated=yes
+}
+
+# has PACKAGE: whether this distribution offers it.
+has() {
+    command -v apt-get >/dev/null || return 1
+    update
+    apt-cache policy "$1" | grep -q 'Candidate: [0-9]'
+}
+
 # install PACKAGE...: with apt, without questions.
 install() {
     command -v apt-get >/dev/null || {
@@ -17,7 +31,7 @@ install() {
         exit 3
     }
     echo "l4s: installing $*"
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq update >/dev/null
+    update
     as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@" >/dev/null
 }
 
@@ -31,7 +45,7 @@ command -v cc >/dev/null || install gcc libc6-dev
 
 if ! usable_rust; then
     # rustup may be here without a tool chain; newer distributions have it as a package.
-    if ! command -v rustup >/dev/null && apt-cache show rustup >/dev/null 2>&1; then
+    if ! command -v rustup >/dev/null && has rustup; then
         install rustup ca-certificates
     fi
     if command -v rustup >/dev/null; then
