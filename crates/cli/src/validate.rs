@@ -64,7 +64,7 @@ struct Quantity {
     sim: fn(&Summary) -> Option<f64>,
 }
 
-/// The checks of DESIGN section 7.
+/// What is compared, and how near it must be.
 const QUANTITIES: [Quantity; 7] = [
     Quantity {
         name: "L mean ms",
