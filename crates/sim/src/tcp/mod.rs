@@ -5,6 +5,7 @@
 //! counted, not bytes: all but a flow's last are full.
 
 mod client;
+mod pace;
 mod ranges;
 mod receiver;
 mod rtt;

@@ -12,6 +12,7 @@
 use l4s_cc::{Cc, Congestion, CongestionControl, Window};
 use l4s_units::{Duration, Ecn, Time};
 
+use super::pace::Pace;
 use super::rtt::Rtt;
 use super::scoreboard::{Delivered, Scoreboard};
 use crate::packet::{Ack, MSS, Segment};
@@ -150,39 +151,6 @@ enum Purpose {
     Reordering,
 }
 
-/// Pacing: bursts leave one by one, at the pacing rate, as behind Linux' `fq`.
-#[derive(Clone, Copy, Debug)]
-struct Pace {
-    on: bool,
-    /// When the next burst may leave.
-    free_at: Time,
-    /// When to send it; `NEVER` while nothing waits for its turn.
-    due: Time,
-}
-
-impl Pace {
-    /// Segments at the start of a connection that are not paced.
-    const FREE_SEGMENTS: u64 = 10;
-
-    /// Whether a burst must wait; then it is due at its time.
-    fn holds_back(&mut self, now: Time) -> bool {
-        let wait = self.on && now < self.free_at;
-        if wait {
-            self.due = self.free_at;
-        }
-        wait
-    }
-
-    /// `segments` left, at `rate` bytes per second.
-    fn charge(&mut self, segments: u32, rate: u64, now: Time) {
-        if self.on && rate > 0 {
-            let bytes = u64::from(segments) * MSS;
-            let span = u128::from(bytes) * 1_000_000_000 / u128::from(rate);
-            self.free_at = self.free_at.max(now) + Duration::from_nanos(span as u64);
-        }
-    }
-}
-
 impl Timer {
     const OFF: Timer = Timer { due: Time::NEVER, purpose: Purpose::Retransmit };
 }
@@ -210,7 +178,7 @@ impl Sender {
             chunk_left: CHUNK,
             pacing_rate: 0,
             timer: Timer::OFF,
-            pace: Pace { on: config.cc.paces(), free_at: Time::ZERO, due: Time::NEVER },
+            pace: Pace::new(config.cc.paces()),
             backoff: 0,
             probe: None,
         }
