@@ -15,9 +15,9 @@ const BETA: u64 = 717;
 const BETA_ECN: u64 = 870;
 /// C of RFC 9438 §5, 0.4, in 1/1024.
 const C: u64 = 410;
-/// Segments acknowledged per segment that Reno's equivalent grows, in eighths of a window:
-/// (1 + β) / (3·(1 − β)) (RFC 9438 §4.3).
-const RENO_EIGHTHS: u64 = 8 * (1024 + BETA) / 3 / (1024 - BETA);
+/// How much Reno's equivalent grows per round trip, in segments: 3·(1 − β) / (1 + β)
+/// (RFC 9438 §4.3).
+const RENO_GROWTH: f64 = 3.0 * (1024 - BETA) as f64 / (1024 + BETA) as f64;
 /// Time runs in units of 2⁻¹⁰ s.
 const TIME_BITS: u32 = 10;
 
@@ -43,6 +43,9 @@ pub struct Config {
     pub fast_convergence: bool,
     /// Never grow slower than Reno would (RFC 9438 §4.3).
     pub reno_friendly: bool,
+    /// Segments per round trip that Reno's equivalent grows: 0.53 in RFC 9438 and Linux. The law
+    /// of DCttH §3.2 for Cubic in this mode, 1.68 / √p, is that of growth by 1.
+    pub reno_growth: f64,
     /// Resolution of its clock: a jiffy.
     pub tick: Duration,
     /// Spread the window over the round trip instead of sending in bursts.
@@ -56,6 +59,7 @@ impl Default for Config {
             hystart: true,
             fast_convergence: true,
             reno_friendly: true,
+            reno_growth: RENO_GROWTH,
             tick: Duration::from_millis(1),
             pacing: false,
         }
@@ -96,6 +100,13 @@ impl Configurable for Config {
             |c, v| c.reno_friendly = v.bool(),
         ),
         Param::new(
+            "reno_growth",
+            "growth of Reno's equivalent in segments per round trip: 0.53 in RFC 9438",
+            Kind::Number { min: 0.1, max: 1.0, unit: "" },
+            |c| Some(Value::Number(c.reno_growth)),
+            |c, v| c.reno_growth = v.number(),
+        ),
+        Param::new(
             "tick",
             "resolution of its clock: a jiffy",
             Kind::Duration { min: Duration::from_nanos(1), max: Duration::from_millis(10) },
@@ -119,6 +130,8 @@ impl Configurable for Config {
 #[derive(Clone, Debug)]
 pub struct Control {
     config: Config,
+    /// Windows of acknowledgements per segment that Reno's equivalent grows, in eighths.
+    reno_eighths: u64,
     /// The window at the last reduction; zero before the first.
     w_max: u32,
     /// The lowest RTT seen outside of the first second of an epoch; zero before the first.
@@ -166,6 +179,8 @@ impl Control {
     pub fn new(config: &Config) -> Self {
         Control {
             config: *config,
+            // Rounded down as Linux rounds it: 15 for 0.53.
+            reno_eighths: (8.0 / config.reno_growth) as u64,
             w_max: 0,
             delay_min: Duration::ZERO,
             epoch: None,
@@ -254,7 +269,7 @@ impl Control {
 
     /// Follows the window that Reno would have, and grows at least as fast (RFC 9438 §4.3).
     fn reno_region(&mut self, mut epoch: Epoch, cwnd: u32) -> Epoch {
-        let per_segment = ((u64::from(cwnd) * RENO_EIGHTHS) >> 3).max(1) as u32;
+        let per_segment = ((u64::from(cwnd) * self.reno_eighths) >> 3).max(1) as u32;
         if epoch.acked > per_segment {
             // As many whole steps as leave at least one segment of credit.
             let steps = (epoch.acked - 1) / per_segment;
@@ -401,6 +416,6 @@ mod tests {
     #[test]
     fn reno_steps_as_rfc_9438_has_them() {
         // (1 + 0.7) / (3·0.3) = 1.89 windows of acknowledgements per segment, in eighths: 15.
-        assert_eq!(RENO_EIGHTHS, 15);
+        assert_eq!(Control::new(&Config::default()).reno_eighths, 15);
     }
 }

@@ -230,8 +230,7 @@ fn reno_follows_the_square_root_law() {
 }
 
 /// RFC 9438 §4.3: in its Reno-friendly region Cubic grows by 3·(1 − β)/(1 + β) = 0.53 per round
-/// trip and so has Reno's window, √(3 / 2p). DCttH §3.2 has 1.68 / √p for this mode, which is
-/// the law of growth by 1 with β = 0.7; neither RFC 9438 nor Linux grows so fast.
+/// trip and so has Reno's window, √(3 / 2p). (The papers' 1.68 / √p: crates/cc/tests/laws.rs.)
 #[test]
 fn cubic_follows_reno_in_its_reno_friendly_region() {
     let cc = || Config::Cubic(cubic::Config::default());
