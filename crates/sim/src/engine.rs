@@ -14,11 +14,12 @@
 
 use std::collections::VecDeque;
 
+use l4s_aqm::{Departure, DropCause, MarkCause, Queue, Watch};
+use l4s_bottleneck::Bottleneck;
 use l4s_measure::{FlowState, LinkState, Observer};
 use l4s_scenario::{EcnMode, Group, Scenario};
 use l4s_units::{Bytes, Duration, Ecn, Time};
 
-use crate::bottleneck::Bottleneck;
 use crate::calendar::Calendar;
 use crate::packet::{Message, Packet, Return, Segment};
 use crate::tcp::{Client, Echo, Output, Sender, SenderConfig};
@@ -54,7 +55,7 @@ struct Flow {
 pub(crate) struct Engine<'a, O> {
     observer: &'a mut O,
     calendar: Calendar,
-    bottleneck: Bottleneck,
+    bottleneck: Bottleneck<Packet>,
     flows: Vec<Flow>,
     /// Two per flow: the server's, the client's.
     timers: Timers,
@@ -151,15 +152,18 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
     /// Enqueues what a server or a source sent; each packet may start at once on a free link.
     #[inline]
     fn enqueue(&mut self, packet: Packet, now: Time) {
-        self.bottleneck.enqueue(packet, now, self.observer);
+        self.observer.arrived(&packet, now);
+        self.bottleneck.enqueue(packet, now, &mut Told(self.observer));
         self.transmit(now);
     }
 
     /// Starts transmissions while the link allows it.
     #[inline]
     fn transmit(&mut self, now: Time) {
-        while let Some(packet) = self.bottleneck.transmit(now, self.observer) {
+        while let Some(departure) = self.bottleneck.transmit(now, &mut Told(self.observer)) {
+            let Departure { packet, queue, sojourn } = departure;
             self.outcome.packets += 1;
+            self.observer.departed(&packet, queue, sojourn, now);
             if !packet.is_udp() {
                 self.deliver(&packet, now);
             }
@@ -325,6 +329,21 @@ fn negotiated(group: &Group) -> (Option<Ecn>, Echo) {
     };
     let echo = if wants == l4s_cc::WantedEcn::Off { Echo::Classic } else { Echo::Dctcp };
     (Some(ecn), echo)
+}
+
+/// Passes on what a discipline tells.
+struct Told<'a, O>(&'a mut O);
+
+impl<O: Observer<Packet>> Watch<Packet> for Told<'_, O> {
+    #[inline]
+    fn marked(&mut self, packet: &Packet, queue: Queue, cause: MarkCause, now: Time) {
+        self.0.marked(packet, queue, cause, now);
+    }
+
+    #[inline]
+    fn dropped(&mut self, packet: Packet, queue: Queue, cause: DropCause, now: Time) {
+        self.0.dropped(&packet, queue, cause, now);
+    }
 }
 
 /// Where a sender's segments go.

@@ -4,11 +4,9 @@
 //! There is no wall clock, no thread and no unordered map in here: the same scenario and seed
 //! give the same events in the same order.
 
-mod bottleneck;
 mod calendar;
 mod engine;
 mod packet;
-mod random;
 pub mod tcp;
 mod timers;
 mod udp;

@@ -3,13 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use l4s_bottleneck::stream;
 use l4s_cc::{Config, cubic, dctcp, reno};
 use l4s_units::{Duration, Ecn, Time};
 use rand_core::Rng;
 
 use super::{Arrived, Echo, Output, Receiver, Sender, SenderConfig, State};
 use crate::packet::{Ack, MSS, Segment};
-use crate::random::stream;
 
 const MS: Duration = Duration::from_millis(1);
 const RTT: Duration = Duration::from_millis(20);

@@ -1,0 +1,50 @@
+//! What the agents tell of their flows while a run goes on.
+
+use l4s_units::{Duration, Time};
+
+/// One thing that happened to a flow, and when, on the clock of the run.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Report {
+    /// Its client is about to connect.
+    Opened {
+        /// The flow, numbered from 0 over all groups.
+        flow: u32,
+        /// Just before the SYN.
+        at: Time,
+    },
+    /// Its client saw the server's close.
+    Closed {
+        /// The flow.
+        flow: u32,
+        /// When.
+        at: Time,
+    },
+    /// Its server looked at the socket.
+    Sample {
+        /// The flow.
+        flow: u32,
+        /// When.
+        at: Time,
+        /// What it saw.
+        sample: TcpSample,
+    },
+}
+
+/// A server's socket, from TCP_INFO.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TcpSample {
+    /// Congestion window in segments.
+    pub cwnd: u32,
+    /// Slow-start threshold in segments; `None` before the first reduction.
+    pub ssthresh: Option<u32>,
+    /// Smoothed RTT; `None` before the first sample.
+    pub srtt: Option<Duration>,
+    /// Segments delivered since the connection was set up.
+    pub delivered: u64,
+    /// Those of them whose acknowledgement told of CE.
+    pub delivered_ce: u64,
+    /// Segments sent again since the connection was set up.
+    pub retransmits: u64,
+    /// Rate that the kernel paces at, in bytes per second; `None` without pacing.
+    pub pacing_bytes_per_s: Option<u64>,
+}
