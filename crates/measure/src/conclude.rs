@@ -9,7 +9,7 @@ use crate::completion::completions;
 use crate::counts::{Cells, Counts};
 use crate::flows::Flows;
 use crate::record::{FlowRow, RunRecord, Scope, SeriesRow};
-use crate::recorder::{Origin, RoundTrips};
+use crate::recorder::{Origin, Samples};
 use crate::{
     DropCounts, EngineSummary, GroupSummary, LinkSummary, MarkCounts, QueueSummary, Spread, Summary,
 };
@@ -24,7 +24,10 @@ pub(crate) struct Measured<'a> {
     pub queues: &'a [Queue],
     pub cells: &'a Cells,
     pub flows: &'a Flows,
-    pub rtts: &'a [RoundTrips],
+    /// Per group, in nanoseconds.
+    pub rtts: &'a [Samples],
+    /// Per group, in packets.
+    pub cwnds: &'a [Samples],
     pub series: Vec<SeriesRow>,
     pub engine: EngineSummary,
 }
@@ -135,7 +138,7 @@ fn group(measured: &Measured<'_>, index: usize, flow_rows: &[FlowRow]) -> GroupS
     let rate = rate_bps(counts.bytes, measured_span(scenario)).unwrap_or(0.0);
     let rate_per_flow = (flows > 0).then(|| rate / flows as f64);
     let rtts = &measured.rtts[index];
-    let rtt_ms = (rtts.samples > 0).then(|| rtts.sum as f64 / rtts.samples as f64 / 1e6);
+    let rtt_ms = rtts.mean().map(|ns| ns / 1e6);
     let packet =
         (counts.data_packets > 0).then(|| counts.data_bytes as f64 / counts.data_packets as f64);
 
@@ -151,6 +154,7 @@ fn group(measured: &Measured<'_>, index: usize, flow_rows: &[FlowRow]) -> GroupS
             .and(rate_per_flow)
             .map(|rate| rate * long_flows(scenario) as f64 / scenario.link.rate.as_bps() as f64),
         window_pkts: (|| Some(window(rate_per_flow?, rtt_ms?, packet?)))(),
+        cwnd_pkts: measured.cwnds[index].mean(),
         rtt_ms,
         packets: counts.packets,
         delay_ms: measured.cells.group_delays(index).summary(&counts),

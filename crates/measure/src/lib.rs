@@ -29,7 +29,7 @@ mod writer;
 pub(crate) use counts::Counts;
 pub use error::{Cause, ResultError};
 pub use golden::golden;
-pub use observer::{FlowState, Header, LinkState, Observer, Traced};
+pub use observer::{FlowState, Header, LinkState, Observer, SocketState, Traced};
 pub use pcapng::{PacketTrace, Snap};
 pub use reader::{Results, RowsByRun, Run};
 pub use record::{DelayRow, FlowRow, RunRecord, Scope, SeriesRow};

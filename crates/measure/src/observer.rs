@@ -17,6 +17,10 @@ pub trait Traced {
     fn arrived_ce(&self) -> bool;
     /// Its transport header.
     fn header(&self) -> Header;
+    /// The IP packet as it is on the wire, for packets that are real.
+    fn bytes(&self) -> Option<&[u8]> {
+        None
+    }
 }
 
 /// A transport header, enough to write the packet down.
@@ -63,6 +67,19 @@ pub struct FlowState {
     pub srtt: Option<Duration>,
     /// The congestion control's own marking estimate (DCTCP's alpha), where it has one.
     pub alpha: Option<f64>,
+    /// What the sender's socket tells besides, where there is one.
+    pub socket: Option<SocketState>,
+}
+
+/// A real socket's own counters (TCP_INFO), since the connection was set up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SocketState {
+    /// Segments delivered.
+    pub delivered: u64,
+    /// Those of them whose acknowledgement told of CE.
+    pub delivered_ce: u64,
+    /// Segments sent again.
+    pub retransmits: u64,
 }
 
 /// The bottleneck at an instant.

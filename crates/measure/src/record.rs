@@ -86,6 +86,12 @@ rows! {
         srtt_ms: Option<f64>,
         /// The congestion control's own marking estimate.
         alpha: Option<f64>,
+        /// Segments delivered since the start, as the sender's socket counts.
+        delivered: Option<u64>,
+        /// Those of them whose acknowledgement told of CE.
+        delivered_ce: Option<u64>,
+        /// Segments sent again since the start, as the sender's socket counts.
+        retransmits: Option<u64>,
     }
 }
 

@@ -39,18 +39,31 @@ pub struct Recorder {
     queues: Vec<Queue>,
     cells: Cells,
     flows: Flows,
-    rtts: Vec<RoundTrips>,
+    rtts: Vec<Samples>,
+    cwnds: Vec<Samples>,
     series: Option<Series>,
     /// The end of the warm-up until that is over, then never.
     warmup_end: Time,
 }
 
-/// The RTT samples of a group after the warm-up.
+/// Samples of a quantity of a group after the warm-up.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct RoundTrips {
-    pub samples: u64,
-    /// Their sum in nanoseconds.
-    pub sum: u128,
+pub(crate) struct Samples {
+    count: u64,
+    sum: u128,
+}
+
+impl Samples {
+    #[inline]
+    fn add(&mut self, value: u64) {
+        self.count += 1;
+        self.sum += u128::from(value);
+    }
+
+    /// `None` without samples.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
 }
 
 impl Recorder {
@@ -62,7 +75,8 @@ impl Recorder {
             queues: queues_of(&scenario.aqm),
             cells: Cells::new(groups),
             flows: Flows::with_capacity(flows_of(scenario)),
-            rtts: vec![RoundTrips::default(); groups],
+            rtts: vec![Samples::default(); groups],
+            cwnds: vec![Samples::default(); groups],
             series: Some(Series::new(scenario)),
             warmup_end: Time::ZERO + scenario.warmup,
             scenario: scenario.clone(),
@@ -85,6 +99,7 @@ impl Recorder {
             cells: &self.cells,
             flows: &self.flows,
             rtts: &self.rtts,
+            cwnds: &self.cwnds,
             series: self.series.map(Series::into_rows).unwrap_or_default(),
             engine,
         })
@@ -103,7 +118,8 @@ impl Recorder {
         self.warmup_end = Time::NEVER;
         self.cells.end_warmup();
         self.flows.end_warmup();
-        self.rtts.fill(RoundTrips::default());
+        self.rtts.fill(Samples::default());
+        self.cwnds.fill(Samples::default());
     }
 }
 
@@ -162,9 +178,7 @@ impl<P: Traced> Observer<P> for Recorder {
     fn round_trip(&mut self, flow: u32, rtt: Duration, now: Time) {
         self.clock(now);
         if let Some(group) = self.flows.group(flow) {
-            let rtts = &mut self.rtts[usize::from(group)];
-            rtts.samples += 1;
-            rtts.sum += u128::from(rtt.as_nanos());
+            self.rtts[usize::from(group)].add(rtt.as_nanos());
         }
     }
 
@@ -183,6 +197,10 @@ impl<P: Traced> Observer<P> for Recorder {
     }
 
     fn sample_flow(&mut self, state: FlowState, now: Time) {
+        // Only what a socket says of itself: a simulated flow's window is known from its rate.
+        if state.socket.is_some() {
+            self.cwnds[usize::from(state.group)].add(state.cwnd.into());
+        }
         if let Some(series) = &mut self.series {
             series.sample_flow(state, &mut self.flows, now);
         }

@@ -82,6 +82,9 @@ impl Series {
             ssthresh_pkts: state.ssthresh.map(u64::from),
             srtt_ms: state.srtt.map(Duration::as_millis_f64),
             alpha: state.alpha,
+            delivered: state.socket.map(|socket| socket.delivered),
+            delivered_ce: state.socket.map(|socket| socket.delivered_ce),
+            retransmits: state.socket.map(|socket| socket.retransmits),
             ..SeriesRow::default()
         });
     }

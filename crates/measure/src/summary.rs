@@ -116,6 +116,9 @@ pub struct GroupSummary {
     /// Rate per flow · mean RTT ÷ packet size.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub window_pkts: Option<f64>,
+    /// Mean of its sockets' own congestion windows, on substrates that have sockets.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cwnd_pkts: Option<f64>,
     /// Mean of the RTT samples.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rtt_ms: Option<f64>,
@@ -161,7 +164,7 @@ pub struct CompletionSummary {
     pub efficiency: Spread,
 }
 
-/// What the run cost.
+/// What the run cost, and on substrates that run in real time, whether the machine kept up.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct EngineSummary {
     /// Wall-clock time; absent in files, which hold only what is reproducible.
@@ -177,6 +180,12 @@ pub struct EngineSummary {
     /// How late departures were, on substrates that run in real time.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub lateness_us: Option<Lateness>,
+    /// Time that the data plane was busy, per packet in either direction, in nanoseconds.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub packet_ns: Option<f64>,
+    /// Why the run should not be trusted: the machine was too slow or too noisy for it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub unfit: Option<String>,
 }
 
 /// Lateness of departures in microseconds.

@@ -112,14 +112,32 @@ macro_rules! rows {
 
         impl ::serde::Serialize for $name {
             fn serialize<S: ::serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-                ($(&self.$field,)+).serialize(to)
+                use ::serde::ser::SerializeSeq;
+                let mut row = to.serialize_seq(None)?;
+                $(row.serialize_element(&self.$field)?;)+
+                row.end()
             }
         }
 
         impl<'de> ::serde::Deserialize<'de> for $name {
             fn deserialize<D: ::serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                let ($($field,)+) = <($($type,)+)>::deserialize(from)?;
-                Ok($name { $($field,)+ })
+                struct Row;
+                impl<'de> ::serde::de::Visitor<'de> for Row {
+                    type Value = $name;
+
+                    fn expecting(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                        write!(f, "an array of the values of {}", stringify!($name))
+                    }
+
+                    fn visit_seq<A: ::serde::de::SeqAccess<'de>>(
+                        self,
+                        mut row: A,
+                    ) -> Result<$name, A::Error> {
+                        let missing = || ::serde::de::Error::custom("an array that is too short");
+                        Ok($name { $($field: row.next_element()?.ok_or_else(missing)?,)+ })
+                    }
+                }
+                from.deserialize_seq(Row)
             }
         }
 

@@ -33,6 +33,9 @@ pub(crate) struct Lengths {
 /// Its IP length and payload say how long the TCP options are; lengths that no packet can have
 /// become the nearest that one can.
 pub(crate) fn write_frame(packet: &impl Traced, sent: Time, bytes: &mut Vec<u8>) -> Lengths {
+    if let Some(ip) = packet.bytes() {
+        return real_frame(packet.group(), ip, bytes);
+    }
     let length = (packet.ip_length().get() as usize).min(LONGEST);
     let Headers { ip, transport, payload } = match packet.header() {
         Header::Tcp { .. } => tcp(packet, length, sent),
@@ -46,6 +49,20 @@ pub(crate) fn write_frame(packet: &impl Traced, sent: Time, bytes: &mut Vec<u8>)
     let headers = bytes.len();
     bytes.extend_from_slice(&ZEROS[..payload]);
     Lengths { headers, frame: bytes.len() }
+}
+
+/// Writes a real IP packet behind a made-up Ethernet header.
+fn real_frame(group: u16, ip: &[u8], bytes: &mut Vec<u8>) -> Lengths {
+    let parsed = etherparse::PacketHeaders::from_ip_slice(ip);
+    let payload = parsed.map_or(0, |packet| packet.payload.slice().len());
+    let ether_type = match ip.first().map(|byte| byte >> 4) {
+        Some(6) => EtherType::IPV6,
+        _ => EtherType::IPV4,
+    };
+    bytes.clear();
+    bytes.extend_from_slice(&Ethernet2Header { ether_type, ..ethernet(group) }.to_bytes());
+    bytes.extend_from_slice(ip);
+    Lengths { headers: bytes.len() - payload, frame: bytes.len() }
 }
 
 /// What a frame has behind its Ethernet header.

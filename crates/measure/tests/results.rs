@@ -39,7 +39,7 @@ fn record() -> RunRecord {
             o.sample_link(LinkState { packets: 4, bytes: Bytes::new(6000), base }, t);
             let alpha = Some(1.0 / 3.0);
             let (cwnd, ssthresh, srtt) = (12, None, Some(ms(11)));
-            o.sample_flow(FlowState { flow: 0, group: 0, cwnd, ssthresh, srtt, alpha }, t);
+            o.sample_flow(FlowState { flow: 0, group: 0, cwnd, ssthresh, srtt, alpha, socket: None }, t);
         }
     }
     let o: &mut dyn Observer<Packet> = &mut r;
@@ -260,6 +260,9 @@ fn series_row() -> impl Strategy<Value = SeriesRow> {
             ssthresh_pkts: b.3,
             srtt_ms: b.4,
             alpha: b.5,
+            delivered: b.0,
+            delivered_ce: None,
+            retransmits: b.3,
         })
 }
 
@@ -287,7 +290,8 @@ fn every_table_has_documented_columns() {
     assert_eq!(
         names(SeriesRow::fields()),
         "time_s scope name rate_bps delay_mean_ms delay_max_ms packets mark drop \
-         backlog_packets p_base cwnd_pkts ssthresh_pkts srtt_ms alpha"
+         backlog_packets p_base cwnd_pkts ssthresh_pkts srtt_ms alpha delivered delivered_ce \
+         retransmits"
     );
     assert_eq!(names(DelayRow::fields()), "scope name low_ms high_ms count");
     assert_eq!(

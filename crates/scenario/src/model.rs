@@ -21,6 +21,28 @@ pub struct Scenario {
     pub groups: Vec<Group>,
     /// Unresponsive sources.
     pub udp: Vec<Udp>,
+    /// What only substrates with real sockets ask for.
+    pub kernel: Kernel,
+}
+
+/// Choices that only real sockets have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Kernel {
+    /// The version of IP between servers and clients.
+    pub ip: Ip,
+    /// Whether senders hand down bursts, which the queue sees as one packet each (generic
+    /// segmentation offload).
+    pub gso: bool,
+}
+
+/// A version of IP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Ip {
+    /// IPv4.
+    #[default]
+    V4,
+    /// IPv6.
+    V6,
 }
 
 /// The bottleneck link.

@@ -6,7 +6,7 @@ use l4s_units::param::Configurable;
 use l4s_units::{Duration, Time};
 
 use crate::field::Field;
-use crate::schema::{GROUP, GroupDraft, HEAD, Head, LINK, Start, UDP, set_limit};
+use crate::schema::{GROUP, GroupDraft, HEAD, Head, KERNEL, LINK, Start, UDP, set_limit};
 use crate::tree::quoted;
 use crate::{Group, Point, Scenario, settings};
 
@@ -39,6 +39,8 @@ pub fn show(point: &Point, question: Option<&str>) -> String {
         out.push_str("\n[[udp]]\n");
         table(&mut out, UDP, udp);
     }
+    out.push_str("\n[kernel]\n");
+    table(&mut out, KERNEL, &scenario.kernel);
     out
 }
 

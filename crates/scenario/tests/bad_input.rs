@@ -63,7 +63,9 @@ refuses! {
          did you mean `rate`?";
     an_unknown_table: "[aqm]" => "[amq]",
         "s.toml:9:2: `amq`: unknown key, expected `name`, `question`, `duration`, `warmup`, \
-         `seed`, `link`, `aqm`, `group`, `udp` or `sweep`; did you mean `aqm`?";
+         `seed`, `link`, `aqm`, `group`, `udp`, `kernel` or `sweep`; did you mean `aqm`?";
+    an_ip_that_is_not: "[aqm]" => "[kernel]\nip = 5\n[aqm]",
+        "s.toml:10:6: `kernel.ip`: found 5, expected 4 or 6";
     a_misspelt_unit: "40mbit" => "40mbits",
         "s.toml:6:10: `link.rate`: found \"40mbits\", expected a rate: a number with bit, kbit, \
          mbit or gbit, such as \"40mbit\", from 1kbit to 1000gbit; did you mean \"40mbit\"?";

@@ -312,6 +312,7 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
                     ssthresh: window.threshold(),
                     srtt: server.srtt(),
                     alpha: server.alpha(),
+                    socket: None,
                 };
                 self.observer.sample_flow(state, now);
             }

@@ -84,6 +84,7 @@ pub fn scenario() -> Scenario {
         },
         aqm: l4s_aqm::Config::default(),
         groups: vec![group("A"), group("B")],
+        kernel: Default::default(),
         udp: vec![Udp {
             name: "U".to_owned(),
             rate: Rate::from_mbps(1),

@@ -1,0 +1,242 @@
+//! `[[group]]`: TCP flows that behave alike.
+
+use l4s_units::param::Configurable;
+use l4s_units::{Bytes, Duration, Time};
+
+use super::{LONGEST, MOST_FLOWS, MOST_SOURCES, source_name, tables};
+use crate::fault::{Gathered, Place};
+use crate::field::{
+    Field, Refusal, bytes_text, count, duration, instant, quantity, read_table, word,
+};
+use crate::tree::{Item, Node, Table, quoted};
+use crate::{EcnMode, Group, catalog, settings};
+
+const KINDS_OF_ECN: [(&str, EcnMode); 4] = [
+    ("off", EcnMode::Off),
+    ("classic", EcnMode::Classic),
+    ("l4s", EcnMode::L4s),
+    ("auto", EcnMode::Auto),
+];
+
+/// A group before its flows are counted out.
+#[derive(Clone, Debug)]
+pub(crate) struct GroupDraft {
+    pub name: String,
+    pub ecn: EcnMode,
+    pub flows: u64,
+    pub rtt: Duration,
+    pub start: Start,
+    pub size: Option<Bytes>,
+}
+
+/// When the flows of a group start.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Start {
+    /// All at once.
+    At(Time),
+    /// One after the other, the first at 0.
+    Every(Duration),
+    /// Each at its own time.
+    List(Vec<Time>),
+}
+
+pub(crate) const GROUP: &[Field<GroupDraft>] = &[
+    Field {
+        name: "name",
+        doc: "what results call the group",
+        required: true,
+        read: |group, node| source_name(node).map(|name| group.name = name),
+        write: |group| Some(quoted(&group.name)),
+    },
+    Field {
+        name: "ecn",
+        doc: "off, classic (ECT(0)), l4s (ECT(1)) or auto (what the congestion control asks for)",
+        required: false,
+        read: |group, node| word(node, &KINDS_OF_ECN).map(|ecn| group.ecn = ecn),
+        write: |group| {
+            KINDS_OF_ECN.iter().find(|(_, ecn)| *ecn == group.ecn).map(|(name, _)| quoted(name))
+        },
+    },
+    Field {
+        name: "flows",
+        doc: "how many connections",
+        required: false,
+        read: |group, node| count(node, 0, MOST_FLOWS).map(|flows| group.flows = flows),
+        write: |group| Some(group.flows.to_string()),
+    },
+    Field {
+        name: "rtt",
+        doc: "the base round trip, queue excluded, such as \"10ms\"",
+        required: true,
+        read: |group, node| {
+            duration(node, Duration::from_micros(1), Duration::from_secs(60))
+                .map(|rtt| group.rtt = rtt)
+        },
+        write: |group| Some(quoted(&group.rtt.to_string())),
+    },
+    Field {
+        name: "start",
+        doc: "when the flows start: a time, a list with one per flow, or { every = \"1s\" }",
+        required: false,
+        read: |group, node| start(node).map(|start| group.start = start),
+        write: |group| Some(start_text(&group.start)),
+    },
+    Field {
+        name: "size",
+        doc: "bytes that each flow sends, or \"unlimited\"",
+        required: false,
+        read: |group, node| size(node).map(|size| group.size = size),
+        write: |group| Some(quoted(&group.size.map_or("unlimited".to_owned(), bytes_text))),
+    },
+];
+
+fn start(node: &Node) -> Result<Start, Refusal> {
+    let refusal = || {
+        Refusal::expected(format!(
+            "a time such as \"0s\", a list of times, or {{ every = \"1s\" }}, up to {LONGEST}"
+        ))
+    };
+    match &node.item {
+        Item::Text(_) => instant(node).map(Start::At),
+        Item::List(items) => items
+            .iter()
+            .map(instant)
+            .collect::<Result<_, _>>()
+            .map(Start::List)
+            .map_err(|_| refusal()),
+        Item::Table(table) => match table.entries.as_slice() {
+            [entry] if entry.key == "every" => duration(&entry.value, Duration::ZERO, LONGEST)
+                .map(Start::Every)
+                .map_err(|_| refusal()),
+            _ => Err(refusal()),
+        },
+        _ => Err(refusal()),
+    }
+}
+
+fn start_text(start: &Start) -> String {
+    match start {
+        Start::At(time) => quoted(&time.to_string()),
+        Start::Every(span) => format!("{{ every = \"{span}\" }}"),
+        Start::List(times) => {
+            let times: Vec<_> = times.iter().map(|time| quoted(&time.to_string())).collect();
+            format!("[{}]", times.join(", "))
+        }
+    }
+}
+
+fn size(node: &Node) -> Result<Option<Bytes>, Refusal> {
+    if node.text() == Some("unlimited") {
+        return Ok(None);
+    }
+    let most = Bytes::new(1_000_000_000_000_000);
+    quantity(node, Bytes::new(1), most).map(Some).map_err(|refusal| Refusal {
+        expected: format!("\"unlimited\" or {}", refusal.expected),
+        ..refusal
+    })
+}
+
+/// Every group, with the table it was read from.
+pub(super) fn groups<'a>(
+    root: &'a Table,
+    end: Duration,
+    gathered: &mut Gathered,
+) -> Vec<(Group, &'a Table)> {
+    let tables = tables(root, "group", gathered);
+    let mut groups = Vec::new();
+    for (node, table) in tables.into_iter().take(MOST_SOURCES + 1) {
+        let before = gathered.count();
+        let mut draft = GroupDraft {
+            name: String::new(),
+            ecn: EcnMode::Auto,
+            flows: 1,
+            rtt: Duration::ZERO,
+            start: Start::At(Time::ZERO),
+            size: None,
+        };
+        read_table(table, &node.place, "group", GROUP, &["cc"], &mut draft, gathered);
+        let cc = control(table, &node.place, gathered);
+        if gathered.count() == before
+            && let Some(cc) = cc
+            && let Some(group) = counted_out(draft, cc, table, end, gathered)
+        {
+            groups.push((group, table));
+        }
+    }
+    groups
+}
+
+pub(super) fn control(
+    table: &Table,
+    place: &Place,
+    gathered: &mut Gathered,
+) -> Option<l4s_cc::Config> {
+    let kinds = catalog::control_kinds();
+    let path = "group.cc";
+    let Some(node) = table.get("cc") else {
+        let message = format!("`{path}` is missing: the congestion control");
+        let help = format!("one of {}", crate::fault::listed(&kinds));
+        gathered.add(place, message, Some(help));
+        return None;
+    };
+    let Some(table) = settings::as_table(node) else {
+        Refusal::expected("a name such as \"cubic\", or a table such as { kind = \"cubic\" }")
+            .report(path, node, gathered);
+        return None;
+    };
+    let kind = settings::kind(&table, &node.place, path, &kinds, None, gathered)?;
+    macro_rules! read {
+        ($variant:ident, $module:ident) => {
+            if kind == <l4s_cc::$module::Config as Configurable>::KIND {
+                return settings::configure(&table, &node.place, path, |_| {}, gathered)
+                    .map(l4s_cc::Config::$variant);
+            }
+        };
+    }
+    l4s_cc::for_each_control!(read);
+    None
+}
+
+/// The group with a start for each of its flows.
+pub(super) fn counted_out(
+    draft: GroupDraft,
+    cc: l4s_cc::Config,
+    table: &Table,
+    end: Duration,
+    gathered: &mut Gathered,
+) -> Option<Group> {
+    let before = gathered.count();
+    let place = |key: &str| table.get(key).map(|node| node.place.clone()).unwrap_or_default();
+    let starts: Vec<Time> = match draft.start {
+        Start::At(time) => vec![time; draft.flows as usize],
+        Start::Every(span) => (0..draft.flows).map(|i| Time::ZERO + span * i).collect(),
+        Start::List(times) => {
+            if times.len() as u64 != draft.flows {
+                let message = format!(
+                    "`group.start`: found {} times, expected one for each of {} flows",
+                    times.len(),
+                    draft.flows
+                );
+                gathered.add(&place("start"), message, None);
+            }
+            times
+        }
+    };
+    if let Some(late) = starts.iter().find(|start| start.since(Time::ZERO) >= end) {
+        let message = format!("`group.start`: {late} is not before the end of the run at {end}");
+        gathered.add(&place("start"), message, None);
+    }
+    if draft.ecn == EcnMode::Off && cc.wants() != l4s_cc::WantedEcn::Off {
+        let message = format!("`group.ecn`: {} cannot do without ECN", cc.kind());
+        let help = "leave `ecn` out, or choose another `cc`".to_owned();
+        gathered.add(&place("ecn"), message, Some(help));
+    }
+    (gathered.count() == before).then_some(Group {
+        name: draft.name,
+        cc,
+        ecn: draft.ecn,
+        rtt: draft.rtt,
+        starts,
+        size: draft.size,
+    })
+}

@@ -1,0 +1,165 @@
+//! `[link]` and `[aqm]`: the bottleneck and its queue.
+
+use l4s_units::param::Configurable;
+use l4s_units::{Bytes, Duration, Rate};
+
+use super::one_table;
+use crate::fault::{Gathered, Place};
+use crate::field::{Field, Refusal, bytes_text, quantity, read_table};
+use crate::tree::{Node, Table, quoted};
+use crate::{Buffer, Link, Udp, catalog, settings};
+
+/// A full packet on the link: what the smallest buffer holds.
+const PACKET: Bytes = l4s_aqm::MTU;
+/// Ethernet's share of it.
+const ETHERNET: Bytes = Bytes::new(14);
+
+pub(crate) const LINK: &[Field<Link>] = &[
+    Field {
+        name: "rate",
+        doc: "bits per second, 14 B of Ethernet per packet included, such as \"40mbit\"",
+        required: true,
+        read: |link, node| {
+            quantity(node, Rate::from_bps(1000), Rate::from_mbps(1_000_000))
+                .map(|rate| link.rate = rate)
+        },
+        write: |link| Some(quoted(&link.rate.to_string())),
+    },
+    Field {
+        name: "buffer",
+        doc: "what may wait: packets (\"100p\"), bytes on the link, or time at the link's rate",
+        required: false,
+        read: |link, node| buffer(node).map(|buffer| link.buffer = buffer),
+        write: |link| {
+            Some(quoted(&match link.buffer {
+                Buffer::Packets(n) => format!("{n}p"),
+                Buffer::Bytes(size) => bytes_text(size),
+                Buffer::Time(time) => time.to_string(),
+            }))
+        },
+    },
+    Field {
+        name: "burst",
+        doc: "what may be sent at once after idling: the bucket of the shaper, as htb's burst",
+        required: false,
+        read: |link, node| {
+            quantity(node, Bytes::ZERO, Bytes::new(100_000_000)).map(|burst| link.burst = burst)
+        },
+        write: |link| Some(quoted(&bytes_text(link.burst))),
+    },
+];
+
+fn buffer(node: &Node) -> Result<Buffer, Refusal> {
+    let refusal = || {
+        Refusal::expected(
+            "packets such as \"100p\", a size such as \"150kb\", or a time such as \"50ms\", \
+             room for one packet at least",
+        )
+    };
+    let text = node.text().ok_or_else(refusal)?;
+    if let Some(packets) = text.trim().strip_suffix(['p', 'P']) {
+        return match packets.trim().parse() {
+            Ok(n @ 1..=100_000_000) => Ok(Buffer::Packets(n)),
+            _ => Err(refusal()),
+        };
+    }
+    match (text.parse::<Bytes>(), text.parse::<Duration>()) {
+        (Ok(size), _) if size <= Bytes::new(1_000_000_000_000) => Ok(Buffer::Bytes(size)),
+        (_, Ok(time)) if time <= Duration::from_secs(1000) => Ok(Buffer::Time(time)),
+        _ => Err(refusal()),
+    }
+}
+
+pub(super) fn link(root: &Table, gathered: &mut Gathered) -> Option<Link> {
+    let Some(node) = root.get("link") else {
+        let help = "add\n  [link]\n  rate = \"40mbit\"".to_owned();
+        gathered.add(&Place::default(), "`link` is missing: the bottleneck", Some(help));
+        return None;
+    };
+    let table = one_table(node, "link", gathered)?;
+    let before = gathered.count();
+    let mut link = Link { rate: Rate::from_bps(0), buffer: Buffer::Packets(40_000), burst: PACKET };
+    read_table(table, &node.place, "link", LINK, &[], &mut link, gathered);
+    (gathered.count() == before).then_some(link)
+}
+
+/// The discipline, and what it lets wait.
+pub(super) fn aqm(
+    root: &Table,
+    link: Option<&Link>,
+    gathered: &mut Gathered,
+) -> Option<(l4s_aqm::Config, Buffer)> {
+    let node = root.get("aqm");
+    let place = node.map_or(Place::default(), |node| node.place.clone());
+    let table = match node {
+        None => Table::default(),
+        Some(node) => match settings::as_table(node) {
+            Some(table) => table,
+            None => {
+                one_table(node, "aqm", gathered);
+                return None;
+            }
+        },
+    };
+    let kinds = catalog::discipline_kinds();
+    let default = <l4s_aqm::dualpi2::Config as Configurable>::KIND;
+    let kind = settings::kind(&table, &place, "aqm", &kinds, Some(default), gathered)?;
+    let own_limit = table.get("limit").is_some();
+    let has_buffer =
+        root.get("link").and_then(Node::table).is_some_and(|table| table.get("buffer").is_some());
+    let limit = link.filter(|_| has_buffer && !own_limit).map(|link| (link.buffer, link.rate));
+    macro_rules! read {
+        ($variant:ident, $module:ident) => {
+            if kind == <l4s_aqm::$module::Config as Configurable>::KIND {
+                let prepare = |config: &mut l4s_aqm::$module::Config| match limit {
+                    Some((buffer, rate)) => set_limit(&mut config.limit, buffer, rate),
+                    None => {}
+                };
+                return settings::configure(&table, &place, "aqm", prepare, gathered).map(
+                    |config: l4s_aqm::$module::Config| {
+                        let limit = as_buffer(&config.limit);
+                        (l4s_aqm::Config::$variant(config), limit)
+                    },
+                );
+            }
+        };
+    }
+    l4s_aqm::for_each_discipline!(read);
+    None
+}
+
+/// Lets `buffer` wait, and no more.
+pub(crate) fn set_limit(limit: &mut l4s_aqm::Limit, buffer: Buffer, rate: Rate) {
+    match buffer {
+        Buffer::Packets(n) => limit.set_packets(n),
+        Buffer::Bytes(size) => *limit = l4s_aqm::Limit::bytes(size),
+        Buffer::Time(time) => *limit = l4s_aqm::Limit::bytes(rate.bytes_in(time)),
+    }
+}
+
+pub(super) fn as_buffer(limit: &l4s_aqm::Limit) -> Buffer {
+    match limit.packets {
+        u64::MAX => Buffer::Bytes(limit.bytes),
+        n => Buffer::Packets(n),
+    }
+}
+
+/// Whether the buffer holds the largest packet there is.
+pub(super) fn room_for_a_packet(root: &Table, udp: &[(Udp, &Table)], gathered: &mut Gathered) {
+    let Some(table) = root.get("link").and_then(Node::table) else { return };
+    let (Some(node), Some(rate)) = (table.get("buffer"), table.get("rate")) else { return };
+    let rate = rate.text().and_then(|text| text.parse::<Rate>().ok());
+    let room = match (buffer(node), rate) {
+        (Ok(Buffer::Bytes(size)), _) => size,
+        (Ok(Buffer::Time(time)), Some(rate)) => rate.bytes_in(time),
+        _ => return,
+    };
+    let largest = udp.iter().map(|(udp, _)| udp.packet + ETHERNET).max();
+    let largest = largest.map_or(PACKET, |packet| packet.max(PACKET));
+    if room < largest {
+        let (found, largest) = (node.found(), bytes_text(largest));
+        let message =
+            format!("`link.buffer`: found {found}, expected room for a packet of {largest}");
+        gathered.add(&node.place, message, None);
+    }
+}
