@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs what a fresh Debian or Ubuntu machine lacks to build l4s: a C compiler and Rust.
+# Installs what a fresh Debian or Ubuntu machine lacks to build l4s: a C compiler, Rust, and on
+# Linux what the BPF programs need: clang and the headers of libelf and zlib.
 # Asks nothing. Does nothing where nothing is missing.
 set -eu
 
@@ -42,6 +43,13 @@ usable_rust() {
 }
 
 command -v cc >/dev/null || install gcc libc6-dev
+if [ "$(uname)" = Linux ]; then
+    command -v clang >/dev/null || install clang
+    # What libbpf links with. A compiler knows best whether their headers are here.
+    headers='#include <libelf.h>
+#include <zlib.h>'
+    echo "$headers" | cc -E -x c - >/dev/null 2>&1 || install libelf-dev zlib1g-dev
+fi
 
 if ! usable_rust; then
     # rustup may be here without a tool chain; newer distributions have it as a package.

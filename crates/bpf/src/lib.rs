@@ -1,1 +1,25 @@
 //! DCTCP, Prague and ECT(1) for stock Linux kernels, as BPF programs, and their loader.
+//!
+//! ```no_run
+//! let prague = l4s_bpf::Loaded::prague("prague_1234")?;
+//! // setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, prague.name())
+//! # Ok::<(), l4s_bpf::BpfError>(())
+//! ```
+//!
+//! Whatever is loaded is held by a file descriptor of this process and goes with it, however the
+//! process ends. See docs/bpf.md.
+
+mod control;
+mod ect1;
+mod error;
+mod object;
+mod probe;
+
+pub use control::{Flags, Loaded, NAME_MAX};
+pub use ect1::Ect1;
+pub use error::BpfError;
+pub use probe::{Finding, Probe, probe};
+
+/// Whether the programs were compiled when this crate was built. Where they were not, for want
+/// of clang, everything fails with [`BpfError::NotBuilt`].
+pub const BUILT: bool = object::FAULT.is_none();

@@ -1,8 +1,9 @@
 //! Every congestion control behind one type, for users that choose at run time.
 
+use l4s_units::Duration;
 use l4s_units::param::Configurable;
 
-use crate::{Ack, Congestion, CongestionControl, Window, cubic, dctcp, reno};
+use crate::{Ack, Congestion, CongestionControl, Window, cubic, dctcp, prague, reno};
 
 /// The ECN that a congestion control asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,6 +97,18 @@ macro_rules! controls {
                     $(Cc::$variant(cc) => cc.alpha(),)+
                 }
             }
+
+            fn steers_alone(&self) -> bool {
+                match self {
+                    $(Cc::$variant(cc) => cc.steers_alone(),)+
+                }
+            }
+
+            fn pacing_rate(&self, in_flight: u32, mss: u32, srtt: Duration) -> Option<u64> {
+                match self {
+                    $(Cc::$variant(cc) => cc.pacing_rate(in_flight, mss, srtt),)+
+                }
+            }
         }
 
         /// Calls the macro `$then` with the variant and module of every congestion control.
@@ -112,6 +125,7 @@ controls! {
     Reno => reno, Off;
     Cubic => cubic, Off;
     Dctcp => dctcp, Classic;
+    Prague => prague, L4s;
 }
 
 impl Default for Config {

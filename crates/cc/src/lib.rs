@@ -7,6 +7,7 @@
 mod config;
 pub mod cubic;
 pub mod dctcp;
+pub mod prague;
 pub mod reno;
 mod window;
 
@@ -22,6 +23,9 @@ pub struct Ack {
     pub now: Time,
     /// Segments newly delivered, cumulatively or selectively.
     pub delivered: u32,
+    /// How many of them met congestion: counted where the feedback counts (AccECN), and otherwise
+    /// all of them if it echoed congestion.
+    pub delivered_ce: u32,
     /// Whether it echoed congestion experienced (ECE).
     pub ece: bool,
     /// The round trip of the newest segment it acknowledged, where one could be measured.
@@ -66,6 +70,17 @@ pub trait CongestionControl {
 
     /// The fraction of marks that it believes in, where it keeps one (DCTCP's alpha).
     fn alpha(&self) -> Option<f64> {
+        None
+    }
+
+    /// Whether it sets the window by itself in every state, as Linux' `cong_control` does: then
+    /// [`CongestionControl::observe`] does all, and the transport must not reduce the window.
+    fn steers_alone(&self) -> bool {
+        false
+    }
+
+    /// The rate in bytes per second at which to spread the window, where that is its own choice.
+    fn pacing_rate(&self, _in_flight: u32, _mss: u32, _srtt: Duration) -> Option<u64> {
         None
     }
 }

@@ -73,6 +73,7 @@ impl Flow {
         let ack = Ack {
             now: self.now,
             delivered,
+            delivered_ce: if ece { delivered } else { 0 },
             ece,
             rtt: Some(RTT),
             min_rtt: RTT,

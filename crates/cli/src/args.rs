@@ -58,8 +58,11 @@ pub enum Command {
         before: PathBuf,
         /// Another one
         after: PathBuf,
+        /// Draw both side by side, in this folder
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
     },
-    /// Hold the simulator against measurements of the Linux kernel
+    /// Hold the simulator against Linux
     Validate(Validate),
     /// What this machine can do, and what is missing
     Doctor,
@@ -107,6 +110,9 @@ pub struct Run {
 /// Options of `l4s validate`.
 #[derive(Debug, clap::Args)]
 pub struct Validate {
+    /// Against what: kept measurements of a kernel (sim), or this machine's TCP, now (kernel)
+    #[arg(long, value_enum, default_value_t = Substrate::Sim)]
+    pub on: Substrate,
     /// Runs per condition, with seeds counted up from 1; the kernel was measured three times
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub seeds: u64,
@@ -137,8 +143,10 @@ pub enum Substrate {
 /// Formats of packet traces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Trace {
-    /// For Wireshark and tshark
+    /// For Wireshark and tshark: headers, which is what differs
     Pcapng,
+    /// The same with whole packets, so that checksums can be verified
+    PcapngFull,
 }
 
 impl Substrate {

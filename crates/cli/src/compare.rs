@@ -5,7 +5,7 @@ use std::path::Path;
 use l4s_measure::{Results, Summary};
 
 use crate::failure::Failure;
-use crate::print;
+use crate::{print, report};
 use crate::table::{Align, aligned};
 
 /// Without several seeds on both sides, differences below this are not shown.
@@ -19,8 +19,8 @@ struct Condition {
     runs: Vec<Summary>,
 }
 
-/// Prints what differs between two result folders.
-pub fn compare(before: &Path, after: &Path) -> Result<(), Failure> {
+/// Prints what differs between two result folders; draws both into `out`.
+pub fn compare(before: &Path, after: &Path, out: Option<&Path>) -> Result<(), Failure> {
     let (old, new) = (conditions(before)?, conditions(after)?);
     let pairs: Vec<_> = old
         .iter()
@@ -48,7 +48,8 @@ pub fn compare(before: &Path, after: &Path) -> Result<(), Failure> {
     }
     let mut text = String::new();
     if !rows.is_empty() {
-        let head = ["run", "what", "before", "after", "change"].map(str::to_owned).to_vec();
+        let [was, is] = names(&old, &new);
+        let head = ["run", "what", was, is, "change"].map(str::to_owned).to_vec();
         let rows: Vec<_> = [head].into_iter().chain(rows.iter().cloned()).collect();
         let right = Align::Right;
         text += &aligned(&rows, &[Align::Left, Align::Left, right, right, right]);
@@ -67,7 +68,18 @@ pub fn compare(before: &Path, after: &Path) -> Result<(), Failure> {
     if alone > 0 {
         text += &format!("{alone} conditions are in one of the folders only\n");
     }
-    print(&text)
+    print(&text)?;
+    if let Some(out) = out {
+        let page = report::write(&[before.to_owned(), after.to_owned()], out)?;
+        print(&format!("{}\n", page.display()))?;
+    }
+    Ok(())
+}
+
+/// What to call the two sides: their substrates, where these differ.
+fn names<'a>(old: &'a [Condition], new: &'a [Condition]) -> [&'a str; 2] {
+    let on = |side: &'a [Condition]| side.first().map_or("", |first| first.runs[0].on.as_str());
+    if on(old) == on(new) { ["before", "after"] } else { [on(old), on(new)] }
 }
 
 /// The runs of a folder, by what was set; seeds apart.

@@ -7,27 +7,172 @@ use crate::print;
 
 /// Prints what this machine can do.
 pub fn doctor() -> Result<(), Failure> {
+    let mut page = Page::default();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let plural = if cores == 1 { "" } else { "s" };
-    let mut text = format!("simulate (--on sim)     yes, {cores} run{plural} at a time\n");
+    page.line("simulate (--on sim)", &format!("yes, {cores} run{plural} at a time"));
     let tools: [(&str, &[&str], &str); 2] = [
         ("read traces", &["tshark", "wireshark"], "apt-get install tshark"),
         ("show reports", &["chromium", "google-chrome", "firefox", "xdg-open"], "any web browser"),
     ];
     for (what, names, install) in tools {
-        text += &match names.iter().find_map(|name| Some((name, find(name)?))) {
-            Some((_, path)) => format!("{what:22}  yes, {}\n", path.display()),
-            None => format!("{what:22}  not found: {install}\n"),
-        };
+        match names.iter().find_map(|name| find(name)) {
+            Some(path) => page.line(what, &format!("yes, {}", path.display())),
+            None => page.line(what, &format!("not found: {install}")),
+        }
     }
-    for name in ["kernel", "linux", "qdisc"] {
-        text += &format!("{:22}  not in this version\n", format!("real TCP (--on {name})"));
+    #[cfg(target_os = "linux")]
+    kernel::examine(&mut page, cores);
+    #[cfg(not(target_os = "linux"))]
+    page.line("real TCP (--on kernel)", "no: it needs Linux");
+    for name in ["linux", "qdisc"] {
+        page.line(&format!("real TCP (--on {name})"), "not in this version");
     }
-    print(&text)
+    print(&page.0)
+}
+
+/// What is printed.
+#[derive(Default)]
+struct Page(String);
+
+impl Page {
+    fn line(&mut self, what: &str, found: &str) {
+        self.0 += &format!("{what:24}  {found}\n");
+    }
+
+    fn head(&mut self, text: &str) {
+        self.0 += &format!("\n{text}\n");
+    }
 }
 
 /// The program of that name in `PATH`.
 fn find(name: &str) -> Option<PathBuf> {
     let paths = std::env::var_os("PATH")?;
     std::env::split_paths(&paths).map(|folder| folder.join(name)).find(|path| path.is_file())
+}
+
+/// Real sockets, and the mistakes that L4S on Linux suffers from most.
+#[cfg(target_os = "linux")]
+mod kernel {
+    use l4s_bpf::{Finding, Probe};
+    use l4s_lab::Host;
+
+    use super::Page;
+    use crate::kernel::{Arrival, ect1_arrives, lab_works};
+
+    pub fn examine(page: &mut Page, cores: usize) {
+        let works = lab_works();
+        match &works {
+            Ok(()) => page.line("real TCP (--on kernel)", "yes"),
+            Err(why) => page.line("real TCP (--on kernel)", &format!("no: {why}")),
+        }
+        if cores < 2 {
+            page.line("  cores", "1: the data plane wants one for itself, so runs will be unfit");
+        }
+        let host = Host::look();
+        page.line("  the kernel's own", &host.controls.join(" "));
+        let probe = l4s_bpf::probe();
+        page.line("  dctcp, prague by BPF", &bpf(&probe));
+        page.line("  AccECN", &accecn(&probe, &host));
+        if works.is_ok() {
+            page.line("  ECT(1) to the other end", &ect1(&probe));
+        }
+        network(page, &host);
+    }
+
+    /// Whether our congestion controls can be loaded.
+    fn bpf(probe: &Probe) -> String {
+        let steps = [&probe.built, &probe.types, &probe.permission, &probe.struct_ops];
+        match steps.into_iter().find_map(Finding::reason) {
+            None => "yes".to_owned(),
+            Some(why) => format!("no: {why}"),
+        }
+    }
+
+    /// How AccECN comes about on this kernel.
+    fn accecn(probe: &Probe, host: &Host) -> String {
+        let sysctl = host.setting("net/ipv4/tcp_ecn").unwrap_or("unknown");
+        if probe.needs_accecn.works() {
+            format!("yes, where both ends' congestion control asks for it; tcp_ecn = {sysctl}")
+        } else {
+            let why = probe.needs_accecn.reason().unwrap_or_default();
+            let why = why.lines().next().unwrap_or_default();
+            format!("not asked for by a congestion control ({why}): Prague gets DCTCP's echo")
+        }
+    }
+
+    /// Sends real packets.
+    fn ect1(probe: &Probe) -> String {
+        match ect1_arrives(probe.struct_ops.works()) {
+            Ok(Arrival { what, ect1, all }) if ect1 == all => {
+                format!("yes: {all} of {all} data packets of {what}")
+            }
+            Ok(Arrival { what, ect1, all }) => {
+                format!("no: {ect1} of {all} data packets of {what}: something on the way clears it")
+            }
+            Err(why) => format!("not tried: {why}"),
+        }
+    }
+
+    /// This machine's own way to the Internet.
+    fn network(page: &mut Page, host: &Host) {
+        let Some(interface) = &host.interface else { return };
+        page.head("what L4S on Linux suffers from most, on this machine's own network");
+        page.line("interface", &format!("{}, of the default route", interface.name));
+        let on: Vec<&str> =
+            interface.offloads.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();
+        page.line(
+            "offloads",
+            &match on.as_slice() {
+                [] => "off: queues see packets".to_owned(),
+                on => format!(
+                    "{}: senders hand down bursts of up to 64 KiB, which a queue of half a \
+                     millisecond feels: ethtool -K {} {}",
+                    on.join(" "),
+                    interface.name,
+                    on.iter().map(|name| format!("{name} off")).collect::<Vec<_>>().join(" ")
+                ),
+            },
+        );
+        let qdisc = interface.qdisc.as_deref().unwrap_or("unknown");
+        page.line(
+            "pacing",
+            &match qdisc {
+                "fq" => "by fq".to_owned(),
+                _ => format!(
+                    "by TCP itself, if a congestion control asks for it ({qdisc} does not pace): \
+                     tc qdisc replace dev {} root fq",
+                    interface.name
+                ),
+            },
+        );
+        page.line(
+            "the queue",
+            &match qdisc {
+                "dualpi2" => "dualpi2".to_owned(),
+                _ => format!(
+                    "{qdisc}, which marks nothing for L4S. An AQM helps only where the bottleneck \
+                     is: shape a little below the link's rate, and put it there"
+                ),
+            },
+        );
+        let ecn = match host.setting("net/ipv4/tcp_ecn") {
+            Some("0") => "0: refused. sysctl -w net.ipv4.tcp_ecn=1".to_owned(),
+            Some("1") => "1: asked for and accepted (RFC 3168)".to_owned(),
+            Some("2") => "2: accepted, not asked for. sysctl -w net.ipv4.tcp_ecn=1".to_owned(),
+            Some(value @ ("3" | "4" | "5")) => format!("{value}: with AccECN"),
+            Some(other) => other.to_owned(),
+            None => "unknown".to_owned(),
+        };
+        page.line("tcp_ecn", &ecn);
+        let others = ["net/ipv4/tcp_ecn_option", "net/ipv4/tcp_ecn_option_beacon"];
+        let others: Vec<_> =
+            others.iter().filter_map(|name| Some((name, host.setting(name)?))).collect();
+        if others.is_empty() {
+            page.line("AccECN in this kernel", "no: it came with Linux 6.18");
+        }
+        for (name, value) in others {
+            page.line(name.rsplit('/').next().unwrap_or(name), value);
+        }
+    }
 }

@@ -22,7 +22,7 @@ use l4s_scenario::Plan;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::simulate::VERSION;
+use crate::measured::VERSION;
 
 const MANIFEST: &str = "l4s.json";
 const RUNS: &str = "runs";

@@ -10,12 +10,14 @@ mod doctor;
 mod failure;
 mod folder;
 mod headline;
+#[cfg(target_os = "linux")]
+mod kernel;
+mod measured;
 mod parallel;
 mod pick;
 mod report;
 mod run;
 mod show;
-mod simulate;
 mod table;
 mod validate;
 
@@ -28,6 +30,12 @@ use args::{Args, Command};
 use failure::Failure;
 
 fn main() -> ExitCode {
+    // A lab starts this program again for each server and client. Not for people, so not in the
+    // help.
+    #[cfg(target_os = "linux")]
+    if std::env::args_os().nth(1).is_some_and(|word| word == kernel::AGENT) {
+        return kernel::agent();
+    }
     let done = match Args::parse().command {
         Command::Run(options) => run::run(&options),
         Command::List => catalog::list(),
@@ -35,7 +43,9 @@ fn main() -> ExitCode {
         Command::Aqm { kind, profile } => catalog::aqm(kind.as_deref(), profile.as_deref()),
         Command::Cc { kind } => catalog::cc(kind.as_deref()),
         Command::Report { folders, out, open } => report::report(&folders, out.as_deref(), open),
-        Command::Compare { before, after } => compare::compare(&before, &after),
+        Command::Compare { before, after, out } => {
+            compare::compare(&before, &after, out.as_deref())
+        }
         Command::Validate(options) => validate::validate(&options),
         Command::Doctor => doctor::doctor(),
         Command::Completions { shell } => {

@@ -10,7 +10,7 @@ use l4s_scenario::Plan;
 use crate::args::{Run, Substrate};
 use crate::failure::Failure;
 use crate::folder::{Folder, Manifest};
-use crate::simulate::{self, Finished};
+use crate::measured::{self, Engine, Finished, Keep};
 use crate::{headline, parallel, pick, print, report};
 
 /// A table of more rows is for files.
@@ -25,18 +25,16 @@ pub fn run(options: &Run) -> Result<(), Failure> {
         let most = l4s_scenario::MAX_POINTS;
         Failure::input(format!("--seeds {}: more than {most} runs, or seeds", options.seeds))
     })?;
-    if options.on != Substrate::Sim {
-        let name = options.on.name();
-        return Err(Failure::Substrate(format!(
-            "`--on {name}` is not in this version, which simulates: leave `--on` out, or use \
-             `--on sim`; `l4s doctor` says what this machine can do"
-        )));
-    }
+    let engine = Engine::prepare(options.on, &plan)?;
     if let Some(advice) = plan.points.iter().find_map(|p| l4s_scenario::advice(&p.scenario)) {
         eprintln!("note: {advice}");
     }
+    if engine.substrate() == Substrate::Kernel {
+        let seconds: f64 = plan.points.iter().map(|p| p.scenario.duration.as_secs_f64()).sum();
+        eprintln!("{} runs in real time, one after the other: {seconds:.0} s", plan.points.len());
+    }
     let commands: Vec<String> =
-        plan.points.iter().map(|point| simulate::command(&options.scenario, point)).collect();
+        plan.points.iter().map(|p| measured::command(&options.scenario, options.on, p)).collect();
     let folder = match &options.out {
         Some(path) => {
             let trace = options.trace.is_some();
@@ -49,8 +47,8 @@ pub fn run(options: &Run) -> Result<(), Failure> {
     let mut tally = Tally::new(&plan);
     match &folder {
         Some(folder) if folder.is_finished() => {
-            for run in folder.results()? {
-                tally.take(options, run.summary, None)?;
+            for (number, run) in folder.results()?.into_iter().enumerate() {
+                tally.take(options, number, run.summary, None)?;
             }
         }
         _ => {
@@ -60,23 +58,21 @@ pub fn run(options: &Run) -> Result<(), Failure> {
                     let record = folder.load(number)?;
                     return Ok(Finished { record: summary_only(record), wall: None });
                 }
-                let trace = folder.as_ref().filter(|_| options.trace.is_some());
-                let trace = trace.map(|folder| folder.trace(number, plan.points.len() == 1));
-                let finished = simulate::simulate(
-                    &plan.points[number],
-                    &commands[number],
-                    folder.is_some(),
-                    trace.as_deref(),
-                )?;
+                let alone = plan.points.len() == 1;
+                let path = folder.as_ref().map(|folder| folder.trace(number, alone));
+                let trace = path.as_deref().zip(options.trace);
+                let keep = Keep { tables: folder.is_some(), trace };
+                let finished = engine.run(&plan.points[number], &commands[number], keep)?;
                 if let Some(folder) = &folder {
                     folder.keep(number, &finished.record)?;
                 }
                 let record = summary_only(finished.record);
                 Ok(Finished { record, wall: finished.wall })
             };
-            let take =
-                |_, finished: Finished| tally.take(options, finished.record.summary, finished.wall);
-            parallel::in_order(plan.points.len(), options.jobs, work, take)
+            let take = |number, finished: Finished| {
+                tally.take(options, number, finished.record.summary, finished.wall)
+            };
+            parallel::in_order(plan.points.len(), engine.jobs(options.jobs), work, take)
                 .map_err(|failure| resumable(failure, folder.as_ref()))?;
             if let Some(folder) = &folder {
                 folder.assemble(&plan).map_err(|failure| resumable(failure, Some(folder)))?;
@@ -118,6 +114,10 @@ struct Tally {
     events: u64,
     wall: Duration,
     ran: usize,
+    /// The highest 99th percentile of lateness in microseconds, of runs in real time.
+    lateness_us: Option<f64>,
+    /// Runs that the machine did not keep up with: number and reason.
+    unfit: Vec<(usize, String)>,
 }
 
 impl Tally {
@@ -141,13 +141,16 @@ impl Tally {
             events: 0,
             wall: Duration::ZERO,
             ran: 0,
+            lateness_us: None,
+            unfit: Vec::new(),
         }
     }
 
-    /// The next run in order. `wall` is `None` when it was done before.
+    /// Run `number`, the next one. `wall` is `None` when it was done before.
     fn take(
         &mut self,
         options: &Run,
+        number: usize,
         mut summary: Summary,
         wall: Option<Duration>,
     ) -> Result<(), Failure> {
@@ -159,6 +162,9 @@ impl Tally {
             self.packets += summary.engine.packets;
             self.events += summary.engine.events.unwrap_or_default();
         }
+        let late = summary.engine.lateness_us.map(|lateness| lateness.p99);
+        self.lateness_us = self.lateness_us.into_iter().chain(late).reduce(f64::max);
+        self.unfit.extend(summary.engine.unfit.clone().map(|reason| (number + 1, reason)));
         if options.json {
             summary.engine.wall_s = wall.map(|wall| wall.as_secs_f64());
             let line = serde_json::to_string(&summary)
@@ -186,6 +192,9 @@ impl Tally {
             }
         }
         eprintln!("{}", self.effort(plan));
+        for (number, reason) in &self.unfit {
+            eprintln!("run {number} is unfit: {reason}");
+        }
         if let [_, .., last] = commands {
             eprintln!("any row again, such as the last: {last}");
         }
@@ -210,6 +219,14 @@ impl Tally {
             0 => String::new(),
             done => format!("; {done} runs were done before"),
         };
+        if let Some(lateness) = self.lateness_us {
+            return format!(
+                "{seeds}; {:.1} s in real time, {:.2} million packets; departures at most \
+                 {lateness:.0} us late at p99{done}",
+                self.virtual_s,
+                self.packets as f64 / 1e6,
+            );
+        }
         format!(
             "{seeds}; {:.1} s simulated in {wall:.2} s ({:.0}:1), {:.2} million packets/s and {:.2} \
              million events/s per core{done}",

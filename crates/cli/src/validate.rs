@@ -1,16 +1,19 @@
-//! `l4s validate`: the simulator against measurements of the Linux kernel.
+//! `l4s validate`: the simulator against Linux.
 //!
-//! The scenario `linux-7.3-grid` has the conditions of `reference/linux-7.3-dualpi2.jsonl`. Each
-//! check compares the mean over the kernel's runs with the mean over as many seeds.
+//! The scenario `linux-7.3-grid` has the conditions of `reference/linux-7.3-dualpi2.jsonl`, which
+//! were measured in a kernel's own qdisc. With `--on kernel` the same conditions run now, with
+//! this machine's TCP through our bottleneck. Each check compares the mean over the kernel's runs
+//! with the mean over the simulator's seeds.
 
 use l4s_measure::Summary;
-use l4s_scenario::bundled;
+use l4s_scenario::{Plan, bundled};
 use serde::{Deserialize, Serialize};
 
-use crate::args::Validate;
+use crate::args::{Substrate, Validate};
 use crate::failure::Failure;
+use crate::measured::{self, Engine, Keep};
 use crate::table::{Align, aligned};
-use crate::{parallel, print, simulate};
+use crate::{parallel, print};
 
 const KERNEL: &str = include_str!("../reference/linux-7.3-dualpi2.jsonl");
 const SCENARIO: &str = "linux-7.3-grid";
@@ -60,8 +63,8 @@ enum Near {
 struct Quantity {
     name: &'static str,
     near: Near,
-    kernel: fn(&Measured) -> f64,
-    sim: fn(&Summary) -> Option<f64>,
+    reference: fn(&Measured) -> f64,
+    summary: fn(&Summary) -> Option<f64>,
 }
 
 /// What is compared, and how near it must be.
@@ -69,44 +72,44 @@ const QUANTITIES: [Quantity; 7] = [
     Quantity {
         name: "L mean ms",
         near: Near::Either(0.20, 0.15),
-        kernel: |run| run.a.qmean_ms,
-        sim: |run| queue(run, "L", |delay| delay.mean),
+        reference: |run| run.a.qmean_ms,
+        summary: |run| queue(run, "L", |delay| delay.mean),
     },
     Quantity {
         name: "L p99 ms",
         near: Near::Either(0.20, 0.15),
-        kernel: |run| run.a.q99,
-        sim: |run| queue(run, "L", |delay| delay.p99),
+        reference: |run| run.a.q99,
+        summary: |run| queue(run, "L", |delay| delay.p99),
     },
     Quantity {
         name: "C mean ms",
         near: Near::Either(0.15, 1.5),
-        kernel: |run| run.b.qmean_ms,
-        sim: |run| queue(run, "C", |delay| delay.mean),
+        reference: |run| run.b.qmean_ms,
+        summary: |run| queue(run, "C", |delay| delay.mean),
     },
     Quantity {
         name: "utilization",
         near: Near::Absolute(0.02),
-        kernel: |run| run.util,
-        sim: |run| Some(run.link.utilization),
+        reference: |run| run.util,
+        summary: |run| Some(run.link.utilization),
     },
     Quantity {
         name: "A mark",
         near: Near::Relative(0.25),
-        kernel: |run| run.a.mark,
-        sim: |run| group(run, "A")?.mark,
+        reference: |run| run.a.mark,
+        summary: |run| group(run, "A")?.mark,
     },
     Quantity {
         name: "B drop",
         near: Near::Relative(0.25),
-        kernel: |run| run.b.drop,
-        sim: |run| group(run, "B")?.drop,
+        reference: |run| run.b.drop,
+        summary: |run| group(run, "B")?.drop,
     },
     Quantity {
         name: "rate A/B",
         near: Near::Factor(1.5),
-        kernel: |run| run.a.mbps / run.b.mbps,
-        sim: |run| Some(group(run, "A")?.rate_bps / group(run, "B")?.rate_bps),
+        reference: |run| run.a.mbps / run.b.mbps,
+        summary: |run| Some(group(run, "A")?.rate_bps / group(run, "B")?.rate_bps),
     },
 ];
 
@@ -124,46 +127,94 @@ struct Check {
     pass: bool,
 }
 
+/// What the kernel did.
+enum Kernel {
+    /// Measured once, in its own qdisc.
+    Reference(Vec<Measured>),
+    /// Measured now, through our bottleneck: as many runs of each point as seeds.
+    Now(Vec<Summary>),
+}
+
 /// Runs the conditions and prints how well they agree.
 pub fn validate(options: &Validate) -> Result<(), Failure> {
-    let kernel = measurements()?;
     let bundled = bundled::find(SCENARIO)
         .ok_or_else(|| Failure::Run(format!("the scenario {SCENARIO} is missing")))?;
-    let plan = bundled.plan(&options.set)?;
+    let mut set = Vec::new();
+    if options.on == Substrate::Kernel {
+        set.push(format!("group.B.cc={{ kind = \"cubic\", tick = \"{}ns\" }}", jiffy_ns()));
+    }
+    set.extend(options.set.iter().cloned());
+    let plan = bundled.plan(&set)?;
     let plan = plan
         .repeated(options.seeds)
         .ok_or_else(|| Failure::input(format!("--seeds {}: too many runs", options.seeds)))?;
-    let mut runs: Vec<Summary> = Vec::new();
-    let work = |number: usize| {
-        let point = &plan.points[number];
-        let command = simulate::command(SCENARIO, point);
-        Ok(simulate::simulate(point, &command, false, None)?.record.summary)
+    let kernel = match options.on {
+        Substrate::Sim => Kernel::Reference(measurements()?),
+        on => Kernel::Now(runs(&Engine::prepare(on, &plan)?, &plan, options)?),
     };
-    let take = |_, summary| {
-        runs.push(summary);
-        Ok(())
-    };
-    parallel::in_order(plan.points.len(), options.jobs, work, take)?;
+    let sim = runs(&Engine::Sim, &plan, options)?;
 
     let mut checks = Vec::new();
-    for (points, runs) in
-        plan.points.chunks(options.seeds as usize).zip(runs.chunks(options.seeds as usize))
-    {
-        let scenario = &points[0].scenario;
-        let rate = scenario.link.rate.as_bps() / 1_000_000;
-        let rtt = |i: usize| scenario.groups[i].rtt.as_micros() / 1000;
-        let same =
-            |run: &&Measured| (run.rate_mbps, run.rtt_a_ms, run.rtt_b_ms) == (rate, rtt(0), rtt(1));
-        let measured: Vec<&Measured> = kernel.iter().filter(same).collect();
-        if !measured.is_empty() {
-            let check = |quantity| check(quantity, (rate, rtt(0)), &measured, runs);
-            checks.extend(QUANTITIES.iter().map(check));
+    let seeds = options.seeds as usize;
+    for (number, sim) in sim.chunks(seeds).enumerate() {
+        let scenario = &plan.points[number * seeds].scenario;
+        let condition = (
+            scenario.link.rate.as_bps() / 1_000_000,
+            scenario.groups[0].rtt.as_micros() / 1000,
+            scenario.groups[1].rtt.as_micros() / 1000,
+        );
+        for quantity in &QUANTITIES {
+            let kernel: Vec<f64> = match &kernel {
+                Kernel::Reference(runs) => runs
+                    .iter()
+                    .filter(|run| (run.rate_mbps, run.rtt_a_ms, run.rtt_b_ms) == condition)
+                    .map(quantity.reference)
+                    .collect(),
+                Kernel::Now(runs) => {
+                    let mine = &runs[number * seeds..(number + 1) * seeds];
+                    mine.iter().filter_map(quantity.summary).collect()
+                }
+            };
+            if !kernel.is_empty() {
+                checks.push(check(quantity, (condition.0, condition.1), &kernel, sim));
+            }
         }
     }
     if checks.is_empty() {
         return Err(Failure::input("--set leaves none of the kernel's conditions"));
     }
     conclude(&checks, options.json)
+}
+
+/// The resolution of the kernel's coarse clock, by which its Cubic reads the growth curve.
+fn jiffy_ns() -> u64 {
+    #[cfg(target_os = "linux")]
+    return l4s_lab::jiffy().as_nanos();
+    #[cfg(not(target_os = "linux"))]
+    1_000_000
+}
+
+/// Every run of a plan.
+fn runs(engine: &Engine, plan: &Plan, options: &Validate) -> Result<Vec<Summary>, Failure> {
+    let mut runs: Vec<Summary> = Vec::new();
+    if engine.substrate() != Substrate::Sim {
+        let seconds: f64 = plan.points.iter().map(|p| p.scenario.duration.as_secs_f64()).sum();
+        eprintln!("{} runs in real time, one after the other: {seconds:.0} s", plan.points.len());
+    }
+    let work = |number: usize| {
+        let point = &plan.points[number];
+        let command = measured::command(SCENARIO, engine.substrate(), point);
+        Ok(engine.run(point, &command, Keep::default())?.record.summary)
+    };
+    let take = |number, summary: Summary| {
+        if let Some(reason) = &summary.engine.unfit {
+            eprintln!("run {} is unfit: {reason}", number + 1);
+        }
+        runs.push(summary);
+        Ok(())
+    };
+    parallel::in_order(plan.points.len(), engine.jobs(options.jobs), work, take)?;
+    Ok(runs)
 }
 
 fn measurements() -> Result<Vec<Measured>, Failure> {
@@ -177,14 +228,13 @@ fn measurements() -> Result<Vec<Measured>, Failure> {
 fn check(
     quantity: &Quantity,
     (rate_mbps, rtt_ms): (u64, u64),
-    measured: &[&Measured],
+    kernel: &[f64],
     runs: &[Summary],
 ) -> Check {
-    let kernel: Vec<f64> = measured.iter().map(|run| (quantity.kernel)(run)).collect();
     let low = kernel.iter().copied().fold(f64::INFINITY, f64::min);
     let high = kernel.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let sim: Vec<f64> = runs.iter().filter_map(quantity.sim).collect();
-    let kernel = mean(&kernel);
+    let sim: Vec<f64> = runs.iter().filter_map(quantity.summary).collect();
+    let kernel = mean(kernel);
     let sim = (!sim.is_empty()).then(|| mean(&sim));
     Check {
         rate_mbps,

@@ -7,8 +7,40 @@
 //! Nothing of it outlives its processes: a namespace has no name and goes with the process in it,
 //! a TUN device goes with its file, a congestion control with its link.
 
+pub mod agent;
 mod clock;
+mod error;
+mod frame;
+mod host;
+pub mod ip;
+mod lab;
+mod lateness;
+mod ledger;
+mod line;
+mod message;
+mod namespace;
+mod netlink;
+mod plane;
+mod pool;
+mod pump;
+mod realtime;
 mod report;
+mod run;
+mod setup;
+mod tun;
 
 pub use clock::Clock;
+pub use error::LabError;
+pub use frame::Frame;
+pub use host::{Host, Interface, has_control, jiffy};
+pub use lab::{AgentCommand, AgentInfo, Lab};
+pub use lateness::Lateness;
+pub use ledger::Ledger;
+pub use plane::{Counters, Delivery, End, FIRST_PORT, Plane, UDP_PORT};
+pub use pool::{Buffer, Pool};
+pub use pump::{Device, Port, PumpError, Pumped, Settings, pump};
+pub use realtime::{Realtime, spare_core};
 pub use report::{Report, TcpSample};
+pub use run::{Ran, check, run};
+pub use setup::{LabOptions, LabPlan};
+pub use tun::{Offload, Read, Tun, Written};

@@ -268,6 +268,7 @@ impl Sender {
         let sample = l4s_cc::Ack {
             now,
             delivered: delivered.segments,
+            delivered_ce: if ece { delivered.segments } else { 0 },
             ece,
             rtt: delivered.rtt_newest,
             min_rtt: self.rtt.min(),

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * What the programs need of a kernel: the fields of its types that they use, with the places
+ * left to CO-RE, and the numbers of its helpers, which never change. Kept by hand, so that
+ * neither a kernel's headers nor libbpf's are needed to build.
+ */
+#ifndef L4S_KERNEL_H
+#define L4S_KERNEL_H
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+#define __always_inline inline __attribute__((always_inline))
+#define SEC(name) __attribute__((section(name), used))
+#define __ksym __attribute__((section(".ksyms")))
+#define __core __attribute__((preserve_access_index))
+
+/* --- Types ------------------------------------------------------------------------------- */
+
+struct sock {
+	u32 sk_pacing_status;
+	unsigned long sk_pacing_rate;
+	unsigned long sk_max_pacing_rate;
+} __core;
+
+struct inet_sock {
+	struct sock sk;
+} __core;
+
+struct inet_connection_sock {
+	struct inet_sock icsk_inet;
+	u32 icsk_rto;
+	struct {
+		u8 pending;
+	} icsk_ack;
+	u64 icsk_ca_priv[13];
+} __core;
+
+struct tcp_sock {
+	struct inet_connection_sock inet_conn;
+	u8 is_cwnd_limited : 1;
+	u8 ecn_flags;
+	u32 mss_cache;
+	u32 snd_cwnd;
+	u32 snd_ssthresh;
+	u32 lost_out;
+	u32 sacked_out;
+	u32 retrans_out;
+	u32 packets_out;
+	u32 max_packets_out;
+	u32 prior_cwnd;
+	u32 lsndtime;
+	u32 rcv_nxt;
+	u32 snd_nxt;
+	u32 snd_una;
+	u32 srtt_us;
+	u32 delivered;
+	u32 delivered_ce;
+	u64 tcp_mstamp;
+} __core;
+
+struct rate_sample;
+
+enum tcp_ca_event {
+	CA_EVENT_TX_START = 0,
+	CA_EVENT_LOSS = 3,
+	CA_EVENT_ECN_NO_CE = 4,
+	CA_EVENT_ECN_IS_CE = 5,
+};
+
+enum tcp_ca_state {
+	TCP_CA_Open = 0,
+	TCP_CA_CWR = 2,
+	TCP_CA_Recovery = 3,
+	TCP_CA_Loss = 4,
+};
+
+/* libbpf moves each member to its place in the kernel's own structure, by name. */
+struct tcp_congestion_ops {
+	u32 (*ssthresh)(struct sock *sk);
+	void (*cong_avoid)(struct sock *sk, u32 ack, u32 acked);
+	void (*set_state)(struct sock *sk, u8 state);
+	void (*cwnd_event)(struct sock *sk, enum tcp_ca_event event);
+	/* Since 7.0 or so in place of CA_EVENT_TX_START; the loader drops it where it is unknown. */
+	void (*cwnd_event_tx_start)(struct sock *sk);
+	void (*in_ack_event)(struct sock *sk, u32 flags);
+	void (*cong_control)(struct sock *sk, u32 ack, int flag, const struct rate_sample *rs);
+	u32 (*undo_cwnd)(struct sock *sk);
+	u32 (*min_tso_segs)(struct sock *sk);
+	void (*init)(struct sock *sk);
+	u32 flags;
+	char name[16];
+};
+
+/* The loader writes these three (src/control.rs). */
+_Static_assert(__builtin_offsetof(struct tcp_congestion_ops, cwnd_event_tx_start) == 32, "");
+_Static_assert(__builtin_offsetof(struct tcp_congestion_ops, flags) == 80, "");
+_Static_assert(__builtin_offsetof(struct tcp_congestion_ops, name) == 84, "");
+
+struct sk_buff {
+	u16 network_header;
+	u16 mac_header;
+} __core;
+
+/* What a program on a device sees of a packet; part of the kernel's stable interface. */
+struct __sk_buff {
+	u32 len, pkt_type, mark, queue_mapping, protocol;
+};
+
+/* --- Values ------------------------------------------------------------------------------ */
+
+/* In icsk_ack.pending: an acknowledgement is delayed; one is due now. */
+#define ICSK_ACK_TIMER 2
+#define ICSK_ACK_NOW 16
+
+/* In ecn_flags: RFC 3168 or AccECN was negotiated; the receiver is to echo ECE. */
+#define TCP_ECN_RFC3168 1
+#define TCP_ECN_DEMAND_CWR 4
+#define TCP_ECN_ACCECN 16
+
+/* In cong_control's flag: the acknowledgement brought ECE, or a count of marks. */
+#define FLAG_ECE 0x40
+
+#define SK_PACING_NONE 0
+#define SK_PACING_NEEDED 1
+
+/* --- Helpers and functions of the kernel -------------------------------------------------- */
+
+static long (*const bpf_skb_store_bytes)(struct __sk_buff *skb, u32 offset, const void *from,
+					 u32 len, u64 flags) = (void *)9;
+static long (*const bpf_l3_csum_replace)(struct __sk_buff *skb, u32 offset, u64 from, u64 to,
+					 u64 flags) = (void *)10;
+static long (*const bpf_skb_load_bytes)(const void *skb, u32 offset, void *to,
+					u32 len) = (void *)26;
+static long (*const bpf_tcp_send_ack)(void *tp, u32 rcv_nxt) = (void *)116;
+static u64 (*const bpf_jiffies64)(void) = (void *)118;
+
+extern void tcp_reno_cong_avoid(struct sock *sk, u32 ack, u32 acked) __ksym;
+extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
+
+/* --- Access ------------------------------------------------------------------------------ */
+
+static __always_inline struct tcp_sock *tcp_sk(struct sock *sk)
+{
+	return (struct tcp_sock *)sk;
+}
+
+static __always_inline struct inet_connection_sock *inet_csk(struct sock *sk)
+{
+	return (struct inet_connection_sock *)sk;
+}
+
+static __always_inline void *inet_csk_ca(struct sock *sk)
+{
+	return (void *)inet_csk(sk)->icsk_ca_priv;
+}
+
+/* A bit field's place and width are the kernel's too. */
+#define read_bit_field(s, field)                                                               \
+	({                                                                                     \
+		const u8 *at = (const u8 *)(s) + __builtin_preserve_field_info((s)->field, 0); \
+		u64 value = 0;                                                                 \
+		switch (__builtin_preserve_field_info((s)->field, 1)) {                        \
+		case 1: value = *at; break;                                                    \
+		case 2: value = *(const u16 *)at; break;                                       \
+		case 4: value = *(const u32 *)at; break;                                       \
+		case 8: value = *(const u64 *)at; break;                                       \
+		}                                                                              \
+		value <<= __builtin_preserve_field_info((s)->field, 4);                        \
+		value >>= __builtin_preserve_field_info((s)->field, 5);                        \
+		value;                                                                         \
+	})
+
+/* Packets in flight (RFC 6675 §3). */
+static __always_inline u32 in_flight(const struct tcp_sock *tp)
+{
+	return tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
+}
+
+#endif

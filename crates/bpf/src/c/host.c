@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * The arithmetic as functions of the host, to be held against l4s_cc (tests/twins.rs).
+ */
+#include <stdint.h>
+
+typedef uint8_t u8;
+typedef uint32_t u32;
+typedef uint64_t u64;
+/* The C library has it in a form of its own. */
+#ifndef __always_inline
+#define __always_inline inline
+#endif
+
+#include "dctcp.h"
+#include "prague.h"
+
+void l4s_dctcp_start(struct dctcp *s, u32 window_end)
+{
+	dctcp_start(s, window_end);
+}
+
+void l4s_dctcp_observe(struct dctcp *s, u32 delivered, u32 delivered_ce, u32 una, u32 nxt)
+{
+	dctcp_observe(s, delivered, delivered_ce, una, nxt);
+}
+
+u32 l4s_dctcp_ssthresh(const struct dctcp *s, u32 cwnd)
+{
+	return dctcp_ssthresh(s, cwnd);
+}
+
+u32 l4s_dctcp_loss(u32 cwnd)
+{
+	return dctcp_loss(cwnd);
+}
+
+void l4s_prague_start(struct prague *s, const struct prague_config *c, u32 cwnd, u32 nxt, u64 now)
+{
+	prague_start(s, c, cwnd, nxt, now);
+}
+
+void l4s_prague_on_ack(struct prague *s, const struct prague_config *c, const struct prague_ack *a)
+{
+	prague_on_ack(s, c, a);
+}
+
+void l4s_prague_on_loss(struct prague *s, u32 nxt, int timeout)
+{
+	prague_on_loss(s, nxt, timeout);
+}
+
+void l4s_prague_on_undo(struct prague *s)
+{
+	prague_on_undo(s);
+}
+
+void l4s_prague_on_restart(struct prague *s, u32 idle, u32 rto)
+{
+	prague_on_restart(s, idle, rto);
+}
+
+u32 l4s_prague_cwnd(const struct prague *s)
+{
+	return prague_cwnd(s);
+}
+
+u64 l4s_prague_pacing_rate(const struct prague *s, u32 in_flight, u32 mss, u32 srtt_us)
+{
+	return prague_pacing_rate(s, in_flight, mss, srtt_us);
+}

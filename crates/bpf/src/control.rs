@@ -1,0 +1,162 @@
+//! Congestion controls, registered for as long as a guard lives.
+
+use std::fmt;
+
+use libbpf_rs::btf::types::Struct;
+use libbpf_rs::btf::{Btf, BtfType};
+use libbpf_rs::{ErrorKind, Link, MapCore};
+
+use crate::BpfError;
+use crate::object::{self, Program};
+
+/// The longest name of a congestion control (TCP_CA_NAME_MAX less its end).
+pub const NAME_MAX: usize = 15;
+
+/// Where kernel.h's `tcp_congestion_ops` has what the loader writes; checked there.
+const TX_START: std::ops::Range<usize> = 32..40;
+const FLAGS: std::ops::Range<usize> = 80..84;
+const NAME: std::ops::Range<usize> = 84..100;
+
+/// What a congestion control asks of the kernel (`TCP_CONG_*`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Flags(u32);
+
+impl Flags {
+    /// Anyone may choose it.
+    pub const NON_RESTRICTED: Flags = Flags(1);
+    /// ECN is negotiated whatever the sysctl says.
+    pub const NEEDS_ECN: Flags = Flags(2);
+    /// AccECN is negotiated: marks are counted exactly.
+    pub const NEEDS_ACCECN: Flags = Flags(4);
+    /// The SYN and its answer are ECT(1).
+    pub const ECT_1_NEGOTIATION: Flags = Flags(8);
+    /// Rather no ECN than that of RFC 3168, where the peer has no AccECN.
+    pub const NO_FALLBACK_RFC3168: Flags = Flags(16);
+
+    /// Those that a kernel may not know.
+    pub const OPTIONAL: [(Flags, &'static str); 3] = [
+        (Flags::NEEDS_ACCECN, "NEEDS_ACCECN"),
+        (Flags::ECT_1_NEGOTIATION, "ECT_1_NEGOTIATION"),
+        (Flags::NO_FALLBACK_RFC3168, "NO_FALLBACK_RFC3168"),
+    ];
+
+    /// Both.
+    pub const fn and(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+
+    /// Whether all of `other` are among them.
+    pub const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// As the kernel has them.
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+}
+
+/// With ECN as RFC 3168 has it, which every kernel knows.
+const CLASSIC: Flags = Flags::NON_RESTRICTED.and(Flags::NEEDS_ECN);
+
+/// Prague's flags, the best first. Without AccECN the receiver echoes as DCTCP's does.
+const PREFERRED: [Flags; 4] = {
+    let counted = CLASSIC.and(Flags::NEEDS_ACCECN);
+    let announced = counted.and(Flags::ECT_1_NEGOTIATION);
+    [announced.and(Flags::NO_FALLBACK_RFC3168), announced, counted, CLASSIC]
+};
+
+/// A congestion control in the kernel, until this is dropped or the process ends.
+///
+/// Connections that use it then keep it until they end; nobody else can choose it any more.
+pub struct Loaded {
+    name: String,
+    flags: Flags,
+    _link: Link,
+}
+
+impl Loaded {
+    /// Registers DCTCP under `name`, which must be unique on this machine.
+    pub fn dctcp(name: &str) -> Result<Loaded, BpfError> {
+        Loaded::register(object::DCTCP(), name, CLASSIC)
+    }
+
+    /// Registers Prague under `name`, which must be unique on this machine, with the most of
+    /// AccECN that this kernel has: see [`Loaded::flags`].
+    ///
+    /// AccECN is negotiated if the listening socket of the other end chose it as well. Data is
+    /// sent as ECT(0): see [`Ect1`](crate::Ect1).
+    pub fn prague(name: &str) -> Result<Loaded, BpfError> {
+        let mut refusal = None;
+        for flags in PREFERRED {
+            match Loaded::register(object::PRAGUE(), name, flags) {
+                Err(error @ BpfError::Refused { .. }) => refusal = Some(error),
+                result => return result,
+            }
+        }
+        Err(refusal.expect("there are flags to try"))
+    }
+
+    /// Registers DCTCP with flags that the kernel may refuse.
+    pub(crate) fn dctcp_with(name: &str, flags: Flags) -> Result<Loaded, BpfError> {
+        Loaded::register(object::DCTCP(), name, flags)
+    }
+
+    fn register(program: Program, name: &str, flags: Flags) -> Result<Loaded, BpfError> {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if name.is_empty() || name.len() > NAME_MAX || !name.chars().all(allowed) {
+            return Err(BpfError::Name(name.into()));
+        }
+        let mut open = object::open(program)?;
+        let has_tx_start = kernel_has_tx_start();
+        for mut map in open.maps_mut() {
+            if map.name() != "control" {
+                continue;
+            }
+            let value = map.initial_value_mut().expect("a structure of operations has a value");
+            value[FLAGS].copy_from_slice(&flags.0.to_ne_bytes());
+            value[NAME].fill(0);
+            value[NAME][..name.len()].copy_from_slice(name.as_bytes());
+            if !has_tx_start {
+                value[TX_START].fill(0);
+            }
+        }
+        let what = || format!("to load {}", program.name);
+        let mut object = open.load().map_err(|error| object::refused(what(), &error))?;
+        let mut control = object.maps_mut().find(|map| map.name() == "control");
+        let control = control.as_mut().expect("each program defines `control`");
+        // The kernel keeps the programs for as long as the link is open.
+        let link = control.attach_struct_ops().map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => BpfError::NameTaken(name.into()),
+            _ => object::refused(
+                format!("to register {} with flags {:#x}", program.name, flags.0),
+                &error,
+            ),
+        })?;
+        Ok(Loaded { name: name.into(), flags, _link: link })
+    }
+
+    /// The name to choose it by, with `TCP_CONGESTION`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it asks of the kernel.
+    pub fn flags(&self) -> Flags {
+        self.flags
+    }
+}
+
+impl fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Loaded").field("name", &self.name).field("flags", &self.flags).finish()
+    }
+}
+
+/// Whether the start of sending has an operation of its own.
+fn kernel_has_tx_start() -> bool {
+    let Ok(btf) = Btf::from_vmlinux() else { return false };
+    let Some(ops) = btf.type_by_name::<BtfType<'_>>("tcp_congestion_ops") else { return false };
+    Struct::try_from(ops)
+        .is_ok_and(|ops| ops.iter().any(|m| m.name.is_some_and(|n| n == "cwnd_event_tx_start")))
+}

@@ -1,0 +1,35 @@
+//! What can go wrong.
+
+/// Why a program is not in the kernel.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BpfError {
+    /// The programs were not compiled.
+    #[error("built without clang: {0}; apt-get install clang, then build again")]
+    NotBuilt(&'static str),
+    /// No name that the kernel takes.
+    #[error(
+        "`{0}` cannot name a congestion control: 1 to {max} letters, digits, `_` or `-`",
+        max = crate::NAME_MAX
+    )]
+    Name(String),
+    /// The name is in use.
+    #[error("a congestion control `{0}` is registered already: choose another name")]
+    NameTaken(String),
+    /// The process may not do this.
+    #[error("{0} needs root, or CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN: run with sudo")]
+    Permission(String),
+    /// The kernel does not describe its types.
+    #[error("no /sys/kernel/btf/vmlinux: needs a kernel with CONFIG_DEBUG_INFO_BTF=y")]
+    NoTypes,
+    /// The kernel said no.
+    #[error("the kernel refused {what}: {reason}{log}")]
+    Refused {
+        /// What was to be done.
+        what: String,
+        /// Its answer.
+        reason: String,
+        /// The end of libbpf's and the verifier's report, on lines of its own; or nothing.
+        log: String,
+    },
+}

@@ -1,0 +1,279 @@
+//! The programs in a real kernel. Each test says why it is skipped where it cannot run: the
+//! programs need root, and Linux 6.10 or later.
+//!
+//! Sockets and devices are in network namespaces of their own, so that the host is not disturbed.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use l4s_bpf::{BpfError, Ect1, Flags, Loaded, probe};
+use rustix::net::sockopt::{set_tcp_congestion, tcp_congestion};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+
+#[path = "kernel/device.rs"]
+mod device;
+
+/// A name that no other test and no other process uses.
+fn name(test: &str) -> String {
+    format!("{test}{}", std::process::id())
+}
+
+/// Unwraps, or says why the test cannot run and returns from it.
+macro_rules! or_skip {
+    ($tried:expr) => {
+        match $tried {
+            Ok(value) => value,
+            Err(error @ (BpfError::NotBuilt(_) | BpfError::Permission(_) | BpfError::NoTypes)) => {
+                println!("skipped: {error}");
+                return;
+            }
+            Err(error) => panic!("{error}"),
+        }
+    };
+}
+
+fn is_registered(name: &str) -> bool {
+    let all = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
+    all.split_whitespace().any(|n| n == name)
+}
+
+/// The kernel unregisters a moment after the last descriptor is closed.
+fn is_soon_unregistered(name: &str) -> bool {
+    let start = Instant::now();
+    while is_registered(name) {
+        if start.elapsed() > Duration::from_secs(5) {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    true
+}
+
+/// Runs in a thread with a network namespace of its own, whose loopback device is up.
+fn in_namespace<T: Send>(run: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|scope| {
+        let result = scope.spawn(|| {
+            // SAFETY: a new network namespace changes nothing that memory safety rests on.
+            #[allow(unsafe_code)]
+            unsafe { unshare_unsafe(UnshareFlags::NEWNET) }.expect("root may unshare");
+            ip("link set lo up");
+            run()
+        });
+        result.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Runs `ip` in this thread's namespace.
+fn ip(arguments: &str) {
+    let status = Command::new("ip").args(arguments.split(' ')).status().expect("iproute2");
+    assert!(status.success(), "ip {arguments}");
+}
+
+/// Moves `bytes` over the loopback device with `name` at both ends, and returns the time it took
+/// and what the kernel knew of the sender at its end, as `ss` prints it.
+fn transfer(name: &str, bytes: usize) -> (Duration, String) {
+    let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
+    // The listener decides what its connections negotiate.
+    set_tcp_congestion(&listener, name).unwrap();
+    let address = listener.local_addr().unwrap();
+    let client = rustix::net::socket(
+        rustix::net::AddressFamily::INET,
+        rustix::net::SocketType::STREAM,
+        None,
+    );
+    let client = client.unwrap();
+    set_tcp_congestion(&client, name).unwrap();
+    rustix::net::connect(&client, &address).unwrap();
+    let mut client = TcpStream::from(client);
+    let (mut server, _) = listener.accept().unwrap();
+    for end in [server.as_fd(), client.as_fd()] {
+        assert_eq!(tcp_congestion(end).unwrap(), name);
+    }
+    let start = Instant::now();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            server.write_all(&vec![0x55; bytes]).unwrap();
+            // The client has the data now, or soon; the connection is still there to be seen.
+            thread::sleep(Duration::from_millis(100));
+        });
+        let mut left = vec![0; bytes];
+        client.read_exact(&mut left).unwrap();
+        let took = start.elapsed();
+        let port = format!("( sport = :{} )", address.port());
+        let ss = Command::new("ss").args(["-tinH", &port]).output().unwrap();
+        (took, String::from_utf8_lossy(&ss.stdout).split_whitespace().collect::<Vec<_>>().join(" "))
+    })
+}
+
+fn moves_ten_megabytes(load: fn(&str) -> Result<Loaded, BpfError>, name: &str) {
+    let loaded = or_skip!(load(name));
+    assert!(is_registered(name));
+    assert!(matches!(load(name), Err(BpfError::NameTaken(_))));
+    in_namespace(|| {
+        let (took, state) = transfer(name, 10_000_000);
+        println!("{name}, flags {:#x}: 10 MB in {took:?}; {state}", loaded.flags().bits());
+        assert!(took < Duration::from_secs(5));
+    });
+    drop(loaded);
+    assert!(is_soon_unregistered(name));
+}
+
+#[test]
+fn dctcp_moves_ten_megabytes_and_is_gone_after() {
+    moves_ten_megabytes(Loaded::dctcp, &name("dctcp"));
+}
+
+#[test]
+fn prague_moves_ten_megabytes_and_is_gone_after() {
+    moves_ten_megabytes(Loaded::prague, &name("prague"));
+}
+
+/// A small queue on the way out of the host: its drops are told to TCP at once, without a mark.
+#[test]
+fn prague_answers_a_full_queue_of_its_own_host() {
+    let name = name("full");
+    let _loaded = or_skip!(Loaded::prague(&name));
+    in_namespace(|| {
+        ip("link set lo mtu 1500 gso_max_segs 1");
+        let buffer = "qdisc add dev lo root tbf rate 200mbit burst 32k limit 64k";
+        let tc = Command::new("tc").args(buffer.split(' ')).stderr(Stdio::null()).status();
+        if !tc.is_ok_and(|status| status.success()) {
+            println!("skipped: this kernel has no tbf");
+            return;
+        }
+        let (took, state) = transfer(&name, 10_000_000);
+        println!("{name}: 10 MB through a small buffer at 200 Mb/s in {took:?}; {state}");
+        assert!(state.contains("ssthresh:"), "no reduction: {state}");
+        // 10 MB take 0.4 s.
+        assert!(took < Duration::from_secs(2), "{took:?}");
+    });
+}
+
+/// The list of allowed congestion controls is the first namespace's and plays no part.
+#[test]
+fn root_may_choose_it_in_a_new_namespace() {
+    let name = name("choose");
+    let _loaded = or_skip!(Loaded::dctcp(&name));
+    in_namespace(|| {
+        let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
+        set_tcp_congestion(&listener, &name).unwrap();
+    });
+}
+
+#[test]
+fn names_that_the_kernel_cannot_hold_are_refused() {
+    for name in ["", "sixteen_letters_", "with space", "ünlaut"] {
+        assert!(matches!(Loaded::dctcp(name), Err(BpfError::Name(_))), "{name}");
+    }
+}
+
+const HOLD: &str = "L4S_BPF_TEST_HOLD";
+
+/// Not a test: what a process does that is killed by the next one.
+#[test]
+fn hold_until_killed() {
+    let Some(name) = std::env::var_os(HOLD) else { return };
+    let _loaded = Loaded::prague(name.to_str().unwrap()).unwrap();
+    println!("\nholding");
+    thread::sleep(Duration::from_secs(60));
+}
+
+#[test]
+fn killed_process_leaves_nothing_registered() {
+    let name = name("kill");
+    drop(or_skip!(Loaded::prague(&name)));
+    assert!(is_soon_unregistered(&name));
+    let mut child: Child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "hold_until_killed", "--nocapture"])
+        .env(HOLD, &name)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.map_while(Result::ok).any(|line| line == "holding"));
+    assert!(is_registered(&name));
+    // SIGKILL.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(is_soon_unregistered(&name));
+}
+
+#[test]
+fn probe_leaves_nothing_behind() {
+    let list = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    let probed = probe();
+    println!("{probed:#?}");
+    let mine = format!("l4s{}_", std::process::id());
+    let start = Instant::now();
+    while fs::read_to_string(list).unwrap().contains(&mine) {
+        assert!(start.elapsed() < Duration::from_secs(5));
+        thread::sleep(Duration::from_millis(10));
+    }
+    if probed.struct_ops.works() {
+        // What was probed is what Prague gets.
+        let flags = Loaded::prague(&name("flags")).unwrap().flags();
+        assert_eq!(flags.has(Flags::NEEDS_ACCECN), probed.needs_accecn.works());
+    }
+}
+
+/// An IPv4 header of `ecn` with its checksum, and UDP behind it.
+fn ipv4(ecn: u8) -> Vec<u8> {
+    let mut packet = vec![0x45, 0xb8 | ecn, 0, 32, 0, 1, 0x40, 0, 64, 17, 0, 0];
+    packet.extend([10, 1, 0, 1, 10, 1, 0, 2, 0, 9, 0, 9, 0, 12, 0, 0, 1, 2, 3, 4]);
+    let sum = device::checksum(&packet[..20]);
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    packet
+}
+
+fn ipv6(ecn: u8) -> Vec<u8> {
+    let mut packet = vec![0x6b, 0x8a | ecn << 4, 0xbc, 0xde, 0, 12, 17, 64];
+    packet.extend([0xfd; 16]);
+    packet.extend([0xfe; 16]);
+    packet.extend([0, 9, 0, 9, 0, 12, 0, 0, 1, 2, 3, 4]);
+    packet
+}
+
+/// With Ethernet headers (TAP) and without (TUN), for every codepoint: only ECT(0) changes, and
+/// IPv4's checksum with it.
+#[test]
+fn ect0_becomes_ect1_and_nothing_else_changes() {
+    or_skip!(Ect1::attach(u32::MAX >> 1).map(drop).or_else(|error| match error {
+        BpfError::Refused { .. } => Ok(()),
+        error => Err(error),
+    }));
+    in_namespace(|| {
+        for ethernet in [false, true] {
+            let mut device = device::Device::open(ethernet).unwrap();
+            ip(&format!("link set {} up", device.name()));
+            let guard = Ect1::attach(device.index()).unwrap();
+            for ecn in 0..4 {
+                let expected = if ecn == 2 { 1 } else { ecn };
+                assert_eq!(device.pass(&ipv4(ecn)), ipv4(expected), "IPv4, {ethernet}, {ecn}");
+                assert_eq!(device.pass(&ipv6(ecn)), ipv6(expected), "IPv6, {ethernet}, {ecn}");
+            }
+            drop(guard);
+            assert_eq!(device.pass(&ipv4(2)), ipv4(2));
+        }
+    });
+}
+
+/// What Prague sends is ECT(1).
+#[test]
+fn prague_and_ect1_go_together() {
+    let name = name("both");
+    let _loaded = or_skip!(Loaded::prague(&name));
+    in_namespace(|| {
+        let _ect1 = Ect1::attach(1).unwrap();
+        let mut sniffer = device::Sniffer::open().unwrap();
+        let (_, state) = transfer(&name, 1_000_000);
+        let seen = sniffer.codepoints();
+        println!("{name}: packets by codepoint, payload only: {seen:?}; {state}");
+        assert!(seen[1] > 10, "{seen:?}");
+        assert_eq!((seen[0], seen[2], seen[3]), (0, 0, 0));
+    });
+}

@@ -1,0 +1,337 @@
+//! The C arithmetic that runs in the kernel against the Rust arithmetic that runs in the
+//! simulator: a million random acknowledgements each, and every integer the same.
+
+use std::fmt::Write;
+
+// Links the host build of the C headers.
+use l4s_bpf as _;
+use l4s_cc::{Ack, Congestion, CongestionControl, Window, dctcp, prague};
+use l4s_units::{Duration, Time};
+
+const STEPS: usize = 1_000_000;
+
+/// `struct dctcp` of dctcp.h.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct CDctcp {
+    alpha: u32,
+    window_end: u32,
+    delivered: u32,
+    delivered_ce: u32,
+}
+
+/// `struct prague` of prague.h.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct CPrague {
+    frac_cwnd: u64,
+    credit: u64,
+    prior_frac_cwnd: u64,
+    alpha_at: u64,
+    cut_at: u64,
+    average: u32,
+    window_end: u32,
+    recover: u32,
+    delivered: u32,
+    delivered_ce: u32,
+    ssthresh: u32,
+    prior_ssthresh: u32,
+    saw_ce: u8,
+    in_loss: u8,
+}
+
+/// `struct prague_config`.
+#[repr(C)]
+struct CConfig {
+    rtt_virt_us: u32,
+    alpha_on_init: u32,
+}
+
+/// `struct prague_ack`.
+#[repr(C)]
+struct CAck {
+    now: u64,
+    srtt_us: u32,
+    delivered: u32,
+    delivered_ce: u32,
+    una: u32,
+    nxt: u32,
+    limited: u32,
+}
+
+// SAFETY: host.c defines these with the same arguments. They read and write only what the
+// pointers lead to, and any bits are a valid state.
+#[allow(unsafe_code)]
+unsafe extern "C" {
+    safe fn l4s_dctcp_start(s: &mut CDctcp, window_end: u32);
+    safe fn l4s_dctcp_observe(s: &mut CDctcp, delivered: u32, ce: u32, una: u32, nxt: u32);
+    safe fn l4s_dctcp_ssthresh(s: &CDctcp, cwnd: u32) -> u32;
+    safe fn l4s_dctcp_loss(cwnd: u32) -> u32;
+    safe fn l4s_prague_start(s: &mut CPrague, c: &CConfig, cwnd: u32, nxt: u32, now: u64);
+    safe fn l4s_prague_on_ack(s: &mut CPrague, c: &CConfig, ack: &CAck);
+    safe fn l4s_prague_on_loss(s: &mut CPrague, nxt: u32, timeout: i32);
+    safe fn l4s_prague_on_undo(s: &mut CPrague);
+    safe fn l4s_prague_on_restart(s: &mut CPrague, idle: u32, rto: u32);
+    safe fn l4s_prague_cwnd(s: &CPrague) -> u32;
+    safe fn l4s_prague_pacing_rate(s: &CPrague, in_flight: u32, mss: u32, srtt_us: u32) -> u64;
+}
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+}
+
+/// Acknowledgements such as a connection may see, and some that it cannot.
+struct Acks {
+    random: Random,
+    now_us: u64,
+    una: u64,
+    /// Times of much and of little marking alternate.
+    marked_one_in: u64,
+    rtt_us: u64,
+}
+
+impl Acks {
+    fn new(seed: u64) -> Self {
+        Acks { random: Random(seed), now_us: 0, una: 0, marked_one_in: 100, rtt_us: 10_000 }
+    }
+
+    fn next(&mut self, cwnd: u32) -> Ack {
+        let r = &mut self.random;
+        if r.one_in(1000) {
+            self.marked_one_in = 1 << r.below(14);
+            // From 0 to 131 ms.
+            let shift = r.below(17);
+            self.rtt_us = r.below(2 << shift);
+        }
+        // Mostly one to three segments; sometimes none, sometimes offload's most, rarely absurd.
+        let delivered = match r.below(1000) {
+            0 => r.below(3_000_000),
+            1..50 => 0,
+            50..100 => r.below(1000),
+            _ => 1 + r.below(3),
+        } as u32;
+        let ece = r.one_in(self.marked_one_in);
+        // A count of marks may lag behind, and so exceed what was delivered.
+        let delivered_ce = if ece { 1 + r.below(u64::from(delivered) + 2) as u32 } else { 0 };
+        self.now_us += r.below(2 * self.rtt_us.max(1)) / u64::from(cwnd.max(1)) + r.below(3);
+        // Sequence numbers stay far below 2^32, so that the narrow ones are the wide ones.
+        self.una += u64::from(delivered.min(1000));
+        let srtt = Duration::from_micros(self.rtt_us);
+        Ack {
+            now: Time::from_nanos(self.now_us * 1000),
+            delivered,
+            delivered_ce,
+            ece,
+            rtt: None,
+            min_rtt: srtt,
+            srtt,
+            una: self.una,
+            nxt: self.una + u64::from(cwnd.min(1000)),
+        }
+    }
+}
+
+/// How l4s_cc's state prints, whose fields are its own.
+fn expected_dctcp(text: &mut String, c: &CDctcp) {
+    text.clear();
+    let CDctcp { alpha, window_end, delivered, delivered_ce } = c;
+    write!(
+        text,
+        "Control {{ shift_g: 4, bits: 10, alpha: {alpha}, window_end: {window_end}, \
+         delivered: {delivered}, delivered_ce: {delivered_ce} }}"
+    )
+    .unwrap();
+}
+
+#[test]
+fn dctcp_is_the_same_in_c_and_in_rust() {
+    let mut acks = Acks::new(1);
+    let mut window = Window::new(10);
+    let mut rust = dctcp::Control::new(&dctcp::Config::linux());
+    let mut c = CDctcp::default();
+    l4s_dctcp_start(&mut c, 0);
+    let (mut seen, mut expected) = (String::new(), String::new());
+    let mut alphas = std::collections::BTreeSet::new();
+    for step in 0..STEPS {
+        let mut ack = acks.next(window.cwnd);
+        // Rust counts by the echo alone, as the kernel does without AccECN.
+        ack.delivered_ce = if ack.ece { ack.delivered } else { 0 };
+        rust.observe(&mut window, &ack);
+        let (una, nxt) = (ack.una as u32, ack.nxt as u32);
+        l4s_dctcp_observe(&mut c, ack.delivered, ack.delivered_ce, una, nxt);
+        seen.clear();
+        write!(seen, "{rust:?}").unwrap();
+        expected_dctcp(&mut expected, &c);
+        assert_eq!(seen, expected, "step {step}: {ack:?}");
+        alphas.insert(c.alpha);
+
+        let bits = acks.random.below(20);
+        window.cwnd = 1 + acks.random.below(1 << bits) as u32;
+        let after_mark = rust.ssthresh(&window, Congestion::Ecn);
+        assert_eq!(after_mark, l4s_dctcp_ssthresh(&c, window.cwnd), "step {step}");
+        let after_loss = rust.ssthresh(&window, Congestion::Loss);
+        assert_eq!(after_loss, l4s_dctcp_loss(window.cwnd), "step {step}");
+    }
+    // The steps go through most of its range.
+    assert!(alphas.len() > 500, "{} values of alpha", alphas.len());
+}
+
+fn wide(c: &CPrague) -> prague::State {
+    prague::State {
+        frac_cwnd: c.frac_cwnd,
+        credit: c.credit,
+        prior_frac_cwnd: c.prior_frac_cwnd,
+        alpha_at: c.alpha_at,
+        cut_at: c.cut_at,
+        average: c.average,
+        window_end: c.window_end.into(),
+        recover: c.recover.into(),
+        delivered: c.delivered,
+        delivered_ce: c.delivered_ce,
+        ssthresh: c.ssthresh,
+        prior_ssthresh: c.prior_ssthresh,
+        saw_ce: c.saw_ce != 0,
+        in_loss: c.in_loss != 0,
+    }
+}
+
+/// What a run of Prague went through.
+#[derive(Debug, Default)]
+struct Seen {
+    floor: u64,
+    above_a_thousand: u64,
+    in_loss: u64,
+    slow_start: u64,
+}
+
+fn compare_prague(seed: u64, steps: usize, config: &prague::Config, seen: &mut Seen) {
+    let mut acks = Acks::new(seed);
+    let mut rust = prague::Control::new(config);
+    let mut window = Window::new(1 + acks.random.below(100) as u32);
+    let independent = config.rtt_independence == prague::RttIndependence::Rate;
+    let c_config = CConfig {
+        rtt_virt_us: if independent { config.rtt_virt.as_micros() as u32 } else { 0 },
+        alpha_on_init: config.alpha_on_init,
+    };
+    let mut c = CPrague::default();
+    for step in 0..steps {
+        let ack = acks.next(window.cwnd);
+        if step == 0 {
+            let now = ack.now.as_nanos() / 1000;
+            l4s_prague_start(&mut c, &c_config, window.cwnd, ack.nxt as u32, now);
+        }
+        window.limited = !acks.random.one_in(8);
+        rust.observe(&mut window, &ack);
+        let c_ack = CAck {
+            now: ack.now.as_nanos() / 1000,
+            srtt_us: ack.srtt.as_micros() as u32,
+            delivered: ack.delivered,
+            delivered_ce: ack.delivered_ce,
+            una: ack.una as u32,
+            nxt: ack.nxt as u32,
+            limited: window.limited.into(),
+        };
+        l4s_prague_on_ack(&mut c, &c_config, &c_ack);
+        match acks.random.below(20_000) {
+            0..10 => {
+                let threshold = rust.ssthresh(&window, Congestion::Loss);
+                l4s_prague_on_loss(&mut c, ack.nxt as u32, 0);
+                assert_eq!(threshold, c.ssthresh);
+            }
+            10 => {
+                rust.ssthresh(&window, Congestion::Timeout);
+                l4s_prague_on_loss(&mut c, ack.nxt as u32, 1);
+            }
+            11 => {
+                rust.undo(&mut window);
+                l4s_prague_on_undo(&mut c);
+            }
+            12 => {
+                let (idle, rto) = (acks.random.below(10_000_000), acks.random.below(300_000));
+                let span = Duration::from_micros;
+                rust.restart(&mut window, span(idle), span(rto));
+                l4s_prague_on_restart(&mut c, idle as u32, rto as u32);
+            }
+            _ => {}
+        }
+        assert_eq!(*rust.state(), wide(&c), "seed {seed}, step {step}: {ack:?}");
+        rust.grow(&mut window, &ack);
+        assert_eq!(window.cwnd, l4s_prague_cwnd(&c), "seed {seed}, step {step}");
+        let (in_flight, mss) =
+            (acks.random.below(200) as u32, 100 + acks.random.below(9000) as u32);
+        assert_eq!(
+            rust.pacing_rate(in_flight, mss, ack.srtt),
+            Some(l4s_prague_pacing_rate(&c, in_flight, mss, ack.srtt.as_micros() as u32)),
+            "seed {seed}, step {step}"
+        );
+        seen.floor += u64::from(window.cwnd == 2);
+        seen.above_a_thousand += u64::from(window.cwnd > 1000);
+        seen.in_loss += u64::from(c.in_loss);
+        seen.slow_start += u64::from(window.in_slow_start());
+    }
+}
+
+#[test]
+fn prague_is_the_same_in_c_and_in_rust() {
+    let configs = [
+        prague::Config::default(),
+        prague::Config { alpha_on_init: 1 << 10, ..Default::default() },
+        prague::Config { rtt_independence: prague::RttIndependence::Off, ..Default::default() },
+        prague::Config { rtt_virt: Duration::from_millis(60), ..Default::default() },
+    ];
+    let mut seen = Seen::default();
+    // Many short connections, since slow start comes once in each.
+    for seed in 0..100 {
+        compare_prague(seed, STEPS / 100, &configs[seed as usize % 4], &mut seen);
+    }
+    println!("{seen:?}");
+    // Every part of the arithmetic was used.
+    for times in [seen.floor, seen.above_a_thousand, seen.in_loss, seen.slow_start] {
+        assert!(times > STEPS as u64 / 1000, "{seen:?}");
+    }
+}
+
+/// The kernel's sequence numbers wrap at 32 bits, l4s_cc's do not.
+#[test]
+fn sequence_numbers_wrap() {
+    let config = CConfig { rtt_virt_us: 0, alpha_on_init: 0 };
+    let mut c = CPrague::default();
+    l4s_prague_start(&mut c, &config, 10, u32::MAX - 5, 0);
+    let ack = |una: u32| CAck {
+        now: 1000,
+        srtt_us: 1000,
+        delivered: 1,
+        delivered_ce: 0,
+        una,
+        nxt: una.wrapping_add(10),
+        limited: 1,
+    };
+    l4s_prague_on_ack(&mut c, &config, &ack(u32::MAX - 6));
+    assert_eq!(c.window_end, u32::MAX - 5);
+    l4s_prague_on_ack(&mut c, &config, &ack(3));
+    assert_eq!(c.window_end, 13);
+
+    let mut c = CDctcp::default();
+    l4s_dctcp_start(&mut c, u32::MAX - 5);
+    l4s_dctcp_observe(&mut c, 1, 0, u32::MAX - 6, 2);
+    assert_eq!(c.delivered, 1);
+    l4s_dctcp_observe(&mut c, 1, 0, 2, 20);
+    assert_eq!((c.delivered, c.window_end), (0, 20));
+}

@@ -1,0 +1,277 @@
+//! The laws of Prague: its window under marks, its independence of the RTT, its first mark and
+//! its losses.
+
+use l4s_cc::prague::{Config, Control, RttIndependence};
+use l4s_cc::{Ack, Congestion, CongestionControl, Window};
+use l4s_units::{Duration, Time};
+
+const MS: Duration = Duration::from_millis(1);
+const MSS: u32 = 1500;
+
+/// A connection of unlimited data on a path without queue or loss.
+struct Flow {
+    cc: Control,
+    window: Window,
+    rtt: Duration,
+    now: Time,
+    una: u64,
+    marks: Marks,
+}
+
+/// How packets are chosen for a mark.
+enum Marks {
+    /// Each for itself; the state of the generator.
+    Random(u64),
+    /// Evenly: what is owed to the next mark.
+    Even(f64),
+}
+
+impl Marks {
+    fn next(&mut self, p: f64) -> bool {
+        match self {
+            Marks::Random(state) => {
+                // SplitMix64.
+                *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                let mut z = *state;
+                z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+                (((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64) < p
+            }
+            Marks::Even(owed) => {
+                *owed += p;
+                let mark = *owed >= 1.0;
+                *owed -= f64::from(u8::from(mark));
+                mark
+            }
+        }
+    }
+}
+
+impl Flow {
+    fn new(config: Config, cwnd: u32, rtt: Duration) -> Self {
+        let mut window = Window::new(cwnd);
+        window.limited = true;
+        Flow {
+            cc: Control::new(&config),
+            window,
+            rtt,
+            now: Time::ZERO,
+            una: 0,
+            marks: Marks::Random(1),
+        }
+    }
+
+    fn acknowledge(&mut self, delivered: u32, delivered_ce: u32) {
+        self.una += u64::from(delivered);
+        let ack = Ack {
+            now: self.now,
+            delivered,
+            delivered_ce,
+            ece: delivered_ce > 0,
+            rtt: Some(self.rtt),
+            min_rtt: self.rtt,
+            srtt: self.rtt,
+            una: self.una,
+            nxt: self.una + u64::from(self.window.cwnd),
+        };
+        self.cc.observe(&mut self.window, &ack);
+    }
+
+    /// A round trip, an acknowledgement for each packet, of which a fraction `p` is marked.
+    fn round(&mut self, p: f64) {
+        let (cwnd, start) = (self.window.cwnd, self.now);
+        for n in 1..=cwnd {
+            self.now = start + self.rtt * u64::from(n) / u64::from(cwnd);
+            let mark = self.marks.next(p);
+            self.acknowledge(1, u32::from(mark));
+        }
+    }
+
+    /// The mean window in packets at marking probability `p`, once it has settled.
+    fn mean_window(&mut self, p: f64) -> f64 {
+        // Both the average and the window settle in some 1 / p round trips, and the average in
+        // sixteen virtual ones.
+        let per_virtual = (25.0 / self.rtt.as_millis_f64()).max(1.0);
+        let rounds = ((5.0 / p).max(500.0) * per_virtual) as u64;
+        for _ in 0..rounds {
+            self.round(p);
+        }
+        let mut sum = 0.0;
+        for _ in 0..rounds * 3 {
+            self.round(p);
+            sum += self.cc.state().frac_cwnd as f64 / f64::from(1 << 20);
+        }
+        sum / (rounds * 3) as f64
+    }
+}
+
+/// Marks per round trip under random marking: the window is reduced by m/2 once per round trip
+/// and the wait of 1/m for the next mark, and grows by one per round trip for unmarked packets:
+/// m/2 = (1 + 1/m)·(1 − p). As p goes to 0, m goes to 1 + √3.
+fn marks_per_round(p: f64) -> f64 {
+    let q = 1.0 - p;
+    q + (q * q + 2.0 * q).sqrt()
+}
+
+fn assert_window(marks: &str, p: f64, window: f64, law: f64, tolerance: f64) {
+    let error = window / law - 1.0;
+    println!("{marks}, p = {p}: window {window:.2}, law {law:.2}: {:+.1} %", error * 100.0);
+    assert!(error.abs() < tolerance, "{marks}, p = {p}: {window:.2}, law {law:.2}");
+}
+
+/// Without the wait for a mark, W·p/2 = 1 − p (DCttH §3.2 equation (1) is W = 2/p).
+#[test]
+fn window_follows_the_linear_law() {
+    let config = Config { rtt_independence: RttIndependence::Off, ..Config::default() };
+    for p in [1e-3, 1e-2, 0.05, 0.2] {
+        let law = marks_per_round(p) / p;
+        let mut flow = Flow::new(config, (law / 2.0) as u32, MS * 10);
+        assert_window("random", p, flow.mean_window(p), law, 0.1);
+
+        let law = 2.0 * (1.0 - p) / p;
+        let mut flow = Flow::new(config, (law / 2.0) as u32, MS * 10);
+        flow.marks = Marks::Even(0.0);
+        assert_window("even", p, flow.mean_window(p), law, 0.12);
+    }
+}
+
+/// RFC 9331 §4.3: a path of 1 ms gets the rate of a path of 25 ms.
+#[test]
+fn rate_does_not_depend_on_the_rtt_below_the_virtual_one() {
+    // The floor of 2 packets in 1 ms are 50 in 25 ms: p must be well below 2/50.
+    let p = 0.01;
+    let law = marks_per_round(p) / p;
+    for ms in [1, 2, 5, 10, 25, 50, 100] {
+        let window = Flow::new(Config::default(), 20, MS * ms).mean_window(p);
+        // In packets per 25 ms; beyond that, as the inverse of the RTT.
+        let (rate, expected) = (window * 25.0 / ms as f64, law * 25.0 / ms.max(25) as f64);
+        assert_window(&format!("{ms} ms"), p, rate, expected, 0.1);
+    }
+}
+
+#[test]
+fn first_mark_halves_the_window_and_ends_slow_start() {
+    for alpha_on_init in [0, 1 << 10] {
+        let mut flow = Flow::new(Config { alpha_on_init, ..Config::default() }, 10, MS * 25);
+        // Doubles each round trip: 10, 20, 40, 80.
+        for _ in 0..3 {
+            flow.round(0.0);
+        }
+        assert_eq!(flow.window.cwnd, 80);
+        flow.acknowledge(1, 1);
+        assert_eq!(flow.window.cwnd, 40);
+        assert!(!flow.window.in_slow_start());
+        // The next is not answered before a virtual RTT is over.
+        flow.acknowledge(1, 1);
+        assert_eq!(flow.window.cwnd, 40);
+    }
+}
+
+#[test]
+fn alpha_is_untouched_before_the_first_mark() {
+    let mut flow = Flow::new(Config { alpha_on_init: 1 << 10, ..Config::default() }, 10, MS * 25);
+    for _ in 0..3 {
+        flow.round(0.0);
+    }
+    assert_eq!(flow.cc.alpha(), Some(1.0));
+}
+
+#[test]
+fn alpha_reaches_zero_without_marks_and_one_with_nothing_but_marks() {
+    let mut flow = Flow::new(Config::default(), 4, MS * 25);
+    flow.window.limited = false;
+    for _ in 0..400 {
+        flow.round(1.0);
+    }
+    // The floor of the shift leaves it short of one by less than its last bit.
+    assert!(flow.cc.alpha().unwrap() > 1.0 - 2.0 / f64::from(1 << 24));
+    for _ in 0..400 {
+        flow.round(0.0);
+    }
+    assert_eq!(flow.cc.alpha(), Some(0.0));
+}
+
+#[test]
+fn marked_packets_do_not_grow_the_window() {
+    let mut flow = Flow::new(Config::default(), 100, MS * 25);
+    flow.acknowledge(1, 1);
+    let before = flow.cc.state().frac_cwnd;
+    flow.acknowledge(10, 10);
+    assert_eq!(flow.cc.state().frac_cwnd, before);
+    // Of ten packets, four are unmarked: 4/50 of a packet.
+    flow.acknowledge(10, 6);
+    let grown = (flow.cc.state().frac_cwnd - before) as f64 / f64::from(1 << 20);
+    assert!((grown - 0.08).abs() < 1e-5, "{grown}");
+}
+
+#[test]
+fn window_does_not_grow_when_the_application_limits_it() {
+    let mut flow = Flow::new(Config::default(), 100, MS * 25);
+    flow.window.limited = false;
+    flow.round(0.0);
+    assert_eq!(flow.window.cwnd, 100);
+}
+
+#[test]
+fn loss_halves_the_window_once_and_growth_waits_for_the_end_of_recovery() {
+    let mut flow = Flow::new(Config::default(), 100, MS * 25);
+    flow.acknowledge(1, 1);
+    assert_eq!(flow.window.cwnd, 50);
+    assert_eq!(flow.cc.ssthresh(&flow.window, Congestion::Loss), 25);
+    assert_eq!(flow.cc.loss_while_reducing(&flow.window), Some(25));
+    // 100 packets were in flight when the first of them was acknowledged.
+    for _ in 0..99 {
+        flow.acknowledge(1, 0);
+        assert_eq!(flow.cc.state().frac_cwnd, 25 << 20);
+    }
+    flow.acknowledge(1, 0);
+    assert!(flow.cc.state().frac_cwnd > 25 << 20);
+}
+
+#[test]
+fn timeout_starts_again_from_two_packets_up_to_half_the_window() {
+    let mut flow = Flow::new(Config::default(), 40, MS * 25);
+    flow.acknowledge(1, 1);
+    assert_eq!(flow.cc.ssthresh(&flow.window, Congestion::Timeout), 10);
+    assert_eq!(flow.cc.ssthresh(&flow.window, Congestion::Timeout), 10);
+    for _ in 0..8 {
+        flow.acknowledge(1, 0);
+    }
+    assert_eq!(flow.window.cwnd, 10);
+    flow.acknowledge(1, 0);
+    assert_eq!(flow.window.cwnd, 10);
+}
+
+#[test]
+fn false_alarm_gives_the_window_back() {
+    let mut flow = Flow::new(Config::default(), 40, MS * 25);
+    flow.acknowledge(1, 1);
+    flow.cc.ssthresh(&flow.window, Congestion::Loss);
+    flow.cc.undo(&mut flow.window);
+    assert_eq!(flow.window.cwnd, 20);
+}
+
+#[test]
+fn pause_of_three_timeouts_leaves_an_eighth_but_not_less_than_ten() {
+    for (cwnd, left) in [(200, 25), (40, 10), (6, 6)] {
+        let mut flow = Flow::new(Config::default(), cwnd, MS * 25);
+        flow.window.limited = false;
+        flow.acknowledge(1, 0);
+        flow.cc.restart(&mut flow.window, MS * 600, MS * 200);
+        assert_eq!(flow.window.cwnd, left);
+    }
+}
+
+/// 40 packets of 1500 B in 20 ms are 3 MB/s; twice that in slow start.
+#[test]
+fn pacing_spreads_the_window_and_leads_slow_start() {
+    let mut flow = Flow::new(Config::default(), 40, MS * 20);
+    flow.window.limited = false;
+    flow.acknowledge(1, 0);
+    let rate = |flow: &Flow, in_flight| flow.cc.pacing_rate(in_flight, MSS, MS * 20).unwrap();
+    assert_eq!(rate(&flow, 0), 6_000_000);
+    flow.acknowledge(1, 1);
+    assert_eq!(rate(&flow, 0), 1_500_000);
+    // What is still in flight may be sent again.
+    assert_eq!(rate(&flow, 40), 3_000_000);
+}

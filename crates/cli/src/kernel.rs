@@ -1,0 +1,206 @@
+//! `--on kernel`: this machine's own TCP, in network namespaces, through our bottleneck.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use l4s_bpf::{Ect1, Loaded};
+use l4s_lab::{AgentCommand, Frame, LabError};
+use l4s_aqm::{DropCause, MarkCause, Queue};
+use l4s_measure::{EngineSummary, FlowState, Lateness, LinkState, Observer, Traced};
+use l4s_scenario::{Group, Plan, Scenario};
+use l4s_units::{Bytes, Duration, Ecn, Time};
+
+use crate::failure::Failure;
+use crate::measured::Runs;
+
+/// The subcommand that makes this program an agent.
+pub const AGENT: &str = "agent";
+
+/// Real sockets, ready for every run of a plan.
+pub struct Kernel {
+    /// What the kernel calls each congestion control.
+    names: BTreeMap<&'static str, String>,
+    /// Those that it did not have: registered until this is dropped.
+    _loaded: Vec<Loaded>,
+    agent: AgentCommand,
+}
+
+impl Kernel {
+    /// Sees to every congestion control of a plan, and checks that the lab can run all of it.
+    pub fn prepare(plan: &Plan) -> Result<Kernel, Failure> {
+        let program = std::env::current_exe()
+            .map_err(|error| Failure::Run(format!("where this program is: {error}")))?;
+        let mut kernel = Kernel {
+            names: BTreeMap::new(),
+            _loaded: Vec::new(),
+            agent: AgentCommand { program, args: vec![AGENT.into()] },
+        };
+        let scenarios = || plan.points.iter().map(|point| &point.scenario);
+        for group in scenarios().flat_map(|scenario| &scenario.groups) {
+            kernel.provide(group.cc.kind())?;
+        }
+        for scenario in scenarios() {
+            l4s_lab::check(scenario, |group| kernel.name(group))?;
+        }
+        Ok(kernel)
+    }
+
+    /// Makes a congestion control available: the kernel's own, or ours by BPF.
+    fn provide(&mut self, kind: &'static str) -> Result<(), Failure> {
+        if self.names.contains_key(kind) {
+            return Ok(());
+        }
+        if l4s_lab::has_control(kind) {
+            self.names.insert(kind, kind.to_owned());
+            return Ok(());
+        }
+        // Unique while this process lives, so that two labs do not meet.
+        let name = format!("{kind}{}", std::process::id());
+        let loaded = match kind {
+            "dctcp" => Loaded::dctcp(&name),
+            "prague" => Loaded::prague(&name),
+            _ => {
+                return Err(Failure::Substrate(format!(
+                    "this kernel has no congestion control `{kind}`: `modprobe tcp_{kind}` loads \
+                     it where the distribution has it; `--on sim` runs without"
+                )));
+            }
+        };
+        let loaded = loaded.map_err(|error| {
+            Failure::Substrate(format!(
+                "this kernel has no congestion control `{kind}`, and ours cannot be loaded: \
+                 {error}\n`modprobe tcp_{kind}` loads the kernel's own where the distribution has \
+                 it; reno and cubic work without; `--on sim` runs all of it"
+            ))
+        })?;
+        self.names.insert(kind, loaded.name().to_owned());
+        self._loaded.push(loaded);
+        Ok(())
+    }
+
+    /// What the kernel calls a group's congestion control.
+    fn name(&self, group: &Group) -> String {
+        let kind = group.cc.kind();
+        self.names.get(kind).cloned().unwrap_or_else(|| kind.to_owned())
+    }
+}
+
+impl Runs for Kernel {
+    type Packet = Frame;
+
+    fn run(
+        &self,
+        scenario: &Scenario,
+        observer: &mut impl Observer<Frame>,
+    ) -> Result<EngineSummary, Failure> {
+        let name = |group: &Group| self.name(group);
+        let ran = l4s_lab::run(scenario, name, &self.agent, observer)?;
+        let us = |time: Duration| time.as_nanos() as f64 / 1e3;
+        let late = ran.pumped.departures;
+        Ok(EngineSummary {
+            virtual_s: scenario.duration.as_secs_f64(),
+            packets: ran.forwarded,
+            lateness_us: Some(Lateness { p50: us(late.p50), p99: us(late.p99), max: us(late.max) }),
+            packet_ns: Some(ran.pumped.cost().as_nanos() as f64),
+            unfit: ran.unfit,
+            ..EngineSummary::default()
+        })
+    }
+}
+
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Failure {
+        match error {
+            LabError::Scenario(why) => Failure::input(format!("--on kernel: {why}")),
+            LabError::Machine(why) => Failure::Substrate(format!("--on kernel: {why}")),
+            LabError::Run(why) => Failure::Run(why),
+        }
+    }
+}
+
+/// Whether a lab can be built here, tried with a short run of what every kernel has.
+pub fn lab_works() -> Result<(), String> {
+    try_out("reno", "off", &mut Codepoints::default()).map(drop)
+}
+
+/// How many data packets came to their client as ECT(1).
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// What sent them.
+    pub what: &'static str,
+    /// ECT(1) or CE.
+    pub ect1: u64,
+    /// All.
+    pub all: u64,
+}
+
+/// Sends data as ECT(1) through a lab: with Prague where that can be loaded, else with Reno whose
+/// packets are rewritten.
+pub fn ect1_arrives(prague: bool) -> Result<Arrival, String> {
+    let what = if prague { "prague" } else { "reno" };
+    let mut seen = Codepoints::default();
+    try_out(what, "l4s", &mut seen)?;
+    Ok(Arrival { what, ect1: seen.ect1, all: seen.all })
+}
+
+/// Runs one flow for a moment.
+fn try_out(cc: &str, ecn: &str, observer: &mut Codepoints) -> Result<(), String> {
+    let text = format!(
+        "duration = \"500ms\"\n[link]\nrate = \"20mbit\"\n[aqm]\nkind = \"fifo\"\n[[group]]\nname = \
+         \"A\"\ncc = \"{cc}\"\necn = \"{ecn}\"\nrtt = \"5ms\"\n"
+    );
+    let plan = Plan::parse("doctor", &text, &[]).map_err(|error| error.to_string())?;
+    Kernel::prepare(&plan)
+        .and_then(|kernel| kernel.run(&plan.points[0].scenario, observer))
+        .map(drop)
+        .map_err(|failure| failure.to_string())
+}
+
+/// Counts what arrives with which codepoint.
+#[derive(Debug, Default)]
+struct Codepoints {
+    ect1: u64,
+    all: u64,
+}
+
+impl Observer<Frame> for Codepoints {
+    fn departed(&mut self, packet: &Frame, _: Queue, _: Duration, _: Time) {
+        // A full segment; the handshake has codepoints of its own.
+        if packet.ip_length().get() >= 1000 {
+            self.all += 1;
+            self.ect1 += u64::from(matches!(packet.ecn(), Ecn::Ect1 | Ecn::Ce));
+        }
+    }
+
+    fn arrived(&mut self, _: &Frame, _: Time) {}
+    fn marked(&mut self, _: &Frame, _: Queue, _: MarkCause, _: Time) {}
+    fn dropped(&mut self, _: &Frame, _: Queue, _: DropCause, _: Time) {}
+    fn opened(&mut self, _: u32, _: u16, _: Option<Bytes>, _: Time) {}
+    fn closed(&mut self, _: u32, _: Time) {}
+    fn round_trip(&mut self, _: u32, _: Duration, _: Time) {}
+    fn retransmitted(&mut self, _: u32, _: Time) {}
+    fn sample_link(&mut self, _: LinkState, _: Time) {}
+    fn sample_flow(&mut self, _: FlowState, _: Time) {}
+
+    fn sampling_interval(&self) -> Option<Duration> {
+        None
+    }
+}
+
+/// What an agent needs of us.
+struct Hooks;
+
+impl l4s_lab::agent::Hooks for Hooks {
+    fn ect1(&self, index: u32) -> Result<Box<dyn Any>, String> {
+        match Ect1::attach(index) {
+            Ok(attached) => Ok(Box::new(attached)),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+/// This process as an agent of a lab.
+pub fn agent() -> ExitCode {
+    l4s_lab::agent::main(&Hooks)
+}

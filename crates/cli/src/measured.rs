@@ -1,0 +1,223 @@
+//! One run on a substrate, measured.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use l4s_measure::{
+    EngineSummary, Observer, Origin, PacketTrace, Recorder, RunRecord, Snap, Traced,
+};
+use l4s_scenario::{Plan, Point, Scenario};
+use serde_json::Value;
+
+use crate::args::{Substrate, Trace};
+use crate::failure::Failure;
+#[cfg(target_os = "linux")]
+use crate::kernel::Kernel;
+
+/// The version of results.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// A finished run.
+#[derive(Debug)]
+pub struct Finished {
+    /// What was measured; in the simulator nothing in it depends on this machine.
+    pub record: RunRecord,
+    /// How long it took; `None` when it was done before this process.
+    pub wall: Option<Duration>,
+}
+
+/// What to keep of a run besides its summary.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Keep<'a> {
+    /// Time series, histograms and flows.
+    pub tables: bool,
+    /// Every packet at the bottleneck, in this file.
+    pub trace: Option<(&'a Path, Trace)>,
+}
+
+/// Something that runs a scenario and tells an observer what happens.
+pub trait Runs {
+    /// Its packets.
+    type Packet: Traced;
+
+    /// Runs `scenario` to its end.
+    fn run(
+        &self,
+        scenario: &Scenario,
+        observer: &mut impl Observer<Self::Packet>,
+    ) -> Result<EngineSummary, Failure>;
+}
+
+/// A substrate that is ready for every run of a plan.
+pub enum Engine {
+    /// The simulator.
+    Sim,
+    /// Real sockets.
+    #[cfg(target_os = "linux")]
+    Kernel(Kernel),
+}
+
+impl Engine {
+    /// Makes the substrate ready, or says what this machine lacks for it.
+    pub fn prepare(on: Substrate, plan: &Plan) -> Result<Engine, Failure> {
+        match on {
+            Substrate::Sim => Ok(Engine::Sim),
+            #[cfg(target_os = "linux")]
+            Substrate::Kernel => Ok(Engine::Kernel(Kernel::prepare(plan)?)),
+            #[cfg(not(target_os = "linux"))]
+            Substrate::Kernel => {
+                let _ = plan;
+                Err(Failure::Substrate(
+                    "`--on kernel` needs Linux; the simulator, `--on sim`, runs anywhere".to_owned(),
+                ))
+            }
+            Substrate::Linux | Substrate::Qdisc => Err(Failure::Substrate(format!(
+                "`--on {}` is not in this version: use `--on sim` or `--on kernel`; `l4s doctor` \
+                 says what this machine can do",
+                on.name()
+            ))),
+        }
+    }
+
+    /// Which one it is.
+    pub fn substrate(&self) -> Substrate {
+        match self {
+            Engine::Sim => Substrate::Sim,
+            #[cfg(target_os = "linux")]
+            Engine::Kernel(_) => Substrate::Kernel,
+        }
+    }
+
+    /// How many runs at a time, where the user asked for `asked`: those in real time need the
+    /// machine for themselves.
+    pub fn jobs(&self, asked: Option<usize>) -> Option<usize> {
+        match self {
+            Engine::Sim => asked,
+            #[cfg(target_os = "linux")]
+            Engine::Kernel(_) => Some(1),
+        }
+    }
+
+    /// Runs a point.
+    pub fn run(&self, point: &Point, command: &str, keep: Keep<'_>) -> Result<Finished, Failure> {
+        match self {
+            Engine::Sim => measured(&Simulator, self.substrate(), point, command, keep),
+            #[cfg(target_os = "linux")]
+            Engine::Kernel(kernel) => measured(kernel, self.substrate(), point, command, keep),
+        }
+    }
+}
+
+/// The simulator, in virtual time.
+struct Simulator;
+
+impl Runs for Simulator {
+    type Packet = l4s_sim::Packet;
+
+    fn run(
+        &self,
+        scenario: &Scenario,
+        observer: &mut impl Observer<l4s_sim::Packet>,
+    ) -> Result<EngineSummary, Failure> {
+        let outcome = l4s_sim::run(scenario, observer);
+        Ok(EngineSummary {
+            virtual_s: scenario.duration.as_secs_f64(),
+            packets: outcome.packets,
+            events: Some(outcome.events),
+            ..EngineSummary::default()
+        })
+    }
+}
+
+/// Runs a point and measures it.
+fn measured<R: Runs>(
+    substrate: &R,
+    on: Substrate,
+    point: &Point,
+    command: &str,
+    keep: Keep<'_>,
+) -> Result<Finished, Failure> {
+    let set = point.set.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str())));
+    let origin = Origin {
+        on: on.name().to_owned(),
+        version: VERSION.to_owned(),
+        set: set.collect(),
+        command: command.to_owned(),
+    };
+    let scenario = &point.scenario;
+    let mut recorder = Recorder::new(scenario, origin);
+    // A simulated flow's state is for the tables; a socket's is in the summary too.
+    if !keep.tables && on == Substrate::Sim {
+        recorder = recorder.without_series();
+    }
+    let start = Instant::now();
+    let engine = match keep.trace {
+        None => substrate.run(scenario, &mut recorder)?,
+        Some((path, trace)) => traced(substrate, scenario, &mut recorder, path, trace)?,
+    };
+    Ok(Finished { record: recorder.finish(engine), wall: Some(start.elapsed()) })
+}
+
+/// Runs a scenario with a trace in `path`, which appears when it is complete.
+fn traced<R: Runs>(
+    substrate: &R,
+    scenario: &Scenario,
+    observer: impl Observer<R::Packet>,
+    path: &Path,
+    trace: Trace,
+) -> Result<EngineSummary, Failure> {
+    let failed = |error: io::Error| Failure::Run(format!("{}: {error}", path.display()));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let part = path.with_file_name(format!(".l4s-{name}.part"));
+    let snap = match trace {
+        Trace::Pcapng => Snap::Headers,
+        Trace::PcapngFull => Snap::Packet,
+    };
+    let file = File::create(&part).map_err(failed)?;
+    let trace = PacketTrace::new(BufWriter::new(file), snap).map_err(failed)?;
+    let mut both = (observer, trace);
+    let engine = substrate.run(scenario, &mut both)?;
+    let finish = |trace: PacketTrace<BufWriter<File>>| {
+        let file = trace.finish()?.into_inner().map_err(|error| error.into_error())?;
+        file.sync_all()?;
+        fs::rename(&part, path)
+    };
+    finish(both.1).map_err(failed)?;
+    Ok(engine)
+}
+
+/// The command that repeats just this run. `scenario` is what the user called it.
+pub fn command(scenario: &str, on: Substrate, point: &Point) -> String {
+    let mut command = format!("l4s run {}", quoted(scenario));
+    if on != Substrate::Sim {
+        command += &format!(" --on {}", on.name());
+    }
+    for (key, value) in &point.pins {
+        command += &format!(" --set {}", quoted(&format!("{key}={value}")));
+    }
+    command + &format!(" --seed {}", point.scenario.seed)
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_reads_the_command_back() {
+        assert_eq!(quoted("link.rate=40mbit"), "link.rate=40mbit");
+        assert_eq!(quoted("group.*.rtt=5ms"), "'group.*.rtt=5ms'");
+        assert_eq!(quoted("case=it's"), r"'case=it'\''s'");
+    }
+}

@@ -1,0 +1,229 @@
+//! A server or a client: a process in a network namespace of its own.
+//!
+//! Nothing that an agent makes outlives it, and no agent outlives the command that started it.
+//! Its namespace has no name; its device is a file that only the command keeps. When the command
+//! ends, in whatever way, the kernel closes the control socket, whose end the agent reads, and
+//! kills the agent, as it asked. So there is nothing to undo: `kill -9` of any process, or of all,
+//! leaves the machine as it was.
+//!
+//! Its life: read from the control socket, which is its standard input, what it will be; enter a
+//! namespace; make the device and hand it over; play its part from the command's word to start
+//! until the word to stop.
+
+mod client;
+mod device;
+mod server;
+mod socket;
+mod udp;
+
+use std::any::Any;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::process::ExitCode;
+
+use l4s_units::Time;
+use mio::unix::SourceFd;
+use mio::{Interest, Poll, Token};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+
+use crate::message::{Channel, Next, Order, Part, Row, Setup, Word};
+use crate::{Clock, LabError, Report, namespace};
+
+/// What an agent needs of the program that it is a part of.
+pub trait Hooks {
+    /// Has ECT(0) turned into ECT(1) in all that leaves interface `index` of this process's
+    /// network namespace, for as long as what it returns lives.
+    fn ect1(&self, index: u32) -> Result<Box<dyn Any>, String>;
+}
+
+/// The life of an agent: what a program does when it is started as
+/// [`AgentCommand`](crate::AgentCommand) says.
+pub fn main(hooks: &dyn Hooks) -> ExitCode {
+    let stdin = std::io::stdin();
+    if rustix::net::sockopt::socket_type(&stdin).is_err() {
+        eprintln!("error: this is a part of a lab, which starts it with a socket to talk to");
+        return ExitCode::from(2);
+    }
+    let Ok(socket) = stdin.as_fd().try_clone_to_owned() else { return ExitCode::FAILURE };
+    let mut control = Channel::new(socket);
+    match live(&mut control, hooks) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let told = control.send(&Word::Failed(error.clone().into()), None);
+            if told.is_err() {
+                eprintln!("error: {error}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn live(control: &mut Channel, hooks: &dyn Hooks) -> Result<(), LabError> {
+    let parent = rustix::process::getppid();
+    let Some(setup) = listen::<Setup>(control)? else { return Ok(()) };
+    namespace::allow_files(setup.files)?;
+    namespace::enter()?;
+    if !namespace::die_with(parent) {
+        return Ok(());
+    }
+    namespace::quieten_ipv6(setup.address.is_ipv6())?;
+    for (path, value) in &setup.sysctls {
+        namespace::set(path, value)?;
+    }
+    let device = device::open(&setup)?;
+    // Kept until the end.
+    let _rewriting = match setup.ect1 {
+        true => Some(hooks.ect1(device.index).map_err(|why| {
+            LabError::Machine(format!("ECT(1) instead of ECT(0) in what it sends: {why}"))
+        })?),
+        false => None,
+    };
+    let mut player = Player::prepare(&setup)?;
+    let settings = setup.sysctls.iter().map(|(path, _)| Ok((path.clone(), namespace::get(path)?)));
+    let settings = settings.collect::<Result<_, LabError>>()?;
+    tell(control, &Word::Ready { settings }, Some(&device.file))?;
+    drop(device);
+
+    match listen(control)? {
+        Some(Order::Go { origin_ns }) => player.play(control, Clock::from_origin_ns(origin_ns))?,
+        Some(Order::Stop) | None => {}
+    }
+    // Sockets stay open until everybody has finished: a close now would look like the end of a
+    // flow to the peer. The command may be gone, and then there is nobody to tell.
+    let _ = control.send(&Word::Done, None);
+    while listen::<Order>(control)?.is_some() {}
+    Ok(())
+}
+
+/// A part that is ready to be played.
+enum Player {
+    TcpServer(server::Server),
+    TcpClient(client::Client),
+    UdpServer(udp::Source),
+    UdpClient(udp::Sink),
+}
+
+impl Player {
+    fn prepare(setup: &Setup) -> Result<Player, LabError> {
+        Ok(match &setup.part {
+            Part::TcpServer { cc, pacing, size, sample_every_ns } => {
+                Player::TcpServer(server::Server::new(setup, cc, *pacing, *size, *sample_every_ns)?)
+            }
+            Part::TcpClient { cc, flows } => {
+                Player::TcpClient(client::Client::new(setup, cc, flows)?)
+            }
+            Part::UdpServer { .. } => Player::UdpServer(udp::Source::new(setup)?),
+            Part::UdpClient { port } => Player::UdpClient(udp::Sink::new(setup, *port)?),
+        })
+    }
+
+    /// Returns when the run is over.
+    fn play(&mut self, control: &mut Channel, clock: Clock) -> Result<(), LabError> {
+        match self {
+            Player::TcpServer(server) => server.play(control, clock),
+            Player::TcpClient(client) => client.play(control, clock),
+            Player::UdpServer(source) => source.play(control, clock),
+            Player::UdpClient(sink) => sink.play(control),
+        }
+    }
+}
+
+/// The command's next message; `None` if it is gone.
+fn listen<T: serde::de::DeserializeOwned>(control: &mut Channel) -> Result<Option<T>, LabError> {
+    match control.next(true).map_err(|error| LabError::run("the control socket", error))? {
+        Next::Message(message) => Ok(Some(message)),
+        Next::Nothing | Next::Closed => Ok(None),
+    }
+}
+
+/// Whether the run is over, as far as is known by now.
+fn is_over(control: &mut Channel) -> Result<bool, LabError> {
+    loop {
+        match control.next(false).map_err(|error| LabError::run("the control socket", error))? {
+            Next::Message(Order::Stop) | Next::Closed => return Ok(true),
+            Next::Message(Order::Go { .. }) => {}
+            Next::Nothing => return Ok(false),
+        }
+    }
+}
+
+/// Tells the command.
+fn tell(control: &Channel, word: &Word, file: Option<&OwnedFd>) -> Result<(), LabError> {
+    control
+        .send(word, file.map(AsFd::as_fd))
+        .map_err(|error| LabError::run("the control socket", error))
+}
+
+/// What happened since the command was told.
+#[derive(Default)]
+struct Reports(Vec<Row>);
+
+impl Reports {
+    fn push(&mut self, report: Report) {
+        self.0.push(report.into());
+    }
+
+    fn tell(&mut self, control: &Channel) -> Result<(), LabError> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        tell(control, &Word::Reports(std::mem::take(&mut self.0)), None)
+    }
+}
+
+/// What a TCP agent waits for: the command, a time, sockets.
+struct Waiting {
+    poll: Poll,
+    timer: OwnedFd,
+    clock: Clock,
+}
+
+const CONTROL: Token = Token(0);
+const TIMER: Token = Token(1);
+const LISTENER: Token = Token(2);
+/// The token of flow 0.
+const FLOWS: usize = 3;
+
+impl Waiting {
+    fn new(control: &Channel, clock: Clock) -> Result<Waiting, LabError> {
+        let failed = |error| LabError::machine("epoll", error);
+        let poll = Poll::new().map_err(failed)?;
+        // It is never read: that it goes off is the message.
+        let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)
+            .map_err(|error| LabError::machine("a timer", error))?;
+        let waiting = Waiting { poll, timer, clock };
+        waiting.add(&control.as_fd(), CONTROL, Interest::READABLE)?;
+        waiting.add(&waiting.timer, TIMER, Interest::READABLE)?;
+        Ok(waiting)
+    }
+
+    fn add(&self, file: &impl AsRawFd, token: Token, interest: Interest) -> Result<(), LabError> {
+        self.poll
+            .registry()
+            .register(&mut SourceFd(&file.as_raw_fd()), token, interest)
+            .map_err(|error| LabError::machine("epoll", error))
+    }
+
+    /// Sets the timer, in place of what it was set to. A time that is over counts.
+    fn set_timer(&self, at: Time) -> Result<(), LabError> {
+        let ns = self.clock.origin_ns().saturating_add(at.as_nanos()).max(1);
+        let value =
+            Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 };
+        let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
+        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &once)
+            .map_err(|error| LabError::machine("a timer", error))?;
+        Ok(())
+    }
+
+    /// Waits for the next events.
+    fn wait(&mut self, events: &mut mio::Events) -> Result<(), LabError> {
+        match self.poll.poll(events, None) {
+            Err(error) if error.kind() != std::io::ErrorKind::Interrupted => {
+                Err(LabError::machine("epoll", error))
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The TCP client: opens every flow of its group at its time, and discards what comes.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+
+use l4s_units::Time;
+use mio::{Events, Interest, Token};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, sockopt};
+
+use super::{CONTROL, FLOWS, Reports, Waiting, is_over, socket};
+use crate::message::{Channel, Setup};
+use crate::plane::FIRST_PORT;
+use crate::setup::SERVER_PORT;
+use crate::{Clock, LabError, Report};
+
+/// What a client asks with: as much as a short HTTP request.
+pub(super) const REQUEST: [u8; 100] = [0; 100];
+
+/// The most that is discarded by one call.
+const GULP: usize = 1 << 20;
+
+/// A client before its first flow.
+pub(super) struct Client {
+    here: SocketAddr,
+    server: SocketAddr,
+    cc: String,
+    /// Flow and start, earliest first.
+    flows: Vec<(u32, Time)>,
+    open: BTreeMap<u32, Flow>,
+}
+
+/// A flow that was opened.
+struct Flow {
+    socket: OwnedFd,
+    /// Whether it asked.
+    asked: bool,
+}
+
+impl Client {
+    pub fn new(setup: &Setup, cc: &str, flows: &[(u32, u64)]) -> Result<Client, LabError> {
+        let client = Client {
+            here: SocketAddr::new(setup.address, 0),
+            server: SocketAddr::new(setup.peer, SERVER_PORT),
+            cc: cc.to_owned(),
+            flows: flows.iter().map(|&(flow, at)| (flow, Time::from_nanos(at))).collect(),
+            open: BTreeMap::new(),
+        };
+        // Whether the kernel has the congestion control is better known before the run.
+        socket::tcp(client.here, cc)?;
+        Ok(client)
+    }
+
+    /// Opens flows and reads from them until the run is over.
+    pub fn play(&mut self, control: &mut Channel, clock: Clock) -> Result<(), LabError> {
+        let mut waiting = Waiting::new(control, clock)?;
+        let mut reports = Reports::default();
+        let mut events = Events::with_capacity(1024);
+        // Never touched: what is discarded is not copied, so that its pages need not exist.
+        let mut sink = vec![0; GULP];
+        let flows = std::mem::take(&mut self.flows);
+        let mut to_come = flows.into_iter().peekable();
+        if let Some((_, first)) = to_come.peek() {
+            waiting.set_timer(*first)?;
+        }
+        loop {
+            waiting.wait(&mut events)?;
+            for event in &events {
+                let Token(token) = event.token();
+                let Some(flow) = token.checked_sub(FLOWS) else { continue };
+                let flow = flow as u32;
+                let Some(state) = self.open.get_mut(&flow) else { continue };
+                let broken = |error| LabError::run(format_args!("flow {flow}"), error);
+                if !state.asked && event.is_writable() {
+                    state.ask().map_err(broken)?;
+                }
+                if state.asked && state.discard(&mut sink).map_err(broken)? {
+                    reports.push(Report::Closed { flow, at: clock.now() });
+                    self.open.remove(&flow);
+                }
+            }
+            while let Some((flow, _)) = to_come.next_if(|(_, start)| *start <= clock.now()) {
+                let socket = self.connect(flow, clock, &mut reports)?;
+                let both = Interest::READABLE | Interest::WRITABLE;
+                waiting.add(&socket, Token(FLOWS + flow as usize), both)?;
+                self.open.insert(flow, Flow { socket, asked: false });
+                if let Some((_, next)) = to_come.peek() {
+                    waiting.set_timer(*next)?;
+                }
+            }
+            reports.tell(control)?;
+            let called = events.iter().any(|event| event.token() == CONTROL);
+            if called && is_over(control)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Sends a flow's SYN.
+    fn connect(&self, flow: u32, clock: Clock, reports: &mut Reports) -> Result<OwnedFd, LabError> {
+        let here = SocketAddr::new(self.here.ip(), FIRST_PORT + flow as u16);
+        let socket = socket::tcp(here, &self.cc)?;
+        reports.push(Report::Opened { flow, at: clock.now() });
+        match rustix::net::connect(&socket, &self.server) {
+            Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
+            Err(error) => Err(LabError::run(format_args!("flow {flow}: connecting"), error)),
+        }
+    }
+}
+
+impl Flow {
+    /// The handshake is over: asks the server, if it came to a connection.
+    fn ask(&mut self) -> rustix::io::Result<()> {
+        sockopt::socket_error(&self.socket)??;
+        // A new socket has room for a request.
+        match rustix::net::send(&self.socket, &REQUEST, SendFlags::NOSIGNAL) {
+            Ok(_) => self.asked = true,
+            // Not connected yet: there will be another event.
+            Err(Errno::AGAIN | Errno::NOTCONN) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Discards what has come; true when the server has closed.
+    fn discard(&mut self, sink: &mut [u8]) -> rustix::io::Result<bool> {
+        loop {
+            match rustix::net::recv(&self.socket, &mut *sink, RecvFlags::TRUNC) {
+                Ok((_, 0)) => return Ok(true),
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}

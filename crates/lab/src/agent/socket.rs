@@ -1,0 +1,150 @@
+//! Sockets: what is set, and what TCP_INFO tells.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use l4s_units::Duration;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with, sockopt};
+
+use crate::error::reason;
+use crate::{LabError, TcpSample, namespace};
+
+/// A TCP socket with this congestion control, bound to a port of `address`.
+pub(super) fn tcp(address: SocketAddr, cc: &str) -> Result<OwnedFd, LabError> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(family(address.ip()), SocketType::STREAM, flags, Some(ipproto::TCP))
+        .map_err(|error| LabError::machine("a TCP socket", error))?;
+    sockopt::set_tcp_congestion(&socket, cc).map_err(|error| refused(cc, error))?;
+    sockopt::set_socket_reuseaddr(&socket, true)
+        .and_then(|()| rustix::net::bind(&socket, &address))
+        .map_err(|error| LabError::machine(format_args!("TCP at {address}"), error))?;
+    Ok(socket)
+}
+
+/// A UDP socket, bound to `address`, all of whose packets carry this ECN.
+pub(super) fn udp(address: SocketAddr, ecn: u8) -> Result<OwnedFd, LabError> {
+    let bound = || {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let family = family(address.ip());
+        let socket = socket_with(family, SocketType::DGRAM, flags, Some(ipproto::UDP))?;
+        match address {
+            SocketAddr::V4(_) => sockopt::set_ip_tos(&socket, ecn)?,
+            SocketAddr::V6(_) => sockopt::set_ipv6_tclass(&socket, ecn.into())?,
+        }
+        rustix::net::bind(&socket, &address)?;
+        Ok::<_, Errno>(socket)
+    };
+    bound().map_err(|error| LabError::machine(format_args!("UDP at {address}"), error))
+}
+
+fn family(address: IpAddr) -> AddressFamily {
+    match address {
+        IpAddr::V4(_) => AddressFamily::INET,
+        IpAddr::V6(_) => AddressFamily::INET6,
+    }
+}
+
+/// The kernel does not let a socket have this congestion control.
+fn refused(cc: &str, error: Errno) -> LabError {
+    let has = namespace::get("net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    LabError::Machine(match error {
+        Errno::NOENT => format!(
+            "this kernel has no congestion control `{cc}`; it has {has}; where it was built with \
+             one as a module, `modprobe tcp_{cc}` as root adds it"
+        ),
+        error => format!("the congestion control `{cc}`, of {has}: {}", reason(&error.into())),
+    })
+}
+
+/// Has TCP pace what this socket sends, also where its congestion control would not.
+///
+/// A limit of the rate switches pacing on, if it is a limit at all (~0 is none). This one is never
+/// met: 2⁶² bytes per second.
+pub(super) fn pace(socket: impl AsFd) -> Result<(), LabError> {
+    let limit: u64 = 1 << 62;
+    set_option(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, limit)
+        .map_err(|error| LabError::machine("pacing of a TCP socket (SO_MAX_PACING_RATE)", error))
+}
+
+#[allow(unsafe_code)]
+fn set_option(socket: impl AsFd, level: i32, name: i32, value: u64) -> io::Result<()> {
+    let socket = socket.as_fd().as_raw_fd();
+    // SAFETY: the kernel reads as many bytes as are said from `value`, which lives and has that
+    // size; the descriptor is borrowed, so it is open.
+    let done = unsafe {
+        let value = (&raw const value).cast();
+        libc::setsockopt(socket, level, name, value, size_of::<u64>() as libc::socklen_t)
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// As much of `struct tcp_info` (linux/tcp.h) as is read here.
+const INFO_BYTES: usize = 200;
+
+/// What the kernel tells of a connection. `paced` says whether its pacing rate means anything.
+pub(super) fn sample(socket: impl AsFd, paced: bool) -> Result<TcpSample, LabError> {
+    let info = info(socket).map_err(|error| LabError::run("TCP_INFO", error))?;
+    Ok(read(&info, paced))
+}
+
+#[allow(unsafe_code)]
+fn info(socket: impl AsFd) -> io::Result<[u8; INFO_BYTES]> {
+    let mut info = [0; INFO_BYTES];
+    let mut length = INFO_BYTES as libc::socklen_t;
+    let socket = socket.as_fd().as_raw_fd();
+    // SAFETY: the kernel writes at most `length` bytes to `info`, which is that large and for
+    // which every byte is valid; `length` lives; the descriptor is borrowed, so it is open.
+    let done = unsafe {
+        let info = info.as_mut_ptr().cast();
+        libc::getsockopt(socket, libc::IPPROTO_TCP, libc::TCP_INFO, info, &mut length)
+    };
+    if done == 0 { Ok(info) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Reads the fields, at their offsets, which the kernel promises to keep. A kernel that knows
+/// fewer leaves them zero.
+fn read(info: &[u8; INFO_BYTES], paced: bool) -> TcpSample {
+    let u32_at = |at: usize| u32::from_ne_bytes(info[at..at + 4].try_into().unwrap());
+    let u64_at = |at: usize| u64::from_ne_bytes(info[at..at + 8].try_into().unwrap());
+    let srtt_us = u32_at(68);
+    let ssthresh = u32_at(76);
+    TcpSample {
+        cwnd: u32_at(80),
+        // TCP_INFINITE_SSTHRESH.
+        ssthresh: (ssthresh < 0x7fff_ffff).then_some(ssthresh),
+        srtt: (srtt_us > 0).then(|| Duration::from_micros(srtt_us.into())),
+        retransmits: u32_at(100).into(),
+        // ~0 before the first RTT.
+        pacing_bytes_per_s: Some(u64_at(104)).filter(|&rate| paced && rate != u64::MAX),
+        delivered: u32_at(192).into(),
+        delivered_ce: u32_at(196).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn offsets_are_those_of_the_kernel_structure() {
+        // The C library's declaration ends before the newest fields.
+        assert_eq!(std::mem::offset_of!(libc::tcp_info, tcpi_rtt), 68);
+        assert_eq!(std::mem::offset_of!(libc::tcp_info, tcpi_snd_ssthresh), 76);
+        assert_eq!(std::mem::offset_of!(libc::tcp_info, tcpi_snd_cwnd), 80);
+        assert_eq!(std::mem::offset_of!(libc::tcp_info, tcpi_total_retrans), 100);
+        assert_eq!(std::mem::offset_of!(libc::tcp_info, tcpi_pacing_rate), 104);
+    }
+
+    #[test]
+    fn a_new_connection_has_a_window_of_ten_and_no_threshold() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let sample = sample(&client, false).unwrap();
+        assert_eq!((sample.cwnd, sample.ssthresh), (10, None));
+        assert!(sample.srtt.is_some_and(|srtt| srtt < Duration::from_millis(100)), "{sample:?}");
+        assert_eq!(sample.pacing_bytes_per_s, None);
+    }
+}

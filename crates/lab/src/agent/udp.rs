@@ -1,0 +1,129 @@
+//! UDP: a source of constant bit rate, whatever the network says, and where it goes.
+
+use std::net::SocketAddr;
+use std::num::NonZeroU64;
+use std::os::fd::{AsFd, OwnedFd};
+
+use l4s_units::Time;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::net::SendFlags;
+use rustix::time::Timespec;
+
+use super::{is_over, listen, socket};
+use crate::message::{Channel, Order, Part, Setup};
+use crate::{Clock, LabError};
+
+/// Packets that are sent before the command is listened to again.
+const BURST: u64 = 64;
+
+/// A source before its first packet.
+pub(super) struct Source {
+    socket: OwnedFd,
+    payload: Vec<u8>,
+    packet_bits: u64,
+    bps: u64,
+    start: Time,
+    stop: Time,
+}
+
+impl Source {
+    pub fn new(setup: &Setup) -> Result<Source, LabError> {
+        let Part::UdpServer { port, ecn, payload, packet_bits, bps, start_ns, stop_ns } =
+            setup.part
+        else {
+            return Err(LabError::Run("not a UDP source".to_owned()));
+        };
+        let socket = socket::udp(SocketAddr::new(setup.address, port), ecn)?;
+        rustix::net::connect(&socket, &SocketAddr::new(setup.peer, port))
+            .map_err(|error| LabError::machine("UDP", error))?;
+        Ok(Source {
+            socket,
+            payload: vec![0; payload],
+            packet_bits,
+            bps,
+            start: Time::from_nanos(start_ns),
+            stop: stop_ns.map_or(Time::NEVER, Time::from_nanos),
+        })
+    }
+
+    /// Sends until the run is over. Every packet has a time of its own, which does not depend on
+    /// when those before it left, so that the rate is exact.
+    pub fn play(&mut self, control: &mut Channel, clock: Clock) -> Result<(), LabError> {
+        // Sleep no longer than asked: a timer may be late by 50 µs otherwise.
+        rustix::thread::set_current_timer_slack(NonZeroU64::new(1))
+            .map_err(|error| LabError::machine("precise timers", error))?;
+        let mut sent = 0;
+        loop {
+            let due = self.due(sent);
+            let called = sleep_until(due, control, clock)?;
+            if called && is_over(control)? {
+                return Ok(());
+            }
+            for _ in 0..BURST {
+                let due = self.due(sent);
+                if due >= self.stop || due > clock.now() {
+                    break;
+                }
+                self.send()?;
+                sent += 1;
+            }
+        }
+    }
+
+    /// When packet `number` is sent; never, if it is after the end.
+    fn due(&self, number: u64) -> Time {
+        let bits = u128::from(number) * u128::from(self.packet_bits);
+        let ns = bits * 1_000_000_000 / u128::from(self.bps.max(1));
+        let due = Time::from_nanos(self.start.as_nanos().saturating_add(ns as u64));
+        if due < self.stop && self.bps > 0 { due } else { Time::NEVER }
+    }
+
+    fn send(&self) -> Result<(), LabError> {
+        loop {
+            match rustix::net::send(&self.socket, &self.payload, SendFlags::NOSIGNAL) {
+                // A full device has lost it, as a full network card would.
+                Ok(_) | Err(Errno::AGAIN | Errno::NOBUFS) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(LabError::run("sending a UDP packet", error)),
+            }
+        }
+    }
+}
+
+/// Waits for a time or a word of the command, and tells whether there is one.
+fn sleep_until(due: Time, control: &Channel, clock: Clock) -> Result<bool, LabError> {
+    // With its clock at zero, a run may yet have to start.
+    let now = Clock::from_origin_ns(0).now();
+    let due = clock.origin_ns().saturating_add(due.as_nanos());
+    let left = due.saturating_sub(now.as_nanos());
+    let timeout =
+        Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as i64 };
+    match poll(&mut [PollFd::from_borrowed_fd(control.as_fd(), PollFlags::IN)], Some(&timeout)) {
+        Ok(n) => Ok(n > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(LabError::machine("waiting", error)),
+    }
+}
+
+/// A port for packets to arrive at. Nobody reads them: the kernel discards what has no room, and
+/// the smallest room is enough.
+pub(super) struct Sink {
+    _socket: OwnedFd,
+}
+
+impl Sink {
+    pub fn new(setup: &Setup, port: u16) -> Result<Sink, LabError> {
+        let socket = socket::udp(SocketAddr::new(setup.address, port), 0)?;
+        rustix::net::sockopt::set_socket_recv_buffer_size(&socket, 0)
+            .map_err(|error| LabError::machine("UDP", error))?;
+        Ok(Sink { _socket: socket })
+    }
+
+    /// Waits for the end of the run.
+    pub fn play(&mut self, control: &mut Channel) -> Result<(), LabError> {
+        // Nothing but the end can come.
+        while let Some(Order::Go { .. }) = listen(control)? {}
+        Ok(())
+    }
+}

@@ -1,0 +1,178 @@
+//! A real packet as the bottleneck sees it: its bytes, and what queue disciplines and measurement
+//! ask for, read once.
+
+use l4s_measure::{Header, Traced};
+use l4s_units::{Bytes, Ecn};
+
+use crate::ip::{self, IpPacket, Malformed, Version};
+use crate::pool::Buffer;
+use crate::tun::Offload;
+
+/// Ethernet header, which the link of a scenario carries too.
+const ETHERNET: u64 = 14;
+
+/// A packet on its way.
+#[derive(Debug)]
+pub struct Frame {
+    buffer: Buffer,
+    /// Bytes in front of the IP packet: the device's own header.
+    start: u8,
+    version: Version,
+    ecn: Ecn,
+    arrived_ce: bool,
+    group: u16,
+    /// Packets that it becomes on the link: more than one only with segmentation offload.
+    segments: u16,
+    flow: u32,
+    /// Bytes in the buffer, the device's header included.
+    end: u32,
+    /// IP length of all segments.
+    ip_length: u32,
+}
+
+impl Frame {
+    /// The packet in the first `length` bytes of `buffer`, behind a device's header where there is
+    /// one. It belongs to nobody yet. Gives the buffer back if it holds no packet.
+    #[inline]
+    pub fn read(buffer: Buffer, length: usize, gso: bool) -> Result<Frame, (Buffer, Malformed)> {
+        let start = if gso { Offload::LENGTH } else { 0 };
+        let checked = match buffer.get(start..length) {
+            Some(bytes) => IpPacket::new_checked(bytes),
+            None => Err(Malformed::Cut),
+        };
+        let packet = match checked {
+            Ok(packet) => packet,
+            Err(error) => return Err((buffer, error)),
+        };
+        let segments = if gso { Offload::of(&buffer[..start]).segments(&packet) } else { 1 };
+        let repeated = packet.headers_length().unwrap_or(0) * (usize::from(segments) - 1);
+        let (version, ecn, end) = (packet.version(), packet.ecn(), start + packet.length());
+        Ok(Frame {
+            ip_length: (packet.length() + repeated) as u32,
+            start: start as u8,
+            version,
+            ecn,
+            arrived_ce: ecn.is_ce(),
+            group: 0,
+            segments,
+            flow: 0,
+            end: end as u32,
+            buffer,
+        })
+    }
+
+    /// Says whose it is.
+    #[inline]
+    pub fn belongs_to(&mut self, flow: u32, group: u16) {
+        (self.flow, self.group) = (flow, group);
+    }
+
+    /// Its headers.
+    #[inline]
+    pub fn ip(&self) -> IpPacket<&[u8]> {
+        IpPacket::new_checked(self.packet()).expect("a frame was checked when it was made")
+    }
+
+    /// What a device takes: its header, and the packet.
+    #[inline]
+    pub fn for_device(&self) -> &[u8] {
+        &self.buffer[..self.end as usize]
+    }
+
+    /// Its buffer, to be used again.
+    #[inline]
+    pub fn into_buffer(self) -> Buffer {
+        self.buffer
+    }
+
+    #[inline]
+    fn packet(&self) -> &[u8] {
+        &self.buffer[usize::from(self.start)..self.end as usize]
+    }
+}
+
+impl l4s_aqm::Packet for Frame {
+    #[inline]
+    fn size(&self) -> Bytes {
+        Bytes::new(u64::from(self.ip_length) + ETHERNET * u64::from(self.segments))
+    }
+
+    #[inline]
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+
+    #[inline]
+    fn set_ce(&mut self) {
+        ip::set_ce(&mut self.buffer[usize::from(self.start)..], self.version);
+        self.ecn = Ecn::Ce;
+    }
+
+    /// Any mixing will do: what stands for the addresses and ports is the number of the flow.
+    #[inline]
+    fn flow(&self) -> u32 {
+        (self.flow ^ 0x9e37_79b9)
+            .wrapping_mul(0x85eb_ca6b)
+            .rotate_left(15)
+            .wrapping_mul(0xc2b2_ae35)
+    }
+
+    /// A Linux `skb`, as the simulator counts it: the packet with head room and shared info in a
+    /// power of two, and the structure itself.
+    #[inline]
+    fn memory(&self) -> Bytes {
+        const HEAD_ROOM_AND_INFO: u64 = 64 + 320;
+        const SKB: u64 = 256;
+        Bytes::new((self.size().get() + HEAD_ROOM_AND_INFO).next_power_of_two() + SKB)
+    }
+}
+
+impl Traced for Frame {
+    #[inline]
+    fn flow(&self) -> u32 {
+        self.flow
+    }
+
+    #[inline]
+    fn group(&self) -> u16 {
+        self.group
+    }
+
+    #[inline]
+    fn ip_length(&self) -> Bytes {
+        Bytes::new(self.ip_length.into())
+    }
+
+    #[inline]
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+
+    #[inline]
+    fn arrived_ce(&self) -> bool {
+        self.arrived_ce
+    }
+
+    /// Numbers are the socket's own, which do not begin at 0; anything but TCP counts as UDP.
+    fn header(&self) -> Header {
+        let ip = self.ip();
+        let payload = ip.payload_length() as u32;
+        match ip.tcp() {
+            Some(tcp) => Header::Tcp {
+                seq: tcp.seq().into(),
+                ack: tcp.ack_number().into(),
+                payload,
+                syn: tcp.syn(),
+                fin: tcp.fin(),
+                ece: tcp.ece(),
+                cwr: tcp.cwr(),
+            },
+            None => Header::Udp { payload, number: 0 },
+        }
+    }
+
+    #[inline]
+    fn bytes(&self) -> Option<&[u8]> {
+        Some(self.packet())
+    }
+}

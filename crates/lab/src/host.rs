@@ -1,0 +1,167 @@
+//! What this machine's own network is like: what users of L4S on Linux get wrong most.
+//!
+//! Nothing is changed here; [`Host::look`] only reads.
+
+use std::fs;
+use std::os::fd::AsRawFd;
+
+use l4s_units::Duration;
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::time::{ClockId, clock_getres};
+
+use crate::netlink::Netlink;
+
+/// The network of this machine, as far as L4S cares.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Host {
+    /// The interface of the default route.
+    pub interface: Option<Interface>,
+    /// Congestion controls that are loaded.
+    pub controls: Vec<String>,
+    /// Settings below /proc/sys that this kernel has, and their values.
+    pub settings: Vec<(&'static str, String)>,
+}
+
+/// A network interface.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// Its root queue discipline.
+    pub qdisc: Option<String>,
+    /// Whether it cuts, merges or bundles packets: name and state, of those that it tells.
+    pub offloads: Vec<(&'static str, bool)>,
+}
+
+/// Settings that decide on ECN, pacing and queues.
+const SETTINGS: [&str; 6] = [
+    "net/ipv4/tcp_congestion_control",
+    "net/core/default_qdisc",
+    "net/ipv4/tcp_ecn",
+    "net/ipv4/tcp_ecn_fallback",
+    "net/ipv4/tcp_ecn_option",
+    "net/ipv4/tcp_ecn_option_beacon",
+];
+
+/// ethtool's commands that ask for the state of offloads: ETHTOOL_GTSO, ETHTOOL_GGSO and
+/// ETHTOOL_GGRO of linux/ethtool.h.
+const OFFLOADS: [(&str, u32); 3] = [("tso", 0x1e), ("gso", 0x23), ("gro", 0x2b)];
+
+impl Host {
+    /// Looks at this machine, in the network namespace that the thread is in.
+    pub fn look() -> Host {
+        let setting = |name| Some((name, sysctl(name)?));
+        Host {
+            interface: default_interface().map(Interface::look),
+            controls: sysctl("net/ipv4/tcp_available_congestion_control")
+                .map(|names| names.split_whitespace().map(str::to_owned).collect())
+                .unwrap_or_default(),
+            settings: SETTINGS.into_iter().filter_map(setting).collect(),
+        }
+    }
+
+    /// The value of a setting, where this kernel has it.
+    pub fn setting(&self, name: &str) -> Option<&str> {
+        self.settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+impl Interface {
+    fn look(name: String) -> Interface {
+        let state = |(what, command)| Some((what, offload(&name, command)?));
+        Interface {
+            qdisc: Netlink::open().ok().and_then(|mut netlink| netlink.queue(&name)),
+            offloads: OFFLOADS.into_iter().filter_map(state).collect(),
+            name,
+        }
+    }
+}
+
+/// The time between two ticks of the kernel, by which its Cubic reads the growth curve.
+pub fn jiffy() -> Duration {
+    let resolution = clock_getres(ClockId::MonotonicCoarse);
+    Duration::from_nanos(resolution.tv_sec as u64 * 1_000_000_000 + resolution.tv_nsec as u64)
+}
+
+/// Whether this kernel has a congestion control of that name, perhaps as a module that it loads.
+pub fn has_control(name: &str) -> bool {
+    let socket = rustix::net::socket_with(
+        AddressFamily::INET,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC,
+        None,
+    );
+    socket.is_ok_and(|socket| rustix::net::sockopt::set_tcp_congestion(socket, name).is_ok())
+}
+
+/// A setting below /proc/sys.
+fn sysctl(name: &str) -> Option<String> {
+    fs::read_to_string(format!("/proc/sys/{name}")).ok().map(|value| value.trim().to_owned())
+}
+
+/// The interface that packets to the Internet leave by.
+fn default_interface() -> Option<String> {
+    // Columns: interface, destination, gateway; the default route's destination is all zeros.
+    let routes = fs::read_to_string("/proc/net/route").ok()?;
+    routes.lines().skip(1).find_map(|line| {
+        let mut columns = line.split_whitespace();
+        let name = columns.next()?;
+        (columns.next()? == "00000000").then(|| name.to_owned())
+    })
+}
+
+/// Whether an offload of an interface is on; `None` where it does not tell.
+fn offload(interface: &str, command: u32) -> Option<bool> {
+    let socket = rustix::net::socket_with(
+        AddressFamily::INET,
+        SocketType::DGRAM,
+        SocketFlags::CLOEXEC,
+        None,
+    );
+    let socket = socket.ok()?;
+    let mut value = EthtoolValue { command, data: 0 };
+    let mut request = Request { name: [0; libc::IFNAMSIZ], value: &mut value, _rest: [0; 16] };
+    let room = request.name.len() - 1;
+    for (to, from) in request.name[..room].iter_mut().zip(interface.bytes()) {
+        *to = from;
+    }
+    // SAFETY: SIOCETHTOOL takes a `struct ifreq` that names an interface and points to a command.
+    // `Request` is as large (40 B) with the pointer at the same place, the name ends with a zero,
+    // and for these commands the kernel writes no more than the `EthtoolValue` that lives here.
+    #[allow(unsafe_code)]
+    let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &mut request) };
+    (done == 0).then_some(value.data != 0)
+}
+
+/// `struct ethtool_value`.
+#[repr(C)]
+struct EthtoolValue {
+    command: u32,
+    data: u32,
+}
+
+/// `struct ifreq`, with its union as a pointer.
+#[repr(C)]
+struct Request {
+    name: [u8; libc::IFNAMSIZ],
+    value: *mut EthtoolValue,
+    _rest: [u8; 16],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_an_ifreq() {
+        assert_eq!(size_of::<Request>(), size_of::<libc::ifreq>());
+        assert_eq!(std::mem::offset_of!(Request, value), libc::IFNAMSIZ);
+    }
+
+    #[test]
+    fn every_linux_has_reno_and_none_has_nonsense() {
+        assert!(has_control("reno"));
+        assert!(!has_control("no-such-control"));
+        assert!((1_000..=10_000).contains(&jiffy().as_micros()));
+    }
+}

@@ -1,0 +1,541 @@
+//! A checked view of an IP packet, as it comes from a TUN device.
+//!
+//! [`IpPacket::new_checked`] looks once at every length that a later access relies on; after that
+//! nothing can be out of bounds. Fields are named ranges, as in the RFCs' figures. What the headers
+//! say is not believed where it can be checked: a length field that claims more bytes than came is
+//! [`Malformed::Cut`].
+
+use l4s_units::Ecn;
+
+/// Ranges of header fields, in bytes from the start of their header.
+mod field {
+    use core::ops::Range;
+
+    /// IPv4 (RFC 791 §3.1).
+    pub mod ipv4 {
+        use super::Range;
+        pub const VERSION_IHL: usize = 0;
+        pub const TOS: usize = 1;
+        pub const FIRST_WORD: Range<usize> = 0..2;
+        pub const TOTAL_LENGTH: Range<usize> = 2..4;
+        pub const FRAGMENT: Range<usize> = 6..8;
+        pub const PROTOCOL: usize = 9;
+        pub const CHECKSUM: Range<usize> = 10..12;
+        pub const SOURCE: Range<usize> = 12..16;
+        pub const DESTINATION: Range<usize> = 16..20;
+        /// Without options.
+        pub const LENGTH: usize = 20;
+    }
+
+    /// IPv6 (RFC 8200 §3).
+    pub mod ipv6 {
+        use super::Range;
+        pub const TRAFFIC_CLASS_LOW: usize = 1;
+        pub const PAYLOAD_LENGTH: Range<usize> = 4..6;
+        pub const NEXT_HEADER: usize = 6;
+        pub const SOURCE: Range<usize> = 8..24;
+        pub const DESTINATION: Range<usize> = 24..40;
+        pub const LENGTH: usize = 40;
+        /// The fragment header (§4.5).
+        pub const FRAGMENT_LENGTH: usize = 8;
+        pub const FRAGMENT_OFFSET: Range<usize> = 2..4;
+    }
+
+    /// TCP (RFC 9293 §3.1).
+    pub mod tcp {
+        use super::Range;
+        pub const SEQUENCE: Range<usize> = 4..8;
+        pub const ACKNOWLEDGEMENT: Range<usize> = 8..12;
+        pub const OFFSET: usize = 12;
+        pub const FLAGS: Range<usize> = 12..14;
+        /// Without options.
+        pub const LENGTH: usize = 20;
+    }
+
+    /// UDP (RFC 768).
+    pub mod udp {
+        use super::Range;
+        pub const DATAGRAM_LENGTH: Range<usize> = 4..6;
+        pub const LENGTH: usize = 8;
+    }
+
+    /// Where both TCP and UDP have their ports.
+    pub const SOURCE_PORT: Range<usize> = 0..2;
+    pub const DESTINATION_PORT: Range<usize> = 2..4;
+}
+
+use field::{ipv4, ipv6, tcp, udp};
+
+/// Protocol numbers (IANA, Assigned Internet Protocol Numbers).
+pub mod protocol {
+    /// TCP.
+    pub const TCP: u8 = 6;
+    /// UDP.
+    pub const UDP: u8 = 17;
+    pub(super) const HOP_BY_HOP: u8 = 0;
+    pub(super) const ROUTING: u8 = 43;
+    pub(super) const FRAGMENT: u8 = 44;
+    pub(super) const AUTHENTICATION: u8 = 51;
+    pub(super) const DESTINATION_OPTIONS: u8 = 60;
+    pub(super) const MOBILITY: u8 = 135;
+    pub(super) const HIP: u8 = 139;
+    pub(super) const SHIM6: u8 = 140;
+}
+
+/// Why bytes are not a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Malformed {
+    /// Neither version 4 nor version 6.
+    #[error("neither IPv4 nor IPv6")]
+    Version,
+    /// A length says less than the header itself takes.
+    #[error("a length field says less than the header takes")]
+    Length,
+    /// Fewer bytes than a length or a header needs.
+    #[error("cut short")]
+    Cut,
+}
+
+/// Version of the IP header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Version {
+    /// RFC 791.
+    V4,
+    /// RFC 8200.
+    V6,
+}
+
+/// Which part of a datagram a packet holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fragment {
+    /// All of it.
+    Whole,
+    /// The beginning, with the transport header or at least its start.
+    First,
+    /// Something behind the beginning: no transport header.
+    Later,
+}
+
+/// What was learned from the check.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Facts {
+    version: Version,
+    fragment: Fragment,
+    /// Of what follows the IP headers.
+    protocol: u8,
+    /// Where the IP headers, extensions included, end.
+    transport: usize,
+    /// Where the transport header ends; `None` for neither TCP nor UDP, or where it is not here.
+    payload: Option<usize>,
+    /// The IP length.
+    end: usize,
+}
+
+/// An IP packet whose lengths were checked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IpPacket<T> {
+    bytes: T,
+    facts: Facts,
+}
+
+impl<T: AsRef<[u8]>> IpPacket<T> {
+    /// Checks that `bytes` begin with a whole IP packet, and with a whole transport header where
+    /// one is due. What follows the packet does no harm.
+    #[inline]
+    pub fn new_checked(bytes: T) -> Result<Self, Malformed> {
+        let facts = check(bytes.as_ref())?;
+        Ok(IpPacket { bytes, facts })
+    }
+
+    /// The packet, without what may follow it.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes.as_ref()[..self.facts.end]
+    }
+
+    /// The IP length.
+    #[inline]
+    pub fn length(&self) -> usize {
+        self.facts.end
+    }
+
+    /// Version of the IP header.
+    #[inline]
+    pub fn version(&self) -> Version {
+        self.facts.version
+    }
+
+    /// The ECN field (RFC 3168 §5).
+    #[inline]
+    pub fn ecn(&self) -> Ecn {
+        let bytes = self.bytes.as_ref();
+        Ecn::from_bits(match self.facts.version {
+            Version::V4 => bytes[ipv4::TOS],
+            Version::V6 => bytes[ipv6::TRAFFIC_CLASS_LOW] >> 4,
+        })
+    }
+
+    /// Which part of a datagram this is.
+    #[inline]
+    pub fn fragment(&self) -> Fragment {
+        self.facts.fragment
+    }
+
+    /// The protocol of what follows the IP headers.
+    #[inline]
+    pub fn protocol(&self) -> u8 {
+        self.facts.protocol
+    }
+
+    /// Where the IP headers, extensions included, end.
+    #[inline]
+    pub fn ip_header_length(&self) -> usize {
+        self.facts.transport
+    }
+
+    /// All headers of IP, TCP or UDP together; `None` for another protocol or a fragment that does
+    /// not have them all.
+    #[inline]
+    pub fn headers_length(&self) -> Option<usize> {
+        self.facts.payload
+    }
+
+    /// What TCP or UDP carry, or what IP carries of anything else, in bytes.
+    #[inline]
+    pub fn payload_length(&self) -> usize {
+        self.facts.end - self.facts.payload.unwrap_or(self.facts.transport)
+    }
+
+    /// Source and destination port, of TCP and UDP.
+    #[inline]
+    pub fn ports(&self) -> Option<(u16, u16)> {
+        self.facts.payload?;
+        let header = &self.bytes.as_ref()[self.facts.transport..];
+        Some((number16(header, field::SOURCE_PORT), number16(header, field::DESTINATION_PORT)))
+    }
+
+    /// The TCP header.
+    #[inline]
+    pub fn tcp(&self) -> Option<Tcp<'_>> {
+        let end = self.facts.payload?;
+        (self.facts.protocol == protocol::TCP)
+            .then(|| Tcp(&self.bytes.as_ref()[self.facts.transport..end]))
+    }
+
+    /// Whether it is for the neighbourhood only, such as router solicitations and multicast
+    /// listener reports: it has no sender or receiver that a router may forward for
+    /// (RFC 4291 §2.5.6 and §2.7, RFC 1122 §3.2.1.3, RFC 5735 §3).
+    #[inline]
+    pub fn is_local(&self) -> bool {
+        let bytes = self.bytes.as_ref();
+        match self.facts.version {
+            Version::V4 => {
+                let (source, destination) = (&bytes[ipv4::SOURCE], &bytes[ipv4::DESTINATION]);
+                destination[0] >= 224 || [source, destination].iter().any(|a| local_v4(a))
+            }
+            Version::V6 => {
+                let (source, destination) = (&bytes[ipv6::SOURCE], &bytes[ipv6::DESTINATION]);
+                destination[0] == 0xff || [source, destination].iter().any(|a| local_v6(a))
+            }
+        }
+    }
+}
+
+impl<T: AsRef<[u8]> + AsMut<[u8]>> IpPacket<T> {
+    /// Sets congestion experienced.
+    #[inline]
+    pub fn set_ce(&mut self) {
+        set_ce(self.bytes.as_mut(), self.facts.version);
+    }
+}
+
+/// Sets congestion experienced in a checked packet of this version.
+#[inline]
+pub(crate) fn set_ce(bytes: &mut [u8], version: Version) {
+    match version {
+        Version::V4 => {
+            let old = number16(bytes, ipv4::FIRST_WORD);
+            let new = old | u16::from(Ecn::Ce.bits());
+            let checksum = updated_checksum(number16(bytes, ipv4::CHECKSUM), old, new);
+            bytes[ipv4::FIRST_WORD].copy_from_slice(&new.to_be_bytes());
+            bytes[ipv4::CHECKSUM].copy_from_slice(&checksum.to_be_bytes());
+        }
+        // IPv6 has no checksum, and those of TCP and UDP leave the traffic class out.
+        Version::V6 => bytes[ipv6::TRAFFIC_CLASS_LOW] |= Ecn::Ce.bits() << 4,
+    }
+}
+
+/// The checksum after one of the words that it covers went from `old` to `new`: HC' = ~(~HC + ~m +
+/// m') (RFC 1624 §3). Unlike the other equations there, this one never gives a wrong zero.
+#[inline]
+fn updated_checksum(checksum: u16, old: u16, new: u16) -> u16 {
+    let sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
+    // Three 16-bit words carry at most 2, and folding that carries at most once more.
+    let sum = (sum & 0xffff) + (sum >> 16);
+    !((sum & 0xffff) + (sum >> 16)) as u16
+}
+
+/// A TCP header whose length was checked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tcp<'a>(&'a [u8]);
+
+impl Tcp<'_> {
+    /// Sequence number.
+    #[inline]
+    pub fn seq(&self) -> u32 {
+        number32(self.0, tcp::SEQUENCE)
+    }
+
+    /// Acknowledgement number.
+    #[inline]
+    pub fn ack_number(&self) -> u32 {
+        number32(self.0, tcp::ACKNOWLEDGEMENT)
+    }
+
+    #[inline]
+    fn flag(&self, bit: u32) -> bool {
+        number16(self.0, tcp::FLAGS) & 1 << bit != 0
+    }
+
+    /// FIN.
+    #[inline]
+    pub fn fin(&self) -> bool {
+        self.flag(0)
+    }
+
+    /// SYN.
+    #[inline]
+    pub fn syn(&self) -> bool {
+        self.flag(1)
+    }
+
+    /// RST.
+    #[inline]
+    pub fn rst(&self) -> bool {
+        self.flag(2)
+    }
+
+    /// ACK.
+    #[inline]
+    pub fn ack(&self) -> bool {
+        self.flag(4)
+    }
+
+    /// Echo of congestion experienced (RFC 3168 §6.1).
+    #[inline]
+    pub fn ece(&self) -> bool {
+        self.flag(6)
+    }
+
+    /// Congestion window reduced (RFC 3168 §6.1).
+    #[inline]
+    pub fn cwr(&self) -> bool {
+        self.flag(7)
+    }
+
+    /// Accurate ECN (RFC 9768 §3.1): the lowest of its three bits is the former NS.
+    #[inline]
+    pub fn ae(&self) -> bool {
+        self.flag(8)
+    }
+}
+
+#[inline]
+fn check(bytes: &[u8]) -> Result<Facts, Malformed> {
+    match bytes.first().map(|first| first >> 4) {
+        Some(4) => check_v4(bytes),
+        Some(6) => check_v6(bytes),
+        Some(_) => Err(Malformed::Version),
+        None => Err(Malformed::Cut),
+    }
+}
+
+#[inline]
+fn check_v4(bytes: &[u8]) -> Result<Facts, Malformed> {
+    if bytes.len() < ipv4::LENGTH {
+        return Err(Malformed::Cut);
+    }
+    let header = usize::from(bytes[ipv4::VERSION_IHL] & 0xf) * 4;
+    let end = usize::from(number16(bytes, ipv4::TOTAL_LENGTH));
+    if header < ipv4::LENGTH || end < header {
+        return Err(Malformed::Length);
+    }
+    if end > bytes.len() {
+        return Err(Malformed::Cut);
+    }
+    let word = number16(bytes, ipv4::FRAGMENT);
+    let fragment = fragment(word & 0x1fff, word & 0x2000 != 0);
+    finish(bytes, Version::V4, fragment, bytes[ipv4::PROTOCOL], header, end)
+}
+
+#[inline]
+fn check_v6(bytes: &[u8]) -> Result<Facts, Malformed> {
+    if bytes.len() < ipv6::LENGTH {
+        return Err(Malformed::Cut);
+    }
+    let end = ipv6::LENGTH + usize::from(number16(bytes, ipv6::PAYLOAD_LENGTH));
+    if end > bytes.len() {
+        return Err(Malformed::Cut);
+    }
+    let mut next = bytes[ipv6::NEXT_HEADER];
+    let mut at = ipv6::LENGTH;
+    let mut part = Fragment::Whole;
+    // Every round moves on by at least 8 bytes, so this ends.
+    while is_extension(next) && part != Fragment::Later {
+        let Some(header) = bytes[..end].get(at..).filter(|rest| rest.len() >= 8) else {
+            return Err(Malformed::Cut);
+        };
+        let length = match next {
+            protocol::FRAGMENT => {
+                let word = number16(header, ipv6::FRAGMENT_OFFSET);
+                part = fragment(word >> 3, word & 1 != 0);
+                ipv6::FRAGMENT_LENGTH
+            }
+            // In words of 4 bytes, less 2 (RFC 4302 §2.2).
+            protocol::AUTHENTICATION => (usize::from(header[1]) + 2) * 4,
+            // In words of 8 bytes, less 1 (RFC 8200 §4.2).
+            _ => (usize::from(header[1]) + 1) * 8,
+        };
+        next = header[0];
+        at += length;
+        if at > end {
+            return Err(Malformed::Cut);
+        }
+    }
+    finish(bytes, Version::V6, part, next, at, end)
+}
+
+/// Looks at the transport header, which begins at `transport` unless this is a later fragment.
+#[inline]
+fn finish(
+    bytes: &[u8],
+    version: Version,
+    fragment: Fragment,
+    protocol: u8,
+    transport: usize,
+    end: usize,
+) -> Result<Facts, Malformed> {
+    let payload = match (fragment, transport_header(&bytes[transport..end], protocol, fragment)) {
+        (Fragment::Later, _) | (_, Ok(None)) => None,
+        (_, Ok(Some(length))) => Some(transport + length),
+        // A first fragment may be too short for all of the header (RFC 791 allows 8 bytes).
+        (Fragment::First, Err(_)) => None,
+        (Fragment::Whole, Err(error)) => return Err(error),
+    };
+    Ok(Facts { version, fragment, protocol, transport, payload, end })
+}
+
+/// The length of a TCP or UDP header; `None` for other protocols.
+#[inline]
+fn transport_header(
+    segment: &[u8],
+    protocol: u8,
+    part: Fragment,
+) -> Result<Option<usize>, Malformed> {
+    let (length, least) = match protocol {
+        protocol::TCP if segment.len() >= tcp::LENGTH => {
+            (usize::from(segment[tcp::OFFSET] >> 4) * 4, tcp::LENGTH)
+        }
+        protocol::UDP if segment.len() >= udp::LENGTH => {
+            let datagram = usize::from(number16(segment, udp::DATAGRAM_LENGTH));
+            if datagram < udp::LENGTH {
+                return Err(Malformed::Length);
+            }
+            // The first fragment of a datagram holds less than all of it.
+            if datagram > segment.len() && part == Fragment::Whole {
+                return Err(Malformed::Cut);
+            }
+            (udp::LENGTH, udp::LENGTH)
+        }
+        protocol::TCP | protocol::UDP => return Err(Malformed::Cut),
+        _ => return Ok(None),
+    };
+    if length < least {
+        return Err(Malformed::Length);
+    }
+    if length > segment.len() {
+        return Err(Malformed::Cut);
+    }
+    Ok(Some(length))
+}
+
+#[inline]
+fn fragment(offset: u16, more: bool) -> Fragment {
+    match (offset, more) {
+        (0, false) => Fragment::Whole,
+        (0, true) => Fragment::First,
+        _ => Fragment::Later,
+    }
+}
+
+/// Whether an IPv6 header of this kind has another one behind it (RFC 8200 §4, RFC 7045 §3).
+#[inline]
+fn is_extension(protocol: u8) -> bool {
+    use protocol::{
+        AUTHENTICATION, DESTINATION_OPTIONS, FRAGMENT, HIP, HOP_BY_HOP, MOBILITY, ROUTING, SHIM6,
+    };
+    matches!(
+        protocol,
+        HOP_BY_HOP
+            | ROUTING
+            | FRAGMENT
+            | AUTHENTICATION
+            | DESTINATION_OPTIONS
+            | MOBILITY
+            | HIP
+            | SHIM6
+    )
+}
+
+/// Unspecified, loopback or link-local.
+#[inline]
+fn local_v4(address: &[u8]) -> bool {
+    address[0] == 0 || address[0] == 127 || address[..2] == [169, 254]
+}
+
+/// Unspecified, loopback or link-local.
+#[inline]
+fn local_v6(address: &[u8]) -> bool {
+    let link_local = address[0] == 0xfe && address[1] & 0xc0 == 0x80;
+    link_local || (address[..15].iter().all(|byte| *byte == 0) && address[15] <= 1)
+}
+
+#[inline]
+fn number16(bytes: &[u8], at: core::ops::Range<usize>) -> u16 {
+    u16::from_be_bytes([bytes[at.start], bytes[at.start + 1]])
+}
+
+#[inline]
+fn number32(bytes: &[u8], at: core::ops::Range<usize>) -> u32 {
+    let at = at.start;
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_of_rfc_1624() {
+        // §4: HC = 0xDD2F, m = 0x5555, m' = 0x3285 gives 0x0000.
+        assert_eq!(updated_checksum(0xdd2f, 0x5555, 0x3285), 0x0000);
+    }
+
+    #[test]
+    fn nothing_is_cut_short() {
+        assert_eq!(IpPacket::new_checked([]).unwrap_err(), Malformed::Cut);
+    }
+
+    #[test]
+    fn router_solicitations_are_local_and_connections_are_not() {
+        let mut packet = [0; 40];
+        packet[0] = 0x60;
+        packet[6] = 59;
+        packet[8..10].copy_from_slice(&[0xfe, 0x80]);
+        packet[24..26].copy_from_slice(&[0xff, 0x02]);
+        assert!(IpPacket::new_checked(packet).unwrap().is_local());
+        packet[8..10].copy_from_slice(&[0xfd, 0x00]);
+        packet[24..26].copy_from_slice(&[0xfd, 0x00]);
+        assert!(!IpPacket::new_checked(packet).unwrap().is_local());
+    }
+}

@@ -1,0 +1,428 @@
+//! A lab, from the side of the command: the agents, their devices, and what they say.
+//!
+//! One thread keeps the agents: it starts them, hears them and buries them. The kernel kills an
+//! agent when the thread that started it ends, so that thread must be one that lives as long as
+//! the lab.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io::Read;
+use std::os::fd::AsRawFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token, Waker};
+use rustix::process::{Pid, PidfdFlags};
+
+use crate::message::{Channel, Next, Order, Setup, Word};
+use crate::pump::{Device, Port};
+use crate::setup::LabPlan;
+use crate::{Clock, LabError, Report, namespace};
+
+/// How long the agents may take to be ready.
+const READY_WITHIN: Duration = Duration::from_secs(10);
+/// How long they may take to say their last.
+const DONE_WITHIN: Duration = Duration::from_secs(2);
+/// How long an agent that closed its socket may take to end.
+const ENDED_WITHIN: Duration = Duration::from_millis(500);
+/// What is kept of an agent's stderr: its end.
+const LAST_WORDS: usize = 2000;
+
+/// How to start an agent: a program that then calls [`crate::agent::main`].
+#[derive(Clone, Debug)]
+pub struct AgentCommand {
+    /// The program, such as this one.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+}
+
+/// An agent that runs.
+#[derive(Clone, Debug)]
+pub struct AgentInfo {
+    /// Such as "the server of group `A`".
+    pub who: String,
+    /// Its process.
+    pub pid: u32,
+    /// The settings of its namespace that matter to TCP: path below /proc/sys, value.
+    pub settings: Vec<(String, String)>,
+}
+
+/// Servers and clients that are ready for a run, or in it. They go with it.
+#[derive(Debug)]
+pub struct Lab {
+    ports: Vec<Port>,
+    agents: Vec<AgentInfo>,
+    reports: Option<Receiver<Result<Report, LabError>>>,
+    keeper: Option<Keeper>,
+}
+
+/// The thread that keeps the agents.
+#[derive(Debug)]
+struct Keeper {
+    orders: Sender<Order>,
+    waker: Arc<Waker>,
+    thread: JoinHandle<()>,
+}
+
+impl Lab {
+    /// Starts the agents of a plan and waits until all are ready.
+    pub fn build(plan: &LabPlan, agent: &AgentCommand) -> Result<Lab, LabError> {
+        // Of each agent a control socket, its stderr, its device and its process.
+        let mine = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+        let others = mine.current.map_or(0, |limit| limit.min(256));
+        namespace::allow_files(others + 8 * plan.pairs.len() as u64)?;
+
+        let poll = Poll::new().map_err(|error| LabError::machine("epoll", error))?;
+        let waker = Waker::new(poll.registry(), WAKER);
+        let waker = Arc::new(waker.map_err(|error| LabError::machine("eventfd", error))?);
+        let (orders, ordered) = mpsc::channel();
+        let (told, reports) = mpsc::channel();
+        let (ready, built) = mpsc::channel();
+        let names = plan.pairs.iter().map(|pair| pair.name.clone());
+        let setups = plan.pairs.iter().flat_map(|pair| [&pair.server, &pair.client]);
+        let setups = setups.cloned().collect();
+        let agent = agent.clone();
+        let keep = move || keep(poll, setups, &agent, &ready, &ordered, &told);
+        let thread = std::thread::Builder::new()
+            .name("l4s-agents".to_owned())
+            .spawn(keep)
+            .map_err(|error| LabError::machine("a thread", error))?;
+        let keeper = Some(Keeper { orders, waker, thread });
+        let mut lab = Lab { ports: Vec::new(), agents: Vec::new(), reports: Some(reports), keeper };
+        let gone = || Err(LabError::Run("the thread that keeps the agents ended".to_owned()));
+        let (agents, devices) = built.recv().unwrap_or_else(|_| gone())?;
+        lab.agents = agents;
+        let mut devices = devices.into_iter();
+        for name in names {
+            let (Some(server), Some(client)) = (devices.next(), devices.next()) else { break };
+            lab.ports.push(Port { name, server, client });
+        }
+        Ok(lab)
+    }
+
+    /// The devices: of the groups, then of the UDP sources, in the scenario's order. Once only.
+    pub fn take_ports(&mut self) -> Vec<Port> {
+        std::mem::take(&mut self.ports)
+    }
+
+    /// Servers and clients in the order of the ports.
+    pub fn agents(&self) -> &[AgentInfo] {
+        &self.agents
+    }
+
+    /// Starts the run: its clock reads zero when this one does.
+    pub fn start(&self, clock: Clock) {
+        self.order(Order::Go { origin_ns: clock.origin_ns() });
+    }
+
+    /// What the agents tell, until all have ended. An error, which names the agent, ends the run
+    /// and is the last item. Once only; afterwards there is nothing.
+    pub fn take_reports(&mut self) -> Receiver<Result<Report, LabError>> {
+        self.reports.take().unwrap_or_else(|| mpsc::channel().1)
+    }
+
+    /// Ends the run: agents say their last, which is still reported, and are gone when this
+    /// returns. Dropping the lab does the same.
+    pub fn stop(&mut self) {
+        self.order(Order::Stop);
+        if let Some(keeper) = self.keeper.take() {
+            // A panic of the thread was reported by itself.
+            let _ = keeper.thread.join();
+        }
+    }
+
+    /// A thread that ended has nobody to pass it on to.
+    fn order(&self, order: Order) {
+        if let Some(keeper) = &self.keeper {
+            let _ = keeper.orders.send(order);
+            let _ = keeper.waker.wake();
+        }
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+const WAKER: Token = Token(usize::MAX);
+
+/// What [`Lab::build`] waits for.
+type Built = Result<(Vec<AgentInfo>, Vec<Device>), LabError>;
+
+/// The life of the keeping thread.
+fn keep(
+    poll: Poll,
+    setups: Vec<Setup>,
+    command: &AgentCommand,
+    ready: &Sender<Built>,
+    ordered: &Receiver<Order>,
+    told: &Sender<Result<Report, LabError>>,
+) {
+    // Agents that are dropped are killed and waited for, whatever happens.
+    let mut agents = Agents { poll, events: Events::with_capacity(256), all: Vec::new() };
+    let built = agents.build(setups, command);
+    let failed = built.is_err();
+    if ready.send(built).is_err() || failed {
+        return;
+    }
+    if let Err(error) = agents.run(ordered, told) {
+        let _ = told.send(Err(error));
+    }
+}
+
+/// All agents of a lab.
+struct Agents {
+    poll: Poll,
+    events: Events,
+    all: Vec<Agent>,
+}
+
+/// A child process.
+struct Agent {
+    who: String,
+    child: Child,
+    control: Channel,
+    stderr: ChildStderr,
+    last_words: VecDeque<u8>,
+    /// Whether it said its last.
+    done: bool,
+}
+
+impl Agents {
+    /// Starts every agent, and waits for all to be ready.
+    fn build(&mut self, setups: Vec<Setup>, command: &AgentCommand) -> Built {
+        let deadline = Instant::now() + READY_WITHIN;
+        let mut infos = Vec::with_capacity(setups.len());
+        for (number, setup) in setups.iter().enumerate() {
+            let agent = Agent::start(setup, command, deadline)
+                .map_err(|error| LabError::machine(&setup.who, error))?;
+            for (half, fd) in [agent.control_fd(), agent.stderr.as_raw_fd()].iter().enumerate() {
+                let token = Token(2 * number + half);
+                let registry = self.poll.registry();
+                registry
+                    .register(&mut SourceFd(fd), token, Interest::READABLE)
+                    .map_err(|error| LabError::machine("epoll", error))?;
+            }
+            let (who, pid) = (agent.who.clone(), agent.child.id());
+            infos.push(AgentInfo { who, pid, settings: Vec::new() });
+            self.all.push(agent);
+        }
+
+        let mut devices: Vec<Option<Device>> = setups.iter().map(|_| None).collect();
+        while let Some(missing) = devices.iter().position(Option::is_none) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(LabError::Run(format!(
+                    "{} is not ready after {} s",
+                    infos[missing].who,
+                    READY_WITHIN.as_secs()
+                )));
+            }
+            self.hear(Some(left), |number, agent, word| {
+                let Word::Ready { settings } = word else { return Ok(()) };
+                let device = agent.control.take_file();
+                let device = device.ok_or_else(|| {
+                    LabError::Run(format!("{} is ready, without its device", agent.who))
+                })?;
+                // Not yet waited for, so the number is still its own.
+                let process = Pid::from_child(&agent.child);
+                let process = rustix::process::pidfd_open(process, PidfdFlags::empty())
+                    .map_err(|error| LabError::machine(&agent.who, error))?;
+                devices[number] = Some(Device { tun: device.into(), agent: Some(process) });
+                infos[number].settings = settings;
+                Ok(())
+            })?;
+        }
+        Ok((infos, devices.into_iter().flatten().collect()))
+    }
+
+    /// Passes reports on, until the run is over.
+    fn run(
+        &mut self,
+        ordered: &Receiver<Order>,
+        told: &Sender<Result<Report, LabError>>,
+    ) -> Result<(), LabError> {
+        let mut over = None;
+        loop {
+            while let Ok(order) = ordered.try_recv() {
+                if order == Order::Stop {
+                    over = Some(Instant::now() + DONE_WITHIN);
+                }
+                for agent in &self.all {
+                    // One that is gone is noticed below.
+                    let _ = agent.control.send(&order, None);
+                }
+            }
+            let left = over.map(|end: Instant| end.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) || self.all.iter().all(|agent| agent.done) {
+                return Ok(());
+            }
+            let heard = self.hear(left, |_, agent, word| {
+                match word {
+                    Word::Reports(rows) => {
+                        for row in rows {
+                            // Nobody may want to know.
+                            let _ = told.send(Ok(row.into()));
+                        }
+                    }
+                    Word::Done => agent.done = true,
+                    Word::Ready { .. } | Word::Failed(_) => {}
+                }
+                Ok(())
+            });
+            if over.is_none() {
+                heard?;
+            }
+        }
+    }
+
+    /// Waits for agents to say something, and passes it to `take`. An agent that fails or is gone
+    /// is an error, and is done.
+    fn hear(
+        &mut self,
+        within: Option<Duration>,
+        mut take: impl FnMut(usize, &mut Agent, Word) -> Result<(), LabError>,
+    ) -> Result<(), LabError> {
+        match self.poll.poll(&mut self.events, within) {
+            Err(error) if error.kind() != std::io::ErrorKind::Interrupted => {
+                return Err(LabError::machine("epoll", error));
+            }
+            _ => {}
+        }
+        let mut first_error = Ok(());
+        for event in self.events.iter().filter(|event| event.token() != WAKER) {
+            let (number, is_stderr) = (event.token().0 / 2, event.token().0 % 2 == 1);
+            let agent = &mut self.all[number];
+            if is_stderr {
+                agent.overhear();
+                continue;
+            }
+            let heard = agent.hear(|agent, word| take(number, agent, word));
+            agent.done |= heard.is_err();
+            first_error = first_error.and(heard);
+        }
+        first_error
+    }
+}
+
+impl Agent {
+    fn start(setup: &Setup, command: &AgentCommand, deadline: Instant) -> std::io::Result<Agent> {
+        let (control, theirs) = Channel::pair()?;
+        let left = deadline.saturating_duration_since(Instant::now());
+        rustix::net::sockopt::set_socket_timeout(
+            &control,
+            rustix::net::sockopt::Timeout::Send,
+            Some(left.max(Duration::from_millis(1))),
+        )?;
+        let mut child = Command::new(&command.program)
+            .args(&command.args)
+            .stdin(Stdio::from(theirs))
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            // A Ctrl-C at the terminal is for the command, which then ends the run in order.
+            .process_group(0)
+            .spawn()?;
+        let stderr = child.stderr.take().ok_or(std::io::ErrorKind::BrokenPipe)?;
+        let agent = Agent {
+            who: setup.who.clone(),
+            child,
+            control,
+            stderr,
+            last_words: VecDeque::new(),
+            done: false,
+        };
+        rustix::io::ioctl_fionbio(&agent.stderr, true)?;
+        // One that ended at once is noticed when it is listened to, with its last words.
+        let _ = agent.control.send(setup, None);
+        Ok(agent)
+    }
+
+    fn control_fd(&self) -> i32 {
+        use std::os::fd::AsFd;
+        self.control.as_fd().as_raw_fd()
+    }
+
+    /// Takes all that it said by now.
+    fn hear(
+        &mut self,
+        mut take: impl FnMut(&mut Agent, Word) -> Result<(), LabError>,
+    ) -> Result<(), LabError> {
+        loop {
+            match self.control.next(false) {
+                Ok(Next::Message(Word::Failed(fault))) => {
+                    return Err(LabError::from(fault).of(&self.who));
+                }
+                Ok(Next::Message(word)) => take(self, word)?,
+                Ok(Next::Nothing) => return Ok(()),
+                Ok(Next::Closed) => return Err(self.obituary()),
+                Err(error) => {
+                    let what = format!("what {} said", self.who);
+                    return Err(LabError::run(what, error));
+                }
+            }
+        }
+    }
+
+    /// Keeps the end of what it wrote to stderr.
+    fn overhear(&mut self) {
+        let mut buffer = [0; 1024];
+        while let Ok(n @ 1..) = self.stderr.read(&mut buffer) {
+            self.last_words.extend(&buffer[..n]);
+            let excess = self.last_words.len().saturating_sub(LAST_WORDS);
+            self.last_words.drain(..excess);
+        }
+    }
+
+    /// How it ended, before it was to.
+    fn obituary(&mut self) -> LabError {
+        let deadline = Instant::now() + ENDED_WITHIN;
+        let status = loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => break Some(status),
+                Ok(None) if Instant::now() < deadline => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                _ => break None,
+            }
+        };
+        self.overhear();
+        let words = String::from_utf8_lossy(self.last_words.make_contiguous()).trim().to_owned();
+        let words = if words.is_empty() { words } else { format!("; its last words: {words}") };
+        let how = status.map_or("closed its socket".to_owned(), ending);
+        LabError::Run(format!("{} {how} before the run was over{words}", self.who))
+    }
+}
+
+/// An ended process, in words.
+fn ending(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("ended with exit code {code}"),
+        (None, Some(signal)) => format!("was killed by signal {signal}"),
+        (None, None) => "ended".to_owned(),
+    }
+}
+
+impl Drop for Agents {
+    fn drop(&mut self) {
+        // All of them before the first is waited for, so that they end side by side.
+        for agent in &mut self.all {
+            let _ = agent.child.kill();
+        }
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

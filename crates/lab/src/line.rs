@@ -1,0 +1,104 @@
+//! Lines of constant delay: one per pair, from its client back to its server.
+
+use std::collections::VecDeque;
+
+use l4s_units::{Duration, Time};
+
+/// A line. Its delay is constant, so what is on it keeps its order, and only the head needs
+/// attention.
+#[derive(Debug)]
+struct Line<T> {
+    delay: Duration,
+    /// When each arrives, earliest first.
+    on_it: VecDeque<(Time, T)>,
+}
+
+impl<T> Line<T> {
+    fn next(&self) -> Time {
+        self.on_it.front().map_or(Time::NEVER, |head| head.0)
+    }
+}
+
+/// Lines, and which of them delivers next.
+#[derive(Debug)]
+pub struct Lines<T> {
+    lines: Vec<Line<T>>,
+    /// The earliest arrival and its line.
+    next: (Time, usize),
+}
+
+impl<T> Lines<T> {
+    /// One empty line for each delay.
+    pub fn new(delays: impl IntoIterator<Item = Duration>) -> Lines<T> {
+        let lines = delays.into_iter().map(|delay| Line { delay, on_it: VecDeque::new() });
+        Lines { lines: lines.collect(), next: (Time::NEVER, 0) }
+    }
+
+    /// When the next one arrives; never while all lines are empty.
+    #[inline]
+    pub fn next(&self) -> Time {
+        self.next.0
+    }
+
+    /// How many are on line `line`.
+    pub fn waiting(&self, line: usize) -> usize {
+        self.lines[line].on_it.len()
+    }
+
+    /// Sends `what` along line `line` at `now`, which must not run backwards.
+    #[inline]
+    pub fn push(&mut self, line: usize, what: T, now: Time) {
+        let Line { delay, on_it } = &mut self.lines[line];
+        let arrives = now + *delay;
+        debug_assert!(on_it.back().is_none_or(|last| last.0 <= arrives));
+        on_it.push_back((arrives, what));
+        if arrives < self.next.0 {
+            self.next = (arrives, line);
+        }
+    }
+
+    /// What arrives at [`Lines::next`], and the line that it comes from. Of several at that
+    /// instant, the one of the first line.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(usize, T)> {
+        let line = self.next.1;
+        let (_, what) = self.lines.get_mut(line)?.on_it.pop_front()?;
+        // A scenario has few pairs; looking at all heads is cheaper than keeping a heap.
+        let heads = self.lines.iter().map(Line::next).zip(0..);
+        self.next = heads.min().unwrap_or((Time::NEVER, 0));
+        Some((line, what))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Everything arrives after exactly its delay, in order of time; from one line in order.
+        #[test]
+        fn delays_are_exact(
+            delays in prop::collection::vec(0u64..1_000, 1..5),
+            sent in prop::collection::vec((0u64..100, any::<prop::sample::Index>()), 0..200),
+        ) {
+            let mut lines = Lines::new(delays.iter().map(|d| Duration::from_nanos(*d)));
+            let (mut now, mut expected) = (0, Vec::new());
+            for (n, (gap, line)) in sent.iter().enumerate() {
+                now += gap;
+                let line = line.index(delays.len());
+                lines.push(line, n, Time::from_nanos(now));
+                expected.push((now + delays[line], line, n));
+            }
+            expected.sort_unstable();
+            let mut seen = Vec::new();
+            while lines.next() != Time::NEVER {
+                let at = lines.next().as_nanos();
+                let (line, n) = lines.pop().unwrap();
+                seen.push((at, line, n));
+            }
+            prop_assert_eq!(seen, expected);
+            prop_assert!(lines.pop().is_none());
+        }
+    }
+}

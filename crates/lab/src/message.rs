@@ -1,0 +1,359 @@
+//! What the command and its agents say to each other, and how.
+//!
+//! They share a Unix stream socket. A message is one line of JSON; a file descriptor travels with
+//! the first byte of its message. The socket is also how each knows that the other lives: where
+//! one dies, however it dies, the other reads the end of the stream.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use l4s_units::{Duration, Time};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::{LabError, Report, TcpSample};
+
+/// The first message to an agent: who it is and what it will do.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct Setup {
+    /// Such as "the server of group `A`".
+    pub who: String,
+    /// The address of its device.
+    pub address: IpAddr,
+    /// The address of its peer, in the same network.
+    pub peer: IpAddr,
+    /// The length of the prefix that they share.
+    pub prefix: u8,
+    /// The largest IP packet.
+    pub mtu: u32,
+    /// Packets that the device holds for the data plane.
+    pub device_queue: u32,
+    /// Whether the device takes segments that are not yet cut to packets.
+    pub gso: bool,
+    /// The most segments that TCP hands to the device at once; `None` for the kernel's choice.
+    pub largest_burst: Option<u32>,
+    /// Settings of its namespace: path below /proc/sys, value.
+    pub sysctls: Vec<(String, String)>,
+    /// How many files it will have open.
+    pub files: u64,
+    /// Whether ECT(0) becomes ECT(1) in what it sends.
+    pub ect1: bool,
+    /// Its part in the run.
+    pub part: Part,
+}
+
+/// An agent's part in a run. Times are nanoseconds of the run's clock.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) enum Part {
+    /// Sends to every client that asks.
+    TcpServer {
+        /// The kernel's name of the congestion control.
+        cc: String,
+        /// Whether TCP paces, though the congestion control would not.
+        pacing: bool,
+        /// What each flow sends; `None` without end.
+        size: Option<u64>,
+        /// How often it looks at its sockets.
+        sample_every_ns: u64,
+    },
+    /// Asks, and discards what comes.
+    TcpClient {
+        /// The kernel's name of the congestion control: it has a receiver's half too.
+        cc: String,
+        /// Flow and start, earliest first.
+        flows: Vec<(u32, u64)>,
+    },
+    /// Sends at a constant bit rate.
+    UdpServer {
+        /// The port, here and there.
+        port: u16,
+        /// The two bits of ECN.
+        ecn: u8,
+        /// The length of the payload.
+        payload: usize,
+        /// The length of a packet in bits, IP header included.
+        packet_bits: u64,
+        /// Bits per second, IP header included.
+        bps: u64,
+        /// When it starts.
+        start_ns: u64,
+        /// When it stops; `None` at the end of the run.
+        stop_ns: Option<u64>,
+    },
+    /// Has a port for it to arrive at.
+    UdpClient {
+        /// The port.
+        port: u16,
+    },
+}
+
+/// What the command tells its agents later.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) enum Order {
+    /// The run starts: its clock reads zero at this instant of CLOCK_MONOTONIC.
+    Go {
+        /// That instant.
+        origin_ns: u64,
+    },
+    /// The run is over.
+    Stop,
+}
+
+/// What an agent tells the command.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) enum Word {
+    /// Its device comes along; these are its namespace's settings, read back.
+    Ready {
+        /// Path below /proc/sys, value.
+        settings: Vec<(String, String)>,
+    },
+    /// What its flows did.
+    Reports(Vec<Row>),
+    /// It has said all, and waits for the others.
+    Done,
+    /// It gives up.
+    Failed(Fault),
+}
+
+/// A [`LabError`] on its way.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct Fault {
+    /// Whether the machine is to blame.
+    machine: bool,
+    why: String,
+}
+
+impl From<LabError> for Fault {
+    fn from(error: LabError) -> Fault {
+        Fault { machine: matches!(error, LabError::Machine(_)), why: error.to_string() }
+    }
+}
+
+impl From<Fault> for LabError {
+    fn from(Fault { machine, why }: Fault) -> LabError {
+        if machine { LabError::Machine(why) } else { LabError::Run(why) }
+    }
+}
+
+/// A [`Report`] on its way: arrays, as thousands of flows may tell of themselves many times a
+/// second.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) enum Row {
+    /// Flow, time.
+    #[serde(rename = "o")]
+    Opened(u32, u64),
+    /// Flow, time.
+    #[serde(rename = "c")]
+    Closed(u32, u64),
+    /// Flow, time, and the fields of [`TcpSample`] in their order.
+    #[serde(rename = "s")]
+    Sample(u32, u64, u32, Option<u32>, Option<u64>, u64, u64, u64, Option<u64>),
+}
+
+impl From<Report> for Row {
+    fn from(report: Report) -> Row {
+        match report {
+            Report::Opened { flow, at } => Row::Opened(flow, at.as_nanos()),
+            Report::Closed { flow, at } => Row::Closed(flow, at.as_nanos()),
+            Report::Sample { flow, at, sample } => Row::Sample(
+                flow,
+                at.as_nanos(),
+                sample.cwnd,
+                sample.ssthresh,
+                sample.srtt.map(Duration::as_nanos),
+                sample.delivered,
+                sample.delivered_ce,
+                sample.retransmits,
+                sample.pacing_bytes_per_s,
+            ),
+        }
+    }
+}
+
+impl From<Row> for Report {
+    fn from(row: Row) -> Report {
+        match row {
+            Row::Opened(flow, at) => Report::Opened { flow, at: Time::from_nanos(at) },
+            Row::Closed(flow, at) => Report::Closed { flow, at: Time::from_nanos(at) },
+            Row::Sample(flow, at, cwnd, ssthresh, srtt, delivered, ce, retransmits, pacing) => {
+                let sample = TcpSample {
+                    cwnd,
+                    ssthresh,
+                    srtt: srtt.map(Duration::from_nanos),
+                    delivered,
+                    delivered_ce: ce,
+                    retransmits,
+                    pacing_bytes_per_s: pacing,
+                };
+                Report::Sample { flow, at: Time::from_nanos(at), sample }
+            }
+        }
+    }
+}
+
+/// One end of a control socket.
+pub(crate) struct Channel {
+    socket: OwnedFd,
+    /// What was received; the first `taken` bytes are dealt with.
+    inbox: Vec<u8>,
+    taken: usize,
+    /// Files that arrived, oldest first.
+    files: VecDeque<OwnedFd>,
+}
+
+/// What [`Channel::next`] found.
+pub(crate) enum Next<T> {
+    /// A message.
+    Message(T),
+    /// Nothing yet.
+    Nothing,
+    /// The other end is gone.
+    Closed,
+}
+
+impl Channel {
+    /// This end, and the other as it is given to a child.
+    pub fn pair() -> io::Result<(Channel, OwnedFd)> {
+        let (family, flags) = (AddressFamily::UNIX, SocketFlags::CLOEXEC);
+        let (here, there) = rustix::net::socketpair(family, SocketType::STREAM, flags, None)?;
+        Ok((Channel::new(here), there))
+    }
+
+    /// The end that is this socket.
+    pub fn new(socket: OwnedFd) -> Channel {
+        Channel { socket, inbox: Vec::new(), taken: 0, files: VecDeque::new() }
+    }
+
+    /// Says it, with a file. Waits while the other end has too much to read.
+    pub fn send(&self, message: &impl Serialize, file: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        let mut line = serde_json::to_vec(message)?;
+        line.push(b'\n');
+        let files: Vec<BorrowedFd<'_>> = file.into_iter().collect();
+        let mut sent = 0;
+        while sent < line.len() {
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut control = SendAncillaryBuffer::new(&mut space);
+            if sent == 0 && !files.is_empty() {
+                control.push(SendAncillaryMessage::ScmRights(&files));
+            }
+            let rest = [IoSlice::new(&line[sent..])];
+            match rustix::net::sendmsg(&self.socket, &rest, &mut control, SendFlags::NOSIGNAL) {
+                Ok(n) => sent += n,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// The next message; waits for it where `wait`.
+    pub fn next<T: DeserializeOwned>(&mut self, wait: bool) -> io::Result<Next<T>> {
+        loop {
+            let unread = &self.inbox[self.taken..];
+            if let Some(end) = unread.iter().position(|byte| *byte == b'\n') {
+                let message = serde_json::from_slice(&unread[..end])?;
+                self.taken += end + 1;
+                return Ok(Next::Message(message));
+            }
+            self.inbox.drain(..self.taken);
+            self.taken = 0;
+            match self.receive(wait) {
+                Ok(0) => return Ok(Next::Closed),
+                Ok(_) => {}
+                Err(rustix::io::Errno::AGAIN) => return Ok(Next::Nothing),
+                // Its process ended with messages of ours unread.
+                Err(rustix::io::Errno::CONNRESET) => return Ok(Next::Closed),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// The oldest file that arrived.
+    pub fn take_file(&mut self) -> Option<OwnedFd> {
+        self.files.pop_front()
+    }
+
+    fn receive(&mut self, wait: bool) -> rustix::io::Result<usize> {
+        let old = self.inbox.len();
+        self.inbox.resize(old + (64 << 10), 0);
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let flags = if wait { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
+        let flags = flags | RecvFlags::CMSG_CLOEXEC;
+        let received = loop {
+            let mut rest = [IoSliceMut::new(&mut self.inbox[old..])];
+            match rustix::net::recvmsg(&self.socket, &mut rest, &mut control, flags) {
+                Err(rustix::io::Errno::INTR) => {}
+                received => break received.map(|received| received.bytes),
+            }
+        };
+        self.inbox.truncate(old + received.unwrap_or(0));
+        for message in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(files) = message {
+                self.files.extend(files);
+            }
+        }
+        received
+    }
+}
+
+impl AsFd for Channel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_survive_the_way() {
+        let sample = TcpSample {
+            cwnd: 10,
+            ssthresh: Some(7),
+            srtt: Some(Duration::from_micros(10_123)),
+            delivered: 1 << 40,
+            delivered_ce: 3,
+            retransmits: 2,
+            pacing_bytes_per_s: None,
+        };
+        let at = Time::from_nanos(u64::MAX - 1);
+        let (mut here, there) = Channel::pair().unwrap();
+        let there = Channel::new(there);
+        for report in [
+            Report::Opened { flow: 1, at },
+            Report::Closed { flow: u32::MAX, at },
+            Report::Sample { flow: 0, at, sample },
+        ] {
+            there.send(&Row::from(report), None).unwrap();
+            let Next::Message::<Row>(row) = here.next(true).unwrap() else { panic!() };
+            assert_eq!(Report::from(row), report);
+        }
+        assert!(matches!(here.next::<Row>(false).unwrap(), Next::Nothing));
+        drop(there);
+        assert!(matches!(here.next::<Row>(false).unwrap(), Next::Closed));
+    }
+
+    #[test]
+    fn a_message_larger_than_the_socket_arrives_whole_and_with_its_file() {
+        let (mut here, there) = Channel::pair().unwrap();
+        let long: Vec<u64> = (0..200_000).collect();
+        let expected = long.clone();
+        let sender = std::thread::spawn(move || {
+            let there = Channel::new(there);
+            there.send(&long, Some(there.as_fd())).unwrap();
+        });
+        let Next::Message::<Vec<u64>>(message) = here.next(true).unwrap() else { panic!() };
+        assert_eq!(message, expected);
+        assert!(here.take_file().is_some() && here.take_file().is_none());
+        sender.join().unwrap();
+    }
+}

@@ -1,0 +1,131 @@
+//! A network namespace for the calling process, which goes when the process goes.
+//!
+//! It gets no name and is mounted nowhere, so that it lives as long as what is in it: processes,
+//! sockets and open TUN devices. All of them are files of a process, and the kernel closes those
+//! however the process ends.
+//!
+//! With root's rights the namespace is all that is made. Without, a user namespace comes first,
+//! in which the process has every right over the network that it makes, and none outside of it.
+//! Either way it may choose any congestion control that the kernel has: TCP_CONGESTION asks for
+//! CAP_NET_ADMIN over the socket's namespace only, whatever the first namespace's
+//! `tcp_allowed_congestion_control` says. No setting of the machine is changed.
+
+use std::fs;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Resource, Rlimit, Signal};
+use rustix::thread::UnshareFlags;
+
+use crate::LabError;
+use crate::error::reason;
+
+/// Moves this process into a new network namespace. It must have one thread only.
+pub(crate) fn enter() -> Result<(), LabError> {
+    match unshare(UnshareFlags::NEWNET) {
+        Ok(()) => return Ok(()),
+        Err(Errno::PERM) => {}
+        Err(error) => return Err(LabError::machine("a network namespace of its own", error)),
+    }
+    let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNET).map_err(|error| {
+        let why = match error {
+            Errno::NOSPC => "no more are allowed".to_owned(),
+            error => reason(&error.into()),
+        };
+        LabError::Machine(format!(
+            "this user may not make network namespaces ({why}): run as root, or have user \
+             namespaces allowed (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone \
+             or kernel.apparmor_restrict_unprivileged_userns, or the policy of the container)"
+        ))
+    })?;
+    // A group may be mapped without rights only by who gave up changing groups.
+    for (map, text) in [
+        ("setgroups", "deny".to_owned()),
+        ("uid_map", format!("0 {uid} 1")),
+        ("gid_map", format!("0 {gid} 1")),
+    ] {
+        fs::write(format!("/proc/self/{map}"), text)
+            .map_err(|error| LabError::machine(format_args!("/proc/self/{map}"), error))?;
+    }
+    Ok(())
+}
+
+#[allow(unsafe_code)]
+fn unshare(flags: UnshareFlags) -> rustix::io::Result<()> {
+    // SAFETY: the call is unsafe for the sake of UnshareFlags::FILES, which leaves other threads
+    // with descriptors that mean nothing to them; that flag is not among those given here.
+    unsafe { rustix::thread::unshare_unsafe(flags) }
+}
+
+/// Has the kernel kill this process when its parent, process `parent`, ends; false if it ended
+/// already.
+///
+/// A change of rights undoes it, so it comes after [`enter`].
+pub(crate) fn die_with(parent: Option<Pid>) -> bool {
+    let asked = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+    asked.is_ok() && rustix::process::getppid() == parent
+}
+
+/// Lets this process have `files` files open.
+pub(crate) fn allow_files(files: u64) -> Result<(), LabError> {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    let enough = |limit: Option<u64>| limit.is_none_or(|limit| limit >= files);
+    if enough(limit.current) {
+        return Ok(());
+    }
+    let maximum = if enough(limit.maximum) { limit.maximum } else { Some(files) };
+    let raised = Rlimit { current: Some(files), maximum };
+    rustix::process::setrlimit(Resource::Nofile, raised).map_err(|_| {
+        let most = limit.maximum.unwrap_or(u64::MAX);
+        LabError::Machine(format!(
+            "{files} files must be open at a time, and this user may have {most}: run as root, or \
+             raise the limit (ulimit -Hn)"
+        ))
+    })
+}
+
+/// Changes a setting of this process's namespace: `/proc/sys` shows each reader its own.
+pub(crate) fn set(path: &str, value: &str) -> Result<(), LabError> {
+    fs::write(format!("/proc/sys/{path}"), value).map_err(|error| {
+        let advice = match error.kind() {
+            std::io::ErrorKind::ReadOnlyFilesystem => "; have /proc/sys writable in this container",
+            _ => "",
+        };
+        let why = reason(&error);
+        LabError::Machine(format!("the setting {path} = {value} of its namespace: {why}{advice}"))
+    })
+}
+
+/// A setting of this process's namespace.
+pub(crate) fn get(path: &str) -> Result<String, LabError> {
+    let text = fs::read_to_string(format!("/proc/sys/{path}"))
+        .map_err(|error| LabError::machine(format_args!("the setting {path}"), error))?;
+    Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// Whether the kernel has IPv6.
+pub(crate) fn has_ipv6() -> bool {
+    fs::exists("/proc/sys/net/ipv6").unwrap_or(false)
+}
+
+/// Has no packet sent but those that are asked for: no search for routers, for doubles of an
+/// address or for members of a group. Comes before the device, which copies these.
+pub(crate) fn quieten_ipv6(used: bool) -> Result<(), LabError> {
+    if !has_ipv6() {
+        return Ok(());
+    }
+    let off = if used { "0" } else { "1" };
+    for (name, value) in [
+        ("disable_ipv6", off),
+        ("accept_ra", "0"),
+        ("autoconf", "0"),
+        ("router_solicitations", "0"),
+        ("accept_dad", "0"),
+        ("dad_transmits", "0"),
+        // No link-local address.
+        ("addr_gen_mode", "1"),
+    ] {
+        set(&format!("net/ipv6/conf/default/{name}"), value)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,442 @@
+//! The way of a packet between the devices of the lab: the engine of the simulator, with packets
+//! that are real.
+//!
+//! ```text
+//!  server g ──▶ bottleneck ──▶ client g
+//!      ▲                          │
+//!      └── delay line: base RTT ──┘
+//! ```
+//!
+//! It has no clock and no file. Whoever drives it says what arrived when, and asks when something
+//! is due. What is due happens at the instant at which it was due, however late the driver is:
+//! departures keep the rate of the link exactly, and the queue discipline sees ideal times. So
+//! lateness costs no capacity and shifts no decision; the driver measures it apart.
+//!
+//! Where several things fall on the same instant they happen in the simulator's order: the link,
+//! the timer of the discipline, the lines, and then what arrives.
+
+use l4s_aqm::{Backlog, Departure, DropCause, MarkCause, Queue, Signal, Watch};
+use l4s_bottleneck::Bottleneck;
+use l4s_measure::{LinkState, Observer, Traced};
+use l4s_scenario::Scenario;
+use l4s_units::{Duration, Time};
+
+use crate::frame::Frame;
+use crate::ip::{IpPacket, protocol};
+use crate::line::Lines;
+use crate::pool::{Buffer, Pool};
+
+/// The client of flow `f` binds the port `FIRST_PORT + f`.
+pub const FIRST_PORT: u16 = 10_000;
+/// UDP source `n` sends from and to the port `UDP_PORT + n`.
+pub const UDP_PORT: u16 = 9_000;
+
+/// The longest packet without segmentation offload, and some more: the MTU of Ethernet is 1500.
+const BUFFER: usize = 2048;
+/// The longest IP packet, and the header of the device.
+const LARGE_BUFFER: usize = 66 * 1024;
+/// The most memory that packets may take. The limits of a sensible scenario are far below; what
+/// comes beyond this one is dropped and counted apart.
+const MEMORY: usize = 512 << 20;
+
+/// The two ends of a pair.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum End {
+    /// Sends through the bottleneck.
+    Server,
+    /// Sends through the delay line.
+    Client,
+}
+
+impl End {
+    /// The one at the other side.
+    #[inline]
+    pub const fn other(self) -> End {
+        match self {
+            End::Server => End::Client,
+            End::Client => End::Server,
+        }
+    }
+
+    /// Its name in messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            End::Server => "server",
+            End::Client => "client",
+        }
+    }
+}
+
+/// A packet that is to be written to a device.
+#[derive(Clone, Copy, Debug)]
+pub struct Delivery<'a> {
+    /// The pair.
+    pub pair: usize,
+    /// The end that gets it.
+    pub to: End,
+    /// When it is due.
+    pub due: Time,
+    /// Whether it had to wait for that, so that the driver knew of it beforehand; a packet that
+    /// finds the link idle goes out at once.
+    pub waited: bool,
+    /// What the device takes.
+    pub bytes: &'a [u8],
+}
+
+/// What became of the packets from one end of a pair.
+///
+/// `received` is the sum of the others and of what is still on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Read from the end's device.
+    pub received: u64,
+    /// Written to the other end's device.
+    pub forwarded: u64,
+    /// Not taken by the other end's device.
+    pub refused: u64,
+    /// Dropped by the queue discipline.
+    pub dropped: u64,
+    /// Not whole IP packets.
+    pub malformed: u64,
+    /// For the neighbourhood only, such as router solicitations.
+    pub local: u64,
+    /// Dropped because buffers had run out.
+    pub exhausted: u64,
+    /// Came before the run began.
+    pub early: u64,
+    /// Of those that went on: of no known flow, such as ICMP and later fragments. They count for
+    /// the pair's first flow.
+    pub stray: u64,
+}
+
+impl Counters {
+    /// Packets that came and are gone.
+    pub fn gone(&self) -> u64 {
+        self.forwarded
+            + self.refused
+            + self.dropped
+            + self.malformed
+            + self.local
+            + self.exhausted
+            + self.early
+    }
+
+    fn delivered(&mut self, taken: bool) {
+        if taken {
+            self.forwarded += 1;
+        } else {
+            self.refused += 1;
+        }
+    }
+}
+
+/// A group or a UDP source: which flows are its own, and what came through.
+#[derive(Debug)]
+struct Pair {
+    first_flow: u32,
+    flows: u32,
+    protocol: u8,
+    /// The client's port of its first flow.
+    first_port: u16,
+    from_server: Counters,
+    from_client: Counters,
+}
+
+impl Pair {
+    fn from(&mut self, end: End) -> &mut Counters {
+        match end {
+            End::Server => &mut self.from_server,
+            End::Client => &mut self.from_client,
+        }
+    }
+
+    /// The flow of a packet, by the client's port.
+    #[inline]
+    fn flow(&self, packet: &IpPacket<&[u8]>, from: End) -> Option<u32> {
+        if packet.protocol() != self.protocol {
+            return None;
+        }
+        let (source, destination) = packet.ports()?;
+        let port = if from == End::Client { source } else { destination };
+        let n = u32::from(port.checked_sub(self.first_port)?);
+        (n < self.flows).then(|| self.first_flow + n)
+    }
+}
+
+/// The bottleneck, the delay lines, and everything that is in them.
+#[derive(Debug)]
+pub struct Plane {
+    bottleneck: Bottleneck<Frame>,
+    lines: Lines<Frame>,
+    pairs: Vec<Pair>,
+    pool: Pool,
+    gso: bool,
+    /// The last instant at which something happened.
+    now: Time,
+}
+
+impl Plane {
+    /// An idle network for `scenario`: a pair for each group, then one for each UDP source.
+    pub fn new(scenario: &Scenario) -> Plane {
+        let mut pairs = Vec::new();
+        let mut flow = 0;
+        let connections: u32 = scenario.groups.iter().map(|g| g.starts.len() as u32).sum();
+        let tcp = scenario.groups.iter().map(|g| (protocol::TCP, g.starts.len() as u32));
+        let udp = scenario.udp.iter().map(|_| (protocol::UDP, 1));
+        for (protocol, flows) in tcp.chain(udp) {
+            let port = match protocol {
+                protocol::TCP => u32::from(FIRST_PORT) + flow,
+                _ => u32::from(UDP_PORT) + (flow - connections),
+            };
+            pairs.push(Pair {
+                first_flow: flow,
+                flows,
+                protocol,
+                // Ports that do not exist match no packet.
+                first_port: u16::try_from(port).unwrap_or(u16::MAX),
+                from_server: Counters::default(),
+                from_client: Counters::default(),
+            });
+            flow += flows;
+        }
+        let delays = scenario.groups.iter().map(|g| g.rtt);
+        let delays = delays.chain(scenario.udp.iter().map(|_| Duration::ZERO));
+        let gso = scenario.kernel.gso;
+        let size = if gso { LARGE_BUFFER } else { BUFFER };
+        Plane {
+            bottleneck: Bottleneck::new(&scenario.link, &scenario.aqm, scenario.seed),
+            lines: Lines::new(delays),
+            pairs,
+            pool: Pool::new(size, MEMORY / size),
+            gso,
+            now: Time::ZERO,
+        }
+    }
+
+    /// How many pairs there are.
+    pub fn pairs(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// A buffer to read a packet into, for [`Plane::receive`].
+    #[inline]
+    pub fn buffer(&mut self) -> Buffer {
+        self.pool.take()
+    }
+
+    /// Takes back a buffer that no packet was read into.
+    #[inline]
+    pub fn give_back(&mut self, buffer: Buffer) {
+        self.pool.give(buffer);
+    }
+
+    /// The next instant at which something must happen; never for an idle network whose
+    /// discipline has no timer.
+    #[inline]
+    pub fn due(&self) -> Time {
+        self.bottleneck.next_transmission().min(self.bottleneck.next_tick()).min(self.lines.next())
+    }
+
+    /// Does all that is due by `now`, in order of time. `deliver` says whether the device took the
+    /// packet.
+    pub fn advance(
+        &mut self,
+        now: Time,
+        observer: &mut impl Observer<Frame>,
+        deliver: &mut impl FnMut(Delivery<'_>) -> bool,
+    ) {
+        loop {
+            let (departure, tick) =
+                (self.bottleneck.next_transmission(), self.bottleneck.next_tick());
+            let due = departure.min(tick).min(self.lines.next());
+            if due > now {
+                break;
+            }
+            // Time stands still where the shaper's debt was paid before something happened.
+            self.now = self.now.max(due);
+            if departure == due {
+                self.transmit(self.now, true, observer, deliver);
+            } else if tick == due {
+                self.bottleneck.tick(self.now);
+            } else {
+                self.arrive_at_server(due, deliver);
+            }
+        }
+        self.now = self.now.max(now);
+    }
+
+    /// A packet of `length` bytes in `buffer` came from the device of an end of a pair at `now`.
+    /// What is due by then happens first.
+    #[inline]
+    #[expect(clippy::too_many_arguments, reason = "who, what, when, and who is told")]
+    pub fn receive(
+        &mut self,
+        pair: usize,
+        from: End,
+        buffer: Buffer,
+        length: usize,
+        now: Time,
+        observer: &mut impl Observer<Frame>,
+        deliver: &mut impl FnMut(Delivery<'_>) -> bool,
+    ) {
+        if self.due() <= now {
+            self.advance(now, observer, deliver);
+        }
+        self.now = self.now.max(now);
+        self.pairs[pair].from(from).received += 1;
+        let Some(frame) = self.admit(pair, from, buffer, length) else { return };
+        match from {
+            End::Server => {
+                observer.arrived(&frame, self.now);
+                let (bottleneck, mut told) = self.told(observer);
+                let now = told.now;
+                bottleneck.enqueue(frame, now, &mut told);
+                self.transmit(self.now, false, observer, deliver);
+            }
+            End::Client => {
+                self.lines.push(pair, frame, self.now);
+                // A line without delay delivers at once.
+                if self.lines.next() <= self.now {
+                    self.advance(self.now, observer, deliver);
+                }
+            }
+        }
+    }
+
+    /// A packet that came before the run began: nobody is told of it.
+    pub fn receive_early(&mut self, pair: usize, from: End, buffer: Buffer) {
+        let counters = self.pairs[pair].from(from);
+        counters.received += 1;
+        counters.early += 1;
+        self.pool.give(buffer);
+    }
+
+    /// What became of the packets that one end of a pair sent.
+    pub fn counters(&self, pair: usize, from: End) -> Counters {
+        match from {
+            End::Server => self.pairs[pair].from_server,
+            End::Client => self.pairs[pair].from_client,
+        }
+    }
+
+    /// What waits in the bottleneck.
+    pub fn backlog(&self) -> Backlog {
+        self.bottleneck.backlog()
+    }
+
+    /// The probabilities that the discipline applies now.
+    pub fn signal(&self) -> Option<Signal> {
+        self.bottleneck.signal()
+    }
+
+    /// The bottleneck now, for [`Observer::sample_link`].
+    pub fn link_state(&self) -> LinkState {
+        let backlog = self.bottleneck.backlog();
+        LinkState {
+            packets: backlog.packets as u32,
+            bytes: backlog.bytes,
+            base: self.bottleneck.signal().map(|signal| signal.base),
+        }
+    }
+
+    /// How many packets are on the delay line of a pair.
+    pub fn on_line(&self, pair: usize) -> usize {
+        self.lines.waiting(pair)
+    }
+
+    /// How many buffers are out: a packet each, and those that were taken to read into.
+    pub fn buffers_out(&self) -> usize {
+        self.pool.out()
+    }
+
+    /// The packet in `buffer`, and whose it is; `None` if it goes no further.
+    #[inline]
+    fn admit(&mut self, pair: usize, from: End, buffer: Buffer, length: usize) -> Option<Frame> {
+        let end = &mut self.pairs[pair];
+        let mut frame = match Frame::read(buffer, length, self.gso) {
+            Ok(frame) => frame,
+            Err((buffer, _)) => {
+                end.from(from).malformed += 1;
+                self.pool.give(buffer);
+                return None;
+            }
+        };
+        let packet = frame.ip();
+        let (local, flow) = (packet.is_local(), end.flow(&packet, from));
+        // A pair without flows has none that a stray packet could count for.
+        if local || (flow.is_none() && end.flows == 0) {
+            end.from(from).local += 1;
+            self.pool.give(frame.into_buffer());
+            return None;
+        }
+        if self.pool.is_exhausted() {
+            end.from(from).exhausted += 1;
+            self.pool.give(frame.into_buffer());
+            return None;
+        }
+        if flow.is_none() {
+            end.from(from).stray += 1;
+        }
+        frame.belongs_to(flow.unwrap_or(end.first_flow), pair as u16);
+        Some(frame)
+    }
+
+    /// Starts transmissions while the link allows it.
+    #[inline]
+    fn transmit(
+        &mut self,
+        now: Time,
+        waited: bool,
+        observer: &mut impl Observer<Frame>,
+        deliver: &mut impl FnMut(Delivery<'_>) -> bool,
+    ) {
+        loop {
+            let (bottleneck, mut told) = self.told(observer);
+            let Some(departure) = bottleneck.transmit(now, &mut told) else { return };
+            let Departure { packet, queue, sojourn } = departure;
+            observer.departed(&packet, queue, sojourn, now);
+            let pair = usize::from(packet.group());
+            let bytes = packet.for_device();
+            let taken = deliver(Delivery { pair, to: End::Client, due: now, waited, bytes });
+            self.pairs[pair].from_server.delivered(taken);
+            self.pool.give(packet.into_buffer());
+        }
+    }
+
+    #[inline]
+    fn arrive_at_server(&mut self, due: Time, deliver: &mut impl FnMut(Delivery<'_>) -> bool) {
+        let Some((pair, packet)) = self.lines.pop() else { return };
+        let bytes = packet.for_device();
+        let taken = deliver(Delivery { pair, to: End::Server, due, waited: true, bytes });
+        self.pairs[pair].from_client.delivered(taken);
+        self.pool.give(packet.into_buffer());
+    }
+
+    #[inline]
+    fn told<'a, O>(&'a mut self, observer: &'a mut O) -> (&'a mut Bottleneck<Frame>, Told<'a, O>) {
+        let Plane { bottleneck, pairs, pool, now, .. } = self;
+        (bottleneck, Told { observer, pairs, pool, now: *now })
+    }
+}
+
+/// Passes on what the discipline tells, and uses the buffers of dropped packets again.
+struct Told<'a, O> {
+    observer: &'a mut O,
+    pairs: &'a mut [Pair],
+    pool: &'a mut Pool,
+    now: Time,
+}
+
+impl<O: Observer<Frame>> Watch<Frame> for Told<'_, O> {
+    #[inline]
+    fn marked(&mut self, packet: &Frame, queue: Queue, cause: MarkCause, now: Time) {
+        self.observer.marked(packet, queue, cause, now);
+    }
+
+    #[inline]
+    fn dropped(&mut self, packet: Frame, queue: Queue, cause: DropCause, now: Time) {
+        self.observer.dropped(&packet, queue, cause, now);
+        self.pairs[usize::from(packet.group())].from_server.dropped += 1;
+        self.pool.give(packet.into_buffer());
+    }
+}

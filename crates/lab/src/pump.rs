@@ -1,0 +1,523 @@
+//! The loop that moves packets between devices and the [`Plane`] in real time.
+//!
+//! One thread does it all: it looks at what is due, then at the devices, and then waits for
+//! whichever comes first. The kernel wakes a thread some microseconds late, so it waits only until
+//! shortly before something is due and looks again and again from then on; but see [`Rest`].
+//!
+//! Writing to a device runs the receiving TCP in this thread, up to and including the ACK that it
+//! sends, and so does writing an ACK with the segments that it lets out. So most of the time spent
+//! here is the kernel's, and the agents' core has little to do.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use l4s_measure::Observer;
+use l4s_units::{Duration, Time};
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+
+use crate::clock::Clock;
+use crate::frame::Frame;
+use crate::lateness::{Lateness, Meter};
+use crate::ledger::Ledger;
+use crate::plane::{Delivery, End, Plane};
+use crate::pool::Buffer;
+use crate::realtime::{Advice, Realtime, Rest, processor_time};
+use crate::tun::{Read, Tun, Written};
+
+/// How long it waits at most before it looks whether it should stop.
+const ATTENTION: Duration = Duration::from_millis(10);
+
+/// How long it waits at a time before the clock of the run starts.
+const BEFORE: Duration = Duration::from_millis(1);
+
+/// One end of a pair.
+#[derive(Debug)]
+pub struct Device {
+    /// Our end of its wire.
+    pub tun: Tun,
+    /// Becomes readable when its agent dies: a process file descriptor (`pidfd_open`). The device
+    /// itself would not tell: as long as it is open here, its namespace lives on without the agent.
+    pub agent: Option<OwnedFd>,
+}
+
+/// The two devices of a group or UDP source.
+#[derive(Debug)]
+pub struct Port {
+    /// The name of the group or source.
+    pub name: String,
+    /// Of the server.
+    pub server: Device,
+    /// Of the client.
+    pub client: Device,
+}
+
+impl Port {
+    fn device(&self, end: End) -> &Device {
+        match end {
+            End::Server => &self.server,
+            End::Client => &self.client,
+        }
+    }
+}
+
+/// How to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings<'a> {
+    /// The time of the run. It should still read zero.
+    pub clock: Clock,
+    /// When the run is over.
+    pub end: Time,
+    /// Set by others to end the run before.
+    pub stop: &'a AtomicBool,
+    /// From how long before something is due it looks again and again instead of waiting.
+    pub spin: Duration,
+    /// Packets that it reads from a device before it looks at the others.
+    pub batch: usize,
+    /// Whether to ask for a core, real-time priority and locked memory.
+    pub realtime: bool,
+}
+
+impl<'a> Settings<'a> {
+    /// The choices that were found to be best.
+    pub fn new(clock: Clock, end: Time, stop: &'a AtomicBool) -> Settings<'a> {
+        Settings { clock, end, stop, spin: Duration::from_micros(20), batch: 16, realtime: true }
+    }
+}
+
+/// What the pump did.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Pumped {
+    /// When it ended: at the end of the run, or when it was asked to.
+    pub ended: Time,
+    /// How late departures from the bottleneck were.
+    pub departures: Lateness,
+    /// How late deliveries from the delay lines were.
+    pub returns: Lateness,
+    /// Packets read from devices.
+    pub packets: u64,
+    /// Time that it had work to do.
+    pub busy: Duration,
+    /// Processor time of its own code, in all of `ended`.
+    pub user: Duration,
+    /// Processor time of the kernel for it.
+    pub system: Duration,
+    /// The longest time that it did not look at the devices.
+    pub longest_turn: Duration,
+    /// The core that it was on, if it had one of its own.
+    pub core: Option<usize>,
+    /// Whether it had real-time priority.
+    pub fifo: bool,
+    /// Whether its memory was locked.
+    pub locked: bool,
+}
+
+impl Pumped {
+    /// Time per packet that it read.
+    pub fn cost(&self) -> Duration {
+        self.busy / self.packets.max(1)
+    }
+
+    /// Why the run says little; see [`Lateness::unfit`].
+    pub fn unfit(&self, base_rtt: Duration) -> Option<String> {
+        let of = |what, lateness: &Lateness| {
+            lateness.unfit(base_rtt).map(|why| format!("on the {what}: {why}"))
+        };
+        of("bottleneck", &self.departures).or_else(|| of("way back", &self.returns))
+    }
+}
+
+/// Why the pump stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum PumpError {
+    /// A device vanished.
+    #[error("the {} of `{pair}` lost its network device", end.name())]
+    DeviceGone {
+        /// Name of the pair.
+        pair: String,
+        /// Which end.
+        end: End,
+    },
+    /// An agent died.
+    #[error("the {} of `{pair}` ended before the run did", end.name())]
+    AgentGone {
+        /// Name of the pair.
+        pair: String,
+        /// Which end.
+        end: End,
+    },
+    /// A device cannot be read from or written to.
+    #[error("{what} the device of the {} of `{pair}`: {source}", end.name())]
+    Device {
+        /// What was tried.
+        what: &'static str,
+        /// Name of the pair.
+        pair: String,
+        /// Which end.
+        end: End,
+        /// What the kernel says.
+        source: io::Error,
+    },
+    /// Waiting failed.
+    #[error("waiting for packets: {0}")]
+    Wait(io::Error),
+    /// There are more or fewer devices than pairs in the scenario.
+    #[error("{ports} pairs of devices for {pairs} groups and UDP sources")]
+    Count {
+        /// Pairs of devices.
+        ports: usize,
+        /// Pairs of the scenario.
+        pairs: usize,
+    },
+}
+
+/// Moves packets until the end of the run. Call it on a thread of its own, before the clock
+/// starts; what comes until then is dropped.
+pub fn pump<O: Observer<Frame>>(
+    ports: &[Port],
+    plane: &mut Plane,
+    settings: Settings<'_>,
+    ledger: &mut Ledger,
+    observer: &mut O,
+) -> Result<Pumped, PumpError> {
+    if ports.len() != plane.pairs() {
+        return Err(PumpError::Count { ports: ports.len(), pairs: plane.pairs() });
+    }
+    let watched = Watched::new(ports).map_err(PumpError::Wait)?;
+    let realtime = settings.realtime.then(Realtime::enter);
+    let sampling = observer.sampling_interval();
+    let interval = sampling.unwrap_or(ATTENTION);
+    let mut pump = Pump {
+        spare: Some(plane.buffer()),
+        plane,
+        ledger,
+        observer,
+        clock: settings.clock,
+        sampling: sampling.is_some(),
+        interval,
+        next_sample: Time::ZERO + interval,
+        out: Out {
+            ports,
+            clock: settings.clock,
+            departures: Meter::new(),
+            returns: Meter::new(),
+            error: None,
+        },
+        packets: 0,
+    };
+    let before = usage();
+    let times = pump.run(&watched, settings);
+    let after = usage();
+    if let Some(buffer) = pump.spare.take() {
+        pump.plane.give_back(buffer);
+    }
+    let times = times?;
+    Ok(Pumped {
+        ended: times.ended,
+        departures: pump.out.departures.lateness(),
+        returns: pump.out.returns.lateness(),
+        packets: pump.packets,
+        busy: times.busy,
+        user: after.0.saturating_sub(before.0),
+        system: after.1.saturating_sub(before.1),
+        longest_turn: times.longest_turn,
+        core: realtime.as_ref().and_then(|r| r.core),
+        fifo: realtime.as_ref().is_some_and(|r| r.fifo),
+        locked: realtime.as_ref().is_some_and(|r| r.locked),
+    })
+}
+
+struct Pump<'a, O> {
+    plane: &'a mut Plane,
+    ledger: &'a mut Ledger,
+    observer: &'a mut O,
+    clock: Clock,
+    /// Whether the observer wants samples.
+    sampling: bool,
+    interval: Duration,
+    next_sample: Time,
+    out: Out<'a>,
+    /// The buffer that the next packet is read into.
+    spare: Option<Buffer>,
+    packets: u64,
+}
+
+/// The devices, as the plane sees them.
+struct Out<'a> {
+    ports: &'a [Port],
+    clock: Clock,
+    departures: Meter,
+    returns: Meter,
+    /// The first failure.
+    error: Option<PumpError>,
+}
+
+struct Times {
+    ended: Time,
+    busy: Duration,
+    longest_turn: Duration,
+}
+
+impl Out<'_> {
+    #[inline]
+    fn write(&mut self, delivery: Delivery<'_>) -> bool {
+        let Delivery { pair, to, due, waited, bytes } = delivery;
+        if waited {
+            let late = self.clock.now().since(due);
+            match to {
+                End::Client => self.departures.record(late),
+                End::Server => self.returns.record(late),
+            }
+        }
+        let port = &self.ports[pair];
+        match port.device(to).tun.write(bytes) {
+            Ok(Written::Taken) => true,
+            Ok(Written::Refused) => false,
+            Err(error) => {
+                self.error.get_or_insert_with(|| failure("writing to", port, to, error));
+                false
+            }
+        }
+    }
+}
+
+impl<O: Observer<Frame>> Pump<'_, O> {
+    fn run(
+        &mut self,
+        watched: &Watched,
+        Settings { clock, end, stop, spin, batch, .. }: Settings<'_>,
+    ) -> Result<Times, PumpError> {
+        let mut events = Vec::with_capacity(64);
+        let mut now = clock.now();
+        let (mut busy, mut longest_turn) = (Duration::ZERO, Duration::ZERO);
+        let mut rest = Rest::new(now, processor_time());
+        loop {
+            self.catch_up(now.min(end));
+            if now >= end || stop.load(Ordering::Relaxed) {
+                return Ok(Times { ended: now.min(end), busy, longest_turn });
+            }
+            let until = self.plane.due().min(self.next_sample).min(end);
+            let looked = clock.now();
+            // Before the run begins there is nothing to be on time for.
+            let left = if looked == Time::ZERO { BEFORE } else { until.since(looked) };
+            let (wait, rested) = match rest.advice(looked, processor_time) {
+                Advice::Free => (left.min(ATTENTION).saturating_sub(spin), false),
+                Advice::Wait => (left.min(ATTENTION), false),
+                Advice::Rest(pause) => {
+                    pause_for(pause);
+                    (Duration::ZERO, true)
+                }
+            };
+            watched.wait(wait, &mut events).map_err(PumpError::Wait)?;
+            let woke = clock.now();
+            // Waiting is no work, and neither is looking in vain.
+            let idle = rested || !wait.is_zero() || events.is_empty();
+            for event in &events {
+                let source = Source::from(event.data.u64());
+                self.attend(source, event.flags, batch)?;
+            }
+            if let Some(error) = self.out.error.take() {
+                return Err(error);
+            }
+            let turn = now;
+            now = clock.now();
+            let waited = if idle { woke.since(looked) } else { Duration::ZERO };
+            let worked = now.since(turn).saturating_sub(waited);
+            longest_turn = longest_turn.max(worked);
+            if !events.is_empty() || until <= now {
+                busy += worked;
+            }
+        }
+    }
+
+    /// Reads what a device has, but not more than a batch.
+    fn attend(&mut self, source: Source, flags: EventFlags, batch: usize) -> Result<(), PumpError> {
+        let Source { pair, end, agent } = source;
+        let port = &self.out.ports[pair];
+        if agent {
+            return Err(PumpError::AgentGone { pair: port.name.clone(), end });
+        }
+        for _ in 0..batch {
+            let mut buffer = self.spare.take().unwrap_or_else(|| self.plane.buffer());
+            let read = port.device(end).tun.read(&mut buffer);
+            let length = match read {
+                Ok(Read::Packet(length)) => length,
+                Ok(Read::Empty) => {
+                    self.spare = Some(buffer);
+                    break;
+                }
+                Err(error) => {
+                    self.spare = Some(buffer);
+                    return Err(failure("reading from", port, end, error));
+                }
+            };
+            self.packets += 1;
+            self.receive(pair, end, buffer, length);
+        }
+        // A device that is gone, but had packets left.
+        if flags.intersects(EventFlags::ERR | EventFlags::HUP) {
+            return Err(PumpError::DeviceGone { pair: port.name.clone(), end });
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn receive(&mut self, pair: usize, end: End, buffer: Buffer, length: usize) {
+        let now = self.clock.now();
+        if now == Time::ZERO {
+            return self.plane.receive_early(pair, end, buffer);
+        }
+        if now >= self.next_sample {
+            self.catch_up(now);
+        }
+        let Pump { plane, observer, out, .. } = self;
+        plane.receive(pair, end, buffer, length, now, *observer, &mut |d| out.write(d));
+    }
+
+    /// Does what is due by `now`, and samples in between where that is due.
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        while self.next_sample <= now {
+            let at = self.next_sample;
+            self.next_sample = at + self.interval;
+            self.advance(at);
+            self.sample(at);
+        }
+        self.advance(now);
+    }
+
+    #[inline]
+    fn advance(&mut self, now: Time) {
+        let Pump { plane, observer, out, .. } = self;
+        plane.advance(now, *observer, &mut |d| out.write(d));
+    }
+
+    fn sample(&mut self, now: Time) {
+        self.ledger.pass_on(self.observer);
+        if self.sampling {
+            self.observer.sample_link(self.plane.link_state(), now);
+            self.ledger.sample(now, self.observer);
+        }
+    }
+}
+
+fn failure(what: &'static str, port: &Port, end: End, source: io::Error) -> PumpError {
+    let pair = port.name.clone();
+    if source.raw_os_error() == Some(Errno::BADFD.raw_os_error()) {
+        PumpError::DeviceGone { pair, end }
+    } else {
+        PumpError::Device { what, pair, end, source }
+    }
+}
+
+/// Processor time of this thread so far, its own and the kernel's for it.
+#[allow(unsafe_code)]
+fn usage() -> (Duration, Duration) {
+    // SAFETY: `rusage` consists of integers, for which zero bytes are a value.
+    let mut usage: libc::rusage = unsafe { core::mem::zeroed() };
+    // SAFETY: the call writes one `rusage` to the pointer, which is valid for that.
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
+    let span =
+        |t: libc::timeval| Duration::from_micros(t.tv_sec as u64 * 1_000_000 + t.tv_usec as u64);
+    (span(usage.ru_utime), span(usage.ru_stime))
+}
+
+/// What an event is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Source {
+    pair: usize,
+    end: End,
+    /// Of the agent, not of the device.
+    agent: bool,
+}
+
+impl From<Source> for EventData {
+    fn from(Source { pair, end, agent }: Source) -> EventData {
+        let bits = u64::from(end == End::Client) << 1 | u64::from(agent);
+        EventData::new_u64((pair as u64) << 2 | bits)
+    }
+}
+
+impl From<u64> for Source {
+    fn from(data: u64) -> Source {
+        let end = if data & 2 == 0 { End::Server } else { End::Client };
+        Source { pair: (data >> 2) as usize, end, agent: data & 1 != 0 }
+    }
+}
+
+/// A span as the kernel wants it.
+fn timespec(span: Duration) -> Timespec {
+    Timespec {
+        tv_sec: (span.as_nanos() / 1_000_000_000) as i64,
+        tv_nsec: (span.as_nanos() % 1_000_000_000) as _,
+    }
+}
+
+/// Leaves the core to others, whatever there is to do.
+fn pause_for(pause: Duration) {
+    // An interrupted rest is made up for later.
+    let _ = rustix::thread::nanosleep(&timespec(pause));
+}
+
+/// All that may wake the pump.
+struct Watched {
+    epoll: OwnedFd,
+}
+
+impl Watched {
+    fn new(ports: &[Port]) -> io::Result<Watched> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        for (pair, port) in ports.iter().enumerate() {
+            for end in [End::Server, End::Client] {
+                let device = port.device(end);
+                let add = |file: &dyn AsFd, agent| {
+                    let source = Source { pair, end, agent };
+                    epoll::add(&epoll, file.as_fd(), source.into(), EventFlags::IN)
+                };
+                add(&device.tun, false)?;
+                if let Some(agent) = &device.agent {
+                    add(agent, true)?;
+                }
+            }
+        }
+        Ok(Watched { epoll })
+    }
+
+    /// Waits for events, but not longer than `most`. Devices that stay readable take turns.
+    fn wait(&self, most: Duration, events: &mut Vec<epoll::Event>) -> io::Result<()> {
+        events.clear();
+        if !most.is_zero() {
+            // Waiting in epoll itself is in whole milliseconds here, so wait for the epoll file.
+            let mut files = [PollFd::new(&self.epoll, PollFlags::IN)];
+            match rustix::event::poll(&mut files, Some(&timespec(most))) {
+                Ok(0) | Err(Errno::INTR) => return Ok(()),
+                Ok(_) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let room = rustix::buffer::spare_capacity(events);
+        match epoll::wait(&self.epoll, room, Some(&timespec(Duration::ZERO))) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_says_what_it_is_about() {
+        for pair in [0, 1, 70_000] {
+            for end in [End::Server, End::Client] {
+                for agent in [false, true] {
+                    let source = Source { pair, end, agent };
+                    assert_eq!(Source::from(EventData::from(source).u64()), source);
+                }
+            }
+        }
+    }
+}

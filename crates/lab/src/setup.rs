@@ -1,0 +1,335 @@
+//! What a scenario means for the machine: who is needed, and what each of them will do.
+//!
+//! As in the testbed of the papers (DCttH §4.1), a group of flows has a server and a client of its
+//! own; so has each UDP source here. Pair number P has the network 10.P.0.0/16, or fd00::P:0:0/96:
+//! its server is 10.P.0.1, its client 10.P.1.1. Flow f comes to port 10000 + f of the client, and
+//! UDP source n goes from port 9000 + n to port 9000 + n, so that a packet tells whose it is.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use l4s_cc::WantedEcn;
+use l4s_scenario::{Buffer, EcnMode, Group, Link, Scenario, Udp};
+use l4s_units::param::Configurable;
+use l4s_units::{Bytes, Duration, Time};
+
+use crate::LabError;
+use crate::message::{Part, Setup};
+use crate::plane::{FIRST_PORT, UDP_PORT};
+
+/// The largest IP packet.
+pub(crate) const MTU: u32 = 1500;
+/// The port of every TCP server.
+pub(crate) const SERVER_PORT: u16 = 5001;
+/// More flows have no port.
+const MOST_FLOWS: usize = 65_536 - FIRST_PORT as usize;
+/// More pairs have no address.
+const MOST_PAIRS: usize = 256;
+/// What an agent has open besides its flows, with room.
+const OTHER_FILES: u64 = 64;
+
+/// What is to be chosen besides the scenario.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LabOptions {
+    /// Whether packets are IPv6.
+    pub ipv6: bool,
+    /// Whether the data plane takes segments that are not yet cut to packets (the TUN device then
+    /// has a virtio header).
+    pub gso: bool,
+    /// The most segments that TCP hands to its device at once, which limits bursts where it paces;
+    /// `None` for the kernel's choice.
+    pub largest_burst: Option<u32>,
+    /// How often servers look at their sockets.
+    pub sample_every: Duration,
+}
+
+impl Default for LabOptions {
+    fn default() -> Self {
+        LabOptions {
+            ipv6: false,
+            gso: false,
+            largest_burst: None,
+            sample_every: Duration::from_millis(100),
+        }
+    }
+}
+
+/// Who is needed, and what each of them will do.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LabPlan {
+    /// Groups, then UDP sources, in the scenario's order.
+    pub(crate) pairs: Vec<Pair>,
+    /// Whether their devices have a virtio header.
+    pub(crate) gso: bool,
+}
+
+/// A server and its client.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Pair {
+    /// The name of the group or UDP source.
+    pub name: String,
+    /// The server.
+    pub server: Setup,
+    /// The client.
+    pub client: Setup,
+}
+
+impl LabPlan {
+    /// The plan for a scenario. `kernel_cc` names the kernel's congestion control of a group.
+    pub fn new(
+        scenario: &Scenario,
+        kernel_cc: impl Fn(&Group) -> String,
+        options: &LabOptions,
+    ) -> Result<LabPlan, LabError> {
+        let pairs = scenario.groups.len() + scenario.udp.len();
+        if pairs > MOST_PAIRS {
+            return Err(LabError::Scenario(format!(
+                "{pairs} groups and UDP sources: expected at most {MOST_PAIRS}, which have a \
+                 server and a client each"
+            )));
+        }
+        let flows: usize = scenario.groups.iter().map(|group| group.starts.len()).sum();
+        if flows > MOST_FLOWS {
+            return Err(LabError::Scenario(format!(
+                "{flows} flows: expected at most {MOST_FLOWS}, as each has a port of its own"
+            )));
+        }
+        let mut plan = LabPlan { pairs: Vec::with_capacity(pairs), gso: options.gso };
+        let mut first = 0;
+        for group in &scenario.groups {
+            let pair = tcp(scenario, group, first, kernel_cc(group), plan.next(options))
+                .map_err(|error| error.of(&format!("group `{}`", group.name)))?;
+            plan.pairs.push(pair);
+            first += group.starts.len() as u32;
+        }
+        for (port, source) in (UDP_PORT..).zip(&scenario.udp) {
+            let pair = udp(scenario, source, port, plan.next(options))
+                .map_err(|error| error.of(&format!("UDP source `{}`", source.name)))?;
+            plan.pairs.push(pair);
+        }
+        Ok(plan)
+    }
+
+    /// A server and a client with the next addresses and nothing to do.
+    fn next(&self, options: &LabOptions) -> Pair {
+        let pair = self.pairs.len() as u8;
+        let address = |end: u8| match options.ipv6 {
+            false => IpAddr::V4(Ipv4Addr::new(10, pair, end, 1)),
+            true => IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, pair.into(), end.into(), 1)),
+        };
+        let setup = |end: u8| Setup {
+            who: String::new(),
+            address: address(end),
+            peer: address(1 - end),
+            prefix: if options.ipv6 { 96 } else { 16 },
+            mtu: MTU,
+            device_queue: 1000,
+            gso: options.gso,
+            largest_burst: options.largest_burst,
+            sysctls: Vec::new(),
+            files: OTHER_FILES,
+            ect1: false,
+            part: match end {
+                0 => Part::TcpServer {
+                    cc: String::new(),
+                    pacing: false,
+                    size: None,
+                    sample_every_ns: options.sample_every.as_nanos().max(1_000_000),
+                },
+                _ => Part::TcpClient { cc: String::new(), flows: Vec::new() },
+            },
+        };
+        Pair { name: String::new(), server: setup(0), client: setup(1) }
+    }
+}
+
+/// A group, whose flows are numbered from `first`.
+fn tcp(
+    scenario: &Scenario,
+    group: &Group,
+    first: u32,
+    kernel_cc: String,
+    mut pair: Pair,
+) -> Result<Pair, LabError> {
+    stock(&group.cc)?;
+    let ecn = ecn(group);
+    let mut flows: Vec<(u32, u64)> =
+        (first..).zip(&group.starts).map(|(flow, start)| (flow, start.as_nanos())).collect();
+    flows.sort_by_key(|&(flow, start)| (start, flow));
+
+    let path = on_the_way(&scenario.link, group.rtt);
+    let memory = window_memory(path);
+    let negotiate = if ecn == WantedEcn::Off { "0" } else { "1" };
+    let sysctls = [
+        ("net/ipv4/tcp_ecn", negotiate.to_owned()),
+        // A flow knows nothing of those before it.
+        ("net/ipv4/tcp_no_metrics_save", "1".to_owned()),
+        ("net/ipv4/tcp_rmem", format!("4096 131072 {memory}")),
+        ("net/ipv4/tcp_wmem", format!("4096 16384 {memory}")),
+        // Thousands of flows may start at once.
+        ("net/core/somaxconn", "65535".to_owned()),
+        ("net/ipv4/tcp_max_syn_backlog", "65535".to_owned()),
+        ("net/ipv4/tcp_syncookies", "0".to_owned()),
+    ];
+    let sysctls: Vec<_> = sysctls.map(|(path, value)| (path.to_owned(), value)).into();
+    let packets = path.get() / u64::from(MTU) + 20 * flows.len() as u64;
+    for (end, setup) in [("server", &mut pair.server), ("client", &mut pair.client)] {
+        setup.who = format!("the {end} of group `{}`", group.name);
+        setup.sysctls.clone_from(&sysctls);
+        setup.files += flows.len() as u64;
+        // All that is on the way may have to wait for the data plane once.
+        setup.device_queue = (2 * packets).clamp(1000, 100_000) as u32;
+    }
+    pair.name.clone_from(&group.name);
+    pair.server.ect1 = ecn == WantedEcn::L4s;
+    if let Part::TcpServer { cc, pacing, size, .. } = &mut pair.server.part {
+        cc.clone_from(&kernel_cc);
+        *pacing = group.cc.paces();
+        *size = group.size.map(Bytes::get);
+    }
+    pair.client.part = Part::TcpClient { cc: kernel_cc, flows };
+    Ok(pair)
+}
+
+/// A UDP source.
+fn udp(scenario: &Scenario, source: &Udp, port: u16, mut pair: Pair) -> Result<Pair, LabError> {
+    let length = source.packet.get();
+    let headers = if pair.server.address.is_ipv6() { 48 } else { 28 };
+    if length < headers || length > MTU.into() {
+        return Err(LabError::Scenario(format!(
+            "a packet of {length} bytes: expected {headers} to {MTU}, from the headers alone to \
+             the largest that a Linux device here sends"
+        )));
+    }
+    for (end, setup) in [("server", &mut pair.server), ("client", &mut pair.client)] {
+        setup.who = format!("the {end} of UDP source `{}`", source.name);
+        let waiting = on_the_way(&scenario.link, Duration::ZERO).get() / length;
+        setup.device_queue = waiting.clamp(1000, 100_000) as u32;
+    }
+    pair.name.clone_from(&source.name);
+    pair.server.part = Part::UdpServer {
+        port,
+        ecn: source.ecn.bits(),
+        payload: (length - headers) as usize,
+        packet_bits: 8 * length,
+        bps: source.rate.as_bps(),
+        start_ns: source.start.as_nanos(),
+        stop_ns: source.stop.map(Time::as_nanos),
+    };
+    pair.client.part = Part::UdpClient { port };
+    Ok(pair)
+}
+
+/// The ECN that a group gets. A scenario has none off for a congestion control that needs it.
+fn ecn(group: &Group) -> WantedEcn {
+    match group.ecn {
+        EcnMode::Auto => group.cc.wants(),
+        EcnMode::Off => WantedEcn::Off,
+        EcnMode::Classic => WantedEcn::Classic,
+        EcnMode::L4s => WantedEcn::L4s,
+    }
+}
+
+/// Refuses what the kernel's own congestion control cannot be told. Pacing is the socket's.
+fn stock(cc: &l4s_cc::Config) -> Result<(), LabError> {
+    macro_rules! changed {
+        ($variant:ident, $module:ident) => {
+            if let l4s_cc::Config::$variant(config) = cc {
+                return refuse(config, (l4s_cc::$module::Config::PROFILES[0].make)());
+            }
+        };
+    }
+    fn refuse<C: Configurable>(config: &C, stock: C) -> Result<(), LabError> {
+        let changed = |param: &&l4s_units::param::Param<C>| {
+            !["pacing", "tick"].contains(&param.name) && (param.get)(config) != (param.get)(&stock)
+        };
+        match C::PARAMS.iter().find(changed) {
+            None => Ok(()),
+            Some(param) => Err(LabError::Scenario(format!(
+                "`{}` of {} cannot be set in a kernel: leave it out",
+                param.name,
+                C::KIND
+            ))),
+        }
+    }
+    l4s_cc::for_each_control!(changed);
+    Ok(())
+}
+
+/// What may be on its way at most: in flight and in the buffer.
+fn on_the_way(link: &Link, rtt: Duration) -> Bytes {
+    let flight = link.rate.bytes_in(rtt).get();
+    let buffer = match link.buffer {
+        Buffer::Packets(packets) => packets.saturating_mul(MTU.into()),
+        Buffer::Bytes(bytes) => bytes.get(),
+        Buffer::Time(time) => link.rate.bytes_in(time).get(),
+    };
+    Bytes::new(flight.saturating_add(buffer))
+}
+
+/// The memory that a socket needs to keep that much on its way. The kernel counts about twice the
+/// bytes of a packet, and doubles windows before it knows that they fit.
+fn window_memory(path: Bytes) -> u64 {
+    path.get().saturating_mul(4).clamp(6 << 20, 1 << 30)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use l4s_scenario::Plan;
+
+    fn plan(text: &str, options: &LabOptions) -> Result<LabPlan, LabError> {
+        let text = format!("duration = \"10s\"\nlink.rate = \"40mbit\"\n{text}");
+        let scenario = &Plan::parse("t.toml", &text, &[]).unwrap().points[0].scenario;
+        LabPlan::new(scenario, |group| group.cc.kind().to_owned(), options)
+    }
+
+    fn refused(text: &str) -> String {
+        match plan(text, &LabOptions::default()) {
+            Err(LabError::Scenario(why)) => why,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_group_has_a_server_and_a_client_with_every_flow_at_its_port() {
+        let two = "[[group]]\nname = \"A\"\ncc = \"reno\"\nflows = 2\nrtt = \"10ms\"\n\
+                   [[group]]\nname = \"B\"\ncc = \"cubic\"\nflows = 3\nrtt = \"10ms\"\n\
+                   ecn = \"classic\"\n";
+        let plan = plan(two, &LabOptions::default()).unwrap();
+        let b = &plan.pairs[1];
+        assert_eq!(b.server.address.to_string(), "10.1.0.1");
+        assert_eq!(b.server.peer, b.client.address);
+        assert_eq!(b.client.who, "the client of group `B`");
+        let Part::TcpClient { cc, flows } = &b.client.part else { panic!() };
+        assert_eq!(cc, "cubic");
+        assert_eq!(flows.iter().map(|(flow, _)| *flow).collect::<Vec<_>>(), [2, 3, 4]);
+        let ecn = |pair: &Pair| pair.server.sysctls[0].clone();
+        assert_eq!(ecn(&plan.pairs[0]), ("net/ipv4/tcp_ecn".to_owned(), "0".to_owned()));
+        assert_eq!(ecn(b).1, "1");
+    }
+
+    #[test]
+    fn a_udp_packet_has_the_length_that_was_asked_for() {
+        let text = "[[udp]]\nname = \"U\"\nrate = \"1mbit\"\npacket = \"1000B\"\necn = \"ect1\"\n";
+        for (ipv6, expected) in [(false, 1000 - 20 - 8), (true, 1000 - 40 - 8)] {
+            let plan = plan(text, &LabOptions { ipv6, ..LabOptions::default() }).unwrap();
+            let Part::UdpServer { payload, ecn, .. } = plan.pairs[0].server.part else { panic!() };
+            assert_eq!((payload, ecn), (expected, 0b01));
+        }
+    }
+
+    #[test]
+    fn what_no_kernel_does_is_refused_with_words() {
+        let group = "[[group]]\nname = \"A\"\nrtt = \"10ms\"\n";
+        let abe = refused(&format!("{group}cc = {{ kind = \"cubic\", abe = true }}\n"));
+        assert!(abe.starts_with("group `A`: `abe` of cubic cannot be set"), "{abe}");
+        let ports = refused(&format!("{group}cc = \"reno\"\nflows = 60000\n"));
+        assert!(ports.starts_with("60000 flows: expected at most 55536"), "{ports}");
+        let long = "[[udp]]\nname = \"U\"\nrate = \"1mbit\"\npacket = \"9000B\"\n";
+        let long = refused(long);
+        assert!(long.starts_with("UDP source `U`: a packet of 9000 bytes"), "{long}");
+        // Pacing is the socket's: no congestion control need know.
+        let paced = format!("{group}cc = {{ kind = \"cubic\", pacing = true }}\n");
+        plan(&paced, &LabOptions::default()).unwrap();
+    }
+}

@@ -1,0 +1,414 @@
+//! The agents, with a wire in place of the bottleneck.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use l4s_lab::{
+    AgentCommand, Clock, Lab, LabError, LabOptions, LabPlan, Offload, Port, Read, Report, TcpSample,
+};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Two groups, of which one ends, and a UDP source.
+const SCENARIO: &str = r#"
+duration = "2s"
+link.rate = "100mbit"
+
+[[group]]
+name = "A"
+cc = { kind = "reno", pacing = true }
+flows = 2
+rtt = "10ms"
+
+[[group]]
+name = "B"
+cc = "cubic"
+ecn = "classic"
+flows = 3
+size = "300kB"
+start = "200ms"
+rtt = "10ms"
+
+[[udp]]
+name = "U"
+rate = "4mbit"
+packet = "1000B"
+ecn = "ect1"
+start = "500ms"
+stop = "1500ms"
+"#;
+
+fn plan(text: &str, ipv6: bool) -> LabPlan {
+    let plan = l4s_scenario::Plan::parse("t.toml", text, &[]).unwrap();
+    let options = LabOptions { ipv6, ..LabOptions::default() };
+    LabPlan::new(&plan.points[0].scenario, |group| group.cc.kind().to_owned(), &options).unwrap()
+}
+
+fn agent() -> AgentCommand {
+    AgentCommand { program: env!("CARGO_BIN_EXE_l4s-lab-agent").into(), args: Vec::new() }
+}
+
+/// A lab, where this machine can have one.
+fn lab(text: &str, ipv6: bool) -> Option<Lab> {
+    let building = Instant::now();
+    match Lab::build(&plan(text, ipv6), &agent()) {
+        Ok(lab) => {
+            println!("{} agents are ready after {:?}", lab.agents().len(), building.elapsed());
+            Some(lab)
+        }
+        Err(LabError::Machine(why)) => {
+            println!("skipped: {why}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// What passed from the servers of a pair.
+#[derive(Default)]
+struct Passed {
+    packets: u64,
+    bytes: u64,
+    /// Packets with this ECN codepoint.
+    ecn: [u64; 4],
+    /// Lengths of UDP packets.
+    udp_lengths: BTreeSet<usize>,
+    longest: usize,
+    /// Neither TCP nor UDP.
+    others: u64,
+}
+
+/// A thread that passes packets on.
+struct Wire {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Vec<Passed>>,
+}
+
+impl Wire {
+    fn new(ports: Vec<Port>) -> Wire {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        let thread = std::thread::spawn(move || {
+            let mut passed: Vec<Passed> = ports.iter().map(|_| Passed::default()).collect();
+            let tuns: Vec<_> = ports.iter().flat_map(|port| [&port.server, &port.client]).collect();
+            let mut buffer = vec![0; 66 << 10];
+            while !stopped.load(Ordering::Relaxed) {
+                let mut fds: Vec<_> =
+                    tuns.iter().map(|device| PollFd::new(&device.tun, PollFlags::IN)).collect();
+                poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 10_000_000 })).unwrap();
+                for (number, device) in tuns.iter().enumerate() {
+                    for _ in 0..32 {
+                        let Read::Packet(length) = device.tun.read(&mut buffer).unwrap() else {
+                            break;
+                        };
+                        if number % 2 == 0 {
+                            passed[number / 2].count(&buffer[..length]);
+                        }
+                        tuns[number ^ 1].tun.write(&buffer[..length]).unwrap();
+                    }
+                }
+            }
+            passed
+        });
+        Wire { stop, thread }
+    }
+
+    fn take_down(self) -> Vec<Passed> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap()
+    }
+}
+
+impl Passed {
+    fn count(&mut self, packet: &[u8]) {
+        // An offloading device puts a header in front, whose first byte is no IP version.
+        let packet = if packet[0] >> 4 == 0 { &packet[Offload::LENGTH..] } else { packet };
+        let (ecn, protocol) = match packet[0] >> 4 {
+            4 => (packet[1] & 3, packet[9]),
+            _ => ((packet[1] >> 4) & 3, packet[6]),
+        };
+        self.packets += 1;
+        self.longest = self.longest.max(packet.len());
+        self.bytes += packet.len() as u64;
+        self.ecn[usize::from(ecn)] += 1;
+        match protocol {
+            6 => {}
+            17 => _ = self.udp_lengths.insert(packet.len()),
+            _ => self.others += 1,
+        }
+    }
+}
+
+/// What a run told.
+#[derive(Default)]
+struct Told {
+    opened: BTreeMap<u32, u64>,
+    closed: BTreeMap<u32, u64>,
+    samples: BTreeMap<u32, Vec<TcpSample>>,
+}
+
+impl Told {
+    fn take(&mut self, report: Report) {
+        match report {
+            Report::Opened { flow, at } => _ = self.opened.insert(flow, at.as_nanos()),
+            Report::Closed { flow, at } => _ = self.closed.insert(flow, at.as_nanos()),
+            Report::Sample { flow, sample, .. } => {
+                self.samples.entry(flow).or_default().push(sample);
+            }
+        }
+    }
+}
+
+/// Runs a lab for two seconds.
+fn run(mut lab: Lab) -> (Told, Vec<Passed>) {
+    let wire = Wire::new(lab.take_ports());
+    lab.start(Clock::starting_in(l4s_units::Duration::from_millis(20)));
+    std::thread::sleep(Duration::from_secs(2));
+    lab.stop();
+    let mut told = Told::default();
+    for report in lab.take_reports() {
+        told.take(report.unwrap());
+    }
+    (told, wire.take_down())
+}
+
+#[test]
+fn flows_start_move_and_end_as_the_scenario_says() {
+    for ipv6 in [false, true] {
+        let Some(lab) = lab(SCENARIO, ipv6) else { return };
+        let (told, passed) = run(lab);
+        println!("{} B passed from the servers of group A", passed[0].bytes);
+
+        let ms = |ns: u64| ns as f64 / 1e6;
+        assert_eq!(told.opened.keys().copied().collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+        for (flow, start) in [(0, 0.0), (1, 0.0), (2, 200.0), (3, 200.0), (4, 200.0)] {
+            let late = ms(told.opened[&flow]) - start;
+            println!("ipv6 {ipv6}: flow {flow} opened {late:.3} ms after its time");
+            assert!((0.0..500.0).contains(&late), "{late} ms");
+        }
+        // Group B's flows end, group A's do not.
+        assert_eq!(told.closed.keys().copied().collect::<Vec<_>>(), [2, 3, 4]);
+        assert!(told.closed.iter().all(|(flow, at)| *at > told.opened[flow]));
+        assert!(passed[1].bytes > 900_000 && passed[1].bytes < 1_100_000, "{}", passed[1].bytes);
+        assert!(passed[0].bytes > 1_000_000, "{}", passed[0].bytes);
+
+        // Twenty intervals, and one at the end.
+        for flow in [0, 1] {
+            let samples = &told.samples[&flow];
+            assert!((15..=22).contains(&samples.len()), "{} samples", samples.len());
+            let last = samples.last().unwrap();
+            assert!(last.cwnd >= 2 && last.srtt.is_some() && last.delivered > 100, "{last:?}");
+            // Asked for, and no limit in effect: it is what the window makes of it.
+            assert!(last.pacing_bytes_per_s.is_some_and(|rate| rate > 10_000), "{last:?}");
+        }
+        // 300,000 B are 208 segments of 1448 B (IPv4), and the SYN counts.
+        let b = told.samples[&2].last().unwrap();
+        assert!((200..=220).contains(&b.delivered), "{b:?}");
+        assert_eq!(b.pacing_bytes_per_s, None);
+
+        // ECN is off for A; for B it is RFC 3168's, where data are ECT(0) and the rest is not.
+        assert_eq!(passed[0].ecn[1..], [0, 0, 0]);
+        assert!(passed[1].ecn[2] > 600 && passed[1].ecn[1] == 0, "{:?}", passed[1].ecn);
+
+        // 4 Mb/s for one second in packets of 1000 B.
+        let udp = &passed[2];
+        println!("ipv6 {ipv6}: {} UDP packets", udp.packets);
+        assert_eq!(udp.packets, 500);
+        assert_eq!((udp.ecn, udp.udp_lengths.len()), ([0, 500, 0, 0], 1));
+        assert!(udp.udp_lengths.contains(&1000));
+        // Nothing else: no neighbours are sought, nobody joins a group.
+        assert_eq!(passed.iter().map(|passed| passed.others).sum::<u64>(), 0);
+    }
+}
+
+#[test]
+fn thousands_of_flows_come_and_go() {
+    let text = "duration = \"2s\"\nlink.rate = \"100mbit\"\n[[group]]\nname = \"A\"\ncc = \"reno\"\n\
+                flows = 3000\nstart = { every = \"300us\" }\nsize = \"10kB\"\nrtt = \"10ms\"\n";
+    let Some(lab) = lab(text, false) else { return };
+    let (told, passed) = run(lab);
+    println!("{} of {} closed", told.closed.len(), told.opened.len());
+    assert_eq!((told.opened.len(), told.closed.len()), (3000, 3000));
+    assert!(passed[0].bytes > 30_000_000);
+}
+
+#[test]
+fn bursts_are_as_long_as_the_plan_says() {
+    // Uncut, a segment of TCP shows how much went to the device at once.
+    let scenario = l4s_scenario::Plan::parse("t.toml", SCENARIO, &[]).unwrap();
+    let scenario = &scenario.points[0].scenario;
+    for (largest_burst, expected) in [(None, 3000..=65_575), (Some(2), 2948..=2948)] {
+        let options = LabOptions { gso: true, largest_burst, ..LabOptions::default() };
+        let plan = LabPlan::new(scenario, |group| group.cc.kind().to_owned(), &options).unwrap();
+        let lab = match Lab::build(&plan, &agent()) {
+            Ok(lab) => lab,
+            Err(LabError::Machine(why)) => return println!("skipped: {why}"),
+            Err(error) => panic!("{error}"),
+        };
+        let (told, passed) = run(lab);
+        assert_eq!(told.closed.len(), 3);
+        // 2 · 1448 B and the headers, 52 B.
+        let longest = passed[0].longest;
+        println!("largest burst {largest_burst:?}: {longest} B");
+        assert!(expected.contains(&longest), "{longest} B");
+    }
+}
+
+#[test]
+fn a_killed_agent_is_named_within_a_second() {
+    let Some(mut lab) = lab(SCENARIO, false) else { return };
+    let wire = Wire::new(lab.take_ports());
+    lab.start(Clock::start());
+    std::thread::sleep(Duration::from_millis(300));
+    let victim = lab.agents()[2].clone();
+    assert_eq!(victim.who, "the server of group `B`");
+    let killed = Instant::now();
+    kill(victim.pid);
+    let error = lab.take_reports().iter().find_map(Result::err).expect("an error");
+    println!("after {:?}: {error}", killed.elapsed());
+    assert!(killed.elapsed() < Duration::from_secs(1));
+    let expected = "the server of group `B` was killed by signal 9 before the run was over";
+    assert_eq!(error, LabError::Run(expected.to_owned()));
+    wire.take_down();
+}
+
+#[test]
+fn nothing_is_left_of_a_dropped_lab() {
+    // Two at a time, in the midst of a run, which have nothing of each other.
+    let (Some(mut first), Some(second)) = (lab(SCENARIO, false), lab(SCENARIO, false)) else {
+        return;
+    };
+    let pids: Vec<u32> = [&first, &second].iter().flat_map(|lab| pids(lab)).collect();
+    let namespaces: BTreeSet<_> = pids.iter().map(|pid| namespace(*pid).unwrap()).collect();
+    assert_eq!(namespaces.len(), 12, "every agent has a namespace of its own");
+    assert!(!namespaces.contains(&namespace(std::process::id()).unwrap()));
+    let wire = Wire::new(first.take_ports());
+    first.start(Clock::start());
+    std::thread::sleep(Duration::from_millis(300));
+
+    let dropping = Instant::now();
+    drop(first);
+    println!("a lab in its run is gone after {:?}", dropping.elapsed());
+    drop(second);
+    wire.take_down();
+    // Not even a zombie, and nobody else is in a namespace of theirs.
+    assert!(!pids.iter().any(|pid| std::fs::exists(format!("/proc/{pid}/stat")).unwrap()));
+    let left: Vec<_> =
+        processes().filter_map(namespace).filter(|n| namespaces.contains(n)).collect();
+    assert_eq!(left, Vec::<String>::new());
+}
+
+#[test]
+fn agents_end_with_a_killed_command() {
+    let mut command = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "holds_a_lab_for_another_test", "--nocapture"])
+        .env("L4S_TEST_HOLDS_A_LAB", "1")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(command.stdout.take().unwrap()).lines();
+    let line = lines.map_while(Result::ok).find_map(|line| {
+        line.contains("skipped:")
+            .then(|| line.clone())
+            .or(line.split_once("held by ").map(|it| it.1.to_owned()))
+    });
+    let line = line.expect("its agents");
+    if line.contains("skipped:") {
+        println!("{line}");
+        command.wait().unwrap();
+        return;
+    }
+    let pids: Vec<u32> = line.split(' ').map(|pid| pid.parse().unwrap()).collect();
+    assert_eq!(alive(&pids).len(), 6);
+    kill(command.id());
+    let killed = Instant::now();
+    command.wait().unwrap();
+    while !alive(&pids).is_empty() {
+        assert!(killed.elapsed() < Duration::from_secs(1), "{:?} live on", alive(&pids));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    println!("no agent after {:?}", killed.elapsed());
+}
+
+/// The command of [`agents_end_with_a_killed_command`].
+#[test]
+fn holds_a_lab_for_another_test() {
+    if std::env::var_os("L4S_TEST_HOLDS_A_LAB").is_none() {
+        return;
+    }
+    let Some(mut lab) = lab(SCENARIO, false) else { return };
+    let _wire = Wire::new(lab.take_ports());
+    lab.start(Clock::start());
+    let pids: Vec<String> = pids(&lab).map(|pid| pid.to_string()).collect();
+    println!("held by {}", pids.join(" "));
+    std::thread::sleep(Duration::from_secs(60));
+}
+
+#[test]
+fn an_agent_that_cannot_says_why() {
+    // ECT(1) takes a program that can attach BPF, and this one cannot.
+    let text = SCENARIO.replace("ecn = \"classic\"", "ecn = \"l4s\"");
+    match Lab::build(&plan(&text, false), &agent()) {
+        Err(LabError::Machine(why)) if why.contains("ECT(1)") => {
+            assert!(why.starts_with("the server of group `B`: ECT(1) instead of ECT(0)"), "{why}");
+        }
+        Err(LabError::Machine(why)) => println!("skipped: {why}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_congestion_control_that_the_kernel_lacks_is_named() {
+    let plan_with = |cc: &'static str| {
+        let plan = l4s_scenario::Plan::parse("t.toml", SCENARIO, &[]).unwrap();
+        let scenario = &plan.points[0].scenario;
+        LabPlan::new(scenario, |_| cc.to_owned(), &LabOptions::default()).unwrap()
+    };
+    match Lab::build(&plan_with("none-such"), &agent()) {
+        Err(LabError::Machine(why)) if why.contains("none-such") => {
+            println!("{why}");
+            assert!(why.contains("no congestion control `none-such`; it has "), "{why}");
+        }
+        Err(LabError::Machine(why)) => println!("skipped: {why}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_program_that_is_no_agent_is_an_error_with_its_last_words() {
+    let args = vec!["-c".into(), "echo no such subcommand >&2; exit 2".into()];
+    let shell = AgentCommand { program: "/bin/sh".into(), args };
+    let Err(LabError::Run(why)) = Lab::build(&plan(SCENARIO, false), &shell) else { panic!() };
+    println!("{why}");
+    assert!(why.contains("of group `A` ended with exit code 2"), "{why}");
+    assert!(why.ends_with("its last words: no such subcommand"), "{why}");
+}
+
+fn pids(lab: &Lab) -> impl Iterator<Item = u32> {
+    lab.agents().iter().map(|agent| agent.pid)
+}
+
+fn kill(pid: u32) {
+    kill_process(Pid::from_raw(pid as i32).unwrap(), Signal::KILL).unwrap();
+}
+
+/// Those that run. One that ended has no namespace any more, though it stays in /proc until its
+/// parent, or whoever is parent of orphans here, has taken note.
+fn alive(pids: &[u32]) -> Vec<u32> {
+    pids.iter().copied().filter(|pid| namespace(*pid).is_some()).collect()
+}
+
+fn namespace(pid: u32) -> Option<String> {
+    let link = std::fs::read_link(format!("/proc/{pid}/ns/net")).ok()?;
+    Some(link.to_string_lossy().into_owned())
+}
+
+fn processes() -> impl Iterator<Item = u32> {
+    let entries = std::fs::read_dir("/proc").unwrap();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+}

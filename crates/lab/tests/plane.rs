@@ -1,0 +1,609 @@
+//! The laws of the data plane, with made-up packets and made-up time.
+
+use std::collections::HashMap;
+
+use etherparse::{IpEcn, PacketBuilder, PacketBuilderStep};
+use l4s_aqm::{Config, DropCause, MarkCause, Packet, Queue, Watch};
+use l4s_bottleneck::Bottleneck;
+use l4s_lab::{Delivery, End, FIRST_PORT, Frame, Plane, UDP_PORT};
+use l4s_measure::{FlowState, LinkState, Observer, Traced};
+use l4s_scenario::{Scenario, bundled};
+use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
+use proptest::prelude::*;
+
+/// Two groups of two flows at 10 and 20 ms, and a UDP source.
+fn scenario(rate: Rate, aqm: Config) -> Scenario {
+    let plan = bundled::find("one-against-one").unwrap().plan(&[]).unwrap();
+    let mut scenario = plan.points[0].scenario.clone();
+    let mut group = scenario.groups[0].clone();
+    group.starts = vec![Time::ZERO; 2];
+    group.rtt = Duration::from_millis(10);
+    scenario.groups = vec![group.clone(), group];
+    scenario.groups[1].rtt = Duration::from_millis(20);
+    scenario.udp = vec![l4s_scenario::Udp {
+        name: "u".to_owned(),
+        rate: Rate::from_mbps(1),
+        ecn: Ecn::NotEct,
+        packet: Bytes::new(1000),
+        start: Time::ZERO,
+        stop: None,
+    }];
+    scenario.link.rate = rate;
+    scenario.aqm = aqm;
+    scenario
+}
+
+/// What a packet of the tests says of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Made {
+    pair: usize,
+    from: End,
+    flow: u32,
+    ecn: Ecn,
+    payload: usize,
+    number: u32,
+}
+
+impl Made {
+    fn bytes(&self) -> Vec<u8> {
+        let (server, client) = ([10, 0, 0, 1], [10, 0, 1, 1]);
+        let (source, destination) =
+            if self.from == End::Server { (server, client) } else { (client, server) };
+        let mut ip = etherparse::Ipv4Header::new(0, 64, 6.into(), source, destination).unwrap();
+        ip.ecn = IpEcn::try_new(self.ecn.bits()).unwrap();
+        let builder: PacketBuilderStep<_> = PacketBuilder::ip(etherparse::IpHeaders::Ipv4(
+            ip,
+            etherparse::Ipv4Extensions::default(),
+        ));
+        let payload = vec![0; self.payload];
+        let mut bytes = Vec::new();
+        if self.pair == 2 {
+            let mut payload = payload;
+            payload.resize(self.payload.max(4), 0);
+            payload[..4].copy_from_slice(&self.number.to_be_bytes());
+            builder.udp(UDP_PORT, UDP_PORT).write(&mut bytes, &payload).unwrap();
+        } else {
+            let (own, other) = (5001, FIRST_PORT + self.flow as u16);
+            let (source, destination) =
+                if self.from == End::Server { (own, other) } else { (other, own) };
+            builder
+                .tcp(source, destination, self.number, 1000)
+                .write(&mut bytes, &payload)
+                .unwrap();
+        }
+        bytes
+    }
+}
+
+/// The number that a delivered packet was made with.
+fn number(bytes: &[u8]) -> u32 {
+    let at = if bytes[9] == 6 { 24 } else { 28 };
+    u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap())
+}
+
+/// What a run told.
+#[derive(Clone, PartialEq, Debug)]
+enum Told {
+    Arrived(u32, Time),
+    Marked(u32, Queue, MarkCause, Time),
+    Departed(u32, Queue, Duration, Time),
+    Dropped(u32, Queue, DropCause, Time),
+}
+
+impl Told {
+    fn at(&self) -> Time {
+        match self {
+            Told::Arrived(_, at)
+            | Told::Marked(.., at)
+            | Told::Departed(.., at)
+            | Told::Dropped(.., at) => *at,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Log(Vec<Told>);
+
+impl Observer<Frame> for Log {
+    fn arrived(&mut self, packet: &Frame, now: Time) {
+        self.0.push(Told::Arrived(number(packet.bytes().unwrap()), now));
+    }
+    fn marked(&mut self, packet: &Frame, queue: Queue, cause: MarkCause, now: Time) {
+        assert!(Traced::ecn(packet).is_ce() && !packet.arrived_ce());
+        self.0.push(Told::Marked(number(packet.bytes().unwrap()), queue, cause, now));
+    }
+    fn departed(&mut self, packet: &Frame, queue: Queue, sojourn: Duration, now: Time) {
+        self.0.push(Told::Departed(number(packet.bytes().unwrap()), queue, sojourn, now));
+    }
+    fn dropped(&mut self, packet: &Frame, queue: Queue, cause: DropCause, now: Time) {
+        self.0.push(Told::Dropped(number(packet.bytes().unwrap()), queue, cause, now));
+    }
+    fn opened(&mut self, _: u32, _: u16, _: Option<Bytes>, _: Time) {}
+    fn closed(&mut self, _: u32, _: Time) {}
+    fn round_trip(&mut self, _: u32, _: Duration, _: Time) {}
+    fn retransmitted(&mut self, _: u32, _: Time) {}
+    fn sample_link(&mut self, _: LinkState, _: Time) {}
+    fn sample_flow(&mut self, _: FlowState, _: Time) {}
+    fn sampling_interval(&self) -> Option<Duration> {
+        None
+    }
+}
+
+/// A packet that a device got.
+#[derive(Clone, PartialEq, Debug)]
+struct Got {
+    pair: usize,
+    to: End,
+    due: Time,
+    bytes: Vec<u8>,
+}
+
+/// A plane with everything that it told.
+struct Bench {
+    plane: Plane,
+    log: Log,
+    got: Vec<Got>,
+    /// Every so many deliveries one is refused.
+    refuse: Option<usize>,
+}
+
+impl Bench {
+    fn new(scenario: &Scenario) -> Bench {
+        Bench { plane: Plane::new(scenario), log: Log::default(), got: Vec::new(), refuse: None }
+    }
+
+    fn receive(&mut self, pair: usize, from: End, bytes: &[u8], now: Time) {
+        let mut buffer = self.plane.buffer();
+        buffer[..bytes.len()].copy_from_slice(bytes);
+        let Bench { plane, log, got, refuse } = self;
+        plane.receive(pair, from, buffer, bytes.len(), now, log, &mut |d| take(got, *refuse, d));
+    }
+
+    fn advance(&mut self, now: Time) {
+        let Bench { plane, log, got, refuse } = self;
+        plane.advance(now, log, &mut |d| take(got, *refuse, d));
+    }
+
+    /// Runs until nothing but a timer is due.
+    fn finish(&mut self, from: Time) {
+        let mut now = from;
+        while (0..3).any(|pair| self.plane.on_line(pair) > 0) || self.plane.backlog().packets > 0 {
+            now += Duration::from_millis(7);
+            self.advance(now);
+        }
+    }
+}
+
+fn take(got: &mut Vec<Got>, refuse: Option<usize>, delivery: Delivery<'_>) -> bool {
+    let Delivery { pair, to, due, bytes, .. } = delivery;
+    got.push(Got { pair, to, due, bytes: bytes.to_vec() });
+    refuse.is_none_or(|n| !got.len().is_multiple_of(n))
+}
+
+/// The same packet, as a substrate without bytes has it.
+#[derive(Clone, Debug)]
+struct Plain {
+    made: Made,
+    ecn: Ecn,
+    size: u64,
+}
+
+impl Packet for Plain {
+    fn size(&self) -> Bytes {
+        Bytes::new(self.size)
+    }
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    fn set_ce(&mut self) {
+        self.ecn = Ecn::Ce;
+    }
+    fn flow(&self) -> u32 {
+        (self.made.flow ^ 0x9e37_79b9)
+            .wrapping_mul(0x85eb_ca6b)
+            .rotate_left(15)
+            .wrapping_mul(0xc2b2_ae35)
+    }
+    fn memory(&self) -> Bytes {
+        Bytes::new((self.size + 384).next_power_of_two() + 256)
+    }
+}
+
+impl Watch<Plain> for Log {
+    fn marked(&mut self, packet: &Plain, queue: Queue, cause: MarkCause, now: Time) {
+        self.0.push(Told::Marked(packet.made.number, queue, cause, now));
+    }
+    fn dropped(&mut self, packet: Plain, queue: Queue, cause: DropCause, now: Time) {
+        self.0.push(Told::Dropped(packet.made.number, queue, cause, now));
+    }
+}
+
+/// What the simulator's engine does with the same arrivals: an event loop of its own.
+fn simulated(scenario: &Scenario, arrivals: &[(Time, Made)], end: Time) -> Vec<Told> {
+    let mut bottleneck = Bottleneck::new(&scenario.link, &scenario.aqm, scenario.seed);
+    let mut log = Log::default();
+    let mut next = 0;
+    loop {
+        let arrival = arrivals.get(next).map_or(Time::NEVER, |a| a.0);
+        let (departure, tick) = (bottleneck.next_transmission(), bottleneck.next_tick());
+        let now = departure.min(tick).min(arrival);
+        if now > end {
+            return log.0;
+        }
+        if now == departure {
+            transmit(&mut bottleneck, now, &mut log);
+        } else if now == tick {
+            bottleneck.tick(now);
+        } else {
+            let made = arrivals[next].1;
+            next += 1;
+            let plain = Plain { made, ecn: made.ecn, size: made.bytes().len() as u64 + 14 };
+            log.0.push(Told::Arrived(made.number, now));
+            bottleneck.enqueue(plain, now, &mut log);
+            transmit(&mut bottleneck, now, &mut log);
+        }
+    }
+}
+
+fn transmit(bottleneck: &mut Bottleneck<Plain>, now: Time, log: &mut Log) {
+    while let Some(departure) = bottleneck.transmit(now, log) {
+        let number = departure.packet.made.number;
+        log.0.push(Told::Departed(number, departure.queue, departure.sojourn, now));
+    }
+}
+
+fn ecn() -> impl Strategy<Value = Ecn> {
+    (0u8..4).prop_map(Ecn::from_bits)
+}
+
+fn aqm() -> impl Strategy<Value = Config> {
+    use l4s_aqm::{codel, dualpi2, fifo, fq_codel, pi2, pie, red};
+    prop::sample::select(vec![
+        Config::DualPi2(dualpi2::Config::default()),
+        Config::Pi2(pi2::Config::default()),
+        Config::Pie(pie::Config::default()),
+        Config::Codel(codel::Config::default()),
+        Config::FqCodel(fq_codel::Config::default()),
+        Config::Red(red::Config::default()),
+        Config::Fifo(fifo::Config::default()),
+    ])
+}
+
+/// Packets of all pairs and ends, with the time since the one before in microseconds.
+fn packets(most: usize) -> impl Strategy<Value = Vec<(u64, Made)>> {
+    let one = (0u64..400, 0usize..3, any::<bool>(), 0u32..2, ecn(), 0usize..1448);
+    prop::collection::vec(one, 1..most).prop_map(|list| {
+        let made = list.into_iter().zip(0..).map(|((gap, pair, down, n, ecn, payload), number)| {
+            let from = if down { End::Server } else { End::Client };
+            let flow = if pair == 2 { 4 } else { 2 * pair as u32 + n };
+            (gap, Made { pair, from, flow, ecn, payload, number })
+        });
+        made.collect()
+    })
+}
+
+const RATE: Rate = Rate::from_mbps(20);
+
+/// Feeds packets, and calls `advance` when `calls` says: at times that mean nothing.
+fn play(bench: &mut Bench, packets: &[(u64, Made)], calls: &[u64]) -> Vec<(Time, Made)> {
+    let (mut now, mut arrivals) = (Time::ZERO, Vec::new());
+    let mut calls = calls.iter().cycle();
+    for (gap, made) in packets {
+        let next = now + Duration::from_micros(*gap);
+        if let Some(call) = calls.next() {
+            let between = now + Duration::from_micros(*call);
+            if between < next {
+                bench.advance(between);
+            }
+        }
+        now = next;
+        bench.receive(made.pair, made.from, &made.bytes(), now);
+        arrivals.push((now, *made));
+    }
+    arrivals
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// However late it is called, the discipline decides as in the simulator: the same packets
+    /// are marked, dropped and sent, at the same times to the nanosecond.
+    #[test]
+    fn decisions_are_those_of_the_simulator(
+        aqm in aqm(),
+        packets in packets(600),
+        calls in prop::collection::vec(0u64..400, 1..20),
+    ) {
+        let scenario = scenario(RATE, aqm);
+        let mut bench = Bench::new(&scenario);
+        let arrivals = play(&mut bench, &packets, &calls);
+        let end = arrivals.last().unwrap().0;
+        bench.finish(end);
+        let down: Vec<_> =
+            arrivals.iter().filter(|(_, made)| made.from == End::Server).copied().collect();
+        let last = bench.log.0.last().map_or(end, Told::at);
+        prop_assert_eq!(&bench.log.0, &simulated(&scenario, &down, last));
+        // The bytes that went out are CE just where the log says so.
+        let marked: Vec<u32> = bench.log.0.iter().filter_map(|told| match told {
+            Told::Marked(number, ..) => Some(*number),
+            _ => None,
+        }).collect();
+        for got in bench.got.iter().filter(|got| got.to == End::Client) {
+            let made = packets[number(&got.bytes) as usize].1;
+            let ce = marked.contains(&made.number);
+            let mut expected = made.bytes();
+            if ce {
+                prop_assert_eq!(got.bytes[1], 3);
+                expected[1] = 3;
+                // The checksum is tested with the view; here only that nothing else changed.
+                expected[10..12].copy_from_slice(&got.bytes[10..12]);
+            }
+            prop_assert_eq!(&got.bytes, &expected);
+            let ip = etherparse::Ipv4Header::from_slice(&got.bytes).unwrap().0;
+            prop_assert_eq!(ip.header_checksum, ip.calc_header_checksum());
+        }
+    }
+
+    /// Every packet that came is forwarded, refused, dropped or still there, and every buffer is
+    /// back in the pool at the end.
+    #[test]
+    fn nothing_is_lost(
+        packets in packets(600),
+        refuse in prop::option::of(2usize..9),
+        calls in prop::collection::vec(0u64..400, 1..20),
+    ) {
+        let mut scenario = scenario(RATE, Config::default());
+        // A short queue, so that packets are dropped.
+        scenario.aqm = Config::DualPi2(l4s_aqm::dualpi2::Config {
+            limit: l4s_aqm::Limit::packets(20),
+            ..Default::default()
+        });
+        let mut bench = Bench { refuse, ..Bench::new(&scenario) };
+        let arrivals = play(&mut bench, &packets, &calls);
+        let sent = |pair, from| {
+            arrivals.iter().filter(|(_, m)| m.pair == pair && m.from == from).count() as u64
+        };
+        let mut underway = 0;
+        for pair in 0..3 {
+            for from in [End::Server, End::Client] {
+                let counters = bench.plane.counters(pair, from);
+                prop_assert_eq!(counters.received, sent(pair, from));
+                underway += counters.received - counters.gone();
+            }
+        }
+        let lines: usize = (0..3).map(|pair| bench.plane.on_line(pair)).sum();
+        let held = bench.plane.backlog().packets + lines;
+        prop_assert_eq!(underway as usize, held);
+        prop_assert_eq!(bench.plane.buffers_out(), held);
+
+        bench.finish(arrivals.last().unwrap().0);
+        prop_assert_eq!(bench.plane.buffers_out(), 0);
+        let mut by_end: HashMap<(usize, End), u64> = HashMap::new();
+        for (n, got) in bench.got.iter().enumerate() {
+            if refuse.is_none_or(|every| !(n + 1).is_multiple_of(every)) {
+                *by_end.entry((got.pair, got.to.other())).or_default() += 1;
+            }
+        }
+        for pair in 0..3 {
+            for from in [End::Server, End::Client] {
+                let counters = bench.plane.counters(pair, from);
+                prop_assert_eq!(counters.received, counters.gone());
+                let forwarded = by_end.get(&(pair, from)).copied().unwrap_or(0);
+                prop_assert_eq!(counters.forwarded, forwarded);
+            }
+        }
+    }
+
+    /// Each way keeps its order, and the way back takes its delay to the nanosecond.
+    #[test]
+    fn order_and_delay(
+        packets in packets(400),
+        calls in prop::collection::vec(0u64..400, 1..20),
+    ) {
+        let scenario = scenario(RATE, Config::Fifo(Default::default()));
+        let mut bench = Bench::new(&scenario);
+        let arrivals = play(&mut bench, &packets, &calls);
+        bench.finish(arrivals.last().unwrap().0);
+        let delays = [Duration::from_millis(10), Duration::from_millis(20), Duration::ZERO];
+        for (pair, delay) in delays.into_iter().enumerate() {
+            let sent: Vec<_> = arrivals.iter()
+                .filter(|(_, m)| m.pair == pair && m.from == End::Client)
+                .map(|(at, m)| (m.number, *at + delay)).collect();
+            let got: Vec<_> = bench.got.iter()
+                .filter(|g| g.pair == pair && g.to == End::Server)
+                .map(|g| (number(&g.bytes), g.due)).collect();
+            prop_assert_eq!(got, sent);
+        }
+        let down = |m: &Made| m.from == End::Server;
+        let sent: Vec<_> = arrivals.iter().map(|a| a.1).filter(down).map(|m| m.number).collect();
+        let got: Vec<_> = bench.got.iter()
+            .filter(|g| g.to == End::Client).map(|g| number(&g.bytes)).collect();
+        prop_assert_eq!(got, sent);
+        prop_assert!(bench.log.0.is_sorted_by_key(Told::at));
+        prop_assert!(bench.got.is_sorted_by_key(|got| got.due));
+    }
+
+    /// A queue that never runs empty leaves at the rate of the link, however late and seldom the
+    /// plane is called.
+    #[test]
+    fn lateness_costs_no_capacity(late in prop::collection::vec(1u64..200_000, 1..50)) {
+        let scenario = scenario(RATE, Config::Fifo(Default::default()));
+        let mut bench = Bench::new(&scenario);
+        let made = |number| Made {
+            pair: 0, from: End::Server, flow: 0, ecn: Ecn::NotEct, payload: 1460, number,
+        };
+        for n in 0..200 {
+            bench.receive(0, End::Server, &made(n).bytes(), Time::from_nanos(1));
+        }
+        let mut now = 0;
+        for gap in late.iter().cycle() {
+            now += gap * 1_000;
+            bench.advance(Time::from_nanos(now));
+            if bench.plane.backlog().packets == 0 {
+                break;
+            }
+        }
+        // 1514 B · 8 / 20 Mb/s = 605.6 us.
+        let due: Vec<_> = bench.got.iter().map(|got| got.due.as_nanos()).collect();
+        prop_assert_eq!(due.len(), 200);
+        prop_assert!(due.windows(2).skip(1).all(|w| w[1] - w[0] == 605_600), "{:?}", due);
+    }
+
+    /// Whatever a device says, nothing panics and everything is counted.
+    #[test]
+    fn garbage_is_counted(
+        packets in prop::collection::vec(
+            (0usize..3, any::<bool>(), prop::collection::vec(any::<u8>(), 0..120), any::<bool>()),
+            1..200,
+        ),
+        gso in any::<bool>(),
+    ) {
+        let mut scenario = scenario(RATE, Config::default());
+        scenario.kernel.gso = gso;
+        let mut bench = Bench::new(&scenario);
+        let mut now = Time::ZERO;
+        for (pair, down, mut bytes, look_like_ip) in packets {
+            if let Some(first) = bytes.get_mut(if gso { 10 } else { 0 })
+                && look_like_ip
+            {
+                *first = if *first & 1 == 0 { 0x45 } else { 0x60 };
+            }
+            now += Duration::from_micros(100);
+            let from = if down { End::Server } else { End::Client };
+            bench.receive(pair, from, &bytes, now);
+        }
+        bench.finish(now);
+        for pair in 0..3 {
+            for from in [End::Server, End::Client] {
+                let counters = bench.plane.counters(pair, from);
+                prop_assert_eq!(counters.received, counters.gone());
+            }
+        }
+        prop_assert_eq!(bench.plane.buffers_out(), 0);
+    }
+}
+
+fn tcp(from: End, source: u16, destination: u16) -> Vec<u8> {
+    let (a, b) = if from == End::Server {
+        ([10, 0, 0, 1], [10, 0, 1, 1])
+    } else {
+        ([10, 0, 1, 1], [10, 0, 0, 1])
+    };
+    let mut bytes = Vec::new();
+    PacketBuilder::ipv4(a, b, 64).tcp(source, destination, 0, 0).write(&mut bytes, &[]).unwrap();
+    bytes
+}
+
+/// The flows that departed, in order.
+#[derive(Default)]
+struct Flows(Vec<(u32, u16)>);
+
+impl Observer<Frame> for Flows {
+    fn arrived(&mut self, _: &Frame, _: Time) {}
+    fn marked(&mut self, _: &Frame, _: Queue, _: MarkCause, _: Time) {}
+    fn departed(&mut self, packet: &Frame, _: Queue, _: Duration, _: Time) {
+        self.0.push((Traced::flow(packet), packet.group()));
+    }
+    fn dropped(&mut self, _: &Frame, _: Queue, _: DropCause, _: Time) {}
+    fn opened(&mut self, _: u32, _: u16, _: Option<Bytes>, _: Time) {}
+    fn closed(&mut self, _: u32, _: Time) {}
+    fn round_trip(&mut self, _: u32, _: Duration, _: Time) {}
+    fn retransmitted(&mut self, _: u32, _: Time) {}
+    fn sample_link(&mut self, _: LinkState, _: Time) {}
+    fn sample_flow(&mut self, _: FlowState, _: Time) {}
+    fn sampling_interval(&self) -> Option<Duration> {
+        None
+    }
+}
+
+#[test]
+fn packets_belong_to_the_flow_of_the_clients_port() {
+    let scenario = scenario(Rate::from_mbps(1_000), Config::default());
+    let mut plane = Plane::new(&scenario);
+    let mut flows = Flows::default();
+    let mut now = Time::ZERO;
+    let mut send = |plane: &mut Plane, pair, bytes: &[u8]| {
+        now += Duration::from_millis(1);
+        let mut buffer = plane.buffer();
+        buffer[..bytes.len()].copy_from_slice(bytes);
+        plane.receive(pair, End::Server, buffer, bytes.len(), now, &mut flows, &mut |_| true);
+    };
+    // Flows 0 and 1 are of group 0, flows 2 and 3 of group 1, flow 4 is the UDP source.
+    send(&mut plane, 0, &tcp(End::Server, 5001, FIRST_PORT + 1));
+    send(&mut plane, 1, &tcp(End::Server, 5001, FIRST_PORT + 2));
+    send(&mut plane, 1, &tcp(End::Server, 5001, FIRST_PORT + 3));
+    let mut udp = Vec::new();
+    let builder = PacketBuilder::ipv4([10, 2, 0, 1], [10, 2, 1, 1], 64);
+    builder.udp(UDP_PORT, UDP_PORT).write(&mut udp, &[0; 100]).unwrap();
+    send(&mut plane, 2, &udp);
+    // Another group's port, and a later fragment: strays of the pair's first flow.
+    send(&mut plane, 1, &tcp(End::Server, 5001, FIRST_PORT));
+    let mut fragment = udp;
+    fragment[6..8].copy_from_slice(&[0x00, 0x10]);
+    send(&mut plane, 0, &fragment);
+    assert_eq!(flows.0, [(1, 0), (2, 1), (3, 1), (4, 2), (2, 1), (0, 0)]);
+    assert_eq!(plane.counters(1, End::Server).stray, 1);
+    assert_eq!(plane.counters(0, End::Server).stray, 1);
+}
+
+#[test]
+fn talk_of_the_neighbourhood_goes_nowhere() {
+    let mut bench = Bench::new(&scenario(RATE, Config::default()));
+    // A router solicitation, from a link-local address to all routers.
+    let mut solicitation = Vec::new();
+    let source = "fe80::1".parse::<std::net::Ipv6Addr>().unwrap().octets();
+    let routers = "ff02::2".parse::<std::net::Ipv6Addr>().unwrap().octets();
+    PacketBuilder::ipv6(source, routers, 255)
+        .icmpv6_raw(133, 0, [0; 4])
+        .write(&mut solicitation, &[])
+        .unwrap();
+    bench.receive(0, End::Server, &solicitation, Time::from_nanos(1));
+    bench.receive(0, End::Client, &solicitation, Time::from_nanos(2));
+    bench.finish(Time::from_nanos(3));
+    assert!(bench.got.is_empty() && bench.log.0.is_empty());
+    assert_eq!(bench.plane.counters(0, End::Server).local, 1);
+    assert_eq!(bench.plane.counters(0, End::Client).local, 1);
+}
+
+#[test]
+fn a_large_segment_weighs_what_its_packets_weigh() {
+    let mut scenario = scenario(RATE, Config::default());
+    scenario.kernel.gso = true;
+    let mut plane = Plane::new(&scenario);
+    struct Sizes(Vec<(u64, u64)>);
+    impl Observer<Frame> for Sizes {
+        fn arrived(&mut self, packet: &Frame, _: Time) {
+            self.0.push((packet.ip_length().get(), packet.size().get()));
+        }
+        fn marked(&mut self, _: &Frame, _: Queue, _: MarkCause, _: Time) {}
+        fn departed(&mut self, _: &Frame, _: Queue, _: Duration, _: Time) {}
+        fn dropped(&mut self, _: &Frame, _: Queue, _: DropCause, _: Time) {}
+        fn opened(&mut self, _: u32, _: u16, _: Option<Bytes>, _: Time) {}
+        fn closed(&mut self, _: u32, _: Time) {}
+        fn round_trip(&mut self, _: u32, _: Duration, _: Time) {}
+        fn retransmitted(&mut self, _: u32, _: Time) {}
+        fn sample_link(&mut self, _: LinkState, _: Time) {}
+        fn sample_flow(&mut self, _: FlowState, _: Time) {}
+        fn sampling_interval(&self) -> Option<Duration> {
+            None
+        }
+    }
+    let mut sizes = Sizes(Vec::new());
+    let made =
+        Made { pair: 0, from: End::Server, flow: 0, ecn: Ecn::Ect1, payload: 10_000, number: 0 };
+    let packet = made.bytes();
+    // VIRTIO_NET_HDR_GSO_TCPV4 with CWR, 1448 B each: 7 segments.
+    let mut bytes = vec![0, 0x81, 40, 0, 0, 0, 0, 0, 0, 0];
+    bytes[4..6].copy_from_slice(&1448u16.to_ne_bytes());
+    bytes.extend_from_slice(&packet);
+    let mut buffer = plane.buffer();
+    buffer[..bytes.len()].copy_from_slice(&bytes);
+    let mut got = Vec::new();
+    plane.receive(0, End::Server, buffer, bytes.len(), Time::from_nanos(1), &mut sizes, &mut |d| {
+        got = d.bytes.to_vec();
+        true
+    });
+    // 10,000 B of payload and 7 headers of 40 B; 14 B of Ethernet for each on the link.
+    assert_eq!(sizes.0, [(10_280, 10_378)]);
+    assert_eq!(got, bytes);
+}

@@ -1,0 +1,302 @@
+//! The view of IP packets against another implementation, and against everything else.
+
+use etherparse::{IpNumber, LaxPacketHeaders, NetHeaders, PacketBuilder, TransportHeader};
+use l4s_lab::ip::{Fragment, IpPacket, Malformed, Version, protocol};
+use l4s_units::Ecn;
+use proptest::prelude::*;
+
+/// The sum of the header's words with carries folded in: all ones where the checksum is right
+/// (RFC 1071).
+fn header_sum(header: &[u8]) -> u16 {
+    let words = header.chunks(2).map(|w| u32::from(w[0]) << 8 | u32::from(w[1]));
+    let mut sum: u32 = words.sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+#[derive(Clone, Debug)]
+struct Parts {
+    v6: bool,
+    options: Vec<u8>,
+    ecn: u8,
+    dscp: u8,
+    identification: u16,
+    ttl: u8,
+    addresses: [u8; 8],
+    tcp: bool,
+    ports: (u16, u16),
+    numbers: (u32, u32),
+    flags: [bool; 9],
+    tcp_options: usize,
+    payload: usize,
+    trailing: usize,
+}
+
+fn parts() -> impl Strategy<Value = Parts> {
+    let ip =
+        (any::<bool>(), 0usize..11, 0u8..4, 0u8..64, any::<u16>(), any::<u8>(), any::<[u8; 8]>());
+    let transport = (any::<bool>(), any::<(u16, u16)>(), any::<(u32, u32)>(), any::<[bool; 9]>());
+    let lengths = (0usize..11, 0usize..1400, 0usize..5);
+    (ip, transport, lengths).prop_map(|(ip, transport, lengths)| Parts {
+        v6: ip.0,
+        options: vec![1; ip.1 * 4],
+        ecn: ip.2,
+        dscp: ip.3,
+        identification: ip.4,
+        ttl: ip.5,
+        addresses: ip.6,
+        tcp: transport.0,
+        ports: transport.1,
+        numbers: transport.2,
+        flags: transport.3,
+        tcp_options: lengths.0,
+        payload: lengths.1,
+        trailing: lengths.2,
+    })
+}
+
+fn build(parts: &Parts) -> Vec<u8> {
+    let [a, b, c, d, e, f, g, h] = parts.addresses;
+    let ip = if parts.v6 {
+        let header = etherparse::Ipv6Header {
+            traffic_class: etherparse::Ipv6Header::default().traffic_class,
+            source: [0xfd, a, b, c, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+            destination: [0xfd, d, e, f, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, g, h],
+            hop_limit: parts.ttl,
+            ..Default::default()
+        };
+        etherparse::IpHeaders::Ipv6(header, Default::default())
+    } else {
+        let mut header =
+            etherparse::Ipv4Header::new(0, parts.ttl, IpNumber::TCP, [a, b, c, d], [e, f, g, h])
+                .unwrap();
+        header.identification = parts.identification;
+        header.options = parts.options.as_slice().try_into().unwrap();
+        etherparse::IpHeaders::Ipv4(header, Default::default())
+    };
+    let mut bytes = Vec::new();
+    let builder = PacketBuilder::ip(ip);
+    let payload = vec![0xa5; parts.payload];
+    if parts.tcp {
+        let mut header =
+            etherparse::TcpHeader::new(parts.ports.0, parts.ports.1, parts.numbers.0, 1234);
+        header.acknowledgment_number = parts.numbers.1;
+        [
+            header.fin, header.syn, header.rst, header.psh, header.ack, header.urg, header.ece,
+            header.cwr, header.ns,
+        ] = parts.flags;
+        header.set_options_raw(&vec![1; parts.tcp_options * 4]).unwrap();
+        builder.tcp_header(header).write(&mut bytes, &payload).unwrap();
+    } else {
+        builder.udp(parts.ports.0, parts.ports.1).write(&mut bytes, &payload).unwrap();
+    }
+    // The codepoint by hand, as the two crates must agree on the wire and not on a type.
+    let class = parts.dscp << 2 | parts.ecn;
+    if parts.v6 {
+        bytes[0] = 0x60 | class >> 4;
+        bytes[1] = bytes[1] & 0x0f | class << 4;
+    } else {
+        bytes[1] = class;
+        bytes[10..12].fill(0);
+        let length = usize::from(bytes[0] & 0xf) * 4;
+        let checksum = !header_sum(&bytes[..length]);
+        bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
+    }
+    bytes.resize(bytes.len() + parts.trailing, 0xee);
+    bytes
+}
+
+proptest! {
+    #[test]
+    fn it_reads_what_etherparse_wrote(parts in parts()) {
+        let bytes = build(&parts);
+        let packet = IpPacket::new_checked(&bytes).unwrap();
+        prop_assert_eq!(packet.version(), if parts.v6 { Version::V6 } else { Version::V4 });
+        prop_assert_eq!(packet.length(), bytes.len() - parts.trailing);
+        prop_assert_eq!(packet.bytes(), &bytes[..bytes.len() - parts.trailing]);
+        prop_assert_eq!(packet.ecn(), Ecn::from_bits(parts.ecn));
+        prop_assert_eq!(packet.fragment(), Fragment::Whole);
+        prop_assert_eq!(packet.ports(), Some(parts.ports));
+        prop_assert_eq!(packet.payload_length(), parts.payload);
+        match packet.tcp() {
+            Some(tcp) => {
+                prop_assert!(parts.tcp);
+                prop_assert_eq!(packet.protocol(), protocol::TCP);
+                prop_assert_eq!((tcp.seq(), tcp.ack_number()), parts.numbers);
+                let [fin, syn, rst, _, ack, _, ece, cwr, ae] = parts.flags;
+                let flags = (tcp.fin(), tcp.syn(), tcp.rst(), tcp.ack());
+                prop_assert_eq!(flags, (fin, syn, rst, ack));
+                prop_assert_eq!((tcp.ece(), tcp.cwr(), tcp.ae()), (ece, cwr, ae));
+            }
+            None => {
+                prop_assert!(!parts.tcp);
+                prop_assert_eq!(packet.protocol(), protocol::UDP);
+            }
+        }
+    }
+
+    /// CE is set, the checksum still holds, and nothing else changed.
+    #[test]
+    fn setting_ce_keeps_the_checksum(parts in parts()) {
+        let before = build(&parts);
+        let mut bytes = before.clone();
+        let mut packet = IpPacket::new_checked(&mut bytes).unwrap();
+        packet.set_ce();
+        prop_assert_eq!(packet.ecn(), Ecn::Ce);
+        let mut expected = before.clone();
+        if parts.v6 {
+            expected[1] |= 0x30;
+        } else {
+            let length = usize::from(bytes[0] & 0xf) * 4;
+            prop_assert_eq!(header_sum(&bytes[..length]), 0xffff);
+            expected[1] |= 3;
+            expected[10..12].copy_from_slice(&bytes[10..12]);
+        }
+        prop_assert_eq!(bytes, expected);
+    }
+
+    /// Cut anywhere, it says so and does not guess.
+    #[test]
+    fn what_is_cut_short_is_refused(parts in parts(), at in any::<prop::sample::Index>()) {
+        let bytes = build(&parts);
+        let length = bytes.len() - parts.trailing;
+        let cut = &bytes[..at.index(length)];
+        prop_assert_eq!(IpPacket::new_checked(cut).unwrap_err(), Malformed::Cut);
+    }
+
+    /// One changed byte: no panic, and no claim to more bytes than there are.
+    #[test]
+    fn a_header_that_lies_is_harmless(
+        parts in parts(),
+        at in any::<prop::sample::Index>(),
+        value: u8,
+    ) {
+        let mut bytes = build(&parts);
+        let at = at.index(bytes.len().min(60));
+        bytes[at] = value;
+        look_at_everything(&bytes);
+    }
+
+    #[test]
+    fn garbage_is_harmless(mut bytes in prop::collection::vec(any::<u8>(), 0..200), kind in 0u8..3) {
+        if let Some(first) = bytes.first_mut() {
+            *first = match kind { 0 => *first, 1 => 0x40 | *first & 0xf, _ => 0x60 };
+        }
+        look_at_everything(&bytes);
+    }
+
+    /// IPv6 extension headers in any number, with a fragment header at the end or not.
+    #[test]
+    fn extension_headers_are_skipped(
+        chain in prop::collection::vec((prop::sample::select(vec![0u8, 43, 60, 51, 135]), 0u8..4), 0..5),
+        fragment in prop::option::of((0u16..3, any::<bool>())),
+    ) {
+        let mut udp = Vec::new();
+        PacketBuilder::ipv6([0xfd; 16], [0xfd; 16], 64)
+            .udp(1, 2).write(&mut udp, &[7; 32]).unwrap();
+        let mut kinds: Vec<u8> = chain.iter().map(|c| c.0).collect();
+        kinds.extend(fragment.map(|_| 44));
+        kinds.push(17);
+        let mut extensions = Vec::new();
+        for (n, (kind, length)) in chain.iter().enumerate() {
+            // AH counts words of 4 bytes less 2, the others words of 8 bytes less 1.
+            let size = if *kind == 51 { (usize::from(*length) + 2) * 4 }
+                else { (usize::from(*length) + 1) * 8 };
+            let mut header = vec![0; size];
+            (header[0], header[1]) = (kinds[n + 1], *length);
+            extensions.extend_from_slice(&header);
+        }
+        if let Some((offset, more)) = fragment {
+            let word = (offset << 3 | u16::from(more)).to_be_bytes();
+            extensions.extend_from_slice(&[17, 0, word[0], word[1], 0, 0, 0, 1]);
+        }
+        let mut bytes = udp[..40].to_vec();
+        bytes[6] = kinds[0];
+        let length = (extensions.len() + udp.len() - 40) as u16;
+        bytes[4..6].copy_from_slice(&length.to_be_bytes());
+        bytes.extend_from_slice(&extensions);
+        bytes.extend_from_slice(&udp[40..]);
+
+        let result = IpPacket::new_checked(&bytes);
+        // AH of 8 or 16 bytes puts what follows on a boundary of 4: still a packet to us.
+        let packet = result.unwrap();
+        prop_assert_eq!(packet.ip_header_length(), 40 + extensions.len());
+        prop_assert_eq!(packet.protocol(), 17);
+        let (kind, ports) = match fragment {
+            None | Some((0, false)) => (Fragment::Whole, Some((1, 2))),
+            Some((0, true)) => (Fragment::First, Some((1, 2))),
+            Some(_) => (Fragment::Later, None),
+        };
+        prop_assert_eq!((packet.fragment(), packet.ports()), (kind, ports));
+    }
+}
+
+/// Asks every question. Where the view accepts bytes, etherparse finds the same IP header.
+fn look_at_everything(bytes: &[u8]) {
+    let Ok(packet) = IpPacket::new_checked(bytes) else { return };
+    assert!(packet.length() <= bytes.len());
+    assert!(packet.ip_header_length() + packet.payload_length() <= packet.length());
+    let _ = (packet.is_local(), packet.ports(), packet.fragment());
+    if let Some(tcp) = packet.tcp() {
+        let _ = (tcp.seq(), tcp.ack_number(), tcp.ae(), tcp.cwr());
+    }
+    let mut copy = bytes.to_vec();
+    let mut changed = IpPacket::new_checked(&mut copy).unwrap();
+    changed.set_ce();
+    assert_eq!(changed.ecn(), Ecn::Ce);
+    assert_eq!(IpPacket::new_checked(&copy).unwrap().ports(), packet.ports());
+    let Ok(other) = LaxPacketHeaders::from_ip(packet.bytes()) else { return };
+    match other.net {
+        Some(NetHeaders::Ipv4(header, _)) => {
+            assert_eq!(packet.version(), Version::V4);
+            assert_eq!(header.ecn.value(), packet.ecn().bits());
+            assert_eq!(usize::from(header.total_len), packet.length());
+        }
+        Some(NetHeaders::Ipv6(header, _)) => {
+            assert_eq!(packet.version(), Version::V6);
+            assert_eq!(40 + usize::from(header.payload_length), packet.length());
+        }
+        _ => return,
+    }
+    // The same transport header, where both found one.
+    let ports = match other.transport {
+        Some(TransportHeader::Tcp(tcp)) => (tcp.source_port, tcp.destination_port),
+        Some(TransportHeader::Udp(udp)) => (udp.source_port, udp.destination_port),
+        _ => return,
+    };
+    if let Some(ours) = packet.ports() {
+        assert_eq!(ours, ports);
+    }
+}
+
+#[test]
+fn only_ip_is_ip() {
+    assert_eq!(IpPacket::new_checked([0x10; 60]).unwrap_err(), Malformed::Version);
+    // IPv4 with a header of 4 words, and with a total length below the header.
+    let mut packet = [0u8; 20];
+    packet[0] = 0x44;
+    assert_eq!(IpPacket::new_checked(packet).unwrap_err(), Malformed::Length);
+    packet[0] = 0x45;
+    packet[3] = 19;
+    assert_eq!(IpPacket::new_checked(packet).unwrap_err(), Malformed::Length);
+}
+
+#[test]
+fn a_udp_length_that_lies_is_refused() {
+    let mut bytes = Vec::new();
+    PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64)
+        .udp(1, 2)
+        .write(&mut bytes, &[0; 9])
+        .unwrap();
+    bytes[24..26].copy_from_slice(&18u16.to_be_bytes());
+    assert_eq!(IpPacket::new_checked(&bytes).unwrap_err(), Malformed::Cut);
+    bytes[24..26].copy_from_slice(&7u16.to_be_bytes());
+    assert_eq!(IpPacket::new_checked(&bytes).unwrap_err(), Malformed::Length);
+    // In a first fragment the length is that of the whole datagram.
+    bytes[24..26].copy_from_slice(&1000u16.to_be_bytes());
+    bytes[6] = 0x20;
+    let packet = IpPacket::new_checked(&bytes).unwrap();
+    assert_eq!((packet.fragment(), packet.ports()), (Fragment::First, Some((1, 2))));
+}
