@@ -33,7 +33,7 @@ lint: setup ## format, lints, licences
 	@$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
 
 bench: setup ## ns per packet: disciplines, measurement, whole runs
-	@$(CARGO) bench --locked -p l4s-aqm -p l4s-measure -p l4s-sim
+	@$(CARGO) bench --locked -p l4s-aqm -p l4s-measure -p l4s-sim -p l4s-lab
 
 validate: build ## the simulator against Linux 7.3
 	@$(L4S) validate

@@ -9,13 +9,16 @@ use l4s_lab::{AgentCommand, Frame, LabError};
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_measure::{EngineSummary, FlowState, Lateness, LinkState, Observer, Traced};
 use l4s_scenario::{Group, Plan, Scenario};
-use l4s_units::{Bytes, Duration, Ecn, Time};
+use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
 
 use crate::failure::Failure;
 use crate::measured::Runs;
 
 /// The subcommand that makes this program an agent.
 pub const AGENT: &str = "agent";
+
+/// Any machine carries this, so that it need not be tried.
+const CERTAIN: Rate = Rate::from_mbps(200);
 
 /// Real sockets, ready for every run of a plan.
 pub struct Kernel {
@@ -27,8 +30,19 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Sees to every congestion control of a plan, and checks that the lab can run all of it.
+    /// Sees to every congestion control of a plan, and checks that the lab and this machine can
+    /// run all of it.
     pub fn prepare(plan: &Plan) -> Result<Kernel, Failure> {
+        let kernel = Kernel::without_check(plan)?;
+        let rates = plan.points.iter().map(|point| point.scenario.link.rate);
+        match rates.max() {
+            Some(fastest) if fastest > CERTAIN => kernel.carries(fastest)?,
+            _ => {}
+        }
+        Ok(kernel)
+    }
+
+    fn without_check(plan: &Plan) -> Result<Kernel, Failure> {
         let program = std::env::current_exe()
             .map_err(|error| Failure::Run(format!("where this program is: {error}")))?;
         let mut kernel = Kernel {
@@ -44,6 +58,27 @@ impl Kernel {
             l4s_lab::check(scenario, |group| kernel.name(group))?;
         }
         Ok(kernel)
+    }
+
+    /// Refuses a rate that this machine cannot carry, which it tries out.
+    fn carries(&self, rate: Rate) -> Result<(), Failure> {
+        let plan = trial("cc = \"reno\"", rate).map_err(Failure::Run)?;
+        let mut seen = Codepoints::default();
+        self.try_out(&plan, &mut seen)?;
+        let carried = seen.rate();
+        if carried.as_bps() < rate.as_bps() / 10 * 9 {
+            return Err(Failure::Substrate(format!(
+                "--on kernel: a link of {rate} is more than this machine carries: {} Mb/s just \
+                 now, by one flow in one direction. Choose a lower `link.rate`, or `--on sim`",
+                carried.as_bps() / 1_000_000
+            )));
+        }
+        Ok(())
+    }
+
+    /// Runs the only point of a trial.
+    fn try_out(&self, plan: &Plan, observer: &mut Codepoints) -> Result<(), Failure> {
+        self.run(&plan.points[0].scenario, observer).map(drop)
     }
 
     /// Makes a congestion control available: the kernel's own, or ours by BPF.
@@ -121,7 +156,10 @@ impl From<LabError> for Failure {
 
 /// Whether a lab can be built here, tried with a short run of what every kernel has.
 pub fn lab_works() -> Result<(), String> {
-    try_out("reno", "off", &mut Codepoints::default()).map(drop)
+    let plan = trial("cc = \"reno\"", Rate::from_mbps(20))?;
+    let ran = Kernel::without_check(&plan)
+        .and_then(|kernel| kernel.try_out(&plan, &mut Codepoints::default()));
+    ran.map_err(|failure| failure.to_string())
 }
 
 /// How many data packets came to their client as ECT(1).
@@ -140,21 +178,19 @@ pub struct Arrival {
 pub fn ect1_arrives(prague: bool) -> Result<Arrival, String> {
     let what = if prague { "prague" } else { "reno" };
     let mut seen = Codepoints::default();
-    try_out(what, "l4s", &mut seen)?;
+    let plan = trial(&format!("cc = \"{what}\"\necn = \"l4s\""), Rate::from_mbps(20))?;
+    let ran = Kernel::without_check(&plan).and_then(|kernel| kernel.try_out(&plan, &mut seen));
+    ran.map_err(|failure| failure.to_string())?;
     Ok(Arrival { what, ect1: seen.ect1, all: seen.all })
 }
 
-/// Runs one flow for a moment.
-fn try_out(cc: &str, ecn: &str, observer: &mut Codepoints) -> Result<(), String> {
+/// One flow for a moment.
+fn trial(group: &str, rate: Rate) -> Result<Plan, String> {
     let text = format!(
-        "duration = \"500ms\"\n[link]\nrate = \"20mbit\"\n[aqm]\nkind = \"fifo\"\n[[group]]\nname = \
-         \"A\"\ncc = \"{cc}\"\necn = \"{ecn}\"\nrtt = \"5ms\"\n"
+        "duration = \"500ms\"\n[link]\nrate = \"{rate}\"\n[aqm]\nkind = \"fifo\"\n\
+         [[group]]\nname = \"A\"\nrtt = \"5ms\"\n{group}\n"
     );
-    let plan = Plan::parse("doctor", &text, &[]).map_err(|error| error.to_string())?;
-    Kernel::prepare(&plan)
-        .and_then(|kernel| kernel.run(&plan.points[0].scenario, observer))
-        .map(drop)
-        .map_err(|failure| failure.to_string())
+    Plan::parse("trial", &text, &[]).map_err(|error| error.to_string())
 }
 
 /// Counts what arrives with which codepoint.
@@ -162,10 +198,22 @@ fn try_out(cc: &str, ecn: &str, observer: &mut Codepoints) -> Result<(), String>
 struct Codepoints {
     ect1: u64,
     all: u64,
+    /// Bits on the link in the second half of a trial, when slow start is over.
+    late_bits: u64,
+}
+
+impl Codepoints {
+    /// The rate of the second half.
+    fn rate(&self) -> Rate {
+        Rate::from_bps(self.late_bits * 4)
+    }
 }
 
 impl Observer<Frame> for Codepoints {
-    fn departed(&mut self, packet: &Frame, _: Queue, _: Duration, _: Time) {
+    fn departed(&mut self, packet: &Frame, _: Queue, _: Duration, now: Time) {
+        if now >= Time::ZERO + Duration::from_millis(250) {
+            self.late_bits += l4s_aqm::Packet::size(packet).get() * 8;
+        }
         // A full segment; the handshake has codepoints of its own.
         if packet.ip_length().get() >= 1000 {
             self.all += 1;

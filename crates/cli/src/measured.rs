@@ -100,6 +100,14 @@ impl Engine {
         }
     }
 
+    /// Says how long a plan will take, where that is known.
+    pub fn announce(&self, plan: &Plan) {
+        if self.substrate() != Substrate::Sim {
+            let seconds: f64 = plan.points.iter().map(|p| p.scenario.duration.as_secs_f64()).sum();
+            eprintln!("in real time: {seconds:.0} s");
+        }
+    }
+
     /// Runs a point.
     pub fn run(&self, point: &Point, command: &str, keep: Keep<'_>) -> Result<Finished, Failure> {
         match self {

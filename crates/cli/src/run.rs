@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use l4s_measure::{RunRecord, Summary};
 use l4s_scenario::Plan;
 
-use crate::args::{Run, Substrate};
+use crate::args::Run;
 use crate::failure::Failure;
 use crate::folder::{Folder, Manifest};
 use crate::measured::{self, Engine, Finished, Keep};
@@ -29,10 +29,7 @@ pub fn run(options: &Run) -> Result<(), Failure> {
     if let Some(advice) = plan.points.iter().find_map(|p| l4s_scenario::advice(&p.scenario)) {
         eprintln!("note: {advice}");
     }
-    if engine.substrate() == Substrate::Kernel {
-        let seconds: f64 = plan.points.iter().map(|p| p.scenario.duration.as_secs_f64()).sum();
-        eprintln!("{} runs in real time, one after the other: {seconds:.0} s", plan.points.len());
-    }
+    engine.announce(&plan);
     let commands: Vec<String> =
         plan.points.iter().map(|p| measured::command(&options.scenario, options.on, p)).collect();
     let folder = match &options.out {

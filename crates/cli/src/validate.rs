@@ -197,10 +197,7 @@ fn jiffy_ns() -> u64 {
 /// Every run of a plan.
 fn runs(engine: &Engine, plan: &Plan, options: &Validate) -> Result<Vec<Summary>, Failure> {
     let mut runs: Vec<Summary> = Vec::new();
-    if engine.substrate() != Substrate::Sim {
-        let seconds: f64 = plan.points.iter().map(|p| p.scenario.duration.as_secs_f64()).sum();
-        eprintln!("{} runs in real time, one after the other: {seconds:.0} s", plan.points.len());
-    }
+    engine.announce(plan);
     let work = |number: usize| {
         let point = &plan.points[number];
         let command = measured::command(SCENARIO, engine.substrate(), point);

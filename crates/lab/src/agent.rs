@@ -29,7 +29,7 @@ use rustix::time::{
 };
 
 use crate::message::{Channel, Next, Order, Part, Row, Setup, Word};
-use crate::{Clock, LabError, Report, namespace};
+use crate::{Clock, LabError, Report, namespace, realtime};
 
 /// What an agent needs of the program that it is a part of.
 pub trait Hooks {
@@ -68,6 +68,7 @@ fn live(control: &mut Channel, hooks: &dyn Hooks) -> Result<(), LabError> {
     if !namespace::die_with(parent) {
         return Ok(());
     }
+    realtime::keep_off_spare_core();
     namespace::quieten_ipv6(setup.address.is_ipv6())?;
     for (path, value) in &setup.sysctls {
         namespace::set(path, value)?;

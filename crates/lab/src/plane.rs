@@ -85,7 +85,7 @@ pub struct Delivery<'a> {
 
 /// What became of the packets from one end of a pair.
 ///
-/// `received` is the sum of the others and of what is still on its way.
+/// `received` is the sum of the others, `stray` aside, and of what is still on its way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     /// Read from the end's device.
@@ -137,7 +137,7 @@ struct Pair {
     flows: u32,
     protocol: u8,
     /// The client's port of its first flow.
-    first_port: u16,
+    first_port: u32,
     from_server: Counters,
     from_client: Counters,
 }
@@ -158,7 +158,7 @@ impl Pair {
         }
         let (source, destination) = packet.ports()?;
         let port = if from == End::Client { source } else { destination };
-        let n = u32::from(port.checked_sub(self.first_port)?);
+        let n = u32::from(port).checked_sub(self.first_port)?;
         (n < self.flows).then(|| self.first_flow + n)
     }
 }
@@ -192,8 +192,7 @@ impl Plane {
                 first_flow: flow,
                 flows,
                 protocol,
-                // Ports that do not exist match no packet.
-                first_port: u16::try_from(port).unwrap_or(u16::MAX),
+                first_port: port,
                 from_server: Counters::default(),
                 from_client: Counters::default(),
             });

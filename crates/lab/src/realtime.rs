@@ -129,11 +129,23 @@ pub(crate) fn processor_time() -> Duration {
 }
 
 /// The core for the data plane: the last one that this process may use, if it may use several.
-/// Agents should keep off it.
+/// Agents keep off it.
 pub fn spare_core() -> Option<usize> {
     let allowed = rustix::thread::sched_getaffinity(None).ok()?;
     let cores = || (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));
     if cores().count() > 1 { cores().next_back() } else { None }
+}
+
+/// Leaves the data plane's core to it: this thread runs on the others from now on.
+pub(crate) fn keep_off_spare_core() {
+    let (Some(spare), Ok(mut allowed)) =
+        (spare_core(), rustix::thread::sched_getaffinity(None))
+    else {
+        return;
+    };
+    allowed.unset(spare);
+    // Without it the run is only less punctual, which the run itself tells.
+    let _ = rustix::thread::sched_setaffinity(None, &allowed);
 }
 
 /// Sets the scheduling policy of this thread; children do not inherit it.

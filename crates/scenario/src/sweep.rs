@@ -68,8 +68,8 @@ impl Setting {
                 root.set(entry(key));
                 true
             }
-            ["link", key] => {
-                root.table_mut("link", &self.place).map(|link| link.set(entry(key))).is_some()
+            [table @ ("link" | "kernel"), key] => {
+                root.table_mut(table, &self.place).map(|table| table.set(entry(key))).is_some()
             }
             ["aqm", key] => {
                 as_kind_table(root, "aqm");
