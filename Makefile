@@ -6,7 +6,7 @@ L4S   := target/release/l4s
 DEMO  := out/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test lint bench validate figures web docs fuzz mutants clean
+.PHONY: help setup build demo test lint bench validate figures web docs fuzz sanitize mutants clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -32,8 +32,9 @@ lint: setup ## format, lints, licences
 	@$(CARGO) fmt --all --check
 	@$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
 
-bench: setup ## ns per packet: disciplines, measurement, whole runs
+bench: build ## ns per packet: disciplines, measurement, whole runs; real TCP where it can
 	@$(CARGO) bench --locked -p l4s-aqm -p l4s-measure -p l4s-sim -p l4s-lab
+	@$(L4S) run lab-speed --on kernel || [ $$? = 3 ]
 
 validate: build ## the simulator against Linux 7.3
 	@$(L4S) validate
@@ -49,6 +50,9 @@ docs: ## the pages that are made from the code
 
 fuzz: setup ## every fuzz target for FUZZ_SECONDS (60) each
 	@scripts/fuzz.sh $(or $(FUZZ_SECONDS),60)
+
+sanitize: setup ## the lab's tests under the address sanitizer, its unsafe code among them
+	@RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address $(CARGO) test --locked -p l4s-lab --target "$$(rustc -vV | sed -n 's/host: //p')"
 
 mutants: setup ## mutation of the core; takes an hour (cargo install cargo-mutants)
 	@$(CARGO) mutants --package l4s-aqm --file 'crates/aqm/src/dualpi2*' --file 'crates/aqm/src/dualpi2/**'

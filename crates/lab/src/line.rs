@@ -52,9 +52,7 @@ impl<T> Lines<T> {
         let arrives = now + *delay;
         debug_assert!(on_it.back().is_none_or(|last| last.0 <= arrives));
         on_it.push_back((arrives, what));
-        if arrives < self.next.0 {
-            self.next = (arrives, line);
-        }
+        self.next = self.next.min((arrives, line));
     }
 
     /// What arrives at [`Lines::next`], and the line that it comes from. Of several at that
