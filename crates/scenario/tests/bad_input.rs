@@ -106,8 +106,8 @@ refuses! {
         "s.toml:12:13: `aqm.scheduler`: found \"wr\", expected one of \"tsfifo\", \"wrr\", \
          \"strict\"; did you mean \"wrr\"?";
     an_unknown_congestion_control: "\"cubic\"" => "\"qubic\"",
-        "s.toml:22:8: `group.cc`: found \"qubic\", expected one of `reno`, `cubic` or \
-         `dctcp`; did you mean \"cubic\"?";
+        "s.toml:22:8: `group.cc`: found \"qubic\", expected one of `reno`, `cubic`, \
+         `dctcp` or `prague`; did you mean \"cubic\"?";
     settings_that_contradict: "target  = \"15ms\"" => "l_aqm = \"ramp\"\nstep_thresh = \"1ms\"",
         "s.toml:13:1: `aqm.step_thresh` contradicts `l_aqm = ramp`; keep one of the two";
     a_setting_without_effect: "target  = \"15ms\"" => "scheduler = \"wrr\"\nt_speed = 1",

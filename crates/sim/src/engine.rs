@@ -81,7 +81,8 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
             let config = SenderConfig {
                 cc: group.cc.clone(),
                 ecn,
-                ecn_on_everything: echo == Echo::Dctcp,
+                ecn_on_everything: matches!(echo, Echo::Dctcp | Echo::Accurate),
+                accurate_ecn: echo == Echo::Accurate,
                 size: group.size.map(Bytes::get),
             };
             for start in &group.starts {
@@ -328,7 +329,11 @@ fn negotiated(group: &Group) -> (Option<Ecn>, Echo) {
         (EcnMode::Classic, _) | (EcnMode::Auto, l4s_cc::WantedEcn::Classic) => Ecn::Ect0,
         (EcnMode::L4s, _) | (EcnMode::Auto, l4s_cc::WantedEcn::L4s) => Ecn::Ect1,
     };
-    let echo = if wants == l4s_cc::WantedEcn::Off { Echo::Classic } else { Echo::Dctcp };
+    let echo = match wants {
+        l4s_cc::WantedEcn::Off => Echo::Classic,
+        l4s_cc::WantedEcn::L4s if ecn == Ecn::Ect1 => Echo::Accurate,
+        _ => Echo::Dctcp,
+    };
     (Some(ecn), echo)
 }
 

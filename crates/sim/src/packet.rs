@@ -198,4 +198,6 @@ pub struct Ack {
     pub sacks: [(u32, u32); 3],
     /// Echo of congestion experienced.
     pub ece: bool,
+    /// Marked segments received so far (RFC 9768 §3.2.2).
+    pub marks: u32,
 }

@@ -13,6 +13,8 @@ const ATO_MAX: Duration = Duration::from_millis(200);
 const QUICK_ACKS_AT_START: u32 = 16;
 /// Acknowledgements after a first mark that are not delayed.
 const QUICK_ACKS_AFTER_CE: u32 = 2;
+/// Counted marks that are told at once.
+const MARKS_AT_ONCE: u32 = 2;
 /// Duplicate acknowledgements before selective ones may be merged.
 const DUPTHRESH: u32 = 3;
 /// The longest that selective acknowledgements are merged; a third of the RTT where that is less.
@@ -29,6 +31,8 @@ pub enum Echo {
     Classic,
     /// On exactly the acknowledgements of marked segments (RFC 8257 §3.2).
     Dctcp,
+    /// Counted: every acknowledgement says how many marks arrived so far (RFC 9768 §3.2.2).
+    Accurate,
 }
 
 /// A segment as the receiver sees it.
@@ -58,7 +62,11 @@ pub struct Receiver {
     acknowledged: u64,
     /// Echo congestion experienced.
     demand_cwr: bool,
-    /// DCTCP: whether the last segment was marked, and `next` before it.
+    /// Marked segments received, and how many the last acknowledgement told of. Without
+    /// the wrap of a TCP header's three bits.
+    marks: u32,
+    marks_told: u32,
+    /// Whether the last segment was marked; DCTCP: `next` before it.
     ce: bool,
     next_before: u64,
     /// Acknowledgements left that are not delayed.
@@ -89,6 +97,8 @@ impl Receiver {
             recent: [0; 3],
             acknowledged: 0,
             demand_cwr: false,
+            marks: 0,
+            marks_told: 0,
             ce: false,
             next_before: 0,
             quick: QUICK_ACKS_AT_START,
@@ -118,6 +128,7 @@ impl Receiver {
         let Arrived { seq, ecn, cwr, push } = segment;
         // The application reads everything as it arrives; then pushed data is acknowledged.
         let mut at_once = push && seq == self.next;
+        self.marks += u32::from(ecn.is_ce());
         if cwr {
             self.demand_cwr = false;
             // The sender's window may be very small now.
@@ -180,6 +191,7 @@ impl Receiver {
     }
 
     /// Notes whether the segment was marked; says whether to acknowledge at once.
+    #[inline]
     fn echo_mark(&mut self, ecn: Ecn, send: &mut impl FnMut(Ack)) -> bool {
         match self.echo {
             Echo::None => false,
@@ -194,18 +206,31 @@ impl Receiver {
             Echo::Dctcp => {
                 let changed = ecn.is_ce() != self.ce;
                 if changed && self.due != Time::NEVER && !self.merging {
-                    // What waits belongs to the earlier state (RFC 8257 §3.2).
-                    let now = core::mem::replace(&mut self.next, self.next_before);
-                    self.demand_cwr = self.ce;
-                    send(self.acknowledge());
-                    self.next = now;
+                    send(self.acknowledge_earlier());
                 }
                 self.ce = ecn.is_ce();
                 self.demand_cwr = self.ce;
                 self.next_before = self.next;
                 changed
             }
+            Echo::Accurate => {
+                // RFC 9768 §3.2.2.5.1: change-triggered, in both directions as in Linux, and
+                // increment-triggered.
+                let changed = ecn.is_ce() != self.ce;
+                self.ce = ecn.is_ce();
+                changed || self.marks - self.marks_told >= MARKS_AT_ONCE
+            }
         }
+    }
+
+    /// What waits belongs to the earlier state (RFC 8257 §3.2).
+    #[inline(never)]
+    fn acknowledge_earlier(&mut self) -> Ack {
+        let now = core::mem::replace(&mut self.next, self.next_before);
+        self.demand_cwr = self.ce;
+        let ack = self.acknowledge();
+        self.next = now;
+        ack
     }
 
     /// Notes what arrived out of order; says whether it began a block of its own.
@@ -247,6 +272,7 @@ impl Receiver {
     /// The acknowledgement of all that was received.
     fn acknowledge(&mut self) -> Ack {
         self.acknowledged = self.next;
+        self.marks_told = self.marks;
         self.quick = self.quick.saturating_sub(1);
         self.due = Time::NEVER;
         self.merging = false;
@@ -267,6 +293,6 @@ impl Receiver {
                 }
             }
         }
-        Ack { cumulative: self.next, sacks, ece: self.demand_cwr }
+        Ack { cumulative: self.next, sacks, ece: self.demand_cwr, marks: self.marks }
     }
 }

@@ -68,6 +68,7 @@ struct Rack {
 }
 
 impl Scoreboard {
+    #[inline]
     pub fn una(&self) -> u64 {
         self.una
     }

@@ -41,6 +41,8 @@ pub struct SenderConfig {
     pub ecn: Option<Ecn>,
     /// Whether retransmissions and control packets carry it too, as with DCTCP in Linux.
     pub ecn_on_everything: bool,
+    /// Whether acknowledgements count marks (AccECN, RFC 9768) instead of echoing them.
+    pub accurate_ecn: bool,
     /// How many bytes it sends; `None` for no end.
     pub size: Option<u64>,
 }
@@ -93,6 +95,13 @@ pub struct Sender {
     last_payload: u16,
     ecn: Option<Ecn>,
     ecn_on_everything: bool,
+    accurate_ecn: bool,
+    /// Marks that acknowledgements told of.
+    marks: u32,
+    /// The congestion control sets the window in every state, reductions included.
+    steered: bool,
+    /// Recovery began; the first retransmission must not wait for a steered window.
+    recovering: bool,
     /// The next new segment tells that the window was reduced.
     cwr_pending: bool,
 
@@ -160,8 +169,10 @@ impl Sender {
     pub fn new(config: &SenderConfig) -> Self {
         let size = config.size.unwrap_or(u64::MAX);
         let segments = if size == u64::MAX { u64::MAX } else { size.div_ceil(MSS) };
+        let cc = Cc::new(&config.cc);
         Sender {
-            cc: Cc::new(&config.cc),
+            steered: cc.steers_alone(),
+            cc,
             window: Window::new(INITIAL_WINDOW),
             state: State::SynReceived,
             board: Scoreboard::default(),
@@ -170,6 +181,9 @@ impl Sender {
             last_payload: (size - segments.saturating_sub(1).saturating_mul(MSS)).min(MSS) as u16,
             ecn: config.ecn,
             ecn_on_everything: config.ecn_on_everything,
+            accurate_ecn: config.accurate_ecn,
+            marks: 0,
+            recovering: false,
             cwr_pending: false,
             high_seq: 0,
             prr: Prr::default(),
@@ -241,6 +255,7 @@ impl Sender {
         self.backoff = 0;
         self.state = State::Open;
         self.timer = Timer::OFF;
+        self.steer(now);
         self.update_pacing_rate();
         self.transmit(now, out);
     }
@@ -264,19 +279,24 @@ impl Sender {
         if delivered.cumulative {
             self.backoff = 0;
         }
-        let ece = ack.ece && self.ecn.is_some();
+        let (ece, delivered_ce) = if self.accurate_ecn {
+            let marks = ack.marks.saturating_sub(self.marks);
+            self.marks += marks;
+            (marks > 0, marks)
+        } else {
+            let ece = ack.ece && self.ecn.is_some();
+            (ece, if ece { delivered.segments } else { 0 })
+        };
         let sample = l4s_cc::Ack {
-            now,
             delivered: delivered.segments,
-            delivered_ce: if ece { delivered.segments } else { 0 },
+            delivered_ce,
             ece,
             rtt: delivered.rtt_newest,
-            min_rtt: self.rtt.min(),
-            srtt: self.rtt.smoothed().unwrap_or_default(),
-            una,
-            nxt: self.board.nxt(),
+            ..self.sample(now)
         };
-        self.cc.observe(&mut self.window, &sample);
+        if !self.steered {
+            self.cc.observe(&mut self.window, &sample);
+        }
         if una == self.segments {
             self.state = State::Closed;
             self.timer = Timer::OFF;
@@ -288,7 +308,7 @@ impl Sender {
         if delivered.cumulative {
             self.set_timer(now);
         }
-        self.end_probe(una, una > prior_una || delivered.selective);
+        self.end_probe(una, una > prior_una || delivered.selective, now);
 
         let mut lost = 0;
         let dubious = delivered.selective || ece || !delivered.cumulative;
@@ -296,7 +316,9 @@ impl Sender {
             lost = self.decide_state(una, ece, now);
         }
         // Control the window: shrink it in proportion, or let it grow.
-        if self.reducing() {
+        if self.steered {
+            self.steer_alone(&sample);
+        } else if self.reducing() {
             self.reduce(delivered.segments, lost, una > prior_una);
         } else if delivered.cumulative && delivered.segments > 0 {
             self.window.limited = self.usage.is_limited(&self.window);
@@ -328,8 +350,12 @@ impl Sender {
                 self.timer = Timer::OFF;
                 let lost = self.detect_losses(now);
                 if lost > 0 {
-                    self.enter_recovery();
-                    self.reduce(1, lost, false);
+                    self.enter_recovery(now);
+                    if self.steered {
+                        self.let_first_go();
+                    } else {
+                        self.reduce(1, lost, false);
+                    }
                     self.retransmit_lost(now, out);
                 }
                 if self.timer == Timer::OFF {
@@ -346,6 +372,47 @@ impl Sender {
         if let Some(oldest) = delivered.rtt_oldest {
             self.rtt.sample(oldest, self.board.una(), self.board.nxt());
             out.round_trip(oldest);
+        }
+    }
+
+    /// Where the connection is, without an acknowledgement.
+    #[inline]
+    fn sample(&self, now: Time) -> l4s_cc::Ack {
+        l4s_cc::Ack {
+            now,
+            delivered: 0,
+            delivered_ce: 0,
+            ece: false,
+            rtt: None,
+            min_rtt: self.rtt.min(),
+            srtt: self.rtt.smoothed().unwrap_or_default(),
+            una: self.board.una(),
+            nxt: self.board.nxt(),
+        }
+    }
+
+    /// Shows a congestion control that steers alone where the connection is, before it is told of
+    /// a loss, and lets its window take effect.
+    #[inline(never)]
+    fn steer(&mut self, now: Time) {
+        if self.steered {
+            let sample = self.sample(now);
+            self.cc.observe(&mut self.window, &sample);
+        }
+    }
+
+    /// As Linux' cong_control: after losses were told.
+    #[inline(never)]
+    fn steer_alone(&mut self, sample: &l4s_cc::Ack) {
+        self.window.limited = self.usage.is_limited(&self.window);
+        self.cc.observe(&mut self.window, sample);
+        self.let_first_go();
+    }
+
+    /// The first lost segment is sent again whatever is in flight (RFC 6675 §5 step 4.3).
+    fn let_first_go(&mut self) {
+        if core::mem::take(&mut self.recovering) {
+            self.window.cwnd = self.window.cwnd.max(self.board.in_flight() + 1);
         }
     }
 
@@ -370,7 +437,7 @@ impl Sender {
         let lost = self.detect_losses(now);
         match self.state {
             State::Recovery | State::Loss => {}
-            _ if self.board.lost_out() > 0 => self.enter_recovery(),
+            _ if self.board.lost_out() > 0 => self.enter_recovery(now),
             State::Open if ece => {
                 self.start_reduction(Congestion::Ecn);
                 self.state = State::Cwr;
@@ -399,7 +466,9 @@ impl Sender {
         lost
     }
 
-    fn enter_recovery(&mut self) {
+    #[inline(never)]
+    fn enter_recovery(&mut self, now: Time) {
+        self.steer(now);
         if self.reducing() {
             if let Some(ssthresh) = self.cc.loss_while_reducing(&self.window) {
                 self.window.ssthresh = ssthresh;
@@ -410,6 +479,8 @@ impl Sender {
             return;
         }
         self.state = State::Recovery;
+        self.recovering = self.steered;
+        self.steer(now);
     }
 
     fn start_reduction(&mut self, congestion: Congestion) {
@@ -417,12 +488,19 @@ impl Sender {
         self.prr = Prr { prior_cwnd: self.window.cwnd, delivered: 0, out: 0 };
         self.window.forget_credit();
         self.window.ssthresh = self.cc.ssthresh(&self.window, congestion);
-        self.cwr_pending = self.ecn.is_some();
+        self.cwr_pending = self.tells_reduction();
         self.probe = None;
     }
 
+    /// Accurate ECN has another use for the flag.
+    fn tells_reduction(&self) -> bool {
+        self.ecn.is_some() && !self.accurate_ecn
+    }
+
     fn end_reduction(&mut self) {
-        self.window.cwnd = self.window.ssthresh;
+        if !self.steered {
+            self.window.cwnd = self.window.ssthresh;
+        }
         self.state = State::Open;
     }
 
@@ -506,7 +584,8 @@ impl Sender {
     }
 
     /// Whether a probe was answered, and whether it repaired a loss (RFC 8985 §7.4).
-    fn end_probe(&mut self, una: u64, progress: bool) {
+    #[inline]
+    fn end_probe(&mut self, una: u64, progress: bool, now: Time) {
         let Some((nxt, retransmission)) = self.probe else { return };
         if una < nxt {
             return;
@@ -516,6 +595,7 @@ impl Sender {
             self.probe = None;
         } else if una > nxt {
             // Only the probe arrived. The window must answer that loss too.
+            self.steer(now);
             self.start_reduction(Congestion::Loss);
             self.end_reduction();
         }
@@ -527,7 +607,9 @@ impl Sender {
             self.timer = Timer::OFF;
             return;
         }
-        // One answer per window of data.
+        // One answer per window of data. Until the next acknowledgement the window is ours even
+        // where it is steered.
+        self.steer(now);
         let ssthresh = self.cc.ssthresh(&self.window, Congestion::Timeout);
         let first = self.state == State::Open || self.high_seq <= self.board.una();
         if first || (self.state == State::Loss && self.backoff == 0) {
@@ -537,7 +619,7 @@ impl Sender {
         self.board.timeout(now);
         self.window.cwnd = self.board.in_flight() + 1;
         self.window.forget_credit();
-        self.cwr_pending = self.ecn.is_some();
+        self.cwr_pending = self.tells_reduction();
         self.state = State::Loss;
         self.probe = None;
         self.backoff += 1;
@@ -647,7 +729,7 @@ impl Sender {
     fn burst_segments(&self) -> u32 {
         let short_path = (self.rtt.min().as_micros() >> 9).min(63) as u32;
         let bytes = (self.pacing_rate >> 10) + (GSO_MAX >> short_path);
-        ((bytes.min(GSO_MAX) / MSS) as u32).max(2)
+        ((bytes.min(GSO_MAX) / MSS) as u32).max(if self.steered { 1 } else { 2 })
     }
 
     /// Whether to wait for a larger burst: when the last one just went out, less than a third of
@@ -670,6 +752,12 @@ impl Sender {
 
     fn update_pacing_rate(&mut self) {
         let Some(srtt) = self.rtt.smoothed() else { return };
+        if self.steered
+            && let Some(rate) = self.cc.pacing_rate(self.board.in_flight(), MSS as u32, srtt)
+        {
+            self.pacing_rate = rate;
+            return;
+        }
         // Twice the window per RTT early in slow start, 1.2 times later.
         let percent = if self.window.cwnd < self.window.ssthresh / 2 { 200 } else { 120 };
         let window = u64::from(self.window.cwnd.max(self.board.packets_out()));

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use l4s_bottleneck::stream;
-use l4s_cc::{Config, cubic, dctcp, reno};
+use l4s_cc::{Config, cubic, dctcp, prague, reno};
 use l4s_units::{Duration, Ecn, Time};
 use rand_core::Rng;
 
@@ -65,15 +65,18 @@ struct Path<F> {
 impl<F: FnMut(&Segment, bool) -> Fate> Path<F> {
     fn new(cc: Config, ecn: bool, size: Option<u64>, fate: F) -> Self {
         let dctcp = matches!(cc, Config::Dctcp(_));
-        let echo = match (ecn, dctcp) {
-            (false, _) => Echo::None,
-            (true, true) => Echo::Dctcp,
-            (true, false) => Echo::Classic,
+        let prague = matches!(cc, Config::Prague(_));
+        let echo = match (ecn, dctcp, prague) {
+            (false, ..) => Echo::None,
+            (true, true, _) => Echo::Dctcp,
+            (true, _, true) => Echo::Accurate,
+            (true, ..) => Echo::Classic,
         };
         let config = SenderConfig {
             cc,
-            ecn: ecn.then_some(Ecn::Ect0),
-            ecn_on_everything: dctcp && ecn,
+            ecn: ecn.then_some(if prague { Ecn::Ect1 } else { Ecn::Ect0 }),
+            ecn_on_everything: (dctcp || prague) && ecn,
+            accurate_ecn: echo == Echo::Accurate,
             size,
         };
         let mut path = Path {
@@ -248,6 +251,21 @@ fn dctcp_follows_the_linear_law() {
     assert!((2.0 / 0.3 * 0.6..2.0 / 0.3 * 1.4).contains(&window), "p = 0.3: {window}");
 }
 
+/// Under random marking W = m/p with m/2 = (1 + 1/m)·(1 − p): a reduction waits for the next mark
+/// (crates/cc/tests/prague.rs).
+#[test]
+fn prague_follows_its_linear_law() {
+    let off = prague::RttIndependence::Off;
+    let cc = || Config::Prague(prague::Config { rtt_independence: off, ..Default::default() });
+    let law = |p: f64| (1.0 - p + ((1.0 - p).powi(2) + 2.0 * (1.0 - p)).sqrt()) / p;
+    for p in [0.01, 0.03, 0.1] {
+        let (window, law) = (window_under_marking(cc(), p), law(p));
+        let error = window / law - 1.0;
+        println!("p = {p}: window {window:.2}, law {law:.2}: {:+.1} %", error * 100.0);
+        assert!(error.abs() < 0.1, "p = {p}: window {window:.2}, law {law:.2}");
+    }
+}
+
 #[test]
 fn abe_keeps_a_larger_window_than_a_halving() {
     let abe = Config::Reno(reno::Config { abe: true, ..Default::default() });
@@ -377,6 +395,92 @@ fn everything_arrives_whatever_is_lost() {
     }
 }
 
+// --- A congestion control that steers alone ---------------------------------------------------
+
+/// A Prague connection that sends `segments` over a path of 20 ms.
+fn prague(
+    segments: Option<u64>,
+    fate: impl FnMut(&Segment, bool) -> Fate,
+) -> Path<impl FnMut(&Segment, bool) -> Fate> {
+    let config = prague::Config::default();
+    Path::new(Config::Prague(config), true, segments.map(|n| n * MSS), fate)
+}
+
+/// Neither proportional reduction nor its end set the window: it is half at once, and stays.
+#[test]
+fn a_steered_window_is_half_from_the_loss_on() {
+    let mut path = prague(None, lose_first(&[200]));
+    let mut windows = vec![10];
+    for step in 0..500_000 {
+        path.run(at(SPACING * step));
+        let cwnd = path.sender.window().cwnd;
+        if windows.last() != Some(&cwnd) {
+            windows.push(cwnd);
+        }
+    }
+    assert_eq!(path.retransmissions(), [200]);
+    let (top, highest) = windows.iter().enumerate().max_by_key(|w| w.1).unwrap();
+    // What was in flight let the lost segment go, until the next acknowledgement.
+    let half = windows[top + 2];
+    assert!(half.abs_diff(highest / 2) <= 1, "{windows:?}");
+    assert!(windows[top + 2..].windows(2).all(|w| w[0] < w[1]), "{windows:?}");
+}
+
+#[test]
+fn a_steered_window_repairs_many_losses_without_a_timeout() {
+    let lost: Vec<u64> = (40..60).step_by(2).collect();
+    let mut path = prague(Some(300), lose_first(&lost));
+    path.run(at(Duration::from_secs(10)));
+    assert_eq!(path.sender.state(), State::Closed);
+    assert_eq!(path.retransmissions(), lost);
+    assert!(path.now < at(MS * 500), "no timeout: {}", path.now);
+}
+
+#[test]
+fn a_steered_window_grows_again_after_silence() {
+    // Everything from 100 on is lost the first two times.
+    let mut tries = std::collections::HashMap::new();
+    let mut path = prague(Some(600), move |s, _| {
+        let tries = tries.entry(s.seq).or_insert(0);
+        *tries += 1;
+        if (100..160).contains(&s.seq) && *tries <= 2 { Fate::Lose } else { Fate::Arrive }
+    });
+    path.run(at(Duration::from_secs(20)));
+    assert_eq!(path.sender.state(), State::Closed, "{:?}", path.sender.window());
+}
+
+#[test]
+fn everything_arrives_under_a_steered_window() {
+    for seed in 0..200 {
+        let mut rng = stream(seed, "prague");
+        let mut path = prague(Some(150), move |_, _| match rng.next_u32() % 10 {
+            0 | 1 => Fate::Lose,
+            2 => Fate::Late(MS * 7),
+            3 | 4 => Fate::Mark,
+            _ => Fate::Arrive,
+        });
+        path.ack_lost = |n| n % 7 == 0;
+        path.run(at(Duration::from_secs(600)));
+        assert_eq!(path.sender.state(), State::Closed, "seed {seed}");
+        assert_eq!(path.receiver.next(), 150);
+    }
+}
+
+#[test]
+fn accurate_ecn_leaves_cwr_alone_and_sends_everything_capable() {
+    let mut seen = Vec::new();
+    let mut path = prague(Some(400), |s, _| {
+        seen.push((s.ecn, s.cwr));
+        match s.seq % 40 {
+            20 => Fate::Mark,
+            _ => Fate::Arrive,
+        }
+    });
+    path.run(at(Duration::from_secs(10)));
+    drop(path);
+    assert!(seen.iter().all(|s| *s == (Ecn::Ect1, false)), "{seen:?}");
+}
+
 // --- Echo of marks -----------------------------------------------------------------------------
 
 /// The acknowledgements of segments that arrive 1 ms apart with these codepoints.
@@ -404,6 +508,42 @@ fn dctcp_echo_is_exact() {
     let marks = [false, false, false, true, true, true, false, false];
     let expected = [(2, false), (3, false), (4, true), (6, true), (7, false)];
     assert_eq!(echoed(Echo::Dctcp, &marks), expected);
+}
+
+/// RFC 9768 §3.2.2.5.1: at once when the state changes; nothing is sent for the earlier state.
+#[test]
+fn accurate_echo_counts() {
+    let mut receiver = Receiver::new(Echo::Accurate, RTT);
+    let mut acks = Vec::new();
+    let marks = [false, false, false, true, true, true, false, false, false, true];
+    for seq in 0..16 + marks.len() as u64 {
+        let ce = seq >= 16 && marks[seq as usize - 16];
+        let ecn = if ce { Ecn::Ce } else { Ecn::Ect1 };
+        let arrived = Arrived { seq, ecn, cwr: false, push: false };
+        receiver.on_segment(arrived, at(MS * seq), |ack| acks.push((ack.cumulative, ack.marks)));
+    }
+    let told = acks.iter().filter(|a| a.0 > 16).map(|a| (a.0 - 16, a.1)).collect::<Vec<_>>();
+    assert_eq!(told, [(2, 0), (4, 1), (6, 3), (7, 3), (9, 3), (10, 4)]);
+    // A segment that comes twice is counted twice: its mark is news.
+    let again = Arrived { seq: 20, ecn: Ecn::Ce, cwr: false, push: false };
+    receiver.on_segment(again, at(MS * 30), |ack| acks.push((ack.cumulative, ack.marks)));
+    assert_eq!(acks.last(), Some(&(26, 5)));
+}
+
+/// Selective acknowledgements wait for each other, but not for more than two marks.
+#[test]
+fn accurate_echo_does_not_let_marks_wait() {
+    let mut receiver = Receiver::new(Echo::Accurate, RTT);
+    let mut told = 0;
+    for seq in (0..16).chain(17..80) {
+        let ecn = if seq > 40 { Ecn::Ce } else { Ecn::Ect1 };
+        let arrived = Arrived { seq, ecn, cwr: false, push: false };
+        receiver.on_segment(arrived, at(MS), |ack| {
+            assert!(ack.marks - told <= 2, "{} after {told}", ack.marks);
+            told = ack.marks;
+        });
+    }
+    assert!(told >= 38, "{told}");
 }
 
 /// RFC 3168 §6.1.3: from a mark on, until the sender says that it reduced.

@@ -1,0 +1,196 @@
+//! Prague through whole bottlenecks: alone, against Cubic, over unequal paths, and where there is
+//! nothing but loss.
+
+use l4s_aqm::{Config, DropCause, MarkCause, Queue, dualpi2, fifo};
+use l4s_cc::{cubic, prague};
+use l4s_measure::{FlowState, LinkState, Observer, Traced};
+use l4s_scenario::{Buffer, EcnMode, Group, Link, Scenario};
+use l4s_sim::Packet;
+use l4s_units::{Bytes, Duration, Rate, Time};
+
+const MS: Duration = Duration::from_millis(1);
+const WARMUP: Time = Time::from_nanos(10_000_000_000);
+const END: Duration = Duration::from_secs(40);
+
+/// What left the bottleneck after the warm-up, by group.
+#[derive(Default)]
+struct Tally {
+    bytes: [u64; 4],
+    /// Sum and number of sojourn times in the L queue and any other.
+    sojourns: [(u64, u64); 2],
+    marks: u64,
+    drops: u64,
+    resent: u64,
+    closed: usize,
+    /// The longest silence of the link.
+    last: Time,
+    silence: Duration,
+    digest: u64,
+}
+
+impl Tally {
+    fn mbps(&self, group: usize) -> f64 {
+        self.bytes[group] as f64 * 8.0 / (END.as_secs_f64() - 10.0) / 1e6
+    }
+
+    fn utilization(&self, rate: Rate) -> f64 {
+        (0..4).map(|g| self.mbps(g)).sum::<f64>() * 1e6 / rate.as_bps() as f64
+    }
+
+    fn delay_ms(&self, queue: usize) -> f64 {
+        let (sum, n) = self.sojourns[queue];
+        sum as f64 / n as f64 / 1e6
+    }
+}
+
+impl Observer<Packet> for Tally {
+    fn arrived(&mut self, _: &Packet, _: Time) {}
+    fn marked(&mut self, _: &Packet, _: Queue, _: MarkCause, _: Time) {
+        self.marks += 1;
+    }
+    fn departed(&mut self, packet: &Packet, queue: Queue, sojourn: Duration, now: Time) {
+        self.digest = (self.digest.rotate_left(5) ^ sojourn.as_nanos() ^ now.as_nanos())
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        if now >= WARMUP {
+            self.bytes[usize::from(packet.group())] += packet.ip_length().get() + 14;
+            let sum = &mut self.sojourns[usize::from(queue != Queue::L)];
+            *sum = (sum.0 + sojourn.as_nanos(), sum.1 + 1);
+            self.silence = self.silence.max(now.since(self.last.max(WARMUP)));
+        }
+        self.last = now;
+    }
+    fn dropped(&mut self, _: &Packet, _: Queue, _: DropCause, _: Time) {
+        self.drops += 1;
+    }
+    fn opened(&mut self, _: u32, _: u16, _: Option<Bytes>, _: Time) {}
+    fn closed(&mut self, _: u32, _: Time) {
+        self.closed += 1;
+    }
+    fn round_trip(&mut self, _: u32, _: Duration, _: Time) {}
+    fn retransmitted(&mut self, _: u32, _: Time) {
+        self.resent += 1;
+    }
+    fn sample_link(&mut self, _: LinkState, _: Time) {}
+    fn sample_flow(&mut self, _: FlowState, _: Time) {}
+    fn sampling_interval(&self) -> Option<Duration> {
+        None
+    }
+}
+
+fn group(name: &str, cc: l4s_cc::Config, rtt: Duration) -> Group {
+    let starts = vec![Time::ZERO];
+    Group { name: name.into(), cc, ecn: EcnMode::Auto, rtt, starts, size: None }
+}
+
+fn prague(name: &str, rtt: Duration) -> Group {
+    group(name, l4s_cc::Config::Prague(prague::Config::default()), rtt)
+}
+
+fn cubic(name: &str, rtt: Duration) -> Group {
+    group(name, l4s_cc::Config::Cubic(cubic::Config::default()), rtt)
+}
+
+fn scenario(aqm: Config, groups: Vec<Group>) -> Scenario {
+    Scenario {
+        name: "prague".into(),
+        duration: END,
+        warmup: WARMUP.since(Time::ZERO),
+        seed: 1,
+        link: Link {
+            rate: Rate::from_mbps(40),
+            buffer: Buffer::Packets(40_000),
+            burst: Bytes::new(1514),
+        },
+        aqm,
+        groups,
+        udp: vec![],
+        kernel: Default::default(),
+    }
+}
+
+fn dualpi2() -> Config {
+    Config::DualPi2(dualpi2::Config::linux())
+}
+
+fn run(scenario: &Scenario) -> Tally {
+    let mut tally = Tally::default();
+    l4s_sim::run(scenario, &mut tally);
+    tally
+}
+
+#[test]
+fn alone_it_fills_the_link_with_a_short_queue() {
+    for ms in [1, 5, 10, 20, 50] {
+        let scenario = scenario(dualpi2(), vec![prague("A", MS * ms)]);
+        let tally = run(&scenario);
+        let (filled, delay) = (tally.utilization(scenario.link.rate), tally.delay_ms(0));
+        println!("{ms} ms: {:.1} %, L {delay:.3} ms, {} drops", filled * 100.0, tally.drops);
+        assert!(filled > 0.95, "{ms} ms: {filled}");
+        assert!(delay < 1.0, "{ms} ms: {delay} ms");
+        assert_eq!(tally.drops, 0);
+    }
+}
+
+/// Coupling makes the shares equal where the RTTs are (RFC 9332 §2.1), its target in the C queue
+/// included.
+#[test]
+fn against_cubic_both_get_a_share() {
+    for ms in [5, 10, 20] {
+        let scenario = scenario(dualpi2(), vec![prague("A", MS * ms), cubic("B", MS * ms)]);
+        let tally = run(&scenario);
+        let (a, b) = (tally.mbps(0), tally.mbps(1));
+        let (l, c) = (tally.delay_ms(0), tally.delay_ms(1));
+        println!("{ms} ms: prague {a:.1}, cubic {b:.1} Mb/s; L {l:.3}, C {c:.1} ms");
+        assert!((0.5..2.0).contains(&(a / b)), "{ms} ms: {a} {b}");
+        assert!(tally.utilization(scenario.link.rate) > 0.95);
+        assert!(l < 1.0, "{ms} ms: {l}");
+        // The target is 15 ms.
+        assert!((7.0..20.0).contains(&c), "{ms} ms: {c}");
+    }
+}
+
+/// RFC 9331 §4.3: below the virtual RTT of 25 ms the rate does not depend on the RTT.
+#[test]
+fn short_and_long_paths_get_the_same() {
+    let scenario = scenario(dualpi2(), vec![prague("A", MS * 5), prague("B", MS * 20)]);
+    let tally = run(&scenario);
+    let (a, b) = (tally.mbps(0), tally.mbps(1));
+    println!("5 ms {a:.1}, 20 ms {b:.1} Mb/s; L {:.3} ms", tally.delay_ms(0));
+    assert!((1.0 / 1.5..1.5).contains(&(a / b)), "{a} {b}");
+}
+
+#[test]
+fn where_there_is_only_loss_it_halves_and_recovers() {
+    for packets in [20, 40] {
+        let fifo = Config::Fifo(fifo::Config { limit: l4s_aqm::Limit::packets(packets) });
+        let scenario = scenario(fifo, vec![prague("A", MS * 10)]);
+        let tally = run(&scenario);
+        let filled = tally.utilization(scenario.link.rate);
+        let (drops, resent, silence) = (tally.drops, tally.resent, tally.silence);
+        println!("{packets}: {:.1} %, {drops} drops, {resent} resent, {silence}", filled * 100.0);
+        assert!(filled > 0.7, "{filled}");
+        // Nothing is sent again that was not lost, but for the few of a first timeout; and the
+        // link is never silent for a timeout.
+        assert!(resent <= drops + 20, "{drops} {resent}");
+        assert!(silence < MS * 200, "{silence}");
+    }
+}
+
+#[test]
+fn late_and_short_flows_end() {
+    let mut short = prague("A", MS * 10);
+    short.size = Some(Bytes::new(300_000));
+    short.starts = (0..100).map(|n| Time::ZERO + MS * 200 * n).collect();
+    let long = prague("B", MS * 10);
+    let tally = run(&scenario(dualpi2(), vec![short, long, cubic("C", MS * 10)]));
+    assert_eq!(tally.closed, 100);
+}
+
+#[test]
+fn a_run_repeats() {
+    let mut scenario = scenario(dualpi2(), vec![prague("A", MS * 10), cubic("B", MS * 10)]);
+    let digest = run(&scenario).digest;
+    assert_eq!(run(&scenario).digest, digest);
+    scenario.seed = 2;
+    assert_ne!(run(&scenario).digest, digest);
+}
