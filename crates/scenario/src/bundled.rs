@@ -27,6 +27,7 @@ bundled! {
     "dctth-5",
     "dctth-6",
     "linux-7.3-grid",
+    "prague",
     "lab-speed",
 }
 

@@ -67,3 +67,13 @@ fn dctth_5() {
 fn dctth_6() {
     check("dctth-6", &["duration=6s", "warmup=3s"]);
 }
+
+#[test]
+fn prague() {
+    check("prague", &["duration=10s", "warmup=4s"]);
+}
+
+#[test]
+fn lab_speed() {
+    check("lab-speed", &["duration=4s", "warmup=2s"]);
+}
