@@ -5,8 +5,8 @@ use std::path::Path;
 use l4s_measure::{Results, Summary};
 
 use crate::failure::Failure;
-use crate::{print, report};
 use crate::table::{Align, aligned};
+use crate::{print, report};
 
 /// Without several seeds on both sides, differences below this are not shown.
 const SMALL: f64 = 0.05;

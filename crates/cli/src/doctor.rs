@@ -108,7 +108,9 @@ mod kernel {
                 format!("yes: {all} of {all} data packets of {what}")
             }
             Ok(Arrival { what, ect1, all }) => {
-                format!("no: {ect1} of {all} data packets of {what}: something on the way clears it")
+                format!(
+                    "no: {ect1} of {all} data packets of {what}: something on the way clears it"
+                )
             }
             Err(why) => format!("not tried: {why}"),
         }

@@ -4,9 +4,9 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
+use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_bpf::{Ect1, Loaded};
 use l4s_lab::{AgentCommand, Frame, LabError};
-use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_measure::{EngineSummary, FlowState, Lateness, LinkState, Observer, Traced};
 use l4s_scenario::{Group, Plan, Scenario};
 use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
@@ -34,6 +34,11 @@ impl Kernel {
     /// run all of it.
     pub fn prepare(plan: &Plan) -> Result<Kernel, Failure> {
         let kernel = Kernel::without_check(plan)?;
+        let scenarios = plan.points.iter().map(|point| &point.scenario);
+        // Where the largest lab can be, so can the others.
+        if let Some(largest) = scenarios.max_by_key(|s| s.groups.len() + s.udp.len()) {
+            l4s_lab::rehearse(largest, |group| kernel.name(group), &kernel.agent)?;
+        }
         let rates = plan.points.iter().map(|point| point.scenario.link.rate);
         match rates.max() {
             Some(fastest) if fastest > CERTAIN => kernel.carries(fastest)?,

@@ -70,7 +70,8 @@ impl Engine {
             Substrate::Kernel => {
                 let _ = plan;
                 Err(Failure::Substrate(
-                    "`--on kernel` needs Linux; the simulator, `--on sim`, runs anywhere".to_owned(),
+                    "`--on kernel` needs Linux; the simulator, `--on sim`, runs anywhere"
+                        .to_owned(),
                 ))
             }
             Substrate::Linux | Substrate::Qdisc => Err(Failure::Substrate(format!(

@@ -111,8 +111,10 @@ struct Tally {
     events: u64,
     wall: Duration,
     ran: usize,
-    /// The highest 99th percentile of lateness in microseconds, of runs in real time.
+    /// Of runs in real time, the highest 99th percentile of lateness in microseconds, and the most
+    /// that a packet cost the data plane, in nanoseconds.
     lateness_us: Option<f64>,
+    packet_ns: Option<f64>,
     /// Runs that the machine did not keep up with: number and reason.
     unfit: Vec<(usize, String)>,
 }
@@ -139,6 +141,7 @@ impl Tally {
             wall: Duration::ZERO,
             ran: 0,
             lateness_us: None,
+            packet_ns: None,
             unfit: Vec::new(),
         }
     }
@@ -161,6 +164,8 @@ impl Tally {
         }
         let late = summary.engine.lateness_us.map(|lateness| lateness.p99);
         self.lateness_us = self.lateness_us.into_iter().chain(late).reduce(f64::max);
+        self.packet_ns =
+            self.packet_ns.into_iter().chain(summary.engine.packet_ns).reduce(f64::max);
         self.unfit.extend(summary.engine.unfit.clone().map(|reason| (number + 1, reason)));
         if options.json {
             summary.engine.wall_s = wall.map(|wall| wall.as_secs_f64());
@@ -219,9 +224,10 @@ impl Tally {
         if let Some(lateness) = self.lateness_us {
             return format!(
                 "{seeds}; {:.1} s in real time, {:.2} million packets; departures at most \
-                 {lateness:.0} us late at p99{done}",
+                 {lateness:.0} us late at p99, {:.1} us of data plane per packet{done}",
                 self.virtual_s,
                 self.packets as f64 / 1e6,
+                self.packet_ns.unwrap_or_default() / 1e3,
             );
         }
         format!(

@@ -41,6 +41,6 @@ pub use pool::{Buffer, Pool};
 pub use pump::{Device, Port, PumpError, Pumped, Settings, pump};
 pub use realtime::{Realtime, spare_core};
 pub use report::{Report, TcpSample};
-pub use run::{Ran, check, run};
+pub use run::{Ran, check, rehearse, run};
 pub use setup::{LabOptions, LabPlan};
 pub use tun::{Offload, Read, Tun, Written};

@@ -79,7 +79,8 @@ impl Netlink {
         let mut message = LinkMessage::default();
         message.attributes = vec![LinkAttribute::IfName(device.to_owned())];
         let answer = self.exchange("a device", RouteNetlinkMessage::GetLink(message), 0).ok()?;
-        let NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) = answer.payload else {
+        let NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) = answer.payload
+        else {
             return None;
         };
         link.attributes.into_iter().find_map(|attribute| match attribute {

@@ -2,6 +2,9 @@
 //! not paged out. Each of it as far as this user may.
 
 use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 
 use l4s_units::{Duration, Time};
 use rustix::mm::MlockAllFlags;
@@ -23,6 +26,7 @@ pub struct Realtime {
     /// Whether its memory stays where it is.
     pub locked: bool,
     before: Option<CpuSet>,
+    _awake: Option<Awake>,
 }
 
 impl Realtime {
@@ -42,7 +46,8 @@ impl Realtime {
         let locked = rustix::mm::mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE).is_ok();
         // Timers of threads without real-time priority may come 50 us late by default.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-        Realtime { core, fifo, locked, before }
+        let _awake = core.and_then(|_| Awake::keep());
+        Realtime { core, fifo, locked, before, _awake }
     }
 }
 
@@ -58,6 +63,43 @@ impl Drop for Realtime {
         }
         if let Some(before) = &self.before {
             let _ = rustix::thread::sched_setaffinity(None, before);
+        }
+    }
+}
+
+/// Keeps the core that it was started on from going to sleep, in time that nobody else wants.
+///
+/// A core without work sleeps, and a virtual one is then taken away by its host: a timer comes
+/// hundreds of microseconds late, and the fewer packets, the later.
+#[derive(Debug)]
+struct Awake {
+    enough: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Awake {
+    /// On the only core that the calling thread may use. `None` where there is no thread to be had.
+    fn keep() -> Option<Awake> {
+        let enough = Arc::new(AtomicBool::new(false));
+        let asked = Arc::clone(&enough);
+        let busy = move || {
+            // Before nobody: not even before what is as nice as can be.
+            if set_policy(libc::SCHED_IDLE, 0) {
+                // Without a pause instruction, at which a host may take the core away as well.
+                while !asked.load(Ordering::Relaxed) {}
+            }
+        };
+        let thread = std::thread::Builder::new().name("l4s-awake".to_owned()).spawn(busy).ok()?;
+        Some(Awake { enough, thread: Some(thread) })
+    }
+}
+
+impl Drop for Awake {
+    fn drop(&mut self) {
+        self.enough.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // It cannot panic.
+            let _ = thread.join();
         }
     }
 }
@@ -138,8 +180,7 @@ pub fn spare_core() -> Option<usize> {
 
 /// Leaves the data plane's core to it: this thread runs on the others from now on.
 pub(crate) fn keep_off_spare_core() {
-    let (Some(spare), Ok(mut allowed)) =
-        (spare_core(), rustix::thread::sched_getaffinity(None))
+    let (Some(spare), Ok(mut allowed)) = (spare_core(), rustix::thread::sched_getaffinity(None))
     else {
         return;
     };

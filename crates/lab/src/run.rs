@@ -33,6 +33,15 @@ pub fn check(scenario: &Scenario, cc: impl Fn(&Group) -> String) -> Result<(), L
     LabPlan::new(scenario, cc, &options(scenario, None)).map(drop)
 }
 
+/// Whether this machine can hold the lab of `scenario`: builds it, and lets it go.
+pub fn rehearse(
+    scenario: &Scenario,
+    cc: impl Fn(&Group) -> String,
+    agent: &AgentCommand,
+) -> Result<(), LabError> {
+    Lab::build(&LabPlan::new(scenario, cc, &options(scenario, None))?, agent).map(drop)
+}
+
 /// Runs `scenario` and tells `observer` everything that happens. `cc` is what the kernel calls a
 /// group's congestion control; `agent` starts a server or a client.
 ///
@@ -84,11 +93,31 @@ pub fn run(
         .map(|pair| [End::Server, End::Client].map(|end| plane.counters(pair, end)))
         .collect();
     let shortest = scenario.groups.iter().map(|group| group.rtt).min();
+    let late = || pumped.unfit(shortest.unwrap_or(Duration::MAX));
     Ok(Ran {
         forwarded: counters.iter().map(|[server, _]| server.forwarded).sum(),
-        unfit: pumped.unfit(shortest.unwrap_or(Duration::MAX)),
+        unfit: slow_source(scenario, &counters).or_else(late),
         pumped,
         counters,
+    })
+}
+
+/// Why a run says little whose UDP sources could not keep their rate.
+fn slow_source(scenario: &Scenario, counters: &[[Counters; 2]]) -> Option<String> {
+    let sources = scenario.udp.iter().zip(&counters[scenario.groups.len()..]);
+    sources.into_iter().find_map(|(source, [server, _])| {
+        let end = Time::ZERO + scenario.duration;
+        let active = source.stop.map_or(end, |stop| stop.min(end)).since(source.start);
+        let due = source.rate.bytes_in(active).get() / source.packet.get();
+        (server.received < due / 20 * 19).then(|| {
+            format!(
+                "UDP source `{}` sent {} of {due} packets: this machine is too slow for its rate \
+                 in packets of {} bytes",
+                source.name,
+                server.received,
+                source.packet.get()
+            )
+        })
     })
 }
 

@@ -169,6 +169,10 @@ fn tcp(
         ("net/core/somaxconn", "65535".to_owned()),
         ("net/ipv4/tcp_max_syn_backlog", "65535".to_owned()),
         ("net/ipv4/tcp_syncookies", "0".to_owned()),
+        // The kernel ends connections of a process that was killed by itself, and they hold the
+        // namespace: for seconds, not for minutes.
+        ("net/ipv4/tcp_orphan_retries", "3".to_owned()),
+        ("net/ipv4/tcp_fin_timeout", "2".to_owned()),
     ];
     let sysctls: Vec<_> = sysctls.map(|(path, value)| (path.to_owned(), value)).into();
     let packets = path.get() / u64::from(MTU) + 20 * flows.len() as u64;

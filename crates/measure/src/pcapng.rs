@@ -41,6 +41,15 @@ enum Interface {
     Drop,
 }
 
+/// What tells packets apart that are under way at the same time: flow and header, and where a real
+/// packet's bytes are, as one that was sent again has the same header.
+type Identity = (u32, Header, usize);
+
+fn identity(packet: &impl Traced) -> Identity {
+    let place = packet.bytes().map_or(0, |bytes| bytes.as_ptr().addr());
+    (packet.flow(), packet.header(), place)
+}
+
 /// Timestamps count in 10⁻⁹ s (`if_tsresol`).
 const NANOSECONDS: u8 = 9;
 
@@ -49,7 +58,7 @@ pub struct PacketTrace<W: Write> {
     writer: PcapNgWriter<W>,
     snap: Snap,
     /// Marks of packets that have not left yet.
-    marks: HashMap<(u32, Header), MarkCause>,
+    marks: HashMap<Identity, MarkCause>,
     frame: Vec<u8>,
     error: Option<io::Error>,
 }
@@ -136,11 +145,11 @@ impl<P: Traced, W: Write> Observer<P> for PacketTrace<W> {
     }
 
     fn marked(&mut self, packet: &P, _: Queue, cause: MarkCause, _: Time) {
-        self.marks.insert((packet.flow(), packet.header()), cause);
+        self.marks.insert(identity(packet), cause);
     }
 
     fn departed(&mut self, packet: &P, queue: Queue, sojourn: Duration, now: Time) {
-        let mark = self.marks.remove(&(packet.flow(), packet.header()));
+        let mark = self.marks.remove(&identity(packet));
         let comment = mark.map(|cause| {
             let cause = match cause {
                 MarkCause::Step => "step",
@@ -153,7 +162,7 @@ impl<P: Traced, W: Write> Observer<P> for PacketTrace<W> {
     }
 
     fn dropped(&mut self, packet: &P, queue: Queue, cause: DropCause, now: Time) {
-        self.marks.remove(&(packet.flow(), packet.header()));
+        self.marks.remove(&identity(packet));
         let cause = match cause {
             DropCause::Overload => "overload",
             DropCause::Aqm => "aqm",

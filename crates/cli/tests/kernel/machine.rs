@@ -1,0 +1,91 @@
+//! What can be seen of a lab from outside: its processes, and what they would leave behind.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+/// The program under test.
+pub const L4S: &str = env!("CARGO_BIN_EXE_l4s");
+
+/// The agents that a command has started by now.
+pub fn agents_of(command: u32) -> Vec<u32> {
+    processes().filter(|pid| parent(*pid) == Some(command)).collect()
+}
+
+/// All agents of the program under test, whoever started them.
+pub fn agents() -> Vec<u32> {
+    let is_agent = |pid: &u32| {
+        let ours = fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == Path::new(L4S));
+        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        ours && words.ends_with(b"\0agent\0")
+    };
+    processes().filter(is_agent).collect()
+}
+
+/// The network namespace of a process that runs.
+pub fn namespace(pid: u32) -> Option<String> {
+    let link = fs::read_link(format!("/proc/{pid}/ns/net")).ok()?;
+    Some(link.to_string_lossy().into_owned())
+}
+
+/// Every network namespace that some process is in.
+pub fn namespaces() -> BTreeSet<String> {
+    processes().filter_map(namespace).collect()
+}
+
+/// The network interfaces here.
+pub fn interfaces() -> BTreeSet<String> {
+    let text = fs::read_to_string("/proc/net/dev").expect("interfaces");
+    text.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect()
+}
+
+/// Whether the kernel has a congestion control of that name now.
+pub fn has_control(name: &str) -> bool {
+    let names = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    names.expect("congestion controls").split_whitespace().any(|known| known == name)
+}
+
+/// `kill -9`, all at once.
+pub fn kill(pids: &[u32]) {
+    let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+    let script = format!("kill -9 {} 2>/dev/null", pids.join(" "));
+    // Some may have ended with others.
+    let _ = Command::new("sh").args(["-c", &script]).status().expect("a shell");
+}
+
+/// How a process ended, if it did so in time.
+pub fn ended_within(child: &mut Child, time: Duration) -> Option<ExitStatus> {
+    let mut status = None;
+    within(time, || {
+        status = child.try_wait().expect("a process");
+        status.is_some()
+    });
+    status
+}
+
+/// Whether something comes to be so in time.
+pub fn within(time: Duration, mut so: impl FnMut() -> bool) -> bool {
+    let start = Instant::now();
+    loop {
+        if so() {
+            return true;
+        }
+        if start.elapsed() > time {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn processes() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").expect("/proc");
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    // The name, in parentheses, may hold anything; then come the state and the parent.
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}

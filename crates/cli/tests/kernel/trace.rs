@@ -1,0 +1,137 @@
+//! A packet trace, as tshark reads it.
+
+use std::collections::{HashMap, VecDeque};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// ECN codepoints, as bits.
+pub const NOT_ECT: u8 = 0b00;
+pub const ECT1: u8 = 0b01;
+pub const ECT0: u8 = 0b10;
+pub const CE: u8 = 0b11;
+
+/// A packet of a trace.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// `in`, `out` or `drop`.
+    pub on: String,
+    /// The number of its pair of server and client.
+    pub pair: usize,
+    pub ecn: u8,
+    /// Bytes of TCP payload, if it is TCP.
+    pub tcp_payload: Option<u32>,
+    /// Whether its comment says that it was marked.
+    pub marked: bool,
+    /// What tshark says of the checksums of IP, TCP and UDP.
+    pub checksums: [Checksum; 3],
+    /// Everything in its headers that tells it from others, ECN aside.
+    key: String,
+}
+
+/// A checksum, in tshark's opinion.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Checksum {
+    Good,
+    Bad,
+    /// There is none.
+    Absent,
+}
+
+const FIELDS: [&str; 16] = [
+    "frame.interface_name",
+    "frame.comment",
+    "ip.src",
+    "ipv6.src",
+    "ip.dsfield.ecn",
+    "ipv6.tclass.ecn",
+    "ip.checksum.status",
+    "tcp.checksum.status",
+    "udp.checksum.status",
+    "tcp.len",
+    "ip.id",
+    "tcp.seq_raw",
+    "tcp.ack_raw",
+    "tcp.flags",
+    "tcp.options.timestamp.tsval",
+    "udp.dstport",
+];
+
+/// Reads a trace; `None` without tshark.
+pub fn read(path: &Path) -> Option<Vec<Seen>> {
+    let mut tshark = Command::new("tshark");
+    tshark.arg("-r").arg(path).args(["-T", "fields", "-E", "occurrence=f"]);
+    for checked in ["ip", "tcp", "udp"] {
+        tshark.args(["-o", &format!("{checked}.check_checksum:TRUE")]);
+    }
+    for field in FIELDS {
+        tshark.args(["-e", field]);
+    }
+    let output = match tshark.stderr(Stdio::null()).output() {
+        Ok(output) => output,
+        Err(error) => {
+            println!("skipped: tshark: {error}");
+            return None;
+        }
+    };
+    assert!(output.status.success(), "tshark reads the trace");
+    let text = String::from_utf8(output.stdout).expect("text");
+    Some(text.lines().map(Seen::parse).collect())
+}
+
+impl Seen {
+    fn parse(line: &str) -> Seen {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [on, comment, ip4, ip6, ecn4, ecn6, ip_sum, tcp_sum, udp_sum, length, key @ ..] =
+            &fields[..]
+        else {
+            panic!("{line}");
+        };
+        // 10.P.0.1 or fd00::P:0:1, where the P of the first pair is left out.
+        let pair = match ip4.split('.').nth(1) {
+            Some(pair) => pair.parse().expect(line),
+            None => {
+                let rest = ip6.strip_prefix("fd00::").expect(line);
+                let parts: Vec<&str> = rest.split(':').collect();
+                match parts.as_slice() {
+                    [pair, "0", "1"] => usize::from_str_radix(pair, 16).expect(line),
+                    _ => 0,
+                }
+            }
+        };
+        let ecn = if ecn4.is_empty() { ecn6 } else { ecn4 };
+        Seen {
+            on: (*on).to_owned(),
+            pair,
+            ecn: ecn.parse().expect(line),
+            tcp_payload: length.parse().ok(),
+            marked: comment.starts_with("marked"),
+            checksums: [*ip_sum, *tcp_sum, *udp_sum].map(Checksum::of),
+            key: format!("{pair} {length} {}", key.join(" ")),
+        }
+    }
+}
+
+impl Checksum {
+    fn of(status: &str) -> Checksum {
+        match status {
+            "" | "3" => Checksum::Absent,
+            "1" | "Good" => Checksum::Good,
+            _ => Checksum::Bad,
+        }
+    }
+}
+
+/// Each packet that left or was dropped, with how it came in. Packets that cannot be told apart
+/// are of one flow, whose order is kept.
+pub fn followed(packets: &[Seen]) -> Vec<(&Seen, &Seen)> {
+    let mut inside: HashMap<&str, VecDeque<&Seen>> = HashMap::new();
+    let mut pairs = Vec::new();
+    for packet in packets {
+        let waiting = inside.entry(&packet.key).or_default();
+        match packet.on.as_str() {
+            "in" => waiting.push_back(packet),
+            _ => pairs.push((waiting.pop_front().expect("what leaves came in"), packet)),
+        }
+    }
+    pairs
+}
