@@ -4,12 +4,12 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use l4s_aqm::{DropCause, MarkCause, Queue};
+use l4s_aqm::Queue;
 use l4s_bpf::{Ect1, Loaded};
 use l4s_lab::{AgentCommand, Frame, LabError};
-use l4s_measure::{EngineSummary, FlowState, Lateness, LinkState, Observer, Traced};
+use l4s_measure::{EngineSummary, Lateness, Observer, Traced};
 use l4s_scenario::{Group, Plan, Scenario};
-use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
+use l4s_units::{Duration, Ecn, Rate, Time};
 
 use crate::failure::Failure;
 use crate::measured::Runs;
@@ -224,20 +224,6 @@ impl Observer<Frame> for Codepoints {
             self.all += 1;
             self.ect1 += u64::from(matches!(packet.ecn(), Ecn::Ect1 | Ecn::Ce));
         }
-    }
-
-    fn arrived(&mut self, _: &Frame, _: Time) {}
-    fn marked(&mut self, _: &Frame, _: Queue, _: MarkCause, _: Time) {}
-    fn dropped(&mut self, _: &Frame, _: Queue, _: DropCause, _: Time) {}
-    fn opened(&mut self, _: u32, _: u16, _: Option<Bytes>, _: Time) {}
-    fn closed(&mut self, _: u32, _: Time) {}
-    fn round_trip(&mut self, _: u32, _: Duration, _: Time) {}
-    fn retransmitted(&mut self, _: u32, _: Time) {}
-    fn sample_link(&mut self, _: LinkState, _: Time) {}
-    fn sample_flow(&mut self, _: FlowState, _: Time) {}
-
-    fn sampling_interval(&self) -> Option<Duration> {
-        None
     }
 }
 

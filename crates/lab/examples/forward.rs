@@ -18,9 +18,9 @@ use std::sync::mpsc;
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_lab::{Clock, Device, End, FIRST_PORT, Frame, Ledger, Plane, Port, Settings, Tun, pump};
-use l4s_measure::{FlowState, LinkState, Observer, Traced};
+use l4s_measure::{Observer, Traced};
 use l4s_scenario::{Scenario, bundled};
-use l4s_units::{Bytes, Duration, Ecn, Time};
+use l4s_units::{Duration, Ecn, Time};
 use rustix::net::sockopt;
 use rustix::net::{AddressFamily, SocketType};
 
@@ -261,7 +261,6 @@ struct Seen {
 }
 
 impl Observer<Frame> for Seen {
-    fn arrived(&mut self, _: &Frame, _: Time) {}
     fn marked(&mut self, _: &Frame, _: Queue, _: MarkCause, now: Time) {
         self.marks += u64::from(now >= Time::ZERO + WARMUP);
     }
@@ -276,12 +275,6 @@ impl Observer<Frame> for Seen {
     fn dropped(&mut self, _: &Frame, _: Queue, _: DropCause, now: Time) {
         self.drops += u64::from(now >= Time::ZERO + WARMUP);
     }
-    fn opened(&mut self, _: u32, _: u16, _: Option<Bytes>, _: Time) {}
-    fn closed(&mut self, _: u32, _: Time) {}
-    fn round_trip(&mut self, _: u32, _: Duration, _: Time) {}
-    fn retransmitted(&mut self, _: u32, _: Time) {}
-    fn sample_link(&mut self, _: LinkState, _: Time) {}
-    fn sample_flow(&mut self, _: FlowState, _: Time) {}
     fn sampling_interval(&self) -> Option<Duration> {
         Some(Duration::from_millis(100))
     }

@@ -6,7 +6,7 @@ use etherparse::{IpEcn, PacketBuilder, PacketBuilderStep};
 use l4s_aqm::{Config, DropCause, MarkCause, Packet, Queue, Watch};
 use l4s_bottleneck::Bottleneck;
 use l4s_lab::{Delivery, End, FIRST_PORT, Frame, Plane, UDP_PORT};
-use l4s_measure::{FlowState, LinkState, Observer, Traced};
+use l4s_measure::{Observer, Traced};
 use l4s_scenario::{Scenario, bundled};
 use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
 use proptest::prelude::*;
@@ -117,15 +117,6 @@ impl Observer<Frame> for Log {
     }
     fn dropped(&mut self, packet: &Frame, queue: Queue, cause: DropCause, now: Time) {
         self.0.push(Told::Dropped(number(packet.bytes().unwrap()), queue, cause, now));
-    }
-    fn opened(&mut self, _: u32, _: u16, _: Option<Bytes>, _: Time) {}
-    fn closed(&mut self, _: u32, _: Time) {}
-    fn round_trip(&mut self, _: u32, _: Duration, _: Time) {}
-    fn retransmitted(&mut self, _: u32, _: Time) {}
-    fn sample_link(&mut self, _: LinkState, _: Time) {}
-    fn sample_flow(&mut self, _: FlowState, _: Time) {}
-    fn sampling_interval(&self) -> Option<Duration> {
-        None
     }
 }
 
@@ -499,20 +490,8 @@ fn tcp(from: End, source: u16, destination: u16) -> Vec<u8> {
 struct Flows(Vec<(u32, u16)>);
 
 impl Observer<Frame> for Flows {
-    fn arrived(&mut self, _: &Frame, _: Time) {}
-    fn marked(&mut self, _: &Frame, _: Queue, _: MarkCause, _: Time) {}
     fn departed(&mut self, packet: &Frame, _: Queue, _: Duration, _: Time) {
         self.0.push((Traced::flow(packet), packet.group()));
-    }
-    fn dropped(&mut self, _: &Frame, _: Queue, _: DropCause, _: Time) {}
-    fn opened(&mut self, _: u32, _: u16, _: Option<Bytes>, _: Time) {}
-    fn closed(&mut self, _: u32, _: Time) {}
-    fn round_trip(&mut self, _: u32, _: Duration, _: Time) {}
-    fn retransmitted(&mut self, _: u32, _: Time) {}
-    fn sample_link(&mut self, _: LinkState, _: Time) {}
-    fn sample_flow(&mut self, _: FlowState, _: Time) {}
-    fn sampling_interval(&self) -> Option<Duration> {
-        None
     }
 }
 
@@ -574,18 +553,6 @@ fn a_large_segment_weighs_what_its_packets_weigh() {
     impl Observer<Frame> for Sizes {
         fn arrived(&mut self, packet: &Frame, _: Time) {
             self.0.push((packet.ip_length().get(), packet.size().get()));
-        }
-        fn marked(&mut self, _: &Frame, _: Queue, _: MarkCause, _: Time) {}
-        fn departed(&mut self, _: &Frame, _: Queue, _: Duration, _: Time) {}
-        fn dropped(&mut self, _: &Frame, _: Queue, _: DropCause, _: Time) {}
-        fn opened(&mut self, _: u32, _: u16, _: Option<Bytes>, _: Time) {}
-        fn closed(&mut self, _: u32, _: Time) {}
-        fn round_trip(&mut self, _: u32, _: Duration, _: Time) {}
-        fn retransmitted(&mut self, _: u32, _: Time) {}
-        fn sample_link(&mut self, _: LinkState, _: Time) {}
-        fn sample_flow(&mut self, _: FlowState, _: Time) {}
-        fn sampling_interval(&self) -> Option<Duration> {
-            None
         }
     }
     let mut sizes = Sizes(Vec::new());

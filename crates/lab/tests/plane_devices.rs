@@ -223,17 +223,12 @@ fn an_agent_that_dies_is_named() {
 
 #[test]
 fn reports_reach_the_observer_with_their_own_times() {
-    use l4s_aqm::{DropCause, MarkCause, Queue};
     use l4s_lab::Frame;
-    use l4s_measure::{FlowState, LinkState, Observer};
+    use l4s_measure::{FlowState, Observer};
 
     #[derive(Default)]
     struct Heard(Vec<String>);
     impl Observer<Frame> for Heard {
-        fn arrived(&mut self, _: &Frame, _: Time) {}
-        fn marked(&mut self, _: &Frame, _: Queue, _: MarkCause, _: Time) {}
-        fn departed(&mut self, _: &Frame, _: Queue, _: Duration, _: Time) {}
-        fn dropped(&mut self, _: &Frame, _: Queue, _: DropCause, _: Time) {}
         fn opened(&mut self, flow: u32, group: u16, size: Option<Bytes>, now: Time) {
             self.0.push(format!("{flow} of {group} opened for {size:?} at {now}"));
         }
@@ -246,12 +241,8 @@ fn reports_reach_the_observer_with_their_own_times() {
         fn retransmitted(&mut self, flow: u32, now: Time) {
             self.0.push(format!("{flow} sent again at {now}"));
         }
-        fn sample_link(&mut self, _: LinkState, _: Time) {}
         fn sample_flow(&mut self, state: FlowState, now: Time) {
             self.0.push(format!("{} has {} at {now}", state.flow, state.cwnd));
-        }
-        fn sampling_interval(&self) -> Option<Duration> {
-            None
         }
     }
 

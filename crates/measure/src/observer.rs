@@ -94,28 +94,31 @@ pub struct LinkState {
 }
 
 /// Listens to a run. Every method may be called before the end of the warm-up: the listener knows
-/// when that is. Times never run backwards.
+/// when that is. Times never run backwards, but that what sockets tell may come a little late.
+#[allow(unused_variables, reason = "what an observer does not implement it does not care for")]
 pub trait Observer<P: Traced> {
     /// A packet arrived at the bottleneck.
-    fn arrived(&mut self, packet: &P, now: Time);
+    fn arrived(&mut self, packet: &P, now: Time) {}
     /// It was just marked, between arrival and departure.
-    fn marked(&mut self, packet: &P, queue: Queue, cause: MarkCause, now: Time);
+    fn marked(&mut self, packet: &P, queue: Queue, cause: MarkCause, now: Time) {}
     /// Its transmission starts, after `sojourn` in `queue`.
-    fn departed(&mut self, packet: &P, queue: Queue, sojourn: Duration, now: Time);
+    fn departed(&mut self, packet: &P, queue: Queue, sojourn: Duration, now: Time) {}
     /// It was dropped.
-    fn dropped(&mut self, packet: &P, queue: Queue, cause: DropCause, now: Time);
+    fn dropped(&mut self, packet: &P, queue: Queue, cause: DropCause, now: Time) {}
     /// A flow's client opens the connection, to fetch `size` (`None`: without end).
-    fn opened(&mut self, flow: u32, group: u16, size: Option<Bytes>, now: Time);
+    fn opened(&mut self, flow: u32, group: u16, size: Option<Bytes>, now: Time) {}
     /// A flow's client saw the server's close.
-    fn closed(&mut self, flow: u32, now: Time);
+    fn closed(&mut self, flow: u32, now: Time) {}
     /// A flow's sender measured a round trip.
-    fn round_trip(&mut self, flow: u32, rtt: Duration, now: Time);
+    fn round_trip(&mut self, flow: u32, rtt: Duration, now: Time) {}
     /// A flow's sender sent a segment again.
-    fn retransmitted(&mut self, flow: u32, now: Time);
+    fn retransmitted(&mut self, flow: u32, now: Time) {}
     /// Every [`Observer::sampling_interval`]: the bottleneck, and then each open flow.
-    fn sample_link(&mut self, state: LinkState, now: Time);
+    fn sample_link(&mut self, state: LinkState, now: Time) {}
     /// See [`Observer::sample_link`].
-    fn sample_flow(&mut self, state: FlowState, now: Time);
+    fn sample_flow(&mut self, state: FlowState, now: Time) {}
     /// How often to sample; `None` for never.
-    fn sampling_interval(&self) -> Option<Duration>;
+    fn sampling_interval(&self) -> Option<Duration> {
+        None
+    }
 }

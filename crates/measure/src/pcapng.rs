@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Duration as StdDuration;
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
-use l4s_units::{Bytes, Duration, Time};
+use l4s_units::{Duration, Time};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
@@ -21,7 +21,7 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::{DataLink, Endianness, PcapError};
 
 use crate::wire::write_frame;
-use crate::{FlowState, Header, LinkState, Observer, ResultError, Traced};
+use crate::{Header, Observer, ResultError, Traced};
 
 /// How much of each packet is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -171,16 +171,5 @@ impl<P: Traced, W: Write> Observer<P> for PacketTrace<W> {
         };
         let comment = format!("dropped: {cause}, queue {}", queue.name());
         self.write(packet, now, Interface::Drop, Some(comment), now);
-    }
-
-    fn opened(&mut self, _: u32, _: u16, _: Option<Bytes>, _: Time) {}
-    fn closed(&mut self, _: u32, _: Time) {}
-    fn round_trip(&mut self, _: u32, _: Duration, _: Time) {}
-    fn retransmitted(&mut self, _: u32, _: Time) {}
-    fn sample_link(&mut self, _: LinkState, _: Time) {}
-    fn sample_flow(&mut self, _: FlowState, _: Time) {}
-
-    fn sampling_interval(&self) -> Option<Duration> {
-        None
     }
 }

@@ -183,23 +183,11 @@ fn a_lost_handshake_costs_a_second() {
 fn a_scalable_flow_leaves_the_link_full_and_the_queue_short() {
     struct Delay(u128, u64);
     impl Observer<Packet> for Delay {
-        fn arrived(&mut self, _: &Packet, _: Time) {}
-        fn marked(&mut self, _: &Packet, _: Queue, _: MarkCause, _: Time) {}
         fn departed(&mut self, _: &Packet, _: Queue, sojourn: Duration, now: Time) {
             if now > Time::ZERO + Duration::from_secs(1) {
                 self.0 += u128::from(sojourn.as_nanos());
                 self.1 += 1;
             }
-        }
-        fn dropped(&mut self, _: &Packet, _: Queue, _: DropCause, _: Time) {}
-        fn opened(&mut self, _: u32, _: u16, _: Option<Bytes>, _: Time) {}
-        fn closed(&mut self, _: u32, _: Time) {}
-        fn round_trip(&mut self, _: u32, _: Duration, _: Time) {}
-        fn retransmitted(&mut self, _: u32, _: Time) {}
-        fn sample_link(&mut self, _: LinkState, _: Time) {}
-        fn sample_flow(&mut self, _: FlowState, _: Time) {}
-        fn sampling_interval(&self) -> Option<Duration> {
-            None
         }
     }
     let mut delay = Delay(0, 0);

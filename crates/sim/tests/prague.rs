@@ -3,7 +3,7 @@
 
 use l4s_aqm::{Config, DropCause, MarkCause, Queue, dualpi2, fifo};
 use l4s_cc::{cubic, prague};
-use l4s_measure::{FlowState, LinkState, Observer, Traced};
+use l4s_measure::{Observer, Traced};
 use l4s_scenario::{Buffer, EcnMode, Group, Link, Scenario};
 use l4s_sim::Packet;
 use l4s_units::{Bytes, Duration, Rate, Time};
@@ -44,7 +44,6 @@ impl Tally {
 }
 
 impl Observer<Packet> for Tally {
-    fn arrived(&mut self, _: &Packet, _: Time) {}
     fn marked(&mut self, _: &Packet, _: Queue, _: MarkCause, _: Time) {
         self.marks += 1;
     }
@@ -62,18 +61,11 @@ impl Observer<Packet> for Tally {
     fn dropped(&mut self, _: &Packet, _: Queue, _: DropCause, _: Time) {
         self.drops += 1;
     }
-    fn opened(&mut self, _: u32, _: u16, _: Option<Bytes>, _: Time) {}
     fn closed(&mut self, _: u32, _: Time) {
         self.closed += 1;
     }
-    fn round_trip(&mut self, _: u32, _: Duration, _: Time) {}
     fn retransmitted(&mut self, _: u32, _: Time) {
         self.resent += 1;
-    }
-    fn sample_link(&mut self, _: LinkState, _: Time) {}
-    fn sample_flow(&mut self, _: FlowState, _: Time) {}
-    fn sampling_interval(&self) -> Option<Duration> {
-        None
     }
 }
 
