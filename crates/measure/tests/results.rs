@@ -39,7 +39,10 @@ fn record() -> RunRecord {
             o.sample_link(LinkState { packets: 4, bytes: Bytes::new(6000), base }, t);
             let alpha = Some(1.0 / 3.0);
             let (cwnd, ssthresh, srtt) = (12, None, Some(ms(11)));
-            o.sample_flow(FlowState { flow: 0, group: 0, cwnd, ssthresh, srtt, alpha, socket: None }, t);
+            o.sample_flow(
+                FlowState { flow: 0, group: 0, cwnd, ssthresh, srtt, alpha, socket: None },
+                t,
+            );
         }
     }
     let o: &mut dyn Observer<Packet> = &mut r;
