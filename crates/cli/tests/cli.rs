@@ -175,7 +175,7 @@ fn what_there_is_can_be_listed() {
     // Linux cuts 41/256 Hz to 0.160071 Hz and shows 40/256 Hz.
     assert!(aqm.contains("0.16015625 Hz  0.160071 Hz"), "{aqm}");
     assert!(done(folder.path(), &["cc"]).contains("dctcp"));
-    assert!(done(folder.path(), &["doctor"]).starts_with("simulate (--on sim)     yes"));
+    assert!(done(folder.path(), &["doctor"]).starts_with("simulate (--on sim)       yes"));
     assert!(done(folder.path(), &["completions", "bash"]).contains("_l4s"));
 }
 
