@@ -37,7 +37,7 @@ struct Page(String);
 
 impl Page {
     fn line(&mut self, what: &str, found: &str) {
-        self.0 += &format!("{what:24}  {found}\n");
+        self.0 += &format!("{what:25} {found}\n");
     }
 
     fn head(&mut self, text: &str) {
