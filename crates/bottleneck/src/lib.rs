@@ -4,9 +4,11 @@
 //! knows neither where packets come from nor what measures them; the simulator and the lab each
 //! bring their own packets and their own [`Watch`].
 
+mod packet;
 mod random;
 mod shaper;
 
+pub use packet::{flow_hash, skb_memory};
 pub use random::{Stream, stream};
 pub use shaper::Shaper;
 

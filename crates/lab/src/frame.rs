@@ -108,22 +108,14 @@ impl l4s_aqm::Packet for Frame {
         self.ecn = Ecn::Ce;
     }
 
-    /// Any mixing will do: what stands for the addresses and ports is the number of the flow.
     #[inline]
     fn flow(&self) -> u32 {
-        (self.flow ^ 0x9e37_79b9)
-            .wrapping_mul(0x85eb_ca6b)
-            .rotate_left(15)
-            .wrapping_mul(0xc2b2_ae35)
+        l4s_bottleneck::flow_hash(self.flow)
     }
 
-    /// A Linux `skb`, as the simulator counts it: the packet with head room and shared info in a
-    /// power of two, and the structure itself.
     #[inline]
     fn memory(&self) -> Bytes {
-        const HEAD_ROOM_AND_INFO: u64 = 64 + 320;
-        const SKB: u64 = 256;
-        Bytes::new((self.size().get() + HEAD_ROOM_AND_INFO).next_power_of_two() + SKB)
+        l4s_bottleneck::skb_memory(self.size())
     }
 }
 

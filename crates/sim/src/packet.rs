@@ -109,20 +109,12 @@ impl l4s_aqm::Packet for Packet {
 
     #[inline]
     fn flow(&self) -> u32 {
-        // Any mixing will do: what stands for the addresses and ports is the number of the flow.
-        (self.flow ^ 0x9e37_79b9)
-            .wrapping_mul(0x85eb_ca6b)
-            .rotate_left(15)
-            .wrapping_mul(0xc2b2_ae35)
+        l4s_bottleneck::flow_hash(self.flow)
     }
 
-    /// A Linux `skb`: the packet with head room and shared info in a power of two, and the
-    /// structure itself. 2304 B for a full packet.
     #[inline]
     fn memory(&self) -> Bytes {
-        const HEAD_ROOM_AND_INFO: u64 = 64 + 320;
-        const SKB: u64 = 256;
-        Bytes::new((self.size().get() + HEAD_ROOM_AND_INFO).next_power_of_two() + SKB)
+        l4s_bottleneck::skb_memory(self.size())
     }
 }
 
