@@ -6,11 +6,13 @@
 
 mod client;
 mod pace;
+mod prr;
 mod ranges;
 mod receiver;
 mod rtt;
 mod scoreboard;
 mod sender;
+mod usage;
 
 pub use client::Client;
 pub use receiver::{Arrived, Echo, Receiver};

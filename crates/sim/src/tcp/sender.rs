@@ -13,8 +13,10 @@ use l4s_cc::{Cc, Congestion, CongestionControl, Window};
 use l4s_units::{Duration, Ecn, Time};
 
 use super::pace::Pace;
+use super::prr::Prr;
 use super::rtt::Rtt;
 use super::scoreboard::{Delivered, Scoreboard};
+use super::usage::Usage;
 use crate::packet::{Ack, MSS, Segment};
 
 /// RFC 6928.
@@ -122,27 +124,6 @@ pub struct Sender {
     backoff: u32,
     /// Newest segment when a tail-loss probe went out, and whether it was a retransmission.
     probe: Option<(u64, bool)>,
-}
-
-/// Proportional rate reduction (RFC 6937): how much may be sent while the window shrinks.
-#[derive(Clone, Copy, Debug, Default)]
-struct Prr {
-    /// The window before the reduction.
-    prior_cwnd: u32,
-    /// Segments delivered since.
-    delivered: u32,
-    /// Segments sent since.
-    out: u32,
-}
-
-/// Whether the window was used up (RFC 7661 §4.1).
-#[derive(Clone, Copy, Debug, Default)]
-struct Usage {
-    /// Most segments in flight at the end of a burst, in this round trip.
-    max_packets_out: u32,
-    /// The round trip ends when this segment is acknowledged.
-    round_end: u64,
-    limited: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -510,21 +491,7 @@ impl Sender {
             return;
         }
         let (ssthresh, in_flight) = (self.window.ssthresh, self.board.in_flight());
-        self.prr.delivered += delivered;
-        let may_send = if in_flight > ssthresh {
-            // Proportional: as the window goes from prior_cwnd to ssthresh.
-            let goal = (u64::from(ssthresh) * u64::from(self.prr.delivered))
-                .div_ceil(u64::from(self.prr.prior_cwnd)) as u32;
-            goal.saturating_sub(self.prr.out)
-        } else {
-            // Slow start up to ssthresh, when losses took more than the reduction asked for.
-            let limit = self.prr.delivered.saturating_sub(self.prr.out).max(delivered);
-            let limit = if advanced && lost == 0 { limit + 1 } else { limit };
-            limit.min(ssthresh - in_flight)
-        };
-        // A reduction begins with one segment at least, so that a loss is sent again.
-        let at_least = u32::from(self.prr.out == 0);
-        self.window.cwnd = in_flight + may_send.max(at_least);
+        self.window.cwnd = self.prr.window(ssthresh, in_flight, delivered, advanced && lost == 0);
     }
 
     // --- Timers ------------------------------------------------------------------------------
@@ -763,23 +730,5 @@ impl Sender {
         let window = u64::from(self.window.cwnd.max(self.board.packets_out()));
         let bytes = u128::from(window * MSS) * percent / 100;
         self.pacing_rate = (bytes * 1_000_000_000 / u128::from(srtt.as_nanos())) as u64;
-    }
-}
-
-impl Usage {
-    fn update(&mut self, board: &Scoreboard, limited: bool) {
-        let packets_out = board.packets_out();
-        let round_over = board.una() >= self.round_end;
-        if round_over || limited || (!self.limited && packets_out > self.max_packets_out) {
-            self.limited = limited;
-            self.max_packets_out = packets_out;
-            self.round_end = board.nxt();
-        }
-    }
-
-    /// In slow start, half the window is enough: it may double.
-    fn is_limited(&self, window: &Window) -> bool {
-        self.limited
-            || (window.in_slow_start() && window.cwnd < self.max_packets_out.saturating_mul(2))
     }
 }
