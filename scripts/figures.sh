@@ -35,8 +35,10 @@ case ${1:-} in
     exit ;;
 esac
 
-for experiment in one-against-one dctth-4 dctth-5 dctth-6 linux-7.3-grid; do run "$experiment"; done
+for experiment in one-against-one dctth-4 dctth-5 dctth-6 web changes linux-7.3-grid; do run "$experiment"; done
 keep one-against-one headline delay-cdf
 keep dctth-4 delay-conditions window-ratio-conditions signal-conditions utilization-conditions
 keep dctth-5 delay-conditions window-ratio-conditions
 keep dctth-6 delay-conditions window-ratio-conditions rate-ratio-conditions
+keep web delay-cdf
+keep changes rate-time delay-time

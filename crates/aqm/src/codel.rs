@@ -154,6 +154,10 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
         self.control.dequeue(&self.law, &mut self.queue, now, watch).map(|head| head.depart(now))
     }
 
+    fn evacuate(&mut self) -> Vec<(Time, P)> {
+        self.queue.evacuate()
+    }
+
     fn backlog(&self) -> Backlog {
         self.queue.backlog()
     }

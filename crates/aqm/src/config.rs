@@ -73,6 +73,12 @@ macro_rules! disciplines {
                 }
             }
 
+            fn evacuate(&mut self) -> Vec<(Time, P)> {
+                match self {
+                    $(Aqm::$variant(aqm) => aqm.evacuate(),)+
+                }
+            }
+
             fn next_tick(&self) -> Option<Time> {
                 match self {
                     $(Aqm::$variant(aqm) => aqm.next_tick(),)+

@@ -229,6 +229,14 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
         }
     }
 
+    fn evacuate(&mut self) -> Vec<(Time, P)> {
+        let mut waiting = self.l.evacuate();
+        waiting.append(&mut self.c.evacuate());
+        waiting.sort_by_key(|(arrival, _)| *arrival);
+        self.credit = self.config.scheduler.initial_credit();
+        waiting
+    }
+
     fn next_tick(&self) -> Option<Time> {
         Some(self.pi.due)
     }

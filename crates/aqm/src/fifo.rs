@@ -86,6 +86,10 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
         self.queue.pop().map(|head| head.depart(now))
     }
 
+    fn evacuate(&mut self) -> Vec<(Time, P)> {
+        self.queue.evacuate()
+    }
+
     fn backlog(&self) -> Backlog {
         self.queue.backlog()
     }

@@ -133,6 +133,10 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
         }
     }
 
+    fn evacuate(&mut self) -> Vec<(Time, P)> {
+        self.flows.evacuate()
+    }
+
     fn backlog(&self) -> Backlog {
         self.flows.backlog()
     }

@@ -110,6 +110,10 @@ pub trait Qdisc<P: Packet> {
         watch: &mut impl Watch<P>,
     ) -> Option<Departure<P>>;
 
+    /// Takes everything that waits out, in order of arrival and each with its arrival, and signals
+    /// to none of it: for a discipline that is replaced.
+    fn evacuate(&mut self) -> Vec<(Time, P)>;
+
     /// When [`Qdisc::tick`] is due next; `None` for disciplines without a timer.
     fn next_tick(&self) -> Option<Time> {
         None

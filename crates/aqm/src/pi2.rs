@@ -46,6 +46,10 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
         self.engine.dequeue(now, rng, watch)
     }
 
+    fn evacuate(&mut self) -> Vec<(Time, P)> {
+        self.engine.evacuate()
+    }
+
     fn next_tick(&self) -> Option<Time> {
         self.engine.next_tick()
     }

@@ -71,6 +71,10 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
         Some(head.depart(now))
     }
 
+    fn evacuate(&mut self) -> Vec<(Time, P)> {
+        self.queue.evacuate()
+    }
+
     fn next_tick(&self) -> Option<Time> {
         Some(self.control.due)
     }

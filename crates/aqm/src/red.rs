@@ -73,6 +73,10 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
         Some(head.depart(now))
     }
 
+    fn evacuate(&mut self) -> Vec<(Time, P)> {
+        self.queue.evacuate()
+    }
+
     fn backlog(&self) -> Backlog {
         self.queue.backlog()
     }

@@ -68,6 +68,13 @@ impl<P: Packet> Fifo<P> {
         Some(head)
     }
 
+    /// Removes all packets, the head first, with their arrivals.
+    pub fn evacuate(&mut self) -> Vec<(Time, P)> {
+        core::iter::from_fn(|| self.pop())
+            .map(|waiting| (waiting.arrival, waiting.packet))
+            .collect()
+    }
+
     /// The packet at the head.
     #[inline]
     pub fn head(&self) -> Option<&Waiting<P>> {

@@ -278,6 +278,36 @@ proptest! {
     }
 
     #[test]
+    fn what_is_evacuated_is_what_waits_in_order_of_arrival_and_unharmed(
+        config in any_config(),
+        arrivals in prop::collection::vec((size(), ecn(), 0u32..6, 0u64..2_000_000), 0..200),
+        leave in 0usize..60,
+        seed: u64,
+    ) {
+        let mut rig = Rig::seeded(config, seed);
+        let mut now = Time::ZERO;
+        let mut came = Vec::new();
+        for (id, (size, ecn, flow, gap)) in arrivals.into_iter().enumerate() {
+            now += Duration::from_nanos(gap);
+            came.push(now);
+            rig.put(Probe { id: id as u64, size: Bytes::new(size), ecn, flow }, now);
+        }
+        let left = std::iter::from_fn(|| rig.take(now)).take(leave).count();
+        let (inside, dropped) = (rig.backlog().packets, rig.told.dropped.len());
+        let told = (dropped, rig.told.marked.len());
+        let out = rig.aqm.evacuate();
+        prop_assert_eq!((rig.told.dropped.len(), rig.told.marked.len()), told, "no signal");
+        prop_assert_eq!((out.len(), left + inside + dropped), (inside, came.len()));
+        prop_assert!(out.windows(2).all(|pair| pair[0].0 <= pair[1].0));
+        for (arrival, packet) in &out {
+            prop_assert_eq!(*arrival, came[packet.id as usize]);
+        }
+        let empty = rig.backlog();
+        prop_assert_eq!((empty.packets, empty.bytes, empty.memory), Default::default());
+        prop_assert!(rig.take(now).is_none());
+    }
+
+    #[test]
     fn the_same_seed_gives_the_same_run(
         config in any_config(),
         events in prop::collection::vec(event(), 0..200),

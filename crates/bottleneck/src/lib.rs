@@ -3,18 +3,23 @@
 //! What lies behind it is fast: a packet arrives at its client when its transmission starts. It
 //! knows neither where packets come from nor what measures them; the simulator and the lab each
 //! bring their own packets and their own [`Watch`].
+//!
+//! What else every substrate must do alike is here too: random streams by name, and the
+//! [`Downloads`] that a scenario's `[[web]]` begin.
 
+mod downloads;
 mod packet;
 mod random;
 mod shaper;
 
+pub use downloads::{Arrivals, Download, Downloads, arrivals};
 pub use packet::{flow_hash, skb_memory};
 pub use random::{Stream, stream};
 pub use shaper::Shaper;
 
-use l4s_aqm::{Aqm, Backlog, Departure, Packet, Qdisc, Signal, Watch};
+use l4s_aqm::{Aqm, Backlog, Departure, DropCause, MarkCause, Packet, Qdisc, Queue, Signal, Watch};
 use l4s_scenario::Link;
-use l4s_units::Time;
+use l4s_units::{Rate, Time};
 
 /// A link and the queue in front of it.
 #[derive(Debug)]
@@ -22,15 +27,40 @@ pub struct Bottleneck<P> {
     aqm: Aqm<P>,
     rng: Stream,
     shaper: Shaper,
+    /// What a discipline chooses once.
+    setup: Stream,
+    /// The first tick of a discipline that began in mid-run, until it is over.
+    first_tick: Option<Time>,
 }
 
 impl<P: Packet> Bottleneck<P> {
     /// A link that is idle. Chance comes from the streams `aqm setup` and `aqm` of `seed`.
     pub fn new(link: &Link, aqm: &l4s_aqm::Config, seed: u64) -> Self {
+        let mut setup = stream(seed, "aqm setup");
         Bottleneck {
-            aqm: Aqm::new(aqm, &mut stream(seed, "aqm setup")),
+            aqm: Aqm::new(aqm, &mut setup),
             rng: stream(seed, "aqm"),
             shaper: Shaper::new(link.rate, link.burst),
+            setup,
+            first_tick: None,
+        }
+    }
+
+    /// The link has another rate from now on ([`Shaper::set_rate`]).
+    pub fn set_rate(&mut self, rate: Rate, now: Time) {
+        self.shaper.set_rate(rate, now);
+    }
+
+    /// Another discipline takes the place of the present one, its clock starting now. What waits
+    /// moves into it in order of arrival and as if it had arrived there: with the same arrival, so
+    /// that its delay counts on, and subject to what the new discipline does at arrival (its limit
+    /// may drop some). Marks stay. Linux would drop all that waits.
+    pub fn replace_aqm(&mut self, aqm: &l4s_aqm::Config, now: Time, watch: &mut impl Watch<P>) {
+        let waiting = self.aqm.evacuate();
+        self.aqm = Aqm::new(aqm, &mut self.setup);
+        self.first_tick = self.aqm.next_tick().map(|first| now + first.since(Time::ZERO));
+        for (arrival, packet) in waiting {
+            self.aqm.enqueue(packet, arrival, &mut self.rng, &mut Late { watch, now });
         }
     }
 
@@ -59,11 +89,12 @@ impl<P: Packet> Bottleneck<P> {
 
     /// When [`Bottleneck::tick`] is due next; never for disciplines without a timer.
     pub fn next_tick(&self) -> Time {
-        self.aqm.next_tick().unwrap_or(Time::NEVER)
+        self.first_tick.or(self.aqm.next_tick()).unwrap_or(Time::NEVER)
     }
 
     /// Periodic work of the discipline.
     pub fn tick(&mut self, now: Time) {
+        self.first_tick = None;
         self.aqm.tick(now);
     }
 
@@ -75,5 +106,101 @@ impl<P: Packet> Bottleneck<P> {
     /// The probabilities applied now.
     pub fn signal(&self) -> Option<Signal> {
         self.aqm.signal()
+    }
+}
+
+/// Tells what happens to packets that arrived earlier when it happens.
+struct Late<'a, W> {
+    watch: &'a mut W,
+    now: Time,
+}
+
+impl<P, W: Watch<P>> Watch<P> for Late<'_, W> {
+    fn marked(&mut self, packet: &P, queue: Queue, cause: MarkCause, _: Time) {
+        self.watch.marked(packet, queue, cause, self.now);
+    }
+
+    fn dropped(&mut self, packet: P, queue: Queue, cause: DropCause, _: Time) {
+        self.watch.dropped(packet, queue, cause, self.now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use l4s_aqm::{Config, Counters, Limit, codel, dualpi2, fifo, pie};
+    use l4s_scenario::Buffer;
+    use l4s_units::{Bytes, Duration, Ecn};
+
+    #[derive(Clone, PartialEq, Debug)]
+    struct Probe(u64, Ecn);
+
+    impl Packet for Probe {
+        fn size(&self) -> Bytes {
+            l4s_aqm::MTU
+        }
+        fn ecn(&self) -> Ecn {
+            self.1
+        }
+        fn set_ce(&mut self) {
+            self.1 = Ecn::Ce;
+        }
+        fn flow(&self) -> u32 {
+            0
+        }
+    }
+
+    fn ms(n: u64) -> Time {
+        Time::ZERO + Duration::from_millis(n)
+    }
+
+    /// A link of 12 Mb/s with twenty packets in a FIFO, one every millisecond from 1000 ms on.
+    fn loaded() -> Bottleneck<Probe> {
+        let (rate, burst) = (Rate::from_mbps(12), Bytes::ZERO);
+        let link = Link { rate, burst, buffer: Buffer::Packets(100) };
+        let mut bottleneck = Bottleneck::new(&link, &Config::Fifo(fifo::Config::dctth()), 1);
+        for n in 0..20 {
+            let ecn = if n % 2 == 0 { Ecn::Ect1 } else { Ecn::NotEct };
+            bottleneck.enqueue(Probe(n, ecn), ms(1000 + n), &mut ());
+        }
+        bottleneck
+    }
+
+    #[test]
+    fn what_waits_moves_into_the_new_discipline_and_its_delay_counts_on() {
+        let mut bottleneck = loaded();
+        bottleneck.replace_aqm(&Config::DualPi2(dualpi2::Config::dctth()), ms(1030), &mut ());
+        assert_eq!(bottleneck.backlog().packets, 20);
+        let out = |b: &mut Bottleneck<Probe>, now| b.transmit(now, &mut ()).unwrap();
+        // L goes before C that came 30 ms earlier at most, and each as if it had come here.
+        let first = out(&mut bottleneck, ms(1030));
+        assert_eq!((first.packet.0, first.queue), (0, Queue::L));
+        assert_eq!(first.sojourn, Duration::from_millis(30));
+        let second = out(&mut bottleneck, ms(1032));
+        assert_eq!((second.packet.0, second.queue), (2, Queue::L));
+        assert_eq!(second.sojourn, Duration::from_millis(30));
+    }
+
+    #[test]
+    fn the_clock_of_the_new_discipline_starts_with_it() {
+        let mut bottleneck = loaded();
+        assert_eq!(bottleneck.next_tick(), Time::NEVER);
+        bottleneck.replace_aqm(&Config::Pie(pie::Config::linux()), ms(1030), &mut ());
+        // sch_pie: the first update after half a second, then every 15 ms.
+        assert_eq!(bottleneck.next_tick(), ms(1530));
+        bottleneck.tick(ms(1530));
+        assert_eq!(bottleneck.next_tick(), ms(1545));
+        bottleneck.replace_aqm(&Config::Codel(codel::Config::linux()), ms(1540), &mut ());
+        assert_eq!(bottleneck.next_tick(), Time::NEVER);
+    }
+
+    #[test]
+    fn what_does_not_fit_into_the_new_discipline_is_dropped_from_the_tail() {
+        let mut bottleneck = loaded();
+        let mut seen = Counters::default();
+        let small = fifo::Config { limit: Limit::packets(5) };
+        bottleneck.replace_aqm(&Config::Fifo(small), ms(1030), &mut seen);
+        assert_eq!(seen.drops(Queue::Q, DropCause::Limit), 15);
+        assert_eq!(bottleneck.transmit(ms(1030), &mut ()).unwrap().packet.0, 0);
     }
 }

@@ -8,6 +8,7 @@ use l4s_units::{Bytes, Duration, Rate, Time};
 #[derive(Debug)]
 pub struct Shaper {
     rate: Rate,
+    bucket: Bytes,
     /// The bucket, as time at the rate.
     burst: Duration,
     /// When the debt is paid.
@@ -19,7 +20,22 @@ pub struct Shaper {
 impl Shaper {
     /// A full bucket of `burst` that fills at `rate`.
     pub fn new(rate: Rate, burst: Bytes) -> Self {
-        Shaper { rate, burst: rate.time_of(burst), free_at: Time::ZERO, last: Default::default() }
+        Shaper {
+            rate,
+            bucket: burst,
+            burst: rate.time_of(burst),
+            free_at: Time::ZERO,
+            last: Default::default(),
+        }
+    }
+
+    /// Fills the bucket at `rate` from `now` on. What is in it or owed is so many bytes: the rest
+    /// of a packet whose transmission began goes at the new rate.
+    pub fn set_rate(&mut self, rate: Rate, now: Time) {
+        let owed = self.rate.bytes_in(self.free_at.since(now));
+        let saved = self.rate.bytes_in(now.since(self.free_at)).min(self.bucket);
+        self.free_at = (now + rate.time_of(owed)).saturating_sub(rate.time_of(saved));
+        (self.rate, self.burst, self.last) = (rate, rate.time_of(self.bucket), Default::default());
     }
 
     /// When the next packet may leave.
@@ -54,5 +70,25 @@ mod tests {
         assert_eq!(shaper.free_at, now + Duration::from_micros(3028));
         shaper.charge(packet, shaper.free_at);
         assert_eq!(shaper.free_at, now + Duration::from_micros(6056));
+    }
+
+    #[test]
+    fn the_rest_of_a_packet_goes_at_the_new_rate_and_the_bucket_keeps_its_bytes() {
+        let packet = Bytes::new(1514);
+        let mut shaper = Shaper::new(Rate::from_mbps(4), packet);
+        let now = Time::from_nanos(1_000_000_000);
+        shaper.charge(packet, now);
+        shaper.charge(packet, now);
+        // 1514 B · 8 / 4 Mb/s = 3.028 ms, of which half is over; the rest takes twice as long.
+        let half = Duration::from_micros(1514);
+        shaper.set_rate(Rate::from_mbps(2), now + half);
+        assert_eq!(shaper.free_at, now + half + half * 2);
+        // At 2 Mb/s a full bucket takes 6.056 ms to fill, and is worth one packet at 8 Mb/s too.
+        let later = now + Duration::from_secs(1);
+        shaper.set_rate(Rate::from_mbps(8), later);
+        shaper.charge(packet, later);
+        assert_eq!(shaper.free_at, later);
+        shaper.charge(packet, later);
+        assert_eq!(shaper.free_at, later + half);
     }
 }

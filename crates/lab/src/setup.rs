@@ -80,6 +80,15 @@ impl LabPlan {
         kernel_cc: impl Fn(&Group) -> String,
         options: &LabOptions,
     ) -> Result<LabPlan, LabError> {
+        let later = [
+            (!scenario.web.is_empty(), "`[[web]]`: no downloads"),
+            (!scenario.changes.is_empty(), "`[[at]]`: nothing changes in mid-run"),
+        ];
+        if let Some((_, what)) = later.into_iter().find(|(asked, _)| *asked) {
+            return Err(LabError::Scenario(format!(
+                "{what} with real sockets yet; use `--on sim`"
+            )));
+        }
         let pairs = scenario.groups.len() + scenario.udp.len();
         if pairs > MOST_PAIRS {
             return Err(LabError::Scenario(format!(
@@ -332,6 +341,11 @@ mod tests {
         let long = "[[udp]]\nname = \"U\"\nrate = \"1mbit\"\npacket = \"9000B\"\n";
         let long = refused(long);
         assert!(long.starts_with("UDP source `U`: a packet of 9000 bytes"), "{long}");
+        let web =
+            refused(&format!("{group}cc = \"reno\"\n[[web]]\ngroup = \"A\"\nrate = \"1/s\"\n"));
+        assert_eq!(web, "`[[web]]`: no downloads with real sockets yet; use `--on sim`");
+        let at = refused(&format!("{group}cc = \"reno\"\n[[at]]\ntime = \"1s\"\naqm = \"pie\"\n"));
+        assert!(at.starts_with("`[[at]]`: nothing changes in mid-run"), "{at}");
         // Pacing is the socket's: no congestion control need know.
         let paced = format!("{group}cc = {{ kind = \"cubic\", pacing = true }}\n");
         plan(&paced, &LabOptions::default()).unwrap();

@@ -16,6 +16,8 @@
 //! timestamps. An empty item still takes the segment with the FIN. The SYN-ACK's own time on the
 //! link (some 70 B) is left out, whatever options it carries. A shaper whose bucket filled while
 //! idle sends its burst at once, so behind one an item of a few packets may take a little less.
+//!
+//! Where `[[at]]` changes `R` or `C`, those hold that the connection was opened with.
 
 use l4s_scenario::Scenario;
 use l4s_units::{Bytes, Duration, Rate, Time};
@@ -54,14 +56,17 @@ pub(crate) fn completions(scenario: &Scenario, flows: &Flows) -> Vec<CompletionS
     // (group, bin, completion time in ms, efficiency)
     let mut done = Vec::new();
     for (_, flow) in flows.iter() {
-        let (Some(group), Some(size)) = (scenario.groups.get(usize::from(flow.group)), flow.size)
+        let group = usize::from(flow.group);
+        let (true, Some(size), Some(opened)) =
+            (group < scenario.groups.len(), flow.size, flow.opened)
         else {
             continue;
         };
         let Some(time) = flow.completion().filter(|_| flow.closed >= Some(warmup_end)) else {
             continue;
         };
-        let best = theoretical_time(size, group.rtt, scenario.link.rate);
+        let (rtt, rate) = (scenario.rtt_at(group, opened), scenario.rate_at(opened));
+        let best = theoretical_time(size, rtt, rate);
         let efficiency = time.as_nanos() as f64 / best.as_nanos() as f64;
         done.push((flow.group, bin(size), time.as_millis_f64(), efficiency));
     }

@@ -2,7 +2,7 @@
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_scenario::Scenario;
-use l4s_units::{Bytes, Duration, Rate, Time};
+use l4s_units::{Bytes, Duration, Time};
 use serde_json::Map;
 
 use crate::completion::completions;
@@ -38,9 +38,9 @@ pub(crate) fn rate_bps(bytes: u64, span: Duration) -> Option<f64> {
 }
 
 /// What the link carried, with Ethernet headers, over what it could carry.
-fn utilization(counts: &Counts, rate: Rate, span: Duration) -> f64 {
+fn utilization(counts: &Counts, link_bps: f64, span: Duration) -> f64 {
     let carried = counts.bytes + ETHERNET * counts.packets;
-    rate_bps(carried, span).map_or(0.0, |bps| bps / rate.as_bps() as f64)
+    rate_bps(carried, span).map_or(0.0, |bps| bps / link_bps)
 }
 
 /// Packets in flight by Little's law: rate · RTT ÷ packet size.
@@ -77,6 +77,7 @@ pub(crate) fn conclude(measured: Measured<'_>) -> RunRecord {
     for (i, name) in names(scenario).enumerate() {
         delays.extend(measured.cells.group_delays(i).rows(Scope::Group, name));
     }
+    let link_bps = scenario.mean_rate_bps();
     let summary = Summary {
         scenario: scenario.name.clone(),
         on: measured.origin.on,
@@ -84,10 +85,10 @@ pub(crate) fn conclude(measured: Measured<'_>) -> RunRecord {
         version: measured.origin.version,
         set: measured.origin.set,
         link: LinkSummary {
-            rate_bps: scenario.link.rate.as_bps() as f64,
+            rate_bps: link_bps,
             utilization: utilization(
                 &measured.cells.total().all(),
-                scenario.link.rate,
+                link_bps,
                 measured_span(scenario),
             ),
         },
@@ -135,24 +136,31 @@ fn group(measured: &Measured<'_>, index: usize, flow_rows: &[FlowRow]) -> GroupS
     let counts = measured.cells.total().group(index);
     let flows = tcp.map_or(1, |group| group.starts.len() as u64);
 
-    let rate = rate_bps(counts.bytes, measured_span(scenario)).unwrap_or(0.0);
-    let rate_per_flow = (flows > 0).then(|| rate / flows as f64);
+    let mine = || flow_rows.iter().filter(|row| row.group == name);
+    let is_download = |row: &&FlowRow| row.flow >= scenario.first_download();
+    let long = || mine().filter(|row| !is_download(row));
+    let web = scenario.web.iter().any(|web| web.group == index);
+
+    // What counts per flow is of its long flows alone; the rest is of all its packets.
+    let long_bytes = if web { long().map(|row| row.bytes).sum() } else { counts.bytes };
+    let per_second = |bytes| rate_bps(bytes, measured_span(scenario)).unwrap_or(0.0);
+    let rate_per_flow = (flows > 0).then(|| per_second(long_bytes) / flows as f64);
     let rtts = &measured.rtts[index];
     let rtt_ms = rtts.mean().map(|ns| ns / 1e6);
     let packet =
         (counts.data_packets > 0).then(|| counts.data_bytes as f64 / counts.data_packets as f64);
 
-    let mine = || flow_rows.iter().filter(|row| row.group == name);
     GroupSummary {
         name: name.to_owned(),
         cc: tcp.map_or("udp", |group| group.cc.kind()).to_owned(),
         flows,
-        rate_bps: rate,
+        downloads: web.then(|| mine().filter(is_download).count() as u64),
+        rate_bps: per_second(counts.bytes),
         rate_per_flow_bps: rate_per_flow,
         normalized_rate: tcp
             .filter(|group| group.size.is_none())
             .and(rate_per_flow)
-            .map(|rate| rate * long_flows(scenario) as f64 / scenario.link.rate.as_bps() as f64),
+            .map(|rate| rate * long_flows(scenario) as f64 / scenario.mean_rate_bps()),
         window_pkts: (|| Some(window(rate_per_flow?, rtt_ms?, packet?)))(),
         cwnd_pkts: measured.cwnds[index].mean(),
         rtt_ms,
@@ -161,11 +169,11 @@ fn group(measured: &Measured<'_>, index: usize, flow_rows: &[FlowRow]) -> GroupS
         mark: counts.mark_ratio(),
         drop: counts.drop_ratio(),
         retransmits: mine().map(|row| row.retransmits).sum(),
-        flow_rates_bps: spread(mine().filter_map(|row| row.rate_bps).collect()),
+        flow_rates_bps: spread(long().filter_map(|row| row.rate_bps).collect()),
     }
 }
 
-/// How many flows are to share the link: those without end.
+/// How many flows are to share the link: those without end. Downloads are none of them.
 fn long_flows(scenario: &Scenario) -> usize {
     scenario.groups.iter().filter(|g| g.size.is_none()).map(|g| g.starts.len()).sum()
 }
@@ -224,7 +232,7 @@ mod tests {
     fn utilization_counts_ethernet_headers() {
         // 1000 packets of 1500 + 14 B = 12.112 Mb, in one second of 12.112 Mb/s.
         let counts = Counts { packets: 1000, bytes: 1_500_000, ..Counts::default() };
-        let used = utilization(&counts, Rate::from_bps(12_112_000), Duration::from_secs(1));
+        let used = utilization(&counts, 12_112_000.0, Duration::from_secs(1));
         assert!((used - 1.0).abs() < 1e-12);
     }
 

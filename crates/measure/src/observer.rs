@@ -113,7 +113,8 @@ pub trait Observer<P: Traced> {
     fn round_trip(&mut self, flow: u32, rtt: Duration, now: Time) {}
     /// A flow's sender sent a segment again.
     fn retransmitted(&mut self, flow: u32, now: Time) {}
-    /// Every [`Observer::sampling_interval`]: the bottleneck, and then each open flow.
+    /// Every [`Observer::sampling_interval`]: the bottleneck, and then each open flow. Downloads
+    /// are not sampled: their windows are not their group's.
     fn sample_link(&mut self, state: LinkState, now: Time) {}
     /// See [`Observer::sample_link`].
     fn sample_flow(&mut self, state: FlowState, now: Time) {}

@@ -112,17 +112,17 @@ rows! {
 }
 
 rows! {
-    /// One flow.
+    /// One flow or download.
     FlowRow in "flows.parquet" {
         /// Its group or source.
         group: String,
-        /// Its number in the run.
+        /// Its number in the run: those of the groups first, then UDP sources, then downloads.
         flow: u32,
         /// When its client opened it, in seconds since the start of the run.
         start_s: f64,
         /// When its client saw the close; absent when the run ended first.
         end_s: Option<f64>,
-        /// Bytes it was to send; absent for a flow without end.
+        /// Bytes it was to send: every download has them; absent for a flow without end.
         size: Option<u64>,
         /// IP bytes forwarded after the warm-up.
         bytes: u64,

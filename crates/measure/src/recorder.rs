@@ -72,9 +72,9 @@ impl Recorder {
         let groups = scenario.groups.len() + scenario.udp.len();
         Recorder {
             origin,
-            queues: queues_of(&scenario.aqm),
+            queues: queues_of(scenario),
             cells: Cells::new(groups),
-            flows: Flows::with_capacity(flows_of(scenario)),
+            flows: Flows::with_capacity(scenario.first_download() as usize),
             rtts: vec![Samples::default(); groups],
             cwnds: vec![Samples::default(); groups],
             series: Some(Series::new(scenario)),
@@ -123,19 +123,14 @@ impl Recorder {
     }
 }
 
-/// The queues that a discipline reports, in order.
-fn queues_of(aqm: &Config) -> Vec<Queue> {
-    match aqm {
-        Config::DualPi2(config) if config.dualq != dualpi2::Classify::None => {
-            vec![Queue::L, Queue::C]
-        }
-        _ => vec![Queue::Q],
-    }
-}
-
-/// How many flows a scenario has.
-pub(crate) fn flows_of(scenario: &Scenario) -> usize {
-    scenario.groups.iter().map(|g| g.starts.len()).sum::<usize>() + scenario.udp.len()
+/// The queues that the disciplines of a run report, in order.
+fn queues_of(scenario: &Scenario) -> Vec<Queue> {
+    let is_dual = |aqm: &Config| match aqm {
+        Config::DualPi2(config) => config.dualq != dualpi2::Classify::None,
+        _ => false,
+    };
+    let reports = |queue: &Queue| scenario.aqms().any(|aqm| is_dual(aqm) == (*queue != Queue::Q));
+    Queue::ALL.into_iter().filter(reports).collect()
 }
 
 impl<P: Traced> Observer<P> for Recorder {

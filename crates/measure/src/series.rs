@@ -9,15 +9,14 @@ use crate::conclude::{names, rate_bps};
 use crate::counts::{Counts, View};
 use crate::flows::Flows;
 use crate::record::{Scope, SeriesRow};
-use crate::recorder::flows_of;
 use crate::{FlowState, LinkState};
 
 /// The shortest interval.
 const INTERVAL: Duration = Duration::from_millis(100);
 /// A run has at most about this many samples; longer runs take longer intervals.
 const SAMPLES: u64 = 1000;
-/// Flows have rows of their own in scenarios of at most this many flows.
-const FLOWS: usize = 64;
+/// Flows have rows of their own in scenarios of at most this many flows, downloads aside.
+const FLOWS: u32 = 64;
 
 #[derive(Debug)]
 pub(crate) struct Series {
@@ -41,7 +40,7 @@ impl Series {
             interval: INTERVAL * samples.div_ceil(SAMPLES).max(1),
             began: Time::ZERO,
             span: Duration::ZERO,
-            with_flows: flows_of(scenario) <= FLOWS,
+            with_flows: scenario.first_download() <= FLOWS,
         }
     }
 

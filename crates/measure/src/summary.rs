@@ -17,11 +17,11 @@ pub struct Summary {
     pub set: serde_json::Map<String, serde_json::Value>,
     /// The link.
     pub link: LinkSummary,
-    /// Per queue that the discipline has.
+    /// Per queue that the discipline has; where it changes in mid-run, that any of them has.
     pub queues: Vec<QueueSummary>,
     /// Per group, then per UDP source.
     pub groups: Vec<GroupSummary>,
-    /// Completion times of sized flows, by size.
+    /// Completion times of sized flows and downloads, by size.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub completion: Vec<CompletionSummary>,
     /// Ratios between groups: `window_A_B`, `rate_A_B`.
@@ -35,7 +35,7 @@ pub struct Summary {
 /// The link's rate and use.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LinkSummary {
-    /// Rate in bits per second.
+    /// Rate in bits per second; where it changes in mid-run, the mean after the warm-up.
     pub rate_bps: f64,
     /// All forwarded bytes with 14 B of Ethernet per packet, over what the link could carry.
     pub utilization: f64,
@@ -103,11 +103,14 @@ pub struct GroupSummary {
     pub name: String,
     /// Its congestion control; `udp` for an unresponsive source.
     pub cc: String,
-    /// How many flows.
+    /// How many flows, downloads of `[[web]]` aside.
     pub flows: u64,
-    /// IP bytes forwarded per second.
+    /// How many downloads began in the run; absent for a group without `[[web]]`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub downloads: Option<u64>,
+    /// IP bytes forwarded per second, downloads included.
     pub rate_bps: f64,
-    /// The same, per flow; absent without flows.
+    /// The same, per flow and without downloads; absent without flows.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rate_per_flow_bps: Option<f64>,
     /// Rate per flow over link rate / number of long flows.
@@ -135,7 +138,7 @@ pub struct GroupSummary {
     pub drop: Option<f64>,
     /// Segments sent again.
     pub retransmits: u64,
-    /// Spread of the rates of its flows.
+    /// Spread of the rates of its flows, downloads aside.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub flow_rates_bps: Option<Spread>,
 }
@@ -149,7 +152,7 @@ pub struct Spread {
     pub p99: f64,
 }
 
-/// Completion of the sized flows of a group whose size falls in one bin.
+/// Completion of the sized flows and downloads of a group whose size falls in one bin.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CompletionSummary {
     /// The group.

@@ -28,6 +28,8 @@ bundled! {
     "dctth-6",
     "linux-7.3-grid",
     "prague",
+    "web",
+    "changes",
     "lab-speed",
 }
 

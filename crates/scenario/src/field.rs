@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use l4s_units::param::Raw;
-use l4s_units::{Bytes, Duration, Ecn, ParseError, Rate, Time};
+use l4s_units::{Bytes, Duration, Ecn, Frequency, ParseError, Rate, Time};
 
 use crate::fault::{Gathered, Place, did_you_mean, listed, nearest};
 use crate::tree::{Item, Node, Table};
@@ -112,6 +112,11 @@ impl Quantity for Bytes {
     const UNITS: &'static [&'static str] = &["b", "kb", "mb", "gb", "kib", "mib", "gib"];
 }
 
+impl Quantity for Frequency {
+    const EXAMPLE: &'static str = "a number of times per second such as \"100/s\"";
+    const UNITS: &'static [&'static str] = &["/s"];
+}
+
 /// A quantity from `low` to `high`.
 pub(crate) fn quantity<Q: Quantity>(node: &Node, low: Q, high: Q) -> Result<Q, Refusal> {
     let refusal =
@@ -143,6 +148,11 @@ pub(crate) fn duration(node: &Node, low: Duration, high: Duration) -> Result<Dur
 /// An instant within the longest run.
 pub(crate) fn instant(node: &Node) -> Result<Time, Refusal> {
     duration(node, Duration::ZERO, crate::schema::LONGEST).map(|d| Time::ZERO + d)
+}
+
+/// An instant within the longest run, or `None` for the end of the run.
+pub(crate) fn instant_or_end(node: &Node) -> Result<Option<Time>, Refusal> {
+    if node.text() == Some("end") { Ok(None) } else { instant(node).map(Some) }
 }
 
 /// A whole number from `low` to `high`.

@@ -1,6 +1,6 @@
 //! A scenario with every choice made: what a substrate runs.
 
-use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
+use l4s_units::{Bytes, Duration, Ecn, Frequency, Rate, Time};
 
 /// One run: which flows meet at which bottleneck, for how long.
 #[derive(Clone, PartialEq, Debug)]
@@ -21,6 +21,10 @@ pub struct Scenario {
     pub groups: Vec<Group>,
     /// Unresponsive sources.
     pub udp: Vec<Udp>,
+    /// Short flows, which begin at random.
+    pub web: Vec<Web>,
+    /// What becomes of the bottleneck and the paths in mid-run, in order of time.
+    pub changes: Vec<Change>,
     /// What only substrates with real sockets ask for.
     pub kernel: Kernel,
 }
@@ -112,4 +116,123 @@ pub struct Udp {
     pub start: Time,
     /// When it stops; `None` at the end of the run.
     pub stop: Option<Time>,
+}
+
+/// Downloads that begin at random, each over a TCP connection of its own: emulated web traffic
+/// (DCttH §4.5).
+#[derive(Clone, PartialEq, Debug)]
+pub struct Web {
+    /// The group whose server, client, congestion control, ECN and round trip they have: its place
+    /// among the groups.
+    pub group: usize,
+    /// How many begin per second on average, independently of each other.
+    pub rate: Frequency,
+    /// How much each of them fetches.
+    pub size: Sizes,
+    /// When they start to begin.
+    pub start: Time,
+    /// When no more of them begin; `None` at the end of the run.
+    pub stop: Option<Time>,
+}
+
+/// The sizes of downloads.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Sizes {
+    /// All alike.
+    Fixed(Bytes),
+    /// A Pareto distribution without what is larger than `max`.
+    Pareto {
+        /// The exponent alpha: the smaller, the heavier the tail.
+        shape: f64,
+        /// The smallest.
+        min: Bytes,
+        /// The largest, not less than `min`.
+        max: Bytes,
+    },
+}
+
+/// What becomes different at an instant, for the rest of the run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Change {
+    /// When: after the start of the run and before its end.
+    pub time: Time,
+    /// The discipline that takes the place of the present one. Its packet limit is `link.buffer`
+    /// unless it sets its own.
+    pub aqm: Option<l4s_aqm::Config>,
+    /// The rate of the link.
+    pub rate: Option<Rate>,
+    /// The base round trip of some groups, by their place among the groups: a re-route.
+    pub rtts: Vec<(usize, Duration)>,
+}
+
+impl Scenario {
+    /// The number of the first download. Flows are numbered from 0: those of the groups, in the
+    /// order of the groups, then the UDP sources, then downloads in the order in which they begin.
+    pub fn first_download(&self) -> u32 {
+        (self.groups.iter().map(|group| group.starts.len()).sum::<usize>() + self.udp.len()) as u32
+    }
+
+    /// Every discipline of the run, the first one first.
+    pub fn aqms(&self) -> impl Iterator<Item = &l4s_aqm::Config> {
+        let later = self.changes.iter().filter_map(|change| change.aqm.as_ref());
+        core::iter::once(&self.aqm).chain(later)
+    }
+
+    /// The rate of the link at an instant.
+    pub fn rate_at(&self, time: Time) -> Rate {
+        self.before(time).filter_map(|change| change.rate).last().unwrap_or(self.link.rate)
+    }
+
+    /// The base round trip of a group, by its place, at an instant.
+    pub fn rtt_at(&self, group: usize, time: Time) -> Duration {
+        let rtts = self.before(time).flat_map(|change| &change.rtts);
+        let last = rtts.filter(|(changed, _)| *changed == group).last();
+        last.map_or(self.groups[group].rtt, |(_, rtt)| *rtt)
+    }
+
+    /// The mean rate of the link after the warm-up, in bits per second.
+    pub fn mean_rate_bps(&self) -> f64 {
+        let (from, to) = (Time::ZERO + self.warmup, Time::ZERO + self.duration);
+        let at = |change: &Change| change.time.max(from);
+        let changes = self.changes.iter().filter(|change| change.rate.is_some());
+        let ends = changes.clone().map(at).chain([to]);
+        let rates = [self.link.rate].into_iter().chain(changes.clone().filter_map(|c| c.rate));
+        let mut began = from;
+        let mut bits = 0.0;
+        for (rate, end) in rates.zip(ends) {
+            bits += rate.as_bps() as f64 * end.since(began).as_secs_f64();
+            began = end;
+        }
+        match changes.count() {
+            0 => self.link.rate.as_bps() as f64,
+            _ => bits / to.since(from).as_secs_f64(),
+        }
+    }
+
+    fn before(&self, time: Time) -> impl Iterator<Item = &Change> {
+        self.changes.iter().take_while(move |change| change.time <= time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Plan;
+    use l4s_units::{Duration, Rate, Time};
+
+    #[test]
+    fn what_changes_holds_from_its_time_on() {
+        let text = "duration = \"10s\"\nwarmup = \"2s\"\nlink.rate = \"40mbit\"\n\
+                    [[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n\
+                    [[at]]\ntime = \"6s\"\nlink.rate = \"20mbit\"\ngroup.A.rtt = \"50ms\"\n\
+                    [[at]]\ntime = \"1s\"\nlink.rate = \"10mbit\"\naqm = \"codel\"";
+        let scenario = &Plan::parse("t.toml", text, &[]).unwrap().points[0].scenario;
+        let at = |ms| Time::ZERO + Duration::from_millis(ms);
+        let rates = [0, 999, 1000, 5999, 6000].map(|ms| scenario.rate_at(at(ms)));
+        assert_eq!(rates, [40, 40, 10, 10, 20].map(Rate::from_mbps));
+        let rtts = [5999, 6000].map(|ms| scenario.rtt_at(0, at(ms)));
+        assert_eq!(rtts, [10, 50].map(Duration::from_millis));
+        assert_eq!(scenario.aqms().map(|aqm| aqm.kind()).collect::<Vec<_>>(), ["dualpi2", "codel"]);
+        // 4 s of 10 and 4 s of 20 Mb/s; what was before the warm-up's end does not count.
+        assert_eq!(scenario.mean_rate_bps(), 15e6);
+    }
 }

@@ -1,9 +1,11 @@
 //! What may stand in a scenario, and what a whole one must satisfy.
 
+mod at;
 mod group;
 mod kernel;
 mod link;
 mod udp;
+mod web;
 
 use std::collections::HashSet;
 
@@ -13,8 +15,9 @@ pub(crate) use group::{GROUP, GroupDraft, Start};
 pub(crate) use kernel::KERNEL;
 pub(crate) use link::{LINK, set_limit};
 pub(crate) use udp::UDP;
+pub(crate) use web::{WEB, WebDraft};
 
-use crate::fault::{Gathered, Place, did_you_mean};
+use crate::fault::{Gathered, Place, did_you_mean, listed};
 use crate::field::{Field, Refusal, count, duration, line, read_table};
 use crate::tree::{Entry, Node, Table, quoted};
 use crate::{Group, Scenario, Udp, catalog};
@@ -23,7 +26,7 @@ use crate::{Group, Scenario, Udp, catalog};
 pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// The most TCP flows in one run.
 const MOST_FLOWS: u64 = 100_000;
-/// The most groups and UDP sources in one run.
+/// The most groups and UDP sources in one run; also the most `[[web]]` and the most `[[at]]`.
 const MOST_SOURCES: usize = 1000;
 
 /// The top of a scenario.
@@ -77,9 +80,9 @@ pub(crate) const HEAD: &[Field<Head>] = &[
 ];
 
 /// Tables of the top, apart from [`HEAD`].
-pub(crate) const TABLES: &[&str] = &["link", "aqm", "group", "udp", "kernel", "sweep"];
+pub(crate) const TABLES: &[&str] = &["link", "aqm", "group", "web", "udp", "at", "kernel", "sweep"];
 /// Tables of the design that this version does not have.
-const LATER: &[&str] = &["web", "app", "at"];
+const LATER: &[&str] = &["app"];
 
 /// The name of a group or source: part of keys such as `group.A.rtt`.
 fn source_name(node: &Node) -> Result<String, Refusal> {
@@ -113,6 +116,23 @@ fn tables<'a>(root: &'a Table, path: &str, gathered: &mut Gathered) -> Vec<(&'a 
     tables
 }
 
+/// As [`tables`]; none where there are more than anybody needs.
+fn few_tables<'a>(
+    root: &'a Table,
+    path: &str,
+    gathered: &mut Gathered,
+) -> Vec<(&'a Node, &'a Table)> {
+    let tables = tables(root, path, gathered);
+    match tables.get(MOST_SOURCES) {
+        Some((first_too_many, _)) => {
+            let message = format!("more than {MOST_SOURCES} `[[{path}]]`");
+            gathered.add(&first_too_many.place, message, None);
+            Vec::new()
+        }
+        None => tables,
+    }
+}
+
 /// The scenario that `root` describes; `None` where `gathered` says why there is none.
 pub(crate) fn scenario(
     root: &Table,
@@ -142,6 +162,8 @@ pub(crate) fn scenario(
     let udp = udp::udp(root, head.duration, gathered);
     let kernel = kernel::kernel(root, gathered);
     let aqm = link::aqm(root, link.as_ref(), gathered);
+    let web = web::web(root, head.duration, &groups, gathered);
+    let changes = at::changes(root, head.duration, link.as_ref(), &groups, gathered);
     sources(root, &groups, &udp, gathered);
 
     let warmup = head.warmup.unwrap_or(head.duration / 4);
@@ -171,6 +193,8 @@ pub(crate) fn scenario(
         aqm,
         groups: groups.into_iter().map(|(group, _)| group).collect(),
         udp: udp.into_iter().map(|(udp, _)| udp).collect(),
+        web,
+        changes,
         kernel,
     };
     Some((scenario, head.question))
@@ -195,9 +219,10 @@ fn sources(
         gathered.add(&place(key), message, Some(help.to_owned()));
     } else if written("group") == groups.len()
         && udp.is_empty()
+        && written("web") == 0
         && groups.iter().all(|(group, _)| group.starts.is_empty())
     {
-        let message = "nothing sends: every `flows` is 0 and there is no `[[udp]]`";
+        let message = "nothing sends: every `flows` is 0 and there is no `[[web]]` or `[[udp]]`";
         gathered.add(&place("group"), message, None);
     }
     if written("group") + written("udp") > MOST_SOURCES {
@@ -243,6 +268,7 @@ pub(crate) fn settable(root: &Table) -> Vec<String> {
     keys.extend(settings.iter().map(|name| format!("aqm.{name}")));
     let fields = [
         ("group", GROUP.iter().map(|f| f.name).chain(["cc"]).collect::<Vec<_>>()),
+        ("web", WEB.iter().map(|f| f.name).collect()),
         ("udp", UDP.iter().map(|f| f.name).collect()),
     ];
     for (list, fields) in fields {
@@ -254,13 +280,36 @@ pub(crate) fn settable(root: &Table) -> Vec<String> {
             keys.extend(fields.iter().map(|field| format!("{list}.{name}.{field}")));
         }
     }
+    let changes = root.get("at").and_then(Node::list).map_or(0, <[Node]>::len);
+    for at in 1..=changes {
+        keys.extend(["time", "aqm", "link.rate"].map(|key| format!("at.{at}.{key}")));
+        let groups = source_names(root, "group").into_iter();
+        keys.extend(groups.map(|name| format!("at.{at}.group.{name}.rtt")));
+    }
     keys
 }
 
-/// The names of the groups or UDP sources of `root`.
+/// The key that names a table of the list: downloads go by the name of their group.
+pub(crate) fn naming_key(list: &str) -> &'static str {
+    if list == "web" { "group" } else { "name" }
+}
+
+/// The names of the groups or UDP sources of `root`, or of the groups that have downloads.
 pub(crate) fn source_names<'a>(root: &'a Table, list: &str) -> Vec<&'a str> {
     let nodes = root.get(list).and_then(Node::list).unwrap_or_default();
-    nodes.iter().filter_map(|node| node.table()?.get("name")?.text()).collect()
+    let names = nodes.iter().filter_map(|node| node.table()?.get(naming_key(list))?.text());
+    let mut once: Vec<&str> = Vec::new();
+    for name in names {
+        if list != "web" || !once.contains(&name) {
+            once.push(name);
+        }
+    }
+    once
+}
+
+/// `, expected one of these`, where there are any.
+fn listed_groups(names: &[&str]) -> String {
+    if names.is_empty() { String::new() } else { format!(", expected {}", listed(names)) }
 }
 
 /// `did you mean …?` among the settable keys.

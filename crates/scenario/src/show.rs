@@ -6,9 +6,11 @@ use l4s_units::param::Configurable;
 use l4s_units::{Duration, Time};
 
 use crate::field::Field;
-use crate::schema::{GROUP, GroupDraft, HEAD, Head, KERNEL, LINK, Start, UDP, set_limit};
-use crate::tree::quoted;
-use crate::{Group, Point, Scenario, settings};
+use crate::schema::{
+    GROUP, GroupDraft, HEAD, Head, KERNEL, LINK, Start, UDP, WEB, WebDraft, set_limit,
+};
+use crate::tree::{self, quoted};
+use crate::{Change, Group, Link, Point, Scenario, Web, settings};
 
 /// Where comments start, when the value leaves room.
 const COMMENT: usize = 36;
@@ -28,16 +30,23 @@ pub fn show(point: &Point, question: Option<&str>) -> String {
     out.push_str("\n[link]\n");
     table(&mut out, LINK, &scenario.link);
     out.push_str("\n[aqm]\n");
-    aqm(&mut out, scenario);
+    aqm(&mut out, &scenario.aqm, &scenario.link);
     for group in &scenario.groups {
         out.push_str("\n[[group]]\n");
         table(&mut out, GROUP, &draft(group));
         out.push_str("[group.cc]\n");
         control(&mut out, &group.cc);
     }
+    for web in &scenario.web {
+        out.push_str("\n[[web]]\n");
+        table(&mut out, WEB, &web_draft(scenario, web));
+    }
     for udp in &scenario.udp {
         out.push_str("\n[[udp]]\n");
         table(&mut out, UDP, udp);
+    }
+    for change in &scenario.changes {
+        at(&mut out, scenario, change);
     }
     out.push_str("\n[kernel]\n");
     table(&mut out, KERNEL, &scenario.kernel);
@@ -58,11 +67,32 @@ fn table<T>(out: &mut String, fields: &[Field<T>], value: &T) {
     }
 }
 
-fn aqm(out: &mut String, scenario: &Scenario) {
+fn at(out: &mut String, scenario: &Scenario, change: &Change) {
+    out.push_str("\n[[at]]\n");
+    line(
+        out,
+        "time",
+        4,
+        &quoted(&change.time.to_string()),
+        "when it changes, for the rest of the run",
+    );
+    if let Some(rate) = change.rate {
+        line(out, "link.rate", 9, &quoted(&rate.to_string()), "the rate of the link");
+    }
+    for (group, rtt) in &change.rtts {
+        let key = format!("group.{}.rtt", tree::key(&scenario.groups[*group].name));
+        line(out, &key, key.len(), &quoted(&rtt.to_string()), "the base round trip: a re-route");
+    }
+    if let Some(config) = &change.aqm {
+        out.push_str("[at.aqm]\n");
+        aqm(out, config, &scenario.link);
+    }
+}
+
+fn aqm(out: &mut String, aqm: &l4s_aqm::Config, link: &Link) {
     macro_rules! write {
         ($variant:ident, $module:ident) => {
-            if let l4s_aqm::Config::$variant(config) = &scenario.aqm {
-                let link = &scenario.link;
+            if let l4s_aqm::Config::$variant(config) = aqm {
                 let prepare = |config: &mut l4s_aqm::$module::Config| {
                     set_limit(&mut config.limit, link.buffer, link.rate)
                 };
@@ -130,6 +160,11 @@ fn draft(group: &Group) -> GroupDraft {
         start: start(&group.starts),
         size: group.size,
     }
+}
+
+fn web_draft(scenario: &Scenario, web: &Web) -> WebDraft {
+    let group = scenario.groups[web.group].name.clone();
+    WebDraft { group, rate: web.rate, size: web.size, start: web.start, stop: web.stop }
 }
 
 /// The shortest way to write these starts.

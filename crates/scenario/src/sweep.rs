@@ -5,7 +5,7 @@
 //! any other `--set` is applied last.
 
 use crate::fault::{Gathered, Place, Source, did_you_mean, listed};
-use crate::schema::{near_key, settable, source_names};
+use crate::schema::{naming_key, near_key, settable, source_names};
 use crate::tree::{Entry, Item, Node, Table};
 
 /// One key set to one value.
@@ -55,7 +55,7 @@ impl Setting {
         Step { settings: vec![self], shown: vec![shown], pins: vec![pin] }
     }
 
-    /// Sets the value in `root`. Wildcards set it in every group or source.
+    /// Sets the value in `root`. Wildcards set it in every group or source, or at every `[[at]]`.
     pub fn apply(&self, root: &mut Table, gathered: &mut Gathered) {
         let segments: Vec<&str> = self.path.split('.').collect();
         let entry = |key: &str| Entry {
@@ -75,7 +75,22 @@ impl Setting {
                 as_kind_table(root, "aqm");
                 root.table_mut("aqm", &self.place).map(|aqm| aqm.set(entry(key))).is_some()
             }
-            [list @ ("group" | "udp"), name, key @ ..] if (1..=2).contains(&key.len()) => {
+            // All of them at once, so that a case can have its own.
+            [list @ ("web" | "at")] => {
+                root.set(entry(list));
+                true
+            }
+            ["at", number, keys @ .., key] => {
+                let tables = numbered_mut(root, "at", number);
+                let found = !tables.is_empty();
+                for table in tables {
+                    if let Some(table) = inner_mut(table, keys, &self.place) {
+                        table.set(entry(key));
+                    }
+                }
+                found
+            }
+            [list @ ("group" | "web" | "udp"), name, key @ ..] if (1..=2).contains(&key.len()) => {
                 let mut found = false;
                 for table in sources_mut(root, list, name) {
                     found = true;
@@ -102,10 +117,25 @@ impl Setting {
     fn matches_nothing(&self, root: &Table, gathered: &mut Gathered) {
         let segments: Vec<&str> = self.path.split('.').collect();
         let (message, help) = match segments.as_slice() {
-            [list @ ("group" | "udp"), name, _, ..] => {
+            ["at", number, _, ..] => {
+                let message = match root.get("at").and_then(Node::list).map_or(0, <[Node]>::len) {
+                    0 => format!("`{}`: there is no `[[at]]`", self.path),
+                    most => format!(
+                        "`{}`: no `[[at]]` of number {number}, expected 1 to {most} or *",
+                        self.path
+                    ),
+                };
+                (message, None)
+            }
+            [list @ ("group" | "web" | "udp"), name, _, ..] => {
                 let names = source_names(root, list);
-                let what = if *list == "group" { "group" } else { "UDP source" };
+                let what = match *list {
+                    "group" => "group",
+                    "web" => "`[[web]]` of group",
+                    _ => "UDP source",
+                };
                 let message = match names.as_slice() {
+                    [] if *list == "web" => format!("`{}`: there is no `[[web]]`", self.path),
                     [] => format!("`{}`: there is no {what}", self.path),
                     _ => {
                         format!("`{}`: no {what} `{name}`, expected {}", self.path, listed(&names))
@@ -125,6 +155,21 @@ impl Setting {
 
 /// The tables of the groups or sources called `name`, or all of them for `*`.
 fn sources_mut<'a>(root: &'a mut Table, list: &str, name: &str) -> Vec<&'a mut Table> {
+    let tables = tables_mut(root, list).into_iter();
+    let key = naming_key(list);
+    let called = |table: &Table| table.get(key).and_then(Node::text) == Some(name);
+    tables.filter(|table| name == "*" || called(table)).collect()
+}
+
+/// The table of that number, counted from 1 in the order of the file, or all of them for `*`.
+fn numbered_mut<'a>(root: &'a mut Table, list: &str, number: &str) -> Vec<&'a mut Table> {
+    let tables = (1..).zip(tables_mut(root, list));
+    let wanted = number.parse::<usize>().ok();
+    let tables = tables.filter(|(n, _)| number == "*" || Some(*n) == wanted);
+    tables.map(|(_, table)| table).collect()
+}
+
+fn tables_mut<'a>(root: &'a mut Table, list: &str) -> Vec<&'a mut Table> {
     let entry = root.entries.iter_mut().find(|entry| entry.key == list);
     let Some(Item::List(nodes)) = entry.map(|entry| &mut entry.value.item) else {
         return Vec::new();
@@ -133,8 +178,17 @@ fn sources_mut<'a>(root: &'a mut Table, list: &str, name: &str) -> Vec<&'a mut T
         Item::Table(table) => Some(table),
         _ => None,
     });
-    let called = |table: &Table| table.get("name").and_then(Node::text) == Some(name);
-    tables.filter(|table| name == "*" || called(table)).collect()
+    tables.collect()
+}
+
+/// The table under these keys, made where there is none; `None` where something else is there.
+fn inner_mut<'a>(table: &'a mut Table, keys: &[&str], place: &Place) -> Option<&'a mut Table> {
+    keys.iter().try_fold(table, |table, key| {
+        if *key == "aqm" {
+            as_kind_table(table, key);
+        }
+        table.table_mut(key, place)
+    })
 }
 
 /// Turns `key = "kind"` into `key = { kind = "kind" }`, so that settings can stand beside it.
@@ -299,11 +353,11 @@ fn flatten(
     }
 }
 
-/// Whether a table in a case is a value: a discipline or congestion control as a whole, or a
-/// start, unless dotted keys set parts of it.
+/// Whether a table in a case is a value: a discipline or congestion control as a whole, a start or
+/// a size, unless dotted keys set parts of it.
 fn is_whole(path: &str, table: &Table) -> bool {
     let last = path.rsplit('.').next();
-    !table.dotted && matches!(last, Some("aqm" | "cc" | "start"))
+    !table.dotted && matches!(last, Some("aqm" | "cc" | "start" | "size"))
 }
 
 /// Lets the command line pin axes. Returns what is left for the end of every run.

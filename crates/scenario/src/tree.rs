@@ -155,7 +155,8 @@ pub(crate) fn number(x: f64) -> String {
     }
 }
 
-fn key(key: &str) -> String {
+/// A TOML key: bare where it can be.
+pub(crate) fn key(key: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !key.is_empty() && key.chars().all(bare) { key.to_owned() } else { quoted(key) }
 }

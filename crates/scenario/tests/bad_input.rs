@@ -63,7 +63,8 @@ refuses! {
          did you mean `rate`?";
     an_unknown_table: "[aqm]" => "[amq]",
         "s.toml:9:2: `amq`: unknown key, expected `name`, `question`, `duration`, `warmup`, \
-         `seed`, `link`, `aqm`, `group`, `udp`, `kernel` or `sweep`; did you mean `aqm`?";
+         `seed`, `link`, `aqm`, `group`, `web`, `udp`, `at`, `kernel` or `sweep`; did you mean \
+         `aqm`?";
     an_ip_that_is_not: "[aqm]" => "[kernel]\nip = 5\n[aqm]",
         "s.toml:10:6: `kernel.ip`: found 5, expected 4 or 6";
     a_misspelt_unit: "40mbit" => "40mbits",
@@ -141,8 +142,8 @@ refuses! {
     a_name_with_a_control_character: "\"B\"" => "\"B\\u0007\"",
         "s.toml:21:8: `group.name`: found \"B\\u0007\", expected a name of 1 to 64 characters \
          without `.`, `*`, `=`, control characters or outer blanks";
-    what_comes_later: "[aqm]" => "[[web]]\n[aqm]",
-        "s.toml:9:3: `web` comes with a later version of l4s; this is 0.1.0";
+    what_comes_later: "[aqm]" => "[[app]]\n[aqm]",
+        "s.toml:9:3: `app` comes with a later version of l4s; this is 0.1.0";
     what_is_not_toml: "duration = \"60s\"" => "duration = 60s",
         "s.toml:2:12: not TOML: string values must be quoted, expected literal string";
     a_key_twice: "warmup   = \"15s\"" => "duration = \"15s\"",
@@ -162,6 +163,131 @@ refuses! {
     two_cases_of_one_name: "[aqm]" =>
         "[[sweep.case]]\nlabel = \"x\"\n[[sweep.case]]\nlabel = \"x\"\n[aqm]",
         "s.toml:12:9: `sweep.case`: two cases are called `x`";
+}
+
+/// As above, for what stands in a `[[web]]` or `[[at]]`, from line 9 on.
+macro_rules! refuses_more {
+    ($($name:ident: $more:literal, $message:literal;)+) => {
+        $(#[test]
+        fn $name() {
+            assert_eq!(refused("[aqm]", concat!($more, "\n[aqm]"), &[]), $message);
+        })+
+    };
+}
+
+refuses_more! {
+    downloads_of_no_group: "[[web]]\nrate = \"1/s\"",
+        "s.toml:9:1: `web.group` is missing: the group whose server, client, cc, ecn and rtt the \
+         downloads have";
+    downloads_of_an_unknown_group: "[[web]]\ngroup = \"a\"\nrate = \"1/s\"",
+        "s.toml:10:9: `web.group`: there is no group `a`, expected `A` or `B`; did you mean `A`?";
+    downloads_without_a_rate: "[[web]]\ngroup = \"A\"",
+        "s.toml:9:1: `web.rate` is missing: how many begin per second, on average and \
+         independently, such as \"100/s\"";
+    a_rate_of_downloads_in_bits: "[[web]]\ngroup = \"A\"\nrate = \"1mbit\"",
+        "s.toml:11:8: `web.rate`: found \"1mbit\", expected a number of times per second, such as \
+         \"100/s\" or \"0.5/s\", from 0/s to 1000000/s";
+    a_rate_without_a_unit: "[[web]]\ngroup = \"A\"\nrate = 100",
+        "s.toml:11:8: `web.rate`: found 100, expected a number of times per second such as \
+         \"100/s\", from 0/s to 1000000/s";
+    a_rate_of_a_misspelt_unit: "[[web]]\ngroup = \"A\"\nrate = \"100s\"",
+        "s.toml:11:8: `web.rate`: found \"100s\", expected a number of times per second, such as \
+         \"100/s\" or \"0.5/s\", from 0/s to 1000000/s; did you mean \"100/s\"?";
+    more_downloads_than_rows: "[[web]]\ngroup = \"A\"\nrate = \"20000/s\"",
+        "s.toml:11:8: `web.rate`: about 1200000 downloads in the run, expected at most 1000000 in \
+         all `[[web]]`";
+    an_unknown_key_of_downloads: "[[web]]\ngroup = \"A\"\nrate = \"1/s\"\nsiez = \"1kb\"",
+        "s.toml:12:1: `web.siez`: unknown key, expected `group`, `rate`, `size`, `start` or \
+         `stop`; did you mean `size`?";
+    a_size_that_is_none: "[[web]]\ngroup = \"A\"\nrate = \"1/s\"\nsize = \"10\"",
+        "s.toml:12:8: `web.size`: found \"10\", expected a size: a number with b, kb, mb, gb or \
+         kib, mib, gib, such as \"1514b\", from 1b to 1000000gb";
+    a_misspelt_pareto: "[[web]]\ngroup = \"A\"\nrate = \"1/s\"\n\
+                        size = { parteo = 0.9, min = \"1kb\", max = \"1mb\" }",
+        "s.toml:12:8: `web.size`: found a table, expected a size such as \"10kb\", or { pareto = \
+         0.9, min = \"1kb\", max = \"1mb\" } with an exponent from 0.01 to 100, and `min` not \
+         above `max`; did you mean `pareto`?";
+    a_pareto_without_a_bound: "[[web]]\ngroup = \"A\"\nrate = \"1/s\"\n\
+                               size = { pareto = 0.9, min = \"1kb\" }",
+        "s.toml:12:8: `web.size`: found a table, expected a size such as \"10kb\", or { pareto = \
+         0.9, min = \"1kb\", max = \"1mb\" } with an exponent from 0.01 to 100, and `min` not \
+         above `max`";
+    bounds_the_wrong_way_round: "[[web]]\ngroup = \"A\"\nrate = \"1/s\"\n\
+                                 size = { pareto = 1, min = \"1mb\", max = \"1kb\" }",
+        "s.toml:12:8: `web.size`: found a table, expected a size such as \"10kb\", or { pareto = \
+         0.9, min = \"1kb\", max = \"1mb\" } with an exponent from 0.01 to 100, and `min` not \
+         above `max`";
+    downloads_after_the_end: "[[web]]\ngroup = \"A\"\nrate = \"1/s\"\nstart = \"60s\"",
+        "s.toml:12:9: `web.start`: 60s is not before the end of the run at 60s";
+    downloads_that_stop_before_they_start:
+        "[[web]]\ngroup = \"A\"\nrate = \"1/s\"\nstart = \"6s\"\nstop = \"5s\"",
+        "s.toml:13:8: `web.stop`: 5s is not after the start at 6s";
+    one_table_of_downloads: "[web]\ngroup = \"A\"\nrate = \"1/s\"",
+        "s.toml:9:1: `web`: found one table, expected a list of tables; write `[[web]]`";
+    a_sweep_over_downloads_that_are_not:
+        "[[web]]\ngroup = \"A\"\nrate = \"1/s\"\n[sweep]\n\"web.B.rate\" = [\"1/s\"]",
+        "s.toml:13:1: `web.B.rate`: no `[[web]]` of group `B`, expected `A`";
+
+    a_change_at_no_time: "[[at]]\naqm = \"pie\"",
+        "s.toml:9:1: `at.time` is missing: when it changes, such as \"10s\"";
+    a_change_after_the_end: "[[at]]\ntime = \"60s\"\naqm = \"pie\"",
+        "s.toml:10:8: `at.time`: 60s is not before the end of the run at 60s";
+    a_change_at_the_start: "[[at]]\ntime = \"0s\"\naqm = \"pie\"",
+        "s.toml:10:8: `at.time`: found \"0s\", expected a time such as \"10ms\", from 1ns to \
+         86400s";
+    a_change_of_nothing: "[[at]]\ntime = \"10s\"",
+        "s.toml:9:1: `at`: nothing changes; add `aqm`, `link.rate` or `group.NAME.rtt`";
+    a_change_of_what_cannot: "[[at]]\ntime = \"10s\"\nlink.buffer = \"10p\"",
+        "s.toml:11:6: `at.link.buffer` cannot change in mid-run, expected `rate`";
+    a_change_of_an_unknown_key: "[[at]]\ntime = \"10s\"\nlink.rat = \"10mbit\"",
+        "s.toml:11:6: `at.link.rat`: unknown key, expected `rate`; did you mean `rate`?";
+    a_change_of_an_unknown_table: "[[at]]\ntime = \"10s\"\nlnik.rate = \"10mbit\"",
+        "s.toml:11:1: `at.lnik`: unknown key, expected `time`, `aqm`, `link` or `group`; \
+         did you mean `link`?";
+    a_change_to_no_rate: "[[at]]\ntime = \"10s\"\nlink.rate = \"0bit\"",
+        "s.toml:11:13: `at.link.rate`: found \"0bit\", expected a rate such as \"40mbit\", from \
+         1kbit to 1000gbit";
+    a_change_of_an_unknown_group: "[[at]]\ntime = \"10s\"\ngroup.C.rtt = \"10ms\"",
+        "s.toml:11:7: `at.group.C`: there is no group `C`, expected `A` or `B`";
+    a_change_of_a_groups_control: "[[at]]\ntime = \"10s\"\ngroup.A.flows = 2",
+        "s.toml:11:9: `at.group.A.flows` cannot change in mid-run, expected `rtt`";
+    a_change_to_no_rtt: "[[at]]\ntime = \"10s\"\ngroup.A.rtt = \"10\"",
+        "s.toml:11:15: `at.group.A.rtt`: found \"10\", expected a time: a number with ns, us, ms, \
+         s or min, such as \"10ms\", from 1us to 60s";
+    a_change_to_an_unknown_aqm: "[[at]]\ntime = \"10s\"\naqm = \"codl\"",
+        "s.toml:11:7: `at.aqm`: found \"codl\", expected one of `dualpi2`, `pi2`, `pie`, `codel`, \
+         `fq_codel`, `red` or `fifo`; did you mean \"codel\"?";
+    a_change_to_an_aqm_without_a_kind: "[[at]]\ntime = \"10s\"\naqm = { target = \"5ms\" }",
+        "s.toml:11:7: `at.aqm.kind` is missing: `dualpi2`, `pi2`, `pie`, `codel`, `fq_codel`, \
+         `red` or `fifo`";
+    a_change_to_a_setting_that_is_not:
+        "[[at]]\ntime = \"10s\"\naqm = { kind = \"fifo\", limt = \"5p\" }",
+        "s.toml:11:24: `at.aqm.limt`: unknown setting of fifo, expected `limit`, `memlimit`, \
+         `kind` or `profile`; did you mean `limit`?";
+    two_changes_of_one_thing: "[[at]]\ntime = \"10s\"\naqm = \"pie\"\n\
+                               [[at]]\ntime = \"10s\"\naqm = \"codel\"",
+        "s.toml:12:1: `at`: another `[[at]]` changes `aqm` at 10s too; keep one of the two";
+    a_sweep_over_a_change_that_is_not:
+        "[[at]]\ntime = \"10s\"\naqm = \"pie\"\n[sweep]\n\"at.2.time\" = [\"1s\"]",
+        "s.toml:13:1: `at.2.time`: no `[[at]]` of number 2, expected 1 to 1 or *";
+}
+
+#[test]
+fn more_changes_than_anybody_needs() {
+    let at = |n| format!("[[at]]\ntime = \"{}ms\"\naqm = \"pie\"\n", n + 1);
+    let text = format!("{GOOD}{}", (0..1001).map(at).collect::<String>());
+    // The 1001st of them, three lines each, after the 23 lines before.
+    assert_eq!(refused_text(&text, &[]), "s.toml:3024:1: more than 1000 `[[at]]`");
+}
+
+#[test]
+fn what_refers_to_a_wrong_group_is_not_wrong_too() {
+    let more = "[[web]]\ngroup = \"A\"\nrate = \"1/s\"\n\
+                [[at]]\ntime = \"1s\"\ngroup.A.rtt = \"1ms\"\n[aqm]";
+    let text = GOOD.replacen("[aqm]", more, 1).replacen("flows = 1", "flows = \"1\"", 1);
+    let expected =
+        "s.toml:23:9: `group.flows`: found \"1\", expected a whole number from 0 to 100000";
+    assert_eq!(refused_text(&text, &[]), expected);
 }
 
 #[test]
@@ -192,7 +318,8 @@ fn an_empty_list_of_groups() {
 #[test]
 fn groups_without_any_flow() {
     let text = GOOD.replacen("flows = 1", "flows = 0", 1).replacen("\"B\"", "\"B\"\nflows = 0", 1);
-    let expected = "s.toml:14:1: nothing sends: every `flows` is 0 and there is no `[[udp]]`";
+    let expected = "s.toml:14:1: nothing sends: every `flows` is 0 and there is no `[[web]]` or \
+                    `[[udp]]`";
     assert_eq!(refused_text(&text, &[]), expected);
 }
 

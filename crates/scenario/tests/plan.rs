@@ -1,7 +1,7 @@
 //! What a plan unfolds into, and that showing and reading agree.
 
-use l4s_scenario::{Buffer, EcnMode, Plan, bundled, show};
-use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
+use l4s_scenario::{Buffer, Change, EcnMode, Plan, Sizes, Web, bundled, show};
+use l4s_units::{Bytes, Duration, Ecn, Frequency, Rate, Time};
 use proptest::prelude::*;
 
 const BASE: &str = r#"
@@ -169,6 +169,92 @@ fn what_is_skipped_is_left_out() {
     );
 }
 
+/// Downloads of both groups, and changes not in order of time.
+const MORE: &str = r#"
+[[web]]
+group = "A"
+rate  = "0.5/s"
+[[web]]
+group = "B"
+rate  = "100/s"
+size  = "10kb"
+start = "5s"
+stop  = "50s"
+[[at]]
+time = "20s"
+link.rate = "20mbit"
+group."*".rtt = "20ms"
+group.B.rtt = "50ms"
+[[at]]
+time = "10s"
+aqm = { kind = "codel", ecn = false }
+"#;
+
+#[test]
+fn downloads_and_changes_are_read() {
+    let scenario = &plan(MORE, &[]).points[0].scenario;
+    let at = |s| Time::ZERO + Duration::from_secs(s);
+    let pareto = Sizes::Pareto { shape: 0.9, min: Bytes::new(1000), max: Bytes::new(1_000_000) };
+    let often = Web {
+        group: 1,
+        rate: Frequency::per_second(100),
+        size: Sizes::Fixed(Bytes::new(10_000)),
+        start: at(5),
+        stop: Some(at(50)),
+    };
+    let rate = Frequency::from_micros(500_000);
+    let seldom = Web { group: 0, rate, size: pareto, start: Time::ZERO, stop: None };
+    assert_eq!(scenario.web, [seldom, often]);
+    let codel = l4s_aqm::codel::Config { ecn: false, ..Default::default() };
+    let earlier =
+        Change { time: at(10), aqm: Some(l4s_aqm::Config::Codel(codel)), rate: None, rtts: vec![] };
+    let rtts = vec![(0, Duration::from_millis(20)), (1, Duration::from_millis(50))];
+    let later = Change { time: at(20), aqm: None, rate: Some(Rate::from_mbps(20)), rtts };
+    assert_eq!(scenario.changes, [earlier, later]);
+    // One and three long flows, and a UDP source.
+    assert_eq!(scenario.first_download(), 5);
+}
+
+#[test]
+fn an_aqm_that_comes_later_has_the_buffer_of_the_link_too() {
+    let limit = |set: &[&str]| {
+        let scenario = plan(MORE, set).points[0].scenario.clone();
+        let Some(l4s_aqm::Config::Codel(config)) = &scenario.changes[0].aqm else { panic!() };
+        config.limit
+    };
+    assert_eq!(limit(&["link.buffer=77p"]), l4s_aqm::Limit::packets(77));
+    assert_eq!(limit(&["link.buffer=77p", "at.2.aqm.limit=5p"]), l4s_aqm::Limit::packets(5));
+    // 1 s at the rate that the link starts with.
+    let second = l4s_aqm::Limit::bytes(Bytes::new(5_000_000));
+    assert_eq!(limit(&["link.buffer=1s", "at.1.link.rate=1gbit"]), second);
+}
+
+#[test]
+fn downloads_go_by_their_group_and_changes_by_their_number() {
+    let sweep = "[sweep]\n\"web.*.rate\" = [\"1/s\", \"2/s\"]\n\"at.2.aqm\" = [\"pie\", \"fifo\"]";
+    let swept = plan(&format!("{MORE}{sweep}"), &["at.1.group.A.rtt=7ms", "at.*.time=3s"]);
+    assert_eq!(set_of(&swept)[1], "web.*.rate=1/s at.2.aqm=fifo at.1.group.A.rtt=7ms at.*.time=3s");
+    let scenario = &swept.points[1].scenario;
+    assert!(scenario.web.iter().all(|web| web.rate == Frequency::per_second(1)));
+    assert!(scenario.changes.iter().all(|c| c.time == Time::ZERO + Duration::from_secs(3)));
+    let aqms: Vec<_> = scenario.aqms().map(|aqm| aqm.kind()).collect();
+    assert_eq!(aqms, ["dualpi2", "fifo"]);
+    assert_eq!(scenario.rtt_at(0, Time::NEVER), Duration::from_millis(7));
+}
+
+#[test]
+fn a_case_may_have_downloads_and_changes_of_its_own() {
+    let cases = "[[sweep.case]]\nlabel = \"none\"\nat = []\nweb = []\n\
+                 [[sweep.case]]\nlabel = \"one\"\nat = [{ time = \"5s\", aqm = \"pie\" }]\n\
+                 web.A.size = { pareto = 2.0, min = \"1kb\", max = \"2kb\" }";
+    let plan = plan(&format!("{MORE}{cases}"), &[]);
+    let [none, one] = plan.points.as_slice() else { panic!("two runs") };
+    assert!(none.scenario.web.is_empty() && none.scenario.changes.is_empty());
+    assert_eq!(one.scenario.changes.len(), 1);
+    let (min, max) = (Bytes::new(1000), Bytes::new(2000));
+    assert_eq!(one.scenario.web[0].size, Sizes::Pareto { shape: 2.0, min, max });
+}
+
 #[test]
 fn the_seed_is_not_among_what_was_set() {
     let plan = plan("", &["seed=7"]).repeated(3).unwrap();
@@ -183,7 +269,8 @@ fn the_seed_is_not_among_what_was_set() {
 fn all_plans() -> Vec<Plan> {
     let bundled = bundled::ALL.iter().map(|b| b.plan(&[]).unwrap_or_else(|e| panic!("{e}")));
     let odd = plan(CASES, &["link.buffer=100ms", "group.B.start=[\"3s\", \"1s\", \"2s\"]"]);
-    bundled.chain([plan(CASES, &[]), odd]).collect()
+    let more = plan(&format!("{MORE}{CASES}"), &["link.buffer=100ms"]);
+    bundled.chain([plan(CASES, &[]), odd, more]).collect()
 }
 
 #[test]
@@ -213,9 +300,15 @@ fn so_does_every_profile_of_every_kind() {
         for profile in &aqm.profiles {
             let (kind, profile) = (aqm.kind, profile.name);
             let set = format!("aqm={{ kind = \"{kind}\", profile = \"{profile}\" }}");
+            let later = format!(
+                "at=[{{ time = \"9s\", aqm = {{ kind = \"{kind}\", profile = \"{profile}\" }} }}]"
+            );
             for buffer in ["link.rate=40mbit", "link.buffer=100p", "link.buffer=1mb"] {
                 same(&[&set, buffer]);
                 same(&[&set, buffer, limit]);
+                // After a discipline that counts its limit in packets, and one in bytes.
+                same(&[&later, buffer, "aqm={ kind = \"fifo\", profile = \"linux\" }"]);
+                same(&[&later, buffer, "aqm=red"]);
             }
         }
     }
@@ -258,7 +351,8 @@ fn bundled_scenarios_have_the_runs_of_their_papers() {
 
 /// Lines that, thrown together, often make nearly a scenario.
 fn a_line() -> impl Strategy<Value = String> {
-    let lines: Vec<String> = BASE.lines().chain(CASES.lines()).map(str::to_owned).collect();
+    let lines = [BASE, MORE, CASES].into_iter().flat_map(str::lines);
+    let lines: Vec<String> = lines.map(str::to_owned).collect();
     prop_oneof![
         8 => prop::sample::select(lines),
         1 => "\\PC{0,20}",
@@ -279,8 +373,10 @@ proptest! {
     }
 
     #[test]
-    fn a_base_with_one_byte_changed_is_read_or_refused(at in 0..BASE.len(), byte: u8) {
-        let mut text = format!("{BASE}{CASES}").into_bytes();
+    fn a_base_with_one_byte_changed_is_read_or_refused(
+        at in 0..BASE.len() + MORE.len(), byte: u8,
+    ) {
+        let mut text = format!("{BASE}{MORE}{CASES}").into_bytes();
         text[at] = byte;
         let _ = Plan::parse("any.toml", &String::from_utf8_lossy(&text), &[]);
     }

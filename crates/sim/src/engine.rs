@@ -1,28 +1,29 @@
-//! The event engine: servers, one bottleneck, clients, and a return path of constant delay.
+//! The event engine: servers, one bottleneck, clients, and a return path with a delay.
 //!
 //! ```text
 //!  server A ──┐                         ┌── client A
 //!             ├─▶ AQM ─▶ shaper ────────┤
 //!  server B ──┘                         └── client B
 //!      ▲                                      │
-//!      └──────── constant delay: the RTT ─────┘
+//!      └───────────── delay: the RTT ─────────┘
 //! ```
 //!
 //! The extra delay that makes up the base RTT is on the return path, as in DCttH figure 3, and
-//! the return path has no queue. So only the link, the heads of the return lines and timers need
-//! events; servers and clients act at once.
-
-use std::collections::VecDeque;
+//! the return path has no queue. So only the link, the heads of the return lines, timers and what
+//! the scenario sets a time for need events; servers and clients act at once.
 
 use l4s_aqm::{Departure, DropCause, MarkCause, Queue, Watch};
-use l4s_bottleneck::Bottleneck;
+use l4s_bottleneck::{Bottleneck, Download};
 use l4s_measure::{FlowState, LinkState, Observer};
-use l4s_scenario::{EcnMode, Group, Scenario};
+use l4s_scenario::{Change, EcnMode, Group, Scenario};
 use l4s_units::{Bytes, Duration, Ecn, Time};
 
+use crate::agenda::{Agenda, Item};
 use crate::calendar::Calendar;
-use crate::packet::{Message, Packet, Return, Segment};
-use crate::tcp::{Client, Echo, Output, Sender, SenderConfig};
+use crate::connections::{Connections, Flow};
+use crate::line::Line;
+use crate::packet::{Message, Owner, Packet, Return, Segment};
+use crate::tcp::{Client, Echo, Output, Sender, SenderConfig, State};
 use crate::timers::Timers;
 use crate::udp::Source;
 
@@ -31,7 +32,7 @@ use crate::udp::Source;
 const LINK: usize = 0;
 const TICK: usize = 1;
 const TIMERS: usize = 2;
-const OPENINGS: usize = 3;
+const AGENDA: usize = 3;
 const SAMPLE: usize = 4;
 const LINES: usize = 5;
 
@@ -44,11 +45,32 @@ pub struct Outcome {
     pub packets: u64,
 }
 
-/// A connection.
-struct Flow {
-    group: u16,
-    server: Sender,
-    client: Client,
+/// What the connections of a group have in common.
+struct Kind {
+    sender: SenderConfig,
+    echo: Echo,
+}
+
+impl Kind {
+    fn of(group: &Group) -> Kind {
+        let (ecn, echo) = negotiated(group);
+        let sender = SenderConfig {
+            cc: group.cc.clone(),
+            ecn,
+            ecn_on_everything: matches!(echo, Echo::Dctcp | Echo::Accurate),
+            accurate_ecn: echo == Echo::Accurate,
+            size: group.size.map(Bytes::get),
+        };
+        Kind { sender, echo }
+    }
+
+    /// The two ends of a connection.
+    fn ends(&self, size: Option<Bytes>, rtt: Duration) -> (Sender, Client) {
+        let size = size.map(Bytes::get);
+        let server = Sender::new(&SenderConfig { size, ..self.sender.clone() });
+        let client = Client::new(server.segments(), self.echo, rtt);
+        (server, client)
+    }
 }
 
 /// The state of a run.
@@ -56,55 +78,44 @@ pub(crate) struct Engine<'a, O> {
     observer: &'a mut O,
     calendar: Calendar,
     bottleneck: Bottleneck<Packet>,
-    flows: Vec<Flow>,
-    /// Two per flow: the server's, the client's.
+    connections: Connections,
+    /// Two per connection: the server's, the client's.
     timers: Timers,
-    /// Return path of each group: delay, and what is on its way. Its delay is constant, so that
-    /// only the head needs an event.
-    lines: Vec<(Duration, VecDeque<Return>)>,
-    /// Flows to open, the next one last.
-    openings: Vec<(Time, u32)>,
+    /// Return path of each group. Only its head needs an event.
+    lines: Vec<Line>,
+    agenda: Agenda,
     sources: Vec<Source>,
     /// What a sender hands down in one go.
     outbox: Vec<Packet>,
-    /// What the flows fetch, by group.
+    kinds: Vec<Kind>,
+    /// What the long flows fetch, by group.
     sizes: Vec<Option<Bytes>>,
     outcome: Outcome,
 }
 
 impl<'a, O: Observer<Packet>> Engine<'a, O> {
     pub fn new(scenario: &Scenario, observer: &'a mut O) -> Self {
-        let mut flows = Vec::new();
-        let mut openings = Vec::new();
-        for (number, group) in scenario.groups.iter().enumerate() {
-            let (ecn, echo) = negotiated(group);
-            let config = SenderConfig {
-                cc: group.cc.clone(),
-                ecn,
-                ecn_on_everything: matches!(echo, Echo::Dctcp | Echo::Accurate),
-                accurate_ecn: echo == Echo::Accurate,
-                size: group.size.map(Bytes::get),
-            };
-            for start in &group.starts {
-                openings.push((*start, flows.len() as u32));
-                let server = Sender::new(&config);
-                let client = Client::new(server.segments(), echo, group.rtt);
-                flows.push(Flow { group: number as u16, server, client });
+        let kinds: Vec<Kind> = scenario.groups.iter().map(Kind::of).collect();
+        let mut connections = Connections::default();
+        for (number, (group, kind)) in scenario.groups.iter().zip(&kinds).enumerate() {
+            for _ in &group.starts {
+                let (server, client) = kind.ends(group.size, group.rtt);
+                connections.add_long(number as u16, server, client);
             }
         }
-        openings.sort_unstable_by(|a, b| b.cmp(a));
-        let (groups, connections) = (scenario.groups.len(), flows.len());
+        let (groups, flows) = (scenario.groups.len(), connections.places());
         let sources: Vec<Source> = scenario
             .udp
             .iter()
             .enumerate()
-            .map(|(n, udp)| Source::new(udp, (connections + n) as u32, (groups + n) as u16))
+            .map(|(n, udp)| Source::new(udp, (flows + n) as u32, (groups + n) as u16))
             .collect();
 
         let mut calendar = Calendar::new(LINES + groups + sources.len());
         let bottleneck = Bottleneck::new(&scenario.link, &scenario.aqm, scenario.seed);
         calendar.set(TICK, bottleneck.next_tick());
-        calendar.set(OPENINGS, openings.last().map_or(Time::NEVER, |o| o.0));
+        let agenda = Agenda::new(scenario);
+        calendar.set(AGENDA, agenda.next());
         let sampling = observer.sampling_interval();
         calendar.set(SAMPLE, sampling.map_or(Time::NEVER, |interval| Time::ZERO + interval));
         for (n, source) in sources.iter().enumerate() {
@@ -114,11 +125,12 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
             observer,
             calendar,
             bottleneck,
-            timers: Timers::with_capacity(2 * connections),
-            lines: scenario.groups.iter().map(|g| (g.rtt, VecDeque::new())).collect(),
-            sizes: scenario.groups.iter().map(|g| g.size).collect(),
-            flows,
-            openings,
+            timers: Timers::with_capacity(2 * flows),
+            lines: scenario.groups.iter().map(|group| Line::new(group.rtt)).collect(),
+            sizes: scenario.groups.iter().map(|group| group.size).collect(),
+            kinds,
+            connections,
+            agenda,
             sources,
             outbox: Vec::new(),
             outcome: Outcome::default(),
@@ -140,7 +152,7 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
                     self.calendar.set(TICK, self.bottleneck.next_tick());
                 }
                 TIMERS => self.fire(now),
-                OPENINGS => self.open(now),
+                AGENDA => self.take_up(now),
                 SAMPLE => self.sample(now),
                 _ if source < LINES + self.lines.len() => self.receive(source - LINES, now),
                 _ => self.emit(source - LINES - self.lines.len(), now),
@@ -177,44 +189,45 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
 
     #[inline]
     fn deliver(&mut self, packet: &Packet, now: Time) {
-        let flow = &mut self.flows[packet.flow as usize];
+        let Some(flow) = self.connections.of(packet.slot, packet.flow) else { return };
         let was_closed = flow.client.is_closed();
-        let line = &mut self.lines[usize::from(flow.group)];
-        let was_empty = line.1.is_empty();
-        let arrives = now + line.0;
+        let group = usize::from(packet.group);
+        let line = &mut self.lines[group];
+        let next = line.next();
+        let arrives = now + line.delay;
         flow.client.on_packet(packet, now, |message| {
-            line.1.push_back(Return { arrives, flow: packet.flow, message });
+            line.push(Return { arrives, flow: packet.flow, slot: packet.slot, message });
         });
-        if was_empty && !line.1.is_empty() {
-            self.calendar.set(LINES + usize::from(flow.group), arrives);
+        if line.next() != next {
+            self.calendar.set(LINES + group, line.next());
         }
         if flow.client.is_closed() && !was_closed {
             self.observer.closed(packet.flow, now);
         }
         let deadline = flow.client.deadline();
-        self.set_timer(2 * packet.flow + 1, deadline);
+        self.set_timer(2 * packet.slot + 1, deadline);
     }
 
     // --- The way back: client, return line, server -------------------------------------------
 
-    fn send_back(&mut self, flow: u32, message: Message, now: Time) {
-        let group = usize::from(self.flows[flow as usize].group);
-        let (delay, line) = &mut self.lines[group];
-        let arrives = now + *delay;
-        line.push_back(Return { arrives, flow, message });
-        if line.len() == 1 {
-            self.calendar.set(LINES + group, arrives);
-        }
+    fn send_back(&mut self, from: Owner, message: Message, now: Time) {
+        let group = usize::from(from.group);
+        let line = &mut self.lines[group];
+        let arrives = now + line.delay;
+        line.push(Return { arrives, flow: from.flow, slot: from.slot, message });
+        self.calendar.set(LINES + group, line.next());
     }
 
     /// The head of a return line arrives at its server.
     #[inline]
     fn receive(&mut self, group: usize, now: Time) {
-        let line = &mut self.lines[group].1;
-        let Some(Return { flow, message, .. }) = line.pop_front() else { return };
-        let next = line.front().map_or(Time::NEVER, |r| r.arrives);
-        self.calendar.set(LINES + group, next);
-        self.serve(flow, now, |server, out| match message {
+        let line = &mut self.lines[group];
+        let Some(Return { flow, slot, message, .. }) = line.pop() else { return };
+        self.calendar.set(LINES + group, line.next());
+        if self.connections.of(slot, flow).is_none() {
+            return;
+        }
+        self.serve(slot, now, |server, out| match message {
             Message::Syn => server.on_syn(now, out),
             Message::Request => server.on_request(now, out),
             Message::Ack(ack) => server.on_ack(&ack, now, out),
@@ -223,23 +236,22 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
 
     /// Lets a server act, and sends what it hands down.
     #[inline]
-    fn serve(&mut self, number: u32, now: Time, act: impl FnOnce(&mut Sender, &mut Outbox<'_, O>)) {
-        let flow = &mut self.flows[number as usize];
+    fn serve(&mut self, slot: u32, now: Time, act: impl FnOnce(&mut Sender, &mut Outbox<'_, O>)) {
+        let Some(flow) = self.connections.at(slot) else { return };
         let mut outbox = core::mem::take(&mut self.outbox);
-        let mut out = Outbox {
-            packets: &mut outbox,
-            observer: self.observer,
-            flow: number,
-            group: flow.group,
-            now,
-        };
+        let mut out =
+            Outbox { packets: &mut outbox, observer: self.observer, owner: flow.owner, now };
         act(&mut flow.server, &mut out);
         let deadline = flow.server.deadline();
-        self.set_timer(2 * number, deadline);
+        let is_over = flow.server.state() == State::Closed;
+        self.set_timer(2 * slot, deadline);
         for packet in outbox.drain(..) {
             self.enqueue(packet, now);
         }
         self.outbox = outbox;
+        if is_over && self.connections.is_download(slot) {
+            self.connections.end(slot);
+        }
     }
 
     // --- Everything else ---------------------------------------------------------------------
@@ -258,32 +270,75 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
         let timer = self.timers.pop();
         self.calendar.set(TIMERS, self.timers.next());
         let Some(timer) = timer else { return };
-        let number = timer / 2;
+        let slot = timer / 2;
         if timer % 2 == 0 {
             // Not due yet means moved: the server does nothing and its deadline is set anew.
-            self.serve(number, now, |server, out| server.on_timer(now, out));
+            self.serve(slot, now, |server, out| server.on_timer(now, out));
             return;
         }
-        let client = &mut self.flows[number as usize].client;
-        let message = if client.deadline() <= now { client.on_timer(now) } else { None };
+        let Some(Flow { client, owner, .. }) = self.connections.at(slot) else { return };
+        let owner = *owner;
+        let due = client.deadline() <= now;
+        let message = if due { client.on_timer(now) } else { None };
+        let gave_up = due && client.is_closed();
         let deadline = client.deadline();
         self.set_timer(timer, deadline);
         if let Some(message) = message {
-            self.send_back(number, message, now);
+            self.send_back(owner, message, now);
+        }
+        if gave_up && self.connections.is_download(slot) {
+            self.connections.end(slot);
         }
     }
 
-    fn open(&mut self, now: Time) {
-        let Some((_, number)) = self.openings.pop() else { return };
-        self.calendar.set(OPENINGS, self.openings.last().map_or(Time::NEVER, |o| o.0));
-        let flow = &mut self.flows[number as usize];
-        self.observer.opened(number, flow.group, self.sizes[usize::from(flow.group)], now);
+    /// What the scenario sets this time for.
+    fn take_up(&mut self, now: Time) {
+        let Some(item) = self.agenda.take() else { return };
+        self.calendar.set(AGENDA, self.agenda.next());
+        match item {
+            Item::Open(number) => {
+                let Some(flow) = self.connections.at(number) else { return };
+                let size = self.sizes[usize::from(flow.owner.group)];
+                self.open(number, size, now);
+            }
+            Item::Begin(download) => self.begin(download, now),
+            Item::Change(change) => self.change(&change, now),
+        }
+    }
+
+    fn begin(&mut self, download: Download, now: Time) {
+        let Download { flow, group, size, .. } = download;
+        let rtt = self.lines[usize::from(group)].delay;
+        let (server, client) = self.kinds[usize::from(group)].ends(Some(size), rtt);
+        let slot = self.connections.begin(flow, group, server, client);
+        self.timers.grow(2 * self.connections.places());
+        self.open(slot, Some(size), now);
+    }
+
+    fn open(&mut self, slot: u32, size: Option<Bytes>, now: Time) {
+        let Some(flow) = self.connections.at(slot) else { return };
+        let owner = flow.owner;
+        self.observer.opened(owner.flow, owner.group, size, now);
         let message = flow.client.open(now);
         let deadline = flow.client.deadline();
-        self.set_timer(2 * number + 1, deadline);
+        self.set_timer(2 * slot + 1, deadline);
         if let Some(message) = message {
-            self.send_back(number, message, now);
+            self.send_back(owner, message, now);
         }
+    }
+
+    fn change(&mut self, change: &Change, now: Time) {
+        if let Some(rate) = change.rate {
+            self.bottleneck.set_rate(rate, now);
+        }
+        if let Some(aqm) = &change.aqm {
+            self.bottleneck.replace_aqm(aqm, now, &mut Told(self.observer));
+            self.calendar.set(TICK, self.bottleneck.next_tick());
+        }
+        for (group, rtt) in &change.rtts {
+            self.lines[*group].delay = *rtt;
+        }
+        self.transmit(now);
     }
 
     fn emit(&mut self, source: usize, now: Time) {
@@ -302,13 +357,13 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
             base: self.bottleneck.signal().map(|s| s.base),
         };
         self.observer.sample_link(link, now);
-        for (number, flow) in self.flows.iter().enumerate() {
+        for flow in self.connections.long() {
             let server = &flow.server;
             if server.state().is_established() {
                 let window = server.window();
                 let state = FlowState {
-                    flow: number as u32,
-                    group: flow.group,
+                    flow: flow.owner.flow,
+                    group: flow.owner.group,
                     cwnd: window.cwnd,
                     ssthresh: window.threshold(),
                     srtt: server.srtt(),
@@ -356,27 +411,26 @@ impl<O: Observer<Packet>> Watch<Packet> for Told<'_, O> {
 struct Outbox<'a, O> {
     packets: &'a mut Vec<Packet>,
     observer: &'a mut O,
-    flow: u32,
-    group: u16,
+    owner: Owner,
     now: Time,
 }
 
 impl<O: Observer<Packet>> Output for Outbox<'_, O> {
     #[inline]
     fn send(&mut self, segment: Segment, retransmission: bool) {
-        self.packets.push(Packet::segment(self.flow, self.group, &segment));
+        self.packets.push(Packet::segment(self.owner, &segment));
         if retransmission {
-            self.observer.retransmitted(self.flow, self.now);
+            self.observer.retransmitted(self.owner.flow, self.now);
         }
     }
 
     fn send_syn_ack(&mut self, ecn: Ecn) {
-        self.packets.push(Packet::syn_ack(self.flow, self.group, ecn));
+        self.packets.push(Packet::syn_ack(self.owner, ecn));
     }
 
     #[inline]
     fn round_trip(&mut self, rtt: Duration) {
-        self.observer.round_trip(self.flow, rtt, self.now);
+        self.observer.round_trip(self.owner.flow, rtt, self.now);
     }
 }
 

@@ -4,8 +4,11 @@
 //! There is no wall clock, no thread and no unordered map in here: the same scenario and seed
 //! give the same events in the same order.
 
+mod agenda;
 mod calendar;
+mod connections;
 mod engine;
+mod line;
 mod packet;
 pub mod tcp;
 mod timers;

@@ -16,12 +16,25 @@ const ETHERNET: u64 = 14;
 /// IP and UDP header.
 const UDP_HEADER: u64 = 28;
 
+/// Whose a packet is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Owner {
+    /// The number of the flow.
+    pub flow: u32,
+    /// Where its connection is kept.
+    pub slot: u32,
+    /// Its group.
+    pub group: u16,
+}
+
 /// A packet on its way to a client, in 24 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet {
     /// TCP: number of the segment within its flow. UDP: number of the datagram.
     pub(crate) seq: u64,
     pub(crate) flow: u32,
+    /// Where its connection is kept.
+    pub(crate) slot: u32,
     pub(crate) group: u16,
     pub(crate) ip_length: u16,
     pub(crate) ecn: Ecn,
@@ -36,25 +49,33 @@ impl Packet {
     const ARRIVED_CE: u8 = 1 << 4;
     const PSH: u8 = 1 << 5;
 
+    #[inline]
+    fn new(owner: Owner, seq: u64, ip_length: u16, ecn: Ecn, flags: u8) -> Packet {
+        let Owner { flow, slot, group } = owner;
+        Packet { seq, flow, slot, group, ip_length, ecn, flags }
+    }
+
     /// The SYN-ACK of a server.
-    pub(crate) fn syn_ack(flow: u32, group: u16, ecn: Ecn) -> Packet {
-        Packet { seq: 0, flow, group, ip_length: SYN_IP as u16, ecn, flags: Packet::SYN }
+    pub(crate) fn syn_ack(owner: Owner, ecn: Ecn) -> Packet {
+        Packet::new(owner, 0, SYN_IP as u16, ecn, Packet::SYN)
     }
 
     /// A TCP segment with `payload` bytes.
-    pub(crate) fn segment(flow: u32, group: u16, segment: &Segment) -> Packet {
+    #[inline]
+    pub(crate) fn segment(owner: Owner, segment: &Segment) -> Packet {
         let flag = |set: bool, bit: u8| if set { bit } else { 0 };
         let flags = flag(segment.fin, Packet::FIN)
             | flag(segment.cwr, Packet::CWR)
             | flag(segment.push, Packet::PSH);
         let ip_length = (u64::from(segment.payload) + HEADER) as u16;
-        Packet { seq: segment.seq, flow, group, ip_length, ecn: segment.ecn, flags }
+        Packet::new(owner, segment.seq, ip_length, segment.ecn, flags)
     }
 
     /// A UDP datagram.
     pub(crate) fn datagram(flow: u32, group: u16, number: u64, ip_length: u16, ecn: Ecn) -> Packet {
         let born_ce = if ecn.is_ce() { Packet::ARRIVED_CE } else { 0 };
-        Packet { seq: number, flow, group, ip_length, ecn, flags: Packet::UDP | born_ce }
+        let owner = Owner { flow, slot: 0, group };
+        Packet::new(owner, number, ip_length, ecn, Packet::UDP | born_ce)
     }
 
     pub(crate) fn is_syn(&self) -> bool {
@@ -169,6 +190,8 @@ impl Traced for Packet {
 pub(crate) struct Return {
     pub arrives: Time,
     pub flow: u32,
+    /// Where its connection is kept.
+    pub slot: u32,
     pub message: Message,
 }
 

@@ -22,6 +22,13 @@ impl Timers {
         Timers { heap: BinaryHeap::new(), entry: vec![Time::NEVER; timers] }
     }
 
+    /// Makes room for so many timers, if there is less.
+    pub fn grow(&mut self, timers: usize) {
+        if timers > self.entry.len() {
+            self.entry.resize(timers, Time::NEVER);
+        }
+    }
+
     /// Timer `timer` is due at `deadline`; `NEVER` stops it.
     #[inline]
     pub fn set(&mut self, timer: u32, deadline: Time) {

@@ -25,3 +25,29 @@ fn no_allocation_per_packet() {
         assert!(large <= small * 2, "{cc}: {small} then {large} B at most");
     }
 }
+
+/// Allocations and peak memory of a run with a thousand downloads per second.
+fn cost_of_downloads(seconds: u32) -> (u64, u64) {
+    let text = format!(
+        "duration = \"{seconds}s\"\nlink.rate = \"1gbit\"\n\
+         [[group]]\nname = \"A\"\ncc = \"dctcp\"\nflows = 0\nrtt = \"10ms\"\n\
+         [[web]]\ngroup = \"A\"\nrate = \"1000/s\"\nsize = \"20kb\"\n"
+    );
+    let plan = l4s_scenario::Plan::parse("web.toml", &text, &[]).unwrap();
+    let scenario = &plan.points[0].scenario;
+    let info = allocation_counter::measure(|| {
+        l4s_sim::run(scenario, &mut ());
+    });
+    (info.count_total, info.bytes_max)
+}
+
+#[test]
+fn memory_follows_how_many_downloads_there_are_at_a_time() {
+    let (few, small) = cost_of_downloads(5);
+    let (many, large) = cost_of_downloads(100);
+    // 100,000 downloads, of which some thirty at a time.
+    assert!(large <= small * 2 && large < 300_000, "{small} then {large} B at most");
+    // Each allocates for what it has in flight, not for each packet: 14 segments and their
+    // acknowledgements.
+    assert!((many - few) / 95_000 <= 4, "{few} then {many} allocations");
+}

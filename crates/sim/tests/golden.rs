@@ -74,6 +74,16 @@ fn prague() {
 }
 
 #[test]
+fn web() {
+    check("web", &["duration=10s", "warmup=2s"]);
+}
+
+#[test]
+fn changes() {
+    check("changes", &[]);
+}
+
+#[test]
 fn lab_speed() {
     check("lab-speed", &["duration=4s", "warmup=2s"]);
 }

@@ -98,6 +98,8 @@ fn scenario(rate_mbps: u64, rtt: Duration, flows: (usize, usize), seed: u64) -> 
             group("B", l4s_cc::Config::Cubic(Default::default()), rtt, flows.1),
         ],
         udp: vec![],
+        web: vec![],
+        changes: vec![],
         kernel: Default::default(),
     }
 }

@@ -96,6 +96,8 @@ fn scenario(aqm: Config, groups: Vec<Group>) -> Scenario {
         aqm,
         groups,
         udp: vec![],
+        web: vec![],
+        changes: vec![],
         kernel: Default::default(),
     }
 }

@@ -4,8 +4,8 @@
 //! probability is a fraction of 2³². No floating point crosses a boundary between parts, so a
 //! result is the same on every machine.
 //!
-//! Text follows `tc`: `40mbit`, `10ms`, `1514b`. [`param`] describes settings that a user may
-//! change: their name, unit, default and range.
+//! Text follows `tc`: `40mbit`, `10ms`, `1514b`, and `100/s`. [`param`] describes settings that a
+//! user may change: their name, unit, default and range.
 
 mod ecn;
 pub mod param;
@@ -16,4 +16,4 @@ mod quantity;
 pub use ecn::Ecn;
 pub use parse::ParseError;
 pub use probability::Probability;
-pub use quantity::{Bytes, Duration, Rate, Time};
+pub use quantity::{Bytes, Duration, Frequency, Rate, Time};

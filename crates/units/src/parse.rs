@@ -2,7 +2,7 @@
 
 use core::str::FromStr;
 
-use crate::{Bytes, Duration, Ecn, Rate};
+use crate::{Bytes, Duration, Ecn, Frequency, Rate};
 
 /// Why a text is not a quantity: what was found and what is accepted.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -88,6 +88,14 @@ impl FromStr for Bytes {
     }
 }
 
+impl FromStr for Frequency {
+    type Err = ParseError;
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let expected = "a number of times per second, such as \"100/s\" or \"0.5/s\"";
+        scaled(text, &[("/s", 1_000_000)], expected).map(Frequency::from_micros)
+    }
+}
+
 impl FromStr for Ecn {
     type Err = ParseError;
     fn from_str(text: &str) -> Result<Self, ParseError> {
@@ -119,6 +127,8 @@ mod tests {
         assert_eq!("1514b".parse(), Ok(Bytes::new(1514)));
         assert_eq!("1mb".parse(), Ok(Bytes::new(1_000_000)));
         assert_eq!("30 MiB".parse(), Ok(Bytes::new(30 << 20)));
+        assert_eq!("100/s".parse(), Ok(Frequency::per_second(100)));
+        assert_eq!("0.5 /s".parse(), Ok(Frequency::from_micros(500_000)));
         assert_eq!("ect1".parse(), Ok(Ecn::Ect1));
     }
 
@@ -128,6 +138,9 @@ mod tests {
             assert!(text.parse::<Duration>().is_err(), "{text}");
         }
         assert!("99999999999999999999gbit".parse::<Rate>().is_err());
+        for text in ["100", "/s", "-1/s", "1/min", "0.0000001/s"] {
+            assert!(text.parse::<Frequency>().is_err(), "{text}");
+        }
     }
 
     proptest! {
@@ -136,6 +149,8 @@ mod tests {
             prop_assert_eq!(Duration::from_nanos(n).to_string().parse(), Ok(Duration::from_nanos(n)));
             prop_assert_eq!(Rate::from_bps(n).to_string().parse(), Ok(Rate::from_bps(n)));
             prop_assert_eq!(Bytes::new(n).to_string().parse(), Ok(Bytes::new(n)));
+            let often = Frequency::from_micros(n);
+            prop_assert_eq!(often.to_string().parse(), Ok(often));
         }
 
         #[test]
@@ -143,6 +158,7 @@ mod tests {
             let _ = text.parse::<Duration>();
             let _ = text.parse::<Rate>();
             let _ = text.parse::<Bytes>();
+            let _ = text.parse::<Frequency>();
         }
     }
 }

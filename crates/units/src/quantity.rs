@@ -22,6 +22,10 @@ pub struct Rate(u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Bytes(u64);
 
+/// How often something happens: millionths per second.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Frequency(u64);
+
 impl Time {
     /// The start of the run.
     pub const ZERO: Time = Time(0);
@@ -190,6 +194,35 @@ impl Bytes {
     }
 }
 
+impl Frequency {
+    /// Never.
+    pub const ZERO: Frequency = Frequency(0);
+
+    /// `n` times per second.
+    #[inline]
+    pub const fn per_second(n: u64) -> Self {
+        Frequency(n * 1_000_000)
+    }
+
+    /// `n` times in a million seconds.
+    #[inline]
+    pub const fn from_micros(n: u64) -> Self {
+        Frequency(n)
+    }
+
+    /// Times per second, with fraction.
+    #[inline]
+    pub fn as_per_second_f64(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+
+    /// How often it happens in `span`, rounded down.
+    #[inline]
+    pub const fn times_in(self, span: Duration) -> u64 {
+        (self.0 as u128 * span.0 as u128 / (1_000_000 * NS_PER_S as u128)) as u64
+    }
+}
+
 impl Add<Duration> for Time {
     type Output = Time;
     /// Saturates at [`Time::NEVER`].
@@ -316,6 +349,16 @@ impl fmt::Display for Bytes {
     }
 }
 
+impl fmt::Display for Frequency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fraction = match self.0 % 1_000_000 {
+            0 => String::new(),
+            micros => format!(".{}", format!("{micros:06}").trim_end_matches('0')),
+        };
+        f.pad(&format!("{}{fraction}/s", self.0 / 1_000_000))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -338,6 +381,16 @@ mod tests {
         assert_eq!(Rate::from_bps(1_500_001).to_string(), "1500.001kbit");
         assert_eq!(Bytes::new(1514).to_string(), "1.514kb");
         assert_eq!(Duration::ZERO.to_string(), "0s");
+        assert_eq!(Frequency::per_second(100).to_string(), "100/s");
+        assert_eq!(Frequency::from_micros(500_000).to_string(), "0.5/s");
+    }
+
+    #[test]
+    fn a_hundred_per_second_are_250_in_two_and_a_half_seconds() {
+        assert_eq!(Frequency::per_second(100).times_in(Duration::from_millis(2500)), 250);
+        // 0.3 in 3 s is less than one; no product overflows.
+        assert_eq!(Frequency::from_micros(300_000).times_in(Duration::from_secs(3)), 0);
+        assert_eq!(Frequency(u64::MAX).times_in(Duration::from_secs(1)), u64::MAX / 1_000_000);
     }
 
     #[test]

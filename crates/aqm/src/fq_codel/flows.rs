@@ -151,6 +151,17 @@ impl<P: Packet> Flows<P> {
         Some(waiting)
     }
 
+    /// Removes all packets of all flows, in order of arrival. Flows stay in their lines.
+    pub fn evacuate(&mut self) -> Vec<(Time, P)> {
+        let mut waiting = Vec::with_capacity(self.backlog.packets);
+        for flow in 0..self.flows.len() as u32 {
+            let packets = core::iter::from_fn(|| self.pop(flow));
+            waiting.extend(packets.map(|waiting| (waiting.arrival, waiting.packet)));
+        }
+        waiting.sort_by_key(|(arrival, _)| *arrival);
+        waiting
+    }
+
     /// The queue of `flow` alone, for its CoDel.
     #[inline]
     pub fn only(&mut self, flow: u32) -> Only<'_, P> {

@@ -85,6 +85,8 @@ pub fn scenario() -> Scenario {
         aqm: l4s_aqm::Config::default(),
         groups: vec![group("A"), group("B")],
         kernel: Default::default(),
+        web: vec![],
+        changes: vec![],
         udp: vec![Udp {
             name: "U".to_owned(),
             rate: Rate::from_mbps(1),

@@ -11,6 +11,10 @@ use crate::field::{
 use crate::tree::{Item, Node, Table, quoted};
 use crate::{EcnMode, Group, catalog, settings};
 
+/// The shortest and the longest base round trip.
+pub(super) const LEAST_RTT: Duration = Duration::from_micros(1);
+pub(super) const MOST_RTT: Duration = Duration::from_secs(60);
+
 const KINDS_OF_ECN: [(&str, EcnMode); 4] = [
     ("off", EcnMode::Off),
     ("classic", EcnMode::Classic),
@@ -68,10 +72,7 @@ pub(crate) const GROUP: &[Field<GroupDraft>] = &[
         name: "rtt",
         doc: "the base round trip, queue excluded, such as \"10ms\"",
         required: true,
-        read: |group, node| {
-            duration(node, Duration::from_micros(1), Duration::from_secs(60))
-                .map(|rtt| group.rtt = rtt)
-        },
+        read: |group, node| duration(node, LEAST_RTT, MOST_RTT).map(|rtt| group.rtt = rtt),
         write: |group| Some(quoted(&group.rtt.to_string())),
     },
     Field {

@@ -14,15 +14,16 @@ const PACKET: Bytes = l4s_aqm::MTU;
 /// Ethernet's share of it.
 const ETHERNET: Bytes = Bytes::new(14);
 
+/// The slowest and the fastest link.
+pub(super) const LOWEST_RATE: Rate = Rate::from_bps(1000);
+pub(super) const HIGHEST_RATE: Rate = Rate::from_mbps(1_000_000);
+
 pub(crate) const LINK: &[Field<Link>] = &[
     Field {
         name: "rate",
         doc: "bits per second, 14 B of Ethernet per packet included, such as \"40mbit\"",
         required: true,
-        read: |link, node| {
-            quantity(node, Rate::from_bps(1000), Rate::from_mbps(1_000_000))
-                .map(|rate| link.rate = rate)
-        },
+        read: |link, node| quantity(node, LOWEST_RATE, HIGHEST_RATE).map(|rate| link.rate = rate),
         write: |link| Some(quoted(&link.rate.to_string())),
     },
     Field {
@@ -101,9 +102,23 @@ pub(super) fn aqm(
             }
         },
     };
-    let kinds = catalog::discipline_kinds();
     let default = <l4s_aqm::dualpi2::Config as Configurable>::KIND;
-    let kind = settings::kind(&table, &place, "aqm", &kinds, Some(default), gathered)?;
+    discipline(&table, &place, "aqm", Some(default), root, link, gathered)
+}
+
+/// The discipline that `table` describes, and what it lets wait: what `link.buffer` says, unless it
+/// has a limit of its own.
+pub(super) fn discipline(
+    table: &Table,
+    place: &Place,
+    path: &str,
+    default: Option<&'static str>,
+    root: &Table,
+    link: Option<&Link>,
+    gathered: &mut Gathered,
+) -> Option<(l4s_aqm::Config, Buffer)> {
+    let kinds = catalog::discipline_kinds();
+    let kind = settings::kind(table, place, path, &kinds, default, gathered)?;
     let own_limit = table.get("limit").is_some();
     let has_buffer =
         root.get("link").and_then(Node::table).is_some_and(|table| table.get("buffer").is_some());
@@ -115,7 +130,7 @@ pub(super) fn aqm(
                     Some((buffer, rate)) => set_limit(&mut config.limit, buffer, rate),
                     None => {}
                 };
-                return settings::configure(&table, &place, "aqm", prepare, gathered).map(
+                return settings::configure(table, place, path, prepare, gathered).map(
                     |config: l4s_aqm::$module::Config| {
                         let limit = as_buffer(&config.limit);
                         (l4s_aqm::Config::$variant(config), limit)

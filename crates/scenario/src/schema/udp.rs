@@ -5,7 +5,7 @@ use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
 use super::{MOST_SOURCES, source_name, tables};
 use crate::Udp;
 use crate::fault::Gathered;
-use crate::field::{Field, bytes_text, codepoint, instant, quantity, read_table};
+use crate::field::{Field, bytes_text, codepoint, instant, instant_or_end, quantity, read_table};
 use crate::tree::{Table, quoted};
 
 pub(crate) const UDP: &[Field<Udp>] = &[
@@ -53,13 +53,7 @@ pub(crate) const UDP: &[Field<Udp>] = &[
         name: "stop",
         doc: "when it stops, or \"end\" for the end of the run",
         required: false,
-        read: |udp, node| match node.text() {
-            Some("end") => {
-                udp.stop = None;
-                Ok(())
-            }
-            _ => instant(node).map(|stop| udp.stop = Some(stop)),
-        },
+        read: |udp, node| instant_or_end(node).map(|stop| udp.stop = stop),
         write: |udp| Some(quoted(&udp.stop.map_or("end".to_owned(), |stop| stop.to_string()))),
     },
 ];

@@ -1,0 +1,181 @@
+//! `[[at]]`: what becomes different in mid-run.
+
+use l4s_units::{Duration, Rate, Time};
+
+use super::group::{LEAST_RTT, MOST_RTT};
+use super::link::{HIGHEST_RATE, LINK, LOWEST_RATE, discipline};
+use super::{GROUP, LONGEST, few_tables, listed_groups, source_names};
+use crate::fault::{Gathered, Place, did_you_mean, listed};
+use crate::field::{Field, Refusal, duration, quantity, unknown_key};
+use crate::tree::{Entry, Table};
+use crate::{Change, Group, Link, settings};
+
+/// What stands in an `[[at]]`.
+const KEYS: &[&str] = &["time", "aqm", "link", "group"];
+
+/// Every `[[at]]`, in order of time, whatever their order in the file.
+pub(super) fn changes(
+    root: &Table,
+    end: Duration,
+    link: Option<&Link>,
+    groups: &[(Group, &Table)],
+    gathered: &mut Gathered,
+) -> Vec<Change> {
+    let mut all: Vec<Change> = Vec::new();
+    for (node, table) in few_tables(root, "at", gathered) {
+        let before = gathered.count();
+        for entry in table.entries.iter().filter(|entry| !KEYS.contains(&entry.key.as_str())) {
+            unknown_key(&format!("at.{}", entry.key), &entry.key, &entry.place, KEYS, gathered);
+        }
+        let time = time(table, &node.place, end, gathered);
+        let aqm = table.entry("aqm").and_then(|entry| aqm(entry, root, link, gathered));
+        let rate = table.entry("link").and_then(|entry| rate(entry, gathered));
+        let rtts = table.entry("group").map_or(Vec::new(), |e| rtts(e, root, groups, gathered));
+        if gathered.count() > before {
+            continue;
+        }
+        let Some(time) = time else { continue };
+        // Without a group that is wrong in itself, and was complained of.
+        let all_groups = source_names(root, "group").len() == groups.len();
+        if aqm.is_none() && rate.is_none() && rtts.is_empty() && all_groups {
+            let help = "add `aqm`, `link.rate` or `group.NAME.rtt`".to_owned();
+            gathered.add(&node.place, "`at`: nothing changes", Some(help));
+            continue;
+        }
+        let change = Change { time, aqm, rate, rtts };
+        let twice = all.iter().find_map(|other| contradicts(other, &change));
+        if let Some(what) = twice {
+            let message = format!("`at`: another `[[at]]` changes {what} at {time} too");
+            gathered.add(&node.place, message, Some("keep one of the two".to_owned()));
+        }
+        all.push(change);
+    }
+    all.sort_by_key(|change| change.time);
+    all
+}
+
+/// What both change at one instant.
+fn contradicts(a: &Change, b: &Change) -> Option<&'static str> {
+    let same_group =
+        || a.rtts.iter().any(|(group, _)| b.rtts.iter().any(|(other, _)| other == group));
+    match a.time == b.time {
+        true if a.aqm.is_some() && b.aqm.is_some() => Some("`aqm`"),
+        true if a.rate.is_some() && b.rate.is_some() => Some("`link.rate`"),
+        true if same_group() => Some("the `rtt` of a group"),
+        _ => None,
+    }
+}
+
+fn time(table: &Table, place: &Place, end: Duration, gathered: &mut Gathered) -> Option<Time> {
+    let Some(node) = table.get("time") else {
+        let message = "`at.time` is missing: when it changes, such as \"10s\"";
+        gathered.add(place, message, None);
+        return None;
+    };
+    match duration(node, Duration::from_nanos(1), LONGEST) {
+        Ok(time) if time < end => Some(Time::ZERO + time),
+        Ok(time) => {
+            let message = format!("`at.time`: {time} is not before the end of the run at {end}");
+            gathered.add(&node.place, message, None);
+            None
+        }
+        Err(refusal) => {
+            refusal.report("at.time", node, gathered);
+            None
+        }
+    }
+}
+
+fn aqm(
+    entry: &Entry,
+    root: &Table,
+    link: Option<&Link>,
+    gathered: &mut Gathered,
+) -> Option<l4s_aqm::Config> {
+    let Some(table) = settings::as_table(&entry.value) else {
+        Refusal::expected("a name such as \"codel\", or a table such as { kind = \"codel\" }")
+            .report("at.aqm", &entry.value, gathered);
+        return None;
+    };
+    let (config, _) = discipline(&table, &entry.value.place, "at.aqm", None, root, link, gathered)?;
+    Some(config)
+}
+
+/// The table of `at.link` or `at.group`.
+fn inner<'a>(
+    entry: &'a Entry,
+    path: &str,
+    inside: &str,
+    gathered: &mut Gathered,
+) -> Option<&'a Table> {
+    let table = entry.value.table();
+    if table.is_none() {
+        let message =
+            format!("`{path}`: found {}, expected `{path}.{inside}`", entry.value.found());
+        gathered.add(&entry.value.place, message, None);
+    }
+    table
+}
+
+fn rate(entry: &Entry, gathered: &mut Gathered) -> Option<Rate> {
+    let table = inner(entry, "at.link", "rate", gathered)?;
+    only(table, "at.link", "rate", LINK, gathered);
+    let node = table.get("rate")?;
+    let rate = quantity(node, LOWEST_RATE, HIGHEST_RATE);
+    rate.map_err(|refusal| refusal.report("at.link.rate", node, gathered)).ok()
+}
+
+fn rtts(
+    entry: &Entry,
+    root: &Table,
+    groups: &[(Group, &Table)],
+    gathered: &mut Gathered,
+) -> Vec<(usize, Duration)> {
+    let Some(table) = inner(entry, "at.group", "NAME.rtt", gathered) else { return Vec::new() };
+    let names = source_names(root, "group");
+    let mut rtts: Vec<(usize, Duration)> = Vec::new();
+    for entry in &table.entries {
+        let path = format!("at.group.{}", entry.key);
+        if entry.key != "*" && !names.contains(&entry.key.as_str()) {
+            let message =
+                format!("`{path}`: there is no group `{}`{}", entry.key, listed_groups(&names));
+            let near = did_you_mean(&entry.key, names.iter().copied());
+            gathered.add(&entry.place, message, near);
+            continue;
+        }
+        let Some(table) = inner(entry, &path, "rtt", gathered) else { continue };
+        only(table, &path, "rtt", GROUP, gathered);
+        let Some(node) = table.get("rtt") else { continue };
+        let rtt = match duration(node, LEAST_RTT, MOST_RTT) {
+            Ok(rtt) => rtt,
+            Err(refusal) => {
+                refusal.report(&format!("{path}.rtt"), node, gathered);
+                continue;
+            }
+        };
+        let meant = (0..groups.len()).filter(|i| ["*", &groups[*i].0.name].contains(&&*entry.key));
+        for group in meant {
+            match rtts.iter_mut().find(|(other, _)| *other == group) {
+                // A name says more than `*`, whichever comes first.
+                Some(other) if entry.key != "*" => other.1 = rtt,
+                Some(_) => {}
+                None => rtts.push((group, rtt)),
+            }
+        }
+    }
+    rtts.sort_unstable();
+    rtts
+}
+
+/// Refuses every key but `key`: the other `fields` of that table in words of their own.
+fn only<T>(table: &Table, path: &str, key: &str, fields: &[Field<T>], gathered: &mut Gathered) {
+    for entry in table.entries.iter().filter(|entry| entry.key != key) {
+        let full = format!("{path}.{}", entry.key);
+        if fields.iter().any(|field| field.name == entry.key) {
+            let message = format!("`{full}` cannot change in mid-run, expected {}", listed(&[key]));
+            gathered.add(&entry.place, message, None);
+        } else {
+            unknown_key(&full, &entry.key, &entry.place, &[key], gathered);
+        }
+    }
+}

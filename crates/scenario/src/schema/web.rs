@@ -1,0 +1,165 @@
+//! `[[web]]`: short flows that begin at random.
+
+use l4s_units::{Bytes, Duration, Frequency, Time};
+
+use super::{few_tables, listed_groups, source_names};
+use crate::fault::{Gathered, did_you_mean};
+use crate::field::{
+    Field, Refusal, bytes_text, instant, instant_or_end, line, quantity, read_table,
+};
+use crate::tree::{Item, Node, Table, number, quoted};
+use crate::{Group, Sizes, Web, nearest};
+
+/// The most downloads that a run may expect: each leaves a row in the results.
+const MOST_DOWNLOADS: u64 = 1_000_000;
+/// The largest download.
+const LARGEST: Bytes = Bytes::new(1_000_000_000_000_000);
+/// The exponents of Pareto distributions that are told apart.
+const SHAPES: std::ops::RangeInclusive<f64> = 0.01..=100.0;
+
+/// Downloads whose group is a name still.
+#[derive(Clone, Debug)]
+pub(crate) struct WebDraft {
+    pub group: String,
+    pub rate: Frequency,
+    pub size: Sizes,
+    pub start: Time,
+    pub stop: Option<Time>,
+}
+
+pub(crate) const WEB: &[Field<WebDraft>] = &[
+    Field {
+        name: "group",
+        doc: "the group whose server, client, cc, ecn and rtt the downloads have",
+        required: true,
+        read: |web, node| line(node, 64).map(|group| web.group = group),
+        write: |web| Some(quoted(&web.group)),
+    },
+    Field {
+        name: "rate",
+        doc: "how many begin per second, on average and independently, such as \"100/s\"",
+        required: true,
+        read: |web, node| {
+            quantity(node, Frequency::ZERO, Frequency::per_second(1_000_000))
+                .map(|rate| web.rate = rate)
+        },
+        write: |web| Some(quoted(&web.rate.to_string())),
+    },
+    Field {
+        name: "size",
+        doc: "what each fetches: bytes, or { pareto = 0.9, min = \"1kb\", max = \"1mb\" }",
+        required: false,
+        read: |web, node| size(node).map(|size| web.size = size),
+        write: |web| Some(size_text(&web.size)),
+    },
+    Field {
+        name: "start",
+        doc: "when they start to begin",
+        required: false,
+        read: |web, node| instant(node).map(|start| web.start = start),
+        write: |web| Some(quoted(&web.start.to_string())),
+    },
+    Field {
+        name: "stop",
+        doc: "when no more of them begin, or \"end\" for the end of the run",
+        required: false,
+        read: |web, node| instant_or_end(node).map(|stop| web.stop = stop),
+        write: |web| Some(quoted(&web.stop.map_or("end".to_owned(), |stop| stop.to_string()))),
+    },
+];
+
+fn size(node: &Node) -> Result<Sizes, Refusal> {
+    let bytes = |node: &Node| quantity(node, Bytes::new(1), LARGEST);
+    let refusal = |near| Refusal {
+        expected: format!(
+            "a size such as \"10kb\", or {{ pareto = 0.9, min = \"1kb\", max = \"1mb\" }} with an \
+             exponent from {} to {}, and `min` not above `max`",
+            SHAPES.start(),
+            SHAPES.end()
+        ),
+        near,
+    };
+    let Some(table) = node.table() else { return bytes(node).map(Sizes::Fixed) };
+    let keys = ["pareto", "min", "max"];
+    if let Some(other) = table.entries.iter().find(|entry| !keys.contains(&entry.key.as_str())) {
+        return Err(refusal(nearest(&other.key, keys).map(|near| format!("`{near}`"))));
+    }
+    let shape = match table.get("pareto").map(|node| &node.item) {
+        Some(Item::Float(shape)) => *shape,
+        Some(Item::Integer(shape)) => *shape as f64,
+        _ => f64::NAN,
+    };
+    let bound = |key: &str| table.get(key).and_then(|node| bytes(node).ok());
+    match (bound("min"), bound("max")) {
+        (Some(min), Some(max)) if min <= max && SHAPES.contains(&shape) => {
+            Ok(Sizes::Pareto { shape, min, max })
+        }
+        _ => Err(refusal(None)),
+    }
+}
+
+fn size_text(size: &Sizes) -> String {
+    match *size {
+        Sizes::Fixed(size) => quoted(&bytes_text(size)),
+        Sizes::Pareto { shape, min, max } => {
+            let (min, max) = (bytes_text(min), bytes_text(max));
+            format!("{{ pareto = {}, min = \"{min}\", max = \"{max}\" }}", number(shape))
+        }
+    }
+}
+
+/// Every `[[web]]` whose group there is.
+pub(super) fn web(
+    root: &Table,
+    end: Duration,
+    groups: &[(Group, &Table)],
+    gathered: &mut Gathered,
+) -> Vec<Web> {
+    let mut all = Vec::new();
+    let mut expected: u64 = 0;
+    for (node, table) in few_tables(root, "web", gathered) {
+        let before = gathered.count();
+        let mut draft = WebDraft {
+            group: String::new(),
+            rate: Frequency::ZERO,
+            // DCttH §4.5.
+            size: Sizes::Pareto { shape: 0.9, min: Bytes::new(1000), max: Bytes::new(1_000_000) },
+            start: Time::ZERO,
+            stop: None,
+        };
+        read_table(table, &node.place, "web", WEB, &[], &mut draft, gathered);
+        let place = |key: &str| table.get(key).map(|node| node.place.clone()).unwrap_or_default();
+        if draft.start.since(Time::ZERO) >= end {
+            let message =
+                format!("`web.start`: {} is not before the end of the run at {end}", draft.start);
+            gathered.add(&place("start"), message, None);
+        }
+        if let Some(stop) = draft.stop.filter(|stop| *stop <= draft.start) {
+            let message = format!("`web.stop`: {stop} is not after the start at {}", draft.start);
+            gathered.add(&place("stop"), message, None);
+        }
+        let stop = draft.stop.map_or(end, |stop| stop.since(Time::ZERO).min(end));
+        let span = stop.saturating_sub(draft.start.since(Time::ZERO));
+        let already = expected;
+        expected += draft.rate.times_in(span);
+        if expected > MOST_DOWNLOADS && already <= MOST_DOWNLOADS {
+            let message = format!(
+                "`web.rate`: about {expected} downloads in the run, expected at most \
+                 {MOST_DOWNLOADS} in all `[[web]]`"
+            );
+            gathered.add(&place("rate"), message, None);
+        }
+        let names = source_names(root, "group");
+        if !draft.group.is_empty() && !names.contains(&draft.group.as_str()) {
+            let (name, among) = (&draft.group, listed_groups(&names));
+            let message = format!("`web.group`: there is no group `{name}`{among}");
+            gathered.add(&place("group"), message, did_you_mean(name, names));
+        }
+        // A group that is wrong in itself was complained of already.
+        let group = groups.iter().position(|(group, _)| group.name == draft.group);
+        let (Some(group), true) = (group, gathered.count() == before) else { continue };
+        let WebDraft { rate, size, start, stop, .. } = draft;
+        all.push(Web { group, rate, size, start, stop });
+    }
+    all
+}

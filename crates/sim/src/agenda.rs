@@ -1,0 +1,65 @@
+//! What a scenario sets a time for: flows open, downloads begin, things change.
+
+use l4s_bottleneck::{Download, Downloads};
+use l4s_scenario::{Change, Scenario};
+use l4s_units::Time;
+
+/// What is due.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Item {
+    /// A long flow of that number opens.
+    Open(u32),
+    /// A download begins.
+    Begin(Download),
+    /// The bottleneck or a path becomes different.
+    Change(Change),
+}
+
+/// Everything that is to come. At one instant changes come first, then long flows.
+#[derive(Debug)]
+pub(crate) struct Agenda {
+    /// The next one last.
+    changes: Vec<Change>,
+    /// The next one last.
+    openings: Vec<(Time, u32)>,
+    downloads: Downloads,
+}
+
+impl Agenda {
+    pub fn new(scenario: &Scenario) -> Agenda {
+        let starts = scenario.groups.iter().flat_map(|group| &group.starts);
+        let mut openings: Vec<(Time, u32)> = starts.copied().zip(0..).collect();
+        openings.sort_unstable_by(|a, b| b.cmp(a));
+        Agenda {
+            changes: scenario.changes.iter().rev().cloned().collect(),
+            openings,
+            downloads: Downloads::new(scenario),
+        }
+    }
+
+    /// When the next item is due.
+    pub fn next(&self) -> Time {
+        let [change, opening, download] = self.times();
+        change.min(opening).min(download)
+    }
+
+    fn times(&self) -> [Time; 3] {
+        [
+            self.changes.last().map_or(Time::NEVER, |change| change.time),
+            self.openings.last().map_or(Time::NEVER, |opening| opening.0),
+            self.downloads.next_start(),
+        ]
+    }
+
+    /// Takes the next item.
+    pub fn take(&mut self) -> Option<Item> {
+        let [change, opening, download] = self.times();
+        if change <= opening && change <= download {
+            self.changes.pop().map(Item::Change)
+        } else if opening <= download {
+            self.openings.pop().map(|(_, number)| Item::Open(number))
+        } else {
+            self.downloads.next().map(Item::Begin)
+        }
+    }
+}
