@@ -94,7 +94,7 @@ fn run(agent_args: Vec<std::ffi::OsString>, log: &mut Log) -> Result<(), LabErro
     let mut next_look = Time::ZERO;
     loop {
         sleep_until(clock, next_look)?;
-        recording.packets(&mut router)?;
+        recording.packets(&mut router, clock)?;
         recording.reports(&reports)?;
         if next_look >= next_sample {
             let (state, _) = router.state()?;
@@ -186,7 +186,7 @@ fn full(error: std::io::Error) -> LabError {
 }
 
 /// A packet that was read, in a buffer of many.
-struct Read {
+struct Kept {
     at: Time,
     arrived: bool,
     pair: u16,
@@ -199,7 +199,7 @@ struct Recording<'a> {
     log: &'a mut Log,
     /// The instant of CLOCK_REALTIME at which the run's clock reads zero.
     origin_ns: u64,
-    reads: Vec<Read>,
+    kept: Vec<Kept>,
     bytes: Vec<u8>,
 }
 
@@ -209,31 +209,41 @@ impl<'a> Recording<'a> {
         // nothing between two readings.
         let ahead = now_ns(libc::CLOCK_REALTIME) - now_ns(libc::CLOCK_MONOTONIC);
         let origin_ns = clock.origin_ns() + ahead;
-        Recording { log, origin_ns, reads: Vec::new(), bytes: Vec::new() }
+        Recording { log, origin_ns, kept: Vec::new(), bytes: Vec::new() }
     }
 
-    /// Writes down the packets since the last time.
-    fn packets(&mut self, router: &mut Router) -> Result<(), LabError> {
-        let Recording { log, origin_ns, reads, bytes } = self;
-        reads.clear();
-        bytes.clear();
+    /// Writes down the packets since the last time, in order: those before this instant. Later
+    /// ones, which came while this one reads, are kept for the next time.
+    fn packets(&mut self, router: &mut Router, clock: Clock) -> Result<(), LabError> {
+        let Recording { log, origin_ns, kept, bytes } = self;
+        let now = clock.now();
         let mut keep = |stamp: u64, packet: &[u8], arrived: bool, pair: u16| {
             let start = bytes.len();
             bytes.extend_from_slice(packet);
             let at = Time::from_nanos(stamp.saturating_sub(*origin_ns));
-            reads.push(Read { at, arrived, pair, start, end: bytes.len() });
+            kept.push(Kept { at, arrived, pair, start, end: bytes.len() });
         };
         for (pair, tap) in (0..).zip(&mut router.arrivals) {
             tap.drain(|stamp, packet| keep(stamp, packet, true, pair))?;
         }
         router.departures.drain(|stamp, packet| keep(stamp, packet, false, 0))?;
         // A packet that leaves at the instant of its arrival comes first as what arrives.
-        reads.sort_by_key(|read| (read.at, !read.arrived));
-        for Read { at, arrived, pair, start, end } in reads.iter() {
-            let packet = Passed { at: *at, pair: *pair, bytes: &bytes[*start..*end] };
-            log.write(&if *arrived { Event::Arrived(packet) } else { Event::Departed(packet) })?;
+        kept.sort_by_key(|kept| (kept.at, !kept.arrived));
+        let complete = kept.partition_point(|kept| kept.at < now);
+        for Kept { at, arrived, pair, start, end } in kept.drain(..complete) {
+            let packet = Passed { at, pair, bytes: &bytes[start..end] };
+            log.write(&if arrived { Event::Arrived(packet) } else { Event::Departed(packet) })?;
         }
-        log.pass_on(bytes.len() as u64)
+        let written = bytes.len();
+        // What is kept moves to the front.
+        let mut rest = Vec::new();
+        for kept in kept.iter_mut() {
+            let start = rest.len();
+            rest.extend_from_slice(&bytes[kept.start..kept.end]);
+            (kept.start, kept.end) = (start, rest.len());
+        }
+        *bytes = rest;
+        log.pass_on(written as u64)
     }
 
     /// Writes down what agents said since the last time.
