@@ -102,6 +102,27 @@ struct Average {
     cell_log: u32,
 }
 
+impl Config {
+    /// What `tc` tells the kernel of the average: its weight, and how it falls while the queue is
+    /// idle. `None` when no weight fits the burst.
+    pub fn average(&self) -> Option<Weights> {
+        let weight_log = self.weight_log()?;
+        let (cell_log, damping) = idle_damping(self, weight_log);
+        Some(Weights { weight_log, cell_log, damping })
+    }
+}
+
+/// How the average moves, as `tc` gives it to the kernel.
+#[derive(Clone, Debug)]
+pub struct Weights {
+    /// −log₂ of the weight of a new sample.
+    pub weight_log: u32,
+    /// The length of a cell of `damping`: 2^this µs.
+    pub cell_log: u32,
+    /// How far the average falls in an idle time, as a shift, by time in cells.
+    pub damping: [u8; 256],
+}
+
 impl Average {
     fn new(config: &Config) -> Average {
         // `check` refuses a burst that has no weight.

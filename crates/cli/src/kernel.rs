@@ -149,13 +149,18 @@ impl Runs for Kernel {
     }
 }
 
+/// What a lab's error means, where the user asked for it with `option`.
+pub fn failure(option: &str, error: LabError) -> Failure {
+    match error {
+        LabError::Scenario(why) => Failure::input(format!("{option}: {why}")),
+        LabError::Machine(why) => Failure::Substrate(format!("{option}: {why}")),
+        LabError::Run(why) => Failure::Run(why),
+    }
+}
+
 impl From<LabError> for Failure {
     fn from(error: LabError) -> Failure {
-        match error {
-            LabError::Scenario(why) => Failure::input(format!("--on kernel: {why}")),
-            LabError::Machine(why) => Failure::Substrate(format!("--on kernel: {why}")),
-            LabError::Run(why) => Failure::Run(why),
-        }
+        failure("--on kernel", error)
     }
 }
 

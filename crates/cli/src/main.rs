@@ -12,6 +12,8 @@ mod folder;
 mod headline;
 #[cfg(target_os = "linux")]
 mod kernel;
+#[cfg(target_os = "linux")]
+mod linux;
 mod measured;
 mod parallel;
 mod pick;
@@ -30,11 +32,14 @@ use args::{Args, Command};
 use failure::Failure;
 
 fn main() -> ExitCode {
-    // A lab starts this program again for each server and client. Not for people, so not in the
-    // help.
+    // A lab starts this program again for each server and client, and a guest kernel for itself.
+    // Not for people, so not in the help.
     #[cfg(target_os = "linux")]
-    if std::env::args_os().nth(1).is_some_and(|word| word == kernel::AGENT) {
-        return kernel::agent();
+    match std::env::args().nth(1).as_deref() {
+        Some(kernel::AGENT) => return kernel::agent(),
+        Some(linux::BOOT) => return linux::boot(),
+        Some(linux::GUEST) => return linux::guest(),
+        _ => {}
     }
     let done = match Args::parse().command {
         Command::Run(options) => run::run(&options),

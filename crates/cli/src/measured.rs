@@ -15,6 +15,8 @@ use crate::args::{Substrate, Trace};
 use crate::failure::Failure;
 #[cfg(target_os = "linux")]
 use crate::kernel::Kernel;
+#[cfg(target_os = "linux")]
+use crate::linux::Linux;
 
 /// The version of results.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -57,6 +59,9 @@ pub enum Engine {
     /// Real sockets.
     #[cfg(target_os = "linux")]
     Kernel(Kernel),
+    /// A kernel in virtual time.
+    #[cfg(target_os = "linux")]
+    Linux(Linux),
 }
 
 impl Engine {
@@ -66,19 +71,21 @@ impl Engine {
             Substrate::Sim => Ok(Engine::Sim),
             #[cfg(target_os = "linux")]
             Substrate::Kernel => Ok(Engine::Kernel(Kernel::prepare(plan)?)),
+            #[cfg(target_os = "linux")]
+            Substrate::Linux => Ok(Engine::Linux(Linux::prepare(plan)?)),
             #[cfg(not(target_os = "linux"))]
-            Substrate::Kernel => {
+            Substrate::Kernel | Substrate::Linux => {
                 let _ = plan;
-                Err(Failure::Substrate(
-                    "`--on kernel` needs Linux; the simulator, `--on sim`, runs anywhere"
-                        .to_owned(),
-                ))
+                Err(Failure::Substrate(format!(
+                    "`--on {}` needs Linux; the simulator, `--on sim`, runs anywhere",
+                    on.name()
+                )))
             }
-            Substrate::Linux | Substrate::Qdisc => Err(Failure::Substrate(format!(
-                "`--on {}` is not in this version: use `--on sim` or `--on kernel`; `l4s doctor` \
-                 says what this machine can do",
-                on.name()
-            ))),
+            Substrate::Qdisc => Err(Failure::Substrate(
+                "`--on qdisc` is not in this version: `--on linux` has the kernel's qdiscs, in \
+                 virtual time; `l4s doctor` says what this machine can do"
+                    .to_owned(),
+            )),
         }
     }
 
@@ -88,6 +95,8 @@ impl Engine {
             Engine::Sim => Substrate::Sim,
             #[cfg(target_os = "linux")]
             Engine::Kernel(_) => Substrate::Kernel,
+            #[cfg(target_os = "linux")]
+            Engine::Linux(_) => Substrate::Linux,
         }
     }
 
@@ -97,13 +106,15 @@ impl Engine {
         match self {
             Engine::Sim => asked,
             #[cfg(target_os = "linux")]
+            Engine::Linux(_) => asked,
+            #[cfg(target_os = "linux")]
             Engine::Kernel(_) => Some(1),
         }
     }
 
     /// Says how long a plan will take, where that is known.
     pub fn announce(&self, plan: &Plan) {
-        if self.substrate() != Substrate::Sim {
+        if self.substrate() == Substrate::Kernel {
             let seconds: f64 = plan.points.iter().map(|p| p.scenario.duration.as_secs_f64()).sum();
             eprintln!("in real time: {seconds:.0} s");
         }
@@ -115,6 +126,8 @@ impl Engine {
             Engine::Sim => measured(&Simulator, self.substrate(), point, command, keep),
             #[cfg(target_os = "linux")]
             Engine::Kernel(kernel) => measured(kernel, self.substrate(), point, command, keep),
+            #[cfg(target_os = "linux")]
+            Engine::Linux(linux) => measured(linux, self.substrate(), point, command, keep),
         }
     }
 }

@@ -23,6 +23,7 @@ use std::process::ExitCode;
 use l4s_units::Time;
 use mio::unix::SourceFd;
 use mio::{Interest, Poll, Token};
+use rustix::thread::UnshareFlags;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
     timerfd_settime,
@@ -64,7 +65,7 @@ fn live(control: &mut Channel, hooks: &dyn Hooks) -> Result<(), LabError> {
     let parent = rustix::process::getppid();
     let Some(setup) = listen::<Setup>(control)? else { return Ok(()) };
     namespace::allow_files(setup.files)?;
-    namespace::enter()?;
+    namespace::enter(UnshareFlags::NEWNET)?;
     if !namespace::die_with(parent) {
         return Ok(());
     }
@@ -73,7 +74,7 @@ fn live(control: &mut Channel, hooks: &dyn Hooks) -> Result<(), LabError> {
     for (path, value) in &setup.sysctls {
         namespace::set(path, value)?;
     }
-    let device = device::open(&setup)?;
+    let device = device::open(&setup, parent)?;
     // Kept until the end.
     let _rewriting = match setup.ect1 {
         true => Some(hooks.ect1(device.index).map_err(|why| {
@@ -84,7 +85,7 @@ fn live(control: &mut Channel, hooks: &dyn Hooks) -> Result<(), LabError> {
     let mut player = Player::prepare(&setup)?;
     let settings = setup.sysctls.iter().map(|(path, _)| Ok((path.clone(), namespace::get(path)?)));
     let settings = settings.collect::<Result<_, LabError>>()?;
-    tell(control, &Word::Ready { settings }, Some(&device.file))?;
+    tell(control, &Word::Ready { settings }, device.file.as_ref())?;
     drop(device);
 
     match listen(control)? {

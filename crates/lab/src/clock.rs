@@ -1,7 +1,6 @@
 //! The time of a run, the same in every process of the machine.
 
 use l4s_units::{Duration, Time};
-use rustix::time::{ClockId, clock_gettime};
 
 /// Counts from an instant of the machine's monotonic clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +38,19 @@ impl Clock {
 
 #[inline]
 fn monotonic_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
+    now_ns(libc::CLOCK_MONOTONIC)
+}
+
+/// A clock of this machine, in nanoseconds.
+///
+/// By the C library, as rustix expects more of the kernel's shared object (vDSO) than user-mode
+/// Linux has.
+#[inline]
+#[allow(unsafe_code)]
+pub fn now_ns(clock: libc::clockid_t) -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call writes one `timespec`, which lives here.
+    let done = unsafe { libc::clock_gettime(clock, &mut now) };
+    debug_assert_eq!(done, 0, "every Linux has this clock");
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

@@ -18,12 +18,12 @@ pub enum LabError {
 
 impl LabError {
     /// This machine cannot do `what`, because of `why`.
-    pub(crate) fn machine(what: impl std::fmt::Display, why: impl Into<io::Error>) -> LabError {
+    pub fn machine(what: impl std::fmt::Display, why: impl Into<io::Error>) -> LabError {
         LabError::Machine(format!("{what}: {}", reason(&why.into())))
     }
 
     /// `what` went wrong, because of `why`.
-    pub(crate) fn run(what: impl std::fmt::Display, why: impl Into<io::Error>) -> LabError {
+    pub fn run(what: impl std::fmt::Display, why: impl Into<io::Error>) -> LabError {
         LabError::Run(format!("{what}: {}", reason(&why.into())))
     }
 

@@ -3,13 +3,13 @@
 //! Nothing is changed here; [`Host::look`] only reads.
 
 use std::fs;
-use std::os::fd::AsRawFd;
 
 use l4s_units::Duration;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::time::{ClockId, clock_getres};
 
+use crate::ethtool;
 use crate::netlink::Netlink;
 
 /// The network of this machine, as far as L4S cares.
@@ -115,51 +115,12 @@ fn default_interface() -> Option<String> {
 
 /// Whether an offload of an interface is on; `None` where it does not tell.
 fn offload(interface: &str, command: u32) -> Option<bool> {
-    let socket = rustix::net::socket_with(
-        AddressFamily::INET,
-        SocketType::DGRAM,
-        SocketFlags::CLOEXEC,
-        None,
-    );
-    let socket = socket.ok()?;
-    let mut value = EthtoolValue { command, data: 0 };
-    let mut request = Request { name: [0; libc::IFNAMSIZ], value: &mut value, _rest: [0; 16] };
-    let room = request.name.len() - 1;
-    for (to, from) in request.name[..room].iter_mut().zip(interface.bytes()) {
-        *to = from;
-    }
-    // SAFETY: SIOCETHTOOL takes a `struct ifreq` that names an interface and points to a command.
-    // `Request` is as large (40 B) with the pointer at the same place, the name ends with a zero,
-    // and for these commands the kernel writes no more than the `EthtoolValue` that lives here.
-    #[allow(unsafe_code)]
-    let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &mut request) };
-    (done == 0).then_some(value.data != 0)
-}
-
-/// `struct ethtool_value`.
-#[repr(C)]
-struct EthtoolValue {
-    command: u32,
-    data: u32,
-}
-
-/// `struct ifreq`, with its union as a pointer.
-#[repr(C)]
-struct Request {
-    name: [u8; libc::IFNAMSIZ],
-    value: *mut EthtoolValue,
-    _rest: [u8; 16],
+    ethtool::get(interface, command).ok().map(|value| value != 0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_request_is_an_ifreq() {
-        assert_eq!(size_of::<Request>(), size_of::<libc::ifreq>());
-        assert_eq!(std::mem::offset_of!(Request, value), libc::IFNAMSIZ);
-    }
 
     #[test]
     fn every_linux_has_reno_and_none_has_nonsense() {

@@ -18,6 +18,7 @@ mod field {
         pub const TOS: usize = 1;
         pub const FIRST_WORD: Range<usize> = 0..2;
         pub const TOTAL_LENGTH: Range<usize> = 2..4;
+        pub const IDENTIFICATION: Range<usize> = 4..6;
         pub const FRAGMENT: Range<usize> = 6..8;
         pub const PROTOCOL: usize = 9;
         pub const CHECKSUM: Range<usize> = 10..12;
@@ -173,6 +174,13 @@ impl<T: AsRef<[u8]>> IpPacket<T> {
             Version::V4 => bytes[ipv4::TOS],
             Version::V6 => bytes[ipv6::TRAFFIC_CLASS_LOW] >> 4,
         })
+    }
+
+    /// The identification, which IPv6 does not have (RFC 791 §3.1).
+    #[inline]
+    pub fn identification(&self) -> Option<u16> {
+        let v4 = self.facts.version == Version::V4;
+        v4.then(|| number16(self.bytes.as_ref(), ipv4::IDENTIFICATION))
     }
 
     /// Which part of a datagram this is.

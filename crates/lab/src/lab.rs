@@ -218,7 +218,8 @@ impl Agents {
         }
 
         let mut devices: Vec<Option<Device>> = setups.iter().map(|_| None).collect();
-        while let Some(missing) = devices.iter().position(Option::is_none) {
+        let mut ready = vec![false; setups.len()];
+        while let Some(missing) = ready.iter().position(|ready| !ready) {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(LabError::Run(format!(
@@ -229,6 +230,11 @@ impl Agents {
             }
             self.hear(Some(left), |number, agent, word| {
                 let Word::Ready { settings } = word else { return Ok(()) };
+                infos[number].settings = settings;
+                ready[number] = true;
+                if setups[number].cable.is_some() {
+                    return Ok(());
+                }
                 let device = agent.control.take_file();
                 let device = device.ok_or_else(|| {
                     LabError::Run(format!("{} is ready, without its device", agent.who))
@@ -238,7 +244,6 @@ impl Agents {
                 let process = rustix::process::pidfd_open(process, PidfdFlags::empty())
                     .map_err(|error| LabError::machine(&agent.who, error))?;
                 devices[number] = Some(Device { tun: device.into(), agent: Some(process) });
-                infos[number].settings = settings;
                 Ok(())
             })?;
         }

@@ -39,6 +39,8 @@ pub(crate) struct Setup {
     pub gso: bool,
     /// The most segments that TCP hands to the device at once; `None` for the kernel's choice.
     pub largest_burst: Option<u32>,
+    /// Its device is one end of a cable instead, and the command's namespace has the other.
+    pub cable: Option<Cable>,
     /// Settings of its namespace: path below /proc/sys, value.
     pub sysctls: Vec<(String, String)>,
     /// How many files it will have open.
@@ -47,6 +49,15 @@ pub(crate) struct Setup {
     pub ect1: bool,
     /// Its part in the run.
     pub part: Part,
+}
+
+/// A pair of virtual Ethernet devices.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct Cable {
+    /// The name of the other end.
+    pub other_end: String,
+    /// How long what the agent sends takes.
+    pub delay_ns: u64,
 }
 
 /// An agent's part in a run. Times are nanoseconds of the run's clock.
@@ -109,7 +120,8 @@ pub(crate) enum Order {
 /// What an agent tells the command.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) enum Word {
-    /// Its device comes along; these are its namespace's settings, read back.
+    /// Its device comes along, unless that is a cable; these are its namespace's settings, read
+    /// back.
     Ready {
         /// Path below /proc/sys, value.
         settings: Vec<(String, String)>,
@@ -199,7 +211,7 @@ impl From<Row> for Report {
 }
 
 /// One end of a control socket.
-pub(crate) struct Channel {
+pub struct Channel {
     socket: OwnedFd,
     /// What was received; the first `taken` bytes are dealt with.
     inbox: Vec<u8>,
@@ -209,7 +221,7 @@ pub(crate) struct Channel {
 }
 
 /// What [`Channel::next`] found.
-pub(crate) enum Next<T> {
+pub enum Next<T> {
     /// A message.
     Message(T),
     /// Nothing yet.

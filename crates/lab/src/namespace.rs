@@ -1,4 +1,4 @@
-//! A network namespace for the calling process, which goes when the process goes.
+//! Namespaces for the calling process, which go when the process goes.
 //!
 //! It gets no name and is mounted nowhere, so that it lives as long as what is in it: processes,
 //! sockets and open TUN devices. All of them are files of a process, and the kernel closes those
@@ -19,21 +19,21 @@ use rustix::thread::UnshareFlags;
 use crate::LabError;
 use crate::error::reason;
 
-/// Moves this process into a new network namespace. It must have one thread only.
-pub(crate) fn enter() -> Result<(), LabError> {
-    match unshare(UnshareFlags::NEWNET) {
+/// Moves this process into new namespaces of these kinds. It must have one thread only.
+pub fn enter(kinds: UnshareFlags) -> Result<(), LabError> {
+    match unshare(kinds) {
         Ok(()) => return Ok(()),
         Err(Errno::PERM) => {}
-        Err(error) => return Err(LabError::machine("a network namespace of its own", error)),
+        Err(error) => return Err(LabError::machine("namespaces of its own", error)),
     }
     let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-    unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNET).map_err(|error| {
+    unshare(UnshareFlags::NEWUSER | kinds).map_err(|error| {
         let why = match error {
             Errno::NOSPC => "no more are allowed".to_owned(),
             error => reason(&error.into()),
         };
         LabError::Machine(format!(
-            "this user may not make network namespaces ({why}): run as root, or have user \
+            "this user may not make namespaces ({why}): run as root, or have user \
              namespaces allowed (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone \
              or kernel.apparmor_restrict_unprivileged_userns, or the policy of the container)"
         ))
@@ -53,7 +53,7 @@ pub(crate) fn enter() -> Result<(), LabError> {
 #[allow(unsafe_code)]
 fn unshare(flags: UnshareFlags) -> rustix::io::Result<()> {
     // SAFETY: the call is unsafe for the sake of UnshareFlags::FILES, which leaves other threads
-    // with descriptors that mean nothing to them; that flag is not among those given here.
+    // with descriptors that mean nothing to them; no caller gives it.
     unsafe { rustix::thread::unshare_unsafe(flags) }
 }
 
@@ -61,7 +61,7 @@ fn unshare(flags: UnshareFlags) -> rustix::io::Result<()> {
 /// already.
 ///
 /// A change of rights undoes it, so it comes after [`enter`].
-pub(crate) fn die_with(parent: Option<Pid>) -> bool {
+pub fn die_with(parent: Option<Pid>) -> bool {
     let asked = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     asked.is_ok() && rustix::process::getppid() == parent
 }
@@ -85,7 +85,7 @@ pub(crate) fn allow_files(files: u64) -> Result<(), LabError> {
 }
 
 /// Changes a setting of this process's namespace: `/proc/sys` shows each reader its own.
-pub(crate) fn set(path: &str, value: &str) -> Result<(), LabError> {
+pub fn set(path: &str, value: &str) -> Result<(), LabError> {
     fs::write(format!("/proc/sys/{path}"), value).map_err(|error| {
         let advice = match error.kind() {
             std::io::ErrorKind::ReadOnlyFilesystem => "; have /proc/sys writable in this container",
@@ -104,13 +104,13 @@ pub(crate) fn get(path: &str) -> Result<String, LabError> {
 }
 
 /// Whether the kernel has IPv6.
-pub(crate) fn has_ipv6() -> bool {
+pub fn has_ipv6() -> bool {
     fs::exists("/proc/sys/net/ipv6").unwrap_or(false)
 }
 
 /// Has no packet sent but those that are asked for: no search for routers, for doubles of an
 /// address or for members of a group. Comes before the device, which copies these.
-pub(crate) fn quieten_ipv6(used: bool) -> Result<(), LabError> {
+pub fn quieten_ipv6(used: bool) -> Result<(), LabError> {
     if !has_ipv6() {
         return Ok(());
     }

@@ -1,24 +1,38 @@
-//! Devices and addresses of this process's network namespace, by rtnetlink.
+//! Devices, addresses, routes and queue disciplines of this process's network namespace, by
+//! rtnetlink.
 
 use std::net::IpAddr;
 
+use l4s_units::Duration;
+
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader,
+    DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_ECHO, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader,
     NetlinkMessage, NetlinkPayload,
 };
 use netlink_packet_route::address::{
     AddressAttribute, AddressHeaderFlags, AddressMessage, AddressScope,
 };
-use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::link::{
+    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteMessage, RouteProtocol, RouteScope, RouteType,
+};
+use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 
-use crate::LabError;
+use crate::{LabError, ethtool};
+
+/// The address of every end of every cable. Without ARP a device sends to its own address, so
+/// the other end must have the same.
+const CABLE_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 1];
 
 /// A socket to the kernel's rtnetlink.
-pub(crate) struct Netlink {
+#[derive(Debug)]
+pub struct Netlink {
     socket: Socket,
     sequence: u32,
 }
@@ -62,6 +76,145 @@ impl Netlink {
             vec![AddressAttribute::Address(address), AddressAttribute::Local(address)];
         let what = format!("the address {address}/{prefix}");
         self.ask(&what, RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// Makes a pair of virtual Ethernet devices, the second in the network namespace of a process.
+    pub fn add_cable(
+        &mut self,
+        name: &str,
+        other: &str,
+        process: Option<u32>,
+    ) -> Result<(), LabError> {
+        let end = |name: &str| {
+            let mut message = LinkMessage::default();
+            message.attributes = vec![
+                LinkAttribute::IfName(name.to_owned()),
+                LinkAttribute::Address(CABLE_ADDRESS.to_vec()),
+            ];
+            message
+        };
+        let mut peer = end(other);
+        peer.attributes.extend(process.map(LinkAttribute::NetNsPid));
+        let mut message = end(name);
+        message.attributes.push(LinkAttribute::LinkInfo(vec![
+            LinkInfo::Kind(InfoKind::Veth),
+            LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(peer))),
+        ]));
+        let what = format!("the cable {name} to {other}");
+        self.ask(&what, RouteNetlinkMessage::NewLink(message), NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// Brings an end of a cable up. Packets go through it one by one: none is cut or merged on the
+    /// way.
+    pub fn bring_up_cable(&mut self, name: &str) -> Result<u32, LabError> {
+        for command in CUTTING_AND_MERGING {
+            ethtool::set(name, command, 0)
+                .map_err(|error| LabError::machine(format_args!("offloads of {name}"), error))?;
+        }
+        let mut message = LinkMessage::default();
+        message.header.index = index_of(name)?;
+        message.header.flags = LinkFlags::Up | LinkFlags::Noarp;
+        message.header.change_mask = message.header.flags;
+        let index = message.header.index;
+        self.ask(&format!("{name} up"), RouteNetlinkMessage::SetLink(message), 0)?;
+        Ok(index)
+    }
+
+    /// Has all that leaves a device leave it so much later (`netem`).
+    pub fn delay(&mut self, index: u32, delay: Duration) -> Result<(), LabError> {
+        // `struct tc_netem_qopt`: latency, limit, loss, gap, duplicate, jitter; and then
+        // TCA_NETEM_LATENCY64 in nanoseconds.
+        let mut options: Vec<u8> =
+            [0, MOST_DELAYED, 0, 0, 0, 0].into_iter().flat_map(u32::to_ne_bytes).collect();
+        options.extend(attribute(10, &(delay.as_nanos() as i64).to_ne_bytes()));
+        self.add_queue(index, TcHandle::ROOT, TcHandle { major: 1, minor: 0 }, "netem", &options)
+    }
+
+    /// Gives a device, or a class of its queue discipline, a queue discipline. The options are as
+    /// they go over the wire.
+    pub fn add_queue(
+        &mut self,
+        index: u32,
+        parent: TcHandle,
+        handle: TcHandle,
+        kind: &str,
+        options: &[u8],
+    ) -> Result<(), LabError> {
+        let message = traffic_control(index, parent, handle, kind, options);
+        let message = RouteNetlinkMessage::NewQueueDiscipline(message);
+        self.ask(&format!("the queue discipline {kind}"), message, NLM_F_CREATE | NLM_F_REPLACE)
+    }
+
+    /// Adds a class to a queue discipline, or changes it.
+    pub fn add_class(
+        &mut self,
+        index: u32,
+        parent: TcHandle,
+        handle: TcHandle,
+        kind: &str,
+        options: &[u8],
+    ) -> Result<(), LabError> {
+        let message = traffic_control(index, parent, handle, kind, options);
+        let message = RouteNetlinkMessage::NewTrafficClass(message);
+        self.ask(&format!("a class of {kind}"), message, NLM_F_CREATE)
+    }
+
+    /// What a queue discipline says of itself.
+    pub fn queue_state(&mut self, index: u32, handle: TcHandle) -> Result<Vec<TcAttribute>, LabError> {
+        let mut message = TcMessage::default();
+        message.header.index = index as i32;
+        message.header.handle = handle;
+        let what = "the state of a queue discipline";
+        let message = RouteNetlinkMessage::GetQueueDiscipline(message);
+        // Without the flag the answer goes to those only who listen to all changes.
+        match self.exchange(what, message, NLM_F_ECHO)?.payload {
+            NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewQueueDiscipline(state)) => {
+                Ok(state.attributes)
+            }
+            NetlinkPayload::Error(verdict) => Err(LabError::machine(what, verdict.to_io())),
+            _ => Err(LabError::Machine(format!("{what}: rtnetlink answered something else"))),
+        }
+    }
+
+    /// Has packets to `destination` leave by a device, where a table is asked.
+    pub fn add_route(
+        &mut self,
+        destination: IpAddr,
+        index: u32,
+        table: u8,
+    ) -> Result<(), LabError> {
+        let mut message = RouteMessage::default();
+        let address = match destination {
+            IpAddr::V4(address) => {
+                message.header.address_family = AddressFamily::Inet;
+                message.header.destination_prefix_length = 32;
+                RouteAddress::Inet(address)
+            }
+            IpAddr::V6(address) => {
+                message.header.address_family = AddressFamily::Inet6;
+                message.header.destination_prefix_length = 128;
+                RouteAddress::Inet6(address)
+            }
+        };
+        message.header.table = table;
+        message.header.protocol = RouteProtocol::Static;
+        message.header.scope = RouteScope::Link;
+        message.header.kind = RouteType::Unicast;
+        message.attributes = vec![RouteAttribute::Destination(address), RouteAttribute::Oif(index)];
+        let what = format!("the route to {destination}");
+        self.ask(&what, RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// Has what comes in by a device routed by another table than the main one.
+    pub fn route_apart(&mut self, device: &str, table: u8, ipv6: bool) -> Result<(), LabError> {
+        let mut message = RuleMessage::default();
+        message.header.family = if ipv6 { AddressFamily::Inet6 } else { AddressFamily::Inet };
+        message.header.table = table;
+        message.header.action = RuleAction::ToTable;
+        message.attributes =
+            vec![RuleAttribute::Iifname(device.to_owned()), RuleAttribute::Priority(100)];
+        let what = format!("routing apart what comes by {device}");
+        self.ask(&what, RouteNetlinkMessage::NewRule(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
     /// Takes the queue from a device: what is sent is with the driver at once.
@@ -124,4 +277,52 @@ impl Netlink {
         NetlinkMessage::deserialize(&answer)
             .map_err(|error| LabError::Machine(format!("{what}: rtnetlink's answer: {error}")))
     }
+}
+
+/// Packets that a delay may hold: more than any scenario has under way.
+const MOST_DELAYED: u32 = 10_000_000;
+
+/// ethtool's commands for what cuts or merges packets: ETHTOOL_STSO, ETHTOOL_SGSO and ETHTOOL_SGRO
+/// of linux/ethtool.h.
+const CUTTING_AND_MERGING: [u32; 3] = [0x1f, 0x24, 0x2c];
+
+/// TCA_OPTIONS of linux/rtnetlink.h, with NLA_F_NESTED, without which newer disciplines refuse it.
+const OPTIONS: u16 = 2 | 1 << 15;
+
+fn traffic_control(
+    index: u32,
+    parent: TcHandle,
+    handle: TcHandle,
+    kind: &str,
+    options: &[u8],
+) -> TcMessage {
+    let mut message = TcMessage::default();
+    message.header.index = index as i32;
+    message.header.parent = parent;
+    message.header.handle = handle;
+    message.attributes = vec![TcAttribute::Kind(kind.to_owned())];
+    if !options.is_empty() {
+        let options = DefaultNla::new(OPTIONS, options.to_vec());
+        message.attributes.push(TcAttribute::Other(options));
+    }
+    message
+}
+
+/// A netlink attribute as it goes over the wire: length, number, value, padding.
+pub fn attribute(number: u16, value: &[u8]) -> Vec<u8> {
+    let length = 4 + value.len();
+    let mut bytes = Vec::with_capacity(length.next_multiple_of(4));
+    bytes.extend((length as u16).to_ne_bytes());
+    bytes.extend(number.to_ne_bytes());
+    bytes.extend(value);
+    bytes.resize(length.next_multiple_of(4), 0);
+    bytes
+}
+
+/// The number of a device of this process's namespace.
+pub fn index_of(name: &str) -> Result<u32, LabError> {
+    use rustix::net::{SocketType, netdevice, socket};
+    socket(rustix::net::AddressFamily::INET, SocketType::DGRAM, None)
+        .and_then(|socket| netdevice::name_to_index(socket, name))
+        .map_err(|error| LabError::machine(format_args!("the device {name}"), error))
 }

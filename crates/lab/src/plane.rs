@@ -22,8 +22,8 @@ use l4s_scenario::Scenario;
 use l4s_units::{Duration, Time};
 
 use crate::frame::Frame;
-use crate::ip::{IpPacket, protocol};
 use crate::line::Lines;
+use crate::owner::Owner;
 use crate::pool::{Buffer, Pool};
 
 /// The client of flow `f` binds the port `FIRST_PORT + f`.
@@ -133,11 +133,7 @@ impl Counters {
 /// A group or a UDP source: which flows are its own, and what came through.
 #[derive(Debug)]
 struct Pair {
-    first_flow: u32,
-    flows: u32,
-    protocol: u8,
-    /// The client's port of its first flow.
-    first_port: u32,
+    owner: Owner,
     from_server: Counters,
     from_client: Counters,
 }
@@ -148,18 +144,6 @@ impl Pair {
             End::Server => &mut self.from_server,
             End::Client => &mut self.from_client,
         }
-    }
-
-    /// The flow of a packet, by the client's port.
-    #[inline]
-    fn flow(&self, packet: &IpPacket<&[u8]>, from: End) -> Option<u32> {
-        if packet.protocol() != self.protocol {
-            return None;
-        }
-        let (source, destination) = packet.ports()?;
-        let port = if from == End::Client { source } else { destination };
-        let n = u32::from(port).checked_sub(self.first_port)?;
-        (n < self.flows).then(|| self.first_flow + n)
     }
 }
 
@@ -178,26 +162,12 @@ pub struct Plane {
 impl Plane {
     /// An idle network for `scenario`: a pair for each group, then one for each UDP source.
     pub fn new(scenario: &Scenario) -> Plane {
-        let mut pairs = Vec::new();
-        let mut flow = 0;
-        let connections: u32 = scenario.groups.iter().map(|g| g.starts.len() as u32).sum();
-        let tcp = scenario.groups.iter().map(|g| (protocol::TCP, g.starts.len() as u32));
-        let udp = scenario.udp.iter().map(|_| (protocol::UDP, 1));
-        for (protocol, flows) in tcp.chain(udp) {
-            let port = match protocol {
-                protocol::TCP => u32::from(FIRST_PORT) + flow,
-                _ => u32::from(UDP_PORT) + (flow - connections),
-            };
-            pairs.push(Pair {
-                first_flow: flow,
-                flows,
-                protocol,
-                first_port: port,
-                from_server: Counters::default(),
-                from_client: Counters::default(),
-            });
-            flow += flows;
-        }
+        let idle = |owner| Pair {
+            owner,
+            from_server: Counters::default(),
+            from_client: Counters::default(),
+        };
+        let pairs = Owner::all(scenario).into_iter().map(idle).collect();
         let delays = scenario.groups.iter().map(|g| g.rtt);
         let delays = delays.chain(scenario.udp.iter().map(|_| Duration::ZERO));
         let gso = scenario.kernel.gso;
@@ -361,9 +331,9 @@ impl Plane {
             }
         };
         let packet = frame.ip();
-        let (local, flow) = (packet.is_local(), end.flow(&packet, from));
+        let (local, flow) = (packet.is_local(), end.owner.flow(&packet, from));
         // A pair without flows has none that a stray packet could count for.
-        if local || (flow.is_none() && end.flows == 0) {
+        if local || (flow.is_none() && end.owner.flows == 0) {
             end.from(from).local += 1;
             self.pool.give(frame.into_buffer());
             return None;
@@ -376,7 +346,7 @@ impl Plane {
         if flow.is_none() {
             end.from(from).stray += 1;
         }
-        frame.belongs_to(flow.unwrap_or(end.first_flow), pair as u16);
+        frame.belongs_to(flow.unwrap_or(end.owner.first_flow), pair as u16);
         Some(frame)
     }
 

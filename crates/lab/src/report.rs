@@ -1,9 +1,13 @@
 //! What the agents tell of their flows while a run goes on.
 
 use l4s_units::{Duration, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::message::Row;
 
 /// One thing that happened to a flow, and when, on the clock of the run.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(from = "Row", into = "Row")]
 pub enum Report {
     /// Its client is about to connect.
     Opened {

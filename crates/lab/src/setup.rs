@@ -13,8 +13,8 @@ use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Time};
 
 use crate::LabError;
-use crate::message::{Part, Setup};
-use crate::plane::{FIRST_PORT, UDP_PORT};
+use crate::message::{Cable, Part, Setup};
+use crate::plane::{End, FIRST_PORT, UDP_PORT};
 
 /// The largest IP packet.
 pub(crate) const MTU: u32 = 1500;
@@ -38,6 +38,9 @@ pub struct LabOptions {
     /// The most segments that TCP hands to its device at once, which limits bursts where it paces;
     /// `None` for the kernel's choice.
     pub largest_burst: Option<u32>,
+    /// Whether agents are joined by cables (veth) to the namespace of this process, whose kernel
+    /// is the router, instead of by TUN devices to a data plane.
+    pub cables: bool,
     /// How often servers look at their sockets.
     pub sample_every: Duration,
 }
@@ -48,6 +51,7 @@ impl Default for LabOptions {
             ipv6: false,
             gso: false,
             largest_burst: None,
+            cables: false,
             sample_every: Duration::from_millis(100),
         }
     }
@@ -118,9 +122,18 @@ impl LabPlan {
         Ok(plan)
     }
 
+    /// The addresses of every server and its client.
+    pub fn addresses(&self) -> impl Iterator<Item = (IpAddr, IpAddr)> {
+        self.pairs.iter().map(|pair| (pair.server.address, pair.client.address))
+    }
+
     /// A server and a client with the next addresses and nothing to do.
     fn next(&self, options: &LabOptions) -> Pair {
         let pair = self.pairs.len() as u8;
+        let cable = |end: u8| Cable {
+            other_end: cable_of(pair.into(), if end == 0 { End::Server } else { End::Client }),
+            delay_ns: 0,
+        };
         let address = |end: u8| match options.ipv6 {
             false => IpAddr::V4(Ipv4Addr::new(10, pair, end, 1)),
             true => IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, pair.into(), end.into(), 1)),
@@ -134,6 +147,7 @@ impl LabPlan {
             device_queue: 1000,
             gso: options.gso,
             largest_burst: options.largest_burst,
+            cable: options.cables.then(|| cable(end)),
             sysctls: Vec::new(),
             files: OTHER_FILES,
             ect1: false,
@@ -192,6 +206,10 @@ fn tcp(
         // All that is on the way may have to wait for the data plane once.
         setup.device_queue = (2 * packets).clamp(1000, 100_000) as u32;
     }
+    // All of the round trip is on the way back (DCttH figure 3).
+    if let Some(cable) = &mut pair.client.cable {
+        cable.delay_ns = group.rtt.as_nanos();
+    }
     pair.name.clone_from(&group.name);
     pair.server.ect1 = ecn == WantedEcn::L4s;
     if let Part::TcpServer { cc, pacing, size, .. } = &mut pair.server.part {
@@ -230,6 +248,14 @@ fn udp(scenario: &Scenario, source: &Udp, port: u16, mut pair: Pair) -> Result<P
     };
     pair.client.part = Part::UdpClient { port };
     Ok(pair)
+}
+
+/// The name, in the router's namespace, of the cable to an end of pair number `pair`.
+pub fn cable_of(pair: usize, end: End) -> String {
+    match end {
+        End::Server => format!("server{pair}"),
+        End::Client => format!("client{pair}"),
+    }
 }
 
 /// The ECN that a group gets. A scenario has none off for a congestion control that needs it.

@@ -1,5 +1,7 @@
 //! The summary of one run: the numbers that people and programs compare.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// One run in numbers. Absent measurements are absent, never zero.
@@ -186,6 +188,12 @@ pub struct EngineSummary {
     /// Time that the data plane was busy, per packet in either direction, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub packet_ns: Option<f64>,
+    /// What the kernel's own queue discipline counted since the start, where there is one.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub qdisc: BTreeMap<String, u64>,
+    /// Settings of the scenario that the kernel does not have: what it does instead.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub instead: Vec<String>,
     /// Why the run should not be trusted: the machine was too slow or too noisy for it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub unfit: Option<String>,

@@ -1,0 +1,139 @@
+//! The process that becomes the guest's kernel.
+//!
+//! It makes itself a mount namespace with a folder in memory, which no other process sees, puts
+//! the scenario there, hands the file of events to the command, and executes the kernel. So there
+//! is nothing to undo: the folder goes with the namespace and the namespace with the process,
+//! which the kernel of the host kills when the command ends, however it ends. The guest's own
+//! processes are children of the guest's kernel and go with it.
+
+use std::ffi::CString;
+use std::fs::{self, File, OpenOptions};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use l4s_lab::{Channel, LabError, Next, namespace};
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::thread::UnshareFlags;
+use serde::{Deserialize, Serialize};
+
+use crate::event::Trouble;
+
+/// The folder of a run. No program of a host is there, and the kernel needs nothing of it.
+pub(crate) const FOLDER: &str = "/sys";
+/// In it: what is run.
+pub(crate) const SCENARIO: &str = "scenario.toml";
+/// In it: what happens.
+pub(crate) const EVENTS: &str = "events";
+/// In it: a link to this program, so that its path may have spaces.
+const PROGRAM: &str = "l4s";
+
+/// 2026-01-01: the guest's calendar begins here, whatever the host's says.
+const CALENDAR_NS: u64 = 1_767_225_600_000_000_000;
+
+/// What the command asks for.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct Order {
+    /// The kernel.
+    pub kernel: PathBuf,
+    /// The scenario as TOML.
+    pub scenario: String,
+    /// Its seed, which the kernel hears of before anything draws.
+    pub seed: u64,
+    /// Memory of the guest in MiB.
+    pub memory_mib: u64,
+    /// The arguments with which this program is a guest.
+    pub guest: Vec<String>,
+}
+
+/// What the process answers before it becomes the kernel.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) enum Answer {
+    /// The file of events comes along.
+    Ready,
+    /// It cannot.
+    Failed(Trouble),
+}
+
+/// The life of the process: what a program does when it is started as [`crate::Virtual`] says.
+pub fn main() -> ExitCode {
+    let stdin = std::io::stdin();
+    if rustix::net::sockopt::socket_type(&stdin).is_err() {
+        eprintln!("error: this becomes a guest kernel, for a command with a socket to talk to");
+        return ExitCode::from(2);
+    }
+    let Ok(socket) = stdin.as_fd().try_clone_to_owned() else { return ExitCode::FAILURE };
+    let mut control = Channel::new(socket);
+    let Err(error) = live(&mut control);
+    let machine = matches!(error, LabError::Machine(_));
+    let answer = Answer::Failed(Trouble { machine, why: error.to_string() });
+    if control.send(&answer, None).is_err() {
+        eprintln!("error: {error}");
+    }
+    ExitCode::FAILURE
+}
+
+fn live(control: &mut Channel) -> Result<std::convert::Infallible, LabError> {
+    let parent = rustix::process::getppid();
+    let order = match control.next::<Order>(true) {
+        Ok(Next::Message(order)) => order,
+        _ => return Err(LabError::Run("the command is gone".to_owned())),
+    };
+    namespace::enter(UnshareFlags::NEWNS)?;
+    if !namespace::die_with(parent) {
+        return Err(LabError::Run("the command is gone".to_owned()));
+    }
+    let events = prepare(&order).map_err(|error| {
+        LabError::Machine(format!("a folder in memory at {FOLDER}, for this run only: {error}"))
+    })?;
+    control
+        .send(&Answer::Ready, Some(events.as_fd()))
+        .map_err(|error| LabError::Run(format!("the command: {error}")))?;
+    drop(events);
+    let error = Command::new(&order.kernel).args(arguments(&order)).env_clear().envs(ENVIRONMENT).exec();
+    Err(LabError::Machine(format!("{}: {error}", order.kernel.display())))
+}
+
+/// Where user-mode Linux puts the guest's memory and its own files.
+const ENVIRONMENT: [(&str, &str); 2] = [("TMPDIR", FOLDER), ("HOME", FOLDER)];
+
+fn prepare(order: &Order) -> std::io::Result<OwnedFd> {
+    // Nothing of what follows is to be seen outside.
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    let options = CString::new("mode=0700,size=100%")?;
+    mount("l4s", FOLDER, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(options.as_c_str()))?;
+    let folder = Path::new(FOLDER);
+    fs::write(folder.join(SCENARIO), &order.scenario)?;
+    std::os::unix::fs::symlink(std::env::current_exe()?, folder.join(PROGRAM))?;
+    File::create(folder.join(EVENTS))?;
+    Ok(OpenOptions::new().read(true).write(true).open(folder.join(EVENTS))?.into())
+}
+
+/// What user-mode Linux is started with.
+fn arguments(order: &Order) -> Vec<String> {
+    let mut arguments = vec![
+        format!("mem={}M", order.memory_mib),
+        // Time stands still while anything computes, and jumps when all wait.
+        "time-travel=inf-cpu".to_owned(),
+        format!("time-travel-start={CALENDAR_NS}"),
+        "root=/dev/root".to_owned(),
+        "rootfstype=hostfs".to_owned(),
+        "rootflags=/".to_owned(),
+        "ro".to_owned(),
+        "seccomp=auto".to_owned(),
+        format!("uml_dir={FOLDER}/uml"),
+        "con=null".to_owned(),
+        "con0=null,fd:1".to_owned(),
+        "console=tty0".to_owned(),
+        "panic=-1".to_owned(),
+        // Out of memory: it ends instead of looking for some.
+        "sysctl.vm.panic_on_oom=1".to_owned(),
+        // The kernel mixes its command line into its entropy, of which it has no other.
+        format!("l4s.seed={}", order.seed),
+        format!("init={FOLDER}/{PROGRAM}"),
+        "--".to_owned(),
+    ];
+    arguments.extend(order.guest.iter().cloned());
+    arguments
+}

@@ -1,0 +1,175 @@
+//! What the kernel's side tells this side of a run: a file of records, appended as it goes on.
+//!
+//! A record is the length of what follows in four bytes, a byte that says
+//! what it is, and its contents. Numbers are in the byte order of the machine, which both sides
+//! share.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use l4s_lab::Report;
+use l4s_units::Time;
+use serde::{Deserialize, Serialize};
+
+/// Records are no longer than this: agents tell of thousands of flows one by one.
+const LONGEST: usize = 1 << 20;
+
+/// One thing that happened.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Event<'a> {
+    /// A packet arrived at the bottleneck.
+    Arrived(Passed<'a>),
+    /// A packet's transmission started.
+    Departed(Passed<'a>),
+    /// An agent tells of a flow.
+    Told(Report),
+    /// The bottleneck at an instant.
+    Queue(Time, QueueState),
+    /// The run is over, and this is what the queue discipline had counted.
+    Done(Counters),
+    /// The run cannot go on.
+    Failed(Trouble),
+}
+
+/// A packet that passed an end of the bottleneck.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Passed<'a> {
+    /// When.
+    pub at: Time,
+    /// The pair that it is of; a departure does not tell, as all leave by one device.
+    pub pair: u16,
+    /// Its first bytes, from the IP header on.
+    pub bytes: &'a [u8],
+}
+
+/// What waits in the queue discipline.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct QueueState {
+    /// Packets.
+    pub packets: u32,
+    /// Bytes.
+    pub bytes: u32,
+    /// Its base probability, where it has one.
+    pub base: Option<f64>,
+}
+
+/// What the queue discipline counted since the start, by name.
+pub type Counters = BTreeMap<String, u64>;
+
+/// An error on its way.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Trouble {
+    /// Whether the machine is to blame.
+    pub machine: bool,
+    /// Words.
+    pub why: String,
+}
+
+/// What a record is.
+mod tag {
+    pub const ARRIVED: u8 = 1;
+    pub const DEPARTED: u8 = 2;
+    pub const TOLD: u8 = 3;
+    pub const QUEUE: u8 = 4;
+    pub const DONE: u8 = 5;
+    pub const FAILED: u8 = 6;
+}
+
+impl Event<'_> {
+    /// Appends the record.
+    pub fn write(&self, writer: &mut impl Write) -> io::Result<()> {
+        let mut passed = |tag: u8, packet: &Passed<'_>| {
+            let length = 1 + 8 + 2 + packet.bytes.len();
+            writer.write_all(&(length as u32).to_ne_bytes())?;
+            writer.write_all(&[tag])?;
+            writer.write_all(&packet.at.as_nanos().to_ne_bytes())?;
+            writer.write_all(&packet.pair.to_ne_bytes())?;
+            writer.write_all(packet.bytes)
+        };
+        match self {
+            Event::Arrived(packet) => passed(tag::ARRIVED, packet),
+            Event::Departed(packet) => passed(tag::DEPARTED, packet),
+            Event::Told(report) => json(writer, tag::TOLD, report),
+            Event::Queue(at, state) => json(writer, tag::QUEUE, &(at.as_nanos(), state)),
+            Event::Done(counters) => json(writer, tag::DONE, counters),
+            Event::Failed(trouble) => json(writer, tag::FAILED, trouble),
+        }
+    }
+
+    /// The first record in `bytes`, and how long it is; `None` while it is not all there.
+    pub fn read(bytes: &[u8]) -> io::Result<Option<(Event<'_>, usize)>> {
+        let Some((length, rest)) = bytes.split_first_chunk() else { return Ok(None) };
+        let length = u32::from_ne_bytes(*length) as usize;
+        if length > LONGEST {
+            return Err(io::Error::other(format!("a record of {length} bytes")));
+        }
+        let Some(record) = rest.get(..length) else { return Ok(None) };
+        let event = Event::parse(record).ok_or_else(|| io::Error::other("a record of no kind"))?;
+        Ok(Some((event, 4 + length)))
+    }
+
+    fn parse(record: &[u8]) -> Option<Event<'_>> {
+        let (&kind, contents) = record.split_first()?;
+        let passed = || {
+            let (at, rest) = contents.split_first_chunk()?;
+            let (pair, bytes) = rest.split_first_chunk()?;
+            let at = Time::from_nanos(u64::from_ne_bytes(*at));
+            Some(Passed { at, pair: u16::from_ne_bytes(*pair), bytes })
+        };
+        match kind {
+            tag::ARRIVED => passed().map(Event::Arrived),
+            tag::DEPARTED => passed().map(Event::Departed),
+            tag::TOLD => serde_json::from_slice(contents).ok().map(Event::Told),
+            tag::QUEUE => {
+                let (at, state) = serde_json::from_slice(contents).ok()?;
+                Some(Event::Queue(Time::from_nanos(at), state))
+            }
+            tag::DONE => serde_json::from_slice(contents).ok().map(Event::Done),
+            tag::FAILED => serde_json::from_slice(contents).ok().map(Event::Failed),
+            _ => None,
+        }
+    }
+}
+
+fn json(writer: &mut impl Write, tag: u8, value: &impl Serialize) -> io::Result<()> {
+    let text = serde_json::to_vec(value)?;
+    writer.write_all(&(1 + text.len() as u32).to_ne_bytes())?;
+    writer.write_all(&[tag])?;
+    writer.write_all(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let at = Time::from_nanos(u64::MAX - 7);
+        let packet = Passed { at, pair: 258, bytes: &[0x45, 0, 0, 40] };
+        let events = [
+            Event::Arrived(packet),
+            Event::Departed(Passed { bytes: &[], ..packet }),
+            Event::Told(Report::Opened { flow: 3, at }),
+            Event::Queue(at, QueueState { packets: 1, bytes: 1514, base: Some(0.1) }),
+            Event::Done(Counters::from([("dropped".to_owned(), 3)])),
+            Event::Failed(Trouble { machine: true, why: "no".to_owned() }),
+        ];
+        let mut bytes = Vec::new();
+        events.iter().for_each(|event| event.write(&mut bytes).unwrap());
+        let mut rest = bytes.as_slice();
+        for event in &events {
+            let (read, length) = Event::read(rest).unwrap().unwrap();
+            assert_eq!(read, *event);
+            assert_eq!(Event::read(&rest[..length - 1]).unwrap(), None, "not all there");
+            rest = &rest[length..];
+        }
+        assert!(rest.is_empty());
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        assert!(Event::read(&[255; 8]).is_err());
+        assert!(Event::read(&[1, 0, 0, 0, 99]).is_err());
+        assert_eq!(Event::read(&[1, 0]).unwrap(), None);
+    }
+}

@@ -1,0 +1,187 @@
+//! From what was seen at both ends of the bottleneck to what happened in it.
+//!
+//! Packets of one flow that wait in one queue leave in the order in which they came: every
+//! discipline of the kernel keeps that. So the packet that leaves is the first of its flow and
+//! queue that looks like it, and those before it were dropped.
+
+use std::collections::VecDeque;
+
+use l4s_aqm::{DropCause, Packet, Queue};
+use l4s_lab::ip::IpPacket;
+use l4s_lab::{Buffer, End, Frame, Owner, Pool};
+use l4s_measure::{Observer, Traced};
+use l4s_scenario::Scenario;
+use l4s_units::{Ecn, Time};
+
+use crate::event::Passed;
+use crate::qdisc;
+
+/// Room for the longest packet, and some more.
+const BUFFER: usize = 2048;
+
+/// Follows packets through the bottleneck.
+#[derive(Debug)]
+pub struct Follower {
+    aqm: l4s_aqm::Config,
+    owners: Vec<Owner>,
+    pool: Pool,
+    /// Per flow and queue, what arrived and has not left.
+    waiting: Vec<[VecDeque<Waiting>; Queue::ALL.len()]>,
+    /// What became of all packets.
+    pub counts: Counts,
+}
+
+/// What became of the packets that arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Arrived.
+    pub arrived: u64,
+    /// Left.
+    pub departed: u64,
+    /// Were overtaken by a later one of their flow and queue.
+    pub dropped: u64,
+    /// Belonged to no flow: ICMP, say.
+    pub stray: u64,
+    /// Left without having arrived.
+    pub unknown: u64,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    frame: Frame,
+    arrived: Time,
+}
+
+impl Follower {
+    /// For the packets of a scenario.
+    pub fn new(scenario: &Scenario) -> Follower {
+        let owners = Owner::all(scenario);
+        let flows: u32 = owners.iter().map(|owner| owner.flows).sum();
+        Follower {
+            aqm: scenario.aqm.clone(),
+            owners,
+            pool: Pool::new(BUFFER, usize::MAX),
+            waiting: (0..flows).map(|_| Default::default()).collect(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// A packet arrived.
+    pub fn arrived(&mut self, packet: Passed<'_>, observer: &mut impl Observer<Frame>) {
+        let Some(frame) = self.frame(packet.bytes, Some(packet.pair)) else { return };
+        self.counts.arrived += 1;
+        observer.arrived(&frame, packet.at);
+        let queue = qdisc::queue_of(&self.aqm, Packet::ecn(&frame));
+        let waiting = &mut self.waiting[Traced::flow(&frame) as usize][queue as usize];
+        waiting.push_back(Waiting { frame, arrived: packet.at });
+    }
+
+    /// A packet left.
+    pub fn departed(&mut self, packet: Passed<'_>, observer: &mut impl Observer<Frame>) {
+        let Some(left) = self.frame(packet.bytes, None) else { return };
+        let flow = Traced::flow(&left) as usize;
+        let found = Queue::ALL.into_iter().find_map(|queue| {
+            let waiting = &self.waiting[flow][queue as usize];
+            Some((queue, waiting.iter().position(|other| is_same(&other.frame, &left))?))
+        });
+        let marked = Packet::ecn(&left) == Ecn::Ce;
+        self.pool.give(left.into_buffer());
+        let Some((queue, place)) = found else {
+            self.counts.unknown += 1;
+            return;
+        };
+        let now = packet.at;
+        for dropped in self.waiting[flow][queue as usize].drain(..place) {
+            observer.dropped(&dropped.frame, queue, DropCause::Aqm, now);
+            self.counts.dropped += 1;
+            self.pool.give(dropped.frame.into_buffer());
+        }
+        let Some(Waiting { mut frame, arrived }) = self.waiting[flow][queue as usize].pop_front()
+        else {
+            return;
+        };
+        let sojourn = now.since(arrived);
+        if marked && !frame.arrived_ce() {
+            frame.set_ce();
+            let cause = qdisc::cause_of_mark(&self.aqm, queue, sojourn);
+            observer.marked(&frame, queue, cause, now);
+        }
+        observer.departed(&frame, queue, sojourn, now);
+        self.counts.departed += 1;
+        self.pool.give(frame.into_buffer());
+    }
+
+    /// How many packets were neither seen to leave nor overtaken.
+    pub fn left_over(&self) -> u64 {
+        self.counts.arrived - self.counts.departed - self.counts.dropped
+    }
+
+    /// The packet of which these are the first bytes. The rest is payload, and every agent sends
+    /// zeros.
+    fn frame(&mut self, bytes: &[u8], pair: Option<u16>) -> Option<Frame> {
+        let mut buffer: Buffer = self.pool.take();
+        let length = ip_length(bytes).filter(|length| *length <= buffer.len());
+        let Some(length) = length else {
+            self.pool.give(buffer);
+            self.counts.stray += 1;
+            return None;
+        };
+        let known = bytes.len().min(length);
+        buffer[..known].copy_from_slice(&bytes[..known]);
+        buffer[known..length].fill(0);
+        let mut frame = match Frame::read(buffer, length, false) {
+            Ok(frame) => frame,
+            Err((buffer, _)) => {
+                self.pool.give(buffer);
+                self.counts.stray += 1;
+                return None;
+            }
+        };
+        let owner = self.owner(&frame.ip(), pair);
+        let Some((flow, pair)) = owner else {
+            self.pool.give(frame.into_buffer());
+            self.counts.stray += 1;
+            return None;
+        };
+        frame.belongs_to(flow, pair);
+        Some(frame)
+    }
+
+    fn owner(&self, packet: &IpPacket<&[u8]>, pair: Option<u16>) -> Option<(u32, u16)> {
+        let flow = |pair: u16| {
+            let flow = self.owners.get(usize::from(pair))?.flow(packet, End::Server)?;
+            Some((flow, pair))
+        };
+        match pair {
+            Some(pair) => flow(pair),
+            None => (0..self.owners.len() as u16).find_map(flow),
+        }
+    }
+}
+
+/// The IP length that a header says.
+fn ip_length(bytes: &[u8]) -> Option<usize> {
+    let number = |at: usize| {
+        Some(usize::from(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?)))
+    };
+    match bytes.first()? >> 4 {
+        4 => number(2),
+        6 => number(4).map(|payload| 40 + payload),
+        _ => None,
+    }
+}
+
+/// Whether a packet that left is the one that arrived: a router changes its ECN field, its hop
+/// limit and, in IPv4, its checksum.
+fn is_same(arrived: &Frame, left: &Frame) -> bool {
+    let (a, b) = (arrived.ip(), left.ip());
+    let (headers, other) = (a.ip_header_length(), b.ip_header_length());
+    let end = |packet: &IpPacket<&[u8]>| packet.headers_length().unwrap_or(packet.length());
+    headers == other
+        && a.length() == b.length()
+        && a.identification() == b.identification()
+        && a.bytes()[headers..end(&a)] == b.bytes()[other..end(&b)]
+}
+
+#[cfg(test)]
+mod tests;

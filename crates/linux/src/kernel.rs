@@ -1,0 +1,39 @@
+//! Where the kernel is.
+
+use std::path::PathBuf;
+
+/// The version that `make linux` builds.
+pub const VERSION: &str = include_str!("../../../linux/version").trim_ascii();
+
+/// A kernel that was built.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kernel {
+    /// The program.
+    pub path: PathBuf,
+}
+
+impl Kernel {
+    /// The kernel that `make linux` built, or that the environment names (`L4S_LINUX`). The error
+    /// says where it was looked for and how to get it.
+    pub fn find() -> Result<Kernel, String> {
+        let named = std::env::var_os("L4S_LINUX").map(PathBuf::from);
+        let path = match named {
+            Some(path) => path,
+            None => cache()
+                .ok_or("neither HOME nor XDG_CACHE_HOME says where `make linux` puts the kernel")?
+                .join(format!("l4s/linux-{VERSION}/linux")),
+        };
+        match path.is_file() {
+            true => Ok(Kernel { path }),
+            false => Err(format!(
+                "no kernel at {}: `make linux` builds it (some minutes, once)",
+                path.display()
+            )),
+        }
+    }
+}
+
+fn cache() -> Option<PathBuf> {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))
+}

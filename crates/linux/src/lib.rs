@@ -1,0 +1,34 @@
+//! The real kernel in virtual time: Linux' own TCP and queue disciplines, exact and repeatable.
+//!
+//! User-mode Linux is a Linux kernel that runs as a process. With `time-travel=inf-cpu` its clock
+//! stands still while anything computes and jumps when all wait, so that neither the speed of the
+//! machine nor its noise is in what it measures. A guest boots, this program is its first process,
+//! agents of the lab are its servers and clients, its kernel is the router and the bottleneck; what
+//! passes the bottleneck is written down and measured on this side.
+//!
+//! ```text
+//!  command ──starts──▶ boot ──executes──▶ kernel ──starts──▶ guest ──starts──▶ agents
+//!     ▲                                                        │
+//!     └───────────── follower ◀──── file of events ◀───────────┘
+//! ```
+
+pub mod boot;
+mod event;
+mod follow;
+pub mod guest;
+mod kernel;
+mod qdisc;
+mod router;
+mod run;
+mod tap;
+
+pub use event::{Counters, Event, Passed, QueueState};
+pub use follow::{Counts, Follower};
+pub use kernel::Kernel;
+pub use qdisc::Qdisc;
+pub use run::{Ran, Virtual, check};
+
+use l4s_units::Duration;
+
+/// How often sockets and the queue are looked at.
+pub(crate) const SAMPLE_EVERY: Duration = Duration::from_millis(100);

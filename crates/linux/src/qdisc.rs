@@ -1,0 +1,365 @@
+//! The queue disciplines of a scenario, as the kernel has them: `tc` without `tc`.
+//!
+//! The kernel has its own `dualpi2`, `pie`, `codel`, `fq_codel`, `red` and `pfifo`, each with the
+//! settings of `linux/pkt_sched.h`. What a scenario sets beyond those stays as the kernel does it,
+//! and is named, so that nobody takes the one for the other.
+
+use l4s_aqm::dualpi2::{
+    Arithmetic, Classify, DropAt, FloorAt, LAqm, Overload, Randomness, Scheduler, Step,
+};
+use l4s_aqm::{Config, Limit, MarkCause, Queue, codel, dualpi2, fifo, fq_codel, pie, red};
+use l4s_lab::LabError;
+use l4s_lab::netlink::attribute;
+use l4s_scenario::Link;
+use l4s_units::param::Configurable;
+use l4s_units::{Bytes, Duration, Ecn, Probability};
+use netlink_packet_route::tc::{TcAttribute, TcStats2, TcXstats};
+
+use crate::event::{Counters, QueueState};
+
+/// A queue discipline of the kernel.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Qdisc {
+    /// The kernel's name of it.
+    pub kind: &'static str,
+    /// Its options as they go over the wire.
+    pub options: Vec<u8>,
+    /// Settings of the scenario that the kernel does not have, in words.
+    pub differences: Vec<String>,
+}
+
+impl Qdisc {
+    /// What the kernel has for a discipline.
+    pub fn new(aqm: &Config) -> Result<Qdisc, LabError> {
+        let limit = match aqm {
+            Config::DualPi2(config) => config.limit,
+            Config::Pie(config) => config.limit,
+            Config::Codel(config) => config.limit,
+            Config::FqCodel(config) => config.limit,
+            Config::Pi2(_) | Config::Red(_) | Config::Fifo(_) => Limit::packets(1),
+        };
+        if limit.bytes != Bytes::new(u64::MAX) {
+            return Err(LabError::Scenario(format!(
+                "the {} of Linux counts packets, not bytes: expected a `link.buffer` such as 1000p",
+                aqm.kind()
+            )));
+        }
+        match aqm {
+            Config::DualPi2(config) => dualpi2(config),
+            Config::Pie(config) => Ok(pie(config)),
+            Config::Codel(config) => Ok(codel(config)),
+            Config::FqCodel(config) => Ok(fq_codel(config)),
+            Config::Red(config) => red(config),
+            Config::Fifo(config) => Ok(fifo(config)),
+            Config::Pi2(_) => Err(LabError::Scenario(
+                "Linux has no `pi2`: expected dualpi2, pie, codel, fq_codel, red or fifo; \
+                 `--on kernel` has ours"
+                    .to_owned(),
+            )),
+        }
+    }
+}
+
+/// DualPI2 of Linux 6.17 and later.
+fn dualpi2(config: &dualpi2::Config) -> Result<Qdisc, LabError> {
+    let none = |what: &str, has: &str| {
+        Err(LabError::Scenario(format!("the dualpi2 of Linux has no {what}: expected {has}")))
+    };
+    let mask = match config.dualq {
+        Classify::L4s => 1u8,
+        Classify::Dc => 3,
+        Classify::None => return none("single queue", "`dualq` l4s or dc"),
+    };
+    let step = match config.l_aqm {
+        LAqm::Step(Step::Time(threshold)) => u32_attribute(8, us(threshold)),
+        LAqm::Step(Step::Packets(threshold)) => u32_attribute(7, count(threshold)),
+        LAqm::Ramp(..) => return none("ramp", "`l_aqm` step"),
+        LAqm::None => return none("L queue without a marker of its own", "`l_aqm` step"),
+    };
+    let protection = match config.scheduler {
+        Scheduler::Wrr { classic_protection } => classic_protection,
+        Scheduler::Strict => 0,
+        Scheduler::TsFifo { .. } => 10,
+    };
+    let (alpha, beta) = (hertz(config.alpha), hertz(config.beta));
+    let mut options = u32_attribute(1, count(config.limit.packets));
+    if let Some(memory) = config.limit.memory {
+        options.extend(u32_attribute(2, count(memory.get())));
+    }
+    options.extend(u32_attribute(3, us(config.target)));
+    options.extend(u32_attribute(4, us(config.tupdate)));
+    options.extend(u32_attribute(5, alpha));
+    options.extend(u32_attribute(6, beta));
+    options.extend(step);
+    options.extend(u32_attribute(9, count(config.min_qlen_step)));
+    options.extend(attribute(10, &[config.k.min(255) as u8]));
+    options.extend(attribute(11, &[u8::from(config.overload != Overload::Overflow)]));
+    options.extend(attribute(12, &[u8::from(config.drop_at == DropAt::Enqueue)]));
+    options.extend(attribute(13, &[protection]));
+    options.extend(attribute(14, &[mask]));
+
+    // What the kernel will do with them.
+    let twin = dualpi2::Config {
+        alpha: f64::from(alpha) / 256.0,
+        beta: f64::from(beta) / 256.0,
+        gains: Arithmetic::Linux,
+        floor_at: FloorAt::Enqueue,
+        scheduler: Scheduler::Wrr { classic_protection: protection },
+        marking: config.dualq,
+        classic_ecn: true,
+        overload: match config.overload {
+            Overload::Overflow => Overload::Overflow,
+            Overload::Drop(_) => Overload::Drop(Probability::ONE),
+        },
+        randomness: Randomness::Draw,
+        min_backlog: dualpi2::Config::linux().min_backlog,
+        max_rtt: None,
+        typical_rtt: None,
+        ..config.clone()
+    };
+    Ok(Qdisc { kind: "dualpi2", options, differences: differences(config, &twin) })
+}
+
+fn pie(config: &pie::Config) -> Qdisc {
+    let (alpha, beta) = (sixteenths(config.alpha), sixteenths(config.beta));
+    let options = [
+        u32_attribute(1, us(config.target)),
+        u32_attribute(2, count(config.limit.packets)),
+        u32_attribute(3, us(config.tupdate)),
+        u32_attribute(4, alpha),
+        u32_attribute(5, beta),
+        u32_attribute(6, config.ecn.into()),
+        u32_attribute(7, config.bytemode.into()),
+    ];
+    let linux = pie::Config::linux();
+    let twin = pie::Config {
+        alpha: f64::from(alpha) / 16.0,
+        beta: f64::from(beta) / 16.0,
+        ecn_drop: linux.ecn_drop,
+        burst: linux.burst,
+        variant: linux.variant,
+        ..config.clone()
+    };
+    Qdisc { kind: "pie", options: options.concat(), differences: differences(config, &twin) }
+}
+
+fn codel(config: &codel::Config) -> Qdisc {
+    let mut options = [
+        u32_attribute(1, us(config.target)),
+        u32_attribute(2, count(config.limit.packets)),
+        u32_attribute(3, us(config.interval)),
+        u32_attribute(4, config.ecn.into()),
+    ]
+    .concat();
+    if let Some(threshold) = config.ce_threshold {
+        options.extend(u32_attribute(5, us(threshold)));
+    }
+    Qdisc { kind: "codel", options, differences: Vec::new() }
+}
+
+fn fq_codel(config: &fq_codel::Config) -> Qdisc {
+    let mut options = [
+        u32_attribute(1, us(config.target)),
+        u32_attribute(2, count(config.limit.packets)),
+        u32_attribute(3, us(config.interval)),
+        u32_attribute(4, config.ecn.into()),
+        u32_attribute(5, config.flows),
+        u32_attribute(6, count(config.quantum)),
+        u32_attribute(8, config.drop_batch),
+    ]
+    .concat();
+    if let Some(threshold) = config.ce_threshold {
+        options.extend(u32_attribute(7, us(threshold)));
+        if config.ce_l4s_only {
+            options.extend(attribute(10, &[1]));
+            options.extend(attribute(11, &[1]));
+        }
+    }
+    if let Some(memory) = config.limit.memory {
+        options.extend(u32_attribute(9, count(memory.get())));
+    }
+    Qdisc { kind: "fq_codel", options, differences: Vec::new() }
+}
+
+fn red(config: &red::Config) -> Result<Qdisc, LabError> {
+    let average = config.average().ok_or_else(|| {
+        LabError::Scenario("RED: no weight fits `burst`, `min` and `avpkt`".to_owned())
+    })?;
+    // `struct tc_red_qopt`, the table of decay, and the probability in 2^-32.
+    let limit = count(config.limit.bytes.get()).min(u32::MAX >> 1);
+    let [min, max] = [config.min, config.max].map(|bytes| count(bytes.get()));
+    let flags = u8::from(config.ecn) | u8::from(config.harddrop) << 1;
+    let mut structure: Vec<u8> = [limit, min, max].into_iter().flat_map(u32::to_ne_bytes).collect();
+    structure.extend([average.weight_log as u8, 0, average.cell_log as u8, flags]);
+    let probability = (config.probability * f64::from(u32::MAX)).round() as u32;
+    let options = [
+        attribute(1, &structure),
+        attribute(2, &average.damping),
+        u32_attribute(3, probability),
+    ];
+    Ok(Qdisc { kind: "red", options: options.concat(), differences: Vec::new() })
+}
+
+fn fifo(config: &fifo::Config) -> Qdisc {
+    // `struct tc_fifo_qopt` is all there is, without attributes.
+    let (kind, limit) = match config.limit {
+        Limit { bytes, .. } if bytes != Bytes::new(u64::MAX) => ("bfifo", bytes.get()),
+        Limit { packets, .. } => ("pfifo", packets),
+    };
+    Qdisc { kind, options: count(limit).to_ne_bytes().to_vec(), differences: Vec::new() }
+}
+
+/// What a configuration says otherwise than the kernel will do.
+fn differences<C: Configurable>(asked: &C, kernel: &C) -> Vec<String> {
+    let differs = C::PARAMS.iter().filter_map(|param| {
+        let (asked, has) = ((param.get)(asked), (param.get)(kernel));
+        match has {
+            Some(has) if asked.as_ref() != Some(&has) => Some(format!("{} = {has}", param.name)),
+            _ => None,
+        }
+    });
+    differs.collect()
+}
+
+/// The shaper: `htb` with one class.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Shaper {
+    /// Options of the discipline.
+    pub root: Vec<u8>,
+    /// Options of its class.
+    pub class: Vec<u8>,
+}
+
+impl Shaper {
+    /// `htb` at the rate of a link, with its burst.
+    pub fn new(link: &Link) -> Shaper {
+        // `struct tc_htb_glob`: version 3, quantum of a tenth, everything into class 1:1.
+        let global: Vec<u8> = [3u32, 10, 1, 0, 0].into_iter().flat_map(u32::to_ne_bytes).collect();
+        let bytes_per_s = link.rate.as_bps() / 8;
+        // `struct tc_ratespec`, of which only the link layer (Ethernet: sizes are as they are) and
+        // the rate matter.
+        let mut rate = [0u8; 12];
+        rate[1] = 1;
+        let rate32 = u32::try_from(bytes_per_s).unwrap_or(u32::MAX);
+        rate[8..].copy_from_slice(&rate32.to_ne_bytes());
+        // Buckets are in ticks of 64 ns.
+        let bucket = (link.rate.time_of(link.burst).as_nanos() >> 6).clamp(1, u32::MAX.into());
+        let quantum = 200_000u32;
+        let mut structure = [rate, rate].concat();
+        for value in [bucket as u32, bucket as u32, quantum, 0, 0] {
+            structure.extend(value.to_ne_bytes());
+        }
+        let class = [
+            attribute(1, &structure),
+            attribute(6, &bytes_per_s.to_ne_bytes()),
+            attribute(7, &bytes_per_s.to_ne_bytes()),
+        ];
+        Shaper { root: attribute(2, &global), class: class.concat() }
+    }
+}
+
+/// What a queue discipline says of itself: what waits, and what it counted.
+pub fn state(attributes: &[TcAttribute]) -> (QueueState, Counters) {
+    let mut state = QueueState::default();
+    let mut counters = Counters::new();
+    let mut kind = "";
+    for attribute in attributes {
+        match attribute {
+            TcAttribute::Kind(name) => kind = name,
+            TcAttribute::Stats2(stats) => {
+                for stats in stats {
+                    match stats {
+                        TcStats2::Basic(basic) => {
+                            counters.insert("packets".to_owned(), basic.packets.into());
+                            counters.insert("bytes".to_owned(), basic.bytes);
+                        }
+                        TcStats2::Queue(queue) => {
+                            (state.packets, state.bytes) = (queue.qlen, queue.backlog);
+                            counters.insert("dropped".to_owned(), queue.drops.into());
+                            counters.insert("waiting".to_owned(), queue.qlen.into());
+                        }
+                        TcStats2::App(TcXstats::Other(bytes)) => {
+                            own(kind, bytes, &mut state, &mut counters);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    (state, counters)
+}
+
+/// A discipline's own counters, from its structure in `linux/pkt_sched.h`.
+fn own(kind: &str, bytes: &[u8], state: &mut QueueState, counters: &mut Counters) {
+    let word = |n: usize| {
+        let bytes = bytes.get(4 * n..4 * n + 4)?;
+        Some(u32::from_ne_bytes(bytes.try_into().ok()?))
+    };
+    let fields: &[(&str, usize)] = match kind {
+        "dualpi2" => {
+            state.base = word(0).map(|p| f64::from(p) / f64::from(u32::MAX));
+            &[("enqueued_c", 3), ("enqueued_l", 4), ("ecn_mark", 6), ("step_mark", 7)]
+        }
+        "pie" => {
+            // 64 bits, of which the kernel uses 56.
+            let p = word(0).zip(word(1)).map(|(low, high)| u64::from(high) << 32 | u64::from(low));
+            state.base = p.map(|p| p as f64 / (u64::MAX >> 8) as f64);
+            &[("enqueued", 5), ("dropped_aqm", 6), ("dropped_limit", 7), ("ecn_mark", 9)]
+        }
+        "codel" => &[("dropped_limit", 5), ("ecn_mark", 6), ("ce_mark", 8)],
+        "red" => &[("dropped_aqm", 0), ("dropped_limit", 1), ("ecn_mark", 3)],
+        _ => &[],
+    };
+    for (name, n) in fields {
+        if let Some(value) = word(*n) {
+            counters.insert((*name).to_owned(), value.into());
+        }
+    }
+}
+
+fn u32_attribute(number: u16, value: u32) -> Vec<u8> {
+    attribute(number, &value.to_ne_bytes())
+}
+
+fn us(time: Duration) -> u32 {
+    u32::try_from(time.as_micros()).unwrap_or(u32::MAX)
+}
+
+fn count(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// A gain in 1/256 Hz, as `dualpi2` takes it.
+fn hertz(gain: f64) -> u32 {
+    ((gain * 256.0).round() as u32).max(1)
+}
+
+/// A gain in 1/16 Hz, as `pie` takes it.
+fn sixteenths(gain: f64) -> u32 {
+    ((gain * 16.0).round() as u32).max(1)
+}
+
+/// The queue that a packet waits in.
+pub fn queue_of(aqm: &Config, ecn: Ecn) -> Queue {
+    match aqm {
+        Config::DualPi2(config) if config.dualq.admits(ecn) => Queue::L,
+        Config::DualPi2(_) => Queue::C,
+        _ => Queue::Q,
+    }
+}
+
+/// What a mark is most likely for. The kernel counts causes, but does not write them on packets:
+/// whatever waited longer than the step's threshold was marked by the step.
+pub fn cause_of_mark(aqm: &Config, queue: Queue, sojourn: Duration) -> MarkCause {
+    match aqm {
+        Config::DualPi2(dualpi2::Config { l_aqm: LAqm::Step(Step::Time(threshold)), .. })
+            if queue == Queue::L && sojourn > *threshold =>
+        {
+            MarkCause::Step
+        }
+        _ if queue == Queue::L => MarkCause::Coupled,
+        _ => MarkCause::Classic,
+    }
+}

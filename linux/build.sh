@@ -1,0 +1,113 @@
+#!/bin/sh
+# Builds the kernel of `--on linux`: user-mode Linux from Debian's source package, with what is in
+# this folder. Asks nothing, changes nothing of the machine's apt, and goes on where it was stopped.
+#
+# The kernel comes to the cache: $XDG_CACHE_HOME/l4s or ~/.cache/l4s.
+set -eu
+
+HERE=$(cd "$(dirname "$0")" && pwd)
+VERSION=$(cat "$HERE/version")
+SERIES=${VERSION%.*}
+PACKAGE=linux-source-$SERIES
+PACKAGE_VERSION=$VERSION-1~bpo13+1
+SHA256=703e369ddd4cce971452f5a593ee55df3a5c10c83caf0fa0df039633ed181ee3
+# Debian keeps a version until the next one; its archive of snapshots keeps all of them.
+ARCHIVES="http://deb.debian.org/debian http://snapshot.debian.org/archive/debian/20261121T000000Z"
+
+CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/l4s/linux-$VERSION
+WORK=$CACHE/build
+TREE=$WORK/$PACKAGE
+JOBS=$(nproc)
+
+say() { echo "l4s: $*"; }
+fail() { echo "l4s: $*" >&2; exit 3; }
+
+# What the kernel is made of: this folder and the package. Where it is the same, so is the kernel.
+print=$(cat "$HERE"/* "$HERE"/../crates/bpf/src/c/*.h | sha256sum | cut -c1-16)
+if [ -x "$CACHE/linux" ] && [ "$(cat "$CACHE/made-of" 2>/dev/null)" = "$print" ]; then
+    say "the kernel is there: $CACHE/linux"
+    exit 0
+fi
+
+[ "$(uname -sm)" = "Linux x86_64" ] || fail "user-mode Linux runs on Linux on x86-64 only"
+for tool in apt-get cc make flex bison bc xz; do
+    command -v $tool >/dev/null || missing="${missing:-} $tool"
+done
+if [ -n "${missing:-}" ]; then
+    command -v apt-get >/dev/null ||
+        fail "the source comes as a package of Debian, and this machine has no apt-get"
+    say "installing what builds a kernel:$missing"
+    as_root=; [ "$(id -u)" = 0 ] || as_root="sudo -n"
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq update >/dev/null
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends \
+        gcc libc6-dev make flex bison bc xz-utils >/dev/null
+fi
+
+say "building Linux $VERSION in $CACHE: 170 MB to fetch, 2 GB of disk for the time being,"
+say "and some five minutes on two cores"
+mkdir -p "$WORK"
+free=$(df -Pk "$WORK" | awk 'NR == 2 { print int($4 / 1024) }')
+[ "$free" -ge 2500 ] || [ -d "$TREE" ] || fail "$free MB are free there: 2500 are needed"
+
+# The package, by an apt of its own: no file of the machine's is read but the keys of Debian.
+DEB=$WORK/$PACKAGE.deb
+whole() { [ "$(sha256sum "$1" 2>/dev/null | cut -d' ' -f1)" = "$SHA256" ]; }
+if ! whole "$DEB"; then
+    # The pinned hash says that it is the package. The signature is checked where the keys are.
+    keys=/usr/share/keyrings/debian-archive-keyring.gpg
+    if [ -r $keys ]; then trust="signed-by=$keys"; else trust="trusted=yes"; fi
+    for archive in $ARCHIVES; do
+        apt=$WORK/apt
+        rm -rf "$apt"
+        mkdir -p "$apt/lists/partial" "$apt/archives/partial" "$apt/parts"
+        : > "$apt/status"
+        echo "deb [arch=amd64 $trust check-valid-until=no] $archive trixie-backports main" > "$apt/sources.list"
+        set -- -qq -o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts="$apt/parts" \
+            -o Dir::Etc::Preferences=/dev/null -o Dir::Etc::PreferencesParts="$apt/parts" \
+            -o Dir::State="$apt" -o Dir::State::Lists="$apt/lists" -o Dir::State::Status="$apt/status" \
+            -o Dir::Cache="$apt" -o Dir::Cache::Archives="$apt/archives" -o APT::Sandbox::User=root \
+            -o APT::Architecture=amd64 -o Acquire::Languages=none
+        say "fetching $PACKAGE $PACKAGE_VERSION from $archive"
+        if apt-get "$@" update && (cd "$apt/archives" && apt-get "$@" download "$PACKAGE=$PACKAGE_VERSION"); then
+            mv "$apt/archives/"*.deb "$DEB"
+            whole "$DEB" && break
+            say "that package has another hash than expected: $SHA256"
+        fi
+    done
+    rm -rf "$WORK/apt"
+    whole "$DEB" || fail "$PACKAGE $PACKAGE_VERSION cannot be had from: $ARCHIVES"
+fi
+
+if [ ! -e "$WORK/unpacked" ]; then
+    say "unpacking"
+    rm -rf "$TREE"
+    dpkg-deb --fsys-tarfile "$DEB" | tar -xO --wildcards "*/$PACKAGE.tar.xz" | tar -xJ -C "$WORK"
+    touch "$WORK/unpacked"
+fi
+
+# Chance comes from the scenario's seed alone: user-mode Linux asks the host for random numbers in
+# one place, and here it is told that there are none.
+UTIL=$TREE/arch/um/os-Linux/util.c
+sed -i '/^ssize_t os_getrandom(/,/^}/s/return getrandom(.*);/return -1;/' "$UTIL"
+sed -n '/^ssize_t os_getrandom(/,/^}/p' "$UTIL" | grep -q 'return -1;' ||
+    fail "os_getrandom is not where it was in Linux $VERSION"
+put() { cmp -s "$1" "$2" || cp "$1" "$2"; }
+put "$HERE/config" "$WORK/config"
+
+export KBUILD_BUILD_TIMESTAMP='2026-01-01' KBUILD_BUILD_USER=l4s KBUILD_BUILD_HOST=l4s
+say "configuring"
+make -C "$TREE" -s ARCH=um KCONFIG_ALLCONFIG="$WORK/config" allnoconfig >"$WORK/log" 2>&1 ||
+    fail "the configuration failed: see $WORK/log"
+for option in $(grep -o '^CONFIG_[A-Z0-9_]*=y' "$WORK/config"); do
+    grep -qx "$option" "$TREE/.config" || fail "this kernel has no $option"
+done
+say "compiling, on $JOBS cores"
+make -C "$TREE" -s ARCH=um -j"$JOBS" linux >"$WORK/log" 2>&1 || {
+    tail -n 20 "$WORK/log" >&2
+    fail "the build failed: see $WORK/log"
+}
+strip --strip-debug -o "$CACHE/linux.new" "$TREE/linux"
+mv "$CACHE/linux.new" "$CACHE/linux"
+echo "$print" > "$CACHE/made-of"
+rm -rf "$WORK"
+say "the kernel: $CACHE/linux"
