@@ -6,7 +6,7 @@ L4S   := target/release/l4s
 DEMO  := out/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test lint bench validate figures web docs fuzz sanitize mutants clean
+.PHONY: help setup build demo test lint bench validate linux reference figures web docs fuzz sanitize mutants clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -38,6 +38,13 @@ bench: build ## ns per packet: disciplines, measurement, whole runs; real TCP wh
 
 validate: build ## the simulator against Linux 7.3
 	@$(L4S) validate
+
+linux: ## the kernel of `--on linux`: fetch, configure, compile (some minutes, once)
+	@linux/build.sh
+
+reference: build linux ## what that kernel does under the conditions of validation, measured anew
+	@$(L4S) run linux-7.3-wide --on linux --seeds 3 --json > target/linux-7.3-wide.jsonl
+	@mv target/linux-7.3-wide.jsonl crates/cli/reference/linux-7.3-wide.jsonl
 
 figures: build ## the figures of README and docs, drawn anew
 	@scripts/figures.sh

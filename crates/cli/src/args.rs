@@ -110,7 +110,10 @@ pub struct Run {
 /// Options of `l4s validate`.
 #[derive(Debug, clap::Args)]
 pub struct Validate {
-    /// Against what: kept measurements of a kernel (sim), or this machine's TCP, now (kernel)
+    /// The scenario; without one, those of which a kernel's runs are kept
+    pub scenario: Option<String>,
+    /// Against what: kept runs of a kernel (sim), this machine's TCP now (kernel), or a kernel in
+    /// virtual time now (linux)
     #[arg(long, value_enum, default_value_t = Substrate::Sim)]
     pub on: Substrate,
     /// Runs per condition, with seeds counted up from 1; the kernel was measured three times

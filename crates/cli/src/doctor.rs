@@ -24,10 +24,10 @@ pub fn doctor() -> Result<(), Failure> {
     #[cfg(target_os = "linux")]
     kernel::examine(&mut page, cores);
     #[cfg(not(target_os = "linux"))]
-    page.line("real TCP (--on kernel)", "no: it needs Linux");
-    for name in ["linux", "qdisc"] {
-        page.line(&format!("real TCP (--on {name})"), "not in this version");
+    for name in ["kernel", "linux"] {
+        page.line(&format!("real TCP (--on {name})"), "no: it needs Linux");
     }
+    page.line("real TCP (--on qdisc)", "not in this version");
     print(&page.0)
 }
 
@@ -77,6 +77,13 @@ mod kernel {
         if works.is_ok() {
             page.line("  ECT(1) to the other end", &ect1(&probe));
         }
+        page.line(
+            "real TCP (--on linux)",
+            &match crate::linux::works() {
+                Ok(kernel) => format!("yes, {kernel}"),
+                Err(why) => format!("no: {why}"),
+            },
+        );
         network(page, &host);
     }
 

@@ -195,7 +195,7 @@ pub fn ect1_arrives(prague: bool) -> Result<Arrival, String> {
 }
 
 /// One flow for a moment.
-fn trial(group: &str, rate: Rate) -> Result<Plan, String> {
+pub fn trial(group: &str, rate: Rate) -> Result<Plan, String> {
     let text = format!(
         "duration = \"500ms\"\n[link]\nrate = \"{rate}\"\n[aqm]\nkind = \"fifo\"\n\
          [[group]]\nname = \"A\"\nrtt = \"5ms\"\n{group}\n"

@@ -6,9 +6,10 @@ use l4s_lab::{AgentCommand, Frame};
 use l4s_linux::Virtual;
 use l4s_measure::{EngineSummary, Observer};
 use l4s_scenario::{Plan, Scenario};
+use l4s_units::Rate;
 
 use crate::failure::Failure;
-use crate::kernel::{AGENT, failure};
+use crate::kernel::{AGENT, failure, trial};
 use crate::measured::Runs;
 
 /// The subcommand that makes this program a guest's kernel.
@@ -41,6 +42,21 @@ impl Linux {
         Ok(Linux(Virtual { kernel, boot, guest: vec![GUEST.to_owned()] }))
     }
 }
+
+/// Whether a guest runs here, tried with a short run. Gives the kernel's version and place.
+pub fn works() -> Result<String, String> {
+    let plan = trial("cc = \"reno\"", Rate::from_mbps(20))?;
+    let linux = Linux::prepare(&plan).map_err(|failure| failure.to_string())?;
+    linux
+        .run(&plan.points[0].scenario, &mut Nobody)
+        .map_err(|failure| failure.to_string())?;
+    Ok(format!("Linux {}: {}", l4s_linux::VERSION, linux.0.kernel.path.display()))
+}
+
+/// Listens to nothing.
+struct Nobody;
+
+impl Observer<Frame> for Nobody {}
 
 impl Runs for Linux {
     type Packet = Frame;

@@ -24,7 +24,7 @@ mod tap;
 
 pub use event::{Counters, Event, Passed, QueueState};
 pub use follow::{Counts, Follower};
-pub use kernel::Kernel;
+pub use kernel::{Kernel, VERSION};
 pub use qdisc::Qdisc;
 pub use run::{Ran, Virtual, check};
 
@@ -32,3 +32,7 @@ use l4s_units::Duration;
 
 /// How often sockets and the queue are looked at.
 pub(crate) const SAMPLE_EVERY: Duration = Duration::from_millis(100);
+
+/// The time between two ticks of the kernel that `make linux` builds: 1000 a second, as most
+/// distributions have.
+pub const JIFFY: Duration = Duration::from_millis(1);

@@ -15,6 +15,7 @@ use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Ecn, Probability};
 use netlink_packet_route::tc::{TcAttribute, TcStats2, TcXstats};
 
+use crate::JIFFY;
 use crate::event::{Counters, QueueState};
 
 /// A queue discipline of the kernel.
@@ -121,11 +122,14 @@ fn dualpi2(config: &dualpi2::Config) -> Result<Qdisc, LabError> {
 }
 
 fn pie(config: &pie::Config) -> Qdisc {
+    // The kernel counts in ticks, and takes one more than it is told.
+    let ticks = (config.tupdate.as_nanos() + JIFFY.as_nanos() / 2) / JIFFY.as_nanos();
+    let told = JIFFY * ticks.saturating_sub(1).max(1);
     let (alpha, beta) = (sixteenths(config.alpha), sixteenths(config.beta));
     let options = [
         u32_attribute(1, us(config.target)),
         u32_attribute(2, count(config.limit.packets)),
-        u32_attribute(3, us(config.tupdate)),
+        u32_attribute(3, us(told)),
         u32_attribute(4, alpha),
         u32_attribute(5, beta),
         u32_attribute(6, config.ecn.into()),
@@ -133,6 +137,7 @@ fn pie(config: &pie::Config) -> Qdisc {
     ];
     let linux = pie::Config::linux();
     let twin = pie::Config {
+        tupdate: told + JIFFY,
         alpha: f64::from(alpha) / 16.0,
         beta: f64::from(beta) / 16.0,
         ecn_drop: linux.ecn_drop,

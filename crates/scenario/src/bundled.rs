@@ -27,6 +27,7 @@ bundled! {
     "dctth-5",
     "dctth-6",
     "linux-7.3-grid",
+    "linux-7.3-wide",
     "prague",
     "web",
     "changes",

@@ -76,7 +76,7 @@ impl Setting {
                 root.table_mut("aqm", &self.place).map(|aqm| aqm.set(entry(key))).is_some()
             }
             // All of them at once, so that a case can have its own.
-            [list @ ("web" | "at")] => {
+            [list @ ("web" | "udp" | "at")] => {
                 root.set(entry(list));
                 true
             }

@@ -71,10 +71,11 @@ impl Config {
 
     /// The defaults of `sch_pie`.
     ///
-    /// A kernel counts `tupdate` in jiffies, rounds it up and takes one more: the 15 ms are
-    /// really 16 ms at 1000 Hz, 20 ms at 250 Hz and 30 ms at 100 Hz.
+    /// A kernel counts `tupdate` in jiffies, rounds it up and takes one more: its 15 ms are
+    /// really 16 ms at 1000 Hz, which this has, 20 ms at 250 Hz and 30 ms at 100 Hz.
     pub fn linux() -> Config {
         Config {
+            tupdate: Duration::from_millis(16),
             ecn: false,
             variant: Variant::Linux,
             limit: Limit::packets(1000),
