@@ -18,7 +18,7 @@ use rustix::system::{RebootCommand, reboot};
 use rustix::time::ClockId;
 
 use crate::boot::{EVENTS, FOLDER, SCENARIO};
-use crate::event::{Event, Passed, Trouble};
+use crate::event::{Counters, Event, Passed, Trouble};
 use crate::qdisc::Qdisc;
 use crate::router::Router;
 
@@ -94,7 +94,7 @@ fn run(agent_args: Vec<std::ffi::OsString>, log: &mut Log) -> Result<(), LabErro
     let mut next_look = Time::ZERO;
     loop {
         sleep_until(clock, next_look)?;
-        recording.packets(&mut router, clock)?;
+        recording.packets(&mut router, clock.now())?;
         recording.reports(&reports)?;
         if next_look >= next_sample {
             let (state, _) = router.state()?;
@@ -106,7 +106,7 @@ fn run(agent_args: Vec<std::ffi::OsString>, log: &mut Log) -> Result<(), LabErro
         }
         next_look = (next_look + LOOK_EVERY).min(end);
     }
-    let (_, counters) = router.state()?;
+    let counters = recording.last_packets(&mut router)?;
     lab.stop();
     recording.reports(&reports)?;
     recording.log.write(&Event::Done(counters))
@@ -212,11 +212,10 @@ impl<'a> Recording<'a> {
         Recording { log, origin_ns, kept: Vec::new(), bytes: Vec::new() }
     }
 
-    /// Writes down the packets since the last time, in order: those before this instant. Later
+    /// Writes down the packets since the last time, in order: those before an instant. Later
     /// ones, which came while this one reads, are kept for the next time.
-    fn packets(&mut self, router: &mut Router, clock: Clock) -> Result<(), LabError> {
+    fn packets(&mut self, router: &mut Router, before: Time) -> Result<(), LabError> {
         let Recording { log, origin_ns, kept, bytes } = self;
-        let now = clock.now();
         let mut keep = |stamp: u64, packet: &[u8], arrived: bool, pair: u16| {
             let start = bytes.len();
             bytes.extend_from_slice(packet);
@@ -229,7 +228,7 @@ impl<'a> Recording<'a> {
         router.departures.drain(|stamp, packet| keep(stamp, packet, false, 0))?;
         // A packet that leaves at the instant of its arrival comes first as what arrives.
         kept.sort_by_key(|kept| (kept.at, !kept.arrived));
-        let complete = kept.partition_point(|kept| kept.at < now);
+        let complete = kept.partition_point(|kept| kept.at < before);
         for Kept { at, arrived, pair, start, end } in kept.drain(..complete) {
             let packet = Passed { at, pair, bytes: &bytes[start..end] };
             log.write(&if arrived { Event::Arrived(packet) } else { Event::Departed(packet) })?;
@@ -244,6 +243,20 @@ impl<'a> Recording<'a> {
         }
         *bytes = rest;
         log.pass_on(written as u64)
+    }
+
+    /// Writes down all packets, and gives what the queue discipline had counted at that instant:
+    /// it counted nothing while they were read.
+    fn last_packets(&mut self, router: &mut Router) -> Result<Counters, LabError> {
+        let mut before = router.state()?;
+        loop {
+            self.packets(router, Time::NEVER)?;
+            let after = router.state()?;
+            if after == before {
+                return Ok(after.1);
+            }
+            before = after;
+        }
     }
 
     /// Writes down what agents said since the last time.
