@@ -25,8 +25,8 @@ impl Linux {
     pub fn prepare(plan: &Plan) -> Result<Linux, Failure> {
         let mut noted: Vec<String> = Vec::new();
         for point in &plan.points {
-            let instead = l4s_linux::check(&point.scenario)
-                .map_err(|error| failure("--on linux", error))?;
+            let instead =
+                l4s_linux::check(&point.scenario).map_err(|error| failure("--on linux", error))?;
             let note = instead.join(", ");
             if !note.is_empty() && !noted.contains(&note) {
                 let kind = point.scenario.aqm.kind();
@@ -39,7 +39,7 @@ impl Linux {
         let program = std::env::current_exe()
             .map_err(|error| Failure::Run(format!("where this program is: {error}")))?;
         let boot = AgentCommand { program, args: vec![BOOT.into()] };
-        Ok(Linux(Virtual { kernel, boot, guest: vec![GUEST.to_owned()] }))
+        Ok(Linux(Virtual::new(kernel, boot, vec![GUEST.to_owned()])))
     }
 }
 
@@ -47,9 +47,7 @@ impl Linux {
 pub fn works() -> Result<String, String> {
     let plan = trial("cc = \"reno\"", Rate::from_mbps(20))?;
     let linux = Linux::prepare(&plan).map_err(|failure| failure.to_string())?;
-    linux
-        .run(&plan.points[0].scenario, &mut Nobody)
-        .map_err(|failure| failure.to_string())?;
+    linux.run(&plan.points[0].scenario, &mut Nobody).map_err(|failure| failure.to_string())?;
     Ok(format!("Linux {}: {}", l4s_linux::VERSION, linux.0.kernel.path.display()))
 }
 

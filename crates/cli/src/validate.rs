@@ -134,7 +134,10 @@ enum Reference {
 impl Reference {
     /// What is kept of a scenario.
     fn kept(scenario: &str) -> Result<Reference, Failure> {
-        fn lines<T: serde::de::DeserializeOwned>(what: &str, text: &str) -> Result<Vec<T>, Failure> {
+        fn lines<T: serde::de::DeserializeOwned>(
+            what: &str,
+            text: &str,
+        ) -> Result<Vec<T>, Failure> {
             let lines = text.lines().map(serde_json::from_str).collect::<Result<_, _>>();
             lines.map_err(|error| Failure::Run(format!("reference/{what}: {error}")))
         }

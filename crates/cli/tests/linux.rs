@@ -198,10 +198,14 @@ fn program(folder: &Path, text: &str) -> String {
 #[test]
 fn a_kernel_that_dies_shows_the_end_of_its_console() {
     let folder = folder(TWO);
-    let mut kernels = vec![("#!/bin/sh\necho no memory here\nexit 7\n".to_owned(), "no memory here")];
+    let mut kernels =
+        vec![("#!/bin/sh\necho no memory here\nexit 7\n".to_owned(), "no memory here")];
     if let Ok(kernel) = l4s_linux::Kernel::find() {
         // Without a root it panics.
-        kernels.push((format!("#!/bin/sh\nexec {} mem=64M con=null con0=null,fd:1\n", kernel.path.display()), "Kernel panic"));
+        kernels.push((
+            format!("#!/bin/sh\nexec {} mem=64M con=null con0=null,fd:1\n", kernel.path.display()),
+            "Kernel panic",
+        ));
     }
     for (text, expected) in kernels {
         let kernel = program(folder.path(), &text);

@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use l4s_units::Duration;
 
 use netlink_packet_core::{
-    DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_ECHO, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader,
-    NetlinkMessage, NetlinkPayload,
+    DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_ECHO, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST,
+    NetlinkHeader, NetlinkMessage, NetlinkPayload,
 };
 use netlink_packet_route::address::{
     AddressAttribute, AddressHeaderFlags, AddressMessage, AddressScope,
@@ -160,7 +160,11 @@ impl Netlink {
     }
 
     /// What a queue discipline says of itself.
-    pub fn queue_state(&mut self, index: u32, handle: TcHandle) -> Result<Vec<TcAttribute>, LabError> {
+    pub fn queue_state(
+        &mut self,
+        index: u32,
+        handle: TcHandle,
+    ) -> Result<Vec<TcAttribute>, LabError> {
         let mut message = TcMessage::default();
         message.header.index = index as i32;
         message.header.handle = handle;

@@ -15,7 +15,7 @@ use std::process::{Command, ExitCode};
 
 use l4s_lab::{Channel, LabError, Next, namespace};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
-use rustix::thread::UnshareFlags;
+use rustix::thread::{CpuSet, UnshareFlags, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
 use crate::event::Trouble;
@@ -41,6 +41,8 @@ pub(crate) struct Order {
     pub scenario: String,
     /// Its seed, which the kernel hears of before anything draws.
     pub seed: u64,
+    /// The core that it runs on.
+    pub core: Option<usize>,
     /// Memory of the guest in MiB.
     pub memory_mib: u64,
     /// The arguments with which this program is a guest.
@@ -84,6 +86,12 @@ fn live(control: &mut Channel) -> Result<std::convert::Infallible, LabError> {
     if !namespace::die_with(parent) {
         return Err(LabError::Run("the command is gone".to_owned()));
     }
+    if let Some(core) = order.core {
+        let mut one = CpuSet::new();
+        one.set(core);
+        // Without it the run is only slower.
+        let _ = sched_setaffinity(None, &one);
+    }
     let events = prepare(&order).map_err(|error| {
         LabError::Machine(format!("a folder in memory at {FOLDER}, for this run only: {error}"))
     })?;
@@ -91,7 +99,8 @@ fn live(control: &mut Channel) -> Result<std::convert::Infallible, LabError> {
         .send(&Answer::Ready, Some(events.as_fd()))
         .map_err(|error| LabError::Run(format!("the command: {error}")))?;
     drop(events);
-    let error = Command::new(&order.kernel).args(arguments(&order)).env_clear().envs(ENVIRONMENT).exec();
+    let error =
+        Command::new(&order.kernel).args(arguments(&order)).env_clear().envs(ENVIRONMENT).exec();
     Err(LabError::Machine(format!("{}: {error}", order.kernel.display())))
 }
 
@@ -102,7 +111,13 @@ fn prepare(order: &Order) -> std::io::Result<OwnedFd> {
     // Nothing of what follows is to be seen outside.
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
     let options = CString::new("mode=0700,size=100%")?;
-    mount("l4s", FOLDER, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(options.as_c_str()))?;
+    mount(
+        "l4s",
+        FOLDER,
+        "tmpfs",
+        MountFlags::NOSUID | MountFlags::NODEV,
+        Some(options.as_c_str()),
+    )?;
     let folder = Path::new(FOLDER);
     fs::write(folder.join(SCENARIO), &order.scenario)?;
     std::os::unix::fs::symlink(std::env::current_exe()?, folder.join(PROGRAM))?;

@@ -161,9 +161,8 @@ impl Follower {
 
 /// The IP length that a header says.
 fn ip_length(bytes: &[u8]) -> Option<usize> {
-    let number = |at: usize| {
-        Some(usize::from(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?)))
-    };
+    let number =
+        |at: usize| Some(usize::from(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?)));
     match bytes.first()? >> 4 {
         4 => number(2),
         6 => number(4).map(|payload| 40 + payload),

@@ -9,8 +9,8 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::mpsc::Receiver;
 
-use l4s_lab::{AgentCommand, Clock, Lab, LabError, LabOptions, LabPlan, Report, namespace, now_ns};
 use crate::SAMPLE_EVERY;
+use l4s_lab::{AgentCommand, Clock, Lab, LabError, LabOptions, LabPlan, Report, namespace, now_ns};
 use l4s_scenario::{Ip, Plan, Scenario};
 use l4s_units::{Duration, Time};
 use rustix::mount::{MountFlags, mount};

@@ -13,6 +13,7 @@
 //! ```
 
 pub mod boot;
+mod cores;
 mod event;
 mod follow;
 pub mod guest;

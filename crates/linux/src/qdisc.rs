@@ -197,11 +197,8 @@ fn red(config: &red::Config) -> Result<Qdisc, LabError> {
     let mut structure: Vec<u8> = [limit, min, max].into_iter().flat_map(u32::to_ne_bytes).collect();
     structure.extend([average.weight_log as u8, 0, average.cell_log as u8, flags]);
     let probability = (config.probability * f64::from(u32::MAX)).round() as u32;
-    let options = [
-        attribute(1, &structure),
-        attribute(2, &average.damping),
-        u32_attribute(3, probability),
-    ];
+    let options =
+        [attribute(1, &structure), attribute(2, &average.damping), u32_attribute(3, probability)];
     Ok(Qdisc { kind: "red", options: options.concat(), differences: Vec::new() })
 }
 
@@ -366,5 +363,93 @@ pub fn cause_of_mark(aqm: &Config, queue: Queue, sojourn: Duration) -> MarkCause
         }
         _ if queue == Queue::L => MarkCause::Coupled,
         _ => MarkCause::Classic,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use l4s_scenario::Plan;
+
+    fn aqm(text: &str) -> Config {
+        let group = "[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"";
+        let text = format!("duration = \"1s\"\nlink.rate = \"40mbit\"\naqm = {text}\n{group}");
+        Plan::parse("s", &text, &[]).unwrap().points[0].scenario.aqm.clone()
+    }
+
+    /// The attributes: number and value.
+    fn attributes(mut options: &[u8]) -> Vec<(u16, Vec<u8>)> {
+        let mut all = Vec::new();
+        while let [low, high, number_low, number_high, ..] = *options {
+            let length = usize::from(u16::from_ne_bytes([low, high]));
+            let number = u16::from_ne_bytes([number_low, number_high]);
+            all.push((number, options[4..length].to_vec()));
+            options = &options[length.next_multiple_of(4)..];
+        }
+        all
+    }
+
+    #[test]
+    fn the_linux_profile_is_all_of_the_kernels_defaults() {
+        let text = "{ kind = \"dualpi2\", profile = \"linux\", dualq = \"dc\", marking = \"dc\" }";
+        let qdisc = Qdisc::new(&aqm(text)).unwrap();
+        assert_eq!(qdisc.differences, Vec::<String>::new());
+        let word = |value: u32| value.to_ne_bytes().to_vec();
+        let expected = [
+            (1, word(10_000)),
+            (2, word(10_000 * 2 * 1514)),
+            (3, word(15_000)),
+            (4, word(16_000)),
+            (5, word(41)),
+            (6, word(819)),
+            (8, word(1000)),
+            (9, word(0)),
+            (10, vec![2]),
+            (11, vec![1]),
+            (12, vec![0]),
+            (13, vec![10]),
+            (14, vec![3]),
+        ];
+        assert_eq!(attributes(&qdisc.options), expected);
+    }
+
+    #[test]
+    fn what_the_kernel_does_otherwise_is_named() {
+        let qdisc = Qdisc::new(&aqm("{ kind = \"dualpi2\", profile = \"dctth\" }")).unwrap();
+        let named = |name: &str| qdisc.differences.iter().any(|text| text.starts_with(name));
+        assert!(named("scheduler = wrr") && named("gains = linux"), "{:?}", qdisc.differences);
+        assert!(!named("alpha") && !named("k "), "{:?}", qdisc.differences);
+        let pie = Qdisc::new(&aqm("{ kind = \"pie\", profile = \"linux\" }")).unwrap();
+        assert_eq!(pie.differences, Vec::<String>::new());
+        // 16 ms are told as 15: the kernel's timer takes one tick more.
+        assert_eq!(attributes(&pie.options)[2], (3, 15_000u32.to_ne_bytes().to_vec()));
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_have_is_refused() {
+        for (text, expected) in [
+            ("{ kind = \"pi2\" }", "Linux has no `pi2`"),
+            ("{ kind = \"dualpi2\", l_aqm = \"ramp\" }", "no ramp"),
+            ("{ kind = \"dualpi2\", l_aqm = \"none\" }", "without a marker of its own"),
+        ] {
+            match Qdisc::new(&aqm(text)) {
+                Err(LabError::Scenario(why)) => assert!(why.contains(expected), "{why}"),
+                other => panic!("{text}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_discipline_tells_what_waits_and_what_it_counted() {
+        let mut dualpi2 = vec![0u8; 48];
+        dualpi2[0..4].copy_from_slice(&(u32::MAX / 2).to_ne_bytes());
+        dualpi2[24..28].copy_from_slice(&7u32.to_ne_bytes());
+        let attributes = [
+            TcAttribute::Kind("dualpi2".to_owned()),
+            TcAttribute::Stats2(vec![TcStats2::App(TcXstats::Other(dualpi2))]),
+        ];
+        let (state, counters) = state(&attributes);
+        assert!((state.base.unwrap() - 0.5).abs() < 1e-9);
+        assert_eq!(counters["ecn_mark"], 7);
     }
 }

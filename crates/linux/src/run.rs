@@ -18,6 +18,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::Timespec;
 
 use crate::boot::{Answer, Order};
+use crate::cores::Cores;
 use crate::event::{Counters, Event};
 use crate::follow::{Counts, Follower};
 use crate::kernel::Kernel;
@@ -36,7 +37,7 @@ const FLOWS_PER_MIB: u64 = 8;
 const MIB_PER_PAIR: u64 = 8;
 
 /// The substrate: a kernel, and how this program takes part in it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Virtual {
     /// The kernel.
     pub kernel: Kernel,
@@ -44,6 +45,7 @@ pub struct Virtual {
     pub boot: AgentCommand,
     /// The arguments with which it is [`crate::guest::main`].
     pub guest: Vec<String>,
+    cores: Cores,
 }
 
 /// How a run went.
@@ -71,6 +73,11 @@ pub fn check(scenario: &Scenario) -> Result<Vec<String>, LabError> {
 }
 
 impl Virtual {
+    /// A substrate that runs nothing yet.
+    pub fn new(kernel: Kernel, boot: AgentCommand, guest: Vec<String>) -> Virtual {
+        Virtual { kernel, boot, guest, cores: Cores::default() }
+    }
+
     /// Runs `scenario` and tells `observer` everything that happens.
     pub fn run(
         &self,
@@ -78,7 +85,8 @@ impl Virtual {
         observer: &mut impl Observer<Frame>,
     ) -> Result<Ran, LabError> {
         let instead = check(scenario)?;
-        let mut guest = Guest::start(self, scenario)?;
+        let core = self.cores.take();
+        let mut guest = Guest::start(self, scenario, core.as_ref().map(|core| core.number))?;
         let mut telling = Telling::new(scenario, observer);
         let mut reader = Reader::new(guest.events.take());
         loop {
@@ -109,7 +117,11 @@ struct Guest {
 }
 
 impl Guest {
-    fn start(substrate: &Virtual, scenario: &Scenario) -> Result<Guest, LabError> {
+    fn start(
+        substrate: &Virtual,
+        scenario: &Scenario,
+        core: Option<usize>,
+    ) -> Result<Guest, LabError> {
         let cannot = |error: std::io::Error| LabError::machine("starting a guest", error);
         let console: File = memfd_create("console", MemfdFlags::CLOEXEC)
             .map_err(|error| cannot(error.into()))?
@@ -128,14 +140,14 @@ impl Guest {
         let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())
             .map_err(|error| cannot(error.into()))?;
         let mut guest = Guest { child, pidfd, console, events: None };
-        let point =
-            Point { set: Vec::new(), pins: Vec::new(), scenario: scenario.clone() };
+        let point = Point { set: Vec::new(), pins: Vec::new(), scenario: scenario.clone() };
         let flows: usize = scenario.groups.iter().map(|group| group.starts.len()).sum();
         let pairs = (scenario.groups.len() + scenario.udp.len()) as u64;
         let order = Order {
             kernel: substrate.kernel.path.clone(),
             scenario: show(&point, None),
             seed: scenario.seed,
+            core,
             memory_mib: MEMORY_MIB + MIB_PER_PAIR * pairs + flows as u64 / FLOWS_PER_MIB,
             guest: substrate.guest.clone(),
         };
@@ -295,7 +307,8 @@ impl<'a, O: Observer<Frame>> Telling<'a, O> {
         let counts = self.follower.counts;
         let kernel = |name| counters.get(name).copied().unwrap_or(0);
         // Whatever was neither seen to leave nor waits at the end was dropped at the very end.
-        let dropped = counts.dropped + self.follower.left_over() - kernel("waiting").min(self.follower.left_over());
+        let dropped = counts.dropped + self.follower.left_over()
+            - kernel("waiting").min(self.follower.left_over());
         let unfit = (dropped != kernel("dropped") || counts.unknown > 0).then(|| {
             format!(
                 "the kernel counted {} drops where {dropped} were seen, and {} packets left that \

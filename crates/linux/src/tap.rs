@@ -56,8 +56,9 @@ impl Tap {
         let all = libc::ETH_P_ALL as u16;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         // Without a protocol it gets nothing until it is bound to its device.
-        let socket = rustix::net::socket_with(AddressFamily::PACKET, SocketType::DGRAM, flags, None)
-            .map_err(|error| failed(error.into()))?;
+        let socket =
+            rustix::net::socket_with(AddressFamily::PACKET, SocketType::DGRAM, flags, None)
+                .map_err(|error| failed(error.into()))?;
         sockopt::set_socket_recv_buffer_size_force(&socket, ROOM)
             .map_err(|error| failed(error.into()))?;
         option(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1).map_err(failed)?;
@@ -158,10 +159,8 @@ impl Room {
 fn stamp(control: &[u64; CONTROL / 8], length: usize) -> Option<u64> {
     let [head, kind, seconds, nanoseconds, ..] = *control;
     let (level, kind) = ((kind & 0xffff_ffff) as i32, (kind >> 32) as i32);
-    let is_stamp = length >= 32
-        && head >= 32
-        && level == libc::SOL_SOCKET
-        && kind == libc::SCM_TIMESTAMPNS;
+    let is_stamp =
+        length >= 32 && head >= 32 && level == libc::SOL_SOCKET && kind == libc::SCM_TIMESTAMPNS;
     is_stamp.then(|| seconds * 1_000_000_000 + nanoseconds)
 }
 

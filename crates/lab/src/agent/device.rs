@@ -53,11 +53,7 @@ fn tun(setup: &Setup, netlink: &mut Netlink) -> Result<Device, LabError> {
     Ok(Device { file, index })
 }
 
-fn connect(
-    cable: &Cable,
-    command: Option<Pid>,
-    netlink: &mut Netlink,
-) -> Result<Device, LabError> {
+fn connect(cable: &Cable, command: Option<Pid>, netlink: &mut Netlink) -> Result<Device, LabError> {
     let command = command.map_or(1, |pid| pid.as_raw_pid() as u32);
     netlink.add_cable(NAME, &cable.other_end, Some(command))?;
     let index = index_of(NAME)?;

@@ -1,1 +1,133 @@
+use l4s_scenario::Plan;
+use l4s_units::Duration;
+use proptest::prelude::*;
+
 use super::*;
+
+const SCENARIO: &str = r#"
+duration = "1s"
+link.rate = "10mbit"
+aqm = { kind = "dualpi2", profile = "linux" }
+[[group]]
+name = "A"
+cc = "reno"
+rtt = "10ms"
+[[udp]]
+name = "U"
+rate = "1mbit"
+"#;
+
+fn follower() -> Follower {
+    let plan = Plan::parse("s", SCENARIO, &[]).unwrap();
+    Follower::new(&plan.points[0].scenario)
+}
+
+/// The headers of a segment of the first flow, as the server sends it.
+fn segment(id: u16, seq: u32, ecn: Ecn, payload: u16) -> Vec<u8> {
+    let mut ip = vec![0x45, ecn.bits(), 0, 0, 0, 0, 0x40, 0, 64, 6, 0, 0];
+    ip[2..4].copy_from_slice(&(40 + payload).to_be_bytes());
+    ip[4..6].copy_from_slice(&id.to_be_bytes());
+    ip.extend([10, 0, 0, 1, 10, 0, 1, 1]);
+    ip.extend(5001u16.to_be_bytes());
+    ip.extend(10_000u16.to_be_bytes());
+    ip.extend(seq.to_be_bytes());
+    ip.extend([0, 0, 0, 1, 0x50, 0x10, 1, 0, 0, 0, 0, 0]);
+    ip
+}
+
+/// The same packet behind the router.
+fn forwarded(mut packet: Vec<u8>, ecn: Ecn) -> Vec<u8> {
+    (packet[1], packet[8]) = (ecn.bits(), packet[8] - 1);
+    packet
+}
+
+#[derive(Default)]
+struct Heard {
+    departed: Vec<(Queue, Duration, bool)>,
+    dropped: u64,
+    lengths: Vec<usize>,
+}
+
+impl Observer<Frame> for Heard {
+    fn departed(&mut self, packet: &Frame, queue: Queue, sojourn: Duration, _: Time) {
+        let marked = Traced::ecn(packet) == Ecn::Ce && !packet.arrived_ce();
+        self.departed.push((queue, sojourn, marked));
+        self.lengths.push(Traced::bytes(packet).unwrap().len());
+    }
+
+    fn dropped(&mut self, _: &Frame, _: Queue, _: DropCause, _: Time) {
+        self.dropped += 1;
+    }
+}
+
+fn at(ms: u64, bytes: &[u8]) -> Passed<'_> {
+    Passed { at: Time::ZERO + Duration::from_millis(ms), pair: 0, bytes }
+}
+
+#[test]
+fn a_packet_is_followed_through_mark_and_wait_and_has_its_length_again() {
+    let (mut follower, mut heard) = (follower(), Heard::default());
+    let packet = segment(1, 1000, Ecn::Ect1, 1400);
+    follower.arrived(at(1, &packet), &mut heard);
+    follower.departed(at(4, &forwarded(packet, Ecn::Ce)), &mut heard);
+    assert_eq!(heard.departed, [(Queue::L, Duration::from_millis(3), true)]);
+    assert_eq!(heard.lengths, [1440], "of which 40 were seen");
+    assert_eq!(follower.left_over(), 0);
+}
+
+#[test]
+fn what_a_later_one_overtakes_was_dropped() {
+    let (mut follower, mut heard) = (follower(), Heard::default());
+    let packets: Vec<_> = (0..4).map(|n| segment(n, 1000, Ecn::NotEct, 100)).collect();
+    for packet in &packets {
+        follower.arrived(at(1, packet), &mut heard);
+    }
+    // Also where only the identification tells them apart, as for a segment sent again.
+    follower.departed(at(2, &forwarded(packets[2].clone(), Ecn::NotEct)), &mut heard);
+    assert_eq!((heard.dropped, heard.departed.len(), follower.left_over()), (2, 1, 1));
+}
+
+#[test]
+fn another_queue_overtakes_nothing() {
+    let (mut follower, mut heard) = (follower(), Heard::default());
+    let (classic, l4s) = (segment(1, 0, Ecn::NotEct, 0), segment(2, 0, Ecn::Ect1, 100));
+    follower.arrived(at(1, &classic), &mut heard);
+    follower.arrived(at(1, &l4s), &mut heard);
+    follower.departed(at(2, &forwarded(l4s, Ecn::Ect1)), &mut heard);
+    follower.departed(at(3, &forwarded(classic, Ecn::NotEct)), &mut heard);
+    assert_eq!((heard.dropped, heard.departed.len()), (0, 2));
+}
+
+#[test]
+fn what_is_nobodys_is_counted_apart() {
+    let (mut follower, mut heard) = (follower(), Heard::default());
+    follower.arrived(at(1, &[0x45, 0, 0]), &mut heard);
+    follower.arrived(at(1, &[]), &mut heard);
+    let mut icmp = segment(1, 0, Ecn::NotEct, 0);
+    icmp[9] = 1;
+    follower.arrived(at(1, &icmp), &mut heard);
+    follower.departed(at(1, &segment(9, 0, Ecn::NotEct, 0)), &mut heard);
+    assert_eq!((follower.counts.stray, follower.counts.unknown), (3, 1));
+    assert_eq!((follower.counts.arrived, heard.departed.len()), (0, 0));
+}
+
+proptest! {
+    /// Whatever is dropped from the queues, everything that left is found, and all add up.
+    #[test]
+    fn all_packets_add_up(fates in prop::collection::vec((any::<bool>(), any::<bool>()), 1..200)) {
+        let (mut follower, mut heard) = (follower(), Heard::default());
+        let ecn = |l4s: bool| if l4s { Ecn::Ect1 } else { Ecn::NotEct };
+        let packet = |n: usize| segment(n as u16, n as u32, ecn(fates[n].0), 100);
+        for n in 0..fates.len() {
+            follower.arrived(at(1, &packet(n)), &mut heard);
+        }
+        let kept: Vec<usize> = (0..fates.len()).filter(|n| fates[*n].1).collect();
+        for n in &kept {
+            follower.departed(at(2, &forwarded(packet(*n), ecn(fates[*n].0))), &mut heard);
+        }
+        let Counts { arrived, departed, dropped, unknown, .. } = follower.counts;
+        prop_assert_eq!((arrived, departed, unknown), (fates.len() as u64, kept.len() as u64, 0));
+        prop_assert_eq!(dropped + follower.left_over(), arrived - departed);
+        prop_assert_eq!(heard.dropped, dropped);
+    }
+}
