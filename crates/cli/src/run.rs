@@ -230,13 +230,16 @@ impl Tally {
                 self.packet_ns.unwrap_or_default() / 1e3,
             );
         }
+        let events = match self.events {
+            0 => String::new(),
+            events => format!(" and {:.2} million events/s", events as f64 / cores.max(1e-9) / 1e6),
+        };
         format!(
-            "{seeds}; {:.1} s simulated in {wall:.2} s ({:.0}:1), {:.2} million packets/s and {:.2} \
-             million events/s per core{done}",
+            "{seeds}; {:.1} s of virtual time in {wall:.2} s ({:.1}:1), {:.3} million packets/s\
+             {events} per core{done}",
             self.virtual_s,
             self.virtual_s / wall.max(1e-9),
             self.packets as f64 / cores.max(1e-9) / 1e6,
-            self.events as f64 / cores.max(1e-9) / 1e6,
         )
     }
 }

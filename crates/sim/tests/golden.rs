@@ -54,6 +54,11 @@ fn linux_7_3_grid() {
 }
 
 #[test]
+fn linux_7_3_wide() {
+    check("linux-7.3-wide", &["duration=4s", "warmup=1s"]);
+}
+
+#[test]
 fn dctth_4() {
     check("dctth-4", &["duration=6s", "warmup=3s"]);
 }
