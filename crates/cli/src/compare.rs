@@ -64,6 +64,14 @@ pub fn compare(before: &Path, after: &Path, out: Option<&Path>) -> Result<(), Fa
         rows.len(),
         pairs.len()
     );
+    for side in [&old, &new] {
+        for Condition { label, runs } in side {
+            let Summary { on, engine, .. } = &runs[0];
+            if !engine.instead.is_empty() {
+                text += &format!("on {on}, {label}: {} instead\n", engine.instead.join(", "));
+            }
+        }
+    }
     let alone = old.len() + new.len() - 2 * pairs.len();
     if alone > 0 {
         text += &format!("{alone} conditions are in one of the folders only\n");
