@@ -6,6 +6,8 @@
 set -eu
 
 HERE=$(cd "$(dirname "$0")" && pwd)
+# What is compiled here, into BPF programs and for tests.
+SHARED=$HERE/../crates/bpf/src/c
 VERSION=$(cat "$HERE/version")
 SERIES=${VERSION%.*}
 PACKAGE=linux-source-$SERIES
@@ -23,7 +25,7 @@ say() { echo "l4s: $*"; }
 fail() { echo "l4s: $*" >&2; exit 3; }
 
 # What the kernel is made of: this folder and the package. Where it is the same, so is the kernel.
-print=$(cat "$HERE"/* "$HERE"/../crates/bpf/src/c/*.h | sha256sum | cut -c1-16)
+print=$(cat "$HERE"/* "$SHARED"/prague*.h | sha256sum | cut -c1-16)
 if [ -x "$CACHE/linux" ] && [ "$(cat "$CACHE/made-of" 2>/dev/null)" = "$print" ]; then
     say "the kernel is there: $CACHE/linux"
     exit 0
@@ -46,10 +48,15 @@ fi
 say "building Linux $VERSION in $CACHE: 170 MB to fetch, 2 GB of disk for the time being,"
 say "and some five minutes on two cores"
 mkdir -p "$WORK"
-free=$(df -Pk "$WORK" | awk 'NR == 2 { print int($4 / 1024) }')
-[ "$free" -ge 2500 ] || [ -d "$TREE" ] || fail "$free MB are free there: 2500 are needed"
+free() { df -Pk "$WORK" | awk 'NR == 2 { print int($4 / 1024) }'; }
+[ "$(free)" -ge 2500 ] || [ -d "$TREE" ] || fail "$(free) MB are free there: 2500 are needed"
+# The end of the log, and what may be the reason.
+broken() {
+    tail -n 20 "$WORK/log" >&2
+    fail "$1 failed, with $(free) MB free: $WORK/log has more"
+}
 
-# The package, by an apt of its own: no file of the machine's is read but the keys of Debian.
+# The package, by an apt of its own: of the machine's it has the keys of Debian, and the proxy.
 DEB=$WORK/$PACKAGE.deb
 whole() { [ "$(sha256sum "$1" 2>/dev/null | cut -d' ' -f1)" = "$SHA256" ]; }
 if ! whole "$DEB"; then
@@ -66,7 +73,7 @@ if ! whole "$DEB"; then
             -o Dir::Etc::Preferences=/dev/null -o Dir::Etc::PreferencesParts="$apt/parts" \
             -o Dir::State="$apt" -o Dir::State::Lists="$apt/lists" -o Dir::State::Status="$apt/status" \
             -o Dir::Cache="$apt" -o Dir::Cache::Archives="$apt/archives" -o APT::Sandbox::User=root \
-            -o APT::Architecture=amd64 -o Acquire::Languages=none
+            -o APT::Architecture=amd64 -o Acquire::Languages=none -o APT::Update::Error-Mode=any
         say "fetching $PACKAGE $PACKAGE_VERSION from $archive"
         if apt-get "$@" update && (cd "$apt/archives" && apt-get "$@" download "$PACKAGE=$PACKAGE_VERSION"); then
             mv "$apt/archives/"*.deb "$DEB"
@@ -81,31 +88,49 @@ fi
 if [ ! -e "$WORK/unpacked" ]; then
     say "unpacking"
     rm -rf "$TREE"
-    dpkg-deb --fsys-tarfile "$DEB" | tar -xO --wildcards "*/$PACKAGE.tar.xz" | tar -xJ -C "$WORK"
+    { dpkg-deb --fsys-tarfile "$DEB" | tar -xO --wildcards "*/$PACKAGE.tar.xz" |
+        tar -xJ -C "$WORK"; } 2>"$WORK/log" || broken "unpacking"
     touch "$WORK/unpacked"
 fi
 
+# What of ours goes into it. A change is made where it is not there yet: change FILE WHAT SCRIPT.
+put() { cmp -s "$1" "$2" || cp "$1" "$2"; }
+change() {
+    grep -qF -- "$2" "$1" || sed -i "$3" "$1"
+    grep -qF -- "$2" "$1" || fail "${1#"$TREE"/} is not what it was in Linux $VERSION: $2"
+}
 # Chance comes from the scenario's seed alone: user-mode Linux asks the host for random numbers in
 # one place, and here it is told that there are none.
-UTIL=$TREE/arch/um/os-Linux/util.c
-sed -i '/^ssize_t os_getrandom(/,/^}/s/return getrandom(.*);/return -1;/' "$UTIL"
-sed -n '/^ssize_t os_getrandom(/,/^}/p' "$UTIL" | grep -q 'return -1;' ||
-    fail "os_getrandom is not where it was in Linux $VERSION"
-put() { cmp -s "$1" "$2" || cp "$1" "$2"; }
+change "$TREE/arch/um/os-Linux/util.c" 'return -1; /* none of the host */' \
+    '/^ssize_t os_getrandom(/,/^}/s|return getrandom(.*);|return -1; /* none of the host */|'
+# A clock tick every millisecond, as most distributions have.
+change "$TREE/arch/um/Kconfig" 'default 1000 # not 100' \
+    '/^config HZ$/,/^$/s|default 100$|default 1000 # not 100|'
+# TCP Prague. Its connections send what they announced in the handshake, ECT(1); in Linux as it is
+# nothing sends ECT(1) afterwards.
+IPV4=$TREE/net/ipv4
+for file in "$HERE/tcp_prague.c" "$SHARED/prague_tcp.h" "$SHARED/prague.h"; do
+    put "$file" "$IPV4/${file##*/}"
+done
+change "$IPV4/Makefile" 'obj-$(CONFIG_TCP_CONG_PRAGUE) += tcp_prague.o' \
+    '/^obj-$(CONFIG_TCP_CONG_DCTCP)/a obj-$(CONFIG_TCP_CONG_PRAGUE) += tcp_prague.o'
+change "$IPV4/Kconfig" 'config TCP_CONG_PRAGUE' \
+    '/^config TCP_CONG_CDG$/i config TCP_CONG_PRAGUE\n\ttristate "TCP Prague"\n'
+change "$IPV4/tcp_output.c" 'INET_ECN_xmit_ect_1_negotiation(sk);' \
+    '/!tcp_accecn_ace_fail_send(tp))$/{n;s/INET_ECN_xmit(sk);/INET_ECN_xmit_ect_1_negotiation(sk);/}'
 put "$HERE/config" "$WORK/config"
 
+# The kernel mixes its own version into its entropy: the same on every machine.
 export KBUILD_BUILD_TIMESTAMP='2026-01-01' KBUILD_BUILD_USER=l4s KBUILD_BUILD_HOST=l4s
+export KBUILD_BUILD_VERSION=1
 say "configuring"
 make -C "$TREE" -s ARCH=um KCONFIG_ALLCONFIG="$WORK/config" allnoconfig >"$WORK/log" 2>&1 ||
-    fail "the configuration failed: see $WORK/log"
+    broken "the configuration"
 for option in $(grep -o '^CONFIG_[A-Z0-9_]*=y' "$WORK/config"); do
     grep -qx "$option" "$TREE/.config" || fail "this kernel has no $option"
 done
 say "compiling, on $JOBS cores"
-make -C "$TREE" -s ARCH=um -j"$JOBS" linux >"$WORK/log" 2>&1 || {
-    tail -n 20 "$WORK/log" >&2
-    fail "the build failed: see $WORK/log"
-}
+make -C "$TREE" -s ARCH=um -j"$JOBS" linux >"$WORK/log" 2>&1 || broken "the build"
 strip --strip-debug -o "$CACHE/linux.new" "$TREE/linux"
 mv "$CACHE/linux.new" "$CACHE/linux"
 echo "$print" > "$CACHE/made-of"

@@ -39,7 +39,7 @@ pub struct LabOptions {
     /// `None` for the kernel's choice.
     pub largest_burst: Option<u32>,
     /// Whether agents are joined by cables (veth) to the namespace of this process, whose kernel
-    /// is the router, instead of by TUN devices to a data plane.
+    /// is the router and sends ECT(1) by itself, instead of by TUN devices to a data plane.
     pub cables: bool,
     /// How often servers look at their sockets.
     pub sample_every: Duration,
@@ -211,7 +211,7 @@ fn tcp(
         cable.delay_ns = group.rtt.as_nanos();
     }
     pair.name.clone_from(&group.name);
-    pair.server.ect1 = ecn == WantedEcn::L4s;
+    pair.server.ect1 = ecn == WantedEcn::L4s && pair.server.cable.is_none();
     if let Part::TcpServer { cc, pacing, size, .. } = &mut pair.server.part {
         cc.clone_from(&kernel_cc);
         *pacing = group.cc.paces();

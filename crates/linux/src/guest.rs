@@ -74,6 +74,13 @@ fn run(agent_args: Vec<std::ffi::OsString>, log: &mut Log) -> Result<(), LabErro
         .map_err(|faults| LabError::Run(format!("the scenario as it was handed over: {faults}")))?;
     let scenario = &plan.points[0].scenario;
     seed_chance(scenario.seed)?;
+    for kind in scenario.groups.iter().map(|group| group.cc.kind()) {
+        if !l4s_lab::has_control(kind) {
+            return Err(LabError::Machine(format!(
+                "this kernel has no congestion control `{kind}`: `make linux` builds one that has"
+            )));
+        }
+    }
 
     // Devices copy these when they are made.
     namespace::quieten_ipv6(scenario.kernel.ip == Ip::V6)?;

@@ -9,9 +9,10 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 
+use l4s_cc::WantedEcn;
 use l4s_lab::{AgentCommand, Channel, Frame, LabError, Ledger, Next};
 use l4s_measure::{LinkState, Observer};
-use l4s_scenario::{Point, Scenario, show};
+use l4s_scenario::{EcnMode, Group, Point, Scenario, show};
 use l4s_units::{Bytes, Probability, Time};
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -69,7 +70,24 @@ pub fn check(scenario: &Scenario) -> Result<Vec<String>, LabError> {
             "packets are followed one by one: expected `kernel.gso = false`".to_owned(),
         ));
     }
+    scenario.groups.iter().try_for_each(sends_as_asked)?;
     Ok(Qdisc::new(&scenario.aqm)?.differences)
+}
+
+/// ECT(1) is Prague's alone. Linux' TCP has no other way to it, and the program that rewrites
+/// ECT(0) on a device wants to know the kernel's types (BTF), which user-mode Linux cannot tell.
+fn sends_as_asked(group: &Group) -> Result<(), LabError> {
+    let l4s = group.cc.wants() == WantedEcn::L4s;
+    let expected = match group.ecn {
+        EcnMode::L4s if !l4s => "ECT(1): expected `ecn` classic or off, or prague",
+        EcnMode::Classic if l4s => "ECT(0): expected `ecn` l4s, or dctcp",
+        _ => return Ok(()),
+    };
+    let (name, kind) = (&group.name, group.cc.kind());
+    Err(LabError::Scenario(format!(
+        "group `{name}`: in this kernel {kind} does not send {expected}; `--on sim` and \
+         `--on kernel` have it"
+    )))
 }
 
 impl Virtual {

@@ -37,7 +37,7 @@ void dctcp_init(u64 *ctx)
 	c->delivered = tp->delivered;
 	c->delivered_ce = tp->delivered_ce;
 	c->loss_cwnd = 0;
-	c->ecn = !!(tp->ecn_flags & (TCP_ECN_RFC3168 | TCP_ECN_ACCECN));
+	c->ecn = !!(tp->ecn_flags & TCP_ECN_MODE_ANY);
 }
 
 SEC("struct_ops")

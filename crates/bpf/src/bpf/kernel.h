@@ -116,9 +116,9 @@ struct __sk_buff {
 #define ICSK_ACK_NOW 16
 
 /* In ecn_flags: RFC 3168 or AccECN was negotiated; the receiver is to echo ECE. */
-#define TCP_ECN_RFC3168 1
+#define TCP_ECN_MODE_RFC3168 1
 #define TCP_ECN_DEMAND_CWR 4
-#define TCP_ECN_ACCECN 16
+#define TCP_ECN_MODE_ANY (TCP_ECN_MODE_RFC3168 | 16)
 
 /* In cong_control's flag: the acknowledgement brought ECE, or a count of marks. */
 #define FLAG_ECE 0x40

@@ -2,8 +2,6 @@
 
 use l4s_units::{Duration, Time};
 
-use crate::packet::MSS;
-
 /// The pace of one connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
@@ -32,12 +30,14 @@ impl Pace {
         wait
     }
 
-    /// `segments` left, at `rate` bytes per second.
-    pub fn charge(&mut self, segments: u32, rate: u64, now: Time) {
+    /// So many bytes left, at `rate` bytes per second. Where the last burst could have left sooner,
+    /// the next one may: as much, but by no more than half (`tcp_update_skb_after_send`).
+    pub fn charge(&mut self, bytes: u64, rate: u64, now: Time) {
         if self.on && rate > 0 {
-            let bytes = u64::from(segments) * MSS;
             let span = u128::from(bytes) * 1_000_000_000 / u128::from(rate);
-            self.free_at = self.free_at.max(now) + Duration::from_nanos(span as u64);
+            let span = Duration::from_nanos(span as u64);
+            let credit = now.since(self.free_at);
+            self.free_at = self.free_at.max(now) + span.saturating_sub(credit.min(span / 2));
         }
     }
 }

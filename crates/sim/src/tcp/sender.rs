@@ -31,6 +31,8 @@ const PROBE_DELAYED_ACK: Duration = Duration::from_millis(200);
 const GSO_MAX: u64 = 65_536;
 /// What counts as just now, or near, where bursts are concerned.
 const MILLISECOND: Duration = Duration::from_millis(1);
+/// The AccECN option with three counters (RFC 9768 §3.2.3), which is on every segment.
+const ACCECN_OPTION: u64 = 12;
 /// Segments per buffer that an application's data waits in: as many as offload can take.
 const CHUNK: u32 = (GSO_MAX / MSS) as u32;
 
@@ -633,7 +635,7 @@ impl Sender {
         while self.board.in_flight() < self.window.cwnd && !self.pace.holds_back(now) {
             let Some(seq) = self.board.resend(now) else { break };
             self.send_again(seq, now, out);
-            self.pace.charge(1, self.pacing_rate, now);
+            self.pace.charge(self.full_payload(), self.pacing_rate, now);
             if self.reducing() {
                 self.prr.out += 1;
             }
@@ -674,7 +676,7 @@ impl Sender {
             }
             sent += unit;
             if self.board.nxt() > Pace::FREE_SEGMENTS {
-                self.pace.charge(unit, self.pacing_rate, now);
+                self.pace.charge(u64::from(unit) * self.full_payload(), self.pacing_rate, now);
             }
         }
         limited |= self.board.in_flight() >= self.window.cwnd;
@@ -696,7 +698,7 @@ impl Sender {
     fn burst_segments(&self) -> u32 {
         let short_path = (self.rtt.min().as_micros() >> 9).min(63) as u32;
         let bytes = (self.pacing_rate >> 10) + (GSO_MAX >> short_path);
-        ((bytes.min(GSO_MAX) / MSS) as u32).max(if self.steered { 1 } else { 2 })
+        ((bytes.min(GSO_MAX) / self.full_payload()) as u32).max(if self.steered { 1 } else { 2 })
     }
 
     /// Whether to wait for a larger burst: when the last one just went out, less than a third of
@@ -715,6 +717,12 @@ impl Sender {
         let srtt = self.rtt.smoothed().unwrap_or_default();
         let next_ack = (head + srtt).since(now);
         next_ack <= (srtt / 2).min(MILLISECOND)
+    }
+
+    /// What pacing and bursts count of a full segment. The pacing rate itself is that of whole
+    /// `MSS`, as in Linux, whose `mss_cache` does not know of the option.
+    fn full_payload(&self) -> u64 {
+        if self.accurate_ecn { MSS - ACCECN_OPTION } else { MSS }
     }
 
     fn update_pacing_rate(&mut self) {

@@ -1,0 +1,114 @@
+//! The real kernel in virtual time, from the command line: its Prague, and what it refuses.
+//!
+//! Where there is no kernel, or one without Prague, a test says `skipped: ` and why.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::process::{Command, Output};
+
+use l4s_measure::{GroupSummary, QueueSummary, Results, Scope, SeriesRow, Summary};
+use tempfile::TempDir;
+
+const L4S: &str = env!("CARGO_BIN_EXE_l4s");
+
+/// `l4s run --on linux` of Linux' DualPI2 at 40 Mb/s with these groups, 10 ms away.
+fn l4s(groups: &str) -> (TempDir, Output) {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let scenario = format!(
+        "name = \"prague\"\nduration = \"12s\"\nwarmup = \"4s\"\nlink.rate = \"40mbit\"\n\
+         aqm = {{ kind = \"dualpi2\", profile = \"linux\" }}\ngroup = [{groups}]\n"
+    );
+    fs::write(folder.path().join("s.toml"), scenario).expect("a scenario");
+    let output = Command::new(L4S)
+        .current_dir(folder.path())
+        .args(["run", "s.toml", "--on", "linux", "--json", "--out", "out"])
+        .output()
+        .expect("l4s starts");
+    (folder, output)
+}
+
+/// The summary and the series of a run; `None` where this machine cannot run it.
+fn run(groups: &str) -> Option<(Summary, Vec<SeriesRow>)> {
+    let (folder, output) = l4s(groups);
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.code() == Some(3) {
+        println!("skipped: {}", words.trim());
+        return None;
+    }
+    assert_eq!(output.status.code(), Some(0), "{words}");
+    let results = Results::open(&folder.path().join("out")).expect("results");
+    let (_, series) = results.series().expect("series").next().expect("a run").expect("rows");
+    Some((serde_json::from_slice(&output.stdout).expect("a summary"), series))
+}
+
+fn refusal(groups: &str) -> String {
+    let (_, output) = l4s(groups);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn queue<'a>(summary: &'a Summary, name: &str) -> Option<&'a QueueSummary> {
+    summary.queues.iter().find(|queue| queue.name == name)
+}
+
+fn group<'a>(summary: &'a Summary, name: &str) -> &'a GroupSummary {
+    summary.groups.iter().find(|group| group.name == name).expect("a group of that name")
+}
+
+const PRAGUE: &str = "{ name = \"A\", cc = \"prague\", rtt = \"10ms\" }";
+const CUBIC: &str = "{ name = \"B\", cc = \"cubic\", rtt = \"10ms\" }";
+
+/// What holds for Prague whoever else is there.
+fn has_low_delay_at_full_use(summary: &Summary) {
+    let (low, prague) = (queue(summary, "L").expect("an L queue"), group(summary, "A"));
+    // DualPI2 classifies by ECT(1) and CE: every packet of Prague's was one of these.
+    assert_eq!(low.packets, prague.packets);
+    assert!(low.mark.is_some_and(|mark| mark > 0.0), "{low:?}");
+    assert_eq!(prague.drop, Some(0.0), "{prague:?}");
+    let delay = low.delay_ms.expect("delays").mean;
+    println!("L queue: {delay:.2} ms, {:.1} % marked", 100.0 * low.mark.unwrap_or(0.0));
+    assert!(delay < 1.5, "{delay} ms");
+    assert!(summary.link.utilization > 0.97, "{}", summary.link.utilization);
+}
+
+#[test]
+fn prague_alone_sends_ect1_and_keeps_the_queue_short() {
+    let Some((summary, _)) = run(PRAGUE) else { return };
+    has_low_delay_at_full_use(&summary);
+    assert_eq!(queue(&summary, "C").map_or(0, |queue| queue.packets), 0);
+    // W = 2 (1 − p)/p in 25 ms (docs/bpf.md) with the 83 packets that 40 Mb/s has in 25 ms:
+    // p = 2.4 %. A step marks in trains, each of which is answered once: some times as much.
+    let mark = group(&summary, "A").mark.expect("marks");
+    assert!((0.024..0.15).contains(&mark), "{mark}");
+}
+
+#[test]
+fn prague_and_cubic_share_a_dualpi2() {
+    let Some((summary, series)) = run(&format!("{PRAGUE}, {CUBIC}")) else { return };
+    has_low_delay_at_full_use(&summary);
+    assert_eq!(group(&summary, "B").mark, Some(0.0), "Cubic here has no ECN");
+    let ratio = group(&summary, "A").rate_bps / group(&summary, "B").rate_bps;
+    assert!((0.5..2.0).contains(&ratio), "{ratio}");
+
+    // AccECN: the sender counts every mark, except those that are still on the way back.
+    let rows =
+        |scope, name| series.iter().filter(move |row| row.scope == scope && row.name == name);
+    let marks = |row: &SeriesRow| row.packets.unwrap_or(0) as f64 * row.mark.unwrap_or(0.0);
+    let marked: f64 = rows(Scope::Queue, "L").map(marks).sum();
+    let told = rows(Scope::Flow, "A.0").filter_map(|row| row.delivered_ce).next_back();
+    let missing = marked - told.expect("a count of marks") as f64;
+    println!("{marked:.0} marks, all but {missing:.0} told");
+    assert!((-0.5..20.0).contains(&missing), "{marked} marks, {missing} of them not told");
+}
+
+#[test]
+fn what_this_kernel_does_not_send_is_refused() {
+    let dctcp = refusal("{ name = \"A\", cc = \"dctcp\", ecn = \"l4s\", rtt = \"10ms\" }");
+    assert!(dctcp.contains("dctcp does not send ECT(1)"), "{dctcp}");
+    let prague = refusal("{ name = \"A\", cc = \"prague\", ecn = \"classic\", rtt = \"10ms\" }");
+    assert!(prague.contains("prague does not send ECT(0)"), "{prague}");
+    let virt = refusal(
+        "{ name = \"A\", cc = { kind = \"prague\", rtt_virt = \"10ms\" }, rtt = \"10ms\" }",
+    );
+    assert!(virt.contains("`rtt_virt` of prague cannot be set in a kernel"), "{virt}");
+}
