@@ -1,0 +1,39 @@
+//! Whatever a guest writes down, this side does not panic, reads no record twice, and loses no
+//! packet that it counted.
+#![no_main]
+
+use std::sync::LazyLock;
+
+use l4s_lab::Frame;
+use l4s_linux::{Event, Follower};
+use l4s_measure::Observer;
+use l4s_scenario::{Plan, Scenario};
+use libfuzzer_sys::fuzz_target;
+
+static SCENARIO: LazyLock<Scenario> = LazyLock::new(|| {
+    let text = "duration = \"1s\"\nlink.rate = \"10mbit\"\n\
+                [[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"1ms\"\nflows = 3\n\
+                [[udp]]\nname = \"U\"\nrate = \"1mbit\"\n";
+    let plan = Plan::parse("fuzz", text, &[]).expect("a scenario");
+    plan.points[0].scenario.clone()
+});
+
+struct Nobody;
+
+impl Observer<Frame> for Nobody {}
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut follower = Follower::new(&SCENARIO);
+    let mut rest = bytes;
+    while let Ok(Some((event, length))) = Event::read(rest) {
+        assert!(length > 4 && length <= rest.len());
+        rest = &rest[length..];
+        match event {
+            Event::Arrived(packet) => follower.arrived(packet, &mut Nobody),
+            Event::Departed(packet) => follower.departed(packet, &mut Nobody),
+            _ => {}
+        }
+    }
+    let counts = follower.counts;
+    assert_eq!(counts.arrived, counts.departed + counts.dropped + follower.left_over());
+});
