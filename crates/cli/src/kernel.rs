@@ -39,7 +39,10 @@ impl Kernel {
         if let Some(largest) = scenarios.max_by_key(|s| s.groups.len() + s.udp.len()) {
             l4s_lab::rehearse(largest, |group| kernel.name(group), &kernel.agent)?;
         }
-        let rates = plan.points.iter().map(|point| point.scenario.link.rate);
+        let rates = plan.points.iter().flat_map(|point| {
+            let changes = point.scenario.changes.iter().filter_map(|change| change.rate);
+            changes.chain([point.scenario.link.rate])
+        });
         match rates.max() {
             Some(fastest) if fastest > CERTAIN => kernel.carries(fastest)?,
             _ => {}

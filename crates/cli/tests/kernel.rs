@@ -370,6 +370,45 @@ fn two_hundred_short_flows_complete() {
 }
 
 #[test]
+fn downloads_complete_and_are_counted_apart() {
+    let web = "duration = \"3s\"\nwarmup = \"0s\"\nlink = { rate = \"40mbit\" }\n\
+               aqm = { kind = \"dualpi2\" }\n\
+               [[group]]\nname = \"A\"\ncc = \"cubic\"\nrtt = \"10ms\"\n\
+               [[group]]\nname = \"B\"\ncc = \"reno\"\nflows = 0\nrtt = \"10ms\"\n\
+               [[web]]\ngroup = \"B\"\nrate = \"100/s\"\nsize = \"10kb\"\nstop = \"2s\"\n";
+    let Some(summary) = run(web) else { return };
+    let [a, b] = [group(&summary, "A"), group(&summary, "B")];
+    println!("{:?}, {:?}", b.downloads, summary.completion);
+    let completed: u64 = summary.completion.iter().map(|bin| bin.flows).sum();
+    assert!((150..250).contains(&completed), "some 200 in 2 s: {completed}");
+    assert_eq!(b.downloads, Some(completed), "all of them, a second after the last began");
+    assert!(summary.completion.iter().all(|bin| bin.group == "B" && bin.time_ms.p1 >= 20.0));
+    assert!(a.cwnd_pkts.is_some() && b.cwnd_pkts.is_none(), "downloads are not sampled");
+    // What the long flow leaves of the link is what the downloads took: 200 times 10 kB.
+    assert!(b.rate_bps > 1e6 && a.rate_bps > 20e6, "{a:?} {b:?}");
+}
+
+#[test]
+fn the_link_the_path_and_the_discipline_change_in_mid_run() {
+    let changes = "duration = \"4s\"\nwarmup = \"0s\"\nlink = { rate = \"40mbit\" }\n\
+                   aqm = { kind = \"dualpi2\" }\n\
+                   [[group]]\nname = \"A\"\ncc = \"cubic\"\nrtt = \"10ms\"\n\
+                   [[at]]\ntime = \"1s\"\nlink.rate = \"10mbit\"\n\
+                   [[at]]\ntime = \"2s\"\ngroup.A.rtt = \"60ms\"\n\
+                   [[at]]\ntime = \"3s\"\naqm = { kind = \"codel\" }\n";
+    let Some(summary) = run(changes) else { return };
+    let a = group(&summary, "A");
+    println!("{} of {} b/s, RTT {:?} ms", a.rate_bps, summary.link.rate_bps, a.rtt_ms);
+    // A second at 40 and three at 10 Mb/s.
+    assert_eq!(summary.link.rate_bps, 17.5e6);
+    assert!((0.7..1.01).contains(&summary.link.utilization), "{}", summary.link.utilization);
+    // Half the time at 10 ms and half at 60 ms, and the queue.
+    assert!(a.rtt_ms.is_some_and(|rtt| rtt > 35.0), "{a:?}");
+    let queue = |name: &str| summary.queues.iter().find(|queue| queue.name == name);
+    assert!(["C", "Q"].iter().all(|name| queue(name).is_some_and(|q| q.packets > 200)));
+}
+
+#[test]
 fn a_flood_of_small_packets_is_dropped_and_counted() {
     let flood = "duration = \"1s\"\nwarmup = \"200ms\"\n\
                  link = { rate = \"10mbit\", buffer = \"100p\" }\naqm = { kind = \"fifo\" }\n\

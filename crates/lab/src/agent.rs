@@ -12,6 +12,7 @@
 
 mod client;
 mod device;
+mod request;
 mod server;
 mod socket;
 mod udp;
@@ -64,7 +65,7 @@ pub fn main(hooks: &dyn Hooks) -> ExitCode {
 fn live(control: &mut Channel, hooks: &dyn Hooks) -> Result<(), LabError> {
     let parent = rustix::process::getppid();
     let Some(setup) = listen::<Setup>(control)? else { return Ok(()) };
-    namespace::allow_files(setup.files)?;
+    namespace::allow_files(setup.files, setup.more_files)?;
     namespace::enter(UnshareFlags::NEWNET)?;
     if !namespace::die_with(parent) {
         return Ok(());
@@ -110,8 +111,8 @@ enum Player {
 impl Player {
     fn prepare(setup: &Setup) -> Result<Player, LabError> {
         Ok(match &setup.part {
-            Part::TcpServer { cc, pacing, size, sample_every_ns } => {
-                Player::TcpServer(server::Server::new(setup, cc, *pacing, *size, *sample_every_ns)?)
+            Part::TcpServer { cc, pacing, .. } => {
+                Player::TcpServer(server::Server::new(setup, cc, *pacing)?)
             }
             Part::TcpClient { cc, flows } => {
                 Player::TcpClient(client::Client::new(setup, cc, flows)?)

@@ -28,7 +28,7 @@ impl LabError {
     }
 
     /// The same error of somebody.
-    pub(crate) fn of(self, who: &str) -> LabError {
+    pub fn of(self, who: &str) -> LabError {
         match self {
             LabError::Scenario(why) => LabError::Scenario(format!("{who}: {why}")),
             LabError::Machine(why) => LabError::Machine(format!("{who}: {why}")),

@@ -5,6 +5,8 @@
 //! say is not believed where it can be checked: a length field that claims more bytes than came is
 //! [`Malformed::Cut`].
 
+use std::net::IpAddr;
+
 use l4s_units::Ecn;
 
 /// Ranges of header fields, in bytes from the start of their header.
@@ -212,6 +214,25 @@ impl<T: AsRef<[u8]>> IpPacket<T> {
     #[inline]
     pub fn payload_length(&self) -> usize {
         self.facts.end - self.facts.payload.unwrap_or(self.facts.transport)
+    }
+
+    /// Source and destination address.
+    #[inline]
+    pub fn addresses(&self) -> (IpAddr, IpAddr) {
+        fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
+            bytes.try_into().expect("the range of an address")
+        }
+        let bytes = self.bytes.as_ref();
+        match self.facts.version {
+            Version::V4 => (
+                array::<4>(&bytes[ipv4::SOURCE]).into(),
+                array::<4>(&bytes[ipv4::DESTINATION]).into(),
+            ),
+            Version::V6 => (
+                array::<16>(&bytes[ipv6::SOURCE]).into(),
+                array::<16>(&bytes[ipv6::DESTINATION]).into(),
+            ),
+        }
     }
 
     /// Source and destination port, of TCP and UDP.

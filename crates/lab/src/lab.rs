@@ -77,7 +77,7 @@ impl Lab {
         // Of each agent a control socket, its stderr, its device and its process.
         let mine = rustix::process::getrlimit(rustix::process::Resource::Nofile);
         let others = mine.current.map_or(0, |limit| limit.min(256));
-        namespace::allow_files(others + 8 * plan.pairs.len() as u64)?;
+        namespace::allow_files(others + 8 * plan.pairs.len() as u64, 0)?;
 
         let poll = Poll::new().map_err(|error| LabError::machine("epoll", error))?;
         let waker = Waker::new(poll.registry(), WAKER);

@@ -2,13 +2,14 @@
 
 use std::sync::mpsc::Receiver;
 
+use l4s_bottleneck::Downloads;
 use l4s_measure::{FlowState, Observer, SocketState, Traced};
 use l4s_scenario::Scenario;
 use l4s_units::{Bytes, Time};
 
 use crate::report::{Report, TcpSample};
 
-/// A flow, as far as its agents told.
+/// A flow of a group, as far as its agents told.
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     group: u16,
@@ -19,11 +20,28 @@ struct Flow {
     retransmits: u64,
 }
 
+impl Flow {
+    /// Keeps a sample; gives the retransmissions that were known before.
+    fn take(&mut self, sample: TcpSample) -> u64 {
+        // A server may look once more after its client saw the close.
+        if !self.closed {
+            self.sample = Some(sample);
+        }
+        let before = self.retransmits;
+        self.retransmits = before.max(sample.retransmits);
+        before
+    }
+}
+
 /// Keeps the last word on every flow.
 #[derive(Debug)]
 pub struct Ledger {
     reports: Receiver<Report>,
     flows: Vec<Flow>,
+    first_download: u32,
+    /// Group and size of every download. Nothing else is kept of them: a server looks at the socket
+    /// of a download once, when it is over.
+    downloads: Vec<(u16, Bytes)>,
 }
 
 impl Ledger {
@@ -40,44 +58,55 @@ impl Ledger {
             };
             std::iter::repeat_n(flow, group.starts.len())
         });
-        Ledger { reports, flows: flows.collect() }
+        Ledger {
+            reports,
+            flows: flows.collect(),
+            first_download: scenario.first_download(),
+            downloads: Downloads::new(scenario).map(|d| (d.group, d.size)).collect(),
+        }
+    }
+
+    /// The group of a flow, and what it fetches.
+    fn who(&self, flow: u32) -> Option<(u16, Option<Bytes>)> {
+        match flow.checked_sub(self.first_download) {
+            None => self.flows.get(flow as usize).map(|known| (known.group, known.size)),
+            Some(nth) => self.downloads.get(nth as usize).map(|&(group, size)| (group, Some(size))),
+        }
     }
 
     /// Passes on what was reported since the last time. What happened is told with the time at
     /// which it happened, a little before what packets did last.
     pub fn pass_on<P: Traced>(&mut self, observer: &mut impl Observer<P>) {
-        for report in self.reports.try_iter() {
+        while let Ok(report) = self.reports.try_recv() {
             match report {
                 Report::Opened { flow, at } => {
-                    if let Some(known) = self.flows.get(flow as usize) {
-                        observer.opened(flow, known.group, known.size, at);
+                    if let Some((group, size)) = self.who(flow) {
+                        observer.opened(flow, group, size, at);
                     }
                 }
                 Report::Closed { flow, at } => {
                     if let Some(known) = self.flows.get_mut(flow as usize) {
                         (known.closed, known.sample) = (true, None);
+                    }
+                    if self.who(flow).is_some() {
                         observer.closed(flow, at);
                     }
                 }
                 Report::Sample { flow, at, sample } => {
-                    let Some(known) = self.flows.get_mut(flow as usize) else { continue };
-                    for _ in known.retransmits..sample.retransmits {
+                    let known = self.flows.get_mut(flow as usize);
+                    let before = known.map_or(0, |known| known.take(sample));
+                    for _ in before..sample.retransmits {
                         observer.retransmitted(flow, at);
                     }
-                    known.retransmits = known.retransmits.max(sample.retransmits);
                     if let Some(srtt) = sample.srtt {
                         observer.round_trip(flow, srtt, at);
-                    }
-                    // A server may look once more after its client saw the close.
-                    if !known.closed {
-                        known.sample = Some(sample);
                     }
                 }
             }
         }
     }
 
-    /// Tells the state of every open flow.
+    /// Tells the state of every open flow of the groups.
     pub fn sample<P: Traced>(&self, now: Time, observer: &mut impl Observer<P>) {
         for (flow, known) in (0..).zip(&self.flows) {
             let Some(sample) = known.sample else { continue };

@@ -7,6 +7,7 @@
 //! Nothing of it outlives its processes: a namespace has no name and goes with the process in it,
 //! a TUN device goes with its file, a congestion control with its link.
 
+mod address;
 pub mod agent;
 mod clock;
 mod error;
@@ -31,6 +32,7 @@ mod run;
 mod setup;
 mod tun;
 
+pub use address::{FIRST_PORT, UDP_PORT, pair_of};
 pub use clock::{Clock, now_ns};
 pub use error::LabError;
 pub use frame::Frame;
@@ -40,7 +42,7 @@ pub use lateness::Lateness;
 pub use ledger::Ledger;
 pub use message::{Channel, Next};
 pub use owner::Owner;
-pub use plane::{Counters, Delivery, End, FIRST_PORT, Plane, UDP_PORT};
+pub use plane::{Counters, Delivery, End, Plane};
 pub use pool::{Buffer, Pool};
 pub use pump::{Device, Port, PumpError, Pumped, Settings, pump};
 pub use realtime::{Realtime, spare_core};

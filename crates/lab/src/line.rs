@@ -1,11 +1,13 @@
 //! Lines of constant delay: one per pair, from its client back to its server.
+//!
+//! A re-route gives a line another delay for what sets out from then on; what is on it arrives when
+//! it would have. So after a change to a shorter path, what comes later overtakes.
 
 use std::collections::VecDeque;
 
 use l4s_units::{Duration, Time};
 
-/// A line. Its delay is constant, so what is on it keeps its order, and only the head needs
-/// attention.
+/// A line. What is on it is in order of arrival, and only the head needs attention.
 #[derive(Debug)]
 struct Line<T> {
     delay: Duration,
@@ -45,13 +47,20 @@ impl<T> Lines<T> {
         self.lines[line].on_it.len()
     }
 
+    /// From now on, what is sent along line `line` takes `delay`.
+    pub fn set_delay(&mut self, line: usize, delay: Duration) {
+        self.lines[line].delay = delay;
+    }
+
     /// Sends `what` along line `line` at `now`, which must not run backwards.
     #[inline]
     pub fn push(&mut self, line: usize, what: T, now: Time) {
         let Line { delay, on_it } = &mut self.lines[line];
         let arrives = now + *delay;
-        debug_assert!(on_it.back().is_none_or(|last| last.0 <= arrives));
-        on_it.push_back((arrives, what));
+        match on_it.back() {
+            Some(last) if last.0 > arrives => overtake(on_it, arrives, what),
+            _ => on_it.push_back((arrives, what)),
+        }
         self.next = self.next.min((arrives, line));
     }
 
@@ -66,6 +75,13 @@ impl<T> Lines<T> {
         self.next = heads.min().unwrap_or((Time::NEVER, 0));
         Some((line, what))
     }
+}
+
+/// Of those that arrive at one instant, what was sent first comes first.
+#[cold]
+fn overtake<T>(on_it: &mut VecDeque<(Time, T)>, arrives: Time, what: T) {
+    let at = on_it.partition_point(|other| other.0 <= arrives);
+    on_it.insert(at, (arrives, what));
 }
 
 #[cfg(test)]
@@ -98,5 +114,25 @@ mod tests {
             prop_assert_eq!(seen, expected);
             prop_assert!(lines.pop().is_none());
         }
+    }
+
+    #[test]
+    fn what_takes_a_shorter_path_overtakes_and_nothing_is_sped_up() {
+        let at = |ms| Time::ZERO + Duration::from_millis(ms);
+        let mut lines = Lines::new([50, 5].map(Duration::from_millis));
+        lines.push(0, 'a', at(0));
+        lines.push(0, 'b', at(10));
+        lines.set_delay(0, Duration::from_millis(10));
+        lines.push(0, 'c', at(20));
+        lines.push(1, 'd', at(30));
+        lines.push(0, 'e', at(40));
+        lines.push(0, 'f', at(45));
+        let mut seen = Vec::new();
+        while lines.next() != Time::NEVER {
+            let next = lines.next();
+            seen.push((lines.pop().unwrap().1, next));
+        }
+        let expected = [('c', 30), ('d', 35), ('a', 50), ('e', 50), ('f', 55), ('b', 60)];
+        assert_eq!(seen, expected.map(|(what, ms)| (what, at(ms))));
     }
 }

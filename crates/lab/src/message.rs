@@ -27,6 +27,8 @@ pub(crate) struct Setup {
     pub who: String,
     /// The address of its device.
     pub address: IpAddr,
+    /// Further addresses of its device.
+    pub more_addresses: Vec<IpAddr>,
     /// The address of its peer, in the same network.
     pub peer: IpAddr,
     /// The length of the prefix that they share.
@@ -45,6 +47,8 @@ pub(crate) struct Setup {
     pub sysctls: Vec<(String, String)>,
     /// How many files it will have open.
     pub files: u64,
+    /// How many more it may come to: downloads, if all were open at a time.
+    pub more_files: u64,
     /// Whether ECT(0) becomes ECT(1) in what it sends.
     pub ect1: bool,
     /// Its part in the run.
@@ -58,6 +62,8 @@ pub(crate) struct Cable {
     pub other_end: String,
     /// How long what the agent sends takes.
     pub delay_ns: u64,
+    /// When that becomes another time, and which, earliest first.
+    pub changes: Vec<(u64, u64)>,
 }
 
 /// An agent's part in a run. Times are nanoseconds of the run's clock.
@@ -69,17 +75,17 @@ pub(crate) enum Part {
         cc: String,
         /// Whether TCP paces, though the congestion control would not.
         pacing: bool,
-        /// What each flow sends; `None` without end.
-        size: Option<u64>,
         /// How often it looks at its sockets.
         sample_every_ns: u64,
+        /// Flows from this one on are downloads: it looks at their sockets when they are over.
+        first_download: u32,
     },
     /// Asks, and discards what comes.
     TcpClient {
         /// The kernel's name of the congestion control: it has a receiver's half too.
         cc: String,
-        /// Flow and start, earliest first.
-        flows: Vec<(u32, u64)>,
+        /// Flow, start, and how much it fetches (`None`: without end), earliest first.
+        flows: Vec<(u32, u64, Option<u64>)>,
     },
     /// Sends at a constant bit rate.
     UdpServer {
@@ -216,6 +222,8 @@ pub struct Channel {
     /// What was received; the first `taken` bytes are dealt with.
     inbox: Vec<u8>,
     taken: usize,
+    /// In what follows, so many bytes are known to have no end of a message.
+    searched: usize,
     /// Files that arrived, oldest first.
     files: VecDeque<OwnedFd>,
 }
@@ -240,7 +248,7 @@ impl Channel {
 
     /// The end that is this socket.
     pub fn new(socket: OwnedFd) -> Channel {
-        Channel { socket, inbox: Vec::new(), taken: 0, files: VecDeque::new() }
+        Channel { socket, inbox: Vec::new(), taken: 0, searched: 0, files: VecDeque::new() }
     }
 
     /// Says it, with a file. Waits while the other end has too much to read.
@@ -269,11 +277,13 @@ impl Channel {
     pub fn next<T: DeserializeOwned>(&mut self, wait: bool) -> io::Result<Next<T>> {
         loop {
             let unread = &self.inbox[self.taken..];
-            if let Some(end) = unread.iter().position(|byte| *byte == b'\n') {
+            let end = unread[self.searched..].iter().position(|byte| *byte == b'\n');
+            if let Some(end) = end.map(|end| self.searched + end) {
                 let message = serde_json::from_slice(&unread[..end])?;
-                self.taken += end + 1;
+                (self.taken, self.searched) = (self.taken + end + 1, 0);
                 return Ok(Next::Message(message));
             }
+            self.searched = unread.len();
             self.inbox.drain(..self.taken);
             self.taken = 0;
             match self.receive(wait) {

@@ -66,22 +66,30 @@ pub fn die_with(parent: Option<Pid>) -> bool {
     asked.is_ok() && rustix::process::getppid() == parent
 }
 
-/// Lets this process have `files` files open.
-pub(crate) fn allow_files(files: u64) -> Result<(), LabError> {
+/// Lets this process have `files` files open, and `more` where that is allowed.
+pub(crate) fn allow_files(files: u64, more: u64) -> Result<(), LabError> {
     let limit = rustix::process::getrlimit(Resource::Nofile);
-    let enough = |limit: Option<u64>| limit.is_none_or(|limit| limit >= files);
-    if enough(limit.current) {
+    let enough = |limit: Option<u64>, files| limit.is_none_or(|limit| limit >= files);
+    let all = files.saturating_add(more);
+    if enough(limit.current, all) {
         return Ok(());
     }
-    let maximum = if enough(limit.maximum) { limit.maximum } else { Some(files) };
-    let raised = Rlimit { current: Some(files), maximum };
-    rustix::process::setrlimit(Resource::Nofile, raised).map_err(|_| {
-        let most = limit.maximum.unwrap_or(u64::MAX);
-        LabError::Machine(format!(
-            "{files} files must be open at a time, and this user may have {most}: run as root, or \
-             raise the limit (ulimit -Hn)"
-        ))
-    })
+    // Beyond the maximum, which takes root's rights, or as far as it goes.
+    let maximum = if enough(limit.maximum, all) { limit.maximum } else { Some(all) };
+    let raised = Rlimit { current: Some(all), maximum };
+    if rustix::process::setrlimit(Resource::Nofile, raised).is_ok() {
+        return Ok(());
+    }
+    let raised = Rlimit { current: limit.maximum, ..limit };
+    if enough(limit.maximum, files) && rustix::process::setrlimit(Resource::Nofile, raised).is_ok()
+    {
+        return Ok(());
+    }
+    let most = limit.maximum.unwrap_or(u64::MAX);
+    Err(LabError::Machine(format!(
+        "{files} files must be open at a time, and this user may have {most}: run as root, or \
+         raise the limit (ulimit -Hn)"
+    )))
 }
 
 /// Changes a setting of this process's namespace: `/proc/sys` shows each reader its own.

@@ -1,36 +1,38 @@
-//! Whose a packet is: the flows of a group or UDP source, by the client's port.
+//! Whose a packet is: the flows of a group or UDP source, by the client's end.
 
+use core::ops::Range;
+
+use l4s_bottleneck::Downloads;
 use l4s_scenario::Scenario;
 
+use crate::address::{self, UDP_PORT};
 use crate::ip::{IpPacket, protocol};
-use crate::plane::{End, FIRST_PORT, UDP_PORT};
+use crate::plane::End;
 
 /// A group or UDP source, and the flows that are its own.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Owner {
     /// Its first flow, of all flows of the scenario.
     pub first_flow: u32,
-    /// How many it has.
+    /// How many it has, downloads aside.
     pub flows: u32,
-    protocol: u8,
-    /// The client's port of its first flow.
-    first_port: u32,
+    /// The downloads of the run. Which of them are its own, those know who have a device each.
+    downloads: Range<u32>,
+    /// The port of a UDP source.
+    udp: Option<u16>,
 }
 
 impl Owner {
     /// Every pair of a scenario: the groups, then the UDP sources.
     pub fn all(scenario: &Scenario) -> Vec<Owner> {
-        let connections: u32 = scenario.groups.iter().map(|g| g.starts.len() as u32).sum();
-        let tcp = scenario.groups.iter().map(|g| (protocol::TCP, g.starts.len() as u32));
-        let udp = scenario.udp.iter().map(|_| (protocol::UDP, 1));
+        let first = scenario.first_download();
+        let downloads = first..first + Downloads::new(scenario).count() as u32;
+        let tcp = scenario.groups.iter().map(|group| (None, group.starts.len() as u32));
+        let udp = scenario.udp.iter().zip(UDP_PORT..).map(|(_, port)| (Some(port), 1));
         let mut first_flow = 0;
         tcp.chain(udp)
-            .map(|(protocol, flows)| {
-                let first_port = match protocol {
-                    protocol::TCP => u32::from(FIRST_PORT) + first_flow,
-                    _ => u32::from(UDP_PORT) + (first_flow - connections),
-                };
-                let owner = Owner { first_flow, flows, protocol, first_port };
+            .map(|(udp, flows)| {
+                let owner = Owner { first_flow, flows, downloads: downloads.clone(), udp };
                 first_flow += flows;
                 owner
             })
@@ -40,12 +42,19 @@ impl Owner {
     /// The flow of a packet that came from an end of the pair.
     #[inline]
     pub fn flow(&self, packet: &IpPacket<&[u8]>, from: End) -> Option<u32> {
-        if packet.protocol() != self.protocol {
-            return None;
+        let (ports, addresses) = (packet.ports()?, packet.addresses());
+        let (port, client) = match from {
+            End::Client => (ports.0, addresses.0),
+            End::Server => (ports.1, addresses.1),
+        };
+        match (packet.protocol(), self.udp) {
+            (protocol::UDP, Some(own)) => (port == own).then_some(self.first_flow),
+            (protocol::TCP, None) => {
+                let flow = address::flow_of(client, port)?;
+                let own = flow.wrapping_sub(self.first_flow) < self.flows;
+                (own || self.downloads.contains(&flow)).then_some(flow)
+            }
+            _ => None,
         }
-        let (source, destination) = packet.ports()?;
-        let port = if from == End::Client { source } else { destination };
-        let n = u32::from(port).checked_sub(self.first_port)?;
-        (n < self.flows).then(|| self.first_flow + n)
     }
 }

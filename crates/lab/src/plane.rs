@@ -13,23 +13,18 @@
 //! lateness costs no capacity and shifts no decision; the driver measures it apart.
 //!
 //! Where several things fall on the same instant they happen in the simulator's order: the link,
-//! the timer of the discipline, the lines, and then what arrives.
+//! the timer of the discipline, what the scenario changes, the lines, and then what arrives.
 
 use l4s_aqm::{Backlog, Departure, DropCause, MarkCause, Queue, Signal, Watch};
 use l4s_bottleneck::Bottleneck;
 use l4s_measure::{LinkState, Observer, Traced};
-use l4s_scenario::Scenario;
+use l4s_scenario::{Change, Scenario};
 use l4s_units::{Duration, Time};
 
 use crate::frame::Frame;
 use crate::line::Lines;
 use crate::owner::Owner;
 use crate::pool::{Buffer, Pool};
-
-/// The client of flow `f` binds the port `FIRST_PORT + f`.
-pub const FIRST_PORT: u16 = 10_000;
-/// UDP source `n` sends from and to the port `UDP_PORT + n`.
-pub const UDP_PORT: u16 = 9_000;
 
 /// The longest packet without segmentation offload, and some more: the MTU of Ethernet is 1500.
 const BUFFER: usize = 2048;
@@ -155,6 +150,8 @@ pub struct Plane {
     pairs: Vec<Pair>,
     pool: Pool,
     gso: bool,
+    /// What changes in mid-run, the next one last.
+    changes: Vec<Change>,
     /// The last instant at which something happened.
     now: Time,
 }
@@ -178,6 +175,7 @@ impl Plane {
             pairs,
             pool: Pool::new(size, MEMORY / size),
             gso,
+            changes: scenario.changes.iter().rev().cloned().collect(),
             now: Time::ZERO,
         }
     }
@@ -203,7 +201,13 @@ impl Plane {
     /// discipline has no timer.
     #[inline]
     pub fn due(&self) -> Time {
-        self.bottleneck.next_transmission().min(self.bottleneck.next_tick()).min(self.lines.next())
+        let bottleneck = self.bottleneck.next_transmission().min(self.bottleneck.next_tick());
+        bottleneck.min(self.next_change()).min(self.lines.next())
+    }
+
+    #[inline]
+    fn next_change(&self) -> Time {
+        self.changes.last().map_or(Time::NEVER, |change| change.time)
     }
 
     /// Does all that is due by `now`, in order of time. `deliver` says whether the device took the
@@ -217,7 +221,8 @@ impl Plane {
         loop {
             let (departure, tick) =
                 (self.bottleneck.next_transmission(), self.bottleneck.next_tick());
-            let due = departure.min(tick).min(self.lines.next());
+            let change = self.next_change();
+            let due = departure.min(tick).min(change).min(self.lines.next());
             if due > now {
                 break;
             }
@@ -227,6 +232,8 @@ impl Plane {
                 self.transmit(self.now, true, observer, deliver);
             } else if tick == due {
                 self.bottleneck.tick(self.now);
+            } else if change == due {
+                self.change(observer, deliver);
             } else {
                 self.arrive_at_server(due, deliver);
             }
@@ -370,6 +377,29 @@ impl Plane {
             self.pairs[pair].from_server.delivered(taken);
             self.pool.give(packet.into_buffer());
         }
+    }
+
+    /// The bottleneck or a path becomes different.
+    #[cold]
+    fn change(
+        &mut self,
+        observer: &mut impl Observer<Frame>,
+        deliver: &mut impl FnMut(Delivery<'_>) -> bool,
+    ) {
+        let Some(change) = self.changes.pop() else { return };
+        let (bottleneck, mut told) = self.told(observer);
+        let now = told.now;
+        if let Some(rate) = change.rate {
+            bottleneck.set_rate(rate, now);
+        }
+        if let Some(aqm) = &change.aqm {
+            bottleneck.replace_aqm(aqm, now, &mut told);
+        }
+        for (group, rtt) in change.rtts {
+            self.lines.set_delay(group, rtt);
+        }
+        // The new rate may have paid the debt, or the new discipline let go of what the old held.
+        self.transmit(now, false, observer, deliver);
     }
 
     #[inline]

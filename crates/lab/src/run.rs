@@ -92,7 +92,8 @@ pub fn run(
     let counters: Vec<_> = (0..plane.pairs())
         .map(|pair| [End::Server, End::Client].map(|end| plane.counters(pair, end)))
         .collect();
-    let shortest = scenario.groups.iter().map(|group| group.rtt).min();
+    let rtts = scenario.changes.iter().flat_map(|change| &change.rtts).map(|(_, rtt)| *rtt);
+    let shortest = scenario.groups.iter().map(|group| group.rtt).chain(rtts).min();
     let late = || pumped.unfit(shortest.unwrap_or(Duration::MAX));
     Ok(Ran {
         forwarded: counters.iter().map(|[server, _]| server.forwarded).sum(),

@@ -1,27 +1,26 @@
 //! What a scenario means for the machine: who is needed, and what each of them will do.
 //!
 //! As in the testbed of the papers (DCttH §4.1), a group of flows has a server and a client of its
-//! own; so has each UDP source here. Pair number P has the network 10.P.0.0/16, or fd00::P:0:0/96:
-//! its server is 10.P.0.1, its client 10.P.1.1. Flow f comes to port 10000 + f of the client, and
-//! UDP source n goes from port 9000 + n to port 9000 + n, so that a packet tells whose it is.
+//! own; so has each UDP source here. Where they are says [`crate::address`]. What changes in mid-run
+//! is the data plane's or the router's concern, but for a cable's delay, which is its client's.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
+use l4s_bottleneck::{Download, Downloads};
 use l4s_cc::WantedEcn;
-use l4s_scenario::{Buffer, EcnMode, Group, Link, Scenario, Udp};
+use l4s_scenario::{Buffer, EcnMode, Group, Scenario, Udp};
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Time};
 
 use crate::LabError;
+use crate::address::{self, MOST_FLOWS, UDP_PORT};
 use crate::message::{Cable, Part, Setup};
-use crate::plane::{End, FIRST_PORT, UDP_PORT};
+use crate::plane::End;
 
 /// The largest IP packet.
 pub(crate) const MTU: u32 = 1500;
 /// The port of every TCP server.
 pub(crate) const SERVER_PORT: u16 = 5001;
-/// More flows have no port.
-const MOST_FLOWS: usize = 65_536 - FIRST_PORT as usize;
 /// More pairs have no address.
 const MOST_PAIRS: usize = 256;
 /// What an agent has open besides its flows, with room.
@@ -84,15 +83,6 @@ impl LabPlan {
         kernel_cc: impl Fn(&Group) -> String,
         options: &LabOptions,
     ) -> Result<LabPlan, LabError> {
-        let later = [
-            (!scenario.web.is_empty(), "`[[web]]`: no downloads"),
-            (!scenario.changes.is_empty(), "`[[at]]`: nothing changes in mid-run"),
-        ];
-        if let Some((_, what)) = later.into_iter().find(|(asked, _)| *asked) {
-            return Err(LabError::Scenario(format!(
-                "{what} with real sockets yet; use `--on sim`"
-            )));
-        }
         let pairs = scenario.groups.len() + scenario.udp.len();
         if pairs > MOST_PAIRS {
             return Err(LabError::Scenario(format!(
@@ -100,22 +90,26 @@ impl LabPlan {
                  server and a client each"
             )));
         }
-        let flows: usize = scenario.groups.iter().map(|group| group.starts.len()).sum();
+        let downloads: Vec<Download> = Downloads::new(scenario).collect();
+        let flows = scenario.first_download().saturating_add(downloads.len() as u32);
         if flows > MOST_FLOWS {
             return Err(LabError::Scenario(format!(
-                "{flows} flows: expected at most {MOST_FLOWS}, as each has a port of its own"
+                "{flows} flows and downloads: expected at most {MOST_FLOWS}, as each has a port of \
+                 its own"
             )));
         }
         let mut plan = LabPlan { pairs: Vec::with_capacity(pairs), gso: options.gso };
         let mut first = 0;
-        for group in &scenario.groups {
-            let pair = tcp(scenario, group, first, kernel_cc(group), plan.next(options))
+        for (number, group) in scenario.groups.iter().enumerate() {
+            let own = downloads.iter().filter(|download| usize::from(download.group) == number);
+            let own = Flows::new(group, first, own);
+            let pair = tcp(scenario, number, own, kernel_cc(group), plan.next(options, flows))
                 .map_err(|error| error.of(&format!("group `{}`", group.name)))?;
             plan.pairs.push(pair);
             first += group.starts.len() as u32;
         }
         for (port, source) in (UDP_PORT..).zip(&scenario.udp) {
-            let pair = udp(scenario, source, port, plan.next(options))
+            let pair = udp(scenario, source, port, plan.next(options, 0))
                 .map_err(|error| error.of(&format!("UDP source `{}`", source.name)))?;
             plan.pairs.push(pair);
         }
@@ -123,24 +117,28 @@ impl LabPlan {
     }
 
     /// The addresses of every server and its client.
-    pub fn addresses(&self) -> impl Iterator<Item = (IpAddr, IpAddr)> {
-        self.pairs.iter().map(|pair| (pair.server.address, pair.client.address))
+    pub fn addresses(&self) -> impl Iterator<Item = (IpAddr, impl Iterator<Item = IpAddr>)> {
+        self.pairs.iter().map(|pair| {
+            let Setup { address, more_addresses, .. } = &pair.client;
+            (pair.server.address, [address].into_iter().chain(more_addresses).copied())
+        })
     }
 
-    /// A server and a client with the next addresses and nothing to do.
-    fn next(&self, options: &LabOptions) -> Pair {
+    /// A server and a client with the next addresses, in a run of so many flows, and nothing to do.
+    fn next(&self, options: &LabOptions, flows: u32) -> Pair {
         let pair = self.pairs.len() as u8;
         let cable = |end: u8| Cable {
             other_end: cable_of(pair.into(), if end == 0 { End::Server } else { End::Client }),
             delay_ns: 0,
+            changes: Vec::new(),
         };
-        let address = |end: u8| match options.ipv6 {
-            false => IpAddr::V4(Ipv4Addr::new(10, pair, end, 1)),
-            true => IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, pair.into(), end.into(), 1)),
-        };
-        let setup = |end: u8| Setup {
+        let mut clients: Vec<IpAddr> = address::clients(pair, flows, options.ipv6).collect();
+        let ends = [address::server(pair, options.ipv6), clients.remove(0)];
+        let address = |end: u8| ends[usize::from(end)];
+        let mut setup = |end: u8| Setup {
             who: String::new(),
             address: address(end),
+            more_addresses: if end == 0 { Vec::new() } else { std::mem::take(&mut clients) },
             peer: address(1 - end),
             prefix: if options.ipv6 { 96 } else { 16 },
             mtu: MTU,
@@ -150,13 +148,14 @@ impl LabPlan {
             cable: options.cables.then(|| cable(end)),
             sysctls: Vec::new(),
             files: OTHER_FILES,
+            more_files: 0,
             ect1: false,
             part: match end {
                 0 => Part::TcpServer {
                     cc: String::new(),
                     pacing: false,
-                    size: None,
                     sample_every_ns: options.sample_every.as_nanos().max(1_000_000),
+                    first_download: u32::MAX,
                 },
                 _ => Part::TcpClient { cc: String::new(), flows: Vec::new() },
             },
@@ -165,21 +164,48 @@ impl LabPlan {
     }
 }
 
-/// A group, whose flows are numbered from `first`.
+/// The flows of a group.
+struct Flows {
+    /// Flow, start, and how much it fetches; earliest first, and long ones before downloads.
+    all: Vec<(u32, u64, Option<u64>)>,
+    downloads: usize,
+}
+
+impl Flows {
+    /// Its long flows are numbered from `first`.
+    fn new<'a>(group: &Group, first: u32, downloads: impl Iterator<Item = &'a Download>) -> Flows {
+        let size = group.size.map(Bytes::get);
+        let long = (first..).zip(&group.starts);
+        let mut all: Vec<_> = long.map(|(flow, start)| (flow, start.as_nanos(), size)).collect();
+        let long = all.len();
+        all.extend(downloads.map(|d| (d.flow, d.start.as_nanos(), Some(d.size.get()))));
+        let downloads = all.len() - long;
+        all.sort_by_key(|&(flow, start, _)| (start, flow));
+        Flows { all, downloads }
+    }
+}
+
+/// A group, by its place.
 fn tcp(
     scenario: &Scenario,
-    group: &Group,
-    first: u32,
+    number: usize,
+    flows: Flows,
     kernel_cc: String,
     mut pair: Pair,
 ) -> Result<Pair, LabError> {
+    let group = &scenario.groups[number];
     stock(&group.cc)?;
     let ecn = ecn(group);
-    let mut flows: Vec<(u32, u64)> =
-        (first..).zip(&group.starts).map(|(flow, start)| (flow, start.as_nanos())).collect();
-    flows.sort_by_key(|&(flow, start)| (start, flow));
+    let rtts = || {
+        let of = move |change: &l4s_scenario::Change| {
+            let own = change.rtts.iter().rfind(|(changed, _)| *changed == number);
+            own.map(|(_, rtt)| (change.time, *rtt))
+        };
+        scenario.changes.iter().filter_map(of)
+    };
+    let longest = rtts().map(|(_, rtt)| rtt).chain([group.rtt]).max().unwrap_or(group.rtt);
 
-    let path = on_the_way(&scenario.link, group.rtt);
+    let path = on_the_way(scenario, longest);
     let memory = window_memory(path);
     let negotiate = if ecn == WantedEcn::Off { "0" } else { "1" };
     let sysctls = [
@@ -196,28 +222,33 @@ fn tcp(
         // namespace: for seconds, not for minutes.
         ("net/ipv4/tcp_orphan_retries", "3".to_owned()),
         ("net/ipv4/tcp_fin_timeout", "2".to_owned()),
+        // The server closes first, and keeps what it knows of every download for a minute, to
+        // answer what may still come. No port is used again, so that it is in nobody's way.
+        ("net/ipv4/tcp_max_tw_buckets", flows.all.len().max(4096).to_string()),
     ];
     let sysctls: Vec<_> = sysctls.map(|(path, value)| (path.to_owned(), value)).into();
-    let packets = path.get() / u64::from(MTU) + 20 * flows.len() as u64;
+    let packets = path.get() / u64::from(MTU) + 20 * flows.all.len() as u64;
     for (end, setup) in [("server", &mut pair.server), ("client", &mut pair.client)] {
         setup.who = format!("the {end} of group `{}`", group.name);
         setup.sysctls.clone_from(&sysctls);
-        setup.files += flows.len() as u64;
+        setup.files += (flows.all.len() - flows.downloads) as u64;
+        setup.more_files += flows.downloads as u64;
         // All that is on the way may have to wait for the data plane once.
         setup.device_queue = (2 * packets).clamp(1000, 100_000) as u32;
     }
     // All of the round trip is on the way back (DCttH figure 3).
     if let Some(cable) = &mut pair.client.cable {
         cable.delay_ns = group.rtt.as_nanos();
+        cable.changes = rtts().map(|(at, rtt)| (at.as_nanos(), rtt.as_nanos())).collect();
     }
     pair.name.clone_from(&group.name);
     pair.server.ect1 = ecn == WantedEcn::L4s && pair.server.cable.is_none();
-    if let Part::TcpServer { cc, pacing, size, .. } = &mut pair.server.part {
+    if let Part::TcpServer { cc, pacing, first_download, .. } = &mut pair.server.part {
         cc.clone_from(&kernel_cc);
         *pacing = group.cc.paces();
-        *size = group.size.map(Bytes::get);
+        *first_download = scenario.first_download();
     }
-    pair.client.part = Part::TcpClient { cc: kernel_cc, flows };
+    pair.client.part = Part::TcpClient { cc: kernel_cc, flows: flows.all };
     Ok(pair)
 }
 
@@ -233,7 +264,7 @@ fn udp(scenario: &Scenario, source: &Udp, port: u16, mut pair: Pair) -> Result<P
     }
     for (end, setup) in [("server", &mut pair.server), ("client", &mut pair.client)] {
         setup.who = format!("the {end} of UDP source `{}`", source.name);
-        let waiting = on_the_way(&scenario.link, Duration::ZERO).get() / length;
+        let waiting = on_the_way(scenario, Duration::ZERO).get() / length;
         setup.device_queue = waiting.clamp(1000, 100_000) as u32;
     }
     pair.name.clone_from(&source.name);
@@ -294,9 +325,13 @@ fn stock(cc: &l4s_cc::Config) -> Result<(), LabError> {
     Ok(())
 }
 
-/// What may be on its way at most: in flight and in the buffer.
-fn on_the_way(link: &Link, rtt: Duration) -> Bytes {
-    let flight = link.rate.bytes_in(rtt).get();
+/// What may be on its way at most: in flight and in the buffer. The buffer keeps its size when the
+/// rate changes.
+fn on_the_way(scenario: &Scenario, rtt: Duration) -> Bytes {
+    let link = &scenario.link;
+    let rates = scenario.changes.iter().filter_map(|change| change.rate);
+    let fastest = rates.chain([link.rate]).max().unwrap_or(link.rate);
+    let flight = fastest.bytes_in(rtt).get();
     let buffer = match link.buffer {
         Buffer::Packets(packets) => packets.saturating_mul(MTU.into()),
         Buffer::Bytes(bytes) => bytes.get(),
@@ -341,10 +376,46 @@ mod tests {
         assert_eq!(b.client.who, "the client of group `B`");
         let Part::TcpClient { cc, flows } = &b.client.part else { panic!() };
         assert_eq!(cc, "cubic");
-        assert_eq!(flows.iter().map(|(flow, _)| *flow).collect::<Vec<_>>(), [2, 3, 4]);
+        assert_eq!(flows.iter().map(|(flow, ..)| *flow).collect::<Vec<_>>(), [2, 3, 4]);
         let ecn = |pair: &Pair| pair.server.sysctls[0].clone();
         assert_eq!(ecn(&plan.pairs[0]), ("net/ipv4/tcp_ecn".to_owned(), "0".to_owned()));
         assert_eq!(ecn(b).1, "1");
+    }
+
+    #[test]
+    fn a_client_opens_long_flows_and_downloads_in_order_of_time() {
+        let text = "[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\nstart = \"5s\"\n\
+                    [[group]]\nname = \"B\"\ncc = \"reno\"\nflows = 0\nrtt = \"10ms\"\n\
+                    [[web]]\ngroup = \"A\"\nrate = \"10000/s\"\nsize = \"10kb\"\n\
+                    [[udp]]\nname = \"U\"\nrate = \"1mbit\"\n";
+        let plan = plan(text, &LabOptions::default()).unwrap();
+        let Part::TcpClient { flows, .. } = &plan.pairs[0].client.part else { panic!() };
+        assert!(flows.is_sorted_by_key(|(_, start, _)| start));
+        let long = flows.iter().position(|(flow, ..)| *flow == 0).unwrap();
+        assert_eq!(flows[long], (0, 5_000_000_000, None));
+        // The UDP source is flow 1.
+        assert_eq!((flows[0].0, flows[0].2), (2, Some(10_000)));
+        // Some 100,000: more than one address has ports for.
+        assert_eq!(plan.pairs[0].client.more_addresses.len(), 1);
+        let Part::TcpServer { first_download, .. } = plan.pairs[0].server.part else { panic!() };
+        assert_eq!(first_download, 2);
+        let Part::TcpClient { flows, .. } = &plan.pairs[1].client.part else { panic!() };
+        assert_eq!(flows.len(), 0);
+    }
+
+    #[test]
+    fn a_cable_knows_when_its_path_changes_and_windows_have_room_for_the_longest() {
+        let text = "[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n\
+                    [[at]]\ntime = \"2s\"\ngroup.A.rtt = \"4s\"\nlink.rate = \"80mbit\"\n\
+                    [[at]]\ntime = \"1s\"\ngroup.A.rtt = \"5ms\"\n";
+        let plan = plan(text, &LabOptions { cables: true, ..LabOptions::default() }).unwrap();
+        let cable = plan.pairs[0].client.cable.as_ref().unwrap();
+        assert_eq!(cable.delay_ns, 10_000_000);
+        assert_eq!(cable.changes, [(1_000_000_000, 5_000_000), (2_000_000_000, 4_000_000_000)]);
+        let memory = &plan.pairs[0].server.sysctls[2].1;
+        // Four times 80 Mb/s for 4 s, and the buffer.
+        let most: u64 = memory.split(' ').next_back().unwrap().parse().unwrap();
+        assert!(most > 160_000_000, "{memory}");
     }
 
     #[test]
@@ -362,16 +433,9 @@ mod tests {
         let group = "[[group]]\nname = \"A\"\nrtt = \"10ms\"\n";
         let abe = refused(&format!("{group}cc = {{ kind = \"cubic\", abe = true }}\n"));
         assert!(abe.starts_with("group `A`: `abe` of cubic cannot be set"), "{abe}");
-        let ports = refused(&format!("{group}cc = \"reno\"\nflows = 60000\n"));
-        assert!(ports.starts_with("60000 flows: expected at most 55536"), "{ports}");
         let long = "[[udp]]\nname = \"U\"\nrate = \"1mbit\"\npacket = \"9000B\"\n";
         let long = refused(long);
         assert!(long.starts_with("UDP source `U`: a packet of 9000 bytes"), "{long}");
-        let web =
-            refused(&format!("{group}cc = \"reno\"\n[[web]]\ngroup = \"A\"\nrate = \"1/s\"\n"));
-        assert_eq!(web, "`[[web]]`: no downloads with real sockets yet; use `--on sim`");
-        let at = refused(&format!("{group}cc = \"reno\"\n[[at]]\ntime = \"1s\"\naqm = \"pie\"\n"));
-        assert!(at.starts_with("`[[at]]`: nothing changes in mid-run"), "{at}");
         // Pacing is the socket's: no congestion control need know.
         let paced = format!("{group}cc = {{ kind = \"cubic\", pacing = true }}\n");
         plan(&paced, &LabOptions::default()).unwrap();

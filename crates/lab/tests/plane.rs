@@ -75,10 +75,10 @@ impl Made {
     }
 }
 
-/// The number that a delivered packet was made with.
+/// The number that a delivered packet was made with; none in garbage that is shorter.
 fn number(bytes: &[u8]) -> u32 {
     let at = if bytes[9] == 6 { 24 } else { 28 };
-    u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap())
+    bytes.get(at..at + 4).map_or(0, |number| u32::from_be_bytes(number.try_into().unwrap()))
 }
 
 /// What a run told.
@@ -523,6 +523,58 @@ fn packets_belong_to_the_flow_of_the_clients_port() {
     assert_eq!(flows.0, [(1, 0), (2, 1), (3, 1), (4, 2), (2, 1), (0, 0)]);
     assert_eq!(plane.counters(1, End::Server).stray, 1);
     assert_eq!(plane.counters(0, End::Server).stray, 1);
+}
+
+#[test]
+fn what_changes_does_so_at_its_time_however_late_the_driver_is() {
+    use l4s_scenario::Change;
+    let ms = |n| Time::ZERO + Duration::from_millis(n);
+    let mut scenario = scenario(Rate::from_mbps(12), Config::Fifo(l4s_aqm::fifo::Config::dctth()));
+    let nothing = Change { time: ms(0), aqm: None, rate: None, rtts: Vec::new() };
+    scenario.changes = vec![
+        Change { time: ms(100), rate: Some(Rate::from_mbps(6)), ..nothing.clone() },
+        Change { time: ms(200), aqm: Some(Config::default()), ..nothing.clone() },
+        Change { time: ms(300), rtts: vec![(0, Duration::from_millis(3))], ..nothing },
+    ];
+    let mut plane = Plane::new(&scenario);
+    let mut log = Log::default();
+    let mut out = Vec::new();
+    let send = |plane: &mut Plane, log: &mut Log, from, number, now| {
+        let made = Made { pair: 0, from, flow: 0, ecn: Ecn::Ect1, payload: 1446, number };
+        let bytes = made.bytes();
+        let mut buffer = plane.buffer();
+        buffer[..bytes.len()].copy_from_slice(&bytes);
+        plane.receive(0, from, buffer, bytes.len(), now, log, &mut |_| true);
+    };
+    // 1500 B on the link: 1 ms at 12 Mb/s, 2 ms at 6 Mb/s.
+    for number in 0..200 {
+        send(&mut plane, &mut log, End::Server, number, ms(0));
+    }
+    // An acknowledgement on the path of 10 ms, and one that overtakes it.
+    send(&mut plane, &mut log, End::Client, 1, ms(299));
+    send(&mut plane, &mut log, End::Client, 2, ms(301));
+    plane.advance(ms(400), &mut log, &mut |d: Delivery<'_>| {
+        out.push((d.to, d.due, number(d.bytes)));
+        true
+    });
+    let left: Vec<_> = log
+        .0
+        .iter()
+        .filter_map(|told| match told {
+            Told::Departed(_, queue, _, at) => Some((*queue, *at)),
+            _ => None,
+        })
+        .collect();
+    let until = |end| left.iter().filter(|(_, at)| *at < end).count();
+    assert_eq!(until(ms(100)), 100);
+    assert_eq!(until(ms(200)) - until(ms(100)), 50);
+    // At one instant the link comes first.
+    assert!(left.iter().all(|(queue, at)| (*queue == Queue::Q) == (*at <= ms(200))), "{left:?}");
+    let dropped = log.0.iter().filter(|told| matches!(told, Told::Dropped(..))).count();
+    assert_eq!(left.len() + dropped, 200, "the new discipline has what waited");
+    assert!(until(ms(250)) - until(ms(201)) >= 20, "{left:?}");
+    let back: Vec<_> = out.into_iter().filter(|(to, ..)| *to == End::Server).collect();
+    assert_eq!(back, [(End::Server, ms(304), 2), (End::Server, ms(309), 1)]);
 }
 
 #[test]

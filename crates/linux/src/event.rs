@@ -21,6 +21,9 @@ pub enum Event<'a> {
     Arrived(Passed<'a>),
     /// A packet's transmission started.
     Departed(Passed<'a>),
+    /// The next queue discipline of the scenario took the place of the present one, which began at
+    /// this time and was over where this record is.
+    Replaced(Time),
     /// An agent tells of a flow.
     Told(Report),
     /// The bottleneck at an instant.
@@ -73,6 +76,7 @@ mod tag {
     pub const QUEUE: u8 = 4;
     pub const DONE: u8 = 5;
     pub const FAILED: u8 = 6;
+    pub const REPLACED: u8 = 7;
 }
 
 impl Event<'_> {
@@ -89,6 +93,7 @@ impl Event<'_> {
         match self {
             Event::Arrived(packet) => passed(tag::ARRIVED, packet),
             Event::Departed(packet) => passed(tag::DEPARTED, packet),
+            Event::Replaced(began) => json(writer, tag::REPLACED, &began.as_nanos()),
             Event::Told(report) => json(writer, tag::TOLD, report),
             Event::Queue(at, state) => json(writer, tag::QUEUE, &(at.as_nanos(), state)),
             Event::Done(counters) => json(writer, tag::DONE, counters),
@@ -119,6 +124,9 @@ impl Event<'_> {
         match kind {
             tag::ARRIVED => passed().map(Event::Arrived),
             tag::DEPARTED => passed().map(Event::Departed),
+            tag::REPLACED => {
+                serde_json::from_slice(contents).ok().map(Time::from_nanos).map(Event::Replaced)
+            }
             tag::TOLD => serde_json::from_slice(contents).ok().map(Event::Told),
             tag::QUEUE => {
                 let (at, state) = serde_json::from_slice(contents).ok()?;
@@ -149,6 +157,7 @@ mod tests {
         let events = [
             Event::Arrived(packet),
             Event::Departed(Passed { bytes: &[], ..packet }),
+            Event::Replaced(at),
             Event::Told(Report::Opened { flow: 3, at }),
             Event::Queue(at, QueueState { packets: 1, bytes: 1514, base: Some(0.1) }),
             Event::Done(Counters::from([("dropped".to_owned(), 3)])),

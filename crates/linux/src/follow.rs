@@ -3,12 +3,16 @@
 //! Packets of one flow that wait in one queue leave in the order in which they came: every
 //! discipline of the kernel keeps that. So the packet that leaves is the first of its flow and
 //! queue that looks like it, and those before it were dropped.
+//!
+//! Where a scenario replaces the discipline, the kernel drops all that waits: what came before that
+//! began and has not left when it is over. Code takes no time in virtual time, but for 256 ns to
+//! read a clock; what came in that moment is overtaken or never leaves, if it was dropped, too.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use l4s_aqm::{DropCause, Packet, Queue};
 use l4s_lab::ip::IpPacket;
-use l4s_lab::{Buffer, End, Frame, Owner, Pool};
+use l4s_lab::{Buffer, End, Frame, Owner, Pool, pair_of};
 use l4s_measure::{Observer, Traced};
 use l4s_scenario::Scenario;
 use l4s_units::{Ecn, Time};
@@ -23,10 +27,12 @@ const BUFFER: usize = 2048;
 #[derive(Debug)]
 pub struct Follower {
     aqm: l4s_aqm::Config,
+    /// Those that will take its place, the next one last.
+    later: Vec<l4s_aqm::Config>,
     owners: Vec<Owner>,
     pool: Pool,
-    /// Per flow and queue, what arrived and has not left.
-    waiting: Vec<[VecDeque<Waiting>; Queue::ALL.len()]>,
+    /// Per flow of which something waits, and per queue, what arrived and has not left.
+    waiting: BTreeMap<u32, Queues>,
     /// What became of all packets.
     pub counts: Counts,
 }
@@ -46,6 +52,8 @@ pub struct Counts {
     pub unknown: u64,
 }
 
+type Queues = [VecDeque<Waiting>; Queue::ALL.len()];
+
 #[derive(Debug)]
 struct Waiting {
     frame: Frame,
@@ -55,15 +63,40 @@ struct Waiting {
 impl Follower {
     /// For the packets of a scenario.
     pub fn new(scenario: &Scenario) -> Follower {
-        let owners = Owner::all(scenario);
-        let flows: u32 = owners.iter().map(|owner| owner.flows).sum();
+        let later = scenario.changes.iter().rev();
+        let later = later.filter_map(|change| change.aqm.clone());
         Follower {
             aqm: scenario.aqm.clone(),
-            owners,
+            later: later.collect(),
+            owners: Owner::all(scenario),
             pool: Pool::new(BUFFER, usize::MAX),
-            waiting: (0..flows).map(|_| Default::default()).collect(),
+            waiting: BTreeMap::new(),
             counts: Counts::default(),
         }
+    }
+
+    /// The next discipline takes the place of the present one, which began at `began` and is over.
+    pub fn replaced(&mut self, began: Time, observer: &mut impl Observer<Frame>) {
+        let Some(aqm) = self.later.pop() else { return };
+        self.aqm = aqm;
+        for (flow, queues) in std::mem::take(&mut self.waiting) {
+            for (queue, waiting) in Queue::ALL.into_iter().zip(queues) {
+                for packet in waiting {
+                    if packet.arrived < began {
+                        observer.dropped(&packet.frame, queue, DropCause::Limit, began);
+                        self.counts.dropped += 1;
+                        self.pool.give(packet.frame.into_buffer());
+                    } else {
+                        self.wait(flow, packet);
+                    }
+                }
+            }
+        }
+    }
+
+    fn wait(&mut self, flow: u32, packet: Waiting) {
+        let queue = qdisc::queue_of(&self.aqm, Packet::ecn(&packet.frame));
+        self.waiting.entry(flow).or_default()[queue as usize].push_back(packet);
     }
 
     /// A packet arrived.
@@ -71,33 +104,18 @@ impl Follower {
         let Some(frame) = self.frame(packet.bytes, Some(packet.pair)) else { return };
         self.counts.arrived += 1;
         observer.arrived(&frame, packet.at);
-        let queue = qdisc::queue_of(&self.aqm, Packet::ecn(&frame));
-        let waiting = &mut self.waiting[Traced::flow(&frame) as usize][queue as usize];
-        waiting.push_back(Waiting { frame, arrived: packet.at });
+        self.wait(Traced::flow(&frame), Waiting { frame, arrived: packet.at });
     }
 
     /// A packet left.
     pub fn departed(&mut self, packet: Passed<'_>, observer: &mut impl Observer<Frame>) {
         let Some(left) = self.frame(packet.bytes, None) else { return };
-        let flow = Traced::flow(&left) as usize;
-        let found = Queue::ALL.into_iter().find_map(|queue| {
-            let waiting = &self.waiting[flow][queue as usize];
-            Some((queue, waiting.iter().position(|other| is_same(&other.frame, &left))?))
-        });
-        let marked = Packet::ecn(&left) == Ecn::Ce;
-        self.pool.give(left.into_buffer());
-        let Some((queue, place)) = found else {
-            self.counts.unknown += 1;
-            return;
-        };
         let now = packet.at;
-        for dropped in self.waiting[flow][queue as usize].drain(..place) {
-            observer.dropped(&dropped.frame, queue, DropCause::Aqm, now);
-            self.counts.dropped += 1;
-            self.pool.give(dropped.frame.into_buffer());
-        }
-        let Some(Waiting { mut frame, arrived }) = self.waiting[flow][queue as usize].pop_front()
-        else {
+        let marked = Packet::ecn(&left) == Ecn::Ce;
+        let found = self.take(&left, now, observer);
+        self.pool.give(left.into_buffer());
+        let Some((queue, Waiting { mut frame, arrived })) = found else {
+            self.counts.unknown += 1;
             return;
         };
         let sojourn = now.since(arrived);
@@ -109,6 +127,32 @@ impl Follower {
         observer.departed(&frame, queue, sojourn, now);
         self.counts.departed += 1;
         self.pool.give(frame.into_buffer());
+    }
+
+    /// The packet that left, out of its queue, and with it what it overtook.
+    fn take(
+        &mut self,
+        left: &Frame,
+        now: Time,
+        observer: &mut impl Observer<Frame>,
+    ) -> Option<(Queue, Waiting)> {
+        let flow = Traced::flow(left);
+        let queues = self.waiting.get_mut(&flow)?;
+        let (queue, place) = Queue::ALL.into_iter().find_map(|queue| {
+            let waiting = &queues[queue as usize];
+            Some((queue, waiting.iter().position(|other| is_same(&other.frame, left))?))
+        })?;
+        for dropped in queues[queue as usize].drain(..place) {
+            observer.dropped(&dropped.frame, queue, DropCause::Aqm, now);
+            self.counts.dropped += 1;
+            self.pool.give(dropped.frame.into_buffer());
+        }
+        let found = queues[queue as usize].pop_front()?;
+        // A hundred thousand downloads leave nothing behind.
+        if queues.iter().all(VecDeque::is_empty) {
+            self.waiting.remove(&flow);
+        }
+        Some((queue, found))
     }
 
     /// How many packets were neither seen to leave nor overtaken.
@@ -148,14 +192,9 @@ impl Follower {
     }
 
     fn owner(&self, packet: &IpPacket<&[u8]>, pair: Option<u16>) -> Option<(u32, u16)> {
-        let flow = |pair: u16| {
-            let flow = self.owners.get(usize::from(pair))?.flow(packet, End::Server)?;
-            Some((flow, pair))
-        };
-        match pair {
-            Some(pair) => flow(pair),
-            None => (0..self.owners.len() as u16).find_map(flow),
-        }
+        let pair = pair.unwrap_or_else(|| pair_of(packet.addresses().1));
+        let flow = self.owners.get(usize::from(pair))?.flow(packet, End::Server)?;
+        Some((flow, pair))
     }
 }
 
@@ -184,3 +223,5 @@ fn is_same(arrived: &Frame, left: &Frame) -> bool {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod web;

@@ -6,12 +6,13 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
+use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::mpsc::Receiver;
 
 use crate::SAMPLE_EVERY;
 use l4s_lab::{AgentCommand, Clock, Lab, LabError, LabOptions, LabPlan, Report, namespace, now_ns};
-use l4s_scenario::{Ip, Plan, Scenario};
+use l4s_scenario::{Change, Ip, Link, Plan, Scenario};
 use l4s_units::{Duration, Time};
 use rustix::mount::{MountFlags, mount};
 use rustix::system::{RebootCommand, reboot};
@@ -19,7 +20,7 @@ use rustix::time::ClockId;
 
 use crate::boot::{EVENTS, FOLDER, SCENARIO};
 use crate::event::{Counters, Event, Passed, Trouble};
-use crate::qdisc::Qdisc;
+use crate::qdisc::{DROPPED, Qdisc, REPLACED};
 use crate::router::Router;
 
 /// Between the order to start and the start.
@@ -95,11 +96,19 @@ fn run(agent_args: Vec<std::ffi::OsString>, log: &mut Log) -> Result<(), LabErro
     let reports = lab.take_reports();
     let clock = Clock::starting_in(HEAD_START);
     lab.start(clock);
+    // A sleep ends when it is to end, not with the next timer of another within 50 us.
+    rustix::thread::set_current_timer_slack(NonZeroU64::new(1))
+        .map_err(|error| LabError::Run(format!("precise timers: {error}")))?;
     let mut recording = Recording::new(clock, log);
     let end = Time::ZERO + scenario.duration;
+    let mut changes = Changes::new(scenario)?;
     let mut next_sample = Time::ZERO + SAMPLE_EVERY;
     let mut next_look = Time::ZERO;
     loop {
+        while changes.next() <= next_look {
+            sleep_until(clock, changes.next())?;
+            changes.make(&mut router, &mut recording, clock)?;
+        }
         sleep_until(clock, next_look)?;
         recording.packets(&mut router, clock.now())?;
         recording.reports(&reports)?;
@@ -113,10 +122,67 @@ fn run(agent_args: Vec<std::ffi::OsString>, log: &mut Log) -> Result<(), LabErro
         }
         next_look = (next_look + LOOK_EVERY).min(end);
     }
-    let counters = recording.last_packets(&mut router)?;
+    let counters = recording.last_packets(&mut router, &mut changes)?;
     lab.stop();
     recording.reports(&reports)?;
     recording.log.write(&Event::Done(counters))
+}
+
+/// What becomes of the bottleneck in mid-run. Paths are their clients' concern.
+struct Changes {
+    link: Link,
+    /// The next one last.
+    to_come: Vec<(Change, Option<Qdisc>)>,
+    /// Whether a discipline was replaced.
+    replaced: bool,
+}
+
+impl Changes {
+    fn new(scenario: &Scenario) -> Result<Changes, LabError> {
+        let with_qdisc = |change: &Change| {
+            let aqm = change.aqm.as_ref().map(Qdisc::new).transpose()?;
+            Ok::<_, LabError>((change.clone(), aqm))
+        };
+        let to_come = scenario.changes.iter().rev().map(with_qdisc).collect::<Result<_, _>>()?;
+        Ok(Changes { link: scenario.link.clone(), to_come, replaced: false })
+    }
+
+    fn next(&self) -> Time {
+        self.to_come.last().map_or(Time::NEVER, |(change, _)| change.time)
+    }
+
+    /// Makes the next one, at its time.
+    fn make(
+        &mut self,
+        router: &mut Router,
+        recording: &mut Recording<'_>,
+        clock: Clock,
+    ) -> Result<(), LabError> {
+        let Some((change, aqm)) = self.to_come.pop() else { return Ok(()) };
+        if let Some(rate) = change.rate {
+            self.link.rate = rate;
+            router.set_link(&self.link)?;
+        }
+        if let Some(aqm) = aqm {
+            let began = clock.now();
+            router.replace_aqm(&aqm)?;
+            recording.replaced(began, clock.now());
+            self.replaced = true;
+        }
+        Ok(())
+    }
+
+    /// What the queue disciplines counted.
+    fn counters(&self, router: &mut Router) -> Result<Counters, LabError> {
+        let (_, mut counters) = router.state()?;
+        if self.replaced {
+            let own = counters.get(DROPPED).copied().unwrap_or(0);
+            let all = router.dropped()?;
+            counters.insert(REPLACED.to_owned(), all.saturating_sub(own));
+            counters.insert(DROPPED.to_owned(), all);
+        }
+        Ok(counters)
+    }
 }
 
 /// What a scenario means for the agents.
@@ -192,13 +258,23 @@ fn full(error: std::io::Error) -> LabError {
     LabError::Run(format!("writing down what happens: {error}"))
 }
 
-/// A packet that was read, in a buffer of many.
+/// Something that was seen; a packet is in a buffer of many.
 struct Kept {
     at: Time,
-    arrived: bool,
-    pair: u16,
+    what: What,
     start: usize,
     end: usize,
+}
+
+/// What happened. Of one instant, a packet's arrival comes before its departure.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    /// A packet of a pair arrived.
+    Arrived(u16),
+    /// A packet left.
+    Departed,
+    /// The queue discipline was replaced, which began at that time.
+    Replaced(Time),
 }
 
 /// Puts what was seen in order of time.
@@ -219,26 +295,29 @@ impl<'a> Recording<'a> {
         Recording { log, origin_ns, kept: Vec::new(), bytes: Vec::new() }
     }
 
-    /// Writes down the packets since the last time, in order: those before an instant. Later
-    /// ones, which came while this one reads, are kept for the next time.
-    fn packets(&mut self, router: &mut Router, before: Time) -> Result<(), LabError> {
+    /// Writes down the packets since the last time, in order: those before `now`. Later ones, which
+    /// came while this one reads, are kept for the next time.
+    fn packets(&mut self, router: &mut Router, now: Time) -> Result<(), LabError> {
         let Recording { log, origin_ns, kept, bytes } = self;
-        let mut keep = |stamp: u64, packet: &[u8], arrived: bool, pair: u16| {
+        let mut keep = |stamp: u64, packet: &[u8], what: What| {
             let start = bytes.len();
             bytes.extend_from_slice(packet);
             let at = Time::from_nanos(stamp.saturating_sub(*origin_ns));
-            kept.push(Kept { at, arrived, pair, start, end: bytes.len() });
+            kept.push(Kept { at, what, start, end: bytes.len() });
         };
         for (pair, tap) in (0..).zip(&mut router.arrivals) {
-            tap.drain(|stamp, packet| keep(stamp, packet, true, pair))?;
+            tap.drain(|stamp, packet| keep(stamp, packet, What::Arrived(pair)))?;
         }
-        router.departures.drain(|stamp, packet| keep(stamp, packet, false, 0))?;
-        // A packet that leaves at the instant of its arrival comes first as what arrives.
-        kept.sort_by_key(|kept| (kept.at, !kept.arrived));
-        let complete = kept.partition_point(|kept| kept.at < before);
-        for Kept { at, arrived, pair, start, end } in kept.drain(..complete) {
-            let packet = Passed { at, pair, bytes: &bytes[start..end] };
-            log.write(&if arrived { Event::Arrived(packet) } else { Event::Departed(packet) })?;
+        router.departures.drain(|stamp, packet| keep(stamp, packet, What::Departed))?;
+        kept.sort_by_key(|kept| (kept.at, kept.what));
+        let complete = kept.partition_point(|kept| kept.at < now);
+        for Kept { at, what, start, end } in kept.drain(..complete) {
+            let packet = |pair| Passed { at, pair, bytes: &bytes[start..end] };
+            log.write(&match what {
+                What::Arrived(pair) => Event::Arrived(packet(pair)),
+                What::Departed => Event::Departed(packet(0)),
+                What::Replaced(began) => Event::Replaced(began),
+            })?;
         }
         let written = bytes.len();
         // What is kept moves to the front.
@@ -252,15 +331,26 @@ impl<'a> Recording<'a> {
         log.pass_on(written as u64)
     }
 
+    /// The queue discipline was replaced, between these two times.
+    fn replaced(&mut self, began: Time, ended: Time) {
+        let here = self.bytes.len();
+        let what = What::Replaced(began);
+        self.kept.push(Kept { at: ended, what, start: here, end: here });
+    }
+
     /// Writes down all packets, and gives what the queue discipline had counted at that instant:
     /// it counted nothing while they were read.
-    fn last_packets(&mut self, router: &mut Router) -> Result<Counters, LabError> {
+    fn last_packets(
+        &mut self,
+        router: &mut Router,
+        changes: &mut Changes,
+    ) -> Result<Counters, LabError> {
         let mut before = router.state()?;
         loop {
             self.packets(router, Time::NEVER)?;
             let after = router.state()?;
             if after == before {
-                return Ok(after.1);
+                return changes.counters(router);
             }
             before = after;
         }

@@ -18,6 +18,13 @@ use netlink_packet_route::tc::{TcAttribute, TcStats2, TcXstats};
 use crate::JIFFY;
 use crate::event::{Counters, QueueState};
 
+/// The counter of dropped packets.
+pub const DROPPED: &str = "dropped";
+/// The counter of what waits.
+pub const WAITING: &str = "waiting";
+/// The counter of packets that were dropped because their discipline was replaced.
+pub const REPLACED: &str = "dropped_replaced";
+
 /// A queue discipline of the kernel.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Qdisc {
@@ -277,8 +284,8 @@ pub fn state(attributes: &[TcAttribute]) -> (QueueState, Counters) {
                         }
                         TcStats2::Queue(queue) => {
                             (state.packets, state.bytes) = (queue.qlen, queue.backlog);
-                            counters.insert("dropped".to_owned(), queue.drops.into());
-                            counters.insert("waiting".to_owned(), queue.qlen.into());
+                            counters.insert(DROPPED.to_owned(), queue.drops.into());
+                            counters.insert(WAITING.to_owned(), queue.qlen.into());
                         }
                         TcStats2::App(TcXstats::Other(bytes)) => {
                             own(kind, bytes, &mut state, &mut counters);

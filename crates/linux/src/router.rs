@@ -16,7 +16,7 @@ use l4s_scenario::Link;
 use netlink_packet_route::tc::TcHandle;
 
 use crate::event::{Counters, QueueState};
-use crate::qdisc::{self, Qdisc, Shaper};
+use crate::qdisc::{self, DROPPED, Qdisc, Shaper, WAITING};
 use crate::tap::{Direction, Tap};
 
 const LINK: &str = "link";
@@ -27,6 +27,8 @@ const BEHIND: u8 = 100;
 
 const SHAPER: TcHandle = TcHandle { major: 1, minor: 0 };
 const CLASS: TcHandle = TcHandle { major: 1, minor: 1 };
+/// The first queue discipline. Those that take its place have the numbers after it: what is put
+/// in the place of one of the same number would be taken for a change of its settings.
 const AQM: TcHandle = TcHandle { major: 2, minor: 0 };
 
 /// A router whose agents are connected.
@@ -35,6 +37,10 @@ pub struct Router {
     netlink: Netlink,
     /// The number of `link`.
     link: u32,
+    /// The queue discipline that the bottleneck has.
+    aqm: TcHandle,
+    /// What those before it had counted.
+    past: Counters,
     /// What comes from each server.
     pub arrivals: Vec<Tap>,
     /// What leaves the bottleneck.
@@ -56,31 +62,59 @@ impl Router {
         netlink.route_apart(LINK_OUT, BEHIND, ipv6)?;
 
         let mut arrivals = Vec::new();
-        for (pair, (server, client)) in plan.addresses().enumerate() {
+        for (pair, (server, clients)) in plan.addresses().enumerate() {
             let way_in = netlink.bring_up_cable(&cable_of(pair, End::Server))?;
             let way_out = netlink.bring_up_cable(&cable_of(pair, End::Client))?;
             netlink.add_route(server, way_in, MAIN)?;
-            netlink.add_route(client, index, MAIN)?;
-            netlink.add_route(client, way_out, BEHIND)?;
+            for client in clients {
+                netlink.add_route(client, index, MAIN)?;
+                netlink.add_route(client, way_out, BEHIND)?;
+            }
             arrivals.push(Tap::open(way_in, Direction::In)?);
         }
         let departures = Tap::open(index, Direction::Out)?;
 
-        let shaper = Shaper::new(link);
-        netlink.add_queue(index, TcHandle::ROOT, SHAPER, "htb", &shaper.root)?;
-        netlink.add_class(index, SHAPER, CLASS, "htb", &shaper.class)?;
-        let mut router = Router { netlink, link: index, arrivals, departures };
+        netlink.add_queue(index, TcHandle::ROOT, SHAPER, "htb", &Shaper::new(link).root)?;
+        let past = Counters::new();
+        let mut router = Router { netlink, link: index, aqm: AQM, past, arrivals, departures };
+        router.set_link(link)?;
         router.set_aqm(aqm)?;
         Ok(router)
     }
 
-    /// Gives the bottleneck this queue discipline, in place of the one that it has.
-    pub fn set_aqm(&mut self, aqm: &Qdisc) -> Result<(), LabError> {
-        self.netlink.add_queue(self.link, CLASS, AQM, aqm.kind, &aqm.options)
+    /// Gives the bottleneck the rate of this link, and its burst. What waits and what is owed to
+    /// the bucket stay as they are, the latter as time.
+    pub fn set_link(&mut self, link: &Link) -> Result<(), LabError> {
+        self.netlink.add_class(self.link, SHAPER, CLASS, "htb", &Shaper::new(link).class)
     }
 
-    /// What the queue discipline says of itself.
+    /// Gives the bottleneck another queue discipline. The kernel drops all that waits.
+    pub fn replace_aqm(&mut self, aqm: &Qdisc) -> Result<(), LabError> {
+        for (name, count) in self.state()?.1 {
+            self.past.insert(name, count);
+        }
+        self.past.remove(WAITING);
+        self.aqm.major += 1;
+        self.set_aqm(aqm)
+    }
+
+    fn set_aqm(&mut self, aqm: &Qdisc) -> Result<(), LabError> {
+        self.netlink.add_queue(self.link, CLASS, self.aqm, aqm.kind, &aqm.options)
+    }
+
+    /// What the queue discipline says of itself; its counters and those of the ones before it.
     pub fn state(&mut self) -> Result<(QueueState, Counters), LabError> {
-        Ok(qdisc::state(&self.netlink.queue_state(self.link, AQM)?))
+        let (state, mut counters) = qdisc::state(&self.netlink.queue_state(self.link, self.aqm)?);
+        for (name, count) in &self.past {
+            *counters.entry(name.clone()).or_default() += count;
+        }
+        Ok((state, counters))
+    }
+
+    /// Every packet that was dropped at the bottleneck since the start: the shaper above counts
+    /// also what goes with a queue discipline, which that does not count itself.
+    pub fn dropped(&mut self) -> Result<u64, LabError> {
+        let (_, counters) = qdisc::state(&self.netlink.queue_state(self.link, SHAPER)?);
+        Ok(counters.get(DROPPED).copied().unwrap_or(0))
     }
 }

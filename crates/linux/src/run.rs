@@ -9,6 +9,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 
+use l4s_bottleneck::Downloads;
 use l4s_cc::WantedEcn;
 use l4s_lab::{AgentCommand, Channel, Frame, LabError, Ledger, Next};
 use l4s_measure::{LinkState, Observer};
@@ -23,7 +24,7 @@ use crate::cores::Cores;
 use crate::event::{Counters, Event};
 use crate::follow::{Counts, Follower};
 use crate::kernel::Kernel;
-use crate::qdisc::Qdisc;
+use crate::qdisc::{DROPPED, Qdisc, WAITING};
 use crate::{SAMPLE_EVERY, guest};
 
 /// How often the file of events is looked at.
@@ -35,6 +36,8 @@ const LAST_WORDS: usize = 1500;
 /// Memory of the guest: the kernel, its program, and what each flow and each agent takes.
 const MEMORY_MIB: u64 = 1024;
 const FLOWS_PER_MIB: u64 = 8;
+/// Few of them are open at a time; of each that was, something is left for a minute.
+const DOWNLOADS_PER_MIB: u64 = 64;
 const MIB_PER_PAIR: u64 = 8;
 
 /// The substrate: a kernel, and how this program takes part in it.
@@ -71,7 +74,15 @@ pub fn check(scenario: &Scenario) -> Result<Vec<String>, LabError> {
         ));
     }
     scenario.groups.iter().try_for_each(sends_as_asked)?;
-    Ok(Qdisc::new(&scenario.aqm)?.differences)
+    let mut differences = Qdisc::new(&scenario.aqm)?.differences;
+    for change in &scenario.changes {
+        let Some(aqm) = &change.aqm else { continue };
+        let when = format!("from {} on", change.time);
+        let instead = Qdisc::new(aqm).map_err(|error| error.of(&when))?.differences;
+        let kind = aqm.kind();
+        differences.extend(instead.into_iter().map(|what| format!("{what} ({kind} {when})")));
+    }
+    Ok(differences)
 }
 
 /// ECT(1) is Prague's alone. Linux' TCP has no other way to it, and the program that rewrites
@@ -160,13 +171,17 @@ impl Guest {
         let mut guest = Guest { child, pidfd, console, events: None };
         let point = Point { set: Vec::new(), pins: Vec::new(), scenario: scenario.clone() };
         let flows: usize = scenario.groups.iter().map(|group| group.starts.len()).sum();
+        let downloads = Downloads::new(scenario).count() as u64;
         let pairs = (scenario.groups.len() + scenario.udp.len()) as u64;
         let order = Order {
             kernel: substrate.kernel.path.clone(),
             scenario: show(&point, None),
             seed: scenario.seed,
             core,
-            memory_mib: MEMORY_MIB + MIB_PER_PAIR * pairs + flows as u64 / FLOWS_PER_MIB,
+            memory_mib: MEMORY_MIB
+                + MIB_PER_PAIR * pairs
+                + flows as u64 / FLOWS_PER_MIB
+                + downloads / DOWNLOADS_PER_MIB,
             guest: substrate.guest.clone(),
         };
         let _ = control.send(&order, None);
@@ -296,6 +311,7 @@ impl<'a, O: Observer<Frame>> Telling<'a, O> {
         match event {
             Event::Arrived(packet) => self.follower.arrived(packet, self.observer),
             Event::Departed(packet) => self.follower.departed(packet, self.observer),
+            Event::Replaced(began) => self.follower.replaced(began, self.observer),
             Event::Told(report) => {
                 // The ledger has the other end, and lives as long as this.
                 let _ = self.reports.send(report);
@@ -326,12 +342,12 @@ impl<'a, O: Observer<Frame>> Telling<'a, O> {
         let kernel = |name| counters.get(name).copied().unwrap_or(0);
         // Whatever was neither seen to leave nor waits at the end was dropped at the very end.
         let dropped = counts.dropped + self.follower.left_over()
-            - kernel("waiting").min(self.follower.left_over());
-        let unfit = (dropped != kernel("dropped") || counts.unknown > 0).then(|| {
+            - kernel(WAITING).min(self.follower.left_over());
+        let unfit = (dropped != kernel(DROPPED) || counts.unknown > 0).then(|| {
             format!(
                 "the kernel counted {} drops where {dropped} were seen, and {} packets left that \
                  had not been seen to come",
-                kernel("dropped"),
+                kernel(DROPPED),
                 counts.unknown
             )
         });

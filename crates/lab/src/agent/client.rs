@@ -1,7 +1,7 @@
 //! The TCP client: opens every flow of its group at its time, and discards what comes.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 
 use l4s_units::Time;
@@ -9,46 +9,60 @@ use mio::{Events, Interest, Token};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, sockopt};
 
-use super::{CONTROL, FLOWS, Reports, Waiting, is_over, socket};
+use super::device::Path;
+use super::{CONTROL, FLOWS, Reports, Waiting, is_over, request, socket};
+use crate::address::of_flow;
 use crate::message::{Channel, Setup};
-use crate::plane::FIRST_PORT;
 use crate::setup::SERVER_PORT;
 use crate::{Clock, LabError, Report};
-
-/// What a client asks with: as much as a short HTTP request.
-pub(super) const REQUEST: [u8; 100] = [0; 100];
 
 /// The most that is discarded by one call.
 const GULP: usize = 1 << 20;
 
 /// A client before its first flow.
 pub(super) struct Client {
-    here: SocketAddr,
+    here: IpAddr,
     server: SocketAddr,
     cc: String,
-    /// Flow and start, earliest first.
-    flows: Vec<(u32, Time)>,
+    path: Path,
+    /// Those to come, the next one last.
+    flows: Vec<Opening>,
     open: BTreeMap<u32, Flow>,
+}
+
+/// A flow to come.
+struct Opening {
+    at: Time,
+    flow: u32,
+    /// How much it will ask for; `None` without end.
+    size: Option<u64>,
 }
 
 /// A flow that was opened.
 struct Flow {
     socket: OwnedFd,
+    size: Option<u64>,
     /// Whether it asked.
     asked: bool,
 }
 
 impl Client {
-    pub fn new(setup: &Setup, cc: &str, flows: &[(u32, u64)]) -> Result<Client, LabError> {
+    pub fn new(
+        setup: &Setup,
+        cc: &str,
+        flows: &[(u32, u64, Option<u64>)],
+    ) -> Result<Client, LabError> {
+        let opening = |&(flow, at, size): &_| Opening { at: Time::from_nanos(at), flow, size };
         let client = Client {
-            here: SocketAddr::new(setup.address, 0),
+            here: setup.address,
             server: SocketAddr::new(setup.peer, SERVER_PORT),
             cc: cc.to_owned(),
-            flows: flows.iter().map(|&(flow, at)| (flow, Time::from_nanos(at))).collect(),
+            path: Path::new(setup)?,
+            flows: flows.iter().rev().map(opening).collect(),
             open: BTreeMap::new(),
         };
         // Whether the kernel has the congestion control is better known before the run.
-        socket::tcp(client.here, cc)?;
+        socket::tcp(SocketAddr::new(client.here, 0), cc)?;
         Ok(client)
     }
 
@@ -59,12 +73,13 @@ impl Client {
         let mut events = Events::with_capacity(1024);
         // Never touched: what is discarded is not copied, so that its pages need not exist.
         let mut sink = vec![0; GULP];
-        let flows = std::mem::take(&mut self.flows);
-        let mut to_come = flows.into_iter().peekable();
-        if let Some((_, first)) = to_come.peek() {
-            waiting.set_timer(*first)?;
-        }
+        let mut timer = Time::NEVER;
         loop {
+            let next = self.next();
+            if next != timer && next != Time::NEVER {
+                waiting.set_timer(next)?;
+            }
+            timer = next;
             waiting.wait(&mut events)?;
             for event in &events {
                 let Token(token) = event.token();
@@ -80,14 +95,15 @@ impl Client {
                     self.open.remove(&flow);
                 }
             }
-            while let Some((flow, _)) = to_come.next_if(|(_, start)| *start <= clock.now()) {
+            // What changes at an instant holds for the flows that open then.
+            self.path.change(clock.now())?;
+            while let Some(Opening { flow, size, .. }) =
+                self.flows.pop_if(|opening| opening.at <= clock.now())
+            {
                 let socket = self.connect(flow, clock, &mut reports)?;
                 let both = Interest::READABLE | Interest::WRITABLE;
                 waiting.add(&socket, Token(FLOWS + flow as usize), both)?;
-                self.open.insert(flow, Flow { socket, asked: false });
-                if let Some((_, next)) = to_come.peek() {
-                    waiting.set_timer(*next)?;
-                }
+                self.open.insert(flow, Flow { socket, size, asked: false });
             }
             reports.tell(control)?;
             let called = events.iter().any(|event| event.token() == CONTROL);
@@ -97,10 +113,14 @@ impl Client {
         }
     }
 
+    /// When something is to be done without being asked.
+    fn next(&self) -> Time {
+        self.flows.last().map_or(Time::NEVER, |opening| opening.at).min(self.path.next())
+    }
+
     /// Sends a flow's SYN.
     fn connect(&self, flow: u32, clock: Clock, reports: &mut Reports) -> Result<OwnedFd, LabError> {
-        let here = SocketAddr::new(self.here.ip(), FIRST_PORT + flow as u16);
-        let socket = socket::tcp(here, &self.cc)?;
+        let socket = socket::tcp(of_flow(self.here, flow), &self.cc)?;
         reports.push(Report::Opened { flow, at: clock.now() });
         match rustix::net::connect(&socket, &self.server) {
             Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
@@ -114,7 +134,8 @@ impl Flow {
     fn ask(&mut self) -> rustix::io::Result<()> {
         sockopt::socket_error(&self.socket)??;
         // A new socket has room for a request.
-        match rustix::net::send(&self.socket, &REQUEST, SendFlags::NOSIGNAL) {
+        match rustix::net::send(&self.socket, &request::asking_for(self.size), SendFlags::NOSIGNAL)
+        {
             Ok(_) => self.asked = true,
             // Not connected yet: there will be another event.
             Err(Errno::AGAIN | Errno::NOTCONN) => {}

@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use l4s_units::Duration;
+use l4s_units::{Duration, Time};
 use netlink_packet_route::link::LinkAttribute;
 use rustix::process::Pid;
 
@@ -36,7 +36,9 @@ pub(super) fn open(setup: &Setup, command: Option<Pid>) -> Result<Device, LabErr
         None => tun(setup, &mut netlink)?,
         Some(cable) => connect(cable, command, &mut netlink)?,
     };
-    netlink.add_address(device.index, setup.address, setup.prefix)?;
+    for address in [&setup.address].into_iter().chain(&setup.more_addresses) {
+        netlink.add_address(device.index, *address, setup.prefix)?;
+    }
     Ok(device)
 }
 
@@ -58,10 +60,45 @@ fn connect(cable: &Cable, command: Option<Pid>, netlink: &mut Netlink) -> Result
     netlink.add_cable(NAME, &cable.other_end, Some(command))?;
     let index = index_of(NAME)?;
     netlink.bring_up_cable(NAME)?;
-    if cable.delay_ns > 0 {
+    // A delay of nothing is there to be changed.
+    if cable.delay_ns > 0 || !cable.changes.is_empty() {
         netlink.delay(index, Duration::from_nanos(cable.delay_ns))?;
     }
     Ok(Device { file: None, index })
+}
+
+/// The delay of the cable, which the scenario may change at set times: a re-route.
+///
+/// What is on the old path arrives when it would have; what comes later by a shorter one overtakes
+/// it: so does `netem` when it is told another delay.
+pub(super) struct Path {
+    netlink: Netlink,
+    index: u32,
+    /// When it becomes what, the next one last.
+    changes: Vec<(Time, Duration)>,
+}
+
+impl Path {
+    /// The path of an agent whose device is up.
+    pub fn new(setup: &Setup) -> Result<Path, LabError> {
+        let changes = setup.cable.iter().flat_map(|cable| &cable.changes).rev();
+        let changes =
+            changes.map(|&(at, delay)| (Time::from_nanos(at), Duration::from_nanos(delay)));
+        Ok(Path { netlink: Netlink::open()?, index: index_of(NAME)?, changes: changes.collect() })
+    }
+
+    /// When it changes next.
+    pub fn next(&self) -> Time {
+        self.changes.last().map_or(Time::NEVER, |(at, _)| *at)
+    }
+
+    /// Does what is due by `now`.
+    pub fn change(&mut self, now: Time) -> Result<(), LabError> {
+        while let Some((_, delay)) = self.changes.pop_if(|(at, _)| *at <= now) {
+            self.netlink.delay(self.index, delay)?;
+        }
+        Ok(())
+    }
 }
 
 /// Why there is no device, and what to do.

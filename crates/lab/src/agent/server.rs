@@ -1,4 +1,4 @@
-//! The TCP server: answers every client that asks with as many bytes as its group sends.
+//! The TCP server: answers every client with as many bytes as it asks for.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,10 +9,10 @@ use mio::{Events, Interest, Token};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketFlags, sockopt};
 
-use super::client::REQUEST;
+use super::request::Request;
 use super::{CONTROL, FLOWS, LISTENER, Reports, Waiting, is_over, socket};
-use crate::message::{Channel, Setup};
-use crate::plane::FIRST_PORT;
+use crate::address::flow_of;
+use crate::message::{Channel, Part, Setup};
 use crate::setup::SERVER_PORT;
 use crate::{Clock, LabError, Report};
 
@@ -24,8 +24,8 @@ pub(super) struct Server {
     listener: OwnedFd,
     cc: String,
     pacing: bool,
-    size: Option<u64>,
     sample_every: Duration,
+    first_download: u32,
     connections: BTreeMap<u32, Connection>,
 }
 
@@ -33,20 +33,17 @@ pub(super) struct Server {
 struct Connection {
     socket: OwnedFd,
     flow: u32,
-    /// How much of the request is still to come.
-    request: usize,
-    /// What is still to be sent; `None` without end.
-    left: Option<u64>,
+    request: Request,
+    sent: u64,
+    /// Whether the client was told that this was all.
+    finished: bool,
 }
 
 impl Server {
-    pub fn new(
-        setup: &Setup,
-        cc: &str,
-        pacing: bool,
-        size: Option<u64>,
-        sample_every_ns: u64,
-    ) -> Result<Server, LabError> {
+    pub fn new(setup: &Setup, cc: &str, pacing: bool) -> Result<Server, LabError> {
+        let Part::TcpServer { sample_every_ns, first_download, .. } = setup.part else {
+            return Err(LabError::Run("not a TCP server".to_owned()));
+        };
         // A connection inherits the congestion control of its listener, which also decides what
         // is negotiated.
         let listener = socket::tcp(SocketAddr::new(setup.address, SERVER_PORT), cc)?;
@@ -59,8 +56,8 @@ impl Server {
             listener,
             cc: cc.to_owned(),
             pacing,
-            size,
             sample_every: Duration::from_nanos(sample_every_ns),
+            first_download,
             connections: BTreeMap::new(),
         })
     }
@@ -93,7 +90,9 @@ impl Server {
             let over = called && is_over(control)?;
             let now = clock.now();
             if over || now >= next_sample {
-                for connection in self.connections.values() {
+                // A download is looked at when it is over, or the run is.
+                let until = if over { u32::MAX } else { self.first_download };
+                for (_, connection) in self.connections.range(..until) {
                     reports.push(connection.sample(clock, self.pacing)?);
                 }
                 // Late by more than an interval, it leaves out what it missed.
@@ -120,16 +119,16 @@ impl Server {
             };
             // Gone again already?
             let Ok(Some(client)) = rustix::net::getpeername(&socket) else { continue };
-            let port = SocketAddr::try_from(client).map_or(0, |client| client.port());
-            let Some(flow) = port.checked_sub(FIRST_PORT) else { continue };
+            let flow = SocketAddr::try_from(client).ok().and_then(|c| flow_of(c.ip(), c.port()));
+            let Some(flow) = flow else { continue };
             self.check(&socket)?;
             if self.pacing {
                 socket::pace(&socket)?;
             }
             let both = Interest::READABLE | Interest::WRITABLE;
-            waiting.add(&socket, Token(FLOWS + usize::from(flow)), both)?;
-            let flow = u32::from(flow);
-            let connection = Connection { socket, flow, request: REQUEST.len(), left: self.size };
+            waiting.add(&socket, Token(FLOWS + flow as usize), both)?;
+            let request = Request::new();
+            let connection = Connection { socket, flow, request, sent: 0, finished: false };
             self.connections.insert(flow, connection);
         }
     }
@@ -154,8 +153,8 @@ impl Connection {
         if self.read()? {
             return Ok(true);
         }
-        if self.request == 0 {
-            self.write()?;
+        if let Some(size) = self.request.size() {
+            self.write(size)?;
         }
         Ok(false)
     }
@@ -166,7 +165,7 @@ impl Connection {
         loop {
             match rustix::net::recv(&self.socket, &mut buffer[..], RecvFlags::empty()) {
                 Ok((_, 0)) => return Ok(true),
-                Ok((_, n)) => self.request = self.request.saturating_sub(n),
+                Ok((_, n)) => self.request.take(&buffer[..n]),
                 Err(Errno::AGAIN) => return Ok(false),
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(self.broken(error)),
@@ -174,30 +173,28 @@ impl Connection {
         }
     }
 
-    /// Sends as much as the socket takes, and says when that was all.
-    fn write(&mut self) -> Result<(), LabError> {
-        loop {
-            let most = match self.left {
-                None => CONTENT.len(),
-                // Said already.
-                Some(0) => return Ok(()),
-                Some(left) => left.min(CONTENT.len() as u64) as usize,
-            };
-            match rustix::net::send(&self.socket, &CONTENT[..most], SendFlags::NOSIGNAL) {
-                Ok(n) => {
-                    if let Some(left) = &mut self.left {
-                        *left -= n as u64;
-                        if *left == 0 {
-                            return rustix::net::shutdown(&self.socket, Shutdown::Write)
-                                .map_err(|error| self.broken(error));
-                        }
-                    }
-                }
+    /// Sends as much of `size` as the socket takes, and says when that was all.
+    fn write(&mut self, size: Option<u64>) -> Result<(), LabError> {
+        while !self.finished {
+            let left = size.map_or(u64::MAX, |size| size - self.sent);
+            if left == 0 {
+                self.finished = true;
+                return rustix::net::shutdown(&self.socket, Shutdown::Write)
+                    .map_err(|error| self.broken(error));
+            }
+            let most = left.min(CONTENT.len() as u64) as usize;
+            // What follows the last bytes is the close. A FIN goes with them where TCP may wait for
+            // it; in a segment of its own it would wait for a round trip if the window were full.
+            let last = if most as u64 == left { SendFlags::MORE } else { SendFlags::empty() };
+            let flags = SendFlags::NOSIGNAL | last;
+            match rustix::net::send(&self.socket, &CONTENT[..most], flags) {
+                Ok(n) => self.sent += n as u64,
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(self.broken(error)),
             }
         }
+        Ok(())
     }
 
     fn sample(&self, clock: Clock, paced: bool) -> Result<Report, LabError> {
