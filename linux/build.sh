@@ -28,6 +28,7 @@ fail() { echo "l4s: $*" >&2; exit 3; }
 print=$(cat "$HERE"/* "$SHARED"/prague*.h | sha256sum | cut -c1-16)
 if [ -x "$CACHE/linux" ] && [ "$(cat "$CACHE/made-of" 2>/dev/null)" = "$print" ]; then
     say "the kernel is there: $CACHE/linux"
+    rm -rf "$WORK" # where the last run was stopped at its very end
     exit 0
 fi
 
