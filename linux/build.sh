@@ -47,7 +47,7 @@ if [ -n "${missing:-}" ]; then
 fi
 
 say "building Linux $VERSION in $CACHE: 170 MB to fetch, 2 GB of disk for the time being,"
-say "and some five minutes on two cores"
+say "and five to fifteen minutes on two cores"
 mkdir -p "$WORK"
 free() { df -Pk "$WORK" | awk 'NR == 2 { print int($4 / 1024) }'; }
 [ "$(free)" -ge 2500 ] || [ -d "$TREE" ] || fail "$(free) MB are free there: 2500 are needed"
