@@ -58,8 +58,8 @@ docs: ## the pages that are made from the code
 fuzz: setup ## every fuzz target for FUZZ_SECONDS (60) each
 	@scripts/fuzz.sh $(or $(FUZZ_SECONDS),60)
 
-sanitize: setup ## the lab's tests under the address sanitizer, its unsafe code among them
-	@RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address $(CARGO) test --locked -p l4s-lab --target "$$(rustc -vV | sed -n 's/host: //p')"
+sanitize: setup ## tests of what has unsafe code, under the address sanitizer
+	@RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address $(CARGO) test --locked -p l4s-lab -p l4s-linux --target "$$(rustc -vV | sed -n 's/host: //p')"
 
 mutants: setup ## mutation of the core; takes an hour (cargo install cargo-mutants)
 	@$(CARGO) mutants --package l4s-aqm --file 'crates/aqm/src/dualpi2*' --file 'crates/aqm/src/dualpi2/**'

@@ -224,4 +224,34 @@ mod tests {
         control[1] = 0;
         assert_eq!(stamp(&control, 32), None);
     }
+
+    /// With the rights for it: a datagram to this machine leaves and comes by `lo`.
+    #[test]
+    fn packets_of_a_device_are_seen_each_way_with_their_time() {
+        let Ok(lo) = l4s_lab::netlink::index_of("lo") else { return println!("skipped: no lo") };
+        let taps = [Direction::In, Direction::Out].map(|direction| Tap::open(lo, direction));
+        let [Ok(mut come), Ok(mut gone)] = taps else { return println!("skipped: {taps:?}") };
+        let receiver = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let port = receiver.local_addr().unwrap().port();
+        let sent = BATCH + 3;
+        let before = l4s_lab::now_ns(libc::CLOCK_REALTIME);
+        for number in 0..sent {
+            let payload = [number as u8; 500];
+            receiver.send_to(&payload, receiver.local_addr().unwrap()).unwrap();
+        }
+        for tap in [&mut come, &mut gone] {
+            let mut seen = Vec::new();
+            tap.drain(|stamp, packet| {
+                // Others may use the device, too.
+                let ours = packet.len() == SNAP && packet[22..24] == port.to_be_bytes();
+                if ours && packet[9] == 17 {
+                    assert!(stamp >= before);
+                    seen.push(packet[28]);
+                }
+            })
+            .unwrap();
+            let all: Vec<u8> = (0..sent as u8).collect();
+            assert_eq!(seen, all, "{:?}", tap.direction);
+        }
+    }
 }
