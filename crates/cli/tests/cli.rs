@@ -157,11 +157,9 @@ fn other_bad_input() {
 #[test]
 fn another_substrate_is_for_a_later_version() {
     let folder = folder();
-    for on in ["linux", "qdisc"] {
-        let (code, message) = refused(folder.path(), &["run", "one-against-one", "--on", on]);
-        assert_eq!(code, 3);
-        assert!(message.starts_with(&format!("error: `--on {on}` is not in this version")));
-    }
+    let (code, message) = refused(folder.path(), &["run", "one-against-one", "--on", "qdisc"]);
+    assert_eq!(code, 3);
+    assert!(message.starts_with("error: `--on qdisc` is not in this version"));
 }
 
 #[test]
