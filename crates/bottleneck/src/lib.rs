@@ -186,10 +186,10 @@ mod tests {
         let mut bottleneck = loaded();
         assert_eq!(bottleneck.next_tick(), Time::NEVER);
         bottleneck.replace_aqm(&Config::Pie(pie::Config::linux()), ms(1030), &mut ());
-        // sch_pie: the first update after half a second, then every 15 ms.
+        // sch_pie: the first update after half a second, then every 16 ms.
         assert_eq!(bottleneck.next_tick(), ms(1530));
         bottleneck.tick(ms(1530));
-        assert_eq!(bottleneck.next_tick(), ms(1545));
+        assert_eq!(bottleneck.next_tick(), ms(1546));
         bottleneck.replace_aqm(&Config::Codel(codel::Config::linux()), ms(1540), &mut ());
         assert_eq!(bottleneck.next_tick(), Time::NEVER);
     }
