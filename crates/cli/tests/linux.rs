@@ -219,6 +219,25 @@ fn a_kernel_that_dies_shows_the_end_of_its_console() {
     }
 }
 
+/// What a guest has is in memory. Where that is full, it ends, and the run says why.
+#[test]
+fn a_machine_without_memory_for_the_guest_is_named() {
+    let Ok(kernel) = l4s_linux::Kernel::find() else {
+        return println!("skipped: no kernel: `make linux` builds it");
+    };
+    let folder = folder(TWO);
+    let script = "#!/bin/sh\nmount -o remount,size=16M /sys && exec";
+    let kernel = program(folder.path(), &format!("{script} {} \"$@\"\n", kernel.path.display()));
+    let output = l4s(folder.path(), &["--out", "out"]).env("L4S_LINUX", kernel).output();
+    let output = output.expect("l4s starts");
+    let words = stderr(&output);
+    if words.contains("mount:") || output.status.code() == Some(3) {
+        return println!("skipped: {words}");
+    }
+    assert_eq!(output.status.code(), Some(1), "{words}");
+    assert!(words.contains("this machine had no more memory for it"), "{words}");
+}
+
 /// Processes of guests that this test started: `mark` is in their command line.
 fn guests(mark: &str) -> Vec<u32> {
     let processes = fs::read_dir("/proc").expect("/proc").flatten();

@@ -31,8 +31,10 @@ use crate::{SAMPLE_EVERY, guest};
 const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
 /// What is read at once; as much is given back to the machine when it was read.
 const CHUNK: usize = 4 << 20;
+/// What a guest says that is short of memory on the host.
+const NO_MEMORY: &str = "Kernel mode signal 7";
 /// What is shown of the end of the guest's console.
-const LAST_WORDS: usize = 1500;
+const LAST_WORDS: usize = 2500;
 /// Memory of the guest: the kernel, its program, and what each flow and each agent takes.
 const MEMORY_MIB: u64 = 1024;
 const FLOWS_PER_MIB: u64 = 8;
@@ -216,6 +218,11 @@ impl Guest {
             _ => "ended".to_owned(),
         };
         let words = self.last_words();
+        // SIGBUS: a page of the guest that the host could not provide.
+        let words = match words.contains(NO_MEMORY) {
+            true => format!("this machine had no more memory for it; {words}"),
+            false => words,
+        };
         LabError::Run(format!("the guest kernel {how} before the run was over\n{words}"))
     }
 
