@@ -6,6 +6,7 @@
 
 #[path = "kernel/machine.rs"]
 mod machine;
+mod real;
 #[path = "kernel/trace.rs"]
 mod trace;
 
@@ -22,9 +23,9 @@ use l4s_lab::{AgentCommand, Clock, End, Lab, LabError, LabOptions, LabPlan, Ledg
 use l4s_lab::{Settings, pump};
 use l4s_measure::{GroupSummary, Results, Scope, SeriesRow, Summary};
 use l4s_units::Time;
-use tempfile::TempDir;
 
 use machine::{L4S, ended_within, within};
+use real::{done, folder, stderr};
 use trace::{CE, Checksum, ECT0, ECT1, NOT_ECT, Seen};
 
 /// Real time needs the machine for itself: one lab at a time.
@@ -33,34 +34,9 @@ fn alone() -> MutexGuard<'static, ()> {
     LAB.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A folder with a scenario in it, `s.toml`.
-fn folder(scenario: &str) -> TempDir {
-    let folder = tempfile::tempdir().expect("a folder for the test");
-    fs::write(folder.path().join("s.toml"), scenario).expect("a scenario");
-    folder
-}
-
 /// `l4s run s.toml --on kernel`, and more.
 fn l4s(folder: &Path, more: &[&str]) -> Command {
-    let mut command = Command::new(L4S);
-    command.current_dir(folder).args(["run", "s.toml", "--on", "kernel"]).args(more);
-    command
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// The summaries of a run that succeeds; `None` where this machine cannot run it.
-fn done(output: &Output) -> Option<Vec<Summary>> {
-    let words = stderr(output);
-    if output.status.code() == Some(3) {
-        println!("skipped: {}", words.trim());
-        return None;
-    }
-    assert_eq!(output.status.code(), Some(0), "{words}");
-    let lines = std::str::from_utf8(&output.stdout).expect("text").lines();
-    Some(lines.map(|line| serde_json::from_str(line).expect("a summary")).collect())
+    real::l4s_on("kernel", folder, more)
 }
 
 /// Runs a scenario of one run.

@@ -4,14 +4,16 @@
 //! Where there is no kernel (`make linux`), a test says `skipped: ` and why.
 #![cfg(target_os = "linux")]
 
+mod real;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use l4s_measure::Summary;
-use tempfile::TempDir;
+use real::{done, folder, stderr};
 
 const L4S: &str = env!("CARGO_BIN_EXE_l4s");
 
@@ -34,34 +36,14 @@ cc   = "cubic"
 rtt  = "10ms"
 "#;
 
-fn folder(scenario: &str) -> TempDir {
-    let folder = tempfile::tempdir().expect("a folder for the test");
-    fs::write(folder.path().join("s.toml"), scenario).expect("a scenario");
-    folder
-}
-
 /// `l4s run s.toml --on linux`, and more.
 fn l4s(folder: &Path, more: &[&str]) -> Command {
-    let mut command = Command::new(L4S);
-    command.current_dir(folder).args(["run", "s.toml", "--on", "linux"]).args(more);
-    command
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
+    real::l4s_on("linux", folder, more)
 }
 
 /// The summaries of a run that succeeds; `None` where this machine cannot run it.
 fn run(folder: &Path, more: &[&str]) -> Option<Vec<Summary>> {
-    let output = l4s(folder, more).arg("--json").output().expect("l4s starts");
-    let words = stderr(&output);
-    if output.status.code() == Some(3) {
-        println!("skipped: {}", words.trim());
-        return None;
-    }
-    assert_eq!(output.status.code(), Some(0), "{words}");
-    let lines = std::str::from_utf8(&output.stdout).expect("text").lines();
-    Some(lines.map(|line| serde_json::from_str(line).expect("a summary")).collect())
+    done(&l4s(folder, more).arg("--json").output().expect("l4s starts"))
 }
 
 #[test]
