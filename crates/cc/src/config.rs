@@ -3,7 +3,7 @@
 use l4s_units::Duration;
 use l4s_units::param::Configurable;
 
-use crate::{Ack, Congestion, CongestionControl, Window, cubic, dctcp, prague, reno};
+use crate::{Ack, Congestion, CongestionControl, Window, classic_ecn, cubic, dctcp, prague, reno};
 
 /// The ECN that a congestion control asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -101,6 +101,25 @@ macro_rules! controls {
             fn steers_alone(&self) -> bool {
                 match self {
                     $(Cc::$variant(cc) => cc.steers_alone(),)+
+                }
+            }
+
+            fn classic_ecn(&self) -> Option<classic_ecn::Report> {
+                match self {
+                    $(Cc::$variant(cc) => cc.classic_ecn(),)+
+                }
+            }
+
+            #[inline]
+            fn wants_tracers(&mut self, nxt: u64) -> bool {
+                match self {
+                    $(Cc::$variant(cc) => cc.wants_tracers(nxt),)+
+                }
+            }
+
+            fn traced(&mut self, overtook: bool) {
+                match self {
+                    $(Cc::$variant(cc) => cc.traced(overtook),)+
                 }
             }
 

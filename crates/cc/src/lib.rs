@@ -4,6 +4,7 @@
 //! sockets nor packets. Loss detection, recovery and pacing belong to the transport that drives
 //! it. Windows are whole segments, as in Linux.
 
+pub mod classic_ecn;
 mod config;
 pub mod cubic;
 pub mod dctcp;
@@ -78,6 +79,21 @@ pub trait CongestionControl {
     fn steers_alone(&self) -> bool {
         false
     }
+
+    /// What its detector of Classic ECN says, where it has one.
+    fn classic_ecn(&self) -> Option<classic_ecn::Report> {
+        None
+    }
+
+    /// Whether the next full segment should go out as a set of tracers (Fallback §5.2). Asked
+    /// once before each segment that could; a set for which this says yes is sent.
+    fn wants_tracers(&mut self, _nxt: u64) -> bool {
+        false
+    }
+
+    /// A set of tracers came back: whether the queue let its rear overtake its middle, as only a
+    /// queue that tells ECT(1) from ECT(0) does.
+    fn traced(&mut self, _overtook: bool) {}
 
     /// The rate in bytes per second at which to spread the window, where that is its own choice.
     fn pacing_rate(&self, _in_flight: u32, _mss: u32, _srtt: Duration) -> Option<u64> {

@@ -117,6 +117,7 @@ impl Ledger {
                 ssthresh: sample.ssthresh,
                 srtt: sample.srtt,
                 alpha: None,
+                classic_ecn: None,
                 socket: Some(SocketState {
                     delivered: sample.delivered,
                     delivered_ce: sample.delivered_ce,

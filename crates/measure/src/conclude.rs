@@ -1,6 +1,7 @@
 //! From counts to the summary: every quantity is defined here, once.
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
+use l4s_cc::classic_ecn::Verdict;
 use l4s_scenario::Scenario;
 use l4s_units::{Bytes, Duration, Time};
 use serde_json::Map;
@@ -11,7 +12,7 @@ use crate::flows::Flows;
 use crate::record::{FlowRow, RunRecord, Scope, SeriesRow};
 use crate::recorder::{Origin, Samples};
 use crate::{
-    DropCounts, EngineSummary, GroupSummary, LinkSummary, MarkCounts, QueueSummary, Spread, Summary,
+    DropCounts, EngineSummary, GroupSummary, LinkSummary, MarkCounts, PragueSummary, QueueSummary, ScoreSummary, Spread, Summary, Verdicts,
 };
 
 /// Ethernet header, which the link carries with every packet.
@@ -170,7 +171,42 @@ fn group(measured: &Measured<'_>, index: usize, flow_rows: &[FlowRow]) -> GroupS
         drop: counts.drop_ratio(),
         retransmits: mine().map(|row| row.retransmits).sum(),
         flow_rates_bps: spread(long().filter_map(|row| row.rate_bps).collect()),
+        prague: prague(long(), mine().filter(is_download)),
     }
+}
+
+/// What the detectors of a group's flows said in the end; `None` where it has none.
+fn prague<'a>(
+    long: impl Iterator<Item = &'a FlowRow>,
+    downloads: impl Iterator<Item = &'a FlowRow>,
+) -> Option<PragueSummary> {
+    let mut scores = Vec::new();
+    let mut flows = Verdicts::default();
+    for row in long {
+        let Some(score) = row.classic_ecn else { continue };
+        scores.push((score, row.classic_ecn_max.unwrap_or(score)));
+        flows.count(score, row.classic_ecn_rounds);
+    }
+    let mut short = Verdicts::default();
+    for row in downloads {
+        if let Some(score) = row.classic_ecn {
+            short.count(score, row.classic_ecn_rounds);
+        }
+    }
+    if scores.is_empty() && short == Verdicts::default() {
+        return None;
+    }
+    let score = (!scores.is_empty()).then(|| ScoreSummary {
+        r#final: scores.iter().map(|score| score.0).sum::<f64>() / scores.len() as f64,
+        max: scores.iter().map(|score| score.1).fold(f64::NEG_INFINITY, f64::max),
+    });
+    let verdict = score.map(|score| Verdict::of(score.r#final).name().to_owned());
+    Some(PragueSummary {
+        classic_ecn: score,
+        verdict,
+        flows,
+        downloads: (short != Verdicts::default()).then_some(short),
+    })
 }
 
 /// How many flows are to share the link: those without end. Downloads are none of them.
@@ -213,6 +249,9 @@ fn flow_rows(measured: &Measured<'_>) -> Vec<FlowRow> {
             rate_bps: rate_bps(bytes, flow.active(from, to)),
             completion_ms: flow.completion().map(Duration::as_millis_f64),
             retransmits: flow.retransmits,
+            classic_ecn: flow.classic_ecn.map(|report| report.score),
+            classic_ecn_max: flow.classic_ecn.map(|report| report.max),
+            classic_ecn_rounds: flow.classic_ecn.map(|report| report.rounds),
         }
     };
     measured.flows.iter().map(row).collect()

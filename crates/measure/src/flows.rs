@@ -1,5 +1,6 @@
 //! What is kept of each flow: its bytes, and when it opened and closed.
 
+use l4s_cc::classic_ecn::Report;
 use l4s_units::{Bytes, Duration, Time};
 
 /// A flow's life.
@@ -10,6 +11,8 @@ pub(crate) struct Flow {
     pub opened: Option<Time>,
     pub closed: Option<Time>,
     pub size: Option<Bytes>,
+    /// What its detector of Classic ECN said in the end, where it had one.
+    pub classic_ecn: Option<Report>,
     /// Segments sent again after the warm-up.
     pub retransmits: u64,
     /// IP bytes forwarded by the end of the warm-up.
@@ -58,6 +61,10 @@ impl Flows {
 
     pub fn closed(&mut self, flow: u32, now: Time) {
         self.entry(flow).closed = Some(now);
+    }
+
+    pub fn detected(&mut self, flow: u32, report: Report) {
+        self.entry(flow).classic_ecn = Some(report);
     }
 
     pub fn retransmitted(&mut self, flow: u32) {

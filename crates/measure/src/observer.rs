@@ -1,6 +1,7 @@
 //! What a substrate tells of a run, as it happens.
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
+use l4s_cc::classic_ecn::Report;
 use l4s_units::{Bytes, Duration, Ecn, Probability, Time};
 
 /// A packet at the bottleneck, as measurement sees it.
@@ -67,6 +68,8 @@ pub struct FlowState {
     pub srtt: Option<Duration>,
     /// The congestion control's own marking estimate (DCTCP's alpha), where it has one.
     pub alpha: Option<f64>,
+    /// What its detector of Classic ECN says, where it has one.
+    pub classic_ecn: Option<Report>,
     /// What the sender's socket tells besides, where there is one.
     pub socket: Option<SocketState>,
 }
@@ -109,6 +112,9 @@ pub trait Observer<P: Traced> {
     fn opened(&mut self, flow: u32, group: u16, size: Option<Bytes>, now: Time) {}
     /// A flow's client saw the server's close.
     fn closed(&mut self, flow: u32, now: Time) {}
+    /// What a flow's detector of Classic ECN said in the end: when the connection closed, or at
+    /// the end of the run.
+    fn detected(&mut self, flow: u32, report: Report, now: Time) {}
     /// A flow's sender measured a round trip.
     fn round_trip(&mut self, flow: u32, rtt: Duration, now: Time) {}
     /// A flow's sender sent a segment again.

@@ -86,6 +86,14 @@ rows! {
         srtt_ms: Option<f64>,
         /// The congestion control's own marking estimate.
         alpha: Option<f64>,
+        /// The score of its detector of Classic ECN: L4S up to 0, Classic from 1.
+        classic_ecn: Option<f64>,
+        /// The detector's smoothed RTT.
+        fbk_srtt_ms: Option<f64>,
+        /// Its mean deviation.
+        fbk_mdev_ms: Option<f64>,
+        /// The detector's estimate of the depth of the queue.
+        fbk_depth_ms: Option<f64>,
         /// Segments delivered since the start, as the sender's socket counts.
         delivered: Option<u64>,
         /// Those of them whose acknowledgement told of CE.
@@ -133,6 +141,12 @@ rows! {
         completion_ms: Option<f64>,
         /// Segments sent again after the warm-up.
         retransmits: u64,
+        /// The last score of its detector of Classic ECN; absent without one.
+        classic_ecn: Option<f64>,
+        /// The highest score.
+        classic_ecn_max: Option<f64>,
+        /// Round trips that the detector scored.
+        classic_ecn_rounds: Option<u32>,
     }
 }
 

@@ -5,6 +5,7 @@
 //! is dropped; what left before the end of the warm-up is in the time series only.
 
 use l4s_aqm::{Config, DropCause, MarkCause, Queue, dualpi2};
+use l4s_cc::classic_ecn::Report;
 use l4s_scenario::Scenario;
 use l4s_units::{Bytes, Duration, Time};
 use serde_json::{Map, Value};
@@ -167,6 +168,11 @@ impl<P: Traced> Observer<P> for Recorder {
     fn closed(&mut self, flow: u32, now: Time) {
         self.clock(now);
         self.flows.closed(flow, now);
+    }
+
+    fn detected(&mut self, flow: u32, report: Report, now: Time) {
+        self.clock(now);
+        self.flows.detected(flow, report);
     }
 
     #[inline]

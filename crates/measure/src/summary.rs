@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use l4s_cc::classic_ecn::Verdict;
 use serde::{Deserialize, Serialize};
 
 /// One run in numbers. Absent measurements are absent, never zero.
@@ -143,6 +144,60 @@ pub struct GroupSummary {
     /// Spread of the rates of its flows, downloads aside.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub flow_rates_bps: Option<Spread>,
+    /// What its detectors of Classic ECN said; absent without any.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub prague: Option<PragueSummary>,
+}
+
+/// What the detectors of Classic ECN of a group's flows said in the end.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PragueSummary {
+    /// The scores of its long flows; absent without any.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub classic_ecn: Option<ScoreSummary>,
+    /// The verdict of the mean final score: `l4s`, `transition` or `classic`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub verdict: Option<String>,
+    /// The verdicts of its long flows.
+    pub flows: Verdicts,
+    /// The verdicts of its downloads, when they ended; absent without any.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub downloads: Option<Verdicts>,
+}
+
+/// Scores of a detector of Classic ECN: L4S up to 0, Classic from 1.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ScoreSummary {
+    /// At the end, mean over flows.
+    pub r#final: f64,
+    /// The highest that any flow ever had.
+    pub max: f64,
+}
+
+/// Flows by verdict.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Verdicts {
+    /// Scores of 1 and above.
+    pub classic: u64,
+    /// Scores in between.
+    pub transition: u64,
+    /// Scores of 0 and below.
+    pub l4s: u64,
+    /// Those that never saw a mark, so that nothing was scored. They behave as `l4s`, but found
+    /// nothing out.
+    pub at_rest: u64,
+}
+
+impl Verdicts {
+    pub(crate) fn count(&mut self, score: f64, rounds: Option<u32>) {
+        let counter = match Verdict::of(score) {
+            _ if rounds == Some(0) => &mut self.at_rest,
+            Verdict::Classic => &mut self.classic,
+            Verdict::Transition => &mut self.transition,
+            Verdict::L4s => &mut self.l4s,
+        };
+        *counter += 1;
+    }
 }
 
 /// First percentile, mean and 99th percentile.

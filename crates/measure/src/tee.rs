@@ -3,6 +3,7 @@
 //! Each is its own type, so that a run without a trace has no trace in its code.
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
+use l4s_cc::classic_ecn::Report;
 use l4s_units::{Bytes, Duration, Time};
 
 use crate::{FlowState, LinkState, Observer, Traced};
@@ -18,6 +19,7 @@ macro_rules! pass_on {
             dropped(packet: &P, queue: Queue, cause: DropCause, now: Time);
             opened(flow: u32, group: u16, size: Option<Bytes>, now: Time);
             closed(flow: u32, now: Time);
+            detected(flow: u32, report: Report, now: Time);
             round_trip(flow: u32, rtt: Duration, now: Time);
             retransmitted(flow: u32, now: Time);
             sample_link(state: LinkState, now: Time);

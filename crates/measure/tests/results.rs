@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
+use l4s_cc::classic_ecn::Report;
 use l4s_measure::{
     DelayRow, FlowRow, FlowState, LinkState, Observer, ResultError, ResultWriter, Results, Row,
     RunRecord, Scope, SeriesRow, golden, write_results,
@@ -39,16 +40,21 @@ fn record() -> RunRecord {
             o.sample_link(LinkState { packets: 4, bytes: Bytes::new(6000), base }, t);
             let alpha = Some(1.0 / 3.0);
             let (cwnd, ssthresh, srtt) = (12, None, Some(ms(11)));
-            o.sample_flow(
-                FlowState { flow: 0, group: 0, cwnd, ssthresh, srtt, alpha, socket: None },
-                t,
-            );
+            let classic_ecn = Some(report(1.25, 30));
+            let (flow, group, socket) = (0, 0, None);
+            let state = FlowState { flow, group, cwnd, ssthresh, srtt, alpha, classic_ecn, socket };
+            o.sample_flow(state, t);
         }
     }
     let o: &mut dyn Observer<Packet> = &mut r;
     o.opened(3, 1, Some(Bytes::new(2000)), at(1500));
+    o.detected(0, report(1.25, 30), at(1530));
     o.closed(3, at(1540));
     r.finish(engine())
+}
+
+fn report(score: f64, rounds: u32) -> Report {
+    Report { score, max: score + 1.0, rounds, srtt: ms(12), mdev: ms(1), depth: ms(2) }
 }
 
 fn write(folder: &Path, records: &[RunRecord]) {
@@ -263,6 +269,10 @@ fn series_row() -> impl Strategy<Value = SeriesRow> {
             ssthresh_pkts: b.3,
             srtt_ms: b.4,
             alpha: b.5,
+            classic_ecn: b.5,
+            fbk_srtt_ms: b.4,
+            fbk_mdev_ms: b.1,
+            fbk_depth_ms: None,
             delivered: b.0,
             delivered_ce: None,
             retransmits: b.3,
@@ -293,12 +303,13 @@ fn every_table_has_documented_columns() {
     assert_eq!(
         names(SeriesRow::fields()),
         "time_s scope name rate_bps delay_mean_ms delay_max_ms packets mark drop \
-         backlog_packets p_base cwnd_pkts ssthresh_pkts srtt_ms alpha delivered delivered_ce \
-         retransmits"
+         backlog_packets p_base cwnd_pkts ssthresh_pkts srtt_ms alpha classic_ecn fbk_srtt_ms \
+         fbk_mdev_ms fbk_depth_ms delivered delivered_ce retransmits"
     );
     assert_eq!(names(DelayRow::fields()), "scope name low_ms high_ms count");
     assert_eq!(
         names(FlowRow::fields()),
-        "group flow start_s end_s size bytes rate_bps completion_ms retransmits"
+        "group flow start_s end_s size bytes rate_bps completion_ms retransmits \
+         classic_ecn classic_ecn_max classic_ecn_rounds"
     );
 }

@@ -142,6 +142,7 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
         loop {
             let (now, source) = self.calendar.next();
             if now > end {
+                (0..self.connections.places() as u32).for_each(|slot| self.conclude(slot, end));
                 return self.outcome;
             }
             self.outcome.events += 1;
@@ -249,8 +250,20 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
             self.enqueue(packet, now);
         }
         self.outbox = outbox;
+        if is_over {
+            self.conclude(slot, now);
+        }
         if is_over && self.connections.is_download(slot) {
             self.connections.end(slot);
+        }
+    }
+
+    /// A connection is over, or the run is.
+    #[inline(never)]
+    fn conclude(&mut self, slot: u32, now: Time) {
+        let Some(flow) = self.connections.at(slot) else { return };
+        if let Some(report) = flow.server.classic_ecn() {
+            self.observer.detected(flow.owner.flow, report, now);
         }
     }
 
@@ -368,6 +381,7 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
                     ssthresh: window.threshold(),
                     srtt: server.srtt(),
                     alpha: server.alpha(),
+                    classic_ecn: server.classic_ecn(),
                     socket: None,
                 };
                 self.observer.sample_flow(state, now);

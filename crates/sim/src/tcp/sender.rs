@@ -9,6 +9,7 @@
 //!   └─timeout─▶ Loss ─all acknowledged─▶ Open      (slow start from one segment)
 //! ```
 
+use l4s_cc::classic_ecn::Report;
 use l4s_cc::{Cc, Congestion, CongestionControl, Window};
 use l4s_units::{Duration, Ecn, Time};
 
@@ -204,6 +205,11 @@ impl Sender {
     /// The congestion control's estimate of marking, where it keeps one.
     pub fn alpha(&self) -> Option<f64> {
         self.cc.alpha()
+    }
+
+    /// What the congestion control's detector of Classic ECN says, where it has one.
+    pub fn classic_ecn(&self) -> Option<Report> {
+        self.cc.classic_ecn()
     }
 
     /// How many segments the client must receive.

@@ -1,0 +1,58 @@
+//! Is the queue that marks a Classic one? (Fallback §§2–5, appendices A–C.)
+//!
+//! A scalable congestion control in a queue of RFC 3168 takes the share of others, so it has to
+//! find out and answer marks as they do. The detector watches the round trips from the first mark
+//! on and keeps a score, `classic_ecn`: at 0 and below the queue is taken for an L4S one, at 1 and
+//! above for a Classic one.
+
+use l4s_units::Duration;
+
+/// What a detector says of its connection at an instant.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Report {
+    /// The score: 0 and below says L4S, 1 and above Classic (Fallback §3).
+    pub score: f64,
+    /// The highest that it ever was.
+    pub max: f64,
+    /// How many round trips were scored. 0 while the detector is at rest.
+    pub rounds: u32,
+    /// The smoothed RTT (`fbk_srtt`).
+    pub srtt: Duration,
+    /// Its mean deviation (`fbk_mdev`).
+    pub mdev: Duration,
+    /// How far the smoothed RTT is above the lowest one: the likely depth of the queue.
+    pub depth: Duration,
+}
+
+/// The verdict that a score stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// 0 and below.
+    L4s,
+    /// In between.
+    Transition,
+    /// 1 and above.
+    Classic,
+}
+
+impl Verdict {
+    /// The verdict of a score.
+    pub fn of(score: f64) -> Verdict {
+        if score >= 1.0 {
+            Verdict::Classic
+        } else if score <= 0.0 {
+            Verdict::L4s
+        } else {
+            Verdict::Transition
+        }
+    }
+
+    /// Its name in summaries.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Verdict::L4s => "l4s",
+            Verdict::Transition => "transition",
+            Verdict::Classic => "classic",
+        }
+    }
+}
