@@ -91,6 +91,7 @@ fn every_discipline_takes_its_settings_and_counts_as_we_do() {
         "{ kind = \"pie\", profile = \"linux\", ecn = true, target = \"10ms\" }",
         "{ kind = \"codel\", profile = \"linux\", ce_threshold = \"3ms\" }",
         "{ kind = \"fq_codel\", profile = \"linux\", ce_threshold = \"1ms\", ce_threshold_selector = \"l4s\" }",
+        "{ kind = \"cobalt\", limit = \"40p\" }",
         "{ kind = \"red\", min = \"30kb\", max = \"90kb\", burst = 55 }",
         "{ kind = \"fifo\", limit = \"40p\" }",
         "{ kind = \"dualpi2\", profile = \"linux\", step_thresh = \"5p\", overload = \"overflow\" }",

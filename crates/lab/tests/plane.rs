@@ -248,13 +248,14 @@ fn ecn() -> impl Strategy<Value = Ecn> {
 }
 
 fn aqm() -> impl Strategy<Value = Config> {
-    use l4s_aqm::{codel, dualpi2, fifo, fq_codel, pi2, pie, red};
+    use l4s_aqm::{cobalt, codel, dualpi2, fifo, fq_codel, pi2, pie, red};
     prop::sample::select(vec![
         Config::DualPi2(dualpi2::Config::default()),
         Config::Pi2(pi2::Config::default()),
         Config::Pie(pie::Config::default()),
         Config::Codel(codel::Config::default()),
         Config::FqCodel(fq_codel::Config::default()),
+        Config::Cobalt(cobalt::Config::default()),
         Config::Red(red::Config::default()),
         Config::Fifo(fifo::Config::default()),
     ])

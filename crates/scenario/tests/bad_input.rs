@@ -93,7 +93,7 @@ refuses! {
          to 86400s";
     an_unknown_aqm: "\"dualpi2\"" => "\"dualpi\"",
         "s.toml:10:11: `aqm.kind`: found \"dualpi\", expected one of `dualpi2`, `pi2`, `pie`, \
-         `codel`, `fq_codel`, `red` or `fifo`; did you mean \"dualpi2\"?";
+         `codel`, `fq_codel`, `cobalt`, `red` or `fifo`; did you mean \"dualpi2\"?";
     an_unknown_profile: "\"dctth\"" => "\"dctht\"",
         "s.toml:11:11: `aqm.profile`: found \"dctht\", expected a profile of dualpi2: `dctth`, \
          `linux2019`, `linux` or `rfc9332`; did you mean \"dctth\"?";
@@ -256,10 +256,10 @@ refuses_more! {
          s or min, such as \"10ms\", from 1us to 60s";
     a_change_to_an_unknown_aqm: "[[at]]\ntime = \"10s\"\naqm = \"codl\"",
         "s.toml:11:7: `at.aqm`: found \"codl\", expected one of `dualpi2`, `pi2`, `pie`, `codel`, \
-         `fq_codel`, `red` or `fifo`; did you mean \"codel\"?";
+         `fq_codel`, `cobalt`, `red` or `fifo`; did you mean \"codel\"?";
     a_change_to_an_aqm_without_a_kind: "[[at]]\ntime = \"10s\"\naqm = { target = \"5ms\" }",
         "s.toml:11:7: `at.aqm.kind` is missing: `dualpi2`, `pi2`, `pie`, `codel`, `fq_codel`, \
-         `red` or `fifo`";
+         `cobalt`, `red` or `fifo`";
     a_change_to_a_setting_that_is_not:
         "[[at]]\ntime = \"10s\"\naqm = { kind = \"fifo\", limt = \"5p\" }",
         "s.toml:11:24: `at.aqm.limt`: unknown setting of fifo, expected `limit`, `memlimit`, \
