@@ -26,8 +26,10 @@ const DEEP_MIN: u32 = 2400;
 /// Marks from behind a queue so many times deeper than that say nothing: a Classic queue that is
 /// overloaded marks everything too.
 const DEEPEST: u32 = 4;
-/// The least spacing of packets is forgotten by 1/16 per round trip.
+/// The least spacing of packets is forgotten by 1/16 every so many round trips. It takes two of
+/// a flow's packets in a row to see it, which is rare where many flows share a queue.
 const SPACING_DECAY: u32 = 4;
+const SPACING_ROUNDS: u32 = 64;
 
 /// What one acknowledgement told the detector.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +81,8 @@ pub struct Detector<const BITS: u32 = 24> {
     losses: u32,
     /// Round trips since the last mark.
     unmarked_rounds: u32,
+    hack: (f64, f64),
+    age: u32,
 }
 
 /// What happened in this round trip.
@@ -169,6 +173,11 @@ impl<const BITS: u32> Detector<BITS> {
             last_delivery: 0,
             losses: 0,
             unmarked_rounds: 0,
+            age: 0,
+            hack: {
+                let e = |n: &str, d: f64| std::env::var(n).ok().and_then(|v| v.parse().ok()).unwrap_or(d);
+                (e("H0", 4.0), e("H1", 1.0))
+            },
             settings,
         }
     }
@@ -266,7 +275,7 @@ impl<const BITS: u32> Detector<BITS> {
         if depth > deep {
             self.round.deep += sample.delivered;
             let marked = sample.delivered_ce.min(sample.delivered);
-            if depth > deep * DEEPEST {
+            if f64::from(depth) > f64::from(deep) * self.hack.0 {
                 self.round.deepest_ce += marked;
             } else {
                 self.round.deep_ce += marked;
@@ -303,7 +312,8 @@ impl<const BITS: u32> Detector<BITS> {
             self.score = (self.score + delta).clamp(floor, ceiling);
             self.max = self.max.max(self.score);
         }
-        if self.spacing <= RTT_MAX {
+        self.age = self.age.wrapping_add(1);
+        if self.age.is_multiple_of(SPACING_ROUNDS) && self.spacing <= RTT_MAX {
             self.spacing += (self.spacing >> SPACING_DECAY) + 1;
         }
     }
@@ -329,7 +339,7 @@ impl<const BITS: u32> Detector<BITS> {
         delta -= (s * share(round.limited_acks, round.acks)) << unit;
         let marked = round.deep_ce;
         let unmarked = round.deep - marked - round.deepest_ce;
-        delta += (m * (share(unmarked, round.delivered) - share(marked, round.delivered))) << unit;
+        delta += (m * (share(unmarked, round.delivered) - (share(marked, round.delivered) as f64 * self.hack.1) as i64)) << unit;
         delta
     }
 
