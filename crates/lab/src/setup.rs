@@ -90,6 +90,14 @@ impl LabPlan {
                  server and a client each"
             )));
         }
+        // A server would have to write by a timer, and somebody to see where a frame ends.
+        if !scenario.apps.is_empty() {
+            return Err(LabError::Scenario(
+                "no `[[app]]` with real sockets in this version: expected `[[group]]`, `[[web]]` \
+                 or `[[udp]]`; `--on sim` has it"
+                    .to_owned(),
+            ));
+        }
         let downloads: Vec<Download> = Downloads::new(scenario).collect();
         let flows = scenario.first_download().saturating_add(downloads.len() as u32);
         if flows > MOST_FLOWS {

@@ -75,6 +75,13 @@ pub fn check(scenario: &Scenario) -> Result<Vec<String>, LabError> {
             "packets are followed one by one: expected `kernel.gso = false`".to_owned(),
         ));
     }
+    if !scenario.link.aggregation.is_zero() {
+        return Err(LabError::Scenario(format!(
+            "the shaper of Linux sends packets one by one: found `link.aggregation = \"{}\"`, \
+             expected \"0s\"; `--on sim` and `--on kernel` have it",
+            scenario.link.aggregation
+        )));
+    }
     scenario.groups.iter().try_for_each(sends_as_asked)?;
     let mut differences = Qdisc::new(&scenario.aqm)?.differences;
     for change in &scenario.changes {

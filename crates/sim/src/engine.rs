@@ -170,20 +170,30 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
         self.transmit(now);
     }
 
-    /// Starts transmissions while the link allows it.
+    /// Delivers what the link had on the air, and starts transmissions while it allows them.
     #[inline]
     fn transmit(&mut self, now: Time) {
+        while let Some(packet) = self.bottleneck.land(now) {
+            self.arrive(&packet, now);
+        }
         while let Some(departure) = self.bottleneck.transmit(now, &mut Told(self.observer)) {
             let Departure { packet, queue, sojourn } = departure;
             self.outcome.packets += 1;
             self.observer.departed(&packet, queue, sojourn, now);
-            if !packet.is_udp() {
-                self.deliver(&packet, now);
+            if let Some(packet) = self.bottleneck.carry(packet) {
+                self.arrive(&packet, now);
             }
         }
         let next = self.bottleneck.next_transmission();
         if next != self.calendar.get(LINK) {
             self.calendar.set(LINK, next);
+        }
+    }
+
+    #[inline]
+    fn arrive(&mut self, packet: &Packet, now: Time) {
+        if !packet.is_udp() {
+            self.deliver(packet, now);
         }
     }
 
