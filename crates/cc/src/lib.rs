@@ -38,6 +38,20 @@ pub struct Ack {
     pub una: u64,
     /// The next segment that will be sent for the first time.
     pub nxt: u64,
+    /// Whether the send buffer was empty when it arrived: all that the application wrote so far
+    /// had been sent.
+    pub app_limited: bool,
+}
+
+/// Sending starts again after a time in which nothing was in flight.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pause {
+    /// When.
+    pub now: Time,
+    /// How long ago the last segment was sent.
+    pub length: Duration,
+    /// The retransmission timeout.
+    pub rto: Duration,
 }
 
 /// Why the window must be reduced.
@@ -77,6 +91,12 @@ pub trait CongestionControl {
     /// [`CongestionControl::observe`] does all, and the transport must not reduce the window.
     fn steers_alone(&self) -> bool {
         false
+    }
+
+    /// Sending starts again after a pause. Unless it knows better, a window that was not used for
+    /// longer than a retransmission timeout no longer says anything about the path (RFC 5681 §4.1).
+    fn restart(&mut self, window: &mut Window, pause: Pause) {
+        window.restart(pause);
     }
 
     /// The rate in bytes per second at which to spread the window, where that is its own choice.

@@ -10,7 +10,7 @@
 use l4s_units::Duration;
 use l4s_units::param::{Configurable, Kind, Param, Profile, Value};
 
-use crate::{Ack, Congestion, CongestionControl, Window};
+use crate::{Ack, Congestion, CongestionControl, Pause, Window};
 
 /// Bits of the window's fraction.
 const CWND_BITS: u32 = 20;
@@ -385,6 +385,10 @@ impl CongestionControl for Control {
 
     fn steers_alone(&self) -> bool {
         true
+    }
+
+    fn restart(&mut self, window: &mut Window, pause: Pause) {
+        Control::restart(self, window, pause.length, pause.rto);
     }
 
     fn pacing_rate(&self, in_flight: u32, mss: u32, srtt: Duration) -> Option<u64> {
