@@ -441,6 +441,9 @@ mod tests {
         let group = "[[group]]\nname = \"A\"\nrtt = \"10ms\"\n";
         let abe = refused(&format!("{group}cc = {{ kind = \"cubic\", abe = true }}\n"));
         assert!(abe.starts_with("group `A`: `abe` of cubic cannot be set"), "{abe}");
+        let video = format!("{group}cc = \"reno\"\n[[app]]\ngroup = \"A\"\nrate = \"1mbit\"\n");
+        let video = refused(&video);
+        assert!(video.starts_with("no `[[app]]` with real sockets"), "{video}");
         let long = "[[udp]]\nname = \"U\"\nrate = \"1mbit\"\npacket = \"9000B\"\n";
         let long = refused(long);
         assert!(long.starts_with("UDP source `U`: a packet of 9000 bytes"), "{long}");

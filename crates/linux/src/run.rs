@@ -374,3 +374,30 @@ impl From<crate::event::Trouble> for LabError {
         if trouble.machine { LabError::Machine(trouble.why) } else { LabError::Run(trouble.why) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use l4s_scenario::Plan;
+
+    fn refused(more: &str) -> String {
+        let text = format!(
+            "link.rate = \"40mbit\"\n{more}\n[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n"
+        );
+        let plan = Plan::parse("t.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
+        match check(&plan.points[0].scenario) {
+            Err(LabError::Scenario(why)) => why,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_the_kernel_has_no_link_for_is_refused() {
+        let why = refused("link.aggregation = \"2ms\"");
+        let expected = "the shaper of Linux sends packets one by one: found `link.aggregation = \
+                        \"2ms\"`, expected \"0s\"; `--on sim` and `--on kernel` have it";
+        assert_eq!(why, expected);
+        let why = refused("app = [{ group = \"A\", rate = \"1mbit\" }]");
+        assert!(why.starts_with("no `[[app]]` with real sockets"), "{why}");
+    }
+}
