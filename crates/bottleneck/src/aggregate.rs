@@ -84,7 +84,7 @@ impl<P> Aggregate<P> {
 
     /// A packet of this size was taken; now all arrive at `lands`.
     pub fn taken(&mut self, size: Bytes, lands: Time) {
-        self.size = self.size + size;
+        self.size += size;
         self.lands = lands;
     }
 
