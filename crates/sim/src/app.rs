@@ -64,7 +64,8 @@ impl Writer {
     /// The delay of the next frame of which all arrived, where the client has all segments before
     /// `received`.
     pub fn delivered(&mut self, received: u64, now: Time) -> Option<Duration> {
-        let (_, written) = self.under_way.pop_front_if(|(end, _)| *end <= received)?;
+        let (_, written) = *self.under_way.front().filter(|(end, _)| *end <= received)?;
+        self.under_way.pop_front();
         Some(now.since(written))
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct Supply {
     last_payload: u16,
     /// What an application wrote and had not been acknowledged at its last write; `None` where no
     /// application writes.
-    writes: Option<Box<VecDeque<Write>>>,
+    writes: Option<VecDeque<Write>>,
 }
 
 /// A write.
@@ -43,7 +43,7 @@ impl Supply {
 
     /// Nothing yet: an application will write.
     pub fn written() -> Self {
-        Supply { segments: 0, last_payload: 0, writes: Some(Box::default()) }
+        Supply { segments: 0, last_payload: 0, writes: Some(VecDeque::new()) }
     }
 
     /// How many segments there will have been at the end; `u64::MAX` without end.
@@ -84,7 +84,7 @@ impl Supply {
 
     /// How many writes have not been sent to their end where `nxt` is next.
     pub fn unsent_writes(&self, nxt: u64) -> usize {
-        let writes = self.writes.as_deref();
+        let writes = self.writes.as_ref();
         writes.map_or(0, |writes| writes.len() - writes.partition_point(|write| write.end <= nxt))
     }
 
