@@ -18,7 +18,7 @@ pub use config::{
 use l4s_units::Duration;
 
 use crate::classic_ecn::{Clock, Detector, Report, Sample};
-use crate::{Ack, Congestion, CongestionControl, Window};
+use crate::{Ack, Congestion, CongestionControl, Pause, Window};
 use growth::Growth;
 
 /// Bits of the window's fraction.
@@ -377,7 +377,7 @@ impl Control {
                 delivered_ce: ack.delivered_ce,
                 una: ack.una,
                 nxt: ack.nxt,
-                self_limited: false,
+                self_limited: ack.app_limited,
                 rtt_virt_us,
             });
         }
@@ -453,6 +453,10 @@ impl CongestionControl for Control {
 
     fn steers_alone(&self) -> bool {
         true
+    }
+
+    fn restart(&mut self, window: &mut Window, pause: Pause) {
+        Control::restart(self, window, pause.length, pause.rto);
     }
 
     fn pacing_rate(&self, in_flight: u32, mss: u32, srtt: Duration) -> Option<u64> {

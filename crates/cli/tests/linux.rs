@@ -139,6 +139,7 @@ fn what_no_kernel_does_is_refused_before_anything_is_written() {
         ("aqm={ kind = \"dualpi2\", dualq = \"none\", marking = \"classic\" }", "no single queue"),
         ("link.buffer=100ms", "counts packets, not bytes"),
         ("kernel.gso=true", "expected `kernel.gso = false`"),
+        ("link.aggregation=2ms", "found `link.aggregation = \"2ms\"`, expected \"0s\""),
         ("group.B.cc={ kind = \"cubic\", abe = true }", "`abe` of cubic cannot be set"),
     ] {
         let output = l4s(folder.path(), &["--set", set, "--out", "out"]).output().expect("l4s");
