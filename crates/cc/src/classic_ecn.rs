@@ -10,6 +10,7 @@ mod detector;
 mod log;
 pub mod reroute;
 mod smooth;
+mod spacing;
 #[cfg(test)]
 mod tests;
 

@@ -6,6 +6,7 @@ use super::config::Config;
 use super::log::{CarryLog, lg};
 use super::reroute::{Factor, Filter};
 use super::smooth::{RTT_MAX, Smooth, shift_of};
+use super::spacing::Spacing;
 use super::{Clock, Report, Verdict};
 
 /// Weights are in 2^-8.
@@ -26,10 +27,7 @@ const DEEP_MIN: u32 = 2400;
 /// Marks from behind a queue so many times deeper than that say nothing: a Classic queue that is
 /// overloaded marks everything too.
 const DEEPEST: u32 = 4;
-/// The least spacing of packets is forgotten by 1/16 every so many round trips. It takes two of
-/// a flow's packets in a row to see it, which is rare where many flows share a queue.
-const SPACING_DECAY: u32 = 4;
-const SPACING_ROUNDS: u32 = 64;
+
 
 /// What one acknowledgement told the detector.
 #[derive(Clone, Copy, Debug)]
@@ -75,14 +73,12 @@ pub struct Detector<const BITS: u32 = 24> {
     log_reference: CarryLog,
     round: Round,
     /// The least time between two packets' deliveries: what the bottleneck takes to send one.
-    spacing: u32,
-    last_delivery: u64,
+    spacing: Spacing,
     /// Losses since the last mark.
     losses: u32,
     /// Round trips since the last mark.
     unmarked_rounds: u32,
-    hack: (f64, f64),
-    age: u32,
+    hack: (f64, f64, f64, f64, f64, f64),
 }
 
 /// What happened in this round trip.
@@ -169,14 +165,12 @@ impl<const BITS: u32> Detector<BITS> {
             log_depth: CarryLog::new(),
             log_reference: CarryLog::new(),
             round: Round::default(),
-            spacing: u32::MAX,
-            last_delivery: 0,
+            spacing: Spacing::default(),
             losses: 0,
             unmarked_rounds: 0,
-            age: 0,
             hack: {
                 let e = |n: &str, d: f64| std::env::var(n).ok().and_then(|v| v.parse().ok()).unwrap_or(d);
-                (e("H0", 4.0), e("H1", 1.0))
+                (e("H0", 4.0), e("H1", 1.0), e("H2", 0.0), e("H3", 3.0), e("H4", 0.5), e("H5", 2.0))
             },
             settings,
         }
@@ -266,11 +260,7 @@ impl<const BITS: u32> Detector<BITS> {
         if self.settings.m == 0 && !self.settings.spacing {
             return;
         }
-        if sample.delivered > 0 {
-            let gap = sample.now_us.saturating_sub(self.last_delivery) / u64::from(sample.delivered);
-            self.spacing = self.spacing.min(u32::try_from(gap).unwrap_or(u32::MAX));
-            self.last_delivery = sample.now_us;
-        }
+        self.spacing.update(sample);
         let (depth, deep) = (rtt.saturating_sub(sample.min_rtt_us), self.deep());
         if depth > deep {
             self.round.deep += sample.delivered;
@@ -292,7 +282,7 @@ impl<const BITS: u32> Detector<BITS> {
     /// What the bottleneck takes to send a packet, where that is known and of interest.
     #[inline]
     fn spacing(&self) -> u32 {
-        if self.settings.spacing && self.spacing <= RTT_MAX { self.spacing } else { 0 }
+        if self.settings.spacing { self.spacing.micros() } else { 0 }
     }
 
     /// Once per round trip.
@@ -307,14 +297,14 @@ impl<const BITS: u32> Detector<BITS> {
         self.depth = srtt.saturating_sub(sample.min_rtt_us);
         if self.score > -self.settings.l_sticky && self.losses < LOSSES_OF_A_DROPPER {
             self.rounds += 1;
-            let delta = self.delta(mdev.max(self.settings.v_min_us), &round);
+            let delta = self.delta(mdev, &round);
             let (floor, ceiling) = (-self.settings.l_sticky, self.settings.c_sticky);
             self.score = (self.score + delta).clamp(floor, ceiling);
+            if self.hack.2 > 0.0 && self.rounds % (self.hack.2 as u32) == 0 {
+                let f = |x: i64| x as f64 / (1u64 << BITS) as f64;
+                eprintln!("DBG t={:.2} score={:.2} delta={:.2} mdev={} depth={} spacing={} deliv={} deep={} dce={} ddce={} shift={}", sample.now_us as f64/1e6, f(self.score), f(delta), mdev, self.depth, self.spacing.micros(), round.delivered, round.deep, round.deep_ce, round.deepest_ce, self.shift);
+            }
             self.max = self.max.max(self.score);
-        }
-        self.age = self.age.wrapping_add(1);
-        if self.age.is_multiple_of(SPACING_ROUNDS) && self.spacing <= RTT_MAX {
-            self.spacing += (self.spacing >> SPACING_DECAY) + 1;
         }
     }
 
@@ -324,8 +314,9 @@ impl<const BITS: u32> Detector<BITS> {
         // A packet's own time on the link moves the round trip by as much as it takes, in any
         // queue (Fallback §9).
         let spacing = self.spacing();
-        let v0 = v0_us.max(spacing);
-        let d0 = d0_us.max(spacing.saturating_mul(DEEP_PACKETS)).min(RTT_MAX);
+        let v0 = v0_us.max((f64::from(spacing) * self.hack.5) as u32).min(RTT_MAX);
+        let d0 = d0_us.max((f64::from(spacing) * self.hack.3) as u32).min(RTT_MAX);
+        let mdev = mdev.max((f64::from(v0) * self.hack.4) as u32);
         let mut delta = if v0 == v0_us && d0 == d0_us {
             self.logs(mdev, (v, v0, lg_v0), (d, d0, lg_d0))
         } else {
