@@ -31,6 +31,14 @@ bundled! {
     "prague",
     "web",
     "changes",
+    "fallback-1",
+    "fallback-7",
+    "fallback-8",
+    "fallback-9",
+    "fallback-10",
+    "fallback-11",
+    "fallback-12",
+    "fallback-500",
     "lab-speed",
 }
 
