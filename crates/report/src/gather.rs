@@ -32,6 +32,7 @@ pub fn gather(version: &str, sources: &[Source]) -> Data {
 
 fn folder(source: &Source) -> Folder {
     let plan = Plan::parse(&source.label, &source.text, &[]).ok();
+    let points = plan.as_ref().map(points).unwrap_or_default();
     let summaries: Vec<&Summary> = source.runs.iter().map(|run| &run.summary).collect();
     let chosen = chosen(&summaries);
     let first = summaries.first();
@@ -43,7 +44,7 @@ fn folder(source: &Source) -> Folder {
         text: source.text.clone(),
         runs: (source.runs.iter().enumerate())
             .map(|(i, record)| {
-                let scenario = scenario(&source.text, plan.as_ref(), &record.summary);
+                let scenario = scenario(&source.text, &points, &record.summary);
                 run(i, record, scenario.as_ref(), chosen.contains(&i))
             })
             .collect(),
@@ -89,25 +90,29 @@ fn condition(run: &Summary) -> String {
     set.join(" ")
 }
 
+/// Which point of the plan set what: a later setting hides an earlier one of the same key, as in
+/// the summary.
+type Points<'a> = BTreeMap<BTreeMap<String, String>, &'a Scenario>;
+
+fn points(plan: &Plan) -> Points<'_> {
+    let points = plan.points.iter();
+    points.map(|point| (point.set.iter().cloned().collect(), &point.scenario)).collect()
+}
+
 /// The scenario that a run ran: the point of the plan that set the same.
-fn scenario(text: &str, plan: Option<&Plan>, run: &Summary) -> Option<Scenario> {
+fn scenario(text: &str, points: &Points<'_>, run: &Summary) -> Option<Scenario> {
     let plain = |value: &serde_json::Value| match value {
         serde_json::Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    let set: Vec<(String, String)> =
+    let set: BTreeMap<String, String> =
         run.set.iter().map(|(key, value)| (key.clone(), plain(value))).collect();
-    let point = plan?.points.iter().find(|point| {
-        // A later setting hides an earlier one of the same key, as in the summary.
-        let there: BTreeMap<_, _> = point.set.iter().cloned().collect();
-        there == set.iter().cloned().collect()
-    });
-    if let Some(point) = point {
-        return Some(point.scenario.clone());
+    if let Some(scenario) = points.get(&set) {
+        return Some((*scenario).clone());
     }
     // Set on the command line: not in the file.
-    let settings: Vec<String> = set.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    let plan = Plan::parse("the scenario", text, &settings).ok()?;
+    let settings = run.set.iter().map(|(key, value)| format!("{key}={}", plain(value)));
+    let plan = Plan::parse("the scenario", text, &settings.collect::<Vec<_>>()).ok()?;
     plan.points.into_iter().next().map(|point| point.scenario)
 }
 
