@@ -5,6 +5,19 @@
 //! on and keeps a score, `classic_ecn`: at 0 and below the queue is taken for an L4S one, at 1 and
 //! above for a Classic one.
 
+mod config;
+mod detector;
+mod log;
+pub mod reroute;
+mod smooth;
+#[cfg(test)]
+mod tests;
+
+pub use config::{Clock, Config};
+pub use detector::{Detector, Sample};
+pub use log::{ARGUMENT_MAX, CarryLog, lg};
+pub use smooth::{RATIO_MAX, RTT_MAX, SHIFT_MAX, Smooth, shift_of};
+
 use l4s_units::Duration;
 
 /// What a detector says of its connection at an instant.

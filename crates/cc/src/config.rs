@@ -104,6 +104,12 @@ macro_rules! controls {
                 }
             }
 
+            fn burst(&self) -> Option<Duration> {
+                match self {
+                    $(Cc::$variant(cc) => cc.burst(),)+
+                }
+            }
+
             fn classic_ecn(&self) -> Option<classic_ecn::Report> {
                 match self {
                     $(Cc::$variant(cc) => cc.classic_ecn(),)+

@@ -197,6 +197,23 @@ impl Control {
         }
     }
 
+    /// How many acknowledged segments the next segment of growth takes, for another control that
+    /// grows along this curve.
+    pub(crate) fn acks_per_segment(&mut self, cwnd: u32, acked: u32, now: Time) -> u32 {
+        self.update(cwnd, acked, now);
+        self.per
+    }
+
+    /// That control reduced its window from `cwnd`.
+    pub(crate) fn reduced_from(&mut self, cwnd: u32) {
+        self.epoch = None;
+        self.w_max = if cwnd < self.w_max && self.config.fast_convergence {
+            (u64::from(cwnd) * (1024 + BETA) / 2048) as u32
+        } else {
+            cwnd
+        };
+    }
+
     /// `time` on the clock that the growth curve is read by.
     fn tick(&self, time: Time) -> Time {
         let tick = self.config.tick.as_nanos();
@@ -369,12 +386,7 @@ impl CongestionControl for Control {
             Congestion::Ecn if self.config.abe => BETA_ECN,
             _ => BETA,
         };
-        self.epoch = None;
-        self.w_max = if window.cwnd < self.w_max && self.config.fast_convergence {
-            (cwnd * (1024 + BETA) / 2048) as u32
-        } else {
-            window.cwnd
-        };
+        self.reduced_from(window.cwnd);
         if congestion == Congestion::Timeout {
             // After a timeout nothing learnt about the path holds any more.
             *self = Control::new(&self.config);

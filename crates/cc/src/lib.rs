@@ -80,6 +80,11 @@ pub trait CongestionControl {
         false
     }
 
+    /// The most that may go out at once, as time at the pacing rate, where that is its own choice.
+    fn burst(&self) -> Option<Duration> {
+        None
+    }
+
     /// What its detector of Classic ECN says, where it has one.
     fn classic_ecn(&self) -> Option<classic_ecn::Report> {
         None

@@ -12,7 +12,8 @@ use crate::flows::Flows;
 use crate::record::{FlowRow, RunRecord, Scope, SeriesRow};
 use crate::recorder::{Origin, Samples};
 use crate::{
-    DropCounts, EngineSummary, GroupSummary, LinkSummary, MarkCounts, PragueSummary, QueueSummary, ScoreSummary, Spread, Summary, Verdicts,
+    DropCounts, EngineSummary, GroupSummary, LinkSummary, MarkCounts, PragueSummary, QueueSummary,
+    ScoreSummary, Spread, Summary, Verdicts,
 };
 
 /// Ethernet header, which the link carries with every packet.

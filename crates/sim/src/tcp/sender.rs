@@ -677,8 +677,10 @@ impl Sender {
                 None => CHUNK + self.chunk_left - unit,
             };
             for n in 1..=unit {
-                // The last segment of an offloaded unit says "push", a lone segment does not.
-                self.send_new(unit > 1 && n == unit, now, out);
+                // The last segment of an offloaded unit says "push", a lone segment does not,
+                // unless nothing would follow that lets the receiver acknowledge it at once.
+                let push = (unit > 1 && n == unit) || self.window.cwnd < 2;
+                self.send_new(push, now, out);
             }
             sent += unit;
             if self.board.nxt() > Pace::FREE_SEGMENTS {
@@ -702,6 +704,12 @@ impl Sender {
     /// Segments per burst: what a millisecond of the window takes, as Linux sizes its units of
     /// segmentation offload; more on short paths.
     fn burst_segments(&self) -> u32 {
+        if self.steered
+            && let Some(burst) = self.cc.burst()
+        {
+            let bytes = u128::from(self.pacing_rate) * u128::from(burst.as_nanos()) / 1_000_000_000;
+            return ((bytes as u64).min(GSO_MAX) / self.full_payload()).max(1) as u32;
+        }
         let short_path = (self.rtt.min().as_micros() >> 9).min(63) as u32;
         let bytes = (self.pacing_rate >> 10) + (GSO_MAX >> short_path);
         ((bytes.min(GSO_MAX) / self.full_payload()) as u32).max(if self.steered { 1 } else { 2 })
