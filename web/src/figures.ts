@@ -29,6 +29,9 @@ export const HEADLINE_LIMIT = HEADLINE_RUNS;
 export const drawable = (all: Item[]): Drawn[] =>
   all.flatMap((item) => (item.run.curves === undefined ? [] : [{ ...item, curves: item.run.curves }]));
 
+/** With more conditions than this a chart over them is a wall; the reader chooses fewer. */
+const CONDITIONS = 250;
+
 /** Every figure. */
 export function figures(data: Data, view: View = EVERYTHING): Figure[] {
   const all = items(data);
@@ -43,6 +46,9 @@ export function figures(data: Data, view: View = EVERYTHING): Figure[] {
     const rated = panels.filter(({ curves }) => curves.rate.length > 0);
     if (rated.length > 0) list.push(rates(rated, all));
   }
-  if (all.length > 1 || variedKeys(all).length > 0) list.push(...conditionFigures(layOut(all, view.choice)));
+  if (all.length > 1 || variedKeys(all).length > 0) {
+    const axis = layOut(all, view.choice);
+    if (axis.conditions.length <= CONDITIONS) list.push(...conditionFigures(axis));
+  }
   return list;
 }
