@@ -7,7 +7,7 @@ use l4s_measure::{DelayRow, RunRecord, Scope, SeriesRow, Summary};
 use l4s_scenario::{EcnMode, Plan, Scenario};
 
 use crate::thin;
-use crate::{Curves, Data, DelaySeries, Folder, RateSeries, Run, Traffic};
+use crate::{Curves, Data, DelaySeries, DetectorSeries, Folder, RateSeries, Run, Traffic};
 
 /// At most so many runs of a folder get curves.
 const CURVES: usize = 16;
@@ -192,7 +192,24 @@ fn curves(record: &RunRecord, warmup_s: f64) -> Curves {
                 RateSeries { group: group.to_owned(), flow, s, mbps }
             })
             .collect(),
+        detector: (lines(&record.series, Scope::Flow).iter())
+            .filter(|(_, rows)| rows.iter().any(|row| row.classic_ecn.is_some()))
+            .take(RATES)
+            .filter_map(|(name, rows)| detector(name, rows))
+            .collect(),
     }
+}
+
+/// What the detector of a flow saw and said.
+fn detector(name: &str, rows: &[&SeriesRow]) -> Option<DetectorSeries> {
+    let (group, Some(flow)) = flow_name(name) else { return None };
+    let series = |of: fn(&SeriesRow) -> Option<f64>| {
+        thin::series(&rows.iter().map(|row| (row.time_s, of(row))).collect::<Vec<_>>())
+    };
+    let (s, score) = series(|row| row.classic_ecn);
+    let (_, depth_ms) = series(|row| row.fbk_depth_ms);
+    let (_, mdev_ms) = series(|row| row.fbk_mdev_ms);
+    Some(DetectorSeries { group: group.to_owned(), flow, s, score, depth_ms, mdev_ms })
 }
 
 /// Rows of one scope by name, in order of appearance.

@@ -22,7 +22,7 @@ mod write;
 
 use std::path::{Path, PathBuf};
 
-pub use data::{Cdf, Curves, Data, DelaySeries, Folder, RateSeries, Run, Traffic};
+pub use data::{Cdf, Curves, Data, DelaySeries, DetectorSeries, Folder, RateSeries, Run, Traffic};
 pub use error::ReportError;
 pub use gather::{Source, gather};
 pub use page::page;
