@@ -1,13 +1,13 @@
 //! Figures over time: when the score of a detector crosses a line.
 
-use l4s_measure::{Results, Scope, SeriesRow};
+use l4s_measure::{ResultError, Results, RowsByRun, Scope, SeriesRow};
 use l4s_report::lights::Truth;
 use l4s_scenario::Plan;
 
 use super::{Row, digits};
 use crate::failure::Failure;
 
-/// The one run of a figure over time.
+/// A run of a figure over time.
 struct Course {
     /// Of the only long Prague flow.
     flow: Vec<SeriesRow>,
@@ -20,11 +20,15 @@ struct Course {
 }
 
 impl Course {
-    fn read(plan: &Plan, results: &Results) -> Result<Course, Failure> {
-        let failed = |error: l4s_measure::ResultError| Failure::Run(error.to_string());
-        let scenario = &plan.points[0].scenario;
-        let mut rows = match results.series().map_err(failed)?.next() {
-            Some(first) => first.map_err(failed)?.1,
+    /// Run number `number`, whose series are the next of `series`.
+    fn next(
+        plan: &Plan,
+        number: usize,
+        series: &mut RowsByRun<SeriesRow>,
+    ) -> Result<Course, Failure> {
+        let scenario = &plan.points[number].scenario;
+        let mut rows = match series.next() {
+            Some(next) => next.map_err(failed)?.1,
             None => Vec::new(),
         };
         let groups: Vec<SeriesRow> =
@@ -38,6 +42,11 @@ impl Course {
                 .map(|group| (group.name.clone(), group.starts.len()))
                 .collect(),
         })
+    }
+
+    /// The first run, where a figure has no other.
+    fn only(plan: &Plan, results: &Results) -> Result<Course, Failure> {
+        Course::next(plan, 0, &mut results.series().map_err(failed)?)
     }
 
     /// The score and its time from `from_s` on.
@@ -88,19 +97,25 @@ const END: f64 = f64::INFINITY;
 
 /// How soon a flow knows (Fallback §7.2).
 pub fn fallback_8(plan: &Plan, results: &Results) -> Result<Vec<Row>, Failure> {
-    let course = Course::read(plan, results)?;
+    let course = Course::only(plan, results)?;
     let low = course.scores(0.0).next().map_or(0.0, |(_, score)| score);
     Ok(vec![
         Row::said("score leaves its lowest after", "0.5 s", course.after(0.0, |s| s > low + 0.01)),
         Row::said("Classic (score 1) after", "1 s", course.after(0.0, |s| s >= 1.0)),
-        Row::said("score 9 after", "1.5 s", course.after(0.0, |s| s >= 9.0)),
+        Row::said("as high as it gets (the paper: 9) after", "1.5 s", highest(&course)),
         Row::said("rates, Prague over ECN-Cubic", "about 1", course.ratio(5.0, END).map(digits)),
     ])
 }
 
+/// When the score first is what it is at most.
+fn highest(course: &Course) -> Option<String> {
+    let most = course.most(0.0, END, |row| row.classic_ecn)?;
+    course.after(0.0, |score| score >= most).map(|time| format!("{time}, at {}", digits(most)))
+}
+
 /// How soon a flow knows that joins a standing queue, and by what (Fallback §7.3).
 pub fn fallback_9(plan: &Plan, results: &Results) -> Result<Vec<Row>, Failure> {
-    let course = Course::read(plan, results)?;
+    let course = Course::only(plan, results)?;
     let began = 10.0;
     let settled = began + 2.0;
     let ms = |value: Option<f64>| value.map(|value| format!("{} ms", digits(value)));
@@ -127,7 +142,7 @@ pub fn fallback_9(plan: &Plan, results: &Results) -> Result<Vec<Row>, Failure> {
 
 /// How soon a flow knows of another AQM (Fallback §7.4, figures 10 and 11).
 pub fn switched(plan: &Plan, results: &Results) -> Result<Vec<Row>, Failure> {
-    let course = Course::read(plan, results)?;
+    let course = Course::only(plan, results)?;
     let change = course.change_s.unwrap_or_default();
     let aqms: Vec<&str> = plan.points[0].scenario.aqms().map(|aqm| aqm.kind()).collect();
     let right = |aqm: &str| -> (fn(f64) -> bool, &str) {
@@ -158,16 +173,33 @@ pub fn switched(plan: &Plan, results: &Results) -> Result<Vec<Row>, Failure> {
     ])
 }
 
-/// What a re-route does to the detector (Fallback appendix C).
+/// What a re-route does to the detector, without the filter and with it (Fallback appendix C).
 pub fn fallback_12(plan: &Plan, results: &Results) -> Result<Vec<Row>, Failure> {
-    let course = Course::read(plan, results)?;
-    let change = course.change_s.unwrap_or_default();
-    let ms = |value: Option<f64>| value.map(|value| format!("{} ms", digits(value)));
-    let mdev = |from, to| ms(course.most(from, to, |row| row.fbk_mdev_ms));
-    let score = course.most(0.0, END, |row| row.classic_ecn);
-    Ok(vec![
-        Row::said("highest score", "0 or less", score.map(digits)),
-        Row::new("mean deviation before the re-route, most", None, mdev(change / 2.0, change)),
-        Row::said("mean deviation after it, most", "hardly more", mdev(change, END)),
-    ])
+    let mut series = results.series().map_err(failed)?;
+    let mut rows = Vec::new();
+    for (number, point) in plan.points.iter().enumerate() {
+        let course = Course::next(plan, number, &mut series)?;
+        let filtered =
+            point.set.iter().any(|(key, value)| key.ends_with("filter") && value == "true");
+        let how = if filtered { "filtered" } else { "unfiltered" };
+        let change = course.change_s.unwrap_or_default();
+        let mdev = |from, to| {
+            course
+                .most(from, to, |row| row.fbk_mdev_ms)
+                .map(|value| format!("{} ms", digits(value)))
+        };
+        let before = format!("mean deviation before the re-route, {how}, most");
+        rows.push(Row::new(before, None, mdev(change / 2.0, change)));
+        let paper = if filtered { "hardly more" } else { "much more" };
+        let after = format!("mean deviation after it, {how}, most");
+        rows.push(Row::said(after, paper, mdev(change, END)));
+        let score = course.most(change / 2.0, END, |row| row.classic_ecn);
+        let paper = filtered.then(|| "0 or less".to_owned());
+        rows.push(Row::new(format!("highest score, {how}"), paper, score.map(digits)));
+    }
+    Ok(rows)
+}
+
+fn failed(error: ResultError) -> Failure {
+    Failure::Run(error.to_string())
 }
