@@ -54,6 +54,8 @@ describe("a square", () => {
       ["rates, Prague over Cubic", "1.5×"],
       ["short flows scored, wrong", "12, 1"],
     ]);
+    const several = { at: [0, 0, 0, 0] as Square["at"], verdict: null, command: "", score: -4.14, low: [0, -8], high: [0, 7.9] };
+    expect(facts(several)).toEqual([["last score", "-4.14 (-8 to 7.9)"]]);
   });
 });
 

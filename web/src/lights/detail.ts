@@ -9,7 +9,11 @@ import { lookOf, mixInWords, outcome, scheduleName, where } from "./words";
 /** The facts of a square, named. */
 export function facts(square: Square): [string, string][] {
   const list: [string, string][] = [];
-  if (square.score !== undefined) list.push(["last score", digits(square.score)]);
+  if (square.score !== undefined) {
+    const [low, high] = [square.low?.at(-1), square.high?.at(-1)];
+    const several = typeof low === "number" && typeof high === "number" && low < high;
+    list.push(["last score", several ? `${digits(square.score)} (${digits(low)} to ${digits(high)})` : digits(square.score)]);
+  }
   if (square.ratio !== undefined) list.push(["rates, Prague over Cubic", ratio(square.ratio)]);
   if (square.short !== undefined) list.push(["short flows scored, wrong", `${square.short[0]}, ${square.short[1]}`]);
   return list;

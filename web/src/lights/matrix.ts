@@ -88,6 +88,8 @@ export function matrix(lights: Lights, number: number, listener: Listener): HTML
     ]),
     el("tbody", {}, body),
   ]);
+  // A square is never narrower than its sign.
+  table.style.minWidth = `${38 + columns * 17}px`;
   listen(table, cells, squares, listener);
   const words = saidOf(lights, schedule)?.words ?? "";
   return el("section", { class: "card", "aria-label": scheduleName(schedule) }, [
