@@ -2,7 +2,7 @@
 
 import { escape } from "../text";
 import { type Mode, type Theme, themeOf } from "../theme";
-import type { Studio } from "../ssr";
+import { advance, type Studio } from "../ssr";
 import type { Lights, Square } from "./data";
 import { GLYPHS, PAINTS } from "./glyphs";
 import { countsInWords, LEGEND, lookOf, saidInWords, saidOf, say, scheduleName } from "./words";
@@ -70,7 +70,7 @@ function legend(lights: Lights, theme: Theme): string {
   return LEGEND.filter(([look]) => look !== "unknown" || seen.has(look))
     .map(([look, meaning]) => {
       const item = square(look, theme, x, 84, 14, 14) + text(x + 20, 96, meaning, theme.ink, 13);
-      x += 20 + meaning.length * 6.4 + 26;
+      x += 20 + Math.round(advance(meaning, 13)) + 26;
       return item;
     })
     .join("");
