@@ -7,7 +7,7 @@
 use l4s_units::param::{Configurable, Kind, Param, Profile, Value};
 use l4s_units::{Duration, Time};
 
-use crate::{Ack, Congestion, CongestionControl, Window};
+use crate::{Ack, Congestion, CongestionControl, Pause, Window};
 
 /// β of RFC 9438 §4.6, 0.7, in 1/1024.
 const BETA: u64 = 717;
@@ -392,6 +392,15 @@ impl CongestionControl for Control {
             *self = Control::new(&self.config);
         }
         ((cwnd * beta / 1024) as u32).max(2)
+    }
+
+    /// The growth curve stands still while nothing is sent (`cubictcp_cwnd_event`), however short
+    /// the pause.
+    fn restart(&mut self, window: &mut Window, pause: Pause) {
+        if let Some(epoch) = &mut self.epoch {
+            epoch.start = (epoch.start + pause.length).min(pause.now);
+        }
+        window.restart(pause);
     }
 }
 

@@ -18,7 +18,7 @@ pub use config::{
 use l4s_units::Duration;
 
 use crate::classic_ecn::{Clock, Detector, Report, Sample};
-use crate::{Ack, Congestion, CongestionControl, Window};
+use crate::{Ack, Congestion, CongestionControl, Pause, Window};
 use growth::Growth;
 
 /// Bits of the window's fraction.
@@ -68,6 +68,14 @@ pub struct State {
     pub saw_ce: bool,
     /// Whether a loss is being recovered from.
     pub in_loss: bool,
+}
+
+/// Whether the RTT rose so much that a queue builds, as in HyStart (RFC 9406 §4.2): by an eighth,
+/// 4 ms at least and 16 at most.
+fn rose(ack: &Ack) -> bool {
+    let (least, most) = (Duration::from_millis(4), Duration::from_millis(16));
+    let rise = (ack.min_rtt / 8).clamp(least, most);
+    ack.rtt.is_some_and(|rtt| rtt > ack.min_rtt + rise)
 }
 
 /// A connection under Prague.
@@ -239,11 +247,11 @@ impl Control {
     }
 
     /// Answers marks, at most once per virtual RTT.
-    fn answer(&mut self, srtt: u64, now: u64, first: bool) {
-        if self.in_first_slow_start() {
+    fn answer(&mut self, ack: &Ack, srtt: u64, now: u64, first: bool) {
+        if self.in_first_slow_start() && !rose(ack) {
             return;
         }
-        if first {
+        if first || self.in_first_slow_start() {
             // It ends slow start: half the window, whatever alpha is.
             self.state.frac_cwnd =
                 (self.state.frac_cwnd - self.state.frac_cwnd / 2).max(self.settings.cwnd_min);
@@ -369,7 +377,7 @@ impl Control {
                 delivered_ce: ack.delivered_ce,
                 una: ack.una,
                 nxt: ack.nxt,
-                self_limited: false,
+                self_limited: ack.app_limited,
                 rtt_virt_us,
             });
         }
@@ -392,9 +400,12 @@ impl CongestionControl for Control {
             self.state.saw_ce = true;
             self.growth.marked();
             self.observe_marks(ack, srtt, now);
-            self.answer(srtt, now, first);
+            self.answer(ack, srtt, now, first);
         } else {
             self.observe_marks(ack, srtt, now);
+        }
+        if self.in_first_slow_start() && rose(ack) {
+            self.set_threshold();
         }
         self.grow_by(ack, srtt, window.limited);
         self.show(window);
@@ -442,6 +453,10 @@ impl CongestionControl for Control {
 
     fn steers_alone(&self) -> bool {
         true
+    }
+
+    fn restart(&mut self, window: &mut Window, pause: Pause) {
+        Control::restart(self, window, pause.length, pause.rto);
     }
 
     fn pacing_rate(&self, in_flight: u32, mss: u32, srtt: Duration) -> Option<u64> {

@@ -58,8 +58,11 @@ fn flow(number: u32, start_s: f64, end_s: Option<f64>, score: f64, rounds: u32) 
     }
 }
 
-/// A result folder with these flows and samples of a score in each run of the plan.
-fn results(folder: &Path, runs: [(Vec<FlowRow>, Vec<(f64, f64)>); 4]) {
+/// The flows of a run, and samples of a score: time and value.
+type Made = (Vec<FlowRow>, Vec<(f64, f64)>);
+
+/// A result folder with what was made up for each run of the plan.
+fn results(folder: &Path, runs: [Made; 4]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/demo.json");
     let data: Data = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     let mut writer = ResultWriter::create(folder).unwrap();

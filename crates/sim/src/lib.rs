@@ -5,6 +5,7 @@
 //! give the same events in the same order.
 
 mod agenda;
+mod app;
 mod calendar;
 mod connections;
 mod engine;

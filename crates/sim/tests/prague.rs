@@ -92,11 +92,13 @@ fn scenario(aqm: Config, groups: Vec<Group>) -> Scenario {
             rate: Rate::from_mbps(40),
             buffer: Buffer::Packets(40_000),
             burst: Bytes::new(1514),
+            aggregation: Duration::ZERO,
         },
         aqm,
         groups,
         udp: vec![],
         web: vec![],
+        apps: vec![],
         changes: vec![],
         kernel: Default::default(),
     }

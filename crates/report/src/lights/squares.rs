@@ -96,8 +96,8 @@ fn schedule(name: &str, scenario: &Scenario) -> Schedule {
 
 /// When the last discipline came.
 fn since_s(scenario: &Scenario) -> f64 {
-    let changes = scenario.changes.iter().filter(|change| change.aqm.is_some());
-    changes.last().map_or(0.0, |change| change.time.as_secs_f64())
+    let mut changes = scenario.changes.iter().rev().filter(|change| change.aqm.is_some());
+    changes.next().map_or(0.0, |change| change.time.as_secs_f64())
 }
 
 /// Judges a run by its flows.

@@ -5,7 +5,7 @@ use l4s_units::{Bytes, Duration, Rate};
 
 use super::one_table;
 use crate::fault::{Gathered, Place};
-use crate::field::{Field, Refusal, bytes_text, quantity, read_table};
+use crate::field::{Field, Refusal, bytes_text, duration, quantity, read_table};
 use crate::tree::{Node, Table, quoted};
 use crate::{Buffer, Link, Udp, catalog, settings};
 
@@ -13,6 +13,9 @@ use crate::{Buffer, Link, Udp, catalog, settings};
 const PACKET: Bytes = l4s_aqm::MTU;
 /// Ethernet's share of it.
 const ETHERNET: Bytes = Bytes::new(14);
+
+/// The longest airtime of an aggregate. Those of WiFi and of cable modems are a few milliseconds.
+const LONGEST_AIRTIME: Duration = Duration::from_millis(100);
 
 /// The slowest and the fastest link.
 pub(super) const LOWEST_RATE: Rate = Rate::from_bps(1000);
@@ -48,6 +51,16 @@ pub(crate) const LINK: &[Field<Link>] = &[
         },
         write: |link| Some(quoted(&bytes_text(link.burst))),
     },
+    Field {
+        name: "aggregation",
+        doc: "the longest airtime of a burst in which it delivers, as WiFi does; \"0s\" for none",
+        required: false,
+        read: |link, node| {
+            duration(node, Duration::ZERO, LONGEST_AIRTIME)
+                .map(|airtime| link.aggregation = airtime)
+        },
+        write: |link| Some(quoted(&link.aggregation.to_string())),
+    },
 ];
 
 fn buffer(node: &Node) -> Result<Buffer, Refusal> {
@@ -79,8 +92,17 @@ pub(super) fn link(root: &Table, gathered: &mut Gathered) -> Option<Link> {
     };
     let table = one_table(node, "link", gathered)?;
     let before = gathered.count();
-    let mut link = Link { rate: Rate::from_bps(0), buffer: Buffer::Packets(40_000), burst: PACKET };
+    let mut link = Link {
+        rate: Rate::from_bps(0),
+        buffer: Buffer::Packets(40_000),
+        burst: PACKET,
+        aggregation: Duration::ZERO,
+    };
     read_table(table, &node.place, "link", LINK, &[], &mut link, gathered);
+    // A link that is on the air or not saves no airtime for later, unless it is to.
+    if !link.aggregation.is_zero() && table.get("burst").is_none() {
+        link.burst = Bytes::ZERO;
+    }
     (gathered.count() == before).then_some(link)
 }
 

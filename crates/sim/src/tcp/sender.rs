@@ -10,13 +10,14 @@
 //! ```
 
 use l4s_cc::classic_ecn::Report;
-use l4s_cc::{Cc, Congestion, CongestionControl, Window};
+use l4s_cc::{Cc, Congestion, CongestionControl, Pause, Window};
 use l4s_units::{Duration, Ecn, Time};
 
 use super::pace::Pace;
 use super::prr::Prr;
 use super::rtt::Rtt;
 use super::scoreboard::{Delivered, Scoreboard};
+use super::supply::Supply;
 use super::usage::Usage;
 use crate::packet::{Ack, MSS, Segment};
 
@@ -94,10 +95,7 @@ pub struct Sender {
     state: State,
     board: Scoreboard,
     rtt: Rtt,
-    /// Number of segments; `u64::MAX` without end.
-    segments: u64,
-    /// Payload of the last segment.
-    last_payload: u16,
+    supply: Supply,
     ecn: Option<Ecn>,
     ecn_on_everything: bool,
     accurate_ecn: bool,
@@ -151,8 +149,6 @@ impl Timer {
 impl Sender {
     /// A sender that has answered nothing yet.
     pub fn new(config: &SenderConfig) -> Self {
-        let size = config.size.unwrap_or(u64::MAX);
-        let segments = if size == u64::MAX { u64::MAX } else { size.div_ceil(MSS) };
         let cc = Cc::new(&config.cc);
         Sender {
             steered: cc.steers_alone(),
@@ -161,8 +157,7 @@ impl Sender {
             state: State::SynReceived,
             board: Scoreboard::default(),
             rtt: Rtt::new(),
-            segments,
-            last_payload: (size - segments.saturating_sub(1).saturating_mul(MSS)).min(MSS) as u16,
+            supply: Supply::new(config.size),
             ecn: config.ecn,
             ecn_on_everything: config.ecn_on_everything,
             accurate_ecn: config.accurate_ecn,
@@ -214,7 +209,30 @@ impl Sender {
 
     /// How many segments the client must receive.
     pub fn segments(&self) -> u64 {
-        self.segments
+        self.supply.in_all()
+    }
+
+    /// From now on it sends what an application writes, and the connection stays open.
+    pub fn serve_application(&mut self) {
+        self.supply = Supply::written();
+    }
+
+    /// How many writes of the application have not been sent to their end.
+    pub fn unsent_writes(&self) -> usize {
+        self.supply.unsent_writes(self.board.nxt())
+    }
+
+    /// The application writes so many bytes, to be pushed.
+    pub fn write(&mut self, bytes: u64, now: Time, out: &mut impl Output) {
+        self.supply.write(bytes, self.board.una());
+        if !self.state.is_established() {
+            return;
+        }
+        if self.board.packets_out() == 0 {
+            let (length, rto) = (now.since(self.last_sent), self.rtt.rto(self.backoff));
+            self.cc.restart(&mut self.window, Pause { now, length, rto });
+        }
+        self.transmit(now, out);
     }
 
     /// The client's SYN arrived, perhaps again.
@@ -286,7 +304,7 @@ impl Sender {
         if !self.steered {
             self.cc.observe(&mut self.window, &sample);
         }
-        if una == self.segments {
+        if self.supply.is_over(una) {
             self.state = State::Closed;
             self.timer = Timer::OFF;
             self.pace.due = Time::NEVER;
@@ -377,6 +395,7 @@ impl Sender {
             srtt: self.rtt.smoothed().unwrap_or_default(),
             una: self.board.una(),
             nxt: self.board.nxt(),
+            app_limited: self.supply.is_empty(self.board.nxt()),
         }
     }
 
@@ -545,7 +564,7 @@ impl Sender {
     fn send_probe(&mut self, now: Time, out: &mut impl Output) {
         self.timer = Timer::OFF;
         if self.probe.is_none() && self.board.packets_out() > 0 {
-            let new = self.board.nxt() < self.segments;
+            let new = !self.supply.is_empty(self.board.nxt());
             let seq =
                 if new { Some(self.send_new(false, now, out)) } else { self.board.probe(now) };
             if let Some(seq) = seq {
@@ -608,29 +627,22 @@ impl Sender {
         if self.ecn_on_everything { self.ecn.unwrap_or_default() } else { Ecn::NotEct }
     }
 
-    fn payload(&self, seq: u64) -> u16 {
-        if seq + 1 == self.segments { self.last_payload } else { MSS as u16 }
-    }
-
     fn send_new(&mut self, push: bool, now: Time, out: &mut impl Output) -> u64 {
         let seq = self.board.nxt();
         self.board.push(now);
         let cwr = core::mem::take(&mut self.cwr_pending);
         let ecn = self.ecn.unwrap_or_default();
-        let fin = seq + 1 == self.segments;
+        let (payload, pushed, fin) = self.supply.segment(seq);
         self.last_sent = now;
-        out.send(
-            Segment { seq, payload: self.payload(seq), ecn, cwr, push: push || fin, fin },
-            false,
-        );
+        out.send(Segment { seq, payload, ecn, cwr, push: push || pushed, fin }, false);
         seq
     }
 
     fn send_again(&mut self, seq: u64, now: Time, out: &mut impl Output) {
         self.last_sent = now;
-        let fin = seq + 1 == self.segments;
-        let (payload, ecn) = (self.payload(seq), self.control_ecn());
-        out.send(Segment { seq, payload, ecn, cwr: false, push: fin, fin }, true);
+        let (payload, push, fin) = self.supply.segment(seq);
+        let ecn = self.control_ecn();
+        out.send(Segment { seq, payload, ecn, cwr: false, push, fin }, true);
     }
 
     /// Sends lost segments again, as far as the window allows.
@@ -656,7 +668,7 @@ impl Sender {
         let burst = self.burst_segments();
         let (mut sent, mut limited) = (0, false);
         loop {
-            let left = self.segments - self.board.nxt();
+            let left = self.supply.left(self.board.nxt());
             let quota = self.window.cwnd.saturating_sub(self.board.in_flight());
             if left == 0 || quota == 0 || self.pace.holds_back(now) {
                 break;
