@@ -11,8 +11,6 @@ mod log;
 pub mod reroute;
 mod smooth;
 mod spacing;
-#[cfg(test)]
-mod tests;
 
 pub use config::{Clock, Config};
 pub use detector::{Detector, Sample};

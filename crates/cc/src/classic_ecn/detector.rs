@@ -408,3 +408,6 @@ impl<const BITS: u32> Detector<BITS> {
 fn scaled(whole: u32, bits: u32) -> i64 {
     i64::from(whole) << bits
 }
+
+#[cfg(test)]
+mod tests;
