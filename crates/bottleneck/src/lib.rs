@@ -157,7 +157,7 @@ mod tests {
     /// A link of 12 Mb/s with twenty packets in a FIFO, one every millisecond from 1000 ms on.
     fn loaded() -> Bottleneck<Probe> {
         let (rate, burst) = (Rate::from_mbps(12), Bytes::ZERO);
-        let link = Link { rate, burst, buffer: Buffer::Packets(100) };
+        let link = Link { rate, burst, buffer: Buffer::Packets(100), ack_loss: 0.0 };
         let mut bottleneck = Bottleneck::new(&link, &Config::Fifo(fifo::Config::dctth()), 1);
         for n in 0..20 {
             let ecn = if n % 2 == 0 { Ecn::Ect1 } else { Ecn::NotEct };

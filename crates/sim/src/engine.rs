@@ -15,9 +15,10 @@
 use l4s_aqm::{Departure, DropCause, MarkCause, Queue, Watch};
 use l4s_bottleneck::{Bottleneck, Download};
 use l4s_measure::{FlowState, LinkState, Observer};
-use l4s_scenario::{Change, EcnMode, Group, Scenario};
+use l4s_scenario::{AccEcn, Change, EcnMode, Group, Scenario};
 use l4s_units::{Bytes, Duration, Ecn, Time};
 
+use crate::ack_loss::AckLoss;
 use crate::agenda::{Agenda, Item};
 use crate::calendar::Calendar;
 use crate::connections::{Connections, Flow};
@@ -57,8 +58,8 @@ impl Kind {
         let sender = SenderConfig {
             cc: group.cc.clone(),
             ecn,
-            ecn_on_everything: matches!(echo, Echo::Dctcp | Echo::Accurate),
-            accurate_ecn: echo == Echo::Accurate,
+            ecn_on_everything: matches!(echo, Echo::Dctcp | Echo::Accurate { .. }),
+            accurate_ecn: matches!(echo, Echo::Accurate { .. }),
             size: group.size.map(Bytes::get),
         };
         Kind { sender, echo }
@@ -83,6 +84,7 @@ pub(crate) struct Engine<'a, O> {
     timers: Timers,
     /// Return path of each group. Only its head needs an event.
     lines: Vec<Line>,
+    ack_loss: AckLoss,
     agenda: Agenda,
     sources: Vec<Source>,
     /// What a sender hands down in one go.
@@ -127,6 +129,7 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
             bottleneck,
             timers: Timers::with_capacity(2 * flows),
             lines: scenario.groups.iter().map(|group| Line::new(group.rtt)).collect(),
+            ack_loss: AckLoss::new(scenario),
             sizes: scenario.groups.iter().map(|group| group.size).collect(),
             kinds,
             connections,
@@ -196,7 +199,11 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
         let line = &mut self.lines[group];
         let next = line.next();
         let arrives = now + line.delay;
+        let ack_loss = &mut self.ack_loss;
         flow.client.on_packet(packet, now, |message| {
+            if ack_loss.takes(&message) {
+                return;
+            }
             line.push(Return { arrives, flow: packet.flow, slot: packet.slot, message });
         });
         if line.next() != next {
@@ -212,6 +219,9 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
     // --- The way back: client, return line, server -------------------------------------------
 
     fn send_back(&mut self, from: Owner, message: Message, now: Time) {
+        if self.ack_loss.takes(&message) {
+            return;
+        }
         let group = usize::from(from.group);
         let line = &mut self.lines[group];
         let arrives = now + line.delay;
@@ -400,7 +410,9 @@ fn negotiated(group: &Group) -> (Option<Ecn>, Echo) {
     };
     let echo = match wants {
         l4s_cc::WantedEcn::Off => Echo::Classic,
-        l4s_cc::WantedEcn::L4s if ecn == Ecn::Ect1 => Echo::Accurate,
+        l4s_cc::WantedEcn::L4s if ecn == Ecn::Ect1 => {
+            Echo::Accurate { option: group.accecn == AccEcn::Option }
+        }
         _ => Echo::Dctcp,
     };
     (Some(ecn), echo)

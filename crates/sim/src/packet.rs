@@ -90,6 +90,11 @@ impl Packet {
         self.flags & Packet::CWR != 0
     }
 
+    /// TCP: bytes of payload.
+    pub(crate) fn payload(&self) -> u16 {
+        self.ip_length - HEADER as u16
+    }
+
     pub(crate) fn push(&self) -> bool {
         self.flags & Packet::PSH != 0
     }
@@ -213,6 +218,8 @@ pub struct Ack {
     pub sacks: [(u32, u32); 3],
     /// Echo of congestion experienced.
     pub ece: bool,
-    /// Marked segments received so far (RFC 9768 §3.2.2).
-    pub marks: u32,
+    /// Marked packets received so far, in three bits (RFC 9768 §3.2.2).
+    pub ace: u8,
+    /// Bytes in them, in 24 bits, where the AccECN option is in use (RFC 9768 §3.2.3).
+    pub ce_bytes: Option<u32>,
 }

@@ -2,7 +2,7 @@
 
 use l4s_aqm::{Config, DropCause, MarkCause, Queue, dualpi2, fifo};
 use l4s_measure::{FlowState, LinkState, Observer, Traced};
-use l4s_scenario::{Buffer, EcnMode, Group, Link, Scenario, Udp};
+use l4s_scenario::{AccEcn, Buffer, EcnMode, Group, Link, Scenario, Udp};
 use l4s_sim::Packet;
 use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
 use proptest::prelude::*;
@@ -72,7 +72,15 @@ impl Observer<Packet> for Ledger {
 
 fn group(name: &str, cc: l4s_cc::Config, rtt: Duration, flows: usize) -> Group {
     let starts = vec![Time::ZERO; flows];
-    Group { name: name.into(), cc, ecn: EcnMode::Auto, rtt, starts, size: None }
+    Group {
+        name: name.into(),
+        cc,
+        ecn: EcnMode::Auto,
+        accecn: AccEcn::Option,
+        rtt,
+        starts,
+        size: None,
+    }
 }
 
 /// DCTCP against Cubic through DualPI2.
@@ -91,6 +99,7 @@ fn scenario(rate_mbps: u64, rtt: Duration, flows: (usize, usize), seed: u64) -> 
             rate: Rate::from_mbps(rate_mbps),
             buffer: Buffer::Packets(40_000),
             burst: Bytes::new(1514),
+            ack_loss: 0.0,
         },
         aqm: Config::DualPi2(aqm),
         groups: vec![

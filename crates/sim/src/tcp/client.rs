@@ -76,8 +76,13 @@ impl Client {
             }
             return send(Message::Request);
         }
-        let arrived =
-            Arrived { seq: packet.seq, ecn: packet.ecn, cwr: packet.cwr(), push: packet.push() };
+        let arrived = Arrived {
+            seq: packet.seq,
+            ecn: packet.ecn,
+            payload: packet.payload(),
+            cwr: packet.cwr(),
+            push: packet.push(),
+        };
         self.receiver.on_segment(arrived, now, |ack: Ack| {
             send(Message::Ack(ack));
         });

@@ -4,6 +4,7 @@
 //! acknowledgements and the time go in; segments and acknowledgements come out. Segments are
 //! counted, not bytes: all but a flow's last are full.
 
+mod accecn;
 mod client;
 mod pace;
 mod prr;

@@ -2,6 +2,7 @@
 
 use l4s_units::{Duration, Ecn, Time};
 
+use super::accecn;
 use super::ranges::Ranges;
 use crate::packet::Ack;
 
@@ -31,8 +32,12 @@ pub enum Echo {
     Classic,
     /// On exactly the acknowledgements of marked segments (RFC 8257 §3.2).
     Dctcp,
-    /// Counted: every acknowledgement says how many marks arrived so far (RFC 9768 §3.2.2).
-    Accurate,
+    /// Counted: every acknowledgement says how many marks arrived so far, modulo 8 (RFC 9768
+    /// §3.2.2), and with the option in how many bytes (§3.2.3).
+    Accurate {
+        /// Whether the AccECN option is in use.
+        option: bool,
+    },
 }
 
 /// A segment as the receiver sees it.
@@ -42,6 +47,8 @@ pub struct Arrived {
     pub seq: u64,
     /// Its ECN field.
     pub ecn: Ecn,
+    /// Bytes of payload.
+    pub payload: u16,
     /// The sender reduced its window (CWR).
     pub cwr: bool,
     /// The sender has sent all that it may (PSH).
@@ -62,10 +69,11 @@ pub struct Receiver {
     acknowledged: u64,
     /// Echo congestion experienced.
     demand_cwr: bool,
-    /// Marked segments received, and how many the last acknowledgement told of. Without
-    /// the wrap of a TCP header's three bits.
+    /// Marked segments received, and how many the last acknowledgement told of.
     marks: u32,
     marks_told: u32,
+    /// Bytes in marked segments.
+    ce_bytes: u32,
     /// Whether the last segment was marked; DCTCP: `next` before it.
     ce: bool,
     next_before: u64,
@@ -99,6 +107,7 @@ impl Receiver {
             demand_cwr: false,
             marks: 0,
             marks_told: 0,
+            ce_bytes: 0,
             ce: false,
             next_before: 0,
             quick: QUICK_ACKS_AT_START,
@@ -125,10 +134,13 @@ impl Receiver {
     /// A segment arrived. `send` gets each acknowledgement that goes out: none, one or two.
     #[inline]
     pub fn on_segment(&mut self, segment: Arrived, now: Time, mut send: impl FnMut(Ack)) {
-        let Arrived { seq, ecn, cwr, push } = segment;
+        let Arrived { seq, ecn, payload, cwr, push } = segment;
         // The application reads everything as it arrives; then pushed data is acknowledged.
         let mut at_once = push && seq == self.next;
-        self.marks += u32::from(ecn.is_ce());
+        if ecn.is_ce() {
+            self.marks = self.marks.wrapping_add(1);
+            self.ce_bytes = self.ce_bytes.wrapping_add(payload.into());
+        }
         if cwr {
             self.demand_cwr = false;
             // The sender's window may be very small now.
@@ -213,12 +225,12 @@ impl Receiver {
                 self.next_before = self.next;
                 changed
             }
-            Echo::Accurate => {
+            Echo::Accurate { .. } => {
                 // RFC 9768 §3.2.2.5.1: change-triggered, in both directions as in Linux, and
                 // increment-triggered.
                 let changed = ecn.is_ce() != self.ce;
                 self.ce = ecn.is_ce();
-                changed || self.marks - self.marks_told >= MARKS_AT_ONCE
+                changed || self.marks.wrapping_sub(self.marks_told) >= MARKS_AT_ONCE
             }
         }
     }
@@ -293,6 +305,13 @@ impl Receiver {
                 }
             }
         }
-        Ack { cumulative: self.next, sacks, ece: self.demand_cwr, marks: self.marks }
+        let option = matches!(self.echo, Echo::Accurate { option: true });
+        Ack {
+            cumulative: self.next,
+            sacks,
+            ece: self.demand_cwr,
+            ace: accecn::ace(self.marks),
+            ce_bytes: option.then_some(accecn::ce_bytes(self.ce_bytes)),
+        }
     }
 }

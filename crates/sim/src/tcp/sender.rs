@@ -16,6 +16,7 @@ use l4s_cc::classic_ecn::Report;
 use l4s_cc::{Cc, CongestionControl, Window};
 use l4s_units::{Duration, Ecn, Time};
 
+use super::accecn::Decoder;
 use super::pace::Pace;
 use super::prr::Prr;
 use super::rtt::Rtt;
@@ -91,8 +92,7 @@ pub struct Sender {
     ecn: Option<Ecn>,
     ecn_on_everything: bool,
     accurate_ecn: bool,
-    /// Marks that acknowledgements told of.
-    marks: u32,
+    accecn: Decoder,
     /// The congestion control sets the window in every state, reductions included.
     steered: bool,
     /// Recovery began; the first retransmission must not wait for a steered window.
@@ -156,7 +156,7 @@ impl Sender {
             ecn: config.ecn,
             ecn_on_everything: config.ecn_on_everything,
             accurate_ecn: config.accurate_ecn,
-            marks: 0,
+            accecn: Decoder::default(),
             recovering: false,
             cwr_pending: false,
             high_seq: 0,
@@ -259,9 +259,9 @@ impl Sender {
             self.backoff = 0;
         }
         let (ece, delivered_ce) = if self.accurate_ecn {
-            let marks = ack.marks.saturating_sub(self.marks);
-            self.marks += marks;
-            (marks > 0, marks)
+            let progress = una > prior_una || delivered.selective;
+            let news = self.accecn.take(ack.ace, ack.ce_bytes, delivered.segments, progress);
+            (news.marks > 0, news.marks)
         } else {
             let ece = ack.ece && self.ecn.is_some();
             (ece, if ece { delivered.segments } else { 0 })

@@ -13,6 +13,8 @@ use crate::packet::{Ack, MSS, Segment};
 
 const MS: Duration = Duration::from_millis(1);
 const RTT: Duration = Duration::from_millis(20);
+/// Payload of a full segment.
+const FULL: u16 = MSS as u16;
 /// Segments follow each other on the path, so that no two share an instant.
 const SPACING: Duration = Duration::from_nanos(500);
 
@@ -69,14 +71,14 @@ impl<F: FnMut(&Segment, bool) -> Fate> Path<F> {
         let echo = match (ecn, dctcp, prague) {
             (false, ..) => Echo::None,
             (true, true, _) => Echo::Dctcp,
-            (true, _, true) => Echo::Accurate,
+            (true, _, true) => Echo::Accurate { option: true },
             (true, ..) => Echo::Classic,
         };
         let config = SenderConfig {
             cc,
             ecn: ecn.then_some(if prague { Ecn::Ect1 } else { Ecn::Ect0 }),
             ecn_on_everything: (dctcp || prague) && ecn,
-            accurate_ecn: echo == Echo::Accurate,
+            accurate_ecn: echo == Echo::Accurate { option: true },
             size,
         };
         let mut path = Path {
@@ -150,7 +152,13 @@ impl<F: FnMut(&Segment, bool) -> Fate> Path<F> {
                 let Reverse((_, id)) = self.events.pop().unwrap();
                 match self.store.remove(&id).unwrap() {
                     Event::Data(s) => {
-                        let arrived = Arrived { seq: s.seq, ecn: s.ecn, cwr: s.cwr, push: s.push };
+                        let arrived = Arrived {
+                            seq: s.seq,
+                            ecn: s.ecn,
+                            payload: s.payload,
+                            cwr: s.cwr,
+                            push: s.push,
+                        };
                         self.receiver.on_segment(arrived, next, |ack| acks.push(ack));
                     }
                     Event::Ack(ack) => self.sender.on_ack(&ack, next, &mut sent),
@@ -489,13 +497,13 @@ fn echoed(echo: Echo, marks: &[bool]) -> Vec<(u64, bool)> {
     let mut acks = Vec::new();
     // The first 16 are acknowledged one by one, as at the start of every connection.
     for seq in 0..16 {
-        let arrived = Arrived { seq, ecn: Ecn::Ect0, cwr: false, push: false };
+        let arrived = Arrived { seq, ecn: Ecn::Ect0, payload: FULL, cwr: false, push: false };
         receiver.on_segment(arrived, at(MS * seq), |_| {});
     }
     for (n, ce) in marks.iter().enumerate() {
         let seq = 16 + n as u64;
         let ecn = if *ce { Ecn::Ce } else { Ecn::Ect0 };
-        let arrived = Arrived { seq, ecn, cwr: false, push: false };
+        let arrived = Arrived { seq, ecn, payload: FULL, cwr: false, push: false };
         receiver.on_segment(arrived, at(MS * seq), |ack| acks.push((ack.cumulative - 16, ack.ece)));
     }
     acks
@@ -513,34 +521,36 @@ fn dctcp_echo_is_exact() {
 /// RFC 9768 §3.2.2.5.1: at once when the state changes; nothing is sent for the earlier state.
 #[test]
 fn accurate_echo_counts() {
-    let mut receiver = Receiver::new(Echo::Accurate, RTT);
+    let mut receiver = Receiver::new(Echo::Accurate { option: true }, RTT);
     let mut acks = Vec::new();
     let marks = [false, false, false, true, true, true, false, false, false, true];
     for seq in 0..16 + marks.len() as u64 {
         let ce = seq >= 16 && marks[seq as usize - 16];
         let ecn = if ce { Ecn::Ce } else { Ecn::Ect1 };
-        let arrived = Arrived { seq, ecn, cwr: false, push: false };
-        receiver.on_segment(arrived, at(MS * seq), |ack| acks.push((ack.cumulative, ack.marks)));
+        let arrived = Arrived { seq, ecn, payload: FULL, cwr: false, push: false };
+        receiver.on_segment(arrived, at(MS * seq), |ack| acks.push((ack.cumulative, ack.ace)));
     }
     let told = acks.iter().filter(|a| a.0 > 16).map(|a| (a.0 - 16, a.1)).collect::<Vec<_>>();
     assert_eq!(told, [(2, 0), (4, 1), (6, 3), (7, 3), (9, 3), (10, 4)]);
     // A segment that comes twice is counted twice: its mark is news.
-    let again = Arrived { seq: 20, ecn: Ecn::Ce, cwr: false, push: false };
-    receiver.on_segment(again, at(MS * 30), |ack| acks.push((ack.cumulative, ack.marks)));
+    let again = Arrived { seq: 20, ecn: Ecn::Ce, payload: FULL, cwr: false, push: false };
+    receiver.on_segment(again, at(MS * 30), |ack| acks.push((ack.cumulative, ack.ace)));
     assert_eq!(acks.last(), Some(&(26, 5)));
 }
 
 /// Selective acknowledgements wait for each other, but not for more than two marks.
 #[test]
 fn accurate_echo_does_not_let_marks_wait() {
-    let mut receiver = Receiver::new(Echo::Accurate, RTT);
+    let mut receiver = Receiver::new(Echo::Accurate { option: true }, RTT);
     let mut told = 0;
     for seq in (0..16).chain(17..80) {
         let ecn = if seq > 40 { Ecn::Ce } else { Ecn::Ect1 };
-        let arrived = Arrived { seq, ecn, cwr: false, push: false };
+        let arrived = Arrived { seq, ecn, payload: FULL, cwr: false, push: false };
         receiver.on_segment(arrived, at(MS), |ack| {
-            assert!(ack.marks - told <= 2, "{} after {told}", ack.marks);
-            told = ack.marks;
+            let marks = ack.ce_bytes.unwrap() / u32::from(FULL);
+            assert!(marks - told <= 2, "{marks} after {told}");
+            assert_eq!(u32::from(ack.ace), marks % 8);
+            told = marks;
         });
     }
     assert!(told >= 38, "{told}");
@@ -554,8 +564,11 @@ fn classic_echo_lasts_until_the_sender_reduced() {
     let mut receiver = Receiver::new(Echo::Classic, RTT);
     let mut last = None;
     for (seq, ecn, cwr) in [(0, Ecn::Ce, false), (1, Ecn::Ect0, false), (2, Ecn::Ect0, true)] {
-        receiver
-            .on_segment(Arrived { seq, ecn, cwr, push: false }, at(MS * seq), |a| last = Some(a));
+        receiver.on_segment(
+            Arrived { seq, ecn, payload: FULL, cwr, push: false },
+            at(MS * seq),
+            |a| last = Some(a),
+        );
     }
     assert!(!last.unwrap().ece, "CWR ends the echo");
 }
