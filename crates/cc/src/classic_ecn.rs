@@ -5,6 +5,8 @@
 //! on and keeps a score, `classic_ecn`: at 0 and below the queue is taken for an L4S one, at 1 and
 //! above for a Classic one.
 
+pub mod tracers;
+
 use l4s_units::Duration;
 
 /// What a detector says of its connection at an instant.
