@@ -69,7 +69,7 @@ impl Kind {
     fn ends(&self, size: Option<Bytes>, rtt: Duration) -> (Sender, Client) {
         let size = size.map(Bytes::get);
         let server = Sender::new(&SenderConfig { size, ..self.sender.clone() });
-        let client = Client::new(server.segments(), self.echo, rtt);
+        let client = Client::new(self.echo, rtt);
         (server, client)
     }
 }
@@ -459,6 +459,9 @@ impl<O: Observer<Packet>> Output for Outbox<'_, O> {
         self.observer.round_trip(self.owner.flow, rtt, self.now);
     }
 }
+
+#[cfg(test)]
+mod outcomes;
 
 #[cfg(test)]
 mod tests {

@@ -93,8 +93,16 @@ impl Tracers {
     /// A set came back: whether its rear overtook its middle, as only in a queue that tells
     /// ECT(1) from ECT(0). Gives the score after it. A set that is never answered has no outcome.
     #[must_use]
-    pub fn outcome(&self, overtook: bool, score: i64, l_sticky: i64) -> i64 {
-        if overtook { (score - self.step(l_sticky)).max(-l_sticky) } else { score }
+    pub fn outcome(&mut self, overtook: bool, score: i64, l_sticky: i64) -> i64 {
+        if !overtook {
+            return score;
+        }
+        let score = (score - self.step(l_sticky)).max(-l_sticky);
+        // An answer through a long Classic queue may come after the verdict on its test.
+        if self.phase == Phase::Suppressed && score < self.threshold(l_sticky) {
+            self.phase = Phase::Idle;
+        }
+        score
     }
 
     /// Whether a whole test was in vain, and none follows until the score is at its floor.
@@ -252,9 +260,24 @@ mod tests {
         assert!(tracers.wants() && !tracers.wants());
     }
 
+    /// The queue of an overtaken middle may be longer than the round trip.
+    #[test]
+    fn a_late_answer_undoes_the_suppression() {
+        let mut connection = Connection::new(SETS, 0);
+        connection.rounds(10, 0, None);
+        assert!(connection.tracers.is_suppressed());
+        for n in 1..=SETS {
+            let tracers = &mut connection.tracers;
+            connection.score = tracers.outcome(true, connection.score, FLOOR);
+            // At the threshold after one, below it after two.
+            assert_eq!(tracers.is_suppressed(), n < 2);
+        }
+        assert_eq!(connection.score, -FLOOR);
+    }
+
     #[test]
     fn the_score_stays_above_its_floor() {
-        let tracers = Tracers::new(1);
+        let mut tracers = Tracers::new(1);
         assert_eq!(tracers.outcome(true, FLOOR, FLOOR), 0);
         assert_eq!(tracers.outcome(true, 0, FLOOR), -FLOOR);
         assert_eq!(tracers.outcome(true, -FLOOR + 1, FLOOR), -FLOOR);

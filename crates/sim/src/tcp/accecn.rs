@@ -62,6 +62,12 @@ pub(super) struct News {
 }
 
 impl Decoder {
+    /// Marks counted so far.
+    #[cfg(test)]
+    pub fn marks(&self) -> u32 {
+        self.marks
+    }
+
     /// Takes the counters of an acknowledgement that delivered so many segments. `progress` is
     /// whether it showed anything new.
     #[inline]

@@ -20,4 +20,9 @@ pub use receiver::{Arrived, Echo, Receiver};
 pub use sender::{Output, Sender, SenderConfig, State};
 
 #[cfg(test)]
+mod script;
+#[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+pub(crate) use script::Script;

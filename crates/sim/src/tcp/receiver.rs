@@ -4,7 +4,7 @@ use l4s_units::{Duration, Ecn, Time};
 
 use super::accecn;
 use super::ranges::Ranges;
-use crate::packet::Ack;
+use crate::packet::{Ack, Duplicate, MSS, Part, Share};
 
 /// The least that a delayed acknowledgement waits.
 const ATO_MIN: Duration = Duration::from_millis(40);
@@ -53,6 +53,8 @@ pub struct Arrived {
     pub cwr: bool,
     /// The sender has sent all that it may (PSH).
     pub push: bool,
+    /// How it is carried.
+    pub part: Part,
 }
 
 /// The receiving side of a connection.
@@ -65,6 +67,11 @@ pub struct Receiver {
     beyond: Ranges,
     /// Where in `beyond` segments arrived most recently, the newest first.
     recent: [u64; 3],
+    /// The tail of a set of tracers whose last byte alone is missing.
+    all_but_last: Option<u64>,
+    /// What came twice since the last acknowledgement went out: a segment, how many bytes before
+    /// it the block begins, and how much of the segment it has.
+    duplicate: Option<(u64, u8, Share)>,
     /// `next` when the last acknowledgement went out.
     acknowledged: u64,
     /// Echo congestion experienced.
@@ -103,6 +110,8 @@ impl Receiver {
             next: 0,
             beyond: Ranges::default(),
             recent: [0; 3],
+            all_but_last: None,
+            duplicate: None,
             acknowledged: 0,
             demand_cwr: false,
             marks: 0,
@@ -131,12 +140,19 @@ impl Receiver {
         self.next
     }
 
+    /// Marked segments received.
+    #[cfg(test)]
+    pub(super) fn marks(&self) -> u32 {
+        self.marks
+    }
+
     /// A segment arrived. `send` gets each acknowledgement that goes out: none, one or two.
     #[inline]
     pub fn on_segment(&mut self, segment: Arrived, now: Time, mut send: impl FnMut(Ack)) {
-        let Arrived { seq, ecn, payload, cwr, push } = segment;
-        // The application reads everything as it arrives; then pushed data is acknowledged.
-        let mut at_once = push && seq == self.next;
+        let Arrived { seq, ecn, payload, cwr, push, part } = segment;
+        // The application reads everything as it arrives; then pushed data is acknowledged, and
+        // less than a full segment is taken for pushed (`tcp_measure_rcv_mss`).
+        let mut at_once = (push || u64::from(payload) < MSS) && seq == self.next;
         if ecn.is_ce() {
             self.marks = self.marks.wrapping_add(1);
             self.ce_bytes = self.ce_bytes.wrapping_add(payload.into());
@@ -148,9 +164,16 @@ impl Receiver {
         }
         if seq < self.next || self.beyond.containing(seq).is_some() {
             // Received before: the sender must learn that (RFC 9293 §3.10.7.4).
+            let share = if part == Part::Middle { Share::AllButLast } else { Share::All };
+            self.duplicate = Some((seq, part.lead(), share));
             return send(self.acknowledge());
         }
-        if seq == self.next {
+        if part != Part::Whole || self.all_but_last == Some(seq) {
+            self.note_overlap(seq, part);
+        }
+        if part == Part::Middle {
+            at_once |= self.echo_mark(ecn, &mut send) | (seq != self.next);
+        } else if seq == self.next {
             self.next = seq + 1;
             self.adapt_delay(now);
             at_once |= self.echo_mark(ecn, &mut send);
@@ -200,6 +223,18 @@ impl Receiver {
         } else if gap < self.ato {
             self.ato = self.ato / 2 + gap;
         }
+    }
+
+    /// A part of the segment, or of the front before it, was received before.
+    #[inline(never)]
+    fn note_overlap(&mut self, seq: u64, part: Part) {
+        let has_part = self.all_but_last == Some(seq);
+        let share = if has_part { Share::AllButLast } else { Share::Nothing };
+        let after_front = seq == self.next || self.beyond.containing(seq.wrapping_sub(1)).is_some();
+        if has_part || after_front {
+            self.duplicate = Some((seq, part.lead(), share));
+        }
+        self.all_but_last = (part == Part::Middle).then_some(seq);
     }
 
     /// Notes whether the segment was marked; says whether to acknowledge at once.
@@ -305,10 +340,16 @@ impl Receiver {
                 }
             }
         }
+        let duplicate = self.duplicate.take().map(|(seq, lead, share)| {
+            let distance = seq.wrapping_sub(self.next) as i64;
+            let segment = distance.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
+            Duplicate { segment, lead, share }
+        });
         let option = matches!(self.echo, Echo::Accurate { option: true });
         Ack {
             cumulative: self.next,
             sacks,
+            duplicate,
             ece: self.demand_cwr,
             ace: accecn::ace(self.marks),
             ce_bytes: option.then_some(accecn::ce_bytes(self.ce_bytes)),

@@ -10,6 +10,7 @@
 //! ```
 
 mod recovery;
+mod tracing;
 mod transmission;
 
 use l4s_cc::classic_ecn::Report;
@@ -23,6 +24,7 @@ use super::rtt::Rtt;
 use super::scoreboard::{Delivered, Scoreboard};
 use super::usage::Usage;
 use crate::packet::{Ack, MSS, Segment};
+use tracing::Tracing;
 use transmission::CHUNK;
 
 /// RFC 6928.
@@ -93,6 +95,10 @@ pub struct Sender {
     ecn_on_everything: bool,
     accurate_ecn: bool,
     accecn: Decoder,
+    /// Short segments sent.
+    short: u16,
+    /// Sets of tracers.
+    tracing: Tracing,
     /// The congestion control sets the window in every state, reductions included.
     steered: bool,
     /// Recovery began; the first retransmission must not wait for a steered window.
@@ -117,6 +123,9 @@ pub struct Sender {
     backoff: u32,
     /// Newest segment when a tail-loss probe went out, and whether it was a retransmission.
     probe: Option<(u64, bool)>,
+    /// When tests send sets of tracers.
+    #[cfg(test)]
+    script: Option<super::Script>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -157,6 +166,8 @@ impl Sender {
             ecn_on_everything: config.ecn_on_everything,
             accurate_ecn: config.accurate_ecn,
             accecn: Decoder::default(),
+            short: 0,
+            tracing: Tracing::default(),
             recovering: false,
             cwr_pending: false,
             high_seq: 0,
@@ -169,6 +180,8 @@ impl Sender {
             pace: Pace::new(config.cc.paces()),
             backoff: 0,
             probe: None,
+            #[cfg(test)]
+            script: None,
         }
     }
 
@@ -200,11 +213,6 @@ impl Sender {
     /// What the congestion control's detector of Classic ECN says, where it has one.
     pub fn classic_ecn(&self) -> Option<Report> {
         self.cc.classic_ecn()
-    }
-
-    /// How many segments the client must receive.
-    pub fn segments(&self) -> u64 {
-        self.segments
     }
 
     /// The client's SYN arrived, perhaps again.
@@ -261,7 +269,8 @@ impl Sender {
         let (ece, delivered_ce) = if self.accurate_ecn {
             let progress = una > prior_una || delivered.selective;
             let news = self.accecn.take(ack.ace, ack.ce_bytes, delivered.segments, progress);
-            (news.marks > 0, news.marks)
+            let marks = news.marks - self.tracing.idle_marks(ack, news);
+            (marks > 0, marks)
         } else {
             let ece = ack.ece && self.ecn.is_some();
             (ece, if ece { delivered.segments } else { 0 })
@@ -275,6 +284,9 @@ impl Sender {
         };
         if !self.steered {
             self.cc.observe(&mut self.window, &sample);
+        }
+        if let Some(overtook) = self.tracing.answer(ack) {
+            self.traced(overtook);
         }
         if una == self.segments {
             self.state = State::Closed;

@@ -4,7 +4,7 @@ use l4s_cc::CongestionControl;
 use l4s_units::{Duration, Ecn, Time};
 
 use super::{Output, Purpose, Sender, State, Timer};
-use crate::packet::{MSS, Segment};
+use crate::packet::{MSS, Part, Segment};
 use crate::tcp::pace::Pace;
 
 /// The most that one unit of segmentation offload holds.
@@ -27,23 +27,24 @@ impl Sender {
 
     pub(super) fn send_new(&mut self, push: bool, now: Time, out: &mut impl Output) -> u64 {
         let seq = self.board.nxt();
-        self.board.push(now);
+        self.board.push(now, self.short);
         let cwr = core::mem::take(&mut self.cwr_pending);
         let ecn = self.ecn.unwrap_or_default();
         let fin = seq + 1 == self.segments;
         self.last_sent = now;
-        out.send(
-            Segment { seq, payload: self.payload(seq), ecn, cwr, push: push || fin, fin },
-            false,
-        );
+        let (payload, push) = (self.payload(seq), push || fin);
+        let (part, short) = (Part::Whole, self.short);
+        out.send(Segment { seq, payload, ecn, cwr, push, fin, part, short }, false);
         seq
     }
 
     pub(super) fn send_again(&mut self, seq: u64, now: Time, out: &mut impl Output) {
         self.last_sent = now;
         let fin = seq + 1 == self.segments;
-        let (payload, ecn) = (self.payload(seq), self.control_ecn());
-        out.send(Segment { seq, payload, ecn, cwr: false, push: fin, fin }, true);
+        let (short, payload) = self.board.shape(seq);
+        let (payload, ecn) = (payload.unwrap_or(self.payload(seq)), self.control_ecn());
+        let part = Part::Whole;
+        out.send(Segment { seq, payload, ecn, cwr: false, push: fin, fin, part, short }, true);
     }
 
     /// Sends lost segments again, as far as the window allows.
@@ -91,7 +92,12 @@ impl Sender {
             };
             for n in 1..=unit {
                 // The last segment of an offloaded unit says "push", a lone segment does not.
-                self.send_new(unit > 1 && n == unit, now, out);
+                let push = unit > 1 && n == unit;
+                if self.wants_tracers() {
+                    self.send_tracers(push, now, out);
+                } else {
+                    self.send_new(push, now, out);
+                }
             }
             sent += unit;
             if self.board.nxt() > Pace::FREE_SEGMENTS {
