@@ -160,7 +160,9 @@ mod tests {
 
     #[test]
     fn nothing_is_sent_below_the_threshold() {
-        for sets in 1..=MOST_SETS {
+        // With one set per test the threshold is the floor, where there is none.
+        assert_eq!(Connection::new(1, -FLOOR).rounds(100, 0, Some(true)), 0);
+        for sets in 2..=MOST_SETS {
             let threshold = Tracers::new(sets).threshold(FLOOR);
             assert_eq!(Connection::new(sets, threshold - 1).rounds(100, 0, Some(true)), 0);
             let mut at = Connection::new(sets, threshold);
@@ -183,7 +185,7 @@ mod tests {
     #[test]
     fn none_overtaken_leave_the_score_and_are_the_last() {
         for sets in 1..=MOST_SETS {
-            let start = -FLOOR / i64::from(sets);
+            let start = 1 - FLOOR / i64::from(sets);
             let mut connection = Connection::new(sets, start);
             assert_eq!(connection.rounds(100, 0, Some(false)), sets);
             assert_eq!(connection.score, start);
@@ -211,8 +213,11 @@ mod tests {
         assert_eq!(connection.rounds(1, -1, None), 0);
         assert!(!connection.tracers.is_suppressed());
         // From there a test may begin anew.
-        connection.score = -FLOOR / 4;
+        connection.score = 0;
         assert_eq!(connection.rounds(10, 0, Some(true)), SETS);
+        // From the threshold one set less takes it to the floor.
+        connection.score = -FLOOR / 4;
+        assert_eq!(connection.rounds(10, 0, Some(true)), SETS - 1);
     }
 
     #[test]

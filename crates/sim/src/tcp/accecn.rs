@@ -72,7 +72,8 @@ impl Decoder {
     /// whether it showed anything new.
     #[inline]
     pub fn take(&mut self, ace: u8, ce_bytes: Option<u32>, delivered: u32, progress: bool) -> News {
-        if delivered > 0 {
+        // Only without the option does it matter.
+        if delivered > 0 && ce_bytes.is_none() {
             let sample = delivered << FRACTION;
             self.acked = match self.acked {
                 0 => sample,

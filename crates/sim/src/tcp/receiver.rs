@@ -23,6 +23,9 @@ const MERGE: Duration = Duration::from_millis(1);
 /// Most acknowledgements merged into one.
 const MERGE_MAX: u32 = 44;
 
+/// The number of no segment.
+const NONE: u64 = u64::MAX;
+
 /// How marks are echoed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Echo {
@@ -68,7 +71,7 @@ pub struct Receiver {
     /// Where in `beyond` segments arrived most recently, the newest first.
     recent: [u64; 3],
     /// The tail of a set of tracers whose last byte alone is missing.
-    all_but_last: Option<u64>,
+    all_but_last: u64,
     /// What came twice since the last acknowledgement went out: a segment, how many bytes before
     /// it the block begins, and how much of the segment it has.
     duplicate: Option<(u64, u8, Share)>,
@@ -110,7 +113,7 @@ impl Receiver {
             next: 0,
             beyond: Ranges::default(),
             recent: [0; 3],
-            all_but_last: None,
+            all_but_last: NONE,
             duplicate: None,
             acknowledged: 0,
             demand_cwr: false,
@@ -168,10 +171,11 @@ impl Receiver {
             self.duplicate = Some((seq, part.lead(), share));
             return send(self.acknowledge());
         }
-        if part != Part::Whole || self.all_but_last == Some(seq) {
+        let overlaps = part != Part::Whole || self.all_but_last == seq;
+        if overlaps {
             self.note_overlap(seq, part);
         }
-        if part == Part::Middle {
+        if overlaps && part == Part::Middle {
             at_once |= self.echo_mark(ecn, &mut send) | (seq != self.next);
         } else if seq == self.next {
             self.next = seq + 1;
@@ -228,13 +232,13 @@ impl Receiver {
     /// A part of the segment, or of the front before it, was received before.
     #[inline(never)]
     fn note_overlap(&mut self, seq: u64, part: Part) {
-        let has_part = self.all_but_last == Some(seq);
+        let has_part = self.all_but_last == seq;
         let share = if has_part { Share::AllButLast } else { Share::Nothing };
         let after_front = seq == self.next || self.beyond.containing(seq.wrapping_sub(1)).is_some();
         if has_part || after_front {
             self.duplicate = Some((seq, part.lead(), share));
         }
-        self.all_but_last = (part == Part::Middle).then_some(seq);
+        self.all_but_last = if part == Part::Middle { seq } else { NONE };
     }
 
     /// Notes whether the segment was marked; says whether to acknowledge at once.

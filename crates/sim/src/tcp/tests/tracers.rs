@@ -23,7 +23,7 @@ fn traced(
 
 /// Bytes that reached the receiver in order.
 fn received(sent: &[Segment], next: u64) -> u64 {
-    let last = sent.iter().filter(|s| s.part != Part::Middle && s.seq + 1 == next).last().unwrap();
+    let last = sent.iter().rfind(|s| s.part != Part::Middle && s.seq + 1 == next).unwrap();
     let payload = u64::from(last.payload) - u64::from(last.part.lead());
     position(last.seq, last.short) + payload
 }
