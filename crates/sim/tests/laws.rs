@@ -208,3 +208,19 @@ fn a_scalable_flow_leaves_the_link_full_and_the_queue_short() {
     // 2 s of 40 Mb/s are 6605 packets.
     assert!(delay.1 > 6500, "{}", delay.1);
 }
+
+#[test]
+fn downloads_end_whatever_acknowledgements_are_lost() {
+    let mut digests = Vec::new();
+    for ack_loss in [0.0, 0.3, 0.6] {
+        let mut scenario = scenario(100, MS * 20, (0, 20), 1);
+        scenario.duration = Duration::from_secs(600);
+        scenario.link.ack_loss = ack_loss;
+        scenario.groups[1].size = Some(Bytes::new(100_000));
+        let ledger = run(&scenario);
+        // Handshakes are spared.
+        assert_eq!(ledger.closed.len(), 20, "{ack_loss}");
+        digests.push(ledger.digest);
+    }
+    assert!(digests[0] != digests[1] && digests[1] != digests[2]);
+}
