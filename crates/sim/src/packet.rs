@@ -58,8 +58,8 @@ impl Packet {
     const UDP: u8 = 1 << 3;
     const ARRIVED_CE: u8 = 1 << 4;
     const PSH: u8 = 1 << 5;
-    const MIDDLE: u8 = 1 << 6;
-    const REAR: u8 = 1 << 7;
+    /// Two bits for its part of a set of tracers.
+    const PART: u8 = 6;
 
     #[inline]
     fn new(owner: Owner, seq: u64, ip_length: u16, ecn: Ecn, flags: u8) -> Packet {
@@ -79,8 +79,7 @@ impl Packet {
         let flags = flag(segment.fin, Packet::FIN)
             | flag(segment.cwr, Packet::CWR)
             | flag(segment.push, Packet::PSH)
-            | flag(segment.part == Part::Middle, Packet::MIDDLE)
-            | flag(segment.part == Part::Rear, Packet::REAR);
+            | (segment.part as u8) << Packet::PART;
         let ip_length = (u64::from(segment.payload) + HEADER) as u16;
         let packet = Packet::new(owner, segment.seq, ip_length, segment.ecn, flags);
         Packet { short: segment.short, ..packet }
@@ -115,10 +114,11 @@ impl Packet {
     }
 
     /// Which of a set of tracers it is.
+    #[inline]
     pub(crate) fn part(&self) -> Part {
-        match self.flags & (Packet::MIDDLE | Packet::REAR) {
+        match self.flags >> Packet::PART {
             0 => Part::Whole,
-            Packet::MIDDLE => Part::Middle,
+            1 => Part::Middle,
             _ => Part::Rear,
         }
     }
@@ -133,14 +133,15 @@ impl Packet {
 /// A set of tracers (Fallback §5.2) is two segments in three packets: its front as any other, and
 /// 97 bytes that two packets of 98 carry, each with what it repeats of the front before them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
 pub enum Part {
     /// As it is.
     #[default]
-    Whole,
+    Whole = 0,
     /// All but its last byte, behind the last two of the front.
-    Middle,
+    Middle = 1,
     /// All of it, behind the last one of the front.
-    Rear,
+    Rear = 2,
 }
 
 impl Part {
