@@ -3,7 +3,7 @@
 
 mod law;
 
-pub(crate) use law::{Control, Law, Source};
+pub(crate) use law::{Control, Law, Source, newton_step};
 
 use l4s_units::param::{Configurable, Kind, Param, Profile, Value};
 use l4s_units::{Bytes, Duration, Time};

@@ -5,7 +5,7 @@ use l4s_units::param::Configurable;
 use rand_core::Rng;
 
 use crate::{Backlog, Departure, Packet, Qdisc, Signal, Watch};
-use crate::{codel, dualpi2, fifo, fq_codel, pi2, pie, red};
+use crate::{cobalt, codel, dualpi2, fifo, fq_codel, pi2, pie, red};
 
 /// Declares the disciplines once: their configuration, their state and the dispatch between them.
 macro_rules! disciplines {
@@ -121,6 +121,7 @@ disciplines! {
     Pie => pie,
     Codel => codel,
     FqCodel => fq_codel,
+    Cobalt => cobalt,
     Red => red,
     Fifo => fifo,
 }

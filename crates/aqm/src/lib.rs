@@ -26,6 +26,7 @@
 //! assert_eq!(departure.sojourn.as_nanos(), 1_000);
 //! ```
 
+pub mod cobalt;
 pub mod codel;
 mod config;
 pub mod dualpi2;

@@ -9,7 +9,8 @@ use l4s_aqm::dualpi2::{
     self, Classify, DropAt, FloorAt, LAqm, Overload, Randomness, Scheduler, Step,
 };
 use l4s_aqm::{
-    Config, Limit, MTU, Qdisc, Queue, codel, fifo, for_each_discipline, fq_codel, pi2, pie, red,
+    Config, Limit, MTU, Qdisc, Queue, cobalt, codel, fifo, for_each_discipline, fq_codel, pi2, pie,
+    red,
 };
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Ecn, Probability, Time};
@@ -131,6 +132,7 @@ fn limit_of(config: &mut Config) -> &mut Limit {
         Config::Pie(c) => &mut c.limit,
         Config::Codel(c) => &mut c.limit,
         Config::FqCodel(c) => &mut c.limit,
+        Config::Cobalt(c) => &mut c.limit,
         Config::Red(c) => &mut c.limit,
         Config::Fifo(c) => &mut c.limit,
     }
@@ -164,8 +166,15 @@ fn any_config() -> impl Strategy<Value = Config> {
         let target = Duration::from_micros(100);
         Config::Codel(codel::Config { ecn, interval, target, limit, ..codel::Config::linux() })
     });
+    let cobalt = (any::<bool>(), 0u64..100, limit()).prop_map(|(ecn, mtu_us, limit)| {
+        let interval = Duration::from_millis(2);
+        let (target, mtu_time) = (Duration::from_micros(100), Duration::from_micros(mtu_us));
+        // Large steps, so that BLUE comes to all of its states.
+        let (p_inc, p_dec) = (0.3, 0.1);
+        Config::Cobalt(cobalt::Config { ecn, interval, target, mtu_time, p_inc, p_dec, limit })
+    });
     let fifo = limit().prop_map(|limit| Config::Fifo(fifo::Config { limit }));
-    prop_oneof![4 => any_profile(), 6 => any_dualpi2(), 2 => fq, 1 => pi2, 1 => pie, 1 => red, 1 => codel, 1 => fifo]
+    prop_oneof![4 => any_profile(), 6 => any_dualpi2(), 2 => fq, 1 => pi2, 1 => pie, 1 => red, 1 => codel, 2 => cobalt, 1 => fifo]
 }
 
 /// What came in and what became of it.

@@ -1,12 +1,13 @@
 //! The bottleneck of every substrate: a queue discipline behind a shaper.
 //!
-//! What lies behind it is fast: a packet arrives at its client when its transmission starts. It
-//! knows neither where packets come from nor what measures them; the simulator and the lab each
+//! What lies behind it is fast: a packet arrives at its client when its transmission starts, or,
+//! where the link aggregates, with all others when their airtime is over. It knows neither where packets come from nor what measures them; the simulator and the lab each
 //! bring their own packets and their own [`Watch`].
 //!
 //! What else every substrate must do alike is here too: random streams by name, and the
 //! [`Downloads`] that a scenario's `[[web]]` begin.
 
+mod aggregate;
 mod downloads;
 mod packet;
 mod random;
@@ -21,6 +22,8 @@ use l4s_aqm::{Aqm, Backlog, Departure, DropCause, MarkCause, Packet, Qdisc, Queu
 use l4s_scenario::Link;
 use l4s_units::{Rate, Time};
 
+use crate::aggregate::Aggregate;
+
 /// A link and the queue in front of it.
 #[derive(Debug)]
 pub struct Bottleneck<P> {
@@ -31,24 +34,32 @@ pub struct Bottleneck<P> {
     setup: Stream,
     /// The first tick of a discipline that began in mid-run, until it is over.
     first_tick: Option<Time>,
+    /// What is on the air, where the link aggregates.
+    air: Option<Box<Aggregate<P>>>,
 }
 
 impl<P: Packet> Bottleneck<P> {
     /// A link that is idle. Chance comes from the streams `aqm setup` and `aqm` of `seed`.
     pub fn new(link: &Link, aqm: &l4s_aqm::Config, seed: u64) -> Self {
         let mut setup = stream(seed, "aqm setup");
+        let airtime = link.aggregation;
+        let air = || Box::new(Aggregate::new(airtime, link.rate.bytes_in(airtime)));
         Bottleneck {
             aqm: Aqm::new(aqm, &mut setup),
             rng: stream(seed, "aqm"),
             shaper: Shaper::new(link.rate, link.burst),
             setup,
             first_tick: None,
+            air: (!airtime.is_zero()).then(air),
         }
     }
 
     /// The link has another rate from now on ([`Shaper::set_rate`]).
     pub fn set_rate(&mut self, rate: Rate, now: Time) {
         self.shaper.set_rate(rate, now);
+        if let Some(air) = &mut self.air {
+            air.rate_changed(rate.bytes_in(air.airtime()), self.shaper.free_at().max(now));
+        }
     }
 
     /// Another discipline takes the place of the present one, its clock starting now. What waits
@@ -67,12 +78,19 @@ impl<P: Packet> Bottleneck<P> {
     /// A packet arrives.
     #[inline]
     pub fn enqueue(&mut self, packet: P, now: Time, watch: &mut impl Watch<P>) {
+        if let Some(air) = &mut self.air {
+            air.expect(packet.size());
+        }
         self.aqm.enqueue(packet, now, &mut self.rng, watch);
     }
 
-    /// The packet whose transmission starts now, if the link is free and one waits.
+    /// The packet whose transmission starts now, if the link is free and one waits. To be asked
+    /// until there is none, and each packet to be handed to [`Bottleneck::carry`].
     #[inline]
     pub fn transmit(&mut self, now: Time, watch: &mut impl Watch<P>) -> Option<Departure<P>> {
+        if self.air.is_some() {
+            return self.aggregate(now, watch);
+        }
         if now < self.shaper.free_at() {
             return None;
         }
@@ -81,9 +99,52 @@ impl<P: Packet> Bottleneck<P> {
         Some(departure)
     }
 
-    /// When [`Bottleneck::transmit`] may have a packet next; never while none waits.
+    /// As [`Bottleneck::transmit`]: a packet of the aggregate that goes on the air now.
+    #[cold]
+    fn aggregate(&mut self, now: Time, watch: &mut impl Watch<P>) -> Option<Departure<P>> {
+        let air = self.air.as_mut()?;
+        if !air.may_take(now >= self.shaper.free_at()) {
+            return None;
+        }
+        let departure = self.aqm.dequeue(now, &mut self.rng, watch);
+        match &departure {
+            Some(departure) => {
+                let size = departure.packet.size();
+                self.shaper.charge(size, now);
+                air.taken(size, self.shaper.free_at().max(now));
+            }
+            None => air.close(),
+        }
+        departure
+    }
+
+    /// A packet whose transmission just started: gives it back where it arrives at once, and keeps
+    /// it until [`Bottleneck::land`] where the link aggregates.
+    #[inline]
+    pub fn carry(&mut self, packet: P) -> Option<P> {
+        match &mut self.air {
+            None => Some(packet),
+            Some(air) => {
+                air.push(packet);
+                None
+            }
+        }
+    }
+
+    /// The next packet of an aggregate whose airtime is over. To be asked until there is none,
+    /// before the next transmission.
+    #[inline]
+    pub fn land(&mut self, now: Time) -> Option<P> {
+        self.air.as_mut()?.land(now)
+    }
+
+    /// When [`Bottleneck::land`] or [`Bottleneck::transmit`] may have a packet next; never while
+    /// none waits.
     #[inline]
     pub fn next_transmission(&self) -> Time {
+        if let Some(lands) = self.air.as_ref().and_then(|air| air.lands()) {
+            return lands;
+        }
         if self.aqm.backlog().packets == 0 { Time::NEVER } else { self.shaper.free_at() }
     }
 
@@ -157,7 +218,8 @@ mod tests {
     /// A link of 12 Mb/s with twenty packets in a FIFO, one every millisecond from 1000 ms on.
     fn loaded() -> Bottleneck<Probe> {
         let (rate, burst) = (Rate::from_mbps(12), Bytes::ZERO);
-        let link = Link { rate, burst, buffer: Buffer::Packets(100), ack_loss: 0.0 };
+        let (buffer, aggregation) = (Buffer::Packets(100), Duration::ZERO);
+        let link = Link { rate, burst, buffer, aggregation, ack_loss: 0.0 };
         let mut bottleneck = Bottleneck::new(&link, &Config::Fifo(fifo::Config::dctth()), 1);
         for n in 0..20 {
             let ecn = if n % 2 == 0 { Ecn::Ect1 } else { Ecn::NotEct };

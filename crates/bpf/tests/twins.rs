@@ -144,6 +144,7 @@ impl Acks {
             srtt,
             una: self.una,
             nxt: self.una + u64::from(cwnd.min(1000)),
+            app_limited: false,
         }
     }
 }

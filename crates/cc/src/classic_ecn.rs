@@ -5,7 +5,20 @@
 //! on and keeps a score, `classic_ecn`: at 0 and below the queue is taken for an L4S one, at 1 and
 //! above for a Classic one.
 
+mod config;
+mod detector;
+mod log;
+pub mod reroute;
+mod smooth;
+mod spacing;
+#[cfg(test)]
+mod tests;
 pub mod tracers;
+
+pub use config::{Clock, Config};
+pub use detector::{Detector, Sample};
+pub use log::{ARGUMENT_MAX, CarryLog, lg};
+pub use smooth::{RATIO_MAX, RTT_MAX, SHIFT_MAX, Smooth, shift_of};
 
 use l4s_units::Duration;
 

@@ -3,7 +3,7 @@
 use l4s_units::Duration;
 use l4s_units::param::Configurable;
 
-use crate::{Ack, Congestion, CongestionControl, Window, classic_ecn, cubic, dctcp, prague, reno};
+use crate::{Ack, Congestion, CongestionControl, Pause, Window, classic_ecn, cubic, dctcp, prague, reno};
 
 /// The ECN that a congestion control asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,6 +104,12 @@ macro_rules! controls {
                 }
             }
 
+            fn burst(&self) -> Option<Duration> {
+                match self {
+                    $(Cc::$variant(cc) => cc.burst(),)+
+                }
+            }
+
             fn classic_ecn(&self) -> Option<classic_ecn::Report> {
                 match self {
                     $(Cc::$variant(cc) => cc.classic_ecn(),)+
@@ -120,6 +126,12 @@ macro_rules! controls {
             fn traced(&mut self, overtook: bool) {
                 match self {
                     $(Cc::$variant(cc) => cc.traced(overtook),)+
+                }
+            }
+
+            fn restart(&mut self, window: &mut Window, pause: Pause) {
+                match self {
+                    $(Cc::$variant(cc) => CongestionControl::restart(cc, window, pause),)+
                 }
             }
 

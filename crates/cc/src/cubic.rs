@@ -7,7 +7,7 @@
 use l4s_units::param::{Configurable, Kind, Param, Profile, Value};
 use l4s_units::{Duration, Time};
 
-use crate::{Ack, Congestion, CongestionControl, Window};
+use crate::{Ack, Congestion, CongestionControl, Pause, Window};
 
 /// β of RFC 9438 §4.6, 0.7, in 1/1024.
 const BETA: u64 = 717;
@@ -197,6 +197,23 @@ impl Control {
         }
     }
 
+    /// How many acknowledged segments the next segment of growth takes, for another control that
+    /// grows along this curve.
+    pub(crate) fn acks_per_segment(&mut self, cwnd: u32, acked: u32, now: Time) -> u32 {
+        self.update(cwnd, acked, now);
+        self.per
+    }
+
+    /// That control reduced its window from `cwnd`.
+    pub(crate) fn reduced_from(&mut self, cwnd: u32) {
+        self.epoch = None;
+        self.w_max = if cwnd < self.w_max && self.config.fast_convergence {
+            (u64::from(cwnd) * (1024 + BETA) / 2048) as u32
+        } else {
+            cwnd
+        };
+    }
+
     /// `time` on the clock that the growth curve is read by.
     fn tick(&self, time: Time) -> Time {
         let tick = self.config.tick.as_nanos();
@@ -369,17 +386,21 @@ impl CongestionControl for Control {
             Congestion::Ecn if self.config.abe => BETA_ECN,
             _ => BETA,
         };
-        self.epoch = None;
-        self.w_max = if window.cwnd < self.w_max && self.config.fast_convergence {
-            (cwnd * (1024 + BETA) / 2048) as u32
-        } else {
-            window.cwnd
-        };
+        self.reduced_from(window.cwnd);
         if congestion == Congestion::Timeout {
             // After a timeout nothing learnt about the path holds any more.
             *self = Control::new(&self.config);
         }
         ((cwnd * beta / 1024) as u32).max(2)
+    }
+
+    /// The growth curve stands still while nothing is sent (`cubictcp_cwnd_event`), however short
+    /// the pause.
+    fn restart(&mut self, window: &mut Window, pause: Pause) {
+        if let Some(epoch) = &mut self.epoch {
+            epoch.start = (epoch.start + pause.length).min(pause.now);
+        }
+        window.restart(pause);
     }
 }
 

@@ -39,6 +39,20 @@ pub struct Ack {
     pub una: u64,
     /// The next segment that will be sent for the first time.
     pub nxt: u64,
+    /// Whether the send buffer was empty when it arrived: all that the application wrote so far
+    /// had been sent.
+    pub app_limited: bool,
+}
+
+/// Sending starts again after a time in which nothing was in flight.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pause {
+    /// When.
+    pub now: Time,
+    /// How long ago the last segment was sent.
+    pub length: Duration,
+    /// The retransmission timeout.
+    pub rto: Duration,
 }
 
 /// Why the window must be reduced.
@@ -80,6 +94,11 @@ pub trait CongestionControl {
         false
     }
 
+    /// The most that may go out at once, as time at the pacing rate, where that is its own choice.
+    fn burst(&self) -> Option<Duration> {
+        None
+    }
+
     /// What its detector of Classic ECN says, where it has one.
     fn classic_ecn(&self) -> Option<classic_ecn::Report> {
         None
@@ -94,6 +113,12 @@ pub trait CongestionControl {
     /// A set of tracers came back: whether the queue let its rear overtake its middle, as only a
     /// queue that tells ECT(1) from ECT(0) does.
     fn traced(&mut self, _overtook: bool) {}
+
+    /// Sending starts again after a pause. Unless it knows better, a window that was not used for
+    /// longer than a retransmission timeout no longer says anything about the path (RFC 5681 §4.1).
+    fn restart(&mut self, window: &mut Window, pause: Pause) {
+        window.restart(pause);
+    }
 
     /// The rate in bytes per second at which to spread the window, where that is its own choice.
     fn pacing_rate(&self, _in_flight: u32, _mss: u32, _srtt: Duration) -> Option<u64> {

@@ -7,15 +7,24 @@
 //! The same arithmetic runs in the kernel. `crates/bpf/src/c/prague.h` is its twin, and a test
 //! holds the two against each other integer by integer: whoever changes one changes both.
 
-use l4s_units::Duration;
-use l4s_units::param::{Configurable, Kind, Param, Profile, Value};
+mod config;
+mod growth;
 
-use crate::{Ack, Congestion, CongestionControl, Window};
+pub use config::{
+    Changeover, ClassicGrowth, Config, Fallback, Increase, LossResponse, RttIndependence,
+    SlowStartExit,
+};
+
+use l4s_units::Duration;
+
+use crate::classic_ecn::{Clock, Detector, Report, Sample};
+use crate::{Ack, Congestion, CongestionControl, Pause, Window};
+use growth::Growth;
 
 /// Bits of the window's fraction.
 const CWND_BITS: u32 = 20;
-/// Feedback of one round trip needs two packets in flight.
-const CWND_MIN: u64 = 2 << CWND_BITS;
+/// Linux sends no less than this many packets per round trip, and no threshold is lower.
+const THRESHOLD_MIN: u32 = 2;
 /// So that the window times alpha fits in 63 bits: 2^(19 + 20 + 24).
 const CWND_MAX: u64 = 1 << (19 + CWND_BITS);
 /// Bits of alpha's fraction.
@@ -27,91 +36,6 @@ const AVERAGE_MAX: u32 = 1 << (ALPHA_BITS + SHIFT_G);
 const DELIVERED_MAX: u32 = (1 << 20) - 1;
 /// RFC 6928.
 const INITIAL_WINDOW: u64 = 10;
-
-/// Whether the rate depends on the RTT.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RttIndependence {
-    /// One packet per round trip, however short.
-    Off,
-    /// Below the virtual RTT the rate is that of a path of the virtual RTT.
-    Rate,
-}
-
-/// The settings of Prague.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Config {
-    /// Whether the rate depends on the RTT (RFC 9331 §4.3).
-    pub rtt_independence: RttIndependence,
-    /// The RTT that shorter ones are taken for.
-    pub rtt_virt: Duration,
-    /// `alpha` before the first mark, in 1/1024. The first mark halves the window in any case.
-    pub alpha_on_init: u32,
-    /// Spread the window over the round trip instead of sending in bursts.
-    pub pacing: bool,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Config {
-            rtt_independence: RttIndependence::Rate,
-            rtt_virt: Duration::from_millis(25),
-            alpha_on_init: 0,
-            pacing: true,
-        }
-    }
-}
-
-impl Configurable for Config {
-    const KIND: &'static str = "prague";
-    const ABOUT: &'static str = "TCP Prague, the scalable congestion control of L4S (RFC 9331)";
-
-    const PARAMS: &'static [Param<Self>] = &[
-        Param::new(
-            "rtt_independence",
-            "rate: short paths get the rate of a path of rtt_virt; off: one packet per RTT",
-            Kind::Choice(&["rate", "off"]),
-            |c| {
-                Some(Value::Word(match c.rtt_independence {
-                    RttIndependence::Off => "off",
-                    RttIndependence::Rate => "rate",
-                }))
-            },
-            |c, v| {
-                c.rtt_independence = match v.word() {
-                    "off" => RttIndependence::Off,
-                    _ => RttIndependence::Rate,
-                }
-            },
-        ),
-        Param::new(
-            "rtt_virt",
-            "the RTT that shorter ones are taken for",
-            // Less than 2^16 µs, so that its square fits in 32 bits.
-            Kind::Duration { min: Duration::from_millis(1), max: Duration::from_millis(60) },
-            |c| {
-                (c.rtt_independence == RttIndependence::Rate).then_some(Value::Duration(c.rtt_virt))
-            },
-            |c, v| c.rtt_virt = v.duration(),
-        ),
-        Param::new(
-            "alpha_on_init",
-            "the average of marks before the first one, in 1/1024",
-            Kind::Count { min: 0, max: 1 << 10 },
-            |c| Some(Value::Count(c.alpha_on_init.into())),
-            |c, v| c.alpha_on_init = v.count() as u32,
-        ),
-        Param::new(
-            "pacing",
-            "spread the window over the round trip, as behind fq, instead of sending in bursts",
-            Kind::Bool,
-            |c| Some(Value::Bool(c.pacing)),
-            |c, v| c.pacing = v.bool(),
-        ),
-    ];
-
-    const PROFILES: &'static [Profile<Self>] =
-        &[Profile { name: "linux", doc: "as the L4S kernel's", make: Config::default }];
-}
 
 /// What Prague knows of a connection, named as in `prague.h`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -146,30 +70,81 @@ pub struct State {
     pub in_loss: bool,
 }
 
+/// Whether the RTT rose so much that a queue builds, as in HyStart (RFC 9406 §4.2): by an eighth,
+/// 4 ms at least and 16 at most.
+fn rose(ack: &Ack) -> bool {
+    let (least, most) = (Duration::from_millis(4), Duration::from_millis(16));
+    let rise = (ack.min_rtt / 8).clamp(least, most);
+    ack.rtt.is_some_and(|rtt| rtt > ack.min_rtt + rise)
+}
+
 /// A connection under Prague.
 #[derive(Clone, Debug)]
 pub struct Control {
-    /// The virtual RTT where the real one is shorter; 0 for growth that depends on the RTT.
-    rtt_virt_us: u64,
-    /// In 1/1024.
-    alpha_on_init: u32,
+    settings: Settings,
     state: State,
+    growth: Growth,
+    /// Looks for a Classic queue, where it is to.
+    detector: Option<Box<Detector>>,
     /// The next segment that was to be sent when the last acknowledgement arrived.
     nxt: u64,
+}
+
+/// The configuration in the units of [`State`].
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    rtt_independence: RttIndependence,
+    rtt_virt_us: u64,
+    /// Whether marks are averaged per virtual RTT.
+    alpha_per_virtual: bool,
+    alpha_on_init: u32,
+    cwnd_min: u64,
+    gentle_exit: bool,
+    /// `alpha` in a Classic queue, in 2^-24: 2·(1 − beta) (Fallback §6.1, `ALPHA_ABE`).
+    alpha_classic: u64,
+    changeover: Changeover,
+    cubic_on_loss: bool,
+    burst: Duration,
+}
+
+impl Settings {
+    fn new(config: &Config) -> Settings {
+        let alpha_classic = 2.0 * (1.0 - config.beta) * f64::from(1u32 << ALPHA_BITS);
+        Settings {
+            rtt_independence: config.rtt_independence,
+            rtt_virt_us: config.rtt_virt.as_micros().min((1 << 16) - 1),
+            alpha_per_virtual: config.alpha_clock == Clock::Virtual,
+            alpha_on_init: config.alpha_on_init,
+            cwnd_min: (config.min_window * f64::from(1u32 << CWND_BITS)) as u64,
+            gentle_exit: config.slow_start_exit == SlowStartExit::Gentle,
+            alpha_classic: alpha_classic.round() as u64,
+            changeover: config.changeover,
+            cubic_on_loss: config.loss == LossResponse::Cubic,
+            burst: config.burst,
+        }
+    }
+
+    /// How long a flow of this RTT waits at least between two answers to marks: the RTT that its
+    /// rate is to be that of. 0 where that is its own.
+    fn rtt_virt_us(&self, srtt: u64) -> u64 {
+        match self.rtt_independence {
+            RttIndependence::Off => 0,
+            RttIndependence::Rate | RttIndependence::Scalable => self.rtt_virt_us,
+            RttIndependence::Additive => self.rtt_virt_us + srtt,
+        }
+    }
 }
 
 impl Control {
     /// The state of a new connection. The window is the transport's until the first
     /// acknowledgement.
     pub fn new(config: &Config) -> Self {
-        let rtt_virt_us = match config.rtt_independence {
-            RttIndependence::Off => 0,
-            RttIndependence::Rate => config.rtt_virt.as_micros().min((1 << 16) - 1),
-        };
+        let detects = config.fallback != Fallback::Off;
         Control {
-            rtt_virt_us,
-            alpha_on_init: config.alpha_on_init,
+            settings: Settings::new(config),
             state: State::default(),
+            growth: Growth::new(config),
+            detector: detects.then(|| Box::new(Detector::new(&config.detector))),
             nxt: 0,
         }
     }
@@ -179,9 +154,9 @@ impl Control {
         &self.state
     }
 
-    /// The window in whole packets, rounded to the nearest.
+    /// The window in whole packets, rounded to the nearest, and one at least.
     fn cwnd(&self) -> u32 {
-        ((self.state.frac_cwnd + (1 << (CWND_BITS - 1))) >> CWND_BITS) as u32
+        (((self.state.frac_cwnd + (1 << (CWND_BITS - 1))) >> CWND_BITS) as u32).max(1)
     }
 
     fn show(&self, window: &mut Window) {
@@ -191,14 +166,29 @@ impl Control {
 
     fn start(&mut self, cwnd: u32, nxt: u64, now: u64) {
         self.state = State {
-            frac_cwnd: (u64::from(cwnd) << CWND_BITS).clamp(CWND_MIN, CWND_MAX),
+            frac_cwnd: (u64::from(cwnd) << CWND_BITS).clamp(self.settings.cwnd_min, CWND_MAX),
             alpha_at: now,
-            average: self.alpha_on_init << (ALPHA_BITS - 10 + SHIFT_G),
+            average: self.settings.alpha_on_init << (ALPHA_BITS - 10 + SHIFT_G),
             window_end: nxt,
             ssthresh: Window::NO_THRESHOLD,
             prior_ssthresh: Window::NO_THRESHOLD,
             ..State::default()
         };
+    }
+
+    /// Slow start ends at the present window.
+    fn set_threshold(&mut self) {
+        let ssthresh = (self.state.frac_cwnd >> CWND_BITS) as u32;
+        self.state.ssthresh = ssthresh.max(THRESHOLD_MIN);
+        if let Some(detector) = &mut self.detector {
+            detector.on_threshold(self.state.ssthresh);
+        }
+    }
+
+    /// How much it should behave as in a Classic queue, in 2^-24.
+    #[inline]
+    fn classic(&self) -> u64 {
+        self.detector.as_ref().map_or(0, |detector| detector.classic().into())
     }
 
     /// Folds the fraction of marks since the last update into the average.
@@ -213,56 +203,87 @@ impl Control {
     }
 
     /// Ends the time of observation after a round trip, but not before a virtual RTT passed.
-    fn observe_marks(&mut self, ack: &Ack, now: u64) {
+    fn observe_marks(&mut self, ack: &Ack, srtt: u64, now: u64) {
         self.state.delivered = self.state.delivered.wrapping_add(ack.delivered);
         self.state.delivered_ce = self.state.delivered_ce.wrapping_add(ack.delivered_ce);
-        if ack.una < self.state.window_end || now - self.state.alpha_at < self.rtt_virt_us {
+        let per_virtual = self.settings.alpha_per_virtual && !self.in_first_slow_start();
+        let least = if per_virtual { self.settings.rtt_virt_us(srtt) } else { 0 };
+        if ack.una < self.state.window_end || now - self.state.alpha_at < least {
             return;
         }
-        // Before the first mark there is nothing to average: alpha keeps its first value.
-        if self.state.saw_ce {
+        if self.settings.gentle_exit && self.state.saw_ce && self.in_first_slow_start() {
+            self.leave_slow_start(now);
+        } else if self.state.saw_ce {
+            // Before the first mark there is nothing to average: alpha keeps its first value.
             self.update_alpha();
         }
+        let in_slow_start = self.state.frac_cwnd >> CWND_BITS < self.state.ssthresh.into();
+        self.growth.end_round(self.state.delivered_ce > 0, in_slow_start);
         self.state.window_end = ack.nxt;
         self.state.alpha_at = now;
         self.state.delivered = 0;
         self.state.delivered_ce = 0;
     }
 
-    /// Answers marks, at most once per virtual RTT.
-    fn answer(&mut self, srtt: u64, now: u64, first: bool) {
-        let s = &mut self.state;
-        let reduction = if first {
-            // It ends slow start: half the window, whatever alpha is.
-            s.frac_cwnd / 2
-        } else if now - s.cut_at < srtt.max(self.rtt_virt_us) {
-            return;
-        } else {
-            // RFC 8257 §3.3 step 9: cwnd·(1 − alpha/2), rounded to the nearest.
-            let alpha = u64::from(s.average >> SHIFT_G);
-            (s.frac_cwnd * alpha + (1 << ALPHA_BITS)) >> (ALPHA_BITS + 1)
-        };
-        s.frac_cwnd = (s.frac_cwnd - reduction).max(CWND_MIN);
-        s.ssthresh = (s.frac_cwnd >> CWND_BITS) as u32;
-        s.cut_at = now;
+    /// Whether nothing ever told it where to stop. Where the exit is not to be gentle, the first
+    /// mark does.
+    fn in_first_slow_start(&self) -> bool {
+        self.settings.gentle_exit && self.state.ssthresh == Window::NO_THRESHOLD
     }
 
-    /// One packet per round trip for unmarked packets, and less where the RTT is shorter than
-    /// the virtual one: the square of their ratio makes the rate grow as on a path of the
-    /// virtual RTT (RFC 9331 §4.3). The remainder of the division waits, so that no increase is
-    /// too small.
-    fn increase(&mut self, srtt: u64, unmarked: u32) {
-        let rtt = srtt.max(1);
-        let scale = if rtt < self.rtt_virt_us {
-            ((rtt * rtt) << 32) / (self.rtt_virt_us * self.rtt_virt_us)
-        } else {
-            1 << 32
-        };
-        let s = &mut self.state;
-        // 2^(20 + 32 + 8), and the credit of a window that was larger: 2^39 at most.
-        let gained = s.credit + ((u64::from(unmarked) * scale) << 8);
-        s.credit = gained % s.frac_cwnd;
-        s.frac_cwnd += gained / s.frac_cwnd;
+    /// A round trip of slow start with marks in it is over. In its steady state a scalable control
+    /// gets two marks per round trip at any window (DCttH §2.1: c = p·W is constant; DCTCP: 2).
+    /// Fewer come by chance, from a queue that is shared, and halving the window for one of them
+    /// would leave a flow far below its share, with nothing but additive increase.
+    fn leave_slow_start(&mut self, now: u64) {
+        if self.state.delivered_ce < 2 {
+            return;
+        }
+        let delivered = u64::from(self.state.delivered.max(1));
+        let marked = u64::from(self.state.delivered_ce).min(delivered);
+        let alpha = (marked << ALPHA_BITS) / delivered;
+        self.state.average = (alpha << SHIFT_G) as u32;
+        self.reduce(alpha, now);
+    }
+
+    /// Answers marks, at most once per virtual RTT.
+    fn answer(&mut self, ack: &Ack, srtt: u64, now: u64, first: bool) {
+        if self.in_first_slow_start() && !rose(ack) {
+            return;
+        }
+        if first || self.in_first_slow_start() {
+            // It ends slow start: half the window, whatever alpha is.
+            self.state.frac_cwnd =
+                (self.state.frac_cwnd - self.state.frac_cwnd / 2).max(self.settings.cwnd_min);
+            self.state.cut_at = now;
+            self.set_threshold();
+        } else if now - self.state.cut_at >= srtt.max(self.settings.rtt_virt_us(srtt)) {
+            self.reduce(self.alpha_now(), now);
+        }
+    }
+
+    /// The fraction of marks to answer, in 2^-24: between a scalable and a Classic control's
+    /// (Fallback §6.1).
+    fn alpha_now(&self) -> u64 {
+        let alpha = u64::from(self.state.average >> SHIFT_G);
+        let c = self.classic();
+        let classic = self.settings.alpha_classic;
+        match self.settings.changeover {
+            _ if c == 0 => alpha,
+            Changeover::Max => alpha.max((c * classic) >> ALPHA_BITS),
+            // alpha + c·(classic − alpha), as a mean of both with weights that add up to 1.
+            Changeover::Blend => (alpha * ((1 << ALPHA_BITS) - c) + classic * c) >> ALPHA_BITS,
+        }
+    }
+
+    /// RFC 8257 §3.3 step 9: cwnd·(1 − alpha/2), rounded to the nearest.
+    fn reduce(&mut self, alpha: u64, now: u64) {
+        let before = self.state.frac_cwnd;
+        let reduction = (before * alpha + (1 << ALPHA_BITS)) >> (ALPHA_BITS + 1);
+        self.state.frac_cwnd = (before - reduction).max(self.settings.cwnd_min);
+        self.state.cut_at = now;
+        self.growth.reduced(before);
+        self.set_threshold();
     }
 
     fn grow_by(&mut self, ack: &Ack, srtt: u64, limited: bool) {
@@ -281,27 +302,38 @@ impl Control {
         }
         // After a loss the window first has to show that it fits.
         if unmarked > 0 && !self.state.in_loss {
-            self.increase(srtt, unmarked);
+            let classic = self.classic();
+            self.growth.grow(&mut self.state, unmarked, srtt, ack.now, classic);
         }
         self.state.frac_cwnd = self.state.frac_cwnd.min(CWND_MAX);
     }
 
-    /// A loss: half the window, once until all that was sent before it is acknowledged (RFC 9331
-    /// §4.3, RFC 5681 §3.2). After a timeout it starts again from the least window, and slow
-    /// start leads to the half (RFC 5681 §3.1).
+    /// A loss: half the window, or as Cubic, once until all that was sent before it is
+    /// acknowledged (RFC 9331 §4.3, RFC 5681 §3.2, RFC 9438 §4.6). After a timeout it starts again
+    /// from two packets, and slow start leads to the threshold (RFC 5681 §3.1).
     fn on_loss(&mut self, timeout: bool) {
-        let s = &mut self.state;
-        if !s.in_loss {
-            s.prior_frac_cwnd = s.frac_cwnd;
-            s.prior_ssthresh = s.ssthresh;
-            s.frac_cwnd = (s.frac_cwnd / 2).max(CWND_MIN);
-            s.ssthresh = (s.frac_cwnd >> CWND_BITS) as u32;
-            s.in_loss = true;
-            s.recover = self.nxt;
+        let least = self.settings.cwnd_min;
+        if !self.state.in_loss {
+            let before = self.state.frac_cwnd;
+            self.state.prior_frac_cwnd = before;
+            self.state.prior_ssthresh = self.state.ssthresh;
+            let reduced = if self.settings.cubic_on_loss {
+                self.growth.lost(before);
+                before / 10 * 7
+            } else {
+                before / 2
+            };
+            self.state.frac_cwnd = reduced.max(least);
+            self.state.in_loss = true;
+            self.state.recover = self.nxt;
+            self.set_threshold();
+            if let Some(detector) = &mut self.detector {
+                detector.on_loss();
+            }
         }
         if timeout {
-            s.frac_cwnd = CWND_MIN;
-            s.recover = self.nxt;
+            self.state.frac_cwnd = least.max(u64::from(THRESHOLD_MIN) << CWND_BITS);
+            self.state.recover = self.nxt;
         }
     }
 
@@ -325,7 +357,30 @@ impl Control {
         s.ssthresh = s.ssthresh.max(((s.frac_cwnd - s.frac_cwnd / 4) >> CWND_BITS) as u32);
         let reduced = (s.frac_cwnd >> halvings.min(32)).max(INITIAL_WINDOW << CWND_BITS);
         s.frac_cwnd = s.frac_cwnd.min(reduced);
+        if let Some(detector) = &mut self.detector {
+            detector.on_idle(u32::try_from(halvings).unwrap_or(u32::MAX));
+        }
         self.show(window);
+    }
+
+    /// Shows the detector an acknowledgement.
+    #[inline]
+    fn detect(&mut self, ack: &Ack, srtt: u64, now: u64) {
+        let rtt_virt_us = self.settings.rtt_virt_us(srtt);
+        if let Some(detector) = &mut self.detector {
+            let micros = |rtt: Duration| u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX);
+            detector.on_ack(&Sample {
+                now_us: now,
+                rtt_us: ack.rtt.map(micros),
+                min_rtt_us: micros(ack.min_rtt),
+                delivered: ack.delivered,
+                delivered_ce: ack.delivered_ce,
+                una: ack.una,
+                nxt: ack.nxt,
+                self_limited: ack.app_limited,
+                rtt_virt_us,
+            });
+        }
     }
 }
 
@@ -339,13 +394,18 @@ impl CongestionControl for Control {
         if self.state.in_loss && ack.una >= self.state.recover {
             self.state.in_loss = false;
         }
+        self.detect(ack, srtt, now);
         if ack.delivered_ce > 0 {
             let first = !self.state.saw_ce;
             self.state.saw_ce = true;
-            self.observe_marks(ack, now);
-            self.answer(srtt, now, first);
+            self.growth.marked();
+            self.observe_marks(ack, srtt, now);
+            self.answer(ack, srtt, now, first);
         } else {
-            self.observe_marks(ack, now);
+            self.observe_marks(ack, srtt, now);
+        }
+        if self.in_first_slow_start() && rose(ack) {
+            self.set_threshold();
         }
         self.grow_by(ack, srtt, window.limited);
         self.show(window);
@@ -383,8 +443,20 @@ impl CongestionControl for Control {
         Some(f64::from(self.state.average >> SHIFT_G) / f64::from(1u32 << ALPHA_BITS))
     }
 
+    fn classic_ecn(&self) -> Option<Report> {
+        self.detector.as_ref().map(|detector| detector.report())
+    }
+
+    fn burst(&self) -> Option<Duration> {
+        (!self.settings.burst.is_zero()).then_some(self.settings.burst)
+    }
+
     fn steers_alone(&self) -> bool {
         true
+    }
+
+    fn restart(&mut self, window: &mut Window, pause: Pause) {
+        Control::restart(self, window, pause.length, pause.rto);
     }
 
     fn pacing_rate(&self, in_flight: u32, mss: u32, srtt: Duration) -> Option<u64> {

@@ -1,5 +1,7 @@
 //! The window that a congestion control steers.
 
+use crate::Pause;
+
 /// Congestion window and slow-start threshold of one connection, in whole segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Window {
@@ -12,6 +14,9 @@ pub struct Window {
     /// Whether the last flight was as large as the window allowed (RFC 7661 §4.1).
     pub limited: bool,
 }
+
+/// A pause does not reduce the window below that of a new connection (RFC 6928).
+const INITIAL_WINDOW: u32 = 10;
 
 impl Window {
     /// Before the first reduction there is no threshold.
@@ -59,6 +64,26 @@ impl Window {
         }
     }
 
+    /// Half the window for each timeout that the pause lasted, but not less than a new connection
+    /// has; slow start leads back to three quarters of it (RFC 5681 §4.1, RFC 2861 §3.1, and
+    /// Linux' `tcp_cwnd_restart`).
+    pub fn restart(&mut self, pause: Pause) {
+        if pause.length <= pause.rto {
+            return;
+        }
+        self.ssthresh = match self.threshold() {
+            Some(ssthresh) => ssthresh.max(self.cwnd / 2 + self.cwnd / 4),
+            None => Window::NO_THRESHOLD,
+        };
+        let least = INITIAL_WINDOW.min(self.cwnd);
+        let mut left = pause.length.saturating_sub(pause.rto);
+        while !left.is_zero() && self.cwnd > least {
+            self.cwnd /= 2;
+            left = left.saturating_sub(pause.rto);
+        }
+        self.cwnd = self.cwnd.max(least);
+    }
+
     /// Forgets credit towards the next increase, when a reduction starts.
     #[inline]
     pub fn forget_credit(&mut self) {
@@ -69,6 +94,40 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use l4s_units::{Duration, Time};
+
+    /// The window of 100 segments, after a pause of so many milliseconds with a timeout of 200.
+    fn after(ms: u64) -> (u32, u32) {
+        let mut window = Window { ssthresh: 50, ..Window::new(100) };
+        let (length, rto) = (Duration::from_millis(ms), Duration::from_millis(200));
+        window.restart(Pause { now: Time::ZERO, length, rto });
+        (window.cwnd, window.ssthresh)
+    }
+
+    #[test]
+    fn a_pause_halves_the_window_for_each_timeout() {
+        assert_eq!(after(200), (100, 50));
+        // tcp_cwnd_restart subtracts a timeout before it looks: 201 ms leave 1 ms, 400 ms leave
+        // 200 ms, one halving; 401 ms leave 201 ms, two.
+        assert_eq!([201, 400, 401].map(after), [(50, 75), (50, 75), (25, 75)]);
+        // 100, 50, 25, 12 and then 6, which is less than the initial window.
+        assert_eq!([601, 801, 60_000].map(after), [(12, 75), (10, 75), (10, 75)]);
+    }
+
+    #[test]
+    fn a_window_without_a_threshold_or_below_the_initial_one_stays_so() {
+        let pause = |s| Pause {
+            now: Time::ZERO,
+            length: Duration::from_secs(s),
+            rto: Duration::from_secs(1),
+        };
+        let mut window = Window::new(80);
+        window.restart(pause(2));
+        assert_eq!((window.cwnd, window.threshold()), (40, None));
+        let mut window = Window { ssthresh: 2, ..Window::new(4) };
+        window.restart(pause(60));
+        assert_eq!((window.cwnd, window.ssthresh), (4, 3));
+    }
 
     #[test]
     fn slow_start_stops_at_the_threshold_and_returns_the_rest() {

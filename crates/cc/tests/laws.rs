@@ -80,6 +80,7 @@ impl Flow {
             srtt: RTT,
             una: self.una,
             nxt: self.una + u64::from(self.window.cwnd),
+            app_limited: false,
         };
         self.window.limited = true;
         self.cc.observe(&mut self.window, &ack);

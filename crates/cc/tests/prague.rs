@@ -73,6 +73,7 @@ impl Flow {
             srtt: self.rtt,
             una: self.una,
             nxt: self.una + u64::from(self.window.cwnd),
+            app_limited: false,
         };
         self.cc.observe(&mut self.window, &ack);
     }

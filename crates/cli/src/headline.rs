@@ -5,11 +5,15 @@ use l4s_measure::{GroupSummary, QueueSummary, Summary};
 use crate::table::{Align, aligned};
 
 /// A row per run: what was set, utilization, delay of each queue, rate, marks and drops of each
-/// group.
+/// group, and where it has applications the delay of their frames.
 pub fn table(summaries: &[Summary]) -> String {
     let keys = names(summaries, |s| s.set.keys().cloned().collect());
     let queues = names(summaries, |s| s.queues.iter().map(|q| q.name.clone()).collect());
     let groups = names(summaries, |s| s.groups.iter().map(|g| g.name.clone()).collect());
+    let has_app = |name: &String| {
+        let mut all = summaries.iter().flat_map(|summary| &summary.groups);
+        all.any(|group| group.name == *name && group.app.is_some())
+    };
     let seeds = summaries.windows(2).any(|pair| pair[0].seed != pair[1].seed);
 
     let mut head: Vec<String> = keys.clone();
@@ -21,6 +25,9 @@ pub fn table(summaries: &[Summary]) -> String {
     }
     for group in &groups {
         head.extend([format!("{group} Mb/s"), "mark %".to_owned(), "drop %".to_owned()]);
+        if has_app(group) {
+            head.extend(["frame mean ms".to_owned(), "p99 ms".to_owned()]);
+        }
     }
     let mut aligns = vec![Align::Left; words];
     aligns.resize(head.len(), Align::Right);
@@ -40,6 +47,11 @@ pub fn table(summaries: &[Summary]) -> String {
             row.push(of(|g| Some(g.rate_bps / 1e6)));
             row.push(of(|g| g.mark.map(|p| p * 100.0)));
             row.push(of(|g| g.drop.map(|p| p * 100.0)));
+            if has_app(name) {
+                let frames = |g: &GroupSummary| g.app.as_ref()?.delay_ms;
+                let delay = group.and_then(frames);
+                row.extend([number(delay.map(|d| d.mean)), number(delay.map(|d| d.p99))]);
+            }
         }
         row
     };

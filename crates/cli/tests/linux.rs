@@ -91,6 +91,7 @@ fn every_discipline_takes_its_settings_and_counts_as_we_do() {
         "{ kind = \"pie\", profile = \"linux\", ecn = true, target = \"10ms\" }",
         "{ kind = \"codel\", profile = \"linux\", ce_threshold = \"3ms\" }",
         "{ kind = \"fq_codel\", profile = \"linux\", ce_threshold = \"1ms\", ce_threshold_selector = \"l4s\" }",
+        "{ kind = \"cobalt\", limit = \"40p\" }",
         "{ kind = \"red\", min = \"30kb\", max = \"90kb\", burst = 55 }",
         "{ kind = \"fifo\", limit = \"40p\" }",
         "{ kind = \"dualpi2\", profile = \"linux\", step_thresh = \"5p\", overload = \"overflow\" }",
@@ -138,6 +139,7 @@ fn what_no_kernel_does_is_refused_before_anything_is_written() {
         ("aqm={ kind = \"dualpi2\", dualq = \"none\", marking = \"classic\" }", "no single queue"),
         ("link.buffer=100ms", "counts packets, not bytes"),
         ("kernel.gso=true", "expected `kernel.gso = false`"),
+        ("link.aggregation=2ms", "found `link.aggregation = \"2ms\"`, expected \"0s\""),
         ("group.B.cc={ kind = \"cubic\", abe = true }", "`abe` of cubic cannot be set"),
     ] {
         let output = l4s(folder.path(), &["--set", set, "--out", "out"]).output().expect("l4s");

@@ -357,7 +357,7 @@ impl Plane {
         Some(frame)
     }
 
-    /// Starts transmissions while the link allows it.
+    /// Delivers what the link had on the air, and starts transmissions while it allows them.
     #[inline]
     fn transmit(
         &mut self,
@@ -366,17 +366,33 @@ impl Plane {
         observer: &mut impl Observer<Frame>,
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
+        while let Some(packet) = self.bottleneck.land(now) {
+            self.arrive_at_client(packet, now, true, deliver);
+        }
         loop {
             let (bottleneck, mut told) = self.told(observer);
             let Some(departure) = bottleneck.transmit(now, &mut told) else { return };
             let Departure { packet, queue, sojourn } = departure;
             observer.departed(&packet, queue, sojourn, now);
-            let pair = usize::from(packet.group());
-            let bytes = packet.for_device();
-            let taken = deliver(Delivery { pair, to: End::Client, due: now, waited, bytes });
-            self.pairs[pair].from_server.delivered(taken);
-            self.pool.give(packet.into_buffer());
+            if let Some(packet) = self.bottleneck.carry(packet) {
+                self.arrive_at_client(packet, now, waited, deliver);
+            }
         }
+    }
+
+    #[inline]
+    fn arrive_at_client(
+        &mut self,
+        packet: Frame,
+        due: Time,
+        waited: bool,
+        deliver: &mut impl FnMut(Delivery<'_>) -> bool,
+    ) {
+        let pair = usize::from(packet.group());
+        let bytes = packet.for_device();
+        let taken = deliver(Delivery { pair, to: End::Client, due, waited, bytes });
+        self.pairs[pair].from_server.delivered(taken);
+        self.pool.give(packet.into_buffer());
     }
 
     /// The bottleneck or a path becomes different.

@@ -96,6 +96,14 @@ impl LabPlan {
                     .to_owned(),
             ));
         }
+        // A server would have to write by a timer, and somebody to see where a frame ends.
+        if !scenario.apps.is_empty() {
+            return Err(LabError::Scenario(
+                "no `[[app]]` with real sockets in this version: expected `[[group]]`, `[[web]]` \
+                 or `[[udp]]`; `--on sim` has it"
+                    .to_owned(),
+            ));
+        }
         let downloads: Vec<Download> = Downloads::new(scenario).collect();
         let flows = scenario.first_download().saturating_add(downloads.len() as u32);
         if flows > MOST_FLOWS {
@@ -444,6 +452,9 @@ mod tests {
         let group = "[[group]]\nname = \"A\"\nrtt = \"10ms\"\n";
         let abe = refused(&format!("{group}cc = {{ kind = \"cubic\", abe = true }}\n"));
         assert!(abe.starts_with("group `A`: `abe` of cubic cannot be set"), "{abe}");
+        let video = format!("{group}cc = \"reno\"\n[[app]]\ngroup = \"A\"\nrate = \"1mbit\"\n");
+        let video = refused(&video);
+        assert!(video.starts_with("no `[[app]]` with real sockets"), "{video}");
         let long = "[[udp]]\nname = \"U\"\nrate = \"1mbit\"\npacket = \"9000B\"\n";
         let long = refused(long);
         assert!(long.starts_with("UDP source `U`: a packet of 9000 bytes"), "{long}");

@@ -158,7 +158,7 @@ impl Bench {
     /// Runs until nothing but a timer is due.
     fn finish(&mut self, from: Time) {
         let mut now = from;
-        while (0..3).any(|pair| self.plane.on_line(pair) > 0) || self.plane.backlog().packets > 0 {
+        while self.plane.buffers_out() > 0 {
             now += Duration::from_millis(7);
             self.advance(now);
         }
@@ -237,9 +237,11 @@ fn simulated(scenario: &Scenario, arrivals: &[(Time, Made)], end: Time) -> Vec<T
 }
 
 fn transmit(bottleneck: &mut Bottleneck<Plain>, now: Time, log: &mut Log) {
+    while bottleneck.land(now).is_some() {}
     while let Some(departure) = bottleneck.transmit(now, log) {
         let number = departure.packet.made.number;
         log.0.push(Told::Departed(number, departure.queue, departure.sojourn, now));
+        bottleneck.carry(departure.packet);
     }
 }
 
@@ -248,13 +250,14 @@ fn ecn() -> impl Strategy<Value = Ecn> {
 }
 
 fn aqm() -> impl Strategy<Value = Config> {
-    use l4s_aqm::{codel, dualpi2, fifo, fq_codel, pi2, pie, red};
+    use l4s_aqm::{cobalt, codel, dualpi2, fifo, fq_codel, pi2, pie, red};
     prop::sample::select(vec![
         Config::DualPi2(dualpi2::Config::default()),
         Config::Pi2(pi2::Config::default()),
         Config::Pie(pie::Config::default()),
         Config::Codel(codel::Config::default()),
         Config::FqCodel(fq_codel::Config::default()),
+        Config::Cobalt(cobalt::Config::default()),
         Config::Red(red::Config::default()),
         Config::Fifo(fifo::Config::default()),
     ])
@@ -302,10 +305,12 @@ proptest! {
     #[test]
     fn decisions_are_those_of_the_simulator(
         aqm in aqm(),
+        aggregation in prop::sample::select(vec![0u64, 0, 2]),
         packets in packets(600),
         calls in prop::collection::vec(0u64..400, 1..20),
     ) {
-        let scenario = scenario(RATE, aqm);
+        let mut scenario = scenario(RATE, aqm);
+        scenario.link.aggregation = Duration::from_millis(aggregation);
         let mut bench = Bench::new(&scenario);
         let arrivals = play(&mut bench, &packets, &calls);
         let end = arrivals.last().unwrap().0;

@@ -1,13 +1,16 @@
 //! The queue disciplines of a scenario, as the kernel has them: `tc` without `tc`.
 //!
-//! The kernel has its own `dualpi2`, `pie`, `codel`, `fq_codel`, `red` and `pfifo`, each with the
-//! settings of `linux/pkt_sched.h`. What a scenario sets beyond those stays as the kernel does it,
+//! The kernel has its own `dualpi2`, `pie`, `codel`, `fq_codel`, `cake`, `red` and `pfifo`, each with
+//! the settings of `linux/pkt_sched.h`. What a scenario sets beyond those stays as the kernel does it,
 //! and is named, so that nobody takes the one for the other.
 
 use l4s_aqm::dualpi2::{
     Arithmetic, Classify, DropAt, FloorAt, LAqm, Overload, Randomness, Scheduler, Step,
 };
-use l4s_aqm::{Config, Limit, MarkCause, Queue, codel, dualpi2, fifo, fq_codel, pie, red};
+use l4s_aqm::{
+    Config, Limit, MTU, MarkCause, Queue, cobalt, codel, dualpi2, fifo, fq_codel, pie, red,
+};
+use l4s_bottleneck::skb_memory;
 use l4s_lab::LabError;
 use l4s_lab::netlink::attribute;
 use l4s_scenario::Link;
@@ -44,6 +47,7 @@ impl Qdisc {
             Config::Pie(config) => config.limit,
             Config::Codel(config) => config.limit,
             Config::FqCodel(config) => config.limit,
+            Config::Cobalt(config) => config.limit,
             Config::Pi2(_) | Config::Red(_) | Config::Fifo(_) => Limit::packets(1),
         };
         if limit.bytes != Bytes::new(u64::MAX) {
@@ -57,10 +61,11 @@ impl Qdisc {
             Config::Pie(config) => Ok(pie(config)),
             Config::Codel(config) => Ok(codel(config)),
             Config::FqCodel(config) => Ok(fq_codel(config)),
+            Config::Cobalt(config) => cobalt(config),
             Config::Red(config) => red(config),
             Config::Fifo(config) => Ok(fifo(config)),
             Config::Pi2(_) => Err(LabError::Scenario(
-                "Linux has no `pi2`: expected dualpi2, pie, codel, fq_codel, red or fifo; \
+                "Linux has no `pi2`: expected dualpi2, pie, codel, fq_codel, cobalt, red or fifo; \
                  `--on kernel` has ours"
                     .to_owned(),
             )),
@@ -191,6 +196,44 @@ fn fq_codel(config: &fq_codel::Config) -> Qdisc {
         options.extend(u32_attribute(9, count(memory.get())));
     }
     Qdisc { kind: "fq_codel", options, differences: Vec::new() }
+}
+
+/// CAKE of Linux with everything off but COBALT: one queue, one class of traffic and no shaper of
+/// its own (`besteffort flowblind unlimited`).
+fn cobalt(config: &cobalt::Config) -> Result<Qdisc, LabError> {
+    const BEST_EFFORT: u32 = 3;
+    const FLOW_BLIND: u32 = 0;
+    if !config.ecn {
+        return Err(LabError::Scenario(
+            "the cake of Linux has no `ecn = false`: expected `ecn = true`".to_owned(),
+        ));
+    }
+    // CAKE counts memory only.
+    let full = skb_memory(MTU).get();
+    let packets = config.limit.packets.saturating_mul(full);
+    let memory = config.limit.memory.map_or(packets, |memory| memory.get().min(packets));
+    let options = [
+        attribute(2, &0u64.to_ne_bytes()),
+        u32_attribute(3, BEST_EFFORT),
+        u32_attribute(5, FLOW_BLIND),
+        u32_attribute(7, us(config.interval)),
+        u32_attribute(8, us(config.target)),
+        u32_attribute(10, count(memory)),
+    ];
+    let twin = cobalt::Config {
+        interval: config.interval.max(config.target * 2),
+        mtu_time: Duration::ZERO,
+        p_inc: cobalt::Config::linux().p_inc,
+        // CAKE does not look at its queues while all of them are empty, so that with one queue
+        // BLUE never comes down.
+        p_dec: 0.0,
+        ..config.clone()
+    };
+    let mut differences = differences(config, &twin);
+    if packets == memory {
+        differences.push(format!("limit = memory of {} full packets", memory / full));
+    }
+    Ok(Qdisc { kind: "cake", options: options.concat(), differences })
 }
 
 fn red(config: &red::Config) -> Result<Qdisc, LabError> {
@@ -433,9 +476,30 @@ mod tests {
     }
 
     #[test]
+    fn cobalt_is_a_cake_of_one_queue() {
+        let cake = Qdisc::new(&aqm("{ kind = \"cobalt\" }")).unwrap();
+        assert_eq!((cake.kind, &cake.differences[..]), ("cake", &["p_dec = 0".to_owned()][..]));
+        let word = |value: u32| value.to_ne_bytes().to_vec();
+        let expected = [
+            (2, vec![0; 8]),
+            (3, word(3)),
+            (5, word(0)),
+            (7, word(100_000)),
+            (8, word(5000)),
+            (10, word(10_240 * 1514)),
+        ];
+        assert_eq!(attributes(&cake.options), expected);
+        // A full packet takes 2304 B.
+        let cake = Qdisc::new(&aqm("{ kind = \"cobalt\", limit = \"100p\" }")).unwrap();
+        assert_eq!(attributes(&cake.options)[5], (10, word(230_400)));
+        assert!(cake.differences[1].contains("100 full packets"), "{:?}", cake.differences);
+    }
+
+    #[test]
     fn what_the_kernel_does_not_have_is_refused() {
         for (text, expected) in [
             ("{ kind = \"pi2\" }", "Linux has no `pi2`"),
+            ("{ kind = \"cobalt\", ecn = false }", "no `ecn = false`"),
             ("{ kind = \"dualpi2\", l_aqm = \"ramp\" }", "no ramp"),
             ("{ kind = \"dualpi2\", l_aqm = \"none\" }", "without a marker of its own"),
         ] {

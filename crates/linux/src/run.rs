@@ -75,6 +75,13 @@ pub fn check(scenario: &Scenario) -> Result<Vec<String>, LabError> {
             "packets are followed one by one: expected `kernel.gso = false`".to_owned(),
         ));
     }
+    if !scenario.link.aggregation.is_zero() {
+        return Err(LabError::Scenario(format!(
+            "the shaper of Linux sends packets one by one: found `link.aggregation = \"{}\"`, \
+             expected \"0s\"; `--on sim` and `--on kernel` have it",
+            scenario.link.aggregation
+        )));
+    }
     scenario.groups.iter().try_for_each(sends_as_asked)?;
     let mut differences = Qdisc::new(&scenario.aqm)?.differences;
     for change in &scenario.changes {
@@ -365,5 +372,32 @@ impl<'a, O: Observer<Frame>> Telling<'a, O> {
 impl From<crate::event::Trouble> for LabError {
     fn from(trouble: crate::event::Trouble) -> LabError {
         if trouble.machine { LabError::Machine(trouble.why) } else { LabError::Run(trouble.why) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use l4s_scenario::Plan;
+
+    fn refused(more: &str) -> String {
+        let text = format!(
+            "link.rate = \"40mbit\"\n{more}\n[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n"
+        );
+        let plan = Plan::parse("t.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
+        match check(&plan.points[0].scenario) {
+            Err(LabError::Scenario(why)) => why,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_the_kernel_has_no_link_for_is_refused() {
+        let why = refused("link.aggregation = \"2ms\"");
+        let expected = "the shaper of Linux sends packets one by one: found `link.aggregation = \
+                        \"2ms\"`, expected \"0s\"; `--on sim` and `--on kernel` have it";
+        assert_eq!(why, expected);
+        let why = refused("app = [{ group = \"A\", rate = \"1mbit\" }]");
+        assert!(why.starts_with("no `[[app]]` with real sockets"), "{why}");
     }
 }

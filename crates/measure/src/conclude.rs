@@ -9,10 +9,12 @@ use serde_json::Map;
 use crate::completion::completions;
 use crate::counts::{Cells, Counts};
 use crate::flows::Flows;
+use crate::frames::Frames;
 use crate::record::{FlowRow, RunRecord, Scope, SeriesRow};
 use crate::recorder::{Origin, Samples};
 use crate::{
-    DropCounts, EngineSummary, GroupSummary, LinkSummary, MarkCounts, PragueSummary, QueueSummary, ScoreSummary, Spread, Summary, Verdicts,
+    AppSummary, DropCounts, EngineSummary, GroupSummary, LinkSummary, MarkCounts, PragueSummary,
+    QueueSummary, ScoreSummary, Spread, Summary, Verdicts,
 };
 
 /// Ethernet header, which the link carries with every packet.
@@ -29,6 +31,8 @@ pub(crate) struct Measured<'a> {
     pub rtts: &'a [Samples],
     /// Per group, in packets.
     pub cwnds: &'a [Samples],
+    /// Per TCP group.
+    pub frames: &'a [Frames],
     pub series: Vec<SeriesRow>,
     pub engine: EngineSummary,
 }
@@ -139,11 +143,13 @@ fn group(measured: &Measured<'_>, index: usize, flow_rows: &[FlowRow]) -> GroupS
 
     let mine = || flow_rows.iter().filter(|row| row.group == name);
     let is_download = |row: &&FlowRow| row.flow >= scenario.first_download();
-    let long = || mine().filter(|row| !is_download(row));
+    let long = || mine().filter(|row| row.flow < scenario.first_app());
+    let of_app = |row: &&FlowRow| row.flow >= scenario.first_app() && !is_download(row);
     let web = scenario.web.iter().any(|web| web.group == index);
+    let app = scenario.apps.iter().any(|app| app.group == index);
 
     // What counts per flow is of its long flows alone; the rest is of all its packets.
-    let long_bytes = if web { long().map(|row| row.bytes).sum() } else { counts.bytes };
+    let long_bytes = if web || app { long().map(|row| row.bytes).sum() } else { counts.bytes };
     let per_second = |bytes| rate_bps(bytes, measured_span(scenario)).unwrap_or(0.0);
     let rate_per_flow = (flows > 0).then(|| per_second(long_bytes) / flows as f64);
     let rtts = &measured.rtts[index];
@@ -169,6 +175,17 @@ fn group(measured: &Measured<'_>, index: usize, flow_rows: &[FlowRow]) -> GroupS
         delay_ms: measured.cells.group_delays(index).summary(&counts),
         mark: counts.mark_ratio(),
         drop: counts.drop_ratio(),
+        app: app.then(|| {
+            let frames = &measured.frames[index];
+            AppSummary {
+                flows: mine().filter(of_app).count() as u64,
+                rate_bps: per_second(mine().filter(of_app).map(|row| row.bytes).sum()),
+                written: frames.written,
+                delivered: frames.delivered(),
+                skipped: frames.skipped,
+                delay_ms: frames.delay(),
+            }
+        }),
         retransmits: mine().map(|row| row.retransmits).sum(),
         flow_rates_bps: spread(long().filter_map(|row| row.rate_bps).collect()),
         prague: prague(long(), mine().filter(is_download)),
@@ -209,7 +226,8 @@ fn prague<'a>(
     })
 }
 
-/// How many flows are to share the link: those without end. Downloads are none of them.
+/// How many flows are to share the link: those without end. Downloads are none of them, nor are
+/// applications, which take what they need.
 fn long_flows(scenario: &Scenario) -> usize {
     scenario.groups.iter().filter(|g| g.size.is_none()).map(|g| g.starts.len()).sum()
 }

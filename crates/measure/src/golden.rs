@@ -93,6 +93,17 @@ fn write_run(text: &mut String, run: usize, summary: &Summary) -> std::fmt::Resu
         let share = thousandths(group.normalized_rate);
         line(text, [&group.name, &mean, &p1, &p25, &p50, &p75, &p99, &p999, &max, &share])?;
     }
+    for group in &summary.groups {
+        let Some(app) = &group.app else { continue };
+        let (name, bps) = (&group.name, whole(Some(app.rate_bps)));
+        write!(text, "{name}  app  flows {}  bps {bps}  written {}", app.flows, app.written)?;
+        write!(text, "  delivered {}  skipped {}", app.delivered, app.skipped)?;
+        let us = app
+            .delay_ms
+            .map(|ms| [ms.p1, ms.mean, ms.p99])
+            .map(|all| all.map(|ms| thousandths(Some(ms))).join(" "));
+        writeln!(text, "  us {}", us.as_deref().unwrap_or("-"))?;
+    }
     for (name, value) in &summary.ratios {
         writeln!(text, "{name}  {} m", thousandths(value.as_f64()))?;
     }

@@ -85,6 +85,17 @@ pub struct SocketState {
     pub retransmits: u64,
 }
 
+/// What becomes of a frame that an application has to write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FrameEvent {
+    /// It was written into the socket.
+    Written,
+    /// It was left out, as earlier ones wait in the socket still.
+    Skipped,
+    /// Its last byte arrived, and all before it: so long after it was written.
+    Delivered(Duration),
+}
+
 /// The bottleneck at an instant.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LinkState {
@@ -119,6 +130,8 @@ pub trait Observer<P: Traced> {
     fn round_trip(&mut self, flow: u32, rtt: Duration, now: Time) {}
     /// A flow's sender sent a segment again.
     fn retransmitted(&mut self, flow: u32, now: Time) {}
+    /// Something became of a frame of an application's flow.
+    fn frame(&mut self, flow: u32, group: u16, what: FrameEvent, now: Time) {}
     /// Every [`Observer::sampling_interval`]: the bottleneck, and then each open flow. Downloads
     /// are not sampled: their windows are not their group's.
     fn sample_link(&mut self, state: LinkState, now: Time) {}

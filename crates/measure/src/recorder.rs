@@ -13,9 +13,10 @@ use serde_json::{Map, Value};
 use crate::conclude::{Measured, conclude};
 use crate::counts::Cells;
 use crate::flows::Flows;
+use crate::frames::Frames;
 use crate::record::RunRecord;
 use crate::series::Series;
-use crate::{EngineSummary, FlowState, LinkState, Observer, Traced};
+use crate::{EngineSummary, FlowState, FrameEvent, LinkState, Observer, Traced};
 
 /// What a record says of its origin.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -42,6 +43,7 @@ pub struct Recorder {
     flows: Flows,
     rtts: Vec<Samples>,
     cwnds: Vec<Samples>,
+    frames: Vec<Frames>,
     series: Option<Series>,
     /// The end of the warm-up until that is over, then never.
     warmup_end: Time,
@@ -78,6 +80,7 @@ impl Recorder {
             flows: Flows::with_capacity(scenario.first_download() as usize),
             rtts: vec![Samples::default(); groups],
             cwnds: vec![Samples::default(); groups],
+            frames: vec![Frames::default(); scenario.groups.len()],
             series: Some(Series::new(scenario)),
             warmup_end: Time::ZERO + scenario.warmup,
             scenario: scenario.clone(),
@@ -101,6 +104,7 @@ impl Recorder {
             flows: &self.flows,
             rtts: &self.rtts,
             cwnds: &self.cwnds,
+            frames: &self.frames,
             series: self.series.map(Series::into_rows).unwrap_or_default(),
             engine,
         })
@@ -121,6 +125,7 @@ impl Recorder {
         self.flows.end_warmup();
         self.rtts.fill(Samples::default());
         self.cwnds.fill(Samples::default());
+        self.frames.fill(Frames::default());
     }
 }
 
@@ -186,6 +191,11 @@ impl<P: Traced> Observer<P> for Recorder {
     fn retransmitted(&mut self, flow: u32, now: Time) {
         self.clock(now);
         self.flows.retransmitted(flow);
+    }
+
+    fn frame(&mut self, _: u32, group: u16, what: FrameEvent, now: Time) {
+        self.clock(now);
+        self.frames[usize::from(group)].count(what);
     }
 
     fn sample_link(&mut self, state: LinkState, now: Time) {

@@ -106,14 +106,14 @@ pub struct GroupSummary {
     pub name: String,
     /// Its congestion control; `udp` for an unresponsive source.
     pub cc: String,
-    /// How many flows, downloads of `[[web]]` aside.
+    /// How many flows, downloads of `[[web]]` and flows of `[[app]]` aside.
     pub flows: u64,
     /// How many downloads began in the run; absent for a group without `[[web]]`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub downloads: Option<u64>,
-    /// IP bytes forwarded per second, downloads included.
+    /// IP bytes forwarded per second, downloads and applications included.
     pub rate_bps: f64,
-    /// The same, per flow and without downloads; absent without flows.
+    /// The same, per flow and without downloads and applications; absent without flows.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rate_per_flow_bps: Option<f64>,
     /// Rate per flow over link rate / number of long flows.
@@ -139,9 +139,12 @@ pub struct GroupSummary {
     /// Packets dropped, over packets arrived.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub drop: Option<f64>,
+    /// What became of the frames of its applications; absent for a group without `[[app]]`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub app: Option<AppSummary>,
     /// Segments sent again.
     pub retransmits: u64,
-    /// Spread of the rates of its flows, downloads aside.
+    /// Spread of the rates of its flows, downloads and applications aside.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub flow_rates_bps: Option<Spread>,
     /// What its detectors of Classic ECN said; absent without any.
@@ -198,6 +201,24 @@ impl Verdicts {
         };
         *counter += 1;
     }
+}
+
+/// The applications of a group.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct AppSummary {
+    /// How many flows of theirs opened in the run.
+    pub flows: u64,
+    /// IP bytes of all of these forwarded per second.
+    pub rate_bps: f64,
+    /// Frames written into a socket.
+    pub written: u64,
+    /// Frames of which all arrived at the client.
+    pub delivered: u64,
+    /// Frames left out, as earlier ones had not been sent.
+    pub skipped: u64,
+    /// From the write of a frame to the arrival of its last byte, over frames delivered.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub delay_ms: Option<Spread>,
 }
 
 /// First percentile, mean and 99th percentile.

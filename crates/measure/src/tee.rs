@@ -6,7 +6,7 @@ use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Report;
 use l4s_units::{Bytes, Duration, Time};
 
-use crate::{FlowState, LinkState, Observer, Traced};
+use crate::{FlowState, FrameEvent, LinkState, Observer, Traced};
 
 /// Writes the methods of an observer that passes every event on: what follows `|self, tell|` is
 /// the body of each, in which `tell!(observer)` calls the same method of that observer.
@@ -22,6 +22,7 @@ macro_rules! pass_on {
             detected(flow: u32, report: Report, now: Time);
             round_trip(flow: u32, rtt: Duration, now: Time);
             retransmitted(flow: u32, now: Time);
+            frame(flow: u32, group: u16, what: FrameEvent, now: Time);
             sample_link(state: LinkState, now: Time);
             sample_flow(state: FlowState, now: Time);
         }

@@ -3,7 +3,7 @@
 mod support;
 
 use l4s_aqm::{Config, DropCause, MarkCause, Queue, dualpi2};
-use l4s_measure::{GroupSummary, LinkState, Observer, QueueSummary, Scope, Summary};
+use l4s_measure::{FrameEvent, GroupSummary, LinkState, Observer, QueueSummary, Scope, Summary};
 use l4s_scenario::Scenario;
 use l4s_units::{Bytes, Duration, Ecn, Probability, Time};
 use support::*;
@@ -35,6 +35,44 @@ fn rate_counts_ip_bytes_and_utilization_adds_ethernet() {
     // Two long flows: a share is 6 Mb/s.
     close(group(&summary, "A").normalized_rate.unwrap(), 1.0);
     close(group(&summary, "B").normalized_rate.unwrap(), 0.0);
+}
+
+/// The scenario with an application of group A, whose one flow is 3: after those of A and B and U.
+fn with_app() -> Scenario {
+    let rate = l4s_units::Rate::from_mbps(1);
+    let (start, stop) = (Time::ZERO, None);
+    let app = l4s_scenario::App { group: 0, rate, fps: 10, flows: 1, adapt: true, start, stop };
+    Scenario { apps: vec![app], ..scenario() }
+}
+
+#[test]
+fn frames_count_after_the_warmup_and_their_flow_is_no_long_one() {
+    let mut r = recorder(&with_app());
+    let mut frame = |what, ms| Observer::<Packet>::frame(&mut r, 3, 0, what, at(ms));
+    frame(FrameEvent::Written, 900);
+    frame(FrameEvent::Skipped, 900);
+    frame(FrameEvent::Delivered(ms(1)), 999);
+    // Written before the end of the warm-up, delivered after it.
+    frame(FrameEvent::Delivered(ms(200)), 1100);
+    frame(FrameEvent::Written, 1100);
+    frame(FrameEvent::Skipped, 1200);
+    frame(FrameEvent::Delivered(ms(100)), 1200);
+    Observer::<Packet>::opened(&mut r, 3, 0, None, at(1000));
+    for i in 0..100 {
+        forward(&mut r, packet(0, 0), Queue::L, 1.0, at(1000 + i));
+        forward(&mut r, packet(3, 0), Queue::L, 1.0, at(1000 + i));
+    }
+    let summary = r.finish(engine()).summary;
+    let a = group(&summary, "A");
+    let app = a.app.as_ref().unwrap();
+    assert_eq!((app.flows, app.written, app.delivered, app.skipped), (1, 1, 2, 1));
+    let delay = app.delay_ms.unwrap();
+    assert_eq!([delay.p1, delay.mean, delay.p99], [100.0, 150.0, 200.0]);
+    // 100 packets of 1500 B each in 1 s are 1.2 Mb/s.
+    close(a.rate_bps, 2.4e6);
+    close(app.rate_bps, 1.2e6);
+    close(a.rate_per_flow_bps.unwrap(), 1.2e6);
+    assert_eq!((a.flows, &group(&summary, "B").app), (1, &None));
 }
 
 #[test]

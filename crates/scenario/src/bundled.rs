@@ -30,6 +30,7 @@ bundled! {
     "linux-7.3-wide",
     "prague",
     "web",
+    "video",
     "changes",
     "lab-speed",
 }

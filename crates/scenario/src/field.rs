@@ -165,6 +165,14 @@ pub(crate) fn count(node: &Node, low: u64, high: u64) -> Result<u64, Refusal> {
     }
 }
 
+/// Yes or no.
+pub(crate) fn flag(node: &Node) -> Result<bool, Refusal> {
+    match node.item {
+        Item::Bool(value) => Ok(value),
+        _ => Err(Refusal::expected("true or false")),
+    }
+}
+
 /// One of these words, as what it stands for.
 pub(crate) fn word<V: Copy>(node: &Node, words: &[(&'static str, V)]) -> Result<V, Refusal> {
     let names = || words.iter().map(|(name, _)| *name);

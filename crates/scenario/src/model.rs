@@ -23,6 +23,8 @@ pub struct Scenario {
     pub udp: Vec<Udp>,
     /// Short flows, which begin at random.
     pub web: Vec<Web>,
+    /// Flows of applications that write at a rate of their own.
+    pub apps: Vec<App>,
     /// What becomes of the bottleneck and the paths in mid-run, in order of time.
     pub changes: Vec<Change>,
     /// What only substrates with real sockets ask for.
@@ -60,6 +62,9 @@ pub struct Link {
     pub burst: Bytes,
     /// The chance that an acknowledgement is lost on its way back, below 1.
     pub ack_loss: f64,
+    /// The longest airtime of an aggregate, for a link that takes packets from the queue and
+    /// delivers them in bursts; zero for one that sends them one by one.
+    pub aggregation: Duration,
 }
 
 /// The size of a buffer.
@@ -165,6 +170,46 @@ pub enum Sizes {
     },
 }
 
+/// An application that writes a frame at regular intervals, such as interactive video, into each
+/// of some long connections.
+#[derive(Clone, PartialEq, Debug)]
+pub struct App {
+    /// The group whose server, client, congestion control, ECN and round trip they have: its place
+    /// among the groups.
+    pub group: usize,
+    /// The mean rate of what it writes into one connection.
+    pub rate: Rate,
+    /// Frames per second.
+    pub fps: u64,
+    /// How many connections there are.
+    pub flows: u64,
+    /// Whether it skips a frame while more than one waits unsent in the socket.
+    pub adapt: bool,
+    /// When the first connection opens; the others follow evenly within the time of a frame.
+    pub start: Time,
+    /// When it writes no more; `None` at the end of the run.
+    pub stop: Option<Time>,
+}
+
+impl App {
+    /// The size of a frame: the rate over the frames per second, to the nearest byte.
+    pub fn frame(&self) -> Bytes {
+        let per_byte = 8 * self.fps;
+        Bytes::new((self.rate.as_bps() + per_byte / 2) / per_byte)
+    }
+
+    /// When connection `flow` of it opens.
+    pub fn opens(&self, flow: u64) -> Time {
+        self.start + self.frames(1) * flow / self.flows.max(1)
+    }
+
+    /// The time of so many frames. From the first one each time, so that rounding does not add up.
+    pub fn frames(&self, n: u64) -> Duration {
+        let ns = u128::from(n) * 1_000_000_000 / u128::from(self.fps.max(1));
+        Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
+    }
+}
+
 /// What becomes different at an instant, for the rest of the run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Change {
@@ -180,10 +225,16 @@ pub struct Change {
 }
 
 impl Scenario {
-    /// The number of the first download. Flows are numbered from 0: those of the groups, in the
-    /// order of the groups, then the UDP sources, then downloads in the order in which they begin.
-    pub fn first_download(&self) -> u32 {
+    /// The number of the first application's flow. Flows are numbered from 0: those of the groups,
+    /// in the order of the groups, then the UDP sources, then those of applications, then downloads
+    /// in the order in which they begin.
+    pub fn first_app(&self) -> u32 {
         (self.groups.iter().map(|group| group.starts.len()).sum::<usize>() + self.udp.len()) as u32
+    }
+
+    /// The number of the first download: see [`Scenario::first_app`].
+    pub fn first_download(&self) -> u32 {
+        self.first_app() + self.apps.iter().map(|app| app.flows as u32).sum::<u32>()
     }
 
     /// Every discipline of the run, the first one first.

@@ -1,5 +1,6 @@
 //! What may stand in a scenario, and what a whole one must satisfy.
 
+mod app;
 mod at;
 mod group;
 mod kernel;
@@ -11,6 +12,7 @@ use std::collections::HashSet;
 
 use l4s_units::Duration;
 
+pub(crate) use app::{APP, AppDraft};
 pub(crate) use group::{GROUP, GroupDraft, Start};
 pub(crate) use kernel::KERNEL;
 pub(crate) use link::{LINK, set_limit};
@@ -19,14 +21,14 @@ pub(crate) use web::{WEB, WebDraft};
 
 use crate::fault::{Gathered, Place, did_you_mean, listed};
 use crate::field::{Field, Refusal, count, duration, line, read_table};
-use crate::tree::{Entry, Node, Table, quoted};
+use crate::tree::{Node, Table, quoted};
 use crate::{Group, Scenario, Udp, catalog};
 
 /// The longest run.
 pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// The most TCP flows in one run.
 const MOST_FLOWS: u64 = 100_000;
-/// The most groups and UDP sources in one run; also the most `[[web]]` and the most `[[at]]`.
+/// The most groups and UDP sources in one run; also the most `[[web]]`, `[[app]]` and `[[at]]`.
 const MOST_SOURCES: usize = 1000;
 
 /// The top of a scenario.
@@ -80,9 +82,8 @@ pub(crate) const HEAD: &[Field<Head>] = &[
 ];
 
 /// Tables of the top, apart from [`HEAD`].
-pub(crate) const TABLES: &[&str] = &["link", "aqm", "group", "web", "udp", "at", "kernel", "sweep"];
-/// Tables of the design that this version does not have.
-const LATER: &[&str] = &["app"];
+pub(crate) const TABLES: &[&str] =
+    &["link", "aqm", "group", "web", "app", "udp", "at", "kernel", "sweep"];
 
 /// The name of a group or source: part of keys such as `group.A.rtt`.
 fn source_name(node: &Node) -> Result<String, Refusal> {
@@ -148,14 +149,7 @@ pub(crate) fn scenario(
         warmup: None,
         seed: 1,
     };
-    for later in root.entries.iter().filter(|entry| LATER.contains(&entry.key.as_str())) {
-        let message = format!("`{}` comes with a later version of l4s", later.key);
-        gathered.add(&later.place, message, Some(format!("this is {}", env!("CARGO_PKG_VERSION"))));
-    }
-    let is_later = |entry: &&Entry| LATER.contains(&entry.key.as_str());
-    let known = root.entries.iter().filter(|entry| !is_later(entry)).cloned().collect();
-    let known = Table { entries: known, dotted: false };
-    read_table(&known, &top, "", HEAD, TABLES, &mut head, gathered);
+    read_table(root, &top, "", HEAD, TABLES, &mut head, gathered);
 
     let link = link::link(root, gathered);
     let groups = group::groups(root, head.duration, gathered);
@@ -163,6 +157,7 @@ pub(crate) fn scenario(
     let kernel = kernel::kernel(root, gathered);
     let aqm = link::aqm(root, link.as_ref(), gathered);
     let web = web::web(root, head.duration, &groups, gathered);
+    let apps = app::apps(root, head.duration, &groups, gathered);
     let changes = at::changes(root, head.duration, link.as_ref(), &groups, gathered);
     sources(root, &groups, &udp, gathered);
 
@@ -194,6 +189,7 @@ pub(crate) fn scenario(
         groups: groups.into_iter().map(|(group, _)| group).collect(),
         udp: udp.into_iter().map(|(udp, _)| udp).collect(),
         web,
+        apps,
         changes,
         kernel,
     };
@@ -219,10 +215,11 @@ fn sources(
         gathered.add(&place(key), message, Some(help.to_owned()));
     } else if written("group") == groups.len()
         && udp.is_empty()
-        && written("web") == 0
+        && written("web") + written("app") == 0
         && groups.iter().all(|(group, _)| group.starts.is_empty())
     {
-        let message = "nothing sends: every `flows` is 0 and there is no `[[web]]` or `[[udp]]`";
+        let message =
+            "nothing sends: every `flows` is 0 and there is no `[[web]]`, `[[app]]` or `[[udp]]`";
         gathered.add(&place("group"), message, None);
     }
     if written("group") + written("udp") > MOST_SOURCES {
@@ -269,6 +266,7 @@ pub(crate) fn settable(root: &Table) -> Vec<String> {
     let fields = [
         ("group", GROUP.iter().map(|f| f.name).chain(["cc"]).collect::<Vec<_>>()),
         ("web", WEB.iter().map(|f| f.name).collect()),
+        ("app", APP.iter().map(|f| f.name).collect()),
         ("udp", UDP.iter().map(|f| f.name).collect()),
     ];
     for (list, fields) in fields {
@@ -289,18 +287,24 @@ pub(crate) fn settable(root: &Table) -> Vec<String> {
     keys
 }
 
-/// The key that names a table of the list: downloads go by the name of their group.
-pub(crate) fn naming_key(list: &str) -> &'static str {
-    if list == "web" { "group" } else { "name" }
+/// Whether the tables of the list go by the name of their group: then several may have one name.
+fn is_of_group(list: &str) -> bool {
+    matches!(list, "web" | "app")
 }
 
-/// The names of the groups or UDP sources of `root`, or of the groups that have downloads.
+/// The key that names a table of the list.
+pub(crate) fn naming_key(list: &str) -> &'static str {
+    if is_of_group(list) { "group" } else { "name" }
+}
+
+/// The names of the groups or UDP sources of `root`, or of the groups that have downloads or
+/// applications.
 pub(crate) fn source_names<'a>(root: &'a Table, list: &str) -> Vec<&'a str> {
     let nodes = root.get(list).and_then(Node::list).unwrap_or_default();
     let names = nodes.iter().filter_map(|node| node.table()?.get(naming_key(list))?.text());
     let mut once: Vec<&str> = Vec::new();
     for name in names {
-        if list != "web" || !once.contains(&name) {
+        if !is_of_group(list) || !once.contains(&name) {
             once.push(name);
         }
     }

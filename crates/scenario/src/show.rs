@@ -7,7 +7,8 @@ use l4s_units::{Duration, Time};
 
 use crate::field::Field;
 use crate::schema::{
-    GROUP, GroupDraft, HEAD, Head, KERNEL, LINK, Start, UDP, WEB, WebDraft, set_limit,
+    APP, AppDraft, GROUP, GroupDraft, HEAD, Head, KERNEL, LINK, Start, UDP, WEB, WebDraft,
+    set_limit,
 };
 use crate::tree::{self, quoted};
 use crate::{Change, Group, Link, Point, Scenario, Web, settings};
@@ -40,6 +41,11 @@ pub fn show(point: &Point, question: Option<&str>) -> String {
     for web in &scenario.web {
         out.push_str("\n[[web]]\n");
         table(&mut out, WEB, &web_draft(scenario, web));
+    }
+    for app in &scenario.apps {
+        out.push_str("\n[[app]]\n");
+        let group = scenario.groups[app.group].name.clone();
+        table(&mut out, APP, &AppDraft { group, app: app.clone() });
     }
     for udp in &scenario.udp {
         out.push_str("\n[[udp]]\n");

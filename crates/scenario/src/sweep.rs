@@ -76,7 +76,7 @@ impl Setting {
                 root.table_mut("aqm", &self.place).map(|aqm| aqm.set(entry(key))).is_some()
             }
             // All of them at once, so that a case can have its own.
-            [list @ ("web" | "udp" | "at")] => {
+            [list @ ("web" | "app" | "udp" | "at")] => {
                 root.set(entry(list));
                 true
             }
@@ -90,7 +90,9 @@ impl Setting {
                 }
                 found
             }
-            [list @ ("group" | "web" | "udp"), name, key @ ..] if (1..=2).contains(&key.len()) => {
+            [list @ ("group" | "web" | "app" | "udp"), name, key @ ..]
+                if (1..=2).contains(&key.len()) =>
+            {
                 let mut found = false;
                 for table in sources_mut(root, list, name) {
                     found = true;
@@ -127,15 +129,18 @@ impl Setting {
                 };
                 (message, None)
             }
-            [list @ ("group" | "web" | "udp"), name, _, ..] => {
+            [list @ ("group" | "web" | "app" | "udp"), name, _, ..] => {
                 let names = source_names(root, list);
                 let what = match *list {
                     "group" => "group",
                     "web" => "`[[web]]` of group",
+                    "app" => "`[[app]]` of group",
                     _ => "UDP source",
                 };
                 let message = match names.as_slice() {
-                    [] if *list == "web" => format!("`{}`: there is no `[[web]]`", self.path),
+                    [] if ["web", "app"].contains(list) => {
+                        format!("`{}`: there is no `[[{list}]]`", self.path)
+                    }
                     [] => format!("`{}`: there is no {what}", self.path),
                     _ => {
                         format!("`{}`: no {what} `{name}`, expected {}", self.path, listed(&names))

@@ -59,13 +59,22 @@ refuses! {
     an_unknown_key: "rate   = " => "rat   = ",
         "s.toml:5:1: `link.rate` is missing: bits per second, 14 B of Ethernet per packet \
          included, such as \"40mbit\"\n\
-         s.toml:6:1: `link.rat`: unknown key, expected `rate`, `buffer`, `burst` or \
-         `ack_loss`; \
+         s.toml:6:1: `link.rat`: unknown key, expected `rate`, `buffer`, `burst`, \
+         `ack_loss` or `aggregation`; \
          did you mean `rate`?";
+    an_airtime_of_seconds: "\"40mbit\"" => "\"40mbit\"\naggregation = \"1s\"",
+        "s.toml:7:15: `link.aggregation`: found \"1s\", expected a time such as \"10ms\", from 0s \
+         to 100ms";
+    an_airtime_in_bytes: "\"40mbit\"" => "\"40mbit\"\naggregation = \"64kb\"",
+        "s.toml:7:15: `link.aggregation`: found \"64kb\", expected a time: a number with ns, us, ms, \
+         s or min, such as \"10ms\", from 0s to 100ms";
+    a_misspelt_airtime: "\"40mbit\"" => "\"40mbit\"\nagregation = \"2ms\"",
+        "s.toml:7:1: `link.agregation`: unknown key, expected `rate`, `buffer`, `burst`, \
+         `ack_loss` or `aggregation`; did you mean `aggregation`?";
     an_unknown_table: "[aqm]" => "[amq]",
         "s.toml:9:2: `amq`: unknown key, expected `name`, `question`, `duration`, `warmup`, \
-         `seed`, `link`, `aqm`, `group`, `web`, `udp`, `at`, `kernel` or `sweep`; did you mean \
-         `aqm`?";
+         `seed`, `link`, `aqm`, `group`, `web`, `app`, `udp`, `at`, `kernel` or `sweep`; did \
+         you mean `aqm`?";
     an_ip_that_is_not: "[aqm]" => "[kernel]\nip = 5\n[aqm]",
         "s.toml:10:6: `kernel.ip`: found 5, expected 4 or 6";
     a_misspelt_unit: "40mbit" => "40mbits",
@@ -94,7 +103,7 @@ refuses! {
          to 86400s";
     an_unknown_aqm: "\"dualpi2\"" => "\"dualpi\"",
         "s.toml:10:11: `aqm.kind`: found \"dualpi\", expected one of `dualpi2`, `pi2`, `pie`, \
-         `codel`, `fq_codel`, `red` or `fifo`; did you mean \"dualpi2\"?";
+         `codel`, `fq_codel`, `cobalt`, `red` or `fifo`; did you mean \"dualpi2\"?";
     an_unknown_profile: "\"dctth\"" => "\"dctht\"",
         "s.toml:11:11: `aqm.profile`: found \"dctht\", expected a profile of dualpi2: `dctth`, \
          `linux2019`, `linux` or `rfc9332`; did you mean \"dctth\"?";
@@ -152,8 +161,6 @@ refuses! {
     a_name_with_a_control_character: "\"B\"" => "\"B\\u0007\"",
         "s.toml:21:8: `group.name`: found \"B\\u0007\", expected a name of 1 to 64 characters \
          without `.`, `*`, `=`, control characters or outer blanks";
-    what_comes_later: "[aqm]" => "[[app]]\n[aqm]",
-        "s.toml:9:3: `app` comes with a later version of l4s; this is 0.1.0";
     what_is_not_toml: "duration = \"60s\"" => "duration = 60s",
         "s.toml:2:12: not TOML: string values must be quoted, expected literal string";
     a_key_twice: "warmup   = \"15s\"" => "duration = \"15s\"",
@@ -232,6 +239,38 @@ refuses_more! {
     downloads_that_stop_before_they_start:
         "[[web]]\ngroup = \"A\"\nrate = \"1/s\"\nstart = \"6s\"\nstop = \"5s\"",
         "s.toml:13:8: `web.stop`: 5s is not after the start at 6s";
+    an_app_of_no_group: "[[app]]\nrate = \"1mbit\"",
+        "s.toml:9:1: `app.group` is missing: the group whose server, client, cc, ecn and rtt its \
+         flows have";
+    an_app_of_an_unknown_group: "[[app]]\ngroup = \"C\"\nrate = \"1mbit\"",
+        "s.toml:10:9: `app.group`: there is no group `C`, expected `A` or `B`";
+    an_app_without_a_rate: "[[app]]\ngroup = \"A\"",
+        "s.toml:9:1: `app.rate` is missing: what it writes into each flow, on average, such as \
+         \"4mbit\"";
+    an_unknown_key_of_an_app: "[[app]]\ngroup = \"A\"\nrate = \"1mbit\"\nfsp = 30",
+        "s.toml:12:1: `app.fsp`: unknown key, expected `group`, `rate`, `fps`, `flows`, `adapt`, \
+         `start` or `stop`; did you mean `fps`?";
+    half_a_frame_per_second: "[[app]]\ngroup = \"A\"\nrate = \"1mbit\"\nfps = 0.5",
+        "s.toml:12:7: `app.fps`: found 0.5, expected a whole number from 1 to 10000";
+    frames_of_no_byte: "[[app]]\ngroup = \"A\"\nrate = \"1kbit\"\nfps = 1000",
+        "s.toml:12:7: `app.fps`: 1kbit in 1000 frames per second leave none a byte";
+    more_frames_than_memory: "[[app]]\ngroup = \"A\"\nrate = \"1mbit\"\nfps = 5000\nflows = 100",
+        "s.toml:12:7: `app.fps`: about 30000000 frames in the run, expected at most 10000000 in \
+         all `[[app]]`";
+    too_many_flows_of_an_app: "[[app]]\ngroup = \"A\"\nrate = \"1mbit\"\nfps = 1\nflows = 100000",
+        "s.toml:13:9: `app.flows`: more than 100000 flows in all groups and `[[app]]`";
+    an_app_that_adapts_maybe: "[[app]]\ngroup = \"A\"\nrate = \"1mbit\"\nadapt = 1",
+        "s.toml:12:9: `app.adapt`: found 1, expected true or false";
+    an_app_after_the_end: "[[app]]\ngroup = \"A\"\nrate = \"1mbit\"\nstart = \"60s\"",
+        "s.toml:12:9: `app.start`: 60s is not before the end of the run at 60s";
+    an_app_that_stops_before_it_starts:
+        "[[app]]\ngroup = \"A\"\nrate = \"1mbit\"\nstart = \"6s\"\nstop = \"5s\"",
+        "s.toml:13:8: `app.stop`: 5s is not after the start at 6s";
+    one_table_of_an_app: "[app]\ngroup = \"A\"\nrate = \"1mbit\"",
+        "s.toml:9:1: `app`: found one table, expected a list of tables; write `[[app]]`";
+    a_sweep_over_an_app_that_is_not:
+        "[[app]]\ngroup = \"A\"\nrate = \"1mbit\"\n[sweep]\n\"app.B.fps\" = [1]",
+        "s.toml:13:1: `app.B.fps`: no `[[app]]` of group `B`, expected `A`";
     one_table_of_downloads: "[web]\ngroup = \"A\"\nrate = \"1/s\"",
         "s.toml:9:1: `web`: found one table, expected a list of tables; write `[[web]]`";
     a_sweep_over_downloads_that_are_not:
@@ -266,10 +305,10 @@ refuses_more! {
          s or min, such as \"10ms\", from 1us to 60s";
     a_change_to_an_unknown_aqm: "[[at]]\ntime = \"10s\"\naqm = \"codl\"",
         "s.toml:11:7: `at.aqm`: found \"codl\", expected one of `dualpi2`, `pi2`, `pie`, `codel`, \
-         `fq_codel`, `red` or `fifo`; did you mean \"codel\"?";
+         `fq_codel`, `cobalt`, `red` or `fifo`; did you mean \"codel\"?";
     a_change_to_an_aqm_without_a_kind: "[[at]]\ntime = \"10s\"\naqm = { target = \"5ms\" }",
         "s.toml:11:7: `at.aqm.kind` is missing: `dualpi2`, `pi2`, `pie`, `codel`, `fq_codel`, \
-         `red` or `fifo`";
+         `cobalt`, `red` or `fifo`";
     a_change_to_a_setting_that_is_not:
         "[[at]]\ntime = \"10s\"\naqm = { kind = \"fifo\", limt = \"5p\" }",
         "s.toml:11:24: `at.aqm.limt`: unknown setting of fifo, expected `limit`, `memlimit`, \
@@ -328,8 +367,8 @@ fn an_empty_list_of_groups() {
 #[test]
 fn groups_without_any_flow() {
     let text = GOOD.replacen("flows = 1", "flows = 0", 1).replacen("\"B\"", "\"B\"\nflows = 0", 1);
-    let expected = "s.toml:14:1: nothing sends: every `flows` is 0 and there is no `[[web]]` or \
-                    `[[udp]]`";
+    let expected = "s.toml:14:1: nothing sends: every `flows` is 0 and there is no `[[web]]`, \
+                    `[[app]]` or `[[udp]]`";
     assert_eq!(refused_text(&text, &[]), expected);
 }
 
@@ -359,8 +398,8 @@ fn a_set_points_at_its_own_text() {
     );
     assert_eq!(
         set("link.rat=40mbit"),
-        "--set:1:1: `link.rat`: unknown key, expected `rate`, `buffer`, `burst` or \
-         `ack_loss`; \
+        "--set:1:1: `link.rat`: unknown key, expected `rate`, `buffer`, `burst`, `ack_loss` or \
+         `aggregation`; \
          did you mean `rate`?"
     );
     assert_eq!(set("40mbit"), "--set:1:1: expected KEY=VALUE, such as link.rate=40mbit");

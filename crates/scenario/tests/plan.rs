@@ -1,6 +1,6 @@
 //! What a plan unfolds into, and that showing and reading agree.
 
-use l4s_scenario::{Buffer, Change, EcnMode, Plan, Sizes, Web, bundled, show};
+use l4s_scenario::{App, Buffer, Change, EcnMode, Plan, Sizes, Web, bundled, show};
 use l4s_units::{Bytes, Duration, Ecn, Frequency, Rate, Time};
 use proptest::prelude::*;
 
@@ -253,6 +253,64 @@ fn a_case_may_have_downloads_and_changes_of_its_own() {
     assert_eq!(one.scenario.changes.len(), 1);
     let (min, max) = (Bytes::new(1000), Bytes::new(2000));
     assert_eq!(one.scenario.web[0].size, Sizes::Pareto { shape: 2.0, min, max });
+}
+
+/// Video in both groups, one of them of two cameras.
+const VIDEO: &str = r#"
+[[app]]
+group = "B"
+rate  = "4mbit"
+[[app]]
+group = "A"
+rate  = "1mbit"
+fps   = 50
+flows = 2
+adapt = true
+start = "1s"
+stop  = "20s"
+"#;
+
+#[test]
+fn applications_are_read_and_have_numbers_before_downloads() {
+    let scenario = &plan(&format!("{VIDEO}{MORE}"), &[]).points[0].scenario;
+    let at = |s| Time::ZERO + Duration::from_secs(s);
+    let rate = Rate::from_mbps;
+    let plain =
+        App { group: 1, rate: rate(4), fps: 30, flows: 1, adapt: false, start: at(0), stop: None };
+    let (start, stop) = (at(1), Some(at(20)));
+    let adapting = App { group: 0, rate: rate(1), fps: 50, flows: 2, adapt: true, start, stop };
+    // 4 Mb/s / 30 / 8 = 16,666.7 B; 1 Mb/s / 50 / 8 = 2500 B.
+    assert_eq!([&plain, &adapting].map(App::frame), [16_667, 2500].map(Bytes::new));
+    // Two cameras of 50 frames per second: the second 10 ms later.
+    assert_eq!(adapting.opens(1), at(1) + Duration::from_millis(10));
+    // Thirty frames are a second, however one of them is rounded.
+    assert_eq!(plain.frames(30), Duration::from_secs(1));
+    assert_eq!(scenario.apps, [plain, adapting]);
+    // One and three long flows, a UDP source, and then three applications.
+    assert_eq!((scenario.first_app(), scenario.first_download()), (5, 8));
+}
+
+#[test]
+fn applications_go_by_their_group_and_a_case_may_have_its_own() {
+    let cases = "[sweep]\n\"app.*.fps\" = [25, 60]\n\
+                 [[sweep.case]]\nlabel = \"none\"\napp = []\nweb = []\n\
+                 [[sweep.case]]\nlabel = \"two\"\napp.A.rate = \"2mbit\"";
+    let plan = plan(&format!("{VIDEO}{cases}"), &["app.B.adapt=true", "case=two"]);
+    let apps: Vec<_> = plan.points.iter().map(|point| &point.scenario.apps).collect();
+    assert_eq!(apps.iter().map(|apps| apps[0].fps).collect::<Vec<_>>(), [25, 60]);
+    assert!(apps.iter().all(|apps| apps[0].adapt && apps[1].rate == Rate::from_mbps(2)));
+}
+
+#[test]
+fn a_link_that_aggregates_saves_no_airtime_unless_it_is_to() {
+    let link = |set: &[&str]| {
+        let link = plan("", set).points[0].scenario.link.clone();
+        (link.aggregation.as_micros(), link.burst.get())
+    };
+    assert_eq!(link(&[]), (0, 1514));
+    assert_eq!(link(&["link.aggregation=2ms"]), (2000, 0));
+    assert_eq!(link(&["link.aggregation=0s"]), (0, 1514));
+    assert_eq!(link(&["link.aggregation=2ms", "link.burst=3000b"]), (2000, 3000));
 }
 
 #[test]

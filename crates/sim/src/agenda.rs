@@ -4,10 +4,12 @@ use l4s_bottleneck::{Download, Downloads};
 use l4s_scenario::{Change, Scenario};
 use l4s_units::Time;
 
+use crate::app::Writers;
+
 /// What is due.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Item {
-    /// A long flow of that number opens.
+    /// The long flow or application whose connection is kept there opens it.
     Open(u32),
     /// A download begins.
     Begin(Download),
@@ -26,9 +28,10 @@ pub(crate) struct Agenda {
 }
 
 impl Agenda {
-    pub fn new(scenario: &Scenario) -> Agenda {
+    pub fn new(scenario: &Scenario, writers: &Writers) -> Agenda {
         let starts = scenario.groups.iter().flat_map(|group| &group.starts);
         let mut openings: Vec<(Time, u32)> = starts.copied().zip(0..).collect();
+        openings.extend(writers.all().iter().map(|writer| (writer.opens, writer.slot)));
         openings.sort_unstable_by(|a, b| b.cmp(a));
         Agenda {
             changes: scenario.changes.iter().rev().cloned().collect(),

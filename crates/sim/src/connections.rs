@@ -1,4 +1,4 @@
-//! The connections that there are: those of long flows for good, those of downloads while they
+//! The connections that there are: those of long flows and of applications for good, those of downloads while they
 //! last.
 //!
 //! A download's place is used again once its server has closed, so that memory follows how many
@@ -20,7 +20,7 @@ pub(crate) struct Flow {
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
     flows: Vec<Flow>,
-    /// So many are those of long flows, each at the place of its number.
+    /// So many are those of long flows, each at the place of its number, and of applications.
     long: usize,
     /// Places of downloads that are over.
     free: Vec<u32>,
@@ -35,6 +35,14 @@ impl Connections {
         let number = self.flows.len() as u32;
         let owner = Owner { flow: number, slot: number, group };
         self.flows.push(Flow { owner, server, client });
+        self.long = self.flows.len();
+    }
+
+    /// Adds the connection of an application, after all long flows. Must not be
+    /// called after [`Connections::begin`].
+    pub fn add_app(&mut self, flow: u32, group: u16, server: Sender, client: Client) {
+        let slot = self.flows.len() as u32;
+        self.flows.push(Flow { owner: Owner { flow, slot, group }, server, client });
         self.long = self.flows.len();
     }
 
@@ -73,7 +81,7 @@ impl Connections {
         Some(&mut self.flows[slot as usize]).filter(|found| found.owner.flow != GONE)
     }
 
-    /// Those of long flows, by number.
+    /// Those of long flows, by number, and then those of applications.
     pub fn long(&self) -> &[Flow] {
         &self.flows[..self.long]
     }

@@ -14,12 +14,13 @@
 
 use l4s_aqm::{Departure, DropCause, MarkCause, Queue, Watch};
 use l4s_bottleneck::{Bottleneck, Download};
-use l4s_measure::{FlowState, LinkState, Observer};
+use l4s_measure::{FlowState, FrameEvent, LinkState, Observer};
 use l4s_scenario::{AccEcn, Change, EcnMode, Group, Scenario};
 use l4s_units::{Bytes, Duration, Ecn, Time};
 
 use crate::ack_loss::AckLoss;
 use crate::agenda::{Agenda, Item};
+use crate::app::Writers;
 use crate::calendar::Calendar;
 use crate::connections::{Connections, Flow};
 use crate::line::Line;
@@ -28,8 +29,8 @@ use crate::tcp::{Client, Echo, Output, Sender, SenderConfig, State};
 use crate::timers::Timers;
 use crate::udp::Source;
 
-/// Fixed sources of events; the return lines of the groups follow, then the UDP sources. Where
-/// several fall on the same instant they happen in this order.
+/// Fixed sources of events; the return lines of the groups follow, then the UDP sources, then the
+/// applications. Where several fall on the same instant they happen in this order.
 const LINK: usize = 0;
 const TICK: usize = 1;
 const TIMERS: usize = 2;
@@ -87,6 +88,7 @@ pub(crate) struct Engine<'a, O> {
     ack_loss: AckLoss,
     agenda: Agenda,
     sources: Vec<Source>,
+    writers: Writers,
     /// What a sender hands down in one go.
     outbox: Vec<Packet>,
     kinds: Vec<Kind>,
@@ -106,6 +108,13 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
             }
         }
         let (groups, flows) = (scenario.groups.len(), connections.places());
+        let writers = Writers::new(scenario, flows as u32);
+        for writer in writers.all() {
+            let group = usize::from(writer.group);
+            let (mut server, client) = kinds[group].ends(None, scenario.groups[group].rtt);
+            server.serve_application();
+            connections.add_app(writer.flow, writer.group, server, client);
+        }
         let sources: Vec<Source> = scenario
             .udp
             .iter()
@@ -113,10 +122,10 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
             .map(|(n, udp)| Source::new(udp, (flows + n) as u32, (groups + n) as u16))
             .collect();
 
-        let mut calendar = Calendar::new(LINES + groups + sources.len());
+        let mut calendar = Calendar::new(LINES + groups + sources.len() + writers.all().len());
         let bottleneck = Bottleneck::new(&scenario.link, &scenario.aqm, scenario.seed);
         calendar.set(TICK, bottleneck.next_tick());
-        let agenda = Agenda::new(scenario);
+        let agenda = Agenda::new(scenario, &writers);
         calendar.set(AGENDA, agenda.next());
         let sampling = observer.sampling_interval();
         calendar.set(SAMPLE, sampling.map_or(Time::NEVER, |interval| Time::ZERO + interval));
@@ -127,7 +136,7 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
             observer,
             calendar,
             bottleneck,
-            timers: Timers::with_capacity(2 * flows),
+            timers: Timers::with_capacity(2 * connections.places()),
             lines: scenario.groups.iter().map(|group| Line::new(group.rtt)).collect(),
             ack_loss: AckLoss::new(scenario),
             sizes: scenario.groups.iter().map(|group| group.size).collect(),
@@ -135,6 +144,7 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
             connections,
             agenda,
             sources,
+            writers,
             outbox: Vec::new(),
             outcome: Outcome::default(),
         }
@@ -159,7 +169,10 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
                 AGENDA => self.take_up(now),
                 SAMPLE => self.sample(now),
                 _ if source < LINES + self.lines.len() => self.receive(source - LINES, now),
-                _ => self.emit(source - LINES - self.lines.len(), now),
+                _ if source < self.first_writer() => {
+                    self.emit(source - LINES - self.lines.len(), now);
+                }
+                _ => self.write(source - self.first_writer(), now),
             }
         }
     }
@@ -174,20 +187,30 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
         self.transmit(now);
     }
 
-    /// Starts transmissions while the link allows it.
+    /// Delivers what the link had on the air, and starts transmissions while it allows them.
     #[inline]
     fn transmit(&mut self, now: Time) {
+        while let Some(packet) = self.bottleneck.land(now) {
+            self.arrive(&packet, now);
+        }
         while let Some(departure) = self.bottleneck.transmit(now, &mut Told(self.observer)) {
             let Departure { packet, queue, sojourn } = departure;
             self.outcome.packets += 1;
             self.observer.departed(&packet, queue, sojourn, now);
-            if !packet.is_udp() {
-                self.deliver(&packet, now);
+            if let Some(packet) = self.bottleneck.carry(packet) {
+                self.arrive(&packet, now);
             }
         }
         let next = self.bottleneck.next_transmission();
         if next != self.calendar.get(LINK) {
             self.calendar.set(LINK, next);
+        }
+    }
+
+    #[inline]
+    fn arrive(&mut self, packet: &Packet, now: Time) {
+        if !packet.is_udp() {
+            self.deliver(packet, now);
         }
     }
 
@@ -212,8 +235,11 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
         if flow.client.is_closed() && !was_closed {
             self.observer.closed(packet.flow, now);
         }
-        let deadline = flow.client.deadline();
+        let (deadline, received) = (flow.client.deadline(), flow.client.received());
         self.set_timer(2 * packet.slot + 1, deadline);
+        if let Some(writer) = self.writers.at(packet.slot) {
+            self.count_frames(writer, received, now);
+        }
     }
 
     // --- The way back: client, return line, server -------------------------------------------
@@ -243,6 +269,12 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
             Message::Request => server.on_request(now, out),
             Message::Ack(ack) => server.on_ack(&ack, now, out),
         });
+        if message == Message::Request
+            && let Some(writer) = self.writers.at(slot)
+            && self.writers.get(writer).begin(now)
+        {
+            self.write(writer, now);
+        }
     }
 
     /// Lets a server act, and sends what it hands down.
@@ -322,6 +354,8 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
             Item::Open(number) => {
                 let Some(flow) = self.connections.at(number) else { return };
                 let size = self.sizes[usize::from(flow.owner.group)];
+                // What an application will have written nobody knows.
+                let size = size.filter(|_| self.writers.at(number).is_none());
                 self.open(number, size, now);
             }
             Item::Begin(download) => self.begin(download, now),
@@ -369,6 +403,41 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
         self.calendar.set(LINES + self.lines.len() + source, self.sources[source].next());
         self.enqueue(packet, now);
     }
+
+    // --- Applications ------------------------------------------------------------------------
+
+    /// The source of events that the first application is.
+    fn first_writer(&self) -> usize {
+        LINES + self.lines.len() + self.sources.len()
+    }
+
+    /// A frame is due: an application writes it, or skips it.
+    fn write(&mut self, number: usize, now: Time) {
+        let first = self.first_writer();
+        let writer = self.writers.get(number);
+        let (slot, flow, group, size) = (writer.slot, writer.flow, writer.group, writer.size);
+        writer.tick();
+        self.calendar.set(first + number, writer.next());
+        let Some(connection) = self.connections.at(slot) else { return };
+        if writer.adapt && connection.server.unsent_writes() > 1 {
+            self.observer.frame(flow, group, FrameEvent::Skipped, now);
+            return;
+        }
+        // On a free link it arrives while it is written.
+        writer.write(now);
+        self.observer.frame(flow, group, FrameEvent::Written, now);
+        self.serve(slot, now, |server, out| server.write(size, now, out));
+    }
+
+    /// The client of an application has all segments before `received`.
+    fn count_frames(&mut self, number: usize, received: u64, now: Time) {
+        let writer = self.writers.get(number);
+        while let Some(delay) = writer.delivered(received, now) {
+            self.observer.frame(writer.flow, writer.group, FrameEvent::Delivered(delay), now);
+        }
+    }
+
+    // --- Observation -------------------------------------------------------------------------
 
     fn sample(&mut self, now: Time) {
         let Some(interval) = self.observer.sampling_interval() else { return };

@@ -6,6 +6,7 @@
 
 mod ack_loss;
 mod agenda;
+mod app;
 mod calendar;
 mod connections;
 mod engine;

@@ -84,6 +84,11 @@ fn web() {
 }
 
 #[test]
+fn video() {
+    check("video", &["duration=10s", "warmup=2s"]);
+}
+
+#[test]
 fn changes() {
     check("changes", &[]);
 }

@@ -100,6 +100,7 @@ fn scenario(rate_mbps: u64, rtt: Duration, flows: (usize, usize), seed: u64) -> 
             buffer: Buffer::Packets(40_000),
             burst: Bytes::new(1514),
             ack_loss: 0.0,
+            aggregation: Duration::ZERO,
         },
         aqm: Config::DualPi2(aqm),
         groups: vec![
@@ -108,6 +109,7 @@ fn scenario(rate_mbps: u64, rtt: Duration, flows: (usize, usize), seed: u64) -> 
         ],
         udp: vec![],
         web: vec![],
+        apps: vec![],
         changes: vec![],
         kernel: Default::default(),
     }

@@ -101,11 +101,13 @@ fn scenario(aqm: Config, groups: Vec<Group>) -> Scenario {
             buffer: Buffer::Packets(40_000),
             burst: Bytes::new(1514),
             ack_loss: 0.0,
+            aggregation: Duration::ZERO,
         },
         aqm,
         groups,
         udp: vec![],
         web: vec![],
+        apps: vec![],
         changes: vec![],
         kernel: Default::default(),
     }

@@ -186,17 +186,12 @@ impl Control {
         t + ((law.interval * u64::from(self.inv_sqrt)) >> 16).max(1)
     }
 
-    /// One step of Newton's method for 1/√count: x ← x·(3 − count·x²)/2 in Q0.32.
+    /// Follows `count`, one step of Newton's method at a time.
     ///
     /// It converges while count grows by ones. Where count was raised by a whole batch of drops
     /// it does not, and takes Linux' values, wrapped and cut as there.
     fn newton_step(&mut self) {
-        let x = u64::from(self.inv_sqrt) << 16;
-        let x_squared = (x * x) >> 32;
-        let twice = (3u64 << 32).wrapping_sub(u64::from(self.count) * x_squared);
-        // Two bits less for now, so that the product fits.
-        let next = (twice >> 2).wrapping_mul(x) >> (32 - 2 + 1);
-        self.inv_sqrt = (next >> 16) as u16;
+        self.inv_sqrt = (newton_step(u32::from(self.inv_sqrt) << 16, self.count) >> 16) as u16;
     }
 
     /// Marks what waited longer than a shallow threshold, whatever the state.
@@ -219,6 +214,16 @@ impl Control {
     pub fn add_drops(&mut self, drops: u32) {
         self.count = self.count.wrapping_add(drops);
     }
+}
+
+/// One step of Newton's method for 1/√count: x ← x·(3 − count·x²)/2 in Q0.32.
+#[inline]
+pub(crate) const fn newton_step(x: u32, count: u32) -> u32 {
+    let x = x as u64;
+    let x_squared = (x * x) >> 32;
+    let twice = (3u64 << 32).wrapping_sub(count as u64 * x_squared);
+    // Two bits less for now, so that the product fits.
+    ((twice >> 2).wrapping_mul(x) >> (32 - 2 + 1)) as u32
 }
 
 #[cfg(test)]

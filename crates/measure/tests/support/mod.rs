@@ -83,11 +83,13 @@ pub fn scenario() -> Scenario {
             buffer: Buffer::Packets(1000),
             burst: Bytes::new(1514),
             ack_loss: 0.0,
+            aggregation: Duration::ZERO,
         },
         aqm: l4s_aqm::Config::default(),
         groups: vec![group("A"), group("B")],
         kernel: Default::default(),
         web: vec![],
+        apps: vec![],
         changes: vec![],
         udp: vec![Udp {
             name: "U".to_owned(),

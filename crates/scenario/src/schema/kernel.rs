@@ -2,8 +2,8 @@
 
 use super::one_table;
 use crate::fault::Gathered;
-use crate::field::{Field, Refusal, count, read_table};
-use crate::tree::{Item, Node, Table};
+use crate::field::{Field, Refusal, count, flag, read_table};
+use crate::tree::{Node, Table};
 use crate::{Ip, Kernel};
 
 pub(crate) const KERNEL: &[Field<Kernel>] = &[
@@ -33,13 +33,7 @@ pub(crate) const KERNEL: &[Field<Kernel>] = &[
         name: "gso",
         doc: "let senders hand down bursts of up to 64 KiB, which the queue sees as one packet",
         required: false,
-        read: |kernel, node| match node.item {
-            Item::Bool(gso) => {
-                kernel.gso = gso;
-                Ok(())
-            }
-            _ => Err(Refusal::expected("true or false")),
-        },
+        read: |kernel, node| flag(node).map(|gso| kernel.gso = gso),
         write: |kernel| Some(kernel.gso.to_string()),
     },
 ];

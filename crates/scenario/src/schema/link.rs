@@ -5,7 +5,7 @@ use l4s_units::{Bytes, Duration, Rate};
 
 use super::one_table;
 use crate::fault::{Gathered, Place};
-use crate::field::{Field, Refusal, bytes_text, quantity, read_table};
+use crate::field::{Field, Refusal, bytes_text, duration, quantity, read_table};
 use crate::tree::{Item, Node, Table, quoted};
 use crate::{Buffer, Link, Udp, catalog, settings};
 
@@ -13,6 +13,9 @@ use crate::{Buffer, Link, Udp, catalog, settings};
 const PACKET: Bytes = l4s_aqm::MTU;
 /// Ethernet's share of it.
 const ETHERNET: Bytes = Bytes::new(14);
+
+/// The longest airtime of an aggregate. Those of WiFi and of cable modems are a few milliseconds.
+const LONGEST_AIRTIME: Duration = Duration::from_millis(100);
 
 /// The slowest and the fastest link.
 pub(super) const LOWEST_RATE: Rate = Rate::from_bps(1000);
@@ -54,6 +57,16 @@ pub(crate) const LINK: &[Field<Link>] = &[
         required: false,
         read: |link, node| ack_loss(node).map(|chance| link.ack_loss = chance),
         write: |link| Some(format!("{:?}", link.ack_loss)),
+    },
+    Field {
+        name: "aggregation",
+        doc: "the longest airtime of a burst in which it delivers, as WiFi does; \"0s\" for none",
+        required: false,
+        read: |link, node| {
+            duration(node, Duration::ZERO, LONGEST_AIRTIME)
+                .map(|airtime| link.aggregation = airtime)
+        },
+        write: |link| Some(quoted(&link.aggregation.to_string())),
     },
 ];
 
@@ -99,8 +112,13 @@ pub(super) fn link(root: &Table, gathered: &mut Gathered) -> Option<Link> {
         buffer: Buffer::Packets(40_000),
         burst: PACKET,
         ack_loss: 0.0,
+        aggregation: Duration::ZERO,
     };
     read_table(table, &node.place, "link", LINK, &[], &mut link, gathered);
+    // A link that is on the air or not saves no airtime for later, unless it is to.
+    if !link.aggregation.is_zero() && table.get("burst").is_none() {
+        link.burst = Bytes::ZERO;
+    }
     (gathered.count() == before).then_some(link)
 }
 

@@ -55,6 +55,11 @@ impl Client {
         self.state == State::Closed
     }
 
+    /// The first segment that has not arrived.
+    pub(crate) fn received(&self) -> u64 {
+        self.receiver.next()
+    }
+
     /// Opens the connection, or tries again.
     pub(crate) fn open(&mut self, now: Time) -> Option<Message> {
         let State::Opening { attempts, .. } = self.state else { return None };

@@ -2,7 +2,7 @@
 //!
 //! A server that sends and a client that receives, as pure state machines: segments,
 //! acknowledgements and the time go in; segments and acknowledgements come out. Segments are
-//! counted, not bytes: all but a flow's last are full.
+//! counted, not bytes: all are full but a flow's last, and the last of what an application wrote.
 
 mod accecn;
 mod client;
@@ -13,6 +13,7 @@ mod receiver;
 mod rtt;
 mod scoreboard;
 mod sender;
+mod supply;
 mod usage;
 
 pub use client::Client;

@@ -14,7 +14,7 @@ mod tracing;
 mod transmission;
 
 use l4s_cc::classic_ecn::Report;
-use l4s_cc::{Cc, CongestionControl, Window};
+use l4s_cc::{Cc, CongestionControl, Pause, Window};
 use l4s_units::{Duration, Ecn, Time};
 
 use super::accecn::Decoder;
@@ -22,8 +22,9 @@ use super::pace::Pace;
 use super::prr::Prr;
 use super::rtt::Rtt;
 use super::scoreboard::{Delivered, Scoreboard};
+use super::supply::Supply;
 use super::usage::Usage;
-use crate::packet::{Ack, MSS, Segment};
+use crate::packet::{Ack, Segment};
 use tracing::Tracing;
 use transmission::CHUNK;
 
@@ -87,10 +88,7 @@ pub struct Sender {
     state: State,
     board: Scoreboard,
     rtt: Rtt,
-    /// Number of segments; `u64::MAX` without end.
-    segments: u64,
-    /// Payload of the last segment.
-    last_payload: u16,
+    supply: Supply,
     ecn: Option<Ecn>,
     ecn_on_everything: bool,
     accurate_ecn: bool,
@@ -150,8 +148,6 @@ impl Timer {
 impl Sender {
     /// A sender that has answered nothing yet.
     pub fn new(config: &SenderConfig) -> Self {
-        let size = config.size.unwrap_or(u64::MAX);
-        let segments = if size == u64::MAX { u64::MAX } else { size.div_ceil(MSS) };
         let cc = Cc::new(&config.cc);
         Sender {
             steered: cc.steers_alone(),
@@ -160,8 +156,7 @@ impl Sender {
             state: State::SynReceived,
             board: Scoreboard::default(),
             rtt: Rtt::new(),
-            segments,
-            last_payload: (size - segments.saturating_sub(1).saturating_mul(MSS)).min(MSS) as u16,
+            supply: Supply::new(config.size),
             ecn: config.ecn,
             ecn_on_everything: config.ecn_on_everything,
             accurate_ecn: config.accurate_ecn,
@@ -213,6 +208,29 @@ impl Sender {
     /// What the congestion control's detector of Classic ECN says, where it has one.
     pub fn classic_ecn(&self) -> Option<Report> {
         self.cc.classic_ecn()
+    }
+
+    /// From now on it sends what an application writes, and the connection stays open.
+    pub fn serve_application(&mut self) {
+        self.supply = Supply::written();
+    }
+
+    /// How many writes of the application have not been sent to their end.
+    pub fn unsent_writes(&self) -> usize {
+        self.supply.unsent_writes(self.board.nxt())
+    }
+
+    /// The application writes so many bytes, to be pushed.
+    pub fn write(&mut self, bytes: u64, now: Time, out: &mut impl Output) {
+        self.supply.write(bytes, self.board.una());
+        if !self.state.is_established() {
+            return;
+        }
+        if self.board.packets_out() == 0 {
+            let (length, rto) = (now.since(self.last_sent), self.rtt.rto(self.backoff));
+            self.cc.restart(&mut self.window, Pause { now, length, rto });
+        }
+        self.transmit(now, out);
     }
 
     /// The client's SYN arrived, perhaps again.
@@ -288,7 +306,7 @@ impl Sender {
         if let Some(overtook) = self.tracing.answer(ack) {
             self.traced(overtook);
         }
-        if una == self.segments {
+        if self.supply.is_over(una) {
             self.state = State::Closed;
             self.timer = Timer::OFF;
             self.pace.due = Time::NEVER;
@@ -379,6 +397,7 @@ impl Sender {
             srtt: self.rtt.smoothed().unwrap_or_default(),
             una: self.board.una(),
             nxt: self.board.nxt(),
+            app_limited: self.supply.is_empty(self.board.nxt()),
         }
     }
 

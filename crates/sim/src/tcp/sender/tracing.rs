@@ -96,7 +96,7 @@ impl Sender {
     }
 
     fn can_trace(&self) -> bool {
-        self.segments - self.board.nxt() >= 2 && self.short < u16::MAX - 1
+        self.supply.is_divisible(self.board.nxt()) && self.short < u16::MAX - 1
     }
 
     #[cfg(not(test))]
@@ -134,12 +134,7 @@ impl Sender {
         out.send(Segment { part: Part::Rear, push, ..tail }, false);
         self.short += 2;
         self.tracing.sent(seq);
-        if self.segments != u64::MAX {
-            let rest = u64::from(self.last_payload) + SHORTFALL;
-            let more = (rest - 1) / MSS;
-            self.segments += more;
-            self.last_payload = (rest - more * MSS) as u16;
-        }
+        self.supply.fell_short(SHORTFALL);
     }
 }
 

@@ -21,30 +21,25 @@ impl Sender {
         if self.ecn_on_everything { self.ecn.unwrap_or_default() } else { Ecn::NotEct }
     }
 
-    fn payload(&self, seq: u64) -> u16 {
-        if seq + 1 == self.segments { self.last_payload } else { MSS as u16 }
-    }
-
     pub(super) fn send_new(&mut self, push: bool, now: Time, out: &mut impl Output) -> u64 {
         let seq = self.board.nxt();
         self.board.push(now, self.short);
         let cwr = core::mem::take(&mut self.cwr_pending);
         let ecn = self.ecn.unwrap_or_default();
-        let fin = seq + 1 == self.segments;
+        let (payload, pushed, fin) = self.supply.segment(seq);
         self.last_sent = now;
-        let (payload, push) = (self.payload(seq), push || fin);
-        let (part, short) = (Part::Whole, self.short);
+        let (push, part, short) = (push || pushed, Part::Whole, self.short);
         out.send(Segment { seq, payload, ecn, cwr, push, fin, part, short }, false);
         seq
     }
 
     pub(super) fn send_again(&mut self, seq: u64, now: Time, out: &mut impl Output) {
         self.last_sent = now;
-        let fin = seq + 1 == self.segments;
+        let (full, push, fin) = self.supply.segment(seq);
         let (short, payload) = self.board.shape(seq);
-        let (payload, ecn) = (payload.unwrap_or(self.payload(seq)), self.control_ecn());
+        let (payload, ecn) = (payload.unwrap_or(full), self.control_ecn());
         let part = Part::Whole;
-        out.send(Segment { seq, payload, ecn, cwr: false, push: fin, fin, part, short }, true);
+        out.send(Segment { seq, payload, ecn, cwr: false, push, fin, part, short }, true);
     }
 
     /// Sends lost segments again, as far as the window allows.
@@ -70,7 +65,7 @@ impl Sender {
         let burst = self.burst_segments();
         let (mut sent, mut limited) = (0, false);
         loop {
-            let left = self.segments - self.board.nxt();
+            let left = self.supply.left(self.board.nxt());
             let quota = self.window.cwnd.saturating_sub(self.board.in_flight());
             if left == 0 || quota == 0 || self.pace.holds_back(now) {
                 break;
@@ -91,8 +86,9 @@ impl Sender {
                 None => CHUNK + self.chunk_left - unit,
             };
             for n in 1..=unit {
-                // The last segment of an offloaded unit says "push", a lone segment does not.
-                let push = unit > 1 && n == unit;
+                // The last segment of an offloaded unit says "push", a lone segment does not,
+                // unless nothing would follow that lets the receiver acknowledge it at once.
+                let push = (unit > 1 && n == unit) || self.window.cwnd < 2;
                 if self.wants_tracers() {
                     self.send_tracers(push, now, out);
                 } else {
@@ -121,6 +117,12 @@ impl Sender {
     /// Segments per burst: what a millisecond of the window takes, as Linux sizes its units of
     /// segmentation offload; more on short paths.
     fn burst_segments(&self) -> u32 {
+        if self.steered
+            && let Some(burst) = self.cc.burst()
+        {
+            let bytes = u128::from(self.pacing_rate) * u128::from(burst.as_nanos()) / 1_000_000_000;
+            return ((bytes as u64).min(GSO_MAX) / self.full_payload()).max(1) as u32;
+        }
         let short_path = (self.rtt.min().as_micros() >> 9).min(63) as u32;
         let bytes = (self.pacing_rate >> 10) + (GSO_MAX >> short_path);
         ((bytes.min(GSO_MAX) / self.full_payload()) as u32).max(if self.steered { 1 } else { 2 })

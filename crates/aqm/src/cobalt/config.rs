@@ -1,0 +1,114 @@
+//! The settings of COBALT.
+
+use l4s_units::param::{Configurable, Kind, Param, Profile, Value};
+use l4s_units::{Bytes, Duration};
+
+use crate::codel::DELAY;
+use crate::{Limit, MTU};
+
+/// The settings of COBALT.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    /// The delay that the queue may have for ever, and the time between two changes of BLUE.
+    pub target: Duration,
+    /// How long it may be above that before the first signal: a long RTT.
+    pub interval: Duration,
+    /// The time of a full packet on the link. Up to four of these are no delay.
+    pub mtu_time: Duration,
+    /// What an overflow adds to BLUE's probability.
+    pub p_inc: f64,
+    /// What an empty queue takes from it.
+    pub p_dec: f64,
+    /// CoDel marks ECN-capable packets instead of dropping them; BLUE never does.
+    pub ecn: bool,
+    /// What may wait.
+    pub limit: Limit,
+}
+
+impl Config {
+    /// What a queue of `sch_cake` has where another shapes for it (`unlimited`).
+    ///
+    /// CAKE knows the time of a packet, and the 4 MB that it lets wait, only of a rate that it
+    /// shapes to itself; else it limits memory to the bytes of 10240 full packets. The limit in
+    /// packets is ours: packets of more than 640 B fill the memory first.
+    pub fn linux() -> Config {
+        Config {
+            target: Duration::from_millis(5),
+            interval: Duration::from_millis(100),
+            mtu_time: Duration::ZERO,
+            p_inc: 1.0 / 256.0,
+            p_dec: 1.0 / 4096.0,
+            ecn: true,
+            limit: Limit { memory: Some(Bytes::new(10_240 * MTU.get())), ..Limit::packets(10_240) },
+        }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config::linux()
+    }
+}
+
+const STEP: Kind = Kind::Number { min: 0.0, max: 1.0, unit: "" };
+
+impl Configurable for Config {
+    const KIND: &'static str = "cobalt";
+    const ABOUT: &'static str = "CoDel, and BLUE for those that do not listen: the AQM of CAKE";
+
+    const PARAMS: &'static [Param<Self>] = &[
+        Param::new(
+            "target",
+            "queue delay that may persist",
+            DELAY,
+            |c| Some(Value::Duration(c.target)),
+            |c, v| c.target = v.duration(),
+        ),
+        Param::new(
+            "interval",
+            "how long the delay may be above target before the first signal",
+            DELAY,
+            |c| Some(Value::Duration(c.interval)),
+            |c, v| c.interval = v.duration(),
+        ),
+        Param::new(
+            "mtu_time",
+            "time of a full packet on the link: a delay of four is left alone, whatever target",
+            Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(1) },
+            |c| Some(Value::Duration(c.mtu_time)),
+            |c, v| c.mtu_time = v.duration(),
+        ),
+        Param::new(
+            "p_inc",
+            "what an overflow adds to the drop probability, once per target",
+            STEP,
+            |c| Some(Value::Number(c.p_inc)),
+            |c, v| c.p_inc = v.number(),
+        ),
+        Param::new(
+            "p_dec",
+            "what an empty queue takes from the drop probability, once per target",
+            STEP,
+            |c| Some(Value::Number(c.p_dec)),
+            |c, v| c.p_dec = v.number(),
+        ),
+        Param::new(
+            "ecn",
+            "mark ECN-capable packets instead of dropping them",
+            Kind::Bool,
+            |c| Some(Value::Bool(c.ecn)),
+            |c, v| c.ecn = v.bool(),
+        ),
+        Limit::packets_param(
+            |c| Some(Value::Packets(c.limit.packets)),
+            |c, v| c.limit.set_packets(v.packets()),
+        ),
+        Limit::memory_param(
+            |c| c.limit.memory.map(Value::Bytes),
+            |c, v| c.limit.memory = Some(v.bytes()),
+        ),
+    ];
+
+    const PROFILES: &'static [Profile<Self>] =
+        &[Profile { name: "linux", doc: "as CAKE's, one queue", make: Config::linux }];
+}

@@ -1,0 +1,239 @@
+use super::*;
+use crate::Counters;
+use crate::testing::{Probe, SEED, ms, rng, us};
+use l4s_units::{Duration, Ecn};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+struct Bench {
+    aqm: Discipline<Probe>,
+    rng: Xoshiro256PlusPlus,
+    seen: Counters,
+}
+
+impl Bench {
+    fn new(config: Config) -> Bench {
+        let mut rng = rng(SEED);
+        Bench { aqm: Discipline::new(config, &mut rng), rng, seen: Counters::default() }
+    }
+
+    fn put(&mut self, ecn: Ecn, now: Time) {
+        self.aqm.enqueue(Probe::full(0).ecn(ecn), now, &mut self.rng, &mut self.seen);
+    }
+
+    fn take(&mut self, now: Time) -> Option<Ecn> {
+        self.aqm.dequeue(now, &mut self.rng, &mut self.seen).map(|out| out.packet.ecn)
+    }
+
+    fn signals(&self) -> u64 {
+        self.seen.marked(Queue::Q) + self.seen.dropped(Queue::Q)
+    }
+
+    /// One packet leaves at each of `times` in ms, after a wait of `wait` ms and with others behind
+    /// it. The times at which there was a signal.
+    fn serve(&mut self, ecn: Ecn, wait: u64, times: std::ops::Range<u64>) -> Vec<u64> {
+        let mut at = Vec::new();
+        for now in times {
+            let before = self.signals();
+            // Two that may be dropped, one that leaves and one that stays, but not for long.
+            for _ in 0..4 {
+                self.put(ecn, ms(now - wait));
+            }
+            self.take(ms(now));
+            at.extend((before..self.signals()).map(|_| now));
+            self.aqm.evacuate();
+        }
+        at
+    }
+
+    fn p(&self) -> f64 {
+        self.aqm.signal().expect("BLUE has a probability").base.as_f64()
+    }
+
+    /// Overflows so many times, a target and 1 ms apart; the time of the last.
+    fn overflow(&mut self, times: u64) -> Time {
+        for n in 1..=times {
+            while self.aqm.backlog().packets < self.aqm.limit.packets as usize {
+                self.put(Ecn::Ect0, ms(6 * n));
+            }
+            self.put(Ecn::Ect0, ms(6 * n));
+        }
+        ms(6 * times)
+    }
+}
+
+fn small() -> Config {
+    Config { limit: Limit::packets(10), ..Config::linux() }
+}
+
+#[test]
+fn ecn_capable_packets_are_marked_at_once_and_others_dropped() {
+    for ecn in [Ecn::Ect0, Ecn::Ect1] {
+        let mut bench = Bench::new(Config::linux());
+        let times = bench.serve(ecn, 20, 20..1020);
+        assert_eq!(bench.seen.marks(Queue::Q, MarkCause::Classic), times.len() as u64);
+        assert_eq!(bench.seen.dropped(Queue::Q), 0);
+        assert!(times.len() > 20, "{times:?}");
+    }
+    let mut bench = Bench::new(Config::linux());
+    let times = bench.serve(Ecn::NotEct, 20, 20..1020);
+    assert_eq!(bench.seen.drops(Queue::Q, DropCause::Aqm), times.len() as u64);
+    let mut bench = Bench::new(Config { ecn: false, ..Config::linux() });
+    assert_eq!(bench.serve(Ecn::Ect0, 20, 20..1020), times, "without ecn all are dropped");
+    assert_eq!(bench.seen.drops(Queue::Q, DropCause::Aqm), times.len() as u64);
+}
+
+#[test]
+fn signals_are_spaced_by_the_interval_over_the_root_of_their_count() {
+    let mut bench = Bench::new(Config::linux());
+    let times = bench.serve(Ecn::Ect0, 20, 20..3020);
+    // The first of all needs no interval (Linux): above target at 20 ms, marked at 21 ms, and
+    // counted as the second. From 20 ms on each follows by 100 ms / √n.
+    let mut due = 20.0;
+    for (n, time) in times.iter().enumerate() {
+        assert!((*time as f64 - due).abs() <= 1.0, "signal {n} at {time} ms, not {due} ms");
+        due += 100.0 / ((n + 2) as f64).sqrt();
+    }
+    assert_eq!(times[..4], [21, 91, 149, 199], "20, 90.7, 148.4 and 198.4 ms");
+}
+
+#[test]
+fn once_at_rest_the_first_signal_takes_an_interval() {
+    let mut bench = Bench::new(Config::linux());
+    bench.serve(Ecn::Ect0, 20, 20..22);
+    // A count of 2, due at 90.7 ms: there it is 1, at 190.7 ms 0.
+    bench.serve(Ecn::Ect0, 1, 22..250);
+    assert_eq!(bench.aqm.codel.count, 0);
+    let times = bench.serve(Ecn::Ect0, 20, 250..360);
+    assert_eq!(times, [350]);
+}
+
+#[test]
+fn no_signal_at_target_or_below() {
+    let mut bench = Bench::new(Config::linux());
+    assert_eq!(bench.serve(Ecn::Ect0, 5, 20..3020), []);
+    // Up to four packets of 3 ms each are no delay either.
+    let slow = Config { mtu_time: Duration::from_millis(3), ..Config::linux() };
+    assert_eq!(Bench::new(slow.clone()).serve(Ecn::Ect0, 12, 20..3020), []);
+    assert!(Bench::new(slow).serve(Ecn::Ect0, 13, 20..3020).len() > 100);
+}
+
+#[test]
+fn the_count_ages_out_as_slowly_as_it_grew() {
+    let mut bench = Bench::new(Config::linux());
+    bench.serve(Ecn::Ect0, 20, 20..1020);
+    let count = bench.aqm.codel.count;
+    // Σ 100 ms / √n from 2 to n is about 200 ms · (√n − 1.27): 1 s is worth 6.27² = 39.
+    assert!((38..=40).contains(&count), "{count}");
+    // Half a second takes 500/200 from the root: (6.27 − 2.5)² = 14.
+    bench.serve(Ecn::Ect0, 1, 1020..1520);
+    let left = bench.aqm.codel.count;
+    assert!((13..=15).contains(&left), "{left} of {count}");
+    // It goes on from there: 100 ms / √n later, not an interval.
+    let times = bench.serve(Ecn::Ect0, 20, 1520..1560);
+    assert_eq!(times[0], 1521 + (100.0 / f64::from(left).sqrt()) as u64);
+    bench.serve(Ecn::Ect0, 1, 1560..2500);
+    assert_eq!(bench.aqm.codel.count, 0);
+}
+
+#[test]
+fn an_idle_time_ages_the_count_too() {
+    let mut bench = Bench::new(Config::linux());
+    bench.serve(Ecn::Ect0, 20, 20..1020);
+    bench.put(Ecn::Ect0, ms(1020));
+    bench.take(ms(1020));
+    bench.put(Ecn::Ect0, ms(2500));
+    assert_eq!(bench.aqm.codel.count, 0);
+}
+
+#[test]
+fn the_last_packet_is_not_dropped_but_marked() {
+    let mut bench = Bench::new(Config::linux());
+    for (now, ecn, then) in [(20, Ecn::NotEct, Ecn::NotEct), (50, Ecn::Ect0, Ecn::Ce)] {
+        bench.put(ecn, ms(now));
+        // A signal is due to it.
+        bench.aqm.codel.overflow(ms(now));
+        assert_eq!(bench.take(ms(now + 20)), Some(then));
+    }
+    assert_eq!((bench.seen.dropped(Queue::Q), bench.seen.marked(Queue::Q)), (0, 1));
+}
+
+#[test]
+fn an_overflow_drops_the_head_and_raises_blue_once_per_target() {
+    let mut bench = Bench::new(small());
+    for n in 0..10 {
+        bench.put(Ecn::Ect0, us(n));
+    }
+    assert_eq!((bench.p(), bench.seen.dropped(Queue::Q)), (0.0, 0));
+    for (at_us, raised) in [(100, 1), (200, 1), (5100, 1), (5101, 2), (10_101, 2), (10_102, 3)] {
+        bench.put(Ecn::Ect0, us(at_us));
+        assert!(
+            (bench.p() * 256.0 - f64::from(raised)).abs() < 1e-6,
+            "{} at {at_us} us",
+            bench.p()
+        );
+    }
+    assert_eq!(bench.seen.drops(Queue::Q, DropCause::Limit), 6);
+    let head = bench.aqm.queue.head().map(|head| head.arrival);
+    assert_eq!(head, Some(us(6)), "the oldest six are gone");
+}
+
+#[test]
+fn blue_saturates_at_certainty() {
+    let mut bench = Bench::new(small());
+    bench.overflow(300);
+    assert_eq!(bench.p(), 1.0);
+}
+
+#[test]
+fn an_empty_queue_lowers_blue_once_per_target() {
+    let mut bench = Bench::new(small());
+    let now = bench.overflow(2);
+    let raised = 2.0 * 16.0;
+    while bench.take(now).is_some() {}
+    // Raised at 12 ms: lowered by 1/4096 after 17 ms, after 22 ms and so on, if empty.
+    for (at_us, lowered) in [(17_000, 0.0), (17_001, 1.0), (22_000, 1.0), (32_500, 4.0)] {
+        bench.put(Ecn::Ect0, us(at_us));
+        bench.take(us(at_us));
+        let p = bench.p() * 4096.0;
+        assert!((p - raised + lowered).abs() < 1e-5, "{p} at {at_us} us");
+    }
+    bench.put(Ecn::Ect0, ms(2000));
+    assert_eq!(bench.p(), 0.0, "28 more in 140 ms");
+}
+
+#[test]
+fn blue_drops_whatever_can_be_marked_and_says_why() {
+    for (ecn, cause) in [(Ecn::Ect1, DropCause::Overload), (Ecn::NotEct, DropCause::Aqm)] {
+        const N: u64 = 20_000;
+        let mut bench = Bench::new(small());
+        let now = bench.overflow(64);
+        bench.aqm.limit = Limit::packets(N + 1);
+        bench.aqm.evacuate();
+        bench.seen = Counters::default();
+        // No delay, so CoDel is silent: BLUE alone, at 64/256.
+        for _ in 0..=N {
+            bench.put(ecn, now);
+        }
+        while bench.take(now).is_some() {}
+        let drops = bench.seen.drops(Queue::Q, cause) as f64;
+        // Five standard deviations of N trials at 1/4: 5·√(20000·3/16) = 306.
+        assert!((drops - N as f64 / 4.0).abs() < 306.0, "{drops}");
+        assert_eq!(bench.seen.dropped(Queue::Q) as f64, drops);
+        assert_eq!(bench.seen.marked(Queue::Q), 0);
+    }
+}
+
+#[test]
+fn what_is_dropped_was_not_marked() {
+    // BLUE is certain, and to CoDel both packets are due.
+    let mut bench = Bench::new(Config { interval: Duration::from_micros(2), ..small() });
+    let now = bench.overflow(300);
+    bench.aqm.evacuate();
+    bench.seen = Counters::default();
+    bench.put(Ecn::Ect0, now);
+    bench.put(Ecn::Ect0, now);
+    bench.aqm.codel.overflow(now);
+    assert_eq!(bench.take(now + Duration::from_millis(20)), Some(Ecn::Ce));
+    assert_eq!(bench.seen.drops(Queue::Q, DropCause::Overload), 1);
+    assert_eq!(bench.seen.marked(Queue::Q), 1, "the one that left");
+}

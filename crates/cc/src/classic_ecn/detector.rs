@@ -1,0 +1,381 @@
+//! The score of one connection (Fallback §4.2), in integers (§B).
+
+use l4s_units::Duration;
+
+use super::config::Config;
+use super::log::{CarryLog, lg};
+use super::reroute::{Factor, Filter};
+use super::smooth::{RTT_MAX, Smooth, shift_of};
+use super::spacing::Spacing;
+use super::{Clock, Report, Verdict};
+
+/// Weights are in 2^-8.
+const WEIGHT_BITS: u32 = 8;
+/// Shares of a round trip are in 2^-8.
+const SHARE_BITS: u32 = 8;
+/// Losses without a mark in between after which a queue is taken for one that does not mark
+/// (Fallback §4.1.1: more than one).
+const LOSSES_OF_A_DROPPER: u32 = 2;
+/// Round trips without a mark after which what was learnt of the marking queue is forgotten. The
+/// paper says "a protracted period"; this is the time that its figure 8 takes to decide.
+const STALE_ROUNDS: u32 = 50;
+/// A queue is deep from so many packets' times on, and not before [`DEEP_MIN`].
+const DEEP_PACKETS: u32 = 3;
+/// Every L4S queue marks all that waited longer than this (RFC 9332 §2.5.1.1: 1 ms; its ramp ends
+/// at 1.2 ms), with as much again for what the path adds.
+const DEEP_MIN: u32 = 2400;
+/// Marks from behind a queue so many times deeper than that say nothing: a Classic queue that is
+/// overloaded marks everything too.
+const DEEPEST: u32 = 4;
+
+
+/// What one acknowledgement told the detector.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// When it arrived, in microseconds.
+    pub now_us: u64,
+    /// The round trip of the newest segment that it acknowledged, in microseconds: that of the
+    /// oldest would contain the receiver's delay (Fallback §4.3).
+    pub rtt_us: Option<u32>,
+    /// The lowest round trip.
+    pub min_rtt_us: u32,
+    /// Segments newly delivered, and those of them that were marked.
+    pub delivered: u32,
+    /// See `delivered`.
+    pub delivered_ce: u32,
+    /// The first segment not yet acknowledged, and the next one to be sent.
+    pub una: u64,
+    /// See `una`.
+    pub nxt: u64,
+    /// Whether the sender had nothing to send (Fallback §4.1.2).
+    pub self_limited: bool,
+    /// The virtual RTT in microseconds, for [`Clock::Virtual`].
+    pub rtt_virt_us: u64,
+}
+
+/// The detector of one connection. The score has `BITS` bits of fraction, 8 to 32.
+#[derive(Clone, Debug)]
+pub struct Detector<const BITS: u32 = 24> {
+    settings: Settings,
+    /// `classic_ecn`.
+    score: i64,
+    max: i64,
+    rounds: u32,
+    /// `None` before the first round trip.
+    rtt: Option<Filter<Smooth>>,
+    /// Of the threshold, before there are averages.
+    shift: u32,
+    depth: u32,
+    log_mdev: CarryLog,
+    /// Of the product of both, or of the depth alone.
+    log_depth: CarryLog,
+    /// Of the references, where they follow the spacing of packets.
+    log_reference: CarryLog,
+    round: Round,
+    /// The least time between two packets' deliveries: what the bottleneck takes to send one.
+    spacing: Spacing,
+    /// Losses since the last mark.
+    losses: u32,
+    /// Round trips since the last mark.
+    unmarked_rounds: u32,
+    hack: (f64, f64, f64, f64, f64, f64),
+}
+
+/// What happened in this round trip.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    /// It ends when this is acknowledged,
+    end: u64,
+    /// and not before this time plus the virtual RTT.
+    began_us: u64,
+    acks: u32,
+    limited_acks: u32,
+    delivered: u32,
+    /// Delivered from behind a deep queue, and those of them that were marked.
+    deep: u32,
+    deep_ce: u32,
+    /// Marked, from behind a queue so deep that marks tell nothing of its kind.
+    deepest_ce: u32,
+}
+
+/// The configuration in the detector's own numbers. Everything that is scaled by `BITS` is made
+/// here, so that none of it can be forgotten when `BITS` changes.
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    v: i64,
+    d: i64,
+    s: i64,
+    m: i64,
+    v0_us: u32,
+    v_min_us: u32,
+    d0_us: u32,
+    lg_v0: i64,
+    lg_d0: i64,
+    l_sticky: i64,
+    c_sticky: i64,
+    clock: Clock,
+    shift_max: u32,
+    ratio: u32,
+    k2: Option<Factor>,
+    spacing: bool,
+}
+
+impl Settings {
+    fn new(config: &Config, bits: u32) -> Settings {
+        let weight = |w: f64| (w * f64::from(1 << WEIGHT_BITS)).round() as i64;
+        let score = |x: f64| (x * (1u64 << bits) as f64).round() as i64;
+        let micros = |d: Duration| (d.as_micros() as u32).clamp(1, RTT_MAX);
+        let (v0_us, d0_us) = (micros(config.v0), micros(config.d0));
+        Settings {
+            v: weight(config.v),
+            d: weight(config.d),
+            s: weight(config.s),
+            m: weight(config.m),
+            v0_us,
+            v_min_us: micros(config.v_min),
+            d0_us,
+            lg_v0: lg(v0_us.into(), bits),
+            lg_d0: lg(d0_us.into(), bits),
+            l_sticky: score(config.l_sticky),
+            c_sticky: score(config.c_sticky),
+            clock: config.clock,
+            shift_max: config.shift_max,
+            ratio: config.mdev_ratio.ilog2(),
+            k2: config.filter.then(|| Factor::from_f64(config.k2).unwrap_or(Factor::TWO)),
+            spacing: config.spacing,
+        }
+    }
+}
+
+impl<const BITS: u32> Detector<BITS> {
+    /// 1, from which on the queue is Classic for sure (`CLASSIC_ECN`).
+    pub const CLASSIC: i64 = 1 << BITS;
+
+    /// The detector of a new connection, at rest.
+    pub fn new(config: &Config) -> Self {
+        let settings = Settings::new(config, BITS);
+        Detector {
+            score: -settings.l_sticky,
+            max: -settings.l_sticky,
+            rounds: 0,
+            rtt: None,
+            shift: settings.shift_max,
+            depth: 0,
+            log_mdev: CarryLog::new(),
+            log_depth: CarryLog::new(),
+            log_reference: CarryLog::new(),
+            round: Round::default(),
+            spacing: Spacing::default(),
+            losses: 0,
+            unmarked_rounds: 0,
+            hack: {
+                let e = |n: &str, d: f64| std::env::var(n).ok().and_then(|v| v.parse().ok()).unwrap_or(d);
+                (e("H0", 4.0), e("H1", 1.0), e("H2", 0.0), e("H3", 3.0), e("H4", 0.5), e("H5", 2.0))
+            },
+            settings,
+        }
+    }
+
+    /// The score in 2^-`BITS`.
+    #[inline]
+    pub fn score(&self) -> i64 {
+        self.score
+    }
+
+    /// How much the flow should behave as a Classic one: 0 to [`Detector::CLASSIC`]
+    /// (Fallback §3).
+    #[inline]
+    pub fn classic(&self) -> u32 {
+        self.score.clamp(0, Self::CLASSIC) as u32
+    }
+
+    /// What it would say now.
+    pub fn report(&self) -> Report {
+        let unit = (1u64 << BITS) as f64;
+        let micros = |us: u32| Duration::from_micros(us.into());
+        let smooth = self.rtt.as_ref().map(Filter::best);
+        Report {
+            score: self.score as f64 / unit,
+            max: self.max as f64 / unit,
+            rounds: self.rounds,
+            srtt: micros(smooth.map_or(0, Smooth::srtt)),
+            mdev: micros(smooth.map_or(0, Smooth::mdev)),
+            depth: micros(self.depth),
+        }
+    }
+
+    /// The verdict of the present score.
+    pub fn verdict(&self) -> Verdict {
+        Verdict::of(self.report().score)
+    }
+
+    /// An acknowledgement. Says whether it ended a round trip.
+    #[inline]
+    pub fn on_ack(&mut self, sample: &Sample) -> bool {
+        if sample.delivered_ce > 0 {
+            self.on_mark();
+        }
+        if let Some(rtt) = sample.rtt_us
+            && self.losses < LOSSES_OF_A_DROPPER
+        {
+            self.on_rtt(rtt.min(RTT_MAX), sample);
+        }
+        self.round.acks += 1;
+        self.round.limited_acks += u32::from(sample.self_limited);
+        self.round.delivered += sample.delivered;
+        let over = sample.una >= self.round.end
+            && match self.settings.clock {
+                Clock::Rtt => true,
+                Clock::Virtual => sample.now_us >= self.round.began_us + sample.rtt_virt_us,
+            };
+        if over {
+            self.end_round(sample);
+        }
+        over
+    }
+
+    /// A mark wakes the detector (Fallback §4.1.1).
+    fn on_mark(&mut self) {
+        if self.losses >= LOSSES_OF_A_DROPPER && self.unmarked_rounds >= STALE_ROUNDS {
+            // What marks now need not be what marked then.
+            self.score = self.score.min(-self.settings.l_sticky);
+            self.rtt = None;
+        }
+        self.losses = 0;
+        self.unmarked_rounds = 0;
+        if self.score <= -self.settings.l_sticky {
+            self.score = 1 - self.settings.l_sticky;
+        }
+    }
+
+    #[inline]
+    fn on_rtt(&mut self, rtt: u32, sample: &Sample) {
+        match &mut self.rtt {
+            Some(filter) => filter.update(rtt),
+            None => {
+                let smooth = Smooth::new(rtt, self.shift, self.settings.ratio);
+                self.rtt = Some(Filter::new(smooth, self.settings.k2));
+            }
+        }
+        if self.settings.m == 0 && !self.settings.spacing {
+            return;
+        }
+        self.spacing.update(sample);
+        let (depth, deep) = (rtt.saturating_sub(sample.min_rtt_us), self.deep());
+        if depth > deep {
+            self.round.deep += sample.delivered;
+            let marked = sample.delivered_ce.min(sample.delivered);
+            if f64::from(depth) > f64::from(deep) * self.hack.0 {
+                self.round.deepest_ce += marked;
+            } else {
+                self.round.deep_ce += marked;
+            }
+        }
+    }
+
+    /// From which depth on an L4S queue marks everything.
+    #[inline]
+    fn deep(&self) -> u32 {
+        DEEP_MIN.max(self.spacing().saturating_mul(DEEP_PACKETS))
+    }
+
+    /// What the bottleneck takes to send a packet, where that is known and of interest.
+    #[inline]
+    fn spacing(&self) -> u32 {
+        if self.settings.spacing { self.spacing.micros() } else { 0 }
+    }
+
+    /// Once per round trip.
+    #[inline(never)]
+    fn end_round(&mut self, sample: &Sample) {
+        let round = core::mem::take(&mut self.round);
+        self.round.end = sample.nxt;
+        self.round.began_us = sample.now_us;
+        self.unmarked_rounds = self.unmarked_rounds.saturating_add(1);
+        let smooth = self.rtt.as_ref().map(Filter::best);
+        let (mdev, srtt) = smooth.map_or((0, 0), |smooth| (smooth.mdev(), smooth.srtt()));
+        self.depth = srtt.saturating_sub(sample.min_rtt_us);
+        if self.score > -self.settings.l_sticky && self.losses < LOSSES_OF_A_DROPPER {
+            self.rounds += 1;
+            let delta = self.delta(mdev, &round);
+            let (floor, ceiling) = (-self.settings.l_sticky, self.settings.c_sticky);
+            self.score = (self.score + delta).clamp(floor, ceiling);
+            if self.hack.2 > 0.0 && self.rounds % (self.hack.2 as u32) == 0 {
+                let f = |x: i64| x as f64 / (1u64 << BITS) as f64;
+                eprintln!("DBG t={:.2} score={:.2} delta={:.2} mdev={} depth={} spacing={} deliv={} deep={} dce={} ddce={} shift={}", sample.now_us as f64/1e6, f(self.score), f(delta), mdev, self.depth, self.spacing.micros(), round.delivered, round.deep, round.deep_ce, round.deepest_ce, self.shift);
+            }
+            self.max = self.max.max(self.score);
+        }
+    }
+
+    /// V·lg(v/V0) + D·lg(max(d/D0, 1)) − S·s (Fallback §4.2).
+    fn delta(&mut self, mdev: u32, round: &Round) -> i64 {
+        let Settings { v, d, s, m, v0_us, d0_us, lg_v0, lg_d0, .. } = self.settings;
+        // A packet's own time on the link moves the round trip by as much as it takes, in any
+        // queue (Fallback §9).
+        let spacing = self.spacing();
+        let v0 = v0_us.max((f64::from(spacing) * self.hack.5) as u32).min(RTT_MAX);
+        let d0 = d0_us.max((f64::from(spacing) * self.hack.3) as u32).min(RTT_MAX);
+        let mdev = mdev.max((f64::from(v0) * self.hack.4) as u32);
+        let mut delta = if v0 == v0_us && d0 == d0_us {
+            self.logs(mdev, (v, v0, lg_v0), (d, d0, lg_d0))
+        } else {
+            let of = |log: i64| log << BITS;
+            let lg_v0 = of(self.log_reference.take(v0.into()).into());
+            let lg_d0 = lg(d0.into(), BITS);
+            self.logs(mdev, (v, v0, lg_v0), (d, d0, lg_d0))
+        };
+        let share = |part: u32, whole: u32| i64::from((part << SHARE_BITS) / whole.max(1));
+        let unit = BITS - WEIGHT_BITS - SHARE_BITS;
+        delta -= (s * share(round.limited_acks, round.acks)) << unit;
+        let marked = round.deep_ce;
+        let unmarked = round.deep - marked - round.deepest_ce;
+        delta += (m * (share(unmarked, round.delivered) - (share(marked, round.delivered) as f64 * self.hack.1) as i64)) << unit;
+        delta
+    }
+
+    fn logs(&mut self, mdev: u32, (v, _, lg_v0): (i64, u32, i64), (d, d0, lg_d0): (i64, u32, i64)) -> i64 {
+        let depth = self.depth;
+        let weighted = |weight: i64, log: u32, reference: i64| {
+            (weight * ((i64::from(log) << BITS) - reference)) >> WEIGHT_BITS
+        };
+        if depth <= d0 {
+            weighted(v, self.log_mdev.take(mdev.into()), lg_v0)
+        } else if v == d {
+            // One logarithm of the product does for both (Fallback §B.3).
+            let product = u64::from(mdev.max(1)) * u64::from(depth);
+            weighted(v, self.log_depth.take(product), lg_v0 + lg_d0)
+        } else {
+            weighted(v, self.log_mdev.take(mdev.into()), lg_v0)
+                + weighted(d, self.log_depth.take(depth.into()), lg_d0)
+        }
+    }
+
+    /// The slow-start threshold changed, in segments.
+    pub fn on_threshold(&mut self, ssthresh: u32) {
+        self.shift = shift_of(ssthresh, self.settings.shift_max);
+        if let Some(filter) = &mut self.rtt {
+            filter.for_both(|smooth| smooth.set_shift(self.shift));
+        }
+    }
+
+    /// A loss was detected.
+    pub fn on_loss(&mut self) {
+        self.losses = self.losses.saturating_add(1);
+    }
+
+    /// The sender was idle for so many retransmission timeouts: half of what speaks for a Classic
+    /// queue for each of them (Fallback §4.2, `C_FRAC_IDLE`).
+    pub fn on_idle(&mut self, timeouts: u32) {
+        if self.score > 0 {
+            self.score >>= timeouts.min(63);
+        }
+    }
+
+    /// Moves the score towards L4S by a share of its stickiness: tracers found an L4S queue
+    /// (Fallback §5.2).
+    pub fn on_overtaken(&mut self, of: u32) {
+        let step = self.settings.l_sticky / i64::from(of.max(1));
+        self.score = (self.score - step).max(-self.settings.l_sticky);
+    }
+}

@@ -1,0 +1,143 @@
+//! Binary logarithms in integers (Fallback §B.2).
+//!
+//! The score wants lg(v/V0) once per round trip, and a kernel has only the position of the highest
+//! bit. That is wrong by up to one; what it leaves out is a factor between 1 and 2. [`CarryLog`]
+//! keeps that factor and multiplies the next argument by it, so that the whole numbers that come
+//! out have the mean of the true logarithm.
+
+/// Bits of the fraction of the factor that is carried.
+///
+/// The argument may be a product of two times of 24 bits (Fallback §B.3) and the factor is below
+/// 2^16, so 64 bits are enough. With the factor scaled by the gain of the averages, as in the
+/// appendix, that product takes up to 24 + 24 + 22 bits: it would overflow.
+const CARRY_BITS: u32 = 15;
+/// The largest argument: a product of two times of 24 bits.
+pub const ARGUMENT_MAX: u64 = ((1 << 24) - 1) * ((1 << 24) - 1);
+
+/// A logarithm in whole numbers that is right on average.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CarryLog {
+    /// What the last results left out: a factor from 1 to below 2, in 2^-15.
+    carry: u32,
+}
+
+impl CarryLog {
+    /// In the middle of its range (Fallback §B.2: 3/2).
+    pub const fn new() -> Self {
+        CarryLog { carry: 3 << (CARRY_BITS - 1) }
+    }
+
+    /// The logarithm of `argument` to base 2, rounded so that what rounding leaves out adds up to
+    /// nothing. 0 counts as 1; more than [`ARGUMENT_MAX`] counts as that.
+    #[inline]
+    pub fn take(&mut self, argument: u64) -> u32 {
+        let scaled = argument.clamp(1, ARGUMENT_MAX) * u64::from(self.carry);
+        // The factor is 1 at least, so the position of the highest bit is CARRY_BITS at least.
+        let log = scaled.ilog2() - CARRY_BITS;
+        // Rounded to the nearest, as the appendix does: truncation would lean to one side.
+        let rest = (scaled + half(log)) >> log;
+        self.carry = (rest as u32).min((2 << CARRY_BITS) - 1);
+        log
+    }
+}
+
+impl Default for CarryLog {
+    fn default() -> Self {
+        CarryLog::new()
+    }
+}
+
+/// Half of 2^`bits`.
+const fn half(bits: u32) -> u64 {
+    if bits == 0 { 0 } else { 1 << (bits - 1) }
+}
+
+/// The logarithm of `x` to base 2 in 2^-`bits`, rounded down. `x` is 1 to 2^32 − 1 and `bits` 50
+/// at most.
+///
+/// Constants of the score are made by this from the width of the score: a kernel that had them as
+/// literals kept them when the width changed, and took every queue for a Classic one from then on.
+pub const fn lg(x: u64, bits: u32) -> i64 {
+    let whole = x.ilog2();
+    // The rest is a factor from 1 to below 2, in 2^-62. Each squaring gives the next bit.
+    let mut rest = (x as u128) << (62 - whole);
+    let mut result = whole as i64;
+    let mut bit = 0;
+    while bit < bits {
+        rest = (rest * rest) >> 62;
+        let one = rest >> 63;
+        rest >>= one;
+        result = 2 * result + one as i64;
+        bit += 1;
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// How often each result comes when the argument stays the same.
+    fn shares(argument: u64, rounds: u32) -> (f64, f64) {
+        let low = argument.ilog2();
+        let mut log = CarryLog::new();
+        let lows = (0..rounds).filter(|_| log.take(argument) == low).count();
+        let share = lows as f64 / f64::from(rounds);
+        (share, 1.0 - share)
+    }
+
+    #[test]
+    fn the_example_of_500_us_is_8_in_3_422_and_9_in_96_578_percent_of_rounds() {
+        // Fallback §B.2: lg(500) = 8.965784.
+        let (eight, nine) = shares(500, 1_000_000);
+        assert!((eight - 0.034_22).abs() < 2e-5, "{eight}");
+        assert!((nine - 0.965_78).abs() < 2e-5, "{nine}");
+    }
+
+    #[test]
+    fn a_power_of_two_needs_no_carry() {
+        for power in 0..48 {
+            assert_eq!(shares(1 << power, 1000), (1.0, 0.0));
+        }
+    }
+
+    #[test]
+    fn the_largest_argument_and_the_largest_carry_fit() {
+        let mut log = CarryLog { carry: (2 << CARRY_BITS) - 1 };
+        assert_eq!(log.take(u64::MAX), 48);
+        assert_eq!(CarryLog::new().take(0), 0);
+    }
+
+    #[test]
+    fn the_constants_of_20_and_24_bits_are_the_published_ones() {
+        // Fallback §B.2 rounds lg(750)·2^20 = 10014683.9 up; L4STeam/linux#38 has those of 24.
+        assert_eq!([lg(750, 20), lg(2000, 20)], [10_014_683, 11_498_458]);
+        assert_eq!([lg(750, 24), lg(2000, 24)], [160_234_941, 183_975_331]);
+    }
+
+    proptest! {
+        /// The mean of many results is the logarithm, whatever came before.
+        #[test]
+        fn results_have_the_mean_of_the_logarithm(
+            argument in 1u64..=ARGUMENT_MAX,
+            carry in 1u32 << CARRY_BITS..2 << CARRY_BITS,
+        ) {
+            let rounds = 10_000;
+            let mut log = CarryLog { carry };
+            let sum: u64 = (0..rounds).map(|_| u64::from(log.take(argument))).sum();
+            let mean = sum as f64 / rounds as f64;
+            // The carry itself accounts for 1/rounds; rounding it to 2^-16, for 2e-5 a round.
+            prop_assert!((mean - (argument as f64).log2()).abs() < 2e-4, "{mean}");
+        }
+
+        #[test]
+        fn constants_are_rounded_down(x in 1u64..1 << 32, bits in 0u32..=40) {
+            let exact = (x as f64).log2() * 2f64.powi(bits as i32);
+            // A double holds 53 bits, of which 5 are before the point.
+            let slack = 1.0 + exact * 1e-15;
+            let found = lg(x, bits) as f64;
+            prop_assert!(found <= exact + slack - 1.0 && found > exact - slack, "{found} {exact}");
+        }
+    }
+}

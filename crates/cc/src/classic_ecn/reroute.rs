@@ -1,0 +1,289 @@
+//! Keeps a re-route out of moving averages (Fallback appendix C).
+//!
+//! After a step an average takes long to arrive at the new level, and the mean deviation from it
+//! grows meanwhile although nothing varies more than before. So each outlier starts a second pair
+//! of averages at itself. The pair is kept as long as it deviates less than the first one: after a
+//! step it does, at the tip of a sawtooth it does not.
+
+/// A moving average and the mean deviation from it, which an outlier can be told by.
+pub trait Averages: Copy {
+    /// What is averaged.
+    type Sample: Copy;
+
+    /// On which side of the average a sample is that is further away than `k2` mean deviations.
+    fn outlier(&self, sample: Self::Sample, k2: Factor) -> Option<Side>;
+
+    /// Takes a sample in.
+    fn update(&mut self, sample: Self::Sample);
+
+    /// Averages with the same gains that start from `sample`, with this mean deviation inflated
+    /// by [`k1`].
+    fn restarted(&self, sample: Self::Sample, k2: Factor) -> Self;
+
+    /// Whether this mean deviation is less than another's.
+    fn is_tighter(&self, other: &Self) -> bool;
+}
+
+/// K1: by how much the mean deviation of new averages is inflated, so that an outlier that only
+/// just is one does not make them the better ones if the same sample comes again.
+///
+/// The outlier is K2·m away from the average, where m is the mean deviation. It takes the original
+/// deviation to m·(1 + G2·(K2 − 1)); the same sample again, which is then no outlier any more,
+/// takes the new one from K1·m to K1·m·(1 − G2). They are equal for
+///
+/// K1 = (1 + G2·(K2 − 1)) / (1 − G2) = 1 + G2·K2 + …
+///
+/// The formula in appendix C is 1 + G2·(2·K2 − 2) + …: the same for K2 = 2, too little below and
+/// more than needed above.
+pub fn k1(g2: f64, k2: Factor) -> f64 {
+    (1.0 + g2 * (k2.as_f64() - 1.0)) / (1.0 - g2)
+}
+
+/// A side of an average.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// Less.
+    Below,
+    /// More.
+    Above,
+}
+
+/// A factor of 1 and above, in 1/16.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Factor(u32);
+
+impl Factor {
+    /// 1: below it every other sample is an outlier.
+    pub const ONE: Factor = Factor(16);
+    /// K2 of Fallback appendix C.
+    pub const TWO: Factor = Factor(32);
+
+    /// The nearest factor; `None` where that is below 1 or above 16.
+    pub fn from_f64(value: f64) -> Option<Factor> {
+        let sixteenths = (value * 16.0).round();
+        (16.0..=256.0).contains(&sixteenths).then_some(Factor(sixteenths as u32))
+    }
+
+    /// As a number.
+    pub fn as_f64(self) -> f64 {
+        f64::from(self.0) / 16.0
+    }
+
+    /// In 1/16: 16 to 256.
+    pub const fn sixteenths(self) -> u32 {
+        self.0
+    }
+}
+
+/// Averages, and while it pays a second pair of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Filter<A> {
+    original: A,
+    alternative: Option<Alternative<A>>,
+    /// What counts as an outlier; `None` for no filter.
+    k2: Option<Factor>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Alternative<A> {
+    averages: A,
+    /// Where the outlier was that it started from.
+    side: Side,
+    /// A second sample came. Without one an outlier would be the average by itself if it is so
+    /// far away that the original deviation grows by more than K1.
+    confirmed: bool,
+}
+
+impl<A: Averages> Filter<A> {
+    /// Filters outliers of `k2` mean deviations; with `None` it passes everything on.
+    pub fn new(original: A, k2: Option<Factor>) -> Self {
+        Filter { original, alternative: None, k2 }
+    }
+
+    /// Takes a sample in.
+    #[inline]
+    pub fn update(&mut self, sample: A::Sample) {
+        if let Some(k2) = self.k2 {
+            self.filter(sample, k2);
+        }
+        self.original.update(sample);
+    }
+
+    #[inline]
+    fn filter(&mut self, sample: A::Sample, k2: Factor) {
+        let outlier = self.original.outlier(sample, k2);
+        match (&mut self.alternative, outlier) {
+            (None, None) => {}
+            (None, Some(side)) => {
+                let averages = self.original.restarted(sample, k2);
+                self.alternative = Some(Alternative { averages, side, confirmed: false });
+            }
+            // Outliers on the other side do not speak for it: the tip of a sawtooth is followed
+            // by the foot of the next.
+            (Some(alternative), outlier) => {
+                alternative.averages.update(sample);
+                alternative.confirmed = true;
+                let speaks_for_it = outlier == Some(alternative.side);
+                if !speaks_for_it && !alternative.averages.is_tighter(&self.original) {
+                    self.alternative = None;
+                }
+            }
+        }
+    }
+
+    /// Those that deviate less.
+    #[inline]
+    pub fn best(&self) -> &A {
+        match &self.alternative {
+            Some(Alternative { averages, confirmed: true, .. })
+                if averages.is_tighter(&self.original) =>
+            {
+                averages
+            }
+            _ => &self.original,
+        }
+    }
+
+    /// Those without the filter.
+    pub fn original(&self) -> &A {
+        &self.original
+    }
+
+    /// Whether there is a second pair at present.
+    pub fn has_alternative(&self) -> bool {
+        self.alternative.is_some()
+    }
+
+    /// Does the same to both pairs.
+    pub fn for_both(&mut self, mut change: impl FnMut(&mut A)) {
+        change(&mut self.original);
+        if let Some(alternative) = &mut self.alternative {
+            change(&mut alternative.averages);
+        }
+    }
+}
+
+/// Averages of real numbers, for users outside of a kernel.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Exact {
+    /// The average.
+    pub mean: f64,
+    /// The mean deviation from it.
+    pub deviation: f64,
+    /// The gain of the average: 0 to 1.
+    pub mean_gain: f64,
+    /// The gain of the mean deviation: 0 to 1.
+    pub deviation_gain: f64,
+}
+
+impl Averages for Exact {
+    type Sample = f64;
+
+    fn outlier(&self, sample: f64, k2: Factor) -> Option<Side> {
+        let error = sample - self.mean;
+        let side = if error > 0.0 { Side::Above } else { Side::Below };
+        (error.abs() > k2.as_f64() * self.deviation).then_some(side)
+    }
+
+    fn update(&mut self, sample: f64) {
+        let error = sample - self.mean;
+        self.deviation += self.deviation_gain * (error.abs() - self.deviation);
+        self.mean += self.mean_gain * error;
+    }
+
+    fn restarted(&self, sample: f64, k2: Factor) -> Self {
+        let deviation = self.deviation * k1(self.deviation_gain, k2);
+        Exact { mean: sample, deviation, ..*self }
+    }
+
+    fn is_tighter(&self, other: &Self) -> bool {
+        self.deviation < other.deviation
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn settled() -> Exact {
+        Exact { mean: 100.0, deviation: 5.0, mean_gain: 1.0 / 64.0, deviation_gain: 1.0 / 128.0 }
+    }
+
+    proptest! {
+        /// What K1 is made for.
+        #[test]
+        fn the_same_sample_twice_is_no_step_if_it_was_only_just_an_outlier(
+            k2 in 1.0f64..8.0,
+            above: bool,
+        ) {
+            let k2 = Factor::from_f64(k2).unwrap();
+            let mut filter = Filter::new(settled(), Some(k2));
+            let away = 5.0 * k2.as_f64() + 1e-9;
+            let at = |away: f64| if above { 100.0 + away } else { 100.0 - away };
+            filter.update(at(away));
+            prop_assert!(filter.has_alternative());
+            // Nearer by a millionth, so that rounding does not decide between equals.
+            filter.update(at(away - 1e-6));
+            prop_assert!(!filter.has_alternative());
+        }
+
+        /// However far away it was.
+        #[test]
+        fn one_outlier_alone_changes_nothing(distance in 0.001f64..1e6, rest in -5.0f64..5.0) {
+            let mut filter = Filter::new(settled(), Some(Factor::TWO));
+            filter.update(110.0 + distance);
+            prop_assert!(filter.has_alternative());
+            prop_assert_eq!(*filter.best(), *filter.original());
+            filter.update(100.0 + rest);
+            prop_assert_eq!(*filter.best(), *filter.original());
+            prop_assert!(!filter.has_alternative());
+        }
+    }
+
+    #[test]
+    fn a_step_is_taken_up_within_a_few_samples_and_the_deviation_stays() {
+        let mut filter = Filter::new(settled(), Some(Factor::TWO));
+        let wobble = |i: i32| f64::from(i % 5 - 2) * 3.0;
+        (0..1000).for_each(|i| filter.update(100.0 + wobble(i)));
+        let before = filter.best().deviation;
+        (0..20).for_each(|i| filter.update(200.0 + wobble(i)));
+        assert!((filter.best().mean - 200.0).abs() < 6.0, "{:?}", filter.best());
+        assert!(filter.best().deviation < 2.0 * before);
+        // Without the filter the average is a quarter of the way: 1 − e^(−20/64) = 0.27.
+        assert!((filter.original().mean - 127.0).abs() < 3.0, "{:?}", filter.original());
+        assert!(filter.original().deviation > 2.0 * before);
+        // Both are the same in the end, and the second pair is given up.
+        (0..2000).for_each(|i| filter.update(200.0 + wobble(i)));
+        assert!(!filter.has_alternative());
+    }
+
+    #[test]
+    fn a_sawtooth_is_no_re_route() {
+        let mut filter = Filter::new(settled(), Some(Factor::TWO));
+        let mut taken = 0;
+        for i in 0..20_000 {
+            filter.update(100.0 + f64::from(i % 20));
+            taken += u32::from(i > 4000 && filter.best() != filter.original());
+        }
+        // Its deviation covers it.
+        assert_eq!(taken, 0);
+    }
+
+    #[test]
+    fn outliers_on_the_other_side_do_not_keep_it() {
+        let mut filter = Filter::new(settled(), Some(Factor::TWO));
+        filter.update(150.0);
+        assert!(filter.has_alternative());
+        filter.update(50.0);
+        assert!(!filter.has_alternative());
+    }
+
+    #[test]
+    fn factors_below_one_are_refused() {
+        assert_eq!(Factor::from_f64(0.9), None);
+        assert_eq!(Factor::from_f64(1.0), Some(Factor::ONE));
+        assert_eq!(Factor::from_f64(2.0), Some(Factor::TWO));
+        assert_eq!(Factor::from_f64(17.0), None);
+    }
+}

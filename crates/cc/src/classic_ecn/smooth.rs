@@ -1,0 +1,169 @@
+//! The smoothed RTT and its mean deviation, over a sawtooth of the flow (Fallback §4.3, §B.1).
+//!
+//! Both are exponentially weighted moving averages per acknowledgement, `fbk_srtt` with gain 1/g
+//! and `fbk_mdev` with half of that or as much. They are kept multiplied by g, so that an update
+//! is a subtraction and a shift; where g changes with the slow-start threshold, so do they.
+
+use super::reroute::{Averages, Factor, Side};
+
+/// The largest RTT that is told from larger ones, in microseconds: 16.7 s (Fallback §B.1).
+pub const RTT_MAX: u32 = (1 << 24) - 1;
+/// g is 2^20 at most: two minutes at 200 Mb/s (Fallback §B.1).
+pub const SHIFT_MAX: u32 = 20;
+/// The average with the smaller gain has this many bits more at most.
+pub const RATIO_MAX: u32 = 2;
+
+/// An average and the mean deviation from it, in microseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Smooth {
+    /// `fbk_srtt` · 2^`shift`: 24 + 20 bits.
+    srtt: u64,
+    /// `fbk_mdev` · 2^(`shift` + `ratio`): 24 + 22 bits.
+    mdev: u64,
+    /// The gain of `srtt` is 2^-`shift`.
+    shift: u32,
+    /// That of `mdev` is 2^-(`shift` + `ratio`).
+    ratio: u32,
+}
+
+/// The shift of the gain for a slow-start threshold of so many segments: g = 2 · ssthresh^1.5, in
+/// powers of two (Fallback §4.3, §B.1), `most` at most.
+pub const fn shift_of(ssthresh: u32, most: u32) -> u32 {
+    let lg = if ssthresh == 0 { 0 } else { ssthresh.ilog2() };
+    let shift = lg + lg / 2 + 1;
+    if shift < most { shift } else { most }
+}
+
+impl Smooth {
+    /// Starts from a first RTT with a deviation of 1 µs: there is no need for caution as for a
+    /// timeout (Fallback §4.4). `shift` is [`SHIFT_MAX`] at most, `ratio` [`RATIO_MAX`].
+    pub fn new(rtt: u32, shift: u32, ratio: u32) -> Self {
+        Smooth { srtt: u64::from(rtt) << shift, mdev: 1 << (shift + ratio), shift, ratio }
+    }
+
+    /// An acknowledgement told an RTT.
+    #[inline]
+    pub fn update(&mut self, rtt: u32) {
+        let error = i64::from(rtt) - (self.srtt >> self.shift) as i64;
+        // The average stays between its inputs: it is g times a mean of them.
+        self.srtt = self.srtt.wrapping_add_signed(error);
+        let mdev = self.mdev >> (self.shift + self.ratio);
+        self.mdev = self.mdev + error.unsigned_abs() - mdev;
+    }
+
+    /// The threshold changed, and with it the gain; the averages stay what they are.
+    pub fn set_shift(&mut self, shift: u32) {
+        if shift >= self.shift {
+            self.srtt <<= shift - self.shift;
+            self.mdev <<= shift - self.shift;
+        } else {
+            self.srtt >>= self.shift - shift;
+            self.mdev >>= self.shift - shift;
+        }
+        self.shift = shift;
+    }
+
+    /// `fbk_srtt` in whole microseconds.
+    #[inline]
+    pub fn srtt(&self) -> u32 {
+        (self.srtt >> self.shift) as u32
+    }
+
+    /// `fbk_mdev` in whole microseconds.
+    #[inline]
+    pub fn mdev(&self) -> u32 {
+        (self.mdev >> (self.shift + self.ratio)) as u32
+    }
+}
+
+impl Averages for Smooth {
+    type Sample = u32;
+
+    #[inline]
+    fn outlier(&self, rtt: u32, k2: Factor) -> Option<Side> {
+        let error = i64::from(rtt) - i64::from(self.srtt());
+        let side = if error > 0 { Side::Above } else { Side::Below };
+        let bound = u64::from(k2.sixteenths()) * u64::from(self.mdev()) / 16;
+        (error.unsigned_abs() > bound).then_some(side)
+    }
+
+    #[inline]
+    fn update(&mut self, rtt: u32) {
+        Smooth::update(self, rtt);
+    }
+
+    fn restarted(&self, rtt: u32, k2: Factor) -> Self {
+        // K1 − 1 = G2·K2 but for the square of G2, and G2 times the deviation is what that is
+        // without its scale. Rounded up, so that it is never too little.
+        let inflation = (u64::from(k2.sixteenths()) * (u64::from(self.mdev()) + 1)).div_ceil(16);
+        Smooth { srtt: u64::from(rtt) << self.shift, mdev: self.mdev + inflation, ..*self }
+    }
+
+    #[inline]
+    fn is_tighter(&self, other: &Self) -> bool {
+        self.mdev < other.mdev
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_gain_follows_the_threshold() {
+        // 2 · ssthresh^1.5 in powers of two: 2·2^1.5 = 5.7 -> 2^2; 2·16^1.5 = 128; 2·100^1.5 =
+        // 2000 -> 2^10; at 2^12 the limit of §B.1, 2·2^18 = 2^19.
+        let shifts = [1, 2, 16, 100, 1 << 12].map(|ssthresh| shift_of(ssthresh, SHIFT_MAX));
+        assert_eq!(shifts, [1, 2, 7, 10, 19]);
+        assert_eq!(shift_of(u32::MAX, SHIFT_MAX), SHIFT_MAX);
+    }
+
+    #[test]
+    fn the_widest_averages_have_44_and_46_bits() {
+        // Fallback §B.1 has 23 + 19 bits for a gain of 2^-19; ours is one wider in each.
+        let mut smooth = Smooth::new(RTT_MAX, SHIFT_MAX, RATIO_MAX);
+        for i in 0..100_000 {
+            smooth.update(if i % 2 == 0 { 0 } else { RTT_MAX });
+            assert!(smooth.srtt < 1 << 44 && smooth.mdev < 1 << 46);
+        }
+    }
+
+    #[test]
+    fn a_step_is_followed_by_63_percent_after_g_updates() {
+        // Fallback §4.3: 1 − 1/e = 0.632 of the step from 10 to 20 ms after 2^10 updates.
+        let mut smooth = Smooth::new(10_000, 10, 1);
+        (0..1 << 10).for_each(|_| smooth.update(20_000));
+        assert!((i64::from(smooth.srtt()) - 16_321).abs() < 10, "{}", smooth.srtt());
+    }
+
+    proptest! {
+        /// The averages are those of real numbers to a microsecond or so, whatever the RTTs and
+        /// however often the gain changes.
+        #[test]
+        fn integers_follow_real_numbers(
+            first in 1u32..RTT_MAX,
+            ratio in 0u32..=1,
+            steps in prop::collection::vec((0u32..RTT_MAX, prop::option::weighted(0.02, 1u32..=16)), 1..2000),
+        ) {
+            let mut smooth = Smooth::new(first, 8, ratio);
+            let (mut srtt, mut mdev, mut g) = (f64::from(first), 1.0, 256.0);
+            // Rounding the average down by up to 1 µs moves the next one by 1/g of that, and so
+            // on: 1 µs in all. The deviation adds its own. Each smaller gain rounds once more.
+            let mut bound = 3.0;
+            for (rtt, shift) in steps {
+                if let Some(shift) = shift {
+                    smooth.set_shift(shift);
+                    g = f64::from(1u32 << shift);
+                    bound += 1.0;
+                }
+                smooth.update(rtt);
+                let error = f64::from(rtt) - srtt;
+                srtt += error / g;
+                mdev += (error.abs() - mdev) / (g * f64::from(1u32 << ratio));
+                prop_assert!((f64::from(smooth.srtt()) - srtt).abs() < bound, "{smooth:?} {srtt}");
+                prop_assert!((f64::from(smooth.mdev()) - mdev).abs() < 2.0 * bound, "{smooth:?} {mdev}");
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What the bottleneck takes to send a packet, as acknowledgements show it.
+//!
+//! Two packets that wait in a row leave the bottleneck that far apart, and so do their
+//! acknowledgements come back. Others' packets in between only add to it, so the least counts,
+//! over the life of the connection: the first flight is a burst, and whatever shares the queue
+//! later, it tells. Where a link becomes slower the estimate is too low, and the references are
+//! those of the paper.
+
+use super::detector::Sample;
+use super::smooth::RTT_MAX;
+
+/// At the start a receiver acknowledges every packet at once (Linux' quick acknowledgements): so
+/// many segments at least.
+const QUICK_SEGMENTS: u64 = 10;
+/// The bucket of a shaper lets the first ones through at once.
+const FREE_SEGMENTS: u64 = 2;
+
+/// An estimate of the bottleneck's time per packet, in microseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Spacing {
+    least: u32,
+    /// When the last acknowledgement came that the receiver sent as soon as its packet arrived.
+    prompt_at: Option<u64>,
+}
+
+impl Default for Spacing {
+    fn default() -> Self {
+        Spacing { least: u32::MAX, prompt_at: None }
+    }
+}
+
+impl Spacing {
+    /// 0 as long as nothing is known.
+    #[inline]
+    pub fn micros(&self) -> u32 {
+        if self.least <= RTT_MAX { self.least } else { 0 }
+    }
+
+    /// An acknowledgement arrived. Later on, one of a single packet may be the work of the
+    /// receiver's timer; one of two or more is the answer to the last of them.
+    #[inline]
+    pub fn update(&mut self, sample: &Sample) {
+        let quick = FREE_SEGMENTS < sample.una && sample.una <= QUICK_SEGMENTS;
+        let is_prompt = sample.delivered >= 2 || quick;
+        let before = self.prompt_at;
+        self.prompt_at = is_prompt.then_some(sample.now_us);
+        if let (Some(before), Some(now)) = (before, self.prompt_at) {
+            let gap = (now - before) / u64::from(sample.delivered.max(1));
+            if gap > 0 {
+                self.least = self.least.min(u32::try_from(gap).unwrap_or(u32::MAX));
+            }
+        }
+    }
+}

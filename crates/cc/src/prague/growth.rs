@@ -1,0 +1,151 @@
+//! How the window of Prague grows outside of slow start.
+
+use l4s_units::Time;
+
+use super::{CWND_BITS, ClassicGrowth, Config, Increase, LossResponse, RttIndependence, State};
+use crate::cubic;
+
+/// R0 and R1 of the scalable mode: the growth is a packet per round trip at about R0 + R1
+/// (TCP Prague 0.6 for Linux).
+const SCALABLE_R0: u64 = 1 << 14;
+const SCALABLE_R1: u64 = 1536;
+/// Paths longer than this are left alone (TCP Prague 0.6 for Linux).
+const LONG_RTT_US: u64 = 100_000;
+/// Rounds without a mark after which there is room, next to the square root of the window: that
+/// is how many a scalable flow alone in its queue has between marks (DCTCP, §3.3: √(W/2)).
+const QUIET_ROUNDS: u32 = 8;
+/// 1, in the scale of growth.
+const ONE: u64 = 1 << 32;
+
+/// The state of growth.
+#[derive(Clone, Debug)]
+pub(super) struct Growth {
+    rtt_independence: RttIndependence,
+    rtt_virt_us: u64,
+    /// Rounds that are left before the rate is independent of the RTT.
+    transition: u32,
+    fast: bool,
+    classic: ClassicGrowth,
+    /// Rounds of observation since the last mark.
+    quiet: u32,
+    /// Since the last loss there was no mark: it grows as Cubic.
+    after_loss: bool,
+    /// The curve of Cubic, where there is use for one.
+    cubic: Option<Box<cubic::Control>>,
+}
+
+impl Growth {
+    pub fn new(config: &Config) -> Self {
+        let uses_cubic = config.loss == LossResponse::Cubic
+            || config.classic_growth == ClassicGrowth::Cubic;
+        Growth {
+            rtt_independence: config.rtt_independence,
+            rtt_virt_us: config.rtt_virt.as_micros().min((1 << 16) - 1),
+            transition: config.rtt_transition,
+            fast: config.increase == Increase::Fast,
+            classic: config.classic_growth,
+            quiet: 0,
+            after_loss: false,
+            cubic: uses_cubic
+                .then(|| Box::new(cubic::Control::new(&cubic::Config::default()))),
+        }
+    }
+
+    /// A mark arrived.
+    #[inline]
+    pub fn marked(&mut self) {
+        self.quiet = 0;
+        self.after_loss = false;
+    }
+
+    /// A round of observation is over.
+    pub fn end_round(&mut self, marked: bool, in_slow_start: bool) {
+        if !in_slow_start {
+            self.transition = self.transition.saturating_sub(1);
+        }
+        self.quiet = if marked { 0 } else { self.quiet.saturating_add(1) };
+    }
+
+    /// The window was reduced for a mark from `frac_cwnd`.
+    pub fn reduced(&mut self, frac_cwnd: u64) {
+        if let Some(cubic) = &mut self.cubic {
+            cubic.reduced_from((frac_cwnd >> CWND_BITS) as u32);
+        }
+    }
+
+    /// A loss reduced it.
+    pub fn lost(&mut self, frac_cwnd: u64) {
+        self.reduced(frac_cwnd);
+        self.after_loss = true;
+        self.quiet = 0;
+    }
+
+    /// Grows for unmarked packets. `classic` is how much the queue is a Classic one, in 2^-24.
+    #[inline]
+    pub fn grow(&mut self, s: &mut State, unmarked: u32, srtt: u64, now: Time, classic: u64) {
+        let is_classic = classic == 1 << 24;
+        if self.after_loss || (is_classic && self.classic == ClassicGrowth::Cubic) {
+            return self.grow_cubic(s, unmarked, now);
+        }
+        let scale = match self.classic {
+            ClassicGrowth::Scalable => self.scale(srtt),
+            _ => blend(self.scale(srtt), classic),
+        };
+        // 2^(20 + 32 + 8), and the credit of a window that was larger: 2^39 at most.
+        let gained = s.credit + ((u64::from(unmarked) * scale) << 8);
+        s.credit = gained % s.frac_cwnd;
+        s.frac_cwnd += gained / s.frac_cwnd;
+        if self.fast && classic == 0 && self.has_room(s.frac_cwnd) {
+            // A millisecond's worth of packets per round trip, or per virtual one.
+            let rtt = srtt.max(self.rtt_virt_us).max(1000);
+            s.frac_cwnd += u64::from(unmarked) * ((1000 << CWND_BITS) / rtt);
+        }
+    }
+
+    /// The packets that `unmarked` ones make the window grow by, in 2^-32 per window: one, and less
+    /// where the RTT is shorter than the virtual one. The square of their ratio makes the rate
+    /// grow as on a path of the virtual RTT (RFC 9331 §4.3). The remainder of the division waits,
+    /// so that no increase is too small.
+    fn scale(&self, srtt: u64) -> u64 {
+        let (rtt, virt) = (srtt.max(1), self.rtt_virt_us);
+        if self.transition > 0 {
+            return ONE;
+        }
+        match self.rtt_independence {
+            RttIndependence::Off => ONE,
+            RttIndependence::Rate if rtt < virt => ((rtt * rtt) << 32) / (virt * virt),
+            RttIndependence::Rate => ONE,
+            _ if rtt > LONG_RTT_US => ONE,
+            RttIndependence::Scalable => {
+                // rtt/R0 · (1/8 + min(max(rtt − R1, 0), R0)/R0)
+                let above = rtt.saturating_sub(SCALABLE_R1).min(SCALABLE_R0);
+                (rtt * (SCALABLE_R0 / 8 + above)) << 4
+            }
+            RttIndependence::Additive => ((rtt * rtt) << 28) / ((virt + rtt) * (virt + rtt)) << 4,
+        }
+    }
+
+    fn has_room(&self, frac_cwnd: u64) -> bool {
+        self.quiet > QUIET_ROUNDS && {
+            let beyond = u64::from(self.quiet - QUIET_ROUNDS);
+            beyond * beyond > frac_cwnd >> CWND_BITS
+        }
+    }
+
+    #[cold]
+    fn grow_cubic(&mut self, s: &mut State, unmarked: u32, now: Time) {
+        let Some(cubic) = &mut self.cubic else { return };
+        let cwnd = ((s.frac_cwnd >> CWND_BITS) as u32).max(1);
+        let per = cubic.acks_per_segment(cwnd, unmarked, now);
+        s.frac_cwnd += (u64::from(unmarked) << CWND_BITS) / u64::from(per);
+    }
+}
+
+/// From `scale` to 1, as far as the queue is a Classic one.
+fn blend(scale: u64, classic: u64) -> u64 {
+    if classic == 0 {
+        return scale;
+    }
+    let above = i128::from(ONE) - i128::from(scale);
+    (i128::from(scale) + ((above * i128::from(classic)) >> 24)) as u64
+}

@@ -1,0 +1,120 @@
+//! Applications that write a frame at regular intervals, and what becomes of each frame.
+//!
+//! The server writes the first frame when the request has come, and the others from then on. A
+//! frame is delivered when its last byte, and all before it, is at the client.
+
+use std::collections::VecDeque;
+
+use l4s_scenario::{App, Scenario};
+use l4s_units::{Duration, Time};
+
+use crate::packet::MSS;
+
+/// The application behind one connection.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    /// Where its connection is kept.
+    pub slot: u32,
+    pub flow: u32,
+    pub group: u16,
+    /// Bytes of a frame.
+    pub size: u64,
+    pub adapt: bool,
+    /// When it opens its connection.
+    pub opens: Time,
+    app: App,
+    stop: Time,
+    /// When its first frame was due; never before its connection is there.
+    began: Time,
+    /// How many frames were due, skipped ones too.
+    due: u64,
+    /// How many segments it has written.
+    segments: u64,
+    /// Frames under way: the segment that follows each, and when it was written.
+    under_way: VecDeque<(u64, Time)>,
+}
+
+impl Writer {
+    /// The server has the request; whether that was the first time.
+    pub fn begin(&mut self, now: Time) -> bool {
+        let first = self.began == Time::NEVER;
+        if first {
+            self.began = now;
+        }
+        first
+    }
+
+    /// When the next frame is due.
+    pub fn next(&self) -> Time {
+        let at = self.began + self.app.frames(self.due);
+        if at < self.stop { at } else { Time::NEVER }
+    }
+
+    /// A frame is due, be it written or skipped.
+    pub fn tick(&mut self) {
+        self.due += 1;
+    }
+
+    /// A frame is written.
+    pub fn write(&mut self, now: Time) {
+        self.segments += self.size.div_ceil(MSS);
+        self.under_way.push_back((self.segments, now));
+    }
+
+    /// The delay of the next frame of which all arrived, where the client has all segments before
+    /// `received`.
+    pub fn delivered(&mut self, received: u64, now: Time) -> Option<Duration> {
+        let (_, written) = *self.under_way.front().filter(|(end, _)| *end <= received)?;
+        self.under_way.pop_front();
+        Some(now.since(written))
+    }
+}
+
+/// Every application, in the order of the scenario. Their connections are next to each other.
+#[derive(Debug)]
+pub(crate) struct Writers {
+    first: u32,
+    all: Vec<Writer>,
+}
+
+impl Writers {
+    /// Those of a scenario, whose connections are kept from place `first` on.
+    pub fn new(scenario: &Scenario, first: u32) -> Writers {
+        let mut all = Vec::new();
+        for app in &scenario.apps {
+            for nth in 0..app.flows {
+                let number = all.len() as u32;
+                all.push(Writer {
+                    slot: first + number,
+                    flow: scenario.first_app() + number,
+                    group: app.group as u16,
+                    size: app.frame().get(),
+                    adapt: app.adapt,
+                    opens: app.opens(nth),
+                    stop: app.stop.unwrap_or(Time::NEVER),
+                    began: Time::NEVER,
+                    due: 0,
+                    segments: 0,
+                    under_way: VecDeque::new(),
+                    app: app.clone(),
+                });
+            }
+        }
+        Writers { first, all }
+    }
+
+    pub fn all(&self) -> &[Writer] {
+        &self.all
+    }
+
+    pub fn get(&mut self, number: usize) -> &mut Writer {
+        &mut self.all[number]
+    }
+
+    /// The number of the application whose connection is kept at this place.
+    #[inline]
+    pub fn at(&self, slot: u32) -> Option<usize> {
+        let number = slot.wrapping_sub(self.first) as usize;
+        (number < self.all.len()).then_some(number)
+    }
+}
