@@ -55,6 +55,8 @@ export interface Curves {
   delay: DelaySeries[];
   /** Rate of each flow over time; the biggest flows only, where there are many. */
   rate: RateSeries[];
+  /** What the detector of Classic ECN of each flow that has one sees and says. */
+  detector?: DetectorSeries[];
 }
 
 /** `share[i]` of the packets waited `ms[i]` or less. */
@@ -78,6 +80,19 @@ export interface RateSeries {
   flow?: number;
   s: number[];
   mbps: (number | null)[];
+}
+
+/** A detector of Classic ECN over time. */
+export interface DetectorSeries {
+  group: string;
+  flow: number;
+  s: number[];
+  /** Classic from 1, L4S up to 0. */
+  score: (number | null)[];
+  /** The likely depth of the queue. */
+  depth_ms: (number | null)[];
+  /** The mean deviation of the RTT. */
+  mdev_ms: (number | null)[];
 }
 
 /** The summary of one run (the design's section 4.3): what `l4s run --json` prints. */

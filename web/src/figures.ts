@@ -7,6 +7,7 @@ import { conditionFigures } from "./figures/conditions";
 import { course, distribution, type Drawn } from "./figures/delay";
 import { headline, HEADLINE_RUNS } from "./figures/headline";
 import { rates } from "./figures/rates";
+import { scores } from "./figures/scores";
 import { type Choice, type Item, items, layOut, variedKeys } from "./runs";
 
 /** What the reader chose to see. */
@@ -29,6 +30,9 @@ export const HEADLINE_LIMIT = HEADLINE_RUNS;
 export const drawable = (all: Item[]): Drawn[] =>
   all.flatMap((item) => (item.run.curves === undefined ? [] : [{ ...item, curves: item.run.curves }]));
 
+/** With more conditions than this a chart over them is a wall; the reader chooses fewer. */
+const CONDITIONS = 250;
+
 /** Every figure. */
 export function figures(data: Data, view: View = EVERYTHING): Figure[] {
   const all = items(data);
@@ -42,7 +46,11 @@ export function figures(data: Data, view: View = EVERYTHING): Figure[] {
     if (timed.length > 0) list.push(course(timed, all));
     const rated = panels.filter(({ curves }) => curves.rate.length > 0);
     if (rated.length > 0) list.push(rates(rated, all));
+    list.push(...scores(panels, all));
   }
-  if (all.length > 1 || variedKeys(all).length > 0) list.push(...conditionFigures(layOut(all, view.choice)));
+  if (all.length > 1 || variedKeys(all).length > 0) {
+    const axis = layOut(all, view.choice);
+    if (axis.conditions.length <= CONDITIONS) list.push(...conditionFigures(axis));
+  }
   return list;
 }

@@ -105,3 +105,17 @@ describe("pictures", () => {
     expect(() => studio.svg("headlin", "light", 1200, 0)).toThrow('no figure "headlin"');
   });
 });
+
+describe("detectors", () => {
+  it("have figures where they were sampled, with the lines that they are held against", () => {
+    const data = demo();
+    data.folders[0]!.runs[0]!.curves!.detector = [
+      { group: "A", flow: 0, s: [0.1, 0.2, 0.3], score: [null, -8, 9], depth_ms: [null, 1, 5], mdev_ms: [null, 0.1, 2] },
+    ];
+    const added = figures(data).filter(({ name }) => !figures(demo()).some((known) => known.name === name));
+    expect(added.map(({ name }) => name)).toEqual(["score-time", "depth-time", "deviation-time"]);
+    const option = optionOf(added[0]!);
+    expect(list(option.series)).toHaveLength(1);
+    expect(list(option.yAxis)[0]).toMatchObject({ min: -8, max: 9 });
+  });
+});

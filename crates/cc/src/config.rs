@@ -104,6 +104,13 @@ macro_rules! controls {
                 }
             }
 
+            #[inline]
+            fn pushes(&self) -> bool {
+                match self {
+                    $(Cc::$variant(cc) => cc.pushes(),)+
+                }
+            }
+
             fn burst(&self) -> Option<Duration> {
                 match self {
                     $(Cc::$variant(cc) => cc.burst(),)+

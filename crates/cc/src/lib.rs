@@ -94,6 +94,12 @@ pub trait CongestionControl {
         false
     }
 
+    /// Whether each segment should be acknowledged at once: with so few in flight a delayed
+    /// acknowledgement would be what the round trip consists of.
+    fn pushes(&self) -> bool {
+        false
+    }
+
     /// The most that may go out at once, as time at the pacing rate, where that is its own choice.
     fn burst(&self) -> Option<Duration> {
         None

@@ -25,6 +25,9 @@ use growth::Growth;
 const CWND_BITS: u32 = 20;
 /// Linux sends no less than this many packets per round trip, and no threshold is lower.
 const THRESHOLD_MIN: u32 = 2;
+/// Below this window segments ask for an acknowledgement at once, where it may be less than two:
+/// a receiver that waits for a second segment would wait for its timer.
+const PUSH_BELOW: u64 = 4 << CWND_BITS;
 /// So that the window times alpha fits in 63 bits: 2^(19 + 20 + 24).
 const CWND_MAX: u64 = 1 << (19 + CWND_BITS);
 /// Bits of alpha's fraction.
@@ -99,6 +102,7 @@ struct Settings {
     alpha_per_virtual: bool,
     alpha_on_init: u32,
     cwnd_min: u64,
+    pushes: bool,
     gentle_exit: bool,
     /// `alpha` in a Classic queue, in 2^-24: 2·(1 − beta) (Fallback §6.1, `ALPHA_ABE`).
     alpha_classic: u64,
@@ -116,6 +120,7 @@ impl Settings {
             alpha_per_virtual: config.alpha_clock == Clock::Virtual,
             alpha_on_init: config.alpha_on_init,
             cwnd_min: (config.min_window * f64::from(1u32 << CWND_BITS)) as u64,
+            pushes: config.min_window < 2.0,
             gentle_exit: config.slow_start_exit == SlowStartExit::Gentle,
             alpha_classic: alpha_classic.round() as u64,
             changeover: config.changeover,
@@ -367,6 +372,7 @@ impl Control {
     #[inline]
     fn detect(&mut self, ack: &Ack, srtt: u64, now: u64) {
         let rtt_virt_us = self.settings.rtt_virt_us(srtt);
+        let pushed = self.settings.pushes && self.cwnd() < 2;
         if let Some(detector) = &mut self.detector {
             let micros = |rtt: Duration| u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX);
             detector.on_ack(&Sample {
@@ -378,6 +384,7 @@ impl Control {
                 una: ack.una,
                 nxt: ack.nxt,
                 self_limited: ack.app_limited,
+                pushed,
                 rtt_virt_us,
             });
         }
@@ -445,6 +452,11 @@ impl CongestionControl for Control {
 
     fn classic_ecn(&self) -> Option<Report> {
         self.detector.as_ref().map(|detector| detector.report())
+    }
+
+    #[inline]
+    fn pushes(&self) -> bool {
+        self.settings.pushes && self.state.frac_cwnd < PUSH_BELOW
     }
 
     fn burst(&self) -> Option<Duration> {

@@ -28,6 +28,8 @@ pub enum Command {
         #[arg(long, value_name = "KEY=VALUE")]
         set: Vec<String>,
     },
+    /// A figure of the papers: its scenario, its pictures, and its numbers beside the paper's
+    Paper(Paper),
     /// Queue disciplines: parameters, units, defaults, ranges, gains
     Aqm {
         /// Such as dualpi2
@@ -105,6 +107,28 @@ pub struct Run {
     /// Write every packet at the bottleneck into the folder of --out
     #[arg(long, value_enum, value_name = "FORMAT", requires = "out")]
     pub trace: Option<Trace>,
+}
+
+/// Options of `l4s paper`.
+#[derive(Debug, clap::Args)]
+pub struct Paper {
+    /// The figure, such as fallback-7; without one, all that there are
+    pub figure: Option<String>,
+    /// Keep tables, time series and pages in this folder [default: out/paper/FIGURE]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Runs at a time; as many as there are cores unless set
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    pub jobs: Option<usize>,
+    /// Shorter runs, or fewer, for a first look
+    #[arg(long)]
+    pub quick: bool,
+    /// The seed of every random stream
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    pub seed: Option<u64>,
+    /// Complete what was interrupted in the folder
+    #[arg(long)]
+    pub resume: bool,
 }
 
 /// Options of `l4s validate`.

@@ -15,6 +15,7 @@ mod kernel;
 #[cfg(target_os = "linux")]
 mod linux;
 mod measured;
+mod paper;
 mod parallel;
 mod pick;
 mod report;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Command::Run(options) => run::run(&options),
         Command::List => catalog::list(),
         Command::Show { scenario, set } => show::show(&scenario, &set),
+        Command::Paper(options) => paper::paper(&options),
         Command::Aqm { kind, profile } => catalog::aqm(kind.as_deref(), profile.as_deref()),
         Command::Cc { kind } => catalog::cc(kind.as_deref()),
         Command::Report { folders, out, open } => report::report(&folders, out.as_deref(), open),

@@ -35,6 +35,8 @@ pub struct Finished {
 pub struct Keep<'a> {
     /// Time series, histograms and flows.
     pub tables: bool,
+    /// Time between samples of the series; the recorder's own unless set. Of a simulation only.
+    pub sampling: Option<l4s_units::Duration>,
     /// Every packet at the bottleneck, in this file.
     pub trace: Option<(&'a Path, Trace)>,
 }
@@ -173,6 +175,9 @@ fn measured<R: Runs>(
     // A simulated flow's state is for the tables; a socket's is in the summary too.
     if !keep.tables && on == Substrate::Sim {
         recorder = recorder.without_series();
+    }
+    if let Some(interval) = keep.sampling.filter(|_| on == Substrate::Sim) {
+        recorder = recorder.sampled_every(interval);
     }
     let start = Instant::now();
     let engine = match keep.trace {

@@ -1,13 +1,14 @@
 //! `l4s run`: every run of a plan, on all cores, kept as it finishes.
 
 use std::io::IsTerminal;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use l4s_measure::{RunRecord, Summary};
 use l4s_scenario::Plan;
 
-use crate::args::Run;
+use crate::args::{Run, Substrate, Trace};
 use crate::failure::Failure;
 use crate::folder::{Folder, Manifest};
 use crate::measured::{self, Engine, Finished, Keep};
@@ -15,6 +16,10 @@ use crate::{headline, parallel, pick, print, report};
 
 /// A table of more rows is for files.
 const MOST_ROWS: usize = 400;
+/// A sweep of more runs keeps series of few samples: what they are for is seen in many runs.
+const MANY_RUNS: usize = 500;
+/// How many samples those are.
+const FEW_SAMPLES: u64 = 40;
 
 /// Runs a scenario.
 pub fn run(options: &Run) -> Result<(), Failure> {
@@ -25,64 +30,154 @@ pub fn run(options: &Run) -> Result<(), Failure> {
         let most = l4s_scenario::MAX_POINTS;
         Failure::input(format!("--seeds {}: more than {most} runs, or seeds", options.seeds))
     })?;
-    let engine = Engine::prepare(options.on, &plan)?;
-    if let Some(advice) = plan.points.iter().find_map(|p| l4s_scenario::advice(&p.scenario)) {
-        eprintln!("note: {advice}");
+    let done = Job {
+        plan: &plan,
+        called: &options.scenario,
+        on: options.on,
+        jobs: options.jobs,
+        out: options.out.as_deref(),
+        resume: options.resume,
+        trace: options.trace,
+        json: options.json,
     }
-    engine.announce(&plan);
-    let commands: Vec<String> =
-        plan.points.iter().map(|p| measured::command(&options.scenario, options.on, p)).collect();
-    let folder = match &options.out {
-        Some(path) => {
-            let trace = options.trace.is_some();
-            let manifest = Manifest::new(&plan, options.on.name(), &commands, trace);
-            Some(Folder::claim(path, &manifest, options.resume)?)
-        }
-        None => None,
-    };
+    .carry_out()?;
+    done.show()?;
+    done.say(&plan);
+    Ok(())
+}
 
-    let mut tally = Tally::new(&plan);
-    match &folder {
-        Some(folder) if folder.is_finished() => {
-            for (number, run) in folder.results()?.into_iter().enumerate() {
-                tally.take(options, number, run.summary, None)?;
-            }
+/// The runs of a plan, to be done, and what is kept of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Job<'a> {
+    /// The runs.
+    pub plan: &'a Plan,
+    /// What the user called the scenario.
+    pub called: &'a str,
+    /// What runs it.
+    pub on: Substrate,
+    /// Runs at a time.
+    pub jobs: Option<usize>,
+    /// The result folder.
+    pub out: Option<&'a Path>,
+    /// The folder holds some of the runs.
+    pub resume: bool,
+    /// Every packet is kept too.
+    pub trace: Option<Trace>,
+    /// Summaries are printed as runs finish.
+    pub json: bool,
+}
+
+/// A job that is done.
+pub struct Done {
+    /// Where the results are.
+    pub folder: Option<Folder>,
+    tally: Tally,
+    commands: Vec<String>,
+}
+
+impl Job<'_> {
+    /// Does every run that is not done, and writes tables and report into the folder.
+    pub fn carry_out(self) -> Result<Done, Failure> {
+        let plan = self.plan;
+        let engine = Engine::prepare(self.on, plan)?;
+        if let Some(advice) = plan.points.iter().find_map(|p| l4s_scenario::advice(&p.scenario)) {
+            eprintln!("note: {advice}");
         }
-        _ => {
-            let work = |number: usize| -> Result<Finished, Failure> {
-                let done = folder.as_ref().filter(|folder| folder.has(number));
-                if let Some(folder) = done {
-                    let record = folder.load(number)?;
-                    return Ok(Finished { record: summary_only(record), wall: None });
+        engine.announce(plan);
+        let commands: Vec<String> =
+            plan.points.iter().map(|p| measured::command(self.called, self.on, p)).collect();
+        let folder = match self.out {
+            Some(path) => {
+                let manifest = Manifest::new(plan, self.on.name(), &commands, self.trace.is_some());
+                Some(Folder::claim(path, &manifest, self.resume)?)
+            }
+            None => None,
+        };
+        let mut tally = Tally::new(plan, self.json);
+        match &folder {
+            Some(folder) if folder.is_finished() => {
+                for (number, run) in folder.results()?.into_iter().enumerate() {
+                    tally.take(number, run.summary, None)?;
                 }
-                let alone = plan.points.len() == 1;
-                let path = folder.as_ref().map(|folder| folder.trace(number, alone));
-                let trace = path.as_deref().zip(options.trace);
-                let keep = Keep { tables: folder.is_some(), trace };
-                let finished = engine.run(&plan.points[number], &commands[number], keep)?;
+            }
+            _ => {
+                let work = |number| self.work(&engine, &commands, folder.as_ref(), number);
+                let take = |number, finished: Finished| {
+                    tally.take(number, finished.record.summary, finished.wall)
+                };
+                parallel::in_order(plan.points.len(), engine.jobs(self.jobs), work, take)
+                    .map_err(|failure| resumable(failure, folder.as_ref()))?;
                 if let Some(folder) = &folder {
-                    folder.keep(number, &finished.record)?;
+                    folder.assemble(plan).map_err(|failure| resumable(failure, Some(folder)))?;
                 }
-                let record = summary_only(finished.record);
-                Ok(Finished { record, wall: finished.wall })
-            };
-            let take = |number, finished: Finished| {
-                tally.take(options, number, finished.record.summary, finished.wall)
-            };
-            parallel::in_order(plan.points.len(), engine.jobs(options.jobs), work, take)
-                .map_err(|failure| resumable(failure, folder.as_ref()))?;
-            if let Some(folder) = &folder {
-                folder.assemble(&plan).map_err(|failure| resumable(failure, Some(folder)))?;
             }
         }
-    }
-    if let Some(folder) = &folder {
-        if !folder.has_report() {
-            report::write(&[folder.path().to_owned()], folder.path())?;
+        if let Some(folder) = &folder {
+            if !folder.has_report() {
+                report::write(&[folder.path().to_owned()], folder.path())?;
+            }
+            folder.tidy()?;
         }
-        folder.tidy()?;
+        tally.progress.finish_and_clear();
+        Ok(Done { folder, tally, commands })
     }
-    tally.finish(options, &plan, &commands, folder.as_ref())
+
+    /// One run, or its summary where it was done before.
+    fn work(
+        &self,
+        engine: &Engine,
+        commands: &[String],
+        folder: Option<&Folder>,
+        number: usize,
+    ) -> Result<Finished, Failure> {
+        let points = &self.plan.points;
+        if let Some(folder) = folder.filter(|folder| folder.has(number)) {
+            let record = folder.load(number)?;
+            return Ok(Finished { record: summary_only(record), wall: None });
+        }
+        let path = folder.map(|folder| folder.trace(number, points.len() == 1));
+        let keep = Keep {
+            tables: folder.is_some(),
+            sampling: (points.len() > MANY_RUNS)
+                .then(|| points[number].scenario.duration / FEW_SAMPLES),
+            trace: path.as_deref().zip(self.trace),
+        };
+        let finished = engine.run(&points[number], &commands[number], keep)?;
+        if let Some(folder) = folder {
+            folder.keep(number, &finished.record)?;
+        }
+        Ok(Finished { record: summary_only(finished.record), wall: finished.wall })
+    }
+}
+
+impl Done {
+    /// Prints the numbers of all runs, unless they were printed as they finished.
+    fn show(&self) -> Result<(), Failure> {
+        let summaries = &self.tally.summaries;
+        if self.tally.json {
+            return Ok(());
+        }
+        let shown = summaries.len().min(MOST_ROWS);
+        print(&headline::table(&summaries[..shown]))?;
+        if shown < summaries.len() {
+            eprintln!("… and {} more runs", summaries.len() - shown);
+        }
+        Ok(())
+    }
+
+    /// Says what it cost, what to think of it, and where the results are.
+    pub fn say(&self, plan: &Plan) {
+        eprintln!("{}", self.tally.effort(plan));
+        for (number, reason) in &self.tally.unfit {
+            eprintln!("run {number} is unfit: {reason}");
+        }
+        if let [_, .., last] = self.commands.as_slice() {
+            eprintln!("any row again, such as the last: {last}");
+        }
+        if let Some(folder) = &self.folder {
+            eprintln!("results in {}", folder.path().display());
+        }
+    }
 }
 
 /// What a sweep keeps in memory of a run.
@@ -102,6 +197,8 @@ fn resumable(failure: Failure, folder: Option<&Folder>) -> Failure {
 
 /// What is said about the runs, as they finish and at the end.
 struct Tally {
+    /// Summaries are printed as they come.
+    json: bool,
     start: Instant,
     progress: ProgressBar,
     summaries: Vec<Summary>,
@@ -120,7 +217,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn new(plan: &Plan) -> Tally {
+    fn new(plan: &Plan, json: bool) -> Tally {
         let progress = if plan.points.len() > 1 && std::io::stderr().is_terminal() {
             ProgressBar::new(plan.points.len() as u64)
         } else {
@@ -132,6 +229,7 @@ impl Tally {
         }
         progress.tick();
         Tally {
+            json,
             start: Instant::now(),
             progress,
             summaries: Vec::new(),
@@ -149,7 +247,6 @@ impl Tally {
     /// Run `number`, the next one. `wall` is `None` when it was done before.
     fn take(
         &mut self,
-        options: &Run,
         number: usize,
         mut summary: Summary,
         wall: Option<Duration>,
@@ -167,41 +264,13 @@ impl Tally {
         self.packet_ns =
             self.packet_ns.into_iter().chain(summary.engine.packet_ns).reduce(f64::max);
         self.unfit.extend(summary.engine.unfit.clone().map(|reason| (number + 1, reason)));
-        if options.json {
+        if self.json {
             summary.engine.wall_s = wall.map(|wall| wall.as_secs_f64());
             let line = serde_json::to_string(&summary)
                 .map_err(|error| Failure::Run(format!("a summary: {error}")))?;
             self.progress.suspend(|| print(&format!("{line}\n")))?;
         } else {
             self.summaries.push(summary);
-        }
-        Ok(())
-    }
-
-    fn finish(
-        self,
-        options: &Run,
-        plan: &Plan,
-        commands: &[String],
-        folder: Option<&Folder>,
-    ) -> Result<(), Failure> {
-        self.progress.finish_and_clear();
-        if !options.json {
-            let shown = self.summaries.len().min(MOST_ROWS);
-            print(&headline::table(&self.summaries[..shown]))?;
-            if shown < self.summaries.len() {
-                eprintln!("… and {} more runs", self.summaries.len() - shown);
-            }
-        }
-        eprintln!("{}", self.effort(plan));
-        for (number, reason) in &self.unfit {
-            eprintln!("run {number} is unfit: {reason}");
-        }
-        if let [_, .., last] = commands {
-            eprintln!("any row again, such as the last: {last}");
-        }
-        if let Some(folder) = folder {
-            eprintln!("results in {}", folder.path().display());
         }
         Ok(())
     }

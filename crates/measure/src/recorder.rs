@@ -92,6 +92,14 @@ impl Recorder {
         Recorder { series: None, ..self }
     }
 
+    /// Takes a sample of the time series this often.
+    pub fn sampled_every(mut self, interval: Duration) -> Self {
+        if let Some(series) = &mut self.series {
+            series.set_interval(interval);
+        }
+        self
+    }
+
     /// What was measured. The run ended at the scenario's duration.
     pub fn finish(mut self, engine: EngineSummary) -> RunRecord {
         self.clock(Time::ZERO + self.scenario.duration);

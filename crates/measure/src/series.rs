@@ -48,6 +48,11 @@ impl Series {
         self.interval
     }
 
+    /// `interval` is not zero.
+    pub fn set_interval(&mut self, interval: Duration) {
+        self.interval = interval;
+    }
+
     /// Ends an interval in which `counts` happened.
     pub fn sample_link(&mut self, state: LinkState, counts: View<'_>, queues: &[Queue], now: Time) {
         self.span = now.since(self.began);

@@ -78,6 +78,9 @@ pub struct Curves {
     pub delay: Vec<DelaySeries>,
     /// Rate of each flow over time; of each group, where flows have no series of their own.
     pub rate: Vec<RateSeries>,
+    /// What the detector of Classic ECN of each flow that has one sees and says.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub detector: Vec<DetectorSeries>,
 }
 
 /// `share[i]` of the packets waited `ms[i]` or less.
@@ -114,4 +117,21 @@ pub struct RateSeries {
     pub s: Vec<f64>,
     /// Megabits per second.
     pub mbps: Vec<Option<f64>>,
+}
+
+/// A detector of Classic ECN over time.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct DetectorSeries {
+    /// The group of its flow.
+    pub group: String,
+    /// The flow's number in the run.
+    pub flow: u32,
+    /// Ends of the intervals, in seconds.
+    pub s: Vec<f64>,
+    /// Classic from 1, L4S up to 0.
+    pub score: Vec<Option<f64>>,
+    /// The likely depth of the queue.
+    pub depth_ms: Vec<Option<f64>>,
+    /// The mean deviation of the RTT.
+    pub mdev_ms: Vec<Option<f64>>,
 }

@@ -7,7 +7,7 @@ use l4s_measure::{DelayRow, RunRecord, Scope, SeriesRow, Summary};
 use l4s_scenario::{EcnMode, Plan, Scenario};
 
 use crate::thin;
-use crate::{Curves, Data, DelaySeries, Folder, RateSeries, Run, Traffic};
+use crate::{Curves, Data, DelaySeries, DetectorSeries, Folder, RateSeries, Run, Traffic};
 
 /// At most so many runs of a folder get curves.
 const CURVES: usize = 16;
@@ -32,6 +32,7 @@ pub fn gather(version: &str, sources: &[Source]) -> Data {
 
 fn folder(source: &Source) -> Folder {
     let plan = Plan::parse(&source.label, &source.text, &[]).ok();
+    let points = plan.as_ref().map(points).unwrap_or_default();
     let summaries: Vec<&Summary> = source.runs.iter().map(|run| &run.summary).collect();
     let chosen = chosen(&summaries);
     let first = summaries.first();
@@ -43,7 +44,7 @@ fn folder(source: &Source) -> Folder {
         text: source.text.clone(),
         runs: (source.runs.iter().enumerate())
             .map(|(i, record)| {
-                let scenario = scenario(&source.text, plan.as_ref(), &record.summary);
+                let scenario = scenario(&source.text, &points, &record.summary);
                 run(i, record, scenario.as_ref(), chosen.contains(&i))
             })
             .collect(),
@@ -89,25 +90,29 @@ fn condition(run: &Summary) -> String {
     set.join(" ")
 }
 
+/// Which point of the plan set what: a later setting hides an earlier one of the same key, as in
+/// the summary.
+type Points<'a> = BTreeMap<BTreeMap<String, String>, &'a Scenario>;
+
+fn points(plan: &Plan) -> Points<'_> {
+    let points = plan.points.iter();
+    points.map(|point| (point.set.iter().cloned().collect(), &point.scenario)).collect()
+}
+
 /// The scenario that a run ran: the point of the plan that set the same.
-fn scenario(text: &str, plan: Option<&Plan>, run: &Summary) -> Option<Scenario> {
+fn scenario(text: &str, points: &Points<'_>, run: &Summary) -> Option<Scenario> {
     let plain = |value: &serde_json::Value| match value {
         serde_json::Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    let set: Vec<(String, String)> =
+    let set: BTreeMap<String, String> =
         run.set.iter().map(|(key, value)| (key.clone(), plain(value))).collect();
-    let point = plan?.points.iter().find(|point| {
-        // A later setting hides an earlier one of the same key, as in the summary.
-        let there: BTreeMap<_, _> = point.set.iter().cloned().collect();
-        there == set.iter().cloned().collect()
-    });
-    if let Some(point) = point {
-        return Some(point.scenario.clone());
+    if let Some(scenario) = points.get(&set) {
+        return Some((*scenario).clone());
     }
     // Set on the command line: not in the file.
-    let settings: Vec<String> = set.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    let plan = Plan::parse("the scenario", text, &settings).ok()?;
+    let settings = run.set.iter().map(|(key, value)| format!("{key}={}", plain(value)));
+    let plan = Plan::parse("the scenario", text, &settings.collect::<Vec<_>>()).ok()?;
     plan.points.into_iter().next().map(|point| point.scenario)
 }
 
@@ -187,7 +192,24 @@ fn curves(record: &RunRecord, warmup_s: f64) -> Curves {
                 RateSeries { group: group.to_owned(), flow, s, mbps }
             })
             .collect(),
+        detector: (lines(&record.series, Scope::Flow).iter())
+            .filter(|(_, rows)| rows.iter().any(|row| row.classic_ecn.is_some()))
+            .take(RATES)
+            .filter_map(|(name, rows)| detector(name, rows))
+            .collect(),
     }
+}
+
+/// What the detector of a flow saw and said.
+fn detector(name: &str, rows: &[&SeriesRow]) -> Option<DetectorSeries> {
+    let (group, Some(flow)) = flow_name(name) else { return None };
+    let series = |of: fn(&SeriesRow) -> Option<f64>| {
+        thin::series(&rows.iter().map(|row| (row.time_s, of(row))).collect::<Vec<_>>())
+    };
+    let (s, score) = series(|row| row.classic_ecn);
+    let (_, depth_ms) = series(|row| row.fbk_depth_ms);
+    let (_, mdev_ms) = series(|row| row.fbk_mdev_ms);
+    Some(DetectorSeries { group: group.to_owned(), flow, s, score, depth_ms, mdev_ms })
 }
 
 /// Rows of one scope by name, in order of appearance.

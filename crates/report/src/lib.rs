@@ -7,11 +7,12 @@
 //!
 //! In the order of a report's making: `read` (folders), `gather` (results to data), `thin` (few
 //! points say what many do), `data` (the contract with the script), `studio` and `paint` (figures),
-//! `page` (HTML).
+//! `page` (HTML). [`lights`] has a page and a picture of its own, made the same way.
 
 mod data;
 mod error;
 mod gather;
+pub mod lights;
 mod page;
 mod paint;
 mod read;
@@ -21,7 +22,7 @@ mod write;
 
 use std::path::{Path, PathBuf};
 
-pub use data::{Cdf, Curves, Data, DelaySeries, Folder, RateSeries, Run, Traffic};
+pub use data::{Cdf, Curves, Data, DelaySeries, DetectorSeries, Folder, RateSeries, Run, Traffic};
 pub use error::ReportError;
 pub use gather::{Source, gather};
 pub use page::page;

@@ -1,5 +1,7 @@
 //! The page: one HTML file that holds everything it shows and loads nothing.
 
+use serde::Serialize;
+
 use crate::studio::SCRIPT;
 use crate::{Data, ReportError};
 
@@ -13,10 +15,15 @@ const POLICY: &str =
 
 /// The report as HTML.
 pub fn page(data: &Data) -> Result<String, ReportError> {
-    let json = serde_json::to_string(data).map_err(|e| ReportError::draw("the page", e))?;
     let mut names: Vec<&str> = data.folders.iter().map(|f| f.scenario.as_str()).collect();
     names.dedup();
-    let title = text(&names.join(" and "));
+    html(&format!("{}: l4s report", names.join(" and ")), "L4s.mount();", data)
+}
+
+/// A page that shows `data` by running `mount`.
+pub(crate) fn html(title: &str, mount: &str, data: &impl Serialize) -> Result<String, ReportError> {
+    let json = serde_json::to_string(data).map_err(|e| ReportError::draw("the page", e))?;
+    let title = text(title);
     let json = in_script(&json);
     Ok(format!(
         r#"<!doctype html>
@@ -25,7 +32,7 @@ pub fn page(data: &Data) -> Result<String, ReportError> {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="{POLICY}">
-<title>{title}: l4s report</title>
+<title>{title}</title>
 <style>
 {STYLE}</style>
 </head>
@@ -36,7 +43,7 @@ pub fn page(data: &Data) -> Result<String, ReportError> {
 <script type="text/plain" id="notices">{NOTICES}</script>
 <script>
 {SCRIPT}
-L4s.mount();
+{mount}
 </script>
 </body>
 </html>

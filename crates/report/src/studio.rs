@@ -1,6 +1,7 @@
 //! Draws figures by running the page's own script, in a JavaScript engine inside this program.
 
 use rquickjs::{Context, Ctx, Function, Object, Persistent, Runtime};
+use serde::Serialize;
 
 use crate::{Data, ReportError};
 
@@ -27,6 +28,24 @@ pub enum Mode {
     Dark,
 }
 
+/// Which of the script's figures there are: what reads the data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Opener {
+    /// Those of a report.
+    Report,
+    /// The traffic lights.
+    Lights,
+}
+
+impl Opener {
+    fn name(self) -> &'static str {
+        match self {
+            Opener::Report => "open",
+            Opener::Lights => "openLights",
+        }
+    }
+}
+
 /// Data with the script that draws it.
 pub struct Studio {
     // Fields drop in this order: what lives in the engine goes before it.
@@ -39,6 +58,11 @@ pub struct Studio {
 impl Studio {
     /// Starts an engine, loads the script and hands it the data.
     pub fn open(data: &Data) -> Result<Self, ReportError> {
+        Studio::open_with(Opener::Report, data)
+    }
+
+    /// The same with data of another kind.
+    pub(crate) fn open_with(opener: Opener, data: &impl Serialize) -> Result<Self, ReportError> {
         let json = serde_json::to_string(data).map_err(|e| ReportError::draw("the data", e))?;
         let start = || -> rquickjs::Result<(Runtime, Context)> {
             let runtime = Runtime::new()?;
@@ -52,7 +76,7 @@ impl Studio {
                 ctx.eval::<(), _>(PRELUDE)?;
                 ctx.eval::<(), _>(SCRIPT)?;
                 let library: Object = ctx.globals().get("L4s")?;
-                let studio: Object = library.get::<_, Function>("open")?.call((json,))?;
+                let studio: Object = library.get::<_, Function>(opener.name())?.call((json,))?;
                 let names: Vec<String> = studio.get::<_, Function>("names")?.call(())?;
                 let svg: Function = studio.get("svg")?;
                 Ok((names, Persistent::save(&ctx, svg)))

@@ -32,6 +32,14 @@ bundled! {
     "web",
     "video",
     "changes",
+    "fallback-1",
+    "fallback-7",
+    "fallback-8",
+    "fallback-9",
+    "fallback-10",
+    "fallback-11",
+    "fallback-12",
+    "fallback-500",
     "lab-speed",
 }
 

@@ -156,7 +156,7 @@ pub(crate) fn scenario(
     let udp = udp::udp(root, head.duration, gathered);
     let kernel = kernel::kernel(root, gathered);
     let aqm = link::aqm(root, link.as_ref(), gathered);
-    let web = web::web(root, head.duration, &groups, gathered);
+    let web = web::web(root, head.duration, link.as_ref(), &groups, gathered);
     let apps = app::apps(root, head.duration, &groups, gathered);
     let changes = at::changes(root, head.duration, link.as_ref(), &groups, gathered);
     sources(root, &groups, &udp, gathered);

@@ -171,7 +171,8 @@ fn draft(group: &Group) -> GroupDraft {
 
 fn web_draft(scenario: &Scenario, web: &Web) -> WebDraft {
     let group = scenario.groups[web.group].name.clone();
-    WebDraft { group, rate: web.rate, size: web.size, start: web.start, stop: web.stop }
+    let Web { rate, size, start, stop, .. } = *web;
+    WebDraft { group, rate, per_mbit: false, size, start, stop }
 }
 
 /// The shortest way to write these starts.

@@ -1,11 +1,12 @@
 //! From one file to many runs: `[sweep]`, its cases, and what the command line sets.
 //!
 //! The runs are every case with every combination of the other keys' values, the first key
-//! slowest, less those that a `[[sweep.skip]]` names. `--set` of a swept key pins it to one value;
-//! any other `--set` is applied last.
+//! slowest, less those that a `[[sweep.skip]]` names. Cases under another name, `[[sweep.NAME]]`
+//! with a label each, are an axis of their own. `--set` of a swept key pins it to one value; any
+//! other `--set` is applied last.
 
 use crate::fault::{Gathered, Place, Source, did_you_mean, listed};
-use crate::schema::{naming_key, near_key, settable, source_names};
+use crate::schema::{HEAD, TABLES, naming_key, near_key, settable, source_names};
 use crate::tree::{Entry, Item, Node, Table};
 
 /// One key set to one value.
@@ -33,10 +34,12 @@ pub(crate) struct Step {
 /// A key or the list of cases, with what it runs through.
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
-    /// The key, or `case`.
+    /// The key, or the name of the cases.
     pub path: String,
     /// At least one.
     pub steps: Vec<Step>,
+    /// The steps are cases, which `--set` selects by their label.
+    pub cases: bool,
 }
 
 /// Everything that varies.
@@ -64,7 +67,7 @@ impl Setting {
             value: self.value.clone(),
         };
         let applied = match segments.as_slice() {
-            [key] if *key == "aqm" || crate::schema::HEAD.iter().any(|f| f.name == *key) => {
+            [key] if *key == "aqm" || HEAD.iter().any(|f| f.name == *key) => {
                 root.set(entry(key));
                 true
             }
@@ -228,11 +231,15 @@ pub(crate) fn take(root: &mut Table, gathered: &mut Gathered) -> Sweep {
         return sweep;
     };
     sweep.axes.extend(table.entry("case").and_then(|entry| cases(entry, gathered)));
-    let mut settings = Vec::new();
     for entry in table.entries.iter().filter(|e| !["case", "skip"].contains(&e.key.as_str())) {
+        if is_cases(entry) {
+            sweep.axes.extend(cases(entry, gathered));
+            continue;
+        }
+        let mut settings = Vec::new();
         flatten("", entry, &|_, _| false, &mut settings);
+        sweep.axes.extend(settings.into_iter().filter_map(|setting| axis(setting, root, gathered)));
     }
-    sweep.axes.extend(settings.into_iter().filter_map(|setting| axis(setting, root, gathered)));
     if let Some(entry) = table.entry("skip") {
         sweep.skips = skips(entry, &sweep.axes, gathered);
     }
@@ -288,7 +295,7 @@ fn axis(setting: Setting, root: &Table, gathered: &mut Gathered) -> Option<Axis>
             let step = |value: &Node| {
                 Setting { path: path.clone(), place: place.clone(), value: value.clone() }.step()
             };
-            Some(Axis { steps: values.iter().map(step).collect(), path })
+            Some(Axis { steps: values.iter().map(step).collect(), path, cases: false })
         }
         None => {
             let known = settable(root).contains(&path);
@@ -301,9 +308,19 @@ fn axis(setting: Setting, root: &Table, gathered: &mut Gathered) -> Option<Axis>
     }
 }
 
-/// `[[sweep.case]]`.
+/// Whether these are cases under a name of their own: tables with labels, by no name that a
+/// scenario has.
+fn is_cases(entry: &Entry) -> bool {
+    let mut known = HEAD.iter().map(|field| field.name).chain(TABLES.iter().copied());
+    let labelled = |node: &Node| node.table().is_some_and(|table| table.get("label").is_some());
+    let nodes = entry.value.list().unwrap_or_default();
+    !nodes.is_empty() && nodes.iter().all(labelled) && known.all(|name| name != entry.key)
+}
+
+/// `[[sweep.case]]`, or cases under another name.
 fn cases(entry: &Entry, gathered: &mut Gathered) -> Option<Axis> {
-    let tables = tables(entry, "case", gathered)?;
+    let axis = entry.key.as_str();
+    let tables = tables(entry, axis, gathered)?;
     let mut steps = Vec::new();
     let mut labels: Vec<String> = Vec::new();
     for (number, table) in tables.into_iter().enumerate() {
@@ -316,23 +333,25 @@ fn cases(entry: &Entry, gathered: &mut Gathered) -> Option<Axis> {
             }
             match crate::field::line(&entry.value, 100) {
                 Ok(text) => label = Some(text),
-                Err(refusal) => refusal.report("sweep.case.label", &entry.value, gathered),
+                Err(refusal) => {
+                    refusal.report(&format!("sweep.{axis}.label"), &entry.value, gathered)
+                }
             }
         }
         let name = label.clone().unwrap_or_else(|| (number + 1).to_string());
         if labels.contains(&name) {
             let place = table.get("label").map_or(&entry.place, |label| &label.place);
-            let message = format!("`sweep.case`: two cases are called `{name}`");
+            let message = format!("`sweep.{axis}`: two cases are called `{name}`");
             gathered.add(place, message, None);
         }
         let shown = match &label {
-            Some(label) => vec![("case".to_owned(), label.clone())],
+            Some(label) => vec![(axis.to_owned(), label.clone())],
             None => settings.iter().map(|s| (s.path.clone(), s.value.plain())).collect(),
         };
         labels.push(name.clone());
-        steps.push(Step { settings, shown, pins: vec![("case".to_owned(), name)] });
+        steps.push(Step { settings, shown, pins: vec![(axis.to_owned(), name)] });
     }
-    Some(Axis { path: "case".to_owned(), steps })
+    Some(Axis { path: axis.to_owned(), steps, cases: true })
 }
 
 /// The keys under an entry: a table is gone into, unless it is a value of its own.
@@ -373,8 +392,9 @@ pub(crate) fn pin(
 ) -> Vec<Setting> {
     let mut last = Vec::new();
     for setting in set {
-        if setting.path == "case" {
-            pin_case(axes, &setting, gathered);
+        let axis = axes.iter_mut().find(|axis| axis.cases && axis.path == setting.path);
+        if axis.is_some() || setting.path == "case" {
+            pin_case(axis, &setting, gathered);
         } else if let Some(axis) = axes.iter_mut().find(|axis| axis.path == setting.path) {
             axis.steps = vec![setting.step()];
         } else {
@@ -385,8 +405,8 @@ pub(crate) fn pin(
     last
 }
 
-fn pin_case(axes: &mut [Axis], setting: &Setting, gathered: &mut Gathered) {
-    let Some(axis) = axes.iter_mut().find(|axis| axis.path == "case") else {
+fn pin_case(axis: Option<&mut Axis>, setting: &Setting, gathered: &mut Gathered) {
+    let Some(axis) = axis else {
         let message = "`case`: this scenario has no cases".to_owned();
         return gathered.add(&setting.place, message, None);
     };
@@ -396,7 +416,8 @@ fn pin_case(axes: &mut [Axis], setting: &Setting, gathered: &mut Gathered) {
         Some(step) => axis.steps = vec![step.clone()],
         None => {
             let names: Vec<_> = axis.steps.iter().map(name).collect();
-            let message = format!("`case`: found \"{wanted}\", expected {}", listed(&names));
+            let message =
+                format!("`{}`: found \"{wanted}\", expected {}", axis.path, listed(&names));
             let help = did_you_mean(&wanted, names.iter().map(String::as_str));
             gathered.add(&setting.value.place, message, help);
         }

@@ -139,6 +139,41 @@ fn cases_combine_with_the_product() {
     assert_eq!(dctcp.shift_g, 5);
 }
 
+/// Two axes of cases beside each other.
+const NAMED: &str = r#"
+[sweep]
+schedule = [
+    { label = "fifo", aqm = "fifo" },
+    { label = "fifo to codel", aqm = "fifo", at = [{ time = "5s", aqm = "codel" }] },
+]
+"link.rate" = ["4mbit", "40mbit"]
+[[sweep.traffic]]
+label = "1:0"
+"group.*.flows" = 1
+[[sweep.traffic]]
+label = "1:L"
+web = [{ group = "B", rate = "0.25/mbit" }]
+"#;
+
+#[test]
+fn cases_of_other_names_are_axes_of_their_own() {
+    let all = plan(NAMED, &[]);
+    assert_eq!(all.points.len(), 8);
+    assert_eq!(set_of(&all)[1], "schedule=fifo link.rate=4mbit traffic=1:L");
+    assert_eq!(set_of(&all)[6], "schedule=fifo to codel link.rate=40mbit traffic=1:0");
+    assert_eq!(all.points[6].scenario.changes.len(), 1);
+    let pinned = plan(NAMED, &["schedule=fifo to codel", "traffic=1:L"]);
+    assert_eq!(pinned.points[..], [all.points[5].clone(), all.points[7].clone()]);
+}
+
+#[test]
+fn downloads_in_proportion_to_the_link_are_as_many_as_its_rate_asks_for() {
+    let rates: Vec<Frequency> = (plan(NAMED, &["schedule=fifo", "traffic=1:L"]).points.iter())
+        .map(|point| point.scenario.web[0].rate)
+        .collect();
+    assert_eq!(rates, [1, 10].map(Frequency::per_second));
+}
+
 #[test]
 fn the_command_line_pins_what_is_swept_and_comes_last_otherwise() {
     let pinned = plan(CASES, &["link.rate=12mbit", "duration=5s"]);
@@ -328,7 +363,7 @@ fn all_plans() -> Vec<Plan> {
     let bundled = bundled::ALL.iter().map(|b| b.plan(&[]).unwrap_or_else(|e| panic!("{e}")));
     let odd = plan(CASES, &["link.buffer=100ms", "group.B.start=[\"3s\", \"1s\", \"2s\"]"]);
     let more = plan(&format!("{MORE}{CASES}"), &["link.buffer=100ms"]);
-    bundled.chain([plan(CASES, &[]), odd, more]).collect()
+    bundled.chain([plan(CASES, &[]), plan(NAMED, &[]), odd, more]).collect()
 }
 
 #[test]
@@ -400,6 +435,10 @@ fn bundled_scenarios_have_the_runs_of_their_papers() {
     assert_eq!(runs("dctth-5"), 360);
     assert_eq!(runs("dctth-6"), 75);
     assert_eq!(runs("linux-7.3-grid"), 25);
+    // Fallback §7.2: 5 rates by 5 RTTs; §7.5: those by 20 mixes of traffic and 4 schedules of AQMs.
+    assert_eq!(runs("fallback-1"), 25);
+    assert_eq!(runs("fallback-7"), 50);
+    assert_eq!(runs("fallback-500"), 2000);
     for bundled in bundled::ALL {
         let plan = bundled.plan(&[]).unwrap();
         assert_eq!(plan.name, bundled.name);

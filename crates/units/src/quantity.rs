@@ -221,6 +221,13 @@ impl Frequency {
     pub const fn times_in(self, span: Duration) -> u64 {
         (self.0 as u128 * span.0 as u128 / (1_000_000 * NS_PER_S as u128)) as u64
     }
+
+    /// As often for each megabit per second of `rate`.
+    #[inline]
+    pub const fn per_mbit(self, rate: Rate) -> Frequency {
+        let times = self.0 as u128 * rate.0 as u128 / 1_000_000;
+        Frequency(if times > u64::MAX as u128 { u64::MAX } else { times as u64 })
+    }
 }
 
 impl Add<Duration> for Time {
@@ -391,6 +398,14 @@ mod tests {
         // 0.3 in 3 s is less than one; no product overflows.
         assert_eq!(Frequency::from_micros(300_000).times_in(Duration::from_secs(3)), 0);
         assert_eq!(Frequency(u64::MAX).times_in(Duration::from_secs(1)), u64::MAX / 1_000_000);
+    }
+
+    #[test]
+    fn a_quarter_per_megabit_is_one_per_second_at_four_megabits() {
+        assert_eq!(
+            Frequency::from_micros(250_000).per_mbit(Rate::from_mbps(4)),
+            Frequency::per_second(1)
+        );
     }
 
     #[test]

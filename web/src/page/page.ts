@@ -10,6 +10,7 @@ import type { Mode } from "../theme";
 import { Cards } from "./cards";
 import { conditionControls, runControls } from "./controls";
 import { el } from "./dom";
+import { modeSwitch } from "./mode";
 import { runTable } from "./table";
 import { tiles } from "./tiles";
 
@@ -20,11 +21,10 @@ export function mount(): void {
   if (app === null || source === null || source === undefined) throw new Error("this page has lost its data");
   const data = JSON.parse(source) as Data;
   const all = items(data);
-  const state: { view: View; mode: Mode } = { view: { choice: { only: {} } }, mode: preferred() };
+  const state: { view: View; mode: Mode } = { view: { choice: { only: {} } }, mode: "light" };
 
   const cards = new Cards();
   const redraw = (): void => {
-    document.documentElement.dataset["theme"] = state.mode;
     cards.show(figures(data, state.view), state.mode);
   };
 
@@ -46,10 +46,14 @@ export function mount(): void {
   });
 
   app.append(
-    header(data, all, () => {
-      state.mode = state.mode === "dark" ? "light" : "dark";
-      redraw();
-    }),
+    header(
+      data,
+      all,
+      modeSwitch((mode) => {
+        state.mode = mode;
+        redraw();
+      }),
+    ),
     el("main", {}, [
       tiles(all),
       curveControls,
@@ -66,16 +70,9 @@ export function mount(): void {
     ]),
     footer(data, all),
   );
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-    state.mode = preferred();
-    redraw();
-  });
-  redraw();
 }
 
-const preferred = (): Mode => (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
-
-function header(data: Data, all: Item[], flip: () => void): HTMLElement {
+function header(data: Data, all: Item[], flip: HTMLElement): HTMLElement {
   const names = [...new Set(data.folders.map((folder) => folder.scenario))];
   const rates = [...new Set(all.map(({ run }) => run.summary.link.rate_bps))].sort((a, b) => a - b);
   const first = rates[0];
@@ -89,11 +86,9 @@ function header(data: Data, all: Item[], flip: () => void): HTMLElement {
     seconds.length === 1 ? `${seconds[0]} s each` : "",
     `on ${[...new Set(data.folders.map((folder) => folder.on))].join(", ")}`,
   ];
-  const button = el("button", { class: "flip", type: "button", "aria-label": "Switch between light and dark" }, ["◐"]);
-  button.addEventListener("click", flip);
   return el("header", {}, [
     el("div", {}, [el("h1", {}, [names.join(" and ")]), el("p", {}, [facts.filter(Boolean).join(" · ")])]),
-    button,
+    flip,
   ]);
 }
 

@@ -47,6 +47,8 @@ pub struct Config {
     /// Raise the references to what the bottleneck takes to send a packet. Not in the paper, which
     /// plans it (§9).
     pub spacing: bool,
+    /// Leave out round trips that the receiver's delay may be part of. Not in the paper.
+    pub prompt: bool,
     /// How many sets of tracers to send before they are given up (`TRACER_NUM`). 1 to 16.
     pub tracers: u32,
 }
@@ -70,6 +72,7 @@ impl Config {
             filter: false,
             k2: 2.0,
             spacing: false,
+            prompt: false,
             tracers: 4,
         }
     }
@@ -82,6 +85,6 @@ impl Config {
 
     /// What measurement shows to be better.
     pub fn best() -> Self {
-        Config { v_min: Duration::from_micros(190), shift_max: 13, m: 2.0, mdev_ratio: 1, filter: true, spacing: true, ..Config::paper() }
+        Config { v_min: Duration::from_micros(190), shift_max: 13, m: 2.0, mdev_ratio: 1, filter: true, spacing: true, prompt: true, ..Config::paper() }
     }
 }

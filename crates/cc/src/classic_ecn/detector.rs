@@ -24,6 +24,9 @@ const DEEP_PACKETS: u32 = 3;
 /// Every L4S queue marks all that waited longer than this (RFC 9332 §2.5.1.1: 1 ms; its ramp ends
 /// at 1.2 ms), with as much again for what the path adds.
 const DEEP_MIN: u32 = 2400;
+/// At the start a receiver acknowledges every segment at once (Linux' quick acknowledgements): so
+/// many at least.
+const QUICK_SEGMENTS: u64 = 10;
 /// Marks from behind a queue so many times deeper than that say nothing: a Classic queue that is
 /// overloaded marks everything too.
 const DEEPEST: u32 = 4;
@@ -49,6 +52,8 @@ pub struct Sample {
     pub nxt: u64,
     /// Whether the sender had nothing to send (Fallback §4.1.2).
     pub self_limited: bool,
+    /// Whether even a single segment is acknowledged at once.
+    pub pushed: bool,
     /// The virtual RTT in microseconds, for [`Clock::Virtual`].
     pub rtt_virt_us: u64,
 }
@@ -118,6 +123,16 @@ struct Settings {
     ratio: u32,
     k2: Option<Factor>,
     spacing: bool,
+    prompt: bool,
+}
+
+impl Sample {
+    /// Whether the receiver surely acknowledged as soon as the newest segment arrived. One of a
+    /// single segment may have waited for its timer, up to 40 ms.
+    #[inline]
+    pub fn is_prompt(&self) -> bool {
+        self.delivered >= 2 || self.pushed || self.una <= QUICK_SEGMENTS
+    }
 }
 
 impl Settings {
@@ -143,6 +158,7 @@ impl Settings {
             ratio: config.mdev_ratio.ilog2(),
             k2: config.filter.then(|| Factor::from_f64(config.k2).unwrap_or(Factor::TWO)),
             spacing: config.spacing,
+            prompt: config.prompt,
         }
     }
 }
@@ -217,6 +233,7 @@ impl<const BITS: u32> Detector<BITS> {
         }
         if let Some(rtt) = sample.rtt_us
             && self.losses < LOSSES_OF_A_DROPPER
+            && (!self.settings.prompt || sample.is_prompt())
         {
             self.on_rtt(rtt.min(RTT_MAX), sample);
         }

@@ -7,11 +7,9 @@
 //! those of the paper.
 
 use super::detector::Sample;
-use super::smooth::RTT_MAX;
 
-/// At the start a receiver acknowledges every packet at once (Linux' quick acknowledgements): so
-/// many segments at least.
-const QUICK_SEGMENTS: u64 = 10;
+/// A packet of 1514 B at 4 Mb/s: the slowest link that the references follow.
+const SLOWEST: u32 = 3028;
 /// The bucket of a shaper lets the first ones through at once.
 const FREE_SEGMENTS: u64 = 2;
 
@@ -33,15 +31,14 @@ impl Spacing {
     /// 0 as long as nothing is known.
     #[inline]
     pub fn micros(&self) -> u32 {
-        if self.least <= RTT_MAX { self.least } else { 0 }
+        if self.least == u32::MAX { 0 } else { self.least.min(SLOWEST) }
     }
 
     /// An acknowledgement arrived. Later on, one of a single packet may be the work of the
     /// receiver's timer; one of two or more is the answer to the last of them.
     #[inline]
     pub fn update(&mut self, sample: &Sample) {
-        let quick = FREE_SEGMENTS < sample.una && sample.una <= QUICK_SEGMENTS;
-        let is_prompt = sample.delivered >= 2 || quick;
+        let is_prompt = sample.is_prompt() && sample.una > FREE_SEGMENTS;
         let before = self.prompt_at;
         self.prompt_at = is_prompt.then_some(sample.now_us);
         if let (Some(before), Some(now)) = (before, self.prompt_at) {

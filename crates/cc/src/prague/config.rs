@@ -449,6 +449,11 @@ impl Configurable for Config {
             Kind::Bool, spacing: Bool, |x| x, Value::bool
         ),
         of_detector!(
+            "prompt",
+            "leave out round trips that the receiver's delay may be part of",
+            Kind::Bool, prompt: Bool, |x| x, Value::bool
+        ),
+        of_detector!(
             "filter",
             "keep re-routes out of the averages",
             Kind::Bool, filter: Bool, |x| x, Value::bool

@@ -8,10 +8,14 @@ use crate::field::{
     Field, Refusal, bytes_text, instant, instant_or_end, line, quantity, read_table,
 };
 use crate::tree::{Item, Node, Table, number, quoted};
-use crate::{Group, Sizes, Web, nearest};
+use crate::{Group, Link, Sizes, Web, nearest};
 
 /// The most downloads that a run may expect: each leaves a row in the results.
 const MOST_DOWNLOADS: u64 = 1_000_000;
+/// The most downloads per second.
+const MOST_OFTEN: Frequency = Frequency::per_second(1_000_000);
+/// The most of them for each megabit that the link can carry.
+const MOST_PER_MBIT: u64 = 1000;
 /// The largest download.
 const LARGEST: Bytes = Bytes::new(1_000_000_000_000_000);
 /// The exponents of Pareto distributions that are told apart.
@@ -22,6 +26,8 @@ const SHAPES: std::ops::RangeInclusive<f64> = 0.01..=100.0;
 pub(crate) struct WebDraft {
     pub group: String,
     pub rate: Frequency,
+    /// The rate is per megabit per second of the link's.
+    pub per_mbit: bool,
     pub size: Sizes,
     pub start: Time,
     pub stop: Option<Time>,
@@ -39,10 +45,7 @@ pub(crate) const WEB: &[Field<WebDraft>] = &[
         name: "rate",
         doc: "how many begin per second, on average and independently, such as \"100/s\"",
         required: true,
-        read: |web, node| {
-            quantity(node, Frequency::ZERO, Frequency::per_second(1_000_000))
-                .map(|rate| web.rate = rate)
-        },
+        read: rate,
         write: |web| Some(quoted(&web.rate.to_string())),
     },
     Field {
@@ -67,6 +70,18 @@ pub(crate) const WEB: &[Field<WebDraft>] = &[
         write: |web| Some(quoted(&web.stop.map_or("end".to_owned(), |stop| stop.to_string()))),
     },
 ];
+
+/// `"100/s"`, or in proportion to the link's rate: `"0.25/mbit"` is once a second at 4 Mb/s.
+fn rate(web: &mut WebDraft, node: &Node) -> Result<(), Refusal> {
+    let proportion = node.text().and_then(|text| text.strip_suffix("/mbit"));
+    if let Some(Ok(rate)) = proportion.map(|number| format!("{number}/s").parse::<Frequency>())
+        && rate <= Frequency::per_second(MOST_PER_MBIT)
+    {
+        (web.rate, web.per_mbit) = (rate, true);
+        return Ok(());
+    }
+    quantity(node, Frequency::ZERO, MOST_OFTEN).map(|rate| web.rate = rate)
+}
 
 fn size(node: &Node) -> Result<Sizes, Refusal> {
     let bytes = |node: &Node| quantity(node, Bytes::new(1), LARGEST);
@@ -112,6 +127,7 @@ fn size_text(size: &Sizes) -> String {
 pub(super) fn web(
     root: &Table,
     end: Duration,
+    link: Option<&Link>,
     groups: &[(Group, &Table)],
     gathered: &mut Gathered,
 ) -> Vec<Web> {
@@ -122,12 +138,16 @@ pub(super) fn web(
         let mut draft = WebDraft {
             group: String::new(),
             rate: Frequency::ZERO,
+            per_mbit: false,
             // DCttH §4.5.
             size: Sizes::Pareto { shape: 0.9, min: Bytes::new(1000), max: Bytes::new(1_000_000) },
             start: Time::ZERO,
             stop: None,
         };
         read_table(table, &node.place, "web", WEB, &[], &mut draft, gathered);
+        if let (true, Some(link)) = (draft.per_mbit, link) {
+            draft.rate = draft.rate.per_mbit(link.rate).min(MOST_OFTEN);
+        }
         let place = |key: &str| table.get(key).map(|node| node.place.clone()).unwrap_or_default();
         if draft.start.since(Time::ZERO) >= end {
             let message =

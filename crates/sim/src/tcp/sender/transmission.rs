@@ -88,7 +88,7 @@ impl Sender {
             for n in 1..=unit {
                 // The last segment of an offloaded unit says "push", a lone segment does not,
                 // unless nothing would follow that lets the receiver acknowledge it at once.
-                let push = (unit > 1 && n == unit) || self.window.cwnd < 2;
+                let push = (unit > 1 && n == unit) || self.cc.pushes();
                 if self.wants_tracers() {
                     self.send_tracers(push, now, out);
                 } else {

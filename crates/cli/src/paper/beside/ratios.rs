@@ -1,0 +1,66 @@
+//! Figures over conditions: rates of two flows over each other.
+
+use l4s_measure::{Results, Summary};
+use serde_json::Value;
+
+use super::{Row, range};
+
+/// DCttH figures 4 to 6 per discipline: delay of each queue, and the balance of windows
+/// (DCttH §§4.2–4.4).
+pub fn dctth(results: &Results) -> Vec<Row> {
+    let text = |run: &Summary| run.set.get("case").and_then(Value::as_str).map(str::to_owned);
+    let mut cases: Vec<Option<String>> = Vec::new();
+    for case in results.summaries().map(text) {
+        if !cases.contains(&case) {
+            cases.push(case);
+        }
+    }
+    let mut rows = Vec::new();
+    for case in cases {
+        let runs: Vec<&Summary> = results.summaries().filter(|run| text(run) == case).collect();
+        let name = case.unwrap_or_default();
+        for (queue, what, paper) in [
+            ("L", "L4S queue, mean delay", Some("below 1 ms, but at 4 and 12 Mb/s")),
+            ("C", "Classic queue, mean delay", Some("as PIE's")),
+            ("Q", "queue, mean delay", None),
+        ] {
+            let delays = runs.iter().filter_map(|run| {
+                run.queues
+                    .iter()
+                    .find(|known| known.name == queue)?
+                    .delay_ms
+                    .map(|delay| delay.mean)
+            });
+            if let Some(here) = range(delays, " ms") {
+                let paper = paper.map(str::to_owned);
+                rows.push(Row::new(format!("{name}: {what}"), paper, Some(here)));
+            }
+        }
+        let here = range(runs.iter().filter_map(|run| ratio(run, "window_A_B")), "");
+        rows.push(Row::new(format!("{name}: windows, A over B"), None, here));
+    }
+    rows
+}
+
+/// Fallback figure 1: the imbalance that the detector is to mend (Fallback §1).
+pub fn fallback_1(results: &Results) -> Vec<Row> {
+    let here = range(results.summaries().filter_map(|run| ratio(run, "rate_A_B")), "");
+    vec![Row::said("rates, DCTCP over ECN-Cubic", "4 to 16", here)]
+}
+
+/// Fallback figure 7: without the detector and with it (Fallback §7.2, §8).
+pub fn fallback_7(results: &Results) -> Vec<Row> {
+    let row = |fallback: &str, paper: &str| {
+        let set = |run: &&Summary| {
+            run.set.get("group.A.cc.fallback").and_then(Value::as_str) == Some(fallback)
+        };
+        let ratios = results.summaries().filter(set).filter_map(|run| ratio(run, "rate_A_B"));
+        Row::said(format!("rates, Prague over ECN-Cubic, {fallback}"), paper, range(ratios, ""))
+    };
+    vec![row("off", "up to 16"), row("passive", "about 0.5 to 2")]
+}
+
+/// A ratio of a run, where it was measured.
+fn ratio(run: &Summary, name: &str) -> Option<f64> {
+    run.ratios.get(name).and_then(Value::as_f64)
+}

@@ -1,0 +1,63 @@
+//! `l4s paper` as a user meets it.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn l4s(folder: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_l4s"));
+    command.current_dir(folder).args(args).output().expect("l4s starts")
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("l4s prints text")
+}
+
+#[test]
+fn without_a_figure_it_lists_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = l4s(folder.path(), &["paper"]);
+    assert!(list.status.success());
+    let list = text(&list.stdout);
+    assert!(list.starts_with("figure        paper               runs  question\n"), "{list}");
+    let row = |id: &str| list.lines().find(|line| line.starts_with(&format!("{id} "))).expect(id);
+    assert!(row("fallback-500").contains("Fallback §7.5       2000  In which"), "{list}");
+    assert!(row("dctth-4").contains("DCttH figure 4"));
+    assert!(fs::read_dir(folder.path()).unwrap().next().is_none(), "nothing is written");
+}
+
+#[test]
+fn an_unknown_figure_is_refused_with_the_nearest() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = l4s(folder.path(), &["paper", "fallback-50"]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = text(&output.stderr);
+    assert!(
+        message.starts_with("error: there is no figure `fallback-50`, expected one of dctth-4")
+    );
+    assert!(message.ends_with("help: did you mean `fallback-500`?\n"), "{message}");
+    assert_eq!(l4s(folder.path(), &["paper", "--jobs", "0"]).status.code(), Some(2));
+    assert!(fs::read_dir(folder.path()).unwrap().next().is_none());
+}
+
+#[test]
+fn a_figure_leaves_a_result_folder_and_says_its_numbers_beside_the_papers() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["paper", "fallback-8", "--quick", "--seed", "7"];
+    let first = l4s(folder.path(), &args);
+    assert_eq!(first.status.code(), Some(0), "{}", text(&first.stderr));
+    let out = folder.path().join("out/paper/fallback-8");
+    for file in ["l4s.json", "runs.parquet", "series.parquet", "flows.parquet", "report.html"] {
+        assert!(out.join(file).is_file(), "{file}");
+    }
+    let said = text(&first.stdout);
+    assert!(said.starts_with("Fallback figure 8: How soon"), "{said}");
+    let row = said.lines().find(|line| line.starts_with("Classic (score 1) after")).unwrap();
+    assert!(row.contains("1 s"), "{row}");
+    assert!(text(&first.stderr).contains("seed 7"));
+
+    let again = l4s(folder.path(), &args);
+    assert_eq!(again.status.code(), Some(2), "the folder is not new");
+    let resumed = l4s(folder.path(), &[&args[..], &["--resume"]].concat());
+    assert_eq!(text(&resumed.stdout), said);
+}

@@ -1,0 +1,133 @@
+// What detectors of Classic ECN see and say over time: the score, the queue that a sender makes
+// out, and how much its RTT varies, each with the lines that matter to it.
+
+import type { Series } from "../chart";
+import type { DetectorSeries } from "../data";
+import type { Figure } from "../figure";
+import { base, columnsFor, gridOf, heading, tile, yAxis } from "../figure";
+import { groupName, type Item, runNames } from "../runs";
+import { digits, ms } from "../text";
+import { trafficColour } from "../theme";
+import { boxAt, type Drawn, endOf, lineTip, timeAxis } from "./delay";
+
+/** One of the three. */
+interface Quantity {
+  name: string;
+  title: string;
+  note: string;
+  unit: string;
+  of(line: DetectorSeries): (number | null)[];
+  /** Lines to compare with. */
+  levels: number[];
+  /** What is always in view. */
+  range: [number, number];
+  print(value: number): string;
+}
+
+const QUANTITIES: Quantity[] = [
+  {
+    name: "score-time",
+    title: "Is the queue a Classic one? The score over time",
+    note: "From 1 up a flow takes the queue for a Classic one, at 0 and below for an L4S one, and changes over in between.",
+    unit: "score",
+    of: ({ score }) => score,
+    levels: [0, 1],
+    range: [-1, 2],
+    print: (v) => digits(v),
+  },
+  {
+    name: "depth-time",
+    title: "Queue as the sender makes it out",
+    note: "Smoothed RTT over the lowest one. From 2 ms up it speaks for a Classic queue.",
+    unit: "ms",
+    of: ({ depth_ms }) => depth_ms,
+    levels: [2],
+    range: [0, 4],
+    print: (v) => ms(v, 3),
+  },
+  {
+    name: "deviation-time",
+    title: "How much the RTT varies",
+    note: "Mean deviation of the smoothed RTT. From 0.75 ms up it speaks for a Classic queue.",
+    unit: "ms",
+    of: ({ mdev_ms }) => mdev_ms,
+    levels: [0.75],
+    range: [0, 1.5],
+    print: (v) => ms(v, 3),
+  },
+];
+
+/** A panel per run for each quantity that was sampled. */
+export function scores(drawn: Drawn[], all: Item[]): Figure[] {
+  const heard = drawn.filter(({ curves }) => (curves.detector ?? []).length > 0);
+  return heard.length === 0 ? [] : QUANTITIES.map((quantity) => draw(quantity, heard, all));
+}
+
+/** From the lowest to the highest, rounded outwards. */
+function bounds(quantity: Quantity, drawn: Drawn[]): [number, number] {
+  const values = drawn.flatMap(({ curves }) => (curves.detector ?? []).flatMap((line) => quantity.of(line).filter((v) => v !== null)));
+  const low = Math.min(quantity.range[0], ...values);
+  const high = Math.max(quantity.range[1], ...values);
+  const coarse = high - low > 4 ? 1 : 10;
+  return [Math.floor(low * coarse) / coarse, Math.ceil(high * coarse) / coarse];
+}
+
+function draw(quantity: Quantity, drawn: Drawn[], all: Item[]): Figure {
+  const names = runNames(all);
+  const columns = (width: number) => columnsFor(drawn.length, width, 320);
+  return {
+    name: quantity.name,
+    title: quantity.title,
+    note: quantity.note,
+    height: (width) => 250 * Math.ceil(drawn.length / columns(width)) + 10,
+    option: (canvas) => {
+      const { theme } = canvas;
+      const boxes = tile(drawn.length, columns(canvas.width), canvas, { left: 44, right: 16, top: 54, bottom: 42 });
+      const [min, max] = bounds(quantity, drawn);
+      return {
+        ...base(theme),
+        title: drawn.map((item, i) => heading(theme, boxAt(boxes, i), names.get(item.run) ?? "", [])),
+        grid: boxes.map(gridOf),
+        xAxis: drawn.map((_, i) => timeAxis(theme, i, endOf(drawn))),
+        yAxis: drawn.map((_, i) =>
+          yAxis(theme, {
+            type: "value",
+            gridIndex: i,
+            min,
+            max,
+            splitNumber: 4,
+            name: i % columns(canvas.width) === 0 ? quantity.unit : "",
+            nameGap: 8,
+            nameTextStyle: { color: theme.soft, fontSize: 11, align: "right", padding: [0, 6, 0, 0] },
+          }),
+        ),
+        series: drawn.flatMap((item, panel) =>
+          (item.curves.detector ?? []).map((line, i): Series => {
+            const colour = trafficColour(theme, item.run.traffic[line.group]);
+            const values = quantity.of(line);
+            return {
+              type: "line",
+              name: `${groupName(item.run, line.group)} #${line.flow}`,
+              xAxisIndex: panel,
+              yAxisIndex: panel,
+              data: line.s.map((s, k) => [s, values[k] ?? "-"]),
+              showSymbol: false,
+              lineStyle: { color: colour, width: 1.5 },
+              itemStyle: { color: colour },
+              emphasis: { disabled: true },
+              clip: true,
+              markLine: {
+                silent: true,
+                symbol: "none",
+                label: { show: false },
+                lineStyle: { color: theme.soft, type: [4, 4] as [number, number], width: 1 },
+                data: i === 0 ? quantity.levels.map((level) => ({ yAxis: level })) : [],
+              },
+            };
+          }),
+        ),
+        tooltip: lineTip(theme, (x) => `${digits(x)} s`, quantity.print),
+      };
+    },
+  };
+}
