@@ -7,6 +7,7 @@ use super::log::{CarryLog, lg};
 use super::reroute::{Factor, Filter};
 use super::smooth::{RTT_MAX, Smooth, shift_of};
 use super::spacing::Spacing;
+use super::tracers::Tracers;
 use super::{Clock, Report, Verdict};
 
 /// Weights are in 2^-8.
@@ -83,6 +84,8 @@ pub struct Detector<const BITS: u32 = 24> {
     losses: u32,
     /// Round trips since the last mark.
     unmarked_rounds: u32,
+    /// What it asks the queue itself, where it is to.
+    tracers: Option<Tracers>,
     hack: (f64, f64, f64, f64, f64, f64),
 }
 
@@ -167,8 +170,9 @@ impl<const BITS: u32> Detector<BITS> {
     /// 1, from which on the queue is Classic for sure (`CLASSIC_ECN`).
     pub const CLASSIC: i64 = 1 << BITS;
 
-    /// The detector of a new connection, at rest.
-    pub fn new(config: &Config) -> Self {
+    /// The detector of a new connection, at rest; whether it sends tracers where the score alone
+    /// is not sure.
+    pub fn new(config: &Config, tracers: bool) -> Self {
         let settings = Settings::new(config, BITS);
         Detector {
             score: -settings.l_sticky,
@@ -184,6 +188,7 @@ impl<const BITS: u32> Detector<BITS> {
             spacing: Spacing::default(),
             losses: 0,
             unmarked_rounds: 0,
+            tracers: tracers.then(|| Tracers::new(config.tracers)),
             hack: {
                 let e = |n: &str, d: f64| std::env::var(n).ok().and_then(|v| v.parse().ok()).unwrap_or(d);
                 (e("H0", 4.0), e("H1", 1.0), e("H2", 0.0), e("H3", 3.0), e("H4", 0.5), e("H5", 2.0))
@@ -323,6 +328,9 @@ impl<const BITS: u32> Detector<BITS> {
             }
             self.max = self.max.max(self.score);
         }
+        if let Some(tracers) = &mut self.tracers {
+            tracers.on_round(self.score, self.settings.l_sticky);
+        }
     }
 
     /// V·lg(v/V0) + D·lg(max(d/D0, 1)) − S·s (Fallback §4.2).
@@ -389,10 +397,16 @@ impl<const BITS: u32> Detector<BITS> {
         }
     }
 
-    /// Moves the score towards L4S by a share of its stickiness: tracers found an L4S queue
-    /// (Fallback §5.2).
-    pub fn on_overtaken(&mut self, of: u32) {
-        let step = self.settings.l_sticky / i64::from(of.max(1));
-        self.score = (self.score - step).max(-self.settings.l_sticky);
+    /// Whether the next segment should go as a set of tracers; then it does (Fallback §5.2).
+    #[inline]
+    pub fn wants_tracers(&mut self) -> bool {
+        self.tracers.as_mut().is_some_and(Tracers::wants)
+    }
+
+    /// A set of tracers came back: whether its rear overtook its middle (Fallback §5.3).
+    pub fn on_traced(&mut self, overtook: bool) {
+        if let Some(tracers) = &mut self.tracers {
+            self.score = tracers.outcome(overtook, self.score, self.settings.l_sticky);
+        }
     }
 }
