@@ -25,9 +25,9 @@ pub struct Config {
     pub m: f64,
     /// V0: the mean deviation above which the queue looks Classic. 1 µs to 16 s.
     pub v0: Duration,
-    /// A deviation below this counts as this, so that a queue which does not vary at all, as one
-    /// that is full, cannot outweigh its depth. Not in the paper: 1 µs there.
-    pub v_min: Duration,
+    /// A deviation below this part of V0 counts as that, so that a queue which does not vary at
+    /// all, as one that is full, cannot outweigh its depth. 0 to 1; not in the paper: 0 there.
+    pub v_floor: f64,
     /// D0: the depth above which it does. 1 µs to 16 s.
     pub d0: Duration,
     /// `L_STICKY`: how far below 0 the score starts, and falls at most. 0 to 1000.
@@ -62,7 +62,7 @@ impl Config {
             s: 0.25,
             m: 0.0,
             v0: Duration::from_micros(750),
-            v_min: Duration::from_micros(1),
+            v_floor: 0.0,
             d0: Duration::from_micros(2000),
             l_sticky: 8.0,
             c_sticky: 8.0,
@@ -85,6 +85,6 @@ impl Config {
 
     /// What measurement shows to be better.
     pub fn best() -> Self {
-        Config { v_min: Duration::from_micros(190), shift_max: 13, m: 2.0, mdev_ratio: 1, filter: true, spacing: true, prompt: true, ..Config::paper() }
+        Config { v_floor: 0.5, shift_max: 13, m: 2.0, mdev_ratio: 1, filter: true, spacing: true, prompt: true, ..Config::paper() }
     }
 }

@@ -30,8 +30,13 @@ const DEEP_MIN: u32 = 2400;
 const QUICK_SEGMENTS: u64 = 10;
 /// Marks from behind a queue so many times deeper than that say nothing: a Classic queue that is
 /// overloaded marks everything too.
-const DEEPEST: u32 = 4;
+const DEEPEST: u32 = 2;
 
+
+/// What the references are above the time of two packets, in microseconds: the step of an L4S
+/// queue (RFC 9332 §2.5.1.1), and what else moves a round trip.
+const STEP: u32 = 1000;
+const JITTER: u32 = 300;
 
 /// What one acknowledgement told the detector.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +81,8 @@ pub struct Detector<const BITS: u32 = 24> {
     /// Of the product of both, or of the depth alone.
     log_depth: CarryLog,
     /// Of the references, where they follow the spacing of packets.
-    log_reference: CarryLog,
+    log_v0: CarryLog,
+    log_d0: CarryLog,
     round: Round,
     /// The least time between two packets' deliveries: what the bottleneck takes to send one.
     spacing: Spacing,
@@ -86,7 +92,6 @@ pub struct Detector<const BITS: u32 = 24> {
     unmarked_rounds: u32,
     /// What it asks the queue itself, where it is to.
     tracers: Option<Tracers>,
-    hack: (f64, f64, f64, f64, f64, f64),
 }
 
 /// What happened in this round trip.
@@ -115,7 +120,8 @@ struct Settings {
     s: i64,
     m: i64,
     v0_us: u32,
-    v_min_us: u32,
+    /// In 2^-8.
+    v_floor: u64,
     d0_us: u32,
     lg_v0: i64,
     lg_d0: i64,
@@ -150,7 +156,7 @@ impl Settings {
             s: weight(config.s),
             m: weight(config.m),
             v0_us,
-            v_min_us: micros(config.v_min),
+            v_floor: (config.v_floor * f64::from(1 << SHARE_BITS)).round() as u64,
             d0_us,
             lg_v0: lg(v0_us.into(), bits),
             lg_d0: lg(d0_us.into(), bits),
@@ -183,16 +189,13 @@ impl<const BITS: u32> Detector<BITS> {
             depth: 0,
             log_mdev: CarryLog::new(),
             log_depth: CarryLog::new(),
-            log_reference: CarryLog::new(),
+            log_v0: CarryLog::new(),
+            log_d0: CarryLog::new(),
             round: Round::default(),
             spacing: Spacing::default(),
             losses: 0,
             unmarked_rounds: 0,
             tracers: tracers.then(|| Tracers::new(config.tracers)),
-            hack: {
-                let e = |n: &str, d: f64| std::env::var(n).ok().and_then(|v| v.parse().ok()).unwrap_or(d);
-                (e("H0", 4.0), e("H1", 1.0), e("H2", 0.0), e("H3", 3.0), e("H4", 0.5), e("H5", 2.0))
-            },
             settings,
         }
     }
@@ -237,7 +240,7 @@ impl<const BITS: u32> Detector<BITS> {
             self.on_mark();
         }
         if let Some(rtt) = sample.rtt_us
-            && self.losses < LOSSES_OF_A_DROPPER
+            && !self.is_dropper()
             && (!self.settings.prompt || sample.is_prompt())
         {
             self.on_rtt(rtt.min(RTT_MAX), sample);
@@ -256,9 +259,15 @@ impl<const BITS: u32> Detector<BITS> {
         over
     }
 
+    /// Whether the bottleneck is one that drops, and what it did before says nothing any more.
+    #[inline]
+    fn is_dropper(&self) -> bool {
+        self.losses >= LOSSES_OF_A_DROPPER && self.unmarked_rounds >= STALE_ROUNDS
+    }
+
     /// A mark wakes the detector (Fallback §4.1.1).
     fn on_mark(&mut self) {
-        if self.losses >= LOSSES_OF_A_DROPPER && self.unmarked_rounds >= STALE_ROUNDS {
+        if self.is_dropper() {
             // What marks now need not be what marked then.
             self.score = self.score.min(-self.settings.l_sticky);
             self.rtt = None;
@@ -287,7 +296,7 @@ impl<const BITS: u32> Detector<BITS> {
         if depth > deep {
             self.round.deep += sample.delivered;
             let marked = sample.delivered_ce.min(sample.delivered);
-            if f64::from(depth) > f64::from(deep) * self.hack.0 {
+            if depth > deep * DEEPEST {
                 self.round.deepest_ce += marked;
             } else {
                 self.round.deep_ce += marked;
@@ -317,15 +326,11 @@ impl<const BITS: u32> Detector<BITS> {
         let smooth = self.rtt.as_ref().map(Filter::best);
         let (mdev, srtt) = smooth.map_or((0, 0), |smooth| (smooth.mdev(), smooth.srtt()));
         self.depth = srtt.saturating_sub(sample.min_rtt_us);
-        if self.score > -self.settings.l_sticky && self.losses < LOSSES_OF_A_DROPPER {
+        if self.score > -self.settings.l_sticky && !self.is_dropper() {
             self.rounds += 1;
             let delta = self.delta(mdev, &round);
             let (floor, ceiling) = (-self.settings.l_sticky, self.settings.c_sticky);
             self.score = (self.score + delta).clamp(floor, ceiling);
-            if self.hack.2 > 0.0 && self.rounds % (self.hack.2 as u32) == 0 {
-                let f = |x: i64| x as f64 / (1u64 << BITS) as f64;
-                eprintln!("DBG t={:.2} score={:.2} delta={:.2} mdev={} depth={} spacing={} deliv={} deep={} dce={} ddce={} shift={}", sample.now_us as f64/1e6, f(self.score), f(delta), mdev, self.depth, self.spacing.micros(), round.delivered, round.deep, round.deep_ce, round.deepest_ce, self.shift);
-            }
             self.max = self.max.max(self.score);
         }
         if let Some(tracers) = &mut self.tracers {
@@ -333,40 +338,42 @@ impl<const BITS: u32> Detector<BITS> {
         }
     }
 
-    /// V·lg(v/V0) + D·lg(max(d/D0, 1)) − S·s (Fallback §4.2).
+    /// V·lg(v/V0) + D·lg(max(d/D0, 1)) − S·s (Fallback §4.2), and what marks tell by where they
+    /// come from.
     fn delta(&mut self, mdev: u32, round: &Round) -> i64 {
-        let Settings { v, d, s, m, v0_us, d0_us, lg_v0, lg_d0, .. } = self.settings;
-        // A packet's own time on the link moves the round trip by as much as it takes, in any
-        // queue (Fallback §9).
-        let spacing = self.spacing();
-        let v0 = v0_us.max((f64::from(spacing) * self.hack.5) as u32).min(RTT_MAX);
-        let d0 = d0_us.max((f64::from(spacing) * self.hack.3) as u32).min(RTT_MAX);
-        let mdev = mdev.max((f64::from(v0) * self.hack.4) as u32);
-        let mut delta = if v0 == v0_us && d0 == d0_us {
-            self.logs(mdev, (v, v0, lg_v0), (d, d0, lg_d0))
-        } else {
-            let of = |log: i64| log << BITS;
-            let lg_v0 = of(self.log_reference.take(v0.into()).into());
-            let lg_d0 = lg(d0.into(), BITS);
-            self.logs(mdev, (v, v0, lg_v0), (d, d0, lg_d0))
+        let Settings { s, m, v0_us, v_floor, d0_us, .. } = self.settings;
+        // Others' packets and its own move the round trip by whole packets, in any queue
+        // (Fallback §9). What a step of 1 ms with a floor of two packets lets wait is not deep.
+        let packets = 2 * self.spacing();
+        let (v0, d0) = match packets {
+            0 => (v0_us, d0_us),
+            _ => (v0_us.max(packets + JITTER), d0_us.max(packets + STEP)),
         };
+        let mdev = mdev.max((u64::from(v0) * v_floor >> SHARE_BITS) as u32);
+        let mut delta = self.logs(mdev, v0, d0);
         let share = |part: u32, whole: u32| i64::from((part << SHARE_BITS) / whole.max(1));
         let unit = BITS - WEIGHT_BITS - SHARE_BITS;
         delta -= (s * share(round.limited_acks, round.acks)) << unit;
-        let marked = round.deep_ce;
-        let unmarked = round.deep - marked - round.deepest_ce;
-        delta += (m * (share(unmarked, round.delivered) - (share(marked, round.delivered) as f64 * self.hack.1) as i64)) << unit;
-        delta
+        let unmarked = round.deep - round.deep_ce - round.deepest_ce;
+        let evidence =
+            share(unmarked, round.delivered) - share(round.deep_ce, round.delivered);
+        delta + ((m * evidence) << unit)
     }
 
-    fn logs(&mut self, mdev: u32, (v, _, lg_v0): (i64, u32, i64), (d, d0, lg_d0): (i64, u32, i64)) -> i64 {
+    /// The logarithms of deviation and depth over their references, weighted.
+    fn logs(&mut self, mdev: u32, v0: u32, d0: u32) -> i64 {
+        let Settings { v, d, v0_us, d0_us, lg_v0, lg_d0, .. } = self.settings;
         let depth = self.depth;
+        // The usual references are known beforehand, to the last bit.
+        let lg_v0 = if v0 == v0_us { lg_v0 } else { scaled(self.log_v0.take(v0.into()), BITS) };
         let weighted = |weight: i64, log: u32, reference: i64| {
-            (weight * ((i64::from(log) << BITS) - reference)) >> WEIGHT_BITS
+            (weight * (scaled(log, BITS) - reference)) >> WEIGHT_BITS
         };
         if depth <= d0 {
-            weighted(v, self.log_mdev.take(mdev.into()), lg_v0)
-        } else if v == d {
+            return weighted(v, self.log_mdev.take(mdev.into()), lg_v0);
+        }
+        let lg_d0 = if d0 == d0_us { lg_d0 } else { scaled(self.log_d0.take(d0.into()), BITS) };
+        if v == d {
             // One logarithm of the product does for both (Fallback §B.3).
             let product = u64::from(mdev.max(1)) * u64::from(depth);
             weighted(v, self.log_depth.take(product), lg_v0 + lg_d0)
@@ -409,4 +416,9 @@ impl<const BITS: u32> Detector<BITS> {
             self.score = tracers.outcome(overtook, self.score, self.settings.l_sticky);
         }
     }
+}
+
+/// A whole number in 2^-`bits`.
+fn scaled(whole: u32, bits: u32) -> i64 {
+    i64::from(whole) << bits
 }

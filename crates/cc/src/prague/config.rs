@@ -405,9 +405,9 @@ impl Configurable for Config {
             REFERENCE, v0: Duration, |x| x, Value::duration
         ),
         of_detector!(
-            "v_min",
-            "a deviation below this counts as this; 1us in the paper",
-            REFERENCE, v_min: Duration, |x| x, Value::duration
+            "v_floor",
+            "a deviation below this part of v0 counts as that; 0 in the paper",
+            Kind::Number { min: 0.0, max: 1.0, unit: "" }, v_floor: Number, |x| x, Value::number
         ),
         of_detector!(
             "d0",

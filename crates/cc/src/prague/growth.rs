@@ -121,7 +121,7 @@ impl Growth {
                 let above = rtt.saturating_sub(SCALABLE_R1).min(SCALABLE_R0);
                 (rtt * (SCALABLE_R0 / 8 + above)) << 4
             }
-            RttIndependence::Additive => ((rtt * rtt) << 28) / ((virt + rtt) * (virt + rtt)) << 4,
+            RttIndependence::Additive => (((rtt * rtt) << 28) / ((virt + rtt) * (virt + rtt))) << 4,
         }
     }
 
