@@ -18,7 +18,7 @@ pub use config::{
 use l4s_units::Duration;
 
 use crate::classic_ecn::{Clock, Detector, Report, Sample};
-use crate::{Ack, Congestion, CongestionControl, Pause, Window};
+use crate::{Ack, Burst, Congestion, CongestionControl, Pause, Window};
 use growth::Growth;
 
 /// Bits of the window's fraction.
@@ -108,7 +108,7 @@ struct Settings {
     alpha_classic: u64,
     changeover: Changeover,
     cubic_on_loss: bool,
-    burst: Duration,
+    burst: Burst,
 }
 
 impl Settings {
@@ -125,7 +125,7 @@ impl Settings {
             alpha_classic: alpha_classic.round() as u64,
             changeover: config.changeover,
             cubic_on_loss: config.loss == LossResponse::Cubic,
-            burst: config.burst,
+            burst: Burst { time: config.burst, least: config.min_burst },
         }
     }
 
@@ -470,8 +470,8 @@ impl CongestionControl for Control {
         }
     }
 
-    fn burst(&self) -> Option<Duration> {
-        (!self.settings.burst.is_zero()).then_some(self.settings.burst)
+    fn burst(&self) -> Option<Burst> {
+        (!self.settings.burst.time.is_zero()).then_some(self.settings.burst)
     }
 
     fn steers_alone(&self) -> bool {

@@ -120,8 +120,9 @@ impl Sender {
         if self.steered
             && let Some(burst) = self.cc.burst()
         {
-            let bytes = u128::from(self.pacing_rate) * u128::from(burst.as_nanos()) / 1_000_000_000;
-            return ((bytes as u64).min(GSO_MAX) / self.full_payload()).max(1) as u32;
+            let nanos = u128::from(burst.time.as_nanos());
+            let bytes = (u128::from(self.pacing_rate) * nanos / 1_000_000_000) as u64;
+            return ((bytes.min(GSO_MAX) / self.full_payload()) as u32).max(burst.least);
         }
         let short_path = (self.rtt.min().as_micros() >> 9).min(63) as u32;
         let bytes = (self.pacing_rate >> 10) + (GSO_MAX >> short_path);
