@@ -145,11 +145,12 @@ impl Control {
     /// acknowledgement.
     pub fn new(config: &Config) -> Self {
         let detects = config.fallback != Fallback::Off;
+        let traces = config.fallback == Fallback::Active;
         Control {
             settings: Settings::new(config),
             state: State::default(),
             growth: Growth::new(config),
-            detector: detects.then(|| Box::new(Detector::new(&config.detector))),
+            detector: detects.then(|| Box::new(Detector::new(&config.detector, traces))),
             nxt: 0,
         }
     }
@@ -457,6 +458,16 @@ impl CongestionControl for Control {
     #[inline]
     fn pushes(&self) -> bool {
         self.settings.pushes && self.state.frac_cwnd < PUSH_BELOW
+    }
+
+    fn wants_tracers(&mut self, _nxt: u64) -> bool {
+        self.detector.as_mut().is_some_and(|detector| detector.wants_tracers())
+    }
+
+    fn traced(&mut self, overtook: bool) {
+        if let Some(detector) = &mut self.detector {
+            detector.on_traced(overtook);
+        }
     }
 
     fn burst(&self) -> Option<Burst> {

@@ -4,7 +4,7 @@
 use l4s_aqm::{Config, DropCause, MarkCause, Queue, dualpi2, fifo};
 use l4s_cc::{cubic, prague};
 use l4s_measure::{Observer, Traced};
-use l4s_scenario::{Buffer, EcnMode, Group, Link, Scenario};
+use l4s_scenario::{AccEcn, Buffer, EcnMode, Group, Link, Scenario};
 use l4s_sim::Packet;
 use l4s_units::{Bytes, Duration, Rate, Time};
 
@@ -71,7 +71,15 @@ impl Observer<Packet> for Tally {
 
 fn group(name: &str, cc: l4s_cc::Config, rtt: Duration) -> Group {
     let starts = vec![Time::ZERO];
-    Group { name: name.into(), cc, ecn: EcnMode::Auto, rtt, starts, size: None }
+    Group {
+        name: name.into(),
+        cc,
+        ecn: EcnMode::Auto,
+        accecn: AccEcn::Option,
+        rtt,
+        starts,
+        size: None,
+    }
 }
 
 fn prague(name: &str, rtt: Duration) -> Group {
@@ -92,6 +100,7 @@ fn scenario(aqm: Config, groups: Vec<Group>) -> Scenario {
             rate: Rate::from_mbps(40),
             buffer: Buffer::Packets(40_000),
             burst: Bytes::new(1514),
+            ack_loss: 0.0,
             aggregation: Duration::ZERO,
         },
         aqm,

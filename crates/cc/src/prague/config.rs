@@ -208,7 +208,7 @@ impl Config {
     /// What measurement shows to be better.
     pub fn best() -> Self {
         Config {
-            fallback: Fallback::Passive,
+            fallback: Fallback::Active,
             detector: classic_ecn::Config::best(),
             classic_growth: ClassicGrowth::Reno,
             loss: LossResponse::Cubic,
@@ -321,10 +321,7 @@ impl Configurable for Config {
             "alpha_clock",
             "average marks over the flow's own RTT, or over rtt_virt where that is longer (virtual)",
             Kind::Choice(CLOCKS),
-            |c| {
-                let used = c.rtt_independence != RttIndependence::Off;
-                used.then(|| Value::Word(clock_word(c.alpha_clock)))
-            },
+            |c| Some(Value::Word(clock_word(c.alpha_clock))),
             |c, v| c.alpha_clock = clock(v),
         ),
         Param::new(

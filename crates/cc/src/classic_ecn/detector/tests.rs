@@ -76,7 +76,7 @@ fn sample(una: u64, window: u64, rtt: u32, min_rtt: u32, marked: bool) -> Sample
 
 /// The mean of what a round adds when deviation and depth stay at these, over many rounds.
 fn drift<const BITS: u32>(config: &Config, mdev: u32, depth: u32) -> f64 {
-    let mut detector = Detector::<BITS>::new(config);
+    let mut detector = Detector::<BITS>::new(config, false);
     detector.depth = depth;
     let rounds = 200_000;
     let sum: i64 = (0..rounds).map(|_| detector.delta(mdev, &Round::default())).sum();
@@ -130,7 +130,7 @@ fn weights_that_differ_use_two_logarithms() {
 
 #[test]
 fn it_rests_until_the_first_mark_and_again_at_its_floor() {
-    let mut detector = Detector::<24>::new(&Config::paper());
+    let mut detector = Detector::<24>::new(&Config::paper(), false);
     detector.on_threshold(4);
     // 20 ms up and down, but not a mark.
     let rtt = |i: u64| if i % 2 == 0 { 10_000 } else { 30_000 };
@@ -155,7 +155,7 @@ fn it_rests_until_the_first_mark_and_again_at_its_floor() {
 #[test]
 fn the_score_keeps_within_its_stickiness() {
     let config = Config { l_sticky: 3.0, c_sticky: 2.0, ..Config::paper() };
-    let mut detector = Detector::<24>::new(&config);
+    let mut detector = Detector::<24>::new(&config, false);
     detector.on_threshold(4);
     for i in 1..1000 {
         detector.on_ack(&sample(i, 2, 10_000 + 20_000 * (i % 2) as u32, 10_000, true));
@@ -171,7 +171,7 @@ fn the_score_keeps_within_its_stickiness() {
 
 #[test]
 fn a_sender_with_nothing_to_send_loses_a_quarter_per_round_trip() {
-    let mut detector = Detector::<24>::new(&Config { v: 0.0, d: 0.0, ..Config::paper() });
+    let mut detector = Detector::<24>::new(&Config { v: 0.0, d: 0.0, ..Config::paper() }, false);
     detector.score = 4 << 24;
     for i in 1..=8 {
         detector.on_ack(&Sample { self_limited: true, ..sample(i, 1, 10_000, 10_000, false) });
@@ -182,7 +182,7 @@ fn a_sender_with_nothing_to_send_loses_a_quarter_per_round_trip() {
 
 #[test]
 fn idle_time_halves_what_speaks_for_a_classic_queue_and_nothing_else() {
-    let mut detector = Detector::<24>::new(&Config::paper());
+    let mut detector = Detector::<24>::new(&Config::paper(), false);
     detector.score = 8 << 24;
     detector.on_idle(3);
     assert_eq!(detector.report().score, 1.0);
@@ -195,7 +195,7 @@ fn idle_time_halves_what_speaks_for_a_classic_queue_and_nothing_else() {
 
 #[test]
 fn losses_without_marks_end_in_a_new_start() {
-    let mut detector = Detector::<24>::new(&Config::paper());
+    let mut detector = Detector::<24>::new(&Config::paper(), false);
     detector.on_threshold(4);
     let rtt = |i: u64| 10_000 + 20_000 * (i % 2) as u32;
     let mut una = 0;
@@ -222,7 +222,7 @@ fn losses_without_marks_end_in_a_new_start() {
 #[test]
 fn the_virtual_clock_scores_once_per_virtual_round_trip() {
     let rounds = |clock| {
-        let mut detector = Detector::<24>::new(&Config { clock, ..Config::paper() });
+        let mut detector = Detector::<24>::new(&Config { clock, ..Config::paper() }, false);
         for i in 1..=500 {
             let marked = sample(i, 1, 10_000, 10_000, true);
             detector.on_ack(&Sample { now_us: i * 5 * MS, rtt_virt_us: 25 * MS, ..marked });
@@ -238,7 +238,7 @@ fn the_virtual_clock_scores_once_per_virtual_round_trip() {
 fn deep_unmarked_packets_speak_for_a_classic_queue_and_marked_ones_against() {
     let config = Config { v: 0.0, d: 0.0, ..Config::best() };
     let score = |depth: u32, marked: bool| {
-        let mut detector = Detector::<24>::new(&config);
+        let mut detector = Detector::<24>::new(&config, false);
         detector.score = 0;
         for i in 1..=20 {
             let deep = sample(2 * i, 2, 10_000 + depth, 10_000, marked);
@@ -258,7 +258,7 @@ fn deep_unmarked_packets_speak_for_a_classic_queue_and_marked_ones_against() {
 #[test]
 fn on_a_slow_link_the_references_are_what_two_packets_take() {
     // 1514 B at 4 Mb/s: 3028 µs. V0 = 2·3028 + 300 = 6356, D0 = 2·3028 + 1000 = 7056.
-    let mut detector = Detector::<24>::new(&Config { m: 0.0, v_floor: 0.0, ..Config::best() });
+    let mut detector = Detector::<24>::new(&Config { m: 0.0, v_floor: 0.0, ..Config::best() }, false);
     for i in 3..10 {
         let ack = sample(i, 10, 20_000, 20_000, false);
         detector.on_ack(&Sample { now_us: i * 3028, ..ack });
@@ -294,7 +294,7 @@ proptest! {
             c_sticky: 1000.0,
             ..Config::paper()
         };
-        let mut integer = Detector::<24>::new(&config);
+        let mut integer = Detector::<24>::new(&config, false);
         let mut real = Reference::new(config);
         integer.on_threshold(ssthresh);
         real.on_threshold(ssthresh);
