@@ -3,7 +3,10 @@
 use l4s_units::Duration;
 use l4s_units::param::Configurable;
 
-use crate::{Ack, Burst, Congestion, CongestionControl, Pause, Window, classic_ecn, cubic, dctcp, prague, reno};
+use crate::{
+    Ack, Burst, Congestion, CongestionControl, Pause, Window, classic_ecn, cubic, dctcp, prague,
+    reno,
+};
 
 /// The ECN that a congestion control asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -74,7 +74,11 @@ fn prague_0_6_does_what_it_does_on_the_authors_testbed() {
         ];
         for (what, found, testbed) in checks.into_iter().filter(|check| !check.2.is_nan()) {
             let off = found / testbed - 1.0;
-            println!("{:?} {what}: {found:.4}, testbed {testbed}, {:+.0} %", point.set, off * 100.0);
+            println!(
+                "{:?} {what}: {found:.4}, testbed {testbed}, {:+.0} %",
+                point.set,
+                off * 100.0
+            );
             if off.is_nan() || off.abs() > TOLERANCE {
                 far.push(format!("{:?} {what}: {found} against {testbed}", point.set));
             }

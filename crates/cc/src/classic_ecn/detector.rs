@@ -32,7 +32,6 @@ const QUICK_SEGMENTS: u64 = 10;
 /// overloaded marks everything too.
 const DEEPEST: u32 = 2;
 
-
 /// What the references are above the time of two packets, in microseconds: the step of an L4S
 /// queue (RFC 9332 §2.5.1.1), and what else moves a round trip.
 const STEP: u32 = 1000;
@@ -355,8 +354,7 @@ impl<const BITS: u32> Detector<BITS> {
         let unit = BITS - WEIGHT_BITS - SHARE_BITS;
         delta -= (s * share(round.limited_acks, round.acks)) << unit;
         let unmarked = round.deep - round.deep_ce - round.deepest_ce;
-        let evidence =
-            share(unmarked, round.delivered) - share(round.deep_ce, round.delivered);
+        let evidence = share(unmarked, round.delivered) - share(round.deep_ce, round.delivered);
         delta + ((m * evidence) << unit)
     }
 

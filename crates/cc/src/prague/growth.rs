@@ -36,8 +36,8 @@ pub(super) struct Growth {
 
 impl Growth {
     pub fn new(config: &Config) -> Self {
-        let uses_cubic = config.loss == LossResponse::Cubic
-            || config.classic_growth == ClassicGrowth::Cubic;
+        let uses_cubic =
+            config.loss == LossResponse::Cubic || config.classic_growth == ClassicGrowth::Cubic;
         Growth {
             rtt_independence: config.rtt_independence,
             rtt_virt_us: config.rtt_virt.as_micros().min((1 << 16) - 1),
@@ -46,8 +46,7 @@ impl Growth {
             classic: config.classic_growth,
             quiet: 0,
             after_loss: false,
-            cubic: uses_cubic
-                .then(|| Box::new(cubic::Control::new(&cubic::Config::default()))),
+            cubic: uses_cubic.then(|| Box::new(cubic::Control::new(&cubic::Config::default()))),
         }
     }
 

@@ -34,9 +34,7 @@ impl Reference {
         let (srtt, mdev) = self.averages.unwrap_or((rtt, 1.0));
         let error = if self.averages.is_some() { rtt - srtt } else { 0.0 };
         let mdev = match self.averages {
-            Some(_) => {
-                mdev + (error.abs() - mdev) / (self.g * f64::from(self.config.mdev_ratio))
-            }
+            Some(_) => mdev + (error.abs() - mdev) / (self.g * f64::from(self.config.mdev_ratio)),
             None => mdev,
         };
         self.averages = Some((srtt + error / self.g, mdev));
@@ -258,7 +256,8 @@ fn deep_unmarked_packets_speak_for_a_classic_queue_and_marked_ones_against() {
 #[test]
 fn on_a_slow_link_the_references_are_what_two_packets_take() {
     // 1514 B at 4 Mb/s: 3028 µs. V0 = 2·3028 + 300 = 6356, D0 = 2·3028 + 1000 = 7056.
-    let mut detector = Detector::<24>::new(&Config { m: 0.0, v_floor: 0.0, ..Config::best() }, false);
+    let mut detector =
+        Detector::<24>::new(&Config { m: 0.0, v_floor: 0.0, ..Config::best() }, false);
     for i in 3..10 {
         let ack = sample(i, 10, 20_000, 20_000, false);
         detector.on_ack(&Sample { now_us: i * 3028, ..ack });
