@@ -247,9 +247,10 @@ impl Control {
         }
         let delivered = u64::from(self.state.delivered.max(1));
         let marked = u64::from(self.state.delivered_ce).min(delivered);
-        let alpha = (marked << ALPHA_BITS) / delivered;
-        self.state.average = (alpha << SHIFT_G) as u32;
-        self.reduce(alpha, now);
+        // The answer is to as many marks as there were; the average learns of them as of any others.
+        // Taken for the average itself they would be answered for many rounds to come.
+        self.update_alpha();
+        self.reduce((marked << ALPHA_BITS) / delivered, now);
     }
 
     /// Answers marks, at most once per virtual RTT.
@@ -323,12 +324,8 @@ impl Control {
             let before = self.state.frac_cwnd;
             self.state.prior_frac_cwnd = before;
             self.state.prior_ssthresh = self.state.ssthresh;
-            let reduced = if self.settings.cubic_on_loss {
-                self.growth.lost(before);
-                before / 10 * 7
-            } else {
-                before / 2
-            };
+            self.growth.lost(before);
+            let reduced = if self.settings.cubic_on_loss { before / 10 * 7 } else { before / 2 };
             self.state.frac_cwnd = reduced.max(least);
             self.state.in_loss = true;
             self.state.recover = self.nxt;

@@ -127,6 +127,16 @@ refuses! {
     settings_in_conflict: "target  = \"15ms\"" => "dualq = \"dc\"",
         "s.toml:9:1: `aqm.marking`: ECT(0) would wait in the L queue but be marked as Classic: \
          with `dualq = \"dc\"` use `marking = \"dc\"`";
+    a_reference_of_nothing: "\"cubic\"" => "{ kind = \"prague\", profile = \"paper\", v0 = \"0us\" }",
+        "s.toml:22:51: `group.cc.v0`: found \"0us\", expected a time such as \"15ms\", from 1us to 16s";
+    a_negative_stickiness: "\"cubic\"" => "{ kind = \"prague\", profile = \"paper\", l_sticky = -1 }",
+        "s.toml:22:57: `group.cc.l_sticky`: found -1, expected a number from 0 to 1000";
+    an_outlier_within_the_deviation: "\"cubic\"" => "{ kind = \"prague\", profile = \"best\", k2 = 0.5 }",
+        "s.toml:22:50: `group.cc.k2`: found 0.5, expected a number from 1 to 16";
+    a_gain_wider_than_its_state: "\"cubic\"" => "{ kind = \"prague\", profile = \"paper\", shift_max = 21 }",
+        "s.toml:22:58: `group.cc.shift_max`: found 21, expected a whole number from 1 to 20";
+    a_ratio_that_is_no_shift: "\"cubic\"" => "{ kind = \"prague\", profile = \"paper\", mdev_ratio = 3 }",
+        "s.toml:22:46: `group.cc.mdev_ratio`: found 3, expected 1, 2 or 4";
     dctcp_without_ecn: "flows = 1" => "ecn = \"off\"",
         "s.toml:17:7: `group.ecn`: dctcp cannot do without ECN; leave `ecn` out, or choose \
          another `cc`";
