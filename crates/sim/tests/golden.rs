@@ -107,6 +107,26 @@ fn prague() {
 }
 
 #[test]
+fn prague_parts() {
+    check("prague-parts", &["duration=4s", "warmup=2s"]);
+}
+
+#[test]
+fn prague_start() {
+    check("prague-start", &["duration=12s"]);
+}
+
+#[test]
+fn prague_rtts() {
+    check("prague-rtts", &["duration=8s", "warmup=4s"]);
+}
+
+#[test]
+fn prague_narrow() {
+    check("prague-narrow", &["duration=10s", "warmup=4s"]);
+}
+
+#[test]
 fn web() {
     check("web", &["duration=10s", "warmup=2s"]);
 }
