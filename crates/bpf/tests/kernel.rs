@@ -23,6 +23,11 @@ fn name(test: &str) -> String {
     format!("{test}{}", std::process::id())
 }
 
+/// With a detector.
+fn prague(name: &str) -> Result<Loaded, BpfError> {
+    Loaded::prague(name, &l4s_cc::prague::Config::paper())
+}
+
 /// Unwraps, or says why the test cannot run and returns from it.
 macro_rules! or_skip {
     ($tried:expr) => {
@@ -130,14 +135,14 @@ fn dctcp_moves_ten_megabytes_and_is_gone_after() {
 
 #[test]
 fn prague_moves_ten_megabytes_and_is_gone_after() {
-    moves_ten_megabytes(Loaded::prague, &name("prague"));
+    moves_ten_megabytes(prague, &name("prague"));
 }
 
 /// A small queue on the way out of the host: its drops are told to TCP at once, without a mark.
 #[test]
 fn prague_answers_a_full_queue_of_its_own_host() {
     let name = name("full");
-    let _loaded = or_skip!(Loaded::prague(&name));
+    let _loaded = or_skip!(prague(&name));
     in_namespace(|| {
         ip("link set lo mtu 1500 gso_max_segs 1");
         let buffer = "qdisc add dev lo root tbf rate 200mbit burst 32k limit 64k";
@@ -178,7 +183,7 @@ const HOLD: &str = "L4S_BPF_TEST_HOLD";
 #[test]
 fn hold_until_killed() {
     let Some(name) = std::env::var_os(HOLD) else { return };
-    let _loaded = Loaded::prague(name.to_str().unwrap()).unwrap();
+    let _loaded = prague(name.to_str().unwrap()).unwrap();
     println!("\nholding");
     thread::sleep(Duration::from_secs(60));
 }
@@ -186,7 +191,7 @@ fn hold_until_killed() {
 #[test]
 fn killed_process_leaves_nothing_registered() {
     let name = name("kill");
-    drop(or_skip!(Loaded::prague(&name)));
+    drop(or_skip!(prague(&name)));
     assert!(is_soon_unregistered(&name));
     let mut child: Child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "hold_until_killed", "--nocapture"])
@@ -216,7 +221,7 @@ fn probe_leaves_nothing_behind() {
     }
     if probed.struct_ops.works() {
         // What was probed is what Prague gets.
-        let flags = Loaded::prague(&name("flags")).unwrap().flags();
+        let flags = prague(&name("flags")).unwrap().flags();
         assert_eq!(flags.has(Flags::NEEDS_ACCECN), probed.needs_accecn.works());
     }
 }
@@ -266,7 +271,7 @@ fn ect0_becomes_ect1_and_nothing_else_changes() {
 #[test]
 fn prague_and_ect1_go_together() {
     let name = name("both");
-    let _loaded = or_skip!(Loaded::prague(&name));
+    let _loaded = or_skip!(prague(&name));
     in_namespace(|| {
         let _ect1 = Ect1::attach(1).unwrap();
         let mut sniffer = device::Sniffer::open().unwrap();

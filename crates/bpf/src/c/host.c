@@ -104,3 +104,14 @@ void l4s_classic_ecn_report(const struct classic_ecn *s, struct classic_ecn_repo
 {
 	classic_ecn_report(s, r);
 }
+
+/* What the map of the BPF program has of a socket, as bytes. */
+u32 l4s_prague_shown_size(void)
+{
+	return sizeof(struct prague_shown);
+}
+
+void l4s_prague_report(const struct prague_shown *shown, struct classic_ecn_report *r)
+{
+	prague_report(shown, r);
+}

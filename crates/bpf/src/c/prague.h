@@ -139,6 +139,15 @@ struct prague_ack {
 	u32 app_limited;
 };
 
+/* What does not fit in a kernel's control block of a connection, and what user space reads. */
+struct prague_shown {
+	struct classic_ecn detector;
+	/* Moving average of the fraction of marks, as in struct prague. */
+	u32 average;
+	/* Packets acknowledged, while there are few. */
+	u32 acked;
+};
+
 /* Whether sequence number a is at b or later. */
 static __always_inline int prague_reached(u32 a, u32 b)
 {
@@ -555,6 +564,14 @@ static __always_inline u64 prague_pacing_rate(const struct prague *s, u32 in_fli
 	if (s->frac_cwnd >> PRAGUE_CWND_BITS < s->ssthresh / 2)
 		rate *= 2;
 	return rate >> 4;
+}
+
+/* What user space gets to know. */
+static __always_inline void prague_report(const struct prague_shown *shown,
+					  struct classic_ecn_report *r)
+{
+	classic_ecn_report(&shown->detector, r);
+	r->alpha = shown->average >> PRAGUE_SHIFT_G;
 }
 
 #endif
