@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use l4s_bpf::{BpfError, Ect1, Flags, Loaded, probe};
+use l4s_bpf::{BpfError, Ect1, Flags, Loaded, Socket, Sockets, probe, sockets};
 use rustix::net::sockopt::{set_tcp_congestion, tcp_congestion};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
@@ -281,4 +281,36 @@ fn prague_and_ect1_go_together() {
         assert!(seen[1] > 10, "{seen:?}");
         assert_eq!((seen[0], seen[2], seen[3]), (0, 0, 0));
     });
+}
+
+/// What a socket knows can be read by whoever has it, and by whoever asks for all of them.
+#[test]
+fn sockets_show_what_prague_knows() {
+    let name = name("shows");
+    let loaded = or_skip!(prague(&name));
+    let mine = Sockets::open(loaded.sockets().expect("it shows its sockets")).unwrap();
+    let listed = in_namespace(|| {
+        let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
+        set_tcp_congestion(&listener, &name).unwrap();
+        assert_eq!(mine.read(listener.as_fd()).unwrap(), None);
+        let address = listener.local_addr().unwrap();
+        let mut client = TcpStream::connect(address).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        for _ in 0..100 {
+            server.write_all(&[0x55; 1000]).unwrap();
+            client.read_exact(&mut [0; 1000]).unwrap();
+        }
+        thread::sleep(Duration::from_millis(100));
+        let shown = mine.read(server.as_fd()).unwrap().expect("it has a connection");
+        println!("{shown:?}");
+        // Not a mark yet: at rest, with round trips.
+        assert_eq!((shown.detector.score, shown.detector.rounds), (-8 << 24, 0));
+        assert!(shown.detector.srtt_us < 100_000);
+        let all = sockets().unwrap().expect("Prague is loaded");
+        let of_server = |s: &&Socket| s.local == address && s.peer == client.local_addr().unwrap();
+        (all.iter().find(of_server).copied(), shown)
+    });
+    let (Some(listed), shown) = listed else { panic!("the connection is not in the list") };
+    assert_eq!(listed.shown, shown);
+    assert!(listed.established && listed.cwnd >= 2);
 }
