@@ -219,7 +219,7 @@ mod tests {
     fn loaded() -> Bottleneck<Probe> {
         let (rate, burst) = (Rate::from_mbps(12), Bytes::ZERO);
         let (buffer, aggregation) = (Buffer::Packets(100), Duration::ZERO);
-        let link = Link { rate, burst, buffer, aggregation };
+        let link = Link { rate, burst, buffer, aggregation, ack_loss: 0.0 };
         let mut bottleneck = Bottleneck::new(&link, &Config::Fifo(fifo::Config::dctth()), 1);
         for n in 0..20 {
             let ecn = if n % 2 == 0 { Ecn::Ect1 } else { Ecn::NotEct };

@@ -42,6 +42,7 @@ struct CPrague {
     quiet: u32,
     saw_ce: u8,
     in_loss: u8,
+    after_loss: u8,
     independence: u8,
 }
 
@@ -355,7 +356,7 @@ fn expected_detector(text: &mut String, c: &CDetector, k2: u64) {
          log_mdev: {}, log_depth: {}, log_v0: {}, log_d0: {}, round: Round {{ end: {}, \
          began_us: {}, acks: {}, limited_acks: {}, delivered: {}, deep: {}, deep_ce: {}, \
          deepest_ce: {} }}, spacing: Spacing {{ least: {}, prompt_at: {} }}, losses: {}, \
-         unmarked_rounds: {} }}",
+         unmarked_rounds: {}, tracers: None }}",
         option(c.has_rtt != 0, filter),
         log(c.log_mdev),
         log(c.log_depth),
@@ -463,7 +464,7 @@ impl Judged {
 
 fn compare_detector(seed: u64, steps: usize, config: &classic_ecn::Config, judged: &mut Judged) {
     let mut acks = Acks::new(seed);
-    let mut rust = <Detector>::new(config);
+    let mut rust = <Detector>::new(config, false);
     let settings = DetectorSettings::new(config);
     let mut c = CDetector::default();
     l4s_classic_ecn_start(&mut c, &settings, 0);
@@ -565,12 +566,13 @@ fn the_detector_is_the_same_in_c_and_in_rust() {
 }
 
 /// The rounds that l4s_cc's growth counts, which are its own.
-fn growth(text: &str) -> (u32, u32) {
-    let field = |name: &str| {
+fn growth(text: &str) -> (u32, u32, bool) {
+    let word = |name: &str| {
         let at = text.find(name).expect("growth has it") + name.len();
-        text[at..].split(',').next().and_then(|number| number.parse().ok()).expect("a number")
+        text[at..].split(',').next().expect("a word")
     };
-    (field(" transition: "), field(" quiet: "))
+    let number = |name: &str| word(name).parse().expect("a number");
+    (number(" transition: "), number(" quiet: "), word(" after_loss: ") == "true")
 }
 
 fn compare_prague(
@@ -638,7 +640,11 @@ fn compare_prague(
         if step % 16 == 0 {
             text.clear();
             write!(text, "{rust:?}").unwrap();
-            assert_eq!(growth(&text), (c.transition, c.quiet), "seed {seed}, step {step}");
+            assert_eq!(
+                growth(&text),
+                (c.transition, c.quiet, c.after_loss != 0),
+                "seed {seed}, step {step}"
+            );
             if let Some(d) = &detector {
                 expected_detector(&mut expected, d, settings.detector.k2);
                 assert!(

@@ -11,8 +11,7 @@ mod log;
 pub mod reroute;
 mod smooth;
 mod spacing;
-#[cfg(test)]
-mod tests;
+pub mod tracers;
 
 pub use config::{Clock, Config};
 pub use detector::{Detector, Sample};

@@ -3,7 +3,10 @@
 use l4s_units::Duration;
 use l4s_units::param::Configurable;
 
-use crate::{Ack, Congestion, CongestionControl, Pause, Window, classic_ecn, cubic, dctcp, prague, reno};
+use crate::{
+    Ack, Burst, Congestion, CongestionControl, Pause, Window, classic_ecn, cubic, dctcp, prague,
+    reno,
+};
 
 /// The ECN that a congestion control asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -111,7 +114,7 @@ macro_rules! controls {
                 }
             }
 
-            fn burst(&self) -> Option<Duration> {
+            fn burst(&self) -> Option<Burst> {
                 match self {
                     $(Cc::$variant(cc) => cc.burst(),)+
                 }

@@ -55,6 +55,15 @@ pub struct Pause {
     pub rto: Duration,
 }
 
+/// How much may go out at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Burst {
+    /// As time at the pacing rate.
+    pub time: Duration,
+    /// But so many segments in any case.
+    pub least: u32,
+}
+
 /// Why the window must be reduced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Congestion {
@@ -100,8 +109,8 @@ pub trait CongestionControl {
         false
     }
 
-    /// The most that may go out at once, as time at the pacing rate, where that is its own choice.
-    fn burst(&self) -> Option<Duration> {
+    /// The most that may go out at once, where that is its own choice.
+    fn burst(&self) -> Option<Burst> {
         None
     }
 

@@ -19,7 +19,7 @@ pub use config::{
 use l4s_units::Duration;
 
 use crate::classic_ecn::{Clock, Detector, Report, Sample};
-use crate::{Ack, Congestion, CongestionControl, Pause, Window};
+use crate::{Ack, Burst, Congestion, CongestionControl, Pause, Window};
 use growth::Growth;
 
 /// Bits of the window's fraction.
@@ -109,7 +109,7 @@ struct Settings {
     alpha_classic: u64,
     changeover: Changeover,
     cubic_on_loss: bool,
-    burst: Duration,
+    burst: Burst,
 }
 
 impl Settings {
@@ -126,7 +126,7 @@ impl Settings {
             alpha_classic: alpha_classic.round() as u64,
             changeover: config.changeover,
             cubic_on_loss: config.loss == LossResponse::Cubic,
-            burst: config.burst,
+            burst: Burst { time: config.burst, least: config.min_burst },
         }
     }
 
@@ -146,11 +146,12 @@ impl Control {
     /// acknowledgement.
     pub fn new(config: &Config) -> Self {
         let detects = config.fallback != Fallback::Off;
+        let traces = config.fallback == Fallback::Active;
         Control {
             settings: Settings::new(config),
             state: State::default(),
             growth: Growth::new(config),
-            detector: detects.then(|| Box::new(Detector::new(&config.detector))),
+            detector: detects.then(|| Box::new(Detector::new(&config.detector, traces))),
             nxt: 0,
         }
     }
@@ -247,9 +248,10 @@ impl Control {
         }
         let delivered = u64::from(self.state.delivered.max(1));
         let marked = u64::from(self.state.delivered_ce).min(delivered);
-        let alpha = (marked << ALPHA_BITS) / delivered;
-        self.state.average = (alpha << SHIFT_G) as u32;
-        self.reduce(alpha, now);
+        // The answer is to as many marks as there were; the average learns of them as of any others.
+        // Taken for the average itself they would be answered for many rounds to come.
+        self.update_alpha();
+        self.reduce((marked << ALPHA_BITS) / delivered, now);
     }
 
     /// Answers marks, at most once per virtual RTT.
@@ -323,12 +325,8 @@ impl Control {
             let before = self.state.frac_cwnd;
             self.state.prior_frac_cwnd = before;
             self.state.prior_ssthresh = self.state.ssthresh;
-            let reduced = if self.settings.cubic_on_loss {
-                self.growth.lost(before);
-                before / 10 * 7
-            } else {
-                before / 2
-            };
+            self.growth.lost(before);
+            let reduced = if self.settings.cubic_on_loss { before / 10 * 7 } else { before / 2 };
             self.state.frac_cwnd = reduced.max(least);
             self.state.in_loss = true;
             self.state.recover = self.nxt;
@@ -460,8 +458,18 @@ impl CongestionControl for Control {
         self.settings.pushes && self.state.frac_cwnd < PUSH_BELOW
     }
 
-    fn burst(&self) -> Option<Duration> {
-        (!self.settings.burst.is_zero()).then_some(self.settings.burst)
+    fn wants_tracers(&mut self, _nxt: u64) -> bool {
+        self.detector.as_mut().is_some_and(|detector| detector.wants_tracers())
+    }
+
+    fn traced(&mut self, overtook: bool) {
+        if let Some(detector) = &mut self.detector {
+            detector.on_traced(overtook);
+        }
+    }
+
+    fn burst(&self) -> Option<Burst> {
+        (!self.settings.burst.time.is_zero()).then_some(self.settings.burst)
     }
 
     fn steers_alone(&self) -> bool {

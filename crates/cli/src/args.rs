@@ -143,6 +143,9 @@ pub struct Paper {
     /// The seed of every random stream
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: Option<u64>,
+    /// Set a key of its scenario, to see what it does to the figure
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
     /// Complete what was interrupted in the folder
     #[arg(long)]
     pub resume: bool,

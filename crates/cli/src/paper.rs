@@ -54,6 +54,7 @@ fn make(figure: &Figure, options: &Paper) -> Result<(), Failure> {
     if options.quick {
         set.extend(figure.quick.iter().map(|set| (*set).to_owned()));
     }
+    set.extend(options.set.iter().cloned());
     set.extend(options.seed.map(|seed| format!("seed={seed}")));
     let plan = pick::plan(figure.scenario, &set)?;
     let out = options.out.clone().unwrap_or_else(|| PathBuf::from("out/paper").join(figure.id));

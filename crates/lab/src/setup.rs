@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use l4s_bottleneck::{Download, Downloads};
 use l4s_cc::WantedEcn;
 use l4s_cc::prague::{self, kernel};
-use l4s_scenario::{Buffer, EcnMode, Group, Scenario, Udp};
+use l4s_scenario::{AccEcn, Buffer, EcnMode, Group, Scenario, Udp};
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Time};
 
@@ -110,6 +110,12 @@ impl LabPlan {
                 "{pairs} groups and UDP sources: expected at most {MOST_PAIRS}, which have a \
                  server and a client each"
             )));
+        }
+        if scenario.link.ack_loss > 0.0 {
+            return Err(LabError::Scenario(
+                "only the simulator loses acknowledgements: expected `link.ack_loss = 0.0`"
+                    .to_owned(),
+            ));
         }
         // A server would have to write by a timer, and somebody to see where a frame ends.
         if !scenario.apps.is_empty() {
@@ -234,6 +240,11 @@ fn tcp(
             None
         }
     };
+    if group.accecn == AccEcn::Ace {
+        return Err(LabError::Scenario(
+            "a kernel sends its AccECN option: expected `accecn = \"option\"`".to_owned(),
+        ));
+    }
     let ecn = ecn(group);
     let rtts = || {
         let of = move |change: &l4s_scenario::Change| {
@@ -501,6 +512,10 @@ mod tests {
         let long = "[[udp]]\nname = \"U\"\nrate = \"1mbit\"\npacket = \"9000B\"\n";
         let long = refused(long);
         assert!(long.starts_with("UDP source `U`: a packet of 9000 bytes"), "{long}");
+        let ace = refused(&format!("{group}cc = \"prague\"\naccecn = \"ace\"\n"));
+        assert!(ace.starts_with("group `A`: a kernel sends its AccECN option"), "{ace}");
+        let lost = refused(&format!("link.ack_loss = 0.1\n{group}cc = \"reno\"\n"));
+        assert!(lost.starts_with("only the simulator loses acknowledgements"), "{lost}");
         // Pacing is the socket's: no congestion control need know.
         let paced = format!("{group}cc = {{ kind = \"cubic\", pacing = true }}\n");
         plan(&paced, &LabOptions::default()).unwrap();

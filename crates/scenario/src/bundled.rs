@@ -29,6 +29,7 @@ bundled! {
     "linux-7.3-grid",
     "linux-7.3-wide",
     "prague",
+    "testbed",
     "web",
     "video",
     "changes",

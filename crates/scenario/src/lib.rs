@@ -43,6 +43,8 @@ mod tree;
 pub use advice::advice;
 pub use catalog::{Described, Profile, Setting, controls, disciplines};
 pub use fault::{Fault, Faults, nearest};
-pub use model::{App, Buffer, Change, EcnMode, Group, Ip, Kernel, Link, Scenario, Sizes, Udp, Web};
+pub use model::{
+    AccEcn, App, Buffer, Change, EcnMode, Group, Ip, Kernel, Link, Scenario, Sizes, Udp, Web,
+};
 pub use plan::{MAX_POINTS, Plan, Point};
 pub use show::show;

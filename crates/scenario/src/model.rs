@@ -60,6 +60,8 @@ pub struct Link {
     pub buffer: Buffer,
     /// What it may send at once after it was idle: the bucket of the shaper (`htb burst`).
     pub burst: Bytes,
+    /// The chance that an acknowledgement is lost on its way back, below 1.
+    pub ack_loss: f64,
     /// The longest airtime of an aggregate, for a link that takes packets from the queue and
     /// delivers them in bursts; zero for one that sends them one by one.
     pub aggregation: Duration,
@@ -85,6 +87,8 @@ pub struct Group {
     pub cc: l4s_cc::Config,
     /// Which ECN it negotiates.
     pub ecn: EcnMode,
+    /// What its acknowledgements tell of marks, where they count them.
+    pub accecn: AccEcn,
     /// The base round trip, queue excluded.
     pub rtt: Duration,
     /// When each flow starts; as long as the number of flows. Zero flows are allowed.
@@ -104,6 +108,16 @@ pub enum EcnMode {
     L4s,
     /// What the congestion control asks for.
     Auto,
+}
+
+/// How acknowledgements count marks, where Accurate ECN was negotiated (RFC 9768).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum AccEcn {
+    /// Packets in three bits of the header, and bytes in the TCP option.
+    #[default]
+    Option,
+    /// Packets in three bits of the header alone, as where something strips the option.
+    Ace,
 }
 
 /// An unresponsive source of constant bit rate.

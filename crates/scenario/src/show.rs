@@ -161,6 +161,7 @@ fn draft(group: &Group) -> GroupDraft {
     GroupDraft {
         name: group.name.clone(),
         ecn: group.ecn,
+        accecn: group.accecn,
         flows: group.starts.len() as u64,
         rtt: group.rtt,
         start: start(&group.starts),

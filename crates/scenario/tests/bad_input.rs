@@ -59,8 +59,8 @@ refuses! {
     an_unknown_key: "rate   = " => "rat   = ",
         "s.toml:5:1: `link.rate` is missing: bits per second, 14 B of Ethernet per packet \
          included, such as \"40mbit\"\n\
-         s.toml:6:1: `link.rat`: unknown key, expected `rate`, `buffer`, `burst` or \
-         `aggregation`; \
+         s.toml:6:1: `link.rat`: unknown key, expected `rate`, `buffer`, `burst`, \
+         `ack_loss` or `aggregation`; \
          did you mean `rate`?";
     an_airtime_of_seconds: "\"40mbit\"" => "\"40mbit\"\naggregation = \"1s\"",
         "s.toml:7:15: `link.aggregation`: found \"1s\", expected a time such as \"10ms\", from 0s \
@@ -69,8 +69,8 @@ refuses! {
         "s.toml:7:15: `link.aggregation`: found \"64kb\", expected a time: a number with ns, us, ms, \
          s or min, such as \"10ms\", from 0s to 100ms";
     a_misspelt_airtime: "\"40mbit\"" => "\"40mbit\"\nagregation = \"2ms\"",
-        "s.toml:7:1: `link.agregation`: unknown key, expected `rate`, `buffer`, `burst` or \
-         `aggregation`; did you mean `aggregation`?";
+        "s.toml:7:1: `link.agregation`: unknown key, expected `rate`, `buffer`, `burst`, \
+         `ack_loss` or `aggregation`; did you mean `aggregation`?";
     an_unknown_table: "[aqm]" => "[amq]",
         "s.toml:9:2: `amq`: unknown key, expected `name`, `question`, `duration`, `warmup`, \
          `seed`, `link`, `aqm`, `group`, `web`, `app`, `udp`, `at`, `kernel` or `sweep`; did \
@@ -127,9 +127,28 @@ refuses! {
     settings_in_conflict: "target  = \"15ms\"" => "dualq = \"dc\"",
         "s.toml:9:1: `aqm.marking`: ECT(0) would wait in the L queue but be marked as Classic: \
          with `dualq = \"dc\"` use `marking = \"dc\"`";
+    a_reference_of_nothing: "\"cubic\"" => "{ kind = \"prague\", profile = \"paper\", v0 = \"0us\" }",
+        "s.toml:22:51: `group.cc.v0`: found \"0us\", expected a time such as \"15ms\", from 1us to 16s";
+    a_negative_stickiness: "\"cubic\"" => "{ kind = \"prague\", profile = \"paper\", l_sticky = -1 }",
+        "s.toml:22:57: `group.cc.l_sticky`: found -1, expected a number from 0 to 1000";
+    an_outlier_within_the_deviation: "\"cubic\"" => "{ kind = \"prague\", profile = \"best\", k2 = 0.5 }",
+        "s.toml:22:50: `group.cc.k2`: found 0.5, expected a number from 1 to 16";
+    a_gain_wider_than_its_state: "\"cubic\"" => "{ kind = \"prague\", profile = \"paper\", shift_max = 21 }",
+        "s.toml:22:58: `group.cc.shift_max`: found 21, expected a whole number from 1 to 20";
+    a_ratio_that_is_no_shift: "\"cubic\"" => "{ kind = \"prague\", profile = \"paper\", mdev_ratio = 3 }",
+        "s.toml:22:46: `group.cc.mdev_ratio`: found 3, expected 1, 2 or 4";
     dctcp_without_ecn: "flows = 1" => "ecn = \"off\"",
         "s.toml:17:7: `group.ecn`: dctcp cannot do without ECN; leave `ecn` out, or choose \
          another `cc`";
+    three_bits_of_accecn_without_accecn: "flows = 1" => "accecn = \"ace\"",
+        "s.toml:17:10: `group.accecn`: dctcp over this ECN has no AccECN; leave `accecn` out; \
+         prague over ECT(1) has it";
+    a_kind_of_accecn_that_is_none: "flows = 1" => "accecn = \"both\"",
+        "s.toml:17:10: `group.accecn`: found \"both\", expected one of \"option\", \"ace\"";
+    acknowledgements_that_are_all_lost: "40mbit\"" => "40mbit\"\nack_loss = 1.0",
+        "s.toml:7:12: `link.ack_loss`: found 1.0, expected a chance such as 0.01, from 0 to 0.9";
+    acknowledgements_lost_in_percent: "40mbit\"" => "40mbit\"\nack_loss = \"1%\"",
+        "s.toml:7:12: `link.ack_loss`: found \"1%\", expected a chance such as 0.01, from 0 to 0.9";
     a_buffer_smaller_than_a_packet: "40000p" => "1500b",
         "s.toml:7:10: `link.buffer`: found \"1500b\", expected room for a packet of 1514b";
     a_buffer_in_time_smaller_than_a_packet: "40000p" => "300us",
@@ -389,7 +408,8 @@ fn a_set_points_at_its_own_text() {
     );
     assert_eq!(
         set("link.rat=40mbit"),
-        "--set:1:1: `link.rat`: unknown key, expected `rate`, `buffer`, `burst` or `aggregation`; \
+        "--set:1:1: `link.rat`: unknown key, expected `rate`, `buffer`, `burst`, `ack_loss` or \
+         `aggregation`; \
          did you mean `rate`?"
     );
     assert_eq!(set("40mbit"), "--set:1:1: expected KEY=VALUE, such as link.rate=40mbit");

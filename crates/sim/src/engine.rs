@@ -15,9 +15,10 @@
 use l4s_aqm::{Departure, DropCause, MarkCause, Queue, Watch};
 use l4s_bottleneck::{Bottleneck, Download};
 use l4s_measure::{FlowState, FrameEvent, LinkState, Observer};
-use l4s_scenario::{Change, EcnMode, Group, Scenario};
+use l4s_scenario::{AccEcn, Change, EcnMode, Group, Scenario};
 use l4s_units::{Bytes, Duration, Ecn, Time};
 
+use crate::ack_loss::AckLoss;
 use crate::agenda::{Agenda, Item};
 use crate::app::Writers;
 use crate::calendar::Calendar;
@@ -58,8 +59,8 @@ impl Kind {
         let sender = SenderConfig {
             cc: group.cc.clone(),
             ecn,
-            ecn_on_everything: matches!(echo, Echo::Dctcp | Echo::Accurate),
-            accurate_ecn: echo == Echo::Accurate,
+            ecn_on_everything: matches!(echo, Echo::Dctcp | Echo::Accurate { .. }),
+            accurate_ecn: matches!(echo, Echo::Accurate { .. }),
             size: group.size.map(Bytes::get),
         };
         Kind { sender, echo }
@@ -69,7 +70,7 @@ impl Kind {
     fn ends(&self, size: Option<Bytes>, rtt: Duration) -> (Sender, Client) {
         let size = size.map(Bytes::get);
         let server = Sender::new(&SenderConfig { size, ..self.sender.clone() });
-        let client = Client::new(server.segments(), self.echo, rtt);
+        let client = Client::new(self.echo, rtt);
         (server, client)
     }
 }
@@ -84,6 +85,7 @@ pub(crate) struct Engine<'a, O> {
     timers: Timers,
     /// Return path of each group. Only its head needs an event.
     lines: Vec<Line>,
+    ack_loss: AckLoss,
     agenda: Agenda,
     sources: Vec<Source>,
     writers: Writers,
@@ -136,6 +138,7 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
             bottleneck,
             timers: Timers::with_capacity(2 * connections.places()),
             lines: scenario.groups.iter().map(|group| Line::new(group.rtt)).collect(),
+            ack_loss: AckLoss::new(scenario),
             sizes: scenario.groups.iter().map(|group| group.size).collect(),
             kinds,
             connections,
@@ -219,7 +222,11 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
         let line = &mut self.lines[group];
         let next = line.next();
         let arrives = now + line.delay;
+        let ack_loss = &mut self.ack_loss;
         flow.client.on_packet(packet, now, |message| {
+            if ack_loss.takes(&message) {
+                return;
+            }
             line.push(Return { arrives, flow: packet.flow, slot: packet.slot, message });
         });
         if line.next() != next {
@@ -238,6 +245,9 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
     // --- The way back: client, return line, server -------------------------------------------
 
     fn send_back(&mut self, from: Owner, message: Message, now: Time) {
+        if self.ack_loss.takes(&message) {
+            return;
+        }
         let group = usize::from(from.group);
         let line = &mut self.lines[group];
         let arrives = now + line.delay;
@@ -469,7 +479,9 @@ fn negotiated(group: &Group) -> (Option<Ecn>, Echo) {
     };
     let echo = match wants {
         l4s_cc::WantedEcn::Off => Echo::Classic,
-        l4s_cc::WantedEcn::L4s if ecn == Ecn::Ect1 => Echo::Accurate,
+        l4s_cc::WantedEcn::L4s if ecn == Ecn::Ect1 => {
+            Echo::Accurate { option: group.accecn == AccEcn::Option }
+        }
         _ => Echo::Dctcp,
     };
     (Some(ecn), echo)
@@ -516,6 +528,9 @@ impl<O: Observer<Packet>> Output for Outbox<'_, O> {
         self.observer.round_trip(self.owner.flow, rtt, self.now);
     }
 }
+
+#[cfg(test)]
+mod outcomes;
 
 #[cfg(test)]
 mod tests {

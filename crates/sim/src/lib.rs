@@ -4,6 +4,7 @@
 //! There is no wall clock, no thread and no unordered map in here: the same scenario and seed
 //! give the same events in the same order.
 
+mod ack_loss;
 mod agenda;
 mod app;
 mod calendar;

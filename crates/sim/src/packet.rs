@@ -9,6 +9,15 @@ pub(crate) const FULL_IP: u64 = 1500;
 pub(crate) const HEADER: u64 = 52;
 /// Payload of a full segment.
 pub(crate) const MSS: u64 = FULL_IP - HEADER;
+/// Payload of the middle and the rear of a set of tracers: no device takes them for small
+/// (Fallback §5.2).
+pub(crate) const TRACER: u16 = 98;
+/// Payload of its front: all three together are as long as a full packet.
+pub(crate) const FRONT: u16 = (MSS - 2 * (HEADER + TRACER as u64)) as u16;
+/// What the set carries behind the front. The rear has all of it, the middle all but the last byte.
+pub(crate) const TAIL: u16 = TRACER - Part::Rear.lead() as u16;
+/// What a set carries less than two full segments.
+pub(crate) const SHORTFALL: u64 = 2 * MSS - (FRONT + TAIL) as u64;
 /// IP length of a SYN or SYN-ACK, with its options.
 const SYN_IP: u64 = 60;
 /// Ethernet header, which the link carries too.
@@ -39,6 +48,7 @@ pub struct Packet {
     pub(crate) ip_length: u16,
     pub(crate) ecn: Ecn,
     flags: u8,
+    short: u16,
 }
 
 impl Packet {
@@ -48,11 +58,13 @@ impl Packet {
     const UDP: u8 = 1 << 3;
     const ARRIVED_CE: u8 = 1 << 4;
     const PSH: u8 = 1 << 5;
+    /// Two bits for its part of a set of tracers.
+    const PART: u8 = 6;
 
     #[inline]
     fn new(owner: Owner, seq: u64, ip_length: u16, ecn: Ecn, flags: u8) -> Packet {
         let Owner { flow, slot, group } = owner;
-        Packet { seq, flow, slot, group, ip_length, ecn, flags }
+        Packet { seq, flow, slot, group, ip_length, ecn, flags, short: 0 }
     }
 
     /// The SYN-ACK of a server.
@@ -66,9 +78,11 @@ impl Packet {
         let flag = |set: bool, bit: u8| if set { bit } else { 0 };
         let flags = flag(segment.fin, Packet::FIN)
             | flag(segment.cwr, Packet::CWR)
-            | flag(segment.push, Packet::PSH);
+            | flag(segment.push, Packet::PSH)
+            | (segment.part as u8) << Packet::PART;
         let ip_length = (u64::from(segment.payload) + HEADER) as u16;
-        Packet::new(owner, segment.seq, ip_length, segment.ecn, flags)
+        let packet = Packet::new(owner, segment.seq, ip_length, segment.ecn, flags);
+        Packet { short: segment.short, ..packet }
     }
 
     /// A UDP datagram.
@@ -90,9 +104,62 @@ impl Packet {
         self.flags & Packet::CWR != 0
     }
 
+    /// TCP: bytes of payload.
+    pub(crate) fn payload(&self) -> u16 {
+        self.ip_length - HEADER as u16
+    }
+
+    pub(crate) fn fin(&self) -> bool {
+        self.flags & Packet::FIN != 0
+    }
+
+    /// Which of a set of tracers it is.
+    #[inline]
+    pub(crate) fn part(&self) -> Part {
+        match self.flags >> Packet::PART {
+            0 => Part::Whole,
+            1 => Part::Middle,
+            _ => Part::Rear,
+        }
+    }
+
     pub(crate) fn push(&self) -> bool {
         self.flags & Packet::PSH != 0
     }
+}
+
+/// How a packet carries its segment.
+///
+/// A set of tracers (Fallback §5.2) is two segments in three packets: its front as any other, and
+/// 97 bytes that two packets of 98 carry, each with what it repeats of the front before them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub enum Part {
+    /// As it is.
+    #[default]
+    Whole = 0,
+    /// All but its last byte, behind the last two of the front.
+    Middle = 1,
+    /// All of it, behind the last one of the front.
+    Rear = 2,
+}
+
+impl Part {
+    /// So many bytes before its segment the packet begins.
+    pub const fn lead(self) -> u8 {
+        match self {
+            Part::Whole => 0,
+            Part::Middle => 2,
+            Part::Rear => 1,
+        }
+    }
+}
+
+/// Where in the stream a segment begins, `short` of those before it having been short ones: the two
+/// of every set of tracers.
+pub(crate) fn position(seq: u64, short: u16) -> u64 {
+    let (sets, tail) = (u64::from(short / 2), u64::from(short % 2));
+    seq * MSS - sets * SHORTFALL - tail * (MSS - u64::from(FRONT))
 }
 
 /// A segment as the sender hands it down.
@@ -110,6 +177,11 @@ pub struct Segment {
     pub push: bool,
     /// The last one of the flow.
     pub fin: bool,
+    /// How it is carried.
+    pub part: Part,
+    /// How many segments before it are short: two for every set of tracers. So the tail of a set
+    /// has an odd number.
+    pub short: u16,
 }
 
 impl l4s_aqm::Packet for Packet {
@@ -174,11 +246,15 @@ impl Traced for Packet {
         let syn = self.is_syn();
         Header::Tcp {
             // The SYN takes number 0.
-            seq: if syn { 0 } else { 1 + self.seq * MSS },
+            seq: if syn {
+                0
+            } else {
+                1 + position(self.seq, self.short) - u64::from(self.part().lead())
+            },
             ack: 1,
             payload: if syn { 0 } else { (length - HEADER) as u32 },
             syn,
-            fin: self.flags & Packet::FIN != 0,
+            fin: self.fin(),
             ece: false,
             cwr: self.cwr(),
         }
@@ -211,8 +287,87 @@ pub struct Ack {
     /// Received blocks above it, as distances `[from, to)` from `cumulative`; the newest first,
     /// empty ones last.
     pub sacks: [(u32, u32); 3],
+    /// What arrived although it had been received before (D-SACK, RFC 2883).
+    pub duplicate: Option<Duplicate>,
     /// Echo of congestion experienced.
     pub ece: bool,
-    /// Marked segments received so far (RFC 9768 §3.2.2).
-    pub marks: u32,
+    /// Marked packets received so far, in three bits (RFC 9768 §3.2.2).
+    pub ace: u8,
+    /// Bytes in them, in 24 bits, where the AccECN option is in use (RFC 9768 §3.2.3).
+    pub ce_bytes: Option<u32>,
+}
+
+/// A block of bytes that came twice (RFC 2883 §4): one segment or a part of it, and where that
+/// is the tail of a set of tracers, perhaps something of the front before it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Duplicate {
+    /// The segment, as a distance from the cumulative acknowledgement; below it where negative.
+    pub segment: i32,
+    /// So many bytes before the segment the block begins.
+    pub lead: u8,
+    /// How much of the segment is in it.
+    pub share: Share,
+}
+
+/// How much of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Share {
+    /// Nothing.
+    Nothing,
+    /// All but the last byte.
+    AllButLast,
+    /// All.
+    All,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Segments of a flow with a set at 3 and another at 5, and what follows each other in bytes.
+    #[test]
+    fn byte_numbers_have_no_gap_where_sets_are() {
+        let owner = Owner { flow: 0, slot: 0, group: 0 };
+        let packet = |seq, payload, part, short| {
+            let segment = Segment {
+                seq,
+                payload,
+                ecn: Ecn::Ect1,
+                cwr: false,
+                push: false,
+                fin: false,
+                part,
+                short,
+            };
+            match Packet::segment(owner, &segment).header() {
+                Header::Tcp { seq, payload, .. } => (seq, seq + u64::from(payload)),
+                Header::Udp { .. } => panic!(),
+            }
+        };
+        let full = MSS as u16;
+        let mut next = 1;
+        for (seq, payload, short) in [
+            (0, full, 0),
+            (1, full, 0),
+            (2, full, 0),
+            (3, FRONT, 0),
+            (4, TAIL, 1),
+            (5, FRONT, 2),
+            (6, TAIL, 3),
+            (7, full, 4),
+        ] {
+            let (from, to) = packet(seq, payload, Part::Whole, short);
+            assert_eq!(from, next, "{seq}");
+            if short % 2 == 1 {
+                // Fallback §5.2: two bytes, and one, of the front; the middle ends a byte short.
+                assert_eq!(packet(seq, TRACER, Part::Middle, short), (from - 2, to - 1));
+                assert_eq!(packet(seq, TRACER, Part::Rear, short), (from - 1, to));
+            }
+            next = to;
+        }
+        assert_eq!(next, 1 + 8 * MSS - 2 * SHORTFALL);
+        let lengths = u64::from(FRONT) + 2 * u64::from(TRACER) + 3 * HEADER;
+        assert_eq!(lengths, FULL_IP);
+        assert_eq!(size_of::<Packet>(), 24);
+    }
 }

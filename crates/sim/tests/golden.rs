@@ -3,6 +3,7 @@
 //! A change of behaviour shows as a diff of whole numbers and needs a reason in its commit.
 //! `UPDATE_GOLDEN=1 cargo test -p l4s-sim --test golden` writes the tables anew.
 
+use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
 
@@ -23,12 +24,39 @@ fn check(name: &str, set: &[&str]) {
     let set: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
     let plan = bundled::find(name).unwrap().plan(&set).unwrap();
     let summaries: Vec<Summary> = plan.points.iter().map(summary).collect();
-    let found = golden(&summaries);
+    pinned(name, &golden(&summaries));
+}
+
+/// Compares what the detectors of Classic ECN said in the runs of a bundled scenario, each half
+/// second, with the series pinned: score in thousandths, deviation and depth in microseconds.
+fn check_scores(name: &str) {
+    let plan = bundled::find(name).unwrap().plan(&[]).unwrap();
+    let mut found = String::new();
+    for point in &plan.points {
+        let mut recorder = Recorder::new(&point.scenario, Origin::default());
+        l4s_sim::run(&point.scenario, &mut recorder);
+        let record = recorder.finish(EngineSummary::default());
+        writeln!(found, "{:>8}{:>8}{:>8}{:>8}{:>8}", "time_ms", "flow", "score", "mdev", "depth")
+            .unwrap();
+        for row in &record.series {
+            let time = (row.time_s * 1000.0).round() as u64;
+            let (Some(score), true) = (row.classic_ecn, time.is_multiple_of(500)) else { continue };
+            let thousandths = |x: Option<f64>| (x.unwrap_or_default() * 1000.0).round();
+            let (mdev, depth) = (thousandths(row.fbk_mdev_ms), thousandths(row.fbk_depth_ms));
+            let (flow, score) = (&row.name, thousandths(Some(score)));
+            writeln!(found, "{time:>8}{flow:>8}{score:>8}{mdev:>8}{depth:>8}").unwrap();
+        }
+    }
+    pinned(name, &found);
+}
+
+/// Compares a text with the one that is pinned under that name.
+fn pinned(name: &str, found: &str) {
     let path =
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{name}.txt"));
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, &found).unwrap();
+        fs::write(&path, found).unwrap();
     }
     let pinned = fs::read_to_string(&path).unwrap_or_default();
     if let Some((n, (was, is))) =
@@ -96,4 +124,29 @@ fn changes() {
 #[test]
 fn lab_speed() {
     check("lab-speed", &["duration=4s", "warmup=2s"]);
+}
+
+#[test]
+fn fallback_8() {
+    check_scores("fallback-8");
+}
+
+#[test]
+fn fallback_9() {
+    check_scores("fallback-9");
+}
+
+#[test]
+fn fallback_10() {
+    check_scores("fallback-10");
+}
+
+#[test]
+fn fallback_11() {
+    check_scores("fallback-11");
+}
+
+#[test]
+fn fallback_12() {
+    check_scores("fallback-12");
 }

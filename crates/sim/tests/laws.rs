@@ -2,7 +2,7 @@
 
 use l4s_aqm::{Config, DropCause, MarkCause, Queue, dualpi2, fifo};
 use l4s_measure::{FlowState, LinkState, Observer, Traced};
-use l4s_scenario::{Buffer, EcnMode, Group, Link, Scenario, Udp};
+use l4s_scenario::{AccEcn, Buffer, EcnMode, Group, Link, Scenario, Udp};
 use l4s_sim::Packet;
 use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
 use proptest::prelude::*;
@@ -72,7 +72,15 @@ impl Observer<Packet> for Ledger {
 
 fn group(name: &str, cc: l4s_cc::Config, rtt: Duration, flows: usize) -> Group {
     let starts = vec![Time::ZERO; flows];
-    Group { name: name.into(), cc, ecn: EcnMode::Auto, rtt, starts, size: None }
+    Group {
+        name: name.into(),
+        cc,
+        ecn: EcnMode::Auto,
+        accecn: AccEcn::Option,
+        rtt,
+        starts,
+        size: None,
+    }
 }
 
 /// DCTCP against Cubic through DualPI2.
@@ -91,6 +99,7 @@ fn scenario(rate_mbps: u64, rtt: Duration, flows: (usize, usize), seed: u64) -> 
             rate: Rate::from_mbps(rate_mbps),
             buffer: Buffer::Packets(40_000),
             burst: Bytes::new(1514),
+            ack_loss: 0.0,
             aggregation: Duration::ZERO,
         },
         aqm: Config::DualPi2(aqm),
@@ -200,4 +209,20 @@ fn a_scalable_flow_leaves_the_link_full_and_the_queue_short() {
     assert!(mean_us < 1000, "{mean_us} µs");
     // 2 s of 40 Mb/s are 6605 packets.
     assert!(delay.1 > 6500, "{}", delay.1);
+}
+
+#[test]
+fn downloads_end_whatever_acknowledgements_are_lost() {
+    let mut digests = Vec::new();
+    for ack_loss in [0.0, 0.3, 0.6] {
+        let mut scenario = scenario(100, MS * 20, (0, 20), 1);
+        scenario.duration = Duration::from_secs(600);
+        scenario.link.ack_loss = ack_loss;
+        scenario.groups[1].size = Some(Bytes::new(100_000));
+        let ledger = run(&scenario);
+        // Handshakes are spared.
+        assert_eq!(ledger.closed.len(), 20, "{ack_loss}");
+        digests.push(ledger.digest);
+    }
+    assert!(digests[0] != digests[1] && digests[1] != digests[2]);
 }

@@ -4,7 +4,7 @@
 use l4s_aqm::{Config, DropCause, MarkCause, Queue, dualpi2, fifo};
 use l4s_cc::{cubic, prague};
 use l4s_measure::{Observer, Traced};
-use l4s_scenario::{Buffer, EcnMode, Group, Link, Scenario};
+use l4s_scenario::{AccEcn, Buffer, EcnMode, Group, Link, Scenario};
 use l4s_sim::Packet;
 use l4s_units::{Bytes, Duration, Rate, Time};
 
@@ -71,7 +71,15 @@ impl Observer<Packet> for Tally {
 
 fn group(name: &str, cc: l4s_cc::Config, rtt: Duration) -> Group {
     let starts = vec![Time::ZERO];
-    Group { name: name.into(), cc, ecn: EcnMode::Auto, rtt, starts, size: None }
+    Group {
+        name: name.into(),
+        cc,
+        ecn: EcnMode::Auto,
+        accecn: AccEcn::Option,
+        rtt,
+        starts,
+        size: None,
+    }
 }
 
 fn prague(name: &str, rtt: Duration) -> Group {
@@ -92,6 +100,7 @@ fn scenario(aqm: Config, groups: Vec<Group>) -> Scenario {
             rate: Rate::from_mbps(40),
             buffer: Buffer::Packets(40_000),
             burst: Bytes::new(1514),
+            ack_loss: 0.0,
             aggregation: Duration::ZERO,
         },
         aqm,
@@ -125,6 +134,28 @@ fn alone_it_fills_the_link_with_a_short_queue() {
         assert!(delay < 1.0, "{ms} ms: {delay} ms");
         assert_eq!(tally.drops, 0);
     }
+}
+
+/// At 4 Mb/s and 1 ms a packet takes longer than the round trip, and the share of each of eight
+/// flows is far below two packets. Flows that send no less than that drive marking to its end and
+/// DualPI2 to drop (RFC 9332 §2.5.1: overload); those that may go below lose nothing.
+#[test]
+fn windows_below_two_packets_need_no_drops_on_a_slow_link() {
+    let eight = |min_window| {
+        let config = prague::Config { min_window, ..prague::Config::best() };
+        let mut flows = group("A", l4s_cc::Config::Prague(config), MS);
+        flows.starts = vec![Time::ZERO; 8];
+        let mut scenario = scenario(dualpi2(), vec![flows]);
+        scenario.link.rate = Rate::from_mbps(4);
+        let tally = run(&scenario);
+        let used = tally.utilization(scenario.link.rate);
+        println!("{min_window}: {:.2} ms, {used:.3}, {} drops", tally.delay_ms(0), tally.drops);
+        (tally.drops, used)
+    };
+    let ((drops, full), (none, used)) = (eight(2.0), eight(0.25));
+    // 17 % of some 13,000 packets.
+    assert!(drops > 1000 && full > 0.98, "{drops} drops, {full}");
+    assert!(none == 0 && used > 0.9, "{none} drops, {used}");
 }
 
 /// Coupling makes the shares equal where the RTTs are (RFC 9332 §2.1), its target in the C queue

@@ -42,7 +42,7 @@ struct Run {
 impl Run {
     fn new(rate: Rate, burst: u64, aggregation: Duration, aqm: &Config) -> Run {
         let (burst, buffer) = (Bytes::new(burst), Buffer::Packets(10_000));
-        let link = Link { rate, burst, buffer, aggregation };
+        let link = Link { rate, burst, buffer, aggregation, ack_loss: 0.0 };
         let bottleneck = Bottleneck::new(&link, aqm, 1);
         Run { bottleneck, next: 0, left: vec![], landed: vec![] }
     }

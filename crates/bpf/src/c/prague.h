@@ -111,6 +111,9 @@ struct prague {
 	u8 saw_ce;
 	/* Whether a loss is being recovered from. */
 	u8 in_loss;
+	/* Whether there was a loss since the last mark: the bottleneck may be one that does not
+	 * mark. */
+	u8 after_loss;
 	/* PRAGUE_RTT_OFF and so on: the configured one, unless there is no ECN. */
 	u8 independence;
 };
@@ -195,6 +198,7 @@ static __always_inline void prague_start(struct prague *s, const struct prague_c
 	s->quiet = 0;
 	s->saw_ce = 0;
 	s->in_loss = 0;
+	s->after_loss = 0;
 	s->independence = (u8)c->rtt_independence;
 }
 
@@ -283,11 +287,12 @@ static __always_inline void prague_leave_slow_start(struct prague *s,
 {
 	u32 delivered = s->delivered ? s->delivered : 1;
 	u32 marked = s->delivered_ce < delivered ? s->delivered_ce : delivered;
-	u32 alpha = (u32)(((u64)marked << PRAGUE_ALPHA_BITS) / delivered);
+	u64 alpha = ((u64)marked << PRAGUE_ALPHA_BITS) / delivered;
 
 	if (s->delivered_ce < 2)
 		return;
-	s->average = alpha << PRAGUE_SHIFT_G;
+	/* The answer is to as many marks as there were; the average learns of them as of any. */
+	prague_update_alpha(s);
 	prague_reduce(s, c, d, prague_reduction(s, alpha), now);
 }
 
@@ -401,7 +406,7 @@ static __always_inline void prague_increase(struct prague *s, const struct pragu
 	gained = s->credit + (unmarked * scale << 8);
 	s->credit = gained % s->frac_cwnd;
 	s->frac_cwnd += gained / s->frac_cwnd;
-	if (c->fast && !classic && s->quiet > PRAGUE_QUIET_ROUNDS) {
+	if (c->fast && !s->after_loss && !classic && s->quiet > PRAGUE_QUIET_ROUNDS) {
 		/* Longer without a mark than a scalable flow is that is alone in its queue (DCTCP
 		 * §3.3: √(W/2)): a millisecond's worth of packets per round trip, or virtual one. */
 		u64 beyond = s->quiet - PRAGUE_QUIET_ROUNDS;
@@ -475,6 +480,7 @@ static __always_inline void prague_on_ack(struct prague *s, const struct prague_
 		prague_detect(s, c, d, a);
 	if (a->delivered_ce) {
 		s->saw_ce = 1;
+		s->after_loss = 0;
 		s->quiet = 0;
 	}
 	prague_observe(s, c, d, a);
@@ -498,6 +504,8 @@ static __always_inline void prague_on_loss(struct prague *s, const struct prague
 		s->prior_ssthresh = s->ssthresh;
 		s->frac_cwnd = prague_at_least_min(s->frac_cwnd / 2);
 		s->in_loss = 1;
+		s->after_loss = 1;
+		s->quiet = 0;
 		s->recover = nxt;
 		prague_set_threshold(s, c, d);
 		if (d)

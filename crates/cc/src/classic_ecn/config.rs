@@ -85,6 +85,15 @@ impl Config {
 
     /// What measurement shows to be better.
     pub fn best() -> Self {
-        Config { v_floor: 0.5, shift_max: 13, m: 2.0, mdev_ratio: 1, filter: true, spacing: true, prompt: true, ..Config::paper() }
+        Config {
+            v_floor: 0.5,
+            shift_max: 13,
+            m: 2.0,
+            mdev_ratio: 1,
+            filter: true,
+            spacing: true,
+            prompt: true,
+            ..Config::paper()
+        }
     }
 }

@@ -7,6 +7,7 @@ use super::log::{CarryLog, lg};
 use super::reroute::{Factor, Filter};
 use super::smooth::{RTT_MAX, Smooth, shift_of};
 use super::spacing::Spacing;
+use super::tracers::Tracers;
 use super::{Clock, Report, Verdict};
 
 /// Weights are in 2^-8.
@@ -30,7 +31,6 @@ const QUICK_SEGMENTS: u64 = 10;
 /// Marks from behind a queue so many times deeper than that say nothing: a Classic queue that is
 /// overloaded marks everything too.
 const DEEPEST: u32 = 2;
-
 
 /// What the references are above the time of two packets, in microseconds: the step of an L4S
 /// queue (RFC 9332 §2.5.1.1), and what else moves a round trip.
@@ -89,6 +89,8 @@ pub struct Detector<const BITS: u32 = 24> {
     losses: u32,
     /// Round trips since the last mark.
     unmarked_rounds: u32,
+    /// What it asks the queue itself, where it is to.
+    tracers: Option<Tracers>,
 }
 
 /// What happened in this round trip.
@@ -173,8 +175,9 @@ impl<const BITS: u32> Detector<BITS> {
     /// 1, from which on the queue is Classic for sure (`CLASSIC_ECN`).
     pub const CLASSIC: i64 = 1 << BITS;
 
-    /// The detector of a new connection, at rest.
-    pub fn new(config: &Config) -> Self {
+    /// The detector of a new connection, at rest; whether it sends tracers where the score alone
+    /// is not sure.
+    pub fn new(config: &Config, tracers: bool) -> Self {
         let settings = Settings::new(config, BITS);
         Detector {
             score: -settings.l_sticky,
@@ -191,6 +194,7 @@ impl<const BITS: u32> Detector<BITS> {
             spacing: Spacing::default(),
             losses: 0,
             unmarked_rounds: 0,
+            tracers: tracers.then(|| Tracers::new(config.tracers)),
             settings,
         }
     }
@@ -328,6 +332,9 @@ impl<const BITS: u32> Detector<BITS> {
             self.score = (self.score + delta).clamp(floor, ceiling);
             self.max = self.max.max(self.score);
         }
+        if let Some(tracers) = &mut self.tracers {
+            tracers.on_round(self.score, self.settings.l_sticky);
+        }
     }
 
     /// V·lg(v/V0) + D·lg(max(d/D0, 1)) − S·s (Fallback §4.2), and what marks tell by where they
@@ -341,14 +348,13 @@ impl<const BITS: u32> Detector<BITS> {
             0 => (v0_us, d0_us),
             _ => (v0_us.max(packets + JITTER), d0_us.max(packets + STEP)),
         };
-        let mdev = mdev.max((u64::from(v0) * v_floor >> SHARE_BITS) as u32);
+        let mdev = mdev.max(((u64::from(v0) * v_floor) >> SHARE_BITS) as u32);
         let mut delta = self.logs(mdev, v0, d0);
         let share = |part: u32, whole: u32| i64::from((part << SHARE_BITS) / whole.max(1));
         let unit = BITS - WEIGHT_BITS - SHARE_BITS;
         delta -= (s * share(round.limited_acks, round.acks)) << unit;
         let unmarked = round.deep - round.deep_ce - round.deepest_ce;
-        let evidence =
-            share(unmarked, round.delivered) - share(round.deep_ce, round.delivered);
+        let evidence = share(unmarked, round.delivered) - share(round.deep_ce, round.delivered);
         delta + ((m * evidence) << unit)
     }
 
@@ -396,11 +402,17 @@ impl<const BITS: u32> Detector<BITS> {
         }
     }
 
-    /// Moves the score towards L4S by a share of its stickiness: tracers found an L4S queue
-    /// (Fallback §5.2).
-    pub fn on_overtaken(&mut self, of: u32) {
-        let step = self.settings.l_sticky / i64::from(of.max(1));
-        self.score = (self.score - step).max(-self.settings.l_sticky);
+    /// Whether the next segment should go as a set of tracers; then it does (Fallback §5.2).
+    #[inline]
+    pub fn wants_tracers(&mut self) -> bool {
+        self.tracers.as_mut().is_some_and(Tracers::wants)
+    }
+
+    /// A set of tracers came back: whether its rear overtook its middle (Fallback §5.3).
+    pub fn on_traced(&mut self, overtook: bool) {
+        if let Some(tracers) = &mut self.tracers {
+            self.score = tracers.outcome(overtook, self.score, self.settings.l_sticky);
+        }
     }
 }
 
@@ -408,3 +420,6 @@ impl<const BITS: u32> Detector<BITS> {
 fn scaled(whole: u32, bits: u32) -> i64 {
     i64::from(whole) << bits
 }
+
+#[cfg(test)]
+mod tests;

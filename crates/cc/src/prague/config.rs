@@ -138,6 +138,8 @@ pub struct Config {
     /// The most that goes out at once, as time at the pacing rate; 0 for what the segmentation
     /// offload of a stock kernel takes.
     pub burst: Duration,
+    /// But so many segments in any case.
+    pub min_burst: u32,
 }
 
 impl Config {
@@ -160,6 +162,7 @@ impl Config {
             slow_start_exit: SlowStartExit::Halve,
             pacing: true,
             burst: Duration::ZERO,
+            min_burst: 1,
         }
     }
 
@@ -173,6 +176,8 @@ impl Config {
             rtt_transition: 500,
             alpha_on_init: 1 << 10,
             burst: Duration::from_micros(244),
+            // Linux' net.ipv4.tcp_min_tso_segs.
+            min_burst: 2,
             ..Config::linux()
         }
     }
@@ -183,6 +188,7 @@ impl Config {
             rtt_transition: 4,
             min_window: 0.25,
             burst: Duration::from_micros(244),
+            min_burst: 2,
             ..Config::linux()
         }
     }
@@ -202,7 +208,7 @@ impl Config {
     /// What measurement shows to be better.
     pub fn best() -> Self {
         Config {
-            fallback: Fallback::Passive,
+            fallback: Fallback::Active,
             detector: classic_ecn::Config::best(),
             classic_growth: ClassicGrowth::Reno,
             loss: LossResponse::Cubic,
@@ -315,10 +321,7 @@ impl Configurable for Config {
             "alpha_clock",
             "average marks over the flow's own RTT, or over rtt_virt where that is longer (virtual)",
             Kind::Choice(CLOCKS),
-            |c| {
-                let used = c.rtt_independence != RttIndependence::Off;
-                used.then(|| Value::Word(clock_word(c.alpha_clock)))
-            },
+            |c| Some(Value::Word(clock_word(c.alpha_clock))),
             |c, v| c.alpha_clock = clock(v),
         ),
         Param::new(
@@ -369,6 +372,13 @@ impl Configurable for Config {
             Kind::Duration { min: Duration::ZERO, max: Duration::from_millis(10) },
             |c| c.pacing.then_some(Value::Duration(c.burst)),
             |c, v| c.burst = v.duration(),
+        ),
+        Param::new(
+            "min_burst",
+            "but so many segments in any case",
+            Kind::Count { min: 1, max: 64 },
+            |c| (c.pacing && !c.burst.is_zero()).then_some(Value::Count(c.min_burst.into())),
+            |c, v| c.min_burst = v.count() as u32,
         ),
         word!(
             "changeover",

@@ -28,16 +28,18 @@ pub(super) struct Growth {
     classic: ClassicGrowth,
     /// Rounds of observation since the last mark.
     quiet: u32,
-    /// Since the last loss there was no mark: it grows as Cubic.
+    /// Whether there was a loss since the last mark: the bottleneck may be one that does not mark.
     after_loss: bool,
+    /// Whether it grows as Cubic then.
+    cubic_after_loss: bool,
     /// The curve of Cubic, where there is use for one.
     cubic: Option<Box<cubic::Control>>,
 }
 
 impl Growth {
     pub fn new(config: &Config) -> Self {
-        let uses_cubic = config.loss == LossResponse::Cubic
-            || config.classic_growth == ClassicGrowth::Cubic;
+        let uses_cubic =
+            config.loss == LossResponse::Cubic || config.classic_growth == ClassicGrowth::Cubic;
         Growth {
             rtt_independence: config.rtt_independence,
             rtt_virt_us: config.rtt_virt.as_micros().min((1 << 16) - 1),
@@ -46,8 +48,8 @@ impl Growth {
             classic: config.classic_growth,
             quiet: 0,
             after_loss: false,
-            cubic: uses_cubic
-                .then(|| Box::new(cubic::Control::new(&cubic::Config::default()))),
+            cubic_after_loss: config.loss == LossResponse::Cubic,
+            cubic: uses_cubic.then(|| Box::new(cubic::Control::new(&cubic::Config::default()))),
         }
     }
 
@@ -84,7 +86,9 @@ impl Growth {
     #[inline]
     pub fn grow(&mut self, s: &mut State, unmarked: u32, srtt: u64, now: Time, classic: u64) {
         let is_classic = classic == 1 << 24;
-        if self.after_loss || (is_classic && self.classic == ClassicGrowth::Cubic) {
+        if (self.after_loss && self.cubic_after_loss)
+            || (is_classic && self.classic == ClassicGrowth::Cubic)
+        {
             return self.grow_cubic(s, unmarked, now);
         }
         let scale = match self.classic {
@@ -95,7 +99,7 @@ impl Growth {
         let gained = s.credit + ((u64::from(unmarked) * scale) << 8);
         s.credit = gained % s.frac_cwnd;
         s.frac_cwnd += gained / s.frac_cwnd;
-        if self.fast && classic == 0 && self.has_room(s.frac_cwnd) {
+        if self.fast && !self.after_loss && classic == 0 && self.has_room(s.frac_cwnd) {
             // A millisecond's worth of packets per round trip, or per virtual one.
             let rtt = srtt.max(self.rtt_virt_us).max(1000);
             s.frac_cwnd += u64::from(unmarked) * ((1000 << CWND_BITS) / rtt);

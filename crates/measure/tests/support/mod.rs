@@ -3,7 +3,7 @@
 
 use l4s_aqm::Queue;
 use l4s_measure::{EngineSummary, Header, Observer, Origin, Recorder, Traced};
-use l4s_scenario::{Buffer, EcnMode, Group, Link, Scenario, Udp};
+use l4s_scenario::{AccEcn, Buffer, EcnMode, Group, Link, Scenario, Udp};
 use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
 
 /// A packet as a substrate would have it.
@@ -68,6 +68,7 @@ pub fn scenario() -> Scenario {
         name: name.to_owned(),
         cc: l4s_cc::Config::default(),
         ecn: EcnMode::Auto,
+        accecn: AccEcn::Option,
         rtt: ms(10),
         starts: vec![Time::ZERO],
         size: None,
@@ -81,6 +82,7 @@ pub fn scenario() -> Scenario {
             rate: Rate::from_mbps(12),
             buffer: Buffer::Packets(1000),
             burst: Bytes::new(1514),
+            ack_loss: 0.0,
             aggregation: Duration::ZERO,
         },
         aqm: l4s_aqm::Config::default(),

@@ -9,7 +9,7 @@ use crate::field::{
     Field, Refusal, bytes_text, count, duration, instant, quantity, read_table, word,
 };
 use crate::tree::{Item, Node, Table, quoted};
-use crate::{EcnMode, Group, catalog, settings};
+use crate::{AccEcn, EcnMode, Group, catalog, settings};
 
 /// The shortest and the longest base round trip.
 pub(super) const LEAST_RTT: Duration = Duration::from_micros(1);
@@ -22,11 +22,14 @@ const KINDS_OF_ECN: [(&str, EcnMode); 4] = [
     ("auto", EcnMode::Auto),
 ];
 
+const KINDS_OF_ACCECN: [(&str, AccEcn); 2] = [("option", AccEcn::Option), ("ace", AccEcn::Ace)];
+
 /// A group before its flows are counted out.
 #[derive(Clone, Debug)]
 pub(crate) struct GroupDraft {
     pub name: String,
     pub ecn: EcnMode,
+    pub accecn: AccEcn,
     pub flows: u64,
     pub rtt: Duration,
     pub start: Start,
@@ -59,6 +62,16 @@ pub(crate) const GROUP: &[Field<GroupDraft>] = &[
         read: |group, node| word(node, &KINDS_OF_ECN).map(|ecn| group.ecn = ecn),
         write: |group| {
             KINDS_OF_ECN.iter().find(|(_, ecn)| *ecn == group.ecn).map(|(name, _)| quoted(name))
+        },
+    },
+    Field {
+        name: "accecn",
+        doc: "how AccECN counts marks: option (its TCP option too) or ace (three bits alone)",
+        required: false,
+        read: |group, node| word(node, &KINDS_OF_ACCECN).map(|accecn| group.accecn = accecn),
+        write: |group| {
+            let word = KINDS_OF_ACCECN.iter().find(|(_, accecn)| *accecn == group.accecn);
+            word.map(|(name, _)| quoted(name))
         },
     },
     Field {
@@ -150,6 +163,7 @@ pub(super) fn groups<'a>(
         let mut draft = GroupDraft {
             name: String::new(),
             ecn: EcnMode::Auto,
+            accecn: AccEcn::default(),
             flows: 1,
             rtt: Duration::ZERO,
             start: Start::At(Time::ZERO),
@@ -232,12 +246,23 @@ pub(super) fn counted_out(
         let help = "leave `ecn` out, or choose another `cc`".to_owned();
         gathered.add(&place("ecn"), message, Some(help));
     }
+    if draft.accecn == AccEcn::Ace && !has_accurate_ecn(&cc, draft.ecn) {
+        let message = format!("`group.accecn`: {} over this ECN has no AccECN", cc.kind());
+        let help = "leave `accecn` out; prague over ECT(1) has it".to_owned();
+        gathered.add(&place("accecn"), message, Some(help));
+    }
     (gathered.count() == before).then_some(Group {
         name: draft.name,
         cc,
         ecn: draft.ecn,
+        accecn: draft.accecn,
         rtt: draft.rtt,
         starts,
         size: draft.size,
     })
+}
+
+/// Whether a connection negotiates Accurate ECN: only what cannot do without ECT(1) does.
+fn has_accurate_ecn(cc: &l4s_cc::Config, ecn: EcnMode) -> bool {
+    cc.wants() == l4s_cc::WantedEcn::L4s && matches!(ecn, EcnMode::Auto | EcnMode::L4s)
 }

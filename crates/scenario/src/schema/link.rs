@@ -6,7 +6,7 @@ use l4s_units::{Bytes, Duration, Rate};
 use super::one_table;
 use crate::fault::{Gathered, Place};
 use crate::field::{Field, Refusal, bytes_text, duration, quantity, read_table};
-use crate::tree::{Node, Table, quoted};
+use crate::tree::{Item, Node, Table, quoted};
 use crate::{Buffer, Link, Udp, catalog, settings};
 
 /// A full packet on the link: what the smallest buffer holds.
@@ -52,6 +52,13 @@ pub(crate) const LINK: &[Field<Link>] = &[
         write: |link| Some(quoted(&bytes_text(link.burst))),
     },
     Field {
+        name: "ack_loss",
+        doc: "the chance that an acknowledgement is lost on its way back, from 0 to 0.9",
+        required: false,
+        read: |link, node| ack_loss(node).map(|chance| link.ack_loss = chance),
+        write: |link| Some(format!("{:?}", link.ack_loss)),
+    },
+    Field {
         name: "aggregation",
         doc: "the longest airtime of a burst in which it delivers, as WiFi does; \"0s\" for none",
         required: false,
@@ -62,6 +69,14 @@ pub(crate) const LINK: &[Field<Link>] = &[
         write: |link| Some(quoted(&link.aggregation.to_string())),
     },
 ];
+
+fn ack_loss(node: &Node) -> Result<f64, Refusal> {
+    match node.item {
+        Item::Float(chance) if (0.0..=0.9).contains(&chance) => Ok(chance.abs()),
+        Item::Integer(0) => Ok(0.0),
+        _ => Err(Refusal::expected("a chance such as 0.01, from 0 to 0.9")),
+    }
+}
 
 fn buffer(node: &Node) -> Result<Buffer, Refusal> {
     let refusal = || {
@@ -96,6 +111,7 @@ pub(super) fn link(root: &Table, gathered: &mut Gathered) -> Option<Link> {
         rate: Rate::from_bps(0),
         buffer: Buffer::Packets(40_000),
         burst: PACKET,
+        ack_loss: 0.0,
         aggregation: Duration::ZERO,
     };
     read_table(table, &node.place, "link", LINK, &[], &mut link, gathered);

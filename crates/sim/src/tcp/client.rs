@@ -15,7 +15,7 @@ const SYN_RETRIES: u32 = 6;
 pub struct Client {
     state: State,
     receiver: Receiver,
-    /// How many segments it fetches.
+    /// How many segments it fetches, once the last one has told.
     segments: u64,
 }
 
@@ -32,12 +32,12 @@ enum State {
 }
 
 impl Client {
-    /// A client that will fetch `segments` over a path of this base round trip.
-    pub fn new(segments: u64, echo: Echo, rtt: Duration) -> Self {
+    /// A client over a path of this base round trip.
+    pub fn new(echo: Echo, rtt: Duration) -> Self {
         Client {
             state: State::Opening { attempts: 0, due: Time::NEVER },
             receiver: Receiver::new(echo, rtt),
-            segments,
+            segments: u64::MAX,
         }
     }
 
@@ -81,8 +81,17 @@ impl Client {
             }
             return send(Message::Request);
         }
-        let arrived =
-            Arrived { seq: packet.seq, ecn: packet.ecn, cwr: packet.cwr(), push: packet.push() };
+        if packet.fin() {
+            self.segments = packet.seq + 1;
+        }
+        let arrived = Arrived {
+            seq: packet.seq,
+            ecn: packet.ecn,
+            payload: packet.payload(),
+            cwr: packet.cwr(),
+            push: packet.push(),
+            part: packet.part(),
+        };
         self.receiver.on_segment(arrived, now, |ack: Ack| {
             send(Message::Ack(ack));
         });

@@ -4,6 +4,7 @@
 //! acknowledgements and the time go in; segments and acknowledgements come out. Segments are
 //! counted, not bytes: all are full but a flow's last, and the last of what an application wrote.
 
+mod accecn;
 mod client;
 mod pace;
 mod prr;
@@ -20,4 +21,9 @@ pub use receiver::{Arrived, Echo, Receiver};
 pub use sender::{Output, Sender, SenderConfig, State};
 
 #[cfg(test)]
+mod script;
+#[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+pub(crate) use script::Script;

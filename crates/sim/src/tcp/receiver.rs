@@ -2,8 +2,9 @@
 
 use l4s_units::{Duration, Ecn, Time};
 
+use super::accecn;
 use super::ranges::Ranges;
-use crate::packet::Ack;
+use crate::packet::{Ack, Duplicate, MSS, Part, Share};
 
 /// The least that a delayed acknowledgement waits.
 const ATO_MIN: Duration = Duration::from_millis(40);
@@ -22,6 +23,9 @@ const MERGE: Duration = Duration::from_millis(1);
 /// Most acknowledgements merged into one.
 const MERGE_MAX: u32 = 44;
 
+/// The number of no segment.
+const NONE: u64 = u64::MAX;
+
 /// How marks are echoed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Echo {
@@ -31,8 +35,12 @@ pub enum Echo {
     Classic,
     /// On exactly the acknowledgements of marked segments (RFC 8257 §3.2).
     Dctcp,
-    /// Counted: every acknowledgement says how many marks arrived so far (RFC 9768 §3.2.2).
-    Accurate,
+    /// Counted: every acknowledgement says how many marks arrived so far, modulo 8 (RFC 9768
+    /// §3.2.2), and with the option in how many bytes (§3.2.3).
+    Accurate {
+        /// Whether the AccECN option is in use.
+        option: bool,
+    },
 }
 
 /// A segment as the receiver sees it.
@@ -42,10 +50,14 @@ pub struct Arrived {
     pub seq: u64,
     /// Its ECN field.
     pub ecn: Ecn,
+    /// Bytes of payload.
+    pub payload: u16,
     /// The sender reduced its window (CWR).
     pub cwr: bool,
     /// The sender has sent all that it may (PSH).
     pub push: bool,
+    /// How it is carried.
+    pub part: Part,
 }
 
 /// The receiving side of a connection.
@@ -58,14 +70,20 @@ pub struct Receiver {
     beyond: Ranges,
     /// Where in `beyond` segments arrived most recently, the newest first.
     recent: [u64; 3],
+    /// The tail of a set of tracers whose last byte alone is missing.
+    all_but_last: u64,
+    /// What came twice since the last acknowledgement went out: a segment, how many bytes before
+    /// it the block begins, and how much of the segment it has.
+    duplicate: Option<(u64, u8, Share)>,
     /// `next` when the last acknowledgement went out.
     acknowledged: u64,
     /// Echo congestion experienced.
     demand_cwr: bool,
-    /// Marked segments received, and how many the last acknowledgement told of. Without
-    /// the wrap of a TCP header's three bits.
+    /// Marked segments received, and how many the last acknowledgement told of.
     marks: u32,
     marks_told: u32,
+    /// Bytes in marked segments.
+    ce_bytes: u32,
     /// Whether the last segment was marked; DCTCP: `next` before it.
     ce: bool,
     next_before: u64,
@@ -95,10 +113,13 @@ impl Receiver {
             next: 0,
             beyond: Ranges::default(),
             recent: [0; 3],
+            all_but_last: NONE,
+            duplicate: None,
             acknowledged: 0,
             demand_cwr: false,
             marks: 0,
             marks_told: 0,
+            ce_bytes: 0,
             ce: false,
             next_before: 0,
             quick: QUICK_ACKS_AT_START,
@@ -122,13 +143,23 @@ impl Receiver {
         self.next
     }
 
+    /// Marked segments received.
+    #[cfg(test)]
+    pub(super) fn marks(&self) -> u32 {
+        self.marks
+    }
+
     /// A segment arrived. `send` gets each acknowledgement that goes out: none, one or two.
     #[inline]
     pub fn on_segment(&mut self, segment: Arrived, now: Time, mut send: impl FnMut(Ack)) {
-        let Arrived { seq, ecn, cwr, push } = segment;
-        // The application reads everything as it arrives; then pushed data is acknowledged.
-        let mut at_once = push && seq == self.next;
-        self.marks += u32::from(ecn.is_ce());
+        let Arrived { seq, ecn, payload, cwr, push, part } = segment;
+        // The application reads everything as it arrives; then pushed data is acknowledged, and
+        // less than a full segment is taken for pushed (`tcp_measure_rcv_mss`).
+        let mut at_once = (push || u64::from(payload) < MSS) && seq == self.next;
+        if ecn.is_ce() {
+            self.marks = self.marks.wrapping_add(1);
+            self.ce_bytes = self.ce_bytes.wrapping_add(payload.into());
+        }
         if cwr {
             self.demand_cwr = false;
             // The sender's window may be very small now.
@@ -136,9 +167,17 @@ impl Receiver {
         }
         if seq < self.next || self.beyond.containing(seq).is_some() {
             // Received before: the sender must learn that (RFC 9293 §3.10.7.4).
+            let share = if part == Part::Middle { Share::AllButLast } else { Share::All };
+            self.duplicate = Some((seq, part.lead(), share));
             return send(self.acknowledge());
         }
-        if seq == self.next {
+        let overlaps = part != Part::Whole || self.all_but_last == seq;
+        if overlaps {
+            self.note_overlap(seq, part);
+        }
+        if overlaps && part == Part::Middle {
+            at_once |= self.echo_mark(ecn, &mut send) | (seq != self.next);
+        } else if seq == self.next {
             self.next = seq + 1;
             self.adapt_delay(now);
             at_once |= self.echo_mark(ecn, &mut send);
@@ -190,6 +229,18 @@ impl Receiver {
         }
     }
 
+    /// A part of the segment, or of the front before it, was received before.
+    #[inline(never)]
+    fn note_overlap(&mut self, seq: u64, part: Part) {
+        let has_part = self.all_but_last == seq;
+        let share = if has_part { Share::AllButLast } else { Share::Nothing };
+        let after_front = seq == self.next || self.beyond.containing(seq.wrapping_sub(1)).is_some();
+        if has_part || after_front {
+            self.duplicate = Some((seq, part.lead(), share));
+        }
+        self.all_but_last = if part == Part::Middle { seq } else { NONE };
+    }
+
     /// Notes whether the segment was marked; says whether to acknowledge at once.
     #[inline]
     fn echo_mark(&mut self, ecn: Ecn, send: &mut impl FnMut(Ack)) -> bool {
@@ -213,12 +264,12 @@ impl Receiver {
                 self.next_before = self.next;
                 changed
             }
-            Echo::Accurate => {
+            Echo::Accurate { .. } => {
                 // RFC 9768 §3.2.2.5.1: change-triggered, in both directions as in Linux, and
                 // increment-triggered.
                 let changed = ecn.is_ce() != self.ce;
                 self.ce = ecn.is_ce();
-                changed || self.marks - self.marks_told >= MARKS_AT_ONCE
+                changed || self.marks.wrapping_sub(self.marks_told) >= MARKS_AT_ONCE
             }
         }
     }
@@ -293,6 +344,19 @@ impl Receiver {
                 }
             }
         }
-        Ack { cumulative: self.next, sacks, ece: self.demand_cwr, marks: self.marks }
+        let duplicate = self.duplicate.take().map(|(seq, lead, share)| {
+            let distance = seq.wrapping_sub(self.next) as i64;
+            let segment = distance.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
+            Duplicate { segment, lead, share }
+        });
+        let option = matches!(self.echo, Echo::Accurate { option: true });
+        Ack {
+            cumulative: self.next,
+            sacks,
+            duplicate,
+            ece: self.demand_cwr,
+            ace: accecn::ace(self.marks),
+            ce_bytes: option.then_some(accecn::ce_bytes(self.ce_bytes)),
+        }
     }
 }

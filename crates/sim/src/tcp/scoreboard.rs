@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use l4s_units::{Duration, Time};
 
 use super::ranges::Ranges;
+use crate::packet;
 
 /// One segment in flight.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +17,8 @@ struct Sent {
     /// When it was last sent.
     at: Time,
     flags: u8,
+    /// How many segments before it are short ones.
+    short: u16,
 }
 
 const SACKED: u8 = 1;
@@ -24,6 +27,9 @@ const LOST: u8 = 1 << 1;
 const RESENT: u8 = 1 << 2;
 /// It was sent more than once: its RTT is ambiguous (Karn's algorithm, RFC 6298 §3).
 const AMBIGUOUS: u8 = 1 << 3;
+
+/// It is the front of a set of tracers.
+const FRONT: u8 = 1 << 4;
 
 /// What an acknowledgement delivered.
 #[derive(Clone, Copy, Debug, Default)]
@@ -109,10 +115,27 @@ impl Scoreboard {
         self.flight.front().map(|s| s.at)
     }
 
-    /// The next segment was sent.
+    /// The next segment was sent, `short` of those before it being short ones.
     #[inline]
-    pub fn push(&mut self, now: Time) {
-        self.flight.push_back(Sent { at: now, flags: 0 });
+    pub fn push(&mut self, now: Time, short: u16) {
+        self.flight.push_back(Sent { at: now, flags: 0, short });
+    }
+
+    /// A set of tracers was sent: its front and its tail.
+    pub fn push_tracers(&mut self, now: Time, short: u16) {
+        self.flight.push_back(Sent { at: now, flags: FRONT, short });
+        self.flight.push_back(Sent { at: now, flags: 0, short: short + 1 });
+    }
+
+    /// How many segments before this one are short ones, and its own payload where it is one.
+    pub fn shape(&mut self, seq: u64) -> (u16, Option<u16>) {
+        let Sent { flags, short, .. } = *self.at(seq);
+        let payload = match (flags & FRONT != 0, short % 2) {
+            (true, _) => Some(packet::FRONT),
+            (false, 1) => Some(packet::TAIL),
+            _ => None,
+        };
+        (short, payload)
     }
 
     fn at(&mut self, seq: u64) -> &mut Sent {
@@ -229,7 +252,7 @@ impl Scoreboard {
         // rest.
         while self.examined < self.nxt() {
             let seq = self.examined;
-            let Sent { at, flags } = *self.at(seq);
+            let Sent { at, flags, .. } = *self.at(seq);
             if flags & (SACKED | LOST | AMBIGUOUS) == 0 {
                 if (at, seq) >= (rack.sent_at, rack.seq) {
                     break;
@@ -292,7 +315,7 @@ impl Scoreboard {
     /// trip (RFC 8985 §6.3); the oldest segment in any case.
     pub fn timeout(&mut self, now: Time) {
         for seq in self.una..self.nxt() {
-            let Sent { at, flags } = *self.at(seq);
+            let Sent { at, flags, .. } = *self.at(seq);
             let may_arrive = seq != self.una && now.since(at) < self.rack.rtt;
             if flags & SACKED != 0 || may_arrive {
                 continue;
@@ -334,7 +357,7 @@ impl Scoreboard {
 
     fn note_resent(&mut self, seq: u64, now: Time, flag: u8) {
         let sent = self.at(seq);
-        *sent = Sent { at: now, flags: sent.flags | flag | AMBIGUOUS };
+        *sent = Sent { at: now, flags: sent.flags | flag | AMBIGUOUS, ..*sent };
         self.resent.push_back((seq, now));
     }
 }

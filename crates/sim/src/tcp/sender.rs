@@ -9,34 +9,27 @@
 //!   └─timeout─▶ Loss ─all acknowledged─▶ Open      (slow start from one segment)
 //! ```
 
+mod recovery;
+mod tracing;
+mod transmission;
+
 use l4s_cc::classic_ecn::Report;
-use l4s_cc::{Cc, Congestion, CongestionControl, Pause, Window};
+use l4s_cc::{Cc, CongestionControl, Pause, Window};
 use l4s_units::{Duration, Ecn, Time};
 
+use super::accecn::Decoder;
 use super::pace::Pace;
 use super::prr::Prr;
 use super::rtt::Rtt;
 use super::scoreboard::{Delivered, Scoreboard};
 use super::supply::Supply;
 use super::usage::Usage;
-use crate::packet::{Ack, MSS, Segment};
+use crate::packet::{Ack, Segment};
+use tracing::Tracing;
+use transmission::CHUNK;
 
 /// RFC 6928.
 const INITIAL_WINDOW: u32 = 10;
-/// Duplicate acknowledgements, or segments selectively acknowledged, that tell a loss.
-const DUPTHRESH: u32 = 3;
-/// The least time that a timer for reordering or a probe waits (two jiffies of a 1000 Hz kernel).
-const TIMEOUT_MIN: Duration = Duration::from_millis(2);
-/// A probe of a single segment in flight waits for a delayed acknowledgement (RFC 8985 §7.2).
-const PROBE_DELAYED_ACK: Duration = Duration::from_millis(200);
-/// The most that one unit of segmentation offload holds.
-const GSO_MAX: u64 = 65_536;
-/// What counts as just now, or near, where bursts are concerned.
-const MILLISECOND: Duration = Duration::from_millis(1);
-/// The AccECN option with three counters (RFC 9768 §3.2.3), which is on every segment.
-const ACCECN_OPTION: u64 = 12;
-/// Segments per buffer that an application's data waits in: as many as offload can take.
-const CHUNK: u32 = (GSO_MAX / MSS) as u32;
 
 /// What a sender is made of.
 #[derive(Clone, Debug)]
@@ -99,8 +92,11 @@ pub struct Sender {
     ecn: Option<Ecn>,
     ecn_on_everything: bool,
     accurate_ecn: bool,
-    /// Marks that acknowledgements told of.
-    marks: u32,
+    accecn: Decoder,
+    /// Short segments sent.
+    short: u16,
+    /// Sets of tracers.
+    tracing: Tracing,
     /// The congestion control sets the window in every state, reductions included.
     steered: bool,
     /// Recovery began; the first retransmission must not wait for a steered window.
@@ -125,6 +121,9 @@ pub struct Sender {
     backoff: u32,
     /// Newest segment when a tail-loss probe went out, and whether it was a retransmission.
     probe: Option<(u64, bool)>,
+    /// When tests send sets of tracers.
+    #[cfg(test)]
+    script: Option<super::Script>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -161,7 +160,9 @@ impl Sender {
             ecn: config.ecn,
             ecn_on_everything: config.ecn_on_everything,
             accurate_ecn: config.accurate_ecn,
-            marks: 0,
+            accecn: Decoder::default(),
+            short: 0,
+            tracing: Tracing::default(),
             recovering: false,
             cwr_pending: false,
             high_seq: 0,
@@ -174,6 +175,8 @@ impl Sender {
             pace: Pace::new(config.cc.paces()),
             backoff: 0,
             probe: None,
+            #[cfg(test)]
+            script: None,
         }
     }
 
@@ -205,11 +208,6 @@ impl Sender {
     /// What the congestion control's detector of Classic ECN says, where it has one.
     pub fn classic_ecn(&self) -> Option<Report> {
         self.cc.classic_ecn()
-    }
-
-    /// How many segments the client must receive.
-    pub fn segments(&self) -> u64 {
-        self.supply.in_all()
     }
 
     /// From now on it sends what an application writes, and the connection stays open.
@@ -287,8 +285,9 @@ impl Sender {
             self.backoff = 0;
         }
         let (ece, delivered_ce) = if self.accurate_ecn {
-            let marks = ack.marks.saturating_sub(self.marks);
-            self.marks += marks;
+            let progress = una > prior_una || delivered.selective;
+            let news = self.accecn.take(ack.ace, ack.ce_bytes, delivered.segments, progress);
+            let marks = news.marks - self.tracing.idle_marks(ack, news);
             (marks > 0, marks)
         } else {
             let ece = ack.ece && self.ecn.is_some();
@@ -303,6 +302,9 @@ impl Sender {
         };
         if !self.steered {
             self.cc.observe(&mut self.window, &sample);
+        }
+        if let Some(overtook) = self.tracing.answer(ack) {
+            self.traced(overtook);
         }
         if self.supply.is_over(una) {
             self.state = State::Closed;
@@ -422,347 +424,5 @@ impl Sender {
         if core::mem::take(&mut self.recovering) {
             self.window.cwnd = self.window.cwnd.max(self.board.in_flight() + 1);
         }
-    }
-
-    // --- State -------------------------------------------------------------------------------
-
-    fn reducing(&self) -> bool {
-        matches!(self.state, State::Cwr | State::Recovery)
-    }
-
-    /// Leaves and enters states for this acknowledgement; returns how many segments it showed to
-    /// be lost.
-    fn decide_state(&mut self, una: u64, ece: bool, now: Time) -> u32 {
-        if una >= self.high_seq {
-            match self.state {
-                // One segment more, so that the mark of the reduction itself reaches the client.
-                State::Cwr if una > self.high_seq => self.end_reduction(),
-                State::Recovery => self.end_reduction(),
-                State::Loss => self.state = State::Open,
-                _ => {}
-            }
-        }
-        let lost = self.detect_losses(now);
-        match self.state {
-            State::Recovery | State::Loss => {}
-            _ if self.board.lost_out() > 0 => self.enter_recovery(now),
-            State::Open if ece => {
-                self.start_reduction(Congestion::Ecn);
-                self.state = State::Cwr;
-            }
-            _ => {}
-        }
-        lost
-    }
-
-    fn detect_losses(&mut self, now: Time) -> u32 {
-        if self.board.sacked_out() == 0 && !self.board.any_resent() && self.probe.is_none() {
-            return 0;
-        }
-        // No reordering is expected until a quarter of the RTT, and none at all once enough
-        // later segments arrived (RFC 8985 §6.2 step 4).
-        let sure = self.board.sacked_out() >= DUPTHRESH || self.state == State::Recovery;
-        let reo_wnd = if sure {
-            Duration::ZERO
-        } else {
-            (self.rtt.min() / 4).min(self.rtt.smoothed().unwrap_or_default())
-        };
-        let (lost, wait) = self.board.detect_losses(now, reo_wnd);
-        if let Some(wait) = wait {
-            self.timer = Timer { due: now + wait + TIMEOUT_MIN, purpose: Purpose::Reordering };
-        }
-        lost
-    }
-
-    #[inline(never)]
-    fn enter_recovery(&mut self, now: Time) {
-        self.steer(now);
-        if self.reducing() {
-            if let Some(ssthresh) = self.cc.loss_while_reducing(&self.window) {
-                self.window.ssthresh = ssthresh;
-            }
-        } else if self.state != State::Loss {
-            self.start_reduction(Congestion::Loss);
-        } else {
-            return;
-        }
-        self.state = State::Recovery;
-        self.recovering = self.steered;
-        self.steer(now);
-    }
-
-    fn start_reduction(&mut self, congestion: Congestion) {
-        self.high_seq = self.board.nxt();
-        self.prr = Prr { prior_cwnd: self.window.cwnd, delivered: 0, out: 0 };
-        self.window.forget_credit();
-        self.window.ssthresh = self.cc.ssthresh(&self.window, congestion);
-        self.cwr_pending = self.tells_reduction();
-        self.probe = None;
-    }
-
-    /// Accurate ECN has another use for the flag.
-    fn tells_reduction(&self) -> bool {
-        self.ecn.is_some() && !self.accurate_ecn
-    }
-
-    fn end_reduction(&mut self) {
-        if !self.steered {
-            self.window.cwnd = self.window.ssthresh;
-        }
-        self.state = State::Open;
-    }
-
-    /// Sets the window to what is in flight and may be added (RFC 6937 §3).
-    fn reduce(&mut self, delivered: u32, lost: u32, advanced: bool) {
-        if delivered == 0 || self.prr.prior_cwnd == 0 {
-            return;
-        }
-        let (ssthresh, in_flight) = (self.window.ssthresh, self.board.in_flight());
-        self.window.cwnd = self.prr.window(ssthresh, in_flight, delivered, advanced && lost == 0);
-    }
-
-    // --- Timers ------------------------------------------------------------------------------
-
-    /// After progress: a probe of the tail, or else the retransmission timer.
-    fn set_timer(&mut self, now: Time) {
-        if self.board.packets_out() == 0 {
-            self.timer = Timer::OFF;
-        } else if !self.schedule_probe(now) {
-            self.set_retransmit_timer(now);
-        }
-    }
-
-    fn set_retransmit_timer(&mut self, now: Time) {
-        if self.board.packets_out() == 0 {
-            self.timer = Timer::OFF;
-            return;
-        }
-        // A shorter timer that ran in its place must not delay the timeout.
-        let from = match self.timer.purpose {
-            Purpose::Retransmit => now,
-            _ => self.board.head_sent_at().unwrap_or(now),
-        };
-        let due = (from + self.rtt.rto(self.backoff)).max(now);
-        self.timer = Timer { due, purpose: Purpose::Retransmit };
-    }
-
-    /// Sets the timer for a tail-loss probe (RFC 8985 §7.2), where one makes sense.
-    fn schedule_probe(&mut self, now: Time) -> bool {
-        let calm = matches!(self.state, State::Open | State::Cwr);
-        if !calm || self.board.sacked_out() > 0 || self.probe.is_some() {
-            return false;
-        }
-        let Some(srtt) = self.rtt.smoothed() else { return false };
-        let delayed_ack =
-            if self.board.packets_out() == 1 { PROBE_DELAYED_ACK } else { TIMEOUT_MIN };
-        let timeout = (srtt * 2 + delayed_ack).min(self.rtt.rto(0));
-        self.timer = Timer { due: now + timeout, purpose: Purpose::Probe };
-        true
-    }
-
-    /// Sends a new segment, or the last one again, to have the tail acknowledged (RFC 8985 §7.3).
-    fn send_probe(&mut self, now: Time, out: &mut impl Output) {
-        self.timer = Timer::OFF;
-        if self.probe.is_none() && self.board.packets_out() > 0 {
-            let new = !self.supply.is_empty(self.board.nxt());
-            let seq =
-                if new { Some(self.send_new(false, now, out)) } else { self.board.probe(now) };
-            if let Some(seq) = seq {
-                if !new {
-                    self.send_again(seq, now, out);
-                }
-                self.probe = Some((self.board.nxt(), !new));
-            }
-        }
-        self.set_retransmit_timer(now);
-    }
-
-    /// Whether a probe was answered, and whether it repaired a loss (RFC 8985 §7.4).
-    #[inline]
-    fn end_probe(&mut self, una: u64, progress: bool, now: Time) {
-        let Some((nxt, retransmission)) = self.probe else { return };
-        if una < nxt {
-            return;
-        }
-        if !retransmission || !progress {
-            // New data, or both the original and the probe arrived: nothing was lost.
-            self.probe = None;
-        } else if una > nxt {
-            // Only the probe arrived. The window must answer that loss too.
-            self.steer(now);
-            self.start_reduction(Congestion::Loss);
-            self.end_reduction();
-        }
-    }
-
-    /// A retransmission timeout (RFC 6298 §5.4, RFC 5681 §3.1).
-    fn on_timeout(&mut self, now: Time, out: &mut impl Output) {
-        if self.board.packets_out() == 0 {
-            self.timer = Timer::OFF;
-            return;
-        }
-        // One answer per window of data. Until the next acknowledgement the window is ours even
-        // where it is steered.
-        self.steer(now);
-        let ssthresh = self.cc.ssthresh(&self.window, Congestion::Timeout);
-        let first = self.state == State::Open || self.high_seq <= self.board.una();
-        if first || (self.state == State::Loss && self.backoff == 0) {
-            self.window.ssthresh = ssthresh;
-        }
-        self.high_seq = self.board.nxt();
-        self.board.timeout(now);
-        self.window.cwnd = self.board.in_flight() + 1;
-        self.window.forget_credit();
-        self.cwr_pending = self.tells_reduction();
-        self.state = State::Loss;
-        self.probe = None;
-        self.backoff += 1;
-        self.retransmit_lost(now, out);
-        self.set_retransmit_timer(now);
-    }
-
-    // --- Sending -----------------------------------------------------------------------------
-
-    fn control_ecn(&self) -> Ecn {
-        if self.ecn_on_everything { self.ecn.unwrap_or_default() } else { Ecn::NotEct }
-    }
-
-    fn send_new(&mut self, push: bool, now: Time, out: &mut impl Output) -> u64 {
-        let seq = self.board.nxt();
-        self.board.push(now);
-        let cwr = core::mem::take(&mut self.cwr_pending);
-        let ecn = self.ecn.unwrap_or_default();
-        let (payload, pushed, fin) = self.supply.segment(seq);
-        self.last_sent = now;
-        out.send(Segment { seq, payload, ecn, cwr, push: push || pushed, fin }, false);
-        seq
-    }
-
-    fn send_again(&mut self, seq: u64, now: Time, out: &mut impl Output) {
-        self.last_sent = now;
-        let (payload, push, fin) = self.supply.segment(seq);
-        let ecn = self.control_ecn();
-        out.send(Segment { seq, payload, ecn, cwr: false, push, fin }, true);
-    }
-
-    /// Sends lost segments again, as far as the window allows.
-    fn retransmit_lost(&mut self, now: Time, out: &mut impl Output) {
-        if !self.board.has_to_resend() {
-            return;
-        }
-        while self.board.in_flight() < self.window.cwnd && !self.pace.holds_back(now) {
-            let Some(seq) = self.board.resend(now) else { break };
-            self.send_again(seq, now, out);
-            self.pace.charge(self.full_payload(), self.pacing_rate, now);
-            if self.reducing() {
-                self.prr.out += 1;
-            }
-            if seq == self.board.una() && self.timer.purpose != Purpose::Reordering {
-                self.set_retransmit_timer(now);
-            }
-        }
-    }
-
-    /// Sends new segments, as far as the window allows and waiting is not better.
-    fn transmit(&mut self, now: Time, out: &mut impl Output) {
-        let burst = self.burst_segments();
-        let (mut sent, mut limited) = (0, false);
-        loop {
-            let left = self.supply.left(self.board.nxt());
-            let quota = self.window.cwnd.saturating_sub(self.board.in_flight());
-            if left == 0 || quota == 0 || self.pace.holds_back(now) {
-                break;
-            }
-            // Waiting makes no larger burst of what the application wrote in one piece.
-            let rest_fits = left.min(self.chunk_left.into()) <= u64::from(quota);
-            if !rest_fits && self.should_defer(quota, burst, now) {
-                limited = true;
-                break;
-            }
-            // At least two units in flight, for a smoother return of acknowledgements.
-            let unit = quota.min((self.window.cwnd / 2).max(1)).min(burst);
-            let unit = unit.min(u32::try_from(left).unwrap_or(u32::MAX));
-            // What a unit has beyond its chunk it takes from the next one.
-            self.chunk_left = match self.chunk_left.checked_sub(unit) {
-                Some(0) => CHUNK,
-                Some(rest) => rest,
-                None => CHUNK + self.chunk_left - unit,
-            };
-            for n in 1..=unit {
-                // The last segment of an offloaded unit says "push", a lone segment does not,
-                // unless nothing would follow that lets the receiver acknowledge it at once.
-                let push = (unit > 1 && n == unit) || self.cc.pushes();
-                self.send_new(push, now, out);
-            }
-            sent += unit;
-            if self.board.nxt() > Pace::FREE_SEGMENTS {
-                self.pace.charge(u64::from(unit) * self.full_payload(), self.pacing_rate, now);
-            }
-        }
-        limited |= self.board.in_flight() >= self.window.cwnd;
-        if sent > 0 || limited {
-            self.usage.update(&self.board, limited);
-        }
-        if sent > 0 {
-            if self.reducing() {
-                self.prr.out += sent;
-            }
-            if !self.schedule_probe(now) && self.timer == Timer::OFF {
-                self.set_retransmit_timer(now);
-            }
-        }
-    }
-
-    /// Segments per burst: what a millisecond of the window takes, as Linux sizes its units of
-    /// segmentation offload; more on short paths.
-    fn burst_segments(&self) -> u32 {
-        if self.steered
-            && let Some(burst) = self.cc.burst()
-        {
-            let bytes = u128::from(self.pacing_rate) * u128::from(burst.as_nanos()) / 1_000_000_000;
-            return ((bytes as u64).min(GSO_MAX) / self.full_payload()).max(1) as u32;
-        }
-        let short_path = (self.rtt.min().as_micros() >> 9).min(63) as u32;
-        let bytes = (self.pacing_rate >> 10) + (GSO_MAX >> short_path);
-        ((bytes.min(GSO_MAX) / self.full_payload()) as u32).max(if self.steered { 1 } else { 2 })
-    }
-
-    /// Whether to wait for a larger burst: when the last one just went out, less than a third of
-    /// the window is free, and the next acknowledgement is near.
-    fn should_defer(&self, quota: u32, burst: u32, now: Time) -> bool {
-        if self.state == State::Recovery || self.state == State::Loss {
-            return false;
-        }
-        if now.since(self.last_sent) > MILLISECOND {
-            return false;
-        }
-        if quota >= burst || quota >= self.window.cwnd / 3 {
-            return false;
-        }
-        let Some(head) = self.board.head_sent_at() else { return false };
-        let srtt = self.rtt.smoothed().unwrap_or_default();
-        let next_ack = (head + srtt).since(now);
-        next_ack <= (srtt / 2).min(MILLISECOND)
-    }
-
-    /// What pacing and bursts count of a full segment. The pacing rate itself is that of whole
-    /// `MSS`, as in Linux, whose `mss_cache` does not know of the option.
-    fn full_payload(&self) -> u64 {
-        if self.accurate_ecn { MSS - ACCECN_OPTION } else { MSS }
-    }
-
-    fn update_pacing_rate(&mut self) {
-        let Some(srtt) = self.rtt.smoothed() else { return };
-        if self.steered
-            && let Some(rate) = self.cc.pacing_rate(self.board.in_flight(), MSS as u32, srtt)
-        {
-            self.pacing_rate = rate;
-            return;
-        }
-        // Twice the window per RTT early in slow start, 1.2 times later.
-        let percent = if self.window.cwnd < self.window.ssthresh / 2 { 200 } else { 120 };
-        let window = u64::from(self.window.cwnd.max(self.board.packets_out()));
-        let bytes = u128::from(window * MSS) * percent / 100;
-        self.pacing_rate = (bytes * 1_000_000_000 / u128::from(srtt.as_nanos())) as u64;
     }
 }

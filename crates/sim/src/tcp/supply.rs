@@ -46,11 +46,6 @@ impl Supply {
         Supply { segments: 0, last_payload: 0, writes: Some(VecDeque::new()) }
     }
 
-    /// How many segments there will have been at the end; `u64::MAX` without end.
-    pub fn in_all(&self) -> u64 {
-        if self.writes.is_some() { u64::MAX } else { self.segments }
-    }
-
     /// Whether nothing is left to send where `nxt` is next.
     #[inline]
     pub fn is_empty(&self, nxt: u64) -> bool {
@@ -82,6 +77,24 @@ impl Supply {
         (if last { self.last_payload } else { MSS as u16 }, last, last)
     }
 
+    /// Whether what is at `nxt` may be cut into other segments than full ones: it is not the last
+    /// one, and no application counts in which segment its write ends.
+    #[inline]
+    pub fn is_divisible(&self, nxt: u64) -> bool {
+        self.writes.is_none() && self.left(nxt) >= 2
+    }
+
+    /// Segments were sent that carry so many bytes less than full ones: these follow at the end.
+    pub fn fell_short(&mut self, bytes: u64) {
+        debug_assert!(self.writes.is_none());
+        if self.segments != u64::MAX {
+            let rest = u64::from(self.last_payload) + bytes;
+            let more = (rest - 1) / MSS;
+            self.segments += more;
+            self.last_payload = (rest - more * MSS) as u16;
+        }
+    }
+
     /// How many writes have not been sent to their end where `nxt` is next.
     pub fn unsent_writes(&self, nxt: u64) -> usize {
         let writes = self.writes.as_ref();
@@ -110,20 +123,35 @@ mod tests {
     fn a_size_ends_with_what_is_left() {
         // 3000 B are 1448 + 1448 + 104.
         let supply = Supply::new(Some(3000));
-        assert_eq!(supply.in_all(), 3);
+        assert_eq!(supply.left(0), 3);
         let segments = [0, 1, 2].map(|seq| supply.segment(seq));
         assert_eq!(segments, [(FULL, false, false), (FULL, false, false), (104, true, true)]);
         assert!(supply.is_over(3) && supply.is_empty(3) && !supply.is_empty(2));
         assert_eq!(Supply::new(Some(2 * MSS)).segment(1), (FULL, true, true));
         assert!(!Supply::new(None).is_over(1 << 40));
         // An empty one is over before it begins; it has no segment of data.
-        assert_eq!(Supply::new(Some(0)).in_all(), 0);
+        assert_eq!(Supply::new(Some(0)).left(0), 0);
+    }
+
+    /// A set of tracers takes the place of a full segment that another one follows.
+    #[test]
+    fn what_segments_fell_short_of_is_sent_at_the_end() {
+        let mut supply = Supply::new(Some(3000));
+        assert_eq!([0, 1, 2].map(|nxt| supply.is_divisible(nxt)), [true, true, false]);
+        // 104 + 1344 are a full segment, and a byte more is another one.
+        supply.fell_short(1344);
+        assert_eq!((supply.left(0), supply.segment(2)), (3, (FULL, true, true)));
+        supply.fell_short(1);
+        assert_eq!((supply.left(0), supply.segment(3)), (4, (1, true, true)));
+        let mut endless = Supply::new(None);
+        endless.fell_short(1344);
+        assert_eq!(endless.left(0), u64::MAX);
+        assert!(endless.is_divisible(1 << 40));
     }
 
     #[test]
     fn each_write_ends_with_a_push_and_none_ends_the_connection() {
         let mut supply = Supply::written();
-        assert_eq!(supply.in_all(), u64::MAX);
         assert!(supply.is_empty(0) && !supply.is_over(0));
         // 1448 + 52, and 1448 exactly.
         supply.write(1500, 0);
@@ -132,6 +160,8 @@ mod tests {
         let segments = [0, 1, 2].map(|seq| supply.segment(seq));
         assert_eq!(segments, [(FULL, false, false), (52, true, false), (FULL, true, false)]);
         assert_eq!((supply.left(1), supply.is_over(3)), (2, false));
+        // A frame is over with the last segment of its write, so there must be as many as it took.
+        assert!(!supply.is_divisible(0));
         // The second segment is left of the first write.
         assert_eq!([0, 1, 2, 3].map(|nxt| supply.unsent_writes(nxt)), [2, 2, 1, 0]);
         // What was acknowledged is forgotten.

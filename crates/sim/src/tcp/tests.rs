@@ -1,5 +1,8 @@
 //! Connections over a made-up path: the laws of congestion control, and recovery from loss.
 
+mod feedback;
+mod tracers;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -9,10 +12,12 @@ use l4s_units::{Duration, Ecn, Time};
 use rand_core::Rng;
 
 use super::{Arrived, Echo, Output, Receiver, Sender, SenderConfig, State};
-use crate::packet::{Ack, MSS, Segment};
+use crate::packet::{Ack, MSS, Part, Segment, Share};
 
 const MS: Duration = Duration::from_millis(1);
 const RTT: Duration = Duration::from_millis(20);
+/// Payload of a full segment.
+const FULL: u16 = MSS as u16;
 /// Segments follow each other on the path, so that no two share an instant.
 const SPACING: Duration = Duration::from_nanos(500);
 
@@ -64,19 +69,30 @@ struct Path<F> {
 
 impl<F: FnMut(&Segment, bool) -> Fate> Path<F> {
     fn new(cc: Config, ecn: bool, size: Option<u64>, fate: F) -> Self {
+        Path::with(cc, ecn, size, fate, |_| {})
+    }
+
+    /// As [`Path::new`], with a sender that is first prepared.
+    fn with(
+        cc: Config,
+        ecn: bool,
+        size: Option<u64>,
+        fate: F,
+        prepare: impl FnOnce(&mut Sender),
+    ) -> Self {
         let dctcp = matches!(cc, Config::Dctcp(_));
         let prague = matches!(cc, Config::Prague(_));
         let echo = match (ecn, dctcp, prague) {
             (false, ..) => Echo::None,
             (true, true, _) => Echo::Dctcp,
-            (true, _, true) => Echo::Accurate,
+            (true, _, true) => Echo::Accurate { option: true },
             (true, ..) => Echo::Classic,
         };
         let config = SenderConfig {
             cc,
             ecn: ecn.then_some(if prague { Ecn::Ect1 } else { Ecn::Ect0 }),
             ecn_on_everything: (dctcp || prague) && ecn,
-            accurate_ecn: echo == Echo::Accurate,
+            accurate_ecn: echo == Echo::Accurate { option: true },
             size,
         };
         let mut path = Path {
@@ -94,6 +110,7 @@ impl<F: FnMut(&Segment, bool) -> Fate> Path<F> {
             window: 0.0,
         };
         let mut sent = Sent::default();
+        prepare(&mut path.sender);
         path.sender.on_syn(path.now, &mut sent);
         path.now += RTT;
         path.sender.on_request(path.now, &mut sent);
@@ -150,7 +167,14 @@ impl<F: FnMut(&Segment, bool) -> Fate> Path<F> {
                 let Reverse((_, id)) = self.events.pop().unwrap();
                 match self.store.remove(&id).unwrap() {
                     Event::Data(s) => {
-                        let arrived = Arrived { seq: s.seq, ecn: s.ecn, cwr: s.cwr, push: s.push };
+                        let arrived = Arrived {
+                            seq: s.seq,
+                            ecn: s.ecn,
+                            payload: s.payload,
+                            cwr: s.cwr,
+                            push: s.push,
+                            part: s.part,
+                        };
                         self.receiver.on_segment(arrived, next, |ack| acks.push(ack));
                     }
                     Event::Ack(ack) => self.sender.on_ack(&ack, next, &mut sent),
@@ -479,83 +503,4 @@ fn accurate_ecn_leaves_cwr_alone_and_sends_everything_capable() {
     path.run(at(Duration::from_secs(10)));
     drop(path);
     assert!(seen.iter().all(|s| *s == (Ecn::Ect1, false)), "{seen:?}");
-}
-
-// --- Echo of marks -----------------------------------------------------------------------------
-
-/// The acknowledgements of segments that arrive 1 ms apart with these codepoints.
-fn echoed(echo: Echo, marks: &[bool]) -> Vec<(u64, bool)> {
-    let mut receiver = Receiver::new(echo, RTT);
-    let mut acks = Vec::new();
-    // The first 16 are acknowledged one by one, as at the start of every connection.
-    for seq in 0..16 {
-        let arrived = Arrived { seq, ecn: Ecn::Ect0, cwr: false, push: false };
-        receiver.on_segment(arrived, at(MS * seq), |_| {});
-    }
-    for (n, ce) in marks.iter().enumerate() {
-        let seq = 16 + n as u64;
-        let ecn = if *ce { Ecn::Ce } else { Ecn::Ect0 };
-        let arrived = Arrived { seq, ecn, cwr: false, push: false };
-        receiver.on_segment(arrived, at(MS * seq), |ack| acks.push((ack.cumulative - 16, ack.ece)));
-    }
-    acks
-}
-
-/// RFC 8257 §3.2: a change of state flushes what was delayed with the old state, and is itself
-/// acknowledged at once.
-#[test]
-fn dctcp_echo_is_exact() {
-    let marks = [false, false, false, true, true, true, false, false];
-    let expected = [(2, false), (3, false), (4, true), (6, true), (7, false)];
-    assert_eq!(echoed(Echo::Dctcp, &marks), expected);
-}
-
-/// RFC 9768 §3.2.2.5.1: at once when the state changes; nothing is sent for the earlier state.
-#[test]
-fn accurate_echo_counts() {
-    let mut receiver = Receiver::new(Echo::Accurate, RTT);
-    let mut acks = Vec::new();
-    let marks = [false, false, false, true, true, true, false, false, false, true];
-    for seq in 0..16 + marks.len() as u64 {
-        let ce = seq >= 16 && marks[seq as usize - 16];
-        let ecn = if ce { Ecn::Ce } else { Ecn::Ect1 };
-        let arrived = Arrived { seq, ecn, cwr: false, push: false };
-        receiver.on_segment(arrived, at(MS * seq), |ack| acks.push((ack.cumulative, ack.marks)));
-    }
-    let told = acks.iter().filter(|a| a.0 > 16).map(|a| (a.0 - 16, a.1)).collect::<Vec<_>>();
-    assert_eq!(told, [(2, 0), (4, 1), (6, 3), (7, 3), (9, 3), (10, 4)]);
-    // A segment that comes twice is counted twice: its mark is news.
-    let again = Arrived { seq: 20, ecn: Ecn::Ce, cwr: false, push: false };
-    receiver.on_segment(again, at(MS * 30), |ack| acks.push((ack.cumulative, ack.marks)));
-    assert_eq!(acks.last(), Some(&(26, 5)));
-}
-
-/// Selective acknowledgements wait for each other, but not for more than two marks.
-#[test]
-fn accurate_echo_does_not_let_marks_wait() {
-    let mut receiver = Receiver::new(Echo::Accurate, RTT);
-    let mut told = 0;
-    for seq in (0..16).chain(17..80) {
-        let ecn = if seq > 40 { Ecn::Ce } else { Ecn::Ect1 };
-        let arrived = Arrived { seq, ecn, cwr: false, push: false };
-        receiver.on_segment(arrived, at(MS), |ack| {
-            assert!(ack.marks - told <= 2, "{} after {told}", ack.marks);
-            told = ack.marks;
-        });
-    }
-    assert!(told >= 38, "{told}");
-}
-
-/// RFC 3168 §6.1.3: from a mark on, until the sender says that it reduced.
-#[test]
-fn classic_echo_lasts_until_the_sender_reduced() {
-    let acks = echoed(Echo::Classic, &[false, true, false, false, false]);
-    assert!(acks.iter().filter(|a| a.0 >= 2).all(|a| a.1), "{acks:?}");
-    let mut receiver = Receiver::new(Echo::Classic, RTT);
-    let mut last = None;
-    for (seq, ecn, cwr) in [(0, Ecn::Ce, false), (1, Ecn::Ect0, false), (2, Ecn::Ect0, true)] {
-        receiver
-            .on_segment(Arrived { seq, ecn, cwr, push: false }, at(MS * seq), |a| last = Some(a));
-    }
-    assert!(!last.unwrap().ece, "CWR ends the echo");
 }

@@ -1,0 +1,321 @@
+//! The score against the same in real numbers, its fixed points, its clamps and its rest.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const MS: u64 = 1000;
+
+/// The detector of Fallback §4.2 and §4.4 in real numbers, without rounding.
+struct Reference {
+    config: Config,
+    score: f64,
+    averages: Option<(f64, f64)>,
+    g: f64,
+    round_end: u64,
+}
+
+impl Reference {
+    fn new(config: Config) -> Self {
+        let g = f64::from(1u32 << config.shift_max);
+        Reference { config, score: -config.l_sticky, averages: None, g, round_end: 0 }
+    }
+
+    fn on_threshold(&mut self, ssthresh: u32) {
+        self.g = f64::from(1u32 << shift_of(ssthresh, self.config.shift_max));
+    }
+
+    fn on_ack(&mut self, sample: &Sample) {
+        let floor = -self.config.l_sticky;
+        if sample.delivered_ce > 0 && self.score <= floor {
+            self.score = floor + 1e-9;
+        }
+        let rtt = f64::from(sample.rtt_us.unwrap());
+        let (srtt, mdev) = self.averages.unwrap_or((rtt, 1.0));
+        let error = if self.averages.is_some() { rtt - srtt } else { 0.0 };
+        let mdev = match self.averages {
+            Some(_) => mdev + (error.abs() - mdev) / (self.g * f64::from(self.config.mdev_ratio)),
+            None => mdev,
+        };
+        self.averages = Some((srtt + error / self.g, mdev));
+        if sample.una < self.round_end {
+            return;
+        }
+        self.round_end = sample.nxt;
+        if self.score > floor {
+            let (srtt, mdev) = self.averages.unwrap();
+            let v0 = self.config.v0.as_micros() as f64;
+            let d0 = self.config.d0.as_micros() as f64;
+            let d = srtt - f64::from(sample.min_rtt_us);
+            let s = f64::from(u8::from(sample.self_limited));
+            let delta = self.config.v * (mdev.max(1.0) / v0).log2()
+                + self.config.d * (d / d0).max(1.0).log2()
+                - self.config.s * s;
+            self.score = (self.score + delta).clamp(floor, self.config.c_sticky);
+        }
+    }
+}
+
+/// An acknowledgement of one segment of a window of `window`.
+fn sample(una: u64, window: u64, rtt: u32, min_rtt: u32, marked: bool) -> Sample {
+    Sample {
+        now_us: una * 100,
+        rtt_us: Some(rtt),
+        min_rtt_us: min_rtt,
+        delivered: 1,
+        delivered_ce: u32::from(marked),
+        una,
+        nxt: una + window,
+        self_limited: false,
+        pushed: false,
+        rtt_virt_us: 0,
+    }
+}
+
+/// The mean of what a round adds when deviation and depth stay at these, over many rounds.
+fn drift<const BITS: u32>(config: &Config, mdev: u32, depth: u32) -> f64 {
+    let mut detector = Detector::<BITS>::new(config, false);
+    detector.depth = depth;
+    let rounds = 200_000;
+    let sum: i64 = (0..rounds).map(|_| detector.delta(mdev, &Round::default())).sum();
+    sum as f64 / f64::from(rounds) / (1u64 << BITS) as f64
+}
+
+/// At V0 the deviation, and at or below D0 the depth, speak for neither: whatever the width of the
+/// score, or else it drifts to one end of its own accord. A published kernel's did.
+#[test]
+fn the_score_rests_at_its_references_whatever_its_width() {
+    fn check<const BITS: u32>() {
+        for (v0, d0) in [(750, 2000), (500, 1000), (1, 1), (1024, 4096), (999_999, 16_000_000)] {
+            let micros = |us: u32| Duration::from_micros(us.into());
+            let config = Config { v0: micros(v0), d0: micros(d0), ..Config::paper() };
+            // A whole logarithm may be carried over the end: 1/200000. The constant is cut to
+            // 2^-BITS, the weighted sum once more.
+            let bound = 1e-5 + 2.0 / (1u64 << BITS) as f64;
+            for depth in [0, d0 / 2, d0] {
+                let drift = drift::<BITS>(&config, v0, depth);
+                assert!(drift.abs() < bound, "{BITS} bits, {v0}, {d0}, {depth}: {drift}");
+            }
+        }
+    }
+    check::<16>();
+    check::<20>();
+    check::<24>();
+    check::<28>();
+    check::<32>();
+}
+
+#[test]
+fn above_and_below_its_references_the_score_moves_by_half_the_logarithm() {
+    let paper = Config::paper();
+    // 0.5·lg(3000/750) = 1; 0.5·lg(3000/750) + 0.5·lg(8000/2000) = 2; 0.5·lg(23.4/750) = −2.5.
+    for (mdev, depth, expected) in [(3000, 0, 1.0), (3000, 8000, 2.0), (750, 8000, 1.0)] {
+        let drift = drift::<24>(&paper, mdev, depth);
+        assert!((drift - expected).abs() < 1e-4, "{mdev} {depth}: {drift}");
+    }
+    // Fallback §4.2: 23 µs moves it down as far as 24 ms moves it up: 32 times less, 32 times more.
+    let (down, up) = (drift::<24>(&paper, 23, 0), drift::<24>(&paper, 24_459, 0));
+    assert!((down + up).abs() < 1e-3, "{down} {up}");
+}
+
+#[test]
+fn weights_that_differ_use_two_logarithms() {
+    let config = Config { v: 0.5, d: 0.25, ..Config::paper() };
+    // 0.5·lg(1500/750) + 0.25·lg(8000/2000) = 0.5 + 0.5.
+    let drift = drift::<24>(&config, 1500, 8000);
+    assert!((drift - 1.0).abs() < 1e-4, "{drift}");
+}
+
+#[test]
+fn it_rests_until_the_first_mark_and_again_at_its_floor() {
+    let mut detector = Detector::<24>::new(&Config::paper(), false);
+    detector.on_threshold(4);
+    // 20 ms up and down, but not a mark.
+    let rtt = |i: u64| if i % 2 == 0 { 10_000 } else { 30_000 };
+    for i in 1..1000 {
+        detector.on_ack(&sample(i, 2, rtt(i), 10_000, false));
+    }
+    assert_eq!((detector.report().score, detector.report().rounds), (-8.0, 0));
+    // One mark wakes it; the averages knew before (Fallback §4.1.1). A round trip is two segments.
+    detector.on_ack(&sample(1000, 2, 10_000, 10_000, true));
+    detector.on_ack(&sample(1001, 2, 30_000, 10_000, false));
+    assert!(detector.report().rounds == 1 && detector.report().score > -8.0);
+    // Steady round trips take it to the floor, and there it is left alone.
+    for i in 1002..4000 {
+        detector.on_ack(&sample(i, 2, 10_000, 10_000, false));
+    }
+    let at_rest = detector.report();
+    assert_eq!(at_rest.score, -8.0);
+    detector.on_ack(&sample(4000, 2, 30_000, 10_000, false));
+    assert_eq!(detector.report().rounds, at_rest.rounds);
+}
+
+#[test]
+fn the_score_keeps_within_its_stickiness() {
+    let config = Config { l_sticky: 3.0, c_sticky: 2.0, ..Config::paper() };
+    let mut detector = Detector::<24>::new(&config, false);
+    detector.on_threshold(4);
+    for i in 1..1000 {
+        detector.on_ack(&sample(i, 2, 10_000 + 20_000 * (i % 2) as u32, 10_000, true));
+    }
+    assert_eq!((detector.report().score, detector.report().max), (2.0, 2.0));
+    assert_eq!(detector.classic(), 1 << 24);
+    for i in 1000..9000 {
+        detector.on_ack(&sample(i, 2, 10_000, 10_000, false));
+    }
+    assert_eq!(detector.report().score, -3.0);
+    assert_eq!((detector.classic(), detector.report().max), (0, 2.0));
+}
+
+#[test]
+fn a_sender_with_nothing_to_send_loses_a_quarter_per_round_trip() {
+    let mut detector = Detector::<24>::new(&Config { v: 0.0, d: 0.0, ..Config::paper() }, false);
+    detector.score = 4 << 24;
+    for i in 1..=8 {
+        detector.on_ack(&Sample { self_limited: true, ..sample(i, 1, 10_000, 10_000, false) });
+    }
+    // 4 − 8·0.25 = 2.
+    assert_eq!(detector.report().score, 2.0);
+}
+
+#[test]
+fn idle_time_halves_what_speaks_for_a_classic_queue_and_nothing_else() {
+    let mut detector = Detector::<24>::new(&Config::paper(), false);
+    detector.score = 8 << 24;
+    detector.on_idle(3);
+    assert_eq!(detector.report().score, 1.0);
+    detector.on_idle(u32::MAX);
+    assert_eq!(detector.report().score, 0.0);
+    detector.score = -4 << 24;
+    detector.on_idle(2);
+    assert_eq!(detector.report().score, -4.0);
+}
+
+#[test]
+fn losses_without_marks_end_in_a_new_start() {
+    let mut detector = Detector::<24>::new(&Config::paper(), false);
+    detector.on_threshold(4);
+    let rtt = |i: u64| 10_000 + 20_000 * (i % 2) as u32;
+    let mut una = 0;
+    let mut acks = |detector: &mut Detector, n: u64, marked: bool| {
+        for _ in 0..n {
+            una += 1;
+            detector.on_ack(&sample(una, 2, rtt(una), 10_000, marked));
+        }
+    };
+    acks(&mut detector, 200, true);
+    assert_eq!(detector.report().score, 8.0);
+    // One loss is none (Fallback §4.1.1), and a short time without marks neither.
+    detector.on_loss();
+    acks(&mut detector, 400, false);
+    let rounds = detector.report().rounds;
+    assert!(rounds > 200);
+    detector.on_loss();
+    acks(&mut detector, 400, false);
+    assert_eq!(detector.report().rounds, rounds, "a queue that only drops is not measured");
+    acks(&mut detector, 1, true);
+    assert!(detector.report().score < -7.9, "what marks now is another queue");
+}
+
+#[test]
+fn the_virtual_clock_scores_once_per_virtual_round_trip() {
+    let rounds = |clock| {
+        let mut detector = Detector::<24>::new(&Config { clock, ..Config::paper() }, false);
+        for i in 1..=500 {
+            let marked = sample(i, 1, 10_000, 10_000, true);
+            detector.on_ack(&Sample { now_us: i * 5 * MS, rtt_virt_us: 25 * MS, ..marked });
+        }
+        detector.report().rounds
+    };
+    // 500 round trips of 5 ms; a fifth of them are 25 ms.
+    assert_eq!(rounds(Clock::Rtt), 500);
+    assert_eq!(rounds(Clock::Virtual), 100);
+}
+
+#[test]
+fn deep_unmarked_packets_speak_for_a_classic_queue_and_marked_ones_against() {
+    let config = Config { v: 0.0, d: 0.0, ..Config::best() };
+    let score = |depth: u32, marked: bool| {
+        let mut detector = Detector::<24>::new(&config, false);
+        detector.score = 0;
+        for i in 1..=20 {
+            let deep = sample(2 * i, 2, 10_000 + depth, 10_000, marked);
+            let ce = if marked { 2 } else { 0 };
+            detector.on_ack(&Sample { delivered: 2, delivered_ce: ce, ..deep });
+        }
+        detector.report().score
+    };
+    // Above 2.4 ms an L4S queue marks all; above 4.8 ms a mark says nothing.
+    assert_eq!(score(2000, false), 0.0);
+    assert_eq!(score(3000, false), 8.0);
+    assert_eq!(score(3000, true), -8.0);
+    assert_eq!(score(6000, true), 0.0);
+    assert_eq!(score(6000, false), 8.0);
+}
+
+#[test]
+fn on_a_slow_link_the_references_are_what_two_packets_take() {
+    // 1514 B at 4 Mb/s: 3028 µs. V0 = 2·3028 + 300 = 6356, D0 = 2·3028 + 1000 = 7056.
+    let mut detector =
+        Detector::<24>::new(&Config { m: 0.0, v_floor: 0.0, ..Config::best() }, false);
+    for i in 3..10 {
+        let ack = sample(i, 10, 20_000, 20_000, false);
+        detector.on_ack(&Sample { now_us: i * 3028, ..ack });
+    }
+    let drift = |detector: &mut Detector, mdev: u32, depth: u32| {
+        detector.depth = depth;
+        let sum: i64 = (0..100_000).map(|_| detector.delta(mdev, &Round::default())).sum();
+        sum as f64 / 1e5 / f64::from(1u32 << 24)
+    };
+    assert!(drift(&mut detector, 6356, 7056).abs() < 1e-4);
+    // Twice both: 0.5 + 0.5.
+    assert!((drift(&mut detector, 12_712, 14_112) - 1.0).abs() < 1e-4);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// The integers of appendix B follow the real numbers of section 4: no result is further off
+    /// than the last carry (two halves) and what a microsecond is of a small deviation.
+    #[test]
+    fn integers_follow_real_numbers(
+        base in 2000u32..200_000,
+        queue in prop::collection::vec(0u32..40_000, 20..60),
+        ssthresh in 2u32..64,
+        ratio in prop::sample::select(vec![1u32, 2]),
+        equal_weights: bool,
+    ) {
+        let d = if equal_weights { 0.5 } else { 0.25 };
+        let config = Config {
+            d,
+            mdev_ratio: ratio,
+            l_sticky: 1000.0,
+            c_sticky: 1000.0,
+            ..Config::paper()
+        };
+        let mut integer = Detector::<24>::new(&config, false);
+        let mut real = Reference::new(config);
+        integer.on_threshold(ssthresh);
+        real.on_threshold(ssthresh);
+        let (mut una, mut rounds) = (0, 0u32);
+        for (n, depth) in queue.iter().enumerate() {
+            if n % 8 == 7 {
+                integer.on_threshold(ssthresh + n as u32);
+                real.on_threshold(ssthresh + n as u32);
+            }
+            for i in 0..100u32 {
+                una += 1;
+                // A queue that never is less than a millisecond deep or steady, so that the
+                // logarithm of a microsecond's rounding stays small.
+                let rtt = base + 1000 + depth + 2000 * (i % 3);
+                let ack = sample(una, 10, rtt, base, i % 10 == 0);
+                rounds += u32::from(integer.on_ack(&ack));
+                real.on_ack(&ack);
+            }
+        }
+        let off = integer.report().score - real.score;
+        // Weights of 0.5 and 0.5: a carry each, and 3 µs of some 700 µs per round.
+        let bound = 1.5 + f64::from(rounds) * 0.01;
+        prop_assert!(off.abs() < bound, "{off} after {rounds} rounds, at {}", real.score);
+    }
+}

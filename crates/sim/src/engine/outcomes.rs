@@ -1,0 +1,64 @@
+//! What tracers find behind each discipline.
+
+use l4s_scenario::Plan;
+
+use super::*;
+use crate::tcp::Script;
+
+/// A Prague flow that sends a set per round trip, and what becomes of these.
+fn answers(aqm: &str, beside: &str, rate: &str, rtt: &str) -> (u32, u32, u32) {
+    let group = |name, cc| format!("[[group]]\nname = \"{name}\"\n{cc}\nrtt = \"{rtt}\"\n");
+    let beside = if beside.is_empty() { String::new() } else { group("B", beside) };
+    let text = format!(
+        "duration = \"20s\"\nlink.rate = \"{rate}\"\naqm = {aqm}\n{}{beside}",
+        group("A", "cc = \"prague\"")
+    );
+    let plan = Plan::parse("tracers.toml", &text, &[]).unwrap();
+    let script = Script::default();
+    let mut observer = ();
+    let mut engine = Engine::new(&plan.points[0].scenario, &mut observer);
+    engine.connections.at(0).unwrap().server.follow(script.clone());
+    engine.run(Time::ZERO + Duration::from_secs(20));
+    let answers = script.answers();
+    (answers.sent, answers.overtaken, answers.in_order)
+}
+
+const CUBIC: &str = "cc = \"cubic\"\necn = \"classic\"";
+
+const LINKS: [(&str, &str); 3] = [("40mbit", "10ms"), ("10mbit", "40ms"), ("200mbit", "5ms")];
+
+/// Every single queue keeps the order, whatever it does with marks. So does `fq_codel`, in which a
+/// flow has one.
+#[test]
+fn no_single_queue_is_taken_for_two() {
+    for kind in ["codel", "pie", "pi2", "red", "fifo", "fq_codel"] {
+        let limit = if kind == "fifo" { ", limit = \"100p\"" } else { "" };
+        for (rate, rtt) in LINKS {
+            let aqm = format!("{{ kind = \"{kind}\"{limit} }}");
+            let (sent, overtaken, in_order) = answers(&aqm, CUBIC, rate, rtt);
+            println!("{kind} {rate} {rtt}: {sent} sent, {overtaken} overtaken, {in_order} not");
+            assert!(sent > 50, "{kind}: {sent}");
+            assert_eq!(overtaken, 0, "{kind}");
+            assert!(in_order * 100 >= sent * 90, "{kind}: {in_order} of {sent}");
+        }
+    }
+}
+
+/// With Classic traffic nearly every middle waits in its queue. Without, it starts at once where
+/// the link is free, so that not every set finds two queues.
+#[test]
+fn a_dual_queue_lets_the_rear_overtake() {
+    for scheduler in ["tsfifo", "wrr"] {
+        let aqm = format!("{{ kind = \"dualpi2\", scheduler = \"{scheduler}\" }}");
+        for (beside, least) in [(CUBIC, 85), ("", 50)] {
+            for (rate, rtt) in LINKS {
+                let (sent, overtaken, in_order) = answers(&aqm, beside, rate, rtt);
+                println!(
+                    "{scheduler} {rate} {rtt} {beside:?}: {sent} sent, {overtaken} overtaken, \
+                     {in_order} not"
+                );
+                assert!(overtaken * 100 >= sent * least, "{overtaken} of {sent}");
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Sets of tracers (Fallback §5): one full segment's worth in three packets, of which the middle
+//! is ECT(0) and may be overtaken.
+//!
+//! ```text
+//! front  [1148 B]              ECT(1)
+//! middle       [2|96 B]        ECT(0)   ends a byte before the rear
+//! rear          [1|97 B]       ECT(1)
+//! ```
+//!
+//! The front is a segment, and what is behind it another one, which middle and rear both carry;
+//! whatever of them is lost, that segment is sent again as any other. Whichever comes second is a
+//! duplicate, and the block that reports it (D-SACK, RFC 2883) tells which one it was: it ends
+//! where the middle ends in both cases, but it begins two bytes before the end of the front only if
+//! it was the middle, and one byte before it if it was the rear.
+
+use l4s_cc::CongestionControl;
+use l4s_units::{Ecn, Time};
+
+use super::{Output, Sender};
+use crate::packet::{Ack, Duplicate, FRONT, MSS, Part, SHORTFALL, Segment, Share, TRACER};
+use crate::tcp::accecn::News;
+
+/// How many sets may wait for their answer: where a Classic queue is long, an overtaken middle
+/// comes round trips after its rear.
+const WAITING: usize = 8;
+/// The place of no set.
+const NONE: u64 = u64::MAX;
+
+/// The sets that may still be answered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tracing {
+    /// Their tails, the latest first.
+    tails: [u64; WAITING],
+}
+
+impl Default for Tracing {
+    fn default() -> Self {
+        Tracing { tails: [NONE; WAITING] }
+    }
+}
+
+impl Tracing {
+    fn sent(&mut self, tail: u64) {
+        self.tails.rotate_right(1);
+        self.tails[0] = tail;
+    }
+
+    /// Whether the acknowledgement answers the later of middle and rear, and whether that was the
+    /// middle. Without a front that arrived there is no answer, as the receiver then reports the
+    /// same block in either order.
+    #[inline]
+    pub fn answer(&mut self, ack: &Ack) -> Option<bool> {
+        let duplicate = ack.duplicate?;
+        self.find(ack, duplicate)
+    }
+
+    #[inline(never)]
+    fn find(&mut self, ack: &Ack, duplicate: Duplicate) -> Option<bool> {
+        let Duplicate { segment, lead, share: Share::AllButLast } = duplicate else { return None };
+        // Both were received, or the rear was sent again.
+        if segment >= 0 || lead == 0 {
+            return None;
+        }
+        let tail = ack.cumulative.wrapping_add_signed(segment.into());
+        let waiting = self.tails.iter_mut().find(|waiting| **waiting == tail)?;
+        *waiting = NONE;
+        Some(lead == Part::Middle.lead())
+    }
+
+    /// How many of these marks were a middle's. It carries nothing that its queue should be
+    /// answered for: it is in that of others. The receiver counts it as any packet (RFC 9768
+    /// §3.2.2), so that only bytes give it away.
+    #[inline]
+    pub fn idle_marks(&self, ack: &Ack, news: News) -> u32 {
+        match ack.duplicate {
+            Some(duplicate) if news.marks > 0 => self.of_middle(ack, duplicate, news).into(),
+            _ => 0,
+        }
+    }
+
+    #[inline(never)]
+    fn of_middle(&self, ack: &Ack, duplicate: Duplicate, news: News) -> bool {
+        let tail = ack.cumulative.wrapping_add_signed(duplicate.segment.into());
+        duplicate.lead == Part::Middle.lead()
+            && self.tails.contains(&tail)
+            && news.bytes == (news.marks - 1) * MSS as u32 + u32::from(TRACER)
+    }
+}
+
+impl Sender {
+    /// Whether the next segment goes as a set: a full one of ECT(1) that is not the last, and the
+    /// congestion control wants to know.
+    #[inline]
+    pub(super) fn wants_tracers(&mut self) -> bool {
+        self.ecn == Some(Ecn::Ect1) && self.can_trace() && self.cc_wants_tracers()
+    }
+
+    fn can_trace(&self) -> bool {
+        self.supply.is_divisible(self.board.nxt()) && self.short < u16::MAX - 1
+    }
+
+    #[cfg(not(test))]
+    #[inline]
+    fn cc_wants_tracers(&mut self) -> bool {
+        self.cc.wants_tracers(self.board.nxt())
+    }
+
+    #[cfg(not(test))]
+    pub(super) fn traced(&mut self, overtook: bool) {
+        self.cc.traced(overtook);
+    }
+
+    /// Sends a set in place of a full segment. Its two segments are both in flight, and what it
+    /// carries less than them is sent later.
+    #[inline(never)]
+    pub(super) fn send_tracers(&mut self, push: bool, now: Time, out: &mut impl Output) {
+        let front = self.board.nxt();
+        self.board.push_tracers(now, self.short);
+        self.last_sent = now;
+        let whole = Segment {
+            seq: front,
+            payload: FRONT,
+            ecn: Ecn::Ect1,
+            cwr: core::mem::take(&mut self.cwr_pending),
+            push: false,
+            fin: false,
+            part: Part::Whole,
+            short: self.short,
+        };
+        out.send(whole, false);
+        let (seq, short) = (front + 1, self.short + 1);
+        let tail = Segment { seq, short, payload: TRACER, cwr: false, ..whole };
+        out.send(Segment { part: Part::Middle, ecn: Ecn::Ect0, ..tail }, false);
+        out.send(Segment { part: Part::Rear, push, ..tail }, false);
+        self.short += 2;
+        self.tracing.sent(seq);
+        self.supply.fell_short(SHORTFALL);
+    }
+}
+
+#[cfg(test)]
+mod script {
+    use super::*;
+    use crate::tcp::Script;
+
+    impl Sender {
+        /// Sends sets as the script says, from now on.
+        pub(crate) fn follow(&mut self, script: Script) {
+            self.script = Some(script);
+        }
+
+        pub(super) fn cc_wants_tracers(&mut self) -> bool {
+            let (una, nxt) = (self.board.una(), self.board.nxt());
+            match &self.script {
+                Some(script) => script.wants(una, nxt),
+                None => self.cc.wants_tracers(nxt),
+            }
+        }
+
+        /// Marks that acknowledgements told of.
+        pub(crate) fn marks(&self) -> u32 {
+            self.accecn.marks()
+        }
+
+        pub(in crate::tcp::sender) fn traced(&mut self, overtook: bool) {
+            match &self.script {
+                Some(script) => script.traced(overtook),
+                None => self.cc.traced(overtook),
+            }
+        }
+    }
+}

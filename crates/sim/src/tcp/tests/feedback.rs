@@ -1,0 +1,169 @@
+//! What acknowledgements tell of marks and duplicates.
+
+use super::*;
+
+/// The acknowledgements of segments that arrive 1 ms apart with these codepoints.
+fn echoed(echo: Echo, marks: &[bool]) -> Vec<(u64, bool)> {
+    let mut receiver = Receiver::new(echo, RTT);
+    let mut acks = Vec::new();
+    // The first 16 are acknowledged one by one, as at the start of every connection.
+    for seq in 0..16 {
+        let arrived = Arrived {
+            seq,
+            ecn: Ecn::Ect0,
+            payload: FULL,
+            cwr: false,
+            push: false,
+            part: Part::Whole,
+        };
+        receiver.on_segment(arrived, at(MS * seq), |_| {});
+    }
+    for (n, ce) in marks.iter().enumerate() {
+        let seq = 16 + n as u64;
+        let ecn = if *ce { Ecn::Ce } else { Ecn::Ect0 };
+        let arrived =
+            Arrived { seq, ecn, payload: FULL, cwr: false, push: false, part: Part::Whole };
+        receiver.on_segment(arrived, at(MS * seq), |ack| acks.push((ack.cumulative - 16, ack.ece)));
+    }
+    acks
+}
+
+/// RFC 8257 §3.2: a change of state flushes what was delayed with the old state, and is itself
+/// acknowledged at once.
+#[test]
+fn dctcp_echo_is_exact() {
+    let marks = [false, false, false, true, true, true, false, false];
+    let expected = [(2, false), (3, false), (4, true), (6, true), (7, false)];
+    assert_eq!(echoed(Echo::Dctcp, &marks), expected);
+}
+
+/// RFC 9768 §3.2.2.5.1: at once when the state changes; nothing is sent for the earlier state.
+#[test]
+fn accurate_echo_counts() {
+    let mut receiver = Receiver::new(Echo::Accurate { option: true }, RTT);
+    let mut acks = Vec::new();
+    let marks = [false, false, false, true, true, true, false, false, false, true];
+    for seq in 0..16 + marks.len() as u64 {
+        let ce = seq >= 16 && marks[seq as usize - 16];
+        let ecn = if ce { Ecn::Ce } else { Ecn::Ect1 };
+        let arrived =
+            Arrived { seq, ecn, payload: FULL, cwr: false, push: false, part: Part::Whole };
+        receiver.on_segment(arrived, at(MS * seq), |ack| acks.push((ack.cumulative, ack.ace)));
+    }
+    let told = acks.iter().filter(|a| a.0 > 16).map(|a| (a.0 - 16, a.1)).collect::<Vec<_>>();
+    assert_eq!(told, [(2, 0), (4, 1), (6, 3), (7, 3), (9, 3), (10, 4)]);
+    // A segment that comes twice is counted twice: its mark is news.
+    let again = Arrived {
+        seq: 20,
+        ecn: Ecn::Ce,
+        payload: FULL,
+        cwr: false,
+        push: false,
+        part: Part::Whole,
+    };
+    receiver.on_segment(again, at(MS * 30), |ack| acks.push((ack.cumulative, ack.ace)));
+    assert_eq!(acks.last(), Some(&(26, 5)));
+}
+
+/// Selective acknowledgements wait for each other, but not for more than two marks.
+#[test]
+fn accurate_echo_does_not_let_marks_wait() {
+    let mut receiver = Receiver::new(Echo::Accurate { option: true }, RTT);
+    let mut told = 0;
+    for seq in (0..16).chain(17..80) {
+        let ecn = if seq > 40 { Ecn::Ce } else { Ecn::Ect1 };
+        let arrived =
+            Arrived { seq, ecn, payload: FULL, cwr: false, push: false, part: Part::Whole };
+        receiver.on_segment(arrived, at(MS), |ack| {
+            let marks = ack.ce_bytes.unwrap() / u32::from(FULL);
+            assert!(marks - told <= 2, "{marks} after {told}");
+            assert_eq!(u32::from(ack.ace), marks % 8);
+            told = marks;
+        });
+    }
+    assert!(told >= 38, "{told}");
+}
+
+/// RFC 3168 §6.1.3: from a mark on, until the sender says that it reduced.
+#[test]
+fn classic_echo_lasts_until_the_sender_reduced() {
+    let acks = echoed(Echo::Classic, &[false, true, false, false, false]);
+    assert!(acks.iter().filter(|a| a.0 >= 2).all(|a| a.1), "{acks:?}");
+    let mut receiver = Receiver::new(Echo::Classic, RTT);
+    let mut last = None;
+    for (seq, ecn, cwr) in [(0, Ecn::Ce, false), (1, Ecn::Ect0, false), (2, Ecn::Ect0, true)] {
+        receiver.on_segment(
+            Arrived { seq, ecn, payload: FULL, cwr, push: false, part: Part::Whole },
+            at(MS * seq),
+            |a| last = Some(a),
+        );
+    }
+    assert!(!last.unwrap().ece, "CWR ends the echo");
+}
+
+// --- Lost acknowledgements ---------------------------------------------------------------------
+
+/// Marks that the sender counted and that the receiver saw, when all is acknowledged. One segment
+/// in ten is marked.
+fn counted(option: bool, ack_lost: fn(u64) -> bool) -> (u32, u32) {
+    let mut rng = stream(3, "marks");
+    let mut path = prague(Some(4000), move |_, _| match rng.next_u32() % 10 {
+        0 => Fate::Mark,
+        _ => Fate::Arrive,
+    });
+    path.receiver = Receiver::new(Echo::Accurate { option }, RTT);
+    path.ack_lost = ack_lost;
+    path.run(at(Duration::from_secs(600)));
+    assert_eq!(path.sender.state(), State::Closed);
+    (path.sender.marks(), path.receiver.marks())
+}
+
+/// Five of ten in a row, and three of four.
+const LOSSES: [fn(u64) -> bool; 2] = [|n| n % 10 < 5, |n| n % 4 != 0];
+
+/// The law of `accecn.rs` in a whole connection: full segments, some of them sent again.
+#[test]
+fn with_the_option_no_mark_is_lost_with_an_acknowledgement() {
+    for lost in LOSSES {
+        let (told, seen) = counted(true, lost);
+        assert_eq!(told, seen);
+        assert!(seen > 300);
+    }
+}
+
+#[test]
+fn three_bits_are_exact_until_acknowledgements_are_lost() {
+    let (told, seen) = counted(false, |_| false);
+    assert_eq!(told, seen);
+    // One in six of those that arrive covers a dozen segments, and counts eight too many.
+    let (told, seen) = counted(false, LOSSES[0]);
+    assert!(told > seen && (told - seen).is_multiple_of(8), "{told} of {seen}");
+    // All cover eight and more: the plain difference is taken.
+    let (told, seen) = counted(false, LOSSES[1]);
+    assert!(told.abs_diff(seen).is_multiple_of(8), "{told} of {seen}");
+    assert!(told.abs_diff(seen) < seen / 4, "{told} of {seen}");
+}
+
+// --- Duplicates --------------------------------------------------------------------------------
+
+/// RFC 2883 §4.1: a segment that comes twice is reported once, before other blocks.
+#[test]
+fn a_duplicate_is_reported_once() {
+    let mut receiver = Receiver::new(Echo::None, RTT);
+    let mut acks = Vec::new();
+    for (n, seq) in [0, 1, 2, 4, 1, 4, 5].into_iter().enumerate() {
+        let arrived = Arrived {
+            seq,
+            ecn: Ecn::NotEct,
+            payload: FULL,
+            cwr: false,
+            push: false,
+            part: Part::Whole,
+        };
+        receiver.on_segment(arrived, at(MS * n as u64), |ack| acks.push(ack));
+    }
+    let told: Vec<_> = acks.iter().map(|ack| ack.duplicate.map(|d| (d.segment, d.lead))).collect();
+    assert_eq!(told, [None, None, None, None, Some((-2, 0)), Some((1, 0)), None]);
+    assert!(acks.iter().filter_map(|ack| ack.duplicate).all(|d| d.share == Share::All));
+    assert_eq!(acks[5].sacks[0], (1, 2));
+}

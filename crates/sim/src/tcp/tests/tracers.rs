@@ -1,0 +1,155 @@
+//! Sets of tracers on a path that overtakes, marks and loses what a test says.
+
+use super::*;
+use crate::packet::{FRONT, TAIL, TRACER, position};
+use crate::tcp::Script;
+
+/// A Prague connection that sends a set per round trip. `fate` is told whether a segment is sent
+/// again.
+fn traced(
+    size: Option<u64>,
+    mut fate: impl FnMut(&Segment, bool) -> Fate,
+) -> (Path<impl FnMut(&Segment, bool) -> Fate>, Script) {
+    // Marks that keep the window from growing without end.
+    let fate = move |s: &Segment, again: bool| match fate(s, again) {
+        Fate::Arrive if s.seq % 100 == 50 && u64::from(s.payload) == MSS => Fate::Mark,
+        fate => fate,
+    };
+    let script = Script::default();
+    let config = Config::Prague(prague::Config::default());
+    let path = Path::with(config, true, size, fate, |sender| sender.follow(script.clone()));
+    (path, script)
+}
+
+/// Bytes that reached the receiver in order.
+fn received(sent: &[Segment], next: u64) -> u64 {
+    let last = sent.iter().rfind(|s| s.part != Part::Middle && s.seq + 1 == next).unwrap();
+    let payload = u64::from(last.payload) - u64::from(last.part.lead());
+    position(last.seq, last.short) + payload
+}
+
+#[test]
+fn a_set_is_three_packets_as_long_as_one() {
+    let mut seen = Vec::new();
+    let (mut path, script) = traced(None, |s, _| {
+        seen.push(*s);
+        Fate::Arrive
+    });
+    path.run(at(RTT * 20));
+    drop(path);
+    assert!((15..22).contains(&script.answers().sent), "{:?}", script.answers());
+    let middles: Vec<usize> = (0..seen.len()).filter(|n| seen[*n].part == Part::Middle).collect();
+    assert_eq!(middles.len() as u32, script.answers().sent);
+    for n in middles {
+        let [front, middle, rear] = [seen[n - 1], seen[n], seen[n + 1]];
+        assert_eq!([front.payload, middle.payload, rear.payload], [FRONT, TRACER, TRACER]);
+        assert_eq!([front.ecn, middle.ecn, rear.ecn], [Ecn::Ect1, Ecn::Ect0, Ecn::Ect1]);
+        assert_eq!((rear.part, middle.seq, rear.seq), (Part::Rear, front.seq + 1, front.seq + 1));
+        assert!(n < 2 || seen[n - 2].part != Part::Middle);
+    }
+}
+
+#[test]
+fn a_set_in_order_is_told_from_one_that_was_overtaken() {
+    let (mut path, script) = traced(None, |_, _| Fate::Arrive);
+    path.run(at(RTT * 50));
+    let answers = script.answers();
+    assert!(answers.sent > 40 && answers.in_order >= answers.sent - 2, "{answers:?}");
+    assert_eq!(answers.overtaken, 0);
+    // Late by a little, and by more than a round trip.
+    for late in [SPACING * 3 / 2, MS, RTT * 2] {
+        let (mut path, script) = traced(None, move |s, _| match s.part {
+            Part::Middle => Fate::Late(late),
+            _ => Fate::Arrive,
+        });
+        path.run(at(RTT * 50));
+        let answers = script.answers();
+        assert!(answers.sent > 40 && answers.overtaken >= answers.sent - 5, "{late}: {answers:?}");
+        assert_eq!(answers.in_order, 0);
+        assert_eq!(path.retransmissions(), Vec::<u64>::new());
+    }
+}
+
+/// What is lost of a set is sent again, as any segment, and the set has no outcome.
+#[test]
+fn a_part_that_is_lost_is_repaired_and_tells_nothing() {
+    for lost in 0..3 {
+        let mut again = Vec::new();
+        let (mut path, script) = traced(None, |s, resent| {
+            if resent {
+                again.push(*s);
+                return Fate::Arrive;
+            }
+            match (s.part, lost) {
+                (Part::Whole, 0) if s.payload == FRONT => Fate::Lose,
+                (Part::Middle, 1) | (Part::Rear, 2) => Fate::Lose,
+                _ => Fate::Arrive,
+            }
+        });
+        path.run(at(RTT * 60));
+        let next = path.receiver.next();
+        drop(path);
+        let answers = script.answers();
+        assert!(answers.sent > 10, "{answers:?}");
+        assert_eq!((answers.overtaken, answers.in_order), (0, 0), "{lost}: {answers:?}");
+        let payload = match lost {
+            0 => FRONT,
+            // Nobody notices.
+            1 => {
+                assert!(again.is_empty());
+                continue;
+            }
+            _ => TAIL,
+        };
+        assert!(!again.is_empty() && next > again.last().unwrap().seq);
+        assert!(again.iter().all(|s| s.payload == payload && s.ecn == Ecn::Ect1), "{again:?}");
+        assert!(again.iter().all(|s| s.part == Part::Whole));
+    }
+}
+
+/// A middle is in the queue of others: its mark is not for this window.
+#[test]
+fn a_marked_middle_changes_nothing_and_a_marked_rear_does() {
+    let windows = |marked: Option<Part>, late: Duration| {
+        let (mut path, script) = traced(None, move |s, _| match s.part {
+            part if Some(part) == marked && s.seq > 100 => Fate::Mark,
+            Part::Middle => Fate::Late(late),
+            _ => Fate::Arrive,
+        });
+        path.run(at(RTT * 60));
+        assert!(script.answers().sent > 40, "{:?}", script.answers());
+        (path.sender.marks(), path.receiver.marks(), path.mean_window(RTT * 10))
+    };
+    let (_, _, clean) = windows(None, Duration::ZERO);
+    let (told, seen, window) = windows(Some(Part::Middle), Duration::ZERO);
+    assert!(seen > 30 && told.abs_diff(seen) <= 1, "the receiver counts them: {told} {seen}");
+    assert!((window / clean - 1.0).abs() < 0.01, "{window} {clean}");
+    let (.., window) = windows(Some(Part::Rear), Duration::ZERO);
+    assert!(window < clean * 0.95, "{window} {clean}");
+}
+
+#[test]
+fn a_flow_delivers_its_bytes_whatever_is_lost() {
+    for (seed, size) in (0..150).zip([100_000, 100_001, 144_800, 200_123].into_iter().cycle()) {
+        let mut rng = stream(seed, "tracers");
+        let mut sent = Vec::new();
+        let (mut path, script) = traced(Some(size), |s, _| {
+            sent.push(*s);
+            match rng.next_u32() % 10 {
+                0 => Fate::Lose,
+                1 | 2 => Fate::Late(MS * 7),
+                3 => Fate::Mark,
+                _ => Fate::Arrive,
+            }
+        });
+        path.ack_lost = |n| n % 7 == 0;
+        path.run(at(Duration::from_secs(600)));
+        assert_eq!(path.sender.state(), State::Closed, "seed {seed}");
+        let next = path.receiver.next();
+        drop(path);
+        assert!(script.answers().sent > 2);
+        assert_eq!(received(&sent, next), size, "seed {seed}");
+        let fin = sent.iter().find(|s| s.fin).unwrap();
+        assert_eq!(fin.seq + 1, next);
+    }
+}
