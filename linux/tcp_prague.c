@@ -16,6 +16,7 @@
  * prague.h as a row of numbers. What a connection knows is to be had with TCP_CC_INFO.
  */
 #include <linux/module.h>
+#include <linux/inet_diag.h>
 #include <linux/slab.h>
 #include <linux/sysctl.h>
 #include <net/net_namespace.h>
