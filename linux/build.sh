@@ -25,7 +25,7 @@ say() { echo "l4s: $*"; }
 fail() { echo "l4s: $*" >&2; exit 3; }
 
 # What the kernel is made of: this folder and the package. Where it is the same, so is the kernel.
-print=$(cat "$HERE"/* "$SHARED"/prague*.h | sha256sum | cut -c1-16)
+print=$(cat "$HERE"/* "$SHARED"/prague*.h "$SHARED"/classic_ecn.h | sha256sum | cut -c1-16)
 if [ -x "$CACHE/linux" ] && [ "$(cat "$CACHE/made-of" 2>/dev/null)" = "$print" ]; then
     say "the kernel is there: $CACHE/linux"
     rm -rf "$WORK" # where the last run was stopped at its very end
@@ -110,7 +110,7 @@ change "$TREE/arch/um/Kconfig" 'default 1000 # not 100' \
 # TCP Prague. Its connections send what they announced in the handshake, ECT(1); in Linux as it is
 # nothing sends ECT(1) afterwards.
 IPV4=$TREE/net/ipv4
-for file in "$HERE/tcp_prague.c" "$SHARED/prague_tcp.h" "$SHARED/prague.h"; do
+for file in "$HERE/tcp_prague.c" "$SHARED/prague_tcp.h" "$SHARED/prague.h" "$SHARED/classic_ecn.h"; do
     put "$file" "$IPV4/${file##*/}"
 done
 change "$IPV4/Makefile" 'obj-$(CONFIG_TCP_CONG_PRAGUE) += tcp_prague.o' \

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-const PROGRAMS: [&str; 3] = ["dctcp", "prague", "ect1"];
+const PROGRAMS: [&str; 4] = ["dctcp", "prague", "ect1", "sockets"];
 
 fn main() {
     println!("cargo:rerun-if-changed=src/bpf");

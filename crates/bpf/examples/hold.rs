@@ -13,7 +13,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let loaded = match arguments.as_slice() {
         [kind, name] if kind == "dctcp" => Loaded::dctcp(name),
-        [kind, name] if kind == "prague" => Loaded::prague(name),
+        [kind, name] if kind == "prague" => Loaded::prague(name, &l4s_cc::prague::Config::linux()),
         _ => {
             eprintln!("usage: hold dctcp|prague NAME");
             return ExitCode::FAILURE;

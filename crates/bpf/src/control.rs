@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use l4s_cc::prague;
+use l4s_cc::prague::kernel::{Settings, WORDS};
 use libbpf_rs::btf::types::Struct;
 use libbpf_rs::btf::{Btf, BtfType};
 use libbpf_rs::{ErrorKind, Link, MapCore};
@@ -72,13 +74,14 @@ const PREFERRED: [Flags; 4] = {
 pub struct Loaded {
     name: String,
     flags: Flags,
+    sockets: Option<u32>,
     _link: Link,
 }
 
 impl Loaded {
     /// Registers DCTCP under `name`, which must be unique on this machine.
     pub fn dctcp(name: &str) -> Result<Loaded, BpfError> {
-        Loaded::register(object::DCTCP(), name, CLASSIC)
+        Loaded::register(object::DCTCP(), name, CLASSIC, None)
     }
 
     /// Registers Prague under `name`, which must be unique on this machine, with the most of
@@ -86,10 +89,14 @@ impl Loaded {
     ///
     /// AccECN is negotiated if the listening socket of the other end chose it as well. Data is
     /// sent as ECT(0): see [`Ect1`](crate::Ect1).
-    pub fn prague(name: &str) -> Result<Loaded, BpfError> {
+    ///
+    /// What [`unable`](prague::kernel::unable) says of the configuration is done as in
+    /// [`prague::Config::linux`].
+    pub fn prague(name: &str, config: &prague::Config) -> Result<Loaded, BpfError> {
+        let settings = Settings::new(config);
         let mut refusal = None;
         for flags in PREFERRED {
-            match Loaded::register(object::PRAGUE(), name, flags) {
+            match Loaded::register(object::PRAGUE(), name, flags, Some(&settings)) {
                 Err(error @ BpfError::Refused { .. }) => refusal = Some(error),
                 result => return result,
             }
@@ -99,10 +106,15 @@ impl Loaded {
 
     /// Registers DCTCP with flags that the kernel may refuse.
     pub(crate) fn dctcp_with(name: &str, flags: Flags) -> Result<Loaded, BpfError> {
-        Loaded::register(object::DCTCP(), name, flags)
+        Loaded::register(object::DCTCP(), name, flags, None)
     }
 
-    fn register(program: Program, name: &str, flags: Flags) -> Result<Loaded, BpfError> {
+    fn register(
+        program: Program,
+        name: &str,
+        flags: Flags,
+        settings: Option<&Settings>,
+    ) -> Result<Loaded, BpfError> {
         let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if name.is_empty() || name.len() > NAME_MAX || !name.chars().all(allowed) {
             return Err(BpfError::Name(name.into()));
@@ -110,6 +122,13 @@ impl Loaded {
         let mut open = object::open(program)?;
         let has_tx_start = kernel_has_tx_start();
         for mut map in open.maps_mut() {
+            if let (true, Some(settings)) = (is_constants(map.name()), settings) {
+                let value = map.initial_value_mut().expect("constants have a value");
+                assert_eq!(value.len(), WORDS * size_of::<u64>(), "prague.h is not prague::kernel");
+                for (place, word) in value.chunks_exact_mut(8).zip(settings.words()) {
+                    place.copy_from_slice(&word.to_ne_bytes());
+                }
+            }
             if map.name() != "control" {
                 continue;
             }
@@ -123,6 +142,8 @@ impl Loaded {
         }
         let what = || format!("to load {}", program.name);
         let mut object = open.load().map_err(|error| object::refused(what(), &error))?;
+        let shown = object.maps().find(|map| map.name() == crate::sockets::MAP);
+        let sockets = shown.and_then(|map| map.info().ok()).map(|info| info.info.id);
         let mut control = object.maps_mut().find(|map| map.name() == "control");
         let control = control.as_mut().expect("each program defines `control`");
         // The kernel keeps the programs for as long as the link is open.
@@ -133,12 +154,17 @@ impl Loaded {
                 &error,
             ),
         })?;
-        Ok(Loaded { name: name.into(), flags, _link: link })
+        Ok(Loaded { name: name.into(), flags, sockets, _link: link })
     }
 
     /// The name to choose it by, with `TCP_CONGESTION`.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What [`Sockets::open`](crate::Sockets::open) finds its sockets by, if it shows any.
+    pub fn sockets(&self) -> Option<u32> {
+        self.sockets
     }
 
     /// What it asks of the kernel.
@@ -151,6 +177,11 @@ impl fmt::Debug for Loaded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Loaded").field("name", &self.name).field("flags", &self.flags).finish()
     }
+}
+
+/// Whether a map has the constants of a program. libbpf puts the object's name first.
+fn is_constants(name: &std::ffi::OsStr) -> bool {
+    name.to_string_lossy().ends_with(".rodata")
 }
 
 /// Whether the start of sending has an operation of its own.

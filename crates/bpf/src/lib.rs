@@ -1,7 +1,7 @@
 //! DCTCP, Prague and ECT(1) for stock Linux kernels, as BPF programs, and their loader.
 //!
 //! ```no_run
-//! let prague = l4s_bpf::Loaded::prague("prague_1234")?;
+//! let prague = l4s_bpf::Loaded::prague("prague_1234", &l4s_cc::prague::Config::linux())?;
 //! // setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, prague.name())
 //! # Ok::<(), l4s_bpf::BpfError>(())
 //! ```
@@ -14,11 +14,13 @@ mod ect1;
 mod error;
 mod object;
 mod probe;
+mod sockets;
 
 pub use control::{Flags, Loaded, NAME_MAX};
 pub use ect1::Ect1;
 pub use error::BpfError;
 pub use probe::{Finding, Probe, probe};
+pub use sockets::{Shown, Socket, Sockets, sockets};
 
 /// Whether the programs were compiled when this crate was built. Where they were not, for want
 /// of clang, everything fails with [`BpfError::NotBuilt`].

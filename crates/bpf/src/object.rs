@@ -26,6 +26,7 @@ macro_rules! program {
 
 pub(crate) const DCTCP: fn() -> Program = || program!("dctcp");
 pub(crate) const PRAGUE: fn() -> Program = || program!("prague");
+pub(crate) const SOCKETS: fn() -> Program = || program!("sockets");
 pub(crate) const ECT1: fn() -> Program = || program!("ect1");
 
 /// A compiled program.

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use l4s_bpf::{BpfError, Ect1, Flags, Loaded, probe};
+use l4s_bpf::{BpfError, Ect1, Flags, Loaded, Socket, Sockets, probe, sockets};
 use rustix::net::sockopt::{set_tcp_congestion, tcp_congestion};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
@@ -21,6 +21,11 @@ mod device;
 /// A name that no other test and no other process uses.
 fn name(test: &str) -> String {
     format!("{test}{}", std::process::id())
+}
+
+/// With a detector.
+fn prague(name: &str) -> Result<Loaded, BpfError> {
+    Loaded::prague(name, &l4s_cc::prague::Config::paper())
 }
 
 /// Unwraps, or says why the test cannot run and returns from it.
@@ -74,6 +79,15 @@ fn ip(arguments: &str) {
     assert!(status.success(), "ip {arguments}");
 }
 
+/// A client that chose `name` before it connects, so that it asks for what `name` needs.
+fn connect(name: &str, address: SocketAddr) -> TcpStream {
+    let (family, kind) = (rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM);
+    let client = rustix::net::socket(family, kind, None).unwrap();
+    set_tcp_congestion(&client, name).unwrap();
+    rustix::net::connect(&client, &address).unwrap();
+    TcpStream::from(client)
+}
+
 /// Moves `bytes` over the loopback device with `name` at both ends, and returns the time it took
 /// and what the kernel knew of the sender at its end, as `ss` prints it.
 fn transfer(name: &str, bytes: usize) -> (Duration, String) {
@@ -81,15 +95,7 @@ fn transfer(name: &str, bytes: usize) -> (Duration, String) {
     // The listener decides what its connections negotiate.
     set_tcp_congestion(&listener, name).unwrap();
     let address = listener.local_addr().unwrap();
-    let client = rustix::net::socket(
-        rustix::net::AddressFamily::INET,
-        rustix::net::SocketType::STREAM,
-        None,
-    );
-    let client = client.unwrap();
-    set_tcp_congestion(&client, name).unwrap();
-    rustix::net::connect(&client, &address).unwrap();
-    let mut client = TcpStream::from(client);
+    let mut client = connect(name, address);
     let (mut server, _) = listener.accept().unwrap();
     for end in [server.as_fd(), client.as_fd()] {
         assert_eq!(tcp_congestion(end).unwrap(), name);
@@ -130,14 +136,14 @@ fn dctcp_moves_ten_megabytes_and_is_gone_after() {
 
 #[test]
 fn prague_moves_ten_megabytes_and_is_gone_after() {
-    moves_ten_megabytes(Loaded::prague, &name("prague"));
+    moves_ten_megabytes(prague, &name("prague"));
 }
 
 /// A small queue on the way out of the host: its drops are told to TCP at once, without a mark.
 #[test]
 fn prague_answers_a_full_queue_of_its_own_host() {
     let name = name("full");
-    let _loaded = or_skip!(Loaded::prague(&name));
+    let _loaded = or_skip!(prague(&name));
     in_namespace(|| {
         ip("link set lo mtu 1500 gso_max_segs 1");
         let buffer = "qdisc add dev lo root tbf rate 200mbit burst 32k limit 64k";
@@ -178,7 +184,7 @@ const HOLD: &str = "L4S_BPF_TEST_HOLD";
 #[test]
 fn hold_until_killed() {
     let Some(name) = std::env::var_os(HOLD) else { return };
-    let _loaded = Loaded::prague(name.to_str().unwrap()).unwrap();
+    let _loaded = prague(name.to_str().unwrap()).unwrap();
     println!("\nholding");
     thread::sleep(Duration::from_secs(60));
 }
@@ -186,7 +192,7 @@ fn hold_until_killed() {
 #[test]
 fn killed_process_leaves_nothing_registered() {
     let name = name("kill");
-    drop(or_skip!(Loaded::prague(&name)));
+    drop(or_skip!(prague(&name)));
     assert!(is_soon_unregistered(&name));
     let mut child: Child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "hold_until_killed", "--nocapture"])
@@ -216,7 +222,7 @@ fn probe_leaves_nothing_behind() {
     }
     if probed.struct_ops.works() {
         // What was probed is what Prague gets.
-        let flags = Loaded::prague(&name("flags")).unwrap().flags();
+        let flags = prague(&name("flags")).unwrap().flags();
         assert_eq!(flags.has(Flags::NEEDS_ACCECN), probed.needs_accecn.works());
     }
 }
@@ -266,7 +272,7 @@ fn ect0_becomes_ect1_and_nothing_else_changes() {
 #[test]
 fn prague_and_ect1_go_together() {
     let name = name("both");
-    let _loaded = or_skip!(Loaded::prague(&name));
+    let _loaded = or_skip!(prague(&name));
     in_namespace(|| {
         let _ect1 = Ect1::attach(1).unwrap();
         let mut sniffer = device::Sniffer::open().unwrap();
@@ -276,4 +282,36 @@ fn prague_and_ect1_go_together() {
         assert!(seen[1] > 10, "{seen:?}");
         assert_eq!((seen[0], seen[2], seen[3]), (0, 0, 0));
     });
+}
+
+/// What a socket knows can be read by whoever has it, and by whoever asks for all of them.
+#[test]
+fn sockets_show_what_prague_knows() {
+    let name = name("shows");
+    let loaded = or_skip!(prague(&name));
+    let mine = Sockets::open(loaded.sockets().expect("it shows its sockets")).unwrap();
+    let listed = in_namespace(|| {
+        let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
+        set_tcp_congestion(&listener, &name).unwrap();
+        assert_eq!(mine.read(listener.as_fd()).unwrap(), None);
+        let address = listener.local_addr().unwrap();
+        let mut client = connect(&name, address);
+        let (mut server, _) = listener.accept().unwrap();
+        for _ in 0..100 {
+            server.write_all(&[0x55; 1000]).unwrap();
+            client.read_exact(&mut [0; 1000]).unwrap();
+        }
+        thread::sleep(Duration::from_millis(100));
+        let shown = mine.read(server.as_fd()).unwrap().expect("it has a connection");
+        println!("{shown:?}");
+        // Not a mark yet: at rest, with round trips.
+        assert_eq!((shown.detector.score, shown.detector.rounds), (-8 << 24, 0));
+        assert!((1..100_000).contains(&shown.detector.srtt_us));
+        let all = sockets().unwrap().expect("Prague is loaded");
+        let of_server = |s: &&Socket| s.local == address && s.peer == client.local_addr().unwrap();
+        (all.iter().find(of_server).copied(), shown)
+    });
+    let (Some(listed), shown) = listed else { panic!("the connection is not in the list") };
+    assert_eq!(listed.shown, shown);
+    assert!(listed.established && listed.cwnd >= 2);
 }

@@ -5,6 +5,8 @@ use std::fmt::Write;
 
 // Links the host build of the C headers.
 use l4s_bpf as _;
+use l4s_cc::classic_ecn::{self, Clock, Detector};
+use l4s_cc::prague::kernel::{DetectorSettings, Settings};
 use l4s_cc::{Ack, Congestion, CongestionControl, Window, dctcp, prague};
 use l4s_units::{Duration, Time};
 
@@ -36,27 +38,103 @@ struct CPrague {
     delivered_ce: u32,
     ssthresh: u32,
     prior_ssthresh: u32,
+    transition: u32,
+    quiet: u32,
     saw_ce: u8,
     in_loss: u8,
+    after_loss: u8,
+    independence: u8,
 }
 
-/// `struct prague_config`.
+/// `struct classic_ecn_smooth`.
 #[repr(C)]
-struct CConfig {
-    rtt_virt_us: u32,
-    alpha_on_init: u32,
+#[derive(Clone, Copy, Debug, Default)]
+struct CSmooth {
+    srtt: u64,
+    mdev: u64,
+    shift: u32,
+    ratio: u32,
 }
+
+/// `struct classic_ecn`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct CDetector {
+    score: i64,
+    max: i64,
+    began_us: u64,
+    prompt_at: u64,
+    original: CSmooth,
+    alternative: CSmooth,
+    rounds: u32,
+    shift: u32,
+    depth: u32,
+    log_mdev: u32,
+    log_depth: u32,
+    log_v0: u32,
+    log_d0: u32,
+    end: u32,
+    acks: u32,
+    limited_acks: u32,
+    delivered: u32,
+    deep: u32,
+    deep_ce: u32,
+    deepest_ce: u32,
+    least: u32,
+    losses: u32,
+    unmarked_rounds: u32,
+    has_rtt: u8,
+    side: u8,
+    confirmed: u8,
+    has_prompt: u8,
+}
+
+/// `struct classic_ecn_sample`.
+#[repr(C)]
+#[derive(Debug)]
+struct CSample {
+    now_us: u64,
+    rtt_virt_us: u64,
+    rtt_us: u32,
+    min_rtt_us: u32,
+    delivered: u32,
+    delivered_ce: u32,
+    una: u32,
+    nxt: u32,
+    acked: u32,
+    self_limited: u32,
+}
+
+/// `struct classic_ecn_report`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct CReport {
+    score: i64,
+    max: i64,
+    rounds: u32,
+    srtt_us: u32,
+    mdev_us: u32,
+    depth_us: u32,
+    spacing_us: u32,
+    alpha: u32,
+}
+
+const NO_RTT: u32 = u32::MAX;
 
 /// `struct prague_ack`.
 #[repr(C)]
 struct CAck {
     now: u64,
     srtt_us: u32,
+    rtt_us: u32,
+    min_rtt_us: u32,
     delivered: u32,
     delivered_ce: u32,
     una: u32,
     nxt: u32,
+    acked: u32,
     limited: u32,
+    app_limited: u32,
 }
 
 // SAFETY: host.c defines these with the same arguments. They read and write only what the
@@ -67,11 +145,23 @@ unsafe extern "C" {
     safe fn l4s_dctcp_observe(s: &mut CDctcp, delivered: u32, ce: u32, una: u32, nxt: u32);
     safe fn l4s_dctcp_ssthresh(s: &CDctcp, cwnd: u32) -> u32;
     safe fn l4s_dctcp_loss(cwnd: u32) -> u32;
-    safe fn l4s_prague_start(s: &mut CPrague, c: &CConfig, cwnd: u32, nxt: u32, now: u64);
-    safe fn l4s_prague_on_ack(s: &mut CPrague, c: &CConfig, ack: &CAck);
-    safe fn l4s_prague_on_loss(s: &mut CPrague, nxt: u32, timeout: i32);
+    safe fn l4s_prague_start(s: &mut CPrague, c: &Settings, cwnd: u32, nxt: u32, now: u64);
+    safe fn l4s_prague_on_ack(s: &mut CPrague, c: &Settings, d: Option<&mut CDetector>, ack: &CAck);
+    safe fn l4s_prague_on_loss(
+        s: &mut CPrague,
+        c: &Settings,
+        d: Option<&mut CDetector>,
+        nxt: u32,
+        timeout: i32,
+    );
     safe fn l4s_prague_on_undo(s: &mut CPrague);
-    safe fn l4s_prague_on_restart(s: &mut CPrague, idle: u32, rto: u32);
+    safe fn l4s_prague_on_restart(s: &mut CPrague, d: Option<&mut CDetector>, idle: u32, rto: u32);
+    safe fn l4s_classic_ecn_start(s: &mut CDetector, c: &DetectorSettings, una: u32);
+    safe fn l4s_classic_ecn_on_ack(s: &mut CDetector, c: &DetectorSettings, a: &CSample);
+    safe fn l4s_classic_ecn_on_threshold(s: &mut CDetector, c: &DetectorSettings, ssthresh: u32);
+    safe fn l4s_classic_ecn_on_loss(s: &mut CDetector);
+    safe fn l4s_classic_ecn_on_idle(s: &mut CDetector, timeouts: u32);
+    safe fn l4s_classic_ecn_report(s: &CDetector, r: &mut CReport);
     safe fn l4s_prague_cwnd(s: &CPrague) -> u32;
     safe fn l4s_prague_pacing_rate(s: &CPrague, in_flight: u32, mss: u32, srtt_us: u32) -> u64;
 }
@@ -94,6 +184,16 @@ impl Random {
 
     fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
+    }
+
+    /// A number of 0 to about 2^`bits`, small ones as often as large ones.
+    fn any(&mut self, bits: u64) -> u64 {
+        let shift = self.below(bits);
+        self.below(2 << shift)
+    }
+
+    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len() as u64) as usize]
     }
 }
 
@@ -134,17 +234,19 @@ impl Acks {
         // Sequence numbers stay far below 2^32, so that the narrow ones are the wide ones.
         self.una += u64::from(delivered.min(1000));
         let srtt = Duration::from_micros(self.rtt_us);
+        let min_rtt = self.rtt_us / 2;
+        let rtt = min_rtt + r.below(self.rtt_us + 20);
         Ack {
             now: Time::from_nanos(self.now_us * 1000),
             delivered,
             delivered_ce,
             ece,
-            rtt: None,
-            min_rtt: srtt,
+            rtt: (!r.one_in(20)).then_some(Duration::from_micros(rtt)),
+            min_rtt: Duration::from_micros(min_rtt),
             srtt,
             una: self.una,
             nxt: self.una + u64::from(cwnd.min(1000)),
-            app_limited: false,
+            app_limited: r.one_in(10),
         }
     }
 }
@@ -222,43 +324,305 @@ struct Seen {
     slow_start: u64,
 }
 
-fn compare_prague(seed: u64, steps: usize, config: &prague::Config, seen: &mut Seen) {
+/// How l4s_cc's detector prints, whose fields are its own; from the score on, as its settings come
+/// first.
+fn expected_detector(text: &mut String, c: &CDetector, k2: u64) {
+    text.clear();
+    let CDetector { score, max, rounds, shift, depth, .. } = c;
+    let option = |present: bool, what: String| match present {
+        true => format!("Some({what})"),
+        false => "None".to_owned(),
+    };
+    let smooth = |a: &CSmooth| {
+        let CSmooth { srtt, mdev, shift, ratio } = a;
+        format!("Smooth {{ srtt: {srtt}, mdev: {mdev}, shift: {shift}, ratio: {ratio} }}")
+    };
+    let side = if c.side == 1 { "Below" } else { "Above" };
+    let alternative = format!(
+        "Alternative {{ averages: {}, side: {side}, confirmed: {} }}",
+        smooth(&c.alternative),
+        c.confirmed != 0
+    );
+    let filter = format!(
+        "Filter {{ original: {}, alternative: {}, k2: {} }}",
+        smooth(&c.original),
+        option(c.side != 0, alternative),
+        option(k2 != 0, format!("Factor({k2})"))
+    );
+    let log = |carry: u32| format!("CarryLog {{ carry: {carry} }}");
+    write!(
+        text,
+        "score: {score}, max: {max}, rounds: {rounds}, rtt: {}, shift: {shift}, depth: {depth}, \
+         log_mdev: {}, log_depth: {}, log_v0: {}, log_d0: {}, round: Round {{ end: {}, \
+         began_us: {}, acks: {}, limited_acks: {}, delivered: {}, deep: {}, deep_ce: {}, \
+         deepest_ce: {} }}, spacing: Spacing {{ least: {}, prompt_at: {} }}, losses: {}, \
+         unmarked_rounds: {}, tracers: None }}",
+        option(c.has_rtt != 0, filter),
+        log(c.log_mdev),
+        log(c.log_depth),
+        log(c.log_v0),
+        log(c.log_d0),
+        c.end,
+        c.began_us,
+        c.acks,
+        c.limited_acks,
+        c.delivered,
+        c.deep,
+        c.deep_ce,
+        c.deepest_ce,
+        c.least,
+        option(c.has_prompt != 0, c.prompt_at.to_string()),
+        c.losses,
+        c.unmarked_rounds
+    )
+    .unwrap();
+}
+
+/// The detector within what prints, from the score on.
+fn seen_detector(text: &str) -> &str {
+    &text[text.find("score: ").expect("a detector has a score")..]
+}
+
+fn random_detector(r: &mut Random) -> classic_ecn::Config {
+    let mut weight = || if r.one_in(4) { 0.0 } else { r.below(4097) as f64 / 256.0 };
+    let (v, d, s, m) = (weight(), weight(), weight(), weight());
+    classic_ecn::Config {
+        v,
+        d: if r.one_in(2) { v } else { d },
+        s,
+        m,
+        v0: Duration::from_micros(r.any(24)),
+        v_floor: r.below(257) as f64 / 256.0,
+        d0: Duration::from_micros(r.any(24)),
+        l_sticky: r.any(10).min(1000) as f64 / 2.0,
+        c_sticky: 1.0 + r.any(10).min(999) as f64 / 2.0,
+        clock: r.of(&[Clock::Rtt, Clock::Virtual]),
+        mdev_ratio: r.of(&[1, 2, 4]),
+        shift_max: 1 + r.below(20) as u32,
+        filter: !r.one_in(3),
+        k2: 1.0 + r.below(241) as f64 / 16.0,
+        spacing: r.one_in(2),
+        prompt: r.one_in(2),
+        tracers: 4,
+    }
+}
+
+fn random_prague(r: &mut Random) -> prague::Config {
+    use prague::{Changeover, ClassicGrowth, Fallback, Increase, RttIndependence, SlowStartExit};
+    prague::Config {
+        fallback: r.of(&[Fallback::Off, Fallback::Passive, Fallback::Passive]),
+        detector: random_detector(r),
+        changeover: r.of(&[Changeover::Blend, Changeover::Max]),
+        beta: 0.5 + r.below(450) as f64 / 1000.0,
+        classic_growth: r.of(&[ClassicGrowth::Scalable, ClassicGrowth::Reno]),
+        rtt_independence: r.of(&[
+            RttIndependence::Off,
+            RttIndependence::Rate,
+            RttIndependence::Scalable,
+            RttIndependence::Additive,
+        ]),
+        rtt_virt: Duration::from_micros(1000 + r.below(59_001)),
+        rtt_transition: r.any(9) as u32,
+        alpha_clock: r.of(&[Clock::Rtt, Clock::Virtual]),
+        alpha_on_init: r.below(1025) as u32,
+        increase: r.of(&[Increase::Additive, Increase::Fast]),
+        slow_start_exit: r.of(&[SlowStartExit::Halve, SlowStartExit::Gentle]),
+        ..prague::Config::linux()
+    }
+}
+
+/// What runs of the detector went through.
+#[derive(Debug, Default)]
+struct Judged {
+    scored: u64,
+    classic: u64,
+    between: u64,
+    l4s: u64,
+    alternative: u64,
+    spaced: u64,
+    droppers: u64,
+}
+
+impl Judged {
+    fn count(&mut self, c: &CDetector) {
+        self.classic += u64::from(c.score >= 1 << 24);
+        self.between += u64::from(c.score > 0 && c.score < 1 << 24);
+        self.l4s += u64::from(c.score <= 0);
+        self.alternative += u64::from(c.side != 0 && c.confirmed != 0);
+        self.spaced += u64::from(c.least != u32::MAX);
+        self.droppers += u64::from(c.losses >= 2 && c.unmarked_rounds >= 50);
+    }
+
+    fn assert(&self, least: u64) {
+        println!("{self:?}");
+        let Judged { scored, classic, between, l4s, alternative, spaced, droppers } = self;
+        for times in [scored, classic, between, l4s, alternative, spaced, droppers] {
+            assert!(*times > least, "{self:?}");
+        }
+    }
+}
+
+fn compare_detector(seed: u64, steps: usize, config: &classic_ecn::Config, judged: &mut Judged) {
+    let mut acks = Acks::new(seed);
+    let mut rust = <Detector>::new(config, false);
+    let settings = DetectorSettings::new(config);
+    let mut c = CDetector::default();
+    l4s_classic_ecn_start(&mut c, &settings, 0);
+    let (mut seen, mut expected) = (String::new(), String::new());
+    for step in 0..steps {
+        let ack = acks.next(20);
+        let r = &mut acks.random;
+        let rtt_us = match r.below(1000) {
+            0 => Some(r.below(1 << 26) as u32),
+            _ => ack.rtt.map(|rtt| rtt.as_micros() as u32),
+        };
+        let sample = classic_ecn::Sample {
+            now_us: ack.now.as_nanos() / 1000,
+            rtt_us,
+            min_rtt_us: ack.min_rtt.as_micros() as u32,
+            delivered: ack.delivered,
+            delivered_ce: ack.delivered_ce,
+            una: ack.una,
+            nxt: ack.nxt,
+            self_limited: ack.app_limited,
+            pushed: false,
+            rtt_virt_us: r.below(60_000),
+        };
+        rust.on_ack(&sample);
+        let c_sample = CSample {
+            now_us: sample.now_us,
+            rtt_virt_us: sample.rtt_virt_us,
+            rtt_us: rtt_us.unwrap_or(NO_RTT),
+            min_rtt_us: sample.min_rtt_us,
+            delivered: sample.delivered,
+            delivered_ce: sample.delivered_ce,
+            una: sample.una as u32,
+            nxt: sample.nxt as u32,
+            acked: sample.una as u32,
+            self_limited: sample.self_limited.into(),
+        };
+        l4s_classic_ecn_on_ack(&mut c, &settings, &c_sample);
+        match acks.random.below(1000) {
+            0..5 => {
+                let ssthresh = acks.random.any(32) as u32;
+                rust.on_threshold(ssthresh);
+                l4s_classic_ecn_on_threshold(&mut c, &settings, ssthresh);
+            }
+            5..8 => {
+                rust.on_loss();
+                l4s_classic_ecn_on_loss(&mut c);
+            }
+            8 => {
+                let timeouts = acks.random.any(8) as u32;
+                rust.on_idle(timeouts);
+                l4s_classic_ecn_on_idle(&mut c, timeouts);
+            }
+            _ => {}
+        }
+        seen.clear();
+        write!(seen, "{rust:?}").unwrap();
+        expected_detector(&mut expected, &c, settings.k2);
+        assert_eq!(
+            seen_detector(&seen),
+            expected,
+            "seed {seed}, step {step}: {sample:?} {config:?}"
+        );
+        assert_eq!(rust.score(), c.score);
+        if step % 64 == 0 {
+            let mut report = CReport::default();
+            l4s_classic_ecn_report(&c, &mut report);
+            assert_eq!(
+                rust.report(),
+                prague::kernel::Reading {
+                    score: report.score,
+                    max: report.max,
+                    rounds: report.rounds,
+                    srtt_us: report.srtt_us,
+                    mdev_us: report.mdev_us,
+                    depth_us: report.depth_us,
+                }
+                .into()
+            );
+        }
+        judged.count(&c);
+    }
+    judged.scored += u64::from(c.rounds);
+}
+
+#[test]
+fn the_detector_is_the_same_in_c_and_in_rust() {
+    let mut judged = Judged::default();
+    let mut random = Random(9);
+    for seed in 0..200 {
+        let config = match seed % 5 {
+            0 => classic_ecn::Config::paper(),
+            1 => classic_ecn::Config::linux(),
+            2 => classic_ecn::Config::best(),
+            _ => random_detector(&mut random),
+        };
+        compare_detector(seed, STEPS / 400, &config, &mut judged);
+    }
+    judged.assert(STEPS as u64 / 1000);
+}
+
+/// The rounds that l4s_cc's growth counts, which are its own.
+fn growth(text: &str) -> (u32, u32, bool) {
+    let word = |name: &str| {
+        let at = text.find(name).expect("growth has it") + name.len();
+        text[at..].split(',').next().expect("a word")
+    };
+    let number = |name: &str| word(name).parse().expect("a number");
+    (number(" transition: "), number(" quiet: "), word(" after_loss: ") == "true")
+}
+
+fn compare_prague(
+    seed: u64,
+    steps: usize,
+    config: &prague::Config,
+    seen: &mut Seen,
+    judged: &mut Judged,
+) {
     let mut acks = Acks::new(seed);
     let mut rust = prague::Control::new(config);
     let mut window = Window::new(1 + acks.random.below(100) as u32);
-    let independent = config.rtt_independence == prague::RttIndependence::Rate;
-    let c_config = CConfig {
-        rtt_virt_us: if independent { config.rtt_virt.as_micros() as u32 } else { 0 },
-        alpha_on_init: config.alpha_on_init,
-    };
+    let settings = Settings::new(config);
     let mut c = CPrague::default();
+    let mut detector = (settings.detects != 0).then(CDetector::default);
+    let (mut text, mut expected) = (String::new(), String::new());
     for step in 0..steps {
         let ack = acks.next(window.cwnd);
         if step == 0 {
             let now = ack.now.as_nanos() / 1000;
-            l4s_prague_start(&mut c, &c_config, window.cwnd, ack.nxt as u32, now);
+            l4s_prague_start(&mut c, &settings, window.cwnd, ack.nxt as u32, now);
+            if let Some(d) = &mut detector {
+                l4s_classic_ecn_start(d, &settings.detector, 0);
+            }
         }
         window.limited = !acks.random.one_in(8);
         rust.observe(&mut window, &ack);
         let c_ack = CAck {
             now: ack.now.as_nanos() / 1000,
             srtt_us: ack.srtt.as_micros() as u32,
+            rtt_us: ack.rtt.map_or(NO_RTT, |rtt| rtt.as_micros() as u32),
+            min_rtt_us: ack.min_rtt.as_micros() as u32,
             delivered: ack.delivered,
             delivered_ce: ack.delivered_ce,
             una: ack.una as u32,
             nxt: ack.nxt as u32,
+            acked: ack.una as u32,
             limited: window.limited.into(),
+            app_limited: ack.app_limited.into(),
         };
-        l4s_prague_on_ack(&mut c, &c_config, &c_ack);
+        l4s_prague_on_ack(&mut c, &settings, detector.as_mut(), &c_ack);
         match acks.random.below(20_000) {
             0..10 => {
                 let threshold = rust.ssthresh(&window, Congestion::Loss);
-                l4s_prague_on_loss(&mut c, ack.nxt as u32, 0);
+                l4s_prague_on_loss(&mut c, &settings, detector.as_mut(), ack.nxt as u32, 0);
                 assert_eq!(threshold, c.ssthresh);
             }
             10 => {
                 rust.ssthresh(&window, Congestion::Timeout);
-                l4s_prague_on_loss(&mut c, ack.nxt as u32, 1);
+                l4s_prague_on_loss(&mut c, &settings, detector.as_mut(), ack.nxt as u32, 1);
             }
             11 => {
                 rust.undo(&mut window);
@@ -268,11 +632,27 @@ fn compare_prague(seed: u64, steps: usize, config: &prague::Config, seen: &mut S
                 let (idle, rto) = (acks.random.below(10_000_000), acks.random.below(300_000));
                 let span = Duration::from_micros;
                 rust.restart(&mut window, span(idle), span(rto));
-                l4s_prague_on_restart(&mut c, idle as u32, rto as u32);
+                l4s_prague_on_restart(&mut c, detector.as_mut(), idle as u32, rto as u32);
             }
             _ => {}
         }
-        assert_eq!(*rust.state(), wide(&c), "seed {seed}, step {step}: {ack:?}");
+        assert_eq!(*rust.state(), wide(&c), "seed {seed}, step {step}: {ack:?} {config:?}");
+        if step % 16 == 0 {
+            text.clear();
+            write!(text, "{rust:?}").unwrap();
+            assert_eq!(
+                growth(&text),
+                (c.transition, c.quiet, c.after_loss != 0),
+                "seed {seed}, step {step}"
+            );
+            if let Some(d) = &detector {
+                expected_detector(&mut expected, d, settings.detector.k2);
+                assert!(
+                    seen_detector(&text).starts_with(&expected),
+                    "seed {seed}, step {step}: {text}\nexpected {expected}"
+                );
+            }
+        }
         rust.grow(&mut window, &ack);
         assert_eq!(window.cwnd, l4s_prague_cwnd(&c), "seed {seed}, step {step}");
         let (in_flight, mss) =
@@ -286,7 +666,11 @@ fn compare_prague(seed: u64, steps: usize, config: &prague::Config, seen: &mut S
         seen.above_a_thousand += u64::from(window.cwnd > 1000);
         seen.in_loss += u64::from(c.in_loss);
         seen.slow_start += u64::from(window.in_slow_start());
+        if let Some(d) = &detector {
+            judged.count(d);
+        }
     }
+    judged.scored += detector.map_or(0, |d| d.rounds.into());
 }
 
 #[test]
@@ -296,37 +680,51 @@ fn prague_is_the_same_in_c_and_in_rust() {
         prague::Config { alpha_on_init: 1 << 10, ..Default::default() },
         prague::Config { rtt_independence: prague::RttIndependence::Off, ..Default::default() },
         prague::Config { rtt_virt: Duration::from_millis(60), ..Default::default() },
+        prague::Config { burst: Duration::ZERO, ..prague::Config::paper() },
     ];
-    let mut seen = Seen::default();
+    let (mut seen, mut judged) = (Seen::default(), Judged::default());
+    let mut random = Random(7);
     // Many short connections, since slow start comes once in each.
-    for seed in 0..100 {
-        compare_prague(seed, STEPS / 100, &configs[seed as usize % 4], &mut seen);
+    for seed in 0..200 {
+        let config = match configs.get(seed as usize % 10) {
+            Some(config) => *config,
+            None => random_prague(&mut random),
+        };
+        compare_prague(seed, STEPS / 200, &config, &mut seen, &mut judged);
     }
     println!("{seen:?}");
     // Every part of the arithmetic was used.
     for times in [seen.floor, seen.above_a_thousand, seen.in_loss, seen.slow_start] {
         assert!(times > STEPS as u64 / 1000, "{seen:?}");
     }
+    judged.assert(STEPS as u64 / 2000);
 }
 
 /// The kernel's sequence numbers wrap at 32 bits, l4s_cc's do not.
 #[test]
 fn sequence_numbers_wrap() {
-    let config = CConfig { rtt_virt_us: 0, alpha_on_init: 0 };
+    let config = Settings::new(&prague::Config {
+        rtt_independence: prague::RttIndependence::Off,
+        ..Default::default()
+    });
     let mut c = CPrague::default();
     l4s_prague_start(&mut c, &config, 10, u32::MAX - 5, 0);
     let ack = |una: u32| CAck {
         now: 1000,
         srtt_us: 1000,
+        rtt_us: 1000,
+        min_rtt_us: 1000,
         delivered: 1,
         delivered_ce: 0,
         una,
         nxt: una.wrapping_add(10),
+        acked: 1,
         limited: 1,
+        app_limited: 0,
     };
-    l4s_prague_on_ack(&mut c, &config, &ack(u32::MAX - 6));
+    l4s_prague_on_ack(&mut c, &config, None, &ack(u32::MAX - 6));
     assert_eq!(c.window_end, u32::MAX - 5);
-    l4s_prague_on_ack(&mut c, &config, &ack(3));
+    l4s_prague_on_ack(&mut c, &config, None, &ack(3));
     assert_eq!(c.window_end, 13);
 
     let mut c = CDctcp::default();

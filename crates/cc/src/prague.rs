@@ -9,6 +9,7 @@
 
 mod config;
 mod growth;
+pub mod kernel;
 
 pub use config::{
     Changeover, ClassicGrowth, Config, Fallback, Increase, LossResponse, RttIndependence,

@@ -68,10 +68,27 @@ pub enum Command {
     Validate(Validate),
     /// What this machine can do, and what is missing
     Doctor,
+    /// L4S on this machine itself
+    Host {
+        /// What to do
+        #[command(subcommand)]
+        command: HostCommand,
+    },
     /// Completions for a shell, to be sourced
     Completions {
         /// The shell
         shell: clap_complete::Shell,
+    },
+}
+
+/// What `l4s host` does.
+#[derive(Debug, Subcommand)]
+pub enum HostCommand {
+    /// Prague by BPF, settings of ECN, and every connection with Prague
+    Status {
+        /// Look every second, until it is stopped
+        #[arg(long)]
+        watch: bool,
     },
 }
 

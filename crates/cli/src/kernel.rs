@@ -2,11 +2,14 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
+use std::os::fd::BorrowedFd;
 use std::process::ExitCode;
 
 use l4s_aqm::Queue;
-use l4s_bpf::{Ect1, Loaded};
-use l4s_lab::{AgentCommand, Frame, LabError};
+use l4s_bpf::{Ect1, Loaded, Sockets};
+use l4s_cc::prague;
+use l4s_lab::agent::ReadSocket;
+use l4s_lab::{AgentCommand, Control, Frame, LabError, PragueSample};
 use l4s_measure::{EngineSummary, Lateness, Observer, Traced};
 use l4s_scenario::{Group, Plan, Scenario};
 use l4s_units::{Duration, Ecn, Rate, Time};
@@ -26,6 +29,8 @@ pub struct Kernel {
     names: BTreeMap<&'static str, String>,
     /// Those that it did not have: registered until this is dropped.
     _loaded: Vec<Loaded>,
+    /// Ours of Prague, one for each choice of settings.
+    pragues: Vec<(prague::Config, Loaded)>,
     agent: AgentCommand,
 }
 
@@ -37,7 +42,7 @@ impl Kernel {
         let scenarios = plan.points.iter().map(|point| &point.scenario);
         // Where the largest lab can be, so can the others.
         if let Some(largest) = scenarios.max_by_key(|s| s.groups.len() + s.udp.len()) {
-            l4s_lab::rehearse(largest, |group| kernel.name(group), &kernel.agent)?;
+            l4s_lab::rehearse(largest, |group| kernel.control(group), &kernel.agent)?;
         }
         let rates = plan.points.iter().flat_map(|point| {
             let changes = point.scenario.changes.iter().filter_map(|change| change.rate);
@@ -56,14 +61,18 @@ impl Kernel {
         let mut kernel = Kernel {
             names: BTreeMap::new(),
             _loaded: Vec::new(),
+            pragues: Vec::new(),
             agent: AgentCommand { program, args: vec![AGENT.into()] },
         };
         let scenarios = || plan.points.iter().map(|point| &point.scenario);
         for group in scenarios().flat_map(|scenario| &scenario.groups) {
-            kernel.provide(group.cc.kind())?;
+            match &group.cc {
+                l4s_cc::Config::Prague(config) => kernel.provide_prague(config)?,
+                cc => kernel.provide(cc.kind())?,
+            }
         }
         for scenario in scenarios() {
-            l4s_lab::check(scenario, |group| kernel.name(group))?;
+            l4s_lab::check(scenario, |group| kernel.control(group))?;
         }
         Ok(kernel)
     }
@@ -102,7 +111,6 @@ impl Kernel {
         let name = format!("{kind}{}", std::process::id());
         let loaded = match kind {
             "dctcp" => Loaded::dctcp(&name),
-            "prague" => Loaded::prague(&name),
             _ => {
                 return Err(Failure::Substrate(format!(
                     "this kernel has no congestion control `{kind}`: `modprobe tcp_{kind}` loads \
@@ -110,22 +118,52 @@ impl Kernel {
                 )));
             }
         };
-        let loaded = loaded.map_err(|error| {
-            Failure::Substrate(format!(
-                "this kernel has no congestion control `{kind}`, and ours cannot be loaded: \
-                 {error}\n`modprobe tcp_{kind}` loads the kernel's own where the distribution has \
-                 it; reno and cubic work without; `--on sim` runs all of it"
-            ))
-        })?;
+        let loaded = loaded.map_err(|error| not_loaded(kind, &error))?;
         self.names.insert(kind, loaded.name().to_owned());
         self._loaded.push(loaded);
         Ok(())
     }
 
-    /// What the kernel calls a group's congestion control.
-    fn name(&self, group: &Group) -> String {
+    /// Makes Prague available: the kernel's own where it has one and nothing is asked of it, else
+    /// ours by BPF with these settings.
+    fn provide_prague(&mut self, config: &prague::Config) -> Result<(), Failure> {
+        if self.pragues.iter().any(|(known, _)| known == config)
+            || (stock(config) && l4s_lab::has_control("prague"))
+            || !prague::kernel::unable(config).is_empty()
+        {
+            return Ok(());
+        }
+        // 15 letters at most: process ids have 22 bits.
+        let name = match (self.pragues.len(), std::process::id()) {
+            (0, id) => format!("prague{id}"),
+            (number @ 1..=0xff, id) => format!("prague{id:x}_{number:x}"),
+            _ => {
+                return Err(Failure::Substrate(
+                    "--on kernel: more than 256 choices of settings of prague in one plan".into(),
+                ));
+            }
+        };
+        let loaded = Loaded::prague(&name, config).map_err(|error| not_loaded("prague", &error))?;
+        self.pragues.push((*config, loaded));
+        Ok(())
+    }
+
+    /// The kernel's congestion control of a group.
+    fn control(&self, group: &Group) -> Control {
         let kind = group.cc.kind();
-        self.names.get(kind).cloned().unwrap_or_else(|| kind.to_owned())
+        if let l4s_cc::Config::Prague(config) = &group.cc {
+            let ours = self.pragues.iter().find(|(known, _)| known == config);
+            return match ours {
+                Some((_, loaded)) => Control {
+                    name: loaded.name().to_owned(),
+                    ours: true,
+                    sockets: loaded.sockets(),
+                },
+                // The kernel's own, or one that will be refused with words.
+                None => Control { ours: !stock(config), ..Control::from(kind.to_owned()) },
+            };
+        }
+        self.names.get(kind).cloned().unwrap_or_else(|| kind.to_owned()).into()
     }
 }
 
@@ -137,8 +175,8 @@ impl Runs for Kernel {
         scenario: &Scenario,
         observer: &mut impl Observer<Frame>,
     ) -> Result<EngineSummary, Failure> {
-        let name = |group: &Group| self.name(group);
-        let ran = l4s_lab::run(scenario, name, &self.agent, observer)?;
+        let control = |group: &Group| self.control(group);
+        let ran = l4s_lab::run(scenario, control, &self.agent, observer)?;
         let us = |time: Duration| time.as_nanos() as f64 / 1e3;
         let late = ran.pumped.departures;
         Ok(EngineSummary {
@@ -150,6 +188,19 @@ impl Runs for Kernel {
             ..EngineSummary::default()
         })
     }
+}
+
+/// Whether nothing is asked of Prague that the kernel's own could not do.
+fn stock(config: &prague::Config) -> bool {
+    *config == prague::Config::linux()
+}
+
+fn not_loaded(kind: &str, error: &l4s_bpf::BpfError) -> Failure {
+    Failure::Substrate(format!(
+        "this kernel has no congestion control `{kind}`, and ours cannot be loaded: {error}\n\
+         `modprobe tcp_{kind}` loads the kernel's own where the distribution has it; reno and \
+         cubic work without; `--on sim` runs all of it"
+    ))
 }
 
 /// What a lab's error means, where the user asked for it with `option`.
@@ -244,6 +295,23 @@ impl l4s_lab::agent::Hooks for Hooks {
             Ok(attached) => Ok(Box::new(attached)),
             Err(error) => Err(error.to_string()),
         }
+    }
+
+    fn sockets(&self, map: u32) -> Result<Box<dyn ReadSocket>, String> {
+        match Sockets::open(map) {
+            Ok(sockets) => Ok(Box::new(Map(sockets))),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+/// Where our Prague shows what it knows.
+struct Map(Sockets);
+
+impl ReadSocket for Map {
+    fn read(&self, socket: BorrowedFd<'_>) -> Result<Option<PragueSample>, String> {
+        let shown = self.0.read(socket).map_err(|error| error.to_string())?;
+        Ok(shown.map(|s| PragueSample { detector: s.detector, alpha: Some(s.alpha) }))
     }
 }
 

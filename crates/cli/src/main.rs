@@ -11,6 +11,8 @@ mod failure;
 mod folder;
 mod headline;
 #[cfg(target_os = "linux")]
+mod host;
+#[cfg(target_os = "linux")]
 mod kernel;
 #[cfg(target_os = "linux")]
 mod linux;
@@ -55,6 +57,10 @@ fn main() -> ExitCode {
         }
         Command::Validate(options) => validate::validate(&options),
         Command::Doctor => doctor::doctor(),
+        #[cfg(target_os = "linux")]
+        Command::Host { command } => host::host(&command),
+        #[cfg(not(target_os = "linux"))]
+        Command::Host { .. } => Err(Failure::Substrate("l4s host: it needs Linux".to_owned())),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Args::command(), "l4s", &mut text);

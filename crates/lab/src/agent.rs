@@ -18,7 +18,7 @@ mod socket;
 mod udp;
 
 use std::any::Any;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::process::ExitCode;
 
 use l4s_units::Time;
@@ -31,13 +31,22 @@ use rustix::time::{
 };
 
 use crate::message::{Channel, Next, Order, Part, Row, Setup, Word};
-use crate::{Clock, LabError, Report, namespace, realtime};
+use crate::{Clock, LabError, PragueSample, Report, namespace, realtime};
 
 /// What an agent needs of the program that it is a part of.
 pub trait Hooks {
     /// Has ECT(0) turned into ECT(1) in all that leaves interface `index` of this process's
     /// network namespace, for as long as what it returns lives.
     fn ect1(&self, index: u32) -> Result<Box<dyn Any>, String>;
+
+    /// Reads what sockets with Prague show in a map of BPF, by its number.
+    fn sockets(&self, map: u32) -> Result<Box<dyn ReadSocket>, String>;
+}
+
+/// Reads what a socket shows.
+pub trait ReadSocket {
+    /// `None` where it shows nothing, or nothing yet.
+    fn read(&self, socket: BorrowedFd<'_>) -> Result<Option<PragueSample>, String>;
 }
 
 /// The life of an agent: what a program does when it is started as
@@ -83,7 +92,7 @@ fn live(control: &mut Channel, hooks: &dyn Hooks) -> Result<(), LabError> {
         })?),
         false => None,
     };
-    let mut player = Player::prepare(&setup)?;
+    let mut player = Player::prepare(&setup, hooks)?;
     let settings = setup.sysctls.iter().map(|(path, _)| Ok((path.clone(), namespace::get(path)?)));
     let settings = settings.collect::<Result<_, LabError>>()?;
     tell(control, &Word::Ready { settings }, device.file.as_ref())?;
@@ -109,10 +118,11 @@ enum Player {
 }
 
 impl Player {
-    fn prepare(setup: &Setup) -> Result<Player, LabError> {
+    fn prepare(setup: &Setup, hooks: &dyn Hooks) -> Result<Player, LabError> {
         Ok(match &setup.part {
-            Part::TcpServer { cc, pacing, .. } => {
-                Player::TcpServer(server::Server::new(setup, cc, *pacing)?)
+            Part::TcpServer { cc, pacing, shows, .. } => {
+                let shows = socket::Prague::new(*shows, hooks)?;
+                Player::TcpServer(server::Server::new(setup, cc, *pacing, shows)?)
             }
             Part::TcpClient { cc, flows } => {
                 Player::TcpClient(client::Client::new(setup, cc, flows)?)

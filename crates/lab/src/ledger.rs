@@ -3,6 +3,8 @@
 use std::sync::mpsc::Receiver;
 
 use l4s_bottleneck::Downloads;
+use l4s_cc::prague::Fallback;
+use l4s_cc::prague::kernel::Reading;
 use l4s_measure::{FlowState, Observer, SocketState, Traced};
 use l4s_scenario::Scenario;
 use l4s_units::{Bytes, Time};
@@ -14,15 +16,22 @@ use crate::report::{Report, TcpSample};
 struct Flow {
     group: u16,
     size: Option<Bytes>,
+    /// Whether it has a detector of Classic ECN.
+    detects: bool,
     /// The last sample; `None` before the first and after the close.
     sample: Option<TcpSample>,
     closed: bool,
+    /// What its detector said last.
+    said: Option<Reading>,
     retransmits: u64,
 }
 
 impl Flow {
     /// Keeps a sample; gives the retransmissions that were known before.
     fn take(&mut self, sample: TcpSample) -> u64 {
+        if let (true, Some(prague)) = (self.detects, sample.prague) {
+            self.said = Some(prague.detector);
+        }
         // A server may look once more after its client saw the close.
         if !self.closed {
             self.sample = Some(sample);
@@ -31,6 +40,16 @@ impl Flow {
         self.retransmits = before.max(sample.retransmits);
         before
     }
+}
+
+/// A fraction of 24 bits.
+fn of_24_bits(fraction: u32) -> f64 {
+    f64::from(fraction) / f64::from(1u32 << 24)
+}
+
+/// Whether a congestion control has a detector of Classic ECN.
+fn detects(cc: &l4s_cc::Config) -> bool {
+    matches!(cc, l4s_cc::Config::Prague(config) if config.fallback != Fallback::Off)
 }
 
 /// Keeps the last word on every flow.
@@ -42,16 +61,21 @@ pub struct Ledger {
     /// Group and size of every download. Nothing else is kept of them: a server looks at the socket
     /// of a download once, when it is over.
     downloads: Vec<(u16, Bytes)>,
+    /// Which groups have a detector.
+    detects: Vec<bool>,
 }
 
 impl Ledger {
     /// The flows of `scenario`, of which `reports` will tell.
     pub fn new(scenario: &Scenario, reports: Receiver<Report>) -> Ledger {
         let groups = scenario.groups.iter().zip(0..);
+        let detects: Vec<bool> = scenario.groups.iter().map(|group| detects(&group.cc)).collect();
         let flows = groups.flat_map(|(group, number)| {
             let flow = Flow {
                 group: number,
                 size: group.size,
+                detects: detects[usize::from(number)],
+                said: None,
                 sample: None,
                 closed: false,
                 retransmits: 0,
@@ -63,6 +87,7 @@ impl Ledger {
             flows: flows.collect(),
             first_download: scenario.first_download(),
             downloads: Downloads::new(scenario).map(|d| (d.group, d.size)).collect(),
+            detects,
         }
     }
 
@@ -87,6 +112,9 @@ impl Ledger {
                 Report::Closed { flow, at } => {
                     if let Some(known) = self.flows.get_mut(flow as usize) {
                         (known.closed, known.sample) = (true, None);
+                        if let Some(said) = known.said {
+                            observer.detected(flow, said.into(), at);
+                        }
                     }
                     if self.who(flow).is_some() {
                         observer.closed(flow, at);
@@ -94,7 +122,14 @@ impl Ledger {
                 }
                 Report::Sample { flow, at, sample } => {
                     let known = self.flows.get_mut(flow as usize);
+                    // A download is looked at once. Of others the last look may come after their
+                    // close.
+                    let is_last = known.as_ref().is_none_or(|known| known.closed);
                     let before = known.map_or(0, |known| known.take(sample));
+                    let has_one = self.who(flow).is_some_and(|(g, _)| self.detects[usize::from(g)]);
+                    if let (true, true, Some(prague)) = (is_last, has_one, sample.prague) {
+                        observer.detected(flow, prague.detector.into(), at);
+                    }
                     for _ in before..sample.retransmits {
                         observer.retransmitted(flow, at);
                     }
@@ -102,6 +137,15 @@ impl Ledger {
                         observer.round_trip(flow, srtt, at);
                     }
                 }
+            }
+        }
+    }
+
+    /// Tells what the detectors of flows said last that are open at the end of the run.
+    pub fn conclude<P: Traced>(&self, end: Time, observer: &mut impl Observer<P>) {
+        for (flow, known) in (0..).zip(&self.flows) {
+            if let (false, Some(said)) = (known.closed, known.said) {
+                observer.detected(flow, said.into(), end);
             }
         }
     }
@@ -116,8 +160,8 @@ impl Ledger {
                 cwnd: sample.cwnd,
                 ssthresh: sample.ssthresh,
                 srtt: sample.srtt,
-                alpha: None,
-                classic_ecn: None,
+                alpha: sample.prague.and_then(|prague| prague.alpha).map(of_24_bits),
+                classic_ecn: sample.prague.filter(|_| known.detects).map(|p| p.detector.into()),
                 socket: Some(SocketState {
                     delivered: sample.delivered,
                     delivered_ce: sample.delivered_ce,

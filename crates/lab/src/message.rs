@@ -10,6 +10,7 @@ use std::mem::MaybeUninit;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use l4s_cc::prague::kernel::Reading;
 use l4s_units::{Duration, Time};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -18,7 +19,7 @@ use rustix::net::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{LabError, Report, TcpSample};
+use crate::{LabError, PragueSample, Report, TcpSample};
 
 /// The first message to an agent: who it is and what it will do.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -75,6 +76,8 @@ pub(crate) enum Part {
         cc: String,
         /// Whether TCP paces, though the congestion control would not.
         pacing: bool,
+        /// Where its Prague shows what it knows.
+        shows: Shows,
         /// How often it looks at its sockets.
         sample_every_ns: u64,
         /// Flows from this one on are downloads: it looks at their sockets when they are over.
@@ -109,6 +112,17 @@ pub(crate) enum Part {
         /// The port.
         port: u16,
     },
+}
+
+/// Where a server finds what its sockets' Prague knows.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) enum Shows {
+    /// Nowhere.
+    Nowhere,
+    /// In a map of BPF, by this number.
+    Map(u32),
+    /// In what TCP_CC_INFO gets.
+    Info,
 }
 
 /// What the command tells its agents later.
@@ -172,8 +186,12 @@ pub(crate) enum Row {
     Closed(u32, u64),
     /// Flow, time, and the fields of [`TcpSample`] in their order.
     #[serde(rename = "s")]
-    Sample(u32, u64, u32, Option<u32>, Option<u64>, u64, u64, u64, Option<u64>),
+    Sample(u32, u64, u32, Option<u32>, Option<u64>, u64, u64, u64, Option<u64>, Option<Shown>),
 }
+
+/// Of a [`PragueSample`](crate::PragueSample): score, its highest, rounds, smoothed RTT, deviation,
+/// depth, alpha.
+type Shown = (i64, i64, u32, u32, u32, u32, Option<u32>);
 
 impl From<Report> for Row {
     fn from(report: Report) -> Row {
@@ -190,6 +208,9 @@ impl From<Report> for Row {
                 sample.delivered_ce,
                 sample.retransmits,
                 sample.pacing_bytes_per_s,
+                sample.prague.map(|PragueSample { detector: d, alpha }| {
+                    (d.score, d.max, d.rounds, d.srtt_us, d.mdev_us, d.depth_us, alpha)
+                }),
             ),
         }
     }
@@ -200,7 +221,18 @@ impl From<Row> for Report {
         match row {
             Row::Opened(flow, at) => Report::Opened { flow, at: Time::from_nanos(at) },
             Row::Closed(flow, at) => Report::Closed { flow, at: Time::from_nanos(at) },
-            Row::Sample(flow, at, cwnd, ssthresh, srtt, delivered, ce, retransmits, pacing) => {
+            Row::Sample(
+                flow,
+                at,
+                cwnd,
+                ssthresh,
+                srtt,
+                delivered,
+                ce,
+                retransmits,
+                pacing,
+                prague,
+            ) => {
                 let sample = TcpSample {
                     cwnd,
                     ssthresh,
@@ -209,6 +241,12 @@ impl From<Row> for Report {
                     delivered_ce: ce,
                     retransmits,
                     pacing_bytes_per_s: pacing,
+                    prague: prague.map(
+                        |(score, max, rounds, srtt_us, mdev_us, depth_us, alpha)| PragueSample {
+                            detector: Reading { score, max, rounds, srtt_us, mdev_us, depth_us },
+                            alpha,
+                        },
+                    ),
                 };
                 Report::Sample { flow, at: Time::from_nanos(at), sample }
             }
@@ -346,6 +384,10 @@ mod tests {
             delivered_ce: 3,
             retransmits: 2,
             pacing_bytes_per_s: None,
+            prague: Some(PragueSample {
+                detector: Reading { score: -8 << 24, max: 9 << 24, ..Reading::default() },
+                alpha: Some(1),
+            }),
         };
         let at = Time::from_nanos(u64::MAX - 1);
         let (mut here, there) = Channel::pair().unwrap();

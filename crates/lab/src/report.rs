@@ -1,5 +1,6 @@
 //! What the agents tell of their flows while a run goes on.
 
+use l4s_cc::prague::kernel::Reading;
 use l4s_units::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
@@ -51,4 +52,15 @@ pub struct TcpSample {
     pub retransmits: u64,
     /// Rate that the kernel paces at, in bytes per second; `None` without pacing.
     pub pacing_bytes_per_s: Option<u64>,
+    /// What its Prague shows besides, where it does.
+    pub prague: Option<PragueSample>,
+}
+
+/// What a socket with Prague shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PragueSample {
+    /// What its detector says; all of it at rest where it has none.
+    pub detector: Reading,
+    /// The average of marks, in 2^-24, where that is known.
+    pub alpha: Option<u32>,
 }

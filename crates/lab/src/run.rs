@@ -8,7 +8,7 @@ use l4s_scenario::{Group, Ip, Scenario};
 use l4s_units::{Duration, Time};
 
 use crate::{
-    AgentCommand, Clock, Counters, End, Frame, Lab, LabError, LabOptions, LabPlan, Ledger, Plane,
+    AgentCommand, Clock, Control, Counters, End, Frame, Lab, LabError, LabOptions, LabPlan, Ledger, Plane,
     Pumped, Settings, pump,
 };
 
@@ -29,14 +29,14 @@ pub struct Ran {
 }
 
 /// Whether a scenario can run in a lab at all, whatever the machine.
-pub fn check(scenario: &Scenario, cc: impl Fn(&Group) -> String) -> Result<(), LabError> {
+pub fn check(scenario: &Scenario, cc: impl Fn(&Group) -> Control) -> Result<(), LabError> {
     LabPlan::new(scenario, cc, &options(scenario, None)).map(drop)
 }
 
 /// Whether this machine can hold the lab of `scenario`: builds it, and lets it go.
 pub fn rehearse(
     scenario: &Scenario,
-    cc: impl Fn(&Group) -> String,
+    cc: impl Fn(&Group) -> Control,
     agent: &AgentCommand,
 ) -> Result<(), LabError> {
     Lab::build(&LabPlan::new(scenario, cc, &options(scenario, None))?, agent).map(drop)
@@ -48,7 +48,7 @@ pub fn rehearse(
 /// It runs on the calling thread, which is pinned to a core in the meantime.
 pub fn run(
     scenario: &Scenario,
-    cc: impl Fn(&Group) -> String,
+    cc: impl Fn(&Group) -> Control,
     agent: &AgentCommand,
     observer: &mut impl Observer<Frame>,
 ) -> Result<Ran, LabError> {
@@ -89,6 +89,7 @@ pub fn run(
     let pumped = pumped.map_err(|error| LabError::Run(error.to_string()))?;
     // What agents said last.
     ledger.pass_on(observer);
+    ledger.conclude(Time::ZERO + scenario.duration, observer);
     let counters: Vec<_> = (0..plane.pairs())
         .map(|pair| [End::Server, End::Client].map(|end| plane.counters(pair, end)))
         .collect();

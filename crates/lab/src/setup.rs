@@ -8,13 +8,14 @@ use std::net::IpAddr;
 
 use l4s_bottleneck::{Download, Downloads};
 use l4s_cc::WantedEcn;
+use l4s_cc::prague::{self, kernel};
 use l4s_scenario::{AccEcn, Buffer, EcnMode, Group, Scenario, Udp};
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Time};
 
 use crate::LabError;
 use crate::address::{self, MOST_FLOWS, UDP_PORT};
-use crate::message::{Cable, Part, Setup};
+use crate::message::{Cable, Part, Setup, Shows};
 use crate::plane::End;
 
 /// The largest IP packet.
@@ -23,6 +24,8 @@ pub(crate) const MTU: u32 = 1500;
 pub(crate) const SERVER_PORT: u16 = 5001;
 /// More pairs have no address.
 const MOST_PAIRS: usize = 256;
+/// Where the Prague of `--on linux` has its settings (linux/tcp_prague.c).
+const PRAGUE: &str = "net/ipv4/tcp_prague";
 /// What an agent has open besides its flows, with room.
 const OTHER_FILES: u64 = 64;
 
@@ -56,6 +59,24 @@ impl Default for LabOptions {
     }
 }
 
+/// A kernel's congestion control.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Control {
+    /// What the kernel calls it.
+    pub name: String,
+    /// Whether it is a Prague of ours, which takes the group's settings.
+    pub ours: bool,
+    /// The map of BPF in which its sockets show what they know.
+    pub sockets: Option<u32>,
+}
+
+impl From<String> for Control {
+    /// The kernel's own.
+    fn from(name: String) -> Control {
+        Control { name, ours: false, sockets: None }
+    }
+}
+
 /// Who is needed, and what each of them will do.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LabPlan {
@@ -78,9 +99,9 @@ pub(crate) struct Pair {
 
 impl LabPlan {
     /// The plan for a scenario. `kernel_cc` names the kernel's congestion control of a group.
-    pub fn new(
+    pub fn new<C: Into<Control>>(
         scenario: &Scenario,
-        kernel_cc: impl Fn(&Group) -> String,
+        kernel_cc: impl Fn(&Group) -> C,
         options: &LabOptions,
     ) -> Result<LabPlan, LabError> {
         let pairs = scenario.groups.len() + scenario.udp.len();
@@ -117,8 +138,9 @@ impl LabPlan {
         for (number, group) in scenario.groups.iter().enumerate() {
             let own = downloads.iter().filter(|download| usize::from(download.group) == number);
             let own = Flows::new(group, first, own);
-            let pair = tcp(scenario, number, own, kernel_cc(group), plan.next(options, flows))
-                .map_err(|error| error.of(&format!("group `{}`", group.name)))?;
+            let pair =
+                tcp(scenario, number, own, kernel_cc(group).into(), plan.next(options, flows))
+                    .map_err(|error| error.of(&format!("group `{}`", group.name)))?;
             plan.pairs.push(pair);
             first += group.starts.len() as u32;
         }
@@ -168,6 +190,7 @@ impl LabPlan {
                 0 => Part::TcpServer {
                     cc: String::new(),
                     pacing: false,
+                    shows: Shows::Nowhere,
                     sample_every_ns: options.sample_every.as_nanos().max(1_000_000),
                     first_download: u32::MAX,
                 },
@@ -204,11 +227,19 @@ fn tcp(
     scenario: &Scenario,
     number: usize,
     flows: Flows,
-    kernel_cc: String,
+    control: Control,
     mut pair: Pair,
 ) -> Result<Pair, LabError> {
     let group = &scenario.groups[number];
-    stock(&group.cc)?;
+    let cables = pair.server.cable.is_some();
+    let prague = match &group.cc {
+        // The kernel that has cables is `--on linux`, whose Prague is ours.
+        l4s_cc::Config::Prague(config) if control.ours || cables => Some(able(config)?),
+        cc => {
+            stock(cc)?;
+            None
+        }
+    };
     if group.accecn == AccEcn::Ace {
         return Err(LabError::Scenario(
             "a kernel sends its AccECN option: expected `accecn = \"option\"`".to_owned(),
@@ -245,7 +276,13 @@ fn tcp(
         // answer what may still come. No port is used again, so that it is in nobody's way.
         ("net/ipv4/tcp_max_tw_buckets", flows.all.len().max(4096).to_string()),
     ];
-    let sysctls: Vec<_> = sysctls.map(|(path, value)| (path.to_owned(), value)).into();
+    let mut sysctls: Vec<_> = sysctls.map(|(path, value)| (path.to_owned(), value)).into();
+    if let (true, Some(settings)) = (cables, prague)
+        && settings != kernel::Settings::new(&prague::Config::linux())
+    {
+        let words: Vec<String> = settings.words().iter().map(u64::to_string).collect();
+        sysctls.push((PRAGUE.to_owned(), words.join("\t")));
+    }
     let packets = path.get() / u64::from(MTU) + 20 * flows.all.len() as u64;
     for (end, setup) in [("server", &mut pair.server), ("client", &mut pair.client)] {
         setup.who = format!("the {end} of group `{}`", group.name);
@@ -262,12 +299,17 @@ fn tcp(
     }
     pair.name.clone_from(&group.name);
     pair.server.ect1 = ecn == WantedEcn::L4s && pair.server.cable.is_none();
-    if let Part::TcpServer { cc, pacing, first_download, .. } = &mut pair.server.part {
-        cc.clone_from(&kernel_cc);
+    if let Part::TcpServer { cc, pacing, shows, first_download, .. } = &mut pair.server.part {
+        cc.clone_from(&control.name);
+        *shows = match control.sockets {
+            Some(map) => Shows::Map(map),
+            None if cables && prague.is_some() => Shows::Info,
+            None => Shows::Nowhere,
+        };
         *pacing = group.cc.paces();
         *first_download = scenario.first_download();
     }
-    pair.client.part = Part::TcpClient { cc: kernel_cc, flows: flows.all };
+    pair.client.part = Part::TcpClient { cc: control.name, flows: flows.all };
     Ok(pair)
 }
 
@@ -316,6 +358,18 @@ fn ecn(group: &Group) -> WantedEcn {
         EcnMode::Classic => WantedEcn::Classic,
         EcnMode::L4s => WantedEcn::L4s,
     }
+}
+
+/// The settings of our Prague, or all that it cannot be told.
+fn able(config: &prague::Config) -> Result<kernel::Settings, LabError> {
+    let faults = kernel::unable(config);
+    if faults.is_empty() {
+        return Ok(kernel::Settings::new(config));
+    }
+    Err(LabError::Scenario(format!(
+        "prague in a kernel does not do all of this; `--on sim` does:\n  {}",
+        faults.join("\n  ")
+    )))
 }
 
 /// Refuses what the kernel's own congestion control cannot be told. Pacing is the socket's.

@@ -305,6 +305,7 @@ struct Telling<'a, O> {
     ledger: Ledger,
     reports: mpsc::Sender<l4s_lab::Report>,
     samples: bool,
+    end: Time,
     counters: Option<Counters>,
 }
 
@@ -317,6 +318,7 @@ impl<'a, O: Observer<Frame>> Telling<'a, O> {
             follower: Follower::new(scenario),
             ledger: Ledger::new(scenario, told),
             reports,
+            end: Time::ZERO + scenario.duration,
             counters: None,
         }
     }
@@ -352,6 +354,7 @@ impl<'a, O: Observer<Frame>> Telling<'a, O> {
     }
 
     fn conclude(self, counters: Counters, instead: Vec<String>) -> Ran {
+        self.ledger.conclude(self.end, self.observer);
         let counts = self.follower.counts;
         let kernel = |name| counters.get(name).copied().unwrap_or(0);
         // Whatever was neither seen to leave nor waits at the end was dropped at the very end.

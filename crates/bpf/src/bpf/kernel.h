@@ -11,6 +11,7 @@ typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;
 typedef unsigned long long u64;
+typedef long long s64;
 
 #define __always_inline inline __attribute__((always_inline))
 #define SEC(name) __attribute__((section(name), used))
@@ -19,7 +20,26 @@ typedef unsigned long long u64;
 
 /* --- Types ------------------------------------------------------------------------------- */
 
+struct in6_addr {
+	union {
+		u32 u6_addr32[4];
+	} in6_u;
+} __core;
+
+struct sock_common {
+	u32 skc_daddr;
+	u32 skc_rcv_saddr;
+	/* In the order of packets. */
+	u16 skc_dport;
+	u16 skc_num;
+	u16 skc_family;
+	u8 skc_state;
+	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
+} __core;
+
 struct sock {
+	struct sock_common __sk_common;
 	u32 sk_pacing_status;
 	unsigned long sk_pacing_rate;
 	unsigned long sk_max_pacing_rate;
@@ -36,6 +56,14 @@ struct inet_connection_sock {
 		u8 pending;
 	} icsk_ack;
 	u64 icsk_ca_priv[13];
+} __core;
+
+struct minmax_sample {
+	u32 v;
+} __core;
+
+struct minmax {
+	struct minmax_sample s[3];
 } __core;
 
 struct tcp_sock {
@@ -59,9 +87,13 @@ struct tcp_sock {
 	u32 delivered;
 	u32 delivered_ce;
 	u64 tcp_mstamp;
+	struct minmax rtt_min;
 } __core;
 
-struct rate_sample;
+struct rate_sample {
+	long rtt_us;
+	_Bool is_app_limited;
+} __core;
 
 enum tcp_ca_event {
 	CA_EVENT_TX_START = 0,
@@ -123,8 +155,15 @@ struct __sk_buff {
 /* In cong_control's flag: the acknowledgement brought ECE, or a count of marks. */
 #define FLAG_ECE 0x40
 
+#define AF_INET6 10
+
 #define SK_PACING_NONE 0
 #define SK_PACING_NEEDED 1
+
+/* Memory of a socket's own, which goes with it. */
+#define BPF_MAP_TYPE_SK_STORAGE 24
+#define BPF_F_NO_PREALLOC 1
+#define BPF_SK_STORAGE_GET_F_CREATE 1
 
 /* --- Helpers and functions of the kernel -------------------------------------------------- */
 
@@ -136,6 +175,12 @@ static long (*const bpf_skb_load_bytes)(const void *skb, u32 offset, void *to,
 					u32 len) = (void *)26;
 static long (*const bpf_tcp_send_ack)(void *tp, u32 rcv_nxt) = (void *)116;
 static u64 (*const bpf_jiffies64)(void) = (void *)118;
+static void *(*const bpf_sk_storage_get)(void *map, void *sk, void *value,
+					 u64 flags) = (void *)107;
+struct seq_file;
+static long (*const bpf_seq_write)(struct seq_file *seq, const void *data,
+				   u32 len) = (void *)127;
+static void *(*const bpf_skc_to_tcp_sock)(void *sk) = (void *)137;
 
 extern void tcp_reno_cong_avoid(struct sock *sk, u32 ack, u32 acked) __ksym;
 extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;

@@ -21,7 +21,36 @@ static __always_inline u32 jiffies32(void)
 	return (u32)bpf_jiffies64();
 }
 
+#include "../c/prague.h"
+
+/* The loader writes it before the program is loaded (src/control.rs). */
+const volatile struct prague_config settings = {};
+
+static __always_inline const struct prague_config *prague_settings(struct sock *sk)
+{
+	const struct prague_config *written = (const struct prague_config *)&settings;
+
+	/* For all the compiler knows they are zeros. */
+	__asm__("" : "+r"(written));
+	return written;
+}
+
+static __always_inline struct prague_shown *prague_shown(struct sock *sk);
+
 #include "../c/prague_tcp.h"
+
+/* By socket. Its name tells others what it is: see src/sockets.rs. */
+struct {
+	int (*type)[BPF_MAP_TYPE_SK_STORAGE];
+	int (*map_flags)[BPF_F_NO_PREALLOC];
+	int *key;
+	struct prague_shown *value;
+} prague_sockets SEC(".maps");
+
+static __always_inline struct prague_shown *prague_shown(struct sock *sk)
+{
+	return bpf_sk_storage_get(&prague_sockets, sk, 0, 0);
+}
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -38,6 +67,8 @@ void prague_init(u64 *ctx)
 	struct sock *sk = (struct sock *)ctx[0];
 	struct connection *c = inet_csk_ca(sk);
 
+	/* Where there is no memory for it, the connection does without a detector. */
+	bpf_sk_storage_get(&prague_sockets, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	prague_tcp_init(sk);
 	echo_start(&c->echo, tcp_sk(sk)->rcv_nxt);
 }
@@ -45,7 +76,8 @@ void prague_init(u64 *ctx)
 SEC("struct_ops")
 void prague_cong_control(u64 *ctx)
 {
-	prague_tcp_on_ack((struct sock *)ctx[0], (u32)ctx[2] & FLAG_ECE);
+	prague_tcp_on_ack((struct sock *)ctx[0], (u32)ctx[2] & FLAG_ECE,
+			  (const struct rate_sample *)ctx[3]);
 }
 
 SEC("struct_ops")

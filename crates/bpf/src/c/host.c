@@ -7,6 +7,7 @@
 typedef uint8_t u8;
 typedef uint32_t u32;
 typedef uint64_t u64;
+typedef int64_t s64;
 /* The C library has it in a form of its own. */
 #ifndef __always_inline
 #define __always_inline inline
@@ -40,14 +41,16 @@ void l4s_prague_start(struct prague *s, const struct prague_config *c, u32 cwnd,
 	prague_start(s, c, cwnd, nxt, now);
 }
 
-void l4s_prague_on_ack(struct prague *s, const struct prague_config *c, const struct prague_ack *a)
+void l4s_prague_on_ack(struct prague *s, const struct prague_config *c, struct classic_ecn *d,
+		       const struct prague_ack *a)
 {
-	prague_on_ack(s, c, a);
+	prague_on_ack(s, c, d, a);
 }
 
-void l4s_prague_on_loss(struct prague *s, u32 nxt, int timeout)
+void l4s_prague_on_loss(struct prague *s, const struct prague_config *c, struct classic_ecn *d,
+			u32 nxt, int timeout)
 {
-	prague_on_loss(s, nxt, timeout);
+	prague_on_loss(s, c, d, nxt, timeout);
 }
 
 void l4s_prague_on_undo(struct prague *s)
@@ -55,9 +58,9 @@ void l4s_prague_on_undo(struct prague *s)
 	prague_on_undo(s);
 }
 
-void l4s_prague_on_restart(struct prague *s, u32 idle, u32 rto)
+void l4s_prague_on_restart(struct prague *s, struct classic_ecn *d, u32 idle, u32 rto)
 {
-	prague_on_restart(s, idle, rto);
+	prague_on_restart(s, d, idle, rto);
 }
 
 u32 l4s_prague_cwnd(const struct prague *s)
@@ -68,4 +71,47 @@ u32 l4s_prague_cwnd(const struct prague *s)
 u64 l4s_prague_pacing_rate(const struct prague *s, u32 in_flight, u32 mss, u32 srtt_us)
 {
 	return prague_pacing_rate(s, in_flight, mss, srtt_us);
+}
+
+void l4s_classic_ecn_start(struct classic_ecn *s, const struct classic_ecn_config *c, u32 una)
+{
+	classic_ecn_start(s, c, una);
+}
+
+void l4s_classic_ecn_on_ack(struct classic_ecn *s, const struct classic_ecn_config *c,
+			    const struct classic_ecn_sample *a)
+{
+	classic_ecn_on_ack(s, c, a);
+}
+
+void l4s_classic_ecn_on_threshold(struct classic_ecn *s, const struct classic_ecn_config *c,
+				  u32 ssthresh)
+{
+	classic_ecn_on_threshold(s, c, ssthresh);
+}
+
+void l4s_classic_ecn_on_loss(struct classic_ecn *s)
+{
+	classic_ecn_on_loss(s);
+}
+
+void l4s_classic_ecn_on_idle(struct classic_ecn *s, u32 timeouts)
+{
+	classic_ecn_on_idle(s, timeouts);
+}
+
+void l4s_classic_ecn_report(const struct classic_ecn *s, struct classic_ecn_report *r)
+{
+	classic_ecn_report(s, r);
+}
+
+/* What the map of the BPF program has of a socket, as bytes. */
+u32 l4s_prague_shown_size(void)
+{
+	return sizeof(struct prague_shown);
+}
+
+void l4s_prague_report(const struct prague_shown *shown, struct classic_ecn_report *r)
+{
+	prague_report(shown, r);
 }

@@ -6,7 +6,7 @@
  * does not depend on the RTT where that is short, and a mark is answered at most once per
  * virtual RTT.
  *
- * The BPF program and the host share it: the includer provides u8, u32, u64 and
+ * The BPF program and the host share it: the includer provides u8, u32, u64, s64 and
  * __always_inline. The host holds it against l4s_cc::prague, integer by integer. There is no
  * signed division, no loop and nothing wider than 64 bits, so that any kernel can run it.
  *
@@ -14,6 +14,8 @@
  */
 #ifndef L4S_PRAGUE_H
 #define L4S_PRAGUE_H
+
+#include "classic_ecn.h"
 
 /* The window is in packets with this many bits of fraction. */
 #define PRAGUE_CWND_BITS 20
@@ -33,13 +35,47 @@
 /* RFC 6928. */
 #define PRAGUE_INITIAL_WINDOW 10
 
-/* The settings of a connection. */
+/* How the growth depends on the RTT. */
+#define PRAGUE_RTT_OFF 0
+#define PRAGUE_RTT_RATE 1
+#define PRAGUE_RTT_SCALABLE 2
+#define PRAGUE_RTT_ADDITIVE 3
+/* The scalable mode: the growth is a packet per round trip at about R0 + R1. */
+#define PRAGUE_SCALABLE_R0 (1u << 14)
+#define PRAGUE_SCALABLE_R1 1536u
+/* The scalable and the additive mode leave longer paths alone. */
+#define PRAGUE_LONG_RTT 100000u
+/* One packet per window, in the scale of growth. */
+#define PRAGUE_ONE (1ull << 32)
+/* Rounds without a mark before there may be room. */
+#define PRAGUE_QUIET_ROUNDS 8
+
+/* The settings of a connection, made by l4s_cc::prague::kernel. Words of 64 bits, none of them
+ * negative, so that they can be written to a file of the kernel as a row of numbers. */
 struct prague_config {
-	/* The virtual RTT where the real one is shorter; 0 for growth that depends on the RTT.
-	 * Less than 2^16, so that its square fits in 32 bits. */
-	u32 rtt_virt_us;
+	/* PRAGUE_RTT_OFF and so on. */
+	u64 rtt_independence;
+	/* The virtual RTT. Less than 2^16, so that its square fits in 32 bits. */
+	u64 rtt_virt_us;
+	/* Rounds after slow start before the rate is independent of the RTT. */
+	u64 rtt_transition;
+	/* Whether marks are averaged per virtual RTT. */
+	u64 alpha_per_virtual;
 	/* alpha before the first mark, in 1/1024. */
-	u32 alpha_on_init;
+	u64 alpha_on_init;
+	/* Whether it grows faster once marks stay away. */
+	u64 fast;
+	/* Whether slow start goes on until marks come as often as they do later. */
+	u64 gentle;
+	/* Whether it looks for a Classic queue and falls back in one (Fallback). */
+	u64 detects;
+	/* Whether the answers to a mark are blended by the score; otherwise the larger one counts. */
+	u64 blend;
+	/* alpha in a Classic queue, in 2^-24: 2·(1 − beta) (Fallback §6.1). */
+	u64 alpha_classic;
+	/* Whether it grows like Reno there. */
+	u64 classic_reno;
+	struct classic_ecn_config detector;
 };
 
 struct prague {
@@ -67,10 +103,19 @@ struct prague {
 	u32 ssthresh;
 	/* The threshold before the last loss. */
 	u32 prior_ssthresh;
+	/* Rounds that are left before the rate is independent of the RTT. */
+	u32 transition;
+	/* Rounds of observation since the last mark. */
+	u32 quiet;
 	/* Whether a mark was ever seen. */
 	u8 saw_ce;
 	/* Whether a loss is being recovered from. */
 	u8 in_loss;
+	/* Whether there was a loss since the last mark: the bottleneck may be one that does not
+	 * mark. */
+	u8 after_loss;
+	/* PRAGUE_RTT_OFF and so on: the configured one, unless there is no ECN. */
+	u8 independence;
 };
 
 /* What one acknowledgement told the sender. */
@@ -79,6 +124,9 @@ struct prague_ack {
 	u64 now;
 	/* Smoothed RTT; 0 for not known. */
 	u32 srtt_us;
+	/* That of the newest packet acknowledged, or CLASSIC_ECN_NO_RTT; and the lowest. */
+	u32 rtt_us;
+	u32 min_rtt_us;
 	/* Packets newly delivered. */
 	u32 delivered;
 	/* Packets newly reported to have met congestion. */
@@ -86,8 +134,21 @@ struct prague_ack {
 	/* The first sequence number not yet acknowledged, and the next to be sent. */
 	u32 una;
 	u32 nxt;
+	/* Packets acknowledged since the connection began; any number that is large will do. */
+	u32 acked;
 	/* Whether the window was what limited the sender. */
 	u32 limited;
+	/* Whether it had nothing to send. */
+	u32 app_limited;
+};
+
+/* What does not fit in a kernel's control block of a connection, and what user space reads. */
+struct prague_shown {
+	struct classic_ecn detector;
+	/* Moving average of the fraction of marks, as in struct prague. */
+	u32 average;
+	/* Packets acknowledged, while there are few. */
+	u32 acked;
 };
 
 /* Whether sequence number a is at b or later. */
@@ -126,15 +187,65 @@ static __always_inline void prague_start(struct prague *s, const struct prague_c
 	s->prior_frac_cwnd = 0;
 	s->alpha_at = now;
 	s->cut_at = 0;
-	s->average = c->alpha_on_init << (PRAGUE_ALPHA_BITS - 10 + PRAGUE_SHIFT_G);
+	s->average = (u32)c->alpha_on_init << (PRAGUE_ALPHA_BITS - 10 + PRAGUE_SHIFT_G);
 	s->window_end = nxt;
 	s->recover = 0;
 	s->delivered = 0;
 	s->delivered_ce = 0;
 	s->ssthresh = PRAGUE_NO_THRESHOLD;
 	s->prior_ssthresh = PRAGUE_NO_THRESHOLD;
+	s->transition = (u32)c->rtt_transition;
+	s->quiet = 0;
 	s->saw_ce = 0;
 	s->in_loss = 0;
+	s->after_loss = 0;
+	s->independence = (u8)c->rtt_independence;
+}
+
+/* How long a flow of this RTT waits at least between two answers to marks: the RTT that its rate is
+ * to be that of. 0 where that is its own. */
+static __always_inline u64 prague_rtt_virt(const struct prague *s, const struct prague_config *c,
+					   u32 srtt_us)
+{
+	if (s->independence == PRAGUE_RTT_OFF)
+		return 0;
+	return c->rtt_virt_us + (s->independence == PRAGUE_RTT_ADDITIVE ? srtt_us : 0);
+}
+
+/* Whether nothing ever told it where to stop. Where the exit is not to be gentle, the first mark
+ * does. */
+static __always_inline int prague_in_first_slow_start(const struct prague *s,
+						      const struct prague_config *c)
+{
+	return c->gentle && s->ssthresh == PRAGUE_NO_THRESHOLD;
+}
+
+/* Whether the RTT rose so much that a queue builds, as in HyStart (RFC 9406 §4.2): by an eighth,
+ * 4 ms at least and 16 at most. */
+static __always_inline int prague_rose(const struct prague_ack *a)
+{
+	u32 rise = a->min_rtt_us / 8;
+
+	if (rise < 4000)
+		rise = 4000;
+	if (rise > 16000)
+		rise = 16000;
+	return a->rtt_us != CLASSIC_ECN_NO_RTT && a->rtt_us > (u64)a->min_rtt_us + rise;
+}
+
+/* Slow start ends at the present window. */
+static __always_inline void prague_set_threshold(struct prague *s, const struct prague_config *c,
+						 struct classic_ecn *d)
+{
+	s->ssthresh = (u32)(s->frac_cwnd >> PRAGUE_CWND_BITS);
+	if (d)
+		classic_ecn_on_threshold(d, &c->detector, s->ssthresh);
+}
+
+/* How much it should behave as in a Classic queue, in 2^-24. */
+static __always_inline u32 prague_classic(const struct classic_ecn *d)
+{
+	return d ? classic_ecn_classic(d) : 0;
 }
 
 /* Folds the fraction of marks since the last update into the average. */
@@ -151,67 +262,165 @@ static __always_inline void prague_update_alpha(struct prague *s)
 		s->average = PRAGUE_AVERAGE_MAX;
 }
 
+/* RFC 8257 §3.3 step 9: cwnd·alpha/2, rounded to the nearest, of 2^(39 + 24) and a half. */
+static __always_inline u64 prague_reduction(const struct prague *s, u64 alpha)
+{
+	return (s->frac_cwnd * alpha + (1ull << PRAGUE_ALPHA_BITS)) >> (PRAGUE_ALPHA_BITS + 1);
+}
+
+static __always_inline void prague_reduce(struct prague *s, const struct prague_config *c,
+					  struct classic_ecn *d, u64 reduction, u64 now)
+{
+	s->frac_cwnd = prague_at_least_min(s->frac_cwnd - reduction);
+	s->cut_at = now;
+	prague_set_threshold(s, c, d);
+}
+
+/*
+ * A round trip of slow start with marks in it is over. In its steady state a scalable control gets
+ * two marks per round trip at any window (DCttH §2.1). Fewer come by chance, from a queue that is
+ * shared.
+ */
+static __always_inline void prague_leave_slow_start(struct prague *s,
+						    const struct prague_config *c,
+						    struct classic_ecn *d, u64 now)
+{
+	u32 delivered = s->delivered ? s->delivered : 1;
+	u32 marked = s->delivered_ce < delivered ? s->delivered_ce : delivered;
+	u64 alpha = ((u64)marked << PRAGUE_ALPHA_BITS) / delivered;
+
+	if (s->delivered_ce < 2)
+		return;
+	/* The answer is to as many marks as there were; the average learns of them as of any. */
+	prague_update_alpha(s);
+	prague_reduce(s, c, d, prague_reduction(s, alpha), now);
+}
+
 /* Ends the time of observation after a round trip, but not before a virtual RTT passed. */
 static __always_inline void prague_observe(struct prague *s, const struct prague_config *c,
-					   const struct prague_ack *a)
+					   struct classic_ecn *d, const struct prague_ack *a)
 {
+	int first = prague_in_first_slow_start(s, c);
+	u64 least = c->alpha_per_virtual && !first ? prague_rtt_virt(s, c, a->srtt_us) : 0;
+
 	s->delivered += a->delivered;
 	s->delivered_ce += a->delivered_ce;
-	if (!prague_reached(a->una, s->window_end) || a->now - s->alpha_at < c->rtt_virt_us)
+	if (!prague_reached(a->una, s->window_end) || a->now - s->alpha_at < least)
 		return;
 	/* Before the first mark there is nothing to average: alpha keeps its first value. */
-	if (s->saw_ce)
+	if (s->saw_ce && first)
+		prague_leave_slow_start(s, c, d, a->now);
+	else if (s->saw_ce)
 		prague_update_alpha(s);
+	if (s->transition && s->frac_cwnd >> PRAGUE_CWND_BITS >= s->ssthresh)
+		s->transition--;
+	if (s->delivered_ce)
+		s->quiet = 0;
+	else if (s->quiet < 0xffffffffu)
+		s->quiet++;
 	s->window_end = a->nxt;
 	s->alpha_at = a->now;
 	s->delivered = 0;
 	s->delivered_ce = 0;
 }
 
+/* The fraction of marks to answer, in 2^-24: between a scalable and a Classic control's (Fallback
+ * §6.1). */
+static __always_inline u64 prague_alpha_now(const struct prague *s, const struct prague_config *c,
+					    const struct classic_ecn *d)
+{
+	/* 24 bits each, and one more where it is 1: their products have 50. */
+	u64 alpha = prague_alpha(s), classic = prague_classic(d), larger;
+
+	if (!classic)
+		return alpha;
+	if (c->blend)
+		return (alpha * ((1ull << PRAGUE_ALPHA_BITS) - classic) + c->alpha_classic * classic)
+		       >> PRAGUE_ALPHA_BITS;
+	larger = (classic * c->alpha_classic) >> PRAGUE_ALPHA_BITS;
+	return alpha > larger ? alpha : larger;
+}
+
 /* Answers marks, at most once per virtual RTT. */
 static __always_inline void prague_answer(struct prague *s, const struct prague_config *c,
-					  const struct prague_ack *a, int first)
+					  struct classic_ecn *d, const struct prague_ack *a,
+					  int first)
 {
-	u64 rtt = a->srtt_us > c->rtt_virt_us ? a->srtt_us : c->rtt_virt_us;
-	u64 reduction;
+	int slow_start = prague_in_first_slow_start(s, c);
+	u64 rtt = prague_rtt_virt(s, c, a->srtt_us), reduction;
 
-	if (first) {
-		/* It ends slow start: half the window, whatever alpha is. */
+	if (slow_start && !prague_rose(a))
+		return;
+	if (rtt < a->srtt_us)
+		rtt = a->srtt_us;
+	/* It ends slow start: half the window, whatever alpha is. */
+	if (first || slow_start)
 		reduction = s->frac_cwnd / 2;
-	} else {
-		if (a->now - s->cut_at < rtt)
-			return;
-		/* RFC 8257 §3.3 step 9: cwnd (1 - alpha/2), rounded to the nearest. */
-		reduction = (s->frac_cwnd * prague_alpha(s) + (1ull << PRAGUE_ALPHA_BITS)) >>
-			    (PRAGUE_ALPHA_BITS + 1);
-	}
-	s->frac_cwnd = prague_at_least_min(s->frac_cwnd - reduction);
-	s->ssthresh = (u32)(s->frac_cwnd >> PRAGUE_CWND_BITS);
-	s->cut_at = a->now;
+	else if (a->now - s->cut_at >= rtt)
+		reduction = prague_reduction(s, prague_alpha_now(s, c, d));
+	else
+		return;
+	prague_reduce(s, c, d, reduction, a->now);
 }
 
 /*
- * One packet per round trip for unmarked packets, and less where the RTT is shorter than the
- * virtual one: the square of their ratio makes the rate grow as on a path of the virtual RTT
- * (RFC 9331 §4.3). The remainder of the division waits, so that no increase is too small.
+ * The packets that an unmarked one makes the window grow by, in 2^-32 per window: one, and less
+ * where the RTT is shorter than the virtual one. The square of their ratio makes the rate grow as
+ * on a path of the virtual RTT (RFC 9331 §4.3). 2^35 at most, in the scalable mode.
  */
-static __always_inline void prague_increase(struct prague *s, const struct prague_config *c,
-					    u32 srtt_us, u32 unmarked)
+static __always_inline u64 prague_scale(const struct prague *s, const struct prague_config *c,
+					u32 srtt_us)
 {
-	u64 rtt = srtt_us ? srtt_us : 1;
-	u64 scale = 1ull << 32;
-	u64 gained;
+	u64 rtt = srtt_us ? srtt_us : 1, virt = c->rtt_virt_us, above;
 
-	if (rtt < c->rtt_virt_us)
-		scale = (rtt * rtt << 32) / ((u64)c->rtt_virt_us * c->rtt_virt_us);
-	/* 2^(20 + 32 + 8), and the credit of a window that was larger: 2^39 at most. */
+	if (s->transition || s->independence == PRAGUE_RTT_OFF)
+		return PRAGUE_ONE;
+	if (s->independence == PRAGUE_RTT_RATE)
+		/* 2^(32 + 32). */
+		return rtt < virt ? (rtt * rtt << 32) / (virt * virt) : PRAGUE_ONE;
+	if (rtt > PRAGUE_LONG_RTT)
+		return PRAGUE_ONE;
+	if (s->independence == PRAGUE_RTT_SCALABLE) {
+		/* rtt/R0 · (1/8 + min(max(rtt − R1, 0), R0)/R0) */
+		above = rtt > PRAGUE_SCALABLE_R1 ? rtt - PRAGUE_SCALABLE_R1 : 0;
+		if (above > PRAGUE_SCALABLE_R0)
+			above = PRAGUE_SCALABLE_R0;
+		return (rtt * (PRAGUE_SCALABLE_R0 / 8 + above)) << 4;
+	}
+	/* The square has 34 bits. */
+	return ((rtt * rtt << 28) / ((virt + rtt) * (virt + rtt))) << 4;
+}
+
+/* Grows outside of slow start. The remainder of the division waits, so that no increase is too
+ * small. */
+static __always_inline void prague_increase(struct prague *s, const struct prague_config *c,
+					    const struct classic_ecn *d, u32 srtt_us, u32 unmarked)
+{
+	u64 scale = prague_scale(s, c, srtt_us), gained;
+	u32 classic = prague_classic(d);
+
+	/* From there to 1, as far as the queue is a Classic one: 35 bits and a sign, times 25. */
+	if (c->classic_reno && classic)
+		scale += (u64)((((s64)PRAGUE_ONE - (s64)scale) * classic) >> PRAGUE_ALPHA_BITS);
+	/* 2^(20 + 35 + 8), and the credit of a window that was larger: 2^39 at most. */
 	gained = s->credit + (unmarked * scale << 8);
 	s->credit = gained % s->frac_cwnd;
 	s->frac_cwnd += gained / s->frac_cwnd;
+	if (c->fast && !s->after_loss && !classic && s->quiet > PRAGUE_QUIET_ROUNDS) {
+		/* Longer without a mark than a scalable flow is that is alone in its queue (DCTCP
+		 * §3.3: √(W/2)): a millisecond's worth of packets per round trip, or virtual one. */
+		u64 beyond = s->quiet - PRAGUE_QUIET_ROUNDS;
+		u64 rtt = srtt_us > c->rtt_virt_us ? srtt_us : c->rtt_virt_us;
+
+		if (rtt < 1000)
+			rtt = 1000;
+		if (beyond * beyond > s->frac_cwnd >> PRAGUE_CWND_BITS)
+			s->frac_cwnd += unmarked * ((1000ull << PRAGUE_CWND_BITS) / rtt);
+	}
 }
 
 static __always_inline void prague_grow(struct prague *s, const struct prague_config *c,
-					const struct prague_ack *a)
+					const struct classic_ecn *d, const struct prague_ack *a)
 {
 	u64 threshold = (u64)s->ssthresh << PRAGUE_CWND_BITS;
 	u32 delivered = a->delivered, unmarked;
@@ -233,27 +442,53 @@ static __always_inline void prague_grow(struct prague *s, const struct prague_co
 	}
 	/* After a loss the window first has to show that it fits. */
 	if (unmarked && !s->in_loss)
-		prague_increase(s, c, a->srtt_us, unmarked);
+		prague_increase(s, c, d, a->srtt_us, unmarked);
 	if (s->frac_cwnd > PRAGUE_CWND_MAX)
 		s->frac_cwnd = PRAGUE_CWND_MAX;
 }
 
-/* An acknowledgement, in whatever state the transport is. */
-static __always_inline void prague_on_ack(struct prague *s, const struct prague_config *c,
-					  const struct prague_ack *a)
+/* Shows the detector an acknowledgement. */
+static __always_inline void prague_detect(const struct prague *s, const struct prague_config *c,
+					  struct classic_ecn *d, const struct prague_ack *a)
 {
+	struct classic_ecn_sample sample = {
+		.now_us = a->now,
+		.rtt_virt_us = prague_rtt_virt(s, c, a->srtt_us),
+		.rtt_us = a->rtt_us,
+		.min_rtt_us = a->min_rtt_us,
+		.delivered = a->delivered,
+		.delivered_ce = a->delivered_ce,
+		.una = a->una,
+		.nxt = a->nxt,
+		.acked = a->acked,
+		.self_limited = a->app_limited,
+	};
+
+	classic_ecn_on_ack(d, &c->detector, &sample);
+}
+
+/* An acknowledgement, in whatever state the transport is. d is the connection's detector, or null
+ * where there is none. */
+static __always_inline void prague_on_ack(struct prague *s, const struct prague_config *c,
+					  struct classic_ecn *d, const struct prague_ack *a)
+{
+	int first = a->delivered_ce && !s->saw_ce;
+
 	if (s->in_loss && prague_reached(a->una, s->recover))
 		s->in_loss = 0;
+	if (d)
+		prague_detect(s, c, d, a);
 	if (a->delivered_ce) {
-		int first = !s->saw_ce;
-
 		s->saw_ce = 1;
-		prague_observe(s, c, a);
-		prague_answer(s, c, a, first);
-	} else {
-		prague_observe(s, c, a);
+		s->after_loss = 0;
+		s->quiet = 0;
 	}
-	prague_grow(s, c, a);
+	prague_observe(s, c, d, a);
+	if (a->delivered_ce)
+		prague_answer(s, c, d, a, first);
+	if (prague_in_first_slow_start(s, c) && prague_rose(a))
+		prague_set_threshold(s, c, d);
+	prague_grow(s, c, d, a);
 }
 
 /*
@@ -261,15 +496,20 @@ static __always_inline void prague_on_ack(struct prague *s, const struct prague_
  * §4.3, RFC 5681 §3.2). After a timeout it starts again from the least window, and slow start
  * leads to the half (RFC 5681 §3.1).
  */
-static __always_inline void prague_on_loss(struct prague *s, u32 nxt, int timeout)
+static __always_inline void prague_on_loss(struct prague *s, const struct prague_config *c,
+					   struct classic_ecn *d, u32 nxt, int timeout)
 {
 	if (!s->in_loss) {
 		s->prior_frac_cwnd = s->frac_cwnd;
 		s->prior_ssthresh = s->ssthresh;
 		s->frac_cwnd = prague_at_least_min(s->frac_cwnd / 2);
-		s->ssthresh = (u32)(s->frac_cwnd >> PRAGUE_CWND_BITS);
 		s->in_loss = 1;
+		s->after_loss = 1;
+		s->quiet = 0;
 		s->recover = nxt;
+		prague_set_threshold(s, c, d);
+		if (d)
+			classic_ecn_on_loss(d);
 	}
 	if (timeout) {
 		s->frac_cwnd = PRAGUE_CWND_MIN;
@@ -291,7 +531,8 @@ static __always_inline void prague_on_undo(struct prague *s)
  * Sending starts again after a pause: half the window for each retransmission timeout of it,
  * but not less than a new connection has (RFC 5681 §4.1, RFC 7661 §4). Any unit of time.
  */
-static __always_inline void prague_on_restart(struct prague *s, u32 idle, u32 rto)
+static __always_inline void prague_on_restart(struct prague *s, struct classic_ecn *d, u32 idle,
+					      u32 rto)
 {
 	u64 least = (u64)PRAGUE_INITIAL_WINDOW << PRAGUE_CWND_BITS;
 	u32 halvings = idle / (rto ? rto : 1);
@@ -307,6 +548,8 @@ static __always_inline void prague_on_restart(struct prague *s, u32 idle, u32 rt
 		reduced = least;
 	if (s->frac_cwnd > reduced)
 		s->frac_cwnd = reduced;
+	if (d)
+		classic_ecn_on_idle(d, halvings);
 }
 
 /*
@@ -329,6 +572,14 @@ static __always_inline u64 prague_pacing_rate(const struct prague *s, u32 in_fli
 	if (s->frac_cwnd >> PRAGUE_CWND_BITS < s->ssthresh / 2)
 		rate *= 2;
 	return rate >> 4;
+}
+
+/* What user space gets to know. */
+static __always_inline void prague_report(const struct prague_shown *shown,
+					  struct classic_ecn_report *r)
+{
+	classic_ecn_report(&shown->detector, r);
+	r->alpha = shown->average >> PRAGUE_SHIFT_G;
 }
 
 #endif

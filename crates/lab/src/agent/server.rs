@@ -24,6 +24,7 @@ pub(super) struct Server {
     listener: OwnedFd,
     cc: String,
     pacing: bool,
+    prague: socket::Prague,
     sample_every: Duration,
     first_download: u32,
     connections: BTreeMap<u32, Connection>,
@@ -40,7 +41,12 @@ struct Connection {
 }
 
 impl Server {
-    pub fn new(setup: &Setup, cc: &str, pacing: bool) -> Result<Server, LabError> {
+    pub fn new(
+        setup: &Setup,
+        cc: &str,
+        pacing: bool,
+        prague: socket::Prague,
+    ) -> Result<Server, LabError> {
         let Part::TcpServer { sample_every_ns, first_download, .. } = setup.part else {
             return Err(LabError::Run("not a TCP server".to_owned()));
         };
@@ -56,6 +62,7 @@ impl Server {
             listener,
             cc: cc.to_owned(),
             pacing,
+            prague,
             sample_every: Duration::from_nanos(sample_every_ns),
             first_download,
             connections: BTreeMap::new(),
@@ -79,7 +86,7 @@ impl Server {
                         let flow = (token - FLOWS) as u32;
                         let Some(connection) = self.connections.get_mut(&flow) else { continue };
                         if connection.advance()? {
-                            reports.push(connection.sample(clock, self.pacing)?);
+                            reports.push(connection.sample(clock, self.pacing, &self.prague)?);
                             self.connections.remove(&flow);
                         }
                     }
@@ -93,7 +100,7 @@ impl Server {
                 // A download is looked at when it is over, or the run is.
                 let until = if over { u32::MAX } else { self.first_download };
                 for (_, connection) in self.connections.range(..until) {
-                    reports.push(connection.sample(clock, self.pacing)?);
+                    reports.push(connection.sample(clock, self.pacing, &self.prague)?);
                 }
                 // Late by more than an interval, it leaves out what it missed.
                 let every = self.sample_every.as_nanos();
@@ -197,8 +204,14 @@ impl Connection {
         Ok(())
     }
 
-    fn sample(&self, clock: Clock, paced: bool) -> Result<Report, LabError> {
-        let sample = socket::sample(&self.socket, paced)?;
+    fn sample(
+        &self,
+        clock: Clock,
+        paced: bool,
+        prague: &socket::Prague,
+    ) -> Result<Report, LabError> {
+        let mut sample = socket::sample(&self.socket, paced)?;
+        sample.prague = prague.read(&self.socket)?;
         Ok(Report::Sample { flow: self.flow, at: clock.now(), sample })
     }
 

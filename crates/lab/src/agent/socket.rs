@@ -4,12 +4,15 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
+use l4s_cc::prague::kernel::Reading;
 use l4s_units::Duration;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with, sockopt};
 
+use super::{Hooks, ReadSocket};
 use crate::error::reason;
-use crate::{LabError, TcpSample, namespace};
+use crate::message::Shows;
+use crate::{LabError, PragueSample, TcpSample, namespace};
 
 /// A TCP socket with this congestion control, bound to a port of `address`.
 pub(super) fn tcp(address: SocketAddr, cc: &str) -> Result<OwnedFd, LabError> {
@@ -120,7 +123,70 @@ fn read(info: &[u8; INFO_BYTES], paced: bool) -> TcpSample {
         pacing_bytes_per_s: Some(u64_at(104)).filter(|&rate| paced && rate != u64::MAX),
         delivered: u32_at(192).into(),
         delivered_ce: u32_at(196).into(),
+        prague: None,
     }
+}
+
+/// Where sockets show what their Prague knows.
+pub(super) enum Prague {
+    Nowhere,
+    Map(Box<dyn ReadSocket>),
+    Info,
+}
+
+impl Prague {
+    pub(super) fn new(shows: Shows, hooks: &dyn Hooks) -> Result<Prague, LabError> {
+        Ok(match shows {
+            Shows::Nowhere => Prague::Nowhere,
+            Shows::Map(map) => Prague::Map(hooks.sockets(map).map_err(|why| {
+                LabError::Machine(format!("what the sockets' Prague knows: {why}"))
+            })?),
+            Shows::Info => Prague::Info,
+        })
+    }
+
+    /// What a socket shows.
+    pub(super) fn read(&self, socket: impl AsFd) -> Result<Option<PragueSample>, LabError> {
+        match self {
+            Prague::Nowhere => Ok(None),
+            Prague::Map(map) => map.read(socket.as_fd()).map_err(LabError::Run),
+            Prague::Info => cc_info(socket).map_err(|error| LabError::run("TCP_CC_INFO", error)),
+        }
+    }
+}
+
+/// What linux/tcp_prague.c puts into `union tcp_cc_info`, which has room for five words: the score
+/// and its highest in 2^-16; smoothed RTT, deviation and depth, in microseconds, in the lower three
+/// bytes of the others, whose highest bytes are the rounds.
+#[allow(unsafe_code)]
+fn cc_info(socket: impl AsFd) -> io::Result<Option<PragueSample>> {
+    let mut words = [0u32; 5];
+    let mut length = size_of_val(&words) as libc::socklen_t;
+    let socket = socket.as_fd().as_raw_fd();
+    // SAFETY: the kernel writes at most `length` bytes to `words`, which is that large and for
+    // which every byte is valid; `length` lives; the descriptor is borrowed, so it is open.
+    let done = unsafe {
+        let words = words.as_mut_ptr().cast();
+        libc::getsockopt(socket, libc::IPPROTO_TCP, libc::TCP_CC_INFO, words, &mut length)
+    };
+    if done != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if length as usize != size_of_val(&words) {
+        return Ok(None);
+    }
+    let score = |word: u32| i64::from(word.cast_signed()) << 8;
+    let high = words.map(|word| word >> 24);
+    let micros = words.map(|word| word & 0xff_ffff);
+    let detector = Reading {
+        score: score(words[0]),
+        max: score(words[1]),
+        rounds: high[2] << 16 | high[3] << 8 | high[4],
+        srtt_us: micros[2],
+        mdev_us: micros[3],
+        depth_us: micros[4],
+    };
+    Ok(Some(PragueSample { detector, alpha: None }))
 }
 
 #[cfg(test)]

@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * The arithmetic of the detector of Classic ECN ("TCP Prague Fall-back on Detection of a Classic
+ * ECN AQM", called Fallback here): pure functions over one connection's state.
+ *
+ * The BPF program, the kernel of `--on linux` and the host share it: the includer provides u8,
+ * u32, u64, s64 and __always_inline. The host holds it against l4s_cc::classic_ecn, integer by
+ * integer: whoever changes one changes both. There is no signed division, no loop, no floating
+ * point and nothing wider than 64 bits. Signed numbers are shifted to the right as every compiler
+ * of a kernel does it, by their sign; none is shifted to the left.
+ *
+ * Time is in microseconds. Sequence numbers may be bytes or segments; they wrap at 32 bits.
+ */
+#ifndef L4S_CLASSIC_ECN_H
+#define L4S_CLASSIC_ECN_H
+
+/* The score has so many bits of fraction. Whatever is scaled by them comes with the settings. */
+#define CLASSIC_ECN_BITS 24
+/* From 1 on the queue is Classic for sure (Fallback §3). */
+#define CLASSIC_ECN_ONE (1ll << CLASSIC_ECN_BITS)
+/* Weights are in 2^-8, and so are shares of a round trip. */
+#define CLASSIC_ECN_WEIGHT_BITS 8
+#define CLASSIC_ECN_SHARE_BITS 8
+#define CLASSIC_ECN_UNIT (1 << (CLASSIC_ECN_BITS - CLASSIC_ECN_WEIGHT_BITS - CLASSIC_ECN_SHARE_BITS))
+/* The largest RTT that is told from larger ones: 24 bits (Fallback §B.1). */
+#define CLASSIC_ECN_RTT_MAX ((1u << 24) - 1)
+/* Not known. */
+#define CLASSIC_ECN_NO_RTT 0xffffffffu
+/* The factor that a logarithm carries on is in 2^-15: below 2^16. With an argument of 48 bits,
+ * the product of two RTTs (Fallback §B.3), that is 64. */
+#define CLASSIC_ECN_CARRY_BITS 15
+#define CLASSIC_ECN_CARRY_START (3u << (CLASSIC_ECN_CARRY_BITS - 1))
+#define CLASSIC_ECN_ARGUMENT_MAX ((u64)CLASSIC_ECN_RTT_MAX * CLASSIC_ECN_RTT_MAX)
+/* Losses without a mark in between after which a queue is one that does not mark, and round trips
+ * without one after which what was learnt is forgotten. */
+#define CLASSIC_ECN_LOSSES_OF_A_DROPPER 2
+#define CLASSIC_ECN_STALE_ROUNDS 50
+/* A queue is deep from so many packets' times on, and not before DEEP_MIN; what is marked so many
+ * times deeper tells nothing. */
+#define CLASSIC_ECN_DEEP_PACKETS 3
+#define CLASSIC_ECN_DEEP_MIN 2400u
+#define CLASSIC_ECN_DEEPEST 2
+/* What the references are above the time of two packets. */
+#define CLASSIC_ECN_STEP 1000
+#define CLASSIC_ECN_JITTER 300
+/* The first segments are acknowledged at once; those before come in a burst. */
+#define CLASSIC_ECN_QUICK_SEGMENTS 10
+#define CLASSIC_ECN_FREE_SEGMENTS 2
+/* A packet of 1514 B at 4 Mb/s: the slowest link that the references follow. */
+#define CLASSIC_ECN_SLOWEST 3028u
+#define CLASSIC_ECN_NO_SPACING 0xffffffffu
+
+/* The settings, made by l4s_cc::prague::kernel. Words of 64 bits, none of them negative, so that
+ * they can be written to a file of the kernel as a row of numbers. */
+struct classic_ecn_config {
+	/* V, D, S and the weight of marks by depth, in 2^-8: 16 at most. */
+	u64 v, d, s, m;
+	/* V0, below which part of it (2^-8) no deviation counts, and D0. */
+	u64 v0_us, v_floor, d0_us;
+	/* lg(V0) and lg(D0) in 2^-24, known beforehand to the last bit (Fallback §B.2). */
+	u64 lg_v0, lg_d0;
+	/* L_STICKY and C_STICKY in 2^-24: 1000 at most, so 34 bits. */
+	u64 l_sticky, c_sticky;
+	/* Whether a round takes at least a virtual RTT. */
+	u64 per_virtual;
+	/* The RTT is smoothed over 2^shift_max acknowledgements at most (20), and its deviation over
+	 * 2^ratio times as many (2). */
+	u64 shift_max, ratio;
+	/* K2 in 1/16: 16 to 256; 0 for no filter. */
+	u64 k2;
+	/* Whether references follow the spacing of packets; whether the receiver's delay is left out. */
+	u64 spacing, prompt;
+};
+
+/* An average and the mean deviation from it (Fallback §4.3, §B.1). */
+struct classic_ecn_smooth {
+	/* fbk_srtt · 2^shift: 24 + 20 bits. */
+	u64 srtt;
+	/* fbk_mdev · 2^(shift + ratio): 24 + 22 bits. */
+	u64 mdev;
+	u32 shift;
+	u32 ratio;
+};
+
+/* What becomes of outliers (Fallback appendix C). */
+#define CLASSIC_ECN_NO_ALTERNATIVE 0
+#define CLASSIC_ECN_BELOW 1
+#define CLASSIC_ECN_ABOVE 2
+
+struct classic_ecn {
+	/* classic_ecn, and the highest that it was, in 2^-24. */
+	s64 score, max;
+	/* When this round began. */
+	u64 began_us;
+	/* When the last acknowledgement came that surely was prompt, if it was the last of all. */
+	u64 prompt_at;
+	struct classic_ecn_smooth original, alternative;
+	/* Rounds that were scored. */
+	u32 rounds;
+	/* Of the threshold. */
+	u32 shift;
+	u32 depth;
+	/* What the logarithms carry on, in 2^-15: of the deviation, of the depth or the product of
+	 * both, and of the references where they follow the spacing. */
+	u32 log_mdev, log_depth, log_v0, log_d0;
+	/* This round: it ends when `end` is acknowledged. */
+	u32 end;
+	u32 acks, limited_acks;
+	u32 delivered, deep, deep_ce, deepest_ce;
+	/* The least time between two packets' deliveries. */
+	u32 least;
+	/* Losses, and rounds, since the last mark. */
+	u32 losses;
+	u32 unmarked_rounds;
+	/* Whether there are averages. */
+	u8 has_rtt;
+	/* The side of the outlier that the second pair of averages started from, if there is one, and
+	 * whether a second sample came. */
+	u8 side;
+	u8 confirmed;
+	/* Whether prompt_at means anything. */
+	u8 has_prompt;
+};
+
+/* What one acknowledgement told. */
+struct classic_ecn_sample {
+	u64 now_us;
+	/* The virtual RTT, for per_virtual. */
+	u64 rtt_virt_us;
+	/* That of the newest segment that was acknowledged (Fallback §4.3), or CLASSIC_ECN_NO_RTT. */
+	u32 rtt_us;
+	u32 min_rtt_us;
+	/* Segments newly delivered, and those of them that were marked. */
+	u32 delivered;
+	u32 delivered_ce;
+	/* The first sequence number not yet acknowledged, and the next to be sent. */
+	u32 una;
+	u32 nxt;
+	/* Segments acknowledged since the connection began; any number that is large will do. */
+	u32 acked;
+	/* Whether the sender had nothing to send (Fallback §4.1.2). */
+	u32 self_limited;
+};
+
+/* The position of the highest bit; 0 for 0. */
+static __always_inline u32 classic_ecn_ilog2(u64 x)
+{
+	u32 log = 0;
+
+	if (x >> 32) {
+		x >>= 32;
+		log += 32;
+	}
+	if (x >> 16) {
+		x >>= 16;
+		log += 16;
+	}
+	if (x >> 8) {
+		x >>= 8;
+		log += 8;
+	}
+	if (x >> 4) {
+		x >>= 4;
+		log += 4;
+	}
+	if (x >> 2) {
+		x >>= 2;
+		log += 2;
+	}
+	return log + (u32)(x >> 1);
+}
+
+/*
+ * The logarithm of `argument`, rounded so that what rounding leaves out adds up to nothing
+ * (Fallback §B.2): the factor that a result leaves out multiplies the next argument.
+ */
+static __always_inline u32 classic_ecn_lg(u32 *carry, u64 argument)
+{
+	u64 scaled, rest;
+	u32 log;
+
+	if (argument < 1)
+		argument = 1;
+	if (argument > CLASSIC_ECN_ARGUMENT_MAX)
+		argument = CLASSIC_ECN_ARGUMENT_MAX;
+	/* 48 + 16 bits. The factor is 1 at least, and so is what is shifted down to it below. */
+	scaled = argument * *carry;
+	log = (classic_ecn_ilog2(scaled) - CLASSIC_ECN_CARRY_BITS) & 63;
+	/* Rounded to the nearest. The product is below 2^64 − 2^48, and the half 2^47 at most. */
+	rest = (scaled + ((1ull << log) >> 1)) >> log;
+	*carry = rest < (2u << CLASSIC_ECN_CARRY_BITS) ? (u32)rest :
+							 (2u << CLASSIC_ECN_CARRY_BITS) - 1;
+	return log;
+}
+
+/* The shift of the gain for this threshold: g = 2 · ssthresh^1.5, in powers of two (§4.3, §B.1). */
+static __always_inline u32 classic_ecn_shift_of(u32 ssthresh, u32 most)
+{
+	u32 log = classic_ecn_ilog2(ssthresh);
+	u32 shift = log + log / 2 + 1;
+
+	return shift < most ? shift : most;
+}
+
+static __always_inline u32 classic_ecn_srtt_of(const struct classic_ecn_smooth *a)
+{
+	return (u32)(a->srtt >> (a->shift & 31));
+}
+
+static __always_inline u32 classic_ecn_mdev_of(const struct classic_ecn_smooth *a)
+{
+	return (u32)(a->mdev >> ((a->shift + a->ratio) & 31));
+}
+
+static __always_inline void classic_ecn_smooth(struct classic_ecn_smooth *a, u32 rtt)
+{
+	u32 srtt = classic_ecn_srtt_of(a), mdev = classic_ecn_mdev_of(a);
+	u32 error = rtt > srtt ? rtt - srtt : srtt - rtt;
+
+	/* The average stays between its inputs: it is g times a mean of them. */
+	a->srtt = a->srtt + rtt - srtt;
+	a->mdev = a->mdev + error - mdev;
+}
+
+static __always_inline void classic_ecn_set_shift(struct classic_ecn_smooth *a, u32 shift)
+{
+	if (shift >= a->shift) {
+		a->srtt <<= (shift - a->shift) & 31;
+		a->mdev <<= (shift - a->shift) & 31;
+	} else {
+		a->srtt >>= (a->shift - shift) & 31;
+		a->mdev >>= (a->shift - shift) & 31;
+	}
+	a->shift = shift;
+}
+
+/* A new connection, at rest, whose first sequence number is una. */
+static __always_inline void classic_ecn_start(struct classic_ecn *s,
+					      const struct classic_ecn_config *c, u32 una)
+{
+	s->score = s->max = -(s64)c->l_sticky;
+	s->began_us = 0;
+	s->prompt_at = 0;
+	s->original.srtt = s->original.mdev = 0;
+	s->original.shift = s->original.ratio = 0;
+	s->alternative = s->original;
+	s->rounds = 0;
+	s->shift = (u32)c->shift_max;
+	s->depth = 0;
+	s->log_mdev = s->log_depth = s->log_v0 = s->log_d0 = CLASSIC_ECN_CARRY_START;
+	s->end = una;
+	s->acks = s->limited_acks = 0;
+	s->delivered = s->deep = s->deep_ce = s->deepest_ce = 0;
+	s->least = CLASSIC_ECN_NO_SPACING;
+	s->losses = s->unmarked_rounds = 0;
+	s->has_rtt = s->has_prompt = 0;
+	s->side = CLASSIC_ECN_NO_ALTERNATIVE;
+	s->confirmed = 0;
+}
+
+/* How much the flow should behave as a Classic one, from 0 to 1 in 2^-24 (Fallback §3). */
+static __always_inline u32 classic_ecn_classic(const struct classic_ecn *s)
+{
+	if (s->score <= 0)
+		return 0;
+	return s->score < CLASSIC_ECN_ONE ? (u32)s->score : (u32)CLASSIC_ECN_ONE;
+}
+
+/* The averages that deviate less; the second sample decides whether an outlier was one. */
+static __always_inline int classic_ecn_uses_alternative(const struct classic_ecn *s)
+{
+	return s->side && s->confirmed && s->alternative.mdev < s->original.mdev;
+}
+
+static __always_inline u32 classic_ecn_srtt(const struct classic_ecn *s)
+{
+	return classic_ecn_srtt_of(classic_ecn_uses_alternative(s) ? &s->alternative :
+								     &s->original);
+}
+
+static __always_inline u32 classic_ecn_mdev(const struct classic_ecn *s)
+{
+	return classic_ecn_mdev_of(classic_ecn_uses_alternative(s) ? &s->alternative :
+								     &s->original);
+}
+
+/* What the bottleneck takes to send a packet; 0 as long as nothing is known. */
+static __always_inline u32 classic_ecn_spacing(const struct classic_ecn *s)
+{
+	if (s->least == CLASSIC_ECN_NO_SPACING)
+		return 0;
+	return s->least < CLASSIC_ECN_SLOWEST ? s->least : CLASSIC_ECN_SLOWEST;
+}
+
+/* Whether the bottleneck is one that drops, and what it did before says nothing any more. */
+static __always_inline int classic_ecn_is_dropper(const struct classic_ecn *s)
+{
+	return s->losses >= CLASSIC_ECN_LOSSES_OF_A_DROPPER &&
+	       s->unmarked_rounds >= CLASSIC_ECN_STALE_ROUNDS;
+}
+
+/* A mark wakes the detector (Fallback §4.1.1). */
+static __always_inline void classic_ecn_on_mark(struct classic_ecn *s,
+						const struct classic_ecn_config *c)
+{
+	s64 floor = -(s64)c->l_sticky;
+
+	if (classic_ecn_is_dropper(s)) {
+		/* What marks now need not be what marked then. */
+		if (s->score > floor)
+			s->score = floor;
+		s->has_rtt = 0;
+	}
+	s->losses = 0;
+	s->unmarked_rounds = 0;
+	if (s->score <= floor)
+		s->score = 1 + floor;
+}
+
+/* Keeps a re-route out of the averages (Fallback appendix C). */
+static __always_inline void classic_ecn_filter(struct classic_ecn *s, u32 rtt, u32 k2)
+{
+	u32 srtt = classic_ecn_srtt_of(&s->original), mdev = classic_ecn_mdev_of(&s->original);
+	u32 error = rtt > srtt ? rtt - srtt : srtt - rtt;
+	u8 outlier = CLASSIC_ECN_NO_ALTERNATIVE;
+
+	/* K2 has 9 bits. */
+	if (error > (u64)k2 * mdev / 16)
+		outlier = rtt > srtt ? CLASSIC_ECN_ABOVE : CLASSIC_ECN_BELOW;
+	if (s->side == CLASSIC_ECN_NO_ALTERNATIVE) {
+		if (outlier == CLASSIC_ECN_NO_ALTERNATIVE)
+			return;
+		/* K1 − 1 is G2·K2, and G2 times the deviation is what that is without its scale.
+		 * Rounded up. */
+		s->alternative = s->original;
+		s->alternative.srtt = (u64)rtt << (s->original.shift & 31);
+		s->alternative.mdev += ((u64)k2 * ((u64)mdev + 1) + 15) / 16;
+		s->side = outlier;
+		s->confirmed = 0;
+		return;
+	}
+	classic_ecn_smooth(&s->alternative, rtt);
+	s->confirmed = 1;
+	/* Outliers on the other side do not speak for it. */
+	if (outlier != s->side && s->alternative.mdev >= s->original.mdev) {
+		s->side = CLASSIC_ECN_NO_ALTERNATIVE;
+		s->confirmed = 0;
+	}
+}
+
+/* Whether the receiver surely acknowledged as soon as the newest segment arrived. */
+static __always_inline int classic_ecn_is_prompt(const struct classic_ecn_sample *a)
+{
+	return a->delivered >= 2 || a->acked <= CLASSIC_ECN_QUICK_SEGMENTS;
+}
+
+static __always_inline void classic_ecn_space(struct classic_ecn *s,
+					      const struct classic_ecn_sample *a)
+{
+	u8 prompt = classic_ecn_is_prompt(a) && a->acked > CLASSIC_ECN_FREE_SEGMENTS;
+
+	if (prompt && s->has_prompt) {
+		u64 gap = (a->now_us - s->prompt_at) / (a->delivered ? a->delivered : 1);
+
+		if (gap && gap < s->least)
+			s->least = (u32)gap;
+	}
+	s->has_prompt = prompt;
+	s->prompt_at = a->now_us;
+}
+
+static __always_inline void classic_ecn_on_rtt(struct classic_ecn *s,
+					       const struct classic_ecn_config *c,
+					       const struct classic_ecn_sample *a)
+{
+	u32 rtt = a->rtt_us < CLASSIC_ECN_RTT_MAX ? a->rtt_us : CLASSIC_ECN_RTT_MAX;
+	u32 depth, deep;
+
+	if (s->has_rtt) {
+		if (c->k2)
+			classic_ecn_filter(s, rtt, (u32)c->k2);
+		classic_ecn_smooth(&s->original, rtt);
+	} else {
+		/* From a deviation of 1 µs: there is no need for caution as for a timeout (§4.4). */
+		s->has_rtt = 1;
+		s->side = CLASSIC_ECN_NO_ALTERNATIVE;
+		s->confirmed = 0;
+		s->original.shift = s->shift;
+		s->original.ratio = (u32)c->ratio;
+		s->original.srtt = (u64)rtt << (s->shift & 31);
+		s->original.mdev = 1ull << ((s->shift + (u32)c->ratio) & 31);
+	}
+	if (!c->m && !c->spacing)
+		return;
+	classic_ecn_space(s, a);
+	depth = rtt > a->min_rtt_us ? rtt - a->min_rtt_us : 0;
+	/* From which depth on an L4S queue marks everything. */
+	deep = c->spacing ? classic_ecn_spacing(s) * CLASSIC_ECN_DEEP_PACKETS : 0;
+	if (deep < CLASSIC_ECN_DEEP_MIN)
+		deep = CLASSIC_ECN_DEEP_MIN;
+	if (depth > deep) {
+		u32 marked = a->delivered_ce < a->delivered ? a->delivered_ce : a->delivered;
+
+		s->deep += a->delivered;
+		if (depth > deep * CLASSIC_ECN_DEEPEST)
+			s->deepest_ce += marked;
+		else
+			s->deep_ce += marked;
+	}
+}
+
+/* A weight times the difference of a whole logarithm and a reference in 2^-24: 12 + 31 bits. */
+static __always_inline s64 classic_ecn_weighted(u64 weight, u32 log, u64 reference)
+{
+	s64 difference = (s64)((u64)log << CLASSIC_ECN_BITS) - (s64)reference;
+
+	return ((s64)weight * difference) >> CLASSIC_ECN_WEIGHT_BITS;
+}
+
+/* A part of a whole in 2^-8. */
+static __always_inline s64 classic_ecn_share(u32 part, u32 whole)
+{
+	return (part << CLASSIC_ECN_SHARE_BITS) / (whole ? whole : 1);
+}
+
+/* The logarithms of deviation and depth over their references, weighted. */
+static __always_inline s64 classic_ecn_logs(struct classic_ecn *s,
+					    const struct classic_ecn_config *c, u32 mdev, u32 v0,
+					    u32 d0)
+{
+	u64 lg_v0 = c->lg_v0, lg_d0 = c->lg_d0;
+	u32 log;
+
+	if (v0 != (u32)c->v0_us)
+		lg_v0 = (u64)classic_ecn_lg(&s->log_v0, v0) << CLASSIC_ECN_BITS;
+	if (s->depth <= d0)
+		return classic_ecn_weighted(c->v, classic_ecn_lg(&s->log_mdev, mdev), lg_v0);
+	if (d0 != (u32)c->d0_us)
+		lg_d0 = (u64)classic_ecn_lg(&s->log_d0, d0) << CLASSIC_ECN_BITS;
+	if (c->v == c->d) {
+		/* One logarithm of the product does for both (Fallback §B.3). */
+		log = classic_ecn_lg(&s->log_depth, (u64)(mdev ? mdev : 1) * s->depth);
+		return classic_ecn_weighted(c->v, log, lg_v0 + lg_d0);
+	}
+	log = classic_ecn_lg(&s->log_mdev, mdev);
+	return classic_ecn_weighted(c->v, log, lg_v0) +
+	       classic_ecn_weighted(c->d, classic_ecn_lg(&s->log_depth, s->depth), lg_d0);
+}
+
+/* V·lg(v/V0) + D·lg(max(d/D0, 1)) − S·s (Fallback §4.2), and what marks tell by where they come
+ * from. */
+static __always_inline s64 classic_ecn_delta(struct classic_ecn *s,
+					     const struct classic_ecn_config *c, u32 mdev)
+{
+	/* Two packets, where that is known and of interest. */
+	u32 packets = c->spacing ? 2 * classic_ecn_spacing(s) : 0;
+	u32 v0 = (u32)c->v0_us, d0 = (u32)c->d0_us, least;
+	s64 delta, evidence;
+
+	if (packets) {
+		if (v0 < packets + CLASSIC_ECN_JITTER)
+			v0 = packets + CLASSIC_ECN_JITTER;
+		if (d0 < packets + CLASSIC_ECN_STEP)
+			d0 = packets + CLASSIC_ECN_STEP;
+	}
+	least = (u32)((v0 * c->v_floor) >> CLASSIC_ECN_SHARE_BITS);
+	delta = classic_ecn_logs(s, c, mdev > least ? mdev : least, v0, d0);
+	delta -= (s64)c->s * classic_ecn_share(s->limited_acks, s->acks) * CLASSIC_ECN_UNIT;
+	evidence = classic_ecn_share(s->deep - s->deep_ce - s->deepest_ce, s->delivered) -
+		   classic_ecn_share(s->deep_ce, s->delivered);
+	return delta + (s64)c->m * evidence * CLASSIC_ECN_UNIT;
+}
+
+/* Once per round trip. */
+static __always_inline void classic_ecn_end_round(struct classic_ecn *s,
+						  const struct classic_ecn_config *c,
+						  const struct classic_ecn_sample *a)
+{
+	s64 floor = -(s64)c->l_sticky, ceiling = (s64)c->c_sticky;
+	u32 srtt = s->has_rtt ? classic_ecn_srtt(s) : 0;
+
+	if (s->unmarked_rounds < 0xffffffffu)
+		s->unmarked_rounds++;
+	s->depth = srtt > a->min_rtt_us ? srtt - a->min_rtt_us : 0;
+	if (s->score > floor && !classic_ecn_is_dropper(s)) {
+		s->rounds++;
+		s->score += classic_ecn_delta(s, c, s->has_rtt ? classic_ecn_mdev(s) : 0);
+		if (s->score < floor)
+			s->score = floor;
+		if (s->score > ceiling)
+			s->score = ceiling;
+		if (s->max < s->score)
+			s->max = s->score;
+	}
+	s->end = a->nxt;
+	s->began_us = a->now_us;
+	s->acks = s->limited_acks = 0;
+	s->delivered = s->deep = s->deep_ce = s->deepest_ce = 0;
+}
+
+/* An acknowledgement. */
+static __always_inline void classic_ecn_on_ack(struct classic_ecn *s,
+					       const struct classic_ecn_config *c,
+					       const struct classic_ecn_sample *a)
+{
+	if (a->delivered_ce)
+		classic_ecn_on_mark(s, c);
+	if (a->rtt_us != CLASSIC_ECN_NO_RTT && !classic_ecn_is_dropper(s) &&
+	    (!c->prompt || classic_ecn_is_prompt(a)))
+		classic_ecn_on_rtt(s, c, a);
+	s->acks++;
+	s->limited_acks += !!a->self_limited;
+	s->delivered += a->delivered;
+	if (a->una - s->end < 1u << 31 &&
+	    (!c->per_virtual || a->now_us >= s->began_us + a->rtt_virt_us))
+		classic_ecn_end_round(s, c, a);
+}
+
+/* The slow-start threshold changed, in segments, and with it the gain. */
+static __always_inline void classic_ecn_on_threshold(struct classic_ecn *s,
+						     const struct classic_ecn_config *c,
+						     u32 ssthresh)
+{
+	s->shift = classic_ecn_shift_of(ssthresh, (u32)c->shift_max);
+	if (s->has_rtt)
+		classic_ecn_set_shift(&s->original, s->shift);
+	if (s->has_rtt && s->side)
+		classic_ecn_set_shift(&s->alternative, s->shift);
+}
+
+/* A loss was detected. */
+static __always_inline void classic_ecn_on_loss(struct classic_ecn *s)
+{
+	if (s->losses < 0xffffffffu)
+		s->losses++;
+}
+
+/* The sender was idle for so many retransmission timeouts: half of what speaks for a Classic queue
+ * for each of them (Fallback §4.2, C_FRAC_IDLE). */
+static __always_inline void classic_ecn_on_idle(struct classic_ecn *s, u32 timeouts)
+{
+	if (s->score > 0)
+		s->score >>= timeouts < 63 ? timeouts : 63;
+}
+
+/* What a socket shows of itself. */
+struct classic_ecn_report {
+	s64 score, max;
+	u32 rounds, srtt_us, mdev_us, depth_us, spacing_us;
+	/* alpha in 2^-24. */
+	u32 alpha;
+};
+
+static __always_inline void classic_ecn_report(const struct classic_ecn *s,
+					       struct classic_ecn_report *r)
+{
+	r->score = s->score;
+	r->max = s->max;
+	r->rounds = s->rounds;
+	r->srtt_us = s->has_rtt ? classic_ecn_srtt(s) : 0;
+	r->mdev_us = s->has_rtt ? classic_ecn_mdev(s) : 0;
+	r->depth_us = s->depth;
+	r->spacing_us = classic_ecn_spacing(s);
+}
+
+#endif
