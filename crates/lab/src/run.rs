@@ -8,8 +8,8 @@ use l4s_scenario::{Group, Ip, Scenario};
 use l4s_units::{Duration, Time};
 
 use crate::{
-    AgentCommand, Clock, Control, Counters, End, Frame, Lab, LabError, LabOptions, LabPlan, Ledger, Plane,
-    Pumped, Settings, pump,
+    AgentCommand, Clock, Control, Counters, End, Frame, Lab, LabError, LabOptions, LabPlan, Ledger,
+    Plane, Pumped, Settings, pump,
 };
 
 /// Between the order to start and the start: every agent has heard of it by then.
