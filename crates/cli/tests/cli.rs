@@ -77,8 +77,8 @@ fn a_fault_shows_file_line_column_cause_and_cure() {
         message,
         "error: s.toml:6:1: `group.rtt` is missing: the base round trip, queue excluded, such as \
          \"10ms\"\n  |\n6 | [[group]]\n  | ^^^^^^^^^\n\n\
-         error: s.toml:9:1: `group.rt`: unknown key, expected `name`, `ecn`, `flows`, `rtt`, \
-         `start`, `size` or `cc`\n  |\n9 | rt  = \"10ms\"\n  | ^^\n  = help: did you mean `rtt`?\n\
+         error: s.toml:9:1: `group.rt`: unknown key, expected `name`, `ecn`, `accecn`, `flows`, \
+         `rtt`, `start`, `size` or `cc`\n  |\n9 | rt  = \"10ms\"\n  | ^^\n  = help: did you mean `rtt`?\n\
          2 errors; nothing was run\n"
     );
     assert_eq!(contents(folder.path()).len(), 1, "nothing is written");

@@ -26,8 +26,11 @@ const PERMISSIVE: &[&str] = &[
 
 fn metadata() -> Value {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    // What is built for Linux, and so what Cargo has after a build.
+    let platform = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version=1", "--locked", "--offline"])
+        .args(["--filter-platform", &platform])
         .current_dir(root)
         .output()
         .unwrap();
