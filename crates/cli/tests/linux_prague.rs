@@ -107,8 +107,7 @@ fn what_this_kernel_does_not_send_is_refused() {
     assert!(dctcp.contains("dctcp does not send ECT(1)"), "{dctcp}");
     let prague = refusal("{ name = \"A\", cc = \"prague\", ecn = \"classic\", rtt = \"10ms\" }");
     assert!(prague.contains("prague does not send ECT(0)"), "{prague}");
-    let narrow = refusal(
-        "{ name = \"A\", cc = { kind = \"prague\", min_window = 0.25 }, rtt = \"10ms\" }",
-    );
+    let narrow =
+        refusal("{ name = \"A\", cc = { kind = \"prague\", min_window = 0.25 }, rtt = \"10ms\" }");
     assert!(narrow.contains("`min_window`: found 0.25, expected 2"), "{narrow}");
 }
