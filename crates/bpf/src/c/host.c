@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The arithmetic as functions of the host, to be held against l4s_cc (tests/twins.rs).
+ * The arithmetic as functions of the host, to be held against l4s_cc (tests/twins).
  */
 #include <stdint.h>
 

@@ -1,6 +1,8 @@
 //! The C arithmetic that runs in the kernel against the Rust arithmetic that runs in the
 //! simulator: a million random acknowledgements each, and every integer the same.
 
+mod detector;
+
 use std::fmt::Write;
 
 // Links the host build of the C headers.
@@ -9,6 +11,8 @@ use l4s_cc::classic_ecn::{self, Clock, Detector};
 use l4s_cc::prague::kernel::{DetectorSettings, Settings};
 use l4s_cc::{Ack, Congestion, CongestionControl, Window, dctcp, prague};
 use l4s_units::{Duration, Time};
+
+use detector::{Judged, expected_detector, random_detector, seen_detector};
 
 const STEPS: usize = 1_000_000;
 
@@ -324,89 +328,6 @@ struct Seen {
     slow_start: u64,
 }
 
-/// How l4s_cc's detector prints, whose fields are its own; from the score on, as its settings come
-/// first.
-fn expected_detector(text: &mut String, c: &CDetector, k2: u64) {
-    text.clear();
-    let CDetector { score, max, rounds, shift, depth, .. } = c;
-    let option = |present: bool, what: String| match present {
-        true => format!("Some({what})"),
-        false => "None".to_owned(),
-    };
-    let smooth = |a: &CSmooth| {
-        let CSmooth { srtt, mdev, shift, ratio } = a;
-        format!("Smooth {{ srtt: {srtt}, mdev: {mdev}, shift: {shift}, ratio: {ratio} }}")
-    };
-    let side = if c.side == 1 { "Below" } else { "Above" };
-    let alternative = format!(
-        "Alternative {{ averages: {}, side: {side}, confirmed: {} }}",
-        smooth(&c.alternative),
-        c.confirmed != 0
-    );
-    let filter = format!(
-        "Filter {{ original: {}, alternative: {}, k2: {} }}",
-        smooth(&c.original),
-        option(c.side != 0, alternative),
-        option(k2 != 0, format!("Factor({k2})"))
-    );
-    let log = |carry: u32| format!("CarryLog {{ carry: {carry} }}");
-    write!(
-        text,
-        "score: {score}, max: {max}, rounds: {rounds}, rtt: {}, shift: {shift}, depth: {depth}, \
-         log_mdev: {}, log_depth: {}, log_v0: {}, log_d0: {}, round: Round {{ end: {}, \
-         began_us: {}, acks: {}, limited_acks: {}, delivered: {}, deep: {}, deep_ce: {}, \
-         deepest_ce: {} }}, spacing: Spacing {{ least: {}, prompt_at: {} }}, losses: {}, \
-         unmarked_rounds: {}, tracers: None }}",
-        option(c.has_rtt != 0, filter),
-        log(c.log_mdev),
-        log(c.log_depth),
-        log(c.log_v0),
-        log(c.log_d0),
-        c.end,
-        c.began_us,
-        c.acks,
-        c.limited_acks,
-        c.delivered,
-        c.deep,
-        c.deep_ce,
-        c.deepest_ce,
-        c.least,
-        option(c.has_prompt != 0, c.prompt_at.to_string()),
-        c.losses,
-        c.unmarked_rounds
-    )
-    .unwrap();
-}
-
-/// The detector within what prints, from the score on.
-fn seen_detector(text: &str) -> &str {
-    &text[text.find("score: ").expect("a detector has a score")..]
-}
-
-fn random_detector(r: &mut Random) -> classic_ecn::Config {
-    let mut weight = || if r.one_in(4) { 0.0 } else { r.below(4097) as f64 / 256.0 };
-    let (v, d, s, m) = (weight(), weight(), weight(), weight());
-    classic_ecn::Config {
-        v,
-        d: if r.one_in(2) { v } else { d },
-        s,
-        m,
-        v0: Duration::from_micros(r.any(24)),
-        v_floor: r.below(257) as f64 / 256.0,
-        d0: Duration::from_micros(r.any(24)),
-        l_sticky: r.any(10).min(1000) as f64 / 2.0,
-        c_sticky: 1.0 + r.any(10).min(999) as f64 / 2.0,
-        clock: r.of(&[Clock::Rtt, Clock::Virtual]),
-        mdev_ratio: r.of(&[1, 2, 4]),
-        shift_max: 1 + r.below(20) as u32,
-        filter: !r.one_in(3),
-        k2: 1.0 + r.below(241) as f64 / 16.0,
-        spacing: r.one_in(2),
-        prompt: r.one_in(2),
-        tracers: 4,
-    }
-}
-
 fn random_prague(r: &mut Random) -> prague::Config {
     use prague::{Changeover, ClassicGrowth, Fallback, Increase, RttIndependence, SlowStartExit};
     prague::Config {
@@ -429,140 +350,6 @@ fn random_prague(r: &mut Random) -> prague::Config {
         slow_start_exit: r.of(&[SlowStartExit::Halve, SlowStartExit::Gentle]),
         ..prague::Config::linux()
     }
-}
-
-/// What runs of the detector went through.
-#[derive(Debug, Default)]
-struct Judged {
-    scored: u64,
-    classic: u64,
-    between: u64,
-    l4s: u64,
-    alternative: u64,
-    spaced: u64,
-    droppers: u64,
-}
-
-impl Judged {
-    fn count(&mut self, c: &CDetector) {
-        self.classic += u64::from(c.score >= 1 << 24);
-        self.between += u64::from(c.score > 0 && c.score < 1 << 24);
-        self.l4s += u64::from(c.score <= 0);
-        self.alternative += u64::from(c.side != 0 && c.confirmed != 0);
-        self.spaced += u64::from(c.least != u32::MAX);
-        self.droppers += u64::from(c.losses >= 2 && c.unmarked_rounds >= 50);
-    }
-
-    fn assert(&self, least: u64) {
-        println!("{self:?}");
-        let Judged { scored, classic, between, l4s, alternative, spaced, droppers } = self;
-        for times in [scored, classic, between, l4s, alternative, spaced, droppers] {
-            assert!(*times > least, "{self:?}");
-        }
-    }
-}
-
-fn compare_detector(seed: u64, steps: usize, config: &classic_ecn::Config, judged: &mut Judged) {
-    let mut acks = Acks::new(seed);
-    let mut rust = <Detector>::new(config, false);
-    let settings = DetectorSettings::new(config);
-    let mut c = CDetector::default();
-    l4s_classic_ecn_start(&mut c, &settings, 0);
-    let (mut seen, mut expected) = (String::new(), String::new());
-    for step in 0..steps {
-        let ack = acks.next(20);
-        let r = &mut acks.random;
-        let rtt_us = match r.below(1000) {
-            0 => Some(r.below(1 << 26) as u32),
-            _ => ack.rtt.map(|rtt| rtt.as_micros() as u32),
-        };
-        let sample = classic_ecn::Sample {
-            now_us: ack.now.as_nanos() / 1000,
-            rtt_us,
-            min_rtt_us: ack.min_rtt.as_micros() as u32,
-            delivered: ack.delivered,
-            delivered_ce: ack.delivered_ce,
-            una: ack.una,
-            nxt: ack.nxt,
-            self_limited: ack.app_limited,
-            pushed: false,
-            rtt_virt_us: r.below(60_000),
-        };
-        rust.on_ack(&sample);
-        let c_sample = CSample {
-            now_us: sample.now_us,
-            rtt_virt_us: sample.rtt_virt_us,
-            rtt_us: rtt_us.unwrap_or(NO_RTT),
-            min_rtt_us: sample.min_rtt_us,
-            delivered: sample.delivered,
-            delivered_ce: sample.delivered_ce,
-            una: sample.una as u32,
-            nxt: sample.nxt as u32,
-            acked: sample.una as u32,
-            self_limited: sample.self_limited.into(),
-        };
-        l4s_classic_ecn_on_ack(&mut c, &settings, &c_sample);
-        match acks.random.below(1000) {
-            0..5 => {
-                let ssthresh = acks.random.any(32) as u32;
-                rust.on_threshold(ssthresh);
-                l4s_classic_ecn_on_threshold(&mut c, &settings, ssthresh);
-            }
-            5..8 => {
-                rust.on_loss();
-                l4s_classic_ecn_on_loss(&mut c);
-            }
-            8 => {
-                let timeouts = acks.random.any(8) as u32;
-                rust.on_idle(timeouts);
-                l4s_classic_ecn_on_idle(&mut c, timeouts);
-            }
-            _ => {}
-        }
-        seen.clear();
-        write!(seen, "{rust:?}").unwrap();
-        expected_detector(&mut expected, &c, settings.k2);
-        assert_eq!(
-            seen_detector(&seen),
-            expected,
-            "seed {seed}, step {step}: {sample:?} {config:?}"
-        );
-        assert_eq!(rust.score(), c.score);
-        if step % 64 == 0 {
-            let mut report = CReport::default();
-            l4s_classic_ecn_report(&c, &mut report);
-            assert_eq!(
-                rust.report(),
-                prague::kernel::Reading {
-                    score: report.score,
-                    max: report.max,
-                    rounds: report.rounds,
-                    srtt_us: report.srtt_us,
-                    mdev_us: report.mdev_us,
-                    depth_us: report.depth_us,
-                }
-                .into()
-            );
-        }
-        judged.count(&c);
-    }
-    judged.scored += u64::from(c.rounds);
-}
-
-#[test]
-fn the_detector_is_the_same_in_c_and_in_rust() {
-    let mut judged = Judged::default();
-    let mut random = Random(9);
-    for seed in 0..200 {
-        let config = match seed % 5 {
-            0 => classic_ecn::Config::paper(),
-            1 => classic_ecn::Config::linux(),
-            2 => classic_ecn::Config::best(),
-            _ => random_detector(&mut random),
-        };
-        compare_detector(seed, STEPS / 400, &config, &mut judged);
-    }
-    judged.assert(STEPS as u64 / 1000);
 }
 
 /// The rounds that l4s_cc's growth counts, which are its own.
