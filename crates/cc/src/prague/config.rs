@@ -176,7 +176,8 @@ impl Config {
             rtt_transition: 500,
             alpha_on_init: 1 << 10,
             burst: Duration::from_micros(244),
-            // Linux' net.ipv4.tcp_min_tso_segs.
+            // Linux' net.ipv4.tcp_min_tso_segs. Inferred from the delay on the authors' testbed, not
+            // read in Prague's own hook for the size of bursts.
             min_burst: 2,
             ..Config::linux()
         }
