@@ -453,6 +453,10 @@ fn nothing_is_left_of_what_is_killed() {
     println!("{rounds} rounds in {:?}", start.elapsed());
 }
 
+/// That everything goes is ours to see to; how soon, the kernel's and the machine's: under load the
+/// end of a process that holds a network namespace and BPF programs can take seconds.
+const GONE_WITHIN: Duration = Duration::from_secs(20);
+
 /// One lab, killed at `moment` after its start.
 fn kill_one(folder: &Path, victim: Victim, moment: Duration, which: u32) {
     let (interfaces, namespaces) = (machine::interfaces(), machine::namespaces());
@@ -482,7 +486,7 @@ fn kill_one(folder: &Path, victim: Victim, moment: Duration, which: u32) {
         Victim::OneAgent => machine::kill(&[agents[which as usize % agents.len()]]),
         Victim::All => machine::kill(&[&[pid], agents.as_slice()].concat()),
     }
-    let status = ended_within(&mut command, Duration::from_secs(2)).expect(&told);
+    let status = ended_within(&mut command, GONE_WITHIN).expect(&told);
     if victim == Victim::OneAgent {
         let words = said(&mut command);
         println!("  after {:?}: {}", killed.elapsed(), words.lines().last().unwrap_or_default());
@@ -491,13 +495,14 @@ fn kill_one(folder: &Path, victim: Victim, moment: Duration, which: u32) {
         assert!(named && (words.contains("`A`") || words.contains("`B`")), "{told}: {words}");
     }
 
-    let second = Duration::from_secs(1);
-    assert!(within(second, || machine::agents().is_empty()), "{told}: {:?}", machine::agents());
+    let no_agents = || machine::agents().is_empty();
+    assert!(within(GONE_WITHIN, no_agents), "{told}: {:?}", machine::agents());
     let inhabited = || machine::namespaces().into_iter().any(|it| theirs.contains(&it));
-    assert!(within(second, || !inhabited()), "{told}: a namespace is left");
+    assert!(within(GONE_WITHIN, || !inhabited()), "{told}: a namespace is left");
     let control = format!("dctcp{pid}");
-    assert!(within(second, || !machine::has_control(&control)), "{told}: {control} is left");
+    assert!(within(GONE_WITHIN, || !machine::has_control(&control)), "{told}: {control} is left");
     assert_eq!(machine::interfaces(), interfaces, "{told}");
+    println!("  all gone after {:?}", killed.elapsed());
 }
 
 #[test]
