@@ -32,18 +32,18 @@ const WEIGHT: u32 = 6;
 const THINNED: u32 = 4;
 
 /// ACE of so many marked packets.
-pub(super) fn ace(marks: u32) -> u8 {
+pub fn ace(marks: u32) -> u8 {
     (marks & ACE) as u8
 }
 
 /// The option's counter of so many marked bytes.
-pub(super) fn ce_bytes(bytes: u32) -> u32 {
+pub fn ce_bytes(bytes: u32) -> u32 {
     bytes & BYTES
 }
 
 /// The sender's side of the feedback.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Decoder {
+pub struct Decoder {
     /// Marks counted so far.
     marks: u32,
     /// The option's counter when it last told something new.
@@ -54,7 +54,7 @@ pub(super) struct Decoder {
 
 /// What an acknowledgement told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct News {
+pub struct News {
     /// New marks.
     pub marks: u32,
     /// Payload of the packets that have them, where the option says so.
