@@ -27,6 +27,7 @@ demo: build ## DCTCP against Cubic through three AQMs, and the report of it
 test: setup ## every test that is quick
 	@$(CARGO) test --workspace --locked --quiet
 	@scripts/traceability.sh --check
+	@scripts/figures.sh --files
 
 lint: setup ## format, lints, licences
 	@$(CARGO) fmt --all --check
@@ -61,8 +62,9 @@ fuzz: setup ## every fuzz target for FUZZ_SECONDS (60) each
 sanitize: setup ## tests of what has unsafe code, under the address sanitizer
 	@RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address $(CARGO) test --locked -p l4s-lab -p l4s-linux --target "$$(rustc -vV | sed -n 's/host: //p')"
 
-mutants: setup ## mutation of the core; takes an hour (cargo install cargo-mutants)
-	@$(CARGO) mutants --package l4s-aqm --file 'crates/aqm/src/dualpi2*' --file 'crates/aqm/src/dualpi2/**'
+mutants: setup ## mutation of the core; takes two hours (cargo install cargo-mutants)
+	@$(CARGO) mutants --package l4s-aqm --file 'crates/aqm/src/dualpi2*' --file 'crates/aqm/src/dualpi2/**'; aqm=$$?; \
+	$(CARGO) mutants --package l4s-cc --file 'crates/cc/src/classic_ecn/**' --output target --timeout 60 -- --lib classic_ecn && exit $$aqm
 
 clean: ## remove everything that was made
 	@rm -rf target out fuzz/target web/node_modules

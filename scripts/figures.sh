@@ -1,7 +1,8 @@
 #!/bin/sh
-# Draws the figures of README and docs anew: every bundled experiment at full length, about two
-# minutes. `--demo` only that of the README, from the folder that `make demo` left; `--check`
-# says whether that one is current.
+# Draws the figures of README and docs anew: every bundled experiment at full length, and the papers'
+# figures that pages show. `--demo` only that of the README, from the folder that `make demo` left;
+# `--check` says whether that one is current; `--files` whether every figure that a page shows is
+# there, in a light and a dark form, beside the command that makes it, and none is left over.
 set -eu
 cd "$(dirname "$0")/.."
 l4s=target/release/l4s
@@ -26,7 +27,50 @@ run() {
     $l4s run "$1" --out "$(folder "$1")" >"out/$1.txt"
 }
 
+# draw FIGURE: as run, of the papers' figures.
+draw() {
+    rm -rf "out/$1"
+    mkdir -p out
+    $l4s paper "$1" --out "out/$1" >"out/$1.txt"
+}
+
+# What pages show: `docs/figures/NAME.svg`, light or dark, wherever the page is.
+shown() {
+    grep -ohE '(docs/|\.\./|\()figures/[a-z0-9-]+\.svg' README.md docs/*.md docs/experiments/*.md |
+        sed 's#.*figures/##; s#-dark\.svg$#.svg#' | sort -u
+}
+
+# files: whether pages and docs/figures name the same.
+files() {
+    fault=0
+    complain() {
+        echo "figures: $1" >&2
+        fault=1
+    }
+    for figure in $(shown); do
+        dark=${figure%.svg}-dark.svg
+        for file in "$figure" "$dark"; do
+            test -e "docs/figures/$file" || complain "docs/figures/$file is shown and does not exist"
+        done
+    done
+    for file in docs/figures/*; do
+        name=$(basename "$file" | sed 's#-dark\.svg$#.svg#')
+        shown | grep -qxF "$name" || complain "$file is shown on no page"
+    done
+    for page in docs/experiments/*.md; do
+        experiment=$(basename "$page" .md)
+        if grep -qF "figures/$experiment-" "$page"; then
+            grep -qE "^l4s (run|paper) $experiment( |\$)" "$page" ||
+                complain "$page shows figures of $experiment without the command that makes them"
+        fi
+    done
+    return $fault
+}
+
 case ${1:-} in
+--files)
+    files
+    exit ;;
 --check)
     cmp out/demo/figures/headline.svg docs/figures/one-against-one-headline.svg
     exit ;;
@@ -42,3 +86,11 @@ keep dctth-5 delay-conditions window-ratio-conditions
 keep dctth-6 delay-conditions window-ratio-conditions rate-ratio-conditions
 keep web delay-cdf
 keep changes rate-time delay-time
+for figure in 1 7 8 9 10 11 12; do draw "fallback-$figure"; done
+keep fallback-1 rate-ratio-conditions
+keep fallback-7 rate-ratio-conditions
+keep fallback-8 score-time rate-time
+keep fallback-9 score-time rate-time
+keep fallback-10 score-time rate-time delay-time
+keep fallback-11 score-time rate-time delay-time
+keep fallback-12 score-time

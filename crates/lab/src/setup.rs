@@ -520,4 +520,50 @@ mod tests {
         let paced = format!("{group}cc = {{ kind = \"cubic\", pacing = true }}\n");
         plan(&paced, &LabOptions::default()).unwrap();
     }
+
+    /// With `--on kernel` where Prague is ours, and with `--on linux` always: the group, and each
+    /// setting with what was found and what is accepted. A Prague that is the kernel's own takes no
+    /// settings at all.
+    #[test]
+    fn what_no_kernels_prague_does_is_refused_with_words() {
+        let table = [
+            (
+                "fallback = \"active\"",
+                "`fallback`: found \"active\", expected \"off\" or \"passive\"",
+            ),
+            (
+                "profile = \"paper\", classic_growth = \"cubic\", burst = \"0s\"",
+                "`classic_growth`: found \"cubic\", expected \"scalable\" or \"reno\"",
+            ),
+            ("loss = \"cubic\"", "`loss`: found \"cubic\", expected \"reno\""),
+            ("min_window = 1.5", "`min_window`: found 1.5, expected 2"),
+            ("burst = \"244us\"", "`burst`: found \"244us\", expected \"0s\""),
+        ];
+        for (settings, fault) in table {
+            let text = format!(
+                "duration = \"10s\"\nlink.rate = \"40mbit\"\n[[group]]\nname = \"A\"\n\
+                 rtt = \"10ms\"\ncc = {{ kind = \"prague\", {settings} }}\n"
+            );
+            let scenario = &Plan::parse("t.toml", &text, &[]).unwrap().points[0].scenario;
+            for (ours, cables) in [(true, false), (false, true)] {
+                let control = |_: &Group| Control { ours, ..Control::from("prague1".to_owned()) };
+                let options = LabOptions { cables, ..LabOptions::default() };
+                let why = LabPlan::new(scenario, control, &options).unwrap_err().to_string();
+                let head =
+                    "group `A`: prague in a kernel does not do all of this; `--on sim` does:\n  ";
+                let rest = why.strip_prefix(head).unwrap_or_else(|| panic!("{why}"));
+                assert!(rest.starts_with(fault) && !rest.contains('\n'), "{why}");
+            }
+            let own = |_: &Group| Control::from("prague".to_owned());
+            let why = LabPlan::new(scenario, own, &LabOptions::default()).unwrap_err().to_string();
+            assert!(why.contains("of prague cannot be set in a kernel"), "{why}");
+        }
+        // All of them at once.
+        let group = "[[group]]\nname = \"A\"\nrtt = \"10ms\"\n";
+        let best = format!("{group}cc = {{ kind = \"prague\", profile = \"best\" }}\n");
+        match plan(&best, &LabOptions { cables: true, ..LabOptions::default() }) {
+            Err(LabError::Scenario(why)) => assert_eq!(why.lines().count(), 5, "{why}"),
+            other => panic!("{other:?}"),
+        }
+    }
 }

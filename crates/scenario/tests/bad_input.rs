@@ -135,6 +135,26 @@ refuses! {
         "s.toml:22:50: `group.cc.k2`: found 0.5, expected a number from 1 to 16";
     a_gain_wider_than_its_state: "\"cubic\"" => "{ kind = \"prague\", profile = \"paper\", shift_max = 21 }",
         "s.toml:22:58: `group.cc.shift_max`: found 21, expected a whole number from 1 to 20";
+    a_ceiling_below_classic: "\"cubic\"" => "{ kind = \"prague\", profile = \"paper\", c_sticky = 0.5 }",
+        "s.toml:22:57: `group.cc.c_sticky`: found 0.5, expected a number from 1 to 1000";
+    a_weight_beyond_its_range: "\"cubic\"" => "{ kind = \"prague\", profile = \"paper\", d = 16.5 }",
+        "s.toml:22:50: `group.cc.d`: found 16.5, expected a number from 0 to 16";
+    a_negative_weight: "\"cubic\"" => "{ kind = \"prague\", profile = \"paper\", v = -0.5 }",
+        "s.toml:22:50: `group.cc.v`: found -0.5, expected a number from 0 to 16";
+    a_depth_beyond_its_range: "\"cubic\"" => "{ kind = \"prague\", profile = \"paper\", d0 = \"17s\" }",
+        "s.toml:22:51: `group.cc.d0`: found \"17s\", expected a time such as \"15ms\", from 1us to 16s";
+    a_floor_above_its_reference: "\"cubic\"" => "{ kind = \"prague\", profile = \"paper\", v_floor = 1.5 }",
+        "s.toml:22:56: `group.cc.v_floor`: found 1.5, expected a number from 0 to 1";
+    an_average_over_nothing: "\"cubic\"" => "{ kind = \"prague\", profile = \"paper\", shift_max = 0 }",
+        "s.toml:22:58: `group.cc.shift_max`: found 0, expected a whole number from 1 to 20";
+    an_outlier_too_far_away: "\"cubic\"" => "{ kind = \"prague\", profile = \"best\", k2 = 17 }",
+        "s.toml:22:50: `group.cc.k2`: found 17, expected a number from 1 to 16";
+    a_test_without_tracers: "\"cubic\"" => "{ kind = \"prague\", profile = \"best\", tracers = 0 }",
+        "s.toml:22:55: `group.cc.tracers`: found 0, expected a whole number from 1 to 16";
+    more_tracers_than_a_test_has: "\"cubic\"" => "{ kind = \"prague\", profile = \"best\", tracers = 17 }",
+        "s.toml:22:55: `group.cc.tracers`: found 17, expected a whole number from 1 to 16";
+    a_window_of_nothing: "\"cubic\"" => "{ kind = \"prague\", profile = \"best\", min_window = 0 }",
+        "s.toml:22:58: `group.cc.min_window`: found 0, expected a number from 0.0625 to 2";
     a_ratio_that_is_no_shift: "\"cubic\"" => "{ kind = \"prague\", profile = \"paper\", mdev_ratio = 3 }",
         "s.toml:22:46: `group.cc.mdev_ratio`: found 3, expected 1, 2 or 4";
     dctcp_without_ecn: "flows = 1" => "ecn = \"off\"",

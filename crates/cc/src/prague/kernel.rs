@@ -236,4 +236,54 @@ mod tests {
         let best = unable(&Config::best());
         assert_eq!(best.len(), 4, "{best:?}");
     }
+
+    /// Each names the setting, what was found and what is accepted, and nothing else is refused.
+    #[test]
+    fn what_no_kernel_does_is_refused_by_name() {
+        let linux = Config::linux();
+        let burst = Duration::from_micros(244);
+        let refused = [
+            (
+                Config { fallback: Fallback::Active, ..linux },
+                "`fallback`: found \"active\", expected \"off\" or \"passive\", as tracers are \
+                 segments that nothing but a patched TCP can send",
+            ),
+            (
+                Config { classic_growth: ClassicGrowth::Cubic, ..linux },
+                "`classic_growth`: found \"cubic\", expected \"scalable\" or \"reno\"",
+            ),
+            (
+                Config { loss: LossResponse::Cubic, ..linux },
+                "`loss`: found \"cubic\", expected \"reno\"",
+            ),
+            (
+                Config { min_window: 0.25, ..linux },
+                "`min_window`: found 0.25, expected 2, which TCP sends at least",
+            ),
+            (
+                Config { min_window: 1.9375, ..linux },
+                "`min_window`: found 1.9375, expected 2, which TCP sends at least",
+            ),
+            (
+                Config { burst, ..linux },
+                "`burst`: found \"244us\", expected \"0s\", as TCP cuts its own segments",
+            ),
+        ];
+        for (config, fault) in refused {
+            assert_eq!(unable(&config), [fault]);
+        }
+        let accepted = [
+            Config { fallback: Fallback::Passive, ..linux },
+            Config { classic_growth: ClassicGrowth::Reno, ..linux },
+            Config { changeover: Changeover::Blend, ..linux },
+            Config { increase: Increase::Fast, ..linux },
+            Config { slow_start_exit: SlowStartExit::Gentle, ..linux },
+            Config { rtt_independence: RttIndependence::Additive, ..linux },
+            // Bursts are those of pacing: without it there is nothing to cut.
+            Config { burst, pacing: false, ..linux },
+        ];
+        for config in accepted {
+            assert_eq!(unable(&config), Vec::<String>::new(), "{config:?}");
+        }
+    }
 }
