@@ -38,11 +38,13 @@ enum Event {
     /// Time goes on.
     Wait { us: u16 },
     /// Acknowledgements arrive in order.
-    Acks { acks: u16 },
+    Acks { acks: u8 },
     /// One overtakes others.
     Overtakes { ack: u8 },
     /// Some are lost.
-    Lost { acks: u16 },
+    Lost { acks: u8 },
+    /// All but the last one are.
+    AllLost,
 }
 
 /// An acknowledgement on its way, and what had happened when it was sent.
@@ -209,7 +211,7 @@ impl Model {
 
     fn step(&mut self, event: &Event) {
         match *event {
-            Event::Flight { segments, marks } => self.flight(segments.into(), marks),
+            Event::Flight { segments, marks } => self.flight(usize::from(segments) % 64, marks),
             Event::Stream { segments, marks } => self.flight(usize::from(segments) * 64, marks),
             Event::Short { payload, marked } => self.new_segment(1 + payload % MSS, marked),
             Event::Gap { segments } => {
@@ -229,18 +231,22 @@ impl Model {
             }
             Event::Wait { us } => self.wait(Duration::from_micros(us.into())),
             Event::Acks { acks } => {
-                for _ in 0..acks {
+                for _ in 0..acks % 32 {
                     let Some(told) = self.acks.pop_front() else { break };
                     self.take(&told);
                 }
             }
             Event::Overtakes { ack } => {
-                if let Some(told) = self.acks.remove(ack.into()) {
+                if let Some(told) = self.acks.remove(usize::from(ack) % 16) {
                     self.take(&told);
                 }
             }
             Event::Lost { acks } => {
-                self.acks.drain(..self.acks.len().min(acks.into()));
+                // Few at a time: it is those between none and eight segments that matter.
+                self.acks.drain(..self.acks.len().min(usize::from(acks) % 16));
+            }
+            Event::AllLost => {
+                self.acks.drain(..self.acks.len().saturating_sub(1));
             }
         }
     }

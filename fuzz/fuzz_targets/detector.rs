@@ -37,13 +37,18 @@ struct Own {
 #[derive(Arbitrary, Debug)]
 enum Event {
     /// The same acknowledgement so many times, one a `gap_us` after another.
-    Acks { times: u8, ack: Ack },
+    Acks {
+        times: u8,
+        ack: Ack,
+    },
     Threshold(u32),
     Loss,
     Idle(u32),
     /// A segment goes out.
     Sends,
-    Traced { overtook: bool },
+    Traced {
+        overtook: bool,
+    },
 }
 
 #[derive(Arbitrary, Debug)]
