@@ -129,6 +129,58 @@ mod tests {
         }
     }
 
+    /// An average of 10 ms with a mean deviation of 100 µs.
+    fn settled() -> Smooth {
+        Smooth { srtt: 10_000 << 8, mdev: 100 << 9, shift: 8, ratio: 1 }
+    }
+
+    #[test]
+    fn an_outlier_is_further_away_than_k2_deviations() {
+        // 2·100 = 200; 1.0625·100 = 106.25, in whole microseconds 106.
+        for (k2, bound) in [(2.0, 200), (1.0625, 106), (16.0, 1600)] {
+            let k2 = Factor::from_f64(k2).unwrap();
+            let outlier = |rtt: u32| settled().outlier(rtt, k2);
+            assert_eq!([outlier(10_000), outlier(10_000 + bound)], [None; 2]);
+            assert_eq!(outlier(10_000 - bound), None);
+            assert_eq!(outlier(10_000 + bound + 1), Some(Side::Above));
+            assert_eq!(outlier(10_000 - bound - 1), Some(Side::Below));
+        }
+        // What is left of a microsecond counts as none.
+        let uneven = Smooth { srtt: (10_000 << 8) + 255, mdev: (100 << 9) + 511, ..settled() };
+        assert_eq!(uneven.outlier(10_200, Factor::TWO), None);
+        assert_eq!(uneven.outlier(10_201, Factor::TWO), Some(Side::Above));
+    }
+
+    #[test]
+    fn new_averages_start_at_the_outlier_with_more_deviation() {
+        // K2·(100 + 1) = 202, and 107.3 rounded up, beside the deviation with its scale.
+        for (k2, inflation) in [(2.0, 202), (1.0625, 108)] {
+            let new = settled().restarted(12_345, Factor::from_f64(k2).unwrap());
+            let mdev = (100 << 9) + inflation;
+            assert_eq!(new, Smooth { srtt: 12_345 << 8, mdev, shift: 8, ratio: 1 });
+            assert!(settled().is_tighter(&new) && !new.is_tighter(&settled()));
+        }
+        assert!(!settled().is_tighter(&settled()));
+    }
+
+    /// The filter of the re-route with averages in integers, as the detector has it.
+    #[test]
+    fn a_re_route_is_taken_up_within_a_few_samples_and_a_spike_is_not() {
+        let mut filter = crate::classic_ecn::reroute::Filter::new(settled(), Some(Factor::TWO));
+        let wobble = |i: u32| 150 * (i % 3);
+        (0..10_000).for_each(|i| filter.update(10_000 + wobble(i)));
+        let before = *filter.best();
+        assert!(before.mdev() > 80 && before.mdev() < 120, "{before:?}");
+        // One spike, however large, is in the average without the filter's second pair.
+        let mut spiked = filter;
+        spiked.update(200_000);
+        assert!(spiked.has_alternative() && spiked.best() == spiked.original());
+        (0..20).for_each(|i| filter.update(30_000 + wobble(i)));
+        assert!(filter.best().srtt().abs_diff(30_150) < 160, "{:?}", filter.best());
+        assert!(filter.best().mdev() < 2 * before.mdev(), "{:?}", filter.best());
+        assert!(filter.original().mdev() > 3 * before.mdev(), "{:?}", filter.original());
+    }
+
     #[test]
     fn a_step_is_followed_by_63_percent_after_g_updates() {
         // Fallback §4.3: 1 − 1/e = 0.632 of the step from 10 to 20 ms after 2^10 updates.
