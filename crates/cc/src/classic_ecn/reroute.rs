@@ -210,6 +210,18 @@ mod tests {
         Exact { mean: 100.0, deviation: 5.0, mean_gain: 1.0 / 64.0, deviation_gain: 1.0 / 128.0 }
     }
 
+    /// No more than is needed, either: both deviations are the same after the second sample.
+    #[test]
+    fn k1_makes_the_deviations_equal() {
+        for (g2, k2, expected) in [(0.25, 48, 2.0), (0.5, 32, 3.0), (0.125, 16, 8.0 / 7.0)] {
+            let k2 = Factor(k2);
+            assert_eq!(k1(g2, k2), expected);
+            // Fallback appendix C: the original takes in an outlier of K2, the new one none.
+            let original = 1.0 + g2 * (k2.as_f64() - 1.0);
+            assert!((k1(g2, k2) * (1.0 - g2) - original).abs() < 1e-12);
+        }
+    }
+
     proptest! {
         /// What K1 is made for.
         #[test]
