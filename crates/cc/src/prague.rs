@@ -192,6 +192,14 @@ impl Control {
         }
     }
 
+    /// Slow start ends at this window instead, if that is more.
+    fn raise_threshold(&mut self, ssthresh: u32) {
+        self.state.ssthresh = self.state.ssthresh.max(ssthresh);
+        if let Some(detector) = &mut self.detector {
+            detector.on_threshold(self.state.ssthresh);
+        }
+    }
+
     /// How much it should behave as in a Classic queue, in 2^-24.
     #[inline]
     fn classic(&self) -> u64 {
@@ -345,8 +353,9 @@ impl Control {
     pub fn undo(&mut self, window: &mut Window) {
         let s = &mut self.state;
         s.frac_cwnd = s.frac_cwnd.max(s.prior_frac_cwnd);
-        s.ssthresh = s.ssthresh.max(s.prior_ssthresh);
         s.in_loss = false;
+        let before = s.prior_ssthresh;
+        self.raise_threshold(before);
         self.show(window);
     }
 
@@ -357,8 +366,9 @@ impl Control {
         if halvings == 0 {
             return;
         }
+        let before = self.state.frac_cwnd;
+        self.raise_threshold(((before - before / 4) >> CWND_BITS) as u32);
         let s = &mut self.state;
-        s.ssthresh = s.ssthresh.max(((s.frac_cwnd - s.frac_cwnd / 4) >> CWND_BITS) as u32);
         let reduced = (s.frac_cwnd >> halvings.min(32)).max(INITIAL_WINDOW << CWND_BITS);
         s.frac_cwnd = s.frac_cwnd.min(reduced);
         if let Some(detector) = &mut self.detector {
@@ -372,6 +382,7 @@ impl Control {
     fn detect(&mut self, ack: &Ack, srtt: u64, now: u64) {
         let rtt_virt_us = self.settings.rtt_virt_us(srtt);
         let pushed = self.settings.pushes && self.cwnd() < 2;
+        let yielded = self.state.frac_cwnd < 1 << CWND_BITS;
         if let Some(detector) = &mut self.detector {
             let micros = |rtt: Duration| u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX);
             detector.on_ack(&Sample {
@@ -384,6 +395,7 @@ impl Control {
                 nxt: ack.nxt,
                 self_limited: ack.app_limited,
                 pushed,
+                yielded,
                 rtt_virt_us,
             });
         }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub use squares::read_lights;
-pub use tally::{Counts, PAPER, Said, Tally, tally};
+pub use tally::{Counts, Said, Tally, tally};
 pub use verdict::{Heard, Truth, Verdict, verdict};
 
 use crate::studio::Opener;
@@ -22,6 +22,8 @@ use crate::{Mode, Painter, ReportError, Studio, page, write};
 /// Everything that the page shows.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Lights {
+    /// What the scenario is called, and so the page.
+    pub name: String,
     /// The version of l4s that ran it.
     pub version: String,
     /// The seed of the runs.
@@ -57,6 +59,9 @@ pub struct Schedule {
     pub truth: Truth,
     /// When the last one came, in seconds.
     pub since_s: f64,
+    /// What the link sends at once, in milliseconds; absent where that is a packet.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub aggregation_ms: Option<f64>,
 }
 
 /// One run.
@@ -92,30 +97,29 @@ pub struct Square {
     pub ends: Vec<[f64; 2]>,
 }
 
-/// The name of the page and of its picture.
-const NAME: &str = "fallback-500";
 /// The width of the picture in pixels.
 const WIDTH: u32 = 1400;
 
-/// Writes `fallback-500.html` and `figures/fallback-500*` into the folder `out`; the path of the
-/// page.
+/// Writes the page, `NAME.html`, and its pictures, `figures/NAME*`, into the folder `out`; the path
+/// of the page.
 pub fn write_lights(lights: &Lights, out: &Path) -> Result<PathBuf, ReportError> {
+    let name = &lights.name;
     let studio = Studio::open_with(Opener::Lights, lights)?;
     let painter = Painter::new();
     let figures = out.join("figures");
     write::folder(&figures)?;
     for (mode, suffix) in [(Mode::Light, ""), (Mode::Dark, "-dark")] {
-        let svg = studio.svg(NAME, mode, WIDTH, 0)?;
-        write::file(&figures.join(format!("{NAME}{suffix}.svg")), svg.as_bytes())?;
+        let svg = studio.svg(name, mode, WIDTH, 0)?;
+        write::file(&figures.join(format!("{name}{suffix}.svg")), svg.as_bytes())?;
         let png = painter.paint(&svg, crate::SCALE)?.png()?;
-        write::file(&figures.join(format!("{NAME}{suffix}.png")), &png)?;
+        write::file(&figures.join(format!("{name}{suffix}.png")), &png)?;
     }
-    let path = out.join(format!("{NAME}.html"));
+    let path = out.join(format!("{name}.html"));
     write::file(&path, lights_page(lights)?.as_bytes())?;
     Ok(path)
 }
 
 /// The page as HTML.
 pub fn lights_page(lights: &Lights) -> Result<String, ReportError> {
-    page::html("Is the queue a Classic one? 500 situations", "L4s.mountLights();", lights)
+    page::html("Is the queue a Classic one?", "L4s.mountLights();", lights)
 }

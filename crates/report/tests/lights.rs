@@ -5,7 +5,7 @@ use std::path::Path;
 
 use l4s_measure::{FlowRow, ResultWriter, RunRecord, Scope, SeriesRow};
 use l4s_report::Data;
-use l4s_report::lights::{Lights, PAPER, Truth, Verdict, lights_page, read_lights, write_lights};
+use l4s_report::lights::{Lights, Said, Truth, Verdict, lights_page, read_lights, write_lights};
 use l4s_scenario::Plan;
 
 /// Two schedules, two mixes of traffic, one condition.
@@ -99,7 +99,7 @@ fn squares_are_judged_by_the_queue_that_was_there_in_the_end() {
             (late(-8.0, 80), Vec::new()),
         ],
     );
-    let lights = read_lights(&plan(), folder.path()).unwrap();
+    let lights = read_lights(&plan(), folder.path(), Said::all()).unwrap();
     let verdicts: Vec<_> = lights.squares.iter().map(|square| square.verdict).collect();
     let expected = [Verdict::Amber, Verdict::Right, Verdict::Right, Verdict::Red];
     assert_eq!(verdicts, expected.map(Some));
@@ -121,7 +121,7 @@ fn squares_are_judged_by_the_queue_that_was_there_in_the_end() {
 fn results_without_detectors_have_squares_without_a_verdict() {
     let folder = tempfile::tempdir().unwrap();
     results(folder.path(), [(); 4].map(|()| (Vec::new(), Vec::new())));
-    let lights = read_lights(&plan(), folder.path()).unwrap();
+    let lights = read_lights(&plan(), folder.path(), Said::all()).unwrap();
     assert!(lights.squares.iter().all(|square| square.verdict.is_none()));
     assert_eq!(lights.tallies[0].all.unknown, 2);
 }
@@ -132,7 +132,7 @@ fn another_scenario_has_no_squares() {
     results(folder.path(), [(); 4].map(|()| (Vec::new(), Vec::new())));
     let other = "link.rate = \"4mbit\"\n[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"";
     let plan = Plan::parse("other.toml", other, &[]).unwrap();
-    assert!(read_lights(&plan, folder.path()).is_err());
+    assert!(read_lights(&plan, folder.path(), Vec::new()).is_err());
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn the_page_loads_nothing_and_the_picture_is_well_formed() {
 
 #[test]
 fn the_papers_counts_are_of_500() {
-    for (schedule, counts, amber, _) in PAPER {
+    for Said { schedule, counts, amber_by_rate: amber, .. } in Said::all() {
         if let Some([right, wrong, red]) = counts {
             assert_eq!(right + wrong + red, 500, "{schedule}");
             assert!(amber.is_none_or(|by_rate| by_rate.iter().sum::<usize>() == wrong));

@@ -45,6 +45,7 @@ bundled! {
     "fallback-11",
     "fallback-12",
     "fallback-500",
+    "fallback-wide",
     "lab-speed",
 }
 

@@ -2,6 +2,8 @@
 
 /** Everything that the page shows. */
 export interface Lights {
+  /** What the scenario is called. */
+  name: string;
   /** The version of l4s that ran it. */
   version: string;
   seed: number;
@@ -38,6 +40,8 @@ export interface Schedule {
   truth: Truth;
   /** When the last one came, in seconds. */
   since_s: number;
+  /** What the link sends at once, in milliseconds. */
+  aggregation_ms?: number;
 }
 
 /** One run. */

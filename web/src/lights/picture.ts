@@ -7,7 +7,6 @@ import type { Lights, Square } from "./data";
 import { GLYPHS, PAINTS } from "./glyphs";
 import { countsInWords, LEGEND, lookOf, saidInWords, saidOf, say, scheduleName } from "./words";
 
-const NAME = "fallback-500";
 const MARGIN = 24;
 /** Between matrices side by side. */
 const GAP = 40;
@@ -23,7 +22,7 @@ const TOP = 118;
 /** Reads the data of traffic lights and offers their picture. */
 export function openLights(json: string): Studio {
   const lights = JSON.parse(json) as Lights;
-  return { names: () => [NAME], svg: (_, mode, width) => picture(lights, mode, width) };
+  return { names: () => [lights.name], svg: (_, mode, width) => picture(lights, mode, width) };
 }
 
 export const TITLE = "Is the queue a Classic one? What TCP Prague says in the end";
@@ -45,7 +44,7 @@ export function picture(lights: Lights, mode: Mode, width: number): string {
   const runs = lights.squares.length;
   const note =
     `${runs} runs of ${lights.duration_s} s. A row is a mix of traffic, Prague:ECN-Cubic: no flow, 1 or 9 long ones, ` +
-    "L short ones, 1L both. A column is a base RTT in ms at a link rate.";
+    "L short ones, 1L both, a limited by its application. A column is a base RTT in ms at a link rate.";
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" role="img" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="${escape(theme.font)}">\n` +
     `<title>${TITLE}</title>\n<desc>${escape(note)} ${escape(totals(lights))}</desc>\n` +

@@ -17,9 +17,12 @@ export const LEGEND: [Look, string][] = [
   ["unknown", "no detector"],
 ];
 
-/** `CoDel, DualPI2 from 10 s`. */
-export const scheduleName = ({ aqms, since_s }: Schedule): string =>
-  aqms.map((aqm, i) => `${aqmName(aqm)}${i > 0 ? ` from ${digits(since_s)} s` : ""}`).join(", ");
+/** `CoDel, DualPI2 from 10 s, in bursts of 2 ms`. */
+export function scheduleName({ aqms, since_s, aggregation_ms }: Schedule): string {
+  const names = aqms.map((aqm, i) => `${aqmName(aqm)}${i > 0 ? ` from ${digits(since_s)} s` : ""}`);
+  if (aggregation_ms !== undefined) names.push(`in bursts of ${digits(aggregation_ms)} ms`);
+  return names.join(", ");
+}
 
 const queueOf = (truth: Truth): string => (truth === "l4s" ? "L4S" : "Classic");
 
@@ -53,6 +56,7 @@ const FLOWS: Record<string, string> = {
   "9": "9 long",
   L: "short",
   "1L": "1 long and short",
+  a: "1 application-limited",
 };
 
 /** `1L:9` as `1 long and short Prague, 9 long ECN-Cubic flows`. */

@@ -70,6 +70,8 @@ struct classic_ecn_config {
 	u64 k2;
 	/* Whether references follow the spacing of packets; whether the receiver's delay is left out. */
 	u64 spacing, prompt;
+	/* Rounds without a mark after which the score only rises; 0 for never. */
+	u64 hold;
 };
 
 /* An average and the mean deviation from it (Fallback §4.3, §B.1). */
@@ -305,12 +307,9 @@ static __always_inline void classic_ecn_on_mark(struct classic_ecn *s,
 {
 	s64 floor = -(s64)c->l_sticky;
 
-	if (classic_ecn_is_dropper(s)) {
-		/* What marks now need not be what marked then. */
-		if (s->score > floor)
-			s->score = floor;
+	/* What marks now need not be what marked then. */
+	if (classic_ecn_is_dropper(s))
 		s->has_rtt = 0;
-	}
 	s->losses = 0;
 	s->unmarked_rounds = 0;
 	if (s->score <= floor)
@@ -482,9 +481,19 @@ static __always_inline void classic_ecn_end_round(struct classic_ecn *s,
 	if (s->unmarked_rounds < 0xffffffffu)
 		s->unmarked_rounds++;
 	s->depth = srtt > a->min_rtt_us ? srtt - a->min_rtt_us : 0;
-	if (s->score > floor && !classic_ecn_is_dropper(s)) {
+	if (classic_ecn_is_dropper(s)) {
+		/* A Classic queue drops too, but one that is not known for it is not the one that
+		 * marked (Fallback §4.1.1). */
+		if (!c->hold || s->score <= 0) {
+			s->score = floor;
+			s->rounds = 0;
+		}
+	} else if (s->score > floor) {
+		s64 delta = classic_ecn_delta(s, c, s->has_rtt ? classic_ecn_mdev(s) : 0);
+
 		s->rounds++;
-		s->score += classic_ecn_delta(s, c, s->has_rtt ? classic_ecn_mdev(s) : 0);
+		if (delta > 0 || !c->hold || s->unmarked_rounds <= c->hold)
+			s->score += delta;
 		if (s->score < floor)
 			s->score = floor;
 		if (s->score > ceiling)

@@ -53,14 +53,15 @@ void l4s_prague_on_loss(struct prague *s, const struct prague_config *c, struct 
 	prague_on_loss(s, c, d, nxt, timeout);
 }
 
-void l4s_prague_on_undo(struct prague *s)
+void l4s_prague_on_undo(struct prague *s, const struct prague_config *c, struct classic_ecn *d)
 {
-	prague_on_undo(s);
+	prague_on_undo(s, c, d);
 }
 
-void l4s_prague_on_restart(struct prague *s, struct classic_ecn *d, u32 idle, u32 rto)
+void l4s_prague_on_restart(struct prague *s, const struct prague_config *c, struct classic_ecn *d,
+			   u32 idle, u32 rto)
 {
-	prague_on_restart(s, d, idle, rto);
+	prague_on_restart(s, c, d, idle, rto);
 }
 
 u32 l4s_prague_cwnd(const struct prague *s)

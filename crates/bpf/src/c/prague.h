@@ -242,6 +242,16 @@ static __always_inline void prague_set_threshold(struct prague *s, const struct 
 		classic_ecn_on_threshold(d, &c->detector, s->ssthresh);
 }
 
+/* Slow start ends at this window instead, if that is more. */
+static __always_inline void prague_raise_threshold(struct prague *s, const struct prague_config *c,
+						   struct classic_ecn *d, u32 ssthresh)
+{
+	if (s->ssthresh < ssthresh)
+		s->ssthresh = ssthresh;
+	if (d)
+		classic_ecn_on_threshold(d, &c->detector, s->ssthresh);
+}
+
 /* How much it should behave as in a Classic queue, in 2^-24. */
 static __always_inline u32 prague_classic(const struct classic_ecn *d)
 {
@@ -518,21 +528,21 @@ static __always_inline void prague_on_loss(struct prague *s, const struct prague
 }
 
 /* The loss was none: packets were late. */
-static __always_inline void prague_on_undo(struct prague *s)
+static __always_inline void prague_on_undo(struct prague *s, const struct prague_config *c,
+					   struct classic_ecn *d)
 {
 	if (s->frac_cwnd < s->prior_frac_cwnd)
 		s->frac_cwnd = s->prior_frac_cwnd;
-	if (s->ssthresh < s->prior_ssthresh)
-		s->ssthresh = s->prior_ssthresh;
 	s->in_loss = 0;
+	prague_raise_threshold(s, c, d, s->prior_ssthresh);
 }
 
 /*
  * Sending starts again after a pause: half the window for each retransmission timeout of it,
  * but not less than a new connection has (RFC 5681 §4.1, RFC 7661 §4). Any unit of time.
  */
-static __always_inline void prague_on_restart(struct prague *s, struct classic_ecn *d, u32 idle,
-					      u32 rto)
+static __always_inline void prague_on_restart(struct prague *s, const struct prague_config *c,
+					      struct classic_ecn *d, u32 idle, u32 rto)
 {
 	u64 least = (u64)PRAGUE_INITIAL_WINDOW << PRAGUE_CWND_BITS;
 	u32 halvings = idle / (rto ? rto : 1);
@@ -541,8 +551,7 @@ static __always_inline void prague_on_restart(struct prague *s, struct classic_e
 
 	if (!halvings)
 		return;
-	if (s->ssthresh < three_quarters)
-		s->ssthresh = three_quarters;
+	prague_raise_threshold(s, c, d, three_quarters);
 	reduced = s->frac_cwnd >> (halvings < 32 ? halvings : 32);
 	if (reduced < least)
 		reduced = least;

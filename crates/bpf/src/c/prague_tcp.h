@@ -178,10 +178,11 @@ static __always_inline void prague_tcp_on_start(struct sock *sk)
 {
 	struct prague_connection *c = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
+	const struct prague_config *config = prague_settings(sk);
 
 	if (!c->prague.frac_cwnd)
 		return;
-	prague_on_restart(&c->prague, detector_of(prague_settings(sk), tp, prague_shown(sk)),
+	prague_on_restart(&c->prague, config, detector_of(config, tp, prague_shown(sk)),
 			  jiffies32() - tp->lsndtime, inet_csk(sk)->icsk_rto);
 	set_window(sk);
 	set_pacing(sk);
@@ -198,8 +199,10 @@ static __always_inline u32 prague_tcp_ssthresh(struct sock *sk)
 static __always_inline u32 prague_tcp_undo_cwnd(struct sock *sk)
 {
 	struct prague_connection *c = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	const struct prague_config *config = prague_settings(sk);
 
-	prague_on_undo(&c->prague);
+	prague_on_undo(&c->prague, config, detector_of(config, tp, prague_shown(sk)));
 	return prague_cwnd(&c->prague);
 }
 

@@ -81,6 +81,7 @@ pub(super) fn random_detector(r: &mut Random) -> classic_ecn::Config {
         k2: 1.0 + r.below(241) as f64 / 16.0,
         spacing: r.one_in(2),
         prompt: r.one_in(2),
+        hold: r.of(&[0, 1, 8, 1000]),
         tracers: 4,
     }
 }
@@ -145,6 +146,7 @@ pub(super) fn compare_detector(
             nxt: ack.nxt,
             self_limited: ack.app_limited,
             pushed: false,
+            yielded: false,
             rtt_virt_us: r.below(60_000),
         };
         rust.on_ack(&sample);

@@ -158,8 +158,14 @@ unsafe extern "C" {
         nxt: u32,
         timeout: i32,
     );
-    safe fn l4s_prague_on_undo(s: &mut CPrague);
-    safe fn l4s_prague_on_restart(s: &mut CPrague, d: Option<&mut CDetector>, idle: u32, rto: u32);
+    safe fn l4s_prague_on_undo(s: &mut CPrague, c: &Settings, d: Option<&mut CDetector>);
+    safe fn l4s_prague_on_restart(
+        s: &mut CPrague,
+        c: &Settings,
+        d: Option<&mut CDetector>,
+        idle: u32,
+        rto: u32,
+    );
     safe fn l4s_classic_ecn_start(s: &mut CDetector, c: &DetectorSettings, una: u32);
     safe fn l4s_classic_ecn_on_ack(s: &mut CDetector, c: &DetectorSettings, a: &CSample);
     safe fn l4s_classic_ecn_on_threshold(s: &mut CDetector, c: &DetectorSettings, ssthresh: u32);
@@ -413,13 +419,13 @@ fn compare_prague(
             }
             11 => {
                 rust.undo(&mut window);
-                l4s_prague_on_undo(&mut c);
+                l4s_prague_on_undo(&mut c, &settings, detector.as_mut());
             }
             12 => {
                 let (idle, rto) = (acks.random.below(10_000_000), acks.random.below(300_000));
                 let span = Duration::from_micros;
                 rust.restart(&mut window, span(idle), span(rto));
-                l4s_prague_on_restart(&mut c, detector.as_mut(), idle as u32, rto as u32);
+                l4s_prague_on_restart(&mut c, &settings, detector.as_mut(), idle as u32, rto as u32);
             }
             _ => {}
         }

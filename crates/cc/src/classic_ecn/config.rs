@@ -49,6 +49,10 @@ pub struct Config {
     pub spacing: bool,
     /// Leave out round trips that the receiver's delay may be part of. Not in the paper.
     pub prompt: bool,
+    /// Round trips without a mark after which the score only rises: a link that is not full looks
+    /// like an L4S queue, and so does a Classic queue while it is empty. 0 to 1000; 0, as in the
+    /// paper, for never.
+    pub hold: u32,
     /// How many sets of tracers to send before they are given up (`TRACER_NUM`). 1 to 16.
     pub tracers: u32,
 }
@@ -73,6 +77,7 @@ impl Config {
             k2: 2.0,
             spacing: false,
             prompt: false,
+            hold: 0,
             tracers: 4,
         }
     }
@@ -93,6 +98,7 @@ impl Config {
             filter: true,
             spacing: true,
             prompt: true,
+            hold: 8,
             ..Config::paper()
         }
     }

@@ -59,11 +59,13 @@ pub struct Sample {
     pub self_limited: bool,
     /// Whether even a single segment is acknowledged at once.
     pub pushed: bool,
+    /// Whether the window is below a packet: it has given way as far as it can.
+    pub yielded: bool,
     /// The virtual RTT in microseconds, for [`Clock::Virtual`].
     pub rtt_virt_us: u64,
 }
 
-/// The detector of one connection. The score has `BITS` bits of fraction, 8 to 32.
+/// The detector of one connection. The score has `BITS` bits of fraction, 16 to 31.
 #[derive(Clone, Debug)]
 pub struct Detector<const BITS: u32 = 24> {
     settings: Settings,
@@ -106,7 +108,8 @@ struct Round {
     /// Delivered from behind a deep queue, and those of them that were marked.
     deep: u32,
     deep_ce: u32,
-    /// Marked, from behind a queue so deep that marks tell nothing of its kind.
+    /// Marked, from behind a queue so deep, or by a flow so small, that marks tell nothing of the
+    /// queue's kind.
     deepest_ce: u32,
 }
 
@@ -132,6 +135,7 @@ struct Settings {
     k2: Option<Factor>,
     spacing: bool,
     prompt: bool,
+    hold: u32,
 }
 
 impl Sample {
@@ -167,7 +171,13 @@ impl Settings {
             k2: config.filter.then(|| Factor::from_f64(config.k2).unwrap_or(Factor::TWO)),
             spacing: config.spacing,
             prompt: config.prompt,
+            hold: if config.hold == 0 { u32::MAX } else { config.hold },
         }
+    }
+
+    /// Whether what was learnt outlasts a time without marks.
+    fn holds(&self) -> bool {
+        self.hold != u32::MAX
     }
 }
 
@@ -178,6 +188,8 @@ impl<const BITS: u32> Detector<BITS> {
     /// The detector of a new connection, at rest; whether it sends tracers where the score alone
     /// is not sure.
     pub fn new(config: &Config, tracers: bool) -> Self {
+        // Weights and shares need 16, and 1 is to fit in a word of 32.
+        const { assert!(16 <= BITS && BITS <= 31) };
         let settings = Settings::new(config, BITS);
         Detector {
             score: -settings.l_sticky,
@@ -268,7 +280,6 @@ impl<const BITS: u32> Detector<BITS> {
     fn on_mark(&mut self) {
         if self.is_dropper() {
             // What marks now need not be what marked then.
-            self.score = self.score.min(-self.settings.l_sticky);
             self.rtt = None;
         }
         self.losses = 0;
@@ -295,7 +306,9 @@ impl<const BITS: u32> Detector<BITS> {
         if depth > deep {
             self.round.deep += sample.delivered;
             let marked = sample.delivered_ce.min(sample.delivered);
-            if depth > deep * DEEPEST {
+            // In an L4S queue all give way to marks. Where this flow has, and the queue is deep
+            // all the same, the others did not.
+            if depth > deep * DEEPEST || sample.yielded {
                 self.round.deepest_ce += marked;
             } else {
                 self.round.deep_ce += marked;
@@ -325,10 +338,19 @@ impl<const BITS: u32> Detector<BITS> {
         let smooth = self.rtt.as_ref().map(Filter::best);
         let (mdev, srtt) = smooth.map_or((0, 0), |smooth| (smooth.mdev(), smooth.srtt()));
         self.depth = srtt.saturating_sub(sample.min_rtt_us);
-        if self.score > -self.settings.l_sticky && !self.is_dropper() {
+        let (floor, ceiling) = (-self.settings.l_sticky, self.settings.c_sticky);
+        if self.is_dropper() {
+            // A Classic queue drops too, but one that is not known for it is not the one that
+            // marked (Fallback §4.1.1).
+            if !self.settings.holds() || self.score <= 0 {
+                (self.score, self.rounds) = (floor, 0);
+            }
+        } else if self.score > floor {
             self.rounds += 1;
-            let delta = self.delta(mdev, &round);
-            let (floor, ceiling) = (-self.settings.l_sticky, self.settings.c_sticky);
+            let mut delta = self.delta(mdev, &round);
+            if self.unmarked_rounds > self.settings.hold {
+                delta = delta.max(0);
+            }
             self.score = (self.score + delta).clamp(floor, ceiling);
             self.max = self.max.max(self.score);
         }

@@ -465,6 +465,11 @@ impl Configurable for Config {
             Kind::Bool, prompt: Bool, |x| x, Value::bool
         ),
         of_detector!(
+            "hold",
+            "round trips without a mark after which the score only rises; 0, the paper's, for never",
+            Kind::Count { min: 0, max: 1000 }, hold: Count, u64::from, |v: Value| v.count() as u32
+        ),
+        of_detector!(
             "filter",
             "keep re-routes out of the averages",
             Kind::Bool, filter: Bool, |x| x, Value::bool

@@ -36,6 +36,7 @@ pub struct DetectorSettings {
     pub k2: u64,
     pub spacing: u64,
     pub prompt: u64,
+    pub hold: u64,
 }
 
 /// `struct prague_config`, field by field.
@@ -116,6 +117,7 @@ impl Settings {
             d.k2,
             d.spacing,
             d.prompt,
+            d.hold,
         ]
     }
 }
@@ -143,6 +145,7 @@ impl DetectorSettings {
             k2: if config.filter { scaled(config.k2, 4).clamp(16, 256) } else { 0 },
             spacing: config.spacing.into(),
             prompt: config.prompt.into(),
+            hold: config.hold.into(),
         }
     }
 }

@@ -116,7 +116,15 @@ pub const ALL: &[Figure] = &[
         scenario: "fallback-500",
         quick: &["group.*.rtt=20ms"],
         page: Some("fallback-500.html"),
-        numbers: lights::numbers,
+        numbers: lights::fallback_500,
+    },
+    Figure {
+        id: "fallback-wide",
+        paper: "beyond Fallback §9",
+        scenario: "fallback-wide",
+        quick: &["link.rate=40mbit"],
+        page: Some("fallback-wide.html"),
+        numbers: lights::fallback_wide,
     },
 ];
 

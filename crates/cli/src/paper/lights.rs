@@ -3,16 +3,25 @@
 use std::path::Path;
 
 use l4s_measure::Results;
-use l4s_report::lights::{Counts, Lights, PAPER, read_lights, write_lights};
+use l4s_report::lights::{Counts, Lights, Said, read_lights, write_lights};
 use l4s_scenario::Plan;
 
 use super::beside::Row;
 use crate::failure::Failure;
 
-/// Writes the page into the folder, and gives the counts.
-pub fn numbers(plan: &Plan, _: &Results, out: &Path) -> Result<Vec<Row>, Failure> {
+/// The 500 situations of the paper: writes the page into the folder, and gives the counts.
+pub fn fallback_500(plan: &Plan, _: &Results, out: &Path) -> Result<Vec<Row>, Failure> {
+    numbers(plan, out, Said::all())
+}
+
+/// Situations that the paper leaves open.
+pub fn fallback_wide(plan: &Plan, _: &Results, out: &Path) -> Result<Vec<Row>, Failure> {
+    numbers(plan, out, Vec::new())
+}
+
+fn numbers(plan: &Plan, out: &Path, paper: Vec<Said>) -> Result<Vec<Row>, Failure> {
     let failed = |error: l4s_report::ReportError| Failure::Run(error.to_string());
-    let lights = read_lights(plan, out).map_err(failed)?;
+    let lights = read_lights(plan, out, paper).map_err(failed)?;
     write_lights(&lights, out).map_err(failed)?;
     Ok(rows(&lights))
 }
@@ -21,8 +30,8 @@ fn rows(lights: &Lights) -> Vec<Row> {
     let mut rows = Vec::new();
     for (schedule, tally) in lights.schedules.iter().zip(&lights.tallies) {
         let name = &schedule.name;
-        let said = PAPER.iter().find(|(known, ..)| known == name);
-        let counts = said.and_then(|said| said.1);
+        let said = lights.paper.iter().find(|said| said.schedule == *name);
+        let counts = said.and_then(|said| said.counts);
         let print = |[right, amber, red]: [usize; 3]| {
             format!("{right} right, {amber} amber, {red} red of {}", right + amber + red)
         };
@@ -34,7 +43,7 @@ fn rows(lights: &Lights) -> Vec<Row> {
             .map(|(rate, counts)| format!("{} at {rate}", counts.amber))
             .collect();
         let theirs = said
-            .and_then(|said| said.2)
+            .and_then(|said| said.amber_by_rate)
             .map(|[a, b, c, d]| format!("{a} at 4mbit, {b} at 12mbit, {c} at 40mbit, {d} above"));
         if tally.all.amber > 0 || theirs.is_some() {
             rows.push(Row::new(format!("{name}, amber"), theirs, Some(amber.join(", "))));

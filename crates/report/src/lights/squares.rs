@@ -12,11 +12,12 @@ use crate::ReportError;
 
 /// The most samples of a score, and the most short flows, that a square shows.
 const POINTS: usize = 40;
-/// The axes of the scenario, in the order of [`Square::at`].
-const AXES: [&str; 4] = ["schedule", "traffic", "link.rate", "group.*.rtt"];
+/// The axes of the scenario, in the order of [`Square::at`]. Round trips that differ from group to
+/// group are an axis of their own.
+const AXES: [&[&str]; 4] = [&["schedule"], &["traffic"], &["link.rate"], &["group.*.rtt", "rtt"]];
 
-/// The squares of a result folder that holds the runs of `plan`.
-pub fn read_lights(plan: &Plan, folder: &Path) -> Result<Lights, ReportError> {
+/// The squares of a result folder that holds the runs of `plan`, with what a paper says of them.
+pub fn read_lights(plan: &Plan, folder: &Path, paper: Vec<Said>) -> Result<Lights, ReportError> {
     let results = Results::open(folder)?;
     let axes: Option<Vec<&Vec<String>>> = AXES.iter().map(|axis| values(plan, axis)).collect();
     let (Some(axes), Some(first)) = (axes, results.runs().first()) else {
@@ -45,6 +46,7 @@ pub fn read_lights(plan: &Plan, folder: &Path) -> Result<Lights, ReportError> {
         schedule(&schedules[number], &plan.points[place].scenario)
     });
     Ok(Lights {
+        name: plan.name.clone(),
         version: first.summary.version.clone(),
         seed: first.summary.seed,
         duration_s,
@@ -54,18 +56,18 @@ pub fn read_lights(plan: &Plan, folder: &Path) -> Result<Lights, ReportError> {
         rtts: rtts.clone(),
         times: (1..=POINTS).map(|i| tenth(i as f64 * duration_s / POINTS as f64)).collect(),
         tallies: (0..schedules.len()).map(|n| tally(&squares, n, traffic, rates)).collect(),
-        paper: Said::all(),
+        paper,
         squares,
     })
 }
 
-fn values<'a>(plan: &'a Plan, axis: &str) -> Option<&'a Vec<String>> {
-    plan.sweep.iter().find(|(key, _)| key == axis).map(|(_, values)| values)
+fn values<'a>(plan: &'a Plan, axis: &[&str]) -> Option<&'a Vec<String>> {
+    plan.sweep.iter().find(|(key, _)| axis.contains(&key.as_str())).map(|(_, values)| values)
 }
 
 fn square(set: &[(String, String)], axes: [&Vec<String>; 4], run: &Run) -> Square {
     let place = |i: usize| {
-        let value = set.iter().find(|(key, _)| key == AXES[i]).map(|(_, value)| value);
+        let value = set.iter().find(|(key, _)| AXES[i].contains(&key.as_str())).map(|(_, value)| value);
         axes[i].iter().position(|known| Some(known) == value).unwrap_or(0)
     };
     let ratio = run.summary.ratios.get("rate_A_B").and_then(serde_json::Value::as_f64);
@@ -85,11 +87,13 @@ fn square(set: &[(String, String)], axes: [&Vec<String>; 4], run: &Run) -> Squar
 
 /// What the disciplines of a run are, and since when.
 fn schedule(name: &str, scenario: &Scenario) -> Schedule {
+    let aggregation = scenario.link.aggregation;
     let aqms: Vec<String> = scenario.aqms().map(|aqm| aqm.kind().to_owned()).collect();
     Schedule {
         name: name.to_owned(),
         truth: Truth::of(aqms.last().map_or("", String::as_str)),
         since_s: since_s(scenario),
+        aggregation_ms: (!aggregation.is_zero()).then(|| aggregation.as_secs_f64() * 1e3),
         aqms,
     }
 }

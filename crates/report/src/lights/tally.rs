@@ -50,7 +50,7 @@ pub struct Said {
 type Row = (&'static str, Option<[usize; 3]>, Option<[usize; 4]>, &'static str);
 
 /// What the paper counted (Fallback §7.5).
-pub const PAPER: [Row; 4] = [
+const PAPER: [Row; 4] = [
     ("codel", Some([497, 0, 3]), None, "No red square had a Cubic flow in it."),
     (
         "dualpi2",
@@ -73,8 +73,8 @@ pub const PAPER: [Row; 4] = [
 ];
 
 impl Said {
-    /// All that the paper says.
-    pub(super) fn all() -> Vec<Said> {
+    /// All that the paper says (Fallback §7.5).
+    pub fn all() -> Vec<Said> {
         let said = |&(schedule, counts, amber_by_rate, words): &Row| Said {
             schedule: schedule.to_owned(),
             counts,

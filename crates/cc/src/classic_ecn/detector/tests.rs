@@ -68,6 +68,7 @@ fn sample(una: u64, window: u64, rtt: u32, min_rtt: u32, marked: bool) -> Sample
         nxt: una + window,
         self_limited: false,
         pushed: false,
+        yielded: false,
         rtt_virt_us: 0,
     }
 }
@@ -102,7 +103,7 @@ fn the_score_rests_at_its_references_whatever_its_width() {
     check::<20>();
     check::<24>();
     check::<28>();
-    check::<32>();
+    check::<31>();
 }
 
 #[test]
@@ -212,9 +213,70 @@ fn losses_without_marks_end_in_a_new_start() {
     assert!(rounds > 200);
     detector.on_loss();
     acks(&mut detector, 400, false);
-    assert_eq!(detector.report().rounds, rounds, "a queue that only drops is not measured");
+    let report = detector.report();
+    assert_eq!((report.score, report.rounds), (-8.0, 0), "a queue that only drops is not measured");
     acks(&mut detector, 1, true);
     assert!(detector.report().score < -7.9, "what marks now is another queue");
+}
+
+/// With `hold` a Classic queue that begins to drop is still the one that marked.
+#[test]
+fn what_was_known_to_be_classic_outlasts_its_drops() {
+    let mut una = 0;
+    let mut acks = |detector: &mut Detector, n: u64, marked: bool| {
+        for _ in 0..n {
+            una += 1;
+            detector.on_ack(&sample(una, 2, 10_000, 10_000, marked));
+        }
+    };
+    for (before, after, rounds) in [(8 << 24, 8.0, 1), (0, -8.0, 0)] {
+        let config = Config { v: 0.0, d: 0.0, hold: 4, ..Config::paper() };
+        let mut detector = Detector::<24>::new(&config, false);
+        (detector.score, detector.rounds) = (before, 1);
+        (detector.losses, detector.unmarked_rounds) = (2, STALE_ROUNDS);
+        acks(&mut detector, 4, false);
+        let report = detector.report();
+        assert_eq!((report.score, report.rounds), (after, rounds));
+    }
+}
+
+/// A queue that is empty, or a link that is not full, looks like an L4S queue.
+#[test]
+fn without_marks_the_score_falls_for_as_long_as_it_is_told_to() {
+    let fallen = |hold: u32, mdev: u32| {
+        let config = Config { d: 0.0, hold, ..Config::paper() };
+        let mut detector = Detector::<24>::new(&config, false);
+        detector.on_threshold(2);
+        // 100 round trips of two segments; the deviation is 1 µs, or `mdev`, before the first.
+        detector.score = 4 << 24;
+        for i in 1..=200 {
+            let rtt = 20_000 + mdev * (i % 2) as u32;
+            detector.on_ack(&sample(i, 2, rtt, 10_000, i == 1));
+        }
+        detector.report().score
+    };
+    // 0.5·lg(1/750) = −4.8 for a round; the paper's never stops.
+    assert_eq!(fallen(0, 0), -8.0);
+    assert!((fallen(1, 0) + 0.8).abs() < 0.1, "{}", fallen(1, 0));
+    assert!((-6.0..-5.0).contains(&fallen(2, 0)), "{}", fallen(2, 0));
+    // It may still rise.
+    assert_eq!(fallen(1, 10_000), 8.0);
+}
+
+#[test]
+fn marks_of_a_flow_that_has_given_way_do_not_speak_for_an_l4s_queue() {
+    let config = Config { v: 0.0, d: 0.0, ..Config::best() };
+    let score = |yielded: bool| {
+        let mut detector = Detector::<24>::new(&config, false);
+        detector.score = 0;
+        for i in 1..=20 {
+            let deep = sample(2 * i, 2, 13_000, 10_000, true);
+            let ack = Sample { delivered: 2, delivered_ce: 2, yielded, ..deep };
+            detector.on_ack(&ack);
+        }
+        detector.report().score
+    };
+    assert_eq!((score(false), score(true)), (-8.0, 0.0));
 }
 
 #[test]
