@@ -126,7 +126,7 @@ mod tests {
         let waiting = [0, 1, 2, 9, 1];
         let found = frames("fps = 10\nadapt = true\nstop = \"500ms\"", |n| waiting[n as usize]);
         let expected = [true, true, false, false, true];
-        let expected = (0..).zip(expected).map(|(n, written)| (us(7 + 100_000 * n), written));
+        let expected = (0u64..).zip(expected).map(|(n, written)| (us(7 + 100_000 * n), written));
         assert_eq!(found, expected.collect::<Vec<_>>());
     }
 }
