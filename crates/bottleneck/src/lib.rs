@@ -5,14 +5,16 @@
 //! bring their own packets and their own [`Watch`].
 //!
 //! What else every substrate must do alike is here too: random streams by name, and the
-//! [`Downloads`] that a scenario's `[[web]]` begin.
+//! [`Downloads`] that a scenario's `[[web]]` begin, and the [`Frames`] that its `[[app]]` write.
 
 mod aggregate;
+mod apps;
 mod downloads;
 mod packet;
 mod random;
 mod shaper;
 
+pub use apps::{AppFlow, Frames, app_flows};
 pub use downloads::{Arrivals, Download, Downloads, arrivals};
 pub use packet::{flow_hash, skb_memory};
 pub use random::{Stream, stream};

@@ -11,12 +11,12 @@ use tempfile::TempDir;
 
 const L4S: &str = env!("CARGO_BIN_EXE_l4s");
 
-/// `l4s run --on linux` of Linux' DualPI2 at 40 Mb/s with these groups, 10 ms away.
-fn l4s(groups: &str) -> (TempDir, Output) {
+/// `l4s run --on linux` of a discipline of Linux at 40 Mb/s with these groups, 10 ms away.
+fn l4s(aqm: &str, groups: &str) -> (TempDir, Output) {
     let folder = tempfile::tempdir().expect("a folder for the test");
     let scenario = format!(
         "name = \"prague\"\nduration = \"12s\"\nwarmup = \"4s\"\nlink.rate = \"40mbit\"\n\
-         aqm = {{ kind = \"dualpi2\", profile = \"linux\" }}\ngroup = [{groups}]\n"
+         aqm = {{ profile = \"linux\", {aqm} }}\ngroup = [{groups}]\n"
     );
     fs::write(folder.path().join("s.toml"), scenario).expect("a scenario");
     let output = Command::new(L4S)
@@ -28,8 +28,8 @@ fn l4s(groups: &str) -> (TempDir, Output) {
 }
 
 /// The summary and the series of a run; `None` where this machine cannot run it.
-fn run(groups: &str) -> Option<(Summary, Vec<SeriesRow>)> {
-    let (folder, output) = l4s(groups);
+fn run(aqm: &str, groups: &str) -> Option<(Summary, Vec<SeriesRow>)> {
+    let (folder, output) = l4s(aqm, groups);
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     if output.status.code() == Some(3) {
         println!("skipped: {}", words.trim());
@@ -42,7 +42,7 @@ fn run(groups: &str) -> Option<(Summary, Vec<SeriesRow>)> {
 }
 
 fn refusal(groups: &str) -> String {
-    let (_, output) = l4s(groups);
+    let (_, output) = l4s(DUALPI2, groups);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
@@ -54,6 +54,10 @@ fn queue<'a>(summary: &'a Summary, name: &str) -> Option<&'a QueueSummary> {
 fn group<'a>(summary: &'a Summary, name: &str) -> &'a GroupSummary {
     summary.groups.iter().find(|group| group.name == name).expect("a group of that name")
 }
+
+const DUALPI2: &str = "kind = \"dualpi2\"";
+/// Linux' CoDel drops where it is not told to mark.
+const CODEL: &str = "kind = \"codel\", ecn = true";
 
 const PRAGUE: &str = "{ name = \"A\", cc = \"prague\", rtt = \"10ms\" }";
 const CUBIC: &str = "{ name = \"B\", cc = \"cubic\", rtt = \"10ms\" }";
@@ -73,7 +77,7 @@ fn has_low_delay_at_full_use(summary: &Summary) {
 
 #[test]
 fn prague_alone_sends_ect1_and_keeps_the_queue_short() {
-    let Some((summary, _)) = run(PRAGUE) else { return };
+    let Some((summary, _)) = run(DUALPI2, PRAGUE) else { return };
     has_low_delay_at_full_use(&summary);
     assert_eq!(queue(&summary, "C").map_or(0, |queue| queue.packets), 0);
     // W = 2 (1 − p)/p in 25 ms (docs/bpf.md) with the 83 packets that 40 Mb/s has in 25 ms:
@@ -84,7 +88,8 @@ fn prague_alone_sends_ect1_and_keeps_the_queue_short() {
 
 #[test]
 fn prague_and_cubic_share_a_dualpi2() {
-    let Some((summary, series)) = run(&format!("{PRAGUE}, {CUBIC}")) else { return };
+    let groups = format!("{PRAGUE}, {CUBIC}");
+    let Some((summary, series)) = run(DUALPI2, &groups) else { return };
     has_low_delay_at_full_use(&summary);
     assert_eq!(group(&summary, "B").mark, Some(0.0), "Cubic here has no ECN");
     let ratio = group(&summary, "A").rate_bps / group(&summary, "B").rate_bps;
@@ -99,6 +104,54 @@ fn prague_and_cubic_share_a_dualpi2() {
     let missing = marked - told.expect("a count of marks") as f64;
     println!("{marked:.0} marks, all but {missing:.0} told");
     assert!((-0.5..20.0).contains(&missing), "{marked} marks, {missing} of them not told");
+}
+
+/// Prague with this setting of its detector, beside Cubic with ECN.
+fn beside_ecn_cubic(aqm: &str, fallback: &str) -> Option<(Summary, Vec<SeriesRow>)> {
+    let prague = "cc = { kind = \"prague\", fallback = \"FALLBACK\" }";
+    let prague = PRAGUE.replace("cc = \"prague\"", &prague.replace("FALLBACK", fallback));
+    run(aqm, &format!("{prague}, {}", CUBIC.replace(" }", ", ecn = \"classic\" }")))
+}
+
+/// The scores that the socket of Prague told during the run.
+fn scores(series: &[SeriesRow]) -> Vec<f64> {
+    let own = series.iter().filter(|row| row.scope == Scope::Flow && row.name == "A.0");
+    own.filter_map(|row| row.classic_ecn).collect()
+}
+
+fn rates(summary: &Summary) -> f64 {
+    group(summary, "A").rate_bps / group(summary, "B").rate_bps
+}
+
+#[test]
+fn a_classic_queue_is_known_and_shared() {
+    let Some((summary, series)) = beside_ecn_cubic(CODEL, "passive") else { return };
+    let scores = scores(&series);
+    // Before the first mark it rests at -l_sticky, and it ends at c_sticky.
+    assert_eq!((scores.first(), scores.last()), (Some(&-8.0), Some(&8.0)), "{scores:?}");
+    let prague = group(&summary, "A").prague.as_ref().expect("a detector");
+    assert_eq!((prague.verdict.as_deref(), prague.flows.classic), (Some("classic"), 1));
+    assert_eq!(prague.classic_ecn.map(|score| score.max), Some(8.0));
+    println!("{:.2} to one with the detector", rates(&summary));
+    assert!((0.5..2.0).contains(&rates(&summary)), "{}", rates(&summary));
+
+    let (summary, series) = beside_ecn_cubic(CODEL, "off").expect("it ran before");
+    println!("{:.2} to one without", rates(&summary));
+    assert!(rates(&summary) > 4.0, "{}", rates(&summary));
+    assert_eq!(group(&summary, "A").prague, None);
+    assert!(self::scores(&series).is_empty(), "there is no detector");
+}
+
+#[test]
+fn an_l4s_queue_is_not_taken_for_a_classic_one() {
+    let Some((summary, series)) = beside_ecn_cubic(DUALPI2, "passive") else { return };
+    has_low_delay_at_full_use(&summary);
+    let scores = scores(&series);
+    assert!(scores.len() > 100 && scores.iter().all(|score| *score <= 0.0), "{scores:?}");
+    let prague = group(&summary, "A").prague.as_ref().expect("a detector");
+    // It saw marks, so it is not at rest.
+    assert_eq!((prague.flows.l4s, prague.flows.at_rest), (1, 0), "{prague:?}");
+    assert!((0.5..2.0).contains(&rates(&summary)), "{}", rates(&summary));
 }
 
 #[test]

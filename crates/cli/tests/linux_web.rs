@@ -1,4 +1,5 @@
-//! Downloads and changes in mid-run with the kernel in virtual time, beside the simulator.
+//! Downloads, applications and changes in mid-run with the kernel in virtual time, beside the
+//! simulator.
 //!
 //! Without a kernel (`make linux`) a test says `skipped: ` and why.
 #![cfg(target_os = "linux")]
@@ -87,6 +88,58 @@ fn long_flows_and_downloads_share_a_link() {
     assert!(linux.groups[0].cwnd_pkts.is_some_and(|cwnd| cwnd > 10.0), "{linux:?}");
     let delay = |summary: &Summary| summary.groups[0].delay_ms.as_ref().expect("delays").mean;
     near("delay in ms", delay(&sim), delay(&linux), 0.3);
+}
+
+/// An application alone on a link without a bucket, and one on a link that does not carry it.
+const VIDEO: &str = r#"
+duration = "12s"
+warmup   = "2s"
+link     = { rate = "40mbit", burst = "0b" }
+aqm      = "fifo"
+[[group]]
+name  = "A"
+cc    = "reno"
+flows = 0
+rtt   = "5ms"
+[[app]]
+group = "A"
+rate  = "9267200bit"
+fps   = 100
+start = "1ms"
+"#;
+
+#[test]
+fn a_frame_takes_what_the_link_takes_for_what_is_before_its_last_segment() {
+    let Some([sim, linux]) = both(VIDEO) else { return };
+    let app = |summary: &Summary| summary.groups[0].app.clone().expect("an application");
+    let (sim, linux) = (app(&sim), app(&linux));
+    println!("{sim:?}\n{linux:?}");
+    let count = |app: &l4s_measure::AppSummary| (app.written, app.delivered, app.skipped);
+    assert_eq!(count(&linux), (1000, 1000, 0));
+    assert_eq!(count(&linux), count(&sim));
+    // Eight full segments fit into the window: the last one starts when seven are through,
+    // 7 · 302.8 us.
+    let delay = linux.delay_ms.expect("delays");
+    for ms in [delay.p1, delay.mean, delay.p99] {
+        assert!((ms - 2.1196).abs() < 0.02, "{delay:?}");
+    }
+    near("rate in b/s", sim.rate_bps, linux.rate_bps, 0.001);
+}
+
+#[test]
+fn an_application_that_adapts_skips_as_many_frames_as_in_the_simulator() {
+    let text = VIDEO
+        .replace("link     = { rate = \"40mbit\", burst = \"0b\" }", "link.rate = \"2mbit\"")
+        .replace("\"fifo\"", "\"codel\"")
+        .replace("rate  = \"9267200bit\"\nfps   = 100", "rate  = \"4mbit\"\nadapt = true");
+    let Some([sim, linux]) = both(&text) else { return };
+    let app = |summary: &Summary| summary.groups[0].app.clone().expect("an application");
+    let (sim, linux) = (app(&sim), app(&linux));
+    println!("{sim:?}\n{linux:?}");
+    assert_eq!(linux.written + linux.skipped, sim.written + sim.skipped, "as many were due");
+    near("frames skipped", sim.skipped as f64, linux.skipped as f64, 0.1);
+    let delay = |app: &l4s_measure::AppSummary| app.delay_ms.expect("delays").mean;
+    near("delay in ms", delay(&sim), delay(&linux), 0.2);
 }
 
 const CHANGES: &str = r#"

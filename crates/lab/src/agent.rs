@@ -16,6 +16,7 @@ mod request;
 mod server;
 mod socket;
 mod udp;
+mod writer;
 
 use std::any::Any;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -124,8 +125,8 @@ impl Player {
                 let shows = socket::Prague::new(*shows, hooks)?;
                 Player::TcpServer(server::Server::new(setup, cc, *pacing, shows)?)
             }
-            Part::TcpClient { cc, flows } => {
-                Player::TcpClient(client::Client::new(setup, cc, flows)?)
+            Part::TcpClient { cc, flows, frames } => {
+                Player::TcpClient(client::Client::new(setup, cc, flows, frames)?)
             }
             Part::UdpServer { .. } => Player::UdpServer(udp::Source::new(setup)?),
             Part::UdpClient { port } => Player::UdpClient(udp::Sink::new(setup, *port)?),

@@ -1,19 +1,21 @@
 //! What agents report, as an observer wants to hear it.
 
+use std::collections::VecDeque;
 use std::sync::mpsc::Receiver;
 
-use l4s_bottleneck::Downloads;
+use l4s_bottleneck::{Downloads, app_flows};
 use l4s_cc::prague::Fallback;
 use l4s_cc::prague::kernel::Reading;
-use l4s_measure::{FlowState, Observer, SocketState, Traced};
+use l4s_measure::{FlowState, FrameEvent, Observer, SocketState, Traced};
 use l4s_scenario::Scenario;
-use l4s_units::{Bytes, Time};
+use l4s_units::{Bytes, Duration, Time};
 
 use crate::report::{Report, TcpSample};
 
-/// A flow of a group, as far as its agents told.
-#[derive(Clone, Copy, Debug)]
+/// A long flow or one of an application, as far as its agents told.
+#[derive(Clone, Debug)]
 struct Flow {
+    number: u32,
     group: u16,
     size: Option<Bytes>,
     /// Whether it has a detector of Classic ECN.
@@ -24,9 +26,49 @@ struct Flow {
     /// What its detector said last.
     said: Option<Reading>,
     retransmits: u64,
+    under_way: UnderWay,
+}
+
+/// When frames were written, and when they came. Server and client tell apart from each other, so
+/// that either may be known first. They come in the order in which they were written.
+#[derive(Clone, Default, Debug)]
+struct UnderWay {
+    written: VecDeque<Time>,
+    came: VecDeque<Time>,
+}
+
+impl UnderWay {
+    /// The next frame of which both is known: how long it took, and when it came.
+    fn take(&mut self) -> Option<(Duration, Time)> {
+        let (written, came) = (*self.written.front()?, *self.came.front()?);
+        self.written.pop_front();
+        self.came.pop_front();
+        Some((came.since(written), came))
+    }
 }
 
 impl Flow {
+    fn new(number: u32, group: u16, size: Option<Bytes>, detects: bool) -> Flow {
+        Flow {
+            number,
+            group,
+            size,
+            detects,
+            sample: None,
+            closed: false,
+            said: None,
+            retransmits: 0,
+            under_way: UnderWay::default(),
+        }
+    }
+
+    /// Tells of every frame of which it is known by now when it was written and when it came.
+    fn deliver<P: Traced>(&mut self, observer: &mut impl Observer<P>) {
+        while let Some((took, came)) = self.under_way.take() {
+            observer.frame(self.number, self.group, FrameEvent::Delivered(took), came);
+        }
+    }
+
     /// Keeps a sample; gives the retransmissions that were known before.
     fn take(&mut self, sample: TcpSample) -> u64 {
         if let (true, Some(prague)) = (self.detects, sample.prague) {
@@ -56,7 +98,10 @@ fn detects(cc: &l4s_cc::Config) -> bool {
 #[derive(Debug)]
 pub struct Ledger {
     reports: Receiver<Report>,
+    /// Those of the groups, and from place `long` on those of applications.
     flows: Vec<Flow>,
+    long: usize,
+    first_app: u32,
     first_download: u32,
     /// Group and size of every download. Nothing else is kept of them: a server looks at the socket
     /// of a download once, when it is over.
@@ -70,31 +115,43 @@ impl Ledger {
     pub fn new(scenario: &Scenario, reports: Receiver<Report>) -> Ledger {
         let groups = scenario.groups.iter().zip(0..);
         let detects: Vec<bool> = scenario.groups.iter().map(|group| detects(&group.cc)).collect();
-        let flows = groups.flat_map(|(group, number)| {
-            let flow = Flow {
-                group: number,
-                size: group.size,
-                detects: detects[usize::from(number)],
-                said: None,
-                sample: None,
-                closed: false,
-                retransmits: 0,
-            };
-            std::iter::repeat_n(flow, group.starts.len())
+        let long = groups.flat_map(|(group, number)| {
+            std::iter::repeat_n((number, group.size), group.starts.len())
         });
+        let of = |flow, (group, size)| Flow::new(flow, group, size, detects[usize::from(group)]);
+        let mut flows: Vec<Flow> = (0..).zip(long).map(|(flow, who)| of(flow, who)).collect();
+        let long = flows.len();
+        // What an application will have written nobody knows.
+        flows.extend(app_flows(scenario).map(|own| of(own.flow, (own.app.group as u16, None))));
         Ledger {
             reports,
-            flows: flows.collect(),
+            flows,
+            long,
+            first_app: scenario.first_app(),
             first_download: scenario.first_download(),
             downloads: Downloads::new(scenario).map(|d| (d.group, d.size)).collect(),
             detects,
         }
     }
 
+    /// A flow that is no download.
+    fn flow(&mut self, flow: u32) -> Option<&mut Flow> {
+        self.place(flow).and_then(|place| self.flows.get_mut(place))
+    }
+
+    /// Where it is kept. Between long flows and those of applications come UDP sources.
+    fn place(&self, flow: u32) -> Option<usize> {
+        let place = match flow.checked_sub(self.first_app) {
+            None => Some(flow as usize).filter(|place| *place < self.long),
+            Some(nth) => Some(self.long + nth as usize),
+        };
+        place.filter(|place| *place < self.flows.len())
+    }
+
     /// The group of a flow, and what it fetches.
     fn who(&self, flow: u32) -> Option<(u16, Option<Bytes>)> {
         match flow.checked_sub(self.first_download) {
-            None => self.flows.get(flow as usize).map(|known| (known.group, known.size)),
+            None => self.place(flow).map(|place| (self.flows[place].group, self.flows[place].size)),
             Some(nth) => self.downloads.get(nth as usize).map(|&(group, size)| (group, Some(size))),
         }
     }
@@ -110,7 +167,7 @@ impl Ledger {
                     }
                 }
                 Report::Closed { flow, at } => {
-                    if let Some(known) = self.flows.get_mut(flow as usize) {
+                    if let Some(known) = self.flow(flow) {
                         (known.closed, known.sample) = (true, None);
                         if let Some(said) = known.said {
                             observer.detected(flow, said.into(), at);
@@ -120,8 +177,23 @@ impl Ledger {
                         observer.closed(flow, at);
                     }
                 }
+                Report::Written { flow, at } => {
+                    let Some(known) = self.flow(flow) else { continue };
+                    observer.frame(flow, known.group, FrameEvent::Written, at);
+                    known.under_way.written.push_back(at);
+                    known.deliver(observer);
+                }
+                Report::Skipped { flow, at } => {
+                    let Some(known) = self.flow(flow) else { continue };
+                    observer.frame(flow, known.group, FrameEvent::Skipped, at);
+                }
+                Report::Delivered { flow, at } => {
+                    let Some(known) = self.flow(flow) else { continue };
+                    known.under_way.came.push_back(at);
+                    known.deliver(observer);
+                }
                 Report::Sample { flow, at, sample } => {
-                    let known = self.flows.get_mut(flow as usize);
+                    let known = self.flow(flow);
                     // A download is looked at once. Of others the last look may come after their
                     // close.
                     let is_last = known.as_ref().is_none_or(|known| known.closed);
@@ -143,19 +215,19 @@ impl Ledger {
 
     /// Tells what the detectors of flows said last that are open at the end of the run.
     pub fn conclude<P: Traced>(&self, end: Time, observer: &mut impl Observer<P>) {
-        for (flow, known) in (0..).zip(&self.flows) {
+        for known in &self.flows {
             if let (false, Some(said)) = (known.closed, known.said) {
-                observer.detected(flow, said.into(), end);
+                observer.detected(known.number, said.into(), end);
             }
         }
     }
 
-    /// Tells the state of every open flow of the groups.
+    /// Tells the state of every open flow that is no download.
     pub fn sample<P: Traced>(&self, now: Time, observer: &mut impl Observer<P>) {
-        for (flow, known) in (0..).zip(&self.flows) {
+        for known in &self.flows {
             let Some(sample) = known.sample else { continue };
             let state = FlowState {
-                flow,
+                flow: known.number,
                 group: known.group,
                 cwnd: sample.cwnd,
                 ssthresh: sample.ssthresh,
@@ -170,5 +242,77 @@ impl Ledger {
             };
             observer.sample_flow(state, now);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Frame;
+    use l4s_scenario::Plan;
+    use std::sync::mpsc;
+
+    #[derive(Default)]
+    struct Told(Vec<(u32, u16, FrameEvent, Time)>);
+
+    impl Observer<Frame> for Told {
+        fn frame(&mut self, flow: u32, group: u16, what: FrameEvent, now: Time) {
+            self.0.push((flow, group, what, now));
+        }
+    }
+
+    fn ms(n: u64) -> Time {
+        Time::ZERO + Duration::from_millis(n)
+    }
+
+    /// Flow 0 is long, 1 a UDP source, 2 and 3 of an application, and then come downloads.
+    fn ledger() -> (mpsc::Sender<Report>, Ledger) {
+        let text = "duration = \"10s\"\nlink.rate = \"40mbit\"\n\
+                    [[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\nsize = \"1mb\"\n\
+                    [[group]]\nname = \"B\"\ncc = \"reno\"\nrtt = \"10ms\"\nflows = 0\n\
+                    [[udp]]\nname = \"U\"\nrate = \"1mbit\"\n\
+                    [[app]]\ngroup = \"B\"\nrate = \"1mbit\"\nflows = 2\n\
+                    [[web]]\ngroup = \"A\"\nrate = \"10/s\"\nsize = \"5kb\"\n";
+        let (tell, told) = mpsc::channel();
+        let scenario = &Plan::parse("t.toml", text, &[]).unwrap().points[0].scenario;
+        (tell, Ledger::new(scenario, told))
+    }
+
+    #[test]
+    fn a_flow_is_of_its_group_whatever_kind_it_is() {
+        let (_tell, ledger) = ledger();
+        let who = [0, 1, 2, 3, 4].map(|flow| ledger.who(flow));
+        let bytes = |n| Some(Bytes::new(n));
+        let app = Some((1, None));
+        assert_eq!(who, [Some((0, bytes(1_000_000))), None, app, app, Some((0, bytes(5_000)))]);
+    }
+
+    #[test]
+    fn a_frame_took_from_its_write_to_its_arrival_whoever_tells_first() {
+        let (tell, mut ledger) = ledger();
+        let reports = [
+            Report::Written { flow: 2, at: ms(10) },
+            Report::Delivered { flow: 3, at: ms(25) },
+            Report::Written { flow: 2, at: ms(43) },
+            Report::Skipped { flow: 2, at: ms(76) },
+            Report::Delivered { flow: 2, at: ms(50) },
+            // Nobody's.
+            Report::Delivered { flow: 0, at: ms(50) },
+            Report::Delivered { flow: 1, at: ms(50) },
+            Report::Written { flow: 3, at: ms(20) },
+        ];
+        reports.into_iter().for_each(|report| tell.send(report).unwrap());
+        let mut told = Told::default();
+        ledger.pass_on(&mut told);
+        let took = |n| FrameEvent::Delivered(Duration::from_millis(n));
+        let expected = [
+            (2, 1, FrameEvent::Written, ms(10)),
+            (2, 1, FrameEvent::Written, ms(43)),
+            (2, 1, FrameEvent::Skipped, ms(76)),
+            (2, 1, took(40), ms(50)),
+            (3, 1, FrameEvent::Written, ms(20)),
+            (3, 1, took(5), ms(25)),
+        ];
+        assert_eq!(told.0, expected);
     }
 }

@@ -11,7 +11,8 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use l4s_cc::prague::kernel::Reading;
-use l4s_units::{Duration, Time};
+use l4s_scenario::App;
+use l4s_units::{Duration, Rate, Time};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
@@ -82,6 +83,8 @@ pub(crate) enum Part {
         sample_every_ns: u64,
         /// Flows from this one on are downloads: it looks at their sockets when they are over.
         first_download: u32,
+        /// What it writes into the flows of applications.
+        apps: Vec<Writes>,
     },
     /// Asks, and discards what comes.
     TcpClient {
@@ -89,6 +92,8 @@ pub(crate) enum Part {
         cc: String,
         /// Flow, start, and how much it fetches (`None`: without end), earliest first.
         flows: Vec<(u32, u64, Option<u64>)>,
+        /// Those of them that are of applications, and how many bytes a frame has.
+        frames: Vec<(u32, u64)>,
     },
     /// Sends at a constant bit rate.
     UdpServer {
@@ -112,6 +117,44 @@ pub(crate) enum Part {
         /// The port.
         port: u16,
     },
+}
+
+/// What is written into a flow of an application.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct Writes {
+    /// The flow.
+    pub flow: u32,
+    /// Bits per second.
+    bps: u64,
+    /// Frames per second.
+    fps: u64,
+    /// Whether it skips frames.
+    adapt: bool,
+    /// When no more frames are due.
+    stop_ns: u64,
+}
+
+impl Writes {
+    /// For a flow of this application in a run that ends at `end`, where a frame may still be due.
+    pub fn new(flow: u32, app: &App, end: Time) -> Writes {
+        let over = end + Duration::from_nanos(1);
+        let stop = app.stop.map_or(over, |stop| stop.min(over));
+        let App { rate, fps, adapt, .. } = *app;
+        Writes { flow, bps: rate.as_bps(), fps, adapt, stop_ns: stop.as_nanos() }
+    }
+
+    /// The application, as far as it matters to whoever writes.
+    pub fn app(&self) -> App {
+        App {
+            group: 0,
+            rate: Rate::from_bps(self.bps),
+            fps: self.fps,
+            flows: 1,
+            adapt: self.adapt,
+            start: Time::ZERO,
+            stop: Some(Time::from_nanos(self.stop_ns)),
+        }
+    }
 }
 
 /// Where a server finds what its sockets' Prague knows.
@@ -184,6 +227,15 @@ pub(crate) enum Row {
     /// Flow, time.
     #[serde(rename = "c")]
     Closed(u32, u64),
+    /// Flow, time.
+    #[serde(rename = "w")]
+    Written(u32, u64),
+    /// Flow, time.
+    #[serde(rename = "k")]
+    Skipped(u32, u64),
+    /// Flow, time.
+    #[serde(rename = "d")]
+    Delivered(u32, u64),
     /// Flow, time, and the fields of [`TcpSample`] in their order.
     #[serde(rename = "s")]
     Sample(u32, u64, u32, Option<u32>, Option<u64>, u64, u64, u64, Option<u64>, Option<Shown>),
@@ -198,6 +250,9 @@ impl From<Report> for Row {
         match report {
             Report::Opened { flow, at } => Row::Opened(flow, at.as_nanos()),
             Report::Closed { flow, at } => Row::Closed(flow, at.as_nanos()),
+            Report::Written { flow, at } => Row::Written(flow, at.as_nanos()),
+            Report::Skipped { flow, at } => Row::Skipped(flow, at.as_nanos()),
+            Report::Delivered { flow, at } => Row::Delivered(flow, at.as_nanos()),
             Report::Sample { flow, at, sample } => Row::Sample(
                 flow,
                 at.as_nanos(),
@@ -221,6 +276,9 @@ impl From<Row> for Report {
         match row {
             Row::Opened(flow, at) => Report::Opened { flow, at: Time::from_nanos(at) },
             Row::Closed(flow, at) => Report::Closed { flow, at: Time::from_nanos(at) },
+            Row::Written(flow, at) => Report::Written { flow, at: Time::from_nanos(at) },
+            Row::Skipped(flow, at) => Report::Skipped { flow, at: Time::from_nanos(at) },
+            Row::Delivered(flow, at) => Report::Delivered { flow, at: Time::from_nanos(at) },
             Row::Sample(
                 flow,
                 at,
@@ -395,6 +453,9 @@ mod tests {
         for report in [
             Report::Opened { flow: 1, at },
             Report::Closed { flow: u32::MAX, at },
+            Report::Written { flow: 2, at },
+            Report::Skipped { flow: 3, at },
+            Report::Delivered { flow: 4, at },
             Report::Sample { flow: 0, at, sample },
         ] {
             there.send(&Row::from(report), None).unwrap();

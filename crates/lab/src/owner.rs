@@ -14,10 +14,11 @@ use crate::plane::End;
 pub struct Owner {
     /// Its first flow, of all flows of the scenario.
     pub first_flow: u32,
-    /// How many it has, downloads aside.
+    /// How many it has, those of applications and downloads aside.
     pub flows: u32,
-    /// The downloads of the run. Which of them are its own, those know who have a device each.
-    downloads: Range<u32>,
+    /// Flows of applications and downloads of the run. Which of them are its own, those know who
+    /// have a device each.
+    shared: Range<u32>,
     /// The port of a UDP source.
     udp: Option<u16>,
 }
@@ -25,14 +26,14 @@ pub struct Owner {
 impl Owner {
     /// Every pair of a scenario: the groups, then the UDP sources.
     pub fn all(scenario: &Scenario) -> Vec<Owner> {
-        let first = scenario.first_download();
-        let downloads = first..first + Downloads::new(scenario).count() as u32;
+        let downloads = Downloads::new(scenario).count() as u32;
+        let shared = scenario.first_app()..scenario.first_download() + downloads;
         let tcp = scenario.groups.iter().map(|group| (None, group.starts.len() as u32));
         let udp = scenario.udp.iter().zip(UDP_PORT..).map(|(_, port)| (Some(port), 1));
         let mut first_flow = 0;
         tcp.chain(udp)
             .map(|(udp, flows)| {
-                let owner = Owner { first_flow, flows, downloads: downloads.clone(), udp };
+                let owner = Owner { first_flow, flows, shared: shared.clone(), udp };
                 first_flow += flows;
                 owner
             })
@@ -52,7 +53,7 @@ impl Owner {
             (protocol::TCP, None) => {
                 let flow = address::flow_of(client, port)?;
                 let own = flow.wrapping_sub(self.first_flow) < self.flows;
-                (own || self.downloads.contains(&flow)).then_some(flow)
+                (own || self.shared.contains(&flow)).then_some(flow)
             }
             _ => None,
         }

@@ -24,6 +24,27 @@ pub enum Report {
         /// When.
         at: Time,
     },
+    /// The server of an application's flow began to write a frame into the socket.
+    Written {
+        /// The flow.
+        flow: u32,
+        /// Just before.
+        at: Time,
+    },
+    /// It left a frame out, as earlier ones wait in the socket still.
+    Skipped {
+        /// The flow.
+        flow: u32,
+        /// When it was due, or as soon as the server could.
+        at: Time,
+    },
+    /// The client of an application's flow has read all of the next frame that was written.
+    Delivered {
+        /// The flow.
+        flow: u32,
+        /// When it had read the last byte.
+        at: Time,
+    },
     /// Its server looked at the socket.
     Sample {
         /// The flow.

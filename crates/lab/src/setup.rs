@@ -6,7 +6,7 @@
 
 use std::net::IpAddr;
 
-use l4s_bottleneck::{Download, Downloads};
+use l4s_bottleneck::{AppFlow, Download, Downloads, app_flows};
 use l4s_cc::WantedEcn;
 use l4s_cc::prague::{self, kernel};
 use l4s_scenario::{AccEcn, Buffer, EcnMode, Group, Scenario, Udp};
@@ -15,7 +15,7 @@ use l4s_units::{Bytes, Duration, Time};
 
 use crate::LabError;
 use crate::address::{self, MOST_FLOWS, UDP_PORT};
-use crate::message::{Cable, Part, Setup, Shows};
+use crate::message::{Cable, Part, Setup, Shows, Writes};
 use crate::plane::End;
 
 /// The largest IP packet.
@@ -117,14 +117,6 @@ impl LabPlan {
                     .to_owned(),
             ));
         }
-        // A server would have to write by a timer, and somebody to see where a frame ends.
-        if !scenario.apps.is_empty() {
-            return Err(LabError::Scenario(
-                "no `[[app]]` with real sockets in this version: expected `[[group]]`, `[[web]]` \
-                 or `[[udp]]`; `--on sim` has it"
-                    .to_owned(),
-            ));
-        }
         let downloads: Vec<Download> = Downloads::new(scenario).collect();
         let flows = scenario.first_download().saturating_add(downloads.len() as u32);
         if flows > MOST_FLOWS {
@@ -137,7 +129,8 @@ impl LabPlan {
         let mut first = 0;
         for (number, group) in scenario.groups.iter().enumerate() {
             let own = downloads.iter().filter(|download| usize::from(download.group) == number);
-            let own = Flows::new(group, first, own);
+            let apps = app_flows(scenario).filter(|flow| flow.app.group == number).collect();
+            let own = Flows::new(group, first, apps, own);
             let pair =
                 tcp(scenario, number, own, kernel_cc(group).into(), plan.next(options, flows))
                     .map_err(|error| error.of(&format!("group `{}`", group.name)))?;
@@ -193,8 +186,9 @@ impl LabPlan {
                     shows: Shows::Nowhere,
                     sample_every_ns: options.sample_every.as_nanos().max(1_000_000),
                     first_download: u32::MAX,
+                    apps: Vec::new(),
                 },
-                _ => Part::TcpClient { cc: String::new(), flows: Vec::new() },
+                _ => Part::TcpClient { cc: String::new(), flows: Vec::new(), frames: Vec::new() },
             },
         };
         Pair { name: String::new(), server: setup(0), client: setup(1) }
@@ -202,23 +196,31 @@ impl LabPlan {
 }
 
 /// The flows of a group.
-struct Flows {
-    /// Flow, start, and how much it fetches; earliest first, and long ones before downloads.
+struct Flows<'a> {
+    /// Flow, start, and how much it fetches; earliest first, and long ones before those of
+    /// applications before downloads.
     all: Vec<(u32, u64, Option<u64>)>,
+    apps: Vec<AppFlow<'a>>,
     downloads: usize,
 }
 
-impl Flows {
+impl<'a> Flows<'a> {
     /// Its long flows are numbered from `first`.
-    fn new<'a>(group: &Group, first: u32, downloads: impl Iterator<Item = &'a Download>) -> Flows {
+    fn new(
+        group: &Group,
+        first: u32,
+        apps: Vec<AppFlow<'a>>,
+        downloads: impl Iterator<Item = &'a Download>,
+    ) -> Flows<'a> {
         let size = group.size.map(Bytes::get);
         let long = (first..).zip(&group.starts);
         let mut all: Vec<_> = long.map(|(flow, start)| (flow, start.as_nanos(), size)).collect();
+        all.extend(apps.iter().map(|app| (app.flow, app.opens.as_nanos(), None)));
         let long = all.len();
         all.extend(downloads.map(|d| (d.flow, d.start.as_nanos(), Some(d.size.get()))));
         let downloads = all.len() - long;
         all.sort_by_key(|&(flow, start, _)| (start, flow));
-        Flows { all, downloads }
+        Flows { all, apps, downloads }
     }
 }
 
@@ -226,7 +228,7 @@ impl Flows {
 fn tcp(
     scenario: &Scenario,
     number: usize,
-    flows: Flows,
+    flows: Flows<'_>,
     control: Control,
     mut pair: Pair,
 ) -> Result<Pair, LabError> {
@@ -299,7 +301,8 @@ fn tcp(
     }
     pair.name.clone_from(&group.name);
     pair.server.ect1 = ecn == WantedEcn::L4s && pair.server.cable.is_none();
-    if let Part::TcpServer { cc, pacing, shows, first_download, .. } = &mut pair.server.part {
+    let end = Time::ZERO + scenario.duration;
+    if let Part::TcpServer { cc, pacing, shows, first_download, apps, .. } = &mut pair.server.part {
         cc.clone_from(&control.name);
         *shows = match control.sockets {
             Some(map) => Shows::Map(map),
@@ -308,8 +311,10 @@ fn tcp(
         };
         *pacing = group.cc.paces();
         *first_download = scenario.first_download();
+        *apps = flows.apps.iter().map(|own| Writes::new(own.flow, own.app, end)).collect();
     }
-    pair.client.part = Part::TcpClient { cc: control.name, flows: flows.all };
+    let frames = flows.apps.iter().map(|own| (own.flow, own.app.frame().get())).collect();
+    pair.client.part = Part::TcpClient { cc: control.name, flows: flows.all, frames };
     Ok(pair)
 }
 
@@ -447,7 +452,7 @@ mod tests {
         assert_eq!(b.server.address.to_string(), "10.1.0.1");
         assert_eq!(b.server.peer, b.client.address);
         assert_eq!(b.client.who, "the client of group `B`");
-        let Part::TcpClient { cc, flows } = &b.client.part else { panic!() };
+        let Part::TcpClient { cc, flows, .. } = &b.client.part else { panic!() };
         assert_eq!(cc, "cubic");
         assert_eq!(flows.iter().map(|(flow, ..)| *flow).collect::<Vec<_>>(), [2, 3, 4]);
         let ecn = |pair: &Pair| pair.server.sysctls[0].clone();
@@ -474,6 +479,28 @@ mod tests {
         assert_eq!(first_download, 2);
         let Part::TcpClient { flows, .. } = &plan.pairs[1].client.part else { panic!() };
         assert_eq!(flows.len(), 0);
+    }
+
+    #[test]
+    fn the_flows_of_an_application_have_its_frames_and_end_with_the_run() {
+        let text = "[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n\
+                    [[group]]\nname = \"B\"\ncc = \"reno\"\nrtt = \"10ms\"\nsize = \"1kb\"\n\
+                    [[app]]\ngroup = \"B\"\nrate = \"4mbit\"\nfps = 50\nflows = 2\nadapt = true\n\
+                    [[app]]\ngroup = \"A\"\nrate = \"1mbit\"\nstop = \"4s\"\n";
+        let plan = plan(text, &LabOptions::default()).unwrap();
+        let b = &plan.pairs[1];
+        let Part::TcpClient { flows, frames, .. } = &b.client.part else { panic!() };
+        // Flow 1 is long; what an application will have written nobody knows.
+        assert_eq!(flows, &[(1, 0, Some(1_000)), (2, 0, None), (3, 10_000_000, None)]);
+        assert_eq!(frames, &[(2, 10_000), (3, 10_000)]);
+        let Part::TcpServer { apps, first_download, .. } = &b.server.part else { panic!() };
+        assert_eq!((apps[1].flow, apps.len(), *first_download), (3, 2, 5));
+        let app = apps[1].app();
+        assert_eq!((app.frame(), app.fps, app.adapt), (Bytes::new(10_000), 50, true));
+        // As in the simulator, a frame may be due with the end of the run.
+        assert_eq!(app.stop, Some(Time::from_nanos(10_000_000_001)));
+        let Part::TcpServer { apps, .. } = &plan.pairs[0].server.part else { panic!() };
+        assert_eq!(apps[0].app().stop, Some(Time::from_nanos(4_000_000_000)));
     }
 
     #[test]
@@ -506,9 +533,6 @@ mod tests {
         let group = "[[group]]\nname = \"A\"\nrtt = \"10ms\"\n";
         let abe = refused(&format!("{group}cc = {{ kind = \"cubic\", abe = true }}\n"));
         assert!(abe.starts_with("group `A`: `abe` of cubic cannot be set"), "{abe}");
-        let video = format!("{group}cc = \"reno\"\n[[app]]\ngroup = \"A\"\nrate = \"1mbit\"\n");
-        let video = refused(&video);
-        assert!(video.starts_with("no `[[app]]` with real sockets"), "{video}");
         let long = "[[udp]]\nname = \"U\"\nrate = \"1mbit\"\npacket = \"9000B\"\n";
         let long = refused(long);
         assert!(long.starts_with("UDP source `U`: a packet of 9000 bytes"), "{long}");

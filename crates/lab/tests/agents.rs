@@ -150,6 +150,9 @@ struct Told {
     opened: BTreeMap<u32, u64>,
     closed: BTreeMap<u32, u64>,
     samples: BTreeMap<u32, Vec<TcpSample>>,
+    written: BTreeMap<u32, Vec<u64>>,
+    skipped: u64,
+    delivered: BTreeMap<u32, Vec<u64>>,
 }
 
 impl Told {
@@ -159,6 +162,13 @@ impl Told {
             Report::Closed { flow, at } => _ = self.closed.insert(flow, at.as_nanos()),
             Report::Sample { flow, sample, .. } => {
                 self.samples.entry(flow).or_default().push(sample);
+            }
+            Report::Written { flow, at } => {
+                self.written.entry(flow).or_default().push(at.as_nanos());
+            }
+            Report::Skipped { .. } => self.skipped += 1,
+            Report::Delivered { flow, at } => {
+                self.delivered.entry(flow).or_default().push(at.as_nanos());
             }
         }
     }
@@ -224,6 +234,37 @@ fn flows_start_move_and_end_as_the_scenario_says() {
         // Nothing else: no neighbours are sought, nobody joins a group.
         assert_eq!(passed.iter().map(|passed| passed.others).sum::<u64>(), 0);
     }
+}
+
+#[test]
+fn frames_are_written_when_they_are_due_and_arrive_whatever_their_size() {
+    // Frames of 1 kB, and of 600 kB, which no socket has room for at once.
+    let text = "duration = \"2s\"\nlink.rate = \"100mbit\"\n\
+                [[group]]\nname = \"A\"\ncc = \"reno\"\nflows = 0\nrtt = \"10ms\"\n\
+                [[app]]\ngroup = \"A\"\nrate = \"400kbit\"\nfps = 50\nflows = 2\n\
+                [[app]]\ngroup = \"A\"\nrate = \"24mbit\"\nfps = 5\nstop = \"1500ms\"\n";
+    let Some(lab) = lab(text, false) else { return };
+    let (told, passed) = run(lab);
+    assert_eq!(told.written.keys().copied().collect::<Vec<_>>(), [0, 1, 2]);
+    assert!(told.closed.is_empty(), "the connections stay");
+    assert_eq!(told.skipped, 0, "none of them adapts");
+    let mut bytes = 0;
+    for (flow, interval, end, size) in
+        [(0, 20, 2000, 1000), (1, 20, 2000, 1000), (2, 200, 1500, 600_000)]
+    {
+        let (written, delivered) = (&told.written[&flow], &told.delivered[&flow]);
+        println!("flow {flow}: {} frames, {} arrived", written.len(), delivered.len());
+        // From the first one on as many as there are intervals; an agent may be late for the last.
+        let due = (end * 1_000_000 - written[0]) / (interval * 1_000_000) + 1;
+        assert!((due.saturating_sub(1)..=due).contains(&(written.len() as u64)), "{due} due");
+        let opened = told.opened[&flow];
+        let early = |(n, at): (u64, &u64)| *at < opened + n * interval * 1_000_000;
+        assert!(!(0..).zip(written).any(early), "{written:?}");
+        assert!(delivered.len() <= written.len() && delivered.len() + 2 >= written.len());
+        assert!(written.iter().zip(delivered).all(|(written, came)| written < came));
+        bytes += delivered.len() as u64 * size;
+    }
+    assert!(passed[0].bytes > bytes, "{} B passed, frames have {bytes}", passed[0].bytes);
 }
 
 #[test]

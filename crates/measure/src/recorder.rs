@@ -203,7 +203,10 @@ impl<P: Traced> Observer<P> for Recorder {
 
     fn frame(&mut self, _: u32, group: u16, what: FrameEvent, now: Time) {
         self.clock(now);
-        self.frames[usize::from(group)].count(what);
+        // Of what happened before the end of the warm-up a socket may tell after it.
+        if now >= Time::ZERO + self.scenario.warmup {
+            self.frames[usize::from(group)].count(what);
+        }
     }
 
     fn sample_link(&mut self, state: LinkState, now: Time) {

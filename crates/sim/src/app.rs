@@ -5,7 +5,8 @@
 
 use std::collections::VecDeque;
 
-use l4s_scenario::{App, Scenario};
+use l4s_bottleneck::{AppFlow, Frames, app_flows};
+use l4s_scenario::Scenario;
 use l4s_units::{Duration, Time};
 
 use crate::packet::MSS;
@@ -19,15 +20,10 @@ pub(crate) struct Writer {
     pub group: u16,
     /// Bytes of a frame.
     pub size: u64,
-    pub adapt: bool,
+    /// When it writes.
+    pub frames: Frames,
     /// When it opens its connection.
     pub opens: Time,
-    app: App,
-    stop: Time,
-    /// When its first frame was due; never before its connection is there.
-    began: Time,
-    /// How many frames were due, skipped ones too.
-    due: u64,
     /// How many segments it has written.
     segments: u64,
     /// Frames under way: the segment that follows each, and when it was written.
@@ -35,26 +31,6 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// The server has the request; whether that was the first time.
-    pub fn begin(&mut self, now: Time) -> bool {
-        let first = self.began == Time::NEVER;
-        if first {
-            self.began = now;
-        }
-        first
-    }
-
-    /// When the next frame is due.
-    pub fn next(&self) -> Time {
-        let at = self.began + self.app.frames(self.due);
-        if at < self.stop { at } else { Time::NEVER }
-    }
-
-    /// A frame is due, be it written or skipped.
-    pub fn tick(&mut self) {
-        self.due += 1;
-    }
-
     /// A frame is written.
     pub fn write(&mut self, now: Time) {
         self.segments += self.size.div_ceil(MSS);
@@ -80,27 +56,17 @@ pub(crate) struct Writers {
 impl Writers {
     /// Those of a scenario, whose connections are kept from place `first` on.
     pub fn new(scenario: &Scenario, first: u32) -> Writers {
-        let mut all = Vec::new();
-        for app in &scenario.apps {
-            for nth in 0..app.flows {
-                let number = all.len() as u32;
-                all.push(Writer {
-                    slot: first + number,
-                    flow: scenario.first_app() + number,
-                    group: app.group as u16,
-                    size: app.frame().get(),
-                    adapt: app.adapt,
-                    opens: app.opens(nth),
-                    stop: app.stop.unwrap_or(Time::NEVER),
-                    began: Time::NEVER,
-                    due: 0,
-                    segments: 0,
-                    under_way: VecDeque::new(),
-                    app: app.clone(),
-                });
-            }
-        }
-        Writers { first, all }
+        let writer = |(slot, AppFlow { flow, app, opens })| Writer {
+            slot,
+            flow,
+            group: app.group as u16,
+            size: app.frame().get(),
+            frames: Frames::new(app),
+            opens,
+            segments: 0,
+            under_way: VecDeque::new(),
+        };
+        Writers { first, all: (first..).zip(app_flows(scenario)).map(writer).collect() }
     }
 
     pub fn all(&self) -> &[Writer] {

@@ -271,7 +271,7 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
         });
         if message == Message::Request
             && let Some(writer) = self.writers.at(slot)
-            && self.writers.get(writer).begin(now)
+            && self.writers.get(writer).frames.begin(now)
         {
             self.write(writer, now);
         }
@@ -416,10 +416,10 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
         let first = self.first_writer();
         let writer = self.writers.get(number);
         let (slot, flow, group, size) = (writer.slot, writer.flow, writer.group, writer.size);
-        writer.tick();
-        self.calendar.set(first + number, writer.next());
         let Some(connection) = self.connections.at(slot) else { return };
-        if writer.adapt && connection.server.unsent_writes() > 1 {
+        let is_written = writer.frames.take(connection.server.unsent_writes());
+        self.calendar.set(first + number, writer.frames.next());
+        if !is_written {
             self.observer.frame(flow, group, FrameEvent::Skipped, now);
             return;
         }

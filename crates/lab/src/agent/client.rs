@@ -27,6 +27,8 @@ pub(super) struct Client {
     path: Path,
     /// Those to come, the next one last.
     flows: Vec<Opening>,
+    /// Bytes of a frame, of every flow of an application.
+    frames: BTreeMap<u32, u64>,
     open: BTreeMap<u32, Flow>,
 }
 
@@ -44,6 +46,10 @@ struct Flow {
     size: Option<u64>,
     /// Whether it asked.
     asked: bool,
+    /// Bytes that were discarded.
+    received: u64,
+    /// Bytes of a frame, where an application writes.
+    frame: Option<u64>,
 }
 
 impl Client {
@@ -51,6 +57,7 @@ impl Client {
         setup: &Setup,
         cc: &str,
         flows: &[(u32, u64, Option<u64>)],
+        frames: &[(u32, u64)],
     ) -> Result<Client, LabError> {
         let opening = |&(flow, at, size): &_| Opening { at: Time::from_nanos(at), flow, size };
         let client = Client {
@@ -59,6 +66,7 @@ impl Client {
             cc: cc.to_owned(),
             path: Path::new(setup)?,
             flows: flows.iter().rev().map(opening).collect(),
+            frames: frames.iter().copied().collect(),
             open: BTreeMap::new(),
         };
         // Whether the kernel has the congestion control is better known before the run.
@@ -90,8 +98,17 @@ impl Client {
                 if !state.asked && event.is_writable() {
                     state.ask().map_err(broken)?;
                 }
-                if state.asked && state.discard(&mut sink).map_err(broken)? {
-                    reports.push(Report::Closed { flow, at: clock.now() });
+                if !state.asked {
+                    continue;
+                }
+                let before = state.frames();
+                let is_over = state.discard(&mut sink).map_err(broken)?;
+                let at = clock.now();
+                for _ in before..state.frames() {
+                    reports.push(Report::Delivered { flow, at });
+                }
+                if is_over {
+                    reports.push(Report::Closed { flow, at });
                     self.open.remove(&flow);
                 }
             }
@@ -103,7 +120,8 @@ impl Client {
                 let socket = self.connect(flow, clock, &mut reports)?;
                 let both = Interest::READABLE | Interest::WRITABLE;
                 waiting.add(&socket, Token(FLOWS + flow as usize), both)?;
-                self.open.insert(flow, Flow { socket, size, asked: false });
+                let frame = self.frames.get(&flow).copied();
+                self.open.insert(flow, Flow { socket, size, asked: false, received: 0, frame });
             }
             reports.tell(control)?;
             let called = events.iter().any(|event| event.token() == CONTROL);
@@ -149,10 +167,16 @@ impl Flow {
         loop {
             match rustix::net::recv(&self.socket, &mut *sink, RecvFlags::TRUNC) {
                 Ok((_, 0)) => return Ok(true),
-                Ok(_) | Err(Errno::INTR) => {}
+                Ok((_, n)) => self.received += n as u64,
+                Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Ok(false),
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// How many frames of an application have come. All of them are of the same size.
+    fn frames(&self) -> u64 {
+        self.frame.map_or(0, |bytes| self.received / bytes)
     }
 }

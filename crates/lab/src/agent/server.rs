@@ -1,6 +1,7 @@
-//! The TCP server: answers every client with as many bytes as it asks for.
+//! The TCP server: answers every client with as many bytes as it asks for, or with what an
+//! application writes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
@@ -10,6 +11,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketFlags, sockopt};
 
 use super::request::Request;
+use super::writer::Writer;
 use super::{CONTROL, FLOWS, LISTENER, Reports, Waiting, is_over, socket};
 use crate::address::flow_of;
 use crate::message::{Channel, Part, Setup};
@@ -27,7 +29,11 @@ pub(super) struct Server {
     prague: socket::Prague,
     sample_every: Duration,
     first_download: u32,
+    /// Those of flows that have no connection yet.
+    writers: BTreeMap<u32, Writer>,
     connections: BTreeMap<u32, Connection>,
+    /// When frames are due, and of which flow.
+    due: BTreeSet<(Time, u32)>,
 }
 
 /// A client's connection.
@@ -38,6 +44,8 @@ struct Connection {
     sent: u64,
     /// Whether the client was told that this was all.
     finished: bool,
+    /// The application behind it.
+    writer: Option<Writer>,
 }
 
 impl Server {
@@ -47,7 +55,7 @@ impl Server {
         pacing: bool,
         prague: socket::Prague,
     ) -> Result<Server, LabError> {
-        let Part::TcpServer { sample_every_ns, first_download, .. } = setup.part else {
+        let Part::TcpServer { sample_every_ns, first_download, apps, .. } = &setup.part else {
             return Err(LabError::Run("not a TCP server".to_owned()));
         };
         // A connection inherits the congestion control of its listener, which also decides what
@@ -63,9 +71,11 @@ impl Server {
             cc: cc.to_owned(),
             pacing,
             prague,
-            sample_every: Duration::from_nanos(sample_every_ns),
-            first_download,
+            sample_every: Duration::from_nanos(*sample_every_ns),
+            first_download: *first_download,
+            writers: apps.iter().map(|writes| (writes.flow, Writer::new(writes))).collect(),
             connections: BTreeMap::new(),
+            due: BTreeSet::new(),
         })
     }
 
@@ -76,8 +86,13 @@ impl Server {
         let mut reports = Reports::default();
         let mut events = Events::with_capacity(1024);
         let mut next_sample = Time::ZERO + self.sample_every;
-        waiting.set_timer(next_sample)?;
+        let mut timer = Time::NEVER;
         loop {
+            let next = self.due.first().map_or(next_sample, |(due, _)| next_sample.min(*due));
+            if next != timer {
+                waiting.set_timer(next)?;
+            }
+            timer = next;
             waiting.wait(&mut events)?;
             for event in &events {
                 match event.token() {
@@ -88,11 +103,14 @@ impl Server {
                         if connection.advance()? {
                             reports.push(connection.sample(clock, self.pacing, &self.prague)?);
                             self.connections.remove(&flow);
+                        } else if connection.begins(clock.now()) {
+                            self.due.insert((clock.now(), flow));
                         }
                     }
                     _ => {}
                 }
             }
+            self.write_frames(clock, &mut reports)?;
             let called = events.iter().any(|event| event.token() == CONTROL);
             let over = called && is_over(control)?;
             let now = clock.now();
@@ -105,7 +123,6 @@ impl Server {
                 // Late by more than an interval, it leaves out what it missed.
                 let every = self.sample_every.as_nanos();
                 next_sample = Time::from_nanos((now.as_nanos() / every + 1) * every);
-                waiting.set_timer(next_sample)?;
             }
             reports.tell(control)?;
             if over {
@@ -132,16 +149,38 @@ impl Server {
             if self.pacing {
                 socket::pace(&socket)?;
             }
+            let writer = self.writers.remove(&flow);
+            if writer.is_some() {
+                // The end of a frame does not wait for the next one, nor for an acknowledgement.
+                sockopt::set_tcp_nodelay(&socket, true)
+                    .map_err(|error| LabError::machine("TCP_NODELAY", error))?;
+            }
             let both = Interest::READABLE | Interest::WRITABLE;
             waiting.add(&socket, Token(FLOWS + flow as usize), both)?;
             let request = Request::new();
-            let connection = Connection { socket, flow, request, sent: 0, finished: false };
+            let connection = Connection { socket, flow, request, sent: 0, finished: false, writer };
             self.connections.insert(flow, connection);
         }
     }
 }
 
 impl Server {
+    /// Writes every frame that is due, or skips it.
+    fn write_frames(&mut self, clock: Clock, reports: &mut Reports) -> Result<(), LabError> {
+        while let Some((at, flow)) = self.due.first().copied()
+            && at <= clock.now()
+        {
+            self.due.pop_first();
+            // A client may have closed.
+            let Some(connection) = self.connections.get_mut(&flow) else { continue };
+            let next = connection.write_frame(clock, reports)?;
+            if next != Time::NEVER {
+                self.due.insert((next, flow));
+            }
+        }
+        Ok(())
+    }
+
     /// A route or a program of the machine (BPF at a cgroup) may choose another congestion control.
     fn check(&self, socket: &OwnedFd) -> Result<(), LabError> {
         let cc = sockopt::tcp_congestion(socket)
@@ -160,10 +199,46 @@ impl Connection {
         if self.read()? {
             return Ok(true);
         }
-        if let Some(size) = self.request.size() {
+        if self.writer.is_some() {
+            self.send_frames()?;
+        } else if let Some(size) = self.request.size() {
             self.write(size)?;
         }
         Ok(false)
+    }
+
+    /// Whether an application begins to write now: its client has asked, and had not before.
+    fn begins(&mut self, now: Time) -> bool {
+        let asked = self.request.size().is_some();
+        self.writer.as_mut().is_some_and(|writer| asked && writer.begin(now))
+    }
+
+    /// Writes the frame that is due, or skips it; gives the time of the next one.
+    fn write_frame(&mut self, clock: Clock, reports: &mut Reports) -> Result<Time, LabError> {
+        let (flow, Some(writer)) = (self.flow, &mut self.writer) else { return Ok(Time::NEVER) };
+        let sent = self.sent.saturating_sub(socket::unsent(&self.socket)?.into());
+        let (at, is_written, next) = (clock.now(), writer.take(sent), writer.next());
+        if is_written {
+            reports.push(Report::Written { flow, at });
+            self.send_frames()?;
+        } else {
+            reports.push(Report::Skipped { flow, at });
+        }
+        Ok(next)
+    }
+
+    /// Sends as much of what the application wrote as the socket takes.
+    fn send_frames(&mut self) -> Result<(), LabError> {
+        while let Some(left) = self.writer.as_ref().and_then(|writer| writer.left(self.sent)) {
+            let most = left.min(CONTENT.len() as u64);
+            // A frame ends with a segment of its own, also where the next one waits behind it: so
+            // it does in the simulator.
+            let flags = if most == left { SendFlags::EOR } else { SendFlags::MORE };
+            if !self.send(most, flags)? {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Reads what has come; true when the client has closed.
@@ -189,19 +264,28 @@ impl Connection {
                 return rustix::net::shutdown(&self.socket, Shutdown::Write)
                     .map_err(|error| self.broken(error));
             }
-            let most = left.min(CONTENT.len() as u64) as usize;
+            let most = left.min(CONTENT.len() as u64);
             // What follows the last bytes is the close. A FIN goes with them where TCP may wait for
             // it; in a segment of its own it would wait for a round trip if the window were full.
-            let last = if most as u64 == left { SendFlags::MORE } else { SendFlags::empty() };
-            let flags = SendFlags::NOSIGNAL | last;
-            match rustix::net::send(&self.socket, &CONTENT[..most], flags) {
-                Ok(n) => self.sent += n as u64,
-                Err(Errno::AGAIN) => return Ok(()),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(self.broken(error)),
+            let flags = if most == left { SendFlags::MORE } else { SendFlags::empty() };
+            if !self.send(most, flags)? {
+                break;
             }
         }
         Ok(())
+    }
+
+    /// Sends up to so many bytes, which [`CONTENT`] has; false where the socket takes no more for
+    /// now.
+    fn send(&mut self, most: u64, flags: SendFlags) -> Result<bool, LabError> {
+        let flags = SendFlags::NOSIGNAL | flags;
+        match rustix::net::send(&self.socket, &CONTENT[..most as usize], flags) {
+            Ok(n) => self.sent += n as u64,
+            Err(Errno::AGAIN) => return Ok(false),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(self.broken(error)),
+        }
+        Ok(true)
     }
 
     fn sample(

@@ -92,6 +92,16 @@ pub(super) fn sample(socket: impl AsFd, paced: bool) -> Result<TcpSample, LabErr
     Ok(read(&info, paced))
 }
 
+/// Bytes that the socket has taken and TCP has not sent yet, not once.
+pub(super) fn unsent(socket: impl AsFd) -> Result<u32, LabError> {
+    let info = info(socket).map_err(|error| LabError::run("TCP_INFO", error))?;
+    Ok(u32_at(&info, 144))
+}
+
+fn u32_at(info: &[u8; INFO_BYTES], at: usize) -> u32 {
+    u32::from_ne_bytes(info[at..at + 4].try_into().unwrap())
+}
+
 #[allow(unsafe_code)]
 fn info(socket: impl AsFd) -> io::Result<[u8; INFO_BYTES]> {
     let mut info = [0; INFO_BYTES];
@@ -109,7 +119,7 @@ fn info(socket: impl AsFd) -> io::Result<[u8; INFO_BYTES]> {
 /// Reads the fields, at their offsets, which the kernel promises to keep. A kernel that knows
 /// fewer leaves them zero.
 fn read(info: &[u8; INFO_BYTES], paced: bool) -> TcpSample {
-    let u32_at = |at: usize| u32::from_ne_bytes(info[at..at + 4].try_into().unwrap());
+    let u32_at = |at| u32_at(info, at);
     let u64_at = |at: usize| u64::from_ne_bytes(info[at..at + 8].try_into().unwrap());
     let srtt_us = u32_at(68);
     let ssthresh = u32_at(76);
@@ -202,6 +212,7 @@ mod tests {
         assert_eq!(std::mem::offset_of!(libc::tcp_info, tcpi_snd_cwnd), 80);
         assert_eq!(std::mem::offset_of!(libc::tcp_info, tcpi_total_retrans), 100);
         assert_eq!(std::mem::offset_of!(libc::tcp_info, tcpi_pacing_rate), 104);
+        assert_eq!(std::mem::offset_of!(libc::tcp_info, tcpi_notsent_bytes), 144);
     }
 
     #[test]

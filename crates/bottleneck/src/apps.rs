@@ -1,0 +1,132 @@
+//! When applications write, and which frames they skip.
+//!
+//! The one place where `[[app]]` is expanded, so that every substrate has the same flows and the
+//! same schedule. Writing itself is the substrate's.
+
+use l4s_scenario::{App, Scenario};
+use l4s_units::Time;
+
+/// A flow of an application.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AppFlow<'a> {
+    /// Its number among all flows of the run ([`Scenario::first_app`]).
+    pub flow: u32,
+    /// What writes into it.
+    pub app: &'a App,
+    /// When its client opens the connection.
+    pub opens: Time,
+}
+
+/// The flows of all applications of a scenario, by number.
+pub fn app_flows(scenario: &Scenario) -> impl Iterator<Item = AppFlow<'_>> {
+    let all = scenario.apps.iter().flat_map(|app| (0..app.flows).map(move |nth| (app, nth)));
+    (scenario.first_app()..).zip(all).map(|(flow, (app, nth))| AppFlow {
+        flow,
+        app,
+        opens: app.opens(nth),
+    })
+}
+
+/// The frames of one flow of an application: when each is due, and whether it is written.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Frames {
+    app: App,
+    /// When the first one was due; never before the connection is there.
+    began: Time,
+    /// How many were due, skipped ones too.
+    due: u64,
+}
+
+impl Frames {
+    /// None is due before [`Frames::begin`].
+    pub fn new(app: &App) -> Frames {
+        Frames { app: app.clone(), began: Time::NEVER, due: 0 }
+    }
+
+    /// The server has the request, and the first frame is due; whether that was the first time.
+    pub fn begin(&mut self, now: Time) -> bool {
+        let first = self.began == Time::NEVER;
+        if first {
+            self.began = now;
+        }
+        first
+    }
+
+    /// When the next frame is due; never where there is none. A server that is late for one is not
+    /// late for those after it.
+    pub fn next(&self) -> Time {
+        let at = self.began + self.app.frames(self.due);
+        let stop = self.app.stop.unwrap_or(Time::NEVER);
+        if at < stop { at } else { Time::NEVER }
+    }
+
+    /// A frame is due, where so many before it have not been sent to their end: true if it is to
+    /// be written, false if it is skipped.
+    pub fn take(&mut self, unsent: usize) -> bool {
+        self.due += 1;
+        !(self.app.adapt && unsent > 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use l4s_scenario::Plan;
+    use l4s_units::Duration;
+
+    fn scenario(apps: &str) -> Scenario {
+        let text = format!(
+            "duration = \"10s\"\nlink.rate = \"40mbit\"\n\
+             [[group]]\nname = \"A\"\ncc = \"reno\"\nflows = 2\nrtt = \"10ms\"\n\
+             [[group]]\nname = \"B\"\ncc = \"reno\"\nflows = 0\nrtt = \"10ms\"\n\
+             [[udp]]\nname = \"U\"\nrate = \"1mbit\"\n{apps}"
+        );
+        Plan::parse("t.toml", &text, &[]).unwrap().points[0].scenario.clone()
+    }
+
+    fn us(n: u64) -> Time {
+        Time::ZERO + Duration::from_micros(n)
+    }
+
+    /// Every frame until `stop`, with so many unsent at each: when it was due and whether it was
+    /// written.
+    fn frames(app: &str, unsent: impl Fn(u64) -> usize) -> Vec<(Time, bool)> {
+        let scenario = scenario(&format!("[[app]]\ngroup = \"A\"\nrate = \"1mbit\"\n{app}"));
+        let mut frames = Frames::new(&scenario.apps[0]);
+        assert_eq!(frames.next(), Time::NEVER, "nobody has asked");
+        assert!(frames.begin(us(7)));
+        assert!(!frames.begin(us(9)), "a request comes once");
+        let next = |n| {
+            let at = frames.next();
+            (at != Time::NEVER).then(|| (at, frames.take(unsent(n))))
+        };
+        (0..).map_while(next).collect()
+    }
+
+    #[test]
+    fn flows_are_numbered_after_all_others_and_open_within_a_frame() {
+        let two = "[[app]]\ngroup = \"B\"\nrate = \"1mbit\"\nfps = 25\nflows = 2\nstart = \"1s\"\n\
+                   [[app]]\ngroup = \"A\"\nrate = \"1mbit\"\n";
+        let scenario = scenario(two);
+        let all = app_flows(&scenario);
+        let all: Vec<_> = all.map(|own| (own.flow, own.app.group, own.opens)).collect();
+        assert_eq!(all, [(3, 1, us(1_000_000)), (4, 1, us(1_020_000)), (5, 0, Time::ZERO)]);
+    }
+
+    #[test]
+    fn a_frame_is_due_every_interval_until_the_stop() {
+        // A third of a second has no end in nanoseconds: rounding does not add up.
+        let found = frames("fps = 3\nstop = \"1s\"", |_| 100);
+        let written = |ns: u64| (Time::from_nanos(7_000 + ns), true);
+        assert_eq!(found, [written(0), written(333_333_333), written(666_666_666)]);
+    }
+
+    #[test]
+    fn who_adapts_skips_while_more_than_one_waits_and_skipped_frames_were_due() {
+        let waiting = [0, 1, 2, 9, 1];
+        let found = frames("fps = 10\nadapt = true\nstop = \"500ms\"", |n| waiting[n as usize]);
+        let expected = [true, true, false, false, true];
+        let expected = (0u64..).zip(expected).map(|(n, written)| (us(7 + 100_000 * n), written));
+        assert_eq!(found, expected.collect::<Vec<_>>());
+    }
+}
