@@ -83,6 +83,7 @@ pub(super) fn random_detector(r: &mut Random) -> classic_ecn::Config {
         prompt: r.one_in(2),
         hold: r.of(&[0, 1, 8, 1000]),
         tracers: 4,
+        tests_valid: 0,
     }
 }
 

@@ -55,6 +55,10 @@ pub struct Config {
     pub hold: u32,
     /// How many sets of tracers to send before they are given up (`TRACER_NUM`). 1 to 16.
     pub tracers: u32,
+    /// For how many round trips a test with tracers is good: one that found an L4S queue outweighs
+    /// what round trips tell, one that did not is made again. 0 to 1000; 0, as in the paper, for
+    /// neither.
+    pub tests_valid: u32,
 }
 
 impl Config {
@@ -79,6 +83,7 @@ impl Config {
             prompt: false,
             hold: 0,
             tracers: 4,
+            tests_valid: 0,
         }
     }
 
@@ -99,6 +104,7 @@ impl Config {
             spacing: true,
             prompt: true,
             hold: 8,
+            tests_valid: 50,
             ..Config::paper()
         }
     }

@@ -206,7 +206,7 @@ impl<const BITS: u32> Detector<BITS> {
             spacing: Spacing::default(),
             losses: 0,
             unmarked_rounds: 0,
-            tracers: tracers.then(|| Tracers::new(config.tracers)),
+            tracers: tracers.then(|| Tracers::new(config.tracers, config.tests_valid)),
             settings,
         }
     }
@@ -345,7 +345,7 @@ impl<const BITS: u32> Detector<BITS> {
             if !self.settings.holds() || self.score <= 0 {
                 (self.score, self.rounds) = (floor, 0);
             }
-        } else if self.score > floor {
+        } else if self.score > floor && !self.is_settled() {
             self.rounds += 1;
             let mut delta = self.delta(mdev, &round);
             if self.unmarked_rounds > self.settings.hold {
@@ -355,8 +355,14 @@ impl<const BITS: u32> Detector<BITS> {
             self.max = self.max.max(self.score);
         }
         if let Some(tracers) = &mut self.tracers {
-            tracers.on_round(self.score, self.settings.l_sticky);
+            self.score = tracers.on_round(self.score, self.settings.l_sticky);
         }
+    }
+
+    /// Whether tracers know it better than the round trips.
+    #[inline]
+    fn is_settled(&self) -> bool {
+        self.tracers.as_ref().is_some_and(Tracers::settled)
     }
 
     /// V·lg(v/V0) + D·lg(max(d/D0, 1)) − S·s (Fallback §4.2), and what marks tell by where they

@@ -9,7 +9,7 @@
 //! Idle ──score ≥ threshold──▶ Armed(n) ──sent──▶ Resting(n − 1) ──round trip──▶ Armed(n − 1)
 //!  ▲ ▲         ▲                                       │ none left
 //!  │ │         │                                       ▼
-//!  │ │         └──score ≥ threshold, one overtaken── Waiting
+//!  │ │         └──score ≥ threshold, one overtaken── Waiting ──most overtaken──▶ Settled
 //!  │ └───────score < threshold───────────────────────┘ │ score ≥ threshold, none overtaken
 //!  └────────score at its floor──────────────────── Suppressed
 //! ```
@@ -24,20 +24,30 @@
 //! if every set of it found an L4S queue: over a link that sends in bursts of 4 ms the round trips
 //! add more to the score than the sets take. Here another test follows as long as a set is
 //! overtaken.
+//!
+//! And with `valid` what a test found is good for so many round trips, and then asked again. No
+//! single queue lets the rear of a set overtake its middle. So a test in which most were overtaken
+//! settles the matter: the score goes to its floor, and what round trips tell does not count. One
+//! in which none was has nothing to say of a queue that the flow comes to later.
 
 /// Sets of tracers per test (`TRACER_NUM`).
 pub const SETS: u32 = 4;
 /// The most sets per test.
 pub const MOST_SETS: u32 = 16;
+/// One set alone may have been reordered on the way.
+const LEAST_OVERTAKEN: u32 = 2;
 
 /// The state of the tracers of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tracers {
     /// Sets per test.
     sets: u32,
+    /// For how many round trips a test is good; 0 for as long as the score is not at its floor.
+    valid: u32,
     phase: Phase,
-    /// Whether a set of this test was overtaken.
-    overtaken: bool,
+    /// Sets of this test of which the middle was overtaken, and of which it was not.
+    overtaken: u32,
+    in_order: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,14 +60,18 @@ enum Phase {
     Resting(u32),
     /// The last set has another round trip to be answered.
     Waiting,
-    /// No set of a whole test was overtaken.
-    Suppressed,
+    /// No set of a whole test was overtaken; for so many round trips more.
+    Suppressed(u32),
+    /// Most were; for so many round trips more.
+    Settled(u32),
 }
 
 impl Tracers {
-    /// Tests of `sets` sets each, 1 to 16.
-    pub fn new(sets: u32) -> Tracers {
-        Tracers { sets: sets.clamp(1, MOST_SETS), phase: Phase::Idle, overtaken: false }
+    /// Tests of `sets` sets each, 1 to 16, that are good for `valid` round trips; with 0 as the
+    /// paper has it.
+    pub fn new(sets: u32, valid: u32) -> Tracers {
+        let sets = sets.clamp(1, MOST_SETS);
+        Tracers { sets, valid, phase: Phase::Idle, overtaken: 0, in_order: 0 }
     }
 
     /// What one set takes from a score that goes down to `-l_sticky`.
@@ -70,23 +84,48 @@ impl Tracers {
         -self.step(l_sticky)
     }
 
-    /// A round trip is over; `score` is what it came to.
-    pub fn on_round(&mut self, score: i64, l_sticky: i64) {
+    /// A round trip is over; `score` is what it came to. Gives the score after it.
+    #[must_use]
+    pub fn on_round(&mut self, score: i64, l_sticky: i64) -> i64 {
         let high = score >= self.threshold(l_sticky);
-        let found_l4s = self.overtaken;
         self.phase = match self.phase {
+            Phase::Settled(0) => Phase::Idle,
+            Phase::Settled(left) => Phase::Settled(left - 1),
+            Phase::Waiting if self.finds_l4s() => {
+                self.phase = Phase::Settled(self.valid - 1);
+                return -l_sticky;
+            }
             _ if score <= -l_sticky => Phase::Idle,
-            Phase::Suppressed => Phase::Suppressed,
+            Phase::Suppressed(0) if self.valid > 0 => self.begin(high),
+            Phase::Suppressed(left) => Phase::Suppressed(left.saturating_sub(1)),
             Phase::Armed(left) => Phase::Armed(left),
             Phase::Resting(0) => Phase::Waiting,
             Phase::Resting(left) => Phase::Armed(left),
-            Phase::Waiting if high && !found_l4s => Phase::Suppressed,
-            Phase::Waiting | Phase::Idle if high => {
-                self.overtaken = false;
-                Phase::Armed(self.sets)
-            }
-            _ => Phase::Idle,
+            Phase::Waiting if high && self.overtaken == 0 => Phase::Suppressed(self.valid),
+            Phase::Waiting | Phase::Idle => self.begin(high),
         };
+        score
+    }
+
+    /// A new test, where the score is high.
+    fn begin(&mut self, high: bool) -> Phase {
+        if !high {
+            return Phase::Idle;
+        }
+        (self.overtaken, self.in_order) = (0, 0);
+        Phase::Armed(self.sets)
+    }
+
+    /// Whether this test leaves no doubt.
+    fn finds_l4s(&self) -> bool {
+        let least = LEAST_OVERTAKEN.min(self.sets);
+        self.valid > 0 && self.overtaken >= least && self.overtaken > self.in_order
+    }
+
+    /// Whether what round trips tell does not count at present.
+    #[inline]
+    pub fn settled(&self) -> bool {
+        matches!(self.phase, Phase::Settled(_))
     }
 
     /// Whether the next segment should go as a set; then it does.
@@ -106,26 +145,26 @@ impl Tracers {
     #[must_use]
     pub fn outcome(&mut self, overtook: bool, score: i64, l_sticky: i64) -> i64 {
         if !overtook {
+            self.in_order += 1;
             return score;
         }
-        let score = (score - self.step(l_sticky)).max(-l_sticky);
-        self.overtaken = true;
+        self.overtaken += 1;
         // An answer through a long Classic queue may come after the verdict on its test.
-        if self.phase == Phase::Suppressed {
+        if self.is_suppressed() {
             self.phase = Phase::Waiting;
         }
-        score
+        (score - self.step(l_sticky)).max(-l_sticky)
     }
 
-    /// Whether a whole test was in vain, and none follows until the score is at its floor.
+    /// Whether a whole test was in vain, and none follows yet.
     pub fn is_suppressed(&self) -> bool {
-        self.phase == Phase::Suppressed
+        matches!(self.phase, Phase::Suppressed(_))
     }
 }
 
 impl Default for Tracers {
     fn default() -> Self {
-        Tracers::new(SETS)
+        Tracers::new(SETS, 0)
     }
 }
 
@@ -147,7 +186,7 @@ mod tests {
 
     impl Connection {
         fn new(sets: u32, score: i64) -> Connection {
-            Connection { tracers: Tracers::new(sets), score, sent: 0 }
+            Connection { tracers: Tracers::new(sets, 0), score, sent: 0 }
         }
 
         /// A round trip that adds `drift` to the score; gives whether a set was sent in it.
@@ -161,7 +200,7 @@ mod tests {
                 }
             }
             self.score = (self.score + drift).clamp(-FLOOR, FLOOR);
-            self.tracers.on_round(self.score, FLOOR);
+            self.score = self.tracers.on_round(self.score, FLOOR);
             sent
         }
 
@@ -175,7 +214,7 @@ mod tests {
         // With one set per test the threshold is the floor, where there is none.
         assert_eq!(Connection::new(1, -FLOOR).rounds(100, 0, Some(true)), 0);
         for sets in 2..=MOST_SETS {
-            let threshold = Tracers::new(sets).threshold(FLOOR);
+            let threshold = Tracers::new(sets, 0).threshold(FLOOR);
             assert_eq!(Connection::new(sets, threshold - 1).rounds(100, 0, Some(true)), 0);
             let mut at = Connection::new(sets, threshold);
             assert!(!at.round(0, None), "armed at the end of a round trip");
@@ -270,10 +309,10 @@ mod tests {
     fn an_armed_set_waits_for_a_segment() {
         let mut tracers = Tracers::default();
         for _ in 0..5 {
-            tracers.on_round(0, FLOOR);
+            assert_eq!(tracers.on_round(0, FLOOR), 0);
         }
         assert!(tracers.wants() && !tracers.wants());
-        tracers.on_round(0, FLOOR);
+        assert_eq!(tracers.on_round(0, FLOOR), 0);
         assert!(tracers.wants() && !tracers.wants());
     }
 
@@ -293,10 +332,57 @@ mod tests {
 
     #[test]
     fn the_score_stays_above_its_floor() {
-        let mut tracers = Tracers::new(1);
+        let mut tracers = Tracers::new(1, 0);
         assert_eq!(tracers.outcome(true, FLOOR, FLOOR), 0);
         assert_eq!(tracers.outcome(true, 0, FLOOR), -FLOOR);
         assert_eq!(tracers.outcome(true, -FLOOR + 1, FLOOR), -FLOOR);
         assert_eq!(tracers.outcome(false, 7, FLOOR), 7);
+    }
+
+    /// A link that sends in bursts: the round trips take the score up faster than sets take it
+    /// down.
+    #[test]
+    fn what_most_sets_say_is_settled_for_a_while() {
+        let mut connection = Connection::new(SETS, 0);
+        connection.tracers.valid = 50;
+        connection.round(FLOOR / 2, None);
+        assert_eq!(connection.rounds(SETS, FLOOR / 2, Some(true)), SETS);
+        // One round trip for the last answer, and then it stays at the floor whatever comes.
+        connection.round(FLOOR / 2, None);
+        assert_eq!(connection.score, -FLOOR);
+        for _ in 0..50 {
+            assert!(connection.tracers.settled());
+            connection.round(0, None);
+        }
+        assert!(!connection.tracers.settled());
+        connection.score = 0;
+        assert_eq!(connection.rounds(10, 0, Some(true)), SETS);
+    }
+
+    #[test]
+    fn one_overtaken_or_half_of_them_settle_nothing() {
+        for answers in 0..1u32 << SETS {
+            let mut connection = Connection::new(SETS, FLOOR);
+            connection.tracers.valid = 50;
+            connection.round(0, None);
+            for n in 0..SETS {
+                connection.round(FLOOR, Some(answers >> n & 1 == 1));
+            }
+            connection.round(0, None);
+            let most = answers.count_ones() > SETS / 2;
+            assert_eq!(connection.tracers.settled(), most, "{answers:04b}");
+            assert_eq!(connection.score, if most { -FLOOR } else { FLOOR }, "{answers:04b}");
+        }
+    }
+
+    #[test]
+    fn what_found_nothing_asks_again_after_a_while() {
+        let mut connection = Connection::new(SETS, FLOOR);
+        connection.tracers.valid = 50;
+        assert_eq!(connection.rounds(50, 0, Some(false)), SETS);
+        // One for arming, four sets, one to wait, 50 to rest and one to arm again.
+        assert_eq!(connection.rounds(7, 0, Some(false)), 0);
+        assert_eq!(connection.rounds(4, 0, Some(false)), SETS);
+        assert_eq!(connection.score, FLOOR);
     }
 }

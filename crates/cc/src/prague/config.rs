@@ -491,6 +491,16 @@ impl Configurable for Config {
             },
             |c, v| c.detector.tracers = v.count() as u32,
         ),
+        Param::new(
+            "tests_valid",
+            "round trips that a test with tracers is good for; 0 as in the paper",
+            Kind::Count { min: 0, max: 1000 },
+            |c| {
+                let active = c.fallback == Fallback::Active;
+                active.then_some(Value::Count(c.detector.tests_valid.into()))
+            },
+            |c, v| c.detector.tests_valid = v.count() as u32,
+        ),
     ];
 
     const PROFILES: &'static [Profile<Self>] = &[
