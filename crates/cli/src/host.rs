@@ -86,3 +86,80 @@ fn page(host: &Host, sockets: &[Socket]) -> String {
     }
     page
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use l4s_bpf::Shown;
+    use l4s_cc::prague::kernel::Reading;
+    use l4s_lab::Interface;
+
+    fn host() -> Host {
+        let controls = ["reno", "cubic", "prague77", "prague4d_1"].map(str::to_owned).to_vec();
+        let qdisc = Some("fq".to_owned());
+        Host {
+            interface: Some(Interface { name: "eth0".to_owned(), qdisc, offloads: Vec::new() }),
+            controls,
+            settings: vec![("net/ipv4/tcp_ecn", "2".to_owned())],
+        }
+    }
+
+    fn socket(rounds: u32, score: i64) -> Socket {
+        let detector =
+            Reading { score, max: score, rounds, srtt_us: 12_345, mdev_us: 67, depth_us: 2345 };
+        Socket {
+            local: "10.0.0.1:443".parse().unwrap(),
+            peer: "[2001:db8::2]:5001".parse().unwrap(),
+            cwnd: 27,
+            established: true,
+            shown: Shown { detector, spacing_us: 0, alpha: 1 << 22 },
+        }
+    }
+
+    #[test]
+    fn without_connections_it_shows_what_is_loaded_and_set() {
+        let expected = "\
+            prague                    prague77 prague4d_1\n\
+            tcp_ecn                   2\n\
+            eth0                      fq\n\
+            connections with prague   0\n";
+        assert_eq!(page(&host(), &[]), expected);
+        let interface = Some(Interface { qdisc: None, ..host().interface.unwrap() });
+        assert!(
+            page(&Host { interface, ..host() }, &[])
+                .contains("eth0                      unknown\n")
+        );
+        let nowhere = page(&Host { interface: None, ..host() }, &[]);
+        assert!(!nowhere.contains("eth0"), "{nowhere}");
+    }
+
+    #[test]
+    fn a_connection_is_a_row_under_its_heads() {
+        let page = page(&host(), &[socket(5, 3 << 23)]);
+        let (_, rows) = page.split_once("connections with prague   1\n\n").expect("a table");
+        let expected = "\
+            from, to                                         cwnd  alpha    score verdict      \
+              srtt ms   mdev ms  depth ms\n\
+            10.0.0.1:443 [2001:db8::2]:5001                    27  0.250     1.50 classic       \
+              12.345     0.067     2.345\n";
+        assert_eq!(rows, expected);
+    }
+
+    #[test]
+    fn the_verdict_is_that_of_the_score_and_at_rest_there_is_none() {
+        let one = 1 << 24;
+        let verdicts = [
+            (0, 8 * one, "-"),
+            (1, -8 * one, "l4s"),
+            (1, 0, "l4s"),
+            (1, 1, "transition"),
+            (1, one - 1, "transition"),
+            (1, one, "classic"),
+        ];
+        for (rounds, score, expected) in verdicts {
+            let page = page(&host(), &[socket(rounds, score)]);
+            let row = page.lines().last().unwrap();
+            assert_eq!(row.split_whitespace().nth(5), Some(expected), "{row}");
+        }
+    }
+}

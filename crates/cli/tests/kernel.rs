@@ -112,6 +112,74 @@ udp = [
 ]
 "#;
 
+/// Where Prague by BPF is held by a run, and where no process holds one.
+#[test]
+fn the_host_shows_the_connections_with_prague_of_a_run() {
+    let _alone = alone();
+    let folder = folder(
+        "name = \"one\"\nduration = \"4s\"\nlink.rate = \"20mbit\"\naqm = \"dualpi2\"\n\
+         [[group]]\nname = \"A\"\nrtt = \"10ms\"\n\
+         cc = { kind = \"prague\", profile = \"linux\", fallback = \"passive\" }\n",
+    );
+    let status = || Command::new(L4S).args(["host", "status"]).output().expect("l4s starts");
+    let mut run = l4s(folder.path(), &["--json"]);
+    let mut run = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("l4s starts");
+    // Two processes of this test or of others may hold one: it is looked for among all.
+    let mut row = None;
+    let seen = within(Duration::from_secs(60), || {
+        let found = status();
+        if found.status.success() {
+            let page = String::from_utf8_lossy(&found.stdout).into_owned();
+            let sender = |line: &&str| line.starts_with("10.0.0.1:");
+            row = page.lines().find(sender).map(|line| (line.to_owned(), page.clone()));
+        }
+        row.is_some() || run.try_wait().expect("a process").is_some()
+    });
+    assert!(seen, "neither a connection nor the end of the run");
+    let output = run.wait_with_output().expect("output");
+    if done(&output).is_none() {
+        // Without Prague there is nothing to tell, and the reason is said.
+        let refused = status();
+        assert_eq!(refused.status.code(), Some(3), "{refused:?}");
+        assert!(stderr(&refused).starts_with("error: l4s host status: "), "{refused:?}");
+        return;
+    }
+    let (row, page) = row.expect("a connection while the run went on");
+    assert!(page.starts_with("prague  "), "{page}");
+    let words: Vec<&str> = row.split_whitespace().collect();
+    let [_, peer, cwnd, alpha, score, verdict, srtt, mdev, depth] = words[..] else {
+        panic!("{row}")
+    };
+    assert!(peer.starts_with("10."), "{row}");
+    assert!((2..1000).contains(&cwnd.parse::<u32>().unwrap()), "{row}");
+    let number = |word: &str| word.parse::<f64>().unwrap();
+    assert!((0.0..=1.0).contains(&number(alpha)) && (-8.0..=8.0).contains(&number(score)), "{row}");
+    assert!(["-", "l4s", "transition", "classic"].contains(&verdict), "{row}");
+    assert!(number(srtt) < 1000.0 && number(mdev) < 1000.0 && number(depth) < 1000.0, "{row}");
+    // Nothing is left behind, unless another process has one.
+    let after = status();
+    if after.status.code() == Some(3) {
+        let words = stderr(&after);
+        assert!(words.contains("no Prague by BPF is loaded on this machine"), "{words}");
+    } else {
+        assert!(after.status.success(), "{after:?}");
+    }
+}
+
+#[test]
+fn what_the_host_is_not_asked_is_refused() {
+    for (args, word) in [
+        (&["host"][..], "Usage"),
+        (&["host", "stats"], "status"),
+        (&["host", "status", "--wach"], "--watch"),
+        (&["host", "status", "eth0"], "eth0"),
+    ] {
+        let output = Command::new(L4S).args(args).output().expect("l4s starts");
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(stderr(&output).contains(word) && output.stdout.is_empty(), "{output:?}");
+    }
+}
+
 /// The codepoint that each of them sends, in the same order.
 const SENT: [u8; 7] = [NOT_ECT, ECT0, ECT1, NOT_ECT, ECT1, ECT0, CE];
 
