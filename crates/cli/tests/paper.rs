@@ -19,7 +19,7 @@ fn without_a_figure_it_lists_them() {
     let list = l4s(folder.path(), &["paper"]);
     assert!(list.status.success());
     let list = text(&list.stdout);
-    assert!(list.starts_with("figure        paper               runs  question\n"), "{list}");
+    assert!(list.starts_with("figure         paper               runs  question\n"), "{list}");
     let row = |id: &str| list.lines().find(|line| line.starts_with(&format!("{id} "))).expect(id);
     assert!(row("fallback-500").contains("Fallback §7.5       2000  In which"), "{list}");
     assert!(row("dctth-4").contains("DCttH figure 4"));

@@ -108,7 +108,7 @@ struct classic_ecn {
 	/* This round: it ends when `end` is acknowledged. */
 	u32 end;
 	u32 acks, limited_acks;
-	u32 delivered, deep, deep_ce, deepest_ce;
+	u32 delivered, marked, deep, deep_ce, deepest_ce;
 	/* The least time between two packets' deliveries. */
 	u32 least;
 	/* Losses, and rounds, since the last mark. */
@@ -122,6 +122,8 @@ struct classic_ecn {
 	u8 confirmed;
 	/* Whether prompt_at means anything. */
 	u8 has_prompt;
+	/* Whether a loss was detected in this round. */
+	u8 lost;
 };
 
 /* What one acknowledgement told. */
@@ -252,7 +254,8 @@ static __always_inline void classic_ecn_start(struct classic_ecn *s,
 	s->log_mdev = s->log_depth = s->log_v0 = s->log_d0 = CLASSIC_ECN_CARRY_START;
 	s->end = una;
 	s->acks = s->limited_acks = 0;
-	s->delivered = s->deep = s->deep_ce = s->deepest_ce = 0;
+	s->delivered = s->marked = s->deep = s->deep_ce = s->deepest_ce = 0;
+	s->lost = 0;
 	s->least = CLASSIC_ECN_NO_SPACING;
 	s->losses = s->unmarked_rounds = 0;
 	s->has_rtt = s->has_prompt = 0;
@@ -467,6 +470,9 @@ static __always_inline s64 classic_ecn_delta(struct classic_ecn *s,
 	delta -= (s64)c->s * classic_ecn_share(s->limited_acks, s->acks) * CLASSIC_ECN_UNIT;
 	evidence = classic_ecn_share(s->deep - s->deep_ce - s->deepest_ce, s->delivered) -
 		   classic_ecn_share(s->deep_ce, s->delivered);
+	/* An L4S queue marks everything before it drops anything (RFC 9332 §4.2.3). */
+	if (s->lost && s->marked < s->delivered)
+		evidence += classic_ecn_share(1, 1);
 	return delta + (s64)c->m * evidence * CLASSIC_ECN_UNIT;
 }
 
@@ -504,7 +510,8 @@ static __always_inline void classic_ecn_end_round(struct classic_ecn *s,
 	s->end = a->nxt;
 	s->began_us = a->now_us;
 	s->acks = s->limited_acks = 0;
-	s->delivered = s->deep = s->deep_ce = s->deepest_ce = 0;
+	s->delivered = s->marked = s->deep = s->deep_ce = s->deepest_ce = 0;
+	s->lost = 0;
 }
 
 /* An acknowledgement. */
@@ -520,6 +527,7 @@ static __always_inline void classic_ecn_on_ack(struct classic_ecn *s,
 	s->acks++;
 	s->limited_acks += !!a->self_limited;
 	s->delivered += a->delivered;
+	s->marked += a->delivered_ce < a->delivered ? a->delivered_ce : a->delivered;
 	if (a->una - s->end < 1u << 31 &&
 	    (!c->per_virtual || a->now_us >= s->began_us + a->rtt_virt_us))
 		classic_ecn_end_round(s, c, a);
@@ -542,6 +550,7 @@ static __always_inline void classic_ecn_on_loss(struct classic_ecn *s)
 {
 	if (s->losses < 0xffffffffu)
 		s->losses++;
+	s->lost = 1;
 }
 
 /* The sender was idle for so many retransmission timeouts: half of what speaks for a Classic queue

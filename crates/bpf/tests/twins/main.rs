@@ -81,6 +81,7 @@ struct CDetector {
     acks: u32,
     limited_acks: u32,
     delivered: u32,
+    marked: u32,
     deep: u32,
     deep_ce: u32,
     deepest_ce: u32,
@@ -91,6 +92,7 @@ struct CDetector {
     side: u8,
     confirmed: u8,
     has_prompt: u8,
+    lost: u8,
 }
 
 /// `struct classic_ecn_sample`.

@@ -105,6 +105,9 @@ struct Round {
     acks: u32,
     limited_acks: u32,
     delivered: u32,
+    /// Those of them that were marked.
+    marked: u32,
+    lost: bool,
     /// Delivered from behind a deep queue, and those of them that were marked.
     deep: u32,
     deep_ce: u32,
@@ -259,6 +262,7 @@ impl<const BITS: u32> Detector<BITS> {
         self.round.acks += 1;
         self.round.limited_acks += u32::from(sample.self_limited);
         self.round.delivered += sample.delivered;
+        self.round.marked += sample.delivered_ce.min(sample.delivered);
         let over = sample.una >= self.round.end
             && match self.settings.clock {
                 Clock::Rtt => true,
@@ -382,7 +386,11 @@ impl<const BITS: u32> Detector<BITS> {
         let unit = BITS - WEIGHT_BITS - SHARE_BITS;
         delta -= (s * share(round.limited_acks, round.acks)) << unit;
         let unmarked = round.deep - round.deep_ce - round.deepest_ce;
-        let evidence = share(unmarked, round.delivered) - share(round.deep_ce, round.delivered);
+        let mut evidence = share(unmarked, round.delivered) - share(round.deep_ce, round.delivered);
+        // An L4S queue marks everything before it drops anything (RFC 9332 §4.2.3).
+        if round.lost && round.marked < round.delivered {
+            evidence += share(1, 1);
+        }
         delta + ((m * evidence) << unit)
     }
 
@@ -420,6 +428,7 @@ impl<const BITS: u32> Detector<BITS> {
     /// A loss was detected.
     pub fn on_loss(&mut self) {
         self.losses = self.losses.saturating_add(1);
+        self.round.lost = true;
     }
 
     /// The sender was idle for so many retransmission timeouts: half of what speaks for a Classic

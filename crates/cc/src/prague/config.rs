@@ -222,6 +222,17 @@ impl Config {
         }
     }
 
+    /// The best, as far as a stock kernel can ([`super::kernel::unable`]).
+    pub fn best_linux() -> Self {
+        Config {
+            fallback: Fallback::Passive,
+            loss: LossResponse::Reno,
+            min_window: 2.0,
+            burst: Duration::ZERO,
+            ..Config::best()
+        }
+    }
+
     /// Whether there is a detector.
     fn detects(&self) -> bool {
         self.fallback != Fallback::Off
@@ -506,6 +517,11 @@ impl Configurable for Config {
     const PROFILES: &'static [Profile<Self>] = &[
         Profile { name: "linux", doc: "what a stock kernel can do by BPF", make: Config::linux },
         Profile { name: "best", doc: "what measurement shows to be better", make: Config::best },
+        Profile {
+            name: "best-linux",
+            doc: "the best, as far as a stock kernel can",
+            make: Config::best_linux,
+        },
         Profile { name: "paper", doc: "Fallback with its defaults", make: Config::paper },
         Profile { name: "linux-0.6", doc: "TCP Prague 0.6 for Linux", make: Config::linux_0_6 },
         Profile { name: "linux-0.7", doc: "TCP Prague 0.7 for Linux", make: Config::linux_0_7 },

@@ -236,6 +236,7 @@ mod tests {
     #[test]
     fn what_stock_linux_does_is_a_kernels_and_the_best_is_not() {
         assert_eq!(unable(&Config::linux()), Vec::<String>::new());
+        assert_eq!(unable(&Config::best_linux()), Vec::<String>::new());
         let best = unable(&Config::best());
         assert_eq!(best.len(), 4, "{best:?}");
     }

@@ -315,6 +315,23 @@ fn deep_unmarked_packets_speak_for_a_classic_queue_and_marked_ones_against() {
     assert_eq!(score(6000, false), 8.0);
 }
 
+/// An L4S queue marks everything before it drops anything.
+#[test]
+fn a_loss_where_packets_come_unmarked_speaks_for_a_classic_queue() {
+    let config = Config { v: 0.0, d: 0.0, ..Config::best() };
+    let score = |unmarked: u32, lost: bool| {
+        let mut detector = Detector::<24>::new(&config, false);
+        (detector.score, detector.round.lost) = (0, lost);
+        let ack = sample(2, 2, 10_000, 10_000, true);
+        detector.on_ack(&Sample { delivered: 4, delivered_ce: 4 - unmarked, ..ack });
+        // The next round trip begins without it.
+        detector.on_ack(&Sample { delivered: 4, una: 4, ..ack });
+        detector.report().score
+    };
+    assert_eq!([score(0, false), score(0, true), score(4, false)], [0.0; 3]);
+    assert_eq!([score(1, true), score(4, true)], [2.0; 2]);
+}
+
 #[test]
 fn on_a_slow_link_the_references_are_what_two_packets_take() {
     // 1514 B at 4 Mb/s: 3028 µs. V0 = 2·3028 + 300 = 6356, D0 = 2·3028 + 1000 = 7056.
