@@ -1,15 +1,14 @@
 //! Applications that write a frame at regular intervals, and what becomes of each frame.
 //!
 //! The server writes the first frame when the request has come, and the others from then on. A
-//! frame is delivered when its last byte, and all before it, is at the client.
+//! frame is delivered when its last byte, and all before it, is at the client; in which segment that
+//! is, the sender knows.
 
 use std::collections::VecDeque;
 
 use l4s_bottleneck::{AppFlow, Frames, app_flows};
 use l4s_scenario::Scenario;
 use l4s_units::{Duration, Time};
-
-use crate::packet::MSS;
 
 /// The application behind one connection.
 #[derive(Debug)]
@@ -24,25 +23,23 @@ pub(crate) struct Writer {
     pub frames: Frames,
     /// When it opens its connection.
     pub opens: Time,
-    /// How many segments it has written.
-    segments: u64,
-    /// Frames under way: the segment that follows each, and when it was written.
-    under_way: VecDeque<(u64, Time)>,
+    /// When each of the frames under way was written.
+    under_way: VecDeque<Time>,
 }
 
 impl Writer {
     /// A frame is written.
     pub fn write(&mut self, now: Time) {
-        self.segments += self.size.div_ceil(MSS);
-        self.under_way.push_back((self.segments, now));
+        self.under_way.push_back(now);
     }
 
-    /// The delay of the next frame of which all arrived, where the client has all segments before
-    /// `received`.
-    pub fn delivered(&mut self, received: u64, now: Time) -> Option<Duration> {
-        let (_, written) = *self.under_way.front().filter(|(end, _)| *end <= received)?;
-        self.under_way.pop_front();
-        Some(now.since(written))
+    /// The delay of the next frame of which all arrived, where the last so many have not: they
+    /// arrive in order.
+    pub fn delivered(&mut self, undelivered: usize, now: Time) -> Option<Duration> {
+        if self.under_way.len() <= undelivered {
+            return None;
+        }
+        Some(now.since(self.under_way.pop_front()?))
     }
 }
 
@@ -63,7 +60,6 @@ impl Writers {
             size: app.frame().get(),
             frames: Frames::new(app),
             opens,
-            segments: 0,
             under_way: VecDeque::new(),
         };
         Writers { first, all: (first..).zip(app_flows(scenario)).map(writer).collect() }

@@ -235,10 +235,10 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
         if flow.client.is_closed() && !was_closed {
             self.observer.closed(packet.flow, now);
         }
-        let (deadline, received) = (flow.client.deadline(), flow.client.received());
+        let deadline = flow.client.deadline();
         self.set_timer(2 * packet.slot + 1, deadline);
         if let Some(writer) = self.writers.at(packet.slot) {
-            self.count_frames(writer, received, now);
+            self.count_frames(writer, packet.slot, now);
         }
     }
 
@@ -429,10 +429,12 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
         self.serve(slot, now, |server, out| server.write(size, now, out));
     }
 
-    /// The client of an application has all segments before `received`.
-    fn count_frames(&mut self, number: usize, received: u64, now: Time) {
+    /// Something arrived at the client of an application, perhaps the end of frames.
+    fn count_frames(&mut self, number: usize, slot: u32, now: Time) {
+        let Some(Flow { server, client, .. }) = self.connections.at(slot) else { return };
+        let undelivered = server.undelivered_writes(client.received());
         let writer = self.writers.get(number);
-        while let Some(delay) = writer.delivered(received, now) {
+        while let Some(delay) = writer.delivered(undelivered, now) {
             self.observer.frame(writer.flow, writer.group, FrameEvent::Delivered(delay), now);
         }
     }

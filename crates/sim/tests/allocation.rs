@@ -51,3 +51,26 @@ fn memory_follows_how_many_downloads_there_are_at_a_time() {
     // acknowledgements.
     assert!((many - few) / 95_000 <= 4, "{few} then {many} allocations");
 }
+
+/// Packets and allocations of an application that sends sets of tracers over a link in bursts.
+fn cost_of_frames(seconds: u32) -> (u64, u64) {
+    let text = format!(
+        "duration = \"{seconds}s\"\nlink = {{ rate = \"25mbit\", aggregation = \"4ms\" }}\naqm = \"dualpi2\"\n\
+         [[group]]\nname = \"A\"\ncc = {{ kind = \"prague\", profile = \"paper\", fallback = \"active\" }}\n\
+         flows = 0\nrtt = \"10ms\"\n\
+         [[group]]\nname = \"B\"\ncc = \"cubic\"\necn = \"classic\"\nrtt = \"10ms\"\n\
+         [[app]]\ngroup = \"A\"\nrate = \"2mbit\"\n"
+    );
+    let plan = l4s_scenario::Plan::parse("app.toml", &text, &[]).unwrap();
+    let scenario = &plan.points[0].scenario;
+    let mut packets = 0;
+    let info = allocation_counter::measure(|| packets = l4s_sim::run(scenario, &mut ()).packets);
+    (packets, info.count_total)
+}
+
+#[test]
+fn no_allocation_per_frame() {
+    let ((few, before), (many, after)) = (cost_of_frames(10), cost_of_frames(100));
+    assert!(many > few + 150_000, "{few} {many}");
+    assert!(after <= before + 20, "{before} then {after} allocations");
+}

@@ -2,7 +2,7 @@
 //! (`"passive"`), where looking errs.
 
 use l4s_aqm::Queue;
-use l4s_measure::{FlowState, FrameEvent, Observer, Traced};
+use l4s_measure::{FlowState, FrameEvent, Header, Observer, Traced};
 use l4s_scenario::Plan;
 use l4s_sim::Packet;
 use l4s_units::{Duration, Time};
@@ -17,8 +17,6 @@ struct Seen {
     scores: Vec<f64>,
     /// Middles and rears that left the queue.
     tracers: u32,
-    /// Frames of an application that arrived.
-    delivered: u32,
 }
 
 impl Observer<Packet> for Seen {
@@ -27,9 +25,6 @@ impl Observer<Packet> for Seen {
     }
     fn sample_flow(&mut self, state: FlowState, _: Time) {
         self.scores.extend(state.classic_ecn.map(|report| report.score));
-    }
-    fn frame(&mut self, _: u32, _: u16, what: FrameEvent, _: Time) {
-        self.delivered += u32::from(matches!(what, FrameEvent::Delivered(_)));
     }
     fn sampling_interval(&self) -> Option<Duration> {
         Some(Duration::from_millis(10))
@@ -61,7 +56,8 @@ fn text(aqm: &str, fallback: &str, more: &str) -> String {
 }
 
 fn run(aqm: &str, fallback: &str, more: &str, set: &[&str]) -> Seen {
-    let seen = run_text(&text(aqm, fallback, more), set);
+    let mut seen = Seen::default();
+    run_into(&text(aqm, fallback, more), set, &mut seen);
     println!(
         "{aqm} {fallback}{more} {set:?}: last {:.2}, mean {:.2}, most {:.2}; {} tracers",
         seen.last(),
@@ -72,12 +68,10 @@ fn run(aqm: &str, fallback: &str, more: &str, set: &[&str]) -> Seen {
     seen
 }
 
-fn run_text(text: &str, set: &[&str]) -> Seen {
+fn run_into(text: &str, set: &[&str], seen: &mut impl Observer<Packet>) {
     let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
     let plan = Plan::parse("tracers.toml", text, &set).unwrap_or_else(|e| panic!("{e}"));
-    let mut seen = Seen::default();
-    l4s_sim::run(&plan.points[0].scenario, &mut seen);
-    seen
+    l4s_sim::run(&plan.points[0].scenario, seen);
 }
 
 /// A reference so low that what variability a dual queue has looks like a Classic queue's.
@@ -111,16 +105,139 @@ fn nothing_is_asked_where_the_score_is_sure() {
     }
 }
 
-/// A frame is over with the last of the segments that its bytes take, so none may be cut otherwise.
+/// What the flow of an application carried through the queue, to the byte.
+#[derive(Default, Debug)]
+struct Carried {
+    /// Bytes of a frame.
+    frame: u64,
+    /// Stretches of sequence numbers without a gap. The last segment of a frame takes as many
+    /// numbers as a full one, so each frame is a stretch by itself.
+    stretches: Vec<(u64, u64)>,
+    /// Frames written, delivered, skipped, and those of which something of the next one left the queue before
+    /// they counted as delivered.
+    written: usize,
+    delivered: usize,
+    skipped: usize,
+    late: usize,
+    /// Where middles and rears begin, as they left the queue: a middle a byte before its rear.
+    tracers: Vec<u64>,
+    /// The score each 10 ms.
+    scores: Vec<f64>,
+}
+
+/// The application's group, in which nothing else is.
+const APP: u16 = 0;
+
+impl Carried {
+    fn carry(&mut self, from: u64, to: u64) {
+        let first = self.stretches.partition_point(|stretch| stretch.1 < from);
+        let end = self.stretches.partition_point(|stretch| stretch.0 <= to);
+        let joined = self.stretches[first..end]
+            .iter()
+            .fold((from, to), |joined, stretch| (joined.0.min(stretch.0), joined.1.max(stretch.1)));
+        self.stretches.splice(first..end, [joined]);
+    }
+
+    /// How many sets have their rear before their middle, and after it.
+    fn sets(&self) -> (usize, usize) {
+        let begins = |at: u64| self.tracers.iter().position(|tracer| *tracer == at);
+        let pairs = self.tracers.iter().enumerate();
+        let pairs = pairs.filter_map(|(middle, at)| Some((middle, begins(at + 1)?)));
+        let (overtaken, in_order): (Vec<_>, Vec<_>) = pairs.partition(|pair| pair.1 < pair.0);
+        (overtaken.len(), in_order.len())
+    }
+
+    fn last(&self) -> f64 {
+        self.scores[self.scores.len() - 1]
+    }
+}
+
+impl Observer<Packet> for Carried {
+    fn departed(&mut self, packet: &Packet, _: Queue, _: Duration, _: Time) {
+        let Header::Tcp { seq, payload, syn: false, .. } = packet.header() else { return };
+        if packet.group() == APP {
+            self.carry(seq, seq + u64::from(payload));
+            self.tracers.extend((packet.ip_length().get() == TRACER_IP).then_some(seq));
+        }
+    }
+    fn sample_flow(&mut self, state: FlowState, _: Time) {
+        let report = state.classic_ecn.filter(|_| state.group == APP);
+        self.scores.extend(report.map(|report| report.score));
+    }
+    fn frame(&mut self, _: u32, _: u16, what: FrameEvent, now: Time) {
+        match what {
+            FrameEvent::Written => self.written += 1,
+            FrameEvent::Skipped => self.skipped += 1,
+            FrameEvent::Delivered(_) => {
+                let (from, to) = self.stretches[self.delivered];
+                assert_eq!(to - from, self.frame, "frame {} at {now:?}", self.delivered);
+                self.delivered += 1;
+                self.late += usize::from(self.stretches.len() > self.delivered);
+            }
+        }
+    }
+    fn sampling_interval(&self) -> Option<Duration> {
+        Some(Duration::from_millis(10))
+    }
+}
+
+/// A Prague application of so many Mb/s beside a Cubic flow with Classic ECN, 25 Mb/s and 10 ms. It stops
+/// early enough for all to arrive.
+fn run_app(mbps: u64, aqm: &str, prague: &str, set: &[&str]) -> Carried {
+    let text = format!(
+        "duration = \"60s\"\nlink.rate = \"25mbit\"\naqm = \"{aqm}\"\n\
+         [[group]]\nname = \"P\"\nflows = 0\nrtt = \"10ms\"\n\
+         cc = {{ kind = \"prague\", fallback = \"active\", {prague} }}\n\
+         [[group]]\nname = \"C\"\nrtt = \"10ms\"\ncc = \"cubic\"\necn = \"classic\"\n\
+         [[app]]\ngroup = \"P\"\nrate = \"{mbps}mbit\"\nfps = 30\nstop = \"58s\"\n"
+    );
+    let frame = (mbps * 1_000_000 + 120) / 240;
+    let mut seen = Carried { frame, ..Carried::default() };
+    run_into(&text, set, &mut seen);
+    println!("{mbps} Mb/s, {aqm} {prague} {set:?}: last {:.2}, {:?}", seen.last(), seen.sets());
+    // All frames, each of them whole, and not a byte more.
+    assert!(seen.written > 1000);
+    assert_eq!((seen.delivered, seen.stretches.len()), (seen.written, seen.written));
+    assert!(seen.stretches.iter().all(|(from, to)| to - from == seen.frame));
+    seen
+}
+
+const BURSTS: &[&str] = &["link.aggregation=4ms"];
+
 #[test]
-fn no_set_is_cut_out_of_what_an_application_wrote() {
-    let app = "[[app]]\ngroup = \"P\"\nrate = \"20mbit\"\nfps = 60\n";
-    let [passive, active] = ["passive", "active"].map(|how| {
-        let text = text("dualpi2", how, LOW).replace("name = \"P\"", "name = \"P\"\nflows = 0");
-        run_text(&(text + app), &[])
-    });
-    assert!(passive.scores == active.scores && active.most() > 7.0 && active.tracers == 0);
-    assert!(active.delivered > 1000 && active.delivered == passive.delivered);
+fn an_application_asks_a_dual_queue_that_sends_in_bursts() {
+    let seen = run_app(2, "dualpi2", "profile = \"best\"", BURSTS);
+    let (overtaken, in_order) = seen.sets();
+    assert!(overtaken >= 8 && overtaken > 4 * in_order, "{overtaken} {in_order}");
+    assert!(seen.last() <= 0.0);
+}
+
+/// `CoDel` beside one Cubic flow marks none of 2 Mb/s, so that nothing is to be asked.
+#[test]
+fn an_application_asks_a_single_queue_in_vain() {
+    for (mbps, aqm) in [(10, "codel"), (2, "pie"), (2, "pi2")] {
+        let seen = run_app(mbps, aqm, "profile = \"best\"", BURSTS);
+        let (overtaken, in_order) = seen.sets();
+        assert!(overtaken == 0 && in_order >= 8, "{overtaken} {in_order}");
+        assert!(seen.last() > 7.0);
+    }
+}
+
+/// Without aggregates a packet arrives when it leaves the queue, so no frame may count as delivered
+/// later than that, nor earlier.
+#[test]
+fn a_frame_is_delivered_with_its_last_byte_whatever_sets_are_in_it() {
+    let seen = run_app(2, "dualpi2", "profile = \"paper\", v0 = \"60us\"", &[]);
+    assert!(seen.sets().0 >= 8, "{:?}", seen.sets());
+    assert_eq!(seen.late, 0);
+}
+
+/// More Cubic flows than leave room for 2 Mb/s.
+#[test]
+fn who_adapts_skips_frames_and_sends_sets_in_the_others() {
+    let set = [BURSTS[0], "app.P.adapt=true", "group.C.flows=20"];
+    let seen = run_app(2, "dualpi2", "profile = \"paper\"", &set);
+    assert!(seen.sets().0 >= 8 && seen.skipped > 100, "{:?}, {}", seen.sets(), seen.skipped);
 }
 
 /// Aggregates of 4 ms make the round trip vary by more in each round trip than a set takes from

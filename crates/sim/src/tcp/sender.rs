@@ -217,7 +217,15 @@ impl Sender {
 
     /// How many writes of the application have not been sent to their end.
     pub fn unsent_writes(&self) -> usize {
-        self.supply.unsent_writes(self.board.nxt())
+        self.supply.writes_left(self.board.nxt())
+    }
+
+    /// How many of them the client has not received to their end, where it has all segments before
+    /// `received`. Only the sender knows in which segment a write ends: each set of tracers in it
+    /// makes it longer.
+    #[inline]
+    pub fn undelivered_writes(&self, received: u64) -> usize {
+        self.supply.writes_left(received)
     }
 
     /// The application writes so many bytes, to be pushed.

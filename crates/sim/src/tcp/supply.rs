@@ -1,7 +1,8 @@
 //! What there is to send: so much from the start, or what an application has written so far.
 //!
 //! A write is whole segments of which the last may be short, and that one is pushed: so goes a
-//! write with TCP_NODELAY, before the next one comes.
+//! write with TCP_NODELAY, before the next one comes. What sets of tracers in it fell short of is at
+//! its end too, so that how many segments it takes is known for sure only when it has been sent.
 
 use std::collections::VecDeque;
 
@@ -32,6 +33,20 @@ struct Write {
 fn cut(bytes: u64) -> (u64, u16) {
     let segments = bytes.div_ceil(MSS);
     (segments, (bytes - segments.saturating_sub(1) * MSS) as u16)
+}
+
+/// So many bytes follow the last segment, of this payload; gives how many segments that takes.
+fn append(last_payload: &mut u16, bytes: u64) -> u64 {
+    let rest = u64::from(*last_payload) + bytes;
+    let more = (rest - 1) / MSS;
+    *last_payload = (rest - more * MSS) as u16;
+    more
+}
+
+/// How many of these writes end before `seq`.
+#[inline]
+fn over_before(writes: &VecDeque<Write>, seq: u64) -> usize {
+    writes.partition_point(|write| write.end <= seq)
 }
 
 impl Supply {
@@ -68,8 +83,7 @@ impl Supply {
     #[inline]
     pub fn segment(&self, seq: u64) -> (u16, bool, bool) {
         if let Some(writes) = &self.writes {
-            let at = writes.partition_point(|write| write.end <= seq);
-            let ends = writes.get(at).filter(|write| write.end == seq + 1);
+            let ends = writes.get(over_before(writes, seq)).filter(|write| write.end == seq + 1);
             return ends
                 .map_or((MSS as u16, false, false), |write| (write.last_payload, true, false));
         }
@@ -78,27 +92,33 @@ impl Supply {
     }
 
     /// Whether what is at `nxt` may be cut into other segments than full ones: it is not the last
-    /// one, and no application counts in which segment its write ends.
+    /// one, neither of all nor of its write.
     #[inline]
     pub fn is_divisible(&self, nxt: u64) -> bool {
-        self.writes.is_none() && self.left(nxt) >= 2
+        let (_, pushed, _) = self.segment(nxt);
+        !self.is_empty(nxt) && !pushed
     }
 
-    /// Segments were sent that carry so many bytes less than full ones: these follow at the end.
-    pub fn fell_short(&mut self, bytes: u64) {
-        debug_assert!(self.writes.is_none());
-        if self.segments != u64::MAX {
-            let rest = u64::from(self.last_payload) + bytes;
-            let more = (rest - 1) / MSS;
-            self.segments += more;
-            self.last_payload = (rest - more * MSS) as u16;
-        }
+    /// Segments from `from` on were sent that carry so many bytes less than full ones: these follow
+    /// at the end, or where an application writes, at the end of the same write.
+    pub fn fell_short(&mut self, from: u64, bytes: u64) {
+        let Some(writes) = &mut self.writes else {
+            if self.segments != u64::MAX {
+                self.segments += append(&mut self.last_payload, bytes);
+            }
+            return;
+        };
+        let own = over_before(writes, from);
+        let Some(write) = writes.get_mut(own) else { return };
+        let more = append(&mut write.last_payload, bytes);
+        writes.range_mut(own..).for_each(|write| write.end += more);
+        self.segments += more;
     }
 
-    /// How many writes have not been sent to their end where `nxt` is next.
-    pub fn unsent_writes(&self, nxt: u64) -> usize {
-        let writes = self.writes.as_ref();
-        writes.map_or(0, |writes| writes.len() - writes.partition_point(|write| write.end <= nxt))
+    /// How many writes do not end before `seq`.
+    #[inline]
+    pub fn writes_left(&self, seq: u64) -> usize {
+        self.writes.as_ref().map_or(0, |writes| writes.len() - over_before(writes, seq))
     }
 
     /// The application writes; all before `una` is acknowledged.
@@ -116,6 +136,7 @@ impl Supply {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::SHORTFALL;
 
     const FULL: u16 = MSS as u16;
 
@@ -139,12 +160,12 @@ mod tests {
         let mut supply = Supply::new(Some(3000));
         assert_eq!([0, 1, 2].map(|nxt| supply.is_divisible(nxt)), [true, true, false]);
         // 104 + 1344 are a full segment, and a byte more is another one.
-        supply.fell_short(1344);
+        supply.fell_short(0, 1344);
         assert_eq!((supply.left(0), supply.segment(2)), (3, (FULL, true, true)));
-        supply.fell_short(1);
+        supply.fell_short(0, 1);
         assert_eq!((supply.left(0), supply.segment(3)), (4, (1, true, true)));
         let mut endless = Supply::new(None);
-        endless.fell_short(1344);
+        endless.fell_short(0, 1344);
         assert_eq!(endless.left(0), u64::MAX);
         assert!(endless.is_divisible(1 << 40));
     }
@@ -160,13 +181,70 @@ mod tests {
         let segments = [0, 1, 2].map(|seq| supply.segment(seq));
         assert_eq!(segments, [(FULL, false, false), (52, true, false), (FULL, true, false)]);
         assert_eq!((supply.left(1), supply.is_over(3)), (2, false));
-        // A frame is over with the last segment of its write, so there must be as many as it took.
-        assert!(!supply.is_divisible(0));
         // The second segment is left of the first write.
-        assert_eq!([0, 1, 2, 3].map(|nxt| supply.unsent_writes(nxt)), [2, 2, 1, 0]);
+        assert_eq!([0, 1, 2, 3].map(|nxt| supply.writes_left(nxt)), [2, 2, 1, 0]);
         // What was acknowledged is forgotten.
         supply.write(100, 2);
         assert_eq!(supply.writes.as_ref().unwrap().len(), 2);
         assert_eq!(supply.segment(3), (100, true, false));
+    }
+
+    fn written(writes: &[u64]) -> Supply {
+        let mut supply = Supply::written();
+        writes.iter().for_each(|bytes| supply.write(*bytes, 0));
+        supply
+    }
+
+    /// What each segment is.
+    fn segments(supply: &Supply) -> Vec<(u16, bool, bool)> {
+        (0..supply.segments).map(|seq| supply.segment(seq)).collect()
+    }
+
+    const MORE: (u16, bool, bool) = (FULL, false, false);
+
+    const fn last(payload: u16) -> (u16, bool, bool) {
+        (payload, true, false)
+    }
+
+    /// The two segments of the set itself are full ones here: the scoreboard knows what they carry.
+    #[test]
+    fn a_set_takes_what_it_fell_short_of_from_the_end_of_its_write() {
+        let mut supply = written(&[3 * MSS + 100, 2 * MSS + 1300, 200]);
+        let first = [MORE, MORE, MORE, last(100)];
+        let second = [MORE, MORE, last(1300)];
+        assert_eq!(segments(&supply), [&first[..], &second[..], &[last(200)]].concat());
+        // 100 + 1651 are a segment more and 303 B; the later ones are as they were, and later.
+        supply.fell_short(1, SHORTFALL);
+        let longer = [MORE, MORE, MORE, MORE, last(303)];
+        assert_eq!(segments(&supply), [&longer[..], &second[..], &[last(200)]].concat());
+        assert_eq!([4, 5, 7, 8, 9].map(|seq| supply.writes_left(seq)), [3, 2, 2, 1, 0]);
+        // In the second: 1300 + 1651 are two segments more and 55 B. The first is as it was.
+        supply.fell_short(5, SHORTFALL);
+        let longest = [MORE, MORE, MORE, MORE, last(55)];
+        assert_eq!(segments(&supply), [&longer[..], &longest[..], &[last(200)]].concat());
+        // What is written later comes behind all that.
+        supply.write(1, 0);
+        assert_eq!((supply.segments, supply.segment(11)), (12, last(1)));
+    }
+
+    /// Less than a set falls short of may follow in the last segment alone.
+    #[test]
+    fn the_last_payload_of_a_write_grows_up_to_a_full_segment() {
+        let mut supply = written(&[3000, 200]);
+        supply.fell_short(0, 1344);
+        assert_eq!(segments(&supply), [MORE, MORE, last(FULL), last(200)]);
+        supply.fell_short(0, 1);
+        assert_eq!(segments(&supply), [MORE, MORE, MORE, last(1), last(200)]);
+    }
+
+    #[test]
+    fn no_set_takes_the_place_of_the_last_segment_of_a_write() {
+        assert!(!written(&[]).is_divisible(0), "there is nothing");
+        let mut supply = written(&[3000, MSS, 2 * MSS]);
+        let divisible = |supply: &Supply| [0, 1, 2, 3, 4, 5, 6].map(|nxt| supply.is_divisible(nxt));
+        assert_eq!(divisible(&supply), [true, true, false, false, true, false, false]);
+        // A set in it makes the first one longer by a segment.
+        supply.fell_short(0, SHORTFALL);
+        assert_eq!(divisible(&supply), [true, true, true, false, false, true, false]);
     }
 }

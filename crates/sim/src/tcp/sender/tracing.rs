@@ -88,8 +88,8 @@ impl Tracing {
 }
 
 impl Sender {
-    /// Whether the next segment goes as a set: a full one of ECT(1) that is not the last, and the
-    /// congestion control wants to know.
+    /// Whether the next segment goes as a set: a full one of ECT(1) that is not the last, of all or
+    /// of a write, and the congestion control wants to know.
     #[inline]
     pub(super) fn wants_tracers(&mut self) -> bool {
         self.ecn == Some(Ecn::Ect1) && self.can_trace() && self.cc_wants_tracers()
@@ -111,7 +111,7 @@ impl Sender {
     }
 
     /// Sends a set in place of a full segment. Its two segments are both in flight, and what it
-    /// carries less than them is sent later.
+    /// carries less than them is sent at the end, or at that of its write.
     #[inline(never)]
     pub(super) fn send_tracers(&mut self, push: bool, now: Time, out: &mut impl Output) {
         let front = self.board.nxt();
@@ -134,7 +134,7 @@ impl Sender {
         out.send(Segment { part: Part::Rear, push, ..tail }, false);
         self.short += 2;
         self.tracing.sent(seq);
-        self.supply.fell_short(SHORTFALL);
+        self.supply.fell_short(front, SHORTFALL);
     }
 }
 

@@ -1,5 +1,8 @@
 //! Sets of tracers on a path that overtakes, marks and loses what a test says.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use super::*;
 use crate::packet::{FRONT, TAIL, TRACER, position};
 use crate::tcp::Script;
@@ -151,5 +154,73 @@ fn a_flow_delivers_its_bytes_whatever_is_lost() {
         assert_eq!(received(&sent, next), size, "seed {seed}");
         let fin = sent.iter().find(|s| s.fin).unwrap();
         assert_eq!(fin.seq + 1, next);
+    }
+}
+
+/// Sets in what an application writes: each write ends with a segment of its own, which is pushed,
+/// and is delivered when that is there.
+#[test]
+fn each_write_has_its_own_bytes_whatever_is_lost() {
+    for seed in 0..100 {
+        let mut rng = stream(seed, "writes");
+        // Payload of each segment that was sent, and whether it was pushed.
+        let segments = Rc::new(RefCell::new(Vec::<(u16, bool)>::new()));
+        let (sent, mut again) = (segments.clone(), 0);
+        let fate = |s: &Segment, resent: bool| {
+            let payload = s.payload - u16::from(s.part.lead());
+            let mut sent = sent.borrow_mut();
+            if resent {
+                again += 1;
+                assert_eq!(sent[s.seq as usize].0, payload);
+            } else if s.part != Part::Middle {
+                assert_eq!(sent.len() as u64, s.seq);
+                sent.push((payload, s.push));
+            }
+            match rng.next_u32() % 20 {
+                0 => Fate::Lose,
+                1 | 2 => Fate::Late(MS * 7),
+                3 => Fate::Mark,
+                _ => Fate::Arrive,
+            }
+        };
+        let script = Script::default();
+        let config = Config::Prague(prague::Config::default());
+        let mut path = Path::with(config, true, None, fate, |sender| {
+            sender.follow(script.clone());
+            sender.serve_application();
+        });
+        let mut sizes = stream(seed, "sizes");
+        // Where each write ends.
+        let mut ends = Vec::new();
+        let mut end = 0;
+        for _ in 0..100 {
+            path.run(path.now + MS * 15);
+            path.now += MS * 15;
+            let size = u64::from(sizes.next_u32() % 20_000 + 1);
+            end += size;
+            ends.push(end);
+            let mut out = Sent::default();
+            path.sender.write(size, path.now, &mut out);
+            path.pass_on(out);
+            let received: u64 = segments.borrow()[..path.receiver.next() as usize]
+                .iter()
+                .map(|(payload, _)| u64::from(*payload))
+                .sum();
+            let undelivered = ends.iter().filter(|end| **end > received).count();
+            assert_eq!(path.sender.undelivered_writes(path.receiver.next()), undelivered);
+        }
+        path.run(path.now + Duration::from_secs(600));
+        assert_eq!(path.sender.undelivered_writes(path.receiver.next()), 0, "seed {seed}");
+        drop(path);
+        assert!(script.answers().sent > 20 && again > 10, "{:?} {again}", script.answers());
+        let mut at = 0;
+        let mut ends = ends.into_iter().peekable();
+        for (payload, pushed) in segments.borrow().iter() {
+            at += u64::from(*payload);
+            if ends.next_if_eq(&at).is_some() {
+                assert!(pushed);
+            }
+        }
+        assert_eq!((at, ends.next()), (end, None), "seed {seed}");
     }
 }
