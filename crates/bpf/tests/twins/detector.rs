@@ -32,7 +32,7 @@ pub(super) fn expected_detector(text: &mut String, c: &CDetector, k2: u64) {
         text,
         "score: {score}, max: {max}, rounds: {rounds}, rtt: {}, shift: {shift}, depth: {depth}, \
          log_mdev: {}, log_depth: {}, log_v0: {}, log_d0: {}, round: Round {{ end: {}, \
-         began_us: {}, acks: {}, limited_acks: {}, delivered: {}, marked: {}, lost: {}, \
+         began_us: {}, acks: {}, limited_acks: {}, delivered: {}, marked: {}, lost: {}, yielded: false, \
          deep: {}, deep_ce: {}, deepest_ce: {} }}, spacing: Spacing {{ least: {}, prompt_at: {} }}, losses: {}, \
          unmarked_rounds: {}, tracers: None }}",
         option(c.has_rtt != 0, filter),

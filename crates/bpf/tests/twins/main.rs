@@ -427,7 +427,13 @@ fn compare_prague(
                 let (idle, rto) = (acks.random.below(10_000_000), acks.random.below(300_000));
                 let span = Duration::from_micros;
                 rust.restart(&mut window, span(idle), span(rto));
-                l4s_prague_on_restart(&mut c, &settings, detector.as_mut(), idle as u32, rto as u32);
+                l4s_prague_on_restart(
+                    &mut c,
+                    &settings,
+                    detector.as_mut(),
+                    idle as u32,
+                    rto as u32,
+                );
             }
             _ => {}
         }

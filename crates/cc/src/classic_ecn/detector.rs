@@ -108,6 +108,8 @@ struct Round {
     /// Those of them that were marked.
     marked: u32,
     lost: bool,
+    /// The window was below a packet, and what was learnt is to be held.
+    yielded: bool,
     /// Delivered from behind a deep queue, and those of them that were marked.
     deep: u32,
     deep_ce: u32,
@@ -260,6 +262,7 @@ impl<const BITS: u32> Detector<BITS> {
             self.on_rtt(rtt.min(RTT_MAX), sample);
         }
         self.round.acks += 1;
+        self.round.yielded |= sample.yielded && self.settings.holds();
         self.round.limited_acks += u32::from(sample.self_limited);
         self.round.delivered += sample.delivered;
         self.round.marked += sample.delivered_ce.min(sample.delivered);
@@ -352,7 +355,7 @@ impl<const BITS: u32> Detector<BITS> {
         } else if self.score > floor && !self.is_settled() {
             self.rounds += 1;
             let mut delta = self.delta(mdev, &round);
-            if self.unmarked_rounds > self.settings.hold {
+            if self.unmarked_rounds > self.settings.hold || round.yielded {
                 delta = delta.max(0);
             }
             self.score = (self.score + delta).clamp(floor, ceiling);

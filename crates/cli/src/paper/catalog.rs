@@ -122,7 +122,7 @@ pub const ALL: &[Figure] = &[
         id: "fallback-wide",
         paper: "beyond Fallback §9",
         scenario: "fallback-wide",
-        quick: &["link.rate=40mbit"],
+        quick: &["link.rate=25mbit"],
         page: Some("fallback-wide.html"),
         numbers: lights::fallback_wide,
     },

@@ -67,7 +67,8 @@ fn values<'a>(plan: &'a Plan, axis: &[&str]) -> Option<&'a Vec<String>> {
 
 fn square(set: &[(String, String)], axes: [&Vec<String>; 4], run: &Run) -> Square {
     let place = |i: usize| {
-        let value = set.iter().find(|(key, _)| AXES[i].contains(&key.as_str())).map(|(_, value)| value);
+        let value =
+            set.iter().find(|(key, _)| AXES[i].contains(&key.as_str())).map(|(_, value)| value);
         axes[i].iter().position(|known| Some(known) == value).unwrap_or(0)
     };
     let ratio = run.summary.ratios.get("rate_A_B").and_then(serde_json::Value::as_f64);

@@ -263,6 +263,22 @@ fn without_marks_the_score_falls_for_as_long_as_it_is_told_to() {
     assert_eq!(fallen(1, 10_000), 8.0);
 }
 
+/// Nor does it fall while the flow has given way as far as it can: that is safe, and where all of a
+/// Classic queue is marked it looks like an L4S one.
+#[test]
+fn the_score_of_a_flow_below_a_packet_does_not_fall() {
+    let after = |hold: u32, yielded: bool| {
+        let config = Config { d: 0.0, hold, ..Config::paper() };
+        let mut detector = Detector::<24>::new(&config, false);
+        detector.score = 4 << 24;
+        for i in 1..=20 {
+            detector.on_ack(&Sample { yielded, ..sample(i, 1, 10_000, 10_000, true) });
+        }
+        detector.report().score
+    };
+    assert_eq!([after(8, false), after(8, true), after(0, true)], [-8.0, 4.0, -8.0]);
+}
+
 #[test]
 fn marks_of_a_flow_that_has_given_way_do_not_speak_for_an_l4s_queue() {
     let config = Config { v: 0.0, d: 0.0, ..Config::best() };

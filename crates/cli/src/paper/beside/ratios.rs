@@ -50,14 +50,18 @@ pub fn fallback_1(results: &Results) -> Vec<Row> {
 
 /// Fallback figure 7: without the detector and with it (Fallback §7.2, §8).
 pub fn fallback_7(results: &Results) -> Vec<Row> {
-    let row = |fallback: &str, paper: &str| {
-        let set = |run: &&Summary| {
-            run.set.get("group.A.cc.fallback").and_then(Value::as_str) == Some(fallback)
-        };
-        let ratios = results.summaries().filter(set).filter_map(|run| ratio(run, "rate_A_B"));
-        Row::said(format!("rates, Prague over ECN-Cubic, {fallback}"), paper, range(ratios, ""))
+    let row = |fallback: Option<&str>, paper: &str| {
+        let set =
+            |run: &&Summary| run.set.get("group.A.cc.fallback").and_then(Value::as_str) == fallback;
+        let ratios = || results.summaries().filter(set).filter_map(|run| ratio(run, "rate_A_B"));
+        // Another Prague, as with `--set group.A.cc=...`, takes the place of both.
+        let which = fallback.map(|fallback| format!(", {fallback}")).unwrap_or_default();
+        let what = format!("rates, Prague over ECN-Cubic{which}");
+        ratios().next().map(|_| Row::said(what, paper, range(ratios(), "")))
     };
-    vec![row("off", "up to 16"), row("passive", "about 0.5 to 2")]
+    let rows =
+        [(Some("off"), "up to 16"), (Some("passive"), "about 0.5 to 2"), (None, "about 0.5 to 2")];
+    rows.into_iter().filter_map(|(fallback, paper)| row(fallback, paper)).collect()
 }
 
 /// A ratio of a run, where it was measured.
