@@ -211,7 +211,7 @@ impl Config {
         Config {
             fallback: Fallback::Active,
             detector: classic_ecn::Config::best(),
-            classic_growth: ClassicGrowth::Reno,
+            classic_growth: ClassicGrowth::Cubic,
             loss: LossResponse::Cubic,
             rtt_transition: 4,
             min_window: 0.25,
@@ -226,6 +226,7 @@ impl Config {
     pub fn best_linux() -> Self {
         Config {
             fallback: Fallback::Passive,
+            classic_growth: ClassicGrowth::Reno,
             loss: LossResponse::Reno,
             min_window: 2.0,
             burst: Duration::ZERO,

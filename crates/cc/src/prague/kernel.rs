@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(unable(&Config::linux()), Vec::<String>::new());
         assert_eq!(unable(&Config::best_linux()), Vec::<String>::new());
         let best = unable(&Config::best());
-        assert_eq!(best.len(), 4, "{best:?}");
+        assert_eq!(best.len(), 5, "{best:?}");
     }
 
     /// Each names the setting, what was found and what is accepted, and nothing else is refused.
