@@ -184,6 +184,13 @@ fn any_config() -> impl Strategy<Value = Config> {
         let burst = Duration::from_millis(1);
         Config::Pie(pie::Config { ecn, bytemode, burst, limit, ..pie::Config::linux() })
     });
+    // A small buffer, so that a third of it is soon filled.
+    let docsis = (any::<bool>(), any::<bool>(), limit()).prop_map(|(ecn, states, limit)| {
+        let (burst, target) = (Duration::from_millis(1), Duration::from_micros(100));
+        let protection = if states { pie::Protection::States } else { pie::Protection::Burst };
+        let docsis = pie::Config::docsis();
+        Config::Pie(pie::Config { ecn, protection, burst, target, limit, ..docsis })
+    });
     let red = (any::<bool>(), any::<bool>(), limit()).prop_map(|(ecn, harddrop, limit)| {
         let (min, max) = (Bytes::new(3_000), Bytes::new(9_000));
         let burst = 5;
@@ -202,7 +209,7 @@ fn any_config() -> impl Strategy<Value = Config> {
         Config::Cobalt(cobalt::Config { ecn, interval, target, mtu_time, p_inc, p_dec, limit })
     });
     let fifo = limit().prop_map(|limit| Config::Fifo(fifo::Config { limit }));
-    prop_oneof![4 => any_profile(), 8 => any_dual_queue(), 2 => fq, 1 => pi2, 1 => pie, 1 => red, 1 => codel, 2 => cobalt, 1 => fifo]
+    prop_oneof![4 => any_profile(), 8 => any_dual_queue(), 2 => fq, 1 => pi2, 1 => pie, 1 => docsis, 1 => red, 1 => codel, 2 => cobalt, 1 => fifo]
 }
 
 /// What came in and what became of it.
