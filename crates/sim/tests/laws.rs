@@ -211,6 +211,70 @@ fn a_scalable_flow_leaves_the_link_full_and_the_queue_short() {
     assert!(delay.1 > 6500, "{}", delay.1);
 }
 
+/// Packets and mean delay of either queue after the first quarter of a run.
+#[derive(Default)]
+struct Queues {
+    from: Time,
+    packets: [u64; 2],
+    delay_ns: [u128; 2],
+}
+
+impl Queues {
+    fn of(scenario: &Scenario) -> Queues {
+        let mut queues = Queues { from: Time::ZERO + scenario.duration / 4, ..Queues::default() };
+        l4s_sim::run(scenario, &mut queues);
+        queues
+    }
+
+    fn mean_ms(&self, queue: Queue) -> f64 {
+        self.delay_ns[queue as usize] as f64 / self.packets[queue as usize] as f64 / 1e6
+    }
+}
+
+impl Observer<Packet> for Queues {
+    fn departed(&mut self, _: &Packet, queue: Queue, sojourn: Duration, now: Time) {
+        if now >= self.from {
+            self.packets[queue as usize] += 1;
+            self.delay_ns[queue as usize] += u128::from(sojourn.as_nanos());
+        }
+    }
+}
+
+/// DCTCP and Reno at 40 Mb/s and 10 ms through Curvy RED.
+fn curvy_red(dctcp: usize, reno: usize) -> Scenario {
+    let mut scenario = scenario(40, MS * 10, (dctcp, reno), 1);
+    scenario.groups[1].cc = l4s_cc::Config::Reno(Default::default());
+    scenario.aqm = Config::CurvyRed(l4s_aqm::curvy_red::Config::slides());
+    scenario.duration = Duration::from_secs(40);
+    scenario
+}
+
+#[test]
+fn the_delay_of_curvy_red_rises_with_the_load() {
+    // RFC 9332 §B.1: it has no fixed target. Reno has a window of 1.22 / sqrt(p), and the root of
+    // p is Q / 2²⁹ ns. So n flows that fill 3303 packets/s at 10 ms and Q satisfy
+    // 3303 / n · (10 ms + Q) = 1.22 · 0.537 s / Q.
+    for (n, q_ms) in [(2, 15.5), (5, 26.9), (10, 39.8)] {
+        let queues = Queues::of(&curvy_red(0, n));
+        let mean = queues.mean_ms(Queue::C);
+        assert!((mean / q_ms - 1.0).abs() < 0.15, "{n} flows: {mean} ms, not {q_ms}");
+        // 30 s of 40 Mb/s are 99,075 packets.
+        assert!(queues.packets[Queue::C as usize] > 98_000, "{n} flows leave the link idle");
+    }
+}
+
+#[test]
+fn curvy_red_gives_both_kinds_about_the_same_window_and_l4s_no_queue() {
+    for n in [1, 2, 5] {
+        let queues = Queues::of(&curvy_red(n, n));
+        let (l, c) = (queues.mean_ms(Queue::L), queues.mean_ms(Queue::C));
+        let window = |queue: Queue, q| queues.packets[queue as usize] as f64 * (10.0 + q);
+        let ratio = window(Queue::L, l) / window(Queue::C, c);
+        assert!(l < 1.5 && c > 10.0, "{n}: L {l} ms, C {c} ms");
+        assert!((0.5..2.0).contains(&ratio), "{n}: windows are {ratio} to 1");
+    }
+}
+
 #[test]
 fn downloads_end_whatever_acknowledgements_are_lost() {
     let mut digests = Vec::new();
