@@ -114,14 +114,14 @@ refuses! {
         "s.toml:11:7: `aqm.s_l`: found 21, expected a whole number from 0 to 20";
     slopes_that_favour_l4s:
         "\"dualpi2\"\nprofile = \"dctth\"\ntarget  = \"15ms\"" => "\"curvy-red\"\ns_c = 3",
-        "s.toml:10:11: `aqm.s_l`: 2 is less than `s_c`, which is 3: expected 3 to 20, or the \
+        "s.toml:9:1: `aqm.s_l`: 2 is less than `s_c`, which is 3: expected 3 to 20, or the \
          coupling factor 2^(s_l - s_c) would be below 1";
     an_l_queue_without_any_signal: "target  = \"15ms\"" => "k = 0\nl_aqm = \"none\"",
-        "s.toml:12:5: `aqm.k`: with `l_aqm = \"none\"` the L queue would get no signal at all: \
+        "s.toml:12:1: `aqm.k`: with `l_aqm = \"none\"` the L queue would get no signal at all: \
          expected 1 to 255, or `l_aqm = \"step\"` or \"ramp\"";
     a_modems_rate_without_a_modem:
         "\"dualpi2\"\nprofile = \"dctth\"\ntarget  = \"15ms\"" => "\"pie\"\nmsr = 40",
-        "s.toml:11:7: `aqm.msr`: it has an effect only with `variant = \"docsis\"`";
+        "s.toml:11:1: `aqm.msr`: it has an effect only with `variant = \"docsis\"`";
     an_unknown_profile: "\"dctth\"" => "\"dctht\"",
         "s.toml:11:11: `aqm.profile`: found \"dctht\", expected a profile of dualpi2: `dctth`, \
          `linux2019`, `linux` or `rfc9332`; did you mean \"dctth\"?";
