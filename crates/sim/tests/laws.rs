@@ -253,11 +253,11 @@ fn curvy_red(dctcp: usize, reno: usize) -> Scenario {
 fn the_delay_of_curvy_red_rises_with_the_load() {
     // RFC 9332 §B.1: it has no fixed target. Reno has a window of 1.22 / sqrt(p), and the root of
     // p is Q / 2²⁹ ns. So n flows that fill 3303 packets/s at 10 ms and Q satisfy
-    // 3303 / n · (10 ms + Q) = 1.22 · 0.537 s / Q.
+    // 3303 / n · (10 ms + Q) = 1.22 · 0.537 s / Q. Measured: 15.6, 27.7 and 40.1 ms.
     for (n, q_ms) in [(2, 15.5), (5, 26.9), (10, 39.8)] {
         let queues = Queues::of(&curvy_red(0, n));
         let mean = queues.mean_ms(Queue::C);
-        assert!((mean / q_ms - 1.0).abs() < 0.15, "{n} flows: {mean} ms, not {q_ms}");
+        assert!((mean / q_ms - 1.0).abs() < 0.05, "{n} flows: {mean} ms, not {q_ms}");
         // 30 s of 40 Mb/s are 99,075 packets.
         assert!(queues.packets[Queue::C as usize] > 98_000, "{n} flows leave the link idle");
     }
@@ -265,13 +265,14 @@ fn the_delay_of_curvy_red_rises_with_the_load() {
 
 #[test]
 fn curvy_red_gives_both_kinds_about_the_same_window_and_l4s_no_queue() {
+    // DCTCP has a window of 2 / p_L = 1 / p', Reno one of 1.22 / p': 0.82 to 1.
     for n in [1, 2, 5] {
         let queues = Queues::of(&curvy_red(n, n));
         let (l, c) = (queues.mean_ms(Queue::L), queues.mean_ms(Queue::C));
         let window = |queue: Queue, q| queues.packets[queue as usize] as f64 * (10.0 + q);
         let ratio = window(Queue::L, l) / window(Queue::C, c);
-        assert!(l < 1.5 && c > 10.0, "{n}: L {l} ms, C {c} ms");
-        assert!((0.5..2.0).contains(&ratio), "{n}: windows are {ratio} to 1");
+        assert!(l < 1.0 && c > 10.0, "{n}: L {l} ms, C {c} ms");
+        assert!((0.65..1.0).contains(&ratio), "{n}: windows are {ratio} to 1");
     }
 }
 
