@@ -272,6 +272,16 @@ fn overflow_leaves_overload_to_the_buffer() {
     }
 }
 
+#[test]
+fn without_amplification_there_is_nothing_to_cap() {
+    // 1/k is 1, and with k = 0 there is no marking that could saturate.
+    for (k, p_l) in [(0, 0.0), (1, 0.9)] {
+        let (rig, _) = at(Config { k, overload: Overload::Overflow, ..bare() }, 0.9);
+        assert!((rig.p_prime() - 0.9).abs() < 1e-8, "k = {k}: {}", rig.p_prime());
+        assert!((rig.signal().scalable.as_f64() - p_l).abs() < 1e-8, "k = {k}");
+    }
+}
+
 // The native L4S AQM.
 
 fn step(config: Config, thresh: Step) -> Config {
