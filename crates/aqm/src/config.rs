@@ -5,7 +5,7 @@ use l4s_units::param::Configurable;
 use rand_core::Rng;
 
 use crate::{Backlog, Departure, Packet, Qdisc, Signal, Watch};
-use crate::{cobalt, codel, dualpi2, fifo, fq_codel, pi2, pie, red};
+use crate::{cobalt, codel, curvy_red, dualpi2, fifo, fq_codel, pi2, pie, red};
 
 /// Declares the disciplines once: their configuration, their state and the dispatch between them.
 macro_rules! disciplines {
@@ -117,6 +117,7 @@ macro_rules! disciplines {
 
 disciplines! {
     DualPi2 => dualpi2,
+    CurvyRed => curvy_red,
     Pi2 => pi2,
     Pie => pie,
     Codel => codel,

@@ -7,10 +7,15 @@
 //!
 //! One engine, orthogonal choices ([`Config`]): classification, scheduler, native L4S marker,
 //! overload strategy, randomness. The order below is that of a packet's life: classify, enqueue,
-//! schedule, decide, dequeue; and apart from packets, the update of p'.
+//! schedule, decide, dequeue; and apart from packets, the update of p'. The engine is generic over
+//! where p' comes from ([`Base`]): [`crate::curvy_red`] is this one with another base.
 
+mod base;
 mod config;
 mod gain;
+
+pub(crate) use base::Coupling;
+pub use base::{Base, Coupled};
 
 pub use config::{Classify, Config, DropAt, FloorAt, LAqm, Overload, Randomness, Scheduler, Step};
 pub use gain::{Arithmetic, Gain};
@@ -22,14 +27,17 @@ use crate::waiting::{Backlog, Fifo, Waiting};
 use crate::{Departure, DropCause, MarkCause, Packet, Qdisc, Queue, Signal, Watch};
 
 /// The state of DualPI2.
+pub type Discipline<P> = Engine<P, Pi>;
+
+/// The state of a coupled dual queue whose base probability comes from `B`.
 #[derive(Clone, Debug)]
-pub struct Discipline<P> {
+pub struct Engine<P, B> {
     config: Config,
     /// The low-latency queue.
     l: Fifo<P>,
     /// The Classic queue; in single-queue mode the only one.
     c: Fifo<P>,
-    pi: Pi,
+    base: B,
     /// Credit of the weighted scheduler in byte·percent: L is served while it is not positive.
     credit: i64,
     dice: Dice,
@@ -43,13 +51,22 @@ enum Verdict {
     Drop(DropCause),
 }
 
-impl<P: Packet> Discipline<P> {
+impl<P: Packet> Engine<P, Pi> {
     /// Empty queues, and p' = 0.
     pub fn new(config: Config, _rng: &mut impl Rng) -> Self {
-        Discipline {
+        let pi = Pi::new(&config);
+        Engine::with_base(config, pi)
+    }
+}
+
+impl<P: Packet, B: Base> Engine<P, B> {
+    /// Empty queues. Of `config` the settings of the PI controller have no effect, unless `base`
+    /// is that.
+    pub(crate) fn with_base(config: Config, base: B) -> Self {
+        Engine {
             l: Fifo::new(),
             c: Fifo::new(),
-            pi: Pi::new(&config),
+            base,
             credit: config.scheduler.initial_credit(),
             dice: Dice { recur: config.randomness == Randomness::Recur, sums: [0; 2] },
             config,
@@ -127,14 +144,15 @@ impl<P: Packet> Discipline<P> {
         rng: &mut impl Rng,
     ) -> Verdict {
         let waiting = self.l.backlog().bytes + self.c.backlog().bytes;
-        let pi_acts = at == self.config.drop_at && waiting >= self.config.min_backlog;
+        let base_acts = at == self.config.drop_at && waiting >= self.config.min_backlog;
+        let Coupled { p_prime, p_l, overloaded } = self.base.coupled();
         // Overload: a mark can signal no more, so both kinds get the Classic drop.
-        if pi_acts && self.pi.overloaded && self.dice.twice(self.pi.p_prime, queue, rng) {
+        if base_acts && overloaded && self.dice.twice(p_prime, queue, rng) {
             return Verdict::Drop(DropCause::Overload);
         }
         if self.config.marking.admits(ecn) {
             // Whichever of the two AQMs wants it more (RFC 9332 §2.5).
-            let coupled = if pi_acts { self.pi.p_l } else { Probability::ZERO };
+            let coupled = if base_acts { p_l } else { Probability::ZERO };
             let (p, cause) = if native > coupled {
                 (native, MarkCause::Step)
             } else {
@@ -143,7 +161,7 @@ impl<P: Packet> Discipline<P> {
             if self.dice.once(p, queue, rng) {
                 return Verdict::Mark(cause);
             }
-        } else if pi_acts && !self.pi.overloaded && self.dice.twice(self.pi.p_prime, queue, rng) {
+        } else if base_acts && !overloaded && self.dice.twice(p_prime, queue, rng) {
             return if self.config.classic_ecn && ecn.is_capable() {
                 Verdict::Mark(MarkCause::Classic)
             } else {
@@ -180,7 +198,7 @@ impl<P: Packet> Discipline<P> {
     }
 }
 
-impl<P: Packet> Qdisc<P> for Discipline<P> {
+impl<P: Packet, B: Base> Qdisc<P> for Engine<P, B> {
     #[inline]
     fn enqueue(&mut self, packet: P, now: Time, rng: &mut impl Rng, watch: &mut impl Watch<P>) {
         let queue = if self.config.dualq.admits(packet.ecn()) { Queue::L } else { Queue::C };
@@ -217,6 +235,8 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
             let fifo = if queue == Queue::L { &mut self.l } else { &mut self.c };
             let Waiting { packet, arrival, flag: apply_step } = fifo.pop()?;
             let sojourn = now.since(arrival);
+            let classic = if queue == Queue::L { self.c.head_sojourn(now) } else { sojourn };
+            self.base.departs(queue, sojourn, classic);
             let native = match queue {
                 Queue::L => self.native(apply_step, sojourn),
                 _ => Probability::ZERO,
@@ -238,14 +258,14 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
     }
 
     fn next_tick(&self) -> Option<Time> {
-        Some(self.pi.due)
+        self.base.due()
     }
 
     fn tick(&mut self, now: Time) {
         // The queue that waits longest steers: normally C, and L when it alone is overloaded
         // (DCttH §3.4, RFC 9332 §A.1).
         let q = self.l.head_sojourn(now).max(self.c.head_sojourn(now));
-        self.pi.update(q, now);
+        self.base.update(q, now);
     }
 
     fn backlog(&self) -> Backlog {
@@ -253,23 +273,15 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
     }
 
     fn signal(&self) -> Option<Signal> {
-        Some(Signal {
-            base: self.pi.p_prime,
-            scalable: self.pi.p_l,
-            classic: gain::squared(self.pi.p_prime),
-        })
+        let Coupled { p_prime, p_l, .. } = self.base.coupled();
+        Some(Signal { base: p_prime, scalable: p_l, classic: gain::squared(p_prime) })
     }
 }
 
 /// The PI controller: p' and what follows from it (DCttH Algorithm 3).
 #[derive(Clone, Debug)]
-struct Pi {
-    /// The base probability.
-    p_prime: Probability,
-    /// The coupled probability of L4S packets, k·p'.
-    p_l: Probability,
-    /// Marking saturates: both queues get the Classic drop.
-    overloaded: bool,
+pub struct Pi {
+    coupled: Coupled,
     /// The queue delay at the last update.
     q_prev: Duration,
     /// When the next update is due.
@@ -278,40 +290,36 @@ struct Pi {
     target: Duration,
     tupdate: Duration,
     gains: (Gain, Gain),
-    k: u32,
-    /// p' never exceeds this: 1, or 1/k when overload is left to the buffer.
-    cap: Probability,
-    /// k·p' from which both queues get the Classic drop, in 2⁻³²; 2³² is just above 1.
-    drop_from: u64,
+    coupling: Coupling,
 }
 
 impl Pi {
     fn new(config: &Config) -> Pi {
-        let (cap, drop_from) = match config.overload {
-            Overload::Drop(Probability::ONE) => (Probability::ONE, 1 << 32),
-            Overload::Drop(from) => (Probability::ONE, u64::from(from.raw())),
-            Overload::Overflow => (Probability::from_raw(u32::MAX / config.k), u64::MAX),
-        };
         Pi {
-            p_prime: Probability::ZERO,
-            p_l: Probability::ZERO,
-            overloaded: false,
+            coupled: Coupled::default(),
             q_prev: Duration::ZERO,
             due: Time::ZERO + config.tupdate,
             target: config.target,
             tupdate: config.tupdate,
             gains: config.effective_gains(),
-            k: config.k,
-            cap,
-            drop_from,
+            coupling: Coupling::new(config),
         }
+    }
+}
+
+impl Base for Pi {
+    #[inline]
+    fn coupled(&self) -> Coupled {
+        self.coupled
+    }
+
+    fn due(&self) -> Option<Time> {
+        Some(self.due)
     }
 
     fn update(&mut self, q: Duration, now: Time) {
         let delta = gain::pi_delta(self.gains, q, self.target, self.q_prev);
-        self.p_prime = self.p_prime.saturating_add_raw(delta).min(self.cap);
-        self.p_l = self.p_prime.saturating_mul(self.k);
-        self.overloaded = u64::from(self.p_prime.raw()) * u64::from(self.k) >= self.drop_from;
+        self.coupled = self.coupling.of(self.coupled.p_prime.saturating_add_raw(delta));
         self.q_prev = q;
         self.due = now + self.tupdate;
     }

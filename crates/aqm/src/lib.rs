@@ -29,6 +29,7 @@
 pub mod cobalt;
 pub mod codel;
 mod config;
+pub mod curvy_red;
 pub mod dualpi2;
 pub mod fifo;
 pub mod fq_codel;

@@ -2,10 +2,15 @@
 //! (RFC 8033), as `sch_pie` in Linux does it with delay from time stamps.
 //!
 //! Time is counted in ticks of 64 ns and probability in units of 2⁻⁵⁶, as there.
+//!
+//! What cable modems do otherwise (RFC 8034) is in `docsis`.
 
 mod config;
+mod docsis;
 
-pub use config::{Config, Variant};
+pub use config::{Config, Protection, Variant};
+
+use docsis::Docsis;
 
 use l4s_units::{Duration, Ecn, Probability, Time};
 use rand_core::Rng;
@@ -80,6 +85,10 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
     }
 
     fn tick(&mut self, now: Time) {
+        if let Some(msr) = self.control.docsis.msr {
+            // RFC 8034 §4.2, for a token bucket without tokens.
+            self.control.q = ticks(msr.time_of(self.backlog().bytes).as_nanos());
+        }
         self.control.update(self.queue.is_empty(), now);
     }
 
@@ -119,23 +128,27 @@ struct Control {
     /// Marks become drops above this, in 2⁻⁵⁶.
     ecn_drop: u64,
     bytemode: bool,
+    /// Beyond this delay in ticks, 2 % more at each update.
+    rise_above: u64,
     variant: Variant,
+    docsis: Docsis,
 }
 
 impl Control {
     fn new(config: &Config) -> Control {
         let gain = |hz: f64| (hz * (ONE / TICKS_PER_S) as f64) as u64;
         let first = match config.variant {
-            Variant::Rfc8033 => config.tupdate,
+            Variant::Rfc8033 | Variant::Docsis => config.tupdate,
             Variant::Linux => Duration::from_millis(500),
         };
         let max_burst = ticks(config.burst.as_nanos());
+        let docsis = Docsis::new(config);
         Control {
             p: 0,
             accumulated: 0,
             q: 0,
             q_prev: 0,
-            burst: max_burst,
+            burst: if docsis.protection == Protection::States { 0 } else { max_burst },
             left_at: None,
             due: Time::ZERO + first,
             target: ticks(config.target.as_nanos()),
@@ -144,13 +157,18 @@ impl Control {
             gains: (gain(config.alpha), gain(config.beta)),
             ecn_drop: ((config.ecn_drop * ONE as f64) as u64).min(ONE),
             bytemode: config.bytemode,
+            rise_above: config.rise_above.map_or(u64::MAX, |delay| ticks(delay.as_nanos())),
             variant: config.variant,
+            docsis,
         }
     }
 
     /// Whether an arriving packet gets the signal (RFC 8033 §4.1); `backlog` is without it.
     #[inline]
     fn hits(&mut self, backlog: Backlog, size: u64, rng: &mut impl Rng) -> bool {
+        if self.variant == Variant::Docsis {
+            return self.hits_docsis(backlog, size, rng);
+        }
         // RFC 8033 §4.4: a burst after an idle time is let through.
         let bursting = self.burst > 0;
         // RFC 8033 §4.1: nor does a short queue need a signal, or one of less than two packets.
@@ -192,7 +210,9 @@ impl Control {
         let now = ticks(now.as_nanos());
         // What waited for nobody behind it says that there is no queue (Linux).
         self.q = if empty { 0 } else { now.saturating_sub(ticks(arrival.as_nanos())) };
-        if let Some(left_at) = self.left_at {
+        if let Some(left_at) = self.left_at
+            && self.variant != Variant::Docsis
+        {
             self.burst = self.burst.saturating_sub(now.saturating_sub(left_at));
         }
         self.left_at = Some(now);
@@ -200,6 +220,10 @@ impl Control {
 
     /// The update of the probability (RFC 8033 §4.2).
     fn update(&mut self, empty: bool, now: Time) {
+        self.due = now + self.tupdate;
+        if self.variant == Variant::Docsis {
+            return self.update_docsis();
+        }
         let (q, q_prev) = (self.q, self.q_prev);
         let (alpha, beta) = self.tuned_gains();
         let ahead = |gain: u64, a: u64, b: u64| {
@@ -212,12 +236,12 @@ impl Control {
             delta = i128::from(ONE / 100) * 2;
         }
         // Linux: a quarter of a second is too much.
-        if q > ticks(250_000_000) {
+        if q > self.rise_above {
             delta = delta.saturating_add(TWO_PERCENT);
         }
         // Linux notices that the probability is too high only where 64 bits overflow.
         let (highest, when_above) = match self.variant {
-            Variant::Rfc8033 => (ONE, ONE),
+            Variant::Rfc8033 | Variant::Docsis => (ONE, ONE),
             Variant::Linux => (u64::MAX, ONE),
         };
         let p = i128::from(self.p).saturating_add(delta).max(0);
@@ -234,7 +258,6 @@ impl Control {
             self.left_at = None;
         }
         self.q_prev = q;
-        self.due = now + self.tupdate;
     }
 
     /// The gains in proportion to the probability (RFC 8033 §4.2): half below 10 %, and a quarter

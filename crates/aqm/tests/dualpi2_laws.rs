@@ -10,6 +10,7 @@ use l4s_aqm::dualpi2::{
     Classify, Config, DropAt, FloorAt, LAqm, Overload, Randomness, Scheduler, Step,
 };
 use l4s_aqm::{DropCause, Limit, MTU, MarkCause, Qdisc, Queue};
+use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Ecn, Probability, Time};
 use proptest::prelude::*;
 
@@ -271,6 +272,16 @@ fn overflow_leaves_overload_to_the_buffer() {
     }
 }
 
+#[test]
+fn without_amplification_there_is_nothing_to_cap() {
+    // 1/k is 1, and with k = 0 there is no marking that could saturate.
+    for (k, p_l) in [(0, 0.0), (1, 0.9)] {
+        let (rig, _) = at(Config { k, overload: Overload::Overflow, ..bare() }, 0.9);
+        assert!((rig.p_prime() - 0.9).abs() < 1e-8, "k = {k}: {}", rig.p_prime());
+        assert!((rig.signal().scalable.as_f64() - p_l).abs() < 1e-8, "k = {k}");
+    }
+}
+
 // The native L4S AQM.
 
 fn step(config: Config, thresh: Step) -> Config {
@@ -378,6 +389,60 @@ fn a_packet_with_both_marks_is_told_once() {
     rig.fill(1000, Ecn::Ect1, now);
     let left = rig.drain(now + Duration::from_millis(1)).len() as u64;
     assert_eq!(rig.marks(Queue::L, MarkCause::Coupled), left);
+}
+
+// Either of the two AQMs of the L queue alone.
+
+#[test]
+fn the_native_aqm_alone_hears_nothing_of_the_classic_queue() {
+    let ramp = LAqm::Ramp(Duration::from_micros(800), Duration::from_micros(1200));
+    let thresh = LAqm::Step(Step::Time(Duration::from_millis(1)));
+    for (l_aqm, at_900_us) in [(ramp, 0.25), (thresh, 0.0)] {
+        for overload in [Overload::Drop(Probability::ONE), Overload::Overflow] {
+            // From no Classic signal to certain drop: an L4S packet meets its own queue's AQM.
+            for p in [0.0, 0.3, 0.7, 1.0] {
+                let config = Config { k: 0, l_aqm, overload, min_qlen_step: 0, ..bare() };
+                let (mut rig, now) = at(config, p);
+                rig.fill(N, Ecn::Ect1, now);
+                rig.drain(now + Duration::from_micros(900));
+                assert_fits(rig.marks(Queue::L, MarkCause::Step), N, at_900_us, "native");
+                assert_eq!(rig.marks(Queue::L, MarkCause::Coupled), 0);
+                assert_eq!(rig.told.dropped.len(), 0);
+                assert_eq!(rig.signal().scalable, Probability::ZERO);
+            }
+        }
+    }
+    // The Classic queue has its controller as ever, up to certainty: nothing else saturates.
+    for p in [0.3, 0.7] {
+        let rig = fates(Config { k: 0, ..bare() }, p, Ecn::NotEct);
+        assert_fits(rig.drops(Queue::C, DropCause::Aqm), N, p * p, "Not-ECT");
+        let rig = fates(Config { k: 0, ..bare() }, p, Ecn::Ect0);
+        assert_fits(rig.marks(Queue::C, MarkCause::Classic), N, p * p, "ECT(0)");
+    }
+}
+
+#[test]
+fn the_coupled_signal_alone_takes_no_notice_of_the_l_queue() {
+    for (p, wait) in [(0.0, 100), (0.1, 0), (0.1, 100)] {
+        let (mut rig, now) = at(Config { l_aqm: LAqm::None, ..bare() }, p);
+        rig.fill(N, Ecn::Ect1, now);
+        rig.drain(now + Duration::from_millis(wait));
+        assert_fits(rig.marks(Queue::L, MarkCause::Coupled), N, 2.0 * p, "coupled");
+        assert_eq!(rig.marks(Queue::L, MarkCause::Step), 0);
+    }
+}
+
+#[test]
+fn an_l_queue_without_any_signal_is_refused() {
+    let neither = Config { k: 0, l_aqm: LAqm::None, ..bare() };
+    let conflict = neither.check().unwrap_err();
+    assert_eq!(conflict.key, "k");
+    assert!(conflict.message.contains("expected 1 to 255"), "{}", conflict.message);
+    for config in [Config { k: 0, ..Config::dctth() }, Config { k: 1, ..neither.clone() }] {
+        assert_eq!(config.check(), Ok(()));
+    }
+    // Without an L queue there is none to signal to.
+    assert_eq!(Config { dualq: Classify::None, ..neither }.check(), Ok(()));
 }
 
 // The schedulers.

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{Probe, Rig, assert_fits, ms, span_ms};
+use common::{Probe, Rig, assert_fits, ms, span_ms, us};
 use l4s_aqm::dualpi2::{self, Arithmetic, DropAt, FloorAt, LAqm, Scheduler, Step};
 use l4s_aqm::{Config, DropCause, Limit, MarkCause, Qdisc, Queue};
 use l4s_units::param::{Configurable, Value};
@@ -42,6 +42,32 @@ fn the_ramp_of_mainline_from_an_empty_start() {
     {
         rig.aqm.tick(ms(16 * (n as u64 + 1)));
         assert_eq!(rig.signal().base.raw(), p_prime, "update {}", n + 1);
+    }
+}
+
+#[test]
+fn the_ramp_of_rfc_9332_by_hand() {
+    // RFC 9332 figures 2, 4 and 5: minTh 800 µs, range 400 µs, Th_len 1 packet, and recur(), which
+    // gives a signal when the sum of probabilities exceeds 1. At 900 µs it is 1/4: the sum is
+    // 5/4 at the fifth packet, and from the 1/4 that is left again at every fourth.
+    let marks = |waited: u64| -> Vec<u64> {
+        let mut rig = rig(dualpi2::Config::rfc9332());
+        rig.fill(14, Ecn::Ect1, us(0));
+        let out = rig.drain(us(waited));
+        out.iter().filter(|out| out.packet.ecn.is_ce()).map(|out| out.packet.id).collect()
+    };
+    for (waited, expected) in [
+        (0, vec![]),
+        (800, vec![]),
+        (900, vec![4, 8, 12]),
+        (1000, vec![2, 4, 6, 8, 10, 12]),
+        // 3/4: sums of 3/4, 6/4 and a mark, 5/4 and a mark, 1, 7/4 and a mark.
+        (1100, vec![1, 2, 4, 5, 6, 8, 9, 10, 12]),
+        // Certain, but for the last, which leaves none behind.
+        (1200, (0..13).collect()),
+        (9000, (0..13).collect()),
+    ] {
+        assert_eq!(marks(waited), expected, "{waited} µs");
     }
 }
 

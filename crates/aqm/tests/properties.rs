@@ -9,8 +9,8 @@ use l4s_aqm::dualpi2::{
     self, Classify, DropAt, FloorAt, LAqm, Overload, Randomness, Scheduler, Step,
 };
 use l4s_aqm::{
-    Config, Limit, MTU, Qdisc, Queue, cobalt, codel, fifo, for_each_discipline, fq_codel, pi2, pie,
-    red,
+    Config, Limit, MTU, Qdisc, Queue, cobalt, codel, curvy_red, fifo, for_each_discipline,
+    fq_codel, pi2, pie, red,
 };
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Ecn, Probability, Time};
@@ -49,8 +49,35 @@ fn limit() -> impl Strategy<Value = Limit> {
     ]
 }
 
+/// Every choice of Curvy RED, with every choice of the two queues.
+fn any_curvy_red() -> impl Strategy<Value = Config> {
+    use curvy_red::{Smoothing, SteeredBy};
+    let smoothing =
+        prop_oneof![Just(Smoothing::Classic), Just(Smoothing::Both), Just(Smoothing::Least)];
+    let curve = (0u32..=20, 0u32..=20, 0u32..=16, 0u64..10_000, smoothing, any::<bool>());
+    (curve, any_dualpi2()).prop_map(|((s_c, more, f, min_th, smoothing, longest), queues)| {
+        let (min_th, s_l) = (Duration::from_micros(min_th), (s_c + more).min(20));
+        let steered_by = if longest { SteeredBy::Longest } else { SteeredBy::Classic };
+        let limit = queues.limit;
+        Config::CurvyRed(curvy_red::Config {
+            s_c,
+            s_l,
+            f,
+            min_th,
+            smoothing,
+            steered_by,
+            queues,
+            limit,
+        })
+    })
+}
+
+fn any_dual_queue() -> impl Strategy<Value = Config> {
+    prop_oneof![2 => any_dualpi2().prop_map(Config::DualPi2), 1 => any_curvy_red()]
+}
+
 /// Every choice of DualPI2, with every other.
-fn any_dualpi2() -> impl Strategy<Value = Config> {
+fn any_dualpi2() -> impl Strategy<Value = dualpi2::Config> {
     let delay = (0u64..60_000).prop_map(Duration::from_micros);
     let classify = prop_oneof![Just(Classify::L4s), Just(Classify::Dc), Just(Classify::None)];
     let l_aqm = prop_oneof![
@@ -72,14 +99,14 @@ fn any_dualpi2() -> impl Strategy<Value = Config> {
         (0.01..1.0f64).prop_map(|p| Overload::Drop(Probability::from_f64(p))),
         Just(Overload::Overflow),
     ];
-    let first = (delay, 1u64..100_000, 0.0..1000.0f64, 0.0..1000.0f64, 1u32..256, l_aqm);
+    let first = (delay, 1u64..100_000, 0.0..1000.0f64, 0.0..1000.0f64, 0u32..256, l_aqm);
     let second = (0u64..10, any::<bool>(), scheduler, classify.clone(), classify, overload);
     let third = (any::<bool>(), any::<bool>(), any::<bool>(), 0u64..10_000, limit());
     (first, second, third).prop_map(|(first, second, third)| {
         let (target, tupdate, alpha, beta, k, l_aqm) = first;
         let (min_qlen_step, at_enqueue, scheduler, dualq, marking, overload) = second;
         let (drop_early, recur, classic_ecn, min_backlog, limit) = third;
-        Config::DualPi2(dualpi2::Config {
+        dualpi2::Config {
             target,
             tupdate: Duration::from_micros(tupdate),
             alpha,
@@ -98,7 +125,7 @@ fn any_dualpi2() -> impl Strategy<Value = Config> {
             min_backlog: Bytes::new(min_backlog),
             limit,
             ..dualpi2::Config::dctth()
-        })
+        }
     })
 }
 
@@ -128,6 +155,7 @@ fn profiles() -> Vec<Config> {
 fn limit_of(config: &mut Config) -> &mut Limit {
     match config {
         Config::DualPi2(c) => &mut c.limit,
+        Config::CurvyRed(c) => &mut c.limit,
         Config::Pi2(c) => &mut c.limit,
         Config::Pie(c) => &mut c.limit,
         Config::Codel(c) => &mut c.limit,
@@ -156,6 +184,13 @@ fn any_config() -> impl Strategy<Value = Config> {
         let burst = Duration::from_millis(1);
         Config::Pie(pie::Config { ecn, bytemode, burst, limit, ..pie::Config::linux() })
     });
+    // A small buffer, so that a third of it is soon filled.
+    let docsis = (any::<bool>(), any::<bool>(), limit()).prop_map(|(ecn, states, limit)| {
+        let (burst, target) = (Duration::from_millis(1), Duration::from_micros(100));
+        let protection = if states { pie::Protection::States } else { pie::Protection::Burst };
+        let docsis = pie::Config::docsis();
+        Config::Pie(pie::Config { ecn, protection, burst, target, limit, ..docsis })
+    });
     let red = (any::<bool>(), any::<bool>(), limit()).prop_map(|(ecn, harddrop, limit)| {
         let (min, max) = (Bytes::new(3_000), Bytes::new(9_000));
         let burst = 5;
@@ -174,7 +209,7 @@ fn any_config() -> impl Strategy<Value = Config> {
         Config::Cobalt(cobalt::Config { ecn, interval, target, mtu_time, p_inc, p_dec, limit })
     });
     let fifo = limit().prop_map(|limit| Config::Fifo(fifo::Config { limit }));
-    prop_oneof![4 => any_profile(), 6 => any_dualpi2(), 2 => fq, 1 => pi2, 1 => pie, 1 => red, 1 => codel, 2 => cobalt, 1 => fifo]
+    prop_oneof![4 => any_profile(), 8 => any_dual_queue(), 2 => fq, 1 => pi2, 1 => pie, 1 => docsis, 1 => red, 1 => codel, 2 => cobalt, 1 => fifo]
 }
 
 /// What came in and what became of it.

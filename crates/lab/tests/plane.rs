@@ -250,9 +250,10 @@ fn ecn() -> impl Strategy<Value = Ecn> {
 }
 
 fn aqm() -> impl Strategy<Value = Config> {
-    use l4s_aqm::{cobalt, codel, dualpi2, fifo, fq_codel, pi2, pie, red};
+    use l4s_aqm::{cobalt, codel, curvy_red, dualpi2, fifo, fq_codel, pi2, pie, red};
     prop::sample::select(vec![
         Config::DualPi2(dualpi2::Config::default()),
+        Config::CurvyRed(curvy_red::Config::default()),
         Config::Pi2(pi2::Config::default()),
         Config::Pie(pie::Config::default()),
         Config::Codel(codel::Config::default()),

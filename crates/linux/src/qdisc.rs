@@ -48,7 +48,9 @@ impl Qdisc {
             Config::Codel(config) => config.limit,
             Config::FqCodel(config) => config.limit,
             Config::Cobalt(config) => config.limit,
-            Config::Pi2(_) | Config::Red(_) | Config::Fifo(_) => Limit::packets(1),
+            Config::CurvyRed(_) | Config::Pi2(_) | Config::Red(_) | Config::Fifo(_) => {
+                Limit::packets(1)
+            }
         };
         if limit.bytes != Bytes::new(u64::MAX) {
             return Err(LabError::Scenario(format!(
@@ -64,11 +66,11 @@ impl Qdisc {
             Config::Cobalt(config) => cobalt(config),
             Config::Red(config) => red(config),
             Config::Fifo(config) => Ok(fifo(config)),
-            Config::Pi2(_) => Err(LabError::Scenario(
-                "Linux has no `pi2`: expected dualpi2, pie, codel, fq_codel, cobalt, red or fifo; \
-                 `--on kernel` has ours"
-                    .to_owned(),
-            )),
+            Config::CurvyRed(_) | Config::Pi2(_) => Err(LabError::Scenario(format!(
+                "Linux has no `{}`: expected dualpi2, pie, codel, fq_codel, cobalt, red or fifo; \
+                 `--on kernel` has ours",
+                aqm.kind()
+            ))),
         }
     }
 }
@@ -89,6 +91,9 @@ fn dualpi2(config: &dualpi2::Config) -> Result<Qdisc, LabError> {
         LAqm::Ramp(..) => return none("ramp", "`l_aqm` step"),
         LAqm::None => return none("L queue without a marker of its own", "`l_aqm` step"),
     };
+    if config.k == 0 {
+        return none("queues without a coupling", "`k` from 1 to 255");
+    }
     let protection = match config.scheduler {
         Scheduler::Wrr { classic_protection } => classic_protection,
         Scheduler::Strict => 0,
@@ -154,6 +159,7 @@ fn pie(config: &pie::Config) -> Qdisc {
         beta: f64::from(beta) / 16.0,
         ecn_drop: linux.ecn_drop,
         burst: linux.burst,
+        rise_above: linux.rise_above,
         variant: linux.variant,
         ..config.clone()
     };
@@ -499,6 +505,8 @@ mod tests {
     fn what_the_kernel_does_not_have_is_refused() {
         for (text, expected) in [
             ("{ kind = \"pi2\" }", "Linux has no `pi2`"),
+            ("{ kind = \"curvy-red\" }", "Linux has no `curvy-red`"),
+            ("{ kind = \"dualpi2\", k = 0 }", "no queues without a coupling: expected `k` from 1"),
             ("{ kind = \"cobalt\", ecn = false }", "no `ecn = false`"),
             ("{ kind = \"dualpi2\", l_aqm = \"ramp\" }", "no ramp"),
             ("{ kind = \"dualpi2\", l_aqm = \"none\" }", "without a marker of its own"),

@@ -102,8 +102,26 @@ refuses! {
         "s.toml:2:12: `duration`: found \"1441min\", expected a time such as \"10ms\", from 1ms \
          to 86400s";
     an_unknown_aqm: "\"dualpi2\"" => "\"dualpi\"",
-        "s.toml:10:11: `aqm.kind`: found \"dualpi\", expected one of `dualpi2`, `pi2`, `pie`, \
-         `codel`, `fq_codel`, `cobalt`, `red` or `fifo`; did you mean \"dualpi2\"?";
+        "s.toml:10:11: `aqm.kind`: found \"dualpi\", expected one of `dualpi2`, \
+         `curvy-red`, `pi2`, `pie`, `codel`, `fq_codel`, `cobalt`, `red` or `fifo`; did you mean \
+         \"dualpi2\"?";
+    an_aqm_with_an_underscore: "\"dualpi2\"" => "\"curvy_red\"",
+        "s.toml:10:11: `aqm.kind`: found \"curvy_red\", expected one of `dualpi2`, \
+         `curvy-red`, `pi2`, `pie`, `codel`, `fq_codel`, `cobalt`, `red` or `fifo`; did you mean \
+         \"curvy-red\"?";
+    a_slope_beyond_the_arithmetic:
+        "\"dualpi2\"\nprofile = \"dctth\"\ntarget  = \"15ms\"" => "\"curvy-red\"\ns_l = 21",
+        "s.toml:11:7: `aqm.s_l`: found 21, expected a whole number from 0 to 20";
+    slopes_that_favour_l4s:
+        "\"dualpi2\"\nprofile = \"dctth\"\ntarget  = \"15ms\"" => "\"curvy-red\"\ns_c = 3",
+        "s.toml:9:1: `aqm.s_l`: 2 is less than `s_c`, which is 3: expected 3 to 20, or the \
+         coupling factor 2^(s_l - s_c) would be below 1";
+    an_l_queue_without_any_signal: "target  = \"15ms\"" => "k = 0\nl_aqm = \"none\"",
+        "s.toml:12:1: `aqm.k`: with `l_aqm = \"none\"` the L queue would get no signal at all: \
+         expected 1 to 255, or `l_aqm = \"step\"` or \"ramp\"";
+    a_modems_rate_without_a_modem:
+        "\"dualpi2\"\nprofile = \"dctth\"\ntarget  = \"15ms\"" => "\"pie\"\nmsr = 40",
+        "s.toml:11:1: `aqm.msr`: it has an effect only with `variant = \"docsis\"`";
     an_unknown_profile: "\"dctth\"" => "\"dctht\"",
         "s.toml:11:11: `aqm.profile`: found \"dctht\", expected a profile of dualpi2: `dctth`, \
          `linux2019`, `linux` or `rfc9332`; did you mean \"dctth\"?";
@@ -334,11 +352,11 @@ refuses_more! {
         "s.toml:11:15: `at.group.A.rtt`: found \"10\", expected a time: a number with ns, us, ms, \
          s or min, such as \"10ms\", from 1us to 60s";
     a_change_to_an_unknown_aqm: "[[at]]\ntime = \"10s\"\naqm = \"codl\"",
-        "s.toml:11:7: `at.aqm`: found \"codl\", expected one of `dualpi2`, `pi2`, `pie`, `codel`, \
-         `fq_codel`, `cobalt`, `red` or `fifo`; did you mean \"codel\"?";
+        "s.toml:11:7: `at.aqm`: found \"codl\", expected one of `dualpi2`, `curvy-red`, `pi2`, \
+         `pie`, `codel`, `fq_codel`, `cobalt`, `red` or `fifo`; did you mean \"codel\"?";
     a_change_to_an_aqm_without_a_kind: "[[at]]\ntime = \"10s\"\naqm = { target = \"5ms\" }",
-        "s.toml:11:7: `at.aqm.kind` is missing: `dualpi2`, `pi2`, `pie`, `codel`, `fq_codel`, \
-         `cobalt`, `red` or `fifo`";
+        "s.toml:11:7: `at.aqm.kind` is missing: `dualpi2`, `curvy-red`, `pi2`, `pie`, `codel`, \
+         `fq_codel`, `cobalt`, `red` or `fifo`";
     a_change_to_a_setting_that_is_not:
         "[[at]]\ntime = \"10s\"\naqm = { kind = \"fifo\", limt = \"5p\" }",
         "s.toml:11:24: `at.aqm.limt`: unknown setting of fifo, expected `limit`, `memlimit`, \

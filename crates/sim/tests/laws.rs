@@ -1,6 +1,6 @@
 //! What every run must obey, whatever the scenario.
 
-use l4s_aqm::{Config, DropCause, MarkCause, Queue, dualpi2, fifo};
+use l4s_aqm::{Config, DropCause, MarkCause, Queue, dualpi2, fifo, pie};
 use l4s_measure::{FlowState, LinkState, Observer, Traced};
 use l4s_scenario::{AccEcn, Buffer, EcnMode, Group, Link, Scenario, Udp};
 use l4s_sim::Packet;
@@ -209,6 +209,104 @@ fn a_scalable_flow_leaves_the_link_full_and_the_queue_short() {
     assert!(mean_us < 1000, "{mean_us} µs");
     // 2 s of 40 Mb/s are 6605 packets.
     assert!(delay.1 > 6500, "{}", delay.1);
+}
+
+/// Packets and mean delay of either queue after the first quarter of a run.
+#[derive(Default)]
+struct Queues {
+    from: Time,
+    packets: [u64; 3],
+    delay_ns: [u128; 3],
+}
+
+impl Queues {
+    fn of(scenario: &Scenario) -> Queues {
+        let mut queues = Queues { from: Time::ZERO + scenario.duration / 4, ..Queues::default() };
+        l4s_sim::run(scenario, &mut queues);
+        queues
+    }
+
+    fn mean_ms(&self, queue: Queue) -> f64 {
+        self.delay_ns[queue as usize] as f64 / self.packets[queue as usize] as f64 / 1e6
+    }
+}
+
+impl Observer<Packet> for Queues {
+    fn departed(&mut self, _: &Packet, queue: Queue, sojourn: Duration, now: Time) {
+        if now >= self.from {
+            self.packets[queue as usize] += 1;
+            self.delay_ns[queue as usize] += u128::from(sojourn.as_nanos());
+        }
+    }
+}
+
+/// DCTCP and Reno at 40 Mb/s and 10 ms through Curvy RED.
+fn curvy_red(dctcp: usize, reno: usize) -> Scenario {
+    let mut scenario = scenario(40, MS * 10, (dctcp, reno), 1);
+    scenario.groups[1].cc = l4s_cc::Config::Reno(Default::default());
+    scenario.aqm = Config::CurvyRed(l4s_aqm::curvy_red::Config::slides());
+    scenario.duration = Duration::from_secs(40);
+    scenario
+}
+
+#[test]
+fn the_delay_of_curvy_red_rises_with_the_load() {
+    // RFC 9332 §B.1: it has no fixed target. Reno has a window of 1.22 / sqrt(p), and the root of
+    // p is Q / 2²⁹ ns. So n flows that fill 3303 packets/s at 10 ms and Q satisfy
+    // 3303 / n · (10 ms + Q) = 1.22 · 0.537 s / Q. Measured: 15.6, 27.7 and 40.1 ms.
+    for (n, q_ms) in [(2, 15.5), (5, 26.9), (10, 39.8)] {
+        let queues = Queues::of(&curvy_red(0, n));
+        let mean = queues.mean_ms(Queue::C);
+        assert!((mean / q_ms - 1.0).abs() < 0.05, "{n} flows: {mean} ms, not {q_ms}");
+        // 30 s of 40 Mb/s are 99,075 packets.
+        assert!(queues.packets[Queue::C as usize] > 98_000, "{n} flows leave the link idle");
+    }
+}
+
+#[test]
+fn curvy_red_gives_both_kinds_about_the_same_window_and_l4s_no_queue() {
+    // DCTCP has a window of 2 / p_L = 1 / p', Reno one of 1.22 / p': 0.82 to 1.
+    for n in [1, 2, 5] {
+        let queues = Queues::of(&curvy_red(n, n));
+        let (l, c) = (queues.mean_ms(Queue::L), queues.mean_ms(Queue::C));
+        let window = |queue: Queue, q| queues.packets[queue as usize] as f64 * (10.0 + q);
+        let ratio = window(Queue::L, l) / window(Queue::C, c);
+        assert!(l < 1.0 && c > 10.0, "{n}: L {l} ms, C {c} ms");
+        assert!((0.65..1.0).contains(&ratio), "{n}: windows are {ratio} to 1");
+    }
+}
+
+#[test]
+fn docsis_pie_holds_a_lower_delay_than_pie() {
+    // RFC 8034 §4.1: 10 ms, where RFC 8033 has 15. Measured: 11.1 and 15.4.
+    let delay = |aqm| {
+        let scenario = Scenario { aqm: Config::Pie(aqm), ..curvy_red(0, 5) };
+        let queues = Queues::of(&scenario);
+        assert!(queues.packets[Queue::Q as usize] > 95_000, "the link is left idle");
+        queues.mean_ms(Queue::Q)
+    };
+    let (docsis, rfc8033) = (delay(pie::Config::docsis()), delay(pie::Config::rfc8033()));
+    assert!((docsis / 10.0 - 1.0).abs() < 0.15, "{docsis} ms");
+    assert!((rfc8033 / 15.0 - 1.0).abs() < 0.15, "{rfc8033} ms");
+}
+
+#[test]
+fn it_is_the_coupling_that_shares_the_link() {
+    // DCTCP against Reno, five each, with strict priority for L: a scheduler that gives Classic
+    // nothing of its own. Measured: shares of 0.65 and 0.97. The former is what about equal windows
+    // make of round trips of 10.5 and 25 ms.
+    let share = |k| {
+        let mut scenario = curvy_red(5, 5);
+        let scheduler = dualpi2::Scheduler::Strict;
+        let aqm = dualpi2::Config { k, scheduler, ..dualpi2::Config::dctth() };
+        let dc = dualpi2::Classify::Dc;
+        scenario.aqm = Config::DualPi2(dualpi2::Config { dualq: dc, marking: dc, ..aqm });
+        let [l, c, _] = Queues::of(&scenario).packets;
+        l as f64 / (l + c) as f64
+    };
+    let (coupled, alone) = (share(2), share(0));
+    assert!((0.4..0.75).contains(&coupled), "{coupled}");
+    assert!(alone > 0.9, "{alone}");
 }
 
 #[test]

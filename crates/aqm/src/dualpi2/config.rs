@@ -150,7 +150,7 @@ pub struct Config {
     pub max_rtt: Option<Duration>,
     /// The usual RTT, when the controller was derived from it.
     pub typical_rtt: Option<Duration>,
-    /// The coupling factor k.
+    /// The coupling factor k; 0 leaves the L queue to its own AQM.
     pub k: u32,
     /// The native L4S AQM.
     pub l_aqm: LAqm,
@@ -350,8 +350,8 @@ impl Configurable for Config {
         ),
         Param::new(
             "k",
-            "coupling factor: an L4S packet is marked with k times p'",
-            Kind::Count { min: 1, max: 255 },
+            "coupling factor: an L4S packet is marked with k times p'; 0 leaves L to its own marker",
+            Kind::Count { min: 0, max: 255 },
             |c| Some(Value::Count(c.k.into())),
             |c, v| c.k = v.count() as u32,
         ),
@@ -616,6 +616,12 @@ impl Configurable for Config {
                 );
                 return Err(Conflict { key, message });
             }
+        }
+        if self.k == 0 && self.l_aqm == LAqm::None && self.dualq != Classify::None {
+            let message = "with `l_aqm = \"none\"` the L queue would get no signal at all: \
+                           expected 1 to 255, or `l_aqm = \"step\"` or \"ramp\""
+                .to_owned();
+            return Err(Conflict { key: "k", message });
         }
         if self.dualq == Classify::Dc && self.marking == Classify::L4s {
             let message = "ECT(0) would wait in the L queue but be marked as Classic: \

@@ -50,6 +50,17 @@ impl Config {
     pub fn dctth() -> Config {
         Config { limit: Limit::packets(40_000), ..Config::linux() }
     }
+
+    /// The defaults of `sch_fq_codel` with the shallow threshold for L4S packets that Linux 5.16
+    /// and later offers: `ce_threshold 1ms ce_threshold_selector 0x1/0x1`, the threshold that
+    /// DualPI2 has (DCttH §3.3).
+    pub fn l4s() -> Config {
+        Config {
+            ce_threshold: Some(Duration::from_millis(1)),
+            ce_l4s_only: true,
+            ..Config::linux()
+        }
+    }
 }
 
 impl Default for Config {
@@ -133,5 +144,10 @@ impl Configurable for Config {
     const PROFILES: &'static [Profile<Self>] = &[
         Profile { name: "dctth", doc: "DCttH 2017, Table 1", make: Config::dctth },
         Profile { name: "linux", doc: "sch_fq_codel", make: Config::linux },
+        Profile {
+            name: "l4s",
+            doc: "sch_fq_codel of Linux 5.16 and later, L4S packets marked from 1 ms",
+            make: Config::l4s,
+        },
     ];
 }

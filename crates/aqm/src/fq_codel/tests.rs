@@ -167,6 +167,64 @@ fn ce_threshold_can_spare_what_is_not_l4s() {
 }
 
 #[test]
+fn the_l4s_profile_marks_l4s_packets_from_1_ms_on() {
+    // 976 units of 1024 ns are the threshold: not at it, but from the next unit on.
+    for (units, expected) in [
+        (976, [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]),
+        (977, [Ecn::NotEct, Ecn::Ect0, Ecn::Ce, Ecn::Ce]),
+    ] {
+        let mut bench = Bench::new(Config::l4s());
+        for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce] {
+            bench.put(Probe::full(0).flow(A).ecn(ecn));
+        }
+        bench.now = Time::from_nanos(1024 * units);
+        assert_eq!([(); 4].map(|()| bench.take().unwrap().ecn), expected, "{units}");
+        let news = u64::from(units > 976);
+        assert_eq!(bench.seen.marks(Queue::Q, MarkCause::Step), news, "what was CE is not told");
+    }
+}
+
+#[test]
+fn the_l4s_threshold_is_that_of_each_flow_and_no_signal_to_the_others() {
+    // A's queue is 2 ms long and all marked; B's packets, ECT(1) too, come and go at once.
+    let mut bench = Bench::new(Config::l4s());
+    for id in 0..20 {
+        bench.put(Probe::full(id).flow(A).ecn(Ecn::Ect1));
+    }
+    bench.now = ms(2);
+    for id in 0..10 {
+        bench.put(Probe::full(id).flow(B).ecn(Ecn::Ect1));
+        for _ in 0..2 {
+            let packet = bench.take().unwrap();
+            assert_eq!(packet.ecn.is_ce(), packet.flow == A);
+        }
+    }
+    assert_eq!(bench.seen.marks(Queue::Q, MarkCause::Step), 10);
+}
+
+#[test]
+fn the_l4s_profile_is_codel_for_everyone_else_and_above_its_target() {
+    // An ECT(0) flow that keeps 20 ms: the first mark is CoDel's, after an interval of 100 ms.
+    let mut bench = Bench::new(Config::l4s());
+    for id in 0..20 {
+        bench.put(Probe::full(id).flow(A).ecn(Ecn::Ect0));
+    }
+    let mut first = None;
+    for step in 1..3000 {
+        bench.now = ms(step);
+        bench.put(Probe::full(step).flow(A).ecn(Ecn::Ect0));
+        if bench.take().unwrap().ecn.is_ce() {
+            first.get_or_insert(step);
+        }
+    }
+    // Above the target of 5 ms from the 5th ms on, and then later than 100 ms after.
+    assert!((105..=107).contains(&first.unwrap()), "{first:?}");
+    let classic = bench.seen.marks(Queue::Q, MarkCause::Classic);
+    assert!(classic > 100, "{classic}");
+    assert_eq!(bench.seen.marks(Queue::Q, MarkCause::Step), 0);
+}
+
+#[test]
 fn the_pool_grows_to_the_longest_queue_and_no_further() {
     let mut bench = Bench::new(Config::dctth());
     for round in 0..100 {

@@ -1,11 +1,11 @@
 //! The settings of PIE.
 
-use l4s_units::Duration;
-use l4s_units::param::{Configurable, Kind, Param, Profile, Value};
+use l4s_units::param::{Configurable, Conflict, Kind, Param, Profile, Value};
+use l4s_units::{Bytes, Duration, Rate};
 
-use crate::Limit;
+use crate::{Limit, MTU};
 
-/// Where Linux departs from RFC 8033.
+/// Whose PIE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Variant {
     /// The probability is held at 1 or below, and the first update comes after `tupdate`.
@@ -13,6 +13,20 @@ pub enum Variant {
     /// The probability may wind up to 256 and has to come all the way down again, and the first
     /// update comes after half a second (`sch_pie` since Linux 5.1).
     Linux,
+    /// DOCSIS-PIE, of cable modems (RFC 8034): auto-tuning goes on above 10 % and above 1, low
+    /// delay lets the probability decay even with a backlog, and what accumulates towards a drop
+    /// does so also while the queue is short. The burst allowance is counted in updates.
+    Docsis,
+}
+
+/// When DOCSIS-PIE lets a burst through.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Protection {
+    /// For the burst allowance at the beginning and after congestion (RFC 8033 §4.4).
+    Burst,
+    /// Until a third of the buffer is filled; then a single drop is given, and the burst allowance
+    /// begins with it (RFC 8034 §4.3: INACTIVE, QUIESCENT, ACTIVE).
+    States,
 }
 
 /// The settings of PIE.
@@ -32,10 +46,26 @@ pub struct Config {
     pub ecn_drop: f64,
     /// How long packets may leave after an idle time before the first is dropped.
     pub burst: Duration,
-    /// Small packets are dropped less, in proportion to their size.
+    /// Small packets are dropped less, in proportion to their size. With [`Variant::Docsis`] the
+    /// measure is 1024 B, larger ones are dropped more, and the probability may exceed 1
+    /// (RFC 8034 §4.6).
     pub bytemode: bool,
-    /// Where Linux departs from the RFC.
+    /// Beyond this queue delay the probability rises by 2 % more at each update; `None` for never.
+    /// Of Linux (250 ms) and RFC 8034 (200 ms), and not in RFC 8033.
+    pub rise_above: Option<Duration>,
+    /// Whose PIE.
     pub variant: Variant,
+    /// [`Variant::Docsis`]: with two delays in a row below this, the probability decays.
+    pub decay_below: Duration,
+    /// [`Variant::Docsis`]: when a burst is let through.
+    pub protection: Protection,
+    /// [`Protection::States`]: the backlog at which the AQM wakes up; `None` for a third of what
+    /// may wait, in the unit in which that is limited.
+    pub active_at: Option<Bytes>,
+    /// [`Variant::Docsis`]: the Maximum Sustained Traffic Rate. At each update the queue delay is
+    /// what waits over this rate, as a modem has it that has no burst to spare (RFC 8034 §4.2).
+    /// `None`: it is what packets waited.
+    pub msr: Option<Rate>,
     /// What may wait.
     pub limit: Limit,
 }
@@ -52,7 +82,12 @@ impl Config {
             ecn_drop: 0.25,
             burst: Duration::from_millis(100),
             bytemode: false,
+            rise_above: Some(Duration::from_millis(250)),
             variant: Variant::Rfc8033,
+            decay_below: Duration::ZERO,
+            protection: Protection::Burst,
+            active_at: None,
+            msr: None,
             limit: Limit::packets(40_000),
         }
     }
@@ -65,7 +100,31 @@ impl Config {
             beta: 1.25,
             ecn_drop: 0.1,
             burst: Duration::from_millis(150),
+            rise_above: None,
             ..Config::dctth()
+        }
+    }
+
+    /// DOCSIS-PIE: RFC 8034 §4 and Appendix A.
+    ///
+    /// A modem computes the queue delay from its backlog and its shaper (§4.2). Here it is what
+    /// packets waited, as in the other profiles, unless `msr` says how fast the shaper is.
+    /// The RFC gives no size of the buffer: this is 100 ms of 40 Mb/s in full packets.
+    pub fn docsis() -> Config {
+        Config {
+            target: Duration::from_millis(10),
+            tupdate: Duration::from_millis(16),
+            alpha: 0.25,
+            beta: 2.5,
+            ecn: false,
+            burst: Duration::from_millis(142),
+            bytemode: true,
+            rise_above: Some(Duration::from_millis(200)),
+            variant: Variant::Docsis,
+            decay_below: Duration::from_millis(5),
+            protection: Protection::States,
+            limit: Limit::packets(330),
+            ..Config::rfc8033()
         }
     }
 
@@ -77,6 +136,7 @@ impl Config {
         Config {
             tupdate: Duration::from_millis(16),
             ecn: false,
+            rise_above: Some(Duration::from_millis(250)),
             variant: Variant::Linux,
             limit: Limit::packets(1000),
             ..Config::rfc8033()
@@ -156,20 +216,68 @@ impl Configurable for Config {
         ),
         Param::new(
             "variant",
-            "linux: the probability may wind up beyond 1, and the first update is late",
-            Kind::Choice(&["rfc8033", "linux"]),
+            "linux: the probability may wind up beyond 1, the first update is late; docsis: RFC 8034",
+            Kind::Choice(&["rfc8033", "linux", "docsis"]),
             |c| {
                 Some(Value::Word(match c.variant {
                     Variant::Rfc8033 => "rfc8033",
                     Variant::Linux => "linux",
+                    Variant::Docsis => "docsis",
                 }))
             },
             |c, v| {
                 c.variant = match v.word() {
                     "linux" => Variant::Linux,
+                    "docsis" => Variant::Docsis,
                     _ => Variant::Rfc8033,
                 }
             },
+        ),
+        Param::new(
+            "rise_above",
+            "queue delay beyond which the probability rises by 2 % more at each update",
+            DELAY,
+            |c| c.rise_above.map(Value::Duration),
+            |c, v| c.rise_above = Some(v.duration()),
+        ),
+        Param::new(
+            "decay_below",
+            "docsis: queue delay below which, twice in a row, the probability decays",
+            DELAY,
+            |c| (c.variant == Variant::Docsis).then_some(Value::Duration(c.decay_below)),
+            |c, v| c.decay_below = v.duration(),
+        ),
+        Param::new(
+            "protection",
+            "docsis: let bursts through for a time, or until a third of the buffer is filled",
+            Kind::Choice(&["burst", "states"]),
+            |c| {
+                let word = match c.protection {
+                    Protection::Burst => "burst",
+                    Protection::States => "states",
+                };
+                (c.variant == Variant::Docsis).then_some(Value::Word(word))
+            },
+            |c, v| {
+                c.protection = match v.word() {
+                    "states" => Protection::States,
+                    _ => Protection::Burst,
+                }
+            },
+        ),
+        Param::new(
+            "active_at",
+            "states: the backlog from which the AQM acts, instead of a third of the buffer",
+            Kind::Bytes { min: MTU, max: Bytes::new(1_000_000_000_000) },
+            |c| c.active_at.map(Value::Bytes),
+            |c, v| c.active_at = Some(v.bytes()),
+        ),
+        Param::new(
+            "msr",
+            "docsis: rate of the shaper, which the backlog is divided by to know the queue delay",
+            Kind::Number { min: 0.001, max: 1_000_000.0, unit: "Mb/s" },
+            |c| c.msr.map(|rate| Value::Number(rate.as_bps() as f64 / 1e6)),
+            |c, v| c.msr = Some(Rate::from_bps((v.number() * 1e6).round() as u64)),
         ),
         Limit::packets_param(
             |c| Some(Value::Packets(c.limit.packets)),
@@ -181,5 +289,25 @@ impl Configurable for Config {
         Profile { name: "dctth", doc: "DCttH 2017, Table 1", make: Config::dctth },
         Profile { name: "rfc8033", doc: "RFC 8033, sections 4 and 5", make: Config::rfc8033 },
         Profile { name: "linux", doc: "sch_pie", make: Config::linux },
+        Profile {
+            name: "docsis",
+            doc: "DOCSIS-PIE of cable modems, RFC 8034, with delay from time stamps",
+            make: Config::docsis,
+        },
     ];
+
+    fn check(&self) -> Result<(), Conflict> {
+        let states = self.variant == Variant::Docsis && self.protection == Protection::States;
+        if self.active_at.is_some() && !states {
+            let message = "it has an effect only with `variant = \"docsis\"` and \
+                           `protection = \"states\"`"
+                .to_owned();
+            return Err(Conflict { key: "active_at", message });
+        }
+        if self.msr.is_some() && self.variant != Variant::Docsis {
+            let message = "it has an effect only with `variant = \"docsis\"`".to_owned();
+            return Err(Conflict { key: "msr", message });
+        }
+        Ok(())
+    }
 }

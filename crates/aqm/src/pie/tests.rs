@@ -67,10 +67,282 @@ fn an_update_adds_alpha_times_the_error_and_beta_times_the_growth() {
 }
 
 #[test]
-fn beyond_250_ms_two_percent_more() {
-    let mut control = control(Config::rfc8033(), 0.2, 251, 0);
+fn beyond_250_ms_two_percent_more_in_linux_and_not_in_the_rfc() {
+    for (config, q, p) in [
+        (Config::linux(), 251, 0.24),
+        (Config::linux(), 250, 0.22),
+        (Config::dctth(), 251, 0.24),
+        (Config::rfc8033(), 251, 0.22),
+    ] {
+        let mut control = control(config, 0.2, q, 0);
+        control.update(false, ms(0));
+        assert!((ratio(control.p) - p).abs() < 1e-6, "{q} ms: {}", ratio(control.p));
+    }
+}
+
+/// Updates with these delays in ms, one after the other from probability 0, and what comes of them.
+fn follow(mut control: Control, trace: &[(u64, f64)]) {
+    for (n, (q, p)) in trace.iter().enumerate() {
+        control.q = ticks(q * 1_000_000);
+        control.update(false, ms(0));
+        assert!((ratio(control.p) - p).abs() < 1e-9, "update {n}: {}, not {p}", ratio(control.p));
+    }
+}
+
+#[test]
+fn a_trace_of_rfc_8033_by_hand() {
+    // RFC 8033 §4.2 and §5.5: p += (0.125·(q − 15 ms) + 1.25·(q − q_old)) / divisor.
+    let trace = [
+        (30, 0.039375 / 2048.0),
+        (40, 0.039375 / 2048.0 + 0.015625 / 128.0),
+        (60, 0.000141296386719 + 0.030625 / 32.0),
+        (90, 0.001098327636719 + 0.046875 / 8.0),
+        (120, 0.006957702636719 + 0.050625 / 8.0),
+        (150, 0.013285827636719 + 0.054375 / 2.0),
+        (200, 0.040473327636719 + 0.085625 / 2.0),
+        (240, 0.083285827636719 + 0.078125 / 2.0),
+        // 0.028125 would be more than 2 %.
+        (240, 0.122348327636719 + 0.02),
+        (230, 0.142348327636719 + 0.014375),
+        (100, 0.156723327636719 - 0.151875),
+        // −0.099375 / 8 is more than there is.
+        (20, 0.0),
+        (0, 0.0),
+    ];
+    follow(control(Config::rfc8033(), 0.0, 0, 0), &trace);
+}
+
+// DOCSIS-PIE.
+
+/// Awake, with the burst allowance spent.
+fn docsis(p: f64, q_ms: u64, q_prev_ms: u64) -> Control {
+    let mut control = control(Config::docsis(), p, q_ms, q_prev_ms);
+    control.docsis.activity = docsis::Activity::Active;
+    control
+}
+
+#[test]
+fn a_trace_of_rfc_8034_by_hand() {
+    // RFC 8034 §A.2: p += (0.25·(q − 10 ms) + 2.5·(q − q_old)) / divisor.
+    let trace = [
+        (20, 0.0525 / 2048.0),
+        (40, 0.0525 / 2048.0 + 0.0575 / 128.0),
+        (60, 0.000474853515625 + 0.0625 / 32.0),
+        (80, 0.002427978515625 + 0.0675 / 8.0),
+        (120, 0.010865478515625 + 0.1275 / 2.0),
+        (140, 0.074615478515625 + 0.0825 / 2.0),
+        // 0.0325 · 2 would be more than 2 %.
+        (140, 0.115865478515625 + 0.02),
+        // Beyond 200 ms 2 % more.
+        (201, 0.135865478515625 + 0.04),
+        (190, 0.175865478515625 + 0.02),
+        // (0.0275 − 0.175) · 2 is more than there is.
+        (120, 0.0),
+        (4, 0.0),
+    ];
+    follow(docsis(0.0, 0, 0), &trace);
+}
+
+#[test]
+fn docsis_tunes_itself_above_one_too() {
+    // RFC 8034 §4.4: (0.25·2 ms + 2.5·2 ms) = 0.0055 downwards, times 2, 8 and 32.
+    for (p, after) in [(0.5, 0.489), (0.99, 0.979), (2.0, 1.956), (9.9, 9.856), (11.0, 10.824)] {
+        let mut control = docsis(p, 8, 10);
+        control.update(false, ms(0));
+        assert!((ratio(control.p) - after).abs() < 1e-6, "{p}: {}", ratio(control.p));
+    }
+    // It ends at 0.85 · 1024 / 64.
+    let mut control = docsis(13.59, 20, 10);
     control.update(false, ms(0));
-    assert!((ratio(control.p) - 0.24).abs() < 1e-6);
+    assert!((ratio(control.p) - 13.6).abs() < 1e-6);
+}
+
+#[test]
+fn docsis_decays_below_5_ms_whatever_is_left_in_the_queue() {
+    // RFC 8034 §4.5 and §A.2: 0.5 − 0.25·6 ms·2 − 2.5·(change)·2, and 2 % off that.
+    for (q, q_prev, p) in [(4, 4, 0.497 * 0.98), (5, 4, 0.5 - 0.0025 + 0.005), (4, 5, 0.492)] {
+        let mut control = docsis(0.5, q, q_prev);
+        control.update(false, ms(0));
+        assert!((ratio(control.p) - p).abs() < 1e-6, "{q} {q_prev}: {}", ratio(control.p));
+    }
+}
+
+#[test]
+fn docsis_scales_by_size_up_to_a_limit() {
+    // RFC 8034 §4.6 and §4.4: 64-byte packets at twice the rate need a drop probability of 8.
+    for (p, size, scaled) in [
+        (8.0, 64, 0.5),
+        (8.0, 1024, 0.85),
+        (0.1, 1024, 0.1),
+        (0.1, 1514, 0.1 * 1514.0 / 1024.0),
+        (13.6, 64, 0.85),
+        (13.6, u64::MAX, 0.85),
+    ] {
+        let got = ratio(docsis(p, 20, 20).scaled(size));
+        assert!((got - scaled).abs() < 1e-9, "{p} {size}: {got}");
+    }
+    let plain = Control { bytemode: false, ..docsis(0.1, 20, 20) };
+    assert_eq!(plain.scaled(64), plain.p);
+}
+
+#[test]
+fn docsis_accumulates_while_the_queue_is_short() {
+    // RFC 8034 §A.3: 0.1 per packet of 1024 B. The queue is short until the ninth; then the sum
+    // is 0.9 and chance decides, where RFC 8033 would begin to count.
+    let (mut rng, mut hits) = (rng(SEED), 0);
+    for _ in 0..2000 {
+        let mut control = docsis(0.1, 20, 4);
+        for _ in 0..8 {
+            assert!(!control.hits(backlog(100_000), 1024, &mut rng));
+        }
+        assert!(control.accumulated > raw(0.79));
+        control.q_prev = ticks(5_000_000);
+        hits += u64::from(control.hits(backlog(100_000), 1024, &mut rng));
+    }
+    assert!((hits as f64 - 200.0).abs() < 5.0 * 180f64.sqrt(), "{hits} of 2000");
+    // Two packets of average size are no queue, however much has accumulated.
+    let mut control = docsis(0.1, 20, 20);
+    control.accumulated = ONE * 9;
+    assert!(!control.hits(backlog(2048), 1024, &mut rng));
+    assert!(control.hits(backlog(2049), 1024, &mut rng), "certain from 8.5 on");
+    assert_eq!(control.accumulated, 0);
+}
+
+/// DOCSIS-PIE with a buffer of 30 packets, at a probability of 0.85 and a delay of 20 ms.
+fn modem(config: Config) -> (Discipline<Probe>, Counters, rand_xoshiro::Xoshiro256PlusPlus) {
+    let mut rng = rng(SEED);
+    let config = Config { limit: Limit::packets(30), ..config };
+    let mut pie = Discipline::new(config, &mut rng);
+    (pie.control.p, pie.control.q) = (raw(0.85), ticks(20_000_000));
+    pie.control.q_prev = pie.control.q;
+    (pie, Counters::default(), rng)
+}
+
+#[test]
+fn docsis_gives_one_drop_beyond_a_third_of_the_buffer_and_then_lets_a_burst_through() {
+    let (mut pie, mut seen, mut rng) = modem(Config::docsis());
+    for id in 0..10 {
+        pie.enqueue(Probe::full(id).ecn(Ecn::Ect0), ms(0), &mut rng, &mut seen);
+        assert_eq!(pie.control.docsis.activity, docsis::Activity::Inactive);
+    }
+    assert_eq!(seen.dropped(Queue::Q), 0);
+    // From the 10th of 30 on: with 0.85 per packet, a drop soon, and just one.
+    for id in 10..25 {
+        pie.enqueue(Probe::full(id).ecn(Ecn::Ect0), ms(0), &mut rng, &mut seen);
+    }
+    assert_eq!(seen.drops(Queue::Q, DropCause::Aqm), 1);
+    assert_eq!(seen.marked(Queue::Q), 0, "no ECN (RFC 8034 §4.7)");
+    assert_eq!(pie.control.docsis.activity, docsis::Activity::Active);
+    // 142 ms are nine updates of 16 ms, in which the probability is 0.
+    let mut updates = 0;
+    while pie.control.burst > 0 {
+        pie.tick(ms(0));
+        updates += 1;
+        assert_eq!(pie.control.p, 0);
+    }
+    assert_eq!(updates, 9);
+    pie.tick(ms(0));
+    assert!(pie.control.p > 0);
+}
+
+#[test]
+fn docsis_forgets_after_a_quiet_second() {
+    let mut control = docsis(0.0, 4, 4);
+    let activity_after = |control: &mut Control, updates| {
+        for _ in 0..updates {
+            control.update(false, ms(0));
+        }
+        control.docsis.activity
+    };
+    assert_eq!(activity_after(&mut control, 1), docsis::Activity::Quiescent);
+    // 62 · 16 ms are 992 ms, and 63 are more than a second.
+    assert_eq!(activity_after(&mut control, 62), docsis::Activity::Quiescent);
+    // A moment of delay, and it begins again.
+    control.q = ticks(6_000_000);
+    control.update(false, ms(0));
+    (control.p, control.q) = (0, 0);
+    control.update(false, ms(0));
+    control.update(false, ms(0));
+    assert_eq!(control.docsis.quiet, ticks(16_000_000));
+    assert_eq!(activity_after(&mut control, 61), docsis::Activity::Quiescent);
+    assert_eq!(activity_after(&mut control, 1), docsis::Activity::Inactive);
+}
+
+#[test]
+fn docsis_wakes_up_where_it_is_told_to() {
+    for (config, wakes_after) in [
+        (Config::docsis(), 10),
+        (Config { active_at: Some(l4s_units::Bytes::new(5 * 1514)), ..Config::docsis() }, 5),
+        // RFC 8033 §4.4 instead: awake from the beginning.
+        (Config { protection: Protection::Burst, ..Config::docsis() }, 0),
+    ] {
+        let (mut pie, mut seen, mut rng) = modem(config);
+        let mut asleep = 0;
+        for id in 0..29 {
+            pie.enqueue(Probe::full(id), ms(0), &mut rng, &mut seen);
+            asleep += u32::from(pie.control.docsis.activity == docsis::Activity::Inactive);
+        }
+        assert_eq!(asleep, wakes_after);
+    }
+    // In bytes, where the limit is: 15 of 45 kB.
+    let limit = Limit::bytes(l4s_units::Bytes::new(45_000));
+    let mut control = control(Config { limit, ..Config::docsis() }, 0.5, 20, 20);
+    for (bytes, activity) in
+        [(14_999, docsis::Activity::Inactive), (15_000, docsis::Activity::Quiescent)]
+    {
+        control.hits(backlog(bytes), 1024, &mut rng(SEED));
+        assert_eq!(control.docsis.activity, activity);
+    }
+}
+
+#[test]
+fn docsis_without_states_has_the_burst_allowance_of_rfc_8033_in_updates() {
+    let config = Config { protection: Protection::Burst, ..Config::docsis() };
+    let mut control = Control::new(&config);
+    control.q = ticks(50_000_000);
+    for update in 0..9 {
+        assert!(control.burst > 0, "{update}");
+        control.observe(ms(0), ms(1000 * update), false);
+        control.q = ticks(50_000_000);
+        control.update(false, ms(0));
+    }
+    assert_eq!((control.burst, control.p), (0, 0));
+    // It returns once there was no congestion for two updates.
+    for _ in 0..2 {
+        control.q = 0;
+        control.update(true, ms(0));
+    }
+    assert_eq!(control.burst, ticks(142_000_000));
+}
+
+#[test]
+fn a_modem_that_knows_its_rate_computes_the_delay() {
+    // RFC 8034 §4.2: 15,140 B at 12.112 Mb/s are 10 ms.
+    let msr = Some(l4s_units::Rate::from_bps(12_112_000));
+    let (mut pie, mut seen, mut rng) = modem(Config { msr, ..Config::docsis() });
+    for id in 0..10 {
+        pie.enqueue(Probe::full(id), ms(0), &mut rng, &mut seen);
+    }
+    pie.tick(ms(16));
+    assert_eq!(pie.control.q_prev, ticks(10_000_000));
+    // And 9 ms for nine, although the one that left had waited for half a second.
+    pie.dequeue(ms(500), &mut rng, &mut seen);
+    assert_eq!(pie.control.q, ticks(500_000_000));
+    pie.tick(ms(500));
+    assert_eq!(pie.control.q_prev, ticks(9_000_000));
+}
+
+#[test]
+fn settings_of_docsis_alone_are_refused_elsewhere() {
+    use l4s_units::param::Configurable;
+    let msr = Some(l4s_units::Rate::from_mbps(40));
+    let active_at = Some(l4s_units::Bytes::new(50_000));
+    let keys = |config: Config| config.check().map_err(|conflict| conflict.key);
+    assert_eq!(keys(Config { msr, ..Config::rfc8033() }), Err("msr"));
+    assert_eq!(keys(Config { active_at, ..Config::rfc8033() }), Err("active_at"));
+    let burst = Config { protection: Protection::Burst, ..Config::docsis() };
+    assert_eq!(keys(Config { active_at, ..burst }), Err("active_at"));
+    assert_eq!(keys(Config { active_at, msr, ..Config::docsis() }), Ok(()));
 }
 
 #[test]
@@ -241,13 +513,15 @@ fn delay_is_what_the_last_packet_waited_and_zero_for_an_empty_queue() {
 proptest! {
     #[test]
     fn the_probability_is_bounded_for_any_delay(
-        p in 0.0..1.0f64, q: u64, q_prev: u64, empty: bool, linux: bool
+        p in 0.0..1.0f64, q: u64, q_prev: u64, empty: bool, which in 0usize..3
     ) {
-        let config = if linux { Config::linux() } else { Config::dctth() };
+        let config = [Config::linux, Config::dctth, Config::docsis][which]();
+        let highest = [u64::MAX, ONE, raw(13.600001)][which];
         let mut control = Control { q, q_prev, ..control(config, p, 0, 0) };
         for _ in 0..3 {
             control.update(empty, ms(0));
-            prop_assert!(linux || control.p <= ONE);
+            prop_assert!(control.p <= highest);
+            prop_assert!(control.scaled(1514) <= ONE || !control.bytemode);
             control.q = control.q.rotate_left(17);
         }
     }

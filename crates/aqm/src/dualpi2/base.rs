@@ -1,0 +1,70 @@
+//! What the coupled dual queues have in common: a base probability, wherever it comes from, and
+//! what follows from it for either kind of packet.
+
+use l4s_units::{Duration, Probability, Time};
+
+use super::config::{Config, Overload};
+use crate::Queue;
+
+/// The source of the base probability p': the controller of DualPI2, or the curve of Curvy RED.
+pub trait Base {
+    /// What it asks for now.
+    fn coupled(&self) -> Coupled;
+
+    /// A packet leaves `queue` after `sojourn`, and the Classic packet that waited longest, if
+    /// any, has waited for `classic` (zero if none). Told before the decision about the packet.
+    #[inline]
+    fn departs(&mut self, _queue: Queue, _sojourn: Duration, _classic: Duration) {}
+
+    /// When an update is due; `None` for a base without a timer.
+    fn due(&self) -> Option<Time> {
+        None
+    }
+
+    /// The update: the queue that waits longest has waited for `q`.
+    fn update(&mut self, _q: Duration, _now: Time) {}
+}
+
+/// A base probability and what follows from it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Coupled {
+    /// The base probability p'. A Classic packet meets its square.
+    pub p_prime: Probability,
+    /// The coupled probability of L4S packets, k·p'.
+    pub p_l: Probability,
+    /// Marking saturates: both queues get the Classic drop.
+    pub overloaded: bool,
+}
+
+/// The coupling: from a base probability to both signals.
+#[derive(Clone, Debug)]
+pub(crate) struct Coupling {
+    k: u32,
+    /// p' never exceeds this: 1, or 1/k when overload is left to the buffer.
+    cap: Probability,
+    /// k·p' from which both queues get the Classic drop, in 2⁻³²; 2³² is just above 1.
+    drop_from: u64,
+}
+
+impl Coupling {
+    pub fn new(config: &Config) -> Coupling {
+        let (cap, drop_from) = match config.overload {
+            Overload::Drop(Probability::ONE) => (Probability::ONE, 1 << 32),
+            Overload::Drop(from) => (Probability::ONE, u64::from(from.raw())),
+            // Uncoupled queues have no marking that saturates, and nothing to cap.
+            Overload::Overflow => (Probability::from_raw(u32::MAX / config.k.max(1)), u64::MAX),
+        };
+        Coupling { k: config.k, cap, drop_from }
+    }
+
+    /// Both signals at the base probability `p_prime`.
+    #[inline]
+    pub fn of(&self, p_prime: Probability) -> Coupled {
+        let p_prime = p_prime.min(self.cap);
+        Coupled {
+            p_prime,
+            p_l: p_prime.saturating_mul(self.k),
+            overloaded: u64::from(p_prime.raw()) * u64::from(self.k) >= self.drop_from,
+        }
+    }
+}
