@@ -586,7 +586,7 @@ mod tests {
         let group = "[[group]]\nname = \"A\"\nrtt = \"10ms\"\n";
         let best = format!("{group}cc = {{ kind = \"prague\", profile = \"best\" }}\n");
         match plan(&best, &LabOptions { cables: true, ..LabOptions::default() }) {
-            Err(LabError::Scenario(why)) => assert_eq!(why.lines().count(), 5, "{why}"),
+            Err(LabError::Scenario(why)) => assert_eq!(why.lines().count(), 6, "{why}"),
             other => panic!("{other:?}"),
         }
     }

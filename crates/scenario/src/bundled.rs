@@ -26,6 +26,8 @@ bundled! {
     "dctth-4",
     "dctth-5",
     "dctth-6",
+    "dctth-9",
+    "dctth-10",
     "linux-7.3-grid",
     "linux-7.3-wide",
     "prague",

@@ -102,6 +102,16 @@ fn dctth_6() {
 }
 
 #[test]
+fn dctth_9() {
+    check("dctth-9", &["duration=4s", "warmup=2s"]);
+}
+
+#[test]
+fn dctth_10() {
+    check("dctth-10", &["duration=4s", "warmup=2s"]);
+}
+
+#[test]
 fn prague() {
     check("prague", &["duration=10s", "warmup=4s"]);
 }

@@ -1,10 +1,15 @@
 //! The numbers of a figure, the paper's and ours.
 
+mod load;
 mod ratios;
 mod scores;
 
+pub use load::{dynamic, overload};
 pub use ratios::{dctth, fallback_1, fallback_7};
 pub use scores::{fallback_8, fallback_9, fallback_12, switched};
+
+use l4s_measure::{DelaySummary, Results, Summary};
+use serde_json::Value;
 
 use crate::table::aligned;
 
@@ -34,6 +39,29 @@ pub fn table(rows: &[Row]) -> String {
     let head = ["what", "paper", "here"].map(str::to_owned).to_vec();
     let rows = rows.iter().map(|row| vec![row.what.clone(), cell(&row.paper), cell(&row.here)]);
     aligned(&[head].into_iter().chain(rows).collect::<Vec<_>>(), &[])
+}
+
+/// The runs of each case, in the order of the scenario.
+fn by_case(results: &Results) -> Vec<(String, Vec<&Summary>)> {
+    let mut cases: Vec<(String, Vec<&Summary>)> = Vec::new();
+    for run in results.summaries() {
+        let case = run.set.get("case").and_then(Value::as_str).unwrap_or_default();
+        match cases.iter_mut().find(|(known, _)| known == case) {
+            Some((_, runs)) => runs.push(run),
+            None => cases.push((case.to_owned(), vec![run])),
+        }
+    }
+    cases
+}
+
+/// The delays of a queue, where the discipline has it and packets came through.
+fn delay(run: &Summary, queue: &str) -> Option<DelaySummary> {
+    run.queues.iter().find(|known| known.name == queue)?.delay_ms
+}
+
+/// A ratio of a run, where it was measured.
+fn ratio(run: &Summary, name: &str) -> Option<f64> {
+    run.ratios.get(name).and_then(Value::as_f64)
 }
 
 /// Three significant digits or so.

@@ -55,6 +55,22 @@ pub const ALL: &[Figure] = &[
         numbers: |_, results, _| Ok(beside::dctth(results)),
     },
     Figure {
+        id: "dctth-9",
+        paper: "DCttH figures 7 to 9",
+        scenario: "dctth-9",
+        quick: SHORT_SWEEP,
+        page: None,
+        numbers: |_, results, _| Ok(beside::dynamic(results)),
+    },
+    Figure {
+        id: "dctth-10",
+        paper: "DCttH figure 10",
+        scenario: "dctth-10",
+        quick: SHORT_SWEEP,
+        page: None,
+        numbers: |_, results, _| Ok(beside::overload(results)),
+    },
+    Figure {
         id: "fallback-1",
         paper: "Fallback figure 1",
         scenario: "fallback-1",

@@ -3,34 +3,19 @@
 use l4s_measure::{Results, Summary};
 use serde_json::Value;
 
-use super::{Row, range};
+use super::{Row, by_case, delay, range, ratio};
 
 /// DCttH figures 4 to 6 per discipline: delay of each queue, and the balance of windows
 /// (DCttH §§4.2–4.4).
 pub fn dctth(results: &Results) -> Vec<Row> {
-    let text = |run: &Summary| run.set.get("case").and_then(Value::as_str).map(str::to_owned);
-    let mut cases: Vec<Option<String>> = Vec::new();
-    for case in results.summaries().map(text) {
-        if !cases.contains(&case) {
-            cases.push(case);
-        }
-    }
     let mut rows = Vec::new();
-    for case in cases {
-        let runs: Vec<&Summary> = results.summaries().filter(|run| text(run) == case).collect();
-        let name = case.unwrap_or_default();
+    for (name, runs) in by_case(results) {
         for (queue, what, paper) in [
             ("L", "L4S queue, mean delay", Some("below 1 ms, but at 4 and 12 Mb/s")),
             ("C", "Classic queue, mean delay", Some("as PIE's")),
             ("Q", "queue, mean delay", None),
         ] {
-            let delays = runs.iter().filter_map(|run| {
-                run.queues
-                    .iter()
-                    .find(|known| known.name == queue)?
-                    .delay_ms
-                    .map(|delay| delay.mean)
-            });
+            let delays = runs.iter().filter_map(|run| Some(delay(run, queue)?.mean));
             if let Some(here) = range(delays, " ms") {
                 let paper = paper.map(str::to_owned);
                 rows.push(Row::new(format!("{name}: {what}"), paper, Some(here)));
@@ -62,9 +47,4 @@ pub fn fallback_7(results: &Results) -> Vec<Row> {
     let rows =
         [(Some("off"), "up to 16"), (Some("passive"), "about 0.5 to 2"), (None, "about 0.5 to 2")];
     rows.into_iter().filter_map(|(fallback, paper)| row(fallback, paper)).collect()
-}
-
-/// A ratio of a run, where it was measured.
-fn ratio(run: &Summary, name: &str) -> Option<f64> {
-    run.ratios.get(name).and_then(Value::as_f64)
 }
