@@ -19,9 +19,12 @@ fn without_a_figure_it_lists_them() {
     let list = l4s(folder.path(), &["paper"]);
     assert!(list.status.success());
     let list = text(&list.stdout);
-    assert!(list.starts_with("figure         paper               runs  question\n"), "{list}");
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(words(list.lines().next().unwrap()), ["figure", "paper", "runs", "question"]);
     let row = |id: &str| list.lines().find(|line| line.starts_with(&format!("{id} "))).expect(id);
-    assert!(row("fallback-500").contains("Fallback §7.5       2000  In which"), "{list}");
+    assert!(
+        words(row("fallback-500")).starts_with(&words("fallback-500 Fallback §7.5 2000 In which"))
+    );
     assert!(row("dctth-4").contains("DCttH figure 4"));
     assert!(fs::read_dir(folder.path()).unwrap().next().is_none(), "nothing is written");
 }

@@ -125,7 +125,7 @@ fn a_change_of_aqm_loses_no_packet_and_no_time_of_waiting() {
             let left = seen.arrived - seen.departed - seen.dropped;
             assert!(left.abs_diff(seen.waiting) <= 20, "{what}: {left} {}", seen.waiting);
             // Packets leave by the queues of the discipline that there is.
-            let is_dual = |kind: &str| kind == "dualpi2";
+            let is_dual = |kind: &str| ["dualpi2", "curvy-red"].contains(&kind);
             for (now, queue, sojourn) in &seen.departures {
                 let late = *now > Time::ZERO + SECOND * 2;
                 let kind = if late { after } else { before };
