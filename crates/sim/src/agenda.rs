@@ -13,8 +13,8 @@ pub(crate) enum Item {
     Open(u32),
     /// A download begins.
     Begin(Download),
-    /// The bottleneck or a path becomes different.
-    Change(Change),
+    /// The bottleneck or a path becomes different: rarely, and it is the largest of these.
+    Change(Box<Change>),
 }
 
 /// Everything that is to come. At one instant changes come first, then long flows.
@@ -58,7 +58,7 @@ impl Agenda {
     pub fn take(&mut self) -> Option<Item> {
         let [change, opening, download] = self.times();
         if change <= opening && change <= download {
-            self.changes.pop().map(Item::Change)
+            self.changes.pop().map(Box::new).map(Item::Change)
         } else if opening <= download {
             self.openings.pop().map(|(_, number)| Item::Open(number))
         } else {
