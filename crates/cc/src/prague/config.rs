@@ -238,6 +238,11 @@ impl Config {
     fn detects(&self) -> bool {
         self.fallback != Fallback::Off
     }
+
+    /// Whether it sends tracers.
+    fn traces(&self) -> bool {
+        self.fallback == Fallback::Active
+    }
 }
 
 impl Default for Config {
@@ -497,20 +502,14 @@ impl Configurable for Config {
             "tracers",
             "how many sets of tracers to send before they are given up (TRACER_NUM)",
             Kind::Count { min: 1, max: 16 },
-            |c| {
-                let active = c.fallback == Fallback::Active;
-                active.then_some(Value::Count(c.detector.tracers.into()))
-            },
+            |c| c.traces().then_some(Value::Count(c.detector.tracers.into())),
             |c, v| c.detector.tracers = v.count() as u32,
         ),
         Param::new(
             "tests_valid",
             "round trips that a test with tracers is good for; 0 as in the paper",
             Kind::Count { min: 0, max: 1000 },
-            |c| {
-                let active = c.fallback == Fallback::Active;
-                active.then_some(Value::Count(c.detector.tests_valid.into()))
-            },
+            |c| c.traces().then_some(Value::Count(c.detector.tests_valid.into())),
             |c, v| c.detector.tests_valid = v.count() as u32,
         ),
     ];

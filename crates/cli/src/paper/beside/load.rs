@@ -1,14 +1,12 @@
 //! Figures under load: web traffic, and more than the link can carry.
 
-use l4s_measure::{Results, Summary};
-use serde_json::Value;
+use l4s_measure::{DelaySummary, GroupSummary, Results, Summary};
+use l4s_units::Rate;
 
 use super::{Row, by_case, delay, range, ratio};
 
 /// Downloads that fit into the first window, in bytes: the bins up to 9 KB.
 const FIRST_WINDOW: u64 = 9_000;
-/// Of the link, with what the packets of a source of 100 % have in Ethernet headers.
-const FULL: f64 = 1.02;
 /// The last bins: downloads that depend on how fast a flow finds its share.
 const LARGE: u64 = 243_000;
 
@@ -23,7 +21,7 @@ pub fn dynamic(results: &Results) -> Vec<Row> {
             }
         };
         for (queue, what) in [("L", "L4S queue"), ("C", "Classic queue"), ("Q", "queue")] {
-            let of = |what: fn(l4s_measure::DelaySummary) -> f64| {
+            let of = |what: fn(DelaySummary) -> f64| {
                 range(runs.iter().filter_map(|run| delay(run, queue)).map(what), " ms")
             };
             let paper = (queue == "L").then_some("extremely low");
@@ -51,18 +49,16 @@ pub fn overload(results: &Results) -> Vec<Row> {
     let mut rows = Vec::new();
     for (name, runs) in by_case(results) {
         for ecn in ["ect0", "not-ect"] {
-            let of =
-                |run: &&&Summary| run.set.get("udp.U.ecn").and_then(Value::as_str) == Some(ecn);
-            let runs: Vec<&Summary> = runs.iter().filter(of).copied().collect();
+            let runs = runs.iter().copied().filter(|run| set(run, "udp.U.ecn") == Some(ecn));
             let mut row = |what: &str, paper: Option<&str>, here: Option<String>| {
                 if here.is_some() {
                     let what = format!("{name}, UDP {ecn}: {what}");
                     rows.push(Row::new(what, paper.map(str::to_owned), here));
                 }
             };
-            // What the link can carry, and the UDP source alone would fill.
+            // What the link could carry alone, and what it could not.
             let (within, above): (Vec<&Summary>, Vec<&Summary>) =
-                runs.iter().partition(|run| load(run).is_some_and(|load| load <= FULL));
+                runs.partition(|run| load(run).is_some_and(|load| load <= 1.0));
             for (runs, when) in [(&within, "up to 100 %"), (&above, "above")] {
                 for (queue, what) in [("L", "L4S queue"), ("C", "Classic queue"), ("Q", "queue")] {
                     let delays = runs.iter().filter_map(|run| Some(delay(run, queue)?.mean));
@@ -81,7 +77,8 @@ pub fn overload(results: &Results) -> Vec<Row> {
                 });
                 row(&format!("windows, A over B, {when}"), paper, range(windows, ""));
             }
-            let drops = within.first().and_then(|run| udp(run)?.drop);
+            let half = within.iter().find(|run| load(run) == Some(0.5));
+            let drops = half.and_then(|run| udp(run)?.drop);
             let paper = name.starts_with("fq").then_some("about 80 %");
             row("drop of UDP at 50 %", paper, drops.map(|p| format!("{:.1} %", 100.0 * p)));
         }
@@ -89,14 +86,18 @@ pub fn overload(results: &Results) -> Vec<Row> {
     rows
 }
 
-/// The group of the unresponsive source.
-fn udp(run: &Summary) -> Option<&l4s_measure::GroupSummary> {
+/// What the sweep set.
+fn set<'a>(run: &'a Summary, key: &str) -> Option<&'a str> {
+    run.set.get(key)?.as_str()
+}
+
+/// The unresponsive source.
+fn udp(run: &Summary) -> Option<&GroupSummary> {
     run.groups.iter().find(|group| group.name == "U")
 }
 
-/// What the unresponsive source sends, over what the link can carry: what arrived and what was
-/// dropped.
+/// The rate of the unresponsive source over the link's.
 fn load(run: &Summary) -> Option<f64> {
-    let udp = udp(run)?;
-    Some(udp.rate_bps / (1.0 - udp.drop.unwrap_or_default()).max(1e-9) / run.link.rate_bps)
+    let rate: Rate = set(run, "udp.U.rate")?.parse().ok()?;
+    Some(rate.as_bps() as f64 / run.link.rate_bps)
 }
