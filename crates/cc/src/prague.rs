@@ -13,7 +13,7 @@ pub mod kernel;
 
 pub use config::{
     Changeover, ClassicGrowth, Config, Fallback, Increase, LossResponse, RttIndependence,
-    SlowStartExit,
+    SlowStartExit, Startup,
 };
 
 use l4s_units::Duration;
@@ -92,6 +92,8 @@ pub struct Control {
     detector: Option<Box<Detector>>,
     /// The next segment that was to be sent when the last acknowledgement arrived.
     nxt: u64,
+    /// How often slow start may begin again.
+    again: u32,
 }
 
 /// The configuration in the units of [`State`].
@@ -105,6 +107,7 @@ struct Settings {
     cwnd_min: u64,
     pushes: bool,
     gentle_exit: bool,
+    startup: Startup,
     /// `alpha` in a Classic queue, in 2^-24: 2·(1 − beta) (Fallback §6.1, `ALPHA_ABE`).
     alpha_classic: u64,
     changeover: Changeover,
@@ -123,6 +126,7 @@ impl Settings {
             cwnd_min: (config.min_window * f64::from(1u32 << CWND_BITS)) as u64,
             pushes: config.min_window < 2.0,
             gentle_exit: config.slow_start_exit == SlowStartExit::Gentle,
+            startup: config.startup,
             alpha_classic: alpha_classic.round() as u64,
             changeover: config.changeover,
             cubic_on_loss: config.loss == LossResponse::Cubic,
@@ -153,6 +157,7 @@ impl Control {
             growth: Growth::new(config),
             detector: detects.then(|| Box::new(Detector::new(&config.detector, traces))),
             nxt: 0,
+            again: config.startup.again,
         }
     }
 
@@ -232,6 +237,7 @@ impl Control {
             // Before the first mark there is nothing to average: alpha keeps its first value.
             self.update_alpha();
         }
+        self.start_again();
         let in_slow_start = self.state.frac_cwnd >> CWND_BITS < self.state.ssthresh.into();
         self.growth.end_round(self.state.delivered_ce > 0, in_slow_start);
         self.state.window_end = ack.nxt;
@@ -260,6 +266,17 @@ impl Control {
         // Taken for the average itself they would be answered for many rounds to come.
         self.update_alpha();
         self.reduce((marked << ALPHA_BITS) / delivered, now);
+    }
+
+    /// A round trip is over. Without a mark in it, those that ended slow start were another flow's
+    /// beginning, or chance: there is more to be had. A long flow has used its chances up before it
+    /// has its share.
+    fn start_again(&mut self) {
+        let unmarked = self.state.saw_ce && self.state.delivered_ce == 0 && !self.state.in_loss;
+        if self.again > 0 && unmarked && !self.in_first_slow_start() {
+            self.again -= 1;
+            self.state.ssthresh = Window::NO_THRESHOLD;
+        }
     }
 
     /// Answers marks, at most once per virtual RTT.
@@ -312,9 +329,11 @@ impl Control {
         if self.state.frac_cwnd < threshold {
             // RFC 5681 §3.1: slow start, up to the threshold.
             let room = threshold - self.state.frac_cwnd;
-            let grown = (u64::from(unmarked) << CWND_BITS).min(room);
+            let growth =
+                if self.state.saw_ce { 1 } else { u64::from(self.settings.startup.growth) };
+            let grown = ((u64::from(unmarked) * growth) << CWND_BITS).min(room);
             self.state.frac_cwnd += grown;
-            unmarked -= (grown >> CWND_BITS) as u32;
+            unmarked -= ((grown / growth) >> CWND_BITS) as u32;
         }
         // After a loss the window first has to show that it fits.
         if unmarked > 0 && !self.state.in_loss {
@@ -493,13 +512,18 @@ impl CongestionControl for Control {
     }
 
     fn pacing_rate(&self, in_flight: u32, mss: u32, srtt: Duration) -> Option<u64> {
-        // 1/16 packets are precise enough: 2^(20 + 4 + 16 + 20 + 1) fits.
+        // 1/16 packets are precise enough: 2^(20 + 4 + 16 + 20 + 3) fits.
         let in_flight = u64::from(in_flight.min(DELIVERED_MAX)) << 4;
         let window = (self.state.frac_cwnd >> (CWND_BITS - 4)).max(in_flight);
         // As Linux: a millisecond where nothing is known.
         let srtt = if srtt.as_micros() == 0 { 1000 } else { srtt.as_micros() };
         let rate = window * u64::from(mss & 0xffff) * 1_000_000 / srtt;
         let early = self.state.frac_cwnd >> CWND_BITS < u64::from(self.state.ssthresh / 2);
-        Some(if early { rate * 2 } else { rate } >> 4)
+        let windows = match early {
+            true if self.in_first_slow_start() => u64::from(self.settings.startup.pacing),
+            true => 2,
+            false => 1,
+        };
+        Some((rate * windows) >> 4)
     }
 }

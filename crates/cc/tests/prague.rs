@@ -1,7 +1,7 @@
 //! The laws of Prague: its window under marks, its independence of the RTT, its first mark and
 //! its losses.
 
-use l4s_cc::prague::{Config, Control, RttIndependence};
+use l4s_cc::prague::{Config, Control, RttIndependence, Startup};
 use l4s_cc::{Ack, Congestion, CongestionControl, Window};
 use l4s_units::{Duration, Time};
 
@@ -261,6 +261,60 @@ fn pause_of_three_timeouts_leaves_an_eighth_but_not_less_than_ten() {
         flow.cc.restart(&mut flow.window, MS * 600, MS * 200);
         assert_eq!(flow.window.cwnd, left);
     }
+}
+
+/// A round trip in which the last packets of the window are marked.
+fn round_with_marks(flow: &mut Flow, marks: u32) {
+    let cwnd = flow.window.cwnd;
+    flow.now += flow.rtt;
+    flow.acknowledge(cwnd - marks, 0);
+    flow.acknowledge(marks, marks);
+}
+
+#[test]
+fn a_quick_start_triples_until_a_mark_and_doubles_after_it() {
+    let mut flow = Flow::new(Config::quick_start(), 10, MS * 25);
+    for window in [30, 90] {
+        flow.round(0.0);
+        assert_eq!(flow.window.cwnd, window);
+    }
+    // One mark ends nothing, but from then on the window grows by what is delivered unmarked.
+    round_with_marks(&mut flow, 1);
+    assert_eq!(flow.window.cwnd, 90 + 2 * 89);
+    assert!(flow.window.in_slow_start());
+    round_with_marks(&mut flow, 1);
+    assert_eq!(flow.window.cwnd, 2 * 268 - 1);
+}
+
+#[test]
+fn slow_start_begins_again_after_a_round_without_marks_so_often_and_no_more() {
+    let startup = Startup { again: 2, ..Startup::LINUX };
+    let mut flow = Flow::new(Config { startup, ..Config::best() }, 40, MS * 25);
+    for _ in 0..2 {
+        round_with_marks(&mut flow, 4);
+        round_with_marks(&mut flow, 4);
+        assert!(!flow.window.in_slow_start());
+        let before = flow.window.cwnd;
+        // It takes a round without a mark to see that there was none.
+        flow.round(0.0);
+        flow.round(0.0);
+        assert!(flow.window.in_slow_start());
+        flow.round(0.0);
+        assert!(flow.window.cwnd > 2 * before, "{before} to {}", flow.window.cwnd);
+    }
+    round_with_marks(&mut flow, 40);
+    round_with_marks(&mut flow, 40);
+    (0..4).for_each(|_| flow.round(0.0));
+    assert!(!flow.window.in_slow_start());
+}
+
+/// 40 packets of 1500 B in 20 ms are 3 MB/s; four times that.
+#[test]
+fn a_quick_start_sends_a_window_within_a_quarter_of_the_round_trip() {
+    let mut flow = Flow::new(Config::quick_start(), 40, MS * 20);
+    flow.window.limited = false;
+    flow.acknowledge(1, 0);
+    assert_eq!(flow.cc.pacing_rate(0, MSS, MS * 20), Some(12_000_000));
 }
 
 /// 40 packets of 1500 B in 20 ms are 3 MB/s; twice that in slow start.

@@ -129,9 +129,13 @@ pub struct Run {
 /// Options of `l4s paper`.
 #[derive(Debug, clap::Args)]
 pub struct Paper {
-    /// The figure, such as fallback-7; without one, all that there are
+    /// The figure, such as fallback-7; without one all of them, and a contact sheet
     pub figure: Option<String>,
-    /// Keep tables, time series and pages in this folder [default: out/paper/FIGURE]
+    /// Say which figures there are, and make none
+    #[arg(long, conflicts_with = "figure")]
+    pub list: bool,
+    /// Keep tables, time series and pages in this folder, of all figures in a folder each
+    /// [default: out/paper, or out/paper-quick; there in FIGURE]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Runs at a time; as many as there are cores unless set
@@ -144,11 +148,8 @@ pub struct Paper {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: Option<u64>,
     /// Set a key of its scenario, to see what it does to the figure
-    #[arg(long, value_name = "KEY=VALUE")]
+    #[arg(long, value_name = "KEY=VALUE", requires = "figure")]
     pub set: Vec<String>,
-    /// Complete what was interrupted in the folder
-    #[arg(long)]
-    pub resume: bool,
 }
 
 /// Options of `l4s validate`.

@@ -22,11 +22,14 @@ use l4s_scenario::Plan;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
+use crate::fingerprint;
 use crate::measured::VERSION;
 
 const MANIFEST: &str = "l4s.json";
 const RUNS: &str = "runs";
 const TABLE: &str = "runs.parquet";
+/// The fingerprint of every source file of l4s, from `build.rs`.
+const CODE: &str = env!("L4S_CODE");
 /// The file in a result folder that holds the scenario as run.
 pub const SCENARIO: &str = "scenario.toml";
 
@@ -35,6 +38,9 @@ pub const SCENARIO: &str = "scenario.toml";
 pub struct Manifest {
     /// The version of l4s.
     pub version: String,
+    /// The fingerprint of its code: runs of two codes do not mix in a folder.
+    #[serde(default)]
+    pub code: String,
     /// The substrate.
     pub on: String,
     /// The name of the scenario.
@@ -51,6 +57,8 @@ pub struct Manifest {
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
+    /// Whether older results make room for these.
+    renews: bool,
 }
 
 impl Manifest {
@@ -62,26 +70,33 @@ impl Manifest {
         }
         Manifest {
             version: VERSION.to_owned(),
+            code: CODE.to_owned(),
             on: on.to_owned(),
             scenario: plan.name.clone(),
             runs: plan.points.len(),
             trace,
-            plan: format!("{:016x}", fnv1a(text.as_bytes())),
+            plan: fingerprint::of(text.as_bytes()),
         }
     }
 }
 
-/// The FNV-1a hash: the same on every machine and in every version.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+/// What becomes of results that are in the folder already.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Existing {
+    /// They stay, and the folder is not to be had.
+    Refuse,
+    /// Those of this plan are completed.
+    Resume,
+    /// Those of this plan are completed; others make room once this plan's are complete.
+    Renew,
 }
 
 impl Folder {
-    /// Takes a folder for `manifest`: a new or empty one, or with `resume` one that is its own.
-    pub fn claim(path: &Path, manifest: &Manifest, resume: bool) -> Result<Folder, Failure> {
+    /// Takes a folder for `manifest`: a new or empty one, or its own as `existing` says.
+    pub fn claim(path: &Path, manifest: &Manifest, existing: Existing) -> Result<Folder, Failure> {
         let shown = path.display();
-        let folder = Folder { path: path.to_owned() };
+        let renews = existing == Existing::Renew;
+        let folder = Folder { path: path.to_owned(), renews };
         let names = match entries(path) {
             Ok(names) => names,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -102,7 +117,7 @@ impl Folder {
         let text = fs::read_to_string(path.join(MANIFEST));
         let owner: Option<Manifest> = text.ok().and_then(|text| serde_json::from_str(&text).ok());
         match owner {
-            Some(owner) if owner == *manifest && resume => {
+            Some(owner) if owner == *manifest && existing != Existing::Refuse => {
                 if !folder.is_finished() {
                     fs::create_dir_all(folder.path.join(RUNS))
                         .map_err(|error| Failure::Run(format!("{shown}: {error}")))?;
@@ -113,6 +128,10 @@ impl Folder {
                 format!("{shown} already holds this plan's results"),
                 "--resume completes them; or choose a new folder",
             )),
+            Some(_) if renews => {
+                folder.make_room().map_err(|e| Failure::Run(format!("{shown}: {e}")))?;
+                Folder::claim(path, manifest, existing)
+            }
             Some(owner) => Err(Failure::input_with(
                 format!("{shown} already holds something else: {}", difference(&owner, manifest)),
                 "choose a new folder; nothing was changed",
@@ -169,20 +188,39 @@ impl Folder {
         writer.finish().map_err(failed)
     }
 
-    /// Removes what only served to get here.
+    /// Removes what only served to get here, and what these results replace.
     pub fn tidy(&self) -> Result<(), Failure> {
         let remove = |path: &Path| match path.is_dir() {
             true => fs::remove_dir_all(path),
             false => fs::remove_file(path),
         };
-        let left = fs::read_dir(&self.path).into_iter().flatten().flatten().filter(|entry| {
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let left = entries.filter(|entry| {
             entry.file_name() == RUNS || is_leftover(&entry.file_name().to_string_lossy())
         });
-        for entry in left {
-            remove(&entry.path())
-                .map_err(|error| Failure::Run(format!("{}: {error}", entry.path().display())))?;
+        let replaced = Some(self.aside()).filter(|aside| self.renews && aside.is_dir());
+        for path in left.map(|entry| entry.path()).chain(replaced) {
+            remove(&path).map_err(|error| Failure::Run(format!("{}: {error}", path.display())))?;
         }
         Ok(())
+    }
+
+    /// Puts complete results aside, until new ones are complete; incomplete ones are of no use.
+    fn make_room(&self) -> io::Result<()> {
+        if !self.is_finished() {
+            return fs::remove_dir_all(&self.path);
+        }
+        let aside = self.aside();
+        if aside.is_dir() {
+            fs::remove_dir_all(&aside)?;
+        }
+        fs::rename(&self.path, aside)
+    }
+
+    /// Where they wait.
+    fn aside(&self) -> PathBuf {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        self.path.with_file_name(format!(".l4s-{name}.old"))
     }
 
     /// The runs of a finished folder.
@@ -229,6 +267,7 @@ fn is_leftover(name: &str) -> bool {
 fn difference(there: &Manifest, here: &Manifest) -> String {
     let fields = [
         ("version", &there.version, &here.version),
+        ("code", &there.code, &here.code),
         ("substrate", &there.on, &here.on),
         ("scenario", &there.scenario, &here.scenario),
     ];

@@ -8,7 +8,9 @@ mod catalog;
 mod compare;
 mod doctor;
 mod failure;
+mod fingerprint;
 mod folder;
+mod forecast;
 mod headline;
 #[cfg(target_os = "linux")]
 mod host;

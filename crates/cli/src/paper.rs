@@ -4,24 +4,29 @@ mod beside;
 mod catalog;
 mod lights;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use l4s_measure::Results;
-use l4s_scenario::nearest;
+use l4s_report::sheet::{Card, write_sheet};
+use l4s_scenario::{Plan, nearest};
 
 use crate::args::{Paper, Substrate};
 use crate::failure::Failure;
-use crate::run::Job;
+use crate::folder::Existing;
+use crate::run::{Done, Effort, Job};
 use crate::table::{Align, aligned};
-use crate::{pick, print};
+use crate::{fingerprint, pick, print};
 
+use beside::Row;
 use catalog::{ALL, Figure};
 
-/// Lists the figures, or makes one.
+/// Lists the figures, or makes one or all.
 pub fn paper(options: &Paper) -> Result<(), Failure> {
     match &options.figure {
-        None => list(),
-        Some(id) => make(find(id)?, options),
+        _ if options.list => list(),
+        None => all(options),
+        Some(id) => one(find(id)?, options),
     }
 }
 
@@ -41,42 +46,114 @@ fn find(id: &str) -> Result<&'static Figure, Failure> {
         let names = || ALL.iter().map(|figure| figure.id);
         let help = match nearest(id, names()) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "`l4s paper` lists them".to_owned(),
+            None => "`l4s paper --list` says what they are".to_owned(),
         };
         let known = names().collect::<Vec<_>>().join(", ");
         Failure::input_with(format!("there is no figure `{id}`, expected one of {known}"), help)
     })
 }
 
-/// Runs a figure's scenario as `l4s run` does, and adds what only the figure has.
-fn make(figure: &Figure, options: &Paper) -> Result<(), Failure> {
-    let mut set: Vec<String> = Vec::new();
-    if options.quick {
-        set.extend(figure.quick.iter().map(|set| (*set).to_owned()));
-    }
-    set.extend(options.set.iter().cloned());
-    set.extend(options.seed.map(|seed| format!("seed={seed}")));
-    let plan = pick::plan(figure.scenario, &set)?;
-    let out = options.out.clone().unwrap_or_else(|| PathBuf::from("out/paper").join(figure.id));
-    let done = Job {
-        plan: &plan,
-        called: figure.scenario,
-        on: Substrate::Sim,
-        jobs: options.jobs,
-        out: Some(&out),
-        resume: options.resume,
-        trace: None,
-        json: false,
-    }
-    .carry_out()?;
-    let results = Results::open(&out).map_err(|error| Failure::Run(error.to_string()))?;
-    let numbers = (figure.numbers)(&plan, &results, &out)?;
-    print(&format!("{}: {}\n\n", figure.paper, plan.question.as_deref().unwrap_or_default()))?;
-    print(&beside::table(&numbers))?;
-    done.say(&plan);
+/// Makes a figure, and says its numbers.
+fn one(figure: &Figure, options: &Paper) -> Result<(), Failure> {
+    let out = options.out.clone().unwrap_or_else(|| root(options).join(folder(figure, options)));
+    let made = make(figure, options, &out, options.out.is_none())?;
+    print(&format!("{}: {}\n\n", figure.paper, made.plan.question.as_deref().unwrap_or_default()))?;
+    print(&beside::table(&made.numbers))?;
+    made.done.say(&made.plan);
     eprintln!("report: {}", out.join("report.html").display());
     if let Some(page) = figure.page {
         eprintln!("page: {}", out.join(page).display());
     }
     Ok(())
+}
+
+/// Makes every figure, each in a folder, and the contact sheet of them.
+fn all(options: &Paper) -> Result<(), Failure> {
+    let root = root(options);
+    let begun = Instant::now();
+    let (mut cards, mut effort) = (Vec::new(), Effort::default());
+    for (number, figure) in ALL.iter().enumerate() {
+        eprintln!("{} ({} of {})", figure.id, number + 1, ALL.len());
+        let folder = folder(figure, options);
+        let out = root.join(&folder);
+        let made = make(figure, options, &out, true)?;
+        effort.add(made.done.effort());
+        let runs = made.plan.points.len();
+        cards.push(Card {
+            name: figure.id.to_owned(),
+            of: figure.paper.to_owned(),
+            question: made.plan.question.unwrap_or_default(),
+            outcome: format!("{runs} runs"),
+            page: format!("{folder}/{}", figure.page.unwrap_or("report.html")),
+            picture: out.join("figures").join(figure.picture),
+        });
+    }
+    let title = match options.quick {
+        true => "The figures of the L4S papers, at a glance",
+        false => "The figures of the L4S papers",
+    };
+    let page =
+        write_sheet(title, &cards, &root).map_err(|error| Failure::Run(error.to_string()))?;
+    let rows =
+        cards.iter().map(|card| vec![card.name.clone(), card.outcome.clone(), card.page.clone()]);
+    print(&aligned(&rows.collect::<Vec<_>>(), &[]))?;
+    eprintln!("{}", effort.said(begun.elapsed()));
+    eprintln!("contact sheet: {}", page.display());
+    Ok(())
+}
+
+/// Where figures are kept unless told otherwise: long and short runs apart.
+fn root(options: &Paper) -> PathBuf {
+    let default = if options.quick { "out/paper-quick" } else { "out/paper" };
+    options.out.clone().unwrap_or_else(|| PathBuf::from(default))
+}
+
+/// A figure's folder: with settings of its own one of its own, so that they replace nothing.
+fn folder(figure: &Figure, options: &Paper) -> String {
+    let Paper { seed, set, .. } = options;
+    match (seed, set.as_slice()) {
+        (None, []) => figure.id.to_owned(),
+        _ => format!(
+            "{}-{}",
+            figure.id,
+            &fingerprint::of(format!("{seed:?} {set:?}").as_bytes())[..6]
+        ),
+    }
+}
+
+/// A figure that is made.
+struct Made {
+    plan: Plan,
+    numbers: Vec<Row>,
+    done: Done,
+}
+
+/// Runs a figure's scenario as `l4s run` does, unless this code did so before, and adds what only
+/// the figure has. In a folder of `ours` results of older code make room.
+fn make(figure: &Figure, options: &Paper, out: &Path, ours: bool) -> Result<Made, Failure> {
+    let quick = plan(figure, options, true)?;
+    let plan = plan(figure, options, options.quick)?;
+    let done = Job {
+        plan: &plan,
+        called: figure.scenario,
+        on: Substrate::Sim,
+        jobs: options.jobs,
+        out: Some(out),
+        existing: if ours { Existing::Renew } else { Existing::Resume },
+        trace: None,
+        json: false,
+        smaller: Some(("--quick", &quick)).filter(|_| !options.quick),
+    }
+    .carry_out()?;
+    let results = Results::open(out).map_err(|error| Failure::Run(error.to_string()))?;
+    let numbers = (figure.numbers)(&plan, &results, out)?;
+    Ok(Made { plan, numbers, done })
+}
+
+fn plan(figure: &Figure, options: &Paper, quick: bool) -> Result<Plan, Failure> {
+    let quick = if quick { figure.quick } else { &[] };
+    let mut set: Vec<String> = quick.iter().map(|set| (*set).to_owned()).collect();
+    set.extend(options.set.iter().cloned());
+    set.extend(options.seed.map(|seed| format!("seed={seed}")));
+    pick::plan(figure.scenario, &set)
 }

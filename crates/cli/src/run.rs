@@ -10,9 +10,9 @@ use l4s_scenario::Plan;
 
 use crate::args::{Run, Substrate, Trace};
 use crate::failure::Failure;
-use crate::folder::{Folder, Manifest};
+use crate::folder::{Existing, Folder, Manifest};
 use crate::measured::{self, Engine, Finished, Keep};
-use crate::{headline, parallel, pick, print, report};
+use crate::{forecast, headline, parallel, pick, print, report};
 
 /// A table of more rows is for files.
 const MOST_ROWS: usize = 400;
@@ -28,7 +28,10 @@ pub fn run(options: &Run) -> Result<(), Failure> {
     let plan = pick::plan(&options.scenario, &set)?;
     let plan = plan.repeated(options.seeds).ok_or_else(|| {
         let most = l4s_scenario::MAX_POINTS;
-        Failure::input(format!("--seeds {}: more than {most} runs, or seeds", options.seeds))
+        Failure::input(format!(
+            "--seeds {}: more than {most} runs, or flows, or seeds",
+            options.seeds
+        ))
     })?;
     let done = Job {
         plan: &plan,
@@ -36,9 +39,10 @@ pub fn run(options: &Run) -> Result<(), Failure> {
         on: options.on,
         jobs: options.jobs,
         out: options.out.as_deref(),
-        resume: options.resume,
+        existing: if options.resume { Existing::Resume } else { Existing::Refuse },
         trace: options.trace,
         json: options.json,
+        smaller: None,
     }
     .carry_out()?;
     done.show()?;
@@ -59,12 +63,14 @@ pub struct Job<'a> {
     pub jobs: Option<usize>,
     /// The result folder.
     pub out: Option<&'a Path>,
-    /// The folder holds some of the runs.
-    pub resume: bool,
+    /// What becomes of results that are in it.
+    pub existing: Existing,
     /// Every packet is kept too.
     pub trace: Option<Trace>,
     /// Summaries are printed as runs finish.
     pub json: bool,
+    /// What makes it smaller, and the plan that it then is.
+    pub smaller: Option<(&'a str, &'a Plan)>,
 }
 
 /// A job that is done.
@@ -86,10 +92,14 @@ impl Job<'_> {
         engine.announce(plan);
         let commands: Vec<String> =
             plan.points.iter().map(|p| measured::command(self.called, self.on, p)).collect();
+        let jobs = engine.jobs(self.jobs);
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let at_a_time = jobs.unwrap_or(cores).min(plan.points.len());
+        forecast::check_memory(plan, at_a_time)?;
         let folder = match self.out {
             Some(path) => {
                 let manifest = Manifest::new(plan, self.on.name(), &commands, self.trace.is_some());
-                Some(Folder::claim(path, &manifest, self.resume)?)
+                Some(Folder::claim(path, &manifest, self.existing)?)
             }
             None => None,
         };
@@ -101,11 +111,14 @@ impl Job<'_> {
                 }
             }
             _ => {
+                if engine.substrate() == Substrate::Sim {
+                    forecast::announce(plan, &engine, at_a_time, self.smaller)?;
+                }
                 let work = |number| self.work(&engine, &commands, folder.as_ref(), number);
                 let take = |number, finished: Finished| {
                     tally.take(number, finished.record.summary, finished.wall)
                 };
-                parallel::in_order(plan.points.len(), engine.jobs(self.jobs), work, take)
+                parallel::in_order(plan.points.len(), jobs, work, take)
                     .map_err(|failure| resumable(failure, folder.as_ref()))?;
                 if let Some(folder) = &folder {
                     folder.assemble(plan).map_err(|failure| resumable(failure, Some(folder)))?;
@@ -165,9 +178,14 @@ impl Done {
         Ok(())
     }
 
+    /// What this process ran of it.
+    pub fn effort(&self) -> Effort {
+        self.tally.effort
+    }
+
     /// Says what it cost, what to think of it, and where the results are.
     pub fn say(&self, plan: &Plan) {
-        eprintln!("{}", self.tally.effort(plan));
+        eprintln!("{}", self.tally.cost(plan));
         for (number, reason) in &self.tally.unfit {
             eprintln!("run {number} is unfit: {reason}");
         }
@@ -195,6 +213,47 @@ fn resumable(failure: Failure, folder: Option<&Folder>) -> Failure {
     }
 }
 
+/// What runs took, of those that a process ran itself.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Effort {
+    runs: usize,
+    virtual_s: f64,
+    packets: u64,
+    events: u64,
+    /// Time on a core.
+    cores: Duration,
+}
+
+impl Effort {
+    /// And what others took.
+    pub fn add(&mut self, other: Effort) {
+        self.runs += other.runs;
+        self.virtual_s += other.virtual_s;
+        self.packets += other.packets;
+        self.events += other.events;
+        self.cores += other.cores;
+    }
+
+    /// In words, of runs in virtual time that were done within `wall`.
+    pub fn said(&self, wall: Duration) -> String {
+        if self.runs == 0 {
+            return "every run was done before".to_owned();
+        }
+        let (wall, cores) = (wall.as_secs_f64(), self.cores.as_secs_f64());
+        let events = match self.events {
+            0 => String::new(),
+            events => format!(" and {:.2} million events/s", events as f64 / cores.max(1e-9) / 1e6),
+        };
+        format!(
+            "{:.1} s of virtual time in {wall:.2} s ({:.1}:1), {:.3} million packets/s{events} per \
+             core",
+            self.virtual_s,
+            self.virtual_s / wall.max(1e-9),
+            self.packets as f64 / cores.max(1e-9) / 1e6,
+        )
+    }
+}
+
 /// What is said about the runs, as they finish and at the end.
 struct Tally {
     /// Summaries are printed as they come.
@@ -202,12 +261,7 @@ struct Tally {
     start: Instant,
     progress: ProgressBar,
     summaries: Vec<Summary>,
-    /// Of the runs that this process ran: virtual time, packets, events, and time on a core.
-    virtual_s: f64,
-    packets: u64,
-    events: u64,
-    wall: Duration,
-    ran: usize,
+    effort: Effort,
     /// Of runs in real time, the highest 99th percentile of lateness in microseconds, and the most
     /// that a packet cost the data plane, in nanoseconds.
     lateness_us: Option<f64>,
@@ -233,11 +287,7 @@ impl Tally {
             start: Instant::now(),
             progress,
             summaries: Vec::new(),
-            virtual_s: 0.0,
-            packets: 0,
-            events: 0,
-            wall: Duration::ZERO,
-            ran: 0,
+            effort: Effort::default(),
             lateness_us: None,
             packet_ns: None,
             unfit: Vec::new(),
@@ -253,11 +303,14 @@ impl Tally {
     ) -> Result<(), Failure> {
         self.progress.inc(1);
         if let Some(wall) = wall {
-            self.ran += 1;
-            self.wall += wall;
-            self.virtual_s += summary.engine.virtual_s;
-            self.packets += summary.engine.packets;
-            self.events += summary.engine.events.unwrap_or_default();
+            let engine = &summary.engine;
+            self.effort.add(Effort {
+                runs: 1,
+                virtual_s: engine.virtual_s,
+                packets: engine.packets,
+                events: engine.events.unwrap_or_default(),
+                cores: wall,
+            });
         }
         let late = summary.engine.lateness_us.map(|lateness| lateness.p99);
         self.lateness_us = self.lateness_us.into_iter().chain(late).reduce(f64::max);
@@ -276,39 +329,26 @@ impl Tally {
     }
 
     /// Seeds, and what it cost.
-    fn effort(&self, plan: &Plan) -> String {
+    fn cost(&self, plan: &Plan) -> String {
         let seeds = plan.points.iter().map(|point| point.scenario.seed);
         let seeds = match (seeds.clone().min(), seeds.max()) {
             (Some(low), Some(high)) if low < high => format!("seeds {low} to {high}"),
             (low, _) => format!("seed {}", low.unwrap_or_default()),
         };
-        if self.ran == 0 {
-            return format!("{seeds}; every run was done before");
-        }
-        let (wall, cores) = (self.start.elapsed().as_secs_f64(), self.wall.as_secs_f64());
-        let done = match plan.points.len() - self.ran {
-            0 => String::new(),
-            done => format!("; {done} runs were done before"),
+        let Effort { runs, virtual_s, packets, .. } = self.effort;
+        let done = match plan.points.len() - runs {
+            done if done > 0 && runs > 0 => format!("; {done} runs were done before"),
+            _ => String::new(),
         };
-        if let Some(lateness) = self.lateness_us {
-            return format!(
-                "{seeds}; {:.1} s in real time, {:.2} million packets; departures at most \
-                 {lateness:.0} us late at p99, {:.1} us of data plane per packet{done}",
-                self.virtual_s,
-                self.packets as f64 / 1e6,
+        let cost = match self.lateness_us {
+            Some(lateness) if runs > 0 => format!(
+                "{virtual_s:.1} s in real time, {:.2} million packets; departures at most \
+                 {lateness:.0} us late at p99, {:.1} us of data plane per packet",
+                packets as f64 / 1e6,
                 self.packet_ns.unwrap_or_default() / 1e3,
-            );
-        }
-        let events = match self.events {
-            0 => String::new(),
-            events => format!(" and {:.2} million events/s", events as f64 / cores.max(1e-9) / 1e6),
+            ),
+            _ => self.effort.said(self.start.elapsed()),
         };
-        format!(
-            "{seeds}; {:.1} s of virtual time in {wall:.2} s ({:.1}:1), {:.3} million packets/s\
-             {events} per core{done}",
-            self.virtual_s,
-            self.virtual_s / wall.max(1e-9),
-            self.packets as f64 / cores.max(1e-9) / 1e6,
-        )
+        format!("{seeds}; {cost}{done}")
     }
 }

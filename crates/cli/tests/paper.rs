@@ -14,9 +14,9 @@ fn text(bytes: &[u8]) -> &str {
 }
 
 #[test]
-fn without_a_figure_it_lists_them() {
+fn it_lists_its_figures() {
     let folder = tempfile::tempdir().unwrap();
-    let list = l4s(folder.path(), &["paper"]);
+    let list = l4s(folder.path(), &["paper", "--list"]);
     assert!(list.status.success());
     let list = text(&list.stdout);
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
@@ -43,13 +43,24 @@ fn an_unknown_figure_is_refused_with_the_nearest() {
     assert!(fs::read_dir(folder.path()).unwrap().next().is_none());
 }
 
+/// The only folder in `root`.
+fn only(root: &Path) -> std::path::PathBuf {
+    let mut entries = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path());
+    let only = entries.next().unwrap();
+    assert_eq!(entries.next(), None);
+    only
+}
+
+const QUICK: [&str; 5] = ["paper", "fallback-8", "--quick", "--seed", "7"];
+
 #[test]
 fn a_figure_leaves_a_result_folder_and_says_its_numbers_beside_the_papers() {
     let folder = tempfile::tempdir().unwrap();
-    let args = ["paper", "fallback-8", "--quick", "--seed", "7"];
-    let first = l4s(folder.path(), &args);
+    let first = l4s(folder.path(), &QUICK);
     assert_eq!(first.status.code(), Some(0), "{}", text(&first.stderr));
-    let out = folder.path().join("out/paper/fallback-8");
+    let out = only(&folder.path().join("out/paper-quick"));
+    let name = out.file_name().unwrap().to_string_lossy().into_owned();
+    assert!(name.starts_with("fallback-8-"), "other settings, another folder: {name}");
     for file in ["l4s.json", "runs.parquet", "series.parquet", "flows.parquet", "report.html"] {
         assert!(out.join(file).is_file(), "{file}");
     }
@@ -58,9 +69,40 @@ fn a_figure_leaves_a_result_folder_and_says_its_numbers_beside_the_papers() {
     let row = said.lines().find(|line| line.starts_with("Classic (score 1) after")).unwrap();
     assert!(row.contains("1 s"), "{row}");
     assert!(text(&first.stderr).contains("seed 7"));
+}
 
-    let again = l4s(folder.path(), &args);
-    assert_eq!(again.status.code(), Some(2), "the folder is not new");
-    let resumed = l4s(folder.path(), &[&args[..], &["--resume"]].concat());
-    assert_eq!(text(&resumed.stdout), said);
+#[test]
+fn what_was_made_once_is_not_made_again_unless_it_would_be_different() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = l4s(folder.path(), &QUICK);
+    let out = only(&folder.path().join("out/paper-quick"));
+    let made = |out: &Path| fs::metadata(out.join("runs.parquet")).unwrap().modified().unwrap();
+    let before = made(&out);
+    let again = l4s(folder.path(), &QUICK);
+    assert_eq!(text(&again.stdout), text(&first.stdout));
+    assert!(text(&again.stderr).contains("every run was done before"));
+    assert_eq!(made(&out), before);
+
+    // Results of other code make room, and are gone once the new ones are complete.
+    let manifest = out.join("l4s.json");
+    let ours = fs::read_to_string(&manifest).unwrap();
+    let code = ours.lines().find(|line| line.contains("\"code\"")).unwrap();
+    fs::write(&manifest, ours.replace(code, "  \"code\": \"another\",")).unwrap();
+    let anew = l4s(folder.path(), &QUICK);
+    assert_eq!(text(&anew.stdout), text(&first.stdout));
+    assert!(!text(&anew.stderr).contains("was done before"));
+    assert_eq!(only(&folder.path().join("out/paper-quick")), out);
+    assert_eq!(fs::read_to_string(&manifest).unwrap(), ours);
+}
+
+#[test]
+fn a_folder_of_the_users_is_not_touched() {
+    let folder = tempfile::tempdir().unwrap();
+    let theirs = folder.path().join("mine");
+    fs::create_dir(&theirs).unwrap();
+    fs::write(theirs.join("thesis.tex"), "all of it").unwrap();
+    let output = l4s(folder.path(), &[&QUICK[..], &["--out", "mine"]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("already holds something else, such as thesis.tex"));
+    assert_eq!(fs::read_dir(&theirs).unwrap().count(), 1);
 }

@@ -24,6 +24,15 @@ pub enum ReportError {
         /// The folder.
         path: PathBuf,
     },
+    /// A picture that was drawn before cannot be read.
+    #[error("cannot read {}: {cause}", path.display())]
+    Picture {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        cause: io::Error,
+    },
     /// A chart could not be drawn: a defect of l4s, not of the results.
     #[error("cannot draw {figure}: {message}")]
     Draw {

@@ -7,7 +7,8 @@
 //!
 //! In the order of a report's making: `read` (folders), `gather` (results to data), `thin` (few
 //! points say what many do), `data` (the contract with the script), `studio` and `paint` (figures),
-//! `page` (HTML). [`lights`] has a page and a picture of its own, made the same way.
+//! `page` (HTML). [`lights`] has a page and a picture of its own, made the same way; [`sheet`] shows a
+//! picture of each of many reports.
 
 mod data;
 mod error;
@@ -16,6 +17,7 @@ pub mod lights;
 mod page;
 mod paint;
 mod read;
+pub mod sheet;
 mod studio;
 mod thin;
 mod write;

@@ -52,7 +52,7 @@ pub(crate) fn html(title: &str, mount: &str, data: &impl Serialize) -> Result<St
 }
 
 /// Text between tags.
-fn text(text: &str) -> String {
+pub(crate) fn text(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;")
 }
 

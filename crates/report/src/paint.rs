@@ -33,13 +33,35 @@ impl Painter {
 
     /// Paints at `scale` pixels per unit of the SVG.
     pub fn paint(&self, svg: &str, scale: f32) -> Result<Picture, ReportError> {
-        let tree = Tree::from_str(svg, &self.options).map_err(|e| ReportError::draw("SVG", e))?;
+        let tree = self.tree(svg)?;
         let size = tree.size().to_int_size().scale_by(scale);
         let mut pixels = size
             .and_then(|size| Pixmap::new(size.width(), size.height()))
             .ok_or_else(|| ReportError::draw("SVG", "its size is zero or too large"))?;
         resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
         Ok(Picture { pixels })
+    }
+
+    /// Paints `frame`, and over it each picture as large as fits into its place (left, top, width
+    /// and height in pixels), at its top and in its middle.
+    pub fn compose(
+        &self,
+        frame: &str,
+        pictures: &[(String, [f32; 4])],
+    ) -> Result<Picture, ReportError> {
+        let mut picture = self.paint(frame, 1.0)?;
+        for (svg, [left, top, width, height]) in pictures {
+            let tree = self.tree(svg)?;
+            let scale = (width / tree.size().width()).min(height / tree.size().height());
+            let aside = (width - scale * tree.size().width()) / 2.0;
+            let place = Transform::from_translate(left + aside, *top).pre_scale(scale, scale);
+            resvg::render(&tree, place, &mut picture.pixels.as_mut());
+        }
+        Ok(picture)
+    }
+
+    fn tree(&self, svg: &str) -> Result<Tree, ReportError> {
+        Tree::from_str(svg, &self.options).map_err(|e| ReportError::draw("SVG", e))
     }
 }
 

@@ -73,10 +73,11 @@ impl Plan {
     }
 
     /// Every run `times` times, with seeds counted up from its own. `None` when that is more
-    /// than [`MAX_POINTS`] runs, none at all, or more seeds than there are.
+    /// than [`MAX_POINTS`] runs or 20 million flows, none at all, or more seeds than there are.
     pub fn repeated(self, times: u64) -> Option<Plan> {
         let runs = (self.points.len() as u64).checked_mul(times)?;
-        if !(1..=MAX_POINTS as u64).contains(&runs) {
+        let flows = self.points.iter().map(|point| flows(&point.scenario)).sum::<usize>() as u64;
+        if !(1..=MAX_POINTS as u64).contains(&runs) || flows * times > MOST_FLOWS as u64 {
             return None;
         }
         let again = |point: &Point, i: u64| {
@@ -144,7 +145,7 @@ fn points(
             setting.apply(&mut root, gathered);
         }
         if let Some((scenario, asked)) = schema::scenario(&root, default_name, gathered) {
-            flows += scenario.groups.iter().map(|group| group.starts.len()).sum::<usize>();
+            flows += self::flows(&scenario);
             if flows > MOST_FLOWS {
                 let message = format!("more than {MOST_FLOWS} flows in all runs together");
                 gathered.add(&top, message, None);
@@ -162,6 +163,10 @@ fn points(
         gathered.add(&top, "`sweep.skip` leaves no run", None);
     }
     gathered.is_empty().then_some((points, question))
+}
+
+fn flows(scenario: &Scenario) -> usize {
+    scenario.groups.iter().map(|group| group.starts.len()).sum()
 }
 
 /// The last value of each key, in the place of its first. The seed goes: results have it apart.

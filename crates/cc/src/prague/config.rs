@@ -102,6 +102,23 @@ words! {
     Gentle = "gentle",
 }
 
+/// How slow start goes before it found a share. An L4S queue tells within a round trip that it is
+/// too fast, so that more can be tried than where the first signal is a loss.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Startup {
+    /// How many packets the window grows by for each that is delivered, until the first mark.
+    pub growth: u32,
+    /// How many windows per round trip the pacing rate is.
+    pub pacing: u32,
+    /// How often it may begin again, after a round trip without a mark behind one with some.
+    pub again: u32,
+}
+
+impl Startup {
+    /// As Linux: RFC 5681 §3.1, and `tcp_pacing_ss_ratio`.
+    pub const LINUX: Startup = Startup { growth: 1, pacing: 2, again: 0 };
+}
+
 /// The settings of Prague.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Config {
@@ -133,6 +150,8 @@ pub struct Config {
     pub increase: Increase,
     /// How slow start ends.
     pub slow_start_exit: SlowStartExit,
+    /// How it goes, where it ends gently.
+    pub startup: Startup,
     /// Spread the window over the round trip instead of sending in bursts.
     pub pacing: bool,
     /// The most that goes out at once, as time at the pacing rate; 0 for what the segmentation
@@ -160,6 +179,7 @@ impl Config {
             min_window: 2.0,
             increase: Increase::Additive,
             slow_start_exit: SlowStartExit::Halve,
+            startup: Startup::LINUX,
             pacing: true,
             burst: Duration::ZERO,
             min_burst: 1,
@@ -222,6 +242,11 @@ impl Config {
         }
     }
 
+    /// The best, with a start as quick as marks allow: for short flows.
+    pub fn quick_start() -> Self {
+        Config { startup: Startup { growth: 2, pacing: 4, again: 4 }, ..Config::best() }
+    }
+
     /// The best, as far as a stock kernel can ([`super::kernel::unable`]).
     pub fn best_linux() -> Self {
         Config {
@@ -232,6 +257,11 @@ impl Config {
             burst: Duration::ZERO,
             ..Config::best()
         }
+    }
+
+    /// Whether slow start ends gently.
+    fn is_gentle(&self) -> bool {
+        self.slow_start_exit == SlowStartExit::Gentle
     }
 
     /// Whether there is a detector.
@@ -369,6 +399,27 @@ impl Configurable for Config {
             SlowStartExit,
             slow_start_exit,
             |_: &Config| true
+        ),
+        Param::new(
+            "start_growth",
+            "packets that the window grows by for each delivered one, until the first mark",
+            Kind::Count { min: 1, max: 4 },
+            |c| c.is_gentle().then_some(Value::Count(c.startup.growth.into())),
+            |c, v| c.startup.growth = v.count() as u32,
+        ),
+        Param::new(
+            "start_pacing",
+            "windows per round trip that slow start sends",
+            Kind::Count { min: 1, max: 8 },
+            |c| (c.pacing && c.is_gentle()).then_some(Value::Count(c.startup.pacing.into())),
+            |c, v| c.startup.pacing = v.count() as u32,
+        ),
+        Param::new(
+            "start_again",
+            "how often slow start begins again, after a round trip without a mark",
+            Kind::Count { min: 0, max: 1000 },
+            |c| c.is_gentle().then_some(Value::Count(c.startup.again.into())),
+            |c, v| c.startup.again = v.count() as u32,
         ),
         word!(
             "loss",
@@ -517,6 +568,11 @@ impl Configurable for Config {
     const PROFILES: &'static [Profile<Self>] = &[
         Profile { name: "linux", doc: "what a stock kernel can do by BPF", make: Config::linux },
         Profile { name: "best", doc: "what measurement shows to be better", make: Config::best },
+        Profile {
+            name: "quick-start",
+            doc: "the best, and quick where flows are short",
+            make: Config::quick_start,
+        },
         Profile {
             name: "best-linux",
             doc: "the best, as far as a stock kernel can",

@@ -7,7 +7,7 @@
 use crate::classic_ecn::{Clock, RTT_MAX, lg};
 use crate::prague::{
     Changeover, ClassicGrowth, Config, Fallback, Increase, LossResponse, RttIndependence,
-    SlowStartExit,
+    SlowStartExit, Startup,
 };
 use l4s_units::Duration;
 
@@ -177,6 +177,10 @@ pub fn unable(config: &Config) -> Vec<String> {
         let found = config.min_window;
         refuse(true, &format!("`min_window`: found {found}, expected 2, which TCP sends at least"));
     }
+    refuse(
+        config.startup != Startup::LINUX,
+        "`start_growth`, `start_pacing`, `start_again`: expected 1, 2 and 0, as TCP starts",
+    );
     if config.pacing && !config.burst.is_zero() {
         let found = config.burst;
         refuse(

@@ -21,6 +21,8 @@ pub struct Figure {
     pub quick: &'static [&'static str],
     /// A page in its folder besides the report.
     pub page: Option<&'static str>,
+    /// Which of its pictures is on the contact sheet.
+    pub picture: &'static str,
     /// Its numbers beside the paper's, from the runs of a plan in a folder. Where the figure has a
     /// page of its own, this writes it.
     pub numbers: fn(&Plan, &Results, &Path) -> Result<Vec<Row>, Failure>,
@@ -36,6 +38,7 @@ pub const ALL: &[Figure] = &[
         scenario: "dctth-4",
         quick: SHORT_SWEEP,
         page: None,
+        picture: "delay-conditions",
         numbers: |_, results, _| Ok(beside::dctth(results)),
     },
     Figure {
@@ -44,6 +47,7 @@ pub const ALL: &[Figure] = &[
         scenario: "dctth-5",
         quick: SHORT_SWEEP,
         page: None,
+        picture: "delay-conditions",
         numbers: |_, results, _| Ok(beside::dctth(results)),
     },
     Figure {
@@ -52,6 +56,7 @@ pub const ALL: &[Figure] = &[
         scenario: "dctth-6",
         quick: SHORT_SWEEP,
         page: None,
+        picture: "rate-ratio-conditions",
         numbers: |_, results, _| Ok(beside::dctth(results)),
     },
     Figure {
@@ -60,6 +65,7 @@ pub const ALL: &[Figure] = &[
         scenario: "dctth-9",
         quick: SHORT_SWEEP,
         page: None,
+        picture: "delay-conditions",
         numbers: |_, results, _| Ok(beside::dynamic(results)),
     },
     Figure {
@@ -68,6 +74,7 @@ pub const ALL: &[Figure] = &[
         scenario: "dctth-10",
         quick: SHORT_SWEEP,
         page: None,
+        picture: "delay-conditions",
         numbers: |_, results, _| Ok(beside::overload(results)),
     },
     Figure {
@@ -76,6 +83,7 @@ pub const ALL: &[Figure] = &[
         scenario: "fallback-1",
         quick: SHORT_SWEEP,
         page: None,
+        picture: "rate-ratio-conditions",
         numbers: |_, results, _| Ok(beside::fallback_1(results)),
     },
     Figure {
@@ -84,6 +92,7 @@ pub const ALL: &[Figure] = &[
         scenario: "fallback-7",
         quick: SHORT_SWEEP,
         page: None,
+        picture: "rate-ratio-conditions",
         numbers: |_, results, _| Ok(beside::fallback_7(results)),
     },
     Figure {
@@ -92,6 +101,7 @@ pub const ALL: &[Figure] = &[
         scenario: "fallback-8",
         quick: &["duration=5s", "warmup=2s"],
         page: None,
+        picture: "score-time",
         numbers: |plan, results, _| beside::fallback_8(plan, results),
     },
     Figure {
@@ -100,6 +110,7 @@ pub const ALL: &[Figure] = &[
         scenario: "fallback-9",
         quick: &["duration=15s", "warmup=12s"],
         page: None,
+        picture: "score-time",
         numbers: |plan, results, _| beside::fallback_9(plan, results),
     },
     Figure {
@@ -108,6 +119,7 @@ pub const ALL: &[Figure] = &[
         scenario: "fallback-10",
         quick: &["duration=15s"],
         page: None,
+        picture: "score-time",
         numbers: |plan, results, _| beside::switched(plan, results),
     },
     Figure {
@@ -116,6 +128,7 @@ pub const ALL: &[Figure] = &[
         scenario: "fallback-11",
         quick: &["duration=15s"],
         page: None,
+        picture: "score-time",
         numbers: |plan, results, _| beside::switched(plan, results),
     },
     Figure {
@@ -124,6 +137,7 @@ pub const ALL: &[Figure] = &[
         scenario: "fallback-12",
         quick: &["duration=25s"],
         page: None,
+        picture: "score-time",
         numbers: |plan, results, _| beside::fallback_12(plan, results),
     },
     Figure {
@@ -132,6 +146,7 @@ pub const ALL: &[Figure] = &[
         scenario: "fallback-500",
         quick: &["group.*.rtt=20ms"],
         page: Some("fallback-500.html"),
+        picture: "fallback-500",
         numbers: lights::fallback_500,
     },
     Figure {
@@ -140,6 +155,7 @@ pub const ALL: &[Figure] = &[
         scenario: "fallback-wide",
         quick: &["link.rate=25mbit"],
         page: Some("fallback-wide.html"),
+        picture: "fallback-wide",
         numbers: lights::fallback_wide,
     },
 ];

@@ -1,0 +1,42 @@
+//! The fingerprint of the code: results are taken for those of a plan only where the same code made
+//! them, whatever the version is called.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+#[path = "src/fingerprint.rs"]
+mod fingerprint;
+
+fn main() -> io::Result<()> {
+    let crates = Path::new(&env::var("CARGO_MANIFEST_DIR").unwrap_or_default()).join("..");
+    let mut files = Vec::new();
+    for entry in fs::read_dir(&crates)? {
+        let room = entry?.path();
+        for part in ["src", "assets", "Cargo.toml"] {
+            collect(&room.join(part), &mut files)?;
+        }
+    }
+    // By name, not in the order of the disk; and by content, not by time.
+    files.sort();
+    let mut text = Vec::new();
+    for file in &files {
+        println!("cargo:rerun-if-changed={}", file.display());
+        text.extend(file.strip_prefix(&crates).unwrap_or(file).to_string_lossy().bytes());
+        text.extend(fs::read(file)?);
+    }
+    println!("cargo:rustc-env=L4S_CODE={}", fingerprint::of(&text));
+    Ok(())
+}
+
+/// Every file in it, or itself; nothing where it is not.
+fn collect(path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    if path.is_dir() {
+        println!("cargo:rerun-if-changed={}", path.display());
+        for entry in fs::read_dir(path)? {
+            collect(&entry?.path(), files)?;
+        }
+    } else if path.is_file() {
+        files.push(path.to_owned());
+    }
+    Ok(())
+}

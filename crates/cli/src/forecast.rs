@@ -1,0 +1,187 @@
+//! What a plan takes of this machine, said before it starts.
+//!
+//! Time: most of it goes by the packet, and what a packet costs here and now a few of the runs show
+//! in their first moments. Memory: what a run keeps at a time, from what runs with many flows and
+//! with many downloads took. Both are estimates, and meant to be too high.
+
+use l4s_measure::RunRecord;
+use l4s_scenario::{Buffer, Plan, Point, Scenario};
+use l4s_units::{Duration, Time};
+
+use crate::failure::Failure;
+use crate::measured::{Engine, Keep};
+
+/// A plan of fewer packets is done before anyone has read what it will take.
+const MANY_PACKETS: f64 = 50e6;
+/// How many runs show what a packet costs, and how many packets each may take for it.
+const SAMPLES: usize = 5;
+const SAMPLE_PACKETS: f64 = 50e3;
+/// From so many seconds on a smaller plan is proposed.
+const LONG: f64 = 3600.0;
+/// Bytes of a full packet on the link.
+const PACKET: f64 = 1514.0;
+
+/// Bytes of the process, with what it takes to draw the report; and of each run at a time, most of
+/// it the time series.
+const PROCESS: f64 = 60e6;
+const RUN: f64 = 12e6;
+/// Bytes of a long flow: its two ends, its timers and its rows (1.9 kB were measured).
+const FLOW: f64 = 2e3;
+/// Bytes of a download that is over, in its row and while the table is written (660 were measured).
+const DOWNLOAD: f64 = 700.0;
+/// Bytes of a packet that waits, or that its sender remembers.
+const WAITING: f64 = 64.0;
+
+/// Says what a plan will take, unless it is soon done; of a long one also what `smaller` would.
+pub fn announce(
+    plan: &Plan,
+    engine: &Engine,
+    jobs: usize,
+    smaller: Option<(&str, &Plan)>,
+) -> Result<(), Failure> {
+    let most = all_packets(plan);
+    if most < MANY_PACKETS {
+        return Ok(());
+    }
+    let per_packet = seconds_per_packet(plan, engine)? / jobs as f64;
+    let wall = most * per_packet;
+    let (billions, time) = (most / 1e9, time(wall));
+    eprintln!("at most {billions:.2} billion packets: about {time} for {jobs} runs at a time");
+    if wall > LONG {
+        let (what, wall) = match smaller {
+            Some((what, plan)) => (what, all_packets(plan) * per_packet),
+            None => ("a tenth of the duration", wall / 10.0),
+        };
+        eprintln!("note: with {what} about {}", self::time(wall));
+    }
+    Ok(())
+}
+
+/// For people.
+fn time(seconds: f64) -> String {
+    match seconds {
+        ..120.0 => format!("{seconds:.0} s"),
+        120.0..7200.0 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.1} h", seconds / 3600.0),
+    }
+}
+
+/// Refuses a plan that this machine has no room for.
+pub fn check_memory(plan: &Plan, jobs: usize) -> Result<(), Failure> {
+    let Some(free) = free_memory() else { return Ok(()) };
+    let largest = plan.points.iter().map(|point| memory(&point.scenario)).fold(0.0, f64::max);
+    room(largest, jobs, free).map_err(Failure::Substrate)
+}
+
+/// Whether `jobs` runs at a time, of `largest` bytes each, fit into `free`.
+fn room(largest: f64, jobs: usize, free: f64) -> Result<(), String> {
+    let needed = |jobs: usize| PROCESS + largest * jobs as f64;
+    if needed(jobs) <= free {
+        return Ok(());
+    }
+    let gb = |bytes: f64| format!("{:.1} GB", bytes / 1e9);
+    let help = match ((free - PROCESS) / largest).max(0.0) as usize {
+        0 => "one run alone does not fit: fewer flows or downloads do".to_owned(),
+        fit => format!("--jobs {fit} takes {}", gb(needed(fit))),
+    };
+    Err(format!(
+        "not enough memory: {jobs} runs at a time take about {}, and {} are free\n  help: {help}",
+        gb(needed(jobs)),
+        gb(free)
+    ))
+}
+
+/// In all runs.
+fn all_packets(plan: &Plan) -> f64 {
+    plan.points.iter().map(|point| packets(&point.scenario)).sum()
+}
+
+/// The most packets that can pass.
+fn packets(scenario: &Scenario) -> f64 {
+    let whole = Scenario { warmup: Duration::ZERO, ..scenario.clone() };
+    whole.mean_rate_bps() * scenario.duration.as_secs_f64() / 8.0 / PACKET
+}
+
+/// What a packet costs on a core, from the first moments of some runs.
+fn seconds_per_packet(plan: &Plan, engine: &Engine) -> Result<f64, Failure> {
+    let (mut wall, mut packets_seen) = (0.0, 0.0);
+    let last = plan.points.len() - 1;
+    for n in 0..SAMPLES.min(plan.points.len()) {
+        let mut point: Point = plan.points[n * last / (SAMPLES - 1)].clone();
+        let share = (SAMPLE_PACKETS / packets(&point.scenario)).min(1.0);
+        let scenario = &mut point.scenario;
+        let nanos = scenario.duration.as_nanos() as f64 * share;
+        scenario.duration = Duration::from_nanos(nanos as u64).max(Duration::from_millis(1));
+        scenario.warmup = Duration::ZERO;
+        scenario.changes.retain(|change| change.time < Time::ZERO + scenario.duration);
+        let finished = engine.run(&point, "", Keep { tables: true, ..Keep::default() })?;
+        let RunRecord { summary, .. } = finished.record;
+        wall += finished.wall.unwrap_or_default().as_secs_f64();
+        packets_seen += summary.engine.packets as f64;
+    }
+    Ok(wall / packets_seen.max(1.0))
+}
+
+/// The bytes of one run while it runs.
+fn memory(scenario: &Scenario) -> f64 {
+    let seconds = scenario.duration.as_secs_f64();
+    let flows = f64::from(scenario.first_download());
+    let downloads: f64 =
+        scenario.web.iter().map(|web| web.rate.as_per_second_f64() * seconds).sum();
+    let bytes_per_s = scenario.link.rate.as_bps() as f64 / 8.0;
+    let rtt = scenario.groups.iter().map(|group| group.rtt.as_secs_f64()).fold(0.0, f64::max);
+    let buffer = match scenario.link.buffer {
+        Buffer::Packets(packets) => packets as f64,
+        Buffer::Bytes(bytes) => bytes.get() as f64 / PACKET,
+        Buffer::Time(time) => bytes_per_s * time.as_secs_f64() / PACKET,
+    };
+    let passed = bytes_per_s * seconds / PACKET;
+    let waiting = (bytes_per_s * rtt / PACKET + buffer).min(passed);
+    RUN + FLOW * flows + DOWNLOAD * downloads + WAITING * waiting
+}
+
+/// Bytes that can be had without swapping; `None` where this is not known.
+fn free_memory() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: f64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kib * 1024.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(set: &str) -> Plan {
+        let text = "duration = \"10s\"\nlink.rate = \"1514mbit\"\n\
+                    [[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n";
+        Plan::parse("t", text, &set.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+            .unwrap()
+    }
+
+    #[test]
+    fn packets_are_those_of_a_full_link() {
+        assert_eq!(packets(&plan("").points[0].scenario), 1.25e6);
+    }
+
+    #[test]
+    fn a_run_of_many_flows_takes_their_memory() {
+        let few = memory(&plan("").points[0].scenario);
+        let many = memory(&plan("group.A.flows=100000").points[0].scenario);
+        assert!((many - few - FLOW * 99_999.0).abs() < 1.0);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_what_does() {
+        assert_eq!(room(1e9, 2, 3e9), Ok(()));
+        let help = "not enough memory: 4 runs at a time take about 4.1 GB, and 3.0 GB are free\n  \
+                    help: --jobs 2 takes 2.1 GB";
+        assert_eq!(room(1e9, 4, 3e9).unwrap_err(), help);
+        assert!(room(4e9, 1, 3e9).unwrap_err().contains("one run alone does not fit"));
+    }
+
+    #[test]
+    fn times_are_said_as_people_say_them() {
+        assert_eq!([59.6, 1000.0, 9000.0].map(time), ["60 s", "17 min", "2.5 h"]);
+    }
+}
