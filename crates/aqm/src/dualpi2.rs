@@ -13,11 +13,14 @@
 mod base;
 mod config;
 mod gain;
+mod turns;
 
 pub(crate) use base::Coupling;
 pub use base::{Base, Coupled};
 
-pub use config::{Classify, Config, DropAt, FloorAt, LAqm, Overload, Randomness, Scheduler, Step};
+pub use config::{
+    Classify, Config, DropAt, FloorAt, LAqm, LWait, Overload, Randomness, Scheduler, Step,
+};
 pub use gain::{Arithmetic, Gain};
 
 use l4s_units::{Bytes, Duration, Ecn, Probability, Time};
@@ -25,6 +28,7 @@ use rand_core::Rng;
 
 use crate::waiting::{Backlog, Fifo, Waiting};
 use crate::{Departure, DropCause, MarkCause, Packet, Qdisc, Queue, Signal, Watch};
+use turns::Turns;
 
 /// The state of DualPI2.
 pub type Discipline<P> = Engine<P, Pi>;
@@ -41,6 +45,7 @@ pub struct Engine<P, B> {
     /// Credit of the weighted scheduler in byte·percent: L is served while it is not positive.
     credit: i64,
     dice: Dice,
+    turns: Turns,
 }
 
 /// What to do with a packet.
@@ -69,6 +74,7 @@ impl<P: Packet, B: Base> Engine<P, B> {
             base,
             credit: config.scheduler.initial_credit(),
             dice: Dice { recur: config.randomness == Randomness::Recur, sums: [0; 2] },
+            turns: Turns::default(),
             config,
         }
     }
@@ -116,18 +122,22 @@ impl<P: Packet, B: Base> Engine<P, B> {
     /// How strongly the L queue's own AQM wants to mark a packet that leaves it now
     /// (DCttH §3.3, RFC 9332 §A.1).
     #[inline]
-    fn native(&self, apply_step: bool, sojourn: Duration) -> Probability {
+    fn native(&self, apply_step: bool, arrival: Time, now: Time) -> Probability {
         let behind = self.l.backlog().packets as u64;
         let spared = match self.config.floor_at {
             FloorAt::Enqueue => !apply_step,
             FloorAt::Dequeue => behind < self.config.min_qlen_step,
         };
+        let wait = match self.config.l_wait {
+            LWait::Sojourn => now.since(arrival),
+            LWait::Queue => self.turns.wait(arrival, now),
+        };
         let above = match self.config.l_aqm {
             _ if spared => false,
             LAqm::None => false,
-            LAqm::Step(Step::Time(thresh)) => sojourn > thresh,
+            LAqm::Step(Step::Time(thresh)) => wait > thresh,
             LAqm::Step(Step::Packets(thresh)) => behind > thresh,
-            LAqm::Ramp(low, high) => return ramp(sojourn, low, high),
+            LAqm::Ramp(low, high) => return ramp(wait, low, high),
         };
         if above { Probability::ONE } else { Probability::ZERO }
     }
@@ -226,6 +236,7 @@ impl<P: Packet, B: Base> Qdisc<P> for Engine<P, B> {
         rng: &mut impl Rng,
         watch: &mut impl Watch<P>,
     ) -> Option<Departure<P>> {
+        self.turns.take(now);
         loop {
             let Some(queue) = self.schedule(now) else {
                 // The last packets were dropped.
@@ -238,7 +249,7 @@ impl<P: Packet, B: Base> Qdisc<P> for Engine<P, B> {
             let classic = if queue == Queue::L { self.c.head_sojourn(now) } else { sojourn };
             self.base.departs(queue, sojourn, classic);
             let native = match queue {
-                Queue::L => self.native(apply_step, sojourn),
+                Queue::L => self.native(apply_step, arrival, now),
                 _ => Probability::ZERO,
             };
             let verdict = self.decide(DropAt::Dequeue, packet.ecn(), queue, native, rng);

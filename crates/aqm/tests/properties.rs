@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use common::{Probe, Rig};
 use l4s_aqm::dualpi2::{
-    self, Classify, DropAt, FloorAt, LAqm, Overload, Randomness, Scheduler, Step,
+    self, Classify, DropAt, FloorAt, LAqm, LWait, Overload, Randomness, Scheduler, Step,
 };
 use l4s_aqm::{
     Config, Limit, MTU, Qdisc, Queue, cobalt, codel, curvy_red, fifo, for_each_discipline,
@@ -124,6 +124,7 @@ fn any_dualpi2() -> impl Strategy<Value = dualpi2::Config> {
             randomness: if recur { Randomness::Recur } else { Randomness::Draw },
             min_backlog: Bytes::new(min_backlog),
             limit,
+            l_wait: if recur { LWait::Queue } else { LWait::Sojourn },
             ..dualpi2::Config::dctth()
         }
     })

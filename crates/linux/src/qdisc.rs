@@ -5,7 +5,7 @@
 //! and is named, so that nobody takes the one for the other.
 
 use l4s_aqm::dualpi2::{
-    Arithmetic, Classify, DropAt, FloorAt, LAqm, Overload, Randomness, Scheduler, Step,
+    Arithmetic, Classify, DropAt, FloorAt, LAqm, LWait, Overload, Randomness, Scheduler, Step,
 };
 use l4s_aqm::{
     Config, Limit, MTU, MarkCause, Queue, cobalt, codel, dualpi2, fifo, fq_codel, pie, red,
@@ -121,6 +121,7 @@ fn dualpi2(config: &dualpi2::Config) -> Result<Qdisc, LabError> {
         alpha: f64::from(alpha) / 256.0,
         beta: f64::from(beta) / 256.0,
         gains: Arithmetic::Linux,
+        l_wait: LWait::Sojourn,
         floor_at: FloorAt::Enqueue,
         scheduler: Scheduler::Wrr { classic_protection: protection },
         marking: config.dualq,

@@ -221,6 +221,7 @@ impl Configurable for Config {
         shared::<{ at("l_aqm") }>(),
         shared::<{ at("step_thresh") }>(),
         shared::<{ at("ramp") }>(),
+        shared::<{ at("l_wait") }>(),
         shared::<{ at("min_qlen_step") }>(),
         shared::<{ at("floor_at") }>(),
         shared::<{ at("scheduler") }>(),

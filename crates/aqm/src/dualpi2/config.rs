@@ -66,6 +66,15 @@ pub enum Step {
     Packets(u64),
 }
 
+/// What the native L4S AQM takes for a packet's delay.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LWait {
+    /// All of its wait.
+    Sojourn,
+    /// Without the last time that it had to wait for the link to take anything.
+    Queue,
+}
+
 /// Where the floor of the native L4S AQM counts packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FloorAt {
@@ -154,6 +163,8 @@ pub struct Config {
     pub k: u32,
     /// The native L4S AQM.
     pub l_aqm: LAqm,
+    /// What it takes for a packet's delay.
+    pub l_wait: LWait,
     /// It spares packets with fewer others in their queue than this.
     pub min_qlen_step: u64,
     /// Where the others are counted.
@@ -191,6 +202,7 @@ impl Config {
             typical_rtt: None,
             k: 2,
             l_aqm: LAqm::Step(Step::Time(Duration::from_millis(1))),
+            l_wait: LWait::Sojourn,
             min_qlen_step: 2,
             floor_at: FloorAt::Enqueue,
             scheduler: Scheduler::TsFifo { t_shift: Duration::from_millis(30), t_speed: 0 },
@@ -402,6 +414,24 @@ impl Configurable for Config {
             |c, v| {
                 let (low, high) = v.durations();
                 c.l_aqm = LAqm::Ramp(low, high);
+            },
+        ),
+        Param::new(
+            "l_wait",
+            "what that delay is: all of the wait, or without the link's last pause",
+            Kind::Choice(&["sojourn", "queue"]),
+            |c| {
+                let word = match c.l_wait {
+                    LWait::Sojourn => "sojourn",
+                    LWait::Queue => "queue",
+                };
+                (c.l_aqm != LAqm::None).then_some(Value::Word(word))
+            },
+            |c, v| {
+                c.l_wait = match v.word() {
+                    "sojourn" => LWait::Sojourn,
+                    _ => LWait::Queue,
+                }
             },
         ),
         Param::new(

@@ -1,0 +1,46 @@
+//! DualPI2 before a link that takes packets in turns: what waits for the link is not marked for it.
+
+mod common;
+
+use common::{Rig, ms};
+use l4s_aqm::dualpi2::{Config, LAqm, LWait, Step};
+use l4s_units::{Duration, Ecn};
+
+/// A link that takes all that waits every 4 ms, and packets that come a millisecond apart.
+fn marked(l_wait: LWait) -> Vec<bool> {
+    let l_aqm = LAqm::Step(Step::Time(Duration::from_millis(1)));
+    let config = Config { l_aqm, l_wait, k: 0, min_qlen_step: 0, ..Config::dctth() };
+    let mut rig = Rig::new(l4s_aqm::Config::DualPi2(config));
+    let mut marks = Vec::new();
+    for turn in 0..3 {
+        (0..4).for_each(|n| rig.fill(1, Ecn::Ect1, ms(4 * turn + n)));
+        marks.extend(rig.drain(ms(4 * turn + 4)).iter().map(|out| out.packet.ecn.is_ce()));
+    }
+    marks
+}
+
+#[test]
+fn a_wait_for_the_next_turn_is_no_queue() {
+    // 4, 3, 2 and 1 ms.
+    assert_eq!(marked(LWait::Sojourn), [true, true, true, false].repeat(3));
+    assert_eq!(marked(LWait::Queue)[4..], [false; 8]);
+}
+
+#[test]
+fn a_turn_that_leaves_packets_behind_has_a_queue() {
+    let l_aqm = LAqm::Step(Step::Time(Duration::from_millis(1)));
+    let config =
+        Config { l_aqm, l_wait: LWait::Queue, k: 0, min_qlen_step: 0, ..Config::dctth() };
+    let mut rig = Rig::new(l4s_aqm::Config::DualPi2(config));
+    rig.fill(1, Ecn::Ect1, ms(0));
+    rig.take(ms(0));
+    // Four packets, of which a turn takes two.
+    rig.fill(4, Ecn::Ect1, ms(1));
+    let mut turn = |at| {
+        let mut take = || rig.take(ms(at)).unwrap().packet.ecn.is_ce();
+        [take(), take()]
+    };
+    assert_eq!(turn(4), [false, false]);
+    // 3 ms before the turn that left them behind ended, then the pause.
+    assert_eq!(turn(8), [true, true]);
+}
