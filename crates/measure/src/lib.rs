@@ -28,6 +28,7 @@ mod wire;
 mod writer;
 
 pub(crate) use counts::Counts;
+pub use completion::theoretical_time;
 pub use error::{Cause, ResultError};
 pub use golden::golden;
 pub use observer::{FlowState, FrameEvent, Header, LinkState, Observer, SocketState, Traced};
