@@ -18,7 +18,8 @@ export const items = (data: Data): Item[] =>
 const isWho = (key: string): boolean =>
   key === "case" || /^aqm(\.kind|\.profile)?$/.test(key) || /^group\.[^.]+\.(cc|ecn)(\..+)?$/.test(key);
 
-const valueOf = (run: Run, key: string): string => {
+/** What the sweep set a key to; nothing where it did not. */
+export const valueOf = (run: Run, key: string): string => {
   const value = run.summary.set[key];
   return value === undefined ? "" : String(value);
 };
@@ -172,11 +173,13 @@ export interface Axis {
 /** Gap between two spans, in places. */
 const GAP = 0.7;
 
+/** Runs that the reader did not leave out. */
+export const keep = (all: Item[], choice: Choice): Item[] =>
+  all.filter(({ run }) => Object.entries(choice.only).every(([key, value]) => valueOf(run, key) === value));
+
 /** Lays the runs out: outer key first, then the other keys, each in its order. */
 export function layOut(all: Item[], choice: Choice): Axis {
-  const kept = all.filter(({ run }) =>
-    Object.entries(choice.only).every(([key, value]) => valueOf(run, key) === value),
-  );
+  const kept = keep(all, choice);
   const names = lineNames(all);
   const keys = variedKeys(kept);
   const outerKey = choice.outer ?? (keys.length > 1 ? (keys.find(({ key }) => key === "link.rate") ?? keys[0])?.key : undefined);

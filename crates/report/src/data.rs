@@ -97,6 +97,9 @@ pub struct Curves {
     /// What the detector of Classic ECN of each flow that has one sees and says.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub detector: Vec<DetectorSeries>,
+    /// Rate of each group and UDP source over time, where there is a UDP source.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub output: Vec<RateSeries>,
     /// How long downloads took, by group.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub downloads: Vec<Downloads>,

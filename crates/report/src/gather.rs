@@ -195,14 +195,12 @@ fn curves(record: &RunRecord, scenario: Option<&Scenario>, most: usize) -> Curve
                 DelaySeries { queue: (*name).to_owned(), s, mean_ms }
             })
             .collect(),
-        rate: (rates.iter())
-            .map(|(name, rows)| {
-                let points = rows.iter().map(|row| (row.time_s, row.rate_bps.map(|bps| bps / 1e6)));
-                let (s, mbps) = thin::series(&points.collect::<Vec<_>>());
-                let (group, flow) = flow_name(name);
-                RateSeries { group: group.to_owned(), flow, s, mbps }
-            })
-            .collect(),
+        rate: rate_series(&rates),
+        output: if record.summary.groups.iter().any(|group| group.cc == "udp") {
+            rate_series(&lines(&record.series, Scope::Group))
+        } else {
+            Vec::new()
+        },
         detector: (lines(&record.series, Scope::Flow).iter())
             .filter(|(_, rows)| rows.iter().any(|row| row.classic_ecn.is_some()))
             .take(RATES)
@@ -244,6 +242,16 @@ fn downloads(
         ms,
         ideal: steps.take_while(|size| *size < largest).chain([largest]).map(ideal).collect(),
     })
+}
+
+fn rate_series(lines: &[(&str, Vec<&SeriesRow>)]) -> Vec<RateSeries> {
+    let line = |(name, rows): &(&str, Vec<&SeriesRow>)| {
+        let points = rows.iter().map(|row| (row.time_s, row.rate_bps.map(|bps| bps / 1e6)));
+        let (s, mbps) = thin::series(&points.collect::<Vec<_>>());
+        let (group, flow) = flow_name(name);
+        RateSeries { group: group.to_owned(), flow, s, mbps }
+    };
+    lines.iter().map(line).collect()
 }
 
 /// What the detector of a flow saw and said.
