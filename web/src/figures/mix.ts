@@ -152,11 +152,11 @@ export function mixes(axis: Axis): Figure[] {
   return axis.lines.map((line, i) => draw(line, parts[i] ?? [], axis));
 }
 
-const HEIGHT = 700;
+const HEIGHT = 780;
 /** What a heading takes, and what is free above it. */
 const HEAD = 62;
 const LEFT = 52;
-const SHARES = [0.36, 0.26, 0.12, 0.26];
+const SHARES = [0.34, 0.26, 0.14, 0.26];
 
 /** The panels, from top to bottom. */
 function boxes(canvas: Canvas, bottom: number): Box[] {
