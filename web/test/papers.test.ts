@@ -93,6 +93,6 @@ describe("paths", () => {
     expect(linesPath([[[0, 0], null, [1.26, 2], [3, 4]]])).toBe("M0 0M1.3 2L3 4");
   });
   it("hold a dot per point", () => {
-    expect(dotsPath([[1, 2], [3, 4]])).toBe("M1 2h0.1M3 4h0.1");
+    expect(dotsPath([[1, 2], [3, 4]])).toBe("M1 2ZM3 4Z");
   });
 });

@@ -5,7 +5,7 @@ import type { CustomSeriesRenderItemAPI, CustomSeriesRenderItemParams, CustomSer
 import type { Series } from "../chart";
 import type { Downloads } from "../data";
 import type { Figure, Word } from "../figure";
-import { base, columnsFor, gridOf, heading, tile, xAxis, yAxis } from "../figure";
+import { base, columnsFor, gridOf, heading, tile, tipLine, xAxis, yAxis } from "../figure";
 import { groupName, type Item, runNames } from "../runs";
 import { digits, ms } from "../text";
 import { type Theme, trafficColour } from "../theme";
@@ -80,11 +80,33 @@ export function completion(drawn: Drawn[], all: Item[]): Figure {
           // The first group in front.
           return [...[...lists].reverse().map((list) => cloud(theme, item, list, panel)), ...ideals(theme, item, lists, panel)];
         }),
-        tooltip: lineTip(theme, (x) => `${digits(x / 1000)} KB`, (y) => `${ms(y, 3)} at best`),
+        tooltip: {
+          ...lineTip(theme, String, String),
+          formatter: (params: unknown): string => {
+            const [line] = params as { axisIndex?: number; value?: unknown }[];
+            const [size = 0, best = 0] = (Array.isArray(line?.value) ? line.value : []).map(Number);
+            const item = drawn[line?.axisIndex ?? 0];
+            return (
+              `<div style="margin-bottom:3px">${digits(size / 1000)} KB</div>` +
+              tipLine(theme.ink, "theoretical", ms(best, 3)) +
+              (item === undefined ? "" : around(theme, item, size))
+            );
+          },
+        },
       };
     },
   };
 }
+
+/** Mean completion times of the sizes around one. */
+const around = (theme: Theme, { run }: Item, size: number): string =>
+  (run.summary.completion ?? [])
+    .filter(({ bin_bytes: [from, to] }) => from <= size && size < to)
+    .map(({ group, bin_bytes, time_ms }) => {
+      const sizes = bin_bytes.map((bytes) => digits(bytes / 1000)).join(" to ");
+      return tipLine(trafficColour(theme, run.traffic[group]), `${groupName(run, group)}, mean of ${sizes} KB`, ms(time_ms.mean, 3));
+    })
+    .join("");
 
 /** All downloads of a group as one path: thousands of elements would make the page slow. */
 function cloud(theme: Theme, item: Drawn, list: Downloads, panel: number): Series {
@@ -94,7 +116,8 @@ function cloud(theme: Theme, item: Drawn, list: Downloads, panel: number): Serie
     name: groupName(item.run, list.group),
     xAxisIndex: panel,
     yAxisIndex: panel,
-    data: [[list.bytes[0] ?? 0, list.ms[0] ?? 0]],
+    // One item without a place, for the one path: hovering finds the line of theoretical times.
+    data: [["-", "-"]],
     silent: true,
     clip: true,
     itemStyle: { color: colour },

@@ -79,6 +79,6 @@ export function linesPath(lines: ([number, number] | null)[][]): string {
   return path;
 }
 
-/** Dots as one path, for a stroke with round ends. */
+/** Dots as one path, for a stroke with round ends: a line back to where it is. */
 export const dotsPath = (dots: [number, number][]): string =>
-  dots.map(([x, y]) => `M${pixel(x)} ${pixel(y)}h0.1`).join("");
+  dots.map(([x, y]) => `M${pixel(x)} ${pixel(y)}Z`).join("");

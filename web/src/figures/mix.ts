@@ -170,7 +170,9 @@ function boxes(canvas: Canvas, bottom: number): Box[] {
 }
 
 function draw(line: Line, parts: Part[], axis: Axis): Figure {
-  const slot = Math.max(12, 8 * groupTracks(line).length);
+  // Wide enough for a bar of 8 pixels each, and for labels side by side.
+  const longest = Math.max(...axis.conditions.map(({ label }) => label.length));
+  const slot = Math.max(12, 8 * groupTracks(line).length, longest * 6 + 2);
   return {
     name: `mix-${slug(line.name)}`,
     title: message(line),
@@ -180,7 +182,7 @@ function draw(line: Line, parts: Part[], axis: Axis): Figure {
     height: () => HEIGHT,
     option: (canvas) => {
       const { theme } = canvas;
-      const panels = boxes(canvas, 82);
+      const panels = boxes(canvas, 68);
       const last = parts.length - 1;
       const bare = (gridIndex: number): XAxis =>
         xAxis(theme, { type: "value", gridIndex, min: -0.6, max: axis.end + 0.6, axisLabel: { show: false }, splitLine: { show: false } });
