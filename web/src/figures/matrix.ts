@@ -10,7 +10,7 @@ import { digits, keyName, ms, quantity } from "../text";
 import { type Theme, trafficColour } from "../theme";
 import { decades } from "./delay";
 import { linesPath } from "./marks";
-import { shareOf, slug } from "./mix";
+import { shareOf, shareWords, slug } from "./mix";
 
 /** With more matrices than this, the sweep is over too much else. */
 const MATRICES = 12;
@@ -57,8 +57,9 @@ interface Content {
   name: string;
   title: string;
   note: string;
-  /** Lines of a group, in shares of the cell's width and height, and how wide they are. */
+  /** Lines of a group, in shares of the cell's width and height. */
   lines(sketch: Sketch): ([number, number] | null)[][];
+  /** How wide they are. */
   width: number;
   /** Lines to read by. */
   guides: [number, number][][];
@@ -82,11 +83,11 @@ const nameOf = (matrix: Matrix, group: string): string => {
 };
 
 function rates(matrix: Matrix): Content {
-  const shares = matrix.cells.flatMap(({ run }) => run.summary.groups.flatMap((group) => shareOf(group)?.value ?? []));
-  const seconds = Math.max(...matrix.cells.map(({ run }) => run.summary.engine.virtual_s));
+  const runs = matrix.cells.map(({ run }) => run);
+  const seconds = Math.max(...runs.map((run) => run.summary.engine.virtual_s));
   return {
     name: `rate-matrix-${slug(matrix.name)}`,
-    title: `${matrix.name}: flows of a kind get ${digits(Math.min(...shares), 2)} to ${digits(Math.max(...shares), 2)} times an equal share`,
+    title: `${matrix.name}: ${shareWords(runs)}`,
     note: `A cell per mix, a thin line per flow: its rate over ${digits(seconds)} s from left to right, from 0 to twice an equal share of the link. The grey line is the equal share; what is above twice is cut.`,
     lines: ({ share }) => share.map((line) => line.map((v, i) => (v === null ? null : [(i + 0.5) / line.length, Math.min(v / 200, 1)]))),
     width: 0.9,
@@ -110,9 +111,12 @@ function delays(matrix: Matrix, [low, high]: [number, number]): Content {
   return {
     name: `delay-matrix-${slug(matrix.name)}`,
     title: `${matrix.name}: mean queue delay of ${parts.join(", ")} over all mixes`,
-    note: `A cell per mix: the share of each kind's packets, from 0 to 100 % upwards, that waited so long or less, from ${digits(low)} to ${digits(high)} ms, logarithmic; upright lines at ${inner.map((i) => digits(low * 10 ** i)).join(", ")} ms. The further left, the better.`,
-    lines: ({ delay_ms: d }) =>
-      d.length === 0 ? [] : [[[place(d[0] ?? low), 0], ...d.map((v, i): [number, number] => [place(v), (i + 0.5) / d.length]), [place(d[d.length - 1] ?? low), 1]]],
+    note: `A cell per mix: the share of each kind's packets, from 0 to 100 % upwards, that waited so long or less, from ${digits(low)} to ${digits(high)} ms, logarithmic${inner.length > 0 ? `; upright lines at ${inner.map((i) => digits(low * 10 ** i)).join(", ")} ms` : ""}. The further left, the better.`,
+    lines: ({ delay_ms }) => {
+      const curve = delay_ms.map((v, i): [number, number] => [place(v), (i + 0.5) / delay_ms.length]);
+      const [first, last] = [curve[0], curve[curve.length - 1]];
+      return first === undefined || last === undefined ? [] : [[[first[0], 0], ...curve, [last[0], 1]]];
+    },
     width: 1.75,
     guides: inner.map((i): [number, number][] => [[i / steps, 0], [i / steps, 1]]),
     say: ({ run }, group) => {

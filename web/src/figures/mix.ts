@@ -135,11 +135,11 @@ function scaled(lines: Line[]): Part[][] {
   return all.map(({ parts }) => parts.map((part, i) => ({ ...part, range: ranges[i] ?? [0, 1] })));
 }
 
-/** `DualPI2: flows of a kind get 0.6 to 1.8 times an equal share`. */
-function message(line: Line): string {
-  const shares = line.points.flatMap(({ runs }) => runs.flatMap((run) => run.summary.groups.flatMap((g) => shareOf(g)?.value ?? [])));
-  const range = shares.length === 0 ? "rates, delay and signals" : `flows of a kind get ${digits(Math.min(...shares), 2)} to ${digits(Math.max(...shares), 2)} times an equal share`;
-  return `${line.name}, mix by mix: ${range}`;
+/** `flows of a kind get 0.6 to 1.8 times an equal share`, from the least to the most. */
+export function shareWords(runs: Run[]): string {
+  const shares = runs.flatMap((run) => run.summary.groups.flatMap((group) => shareOf(group)?.value ?? []));
+  if (shares.length === 0) return "rates of flows";
+  return `flows of a kind get ${digits(Math.min(...shares), 2)} to ${digits(Math.max(...shares), 2)} times an equal share`;
 }
 
 /** A name for files, of letters, digits and dashes. */
@@ -175,7 +175,7 @@ function draw(line: Line, parts: Part[], axis: Axis): Figure {
   const slot = Math.max(12, 8 * groupTracks(line).length, longest * 6 + 2);
   return {
     name: `mix-${slug(line.name)}`,
-    title: message(line),
+    title: `${line.name}, mix by mix: ${shareWords(line.points.flatMap(({ runs }) => runs))}`,
     note: "Bars and dots are means; lines reach from the 1st to the 99th percentile, of flows above and of packets beneath it. Filled dots: marked; hollow: dropped; nothing where it is zero.",
     sweep: true,
     minWidth: Math.min(4000, Math.round((axis.end + 1.2) * slot + LEFT + 20)),
