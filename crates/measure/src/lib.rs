@@ -27,8 +27,8 @@ mod tee;
 mod wire;
 mod writer;
 
-pub(crate) use counts::Counts;
 pub use completion::theoretical_time;
+pub(crate) use counts::Counts;
 pub use error::{Cause, ResultError};
 pub use golden::golden;
 pub use observer::{FlowState, FrameEvent, Header, LinkState, Observer, SocketState, Traced};

@@ -16,7 +16,7 @@ use crate::{
 const CURVES: usize = 16;
 /// At most so many lines of rates in a run; with more flows, groups have one each.
 const RATES: usize = 20;
-/// At most so many downloads in a folder, shared out equally among runs with curves and their groups.
+/// At most so many downloads in a folder, shared out among runs with curves and their groups.
 const DOWNLOADS: usize = 16_000;
 
 /// A result folder, read.
@@ -177,6 +177,7 @@ fn curves(record: &RunRecord, scenario: Option<&Scenario>, most: usize) -> Curve
         flows
     };
     let most = most / record.summary.groups.len().max(1);
+    let unresponsive = record.summary.groups.iter().any(|group| group.cc == "udp");
     Curves {
         warmup_s: scenario.map_or(0.0, |scenario| scenario.warmup.as_secs_f64()),
         cdf: (queues.clone())
@@ -196,11 +197,8 @@ fn curves(record: &RunRecord, scenario: Option<&Scenario>, most: usize) -> Curve
             })
             .collect(),
         rate: rate_series(&rates),
-        output: if record.summary.groups.iter().any(|group| group.cc == "udp") {
-            rate_series(&lines(&record.series, Scope::Group))
-        } else {
-            Vec::new()
-        },
+        output: (unresponsive.then(|| rate_series(&lines(&record.series, Scope::Group))))
+            .unwrap_or_default(),
         detector: (lines(&record.series, Scope::Flow).iter())
             .filter(|(_, rows)| rows.iter().any(|row| row.classic_ecn.is_some()))
             .take(RATES)

@@ -6,8 +6,9 @@
 //! embedded font turns that into PNG. The same results give the same bytes on any machine.
 //!
 //! In the order of a report's making: `read` (folders), `gather` (results to data), `thin` (few
-//! points say what many do), `sketch` (the fewest), `data` (the contract with the script), `studio` and `paint` (figures),
-//! `page` (HTML). [`lights`] has a page and a picture of its own, made the same way.
+//! points say what many do) and `sketch` (the fewest), `data` (the contract with the script),
+//! `studio` and `paint` (figures), `page` (HTML). [`lights`] has a page and a picture of its own,
+//! made the same way.
 
 mod data;
 mod error;
