@@ -36,7 +36,7 @@ export function completion(drawn: Drawn[], all: Item[]): Figure {
   const columns = (width: number) => columnsFor(drawn.length, width, 320);
   const downloads = drawn.flatMap(({ curves }) => curves.downloads ?? []);
   const most = Math.max(...downloads.map(({ every }) => every));
-  const thinned = most > 1 ? ` One download in ${downloads.every(({ every }) => every === most) ? "" : "up to "}${most} is drawn, in the order in which they began.` : "";
+  const thinned = most > 1 ? ` One download in ${downloads.every(({ every }) => every === most) ? "" : "up to "}${most} is drawn, evenly over the run.` : "";
   const sizes = decades(downloads.flatMap(({ bytes }) => bytes));
   const times = decades(downloads.flatMap(({ ms, ideal }) => [...ms, ...ideal.map(([, time]) => time)]));
   return {

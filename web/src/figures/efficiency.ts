@@ -29,7 +29,7 @@ export function efficiency(drawn: Item[], all: Item[]): Figure {
   return {
     name: "efficiency",
     title: "How far downloads are from their theoretical time, by size",
-    note: "Completion time over that with the whole link and no queue: 1 is ideal. A dot is the mean of a size from the bin's bound to the next, a line reaches from the 1st to the 99th percentile. Logarithmic.",
+    note: "Completion time over that with the whole link and no queue: 1 is ideal. A dot is the mean of sizes from one bound to the next, a line reaches from the 1st to the 99th percentile. Logarithmic.",
     height: (width) => 280 * Math.ceil(drawn.length / columns(width)) + 10,
     option: (canvas) => {
       const { theme } = canvas;
