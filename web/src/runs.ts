@@ -1,7 +1,7 @@
 // Runs by name and by condition: which line a run belongs to (its discipline and senders), and
 // where on the x axis it stands (what the sweep varied).
 
-import type { Data, Folder, Run } from "./data";
+import type { Data, Delay, Folder, Run } from "./data";
 import { aqmName, ccName, keyName, quantity } from "./text";
 
 /** A run and the folder that it is from. */
@@ -257,3 +257,20 @@ export function mean(values: (number | undefined)[]): number | undefined {
   const there = values.filter((value): value is number => value !== undefined);
   return there.length === 0 ? undefined : there.reduce((sum, value) => sum + value, 0) / there.length;
 }
+
+/** A mean with its first and 99th percentile. */
+export interface Value {
+  value: number;
+  low: number;
+  high: number;
+}
+
+/** Means of means and of percentiles, over seeds. */
+export function meanValue(values: (Value | undefined)[]): Value | undefined {
+  const of = (part: keyof Value) => mean(values.map((v) => v?.[part]));
+  const [value, low, high] = [of("value"), of("low"), of("high")];
+  return value === undefined || low === undefined || high === undefined ? undefined : { value, low, high };
+}
+
+/** A delay as one. */
+export const delayValue = (delay: Delay | undefined): Value | undefined => delay && { value: delay.mean, low: delay.p1, high: delay.p99 };

@@ -197,8 +197,11 @@ fn curves(record: &RunRecord, scenario: Option<&Scenario>, most: usize) -> Curve
             })
             .collect(),
         rate: rate_series(&rates),
-        output: (unresponsive.then(|| rate_series(&lines(&record.series, Scope::Group))))
-            .unwrap_or_default(),
+        output: if unresponsive {
+            rate_series(&lines(&record.series, Scope::Group))
+        } else {
+            Vec::new()
+        },
         detector: (lines(&record.series, Scope::Flow).iter())
             .filter(|(_, rows)| rows.iter().any(|row| row.classic_ecn.is_some()))
             .take(RATES)

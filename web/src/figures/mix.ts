@@ -2,22 +2,15 @@
 // flows. A picture per discipline, its parts above each other over the same mixes.
 
 import type { Series, XAxis } from "../chart";
-import type { Group, Run } from "../data";
+import type { Group, Queue, Run } from "../data";
 import type { Box, Canvas, Figure, Word } from "../figure";
 import { base, gridOf, heading, tipLine, tooltip, xAxis, yAxis } from "../figure";
-import { type Axis, groupName, type Item, type Line, mean, variedKeys } from "../runs";
+import { type Axis, delayValue, groupName, type Item, type Line, mean, meanValue, type Value, variedKeys } from "../runs";
 import { digits, ms, percent, queueName } from "../text";
 import { queueColour, type Theme, trafficColour } from "../theme";
 import { conditionAxes } from "./conditions";
 import { decades } from "./delay";
 import { bar, level, whisker } from "./marks";
-
-/** A mean with its first and 99th percentile. */
-interface Value {
-  value: number;
-  low: number;
-  high: number;
-}
 
 /** What one colour shows at every mix. */
 interface Track {
@@ -56,26 +49,21 @@ export function shareOf(group: Group): Value | undefined {
   return { value, low: of(flows?.p1 ?? rate), high: of(flows?.p99 ?? rate) };
 }
 
-const overSeeds = (values: (Value | undefined)[]): Value | undefined => {
-  const value = mean(values.map((v) => v?.value));
-  return value === undefined ? undefined : { value, low: mean(values.map((v) => v?.low)) ?? value, high: mean(values.map((v) => v?.high)) ?? value };
-};
-
 const groupTracks = (line: Line): Track[] =>
   line.sample.summary.groups
     .filter((group) => group.cc !== "udp")
     .map(({ name }) => ({
       name: groupName(line.sample, name),
       colour: (theme) => trafficColour(theme, line.sample.traffic[name]),
-      of: (runs) => overSeeds(runs.map((run) => run.summary.groups.filter((g) => g.name === name).map(shareOf)[0])),
+      of: (runs) => meanValue(runs.map((run) => run.summary.groups.filter((g) => g.name === name).map(shareOf)[0])),
     }));
 
-function queueTracks(line: Line, suffix: string, of: (queue: Run["summary"]["queues"][number]) => Value | undefined): Track[] {
+function queueTracks(line: Line, suffix: string, of: (queue: Queue) => Value | undefined): Track[] {
   const names = new Set(line.points.flatMap(({ runs }) => runs.flatMap((run) => run.summary.queues.map((q) => q.name))));
   return [...names].map((name) => ({
     name: queueName(name) + suffix,
     colour: (theme) => queueColour(theme, line.sample, name),
-    of: (runs) => overSeeds(runs.map((run) => run.summary.queues.filter((q) => q.name === name).map(of)[0])),
+    of: (runs) => meanValue(runs.map((run) => run.summary.queues.filter((q) => q.name === name).map(of)[0])),
   }));
 }
 
@@ -88,7 +76,7 @@ const partsOf = (line: Line): Omit<Part, "range">[] => [
     title: "Queue delay (ms)",
     mark: "whiskers",
     log: true,
-    tracks: queueTracks(line, "", ({ delay_ms: d }) => d && { value: d.mean, low: d.p1, high: d.p99 }),
+    tracks: queueTracks(line, "", ({ delay_ms }) => delayValue(delay_ms)),
     print: (v) => ms(v, 3),
   },
   {

@@ -5,7 +5,7 @@ import type { Option, Series, Title } from "../chart";
 import type { Group, Queue, Run } from "../data";
 import type { Box, Canvas, Figure, Word } from "../figure";
 import { base, gridOf, heading, tipLine, tooltip, xAxis, yAxis } from "../figure";
-import { groupName, type Item, lineNames, mean, valueOf, variedKeys } from "../runs";
+import { delayValue, groupName, type Item, lineNames, mean, meanValue, type Value, valueOf, variedKeys } from "../runs";
 import { codepoint, digits, keyName, ms, percent, quantity, queueName, ratio } from "../text";
 import { queueColour, type Theme, trafficColour } from "../theme";
 import { decades } from "./delay";
@@ -52,7 +52,7 @@ export function overload(all: Item[]): Figure[] {
     {
       name: "overload",
       title: "What an unresponsive sender leaves to the others, the faster it sends",
-      note: "From the top: output of the link by sender, stacked; window of a flow of the first group over one of the second; packets marked (filled) and dropped (hollow); queue delay, mean and 1st to 99th percentile.",
+      note: "From the top: output of the link by sender, stacked; window of a flow of the first group over one of the second; packets marked (filled) and dropped (hollow), nothing where it is zero; queue delay, mean and 1st to 99th percentile.",
       sweep: true,
       minWidth: columns.length * 150 + LEFT,
       height: () => 760,
@@ -84,7 +84,7 @@ interface Track {
   name: string;
   colour: string;
   hollow?: boolean;
-  values: { x: number; value: number; low: number; high: number }[];
+  values: (Value & { x: number })[];
   print(value: number): string;
 }
 
@@ -130,9 +130,8 @@ function tracksOf(theme: Theme, column: Column): Track[][] {
     name: queueName(name),
     colour: queueColour(theme, sample, name),
     values: column.points.flatMap(({ x, runs }) => {
-      const list = runs.map((run) => queue(run, name)?.delay_ms);
-      const value = mean(list.map((d) => d?.mean));
-      return value === undefined ? [] : [{ x, value, low: mean(list.map((d) => d?.p1)) ?? value, high: mean(list.map((d) => d?.p99)) ?? value }];
+      const value = meanValue(runs.map((run) => delayValue(queue(run, name)?.delay_ms)));
+      return value === undefined ? [] : [{ x, ...value }];
     }),
     print: (v) => ms(v, 3),
   }));
