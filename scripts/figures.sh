@@ -34,6 +34,14 @@ draw() {
     $l4s paper "$1" --out "out/$1" >"out/$1.txt"
 }
 
+# one FOLDER EXPERIMENT SETTING...: one condition of a bundled experiment.
+one() {
+    folder=out/$1 experiment=$2 && shift 2
+    rm -rf "$folder"
+    mkdir -p out
+    $l4s run "$experiment" "$@" --out "$folder" >"$folder.txt"
+}
+
 # What pages show: `docs/figures/NAME.svg`, light or dark, wherever the page is.
 shown() {
     grep -ohE '(docs/|\.\./|\()figures/[a-z0-9-]+\.svg' README.md docs/*.md docs/experiments/*.md |
@@ -82,8 +90,14 @@ esac
 for experiment in one-against-one dctth-4 dctth-5 dctth-6 web changes linux-7.3-grid; do run "$experiment"; done
 keep one-against-one headline delay-cdf
 keep dctth-4 delay-conditions window-ratio-conditions signal-conditions utilization-conditions
-keep dctth-5 delay-conditions window-ratio-conditions
+keep dctth-5 delay-conditions window-ratio-conditions rate-matrix-dualpi2 delay-matrix-dualpi2
 keep dctth-6 delay-conditions window-ratio-conditions rate-ratio-conditions
+one dctth-7 dctth-9 --set link.rate=40mbit --set 'group.*.rtt=10ms'
+keep dctth-7 completion
+one dctth-8 dctth-9 --set link.rate=120mbit --set 'group.*.rtt=10ms'
+keep dctth-8 efficiency
+draw dctth-10
+keep dctth-10 overload
 keep web delay-cdf
 keep changes rate-time delay-time
 for figure in 1 7 8 9 10 11 12; do draw "fallback-$figure"; done

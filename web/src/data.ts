@@ -40,6 +40,19 @@ export interface Run {
   summary: Summary;
   /** Distributions and series; only for some runs of a big sweep. */
   curves?: Curves;
+  /** A few points of each group's flows; of every run of a sweep over two numbers of flows. */
+  sketch?: Sketch[];
+}
+
+/** A group in one run of a sweep over two numbers of flows: enough for a cell of a matrix. */
+export interface Sketch {
+  group: string;
+  /** Rate of each flow in percent of an equal share of the link: means over equal parts of the run,
+   * the warm-up included. */
+  share: (number | null)[][];
+  /** Delay at the middles of equal parts of the distribution: of two values, the 25th and the 75th
+   * percentile. */
+  delay_ms: number[];
 }
 
 /** How a sender answers congestion, as far as colours care. */
@@ -57,6 +70,21 @@ export interface Curves {
   rate: RateSeries[];
   /** What the detector of Classic ECN of each flow that has one sees and says. */
   detector?: DetectorSeries[];
+  /** Rate of each group and UDP source over time, where there is a UDP source. */
+  output?: RateSeries[];
+  /** How long downloads took, by group. */
+  downloads?: Downloads[];
+}
+
+/** Downloads of a group that completed after the warm-up. */
+export interface Downloads {
+  group: string;
+  /** One in so many is here, in the order in which they began. */
+  every: number;
+  bytes: number[];
+  ms: number[];
+  /** Sizes, ascending, with the theoretical completion time of each in milliseconds. */
+  ideal: [number, number][];
 }
 
 /** `share[i]` of the packets waited `ms[i]` or less. */
@@ -105,6 +133,7 @@ export interface Summary {
   link: { rate_bps: number; utilization: number };
   queues: Queue[];
   groups: Group[];
+  completion?: Completion[];
   ratios?: Record<string, number>;
   engine: { virtual_s: number; packets: number };
 }
@@ -119,6 +148,24 @@ export interface Delay {
   p99: number;
   p999: number;
   max: number;
+}
+
+/** First percentile, mean and 99th percentile. */
+export interface Spread {
+  p1: number;
+  mean: number;
+  p99: number;
+}
+
+/** Downloads of a group whose size falls in one bin. */
+export interface Completion {
+  group: string;
+  /** From, inclusive, and to, exclusive. */
+  bin_bytes: [number, number];
+  flows: number;
+  time_ms: Spread;
+  /** Completion time over the theoretical one. */
+  efficiency: Spread;
 }
 
 export interface Queue {
@@ -144,4 +191,5 @@ export interface Group {
   mark?: number;
   drop?: number;
   retransmits: number;
+  flow_rates_bps?: Spread;
 }

@@ -21,6 +21,8 @@ export interface Figure {
   note: string;
   /** The height that suits a width. */
   height(width: number): number;
+  /** Over the conditions of a sweep, rather than of single runs. */
+  sweep?: boolean;
   /** Narrower than this, the page scrolls it sideways. */
   minWidth?: number;
   option(canvas: Canvas): Option;

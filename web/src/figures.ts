@@ -3,12 +3,18 @@
 
 import type { Data } from "./data";
 import type { Figure } from "./figure";
+import { completion, downloading } from "./figures/completion";
 import { conditionFigures } from "./figures/conditions";
 import { course, distribution, type Drawn } from "./figures/delay";
+import { downloaded, efficiency } from "./figures/efficiency";
 import { headline, HEADLINE_RUNS } from "./figures/headline";
+import { matrices } from "./figures/matrix";
+import { isMix, mixes } from "./figures/mix";
+import { output, overloaded } from "./figures/output";
+import { overload } from "./figures/overload";
 import { rates } from "./figures/rates";
 import { scores } from "./figures/scores";
-import { type Choice, type Item, items, layOut, variedKeys } from "./runs";
+import { type Choice, type Item, items, keep, layOut, variedKeys } from "./runs";
 
 /** What the reader chose to see. */
 export interface View {
@@ -46,11 +52,23 @@ export function figures(data: Data, view: View = EVERYTHING): Figure[] {
     if (timed.length > 0) list.push(course(timed, all));
     const rated = panels.filter(({ curves }) => curves.rate.length > 0);
     if (rated.length > 0) list.push(rates(rated, all));
+    const crowded = overloaded(panels);
+    if (crowded.length > 0) list.push(output(crowded, all));
+    const clouds = downloading(panels);
+    if (clouds.length > 0) list.push(completion(clouds, all));
+    const sized = downloaded(panels);
+    if (sized.length > 0) list.push(efficiency(sized, all));
     list.push(...scores(panels, all));
   }
   if (all.length > 1 || variedKeys(all).length > 0) {
+    const kept = keep(all, view.choice);
     const axis = layOut(all, view.choice);
-    if (axis.conditions.length <= CONDITIONS) list.push(...conditionFigures(axis));
+    list.push(...overload(kept));
+    if (axis.conditions.length <= CONDITIONS) {
+      if (isMix(kept)) list.push(...mixes(axis));
+      list.push(...conditionFigures(axis));
+    }
+    list.push(...matrices(all));
   }
   return list;
 }

@@ -1,7 +1,7 @@
 // Runs by name and by condition: which line a run belongs to (its discipline and senders), and
 // where on the x axis it stands (what the sweep varied).
 
-import type { Data, Folder, Run } from "./data";
+import type { Data, Delay, Folder, Run } from "./data";
 import { aqmName, ccName, keyName, quantity } from "./text";
 
 /** A run and the folder that it is from. */
@@ -18,7 +18,8 @@ export const items = (data: Data): Item[] =>
 const isWho = (key: string): boolean =>
   key === "case" || /^aqm(\.kind|\.profile)?$/.test(key) || /^group\.[^.]+\.(cc|ecn)(\..+)?$/.test(key);
 
-const valueOf = (run: Run, key: string): string => {
+/** What the sweep set a key to; nothing where it did not. */
+export const valueOf = (run: Run, key: string): string => {
   const value = run.summary.set[key];
   return value === undefined ? "" : String(value);
 };
@@ -172,11 +173,13 @@ export interface Axis {
 /** Gap between two spans, in places. */
 const GAP = 0.7;
 
+/** Runs that the reader did not leave out. */
+export const keep = (all: Item[], choice: Choice): Item[] =>
+  all.filter(({ run }) => Object.entries(choice.only).every(([key, value]) => valueOf(run, key) === value));
+
 /** Lays the runs out: outer key first, then the other keys, each in its order. */
 export function layOut(all: Item[], choice: Choice): Axis {
-  const kept = all.filter(({ run }) =>
-    Object.entries(choice.only).every(([key, value]) => valueOf(run, key) === value),
-  );
+  const kept = keep(all, choice);
   const names = lineNames(all);
   const keys = variedKeys(kept);
   const outerKey = choice.outer ?? (keys.length > 1 ? (keys.find(({ key }) => key === "link.rate") ?? keys[0])?.key : undefined);
@@ -254,3 +257,20 @@ export function mean(values: (number | undefined)[]): number | undefined {
   const there = values.filter((value): value is number => value !== undefined);
   return there.length === 0 ? undefined : there.reduce((sum, value) => sum + value, 0) / there.length;
 }
+
+/** A mean with its first and 99th percentile. */
+export interface Value {
+  value: number;
+  low: number;
+  high: number;
+}
+
+/** Means of means and of percentiles, over seeds. */
+export function meanValue(values: (Value | undefined)[]): Value | undefined {
+  const of = (part: keyof Value) => mean(values.map((v) => v?.[part]));
+  const [value, low, high] = [of("value"), of("low"), of("high")];
+  return value === undefined || low === undefined || high === undefined ? undefined : { value, low, high };
+}
+
+/** A delay as one. */
+export const delayValue = (delay: Delay | undefined): Value | undefined => delay && { value: delay.mean, low: delay.p1, high: delay.p99 };

@@ -82,11 +82,14 @@ export function quantity(value: string): [string, string] {
 
 /** A key of a sweep as words: `link.rate` is the link rate, `group.*.rtt` the RTT. */
 export function keyName(key: string): string {
-  const group = /^group\.([^.]+)\.(.+)$/.exec(key);
-  const words = (group?.[2] ?? key).replace(/[._]/g, " ").replace(/\brtt\b/, "RTT");
+  const group = /^(?:group|udp)\.([^.]+)\.(.+)$/.exec(key);
+  const words = (group?.[2] ?? key).replace(/[._]/g, " ").replace(/\b(rtt|ecn)\b/, (word) => word.toUpperCase());
   if (group === null) return words;
   return group[1] === "*" ? words : `${words} ${group[1]}`;
 }
+
+/** A codepoint of the ECN field as standards write it; any other text as it is. */
+export const codepoint = (value: string): string => ({ ect0: "ECT(0)", ect1: "ECT(1)", "not-ect": "Not-ECT" })[value] ?? value;
 
 /** Text that is safe inside HTML. */
 export const escape = (text: string): string =>

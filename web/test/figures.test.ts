@@ -6,7 +6,7 @@ import { figures } from "../src/figures";
 import { decades, points } from "../src/figures/delay";
 import { open } from "../src/ssr";
 import { themeOf } from "../src/theme";
-import { demo, sweep } from "./sample";
+import { demo, mixes, overload, sweep, web } from "./sample";
 
 const named = (data: Data, name: string): Figure => {
   const figure = figures(data).find((f) => f.name === name);
@@ -24,7 +24,7 @@ const numbers = (option: Option): number[] =>
   );
 
 describe("every figure", () => {
-  for (const [what, data] of [["demo", demo()], ["sweep", sweep()]] as const) {
+  for (const [what, data] of [["demo", demo()], ["sweep", sweep()], ["mixes", mixes()], ["overload", overload()], ["web", web()]] as const) {
     for (const figure of figures(data)) {
       it(`of ${what}, ${figure.name}, holds finite numbers and series that exist`, () => {
         for (const width of [360, 1200]) {

@@ -29,8 +29,9 @@ use crate::{CompletionSummary, Spread};
 const SEGMENT: u64 = 1448;
 const SEGMENT_HEADERS: u64 = 14 + 20 + 20 + 12;
 
-/// See the module.
-fn theoretical_time(size: Bytes, rtt: Duration, rate: Rate) -> Duration {
+/// The best completion time of an item at a base round trip and a link rate: two round trips, and
+/// the bytes on the wire at full rate.
+pub fn theoretical_time(size: Bytes, rtt: Duration, rate: Rate) -> Duration {
     let segments = size.get().div_ceil(SEGMENT).max(1);
     rtt * 2 + rate.time_of(size + Bytes::new(segments * SEGMENT_HEADERS))
 }

@@ -27,6 +27,7 @@ mod tee;
 mod wire;
 mod writer;
 
+pub use completion::theoretical_time;
 pub(crate) use counts::Counts;
 pub use error::{Cause, ResultError};
 pub use golden::golden;

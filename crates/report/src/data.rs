@@ -51,6 +51,22 @@ pub struct Run {
     /// Distributions and series; only for some runs of a big sweep.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub curves: Option<Curves>,
+    /// A few points of each group's flows; of every run of a sweep over two numbers of flows.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub sketch: Vec<Sketch>,
+}
+
+/// A group in one run of a sweep over two numbers of flows: enough for a cell of a matrix.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Sketch {
+    /// The group.
+    pub group: String,
+    /// Rate of each of its flows in percent of an equal share of the link: means over equal parts
+    /// of the run, the warm-up included.
+    pub share: Vec<Vec<Option<u32>>>,
+    /// Delay of its packets at the middles of equal parts of the distribution: of two values, the
+    /// 25th and the 75th percentile. Empty without packets.
+    pub delay_ms: Vec<f64>,
 }
 
 /// How a sender answers congestion, as far as colours care.
@@ -81,6 +97,27 @@ pub struct Curves {
     /// What the detector of Classic ECN of each flow that has one sees and says.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub detector: Vec<DetectorSeries>,
+    /// Rate of each group and UDP source over time, where there is a UDP source.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub output: Vec<RateSeries>,
+    /// How long downloads took, by group.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub downloads: Vec<Downloads>,
+}
+
+/// Downloads of a group that completed after the warm-up.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Downloads {
+    /// The group.
+    pub group: String,
+    /// One in so many is here, in the order in which they began.
+    pub every: usize,
+    /// Sizes.
+    pub bytes: Vec<u64>,
+    /// Completion times.
+    pub ms: Vec<f64>,
+    /// Sizes, ascending, with the theoretical completion time of each.
+    pub ideal: Vec<(u64, f64)>,
 }
 
 /// `share[i]` of the packets waited `ms[i]` or less.

@@ -3,16 +3,21 @@
 
 use std::collections::BTreeMap;
 
-use l4s_measure::{DelayRow, RunRecord, Scope, SeriesRow, Summary};
+use l4s_measure::{DelayRow, FlowRow, RunRecord, Scope, SeriesRow, Summary, theoretical_time};
 use l4s_scenario::{EcnMode, Plan, Scenario};
+use l4s_units::Bytes;
 
 use crate::thin;
-use crate::{Curves, Data, DelaySeries, DetectorSeries, Folder, RateSeries, Run, Traffic};
+use crate::{
+    Curves, Data, DelaySeries, DetectorSeries, Downloads, Folder, RateSeries, Run, Sketch, Traffic,
+};
 
 /// At most so many runs of a folder get curves.
 const CURVES: usize = 16;
 /// At most so many lines of rates in a run; with more flows, groups have one each.
 const RATES: usize = 20;
+/// At most so many downloads in a folder, shared out among runs with curves and their groups.
+const DOWNLOADS: usize = 16_000;
 
 /// A result folder, read.
 #[derive(Clone, PartialEq, Debug)]
@@ -23,6 +28,8 @@ pub struct Source {
     pub text: String,
     /// Its runs in order. Those that [`chosen`] leaves out need no tables.
     pub runs: Vec<RunRecord>,
+    /// A few points of runs by their place, where the sweep asks for them.
+    pub sketches: BTreeMap<usize, Vec<Sketch>>,
 }
 
 /// The data of a report on `sources`, drawn by this version of l4s.
@@ -45,7 +52,12 @@ fn folder(source: &Source) -> Folder {
         runs: (source.runs.iter().enumerate())
             .map(|(i, record)| {
                 let scenario = scenario(&source.text, &points, &record.summary);
-                run(i, record, scenario.as_ref(), chosen.contains(&i))
+                let mut run = run(i, record, scenario.as_ref());
+                if chosen.contains(&i) && !(record.delays.is_empty() && record.series.is_empty()) {
+                    run.curves = Some(curves(record, scenario.as_ref(), DOWNLOADS / chosen.len()));
+                }
+                run.sketch = source.sketches.get(&i).cloned().unwrap_or_default();
+                run
             })
             .collect(),
     }
@@ -116,7 +128,8 @@ fn scenario(text: &str, points: &Points<'_>, run: &Summary) -> Option<Scenario> 
     plan.points.into_iter().next().map(|point| point.scenario)
 }
 
-fn run(i: usize, record: &RunRecord, scenario: Option<&Scenario>, with_curves: bool) -> Run {
+/// A run without its curves.
+fn run(i: usize, record: &RunRecord, scenario: Option<&Scenario>) -> Run {
     let summary = &record.summary;
     let set = |key: &str| summary.set.get(key).and_then(|value| value.as_str());
     let aqm = match scenario {
@@ -139,12 +152,8 @@ fn run(i: usize, record: &RunRecord, scenario: Option<&Scenario>, with_curves: b
             .collect(),
         command: record.command.clone(),
         summary: summary.clone(),
-        curves: (with_curves && !(record.delays.is_empty() && record.series.is_empty())).then(
-            || {
-                let warmup_s = scenario.map_or(0.0, |scenario| scenario.warmup.as_secs_f64());
-                curves(record, warmup_s)
-            },
-        ),
+        curves: None,
+        sketch: Vec::new(),
     }
 }
 
@@ -158,7 +167,8 @@ fn traffic(cc: &str, ecn: EcnMode) -> Traffic {
     }
 }
 
-fn curves(record: &RunRecord, warmup_s: f64) -> Curves {
+/// Distributions and series, and at most so many downloads.
+fn curves(record: &RunRecord, scenario: Option<&Scenario>, most: usize) -> Curves {
     let queues = record.summary.queues.iter().map(|queue| queue.name.as_str());
     let flows = lines(&record.series, Scope::Flow);
     let rates = if flows.is_empty() || flows.len() > RATES {
@@ -166,8 +176,10 @@ fn curves(record: &RunRecord, warmup_s: f64) -> Curves {
     } else {
         flows
     };
+    let most = most / record.summary.groups.len().max(1);
+    let unresponsive = record.summary.groups.iter().any(|group| group.cc == "udp");
     Curves {
-        warmup_s,
+        warmup_s: scenario.map_or(0.0, |scenario| scenario.warmup.as_secs_f64()),
         cdf: (queues.clone())
             .filter_map(|queue| {
                 let of = |row: &&DelayRow| row.scope == Scope::Queue && row.name == queue;
@@ -184,20 +196,63 @@ fn curves(record: &RunRecord, warmup_s: f64) -> Curves {
                 DelaySeries { queue: (*name).to_owned(), s, mean_ms }
             })
             .collect(),
-        rate: (rates.iter())
-            .map(|(name, rows)| {
-                let points = rows.iter().map(|row| (row.time_s, row.rate_bps.map(|bps| bps / 1e6)));
-                let (s, mbps) = thin::series(&points.collect::<Vec<_>>());
-                let (group, flow) = flow_name(name);
-                RateSeries { group: group.to_owned(), flow, s, mbps }
-            })
-            .collect(),
+        rate: rate_series(&rates),
+        output: if unresponsive {
+            rate_series(&lines(&record.series, Scope::Group))
+        } else {
+            Vec::new()
+        },
         detector: (lines(&record.series, Scope::Flow).iter())
             .filter(|(_, rows)| rows.iter().any(|row| row.classic_ecn.is_some()))
             .take(RATES)
             .filter_map(|(name, rows)| detector(name, rows))
             .collect(),
+        downloads: (scenario.iter())
+            .flat_map(|scenario| (0..scenario.groups.len()).map(move |group| (*scenario, group)))
+            .filter_map(|(scenario, group)| downloads(scenario, group, &record.flows, most))
+            .collect(),
     }
+}
+
+/// Downloads of a group, by its place: at most so many, evenly.
+fn downloads(
+    scenario: &Scenario,
+    group: usize,
+    flows: &[FlowRow],
+    most: usize,
+) -> Option<Downloads> {
+    let (name, rtt) = (&scenario.groups[group].name, scenario.groups[group].rtt);
+    let warmup_s = scenario.warmup.as_secs_f64();
+    let done: Vec<(u64, f64)> = (flows.iter())
+        .filter(|flow| flow.group == *name && flow.end_s >= Some(warmup_s))
+        .filter_map(|flow| Some((flow.size?, thin::round(flow.completion_ms?))))
+        .collect();
+    let ideal = |size: u64| {
+        let time = theoretical_time(Bytes::new(size), rtt, scenario.link.rate);
+        (size, thin::round(time.as_millis_f64()))
+    };
+    let sizes = || done.iter().map(|(size, _)| *size);
+    let (least, largest) = (sizes().min()?, sizes().max()?);
+    let steps = (0..48).map(|i| (least.max(1) as f64 * 1.25_f64.powi(i)) as u64);
+    let every = done.len().div_ceil(most.max(1));
+    let (bytes, ms) = done.iter().step_by(every).copied().unzip();
+    Some(Downloads {
+        group: name.clone(),
+        every,
+        bytes,
+        ms,
+        ideal: steps.take_while(|size| *size < largest).chain([largest]).map(ideal).collect(),
+    })
+}
+
+fn rate_series(lines: &[(&str, Vec<&SeriesRow>)]) -> Vec<RateSeries> {
+    let line = |(name, rows): &(&str, Vec<&SeriesRow>)| {
+        let points = rows.iter().map(|row| (row.time_s, row.rate_bps.map(|bps| bps / 1e6)));
+        let (s, mbps) = thin::series(&points.collect::<Vec<_>>());
+        let (group, flow) = flow_name(name);
+        RateSeries { group: group.to_owned(), flow, s, mbps }
+    };
+    lines.iter().map(line).collect()
 }
 
 /// What the detector of a flow saw and said.
@@ -213,7 +268,7 @@ fn detector(name: &str, rows: &[&SeriesRow]) -> Option<DetectorSeries> {
 }
 
 /// Rows of one scope by name, in order of appearance.
-fn lines(series: &[SeriesRow], scope: Scope) -> Vec<(&str, Vec<&SeriesRow>)> {
+pub(crate) fn lines(series: &[SeriesRow], scope: Scope) -> Vec<(&str, Vec<&SeriesRow>)> {
     let mut lines: Vec<(&str, Vec<&SeriesRow>)> = Vec::new();
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     for row in series.iter().filter(|row| row.scope == scope) {
@@ -227,7 +282,7 @@ fn lines(series: &[SeriesRow], scope: Scope) -> Vec<(&str, Vec<&SeriesRow>)> {
 }
 
 /// `A.3` is flow 3 of group A; without a number it is the whole group.
-fn flow_name(name: &str) -> (&str, Option<u32>) {
+pub(crate) fn flow_name(name: &str) -> (&str, Option<u32>) {
     match name.rsplit_once('.').map(|(group, flow)| (group, flow.parse())) {
         Some((group, Ok(flow))) => (group, Some(flow)),
         _ => (name, None),

@@ -6,9 +6,9 @@
 //! embedded font turns that into PNG. The same results give the same bytes on any machine.
 //!
 //! In the order of a report's making: `read` (folders), `gather` (results to data), `thin` (few
-//! points say what many do), `data` (the contract with the script), `studio` and `paint` (figures),
-//! `page` (HTML). [`lights`] has a page and a picture of its own, made the same way; [`sheet`] shows a
-//! picture of each of many reports.
+//! points say what many do) and `sketch` (the fewest), `data` (the contract with the script),
+//! `studio` and `paint` (figures), `page` (HTML). [`lights`] has a page and a picture of its own,
+//! made the same way; [`sheet`] shows a picture of each of many reports.
 
 mod data;
 mod error;
@@ -18,13 +18,17 @@ mod page;
 mod paint;
 mod read;
 pub mod sheet;
+mod sketch;
 mod studio;
 mod thin;
 mod write;
 
 use std::path::{Path, PathBuf};
 
-pub use data::{Cdf, Curves, Data, DelaySeries, DetectorSeries, Folder, RateSeries, Run, Traffic};
+pub use data::{
+    Cdf, Curves, Data, DelaySeries, DetectorSeries, Downloads, Folder, RateSeries, Run, Sketch,
+    Traffic,
+};
 pub use error::ReportError;
 pub use gather::{Source, gather};
 pub use page::page;

@@ -7,7 +7,8 @@ use std::path::Path;
 use l4s_measure::{ResultError, Results, RunRecord};
 
 use crate::gather::{Source, chosen, gather};
-use crate::{Data, ReportError};
+use crate::sketch;
+use crate::{Data, ReportError, Sketch};
 
 /// The scenario as run, in a result folder.
 const SCENARIO: &str = "scenario.toml";
@@ -30,34 +31,49 @@ fn source(dir: &Path, results: &Results, label: String) -> Result<Source, Report
     }
     let summaries: Vec<_> = results.summaries().collect();
     let chosen: BTreeSet<usize> = chosen(&summaries).into_iter().collect();
-    let mut series = tables(results.series()?, &chosen)?;
-    let mut delays = tables(results.delays()?, &chosen)?;
+    let mut sketches: BTreeMap<usize, Vec<Sketch>> =
+        sketch::cells(&summaries).into_iter().map(|i| (i, sketch::blank(summaries[i]))).collect();
+    // Sketches are made as tables pass by: all the rows of a big sweep would not fit in memory.
+    let last = chosen.last().copied().max(sketches.keys().last().copied());
+    let mut series = tables(results.series()?, &chosen, last, |i, rows| {
+        if let Some(groups) = sketches.get_mut(&i) {
+            sketch::rates(groups, summaries[i], rows);
+        }
+    })?;
+    let mut delays = tables(results.delays()?, &chosen, last, |i, rows| {
+        if let Some(groups) = sketches.get_mut(&i) {
+            sketch::delays(groups, rows);
+        }
+    })?;
+    let mut flows = tables(results.flows()?, &chosen, chosen.last().copied(), |_, _| ())?;
     let runs = results.runs().iter().enumerate().map(|(i, run)| RunRecord {
         summary: run.summary.clone(),
         command: run.command.clone(),
         series: series.remove(&i).unwrap_or_default(),
         delays: delays.remove(&i).unwrap_or_default(),
-        flows: Vec::new(),
+        flows: flows.remove(&i).unwrap_or_default(),
     });
     // A folder without its scenario still has its numbers: the report says less of them.
     let text = fs::read_to_string(dir.join(SCENARIO)).unwrap_or_default();
-    Ok(Source { label, text, runs: runs.collect() })
+    Ok(Source { label, text, runs: runs.collect(), sketches })
 }
 
-/// The rows of the chosen runs.
+/// The rows of the chosen runs; all up to the `last` run pass by `see`.
 fn tables<R>(
     rows: impl Iterator<Item = Result<(u32, Vec<R>), ResultError>>,
     chosen: &BTreeSet<usize>,
+    last: Option<usize>,
+    mut see: impl FnMut(usize, &[R]),
 ) -> Result<BTreeMap<usize, Vec<R>>, ReportError> {
-    let Some(&last) = chosen.last() else { return Ok(BTreeMap::new()) };
     let mut kept = BTreeMap::new();
     for run in rows {
         let (run, rows) = run?;
         let run = run as usize;
+        see(run, &rows);
         if chosen.contains(&run) {
             kept.insert(run, rows);
         }
-        if run >= last {
+        if Some(run) >= last {
             break;
         }
     }

@@ -6,7 +6,9 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
-use l4s_measure::{DelayRow, ResultWriter, RunRecord, Scope, SeriesRow};
+use l4s_measure::{
+    CompletionSummary, DelayRow, FlowRow, ResultWriter, RunRecord, Scope, SeriesRow, Spread,
+};
 use l4s_report::{Data, Mode, Painter, ReportError, Studio, page, read, write_data, write_report};
 
 fn sample(name: &str) -> Data {
@@ -124,6 +126,26 @@ fn results(folder: &Path, data: &Data) {
         };
         for i in 0..100 {
             let low_ms = f64::from(i) / 10.0;
+            for group in &run.summary.groups {
+                let (scope, name, count) = (Scope::Group, group.name.clone(), 1);
+                let high_ms = low_ms + 0.1;
+                record.delays.push(DelayRow { scope, name: name.clone(), low_ms, high_ms, count });
+                let rate_bps = Some(4e7);
+                let row =
+                    SeriesRow { time_s: low_ms, scope, name, rate_bps, ..SeriesRow::default() };
+                record.series.push(row);
+            }
+            for (group, flow) in [("A", 2 * i), ("B", 2 * i + 1)] {
+                record.flows.push(FlowRow {
+                    group: group.to_owned(),
+                    flow,
+                    start_s: low_ms,
+                    end_s: Some(low_ms + 1.0),
+                    size: (i > 0).then_some(10_000 * u64::from(i)),
+                    completion_ms: Some(1000.0),
+                    ..FlowRow::default()
+                });
+            }
             for queue in &run.summary.queues {
                 let (scope, name) = (Scope::Queue, queue.name.clone());
                 let (time_s, delay_mean_ms) = (low_ms, Some(1.0));
@@ -187,6 +209,108 @@ fn a_result_folder_becomes_a_report() {
     assert_eq!(fs::read_dir(&out).unwrap().count(), 2);
     let figures = fs::read_dir(out.join("figures")).unwrap().count();
     assert_eq!(figures, written.figures.len());
+}
+
+/// The report's data of a folder with these runs.
+fn read_back(data: &Data) -> Data {
+    let dir = tempfile::tempdir().unwrap();
+    results(dir.path(), data);
+    let scenario = r#"
+        link.rate = "40mbit"
+        duration = "20s"
+        [[group]]
+        name = "A"
+        cc = "dctcp"
+        rtt = "10ms"
+        [[group]]
+        name = "B"
+        cc = "cubic"
+        rtt = "20ms"
+        [[udp]]
+        name = "U"
+        rate = "50mbit"
+    "#;
+    fs::write(dir.path().join("scenario.toml"), scenario).unwrap();
+    read(&[dir.path()]).unwrap()
+}
+
+/// The names of the figures of a folder with these runs.
+fn figures_of(data: &Data) -> BTreeSet<String> {
+    Studio::open(&read_back(data)).unwrap().names().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_sweep_over_numbers_of_flows_has_mixes_and_matrices() {
+    let mut data = sample("sweep.json");
+    data.folders[0].runs.truncate(9);
+    for (i, run) in data.folders[0].runs.iter_mut().enumerate() {
+        let set = &mut run.summary.set;
+        set.remove("link.rate");
+        set.remove("group.*.rtt");
+        set.insert("group.A.flows".to_owned(), (i / 3 + 1).to_string().into());
+        set.insert("group.B.flows".to_owned(), (i % 3 + 1).to_string().into());
+    }
+    let read = read_back(&data);
+    let run = &read.folders[0].runs[0];
+    assert_eq!(run.sketch.iter().map(|of| of.group.as_str()).collect::<Vec<_>>(), ["A", "B"]);
+    // 100 samples in 25 parts, each of 20 Mb/s: ten times an equal share of 4 Mb/s between two.
+    assert_eq!(run.sketch[0].share, [[Some(1000); 25]]);
+    assert_eq!(run.sketch[0].delay_ms.len(), 20);
+
+    let figures = figures_of(&data);
+    for name in ["mix-dualpi2", "rate-matrix-dualpi2", "delay-matrix-dualpi2"] {
+        assert!(figures.contains(name), "{name} of {figures:?}");
+    }
+    let others = figures_of(&sample("sweep.json"));
+    let own = |name: &&String| name.starts_with("mix-") || name.contains("-matrix-");
+    assert_eq!(others.iter().find(own), None);
+}
+
+#[test]
+fn downloads_have_figures_beside_their_theoretical_time() {
+    let mut data = sample("demo.json");
+    assert!(!figures_of(&data).contains("efficiency"));
+    let spread = Spread { p1: 1.0, mean: 2.0, p99: 3.0 };
+    data.folders[0].runs[0].summary.completion.push(CompletionSummary {
+        group: "A".to_owned(),
+        bin_bytes: [9_000, 27_000],
+        flows: 1,
+        time_ms: spread,
+        efficiency: spread,
+    });
+    let figures = figures_of(&data);
+    assert!(figures.contains("efficiency") && figures.contains("completion"), "{figures:?}");
+
+    let read = read_back(&data);
+    let downloads = &read.folders[0].runs[0].curves.as_ref().unwrap().downloads;
+    let of_a = &downloads[0];
+    // Of 99 with a size those that closed in the first 5 s, the warm-up, do not count: 40 of the 100
+    // began before 4 s.
+    assert_eq!((of_a.every, of_a.bytes.len(), of_a.bytes[0]), (1, 60, 400_000));
+    // 400,000 B are 277 segments: 418,282 B on the wire, 83.66 ms at 40 Mb/s, and 2 · 10 ms.
+    assert_eq!(of_a.ideal[0], (400_000, 103.7));
+    assert_eq!(downloads[1].ideal[0].1, 123.7);
+}
+
+#[test]
+fn unresponsive_traffic_has_figures_of_what_it_leaves() {
+    let mut data = sample("demo.json");
+    assert!(figures_of(&data).is_disjoint(&["overload", "output-time"].map(str::to_owned).into()));
+    let run = data.folders[0].runs.remove(0);
+    let rates = ["50mbit", "100mbit"].map(|rate| {
+        let mut run = run.clone();
+        let mut source = run.summary.groups[0].clone();
+        (source.name, source.cc) = ("U".to_owned(), "udp".to_owned());
+        run.summary.groups.push(source);
+        run.summary.set.insert("udp.U.rate".to_owned(), rate.into());
+        run
+    });
+    data.folders[0].runs = rates.into();
+    let figures = figures_of(&data);
+    assert!(figures.contains("overload") && figures.contains("output-time"), "{figures:?}");
+    let read = read_back(&data);
+    let output = &read.folders[0].runs[0].curves.as_ref().unwrap().output;
+    assert_eq!(output.iter().map(|of| of.group.as_str()).collect::<Vec<_>>(), ["A", "B", "U"]);
 }
 
 #[test]

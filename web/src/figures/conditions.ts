@@ -1,11 +1,6 @@
 // One number per condition across a sweep, as the L4S papers draw them: link rate, then RTT, along
 // the x axis; a colour per discipline and queue.
 
-import type {
-  CustomSeriesRenderItemAPI,
-  CustomSeriesRenderItemParams,
-  CustomSeriesRenderItemReturn,
-} from "echarts";
 import type { Option, Series, XAxis } from "../chart";
 import type { Run } from "../data";
 import type { Figure } from "../figure";
@@ -14,6 +9,7 @@ import { type Axis, type Condition, type Line, mean } from "../runs";
 import { digits, ms, percent, queueName, ratio } from "../text";
 import { queueColour, type Theme } from "../theme";
 import { decades } from "./delay";
+import { level, whisker } from "./marks";
 
 /** Folders by symbol. */
 const SYMBOLS = ["circle", "diamond", "triangle", "rect"];
@@ -220,39 +216,8 @@ export function conditionFigures(axis: Axis): Figure[] {
     .map((quantity) => draw(quantity, axis));
 }
 
-/** Draws whiskers: a line from low to high, a dot at the value. */
-function whisker(theme: Theme, colour: string, symbol: string, radius: number) {
-  return (params: CustomSeriesRenderItemParams, api: CustomSeriesRenderItemAPI): CustomSeriesRenderItemReturn => {
-    void params;
-    const x = Number(api.value(0));
-    const [px = 0, mid = 0] = api.coord([x, Number(api.value(1))]);
-    const low = api.coord([x, Number(api.value(2))])[1] ?? 0;
-    const high = api.coord([x, Number(api.value(3))])[1] ?? 0;
-    const stroke = { stroke: colour, lineWidth: 1.75, fill: "none" };
-    const cap = radius * 0.8;
-    const line = (x1: number, y1: number, x2: number, y2: number) => ({
-      type: "line" as const,
-      shape: { x1, y1, x2, y2 },
-      style: stroke,
-    });
-    const dot = { fill: colour, stroke: theme.paper, lineWidth: 1 };
-    const shape =
-      symbol === "circle"
-        ? { type: "circle" as const, shape: { cx: px, cy: mid, r: radius }, style: dot }
-        : {
-            type: "polygon" as const,
-            shape: { points: [[px, mid - radius - 1], [px + radius + 1, mid], [px, mid + radius + 1], [px - radius - 1, mid]] },
-            style: dot,
-          };
-    return {
-      type: "group",
-      children: [line(px, low, px, high), line(px - cap, low, px + cap, low), line(px - cap, high, px + cap, high), shape],
-    };
-  };
-}
-
 /** The x axes: a label per condition, and beneath them one per span, with ticks between spans. */
-function conditionAxes(theme: Theme, axis: Axis, width: number): XAxis[] {
+export function conditionAxes(theme: Theme, axis: Axis, width: number, gridIndex = 0): XAxis[] {
   const byX = new Map(axis.conditions.map((c) => [c.x, c.label]));
   const middles = new Map(axis.spans.map((span) => [(span.from + span.to) / 2, span.label]));
   const edges = axis.spans.slice(1).map((span, i) => (span.from + (axis.spans[i]?.to ?? 0)) / 2);
@@ -261,6 +226,7 @@ function conditionAxes(theme: Theme, axis: Axis, width: number): XAxis[] {
   const turned = longest * 6 > room;
   const inner: XAxis = xAxis(theme, {
     type: "value",
+    gridIndex,
     min: -0.6,
     max: axis.end + 0.6,
     splitLine: { show: false },
@@ -279,6 +245,7 @@ function conditionAxes(theme: Theme, axis: Axis, width: number): XAxis[] {
   if (axis.spans.length === 0) return [inner];
   const outer: XAxis = xAxis(theme, {
     type: "value",
+    gridIndex,
     position: "bottom",
     offset: turned ? longest * 6 + 6 : 18,
     min: -0.6,
@@ -296,6 +263,7 @@ function conditionAxes(theme: Theme, axis: Axis, width: number): XAxis[] {
   });
   const rules: XAxis = xAxis(theme, {
     type: "value",
+    gridIndex,
     position: "bottom",
     min: -0.6,
     max: axis.end + 0.6,
@@ -316,6 +284,7 @@ function draw(quantity: Quantity, axis: Axis): Figure {
     name: quantity.name,
     title: quantity.title,
     note: quantity.note,
+    sweep: true,
     minWidth: Math.round(Math.min(least, 4000)),
     height: (width) => (quantity.name === "delay-conditions" && width > 640 ? 420 : 330),
     option: (canvas) => {
@@ -423,11 +392,3 @@ function shifts(tracks: Track[]): (track: number, condition: Condition) => numbe
     return (list.indexOf(track) - (list.length - 1) / 2) * slot;
   };
 }
-
-const level = (theme: Theme, value: number) => ({
-  silent: true,
-  symbol: "none",
-  label: { show: false },
-  lineStyle: { color: theme.soft, type: "solid" as const, width: 1 },
-  data: [{ yAxis: value }],
-});

@@ -58,7 +58,7 @@ export class Cards {
       card.root.remove();
       this.cards.delete(name);
     }
-    const narrow = shown.every(({ name, minWidth }) => !name.endsWith("-conditions") || (minWidth ?? 0) < 420);
+    const narrow = shown.every(({ sweep, minWidth }) => sweep !== true || (minWidth ?? 0) < 420);
     this.conditions.classList.toggle("pairs", narrow);
     for (const figure of shown) {
       const card = this.cards.get(slot(figure.name)) ?? this.add(figure);
@@ -66,7 +66,7 @@ export class Cards {
       card.title.textContent = figure.title;
       card.note.textContent = figure.note;
       card.plot.setAttribute("aria-label", `${figure.title}. ${figure.note}`);
-      (figure.name.endsWith("-conditions") ? this.conditions : this.curves).append(card.root);
+      (figure.sweep === true ? this.conditions : this.curves).append(card.root);
       if (card.chart !== undefined) this.draw(card);
     }
   }

@@ -1,0 +1,148 @@
+// DCttH figure 7 on the left: how long each download took, over its size, and how long it would take
+// with the whole link and no queue.
+
+import type { CustomSeriesRenderItemAPI, CustomSeriesRenderItemParams, CustomSeriesRenderItemReturn } from "echarts";
+import type { Series } from "../chart";
+import type { Downloads } from "../data";
+import type { Figure, Word } from "../figure";
+import { base, columnsFor, gridOf, heading, tile, tipLine, xAxis, yAxis } from "../figure";
+import { groupName, type Item, runNames } from "../runs";
+import { digits, ms } from "../text";
+import { type Theme, trafficColour } from "../theme";
+import { boxAt, decades, type Drawn, lineTip } from "./delay";
+import { dotsPath } from "./marks";
+
+/** Runs with downloads. */
+export const downloading = (drawn: Drawn[]): Drawn[] => drawn.filter(({ curves }) => (curves.downloads ?? []).length > 0);
+
+/** Mean completion time over the theoretical one, of all sizes. */
+export function efficiencyOf(item: Item, group: string): number | undefined {
+  const bins = (item.run.summary.completion ?? []).filter((bin) => bin.group === group);
+  const flows = bins.reduce((sum, bin) => sum + bin.flows, 0);
+  return flows === 0 ? undefined : bins.reduce((sum, bin) => sum + bin.flows * bin.efficiency.mean, 0) / flows;
+}
+
+/** `DCTCP 1.2×   Cubic 2.9×`: kinds of downloads and how far they are from ideal. */
+export const efficiencyWords = (theme: Theme, item: Item): Word[] =>
+  [...new Set((item.run.summary.completion ?? []).map(({ group }) => group))].map((group) => ({
+    text: `${groupName(item.run, group)} ${digits(efficiencyOf(item, group) ?? 0)}×`,
+    colour: trafficColour(theme, item.run.traffic[group]),
+    strong: true,
+  }));
+
+/** A panel per run. */
+export function completion(drawn: Drawn[], all: Item[]): Figure {
+  const names = runNames(all);
+  const columns = (width: number) => columnsFor(drawn.length, width, 320);
+  const downloads = drawn.flatMap(({ curves }) => curves.downloads ?? []);
+  const most = Math.max(...downloads.map(({ every }) => every));
+  const thinned = most > 1 ? ` One download in ${downloads.every(({ every }) => every === most) ? "" : "up to "}${most} is drawn, evenly over the run.` : "";
+  const sizes = decades(downloads.flatMap(({ bytes }) => bytes));
+  const times = decades(downloads.flatMap(({ ms, ideal }) => [...ms, ...ideal.map(([, time]) => time)]));
+  return {
+    name: "completion",
+    title: "How long each download took",
+    note:
+      "A dot per download, from before its SYN until its close, over its size; both logarithmic. The line is the theoretical time: handshake, request and the item at the full rate of the link, without a queue. The numbers are mean completion times over it." +
+      thinned,
+    height: (width) => 330 * Math.ceil(drawn.length / columns(width)) + 10,
+    option: (canvas) => {
+      const { theme } = canvas;
+      const boxes = tile(drawn.length, columns(canvas.width), canvas, { left: 52, right: 16, top: 54, bottom: 42 });
+      return {
+        ...base(theme),
+        title: drawn.map((item, i) => heading(theme, boxAt(boxes, i), names.get(item.run) ?? "", efficiencyWords(theme, item))),
+        grid: boxes.map(gridOf),
+        xAxis: drawn.map((_, gridIndex) =>
+          xAxis(theme, {
+            type: "log",
+            gridIndex,
+            min: sizes[0],
+            max: sizes[1],
+            name: "size (KB)",
+            axisLabel: { color: theme.soft, fontSize: 11, fontFamily: theme.font, formatter: (v: number) => digits(v / 1000) },
+          }),
+        ),
+        yAxis: drawn.map((_, gridIndex) =>
+          yAxis(theme, {
+            type: "log",
+            gridIndex,
+            min: times[0],
+            max: times[1],
+            name: gridIndex % columns(canvas.width) === 0 ? "ms" : "",
+            nameGap: 8,
+            nameTextStyle: { color: theme.soft, fontSize: 11, align: "right", padding: [0, 6, 0, 0] },
+            axisLabel: { color: theme.soft, fontSize: 11, fontFamily: theme.font, formatter: (v: number) => digits(v) },
+          }),
+        ),
+        series: drawn.flatMap((item, panel) => {
+          const lists = item.curves.downloads ?? [];
+          // The first group in front.
+          return [...[...lists].reverse().map((list) => cloud(theme, item, list, panel)), ...ideals(theme, item, lists, panel)];
+        }),
+        tooltip: {
+          ...lineTip(theme, String, String),
+          formatter: (params: unknown): string => {
+            const [line] = params as { axisIndex?: number; value?: unknown }[];
+            const [size = 0, best = 0] = (Array.isArray(line?.value) ? line.value : []).map(Number);
+            const item = drawn[line?.axisIndex ?? 0];
+            return (
+              `<div style="margin-bottom:3px">${digits(size / 1000)} KB</div>` +
+              tipLine(theme.ink, "theoretical", ms(best, 3)) +
+              (item === undefined ? "" : around(theme, item, size))
+            );
+          },
+        },
+      };
+    },
+  };
+}
+
+/** Mean completion times of the sizes around one. */
+const around = (theme: Theme, { run }: Item, size: number): string =>
+  (run.summary.completion ?? [])
+    .filter(({ bin_bytes: [from, to] }) => from <= size && size < to)
+    .map(({ group, bin_bytes, time_ms }) => {
+      const sizes = bin_bytes.map((bytes) => digits(bytes / 1000)).join(" to ");
+      return tipLine(trafficColour(theme, run.traffic[group]), `${groupName(run, group)}, mean of ${sizes} KB`, ms(time_ms.mean, 3));
+    })
+    .join("");
+
+/** All downloads of a group as one path: thousands of elements would make the page slow. */
+function cloud(theme: Theme, item: Drawn, list: Downloads, panel: number): Series {
+  const colour = trafficColour(theme, item.run.traffic[list.group]);
+  return {
+    type: "custom",
+    name: groupName(item.run, list.group),
+    xAxisIndex: panel,
+    yAxisIndex: panel,
+    // One item without a place, for the one path: hovering finds the line of theoretical times.
+    data: [["-", "-"]],
+    silent: true,
+    clip: true,
+    itemStyle: { color: colour },
+    renderItem: (_: CustomSeriesRenderItemParams, api: CustomSeriesRenderItemAPI): CustomSeriesRenderItemReturn => ({
+      type: "path",
+      shape: { pathData: dotsPath(list.bytes.map((size, i) => api.coord([size, list.ms[i] ?? 0]) as [number, number])) },
+      style: { stroke: colour, lineWidth: 2.6, lineCap: "round", opacity: 0.55, fill: "none" },
+    }),
+  };
+}
+
+/** The theoretical times: one line where all groups have the same. */
+function ideals(theme: Theme, item: Drawn, lists: Downloads[], panel: number): Series[] {
+  const rtts = new Map(lists.map((list) => [item.run.base_rtt_ms[list.group] ?? 0, list]));
+  return [...rtts].map(([rtt, list]): Series => ({
+    type: "line",
+    name: rtts.size === 1 ? "theoretical" : `theoretical, RTT ${ms(rtt)}`,
+    xAxisIndex: panel,
+    yAxisIndex: panel,
+    data: list.ideal,
+    showSymbol: false,
+    lineStyle: { color: theme.ink, width: 1.5 },
+    itemStyle: { color: theme.ink },
+    emphasis: { disabled: true },
+    clip: true,
+    z: 5,
+  }));
+}
