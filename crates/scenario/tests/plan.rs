@@ -495,6 +495,12 @@ fn bundled_scenarios_have_the_runs_of_their_papers() {
     assert_eq!(runs("prague-start"), 48);
     assert_eq!(runs("prague-rtts"), 22);
     assert_eq!(runs("prague-narrow"), 24);
+    // Seven rates by two AQMs; five loads by three (Fallback appendix D); eight sizes of a campus by
+    // three AQMs by two detectors; two rates by four RTTs by three bursts by two sets of constants.
+    assert_eq!(runs("two-bottlenecks"), 14);
+    assert_eq!(runs("core"), 15);
+    assert_eq!(runs("campus"), 48);
+    assert_eq!(runs("data-centre"), 48);
     for bundled in bundled::ALL {
         let plan = bundled.plan(&[]).unwrap();
         assert_eq!(plan.name, bundled.name);
