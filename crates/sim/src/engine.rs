@@ -33,7 +33,8 @@ use crate::timers::Timers;
 use crate::udp::Source;
 
 /// Fixed sources of events; the return lines of the groups follow, then the UDP sources, then the
-/// applications, the hops and their links. Where several fall on the same instant they happen in this order.
+/// applications, the hops and their links. Where several fall on the same instant they happen in
+/// this order.
 const LINK: usize = 0;
 const TICK: usize = 1;
 const TIMERS: usize = 2;
@@ -232,7 +233,7 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
     #[inline]
     fn arrive(&mut self, packet: &Packet, now: Time) {
         if !self.hops.is_empty() {
-            self.pass_on(*packet, self.hops.behind_bottleneck(), now);
+            self.pass_on(*packet, self.hops.behind_bottleneck, now);
         } else if !packet.is_udp() {
             self.deliver(packet, now);
         }

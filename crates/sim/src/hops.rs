@@ -15,7 +15,7 @@ pub(crate) struct Hops {
     /// From servers to clients.
     path: Vec<Stop>,
     /// How far along the path what leaves the bottleneck is.
-    behind_bottleneck: usize,
+    pub behind_bottleneck: usize,
     /// Hop after hop, in the order of the scenario.
     links: Vec<Link>,
     /// Those of each hop.
@@ -94,11 +94,6 @@ impl Hops {
     #[inline]
     pub fn link(&mut self, number: usize) -> &mut Link {
         &mut self.links[number]
-    }
-
-    /// See [`Link::behind`].
-    pub fn behind_bottleneck(&self) -> usize {
-        self.behind_bottleneck
     }
 
     /// Where a packet goes that is so far along the path: 0 at its server.
