@@ -258,7 +258,7 @@ fn sources(
         }
     }
     if let Some(table) = root.get("link").and_then(Node::table) {
-        link::room_for_a_packet(table, "link", udp, gathered);
+        link::room_for_a_packet(table, "link", udp.iter().map(|(udp, _)| udp), gathered);
     }
 }
 

@@ -495,3 +495,26 @@ fn a_set_points_at_its_own_text() {
          shorter than the duration; without `warmup` it is a quarter of it"
     );
 }
+
+#[test]
+fn a_hop_that_is_not_there_cannot_be_set() {
+    let hop = "[[hop]]\nname = \"access\"\nrate = \"1mbit\"\n";
+    assert_eq!(
+        refused_text(&format!("{GOOD}{hop}"), &["hop.acess.rate=1mbit"]),
+        "--set:1:1: `hop.acess.rate`: no hop `acess`, expected `access`; did you mean `access`?"
+    );
+    assert_eq!(
+        refused_text(GOOD, &["hop.access.rate=1mbit"]),
+        "--set:1:1: `hop.access.rate`: there is no hop"
+    );
+}
+
+#[test]
+fn more_links_than_anybody_has() {
+    let hops: String = (0..11)
+        .map(|n| format!("[[hop]]\nname = \"{n}\"\nrate = \"1mbit\"\nper = \"flow\"\n"))
+        .collect();
+    // 10,000 flows of A and one of B.
+    let found = refused_text(&format!("{GOOD}{hops}"), &["group.A.flows=10000"]);
+    assert_eq!(found, "s.toml:24:1: `hop`: 110011 links in all, expected at most 100000");
+}

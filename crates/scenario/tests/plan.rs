@@ -260,6 +260,15 @@ fn hops_are_read() {
 }
 
 #[test]
+fn a_hop_has_room_for_what_passes_it() {
+    let more = "[[udp]]\nname = \"V\"\nrate = \"1mbit\"\npacket = \"9000b\"\n\
+                [[hop]]\nname = \"H\"\nrate = \"1mbit\"\nbuffer = \"2kb\"\n";
+    plan(&format!("{more}groups = [\"A\", \"U\"]"), &[]);
+    let faults = Plan::parse("t.toml", &format!("{BASE}{more}"), &[]).unwrap_err();
+    assert!(faults.0[0].to_string().contains("room for a packet of 9014b"), "{faults}");
+}
+
+#[test]
 fn a_sweep_reaches_hops_by_name() {
     let sweep = "[sweep]\nhop.access.rate = [\"10mbit\", \"30mbit\"]\n\
                  [[sweep.case]]\nlabel = \"as it is\"\n\

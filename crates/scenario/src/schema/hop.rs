@@ -130,7 +130,6 @@ pub(super) fn hops(
         read_table(table, &node.place, "hop", HOP, &["aqm"], &mut draft, gathered);
         let limit = table.get("buffer").map(|_| (draft.link.buffer, draft.link.rate));
         let aqm = aqm(table, &node.place, limit, gathered);
-        room_for_a_packet(table, "hop", udp, gathered);
         let HopDraft { name, side, mut link, sources, per } = draft;
         if !name.is_empty() && hops.iter().any(|other| other.name == name) {
             let place = table.get("name").map_or(&node.place, |node| &node.place);
@@ -138,6 +137,8 @@ pub(super) fn hops(
             gathered.add(place, message, Some("give each its own name".to_owned()));
         }
         let sources = places(root, table, sources, groups, udp, gathered);
+        let passing = udp.iter().zip(groups.len()..).filter(|(_, place)| sources.contains(place));
+        room_for_a_packet(table, "hop", passing.map(|((udp, _), _)| udp), gathered);
         let has_web = |source: &usize| web.iter().any(|web| web.group == *source);
         if per == Per::Flow
             && let Some(source) = sources.iter().copied().find(has_web)

@@ -208,11 +208,12 @@ pub(super) fn as_buffer(limit: &l4s_aqm::Limit) -> Buffer {
     }
 }
 
-/// Whether the buffer of the link in this table holds the largest packet there is.
-pub(super) fn room_for_a_packet(
+/// Whether the buffer of the link in this table holds the largest packet there is, of TCP or of
+/// these sources.
+pub(super) fn room_for_a_packet<'a>(
     table: &Table,
     path: &str,
-    udp: &[(Udp, &Table)],
+    udp: impl Iterator<Item = &'a Udp>,
     gathered: &mut Gathered,
 ) {
     let (Some(node), Some(rate)) = (table.get("buffer"), table.get("rate")) else { return };
@@ -222,7 +223,7 @@ pub(super) fn room_for_a_packet(
         (Ok(Buffer::Time(time)), Some(rate)) => rate.bytes_in(time),
         _ => return,
     };
-    let largest = udp.iter().map(|(udp, _)| udp.packet + ETHERNET).max();
+    let largest = udp.map(|udp| udp.packet + ETHERNET).max();
     let largest = largest.map_or(PACKET, |packet| packet.max(PACKET));
     if room < largest {
         let (found, largest) = (node.found(), bytes_text(largest));
