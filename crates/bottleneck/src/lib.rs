@@ -43,12 +43,17 @@ pub struct Bottleneck<P> {
 impl<P: Packet> Bottleneck<P> {
     /// A link that is idle. Chance comes from the streams `aqm setup` and `aqm` of `seed`.
     pub fn new(link: &Link, aqm: &l4s_aqm::Config, seed: u64) -> Self {
-        let mut setup = stream(seed, "aqm setup");
+        Bottleneck::named(link, aqm, seed, "")
+    }
+
+    /// As [`Bottleneck::new`], one of several: with `name` at the end of the names of its streams.
+    pub fn named(link: &Link, aqm: &l4s_aqm::Config, seed: u64, name: &str) -> Self {
+        let mut setup = stream(seed, &format!("aqm setup{name}"));
         let airtime = link.aggregation;
         let air = || Box::new(Aggregate::new(airtime, link.rate.bytes_in(airtime)));
         Bottleneck {
             aqm: Aqm::new(aqm, &mut setup),
-            rng: stream(seed, "aqm"),
+            rng: stream(seed, &format!("aqm{name}")),
             shaper: Shaper::new(link.rate, link.burst),
             setup,
             first_tick: None,

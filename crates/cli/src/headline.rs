@@ -1,14 +1,17 @@
 //! The numbers of many runs as a table for people.
 
-use l4s_measure::{GroupSummary, QueueSummary, Summary};
+use l4s_measure::{GroupSummary, HopSummary, QueueSummary, Summary};
 
 use crate::table::{Align, aligned};
 
-/// A row per run: what was set, utilization, delay of each queue, rate, marks and drops of each
-/// group, and where it has applications the delay of their frames.
+/// A row per run: what was set, utilization, delay of each queue, the same of each hop, rate, marks
+/// and drops of each group, and where it has applications the delay of their frames.
 pub fn table(summaries: &[Summary]) -> String {
     let keys = names(summaries, |s| s.set.keys().cloned().collect());
     let queues = names(summaries, |s| s.queues.iter().map(|q| q.name.clone()).collect());
+    let hops = names(summaries, |s| s.hops.iter().map(|h| h.name.clone()).collect());
+    let queues_of = |hop: &str| names(summaries, |s| queue_names(hop_called(s, hop)));
+    let hops: Vec<_> = hops.into_iter().map(|hop| (queues_of(&hop), hop)).collect();
     let groups = names(summaries, |s| s.groups.iter().map(|g| g.name.clone()).collect());
     let has_app = |name: &String| {
         let mut all = summaries.iter().flat_map(|summary| &summary.groups);
@@ -23,6 +26,12 @@ pub fn table(summaries: &[Summary]) -> String {
     for queue in &queues {
         head.extend([format!("{queue} mean ms"), "p99 ms".to_owned()]);
     }
+    for (queues, hop) in &hops {
+        head.push(format!("{hop} util %"));
+        for queue in queues {
+            head.extend([format!("{hop} {queue} mean ms"), "p99 ms".to_owned()]);
+        }
+    }
     for group in &groups {
         head.extend([format!("{group} Mb/s"), "mark %".to_owned(), "drop %".to_owned()]);
         if has_app(group) {
@@ -36,10 +45,13 @@ pub fn table(summaries: &[Summary]) -> String {
         let mut row: Vec<String> = keys.iter().map(|key| text(summary.set.get(key))).collect();
         row.extend(seeds.then(|| summary.seed.to_string()));
         row.push(format!("{:.1}", summary.link.utilization * 100.0));
-        for name in &queues {
-            let queue = summary.queues.iter().find(|queue| queue.name == *name);
-            let delay = queue.and_then(|queue: &QueueSummary| queue.delay_ms);
-            row.extend([number(delay.map(|d| d.mean)), number(delay.map(|d| d.p99))]);
+        queues.iter().for_each(|name| row.extend(delay(&summary.queues, name)));
+        for (queues, hop) in &hops {
+            let hop = hop_called(summary, hop);
+            let used = hop.and_then(|hop| hop.utilization);
+            row.push(used.map_or("-".to_owned(), |used| format!("{:.1}", used * 100.0)));
+            let of = hop.map_or(&[][..], |hop| &hop.queues);
+            queues.iter().for_each(|name| row.extend(delay(of, name)));
         }
         for name in &groups {
             let group = summary.groups.iter().find(|group| group.name == *name);
@@ -57,6 +69,21 @@ pub fn table(summaries: &[Summary]) -> String {
     };
     let rows: Vec<_> = [head].into_iter().chain(summaries.iter().map(row)).collect();
     aligned(&rows, &aligns)
+}
+
+fn hop_called<'a>(summary: &'a Summary, name: &str) -> Option<&'a HopSummary> {
+    summary.hops.iter().find(|hop| hop.name == name)
+}
+
+fn queue_names(hop: Option<&HopSummary>) -> Vec<String> {
+    hop.iter().flat_map(|hop| &hop.queues).map(|queue| queue.name.clone()).collect()
+}
+
+/// Mean and 99th percentile of the delay of the queue of that name.
+fn delay(queues: &[QueueSummary], name: &str) -> [String; 2] {
+    let queue = queues.iter().find(|queue| queue.name == name);
+    let delay = queue.and_then(|queue| queue.delay_ms);
+    [number(delay.map(|d| d.mean)), number(delay.map(|d| d.p99))]
 }
 
 /// Every name that some summary has, in the order of first appearance.

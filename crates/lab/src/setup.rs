@@ -117,6 +117,13 @@ impl LabPlan {
                     .to_owned(),
             ));
         }
+        if let Some(hop) = scenario.hops.first() {
+            return Err(LabError::Scenario(format!(
+                "there is one bottleneck with a kernel: found `[[hop]]` `{}`, expected none; \
+                 `--on sim` has it",
+                hop.name
+            )));
+        }
         let downloads: Vec<Download> = Downloads::new(scenario).collect();
         let flows = scenario.first_download().saturating_add(downloads.len() as u32);
         if flows > MOST_FLOWS {
@@ -540,6 +547,10 @@ mod tests {
         assert!(ace.starts_with("group `A`: a kernel sends its AccECN option"), "{ace}");
         let lost = refused(&format!("link.ack_loss = 0.1\n{group}cc = \"reno\"\n"));
         assert!(lost.starts_with("only the simulator loses acknowledgements"), "{lost}");
+        let hop = "[[hop]]\nname = \"H\"\nrate = \"1mbit\"\n";
+        let hop = refused(&format!("{group}cc = \"reno\"\n{hop}"));
+        let one = "there is one bottleneck with a kernel: found `[[hop]]` `H`";
+        assert!(hop.starts_with(one), "{hop}");
         // Pacing is the socket's: no congestion control need know.
         let paced = format!("{group}cc = {{ kind = \"cubic\", pacing = true }}\n");
         plan(&paced, &LabOptions::default()).unwrap();

@@ -2,7 +2,7 @@
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Verdict;
-use l4s_scenario::Scenario;
+use l4s_scenario::{Hop, Scenario};
 use l4s_units::{Bytes, Duration, Time};
 use serde_json::Map;
 
@@ -11,10 +11,10 @@ use crate::counts::{Cells, Counts};
 use crate::flows::Flows;
 use crate::frames::Frames;
 use crate::record::{FlowRow, RunRecord, Scope, SeriesRow};
-use crate::recorder::{Origin, Samples};
+use crate::recorder::{HopCells, Origin, Samples};
 use crate::{
-    AppSummary, DropCounts, EngineSummary, GroupSummary, LinkSummary, MarkCounts, PragueSummary,
-    QueueSummary, ScoreSummary, Spread, Summary, Verdicts,
+    AppSummary, DropCounts, EngineSummary, GroupSummary, HopSummary, LinkSummary, MarkCounts,
+    PragueSummary, QueueSummary, ScoreSummary, Spread, Summary, Verdicts,
 };
 
 /// Ethernet header, which the link carries with every packet.
@@ -26,6 +26,7 @@ pub(crate) struct Measured<'a> {
     pub origin: Origin,
     pub queues: &'a [Queue],
     pub cells: &'a Cells,
+    pub hops: &'a [HopCells],
     pub flows: &'a Flows,
     /// Per group, in nanoseconds.
     pub rtts: &'a [Samples],
@@ -98,6 +99,7 @@ pub(crate) fn conclude(measured: Measured<'_>) -> RunRecord {
             ),
         },
         queues: measured.queues.iter().map(|&q| queue(measured.cells, q)).collect(),
+        hops: hops(scenario, measured.hops),
         completion: completions(scenario, measured.flows),
         ratios: ratios(&groups[..scenario.groups.len()]),
         groups,
@@ -132,6 +134,21 @@ fn queue(cells: &Cells, queue: Queue) -> QueueSummary {
             memory: counts.drops[DropCause::Memory as usize],
         },
     }
+}
+
+fn hops(scenario: &Scenario, hops: &[HopCells]) -> Vec<HopSummary> {
+    let hop = |(hop, HopCells { queues, cells }): (&Hop, &HopCells)| {
+        let links = hop.links(scenario);
+        let bps = links as f64 * hop.link.rate.as_bps() as f64;
+        HopSummary {
+            name: hop.name.clone(),
+            links: links as u64,
+            utilization: (links > 0)
+                .then(|| utilization(&cells.total().all(), bps, measured_span(scenario))),
+            queues: queues.iter().map(|&q| queue(cells, q)).collect(),
+        }
+    };
+    scenario.hops.iter().zip(hops).map(hop).collect()
 }
 
 fn group(measured: &Measured<'_>, index: usize, flow_rows: &[FlowRow]) -> GroupSummary {

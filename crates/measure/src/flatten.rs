@@ -21,6 +21,7 @@ pub(crate) fn flatten(summary: &Summary) -> Map<String, Value> {
             }
             ("queues", Value::Array(queues)) => row.named("queue", queues),
             ("groups", Value::Array(groups)) => row.named("group", groups),
+            ("hops", Value::Array(hops)) => row.named("hop", hops),
             ("completion", Value::Array(bins)) => bins.iter().for_each(|bin| row.bin(bin)),
             ("ratios", value) => row.descend("ratio", "", value),
             (key, value) => row.descend(key, "", value),
@@ -37,8 +38,12 @@ impl Row {
         for thing in things {
             let name = thing["name"].as_str().unwrap_or_default();
             for (key, value) in thing.as_object().into_iter().flatten() {
-                if key != "name" {
-                    self.key(&format!("{kind}_{name}"), "", key, value);
+                match value {
+                    Value::Array(queues) if key == "queues" => {
+                        self.named(&format!("{kind}_{name}_queue"), queues);
+                    }
+                    value if key != "name" => self.key(&format!("{kind}_{name}"), "", key, value),
+                    _ => {}
                 }
             }
         }

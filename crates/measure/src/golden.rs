@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use crate::{DelaySummary, Summary};
+use crate::{DelaySummary, QueueSummary, Summary};
 
 /// The text for all runs of a result table, in order.
 pub fn golden<'a>(summaries: impl IntoIterator<Item = &'a Summary>) -> String {
@@ -31,37 +31,11 @@ fn write_run(text: &mut String, run: usize, summary: &Summary) -> std::fmt::Resu
     writeln!(text)?;
     writeln!(text, "link    bps {:.0}  used_ppm {}", link.rate_bps, ppm(Some(link.utilization)))?;
 
-    line(text, ["queue", "packets", "mean_us", "p1", "p25", "p50", "p75", "p99", "p999", "max"])?;
-    for queue in &summary.queues {
-        let [mean, p1, p25, p50, p75, p99, p999, max] = delays(queue.delay_ms.as_ref());
-        let packets = queue.packets.to_string();
-        line(text, [&queue.name, &packets, &mean, &p1, &p25, &p50, &p75, &p99, &p999, &max])?;
-    }
-    line(
-        text,
-        [
-            "queue", "mark_ppm", "drop_ppm", "step", "coupled", "classic", "overload", "aqm",
-            "limit", "memory",
-        ],
-    )?;
-    for queue in &summary.queues {
-        let (marks, drops) = (&queue.marks, &queue.drops);
-        let counts = [
-            marks.step,
-            marks.coupled,
-            marks.classic,
-            drops.overload,
-            drops.aqm,
-            drops.limit,
-            drops.memory,
-        ]
-        .map(|n| n.to_string());
-        let [step, coupled, classic, overload, aqm, limit, memory] = &counts;
-        let (mark, drop) = (ppm(queue.mark), ppm(queue.drop));
-        line(
-            text,
-            [&queue.name, &mark, &drop, step, coupled, classic, overload, aqm, limit, memory],
-        )?;
+    write_queues(text, &summary.queues)?;
+    for hop in &summary.hops {
+        let used = ppm(hop.utilization);
+        writeln!(text, "hop     {}  links {}  used_ppm {used}", hop.name, hop.links)?;
+        write_queues(text, &hop.queues)?;
     }
     line(
         text,
@@ -114,6 +88,42 @@ fn write_run(text: &mut String, run: usize, summary: &Summary) -> std::fmt::Resu
         let us = [time.p1, time.mean, time.p99].map(|ms| thousandths(Some(ms))).join(" ");
         let m = [efficiency.p1, efficiency.mean, efficiency.p99].map(|e| thousandths(Some(e)));
         writeln!(text, "  us {us}  efficiency_m {}", m.join(" "))?;
+    }
+    Ok(())
+}
+
+fn write_queues(text: &mut String, queues: &[QueueSummary]) -> std::fmt::Result {
+    line(text, ["queue", "packets", "mean_us", "p1", "p25", "p50", "p75", "p99", "p999", "max"])?;
+    for queue in queues {
+        let [mean, p1, p25, p50, p75, p99, p999, max] = delays(queue.delay_ms.as_ref());
+        let packets = queue.packets.to_string();
+        line(text, [&queue.name, &packets, &mean, &p1, &p25, &p50, &p75, &p99, &p999, &max])?;
+    }
+    line(
+        text,
+        [
+            "queue", "mark_ppm", "drop_ppm", "step", "coupled", "classic", "overload", "aqm",
+            "limit", "memory",
+        ],
+    )?;
+    for queue in queues {
+        let (marks, drops) = (&queue.marks, &queue.drops);
+        let counts = [
+            marks.step,
+            marks.coupled,
+            marks.classic,
+            drops.overload,
+            drops.aqm,
+            drops.limit,
+            drops.memory,
+        ]
+        .map(|n| n.to_string());
+        let [step, coupled, classic, overload, aqm, limit, memory] = &counts;
+        let (mark, drop) = (ppm(queue.mark), ppm(queue.drop));
+        line(
+            text,
+            [&queue.name, &mark, &drop, step, coupled, classic, overload, aqm, limit, memory],
+        )?;
     }
     Ok(())
 }

@@ -31,7 +31,9 @@ pub use completion::theoretical_time;
 pub(crate) use counts::Counts;
 pub use error::{Cause, ResultError};
 pub use golden::golden;
-pub use observer::{FlowState, FrameEvent, Header, LinkState, Observer, SocketState, Traced};
+pub use observer::{
+    FlowState, FrameEvent, Header, HopEvent, LinkState, Observer, SocketState, Traced,
+};
 pub use pcapng::{PacketTrace, Snap};
 pub use reader::{Results, RowsByRun, Run};
 pub use record::{DelayRow, FlowRow, RunRecord, Scope, SeriesRow};

@@ -14,7 +14,7 @@ pub trait Traced {
     fn ip_length(&self) -> Bytes;
     /// The ECN field now.
     fn ecn(&self) -> Ecn;
-    /// Whether it was CE when it arrived at the bottleneck.
+    /// Whether it was CE when it arrived at the queue that it is in.
     fn arrived_ce(&self) -> bool;
     /// Its transport header.
     fn header(&self) -> Header;
@@ -96,6 +96,17 @@ pub enum FrameEvent {
     Delivered(Duration),
 }
 
+/// What becomes of a packet at a further link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HopEvent {
+    /// It was just marked.
+    Marked(MarkCause),
+    /// Its transmission starts, so long after it arrived.
+    Departed(Duration),
+    /// It was dropped.
+    Dropped(DropCause),
+}
+
 /// The bottleneck at an instant.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LinkState {
@@ -119,6 +130,9 @@ pub trait Observer<P: Traced> {
     fn departed(&mut self, packet: &P, queue: Queue, sojourn: Duration, now: Time) {}
     /// It was dropped.
     fn dropped(&mut self, packet: &P, queue: Queue, cause: DropCause, now: Time) {}
+    /// Something became of a packet at a link of this hop, counted from 0 in the order of the
+    /// scenario.
+    fn at_hop(&mut self, hop: u16, packet: &P, queue: Queue, what: HopEvent, now: Time) {}
     /// A flow's client opens the connection, to fetch `size` (`None`: without end).
     fn opened(&mut self, flow: u32, group: u16, size: Option<Bytes>, now: Time) {}
     /// A flow's client saw the server's close.

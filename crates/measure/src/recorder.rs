@@ -6,7 +6,7 @@
 
 use l4s_aqm::{Config, DropCause, MarkCause, Queue, dualpi2};
 use l4s_cc::classic_ecn::Report;
-use l4s_scenario::Scenario;
+use l4s_scenario::{Hop, Scenario};
 use l4s_units::{Bytes, Duration, Time};
 use serde_json::{Map, Value};
 
@@ -16,7 +16,7 @@ use crate::flows::Flows;
 use crate::frames::Frames;
 use crate::record::RunRecord;
 use crate::series::Series;
-use crate::{EngineSummary, FlowState, FrameEvent, LinkState, Observer, Traced};
+use crate::{EngineSummary, FlowState, FrameEvent, HopEvent, LinkState, Observer, Traced};
 
 /// What a record says of its origin.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -40,6 +40,8 @@ pub struct Recorder {
     origin: Origin,
     queues: Vec<Queue>,
     cells: Cells,
+    /// Per hop.
+    hops: Vec<HopCells>,
     flows: Flows,
     rtts: Vec<Samples>,
     cwnds: Vec<Samples>,
@@ -47,6 +49,14 @@ pub struct Recorder {
     series: Option<Series>,
     /// The end of the warm-up until that is over, then never.
     warmup_end: Time,
+}
+
+/// What is counted at the links of a hop together.
+#[derive(Debug)]
+pub(crate) struct HopCells {
+    pub queues: Vec<Queue>,
+    /// Of one group, which stands for all.
+    pub cells: Cells,
 }
 
 /// Samples of a quantity of a group after the warm-up.
@@ -75,8 +85,9 @@ impl Recorder {
         let groups = scenario.groups.len() + scenario.udp.len();
         Recorder {
             origin,
-            queues: queues_of(scenario),
+            queues: queues_of(scenario.aqms()),
             cells: Cells::new(groups),
+            hops: scenario.hops.iter().map(HopCells::new).collect(),
             flows: Flows::with_capacity(scenario.first_download() as usize),
             rtts: vec![Samples::default(); groups],
             cwnds: vec![Samples::default(); groups],
@@ -104,11 +115,13 @@ impl Recorder {
     pub fn finish(mut self, engine: EngineSummary) -> RunRecord {
         self.clock(Time::ZERO + self.scenario.duration);
         self.cells.settle();
+        self.hops.iter_mut().for_each(|hop| hop.cells.settle());
         conclude(Measured {
             scenario: &self.scenario,
             origin: self.origin,
             queues: &self.queues,
             cells: &self.cells,
+            hops: &self.hops,
             flows: &self.flows,
             rtts: &self.rtts,
             cwnds: &self.cwnds,
@@ -130,6 +143,7 @@ impl Recorder {
     fn end_warmup(&mut self) {
         self.warmup_end = Time::NEVER;
         self.cells.end_warmup();
+        self.hops.iter_mut().for_each(|hop| hop.cells.end_warmup());
         self.flows.end_warmup();
         self.rtts.fill(Samples::default());
         self.cwnds.fill(Samples::default());
@@ -137,14 +151,27 @@ impl Recorder {
     }
 }
 
-/// The queues that the disciplines of a run report, in order.
-fn queues_of(scenario: &Scenario) -> Vec<Queue> {
+impl HopCells {
+    fn new(hop: &Hop) -> Self {
+        HopCells { queues: queues_of([&hop.aqm]), cells: Cells::new(1) }
+    }
+}
+
+/// The queues that these disciplines report, in order.
+fn queues_of<'a>(aqms: impl IntoIterator<Item = &'a Config>) -> Vec<Queue> {
+    let aqms: Vec<_> = aqms.into_iter().collect();
     let is_dual = |aqm: &Config| match aqm {
         Config::DualPi2(config) => config.dualq != dualpi2::Classify::None,
         _ => false,
     };
-    let reports = |queue: &Queue| scenario.aqms().any(|aqm| is_dual(aqm) == (*queue != Queue::Q));
+    let reports = |queue: &Queue| aqms.iter().any(|aqm| is_dual(aqm) == (*queue != Queue::Q));
     Queue::ALL.into_iter().filter(reports).collect()
+}
+
+/// Whether a packet that leaves a queue arrived there not CE and leaves CE.
+#[inline]
+fn newly_marked(packet: &impl Traced) -> bool {
+    packet.ecn().is_ce() && !packet.arrived_ce()
 }
 
 impl<P: Traced> Observer<P> for Recorder {
@@ -162,8 +189,7 @@ impl<P: Traced> Observer<P> for Recorder {
     fn departed(&mut self, packet: &P, queue: Queue, sojourn: Duration, now: Time) {
         self.clock(now);
         let length = packet.ip_length().get();
-        let marked = packet.ecn().is_ce() && !packet.arrived_ce();
-        self.cells.forwarded(packet.group(), queue, length, marked, sojourn);
+        self.cells.forwarded(packet.group(), queue, length, newly_marked(packet), sojourn);
         self.flows.forwarded(packet.flow(), packet.group(), length, now);
     }
 
@@ -171,6 +197,19 @@ impl<P: Traced> Observer<P> for Recorder {
     fn dropped(&mut self, packet: &P, queue: Queue, cause: DropCause, now: Time) {
         self.clock(now);
         self.cells.dropped(packet.group(), queue, cause);
+    }
+
+    fn at_hop(&mut self, hop: u16, packet: &P, queue: Queue, what: HopEvent, now: Time) {
+        self.clock(now);
+        let cells = &mut self.hops[usize::from(hop)].cells;
+        match what {
+            HopEvent::Marked(cause) => cells.marked(0, queue, cause),
+            HopEvent::Dropped(cause) => cells.dropped(0, queue, cause),
+            HopEvent::Departed(sojourn) => {
+                let length = packet.ip_length().get();
+                cells.forwarded(0, queue, length, newly_marked(packet), sojourn);
+            }
+        }
     }
 
     fn opened(&mut self, flow: u32, group: u16, size: Option<Bytes>, now: Time) {

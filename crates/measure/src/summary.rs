@@ -22,6 +22,9 @@ pub struct Summary {
     pub link: LinkSummary,
     /// Per queue that the discipline has; where it changes in mid-run, that any of them has.
     pub queues: Vec<QueueSummary>,
+    /// Per `[[hop]]`; absent where there are none. All else is of the bottleneck.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub hops: Vec<HopSummary>,
     /// Per group, then per UDP source.
     pub groups: Vec<GroupSummary>,
     /// Completion times of sized flows and downloads, by size.
@@ -78,6 +81,21 @@ pub struct QueueSummary {
     pub marks: MarkCounts,
     /// Drops by cause.
     pub drops: DropCounts,
+}
+
+/// A further link, or several that are alike.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct HopSummary {
+    /// Its name.
+    pub name: String,
+    /// How many such links there are; what follows is of all of them together.
+    pub links: u64,
+    /// All forwarded bytes with 14 B of Ethernet per packet, over what the links could carry;
+    /// absent without any.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub utilization: Option<f64>,
+    /// Per queue that the discipline has.
+    pub queues: Vec<QueueSummary>,
 }
 
 /// Packets marked, by cause.

@@ -6,7 +6,7 @@ use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Report;
 use l4s_units::{Bytes, Duration, Time};
 
-use crate::{FlowState, FrameEvent, LinkState, Observer, Traced};
+use crate::{FlowState, FrameEvent, HopEvent, LinkState, Observer, Traced};
 
 /// Writes the methods of an observer that passes every event on: what follows `|self, tell|` is
 /// the body of each, in which `tell!(observer)` calls the same method of that observer.
@@ -17,6 +17,7 @@ macro_rules! pass_on {
             marked(packet: &P, queue: Queue, cause: MarkCause, now: Time);
             departed(packet: &P, queue: Queue, sojourn: Duration, now: Time);
             dropped(packet: &P, queue: Queue, cause: DropCause, now: Time);
+            at_hop(hop: u16, packet: &P, queue: Queue, what: HopEvent, now: Time);
             opened(flow: u32, group: u16, size: Option<Bytes>, now: Time);
             closed(flow: u32, now: Time);
             detected(flow: u32, report: Report, now: Time);

@@ -8,9 +8,10 @@ use std::path::Path;
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Report;
 use l4s_measure::{
-    DelayRow, FlowRow, FlowState, LinkState, Observer, ResultError, ResultWriter, Results, Row,
-    RunRecord, Scope, SeriesRow, golden, write_results,
+    DelayRow, FlowRow, FlowState, HopEvent, LinkState, Observer, ResultError, ResultWriter,
+    Results, Row, RunRecord, Scope, SeriesRow, golden, write_results,
 };
+use l4s_scenario::{Hop, Per, Side};
 use l4s_units::{Bytes, Ecn, Probability};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use proptest::prelude::*;
@@ -312,4 +313,52 @@ fn every_table_has_documented_columns() {
         "group flow start_s end_s size bytes rate_bps completion_ms retransmits \
          classic_ecn classic_ecn_max classic_ecn_rounds"
     );
+}
+
+#[test]
+fn hops_are_counted_as_the_bottleneck_is_and_have_columns() {
+    let mut scenario = scenario();
+    let (link, aqm) = (scenario.link.clone(), scenario.aqm.clone());
+    scenario.hops = vec![Hop {
+        name: "H".to_owned(),
+        side: Side::Behind,
+        link,
+        aqm,
+        sources: vec![0, 2],
+        per: Per::Group,
+    }];
+    let mut r = recorder(&scenario);
+    let departed = |delay| HopEvent::Departed(ms(delay));
+    // Before the end of the warm-up nothing counts; after it one of four arrived as CE.
+    r.at_hop(0, &packet(0, 0), Queue::L, departed(7), at(900));
+    for (n, delay) in [1, 2, 3, 6].into_iter().enumerate() {
+        let (ecn, arrived_ce) = if n < 2 { (Ecn::Ce, n == 0) } else { (Ecn::Ect1, false) };
+        r.at_hop(
+            0,
+            &Packet { ecn, arrived_ce, ..packet(0, 0) },
+            Queue::L,
+            departed(delay),
+            at(1500),
+        );
+    }
+    r.at_hop(0, &packet(0, 0), Queue::C, HopEvent::Dropped(DropCause::Aqm), at(1600));
+    let record = r.finish(engine());
+    let [hop] = &record.summary.hops[..] else { panic!("one hop") };
+    assert_eq!((hop.name.as_str(), hop.links), ("H", 2));
+    // 4 · 1514 B · 8 in a second, over two links of 12 Mb/s.
+    assert!((hop.utilization.unwrap() - 48_448.0 / 24e6).abs() < 1e-12);
+    let [l, c] = &hop.queues[..] else { panic!("L and C") };
+    assert_eq!((l.packets, l.mark, l.delay_ms.unwrap().mean), (4, Some(0.25), 3.0));
+    assert_eq!((c.packets, c.drop), (0, Some(1.0)));
+    // The bottleneck saw none of it.
+    assert!(record.summary.queues.iter().all(|queue| queue.packets == 0));
+
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), std::slice::from_ref(&record));
+    assert_eq!(read(folder.path()), [reproducible(&record)]);
+    let file = fs::File::open(folder.path().join("runs.parquet")).unwrap();
+    let table = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+    for column in ["hop_H_links", "hop_H_utilization", "hop_H_queue_L_delay_mean_ms"] {
+        assert!(table.schema().field_with_name(column).is_ok(), "{column}");
+    }
 }

@@ -48,6 +48,10 @@ bundled! {
     "fallback-12",
     "fallback-500",
     "fallback-wide",
+    "two-bottlenecks",
+    "core",
+    "campus",
+    "data-centre",
     "lab-speed",
 }
 

@@ -44,7 +44,8 @@ pub use advice::advice;
 pub use catalog::{Described, Profile, Setting, controls, disciplines};
 pub use fault::{Fault, Faults, nearest};
 pub use model::{
-    AccEcn, App, Buffer, Change, EcnMode, Group, Ip, Kernel, Link, Scenario, Sizes, Udp, Web,
+    AccEcn, App, Buffer, Change, EcnMode, Group, Hop, Ip, Kernel, Link, Per, Scenario, Side, Sizes,
+    Udp, Web,
 };
 pub use plan::{MAX_POINTS, Plan, Point};
 pub use show::show;

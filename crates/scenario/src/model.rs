@@ -17,6 +17,9 @@ pub struct Scenario {
     pub link: Link,
     /// Its queue discipline, whose packet limit is `link.buffer` unless it sets its own.
     pub aqm: l4s_aqm::Config,
+    /// Further links with queues of their own, before or behind the bottleneck. What is on one side
+    /// is passed in this order.
+    pub hops: Vec<Hop>,
     /// Flows that behave alike.
     pub groups: Vec<Group>,
     /// Unresponsive sources.
@@ -65,6 +68,46 @@ pub struct Link {
     /// The longest airtime of an aggregate, for a link that takes packets from the queue and
     /// delivers them in bursts; zero for one that sends them one by one.
     pub aggregation: Duration,
+}
+
+/// A further link that packets pass, with a queue of its own.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Hop {
+    /// Its name, unique among these links.
+    pub name: String,
+    /// On which side of the bottleneck it is.
+    pub side: Side,
+    /// Rate, buffer and burst. It loses no acknowledgements and sends packets one by one.
+    pub link: Link,
+    /// Its queue discipline, whose packet limit is that of the buffer unless it sets its own.
+    pub aqm: l4s_aqm::Config,
+    /// Whose packets pass it: places among the groups and then the UDP sources, in order and at
+    /// least one.
+    pub sources: Vec<usize>,
+    /// How many such links there are.
+    pub per: Per,
+}
+
+/// A side of the bottleneck.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Side {
+    /// Towards the servers: upstream.
+    #[default]
+    Before,
+    /// Towards the clients: downstream.
+    Behind,
+}
+
+/// What has a link to itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Per {
+    /// Nothing: there is one.
+    #[default]
+    All,
+    /// Each group and UDP source.
+    Group,
+    /// Each flow. No group among these has downloads.
+    Flow,
 }
 
 /// The size of a buffer.
@@ -224,6 +267,19 @@ pub struct Change {
     pub rtts: Vec<(usize, Duration)>,
 }
 
+impl Hop {
+    /// How many links it is.
+    pub fn links(&self, scenario: &Scenario) -> usize {
+        match self.per {
+            Per::All => 1,
+            Per::Group => self.sources.len(),
+            Per::Flow => {
+                scenario.sources_of_flows().filter(|source| self.sources.contains(source)).count()
+            }
+        }
+    }
+}
+
 impl Scenario {
     /// The number of the first application's flow. Flows are numbered from 0: those of the groups,
     /// in the order of the groups, then the UDP sources, then those of applications, then downloads
@@ -237,7 +293,17 @@ impl Scenario {
         self.first_app() + self.apps.iter().map(|app| app.flows as u32).sum::<u32>()
     }
 
-    /// Every discipline of the run, the first one first.
+    /// Whose each flow is, by its number and but for downloads: the place among the groups and then
+    /// the UDP sources.
+    pub fn sources_of_flows(&self) -> impl Iterator<Item = usize> {
+        let long = self.groups.iter().enumerate();
+        let long = long.flat_map(|(number, group)| group.starts.iter().map(move |_| number));
+        let udp = (0..self.udp.len()).map(|number| self.groups.len() + number);
+        let apps = self.apps.iter().flat_map(|app| (0..app.flows).map(|_| app.group));
+        long.chain(udp).chain(apps)
+    }
+
+    /// Every discipline of the bottleneck, the first one first.
     pub fn aqms(&self) -> impl Iterator<Item = &l4s_aqm::Config> {
         let later = self.changes.iter().filter_map(|change| change.aqm.as_ref());
         core::iter::once(&self.aqm).chain(later)

@@ -3,6 +3,7 @@
 mod app;
 mod at;
 mod group;
+mod hop;
 mod kernel;
 mod link;
 mod udp;
@@ -14,6 +15,7 @@ use l4s_units::Duration;
 
 pub(crate) use app::{APP, AppDraft};
 pub(crate) use group::{GROUP, GroupDraft, Start};
+pub(crate) use hop::{HOP, HopDraft};
 pub(crate) use kernel::KERNEL;
 pub(crate) use link::{LINK, set_limit};
 pub(crate) use udp::UDP;
@@ -28,7 +30,8 @@ use crate::{Group, Scenario, Udp, catalog};
 pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// The most TCP flows in one run.
 const MOST_FLOWS: u64 = 100_000;
-/// The most groups and UDP sources in one run; also the most `[[web]]`, `[[app]]` and `[[at]]`.
+/// The most groups and UDP sources in one run; also the most `[[web]]`, `[[app]]`, `[[hop]]`
+/// and `[[at]]`.
 const MOST_SOURCES: usize = 1000;
 
 /// The top of a scenario.
@@ -83,7 +86,7 @@ pub(crate) const HEAD: &[Field<Head>] = &[
 
 /// Tables of the top, apart from [`HEAD`].
 pub(crate) const TABLES: &[&str] =
-    &["link", "aqm", "group", "web", "app", "udp", "at", "kernel", "sweep"];
+    &["link", "aqm", "group", "web", "app", "udp", "hop", "at", "kernel", "sweep"];
 
 /// The name of a group or source: part of keys such as `group.A.rtt`.
 fn source_name(node: &Node) -> Result<String, Refusal> {
@@ -158,6 +161,7 @@ pub(crate) fn scenario(
     let aqm = link::aqm(root, link.as_ref(), gathered);
     let web = web::web(root, head.duration, link.as_ref(), &groups, gathered);
     let apps = app::apps(root, head.duration, &groups, gathered);
+    let hops = hop::hops(root, &groups, &udp, &web, gathered);
     let changes = at::changes(root, head.duration, link.as_ref(), &groups, gathered);
     sources(root, &groups, &udp, gathered);
 
@@ -186,6 +190,7 @@ pub(crate) fn scenario(
         seed: head.seed,
         link,
         aqm,
+        hops,
         groups: groups.into_iter().map(|(group, _)| group).collect(),
         udp: udp.into_iter().map(|(udp, _)| udp).collect(),
         web,
@@ -193,6 +198,13 @@ pub(crate) fn scenario(
         changes,
         kernel,
     };
+    let links = scenario.hops.iter().map(|hop| hop.links(&scenario) as u64).sum::<u64>();
+    if links > MOST_FLOWS {
+        let place = root.get("hop").map_or(&top, |node| &node.place);
+        let message = format!("`hop`: {links} links in all, expected at most {MOST_FLOWS}");
+        gathered.add(place, message, None);
+        return None;
+    }
     Some((scenario, head.question))
 }
 
@@ -245,7 +257,9 @@ fn sources(
             gathered.add(&place, message, Some("give each its own name".to_owned()));
         }
     }
-    link::room_for_a_packet(root, udp, gathered);
+    if let Some(table) = root.get("link").and_then(Node::table) {
+        link::room_for_a_packet(table, "link", udp.iter().map(|(udp, _)| udp), gathered);
+    }
 }
 
 /// Every key that a sweep or `--set` may set, as the groups and sources of `root` have them.
@@ -268,6 +282,7 @@ pub(crate) fn settable(root: &Table) -> Vec<String> {
         ("web", WEB.iter().map(|f| f.name).collect()),
         ("app", APP.iter().map(|f| f.name).collect()),
         ("udp", UDP.iter().map(|f| f.name).collect()),
+        ("hop", HOP.iter().map(|f| f.name).chain(["aqm"]).collect()),
     ];
     for (list, fields) in fields {
         let mut names = source_names(root, list);
@@ -297,7 +312,7 @@ pub(crate) fn naming_key(list: &str) -> &'static str {
     if is_of_group(list) { "group" } else { "name" }
 }
 
-/// The names of the groups or UDP sources of `root`, or of the groups that have downloads or
+/// The names of the groups, UDP sources or further links of `root`, or of the groups that have downloads or
 /// applications.
 pub(crate) fn source_names<'a>(root: &'a Table, list: &str) -> Vec<&'a str> {
     let nodes = root.get(list).and_then(Node::list).unwrap_or_default();

@@ -7,8 +7,8 @@ use l4s_units::{Duration, Time};
 
 use crate::field::Field;
 use crate::schema::{
-    APP, AppDraft, GROUP, GroupDraft, HEAD, Head, KERNEL, LINK, Start, UDP, WEB, WebDraft,
-    set_limit,
+    APP, AppDraft, GROUP, GroupDraft, HEAD, HOP, Head, HopDraft, KERNEL, LINK, Start, UDP, WEB,
+    WebDraft, set_limit,
 };
 use crate::tree::{self, quoted};
 use crate::{Change, Group, Link, Point, Scenario, Web, settings};
@@ -50,6 +50,12 @@ pub fn show(point: &Point, question: Option<&str>) -> String {
     for udp in &scenario.udp {
         out.push_str("\n[[udp]]\n");
         table(&mut out, UDP, udp);
+    }
+    for hop in &scenario.hops {
+        out.push_str("\n[[hop]]\n");
+        table(&mut out, HOP, &HopDraft::of(hop, scenario));
+        out.push_str("[hop.aqm]\n");
+        aqm(&mut out, &hop.aqm, &hop.link);
     }
     for change in &scenario.changes {
         at(&mut out, scenario, change);

@@ -79,7 +79,7 @@ impl Setting {
                 root.table_mut("aqm", &self.place).map(|aqm| aqm.set(entry(key))).is_some()
             }
             // All of them at once, so that a case can have its own.
-            [list @ ("web" | "app" | "udp" | "at")] => {
+            [list @ ("web" | "app" | "udp" | "hop" | "at")] => {
                 root.set(entry(list));
                 true
             }
@@ -93,7 +93,7 @@ impl Setting {
                 }
                 found
             }
-            [list @ ("group" | "web" | "app" | "udp"), name, key @ ..]
+            [list @ ("group" | "web" | "app" | "udp" | "hop"), name, key @ ..]
                 if (1..=2).contains(&key.len()) =>
             {
                 let mut found = false;
@@ -101,10 +101,12 @@ impl Setting {
                     found = true;
                     match key {
                         [key] => table.set(entry(key)),
-                        ["cc", setting] if *list == "group" => {
-                            as_kind_table(table, "cc");
-                            if let Some(cc) = table.table_mut("cc", &self.place) {
-                                cc.set(entry(setting));
+                        [kind, setting]
+                            if [("group", "cc"), ("hop", "aqm")].contains(&(list, kind)) =>
+                        {
+                            as_kind_table(table, kind);
+                            if let Some(kind) = table.table_mut(kind, &self.place) {
+                                kind.set(entry(setting));
                             }
                         }
                         _ => found = false,
@@ -132,12 +134,13 @@ impl Setting {
                 };
                 (message, None)
             }
-            [list @ ("group" | "web" | "app" | "udp"), name, _, ..] => {
+            [list @ ("group" | "web" | "app" | "udp" | "hop"), name, _, ..] => {
                 let names = source_names(root, list);
                 let what = match *list {
                     "group" => "group",
                     "web" => "`[[web]]` of group",
                     "app" => "`[[app]]` of group",
+                    "hop" => "hop",
                     _ => "UDP source",
                 };
                 let message = match names.as_slice() {

@@ -73,7 +73,7 @@ refuses! {
          `ack_loss` or `aggregation`; did you mean `aggregation`?";
     an_unknown_table: "[aqm]" => "[amq]",
         "s.toml:9:2: `amq`: unknown key, expected `name`, `question`, `duration`, `warmup`, \
-         `seed`, `link`, `aqm`, `group`, `web`, `app`, `udp`, `at`, `kernel` or `sweep`; did \
+         `seed`, `link`, `aqm`, `group`, `web`, `app`, `udp`, `hop`, `at`, `kernel` or `sweep`; did \
          you mean `aqm`?";
     an_ip_that_is_not: "[aqm]" => "[kernel]\nip = 5\n[aqm]",
         "s.toml:10:6: `kernel.ip`: found 5, expected 4 or 6";
@@ -287,6 +287,43 @@ refuses_more! {
     downloads_that_stop_before_they_start:
         "[[web]]\ngroup = \"A\"\nrate = \"1/s\"\nstart = \"6s\"\nstop = \"5s\"",
         "s.toml:13:8: `web.stop`: 5s is not after the start at 6s";
+    a_hop_without_a_name: "[[hop]]\nrate = \"1mbit\"",
+        "s.toml:9:1: `hop.name` is missing: what results call the link";
+    a_hop_without_a_rate: "[[hop]]\nname = \"H\"",
+        "s.toml:9:1: `hop.rate` is missing: bits per second, 14 B of Ethernet per packet included, \
+         such as \"120mbit\"";
+    one_table_of_a_hop: "[hop]\nname = \"H\"\nrate = \"1mbit\"",
+        "s.toml:9:1: `hop`: found one table, expected a list of tables; write `[[hop]]`";
+    a_hop_beside_the_bottleneck: "[[hop]]\nname = \"H\"\nrate = \"1mbit\"\nplace = \"behnd\"",
+        "s.toml:12:9: `hop.place`: found \"behnd\", expected one of \"before\", \"behind\"; did you \
+         mean \"behind\"?";
+    a_hop_for_each_packet: "[[hop]]\nname = \"H\"\nrate = \"1mbit\"\nper = \"packet\"",
+        "s.toml:12:7: `hop.per`: found \"packet\", expected one of \"all\", \"group\", \"flow\"";
+    a_hop_of_an_unknown_group: "[[hop]]\nname = \"H\"\nrate = \"1mbit\"\ngroups = [\"A\", \"b\"]",
+        "s.toml:12:16: `hop.groups`: there is no group or UDP source `b`, expected `A` or `B`; did \
+         you mean `B`?";
+    a_hop_that_nobody_passes: "[[hop]]\nname = \"H\"\nrate = \"1mbit\"\ngroups = []",
+        "s.toml:12:10: `hop.groups`: found [], expected a list of names of groups or UDP \
+         sources, such as [\"A\"]";
+    a_hop_of_one_name: "[[hop]]\nname = \"H\"\nrate = \"1mbit\"\ngroups = \"A\"",
+        "s.toml:12:10: `hop.groups`: found \"A\", expected a list of names of groups or UDP \
+         sources, such as [\"A\"]";
+    an_unknown_discipline_of_a_hop: "[[hop]]\nname = \"H\"\nrate = \"1mbit\"\naqm = \"codle\"",
+        "s.toml:12:7: `hop.aqm`: found \"codle\", expected one of `dualpi2`, `curvy-red`, `pi2`, \
+         `pie`, `codel`, `fq_codel`, `cobalt`, `red` or `fifo`; did you mean \"codel\"?";
+    a_hop_with_less_room_than_a_packet:
+        "[[hop]]\nname = \"H\"\nrate = \"1mbit\"\nbuffer = \"1kb\"",
+        "s.toml:12:10: `hop.buffer`: found \"1kb\", expected room for a packet of 1514b";
+    a_hop_that_aggregates: "[[hop]]\nname = \"H\"\nrate = \"1mbit\"\naggregation = \"1ms\"",
+        "s.toml:12:1: `hop.aggregation`: unknown key, expected `name`, `place`, `rate`, `buffer`, \
+         `burst`, `groups`, `per` or `aqm`";
+    two_hops_of_one_name:
+        "[[hop]]\nname = \"H\"\nrate = \"1mbit\"\n[[hop]]\nname = \"H\"\nrate = \"1mbit\"",
+        "s.toml:13:8: two `[[hop]]` are called `H`; give each its own name";
+    a_link_for_each_download: "[[web]]\ngroup = \"B\"\nrate = \"1/s\"\n\
+                               [[hop]]\nname = \"H\"\nrate = \"1mbit\"\nper = \"flow\"",
+        "s.toml:15:7: `hop.per`: found \"flow\", but group `B` has a `[[web]]`, whose downloads \
+         have no link of their own; per = \"group\", or name the other `groups`";
     an_app_of_no_group: "[[app]]\nrate = \"1mbit\"",
         "s.toml:9:1: `app.group` is missing: the group whose server, client, cc, ecn and rtt its \
          flows have";
@@ -457,4 +494,27 @@ fn a_set_points_at_its_own_text() {
         "s.toml:3:12: `warmup`: 15s leave nothing of the duration of 10s to measure; a warmup \
          shorter than the duration; without `warmup` it is a quarter of it"
     );
+}
+
+#[test]
+fn a_hop_that_is_not_there_cannot_be_set() {
+    let hop = "[[hop]]\nname = \"access\"\nrate = \"1mbit\"\n";
+    assert_eq!(
+        refused_text(&format!("{GOOD}{hop}"), &["hop.acess.rate=1mbit"]),
+        "--set:1:1: `hop.acess.rate`: no hop `acess`, expected `access`; did you mean `access`?"
+    );
+    assert_eq!(
+        refused_text(GOOD, &["hop.access.rate=1mbit"]),
+        "--set:1:1: `hop.access.rate`: there is no hop"
+    );
+}
+
+#[test]
+fn more_links_than_anybody_has() {
+    let hops: String = (0..11)
+        .map(|n| format!("[[hop]]\nname = \"{n}\"\nrate = \"1mbit\"\nper = \"flow\"\n"))
+        .collect();
+    // 10,000 flows of A and one of B.
+    let found = refused_text(&format!("{GOOD}{hops}"), &["group.A.flows=10000"]);
+    assert_eq!(found, "s.toml:24:1: `hop`: 110011 links in all, expected at most 100000");
 }

@@ -1,6 +1,6 @@
 //! What a plan unfolds into, and that showing and reading agree.
 
-use l4s_scenario::{App, Buffer, Change, EcnMode, Plan, Sizes, Web, bundled, show};
+use l4s_scenario::{App, Buffer, Change, EcnMode, Per, Plan, Side, Sizes, Web, bundled, show};
 use l4s_units::{Bytes, Duration, Ecn, Frequency, Rate, Time};
 use proptest::prelude::*;
 
@@ -223,7 +223,64 @@ group.B.rtt = "50ms"
 [[at]]
 time = "10s"
 aqm = { kind = "codel", ecn = false }
+[[hop]]
+name = "core"
+rate = "100mbit"
+[[hop]]
+name = "access"
+place = "behind"
+rate = "20mbit"
+buffer = "50ms"
+burst = "3000b"
+aqm = { kind = "pie", target = "5ms" }
+groups = ["U", "A"]
+per = "group"
 "#;
+
+#[test]
+fn hops_are_read() {
+    let scenario = &plan(MORE, &[]).points[0].scenario;
+    let [core, access] = &scenario.hops[..] else { panic!("two hops") };
+    assert_eq!((core.side, core.per, &core.sources[..]), (Side::Before, Per::All, &[0, 1, 2][..]));
+    assert_eq!(core.aqm, l4s_aqm::Config::default());
+    assert_eq!((core.link.buffer, core.link.burst.get()), (Buffer::Packets(40_000), 1514));
+    assert_eq!((access.side, access.per), (Side::Behind, Per::Group));
+    // In the order of groups and sources, whatever that of the list.
+    assert_eq!((access.name.as_str(), &access.sources[..]), ("access", &[0, 2][..]));
+    assert_eq!((access.link.rate, access.link.burst.get()), (Rate::from_mbps(20), 3000));
+    let l4s_aqm::Config::Pie(pie) = &access.aqm else { panic!("pie") };
+    assert_eq!(pie.target, Duration::from_millis(5));
+    // 50 ms at 20 Mb/s are 125 kB.
+    assert_eq!(pie.limit, l4s_aqm::Limit::bytes(Bytes::new(125_000)));
+    // Of four flows and U, three are of B.
+    assert_eq!([core.links(scenario), access.links(scenario)], [1, 2]);
+    let flows = plan(MORE, &["web=[]", "hop.*.per=flow"]);
+    let scenario = &flows.points[0].scenario;
+    assert_eq!([0, 1].map(|hop| scenario.hops[hop].links(scenario)), [5, 2]);
+}
+
+#[test]
+fn a_hop_has_room_for_what_passes_it() {
+    let more = "[[udp]]\nname = \"V\"\nrate = \"1mbit\"\npacket = \"9000b\"\n\
+                [[hop]]\nname = \"H\"\nrate = \"1mbit\"\nbuffer = \"2kb\"\n";
+    plan(&format!("{more}groups = [\"A\", \"U\"]"), &[]);
+    let faults = Plan::parse("t.toml", &format!("{BASE}{more}"), &[]).unwrap_err();
+    assert!(faults.0[0].to_string().contains("room for a packet of 9014b"), "{faults}");
+}
+
+#[test]
+fn a_sweep_reaches_hops_by_name() {
+    let sweep = "[sweep]\nhop.access.rate = [\"10mbit\", \"30mbit\"]\n\
+                 [[sweep.case]]\nlabel = \"as it is\"\n\
+                 [[sweep.case]]\nlabel = \"codel\"\nhop.core.aqm = { kind = \"codel\" }";
+    let plan = plan(&format!("{MORE}{sweep}"), &["hop.access.aqm.target=7ms"]);
+    let of = |i: usize| &plan.points[i].scenario.hops;
+    assert_eq!([0, 1].map(|i| of(i)[1].link.rate), [10, 30].map(Rate::from_mbps));
+    assert_eq!([0, 2].map(|i| of(i)[0].aqm.kind()), ["dualpi2", "codel"]);
+    let l4s_aqm::Config::Pie(pie) = &of(3)[1].aqm else { panic!("pie") };
+    assert_eq!(pie.target, Duration::from_millis(7));
+    assert_eq!(set_of(&plan)[2], "case=codel hop.access.rate=10mbit hop.access.aqm.target=7ms");
+}
 
 #[test]
 fn downloads_and_changes_are_read() {
@@ -447,6 +504,12 @@ fn bundled_scenarios_have_the_runs_of_their_papers() {
     assert_eq!(runs("prague-start"), 48);
     assert_eq!(runs("prague-rtts"), 22);
     assert_eq!(runs("prague-narrow"), 24);
+    // Seven rates by two AQMs; five loads by three (Fallback appendix D); eight sizes of a campus by
+    // three AQMs by two detectors; two rates by four RTTs by three bursts by two sets of constants.
+    assert_eq!(runs("two-bottlenecks"), 14);
+    assert_eq!(runs("core"), 15);
+    assert_eq!(runs("campus"), 48);
+    assert_eq!(runs("data-centre"), 48);
     for bundled in bundled::ALL {
         let plan = bundled.plan(&[]).unwrap();
         assert_eq!(plan.name, bundled.name);

@@ -8,13 +8,15 @@
 //!      └───────────── delay: the RTT ─────────┘
 //! ```
 //!
+//! A `[[hop]]` is another queue and shaper before the bottleneck or behind it ([`Hops`]).
+//!
 //! The extra delay that makes up the base RTT is on the return path, as in DCttH figure 3, and
-//! the return path has no queue. So only the link, the heads of the return lines, timers and what
+//! the return path has no queue. So only links, the heads of the return lines, timers and what
 //! the scenario sets a time for need events; servers and clients act at once.
 
 use l4s_aqm::{Departure, DropCause, MarkCause, Queue, Watch};
 use l4s_bottleneck::{Bottleneck, Download};
-use l4s_measure::{FlowState, FrameEvent, LinkState, Observer};
+use l4s_measure::{FlowState, FrameEvent, HopEvent, LinkState, Observer};
 use l4s_scenario::{AccEcn, Change, EcnMode, Group, Scenario};
 use l4s_units::{Bytes, Duration, Ecn, Time};
 
@@ -23,6 +25,7 @@ use crate::agenda::{Agenda, Item};
 use crate::app::Writers;
 use crate::calendar::Calendar;
 use crate::connections::{Connections, Flow};
+use crate::hops::{Hops, Next};
 use crate::line::Line;
 use crate::packet::{Message, Owner, Packet, Return, Segment};
 use crate::tcp::{Client, Echo, Output, Sender, SenderConfig, State};
@@ -30,7 +33,8 @@ use crate::timers::Timers;
 use crate::udp::Source;
 
 /// Fixed sources of events; the return lines of the groups follow, then the UDP sources, then the
-/// applications. Where several fall on the same instant they happen in this order.
+/// applications, the hops and their links. Where several fall on the same instant they happen in
+/// this order.
 const LINK: usize = 0;
 const TICK: usize = 1;
 const TIMERS: usize = 2;
@@ -80,6 +84,7 @@ pub(crate) struct Engine<'a, O> {
     observer: &'a mut O,
     calendar: Calendar,
     bottleneck: Bottleneck<Packet>,
+    hops: Hops,
     connections: Connections,
     /// Two per connection: the server's, the client's.
     timers: Timers,
@@ -122,7 +127,9 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
             .map(|(n, udp)| Source::new(udp, (flows + n) as u32, (groups + n) as u16))
             .collect();
 
-        let mut calendar = Calendar::new(LINES + groups + sources.len() + writers.all().len());
+        let hops = Hops::new(scenario);
+        let first_hop = LINES + groups + sources.len() + writers.all().len();
+        let mut calendar = Calendar::new(first_hop + hops.count() + hops.links());
         let bottleneck = Bottleneck::new(&scenario.link, &scenario.aqm, scenario.seed);
         calendar.set(TICK, bottleneck.next_tick());
         let agenda = Agenda::new(scenario, &writers);
@@ -132,10 +139,14 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
         for (n, source) in sources.iter().enumerate() {
             calendar.set(LINES + groups + n, source.next());
         }
+        for hop in 0..hops.count() {
+            calendar.set(first_hop + hop, hops.next_tick(hop));
+        }
         Engine {
             observer,
             calendar,
             bottleneck,
+            hops,
             timers: Timers::with_capacity(2 * connections.places()),
             lines: scenario.groups.iter().map(|group| Line::new(group.rtt)).collect(),
             ack_loss: AckLoss::new(scenario),
@@ -172,14 +183,25 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
                 _ if source < self.first_writer() => {
                     self.emit(source - LINES - self.lines.len(), now);
                 }
-                _ => self.write(source - self.first_writer(), now),
+                _ if source < self.first_hop() => self.write(source - self.first_writer(), now),
+                _ => self.at_hop(source - self.first_hop(), now),
             }
         }
     }
 
     // --- The way down: server, bottleneck, client --------------------------------------------
 
-    /// Enqueues what a server or a source sent; each packet may start at once on a free link.
+    /// A server or a source sends a packet.
+    #[inline]
+    fn send(&mut self, packet: Packet, now: Time) {
+        if self.hops.is_empty() {
+            self.enqueue(packet, now);
+        } else {
+            self.pass_on(packet, 0, now);
+        }
+    }
+
+    /// A packet comes to the bottleneck, and may start at once on a free link.
     #[inline]
     fn enqueue(&mut self, packet: Packet, now: Time) {
         self.observer.arrived(&packet, now);
@@ -207,9 +229,12 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
         }
     }
 
+    /// A packet has the bottleneck behind it.
     #[inline]
     fn arrive(&mut self, packet: &Packet, now: Time) {
-        if !packet.is_udp() {
+        if !self.hops.is_empty() {
+            self.pass_on(*packet, self.hops.behind_bottleneck, now);
+        } else if !packet.is_udp() {
             self.deliver(packet, now);
         }
     }
@@ -239,6 +264,56 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
         self.set_timer(2 * packet.slot + 1, deadline);
         if let Some(writer) = self.writers.at(packet.slot) {
             self.count_frames(writer, packet.slot, now);
+        }
+    }
+
+    // --- Hops: further links before and behind the bottleneck ---------------------------------
+
+    /// A packet that is so far along its path comes to the next queue there, or to its client.
+    fn pass_on(&mut self, mut packet: Packet, along: usize, now: Time) {
+        packet.arrive();
+        match self.hops.next(along, &packet) {
+            Next::Bottleneck => self.enqueue(packet, now),
+            Next::Client if packet.is_udp() => {}
+            Next::Client => self.deliver(&packet, now),
+            Next::Link(number) => {
+                let link = self.hops.link(number);
+                link.queue.enqueue(packet, now, &mut ToldAtHop(self.observer, link.hop));
+                self.transmit_on(number, now);
+            }
+        }
+    }
+
+    /// As [`Engine::transmit`], on a link of a hop.
+    fn transmit_on(&mut self, number: usize, now: Time) {
+        loop {
+            let link = self.hops.link(number);
+            let (hop, behind) = (link.hop, link.behind);
+            let departure = link.queue.transmit(now, &mut ToldAtHop(self.observer, hop));
+            let Some(Departure { packet, queue, sojourn }) = departure else { break };
+            self.observer.at_hop(hop, &packet, queue, HopEvent::Departed(sojourn), now);
+            self.pass_on(packet, behind, now);
+        }
+        let source = self.first_hop() + self.hops.count() + number;
+        let next = self.hops.link(number).queue.next_transmission();
+        if next != self.calendar.get(source) {
+            self.calendar.set(source, next);
+        }
+    }
+
+    /// The source of events that the tick of the first hop is.
+    fn first_hop(&self) -> usize {
+        self.first_writer() + self.writers.all().len()
+    }
+
+    /// A hop's tick is due, or a link of theirs is free.
+    fn at_hop(&mut self, source: usize, now: Time) {
+        match source.checked_sub(self.hops.count()) {
+            Some(link) => self.transmit_on(link, now),
+            None => {
+                self.hops.tick(source, now);
+                self.calendar.set(self.first_hop() + source, self.hops.next_tick(source));
+            }
         }
     }
 
@@ -289,7 +364,7 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
         let is_over = flow.server.state() == State::Closed;
         self.set_timer(2 * slot, deadline);
         for packet in outbox.drain(..) {
-            self.enqueue(packet, now);
+            self.send(packet, now);
         }
         self.outbox = outbox;
         if is_over {
@@ -401,7 +476,7 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
     fn emit(&mut self, source: usize, now: Time) {
         let packet = self.sources[source].emit();
         self.calendar.set(LINES + self.lines.len() + source, self.sources[source].next());
-        self.enqueue(packet, now);
+        self.send(packet, now);
     }
 
     // --- Applications ------------------------------------------------------------------------
@@ -501,6 +576,19 @@ impl<O: Observer<Packet>> Watch<Packet> for Told<'_, O> {
     #[inline]
     fn dropped(&mut self, packet: Packet, queue: Queue, cause: DropCause, now: Time) {
         self.0.dropped(&packet, queue, cause, now);
+    }
+}
+
+/// Passes on what the discipline of a hop's link tells.
+struct ToldAtHop<'a, O>(&'a mut O, u16);
+
+impl<O: Observer<Packet>> Watch<Packet> for ToldAtHop<'_, O> {
+    fn marked(&mut self, packet: &Packet, queue: Queue, cause: MarkCause, now: Time) {
+        self.0.at_hop(self.1, packet, queue, HopEvent::Marked(cause), now);
+    }
+
+    fn dropped(&mut self, packet: Packet, queue: Queue, cause: DropCause, now: Time) {
+        self.0.at_hop(self.1, &packet, queue, HopEvent::Dropped(cause), now);
     }
 }
 

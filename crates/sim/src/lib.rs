@@ -10,6 +10,7 @@ mod app;
 mod calendar;
 mod connections;
 mod engine;
+mod hops;
 mod line;
 mod packet;
 pub mod tcp;

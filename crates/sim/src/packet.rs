@@ -92,6 +92,14 @@ impl Packet {
         Packet::new(owner, number, ip_length, ecn, Packet::UDP | born_ce)
     }
 
+    /// It comes to a queue.
+    #[inline]
+    pub(crate) fn arrive(&mut self) {
+        if self.ecn.is_ce() {
+            self.flags |= Packet::ARRIVED_CE;
+        }
+    }
+
     pub(crate) fn is_syn(&self) -> bool {
         self.flags & Packet::SYN != 0
     }

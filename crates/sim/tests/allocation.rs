@@ -74,3 +74,25 @@ fn no_allocation_per_frame() {
     assert!(many > few + 150_000, "{few} {many}");
     assert!(after <= before + 20, "{before} then {after} allocations");
 }
+
+/// Packets and allocations of four flows with a link before the bottleneck and four behind it.
+fn cost_of_hops(seconds: u32) -> (u64, u64) {
+    let text = format!(
+        "duration = \"{seconds}s\"\nlink.rate = \"40mbit\"\n\
+         [[group]]\nname = \"A\"\ncc = \"cubic\"\necn = \"classic\"\nflows = 4\nrtt = \"10ms\"\n\
+         [[hop]]\nname = \"H\"\nrate = \"50mbit\"\naqm = \"codel\"\n\
+         [[hop]]\nname = \"access\"\nplace = \"behind\"\nrate = \"9mbit\"\nper = \"flow\"\n"
+    );
+    let plan = l4s_scenario::Plan::parse("hops.toml", &text, &[]).unwrap();
+    let scenario = &plan.points[0].scenario;
+    let mut packets = 0;
+    let info = allocation_counter::measure(|| packets = l4s_sim::run(scenario, &mut ()).packets);
+    (packets, info.count_total)
+}
+
+#[test]
+fn no_allocation_per_packet_on_further_links() {
+    let ((few, before), (many, after)) = (cost_of_hops(5), cost_of_hops(50));
+    assert!(many > few + 120_000, "{few} {many}");
+    assert!(after <= before + 20, "{before} then {after} allocations");
+}

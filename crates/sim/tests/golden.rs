@@ -157,6 +157,28 @@ fn lab_speed() {
 }
 
 #[test]
+fn two_bottlenecks() {
+    check("two-bottlenecks", &["duration=6s", "warmup=2s"]);
+}
+
+#[test]
+fn core() {
+    let short = ["link.rate=4gbit", "group.B.start=0s", "duration=1s", "warmup=500ms"];
+    check("core", &short);
+}
+
+#[test]
+fn campus() {
+    check("campus", &["group.B.start=0s", "duration=2s", "warmup=1s"]);
+}
+
+#[test]
+fn data_centre() {
+    let short = ["duration=200ms", "warmup=50ms", "group.incast.start=100ms"];
+    check("data-centre", &short);
+}
+
+#[test]
 fn fallback_8() {
     check_scores("fallback-8");
 }

@@ -111,6 +111,7 @@ fn scenario(rate_mbps: u64, rtt: Duration, flows: (usize, usize), seed: u64) -> 
         web: vec![],
         apps: vec![],
         changes: vec![],
+        hops: vec![],
         kernel: Default::default(),
     }
 }

@@ -109,6 +109,7 @@ fn scenario(aqm: Config, groups: Vec<Group>) -> Scenario {
         web: vec![],
         apps: vec![],
         changes: vec![],
+        hops: vec![],
         kernel: Default::default(),
     }
 }

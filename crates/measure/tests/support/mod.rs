@@ -91,6 +91,7 @@ pub fn scenario() -> Scenario {
         web: vec![],
         apps: vec![],
         changes: vec![],
+        hops: vec![],
         udp: vec![Udp {
             name: "U".to_owned(),
             rate: Rate::from_mbps(1),

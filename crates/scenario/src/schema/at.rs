@@ -3,12 +3,12 @@
 use l4s_units::{Duration, Rate, Time};
 
 use super::group::{LEAST_RTT, MOST_RTT};
-use super::link::{HIGHEST_RATE, LINK, LOWEST_RATE, discipline};
+use super::link::{HIGHEST_RATE, LINK, LOWEST_RATE, buffer_of, discipline};
 use super::{GROUP, LONGEST, few_tables, listed_groups, source_names};
 use crate::fault::{Gathered, Place, did_you_mean, listed};
 use crate::field::{Field, Refusal, duration, quantity, unknown_key};
 use crate::tree::{Entry, Table};
-use crate::{Change, Group, Link, settings};
+use crate::{Buffer, Change, Group, Link, settings};
 
 /// What stands in an `[[at]]`.
 const KEYS: &[&str] = &["time", "aqm", "link", "group"];
@@ -28,7 +28,7 @@ pub(super) fn changes(
             unknown_key(&format!("at.{}", entry.key), &entry.key, &entry.place, KEYS, gathered);
         }
         let time = time(table, &node.place, end, gathered);
-        let aqm = table.entry("aqm").and_then(|entry| aqm(entry, root, link, gathered));
+        let aqm = table.entry("aqm").and_then(|entry| aqm(entry, buffer_of(root, link), gathered));
         let rate = table.entry("link").and_then(|entry| rate(entry, gathered));
         let rtts = table.entry("group").map_or(Vec::new(), |e| rtts(e, root, groups, gathered));
         if gathered.count() > before {
@@ -88,8 +88,7 @@ fn time(table: &Table, place: &Place, end: Duration, gathered: &mut Gathered) ->
 
 fn aqm(
     entry: &Entry,
-    root: &Table,
-    link: Option<&Link>,
+    buffer: Option<(Buffer, Rate)>,
     gathered: &mut Gathered,
 ) -> Option<l4s_aqm::Config> {
     let Some(table) = settings::as_table(&entry.value) else {
@@ -97,7 +96,7 @@ fn aqm(
             .report("at.aqm", &entry.value, gathered);
         return None;
     };
-    let (config, _) = discipline(&table, &entry.value.place, "at.aqm", None, root, link, gathered)?;
+    let (config, _) = discipline(&table, &entry.value.place, "at.aqm", None, buffer, gathered)?;
     Some(config)
 }
 

@@ -34,13 +34,7 @@ pub(crate) const LINK: &[Field<Link>] = &[
         doc: "what may wait: packets (\"100p\"), bytes on the link, or time at the link's rate",
         required: false,
         read: |link, node| buffer(node).map(|buffer| link.buffer = buffer),
-        write: |link| {
-            Some(quoted(&match link.buffer {
-                Buffer::Packets(n) => format!("{n}p"),
-                Buffer::Bytes(size) => bytes_text(size),
-                Buffer::Time(time) => time.to_string(),
-            }))
-        },
+        write: |link| Some(quoted(&buffer_text(link.buffer))),
     },
     Field {
         name: "burst",
@@ -78,7 +72,16 @@ fn ack_loss(node: &Node) -> Result<f64, Refusal> {
     }
 }
 
-fn buffer(node: &Node) -> Result<Buffer, Refusal> {
+/// A buffer as the file says it.
+pub(super) fn buffer_text(buffer: Buffer) -> String {
+    match buffer {
+        Buffer::Packets(n) => format!("{n}p"),
+        Buffer::Bytes(size) => bytes_text(size),
+        Buffer::Time(time) => time.to_string(),
+    }
+}
+
+pub(super) fn buffer(node: &Node) -> Result<Buffer, Refusal> {
     let refusal = || {
         Refusal::expected(
             "packets such as \"100p\", a size such as \"150kb\", or a time such as \"50ms\", \
@@ -99,6 +102,17 @@ fn buffer(node: &Node) -> Result<Buffer, Refusal> {
     }
 }
 
+/// A link of which nothing is said yet.
+pub(super) fn unset() -> Link {
+    Link {
+        rate: Rate::from_bps(0),
+        buffer: Buffer::Packets(40_000),
+        burst: PACKET,
+        ack_loss: 0.0,
+        aggregation: Duration::ZERO,
+    }
+}
+
 pub(super) fn link(root: &Table, gathered: &mut Gathered) -> Option<Link> {
     let Some(node) = root.get("link") else {
         let help = "add\n  [link]\n  rate = \"40mbit\"".to_owned();
@@ -107,13 +121,7 @@ pub(super) fn link(root: &Table, gathered: &mut Gathered) -> Option<Link> {
     };
     let table = one_table(node, "link", gathered)?;
     let before = gathered.count();
-    let mut link = Link {
-        rate: Rate::from_bps(0),
-        buffer: Buffer::Packets(40_000),
-        burst: PACKET,
-        ack_loss: 0.0,
-        aggregation: Duration::ZERO,
-    };
+    let mut link = unset();
     read_table(table, &node.place, "link", LINK, &[], &mut link, gathered);
     // A link that is on the air or not saves no airtime for later, unless it is to.
     if !link.aggregation.is_zero() && table.get("burst").is_none() {
@@ -141,26 +149,29 @@ pub(super) fn aqm(
         },
     };
     let default = <l4s_aqm::dualpi2::Config as Configurable>::KIND;
-    discipline(&table, &place, "aqm", Some(default), root, link, gathered)
+    discipline(&table, &place, "aqm", Some(default), buffer_of(root, link), gathered)
 }
 
-/// The discipline that `table` describes, and what it lets wait: what `link.buffer` says, unless it
-/// has a limit of its own.
+/// The buffer of the bottleneck and its rate, where `link.buffer` says something.
+pub(super) fn buffer_of(root: &Table, link: Option<&Link>) -> Option<(Buffer, Rate)> {
+    let table = root.get("link").and_then(Node::table)?;
+    link.filter(|_| table.get("buffer").is_some()).map(|link| (link.buffer, link.rate))
+}
+
+/// The discipline that `table` describes, and what it lets wait: what the link's `buffer` says,
+/// where that says something, unless it has a limit of its own.
 pub(super) fn discipline(
     table: &Table,
     place: &Place,
     path: &str,
     default: Option<&'static str>,
-    root: &Table,
-    link: Option<&Link>,
+    buffer: Option<(Buffer, Rate)>,
     gathered: &mut Gathered,
 ) -> Option<(l4s_aqm::Config, Buffer)> {
     let kinds = catalog::discipline_kinds();
     let kind = settings::kind(table, place, path, &kinds, default, gathered)?;
     let own_limit = table.get("limit").is_some();
-    let has_buffer =
-        root.get("link").and_then(Node::table).is_some_and(|table| table.get("buffer").is_some());
-    let limit = link.filter(|_| has_buffer && !own_limit).map(|link| (link.buffer, link.rate));
+    let limit = buffer.filter(|_| !own_limit);
     macro_rules! read {
         ($variant:ident, $module:ident) => {
             if kind == <l4s_aqm::$module::Config as Configurable>::KIND {
@@ -197,9 +208,14 @@ pub(super) fn as_buffer(limit: &l4s_aqm::Limit) -> Buffer {
     }
 }
 
-/// Whether the buffer holds the largest packet there is.
-pub(super) fn room_for_a_packet(root: &Table, udp: &[(Udp, &Table)], gathered: &mut Gathered) {
-    let Some(table) = root.get("link").and_then(Node::table) else { return };
+/// Whether the buffer of the link in this table holds the largest packet there is, of TCP or of
+/// these sources.
+pub(super) fn room_for_a_packet<'a>(
+    table: &Table,
+    path: &str,
+    udp: impl Iterator<Item = &'a Udp>,
+    gathered: &mut Gathered,
+) {
     let (Some(node), Some(rate)) = (table.get("buffer"), table.get("rate")) else { return };
     let rate = rate.text().and_then(|text| text.parse::<Rate>().ok());
     let room = match (buffer(node), rate) {
@@ -207,12 +223,12 @@ pub(super) fn room_for_a_packet(root: &Table, udp: &[(Udp, &Table)], gathered: &
         (Ok(Buffer::Time(time)), Some(rate)) => rate.bytes_in(time),
         _ => return,
     };
-    let largest = udp.iter().map(|(udp, _)| udp.packet + ETHERNET).max();
+    let largest = udp.map(|udp| udp.packet + ETHERNET).max();
     let largest = largest.map_or(PACKET, |packet| packet.max(PACKET));
     if room < largest {
         let (found, largest) = (node.found(), bytes_text(largest));
         let message =
-            format!("`link.buffer`: found {found}, expected room for a packet of {largest}");
+            format!("`{path}.buffer`: found {found}, expected room for a packet of {largest}");
         gathered.add(&node.place, message, None);
     }
 }

@@ -1,0 +1,207 @@
+//! `[[hop]]`: further links that packets pass, before or behind the bottleneck.
+
+use l4s_units::param::Configurable;
+use l4s_units::{Bytes, Rate};
+
+use super::link::{
+    HIGHEST_RATE, LOWEST_RATE, buffer, buffer_text, discipline, room_for_a_packet, unset,
+};
+use super::{few_tables, listed_groups, source_name, source_names};
+use crate::fault::{Gathered, Place, did_you_mean};
+use crate::field::{Field, Refusal, bytes_text, quantity, read_table, word};
+use crate::tree::{Node, Table, quoted};
+use crate::{Buffer, Group, Hop, Link, Per, Scenario, Side, Udp, Web, settings};
+
+const SIDES: [(&str, Side); 2] = [("before", Side::Before), ("behind", Side::Behind)];
+
+const PERS: [(&str, Per); 3] = [("all", Per::All), ("group", Per::Group), ("flow", Per::Flow)];
+
+/// A hop whose sources are names still.
+#[derive(Clone, Debug)]
+pub(crate) struct HopDraft {
+    name: String,
+    side: Side,
+    link: Link,
+    /// `None` for all of them.
+    sources: Option<Vec<String>>,
+    per: Per,
+}
+
+impl HopDraft {
+    /// A hop of a scenario.
+    pub fn of(hop: &Hop, scenario: &Scenario) -> HopDraft {
+        let groups = scenario.groups.iter().map(|group| &group.name);
+        let names: Vec<_> = groups.chain(scenario.udp.iter().map(|udp| &udp.name)).collect();
+        let Hop { name, side, link, per, sources, .. } = hop.clone();
+        let sources = Some(sources.into_iter().map(|source| names[source].clone()).collect());
+        HopDraft { name, side, link, sources, per }
+    }
+}
+
+pub(crate) const HOP: &[Field<HopDraft>] = &[
+    Field {
+        name: "name",
+        doc: "what results call the link",
+        required: true,
+        read: |hop, node| source_name(node).map(|name| hop.name = name),
+        write: |hop| Some(quoted(&hop.name)),
+    },
+    Field {
+        name: "place",
+        doc: "before the bottleneck, towards the servers, or behind it; several in this order",
+        required: false,
+        read: |hop, node| word(node, &SIDES).map(|side| hop.side = side),
+        write: |hop| written(&SIDES, hop.side),
+    },
+    Field {
+        name: "rate",
+        doc: "bits per second, 14 B of Ethernet per packet included, such as \"120mbit\"",
+        required: true,
+        read: |hop, node| {
+            quantity(node, LOWEST_RATE, HIGHEST_RATE).map(|rate| hop.link.rate = rate)
+        },
+        write: |hop| Some(quoted(&hop.link.rate.to_string())),
+    },
+    Field {
+        name: "buffer",
+        doc: "what may wait: packets (\"100p\"), bytes on the link, or time at the link's rate",
+        required: false,
+        read: |hop, node| buffer(node).map(|buffer| hop.link.buffer = buffer),
+        write: |hop| Some(quoted(&buffer_text(hop.link.buffer))),
+    },
+    Field {
+        name: "burst",
+        doc: "what may be sent at once after idling: the bucket of the shaper, as htb's burst",
+        required: false,
+        read: |hop, node| {
+            quantity(node, Bytes::ZERO, Bytes::new(100_000_000)).map(|burst| hop.link.burst = burst)
+        },
+        write: |hop| Some(quoted(&bytes_text(hop.link.burst))),
+    },
+    Field {
+        name: "groups",
+        doc: "whose packets pass it: groups and UDP sources by name; all of them unless set",
+        required: false,
+        read: |hop, node| sources(node).map(|sources| hop.sources = Some(sources)),
+        write: |hop| {
+            let names: Vec<_> = hop.sources.iter().flatten().map(|name| quoted(name)).collect();
+            Some(format!("[{}]", names.join(", ")))
+        },
+    },
+    Field {
+        name: "per",
+        doc: "what has such a link to itself: all together, each group (or UDP source), each flow",
+        required: false,
+        read: |hop, node| word(node, &PERS).map(|per| hop.per = per),
+        write: |hop| written(&PERS, hop.per),
+    },
+];
+
+fn written<V: Copy + PartialEq>(words: &[(&'static str, V)], value: V) -> Option<String> {
+    words.iter().find(|(_, meant)| *meant == value).map(|(name, _)| quoted(name))
+}
+
+fn sources(node: &Node) -> Result<Vec<String>, Refusal> {
+    let names = node.list().unwrap_or_default();
+    let names: Option<Vec<_>> = names.iter().map(|name| Some(name.text()?.to_owned())).collect();
+    names.filter(|names| !names.is_empty()).ok_or_else(|| {
+        Refusal::expected("a list of names of groups or UDP sources, such as [\"A\"]")
+    })
+}
+
+/// Every `[[hop]]`, in the order of the file.
+pub(super) fn hops(
+    root: &Table,
+    groups: &[(Group, &Table)],
+    udp: &[(Udp, &Table)],
+    web: &[Web],
+    gathered: &mut Gathered,
+) -> Vec<Hop> {
+    let mut hops: Vec<Hop> = Vec::new();
+    for (node, table) in few_tables(root, "hop", gathered) {
+        let before = gathered.count();
+        let mut draft = HopDraft {
+            name: String::new(),
+            side: Side::default(),
+            link: unset(),
+            sources: None,
+            per: Per::default(),
+        };
+        read_table(table, &node.place, "hop", HOP, &["aqm"], &mut draft, gathered);
+        let limit = table.get("buffer").map(|_| (draft.link.buffer, draft.link.rate));
+        let aqm = aqm(table, &node.place, limit, gathered);
+        let HopDraft { name, side, mut link, sources, per } = draft;
+        if !name.is_empty() && hops.iter().any(|other| other.name == name) {
+            let place = table.get("name").map_or(&node.place, |node| &node.place);
+            let message = format!("two `[[hop]]` are called `{name}`");
+            gathered.add(place, message, Some("give each its own name".to_owned()));
+        }
+        let sources = places(root, table, sources, groups, udp, gathered);
+        let passing = udp.iter().zip(groups.len()..).filter(|(_, place)| sources.contains(place));
+        room_for_a_packet(table, "hop", passing.map(|((udp, _), _)| udp), gathered);
+        let has_web = |source: &usize| web.iter().any(|web| web.group == *source);
+        if per == Per::Flow
+            && let Some(source) = sources.iter().copied().find(has_web)
+        {
+            let place = table.get("per").map_or(&node.place, |node| &node.place);
+            let message = format!(
+                "`hop.per`: found \"flow\", but group `{}` has a `[[web]]`, whose downloads have \
+                 no link of their own",
+                groups[source].0.name
+            );
+            let help = "per = \"group\", or name the other `groups`".to_owned();
+            gathered.add(place, message, Some(help));
+        }
+        let Some((aqm, room)) = aqm.filter(|_| gathered.count() == before) else { continue };
+        // Without a buffer the profile's own limit is one.
+        if limit.is_none() {
+            link.buffer = room;
+        }
+        hops.push(Hop { name, side, link, aqm, sources, per });
+    }
+    hops
+}
+
+fn aqm(
+    table: &Table,
+    place: &Place,
+    buffer: Option<(Buffer, Rate)>,
+    gathered: &mut Gathered,
+) -> Option<(l4s_aqm::Config, Buffer)> {
+    let default = <l4s_aqm::dualpi2::Config as Configurable>::KIND;
+    let Some(node) = table.get("aqm") else {
+        let nothing = Table::default();
+        return discipline(&nothing, place, "hop.aqm", Some(default), buffer, gathered);
+    };
+    let Some(table) = settings::as_table(node) else {
+        Refusal::expected("a name such as \"fifo\", or a table such as { kind = \"fifo\" }")
+            .report("hop.aqm", node, gathered);
+        return None;
+    };
+    discipline(&table, &node.place, "hop.aqm", Some(default), buffer, gathered)
+}
+
+/// The places of the sources of these names: first groups, then UDP sources.
+fn places(
+    root: &Table,
+    table: &Table,
+    names: Option<Vec<String>>,
+    groups: &[(Group, &Table)],
+    udp: &[(Udp, &Table)],
+    gathered: &mut Gathered,
+) -> Vec<usize> {
+    let of_groups = groups.iter().map(|(group, _)| &group.name);
+    let all: Vec<&String> = of_groups.chain(udp.iter().map(|(udp, _)| &udp.name)).collect();
+    let Some(names) = names else { return (0..all.len()).collect() };
+    let mut known = source_names(root, "group");
+    known.extend(source_names(root, "udp"));
+    let items = table.get("groups").and_then(Node::list).unwrap_or_default();
+    for (name, node) in names.iter().zip(items).filter(|(name, _)| !known.contains(&name.as_str()))
+    {
+        let among = listed_groups(&known);
+        let message = format!("`hop.groups`: there is no group or UDP source `{name}`{among}");
+        gathered.add(&node.place, message, did_you_mean(name, known.iter().copied()));
+    }
+    // One that is wrong in itself was complained of already.
+    (0..all.len()).filter(|source| names.contains(all[*source])).collect()
+}
