@@ -1,8 +1,10 @@
-//! `l4s paper`: figures of the papers, run and drawn anew, with their numbers beside the paper's.
+//! `l4s paper`: figures of the papers, run and drawn anew, with what the papers say of them
+//! beside what is measured.
 
 mod beside;
 mod catalog;
 mod lights;
+mod statement;
 
 use std::path::PathBuf;
 
@@ -16,6 +18,7 @@ use crate::table::{Align, aligned};
 use crate::{pick, print};
 
 use catalog::{ALL, Figure};
+use statement::Evidence;
 
 /// Lists the figures, or makes one.
 pub fn paper(options: &Paper) -> Result<(), Failure> {
@@ -28,7 +31,8 @@ pub fn paper(options: &Paper) -> Result<(), Failure> {
 fn list() -> Result<(), Failure> {
     let mut rows = vec![["figure", "paper", "runs", "question"].map(str::to_owned).to_vec()];
     for figure in ALL {
-        let plan = pick::plan(figure.scenario, &[])?;
+        let set: Vec<String> = figure.set.iter().map(|set| (*set).to_owned()).collect();
+        let plan = pick::plan(figure.scenario, &set)?;
         let question = plan.question.unwrap_or_default();
         let runs = plan.points.len().to_string();
         rows.push(vec![figure.id.to_owned(), figure.paper.to_owned(), runs, question]);
@@ -50,7 +54,7 @@ fn find(id: &str) -> Result<&'static Figure, Failure> {
 
 /// Runs a figure's scenario as `l4s run` does, and adds what only the figure has.
 fn make(figure: &Figure, options: &Paper) -> Result<(), Failure> {
-    let mut set: Vec<String> = Vec::new();
+    let mut set: Vec<String> = figure.set.iter().map(|set| (*set).to_owned()).collect();
     if options.quick {
         set.extend(figure.quick.iter().map(|set| (*set).to_owned()));
     }
@@ -73,6 +77,7 @@ fn make(figure: &Figure, options: &Paper) -> Result<(), Failure> {
     let numbers = (figure.numbers)(&plan, &results, &out)?;
     print(&format!("{}: {}\n\n", figure.paper, plan.question.as_deref().unwrap_or_default()))?;
     print(&beside::table(&numbers))?;
+    print(&statement::checked(figure.id, &Evidence::new(&plan, &results, &out), &out)?)?;
     done.say(&plan);
     eprintln!("report: {}", out.join("report.html").display());
     if let Some(page) = figure.page {

@@ -435,7 +435,11 @@ fn bundled_scenarios_have_the_runs_of_their_papers() {
     assert_eq!(runs("dctth-5"), 360);
     assert_eq!(runs("dctth-6"), 75);
     assert_eq!(runs("dctth-9"), 75);
-    assert_eq!(runs("dctth-10"), 30);
+    assert_eq!(runs("dctth-10"), 45);
+    // Slides: 120 combinations of flows and 24 of load; IETF97: seven loads, two answers.
+    assert_eq!(runs("slides-flows"), 600);
+    assert_eq!(runs("slides-completion"), 72);
+    assert_eq!(runs("overload"), 14);
     assert_eq!(runs("linux-7.3-grid"), 25);
     // Fallback §7.2: 5 rates by 5 RTTs; §7.5: those by 20 mixes of traffic and 4 schedules of AQMs.
     assert_eq!(runs("fallback-1"), 25);

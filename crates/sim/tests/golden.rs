@@ -112,6 +112,21 @@ fn dctth_10() {
 }
 
 #[test]
+fn slides_flows() {
+    check("slides-flows", &["duration=2s", "warmup=1s"]);
+}
+
+#[test]
+fn slides_completion() {
+    check("slides-completion", &["duration=4s", "warmup=2s"]);
+}
+
+#[test]
+fn overload() {
+    check("overload", &["duration=4s", "warmup=2s"]);
+}
+
+#[test]
 fn prague() {
     check("prague", &["duration=10s", "warmup=4s"]);
 }
