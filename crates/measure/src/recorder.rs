@@ -141,6 +141,7 @@ impl Recorder {
 fn queues_of(scenario: &Scenario) -> Vec<Queue> {
     let is_dual = |aqm: &Config| match aqm {
         Config::DualPi2(config) => config.dualq != dualpi2::Classify::None,
+        Config::CurvyRed(config) => config.queues.dualq != dualpi2::Classify::None,
         _ => false,
     };
     let reports = |queue: &Queue| scenario.aqms().any(|aqm| is_dual(aqm) == (*queue != Queue::Q));
