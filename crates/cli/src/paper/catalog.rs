@@ -29,6 +29,7 @@ pub struct Figure {
 }
 
 const SHORT_SWEEP: &[&str] = &["duration=40s", "warmup=15s"];
+const ONE_ROW: &[&str] = &["group.A.flows=3", "duration=15s", "warmup=5s"];
 
 /// All of them, by paper and number.
 pub const ALL: &[Figure] = &[
@@ -118,7 +119,7 @@ pub const ALL: &[Figure] = &[
         paper: "Slides, Throughput",
         scenario: "slides-flows",
         set: &[],
-        quick: SHORT_SWEEP,
+        quick: ONE_ROW,
         page: None,
         numbers: |_, results, _| Ok(beside::overview(results)),
     },
@@ -127,7 +128,7 @@ pub const ALL: &[Figure] = &[
         paper: "Slides, Qsize",
         scenario: "slides-flows",
         set: &[],
-        quick: SHORT_SWEEP,
+        quick: ONE_ROW,
         page: None,
         numbers: |_, results, _| Ok(beside::overview(results)),
     },
@@ -136,7 +137,7 @@ pub const ALL: &[Figure] = &[
         paper: "Slides, Completion times",
         scenario: "slides-completion",
         set: &[],
-        quick: &["duration=40s"],
+        quick: &["duration=15s", "warmup=5s"],
         page: None,
         numbers: |_, results, _| Ok(beside::dynamic(results)),
     },
@@ -145,7 +146,7 @@ pub const ALL: &[Figure] = &[
         paper: "IETF97, strategy (a)",
         scenario: "overload",
         set: &["strategy=a"],
-        quick: &["duration=40s"],
+        quick: &["duration=10s", "warmup=3s"],
         page: None,
         numbers: |_, results, _| Ok(beside::overview(results)),
     },
@@ -154,7 +155,7 @@ pub const ALL: &[Figure] = &[
         paper: "IETF97, strategy (b)",
         scenario: "overload",
         set: &["strategy=b"],
-        quick: &["duration=40s"],
+        quick: &["duration=10s", "warmup=3s"],
         page: None,
         numbers: |_, results, _| Ok(beside::overview(results)),
     },

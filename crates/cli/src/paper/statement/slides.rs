@@ -3,7 +3,7 @@
 use l4s_measure::Summary;
 
 use super::evidence::{average, drops, group, large, mean, p99, ratio, set, short};
-use super::{ANY, Evidence, Holds, Statement};
+use super::{ANY, DoesNotHold, Evidence, Holds, Statement};
 
 /// Rate of a DCTCP flow over that of a Cubic flow, wherever there are both.
 fn rates(e: &Evidence<'_>, case: &str) -> Vec<f64> {
@@ -36,7 +36,10 @@ pub const ALL: &[Statement] = &[
         unit: "",
         within: [0.5, 2.0],
         because: "a factor of 2",
-        expected: Holds,
+        expected: DoesNotHold(
+            "windows are the same (0.6 to 0.9), but Cubic's packets wait in a queue and DCTCP's do not: from a base \
+             of 7 ms its round trip is 5 to 15 times as long",
+        ),
     },
     Statement {
         figure: "slides-throughput",
@@ -47,7 +50,7 @@ pub const ALL: &[Statement] = &[
         unit: "",
         within: [0.5, 2.0],
         because: "a factor of 2",
-        expected: Holds,
+        expected: DoesNotHold("windows are the same (0.65 to 0.96), round trips are 8 and 22 ms"),
     },
     Statement {
         figure: "slides-throughput",
@@ -69,7 +72,10 @@ pub const ALL: &[Statement] = &[
         unit: "",
         within: [20.0, 80.0],
         because: "a factor of 2, median",
-        expected: Holds,
+        expected: DoesNotHold(
+            "2/p over 1.68/√p is 1.2/√p, which is 40 for marks of 0.1 %, and 10 for the 1 % and more that such \
+             flows need at 40 Mb/s",
+        ),
     },
     Statement {
         figure: "slides-throughput",
@@ -80,7 +86,10 @@ pub const ALL: &[Statement] = &[
         unit: "",
         within: [20.0, 80.0],
         because: "a factor of 2, median",
-        expected: Holds,
+        expected: DoesNotHold(
+            "DCTCP of Linux 3.18 took no notice of drops (DCttH §4.1 mends that); here it answers them as Reno \
+             does, and PIE drops its packets above 10 %",
+        ),
     },
     Statement {
         figure: "slides-delay",
@@ -162,14 +171,14 @@ pub const ALL: &[Statement] = &[
         figure: "slides-delay",
         id: "pie-drops-above-10",
         source: "Slides, Backup",
-        says: "PIE drops DCTCP packets only above 10 %: their drop where Cubic's is below 5 %",
+        says: "PIE drops DCTCP packets only above 10 %: their drop over that of Cubic's",
         of: |e| {
-            let below = e.case("pie").filter(|run| drops(run, "B").is_some_and(|b| b < 5.0));
-            below.filter_map(|run| drops(run, "A")).collect()
+            let of = |run| Some(drops(run, "A")? / drops(run, "B")?);
+            e.case("pie").filter_map(of).collect()
         },
-        unit: " %",
-        within: [0.0, 0.1],
-        because: "as good as nothing: 5 % on average stays below 10 nearly always",
+        unit: "",
+        within: [0.0, 0.9],
+        because: "Cubic's has what is below 10 % too",
         expected: Holds,
     },
     Statement {
