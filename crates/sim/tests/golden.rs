@@ -113,7 +113,7 @@ fn dctth_10() {
 
 #[test]
 fn slides_flows() {
-    check("slides-flows", &["duration=2s", "warmup=1s"]);
+    check("slides-flows", &["duration=2s", "warmup=1s", "group.A.flows=3"]);
 }
 
 #[test]
