@@ -29,7 +29,7 @@ pub struct Figure {
 }
 
 const SHORT_SWEEP: &[&str] = &["duration=40s", "warmup=15s"];
-const ONE_ROW: &[&str] = &["group.A.flows=3", "duration=15s", "warmup=5s"];
+const ONE_ROW: &[&str] = &["group.A.flows=3", "duration=40s", "warmup=15s"];
 
 /// All of them, by paper and number.
 pub const ALL: &[Figure] = &[
@@ -137,7 +137,7 @@ pub const ALL: &[Figure] = &[
         paper: "Slides, Completion times",
         scenario: "slides-completion",
         set: &[],
-        quick: &["duration=15s", "warmup=5s"],
+        quick: SHORT_SWEEP,
         page: None,
         numbers: |_, results, _| Ok(beside::dynamic(results)),
     },
