@@ -323,8 +323,8 @@ pub const ALL: &[Statement] = &[
         says: "with PIE rates are about 6 to 1 at 5-100, as its queue softens the 20 to 1 of the round trips",
         of: |e| ratio_at(e, "pie", 5.0, 100.0, "rate_A_B"),
         unit: "",
-        within: [4.0, 9.0],
-        because: "half as much again either way",
+        within: [4.8, 7.5],
+        because: "a quarter either way",
         expected: DoesNotHold(
             "windows are not equal: Cubic grows with time and not with round trips, and so the longer one has half \
              as much more (0.68); 5.75 times that is 3.9",
