@@ -82,18 +82,17 @@ fn as_recorded(figure: &str, set: &[&str]) {
     }
 }
 
-// Fallback §7.5 is left to `scripts/statements.sh`: what it says is of hundreds of situations.
+// Fallback §7.5 is left to `scripts/statements.sh`: what it says is of hundreds of situations. So are
+// low loads, of which less is said than of high ones.
 
 #[test]
 fn dctth_is_found_as_recorded() {
     as_recorded("dctth-4", &["group.*.rtt=5ms"]);
-    as_recorded("dctth-5", &["group.A.flows=8"]);
+    as_recorded("dctth-5", &["group.A.flows=8", "duration=20s", "warmup=8s"]);
     as_recorded("dctth-6", &["group.A.rtt=5ms"]);
     as_recorded("dctth-7", &[]);
-    as_recorded("dctth-7-low", &[]);
     as_recorded("dctth-8", &["group.*.rtt=10ms"]);
     as_recorded("dctth-9", &["group.*.rtt=50ms"]);
-    as_recorded("dctth-9-low", &["group.*.rtt=20ms"]);
     as_recorded("dctth-10", &["case=dualpi2 dctcp:cubic", "duration=10s", "warmup=3s"]);
     // CoDel takes a minute to get to 80 % of drop.
     let long = ["duration=120s", "warmup=80s"];

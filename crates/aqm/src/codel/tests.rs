@@ -60,9 +60,9 @@ fn the_first_drops_by_hand() {
     //   n = 5: 0.4878·(3 − 5·0.2380)/2 = 0.4415
     //   n = 6: 0.4415·(3 − 6·0.1949)/2 = 0.4041
     // The first drop is at 121 ms; the others are due 100 ms times these after the one before was, and
-    // come with the next packet: 221, 271, 327.2, 376.0, 420.2 and 460.6 ms.
+    // come with the next packet: 221, 271, 327.25, 376.03, 420.2 and 460.6 ms.
     let (times, _) = signals(Config::linux(), Ecn::NotEct, 20, 462);
-    assert_eq!(times, [121, 221, 271, 328, 376, 421, 461]);
+    assert_eq!(times, [121, 221, 271, 328, 377, 421, 461]);
 }
 
 #[test]
