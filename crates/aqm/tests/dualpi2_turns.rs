@@ -29,8 +29,7 @@ fn a_wait_for_the_next_turn_is_no_queue() {
 #[test]
 fn a_turn_that_leaves_packets_behind_has_a_queue() {
     let l_aqm = LAqm::Step(Step::Time(Duration::from_millis(1)));
-    let config =
-        Config { l_aqm, l_wait: LWait::Queue, k: 0, min_qlen_step: 0, ..Config::dctth() };
+    let config = Config { l_aqm, l_wait: LWait::Queue, k: 0, min_qlen_step: 0, ..Config::dctth() };
     let mut rig = Rig::new(l4s_aqm::Config::DualPi2(config));
     rig.fill(1, Ecn::Ect1, ms(0));
     rig.take(ms(0));

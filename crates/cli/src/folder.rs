@@ -104,7 +104,7 @@ impl Folder {
         };
         if names.is_empty() {
             let written = fs::create_dir_all(path)
-                .and_then(|()| write(&folder.path.join(MANIFEST), &pretty(manifest)))
+                .and_then(|()| write_whole(&folder.path.join(MANIFEST), &pretty(manifest)))
                 .and_then(|()| fs::create_dir_all(folder.path.join(RUNS)));
             return written.map(|()| folder).map_err(|e| Failure::Run(format!("{shown}: {e}")));
         }
@@ -179,7 +179,7 @@ impl Folder {
     /// Writes the tables of all runs and the scenario, in the order of the plan.
     pub fn assemble(&self, plan: &Plan) -> Result<(), Failure> {
         let path = self.path.join(SCENARIO);
-        write(&path, as_run(plan).as_bytes())
+        write_whole(&path, as_run(plan).as_bytes())
             .map_err(|error| Failure::Run(format!("{}: {error}", path.display())))?;
         let mut writer = ResultWriter::create(&self.path).map_err(failed)?;
         for number in 0..plan.points.len() {
@@ -288,7 +288,7 @@ fn pretty(manifest: &Manifest) -> Vec<u8> {
 }
 
 /// Writes a whole file, or nothing.
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let part = path.with_file_name(format!(".l4s-{name}.part"));
     let mut file = File::create(&part)?;

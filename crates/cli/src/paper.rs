@@ -1,8 +1,10 @@
-//! `l4s paper`: figures of the papers, run and drawn anew, with their numbers beside the paper's.
+//! `l4s paper`: figures of the papers, run and drawn anew, with what the papers say of them
+//! beside what is measured.
 
 mod beside;
 mod catalog;
 mod lights;
+mod statement;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -20,6 +22,7 @@ use crate::{fingerprint, pick, print};
 
 use beside::Row;
 use catalog::{ALL, Figure};
+use statement::{Checklist, Evidence};
 
 /// Lists the figures, or makes one or all.
 pub fn paper(options: &Paper) -> Result<(), Failure> {
@@ -33,7 +36,8 @@ pub fn paper(options: &Paper) -> Result<(), Failure> {
 fn list() -> Result<(), Failure> {
     let mut rows = vec![["figure", "paper", "runs", "question"].map(str::to_owned).to_vec()];
     for figure in ALL {
-        let plan = pick::plan(figure.scenario, &[])?;
+        let set: Vec<String> = figure.set.iter().map(|set| (*set).to_owned()).collect();
+        let plan = pick::plan(figure.scenario, &set)?;
         let question = plan.question.unwrap_or_default();
         let runs = plan.points.len().to_string();
         rows.push(vec![figure.id.to_owned(), figure.paper.to_owned(), runs, question]);
@@ -59,6 +63,7 @@ fn one(figure: &Figure, options: &Paper) -> Result<(), Failure> {
     let made = make(figure, options, &out, options.out.is_none())?;
     print(&format!("{}: {}\n\n", figure.paper, made.plan.question.as_deref().unwrap_or_default()))?;
     print(&beside::table(&made.numbers))?;
+    print(&made.checklist.text)?;
     made.done.say(&made.plan);
     eprintln!("report: {}", out.join("report.html").display());
     if let Some(page) = figure.page {
@@ -78,14 +83,21 @@ fn all(options: &Paper) -> Result<(), Failure> {
         let out = root.join(&folder);
         let made = make(figure, options, &out, true)?;
         effort.add(made.done.effort());
-        let runs = made.plan.points.len();
+        let Checklist { holds, of, .. } = made.checklist;
+        let runs = match made.plan.points.len() {
+            1 => "1 run".to_owned(),
+            runs => format!("{runs} runs"),
+        };
         cards.push(Card {
             name: figure.id.to_owned(),
             of: figure.paper.to_owned(),
             question: made.plan.question.unwrap_or_default(),
-            outcome: format!("{runs} runs"),
+            outcome: match of {
+                0 => runs,
+                of => format!("{runs}; {holds} of {of} statements hold"),
+            },
             page: format!("{folder}/{}", figure.page.unwrap_or("report.html")),
-            picture: out.join("figures").join(figure.picture),
+            picture: picture(figure, &out)?,
         });
     }
     let title = match options.quick {
@@ -100,6 +112,15 @@ fn all(options: &Paper) -> Result<(), Failure> {
     eprintln!("{}", effort.said(begun.elapsed()));
     eprintln!("contact sheet: {}", page.display());
     Ok(())
+}
+
+/// The picture of a figure on the contact sheet, without its ending.
+fn picture(figure: &Figure, out: &Path) -> Result<PathBuf, Failure> {
+    let mut places = figure.pictures.iter().map(|name| out.join("figures").join(name));
+    places.find(|place| place.with_extension("svg").is_file()).ok_or_else(|| {
+        let expected = figure.pictures.join(" or ");
+        Failure::Run(format!("{}: there is no picture {expected}", out.display()))
+    })
 }
 
 /// Where figures are kept unless told otherwise: long and short runs apart.
@@ -125,6 +146,7 @@ fn folder(figure: &Figure, options: &Paper) -> String {
 struct Made {
     plan: Plan,
     numbers: Vec<Row>,
+    checklist: Checklist,
     done: Done,
 }
 
@@ -147,12 +169,14 @@ fn make(figure: &Figure, options: &Paper, out: &Path, ours: bool) -> Result<Made
     .carry_out()?;
     let results = Results::open(out).map_err(|error| Failure::Run(error.to_string()))?;
     let numbers = (figure.numbers)(&plan, &results, out)?;
-    Ok(Made { plan, numbers, done })
+    let checklist = statement::checked(figure.id, &Evidence::new(&plan, &results, out), out)?;
+    Ok(Made { plan, numbers, checklist, done })
 }
 
 fn plan(figure: &Figure, options: &Paper, quick: bool) -> Result<Plan, Failure> {
     let quick = if quick { figure.quick } else { &[] };
-    let mut set: Vec<String> = quick.iter().map(|set| (*set).to_owned()).collect();
+    let mut set: Vec<String> =
+        figure.set.iter().chain(quick).map(|set| (*set).to_owned()).collect();
     set.extend(options.set.iter().cloned());
     set.extend(options.seed.map(|seed| format!("seed={seed}")));
     pick::plan(figure.scenario, &set)

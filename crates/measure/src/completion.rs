@@ -98,6 +98,12 @@ mod tests {
         let found =
             theoretical_time(Bytes::new(10_000), Duration::from_millis(10), Rate::from_mbps(40));
         assert_eq!(found, Duration::from_nanos(22_092_400));
+        // 1000 B in one segment, 1066 B, 213.2 µs; 1,000,000 B in ceil(690.6) = 691 segments,
+        // 1,045,606 B, 209.1212 ms.
+        let found = [1_000, 1_000_000].map(|size| {
+            theoretical_time(Bytes::new(size), Duration::from_millis(10), Rate::from_mbps(40))
+        });
+        assert_eq!(found, [20_213_200, 229_121_200].map(Duration::from_nanos));
         // An empty item: one segment of 66 B, 13.2 µs.
         let found = theoretical_time(Bytes::ZERO, Duration::from_millis(10), Rate::from_mbps(40));
         assert_eq!(found, Duration::from_nanos(20_013_200));

@@ -162,6 +162,7 @@ fn queues_of<'a>(aqms: impl IntoIterator<Item = &'a Config>) -> Vec<Queue> {
     let aqms: Vec<_> = aqms.into_iter().collect();
     let is_dual = |aqm: &Config| match aqm {
         Config::DualPi2(config) => config.dualq != dualpi2::Classify::None,
+        Config::CurvyRed(config) => config.queues.dualq != dualpi2::Classify::None,
         _ => false,
     };
     let reports = |queue: &Queue| aqms.iter().any(|aqm| is_dual(aqm) == (*queue != Queue::Q));

@@ -28,6 +28,9 @@ bundled! {
     "dctth-6",
     "dctth-9",
     "dctth-10",
+    "slides-flows",
+    "slides-completion",
+    "overload",
     "linux-7.3-grid",
     "linux-7.3-wide",
     "prague",
@@ -52,6 +55,7 @@ bundled! {
     "core",
     "campus",
     "data-centre",
+    "dualpi2-profiles",
     "lab-speed",
 }
 

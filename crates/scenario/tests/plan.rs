@@ -491,8 +491,12 @@ fn bundled_scenarios_have_the_runs_of_their_papers() {
     assert_eq!(runs("dctth-4"), 75);
     assert_eq!(runs("dctth-5"), 360);
     assert_eq!(runs("dctth-6"), 75);
-    assert_eq!(runs("dctth-9"), 75);
-    assert_eq!(runs("dctth-10"), 30);
+    assert_eq!(runs("dctth-9"), 100);
+    assert_eq!(runs("dctth-10"), 45);
+    // Slides: 120 combinations of flows and 24 of load; IETF97: seven loads, two answers.
+    assert_eq!(runs("slides-flows"), 600);
+    assert_eq!(runs("slides-completion"), 72);
+    assert_eq!(runs("overload"), 14);
     assert_eq!(runs("linux-7.3-grid"), 25);
     // Fallback §7.2: 5 rates by 5 RTTs; §7.5: those by 20 mixes of traffic and 4 schedules of AQMs.
     assert_eq!(runs("fallback-1"), 25);
@@ -510,6 +514,8 @@ fn bundled_scenarios_have_the_runs_of_their_papers() {
     assert_eq!(runs("core"), 15);
     assert_eq!(runs("campus"), 48);
     assert_eq!(runs("data-centre"), 48);
+    // Six rates by three RTTs by two kinds of link by four numbers of flows by five profiles.
+    assert_eq!(runs("dualpi2-profiles"), 720);
     for bundled in bundled::ALL {
         let plan = bundled.plan(&[]).unwrap();
         assert_eq!(plan.name, bundled.name);

@@ -107,8 +107,28 @@ fn dctth_9() {
 }
 
 #[test]
+fn dualpi2_profiles() {
+    check("dualpi2-profiles", &["duration=4s", "warmup=2s", "bottleneck=12mbit", "flows=1:1"]);
+}
+
+#[test]
 fn dctth_10() {
     check("dctth-10", &["duration=4s", "warmup=2s"]);
+}
+
+#[test]
+fn slides_flows() {
+    check("slides-flows", &["duration=2s", "warmup=1s", "group.A.flows=3"]);
+}
+
+#[test]
+fn slides_completion() {
+    check("slides-completion", &["duration=4s", "warmup=2s"]);
+}
+
+#[test]
+fn overload() {
+    check("overload", &["duration=4s", "warmup=2s"]);
 }
 
 #[test]

@@ -258,6 +258,12 @@ impl Config {
         }
     }
 
+    /// RFC 9332's, where a wait for the link itself is no queue: what cost least of all profiles
+    /// over the links of `l4s paper dualpi2-profiles`.
+    pub fn best() -> Config {
+        Config { l_wait: LWait::Queue, ..Config::rfc9332() }
+    }
+
     /// α and β as they apply.
     pub fn effective_gains(&self) -> (Gain, Gain) {
         (Gain::new(self.alpha, self.gains), Gain::new(self.beta, self.gains))
@@ -629,6 +635,11 @@ impl Configurable for Config {
         },
         Profile { name: "linux", doc: "sch_dualpi2 of Linux 6.17 and later", make: Config::linux },
         Profile { name: "rfc9332", doc: "RFC 9332, Appendix A", make: Config::rfc9332 },
+        Profile {
+            name: "best",
+            doc: "what serves links best, steady or in bursts",
+            make: Config::best,
+        },
     ];
 
     fn check(&self) -> Result<(), Conflict> {

@@ -51,6 +51,22 @@ fn backlogged_flows_share_the_bytes_whatever_their_packet_size() {
 }
 
 #[test]
+fn the_first_rounds_by_hand() {
+    let mut bench = Bench::new(Config::dctth());
+    for id in 0..20 {
+        bench.put(Probe::full(id).flow(A));
+        bench.put(Probe::full(id).flow(B).size(500));
+    }
+    // RFC 8290 §4.2: a turn lasts while there is credit, and a quantum of 1514 B is added after it.
+    //   A: 1514 − 1514 = 0, and 1514 again
+    //   B: 1514, 1014, 514, 14, −486 after four packets, and 1028
+    //   B: 1028, 528, 28, −472 after three, and 1042; then −458 after three, and 1056
+    let order: String =
+        (0..14).map(|_| if bench.take().unwrap().flow == A { 'A' } else { 'B' }).collect();
+    assert_eq!(order, "ABBBBABBBABBBA");
+}
+
+#[test]
 fn a_flow_that_appears_goes_before_those_with_a_backlog() {
     let mut bench = Bench::new(Config::dctth());
     for id in 0..100 {

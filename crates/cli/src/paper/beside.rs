@@ -1,44 +1,40 @@
-//! The numbers of a figure, the paper's and ours.
+//! The numbers of a figure.
 
 mod load;
+mod profiles;
 mod ratios;
-mod scores;
 
-pub use load::{dynamic, overload};
-pub use ratios::{dctth, fallback_1, fallback_7};
-pub use scores::{fallback_8, fallback_9, fallback_12, switched};
+pub use load::{dynamic, unresponsive};
+pub use profiles::profiles;
+pub use ratios::overview;
 
 use l4s_measure::{DelaySummary, Results, Summary};
 use serde_json::Value;
 
 use crate::table::aligned;
 
-/// A quantity in the paper and here; absent where there is none.
+/// A quantity, and what was measured.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Row {
     what: String,
-    paper: Option<String>,
-    here: Option<String>,
+    here: String,
 }
 
 impl Row {
     /// A row of a table.
-    pub fn new(what: impl Into<String>, paper: Option<String>, here: Option<String>) -> Row {
-        Row { what: what.into(), paper, here }
-    }
-
-    /// A row with what the paper says.
-    fn said(what: impl Into<String>, paper: &str, here: Option<String>) -> Row {
-        Row::new(what, Some(paper.to_owned()), here)
+    pub fn new(what: impl Into<String>, here: String) -> Row {
+        Row { what: what.into(), here }
     }
 }
 
-/// Rows as a table; a dash for what there is not.
+/// Rows as a table, and an empty line after it; nothing of none.
 pub fn table(rows: &[Row]) -> String {
-    let cell = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
-    let head = ["what", "paper", "here"].map(str::to_owned).to_vec();
-    let rows = rows.iter().map(|row| vec![row.what.clone(), cell(&row.paper), cell(&row.here)]);
-    aligned(&[head].into_iter().chain(rows).collect::<Vec<_>>(), &[])
+    if rows.is_empty() {
+        return String::new();
+    }
+    let head = ["what", "here"].map(str::to_owned).to_vec();
+    let rows = rows.iter().map(|row| vec![row.what.clone(), row.here.clone()]);
+    aligned(&[head].into_iter().chain(rows).collect::<Vec<_>>(), &[]) + "\n"
 }
 
 /// The runs of each case, in the order of the scenario.
@@ -75,11 +71,12 @@ fn digits(value: f64) -> String {
     }
 }
 
-/// From the least to the most of many numbers.
-fn range(values: impl Iterator<Item = f64>, unit: &str) -> Option<String> {
+/// From the least to the most of many numbers; one where all are printed alike.
+pub fn range(values: impl Iterator<Item = f64>, unit: &str) -> Option<String> {
     let wider = |(low, high): (f64, f64), (l, h)| (low.min(l), high.max(h));
     let (low, high) = values.map(|value| (value, value)).reduce(wider)?;
-    Some(format!("{} to {}{unit}", digits(low), digits(high)))
+    let (low, high) = (digits(low), digits(high));
+    Some(if low == high { low + unit } else { format!("{low} to {high}{unit}") })
 }
 
 #[cfg(test)]
@@ -87,14 +84,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_measured_is_a_dash() {
-        let rows = [Row::said("ratio", "4 to 16", None), Row::new("peak", None, Some("2".into()))];
-        assert_eq!(table(&rows), "what   paper    here\nratio  4 to 16  -\npeak   -        2\n");
+    fn a_table_has_a_head_unless_there_is_nothing() {
+        let rows = [Row::new("ratio", "4 to 16".into()), Row::new("peak", "2".into())];
+        assert_eq!(table(&rows), "what   here\nratio  4 to 16\npeak   2\n\n");
+        assert_eq!(table(&[]), "");
     }
 
     #[test]
     fn a_range_has_as_many_digits_as_it_needs() {
         assert_eq!(range([0.456, 15.97].into_iter(), " ms").unwrap(), "0.46 to 16.0 ms");
+        assert_eq!(range([2.0, 2.001].into_iter(), " s").unwrap(), "2.00 s");
         assert_eq!(range(std::iter::empty(), ""), None);
     }
 }

@@ -1,4 +1,4 @@
-//! The traffic lights of Fallback §7.5: their page, and their counts beside the paper's.
+//! The traffic lights of Fallback §7.5: their page, and their counts.
 
 use std::path::Path;
 
@@ -30,23 +30,14 @@ fn rows(lights: &Lights) -> Vec<Row> {
     let mut rows = Vec::new();
     for (schedule, tally) in lights.schedules.iter().zip(&lights.tallies) {
         let name = &schedule.name;
-        let said = lights.paper.iter().find(|said| said.schedule == *name);
-        let counts = said.and_then(|said| said.counts);
-        let print = |[right, amber, red]: [usize; 3]| {
-            format!("{right} right, {amber} amber, {red} red of {}", right + amber + red)
-        };
-        rows.push(Row::new(name, counts.map(print), Some(counted(&tally.all))));
-        let none = counts.map(|_| "0 unsafe".to_owned());
+        rows.push(Row::new(name, counted(&tally.all)));
         let with = format!("{} unsafe of {}", tally.with_cubic.red, tally.with_cubic.sum());
-        rows.push(Row::new(format!("{name}, with Cubic"), none, Some(with)));
-        let amber: Vec<String> = (lights.rates.iter().zip(&tally.by_rate))
-            .map(|(rate, counts)| format!("{} at {rate}", counts.amber))
-            .collect();
-        let theirs = said
-            .and_then(|said| said.amber_by_rate)
-            .map(|[a, b, c, d]| format!("{a} at 4mbit, {b} at 12mbit, {c} at 40mbit, {d} above"));
-        if tally.all.amber > 0 || theirs.is_some() {
-            rows.push(Row::new(format!("{name}, amber"), theirs, Some(amber.join(", "))));
+        rows.push(Row::new(format!("{name}, with Cubic"), with));
+        if tally.all.amber > 0 {
+            let amber: Vec<String> = (lights.rates.iter().zip(&tally.by_rate))
+                .map(|(rate, counts)| format!("{} at {rate}", counts.amber))
+                .collect();
+            rows.push(Row::new(format!("{name}, amber"), amber.join(", ")));
         }
     }
     rows

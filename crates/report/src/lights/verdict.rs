@@ -56,7 +56,7 @@ pub struct Heard {
 impl Truth {
     /// What a discipline of this kind is.
     pub fn of(aqm: &str) -> Truth {
-        if aqm == "dualpi2" { Truth::L4s } else { Truth::Classic }
+        if matches!(aqm, "dualpi2" | "curvy-red") { Truth::L4s } else { Truth::Classic }
     }
 }
 
