@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use l4s_measure::{Results, Summary};
+use l4s_report::Pictures;
 
 use crate::failure::Failure;
 use crate::table::{Align, aligned};
@@ -78,7 +79,7 @@ pub fn compare(before: &Path, after: &Path, out: Option<&Path>) -> Result<(), Fa
     }
     print(&text)?;
     if let Some(out) = out {
-        let page = report::write(&[before.to_owned(), after.to_owned()], out)?;
+        let page = report::write(&[before.to_owned(), after.to_owned()], out, Pictures::Both)?;
         print(&format!("{}\n", page.display()))?;
     }
     Ok(())

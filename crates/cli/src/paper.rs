@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use l4s_measure::Results;
+use l4s_report::Pictures;
 use l4s_report::sheet::{Card, write_sheet};
 use l4s_scenario::{Plan, nearest};
 
@@ -164,6 +165,7 @@ fn make(figure: &Figure, options: &Paper, out: &Path, ours: bool) -> Result<Made
         existing: if ours { Existing::Renew } else { Existing::Resume },
         trace: None,
         json: false,
+        pictures: if options.figure.is_some() { Pictures::Both } else { Pictures::Svg },
         smaller: Some(("--quick", &quick)).filter(|_| !options.quick),
     }
     .carry_out()?;

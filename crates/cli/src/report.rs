@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use l4s_report::{ReportError, write_report};
+use l4s_report::{Pictures, ReportError, write_report};
 
 use crate::failure::Failure;
 use crate::print;
@@ -20,15 +20,15 @@ pub fn report(folders: &[PathBuf], out: Option<&Path>, open: bool) -> Result<(),
             ));
         }
     };
-    let page = write(folders, out)?;
+    let page = write(folders, out, Pictures::Both)?;
     print(&format!("{}\n", page.display()))?;
     if open { show(&page) } else { Ok(()) }
 }
 
 /// Writes the report of `folders` into `out`; the path of its page.
-pub fn write(folders: &[PathBuf], out: &Path) -> Result<PathBuf, Failure> {
+pub fn write(folders: &[PathBuf], out: &Path, pictures: Pictures) -> Result<PathBuf, Failure> {
     let folders: Vec<&Path> = folders.iter().map(PathBuf::as_path).collect();
-    let written = write_report(&folders, out).map_err(|error| match error {
+    let written = write_report(&folders, out, pictures).map_err(|error| match error {
         ReportError::Read(_) | ReportError::Empty { .. } => {
             Failure::input_with(error.to_string(), "expected folders that `l4s run --out` finished")
         }

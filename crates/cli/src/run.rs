@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use l4s_measure::{RunRecord, Summary};
+use l4s_report::Pictures;
 use l4s_scenario::Plan;
 
 use crate::args::{Run, Substrate, Trace};
@@ -42,6 +43,7 @@ pub fn run(options: &Run) -> Result<(), Failure> {
         existing: if options.resume { Existing::Resume } else { Existing::Refuse },
         trace: options.trace,
         json: options.json,
+        pictures: Pictures::Both,
         smaller: None,
     }
     .carry_out()?;
@@ -69,6 +71,8 @@ pub struct Job<'a> {
     pub trace: Option<Trace>,
     /// Summaries are printed as runs finish.
     pub json: bool,
+    /// What figures are written as.
+    pub pictures: Pictures,
     /// What makes it smaller, and the plan that it then is.
     pub smaller: Option<(&'a str, &'a Plan)>,
 }
@@ -127,7 +131,7 @@ impl Job<'_> {
         }
         if let Some(folder) = &folder {
             if !folder.has_report() {
-                report::write(&[folder.path().to_owned()], folder.path())?;
+                report::write(&[folder.path().to_owned()], folder.path(), self.pictures)?;
             }
             folder.tidy()?;
         }

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use l4s_report::{Data, Mode, Painter, Studio, write_data};
+use l4s_report::{Data, Mode, Painter, Pictures, Studio, write_data};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{name}: SVG {} B in {drawn:?}, PNG {} B in {painted:?}", svg.len(), png.len());
     }
     let begin = Instant::now();
-    let written = write_data(&data, to.as_ref())?;
+    let written = write_data(&data, to.as_ref(), Pictures::Both)?;
     let bytes = std::fs::metadata(&written.page)?.len();
     println!("{} ({bytes} B) and all figures: {:?}", written.page.display(), begin.elapsed());
     Ok(())

@@ -52,29 +52,41 @@ const SCALE: f32 = 2.0;
 /// The height of the `headline`; other figures choose their own.
 const HEADLINE_HEIGHT: u32 = 600;
 
-/// Writes `report.html` and `figures/` of these result folders into the folder `out`.
-pub fn write_report(dirs: &[&Path], out: &Path) -> Result<Written, ReportError> {
-    write_data(&read(dirs)?, out)
+/// What figures are written as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pictures {
+    /// SVG, which takes a fourth of the time.
+    Svg,
+    /// SVG and PNG.
+    Both,
 }
 
-/// Writes the figures of these result folders into the folder `out`.
-pub fn figures(dirs: &[&Path], out: &Path) -> Result<Vec<PathBuf>, ReportError> {
-    write_figures(&read(dirs)?, out)
+/// Writes `report.html` and `figures/` of these result folders into the folder `out`.
+pub fn write_report(
+    dirs: &[&Path],
+    out: &Path,
+    pictures: Pictures,
+) -> Result<Written, ReportError> {
+    write_data(&read(dirs)?, out, pictures)
 }
 
 /// Writes `report.html` and `figures/` of this data into the folder `out`. Each file appears whole
 /// or not at all, the page last.
-pub fn write_data(data: &Data, out: &Path) -> Result<Written, ReportError> {
+pub fn write_data(data: &Data, out: &Path, pictures: Pictures) -> Result<Written, ReportError> {
     let html = page(data)?;
-    let figures = write_figures(data, &out.join("figures"))?;
+    let figures = write_figures(data, &out.join("figures"), pictures)?;
     let page = out.join("report.html");
     write::file(&page, html.as_bytes())?;
     Ok(Written { page, figures })
 }
 
-/// Writes every figure of this data into the folder `out`: `NAME.svg`, `NAME-dark.svg`, and the
-/// same as PNG.
-pub fn write_figures(data: &Data, out: &Path) -> Result<Vec<PathBuf>, ReportError> {
+/// Writes every figure of this data into the folder `out`: `NAME.svg`, `NAME-dark.svg`, and where
+/// asked for the same as PNG.
+pub fn write_figures(
+    data: &Data,
+    out: &Path,
+    pictures: Pictures,
+) -> Result<Vec<PathBuf>, ReportError> {
     let studio = Studio::open(data)?;
     let painter = Painter::new();
     write::folder(out)?;
@@ -83,10 +95,12 @@ pub fn write_figures(data: &Data, out: &Path) -> Result<Vec<PathBuf>, ReportErro
         for (mode, suffix) in [(Mode::Light, ""), (Mode::Dark, "-dark")] {
             let height = if name == "headline" { HEADLINE_HEIGHT } else { 0 };
             let svg = studio.svg(name, mode, WIDTH, height)?;
-            let png = painter.paint(&svg, SCALE)?.png()?;
-            for (extension, bytes) in [("svg", svg.as_bytes()), ("png", &png)] {
-                let path = out.join(format!("{name}{suffix}.{extension}"));
-                write::file(&path, bytes)?;
+            let path = out.join(format!("{name}{suffix}.svg"));
+            write::file(&path, svg.as_bytes())?;
+            written.push(path);
+            if pictures == Pictures::Both {
+                let path = out.join(format!("{name}{suffix}.png"));
+                write::file(&path, &painter.paint(&svg, SCALE)?.png()?)?;
                 written.push(path);
             }
         }

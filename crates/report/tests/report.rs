@@ -9,7 +9,9 @@ use std::path::Path;
 use l4s_measure::{
     CompletionSummary, DelayRow, FlowRow, ResultWriter, RunRecord, Scope, SeriesRow, Spread,
 };
-use l4s_report::{Data, Mode, Painter, ReportError, Studio, page, read, write_data, write_report};
+use l4s_report::{
+    Data, Mode, Painter, Pictures, ReportError, Studio, page, read, write_data, write_report,
+};
 
 fn sample(name: &str) -> Data {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
@@ -202,7 +204,7 @@ fn a_result_folder_becomes_a_report() {
     assert_eq!(curves.rate[1].mbps[0], Some(20.0));
 
     let out = dir.path().join("report");
-    let written = write_report(&[&one, &other], &out).unwrap();
+    let written = write_report(&[&one, &other], &out, Pictures::Both).unwrap();
     assert!(fs::read_to_string(&written.page).unwrap().contains("\"label\":\"other\""));
     assert!(written.figures.iter().all(|path| path.exists()));
     // Nothing else is left behind.
@@ -314,11 +316,20 @@ fn unresponsive_traffic_has_figures_of_what_it_leaves() {
 }
 
 #[test]
+fn without_png_there_is_svg() {
+    let dir = tempfile::tempdir().unwrap();
+    let written = write_data(&sample("sweep.json"), dir.path(), Pictures::Svg).unwrap();
+    assert!(written.figures.iter().all(|figure| figure.extension().unwrap() == "svg"));
+    let files = fs::read_dir(dir.path().join("figures")).unwrap().count();
+    assert_eq!(files, written.figures.len());
+}
+
+#[test]
 fn a_folder_that_cannot_be_written_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("taken");
     fs::write(&file, "something else").unwrap();
-    let error = write_data(&sample("sweep.json"), &file).unwrap_err();
+    let error = write_data(&sample("sweep.json"), &file, Pictures::Svg).unwrap_err();
     assert!(matches!(error, ReportError::Write { .. }), "{error}");
     assert!(error.to_string().contains("taken"), "{error}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "something else");
@@ -327,7 +338,7 @@ fn a_folder_that_cannot_be_written_is_named() {
 #[test]
 fn a_folder_without_results_is_named() {
     let dir = tempfile::tempdir().unwrap();
-    let error = write_report(&[dir.path()], dir.path()).unwrap_err();
+    let error = write_report(&[dir.path()], dir.path(), Pictures::Svg).unwrap_err();
     assert!(error.to_string().contains("runs.parquet"), "{error}");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }

@@ -12,7 +12,7 @@ import { decades } from "./delay";
 import { bar, level, whisker } from "./marks";
 
 /** More columns than this are too narrow; the reader chooses fewer conditions. */
-const COLUMNS = 8;
+const COLUMNS = 9;
 
 /** Runs that differ in nothing but the rate of the UDP traffic. */
 export interface Column {
