@@ -32,24 +32,24 @@ const DOWNLOAD: f64 = 700.0;
 /// Bytes of a packet that waits, or that its sender remembers.
 const WAITING: f64 = 64.0;
 
-/// Says what a plan will take, unless it is soon done; of a long one also what `smaller` would.
+/// Says what plans will take, unless they are soon done; of long ones also what `smaller` would.
 pub fn announce(
-    plan: &Plan,
+    plans: &[Plan],
     engine: &Engine,
     jobs: usize,
-    smaller: Option<(&str, &Plan)>,
+    smaller: Option<(&str, &[Plan])>,
 ) -> Result<(), Failure> {
-    let most = all_packets(plan);
+    let most = all_packets(plans);
     if most < MANY_PACKETS {
         return Ok(());
     }
-    let per_packet = seconds_per_packet(plan, engine)? / jobs as f64;
+    let per_packet = seconds_per_packet(plans, engine)? / jobs as f64;
     let wall = most * per_packet;
     let (billions, time) = (most / 1e9, time(wall));
     eprintln!("at most {billions:.2} billion packets: about {time} for {jobs} runs at a time");
     if wall > LONG {
         let (what, wall) = match smaller {
-            Some((what, plan)) => (what, all_packets(plan) * per_packet),
+            Some((what, plans)) => (what, all_packets(plans) * per_packet),
             None => ("a tenth of the duration", wall / 10.0),
         };
         eprintln!("note: with {what} about {}", self::time(wall));
@@ -92,8 +92,8 @@ fn room(largest: f64, jobs: usize, free: f64) -> Result<(), String> {
 }
 
 /// In all runs.
-fn all_packets(plan: &Plan) -> f64 {
-    plan.points.iter().map(|point| packets(&point.scenario)).sum()
+fn all_packets(plans: &[Plan]) -> f64 {
+    plans.iter().flat_map(|plan| &plan.points).map(|point| packets(&point.scenario)).sum()
 }
 
 /// The most packets that can pass.
@@ -103,11 +103,11 @@ fn packets(scenario: &Scenario) -> f64 {
 }
 
 /// What a packet costs on a core, from the first moments of some runs.
-fn seconds_per_packet(plan: &Plan, engine: &Engine) -> Result<f64, Failure> {
+fn seconds_per_packet(plans: &[Plan], engine: &Engine) -> Result<f64, Failure> {
+    let points: Vec<&Point> = plans.iter().flat_map(|plan| &plan.points).collect();
     let (mut wall, mut packets_seen) = (0.0, 0.0);
-    let last = plan.points.len() - 1;
-    for n in 0..SAMPLES.min(plan.points.len()) {
-        let mut point: Point = plan.points[n * last / (SAMPLES - 1)].clone();
+    for n in 0..SAMPLES {
+        let mut point = points[n * (points.len() - 1) / (SAMPLES - 1)].clone();
         let share = (SAMPLE_PACKETS / packets(&point.scenario)).min(1.0);
         let scenario = &mut point.scenario;
         let nanos = scenario.duration.as_nanos() as f64 * share;

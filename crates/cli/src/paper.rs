@@ -17,9 +17,10 @@ use l4s_scenario::{Plan, nearest};
 use crate::args::{Paper, Substrate};
 use crate::failure::Failure;
 use crate::folder::Existing;
+use crate::measured::Engine;
 use crate::run::{Done, Effort, Job};
 use crate::table::{Align, aligned};
-use crate::{fingerprint, pick, print};
+use crate::{fingerprint, forecast, parallel, pick, print};
 
 use beside::Row;
 use catalog::{ALL, Figure};
@@ -73,51 +74,74 @@ fn one(figure: &Figure, options: &Paper) -> Result<(), Failure> {
     Ok(())
 }
 
+/// So many figures are made at a time: one is drawn while another runs.
+const AT_A_TIME: usize = 2;
+
 /// Makes every figure, each in a folder, and the contact sheet of them.
 fn all(options: &Paper) -> Result<(), Failure> {
     let root = root(options);
     let begun = Instant::now();
+    announce(options)?;
+    let out = |n: usize| root.join(folder(&ALL[n], options));
     let (mut cards, mut effort) = (Vec::new(), Effort::default());
-    for (number, figure) in ALL.iter().enumerate() {
-        eprintln!("{} ({} of {})", figure.id, number + 1, ALL.len());
-        let folder = folder(figure, options);
-        let out = root.join(&folder);
-        let made = make(figure, options, &out, true)?;
+    let work = |n: usize| make(&ALL[n], options, &out(n), true);
+    let take = |n: usize, made: Made| {
+        let card = card(&ALL[n], &made, &out(n))?;
+        eprintln!("{} of {}: {}, {}", n + 1, ALL.len(), card.name, card.outcome);
         effort.add(made.done.effort());
-        let Checklist { holds, of, .. } = made.checklist;
-        let runs = match made.plan.points.len() {
-            1 => "1 run".to_owned(),
-            runs => format!("{runs} runs"),
-        };
-        cards.push(Card {
-            name: figure.id.to_owned(),
-            of: figure.paper.to_owned(),
-            question: made.plan.question.unwrap_or_default(),
-            outcome: match of {
-                0 => runs,
-                of => format!("{runs}; {holds} of {of} statements hold"),
-            },
-            page: format!("{folder}/{}", figure.page.unwrap_or("report.html")),
-            picture: picture(figure, &out)?,
-        });
-    }
+        cards.push(card);
+        Ok(())
+    };
+    parallel::in_order(ALL.len(), Some(AT_A_TIME), work, take)?;
     let title = match options.quick {
         true => "The figures of the L4S papers, at a glance",
         false => "The figures of the L4S papers",
     };
     let page =
         write_sheet(title, &cards, &root).map_err(|error| Failure::Run(error.to_string()))?;
-    let rows =
-        cards.iter().map(|card| vec![card.name.clone(), card.outcome.clone(), card.page.clone()]);
-    print(&aligned(&rows.collect::<Vec<_>>(), &[]))?;
+    let row = |card: &Card| vec![card.name.clone(), card.outcome.clone(), card.page.clone()];
+    print(&aligned(&cards.iter().map(row).collect::<Vec<_>>(), &[]))?;
     eprintln!("{}", effort.said(begun.elapsed()));
     eprintln!("contact sheet: {}", page.display());
     Ok(())
 }
 
+/// Says how long all figures will take at most.
+fn announce(options: &Paper) -> Result<(), Failure> {
+    let plans = |quick| -> Result<Vec<Plan>, Failure> {
+        ALL.iter().map(|figure| plan(figure, options, quick)).collect()
+    };
+    let (ours, quick) = (plans(options.quick)?, plans(true)?);
+    let smaller = Some(("--quick", quick.as_slice())).filter(|_| !options.quick);
+    forecast::announce(&ours, &Engine::Sim, parallel::threads(options.jobs), smaller)
+}
+
+/// What the contact sheet says of a figure.
+fn card(figure: &Figure, made: &Made, out: &Path) -> Result<Card, Failure> {
+    let runs = match made.plan.points.len() {
+        1 => "1 run".to_owned(),
+        runs => format!("{runs} runs"),
+    };
+    let Checklist { holds, of, .. } = made.checklist;
+    let folder = out.file_name().unwrap_or_default().to_string_lossy();
+    Ok(Card {
+        name: figure.id.to_owned(),
+        of: figure.paper.to_owned(),
+        question: made.plan.question.clone().unwrap_or_default(),
+        outcome: match of {
+            0 => runs,
+            of => format!("{runs}; {holds} of {of} statements hold"),
+        },
+        page: format!("{folder}/{}", figure.page.unwrap_or("report.html")),
+        picture: picture(figure, out)?,
+    })
+}
+
 /// The picture of a figure on the contact sheet, without its ending.
 fn picture(figure: &Figure, out: &Path) -> Result<PathBuf, Failure> {
-    let mut places = figure.pictures.iter().map(|name| out.join("figures").join(name));
+    let names =
+        figure.pictures.iter().flat_map(|name| [format!("{name}-small"), (*name).to_owned()]);
+    let mut places = names.map(|name| out.join("figures").join(name));
     places.find(|place| place.with_extension("svg").is_file()).ok_or_else(|| {
         let expected = figure.pictures.join(" or ");
         Failure::Run(format!("{}: there is no picture {expected}", out.display()))
@@ -156,16 +180,19 @@ struct Made {
 fn make(figure: &Figure, options: &Paper, out: &Path, ours: bool) -> Result<Made, Failure> {
     let quick = plan(figure, options, true)?;
     let plan = plan(figure, options, options.quick)?;
+    let alone = options.figure.is_some();
+    let threads = parallel::threads(options.jobs);
     let done = Job {
         plan: &plan,
         called: figure.scenario,
         on: Substrate::Sim,
-        jobs: options.jobs,
+        jobs: Some(if alone { threads } else { threads.div_ceil(AT_A_TIME) }),
         out: Some(out),
         existing: if ours { Existing::Renew } else { Existing::Resume },
         trace: None,
         json: false,
-        pictures: if options.figure.is_some() { Pictures::Both } else { Pictures::Svg },
+        pictures: if alone { Pictures::Both } else { Pictures::Sheet(figure.pictures) },
+        quiet: !alone,
         smaller: Some(("--quick", &quick)).filter(|_| !options.quick),
     }
     .carry_out()?;

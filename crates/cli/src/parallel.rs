@@ -6,6 +6,11 @@ use std::sync::mpsc;
 
 use crate::failure::Failure;
 
+/// How many threads that is: as many as there are cores, unless `jobs` says.
+pub fn threads(jobs: Option<usize>) -> usize {
+    jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
 /// Does `work` for 0 to `count` on `jobs` threads, and hands each result to `take` on this
 /// thread, in order. Stops early at the first failure of either; what is under way is finished.
 pub fn in_order<T: Send>(

@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal;
 use std::path::Path;
+use std::slice;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -45,6 +46,7 @@ pub fn run(options: &Run) -> Result<(), Failure> {
         json: options.json,
         pictures: Pictures::Both,
         smaller: None,
+        quiet: false,
     }
     .carry_out()?;
     done.show()?;
@@ -75,6 +77,8 @@ pub struct Job<'a> {
     pub pictures: Pictures,
     /// What makes it smaller, and the plan that it then is.
     pub smaller: Option<(&'a str, &'a Plan)>,
+    /// Whether it is one of several, and leaves it to others to say how they get on.
+    pub quiet: bool,
 }
 
 /// A job that is done.
@@ -90,15 +94,15 @@ impl Job<'_> {
     pub fn carry_out(self) -> Result<Done, Failure> {
         let plan = self.plan;
         let engine = Engine::prepare(self.on, plan)?;
-        if let Some(advice) = plan.points.iter().find_map(|p| l4s_scenario::advice(&p.scenario)) {
+        let mut advice = plan.points.iter().filter_map(|p| l4s_scenario::advice(&p.scenario));
+        if let Some(advice) = advice.next().filter(|_| !self.quiet) {
             eprintln!("note: {advice}");
         }
         engine.announce(plan);
         let commands: Vec<String> =
             plan.points.iter().map(|p| measured::command(self.called, self.on, p)).collect();
         let jobs = engine.jobs(self.jobs);
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let at_a_time = jobs.unwrap_or(cores).min(plan.points.len());
+        let at_a_time = parallel::threads(jobs).min(plan.points.len());
         forecast::check_memory(plan, at_a_time)?;
         let folder = match self.out {
             Some(path) => {
@@ -107,7 +111,7 @@ impl Job<'_> {
             }
             None => None,
         };
-        let mut tally = Tally::new(plan, self.json);
+        let mut tally = Tally::new(plan, self.json, self.quiet);
         match &folder {
             Some(folder) if folder.is_finished() => {
                 for (number, run) in folder.results()?.into_iter().enumerate() {
@@ -115,8 +119,9 @@ impl Job<'_> {
                 }
             }
             _ => {
-                if engine.substrate() == Substrate::Sim {
-                    forecast::announce(plan, &engine, at_a_time, self.smaller)?;
+                if engine.substrate() == Substrate::Sim && !self.quiet {
+                    let smaller = self.smaller.map(|(what, plan)| (what, slice::from_ref(plan)));
+                    forecast::announce(slice::from_ref(plan), &engine, at_a_time, smaller)?;
                 }
                 let work = |number| self.work(&engine, &commands, folder.as_ref(), number);
                 let take = |number, finished: Finished| {
@@ -275,12 +280,10 @@ struct Tally {
 }
 
 impl Tally {
-    fn new(plan: &Plan, json: bool) -> Tally {
-        let progress = if plan.points.len() > 1 && std::io::stderr().is_terminal() {
-            ProgressBar::new(plan.points.len() as u64)
-        } else {
-            ProgressBar::hidden()
-        };
+    fn new(plan: &Plan, json: bool, quiet: bool) -> Tally {
+        let shown = !quiet && plan.points.len() > 1 && std::io::stderr().is_terminal();
+        let progress =
+            if shown { ProgressBar::new(plan.points.len() as u64) } else { ProgressBar::hidden() };
         let template = "{bar:40} {pos}/{len} runs  {elapsed} gone, {eta} to go";
         if let Ok(style) = ProgressStyle::with_template(template) {
             progress.set_style(style);

@@ -49,16 +49,19 @@ pub struct Written {
 const WIDTH: u32 = 1200;
 /// Pixels of a PNG file for each of the SVG: sharp on dense screens.
 const SCALE: f32 = 2.0;
+/// The width of a small one: words are as large as ever, and there is less room for them.
+const SMALL: u32 = 640;
 /// The height of the `headline`; other figures choose their own.
 const HEADLINE_HEIGHT: u32 = 600;
 
 /// What figures are written as.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pictures {
-    /// SVG, which takes a fourth of the time.
-    Svg,
     /// SVG and PNG.
     Both,
+    /// SVG alone, which takes a fourth of the time; and the first of these that there is also as
+    /// `NAME-small`, for a contact sheet.
+    Sheet(&'static [&'static str]),
 }
 
 /// Writes `report.html` and `figures/` of these result folders into the folder `out`.
@@ -91,8 +94,16 @@ pub fn write_figures(
     let painter = Painter::new();
     write::folder(out)?;
     let mut written = Vec::new();
+    let small = match pictures {
+        Pictures::Both => None,
+        Pictures::Sheet(names) => names.iter().find(|name| studio.names().any(|n| n == **name)),
+    };
     for name in studio.names() {
         for (mode, suffix) in [(Mode::Light, ""), (Mode::Dark, "-dark")] {
+            if small == Some(&name) {
+                let svg = studio.svg(name, mode, SMALL, 0)?;
+                write::file(&out.join(format!("{name}-small{suffix}.svg")), svg.as_bytes())?;
+            }
             let height = if name == "headline" { HEADLINE_HEIGHT } else { 0 };
             let svg = studio.svg(name, mode, WIDTH, height)?;
             let path = out.join(format!("{name}{suffix}.svg"));

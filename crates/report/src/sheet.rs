@@ -31,7 +31,7 @@ pub struct Card {
 const CARD: f32 = 460.0;
 const GAP: f32 = 20.0;
 /// Heights of the picture in it, and of the words above.
-const PICTURE: f32 = 260.0;
+const PICTURE: f32 = 250.0;
 const WORDS: f32 = 54.0;
 /// Cards side by side.
 const COLUMNS: usize = 4;

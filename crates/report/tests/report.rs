@@ -316,12 +316,16 @@ fn unresponsive_traffic_has_figures_of_what_it_leaves() {
 }
 
 #[test]
-fn without_png_there_is_svg() {
+fn for_a_contact_sheet_there_is_svg_alone_and_one_small() {
     let dir = tempfile::tempdir().unwrap();
-    let written = write_data(&sample("sweep.json"), dir.path(), Pictures::Svg).unwrap();
+    let sheet = Pictures::Sheet(&["headline", "delay-conditions"]);
+    let written = write_data(&sample("sweep.json"), dir.path(), sheet).unwrap();
     assert!(written.figures.iter().all(|figure| figure.extension().unwrap() == "svg"));
+    // A sweep has no headline.
+    let small = dir.path().join("figures/delay-conditions-small-dark.svg");
+    assert!(!fs::read_to_string(small).unwrap().contains(r#"width="1200""#));
     let files = fs::read_dir(dir.path().join("figures")).unwrap().count();
-    assert_eq!(files, written.figures.len());
+    assert_eq!(files, written.figures.len() + 2);
 }
 
 #[test]
@@ -329,7 +333,7 @@ fn a_folder_that_cannot_be_written_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("taken");
     fs::write(&file, "something else").unwrap();
-    let error = write_data(&sample("sweep.json"), &file, Pictures::Svg).unwrap_err();
+    let error = write_data(&sample("sweep.json"), &file, Pictures::Sheet(&[])).unwrap_err();
     assert!(matches!(error, ReportError::Write { .. }), "{error}");
     assert!(error.to_string().contains("taken"), "{error}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "something else");
@@ -338,7 +342,7 @@ fn a_folder_that_cannot_be_written_is_named() {
 #[test]
 fn a_folder_without_results_is_named() {
     let dir = tempfile::tempdir().unwrap();
-    let error = write_report(&[dir.path()], dir.path(), Pictures::Svg).unwrap_err();
+    let error = write_report(&[dir.path()], dir.path(), Pictures::Sheet(&[])).unwrap_err();
     assert!(error.to_string().contains("runs.parquet"), "{error}");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }

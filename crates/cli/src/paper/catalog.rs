@@ -152,7 +152,7 @@ pub const ALL: &[Figure] = &[
         set: &["strategy=a"],
         quick: &["duration=10s", "warmup=3s"],
         page: None,
-        pictures: &["overload"],
+        pictures: &["output-time"],
         numbers: |_, results, _| Ok(beside::overview(results)),
     },
     Figure {
@@ -162,7 +162,7 @@ pub const ALL: &[Figure] = &[
         set: &["strategy=b"],
         quick: &["duration=10s", "warmup=3s"],
         page: None,
-        pictures: &["overload"],
+        pictures: &["output-time"],
         numbers: |_, results, _| Ok(beside::overview(results)),
     },
     Figure {
