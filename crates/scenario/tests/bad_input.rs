@@ -124,11 +124,11 @@ refuses! {
         "s.toml:11:1: `aqm.msr`: it has an effect only with `variant = \"docsis\"`";
     an_unknown_profile: "\"dctth\"" => "\"dctht\"",
         "s.toml:11:11: `aqm.profile`: found \"dctht\", expected a profile of dualpi2: `dctth`, \
-         `linux2019`, `linux` or `rfc9332`; did you mean \"dctth\"?";
+         `linux2019`, `linux`, `rfc9332` or `best`; did you mean \"dctth\"?";
     an_unknown_setting: "target  =" => "taget  =",
         "s.toml:12:1: `aqm.taget`: unknown setting of dualpi2, expected `max_rtt`, `typical_rtt`, \
          `target`, `tupdate`, `alpha`, `beta`, `gains`, `k`, `l_aqm`, `step_thresh`, `ramp`, \
-         `min_qlen_step`, `floor_at`, `scheduler`, `t_shift`, `t_speed`, `classic_protection`, \
+         `l_wait`, `min_qlen_step`, `floor_at`, `scheduler`, `t_shift`, `t_speed`, `classic_protection`, \
          `dualq`, `marking`, `classic_ecn`, `overload`, `l_drop`, `drop_at`, `randomness`, \
          `min_backlog`, `limit`, `memlimit`, `kind` or `profile`; did you mean `target`?";
     an_unknown_word: "target  = \"15ms\"" => "scheduler = \"wr\"",
