@@ -42,10 +42,10 @@ one() {
     $l4s run "$experiment" "$@" --out "$folder" >"$folder.txt"
 }
 
-# What pages show: `docs/figures/NAME.svg`, light or dark, wherever the page is.
+# What pages show: `docs/figures/NAME.svg` or `.png`, light or dark, wherever the page is.
 shown() {
-    grep -ohE '(docs/|\.\./|\()figures/[a-z0-9-]+\.svg' README.md docs/*.md docs/experiments/*.md |
-        sed 's#.*figures/##; s#-dark\.svg$#.svg#' | sort -u
+    grep -ohE '(docs/|\.\./|\()figures/[a-z0-9-]+\.(svg|png)' README.md docs/*.md docs/experiments/*.md |
+        sed -E 's#.*figures/##; s#-dark\.(svg|png)$#.\1#' | sort -u
 }
 
 # files: whether pages and docs/figures name the same.
@@ -56,13 +56,13 @@ files() {
         fault=1
     }
     for figure in $(shown); do
-        dark=${figure%.svg}-dark.svg
+        dark=${figure%.*}-dark.${figure##*.}
         for file in "$figure" "$dark"; do
             test -e "docs/figures/$file" || complain "docs/figures/$file is shown and does not exist"
         done
     done
     for file in docs/figures/*; do
-        name=$(basename "$file" | sed 's#-dark\.svg$#.svg#')
+        name=$(basename "$file" | sed -E 's#-dark\.(svg|png)$#.\1#')
         shown | grep -qxF "$name" || complain "$file is shown on no page"
     done
     for page in docs/experiments/*.md; do
@@ -108,3 +108,5 @@ keep fallback-9 score-time rate-time
 keep fallback-10 score-time rate-time delay-time
 keep fallback-11 score-time rate-time delay-time
 keep fallback-12 score-time
+$l4s paper --quick
+cp out/paper-quick/contact-sheet.png out/paper-quick/contact-sheet-dark.png docs/figures/

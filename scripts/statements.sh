@@ -17,7 +17,7 @@ fi
 [ $# -gt 0 ] || set -- $(sed -n 's/^<!-- \([a-z0-9-]*\) -->$/\1/p' $page | grep -vx end)
 
 for figure; do
-    "$l4s" paper "$figure" $quick --resume --out "$out/$figure$quick" >/dev/null
+    "$l4s" paper "$figure" $quick --out "$out/$figure$quick" >/dev/null
     awk -v mark="<!-- $figure -->" -v runs="$runs" -v table="$out/$figure$quick/statements.md" '
         $0 == "<!-- end -->" { inside = 0 }
         !inside { print }

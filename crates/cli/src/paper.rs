@@ -62,7 +62,7 @@ fn find(id: &str) -> Result<&'static Figure, Failure> {
 /// Makes a figure, and says its numbers.
 fn one(figure: &Figure, options: &Paper) -> Result<(), Failure> {
     let out = options.out.clone().unwrap_or_else(|| root(options).join(folder(figure, options)));
-    let made = make(figure, options, &out, options.out.is_none())?;
+    let made = make(figure, options, &out)?;
     print(&format!("{}: {}\n\n", figure.paper, made.plan.question.as_deref().unwrap_or_default()))?;
     print(&beside::table(&made.numbers))?;
     print(&made.checklist.text)?;
@@ -84,7 +84,7 @@ fn all(options: &Paper) -> Result<(), Failure> {
     announce(options)?;
     let out = |n: usize| root.join(folder(&ALL[n], options));
     let (mut cards, mut effort) = (Vec::new(), Effort::default());
-    let work = |n: usize| make(&ALL[n], options, &out(n), true);
+    let work = |n: usize| make(&ALL[n], options, &out(n));
     let take = |n: usize, made: Made| {
         let card = card(&ALL[n], &made, &out(n))?;
         eprintln!("{} of {}: {}, {}", n + 1, ALL.len(), card.name, card.outcome);
@@ -176,8 +176,8 @@ struct Made {
 }
 
 /// Runs a figure's scenario as `l4s run` does, unless this code did so before, and adds what only
-/// the figure has. In a folder of `ours` results of older code make room.
-fn make(figure: &Figure, options: &Paper, out: &Path, ours: bool) -> Result<Made, Failure> {
+/// the figure has. Results of older code make room, unless the user chose the folder.
+fn make(figure: &Figure, options: &Paper, out: &Path) -> Result<Made, Failure> {
     let quick = plan(figure, options, true)?;
     let plan = plan(figure, options, options.quick)?;
     let alone = options.figure.is_some();
@@ -188,7 +188,7 @@ fn make(figure: &Figure, options: &Paper, out: &Path, ours: bool) -> Result<Made
         on: Substrate::Sim,
         jobs: Some(if alone { threads } else { threads.div_ceil(AT_A_TIME) }),
         out: Some(out),
-        existing: if ours { Existing::Renew } else { Existing::Resume },
+        existing: if options.out.is_none() { Existing::Renew } else { Existing::Resume },
         trace: None,
         json: false,
         pictures: if alone { Pictures::Both } else { Pictures::Sheet(figure.pictures) },

@@ -128,9 +128,9 @@ impl Job<'_> {
                     tally.take(number, finished.record.summary, finished.wall)
                 };
                 parallel::in_order(plan.points.len(), jobs, work, take)
-                    .map_err(|failure| resumable(failure, folder.as_ref()))?;
+                    .map_err(|failure| self.resumable(failure))?;
                 if let Some(folder) = &folder {
-                    folder.assemble(plan).map_err(|failure| resumable(failure, Some(folder)))?;
+                    folder.assemble(plan).map_err(|failure| self.resumable(failure))?;
                 }
             }
         }
@@ -142,6 +142,20 @@ impl Job<'_> {
         }
         tally.progress.finish_and_clear();
         Ok(Done { folder, tally, commands })
+    }
+
+    /// Says that finished runs are safe.
+    fn resumable(&self, failure: Failure) -> Failure {
+        let again = match self.existing {
+            Existing::Refuse => "the same command with --resume",
+            Existing::Resume | Existing::Renew => "the same command",
+        };
+        match failure {
+            Failure::Run(message) if self.out.is_some() => Failure::Run(format!(
+                "{message}\nfinished runs are intact: {again} does the others"
+            )),
+            failure => failure,
+        }
     }
 
     /// One run, or its summary where it was done before.
@@ -210,16 +224,6 @@ impl Done {
 /// What a sweep keeps in memory of a run.
 fn summary_only(record: RunRecord) -> RunRecord {
     RunRecord { series: Vec::new(), delays: Vec::new(), flows: Vec::new(), ..record }
-}
-
-/// Says that finished runs are safe.
-fn resumable(failure: Failure, folder: Option<&Folder>) -> Failure {
-    match (failure, folder) {
-        (Failure::Run(message), Some(_)) => Failure::Run(format!(
-            "{message}\nfinished runs are intact: the same command with --resume does the others"
-        )),
-        (failure, _) => failure,
-    }
 }
 
 /// What runs took, of those that a process ran itself.
