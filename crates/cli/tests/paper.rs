@@ -159,4 +159,5 @@ fn fallback_is_found_as_recorded() {
     for figure in ["fallback-8", "fallback-9", "fallback-10", "fallback-11", "fallback-12"] {
         as_recorded(figure, &[]);
     }
+    as_recorded("core", &[]);
 }

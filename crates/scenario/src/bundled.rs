@@ -26,6 +26,7 @@ bundled! {
     "dctth-4",
     "dctth-5",
     "dctth-6",
+    "dctth-all",
     "dctth-9",
     "dctth-10",
     "slides-flows",

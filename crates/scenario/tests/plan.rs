@@ -491,6 +491,7 @@ fn bundled_scenarios_have_the_runs_of_their_papers() {
     assert_eq!(runs("dctth-4"), 75);
     assert_eq!(runs("dctth-5"), 360);
     assert_eq!(runs("dctth-6"), 75);
+    assert_eq!(runs("dctth-all"), 9000);
     assert_eq!(runs("dctth-9"), 100);
     assert_eq!(runs("dctth-10"), 45);
     // Slides: 120 combinations of flows and 24 of load; IETF97: seven loads, two answers.

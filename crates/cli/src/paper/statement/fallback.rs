@@ -1,10 +1,10 @@
-//! Fallback: figures 1 and 7 to 12, and the 500 situations of section 7.5.
+//! Fallback: figures 1 and 7 to 12, the 500 situations of section 7.5, and the core of appendix D.
 
 use l4s_measure::Summary;
 use l4s_report::lights::Tally;
 
 use super::course::{Course, END};
-use super::evidence::{ratio, set};
+use super::evidence::{group, ratio, set};
 use super::{ANY, DoesNotHold, Evidence, Holds, Statement};
 
 /// Rates of Prague over Cubic, with the detector in this mode.
@@ -467,7 +467,52 @@ pub const ALL: &[Statement] = &[
              acknowledgements are not there within the 10 s that are left",
         ),
     },
+    Statement {
+        figure: "core",
+        id: "design",
+        source: "Fallback appendix D",
+        says: "2.5 % of customers at a time need 25 of the 40 Gb/s: utilization",
+        of: |e| active(e, "204").map(|run| 100.0 * run.link.utilization).collect(),
+        unit: " %",
+        within: [60.0, 64.0],
+        because: "25/40, rounded, and 2 points",
+        expected: Holds,
+    },
+    Statement {
+        figure: "core",
+        id: "share",
+        source: "Fallback appendix D",
+        says: "with 5 % at a time the core is the bottleneck, and each uses 81 % of the access link",
+        of: |e| active(e, "409").filter_map(used).collect(),
+        unit: " %",
+        within: [80.0, 82.5],
+        because: "40 Gb/s over 410 times 120 Mb/s, and a point",
+        expected: Holds,
+    },
+    Statement {
+        figure: "core",
+        id: "limit",
+        source: "Fallback appendix D",
+        says: "then one L4S flow gets at most 1.23 times the rate of the others",
+        of: |e| active(e, "409").filter_map(|run| ratio(run, "rate_A_B")).collect(),
+        unit: "",
+        within: [0.0, 1.25],
+        because: "as stated, and 2 % for the few seconds",
+        expected: Holds,
+    },
 ];
+
+/// The runs with so many customers beside the one with L4S.
+fn active<'a>(e: &Evidence<'a>, customers: &'a str) -> impl Iterator<Item = &'a Summary> {
+    e.runs().filter(move |run| set(run, "group.B.flows") == Some(customers))
+}
+
+/// What a Classic customer uses of an access link of 120 Mb/s, in percent: packets of 1500 B of IP
+/// are 1514 B there.
+fn used(run: &Summary) -> Option<f64> {
+    let rate = group(run, "B")?.rate_per_flow_bps?;
+    Some(100.0 * rate * (1514.0 / 1500.0) / 120e6)
+}
 
 /// Rate over Cubic's after the change, over that before.
 fn across(course: &Course) -> Option<f64> {
