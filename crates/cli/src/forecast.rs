@@ -4,7 +4,6 @@
 //! in their first moments. Memory: what a run keeps at a time, from what runs with many flows and
 //! with many downloads took. Both are estimates, and meant to be too high.
 
-use l4s_measure::RunRecord;
 use l4s_scenario::{Buffer, Plan, Point, Scenario};
 use l4s_units::{Duration, Time};
 
@@ -16,6 +15,8 @@ const MANY_PACKETS: f64 = 50e6;
 /// How many runs show what a packet costs, and how many packets each may take for it.
 const SAMPLES: usize = 5;
 const SAMPLE_PACKETS: f64 = 50e3;
+/// No run is shorter.
+const LEAST_SAMPLE: Duration = Duration::from_millis(1);
 /// From so many seconds on a smaller plan is proposed.
 const LONG: f64 = 3600.0;
 /// Bytes of a full packet on the link.
@@ -105,21 +106,35 @@ fn packets(scenario: &Scenario) -> f64 {
 /// What a packet costs on a core, from the first moments of some runs.
 fn seconds_per_packet(plans: &[Plan], engine: &Engine) -> Result<f64, Failure> {
     let points: Vec<&Point> = plans.iter().flat_map(|plan| &plan.points).collect();
-    let (mut wall, mut packets_seen) = (0.0, 0.0);
+    let (mut wall, mut seen) = (0.0, 0.0);
     for n in 0..SAMPLES {
-        let mut point = points[n * (points.len() - 1) / (SAMPLES - 1)].clone();
-        let share = (SAMPLE_PACKETS / packets(&point.scenario)).min(1.0);
-        let scenario = &mut point.scenario;
-        let nanos = scenario.duration.as_nanos() as f64 * share;
-        scenario.duration = Duration::from_nanos(nanos as u64).max(Duration::from_millis(1));
-        scenario.warmup = Duration::ZERO;
-        scenario.changes.retain(|change| change.time < Time::ZERO + scenario.duration);
-        let finished = engine.run(&point, "", Keep { tables: true, ..Keep::default() })?;
-        let RunRecord { summary, .. } = finished.record;
-        wall += finished.wall.unwrap_or_default().as_secs_f64();
-        packets_seen += summary.engine.packets as f64;
+        let point = points[n * (points.len() - 1) / (SAMPLES - 1)];
+        let whole = point.scenario.duration;
+        let mut share = SAMPLE_PACKETS / packets(&point.scenario);
+        // Flows that start late or far away leave the first moments empty.
+        loop {
+            let nanos = (whole.as_nanos() as f64 * share.min(1.0)) as u64;
+            let first = beginning(point, Duration::from_nanos(nanos).max(LEAST_SAMPLE));
+            let finished = engine.run(&first, "", Keep { tables: true, ..Keep::default() })?;
+            let passed = finished.record.summary.engine.packets as f64;
+            if passed >= SAMPLE_PACKETS / 2.0 || share >= 1.0 {
+                wall += finished.wall.unwrap_or_default().as_secs_f64();
+                seen += passed;
+                break;
+            }
+            share *= 2.0;
+        }
     }
-    Ok(wall / packets_seen.max(1.0))
+    Ok(wall / seen.max(1.0))
+}
+
+/// A run that ends after `duration`.
+fn beginning(point: &Point, duration: Duration) -> Point {
+    let mut point = point.clone();
+    point.scenario.duration = duration;
+    point.scenario.warmup = Duration::ZERO;
+    point.scenario.changes.retain(|change| change.time < Time::ZERO + duration);
+    point
 }
 
 /// The bytes of one run while it runs.
