@@ -60,7 +60,7 @@ pub enum Pictures {
     /// SVG and PNG.
     Both,
     /// SVG alone, which takes a fourth of the time; and the first of these that there is also as
-    /// `NAME-small`, for a contact sheet.
+    /// `NAME-small`, for a contact sheet, unless that is higher than wide.
     Sheet(&'static [&'static str]),
 }
 
@@ -102,7 +102,10 @@ pub fn write_figures(
         for (mode, suffix) in [(Mode::Light, ""), (Mode::Dark, "-dark")] {
             if small == Some(&name) {
                 let svg = studio.svg(name, mode, SMALL, 0)?;
-                write::file(&out.join(format!("{name}-small{suffix}.svg")), svg.as_bytes())?;
+                // Panels one below the other would be tiny: those are better side by side.
+                if painter.aspect(&svg)? <= 1.0 {
+                    write::file(&out.join(format!("{name}-small{suffix}.svg")), svg.as_bytes())?;
+                }
             }
             let height = if name == "headline" { HEADLINE_HEIGHT } else { 0 };
             let svg = studio.svg(name, mode, WIDTH, height)?;

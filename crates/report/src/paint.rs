@@ -60,6 +60,12 @@ impl Painter {
         Ok(picture)
     }
 
+    /// Its height over its width.
+    pub fn aspect(&self, svg: &str) -> Result<f32, ReportError> {
+        let size = self.tree(svg)?.size();
+        Ok(size.height() / size.width())
+    }
+
     fn tree(&self, svg: &str) -> Result<Tree, ReportError> {
         Tree::from_str(svg, &self.options).map_err(|e| ReportError::draw("SVG", e))
     }
