@@ -115,7 +115,7 @@ fn verdict(holds: bool, expected: &Expected) -> &'static str {
 pub struct Checklist {
     /// To be printed.
     pub text: String,
-    /// How many hold, of how many.
+    /// How many hold, of how many that these runs are about.
     pub holds: usize,
     #[allow(missing_docs)]
     pub of: usize,
@@ -143,7 +143,8 @@ pub fn checked(figure: &str, evidence: &Evidence<'_>, folder: &Path) -> Result<C
     let failed = |error| Failure::Run(format!("cannot write {}: {error}", path.display()));
     write_whole(&path, page.as_bytes()).map_err(failed)?;
     let holds = rows.iter().filter(|row| row[0].starts_with("holds")).count();
-    Ok(Checklist { text: aligned(&rows, &[]), holds, of: rows.len() - 1 })
+    let of = rows[1..].iter().filter(|row| row[0] != "not measured").count();
+    Ok(Checklist { text: aligned(&rows, &[]), holds, of })
 }
 
 #[cfg(test)]
