@@ -59,12 +59,26 @@ export const rateLines = (theme: Theme, item: Drawn, panel: number, width = 1.5)
 
 /** A panel per run. */
 export function rates(drawn: Drawn[], all: Item[]): Figure {
-  const names = runNames(all);
-  const columns = (width: number) => columnsFor(drawn.length, width, 320);
-  return {
+  const words = {
     name: "rate-time",
     title: "Rate of each flow over time",
     note: "Bytes on the wire that left the bottleneck, per flow. Equal heights mean equal shares.",
+  };
+  return ratePanels(words, drawn, all, { max: rateTop(drawn), splitNumber: 4 }, rateLines);
+}
+
+/** Rates over time: a panel per run, with these lines in it, up to the end of the axis. */
+export function ratePanels(
+  words: Pick<Figure, "name" | "title" | "note">,
+  drawn: Drawn[],
+  all: Item[],
+  axis: { max: number; splitNumber?: number; interval?: number },
+  lines: (theme: Theme, item: Drawn, panel: number) => Series[],
+): Figure {
+  const names = runNames(all);
+  const columns = (width: number) => columnsFor(drawn.length, width, 320);
+  return {
+    ...words,
     height: (width) => 250 * Math.ceil(drawn.length / columns(width)) + 10,
     option: (canvas) => {
       const { theme } = canvas;
@@ -79,14 +93,13 @@ export function rates(drawn: Drawn[], all: Item[]): Figure {
             type: "value",
             gridIndex: i,
             min: 0,
-            max: rateTop(drawn),
-            splitNumber: 4,
+            ...axis,
             name: i % columns(canvas.width) === 0 ? "Mb/s" : "",
             nameGap: 8,
             nameTextStyle: { color: theme.soft, fontSize: 11, align: "right", padding: [0, 6, 0, 0] },
           }),
         ),
-        series: drawn.flatMap((item, panel) => rateLines(theme, item, panel)),
+        series: drawn.flatMap((item, panel) => lines(theme, item, panel)),
         tooltip: lineTip(theme, (x) => `${digits(x)} s`, (y) => `${digits(y)} Mb/s`),
       };
     },
