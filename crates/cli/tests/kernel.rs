@@ -450,8 +450,11 @@ fn an_application_has_its_rate_on_an_idle_link() {
     let bytes = app.rate_bps * 3.0 / 8.0;
     let frames = |n: u64| (n * (10_000 + 7 * 52)) as f64;
     assert!(bytes >= frames(app.delivered), "{bytes} B in {app:?}");
-    // Nothing is lost on this link; a handshake has 60 B, and the answer to the request 52.
-    assert!(bytes <= frames(app.written) + 500.0, "{bytes} B in {app:?}");
+    // A handshake has 60 B, and the answer to the request 52. Nothing is lost on this link, but
+    // where the machine pauses a sender may think so and send again: the end of a frame, or one of
+    // its segments.
+    let again = (a.retransmits * (1500 + 52)) as f64;
+    assert!(bytes <= frames(app.written) + 500.0 + again, "{bytes} B in {app:?}, {a:?}");
     // What is before the last segment of a frame takes 6 · 1514 B of the link.
     assert!(app.delay_ms.is_some_and(|delay| delay.p1 >= 1.816), "{app:?}");
     assert!(a.cwnd_pkts.is_some() && a.rtt_ms.is_some(), "it is sampled: {a:?}");
