@@ -1,0 +1,10 @@
+//! The live demo: sessions that run a scenario at the pace of the clock, and the server that shows
+//! them in a browser.
+//!
+//! The contract with the page is `docs/live-protocol.md`; [`protocol`] is the same as types. A
+//! [`Lane`] is a bottleneck with its traffic, whatever substrate runs it.
+
+mod lane;
+pub mod protocol;
+
+pub use lane::Lane;

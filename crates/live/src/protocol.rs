@@ -1,0 +1,149 @@
+//! What the server and its viewers say to each other: `docs/live-protocol.md` as types.
+
+use serde::Serialize;
+
+/// The version of the contract.
+pub const PROTOCOL: u32 = 1;
+
+/// What happened at a lane in a span of time.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct LaneState {
+    /// The link.
+    pub link: LinkState,
+    /// Each queue that its discipline has, or had in the span.
+    pub queues: Vec<QueueState>,
+    /// Groups, then UDP sources.
+    pub groups: Vec<GroupState>,
+    /// Long flows and those of applications.
+    pub flows: Vec<FlowState>,
+    /// Downloads that were completed.
+    pub downloads: Vec<Download>,
+    /// Frames of applications that arrived.
+    pub frames: Vec<Frame>,
+    /// A sample of packets.
+    pub packets: Vec<PacketEvent>,
+}
+
+/// The link.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct LinkState {
+    /// Its rate.
+    pub rate_bps: f64,
+    /// What it carried with 14 B of Ethernet per packet, over what it could have.
+    pub utilization: f64,
+    /// Packets that wait.
+    pub backlog_packets: u64,
+    /// Bytes that wait.
+    pub backlog_bytes: u64,
+    /// The base probability p', where the discipline has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p_base: Option<f64>,
+}
+
+/// A queue.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct QueueState {
+    /// `L`, `C` or `Q`.
+    pub name: &'static str,
+    /// Packets forwarded.
+    pub packets: u64,
+    /// Packets that were marked here.
+    pub marked: u64,
+    /// Packets dropped.
+    pub dropped: u64,
+    /// Mean queue delay of data packets; absent without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_mean_ms: Option<f64>,
+    /// The longest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_max_ms: Option<f64>,
+    /// Their histogram: [`bucket`] and packets.
+    pub delays: Vec<(u16, u32)>,
+}
+
+/// A group or UDP source.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct GroupState {
+    /// Its name.
+    pub name: String,
+    /// IP bits forwarded per second.
+    pub rate_bps: f64,
+    /// Packets forwarded.
+    pub packets: u64,
+    /// Packets marked.
+    pub marked: u64,
+    /// Packets dropped.
+    pub dropped: u64,
+    /// Rate of a long flow times smoothed RTT over packet size; absent without long flows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window_pkts: Option<f64>,
+    /// The mean smoothed RTT of its long flows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rtt_ms: Option<f64>,
+}
+
+/// A long flow, or one of an application.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct FlowState {
+    /// Its number in the run.
+    pub flow: u32,
+    /// Its group.
+    pub group: u16,
+    /// It is one of an application.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub app: bool,
+    /// IP bits forwarded per second.
+    pub rate_bps: f64,
+    /// Congestion window.
+    pub cwnd_pkts: u32,
+    /// Smoothed RTT.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub srtt_ms: Option<f64>,
+    /// Its congestion control's own marking estimate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alpha: Option<f64>,
+    /// The score of its detector of Classic ECN.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub classic_ecn: Option<f64>,
+}
+
+/// A download that was completed.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Download {
+    /// Its group.
+    pub group: u16,
+    /// What it fetched.
+    pub bytes: u64,
+    /// From just before the SYN until the close was seen.
+    pub time_ms: f64,
+    /// The theoretical time.
+    pub ideal_ms: f64,
+}
+
+/// A frame of an application that arrived.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Frame {
+    /// Its group.
+    pub group: u16,
+    /// From its write to its last byte's arrival.
+    pub delay_ms: f64,
+}
+
+/// What happened to a packet: when in ms since the last state, group, queue (0 L, 1 C, 2 Q), fate
+/// (0 forwarded, 1 marked, 2 dropped), sojourn in ms.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct PacketEvent(pub f32, pub u16, pub u8, pub u8, pub f32);
+
+/// Buckets of the histogram per decade.
+pub const BUCKETS_PER_DECADE: f64 = 40.0;
+/// Where the first bucket begins, in ms.
+pub const FIRST_BUCKET_MS: f64 = 0.001;
+/// How many there are: up to ten seconds.
+pub const BUCKETS: usize = 281;
+
+/// The bucket of a delay.
+pub fn bucket(delay_ms: f64) -> u16 {
+    let at = (delay_ms / FIRST_BUCKET_MS).log10() * BUCKETS_PER_DECADE;
+    // The cast saturates: what is below the first bucket belongs there.
+    (at.max(0.0) as u16).min(BUCKETS as u16 - 1)
+}
