@@ -38,11 +38,11 @@ export class Header {
           }),
         ]),
       ]),
-      this.presets,
+      el("div", { class: "named" }, [el("span", { class: "label", "aria-hidden": "true" }, ["Try"]), this.presets]),
       this.about,
     ]);
     this.bar = el("div", { class: "bar", role: "region", "aria-label": "Discipline and time" }, [
-      this.kinds,
+      el("div", { class: "named" }, [el("span", { class: "label", "aria-hidden": "true" }, ["Queue"]), this.kinds]),
       el("div", { class: "time" }, [
         this.besideLabel,
         el("span", { class: "push" }),

@@ -2,15 +2,14 @@
 // sample of real packets that each state brings; where they are follows from the time alone, so that
 // a past moment looks as it did.
 
-import { ms, percent, queueName, rate } from "../text";
+import { ccName, ms, percent, queueName, rate } from "../text";
 import { type Theme, themeOf } from "../theme";
 import { el } from "../page/dom";
 import { groupColours, queueHue } from "./colours";
 import { filled, jitterOf, type Layout, layout, LIFE_MS, place, stride } from "./network-model";
-import { PERIOD_MS } from "./ring";
+import { laneOf, lastSeconds, PERIOD_MS } from "./ring";
 import type { Store, View } from "./store";
 import { calm } from "./motion";
-import { lastSeconds } from "./ring";
 import { average, queueDelay, utilization } from "./series";
 
 /** Drawn of each state: enough to see the shares, few enough to stay calm. */
@@ -62,7 +61,7 @@ export class Network {
       ...settings.groups.map(({ flows, web, app }) => flows > 0 || (web?.per_s ?? 0) > 0 || (app?.rate_bps ?? 0) > 0),
       ...settings.udp.map(({ rate_bps }) => rate_bps > 0),
     ];
-    this.wires(theme, at, active);
+    this.wires(theme, at, active, paths(view, this.lane));
     this.queues(theme, at, view);
     if (!calm()) this.packets(theme, at, view, colours);
     this.ends(theme, at, colours, active);
@@ -75,7 +74,7 @@ export class Network {
     this.canvas.setAttribute("aria-label", `Servers send through one bottleneck (${kind}) to clients. ${sentence}`);
   }
 
-  private wires(theme: Theme, at: Layout, active: boolean[]): void {
+  private wires(theme: Theme, at: Layout, active: boolean[], used: Set<string>): void {
     const { pen } = this;
     pen.lineWidth = 1.25;
     at.servers.forEach((server, i) => {
@@ -86,7 +85,9 @@ export class Network {
       const middle = at.link.from.y;
       const left = at.queues[0]?.left ?? 0;
       pen.beginPath();
-      for (const channel of at.queues) curve(pen, server.x + 16, server.y, left - 2, channel.y);
+      at.queues.forEach((channel, queue) => {
+        if (used.has(`${i} ${queue}`)) curve(pen, server.x + 16, server.y, left - 2, channel.y);
+      });
       curve(pen, at.link.to.x, middle, client.x - 16, client.y);
       pen.stroke();
     });
@@ -220,7 +221,7 @@ export class Network {
     if (settings === undefined) return;
     const narrow = at.width < 520;
     const names = [
-      ...settings.groups.map(({ name, flows, cc }) => ({ name, below: narrow ? "" : flows === 1 ? cc : `${flows} × ${cc}` })),
+      ...settings.groups.map(({ name, flows, cc }) => ({ name, below: narrow ? "" : flows === 1 ? ccName(cc, false) : `${flows} × ${ccName(cc, false)}` })),
       ...settings.udp.map(({ name }) => ({ name, below: narrow ? "" : "UDP" })),
     ];
     names.forEach(({ name, below }, i) => {
@@ -244,6 +245,15 @@ export class Network {
       pen.globalAlpha = 1;
     });
   }
+}
+
+/** Which group sent into which queue in the last second, as the samples have it. */
+function paths(view: View, lane: number): Set<string> {
+  const found = new Set<string>();
+  for (const { packets } of laneOf(view.moments.slice(-20), lane)) {
+    for (const [, group, queue] of packets) found.add(`${group} ${queue === 2 ? 0 : queue}`);
+  }
+  return found;
 }
 
 const MARK = { light: "#ffd23e", dark: "#ffe27a" };

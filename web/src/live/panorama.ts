@@ -76,16 +76,16 @@ export class Panorama {
     const still = calm() || frozen;
     if (still && this.pointed === undefined) {
       // Looking to the side at a steady pace, caught at its fastest.
-      this.paint(0, ((delay ?? 0) / SWEEP_MS) * 2 * Math.PI, now);
+      this.paint(0, ((delay ?? 0) / SWEEP_MS) * 2 * Math.PI);
       return;
     }
     const wanted = this.pointed ?? Math.sin((2 * Math.PI * now) / SWEEP_MS);
     this.gaze.push(now, wanted);
-    this.paint(wanted, this.gaze.at(now - (delay ?? 0)), now);
+    this.paint(wanted, this.gaze.at(now - (delay ?? 0)));
   }
 
   /** `looks` is where the viewer looks, `sees` what the picture shows. */
-  private paint(looks: number, sees: number, now: number): void {
+  private paint(looks: number, sees: number): void {
     const { clientWidth: width, clientHeight: height } = this.canvas;
     const pen = this.canvas.getContext("2d");
     if (pen === null || width === 0) return;
@@ -107,7 +107,7 @@ export class Panorama {
     hills(pen, width, height, 0.62, shift * 0.5, dark ? "#2b4a55" : "#b7d3c4", 0.021, 9);
     hills(pen, width, height, 0.78, shift * 0.75, dark ? "#25403f" : "#8fbba0", 0.031, 7);
     hills(pen, width, height, 0.9, shift, dark ? "#1d3330" : "#6aa37f", 0.043, 4);
-    balloon(pen, width / 2 - shift, height * 0.4 + 1.5 * Math.sin(now / 900), theme.classic, dark ? "#e9eef4" : "#ffffff");
+    balloon(pen, width / 2 - shift, height * 0.4, dark ? "#e06c75" : "#c8434f", dark ? "#f2e6d8" : "#ffffff");
     pen.strokeStyle = theme.ink;
     pen.lineWidth = 1.75;
     pen.setLineDash([4, 3]);

@@ -9,7 +9,7 @@ import { groupColours, groupNames, queueHue } from "./colours";
 import { cdf, count, type Counts, linearBars, logBars, mean, outline, quantile } from "./delays";
 import type { Buckets, LaneState, Settings } from "./protocol";
 import { laneOf, lastSeconds, type Moment } from "./ring";
-import { average, balance, course, dropShare, flowRate, flowsOf, groupRate, markShare, queueDelay, score, utilization, type Weighted } from "./series";
+import { average, balance, course, queueDrops, flowRate, flowsOf, groupRate, markShare, queueDelay, score, utilization, type Weighted } from "./series";
 
 /** What a chart is drawn from. */
 export interface Scene {
@@ -111,8 +111,8 @@ const agoAxis = (theme: Theme) =>
     axisLabel: label(theme, (v) => (v === 0 ? "now" : `${v} s`)),
   });
 
-const percentAxis = (theme: Theme, max?: number) =>
-  yAxis(theme, { type: "value", min: 0, ...(max === undefined ? {} : { max }), splitNumber: 4, axisLabel: label(theme, (v) => `${digits(v)} %`) });
+const percentAxis = (theme: Theme, max: number) =>
+  yAxis(theme, { type: "value", min: 0, max, ...(max === 100 ? { interval: 25 } : { splitNumber: 4 }), axisLabel: label(theme, (v) => `${digits(v)} %`) });
 
 const ago = (x: number): string => (x > -0.15 ? "now" : `${digits(-x, 2)} s ago`);
 
@@ -315,13 +315,13 @@ export const signals: Plot = {
     const recent = lastSeconds(scene.moments, BACK_S);
     const lines = queuesOf(scene).flatMap((name) => [
       { id: `${callQueue(name)} marked`, name, dashed: false, data: course(recent, lane, 0.5, markShare(name)) },
-      { id: `${callQueue(name)} dropped`, name, dashed: true, data: course(recent, lane, 0.5, dropShare(name)) },
+      { id: `${callQueue(name)} dropped`, name, dashed: true, data: course(recent, lane, 0.5, queueDrops(name)) },
     ]);
     const peak = Math.max(0.02, ...lines.flatMap(({ data }) => data.map(([, y]) => y)));
     const now = (value: (lane: LaneState) => Weighted): string => percent(average(lastSeconds(recent, scene.window_s), lane, value) ?? 0);
     return {
       words: queuesOf(scene).map((name) => ({
-        text: `${callQueue(name)}: ${now(markShare(name))} marked, ${now(dropShare(name))} dropped`,
+        text: `${callQueue(name)}: ${now(markShare(name))} marked, ${now(queueDrops(name))} dropped`,
         colour: hue(scene, name),
       })),
       option: {
@@ -401,7 +401,7 @@ export const completion: Plot = {
       option: {
         ...base(theme),
         grid,
-        xAxis: xAxis(theme, { type: "log", min: decade(Math.min(...all.map(({ bytes }) => bytes)) / 1000, false), max: decade(Math.max(...all.map(({ bytes }) => bytes)) / 1000, true), axisLabel: label(theme, (v) => `${digits(v)} kB`) }),
+        xAxis: xAxis(theme, { type: "log", min: decade(Math.min(...all.map(({ bytes }) => bytes)) / 1000, false), max: decade(Math.max(...all.map(({ bytes }) => bytes)) / 1000, true), axisLabel: label(theme, (v) => (v >= 1000 ? `${digits(v / 1000)} MB` : `${digits(v)} kB`)) }),
         yAxis: yAxis(theme, { type: "log", min: decade(Math.max(0.1, Math.min(...times)), false), max: decade(Math.max(...times), true), axisLabel: label(theme, (v) => `${digits(v)} ms`) }),
         series: groups.flatMap(({ group, i, of }): Series[] => [
           {

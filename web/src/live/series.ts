@@ -1,6 +1,6 @@
 // Courses over time, and totals of a stretch of it.
 
-import type { LaneState } from "./protocol";
+import type { LaneState, QueueState } from "./protocol";
 import type { Moment } from "./ring";
 
 /** Seconds before the moment that is shown, and a value. */
@@ -89,13 +89,19 @@ export const markShare =
   };
 
 /** The share of a queue's packets that it dropped. */
-export const dropShare =
+export const queueDrops =
   (name: string) =>
-  (lane: LaneState): Weighted => {
-    const queue = lane.queues.find((one) => one.name === name);
-    const all = queue === undefined ? 0 : queue.packets + queue.dropped;
-    return queue === undefined || all === 0 ? undefined : [queue.dropped / all, all];
-  };
+  (lane: LaneState): Weighted =>
+    dropped(lane.queues.filter((queue) => queue.name === name));
+
+/** The same of all queues together. */
+export const dropShare = (lane: LaneState): Weighted => dropped(lane.queues);
+
+function dropped(queues: QueueState[]): Weighted {
+  const drops = queues.reduce((sum, queue) => sum + queue.dropped, 0);
+  const all = queues.reduce((sum, queue) => sum + queue.packets, drops);
+  return all === 0 ? undefined : [drops / all, all];
+}
 
 /** The window of one group over that of another. */
 export const balance =

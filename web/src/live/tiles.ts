@@ -64,16 +64,16 @@ export class Tiles {
       const counts = count(greeting.delay_buckets, states, name);
       const value = mean(counts);
       const high = quantile(greeting.delay_buckets, counts, 0.99);
-      const drops = average(recent, this.lane, dropShare(name));
       facts.push({
         label: name === "Q" ? "Queue delay" : `${queueName(name)} queue delay`,
         value: value === undefined ? "–" : delay(value),
-        about: high === undefined ? "empty" : `99 % below ${delay(high)}${(drops ?? 0) > 0 ? ` · ${percent(drops ?? 0)} dropped` : ""}`,
+        about: high === undefined ? "empty" : `99 % below ${delay(high)}`,
         kind: name === "L" ? "l4s" : name === "C" ? "classic" : "single",
       });
     }
     const used = average(recent, this.lane, utilization);
-    facts.push({ label: "Link used", value: used === undefined ? "–" : percent(used), about: `of ${rate(lane.link.rate_bps)}`, kind: "" });
+    const drops = average(recent, this.lane, dropShare);
+    facts.push({ label: "Link used", value: used === undefined ? "–" : percent(used), about: `${(drops ?? 0) > 0 ? percent(drops ?? 0) : "nothing"} dropped`, kind: "" });
     const names = groupNames(settings);
     const rates = names.map((name, i) => ({ name, bps: average(recent, this.lane, groupRate(i)) ?? 0, shown: i < settings.groups.length }));
     const total = rates.reduce((sum, { bps }) => sum + bps, 0);
