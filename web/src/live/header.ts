@@ -21,6 +21,7 @@ export class Header {
   private readonly besideLabel = el("label", { for: "beside" }, ["side by side with ", this.beside]);
   private readonly freeze = el("button", { type: "button", class: "strong", "aria-pressed": "false", title: "Space" }, ["Freeze"]);
   private readonly pause = el("button", { type: "button", "aria-pressed": "false", title: "Stops time for everyone who watches this session" }, ["Pause time"]);
+  private readonly restart = el("button", { type: "button", title: "From time zero" }, ["Restart"]);
   private readonly speed = el("select", { id: "speed" });
   private drawn = "";
 
@@ -47,12 +48,14 @@ export class Header {
         this.besideLabel,
         el("span", { class: "push" }),
         el("label", { for: "speed" }, ["speed ", this.speed]),
+        this.restart,
         this.pause,
         this.freeze,
       ]),
     ]);
     this.freeze.addEventListener("click", () => this.toggle());
     this.pause.addEventListener("click", () => this.ask({ do: "pause", paused: store.settings?.paused !== true }));
+    this.restart.addEventListener("click", () => this.ask({ do: "restart" }));
     this.speed.addEventListener("change", () => this.ask({ do: "speed", speed: Number(this.speed.value) }));
     this.beside.addEventListener("change", () => this.compare(this.beside.value));
     addEventListener("keydown", (event) => this.key(event));
@@ -107,7 +110,6 @@ export class Header {
       this.besideLabel.hidden = !greeting.limits.compare;
     }
     press(this.freeze, isFrozen);
-    this.freeze.textContent = isFrozen ? "Back to live" : "Freeze";
     if (settings === undefined) return;
     const point = settings.point ?? undefined;
     press(this.pause, settings.paused);

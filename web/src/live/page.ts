@@ -11,6 +11,7 @@ import { Header } from "./header";
 import { Lane } from "./lane";
 import { calm } from "./motion";
 import { lateness, sentence, sentences } from "./say";
+import { PROTOCOL } from "./protocol";
 import { fromFragment, type Shared } from "./share";
 import { Store } from "./store";
 import { Timeline } from "./timeline";
@@ -27,7 +28,10 @@ export async function mount(): Promise<void> {
   const connection: Connection = new Connection(
     new Api(),
     {
-      greeting: (greeting) => store.greet(greeting),
+      greeting: (greeting) => {
+        if (greeting.protocol !== PROTOCOL) banner.complain({ type: "error", message: "The server is of another version than this page. Reload the page." });
+        store.greet(greeting);
+      },
       settings: (settings) => store.settle(settings),
       state: (state) => store.receive(state),
       opened: () => store.forget(),
@@ -69,6 +73,8 @@ async function fromAddress(banner: Banner): Promise<Shared | undefined> {
 function build(app: HTMLElement, store: Store, banner: Banner): void {
   const header = new Header(store);
   const timeline = new Timeline(store);
+  // With the bar it stays in sight, wherever one looks.
+  header.bar.append(timeline.root);
   const controls = new Controls(store);
   const stage = el("div", { class: "stage" });
   const figures = el("div", { class: "figures" });
@@ -78,7 +84,6 @@ function build(app: HTMLElement, store: Store, banner: Banner): void {
   app.replaceChildren(
     header.root,
     header.bar,
-    timeline.root,
     banner.root,
     el("main", {}, [
       el("div", { class: "stage-area" }, [late, stage, el("p", { class: "key" }, legend())]),

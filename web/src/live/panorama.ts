@@ -3,7 +3,7 @@
 // for the viewer, the balloon where they see it. The delay is the measured one, at its true size.
 
 import { el } from "../page/dom";
-import { ms } from "../text";
+import { aqmName, ms } from "../text";
 import { themeOf } from "../theme";
 import { Lagged } from "./lagged";
 import { calm } from "./motion";
@@ -68,7 +68,7 @@ export class Panorama {
     if (now - this.said > 250) {
       this.said = now;
       const kinds = this.store.shownSettings()?.lanes ?? [];
-      const where = kinds.length > 1 ? `${kinds[this.lane]?.aqm.kind ?? ""}: ` : "";
+      const where = kinds.length > 1 ? `${aqmName(kinds[this.lane]?.aqm.kind ?? "")}: ` : "";
       const words = `${where}${delay === undefined ? "no picture yet" : `the picture is ${ms(delay)} late`}`;
       if (this.words.textContent !== words) this.words.textContent = words;
       this.canvas.setAttribute("aria-label", `A landscape as the application shows it: ${words}`);

@@ -123,9 +123,13 @@ export function roundUp(value: number): number {
   return ([1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].find((k) => k * step >= value * (1 - 1e-9)) ?? 10) * step;
 }
 
-/** Where delay axes end: beyond what the slowest thousandth waits, in steps so that they rarely move. */
-function delayTop(scene: Scene, all: Counts[]): number {
-  const high = Math.max(1, ...all.map((counts) => quantile(scene.buckets, counts, 0.999) ?? 0));
+/**
+ * Where delay axes end: beyond what the slowest thousandth waits, in steps so that they rarely move.
+ * Lanes that stand side by side have the same.
+ */
+function delayTop(scene: Scene): number {
+  const all = scene.settings.lanes.flatMap((_, lane) => counted({ ...scene, lane }));
+  const high = Math.max(1, ...all.map(({ counts }) => quantile(scene.buckets, counts, 0.999) ?? 0));
   return scene.log ? 10 ** Math.ceil(Math.log10(high) - 1e-9) : roundUp(high * 1.05);
 }
 
@@ -151,7 +155,7 @@ export const histogram: Plot = {
   note: "Share of the packets that waited so long in the queue. Further left is better.",
   draw(scene) {
     const all = counted(scene);
-    const top = delayTop(scene, all.map(({ counts }) => counts));
+    const top = delayTop(scene);
     const bars = all.map(({ counts }) => (scene.log ? logBars(scene.buckets, counts, 2) : linearBars(scene.buckets, counts, top, 60)));
     const peak = Math.max(0, ...bars.flatMap((of) => of.map(([, , share]) => share)));
     return {
@@ -182,7 +186,7 @@ export const distribution: Plot = {
   note: "Share of the packets that waited so long or less. Left and steep is good.",
   draw(scene) {
     const all = counted(scene);
-    const top = delayTop(scene, all.map(({ counts }) => counts));
+    const top = delayTop(scene);
     return {
       words: all.map(({ name, counts }) => {
         const value = quantile(scene.buckets, counts, 0.99);
@@ -210,9 +214,9 @@ export const delays: Plot = {
   note: "The mean of each queue, each fifth of a second.",
   draw(scene) {
     const recent = lastSeconds(scene.moments, BACK_S);
-    const lines = queuesOf(scene).map((name) => ({ name, data: course(recent, scene.lane, 0.2, queueDelay(name)) }));
-    const values = lines.flatMap(({ data }) => data.map(([, y]) => y));
-    const high = Math.max(1, ...values);
+    const of = (lane: number) => queuesOf({ ...scene, lane }).map((name) => ({ name, data: course(recent, lane, 0.2, queueDelay(name)) }));
+    const lines = of(scene.lane);
+    const high = Math.max(1, ...scene.settings.lanes.flatMap((_, lane) => of(lane).flatMap(({ data }) => data.map(([, y]) => y))));
     const top = scene.log ? 10 ** Math.ceil(Math.log10(high) - 1e-9) : roundUp(high * 1.05);
     return {
       words: lines.map(({ name }) => ({ text: callQueue(name), colour: hue(scene, name) })),
