@@ -5,6 +5,10 @@
 //! [`Lane`] is a bottleneck with its traffic, whatever substrate runs it.
 
 mod lane;
+mod meter;
 pub mod protocol;
+mod sim;
 
 pub use lane::Lane;
+pub use meter::Meter;
+pub use sim::SimLane;

@@ -60,6 +60,8 @@ pub struct FlowState {
     pub flow: u32,
     /// Its group.
     pub group: u16,
+    /// An application writes into it.
+    pub is_app: bool,
     /// Congestion window in packets.
     pub cwnd: u32,
     /// Slow-start threshold in packets; `None` before the first reduction.
