@@ -41,6 +41,7 @@ pub struct Meter {
     groups: Vec<OfGroup>,
     /// IP bytes by flow.
     bytes: BTreeMap<u32, Bytes>,
+    /// As they were at the last sample.
     flows: Vec<FlowState>,
     /// Downloads under way: group, size, when they began, and the theoretical time then.
     under_way: BTreeMap<u32, (u16, Bytes, Time, Duration)>,
@@ -159,19 +160,6 @@ impl Meter {
         }
     }
 
-    /// The run became another scenario, with as many groups and sources.
-    pub fn adapt(&mut self, scenario: &Scenario) {
-        let old = std::mem::replace(&mut self.scenario, scenario.clone());
-        if scenario.link.rate != old.link.rate {
-            self.rate = scenario.link.rate;
-        }
-        for ((rtt, old), new) in self.rtts.iter_mut().zip(&old.groups).zip(&scenario.groups) {
-            if new.rtt != old.rtt {
-                *rtt = new.rtt;
-            }
-        }
-    }
-
     /// What the scenario changed by itself in the span.
     fn follow(&mut self, now: Time) {
         let changes = self.scenario.changes.iter();
@@ -201,7 +189,6 @@ impl Meter {
         self.queues.iter_mut().for_each(OfQueue::clear);
         self.groups.fill(OfGroup::default());
         self.bytes.clear();
-        self.flows.clear();
         state
     }
 
@@ -346,13 +333,22 @@ impl<P: Traced> Observer<P> for Meter {
 
     fn sample_link(&mut self, state: LinkState, _: Time) {
         self.state = Some(state);
+        self.flows.clear();
     }
 
     fn sample_flow(&mut self, state: FlowState, _: Time) {
-        // A kernel's sockets tell when they like: the last word of a span counts.
-        match self.flows.iter_mut().find(|flow| flow.flow == state.flow) {
-            Some(flow) => *flow = state,
-            None => self.flows.push(state),
+        self.flows.push(state);
+    }
+
+    fn adapted(&mut self, scenario: &Scenario, _: Time) {
+        let old = std::mem::replace(&mut self.scenario, scenario.clone());
+        if scenario.link.rate != old.link.rate {
+            self.rate = scenario.link.rate;
+        }
+        for ((rtt, old), new) in self.rtts.iter_mut().zip(&old.groups).zip(&scenario.groups) {
+            if new.rtt != old.rtt {
+                *rtt = new.rtt;
+            }
         }
     }
 }

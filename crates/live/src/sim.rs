@@ -26,11 +26,7 @@ impl Lane for SimLane {
     }
 
     fn become_like(&mut self, scenario: &Scenario) -> bool {
-        let adapted = self.run.adapt(scenario);
-        if adapted {
-            self.run.observer().adapt(scenario);
-        }
-        adapted
+        self.run.adapt(scenario)
     }
 
     fn take(&mut self) -> LaneState {

@@ -1,6 +1,8 @@
 //! What a run may become while it goes on.
 
-use crate::{App, Group, Link, Scenario, Udp, Web};
+use l4s_units::Time;
+
+use crate::{App, Change, Group, Link, Scenario, Udp, Web};
 
 impl Scenario {
     /// Whether a run of this scenario may become one of `new` in mid-run: whether they differ in
@@ -47,6 +49,20 @@ impl Scenario {
             *own = Udp { rate, ecn, packet, ..own.clone() };
         }
         own
+    }
+}
+
+impl Change {
+    /// What becomes of bottleneck and paths at `time`, when a run of `old` becomes one of `new`.
+    pub fn between(old: &Scenario, new: &Scenario, time: Time) -> Change {
+        let pairs = old.groups.iter().zip(&new.groups).enumerate();
+        let moved = pairs.filter(|(_, (old, new))| old.rtt != new.rtt);
+        Change {
+            time,
+            aqm: (new.aqm != old.aqm).then(|| new.aqm.clone()),
+            rate: (new.link.rate != old.link.rate).then_some(new.link.rate),
+            rtts: moved.map(|(number, (_, new))| (number, new.rtt)).collect(),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! How a run becomes another scenario while it goes on.
 
 use l4s_measure::Observer;
-use l4s_scenario::{Group, Scenario};
+use l4s_scenario::{Change, Group, Scenario};
 use l4s_units::Time;
 
 use super::{AGENDA, Engine, Kind, LINES, TICK, Told};
@@ -10,12 +10,16 @@ use crate::packet::Packet;
 impl<O: Observer<Packet>> Engine<O> {
     /// Takes over what is different in `new`, which [`Scenario::adaptable`] allows.
     pub fn adapt(&mut self, old: &Scenario, new: &Scenario, now: Time) {
-        if new.link.rate != old.link.rate {
-            self.bottleneck.set_rate(new.link.rate, now);
+        let Change { rate, aqm, rtts, .. } = Change::between(old, new, now);
+        if let Some(rate) = rate {
+            self.bottleneck.set_rate(rate, now);
         }
-        if new.aqm != old.aqm {
-            self.bottleneck.adapt_aqm(&new.aqm, now, &mut Told(&mut self.observer));
+        if let Some(aqm) = aqm {
+            self.bottleneck.adapt_aqm(&aqm, now, &mut Told(&mut self.observer));
             self.calendar.set(TICK, self.bottleneck.next_tick());
+        }
+        for (group, rtt) in rtts {
+            self.lines[group].delay = rtt;
         }
         for (number, (old, new)) in old.groups.iter().zip(&new.groups).enumerate() {
             self.adapt_group(number as u16, old, new, now);
@@ -35,11 +39,11 @@ impl<O: Observer<Packet>> Engine<O> {
             }
         }
         self.transmit(now);
+        self.observer.adapted(new, now);
     }
 
     fn adapt_group(&mut self, number: u16, old: &Group, new: &Group, now: Time) {
         let place = usize::from(number);
-        self.lines[place].delay = new.rtt;
         let speaks = |group: &Group| (group.cc.clone(), group.ecn, group.accecn, group.size);
         let others = speaks(new) != speaks(old);
         if others {
