@@ -37,6 +37,7 @@ mod plan;
 mod schema;
 mod settings;
 mod show;
+mod spelled;
 mod sweep;
 mod tree;
 
@@ -49,3 +50,4 @@ pub use model::{
 };
 pub use plan::{MAX_POINTS, Plan, Point};
 pub use show::show;
+pub use spelled::Spelled;
