@@ -51,3 +51,4 @@ pub use model::{
 pub use plan::{MAX_POINTS, Plan, Point};
 pub use show::show;
 pub use spelled::Spelled;
+pub use sweep::covers;
