@@ -4,7 +4,9 @@
 //! The contract with the page is `docs/live-protocol.md`; [`protocol`] is the same as types. A
 //! [`Lane`] is a bottleneck with its traffic, whatever substrate runs it.
 
+pub mod document;
 mod lane;
+pub mod limits;
 mod meter;
 pub mod protocol;
 mod sim;

@@ -38,6 +38,7 @@ mod plan;
 mod schema;
 mod settings;
 mod show;
+mod spelled;
 mod sweep;
 mod tree;
 
@@ -50,3 +51,5 @@ pub use model::{
 };
 pub use plan::{MAX_POINTS, Plan, Point};
 pub use show::show;
+pub use spelled::Spelled;
+pub use sweep::covers;
