@@ -5,12 +5,16 @@
 //! [`Lane`] is a bottleneck with its traffic, whatever substrate runs it.
 
 pub mod document;
+#[cfg(target_os = "linux")]
+mod kernel;
 mod lane;
 pub mod limits;
 mod meter;
 pub mod protocol;
 mod sim;
 
+#[cfg(target_os = "linux")]
+pub use kernel::KernelLane;
 pub use lane::Lane;
 pub use meter::Meter;
 pub use sim::SimLane;

@@ -48,6 +48,7 @@ pub struct Meter {
     downloads: Vec<Download>,
     frames: Vec<Frame>,
     sample: Sample,
+    interval: Option<Duration>,
 }
 
 /// What is counted of a queue.
@@ -157,6 +158,7 @@ impl Meter {
             downloads: Vec::new(),
             frames: Vec::new(),
             sample: Sample::default(),
+            interval: None,
         }
     }
 
@@ -169,6 +171,11 @@ impl Meter {
                 self.rtts[*group] = *rtt;
             }
         }
+    }
+
+    /// The same, for a substrate that asks how often to sample.
+    pub fn sampled_every(self, interval: Duration) -> Meter {
+        Meter { interval: Some(interval), ..self }
     }
 
     /// What happened until now, since it was asked last.
@@ -350,5 +357,9 @@ impl<P: Traced> Observer<P> for Meter {
                 *rtt = new.rtt;
             }
         }
+    }
+
+    fn sampling_interval(&self) -> Option<Duration> {
+        self.interval
     }
 }

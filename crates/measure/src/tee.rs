@@ -2,6 +2,8 @@
 //!
 //! Each is its own type, so that a run without a trace has no trace in its code.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Report;
 use l4s_scenario::Scenario;
@@ -58,6 +60,15 @@ impl<P: Traced, O: Observer<P>> Observer<P> for &mut O {
 
     fn sampling_interval(&self) -> Option<Duration> {
         (**self).sampling_interval()
+    }
+}
+
+/// Listens while somebody else may look, from another thread.
+impl<P: Traced, O: Observer<P>> Observer<P> for Arc<Mutex<O>> {
+    pass_on! { |self, tell| tell!(self.lock().unwrap_or_else(PoisonError::into_inner)); }
+
+    fn sampling_interval(&self) -> Option<Duration> {
+        self.lock().unwrap_or_else(PoisonError::into_inner).sampling_interval()
     }
 }
 
