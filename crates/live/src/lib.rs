@@ -2,11 +2,19 @@
 //! them in a browser.
 //!
 //! The contract with the page is `docs/live-protocol.md`; [`protocol`] is the same as types. A
-//! [`Lane`] is a bottleneck with its traffic, whatever substrate runs it.
+//! [`Lane`] is a bottleneck with its traffic, whatever [`Substrate`] runs it; a session owns one or
+//! two of them and a [`document`], its scenario as it stands.
+
+#[cfg(test)]
+extern crate self as l4s_live;
 
 pub mod document;
 mod lane;
 pub mod limits;
+mod pace;
 pub mod protocol;
+mod session;
+mod substrate;
 
 pub use lane::Lane;
+pub use substrate::Substrate;
