@@ -13,6 +13,7 @@ mod lane;
 pub mod limits;
 mod pace;
 pub mod protocol;
+pub mod server;
 mod session;
 mod substrate;
 
