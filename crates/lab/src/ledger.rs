@@ -229,6 +229,7 @@ impl Ledger {
             let state = FlowState {
                 flow: known.number,
                 group: known.group,
+                is_app: known.number >= self.first_app,
                 cwnd: sample.cwnd,
                 ssthresh: sample.ssthresh,
                 srtt: sample.srtt,

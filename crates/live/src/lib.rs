@@ -11,11 +11,15 @@ extern crate self as l4s_live;
 pub mod document;
 mod lane;
 pub mod limits;
+mod meter;
 mod pace;
 pub mod protocol;
 pub mod server;
 mod session;
+mod sim;
 mod substrate;
 
 pub use lane::Lane;
-pub use substrate::Substrate;
+pub use meter::Meter;
+pub use sim::SimLane;
+pub use substrate::{Simulator, Substrate};

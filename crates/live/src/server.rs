@@ -33,7 +33,7 @@ use crate::substrate::Substrate;
 use answer::{Created, Refusal};
 use guard::Guard;
 
-pub use bind::{BindError, Server};
+pub use bind::{BindError, Server, interrupted};
 pub use guard::{Token, TokenError};
 
 /// The longest message to the server, in bytes.
@@ -114,6 +114,7 @@ impl App {
 
     fn session(&self, id: &str) -> Result<Arc<Session>, Refusal> {
         let found = self.sessions().get(id).map(|entry| entry.session.clone());
+        let found = found.filter(|session| !session.is_ending());
         found.ok_or_else(|| {
             let fault = Fault::new("session", "there is no such session, or it is over");
             Refusal(StatusCode::NOT_FOUND, fault)

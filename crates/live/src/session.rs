@@ -148,6 +148,11 @@ impl Session {
         })
     }
 
+    /// Whether it was told to end.
+    pub fn is_ending(&self) -> bool {
+        self.signs.ending.load(Ordering::Relaxed)
+    }
+
     /// Lets it end soon.
     pub fn end(&self) {
         self.signs.ending.store(true, Ordering::Relaxed);

@@ -2,7 +2,7 @@
 
 use l4s_scenario::Scenario;
 
-use crate::Lane;
+use crate::{Lane, SimLane};
 
 /// What runs lanes: the simulator, or real sockets.
 pub trait Substrate: Send + Sync + 'static {
@@ -17,4 +17,22 @@ pub trait Substrate: Send + Sync + 'static {
     /// # Errors
     /// It cannot run this scenario, and says why.
     fn lane(&self, scenario: &Scenario) -> Result<Box<dyn Lane>, String>;
+}
+
+/// The simulator.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Simulator;
+
+impl Substrate for Simulator {
+    fn name(&self) -> &'static str {
+        "sim"
+    }
+
+    fn bends_time(&self) -> bool {
+        true
+    }
+
+    fn lane(&self, scenario: &Scenario) -> Result<Box<dyn Lane>, String> {
+        Ok(Box::new(SimLane::new(scenario)))
+    }
 }

@@ -4,6 +4,7 @@
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Report;
+use l4s_scenario::Scenario;
 use l4s_units::{Bytes, Duration, Time};
 
 use crate::{FlowState, FrameEvent, HopEvent, LinkState, Observer, Traced};
@@ -26,6 +27,7 @@ macro_rules! pass_on {
             frame(flow: u32, group: u16, what: FrameEvent, now: Time);
             sample_link(state: LinkState, now: Time);
             sample_flow(state: FlowState, now: Time);
+            adapted(scenario: &Scenario, now: Time);
         }
     };
     (@method $self:ident $call:ident $to:tt $($name:ident($($arg:ident: $type:ty),*);)+) => {

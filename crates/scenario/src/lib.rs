@@ -27,6 +27,7 @@
 //! In the order of a file's way in: `tree` (TOML with places), `sweep` (points), `schema` (what
 //! may stand where) with `field` and `settings`, `model` (the result); `show` is the way back.
 
+mod adapt;
 mod advice;
 pub mod bundled;
 mod catalog;

@@ -98,6 +98,24 @@ impl Server {
     }
 }
 
+/// Until the process is asked to end: Ctrl-C, or SIGTERM.
+pub async fn interrupted() {
+    #[cfg(unix)]
+    if let Ok(mut terminated) =
+        tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
+    {
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminated.recv() => {}
+        }
+        return;
+    }
+    // Without a handler the system ends the process.
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
 fn free_near(address: SocketAddr) -> Option<SocketAddr> {
     let ports = address.port().saturating_add(1)..=address.port().saturating_add(NEAR_PORTS);
     let near = ports.map(|port| SocketAddr::new(address.ip(), port));

@@ -71,7 +71,7 @@ pub(super) async fn watch(mut socket: WebSocket, session: &Session, limits: &Lim
                 Ok(state) => text(&state),
                 // It was slow, and missed some.
                 Err(broadcast::error::RecvError::Lagged(_)) => continue,
-                Err(broadcast::error::RecvError::Closed) => continue,
+                Err(broadcast::error::RecvError::Closed) => return,
             },
             _ = ping.tick() => {
                 if heard.elapsed() > limits.patience * SILENT {
