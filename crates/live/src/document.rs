@@ -10,7 +10,7 @@ use crate::limits;
 use crate::protocol::{self, Changes, Fault, Opening, Preset, Settings, Start};
 
 /// A session has no end; its scenario's duration is for `l4s run`.
-const ENDLESS: Duration = Duration::from_secs(1_000_000);
+pub(crate) const ENDLESS: Duration = Duration::from_secs(1_000_000);
 /// The longest key, and the longest value.
 const MOST_CHARACTERS: usize = 4096;
 
