@@ -79,6 +79,13 @@ macro_rules! disciplines {
                 }
             }
 
+            fn inherit(&mut self, old: &Self) {
+                match (self, old) {
+                    $((Aqm::$variant(new), Aqm::$variant(old)) => new.inherit(old),)+
+                    _ => {}
+                }
+            }
+
             fn next_tick(&self) -> Option<Time> {
                 match self {
                     $(Aqm::$variant(aqm) => aqm.next_tick(),)+

@@ -268,6 +268,10 @@ impl<P: Packet, B: Base> Qdisc<P> for Engine<P, B> {
         waiting
     }
 
+    fn inherit(&mut self, old: &Self) {
+        self.base.inherit(&old.base);
+    }
+
     fn next_tick(&self) -> Option<Time> {
         self.base.due()
     }
@@ -322,6 +326,11 @@ impl Base for Pi {
     #[inline]
     fn coupled(&self) -> Coupled {
         self.coupled
+    }
+
+    fn inherit(&mut self, old: &Self) {
+        self.coupled = self.coupling.of(old.coupled.p_prime);
+        self.q_prev = old.q_prev;
     }
 
     fn due(&self) -> Option<Time> {

@@ -116,6 +116,14 @@ pub trait Qdisc<P: Packet> {
     /// to none of it: for a discipline that is replaced.
     fn evacuate(&mut self) -> Vec<(Time, P)>;
 
+    /// It takes the place of `old`, of the same kind with other settings, and takes over what that
+    /// learned of the traffic: the probability of a controller. Its clock starts anew.
+    fn inherit(&mut self, _old: &Self)
+    where
+        Self: Sized,
+    {
+    }
+
     /// When [`Qdisc::tick`] is due next; `None` for disciplines without a timer.
     fn next_tick(&self) -> Option<Time> {
         None

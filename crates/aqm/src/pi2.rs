@@ -50,6 +50,10 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
         self.engine.evacuate()
     }
 
+    fn inherit(&mut self, old: &Self) {
+        self.engine.inherit(&old.engine);
+    }
+
     fn next_tick(&self) -> Option<Time> {
         self.engine.next_tick()
     }

@@ -80,6 +80,10 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
         self.queue.evacuate()
     }
 
+    fn inherit(&mut self, old: &Self) {
+        self.control.inherit(&old.control);
+    }
+
     fn next_tick(&self) -> Option<Time> {
         Some(self.control.due)
     }
@@ -161,6 +165,15 @@ impl Control {
             variant: config.variant,
             docsis,
         }
+    }
+
+    /// It takes over what another controller knows, and goes on at once.
+    fn inherit(&mut self, old: &Control) {
+        let Control { p, accumulated, q, q_prev, left_at, .. } = *old;
+        let burst = old.burst.min(self.max_burst);
+        let due = Time::ZERO + self.tupdate;
+        let docsis = self.docsis.clone();
+        *self = Control { p, accumulated, q, q_prev, burst, left_at, due, docsis, ..self.clone() };
     }
 
     /// Whether an arriving packet gets the signal (RFC 8033 §4.1); `backlog` is without it.

@@ -4,14 +4,16 @@
 //! same schedule. Writing itself is the substrate's.
 
 use l4s_scenario::{App, Scenario};
-use l4s_units::Time;
+use l4s_units::{Rate, Time};
 
 /// A flow of an application.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AppFlow<'a> {
     /// Its number among all flows of the run ([`Scenario::first_app`]).
     pub flow: u32,
-    /// What writes into it.
+    /// Which `[[app]]` of the scenario writes into it, counted from 0.
+    pub entry: usize,
+    /// That.
     pub app: &'a App,
     /// When its client opens the connection.
     pub opens: Time,
@@ -19,9 +21,11 @@ pub struct AppFlow<'a> {
 
 /// The flows of all applications of a scenario, by number.
 pub fn app_flows(scenario: &Scenario) -> impl Iterator<Item = AppFlow<'_>> {
-    let all = scenario.apps.iter().flat_map(|app| (0..app.flows).map(move |nth| (app, nth)));
-    (scenario.first_app()..).zip(all).map(|(flow, (app, nth))| AppFlow {
+    let entries = scenario.apps.iter().enumerate();
+    let all = entries.flat_map(|(entry, app)| (0..app.flows).map(move |nth| (entry, app, nth)));
+    (scenario.first_app()..).zip(all).map(|(flow, (entry, app, nth))| AppFlow {
         flow,
+        entry,
         app,
         opens: app.opens(nth),
     })
@@ -52,9 +56,31 @@ impl Frames {
         first
     }
 
+    /// They are of this application from now on, the first one due at once if it writes; false
+    /// where they are already.
+    pub fn adapt(&mut self, app: &App, now: Time) -> bool {
+        let differs = self.app != *app;
+        if differs {
+            self.app = app.clone();
+            self.due = 0;
+            if self.began != Time::NEVER {
+                self.began = now;
+            }
+        }
+        differs
+    }
+
+    /// None is due before the next [`Frames::begin`].
+    pub fn wait(&mut self) {
+        *self = Frames::new(&self.app);
+    }
+
     /// When the next frame is due; never where there is none. A server that is late for one is not
     /// late for those after it.
     pub fn next(&self) -> Time {
+        if self.app.rate == Rate::ZERO {
+            return Time::NEVER;
+        }
         let at = self.began + self.app.frames(self.due);
         let stop = self.app.stop.unwrap_or(Time::NEVER);
         if at < stop { at } else { Time::NEVER }

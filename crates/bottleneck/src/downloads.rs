@@ -38,6 +38,13 @@ pub fn arrivals(scenario: &Scenario, entry: usize) -> Arrivals {
     }
 }
 
+impl Arrivals {
+    fn adapt(&mut self, web: &Web, now: Time) {
+        self.last = web.start.max(now);
+        self.web = web.clone();
+    }
+}
+
 impl Iterator for Arrivals {
     type Item = (Time, Bytes);
 
@@ -119,6 +126,20 @@ impl Downloads {
         Downloads { entries: entries.collect(), flow: scenario.first_download() }
     }
 
+    /// Those of one entry are others from now on. What was drawn for later is forgotten, and as the
+    /// times between Poisson arrivals have no memory, nobody can tell.
+    pub fn adapt(&mut self, entry: usize, web: &Web, now: Time) {
+        let Entry { next, rest, .. } = &mut self.entries[entry];
+        rest.adapt(web, now);
+        *next = rest.next();
+    }
+
+    /// The number of a flow that is not among them, and begins now: it has a number as theirs.
+    pub fn next_flow(&mut self) -> u32 {
+        self.flow += 1;
+        self.flow - 1
+    }
+
     /// When the next one begins; never after the last.
     pub fn next_start(&self) -> Time {
         self.entries.iter().map(Entry::start).min().unwrap_or(Time::NEVER)
@@ -131,9 +152,8 @@ impl Iterator for Downloads {
     fn next(&mut self) -> Option<Download> {
         let entry = self.entries.iter_mut().min_by_key(|entry| entry.start())?;
         let (start, size) = core::mem::replace(&mut entry.next, entry.rest.next())?;
-        let flow = self.flow;
-        self.flow += 1;
-        Some(Download { flow, group: entry.group, start, size })
+        let group = entry.group;
+        Some(Download { flow: self.next_flow(), group, start, size })
     }
 }
 

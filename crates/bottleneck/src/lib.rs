@@ -74,8 +74,20 @@ impl<P: Packet> Bottleneck<P> {
     /// that its delay counts on, and subject to what the new discipline does at arrival (its limit
     /// may drop some). Marks stay. Linux would drop all that waits.
     pub fn replace_aqm(&mut self, aqm: &l4s_aqm::Config, now: Time, watch: &mut impl Watch<P>) {
-        let waiting = self.aqm.evacuate();
-        self.aqm = Aqm::new(aqm, &mut self.setup);
+        let next = Aqm::new(aqm, &mut self.setup);
+        self.install(next, now, watch);
+    }
+
+    /// As [`Bottleneck::replace_aqm`], but a discipline of the same kind knows what the present one
+    /// has learned of the traffic ([`Qdisc::inherit`]).
+    pub fn adapt_aqm(&mut self, aqm: &l4s_aqm::Config, now: Time, watch: &mut impl Watch<P>) {
+        let mut next = Aqm::new(aqm, &mut self.setup);
+        next.inherit(&self.aqm);
+        self.install(next, now, watch);
+    }
+
+    fn install(&mut self, next: Aqm<P>, now: Time, watch: &mut impl Watch<P>) {
+        let waiting = core::mem::replace(&mut self.aqm, next).evacuate();
         self.first_tick = self.aqm.next_tick().map(|first| now + first.since(Time::ZERO));
         for (arrival, packet) in waiting {
             self.aqm.enqueue(packet, arrival, &mut self.rng, &mut Late { watch, now });

@@ -1,5 +1,6 @@
 //! What can be asked for.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -18,6 +19,8 @@ pub struct Args {
 pub enum Command {
     /// Run a scenario: a file, or a name from `l4s list`
     Run(Run),
+    /// A page that shows a scenario as it runs, and lets you change it meanwhile
+    Live(Live),
     /// The bundled scenarios, with the question that each answers
     List,
     /// A scenario with every default spelled out, as a file to start from
@@ -124,6 +127,38 @@ pub struct Run {
     /// Write every packet at the bottleneck into the folder of --out
     #[arg(long, value_enum, value_name = "FORMAT", requires = "out")]
     pub trace: Option<Trace>,
+}
+
+/// Options of `l4s live`.
+#[derive(Debug, clap::Args)]
+pub struct Live {
+    /// A file, or a name from `l4s list`; the page offers its runs
+    #[arg(default_value = "live")]
+    pub scenario: String,
+    /// What runs it
+    #[arg(long, value_enum, default_value_t = LiveSubstrate::Sim)]
+    pub on: LiveSubstrate,
+    /// Where to listen; with another address than a loopback one it asks for a token
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4545")]
+    pub listen: SocketAddr,
+    /// What requests must show, 16 characters at least; chosen by chance where it is needed
+    #[arg(long, value_name = "TOKEN")]
+    pub token: Option<String>,
+    /// Show it in the browser
+    #[arg(long)]
+    pub open: bool,
+    /// Set a key, or choose a run of a sweep
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+}
+
+/// What can run a scenario while it is watched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum LiveSubstrate {
+    /// The simulator, in virtual time at the pace of the clock
+    Sim,
+    /// Real Linux TCP in network namespaces, through a user-space bottleneck
+    Kernel,
 }
 
 /// Options of `l4s paper`.

@@ -18,6 +18,7 @@ mod host;
 mod kernel;
 #[cfg(target_os = "linux")]
 mod linux;
+mod live;
 mod measured;
 mod paper;
 mod parallel;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
     }
     let done = match Args::parse().command {
         Command::Run(options) => run::run(&options),
+        Command::Live(options) => live::live(&options),
         Command::List => catalog::list(),
         Command::Show { scenario, set } => show::show(&scenario, &set),
         Command::Paper(options) => paper::paper(&options),

@@ -99,9 +99,8 @@ fn live(control: &mut Channel, hooks: &dyn Hooks) -> Result<(), LabError> {
     tell(control, &Word::Ready { settings }, device.file.as_ref())?;
     drop(device);
 
-    match listen(control)? {
-        Some(Order::Go { origin_ns }) => player.play(control, Clock::from_origin_ns(origin_ns))?,
-        Some(Order::Stop) | None => {}
+    if let Some(Order::Go { origin_ns }) = listen(control)? {
+        player.play(control, Clock::from_origin_ns(origin_ns))?;
     }
     // Sockets stay open until everybody has finished: a close now would look like the end of a
     // flow to the peer. The command may be gone, and then there is nobody to tell.
@@ -152,12 +151,15 @@ fn listen<T: serde::de::DeserializeOwned>(control: &mut Channel) -> Result<Optio
     }
 }
 
-/// Whether the run is over, as far as is known by now.
-fn is_over(control: &mut Channel) -> Result<bool, LabError> {
+/// Takes what the command ordered by now; true when the run is over.
+fn take_orders(
+    control: &mut Channel,
+    mut take: impl FnMut(Order) -> Result<(), LabError>,
+) -> Result<bool, LabError> {
     loop {
         match control.next(false).map_err(|error| LabError::run("the control socket", error))? {
             Next::Message(Order::Stop) | Next::Closed => return Ok(true),
-            Next::Message(Order::Go { .. }) => {}
+            Next::Message(order) => take(order)?,
             Next::Nothing => return Ok(false),
         }
     }

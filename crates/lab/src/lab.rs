@@ -21,6 +21,7 @@ use mio::{Events, Interest, Poll, Token, Waker};
 use rustix::process::{Pid, PidfdFlags};
 
 use crate::message::{Channel, Next, Order, Setup, Word};
+use crate::plane::End;
 use crate::pump::{Device, Port};
 use crate::setup::LabPlan;
 use crate::{Clock, LabError, Report, namespace};
@@ -66,7 +67,7 @@ pub struct Lab {
 /// The thread that keeps the agents.
 #[derive(Debug)]
 struct Keeper {
-    orders: Sender<Order>,
+    orders: Sender<To>,
     waker: Arc<Waker>,
     thread: JoinHandle<()>,
 }
@@ -119,7 +120,7 @@ impl Lab {
 
     /// Starts the run: its clock reads zero when this one does.
     pub fn start(&self, clock: Clock) {
-        self.order(Order::Go { origin_ns: clock.origin_ns() });
+        self.order((None, Order::Go { origin_ns: clock.origin_ns() }));
     }
 
     /// What the agents tell, until all have ended. An error, which names the agent, ends the run
@@ -131,15 +132,20 @@ impl Lab {
     /// Ends the run: agents say their last, which is still reported, and are gone when this
     /// returns. Dropping the lab does the same.
     pub fn stop(&mut self) {
-        self.order(Order::Stop);
+        self.order((None, Order::Stop));
         if let Some(keeper) = self.keeper.take() {
             // A panic of the thread was reported by itself.
             let _ = keeper.thread.join();
         }
     }
 
+    /// Orders something of the server or of the client of a pair, by its place.
+    pub(crate) fn tell(&self, pair: usize, end: End, order: Order) {
+        self.order((Some(2 * pair + usize::from(end == End::Client)), order));
+    }
+
     /// A thread that ended has nobody to pass it on to.
-    fn order(&self, order: Order) {
+    fn order(&self, order: To) {
         if let Some(keeper) = &self.keeper {
             let _ = keeper.orders.send(order);
             let _ = keeper.waker.wake();
@@ -155,6 +161,9 @@ impl Drop for Lab {
 
 const WAKER: Token = Token(usize::MAX);
 
+/// An order, and the number of the agent that it is for; `None` for all of them.
+type To = (Option<usize>, Order);
+
 /// What [`Lab::build`] waits for.
 type Built = Result<(Vec<AgentInfo>, Vec<Device>), LabError>;
 
@@ -164,7 +173,7 @@ fn keep(
     setups: Vec<Setup>,
     command: &AgentCommand,
     ready: &Sender<Built>,
-    ordered: &Receiver<Order>,
+    ordered: &Receiver<To>,
     told: &Sender<Result<Report, LabError>>,
 ) {
     // Agents that are dropped are killed and waited for, whatever happens.
@@ -253,16 +262,21 @@ impl Agents {
     /// Passes reports on, until the run is over.
     fn run(
         &mut self,
-        ordered: &Receiver<Order>,
+        ordered: &Receiver<To>,
         told: &Sender<Result<Report, LabError>>,
     ) -> Result<(), LabError> {
         let mut over = None;
         loop {
-            while let Ok(order) = ordered.try_recv() {
+            while let Ok((whom, order)) = ordered.try_recv() {
                 if order == Order::Stop {
                     over = Some(Instant::now() + DONE_WITHIN);
                 }
-                for agent in &self.all {
+                for (_, agent) in self
+                    .all
+                    .iter()
+                    .enumerate()
+                    .filter(|(number, _)| whom.is_none_or(|n| n == *number))
+                {
                     // One that is gone is noticed below.
                     let _ = agent.control.send(&order, None);
                 }

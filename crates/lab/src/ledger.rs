@@ -1,7 +1,8 @@
 //! What agents report, as an observer wants to hear it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use l4s_bottleneck::{Downloads, app_flows};
 use l4s_cc::prague::Fallback;
@@ -20,6 +21,7 @@ struct Flow {
     size: Option<Bytes>,
     /// Whether it has a detector of Classic ECN.
     detects: bool,
+    is_app: bool,
     /// The last sample; `None` before the first and after the close.
     sample: Option<TcpSample>,
     closed: bool,
@@ -54,6 +56,7 @@ impl Flow {
             group,
             size,
             detects,
+            is_app: false,
             sample: None,
             closed: false,
             said: None,
@@ -98,16 +101,29 @@ fn detects(cc: &l4s_cc::Config) -> bool {
 #[derive(Debug)]
 pub struct Ledger {
     reports: Receiver<Report>,
-    /// Those of the groups, and from place `long` on those of applications.
-    flows: Vec<Flow>,
-    long: usize,
-    first_app: u32,
+    /// Those of the groups and of applications.
+    flows: BTreeMap<u32, Flow>,
     first_download: u32,
     /// Group and size of every download. Nothing else is kept of them: a server looks at the socket
     /// of a download once, when it is over.
     downloads: Vec<(u16, Bytes)>,
     /// Which groups have a detector.
     detects: Vec<bool>,
+    /// Flows that were ordered in mid-run.
+    newcomers: Newcomers,
+}
+
+/// Flows that were ordered in mid-run, by whoever ordered them: to be told before the order, so
+/// that no report comes first.
+pub(crate) type Newcomers = Arc<Mutex<BTreeMap<u32, Newcomer>>>;
+
+/// Such a flow.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Newcomer {
+    pub group: u16,
+    /// What it fetches; `None` without end.
+    pub size: Option<Bytes>,
+    pub is_app: bool,
 }
 
 impl Ledger {
@@ -118,41 +134,63 @@ impl Ledger {
         let long = groups.flat_map(|(group, number)| {
             std::iter::repeat_n((number, group.size), group.starts.len())
         });
-        let of = |flow, (group, size)| Flow::new(flow, group, size, detects[usize::from(group)]);
-        let mut flows: Vec<Flow> = (0..).zip(long).map(|(flow, who)| of(flow, who)).collect();
-        let long = flows.len();
         // What an application will have written nobody knows.
-        flows.extend(app_flows(scenario).map(|own| of(own.flow, (own.app.group as u16, None))));
+        let apps = app_flows(scenario).map(|own| (own.flow, (own.app.group as u16, None)));
+        let first_app = scenario.first_app();
+        let of = |(flow, (group, size)): (u32, (u16, _))| {
+            let known = Flow::new(flow, group, size, detects[usize::from(group)]);
+            (flow, Flow { is_app: flow >= first_app, ..known })
+        };
         Ledger {
             reports,
-            flows,
-            long,
-            first_app: scenario.first_app(),
+            flows: (0..).zip(long).chain(apps).map(of).collect(),
             first_download: scenario.first_download(),
             downloads: Downloads::new(scenario).map(|d| (d.group, d.size)).collect(),
             detects,
+            newcomers: Newcomers::default(),
         }
+    }
+
+    /// Knows of flows that are ordered later, too.
+    pub(crate) fn with(self, newcomers: Newcomers) -> Ledger {
+        Ledger { newcomers, ..self }
     }
 
     /// A flow that is no download.
     fn flow(&mut self, flow: u32) -> Option<&mut Flow> {
-        self.place(flow).and_then(|place| self.flows.get_mut(place))
-    }
-
-    /// Where it is kept. Between long flows and those of applications come UDP sources.
-    fn place(&self, flow: u32) -> Option<usize> {
-        let place = match flow.checked_sub(self.first_app) {
-            None => Some(flow as usize).filter(|place| *place < self.long),
-            Some(nth) => Some(self.long + nth as usize),
-        };
-        place.filter(|place| *place < self.flows.len())
+        self.flows.get_mut(&flow)
     }
 
     /// The group of a flow, and what it fetches.
     fn who(&self, flow: u32) -> Option<(u16, Option<Bytes>)> {
-        match flow.checked_sub(self.first_download) {
-            None => self.place(flow).map(|place| (self.flows[place].group, self.flows[place].size)),
-            Some(nth) => self.downloads.get(nth as usize).map(|&(group, size)| (group, Some(size))),
+        if let Some(known) = self.flows.get(&flow) {
+            return Some((known.group, known.size));
+        }
+        let nth = flow.checked_sub(self.first_download)? as usize;
+        match self.downloads.get(nth) {
+            Some(&(group, size)) => Some((group, Some(size))),
+            None => self.newcomer(flow).map(|new| (new.group, new.size)),
+        }
+    }
+
+    fn newcomer(&self, flow: u32) -> Option<Newcomer> {
+        lock(&self.newcomers).get(&flow).copied()
+    }
+
+    /// A flow is about to connect.
+    fn opened(&mut self, flow: u32) -> Option<(u16, Option<Bytes>)> {
+        let new = self.newcomer(flow);
+        if let Some(Newcomer { group, size: None, is_app }) = new {
+            let detects = self.detects[usize::from(group)];
+            self.flows.insert(flow, Flow { is_app, ..Flow::new(flow, group, None, detects) });
+        }
+        self.who(flow)
+    }
+
+    /// A flow that was ordered is over.
+    fn forget(&mut self, flow: u32) {
+        if lock(&self.newcomers).remove(&flow).is_some() {
+            self.flows.remove(&flow);
         }
     }
 
@@ -162,7 +200,7 @@ impl Ledger {
         while let Ok(report) = self.reports.try_recv() {
             match report {
                 Report::Opened { flow, at } => {
-                    if let Some((group, size)) = self.who(flow) {
+                    if let Some((group, size)) = self.opened(flow) {
                         observer.opened(flow, group, size, at);
                     }
                 }
@@ -176,6 +214,7 @@ impl Ledger {
                     if self.who(flow).is_some() {
                         observer.closed(flow, at);
                     }
+                    self.forget(flow);
                 }
                 Report::Written { flow, at } => {
                     let Some(known) = self.flow(flow) else { continue };
@@ -215,7 +254,7 @@ impl Ledger {
 
     /// Tells what the detectors of flows said last that are open at the end of the run.
     pub fn conclude<P: Traced>(&self, end: Time, observer: &mut impl Observer<P>) {
-        for known in &self.flows {
+        for known in self.flows.values() {
             if let (false, Some(said)) = (known.closed, known.said) {
                 observer.detected(known.number, said.into(), end);
             }
@@ -224,11 +263,12 @@ impl Ledger {
 
     /// Tells the state of every open flow that is no download.
     pub fn sample<P: Traced>(&self, now: Time, observer: &mut impl Observer<P>) {
-        for known in &self.flows {
+        for known in self.flows.values() {
             let Some(sample) = known.sample else { continue };
             let state = FlowState {
                 flow: known.number,
                 group: known.group,
+                is_app: known.is_app,
                 cwnd: sample.cwnd,
                 ssthresh: sample.ssthresh,
                 srtt: sample.srtt,
@@ -243,6 +283,11 @@ impl Ledger {
             observer.sample_flow(state, now);
         }
     }
+}
+
+/// What a panic left is a map all the same.
+pub(crate) fn lock(newcomers: &Newcomers) -> MutexGuard<'_, BTreeMap<u32, Newcomer>> {
+    newcomers.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -176,8 +176,41 @@ pub(crate) enum Order {
         /// That instant.
         origin_ns: u64,
     },
+    /// To a client: it opens a flow.
+    Open(Opens),
+    /// To a client: it gives a flow up. What is on its way to it meets nobody.
+    GiveUp {
+        /// The flow.
+        flow: u32,
+    },
+    /// To a server: it writes into a flow of an application, which a client will open.
+    Write(Writes),
+    /// To a UDP source: it sends otherwise from now on.
+    Send {
+        /// The two bits of ECN.
+        ecn: u8,
+        /// The length of the payload.
+        payload: usize,
+        /// The length of a packet in bits, IP header included.
+        packet_bits: u64,
+        /// Bits per second, IP header included; 0 to send nothing.
+        bps: u64,
+    },
     /// The run is over.
     Stop,
+}
+
+/// A flow that a client opens.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct Opens {
+    /// The flow.
+    pub flow: u32,
+    /// When, or at once if that is over.
+    pub at_ns: u64,
+    /// How much it fetches; `None` without end.
+    pub size: Option<u64>,
+    /// Bytes of a frame, where an application writes into it.
+    pub frame: Option<u64>,
 }
 
 /// What an agent tells the command.

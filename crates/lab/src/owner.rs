@@ -40,6 +40,11 @@ impl Owner {
             .collect()
     }
 
+    /// So many more flows may come, and nobody knows yet whose.
+    pub fn expect(&mut self, more: u32) {
+        self.shared.end += more;
+    }
+
     /// The flow of a packet that came from an end of the pair.
     #[inline]
     pub fn flow(&self, packet: &IpPacket<&[u8]>, from: End) -> Option<u32> {

@@ -180,6 +180,12 @@ impl Plane {
         }
     }
 
+    /// The same network, to which so many flows may come besides those of the scenario.
+    pub(crate) fn expecting(mut self, flows: u32) -> Plane {
+        self.pairs.iter_mut().for_each(|pair| pair.owner.expect(flows));
+        self
+    }
+
     /// How many pairs there are.
     pub fn pairs(&self) -> usize {
         self.pairs.len()
@@ -402,17 +408,33 @@ impl Plane {
         observer: &mut impl Observer<Frame>,
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
-        let Some(change) = self.changes.pop() else { return };
+        let Some(mut change) = self.changes.pop() else { return };
+        if let Some(aqm) = change.aqm.take() {
+            let (bottleneck, mut told) = self.told(observer);
+            let now = told.now;
+            bottleneck.replace_aqm(&aqm, now, &mut told);
+        }
+        self.adapt(&change, observer, deliver);
+    }
+
+    /// The bottleneck or a path becomes different now. A discipline of the same kind knows what the
+    /// present one learned.
+    pub(crate) fn adapt(
+        &mut self,
+        change: &Change,
+        observer: &mut impl Observer<Frame>,
+        deliver: &mut impl FnMut(Delivery<'_>) -> bool,
+    ) {
         let (bottleneck, mut told) = self.told(observer);
         let now = told.now;
         if let Some(rate) = change.rate {
             bottleneck.set_rate(rate, now);
         }
         if let Some(aqm) = &change.aqm {
-            bottleneck.replace_aqm(aqm, now, &mut told);
+            bottleneck.adapt_aqm(aqm, now, &mut told);
         }
-        for (group, rtt) in change.rtts {
-            self.lines.set_delay(group, rtt);
+        for (group, rtt) in &change.rtts {
+            self.lines.set_delay(*group, *rtt);
         }
         // The new rate may have paid the debt, or the new discipline let go of what the old held.
         self.transmit(now, false, observer, deliver);

@@ -11,8 +11,10 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use l4s_measure::Observer;
+use l4s_scenario::{Change, Scenario};
 use l4s_units::{Duration, Time};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -78,12 +80,24 @@ pub struct Settings<'a> {
     pub batch: usize,
     /// Whether to ask for a core, real-time priority and locked memory.
     pub realtime: bool,
+    /// Where it hears what the run becomes while it goes on.
+    pub turns: Option<&'a Mutex<Vec<Turn>>>,
+}
+
+/// What a run becomes: the scenario, and what is different for bottleneck and paths.
+#[derive(Clone, Debug)]
+pub struct Turn {
+    /// What is different.
+    pub change: Change,
+    /// All of it.
+    pub scenario: Scenario,
 }
 
 impl<'a> Settings<'a> {
     /// The choices that were found to be best.
     pub fn new(clock: Clock, end: Time, stop: &'a AtomicBool) -> Settings<'a> {
-        Settings { clock, end, stop, spin: Duration::from_micros(20), batch: 16, realtime: true }
+        let spin = Duration::from_micros(20);
+        Settings { clock, end, stop, spin, batch: 16, realtime: true, turns: None }
     }
 }
 
@@ -287,7 +301,7 @@ impl<O: Observer<Frame>> Pump<'_, O> {
     fn run(
         &mut self,
         watched: &Watched,
-        Settings { clock, end, stop, spin, batch, .. }: Settings<'_>,
+        Settings { clock, end, stop, spin, batch, turns, .. }: Settings<'_>,
     ) -> Result<Times, PumpError> {
         let mut events = Vec::with_capacity(64);
         let mut now = clock.now();
@@ -295,6 +309,10 @@ impl<O: Observer<Frame>> Pump<'_, O> {
         let mut rest = Rest::new(now, processor_time());
         loop {
             self.catch_up(now.min(end));
+            if let Some(turns) = turns {
+                let mut turns = turns.lock().unwrap_or_else(PoisonError::into_inner);
+                turns.drain(..).for_each(|turn| self.turn(&turn, now));
+            }
             if now >= end || stop.load(Ordering::Relaxed) {
                 return Ok(Times { ended: now.min(end), busy, longest_turn });
             }
@@ -392,6 +410,13 @@ impl<O: Observer<Frame>> Pump<'_, O> {
     fn advance(&mut self, now: Time) {
         let Pump { plane, observer, out, .. } = self;
         plane.advance(now, *observer, &mut |d| out.write(d));
+    }
+
+    #[cold]
+    fn turn(&mut self, Turn { change, scenario }: &Turn, now: Time) {
+        let Pump { plane, observer, out, .. } = self;
+        plane.adapt(change, *observer, &mut |d| out.write(d));
+        self.observer.adapted(scenario, now);
     }
 
     fn sample(&mut self, now: Time) {

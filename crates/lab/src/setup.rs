@@ -45,6 +45,8 @@ pub struct LabOptions {
     pub cables: bool,
     /// How often servers look at their sockets.
     pub sample_every: Duration,
+    /// How many flows may be ordered once the run goes on, besides those of the scenario.
+    pub room: u32,
 }
 
 impl Default for LabOptions {
@@ -55,6 +57,7 @@ impl Default for LabOptions {
             largest_burst: None,
             cables: false,
             sample_every: Duration::from_millis(100),
+            room: 0,
         }
     }
 }
@@ -126,6 +129,7 @@ impl LabPlan {
         }
         let downloads: Vec<Download> = Downloads::new(scenario).collect();
         let flows = scenario.first_download().saturating_add(downloads.len() as u32);
+        let flows = flows.saturating_add(options.room);
         if flows > MOST_FLOWS {
             return Err(LabError::Scenario(format!(
                 "{flows} flows and downloads: expected at most {MOST_FLOWS}, as each has a port of \
@@ -137,7 +141,7 @@ impl LabPlan {
         for (number, group) in scenario.groups.iter().enumerate() {
             let own = downloads.iter().filter(|download| usize::from(download.group) == number);
             let apps = app_flows(scenario).filter(|flow| flow.app.group == number).collect();
-            let own = Flows::new(group, first, apps, own);
+            let own = Flows { room: options.room as usize, ..Flows::new(group, first, apps, own) };
             let pair =
                 tcp(scenario, number, own, kernel_cc(group).into(), plan.next(options, flows))
                     .map_err(|error| error.of(&format!("group `{}`", group.name)))?;
@@ -209,7 +213,12 @@ struct Flows<'a> {
     all: Vec<(u32, u64, Option<u64>)>,
     apps: Vec<AppFlow<'a>>,
     downloads: usize,
+    /// How many more may be ordered later.
+    room: usize,
 }
+
+/// Flows that are there at a time, of those that were ordered: their servers' close comes soon.
+const AT_A_TIME: usize = 10_000;
 
 impl<'a> Flows<'a> {
     /// Its long flows are numbered from `first`.
@@ -227,7 +236,7 @@ impl<'a> Flows<'a> {
         all.extend(downloads.map(|d| (d.flow, d.start.as_nanos(), Some(d.size.get()))));
         let downloads = all.len() - long;
         all.sort_by_key(|&(flow, start, _)| (start, flow));
-        Flows { all, apps, downloads }
+        Flows { all, apps, downloads, room: 0 }
     }
 }
 
@@ -266,6 +275,7 @@ fn tcp(
 
     let path = on_the_way(scenario, longest);
     let memory = window_memory(path);
+    let ordered = flows.room.min(AT_A_TIME);
     let negotiate = if ecn == WantedEcn::Off { "0" } else { "1" };
     let sysctls = [
         ("net/ipv4/tcp_ecn", negotiate.to_owned()),
@@ -283,7 +293,7 @@ fn tcp(
         ("net/ipv4/tcp_fin_timeout", "2".to_owned()),
         // The server closes first, and keeps what it knows of every download for a minute, to
         // answer what may still come. No port is used again, so that it is in nobody's way.
-        ("net/ipv4/tcp_max_tw_buckets", flows.all.len().max(4096).to_string()),
+        ("net/ipv4/tcp_max_tw_buckets", flows.all.len().max(4096).max(ordered).to_string()),
     ];
     let mut sysctls: Vec<_> = sysctls.map(|(path, value)| (path.to_owned(), value)).into();
     if let (true, Some(settings)) = (cables, prague)
@@ -297,7 +307,7 @@ fn tcp(
         setup.who = format!("the {end} of group `{}`", group.name);
         setup.sysctls.clone_from(&sysctls);
         setup.files += (flows.all.len() - flows.downloads) as u64;
-        setup.more_files += flows.downloads as u64;
+        setup.more_files += (flows.downloads + ordered) as u64;
         // All that is on the way may have to wait for the data plane once.
         setup.device_queue = (2 * packets).clamp(1000, 100_000) as u32;
     }

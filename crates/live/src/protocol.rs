@@ -1,9 +1,80 @@
 //! What the server and its viewers say to each other: `docs/live-protocol.md` as types.
 
+mod command;
+mod greeting;
+mod settings;
+
 use serde::Serialize;
+
+pub use command::{Changes, Command, Opening, Request, Start};
+pub use greeting::{Bucketing, Control, Discipline, Greeting, Limits, Parameter, Preset, Span};
+pub use settings::{App, Aqm, Group, Lane, Link, Settings, Udp, Web};
 
 /// The version of the contract.
 pub const PROTOCOL: u32 = 1;
+
+/// What is wrong with a message, or with what it asks for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, thiserror::Error)]
+#[serde(tag = "type", rename = "error")]
+#[error("{message}")]
+pub struct Fault {
+    /// The `id` of the command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<u64>,
+    /// The key, or the part of the message.
+    pub field: String,
+    /// What was found and what is accepted.
+    pub message: String,
+    /// The nearest spelling, or another way out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+}
+
+impl Fault {
+    /// A fault of a field.
+    pub fn new(field: impl Into<String>, message: impl Into<String>) -> Fault {
+        Fault { id: None, field: field.into(), message: message.into(), help: None }
+    }
+
+    /// The same, as the answer to a command.
+    pub fn to(self, id: Option<u64>) -> Fault {
+        Fault { id, ..self }
+    }
+}
+
+/// A command was carried out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(tag = "type", rename = "done")]
+pub struct Done {
+    /// The `id` of the command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<u64>,
+}
+
+/// The session is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(tag = "type", rename = "over")]
+pub struct Over {}
+
+/// What happened in a session since the last state.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(tag = "type", rename = "state")]
+pub struct State {
+    /// Counts states.
+    pub number: u64,
+    /// How often the lanes began at time zero, from 1.
+    pub run: u64,
+    /// Virtual time.
+    pub time_s: f64,
+    /// What of it passed since the last state.
+    pub span_s: f64,
+    /// Virtual seconds per second, as asked for.
+    pub speed: f64,
+    /// By how much virtual time lies behind that.
+    pub late_s: f64,
+    /// The lanes, one or two.
+    pub lanes: Vec<LaneState>,
+}
 
 /// What happened at a lane in a span of time.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]

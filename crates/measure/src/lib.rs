@@ -37,7 +37,7 @@ pub use observer::{
 pub use pcapng::{PacketTrace, Snap};
 pub use reader::{Results, RowsByRun, Run};
 pub use record::{DelayRow, FlowRow, RunRecord, Scope, SeriesRow};
-pub use recorder::{Origin, Recorder};
+pub use recorder::{Origin, Recorder, queues_of};
 pub use summary::*;
 pub use table::Row;
 pub use writer::{ResultWriter, write_results};

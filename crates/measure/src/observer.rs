@@ -2,6 +2,7 @@
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Report;
+use l4s_scenario::Scenario;
 use l4s_units::{Bytes, Duration, Ecn, Probability, Time};
 
 /// A packet at the bottleneck, as measurement sees it.
@@ -60,6 +61,8 @@ pub struct FlowState {
     pub flow: u32,
     /// Its group.
     pub group: u16,
+    /// An application writes into it.
+    pub is_app: bool,
     /// Congestion window in packets.
     pub cwnd: u32,
     /// Slow-start threshold in packets; `None` before the first reduction.
@@ -151,6 +154,8 @@ pub trait Observer<P: Traced> {
     fn sample_link(&mut self, state: LinkState, now: Time) {}
     /// See [`Observer::sample_link`].
     fn sample_flow(&mut self, state: FlowState, now: Time) {}
+    /// The run became another scenario, of as many groups and sources ([`Scenario::adaptable`]).
+    fn adapted(&mut self, scenario: &Scenario, now: Time) {}
     /// How often to sample; `None` for never.
     fn sampling_interval(&self) -> Option<Duration> {
         None

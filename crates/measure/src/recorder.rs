@@ -158,7 +158,7 @@ impl HopCells {
 }
 
 /// The queues that these disciplines report, in order.
-fn queues_of<'a>(aqms: impl IntoIterator<Item = &'a Config>) -> Vec<Queue> {
+pub fn queues_of<'a>(aqms: impl IntoIterator<Item = &'a Config>) -> Vec<Queue> {
     let aqms: Vec<_> = aqms.into_iter().collect();
     let is_dual = |aqm: &Config| match aqm {
         Config::DualPi2(config) => config.dualq != dualpi2::Classify::None,

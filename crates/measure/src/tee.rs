@@ -2,8 +2,11 @@
 //!
 //! Each is its own type, so that a run without a trace has no trace in its code.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Report;
+use l4s_scenario::Scenario;
 use l4s_units::{Bytes, Duration, Time};
 
 use crate::{FlowState, FrameEvent, HopEvent, LinkState, Observer, Traced};
@@ -26,6 +29,7 @@ macro_rules! pass_on {
             frame(flow: u32, group: u16, what: FrameEvent, now: Time);
             sample_link(state: LinkState, now: Time);
             sample_flow(state: FlowState, now: Time);
+            adapted(scenario: &Scenario, now: Time);
         }
     };
     (@method $self:ident $call:ident $to:tt $($name:ident($($arg:ident: $type:ty),*);)+) => {
@@ -56,6 +60,15 @@ impl<P: Traced, O: Observer<P>> Observer<P> for &mut O {
 
     fn sampling_interval(&self) -> Option<Duration> {
         (**self).sampling_interval()
+    }
+}
+
+/// Listens while somebody else may look, from another thread.
+impl<P: Traced, O: Observer<P>> Observer<P> for Arc<Mutex<O>> {
+    pass_on! { |self, tell| tell!(self.lock().unwrap_or_else(PoisonError::into_inner)); }
+
+    fn sampling_interval(&self) -> Option<Duration> {
+        self.lock().unwrap_or_else(PoisonError::into_inner).sampling_interval()
     }
 }
 

@@ -43,6 +43,7 @@ bundled! {
     "web",
     "video",
     "changes",
+    "live",
     "fallback-1",
     "fallback-7",
     "fallback-8",

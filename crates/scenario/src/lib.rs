@@ -27,6 +27,7 @@
 //! In the order of a file's way in: `tree` (TOML with places), `sweep` (points), `schema` (what
 //! may stand where) with `field` and `settings`, `model` (the result); `show` is the way back.
 
+mod adapt;
 mod advice;
 pub mod bundled;
 mod catalog;
@@ -37,6 +38,7 @@ mod plan;
 mod schema;
 mod settings;
 mod show;
+mod spelled;
 mod sweep;
 mod tree;
 
@@ -49,3 +51,5 @@ pub use model::{
 };
 pub use plan::{MAX_POINTS, Plan, Point};
 pub use show::show;
+pub use spelled::Spelled;
+pub use sweep::covers;

@@ -41,6 +41,17 @@ impl Plan {
     /// Reads a scenario. `name` is what messages call the text; `set` are `KEY=VALUE` from the
     /// command line.
     pub fn parse(name: &str, text: &str, set: &[String]) -> Result<Plan, Faults> {
+        Plan::read(name, text, set, MAX_POINTS)
+    }
+
+    /// As [`Plan::parse`], but of a sweep the first run alone: the others are neither resolved nor
+    /// checked, so that it takes no longer than a scenario without a sweep.
+    pub fn first(name: &str, text: &str, set: &[String]) -> Result<Plan, Faults> {
+        Plan::read(name, text, set, 1)
+    }
+
+    /// Resolves no more than `most` runs.
+    fn read(name: &str, text: &str, set: &[String], most: usize) -> Result<Plan, Faults> {
         let mut sources = vec![Source { name: name.to_owned(), text: text.to_owned() }];
         sources
             .extend(set.iter().map(|text| Source { name: "--set".to_owned(), text: text.clone() }));
@@ -54,7 +65,7 @@ impl Plan {
         let last = sweep::pin(&mut sweep.axes, set, &mut gathered);
         let stem = name.rsplit(['/', '\\']).next().unwrap_or(name);
         let default_name = stem.strip_suffix(".toml").unwrap_or(stem);
-        let points = points(&root, &sweep, &last, default_name, &mut gathered);
+        let points = points(&root, &sweep, &last, default_name, most, &mut gathered);
         match points {
             Some((points, question)) if gathered.is_empty() => {
                 let shown = |axis: &Axis| {
@@ -117,6 +128,7 @@ fn points(
     sweep: &Sweep,
     last: &[Setting],
     default_name: &str,
+    most: usize,
     gathered: &mut Gathered,
 ) -> Option<Points> {
     let top = Place::default();
@@ -155,7 +167,8 @@ fn points(
                 points.push(Point { set, pins, scenario });
             }
         }
-        if gathered.is_full() || flows > MOST_FLOWS {
+        let ends = points.len() >= most || (most == 1 && !gathered.is_empty());
+        if gathered.is_full() || flows > MOST_FLOWS || ends {
             break;
         }
     }

@@ -427,8 +427,9 @@ fn pin_case(axis: Option<&mut Axis>, setting: &Setting, gathered: &mut Gathered)
     }
 }
 
-/// Whether setting `outer` leaves nothing of what `inner` would set.
-fn covers(outer: &str, inner: &str) -> bool {
+/// Whether setting the key `outer` leaves nothing of what the key `inner` was set to before: it is
+/// the same key, a table around it (`aqm` around `aqm.target`), or has a wildcard in its place.
+pub fn covers(outer: &str, inner: &str) -> bool {
     let mut inner = inner.split('.');
     outer.split('.').all(|segment| match inner.next() {
         Some(other) => segment == "*" || segment == other,

@@ -191,6 +191,38 @@ fn the_command_line_pins_what_is_swept_and_comes_last_otherwise() {
 }
 
 #[test]
+fn the_first_run_of_a_sweep_can_be_had_alone() {
+    let all = plan(CASES, &[]);
+    let text = format!("{BASE}{CASES}");
+    let first = |set: &[String]| Plan::first("base.toml", &text, set);
+    assert_eq!(first(&[]).unwrap().points, all.points[..1]);
+    let pins = |point: &l4s_scenario::Point| -> Vec<String> {
+        point.pins.iter().map(|(key, value)| format!("{key}={value}")).collect()
+    };
+    for point in &all.points {
+        assert_eq!(first(&pins(point)).unwrap().points, [point.clone()]);
+    }
+    // What only another run is refused for is not looked at.
+    let wrong = text.replace("\"40mbit\"]", "\"40mbut\"]");
+    assert!(Plan::parse("t.toml", &wrong, &[]).is_err());
+    assert!(Plan::first("t.toml", &wrong, &[]).is_ok());
+    assert!(Plan::first("t.toml", &wrong, &["link.rate=4mbut".to_owned()]).is_err());
+}
+
+#[test]
+fn a_rate_of_zero_is_off() {
+    let off = "[[app]]\ngroup = \"A\"\nrate = \"0bit\"\nfps = 60";
+    let plan = plan(off, &["udp.U.rate=0bit"]);
+    let scenario = &plan.points[0].scenario;
+    assert_eq!(
+        (scenario.apps[0].rate, scenario.udp[0].rate),
+        (Rate::from_bps(0), Rate::from_bps(0))
+    );
+    let shown = show(&plan.points[0], None);
+    assert_eq!(Plan::parse("t.toml", &shown, &[]).unwrap().points[0].scenario, *scenario);
+}
+
+#[test]
 fn what_is_skipped_is_left_out() {
     let skip = "[sweep]\nudp.U.rate = [\"1mbit\", \"2mbit\"]\ngroup.A.flows = [0, 1]\n\
                 [[sweep.skip]]\nudp.U.rate = \"1mbit\"\ngroup.A.flows = 0";
@@ -499,6 +531,8 @@ fn bundled_scenarios_have_the_runs_of_their_papers() {
     assert_eq!(runs("slides-completion"), 72);
     assert_eq!(runs("overload"), 14);
     assert_eq!(runs("linux-7.3-grid"), 25);
+    // The presets of the live page.
+    assert_eq!(runs("live"), 7);
     // Fallback §7.2: 5 rates by 5 RTTs; §7.5: those by 20 mixes of traffic and 4 schedules of AQMs.
     assert_eq!(runs("fallback-1"), 25);
     assert_eq!(runs("fallback-7"), 50);

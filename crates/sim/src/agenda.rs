@@ -1,7 +1,7 @@
 //! What a scenario sets a time for: flows open, downloads begin, things change.
 
 use l4s_bottleneck::{Download, Downloads};
-use l4s_scenario::{Change, Scenario};
+use l4s_scenario::{Change, Scenario, Web};
 use l4s_units::Time;
 
 use crate::app::Writers;
@@ -9,8 +9,13 @@ use crate::app::Writers;
 /// What is due.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Item {
-    /// The long flow or application whose connection is kept there opens it.
-    Open(u32),
+    /// A long flow or an application opens its connection.
+    Open {
+        /// Where that is kept.
+        slot: u32,
+        /// Its number.
+        flow: u32,
+    },
     /// A download begins.
     Begin(Download),
     /// The bottleneck or a path becomes different: rarely, and it is the largest of these.
@@ -22,16 +27,17 @@ pub(crate) enum Item {
 pub(crate) struct Agenda {
     /// The next one last.
     changes: Vec<Change>,
-    /// The next one last.
-    openings: Vec<(Time, u32)>,
+    /// When, where and which; the next one last.
+    openings: Vec<(Time, u32, u32)>,
     downloads: Downloads,
 }
 
 impl Agenda {
     pub fn new(scenario: &Scenario, writers: &Writers) -> Agenda {
         let starts = scenario.groups.iter().flat_map(|group| &group.starts);
-        let mut openings: Vec<(Time, u32)> = starts.copied().zip(0..).collect();
-        openings.extend(writers.all().iter().map(|writer| (writer.opens, writer.slot)));
+        let long = starts.zip(0..).map(|(start, number)| (*start, number, number));
+        let apps = writers.all().iter().map(|writer| (writer.opens, writer.slot, writer.flow));
+        let mut openings: Vec<_> = long.chain(apps).collect();
         openings.sort_unstable_by(|a, b| b.cmp(a));
         Agenda {
             changes: scenario.changes.iter().rev().cloned().collect(),
@@ -54,13 +60,23 @@ impl Agenda {
         ]
     }
 
+    /// The downloads of this `[[web]]` are others from now on.
+    pub fn adapt_web(&mut self, entry: usize, web: &Web, now: Time) {
+        self.downloads.adapt(entry, web, now);
+    }
+
+    /// The number of a flow that begins in mid-run.
+    pub fn next_flow(&mut self) -> u32 {
+        self.downloads.next_flow()
+    }
+
     /// Takes the next item.
     pub fn take(&mut self) -> Option<Item> {
         let [change, opening, download] = self.times();
         if change <= opening && change <= download {
             self.changes.pop().map(Box::new).map(Item::Change)
         } else if opening <= download {
-            self.openings.pop().map(|(_, number)| Item::Open(number))
+            self.openings.pop().map(|(_, slot, flow)| Item::Open { slot, flow })
         } else {
             self.downloads.next().map(Item::Begin)
         }

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use l4s_bottleneck::{AppFlow, Frames, app_flows};
-use l4s_scenario::Scenario;
+use l4s_scenario::{App, Scenario};
 use l4s_units::{Duration, Time};
 
 /// The application behind one connection.
@@ -15,6 +15,8 @@ use l4s_units::{Duration, Time};
 pub(crate) struct Writer {
     /// Where its connection is kept.
     pub slot: u32,
+    /// Its place among the scenario's applications.
+    pub app: usize,
     pub flow: u32,
     pub group: u16,
     /// Bytes of a frame.
@@ -28,6 +30,19 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
+    /// It writes as `app` says from now on; false where it does already.
+    pub fn adapt(&mut self, app: &App, now: Time) -> bool {
+        self.size = app.frame().get();
+        self.frames.adapt(app, now)
+    }
+
+    /// Its connection is another one, which nobody has asked for frames yet.
+    pub fn begin_anew(&mut self, flow: u32) {
+        self.flow = flow;
+        self.frames.wait();
+        self.under_way.clear();
+    }
+
     /// A frame is written.
     pub fn write(&mut self, now: Time) {
         self.under_way.push_back(now);
@@ -53,8 +68,9 @@ pub(crate) struct Writers {
 impl Writers {
     /// Those of a scenario, whose connections are kept from place `first` on.
     pub fn new(scenario: &Scenario, first: u32) -> Writers {
-        let writer = |(slot, AppFlow { flow, app, opens })| Writer {
+        let writer = |(slot, AppFlow { flow, entry, app, opens })| Writer {
             slot,
+            app: entry,
             flow,
             group: app.group as u16,
             size: app.frame().get(),

@@ -1,5 +1,5 @@
-//! The connections that there are: those of long flows and of applications for good, those of downloads while they
-//! last.
+//! The connections that there are: those of long flows and of applications for good, those of
+//! downloads while they last.
 //!
 //! A download's place is used again once its server has closed, so that memory follows how many
 //! there are at a time, not how many there were. What still comes for a connection that is gone is
@@ -12,6 +12,8 @@ use crate::tcp::{Client, Sender};
 #[derive(Debug)]
 pub(crate) struct Flow {
     pub owner: Owner,
+    /// It is of a long flow or of an application.
+    pub lasts: bool,
     pub server: Sender,
     pub client: Client,
 }
@@ -20,9 +22,7 @@ pub(crate) struct Flow {
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
     flows: Vec<Flow>,
-    /// So many are those of long flows, each at the place of its number, and of applications.
-    long: usize,
-    /// Places of downloads that are over.
+    /// Places of connections that are over.
     free: Vec<u32>,
 }
 
@@ -30,26 +30,25 @@ pub(crate) struct Connections {
 const GONE: u32 = u32::MAX;
 
 impl Connections {
-    /// Adds the next long flow. Must not be called after [`Connections::begin`].
+    /// Adds the next long flow of those that the scenario begins with, each at the place of its
+    /// number.
     pub fn add_long(&mut self, group: u16, server: Sender, client: Client) {
-        let number = self.flows.len() as u32;
-        let owner = Owner { flow: number, slot: number, group };
-        self.flows.push(Flow { owner, server, client });
-        self.long = self.flows.len();
+        self.add_app(self.flows.len() as u32, group, server, client);
     }
 
-    /// Adds the connection of an application, after all long flows. Must not be
-    /// called after [`Connections::begin`].
+    /// Adds the connection of an application, after all long flows. Neither must be called after
+    /// [`Connections::begin`].
     pub fn add_app(&mut self, flow: u32, group: u16, server: Sender, client: Client) {
-        let slot = self.flows.len() as u32;
-        self.flows.push(Flow { owner: Owner { flow, slot, group }, server, client });
-        self.long = self.flows.len();
+        let owner = Owner { flow, slot: self.flows.len() as u32, group };
+        self.flows.push(Flow { owner, lasts: true, server, client });
     }
 
-    /// A download begins; gives its place.
-    pub fn begin(&mut self, flow: u32, group: u16, server: Sender, client: Client) -> u32 {
+    /// A connection begins in mid-run, for as long as it is needed or as a download; gives its
+    /// place.
+    pub fn begin(&mut self, flow: u32, group: u16, lasts: bool, ends: (Sender, Client)) -> u32 {
         let slot = self.free.pop().unwrap_or(self.flows.len() as u32);
-        let new = Flow { owner: Owner { flow, slot, group }, server, client };
+        let (server, client) = ends;
+        let new = Flow { owner: Owner { flow, slot, group }, lasts, server, client };
         match self.flows.get_mut(slot as usize) {
             Some(place) => *place = new,
             None => self.flows.push(new),
@@ -57,16 +56,24 @@ impl Connections {
         slot
     }
 
-    /// The connection of a download is over.
+    /// Another connection takes the place of one that lasts.
+    pub fn replace(&mut self, slot: u32, flow: u32, (server, client): (Sender, Client)) {
+        let place = &mut self.flows[slot as usize];
+        let owner = Owner { flow, ..place.owner };
+        *place = Flow { owner, lasts: true, server, client };
+    }
+
+    /// A connection is over.
     pub fn end(&mut self, slot: u32) {
         self.flows[slot as usize].owner.flow = GONE;
         self.free.push(slot);
     }
 
-    /// Whether the connection at this place ends some time.
+    /// Whether the connection at this place stays there when it is over: one of a long flow or of
+    /// an application.
     #[inline]
-    pub fn is_download(&self, slot: u32) -> bool {
-        slot as usize >= self.long
+    pub fn is_lasting(&self, slot: u32) -> bool {
+        self.flows[slot as usize].lasts
     }
 
     /// The connection of flow `flow` at this place, unless it is gone.
@@ -81,9 +88,9 @@ impl Connections {
         Some(&mut self.flows[slot as usize]).filter(|found| found.owner.flow != GONE)
     }
 
-    /// Those of long flows, by number, and then those of applications.
-    pub fn long(&self) -> &[Flow] {
-        &self.flows[..self.long]
+    /// Those of long flows and of applications, by place.
+    pub fn lasting(&self) -> impl Iterator<Item = &Flow> {
+        self.flows.iter().filter(|flow| flow.lasts && flow.owner.flow != GONE)
     }
 
     /// How many places there are: the most connections that there ever were at a time.

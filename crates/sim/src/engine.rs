@@ -80,8 +80,8 @@ impl Kind {
 }
 
 /// The state of a run.
-pub(crate) struct Engine<'a, O> {
-    observer: &'a mut O,
+pub(crate) struct Engine<O> {
+    pub observer: O,
     calendar: Calendar,
     bottleneck: Bottleneck<Packet>,
     hops: Hops,
@@ -102,8 +102,8 @@ pub(crate) struct Engine<'a, O> {
     outcome: Outcome,
 }
 
-impl<'a, O: Observer<Packet>> Engine<'a, O> {
-    pub fn new(scenario: &Scenario, observer: &'a mut O) -> Self {
+impl<O: Observer<Packet>> Engine<O> {
+    pub fn new(scenario: &Scenario, observer: O) -> Self {
         let kinds: Vec<Kind> = scenario.groups.iter().map(Kind::of).collect();
         let mut connections = Connections::default();
         for (number, (group, kind)) in scenario.groups.iter().zip(&kinds).enumerate() {
@@ -161,13 +161,19 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
         }
     }
 
-    /// Runs to `end`, inclusive.
+    /// Runs to `end`, inclusive, and is over.
     pub fn run(mut self, end: Time) -> Outcome {
+        self.advance(end);
+        (0..self.connections.places() as u32).for_each(|slot| self.conclude(slot, end));
+        self.outcome
+    }
+
+    /// Runs to `end`, inclusive.
+    pub fn advance(&mut self, end: Time) {
         loop {
             let (now, source) = self.calendar.next();
             if now > end {
-                (0..self.connections.places() as u32).for_each(|slot| self.conclude(slot, end));
-                return self.outcome;
+                return;
             }
             self.outcome.events += 1;
             match source {
@@ -205,7 +211,7 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
     #[inline]
     fn enqueue(&mut self, packet: Packet, now: Time) {
         self.observer.arrived(&packet, now);
-        self.bottleneck.enqueue(packet, now, &mut Told(self.observer));
+        self.bottleneck.enqueue(packet, now, &mut Told(&mut self.observer));
         self.transmit(now);
     }
 
@@ -215,7 +221,7 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
         while let Some(packet) = self.bottleneck.land(now) {
             self.arrive(&packet, now);
         }
-        while let Some(departure) = self.bottleneck.transmit(now, &mut Told(self.observer)) {
+        while let Some(departure) = self.bottleneck.transmit(now, &mut Told(&mut self.observer)) {
             let Departure { packet, queue, sojourn } = departure;
             self.outcome.packets += 1;
             self.observer.departed(&packet, queue, sojourn, now);
@@ -278,7 +284,7 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
             Next::Client => self.deliver(&packet, now),
             Next::Link(number) => {
                 let link = self.hops.link(number);
-                link.queue.enqueue(packet, now, &mut ToldAtHop(self.observer, link.hop));
+                link.queue.enqueue(packet, now, &mut ToldAtHop(&mut self.observer, link.hop));
                 self.transmit_on(number, now);
             }
         }
@@ -289,7 +295,7 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
         loop {
             let link = self.hops.link(number);
             let (hop, behind) = (link.hop, link.behind);
-            let departure = link.queue.transmit(now, &mut ToldAtHop(self.observer, hop));
+            let departure = link.queue.transmit(now, &mut ToldAtHop(&mut self.observer, hop));
             let Some(Departure { packet, queue, sojourn }) = departure else { break };
             self.observer.at_hop(hop, &packet, queue, HopEvent::Departed(sojourn), now);
             self.pass_on(packet, behind, now);
@@ -347,6 +353,7 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
         if message == Message::Request
             && let Some(writer) = self.writers.at(slot)
             && self.writers.get(writer).frames.begin(now)
+            && self.writers.get(writer).frames.next() <= now
         {
             self.write(writer, now);
         }
@@ -358,7 +365,7 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
         let Some(flow) = self.connections.at(slot) else { return };
         let mut outbox = core::mem::take(&mut self.outbox);
         let mut out =
-            Outbox { packets: &mut outbox, observer: self.observer, owner: flow.owner, now };
+            Outbox { packets: &mut outbox, observer: &mut self.observer, owner: flow.owner, now };
         act(&mut flow.server, &mut out);
         let deadline = flow.server.deadline();
         let is_over = flow.server.state() == State::Closed;
@@ -370,7 +377,7 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
         if is_over {
             self.conclude(slot, now);
         }
-        if is_over && self.connections.is_download(slot) {
+        if is_over && !self.connections.is_lasting(slot) {
             self.connections.end(slot);
         }
     }
@@ -416,7 +423,7 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
         if let Some(message) = message {
             self.send_back(owner, message, now);
         }
-        if gave_up && self.connections.is_download(slot) {
+        if gave_up && !self.connections.is_lasting(slot) {
             self.connections.end(slot);
         }
     }
@@ -426,8 +433,9 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
         let Some(item) = self.agenda.take() else { return };
         self.calendar.set(AGENDA, self.agenda.next());
         match item {
-            Item::Open(number) => {
-                let Some(flow) = self.connections.at(number) else { return };
+            Item::Open { slot: number, flow } => {
+                // It may have been given up, and its place taken by another.
+                let Some(flow) = self.connections.of(number, flow) else { return };
                 let size = self.sizes[usize::from(flow.owner.group)];
                 // What an application will have written nobody knows.
                 let size = size.filter(|_| self.writers.at(number).is_none());
@@ -441,8 +449,8 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
     fn begin(&mut self, download: Download, now: Time) {
         let Download { flow, group, size, .. } = download;
         let rtt = self.lines[usize::from(group)].delay;
-        let (server, client) = self.kinds[usize::from(group)].ends(Some(size), rtt);
-        let slot = self.connections.begin(flow, group, server, client);
+        let ends = self.kinds[usize::from(group)].ends(Some(size), rtt);
+        let slot = self.connections.begin(flow, group, false, ends);
         self.timers.grow(2 * self.connections.places());
         self.open(slot, Some(size), now);
     }
@@ -464,7 +472,7 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
             self.bottleneck.set_rate(rate, now);
         }
         if let Some(aqm) = &change.aqm {
-            self.bottleneck.replace_aqm(aqm, now, &mut Told(self.observer));
+            self.bottleneck.replace_aqm(aqm, now, &mut Told(&mut self.observer));
             self.calendar.set(TICK, self.bottleneck.next_tick());
         }
         for (group, rtt) in &change.rtts {
@@ -519,6 +527,11 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
     fn sample(&mut self, now: Time) {
         let Some(interval) = self.observer.sampling_interval() else { return };
         self.calendar.set(SAMPLE, now + interval);
+        self.tell_state(now);
+    }
+
+    /// Tells what state the link and every lasting flow is in.
+    pub fn tell_state(&mut self, now: Time) {
         let backlog = self.bottleneck.backlog();
         let link = LinkState {
             packets: backlog.packets as u32,
@@ -526,13 +539,14 @@ impl<'a, O: Observer<Packet>> Engine<'a, O> {
             base: self.bottleneck.signal().map(|s| s.base),
         };
         self.observer.sample_link(link, now);
-        for flow in self.connections.long() {
+        for flow in self.connections.lasting() {
             let server = &flow.server;
             if server.state().is_established() {
                 let window = server.window();
                 let state = FlowState {
                     flow: flow.owner.flow,
                     group: flow.owner.group,
+                    is_app: self.writers.at(flow.owner.slot).is_some(),
                     cwnd: window.cwnd,
                     ssthresh: window.threshold(),
                     srtt: server.srtt(),
@@ -619,6 +633,7 @@ impl<O: Observer<Packet>> Output for Outbox<'_, O> {
     }
 }
 
+mod adapt;
 #[cfg(test)]
 mod outcomes;
 

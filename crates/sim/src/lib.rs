@@ -13,12 +13,14 @@ mod engine;
 mod hops;
 mod line;
 mod packet;
+mod simulation;
 pub mod tcp;
 mod timers;
 mod udp;
 
 pub use engine::Outcome;
 pub use packet::{Ack, Packet, Segment};
+pub use simulation::Simulation;
 
 use l4s_measure::Observer;
 use l4s_scenario::Scenario;

@@ -136,6 +136,9 @@ impl Duration {
 }
 
 impl Rate {
+    /// Nothing at all.
+    pub const ZERO: Rate = Rate(0);
+
     /// `bps` bits per second.
     #[inline]
     pub const fn from_bps(bps: u64) -> Self {

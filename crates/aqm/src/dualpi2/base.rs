@@ -16,6 +16,13 @@ pub trait Base {
     #[inline]
     fn departs(&mut self, _queue: Queue, _sojourn: Duration, _classic: Duration) {}
 
+    /// It takes the place of `old`, and takes over what that learned ([`crate::Qdisc::inherit`]).
+    fn inherit(&mut self, _old: &Self)
+    where
+        Self: Sized,
+    {
+    }
+
     /// When an update is due; `None` for a base without a timer.
     fn due(&self) -> Option<Time> {
         None

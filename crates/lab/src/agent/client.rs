@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use l4s_units::Time;
 use mio::{Events, Interest, Token};
@@ -10,9 +11,9 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, sockopt};
 
 use super::device::Path;
-use super::{CONTROL, FLOWS, Reports, Waiting, is_over, request, socket};
+use super::{CONTROL, FLOWS, Reports, Waiting, request, socket, take_orders};
 use crate::address::of_flow;
-use crate::message::{Channel, Setup};
+use crate::message::{Channel, Opens, Order, Setup};
 use crate::setup::SERVER_PORT;
 use crate::{Clock, LabError, Report};
 
@@ -82,6 +83,10 @@ impl Client {
         // Never touched: what is discarded is not copied, so that its pages need not exist.
         let mut sink = vec![0; GULP];
         let mut timer = Time::NEVER;
+        // What came with the order to start nothing tells of again.
+        if take_orders(control, |order| self.obey(order, clock, &mut reports))? {
+            return Ok(());
+        }
         loop {
             let next = self.next();
             if next != timer && next != Time::NEVER {
@@ -123,12 +128,36 @@ impl Client {
                 let frame = self.frames.get(&flow).copied();
                 self.open.insert(flow, Flow { socket, size, asked: false, received: 0, frame });
             }
-            reports.tell(control)?;
             let called = events.iter().any(|event| event.token() == CONTROL);
-            if called && is_over(control)? {
+            let over =
+                called && take_orders(control, |order| self.obey(order, clock, &mut reports))?;
+            reports.tell(control)?;
+            if over {
                 return Ok(());
             }
         }
+    }
+
+    fn obey(&mut self, order: Order, clock: Clock, reports: &mut Reports) -> Result<(), LabError> {
+        match order {
+            Order::Open(Opens { flow, at_ns, size, frame }) => {
+                let at = Time::from_nanos(at_ns);
+                let place = self.flows.partition_point(|later| later.at > at);
+                self.flows.insert(place, Opening { at, flow, size });
+                self.frames.extend(frame.map(|bytes| (flow, bytes)));
+            }
+            Order::GiveUp { flow } => {
+                self.flows.retain(|opening| opening.flow != flow);
+                if let Some(open) = self.open.remove(&flow) {
+                    // Its close is a reset, and nothing of it is left.
+                    sockopt::set_socket_linger(&open.socket, Some(Duration::ZERO))
+                        .map_err(|error| LabError::run(format_args!("flow {flow}"), error))?;
+                    reports.push(Report::Closed { flow, at: clock.now() });
+                }
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     /// When something is to be done without being asked.

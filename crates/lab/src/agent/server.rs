@@ -12,9 +12,9 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketFlags, sockopt};
 
 use super::request::Request;
 use super::writer::Writer;
-use super::{CONTROL, FLOWS, LISTENER, Reports, Waiting, is_over, socket};
+use super::{CONTROL, FLOWS, LISTENER, Reports, Waiting, socket, take_orders};
 use crate::address::flow_of;
-use crate::message::{Channel, Part, Setup};
+use crate::message::{Channel, Order, Part, Setup};
 use crate::setup::SERVER_PORT;
 use crate::{Clock, LabError, Report};
 
@@ -87,6 +87,8 @@ impl Server {
         let mut events = Events::with_capacity(1024);
         let mut next_sample = Time::ZERO + self.sample_every;
         let mut timer = Time::NEVER;
+        // What came with the order to start nothing tells of again.
+        let mut over = take_orders(control, |order| self.obey(order))?;
         loop {
             let next = self.due.first().map_or(next_sample, |(due, _)| next_sample.min(*due));
             if next != timer {
@@ -94,6 +96,9 @@ impl Server {
             }
             timer = next;
             waiting.wait(&mut events)?;
+            // First, so that what is written into a flow is known before the flow comes.
+            let called = events.iter().any(|event| event.token() == CONTROL);
+            over |= called && take_orders(control, |order| self.obey(order))?;
             for event in &events {
                 match event.token() {
                     LISTENER => self.accept(&waiting)?,
@@ -111,13 +116,13 @@ impl Server {
                 }
             }
             self.write_frames(clock, &mut reports)?;
-            let called = events.iter().any(|event| event.token() == CONTROL);
-            let over = called && is_over(control)?;
             let now = clock.now();
             if over || now >= next_sample {
                 // A download is looked at when it is over, or the run is.
-                let until = if over { u32::MAX } else { self.first_download };
-                for (_, connection) in self.connections.range(..until) {
+                let looked_at = |(flow, connection): &(&u32, &Connection)| {
+                    over || **flow < self.first_download || connection.lasts()
+                };
+                for (_, connection) in self.connections.iter().filter(looked_at) {
                     reports.push(connection.sample(clock, self.pacing, &self.prague)?);
                 }
                 // Late by more than an interval, it leaves out what it missed.
@@ -129,6 +134,13 @@ impl Server {
                 return Ok(());
             }
         }
+    }
+
+    fn obey(&mut self, order: Order) -> Result<(), LabError> {
+        if let Order::Write(writes) = order {
+            self.writers.insert(writes.flow, Writer::new(&writes));
+        }
+        Ok(())
     }
 
     /// Takes every connection that waits.
@@ -207,6 +219,11 @@ impl Connection {
         Ok(false)
     }
 
+    /// Whether it is without end, or of an application.
+    fn lasts(&self) -> bool {
+        self.writer.is_some() || self.request.size() == Some(None)
+    }
+
     /// Whether an application begins to write now: its client has asked, and had not before.
     fn begins(&mut self, now: Time) -> bool {
         let asked = self.request.size().is_some();
@@ -250,6 +267,8 @@ impl Connection {
                 Ok((_, n)) => self.request.take(&buffer[..n]),
                 Err(Errno::AGAIN) => return Ok(false),
                 Err(Errno::INTR) => {}
+                // The client gave it up.
+                Err(Errno::CONNRESET) => return Ok(true),
                 Err(error) => return Err(self.broken(error)),
             }
         }
@@ -281,7 +300,8 @@ impl Connection {
         let flags = SendFlags::NOSIGNAL | flags;
         match rustix::net::send(&self.socket, &CONTENT[..most as usize], flags) {
             Ok(n) => self.sent += n as u64,
-            Err(Errno::AGAIN) => return Ok(false),
+            // Reading tells that the client gave it up.
+            Err(Errno::AGAIN | Errno::PIPE | Errno::CONNRESET) => return Ok(false),
             Err(Errno::INTR) => {}
             Err(error) => return Err(self.broken(error)),
         }

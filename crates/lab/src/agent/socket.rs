@@ -32,14 +32,19 @@ pub(super) fn udp(address: SocketAddr, ecn: u8) -> Result<OwnedFd, LabError> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let family = family(address.ip());
         let socket = socket_with(family, SocketType::DGRAM, flags, Some(ipproto::UDP))?;
-        match address {
-            SocketAddr::V4(_) => sockopt::set_ip_tos(&socket, ecn)?,
-            SocketAddr::V6(_) => sockopt::set_ipv6_tclass(&socket, ecn.into())?,
-        }
+        set_ecn(&socket, address.is_ipv6(), ecn)?;
         rustix::net::bind(&socket, &address)?;
         Ok::<_, Errno>(socket)
     };
     bound().map_err(|error| LabError::machine(format_args!("UDP at {address}"), error))
+}
+
+/// All packets of a UDP socket carry this ECN from now on.
+pub(super) fn set_ecn(socket: &OwnedFd, ipv6: bool, ecn: u8) -> rustix::io::Result<()> {
+    match ipv6 {
+        false => sockopt::set_ip_tos(socket, ecn),
+        true => sockopt::set_ipv6_tclass(socket, ecn.into()),
+    }
 }
 
 fn family(address: IpAddr) -> AddressFamily {

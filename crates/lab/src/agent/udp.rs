@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::net::SendFlags;
 use rustix::time::Timespec;
 
-use super::{is_over, listen, socket};
+use super::{listen, socket, take_orders};
 use crate::message::{Channel, Order, Part, Setup};
 use crate::{Clock, LabError};
 
@@ -20,6 +20,7 @@ const BURST: u64 = 64;
 /// A source before its first packet.
 pub(super) struct Source {
     socket: OwnedFd,
+    ipv6: bool,
     payload: Vec<u8>,
     packet_bits: u64,
     bps: u64,
@@ -39,6 +40,7 @@ impl Source {
             .map_err(|error| LabError::machine("UDP", error))?;
         Ok(Source {
             socket,
+            ipv6: setup.address.is_ipv6(),
             payload: vec![0; payload],
             packet_bits,
             bps,
@@ -54,11 +56,19 @@ impl Source {
         rustix::thread::set_current_timer_slack(NonZeroU64::new(1))
             .map_err(|error| LabError::machine("precise timers", error))?;
         let mut sent = 0;
+        // What came with the order to start nothing tells of again.
+        if take_orders(control, |order| self.obey(order, clock))? {
+            return Ok(());
+        }
         loop {
             let due = self.due(sent);
             let called = sleep_until(due, control, clock)?;
-            if called && is_over(control)? {
+            let before = self.start;
+            if called && take_orders(control, |order| self.obey(order, clock))? {
                 return Ok(());
+            }
+            if self.start != before {
+                sent = 0;
             }
             for _ in 0..BURST {
                 let due = self.due(sent);
@@ -69,6 +79,18 @@ impl Source {
                 sent += 1;
             }
         }
+    }
+
+    /// It is another source from now on.
+    fn obey(&mut self, order: Order, clock: Clock) -> Result<(), LabError> {
+        if let Order::Send { ecn, payload, packet_bits, bps } = order {
+            socket::set_ecn(&self.socket, self.ipv6, ecn)
+                .map_err(|error| LabError::run("the ECN of UDP packets", error))?;
+            (self.packet_bits, self.bps) = (packet_bits, bps);
+            self.payload.resize(payload, 0);
+            self.start = self.start.max(clock.now());
+        }
+        Ok(())
     }
 
     /// When packet `number` is sent; never, if it is after the end.
@@ -122,8 +144,7 @@ impl Sink {
 
     /// Waits for the end of the run.
     pub fn play(&mut self, control: &mut Channel) -> Result<(), LabError> {
-        // Nothing but the end can come.
-        while let Some(Order::Go { .. }) = listen(control)? {}
+        while !matches!(listen(control)?, None | Some(Order::Stop)) {}
         Ok(())
     }
 }

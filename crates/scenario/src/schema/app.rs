@@ -2,7 +2,7 @@
 
 use l4s_units::{Bytes, Duration, Rate, Time};
 
-use super::link::{HIGHEST_RATE, LOWEST_RATE};
+use super::link::HIGHEST_RATE;
 use super::{MOST_FLOWS, few_tables, listed_groups, source_names};
 use crate::fault::{Gathered, did_you_mean};
 use crate::field::{Field, count, flag, instant, instant_or_end, line, quantity, read_table};
@@ -34,7 +34,7 @@ pub(crate) const APP: &[Field<AppDraft>] = &[
         doc: "what it writes into each flow, on average, such as \"4mbit\"",
         required: true,
         read: |draft, node| {
-            quantity(node, LOWEST_RATE, HIGHEST_RATE).map(|rate| draft.app.rate = rate)
+            quantity(node, Rate::from_bps(0), HIGHEST_RATE).map(|rate| draft.app.rate = rate)
         },
         write: |draft| Some(quoted(&draft.app.rate.to_string())),
     },
@@ -105,7 +105,7 @@ pub(super) fn apps(
         let place = |key: &str| table.get(key).map(|node| node.place.clone()).unwrap_or_default();
         let AppDraft { group: name, mut app } = draft;
         let fits = gathered.count() == before;
-        if fits && app.frame() < Bytes::new(1) {
+        if fits && app.rate.as_bps() > 0 && app.frame() < Bytes::new(1) {
             let (rate, fps) = (app.rate, app.fps);
             let message = format!("`app.fps`: {rate} in {fps} frames per second leave none a byte");
             gathered.add(&place("fps"), message, None);

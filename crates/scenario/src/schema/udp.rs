@@ -21,7 +21,7 @@ pub(crate) const UDP: &[Field<Udp>] = &[
         doc: "bits per second of IP, such as \"50mbit\"",
         required: true,
         read: |udp, node| {
-            quantity(node, Rate::from_bps(1), Rate::from_mbps(1_000_000))
+            quantity(node, Rate::from_bps(0), Rate::from_mbps(1_000_000))
                 .map(|rate| udp.rate = rate)
         },
         write: |udp| Some(quoted(&udp.rate.to_string())),

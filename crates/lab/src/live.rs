@@ -1,0 +1,286 @@
+//! A run without an end, whose scenario may change while it goes on: for whoever looks on.
+//!
+//! The lab is built for the groups and sources of the scenario, without any flows. Every flow is
+//! ordered: the long ones when it starts, downloads shortly before each begins, and whatever is
+//! changed later. Bottleneck and paths change in the data plane.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use l4s_bottleneck::{Download, Downloads};
+use l4s_measure::Observer;
+use l4s_scenario::{App, Change, Group, Ip, Link, Scenario, Udp};
+use l4s_units::{Bytes, Duration, Rate, Time};
+
+use crate::ledger::{Newcomer, Newcomers, lock};
+use crate::message::{Opens, Order, Writes};
+use crate::pump::Turn;
+use crate::{
+    AgentCommand, AgentInfo, Clock, Control, End, Frame, Lab, LabError, LabOptions, LabPlan,
+    Ledger, Plane, Settings, pump,
+};
+
+/// Between the order to start and the start.
+const HEAD_START: Duration = Duration::from_millis(100);
+/// How long before it begins a download is ordered.
+const AHEAD: Duration = Duration::from_millis(200);
+/// How many flows there may be in all: two hours of two hundred downloads a second have as many.
+const ROOM: u32 = 1_500_000;
+/// What sockets and devices are made for, whatever the scenario is at first.
+const FASTEST: Rate = Rate::from_mbps(1_000);
+const LONGEST: Duration = Duration::from_millis(100);
+
+/// Real TCP that goes on until it is dropped, and leaves nothing behind.
+pub struct Live {
+    scenario: Scenario,
+    lab: Lab,
+    clock: Clock,
+    /// To the pump.
+    turns: Arc<Mutex<Vec<Turn>>>,
+    newcomers: Newcomers,
+    downloads: Downloads,
+    next_flow: u32,
+    /// Long flows of each group that are open, the oldest first.
+    long: Vec<Vec<u32>>,
+    /// Those of each `[[app]]`.
+    apps: Vec<Vec<u32>>,
+    stop: Arc<AtomicBool>,
+    /// Why it ended by itself.
+    failure: Arc<Mutex<Option<LabError>>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Live {
+    /// Builds the lab of `scenario` and starts it; `observer` is told everything, on a thread of
+    /// its own. `cc` is what the kernel calls a group's congestion control; `agent` starts a server
+    /// or a client.
+    pub fn start(
+        scenario: &Scenario,
+        cc: impl Fn(&Group) -> Control,
+        agent: &AgentCommand,
+        mut observer: impl Observer<Frame> + Send + 'static,
+    ) -> Result<Live, LabError> {
+        let mut lab = Lab::build(&plan(scenario, cc, observer.sampling_interval())?, agent)?;
+        let (ports, told) = (lab.take_ports(), lab.take_reports());
+        let (tell, reports) = mpsc::channel();
+        let turns = Arc::new(Mutex::new(Vec::new()));
+        let newcomers = Newcomers::default();
+        let empty = without_flows(scenario);
+        let mut plane = Plane::new(&empty).expecting(ROOM);
+        let mut ledger = Ledger::new(&empty, reports).with(Arc::clone(&newcomers));
+        let (stop, failure) = (Arc::new(AtomicBool::new(false)), Arc::default());
+        let clock = Clock::starting_in(HEAD_START);
+        lab.start(clock);
+
+        let fail = |failure: &Arc<Mutex<Option<LabError>>>| {
+            let (failure, stop) = (Arc::clone(failure), Arc::clone(&stop));
+            move |error| {
+                let mut first = failure.lock().unwrap_or_else(PoisonError::into_inner);
+                first.get_or_insert(error);
+                stop.store(true, Ordering::Relaxed);
+            }
+        };
+        let failed = fail(&failure);
+        let hear = move || {
+            for word in told {
+                match word {
+                    // The ledger ends with the pump.
+                    Ok(report) => drop(tell.send(report)),
+                    Err(error) => failed(error),
+                }
+            }
+        };
+        let (failed, stopped, turned) = (fail(&failure), Arc::clone(&stop), Arc::clone(&turns));
+        let carry = move || {
+            let settings = Settings::new(clock, Time::NEVER, &stopped);
+            let settings = Settings { turns: Some(&turned), ..settings };
+            if let Err(error) = pump(&ports, &mut plane, settings, &mut ledger, &mut observer) {
+                failed(LabError::Run(error.to_string()));
+            }
+        };
+        let threads = [thread("l4s-reports", hear)?, thread("l4s-pump", carry)?].into();
+        let mut live = Live {
+            lab,
+            clock,
+            turns,
+            newcomers,
+            downloads: Downloads::new(scenario),
+            // UDP sources have the first numbers.
+            next_flow: empty.first_download(),
+            long: vec![Vec::new(); scenario.groups.len()],
+            apps: vec![Vec::new(); scenario.apps.len()],
+            stop,
+            failure,
+            threads,
+            scenario: empty,
+        };
+        live.order_flows(scenario);
+        live.scenario = scenario.clone();
+        Ok(live)
+    }
+
+    /// Servers and clients, in the order of groups and sources.
+    pub fn agents(&self) -> &[AgentInfo] {
+        self.lab.agents()
+    }
+
+    /// The time of the run.
+    pub fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// Orders what begins soon. To be asked every tenth of a second, or oftener.
+    ///
+    /// # Errors
+    /// An agent, a device or the machine gave up, and with it the run.
+    pub fn tend(&mut self) -> Result<(), LabError> {
+        if let Some(error) = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            return Err(error);
+        }
+        if self.stop.load(Ordering::Relaxed) || self.next_flow >= ROOM {
+            return Err(LabError::Run("the run is over: it has no more ports".to_owned()));
+        }
+        let soon = self.now() + AHEAD;
+        while self.downloads.next_start() <= soon
+            && let Some(Download { group, size, start, .. }) = self.downloads.next()
+        {
+            self.open(usize::from(group), start, Some(size), None);
+        }
+        Ok(())
+    }
+
+    /// Becomes another scenario from now on, and says whether it could: besides what is
+    /// [`adaptable`](Scenario::adaptable) every group keeps its congestion control and ECN, which
+    /// are of its namespace.
+    pub fn adapt(&mut self, scenario: &Scenario) -> bool {
+        let speaks = |s: &Scenario| -> Vec<_> {
+            s.groups.iter().map(|group| (group.cc.clone(), group.ecn, group.accecn)).collect()
+        };
+        if !self.scenario.adaptable(scenario) || speaks(&self.scenario) != speaks(scenario) {
+            return false;
+        }
+        let now = self.now();
+        let change = Change::between(&self.scenario, scenario, now);
+        let turn = Turn { change, scenario: scenario.clone() };
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner).push(turn);
+        for (entry, (old, new)) in self.scenario.web.iter().zip(&scenario.web).enumerate() {
+            if new != old {
+                self.downloads.adapt(entry, new, now + AHEAD);
+            }
+        }
+        self.order_flows(scenario);
+        self.scenario = scenario.clone();
+        true
+    }
+
+    /// Orders every flow and source as they are in `new`.
+    fn order_flows(&mut self, new: &Scenario) {
+        let now = self.now();
+        for (number, group) in new.groups.iter().enumerate() {
+            while self.long[number].len() > group.starts.len() {
+                let youngest = self.long[number].pop();
+                youngest.into_iter().for_each(|flow| self.give_up(number, flow));
+            }
+            for nth in self.long[number].len()..group.starts.len() {
+                // What would have started by now starts at once.
+                let flow = self.open(number, group.starts[nth].max(now), group.size, None);
+                self.long[number].push(flow);
+            }
+        }
+        for (number, app) in new.apps.iter().enumerate() {
+            if self.scenario.apps.get(number) == Some(app) {
+                continue;
+            }
+            for flow in std::mem::take(&mut self.apps[number]) {
+                self.give_up(app.group, flow);
+            }
+            let flows = if app.rate == Rate::ZERO { 0 } else { app.flows };
+            self.apps[number] = (0..flows)
+                .map(|nth| self.open(app.group, app.opens(nth).max(now), None, Some(app)))
+                .collect();
+        }
+        for (number, source) in new.udp.iter().enumerate() {
+            if self.scenario.udp.get(number) != Some(source) {
+                let Udp { ecn, packet, rate, .. } = *source;
+                let headers = if new.kernel.ip == Ip::V6 { 48 } else { 28 };
+                let order = Order::Send {
+                    ecn: ecn.bits(),
+                    payload: packet.get().saturating_sub(headers) as usize,
+                    packet_bits: 8 * packet.get(),
+                    bps: rate.as_bps(),
+                };
+                self.lab.tell(new.groups.len() + number, End::Server, order);
+            }
+        }
+    }
+
+    /// Orders a flow; gives its number.
+    fn open(&mut self, group: usize, at: Time, size: Option<Bytes>, app: Option<&App>) -> u32 {
+        let flow = self.next_flow;
+        self.next_flow += 1;
+        let newcomer = Newcomer { group: group as u16, size, is_app: app.is_some() };
+        lock(&self.newcomers).insert(flow, newcomer);
+        if let Some(app) = app {
+            self.lab.tell(group, End::Server, Order::Write(Writes::new(flow, app, Time::NEVER)));
+        }
+        let opens = Opens {
+            flow,
+            at_ns: at.as_nanos(),
+            size: size.map(Bytes::get),
+            frame: app.map(|app| app.frame().get()),
+        };
+        self.lab.tell(group, End::Client, Order::Open(opens));
+        flow
+    }
+
+    fn give_up(&self, group: usize, flow: u32) {
+        self.lab.tell(group, End::Client, Order::GiveUp { flow });
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.lab.stop();
+        for thread in self.threads.drain(..) {
+            // A panic of the thread was reported by itself.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, LabError> {
+    let builder = std::thread::Builder::new().name(name.to_owned());
+    builder.spawn(work).map_err(|error| LabError::machine("a thread", error))
+}
+
+/// The groups and sources of a scenario without any flow.
+fn without_flows(scenario: &Scenario) -> Scenario {
+    let mut empty = Scenario { web: Vec::new(), apps: Vec::new(), ..scenario.clone() };
+    empty.groups.iter_mut().for_each(|group| group.starts.clear());
+    empty
+}
+
+/// The plan for any scenario that this one may become.
+fn plan(
+    scenario: &Scenario,
+    cc: impl Fn(&Group) -> Control,
+    sampling: Option<Duration>,
+) -> Result<LabPlan, LabError> {
+    let mut widest = without_flows(scenario);
+    widest.link = Link { rate: widest.link.rate.max(FASTEST), ..widest.link };
+    for group in &mut widest.groups {
+        group.rtt = group.rtt.max(LONGEST);
+    }
+    // No source is late for what it has not been told yet.
+    let options = LabOptions {
+        ipv6: scenario.kernel.ip == Ip::V6,
+        gso: scenario.kernel.gso,
+        room: ROOM,
+        sample_every: sampling.unwrap_or(LabOptions::default().sample_every),
+        ..LabOptions::default()
+    };
+    LabPlan::new(&widest, cc, &options)
+}

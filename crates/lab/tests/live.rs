@@ -1,0 +1,212 @@
+//! Real TCP that goes on, and becomes another scenario meanwhile.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration as Wall, Instant};
+
+use l4s_aqm::Queue;
+use l4s_lab::{AgentCommand, Control, Frame, LabError, Live};
+use l4s_measure::{FlowState, FrameEvent, Observer, Traced};
+use l4s_scenario::{Plan, Scenario};
+use l4s_units::{Bytes, Duration, Time};
+
+const BASE: &str = r#"
+duration = "60s"
+link = { rate = "20mbit" }
+aqm = { kind = "dualpi2" }
+[[group]]
+name = "A"
+cc = "cubic"
+rtt = "10ms"
+[[group]]
+name = "B"
+cc = "reno"
+rtt = "10ms"
+[[web]]
+group = "B"
+rate = "0/s"
+size = "10kb"
+[[app]]
+group = "A"
+rate = "0bit"
+[[udp]]
+name = "U"
+rate = "0bit"
+"#;
+
+fn scenario(set: &[&str]) -> Scenario {
+    let set: Vec<String> = set.iter().map(|&set| set.to_owned()).collect();
+    Plan::parse("t.toml", BASE, &set).expect("a scenario").points[0].scenario.clone()
+}
+
+/// What was seen since it was asked last.
+#[derive(Clone, Default, Debug)]
+struct Seen {
+    packets: BTreeMap<u16, u64>,
+    queues: BTreeSet<&'static str>,
+    ect1: u64,
+    flows: BTreeSet<(u16, u32, bool)>,
+    sizes: Vec<Option<Bytes>>,
+    closed: u64,
+    frames: u64,
+    adapted: u64,
+    shortest: Option<Duration>,
+}
+
+#[derive(Clone, Default)]
+struct Watcher(Arc<Mutex<Seen>>);
+
+impl Watcher {
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock().expect("nobody panics with it")
+    }
+}
+
+impl Observer<Frame> for Watcher {
+    fn departed(&mut self, packet: &Frame, queue: Queue, _: Duration, _: Time) {
+        let mut seen = self.seen();
+        *seen.packets.entry(packet.group()).or_default() += 1;
+        seen.queues.insert(queue.name());
+        seen.ect1 += u64::from(packet.ecn() == l4s_units::Ecn::Ect1);
+    }
+    fn opened(&mut self, _: u32, _: u16, size: Option<Bytes>, _: Time) {
+        self.seen().sizes.push(size);
+    }
+    fn closed(&mut self, _: u32, _: Time) {
+        self.seen().closed += 1;
+    }
+    fn frame(&mut self, _: u32, _: u16, what: FrameEvent, _: Time) {
+        self.seen().frames += u64::from(matches!(what, FrameEvent::Delivered(_)));
+    }
+    fn round_trip(&mut self, _: u32, rtt: Duration, _: Time) {
+        let mut seen = self.seen();
+        seen.shortest = Some(seen.shortest.map_or(rtt, |shortest| shortest.min(rtt)));
+    }
+    fn sample_link(&mut self, _: l4s_measure::LinkState, _: Time) {
+        self.seen().flows.clear();
+    }
+    fn sample_flow(&mut self, state: FlowState, _: Time) {
+        self.seen().flows.insert((state.group, state.flow, state.is_app));
+    }
+    fn adapted(&mut self, _: &Scenario, _: Time) {
+        self.seen().adapted += 1;
+    }
+    fn sampling_interval(&self) -> Option<Duration> {
+        Some(Duration::from_millis(50))
+    }
+}
+
+/// One at a time: real time needs the machine for itself.
+struct Run {
+    live: Live,
+    watcher: Watcher,
+    _alone: MutexGuard<'static, ()>,
+}
+
+static ALONE: Mutex<()> = Mutex::new(());
+
+impl Run {
+    fn start(set: &[&str]) -> Option<Run> {
+        let program = env!("CARGO_BIN_EXE_l4s-lab-agent").into();
+        let agent = AgentCommand { program, args: Vec::new() };
+        let watcher = Watcher::default();
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let cc = |group: &l4s_scenario::Group| Control::from(group.cc.kind().to_owned());
+        match Live::start(&scenario(set), cc, &agent, watcher.clone()) {
+            Ok(live) => Some(Run { live, watcher, _alone: alone }),
+            Err(LabError::Machine(why)) => {
+                println!("skipped: {why}");
+                None
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    fn becomes(&mut self, set: &[&str]) {
+        assert!(self.live.adapt(&scenario(set)), "{set:?}");
+    }
+
+    /// Goes on until half a second has `enough`; for a minute at most, as the machine may have
+    /// others to serve.
+    fn until(&mut self, what: &str, enough: impl Fn(&Seen) -> bool) -> Seen {
+        let began = Instant::now();
+        loop {
+            *self.watcher.seen() = Seen::default();
+            for _ in 0..25 {
+                self.live.tend().expect("it goes on");
+                std::thread::sleep(Wall::from_millis(20));
+            }
+            let seen = self.watcher.seen().clone();
+            if enough(&seen) {
+                return seen;
+            }
+            assert!(began.elapsed() < Wall::from_secs(60), "{what}: {seen:?}");
+        }
+    }
+}
+
+fn of(seen: &Seen, group: u16, app: bool) -> usize {
+    seen.flows.iter().filter(|flow| flow.0 == group && flow.2 == app).count()
+}
+
+#[test]
+fn flows_come_and_go_and_so_does_everything_else() {
+    let Some(mut run) = Run::start(&[]) else { return };
+    let packets = |seen: &Seen, group: u16| seen.packets.get(&group).copied().unwrap_or(0);
+    let first = run.until("two flows", |seen| packets(seen, 0) > 100 && packets(seen, 1) > 100);
+    assert_eq!(packets(&first, 2), 0, "the source is off");
+
+    run.becomes(&["group.B.flows=3"]);
+    run.until("two more", |seen| of(seen, 1, false) == 3 && of(seen, 0, false) == 1);
+    run.becomes(&["group.B.flows=0"]);
+    let gone = run.until("none", |seen| of(seen, 1, false) == 0 && packets(seen, 0) > 200);
+    // What was on its way may have come still.
+    assert!(packets(&gone, 1) < packets(&gone, 0), "{gone:?}");
+
+    let all = [
+        "group.B.flows=0",
+        "web.B.rate=50/s",
+        "app.A.rate=1mbit",
+        "udp.U.rate=2mbit",
+        "udp.U.ecn=ect1",
+    ];
+    run.becomes(&all);
+    let busy = run.until("downloads, frames and datagrams", |seen| {
+        seen.closed > 10 && seen.frames > 8 && packets(seen, 2) > 40 && of(seen, 0, true) == 1
+    });
+    assert!(busy.ect1 > 20, "{busy:?}");
+    assert!(busy.sizes.iter().filter(|size| **size == Some(Bytes::new(10_000))).count() > 10);
+
+    run.becomes(&["group.B.flows=0"]);
+    run.until("silence but for the flow of A", |seen| {
+        of(seen, 0, true) == 0
+            && packets(seen, 0) > 200
+            && packets(seen, 2) == 0
+            && seen.frames == 0
+    });
+}
+
+#[test]
+fn the_link_its_discipline_and_paths_change() {
+    let Some(mut run) = Run::start(&[]) else { return };
+    run.until("the Classic queue", |seen| seen.queues.contains("C"));
+    run.becomes(&["aqm=pie", "link.rate=10mbit", "group.*.rtt=40ms"]);
+    run.until("a single queue and a longer path", |seen| {
+        seen.queues.contains("Q")
+            && !seen.queues.contains("C")
+            && seen.shortest.is_some_and(|rtt| rtt >= Duration::from_millis(40))
+    });
+    assert!(!run.live.adapt(&scenario(&["group.A.cc=reno"])), "a namespace has one");
+    assert!(!run.live.adapt(&scenario(&["seed=7"])));
+}
+
+#[test]
+fn nothing_is_left_when_it_is_dropped() {
+    let Some(mut run) = Run::start(&[]) else { return };
+    run.until("packets", |seen| !seen.packets.is_empty());
+    let agents = run.live.agents().to_vec();
+    let lives = |pid: u32| std::path::Path::new(&format!("/proc/{pid}")).exists();
+    assert!(agents.len() == 6 && agents.iter().all(|agent| lives(agent.pid)));
+    drop(run);
+    assert!(!agents.iter().any(|agent| lives(agent.pid)), "{agents:?}");
+}

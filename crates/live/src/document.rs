@@ -1,0 +1,414 @@
+//! The scenario of a session: a text, a run of it, and the keys that were set since.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use l4s_scenario::{Faults, Plan, Point, Scenario, Spelled, covers};
+use l4s_units::Duration;
+
+use crate::limits;
+use crate::protocol::{self, Changes, Fault, Opening, Preset, Settings, Start};
+
+/// A session has no end; its scenario's duration is for `l4s run`.
+pub(crate) const ENDLESS: Duration = Duration::from_secs(1_000_000);
+/// The longest key, and the longest value.
+const MOST_CHARACTERS: usize = 4096;
+
+type Pairs = Vec<(String, String)>;
+
+/// The scenario that a server was started with, and its runs to choose from.
+#[derive(Clone, Debug)]
+pub struct Presets {
+    base: Arc<Base>,
+    points: Vec<(Preset, Pairs)>,
+}
+
+/// A scenario's text.
+#[derive(Debug)]
+struct Base {
+    /// What messages call it.
+    name: String,
+    text: String,
+    /// What `l4s run` takes for it, where that is the same text everywhere.
+    bundled: Option<&'static str>,
+}
+
+/// The scenario of a session.
+#[derive(Clone, Debug)]
+pub struct Document {
+    base: Arc<Base>,
+    /// The preset.
+    point: Option<usize>,
+    /// What chooses the run.
+    pins: Pairs,
+    /// What was set since.
+    set: Pairs,
+    /// What is different in the second lane; `None` where there is none.
+    overlay: Option<Pairs>,
+    lanes: Vec<Resolved>,
+}
+
+/// The scenario of a lane.
+#[derive(Clone, Debug)]
+struct Resolved {
+    spelled: Spelled,
+    /// With its own duration.
+    point: Point,
+    /// Without an end.
+    endless: Scenario,
+}
+
+impl Presets {
+    /// The runs of a plan, 50 of them at most. `name` is what messages call its text.
+    ///
+    /// # Errors
+    /// The first run is too much for a session.
+    pub fn new(plan: &Plan, name: &str, bundled: Option<&'static str>) -> Result<Presets, Fault> {
+        let base = Base { name: name.to_owned(), text: plan.text.clone(), bundled };
+        let points = &plan.points[..plan.points.len().min(limits::PRESETS)];
+        // Neither pins nor what is shown have the seed.
+        let seeds = plan.sweep.iter().any(|(key, values)| key == "seed" && values.len() > 1);
+        let seed =
+            |point: &Point| seeds.then(|| ("seed".to_owned(), point.scenario.seed.to_string()));
+        let shown =
+            |point: &Point| -> Pairs { point.set.iter().cloned().chain(seed(point)).collect() };
+        let varies = |pair: &(String, String)| points.iter().any(|p| !shown(p).contains(pair));
+        let points = points.iter().enumerate().map(|(number, point)| {
+            let words: Vec<String> = (shown(point).iter().filter(|pair| varies(pair)))
+                .map(|(key, value)| match key.as_str() {
+                    "case" => value.clone(),
+                    key => format!("{key}={value}"),
+                })
+                .collect();
+            let label = if words.is_empty() { plan.name.clone() } else { words.join(", ") };
+            let pins = point.pins.iter().cloned().chain(seed(point));
+            (Preset { number, label }, pins.collect())
+        });
+        let presets = Presets { points: points.collect(), base: Arc::new(base) };
+        presets.open(&Opening::default())?;
+        Ok(presets)
+    }
+
+    /// What there is to choose from.
+    pub fn list(&self) -> Vec<Preset> {
+        self.points.iter().map(|(preset, _)| preset.clone()).collect()
+    }
+
+    /// The name of the scenario.
+    pub fn name(&self) -> &str {
+        self.base.bundled.unwrap_or(&self.base.name)
+    }
+
+    /// A session's scenario: a preset, or another text.
+    ///
+    /// # Errors
+    /// There is no such preset, or a fault in the text or a key.
+    pub fn open(&self, opening: &Opening) -> Result<Document, Fault> {
+        let (base, point, pins) = match &opening.start {
+            Start::Point(number) => {
+                let Some((_, pins)) = self.points.get(*number) else {
+                    let most = self.points.len().saturating_sub(1);
+                    let message = format!("found {number}, expected a preset from 0 to {most}");
+                    return Err(Fault::new("point", message));
+                };
+                (self.base.clone(), Some(*number), pins.clone())
+            }
+            Start::Text(text) if text.len() > limits::TEXT => {
+                let (found, most) = (text.len(), limits::TEXT);
+                let message = format!("found {found} bytes, expected at most {most}");
+                return Err(Fault::new("text", message));
+            }
+            Start::Text(text) => {
+                let name = "scenario.toml".to_owned();
+                let base = Base { name, text: text.clone(), bundled: None };
+                (Arc::new(base), None, Vec::new())
+            }
+        };
+        let mut document =
+            Document { base, point, pins, set: Vec::new(), overlay: None, lanes: Vec::new() };
+        document.set = apply(Vec::new(), &opening.set)?;
+        document.resolved(&opening.set)
+    }
+}
+
+impl Document {
+    /// The same with these keys set, or taken back where they have no value: all or none. `lane` is
+    /// 0 for all lanes, 1 for the discipline of the second.
+    ///
+    /// # Errors
+    /// A key or value is refused.
+    pub fn with(&self, lane: usize, changes: &Changes) -> Result<Document, Fault> {
+        let mut next = self.clone();
+        match (lane, &self.overlay) {
+            (0, _) => next.set = apply(next.set, changes)?,
+            (1, Some(overlay)) => {
+                of_the_discipline(changes)?;
+                next.overlay = Some(apply(overlay.clone(), changes)?);
+            }
+            (1, None) => {
+                return Err(Fault::new("lane", "there is no second lane: nothing is compared"));
+            }
+            _ => return Err(Fault::new("lane", format!("found {lane}, expected 0 or 1"))),
+        }
+        next.resolved(changes)
+    }
+
+    /// The same with a second lane whose discipline these keys change, or without one.
+    ///
+    /// # Errors
+    /// A key is refused, or not of the discipline.
+    pub fn comparing(&self, changes: Option<&Changes>) -> Result<Document, Fault> {
+        let mut next = self.clone();
+        next.overlay = match changes {
+            Some(changes) => {
+                of_the_discipline(changes)?;
+                Some(apply(Vec::new(), changes)?)
+            }
+            None => None,
+        };
+        next.resolved(changes.unwrap_or(&Changes::default()))
+    }
+
+    /// What each lane runs, without an end.
+    pub fn scenarios(&self) -> impl ExactSizeIterator<Item = &Scenario> {
+        self.lanes.iter().map(|lane| &lane.endless)
+    }
+
+    /// The scenario as TOML that `l4s run` reads.
+    pub fn text(&self) -> &str {
+        self.lanes.first().map_or("", |lane| lane.spelled.text())
+    }
+
+    /// The scenario as viewers are told it.
+    pub fn settings(&self, number: u64, paused: bool, speed: f64) -> Settings {
+        let map = |pairs: &Pairs| pairs.iter().cloned().collect::<BTreeMap<_, _>>();
+        let overlays =
+            [Some(&Vec::new()), self.overlay.as_ref()].map(|o| o.map_or(BTreeMap::new(), map));
+        let lanes = self.lanes.iter().zip(overlays);
+        Settings {
+            number,
+            name: self.lanes.first().map_or(String::new(), |l| l.point.scenario.name.clone()),
+            point: self.point,
+            text: self.text().to_owned(),
+            command: self.command(),
+            set: map(&self.set),
+            paused,
+            speed,
+            lanes: lanes.map(|(lane, set)| lane.settings(set)).collect(),
+            groups: self.lanes.first().map_or(Vec::new(), Resolved::groups),
+            udp: self.lanes.first().map_or(Vec::new(), Resolved::udp),
+        }
+    }
+
+    /// The command that runs it.
+    fn command(&self) -> Option<String> {
+        let mut command = format!("l4s run {}", self.base.bundled?);
+        for (key, value) in self.settings_of(0) {
+            command += &format!(" --set {}", quoted(&format!("{key}={value}")));
+        }
+        Some(command)
+    }
+
+    /// All that is set in a lane, in order.
+    fn settings_of(&self, lane: usize) -> Pairs {
+        let overlay = self.overlay.iter().filter(|_| lane == 1).flatten();
+        let all = self.pins.iter().chain(&self.set).chain(overlay);
+        let mut kept: Pairs = Vec::new();
+        for (key, value) in all {
+            kept.retain(|(old, _)| !covers(key, old));
+            kept.push((key.clone(), value.clone()));
+        }
+        kept
+    }
+
+    /// Reads each lane's scenario anew, after these changes.
+    fn resolved(mut self, changes: &Changes) -> Result<Document, Fault> {
+        let pairs = self.set.iter().chain(self.overlay.iter().flatten());
+        let size = pairs.clone().map(|(key, value)| key.len() + value.len()).sum::<usize>();
+        if size > limits::TEXT || pairs.count() > limits::KEYS {
+            let (keys, bytes) = (limits::KEYS, limits::TEXT);
+            let message = format!("too much is set: expected at most {keys} keys of {bytes} bytes");
+            return Err(Fault::new("set", message));
+        }
+        let lanes = if self.overlay.is_some() { 2 } else { 1 };
+        let lanes = (0..lanes).map(|lane| self.lane(lane, changes));
+        self.lanes = lanes.collect::<Result<_, _>>()?;
+        Ok(self)
+    }
+
+    fn lane(&self, lane: usize, changes: &Changes) -> Result<Resolved, Fault> {
+        let Base { name, text, .. } = &*self.base;
+        let set: Vec<String> =
+            self.settings_of(lane).iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let plan = Plan::first(name, text, &set);
+        let mut plan = plan.map_err(|faults| refusal(&faults, changes, lane))?;
+        let Some(point) = plan.points.pop() else {
+            return Err(Fault::new("text", "there is no run in it"));
+        };
+        limits::check(&point.scenario)?;
+        let spelled = Spelled::new(&point, plan.question.as_deref());
+        let endless =
+            Scenario { duration: ENDLESS, warmup: Duration::ZERO, ..point.scenario.clone() };
+        Ok(Resolved { spelled, point, endless })
+    }
+}
+
+/// Sets keys: what a new one leaves nothing of goes. `None` takes a key back.
+fn apply(mut pairs: Pairs, changes: &Changes) -> Result<Pairs, Fault> {
+    for (key, value) in &changes.0 {
+        let key = key.trim();
+        let fits = |text: &str| {
+            text.chars().count() <= MOST_CHARACTERS && !text.chars().any(char::is_control)
+        };
+        if key.is_empty() || key.contains('=') || !fits(key) {
+            let message = "expected a key such as `link.rate`";
+            return Err(Fault::new(key.chars().take(100).collect::<String>(), message));
+        }
+        match value {
+            None => pairs.retain(|(old, _)| old != key),
+            Some(value) if !fits(value) => {
+                let message = format!(
+                    "`{key}`: expected a text on one line, of at most {MOST_CHARACTERS} characters"
+                );
+                return Err(Fault::new(key, message));
+            }
+            Some(value) => {
+                pairs.retain(|(old, _)| !covers(key, old));
+                pairs.push((key.to_owned(), value.clone()));
+            }
+        }
+    }
+    Ok(pairs)
+}
+
+/// The traffic of both lanes is the same.
+fn of_the_discipline(changes: &Changes) -> Result<(), Fault> {
+    let other = |key: &&String| *key != "aqm" && !key.starts_with("aqm.");
+    match changes.0.iter().map(|(key, _)| key).find(other) {
+        Some(key) => {
+            let message =
+                format!("`{key}`: only `aqm` and its settings can differ in the second lane");
+            Err(Fault::new(key.chars().take(100).collect::<String>(), message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The first fault, of what was just set where there is one.
+fn refusal(faults: &Faults, changes: &Changes, lane: usize) -> Fault {
+    let key = |fault: &l4s_scenario::Fault| {
+        let set = fault.source_name == "--set";
+        let key = fault.excerpt.split_once('=').map(|(key, _)| key.trim().to_owned());
+        key.filter(|_| set)
+    };
+    let of_changes = |fault: &&l4s_scenario::Fault| {
+        key(fault).is_some_and(|key| changes.0.iter().any(|(changed, _)| changed.trim() == key))
+    };
+    let Some(fault) = faults.0.iter().find(of_changes).or(faults.0.first()) else {
+        return Fault::new("text", faults.to_string());
+    };
+    let (field, message) = match key(fault) {
+        Some(key) => (key, fault.message.clone()),
+        None => ("text".to_owned(), faults.to_string()),
+    };
+    let message = if lane == 1 { format!("in the second lane: {message}") } else { message };
+    Fault { help: fault.help.clone(), ..Fault::new(field, message) }
+}
+
+impl Resolved {
+    fn settings(&self, set: BTreeMap<String, String>) -> protocol::Lane {
+        let scenario = &self.point.scenario;
+        let mut values: BTreeMap<String, String> = self.spelled.table("aqm").into_iter().collect();
+        values.remove("kind");
+        let profile = values.remove("profile").unwrap_or_default();
+        protocol::Lane {
+            set,
+            link: protocol::Link {
+                rate: self.get("link", "rate"),
+                rate_bps: scenario.link.rate.as_bps() as f64,
+                buffer: self.get("link", "buffer"),
+            },
+            aqm: protocol::Aqm {
+                kind: scenario.aqm.kind().to_owned(),
+                profile,
+                values,
+                queues: queues(&scenario.aqm),
+            },
+        }
+    }
+
+    fn groups(&self) -> Vec<protocol::Group> {
+        let Scenario { groups, web, apps, .. } = &self.point.scenario;
+        let shown = groups.iter().enumerate().map(|(number, group)| {
+            let name = &group.name;
+            let get = |list: &str, key: &str| self.get(&format!("{list}.{name}"), key);
+            let web = web.iter().find(|web| web.group == number);
+            let app = apps.iter().find(|app| app.group == number);
+            protocol::Group {
+                name: name.clone(),
+                cc: group.cc.kind().to_owned(),
+                cc_profile: get("group", "cc.profile"),
+                ecn: get("group", "ecn"),
+                flows: group.starts.len(),
+                rtt: get("group", "rtt"),
+                rtt_ms: group.rtt.as_millis_f64(),
+                web: web.map(|web| protocol::Web {
+                    rate: get("web", "rate"),
+                    per_s: web.rate.as_per_second_f64(),
+                }),
+                app: app.map(|app| protocol::App {
+                    rate: get("app", "rate"),
+                    rate_bps: app.rate.as_bps() as f64,
+                    fps: app.fps,
+                    adapt: app.adapt,
+                    flows: app.flows,
+                }),
+            }
+        });
+        shown.collect()
+    }
+
+    fn udp(&self) -> Vec<protocol::Udp> {
+        let shown = self.point.scenario.udp.iter().map(|udp| {
+            let get = |key: &str| self.get(&format!("udp.{}", udp.name), key);
+            protocol::Udp {
+                name: udp.name.clone(),
+                rate: get("rate"),
+                rate_bps: udp.rate.as_bps() as f64,
+                ecn: get("ecn"),
+                packet: get("packet"),
+            }
+        });
+        shown.collect()
+    }
+
+    fn get(&self, table: &str, key: &str) -> String {
+        self.spelled.get(&format!("{table}.{key}")).unwrap_or_default()
+    }
+}
+
+/// The queues that a discipline reports.
+fn queues(aqm: &l4s_aqm::Config) -> &'static [&'static str] {
+    let classify = match aqm {
+        l4s_aqm::Config::DualPi2(config) => Some(config.dualq),
+        l4s_aqm::Config::CurvyRed(config) => Some(config.queues.dualq),
+        _ => None,
+    };
+    match classify {
+        None | Some(l4s_aqm::dualpi2::Classify::None) => &["Q"],
+        Some(_) => &["L", "C"],
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

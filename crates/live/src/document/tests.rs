@@ -1,0 +1,239 @@
+use l4s_scenario::bundled;
+
+use super::*;
+
+fn presets() -> Presets {
+    let live = bundled::find("live").unwrap();
+    Presets::new(&live.plan(&[]).unwrap(), "live.toml", Some("live")).unwrap()
+}
+
+fn changes(pairs: &[(&str, Option<&str>)]) -> Changes {
+    Changes(pairs.iter().map(|(key, value)| (key.to_string(), value.map(str::to_owned))).collect())
+}
+
+fn set(pairs: &[(&str, &str)]) -> Changes {
+    Changes(pairs.iter().map(|(key, value)| (key.to_string(), Some(value.to_string()))).collect())
+}
+
+fn live() -> Document {
+    presets().open(&Opening::default()).unwrap()
+}
+
+fn text(text: &str) -> Result<Document, Fault> {
+    presets().open(&Opening { start: Start::Text(text.to_owned()), set: Changes::default() })
+}
+
+/// The keys that are set, as one line.
+fn keys(document: &Document) -> String {
+    let pairs = document.set.iter().map(|(key, value)| format!("{key}={value}"));
+    pairs.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_presets_are_the_runs_of_the_scenario() {
+    let presets = presets();
+    let labels: Vec<_> = presets.list().into_iter().map(|preset| preset.label).collect();
+    let expected = ["DualPI2", "Without AQM", "PIE", "FQ-CoDel", "One greedy download", "Overload"];
+    assert_eq!(labels[..6], expected);
+    for preset in presets.list() {
+        let start = Start::Point(preset.number);
+        let document = presets.open(&Opening { start, set: Changes::default() }).unwrap();
+        let settings = document.settings(1, false, 1.0);
+        assert_eq!(settings.point, Some(preset.number));
+        let command = format!("--set {}", quoted(&format!("case={}", preset.label)));
+        assert_eq!(settings.command.unwrap(), format!("l4s run live {command}"));
+    }
+    let beyond = Opening { start: Start::Point(7), set: Changes::default() };
+    let fault = presets.open(&beyond).unwrap_err();
+    assert_eq!(
+        (fault.field.as_str(), fault.message.as_str()),
+        ("point", "found 7, expected a preset from 0 to 6")
+    );
+}
+
+#[test]
+fn a_sweep_of_seeds_has_a_preset_for_each() {
+    let text = "link.rate = \"4mbit\"\n[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n\
+                [sweep]\nseed = [1, 2]\n\"link.rate\" = [\"4mbit\", \"8mbit\"]";
+    let plan = Plan::parse("seeds.toml", text, &["duration=5s".to_owned()]).unwrap();
+    let presets = Presets::new(&plan, "seeds.toml", None).unwrap();
+    let labels: Vec<_> = presets.list().into_iter().map(|preset| preset.label).collect();
+    assert_eq!(labels[3], "link.rate=8mbit, seed=2");
+    let start = Start::Point(3);
+    let document = presets.open(&Opening { start, set: Changes::default() }).unwrap();
+    let scenario = document.scenarios().next().unwrap();
+    assert_eq!((scenario.seed, scenario.link.rate.as_bps()), (2, 8_000_000));
+    assert_eq!(document.settings(1, false, 1.0).command, None);
+    assert!(document.text().contains("duration = \"5s\""), "{}", document.text());
+}
+
+#[test]
+fn what_runs_has_no_end_and_what_is_shown_has_its_own() {
+    let document = live();
+    assert_eq!(document.scenarios().next().unwrap().duration, ENDLESS);
+    let shown = Plan::parse("again.toml", document.text(), &[]).unwrap();
+    assert_eq!(shown.points[0].scenario, document.lanes[0].point.scenario);
+    assert_eq!(shown.points[0].scenario.duration, Duration::from_secs(60));
+}
+
+#[test]
+fn the_command_runs_what_the_text_says() {
+    let document = live();
+    let document = document.with(0, &set(&[("aqm", "pie"), ("aqm.target", "7ms")])).unwrap();
+    let document = document.with(0, &set(&[("group.*.rtt", "20ms")])).unwrap();
+    let settings = document.settings(1, false, 1.0);
+    let command = settings.command.unwrap();
+    assert_eq!(
+        command,
+        "l4s run live --set case=DualPI2 --set aqm=pie --set aqm.target=7ms --set 'group.*.rtt=20ms'"
+    );
+    let pins: Vec<String> =
+        document.settings_of(0).into_iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let run = bundled::find("live").unwrap().plan(&pins).unwrap();
+    assert_eq!(run.points.len(), 1);
+    assert_eq!(run.points[0].scenario, document.lanes[0].point.scenario);
+}
+
+#[test]
+fn a_key_that_is_set_again_replaces_and_a_table_drops_what_was_below() {
+    let document = live().with(0, &set(&[("aqm.target", "7ms"), ("link.rate", "20mbit")])).unwrap();
+    assert_eq!(keys(&document), "aqm.target=7ms link.rate=20mbit");
+    let again = document.with(0, &set(&[("aqm.target", "8ms")])).unwrap();
+    assert_eq!(keys(&again), "link.rate=20mbit aqm.target=8ms");
+    let table = again.with(0, &set(&[("aqm", "fifo")])).unwrap();
+    assert_eq!(keys(&table), "link.rate=20mbit aqm=fifo");
+    assert_eq!(table.settings(1, false, 1.0).lanes[0].aqm.kind, "fifo");
+    let cc = table.with(0, &set(&[("group.A.cc.profile", "quick-start")])).unwrap();
+    let cc = cc.with(0, &set(&[("group.A.cc", "reno")])).unwrap();
+    assert_eq!(keys(&cc), "link.rate=20mbit aqm=fifo group.A.cc=reno");
+    let all = cc.with(0, &set(&[("group.A.rtt", "5ms")])).unwrap();
+    let all = all.with(0, &set(&[("group.*.rtt", "6ms")])).unwrap();
+    assert!(keys(&all).ends_with("group.A.cc=reno group.*.rtt=6ms"), "{}", keys(&all));
+    let back = all.with(0, &changes(&[("aqm", None), ("link.rate", None), ("x", None)])).unwrap();
+    assert_eq!(keys(&back), "group.A.cc=reno group.*.rtt=6ms");
+    assert_eq!(back.settings(1, false, 1.0).lanes[0].aqm.kind, "dualpi2");
+}
+
+#[test]
+fn a_preset_can_be_set_as_any_key() {
+    let document = live().with(0, &set(&[("case", "PIE")])).unwrap();
+    assert_eq!(document.settings(1, false, 1.0).lanes[0].aqm.kind, "pie");
+    let back = document.with(0, &changes(&[("case", None)])).unwrap();
+    assert_eq!(back.settings(1, false, 1.0).lanes[0].aqm.kind, "dualpi2");
+}
+
+#[test]
+fn all_keys_are_set_or_none_and_the_fault_names_its_key() {
+    let document = live().with(0, &set(&[("link.rate", "20mbit")])).unwrap();
+    let fault = |pairs: &[(&str, &str)]| document.with(0, &set(pairs)).unwrap_err();
+    let typo = fault(&[("group.A.rtt", "5ms"), ("link.rat", "1mbit")]);
+    assert_eq!(typo.field, "link.rat");
+    assert_eq!(
+        typo.message,
+        "`link.rat`: unknown key, expected `rate`, `buffer`, `burst`, `ack_loss` or `aggregation`"
+    );
+    assert_eq!(typo.help.unwrap(), "did you mean `rate`?");
+    assert_eq!(fault(&[("aqm.target", "9s")]).field, "aqm.target");
+    assert_eq!(fault(&[("aqm", "dualpi")]).help.unwrap(), "did you mean \"dualpi2\"?");
+    assert_eq!(fault(&[("udp.X.rate", "1mbit")]).field, "udp.X.rate");
+    assert_eq!(fault(&[("link.rate=1mbit --set x", "1")]).field, "link.rate=1mbit --set x");
+    assert_eq!(fault(&[("name", "a\nb")]).field, "name");
+    assert_eq!(fault(&[("", "1")]).field, "");
+    assert_eq!(fault(&[("sweep", "{}")]).field, "sweep");
+    assert_eq!(keys(&document), "link.rate=20mbit");
+}
+
+#[test]
+fn settings_have_the_values_of_the_discipline_as_set_takes_them() {
+    let document = live().with(0, &set(&[("aqm.target", "7ms"), ("web.A.rate", "5/s")])).unwrap();
+    let settings = document.settings(3, true, 0.5);
+    let aqm = &settings.lanes[0].aqm;
+    assert_eq!(
+        (aqm.kind.as_str(), aqm.profile.as_str(), aqm.queues),
+        ("dualpi2", "best", &["L", "C"][..])
+    );
+    assert_eq!(aqm.values["target"], "7ms");
+    assert!(!aqm.values.contains_key("kind") && !aqm.values.contains_key("profile"));
+    // Each of them can be set to what it is.
+    for (key, value) in &aqm.values {
+        let same = document.with(0, &set(&[(&format!("aqm.{key}"), value)])).unwrap();
+        assert_eq!(same.lanes[0].endless.aqm, document.lanes[0].endless.aqm, "{key}");
+    }
+    let [a, b] = &settings.groups[..] else { panic!("two groups") };
+    assert_eq!((a.cc.as_str(), a.cc_profile.as_str(), a.ecn.as_str()), ("prague", "best", "auto"));
+    assert_eq!((b.rtt.as_str(), b.rtt_ms, b.flows), ("10ms", 10.0, 1));
+    assert_eq!(a.web.as_ref().unwrap().per_s, 5.0);
+    assert_eq!(b.app.as_ref().unwrap().rate, "0bit");
+    assert_eq!((settings.udp[0].rate.as_str(), settings.udp[0].ecn.as_str()), ("0bit", "ect1"));
+    assert_eq!((settings.number, settings.paused, settings.speed), (3, true, 0.5));
+    let json = serde_json::to_value(&settings).unwrap();
+    assert_eq!(json["type"], "settings");
+    assert_eq!(json["set"]["aqm.target"], "7ms");
+}
+
+#[test]
+fn a_second_lane_differs_in_its_discipline_only() {
+    let document = live().comparing(Some(&set(&[("aqm", "pie")]))).unwrap();
+    let kinds = |document: &Document| -> Vec<&'static str> {
+        document.scenarios().map(|scenario| scenario.aqm.kind()).collect()
+    };
+    assert_eq!(kinds(&document), ["dualpi2", "pie"]);
+    let second = document.with(1, &set(&[("aqm.target", "3ms")])).unwrap();
+    let settings = second.settings(1, false, 1.0);
+    assert_eq!(settings.lanes[1].set["aqm.target"], "3ms");
+    assert_eq!(settings.lanes[1].aqm.values["target"], "3ms");
+    assert!(settings.lanes[0].set.is_empty() && settings.set.is_empty());
+    // The traffic is set for both, and their disciplines each.
+    let both = second.with(0, &set(&[("link.rate", "9mbit"), ("aqm", "codel")])).unwrap();
+    assert_eq!(kinds(&both), ["codel", "pie"]);
+    assert!(both.scenarios().all(|scenario| scenario.link.rate.as_bps() == 9_000_000));
+    assert_eq!(document.with(1, &set(&[("link.rate", "9mbit")])).unwrap_err().field, "link.rate");
+    assert_eq!(live().with(1, &set(&[("aqm", "pie")])).unwrap_err().field, "lane");
+    assert_eq!(live().with(2, &set(&[("aqm", "pie")])).unwrap_err().field, "lane");
+    assert_eq!(kinds(&both.comparing(None).unwrap()), ["codel"]);
+    // What the second lane cannot have is refused in both.
+    let lane = live().comparing(Some(&set(&[("aqm.step", "2ms")])));
+    if let Ok(lane) = lane {
+        let fault = lane.with(0, &set(&[("aqm", "pie")])).unwrap_err();
+        assert!(fault.message.starts_with("in the second lane: "), "{fault}");
+    }
+}
+
+#[test]
+fn a_text_is_a_scenario_of_its_own_and_its_first_run() {
+    let simple =
+        "[link]\nrate = \"4mbit\"\n[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n";
+    let document = text(simple).unwrap();
+    let settings = document.settings(1, false, 1.0);
+    assert_eq!((settings.point, settings.command), (None, None));
+    let sweep = text(&format!("{simple}[sweep]\n\"link.rate\" = [\"5mbit\", \"6mbit\"]")).unwrap();
+    assert_eq!(sweep.settings(1, false, 1.0).lanes[0].link.rate, "5mbit");
+    let set = sweep.with(0, &set(&[("link.rate", "7mbit")])).unwrap();
+    assert_eq!(set.settings(1, false, 1.0).lanes[0].link.rate, "7mbit");
+    let fault = text("[lnik]").unwrap_err();
+    assert_eq!(fault.field, "text");
+    assert!(fault.message.contains("scenario.toml:1:2: `lnik`"), "{fault}");
+    assert_eq!(text(&"#".repeat(limits::TEXT + 1)).unwrap_err().field, "text");
+}
+
+#[test]
+fn what_is_too_much_for_a_session_is_refused() {
+    let refused = |pairs: &[(&str, &str)]| live().with(0, &set(pairs)).unwrap_err();
+    assert_eq!(
+        refused(&[("group.A.flows", "98")]).message,
+        "found 101 flows of groups and applications, expected at most 100 in a live session"
+    );
+    assert_eq!(refused(&[("link.rate", "11gbit")]).field, "link.rate");
+    assert_eq!(refused(&[("udp.U.rate", "11gbit")]).field, "udp");
+    assert_eq!(refused(&[("app.A.rate", "11gbit")]).field, "app");
+    assert_eq!(refused(&[("app.A.fps", "10000")]).field, "app");
+    assert_eq!(refused(&[("web.*.rate", "501/s")]).field, "web");
+    assert_eq!(refused(&[("link.rate", "10gbit"), ("group.A.rtt", "1s")]).field, "group.rtt");
+    assert_eq!(refused(&[("link.buffer", "300000p")]).field, "link.buffer");
+    assert_eq!(refused(&[("link.buffer", "400mb")]).field, "link.buffer");
+    live().with(0, &set(&[("link.rate", "10gbit"), ("group.A.flows", "97")])).unwrap();
+    let many: Vec<(String, String)> =
+        (0..=limits::KEYS).map(|i| (format!("link.x{i}"), "1".to_owned())).collect();
+    let many: Vec<(&str, &str)> = many.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    assert_eq!(refused(&many).field, "set");
+}

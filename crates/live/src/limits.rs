@@ -1,0 +1,105 @@
+//! What one session may ask of the machine. A scenario file may ask for more: but there it is the
+//! user's own machine and memory, and here it may be anybody's request.
+
+use l4s_scenario::Scenario;
+use l4s_units::{Bytes, Duration, Rate};
+
+use crate::protocol::Fault;
+
+/// Long flows and those of applications.
+pub const FLOWS: u64 = 100;
+/// Groups, UDP sources, and entries of each further kind.
+pub const SOURCES: usize = 100;
+/// The rate of a link; also that of all UDP sources, and of all applications.
+pub const RATE: Rate = Rate::from_mbps(10_000);
+/// Downloads per second.
+pub const DOWNLOADS: f64 = 1000.0;
+/// Frames per second.
+pub const FRAMES: u64 = 10_000;
+/// What may wait, and what may be under way: 1 s at 2.4 Gb/s.
+pub const BYTES: Bytes = Bytes::new(300_000_000);
+/// The same in packets.
+pub const PACKETS: u64 = 200_000;
+/// The text of a scenario, and of all that is set in it.
+pub const TEXT: usize = 64 << 10;
+/// Keys that are set.
+pub const KEYS: usize = 256;
+/// Presets.
+pub const PRESETS: usize = 50;
+/// Virtual seconds per second.
+pub const SPEED: std::ops::RangeInclusive<f64> = 0.01..=10.0;
+
+/// Refuses a scenario that is too much for a session.
+///
+/// # Errors
+/// It is, and which key makes it so.
+pub fn check(scenario: &Scenario) -> Result<(), Fault> {
+    let Scenario { groups, udp, web, apps, hops, changes, .. } = scenario;
+    let long = groups.iter().map(|group| group.starts.len() as u64).sum::<u64>();
+    let flows = apps.iter().map(|app| app.flows).fold(long, u64::saturating_add);
+    most("flows", "flows of groups and applications", flows, FLOWS)?;
+    most("group", "groups and UDP sources", groups.len() + udp.len(), SOURCES)?;
+    let tables =
+        [("web", web.len()), ("app", apps.len()), ("hop", hops.len()), ("at", changes.len())];
+    for (list, tables) in tables {
+        most(list, &format!("`[[{list}]]`"), tables, SOURCES)?;
+    }
+
+    let rates = changes.iter().filter_map(|change| change.rate).chain([scenario.link.rate]);
+    let fastest = rates.max().unwrap_or(scenario.link.rate);
+    most("link.rate", "bit/s of the link", fastest.as_bps(), RATE.as_bps())?;
+    let sent = udp.iter().map(|udp| udp.rate.as_bps()).fold(0, u64::saturating_add);
+    most("udp", "bit/s of UDP", sent, RATE.as_bps())?;
+    let written = apps.iter().map(|app| app.rate.as_bps().saturating_mul(app.flows));
+    most("app", "bit/s of applications", written.fold(0, u64::saturating_add), RATE.as_bps())?;
+    let frames = apps.iter().map(|app| app.fps.saturating_mul(app.flows));
+    most("app", "frames per second", frames.fold(0, u64::saturating_add), FRAMES)?;
+    let downloads = web.iter().map(|web| web.rate.as_per_second_f64()).sum::<f64>();
+    if downloads > DOWNLOADS {
+        let message =
+            format!("found {downloads} downloads per second in all, expected at most {DOWNLOADS}");
+        return Err(Fault::new("web", message));
+    }
+
+    let later = changes.iter().flat_map(|change| &change.rtts).map(|(_, rtt)| *rtt);
+    let longest = groups.iter().map(|group| group.rtt).chain(later).max();
+    let under_way = fastest.bytes_in(longest.unwrap_or(Duration::ZERO));
+    most("group.rtt", "bytes under way at the link's rate", under_way.get(), BYTES.get())?;
+    let buffers = scenario.aqms().map(|aqm| ("link.buffer", aqm));
+    for (field, aqm) in buffers.chain(hops.iter().map(|hop| ("hop.buffer", &hop.aqm))) {
+        let limit = limit(aqm);
+        let packets = if limit.packets == u64::MAX { 0 } else { limit.packets };
+        most(field, "packets that may wait", packets, PACKETS)?;
+        if packets == 0 {
+            most(field, "bytes that may wait", limit.bytes.get(), BYTES.get())?;
+        }
+    }
+    Ok(())
+}
+
+fn most<N: PartialOrd + std::fmt::Display>(
+    field: &str,
+    what: &str,
+    found: N,
+    most: N,
+) -> Result<(), Fault> {
+    if found <= most {
+        return Ok(());
+    }
+    Err(Fault::new(
+        field,
+        format!("found {found} {what}, expected at most {most} in a live session"),
+    ))
+}
+
+fn limit(aqm: &l4s_aqm::Config) -> l4s_aqm::Limit {
+    macro_rules! limit {
+        ($variant:ident, $module:ident) => {
+            if let l4s_aqm::Config::$variant(config) = aqm {
+                return config.limit.clone();
+            }
+        };
+    }
+    l4s_aqm::for_each_discipline!(limit);
+    l4s_aqm::Limit::packets(0)
+}

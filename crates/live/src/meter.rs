@@ -1,0 +1,365 @@
+//! What a viewer sees of a lane: the observer that counts from one look to the next.
+
+use std::collections::BTreeMap;
+
+use l4s_aqm::{DropCause, MarkCause, Queue};
+use l4s_measure::{
+    FlowState, FrameEvent, LinkState, Observer, Traced, queues_of, theoretical_time,
+};
+use l4s_scenario::Scenario;
+use l4s_units::{Bytes, Duration, Rate, Time};
+
+use crate::protocol::{self, BUCKETS, Download, Frame, LaneState, PacketEvent, QueueState, bucket};
+
+/// Packets in a sample, at most.
+const SAMPLE: usize = 64;
+/// Downloads and frames of which a state tells, at most: more at a time nobody sees.
+const MOST_EVENTS: usize = 500;
+/// Downloads that may be under way; the oldest are forgotten then.
+const MOST_DOWNLOADS: usize = 10_000;
+/// Data, not pure acknowledgements and handshakes, as in the summary of a run.
+const DATA: Bytes = Bytes::new(200);
+/// What a packet has on the link beyond its IP length.
+const ETHERNET: Bytes = Bytes::new(14);
+/// What the window is counted in.
+const FULL_PACKET_BITS: f64 = 8.0 * 1500.0;
+
+/// Counts what happens at a lane, from one [`Meter::take`] to the next.
+#[derive(Debug)]
+pub struct Meter {
+    scenario: Scenario,
+    /// The rate of the link, and the base round trip of each group: an `[[at]]` may have changed
+    /// them, or somebody.
+    rate: Rate,
+    rtts: Vec<Duration>,
+    /// When it was asked last.
+    since: Time,
+    /// Bytes on the link.
+    carried: Bytes,
+    state: Option<LinkState>,
+    queues: [OfQueue; Queue::ALL.len()],
+    groups: Vec<OfGroup>,
+    /// IP bytes by flow.
+    bytes: BTreeMap<u32, Bytes>,
+    /// As they were at the last sample.
+    flows: Vec<FlowState>,
+    /// Downloads under way: group, size, when they began, and the theoretical time then.
+    under_way: BTreeMap<u32, (u16, Bytes, Time, Duration)>,
+    downloads: Vec<Download>,
+    frames: Vec<Frame>,
+    sample: Sample,
+    interval: Option<Duration>,
+}
+
+/// What is counted of a queue.
+#[derive(Clone, Debug)]
+struct OfQueue {
+    packets: u64,
+    marked: u64,
+    dropped: u64,
+    delays: Vec<u32>,
+    data: u64,
+    delay_sum: Duration,
+    delay_max: Duration,
+}
+
+/// What is counted of a group or a source.
+#[derive(Clone, Copy, Debug, Default)]
+struct OfGroup {
+    packets: u64,
+    bytes: Bytes,
+    marked: u64,
+    dropped: u64,
+}
+
+/// Every so many packets, one of them.
+#[derive(Debug, Default)]
+struct Sample {
+    events: Vec<PacketEvent>,
+    /// What happened since the last look, and so many of it make one in the sample.
+    seen: u64,
+    stride: u64,
+}
+
+impl Default for OfQueue {
+    fn default() -> OfQueue {
+        OfQueue {
+            packets: 0,
+            marked: 0,
+            dropped: 0,
+            delays: vec![0; BUCKETS],
+            data: 0,
+            delay_sum: Duration::ZERO,
+            delay_max: Duration::ZERO,
+        }
+    }
+}
+
+impl OfQueue {
+    fn state(&self, queue: Queue) -> QueueState {
+        let filled = (0..).zip(&self.delays).filter(|(_, packets)| **packets > 0);
+        let some = |delay_ms| (self.data > 0).then_some(delay_ms);
+        QueueState {
+            name: queue.name(),
+            packets: self.packets,
+            marked: self.marked,
+            dropped: self.dropped,
+            delay_mean_ms: some(self.delay_sum.as_millis_f64() / self.data.max(1) as f64),
+            delay_max_ms: some(self.delay_max.as_millis_f64()),
+            delays: filled.map(|(bucket, packets)| (bucket, *packets)).collect(),
+        }
+    }
+
+    fn clear(&mut self) {
+        let mut delays = std::mem::take(&mut self.delays);
+        delays.fill(0);
+        *self = OfQueue { delays, ..OfQueue::default() };
+    }
+
+    fn is_empty(&self) -> bool {
+        self.packets + self.dropped == 0
+    }
+}
+
+impl Sample {
+    #[inline]
+    fn add(&mut self, at: Duration, group: u16, queue: Queue, fate: u8, sojourn: Duration) {
+        self.seen += 1;
+        if self.events.len() < SAMPLE && self.seen.is_multiple_of(self.stride.max(1)) {
+            let [at, sojourn] = [at, sojourn].map(|time| time.as_millis_f64() as f32);
+            self.events.push(PacketEvent(at, group, queue as u8, fate, sojourn));
+        }
+    }
+
+    /// The next one is spread over as many as there were in this one.
+    fn take(&mut self) -> Vec<PacketEvent> {
+        self.stride = self.seen.div_ceil(SAMPLE as u64);
+        self.seen = 0;
+        std::mem::take(&mut self.events)
+    }
+}
+
+impl Meter {
+    /// Nothing happened yet in a run of `scenario`, which is at time zero.
+    pub fn new(scenario: &Scenario) -> Meter {
+        let groups = scenario.groups.len() + scenario.udp.len();
+        Meter {
+            rate: scenario.link.rate,
+            rtts: scenario.groups.iter().map(|group| group.rtt).collect(),
+            scenario: scenario.clone(),
+            since: Time::ZERO,
+            carried: Bytes::ZERO,
+            state: None,
+            queues: Default::default(),
+            groups: vec![OfGroup::default(); groups],
+            bytes: BTreeMap::new(),
+            flows: Vec::new(),
+            under_way: BTreeMap::new(),
+            downloads: Vec::new(),
+            frames: Vec::new(),
+            sample: Sample::default(),
+            interval: None,
+        }
+    }
+
+    /// What the scenario changed by itself in the span.
+    fn follow(&mut self, now: Time) {
+        let changes = self.scenario.changes.iter();
+        for change in changes.filter(|change| self.since < change.time && change.time <= now) {
+            self.rate = change.rate.unwrap_or(self.rate);
+            for (group, rtt) in &change.rtts {
+                self.rtts[*group] = *rtt;
+            }
+        }
+    }
+
+    /// The same, for a substrate that asks how often to sample.
+    pub fn sampled_every(self, interval: Duration) -> Meter {
+        Meter { interval: Some(interval), ..self }
+    }
+
+    /// What happened until now, since it was asked last.
+    pub fn take(&mut self, now: Time) -> LaneState {
+        let span = now.since(self.since);
+        self.follow(now);
+        let state = LaneState {
+            link: self.link(span),
+            queues: self.queue_states(),
+            groups: self.group_states(span),
+            flows: self.flow_states(span),
+            downloads: std::mem::take(&mut self.downloads),
+            frames: std::mem::take(&mut self.frames),
+            packets: self.sample.take(),
+        };
+        self.since = now;
+        self.carried = Bytes::ZERO;
+        self.queues.iter_mut().for_each(OfQueue::clear);
+        self.groups.fill(OfGroup::default());
+        self.bytes.clear();
+        state
+    }
+
+    fn link(&self, span: Duration) -> protocol::LinkState {
+        let rate_bps = self.rate.as_bps() as f64;
+        let could = rate_bps * span.as_secs_f64();
+        protocol::LinkState {
+            rate_bps,
+            utilization: if could > 0.0 { bits(self.carried) / could } else { 0.0 },
+            backlog_packets: self.state.map_or(0, |state| state.packets.into()),
+            backlog_bytes: self.state.map_or(0, |state| state.bytes.get()),
+            p_base: self.state.and_then(|state| state.base).map(|base| base.as_f64()),
+        }
+    }
+
+    fn queue_states(&self) -> Vec<QueueState> {
+        let has = queues_of([&self.scenario.aqm]);
+        let all = Queue::ALL.into_iter().zip(&self.queues);
+        all.filter(|(queue, counted)| has.contains(queue) || !counted.is_empty())
+            .map(|(queue, counted)| counted.state(queue))
+            .collect()
+    }
+
+    fn group_states(&self, span: Duration) -> Vec<protocol::GroupState> {
+        let names = self.scenario.groups.iter().map(|group| &group.name);
+        let names = names.chain(self.scenario.udp.iter().map(|udp| &udp.name));
+        let state = |(number, (name, counted)): (u16, (&String, &OfGroup))| {
+            let long = || self.long().filter(move |flow| flow.group == number);
+            let windows = mean(long().filter_map(|flow| {
+                Some(self.rate(flow.flow, span) * flow.srtt?.as_secs_f64() / FULL_PACKET_BITS)
+            }));
+            protocol::GroupState {
+                name: name.clone(),
+                rate_bps: per_second(counted.bytes, span),
+                packets: counted.packets,
+                marked: counted.marked,
+                dropped: counted.dropped,
+                window_pkts: windows,
+                rtt_ms: mean(long().filter_map(|flow| Some(flow.srtt?.as_millis_f64()))),
+            }
+        };
+        (0..).zip(names.zip(&self.groups)).map(state).collect()
+    }
+
+    fn flow_states(&self, span: Duration) -> Vec<protocol::FlowState> {
+        let state = |flow: &FlowState| protocol::FlowState {
+            flow: flow.flow,
+            group: flow.group,
+            app: flow.is_app,
+            rate_bps: self.rate(flow.flow, span),
+            cwnd_pkts: flow.cwnd,
+            srtt_ms: flow.srtt.map(Duration::as_millis_f64),
+            alpha: flow.alpha,
+            classic_ecn: flow.classic_ecn.map(|report| report.score),
+        };
+        self.flows.iter().map(state).collect()
+    }
+
+    fn long(&self) -> impl Iterator<Item = &FlowState> {
+        self.flows.iter().filter(|flow| !flow.is_app)
+    }
+
+    fn rate(&self, flow: u32, span: Duration) -> f64 {
+        per_second(self.bytes.get(&flow).copied().unwrap_or(Bytes::ZERO), span)
+    }
+
+    fn since(&self, now: Time) -> Duration {
+        now.since(self.since)
+    }
+}
+
+fn bits(bytes: Bytes) -> f64 {
+    8.0 * bytes.get() as f64
+}
+
+fn per_second(bytes: Bytes, span: Duration) -> f64 {
+    if span.is_zero() { 0.0 } else { bits(bytes) / span.as_secs_f64() }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (count, sum) = values.fold((0u32, 0.0), |(count, sum), value| (count + 1, sum + value));
+    (count > 0).then(|| sum / f64::from(count))
+}
+
+impl<P: Traced> Observer<P> for Meter {
+    fn marked(&mut self, packet: &P, queue: Queue, _: MarkCause, _: Time) {
+        self.queues[queue as usize].marked += 1;
+        self.groups[usize::from(packet.group())].marked += 1;
+    }
+
+    fn departed(&mut self, packet: &P, queue: Queue, sojourn: Duration, now: Time) {
+        let length = packet.ip_length();
+        self.carried += length + ETHERNET;
+        *self.bytes.entry(packet.flow()).or_default() += length;
+        let group = &mut self.groups[usize::from(packet.group())];
+        group.packets += 1;
+        group.bytes += length;
+        let of = &mut self.queues[queue as usize];
+        of.packets += 1;
+        if length >= DATA {
+            of.data += 1;
+            of.delay_sum += sojourn;
+            of.delay_max = of.delay_max.max(sojourn);
+            of.delays[usize::from(bucket(sojourn.as_millis_f64()))] += 1;
+        }
+        let fate = u8::from(packet.ecn().is_ce() && !packet.arrived_ce());
+        let at = self.since(now);
+        self.sample.add(at, packet.group(), queue, fate, sojourn);
+    }
+
+    fn dropped(&mut self, packet: &P, queue: Queue, _: DropCause, now: Time) {
+        self.queues[queue as usize].dropped += 1;
+        self.groups[usize::from(packet.group())].dropped += 1;
+        let at = self.since(now);
+        self.sample.add(at, packet.group(), queue, 2, Duration::ZERO);
+    }
+
+    fn opened(&mut self, flow: u32, group: u16, size: Option<Bytes>, now: Time) {
+        let Some(size) = size else { return };
+        let ideal = theoretical_time(size, self.rtts[usize::from(group)], self.rate);
+        self.under_way.insert(flow, (group, size, now, ideal));
+        if self.under_way.len() > MOST_DOWNLOADS {
+            self.under_way.pop_first();
+        }
+    }
+
+    fn closed(&mut self, flow: u32, now: Time) {
+        let Some((group, size, opened, ideal)) = self.under_way.remove(&flow) else { return };
+        if self.downloads.len() < MOST_EVENTS {
+            let [time_ms, ideal_ms] = [now.since(opened), ideal].map(Duration::as_millis_f64);
+            self.downloads.push(Download { group, bytes: size.get(), time_ms, ideal_ms });
+        }
+    }
+
+    fn frame(&mut self, _: u32, group: u16, what: FrameEvent, _: Time) {
+        if let FrameEvent::Delivered(delay) = what
+            && self.frames.len() < MOST_EVENTS
+        {
+            self.frames.push(Frame { group, delay_ms: delay.as_millis_f64() });
+        }
+    }
+
+    fn sample_link(&mut self, state: LinkState, _: Time) {
+        self.state = Some(state);
+        self.flows.clear();
+    }
+
+    fn sample_flow(&mut self, state: FlowState, _: Time) {
+        self.flows.push(state);
+    }
+
+    fn adapted(&mut self, scenario: &Scenario, _: Time) {
+        let old = std::mem::replace(&mut self.scenario, scenario.clone());
+        if scenario.link.rate != old.link.rate {
+            self.rate = scenario.link.rate;
+        }
+        for ((rtt, old), new) in self.rtts.iter_mut().zip(&old.groups).zip(&scenario.groups) {
+            if new.rtt != old.rtt {
+                *rtt = new.rtt;
+            }
+        }
+    }
+
+    fn sampling_interval(&self) -> Option<Duration> {
+        self.interval
+    }
+}

@@ -1,0 +1,134 @@
+//! A session's scenario as it stands.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// The scenario as it stands. Texts are as `--set` takes them.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(tag = "type", rename = "settings")]
+pub struct Settings {
+    /// Counts changes.
+    pub number: u64,
+    /// The name of the scenario.
+    pub name: String,
+    /// The preset that was loaded; absent where it was a text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub point: Option<usize>,
+    /// TOML that `l4s run` reads.
+    pub text: String,
+    /// The command that runs it, where it is a bundled one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// What was set since it was loaded.
+    pub set: BTreeMap<String, String>,
+    /// Whether virtual time stands still.
+    pub paused: bool,
+    /// Virtual seconds per second, as asked for.
+    pub speed: f64,
+    /// The lanes, one or two.
+    pub lanes: Vec<Lane>,
+    /// The groups.
+    pub groups: Vec<Group>,
+    /// The UDP sources.
+    pub udp: Vec<Udp>,
+}
+
+/// A lane.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Lane {
+    /// What was set for it alone.
+    pub set: BTreeMap<String, String>,
+    /// Its link.
+    pub link: Link,
+    /// Its discipline.
+    pub aqm: Aqm,
+}
+
+/// A link.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Link {
+    /// Its rate.
+    pub rate: String,
+    /// The same in bits per second.
+    pub rate_bps: f64,
+    /// What may wait for it.
+    pub buffer: String,
+}
+
+/// A discipline.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Aqm {
+    /// Its name.
+    pub kind: String,
+    /// The profile that differs least.
+    pub profile: String,
+    /// The parameters that have a meaning beside the others.
+    pub values: BTreeMap<String, String>,
+    /// `L` and `C`, or `Q`.
+    pub queues: &'static [&'static str],
+}
+
+/// A group.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Group {
+    /// Its name.
+    pub name: String,
+    /// Its congestion control.
+    pub cc: String,
+    /// The profile that differs least.
+    pub cc_profile: String,
+    /// Which ECN it negotiates.
+    pub ecn: String,
+    /// How many long flows.
+    pub flows: usize,
+    /// Its base round trip.
+    pub rtt: String,
+    /// The same in milliseconds.
+    pub rtt_ms: f64,
+    /// Its downloads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub web: Option<Web>,
+    /// Its application.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub app: Option<App>,
+}
+
+/// Downloads.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Web {
+    /// How many begin per second.
+    pub rate: String,
+    /// The same as a number.
+    pub per_s: f64,
+}
+
+/// An application.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct App {
+    /// What it writes into each flow.
+    pub rate: String,
+    /// The same in bits per second.
+    pub rate_bps: f64,
+    /// Frames per second.
+    pub fps: u64,
+    /// Whether it skips frames.
+    pub adapt: bool,
+    /// How many flows.
+    pub flows: u64,
+}
+
+/// A UDP source.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Udp {
+    /// Its name.
+    pub name: String,
+    /// Its rate.
+    pub rate: String,
+    /// The same in bits per second.
+    pub rate_bps: f64,
+    /// The codepoint of its packets.
+    pub ecn: String,
+    /// The IP length of a packet.
+    pub packet: String,
+}

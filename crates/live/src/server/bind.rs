@@ -1,0 +1,147 @@
+//! Where a server listens, and the address that a person opens.
+
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
+use std::sync::Arc;
+
+use super::guard::{Guard, Token};
+use super::{App, Options, serve};
+
+/// How many ports are tried for a suggestion.
+const NEAR_PORTS: u16 = 50;
+
+/// A server that listens, and does not answer yet.
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    token: Option<Token>,
+    app: Arc<App>,
+}
+
+/// Why a server cannot listen.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// Something else listens there.
+    #[error("port {port} of {ip} is in use", port = address.port(), ip = address.ip())]
+    InUse {
+        /// Where.
+        address: SocketAddr,
+        /// The same with a port that is free, where one is near.
+        free: Option<SocketAddr>,
+    },
+    /// The system refuses it.
+    #[error("cannot listen on {address}: {source}")]
+    Refused {
+        /// Where.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// There is no randomness for a token.
+    #[error("no token: {0}")]
+    Token(io::Error),
+}
+
+impl Server {
+    /// Listens at an address; port 0 is any that is free. Beyond loopback it has a token, and makes
+    /// one where there is none.
+    ///
+    /// # Errors
+    /// The address is taken, or not to be had.
+    pub fn bind(address: SocketAddr, mut options: Options) -> Result<Server, BindError> {
+        let refused = |source| BindError::Refused { address, source };
+        let listener = TcpListener::bind(address).map_err(|error| match error.kind() {
+            io::ErrorKind::AddrInUse => BindError::InUse { address, free: free_near(address) },
+            _ => refused(error),
+        })?;
+        listener.set_nonblocking(true).map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
+        let mut token = options.token.take();
+        if token.is_none() && !address.ip().is_loopback() {
+            token = Some(Token::random().map_err(BindError::Token)?);
+        }
+        let guard = Guard::new(address, token.clone());
+        Ok(Server { listener, address, token, app: Arc::new(App::new(options, guard)) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What to open in a browser, with the token.
+    pub fn url(&self) -> String {
+        let ip = match self.address.ip() {
+            ip if ip.is_unspecified() => own_address(ip),
+            ip => ip,
+        };
+        let host = SocketAddr::new(ip, self.address.port());
+        match &self.token {
+            Some(token) => format!("http://{host}/?token={}", token.as_str()),
+            None => format!("http://{host}/"),
+        }
+    }
+
+    /// Serves until `until` is there. Then it ends all sessions and tells their viewers.
+    ///
+    /// # Errors
+    /// The system refuses what a server needs.
+    pub fn run(self, until: impl Future<Output = ()>) -> io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let app = self.app.clone();
+        let served = runtime.block_on(serve::serve(self.listener, self.app, until));
+        // Nothing of a runtime that is gone holds on to a session.
+        drop(runtime);
+        app.end();
+        served
+    }
+}
+
+/// Until the process is asked to end: Ctrl-C, or SIGTERM.
+pub async fn interrupted() {
+    #[cfg(unix)]
+    if let Ok(mut terminated) =
+        tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
+    {
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminated.recv() => {}
+        }
+        return;
+    }
+    // Without a handler the system ends the process.
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+fn free_near(address: SocketAddr) -> Option<SocketAddr> {
+    let ports = address.port().saturating_add(1)..=address.port().saturating_add(NEAR_PORTS);
+    let near = ports.map(|port| SocketAddr::new(address.ip(), port));
+    near.into_iter().find(|near| TcpListener::bind(near).is_ok())
+}
+
+/// The address that other machines know this one by, where there is one: that of the way out. Nothing
+/// is sent.
+fn own_address(unspecified: IpAddr) -> IpAddr {
+    let (any, out): (SocketAddr, SocketAddr) = match unspecified {
+        IpAddr::V4(_) => {
+            let documentation = Ipv4Addr::new(192, 0, 2, 1);
+            ((Ipv4Addr::UNSPECIFIED, 0).into(), (documentation, 9).into())
+        }
+        IpAddr::V6(_) => {
+            let documentation = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
+            ((Ipv6Addr::UNSPECIFIED, 0).into(), (documentation, 9).into())
+        }
+    };
+    let found = UdpSocket::bind(any).and_then(|socket| {
+        socket.connect(out)?;
+        socket.local_addr()
+    });
+    let loopback = match unspecified {
+        IpAddr::V4(_) => IpAddr::from(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(_) => IpAddr::from(Ipv6Addr::LOCALHOST),
+    };
+    found.map(|address| address.ip()).ok().filter(|ip| !ip.is_unspecified()).unwrap_or(loopback)
+}

@@ -1,0 +1,199 @@
+//! What the thread of a session does: steps and orders. The clock is an argument.
+
+use std::sync::Arc;
+
+use l4s_units::{Duration, Time};
+use tokio::sync::{broadcast, watch};
+
+use super::{Ground, Standing, to_json};
+use crate::document::{Document, ENDLESS};
+use crate::pace::{BUDGET, Pace};
+use crate::protocol::{Command, Fault, Opening, State};
+use crate::{Lane, limits};
+
+/// The lanes of a session with their scenario.
+pub(super) struct Runner<'a> {
+    ground: Arc<Ground>,
+    document: Document,
+    lanes: Vec<Box<dyn Lane>>,
+    pace: Pace,
+    /// How often the lanes began at time zero.
+    run: u64,
+    /// States that were sent.
+    states: u64,
+    /// Settings that were sent.
+    changes: u64,
+    /// Until when was told.
+    told: Time,
+    viewers: broadcast::Sender<Arc<str>>,
+    standing: &'a watch::Sender<Standing>,
+}
+
+impl<'a> Runner<'a> {
+    /// A session at time zero of a clock that shows zero.
+    ///
+    /// # Errors
+    /// Its scenario is refused.
+    pub fn open(
+        ground: Arc<Ground>,
+        opening: &Opening,
+        viewers: broadcast::Sender<Arc<str>>,
+        standing: &'a watch::Sender<Standing>,
+    ) -> Result<Runner<'a>, Fault> {
+        let document = ground.presets.open(opening)?;
+        let lanes = lanes(&ground, &document)?;
+        let pace = Pace::new(Duration::ZERO);
+        let (run, states, changes, told) = (1, 0, 0, Time::ZERO);
+        let mut runner =
+            Runner { ground, document, lanes, pace, run, states, changes, told, viewers, standing };
+        runner.tell_settings();
+        Ok(runner)
+    }
+
+    /// How long it goes on without viewers.
+    pub fn unwatched(&self) -> std::time::Duration {
+        self.ground.unwatched
+    }
+
+    /// Runs all lanes, to the same times, to where virtual time ought to be or until the budget of
+    /// the step is used up, and tells what happened.
+    ///
+    /// # Errors
+    /// A lane broke down.
+    pub fn step(&mut self, clock: &dyn Fn() -> Duration) -> Result<(), String> {
+        let began = clock();
+        self.pace.count(began);
+        while let Some(next) = self.pace.next() {
+            for lane in &mut self.lanes {
+                lane.advance(next)?;
+            }
+            self.pace.reached(next);
+            if clock().saturating_sub(began) >= BUDGET {
+                break;
+            }
+        }
+        if self.pace.time() > self.told {
+            self.tell_state();
+        }
+        if self.pace.time() >= Time::ZERO + ENDLESS {
+            self.restart(clock()).map_err(|fault| fault.message)?;
+            self.tell_settings();
+        }
+        Ok(())
+    }
+
+    /// Carries out a command.
+    ///
+    /// # Errors
+    /// It is refused, and all is as it was.
+    pub fn obey(&mut self, command: Command, now: Duration) -> Result<(), Fault> {
+        match command {
+            Command::Set { set, lane, .. } => {
+                let next = self.document.with(lane, &set)?;
+                self.become_like(next, now)?;
+            }
+            Command::Load { point, text, set, .. } => {
+                let opening = Opening::new(point, text, set)?;
+                let next = self.ground.presets.open(&opening)?;
+                self.begin(next, now)?;
+            }
+            Command::Compare { set, .. } => {
+                self.needs_own_time("do", "compare")?;
+                let next = self.document.comparing(set.as_ref())?;
+                self.begin(next, now)?;
+            }
+            Command::Restart { .. } => self.restart(now)?,
+            Command::Pause { paused, .. } => {
+                self.needs_own_time("do", "pause")?;
+                self.pace.pause(paused, now);
+            }
+            Command::Speed { speed, .. } => {
+                self.needs_own_time("do", "go at another speed")?;
+                if !limits::SPEED.contains(&speed) {
+                    let (low, high) = (limits::SPEED.start(), limits::SPEED.end());
+                    let message = format!("found {speed}, expected a speed from {low} to {high}");
+                    return Err(Fault::new("speed", message));
+                }
+                self.pace.set_speed(speed, now);
+            }
+        }
+        self.tell_settings();
+        Ok(())
+    }
+
+    fn needs_own_time(&self, field: &str, what: &str) -> Result<(), Fault> {
+        if self.ground.substrate.bends_time() {
+            return Ok(());
+        }
+        let on = self.ground.substrate.name();
+        Err(Fault::new(
+            field,
+            format!("with `--on {on}` time is that of the world: it cannot {what}"),
+        ))
+    }
+
+    /// Lets the lanes go on with another scenario where they can, or begin with it anew.
+    fn become_like(&mut self, next: Document, now: Duration) -> Result<(), Fault> {
+        let became = (self.lanes.iter_mut().zip(next.scenarios()))
+            .all(|(l, scenario)| l.become_like(scenario));
+        if became {
+            self.document = next;
+            return Ok(());
+        }
+        let begun = self.begin(next, now);
+        if begun.is_err() {
+            // Some lanes may have become like it.
+            for (lane, scenario) in self.lanes.iter_mut().zip(self.document.scenarios()) {
+                lane.become_like(scenario);
+            }
+        }
+        begun
+    }
+
+    fn restart(&mut self, now: Duration) -> Result<(), Fault> {
+        self.begin(self.document.clone(), now)
+    }
+
+    /// Begins with a scenario at time zero.
+    fn begin(&mut self, next: Document, now: Duration) -> Result<(), Fault> {
+        self.lanes = lanes(&self.ground, &next)?;
+        self.document = next;
+        self.pace.restart(now);
+        self.run += 1;
+        self.told = Time::ZERO;
+        Ok(())
+    }
+
+    fn tell_settings(&mut self) {
+        self.changes += 1;
+        let (paused, speed) = (self.pace.is_paused(), self.pace.speed());
+        let settings = to_json(&self.document.settings(self.changes, paused, speed));
+        let text = self.document.text().into();
+        self.standing.send_replace(Standing::On { settings, text });
+    }
+
+    fn tell_state(&mut self) {
+        let lanes = self.lanes.iter_mut().map(|lane| lane.take()).collect();
+        let time = self.pace.time();
+        self.states += 1;
+        let state = State {
+            number: self.states,
+            run: self.run,
+            time_s: time.as_secs_f64(),
+            span_s: time.since(self.told).as_secs_f64(),
+            speed: self.pace.speed(),
+            late_s: self.pace.late().as_secs_f64(),
+            lanes,
+        };
+        self.told = time;
+        if self.viewers.receiver_count() > 0 {
+            // Nobody may be left by now.
+            let _ = self.viewers.send(to_json(&state));
+        }
+    }
+}
+
+fn lanes(ground: &Ground, document: &Document) -> Result<Vec<Box<dyn Lane>>, Fault> {
+    let lanes = document.scenarios().map(|scenario| ground.substrate.lane(scenario));
+    lanes.collect::<Result<_, _>>().map_err(|message| Fault::new("session", message))
+}

@@ -1,0 +1,119 @@
+//! What a run may become while it goes on.
+
+use l4s_units::Time;
+
+use crate::{App, Change, Group, Link, Scenario, Udp, Web};
+
+impl Scenario {
+    /// Whether a run of this scenario may become one of `new` in mid-run: whether they differ in
+    /// nothing but
+    ///
+    /// - the link's rate and buffer, and its discipline;
+    /// - of groups the congestion control, ECN, round trip, size, and how many flows there are;
+    /// - the rate and size of downloads;
+    /// - the rate of an application and how it writes, but not how many connections it has;
+    /// - the rate, codepoint and packet size of UDP sources;
+    /// - name, duration and warm-up, which mean nothing to a run that goes on.
+    ///
+    /// Further links know their flows beforehand: where there are some, only the bottleneck and
+    /// round trips may change.
+    pub fn adaptable(&self, new: &Scenario) -> bool {
+        let sizes = |s: &Scenario| [s.groups.len(), s.web.len(), s.apps.len(), s.udp.len()];
+        sizes(self) == sizes(new) && self.with_changes_of(new) == *new
+    }
+
+    /// This scenario with what may be different in `new` as it is there.
+    fn with_changes_of(&self, new: &Scenario) -> Scenario {
+        let mut own = self.clone();
+        own.name.clone_from(&new.name);
+        (own.duration, own.warmup) = (new.duration, new.warmup);
+        own.link = Link { rate: new.link.rate, buffer: new.link.buffer, ..own.link };
+        own.aqm = new.aqm.clone();
+        for (own, new) in own.groups.iter_mut().zip(&new.groups) {
+            own.rtt = new.rtt;
+        }
+        if !self.hops.is_empty() {
+            return own;
+        }
+        for (own, new) in own.groups.iter_mut().zip(&new.groups) {
+            *own = Group { name: own.name.clone(), ..new.clone() };
+        }
+        for (own, new) in own.web.iter_mut().zip(&new.web) {
+            *own = Web { rate: new.rate, size: new.size, ..own.clone() };
+        }
+        for (own, new) in own.apps.iter_mut().zip(&new.apps) {
+            *own = App { rate: new.rate, fps: new.fps, adapt: new.adapt, ..own.clone() };
+        }
+        for (own, new) in own.udp.iter_mut().zip(&new.udp) {
+            let Udp { rate, ecn, packet, .. } = *new;
+            *own = Udp { rate, ecn, packet, ..own.clone() };
+        }
+        own
+    }
+}
+
+impl Change {
+    /// What becomes of bottleneck and paths at `time`, when a run of `old` becomes one of `new`.
+    pub fn between(old: &Scenario, new: &Scenario, time: Time) -> Change {
+        let pairs = old.groups.iter().zip(&new.groups).enumerate();
+        let moved = pairs.filter(|(_, (old, new))| old.rtt != new.rtt);
+        Change {
+            time,
+            aqm: (new.aqm != old.aqm).then(|| new.aqm.clone()),
+            rate: (new.link.rate != old.link.rate).then_some(new.link.rate),
+            rtts: moved.map(|(number, (_, new))| (number, new.rtt)).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Plan, Scenario};
+
+    const BASE: &str = "duration = \"10s\"\nlink.rate = \"40mbit\"\n\
+        [[group]]\nname = \"A\"\ncc = \"prague\"\nrtt = \"10ms\"\n\
+        [[web]]\ngroup = \"A\"\nrate = \"1/s\"\n\
+        [[app]]\ngroup = \"A\"\nrate = \"1mbit\"\n\
+        [[udp]]\nname = \"U\"\nrate = \"1mbit\"\n";
+
+    fn with(more: &str, set: &str) -> Scenario {
+        let set: Vec<String> = set.split_whitespace().map(str::to_owned).collect();
+        let text = format!("{BASE}{more}");
+        Plan::parse("t.toml", &text, &set).unwrap().points[0].scenario.clone()
+    }
+
+    #[test]
+    fn traffic_link_and_discipline_may_change_and_what_the_engine_knows_beforehand_may_not() {
+        for set in [
+            "link.rate=10mbit link.buffer=50ms aqm=pie duration=20s warmup=1s name=x",
+            "group.A.cc=cubic group.A.ecn=classic group.A.flows=7 group.A.rtt=20ms group.A.size=1mb",
+            "web.A.rate=9/s web.A.size=10kb app.A.rate=2mbit app.A.fps=10 app.A.adapt=true",
+            "udp.U.rate=2mbit udp.U.ecn=ect1 udp.U.packet=100b",
+        ] {
+            assert!(with("", "").adaptable(&with("", set)), "{set}");
+        }
+        for set in [
+            "seed=2",
+            "link.burst=0b",
+            "link.ack_loss=0.1",
+            "app.A.flows=2",
+            "group.A.name=B",
+            "udp.U.start=1s",
+        ] {
+            let text = BASE.replace("\"A\"", if set.ends_with("=B") { "\"B\"" } else { "\"A\"" });
+            let sets: Vec<String> = if set.ends_with("=B") { vec![] } else { vec![set.to_owned()] };
+            let new = Plan::parse("t.toml", &text, &sets).unwrap().points[0].scenario.clone();
+            assert!(!with("", "").adaptable(&new), "{set}");
+        }
+        let one_less = Plan::parse("t.toml", BASE.split("[[udp]]").next().unwrap(), &[]).unwrap();
+        assert!(!with("", "").adaptable(&one_less.points[0].scenario));
+    }
+
+    #[test]
+    fn behind_further_links_only_the_bottleneck_and_paths_change() {
+        let hop = "[[hop]]\nname = \"H\"\nrate = \"100mbit\"\n";
+        let may = |set| with(hop, "").adaptable(&with(hop, set));
+        assert!(may("link.rate=10mbit aqm=pie group.A.rtt=20ms"));
+        assert!(!may("group.A.flows=2") && !may("hop.H.rate=50mbit") && !may("udp.U.rate=2mbit"));
+    }
+}

@@ -1,0 +1,113 @@
+//! How a run becomes another scenario while it goes on.
+
+use l4s_measure::Observer;
+use l4s_scenario::{Change, Group, Scenario};
+use l4s_units::Time;
+
+use super::{AGENDA, Engine, Kind, LINES, TICK, Told};
+use crate::packet::Packet;
+
+impl<O: Observer<Packet>> Engine<O> {
+    /// Takes over what is different in `new`, which [`Scenario::adaptable`] allows.
+    pub fn adapt(&mut self, old: &Scenario, new: &Scenario, now: Time) {
+        let Change { rate, aqm, rtts, .. } = Change::between(old, new, now);
+        if let Some(rate) = rate {
+            self.bottleneck.set_rate(rate, now);
+        }
+        if let Some(aqm) = aqm {
+            self.bottleneck.adapt_aqm(&aqm, now, &mut Told(&mut self.observer));
+            self.calendar.set(TICK, self.bottleneck.next_tick());
+        }
+        for (group, rtt) in rtts {
+            self.lines[group].delay = rtt;
+        }
+        for (number, (old, new)) in old.groups.iter().zip(&new.groups).enumerate() {
+            self.adapt_group(number as u16, old, new, now);
+        }
+        for (number, (old, new)) in old.web.iter().zip(&new.web).enumerate() {
+            if new != old {
+                self.agenda.adapt_web(number, new, now);
+            }
+        }
+        self.calendar.set(AGENDA, self.agenda.next());
+        self.adapt_writers(new, now);
+        for (number, (old, new)) in old.udp.iter().zip(&new.udp).enumerate() {
+            if new != old {
+                self.sources[number].adapt(new, now);
+                let source = LINES + self.lines.len() + number;
+                self.calendar.set(source, self.sources[number].next());
+            }
+        }
+        self.transmit(now);
+        self.observer.adapted(new, now);
+    }
+
+    fn adapt_group(&mut self, number: u16, old: &Group, new: &Group, now: Time) {
+        let place = usize::from(number);
+        let speaks = |group: &Group| (group.cc.clone(), group.ecn, group.accecn, group.size);
+        let others = speaks(new) != speaks(old);
+        if others {
+            self.kinds[place] = Kind::of(new);
+            self.sizes[place] = new.size;
+        }
+        let mine = self.connections.lasting().filter(|flow| flow.owner.group == number);
+        let slots: Vec<u32> = mine.map(|flow| flow.owner.slot).collect();
+        let (apps, mut long): (Vec<u32>, Vec<u32>) =
+            slots.into_iter().partition(|slot| self.writers.at(*slot).is_some());
+        if others {
+            for &slot in long.iter().chain(&apps) {
+                self.open_anew(slot, new, now);
+            }
+        }
+        // The youngest have the highest numbers, not the highest places.
+        long.sort_by_key(|slot| self.connections.at(*slot).map(|flow| flow.owner.flow));
+        for &slot in long.iter().skip(new.starts.len()) {
+            self.give_up(slot, now);
+        }
+        for _ in long.len()..new.starts.len() {
+            let flow = self.agenda.next_flow();
+            let ends = self.kinds[place].ends(new.size, new.rtt);
+            let slot = self.connections.begin(flow, number, true, ends);
+            self.timers.grow(2 * self.connections.places());
+            self.open(slot, new.size, now);
+        }
+    }
+
+    fn adapt_writers(&mut self, new: &Scenario, now: Time) {
+        for number in 0..self.writers.all().len() {
+            let writer = self.writers.get(number);
+            if writer.adapt(&new.apps[writer.app], now) {
+                let source = self.first_writer() + number;
+                let next = self.writers.get(number).frames.next();
+                self.calendar.set(source, next);
+            }
+        }
+    }
+
+    /// A connection is closed on both ends at once: what is on its way meets nobody.
+    fn give_up(&mut self, slot: u32, now: Time) {
+        self.conclude(slot, now);
+        self.connections.end(slot);
+    }
+
+    /// Another connection takes the place of a lasting one, as the group's are now.
+    fn open_anew(&mut self, slot: u32, group: &Group, now: Time) {
+        self.conclude(slot, now);
+        let Some(flow) = self.connections.at(slot) else { return };
+        let place = usize::from(flow.owner.group);
+        let writer = self.writers.at(slot);
+        let size = group.size.filter(|_| writer.is_none());
+        let (mut server, client) = self.kinds[place].ends(size, group.rtt);
+        if writer.is_some() {
+            server.serve_application();
+        }
+        let flow = self.agenda.next_flow();
+        self.connections.replace(slot, flow, (server, client));
+        if let Some(writer) = writer {
+            self.writers.get(writer).begin_anew(flow);
+            let source = self.first_writer() + writer;
+            self.calendar.set(source, Time::NEVER);
+        }
+        self.open(slot, size, now);
+    }
+}
