@@ -236,7 +236,6 @@ export async function start({ port = 0, ...odd } = {}) {
       response.writeHead(200, { "content-type": TYPES[file.split(".").pop()], "content-security-policy": CSP }).end(readFileSync(assets + file));
       return;
     }
-    if (url.pathname === "/favicon.ico") { response.writeHead(204).end(); return; }
     if (odd.token !== undefined && request.headers.authorization !== `Bearer ${odd.token}`) return answer(401, { type: "error", message: "a token is needed" });
     if (url.pathname === "/api/greeting") return answer(200, GREETING);
     const id = /^\/api\/sessions\/([^/]+)$/.exec(url.pathname)?.[1];

@@ -20,7 +20,7 @@ export class Header {
   private readonly beside = el("select", { id: "beside" });
   private readonly besideLabel = el("label", { for: "beside" }, ["side by side with ", this.beside]);
   private readonly freeze = el("button", { type: "button", class: "strong", "aria-pressed": "false", title: "Space" }, ["Freeze"]);
-  private readonly pause = el("button", { type: "button", "aria-pressed": "false", title: "Stops time for everyone who watches this session" }, ["Pause time"]);
+  private readonly pause = el("button", { type: "button", "aria-pressed": "false", title: "Stops virtual time, for everyone who watches this session" }, ["Pause"]);
   private readonly restart = el("button", { type: "button", title: "From time zero" }, ["Restart"]);
   private readonly speed = el("select", { id: "speed" });
   private drawn = "";

@@ -14,7 +14,8 @@ const PRESETS: Record<string, string> = {
     "A plain buffer: the Classic flow fills it, and everybody waits in it. Switch an application on and see how late its picture is.",
   PIE: "One queue that is kept short for all: better than a full buffer, yet the L4S flow waits as long as the Classic one.",
   "FQ-CoDel": "A queue for each flow. Flows no longer wait for each other, but each still waits for itself: a few milliseconds.",
-  "One greedy download": "A single flow has the link to itself. Look at the queue that it makes for itself, and change its congestion control.",
+  "One greedy download":
+    "One long download has all that short ones leave. Look at how long the short ones take (second last chart), then switch the queue to FIFO.",
   Overload:
     "A sender that does not listen asks for more than there is. DualPI2 begins to drop, also in the L queue, so that the others keep their share: move its rate and watch.",
   "A Classic queue in the way":
