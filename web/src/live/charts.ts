@@ -19,6 +19,7 @@ interface Card {
   chart?: echarts.ECharts;
   near: boolean;
   said: string;
+  look: string;
 }
 
 export class Charts {
@@ -87,7 +88,7 @@ export class Charts {
     const box = el("div", { class: "plot", role: "img", "aria-label": `${plot.title}. ${plot.note}` });
     const empty = el("p", { class: "empty" }, ["nothing to show yet"]);
     const root = el("figure", { class: "card", "data-plot": plot.name }, [el("figcaption", {}, [el("h3", {}, [plot.title]), el("p", { class: "note" }, [plot.note]), words]), box, empty]);
-    return { plot, root, words, box, empty, near: false, said: "" };
+    return { plot, root, words, box, empty, near: false, said: "", look: "" };
   }
 
   private draw(card: Card): void {
@@ -100,7 +101,10 @@ export class Charts {
     this.say(card, drawing?.words ?? []);
     if (drawing === undefined) return;
     card.chart ??= echarts.init(card.box, null, { renderer: "canvas" });
-    card.chart.setOption(drawing.option, { replaceMerge: ["series"] });
+    // Axes of another type are other axes: nothing of the last ones is to stay.
+    const look = `${mode} ${log}`;
+    card.chart.setOption(drawing.option, card.look === look ? { replaceMerge: ["series"] } : { notMerge: true });
+    card.look = look;
   }
 
   private say(card: Card, words: Word[]): void {

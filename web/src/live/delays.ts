@@ -66,14 +66,20 @@ export function cdf(buckets: Buckets, { per, total }: Counts): [number, number][
 /** A bar of a histogram: from and to in ms, percent of the packets. */
 export type Bar = [number, number, number];
 
-/** A histogram for a logarithmic axis: `merge` buckets per bar; none outside `range`. */
-export function logBars(buckets: Buckets, { per, total }: Counts, merge: number): Bar[] {
+/**
+ * A histogram for a logarithmic axis: `merge` buckets per bar; the first bar, which begins at
+ * `floor_ms`, has all below it too.
+ */
+export function logBars(buckets: Buckets, { per, total }: Counts, merge: number, floor_ms: number): Bar[] {
   const bars: Bar[] = [];
   if (total === 0) return bars;
-  for (let i = 0; i < per.length; i += merge) {
-    let n = 0;
+  const first = Math.round(Math.log10(floor_ms / buckets.first_ms) * buckets.per_decade);
+  let n = 0;
+  for (let i = 0; i < first; i++) n += per[i] ?? 0;
+  for (let i = first; i < per.length; i += merge) {
     for (let j = i; j < Math.min(i + merge, per.length); j++) n += per[j] ?? 0;
     if (n > 0) bars.push([edge(buckets, i), edge(buckets, i + merge), (100 * n) / total]);
+    n = 0;
   }
   return bars;
 }
@@ -96,13 +102,13 @@ export function linearBars(buckets: Buckets, { per, total }: Counts, top: number
 }
 
 /** Bars as the outline of a staircase, for a line with an area below. */
-export function outline(bars: Bar[], floor: number): [number, number][] {
+export function outline(bars: Bar[]): [number, number][] {
   const points: [number, number][] = [];
   for (const [from, to, share] of bars) {
     const last = points[points.length - 1];
-    if (last === undefined) points.push([Math.max(from, floor), 0]);
+    if (last === undefined) points.push([from, 0]);
     else if (last[0] < from * 0.999) points.push([last[0], 0], [from, 0]);
-    points.push([Math.max(from, floor), share], [to, share]);
+    points.push([from, share], [to, share]);
   }
   const last = points[points.length - 1];
   if (last !== undefined) points.push([last[0], 0]);

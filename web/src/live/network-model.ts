@@ -119,8 +119,10 @@ export function place(at: Layout, [, group, queue, fate, sojourn_ms]: PacketEven
 
 /** A number from -½ to ½ that belongs to a packet and stays the same. */
 export function jitterOf(state: number, index: number): number {
-  const mixed = Math.imul(state * 64 + index + 1, 0x9e3779b1) >>> 0;
-  return mixed / 2 ** 32 - 0.5;
+  let mixed = Math.imul(state * 64 + index + 1, 0x9e3779b1);
+  mixed = Math.imul(mixed ^ (mixed >>> 15), 0x85ebca6b);
+  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
+  return ((mixed ^ (mixed >>> 16)) >>> 0) / 2 ** 32 - 0.5;
 }
 
 /** Every how manieth packet of a sample to draw, so that about `most` of it are. */

@@ -13,7 +13,7 @@ import { calm } from "./motion";
 import { average, queueDelay, utilization } from "./series";
 
 /** Drawn of each state: enough to see the shares, few enough to stay calm. */
-const MOST = { wide: 20, narrow: 11 };
+const MOST = { wide: 15, narrow: 9 };
 
 export class Network {
   readonly canvas = el("canvas", { class: "network", role: "img", "aria-label": "The network" });
@@ -221,7 +221,7 @@ export class Network {
     if (settings === undefined) return;
     const narrow = at.width < 520;
     const names = [
-      ...settings.groups.map(({ name, flows, cc }) => ({ name, below: narrow ? "" : flows === 1 ? ccName(cc, false) : `${flows} × ${ccName(cc, false)}` })),
+      ...settings.groups.map(({ name, flows, cc }) => ({ name, below: narrow ? "" : flows > 1 ? `${flows} × ${ccName(cc, false)}` : ccName(cc, false) })),
       ...settings.udp.map(({ name }) => ({ name, below: narrow ? "" : "UDP" })),
     ];
     names.forEach(({ name, below }, i) => {

@@ -112,7 +112,7 @@ const agoAxis = (theme: Theme) =>
   });
 
 const percentAxis = (theme: Theme, max: number) =>
-  yAxis(theme, { type: "value", min: 0, max, ...(max === 100 ? { interval: 25 } : { splitNumber: 4 }), axisLabel: label(theme, (v) => `${digits(v)} %`) });
+  yAxis(theme, { type: "value", min: 0, max, interval: max === 100 ? 25 : division(max), axisLabel: label(theme, (v) => `${digits(v)} %`) });
 
 const ago = (x: number): string => (x > -0.15 ? "now" : `${digits(-x, 2)} s ago`);
 
@@ -121,6 +121,12 @@ export function roundUp(value: number): number {
   if (!(value > 0)) return 1;
   const step = 10 ** Math.floor(Math.log10(value));
   return ([1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].find((k) => k * step >= value * (1 - 1e-9)) ?? 10) * step;
+}
+
+/** Divides an axis from 0 to what `roundUp` says: into three to five round parts. */
+export function division(top: number): number {
+  const first = Math.round(top / 10 ** (Math.floor(Math.log10(top) + 1e-9) - 1));
+  return top / ({ 15: 3, 20: 4, 30: 3, 40: 4, 60: 3, 80: 4 }[first] ?? 5);
 }
 
 /**
@@ -138,6 +144,7 @@ const delayX = (scene: Scene, top: number) =>
     type: scene.log ? "log" : "value",
     min: scene.log ? LOG_FLOOR : 0,
     max: top,
+    ...(scene.log ? {} : { interval: division(top) }),
     axisLabel: label(scene.theme, (v) => `${digits(v)}${v === top ? " ms" : ""}`),
   });
 
@@ -156,7 +163,7 @@ export const histogram: Plot = {
   draw(scene) {
     const all = counted(scene);
     const top = delayTop(scene);
-    const bars = all.map(({ counts }) => (scene.log ? logBars(scene.buckets, counts, 2) : linearBars(scene.buckets, counts, top, 60)));
+    const bars = all.map(({ counts }) => (scene.log ? logBars(scene.buckets, counts, 2, LOG_FLOOR) : linearBars(scene.buckets, counts, top, 60)));
     const peak = Math.max(0, ...bars.flatMap((of) => of.map(([, , share]) => share)));
     return {
       words: all.map(({ name, counts }) => {
@@ -169,7 +176,7 @@ export const histogram: Plot = {
         xAxis: delayX(scene, top),
         yAxis: percentAxis(scene.theme, roundUp(peak * 1.05)),
         series: all.map(({ name }, i) =>
-          lineOf(callQueue(name), hue(scene, name), outline(bars[i] ?? [], scene.log ? LOG_FLOOR : 0), {
+          lineOf(callQueue(name), hue(scene, name), outline(bars[i] ?? []), {
             areaStyle: { color: hue(scene, name), opacity: 0.22 },
             lineStyle: { width: 1.25 },
           }),
@@ -228,7 +235,7 @@ export const delays: Plot = {
           type: scene.log ? "log" : "value",
           min: scene.log ? 0.1 : 0,
           max: top,
-          splitNumber: 4,
+          ...(scene.log ? {} : { interval: division(top) }),
           axisLabel: label(scene.theme, (v) => `${digits(v)}${v === top ? " ms" : ""}`),
         }),
         series: lines.map(({ name, data }) =>
@@ -239,6 +246,12 @@ export const delays: Plot = {
     };
   },
 };
+
+/** The connection of an application that is switched off is open, and says nothing. */
+const awake =
+  (settings: Settings) =>
+  ({ group, app }: { group: number; app: boolean }): boolean =>
+    !app || (settings.groups[group]?.app?.rate_bps ?? 0) > 0;
 
 /** More lines than this are thin. */
 const MANY = 6;
@@ -258,7 +271,7 @@ export const throughput: Plot = {
       return data.some(([, y]) => y > 0) ? [{ name, i, data, colour: colours[i] ?? theme.udp }] : [];
     });
     const flows = scene.each
-      ? flowsOf(recent, lane).map(({ flow, group, app }) => ({
+      ? flowsOf(recent, lane).filter(awake(settings)).map(({ flow, group, app }) => ({
           name: `${settings.groups[group]?.name ?? "?"} #${flow}${app ? " (application)" : ""}`,
           data: course(recent, lane, 0.25, flowRate(flow)),
           colour: colours[group] ?? theme.udp,
@@ -276,7 +289,7 @@ export const throughput: Plot = {
         ...base(theme),
         grid,
         xAxis: agoAxis(theme),
-        yAxis: yAxis(theme, { type: "value", min: 0, max: top, splitNumber: 4, axisLabel: label(theme, (v) => (v === top ? `${digits(v)} Mb/s` : digits(v))) }),
+        yAxis: yAxis(theme, { type: "value", min: 0, max: top, interval: division(top), axisLabel: label(theme, (v) => (v === top ? `${digits(v)} Mb/s` : digits(v))) }),
         series: flows.map(({ name, data, colour, dashed }) =>
           lineOf(name, colour, data.map(([x, y]) => [x, y / 1e6]), {
             lineStyle: { width: flows.length > MANY ? 1 : 1.75, opacity: flows.length > MANY ? 0.7 : 1, ...(dashed ? { type: [4, 3] } : {}) },
@@ -435,20 +448,25 @@ export const scores: Plot = {
     const { theme, settings, lane } = scene;
     const recent = lastSeconds(scene.moments, BACK_S);
     const colours = groupColours(theme, settings);
-    const lines = flowsOf(recent, lane).flatMap(({ flow, group }) => {
-      const data = course(recent, lane, 0.5, score(flow));
-      return data.length > 0 ? [{ name: `${settings.groups[group]?.name ?? "?"} #${flow}`, group, data }] : [];
-    });
+    const lines = flowsOf(recent, lane)
+      .filter(awake(settings))
+      .flatMap(({ flow, group }) => {
+        const data = course(recent, lane, 0.5, score(flow));
+        return data.length > 0 ? [{ name: `${settings.groups[group]?.name ?? "?"} #${flow}`, group, data }] : [];
+      });
     if (lines.length === 0) return undefined;
-    const values = lines.flatMap(({ data }) => data.map(([, y]) => y));
+    // The score has limits on either side: 8 unless set.
+    const far = Math.max(4, ...lines.flatMap(({ data }) => data.map(([, y]) => 4 * Math.ceil(Math.abs(y) / 4))));
     const marks = across(theme, [
-      { y: 0, text: "0" },
-      { y: 1, text: "1: Classic" },
+      { y: 0, text: "" },
+      { y: 1, text: "above: Classic" },
     ]);
     return {
       words: [...new Set(lines.map(({ group }) => group))].map((group) => {
         const of = lines.filter((line) => line.group === group).map(({ data }) => data[data.length - 1]?.[1] ?? 0);
-        return { text: `${settings.groups[group]?.name ?? "?"}: ${(of.reduce((x, y) => x + y, 0) / of.length).toFixed(1)}`, colour: colours[group] ?? theme.ink };
+        const now = of.reduce((x, y) => x + y, 0) / of.length;
+        const takes = now < 0 ? "an L4S queue" : now > 1 ? "a Classic queue" : "not sure";
+        return { text: `${settings.groups[group]?.name ?? "?"}: ${now.toFixed(1)}, ${takes}`, colour: colours[group] ?? theme.ink };
       }),
       option: {
         ...base(theme),
@@ -456,10 +474,9 @@ export const scores: Plot = {
         xAxis: agoAxis(theme),
         yAxis: yAxis(theme, {
           type: "value",
-          min: Math.min(-2, Math.floor(Math.min(...values))),
-          max: Math.max(2, Math.ceil(Math.max(...values))),
-          minInterval: 1,
-          splitNumber: 4,
+          min: -far,
+          max: far,
+          interval: far / 2,
           axisLabel: label(theme, (v) => digits(v)),
         }),
         series: lines.map(({ name, group, data }, i) => lineOf(name, colours[group] ?? theme.ink, data, { lineStyle: { width: lines.length > MANY ? 1 : 1.75 }, ...(i === 0 ? marks : {}) })),

@@ -17,7 +17,7 @@ const PRESETS: Record<string, string> = {
   "One greedy download":
     "One long download has all that short ones leave. Look at how long the short ones take (second last chart), then switch the queue to FIFO.",
   Overload:
-    "A sender that does not listen asks for more than there is. DualPI2 begins to drop, also in the L queue, so that the others keep their share: move its rate and watch.",
+    "A sender that does not listen (UDP) asks for more than the link has. DualPI2 then drops in both queues, which keeps even the L queue at about 15 ms. Lower its rate, and the others come back.",
   "A Classic queue in the way":
     "The bottleneck marks, but is a Classic one. Prague notices that by its score (last chart): above 0 it begins to fall back to the Classic answer, above 1 it has.",
 };

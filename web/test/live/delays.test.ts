@@ -45,7 +45,9 @@ it("a distribution rises from 0 to 100 % and is flat where nothing waited", () =
 it("histograms hold all packets, on either axis", () => {
   const counts = count(BUCKETS, [waited(0.5, 0.6, 5, 15)], "L");
   const sum = (bars: [number, number, number][]) => bars.reduce((all, [, , share]) => all + share, 0);
-  expect(sum(logBars(BUCKETS, counts, 2))).toBeCloseTo(100, 9);
+  expect(sum(logBars(BUCKETS, counts, 2, 0.01))).toBeCloseTo(100, 9);
+  // Half of them wait less than 1 ms: all in the first bar, if it begins there.
+  expect(logBars(BUCKETS, counts, 2, 1)[0]).toEqual([expect.closeTo(1, 9), expect.closeTo(10 ** 0.05, 9), 50]);
   expect(sum(linearBars(BUCKETS, counts, 40, 80))).toBeCloseTo(100, 9);
   // Half of the packets lie below 1 ms: in the first two of bars of half a millisecond.
   expect(sum(linearBars(BUCKETS, counts, 40, 80).slice(0, 2))).toBeCloseTo(50, 9);
@@ -54,8 +56,8 @@ it("histograms hold all packets, on either axis", () => {
 });
 
 it("an outline goes down to zero between bars that do not touch", () => {
-  expect(outline([[1, 2, 10], [2, 3, 20], [5, 6, 5]], 0.01)).toEqual([
+  expect(outline([[1, 2, 10], [2, 3, 20], [5, 6, 5]])).toEqual([
     [1, 0], [1, 10], [2, 10], [2, 20], [3, 20], [3, 0], [5, 0], [5, 5], [6, 5], [6, 0],
   ]);
-  expect(outline([], 0.01)).toEqual([]);
+  expect(outline([])).toEqual([]);
 });

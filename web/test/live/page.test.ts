@@ -4,7 +4,7 @@ import { groupColours, trafficOf } from "../../src/live/colours";
 import { Lagged } from "../../src/live/lagged";
 import { filled, jitterOf, layout, LIFE_MS, place, stride } from "../../src/live/network-model";
 import { frameDelay } from "../../src/live/panorama";
-import { PLOTS, roundUp } from "../../src/live/plots";
+import { division, PLOTS, roundUp } from "../../src/live/plots";
 import type { PacketEvent } from "../../src/live/protocol";
 import { aboutPreset, lateness, pace, sentence, sentences } from "../../src/live/say";
 import { decode, encode, fragment, fromFragment } from "../../src/live/share";
@@ -157,4 +157,6 @@ it("every chart draws, on either axis and in either theme, and says so when it c
 
 it("axes end at round numbers", () => {
   expect([0.7, 1, 9.5, 17, 100].map(roundUp)).toEqual([0.8, 1, 10, 20, 100]);
+  // And are divided at round numbers.
+  expect([0.8, 1, 1.5, 2.5, 30, 60].map((top) => Number(division(top).toPrecision(9)))).toEqual([0.2, 0.2, 0.5, 0.5, 10, 20]);
 });
