@@ -1,0 +1,19 @@
+// What tests use of the made-up server.
+
+export interface Odd {
+  port?: number;
+  /** Virtual time runs at this part of its speed. */
+  slow?: number;
+  /** Every fifth state is not sent. */
+  gaps?: boolean;
+  token?: string;
+}
+
+export interface Fake {
+  url: string;
+  sessions: Map<string, { end(): void }>;
+  odd: Odd;
+  stop(): Promise<void>;
+}
+
+export function start(odd?: Odd): Promise<Fake>;

@@ -1,0 +1,242 @@
+// The page with a server: what a viewer does, and sees happen.
+import { expect, test } from "@playwright/test";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
+import { discipline, errors, open, overhang, panel, presets, slide, tile, value } from "./page";
+import { real, serve, type Server } from "./server";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+let server: Server;
+
+test.beforeAll(async () => {
+  console.log(real ? "with the real server" : "with a made-up server: there is no `l4s live` (L4S names the binary)");
+  server = await serve();
+});
+test.afterAll(() => server.stop());
+
+test("it loads, and shows numbers, pictures and charts without an error", async ({ page }) => {
+  const said = errors(page);
+  await open(page, server.url);
+  await expect(tile(page, "L4S queue delay")).toHaveText(/[µm]s$/);
+  await expect(page.locator('[data-plot="histogram"] canvas')).toBeVisible();
+  await expect(page.locator('[data-plot="histogram"] .words')).toContainText("mean");
+  expect(await page.locator("canvas.network").evaluate((canvas: HTMLCanvasElement) => canvas.width)).toBeGreaterThan(0);
+  await expect(page.locator("canvas.network")).toHaveAttribute("aria-label", /link .* % used/);
+  expect(said).toEqual([]);
+});
+
+test("a slider sets the link's rate, and the rates follow", async ({ page }) => {
+  await open(page, server.url);
+  await slide(panel(page, "Link").getByLabel("Rate"), "5 Mb/s");
+  await expect.poll(async () => (await value(tile(page, /Rate A/))) + (await value(tile(page, /Rate B/)))).toBeLessThan(5.5);
+  await slide(panel(page, "Link").getByLabel("Rate"), "50 Mb/s");
+  await expect.poll(async () => (await value(tile(page, /Rate A/))) + (await value(tile(page, /Rate B/)))).toBeGreaterThan(20);
+});
+
+test("another discipline moves the histogram", async ({ page }) => {
+  await open(page, server.url);
+  await slide(panel(page, "Link").getByLabel("Rate"), "20 Mb/s");
+  await discipline(page, "DualPI2").click();
+  const words = page.locator('[data-plot="histogram"] .words');
+  const mean = async (queue: RegExp) => Number.parseFloat(queue.exec((await words.textContent()) ?? "")?.[1] ?? "NaN");
+  await expect.poll(() => mean(/Classic: mean ([\d.]+) ms/)).toBeLessThan(40);
+  await discipline(page, "FIFO").click();
+  await expect(discipline(page, "FIFO")).toHaveAttribute("aria-pressed", "true");
+  await expect.poll(() => mean(/queue: mean ([\d.]+) ms/)).toBeGreaterThan(40);
+  await discipline(page, "DualPI2").click();
+  await expect.poll(() => mean(/Classic: mean ([\d.]+) ms/)).toBeLessThan(40);
+});
+
+test("each preset can be loaded, and says what to look at", async ({ page }) => {
+  const said = errors(page);
+  await open(page, server.url);
+  const all = await presets(page).count();
+  expect(all).toBeGreaterThan(1);
+  for (let i = all - 1; i >= 0; i--) {
+    const chip = presets(page).nth(i);
+    await chip.click();
+    await expect(chip).toHaveAttribute("aria-pressed", "true");
+    await expect(tile(page, "Link used")).toContainText("%");
+    await expect(page.locator(".lead")).not.toBeEmpty();
+  }
+  expect(said).toEqual([]);
+});
+
+test("clients, applications and UDP can be changed", async ({ page }) => {
+  await open(page, server.url);
+  const client = panel(page, "Client A");
+  await slide(client.getByLabel("Downloads"), "3");
+  await client.getByRole("button", { name: "100/s" }).click();
+  await expect(client.getByRole("button", { name: "100/s" })).toHaveAttribute("aria-pressed", "true");
+  await client.getByLabel("Application, 4 Mb/s").check();
+  await expect(client.locator(".delay")).toContainText(/the picture is [\d.]+ ms late/);
+  await client.getByLabel("Congestion control").selectOption("cubic");
+  await expect(tile(page, "Rate A · Cubic")).toContainText("b/s");
+  await page.locator('[data-plot="completion"]').scrollIntoViewIfNeeded();
+  await expect(page.locator('[data-plot="completion"] .words')).toContainText("the ideal");
+  await slide(panel(page, "UDP U").getByLabel("Rate"), "1 Mb/s");
+  await expect(panel(page, "UDP U").getByRole("slider")).toHaveAttribute("aria-valuetext", "1 Mb/s");
+});
+
+test("two disciplines stand side by side", async ({ page }) => {
+  await open(page, server.url);
+  await page.getByLabel("side by side with").selectOption("fifo");
+  await expect(tile(page, /^Queue delay/, 1)).toHaveText(/[µm]s$/);
+  await expect(tile(page, "L4S queue delay", 0)).toHaveText(/[µm]s$/);
+  await expect(page.locator("canvas.network")).toHaveCount(2);
+  await page.getByLabel("side by side with").selectOption("");
+  await expect(page.locator("canvas.network")).toHaveCount(1);
+});
+
+test("it freezes, steps back, and returns", async ({ page }) => {
+  await open(page, server.url);
+  await page.getByRole("button", { name: "Freeze" }).click();
+  const past = page.getByRole("group", { name: "Past" });
+  const at = past.getByRole("slider");
+  await expect(at).toBeVisible();
+  const before = await tile(page, "Classic queue delay").textContent();
+  const end = await at.inputValue();
+  await at.press("Home");
+  await expect(past.locator("output")).toContainText("s before");
+  await at.press("End");
+  await expect(at).toHaveValue(end);
+  // The same moment has the same numbers, however much time has gone by.
+  await expect(tile(page, "Classic queue delay")).toHaveText(before ?? "");
+  await past.getByRole("button", { name: "Back to live" }).click();
+  await expect(past).toBeHidden();
+});
+
+test("a link takes the scenario to another browser", async ({ page, browser }) => {
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await open(page, server.url);
+  await slide(panel(page, "Link").getByLabel("Rate"), "12 Mb/s");
+  await page.getByRole("button", { name: "Share" }).click();
+  const link = page.getByLabel("A link to it as it stands now", { exact: true });
+  await expect(link).toHaveValue(/#s=[\w-]+/);
+  await expect(page.getByLabel("A command that runs it", { exact: true })).toHaveValue(/^l4s run .*link\.rate=12mbit/);
+  const download = page.waitForEvent("download");
+  await page.getByRole("link", { name: /^Download .*\.toml$/ }).click();
+  const text = readFileSync(await (await download).path(), "utf8");
+  expect(text).toContain("12mbit");
+  await page.getByRole("button", { name: "Copy: A link" }).click();
+  await expect(page.getByText("Copied.")).toBeVisible();
+  const other = await (await browser.newContext()).newPage();
+  await open(other, await link.inputValue());
+  await expect(panel(other, "Link").getByLabel("Rate")).toHaveAttribute("aria-valuetext", "12 Mb/s");
+  // The address is the page's again.
+  expect(new URL(other.url()).hash).toBe("");
+  await other.context().close();
+});
+
+test("a damaged link is said to be one, and the page goes on", async ({ page }) => {
+  await open(page, `${server.url}#s=AAAA`);
+  await expect(page.getByRole("alert").filter({ hasText: "damaged" })).toBeVisible();
+});
+
+test("when the server comes back, so does the session with all that was set", async ({ page }) => {
+  let own = await serve();
+  const port = Number(new URL(own.url).port);
+  await open(page, own.url);
+  await slide(panel(page, "Link").getByLabel("Rate"), "8 Mb/s");
+  await expect.poll(async () => (await value(tile(page, /Rate A/))) + (await value(tile(page, /Rate B/)))).toBeLessThan(9);
+  await own.stop();
+  await expect(page.getByText("Trying again")).toBeVisible();
+  own = await serve(port);
+  await page.getByRole("button", { name: "Try now" }).click({ timeout: 1000 }).catch(() => undefined);
+  await expect(page.getByText("Trying again")).toBeHidden();
+  await expect(tile(page, "Link used")).toContainText("%");
+  await expect(panel(page, "Link").getByLabel("Rate")).toHaveAttribute("aria-valuetext", "8 Mb/s");
+  await own.stop();
+});
+
+test("two viewers have a session each", async ({ page, browser }) => {
+  const other = await (await browser.newContext()).newPage();
+  await open(page, server.url);
+  await open(other, server.url);
+  const before = await panel(other, "Link").getByLabel("Rate").getAttribute("aria-valuetext");
+  await slide(panel(page, "Link").getByLabel("Rate"), "3 Mb/s");
+  await expect.poll(async () => (await value(tile(page, /Rate A/))) + (await value(tile(page, /Rate B/)))).toBeLessThan(4);
+  await expect(panel(other, "Link").getByLabel("Rate")).toHaveAttribute("aria-valuetext", before ?? "");
+  await other.context().close();
+});
+
+test("nothing hangs over the edge of a phone", async ({ page }) => {
+  await page.setViewportSize({ width: 360, height: 740 });
+  await open(page, server.url);
+  expect(await overhang(page)).toBeLessThanOrEqual(0);
+  await page.locator("summary").first().click();
+  await panel(page, "Client A").getByLabel("Application, 4 Mb/s").check();
+  await page.getByLabel("side by side with").selectOption("pie");
+  await expect(tile(page, /^Queue delay/, 1)).toHaveText(/[µm]s$/);
+  expect(await overhang(page)).toBeLessThanOrEqual(0);
+});
+
+for (const colorScheme of ["light", "dark"] as const) {
+  test(`axe finds nothing, ${colorScheme}`, async ({ browser }) => {
+    const page = await (await browser.newContext({ colorScheme })).newPage();
+    await open(page, server.url);
+    await page.locator("summary").first().click();
+    await page.getByRole("button", { name: "Freeze" }).click();
+    for (const state of ["page", "dialog"]) {
+      if (state === "dialog") await page.getByRole("button", { name: "Share" }).click();
+      const found = await page.evaluate(async (source) => {
+        if (!("axe" in window)) new Function(source)();
+        const { violations } = await (window as unknown as { axe: { run(): Promise<{ violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] }> } }).axe.run();
+        return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary ?? ""}`).join(" | ")}`);
+      }, axe);
+      expect(found, state).toEqual([]);
+    }
+    await page.context().close();
+  });
+}
+
+test("the keyboard is enough", async ({ page }) => {
+  await open(page, server.url);
+  // From the top: share, light and dark, presets, disciplines, what it is compared with.
+  const focused = () => page.evaluate(() => document.activeElement?.textContent ?? "");
+  await page.keyboard.press("Tab");
+  expect(await focused()).toBe("Share");
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("dialog")).toBeVisible();
+  await page.keyboard.press("Escape");
+  await expect(page.getByRole("dialog")).toHaveCount(0);
+  for (let i = 0; i < 40 && (await focused()) !== "PIE"; i++) await page.keyboard.press("Tab");
+  for (let i = 0; i < 40 && !(await discipline(page, "PIE").evaluate((chip) => chip === document.activeElement)); i++) await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await expect(discipline(page, "PIE")).toHaveAttribute("aria-pressed", "true");
+  await expect(tile(page, /^Queue delay/)).toHaveText(/[µm]s$/);
+  await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
+  await page.keyboard.press("Space");
+  const at = page.getByRole("group", { name: "Past" }).getByRole("slider");
+  await expect(at).toBeFocused();
+  const end = Number(await at.inputValue());
+  await page.keyboard.press("ArrowLeft");
+  await expect(at).toHaveValue(String(end - 1));
+  await page.keyboard.press("Space");
+  await expect(at).toBeHidden();
+});
+
+test("who asked for less motion sees none, and all numbers", async ({ browser }) => {
+  const page = await (await browser.newContext({ reducedMotion: "reduce" })).newPage();
+  await open(page, server.url);
+  await expect(tile(page, "L4S queue delay")).toHaveText(/[µm]s$/);
+  await page.context().close();
+});
+
+const shots = [
+  { name: "live", width: 1400, height: 1130, colorScheme: "light" },
+  { name: "live-dark", width: 1400, height: 1130, colorScheme: "dark" },
+  { name: "live-phone", width: 390, height: 1000, colorScheme: "light" },
+] as const;
+for (const { name, width, height, colorScheme } of shots) {
+  test(`picture ${name}`, async ({ browser }) => {
+    test.skip(process.env.L4S_SCREENSHOTS !== "1", "L4S_SCREENSHOTS=1 draws the pictures of the documentation");
+    const page = await (await browser.newContext({ viewport: { width, height }, colorScheme })).newPage();
+    await open(page, server.url);
+    // Lines over time want some of it.
+    await expect.poll(async () => page.evaluate(() => performance.now()), { timeout: 90_000 }).toBeGreaterThan(40_000);
+    await page.screenshot({ path: fileURLToPath(new URL(`../../docs/figures/${name}.png`, import.meta.url)) });
+    await page.context().close();
+  });
+}

@@ -1,0 +1,77 @@
+// What a server hardly does: a made-up one does it.
+import { expect, test } from "@playwright/test";
+import { type Fake, start } from "./fake.mjs";
+import { open, panel, slide, tile } from "./page";
+
+let fake: Fake;
+test.afterEach(() => fake.stop());
+
+test("a machine that is too slow: the page says by how much", async ({ page }) => {
+  fake = await start({ slow: 0.6 });
+  await open(page, fake.url);
+  await expect(page.getByText("virtual time runs at 60 % of the speed asked for")).toBeVisible();
+});
+
+test("states that were left out are counted", async ({ page }) => {
+  fake = await start({ gaps: true });
+  await open(page, fake.url);
+  await expect(page.getByText(/\d+ states were left out/)).toBeVisible();
+});
+
+test("what the server refuses is put back, and says why beside the field", async ({ page }) => {
+  fake = await start();
+  await open(page, fake.url);
+  await page.locator("summary").first().click();
+  const field = page.getByLabel("step_thresh");
+  await field.fill("soon");
+  await field.press("Enter");
+  const fault = page.getByRole("alert").filter({ hasText: "aqm.step_thresh" });
+  await expect(fault).toContainText("expected a time");
+  await expect(field).toHaveAttribute("aria-invalid", "true");
+  await field.blur();
+  await expect(field).toHaveValue("1ms");
+  await field.fill("2ms");
+  await field.press("Enter");
+  await expect(fault).toHaveCount(0);
+  await expect(field).toHaveValue("2ms");
+});
+
+test("numbers are held within their limits", async ({ page }) => {
+  fake = await start();
+  await open(page, fake.url);
+  await page.locator("summary").first().click();
+  const field = page.getByLabel("target");
+  await field.fill("9000");
+  await field.press("Enter");
+  await expect(field).toHaveValue("4000");
+});
+
+test("a session that is ended begins again with what was set", async ({ page }) => {
+  fake = await start();
+  await open(page, fake.url);
+  await slide(panel(page, "Link").getByLabel("Rate"), "6 Mb/s");
+  await expect.poll(() => fake.sessions.size).toBe(1);
+  for (const [id, session] of fake.sessions) {
+    fake.sessions.delete(id);
+    session.end();
+  }
+  await expect.poll(() => fake.sessions.size).toBe(1);
+  await expect(tile(page, "Link used")).toContainText("%");
+  await expect(panel(page, "Link").getByLabel("Rate")).toHaveAttribute("aria-valuetext", "6 Mb/s");
+});
+
+test("a token comes from the address, which loses it, or is asked for", async ({ page, browser }) => {
+  fake = await start({ token: "secret" });
+  await open(page, `${fake.url}?token=secret`);
+  expect(page.url()).not.toContain("secret");
+  await page.reload();
+  await expect(tile(page, "Link used")).toContainText("%");
+  const other = await (await browser.newContext()).newPage();
+  await other.goto(fake.url);
+  await other.getByLabel("This server asks for a token").fill("wrong");
+  await other.keyboard.press("Enter");
+  await other.getByLabel("That is not the server's token").fill("secret");
+  await other.keyboard.press("Enter");
+  await expect(tile(other, "Link used")).toContainText("%");
+  await other.context().close();
+});

@@ -1,0 +1,68 @@
+// What stands above all: no connection, a token that is needed, a fault that no field is to blame for.
+
+import { el } from "../page/dom";
+import type { Connection, Status } from "./connection";
+import type { Fault } from "./protocol";
+
+export class Banner {
+  readonly root = el("div", { class: "banners" });
+  private readonly status = el("div", { class: "banner", role: "status" });
+  private readonly fault = el("div", { class: "banner wrong", role: "alert" });
+  private lost = false;
+
+  constructor() {
+    this.status.hidden = true;
+    this.fault.hidden = true;
+    this.root.append(this.status, this.fault);
+  }
+
+  show(status: Status, connection: Connection): void {
+    switch (status.is) {
+      case "open":
+        this.lost = false;
+        this.status.hidden = true;
+        break;
+      case "connecting":
+        if (!this.lost) break;
+        this.status.replaceChildren("Trying again…");
+        break;
+      case "lost": {
+        this.lost = true;
+        const again = el("button", { type: "button" }, ["Try now"]);
+        again.addEventListener("click", () => connection.now());
+        const why = status.why === "" ? "The server does not answer." : `The server says: ${status.why}`;
+        this.status.hidden = false;
+        this.status.replaceChildren(el("span", {}, [`${why} Trying again by itself.`]), again);
+        break;
+      }
+      case "locked":
+        this.lost = true;
+        this.status.hidden = false;
+        this.status.replaceChildren(this.form(connection, status.wrong));
+        break;
+    }
+  }
+
+  complain({ message, help }: Fault): void {
+    const close = el("button", { type: "button" }, ["Close"]);
+    close.addEventListener("click", () => {
+      this.fault.hidden = true;
+    });
+    this.fault.hidden = false;
+    this.fault.replaceChildren(el("span", {}, [help === undefined ? message : `${message} (${help})`]), close);
+  }
+
+  private form(connection: Connection, wrong: boolean): HTMLElement {
+    const input = el("input", { id: "token", type: "password", autocomplete: "off", required: "" });
+    const form = el("form", {}, [
+      el("label", { for: "token" }, [wrong ? "That is not the server's token. Its token: " : "This server asks for a token: "]),
+      input,
+      el("button", { type: "submit" }, ["Enter"]),
+    ]);
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      connection.unlockWith(input.value.trim());
+    });
+    return form;
+  }
+}

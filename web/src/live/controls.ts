@@ -1,0 +1,225 @@
+// What the viewer may change: the link, the discipline, each client, and what does not listen.
+
+import { el } from "../page/dom";
+import { aqmName, ccName, codepoint, digits, ms, rate } from "../text";
+import { themeOf } from "../theme";
+import { groupColours } from "./colours";
+import { choice, type Control, Field, freshId, type Send, select, slider, tick } from "./field";
+import * as keys from "./keys";
+import { Panorama } from "./panorama";
+import type { GroupSettings, Keys, LaneSettings, Param, Settings, UdpSettings } from "./protocol";
+import { nearest, steps } from "./steps";
+import type { Store } from "./store";
+
+/** What an application writes when it is on. */
+const APP_BPS = 4e6;
+const LEAST_BPS = 1e6;
+const MOST_BPS = 1e9;
+const FLOWS = Array.from({ length: 11 }, (_, i) => i);
+const RTTS_MS = steps(1, 200);
+const ECN = ["not-ect", "ect0", "ect1", "ce"];
+
+const empty: LaneSettings = { set: {}, link: { rate: "", rate_bps: 0, buffer: "" }, aqm: { kind: "", profile: "", values: {}, queues: [] } };
+
+export class Controls {
+  readonly root = el("aside", { class: "controls", "aria-label": "Controls" });
+  private built = "";
+  private parts: Control[] = [];
+  private scenes: { root: HTMLElement; scene: Panorama; on: () => boolean }[] = [];
+  private readonly send: Send;
+
+  constructor(private readonly store: Store) {
+    this.send = (set) => store.command({ do: "set", set });
+    store.on("settings", () => this.update());
+    store.on("greeting", () => this.update());
+  }
+
+  update(): void {
+    const { settings, greeting } = this.store;
+    if (settings === undefined || greeting === undefined) return;
+    const shape = JSON.stringify([
+      settings.groups.map(({ name, web, app }) => [name, web !== undefined, app !== undefined]),
+      settings.udp.map(({ name }) => name),
+      settings.lanes.map(({ aqm }) => aqm.kind),
+      greeting.limits.rate_bps,
+    ]);
+    if (shape !== this.built) {
+      this.built = shape;
+      this.build(settings);
+    }
+    for (const part of this.parts) part.update();
+    const colours = groupColours(themeOf(this.store.mode), settings);
+    this.root.querySelectorAll<HTMLElement>("[data-end]").forEach((dot, i) => dot.style.setProperty("--dot", colours[i] ?? ""));
+  }
+
+  /** Moves the pictures of applications. */
+  draw(now: number): void {
+    for (const { root, scene, on } of this.scenes) {
+      if (root.hidden === on()) root.hidden = !on();
+      if (!root.hidden) scene.draw(now);
+    }
+  }
+
+  private get now(): Settings {
+    const { settings } = this.store;
+    if (settings === undefined) throw new Error("there are no settings yet");
+    return settings;
+  }
+
+  private build(settings: Settings): void {
+    const { activeElement } = document;
+    const focused = this.root.contains(activeElement) ? activeElement?.getAttribute("data-key") : undefined;
+    this.parts = [];
+    this.scenes = [];
+    const opened = new Set([...this.root.querySelectorAll("details[open]")].map((details) => details.id));
+    this.root.replaceChildren(
+      this.link(),
+      ...settings.lanes.map((_, lane) => this.discipline(lane)),
+      ...settings.groups.map((group, i) => this.client(group, i)),
+      ...settings.udp.map((udp, i) => this.udp(udp, i)),
+    );
+    for (const details of this.root.querySelectorAll("details")) details.open = opened.has(details.id);
+    if (focused !== undefined && focused !== null) this.root.querySelector<HTMLElement>(`[data-key="${CSS.escape(focused)}"]`)?.focus();
+  }
+
+  private add(...parts: Control[]): HTMLElement[] {
+    this.parts.push(...parts);
+    return parts.map(({ root }) => root);
+  }
+
+  private link(): HTMLElement {
+    const most = Math.min(MOST_BPS, this.store.greeting?.limits.rate_bps ?? MOST_BPS);
+    return panel("Link", [
+      ...this.add(slider("Rate", steps(LEAST_BPS, most), nearest, () => this.now.lanes[0]?.link.rate_bps ?? 0, rate, keys.linkRate, this.send)),
+    ]);
+  }
+
+  private client(built: GroupSettings, i: number): HTMLElement {
+    const { name } = built;
+    const now = (): GroupSettings => this.now.groups[i] ?? built;
+    const most = this.store.greeting?.limits.flows ?? 10;
+    const flows = slider(
+      "Downloads",
+      FLOWS.filter((count) => count <= most),
+      (values, value) => Math.min(Math.round(value), values.length - 1),
+      () => now().flows,
+      (count) => (count === 0 ? "none" : String(count)),
+      (count) => keys.flows(name, count),
+      this.send,
+    );
+    const cc = select(
+      "Congestion control",
+      () => (this.store.greeting?.controls ?? []).map(({ kind }) => [kind, ccName(kind, false)]),
+      () => now().cc,
+      (kind) => keys.control(name, kind),
+      this.send,
+    );
+    const rtt = slider("Base round trip", RTTS_MS, nearest, () => now().rtt_ms, (value) => ms(value), (value) => keys.rtt(name, value), this.send);
+    const parts = [flows, cc, rtt];
+    if (built.web !== undefined) {
+      parts.push(
+        choice("Web load", [[0, "off"], [10, "10/s"], [100, "100/s"]], () => now().web?.per_s ?? 0, (per) => keys.web(name, per), this.send),
+      );
+    }
+    if (built.app !== undefined) {
+      parts.push(
+        tick(`Application, ${digits(APP_BPS / 1e6)} Mb/s`, () => (now().app?.rate_bps ?? 0) > 0, (on) => keys.app(name, on ? APP_BPS : 0), this.send,
+          "Pictures that are sent as they come, 30 a second: a game, a call, a remote desktop"),
+      );
+    }
+    const elements = this.add(...parts);
+    if (built.app !== undefined) {
+      this.now.lanes.forEach((_, lane) => {
+        const scene = new Panorama(this.store, lane, i);
+        scene.root.hidden = true;
+        this.scenes.push({ root: scene.root, scene, on: () => (now().app?.rate_bps ?? 0) > 0 });
+        elements.push(scene.root);
+      });
+    }
+    return panel(`Client ${name}`, elements, true);
+  }
+
+  private udp(built: UdpSettings, i: number): HTMLElement {
+    const now = (): UdpSettings => this.now.udp[i] ?? built;
+    const { name } = built;
+    return panel(`UDP ${name}`, [
+      el("p", { class: "about" }, ["Sends at its rate, whatever happens to it."]),
+      ...this.add(
+        slider("Rate", steps(1e5, MOST_BPS, true), nearest, () => now().rate_bps, (bps) => (bps === 0 ? "off" : rate(bps)), (bps) => keys.udpRate(name, bps), this.send),
+        select("ECN", () => ECN.map((word) => [word, word === "ce" ? "CE" : codepoint(word)]), () => now().ecn, (word) => keys.udpEcn(name, word), this.send),
+      ),
+    ], true);
+  }
+
+  private discipline(lane: number): HTMLElement {
+    const now = (): LaneSettings => this.now.lanes[lane] ?? empty;
+    const send = (set: Keys): Promise<void> => this.store.command({ do: "set", set, ...(lane === 0 ? {} : { lane }) });
+    const kind = keys.kindOf(this.store.greeting?.disciplines ?? [], now().aqm.kind);
+    const parts: Control[] = [];
+    if (kind !== undefined && kind.profiles.length > 0) {
+      parts.push(select("Profile", () => kind.profiles.map(({ name, about }) => [name, about === "" ? name : `${name}: ${about}`]), () => now().aqm.profile, keys.profile, send));
+    }
+    const params = (kind?.params ?? []).map((param) => this.param(param, () => now().aqm.values[param.name], send, lane));
+    const elements = this.add(...parts);
+    const inputs = this.add(...params);
+    return panel(aqmName(now().aqm.kind), [
+      ...(kind === undefined ? [] : [el("p", { class: "about" }, [capital(kind.about)])]),
+      ...elements,
+      ...(inputs.length === 0 ? [] : [el("details", { id: `params-${lane}` }, [el("summary", { "data-key": `params-${lane}` }, [`${inputs.length === 1 ? "Its parameter" : `Its ${inputs.length} parameters`}`]), ...inputs])]),
+    ]);
+  }
+
+  private param(param: Param, read: () => unknown, send: Send, lane: number): Control {
+    const about = `${capital(param.about)}. Accepts ${param.accepts}.`;
+    const set = (value: string): Keys => keys.param(param.name, value);
+    const control =
+      param.type === "bool"
+        ? tick(param.name, () => String(read()) === "true", (on) => set(String(on)), send, about)
+        : param.type === "choice"
+          ? select(param.name, () => (param.words ?? []).map((word) => [word, word]), () => String(read() ?? ""), set, send, about)
+          : number(param, read, set, send);
+    control.root.append(el("p", { class: "about" }, [about]));
+    control.root.querySelector("input, select")?.setAttribute("data-key", `${lane}.${param.name}`);
+    control.root.classList.add("param");
+    return control;
+  }
+}
+
+/** A field for a quantity: sent when it is left or Enter is pressed. */
+function number(param: Param, read: () => unknown, set: (value: string) => Keys, send: Send): Control {
+  const id = freshId();
+  const plain = param.type === "time" || param.type === "number" || param.type === "count" || param.type === "packets";
+  const input = el("input", { id, type: plain ? "number" : "text", placeholder: "not set", autocomplete: "off" });
+  if (plain) {
+    const { min, max } = keys.limits(param);
+    if (min !== undefined) input.min = String(min);
+    if (max !== undefined) input.max = String(max);
+    input.step = param.type === "count" || param.type === "packets" ? "1" : "any";
+  }
+  const update = (): void => {
+    if (field.held || document.activeElement === input && input.dataset["touched"] === "true") return;
+    input.value = keys.shown(param, read());
+  };
+  const field = new Field(input, [el("label", { for: id }, [param.name]), el("span", { class: "quantity" }, [input, el("span", { class: "unit" }, [keys.unitOf(param)])])], send, () => {
+    delete input.dataset["touched"];
+    update();
+  }, "field row");
+  input.addEventListener("input", () => {
+    input.dataset["touched"] = "true";
+  });
+  input.addEventListener("change", () => {
+    delete input.dataset["touched"];
+    field.submit(set(keys.entered(param, input.value)));
+  });
+  return { root: field.root, update };
+}
+
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+function panel(title: string, parts: (Node | string)[], dot = false): HTMLElement {
+  const id = freshId();
+  return el("section", { class: "panel", "aria-labelledby": id }, [
+    el("h2", { id }, [...(dot ? [el("i", { class: "dot", "data-end": "", "aria-hidden": "true" })] : []), title]),
+    ...parts,
+  ]);
+}

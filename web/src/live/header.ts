@@ -1,0 +1,134 @@
+// The head of the page: presets, the discipline, what it is compared with, and time.
+
+import { el } from "../page/dom";
+import { modeSwitch } from "../page/mode";
+import { aqmName } from "../text";
+import * as keys from "./keys";
+import type { Command, Fault, Keys } from "./protocol";
+import { aboutPreset } from "./say";
+import { shareDialog } from "./share-dialog";
+import type { Store } from "./store";
+
+const SPEEDS = [0.01, 0.1, 0.25, 0.5, 1, 2, 5, 10];
+
+export class Header {
+  readonly root: HTMLElement;
+  readonly bar: HTMLElement;
+  private readonly presets = el("div", { class: "chips", role: "group", "aria-label": "Presets" });
+  private readonly about = el("p", { class: "lead", "aria-live": "polite" });
+  private readonly kinds = el("div", { class: "chips", role: "group", "aria-label": "Queue discipline" });
+  private readonly beside = el("select", { id: "beside" });
+  private readonly besideLabel = el("label", { for: "beside" }, ["side by side with ", this.beside]);
+  private readonly freeze = el("button", { type: "button", class: "strong", "aria-pressed": "false", title: "Space" }, ["Freeze"]);
+  private readonly pause = el("button", { type: "button", "aria-pressed": "false", title: "Stops virtual time, for everyone who watches this session" }, ["Pause"]);
+  private readonly restart = el("button", { type: "button", title: "From time zero" }, ["Restart"]);
+  private readonly speed = el("select", { id: "speed" });
+  private drawn = "";
+
+  constructor(private readonly store: Store) {
+    const share = el("button", { type: "button" }, ["Share"]);
+    share.addEventListener("click", () => shareDialog(store));
+    this.root = el("header", {}, [
+      el("div", { class: "title" }, [
+        el("div", {}, [el("h1", {}, ["l4s live"]), el("p", {}, ["Several senders, one bottleneck: who waits, and for how long?"])]),
+        el("div", { class: "tools" }, [
+          share,
+          modeSwitch((mode) => {
+            store.mode = mode;
+            store.tell("view");
+          }),
+        ]),
+      ]),
+      el("div", { class: "named" }, [el("span", { class: "label", "aria-hidden": "true" }, ["Try"]), this.presets]),
+      this.about,
+    ]);
+    this.bar = el("div", { class: "bar", role: "region", "aria-label": "Discipline and time" }, [
+      el("div", { class: "named" }, [el("span", { class: "label", "aria-hidden": "true" }, ["Queue"]), this.kinds]),
+      el("div", { class: "time" }, [
+        this.besideLabel,
+        el("span", { class: "push" }),
+        el("label", { for: "speed" }, ["speed ", this.speed]),
+        this.restart,
+        this.pause,
+        this.freeze,
+      ]),
+    ]);
+    this.freeze.addEventListener("click", () => this.toggle());
+    this.pause.addEventListener("click", () => this.ask({ do: "pause", paused: store.settings?.paused !== true }));
+    this.restart.addEventListener("click", () => this.ask({ do: "restart" }));
+    this.speed.addEventListener("change", () => this.ask({ do: "speed", speed: Number(this.speed.value) }));
+    this.beside.addEventListener("change", () => this.compare(this.beside.value));
+    addEventListener("keydown", (event) => this.key(event));
+    store.on("greeting", () => this.update());
+    store.on("settings", () => this.update());
+    store.on("view", () => this.update());
+  }
+
+  private toggle(): void {
+    if (this.store.isFrozen) this.store.live();
+    else this.store.freeze();
+  }
+
+  /** Space freezes, wherever it means nothing else. */
+  private key(event: KeyboardEvent): void {
+    if (event.key !== " " || event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open]") !== null) return;
+    const { target } = event;
+    const own = target instanceof HTMLInputElement ? target.type !== "range" : target instanceof Element && target.closest("button, select, textarea, summary, a") !== null;
+    if (own) return;
+    event.preventDefault();
+    this.toggle();
+  }
+
+  private ask(command: Command): void {
+    this.store.command(command).catch((fault: Fault) => {
+      this.store.complain(fault);
+      this.update();
+    });
+  }
+
+  private compare(kind: string): void {
+    const second = this.store.settings?.lanes[1];
+    const set: Keys = keys.discipline(kind);
+    if (kind === "") this.ask({ do: "compare", set: null });
+    else if (second === undefined) this.ask({ do: "compare", set });
+    else this.ask({ do: "set", set, lane: 1 });
+  }
+
+  private update(): void {
+    const { greeting, settings, isFrozen } = this.store;
+    if (greeting === undefined) return;
+    const kinds = greeting.disciplines.map(({ kind }) => kind);
+    const drawn = JSON.stringify([greeting.points, kinds, greeting.limits]);
+    if (drawn !== this.drawn) {
+      this.drawn = drawn;
+      this.presets.replaceChildren(...greeting.points.map(({ number, label }) => this.chip(label, String(number), { do: "load", point: number })));
+      this.kinds.replaceChildren(...greeting.disciplines.map(({ kind, about }) => this.chip(aqmName(kind), kind, { do: "set", set: keys.discipline(kind) }, about)));
+      this.beside.replaceChildren(el("option", { value: "" }, ["nothing"]), ...kinds.map((kind) => el("option", { value: kind }, [aqmName(kind)])));
+      const { min, max } = greeting.limits.speed;
+      this.speed.replaceChildren(...SPEEDS.filter((speed) => speed >= min && speed <= max).map((speed) => el("option", { value: String(speed) }, [`${speed}×`])));
+      this.presets.hidden = greeting.points.length < 2;
+      this.besideLabel.hidden = !greeting.limits.compare;
+    }
+    press(this.freeze, isFrozen);
+    if (settings === undefined) return;
+    const point = settings.point ?? undefined;
+    press(this.pause, settings.paused);
+    for (const chip of this.presets.querySelectorAll("button")) press(chip, chip.value === String(point));
+    for (const chip of this.kinds.querySelectorAll("button")) press(chip, chip.value === settings.lanes[0]?.aqm.kind);
+    const about = aboutPreset(greeting.points.find(({ number }) => number === point)?.label ?? "");
+    if (this.about.textContent !== about) this.about.textContent = about;
+    const beside = settings.lanes[1]?.aqm.kind ?? "";
+    if (document.activeElement !== this.beside || this.beside.value !== beside) this.beside.value = beside;
+    const speed = String(settings.speed);
+    if (![...this.speed.options].some(({ value }) => value === speed)) this.speed.append(el("option", { value: speed }, [`${speed}×`]));
+    this.speed.value = speed;
+  }
+
+  private chip(label: string, value: string, command: Command, about = ""): HTMLElement {
+    const chip = el("button", { type: "button", class: "chip", value, "aria-pressed": "false", ...(about === "" ? {} : { title: about }) }, [label]);
+    chip.addEventListener("click", () => this.ask(command));
+    return chip;
+  }
+}
+
+const press = (button: HTMLElement, on: boolean): void => button.setAttribute("aria-pressed", String(on));

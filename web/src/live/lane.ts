@@ -1,0 +1,45 @@
+// A bottleneck on the page: its picture, its big numbers, its charts.
+
+import { el } from "../page/dom";
+import { aqmName } from "../text";
+import { Charts } from "./charts";
+import { Network } from "./network";
+import type { Store } from "./store";
+import { Tiles } from "./tiles";
+
+export class Lane {
+  readonly stage: HTMLElement;
+  readonly figures: HTMLElement;
+  readonly network: Network;
+  readonly tiles: Tiles;
+  readonly charts: Charts;
+  private readonly titles = [el("h2"), el("h2")] as const;
+
+  constructor(
+    private readonly store: Store,
+    readonly lane: number,
+  ) {
+    this.network = new Network(store, lane);
+    this.tiles = new Tiles(store, lane);
+    this.charts = new Charts(store, lane);
+    this.stage = el("section", { class: "lane", "data-lane": String(lane) }, [this.titles[0], this.network.canvas, this.tiles.root]);
+    this.figures = el("section", { class: "lane", "data-lane": String(lane) }, [this.titles[1], this.charts.root]);
+  }
+
+  /** Which discipline it has; alone on the page that is said elsewhere. */
+  name(alone: boolean): void {
+    const kind = this.store.shownSettings()?.lanes[this.lane]?.aqm.kind ?? "";
+    for (const title of this.titles) {
+      title.textContent = aqmName(kind);
+      title.classList.toggle("hidden", alone);
+    }
+    this.stage.setAttribute("aria-label", `Bottleneck with ${aqmName(kind)}`);
+    this.figures.setAttribute("aria-label", `Charts of ${aqmName(kind)}`);
+  }
+
+  dispose(): void {
+    this.charts.dispose();
+    this.stage.remove();
+    this.figures.remove();
+  }
+}

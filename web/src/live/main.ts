@@ -1,0 +1,5 @@
+// The bundle of the live page.
+
+import { mount } from "./page";
+
+void mount();

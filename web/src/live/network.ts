@@ -1,0 +1,299 @@
+// The network, drawn: servers, the bottleneck with its queues, the link, clients. What moves is the
+// sample of real packets that each state brings; where they are follows from the time alone, so that
+// a past moment looks as it did.
+
+import { ccName, ms, percent, queueName, rate } from "../text";
+import { type Theme, themeOf } from "../theme";
+import { el } from "../page/dom";
+import { groupColours, queueHue } from "./colours";
+import { filled, jitterOf, type Layout, layout, LIFE_MS, place, stride } from "./network-model";
+import { laneOf, lastSeconds, PERIOD_MS } from "./ring";
+import type { Store, View } from "./store";
+import { calm } from "./motion";
+import { average, queueDelay, utilization } from "./series";
+
+/** Drawn of each state: enough to see the shares, few enough to stay calm. */
+const MOST = { wide: 15, narrow: 9 };
+
+export class Network {
+  readonly canvas = el("canvas", { class: "network", role: "img", "aria-label": "The network" });
+  private readonly pen: CanvasRenderingContext2D;
+  private visible = true;
+  private size = { width: 0, height: 0 };
+  /** Delays of the queues as drawn: they follow smoothly. */
+  private readonly level = new Map<string, number>();
+
+  constructor(
+    private readonly store: Store,
+    private readonly lane: number,
+  ) {
+    const pen = this.canvas.getContext("2d");
+    if (pen === null) throw new Error("this browser cannot draw");
+    this.pen = pen;
+    new IntersectionObserver((entries) => {
+      this.visible = entries[entries.length - 1]?.isIntersecting === true;
+    }).observe(this.canvas);
+    new ResizeObserver(() => this.resize()).observe(this.canvas);
+  }
+
+  private resize(): void {
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    const scale = Math.min(devicePixelRatio || 1, 2);
+    this.size = { width, height };
+    this.canvas.width = Math.round(width * scale);
+    this.canvas.height = Math.round(height * scale);
+    this.pen.setTransform(scale, 0, 0, scale, 0, 0);
+    this.draw();
+  }
+
+  /** Draws the moment that it is now, or the one that is frozen. */
+  draw(): void {
+    const { width, height } = this.size;
+    const settings = this.store.shownSettings();
+    const lane = settings?.lanes[this.lane];
+    if (!this.visible || width === 0 || settings === undefined || lane === undefined) return;
+    const theme = themeOf(this.store.mode);
+    const view = this.store.view();
+    const at = layout(width, height, settings.groups.length + settings.udp.length, lane.aqm.queues.length);
+    this.pen.clearRect(0, 0, width, height);
+    const colours = groupColours(theme, settings);
+    const active = [
+      ...settings.groups.map(({ flows, web, app }) => flows > 0 || (web?.per_s ?? 0) > 0 || (app?.rate_bps ?? 0) > 0),
+      ...settings.udp.map(({ rate_bps }) => rate_bps > 0),
+    ];
+    this.wires(theme, at, active, paths(view, this.lane));
+    this.queues(theme, at, view);
+    if (!calm()) this.packets(theme, at, view, colours);
+    this.ends(theme, at, colours, active);
+  }
+
+  /** What it shows, in words. */
+  describe(sentence: string): void {
+    const settings = this.store.shownSettings();
+    const kind = settings?.lanes[this.lane]?.aqm.kind ?? "";
+    this.canvas.setAttribute("aria-label", `Servers send through one bottleneck (${kind}) to clients. ${sentence}`);
+  }
+
+  private wires(theme: Theme, at: Layout, active: boolean[], used: Set<string>): void {
+    const { pen } = this;
+    pen.lineWidth = 1.25;
+    at.servers.forEach((server, i) => {
+      const client = at.clients[i];
+      if (client === undefined) return;
+      pen.strokeStyle = theme.line;
+      pen.globalAlpha = active[i] === true ? 0.55 : 0.2;
+      const middle = at.link.from.y;
+      const left = at.queues[0]?.left ?? 0;
+      pen.beginPath();
+      at.queues.forEach((channel, queue) => {
+        if (used.has(`${i} ${queue}`)) curve(pen, server.x + 16, server.y, left - 2, channel.y);
+      });
+      curve(pen, at.link.to.x, middle, client.x - 16, client.y);
+      pen.stroke();
+    });
+    pen.globalAlpha = 0.6;
+    pen.beginPath();
+    for (const channel of at.queues) curve(pen, channel.right, channel.y, at.link.from.x, at.link.from.y);
+    pen.stroke();
+    pen.globalAlpha = 1;
+    const { from, to, height } = at.link;
+    pen.fillStyle = theme.grid;
+    pen.strokeStyle = theme.line;
+    pen.beginPath();
+    pen.roundRect(from.x, from.y - height / 2, to.x - from.x, height, height / 2);
+    pen.fill();
+    pen.stroke();
+  }
+
+  private queues(theme: Theme, at: Layout, view: View): void {
+    const { pen } = this;
+    const settings = view.shown?.settings;
+    const lane = settings?.lanes[this.lane];
+    const state = view.shown?.state.lanes[this.lane];
+    if (lane === undefined || state === undefined) return;
+    const narrow = at.width < 520;
+    const recent = lastSeconds(view.moments, 1);
+    lane.aqm.queues.forEach((name, i) => {
+      const channel = at.queues[i];
+      if (channel === undefined) return;
+      const now = state.queues.find((queue) => queue.name === name)?.delay_mean_ms ?? 0;
+      const before = this.level.get(name) ?? now;
+      const level = view.frozen || calm() ? now : before + 0.12 * (now - before);
+      this.level.set(name, level);
+      const hue = queueHue(theme, lane.aqm.kind, name);
+      const { left, right, y, height } = channel;
+      pen.fillStyle = theme.paper;
+      pen.strokeStyle = theme.line;
+      pen.lineWidth = 1.5;
+      // Open to the left, where packets come in.
+      pen.beginPath();
+      pen.rect(left, y - height / 2, right - left, height);
+      pen.fill();
+      pen.beginPath();
+      pen.moveTo(left, y - height / 2);
+      pen.lineTo(right, y - height / 2);
+      pen.lineTo(right, y + height / 2);
+      pen.lineTo(left, y + height / 2);
+      pen.stroke();
+      const long = filled(level) * (right - left - 4);
+      pen.fillStyle = hue;
+      pen.globalAlpha = 0.24;
+      pen.fillRect(right - 2 - long, y - height / 2 + 2, long, height - 4);
+      pen.globalAlpha = 0.9;
+      pen.fillRect(right - 2 - long, y - height / 2 + 2, Math.min(2, long), height - 4);
+      pen.globalAlpha = 1;
+      const mean = average(recent, this.lane, queueDelay(name));
+      pen.font = `600 ${narrow ? 12 : 13}px ${theme.font}`;
+      pen.fillStyle = hue;
+      pen.textAlign = "left";
+      const label = name === "Q" ? (narrow ? "Queue" : "One queue") : narrow ? name : `${queueName(name)} queue`;
+      pen.fillText(label, left, y - height / 2 - 7);
+      pen.textAlign = "right";
+      pen.fillText(mean === undefined ? "empty" : ms(mean), right, y - height / 2 - 7);
+    });
+    const used = average(recent, this.lane, utilization);
+    pen.textAlign = "center";
+    const centre = (at.link.from.x + at.link.to.x) / 2;
+    pen.fillStyle = theme.ink;
+    pen.font = `600 ${narrow ? 11.5 : 13}px ${theme.font}`;
+    pen.fillText(rate(lane.link.rate_bps), centre, at.link.from.y - at.link.height / 2 - 8);
+    pen.fillStyle = theme.soft;
+    pen.font = `${narrow ? 11 : 12.5}px ${theme.font}`;
+    if (used !== undefined) pen.fillText(narrow ? percent(used) : `${percent(used)} used`, centre, at.link.from.y + at.link.height / 2 + 16);
+  }
+
+  private packets(theme: Theme, at: Layout, view: View, colours: string[]): void {
+    const { pen } = this;
+    const now = view.frozen ? (view.shown?.at ?? 0) : performance.now();
+    const most = at.width < 520 ? MOST.narrow : MOST.wide;
+    const size = at.width < 520 ? 3.5 : 4.5;
+    const plain: number[][] = colours.map(() => []);
+    const special: { x: number; y: number; fallen: number; group: number }[] = [];
+    for (let i = view.moments.length - 1; i >= 0; i--) {
+      const moment = view.moments[i];
+      if (moment === undefined || now - moment.at > LIFE_MS + PERIOD_MS) break;
+      const events = moment.state.lanes[this.lane]?.packets ?? [];
+      // Of a span of virtual time to the period in which it came.
+      const stretch = moment.state.span_s > 0 ? PERIOD_MS / (1000 * moment.state.span_s) : 1;
+      const every = stride(events.length, most);
+      for (let j = moment.state.number % every; j < events.length; j += every) {
+        const event = events[j];
+        if (event === undefined) continue;
+        const spot = place(at, event, now - moment.at - event[0] * stretch, jitterOf(moment.state.number, j));
+        if (spot === undefined) continue;
+        if (spot.marked || spot.fallen > 0) special.push({ x: spot.x, y: spot.y, fallen: spot.fallen, group: event[1] });
+        else plain[event[1]]?.push(spot.x, spot.y);
+      }
+    }
+    plain.forEach((spots, group) => {
+      pen.fillStyle = colours[group] ?? theme.udp;
+      pen.beginPath();
+      for (let i = 0; i < spots.length; i += 2) pen.rect((spots[i] ?? 0) - size / 2, (spots[i + 1] ?? 0) - size / 2, size, size);
+      pen.fill();
+    });
+    for (const { x, y, fallen, group } of special) {
+      if (fallen > 0) {
+        pen.globalAlpha = 1 - fallen;
+        pen.strokeStyle = DROP[theme.mode];
+        pen.lineWidth = 2;
+        pen.beginPath();
+        pen.moveTo(x - size, y - size);
+        pen.lineTo(x + size, y + size);
+        pen.moveTo(x + size, y - size);
+        pen.lineTo(x - size, y + size);
+        pen.stroke();
+        pen.globalAlpha = 1;
+      } else {
+        pen.fillStyle = MARK[theme.mode];
+        pen.strokeStyle = colours[group] ?? theme.udp;
+        pen.lineWidth = 1.25;
+        pen.beginPath();
+        pen.arc(x, y, size * 0.72, 0, 2 * Math.PI);
+        pen.fill();
+        pen.stroke();
+      }
+    }
+  }
+
+  private ends(theme: Theme, at: Layout, colours: string[], active: boolean[]): void {
+    const { pen } = this;
+    const settings = this.store.shownSettings();
+    if (settings === undefined) return;
+    const narrow = at.width < 520;
+    const names = [
+      ...settings.groups.map(({ name, flows, cc }) => ({ name, below: narrow ? "" : flows > 1 ? `${flows} × ${ccName(cc, false)}` : ccName(cc, false) })),
+      ...settings.udp.map(({ name }) => ({ name, below: narrow ? "" : "UDP" })),
+    ];
+    names.forEach(({ name, below }, i) => {
+      const server = at.servers[i];
+      const client = at.clients[i];
+      if (server === undefined || client === undefined) return;
+      pen.globalAlpha = active[i] === true ? 1 : 0.35;
+      tower(pen, theme, server.x, server.y, colours[i] ?? theme.ink);
+      screen(pen, theme, client.x, client.y, colours[i] ?? theme.ink);
+      pen.textAlign = "center";
+      pen.fillStyle = theme.soft;
+      pen.font = `12px ${theme.font}`;
+      pen.fillText(narrow ? name : `server ${name}`, server.x, server.y + 29);
+      pen.fillText(narrow ? name : `client ${name}`, client.x, client.y + 29);
+      if (below !== "") {
+        pen.font = `11px ${theme.font}`;
+        pen.textAlign = "left";
+        pen.fillStyle = colours[i] ?? theme.ink;
+        pen.fillText(below, server.x + 22, server.y - 12);
+      }
+      pen.globalAlpha = 1;
+    });
+  }
+}
+
+/** Which group sent into which queue in the last second, as the samples have it. */
+function paths(view: View, lane: number): Set<string> {
+  const found = new Set<string>();
+  for (const { packets } of laneOf(view.moments.slice(-20), lane)) {
+    for (const [, group, queue] of packets) found.add(`${group} ${queue === 2 ? 0 : queue}`);
+  }
+  return found;
+}
+
+const MARK = { light: "#ffd23e", dark: "#ffe27a" };
+const DROP = { light: "#c8102e", dark: "#ff6b7d" };
+
+function curve(pen: CanvasRenderingContext2D, x0: number, y0: number, x1: number, y1: number): void {
+  const middle = (x0 + x1) / 2;
+  pen.moveTo(x0, y0);
+  pen.bezierCurveTo(middle, y0, middle, y1, x1, y1);
+}
+
+/** A server: a tower of three. */
+function tower(pen: CanvasRenderingContext2D, theme: Theme, x: number, y: number, colour: string): void {
+  pen.lineWidth = 1.5;
+  pen.strokeStyle = colour;
+  pen.fillStyle = theme.paper;
+  for (let i = -1; i <= 1; i++) {
+    pen.beginPath();
+    pen.roundRect(x - 12, y + i * 10 - 4.5, 24, 9, 2);
+    pen.fill();
+    pen.stroke();
+    pen.fillStyle = colour;
+    pen.fillRect(x + 6, y + i * 10 - 1, 2.5, 2);
+    pen.fillStyle = theme.paper;
+  }
+}
+
+/** A client: a screen on a foot. */
+function screen(pen: CanvasRenderingContext2D, theme: Theme, x: number, y: number, colour: string): void {
+  pen.lineWidth = 1.5;
+  pen.strokeStyle = colour;
+  pen.fillStyle = theme.paper;
+  pen.beginPath();
+  pen.roundRect(x - 14, y - 14, 28, 20, 3);
+  pen.fill();
+  pen.stroke();
+  pen.beginPath();
+  pen.moveTo(x - 7, y + 13);
+  pen.lineTo(x + 7, y + 13);
+  pen.moveTo(x, y + 6);
+  pen.lineTo(x, y + 13);
+  pen.stroke();
+}

@@ -1,0 +1,181 @@
+// The page: puts the parts together, and decides when each is drawn. Motion follows the screen,
+// numbers change four times a second, charts a few times a second and one per frame.
+
+import "./live.css";
+import { el } from "../page/dom";
+import { Api } from "./api";
+import { Banner } from "./banner";
+import { Connection } from "./connection";
+import { Controls } from "./controls";
+import { Header } from "./header";
+import { Lane } from "./lane";
+import { calm } from "./motion";
+import { lateness, sentence, sentences } from "./say";
+import { PROTOCOL } from "./protocol";
+import { fromFragment, type Shared } from "./share";
+import { Store } from "./store";
+import { Timeline } from "./timeline";
+
+const TILES_MS = 250;
+const CHARTS_MS = 160;
+const SENTENCE_MS = 5000;
+
+export async function mount(): Promise<void> {
+  const app = document.getElementById("app");
+  if (app === null) throw new Error("this page has lost its root");
+  const banner = new Banner();
+  const shared = await fromAddress(banner);
+  const connection: Connection = new Connection(
+    new Api(),
+    {
+      greeting: (greeting) => {
+        if (greeting.protocol !== PROTOCOL) banner.complain({ type: "error", message: "The server is of another version than this page. Reload the page." });
+        store.greet(greeting);
+      },
+      settings: (settings) => store.settle(settings),
+      state: (state) => store.receive(state),
+      opened: () => store.forget(),
+      status: (status) => banner.show(status, connection),
+      fault: (fault) => banner.complain(fault),
+    },
+    shared,
+  );
+  const store: Store = new Store(
+    (command) => connection.command(command),
+    (fault) => banner.complain(fault),
+  );
+  build(app, store, banner);
+  // A link that is pasted into the same page.
+  addEventListener("hashchange", async () => {
+    const again = await fromAddress(banner);
+    if (again === undefined) return;
+    store.command({ do: "load", text: again.text }).then(
+      () => store.command({ do: "compare", set: again.compare ?? null }).catch(() => undefined),
+      (fault) => banner.complain(fault),
+    );
+  });
+  await connection.run();
+}
+
+/** What the address says, which then is the page's again: it would not follow what is changed. */
+async function fromAddress(banner: Banner): Promise<Shared | undefined> {
+  if (!location.hash.includes("s=")) return undefined;
+  const { hash } = location;
+  history.replaceState(null, "", `${location.pathname}${location.search}`);
+  try {
+    return await fromFragment(hash);
+  } catch {
+    banner.complain({ type: "error", message: "This link is damaged: there is no scenario in it." });
+    return undefined;
+  }
+}
+
+function build(app: HTMLElement, store: Store, banner: Banner): void {
+  const header = new Header(store);
+  const timeline = new Timeline(store);
+  // With the bar it stays in sight, wherever one looks.
+  header.bar.append(timeline.root);
+  const controls = new Controls(store);
+  const stage = el("div", { class: "stage" });
+  const figures = el("div", { class: "figures" });
+  const late = el("p", { class: "late", role: "status" });
+  const missed = el("p", { class: "missed" });
+  const spoken = el("p", { class: "hidden", role: "status" });
+  app.replaceChildren(
+    header.root,
+    header.bar,
+    banner.root,
+    el("main", {}, [
+      el("div", { class: "stage-area" }, [late, stage, el("p", { class: "key" }, legend())]),
+      controls.root,
+      el("div", { class: "figures-area" }, [lookAt(store), figures]),
+    ]),
+    el("footer", {}, [missed, el("p", {}, ["Keys: ", el("kbd", {}, ["space"]), " freezes and returns; while frozen ", el("kbd", {}, ["←"]), " ", el("kbd", {}, ["→"]), " step back and forth. Every control works with the keyboard."])]),
+    spoken,
+  );
+
+  let lanes: Lane[] = [];
+  const arrange = (): void => {
+    const wanted = store.shownSettings()?.lanes.length ?? 0;
+    while (lanes.length > wanted) lanes.pop()?.dispose();
+    while (lanes.length < wanted) {
+      const lane = new Lane(store, lanes.length);
+      lanes.push(lane);
+      stage.append(lane.stage);
+      figures.append(lane.figures);
+    }
+    document.body.classList.toggle("two", wanted > 1);
+    for (const lane of lanes) lane.name(wanted < 2);
+  };
+  store.on("settings", arrange);
+
+  let dirty = true;
+  const at = { tiles: 0, charts: 0, sentence: 0 };
+  store.on("state", () => {
+    if (!store.isFrozen) dirty = true;
+  });
+  store.on("view", () => {
+    arrange();
+    controls.update();
+    at.tiles = 0;
+    at.charts = 0;
+    dirty = true;
+  });
+  const frame = (now: number): void => {
+    requestAnimationFrame(frame);
+    const tick = dirty && now - at.tiles > TILES_MS;
+    if (!calm() || tick) for (const lane of lanes) lane.network.draw();
+    controls.draw(now);
+    if (tick) {
+      at.tiles = now;
+      for (const lane of lanes) lane.tiles.update();
+      const note = lateness(store.view().moments);
+      if (late.textContent !== note) late.textContent = note;
+      const { missed: count } = store.ring;
+      missed.textContent = count === 0 ? "" : `${count} ${count === 1 ? "state was" : "states were"} left out because this page was slow to read; charts have gaps there.`;
+    }
+    // Where drawing is slow, the last ones have their turn before the first are drawn again.
+    if (dirty && now - at.charts > CHARTS_MS && lanes.every(({ charts }) => charts.done)) {
+      at.charts = now;
+      dirty = false;
+      for (const lane of lanes) lane.charts.ask();
+    }
+    for (const lane of lanes) if (lane.charts.next()) break;
+    const buckets = store.greeting?.delay_buckets;
+    if (buckets !== undefined && now - at.sentence > SENTENCE_MS) {
+      at.sentence = now;
+      const { moments } = store.view();
+      const words = sentences(buckets, moments);
+      if (spoken.textContent !== words) spoken.textContent = words;
+      for (const lane of lanes) lane.network.describe(sentence(buckets, moments, lane.lane));
+    }
+  };
+  requestAnimationFrame(frame);
+}
+
+/** What the shapes in the picture mean. */
+function legend(): (Node | string)[] {
+  const word = (kind: string, text: string): HTMLElement => el("span", {}, [el("i", { class: kind, "aria-hidden": "true" }), text]);
+  return [word("packet", "a packet"), word("marked", "marked: please slow down"), word("dropped", "dropped"), el("span", {}, ["A sample of the real packets; waiting is drawn 20 times as long."])];
+}
+
+/** How charts look back. */
+function lookAt(store: Store): HTMLElement {
+  const buttons = (label: string, options: [string, () => boolean, () => void][]): HTMLElement => {
+    const all = options.map(([text, on, choose]) => {
+      const button = el("button", { type: "button", "aria-pressed": String(on()) }, [text]);
+      button.addEventListener("click", () => {
+        choose();
+        for (const one of all) one.button.setAttribute("aria-pressed", String(one.on()));
+        store.tell("view");
+      });
+      return { button, on };
+    });
+    return el("div", { class: "look" }, [el("span", { class: "label" }, [label]), el("div", { class: "segments", role: "group", "aria-label": label }, all.map(({ button }) => button))]);
+  };
+  return el("div", { class: "looks" }, [
+    buttons("Delays of the last", [1, 5, 20].map((seconds) => [`${seconds} s`, () => store.window_s === seconds, () => (store.window_s = seconds)])),
+    buttons("Delay axis", [["log", () => store.log, () => (store.log = true)], ["linear", () => !store.log, () => (store.log = false)]]),
+    buttons("Rates of", [["clients", () => !store.each, () => (store.each = false)], ["each flow", () => store.each, () => (store.each = true)]]),
+  ]);
+}

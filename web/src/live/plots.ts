@@ -1,0 +1,489 @@
+// What each live chart draws: options from the moments, and the words above it. Nothing here knows
+// about elements.
+
+import type { Option, Series } from "../chart";
+import { base, tipLine, tooltip, xAxis, yAxis } from "../figure";
+import { digits, escape, ms, percent, queueName, rate, ratio } from "../text";
+import type { Theme } from "../theme";
+import { groupColours, groupNames, queueHue } from "./colours";
+import { cdf, count, type Counts, linearBars, logBars, mean, outline, quantile } from "./delays";
+import type { Buckets, LaneState, Settings } from "./protocol";
+import { laneOf, lastSeconds, type Moment } from "./ring";
+import { average, balance, course, queueDrops, flowRate, flowsOf, groupRate, markShare, queueDelay, score, utilization, type Weighted } from "./series";
+
+/** What a chart is drawn from. */
+export interface Scene {
+  theme: Theme;
+  buckets: Buckets;
+  moments: Moment[];
+  settings: Settings;
+  lane: number;
+  window_s: number;
+  log: boolean;
+  each: boolean;
+}
+
+/** A word above a chart that says what a line is. */
+export interface Word {
+  text: string;
+  colour: string;
+  dashed?: boolean;
+}
+
+export interface Drawing {
+  option: Option;
+  words: Word[];
+}
+
+export interface Plot {
+  name: string;
+  title: string;
+  note: string;
+  /** Whether it says anything of these settings. */
+  fits?(settings: Settings): boolean;
+  draw(scene: Scene): Drawing | undefined;
+}
+
+/** Charts over time go back so far. */
+const BACK_S = 30;
+/** Downloads stay so long. */
+const DOWNLOADS_S = 60;
+
+const grid = { left: 44, right: 14, top: 14, bottom: 30 };
+
+const laneSettings = (scene: Scene) => scene.settings.lanes[scene.lane];
+const queuesOf = (scene: Scene): string[] => laneSettings(scene)?.aqm.queues ?? [];
+const hue = (scene: Scene, queue: string): string => queueHue(scene.theme, laneSettings(scene)?.aqm.kind ?? "", queue);
+const callQueue = (name: string): string => (name === "Q" ? "queue" : queueName(name));
+
+function lineOf(name: string, colour: string, data: [number, number][], more: Record<string, unknown> = {}): Series {
+  const { lineStyle, ...rest } = more as { lineStyle?: object };
+  return {
+    id: name,
+    type: "line",
+    name,
+    data,
+    showSymbol: false,
+    symbol: "circle",
+    lineStyle: { color: colour, width: 1.75, ...lineStyle },
+    itemStyle: { color: colour },
+    emphasis: { disabled: true },
+    clip: true,
+    ...rest,
+  };
+}
+
+interface Hover {
+  seriesName?: string;
+  color?: unknown;
+  value?: unknown;
+}
+
+function tip(theme: Theme, head: (x: number) => string, value: (y: number) => string) {
+  return {
+    ...tooltip(theme),
+    trigger: "axis" as const,
+    axisPointer: { type: "line" as const, lineStyle: { color: theme.line, width: 1 }, label: { show: false } },
+    formatter: (params: unknown): string => {
+      const hovers = (Array.isArray(params) ? params : [params]) as Hover[];
+      const at = (hover: Hover): number[] => (Array.isArray(hover.value) ? hover.value.map(Number) : []);
+      // An outline has several corners at one place: a line each is enough.
+      const lines = new Map(hovers.map((hover) => [hover.seriesName ?? "", hover]));
+      const first = hovers[0];
+      return (
+        `<div style="margin-bottom:3px">${first === undefined ? "" : head(at(first)[0] ?? 0)}</div>` +
+        [...lines].map(([name, hover]) => tipLine(String(hover.color), escape(name), value(at(hover)[1] ?? 0))).join("")
+      );
+    },
+  };
+}
+
+const label = (theme: Theme, formatter: (value: number) => string) => ({ color: theme.soft, fontSize: 11, fontFamily: theme.font, formatter, hideOverlap: true });
+
+/** Seconds ago. */
+const agoAxis = (theme: Theme) =>
+  xAxis(theme, {
+    type: "value",
+    min: -BACK_S,
+    max: 0,
+    interval: 10,
+    splitLine: { show: false },
+    axisLabel: label(theme, (v) => (v === 0 ? "now" : `${v} s`)),
+  });
+
+const percentAxis = (theme: Theme, max: number) =>
+  yAxis(theme, { type: "value", min: 0, max, interval: max === 100 ? 25 : division(max), axisLabel: label(theme, (v) => `${digits(v)} %`) });
+
+const ago = (x: number): string => (x > -0.15 ? "now" : `${digits(-x, 2)} s ago`);
+
+/** A number that is round and not less than this. */
+export function roundUp(value: number): number {
+  if (!(value > 0)) return 1;
+  const step = 10 ** Math.floor(Math.log10(value));
+  return ([1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].find((k) => k * step >= value * (1 - 1e-9)) ?? 10) * step;
+}
+
+/** Divides an axis from 0 to what `roundUp` says: into three to five round parts. */
+export function division(top: number): number {
+  const first = Math.round(top / 10 ** (Math.floor(Math.log10(top) + 1e-9) - 1));
+  return top / ({ 15: 3, 20: 4, 30: 3, 40: 4, 60: 3, 80: 4 }[first] ?? 5);
+}
+
+/**
+ * Where delay axes end: beyond what the slowest thousandth waits, in steps so that they rarely move.
+ * Lanes that stand side by side have the same.
+ */
+function delayTop(scene: Scene): number {
+  const all = scene.settings.lanes.flatMap((_, lane) => counted({ ...scene, lane }));
+  const high = Math.max(1, ...all.map(({ counts }) => quantile(scene.buckets, counts, 0.999) ?? 0));
+  return scene.log ? 10 ** Math.ceil(Math.log10(high) - 1e-9) : roundUp(high * 1.05);
+}
+
+const delayX = (scene: Scene, top: number) =>
+  xAxis(scene.theme, {
+    type: scene.log ? "log" : "value",
+    min: scene.log ? LOG_FLOOR : 0,
+    max: top,
+    ...(scene.log ? {} : { interval: division(top) }),
+    axisLabel: label(scene.theme, (v) => `${digits(v)}${v === top ? " ms" : ""}`),
+  });
+
+/** Where a logarithmic delay axis begins, in ms: shorter waits are the time of a packet or two. */
+const LOG_FLOOR = 0.01;
+
+function counted(scene: Scene): { name: string; counts: Counts }[] {
+  const lanes = laneOf(lastSeconds(scene.moments, scene.window_s), scene.lane);
+  return queuesOf(scene).map((name) => ({ name, counts: count(scene.buckets, lanes, name) }));
+}
+
+export const histogram: Plot = {
+  name: "histogram",
+  title: "How long packets wait",
+  note: "Share of the packets that waited so long in the queue. Further left is better.",
+  draw(scene) {
+    const all = counted(scene);
+    const top = delayTop(scene);
+    const bars = all.map(({ counts }) => (scene.log ? logBars(scene.buckets, counts, 2, LOG_FLOOR) : linearBars(scene.buckets, counts, top, 60)));
+    const peak = Math.max(0, ...bars.flatMap((of) => of.map(([, , share]) => share)));
+    return {
+      words: all.map(({ name, counts }) => {
+        const value = mean(counts);
+        return { text: `${callQueue(name)}: mean ${value === undefined ? "–" : ms(value)}`, colour: hue(scene, name) };
+      }),
+      option: {
+        ...base(scene.theme),
+        grid,
+        xAxis: delayX(scene, top),
+        yAxis: percentAxis(scene.theme, roundUp(peak * 1.05)),
+        series: all.map(({ name }, i) =>
+          lineOf(callQueue(name), hue(scene, name), outline(bars[i] ?? []), {
+            areaStyle: { color: hue(scene, name), opacity: 0.22 },
+            lineStyle: { width: 1.25 },
+          }),
+        ),
+        tooltip: tip(scene.theme, (x) => ms(x, 3), (y) => percent(y / 100)),
+      },
+    };
+  },
+};
+
+export const distribution: Plot = {
+  name: "cdf",
+  title: "How many wait how long at most",
+  note: "Share of the packets that waited so long or less. Left and steep is good.",
+  draw(scene) {
+    const all = counted(scene);
+    const top = delayTop(scene);
+    return {
+      words: all.map(({ name, counts }) => {
+        const value = quantile(scene.buckets, counts, 0.99);
+        return { text: `${callQueue(name)}: 99 % within ${value === undefined ? "–" : ms(value)}`, colour: hue(scene, name) };
+      }),
+      option: {
+        ...base(scene.theme),
+        grid,
+        xAxis: delayX(scene, top),
+        yAxis: percentAxis(scene.theme, 100),
+        series: all.map(({ name, counts }) => {
+          const points = cdf(scene.buckets, counts).map(([x, y]): [number, number] => [Math.max(x, scene.log ? LOG_FLOOR : 0), y]);
+          if (points.length > 0) points.push([top, 100]);
+          return lineOf(callQueue(name), hue(scene, name), points, { lineStyle: { width: 2 } });
+        }),
+        tooltip: tip(scene.theme, (x) => `within ${ms(x, 3)}`, (y) => percent(y / 100, 3)),
+      },
+    };
+  },
+};
+
+export const delays: Plot = {
+  name: "delays",
+  title: "Queue delay over time",
+  note: "The mean of each queue, each fifth of a second.",
+  draw(scene) {
+    const recent = lastSeconds(scene.moments, BACK_S);
+    const of = (lane: number) => queuesOf({ ...scene, lane }).map((name) => ({ name, data: course(recent, lane, 0.2, queueDelay(name)) }));
+    const lines = of(scene.lane);
+    const high = Math.max(1, ...scene.settings.lanes.flatMap((_, lane) => of(lane).flatMap(({ data }) => data.map(([, y]) => y))));
+    const top = scene.log ? 10 ** Math.ceil(Math.log10(high) - 1e-9) : roundUp(high * 1.05);
+    return {
+      words: lines.map(({ name }) => ({ text: callQueue(name), colour: hue(scene, name) })),
+      option: {
+        ...base(scene.theme),
+        grid,
+        xAxis: agoAxis(scene.theme),
+        yAxis: yAxis(scene.theme, {
+          type: scene.log ? "log" : "value",
+          min: scene.log ? 0.1 : 0,
+          max: top,
+          ...(scene.log ? {} : { interval: division(top) }),
+          axisLabel: label(scene.theme, (v) => `${digits(v)}${v === top ? " ms" : ""}`),
+        }),
+        series: lines.map(({ name, data }) =>
+          lineOf(callQueue(name), hue(scene, name), data.map(([x, y]) => [x, Math.max(y, scene.log ? 0.1 : 0)])),
+        ),
+        tooltip: tip(scene.theme, ago, (y) => ms(y, 3)),
+      },
+    };
+  },
+};
+
+/** The connection of an application that is switched off is open, and says nothing. */
+const awake =
+  (settings: Settings) =>
+  ({ group, app }: { group: number; app: boolean }): boolean =>
+    !app || (settings.groups[group]?.app?.rate_bps ?? 0) > 0;
+
+/** More lines than this are thin. */
+const MANY = 6;
+
+export const throughput: Plot = {
+  name: "throughput",
+  title: "Who gets how much",
+  note: "What the link carried for each, at the IP layer.",
+  draw(scene) {
+    const { theme, settings, lane } = scene;
+    const recent = lastSeconds(scene.moments, BACK_S);
+    const colours = groupColours(theme, settings);
+    const names = groupNames(settings);
+    const link = laneSettings(scene)?.link.rate_bps ?? 0;
+    const groups = names.flatMap((name, i) => {
+      const data = course(recent, lane, 0.25, groupRate(i));
+      return data.some(([, y]) => y > 0) ? [{ name, i, data, colour: colours[i] ?? theme.udp }] : [];
+    });
+    const flows = scene.each
+      ? flowsOf(recent, lane).filter(awake(settings)).map(({ flow, group, app }) => ({
+          name: `${settings.groups[group]?.name ?? "?"} #${flow}${app ? " (application)" : ""}`,
+          data: course(recent, lane, 0.25, flowRate(flow)),
+          colour: colours[group] ?? theme.udp,
+          dashed: app,
+        }))
+      : groups.map(({ name, data, colour }) => ({ name, data, colour, dashed: false }));
+    const peak = Math.max(link * 0.1, ...flows.flatMap(({ data }) => data.map(([, y]) => y)));
+    const top = roundUp(Math.min(link * 1.02, peak * 1.08) / 1e6);
+    return {
+      words: groups.map(({ name, i, colour }) => ({
+        text: `${name} ${rate(average(lastSeconds(recent, 1), lane, groupRate(i)) ?? 0)}`,
+        colour,
+      })),
+      option: {
+        ...base(theme),
+        grid,
+        xAxis: agoAxis(theme),
+        yAxis: yAxis(theme, { type: "value", min: 0, max: top, interval: division(top), axisLabel: label(theme, (v) => (v === top ? `${digits(v)} Mb/s` : digits(v))) }),
+        series: flows.map(({ name, data, colour, dashed }) =>
+          lineOf(name, colour, data.map(([x, y]) => [x, y / 1e6]), {
+            lineStyle: { width: flows.length > MANY ? 1 : 1.75, opacity: flows.length > MANY ? 0.7 : 1, ...(dashed ? { type: [4, 3] } : {}) },
+          }),
+        ),
+        tooltip: tip(theme, ago, (y) => `${digits(y)} Mb/s`),
+      },
+    };
+  },
+};
+
+export const used: Plot = {
+  name: "utilization",
+  title: "How much of the link is used",
+  note: "What it carried over what it could have.",
+  draw(scene) {
+    const { theme } = scene;
+    const data = course(lastSeconds(scene.moments, BACK_S), scene.lane, 0.25, utilization);
+    const colour = theme.ink;
+    return {
+      words: [{ text: `link ${percent(data[data.length - 1]?.[1] ?? 0)}`, colour }],
+      option: {
+        ...base(theme),
+        grid,
+        xAxis: agoAxis(theme),
+        yAxis: percentAxis(theme, 100),
+        series: [lineOf("used", colour, data.map(([x, y]) => [x, Math.min(100, 100 * y)]), { areaStyle: { color: colour, opacity: 0.07 }, lineStyle: { width: 1.5 } })],
+        tooltip: tip(theme, ago, (y) => percent(y / 100, 3)),
+      },
+    };
+  },
+};
+
+export const signals: Plot = {
+  name: "signals",
+  title: "What the queue tells senders",
+  note: "Solid: share of packets marked. Dashed: share dropped.",
+  draw(scene) {
+    const { theme, lane } = scene;
+    const recent = lastSeconds(scene.moments, BACK_S);
+    const lines = queuesOf(scene).flatMap((name) => [
+      { id: `${callQueue(name)} marked`, name, dashed: false, data: course(recent, lane, 0.5, markShare(name)) },
+      { id: `${callQueue(name)} dropped`, name, dashed: true, data: course(recent, lane, 0.5, queueDrops(name)) },
+    ]);
+    const peak = Math.max(0.02, ...lines.flatMap(({ data }) => data.map(([, y]) => y)));
+    const now = (value: (lane: LaneState) => Weighted): string => percent(average(lastSeconds(recent, scene.window_s), lane, value) ?? 0);
+    return {
+      words: queuesOf(scene).map((name) => ({
+        text: `${callQueue(name)}: ${now(markShare(name))} marked, ${now(queueDrops(name))} dropped`,
+        colour: hue(scene, name),
+      })),
+      option: {
+        ...base(theme),
+        grid,
+        xAxis: agoAxis(theme),
+        yAxis: percentAxis(theme, Math.min(100, roundUp(peak * 105))),
+        series: lines.map(({ id, name, dashed, data }) =>
+          lineOf(id, hue(scene, name), data.map(([x, y]) => [x, 100 * y]), { lineStyle: { width: 1.5, ...(dashed ? { type: [4, 3] } : {}) } }),
+        ),
+        tooltip: tip(theme, ago, (y) => percent(y / 100)),
+      },
+    };
+  },
+};
+
+/** A thin line across a chart, with its meaning at its end. */
+const across = (theme: Theme, lines: { y: number; text: string }[]) => ({
+  markLine: {
+    silent: true,
+    symbol: "none",
+    animation: false,
+    lineStyle: { color: theme.soft, type: [3, 3] as [number, number], width: 1 },
+    data: lines.map(({ y, text }) => ({
+      yAxis: y,
+      label: { show: true, formatter: text, position: "insideStartTop" as const, color: theme.soft, fontSize: 10.5, fontFamily: theme.font },
+    })),
+  },
+});
+
+export const fairness: Plot = {
+  name: "balance",
+  title: "Window balance",
+  note: "Congestion window of the first client's flows over that of the second's. 1 is balance.",
+  fits: (settings) => settings.groups.length > 1,
+  draw(scene) {
+    const { theme, settings } = scene;
+    const [a, b] = settings.groups;
+    const recent = lastSeconds(scene.moments, BACK_S);
+    const data = course(recent, scene.lane, 0.5, balance(0, 1));
+    if (data.length === 0 || a === undefined || b === undefined) return undefined;
+    const spread = Math.max(10, ...data.map(([, y]) => Math.max(y, 1 / Math.max(y, 1e-3))));
+    const top = 10 ** Math.ceil(Math.log10(spread) - 1e-9);
+    const now = average(lastSeconds(recent, scene.window_s), scene.lane, balance(0, 1));
+    return {
+      words: [{ text: `${a.name} over ${b.name}: ${now === undefined ? "–" : ratio(now)}`, colour: theme.ink }],
+      option: {
+        ...base(theme),
+        grid,
+        xAxis: agoAxis(theme),
+        yAxis: yAxis(theme, { type: "log", min: 1 / top, max: top, axisLabel: label(theme, (v) => digits(v)) }),
+        series: [lineOf("balance", theme.ink, data, across(theme, [{ y: 1, text: "" }]))],
+        tooltip: tip(theme, ago, (y) => ratio(y)),
+      },
+    };
+  },
+};
+
+export const completion: Plot = {
+  name: "completion",
+  title: "How long downloads take",
+  note: "A dot per download of the last minute. The line is the theoretical time on an idle link.",
+  fits: (settings) => settings.groups.some(({ web }) => web !== undefined),
+  draw(scene) {
+    const { theme, settings } = scene;
+    const colours = groupColours(theme, settings);
+    const all = laneOf(lastSeconds(scene.moments, DOWNLOADS_S), scene.lane).flatMap(({ downloads }) => downloads);
+    if (all.length === 0) return undefined;
+    const groups = settings.groups.map((group, i) => ({ group, i, of: all.filter((one) => one.group === i) })).filter(({ of }) => of.length > 0);
+    const times = all.flatMap(({ time_ms, ideal_ms }) => [time_ms, ideal_ms]);
+    const decade = (value: number, up: boolean): number => 10 ** (up ? Math.ceil(Math.log10(value) - 1e-9) : Math.floor(Math.log10(value) + 1e-9));
+    return {
+      words: groups.map(({ group, i, of }) => ({
+        text: `${group.name}: ${of.length}, ${ratio(of.reduce((sum, { time_ms, ideal_ms }) => sum + time_ms / ideal_ms, 0) / of.length)} the ideal`,
+        colour: colours[i] ?? theme.ink,
+      })),
+      option: {
+        ...base(theme),
+        grid,
+        xAxis: xAxis(theme, { type: "log", min: decade(Math.min(...all.map(({ bytes }) => bytes)) / 1000, false), max: decade(Math.max(...all.map(({ bytes }) => bytes)) / 1000, true), axisLabel: label(theme, (v) => (v >= 1000 ? `${digits(v / 1000)} MB` : `${digits(v)} kB`)) }),
+        yAxis: yAxis(theme, { type: "log", min: decade(Math.max(0.1, Math.min(...times)), false), max: decade(Math.max(...times), true), axisLabel: label(theme, (v) => `${digits(v)} ms`) }),
+        series: groups.flatMap(({ group, i, of }): Series[] => [
+          {
+            id: `downloads ${group.name}`,
+            type: "scatter",
+            name: group.name,
+            data: of.slice(-600).map(({ bytes, time_ms }) => [bytes / 1000, time_ms]),
+            symbolSize: 4,
+            itemStyle: { color: colours[i] ?? theme.ink, opacity: 0.55 },
+            emphasis: { disabled: true },
+            silent: true,
+          },
+          lineOf(`ideal ${group.name}`, colours[i] ?? theme.ink, of.map(({ bytes, ideal_ms }): [number, number] => [bytes / 1000, ideal_ms]).sort((p, q) => p[0] - q[0]), { lineStyle: { width: 1.25 }, silent: true }),
+        ]),
+        tooltip: { show: false },
+      },
+    };
+  },
+};
+
+export const scores: Plot = {
+  name: "scores",
+  title: "Does Prague see a Classic queue?",
+  note: "The classic_ecn score of each Prague flow: below 0 it takes the queue for L4S, above 1 for Classic.",
+  fits: (settings) => settings.groups.some(({ cc }) => cc === "prague"),
+  draw(scene) {
+    const { theme, settings, lane } = scene;
+    const recent = lastSeconds(scene.moments, BACK_S);
+    const colours = groupColours(theme, settings);
+    const lines = flowsOf(recent, lane)
+      .filter(awake(settings))
+      .flatMap(({ flow, group }) => {
+        const data = course(recent, lane, 0.5, score(flow));
+        return data.length > 0 ? [{ name: `${settings.groups[group]?.name ?? "?"} #${flow}`, group, data }] : [];
+      });
+    if (lines.length === 0) return undefined;
+    // The score has limits on either side: 8 unless set.
+    const far = Math.max(4, ...lines.flatMap(({ data }) => data.map(([, y]) => 4 * Math.ceil(Math.abs(y) / 4))));
+    const marks = across(theme, [
+      { y: 0, text: "" },
+      { y: 1, text: "above: Classic" },
+    ]);
+    return {
+      words: [...new Set(lines.map(({ group }) => group))].map((group) => {
+        const of = lines.filter((line) => line.group === group).map(({ data }) => data[data.length - 1]?.[1] ?? 0);
+        const now = of.reduce((x, y) => x + y, 0) / of.length;
+        const takes = now < 0 ? "an L4S queue" : now > 1 ? "a Classic queue" : "not sure";
+        return { text: `${settings.groups[group]?.name ?? "?"}: ${now.toFixed(1)}, ${takes}`, colour: colours[group] ?? theme.ink };
+      }),
+      option: {
+        ...base(theme),
+        grid,
+        xAxis: agoAxis(theme),
+        yAxis: yAxis(theme, {
+          type: "value",
+          min: -far,
+          max: far,
+          interval: far / 2,
+          axisLabel: label(theme, (v) => digits(v)),
+        }),
+        series: lines.map(({ name, group, data }, i) => lineOf(name, colours[group] ?? theme.ink, data, { lineStyle: { width: lines.length > MANY ? 1 : 1.75 }, ...(i === 0 ? marks : {}) })),
+        tooltip: tip(theme, ago, (y) => y.toFixed(2)),
+      },
+    };
+  },
+};
+
+export const PLOTS: Plot[] = [histogram, distribution, delays, throughput, used, signals, fairness, completion, scores];

@@ -1,0 +1,58 @@
+// Takes the scenario along: as a link, as a file, as a command.
+
+import { el } from "../page/dom";
+import { freshId } from "./field";
+import { fragment } from "./share";
+import type { Store } from "./store";
+
+export function shareDialog(store: Store): void {
+  const { settings } = store;
+  if (settings === undefined) return;
+  const title = el("h2", { id: freshId() }, ["Share this scenario"]);
+  const said = el("p", { class: "about", role: "status" });
+  const link = copyable("A link to it as it stands now", "", said);
+  const command = copyable("A command that runs it", settings.command, said);
+  const file = new Blob([settings.text], { type: "application/toml" });
+  const address = URL.createObjectURL(file);
+  const name = `${settings.name.replace(/[^\w-]+/g, "-") || "scenario"}.toml`;
+  const close = el("button", { type: "button" }, ["Close"]);
+  const dialog = el("dialog", { class: "share", "aria-labelledby": title.id }, [
+    title,
+    link.root,
+    command.root,
+    el("p", {}, [el("a", { class: "button", href: address, download: name }, [`Download ${name}`]), " ", el("span", { class: "about" }, ["l4s run FILE accepts it."])]),
+    el("div", { class: "end" }, [said, close]),
+  ]);
+  close.addEventListener("click", () => dialog.close());
+  dialog.addEventListener("close", () => {
+    URL.revokeObjectURL(address);
+    dialog.remove();
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+  const compare = settings.lanes[1]?.set;
+  fragment({ text: settings.text, ...(compare === undefined ? {} : { compare }) }).then(
+    (hash) => {
+      link.input.value = `${location.origin}${location.pathname}${hash}`;
+    },
+    (error: unknown) => {
+      said.textContent = `There is no link: ${String(error)}`;
+    },
+  );
+}
+
+function copyable(label: string, value: string, said: HTMLElement): { root: HTMLElement; input: HTMLInputElement } {
+  const id = freshId();
+  const input = el("input", { id, type: "text", readonly: "", spellcheck: "false" });
+  input.value = value;
+  input.addEventListener("focus", () => input.select());
+  const button = el("button", { type: "button" }, ["Copy"]);
+  button.setAttribute("aria-label", `Copy: ${label}`);
+  button.addEventListener("click", async () => {
+    input.select();
+    // Clipboards are for secure pages only: elsewhere the text is selected, ready to be copied.
+    const copied = await (navigator.clipboard?.writeText(input.value) ?? Promise.reject(new Error())).then(() => true, () => document.execCommand("copy"));
+    said.textContent = copied ? "Copied." : "Press Ctrl+C to copy.";
+  });
+  return { root: el("div", { class: "copyable" }, [el("label", { for: id }, [label]), el("div", {}, [input, button])]), input };
+}

@@ -1,0 +1,92 @@
+// The big numbers of a lane.
+
+import { el } from "../page/dom";
+import { digits, percent, queueName, rate } from "../text";
+import { count, mean, quantile } from "./delays";
+import { groupNames } from "./colours";
+import { laneOf, lastSeconds } from "./ring";
+import { average, dropShare, groupRate, utilization } from "./series";
+import type { Store } from "./store";
+
+interface Tile {
+  root: HTMLElement;
+  label: HTMLElement;
+  value: HTMLElement;
+  about: HTMLElement;
+}
+
+interface Fact {
+  label: string;
+  value: string;
+  about: string;
+  kind: string;
+}
+
+export class Tiles {
+  readonly root = el("dl", { class: "tiles" });
+  private readonly tiles: Tile[] = [];
+
+  constructor(
+    private readonly store: Store,
+    private readonly lane: number,
+  ) {}
+
+  update(): void {
+    const facts = this.facts();
+    facts.forEach((fact, i) => {
+      const tile = this.tiles[i] ?? this.add();
+      tile.root.className = `tile ${fact.kind}`;
+      set(tile.label, fact.label);
+      set(tile.value, fact.value);
+      set(tile.about, fact.about);
+    });
+    for (const tile of this.tiles.splice(facts.length)) tile.root.remove();
+  }
+
+  private add(): Tile {
+    const tile = { root: el("div", { class: "tile" }), label: el("dt"), value: el("dd"), about: el("dd", { class: "about" }) };
+    tile.root.append(tile.label, tile.value, tile.about);
+    this.root.append(tile.root);
+    this.tiles.push(tile);
+    return tile;
+  }
+
+  private facts(): Fact[] {
+    const { greeting } = this.store;
+    const view = this.store.view();
+    const settings = view.shown?.settings;
+    const lane = settings?.lanes[this.lane];
+    if (greeting === undefined || settings === undefined || lane === undefined) return [];
+    const recent = lastSeconds(view.moments, this.store.window_s);
+    const states = laneOf(recent, this.lane);
+    const facts: Fact[] = [];
+    for (const name of lane.aqm.queues) {
+      const counts = count(greeting.delay_buckets, states, name);
+      const value = mean(counts);
+      const high = quantile(greeting.delay_buckets, counts, 0.99);
+      facts.push({
+        label: name === "Q" ? "Queue delay" : `${queueName(name)} queue delay`,
+        value: value === undefined ? "–" : delay(value),
+        about: high === undefined ? "empty" : `99 % below ${delay(high)}`,
+        kind: name === "L" ? "l4s" : name === "C" ? "classic" : "single",
+      });
+    }
+    const used = average(recent, this.lane, utilization);
+    const drops = average(recent, this.lane, dropShare);
+    facts.push({ label: "Link used", value: used === undefined ? "–" : percent(used), about: `${(drops ?? 0) > 0 ? percent(drops ?? 0) : "nothing"} dropped`, kind: "" });
+    const names = groupNames(settings);
+    const rates = names.map((name, i) => ({ name, bps: average(recent, this.lane, groupRate(i)) ?? 0, shown: i < settings.groups.length }));
+    const total = rates.reduce((sum, { bps }) => sum + bps, 0);
+    for (const { name, bps } of rates.filter(({ shown, bps: of }) => shown || of > 0).slice(0, 3)) {
+      facts.push({ label: `Rate ${name}`, value: rate(bps), about: total > 0 ? `${percent(bps / total)} of the traffic` : "", kind: "" });
+    }
+    return facts;
+  }
+}
+
+/** A delay of two digits that does not jump in width. */
+const delay = (value: number): string => (value < 0.095 ? `${digits(value * 1000, 2)} µs` : value < 9.95 ? `${value.toPrecision(2)} ms` : `${Math.round(value)} ms`);
+
+function set(element: HTMLElement, text: string): void {
+  if (element.textContent !== text) element.textContent = text;
+}

@@ -1,0 +1,162 @@
+import { expect, it } from "vitest";
+import { FIRST_MS, LONGEST_MS, wait } from "../../src/live/backoff";
+import { groupColours, trafficOf } from "../../src/live/colours";
+import { Lagged } from "../../src/live/lagged";
+import { filled, jitterOf, layout, LIFE_MS, place, stride } from "../../src/live/network-model";
+import { frameDelay } from "../../src/live/panorama";
+import { division, PLOTS, roundUp } from "../../src/live/plots";
+import type { PacketEvent } from "../../src/live/protocol";
+import { aboutPreset, lateness, pace, sentence, sentences } from "../../src/live/say";
+import { decode, encode, fragment, fromFragment } from "../../src/live/share";
+import { nearest, steps } from "../../src/live/steps";
+import { themeOf } from "../../src/theme";
+import { bucket, BUCKETS, lane, moment, settings, state } from "./sample";
+
+it("steps are round, grow in proportion, and hold both ends", () => {
+  const rates = steps(1e6, 1e9);
+  expect([rates[0], rates[rates.length - 1], rates.length]).toEqual([1e6, 1e9, 31]);
+  expect(steps(1e5, 1e6, true).slice(0, 3)).toEqual([0, 1e5, 1.2e5]);
+  for (let i = 1; i < rates.length; i++) expect((rates[i] ?? 0) / (rates[i - 1] ?? 1)).toBeLessThan(1.51);
+  expect(rates[nearest(rates, 20e6)]).toBe(20e6);
+  expect(rates[nearest(rates, 21e6)]).toBe(20e6);
+  expect(nearest(steps(1e5, 1e9, true), 0)).toBe(0);
+});
+
+it("each failure waits twice as long, up to a limit, and not in step", () => {
+  expect([0, 1, 2].map((n) => wait(n, 0.5))).toEqual([FIRST_MS, 2 * FIRST_MS, 4 * FIRST_MS]);
+  expect(wait(50, 0.5)).toBe(LONGEST_MS);
+  expect(wait(0, 0)).toBeLessThan(wait(0, 1));
+});
+
+it("a scenario goes through a link and comes back", async () => {
+  const text = 'name = "mine"  # µ, ü\n[link]\nrate = "20mbit"\n'.repeat(20);
+  const hash = await fragment({ text, compare: { aqm: "pie" } });
+  expect(hash).toMatch(/^#s=[\w-]+&c=[\w-]+$/);
+  expect(hash.length).toBeLessThan(text.length);
+  expect(await fromFragment(hash)).toEqual({ text, compare: { aqm: "pie" } });
+  expect(await fromFragment(await fragment({ text: "" }))).toEqual({ text: "" });
+  expect(await fromFragment("#elsewhere")).toBeUndefined();
+});
+
+it("a damaged link is refused, and one that swells too", async () => {
+  await expect(decode("not*deflate")).rejects.toThrow();
+  const letters = await encode("name = 1\n".repeat(100));
+  await expect(decode(letters.slice(0, -8))).rejects.toThrow();
+  await expect(decode(await encode("a".repeat(2 << 20)))).rejects.toThrow("too long");
+});
+
+it("a packet leaves its server, waits its time in slow motion, and arrives", () => {
+  const at = layout(1000, 300, 3, 2);
+  const event: PacketEvent = [0, 1, 1, 0, 15];
+  const x = (age: number) => place(at, event, age, 0)?.x ?? Number.NaN;
+  expect(place(at, event, -1, 0)).toBeUndefined();
+  expect(place(at, event, LIFE_MS + 1, 0)).toBeUndefined();
+  expect(x(0)).toBeLessThan(x(300));
+  // In the channel from 620 ms on, for 20 times 15 ms.
+  for (const age of [630, 900]) expect([place(at, event, age, 0)?.y, x(age) <= (at.queues[1]?.right ?? 0)]).toEqual([at.queues[1]?.y, true]);
+  expect(x(1300)).toBeGreaterThan(at.queues[1]?.right ?? 0);
+  let last = 0;
+  for (let age = 0; age < 1795; age += 5) {
+    expect(x(age)).toBeGreaterThanOrEqual(last - 1e-9);
+    last = x(age);
+  }
+});
+
+it("a dropped packet falls, a marked one shows it from the queue's exit on", () => {
+  const at = layout(1000, 300, 2, 1);
+  const after = 620 + 20 * 1 + 100;
+  expect(place(at, [0, 0, 2, 2, 1], after, 0)?.fallen).toBeGreaterThan(0);
+  expect(place(at, [0, 0, 2, 2, 1], after + 700, 0)).toBeUndefined();
+  expect(place(at, [0, 0, 2, 1, 1], 600, 0)?.marked).toBe(false);
+  expect(place(at, [0, 0, 2, 1, 1], after, 0)?.marked).toBe(true);
+});
+
+it("what is drawn of a sample is an even part of it, the same each time", () => {
+  expect([stride(64, 20), stride(5, 20), stride(0, 20)]).toEqual([4, 1, 1]);
+  expect(jitterOf(7, 3)).toBe(jitterOf(7, 3));
+  for (let i = 0; i < 64; i++) expect(Math.abs(jitterOf(1, i))).toBeLessThanOrEqual(0.5);
+  expect([filled(0), filled(200), filled(5000)]).toEqual([0, 1, 1]);
+});
+
+it("colours tell how groups answer congestion, and tell groups apart", () => {
+  expect(trafficOf({ cc: "prague", ecn: "auto" })).toBe("l4s");
+  expect(trafficOf({ cc: "cubic", ecn: "auto" })).toBe("classic");
+  expect(trafficOf({ cc: "cubic", ecn: "classic" })).toBe("classic-ecn");
+  const two = settings();
+  const [group] = two.groups;
+  if (group === undefined) throw new Error("no group");
+  const same = groupColours(themeOf("light"), settings({ groups: [group, { ...group, name: "C" }] }));
+  expect(new Set(same).size).toBe(3);
+});
+
+it("what was is read between the points around it", () => {
+  const lagged = new Lagged(1000);
+  for (let at = 0; at <= 2000; at += 100) lagged.push(at, at / 100);
+  expect(lagged.at(1950)).toBeCloseTo(19.5, 9);
+  expect(lagged.at(5000)).toBe(20);
+  // Older than what is kept: the oldest.
+  expect(lagged.at(0)).toBe(10);
+});
+
+it("a frame's delay is the mean of the last half second; without frames the picture stands still", () => {
+  const frames = (number: number, delay_ms?: number) => moment(state(number, { lanes: [lane({ frames: delay_ms === undefined ? [] : [{ group: 0, delay_ms }] })] }));
+  const moments = [frames(1, 100), ...Array.from({ length: 19 }, (_, i) => frames(i + 2, i < 15 ? undefined : 10))];
+  expect(frameDelay(moments, 0, 0)).toBeCloseTo(10, 9);
+  expect(frameDelay(moments, 0, 1)).toBeUndefined();
+  const stalled = [frames(1, 10), ...Array.from({ length: 40 }, (_, i) => frames(i + 2))];
+  // 40 states of 50 ms since the last frame, and its own 10 ms.
+  expect(frameDelay(stalled, 0, 0)).toBeCloseTo(2010, 6);
+});
+
+const busy = (number: number) =>
+  moment(
+    state(number, {
+      lanes: [
+        lane({
+          queues: [
+            { name: "L", packets: 1, marked: 0, dropped: 0, delay_mean_ms: 0.5, delays: [[bucket(0.5), 1]] },
+            { name: "C", packets: 1, marked: 0, dropped: 0, delay_mean_ms: 15, delays: [[bucket(15), 1]] },
+          ],
+          groups: ["A", "B", "U"].map((name) => ({ name, rate_bps: 1e7, packets: 1, marked: 0, dropped: 0, window_pkts: 10 })),
+          flows: [{ flow: 0, group: 0, rate_bps: 1e7, cwnd_pkts: 10, classic_ecn: -3 }],
+          downloads: [{ group: 0, bytes: 1000, time_ms: 21, ideal_ms: 20 }],
+        }),
+      ],
+    }),
+  );
+
+it("a sentence says what the picture shows", () => {
+  const moments = Array.from({ length: 20 }, (_, i) => busy(i + 1));
+  expect(sentence(BUCKETS, moments, 0)).toBe("L queue 0.5 ms, C queue 15 ms, link 98 % used.");
+  expect(sentences(BUCKETS, moments)).toBe(sentence(BUCKETS, moments, 0));
+  expect(sentence(BUCKETS, [], 0)).toBe("");
+  expect(aboutPreset("DualPI2")).not.toBe("");
+  expect(aboutPreset("something else")).toBe("");
+});
+
+it("a machine that is too slow is told from one that keeps up, whatever the speed asked for", () => {
+  const at = (ratio: number, speed: number, late_s: number) =>
+    Array.from({ length: 60 }, (_, i) => moment(state(i + 1, { time_s: (i + 1) * 0.05 * speed * ratio, span_s: 0.05 * speed * ratio, speed, late_s })));
+  expect(pace(at(1, 1, 0))).toBeCloseTo(1, 9);
+  expect(pace(at(0.6, 5, 3))).toBeCloseTo(0.6, 9);
+  expect(lateness(at(1, 0.1, 0))).toBe("");
+  expect(lateness(at(0.6, 1, 3))).toContain("60 %");
+  expect(lateness([])).toBe("");
+});
+
+it("every chart draws, on either axis and in either theme, and says so when it cannot", () => {
+  const moments = Array.from({ length: 100 }, (_, i) => busy(i + 1));
+  for (const mode of ["light", "dark"] as const) {
+    for (const log of [true, false]) {
+      const scene = { theme: themeOf(mode), buckets: BUCKETS, moments, settings: settings(), lane: 0, window_s: 5, log, each: log };
+      for (const plot of PLOTS) expect(plot.draw(scene)?.words.length, plot.name).toBeGreaterThan(0);
+      for (const plot of PLOTS) expect(() => plot.draw({ ...scene, moments: [] }), plot.name).not.toThrow();
+    }
+  }
+});
+
+it("axes end at round numbers", () => {
+  expect([0.7, 1, 9.5, 17, 100].map(roundUp)).toEqual([0.8, 1, 10, 20, 100]);
+  // And are divided at round numbers.
+  expect([0.8, 1, 1.5, 2.5, 30, 60].map((top) => Number(division(top).toPrecision(9)))).toEqual([0.2, 0.2, 0.5, 0.5, 10, 20]);
+});
