@@ -6,7 +6,7 @@ L4S   := target/release/l4s
 DEMO  := out/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test lint bench validate linux reference figures web docs fuzz sanitize mutants clean
+.PHONY: help setup build demo live test lint bench validate linux reference figures web docs fuzz sanitize mutants clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -23,6 +23,9 @@ demo: build ## DCTCP against Cubic through three AQMs, and the report of it
 	@$(L4S) run one-against-one --out $(DEMO)
 	@echo
 	@echo "The report: file://$(CURDIR)/$(DEMO)/report.html"
+
+live: build ## the demo to play with: a page in the browser, at 127.0.0.1:4545
+	@$(L4S) live --open
 
 test: setup ## every test that is quick
 	@$(CARGO) test --workspace --locked --quiet

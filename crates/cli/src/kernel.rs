@@ -4,12 +4,14 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 
 use l4s_aqm::Queue;
 use l4s_bpf::{Ect1, Loaded, Sockets};
 use l4s_cc::prague;
 use l4s_lab::agent::ReadSocket;
 use l4s_lab::{AgentCommand, Control, Frame, LabError, PragueSample};
+use l4s_live::{KernelLane, Lane, Substrate};
 use l4s_measure::{EngineSummary, Lateness, Observer, Traced};
 use l4s_scenario::{Group, Plan, Scenario};
 use l4s_units::{Duration, Ecn, Rate, Time};
@@ -64,17 +66,21 @@ impl Kernel {
             pragues: Vec::new(),
             agent: AgentCommand { program, args: vec![AGENT.into()] },
         };
-        let scenarios = || plan.points.iter().map(|point| &point.scenario);
-        for group in scenarios().flat_map(|scenario| &scenario.groups) {
-            match &group.cc {
-                l4s_cc::Config::Prague(config) => kernel.provide_prague(config)?,
-                cc => kernel.provide(cc.kind())?,
-            }
+        for point in &plan.points {
+            kernel.provide_all(&point.scenario)?;
         }
-        for scenario in scenarios() {
-            l4s_lab::check(scenario, |group| kernel.control(group))?;
+        for point in &plan.points {
+            l4s_lab::check(&point.scenario, |group| kernel.control(group))?;
         }
         Ok(kernel)
+    }
+
+    /// Makes every congestion control of a scenario available.
+    fn provide_all(&mut self, scenario: &Scenario) -> Result<(), Failure> {
+        scenario.groups.iter().try_for_each(|group| match &group.cc {
+            l4s_cc::Config::Prague(config) => self.provide_prague(config),
+            cc => self.provide(cc.kind()),
+        })
     }
 
     /// Refuses a rate that this machine cannot carry, which it tries out.
@@ -164,6 +170,33 @@ impl Kernel {
             };
         }
         self.names.get(kind).cloned().unwrap_or_else(|| kind.to_owned()).into()
+    }
+}
+
+/// Real sockets for whoever looks on: a lab for each lane.
+pub struct RealSockets(Mutex<Kernel>);
+
+impl RealSockets {
+    /// Sees to the congestion controls of a plan, and checks that this machine can run all of it.
+    pub fn prepare(plan: &Plan) -> Result<RealSockets, Failure> {
+        Kernel::prepare(plan).map(Mutex::new).map(RealSockets)
+    }
+}
+
+impl Substrate for RealSockets {
+    fn name(&self) -> &'static str {
+        "kernel"
+    }
+
+    fn bends_time(&self) -> bool {
+        false
+    }
+
+    fn lane(&self, scenario: &Scenario) -> Result<Box<dyn Lane>, String> {
+        let mut kernel = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kernel.provide_all(scenario).map_err(|failure| failure.to_string())?;
+        let lane = KernelLane::start(scenario, |group| kernel.control(group), &kernel.agent);
+        lane.map(|lane| Box::new(lane) as Box<dyn Lane>).map_err(|error| error.to_string())
     }
 }
 

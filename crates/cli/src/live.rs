@@ -1,10 +1,12 @@
 //! `l4s live`: a page that shows a scenario as it runs.
 
 use std::process::{Command, Stdio};
+#[cfg(target_os = "linux")]
+use std::time::Duration;
 
-use l4s_live::Simulator;
 use l4s_live::document::Presets;
 use l4s_live::server::{BindError, Limits, Options, Server, Token, interrupted};
+use l4s_live::{Simulator, Substrate};
 use l4s_scenario::{Plan, bundled};
 
 use crate::args::{Live, LiveSubstrate};
@@ -17,15 +19,7 @@ pub fn live(options: &Live) -> Result<(), Failure> {
     let presets = presets(&options.scenario, &plan)?;
     let token = options.token.as_deref().map(Token::new).transpose();
     let token = token.map_err(|error| Failure::input(format!("--token: {error}")))?;
-    let substrate = match options.on {
-        LiveSubstrate::Sim => Box::new(Simulator),
-        LiveSubstrate::Kernel => {
-            let message = "l4s live --on kernel: sessions with real sockets are not there yet; \
-                           without --on it runs in the simulator";
-            return Err(Failure::Substrate(message.to_owned()));
-        }
-    };
-    let limits = Limits::default();
+    let (substrate, limits) = substrate(options.on, &plan)?;
     let server = Server::bind(options.listen, Options { substrate, presets, token, limits })
         .map_err(|error| refused(options, &error))?;
     let url = server.url();
@@ -35,6 +29,25 @@ pub fn live(options: &Live) -> Result<(), Failure> {
         open(&url);
     }
     server.run(interrupted()).map_err(|error| Failure::Run(format!("l4s live: {error}")))
+}
+
+/// What runs the lanes. Real time is had by one session at once, whose place is soon free for the
+/// next.
+fn substrate(on: LiveSubstrate, plan: &Plan) -> Result<(Box<dyn Substrate>, Limits), Failure> {
+    let limits = Limits::default();
+    match on {
+        LiveSubstrate::Sim => Ok((Box::new(Simulator), limits)),
+        #[cfg(target_os = "linux")]
+        LiveSubstrate::Kernel => {
+            let sockets = crate::kernel::RealSockets::prepare(plan)?;
+            let unwatched = Duration::from_secs(2);
+            Ok((Box::new(sockets), Limits { sessions: 1, unwatched, ..limits }))
+        }
+        #[cfg(not(target_os = "linux"))]
+        LiveSubstrate::Kernel => {
+            Err(Failure::Substrate("l4s live --on kernel: it needs Linux".to_owned()))
+        }
+    }
 }
 
 fn presets(scenario: &str, plan: &Plan) -> Result<Presets, Failure> {

@@ -330,7 +330,7 @@ fn tcp(
         *first_download = scenario.first_download();
         *apps = flows.apps.iter().map(|own| Writes::new(own.flow, own.app, end)).collect();
     }
-    let frames = flows.apps.iter().map(|own| (own.flow, own.app.frame().get())).collect();
+    let frames = flows.apps.iter().map(|own| (own.flow, own.app.frame().get().max(1))).collect();
     pair.client.part = Part::TcpClient { cc: control.name, flows: flows.all, frames };
     Ok(pair)
 }

@@ -263,7 +263,10 @@ fn frames_are_written_when_they_are_due_and_arrive_whatever_their_size() {
         assert!((due / 2..=due).contains(&count), "{count} of {due} due");
         let early = |(n, at): (u64, &u64)| *at < opened + n * interval * 1_000_000;
         assert!(!(0..).zip(written).any(early), "{written:?}");
-        assert!(delivered.len() <= written.len() && delivered.len() + 2 >= written.len());
+        // Those of the last half second may be under way, where the machine is busy.
+        let arrived = |at: &u64| at + 500_000_000 < 2_000_000_000;
+        let most = written.iter().filter(|at| arrived(at)).count();
+        assert!((most..=written.len()).contains(&delivered.len()), "{most}: {}", delivered.len());
         assert!(written.iter().zip(delivered).all(|(written, came)| written < came));
         bytes += delivered.len() as u64 * size;
     }

@@ -172,6 +172,11 @@ fn changes() {
 }
 
 #[test]
+fn live() {
+    check("live", &[]);
+}
+
+#[test]
 fn lab_speed() {
     check("lab-speed", &["duration=4s", "warmup=2s"]);
 }

@@ -108,8 +108,8 @@ impl Server {
                         if connection.advance()? {
                             reports.push(connection.sample(clock, self.pacing, &self.prague)?);
                             self.connections.remove(&flow);
-                        } else if connection.begins(clock.now()) {
-                            self.due.insert((clock.now(), flow));
+                        } else if let Some(due) = connection.begins(clock.now()) {
+                            self.due.insert((due, flow));
                         }
                     }
                     _ => {}
@@ -224,10 +224,13 @@ impl Connection {
         self.writer.is_some() || self.request.size() == Some(None)
     }
 
-    /// Whether an application begins to write now: its client has asked, and had not before.
-    fn begins(&mut self, now: Time) -> bool {
+    /// When an application that begins now writes first: its client has asked, and had not before.
+    /// `None` for all others, and for one that writes nothing.
+    fn begins(&mut self, now: Time) -> Option<Time> {
         let asked = self.request.size().is_some();
-        self.writer.as_mut().is_some_and(|writer| asked && writer.begin(now))
+        let writer = self.writer.as_mut().filter(|_| asked)?;
+        let first = writer.begin(now).then(|| writer.next())?;
+        (first != Time::NEVER).then_some(first)
     }
 
     /// Writes the frame that is due, or skips it; gives the time of the next one.

@@ -1,4 +1,5 @@
 use l4s_scenario::bundled;
+use proptest::prelude::*;
 
 use super::*;
 
@@ -192,11 +193,10 @@ fn a_second_lane_differs_in_its_discipline_only() {
     assert_eq!(live().with(2, &set(&[("aqm", "pie")])).unwrap_err().field, "lane");
     assert_eq!(kinds(&both.comparing(None).unwrap()), ["codel"]);
     // What the second lane cannot have is refused in both.
-    let lane = live().comparing(Some(&set(&[("aqm.step", "2ms")])));
-    if let Ok(lane) = lane {
-        let fault = lane.with(0, &set(&[("aqm", "pie")])).unwrap_err();
-        assert!(fault.message.starts_with("in the second lane: "), "{fault}");
-    }
+    let tuned = live().comparing(Some(&set(&[("aqm.k", "3")]))).unwrap();
+    let fault = tuned.with(0, &set(&[("aqm", "pie")])).unwrap_err();
+    assert_eq!(fault.field, "aqm.k");
+    assert!(fault.message.starts_with("in the second lane: `aqm.k`: unknown setting"), "{fault}");
 }
 
 #[test]
@@ -214,6 +214,54 @@ fn a_text_is_a_scenario_of_its_own_and_its_first_run() {
     assert_eq!(fault.field, "text");
     assert!(fault.message.contains("scenario.toml:1:2: `lnik`"), "{fault}");
     assert_eq!(text(&"#".repeat(limits::TEXT + 1)).unwrap_err().field, "text");
+}
+
+#[test]
+fn a_text_that_is_deep_or_wide_is_refused_in_a_small_stack() {
+    let n = limits::TEXT / 4;
+    let dots = vec!["a"; n].join(".");
+    let group = "[[group]]\nname=\"A\"\ncc=\"reno\"\nrtt=\"1ms\"\nflows=100000\n";
+    let texts = [
+        format!("a = {}", "[".repeat(n)),
+        format!("a = {}{}", "[".repeat(n), "]".repeat(n)),
+        format!("a = {}", "{a=".repeat(n)),
+        format!("a = {}1{}", "{a=".repeat(n / 2), "}".repeat(n / 2)),
+        format!("{dots} = 1"),
+        format!("[{dots}]"),
+        format!("[[{dots}]]"),
+        format!("[sweep]\n{dots} = [1]"),
+        format!("[sweep]\n\"{dots}\" = [1]"),
+        format!("[[sweep.case]]\n{dots} = 1"),
+        format!("x = {{ {dots} = 1 }}"),
+        format!("link.rate = \"1mbit\"\n{}", group.repeat(1000)),
+        "\"".repeat(n),
+        "'''".repeat(n),
+        "#".repeat(n),
+        "\n".repeat(n),
+        "[a]\n".repeat(n),
+        "[[group]]\n".repeat(n / 3),
+        "[[at]]\n".repeat(n / 3),
+    ];
+    let refused = std::thread::Builder::new().stack_size(1 << 20).spawn(move || {
+        for text in texts {
+            assert!(text.len() <= limits::TEXT, "{}", text.len());
+            self::text(&text).unwrap_err();
+        }
+        let deep = [
+            "[".repeat(4000),
+            "{a=".repeat(1300),
+            format!("{{{}=1}}", vec!["a"; 2000].join(".")),
+            vec!["a"; 2000].join("."),
+        ];
+        for value in &deep {
+            for key in ["aqm", "link.rate", "group.A.start", "web.A.size", "at", "udp"] {
+                live().with(0, &set(&[(key, value)])).unwrap_err();
+            }
+            live().with(0, &set(&[(value, "1")])).unwrap_err();
+            live().with(0, &set(&[(&format!("at.1.{value}"), "1")])).unwrap_err();
+        }
+    });
+    refused.unwrap().join().unwrap();
 }
 
 #[test]
@@ -236,4 +284,58 @@ fn what_is_too_much_for_a_session_is_refused() {
         (0..=limits::KEYS).map(|i| (format!("link.x{i}"), "1".to_owned())).collect();
     let many: Vec<(&str, &str)> = many.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
     assert_eq!(refused(&many).field, "set");
+}
+
+/// What a command sets, often nearly right.
+fn a_change() -> impl Strategy<Value = (String, Option<String>)> {
+    const KEYS: &[&str] =
+        &["link.rate", "aqm", "aqm.target", "aqm.k", "group.A.cc", "group.*.rtt", "case", "seed"];
+    const VALUES: &[&str] =
+        &["20mbit", "pie", "7ms", "3", "reno", "PIE", "{ kind = \"codel\" }", "[]", ""];
+    let one_of = |words| prop::sample::select(words).prop_map(str::to_owned);
+    let key = prop_oneof![8 => one_of(KEYS), 1 => "\\PC{0,12}"];
+    let value = prop_oneof![8 => one_of(VALUES), 1 => "\\PC{0,12}"];
+    (key, prop::option::weighted(0.8, value))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_life_of_a_session_is_one_that_the_command_line_can_have(
+        commands in prop::collection::vec((0..4usize, prop::collection::vec(a_change(), 0..3)), 0..8)
+    ) {
+        let mut document = live();
+        for (what, changes) in commands {
+            let changes = Changes(changes);
+            let next = match what {
+                0 => document.comparing(Some(&changes)),
+                1 => document.with(1, &changes),
+                _ => document.with(0, &changes),
+            };
+            match next {
+                Ok(next) => document = next,
+                Err(fault) => prop_assert!(!fault.message.is_empty()),
+            }
+            let shown = Plan::parse("again.toml", document.text(), &[]).unwrap();
+            prop_assert_eq!(&shown.points[0].scenario, &document.lanes[0].point.scenario);
+            let pins: Vec<String> = (document.settings_of(0).into_iter())
+                .map(|(key, value)| format!("{key}={value}"))
+                .collect();
+            let run = bundled::find("live").unwrap().plan(&pins).unwrap();
+            prop_assert_eq!(run.points.len(), 1);
+            prop_assert_eq!(&run.points[0].scenario, &document.lanes[0].point.scenario);
+        }
+    }
+
+    #[test]
+    fn any_message_is_a_command_or_refused(text in "\\PC{0,80}", what in 0..6usize) {
+        use crate::protocol::Command;
+        let does = ["set", "load", "compare", "restart", "pause", "speed"][what];
+        for message in [text.clone(), format!("{{\"do\":\"{does}\",{text}}}")] {
+            if let Err(fault) = Command::read(&message) {
+                prop_assert!(!fault.message.is_empty() && fault.message.len() <= 2000);
+            }
+        }
+    }
 }

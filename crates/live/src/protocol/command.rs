@@ -138,6 +138,7 @@ impl Request {
     pub fn read(body: &[u8]) -> Result<Opening, Fault> {
         let request = match body.trim_ascii() {
             b"" => Request::default(),
+            [first, ..] if *first != b'{' => return Err(no_object()),
             body => serde_json::from_slice(body).map_err(|error| misread(&error))?,
         };
         Opening::new(request.point, request.text, request.set)
@@ -150,6 +151,10 @@ impl Command {
     /// # Errors
     /// It is no command. Where its `id` could be read, the fault has it.
     pub fn read(message: &str) -> Result<Command, Fault> {
+        // A list of the values in order would be taken for it, too.
+        if !message.trim_start().starts_with('{') {
+            return Err(no_object());
+        }
         serde_json::from_str(message).map_err(|error| {
             #[derive(Deserialize)]
             struct Any {
@@ -172,6 +177,10 @@ impl Command {
             | Command::Speed { id, .. } => id,
         }
     }
+}
+
+fn no_object() -> Fault {
+    Fault::new("message", "expected a JSON object")
 }
 
 /// What is wrong with a message, and which part of it is meant.

@@ -169,7 +169,12 @@ pub(super) async fn every(State(app): State<Arc<App>>, request: Request, next: N
         Ok(()) => next.run(request).await,
         Err(refusal) => refusal.into_response(),
     };
+    let upgrades = response.status() == StatusCode::SWITCHING_PROTOCOLS;
     let headers = response.headers_mut();
+    if !upgrades {
+        // A page has few requests, and an idle connection would keep others waiting.
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     let said = [
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),

@@ -58,10 +58,8 @@ pub(super) async fn serve(
         let patience = app.limits.patience;
         let service = TowerToHyperService::new(router.clone());
         let mut http = http1::Builder::new();
-        // A request each: a page has few, and idle connections hold seats.
         http.timer(TokioTimer::new()).header_read_timeout(patience).max_buf_size(HEAD);
-        let connection =
-            http.keep_alive(false).serve_connection(TokioIo::new(stream), service).with_upgrades();
+        let connection = http.serve_connection(TokioIo::new(stream), service).with_upgrades();
         tokio::spawn(async move {
             let _seat = seat;
             // What a client does wrong is between it and its connection.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket};
 use tokio::sync::{broadcast, mpsc};
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 
 use super::Limits;
 use crate::protocol::{Command, Fault, Over};
@@ -13,7 +13,7 @@ use crate::session::{Order, Session, Standing, to_json};
 
 /// Answers that may wait for a viewer.
 const ANSWERS: usize = 128;
-/// How often it is asked whether it is there, in patiences; how long it may be silent.
+/// How long it may be silent, in patiences. It is asked whether it is there once in each.
 const SILENT: u32 = 3;
 
 /// Tells and obeys a viewer until it goes, or the session is over.
@@ -22,7 +22,7 @@ pub(super) async fn watch(mut socket: WebSocket, session: &Session, limits: &Lim
     let mut states = session.states();
     let (answer, mut answers) = mpsc::channel(ANSWERS);
     let mut allowance = Allowance::new(limits.commands);
-    let mut ping = interval(limits.patience);
+    let mut ping = interval_at(Instant::now() + limits.patience, limits.patience);
     ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut heard = Instant::now();
     standing.mark_changed();

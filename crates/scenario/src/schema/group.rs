@@ -158,6 +158,7 @@ pub(super) fn groups<'a>(
 ) -> Vec<(Group, &'a Table)> {
     let tables = tables(root, "group", gathered);
     let mut groups = Vec::new();
+    let mut flows: u64 = 0;
     for (node, table) in tables.into_iter().take(MOST_SOURCES + 1) {
         let before = gathered.count();
         let mut draft = GroupDraft {
@@ -170,6 +171,11 @@ pub(super) fn groups<'a>(
             size: None,
         };
         read_table(table, &node.place, "group", GROUP, &["cc"], &mut draft, gathered);
+        if flows > MOST_FLOWS {
+            // Too many already, which is said elsewhere: no memory for more.
+            (draft.flows, draft.start) = (0, Start::At(Time::ZERO));
+        }
+        flows += draft.flows;
         let cc = control(table, &node.place, gathered);
         if gathered.count() == before
             && let Some(cc) = cc
