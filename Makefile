@@ -53,7 +53,7 @@ reference: build linux ## what that kernel does under the conditions of validati
 figures: build ## the figures of README and docs, drawn anew
 	@scripts/figures.sh
 
-web: ## the front end, built anew into crates/report/assets/web (needs Node 20.19 and npm)
+web: ## the front end, built anew into crates/report/assets/web and crates/live/assets (needs Node 20.19 and npm)
 	@cd web && npm ci --no-audit --no-fund && npm run build && npm test
 
 docs: ## the pages that are made from the code

@@ -119,13 +119,26 @@ test("a link takes the scenario to another browser", async ({ page, browser }) =
   await page.getByRole("link", { name: /^Download .*\.toml$/ }).click();
   const text = readFileSync(await (await download).path(), "utf8");
   expect(text).toContain("12mbit");
-  await page.getByRole("button", { name: "Copy: A link" }).click();
+  await page.getByRole("button", { name: "Copy: A link to it" }).click();
   await expect(page.getByText("Copied.")).toBeVisible();
   const other = await (await browser.newContext()).newPage();
   await open(other, await link.inputValue());
   await expect(panel(other, "Link").getByLabel("Rate")).toHaveAttribute("aria-valuetext", "12 Mb/s");
   // The address is the page's again.
   expect(new URL(other.url()).hash).toBe("");
+  await other.context().close();
+});
+
+test("a session can be watched and turned together", async ({ page, browser }) => {
+  await open(page, server.url);
+  await page.getByRole("button", { name: "Share" }).click();
+  const link = page.getByLabel("A link to this very session", { exact: false }).first();
+  await expect(link).toHaveValue(/#w=/);
+  const other = await (await browser.newContext()).newPage();
+  await open(other, await link.inputValue());
+  await page.keyboard.press("Escape");
+  await slide(panel(other, "Link").getByLabel("Rate"), "8 Mb/s");
+  await expect(panel(page, "Link").getByLabel("Rate")).toHaveAttribute("aria-valuetext", "8 Mb/s");
   await other.context().close();
 });
 

@@ -25,6 +25,8 @@ export interface Events {
 const SESSION = "l4s-live-session";
 /** Nothing for so long although time is not paused: the connection is dead. */
 const SILENCE_MS = 15_000;
+/** A connection that has held for so long is a good one. */
+const STEADY_MS = 3_000;
 
 export class Connection {
   private socket: WebSocket | undefined;
@@ -32,17 +34,20 @@ export class Connection {
   private last: Settings | undefined;
   private failures = 0;
   private heard = 0;
+  private opened = 0;
   private counter = 0;
   private hurry: (() => void) | undefined;
   private readonly waiting = new Map<number, { done: () => void; refused: (fault: Fault) => void }>();
 
-  /** Begins with what a link says, if it does. */
+  /** Begins with what a link says, if it does: a scenario, or the session of somebody else. */
   constructor(
     private readonly api: Api,
     private readonly events: Events,
     private wanted: Shared | undefined,
+    together: string | undefined,
   ) {
     if (wanted !== undefined) this.id = undefined;
+    if (together !== undefined) this.join(together);
     addEventListener("online", () => this.now());
   }
 
@@ -53,7 +58,7 @@ export class Connection {
       try {
         this.events.status({ is: "connecting" });
         this.events.greeting(await this.api.greeting());
-        const compare = await this.join();
+        const compare = await this.enter();
         await this.watch(compare);
       } catch (error) {
         if (error instanceof Refused && error.status === 401) {
@@ -74,6 +79,21 @@ export class Connection {
       this.events.status({ is: "lost", again_ms, why });
       await this.pause(again_ms);
     }
+  }
+
+  /** The session that is watched. */
+  get session(): string | undefined {
+    return this.id;
+  }
+
+  /** Watches this session from now on. */
+  join(id: string): void {
+    this.id = id;
+    sessionStorage.setItem(SESSION, id);
+    this.last = undefined;
+    this.failures = 0;
+    this.socket?.close();
+    this.now();
   }
 
   /** Tries again at once. */
@@ -100,7 +120,7 @@ export class Connection {
   }
 
   /** A session to watch; what a new one is to be compared with. */
-  private async join(): Promise<Record<string, string> | undefined> {
+  private async enter(): Promise<Record<string, string> | undefined> {
     if (this.id !== undefined) {
       try {
         await this.api.settings(this.id);
@@ -137,6 +157,7 @@ export class Connection {
         ended();
       };
       socket.onopen = () => {
+        this.opened = performance.now();
         this.events.status({ is: "open" });
         if (compare !== undefined) this.command({ do: "compare", set: compare }).catch((fault: Fault) => this.events.fault(fault));
       };
@@ -153,7 +174,8 @@ export class Connection {
   private hear(message: Message): void {
     switch (message.type) {
       case "state":
-        this.failures = 0;
+        // A session that breaks down again at once is not to be opened again at once.
+        if (this.heard - this.opened > STEADY_MS) this.failures = 0;
         this.events.state(message);
         break;
       case "settings":

@@ -4,6 +4,9 @@
 import { el } from "../page/dom";
 import type { Fault, Keys } from "./protocol";
 
+/** A viewer may send fifty commands a second; a slider that is dragged asks for more. */
+const APART_MS = 80;
+
 let ids = 0;
 
 /** A number for each element that another refers to. */
@@ -13,6 +16,7 @@ export class Field {
   readonly root: HTMLElement;
   private readonly fault = el("p", { class: "fault", role: "alert", id: freshId() });
   private busy = false;
+  private sent = Number.NEGATIVE_INFINITY;
   private next: Keys | undefined;
 
   constructor(
@@ -38,15 +42,19 @@ export class Field {
 
   private async flush(): Promise<void> {
     this.busy = true;
-    while (this.next !== undefined) {
+    for (;;) {
+      const early = this.sent + APART_MS - performance.now();
+      if (early > 0) await new Promise((resolve) => setTimeout(resolve, early));
       const keys = this.next;
+      if (keys === undefined) break;
       this.next = undefined;
+      this.sent = performance.now();
       try {
         await this.send(keys);
         this.say("");
       } catch (fault) {
         const { message, help } = fault as Fault;
-        if (this.next === undefined) this.say(help === undefined ? message : `${message} (${help})`);
+        this.say(help === undefined ? message : `${message} (${help})`);
       }
     }
     this.busy = false;

@@ -25,9 +25,12 @@ export class Header {
   private readonly speed = el("select", { id: "speed" });
   private drawn = "";
 
-  constructor(private readonly store: Store) {
+  constructor(
+    private readonly store: Store,
+    session: () => string | undefined,
+  ) {
     const share = el("button", { type: "button" }, ["Share"]);
-    share.addEventListener("click", () => shareDialog(store));
+    share.addEventListener("click", () => shareDialog(store, session()));
     this.root = el("header", {}, [
       el("div", { class: "title" }, [
         el("div", {}, [el("h1", {}, ["l4s live"]), el("p", {}, ["Several senders, one bottleneck: who waits, and for how long?"])]),

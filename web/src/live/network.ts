@@ -164,7 +164,8 @@ export class Network {
 
   private packets(theme: Theme, at: Layout, view: View, colours: string[]): void {
     const { pen } = this;
-    const now = view.frozen ? (view.shown?.at ?? 0) : performance.now();
+    const still = view.frozen || this.store.settings?.paused === true;
+    const now = still ? (view.shown?.at ?? 0) : performance.now();
     const most = at.width < 520 ? MOST.narrow : MOST.wide;
     const size = at.width < 520 ? 3.5 : 4.5;
     const plain: number[][] = colours.map(() => []);

@@ -11,8 +11,8 @@ import { Header } from "./header";
 import { Lane } from "./lane";
 import { calm } from "./motion";
 import { lateness, sentence, sentences } from "./say";
-import { PROTOCOL } from "./protocol";
-import { fromFragment, type Shared } from "./share";
+import { type Fault, PROTOCOL } from "./protocol";
+import { fromFragment, fromTogether, type Shared } from "./share";
 import { Store } from "./store";
 import { Timeline } from "./timeline";
 
@@ -40,40 +40,47 @@ export async function mount(): Promise<void> {
       status: (status) => banner.show(status, connection),
       fault: (fault) => banner.complain(fault),
     },
-    shared,
+    shared?.scenario,
+    shared?.together,
   );
   const store: Store = new Store(
     (command) => connection.command(command),
     (fault) => banner.complain(fault),
   );
-  build(app, store, banner);
+  build(app, store, banner, () => connection.session);
   // A link that is pasted into the same page.
   addEventListener("hashchange", async () => {
     const again = await fromAddress(banner);
-    if (again === undefined) return;
-    store.command({ do: "load", text: again.text }).then(
-      () => store.command({ do: "compare", set: again.compare ?? null }).catch(() => undefined),
-      (fault) => banner.complain(fault),
-    );
+    if (again?.together !== undefined) {
+      connection.join(again.together);
+      store.forget();
+    }
+    const { text, compare } = again?.scenario ?? {};
+    if (text === undefined) return;
+    store
+      .command({ do: "load", text })
+      .then(() => (compare === undefined ? undefined : store.command({ do: "compare", set: compare })))
+      .catch((fault: Fault) => banner.complain(fault));
   });
   await connection.run();
 }
 
 /** What the address says, which then is the page's again: it would not follow what is changed. */
-async function fromAddress(banner: Banner): Promise<Shared | undefined> {
-  if (!location.hash.includes("s=")) return undefined;
+async function fromAddress(banner: Banner): Promise<{ scenario?: Shared; together?: string } | undefined> {
   const { hash } = location;
+  if (hash === "") return undefined;
   history.replaceState(null, "", `${location.pathname}${location.search}`);
   try {
-    return await fromFragment(hash);
+    const [scenario, together] = [await fromFragment(hash), fromTogether(hash)];
+    return { ...(scenario === undefined ? {} : { scenario }), ...(together === undefined ? {} : { together }) };
   } catch {
     banner.complain({ type: "error", message: "This link is damaged: there is no scenario in it." });
     return undefined;
   }
 }
 
-function build(app: HTMLElement, store: Store, banner: Banner): void {
-  const header = new Header(store);
+function build(app: HTMLElement, store: Store, banner: Banner, session: () => string | undefined): void {
+  const header = new Header(store, session);
   const timeline = new Timeline(store);
   // With the bar it stays in sight, wherever one looks.
   header.bar.append(timeline.root);

@@ -63,7 +63,7 @@ export function pace(moments: readonly Moment[]): number {
 export function lateness(moments: readonly Moment[]): string {
   const last = moments[moments.length - 1];
   const ratio = pace(moments);
-  if (last === undefined || ratio > 0.93 || last.state.late_s < 0.05) return "";
+  if (last === undefined || ratio > 0.93 || last.state.late_s < 0.05 * last.state.speed) return "";
   // In steps: a number that flutters is no news.
   return `The machine that simulates cannot keep up: virtual time runs at ${percent(Math.max(0.05, Math.round(20 * ratio) / 20))} of the speed asked for. The results are the same, only later.`;
 }

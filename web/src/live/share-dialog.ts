@@ -2,15 +2,16 @@
 
 import { el } from "../page/dom";
 import { freshId } from "./field";
-import { fragment } from "./share";
+import { fragment, together } from "./share";
 import type { Store } from "./store";
 
-export function shareDialog(store: Store): void {
+export function shareDialog(store: Store, session: string | undefined): void {
   const { settings } = store;
   if (settings === undefined) return;
   const title = el("h2", { id: freshId() }, ["Share this scenario"]);
   const said = el("p", { class: "about", role: "status" });
   const link = copyable("A link to it as it stands now", "", said);
+  const watch = copyable("A link to this very session: all who open it see and turn the same", session === undefined ? "" : `${location.origin}${location.pathname}${together(session)}`, said);
   const command = copyable("A command that runs it", settings.command, said);
   const file = new Blob([settings.text], { type: "application/toml" });
   const address = URL.createObjectURL(file);
@@ -19,6 +20,7 @@ export function shareDialog(store: Store): void {
   const dialog = el("dialog", { class: "share", "aria-labelledby": title.id }, [
     title,
     link.root,
+    watch.root,
     command.root,
     el("p", {}, [el("a", { class: "button", href: address, download: name }, [`Download ${name}`]), " ", el("span", { class: "about" }, ["l4s run FILE accepts it."])]),
     el("div", { class: "end" }, [said, close]),

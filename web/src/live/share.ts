@@ -57,6 +57,12 @@ export async function fragment({ text, compare }: Shared): Promise<string> {
   return `#s=${await encode(text)}${beside}`;
 }
 
+/** The fragment of a link to a session, for those who are to watch and turn it together. */
+export const together = (id: string): string => `#w=${encodeURIComponent(id)}`;
+
+/** The session that a fragment says. */
+export const fromTogether = (hash: string): string | undefined => new URLSearchParams(hash.replace(/^#/, "")).get("w") ?? undefined;
+
 /** What a fragment says; nothing when it is another. */
 export async function fromFragment(hash: string): Promise<Shared | undefined> {
   const said = new URLSearchParams(hash.replace(/^#/, ""));

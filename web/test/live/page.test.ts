@@ -7,7 +7,7 @@ import { frameDelay } from "../../src/live/panorama";
 import { division, PLOTS, roundUp } from "../../src/live/plots";
 import type { PacketEvent } from "../../src/live/protocol";
 import { aboutPreset, lateness, pace, sentence, sentences } from "../../src/live/say";
-import { decode, encode, fragment, fromFragment } from "../../src/live/share";
+import { decode, encode, fragment, fromFragment, fromTogether, together } from "../../src/live/share";
 import { nearest, steps } from "../../src/live/steps";
 import { themeOf } from "../../src/theme";
 import { bucket, BUCKETS, lane, moment, settings, state } from "./sample";
@@ -36,6 +36,11 @@ it("a scenario goes through a link and comes back", async () => {
   expect(await fromFragment(hash)).toEqual({ text, compare: { aqm: "pie" } });
   expect(await fromFragment(await fragment({ text: "" }))).toEqual({ text: "" });
   expect(await fromFragment("#elsewhere")).toBeUndefined();
+});
+
+it("a link to a session names it", () => {
+  expect(fromTogether(together("a b/c"))).toBe("a b/c");
+  expect(fromTogether("#s=x")).toBeUndefined();
 });
 
 it("a damaged link is refused, and one that swells too", async () => {
