@@ -7,6 +7,8 @@ export interface Odd {
   /** Every fifth state is not sent. */
   gaps?: boolean;
   token?: string;
+  /** So many presets, each with a long name. */
+  points?: number;
 }
 
 export interface Fake {

@@ -222,7 +222,7 @@ class Session {
   }
 }
 
-/** Starts a server. `odd`: `slow` (0.5: half as fast), `gaps`, `token`. */
+/** Starts a server. `odd`: `slow` (0.5: half as fast), `gaps`, `token`, `points`. */
 export async function start({ port = 0, ...odd } = {}) {
   const sessions = new Map();
   let counter = 0;
@@ -237,7 +237,10 @@ export async function start({ port = 0, ...odd } = {}) {
       return;
     }
     if (odd.token !== undefined && request.headers.authorization !== `Bearer ${odd.token}`) return answer(401, { type: "error", message: "a token is needed" });
-    if (url.pathname === "/api/greeting") return answer(200, GREETING);
+    if (url.pathname === "/api/greeting") {
+      const points = odd.points === undefined ? GREETING.points : Array.from({ length: odd.points }, (_, number) => ({ number, label: `link.rate=${number + 1}mbit, group.*.rtt=10ms` }));
+      return answer(200, { ...GREETING, points });
+    }
     const id = /^\/api\/sessions\/([^/]+)$/.exec(url.pathname)?.[1];
     if (id !== undefined) {
       const session = sessions.get(id);

@@ -238,8 +238,8 @@ test("who asked for less motion sees none, and all numbers", async ({ browser })
 });
 
 const shots = [
-  { name: "live", width: 1400, height: 1130, colorScheme: "light" },
-  { name: "live-dark", width: 1400, height: 1130, colorScheme: "dark" },
+  { name: "live", width: 1400, height: 1024, colorScheme: "light" },
+  { name: "live-dark", width: 1400, height: 1024, colorScheme: "dark" },
   { name: "live-phone", width: 390, height: 1000, colorScheme: "light" },
 ] as const;
 for (const { name, width, height, colorScheme } of shots) {

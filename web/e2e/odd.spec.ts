@@ -1,7 +1,7 @@
 // What a server hardly does: a made-up one does it.
 import { expect, test } from "@playwright/test";
 import { type Fake, start } from "./fake.mjs";
-import { open, panel, slide, tile } from "./page";
+import { open, overhang, panel, slide, tile } from "./page";
 
 let fake: Fake;
 test.afterEach(() => fake.stop());
@@ -10,6 +10,17 @@ test("a machine that is too slow: the page says by how much", async ({ page }) =
   fake = await start({ slow: 0.6 });
   await open(page, fake.url);
   await expect(page.getByText("virtual time runs at 60 % of the speed asked for")).toBeVisible();
+});
+
+test("the runs of a large sweep are a list", async ({ page }) => {
+  fake = await start({ points: 75 });
+  await page.setViewportSize({ width: 360, height: 740 });
+  await open(page, fake.url);
+  const list = page.getByRole("combobox", { name: "Presets" });
+  await list.selectOption("link.rate=40mbit, group.*.rtt=10ms");
+  await expect(list).toHaveValue("39");
+  await expect(page.getByRole("group", { name: "Presets" })).toBeHidden();
+  expect(await overhang(page)).toBeLessThanOrEqual(0);
 });
 
 test("states that were left out are counted", async ({ page }) => {

@@ -32,6 +32,8 @@ export class Connection {
   private socket: WebSocket | undefined;
   private id: string | undefined = sessionStorage.getItem(SESSION) ?? undefined;
   private last: Settings | undefined;
+  /** The session is somebody else's, of a link. */
+  private invited = false;
   private failures = 0;
   private heard = 0;
   private opened = 0;
@@ -89,6 +91,7 @@ export class Connection {
   /** Watches this session from now on. */
   join(id: string): void {
     this.id = id;
+    this.invited = true;
     sessionStorage.setItem(SESSION, id);
     this.last = undefined;
     this.failures = 0;
@@ -129,9 +132,11 @@ export class Connection {
         if (!(error instanceof Refused) || error.status !== 404) throw error;
         this.id = undefined;
         sessionStorage.removeItem(SESSION);
+        if (this.invited) this.events.fault({ type: "error", message: "The session of this link is over. This is a new one." });
       }
     }
     const text = this.wanted?.text ?? this.last?.text;
+    this.invited = false;
     const compare = this.wanted === undefined ? this.last?.lanes[1]?.set : this.wanted.compare;
     const { id } = await this.api.open(text === undefined ? {} : { text });
     this.wanted = undefined;

@@ -9,12 +9,15 @@ import { aboutPreset } from "./say";
 import { shareDialog } from "./share-dialog";
 import type { Store } from "./store";
 
+/** More presets than this are a list to choose from: a sweep may have dozens. */
+const CHIPS = 12;
 const SPEEDS = [0.01, 0.1, 0.25, 0.5, 1, 2, 5, 10];
 
 export class Header {
   readonly root: HTMLElement;
   readonly bar: HTMLElement;
   private readonly presets = el("div", { class: "chips", role: "group", "aria-label": "Presets" });
+  private readonly list = el("select", { "aria-label": "Presets" });
   private readonly about = el("p", { class: "lead", "aria-live": "polite" });
   private readonly kinds = el("div", { class: "chips", role: "group", "aria-label": "Queue discipline" });
   private readonly beside = el("select", { id: "beside" });
@@ -42,7 +45,7 @@ export class Header {
           }),
         ]),
       ]),
-      el("div", { class: "named" }, [el("span", { class: "label", "aria-hidden": "true" }, ["Try"]), this.presets]),
+      el("div", { class: "named" }, [el("span", { class: "label", "aria-hidden": "true" }, ["Try"]), this.presets, this.list]),
       this.about,
     ]);
     this.bar = el("div", { class: "bar", role: "region", "aria-label": "Discipline and time" }, [
@@ -59,6 +62,7 @@ export class Header {
     this.freeze.addEventListener("click", () => this.toggle());
     this.pause.addEventListener("click", () => this.ask({ do: "pause", paused: store.settings?.paused !== true }));
     this.restart.addEventListener("click", () => this.ask({ do: "restart" }));
+    this.list.addEventListener("change", () => this.ask({ do: "load", point: Number(this.list.value) }));
     this.speed.addEventListener("change", () => this.ask({ do: "speed", speed: Number(this.speed.value) }));
     this.beside.addEventListener("change", () => this.compare(this.beside.value));
     addEventListener("keydown", (event) => this.key(event));
@@ -104,12 +108,18 @@ export class Header {
     const drawn = JSON.stringify([greeting.points, kinds, greeting.limits]);
     if (drawn !== this.drawn) {
       this.drawn = drawn;
-      this.presets.replaceChildren(...greeting.points.map(({ number, label }) => this.chip(label, String(number), { do: "load", point: number })));
+      const { points } = greeting;
+      const many = points.length > CHIPS;
+      this.presets.replaceChildren(...(many ? [] : points).map(({ number, label }) => this.chip(label, String(number), { do: "load", point: number })));
+      this.list.replaceChildren(...(many ? points : []).map(({ number, label }) => el("option", { value: String(number) }, [label])));
+      this.presets.hidden = many;
+      this.list.hidden = !many;
+      if (this.presets.parentElement !== null) this.presets.parentElement.hidden = points.length < 2;
+      this.about.hidden = points.every(({ label }) => aboutPreset(label) === "");
       this.kinds.replaceChildren(...greeting.disciplines.map(({ kind, about }) => this.chip(aqmName(kind), kind, { do: "set", set: keys.discipline(kind) }, about)));
       this.beside.replaceChildren(el("option", { value: "" }, ["nothing"]), ...kinds.map((kind) => el("option", { value: kind }, [aqmName(kind)])));
       const { min, max } = greeting.limits.speed;
       this.speed.replaceChildren(...SPEEDS.filter((speed) => speed >= min && speed <= max).map((speed) => el("option", { value: String(speed) }, [`${speed}×`])));
-      this.presets.hidden = greeting.points.length < 2;
       this.besideLabel.hidden = !greeting.limits.compare;
     }
     press(this.freeze, isFrozen);
@@ -118,6 +128,7 @@ export class Header {
     press(this.pause, settings.paused);
     for (const chip of this.presets.querySelectorAll("button")) press(chip, chip.value === String(point));
     for (const chip of this.kinds.querySelectorAll("button")) press(chip, chip.value === settings.lanes[0]?.aqm.kind);
+    if (document.activeElement !== this.list || this.list.value !== String(point)) this.list.value = String(point ?? "");
     const about = aboutPreset(greeting.points.find(({ number }) => number === point)?.label ?? "");
     if (this.about.textContent !== about) this.about.textContent = about;
     const beside = settings.lanes[1]?.aqm.kind ?? "";

@@ -28,7 +28,11 @@ export class Lane {
 
   /** Which discipline it has; alone on the page that is said elsewhere. */
   name(alone: boolean): void {
-    const kind = this.store.shownSettings()?.lanes[this.lane]?.aqm.kind ?? "";
+    const settings = this.store.shownSettings();
+    const kind = settings?.lanes[this.lane]?.aqm.kind ?? "";
+    // A row for each pair of server and client.
+    const ends = (settings?.groups.length ?? 0) + (settings?.udp.length ?? 0);
+    this.network.canvas.style.minHeight = `${56 + 50 * ends}px`;
     for (const title of this.titles) {
       title.textContent = aqmName(kind);
       title.classList.toggle("hidden", alone);

@@ -9,7 +9,7 @@ import { average, utilization } from "./series";
 /** What to look at, by the label of a preset. */
 const PRESETS: Record<string, string> = {
   DualPI2:
-    "Two queues share one link. L4S packets (blue) wait about half a millisecond, Classic ones (orange) about 15 ms, and each flow still gets about half of the link.",
+    "Two queues share one link. L4S packets (blue) wait less than a millisecond, Classic ones (orange) about 15 ms, and yet each flow gets about half of the link.",
   "Without AQM":
     "A plain buffer: the Classic flow fills it, and everybody waits in it. Switch an application on and see how late its picture is.",
   PIE: "One queue that is kept short for all: better than a full buffer, yet the L4S flow waits as long as the Classic one.",
