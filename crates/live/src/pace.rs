@@ -111,7 +111,7 @@ mod tests {
             let began = *now;
             while let Some(next) = pace.next().filter(|_| now.saturating_sub(began) < BUDGET) {
                 let slice = next.since(pace.time()).as_nanos() as f64;
-                *now = *now + Duration::from_nanos((slice / machine) as u64);
+                *now += Duration::from_nanos((slice / machine) as u64);
                 pace.reached(next);
             }
             *now = due.max(*now);
@@ -126,7 +126,7 @@ mod tests {
             let mut now = ms(700);
             let mut pace = Pace::new(now);
             pace.set_speed(speed, now);
-            now = now + STEP;
+            now += STEP;
             let last = *steps(&mut pace, 100.0, 100, &mut now).last().unwrap();
             assert!((last as f64 - expected).abs() <= expected * 0.001 + 1.0, "{speed}: {last}");
             assert!(pace.late().is_zero());

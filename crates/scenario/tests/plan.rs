@@ -200,7 +200,7 @@ fn the_first_run_of_a_sweep_can_be_had_alone() {
         point.pins.iter().map(|(key, value)| format!("{key}={value}")).collect()
     };
     for point in &all.points {
-        assert_eq!(first(&pins(point)).unwrap().points, [point.clone()]);
+        assert_eq!(first(&pins(point)).unwrap().points, std::slice::from_ref(point));
     }
     // What only another run is refused for is not looked at.
     let wrong = text.replace("\"40mbit\"]", "\"40mbut\"]");
