@@ -42,6 +42,22 @@ macro_rules! or_skip {
     };
 }
 
+/// The verifier follows every path, and gives up after a million instructions.
+#[test]
+fn every_profile_that_a_kernel_can_have_is_verified() {
+    use l4s_cc::prague::{Config, kernel};
+    use l4s_units::param::Configurable;
+    let able = |config: &Config| kernel::unable(config).is_empty();
+    let all = Config::PROFILES.iter().map(|profile| (profile.name, (profile.make)()));
+    let able: Vec<_> = all.filter(|(_, config)| able(config)).collect();
+    assert!(able.iter().any(|(name, _)| *name == "best-linux"), "{able:?}");
+    for (number, (profile, config)) in able.iter().enumerate() {
+        // 15 letters at most.
+        let loaded = or_skip!(Loaded::prague(&name(&format!("prof{number}")), config));
+        assert!(is_registered(loaded.name()), "{profile}");
+    }
+}
+
 fn is_registered(name: &str) -> bool {
     let all = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
     all.split_whitespace().any(|n| n == name)

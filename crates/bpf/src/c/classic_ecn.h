@@ -146,32 +146,26 @@ struct classic_ecn_sample {
 	u32 self_limited;
 };
 
-/* The position of the highest bit; 0 for 0. */
+/*
+ * The position of the highest bit; 0 for 0. Without a branch, and be it one that a compiler makes of
+ * a comparison: the verifier of BPF follows both sides of each, and of many logarithms in a row all
+ * combinations.
+ */
 static __always_inline u32 classic_ecn_ilog2(u64 x)
 {
-	u32 log = 0;
-
-	if (x >> 32) {
-		x >>= 32;
-		log += 32;
-	}
-	if (x >> 16) {
-		x >>= 16;
-		log += 16;
-	}
-	if (x >> 8) {
-		x >>= 8;
-		log += 8;
-	}
-	if (x >> 4) {
-		x >>= 4;
-		log += 4;
-	}
-	if (x >> 2) {
-		x >>= 2;
-		log += 2;
-	}
-	return log + (u32)(x >> 1);
+	/* Every bit from the highest on down, */
+	x |= 1;
+	x |= x >> 1;
+	x |= x >> 2;
+	x |= x >> 4;
+	x |= x >> 8;
+	x |= x >> 16;
+	x |= x >> 32;
+	/* counted: in pairs, in fours, in eights, and all eights in the highest. */
+	x -= (x >> 1) & 0x5555555555555555ull;
+	x = (x & 0x3333333333333333ull) + ((x >> 2) & 0x3333333333333333ull);
+	x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0full;
+	return (u32)((x * 0x0101010101010101ull) >> 56) - 1;
 }
 
 /*
