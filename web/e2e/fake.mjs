@@ -227,7 +227,7 @@ export async function start({ port = 0, ...odd } = {}) {
   const sessions = new Map();
   let counter = 0;
   const TYPES = { html: "text/html; charset=utf-8", js: "text/javascript", css: "text/css" };
-  const CSP = "default-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self' ws: wss:";
+  const CSP = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
   const server = createServer((request, response) => {
     const url = new URL(request.url, "http://fake");
     const answer = (status, body) => response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));

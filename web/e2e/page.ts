@@ -38,8 +38,7 @@ export function errors(page: Page): string[] {
   const said: string[] = [];
   page.on("pageerror", (error) => said.push(error.message));
   page.on("console", (message) => {
-    // Browsers ask for an icon by themselves.
-    if (message.type() === "error" && !message.location().url.endsWith("/favicon.ico")) said.push(message.text());
+    if (message.type() === "error") said.push(message.text());
   });
   return said;
 }

@@ -26,15 +26,19 @@ function spawned(port: number): Promise<Server> {
   const child = spawn(binary, ["live", "--listen", `127.0.0.1:${port}`], { stdio: ["ignore", "pipe", "pipe"] });
   return new Promise((resolve, reject) => {
     let said = "";
+    let wanted = false;
     const hear = (text: Buffer): void => {
       said += String(text);
       const url = /http:\/\/127\.0\.0\.1:\d+\S*/.exec(said)?.[0];
-      if (url !== undefined) resolve({ url, stop: () => ended(child) });
+      if (url !== undefined) resolve({ url, stop: () => ((wanted = true), ended(child)) });
     };
     child.stdout.on("data", hear);
     child.stderr.on("data", hear);
     child.on("error", reject);
-    child.on("exit", () => reject(new Error(`the server ended: ${said}`)));
+    child.on("exit", (code, signal) => {
+      if (!wanted) console.error(`the server ended by itself (${code ?? signal}): ${said}`);
+      reject(new Error(`the server ended: ${said}`));
+    });
   });
 }
 
