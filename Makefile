@@ -6,10 +6,10 @@ L4S   := target/release/l4s
 DEMO  := out/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo live test lint bench validate linux reference figures web docs fuzz sanitize mutants clean
+.PHONY: help setup build demo live e2e test lint bench validate linux reference figures web docs fuzz sanitize mutants clean
 
 help: ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 setup: ## install what is missing: a C compiler and Rust
 	@scripts/setup.sh
@@ -26,6 +26,10 @@ demo: build ## DCTCP against Cubic through three AQMs, and the report of it
 
 live: build ## the demo to play with: a page in the browser, at 127.0.0.1:4545
 	@$(L4S) live --open
+
+e2e: build ## the live page in Chromium, against the server (installs Chromium and Node)
+	@scripts/setup.sh --browser
+	@cd web && npm ci --no-audit --no-fund --silent && L4S=$(CURDIR)/$(L4S) npm run --silent e2e
 
 test: setup ## every test that is quick
 	@$(CARGO) test --workspace --locked --quiet

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs what a fresh Debian or Ubuntu machine lacks to build l4s: a C compiler, Rust, and on
 # Linux what the BPF programs need: clang and the headers of libelf and zlib.
+# With --browser: what the tests of the live page need instead, Chromium, Node and npm.
 # Asks nothing. Does nothing where nothing is missing.
 set -eu
 
@@ -41,6 +42,17 @@ usable_rust() {
     version=$(cargo --version 2>/dev/null | cut -d' ' -f2) || return 1
     [ "$(printf '%s\n%s\n' "$RUST_MIN" "$version" | sort -V | head -n1)" = "$RUST_MIN" ]
 }
+
+if [ "${1:-}" = --browser ]; then
+    command -v "${CHROMIUM:-chromium}" >/dev/null || install chromium
+    command -v npm >/dev/null || install nodejs npm
+    # What @playwright/test runs on.
+    node -e 'process.exit(process.versions.node.split(".")[0] >= 18 ? 0 : 1)' || {
+        echo "l4s: the tests of the live page need Node 18 or later" >&2
+        exit 3
+    }
+    exit 0
+fi
 
 command -v cc >/dev/null || install gcc libc6-dev
 if [ "$(uname)" = Linux ]; then

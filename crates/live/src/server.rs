@@ -216,6 +216,8 @@ fn router(app: Arc<App>) -> Router {
         .layer(from_fn_with_state(app.clone(), guard::api));
     Router::new()
         .merge(assets::router())
+        // Browsers ask for it, and call it an error where there is none.
+        .route("/favicon.ico", get(async || StatusCode::NO_CONTENT))
         .nest("/api", api)
         .fallback(nothing)
         .method_not_allowed_fallback(not_so)

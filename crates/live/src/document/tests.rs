@@ -146,7 +146,9 @@ fn all_keys_are_set_or_none_and_the_fault_names_its_key() {
 
 #[test]
 fn settings_have_the_values_of_the_discipline_as_set_takes_them() {
-    let document = live().with(0, &set(&[("aqm.target", "7ms"), ("web.A.rate", "5/s")])).unwrap();
+    let prague = "{ kind = \"prague\", profile = \"best\" }";
+    let sets = [("aqm.target", "7ms"), ("web.A.rate", "5/s"), ("group.A.cc", prague)];
+    let document = live().with(0, &set(&sets)).unwrap();
     let settings = document.settings(3, true, 0.5);
     let aqm = &settings.lanes[0].aqm;
     assert_eq!(

@@ -182,7 +182,6 @@ pub(super) async fn every(State(app): State<Arc<App>>, request: Request, next: N
         // The address of the page has the token in it.
         (header::REFERRER_POLICY, "no-referrer"),
         (header::HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
-        (header::HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
     ];
     for (name, value) in said {
         headers.insert(name, HeaderValue::from_static(value));
