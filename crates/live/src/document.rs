@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use l4s_aqm::Queue;
+use l4s_measure::queues_of;
 use l4s_scenario::{Faults, Plan, Point, Scenario, Spelled, covers};
 use l4s_units::Duration;
 
@@ -332,7 +334,7 @@ impl Resolved {
                 kind: scenario.aqm.kind().to_owned(),
                 profile,
                 values,
-                queues: queues(&scenario.aqm),
+                queues: queues_of([&scenario.aqm]).into_iter().map(Queue::name).collect(),
             },
         }
     }
@@ -384,19 +386,6 @@ impl Resolved {
 
     fn get(&self, table: &str, key: &str) -> String {
         self.spelled.get(&format!("{table}.{key}")).unwrap_or_default()
-    }
-}
-
-/// The queues that a discipline reports.
-fn queues(aqm: &l4s_aqm::Config) -> &'static [&'static str] {
-    let classify = match aqm {
-        l4s_aqm::Config::DualPi2(config) => Some(config.dualq),
-        l4s_aqm::Config::CurvyRed(config) => Some(config.queues.dualq),
-        _ => None,
-    };
-    match classify {
-        None | Some(l4s_aqm::dualpi2::Classify::None) => &["Q"],
-        Some(_) => &["L", "C"],
     }
 }
 

@@ -152,7 +152,7 @@ fn settings_have_the_values_of_the_discipline_as_set_takes_them() {
     let settings = document.settings(3, true, 0.5);
     let aqm = &settings.lanes[0].aqm;
     assert_eq!(
-        (aqm.kind.as_str(), aqm.profile.as_str(), aqm.queues),
+        (aqm.kind.as_str(), aqm.profile.as_str(), aqm.queues.as_slice()),
         ("dualpi2", "best", &["L", "C"][..])
     );
     assert_eq!(aqm.values["target"], "7ms");

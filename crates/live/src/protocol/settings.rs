@@ -66,7 +66,7 @@ pub struct Aqm {
     /// The parameters that have a meaning beside the others.
     pub values: BTreeMap<String, String>,
     /// `L` and `C`, or `Q`.
-    pub queues: &'static [&'static str],
+    pub queues: Vec<&'static str>,
 }
 
 /// A group.
