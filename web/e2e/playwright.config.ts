@@ -7,6 +7,8 @@ export default defineConfig({
   // Servers simulate on the same machine: one at a time, and patience.
   workers: 1,
   timeout: 180_000,
+  // Real time on shared machines: what fails once and not again is reported as flaky.
+  retries: 2,
   expect: { timeout: 60_000 },
   reporter: "list",
   forbidOnly: process.env.CI !== undefined,
