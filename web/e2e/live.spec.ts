@@ -241,6 +241,7 @@ const shots = [
   { name: "live", width: 1400, height: 1024, colorScheme: "light" },
   { name: "live-dark", width: 1400, height: 1024, colorScheme: "dark" },
   { name: "live-phone", width: 390, height: 1000, colorScheme: "light" },
+  { name: "live-phone-dark", width: 390, height: 1000, colorScheme: "dark" },
 ] as const;
 for (const { name, width, height, colorScheme } of shots) {
   test(`picture ${name}`, async ({ browser }) => {

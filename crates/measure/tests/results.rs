@@ -43,7 +43,17 @@ fn record() -> RunRecord {
             let (cwnd, ssthresh, srtt) = (12, None, Some(ms(11)));
             let classic_ecn = Some(report(1.25, 30));
             let (flow, group, socket) = (0, 0, None);
-            let state = FlowState { flow, group, is_app: false, cwnd, ssthresh, srtt, alpha, classic_ecn, socket };
+            let state = FlowState {
+                flow,
+                group,
+                is_app: false,
+                cwnd,
+                ssthresh,
+                srtt,
+                alpha,
+                classic_ecn,
+                socket,
+            };
             o.sample_flow(state, t);
         }
     }
