@@ -138,7 +138,7 @@ pub struct Live {
     /// What runs it
     #[arg(long, value_enum, default_value_t = LiveSubstrate::Sim)]
     pub on: LiveSubstrate,
-    /// Where to listen; with another address than a loopback one it asks for a token
+    /// Where to listen; with another address than a loopback one, or real sockets, it asks for a token
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4545")]
     pub listen: SocketAddr,
     /// What requests must show, 16 characters at least; chosen by chance where it is needed

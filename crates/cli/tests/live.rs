@@ -1,6 +1,9 @@
 //! `l4s live` as a process: its address, its end, and what it refuses.
 #![cfg(unix)]
 
+#[cfg(target_os = "linux")]
+mod watcher;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -13,19 +16,40 @@ const DEADLINE: Duration = Duration::from_secs(60);
 struct Live {
     process: Child,
     address: SocketAddr,
+    /// What it asks for, if it does.
+    token: String,
 }
 
 impl Live {
     fn start(listen: &str) -> Live {
+        Live::try_start(&["--listen", listen]).unwrap_or_else(|said| panic!("{said}"))
+    }
+
+    /// Or what it says instead.
+    fn try_start(args: &[&str]) -> Result<Live, String> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_l4s"));
-        command.args(["live", "--listen", listen]).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.arg("live").args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = command.spawn().expect("l4s starts");
         let mut url = String::new();
         let stdout = process.stdout.take().expect("stdout");
         BufReader::new(stdout).read_line(&mut url).expect("its address");
-        let address = url.trim().trim_start_matches("http://").trim_end_matches('/');
-        let address = address.parse().unwrap_or_else(|_| panic!("{url}"));
-        Live { process, address }
+        let mut stderr = process.stderr.take().expect("stderr");
+        let url = url.trim().trim_start_matches("http://");
+        let (address, token) =
+            url.split_once("/?token=").unwrap_or((url.trim_end_matches('/'), ""));
+        match address.parse() {
+            Ok(address) => {
+                // Nobody is to wait for a reader.
+                std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+                Ok(Live { process, address, token: token.to_owned() })
+            }
+            Err(_) => {
+                let mut said = String::new();
+                let _ = stderr.read_to_string(&mut said);
+                let _ = process.wait();
+                Err(said)
+            }
+        }
     }
 
     /// The answer to a request.
@@ -34,7 +58,11 @@ impl Live {
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
         let (line, body) = request.split_once('\n').unwrap_or((request, ""));
         let (host, length) = (self.address, body.len());
-        let head = format!("{line} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\n\r\n");
+        let head = format!(
+            "{line} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\n\
+             Authorization: Bearer {}\r\n\r\n",
+            self.token
+        );
         stream.write_all(head.as_bytes()).unwrap();
         stream.write_all(body.as_bytes()).unwrap();
         let mut answer = String::new();
@@ -124,4 +152,51 @@ fn what_it_cannot_serve_is_bad_input() {
     input(&["--set", "link.rate=11gbit"], "expected at most 10000000000 in a live session");
     input(&["--token", "short"], "--token: expected 16 to 128");
     input(&["--listen", "nowhere"], "--listen");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn real_sockets_are_watched_and_turned_and_nothing_is_left_of_them() {
+    use serde_json::json;
+
+    let tried = Live::try_start(&["--on", "kernel", "--listen", "127.0.0.1:0"]);
+    let mut live = match tried {
+        Ok(live) => live,
+        Err(said) => return println!("skipped: {said}"),
+    };
+    // Who has real sockets is root: other users of this machine are not to turn them.
+    assert_eq!(live.token.len(), 32);
+    let token = std::mem::replace(&mut live.token, "1".repeat(32));
+    assert!(live.ask("POST /api/sessions\n{}").starts_with("HTTP/1.1 401"));
+    live.token = token;
+    let created = live.ask("POST /api/sessions\n{}");
+    let body = created.split_once("\r\n\r\n").expect("a body").1;
+    let created: serde_json::Value = serde_json::from_str(body).expect(body);
+    let id = created["id"].as_str().expect("an id");
+    let mut watcher = watcher::Watcher::new(live.address, id, &live.token, DEADLINE);
+
+    let rate = |state: &serde_json::Value, group: usize| {
+        state["lanes"][0]["groups"][group]["rate_bps"].as_f64().unwrap_or(0.0)
+    };
+    watcher.until("both groups", |m| rate(m, 0) > 1e6 && rate(m, 1) > 1e6);
+    watcher.send(&json!({"do": "set", "set": {"group.B.flows": "3"}, "id": 1}));
+    watcher.until("an answer", |m| m["type"] == "done" && m["id"] == 1);
+    let flows_of_b = |state: &serde_json::Value| {
+        let flows = state["lanes"][0]["flows"].as_array().map(Vec::as_slice).unwrap_or_default();
+        flows.iter().filter(|flow| flow["group"] == 1).count()
+    };
+    watcher.until("three flows", |m| flows_of_b(m) == 3);
+    // Another congestion control is another namespace: a new run.
+    let first = watcher.until("a state", |m| m["type"] == "state")["run"].clone();
+    watcher.send(&json!({"do": "set", "set": {"group.A.cc": "reno"}, "id": 2}));
+    watcher.until("a new run", |m| m["type"] == "state" && m["run"] != first && rate(m, 0) > 1e6);
+    watcher.send(&json!({"do": "pause", "paused": true, "id": 3}));
+    watcher.until("a refusal", |m| m["type"] == "error" && m["id"] == 3);
+
+    let agents = watcher::children(live.process.id());
+    assert_eq!(agents.len(), 6, "a server and a client of two groups and a source");
+    live.signal("-TERM");
+    assert_eq!(live.ended().code(), Some(0));
+    let left: Vec<_> = agents.iter().filter(|agent| watcher::lives(**agent)).collect();
+    assert!(left.is_empty(), "{left:?}");
 }
