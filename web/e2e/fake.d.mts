@@ -9,6 +9,8 @@ export interface Odd {
   token?: string;
   /** So many presets, each with a long name. */
   points?: number;
+  /** It has real sockets, and so the time of the world. */
+  kernel?: boolean;
 }
 
 export interface Fake {

@@ -239,7 +239,8 @@ export async function start({ port = 0, ...odd } = {}) {
     if (odd.token !== undefined && request.headers.authorization !== `Bearer ${odd.token}`) return answer(401, { type: "error", message: "a token is needed" });
     if (url.pathname === "/api/greeting") {
       const points = odd.points === undefined ? GREETING.points : Array.from({ length: odd.points }, (_, number) => ({ number, label: `link.rate=${number + 1}mbit, group.*.rtt=10ms` }));
-      return answer(200, { ...GREETING, points });
+      const kernel = { on: "kernel", limits: { ...GREETING.limits, compare: false, speed: { min: 1, max: 1 } } };
+      return answer(200, { ...GREETING, points, ...(odd.kernel ? kernel : {}) });
     }
     const id = /^\/api\/sessions\/([^/]+)$/.exec(url.pathname)?.[1];
     if (id !== undefined) {

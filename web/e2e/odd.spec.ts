@@ -86,3 +86,12 @@ test("a token comes from the address, which loses it, or is asked for", async ({
   await expect(tile(other, "Link used")).toContainText("%");
   await other.context().close();
 });
+
+test("with real sockets there is no other time, and it says what runs", async ({ page }) => {
+  fake = await start({ kernel: true });
+  await open(page, fake.url);
+  await expect(page.getByText("Real Linux TCP, in real time.")).toBeVisible();
+  for (const name of ["speed", "side by side with"]) await expect(page.getByLabel(name)).toBeHidden();
+  await expect(page.getByRole("button", { name: "Pause" })).toBeHidden();
+  await expect(page.getByRole("button", { name: "Freeze" })).toBeVisible();
+});

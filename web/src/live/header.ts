@@ -26,6 +26,9 @@ export class Header {
   private readonly pause = el("button", { type: "button", "aria-pressed": "false", title: "Stops virtual time, for everyone who watches this session" }, ["Pause"]);
   private readonly restart = el("button", { type: "button", title: "From time zero" }, ["Restart"]);
   private readonly speed = el("select", { id: "speed" });
+  private readonly speedLabel = el("label", { for: "speed" }, ["speed ", this.speed]);
+  /** What runs, where that is not the simulator. */
+  private readonly real = el("strong", {});
   private drawn = "";
 
   constructor(
@@ -36,7 +39,7 @@ export class Header {
     share.addEventListener("click", () => shareDialog(store, session()));
     this.root = el("header", {}, [
       el("div", { class: "title" }, [
-        el("div", {}, [el("h1", {}, ["l4s live"]), el("p", {}, ["Several senders, one bottleneck: who waits, and for how long?"])]),
+        el("div", {}, [el("h1", {}, ["l4s live"]), el("p", {}, ["Several senders, one bottleneck: who waits, and for how long?", this.real])]),
         el("div", { class: "tools" }, [
           share,
           modeSwitch((mode) => {
@@ -53,7 +56,7 @@ export class Header {
       el("div", { class: "time" }, [
         this.besideLabel,
         el("span", { class: "push" }),
-        el("label", { for: "speed" }, ["speed ", this.speed]),
+        this.speedLabel,
         this.restart,
         this.pause,
         this.freeze,
@@ -121,6 +124,9 @@ export class Header {
       const { min, max } = greeting.limits.speed;
       this.speed.replaceChildren(...SPEEDS.filter((speed) => speed >= min && speed <= max).map((speed) => el("option", { value: String(speed) }, [`${speed}×`])));
       this.besideLabel.hidden = !greeting.limits.compare;
+      // Real sockets have the time of the world.
+      this.speedLabel.hidden = this.pause.hidden = min === max;
+      this.real.textContent = greeting.on === "kernel" ? " Real Linux TCP, in real time." : "";
     }
     press(this.freeze, isFrozen);
     if (settings === undefined) return;
