@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use l4s_measure::{
     EngineSummary, Observer, Origin, PacketTrace, Recorder, RunRecord, Snap, Traced,
 };
-use l4s_scenario::{Plan, Point, Scenario};
+use l4s_scenario::{Plan, Point, Scenario, shell_word};
 use serde_json::Value;
 
 use crate::args::{Substrate, Trace};
@@ -217,34 +217,12 @@ fn traced<R: Runs>(
 
 /// The command that repeats just this run. `scenario` is what the user called it.
 pub fn command(scenario: &str, on: Substrate, point: &Point) -> String {
-    let mut command = format!("l4s run {}", quoted(scenario));
+    let mut command = format!("l4s run {}", shell_word(scenario));
     if on != Substrate::Sim {
         command += &format!(" --on {}", on.name());
     }
     for (key, value) in &point.pins {
-        command += &format!(" --set {}", quoted(&format!("{key}={value}")));
+        command += &format!(" --set {}", shell_word(&format!("{key}={value}")));
     }
     command + &format!(" --seed {}", point.scenario.seed)
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_shell_reads_the_command_back() {
-        assert_eq!(quoted("link.rate=40mbit"), "link.rate=40mbit");
-        assert_eq!(quoted("group.*.rtt=5ms"), "'group.*.rtt=5ms'");
-        assert_eq!(quoted("case=it's"), r"'case=it'\''s'");
-    }
 }

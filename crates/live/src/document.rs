@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use l4s_aqm::Queue;
 use l4s_measure::queues_of;
-use l4s_scenario::{Faults, Plan, Point, Scenario, Spelled, covers};
+use l4s_scenario::{Faults, Plan, Point, Scenario, Spelled, covers, shell_word};
 use l4s_units::Duration;
 
 use crate::limits;
@@ -206,7 +206,7 @@ impl Document {
     fn command(&self) -> Option<String> {
         let mut command = format!("l4s run {}", self.base.bundled?);
         for (key, value) in self.settings_of(0) {
-            command += &format!(" --set {}", quoted(&format!("{key}={value}")));
+            command += &format!(" --set {}", shell_word(&format!("{key}={value}")));
         }
         Some(command)
     }
@@ -386,16 +386,6 @@ impl Resolved {
 
     fn get(&self, table: &str, key: &str) -> String {
         self.spelled.get(&format!("{table}.{key}")).unwrap_or_default()
-    }
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 

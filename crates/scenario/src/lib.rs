@@ -37,6 +37,7 @@ mod model;
 mod plan;
 mod schema;
 mod settings;
+mod shell;
 mod show;
 mod spelled;
 mod sweep;
@@ -50,6 +51,7 @@ pub use model::{
     Udp, Web,
 };
 pub use plan::{MAX_POINTS, Plan, Point};
+pub use shell::shell_word;
 pub use show::show;
 pub use spelled::Spelled;
 pub use sweep::covers;

@@ -41,7 +41,7 @@ fn the_presets_are_the_runs_of_the_scenario() {
         let document = presets.open(&Opening { start, set: Changes::default() }).unwrap();
         let settings = document.settings(1, false, 1.0);
         assert_eq!(settings.point, Some(preset.number));
-        let command = format!("--set {}", quoted(&format!("case={}", preset.label)));
+        let command = format!("--set {}", shell_word(&format!("case={}", preset.label)));
         assert_eq!(settings.command.unwrap(), format!("l4s run live {command}"));
     }
     let beyond = Opening { start: Start::Point(7), set: Changes::default() };
