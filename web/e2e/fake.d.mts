@@ -15,7 +15,7 @@ export interface Odd {
 
 export interface Fake {
   url: string;
-  sessions: Map<string, { end(): void }>;
+  sessions: Map<string, { end(): void; settings(): { set: Record<string, string> } }>;
   odd: Odd;
   stop(): Promise<void>;
 }
