@@ -6,10 +6,10 @@ L4S   := target/release/l4s
 DEMO  := out/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo live e2e test lint bench validate linux reference figures web docs fuzz sanitize mutants clean
+.PHONY: help setup build demo live e2e pictures python wheel test lint bench validate linux vm test-vm reference figures web docs fuzz sanitize mutants clean
 
 help: ## this list
-	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 setup: ## install what is missing: a C compiler and Rust
 	@scripts/setup.sh
@@ -31,6 +31,21 @@ e2e: build ## the live page in Chromium, against the server (installs Chromium a
 	@scripts/setup.sh --browser
 	@cd web && npm ci --no-audit --no-fund --silent && L4S=$(CURDIR)/$(L4S) npm run --silent e2e
 
+pictures: build ## the pictures of the live page in docs, drawn anew in Chromium
+	@scripts/setup.sh --browser
+	@cd web && npm ci --no-audit --no-fund --silent && L4S=$(CURDIR)/$(L4S) npm run --silent pictures
+
+python: build ## the Python package in .venv, with its tests and notebooks
+	@scripts/setup.sh --python
+	@test -x .venv/bin/pip || python3 -m venv .venv
+	@.venv/bin/pip install --quiet '.[test]'
+	@.venv/bin/ruff format --check --quiet python && .venv/bin/ruff check --quiet python
+	@.venv/bin/mypy
+	@.venv/bin/pytest --quiet --mpl
+
+wheel: ## wheels for Linux on x86-64 and aarch64, in dist (installs a cross compiler)
+	@scripts/wheel.sh
+
 test: setup ## every test that is quick
 	@$(CARGO) test --workspace --locked --quiet
 	@scripts/traceability.sh --check
@@ -49,6 +64,14 @@ validate: build ## the simulator against Linux 7.3
 
 linux: ## the kernel of `--on linux`: fetch, configure, compile (some minutes, once)
 	@linux/build.sh
+
+vm: ## the virtual machine of `l4s vm`: a kernel of Debian and its modules (two minutes, once)
+	@linux/vm.sh
+
+test-vm: build vm ## what the virtual machine is for, tried in it (half an hour or more; TEST_VM=quick for less)
+	@linux/vm.sh 6.12
+	@scripts/setup.sh --vm
+	@scripts/test-vm.sh
 
 reference: build linux ## what that kernel does under the conditions of validation, measured anew
 	@$(L4S) run linux-7.3-wide --on linux --seeds 3 --json | sed 's/"wall_s":[^,]*,//' > target/linux-7.3-wide.jsonl
@@ -74,4 +97,4 @@ mutants: setup ## mutation of the core; takes two hours (cargo install cargo-mut
 	$(CARGO) mutants --package l4s-cc --file 'crates/cc/src/classic_ecn/**' --output target --timeout 60 -- --lib classic_ecn && exit $$aqm
 
 clean: ## remove everything that was made
-	@rm -rf target out fuzz/target web/node_modules
+	@rm -rf target out dist .venv fuzz/target web/node_modules

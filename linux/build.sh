@@ -9,23 +9,19 @@ HERE=$(cd "$(dirname "$0")" && pwd)
 # What is compiled here, into BPF programs and for tests.
 SHARED=$HERE/../crates/bpf/src/c
 VERSION=$(cat "$HERE/version")
-SERIES=${VERSION%.*}
-PACKAGE=linux-source-$SERIES
-PACKAGE_VERSION=$VERSION-1~bpo13+1
-SHA256=703e369ddd4cce971452f5a593ee55df3a5c10c83caf0fa0df039633ed181ee3
-# Debian keeps a version until the next one; its archive of snapshots keeps all of them.
-ARCHIVES="http://deb.debian.org/debian http://snapshot.debian.org/archive/debian/20261121T000000Z"
+. "$HERE/fetch.sh"
 
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/l4s/linux-$VERSION
 WORK=$CACHE/build
-TREE=$WORK/$PACKAGE
+TREE=$WORK/$SOURCE
 JOBS=$(nproc)
 
-say() { echo "l4s: $*"; }
-fail() { echo "l4s: $*" >&2; exit 3; }
-
-# What the kernel is made of: this folder and the package. Where it is the same, so is the kernel.
-print=$(cat "$HERE"/* "$SHARED"/prague*.h "$SHARED"/classic_ecn.h | sha256sum | cut -c1-16)
+# What the kernel is made of. Where it is the same, so is the kernel.
+print=$({
+    cd "$HERE"
+    cat build.sh config tcp_prague.c version "$SHARED"/prague*.h "$SHARED"/classic_ecn.h
+    echo "$SOURCE_SHA256"
+} | sha256sum | cut -c1-16)
 if [ -x "$CACHE/linux" ] && [ "$(cat "$CACHE/made-of" 2>/dev/null)" = "$print" ]; then
     say "the kernel is there: $CACHE/linux"
     rm -rf "$WORK" # where the last run was stopped at its very end
@@ -33,64 +29,18 @@ if [ -x "$CACHE/linux" ] && [ "$(cat "$CACHE/made-of" 2>/dev/null)" = "$print" ]
 fi
 
 [ "$(uname -sm)" = "Linux x86_64" ] || fail "user-mode Linux runs on Linux on x86-64 only"
-for tool in apt-get cc make flex bison bc xz; do
-    command -v $tool >/dev/null || missing="${missing:-} $tool"
-done
-if [ -n "${missing:-}" ]; then
-    command -v apt-get >/dev/null ||
-        fail "the source comes as a package of Debian, and this machine has no apt-get"
-    say "installing what builds a kernel:$missing"
-    as_root=; [ "$(id -u)" = 0 ] || as_root="sudo -n"
-    $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq update >/dev/null
-    $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends \
-        gcc libc6-dev make flex bison bc xz-utils >/dev/null
-fi
+need "what builds a kernel" "apt-get cc make flex bison bc xz" \
+    "gcc libc6-dev make flex bison bc xz-utils"
 
 say "building Linux $VERSION in $CACHE: 170 MB to fetch, 2 GB of disk for the time being,"
 say "and five to fifteen minutes on two cores"
 mkdir -p "$WORK"
-free() { df -Pk "$WORK" | awk 'NR == 2 { print int($4 / 1024) }'; }
-[ "$(free)" -ge 2500 ] || [ -d "$TREE" ] || fail "$(free) MB are free there: 2500 are needed"
-# The end of the log, and what may be the reason.
-broken() {
-    tail -n 20 "$WORK/log" >&2
-    fail "$1 failed, with $(free) MB free: $WORK/log has more"
-}
+[ "$(free "$WORK")" -ge 2500 ] || [ -d "$TREE" ] ||
+    fail "$(free "$WORK") MB are free there: 2500 are needed"
 
-# The package, by an apt of its own: of the machine's it has the keys of Debian, and the proxy.
-DEB=$WORK/$PACKAGE.deb
-whole() { [ "$(sha256sum "$1" 2>/dev/null | cut -d' ' -f1)" = "$SHA256" ]; }
-if ! whole "$DEB"; then
-    # The pinned hash says that it is the package. The signature is checked where the keys are.
-    keys=/usr/share/keyrings/debian-archive-keyring.gpg
-    if [ -r $keys ]; then trust="signed-by=$keys"; else trust="trusted=yes"; fi
-    for archive in $ARCHIVES; do
-        apt=$WORK/apt
-        rm -rf "$apt"
-        mkdir -p "$apt/lists/partial" "$apt/archives/partial" "$apt/parts"
-        : > "$apt/status"
-        echo "deb [arch=amd64 $trust check-valid-until=no] $archive trixie-backports main" > "$apt/sources.list"
-        set -- -qq -o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts="$apt/parts" \
-            -o Dir::Etc::Preferences=/dev/null -o Dir::Etc::PreferencesParts="$apt/parts" \
-            -o Dir::State="$apt" -o Dir::State::Lists="$apt/lists" -o Dir::State::Status="$apt/status" \
-            -o Dir::Cache="$apt" -o Dir::Cache::Archives="$apt/archives" -o APT::Sandbox::User=root \
-            -o APT::Architecture=amd64 -o Acquire::Languages=none -o APT::Update::Error-Mode=any
-        say "fetching $PACKAGE $PACKAGE_VERSION from $archive"
-        if apt-get "$@" update && (cd "$apt/archives" && apt-get "$@" download "$PACKAGE=$PACKAGE_VERSION"); then
-            mv "$apt/archives/"*.deb "$DEB"
-            whole "$DEB" && break
-            say "that package has another hash than expected: $SHA256"
-        fi
-    done
-    rm -rf "$WORK/apt"
-    whole "$DEB" || fail "$PACKAGE $PACKAGE_VERSION cannot be had from: $ARCHIVES"
-fi
-
+fetch_source
 if [ ! -e "$WORK/unpacked" ]; then
-    say "unpacking"
-    rm -rf "$TREE"
-    { dpkg-deb --fsys-tarfile "$DEB" | tar -xO --wildcards "*/$PACKAGE.tar.xz" |
-        tar -xJ -C "$WORK"; } 2>"$WORK/log" || broken "unpacking"
+    unpack_source
     touch "$WORK/unpacked"
 fi
 

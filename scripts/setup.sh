@@ -2,6 +2,8 @@
 # Installs what a fresh Debian or Ubuntu machine lacks to build l4s: a C compiler, Rust, and on
 # Linux what the BPF programs need: clang and the headers of libelf and zlib.
 # With --browser: what the tests of the live page need instead, Chromium, Node and npm.
+# With --python: what the Python package needs besides, Python with its virtual environments.
+# With --vm: what the tests in the virtual machine run there; its files are this machine's.
 # Asks nothing. Does nothing where nothing is missing.
 set -eu
 
@@ -37,6 +39,15 @@ install() {
     as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@" >/dev/null
 }
 
+# The queue discipline in BPF takes clang 16.
+usable_clang() {
+    for clang in clang clang-22 clang-21 clang-20 clang-19 clang-18 clang-17 clang-16; do
+        major=$(echo __clang_major__ | $clang -E -P -x c - 2>/dev/null) || continue
+        [ "$major" -lt 16 ] || return 0
+    done
+    return 1
+}
+
 usable_rust() {
     command -v cargo >/dev/null || return 1
     version=$(cargo --version 2>/dev/null | cut -d' ' -f2) || return 1
@@ -54,9 +65,35 @@ if [ "${1:-}" = --browser ]; then
     exit 0
 fi
 
+if [ "${1:-}" = --python ]; then
+    python3 -c 'import ensurepip, venv' 2>/dev/null || install python3 python3-venv
+    python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || {
+        echo "l4s: the Python package needs Python 3.10 or later" >&2
+        exit 3
+    }
+    exit 0
+fi
+
+if [ "${1:-}" = --vm ]; then
+    command -v ip >/dev/null || install iproute2
+    command -v ethtool >/dev/null || install ethtool
+    command -v iperf3 >/dev/null || install iperf3
+    [ -x /lib/systemd/systemd ] || install systemd
+    [ -x /lib/systemd/systemd-udevd ] || install udev
+    exit 0
+fi
+
 command -v cc >/dev/null || install gcc libc6-dev
 if [ "$(uname)" = Linux ]; then
-    command -v clang >/dev/null || install clang
+    usable_clang || {
+        # Debian 12 has newer ones beside its own.
+        for package in clang-19 clang-18 clang-17 clang-16 clang; do
+            if has $package; then
+                install $package
+                break
+            fi
+        done
+    }
     # What libbpf links with. A compiler knows best whether their headers are here.
     headers='#include <libelf.h>
 #include <zlib.h>'

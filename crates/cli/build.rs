@@ -4,27 +4,33 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-#[path = "src/fingerprint.rs"]
+#[path = "../scenario/src/fingerprint.rs"]
 mod fingerprint;
 
 fn main() -> io::Result<()> {
-    let crates = Path::new(&env::var("CARGO_MANIFEST_DIR").unwrap_or_default()).join("..");
+    // For the command line, which is one of the crates, and for the Python package beside them.
+    let own = PathBuf::from(env::var("CARGO_MANIFEST_DIR").unwrap_or_default()).canonicalize()?;
+    let root = own.ancestors().find(|folder| folder.join("crates").is_dir()).unwrap_or(&own);
+    let mut rooms = vec![own.clone()];
+    for entry in fs::read_dir(root.join("crates"))? {
+        rooms.push(entry?.path());
+    }
     let mut files = Vec::new();
-    for entry in fs::read_dir(&crates)? {
-        let room = entry?.path();
+    for room in rooms {
         for part in ["src", "assets", "Cargo.toml"] {
             collect(&room.join(part), &mut files)?;
         }
     }
     // By name, not in the order of the disk; and by content, not by time.
     files.sort();
+    files.dedup();
     let mut text = Vec::new();
     for file in &files {
         println!("cargo:rerun-if-changed={}", file.display());
-        text.extend(file.strip_prefix(&crates).unwrap_or(file).to_string_lossy().bytes());
+        text.extend(file.strip_prefix(root).unwrap_or(file).to_string_lossy().bytes());
         text.extend(fs::read(file)?);
     }
-    println!("cargo:rustc-env=L4S_CODE={}", fingerprint::of(&text));
+    println!("cargo:rustc-env=L4S_CODE={}", fingerprint::fingerprint(&text));
     Ok(())
 }
 

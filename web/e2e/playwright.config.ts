@@ -3,6 +3,7 @@ import { defineConfig } from "@playwright/test";
 
 export default defineConfig({
   testDir: ".",
+  testMatch: process.env.L4S_PICTURES === "1" ? "pictures.ts" : "*.spec.ts",
   outputDir: "../node_modules/.e2e",
   // Servers simulate on the same machine: one at a time, and patience.
   workers: 1,

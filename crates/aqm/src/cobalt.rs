@@ -6,7 +6,7 @@ mod law;
 
 pub use config::Config;
 
-use l4s_units::Time;
+use l4s_units::{Rate, Time};
 use rand_core::Rng;
 
 use crate::waiting::{Fifo, Waiting};
@@ -17,6 +17,7 @@ use law::{Blue, Codel};
 /// The state of COBALT.
 #[derive(Clone, Debug)]
 pub struct Discipline<P> {
+    config: Config,
     limit: Limit,
     ecn: bool,
     queue: Fifo<P>,
@@ -36,6 +37,7 @@ impl<P: Packet> Discipline<P> {
             codel: Codel::new(&config),
             blue: Blue::new(&config),
             idle_since: None,
+            config,
         }
     }
 
@@ -93,6 +95,15 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
                 mark(&mut head.packet, MarkCause::Classic, now, watch);
             }
             return Some(head.depart(now));
+        }
+    }
+
+    fn set_rate(&mut self, rate: Rate) {
+        if self.config.shaped {
+            let config = self.config.at(rate);
+            self.limit = config.limit;
+            self.codel.configure(&config);
+            self.blue.configure(&config);
         }
     }
 

@@ -1,13 +1,14 @@
 //! Every discipline behind one type, for users that choose at run time.
 
-use l4s_units::Time;
 use l4s_units::param::Configurable;
+use l4s_units::{Rate, Time};
 use rand_core::Rng;
 
 use crate::{Backlog, Departure, Packet, Qdisc, Signal, Watch};
-use crate::{cobalt, codel, curvy_red, dualpi2, fifo, fq_codel, pi2, pie, red};
+use crate::{cobalt, codel, curvy_red, dualpi2, fifo, foreign, fq_codel, pi2, pie, red};
 
 /// Declares the disciplines once: their configuration, their state and the dispatch between them.
+/// Beside those that a scenario can name is the one that comes from elsewhere.
 macro_rules! disciplines {
     ($($variant:ident => $module:ident),+ $(,)?) => {
         /// The configuration of any discipline.
@@ -15,24 +16,29 @@ macro_rules! disciplines {
         pub enum Config {
             $(#[doc = concat!("See [`", stringify!($module), "`](crate::", stringify!($module), ").")]
             $variant($module::Config),)+
+            /// See [`foreign`](crate::foreign).
+            Foreign(foreign::Config),
         }
 
         impl Config {
             /// The name of the discipline, as in `kind = "dualpi2"`.
-            pub fn kind(&self) -> &'static str {
+            pub fn kind(&self) -> &str {
                 match self {
                     $(Config::$variant(_) => <$module::Config as Configurable>::KIND,)+
+                    Config::Foreign(config) => &config.name,
                 }
             }
         }
 
         /// Any discipline.
-        #[derive(Clone, Debug)]
+        #[derive(Debug)]
         // The variants differ in size; there is one per bottleneck, so that costs nothing.
         #[allow(clippy::large_enum_variant)]
         pub enum Aqm<P> {
             $(#[doc = concat!("See [`", stringify!($module), "`](crate::", stringify!($module), ").")]
             $variant($module::Discipline<P>),)+
+            /// See [`foreign`](crate::foreign).
+            Foreign(foreign::Discipline<P>),
         }
 
         impl<P: Packet> Aqm<P> {
@@ -43,6 +49,9 @@ macro_rules! disciplines {
                     $(Config::$variant(config) => {
                         Aqm::$variant($module::Discipline::new(config.clone(), rng))
                     })+
+                    Config::Foreign(config) => {
+                        Aqm::Foreign(foreign::Discipline::new(config.clone(), rng))
+                    }
                 }
             }
         }
@@ -58,6 +67,7 @@ macro_rules! disciplines {
             ) {
                 match self {
                     $(Aqm::$variant(aqm) => aqm.enqueue(packet, now, rng, watch),)+
+                    Aqm::Foreign(aqm) => aqm.enqueue(packet, now, rng, watch),
                 }
             }
 
@@ -70,43 +80,57 @@ macro_rules! disciplines {
             ) -> Option<Departure<P>> {
                 match self {
                     $(Aqm::$variant(aqm) => aqm.dequeue(now, rng, watch),)+
+                    Aqm::Foreign(aqm) => aqm.dequeue(now, rng, watch),
                 }
             }
 
             fn evacuate(&mut self) -> Vec<(Time, P)> {
                 match self {
                     $(Aqm::$variant(aqm) => aqm.evacuate(),)+
+                    Aqm::Foreign(aqm) => aqm.evacuate(),
                 }
             }
 
             fn inherit(&mut self, old: &Self) {
                 match (self, old) {
                     $((Aqm::$variant(new), Aqm::$variant(old)) => new.inherit(old),)+
+                    (Aqm::Foreign(new), Aqm::Foreign(old)) => new.inherit(old),
                     _ => {}
+                }
+            }
+
+            fn set_rate(&mut self, rate: Rate) {
+                match self {
+                    $(Aqm::$variant(aqm) => aqm.set_rate(rate),)+
+                    Aqm::Foreign(aqm) => aqm.set_rate(rate),
                 }
             }
 
             fn next_tick(&self) -> Option<Time> {
                 match self {
                     $(Aqm::$variant(aqm) => aqm.next_tick(),)+
+                    Aqm::Foreign(aqm) => aqm.next_tick(),
                 }
             }
 
             fn tick(&mut self, now: Time) {
                 match self {
                     $(Aqm::$variant(aqm) => aqm.tick(now),)+
+                    Aqm::Foreign(aqm) => aqm.tick(now),
                 }
             }
 
             fn backlog(&self) -> Backlog {
                 match self {
                     $(Aqm::$variant(aqm) => aqm.backlog(),)+
+                    Aqm::Foreign(aqm) => aqm.backlog(),
                 }
             }
 
             fn signal(&self) -> Option<Signal> {
                 match self {
                     $(Aqm::$variant(aqm) => aqm.signal(),)+
+                    Aqm::Foreign(aqm) => aqm.signal(),
                 }
             }
         }

@@ -13,6 +13,7 @@
 mod base;
 mod config;
 mod gain;
+pub mod kernel;
 mod turns;
 
 pub(crate) use base::Coupling;

@@ -32,6 +32,7 @@ mod config;
 pub mod curvy_red;
 pub mod dualpi2;
 pub mod fifo;
+pub mod foreign;
 pub mod fq_codel;
 mod limit;
 pub mod pi2;
@@ -47,7 +48,7 @@ pub use limit::Limit;
 pub use waiting::{Backlog, Fifo};
 pub use watch::{Counters, DropCause, MarkCause, Queue, Watch};
 
-use l4s_units::{Bytes, Duration, Ecn, Probability, Time};
+use l4s_units::{Bytes, Duration, Ecn, Probability, Rate, Time};
 use rand_core::Rng;
 
 /// The full-sized frame that "two packets" and "one MTU" refer to: 1500 B of IP and 14 B of
@@ -123,6 +124,10 @@ pub trait Qdisc<P: Packet> {
         Self: Sized,
     {
     }
+
+    /// The link behind it has this rate from now on: told before the first packet, and again
+    /// whenever it changes. Most disciplines do not ask.
+    fn set_rate(&mut self, _rate: Rate) {}
 
     /// When [`Qdisc::tick`] is due next; `None` for disciplines without a timer.
     fn next_tick(&self) -> Option<Time> {

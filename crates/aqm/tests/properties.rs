@@ -3,18 +3,22 @@
 mod common;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use common::{Probe, Rig};
 use l4s_aqm::dualpi2::{
     self, Classify, DropAt, FloorAt, LAqm, LWait, Overload, Randomness, Scheduler, Step,
 };
+use l4s_aqm::foreign::{self, Case, Judge, Verdict};
 use l4s_aqm::{
-    Config, Limit, MTU, Qdisc, Queue, cobalt, codel, curvy_red, fifo, for_each_discipline,
+    Backlog, Config, Limit, MTU, Qdisc, Queue, cobalt, codel, curvy_red, fifo, for_each_discipline,
     fq_codel, pi2, pie, red,
 };
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Ecn, Probability, Time};
 use proptest::prelude::*;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 /// What happens next.
 #[derive(Clone, Debug)]
@@ -164,7 +168,50 @@ fn limit_of(config: &mut Config) -> &mut Limit {
         Config::Cobalt(c) => &mut c.limit,
         Config::Red(c) => &mut c.limit,
         Config::Fifo(c) => &mut c.limit,
+        Config::Foreign(c) => &mut c.limit,
     }
+}
+
+/// A judge without a law.
+#[derive(Debug)]
+struct Dice(Xoshiro256PlusPlus);
+
+impl Dice {
+    fn verdict(&mut self) -> Verdict {
+        match self.0.next_u32() % 4 {
+            0 => Verdict::Mark,
+            1 => Verdict::Drop,
+            _ => Verdict::Forward,
+        }
+    }
+}
+
+impl Judge for Dice {
+    fn classify(&mut self, case: &Case) -> Queue {
+        if case.ecn == Ecn::Ect1 { Queue::L } else { Queue::C }
+    }
+    fn arrive(&mut self, _: &Case, _: Queue) -> Verdict {
+        self.verdict()
+    }
+    fn l_goes_first(&mut self, _: Duration, _: Duration, _: Time) -> bool {
+        self.0.next_u32().is_multiple_of(2)
+    }
+    fn depart(&mut self, _: &Case, _: Queue) -> Verdict {
+        self.verdict()
+    }
+    fn tick(&mut self, _: [Backlog; 2], _: [Duration; 2], _: Time) {}
+}
+
+fn any_foreign() -> impl Strategy<Value = Config> {
+    (any::<bool>(), any::<bool>(), limit()).prop_map(|(dual, ticks, limit)| {
+        Config::Foreign(foreign::Config {
+            name: "dice".into(),
+            dual,
+            limit,
+            tick: ticks.then(|| Duration::from_millis(1)),
+            appoint: Arc::new(|seed| Box::new(Dice(Xoshiro256PlusPlus::seed_from_u64(seed)))),
+        })
+    })
 }
 
 fn any_config() -> impl Strategy<Value = Config> {
@@ -207,10 +254,19 @@ fn any_config() -> impl Strategy<Value = Config> {
         let (target, mtu_time) = (Duration::from_micros(100), Duration::from_micros(mtu_us));
         // Large steps, so that BLUE comes to all of its states.
         let (p_inc, p_dec) = (0.3, 0.1);
-        Config::Cobalt(cobalt::Config { ecn, interval, target, mtu_time, p_inc, p_dec, limit })
+        Config::Cobalt(cobalt::Config {
+            ecn,
+            interval,
+            target,
+            shaped: false,
+            mtu_time,
+            p_inc,
+            p_dec,
+            limit,
+        })
     });
     let fifo = limit().prop_map(|limit| Config::Fifo(fifo::Config { limit }));
-    prop_oneof![4 => any_profile(), 8 => any_dual_queue(), 2 => fq, 1 => pi2, 1 => pie, 1 => docsis, 1 => red, 1 => codel, 2 => cobalt, 1 => fifo]
+    prop_oneof![4 => any_profile(), 8 => any_dual_queue(), 2 => fq, 1 => pi2, 1 => pie, 1 => docsis, 1 => red, 1 => codel, 2 => cobalt, 1 => fifo, 1 => any_foreign()]
 }
 
 /// What came in and what became of it.

@@ -26,6 +26,15 @@ use l4s_units::{Rate, Time};
 
 use crate::aggregate::Aggregate;
 
+/// What a discipline that takes the place of another knows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Successor {
+    /// Nothing.
+    Stranger,
+    /// What one of its kind has learned of the traffic ([`Qdisc::inherit`]).
+    Heir,
+}
+
 /// A link and the queue in front of it.
 #[derive(Debug)]
 pub struct Bottleneck<P> {
@@ -51,8 +60,10 @@ impl<P: Packet> Bottleneck<P> {
         let mut setup = stream(seed, &format!("aqm setup{name}"));
         let airtime = link.aggregation;
         let air = || Box::new(Aggregate::new(airtime, link.rate.bytes_in(airtime)));
+        let mut aqm = Aqm::new(aqm, &mut setup);
+        aqm.set_rate(link.rate);
         Bottleneck {
-            aqm: Aqm::new(aqm, &mut setup),
+            aqm,
             rng: stream(seed, &format!("aqm{name}")),
             shaper: Shaper::new(link.rate, link.burst),
             setup,
@@ -64,6 +75,7 @@ impl<P: Packet> Bottleneck<P> {
     /// The link has another rate from now on ([`Shaper::set_rate`]).
     pub fn set_rate(&mut self, rate: Rate, now: Time) {
         self.shaper.set_rate(rate, now);
+        self.aqm.set_rate(rate);
         if let Some(air) = &mut self.air {
             air.rate_changed(rate.bytes_in(air.airtime()), self.shaper.free_at().max(now));
         }
@@ -73,20 +85,18 @@ impl<P: Packet> Bottleneck<P> {
     /// moves into it in order of arrival and as if it had arrived there: with the same arrival, so
     /// that its delay counts on, and subject to what the new discipline does at arrival (its limit
     /// may drop some). Marks stay. Linux would drop all that waits.
-    pub fn replace_aqm(&mut self, aqm: &l4s_aqm::Config, now: Time, watch: &mut impl Watch<P>) {
-        let next = Aqm::new(aqm, &mut self.setup);
-        self.install(next, now, watch);
-    }
-
-    /// As [`Bottleneck::replace_aqm`], but a discipline of the same kind knows what the present one
-    /// has learned of the traffic ([`Qdisc::inherit`]).
-    pub fn adapt_aqm(&mut self, aqm: &l4s_aqm::Config, now: Time, watch: &mut impl Watch<P>) {
+    pub fn replace_aqm(
+        &mut self,
+        aqm: &l4s_aqm::Config,
+        successor: Successor,
+        now: Time,
+        watch: &mut impl Watch<P>,
+    ) {
         let mut next = Aqm::new(aqm, &mut self.setup);
-        next.inherit(&self.aqm);
-        self.install(next, now, watch);
-    }
-
-    fn install(&mut self, next: Aqm<P>, now: Time, watch: &mut impl Watch<P>) {
+        next.set_rate(self.shaper.rate());
+        if successor == Successor::Heir {
+            next.inherit(&self.aqm);
+        }
         let waiting = core::mem::replace(&mut self.aqm, next).evacuate();
         self.first_tick = self.aqm.next_tick().map(|first| now + first.since(Time::ZERO));
         for (arrival, packet) in waiting {
@@ -208,7 +218,7 @@ impl<P, W: Watch<P>> Watch<P> for Late<'_, W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use l4s_aqm::{Config, Counters, Limit, codel, dualpi2, fifo, pie};
+    use l4s_aqm::{Config, Counters, Limit, cobalt, codel, dualpi2, fifo, pie};
     use l4s_scenario::Buffer;
     use l4s_units::{Bytes, Duration, Ecn};
 
@@ -250,7 +260,12 @@ mod tests {
     #[test]
     fn what_waits_moves_into_the_new_discipline_and_its_delay_counts_on() {
         let mut bottleneck = loaded();
-        bottleneck.replace_aqm(&Config::DualPi2(dualpi2::Config::dctth()), ms(1030), &mut ());
+        bottleneck.replace_aqm(
+            &Config::DualPi2(dualpi2::Config::dctth()),
+            Successor::Stranger,
+            ms(1030),
+            &mut (),
+        );
         assert_eq!(bottleneck.backlog().packets, 20);
         let out = |b: &mut Bottleneck<Probe>, now| b.transmit(now, &mut ()).unwrap();
         // L goes before C that came 30 ms earlier at most, and each as if it had come here.
@@ -263,15 +278,56 @@ mod tests {
     }
 
     #[test]
+    fn a_discipline_that_shapes_knows_the_rate_whenever_it_comes() {
+        let (rate, burst) = (Rate::from_mbps(1), Bytes::ZERO);
+        let (buffer, aggregation) = (Buffer::Packets(100), Duration::ZERO);
+        let link = Link { rate, burst, buffer, aggregation, ack_loss: 0.0 };
+        let shaped = Config::Cobalt(cobalt::Config::shaped());
+        // How many of 1000 packets are marked where so many others always wait.
+        let marks = |bottleneck: &mut Bottleneck<Probe>, standing: usize| {
+            let mut counters = Counters::default();
+            let mut now = bottleneck.shaper.free_at();
+            for n in 0..1000 {
+                while bottleneck.backlog().packets < standing {
+                    bottleneck.enqueue(Probe(n, Ecn::Ect0), now, &mut counters);
+                }
+                bottleneck.transmit(now, &mut counters).unwrap();
+                now = bottleneck.shaper.free_at();
+            }
+            counters.marked(Queue::Q)
+        };
+        // Three packets wait for 36 ms at 1 Mb/s, less than four of them take, and for 3.6 ms at 10
+        // Mb/s. Ten at that rate wait for 12 ms: more than the target, and than four.
+        let mut first = Bottleneck::new(&link, &shaped, 1);
+        assert_eq!(marks(&mut first, 4), 0);
+        first.set_rate(Rate::from_mbps(10), ms(20_000));
+        assert!(marks(&mut first, 11) > 10);
+        let mut later = Bottleneck::new(&link, &Config::Cobalt(cobalt::Config::linux()), 1);
+        assert!(marks(&mut later, 4) > 10);
+        later.replace_aqm(&shaped, Successor::Stranger, ms(20_000), &mut ());
+        assert_eq!(marks(&mut later, 4), 0);
+    }
+
+    #[test]
     fn the_clock_of_the_new_discipline_starts_with_it() {
         let mut bottleneck = loaded();
         assert_eq!(bottleneck.next_tick(), Time::NEVER);
-        bottleneck.replace_aqm(&Config::Pie(pie::Config::linux()), ms(1030), &mut ());
+        bottleneck.replace_aqm(
+            &Config::Pie(pie::Config::linux()),
+            Successor::Stranger,
+            ms(1030),
+            &mut (),
+        );
         // sch_pie: the first update after half a second, then every 16 ms.
         assert_eq!(bottleneck.next_tick(), ms(1530));
         bottleneck.tick(ms(1530));
         assert_eq!(bottleneck.next_tick(), ms(1546));
-        bottleneck.replace_aqm(&Config::Codel(codel::Config::linux()), ms(1540), &mut ());
+        bottleneck.replace_aqm(
+            &Config::Codel(codel::Config::linux()),
+            Successor::Stranger,
+            ms(1540),
+            &mut (),
+        );
         assert_eq!(bottleneck.next_tick(), Time::NEVER);
     }
 
@@ -280,7 +336,7 @@ mod tests {
         let mut bottleneck = loaded();
         let mut seen = Counters::default();
         let small = fifo::Config { limit: Limit::packets(5) };
-        bottleneck.replace_aqm(&Config::Fifo(small), ms(1030), &mut seen);
+        bottleneck.replace_aqm(&Config::Fifo(small), Successor::Stranger, ms(1030), &mut seen);
         assert_eq!(seen.drops(Queue::Q, DropCause::Limit), 15);
         assert_eq!(bottleneck.transmit(ms(1030), &mut ()).unwrap().packet.0, 0);
     }

@@ -38,6 +38,11 @@ impl Shaper {
         (self.rate, self.burst, self.last) = (rate, rate.time_of(self.bucket), Default::default());
     }
 
+    /// The rate at which it fills.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
     /// When the next packet may leave.
     #[inline]
     pub fn free_at(&self) -> Time {

@@ -1,6 +1,7 @@
 //! Congestion controls, registered for as long as a guard lives.
 
 use std::fmt;
+use std::path::Path;
 
 use l4s_cc::prague;
 use l4s_cc::prague::kernel::{Settings, WORDS};
@@ -9,10 +10,7 @@ use libbpf_rs::btf::{Btf, BtfType};
 use libbpf_rs::{ErrorKind, Link, MapCore};
 
 use crate::BpfError;
-use crate::object::{self, Program};
-
-/// The longest name of a congestion control (TCP_CA_NAME_MAX less its end).
-pub const NAME_MAX: usize = 15;
+use crate::object::{self, Program, pinning};
 
 /// Where kernel.h's `tcp_congestion_ops` has what the loader writes; checked there.
 const TX_START: std::ops::Range<usize> = 32..40;
@@ -75,7 +73,7 @@ pub struct Loaded {
     name: String,
     flags: Flags,
     sockets: Option<u32>,
-    _link: Link,
+    link: Link,
 }
 
 impl Loaded {
@@ -88,7 +86,8 @@ impl Loaded {
     /// AccECN that this kernel has: see [`Loaded::flags`].
     ///
     /// AccECN is negotiated if the listening socket of the other end chose it as well. Data is
-    /// sent as ECT(0): see [`Ect1`](crate::Ect1).
+    /// sent as ECT(0): see [`Ect1`](crate::Ect1). A connection without any ECN goes on with the
+    /// kernel's Reno, as Not-ECT.
     ///
     /// What [`unable`](prague::kernel::unable) says of the configuration is done as in
     /// [`prague::Config::linux`].
@@ -115,14 +114,11 @@ impl Loaded {
         flags: Flags,
         settings: Option<&Settings>,
     ) -> Result<Loaded, BpfError> {
-        let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        if name.is_empty() || name.len() > NAME_MAX || !name.chars().all(allowed) {
-            return Err(BpfError::Name(name.into()));
-        }
+        object::check_name(name)?;
         let mut open = object::open(program)?;
         let has_tx_start = kernel_has_tx_start();
         for mut map in open.maps_mut() {
-            if let (true, Some(settings)) = (is_constants(map.name()), settings) {
+            if let (true, Some(settings)) = (object::is_constants(map.name()), settings) {
                 let value = map.initial_value_mut().expect("constants have a value");
                 assert_eq!(value.len(), WORDS * size_of::<u64>(), "prague.h is not prague::kernel");
                 for (place, word) in value.chunks_exact_mut(8).zip(settings.words()) {
@@ -154,7 +150,7 @@ impl Loaded {
                 &error,
             ),
         })?;
-        Ok(Loaded { name: name.into(), flags, sockets, _link: link })
+        Ok(Loaded { name: name.into(), flags, sockets, link })
     }
 
     /// The name to choose it by, with `TCP_CONGESTION`.
@@ -167,6 +163,12 @@ impl Loaded {
         self.sockets
     }
 
+    /// Leaves it registered when this is dropped, until the file of the BPF file system is
+    /// removed.
+    pub fn pin(mut self, path: &Path) -> Result<(), BpfError> {
+        self.link.pin(path).map_err(|error| object::refused(pinning(path), &error))
+    }
+
     /// What it asks of the kernel.
     pub fn flags(&self) -> Flags {
         self.flags
@@ -177,11 +179,6 @@ impl fmt::Debug for Loaded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Loaded").field("name", &self.name).field("flags", &self.flags).finish()
     }
-}
-
-/// Whether a map has the constants of a program. libbpf puts the object's name first.
-fn is_constants(name: &std::ffi::OsStr) -> bool {
-    name.to_string_lossy().ends_with(".rodata")
 }
 
 /// Whether the start of sending has an operation of its own.

@@ -1,11 +1,11 @@
 //! ECT(1) on what leaves a device.
 
 use std::fmt;
-use std::io;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
-use libbpf_rs::{ErrorKind, Object, TC_EGRESS, TcHook, libbpf_sys};
+use libbpf_rs::{ErrorKind, Object, TC_EGRESS, TcHook};
 
+use crate::tcx::{self, Place};
 use crate::{BpfError, object};
 
 /// Rewrites ECT(0) to ECT(1) on all packets that leave a device, until this is dropped or the
@@ -18,7 +18,7 @@ pub struct Ect1 {
 }
 
 enum Hold {
-    Link { _fd: OwnedFd },
+    Link { fd: OwnedFd },
     Filter { hook: TcHook },
 }
 
@@ -26,51 +26,48 @@ impl Ect1 {
     /// Attaches to the device of that index in the network namespace of the calling thread. The
     /// device may have Ethernet headers or, as TUN, none.
     pub fn attach(ifindex: u32) -> Result<Ect1, BpfError> {
-        let object = load()?;
+        let object = load(None)?;
         let hold = match attach(&object, "ect1", ifindex) {
-            Ok(fd) => Hold::Link { _fd: fd },
+            Ok(fd) => Hold::Link { fd },
             Err(error) if error.kind() == ErrorKind::InvalidInput => filter(&object, ifindex)?,
             Err(error) => return Err(refused(ifindex, &error)),
         };
         Ok(Ect1 { _hold: hold })
     }
 
+    /// Rewrites only the packets of sockets with the congestion control `control`, until the
+    /// descriptor is closed. It takes Linux 6.6.
+    pub fn of_control(control: &str, ifindex: u32) -> Result<OwnedFd, BpfError> {
+        object::check_name(control)?;
+        attach(&load(Some(control))?, "ect1", ifindex).map_err(|error| refused(ifindex, &error))
+    }
+
     /// Attaches a program that does nothing to the loopback device, and takes it away again.
     pub(crate) fn try_link() -> Result<(), BpfError> {
         const LOOPBACK: u32 = 1;
-        let object = load()?;
+        let object = load(None)?;
         attach(&object, "pass", LOOPBACK).map(drop).map_err(|error| refused(LOOPBACK, &error))
     }
 }
 
-pub(crate) fn load() -> Result<Object, BpfError> {
-    object::open(object::ECT1())?.load().map_err(|error| object::refused("to load ect1", &error))
+pub(crate) fn load(control: Option<&str>) -> Result<Object, BpfError> {
+    let mut open = object::open(object::ECT1())?;
+    let constants = open.maps_mut().find(|map| object::is_constants(map.name()));
+    if let (Some(control), Some(mut constants)) = (control, constants) {
+        let value = constants.initial_value_mut().expect("constants have a value");
+        value[..control.len()].copy_from_slice(control.as_bytes());
+    }
+    open.load().map_err(|error| object::refused("to load ect1", &error))
 }
 
 fn refused(ifindex: u32, error: &libbpf_rs::Error) -> BpfError {
     object::refused(format!("to attach to device {ifindex}"), error)
 }
 
-/// A link to the way out of the device; its file is what keeps it.
 fn attach(object: &Object, program: &str, ifindex: u32) -> Result<OwnedFd, libbpf_rs::Error> {
     let program = object.progs().find(|p| p.name() == program).expect("ect1.bpf.c defines it");
-    let ifindex = ifindex as i32;
-    // SAFETY: a system call on a descriptor that lives as long as `object`; no options.
-    #[allow(unsafe_code)]
-    let fd = unsafe {
-        libbpf_sys::bpf_link_create(
-            program.as_fd().as_raw_fd(),
-            ifindex,
-            libbpf_sys::BPF_TCX_EGRESS,
-            std::ptr::null(),
-        )
-    };
-    if fd < 0 {
-        return Err(io::Error::from_raw_os_error(-fd).into());
-    }
-    // SAFETY: the kernel just gave us this descriptor, and nobody else has it.
-    #[allow(unsafe_code)]
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    // Before DualPI2, which goes by the codepoint that the packet leaves with.
+    tcx::attach(program.as_fd(), ifindex, Place::First)
 }
 
 /// A filter of the device's clsact discipline, which older kernels have instead.
@@ -87,9 +84,10 @@ fn filter(object: &Object, ifindex: u32) -> Result<Hold, BpfError> {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        if let Hold::Filter { hook } = self {
-            // The device may be gone, and the filter with it.
-            let _ = hook.detach();
+        // The device may be gone, and what was attached with it.
+        match self {
+            Hold::Link { fd } => drop(tcx::detach(fd.as_fd())),
+            Hold::Filter { hook } => drop(hook.detach()),
         }
     }
 }

@@ -5,16 +5,16 @@
 #[non_exhaustive]
 pub enum BpfError {
     /// The programs were not compiled.
-    #[error("built without clang: {0}; apt-get install clang, then build again")]
+    #[error("not built: {0}; install clang 16 or later (Debian 12: clang-19), then build again")]
     NotBuilt(&'static str),
     /// No name that the kernel takes.
     #[error(
-        "`{0}` cannot name a congestion control: 1 to {max} letters, digits, `_` or `-`",
+        "`{0}` cannot name anything in the kernel: 1 to {max} letters, digits, `_` or `-`",
         max = crate::NAME_MAX
     )]
     Name(String),
     /// The name is in use.
-    #[error("a congestion control `{0}` is registered already: choose another name")]
+    #[error("`{0}` is registered already: choose another name")]
     NameTaken(String),
     /// The process may not do this.
     #[error("{0} needs root, or CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN: run with sudo")]
@@ -22,6 +22,12 @@ pub enum BpfError {
     /// The kernel does not describe its types.
     #[error("no /sys/kernel/btf/vmlinux: needs a kernel with CONFIG_DEBUG_INFO_BTF=y")]
     NoTypes,
+    /// The kernel has no queue disciplines in BPF.
+    #[error(
+        "this kernel has no queue disciplines in BPF: needs Linux 6.16 or later with \
+         CONFIG_NET_SCH_BPF=y, such as Debian's 7.x from backports"
+    )]
+    NoQueues,
     /// The kernel said no.
     #[error("the kernel refused {what}: {reason}{log}")]
     Refused {

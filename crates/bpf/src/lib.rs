@@ -10,15 +10,19 @@
 //! process ends. See docs/bpf.md.
 
 mod control;
+mod dualpi2;
 mod ect1;
 mod error;
 mod object;
 mod probe;
 mod sockets;
+mod tcx;
 
-pub use control::{Flags, Loaded, NAME_MAX};
+pub use control::{Flags, Loaded};
+pub use dualpi2::{Counts, DualPi2, Instance, Signals};
 pub use ect1::Ect1;
 pub use error::BpfError;
+pub use object::{NAME_MAX, pin};
 pub use probe::{Finding, Probe, probe};
 pub use sockets::{Shown, Socket, Sockets, sockets};
 

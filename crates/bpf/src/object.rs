@@ -1,16 +1,22 @@
 //! The compiled programs, and libbpf's reports.
 
 use std::cell::RefCell;
-use std::io::ErrorKind;
+use std::ffi::CString;
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Once;
 
-use libbpf_rs::{ObjectBuilder, OpenObject, PrintLevel, set_print};
+use libbpf_rs::{ObjectBuilder, OpenObject, PrintLevel, libbpf_sys, set_print};
 
 use crate::BpfError;
 
-/// Why there are no programs; made by build.rs.
-pub(crate) const FAULT: Option<&str> = include!(concat!(env!("OUT_DIR"), "/fault.rs"));
+/// Why a program was not built, if it was not; made by build.rs.
+const FAULTS: &[(&str, Option<&str>)] = &include!(concat!(env!("OUT_DIR"), "/faults.rs"));
+
+/// Why the programs that every kernel can run were not built. They are built together.
+pub(crate) const FAULT: Option<&str> = FAULTS[0].1;
 
 /// An ELF file is read in place, as words.
 #[repr(align(8))]
@@ -27,6 +33,7 @@ macro_rules! program {
 pub(crate) const DCTCP: fn() -> Program = || program!("dctcp");
 pub(crate) const PRAGUE: fn() -> Program = || program!("prague");
 pub(crate) const SOCKETS: fn() -> Program = || program!("sockets");
+pub(crate) const DUALPI2: fn() -> Program = || program!("dualpi2");
 pub(crate) const ECT1: fn() -> Program = || program!("ect1");
 
 /// A compiled program.
@@ -75,6 +82,56 @@ pub(crate) fn refused(what: impl Into<String>, error: &libbpf_rs::Error) -> BpfE
     BpfError::Refused { what, reason, log: tail }
 }
 
+/// Leaves what a descriptor holds in the kernel, until the file of the BPF file system is removed.
+pub fn pin(held: BorrowedFd<'_>, path: &Path) -> Result<(), BpfError> {
+    let name = CString::new(path.as_os_str().as_bytes()).unwrap_or_default();
+    // SAFETY: a system call on a descriptor that is borrowed for it, with a string that lives.
+    #[allow(unsafe_code)]
+    let done = unsafe { libbpf_sys::bpf_obj_pin(held.as_raw_fd(), name.as_ptr()) };
+    if done == 0 {
+        return Ok(());
+    }
+    let error = io::Error::from_raw_os_error(-done).into();
+    Err(refused(pinning(path), &error))
+}
+
+/// What a file of the BPF file system holds.
+pub(crate) fn pinned(path: &Path) -> Result<OwnedFd, BpfError> {
+    let name = CString::new(path.as_os_str().as_bytes()).unwrap_or_default();
+    // SAFETY: a system call with a string that lives.
+    #[allow(unsafe_code)]
+    let fd = unsafe { libbpf_sys::bpf_obj_get(name.as_ptr()) };
+    if fd < 0 {
+        let error = io::Error::from_raw_os_error(-fd).into();
+        return Err(refused(format!("to open {}", path.display()), &error));
+    }
+    // SAFETY: the kernel just gave us this descriptor, and nobody else has it.
+    #[allow(unsafe_code)]
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+pub(crate) fn pinning(path: &Path) -> String {
+    format!("to keep something as {}", path.display())
+}
+
+/// The longest name of a congestion control or of a queue discipline (TCP_CA_NAME_MAX and IFNAMSIZ
+/// less their ends).
+pub const NAME_MAX: usize = 15;
+
+/// Checks that the kernel would take a name.
+pub(crate) fn check_name(name: &str) -> Result<(), BpfError> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if name.is_empty() || name.len() > NAME_MAX || !name.chars().all(allowed) {
+        return Err(BpfError::Name(name.into()));
+    }
+    Ok(())
+}
+
+/// Whether a map has the constants of a program. libbpf puts the object's name first.
+pub(crate) fn is_constants(name: &std::ffi::OsStr) -> bool {
+    name.to_string_lossy().ends_with(".rodata")
+}
+
 /// Checks that the kernel describes its types.
 pub(crate) fn types() -> Result<(), BpfError> {
     match Path::new("/sys/kernel/btf/vmlinux").metadata() {
@@ -86,7 +143,8 @@ pub(crate) fn types() -> Result<(), BpfError> {
 /// Opens a program, to be changed and loaded.
 pub(crate) fn open(program: Program) -> Result<OpenObject, BpfError> {
     listen();
-    if let Some(fault) = FAULT {
+    let mut faults = FAULTS.iter().filter(|(name, _)| *name == program.name);
+    if let Some(fault) = faults.find_map(|(_, fault)| *fault) {
         return Err(BpfError::NotBuilt(fault));
     }
     types()?;

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::{BpfError, Ect1, Flags, Loaded, ect1, object};
+use crate::{BpfError, DualPi2, Ect1, Flags, Loaded, ect1, object};
 
 /// Whether something works, and if not, why.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,6 +50,8 @@ pub struct Probe {
     pub ect_1_negotiation: Finding,
     /// [`Flags::NO_FALLBACK_RFC3168`].
     pub no_fallback_rfc3168: Finding,
+    /// A queue discipline can be registered: DualPI2 works.
+    pub queues: Finding,
     /// A program can be linked to a device. Without, [`Ect1`] uses a filter.
     pub tcx: Finding,
 }
@@ -67,11 +69,12 @@ pub fn probe() -> Probe {
     Probe {
         built: Finding::of(built),
         types: Finding::of(object::types()),
-        permission: Finding::of(ect1::load()),
+        permission: Finding::of(ect1::load(None)),
         struct_ops: with(Flags::NON_RESTRICTED),
         needs_accecn: with(Flags::NEEDS_ACCECN),
         ect_1_negotiation: with(Flags::ECT_1_NEGOTIATION),
         no_fallback_rfc3168: with(Flags::NO_FALLBACK_RFC3168),
+        queues: Finding::of(DualPi2::register(&throw_away_name(), 1)),
         tcx: Finding::of(Ect1::try_link()),
     }
 }

@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,10 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 #[path = "kernel/device.rs"]
 mod device;
+#[path = "kernel/peer.rs"]
+mod peer;
+#[path = "kernel/qdisc.rs"]
+mod qdisc;
 
 /// A name that no other test and no other process uses.
 fn name(test: &str) -> String {
@@ -117,17 +122,19 @@ fn transfer(name: &str, bytes: usize) -> (Duration, String) {
         assert_eq!(tcp_congestion(end).unwrap(), name);
     }
     let start = Instant::now();
+    let (looked, until_looked) = std::sync::mpsc::channel::<()>();
     thread::scope(|scope| {
         scope.spawn(move || {
             server.write_all(&vec![0x55; bytes]).unwrap();
-            // The client has the data now, or soon; the connection is still there to be seen.
-            thread::sleep(Duration::from_millis(100));
+            // The connection is still there to be seen, however long that takes.
+            let _ = until_looked.recv();
         });
         let mut left = vec![0; bytes];
         client.read_exact(&mut left).unwrap();
         let took = start.elapsed();
         let port = format!("( sport = :{} )", address.port());
         let ss = Command::new("ss").args(["-tinH", &port]).output().unwrap();
+        drop(looked);
         (took, String::from_utf8_lossy(&ss.stdout).split_whitespace().collect::<Vec<_>>().join(" "))
     })
 }
@@ -281,6 +288,36 @@ fn ect0_becomes_ect1_and_nothing_else_changes() {
             drop(guard);
             assert_eq!(device.pass(&ipv4(2)), ipv4(2));
         }
+    });
+}
+
+/// Children that another thread is about to start hold copies of all descriptors for a moment.
+#[test]
+fn ect1_ends_at_once_while_others_fork() {
+    or_skip!(Ect1::attach(u32::MAX >> 1).map(drop).or_else(|error| match error {
+        BpfError::Refused { .. } => Ok(()),
+        error => Err(error),
+    }));
+    let ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !ended.load(Ordering::Relaxed) {
+                    Command::new("true").status().unwrap();
+                }
+            });
+        }
+        let changed = in_namespace(|| {
+            let mut device = device::Device::open(false).unwrap();
+            ip(&format!("link set {} up", device.name()));
+            let changed = (0..100).filter(|_| {
+                drop(Ect1::attach(device.index()).unwrap());
+                device.pass(&ipv4(2)) != ipv4(2)
+            });
+            changed.count()
+        });
+        ended.store(true, Ordering::Relaxed);
+        assert_eq!(changed, 0);
     });
 }
 

@@ -4,8 +4,8 @@ use l4s_units::Duration;
 use l4s_units::param::Configurable;
 
 use crate::{
-    Ack, Burst, Congestion, CongestionControl, Pause, Window, classic_ecn, cubic, dctcp, prague,
-    reno,
+    Ack, Burst, Congestion, CongestionControl, Pause, Window, classic_ecn, cubic, dctcp, foreign,
+    prague, reno,
 };
 
 /// The ECN that a congestion control asks for.
@@ -20,6 +20,7 @@ pub enum WantedEcn {
 }
 
 /// Declares the congestion controls once: configuration, state and the dispatch between them.
+/// Beside those that a scenario can name is the one that comes from elsewhere.
 macro_rules! controls {
     ($($variant:ident => $module:ident, $wants:ident);+ $(;)?) => {
         /// The configuration of any congestion control.
@@ -27,13 +28,16 @@ macro_rules! controls {
         pub enum Config {
             $(#[doc = concat!("See [`", stringify!($module), "`](crate::", stringify!($module), ").")]
             $variant($module::Config),)+
+            /// See [`foreign`](crate::foreign).
+            Foreign(foreign::Config),
         }
 
         impl Config {
             /// The name of the congestion control, as in `cc = "dctcp"`.
-            pub fn kind(&self) -> &'static str {
+            pub fn kind(&self) -> &str {
                 match self {
                     $(Config::$variant(_) => <$module::Config as Configurable>::KIND,)+
+                    Config::Foreign(config) => &config.name,
                 }
             }
 
@@ -41,6 +45,7 @@ macro_rules! controls {
             pub fn paces(&self) -> bool {
                 match self {
                     $(Config::$variant(config) => config.pacing,)+
+                    Config::Foreign(config) => config.pacing,
                 }
             }
 
@@ -48,15 +53,18 @@ macro_rules! controls {
             pub fn wants(&self) -> WantedEcn {
                 match self {
                     $(Config::$variant(_) => WantedEcn::$wants,)+
+                    Config::Foreign(config) => config.wants,
                 }
             }
         }
 
         /// Any congestion control.
-        #[derive(Clone, Debug)]
+        #[derive(Debug)]
         pub enum Cc {
             $(#[doc = concat!("See [`", stringify!($module), "`](crate::", stringify!($module), ").")]
             $variant($module::Control),)+
+            /// See [`foreign`](crate::foreign).
+            Foreign(Box<dyn foreign::Control>),
         }
 
         impl Cc {
@@ -64,6 +72,7 @@ macro_rules! controls {
             pub fn new(config: &Config) -> Self {
                 match config {
                     $(Config::$variant(config) => Cc::$variant($module::Control::new(config)),)+
+                    Config::Foreign(config) => Cc::Foreign((config.make)()),
                 }
             }
         }
@@ -73,6 +82,7 @@ macro_rules! controls {
             fn observe(&mut self, window: &mut Window, ack: &Ack) {
                 match self {
                     $(Cc::$variant(cc) => cc.observe(window, ack),)+
+                    Cc::Foreign(cc) => cc.observe(window, ack),
                 }
             }
 
@@ -80,30 +90,35 @@ macro_rules! controls {
             fn grow(&mut self, window: &mut Window, ack: &Ack) {
                 match self {
                     $(Cc::$variant(cc) => cc.grow(window, ack),)+
+                    Cc::Foreign(cc) => cc.grow(window, ack),
                 }
             }
 
             fn ssthresh(&mut self, window: &Window, congestion: Congestion) -> u32 {
                 match self {
                     $(Cc::$variant(cc) => cc.ssthresh(window, congestion),)+
+                    Cc::Foreign(cc) => cc.ssthresh(window, congestion),
                 }
             }
 
             fn loss_while_reducing(&mut self, window: &Window) -> Option<u32> {
                 match self {
                     $(Cc::$variant(cc) => cc.loss_while_reducing(window),)+
+                    Cc::Foreign(cc) => cc.loss_while_reducing(window),
                 }
             }
 
             fn alpha(&self) -> Option<f64> {
                 match self {
                     $(Cc::$variant(cc) => cc.alpha(),)+
+                    Cc::Foreign(cc) => cc.alpha(),
                 }
             }
 
             fn steers_alone(&self) -> bool {
                 match self {
                     $(Cc::$variant(cc) => cc.steers_alone(),)+
+                    Cc::Foreign(cc) => cc.steers_alone(),
                 }
             }
 
@@ -111,18 +126,21 @@ macro_rules! controls {
             fn pushes(&self) -> bool {
                 match self {
                     $(Cc::$variant(cc) => cc.pushes(),)+
+                    Cc::Foreign(cc) => cc.pushes(),
                 }
             }
 
             fn burst(&self) -> Option<Burst> {
                 match self {
                     $(Cc::$variant(cc) => cc.burst(),)+
+                    Cc::Foreign(cc) => cc.burst(),
                 }
             }
 
             fn classic_ecn(&self) -> Option<classic_ecn::Report> {
                 match self {
                     $(Cc::$variant(cc) => cc.classic_ecn(),)+
+                    Cc::Foreign(cc) => cc.classic_ecn(),
                 }
             }
 
@@ -130,24 +148,28 @@ macro_rules! controls {
             fn wants_tracers(&mut self, nxt: u64) -> bool {
                 match self {
                     $(Cc::$variant(cc) => cc.wants_tracers(nxt),)+
+                    Cc::Foreign(cc) => cc.wants_tracers(nxt),
                 }
             }
 
             fn traced(&mut self, overtook: bool) {
                 match self {
                     $(Cc::$variant(cc) => cc.traced(overtook),)+
+                    Cc::Foreign(cc) => cc.traced(overtook),
                 }
             }
 
             fn restart(&mut self, window: &mut Window, pause: Pause) {
                 match self {
                     $(Cc::$variant(cc) => CongestionControl::restart(cc, window, pause),)+
+                    Cc::Foreign(cc) => CongestionControl::restart(cc.as_mut(), window, pause),
                 }
             }
 
             fn pacing_rate(&self, in_flight: u32, mss: u32, srtt: Duration) -> Option<u64> {
                 match self {
                     $(Cc::$variant(cc) => cc.pacing_rate(in_flight, mss, srtt),)+
+                    Cc::Foreign(cc) => cc.pacing_rate(in_flight, mss, srtt),
                 }
             }
         }

@@ -8,6 +8,7 @@ pub mod classic_ecn;
 mod config;
 pub mod cubic;
 pub mod dctcp;
+pub mod foreign;
 pub mod prague;
 pub mod reno;
 mod window;

@@ -401,7 +401,6 @@ impl Control {
     fn detect(&mut self, ack: &Ack, srtt: u64, now: u64) {
         let rtt_virt_us = self.settings.rtt_virt_us(srtt);
         let pushed = self.settings.pushes && self.cwnd() < 2;
-        let yielded = self.state.frac_cwnd < 1 << CWND_BITS;
         if let Some(detector) = &mut self.detector {
             let micros = |rtt: Duration| u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX);
             detector.on_ack(&Sample {
@@ -414,7 +413,6 @@ impl Control {
                 nxt: ack.nxt,
                 self_limited: ack.app_limited,
                 pushed,
-                yielded,
                 rtt_virt_us,
             });
         }

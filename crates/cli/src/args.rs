@@ -1,9 +1,11 @@
 //! What can be asked for.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use l4s_units::Duration;
 
 /// L4S at the desk: which flows meet at which bottleneck, and what that does to latency.
 #[derive(Debug, Parser)]
@@ -77,6 +79,9 @@ pub enum Command {
         #[command(subcommand)]
         command: HostCommand,
     },
+    /// Run a command in a virtual machine, with a kernel of Debian
+    #[command(hide = true)]
+    Vm(Vm),
     /// Completions for a shell, to be sourced
     Completions {
         /// The shell
@@ -87,12 +92,70 @@ pub enum Command {
 /// What `l4s host` does.
 #[derive(Debug, Subcommand)]
 pub enum HostCommand {
-    /// Prague by BPF, settings of ECN, and every connection with Prague
+    /// Prague for connections, DualPI2 for devices: all of it is put in place, or nothing is
+    Install(HostInstall),
+    /// What is in place: queues with their delays, marks and drops; every connection with Prague
     Status {
         /// Look every second, until it is stopped
-        #[arg(long)]
+        #[arg(long, conflicts_with = "json")]
         watch: bool,
+        /// Print it as JSON
+        #[arg(long)]
+        json: bool,
     },
+    /// Change the queue of a device while it runs
+    Set {
+        /// The device
+        #[arg(long, value_name = "DEV")]
+        dev: String,
+        /// Such as rate=50mbit, profile=best, target=20ms: see `l4s aqm dualpi2`
+        #[arg(required = true, value_name = "KEY=VALUE")]
+        set: Vec<String>,
+    },
+    /// Take everything back: all is as it was
+    Remove {
+        /// Only from this device
+        #[arg(long, value_name = "DEV")]
+        dev: Vec<String>,
+        /// But for what --boot does at the next start: the unit's own way to stop
+        #[arg(long, conflicts_with = "dev")]
+        keep_boot: bool,
+    },
+}
+
+/// Options of `l4s host install`.
+#[derive(Debug, clap::Args)]
+pub struct HostInstall {
+    /// A congestion control for connections that ask for it, with a profile of it if wanted
+    #[arg(long, value_name = "prague[:PROFILE]")]
+    pub cc: Option<String>,
+    /// For all connections that ask for no other, too
+    #[arg(long, requires = "cc")]
+    pub default: bool,
+    /// Exact feedback (AccECN) asked for and granted on all connections, for programs that choose
+    /// a congestion control when they are connected already: net.ipv4.tcp_ecn = 3
+    #[arg(long, requires = "cc")]
+    pub accecn: bool,
+    /// A queue discipline for the devices
+    #[arg(long, value_name = "dualpi2")]
+    pub qdisc: Option<String>,
+    /// The devices; that of the default route unless set
+    #[arg(long, value_name = "DEV")]
+    pub dev: Vec<String>,
+    /// The rate to hold, a little below that of the bottleneck behind the device; without, the
+    /// device limits itself
+    #[arg(long, value_name = "RATE", requires = "qdisc")]
+    pub rate: Option<String>,
+    /// Settings of the queue, such as profile=best or target=20ms: see `l4s aqm dualpi2`
+    #[arg(long, value_name = "KEY=VALUE", requires = "qdisc")]
+    pub set: Vec<String>,
+    /// Take the place of a queue discipline that somebody gave to the device; it is put back by
+    /// `l4s host remove`
+    #[arg(long, requires = "qdisc")]
+    pub replace: bool,
+    /// Do it again at each start of the machine, by systemd
+    #[arg(long)]
+    pub boot: bool,
 }
 
 /// Options of `l4s run`.
@@ -103,6 +166,9 @@ pub struct Run {
     /// What runs it
     #[arg(long, value_enum, default_value_t = Substrate::Sim)]
     pub on: Substrate,
+    /// With --on qdisc: in a virtual machine, whose kernel has every queue discipline
+    #[arg(long)]
+    pub vm: bool,
     /// Set a key, such as link.rate=100mbit or group.*.rtt=20ms
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
@@ -192,8 +258,8 @@ pub struct Paper {
 pub struct Validate {
     /// The scenario; without one, those of which a kernel's runs are kept
     pub scenario: Option<String>,
-    /// Against what: kept runs of a kernel (sim), this machine's TCP now (kernel), or a kernel in
-    /// virtual time now (linux)
+    /// Against what: kept runs of a kernel (sim), this machine's TCP now (kernel), a kernel in
+    /// virtual time now (linux), or this machine's kernel now (qdisc)
     #[arg(long, value_enum, default_value_t = Substrate::Sim)]
     pub on: Substrate,
     /// Runs per condition, with seeds counted up from 1; the kernel was measured three times
@@ -210,6 +276,26 @@ pub struct Validate {
     pub json: bool,
 }
 
+/// Options of `l4s vm`.
+#[derive(Debug, clap::Args)]
+pub struct Vm {
+    /// Its kernel: the series
+    #[arg(long, value_name = "SERIES")]
+    pub kernel: Option<String>,
+    /// Its clock is this machine's, and it has two processors
+    #[arg(long)]
+    pub plain: bool,
+    /// End it after so long by this machine's clock, such as 600s
+    #[arg(long, value_name = "TIME")]
+    pub time_limit: Option<Duration>,
+    /// Its memory in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 2048, value_parser = clap::value_parser!(u64).range(256..))]
+    pub memory: u64,
+    /// The command, as root; what it writes is kept in the current directory only
+    #[arg(required = true, last = true)]
+    pub command: Vec<OsString>,
+}
+
 /// What can run a scenario.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Substrate {
@@ -219,7 +305,7 @@ pub enum Substrate {
     Kernel,
     /// The real kernel in virtual time, as user-mode Linux
     Linux,
-    /// Real Linux TCP through a qdisc of the kernel
+    /// Real Linux TCP through a queue discipline of this machine's kernel
     Qdisc,
 }
 

@@ -24,10 +24,9 @@ pub fn doctor() -> Result<(), Failure> {
     #[cfg(target_os = "linux")]
     kernel::examine(&mut page, cores);
     #[cfg(not(target_os = "linux"))]
-    for name in ["kernel", "linux"] {
+    for name in ["kernel", "linux", "qdisc"] {
         page.line(&format!("real TCP (--on {name})"), "no: it needs Linux");
     }
-    page.line("real TCP (--on qdisc)", "not in this version");
     print(&page.0)
 }
 
@@ -74,6 +73,7 @@ mod kernel {
         let probe = l4s_bpf::probe();
         page.line("  dctcp, prague by BPF", &bpf(&probe));
         page.line("  AccECN", &accecn(&probe, &host));
+        page.line("  dualpi2 by BPF", probe.queues.reason().map_or("yes", first_line));
         if works.is_ok() {
             page.line("  ECT(1) to the other end", &ect1(&probe));
         }
@@ -84,6 +84,16 @@ mod kernel {
                 Err(why) => format!("no: {why}"),
             },
         );
+        match crate::qdisc::examine() {
+            Ok(crate::qdisc::Found { has, lacks }) => {
+                page.line("real TCP (--on qdisc)", "yes");
+                page.line("  its disciplines", &has.join(" "));
+                if !lacks.is_empty() {
+                    page.line("  it has no", &lacks.join(" "));
+                }
+            }
+            Err(why) => page.line("real TCP (--on qdisc)", &format!("no: {why}")),
+        }
         network(page, &host);
     }
 
@@ -94,6 +104,10 @@ mod kernel {
             None => "yes".to_owned(),
             Some(why) => format!("no: {why}"),
         }
+    }
+
+    fn first_line(why: &str) -> &str {
+        why.lines().next().unwrap_or_default()
     }
 
     /// How AccECN comes about on this kernel.

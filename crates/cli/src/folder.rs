@@ -22,7 +22,6 @@ use l4s_scenario::Plan;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::fingerprint;
 use crate::measured::VERSION;
 
 const MANIFEST: &str = "l4s.json";
@@ -75,7 +74,7 @@ impl Manifest {
             scenario: plan.name.clone(),
             runs: plan.points.len(),
             trace,
-            plan: fingerprint::of(text.as_bytes()),
+            plan: l4s_scenario::fingerprint(text.as_bytes()),
         }
     }
 }

@@ -1,21 +1,20 @@
 //! `--on kernel`: this machine's own TCP, in network namespaces, through our bottleneck.
 
 use std::any::Any;
-use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
 use l4s_aqm::Queue;
-use l4s_bpf::{Ect1, Loaded, Sockets};
-use l4s_cc::prague;
+use l4s_bpf::{Ect1, Sockets};
 use l4s_lab::agent::ReadSocket;
-use l4s_lab::{AgentCommand, Control, Frame, LabError, PragueSample};
+use l4s_lab::{AgentCommand, Frame, LabError, PragueSample};
 use l4s_live::{KernelLane, Lane, Substrate};
 use l4s_measure::{EngineSummary, Lateness, Observer, Traced};
 use l4s_scenario::{Group, Plan, Scenario};
 use l4s_units::{Duration, Ecn, Rate, Time};
 
+use crate::controls::Controls;
 use crate::failure::Failure;
 use crate::measured::Runs;
 
@@ -27,12 +26,7 @@ const CERTAIN: Rate = Rate::from_mbps(200);
 
 /// Real sockets, ready for every run of a plan.
 pub struct Kernel {
-    /// What the kernel calls each congestion control.
-    names: BTreeMap<&'static str, String>,
-    /// Those that it did not have: registered until this is dropped.
-    _loaded: Vec<Loaded>,
-    /// Ours of Prague, one for each choice of settings.
-    pragues: Vec<(prague::Config, Loaded)>,
+    controls: Controls,
     agent: AgentCommand,
 }
 
@@ -44,7 +38,7 @@ impl Kernel {
         let scenarios = plan.points.iter().map(|point| &point.scenario);
         // Where the largest lab can be, so can the others.
         if let Some(largest) = scenarios.max_by_key(|s| s.groups.len() + s.udp.len()) {
-            l4s_lab::rehearse(largest, |group| kernel.control(group), &kernel.agent)?;
+            l4s_lab::rehearse(largest, |group| kernel.controls.of(group), &kernel.agent)?;
         }
         let rates = plan.points.iter().flat_map(|point| {
             let changes = point.scenario.changes.iter().filter_map(|change| change.rate);
@@ -58,29 +52,14 @@ impl Kernel {
     }
 
     fn without_check(plan: &Plan) -> Result<Kernel, Failure> {
-        let program = std::env::current_exe()
-            .map_err(|error| Failure::Run(format!("where this program is: {error}")))?;
-        let mut kernel = Kernel {
-            names: BTreeMap::new(),
-            _loaded: Vec::new(),
-            pragues: Vec::new(),
-            agent: AgentCommand { program, args: vec![AGENT.into()] },
+        let kernel = Kernel {
+            controls: Controls::provide("--on kernel", plan)?,
+            agent: this_program(AGENT)?,
         };
         for point in &plan.points {
-            kernel.provide_all(&point.scenario)?;
-        }
-        for point in &plan.points {
-            l4s_lab::check(&point.scenario, |group| kernel.control(group))?;
+            l4s_lab::check(&point.scenario, |group| kernel.controls.of(group))?;
         }
         Ok(kernel)
-    }
-
-    /// Makes every congestion control of a scenario available.
-    fn provide_all(&mut self, scenario: &Scenario) -> Result<(), Failure> {
-        scenario.groups.iter().try_for_each(|group| match &group.cc {
-            l4s_cc::Config::Prague(config) => self.provide_prague(config),
-            cc => self.provide(cc.kind()),
-        })
     }
 
     /// Refuses a rate that this machine cannot carry, which it tries out.
@@ -102,74 +81,6 @@ impl Kernel {
     /// Runs the only point of a trial.
     fn try_out(&self, plan: &Plan, observer: &mut Codepoints) -> Result<(), Failure> {
         self.run(&plan.points[0].scenario, observer).map(drop)
-    }
-
-    /// Makes a congestion control available: the kernel's own, or ours by BPF.
-    fn provide(&mut self, kind: &'static str) -> Result<(), Failure> {
-        if self.names.contains_key(kind) {
-            return Ok(());
-        }
-        if l4s_lab::has_control(kind) {
-            self.names.insert(kind, kind.to_owned());
-            return Ok(());
-        }
-        // Unique while this process lives, so that two labs do not meet.
-        let name = format!("{kind}{}", std::process::id());
-        let loaded = match kind {
-            "dctcp" => Loaded::dctcp(&name),
-            _ => {
-                return Err(Failure::Substrate(format!(
-                    "this kernel has no congestion control `{kind}`: `modprobe tcp_{kind}` loads \
-                     it where the distribution has it; `--on sim` runs without"
-                )));
-            }
-        };
-        let loaded = loaded.map_err(|error| not_loaded(kind, &error))?;
-        self.names.insert(kind, loaded.name().to_owned());
-        self._loaded.push(loaded);
-        Ok(())
-    }
-
-    /// Makes Prague available: the kernel's own where it has one and nothing is asked of it, else
-    /// ours by BPF with these settings.
-    fn provide_prague(&mut self, config: &prague::Config) -> Result<(), Failure> {
-        if self.pragues.iter().any(|(known, _)| known == config)
-            || (stock(config) && l4s_lab::has_control("prague"))
-            || !prague::kernel::unable(config).is_empty()
-        {
-            return Ok(());
-        }
-        // 15 letters at most: process ids have 22 bits.
-        let name = match (self.pragues.len(), std::process::id()) {
-            (0, id) => format!("prague{id}"),
-            (number @ 1..=0xff, id) => format!("prague{id:x}_{number:x}"),
-            _ => {
-                return Err(Failure::Substrate(
-                    "--on kernel: more than 256 choices of settings of prague in one plan".into(),
-                ));
-            }
-        };
-        let loaded = Loaded::prague(&name, config).map_err(|error| not_loaded("prague", &error))?;
-        self.pragues.push((*config, loaded));
-        Ok(())
-    }
-
-    /// The kernel's congestion control of a group.
-    fn control(&self, group: &Group) -> Control {
-        let kind = group.cc.kind();
-        if let l4s_cc::Config::Prague(config) = &group.cc {
-            let ours = self.pragues.iter().find(|(known, _)| known == config);
-            return match ours {
-                Some((_, loaded)) => Control {
-                    name: loaded.name().to_owned(),
-                    ours: true,
-                    sockets: loaded.sockets(),
-                },
-                // The kernel's own, or one that will be refused with words.
-                None => Control { ours: !stock(config), ..Control::from(kind.to_owned()) },
-            };
-        }
-        self.names.get(kind).cloned().unwrap_or_else(|| kind.to_owned()).into()
     }
 }
 
@@ -194,8 +105,8 @@ impl Substrate for RealSockets {
 
     fn lane(&self, scenario: &Scenario) -> Result<Box<dyn Lane>, String> {
         let mut kernel = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kernel.provide_all(scenario).map_err(|failure| failure.to_string())?;
-        let lane = KernelLane::start(scenario, |group| kernel.control(group), &kernel.agent);
+        kernel.controls.provide_all(scenario).map_err(|failure| failure.to_string())?;
+        let lane = KernelLane::start(scenario, |group| kernel.controls.of(group), &kernel.agent);
         lane.map(|lane| Box::new(lane) as Box<dyn Lane>).map_err(|error| error.to_string())
     }
 }
@@ -208,32 +119,17 @@ impl Runs for Kernel {
         scenario: &Scenario,
         observer: &mut impl Observer<Frame>,
     ) -> Result<EngineSummary, Failure> {
-        let control = |group: &Group| self.control(group);
+        let control = |group: &Group| self.controls.of(group);
         let ran = l4s_lab::run(scenario, control, &self.agent, observer)?;
-        let us = |time: Duration| time.as_nanos() as f64 / 1e3;
-        let late = ran.pumped.departures;
         Ok(EngineSummary {
             virtual_s: scenario.duration.as_secs_f64(),
             packets: ran.forwarded,
-            lateness_us: Some(Lateness { p50: us(late.p50), p99: us(late.p99), max: us(late.max) }),
+            lateness_us: Some(lateness_us(ran.pumped.departures)),
             packet_ns: Some(ran.pumped.cost().as_nanos() as f64),
             unfit: ran.unfit,
             ..EngineSummary::default()
         })
     }
-}
-
-/// Whether nothing is asked of Prague that the kernel's own could not do.
-fn stock(config: &prague::Config) -> bool {
-    *config == prague::Config::linux()
-}
-
-fn not_loaded(kind: &str, error: &l4s_bpf::BpfError) -> Failure {
-    Failure::Substrate(format!(
-        "this kernel has no congestion control `{kind}`, and ours cannot be loaded: {error}\n\
-         `modprobe tcp_{kind}` loads the kernel's own where the distribution has it; reno and \
-         cubic work without; `--on sim` runs all of it"
-    ))
 }
 
 /// What a lab's error means, where the user asked for it with `option`.
@@ -249,6 +145,19 @@ impl From<LabError> for Failure {
     fn from(error: LabError) -> Failure {
         failure("--on kernel", error)
     }
+}
+
+/// This program with that argument.
+pub fn this_program(argument: &str) -> Result<AgentCommand, Failure> {
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::Run(format!("where this program is: {error}")))?;
+    Ok(AgentCommand { program, args: vec![argument.into()] })
+}
+
+/// Lateness in a summary.
+pub fn lateness_us(late: l4s_lab::Lateness) -> Lateness {
+    let us = |time: Duration| time.as_nanos() as f64 / 1e3;
+    Lateness { p50: us(late.p50), p99: us(late.p99), max: us(late.max) }
 }
 
 /// Whether a lab can be built here, tried with a short run of what every kernel has.

@@ -2,14 +2,14 @@
 
 use std::process::ExitCode;
 
-use l4s_lab::{AgentCommand, Frame};
-use l4s_linux::Virtual;
+use l4s_lab::Frame;
+use l4s_linux::{Ran, Virtual};
 use l4s_measure::{EngineSummary, Observer};
 use l4s_scenario::{Plan, Scenario};
 use l4s_units::Rate;
 
 use crate::failure::Failure;
-use crate::kernel::{AGENT, failure, trial};
+use crate::kernel::{AGENT, failure, lateness_us, this_program, trial};
 use crate::measured::Runs;
 
 /// The subcommand that makes this program a guest's kernel.
@@ -23,23 +23,42 @@ pub struct Linux(Virtual);
 impl Linux {
     /// Finds the kernel, and checks that it can run all of a plan.
     pub fn prepare(plan: &Plan) -> Result<Linux, Failure> {
-        let mut noted: Vec<String> = Vec::new();
-        for point in &plan.points {
-            let instead =
-                l4s_linux::check(&point.scenario).map_err(|error| failure("--on linux", error))?;
-            let note = instead.join(", ");
-            if !note.is_empty() && !noted.contains(&note) {
-                let kind = point.scenario.aqm.kind();
-                eprintln!("note: the {kind} of Linux has {note} instead of what the scenario says");
-                noted.push(note);
-            }
-        }
+        note_differences(plan, |scenario| {
+            l4s_linux::check(scenario).map_err(|error| failure("--on linux", error))
+        })?;
         let kernel = l4s_linux::Kernel::find()
             .map_err(|why| Failure::Substrate(format!("--on linux: {why}")))?;
-        let program = std::env::current_exe()
-            .map_err(|error| Failure::Run(format!("where this program is: {error}")))?;
-        let boot = AgentCommand { program, args: vec![BOOT.into()] };
-        Ok(Linux(Virtual::new(kernel, boot, vec![GUEST.to_owned()])))
+        Ok(Linux(Virtual::new(kernel, this_program(BOOT)?, vec![GUEST.to_owned()])))
+    }
+}
+
+/// Checks every run of a plan, and says once what the kernel has instead of which settings.
+pub fn note_differences(
+    plan: &Plan,
+    check: impl Fn(&Scenario) -> Result<Vec<String>, Failure>,
+) -> Result<(), Failure> {
+    let mut noted: Vec<String> = Vec::new();
+    for point in &plan.points {
+        let note = check(&point.scenario)?.join(", ");
+        if !note.is_empty() && !noted.contains(&note) {
+            let kind = point.scenario.aqm.kind();
+            eprintln!("note: the {kind} of Linux has {note} instead of what the scenario says");
+            noted.push(note);
+        }
+    }
+    Ok(())
+}
+
+/// What a kernel as the router says of a run.
+pub fn summary(scenario: &Scenario, ran: Ran) -> EngineSummary {
+    EngineSummary {
+        virtual_s: scenario.duration.as_secs_f64(),
+        packets: ran.packets,
+        lateness_us: ran.lateness.map(lateness_us),
+        qdisc: ran.counters,
+        instead: ran.instead,
+        unfit: ran.unfit,
+        ..EngineSummary::default()
     }
 }
 
@@ -52,7 +71,7 @@ pub fn works() -> Result<String, String> {
 }
 
 /// Listens to nothing.
-struct Nobody;
+pub struct Nobody;
 
 impl Observer<Frame> for Nobody {}
 
@@ -65,14 +84,7 @@ impl Runs for Linux {
         observer: &mut impl Observer<Frame>,
     ) -> Result<EngineSummary, Failure> {
         let ran = self.0.run(scenario, observer).map_err(|error| failure("--on linux", error))?;
-        Ok(EngineSummary {
-            virtual_s: scenario.duration.as_secs_f64(),
-            packets: ran.counts.departed,
-            qdisc: ran.counters,
-            instead: ran.instead,
-            unfit: ran.unfit,
-            ..EngineSummary::default()
-        })
+        Ok(summary(scenario, ran))
     }
 }
 

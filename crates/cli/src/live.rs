@@ -11,11 +11,11 @@ use l4s_scenario::{Plan, bundled};
 
 use crate::args::{Live, LiveSubstrate};
 use crate::failure::Failure;
-use crate::{pick, print};
+use crate::print;
 
 /// Serves the page until it is interrupted.
 pub fn live(options: &Live) -> Result<(), Failure> {
-    let plan = pick::plan(&options.scenario, &options.set)?;
+    let plan = Plan::open(&options.scenario, &options.set)?;
     let presets = presets(&options.scenario, &plan)?;
     let token = options.token.as_deref().map(Token::new).transpose();
     let token = token.map_err(|error| Failure::input(format!("--token: {error}")))?;

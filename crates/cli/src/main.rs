@@ -6,9 +6,10 @@
 mod args;
 mod catalog;
 mod compare;
+#[cfg(target_os = "linux")]
+mod controls;
 mod doctor;
 mod failure;
-mod fingerprint;
 mod folder;
 mod forecast;
 mod headline;
@@ -22,12 +23,15 @@ mod live;
 mod measured;
 mod paper;
 mod parallel;
-mod pick;
+#[cfg(target_os = "linux")]
+mod qdisc;
 mod report;
 mod run;
 mod show;
 mod table;
 mod validate;
+#[cfg(target_os = "linux")]
+mod vm;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -45,6 +49,7 @@ fn main() -> ExitCode {
         Some(kernel::AGENT) => return kernel::agent(),
         Some(linux::BOOT) => return linux::boot(),
         Some(linux::GUEST) => return linux::guest(),
+        Some(qdisc::ROUTER) => return qdisc::router(),
         _ => {}
     }
     let done = match Args::parse().command {
@@ -65,6 +70,13 @@ fn main() -> ExitCode {
         Command::Host { command } => host::host(&command),
         #[cfg(not(target_os = "linux"))]
         Command::Host { .. } => Err(Failure::Substrate("l4s host: it needs Linux".to_owned())),
+        #[cfg(target_os = "linux")]
+        Command::Vm(options) => match vm::vm(&options) {
+            Ok(code) => return ExitCode::from(code),
+            Err(failure) => Err(failure),
+        },
+        #[cfg(not(target_os = "linux"))]
+        Command::Vm(_) => Err(Failure::Substrate("l4s vm: it needs Linux".to_owned())),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Args::command(), "l4s", &mut text);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use l4s_measure::{
     EngineSummary, Observer, Origin, PacketTrace, Recorder, RunRecord, Snap, Traced,
 };
-use l4s_scenario::{Plan, Point, Scenario, shell_word};
+use l4s_scenario::{Plan, Point, Scenario};
 use serde_json::Value;
 
 use crate::args::{Substrate, Trace};
@@ -17,6 +17,8 @@ use crate::failure::Failure;
 use crate::kernel::Kernel;
 #[cfg(target_os = "linux")]
 use crate::linux::Linux;
+#[cfg(target_os = "linux")]
+use crate::qdisc::Qdisc;
 
 /// The version of results.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -64,6 +66,9 @@ pub enum Engine {
     /// A kernel in virtual time.
     #[cfg(target_os = "linux")]
     Linux(Linux),
+    /// Real sockets through a queue discipline of this kernel.
+    #[cfg(target_os = "linux")]
+    Qdisc(Qdisc),
 }
 
 impl Engine {
@@ -75,19 +80,16 @@ impl Engine {
             Substrate::Kernel => Ok(Engine::Kernel(Kernel::prepare(plan)?)),
             #[cfg(target_os = "linux")]
             Substrate::Linux => Ok(Engine::Linux(Linux::prepare(plan)?)),
+            #[cfg(target_os = "linux")]
+            Substrate::Qdisc => Ok(Engine::Qdisc(Qdisc::prepare(plan)?)),
             #[cfg(not(target_os = "linux"))]
-            Substrate::Kernel | Substrate::Linux => {
+            Substrate::Kernel | Substrate::Linux | Substrate::Qdisc => {
                 let _ = plan;
                 Err(Failure::Substrate(format!(
                     "`--on {}` needs Linux; the simulator, `--on sim`, runs anywhere",
                     on.name()
                 )))
             }
-            Substrate::Qdisc => Err(Failure::Substrate(
-                "`--on qdisc` is not in this version: `--on linux` has the kernel's qdiscs, in \
-                 virtual time; `l4s doctor` says what this machine can do"
-                    .to_owned(),
-            )),
         }
     }
 
@@ -99,6 +101,8 @@ impl Engine {
             Engine::Kernel(_) => Substrate::Kernel,
             #[cfg(target_os = "linux")]
             Engine::Linux(_) => Substrate::Linux,
+            #[cfg(target_os = "linux")]
+            Engine::Qdisc(_) => Substrate::Qdisc,
         }
     }
 
@@ -110,13 +114,13 @@ impl Engine {
             #[cfg(target_os = "linux")]
             Engine::Linux(_) => asked,
             #[cfg(target_os = "linux")]
-            Engine::Kernel(_) => Some(1),
+            Engine::Kernel(_) | Engine::Qdisc(_) => Some(1),
         }
     }
 
     /// Says how long a plan will take, where that is known.
     pub fn announce(&self, plan: &Plan) {
-        if self.substrate() == Substrate::Kernel {
+        if matches!(self.substrate(), Substrate::Kernel | Substrate::Qdisc) {
             let seconds: f64 = plan.points.iter().map(|p| p.scenario.duration.as_secs_f64()).sum();
             eprintln!("in real time: {seconds:.0} s");
         }
@@ -130,6 +134,8 @@ impl Engine {
             Engine::Kernel(kernel) => measured(kernel, self.substrate(), point, command, keep),
             #[cfg(target_os = "linux")]
             Engine::Linux(linux) => measured(linux, self.substrate(), point, command, keep),
+            #[cfg(target_os = "linux")]
+            Engine::Qdisc(qdisc) => measured(qdisc, self.substrate(), point, command, keep),
         }
     }
 }
@@ -145,13 +151,7 @@ impl Runs for Simulator {
         scenario: &Scenario,
         observer: &mut impl Observer<l4s_sim::Packet>,
     ) -> Result<EngineSummary, Failure> {
-        let outcome = l4s_sim::run(scenario, observer);
-        Ok(EngineSummary {
-            virtual_s: scenario.duration.as_secs_f64(),
-            packets: outcome.packets,
-            events: Some(outcome.events),
-            ..EngineSummary::default()
-        })
+        Ok(l4s_sim::run(scenario, observer).summary(scenario.duration))
     }
 }
 
@@ -213,16 +213,4 @@ fn traced<R: Runs>(
     };
     finish(both.1).map_err(failed)?;
     Ok(engine)
-}
-
-/// The command that repeats just this run. `scenario` is what the user called it.
-pub fn command(scenario: &str, on: Substrate, point: &Point) -> String {
-    let mut command = format!("l4s run {}", shell_word(scenario));
-    if on != Substrate::Sim {
-        command += &format!(" --on {}", on.name());
-    }
-    for (key, value) in &point.pins {
-        command += &format!(" --set {}", shell_word(&format!("{key}={value}")));
-    }
-    command + &format!(" --seed {}", point.scenario.seed)
 }

@@ -20,7 +20,7 @@ use crate::folder::Existing;
 use crate::measured::Engine;
 use crate::run::{Done, Effort, Job};
 use crate::table::{Align, aligned};
-use crate::{fingerprint, forecast, parallel, pick, print};
+use crate::{forecast, parallel, print};
 
 use beside::Row;
 use catalog::{ALL, Figure};
@@ -39,7 +39,7 @@ fn list() -> Result<(), Failure> {
     let mut rows = vec![["figure", "paper", "runs", "question"].map(str::to_owned).to_vec()];
     for figure in ALL {
         let set: Vec<String> = figure.set.iter().map(|set| (*set).to_owned()).collect();
-        let plan = pick::plan(figure.scenario, &set)?;
+        let plan = Plan::open(figure.scenario, &set)?;
         let question = plan.question.unwrap_or_default();
         let runs = plan.points.len().to_string();
         rows.push(vec![figure.id.to_owned(), figure.paper.to_owned(), runs, question]);
@@ -162,7 +162,7 @@ fn folder(figure: &Figure, options: &Paper) -> String {
         _ => format!(
             "{}-{}",
             figure.id,
-            &fingerprint::of(format!("{seed:?} {set:?}").as_bytes())[..6]
+            &l4s_scenario::fingerprint(format!("{seed:?} {set:?}").as_bytes())[..6]
         ),
     }
 }
@@ -208,5 +208,5 @@ fn plan(figure: &Figure, options: &Paper, quick: bool) -> Result<Plan, Failure> 
         figure.set.iter().chain(quick).map(|set| (*set).to_owned()).collect();
     set.extend(options.set.iter().cloned());
     set.extend(options.seed.map(|seed| format!("seed={seed}")));
-    pick::plan(figure.scenario, &set)
+    Ok(Plan::open(figure.scenario, &set)?)
 }

@@ -13,8 +13,8 @@ use l4s_scenario::Plan;
 use crate::args::{Run, Substrate, Trace};
 use crate::failure::Failure;
 use crate::folder::{Existing, Folder, Manifest};
-use crate::measured::{self, Engine, Finished, Keep};
-use crate::{forecast, headline, parallel, pick, print, report};
+use crate::measured::{Engine, Finished, Keep};
+use crate::{forecast, headline, parallel, print, report};
 
 /// A table of more rows is for files.
 const MOST_ROWS: usize = 400;
@@ -25,9 +25,12 @@ const FEW_SAMPLES: u64 = 40;
 
 /// Runs a scenario.
 pub fn run(options: &Run) -> Result<(), Failure> {
+    if options.vm {
+        return in_vm(options);
+    }
     let mut set = options.set.clone();
     set.extend(options.seed.map(|seed| format!("seed={seed}")));
-    let plan = pick::plan(&options.scenario, &set)?;
+    let plan = Plan::open(&options.scenario, &set)?;
     let plan = plan.repeated(options.seeds).ok_or_else(|| {
         let most = l4s_scenario::MAX_POINTS;
         Failure::input(format!(
@@ -52,6 +55,20 @@ pub fn run(options: &Run) -> Result<(), Failure> {
     done.show()?;
     done.say(&plan);
     Ok(())
+}
+
+/// Has the command run in a virtual machine.
+fn in_vm(options: &Run) -> Result<(), Failure> {
+    if options.on != Substrate::Qdisc {
+        return Err(Failure::input(format!(
+            "--vm: found --on {}, expected --on qdisc: a virtual machine is there for its kernel",
+            options.on.name()
+        )));
+    }
+    #[cfg(target_os = "linux")]
+    return crate::qdisc::in_vm(options);
+    #[cfg(not(target_os = "linux"))]
+    Err(Failure::Substrate("--vm: it needs Linux".to_owned()))
 }
 
 /// The runs of a plan, to be done, and what is kept of them.
@@ -100,7 +117,7 @@ impl Job<'_> {
         }
         engine.announce(plan);
         let commands: Vec<String> =
-            plan.points.iter().map(|p| measured::command(self.called, self.on, p)).collect();
+            plan.points.iter().map(|p| p.command(self.called, self.on.name())).collect();
         let jobs = engine.jobs(self.jobs);
         let at_a_time = parallel::threads(jobs).min(plan.points.len());
         forecast::check_memory(plan, at_a_time)?;
@@ -352,12 +369,17 @@ impl Tally {
             _ => String::new(),
         };
         let cost = match self.lateness_us {
-            Some(lateness) if runs > 0 => format!(
-                "{virtual_s:.1} s in real time, {:.2} million packets; departures at most \
-                 {lateness:.0} us late at p99, {:.1} us of data plane per packet",
-                packets as f64 / 1e6,
-                self.packet_ns.unwrap_or_default() / 1e3,
-            ),
+            Some(lateness) if runs > 0 => {
+                let cost = self
+                    .packet_ns
+                    .map(|ns| format!(", {:.1} us of data plane per packet", ns / 1e3));
+                format!(
+                    "{virtual_s:.1} s in real time, {:.2} million packets; departures at most \
+                     {lateness:.0} us late at p99{}",
+                    packets as f64 / 1e6,
+                    cost.unwrap_or_default(),
+                )
+            }
             _ => self.effort.said(self.start.elapsed()),
         };
         format!("{seeds}; {cost}{done}")

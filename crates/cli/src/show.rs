@@ -1,11 +1,13 @@
 //! `l4s show`: a scenario with every default spelled out.
 
+use l4s_scenario::Plan;
+
 use crate::failure::Failure;
-use crate::{pick, print};
+use crate::print;
 
 /// Prints the first run of `scenario` as a file that can be run again.
 pub fn show(scenario: &str, set: &[String]) -> Result<(), Failure> {
-    let plan = pick::plan(scenario, set)?;
+    let plan = Plan::open(scenario, set)?;
     let mut text = String::new();
     if plan.points.len() > 1 {
         text += &format!(

@@ -13,9 +13,9 @@ use serde_json::{Map, Value};
 
 use crate::args::{Substrate, Validate};
 use crate::failure::Failure;
-use crate::measured::{self, Engine, Keep};
+use crate::measured::{Engine, Keep};
 use crate::table::{Align, aligned};
-use crate::{parallel, pick, print};
+use crate::{parallel, print};
 
 /// The conditions of `reference/linux-7.3-dualpi2.jsonl`, which were measured by other means.
 const GRID: &str = "linux-7.3-grid";
@@ -221,7 +221,7 @@ fn compare(scenario: &str, options: &Validate) -> Result<Vec<Check>, Failure> {
         set.push(format!("group.B.cc={{ kind = \"cubic\", tick = \"{ns}ns\" }}"));
     }
     set.extend(options.set.iter().cloned());
-    let plan = pick::plan(scenario, &set)?;
+    let plan = Plan::open(scenario, &set)?;
     let plan = plan
         .repeated(options.seeds)
         .ok_or_else(|| Failure::input(format!("--seeds {}: too many runs", options.seeds)))?;
@@ -261,7 +261,7 @@ fn compare(scenario: &str, options: &Validate) -> Result<Vec<Check>, Failure> {
 fn jiffy_ns(on: Substrate) -> Option<u64> {
     match on {
         #[cfg(target_os = "linux")]
-        Substrate::Kernel => Some(l4s_lab::jiffy().as_nanos()),
+        Substrate::Kernel | Substrate::Qdisc => Some(l4s_lab::jiffy().as_nanos()),
         #[cfg(target_os = "linux")]
         Substrate::Linux => Some(l4s_linux::JIFFY.as_nanos()),
         _ => None,
@@ -279,7 +279,7 @@ fn runs(
     engine.announce(plan);
     let work = |number: usize| {
         let point = &plan.points[number];
-        let command = measured::command(scenario, engine.substrate(), point);
+        let command = point.command(scenario, engine.substrate().name());
         Ok(engine.run(point, &command, Keep::default())?.record.summary)
     };
     let take = |number, summary: Summary| {

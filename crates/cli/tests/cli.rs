@@ -155,11 +155,11 @@ fn other_bad_input() {
 }
 
 #[test]
-fn another_substrate_is_for_a_later_version() {
+fn a_virtual_machine_is_for_its_kernel() {
     let folder = folder();
-    let (code, message) = refused(folder.path(), &["run", "one-against-one", "--on", "qdisc"]);
-    assert_eq!(code, 3);
-    assert!(message.starts_with("error: `--on qdisc` is not in this version"));
+    let (code, message) = refused(folder.path(), &["run", "one-against-one", "--vm"]);
+    assert_eq!(code, 2);
+    assert!(message.starts_with("error: --vm: found --on sim, expected --on qdisc"));
 }
 
 #[test]

@@ -32,6 +32,7 @@ use rustix::time::{
 };
 
 use crate::message::{Channel, Next, Order, Part, Row, Setup, Word};
+use crate::netlink::Netlink;
 use crate::{Clock, LabError, PragueSample, Report, namespace, realtime};
 
 /// What an agent needs of the program that it is a part of.
@@ -85,7 +86,7 @@ fn live(control: &mut Channel, hooks: &dyn Hooks) -> Result<(), LabError> {
     for (path, value) in &setup.sysctls {
         namespace::set(path, value)?;
     }
-    let device = device::open(&setup, parent)?;
+    let device = device::open(&setup)?;
     // Kept until the end.
     let _rewriting = match setup.ect1 {
         true => Some(hooks.ect1(device.index).map_err(|why| {
@@ -97,10 +98,15 @@ fn live(control: &mut Channel, hooks: &dyn Hooks) -> Result<(), LabError> {
     let settings = setup.sysctls.iter().map(|(path, _)| Ok((path.clone(), namespace::get(path)?)));
     let settings = settings.collect::<Result<_, LabError>>()?;
     tell(control, &Word::Ready { settings }, device.file.as_ref())?;
+    let index = device.index;
     drop(device);
 
     if let Some(Order::Go { origin_ns }) = listen(control)? {
         player.play(control, Clock::from_origin_ns(origin_ns))?;
+    }
+    // What sockets still have to send is not for a router whose run is over.
+    if setup.cable.is_some() {
+        Netlink::open()?.take_down(index)?;
     }
     // Sockets stay open until everybody has finished: a close now would look like the end of a
     // flow to the peer. The command may be gone, and then there is nobody to tell.

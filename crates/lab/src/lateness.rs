@@ -63,22 +63,31 @@ impl fmt::Display for Micros {
 
 /// Counts how late packets are, to 1 %.
 #[derive(Debug)]
-pub(crate) struct Meter {
+pub struct Meter {
     histogram: Histogram<u64>,
 }
 
+impl Default for Meter {
+    fn default() -> Self {
+        Meter::new()
+    }
+}
+
 impl Meter {
+    /// Nothing was late yet.
     pub fn new() -> Meter {
         // Nobody waits for a packet for a minute.
         let histogram = Histogram::new_with_bounds(1, 60_000_000_000, 2);
         Meter { histogram: histogram.expect("1 to 6e10 with two digits is a valid range") }
     }
 
+    /// A packet was so late.
     #[inline]
     pub fn record(&mut self, late: Duration) {
         self.histogram.saturating_record(late.as_nanos());
     }
 
+    /// How late they were.
     pub fn lateness(&self) -> Lateness {
         let at = |quantile| Duration::from_nanos(self.histogram.value_at_quantile(quantile));
         let (p50, p99) = (at(0.5), at(0.99));

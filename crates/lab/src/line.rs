@@ -42,6 +42,11 @@ impl<T> Lines<T> {
         self.next.0
     }
 
+    /// How many lines there are.
+    pub fn count(&self) -> usize {
+        self.lines.len()
+    }
+
     /// How many are on line `line`.
     pub fn waiting(&self, line: usize) -> usize {
         self.lines[line].on_it.len()

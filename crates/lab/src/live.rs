@@ -136,10 +136,10 @@ impl Live {
     /// # Errors
     /// An agent, a device or the machine gave up, and with it the run.
     pub fn tend(&mut self) -> Result<(), LabError> {
-        if let Some(error) = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            return Err(error);
+        if let Some(error) = &*self.failure.lock().unwrap_or_else(PoisonError::into_inner) {
+            return Err(error.clone());
         }
-        if self.stop.load(Ordering::Relaxed) || self.next_flow >= ROOM {
+        if self.next_flow >= ROOM {
             return Err(LabError::Run("the run is over: it has no more ports".to_owned()));
         }
         let soon = self.now() + AHEAD;
@@ -274,7 +274,6 @@ fn plan(
     for group in &mut widest.groups {
         group.rtt = group.rtt.max(LONGEST);
     }
-    // No source is late for what it has not been told yet.
     let options = LabOptions {
         ipv6: scenario.kernel.ip == Ip::V6,
         gso: scenario.kernel.gso,

@@ -60,8 +60,11 @@ pub(crate) struct Setup {
 /// A pair of virtual Ethernet devices.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Cable {
-    /// The name of the other end.
+    /// The name of the other end, and the process in whose network namespace that is. Not the
+    /// parent of who makes it: an agent whose parent was killed has another.
     pub other_end: String,
+    /// See above.
+    pub process: u32,
     /// How long what the agent sends takes.
     pub delay_ns: u64,
     /// When that becomes another time, and which, earliest first.

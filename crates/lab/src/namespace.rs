@@ -105,7 +105,7 @@ pub fn set(path: &str, value: &str) -> Result<(), LabError> {
 }
 
 /// A setting of this process's namespace.
-pub(crate) fn get(path: &str) -> Result<String, LabError> {
+pub fn get(path: &str) -> Result<String, LabError> {
     let text = fs::read_to_string(format!("/proc/sys/{path}"))
         .map_err(|error| LabError::machine(format_args!("the setting {path}"), error))?;
     Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))

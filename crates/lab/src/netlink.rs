@@ -7,7 +7,7 @@ use l4s_units::Duration;
 
 use netlink_packet_core::{
     DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_ECHO, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST,
-    NetlinkHeader, NetlinkMessage, NetlinkPayload,
+    NetlinkHeader, NetlinkMessage, NetlinkPayload, NlasIterator,
 };
 use netlink_packet_route::address::{
     AddressAttribute, AddressHeaderFlags, AddressMessage, AddressScope,
@@ -23,6 +23,8 @@ use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use serde::{Deserialize, Serialize};
 
 use crate::{LabError, ethtool};
 
@@ -44,6 +46,7 @@ impl Netlink {
             let mut socket = Socket::new(NETLINK_ROUTE)?;
             socket.bind_auto()?;
             socket.connect(&SocketAddr::new(0, 0))?;
+            set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
             Ok::<_, std::io::Error>(socket)
         };
         let socket = open().map_err(|error| LabError::machine("rtnetlink", error))?;
@@ -120,6 +123,14 @@ impl Netlink {
         Ok(index)
     }
 
+    /// Takes a device down: nothing comes in by it any more, and nothing leaves.
+    pub fn take_down(&mut self, index: u32) -> Result<(), LabError> {
+        let mut message = LinkMessage::default();
+        message.header.index = index;
+        message.header.change_mask = LinkFlags::Up;
+        self.ask("a device down", RouteNetlinkMessage::SetLink(message), 0)
+    }
+
     /// Has all that leaves a device leave it so much later (`netem`).
     pub fn delay(&mut self, index: u32, delay: Duration) -> Result<(), LabError> {
         // `struct tc_netem_qopt`: latency, limit, loss, gap, duplicate, jitter; and then
@@ -142,7 +153,19 @@ impl Netlink {
     ) -> Result<(), LabError> {
         let message = traffic_control(index, parent, handle, kind, options);
         let message = RouteNetlinkMessage::NewQueueDiscipline(message);
-        self.ask(&format!("the queue discipline {kind}"), message, NLM_F_CREATE | NLM_F_REPLACE)
+        let what = format!("the queue discipline {kind}");
+        match self.verdict(&what, message, NLM_F_CREATE | NLM_F_REPLACE)? {
+            Ok(()) => Ok(()),
+            // Nothing else that is named in these requests may be missing.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                Err(LabError::Machine(format!(
+                    "this kernel has no queue discipline `{kind}` (CONFIG_NET_SCH_{}; where it is \
+                     a module that the kernel does not load by itself: `modprobe sch_{kind}`)",
+                    kind.to_ascii_uppercase()
+                )))
+            }
+            Err(error) => Err(LabError::machine(what, error)),
+        }
     }
 
     /// Adds a class to a queue discipline, or changes it.
@@ -231,19 +254,92 @@ impl Netlink {
         self.ask("a device without a queue", message, NLM_F_CREATE | NLM_F_REPLACE)
     }
 
+    /// The root queue discipline of a device; `None` for the one that the kernel gives it by itself.
+    pub fn root_queue(&mut self, device: &str) -> Result<Option<RootQueue>, LabError> {
+        // The kernel does not answer for a device without a queue, or without one before it is up.
+        if self.queue(device).is_none_or(|kind| ["noqueue", "noop"].contains(&kind.as_str())) {
+            return Ok(None);
+        }
+        let mut message = TcMessage::default();
+        message.header.index = index_of(device)? as i32;
+        message.header.parent = TcHandle::ROOT;
+        let what = "the root queue discipline";
+        let message = RouteNetlinkMessage::GetQueueDiscipline(message);
+        let answer = self.exchange_bytes(what, message, NLM_F_ECHO)?;
+        let broken = || LabError::Machine(format!("{what}: rtnetlink answered something else"));
+        // As bytes: what is given again is what was there, whatever it means. The header of the
+        // message is followed by `struct tcmsg`: family, device, handle, parent, info.
+        if answer.len() < HEADER + 20 || answer[4..6] != RTM_NEWQDISC.to_ne_bytes() {
+            return Err(broken());
+        }
+        let handle = &answer[HEADER + 8..HEADER + 12];
+        let handle = u32::from_ne_bytes(handle.try_into().map_err(|_| broken())?);
+        let mut root = RootQueue { major: (handle >> 16) as u16, ..RootQueue::default() };
+        if root.major == 0 {
+            return Ok(None);
+        }
+        for attribute in NlasIterator::new(&answer[HEADER + 20..]) {
+            let attribute = attribute.map_err(|_| broken())?;
+            match attribute.kind() & NLA_TYPE_MASK {
+                KIND => {
+                    let kind = attribute.value().split(|byte| *byte == 0).next();
+                    root.kind = String::from_utf8_lossy(kind.unwrap_or_default()).into_owned();
+                }
+                OPTIONS => root.options = attribute.value().to_vec(),
+                _ => {}
+            }
+        }
+        Ok(Some(root))
+    }
+
+    /// Gives a device a root queue discipline; `None` for the one that the kernel gives it by
+    /// itself.
+    pub fn set_root(&mut self, index: u32, root: Option<&RootQueue>) -> Result<(), LabError> {
+        if let Some(RootQueue { kind, major, options }) = root {
+            let handle = TcHandle { major: *major, minor: 0 };
+            return self.add_queue(index, TcHandle::ROOT, handle, kind, options);
+        }
+        let mut message = TcMessage::default();
+        message.header.index = index as i32;
+        message.header.parent = TcHandle::ROOT;
+        let message = RouteNetlinkMessage::DelQueueDiscipline(message);
+        self.ask("taking a queue discipline away", message, 0)
+    }
+
+    /// Into how many packets at most the device takes what is sent as one.
+    pub fn gso_max_segments(&mut self, device: &str) -> Option<u32> {
+        self.link(device)?.attributes.into_iter().find_map(|attribute| match attribute {
+            LinkAttribute::GsoMaxSegs(count) => Some(count),
+            _ => None,
+        })
+    }
+
+    /// Sets that, for what is sent by connections from now on.
+    pub fn set_gso_max_segments(&mut self, index: u32, count: u32) -> Result<(), LabError> {
+        let mut message = LinkMessage::default();
+        message.header.index = index;
+        message.attributes = vec![LinkAttribute::GsoMaxSegs(count)];
+        let message = RouteNetlinkMessage::NewLink(message);
+        self.ask("the packets that a device takes at once", message, 0)
+    }
+
     /// The queue discipline of a device.
     pub fn queue(&mut self, device: &str) -> Option<String> {
-        let mut message = LinkMessage::default();
-        message.attributes = vec![LinkAttribute::IfName(device.to_owned())];
-        let answer = self.exchange("a device", RouteNetlinkMessage::GetLink(message), 0).ok()?;
-        let NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) = answer.payload
-        else {
-            return None;
-        };
+        let link = self.link(device)?;
         link.attributes.into_iter().find_map(|attribute| match attribute {
             LinkAttribute::Qdisc(name) => Some(name),
             _ => None,
         })
+    }
+
+    fn link(&mut self, device: &str) -> Option<LinkMessage> {
+        let mut message = LinkMessage::default();
+        message.attributes = vec![LinkAttribute::IfName(device.to_owned())];
+        let answer = self.exchange("a device", RouteNetlinkMessage::GetLink(message), 0).ok()?;
+        match answer.payload {
+            NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) => Some(link),
+            _ => None,
+        }
     }
 
     /// Sends a request and waits for the kernel's verdict.
@@ -253,9 +349,19 @@ impl Netlink {
         message: RouteNetlinkMessage,
         flags: u16,
     ) -> Result<(), LabError> {
+        self.verdict(what, message, flags)?.map_err(|error| LabError::machine(what, error))
+    }
+
+    /// Sends a request and gives the kernel's verdict.
+    fn verdict(
+        &mut self,
+        what: &str,
+        message: RouteNetlinkMessage,
+        flags: u16,
+    ) -> Result<std::io::Result<()>, LabError> {
         match self.exchange(what, message, NLM_F_ACK | flags)?.payload {
-            NetlinkPayload::Error(verdict) if verdict.code.is_none() => Ok(()),
-            NetlinkPayload::Error(verdict) => Err(LabError::machine(what, verdict.to_io())),
+            NetlinkPayload::Error(verdict) if verdict.code.is_none() => Ok(Ok(())),
+            NetlinkPayload::Error(verdict) => Ok(Err(verdict.to_io())),
             _ => Err(LabError::Machine(format!("{what}: rtnetlink answered something else"))),
         }
     }
@@ -267,6 +373,17 @@ impl Netlink {
         message: RouteNetlinkMessage,
         flags: u16,
     ) -> Result<NetlinkMessage<RouteNetlinkMessage>, LabError> {
+        let answer = self.exchange_bytes(what, message, flags)?;
+        NetlinkMessage::deserialize(&answer)
+            .map_err(|error| LabError::Machine(format!("{what}: rtnetlink's answer: {error}")))
+    }
+
+    fn exchange_bytes(
+        &mut self,
+        what: &str,
+        message: RouteNetlinkMessage,
+        flags: u16,
+    ) -> Result<Vec<u8>, LabError> {
         self.sequence += 1;
         let mut header = NetlinkHeader::default();
         header.flags = NLM_F_REQUEST | flags;
@@ -278,9 +395,22 @@ impl Netlink {
         let failed = |error| LabError::machine(what, error);
         self.socket.send(&bytes, 0).map_err(failed)?;
         let (answer, _) = self.socket.recv_from_full().map_err(failed)?;
-        NetlinkMessage::deserialize(&answer)
-            .map_err(|error| LabError::Machine(format!("{what}: rtnetlink's answer: {error}")))
+        Ok(answer)
     }
+}
+
+/// The kernel answers at once, or never.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// A root queue discipline, as far as it can be given to a device again.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct RootQueue {
+    /// Its kind, such as `fq_codel`.
+    pub kind: String,
+    /// The major number of its handle; 0 for any that is free.
+    pub major: u16,
+    /// Its options as they go over the wire.
+    pub options: Vec<u8>,
 }
 
 /// Packets that a delay may hold: more than any scenario has under way.
@@ -290,8 +420,16 @@ const MOST_DELAYED: u32 = 10_000_000;
 /// of linux/ethtool.h.
 const CUTTING_AND_MERGING: [u32; 3] = [0x1f, 0x24, 0x2c];
 
-/// TCA_OPTIONS of linux/rtnetlink.h, with NLA_F_NESTED, without which newer disciplines refuse it.
-const OPTIONS: u16 = 2 | 1 << 15;
+/// TCA_KIND and TCA_OPTIONS of linux/rtnetlink.h.
+const KIND: u16 = 1;
+const OPTIONS: u16 = 2;
+/// Newer disciplines refuse options without it.
+const NLA_F_NESTED: u16 = 1 << 15;
+/// A number without such flags.
+const NLA_TYPE_MASK: u16 = 0x3fff;
+/// Bytes of `struct nlmsghdr`, and its type for a queue discipline.
+const HEADER: usize = 16;
+const RTM_NEWQDISC: u16 = 36;
 
 fn traffic_control(
     index: u32,
@@ -306,7 +444,7 @@ fn traffic_control(
     message.header.handle = handle;
     message.attributes = vec![TcAttribute::Kind(kind.to_owned())];
     if !options.is_empty() {
-        let options = DefaultNla::new(OPTIONS, options.to_vec());
+        let options = DefaultNla::new(OPTIONS | NLA_F_NESTED, options.to_vec());
         message.attributes.push(TcAttribute::Other(options));
     }
     message

@@ -16,7 +16,7 @@
 //! the timer of the discipline, what the scenario changes, the lines, and then what arrives.
 
 use l4s_aqm::{Backlog, Departure, DropCause, MarkCause, Queue, Signal, Watch};
-use l4s_bottleneck::Bottleneck;
+use l4s_bottleneck::{Bottleneck, Successor};
 use l4s_measure::{LinkState, Observer, Traced};
 use l4s_scenario::{Change, Scenario};
 use l4s_units::{Duration, Time};
@@ -401,27 +401,23 @@ impl Plane {
         self.pool.give(packet.into_buffer());
     }
 
-    /// The bottleneck or a path becomes different.
+    /// What the scenario changes now.
     #[cold]
     fn change(
         &mut self,
         observer: &mut impl Observer<Frame>,
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
-        let Some(mut change) = self.changes.pop() else { return };
-        if let Some(aqm) = change.aqm.take() {
-            let (bottleneck, mut told) = self.told(observer);
-            let now = told.now;
-            bottleneck.replace_aqm(&aqm, now, &mut told);
+        if let Some(change) = self.changes.pop() {
+            self.apply(&change, Successor::Stranger, observer, deliver);
         }
-        self.adapt(&change, observer, deliver);
     }
 
-    /// The bottleneck or a path becomes different now. A discipline of the same kind knows what the
-    /// present one learned.
-    pub(crate) fn adapt(
+    /// The bottleneck or a path becomes different now.
+    pub(crate) fn apply(
         &mut self,
         change: &Change,
+        successor: Successor,
         observer: &mut impl Observer<Frame>,
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
@@ -431,7 +427,7 @@ impl Plane {
             bottleneck.set_rate(rate, now);
         }
         if let Some(aqm) = &change.aqm {
-            bottleneck.adapt_aqm(aqm, now, &mut told);
+            bottleneck.replace_aqm(aqm, successor, now, &mut told);
         }
         for (group, rtt) in &change.rtts {
             self.lines.set_delay(*group, *rtt);

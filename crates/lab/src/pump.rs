@@ -13,6 +13,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use l4s_bottleneck::Successor;
 use l4s_measure::Observer;
 use l4s_scenario::{Change, Scenario};
 use l4s_units::{Duration, Time};
@@ -415,7 +416,7 @@ impl<O: Observer<Frame>> Pump<'_, O> {
     #[cold]
     fn turn(&mut self, Turn { change, scenario }: &Turn, now: Time) {
         let Pump { plane, observer, out, .. } = self;
-        plane.adapt(change, *observer, &mut |d| out.write(d));
+        plane.apply(change, Successor::Heir, *observer, &mut |d| out.write(d));
         self.observer.adapted(scenario, now);
     }
 

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Between the order to start and the start: every agent has heard of it by then.
-const HEAD_START: Duration = Duration::from_millis(100);
+pub const HEAD_START: Duration = Duration::from_millis(100);
 
 /// How a run went.
 #[derive(Clone, PartialEq, Debug)]
@@ -93,30 +93,37 @@ pub fn run(
     let counters: Vec<_> = (0..plane.pairs())
         .map(|pair| [End::Server, End::Client].map(|end| plane.counters(pair, end)))
         .collect();
-    let rtts = scenario.changes.iter().flat_map(|change| &change.rtts).map(|(_, rtt)| *rtt);
-    let shortest = scenario.groups.iter().map(|group| group.rtt).chain(rtts).min();
-    let late = || pumped.unfit(shortest.unwrap_or(Duration::MAX));
+    let late = || pumped.unfit(shortest_rtt(scenario));
     Ok(Ran {
         forwarded: counters.iter().map(|[server, _]| server.forwarded).sum(),
-        unfit: slow_source(scenario, &counters).or_else(late),
+        unfit: slow_source(scenario, |pair| counters[pair][0].received).or_else(late),
         pumped,
         counters,
     })
 }
 
-/// Why a run says little whose UDP sources could not keep their rate.
-fn slow_source(scenario: &Scenario, counters: &[[Counters; 2]]) -> Option<String> {
-    let sources = scenario.udp.iter().zip(&counters[scenario.groups.len()..]);
-    sources.into_iter().find_map(|(source, [server, _])| {
+/// The shortest path of a run, by which lateness is judged.
+pub fn shortest_rtt(scenario: &Scenario) -> Duration {
+    let rtts = scenario.changes.iter().flat_map(|change| &change.rtts).map(|(_, rtt)| *rtt);
+    let shortest = scenario.groups.iter().map(|group| group.rtt).chain(rtts).min();
+    shortest.unwrap_or(Duration::MAX)
+}
+
+/// Why a run says little whose UDP sources could not keep their rate. `received` says how many
+/// packets came from the server of a pair.
+pub fn slow_source(scenario: &Scenario, received: impl Fn(usize) -> u64) -> Option<String> {
+    let sources = (scenario.groups.len()..).zip(&scenario.udp);
+    sources.into_iter().find_map(|(pair, source)| {
+        let received = received(pair);
         let end = Time::ZERO + scenario.duration;
         let active = source.stop.map_or(end, |stop| stop.min(end)).since(source.start);
         let due = source.rate.bytes_in(active).get() / source.packet.get();
-        (server.received < due / 20 * 19).then(|| {
+        (received < due / 20 * 19).then(|| {
             format!(
                 "UDP source `{}` sent {} of {due} packets: this machine is too slow for its rate \
                  in packets of {} bytes",
                 source.name,
-                server.received,
+                received,
                 source.packet.get()
             )
         })

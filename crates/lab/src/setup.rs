@@ -9,9 +9,10 @@ use std::net::IpAddr;
 use l4s_bottleneck::{AppFlow, Download, Downloads, app_flows};
 use l4s_cc::WantedEcn;
 use l4s_cc::prague::{self, kernel};
-use l4s_scenario::{AccEcn, Buffer, EcnMode, Group, Scenario, Udp};
+use l4s_scenario::{AccEcn, Buffer, EcnMode, Group, QdiscOf, Scenario, Udp};
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Time};
+use serde::{Deserialize, Serialize};
 
 use crate::LabError;
 use crate::address::{self, MOST_FLOWS, UDP_PORT};
@@ -41,8 +42,14 @@ pub struct LabOptions {
     /// `None` for the kernel's choice.
     pub largest_burst: Option<u32>,
     /// Whether agents are joined by cables (veth) to the namespace of this process, whose kernel
-    /// is the router and sends ECT(1) by itself, instead of by TUN devices to a data plane.
+    /// is the router, instead of by TUN devices to a data plane.
     pub cables: bool,
+    /// Whether the cables of clients delay what they send (`netem`), as all of the base RTT is on
+    /// the way back. Without it that is the concern of this process.
+    pub netem: bool,
+    /// Whether the kernel is the one of `make linux`, whose Prague is ours and sends ECT(1) by
+    /// itself.
+    pub built: bool,
     /// How often servers look at their sockets.
     pub sample_every: Duration,
     /// How many flows may be ordered once the run goes on, besides those of the scenario.
@@ -56,6 +63,8 @@ impl Default for LabOptions {
             gso: false,
             largest_burst: None,
             cables: false,
+            netem: false,
+            built: false,
             sample_every: Duration::from_millis(100),
             room: 0,
         }
@@ -63,7 +72,7 @@ impl Default for LabOptions {
 }
 
 /// A kernel's congestion control.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Control {
     /// What the kernel calls it.
     pub name: String,
@@ -127,6 +136,13 @@ impl LabPlan {
                 hop.name
             )));
         }
+        if !options.cables && scenario.kernel.qdisc == QdiscOf::Bpf {
+            return Err(LabError::Scenario(
+                "no discipline of a kernel is in this: found `kernel.qdisc = \"bpf\"`, expected \
+                 \"linux\"; `--on qdisc` has it"
+                    .to_owned(),
+            ));
+        }
         let downloads: Vec<Download> = Downloads::new(scenario).collect();
         let flows = scenario.first_download().saturating_add(downloads.len() as u32);
         let flows = flows.saturating_add(options.room);
@@ -142,9 +158,15 @@ impl LabPlan {
             let own = downloads.iter().filter(|download| usize::from(download.group) == number);
             let apps = app_flows(scenario).filter(|flow| flow.app.group == number).collect();
             let own = Flows { room: options.room as usize, ..Flows::new(group, first, apps, own) };
-            let pair =
-                tcp(scenario, number, own, kernel_cc(group).into(), plan.next(options, flows))
-                    .map_err(|error| error.of(&format!("group `{}`", group.name)))?;
+            let pair = tcp(
+                scenario,
+                number,
+                own,
+                kernel_cc(group).into(),
+                plan.next(options, flows),
+                options,
+            )
+            .map_err(|error| error.of(&format!("group `{}`", group.name)))?;
             plan.pairs.push(pair);
             first += group.starts.len() as u32;
         }
@@ -169,6 +191,7 @@ impl LabPlan {
         let pair = self.pairs.len() as u8;
         let cable = |end: u8| Cable {
             other_end: cable_of(pair.into(), if end == 0 { End::Server } else { End::Client }),
+            process: std::process::id(),
             delay_ns: 0,
             changes: Vec::new(),
         };
@@ -247,12 +270,11 @@ fn tcp(
     flows: Flows<'_>,
     control: Control,
     mut pair: Pair,
+    options: &LabOptions,
 ) -> Result<Pair, LabError> {
     let group = &scenario.groups[number];
-    let cables = pair.server.cable.is_some();
     let prague = match &group.cc {
-        // The kernel that has cables is `--on linux`, whose Prague is ours.
-        l4s_cc::Config::Prague(config) if control.ours || cables => Some(able(config)?),
+        l4s_cc::Config::Prague(config) if control.ours || options.built => Some(able(config)?),
         cc => {
             stock(cc)?;
             None
@@ -296,7 +318,7 @@ fn tcp(
         ("net/ipv4/tcp_max_tw_buckets", flows.all.len().max(4096).max(ordered).to_string()),
     ];
     let mut sysctls: Vec<_> = sysctls.map(|(path, value)| (path.to_owned(), value)).into();
-    if let (true, Some(settings)) = (cables, prague)
+    if let (true, Some(settings)) = (options.built, prague)
         && settings != kernel::Settings::new(&prague::Config::linux())
     {
         let words: Vec<String> = settings.words().iter().map(u64::to_string).collect();
@@ -312,18 +334,18 @@ fn tcp(
         setup.device_queue = (2 * packets).clamp(1000, 100_000) as u32;
     }
     // All of the round trip is on the way back (DCttH figure 3).
-    if let Some(cable) = &mut pair.client.cable {
+    if let Some(cable) = pair.client.cable.as_mut().filter(|_| options.netem) {
         cable.delay_ns = group.rtt.as_nanos();
         cable.changes = rtts().map(|(at, rtt)| (at.as_nanos(), rtt.as_nanos())).collect();
     }
     pair.name.clone_from(&group.name);
-    pair.server.ect1 = ecn == WantedEcn::L4s && pair.server.cable.is_none();
+    pair.server.ect1 = ecn == WantedEcn::L4s && !options.built;
     let end = Time::ZERO + scenario.duration;
     if let Part::TcpServer { cc, pacing, shows, first_download, apps, .. } = &mut pair.server.part {
         cc.clone_from(&control.name);
         *shows = match control.sockets {
             Some(map) => Shows::Map(map),
-            None if cables && prague.is_some() => Shows::Info,
+            None if options.built && prague.is_some() => Shows::Info,
             None => Shows::Nowhere,
         };
         *pacing = group.cc.paces();
@@ -525,7 +547,8 @@ mod tests {
         let text = "[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n\
                     [[at]]\ntime = \"2s\"\ngroup.A.rtt = \"4s\"\nlink.rate = \"80mbit\"\n\
                     [[at]]\ntime = \"1s\"\ngroup.A.rtt = \"5ms\"\n";
-        let plan = plan(text, &LabOptions { cables: true, ..LabOptions::default() }).unwrap();
+        let options = LabOptions { cables: true, netem: true, ..LabOptions::default() };
+        let plan = plan(text, &options).unwrap();
         let cable = plan.pairs[0].client.cable.as_ref().unwrap();
         assert_eq!(cable.delay_ns, 10_000_000);
         assert_eq!(cable.changes, [(1_000_000_000, 5_000_000), (2_000_000_000, 4_000_000_000)]);
@@ -590,9 +613,9 @@ mod tests {
                  rtt = \"10ms\"\ncc = {{ kind = \"prague\", {settings} }}\n"
             );
             let scenario = &Plan::parse("t.toml", &text, &[]).unwrap().points[0].scenario;
-            for (ours, cables) in [(true, false), (false, true)] {
+            for (ours, built) in [(true, false), (false, true)] {
                 let control = |_: &Group| Control { ours, ..Control::from("prague1".to_owned()) };
-                let options = LabOptions { cables, ..LabOptions::default() };
+                let options = LabOptions { built, ..LabOptions::default() };
                 let why = LabPlan::new(scenario, control, &options).unwrap_err().to_string();
                 let head =
                     "group `A`: prague in a kernel does not do all of this; `--on sim` does:\n  ";
@@ -606,7 +629,7 @@ mod tests {
         // All of them at once.
         let group = "[[group]]\nname = \"A\"\nrtt = \"10ms\"\n";
         let best = format!("{group}cc = {{ kind = \"prague\", profile = \"best\" }}\n");
-        match plan(&best, &LabOptions { cables: true, ..LabOptions::default() }) {
+        match plan(&best, &LabOptions { built: true, ..LabOptions::default() }) {
             Err(LabError::Scenario(why)) => assert_eq!(why.lines().count(), 6, "{why}"),
             other => panic!("{other:?}"),
         }

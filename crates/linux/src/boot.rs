@@ -19,6 +19,7 @@ use rustix::thread::{CpuSet, UnshareFlags, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
 use crate::event::Trouble;
+use crate::watch::Answer;
 
 /// The folder of a run. No program of a host is there, and the kernel needs nothing of it.
 pub(crate) const FOLDER: &str = "/sys";
@@ -49,15 +50,6 @@ pub(crate) struct Order {
     pub guest: Vec<String>,
 }
 
-/// What the process answers before it becomes the kernel.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub(crate) enum Answer {
-    /// The file of events comes along.
-    Ready,
-    /// It cannot.
-    Failed(Trouble),
-}
-
 /// The life of the process: what a program does when it is started as [`crate::Virtual`] says.
 pub fn main() -> ExitCode {
     let stdin = std::io::stdin();
@@ -68,9 +60,7 @@ pub fn main() -> ExitCode {
     let Ok(socket) = stdin.as_fd().try_clone_to_owned() else { return ExitCode::FAILURE };
     let mut control = Channel::new(socket);
     let Err(error) = live(&mut control);
-    let machine = matches!(error, LabError::Machine(_));
-    let answer = Answer::Failed(Trouble { machine, why: error.to_string() });
-    if control.send(&answer, None).is_err() {
+    if control.send(&Answer::Failed(Trouble::from(&error)), None).is_err() {
         eprintln!("error: {error}");
     }
     ExitCode::FAILURE

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use l4s_lab::Report;
+use l4s_lab::{LabError, Report};
 use l4s_units::Time;
 use serde::{Deserialize, Serialize};
 
@@ -28,8 +28,8 @@ pub enum Event<'a> {
     Told(Report),
     /// The bottleneck at an instant.
     Queue(Time, QueueState),
-    /// The run is over, and this is what the queue discipline had counted.
-    Done(Counters),
+    /// The run is over.
+    Done(Ending),
     /// The run cannot go on.
     Failed(Trouble),
 }
@@ -59,6 +59,15 @@ pub struct QueueState {
 /// What the queue discipline counted since the start, by name.
 pub type Counters = BTreeMap<String, u64>;
 
+/// How a run ended.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Ending {
+    /// What the queue discipline had counted.
+    pub counters: Counters,
+    /// Why the run should not be trusted, as far as the kernel's side knows.
+    pub unfit: Option<String>,
+}
+
 /// An error on its way.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Trouble {
@@ -66,6 +75,18 @@ pub struct Trouble {
     pub machine: bool,
     /// Words.
     pub why: String,
+}
+
+impl From<&LabError> for Trouble {
+    fn from(error: &LabError) -> Trouble {
+        Trouble { machine: matches!(error, LabError::Machine(_)), why: error.to_string() }
+    }
+}
+
+impl From<Trouble> for LabError {
+    fn from(trouble: Trouble) -> LabError {
+        if trouble.machine { LabError::Machine(trouble.why) } else { LabError::Run(trouble.why) }
+    }
 }
 
 /// What a record is.
@@ -96,7 +117,7 @@ impl Event<'_> {
             Event::Replaced(began) => json(writer, tag::REPLACED, &began.as_nanos()),
             Event::Told(report) => json(writer, tag::TOLD, report),
             Event::Queue(at, state) => json(writer, tag::QUEUE, &(at.as_nanos(), state)),
-            Event::Done(counters) => json(writer, tag::DONE, counters),
+            Event::Done(ending) => json(writer, tag::DONE, ending),
             Event::Failed(trouble) => json(writer, tag::FAILED, trouble),
         }
     }
@@ -160,7 +181,10 @@ mod tests {
             Event::Replaced(at),
             Event::Told(Report::Opened { flow: 3, at }),
             Event::Queue(at, QueueState { packets: 1, bytes: 1514, base: Some(0.1) }),
-            Event::Done(Counters::from([("dropped".to_owned(), 3)])),
+            Event::Done(Ending {
+                counters: Counters::from([("dropped".to_owned(), 3)]),
+                unfit: Some("late".to_owned()),
+            }),
             Event::Failed(Trouble { machine: true, why: "no".to_owned() }),
         ];
         let mut bytes = Vec::new();

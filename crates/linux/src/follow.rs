@@ -4,6 +4,11 @@
 //! discipline of the kernel keeps that. So the packet that leaves is the first of its flow and
 //! queue that looks like it, and those before it were dropped.
 //!
+//! In real time a packet may be stamped first and queued second: the two were sent on different
+//! cores (by an acknowledgement and by a timer, say), and the softirq of one core was late. So a
+//! packet that is passed over was only dropped if it does not leave for some time after that; nor is
+//! it certain of what came just before its discipline was replaced.
+//!
 //! Where a scenario replaces the discipline, the kernel drops all that waits: what came before that
 //! began and has not left when it is over. Code takes no time in virtual time, but for 256 ns to
 //! read a clock; what came in that moment is overtaken or never leaves, if it was dropped, too.
@@ -12,13 +17,14 @@ use std::collections::{BTreeMap, VecDeque};
 
 use l4s_aqm::{DropCause, Packet, Queue};
 use l4s_lab::ip::IpPacket;
-use l4s_lab::{Buffer, End, Frame, Owner, Pool, pair_of};
+use l4s_lab::{Buffer, End, Frame, Lateness, Owner, Pool, pair_of};
 use l4s_measure::{Observer, Traced};
 use l4s_scenario::Scenario;
-use l4s_units::{Ecn, Time};
+use l4s_units::{Duration, Ecn, Time};
 
 use crate::event::Passed;
 use crate::qdisc;
+use crate::schedule::Schedule;
 
 /// Room for the longest packet, and some more.
 const BUFFER: usize = 2048;
@@ -33,6 +39,12 @@ pub struct Follower {
     pool: Pool,
     /// Per flow of which something waits, and per queue, what arrived and has not left.
     waiting: BTreeMap<u32, Queues>,
+    /// How long a packet may still leave that looks as if it was dropped.
+    patience: Duration,
+    /// When packets should leave, where they can be late.
+    schedule: Option<Schedule>,
+    /// How many came from the server of each pair.
+    received: Vec<u64>,
     /// What became of all packets.
     pub counts: Counts,
 }
@@ -58,6 +70,8 @@ type Queues = [VecDeque<Waiting>; Queue::ALL.len()];
 struct Waiting {
     frame: Frame,
     arrived: Time,
+    /// Since when it looks as if it was dropped, if it does, and what for.
+    missed: Option<(Time, DropCause)>,
 }
 
 impl Follower {
@@ -65,14 +79,34 @@ impl Follower {
     pub fn new(scenario: &Scenario) -> Follower {
         let later = scenario.changes.iter().rev();
         let later = later.filter_map(|change| change.aqm.clone());
+        let owners = Owner::all(scenario);
         Follower {
             aqm: scenario.aqm.clone(),
             later: later.collect(),
-            owners: Owner::all(scenario),
+            patience: Duration::ZERO,
+            schedule: None,
+            received: vec![0; owners.len()],
+            owners,
             pool: Pool::new(BUFFER, usize::MAX),
             waiting: BTreeMap::new(),
             counts: Counts::default(),
         }
+    }
+
+    /// The same in real time: it has patience with who is overtaken, and holds departures against
+    /// a schedule.
+    pub(crate) fn in_real_time(self, schedule: Schedule, patience: Duration) -> Follower {
+        Follower { schedule: Some(schedule), patience, ..self }
+    }
+
+    /// How late departures were, where that is measured.
+    pub fn lateness(&self) -> Option<Lateness> {
+        self.schedule.as_ref().map(Schedule::lateness)
+    }
+
+    /// How many packets came from the server of a pair.
+    pub fn received(&self, pair: usize) -> u64 {
+        self.received.get(pair).copied().unwrap_or(0)
     }
 
     /// The next discipline takes the place of the present one, which began at `began` and is over.
@@ -81,14 +115,18 @@ impl Follower {
         self.aqm = aqm;
         for (flow, queues) in std::mem::take(&mut self.waiting) {
             for (queue, waiting) in Queue::ALL.into_iter().zip(queues) {
-                for packet in waiting {
-                    if packet.arrived < began {
+                for mut packet in waiting {
+                    let missed = packet.arrived < began;
+                    if missed && self.patience.is_zero() {
                         observer.dropped(&packet.frame, queue, DropCause::Limit, began);
                         self.counts.dropped += 1;
                         self.pool.give(packet.frame.into_buffer());
-                    } else {
-                        self.wait(flow, packet);
+                        continue;
                     }
+                    if missed {
+                        packet.missed.get_or_insert((began, DropCause::Limit));
+                    }
+                    self.wait(flow, packet);
                 }
             }
         }
@@ -103,8 +141,9 @@ impl Follower {
     pub fn arrived(&mut self, packet: Passed<'_>, observer: &mut impl Observer<Frame>) {
         let Some(frame) = self.frame(packet.bytes, Some(packet.pair)) else { return };
         self.counts.arrived += 1;
+        self.received[usize::from(packet.pair)] += 1;
         observer.arrived(&frame, packet.at);
-        self.wait(Traced::flow(&frame), Waiting { frame, arrived: packet.at });
+        self.wait(Traced::flow(&frame), Waiting { frame, arrived: packet.at, missed: None });
     }
 
     /// A packet left.
@@ -114,7 +153,7 @@ impl Follower {
         let marked = Packet::ecn(&left) == Ecn::Ce;
         let found = self.take(&left, now, observer);
         self.pool.give(left.into_buffer());
-        let Some((queue, Waiting { mut frame, arrived })) = found else {
+        let Some((queue, Waiting { mut frame, arrived, .. })) = found else {
             self.counts.unknown += 1;
             return;
         };
@@ -124,12 +163,15 @@ impl Follower {
             let cause = qdisc::cause_of_mark(&self.aqm, queue, sojourn);
             observer.marked(&frame, queue, cause, now);
         }
+        if let Some(schedule) = &mut self.schedule {
+            schedule.departed(arrived, now, Packet::size(&frame));
+        }
         observer.departed(&frame, queue, sojourn, now);
         self.counts.departed += 1;
         self.pool.give(frame.into_buffer());
     }
 
-    /// The packet that left, out of its queue, and with it what it overtook.
+    /// The packet that left, out of its queue, and with it what was missed for too long.
     fn take(
         &mut self,
         left: &Frame,
@@ -142,12 +184,23 @@ impl Follower {
             let waiting = &queues[queue as usize];
             Some((queue, waiting.iter().position(|other| is_same(&other.frame, left))?))
         })?;
-        for dropped in queues[queue as usize].drain(..place) {
-            observer.dropped(&dropped.frame, queue, DropCause::Aqm, now);
-            self.counts.dropped += 1;
-            self.pool.give(dropped.frame.into_buffer());
+        let waiting = &mut queues[queue as usize];
+        let overtaken = (now, DropCause::Aqm);
+        for packet in waiting.range_mut(..place) {
+            packet.missed.get_or_insert(overtaken);
         }
-        let found = queues[queue as usize].pop_front()?;
+        // Those that were missed first are first.
+        let for_long = |packet: &&Waiting| {
+            packet.missed.is_some_and(|(since, _)| now.since(since) >= self.patience)
+        };
+        let gone = waiting.iter().take(place).take_while(for_long).count();
+        let found = waiting.remove(place)?;
+        for Waiting { frame, missed, .. } in waiting.drain(..gone) {
+            let cause = missed.map_or(DropCause::Aqm, |(_, cause)| cause);
+            observer.dropped(&frame, queue, cause, now);
+            self.counts.dropped += 1;
+            self.pool.give(frame.into_buffer());
+        }
         // A hundred thousand downloads leave nothing behind.
         if queues.iter().all(VecDeque::is_empty) {
             self.waiting.remove(&flow);

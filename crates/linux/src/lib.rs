@@ -1,4 +1,5 @@
-//! The real kernel in virtual time: Linux' own TCP and queue disciplines, exact and repeatable.
+//! A kernel as the router of a run, with its own TCP and queue disciplines: a guest's in virtual
+//! time, exact and repeatable, or this machine's in real time.
 //!
 //! User-mode Linux is a Linux kernel that runs as a process. With `time-travel=inf-cpu` its clock
 //! stands still while anything computes and jumps when all wait, so that neither the speed of the
@@ -11,23 +12,37 @@
 //!     ▲                                                        │
 //!     └───────────── follower ◀──── file of events ◀───────────┘
 //! ```
+//!
+//! The same without the guest is [`Real`]: the router is a process in a network namespace of this
+//! machine, whose kernel runs in real time.
 
 pub mod boot;
+mod bottleneck;
+mod bpf;
 mod cores;
+mod drive;
 mod event;
 mod follow;
 pub mod guest;
+pub mod host;
 mod kernel;
 mod qdisc;
+mod record;
 mod router;
 mod run;
+mod schedule;
 mod tap;
+mod vm;
+mod watch;
 
-pub use event::{Counters, Event, Passed, QueueState};
+pub use event::{Counters, Ending, Event, Passed, QueueState};
 pub use follow::{Counts, Follower};
+pub use host::Real;
 pub use kernel::{Kernel, VERSION};
 pub use qdisc::Qdisc;
-pub use run::{Ran, Virtual, check};
+pub use run::{Virtual, check};
+pub use vm::{Clock, Options, Vm};
+pub use watch::Ran;
 
 use l4s_units::Duration;
 

@@ -18,7 +18,6 @@ use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Ecn, Probability};
 use netlink_packet_route::tc::{TcAttribute, TcStats2, TcXstats};
 
-use crate::JIFFY;
 use crate::event::{Counters, QueueState};
 
 /// The counter of dropped packets.
@@ -40,17 +39,19 @@ pub struct Qdisc {
 }
 
 impl Qdisc {
-    /// What the kernel has for a discipline.
-    pub fn new(aqm: &Config) -> Result<Qdisc, LabError> {
+    /// What a kernel whose clock ticks every `jiffy` has for a discipline.
+    pub fn new(aqm: &Config, jiffy: Duration) -> Result<Qdisc, LabError> {
         let limit = match aqm {
             Config::DualPi2(config) => config.limit,
             Config::Pie(config) => config.limit,
             Config::Codel(config) => config.limit,
             Config::FqCodel(config) => config.limit,
             Config::Cobalt(config) => config.limit,
-            Config::CurvyRed(_) | Config::Pi2(_) | Config::Red(_) | Config::Fifo(_) => {
-                Limit::packets(1)
-            }
+            Config::CurvyRed(_)
+            | Config::Pi2(_)
+            | Config::Red(_)
+            | Config::Fifo(_)
+            | Config::Foreign(_) => Limit::packets(1),
         };
         if limit.bytes != Bytes::new(u64::MAX) {
             return Err(LabError::Scenario(format!(
@@ -60,17 +61,19 @@ impl Qdisc {
         }
         match aqm {
             Config::DualPi2(config) => dualpi2(config),
-            Config::Pie(config) => Ok(pie(config)),
+            Config::Pie(config) => Ok(pie(config, jiffy)),
             Config::Codel(config) => Ok(codel(config)),
             Config::FqCodel(config) => Ok(fq_codel(config)),
             Config::Cobalt(config) => cobalt(config),
             Config::Red(config) => red(config),
             Config::Fifo(config) => Ok(fifo(config)),
-            Config::CurvyRed(_) | Config::Pi2(_) => Err(LabError::Scenario(format!(
-                "Linux has no `{}`: expected dualpi2, pie, codel, fq_codel, cobalt, red or fifo; \
-                 `--on kernel` has ours",
-                aqm.kind()
-            ))),
+            Config::CurvyRed(_) | Config::Pi2(_) | Config::Foreign(_) => {
+                Err(LabError::Scenario(format!(
+                    "Linux has no `{}`: expected dualpi2, pie, codel, fq_codel, cobalt, red or \
+                     fifo; `--on kernel` has ours",
+                    aqm.kind()
+                )))
+            }
         }
     }
 }
@@ -139,10 +142,10 @@ fn dualpi2(config: &dualpi2::Config) -> Result<Qdisc, LabError> {
     Ok(Qdisc { kind: "dualpi2", options, differences: differences(config, &twin) })
 }
 
-fn pie(config: &pie::Config) -> Qdisc {
+fn pie(config: &pie::Config, jiffy: Duration) -> Qdisc {
     // The kernel counts in ticks, and takes one more than it is told.
-    let ticks = (config.tupdate.as_nanos() + JIFFY.as_nanos() / 2) / JIFFY.as_nanos();
-    let told = JIFFY * ticks.saturating_sub(1).max(1);
+    let ticks = (config.tupdate.as_nanos() + jiffy.as_nanos() / 2) / jiffy.as_nanos();
+    let told = jiffy * ticks.saturating_sub(1).max(1);
     let (alpha, beta) = (sixteenths(config.alpha), sixteenths(config.beta));
     let options = [
         u32_attribute(1, us(config.target)),
@@ -155,7 +158,7 @@ fn pie(config: &pie::Config) -> Qdisc {
     ];
     let linux = pie::Config::linux();
     let twin = pie::Config {
-        tupdate: told + JIFFY,
+        tupdate: told + jiffy,
         alpha: f64::from(alpha) / 16.0,
         beta: f64::from(beta) / 16.0,
         ecn_drop: linux.ecn_drop,
@@ -229,6 +232,7 @@ fn cobalt(config: &cobalt::Config) -> Result<Qdisc, LabError> {
     ];
     let twin = cobalt::Config {
         interval: config.interval.max(config.target * 2),
+        shaped: false,
         mtu_time: Duration::ZERO,
         p_inc: cobalt::Config::linux().p_inc,
         // CAKE does not look at its queues while all of them are empty, so that with one queue
@@ -269,7 +273,7 @@ fn fifo(config: &fifo::Config) -> Qdisc {
 }
 
 /// What a configuration says otherwise than the kernel will do.
-fn differences<C: Configurable>(asked: &C, kernel: &C) -> Vec<String> {
+pub(crate) fn differences<C: Configurable>(asked: &C, kernel: &C) -> Vec<String> {
     let differs = C::PARAMS.iter().filter_map(|param| {
         let (asked, has) = ((param.get)(asked), (param.get)(kernel));
         match has {
@@ -426,6 +430,7 @@ pub fn cause_of_mark(aqm: &Config, queue: Queue, sojourn: Duration) -> MarkCause
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::JIFFY;
     use l4s_scenario::Plan;
 
     fn aqm(text: &str) -> Config {
@@ -449,7 +454,7 @@ mod tests {
     #[test]
     fn the_linux_profile_is_all_of_the_kernels_defaults() {
         let text = "{ kind = \"dualpi2\", profile = \"linux\", dualq = \"dc\", marking = \"dc\" }";
-        let qdisc = Qdisc::new(&aqm(text)).unwrap();
+        let qdisc = Qdisc::new(&aqm(text), JIFFY).unwrap();
         assert_eq!(qdisc.differences, Vec::<String>::new());
         let word = |value: u32| value.to_ne_bytes().to_vec();
         let expected = [
@@ -472,11 +477,11 @@ mod tests {
 
     #[test]
     fn what_the_kernel_does_otherwise_is_named() {
-        let qdisc = Qdisc::new(&aqm("{ kind = \"dualpi2\", profile = \"dctth\" }")).unwrap();
+        let qdisc = Qdisc::new(&aqm("{ kind = \"dualpi2\", profile = \"dctth\" }"), JIFFY).unwrap();
         let named = |name: &str| qdisc.differences.iter().any(|text| text.starts_with(name));
         assert!(named("scheduler = wrr") && named("gains = linux"), "{:?}", qdisc.differences);
         assert!(!named("alpha") && !named("k "), "{:?}", qdisc.differences);
-        let pie = Qdisc::new(&aqm("{ kind = \"pie\", profile = \"linux\" }")).unwrap();
+        let pie = Qdisc::new(&aqm("{ kind = \"pie\", profile = \"linux\" }"), JIFFY).unwrap();
         assert_eq!(pie.differences, Vec::<String>::new());
         // 16 ms are told as 15: the kernel's timer takes one tick more.
         assert_eq!(attributes(&pie.options)[2], (3, 15_000u32.to_ne_bytes().to_vec()));
@@ -484,7 +489,7 @@ mod tests {
 
     #[test]
     fn cobalt_is_a_cake_of_one_queue() {
-        let cake = Qdisc::new(&aqm("{ kind = \"cobalt\" }")).unwrap();
+        let cake = Qdisc::new(&aqm("{ kind = \"cobalt\" }"), JIFFY).unwrap();
         assert_eq!((cake.kind, &cake.differences[..]), ("cake", &["p_dec = 0".to_owned()][..]));
         let word = |value: u32| value.to_ne_bytes().to_vec();
         let expected = [
@@ -497,7 +502,7 @@ mod tests {
         ];
         assert_eq!(attributes(&cake.options), expected);
         // A full packet takes 2304 B.
-        let cake = Qdisc::new(&aqm("{ kind = \"cobalt\", limit = \"100p\" }")).unwrap();
+        let cake = Qdisc::new(&aqm("{ kind = \"cobalt\", limit = \"100p\" }"), JIFFY).unwrap();
         assert_eq!(attributes(&cake.options)[5], (10, word(230_400)));
         assert!(cake.differences[1].contains("100 full packets"), "{:?}", cake.differences);
     }
@@ -512,7 +517,7 @@ mod tests {
             ("{ kind = \"dualpi2\", l_aqm = \"ramp\" }", "no ramp"),
             ("{ kind = \"dualpi2\", l_aqm = \"none\" }", "without a marker of its own"),
         ] {
-            match Qdisc::new(&aqm(text)) {
+            match Qdisc::new(&aqm(text), JIFFY) {
                 Err(LabError::Scenario(why)) => assert!(why.contains(expected), "{why}"),
                 other => panic!("{text}: {other:?}"),
             }

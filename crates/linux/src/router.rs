@@ -1,120 +1,138 @@
-//! The router between servers and clients: the namespace of the guest's first process.
+//! The router between servers and clients: the namespace of this process.
 //!
 //! ```text
-//!  server P ─ server{P} ─▶ link ─▶ htb, AQM ─▶ link-out ─ client{P} ─▶ client P
-//!      ▲                                                       │ netem: the RTT
-//!      └────────────────── server{P} ◀── client{P} ◀───────────┘
+//!  server P ─ server{P} ─▶ link ─▶ bottleneck ─▶ link-out ─ client{P} ─▶ client P
+//!      ▲                                                        │ netem: the RTT
+//!      └────────────────── server{P} ◀── client{P} ◀────────────┘
 //! ```
 //!
 //! `link` and `link-out` are the ends of one cable in the same namespace. What comes out of it is
-//! routed by a table of its own, to the clients' cables; what clients send goes straight back.
+//! routed by a table of its own, to the clients' cables; what clients send goes straight back, or,
+//! where the kernel has no `netem`, through [`Delays`].
 
-use l4s_lab::namespace;
 use l4s_lab::netlink::{Netlink, index_of};
-use l4s_lab::{End, LabError, LabPlan, cable_of};
-use l4s_scenario::Link;
-use netlink_packet_route::tc::TcHandle;
+use l4s_lab::{Clock, Delays, End, LabError, LabPlan, Lateness, cable_of, namespace};
+use l4s_scenario::{Ip, Scenario};
+use l4s_units::{Duration, Rate};
 
-use crate::event::{Counters, QueueState};
-use crate::qdisc::{self, DROPPED, Qdisc, Shaper, WAITING};
+use crate::bottleneck::{self, Bottleneck};
 use crate::tap::{Direction, Tap};
 
 const LINK: &str = "link";
 const LINK_OUT: &str = "link-out";
-/// The routing tables: the main one, and that for what comes out of the link.
+/// The routing tables: the main one, that for what comes out of the link, and that for what comes
+/// from clients and is delayed.
 const MAIN: u8 = 254;
 const BEHIND: u8 = 100;
+const BACK: u8 = 101;
 
-const SHAPER: TcHandle = TcHandle { major: 1, minor: 0 };
-const CLASS: TcHandle = TcHandle { major: 1, minor: 1 };
-/// The first queue discipline. Those that take its place have the numbers after it: what is put
-/// in the place of one of the same number would be taken for a change of its settings.
-const AQM: TcHandle = TcHandle { major: 2, minor: 0 };
+/// A rate at which whatever waits is gone at once.
+const AT_ONCE: Rate = Rate::from_mbps(10_000);
+/// How long that may take.
+const EMPTY_WITHIN: core::time::Duration = core::time::Duration::from_secs(5);
 
 /// A router whose agents are connected.
-#[derive(Debug)]
-pub struct Router {
-    netlink: Netlink,
-    /// The number of `link`.
-    link: u32,
-    /// The queue discipline that the bottleneck has.
-    aqm: TcHandle,
-    /// What those before it had counted.
-    past: Counters,
+pub(crate) struct Router {
     /// What comes from each server.
     pub arrivals: Vec<Tap>,
     /// What leaves the bottleneck.
     pub departures: Tap,
+    /// The bottleneck.
+    pub bottleneck: Box<dyn Bottleneck>,
+    delays: Option<Delays>,
+}
+
+/// Prepares the namespace. It comes before all devices, which copy these settings.
+pub(crate) fn prepare(ipv6: bool) -> Result<(), LabError> {
+    namespace::quieten_ipv6(ipv6)?;
+    // A namespace may come with the machine's settings. What a server sends comes in twice, and
+    // the second time by a device that is not the way to the server.
+    for which in ["all", "default"] {
+        namespace::set(&format!("net/ipv4/conf/{which}/rp_filter"), "0")?;
+    }
+    Netlink::open()?.bring_up(index_of("lo")?, Vec::new())
+}
+
+/// Whether the kernel has `netem`. Tried on the loopback device, which keeps nothing of it.
+pub(crate) fn has_netem() -> Result<bool, LabError> {
+    let mut netlink = Netlink::open()?;
+    let lo = index_of("lo")?;
+    let has = netlink.delay(lo, Duration::ZERO).is_ok();
+    if has {
+        netlink.remove_queue(lo)?;
+    }
+    Ok(has)
 }
 
 impl Router {
-    /// Makes this process's namespace a router for pairs that are connected to it.
-    pub fn new(plan: &LabPlan, link: &Link, aqm: &Qdisc, ipv6: bool) -> Result<Router, LabError> {
+    /// Makes this process's namespace a router for pairs that are connected to it. `jiffy` is the
+    /// time between two ticks of the kernel; without `netem` it delays what clients send.
+    pub fn new(
+        plan: &LabPlan,
+        scenario: &Scenario,
+        jiffy: Duration,
+        netem: bool,
+    ) -> Result<Router, LabError> {
+        let ipv6 = scenario.kernel.ip == Ip::V6;
         let mut netlink = Netlink::open()?;
-        netlink.bring_up(index_of("lo")?, Vec::new())?;
         namespace::set("net/ipv4/ip_forward", "1")?;
         if ipv6 {
             namespace::set("net/ipv6/conf/all/forwarding", "1")?;
+            // Whether the machine forwards is decided above. A device of a router tells its network
+            // so (MLD, RFC 3810), and those packets would wait, and be dropped, with ours.
+            namespace::set("net/ipv6/conf/default/forwarding", "0")?;
         }
         netlink.add_cable(LINK, LINK_OUT, None)?;
         let index = netlink.bring_up_cable(LINK)?;
         netlink.bring_up_cable(LINK_OUT)?;
         netlink.route_apart(LINK_OUT, BEHIND, ipv6)?;
+        let delays = match netem {
+            true => None,
+            false => Some(Delays::new(scenario, &mut netlink)?),
+        };
 
         let mut arrivals = Vec::new();
         for (pair, (server, clients)) in plan.addresses().enumerate() {
             let way_in = netlink.bring_up_cable(&cable_of(pair, End::Server))?;
-            let way_out = netlink.bring_up_cable(&cable_of(pair, End::Client))?;
+            let client_cable = cable_of(pair, End::Client);
+            let way_out = netlink.bring_up_cable(&client_cable)?;
             netlink.add_route(server, way_in, MAIN)?;
             for client in clients {
                 netlink.add_route(client, index, MAIN)?;
                 netlink.add_route(client, way_out, BEHIND)?;
             }
+            if let Some(delays) = &delays {
+                netlink.route_apart(&client_cable, BACK, ipv6)?;
+                netlink.add_route(server, delays.index, BACK)?;
+            }
             arrivals.push(Tap::open(way_in, Direction::In)?);
         }
         let departures = Tap::open(index, Direction::Out)?;
-
-        netlink.add_queue(index, TcHandle::ROOT, SHAPER, "htb", &Shaper::new(link).root)?;
-        let past = Counters::new();
-        let mut router = Router { netlink, link: index, aqm: AQM, past, arrivals, departures };
-        router.set_link(link)?;
-        router.set_aqm(aqm)?;
-        Ok(router)
+        let bottleneck = bottleneck::build(scenario, index, jiffy)?;
+        Ok(Router { arrivals, departures, bottleneck, delays })
     }
 
-    /// Gives the bottleneck the rate of this link, and its burst. What waits and what is owed to
-    /// the bucket stay as they are, the latter as time.
-    pub fn set_link(&mut self, link: &Link) -> Result<(), LabError> {
-        self.netlink.add_class(self.link, SHAPER, CLASS, "htb", &Shaper::new(link).class)
+    /// The run starts, with this clock.
+    pub fn start(&mut self, clock: Clock) -> Result<(), LabError> {
+        self.delays.as_mut().map_or(Ok(()), |delays| delays.start(clock))
     }
 
-    /// Gives the bottleneck another queue discipline. The kernel drops all that waits.
-    pub fn replace_aqm(&mut self, aqm: &Qdisc) -> Result<(), LabError> {
-        for (name, count) in self.state()?.1 {
-            self.past.insert(name, count);
+    /// Ends the run in real time, when the agents have taken their ends of the cables down: what
+    /// waits leaves at once. So every packet that came has left or was dropped, and the kernel's
+    /// counters stand still.
+    pub fn run_dry(&mut self, scenario: &Scenario) -> Result<(), LabError> {
+        let mut link = scenario.link.clone();
+        link.rate = AT_ONCE;
+        self.bottleneck.set_link(&link)?;
+        let start = std::time::Instant::now();
+        while self.bottleneck.state()?.0.packets > 0 && start.elapsed() < EMPTY_WITHIN {
+            std::thread::sleep(core::time::Duration::from_millis(1));
         }
-        self.past.remove(WAITING);
-        self.aqm.major += 1;
-        self.set_aqm(aqm)
+        Ok(())
     }
 
-    fn set_aqm(&mut self, aqm: &Qdisc) -> Result<(), LabError> {
-        self.netlink.add_queue(self.link, CLASS, self.aqm, aqm.kind, &aqm.options)
-    }
-
-    /// What the queue discipline says of itself; its counters and those of the ones before it.
-    pub fn state(&mut self) -> Result<(QueueState, Counters), LabError> {
-        let (state, mut counters) = qdisc::state(&self.netlink.queue_state(self.link, self.aqm)?);
-        for (name, count) in &self.past {
-            *counters.entry(name.clone()).or_default() += count;
-        }
-        Ok((state, counters))
-    }
-
-    /// Every packet that was dropped at the bottleneck since the start: the shaper above counts
-    /// also what goes with a queue discipline, which that does not count itself.
-    pub fn dropped(&mut self) -> Result<u64, LabError> {
-        let (_, counters) = qdisc::state(&self.netlink.queue_state(self.link, SHAPER)?);
-        Ok(counters.get(DROPPED).copied().unwrap_or(0))
+    /// How late the way back was, where that is in user space.
+    pub fn returns(&mut self) -> Result<Option<Lateness>, LabError> {
+        self.delays.as_mut().map(Delays::stop).transpose()
     }
 }

@@ -1,8 +1,10 @@
 //! Every packet that passes a device, with the time at which it did.
 //!
-//! A packet socket gets each packet with the kernel's time stamp. In virtual time code takes none,
-//! so a stamp is exact: on arrival it is the instant of the enqueue, on departure that of the
-//! dequeue.
+//! A packet socket gets each packet with the kernel's time stamp: on arrival that of the moment at
+//! which the server's end of the cable hands it to the router (`netif_rx`), on departure that of
+//! the hand-over to the device (`xmit_one`), right after the dequeue. In virtual time code takes
+//! none, so that these are the instants of the enqueue and the dequeue. In real time the softirq
+//! that receives and routes the packet is between the first and the enqueue.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -59,7 +61,9 @@ impl Tap {
         let socket =
             rustix::net::socket_with(AddressFamily::PACKET, SocketType::DGRAM, flags, None)
                 .map_err(|error| failed(error.into()))?;
+        // Beyond the machine's limit, which takes root's rights, or up to it.
         sockopt::set_socket_recv_buffer_size_force(&socket, ROOM)
+            .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, ROOM))
             .map_err(|error| failed(error.into()))?;
         option(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1).map_err(failed)?;
         if direction == Direction::In {
@@ -124,7 +128,10 @@ impl Tap {
         if read < 0 {
             let error = io::Error::last_os_error();
             return match error.kind() {
-                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(0),
+                // That its device was taken down is told once, and what came before is still there.
+                io::ErrorKind::WouldBlock
+                | io::ErrorKind::Interrupted
+                | io::ErrorKind::NetworkDown => Ok(0),
                 _ => Err(error),
             };
         }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use l4s_aqm::{DropCause, MarkCause, Queue};
+use l4s_aqm::{DropCause, Queue};
 use l4s_measure::{
-    FlowState, FrameEvent, LinkState, Observer, Traced, queues_of, theoretical_time,
+    DATA_LENGTH, ETHERNET, FlowState, FrameEvent, LinkState, Observer, Traced, queues_of,
+    theoretical_time,
 };
 use l4s_scenario::Scenario;
 use l4s_units::{Bytes, Duration, Rate, Time};
@@ -17,10 +18,6 @@ const SAMPLE: usize = 64;
 const MOST_EVENTS: usize = 500;
 /// Downloads that may be under way; the oldest are forgotten then.
 const MOST_DOWNLOADS: usize = 10_000;
-/// Data, not pure acknowledgements and handshakes, as in the summary of a run.
-const DATA: Bytes = Bytes::new(200);
-/// What a packet has on the link beyond its IP length.
-const ETHERNET: Bytes = Bytes::new(14);
 /// What the window is counted in.
 const FULL_PACKET_BITS: f64 = 8.0 * 1500.0;
 
@@ -281,29 +278,26 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 impl<P: Traced> Observer<P> for Meter {
-    fn marked(&mut self, packet: &P, queue: Queue, _: MarkCause, _: Time) {
-        self.queues[queue as usize].marked += 1;
-        self.groups[usize::from(packet.group())].marked += 1;
-    }
-
     fn departed(&mut self, packet: &P, queue: Queue, sojourn: Duration, now: Time) {
         let length = packet.ip_length();
-        self.carried += length + ETHERNET;
+        self.carried += length + Bytes::new(ETHERNET);
         *self.bytes.entry(packet.flow()).or_default() += length;
         let group = &mut self.groups[usize::from(packet.group())];
         group.packets += 1;
         group.bytes += length;
+        let marked = packet.newly_marked();
+        group.marked += u64::from(marked);
         let of = &mut self.queues[queue as usize];
         of.packets += 1;
-        if length >= DATA {
+        of.marked += u64::from(marked);
+        if length.get() >= DATA_LENGTH {
             of.data += 1;
             of.delay_sum += sojourn;
             of.delay_max = of.delay_max.max(sojourn);
             of.delays[usize::from(bucket(sojourn.as_millis_f64()))] += 1;
         }
-        let fate = u8::from(packet.ecn().is_ce() && !packet.arrived_ce());
         let at = self.since(now);
-        self.sample.add(at, packet.group(), queue, fate, sojourn);
+        self.sample.add(at, packet.group(), queue, u8::from(marked), sojourn);
     }
 
     fn dropped(&mut self, packet: &P, queue: Queue, _: DropCause, now: Time) {

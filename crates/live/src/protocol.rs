@@ -118,7 +118,7 @@ pub struct QueueState {
     pub name: &'static str,
     /// Packets forwarded.
     pub packets: u64,
-    /// Packets that were marked here.
+    /// Those of them that were marked here.
     pub marked: u64,
     /// Packets dropped.
     pub dropped: u64,

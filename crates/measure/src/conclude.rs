@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Ethernet header, which the link carries with every packet.
-pub(crate) const ETHERNET: u64 = 14;
+pub const ETHERNET: u64 = 14;
 
 /// Everything that was measured of a run that is over.
 pub(crate) struct Measured<'a> {

@@ -12,7 +12,7 @@ use l4s_units::Duration;
 use crate::delay::Delays;
 
 /// Packets of at least this IP length count for the delay: data, not pure ACKs and handshakes.
-pub(crate) const DATA_LENGTH: u64 = 200;
+pub const DATA_LENGTH: u64 = 200;
 
 /// What happened to some packets.
 ///

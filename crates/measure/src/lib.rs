@@ -28,7 +28,9 @@ mod wire;
 mod writer;
 
 pub use completion::theoretical_time;
+pub use conclude::ETHERNET;
 pub(crate) use counts::Counts;
+pub use counts::DATA_LENGTH;
 pub use error::{Cause, ResultError};
 pub use golden::golden;
 pub use observer::{
@@ -40,4 +42,4 @@ pub use record::{DelayRow, FlowRow, RunRecord, Scope, SeriesRow};
 pub use recorder::{Origin, Recorder, queues_of};
 pub use summary::*;
 pub use table::Row;
-pub use writer::{ResultWriter, write_results};
+pub use writer::{ResultWriter, table_of, table_of_runs, write_results};

@@ -17,6 +17,11 @@ pub trait Traced {
     fn ecn(&self) -> Ecn;
     /// Whether it was CE when it arrived at the queue that it is in.
     fn arrived_ce(&self) -> bool;
+    /// Whether it arrived there not CE and is CE now.
+    #[inline]
+    fn newly_marked(&self) -> bool {
+        self.ecn().is_ce() && !self.arrived_ce()
+    }
     /// Its transport header.
     fn header(&self) -> Header;
     /// The IP packet as it is on the wire, for packets that are real.

@@ -163,16 +163,11 @@ pub fn queues_of<'a>(aqms: impl IntoIterator<Item = &'a Config>) -> Vec<Queue> {
     let is_dual = |aqm: &Config| match aqm {
         Config::DualPi2(config) => config.dualq != dualpi2::Classify::None,
         Config::CurvyRed(config) => config.queues.dualq != dualpi2::Classify::None,
+        Config::Foreign(config) => config.dual,
         _ => false,
     };
     let reports = |queue: &Queue| aqms.iter().any(|aqm| is_dual(aqm) == (*queue != Queue::Q));
     Queue::ALL.into_iter().filter(reports).collect()
-}
-
-/// Whether a packet that leaves a queue arrived there not CE and leaves CE.
-#[inline]
-fn newly_marked(packet: &impl Traced) -> bool {
-    packet.ecn().is_ce() && !packet.arrived_ce()
 }
 
 impl<P: Traced> Observer<P> for Recorder {
@@ -190,7 +185,7 @@ impl<P: Traced> Observer<P> for Recorder {
     fn departed(&mut self, packet: &P, queue: Queue, sojourn: Duration, now: Time) {
         self.clock(now);
         let length = packet.ip_length().get();
-        self.cells.forwarded(packet.group(), queue, length, newly_marked(packet), sojourn);
+        self.cells.forwarded(packet.group(), queue, length, packet.newly_marked(), sojourn);
         self.flows.forwarded(packet.flow(), packet.group(), length, now);
     }
 
@@ -208,7 +203,7 @@ impl<P: Traced> Observer<P> for Recorder {
             HopEvent::Dropped(cause) => cells.dropped(0, queue, cause),
             HopEvent::Departed(sojourn) => {
                 let length = packet.ip_length().get();
-                cells.forwarded(0, queue, length, newly_marked(packet), sojourn);
+                cells.forwarded(0, queue, length, packet.newly_marked(), sojourn);
             }
         }
     }

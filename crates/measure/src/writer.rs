@@ -68,7 +68,7 @@ impl ResultWriter {
         self.series.finish()?;
         self.delays.finish()?;
         self.flows.finish()?;
-        let batch = runs_batch(&self.runs).map_err(ResultError::at(self.runs_file.path()))?;
+        let batch = table_of_runs(&self.runs).map_err(ResultError::at(self.runs_file.path()))?;
         let mut table = Table::new(self.runs_file, batch.schema().as_ref().clone())?;
         table.write(&batch)?;
         table.finish()
@@ -90,36 +90,29 @@ pub fn write_results<E: From<ResultError>>(
 /// One file.
 struct Table {
     writer: ArrowWriter<Durable>,
-    schema: Arc<Schema>,
     path: std::path::PathBuf,
 }
 
 impl Table {
     fn create<R: Row>(folder: &Path) -> Result<Self, ResultError> {
         let path = folder.join(R::FILE);
-        let mut fields = vec![Field::new("run", DataType::UInt32, false)];
-        fields.extend(R::fields());
-        Table::new(Durable::create(&path).map_err(ResultError::at(&path))?, Schema::new(fields))
+        Table::new(Durable::create(&path).map_err(ResultError::at(&path))?, schema::<R>())
     }
 
     fn new(file: Durable, schema: Schema) -> Result<Self, ResultError> {
-        let (path, schema) = (file.path().to_owned(), Arc::new(schema));
+        let path = file.path().to_owned();
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             // A reader that wants a few runs skips the row groups of the others.
             .set_max_row_group_row_count(Some(1 << 17))
             .build();
-        let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties))
+        let writer = ArrowWriter::try_new(file, Arc::new(schema), Some(properties))
             .map_err(ResultError::at(&path))?;
-        Ok(Table { writer, schema, path })
+        Ok(Table { writer, path })
     }
 
     fn add<R: Row>(&mut self, run: u32, rows: &[R]) -> Result<(), ResultError> {
-        let mut columns: Vec<ArrayRef> = vec![Arc::new(UInt32Array::from_value(run, rows.len()))];
-        columns.extend(R::columns(rows));
-        let batch = RecordBatch::try_new(self.schema.clone(), columns)
-            .map_err(ResultError::at(&self.path))?;
-        self.write(&batch)
+        self.write(&table_of(run, rows).map_err(ResultError::at(&self.path))?)
     }
 
     fn write(&mut self, batch: &RecordBatch) -> Result<(), ResultError> {
@@ -136,8 +129,28 @@ impl Table {
     }
 }
 
-/// All summaries as one batch, with the columns of any of them.
-fn runs_batch(runs: &[(Summary, String)]) -> Result<RecordBatch, Cause> {
+fn schema<R: Row>() -> Schema {
+    let mut fields = vec![Field::new("run", DataType::UInt32, false)];
+    fields.extend(R::fields());
+    Schema::new(fields)
+}
+
+/// The rows of a run as they are in the file of their table.
+///
+/// # Errors
+/// None that a caller could cause.
+pub fn table_of<R: Row>(run: u32, rows: &[R]) -> Result<RecordBatch, Cause> {
+    let mut columns: Vec<ArrayRef> = vec![Arc::new(UInt32Array::from_value(run, rows.len()))];
+    columns.extend(R::columns(rows));
+    Ok(RecordBatch::try_new(Arc::new(schema::<R>()), columns)?)
+}
+
+/// Summaries, each with the command that repeats its run, as they are in `runs.parquet`: with the
+/// columns of any of them.
+///
+/// # Errors
+/// None that a caller could cause.
+pub fn table_of_runs(runs: &[(Summary, String)]) -> Result<RecordBatch, Cause> {
     let rows: Vec<_> = runs.iter().map(|(summary, _)| flatten(summary)).collect();
     let numbers: ArrayRef = Arc::new(UInt32Array::from_iter_values(0..runs.len() as u32));
     let commands: ArrayRef =

@@ -48,7 +48,7 @@ pub(crate) struct Place {
 }
 
 /// Gathers faults while reading goes on.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Gathered {
     faults: Vec<Found>,
     /// Where in `faults` a fault of that place and message is.
@@ -61,7 +61,7 @@ pub(crate) struct Gathered {
 }
 
 /// A fault as it was found.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Found {
     place: Place,
     message: String,

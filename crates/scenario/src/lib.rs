@@ -33,8 +33,11 @@ pub mod bundled;
 mod catalog;
 mod fault;
 mod field;
+mod fingerprint;
 mod model;
+mod open;
 mod plan;
+mod report;
 mod schema;
 mod settings;
 mod shell;
@@ -46,11 +49,14 @@ mod tree;
 pub use advice::advice;
 pub use catalog::{Described, Profile, Setting, controls, disciplines};
 pub use fault::{Fault, Faults, nearest};
+pub use fingerprint::fingerprint;
 pub use model::{
-    AccEcn, App, Buffer, Change, EcnMode, Group, Hop, Ip, Kernel, Link, Per, Scenario, Side, Sizes,
-    Udp, Web,
+    AccEcn, App, Buffer, Change, EcnMode, Group, Hop, Ip, Kernel, Link, Per, QdiscOf, Scenario,
+    Side, Sizes, Udp, Web,
 };
-pub use plan::{MAX_POINTS, Plan, Point};
+pub use open::Refused;
+pub use plan::{MAX_POINTS, Plan, Point, Template};
+pub use report::report;
 pub use shell::shell_word;
 pub use show::show;
 pub use spelled::Spelled;

@@ -42,6 +42,18 @@ pub struct Kernel {
     /// Whether senders hand down bursts, which the queue sees as one packet each (generic
     /// segmentation offload).
     pub gso: bool,
+    /// Whose queue discipline the kernel runs, where a kernel is the router.
+    pub qdisc: QdiscOf,
+}
+
+/// Whose queue discipline the kernel runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum QdiscOf {
+    /// Its own, below a shaper (`htb`).
+    #[default]
+    Linux,
+    /// Ours, as BPF programs, with a shaper of its own.
+    Bpf,
 }
 
 /// A version of IP.

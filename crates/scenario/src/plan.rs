@@ -4,7 +4,7 @@ use crate::fault::{Gathered, Place, Source};
 use crate::schema;
 use crate::sweep::{self, Axis, Setting, Step, Sweep};
 use crate::tree::{self, Table};
-use crate::{Faults, Scenario};
+use crate::{Faults, Scenario, shell_word};
 
 /// The most runs that a plan may have.
 pub const MAX_POINTS: usize = 100_000;
@@ -41,46 +41,13 @@ impl Plan {
     /// Reads a scenario. `name` is what messages call the text; `set` are `KEY=VALUE` from the
     /// command line.
     pub fn parse(name: &str, text: &str, set: &[String]) -> Result<Plan, Faults> {
-        Plan::read(name, text, set, MAX_POINTS)
+        Template::parse(name, text)?.plan(set, MAX_POINTS)
     }
 
     /// As [`Plan::parse`], but of a sweep the first run alone: the others are neither resolved nor
     /// checked, so that it takes no longer than a scenario without a sweep.
     pub fn first(name: &str, text: &str, set: &[String]) -> Result<Plan, Faults> {
-        Plan::read(name, text, set, 1)
-    }
-
-    /// Resolves no more than `most` runs.
-    fn read(name: &str, text: &str, set: &[String], most: usize) -> Result<Plan, Faults> {
-        let mut sources = vec![Source { name: name.to_owned(), text: text.to_owned() }];
-        sources
-            .extend(set.iter().map(|text| Source { name: "--set".to_owned(), text: text.clone() }));
-        let mut gathered = Gathered::default();
-        let mut root = tree::parse(&sources[0], 0, &mut gathered);
-        if !gathered.is_empty() {
-            return Err(gathered.finish(&sources));
-        }
-        let mut sweep = sweep::take(&mut root, &mut gathered);
-        let set = settings(&sources, &mut gathered);
-        let last = sweep::pin(&mut sweep.axes, set, &mut gathered);
-        let stem = name.rsplit(['/', '\\']).next().unwrap_or(name);
-        let default_name = stem.strip_suffix(".toml").unwrap_or(stem);
-        let points = points(&root, &sweep, &last, default_name, most, &mut gathered);
-        match points {
-            Some((points, question)) if gathered.is_empty() => {
-                let shown = |axis: &Axis| {
-                    let value = |step: &Step| match step.shown.as_slice() {
-                        [(_, value)] => value.clone(),
-                        _ => step.pins[0].1.clone(),
-                    };
-                    (axis.path.clone(), axis.steps.iter().map(value).collect())
-                };
-                let name = points[0].scenario.name.clone();
-                let sweep = sweep.axes.iter().map(shown).collect();
-                Ok(Plan { name, question, text: text.to_owned(), sweep, points })
-            }
-            _ => Err(gathered.finish(&sources)),
-        }
+        Template::parse(name, text)?.first(set)
     }
 
     /// Every run `times` times, with seeds counted up from its own. `None` when that is more
@@ -99,6 +66,85 @@ impl Plan {
         let points = self.points.iter().flat_map(|point| (0..times).map(move |i| again(point, i)));
         let points = points.collect::<Option<_>>()?;
         Some(Plan { points, ..self })
+    }
+}
+
+/// The text of a scenario, read once, of which plans can be made with this or that set.
+#[derive(Clone, Debug)]
+pub struct Template {
+    source: Source,
+    root: Table,
+    sweep: Sweep,
+    /// What is wrong with its sweep, told together with what is wrong in its runs.
+    gathered: Gathered,
+}
+
+impl Template {
+    /// Reads a text. `name` is what messages call it.
+    ///
+    /// # Errors
+    /// It is not TOML. All else that may be wrong is found with its runs.
+    pub fn parse(name: &str, text: &str) -> Result<Template, Faults> {
+        let source = Source { name: name.to_owned(), text: text.to_owned() };
+        let mut gathered = Gathered::default();
+        let mut root = tree::parse(&source, 0, &mut gathered);
+        if !gathered.is_empty() {
+            return Err(gathered.finish(&[source]));
+        }
+        let sweep = sweep::take(&mut root, &mut gathered);
+        Ok(Template { source, root, sweep, gathered })
+    }
+
+    /// As [`Plan::first`].
+    ///
+    /// # Errors
+    /// The scenario or a setting is refused.
+    pub fn first(&self, set: &[String]) -> Result<Plan, Faults> {
+        self.plan(set, 1)
+    }
+
+    /// Resolves no more than `most` runs.
+    fn plan(&self, set: &[String], most: usize) -> Result<Plan, Faults> {
+        let Source { name, text } = &self.source;
+        let settings =
+            set.iter().map(|text| Source { name: "--set".to_owned(), text: text.clone() });
+        let sources: Vec<_> = [self.source.clone()].into_iter().chain(settings).collect();
+        let (mut sweep, mut gathered) = (self.sweep.clone(), self.gathered.clone());
+        let set = self::settings(&sources, &mut gathered);
+        let last = sweep::pin(&mut sweep.axes, set, &mut gathered);
+        let stem = name.rsplit(['/', '\\']).next().unwrap_or(name);
+        let default_name = stem.strip_suffix(".toml").unwrap_or(stem);
+        let points = points(&self.root, &sweep, &last, default_name, most, &mut gathered);
+        match points {
+            Some((points, question)) if gathered.is_empty() => {
+                let shown = |axis: &Axis| {
+                    let value = |step: &Step| match step.shown.as_slice() {
+                        [(_, value)] => value.clone(),
+                        _ => step.pins[0].1.clone(),
+                    };
+                    (axis.path.clone(), axis.steps.iter().map(value).collect())
+                };
+                let name = points[0].scenario.name.clone();
+                let sweep = sweep.axes.iter().map(shown).collect();
+                Ok(Plan { name, question, text: text.clone(), sweep, points })
+            }
+            _ => Err(gathered.finish(&sources)),
+        }
+    }
+}
+
+impl Point {
+    /// The command that repeats just this run, on the substrate `on`. `scenario` is what the user
+    /// called it.
+    pub fn command(&self, scenario: &str, on: &str) -> String {
+        let mut command = format!("l4s run {}", shell_word(scenario));
+        if on != "sim" {
+            command += &format!(" --on {on}");
+        }
+        for (key, value) in &self.pins {
+            command += &format!(" --set {}", shell_word(&format!("{key}={value}")));
+        }
+        command + &format!(" --seed {}", self.scenario.seed)
     }
 }
 

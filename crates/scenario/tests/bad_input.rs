@@ -77,6 +77,8 @@ refuses! {
          you mean `aqm`?";
     an_ip_that_is_not: "[aqm]" => "[kernel]\nip = 5\n[aqm]",
         "s.toml:10:6: `kernel.ip`: found 5, expected 4 or 6";
+    a_discipline_of_nobody: "[aqm]" => "[kernel]\nqdisc = \"bfp\"\n[aqm]",
+        "s.toml:10:9: `kernel.qdisc`: found \"bfp\", expected one of \"linux\", \"bpf\"; did you mean \"bpf\"?";
     a_misspelt_unit: "40mbit" => "40mbits",
         "s.toml:6:10: `link.rate`: found \"40mbits\", expected a rate: a number with bit, kbit, \
          mbit or gbit, such as \"40mbit\", from 1kbit to 1000gbit; did you mean \"40mbit\"?";

@@ -15,8 +15,8 @@
 //! the scenario sets a time for need events; servers and clients act at once.
 
 use l4s_aqm::{Departure, DropCause, MarkCause, Queue, Watch};
-use l4s_bottleneck::{Bottleneck, Download};
-use l4s_measure::{FlowState, FrameEvent, HopEvent, LinkState, Observer};
+use l4s_bottleneck::{Bottleneck, Download, Successor};
+use l4s_measure::{EngineSummary, FlowState, FrameEvent, HopEvent, LinkState, Observer};
 use l4s_scenario::{AccEcn, Change, EcnMode, Group, Scenario};
 use l4s_units::{Bytes, Duration, Ecn, Time};
 
@@ -49,6 +49,18 @@ pub struct Outcome {
     pub events: u64,
     /// Packets that the bottleneck forwarded.
     pub packets: u64,
+}
+
+impl Outcome {
+    /// As a summary has it, of a run of that length.
+    pub fn summary(self, duration: Duration) -> EngineSummary {
+        EngineSummary {
+            virtual_s: duration.as_secs_f64(),
+            packets: self.packets,
+            events: Some(self.events),
+            ..EngineSummary::default()
+        }
+    }
 }
 
 /// What the connections of a group have in common.
@@ -161,11 +173,10 @@ impl<O: Observer<Packet>> Engine<O> {
         }
     }
 
-    /// Runs to `end`, inclusive, and is over.
-    pub fn run(mut self, end: Time) -> Outcome {
-        self.advance(end);
+    /// Is over, at `end`, to which it ran.
+    pub fn finish(mut self, end: Time) -> (Outcome, O) {
         (0..self.connections.places() as u32).for_each(|slot| self.conclude(slot, end));
-        self.outcome
+        (self.outcome, self.observer)
     }
 
     /// Runs to `end`, inclusive.
@@ -442,7 +453,7 @@ impl<O: Observer<Packet>> Engine<O> {
                 self.open(number, size, now);
             }
             Item::Begin(download) => self.begin(download, now),
-            Item::Change(change) => self.change(&change, now),
+            Item::Change(change) => self.change(&change, Successor::Stranger, now),
         }
     }
 
@@ -467,12 +478,12 @@ impl<O: Observer<Packet>> Engine<O> {
         }
     }
 
-    fn change(&mut self, change: &Change, now: Time) {
+    fn change(&mut self, change: &Change, successor: Successor, now: Time) {
         if let Some(rate) = change.rate {
             self.bottleneck.set_rate(rate, now);
         }
         if let Some(aqm) = &change.aqm {
-            self.bottleneck.replace_aqm(aqm, now, &mut Told(&mut self.observer));
+            self.bottleneck.replace_aqm(aqm, successor, now, &mut Told(&mut self.observer));
             self.calendar.set(TICK, self.bottleneck.next_tick());
         }
         for (group, rtt) in &change.rtts {

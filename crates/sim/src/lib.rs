@@ -28,5 +28,7 @@ use l4s_units::Time;
 
 /// Runs a scenario and tells `observer` everything that happens.
 pub fn run(scenario: &Scenario, observer: &mut impl Observer<Packet>) -> Outcome {
-    engine::Engine::new(scenario, observer).run(Time::ZERO + scenario.duration)
+    let mut simulation = Simulation::new(scenario, observer);
+    simulation.advance(Time::ZERO + scenario.duration);
+    simulation.finish().0
 }

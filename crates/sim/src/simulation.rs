@@ -4,7 +4,7 @@ use l4s_measure::Observer;
 use l4s_scenario::Scenario;
 use l4s_units::Time;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Outcome};
 use crate::packet::Packet;
 
 /// A run that goes as far as it is told to. What it does depends on the scenario and on when that
@@ -47,6 +47,11 @@ impl<O: Observer<Packet>> Simulation<O> {
     /// Tells the observer the state of link and flows, as at a sampling instant.
     pub fn tell_state(&mut self) {
         self.engine.tell_state(self.now);
+    }
+
+    /// Ends here: what it did, and whoever was told, who hears of the end too.
+    pub fn finish(self) -> (Outcome, O) {
+        self.engine.finish(self.now)
     }
 
     /// Becomes another scenario from now on, and says whether it could: a scenario that differs in

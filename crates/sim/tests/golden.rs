@@ -10,6 +10,10 @@ use std::path::PathBuf;
 use l4s_measure::{EngineSummary, Origin, Recorder, Summary, golden};
 use l4s_scenario::{Point, bundled};
 
+#[allow(dead_code)]
+#[path = "../examples/own_control.rs"]
+mod own_control;
+
 /// The summary of one run.
 fn summary(point: &Point) -> Summary {
     let set = point.set.iter().map(|(key, value)| (key.clone(), value.as_str().into())).collect();
@@ -69,6 +73,12 @@ fn pinned(name: &str, found: &str) {
         );
     }
     assert_eq!(pinned.lines().count(), found.lines().count(), "{}", path.display());
+}
+
+#[test]
+fn own_control() {
+    // python/tests/test_algorithms.py holds the same control in Python to the same table.
+    pinned("own_control", &own_control::run().0);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The settings of COBALT.
 
 use l4s_units::param::{Configurable, Kind, Param, Profile, Value};
-use l4s_units::{Bytes, Duration};
+use l4s_units::{Bytes, Duration, Rate};
 
 use crate::codel::DELAY;
 use crate::{Limit, MTU};
@@ -13,6 +13,9 @@ pub struct Config {
     pub target: Duration,
     /// How long it may be above that before the first signal: a long RTT.
     pub interval: Duration,
+    /// Whether it shapes to the rate of its link, as CAKE does once it is told a `bandwidth`. Then
+    /// what depends on that rate follows it ([`Config::at`]).
+    pub shaped: bool,
     /// The time of a full packet on the link. Up to four of these are no delay.
     pub mtu_time: Duration,
     /// What an overflow adds to BLUE's probability.
@@ -28,19 +31,38 @@ pub struct Config {
 impl Config {
     /// What a queue of `sch_cake` has where another shapes for it (`unlimited`).
     ///
-    /// CAKE knows the time of a packet, and the 4 MB that it lets wait, only of a rate that it
-    /// shapes to itself; else it limits memory to the bytes of 10240 full packets. The limit in
+    /// Not knowing a rate, CAKE limits memory to the bytes of 10240 full packets. The limit in
     /// packets is ours: packets of more than 640 B fill the memory first.
     pub fn linux() -> Config {
         Config {
             target: Duration::from_millis(5),
             interval: Duration::from_millis(100),
+            shaped: false,
             mtu_time: Duration::ZERO,
             p_inc: 1.0 / 256.0,
             p_dec: 1.0 / 4096.0,
             ecn: true,
             limit: Limit { memory: Some(Bytes::new(10_240 * MTU.get())), ..Limit::packets(10_240) },
         }
+    }
+
+    /// As [`Config::linux`], with a `bandwidth`.
+    pub fn shaped() -> Config {
+        Config { shaped: true, ..Config::linux() }
+    }
+
+    /// The settings that a CAKE with these has once it shapes to `rate` (Linux): the target is no
+    /// less than one and a half packets, the interval keeps its distance from the target and is no
+    /// less than two of them, and memory is that of four intervals, but 4 MiB at least.
+    pub fn at(&self, rate: Rate) -> Config {
+        const LEAST_MEMORY: Bytes = Bytes::new(4 << 20);
+        let mtu_time = rate.time_of(MTU);
+        let target = self.target.max(mtu_time * 3 / 2);
+        let interval = (self.interval + target.saturating_sub(self.target)).max(target * 2);
+        let enough = rate.bytes_in(self.interval * 4).max(LEAST_MEMORY);
+        let memory = self.limit.memory.map_or(enough, |memory| memory.min(enough));
+        let limit = Limit { memory: Some(memory), ..self.limit };
+        Config { target, interval, mtu_time, limit, ..self.clone() }
     }
 }
 
@@ -72,10 +94,17 @@ impl Configurable for Config {
             |c, v| c.interval = v.duration(),
         ),
         Param::new(
+            "shaped",
+            "shape to the link's rate: mtu_time is that of the rate, and the others follow",
+            Kind::Bool,
+            |c| Some(Value::Bool(c.shaped)),
+            |c, v| c.shaped = v.bool(),
+        ),
+        Param::new(
             "mtu_time",
             "time of a full packet on the link: a delay of four is left alone, whatever target",
             Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(1) },
-            |c| Some(Value::Duration(c.mtu_time)),
+            |c| (!c.shaped).then_some(Value::Duration(c.mtu_time)),
             |c, v| c.mtu_time = v.duration(),
         ),
         Param::new(
@@ -109,6 +138,16 @@ impl Configurable for Config {
         ),
     ];
 
-    const PROFILES: &'static [Profile<Self>] =
-        &[Profile { name: "linux", doc: "as CAKE's, one queue", make: Config::linux }];
+    const PROFILES: &'static [Profile<Self>] = &[
+        Profile {
+            name: "linux",
+            doc: "as CAKE's, one queue, where another shapes: unlimited",
+            make: Config::linux,
+        },
+        Profile {
+            name: "shaped",
+            doc: "as CAKE's, one queue, which shapes to the rate of the link: bandwidth",
+            make: Config::shaped,
+        },
+    ];
 }

@@ -46,7 +46,7 @@ impl Codel {
     pub fn new(config: &Config) -> Codel {
         Codel {
             interval: config.interval,
-            floor: config.target.max(config.mtu_time * 4),
+            floor: floor(config),
             count: 0,
             // Not that of 0: in Linux too, the first signal of all does not wait an interval.
             root: 0,
@@ -54,6 +54,11 @@ impl Codel {
             dropping: false,
             late: false,
         }
+    }
+
+    /// The same state with other settings.
+    pub fn configure(&mut self, config: &Config) {
+        (self.interval, self.floor) = (config.interval, floor(config));
     }
 
     /// Whether the packet at the head gets a signal after it waited for `sojourn`.
@@ -127,6 +132,11 @@ impl Codel {
     }
 }
 
+/// The delay that is left alone: the target, or as long as four packets take.
+fn floor(config: &Config) -> Duration {
+    config.target.max(config.mtu_time * 4)
+}
+
 /// BLUE: a probability that rises when the queue overflows and falls when it is empty.
 #[derive(Clone, Debug)]
 pub(super) struct Blue {
@@ -147,6 +157,11 @@ impl Blue {
             hold: config.target,
             changed: None,
         }
+    }
+
+    /// The same state with other settings.
+    pub fn configure(&mut self, config: &Config) {
+        *self = Blue { p: self.p, changed: self.changed, ..Blue::new(config) };
     }
 
     pub fn probability(&self) -> Probability {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::Counters;
 use crate::testing::{Probe, SEED, ms, rng, us};
-use l4s_units::{Duration, Ecn};
+use l4s_units::{Duration, Ecn, Rate};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 struct Bench {
@@ -115,6 +115,29 @@ fn no_signal_at_target_or_below() {
     let slow = Config { mtu_time: Duration::from_millis(3), ..Config::linux() };
     assert_eq!(Bench::new(slow.clone()).serve(Ecn::Ect0, 12, 20..3020), []);
     assert!(Bench::new(slow).serve(Ecn::Ect0, 13, 20..3020).len() > 100);
+}
+
+#[test]
+fn what_shapes_knows_the_time_of_a_packet() {
+    let at = |mbps| Config::shaped().at(Rate::from_mbps(mbps));
+    let (ms, us) = (Duration::from_millis, Duration::from_micros);
+    let of = |c: &Config| (c.target, c.interval, c.mtu_time, c.limit.memory.unwrap().get());
+    assert_eq!(of(&at(1)), (us(18_168), us(113_168), us(12_112), 4 << 20));
+    assert_eq!(of(&at(40)), (ms(5), ms(100), Duration::from_nanos(302_800), 4 << 20));
+    assert_eq!(of(&at(200)), (ms(5), ms(100), Duration::from_nanos(60_560), 10_000_000));
+    assert_eq!(of(&at(1000)).3, 10_240 * 1514, "no more than it may have at all");
+    let short = Config { target: ms(1), interval: ms(2), ..Config::shaped() };
+    assert_eq!(short.at(Rate::from_mbps(1)).interval, us(36_336));
+
+    // Four packets of 1514 B take 12.1 ms at 4 Mb/s, and half of that at 8.
+    let mut bench = Bench::new(Config::shaped());
+    bench.aqm.set_rate(Rate::from_mbps(4));
+    assert_eq!(bench.serve(Ecn::Ect0, 12, 20..3020), []);
+    bench.aqm.set_rate(Rate::from_mbps(8));
+    assert!(bench.serve(Ecn::Ect0, 12, 3020..6020).len() > 100);
+    let mut other = Bench::new(Config::linux());
+    other.aqm.set_rate(Rate::from_mbps(4));
+    assert!(other.serve(Ecn::Ect0, 12, 20..3020).len() > 100);
 }
 
 #[test]

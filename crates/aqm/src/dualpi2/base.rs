@@ -48,9 +48,9 @@ pub struct Coupled {
 pub(crate) struct Coupling {
     k: u32,
     /// p' never exceeds this: 1, or 1/k when overload is left to the buffer.
-    cap: Probability,
+    pub(super) cap: Probability,
     /// k·p' from which both queues get the Classic drop, in 2⁻³²; 2³² is just above 1.
-    drop_from: u64,
+    pub(super) drop_from: u64,
 }
 
 impl Coupling {

@@ -17,8 +17,8 @@ pub enum Arithmetic {
 /// `scaled / 2^shift` units of 2⁻³² per nanosecond.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gain {
-    scaled: u64,
-    shift: u32,
+    pub(super) scaled: u64,
+    pub(super) shift: u32,
 }
 
 impl Gain {

@@ -5,7 +5,7 @@ use l4s_scenario::{Buffer, Link};
 use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
 use proptest::prelude::*;
 
-use crate::Bottleneck;
+use crate::{Bottleneck, Successor};
 
 #[derive(Clone, PartialEq, Debug)]
 struct Probe {
@@ -180,7 +180,7 @@ fn what_is_on_the_air_stays_there_when_the_discipline_changes() {
     }
     let mut seen = Counters::default();
     let dualpi2 = Config::DualPi2(dualpi2::Config::linux());
-    run.bottleneck.replace_aqm(&dualpi2, at(500), &mut seen);
+    run.bottleneck.replace_aqm(&dualpi2, Successor::Stranger, at(500), &mut seen);
     run.advance(at(50_000));
     assert_eq!(run.bursts(), [(at(1000), 1, 1500), (at(4000), 3, 4500)]);
     assert_eq!(seen.drops(Queue::L, l4s_aqm::DropCause::Limit), 0);

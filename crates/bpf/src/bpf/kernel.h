@@ -17,6 +17,8 @@ typedef long long s64;
 #define SEC(name) __attribute__((section(name), used))
 #define __ksym __attribute__((section(".ksyms")))
 #define __core __attribute__((preserve_access_index))
+/* A field of a map's value that holds a reference to an object of the kernel. */
+#define __kptr __attribute__((btf_type_tag("kptr")))
 
 /* --- Types ------------------------------------------------------------------------------- */
 
@@ -49,9 +51,12 @@ struct inet_sock {
 	struct sock sk;
 } __core;
 
+struct tcp_congestion_ops;
+
 struct inet_connection_sock {
 	struct inet_sock icsk_inet;
 	u32 icsk_rto;
+	const struct tcp_congestion_ops *icsk_ca_ops;
 	struct {
 		u8 pending;
 	} icsk_ack;
@@ -124,22 +129,103 @@ struct tcp_congestion_ops {
 	void (*init)(struct sock *sk);
 	u32 flags;
 	char name[16];
-};
+} __core;
 
 /* The loader writes these three (src/control.rs). */
 _Static_assert(__builtin_offsetof(struct tcp_congestion_ops, cwnd_event_tx_start) == 32, "");
 _Static_assert(__builtin_offsetof(struct tcp_congestion_ops, flags) == 80, "");
 _Static_assert(__builtin_offsetof(struct tcp_congestion_ops, name) == 84, "");
 
+struct Qdisc;
+
+struct ns_common {
+	u32 inum;
+} __core;
+
+struct net {
+	struct ns_common ns;
+} __core;
+
+typedef struct {
+	struct net *net;
+} __core possible_net_t;
+
+struct net_device {
+	u16 type;
+	u32 ifindex;
+	possible_net_t nd_net;
+	struct Qdisc *qdisc;
+} __core;
+
 struct sk_buff {
 	u16 network_header;
 	u16 mac_header;
+	u32 truesize;
+	u32 len;
+	struct net_device *dev;
+	char cb[48];
 } __core;
 
 /* What a program on a device sees of a packet; part of the kernel's stable interface. */
 struct __sk_buff {
-	u32 len, pkt_type, mark, queue_mapping, protocol;
+	u32 len, pkt_type, mark, queue_mapping, protocol, vlan_present, vlan_tci, vlan_proto,
+		priority, ingress_ifindex, ifindex, tc_index, cb[5], hash, tc_classid, data, data_end,
+		napi_id, family, remote_ip4, local_ip4, remote_ip6[4], local_ip6[4], remote_port,
+		local_port, data_meta;
+	u64 flow_keys, tstamp;
+	u32 wire_len, gso_segs;
+	void *sk;
 };
+
+_Static_assert(__builtin_offsetof(struct __sk_buff, sk) == 168, "as linux/bpf.h has it");
+
+/* What queue disciplines know of a packet; `data` is cb of __sk_buff. */
+struct qdisc_skb_cb {
+	u32 pkt_len;
+	u8 data[20];
+} __core;
+
+struct gnet_stats_queue {
+	u32 qlen;
+	u32 backlog;
+	u32 drops;
+} __core;
+
+struct qdisc_skb_head {
+	u32 qlen;
+} __core;
+
+struct netdev_queue {
+	struct net_device *dev;
+} __core;
+
+struct Qdisc {
+	u32 limit;
+	const struct Qdisc_ops *ops;
+	u32 handle;
+	u32 parent;
+	struct netdev_queue *dev_queue;
+	struct qdisc_skb_head q;
+	struct gnet_stats_queue qstats;
+} __core;
+
+/* Packets to be freed when the lock of a queue discipline is given back. */
+struct bpf_sk_buff_ptr {
+	struct sk_buff *skb;
+} __core;
+
+/* libbpf moves each member to its place in the kernel's own structure, by name. */
+struct Qdisc_ops {
+	char id[16];
+	int (*enqueue)(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free);
+	struct sk_buff *(*dequeue)(struct Qdisc *sch);
+	int (*init)(struct Qdisc *sch, void *arg, void *extack);
+	void (*reset)(struct Qdisc *sch);
+	void (*destroy)(struct Qdisc *sch);
+};
+
+/* The loader writes the name (src/dualpi2.rs). */
+_Static_assert(__builtin_offsetof(struct Qdisc_ops, id) == 0, "");
 
 /* --- Values ------------------------------------------------------------------------------ */
 
@@ -150,16 +236,39 @@ struct __sk_buff {
 /* In ecn_flags: RFC 3168 or AccECN was negotiated; the receiver is to echo ECE. */
 #define TCP_ECN_MODE_RFC3168 1
 #define TCP_ECN_DEMAND_CWR 4
-#define TCP_ECN_MODE_ANY (TCP_ECN_MODE_RFC3168 | 16)
+#define TCP_ECN_MODE_ACCECN 16
+#define TCP_ECN_MODE_ANY (TCP_ECN_MODE_RFC3168 | TCP_ECN_MODE_ACCECN)
 
 /* In cong_control's flag: the acknowledgement brought ECE, or a count of marks. */
 #define FLAG_ECE 0x40
 
 #define AF_INET6 10
 
+#define SOL_TCP 6
+#define TCP_CONGESTION 13
+
 #define SK_PACING_NONE 0
 #define SK_PACING_NEEDED 1
 
+#define EINVAL 22
+#define ENOSPC 28
+
+#define NET_XMIT_SUCCESS 0
+#define NET_XMIT_DROP 1
+/* The packet was dropped, and its sender does not know. */
+#define NET_XMIT_BYPASS 0x00020000
+/* Of a device: it has Ethernet headers. */
+#define ARPHRD_ETHER 1
+#define ETH_HLEN 14
+/* In the order of packets, on a machine that has the other. */
+#define ETH_P_IP 0x0008
+#define ETH_P_IPV6 0xdd86
+#define ETH_P_8021Q 0x0081
+#define ETH_P_8021AD 0xa888
+/* Of a queue discipline's parent: none, it is the root of its device. */
+#define TC_H_ROOT 0xffffffffu
+
+#define BPF_MAP_TYPE_ARRAY 2
 /* Memory of a socket's own, which goes with it. */
 #define BPF_MAP_TYPE_SK_STORAGE 24
 #define BPF_F_NO_PREALLOC 1
@@ -173,6 +282,8 @@ static long (*const bpf_l3_csum_replace)(struct __sk_buff *skb, u32 offset, u64 
 					 u64 flags) = (void *)10;
 static long (*const bpf_skb_load_bytes)(const void *skb, u32 offset, void *to,
 					u32 len) = (void *)26;
+static long (*const bpf_setsockopt)(void *sk, int level, int name, void *value,
+				    int len) = (void *)49;
 static long (*const bpf_tcp_send_ack)(void *tp, u32 rcv_nxt) = (void *)116;
 static u64 (*const bpf_jiffies64)(void) = (void *)118;
 static void *(*const bpf_sk_storage_get)(void *map, void *sk, void *value,
@@ -182,6 +293,16 @@ static long (*const bpf_seq_write)(struct seq_file *seq, const void *data,
 				   u32 len) = (void *)127;
 static void *(*const bpf_skc_to_tcp_sock)(void *sk) = (void *)137;
 
+static u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
+static u32 (*const bpf_get_prandom_u32)(void) = (void *)7;
+static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
+static void *(*const bpf_kptr_xchg)(void *kptr, void *value) = (void *)194;
+static long (*const bpf_loop)(u32 n, void *callback, void *context, u64 flags) = (void *)181;
+
+extern void bpf_kfree_skb(struct sk_buff *skb) __ksym;
+extern void bpf_qdisc_skb_drop(struct sk_buff *skb, struct bpf_sk_buff_ptr *to_free) __ksym;
+extern void bpf_qdisc_watchdog_schedule(struct Qdisc *sch, u64 expire, u64 slack) __ksym;
+extern void bpf_qdisc_bstats_update(struct Qdisc *sch, const struct sk_buff *skb) __ksym;
 extern void tcp_reno_cong_avoid(struct sock *sk, u32 ack, u32 acked) __ksym;
 extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
 

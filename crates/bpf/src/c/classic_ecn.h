@@ -35,11 +35,9 @@
  * without one after which what was learnt is forgotten. */
 #define CLASSIC_ECN_LOSSES_OF_A_DROPPER 2
 #define CLASSIC_ECN_STALE_ROUNDS 50
-/* A queue is deep from so many packets' times on, and not before DEEP_MIN; what is marked so many
- * times deeper tells nothing. */
+/* A queue is deep from so many packets' times on, and not before DEEP_MIN. */
 #define CLASSIC_ECN_DEEP_PACKETS 3
 #define CLASSIC_ECN_DEEP_MIN 2400u
-#define CLASSIC_ECN_DEEPEST 2
 /* What the references are above the time of two packets. */
 #define CLASSIC_ECN_STEP 1000
 #define CLASSIC_ECN_JITTER 300
@@ -108,7 +106,7 @@ struct classic_ecn {
 	/* This round: it ends when `end` is acknowledged. */
 	u32 end;
 	u32 acks, limited_acks;
-	u32 delivered, marked, deep, deep_ce, deepest_ce;
+	u32 delivered, marked, deep_unmarked;
 	/* The least time between two packets' deliveries. */
 	u32 least;
 	/* Losses, and rounds, since the last mark. */
@@ -248,7 +246,7 @@ static __always_inline void classic_ecn_start(struct classic_ecn *s,
 	s->log_mdev = s->log_depth = s->log_v0 = s->log_d0 = CLASSIC_ECN_CARRY_START;
 	s->end = una;
 	s->acks = s->limited_acks = 0;
-	s->delivered = s->marked = s->deep = s->deep_ce = s->deepest_ce = 0;
+	s->delivered = s->marked = s->deep_unmarked = 0;
 	s->lost = 0;
 	s->least = CLASSIC_ECN_NO_SPACING;
 	s->losses = s->unmarked_rounds = 0;
@@ -394,15 +392,8 @@ static __always_inline void classic_ecn_on_rtt(struct classic_ecn *s,
 	deep = c->spacing ? classic_ecn_spacing(s) * CLASSIC_ECN_DEEP_PACKETS : 0;
 	if (deep < CLASSIC_ECN_DEEP_MIN)
 		deep = CLASSIC_ECN_DEEP_MIN;
-	if (depth > deep) {
-		u32 marked = a->delivered_ce < a->delivered ? a->delivered_ce : a->delivered;
-
-		s->deep += a->delivered;
-		if (depth > deep * CLASSIC_ECN_DEEPEST)
-			s->deepest_ce += marked;
-		else
-			s->deep_ce += marked;
-	}
+	if (depth > deep && a->delivered > a->delivered_ce)
+		s->deep_unmarked += a->delivered - a->delivered_ce;
 }
 
 /* A weight times the difference of a whole logarithm and a reference in 2^-24: 12 + 31 bits. */
@@ -462,8 +453,7 @@ static __always_inline s64 classic_ecn_delta(struct classic_ecn *s,
 	least = (u32)((v0 * c->v_floor) >> CLASSIC_ECN_SHARE_BITS);
 	delta = classic_ecn_logs(s, c, mdev > least ? mdev : least, v0, d0);
 	delta -= (s64)c->s * classic_ecn_share(s->limited_acks, s->acks) * CLASSIC_ECN_UNIT;
-	evidence = classic_ecn_share(s->deep - s->deep_ce - s->deepest_ce, s->delivered) -
-		   classic_ecn_share(s->deep_ce, s->delivered);
+	evidence = classic_ecn_share(s->deep_unmarked, s->delivered);
 	/* An L4S queue marks everything before it drops anything (RFC 9332 §4.2.3). */
 	if (s->lost && s->marked < s->delivered)
 		evidence += classic_ecn_share(1, 1);
@@ -489,7 +479,9 @@ static __always_inline void classic_ecn_end_round(struct classic_ecn *s,
 			s->rounds = 0;
 		}
 	} else if (s->score > floor) {
-		s64 delta = classic_ecn_delta(s, c, s->has_rtt ? classic_ecn_mdev(s) : 0);
+		/* Either kind of queue marks everything of flows that are too many for it. */
+		int tells = !c->m || s->marked != s->delivered;
+		s64 delta = tells ? classic_ecn_delta(s, c, s->has_rtt ? classic_ecn_mdev(s) : 0) : 0;
 
 		s->rounds++;
 		if (delta > 0 || !c->hold || s->unmarked_rounds <= c->hold)
@@ -504,7 +496,7 @@ static __always_inline void classic_ecn_end_round(struct classic_ecn *s,
 	s->end = a->nxt;
 	s->began_us = a->now_us;
 	s->acks = s->limited_acks = 0;
-	s->delivered = s->marked = s->deep = s->deep_ce = s->deepest_ce = 0;
+	s->delivered = s->marked = s->deep_unmarked = 0;
 	s->lost = 0;
 }
 

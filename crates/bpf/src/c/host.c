@@ -116,3 +116,81 @@ void l4s_prague_report(const struct prague_shown *shown, struct classic_ecn_repo
 {
 	prague_report(shown, r);
 }
+
+/* Chance is the caller's, so that both sides have the same. */
+static _Thread_local u32 (*draw)(void *);
+static _Thread_local void *drawn_from;
+
+static u32 dualpi2_random(void)
+{
+	return draw(drawn_from);
+}
+
+#include "dualpi2.h"
+
+void l4s_dualpi2_start(const struct dualpi2_config *c, struct dualpi2 *s, u64 now)
+{
+	dualpi2_start(c, s, now);
+}
+
+/* As the BPF program makes them. */
+void l4s_dualpi2_catch_up(const struct dualpi2_config *c, struct dualpi2 *s, u64 now)
+{
+	u64 missed = dualpi2_missed(c, s, now), first = s->due;
+	u64 single = dualpi2_one_by_one(s, missed);
+
+	s->due += missed * c->tupdate;
+	for (u64 n = 0; n < single; n++)
+		dualpi2_update(c, s, first + n * c->tupdate);
+	dualpi2_update_rest(c, s, missed - single);
+}
+
+u32 l4s_dualpi2_classify(const struct dualpi2_config *c, u32 ecn)
+{
+	return dualpi2_classify(c, ecn);
+}
+
+int l4s_dualpi2_admits(const struct dualpi2_config *c, const struct dualpi2 *s, u64 bytes,
+		       u64 memory)
+{
+	return dualpi2_admits(c, s, bytes, memory);
+}
+
+u32 l4s_dualpi2_decide(const struct dualpi2_config *c, struct dualpi2 *s, u32 queue, u32 ecn,
+		       u64 now, u32 (*random)(void *), void *from)
+{
+	draw = random;
+	drawn_from = from;
+	return dualpi2_decide(c, s, queue, ecn, now);
+}
+
+u64 l4s_dualpi2_foresee(const struct dualpi2_config *c, const struct dualpi2 *s, u64 now)
+{
+	return dualpi2_foresee(c, s, now);
+}
+
+void l4s_dualpi2_enter(struct dualpi2 *s, u32 queue, u64 bytes, u64 memory, u64 now)
+{
+	dualpi2_enter(s, queue, bytes, memory, now);
+}
+
+u32 l4s_dualpi2_schedule(const struct dualpi2_config *c, const struct dualpi2 *s, u64 now)
+{
+	return dualpi2_schedule(c, s, now);
+}
+
+void l4s_dualpi2_leave(const struct dualpi2_config *c, struct dualpi2 *s, u32 queue, u64 bytes,
+		       u64 memory, u64 head, u64 now)
+{
+	dualpi2_leave(c, s, queue, bytes, memory, head, now);
+}
+
+void l4s_dualpi2_send(const struct dualpi2_config *c, struct dualpi2 *s, u64 bytes, u64 now)
+{
+	dualpi2_send(c, s, bytes, now);
+}
+
+u64 l4s_dualpi2_free_at(const struct dualpi2_config *c, const struct dualpi2 *s)
+{
+	return dualpi2_free_at(c, s);
+}

@@ -9,7 +9,7 @@
  *
  * cong_control takes the kernel's place in every state: neither proportional rate reduction nor
  * the restart after a pause happen without us. Marks are counted by the kernel, exactly where
- * AccECN was negotiated, and from ECE otherwise.
+ * AccECN was negotiated, and from ECE otherwise: there the peer may say only that there was one.
  */
 #ifndef L4S_PRAGUE_TCP_H
 #define L4S_PRAGUE_TCP_H
@@ -19,16 +19,33 @@
 /* More than this is many. */
 #define PRAGUE_ACKED_MAX (1u << 20)
 
+/* What ECE says, where it is what marks come back by (RFC 3168). */
+#define PRAGUE_ECHO_UNKNOWN 0
+/* That there was a mark, until CWR arrives. */
+#define PRAGUE_ECHO_CLASSIC 1
+/* Which packets were marked, as DCTCP's receiver and Prague's have it (RFC 8257 §3.2). */
+#define PRAGUE_ECHO_EXACT 2
+
+#define PRAGUE_ALONE 2
+
 /* First in the connection's control block. */
 struct prague_connection {
 	struct prague prague;
 	/* What the kernel had counted when the last acknowledgement was seen. */
 	u32 delivered;
 	u32 delivered_ce;
-	/* The kernel began a reduction; the next acknowledgement tells for what. */
+	/* The kernel began a reduction; the next acknowledgement tells for what. PRAGUE_ALONE where
+	 * the CWR of an earlier one has arrived. */
 	u8 reducing;
 	/* Recovery began; the first retransmission must not wait for the window. */
 	u8 recovering;
+	/* PRAGUE_ECHO_UNKNOWN and so on. */
+	u8 echo;
+	/* ECE was answered, and CWR is in the first packet that had not been sent then. */
+	u8 answering;
+	/* What the last ECE acknowledged while `answering`; else what was to be sent next when the last
+	 * reduction began. */
+	u32 ece_una;
 };
 
 /* The connection's detector; null where there is none, or no ECN that it could judge. */
@@ -78,6 +95,9 @@ static __always_inline void prague_tcp_init(struct sock *sk)
 	c->delivered_ce = tp->delivered_ce;
 	c->reducing = 0;
 	c->recovering = 0;
+	c->echo = PRAGUE_ECHO_UNKNOWN;
+	c->answering = 0;
+	c->ece_una = tp->snd_una - 1;
 	/* TCP paces by itself where no fq is below. */
 	if (sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
@@ -90,6 +110,64 @@ static __always_inline u32 is_limited(const struct prague *s, const struct tcp_s
 	u32 cwnd = prague_cwnd(s);
 
 	return cwnd_limited(tp) || (cwnd < s->ssthresh && cwnd < 2 * tp->max_packets_out);
+}
+
+/*
+ * An acknowledgement where marks come back as ECE. A receiver of RFC 3168 repeats it until CWR
+ * arrives, for a round trip: how many packets were marked is not to be had, and a mark means what a
+ * loss means (RFC 3168 §5). So it is answered as one, once until what TCP sent with CWR is
+ * acknowledged.
+ *
+ * A receiver that tells of each packet takes ECE back before it can have seen CWR. Once it did,
+ * its marks are counted.
+ */
+static __always_inline void prague_tcp_on_echo(struct prague_connection *c,
+					       const struct prague_config *config,
+					       struct classic_ecn *detector,
+					       const struct prague_ack *ack, u32 ece,
+					       u32 reducing, u32 sacked)
+{
+	struct prague *s = &c->prague;
+
+	if (c->echo == PRAGUE_ECHO_EXACT)
+		return;
+	if (s->in_loss && prague_reached(ack->una, s->recover))
+		s->in_loss = 0;
+	if (!s->in_loss)
+		c->answering = 0;
+	if (ece) {
+		c->echo = PRAGUE_ECHO_CLASSIC;
+		if (!s->in_loss) {
+			/* CWR is in the next packet: what comes after it may bring ECE again. */
+			prague_on_loss(s, config, detector, ack->nxt + 1, 0);
+			/* No loss that turns out to be none takes it back. */
+			s->prior_frac_cwnd = s->frac_cwnd;
+			s->prior_ssthresh = s->ssthresh;
+			c->answering = reducing == PRAGUE_ALONE && c->ece_una == ack->nxt;
+		}
+		if (c->answering)
+			c->ece_una = ack->una;
+		/* That was the answer: prague_on_ack() only counts. */
+		s->saw_ce = 1;
+		s->cut_at = ack->now;
+	} else if (c->answering && !sacked && !prague_reached(c->ece_una, ack->una)) {
+		/* It was sent after that with ECE, and before CWR arrived. */
+		c->echo = PRAGUE_ECHO_EXACT;
+	}
+}
+
+/* How the growth depends on the RTT: without exact marks there is nothing to be scalable with, and
+ * it is Reno's (RFC 9331 §4.3). */
+static __always_inline void prague_tcp_set_growth(struct prague_connection *c,
+						  const struct prague_config *config, u32 mode)
+{
+	if (mode && c->echo != PRAGUE_ECHO_CLASSIC) {
+		c->prague.independence = (u8)config->rtt_independence;
+		return;
+	}
+	c->prague.independence = PRAGUE_RTT_OFF;
+	/* No faster either, once marks stay away. */
+	c->prague.after_loss = 1;
 }
 
 /* An acknowledgement; ece says whether it brought ECE, or a count of marks. */
@@ -116,10 +194,8 @@ static __always_inline void prague_tcp_on_ack(struct sock *sk, u32 ece,
 	const struct prague_config *config = prague_settings(sk);
 	struct prague_shown *shown = prague_shown(sk);
 	struct classic_ecn *detector = detector_of(config, tp, shown);
+	u32 mode = tp->ecn_flags & TCP_ECN_MODE_ANY, reducing = c->reducing;
 
-	/* Without ECN there is nothing to be scalable with: growth is Reno's (RFC 9331 §4.3). */
-	if (!(tp->ecn_flags & TCP_ECN_MODE_ANY))
-		c->prague.independence = PRAGUE_RTT_OFF;
 	if (shown) {
 		if (shown->acked < PRAGUE_ACKED_MAX)
 			shown->acked += ack.delivered;
@@ -127,12 +203,15 @@ static __always_inline void prague_tcp_on_ack(struct sock *sk, u32 ece,
 	}
 	c->delivered = delivered;
 	c->delivered_ce = delivered_ce;
-	if (c->reducing) {
+	if (reducing) {
 		/* Not for a mark: a tail loss that a probe repaired, or a queue of this host. */
 		c->reducing = 0;
 		if (!ack.delivered_ce && !ece)
 			prague_on_loss(&c->prague, config, detector, ack.nxt, 0);
 	}
+	if (mode == TCP_ECN_MODE_RFC3168)
+		prague_tcp_on_echo(c, config, detector, &ack, ece, reducing, tp->sacked_out);
+	prague_tcp_set_growth(c, config, mode);
 	prague_on_ack(&c->prague, config, detector, &ack);
 	if (shown)
 		shown->average = c->prague.average;
@@ -160,15 +239,22 @@ static __always_inline void prague_tcp_set_state(struct sock *sk, u8 state)
 	if (!c->prague.frac_cwnd)
 		return;
 	detector = detector_of(config, tp, prague_shown(sk));
+	/* Each of them has the next packet say CWR. */
 	if (state == TCP_CA_CWR) {
-		c->reducing = 1;
+		c->reducing = prague_reached(c->ece_una, tp->snd_una) ? 1 : PRAGUE_ALONE;
+		c->answering = 0;
+		c->ece_una = tp->snd_nxt;
 	} else if (state == TCP_CA_Recovery) {
 		prague_on_loss(&c->prague, config, detector, tp->snd_nxt, 0);
 		set_window(sk);
 		c->recovering = 1;
+		c->answering = 0;
+		c->ece_una = tp->snd_nxt;
 	} else if (state == TCP_CA_Loss) {
 		/* The window is the kernel's until the next acknowledgement: what it sends again. */
 		prague_on_loss(&c->prague, config, detector, tp->snd_nxt, 1);
+		c->answering = 0;
+		c->ece_una = tp->snd_nxt;
 		tp->snd_ssthresh = c->prague.ssthresh;
 	}
 }

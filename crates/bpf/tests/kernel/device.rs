@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// The Internet's checksum (RFC 1071) of a header of whole words.
@@ -33,10 +33,18 @@ fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
 fn packet_socket() -> io::Result<OwnedFd> {
     let protocol = i32::from((libc::ETH_P_ALL as u16).to_be());
     // SAFETY: plain system call; the descriptor is new and ours.
-    unsafe {
+    let socket = unsafe {
         let fd = checked(libc::socket(libc::AF_PACKET, libc::SOCK_RAW, protocol))?;
-        Ok(OwnedFd::from_raw_fd(fd))
+        OwnedFd::from_raw_fd(fd)
+    };
+    // What waits in a queue waits in the socket, too.
+    for option in [libc::SO_SNDBUFFORCE, libc::SO_RCVBUFFORCE] {
+        let size: libc::c_int = 64 << 20;
+        let (fd, value) = (socket.as_raw_fd(), (&raw const size).cast());
+        // SAFETY: the option is an int.
+        checked(unsafe { libc::setsockopt(fd, libc::SOL_SOCKET, option, value, 4) })?;
     }
+    Ok(socket)
 }
 
 impl Device {
@@ -75,34 +83,82 @@ impl Device {
             frame.extend(kind.to_be_bytes());
         }
         frame.extend(packet);
-        // SAFETY: all zeros are a valid address.
-        let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-        to.sll_family = libc::AF_PACKET as u16;
-        to.sll_protocol = kind.to_be();
-        to.sll_ifindex = self.index as i32;
-        // SAFETY: the lengths are those of the frame and of the address.
-        let sent = unsafe {
-            libc::sendto(
-                self.socket.as_raw_fd(),
-                frame.as_ptr().cast(),
-                frame.len(),
-                0,
-                (&raw const to).cast(),
-                size_of_val(&to) as u32,
-            )
-        };
-        assert_eq!(sent, frame.len() as isize, "{}", io::Error::last_os_error());
+        let sent = self.send(&frame, kind);
+        assert!(sent, "{}", io::Error::last_os_error());
         // The kernel says things of its own on a new device: look for the packet.
         let skip = if self.ethernet { ETHERNET } else { 0 };
         loop {
-            let mut buffer = vec![0; 2048];
-            let length = self.file.read(&mut buffer).unwrap();
-            let seen = &buffer[skip..length];
+            let seen = self.receive();
+            let seen = &seen[skip..];
             if seen.len() == packet.len() && seen.ends_with(&packet[packet.len() - 12..]) {
                 return seen.to_vec();
             }
         }
     }
+
+    /// Sends out of the same device from another thread.
+    pub fn sender(&self) -> io::Result<Sender> {
+        Ok(Sender { index: self.index, socket: packet_socket()? })
+    }
+
+    /// Sends a frame out of the device as it is; whether there was room for it.
+    pub fn send(&self, frame: &[u8], kind: u16) -> bool {
+        send(&self.socket, self.index, frame, kind)
+    }
+
+    /// Has the kernel receive a frame from the far end.
+    pub fn deliver(&mut self, frame: &[u8]) {
+        // A device that goes takes none.
+        let _ = self.file.write(frame);
+    }
+
+    /// The next frame that comes out at the far end.
+    pub fn receive(&mut self) -> Vec<u8> {
+        let mut buffer = vec![0; 2048];
+        let length = self.file.read(&mut buffer).unwrap();
+        buffer.truncate(length);
+        buffer
+    }
+
+    /// The next one, if any comes within that time.
+    pub fn receive_within(&mut self, ms: i32) -> Option<Vec<u8>> {
+        let mut poll = libc::pollfd { fd: self.file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one structure, which lives.
+        let ready = checked(unsafe { libc::poll(&raw mut poll, 1, ms) }).unwrap();
+        (ready == 1).then(|| self.receive())
+    }
+}
+
+/// Puts frames on the way out of a device.
+pub struct Sender {
+    index: u32,
+    socket: OwnedFd,
+}
+
+impl Sender {
+    pub fn send(&self, frame: &[u8], kind: u16) -> bool {
+        send(&self.socket, self.index, frame, kind)
+    }
+}
+
+fn send(socket: &OwnedFd, index: u32, frame: &[u8], kind: u16) -> bool {
+    // SAFETY: all zeros are a valid address.
+    let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    to.sll_family = libc::AF_PACKET as u16;
+    to.sll_protocol = kind.to_be();
+    to.sll_ifindex = index as i32;
+    // SAFETY: the lengths are those of the frame and of the address.
+    let sent = unsafe {
+        libc::sendto(
+            socket.as_raw_fd(),
+            frame.as_ptr().cast(),
+            frame.len(),
+            0,
+            (&raw const to).cast(),
+            size_of_val(&to) as u32,
+        )
+    };
+    sent == frame.len() as isize
 }
 
 /// Sees all that passes the loopback device of this namespace.
@@ -110,19 +166,7 @@ pub struct Sniffer(OwnedFd);
 
 impl Sniffer {
     pub fn open() -> io::Result<Sniffer> {
-        let socket = packet_socket()?;
-        let size: libc::c_int = 64 << 20;
-        // SAFETY: the option is an int.
-        checked(unsafe {
-            libc::setsockopt(
-                socket.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_RCVBUFFORCE,
-                (&raw const size).cast(),
-                4,
-            )
-        })?;
-        Ok(Sniffer(socket))
+        Ok(Sniffer(packet_socket()?))
     }
 
     /// How many IPv4 TCP packets with payload had each codepoint so far.

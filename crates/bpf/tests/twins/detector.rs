@@ -32,8 +32,8 @@ pub(super) fn expected_detector(text: &mut String, c: &CDetector, k2: u64) {
         text,
         "score: {score}, max: {max}, rounds: {rounds}, rtt: {}, shift: {shift}, depth: {depth}, \
          log_mdev: {}, log_depth: {}, log_v0: {}, log_d0: {}, round: Round {{ end: {}, \
-         began_us: {}, acks: {}, limited_acks: {}, delivered: {}, marked: {}, lost: {}, yielded: false, \
-         deep: {}, deep_ce: {}, deepest_ce: {} }}, spacing: Spacing {{ least: {}, prompt_at: {} }}, losses: {}, \
+         began_us: {}, acks: {}, limited_acks: {}, delivered: {}, marked: {}, lost: {}, \
+         deep_unmarked: {} }}, spacing: Spacing {{ least: {}, prompt_at: {} }}, losses: {}, \
          unmarked_rounds: {}, tracers: None }}",
         option(c.has_rtt != 0, filter),
         log(c.log_mdev),
@@ -47,9 +47,7 @@ pub(super) fn expected_detector(text: &mut String, c: &CDetector, k2: u64) {
         c.delivered,
         c.marked,
         c.lost != 0,
-        c.deep,
-        c.deep_ce,
-        c.deepest_ce,
+        c.deep_unmarked,
         c.least,
         option(c.has_prompt != 0, c.prompt_at.to_string()),
         c.losses,
@@ -149,7 +147,6 @@ pub(super) fn compare_detector(
             nxt: ack.nxt,
             self_limited: ack.app_limited,
             pushed: false,
-            yielded: false,
             rtt_virt_us: r.below(60_000),
         };
         rust.on_ack(&sample);

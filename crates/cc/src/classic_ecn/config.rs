@@ -20,8 +20,8 @@ pub struct Config {
     pub d: f64,
     /// S: the weight of self-limitation. 0 to 16.
     pub s: f64,
-    /// The weight of packets that came unmarked from behind a deep queue, less those that came
-    /// marked. Not in the paper: 0 there.
+    /// The weight of packets that came unmarked from behind a deep queue. Above 0, a round trip in
+    /// which all were marked tells nothing. Not in the paper: 0 there.
     pub m: f64,
     /// V0: the mean deviation above which the queue looks Classic. 1 µs to 16 s.
     pub v0: Duration,

@@ -28,9 +28,6 @@ const DEEP_MIN: u32 = 2400;
 /// At the start a receiver acknowledges every segment at once (Linux' quick acknowledgements): so
 /// many at least.
 const QUICK_SEGMENTS: u64 = 10;
-/// Marks from behind a queue so many times deeper than that say nothing: a Classic queue that is
-/// overloaded marks everything too.
-const DEEPEST: u32 = 2;
 
 /// What the references are above the time of two packets, in microseconds: the step of an L4S
 /// queue (RFC 9332 §2.5.1.1), and what else moves a round trip.
@@ -59,8 +56,6 @@ pub struct Sample {
     pub self_limited: bool,
     /// Whether even a single segment is acknowledged at once.
     pub pushed: bool,
-    /// Whether the window is below a packet: it has given way as far as it can.
-    pub yielded: bool,
     /// The virtual RTT in microseconds, for [`Clock::Virtual`].
     pub rtt_virt_us: u64,
 }
@@ -108,14 +103,8 @@ struct Round {
     /// Those of them that were marked.
     marked: u32,
     lost: bool,
-    /// The window was below a packet, and what was learnt is to be held.
-    yielded: bool,
-    /// Delivered from behind a deep queue, and those of them that were marked.
-    deep: u32,
-    deep_ce: u32,
-    /// Marked, from behind a queue so deep, or by a flow so small, that marks tell nothing of the
-    /// queue's kind.
-    deepest_ce: u32,
+    /// Delivered unmarked from behind a deep queue.
+    deep_unmarked: u32,
 }
 
 /// The configuration in the detector's own numbers. Everything that is scaled by `BITS` is made
@@ -141,6 +130,14 @@ struct Settings {
     spacing: bool,
     prompt: bool,
     hold: u32,
+}
+
+impl Round {
+    /// Whether every packet of it was marked. Either kind of queue does that to flows that are too
+    /// many for it, and is then as steady, so that it tells nothing.
+    fn is_all_marked(&self) -> bool {
+        self.marked == self.delivered
+    }
 }
 
 impl Sample {
@@ -262,7 +259,6 @@ impl<const BITS: u32> Detector<BITS> {
             self.on_rtt(rtt.min(RTT_MAX), sample);
         }
         self.round.acks += 1;
-        self.round.yielded |= sample.yielded && self.settings.holds();
         self.round.limited_acks += u32::from(sample.self_limited);
         self.round.delivered += sample.delivered;
         self.round.marked += sample.delivered_ce.min(sample.delivered);
@@ -311,15 +307,7 @@ impl<const BITS: u32> Detector<BITS> {
         self.spacing.update(sample);
         let (depth, deep) = (rtt.saturating_sub(sample.min_rtt_us), self.deep());
         if depth > deep {
-            self.round.deep += sample.delivered;
-            let marked = sample.delivered_ce.min(sample.delivered);
-            // In an L4S queue all give way to marks. Where this flow has, and the queue is deep
-            // all the same, the others did not.
-            if depth > deep * DEEPEST || sample.yielded {
-                self.round.deepest_ce += marked;
-            } else {
-                self.round.deep_ce += marked;
-            }
+            self.round.deep_unmarked += sample.delivered.saturating_sub(sample.delivered_ce);
         }
     }
 
@@ -354,12 +342,14 @@ impl<const BITS: u32> Detector<BITS> {
             }
         } else if self.score > floor && !self.is_settled() {
             self.rounds += 1;
-            let mut delta = self.delta(mdev, &round);
-            if self.unmarked_rounds > self.settings.hold || round.yielded {
-                delta = delta.max(0);
+            if self.settings.m == 0 || !round.is_all_marked() {
+                let mut delta = self.delta(mdev, &round);
+                if self.unmarked_rounds > self.settings.hold {
+                    delta = delta.max(0);
+                }
+                self.score = (self.score + delta).clamp(floor, ceiling);
+                self.max = self.max.max(self.score);
             }
-            self.score = (self.score + delta).clamp(floor, ceiling);
-            self.max = self.max.max(self.score);
         }
         if let Some(tracers) = &mut self.tracers {
             self.score = tracers.on_round(self.score, self.settings.l_sticky);
@@ -388,8 +378,7 @@ impl<const BITS: u32> Detector<BITS> {
         let share = |part: u32, whole: u32| i64::from((part << SHARE_BITS) / whole.max(1));
         let unit = BITS - WEIGHT_BITS - SHARE_BITS;
         delta -= (s * share(round.limited_acks, round.acks)) << unit;
-        let unmarked = round.deep - round.deep_ce - round.deepest_ce;
-        let mut evidence = share(unmarked, round.delivered) - share(round.deep_ce, round.delivered);
+        let mut evidence = share(round.deep_unmarked, round.delivered);
         // An L4S queue marks everything before it drops anything (RFC 9332 §4.2.3).
         if round.lost && round.marked < round.delivered {
             evidence += share(1, 1);

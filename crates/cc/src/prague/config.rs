@@ -475,7 +475,7 @@ impl Configurable for Config {
         of_detector!("s", "weight of self-limitation (S)", WEIGHT, s: Number, |x| x, Value::number),
         of_detector!(
             "m",
-            "weight of unmarked less marked packets from behind a deep queue; 0 in the paper",
+            "weight of unmarked packets from a deep queue; if above 0, a round trip of marks only tells nothing",
             WEIGHT, m: Number, |x| x, Value::number
         ),
         of_detector!(

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -16,8 +15,10 @@ pub fn agents_of(command: u32) -> Vec<u32> {
 
 /// All agents of the program under test, whoever started them.
 pub fn agents() -> Vec<u32> {
+    // A folder on the way to it may be a link.
+    let program = fs::canonicalize(L4S).expect("a program");
     let is_agent = |pid: &u32| {
-        let ours = fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == Path::new(L4S));
+        let ours = fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program);
         let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         ours && words.ends_with(b"\0agent\0")
     };

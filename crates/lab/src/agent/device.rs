@@ -6,7 +6,6 @@ use std::os::fd::OwnedFd;
 
 use l4s_units::{Duration, Time};
 use netlink_packet_route::link::LinkAttribute;
-use rustix::process::Pid;
 
 use crate::message::{Cable, Setup};
 use crate::netlink::{Netlink, index_of};
@@ -24,9 +23,8 @@ pub(super) struct Device {
     pub index: u32,
 }
 
-/// Makes the device, with its address and the way to its peer. `command` is the process at the
-/// other end.
-pub(super) fn open(setup: &Setup, command: Option<Pid>) -> Result<Device, LabError> {
+/// Makes the device, with its address and the way to its peer.
+pub(super) fn open(setup: &Setup) -> Result<Device, LabError> {
     if setup.address.is_ipv6() && !namespace::has_ipv6() {
         return Err(LabError::Machine("this kernel has no IPv6".to_owned()));
     }
@@ -34,7 +32,7 @@ pub(super) fn open(setup: &Setup, command: Option<Pid>) -> Result<Device, LabErr
     netlink.bring_up(index_of("lo")?, Vec::new())?;
     let device = match &setup.cable {
         None => tun(setup, &mut netlink)?,
-        Some(cable) => connect(cable, command, &mut netlink)?,
+        Some(cable) => connect(cable, &mut netlink)?,
     };
     for address in [&setup.address].into_iter().chain(&setup.more_addresses) {
         netlink.add_address(device.index, *address, setup.prefix)?;
@@ -55,9 +53,8 @@ fn tun(setup: &Setup, netlink: &mut Netlink) -> Result<Device, LabError> {
     Ok(Device { file, index })
 }
 
-fn connect(cable: &Cable, command: Option<Pid>, netlink: &mut Netlink) -> Result<Device, LabError> {
-    let command = command.map_or(1, |pid| pid.as_raw_pid() as u32);
-    netlink.add_cable(NAME, &cable.other_end, Some(command))?;
+fn connect(cable: &Cable, netlink: &mut Netlink) -> Result<Device, LabError> {
+    netlink.add_cable(NAME, &cable.other_end, Some(cable.process))?;
     let index = index_of(NAME)?;
     netlink.bring_up_cable(NAME)?;
     // A delay of nothing is there to be changed.

@@ -76,6 +76,26 @@ fn a_packet_is_followed_through_mark_and_wait_and_has_its_length_again() {
 }
 
 #[test]
+fn in_real_time_one_that_was_overtaken_may_still_leave() {
+    let plan = Plan::parse("s", SCENARIO, &[]).unwrap();
+    let scenario = &plan.points[0].scenario;
+    let schedule = Schedule::new(scenario);
+    let mut follower = Follower::new(scenario).in_real_time(schedule, Duration::from_millis(100));
+    let mut heard = Heard::default();
+    let packets: Vec<_> = (0..5).map(|n| segment(n, u32::from(n), Ecn::NotEct, 100)).collect();
+    for packet in &packets {
+        follower.arrived(at(1, packet), &mut heard);
+    }
+    // Packet 0 comes to the queue after packet 1, and 2 never.
+    for (ms, n) in [(2, 1), (3, 0), (4, 3)] {
+        follower.departed(at(ms, &forwarded(packets[n].clone(), Ecn::NotEct)), &mut heard);
+    }
+    assert_eq!((heard.departed.len(), heard.dropped, follower.counts.unknown), (3, 0, 0));
+    follower.departed(at(104, &forwarded(packets[4].clone(), Ecn::NotEct)), &mut heard);
+    assert_eq!((heard.departed.len(), heard.dropped, follower.left_over()), (4, 1, 0));
+}
+
+#[test]
 fn what_a_later_one_overtakes_was_dropped() {
     let (mut follower, mut heard) = (follower(), Heard::default());
     let packets: Vec<_> = (0..4).map(|n| segment(n, 1000, Ecn::NotEct, 100)).collect();

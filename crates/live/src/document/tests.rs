@@ -177,8 +177,8 @@ fn settings_have_the_values_of_the_discipline_as_set_takes_them() {
 #[test]
 fn a_second_lane_differs_in_its_discipline_only() {
     let document = live().comparing(Some(&set(&[("aqm", "pie")]))).unwrap();
-    let kinds = |document: &Document| -> Vec<&'static str> {
-        document.scenarios().map(|scenario| scenario.aqm.kind()).collect()
+    let kinds = |document: &Document| -> Vec<String> {
+        document.scenarios().map(|scenario| scenario.aqm.kind().to_owned()).collect()
     };
     assert_eq!(kinds(&document), ["dualpi2", "pie"]);
     let second = document.with(1, &set(&[("aqm.target", "3ms")])).unwrap();

@@ -2,9 +2,12 @@
 
 use super::one_table;
 use crate::fault::Gathered;
-use crate::field::{Field, Refusal, count, flag, read_table};
-use crate::tree::{Node, Table};
-use crate::{Ip, Kernel};
+use crate::field::{Field, Refusal, count, flag, read_table, word};
+use crate::tree::{Node, Table, quoted};
+use crate::{Ip, Kernel, QdiscOf};
+
+/// Whose discipline, in scenarios.
+const QDISCS: [(&str, QdiscOf); 2] = [("linux", QdiscOf::Linux), ("bpf", QdiscOf::Bpf)];
 
 pub(crate) const KERNEL: &[Field<Kernel>] = &[
     Field {
@@ -35,6 +38,16 @@ pub(crate) const KERNEL: &[Field<Kernel>] = &[
         required: false,
         read: |kernel, node| flag(node).map(|gso| kernel.gso = gso),
         write: |kernel| Some(kernel.gso.to_string()),
+    },
+    Field {
+        name: "qdisc",
+        doc: "with --on qdisc, whose discipline: the kernel's own (linux), or our dualpi2 in BPF (bpf)",
+        required: false,
+        read: |kernel, node| word(node, &QDISCS).map(|qdisc| kernel.qdisc = qdisc),
+        write: |kernel| {
+            let known = QDISCS.iter().find(|(_, qdisc)| *qdisc == kernel.qdisc);
+            known.map(|(name, _)| quoted(name))
+        },
     },
 ];
 

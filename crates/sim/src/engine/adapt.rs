@@ -1,26 +1,17 @@
 //! How a run becomes another scenario while it goes on.
 
+use l4s_bottleneck::Successor;
 use l4s_measure::Observer;
 use l4s_scenario::{Change, Group, Scenario};
 use l4s_units::Time;
 
-use super::{AGENDA, Engine, Kind, LINES, TICK, Told};
+use super::{AGENDA, Engine, Kind, LINES};
 use crate::packet::Packet;
 
 impl<O: Observer<Packet>> Engine<O> {
     /// Takes over what is different in `new`, which [`Scenario::adaptable`] allows.
     pub fn adapt(&mut self, old: &Scenario, new: &Scenario, now: Time) {
-        let Change { rate, aqm, rtts, .. } = Change::between(old, new, now);
-        if let Some(rate) = rate {
-            self.bottleneck.set_rate(rate, now);
-        }
-        if let Some(aqm) = aqm {
-            self.bottleneck.adapt_aqm(&aqm, now, &mut Told(&mut self.observer));
-            self.calendar.set(TICK, self.bottleneck.next_tick());
-        }
-        for (group, rtt) in rtts {
-            self.lines[group].delay = rtt;
-        }
+        self.change(&Change::between(old, new, now), Successor::Heir, now);
         for (number, (old, new)) in old.groups.iter().zip(&new.groups).enumerate() {
             self.adapt_group(number as u16, old, new, now);
         }
@@ -38,7 +29,6 @@ impl<O: Observer<Packet>> Engine<O> {
                 self.calendar.set(source, self.sources[number].next());
             }
         }
-        self.transmit(now);
         self.observer.adapted(new, now);
     }
 

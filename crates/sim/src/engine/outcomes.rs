@@ -18,7 +18,7 @@ fn answers(aqm: &str, beside: &str, rate: &str, rtt: &str) -> (u32, u32, u32) {
     let mut observer = ();
     let mut engine = Engine::new(&plan.points[0].scenario, &mut observer);
     engine.connections.at(0).unwrap().server.follow(script.clone());
-    engine.run(Time::ZERO + Duration::from_secs(20));
+    engine.advance(Time::ZERO + Duration::from_secs(20));
     let answers = script.answers();
     (answers.sent, answers.overtaken, answers.in_order)
 }

@@ -81,7 +81,7 @@ impl State {
 }
 
 /// The sending side of a connection.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Sender {
     cc: Cc,
     window: Window,

@@ -68,7 +68,6 @@ fn sample(una: u64, window: u64, rtt: u32, min_rtt: u32, marked: bool) -> Sample
         nxt: una + window,
         self_limited: false,
         pushed: false,
-        yielded: false,
         rtt_virt_us: 0,
     }
 }
@@ -263,36 +262,24 @@ fn without_marks_the_score_falls_for_as_long_as_it_is_told_to() {
     assert_eq!(fallen(1, 10_000), 8.0);
 }
 
-/// Nor does it fall while the flow has given way as far as it can: that is safe, and where all of a
-/// Classic queue is marked it looks like an L4S one.
+/// Where all of a Classic queue is marked, it is as steady as an L4S one; and an L4S queue of flows
+/// that are too many for it is as deep as a Classic one.
 #[test]
-fn the_score_of_a_flow_below_a_packet_does_not_fall() {
-    let after = |hold: u32, yielded: bool| {
-        let config = Config { d: 0.0, hold, ..Config::paper() };
-        let mut detector = Detector::<24>::new(&config, false);
+fn a_round_trip_of_marks_only_tells_nothing() {
+    let after = |m: f64, unmarked: u32, depth: u32| {
+        // A round trip that does not vary speaks against a Classic queue, and depth for one.
+        let v = if depth == 0 { 0.5 } else { 0.0 };
+        let mut detector = Detector::<24>::new(&Config { v, m, ..Config::paper() }, false);
         detector.score = 4 << 24;
         for i in 1..=20 {
-            detector.on_ack(&Sample { yielded, ..sample(i, 1, 10_000, 10_000, true) });
+            let ack = sample(10 * i, 10, 10_000 + depth, 10_000, true);
+            detector.on_ack(&Sample { delivered: 10, delivered_ce: 10 - unmarked, ..ack });
         }
         detector.report().score
     };
-    assert_eq!([after(8, false), after(8, true), after(0, true)], [-8.0, 4.0, -8.0]);
-}
-
-#[test]
-fn marks_of_a_flow_that_has_given_way_do_not_speak_for_an_l4s_queue() {
-    let config = Config { v: 0.0, d: 0.0, ..Config::best() };
-    let score = |yielded: bool| {
-        let mut detector = Detector::<24>::new(&config, false);
-        detector.score = 0;
-        for i in 1..=20 {
-            let deep = sample(2 * i, 2, 13_000, 10_000, true);
-            let ack = Sample { delivered: 2, delivered_ce: 2, yielded, ..deep };
-            detector.on_ack(&ack);
-        }
-        detector.report().score
-    };
-    assert_eq!((score(false), score(true)), (-8.0, 0.0));
+    assert_eq!([after(0.0, 0, 0), after(0.0, 0, 20_000)], [-8.0, 8.0], "the paper's");
+    assert_eq!([after(2.0, 0, 0), after(2.0, 0, 20_000)], [4.0, 4.0]);
+    assert_eq!([after(2.0, 1, 0), after(2.0, 1, 20_000)], [-8.0, 8.0]);
 }
 
 #[test]
@@ -311,24 +298,20 @@ fn the_virtual_clock_scores_once_per_virtual_round_trip() {
 }
 
 #[test]
-fn deep_unmarked_packets_speak_for_a_classic_queue_and_marked_ones_against() {
+fn packets_that_come_unmarked_from_a_deep_queue_speak_for_a_classic_one() {
     let config = Config { v: 0.0, d: 0.0, ..Config::best() };
-    let score = |depth: u32, marked: bool| {
+    let score = |depth: u32, marked: u32| {
         let mut detector = Detector::<24>::new(&config, false);
         detector.score = 0;
-        for i in 1..=20 {
-            let deep = sample(2 * i, 2, 10_000 + depth, 10_000, marked);
-            let ce = if marked { 2 } else { 0 };
-            detector.on_ack(&Sample { delivered: 2, delivered_ce: ce, ..deep });
+        for i in 1..=2 {
+            let deep = sample(4 * i, 4, 10_000 + depth, 10_000, true);
+            detector.on_ack(&Sample { delivered: 4, delivered_ce: marked, ..deep });
         }
         detector.report().score
     };
-    // Above 2.4 ms an L4S queue marks all; above 4.8 ms a mark says nothing.
-    assert_eq!(score(2000, false), 0.0);
-    assert_eq!(score(3000, false), 8.0);
-    assert_eq!(score(3000, true), -8.0);
-    assert_eq!(score(6000, true), 0.0);
-    assert_eq!(score(6000, false), 8.0);
+    // Above 2.4 ms an L4S queue marks all. A weight of 2 for each of two round trips.
+    assert_eq!([score(2000, 0), score(2000, 3)], [0.0; 2]);
+    assert_eq!([score(3000, 0), score(3000, 3), score(3000, 4)], [4.0, 1.0, 0.0]);
 }
 
 /// An L4S queue marks everything before it drops anything.

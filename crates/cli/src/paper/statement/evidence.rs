@@ -139,3 +139,8 @@ fn efficiency(run: &Summary, group: &str, bins: fn([u64; 2]) -> bool) -> Vec<f64
 pub fn average(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
+
+/// How many long flows there are.
+pub fn flows(run: &Summary) -> u64 {
+    run.groups.iter().map(|group| group.flows).sum()
+}

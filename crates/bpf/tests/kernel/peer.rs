@@ -1,0 +1,372 @@
+//! Prague and a peer that counts marks exactly (AccECN), that has the ECN of RFC 3168, or none,
+//! through a Classic bottleneck. It is in the test's hands, so that no kernel has to have a queue
+//! discipline for it, and that every packet can be looked at: two TUN devices, each in a network
+//! namespace of its own, with CoDel (RFC 8289) at 20 Mb/s between them.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use l4s_cc::prague::Config;
+use rustix::net::sockopt::{set_tcp_congestion, tcp_congestion};
+use rustix::net::{AddressFamily, SocketType};
+
+use super::device::{Device, checksum};
+use super::{BpfError, Loaded, in_namespace, ip, name};
+
+/// Bytes per second of the bottleneck.
+const RATE: u64 = 2_500_000;
+/// The way back; the way there takes none but in the queue.
+const DELAY: Duration = Duration::from_millis(20);
+const TARGET: Duration = Duration::from_millis(5);
+const INTERVAL: Duration = Duration::from_millis(100);
+/// Packets: 60 ms.
+const LIMIT: usize = 100;
+/// A bottleneck that looked away for longer than this was not the one that is described here.
+const LATE: Duration = Duration::from_millis(5);
+const LASTS: Duration = Duration::from_secs(8);
+
+const ECE: u8 = 0x40;
+const CWR: u8 = 0x80;
+const SYN: u8 = 2;
+
+/// CoDel's state (RFC 8289 §5).
+#[derive(Default)]
+struct CoDel {
+    first_above: Option<Instant>,
+    next: Option<Instant>,
+    count: u32,
+}
+
+impl CoDel {
+    /// Whether a packet that waited so long is to be told of.
+    fn signals(&mut self, waited: Duration, now: Instant) -> bool {
+        if waited < TARGET {
+            self.first_above = None;
+            self.next = None;
+            return false;
+        }
+        let first_above = *self.first_above.get_or_insert(now + INTERVAL);
+        match self.next {
+            None if now < first_above => return false,
+            None => self.count = 1,
+            Some(next) if now < next => return false,
+            Some(_) => self.count += 1,
+        }
+        self.next = Some(now + INTERVAL.div_f64(f64::from(self.count).sqrt()));
+        true
+    }
+}
+
+/// What was seen at the bottleneck, and of the sender.
+#[derive(Debug, Default)]
+struct Seen {
+    /// The congestion control in the end.
+    control: String,
+    /// Data packets that arrived, by codepoint.
+    codepoints: [u32; 4],
+    marked: u32,
+    dropped: u32,
+    /// Acknowledgements with ECE, and data packets with CWR; with AccECN those bits count.
+    ece: u32,
+    cwr: u32,
+    /// Bytes that left, per second, as a part of the rate.
+    utilization: f64,
+    /// Waits in the queue after the first second, in milliseconds.
+    mean: f64,
+    p99: f64,
+    /// By which part the window fell, and from what, whenever it did by more than a fiftieth.
+    falls: Vec<(f64, u32)>,
+    /// The longest time in which nobody looked after the bottleneck.
+    away: Duration,
+}
+
+fn u16_at(packet: &[u8], at: usize) -> usize {
+    usize::from(packet[at]) << 8 | usize::from(packet[at + 1])
+}
+
+/// The flags of TCP and the length of the payload.
+fn tcp_of(packet: &[u8]) -> Option<(u8, usize)> {
+    if packet.len() < 40 || packet[0] != 0x45 || packet[9] != 6 {
+        return None;
+    }
+    let header = 20 + usize::from(packet[32] >> 4) * 4;
+    Some((packet[33], u16_at(packet, 2) - header))
+}
+
+fn mark(packet: &mut [u8]) {
+    packet[1] |= 3;
+    packet[10..12].fill(0);
+    let sum = checksum(&packet[..20]);
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// The window of a socket.
+#[allow(unsafe_code)]
+fn window(socket: &TcpStream) -> u32 {
+    // SAFETY: all zeros are valid.
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut length = size_of_val(&info) as u32;
+    // SAFETY: the kernel writes no more than `length`.
+    let done = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut info).cast(),
+            &raw mut length,
+        )
+    };
+    assert_eq!(done, 0);
+    info.tcpi_snd_cwnd
+}
+
+/// Carries packets between the two until `stop` is set, and the window of `sender`.
+fn carry(near: &mut Device, far: &mut Device, sender: &TcpStream, stop: &AtomicBool) -> Seen {
+    let mut seen = Seen::default();
+    let mut queue: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
+    let mut back: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
+    let (mut aqm, mut waits) = (CoDel::default(), Vec::new());
+    let start = Instant::now();
+    let (mut free, mut sent, mut before, mut looked) = (start, 0, window(sender), start);
+    while !stop.load(Ordering::Relaxed) {
+        seen.away = seen.away.max(looked.elapsed());
+        looked = Instant::now();
+        while let Some(packet) = near.receive_within(0) {
+            if let Some((flags, payload)) = tcp_of(&packet)
+                && payload > 0
+            {
+                seen.codepoints[usize::from(packet[1] & 3)] += 1;
+                seen.cwr += u32::from(flags & CWR != 0);
+            }
+            match queue.len() < LIMIT {
+                true => queue.push_back((Instant::now(), packet)),
+                false => seen.dropped += 1,
+            }
+        }
+        while let Some(packet) = far.receive_within(0) {
+            let flags = tcp_of(&packet).map_or(0, |(flags, _)| flags);
+            seen.ece += u32::from(flags & (ECE | SYN) == ECE);
+            back.push_back((Instant::now() + DELAY, packet));
+        }
+        let now = Instant::now();
+        while let Some((arrival, _)) = queue.front() {
+            let leaves = free.max(*arrival);
+            if leaves > now {
+                break;
+            }
+            let waited = leaves - *arrival;
+            let Some((_, mut packet)) = queue.pop_front() else { break };
+            if leaves - start > Duration::from_secs(1) {
+                waits.push(waited.as_secs_f64() * 1e3);
+            }
+            if aqm.signals(waited, leaves) {
+                if packet[1] & 3 == 0 {
+                    seen.dropped += 1;
+                    continue;
+                }
+                seen.marked += 1;
+                mark(&mut packet);
+            }
+            free = leaves + Duration::from_nanos(packet.len() as u64 * 1_000_000_000 / RATE);
+            sent += packet.len();
+            far.deliver(&packet);
+        }
+        while back.front().is_some_and(|(due, _)| *due <= now) {
+            let Some((_, packet)) = back.pop_front() else { break };
+            near.deliver(&packet);
+        }
+        let after = window(sender);
+        if after * 50 < before * 49 {
+            seen.falls.push((1.0 - f64::from(after) / f64::from(before), before));
+        }
+        before = after;
+        thread::sleep(Duration::from_micros(200));
+    }
+    seen.utilization = sent as f64 / start.elapsed().as_secs_f64() / RATE as f64;
+    waits.sort_by(f64::total_cmp);
+    seen.mean = waits.iter().sum::<f64>() / waits.len().max(1) as f64;
+    seen.p99 = waits.get(waits.len() * 99 / 100).copied().unwrap_or_default();
+    seen
+}
+
+/// Stands for the name under which it is loaded.
+const PRAGUE: &str = "prague";
+
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// What the two ends of a connection ask for.
+struct Ends {
+    /// `tcp_ecn` of the sender and of its peer.
+    ecn: [&'static str; 2],
+    /// The congestion control of the sender when it connects, what it chooses then, and its peer's.
+    before: &'static str,
+    after: Option<&'static str>,
+    peer: &'static str,
+}
+
+/// One end, in the namespace of this thread.
+fn end(address: &str, ecn: &str) -> Device {
+    let _ = fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
+    let device = Device::open(false).unwrap();
+    ip(&format!("addr add {address}/24 dev tun0"));
+    ip("link set tun0 up");
+    fs::write("/proc/sys/net/ipv4/tcp_ecn", ecn).unwrap();
+    device
+}
+
+/// A transfer without end, for a while.
+fn run(ends: &Ends, prague: &str) -> Seen {
+    let named =
+        |control: &'static str| if control == PRAGUE { prague.to_owned() } else { control.into() };
+    let address = SocketAddr::from((Ipv4Addr::new(10, 9, 0, 2), 5001));
+    let (mut far, listener) = in_namespace(|| {
+        let device = end("10.9.0.2", ends.ecn[1]);
+        let listener = TcpListener::bind(address).unwrap();
+        set_tcp_congestion(&listener, &named(ends.peer)).unwrap();
+        (device, listener)
+    });
+    in_namespace(|| {
+        let mut near = end("10.9.0.1", ends.ecn[0]);
+        let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        set_tcp_congestion(&socket, &named(ends.before)).unwrap();
+        let sender = TcpStream::from(socket);
+        let stop = AtomicBool::new(false);
+        let seen = thread::scope(|scope| {
+            scope.spawn(|| {
+                let (mut receiver, _) = listener.accept().unwrap();
+                receiver.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+                let mut buffer = vec![0; 1 << 16];
+                while !stop.load(Ordering::Relaxed) {
+                    let _ = receiver.read(&mut buffer);
+                }
+            });
+            scope.spawn(|| {
+                rustix::net::connect(&sender, &address).unwrap();
+                if let Some(after) = ends.after {
+                    set_tcp_congestion(&sender, &named(after)).unwrap();
+                }
+                let start = Instant::now();
+                while start.elapsed() < LASTS {
+                    (&sender).write_all(&[0x55; 1 << 14]).unwrap();
+                }
+                stop.store(true, Ordering::Relaxed);
+                // Nobody carries packets any more: neither end is to wait for the other.
+                let _ = rustix::net::sockopt::set_socket_linger(&sender, Some(Duration::ZERO));
+            });
+            carry(&mut near, &mut far, &sender, &stop)
+        });
+        Seen { control: tcp_congestion(&sender).unwrap(), ..seen }
+    })
+}
+
+/// A transfer with this configuration of Prague; `None` where it cannot be loaded.
+fn with_prague(test: &str, config: &Config, ends: &Ends) -> Option<Seen> {
+    // What they measure is time.
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let name = name(test);
+    let loaded = match Loaded::prague(&name, config) {
+        Ok(loaded) => loaded,
+        Err(error @ (BpfError::NotBuilt(_) | BpfError::Permission(_) | BpfError::NoTypes)) => {
+            println!("skipped: {error}");
+            return None;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let seen = run(ends, &name);
+    println!("{test}, flags {:#x}: {seen:?}", loaded.flags().bits());
+    Some(seen)
+}
+
+/// Whether this machine had time for the bottleneck: what is measured of it means nothing otherwise.
+fn had_time(seen: &Seen) -> bool {
+    if seen.away > LATE {
+        println!("skipped: the machine was busy with something else for {:?}", seen.away);
+    }
+    seen.away <= LATE
+}
+
+/// Not-ECT, and what is lost is answered; CoDel drops.
+fn is_without_ecn(seen: &Seen) {
+    assert_eq!(seen.control, "reno");
+    assert_eq!((seen.codepoints[1..].iter().sum::<u32>(), seen.marked), (0, 0));
+    if had_time(seen) {
+        is_sane(seen);
+    }
+}
+
+/// Neither ignores the bottleneck nor leaves it idle.
+fn is_sane(seen: &Seen) {
+    assert!(seen.utilization > 0.75, "{}", seen.utilization);
+    assert!(seen.mean < 10.0 && seen.p99 < 25.0, "{} {}", seen.mean, seen.p99);
+}
+
+/// ECT(0), and every mark halves the window, once per round trip.
+fn is_classic(seen: &Seen) {
+    assert_eq!(seen.codepoints[0] + seen.codepoints[1] + seen.codepoints[3], 0);
+    if !had_time(seen) {
+        return;
+    }
+    // CWR ends the echo: it lasts for a round trip of acknowledgements, not for the connection.
+    assert!(seen.marked > 4 && seen.ece < 150 * seen.marked, "{} {}", seen.ece, seen.marked);
+    assert!((seen.marked.saturating_sub(3)..=seen.marked).contains(&seen.cwr), "{}", seen.cwr);
+    // Each fall is for a CWR, or for losses at the end of slow start.
+    let falls = seen.falls.len() as u32;
+    assert!((seen.cwr.saturating_sub(2)..=seen.cwr + 3).contains(&falls), "{falls}");
+    // Rounded to whole packets, or with a packet grown between two looks.
+    let later = &seen.falls[3..];
+    assert!(later.iter().all(|(part, _)| (0.45..0.55).contains(part)), "{later:?}");
+    is_sane(seen);
+}
+
+/// As a kernel without AccECN has it, and one with it where Prague was chosen after the handshake.
+#[test]
+fn a_peer_with_rfc_3168_gets_a_classic_response() {
+    // With a detector, which is not needed to know it, and without.
+    for (test, config) in [("after", Config::linux()), ("detects", Config::paper())] {
+        let ends = Ends { ecn: ["1", "1"], before: "reno", after: Some(PRAGUE), peer: "reno" };
+        let Some(seen) = with_prague(test, &config, &ends) else { return };
+        is_classic(&seen);
+    }
+}
+
+/// By its flags Prague rather does without. Where the kernel does not know that flag, the peer
+/// refuses: it takes ECN of RFC 3168 from no SYN that is ECT itself.
+#[test]
+fn a_peer_with_rfc_3168_is_as_one_without_where_prague_is_asked_for_first() {
+    let ends = Ends { ecn: ["2", "1"], before: PRAGUE, after: None, peer: "reno" };
+    let Some(seen) = with_prague("first", &Config::linux(), &ends) else { return };
+    is_without_ecn(&seen);
+}
+
+/// Linux makes the packets of a control that wants ECN ECT, whatever the peer said.
+#[test]
+fn a_peer_without_ecn_gets_packets_without() {
+    let ends = Ends { ecn: ["2", "0"], before: PRAGUE, after: None, peer: "reno" };
+    let Some(seen) = with_prague("none", &Config::linux(), &ends) else { return };
+    is_without_ecn(&seen);
+    let ends = Ends { ecn: ["0", "0"], before: "reno", after: Some(PRAGUE), peer: "reno" };
+    let Some(seen) = with_prague("late", &Config::linux(), &ends) else { return };
+    is_without_ecn(&seen);
+}
+
+/// AccECN, or without it the echo of a receiver with Prague, which is found to be exact: the answer
+/// is by the part that was marked. In CoDel's queue that is little.
+#[test]
+fn exact_feedback_gets_a_scalable_response() {
+    let ends = Ends { ecn: ["1", "1"], before: PRAGUE, after: None, peer: PRAGUE };
+    let Some(seen) = with_prague("exact", &Config::linux(), &ends) else { return };
+    assert_eq!(seen.codepoints[0] + seen.codepoints[1] + seen.codepoints[3], 0);
+    if !had_time(&seen) {
+        return;
+    }
+    let later = &seen.falls[5..];
+    assert!(later.len() > 5 && later.iter().all(|(part, _)| *part < 0.25), "{later:?}");
+    assert!(seen.utilization > 0.9, "{}", seen.utilization);
+}

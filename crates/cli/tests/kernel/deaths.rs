@@ -1,0 +1,179 @@
+//! What is left when anything dies, and labs that meet.
+
+use super::*;
+
+/// Starts a command that nobody reads.
+fn start(folder: &Path, more: &[&str]) -> Child {
+    let quiet = Stdio::null();
+    l4s(folder, more).stdout(quiet).stderr(Stdio::piped()).spawn().expect("l4s starts")
+}
+
+/// What a command that has ended said.
+fn said(command: &mut Child) -> String {
+    let stderr = command.stderr.take().expect("a pipe");
+    std::io::read_to_string(stderr).expect("text")
+}
+
+/// [`TWO`] for long enough to be killed in it; without DCTCP where that cannot be.
+fn long() -> Option<String> {
+    let text = TWO.replace("2s", "20s");
+    let _alone = alone();
+    for (text, short) in [&text, &text.replace("dctcp", "reno")].map(|t| (t, "duration=100ms")) {
+        let folder = folder(text);
+        let more = ["--set", short, "--set", "warmup=0s", "--json"];
+        let output = l4s(folder.path(), &more).output().expect("l4s starts");
+        if done(&output).is_some() {
+            return Some(text.clone());
+        }
+    }
+    None
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Victim {
+    Command,
+    OneAgent,
+    All,
+}
+
+#[test]
+fn nothing_is_left_of_what_is_killed() {
+    let rounds = std::env::var("L4S_KILL_ROUNDS").map_or(12, |n| n.parse().expect("a number"));
+    let Some(text) = long() else { return };
+    let _alone = alone();
+    let folder = folder(&text);
+    let mut random = std::process::id();
+    let mut next = |below: u32| {
+        // Any sequence will do; this one is of Numerical Recipes.
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (random >> 8) % below
+    };
+    let start = Instant::now();
+    for round in 0..rounds {
+        let victim = [Victim::Command, Victim::OneAgent, Victim::All][round % 3];
+        kill_one(folder.path(), victim, Duration::from_micros(next(600_000).into()), next(4));
+    }
+    println!("{rounds} rounds in {:?}", start.elapsed());
+}
+
+/// That everything goes is ours to see to; how soon, the kernel's and the machine's: under load the
+/// end of a process that holds a network namespace and BPF programs can take seconds.
+const GONE_WITHIN: Duration = Duration::from_secs(60);
+
+/// One lab, killed at `moment` after its start.
+fn kill_one(folder: &Path, victim: Victim, moment: Duration, which: u32) {
+    let (interfaces, namespaces) = (machine::interfaces(), machine::namespaces());
+    assert_eq!(machine::agents(), Vec::<u32>::new());
+    let mut command = start(folder, &[]);
+    let pid = command.id();
+    std::thread::sleep(moment);
+    // Of what it started, the last may not be what it will be yet.
+    let mut agents = machine::agents_of(pid);
+    if victim == Victim::OneAgent {
+        assert!(within(GONE_WITHIN, || {
+            agents = machine::agents_of(pid);
+            !agents.is_empty()
+        }));
+    }
+    let theirs: Vec<String> = agents
+        .iter()
+        .filter_map(|agent| machine::namespace(*agent))
+        .filter(|namespace| !namespaces.contains(namespace))
+        .collect();
+    let told = format!("{victim:?} of 1 + {} after {moment:?}", agents.len());
+    println!("{told}");
+
+    let killed = Instant::now();
+    match victim {
+        Victim::Command => machine::kill(&[pid]),
+        Victim::OneAgent => machine::kill(&[agents[which as usize % agents.len()]]),
+        Victim::All => machine::kill(&[&[pid], agents.as_slice()].concat()),
+    }
+    let status = ended_within(&mut command, GONE_WITHIN).expect(&told);
+    if victim == Victim::OneAgent {
+        let words = said(&mut command);
+        println!("  after {:?}: {}", killed.elapsed(), words.lines().last().unwrap_or_default());
+        assert_eq!(status.code(), Some(1), "{told}: {words}");
+        let named = ["the server of", "the client of"].iter().any(|end| words.contains(end));
+        assert!(named && (words.contains("`A`") || words.contains("`B`")), "{told}: {words}");
+    }
+
+    let no_agents = || machine::agents().is_empty();
+    assert!(within(GONE_WITHIN, no_agents), "{told}: {:?}", machine::agents());
+    let inhabited = || machine::namespaces().into_iter().any(|it| theirs.contains(&it));
+    assert!(within(GONE_WITHIN, || !inhabited()), "{told}: a namespace is left");
+    let control = format!("dctcp{pid}");
+    assert!(within(GONE_WITHIN, || !machine::has_control(&control)), "{told}: {control} is left");
+    assert_eq!(machine::interfaces(), interfaces, "{told}");
+    println!("  all gone after {:?}", killed.elapsed());
+}
+
+#[test]
+fn two_labs_at_once_do_not_meet() {
+    let _alone = alone();
+    let folder = folder(TWO);
+    let start = |()| {
+        let long = ["--json", "--set", "duration=6s", "--set", "warmup=1s"];
+        let mut command = l4s(folder.path(), &long);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("l4s starts")
+    };
+    let mut commands = [(); 2].map(start);
+    let pids = [commands[0].id(), commands[1].id()];
+    let all = || pids.iter().flat_map(|pid| machine::agents_of(*pid));
+    // Until one of them is over: a machine that is busy takes seconds to start so many.
+    let mut complete = false;
+    within(Duration::from_secs(60), || {
+        complete = all().count() == 8 && all().all(|agent| machine::agents().contains(&agent));
+        let mut each = commands.iter_mut();
+        complete || each.any(|command| command.try_wait().is_ok_and(|ended| ended.is_some()))
+    });
+    if complete {
+        std::thread::sleep(Duration::from_millis(500));
+        let namespaces: Vec<_> = all().filter_map(machine::namespace).collect();
+        let different: std::collections::BTreeSet<_> = namespaces.iter().collect();
+        assert_eq!((namespaces.len(), different.len()), (8, 8), "each agent has its own");
+        if !machine::has_control("dctcp") {
+            let both = pids.map(|pid| machine::has_control(&format!("dctcp{pid}")));
+            assert_eq!(both, [true, true], "each command has its own DCTCP");
+        }
+    }
+    for command in commands {
+        let output = command.wait_with_output().expect("output");
+        let Some(summaries) = done(&output) else { return };
+        assert!(complete, "each command has four agents");
+        let summary = &summaries[0];
+        println!("{}, unfit: {:?}", summary.link.utilization, summary.engine.unfit);
+        assert!(summary.link.utilization > 0.5, "{summary:?}");
+        assert!(summary.groups.iter().all(|group| group.rate_bps > 0.0), "{summary:?}");
+    }
+}
+
+#[test]
+fn an_interrupted_sweep_goes_on_where_it_was() {
+    let Some(_) = long() else { return };
+    let _alone = alone();
+    let sweep = TWO.replace("dctcp", "reno").replace("2s", "1s");
+    let folder = folder(&format!("{sweep}[sweep]\n\"link.rate\" = [\"10mbit\", \"20mbit\"]\n"));
+    let first = folder.path().join("out/runs/0000000");
+    let mut command = start(folder.path(), &["--out", "out"]);
+    assert!(within(Duration::from_secs(60), || first.exists()), "the first run is kept");
+    std::thread::sleep(Duration::from_millis(300));
+    machine::kill(&[command.id()]);
+    command.wait().expect("a process");
+    let kept: serde_json::Value =
+        serde_json::from_slice(&fs::read(&first).expect("a run")).expect("a record");
+
+    let more = ["--json", "--out", "out", "--resume"];
+    let output = l4s(folder.path(), &more).output().expect("l4s starts");
+    let summaries = done(&output).expect("it ran before");
+    assert!(stderr(&output).contains("1 runs were done before"), "{}", stderr(&output));
+    let rates: Vec<_> = summaries.iter().map(|summary| summary.link.rate_bps).collect();
+    assert_eq!(rates, [10e6, 20e6]);
+    assert_eq!(serde_json::to_value(&summaries[0]).expect("JSON"), kept["summary"]);
+    let results = Results::open(&folder.path().join("out")).expect("results");
+    assert_eq!(results.runs().len(), 2);
+    for run in results.runs() {
+        println!("{} of {} b/s", run.summary.link.utilization, run.summary.link.rate_bps);
+        assert!(run.summary.link.utilization > 0.5, "{:?}", run.summary);
+    }
+}

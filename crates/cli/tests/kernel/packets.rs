@@ -1,0 +1,226 @@
+//! Every packet and what is counted of them: codepoints, checksums, marks, interfaces.
+
+use super::*;
+
+/// The codepoint that each of them sends, in the same order.
+const SENT: [u8; 7] = [NOT_ECT, ECT0, ECT1, NOT_ECT, ECT1, ECT0, CE];
+
+/// A run with everything that is kept of it.
+struct Kept {
+    summary: Summary,
+    series: Vec<SeriesRow>,
+    /// `None` without tshark.
+    packets: Option<Vec<Seen>>,
+}
+
+/// The run of [`ALL`] with IPv4 and the one with IPv6: one each for all tests.
+fn kept() -> impl Iterator<Item = (u8, &'static Kept)> {
+    static KEPT: [OnceLock<Option<Kept>>; 2] = [const { OnceLock::new() }; 2];
+    let run = |ip: u8| keep(&ALL.replace("{ip}", &ip.to_string()));
+    let kept = move |(ip, kept): (u8, &'static OnceLock<Option<Kept>>)| {
+        Some((ip, kept.get_or_init(|| run(ip)).as_ref()?))
+    };
+    [4, 6].into_iter().zip(&KEPT).filter_map(kept)
+}
+
+fn keep(scenario: &str) -> Option<Kept> {
+    let _alone = alone();
+    let folder = folder(scenario);
+    let more = ["--json", "--out", "out", "--trace", "pcapng-full"];
+    let summary = done(&l4s(folder.path(), &more).output().expect("l4s starts"))?.pop()?;
+    let out = folder.path().join("out");
+    let results = Results::open(&out).expect("results");
+    let (_, series) = results.series().expect("series").next().expect("a run").expect("rows");
+    Some(Kept { summary, series, packets: trace::read(&out.join("trace.pcapng")) })
+}
+
+/// Those whose packets could be read.
+fn traced() -> impl Iterator<Item = (u8, &'static [Seen])> {
+    kept().filter_map(|(ip, kept)| Some((ip, kept.packets.as_deref()?)))
+}
+
+#[test]
+fn series_hold_what_the_sockets_tell() {
+    for (ip, kept) in kept() {
+        for (name, has_ecn) in [("cubic.0", false), ("dctcp.1", true), ("prague.2", true)] {
+            let is_ours = |row: &&SeriesRow| row.scope == Scope::Flow && row.name == name;
+            let rows: Vec<&SeriesRow> = kept.series.iter().filter(is_ours).collect();
+            assert!(rows.len() >= 10, "IPv{ip} {name}: {} rows", rows.len());
+            assert!(rows.is_sorted_by_key(|row| row.delivered), "IPv{ip} {name}");
+            let last = rows.last().expect("a row");
+            assert!(last.delivered.is_some_and(|n| n > 100), "IPv{ip} {last:?}");
+            assert_eq!(last.delivered_ce.is_some_and(|n| n > 0), has_ecn, "IPv{ip} {last:?}");
+            assert!(last.delivered_ce <= last.delivered, "IPv{ip} {last:?}");
+            assert!(last.retransmits.is_some() && last.cwnd_pkts.is_some(), "IPv{ip} {last:?}");
+            assert!(last.srtt_ms.is_some_and(|rtt| rtt >= 10.0), "IPv{ip} {last:?}");
+        }
+    }
+}
+
+#[test]
+fn datagrams_of_each_codepoint_arrive() {
+    for (ip, kept) in kept() {
+        for name in ["not-ect", "ect1", "ect0", "ce"] {
+            // 400 kb/s in packets of 4000 bits for 1.5 s: 150, some of which the AQM may drop, and
+            // some more where the machine is late to end the run.
+            let packets = group(&kept.summary, name).packets;
+            println!("IPv{ip}: {packets} packets of {name}");
+            assert!((100..=200).contains(&packets), "IPv{ip} {name}: {packets}");
+        }
+    }
+}
+
+#[test]
+fn no_packet_has_a_bad_checksum() {
+    for (ip, packets) in traced() {
+        assert!(packets.len() > 4000, "{} packets", packets.len());
+        for packet in packets {
+            let header = if ip == 4 { Checksum::Good } else { Checksum::Absent };
+            let (tcp, udp) = match packet.tcp_payload {
+                Some(_) => (Checksum::Good, Checksum::Absent),
+                None => (Checksum::Absent, Checksum::Good),
+            };
+            assert_eq!(packet.checksums, [header, tcp, udp], "IPv{ip} {packet:?}");
+        }
+    }
+}
+
+#[test]
+fn each_sender_has_its_codepoint() {
+    for (ip, packets) in traced() {
+        for (pair, codepoint) in SENT.into_iter().enumerate() {
+            // A handshake has codepoints of its own.
+            let is_data = |p: &&Seen| p.pair == pair && p.tcp_payload.is_none_or(|n| n > 0);
+            let data = || packets.iter().filter(is_data);
+            let came = data().filter(|packet| packet.on == "in").collect::<Vec<_>>();
+            assert!(came.len() > 100, "IPv{ip} pair {pair}: {}", came.len());
+            let other = came.iter().find(|packet| packet.ecn != codepoint);
+            assert!(other.is_none(), "IPv{ip}: {codepoint:02b} expected of {other:?}");
+            let other = data().find(|p| ![codepoint, CE].contains(&p.ecn));
+            assert!(other.is_none(), "IPv{ip}: {codepoint:02b} or CE expected of {other:?}");
+        }
+    }
+}
+
+#[test]
+fn a_mark_is_all_that_changes_and_is_noted_where_it_is() {
+    for (ip, packets) in traced() {
+        let followed = trace::followed(packets);
+        marks_are_right(&followed);
+        for pair in [1, 2] {
+            let marked = followed.iter().filter(|(_, left)| left.pair == pair && left.marked);
+            assert!(marked.count() > 0, "IPv{ip}: no mark for pair {pair}");
+        }
+    }
+}
+
+/// Packets that all look alike, marked as they arrive at a queue of many.
+#[test]
+fn a_mark_is_noted_at_the_datagram_that_has_it() {
+    let text = "duration = \"1s\"\nlink = { rate = \"10mbit\", buffer = \"200p\" }\n\
+                aqm = { kind = \"pie\" }\n\
+                udp = [{ name = \"U\", rate = \"11mbit\", packet = \"1000b\", ecn = \"ect0\" }]\n";
+    let Some(kept) = keep(text) else { return };
+    let Some(packets) = &kept.packets else { return };
+    let followed = trace::followed(packets);
+    let marked = followed.iter().filter(|(_, left)| left.ecn == CE).count();
+    println!("{marked} of {} datagrams are CE", followed.len());
+    assert!(marked > 0, "{:?}", kept.summary.queues);
+    marks_are_right(&followed);
+}
+
+fn marks_are_right(followed: &[(&Seen, &Seen)]) {
+    for (came, left) in followed {
+        if left.marked {
+            assert!(left.on == "out" && left.ecn == CE && came.ecn != NOT_ECT, "{came:?} {left:?}");
+        } else {
+            assert_eq!(left.ecn, came.ecn, "{left:?}");
+        }
+    }
+}
+
+/// What of a packet's way can be counted twice: by the data plane, and by the interfaces of the
+/// namespaces, where a TUN device counts as sent what was read from it.
+#[test]
+fn what_the_plane_counts_is_what_the_interfaces_count() {
+    let _alone = alone();
+    let text = "duration = \"1500ms\"\nlink = { rate = \"20mbit\", buffer = \"50p\" }\n\
+                aqm = { kind = \"pie\" }\n\
+                [[group]]\nname = \"A\"\ncc = \"cubic\"\nflows = 3\nrtt = \"10ms\"\n\
+                [[group]]\nname = \"B\"\ncc = \"reno\"\necn = \"classic\"\nsize = \"50kB\"\n\
+                flows = 20\nstart = { every = \"20ms\" }\nrtt = \"20ms\"\n\
+                [[udp]]\nname = \"U\"\nrate = \"5mbit\"\npacket = \"200B\"\n";
+    let scenario = l4s_scenario::Plan::parse("t", text, &[]).expect("a plan");
+    let scenario = &scenario.points[0].scenario;
+    let stock = |group: &l4s_scenario::Group| group.cc.kind().to_owned();
+    let plan = LabPlan::new(scenario, stock, &LabOptions::default()).expect("a plan");
+    let agent = AgentCommand { program: L4S.into(), args: vec!["agent".into()] };
+    let mut lab = match Lab::build(&plan, &agent) {
+        Ok(lab) => lab,
+        Err(LabError::Machine(why)) => return println!("skipped: {why}"),
+        Err(error) => panic!("{error}"),
+    };
+
+    let (ports, mut plane) = (lab.take_ports(), Plane::new(scenario));
+    let (_nobody_tells, reports) = mpsc::channel();
+    let mut ledger = Ledger::new(scenario, reports);
+    let clock = Clock::starting_in(l4s_units::Duration::from_millis(50));
+    let stop = AtomicBool::new(false);
+    let settings = Settings::new(clock, Time::ZERO + scenario.duration, &stop);
+    lab.start(clock);
+    let pumped = pump(&ports, &mut plane, settings, &mut ledger, &mut ()).expect("a run");
+    // A machine that has no time for the plane has none for what comes either.
+    let unfit = pumped.departures.unfit(l4s_lab::shortest_rtt(scenario));
+    println!("unfit: {unfit:?}");
+
+    let mut waiting = plane.backlog().packets as u64;
+    let (mut dropped, mut passed) = (0, 0);
+    for (agent, number) in lab.agents().iter().zip(0..) {
+        let (pair, end) = (number / 2, [End::Server, End::Client][number % 2]);
+        let (sent, back) = (plane.counters(pair, end), plane.counters(pair, end.other()));
+        let interface = Interface::of(agent.pid);
+        println!("{}: {interface:?}, {sent:?}", agent.who);
+        assert_eq!(interface.sent, sent.received, "{}", agent.who);
+        assert_eq!(interface.received, back.forwarded, "{}", agent.who);
+        assert_eq!(interface.not_received, back.refused, "{}", agent.who);
+        // What the plane did not take in time would be a loss that no queue discipline made.
+        assert!(interface.not_sent == 0 || unfit.is_some(), "{}", agent.who);
+        let under_way = sent.received - sent.gone();
+        match end {
+            End::Server => waiting -= under_way,
+            End::Client => assert_eq!(under_way, plane.on_line(pair) as u64, "{}", agent.who),
+        }
+        dropped += sent.dropped;
+        passed += sent.forwarded;
+    }
+    assert_eq!(waiting, 0, "what came and is not gone waits in the bottleneck");
+    assert!(dropped > 0 && passed > 1000, "{dropped} dropped, {passed} passed");
+}
+
+/// The packets that the kernel counts at an agent's device.
+#[derive(Debug)]
+struct Interface {
+    received: u64,
+    not_received: u64,
+    sent: u64,
+    not_sent: u64,
+}
+
+impl Interface {
+    fn of(agent: u32) -> Interface {
+        let text = fs::read_to_string(format!("/proc/{agent}/net/dev")).expect("its interfaces");
+        let line = text.lines().find_map(|line| line.trim().strip_prefix("l4s0:"));
+        // Received: bytes packets errs drop fifo frame compressed multicast; then sent, likewise.
+        let numbers: Vec<u64> = line
+            .expect("its device")
+            .split_whitespace()
+            .map(|number| number.parse().expect("a number"))
+            .collect();
+        Interface {
+            received: numbers[1],
+            not_received: numbers[2] + numbers[3],
+            sent: numbers[9],
+            not_sent: numbers[10] + numbers[11],
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! A queue discipline of this machine's kernel from the command line: what it measures, what is
+//! refused, and what is left when anything dies.
+//!
+//! Where the machine does not allow it or its kernel has no htb, a test says `skipped: ` and why. Of
+//! disciplines only fifo is asked for, which no kernel with htb lacks. Bounds are wide: a machine that
+//! is busy is late, and nothing here is about how late.
+#![cfg(target_os = "linux")]
+
+#[path = "kernel/machine.rs"]
+#[allow(dead_code)]
+mod machine;
+mod real;
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use l4s_measure::{Results, Summary};
+use machine::{ended_within, within};
+use real::{done, folder, stderr};
+
+/// Real time needs the machine for itself: one run at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static MACHINE: Mutex<()> = Mutex::new(());
+    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// `l4s run s.toml --on qdisc`, and more.
+fn l4s(folder: &Path, more: &[&str]) -> Command {
+    real::l4s_on("qdisc", folder, more)
+}
+
+/// The summaries of a run that succeeds; `None` where this machine cannot run it.
+fn run(folder: &Path, more: &[&str]) -> Option<Vec<Summary>> {
+    done(&l4s(folder, more).arg("--json").output().expect("l4s starts"))
+}
+
+/// One flow that fills a short buffer.
+const ONE: &str = r#"
+name     = "one"
+duration = "2s"
+warmup   = "500ms"
+link     = { rate = "20mbit", buffer = "50p" }
+aqm      = { kind = "fifo" }
+
+[[group]]
+name = "A"
+cc   = "cubic"
+rtt  = "10ms"
+"#;
+
+#[test]
+fn a_flow_fills_the_kernels_fifo_with_either_version_of_ip() {
+    let _alone = alone();
+    let folder = folder(ONE);
+    for ip in ["kernel.ip=4", "kernel.ip=6"] {
+        let Some(runs) = run(folder.path(), &["--set", ip]) else { return };
+        let [summary] = &runs[..] else { panic!("one run") };
+        assert_eq!((summary.on.as_str(), summary.engine.virtual_s), ("qdisc", 2.0));
+        assert!(summary.link.utilization > 0.8, "{ip}: {}", summary.link.utilization);
+        // 50 packets of 1514 B at 20 Mb/s are 30 ms.
+        let delay = summary.queues[0].delay_ms.expect("delays");
+        assert!(delay.mean > 5.0 && delay.p99 < 60.0, "{ip}: {delay:?}");
+        // A packet takes 0.6 ms, an ACK is at once; a smoothed RTT is some RTTs behind the queue.
+        let rtt = summary.groups[0].rtt_ms.expect("sockets tell their RTT");
+        let expected = 10.0 + delay.mean + 0.6;
+        println!("{ip}: RTT {rtt:.2} ms, of which 10 ms base and {:.2} ms queue", delay.mean);
+        assert!((rtt - expected).abs() < 0.5 * expected, "{ip}: {rtt} ms, not {expected} ms");
+        assert!(summary.groups[0].cwnd_pkts.is_some_and(|cwnd| cwnd > 2.0), "{summary:?}");
+        let late = summary.engine.lateness_us.expect("lateness of a run in real time");
+        println!("departures late by {late:?} us; unfit: {:?}", summary.engine.unfit);
+        assert!(late.p50 <= late.p99 && late.p99 <= late.max, "{late:?}");
+    }
+}
+
+/// What came has left or was dropped, and the kernel counted the same. Of each, the run says that it
+/// is unfit where it was not so; lateness is no matter here.
+#[test]
+fn every_packet_is_accounted_for() {
+    let _alone = alone();
+    let text = format!(
+        "{ONE}{}",
+        "[[group]]\nname = \"B\"\ncc = \"reno\"\nrtt = \"20ms\"\n\
+         [[udp]]\nname = \"U\"\nrate = \"4mbit\"\npacket = \"500b\"\nstart = \"100ms\"\n\
+         [[web]]\ngroup = \"B\"\nrate = \"20/s\"\nsize = \"20kb\"\n\
+         [[at]]\ntime = \"800ms\"\nlink.rate = \"10mbit\"\n\
+         [[at]]\ntime = \"1200ms\"\naqm = { kind = \"fifo\", limit = \"30p\" }\n\
+         [[at]]\ntime = \"1500ms\"\ngroup.A.rtt = \"5ms\"\n"
+    );
+    let folder = folder(&text);
+    let more = ["--out", "out", "--trace", "pcapng"];
+    let Some(runs) = run(folder.path(), &more) else { return };
+    let engine = &runs[0].engine;
+    println!("{:?}, unfit: {:?}", engine.qdisc, engine.unfit);
+    assert!(!engine.unfit.as_deref().unwrap_or_default().contains("the kernel counted"));
+    assert_eq!(engine.qdisc["waiting"], 0);
+    assert!(engine.qdisc["dropped"] > 0 && engine.qdisc.contains_key("dropped_replaced"));
+    let queue = &runs[0].queues[0];
+    assert!(queue.packets <= engine.packets && engine.packets > 1000, "{queue:?}");
+    let datagrams = runs[0].groups.iter().find(|group| group.name == "U").expect("the source");
+    assert!(datagrams.packets > 500, "{datagrams:?}");
+    let out = folder.path().join("out");
+    let trace = std::fs::metadata(out.join("trace.pcapng")).expect("a trace");
+    assert!(trace.len() > 100 * engine.packets, "headers of every packet");
+    let results = Results::open(&out).expect("results");
+    assert_eq!(results.runs()[0].summary.on, "qdisc");
+}
+
+#[test]
+fn a_sweep_is_run_one_by_one_and_set_beside_the_simulator() {
+    let _alone = alone();
+    let folder = folder(&format!("{ONE}[sweep]\n\"link.rate\" = [\"10mbit\", \"20mbit\"]\n"));
+    let more = ["--out", "out", "--jobs", "2", "--set", "duration=1s", "--set", "warmup=200ms"];
+    let Some(runs) = run(folder.path(), &more) else { return };
+    let rates: Vec<_> = runs.iter().map(|run| run.link.rate_bps).collect();
+    assert_eq!(rates, [10e6, 20e6]);
+    let sim = ["run", "s.toml", "--out", "sim", "--set", "duration=1s", "--set", "warmup=200ms"];
+    for args in [&sim[..], &["compare", "sim", "out"]] {
+        let mut command = Command::new(machine::L4S);
+        let output = command.current_dir(folder.path()).args(args).output().expect("l4s starts");
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_is_written() {
+    let folder = folder(ONE);
+    for (more, code, expected) in [
+        (&["--set", "aqm=pi2"][..], 2, "Linux has no `pi2`"),
+        (&["--set", "kernel.gso=true"], 2, "expected `kernel.gso = false`"),
+        (&["--set", "kernel.qdisc=bpf"], 2, "our discipline in BPF is dualpi2"),
+        (&["--set", "link.aggregation=2ms"], 2, "found `link.aggregation = \"2ms\"`"),
+    ] {
+        let output = l4s(folder.path(), more).args(["--out", "out"]).output().expect("l4s starts");
+        let words = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{more:?}: {words}");
+        assert!(words.contains(expected), "{more:?}: {words}");
+        assert!(!folder.path().join("out").exists(), "{more:?}: nothing is written");
+    }
+    for on in ["sim", "kernel", "linux"] {
+        let mut command = real::l4s_on(on, folder.path(), &["--vm"]);
+        let output = command.output().expect("l4s starts");
+        assert_eq!(output.status.code(), Some(2), "{on}: {}", stderr(&output));
+        assert!(stderr(&output).contains("expected --on qdisc"), "{on}: {}", stderr(&output));
+    }
+    for on in ["kernel", "linux"] {
+        let mut command = real::l4s_on(on, folder.path(), &["--set", "kernel.qdisc=bpf"]);
+        let output = command.output().expect("l4s starts");
+        assert_eq!(output.status.code(), Some(2), "{on}: {}", stderr(&output));
+        assert!(stderr(&output).contains("found `kernel.qdisc = \"bpf\"`"), "{}", stderr(&output));
+    }
+}
+
+/// A kernel has a discipline, or is told by name to lack it.
+#[test]
+fn a_discipline_that_the_kernel_has_not_is_named() {
+    let _alone = alone();
+    let folder = folder(ONE);
+    for (aqm, kind) in [("fq_codel", "fq_codel"), ("pie", "pie"), ("cobalt", "cake")] {
+        let set = format!("aqm={aqm}");
+        let short = ["--set", "duration=200ms", "--set", "warmup=0s", "--set", &set];
+        let output =
+            l4s(folder.path(), &short).args(["--out", "out"]).output().expect("l4s starts");
+        let words = stderr(&output);
+        if output.status.code() == Some(0) {
+            std::fs::remove_dir_all(folder.path().join("out")).expect("a folder");
+            continue;
+        }
+        assert_eq!(output.status.code(), Some(3), "{words}");
+        let named = format!("this kernel has no queue discipline `{kind}`");
+        if !words.contains(&named) {
+            return println!("skipped: {words}");
+        }
+        assert!(words.contains("l4s doctor") && words.contains("--vm"), "{words}");
+        assert!(!folder.path().join("out").exists(), "nothing is written");
+    }
+}
+
+/// What a command has started: the router, and its agents.
+fn family(command: u32) -> Vec<u32> {
+    let routers = machine::agents_of(command);
+    let agents = routers.iter().flat_map(|router| machine::agents_of(*router));
+    routers.iter().copied().chain(agents).collect()
+}
+
+fn start(folder: &Path) -> Child {
+    l4s(folder, &["--set", "duration=600s"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("l4s starts")
+}
+
+fn signal(name: &str, pid: u32) {
+    let _ = Command::new("kill").args([name, &pid.to_string()]).status().expect("kill");
+}
+
+/// `L4S_KILL_ROUNDS` times, 6 without it: `kill`, and `kill -9` of the command and of the router.
+#[test]
+fn nothing_is_left_of_what_is_killed() {
+    let _alone = alone();
+    let folder = folder(ONE);
+    let short = ["--set", "duration=200ms", "--set", "warmup=0s"];
+    if run(folder.path(), &short).is_none() {
+        return;
+    }
+    let rounds = std::env::var("L4S_KILL_ROUNDS").map_or(6, |n| n.parse().expect("a number"));
+    let (interfaces, mounts) = (machine::interfaces(), std::fs::read("/proc/self/mounts").ok());
+    for round in 0..rounds {
+        let namespaces = machine::namespaces();
+        let mut command = start(folder.path());
+        // While it starts, tries the machine, builds, runs.
+        std::thread::sleep(Duration::from_millis(5 + round * 97 % 900));
+        let family = family(command.id());
+        let theirs: Vec<_> = family.iter().filter_map(|pid| machine::namespace(*pid)).collect();
+        let theirs: Vec<_> = theirs.iter().filter(|it| !namespaces.contains(*it)).collect();
+        match (round % 3, family.first()) {
+            // As Ctrl-C, which is ignored where tests are started in the background.
+            (0, _) => signal("-TERM", command.id()),
+            (1, Some(router)) => signal("-9", *router),
+            _ => signal("-9", command.id()),
+        }
+        let told = format!("round {round}: {family:?}");
+        let status = ended_within(&mut command, Duration::from_secs(60)).expect(&told);
+        assert!(!status.success(), "{told}");
+        let lives = |pid: &u32| std::fs::read_link(format!("/proc/{pid}/exe")).is_ok();
+        assert!(within(Duration::from_secs(60), || !family.iter().any(lives)), "{told}");
+        let inhabited = || machine::namespaces().iter().any(|it| theirs.contains(&it));
+        assert!(within(Duration::from_secs(60), || !inhabited()), "{told}: a namespace is left");
+        assert_eq!(machine::interfaces(), interfaces, "{told}");
+        assert_eq!(std::fs::read("/proc/self/mounts").ok(), mounts, "{told}");
+    }
+}

@@ -1,0 +1,45 @@
+//! Why something was not done.
+
+use l4s_bpf::BpfError;
+use l4s_lab::LabError;
+
+/// What went wrong, for people: what, why, and the way out. Nothing was changed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum HostError {
+    /// What was asked for makes no sense on this machine.
+    #[error("{message}")]
+    Input {
+        /// What was found.
+        message: String,
+        /// What to do.
+        help: String,
+    },
+    /// This machine cannot, or this user may not.
+    #[error("{0}")]
+    Machine(String),
+    /// It went wrong on the way.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl HostError {
+    pub(crate) fn input(message: impl Into<String>, help: impl Into<String>) -> HostError {
+        HostError::Input { message: message.into(), help: help.into() }
+    }
+
+    pub(crate) fn failed(what: impl std::fmt::Display, why: impl std::fmt::Display) -> HostError {
+        HostError::Failed(format!("{what}: {why}"))
+    }
+}
+
+impl From<BpfError> for HostError {
+    fn from(error: BpfError) -> HostError {
+        HostError::Machine(error.to_string())
+    }
+}
+
+impl From<LabError> for HostError {
+    fn from(error: LabError) -> HostError {
+        HostError::Machine(error.to_string())
+    }
+}

@@ -1,0 +1,299 @@
+//! Putting things in place.
+
+use std::fs;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use l4s_bpf::{BpfError, DualPi2, Ect1, Loaded, pin};
+use l4s_cc::prague;
+use l4s_lab::namespace;
+use l4s_lab::netlink::{Netlink, RootQueue};
+use rustix::fs::statfs;
+
+use crate::device::{Device, WantedQueue};
+use crate::journal::{Journal, JournalDevice};
+use crate::place::{Place, unpin};
+use crate::status::instance_of;
+use crate::undo::Undo;
+use crate::{DUALPI2, HostError, PRAGUE};
+
+/// Devices that may have DualPI2 at a time; each takes a megabyte, and two while one takes the
+/// place of another.
+const INSTANCES: u32 = 16;
+/// How long the kernel may take to forget what was registered, and how often to look.
+const PATIENCE: Duration = Duration::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// `BPF_FS_MAGIC` of linux/magic.h.
+const BPF_FS: u64 = 0xcafe_4a11;
+/// Below /proc/sys.
+const ECN: &str = "net/ipv4/tcp_ecn";
+/// Asked for and granted (Linux 7.0 and later).
+const ACCECN: &str = "3";
+const DEFAULT_CONTROL: &str = "net/ipv4/tcp_congestion_control";
+const KNOWN_CONTROLS: &str = "net/ipv4/tcp_available_congestion_control";
+
+/// What is wanted.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Install {
+    /// Prague for connections that ask for it, with these settings.
+    pub prague: Option<prague::Config>,
+    /// And for all that ask for nothing else.
+    pub default: bool,
+    /// Exact feedback for all connections.
+    pub accecn: bool,
+    /// The devices by which connections with Prague leave.
+    pub devices: Vec<Device>,
+    /// DualPI2 for those devices.
+    pub queue: Option<WantedQueue>,
+}
+
+/// What was done, in words; nothing where all was in place already.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Installed {
+    /// A line for each.
+    pub done: Vec<String>,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}
+
+/// Puts things in place: all of it, or nothing is changed.
+pub fn install(place: &Place, wanted: &Install) -> Result<Installed, HostError> {
+    let _lock = place.lock()?;
+    let before = Journal::read(place)?;
+    let mut netlink = Netlink::open()?;
+    // All that can be refused is refused before anything is changed.
+    if let Some(queue) = &wanted.queue {
+        for device in &wanted.devices {
+            device.check(queue, &mut netlink)?;
+        }
+    }
+    bpf_file_system(&place.pins)?;
+    let mut work = Work {
+        place,
+        netlink,
+        journal: before.clone(),
+        installed: Installed::default(),
+        undo: Undo::default(),
+    };
+    // The folder goes if nothing came into it.
+    work.undo.with(|| drop(fs::remove_dir(&place.pins)));
+    work.undo.with(move || drop(before.write(place)));
+    if let Some(config) = &wanted.prague {
+        work.prague(config, &wanted.devices)?;
+    }
+    if wanted.default {
+        work.set(DEFAULT_CONTROL, PRAGUE)?;
+    }
+    if wanted.accecn {
+        work.set(ECN, ACCECN)?;
+    }
+    if let Some(queue) = &wanted.queue {
+        for device in &wanted.devices {
+            work.queue(device, queue)?;
+        }
+    }
+    work.journal.write(place)?;
+    work.undo.keep();
+    Ok(work.installed)
+}
+
+/// An installation under way.
+struct Work<'a> {
+    place: &'a Place,
+    netlink: Netlink,
+    journal: Journal,
+    installed: Installed,
+    undo: Undo<'a>,
+}
+
+impl<'a> Work<'a> {
+    /// The congestion control, and ECT(1) for its packets.
+    fn prague(&mut self, config: &prague::Config, devices: &[Device]) -> Result<(), HostError> {
+        let path = self.place.prague();
+        if !path.exists() {
+            patiently(|| Loaded::prague(PRAGUE, config))?.pin(&path)?;
+            self.undo.with(move || drop(unpin(&path)));
+            self.installed.done.push(format!("congestion control {PRAGUE}"));
+        }
+        for device in devices {
+            let path = self.place.ect1(device.index);
+            if !path.exists() {
+                let link = Ect1::of_control(PRAGUE, device.index)?;
+                pin(link.as_fd(), &path)?;
+                self.undo.with(move || drop(unpin(&path)));
+                self.installed.done.push(format!("ECT(1) from {PRAGUE} by {}", device.name));
+            }
+            self.entry(device);
+        }
+        self.journal.prague = true;
+        Ok(())
+    }
+
+    /// A setting of the machine.
+    fn set(&mut self, name: &'static str, value: &str) -> Result<(), HostError> {
+        let before = namespace::get(name)?;
+        if before != value {
+            let entry = [value.to_owned(), before.clone()];
+            self.journal.settings.entry(name.to_owned()).or_insert(entry);
+            self.journal.write(self.place)?;
+            namespace::set(name, value)?;
+            self.installed.done.push(format!("{} = {value}", name.replace('/', ".")));
+            self.undo.with(move || drop(namespace::set(name, &before)));
+        }
+        Ok(())
+    }
+
+    /// The queue discipline.
+    fn queue(&mut self, device: &Device, wanted: &WantedQueue) -> Result<(), HostError> {
+        let folder = self.place.dualpi2();
+        let mut discipline = match DualPi2::pinned(&folder, DUALPI2)? {
+            Some(discipline) => discipline,
+            None => {
+                let mut discipline = patiently(|| DualPi2::register(DUALPI2, INSTANCES))?;
+                // What a run left behind that was stopped in the middle of this.
+                unpin(&folder)?;
+                fs::create_dir(&folder).map_err(|e| HostError::failed(folder.display(), e))?;
+                self.undo.with(move || drop(unpin(&folder)));
+                discipline.pin(&self.place.dualpi2())?;
+                discipline
+            }
+        };
+        self.bound_bursts(device, wanted)?;
+        if let Some(instance) = instance_of(&discipline, device)? {
+            discipline.set(instance.number, &wanted.kernel())?;
+            self.entry(device).settings = Some(wanted.settings.clone());
+            self.installed.done.push(format!("{DUALPI2} on {}: settings", device.name));
+        } else {
+            self.attach(&mut discipline, device, wanted)?;
+        }
+        let path = self.place.decide(device.index);
+        if !path.exists() {
+            let link = discipline.decide(device.index)?;
+            pin(link.as_fd(), &path)?;
+            self.undo.with(move || drop(unpin(&path)));
+        }
+        Ok(())
+    }
+
+    fn attach(
+        &mut self,
+        discipline: &mut DualPi2,
+        device: &Device,
+        wanted: &WantedQueue,
+    ) -> Result<(), HostError> {
+        let root = device.check(wanted, &mut self.netlink)?;
+        discipline.prepare(&wanted.kernel())?;
+        let entry = self.entry(device);
+        entry.settings = Some(wanted.settings.clone());
+        entry.queue_before.clone_from(&root);
+        // Whatever happens from here on, `remove` knows what was there.
+        self.journal.write(self.place)?;
+        let index = device.index;
+        let ours = RootQueue { kind: DUALPI2.to_owned(), ..RootQueue::default() };
+        self.netlink.set_root(index, Some(&ours))?;
+        self.undo.with(move || {
+            let _ = Netlink::open().and_then(|mut netlink| netlink.set_root(index, root.as_ref()));
+        });
+        self.installed.done.push(format!("{DUALPI2} on {}", device.name));
+        Ok(())
+    }
+
+    /// Has the device take as many packets at once as are no queue of their own.
+    fn bound_bursts(&mut self, device: &Device, wanted: &WantedQueue) -> Result<(), HostError> {
+        let now = self.netlink.gso_max_segments(&device.name);
+        let (Some(most), Some(now)) = (wanted.most_at_once(), now) else { return Ok(()) };
+        if now != most {
+            let entry = self.entry(device);
+            let before = *entry.gso_before.get_or_insert(now);
+            let index = device.index;
+            // It can always be less, and no more than what the driver takes.
+            self.journal.write(self.place)?;
+            if self.netlink.set_gso_max_segments(index, most.min(before)).is_ok() {
+                self.undo.with(move || {
+                    let _ = Netlink::open()
+                        .and_then(|mut netlink| netlink.set_gso_max_segments(index, now));
+                });
+                let (most, name) = (most.min(before), &device.name);
+                let packets = if most == 1 { "packet" } else { "packets" };
+                self.installed.warnings.push(format!(
+                    "connections send at most {most} {packets} at once by {name}, so that none \
+                     waits for others for long; each takes more of the processor for that"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, device: &Device) -> &mut JournalDevice {
+        let new = || JournalDevice {
+            name: device.name.clone(),
+            netns: device.netns,
+            settings: None,
+            queue_before: None,
+            gso_before: None,
+        };
+        let entry = self.journal.devices.entry(device.index).or_insert_with(new);
+        // A number that another device had.
+        if entry.netns != device.netns {
+            *entry = new();
+        }
+        entry
+    }
+}
+
+/// Makes the folder of pins, which takes a BPF file system.
+fn bpf_file_system(folder: &Path) -> Result<(), HostError> {
+    let parent = folder.parent().unwrap_or(Path::new("/"));
+    let kind = statfs(parent).map(|found| found.f_type as u64);
+    if kind != Ok(BPF_FS) {
+        return Err(HostError::Machine(format!(
+            "{} is no BPF file system, which keeps programs: mount -t bpf bpf {}",
+            parent.display(),
+            parent.display()
+        )));
+    }
+    fs::create_dir_all(folder).map_err(|error| HostError::failed(folder.display(), error))
+}
+
+/// A name is free a moment after the last one who had it is gone.
+fn patiently<T>(register: impl Fn() -> Result<T, BpfError>) -> Result<T, HostError> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match register() {
+            Err(BpfError::NameTaken(_)) if Instant::now() < end => sleep(LOOK_EVERY),
+            Err(BpfError::NameTaken(name)) => {
+                return Err(HostError::Machine(format!(
+                    "this kernel has a `{name}` already that is not ours: use that, or unload it"
+                )));
+            }
+            done => return Ok(done?),
+        }
+    }
+}
+
+/// Waits until nobody can choose Prague any more.
+pub(crate) fn wait_until_gone() -> Result<(), HostError> {
+    let end = Instant::now() + PATIENCE;
+    let is_known = || {
+        let known = namespace::get(KNOWN_CONTROLS);
+        known.is_ok_and(|known| known.split_whitespace().any(|name| name == PRAGUE))
+    };
+    while is_known() {
+        if Instant::now() > end {
+            let why = "it is still there: another program holds it";
+            return Err(HostError::failed(format!("removing {PRAGUE}"), why));
+        }
+        sleep(LOOK_EVERY);
+    }
+    Ok(())
+}
+
+/// Sets what was set before, unless somebody chose something else since.
+pub(crate) fn set_back(name: &str, [chosen, before]: &[String; 2]) -> Result<(), HostError> {
+    if namespace::get(name)? == *chosen {
+        namespace::set(name, before)?;
+    }
+    Ok(())
+}

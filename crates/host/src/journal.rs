@@ -1,0 +1,99 @@
+//! What was there before, and what was asked for: written down before anything is changed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{ErrorKind, Write};
+
+use l4s_lab::netlink::RootQueue;
+use serde::{Deserialize, Serialize};
+
+use crate::{HostError, Place};
+
+/// The journal of a machine.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Journal {
+    /// Whether Prague was asked for.
+    pub prague: bool,
+    /// Settings below /proc/sys: what was chosen, and what was there before.
+    pub settings: BTreeMap<String, [String; 2]>,
+    /// The devices, by number.
+    pub devices: BTreeMap<u32, JournalDevice>,
+}
+
+/// A device.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct JournalDevice {
+    /// Its name when it was written down.
+    pub name: String,
+    /// The network namespace that it was in (its inode).
+    pub netns: u32,
+    /// DualPI2 was asked for, with these settings as they were typed.
+    pub settings: Option<Vec<String>>,
+    /// The queue discipline that somebody had given it; none where it was the kernel's own choice.
+    pub queue_before: Option<RootQueue>,
+    /// As many packets as it took at once, where that was changed.
+    pub gso_before: Option<u32>,
+}
+
+impl Journal {
+    /// What is written down; nothing where there is no journal.
+    pub fn read(place: &Place) -> Result<Journal, HostError> {
+        let path = place.journal();
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Journal::default()),
+            Err(error) => return Err(HostError::failed(path.display(), error)),
+        };
+        serde_json::from_str(&text).map_err(|error| HostError::failed(path.display(), error))
+    }
+
+    /// Whether there is nothing to write down.
+    pub fn is_empty(&self) -> bool {
+        *self == Journal::default()
+    }
+
+    /// Writes it down, all of it or not at all; an empty one is no file.
+    pub(crate) fn write(&self, place: &Place) -> Result<(), HostError> {
+        let path = place.journal();
+        if self.is_empty() {
+            return crate::place::unpin(&path);
+        }
+        let failed = |error: std::io::Error| HostError::failed(path.display(), error);
+        let mut file = tempfile::NamedTempFile::new_in(&place.run).map_err(failed)?;
+        let text = serde_json::to_vec_pretty(self).map_err(|error| failed(error.into()))?;
+        file.write_all(&text).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
+        file.persist(&path).map_err(|error| failed(error.error))?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_is_read_as_it_was_written_and_an_empty_one_is_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place { pins: folder.path().into(), run: folder.path().into() };
+        assert!(Journal::read(&place).unwrap().is_empty());
+        let queue = RootQueue { kind: "fq".into(), major: 0x8001, options: vec![1, 2] };
+        let device = JournalDevice {
+            name: "eth0".into(),
+            netns: 7,
+            settings: Some(vec!["rate=40mbit".into()]),
+            queue_before: Some(queue),
+            gso_before: Some(65535),
+        };
+        let journal = Journal {
+            prague: true,
+            settings: [("net/x".into(), ["prague".into(), "cubic".into()])].into(),
+            devices: [(2, device)].into(),
+        };
+        journal.write(&place).unwrap();
+        assert_eq!(Journal::read(&place).unwrap(), journal);
+        Journal::default().write(&place).unwrap();
+        assert!(!place.journal().exists());
+        fs::write(place.journal(), "{").unwrap();
+        assert!(matches!(Journal::read(&place), Err(HostError::Failed(_))));
+    }
+}

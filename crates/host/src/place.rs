@@ -1,0 +1,71 @@
+//! Where things are kept.
+
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::HostError;
+
+/// The folders of an installation. A test has others than the machine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// In the BPF file system: the programs.
+    pub pins: PathBuf,
+    /// The journal, and the lock. It is empty after a reboot, as the kernel is.
+    pub run: PathBuf,
+}
+
+impl Place {
+    /// That of this machine.
+    pub fn machine() -> Place {
+        Place { pins: "/sys/fs/bpf/l4s".into(), run: "/run/l4s".into() }
+    }
+
+    pub(crate) fn prague(&self) -> PathBuf {
+        self.pins.join("prague")
+    }
+
+    pub(crate) fn ect1(&self, ifindex: u32) -> PathBuf {
+        self.pins.join(format!("ect1_{ifindex}"))
+    }
+
+    pub(crate) fn dualpi2(&self) -> PathBuf {
+        self.pins.join("dualpi2")
+    }
+
+    pub(crate) fn decide(&self, ifindex: u32) -> PathBuf {
+        self.pins.join(format!("decide_{ifindex}"))
+    }
+
+    pub(crate) fn journal(&self) -> PathBuf {
+        self.run.join("host.json")
+    }
+
+    /// Keeps others from changing anything, until what it gives is dropped.
+    pub(crate) fn lock(&self) -> Result<File, HostError> {
+        let path = self.run.join("lock");
+        let failed = |error: std::io::Error| match error.kind() {
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => HostError::Machine(
+                format!("{} cannot be written: run it with sudo", self.run.display()),
+            ),
+            _ => HostError::failed(path.display(), error),
+        };
+        fs::create_dir_all(&self.run).map_err(failed)?;
+        let file = File::create(&path).map_err(failed)?;
+        flock(&file, FlockOperation::LockExclusive).map_err(|error| failed(error.into()))?;
+        Ok(file)
+    }
+}
+
+/// Removes a file, or a folder with files, that may not be there.
+pub(crate) fn unpin(path: &Path) -> Result<(), HostError> {
+    let done = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    match done {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(HostError::failed(path.display(), error))
+        }
+        _ => Ok(()),
+    }
+}

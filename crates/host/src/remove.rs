@@ -1,0 +1,87 @@
+//! Taking things back.
+
+use l4s_bpf::DualPi2;
+use l4s_lab::netlink::Netlink;
+
+use crate::device::{Device, netns};
+use crate::install::{set_back, wait_until_gone};
+use crate::journal::Journal;
+use crate::place::{Place, unpin};
+use crate::status::instance_of;
+use crate::{DUALPI2, HostError, PRAGUE};
+
+/// What was taken back, in words; nothing where nothing was in place.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Removed {
+    /// A line for each.
+    pub done: Vec<String>,
+    /// What could not be put back as it was.
+    pub warnings: Vec<String>,
+}
+
+/// Takes everything back, or what there is on some devices. Goes on where something is gone
+/// already, so that it can be repeated.
+pub fn remove(place: &Place, only: Option<&[Device]>) -> Result<Removed, HostError> {
+    let _lock = place.lock()?;
+    let mut journal = Journal::read(place)?;
+    let mut netlink = Netlink::open()?;
+    let mut removed = Removed::default();
+    let here = netns()?;
+    let chosen = |index: &u32| only.is_none_or(|all| all.iter().any(|d| d.index == *index));
+    let indices: Vec<u32> = journal.devices.keys().copied().filter(chosen).collect();
+    for index in indices {
+        let Some(entry) = journal.devices.get(&index).cloned() else { continue };
+        let device = Device { name: entry.name.clone(), index, netns: entry.netns };
+        // A device that is gone took everything with it, but the files.
+        if entry.netns == here && Device::named(&entry.name).is_ok_and(|found| found == device) {
+            let root = entry.queue_before.as_ref();
+            // Nobody's own choice of the meantime is touched.
+            if netlink.queue(&entry.name).as_deref() == Some(DUALPI2) {
+                if let Err(error) = netlink.set_root(index, root) {
+                    let _ = netlink.set_root(index, None);
+                    let kind = root.map_or("", |root| &root.kind);
+                    removed.warnings.push(format!(
+                        "{} has what the kernel gives it, not {kind} as before: {error}",
+                        entry.name
+                    ));
+                }
+                removed.done.push(format!("{DUALPI2} from {}", entry.name));
+            }
+            if let Some(before) = entry.gso_before {
+                netlink.set_gso_max_segments(index, before)?;
+            }
+        }
+        unpin(&place.decide(index))?;
+        unpin(&place.ect1(index))?;
+        journal.devices.remove(&index);
+        journal.write(place)?;
+    }
+    let is_used = |discipline: &DualPi2| {
+        journal.devices.iter().any(|(index, entry)| {
+            let device = Device { name: entry.name.clone(), index: *index, netns: entry.netns };
+            matches!(instance_of(discipline, &device), Ok(Some(_)))
+        })
+    };
+    if let Ok(Some(discipline)) = DualPi2::pinned(&place.dualpi2(), DUALPI2)
+        && !is_used(&discipline)
+    {
+        unpin(&place.dualpi2())?;
+    }
+    if only.is_none() {
+        for (name, values) in std::mem::take(&mut journal.settings) {
+            set_back(&name, &values)?;
+            removed.done.push(name.replace('/', "."));
+        }
+        if place.prague().exists() {
+            unpin(&place.prague())?;
+            wait_until_gone()?;
+            removed.done.push(format!("congestion control {PRAGUE}"));
+        }
+        journal.prague = false;
+        unpin(&place.dualpi2())?;
+        // Whatever a run left behind that was stopped in the middle.
+        unpin(&place.pins)?;
+    }
+    journal.write(place)?;
+    Ok(removed)
+}

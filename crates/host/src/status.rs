@@ -1,0 +1,56 @@
+//! What is in place, and how it does.
+
+use l4s_bpf::{DualPi2, Instance, Socket};
+
+use crate::device::Device;
+use crate::journal::{Journal, JournalDevice};
+use crate::place::Place;
+use crate::{DUALPI2, HostError};
+
+/// What is in place.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Status {
+    /// Whether Prague is there to be chosen.
+    pub prague: bool,
+    /// Every connection with it.
+    pub sockets: Vec<Socket>,
+    /// The devices.
+    pub devices: Vec<DeviceStatus>,
+}
+
+/// A device.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DeviceStatus {
+    /// What was asked for.
+    pub asked: JournalDevice,
+    /// Whether its packets from Prague are ECT(1).
+    pub ect1: bool,
+    /// DualPI2 at work on it.
+    pub queue: Option<Instance>,
+}
+
+/// Looks; changes nothing.
+pub fn status(place: &Place) -> Result<Status, HostError> {
+    let journal = Journal::read(place)?;
+    let discipline = DualPi2::pinned(&place.dualpi2(), DUALPI2)?;
+    let devices = journal.devices.into_iter().map(|(index, asked)| {
+        let device = Device { name: asked.name.clone(), index, netns: asked.netns };
+        let queue = discipline.as_ref().map(|all| instance_of(all, &device)).transpose()?;
+        let ect1 = place.ect1(index).exists();
+        Ok(DeviceStatus { asked, ect1, queue: queue.flatten() })
+    });
+    Ok(Status {
+        prague: place.prague().exists(),
+        devices: devices.collect::<Result<_, HostError>>()?,
+        sockets: l4s_bpf::sockets()?.unwrap_or_default(),
+    })
+}
+
+/// DualPI2 on that device.
+pub(crate) fn instance_of(
+    discipline: &DualPi2,
+    device: &Device,
+) -> Result<Option<Instance>, HostError> {
+    let of_device = |found: &Instance| found.ifindex == device.index && found.netns == device.netns;
+    Ok(discipline.instances()?.into_iter().find(of_device))
+}

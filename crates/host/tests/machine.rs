@@ -1,0 +1,242 @@
+//! On a real kernel: what is put in place, taken back, left behind. Each test has a network
+//! namespace and folders of its own, and says so where it cannot run: it takes root and a kernel
+//! with BPF queue disciplines. `make test-vm` runs them where there is one.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard};
+use std::thread;
+
+use l4s_aqm::dualpi2::Config;
+use l4s_cc::prague;
+use l4s_host::{
+    DUALPI2, Device, HostError, Install, Journal, PRAGUE, Place, WantedQueue, install, remove,
+    status,
+};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+
+/// Names in the kernel are the machine's: one test at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn run(program: &str, arguments: &str) -> String {
+    let done = Command::new(program).args(arguments.split(' ')).output().expect(program);
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{program} {arguments}: {said}");
+    String::from_utf8_lossy(&done.stdout).into_owned()
+}
+
+/// A machine of its own: folders, and devices d0 and d1.
+struct Machine {
+    place: Place,
+    _run: tempfile::TempDir,
+    _alone: MutexGuard<'static, ()>,
+}
+
+/// A test that fails spoils no other.
+impl Drop for Machine {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.place.pins);
+    }
+}
+
+/// Whether this kernel has what it takes; if not, why.
+fn able() -> Result<(), String> {
+    let probe = l4s_bpf::probe();
+    let found = [&probe.permission, &probe.queues].into_iter().find_map(|found| found.reason());
+    found.map_or(Ok(()), |why| Err(why.to_owned()))
+}
+
+/// Runs a test in a thread with a network namespace of its own.
+fn on_a_machine(name: &str, test: impl FnOnce(&Machine) + Send) {
+    if let Err(why) = able() {
+        return println!("skipped: {why}");
+    }
+    let alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let folder = tempfile::tempdir().expect("a folder");
+    let pins = Path::new("/sys/fs/bpf").join(format!("l4s_test_{name}_{}", std::process::id()));
+    let place = Place { pins, run: folder.path().to_owned() };
+    let machine = Machine { place, _run: folder, _alone: alone };
+    let scope = &machine;
+    thread::scope(|threads| {
+        let result = threads.spawn(move || {
+            // SAFETY: a new network namespace changes nothing that memory safety rests on.
+            #[allow(unsafe_code)]
+            unsafe { unshare_unsafe(UnshareFlags::NEWNET) }.expect("root may unshare");
+            run("ip", "link add d0 type veth peer name d0p");
+            run("ip", "link add d1 type veth peer name d1p");
+            test(scope);
+        });
+        result.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    });
+}
+
+fn queue(rate: &str) -> WantedQueue {
+    WantedQueue {
+        config: Config::linux(),
+        rate: Some(rate.parse().expect("a rate")),
+        settings: vec![format!("rate={rate}")],
+        replace: false,
+    }
+}
+
+fn everything(devices: &[&str]) -> Install {
+    Install {
+        prague: Some(prague::Config::paper()),
+        devices: devices.iter().map(|name| Device::named(name).expect("it is there")).collect(),
+        queue: Some(queue("40mbit")),
+        ..Install::default()
+    }
+}
+
+fn root_of(device: &str) -> String {
+    run("tc", &format!("qdisc show dev {device}"))
+}
+
+fn most_at_once(device: &str) -> String {
+    let shown = run("ip", &format!("-d link show {device}"));
+    let mut words = shown.split_whitespace().skip_while(|word| *word != "gso_max_segs");
+    words.nth(1).expect("a number").to_owned()
+}
+
+fn controls() -> String {
+    fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").expect("TCP")
+}
+
+/// Programs and maps of this kernel, once those that are being freed are gone.
+fn programs_and_maps() -> (usize, usize) {
+    let count = || {
+        let programs = libbpf_rs::query::ProgInfoIter::default().count();
+        (programs, libbpf_rs::query::MapInfoIter::default().count())
+    };
+    let mut last = count();
+    for _ in 0..100 {
+        thread::sleep(std::time::Duration::from_millis(20));
+        last = last.min(count());
+    }
+    last
+}
+
+/// As it was before anything was installed.
+fn is_as_before(machine: &Machine, before: &[String]) {
+    for (device, root) in ["d0", "d1"].iter().zip(before) {
+        assert_eq!(root_of(device), *root);
+        assert_eq!(most_at_once(device), "65535");
+    }
+    assert!(!machine.place.pins.exists(), "{}", machine.place.pins.display());
+    assert!(Journal::read(&machine.place).expect("a journal").is_empty());
+    assert!(!controls().contains(PRAGUE), "{}", controls());
+}
+
+#[test]
+fn what_is_installed_is_there_and_what_is_removed_is_not() {
+    on_a_machine("both", |machine| {
+        let before = ["d0", "d1"].map(root_of);
+        let wanted = everything(&["d0", "d1"]);
+        let done = install(&machine.place, &wanted).expect("installed").done;
+        assert_eq!(done.len(), 5, "{done:?}");
+        let now = status(&machine.place).expect("a status");
+        assert!(now.prague && now.devices.len() == 2);
+        assert!(now.devices.iter().all(|device| device.ect1 && device.queue.is_some()));
+        assert!(root_of("d0").contains(DUALPI2) && controls().contains(PRAGUE));
+        assert_eq!(most_at_once("d0"), "1");
+
+        // Again, with another rate: nothing new, and the settings are changed.
+        let again = Install { queue: Some(queue("1gbit")), ..wanted };
+        let done = install(&machine.place, &again).expect("installed").done;
+        assert!(done.iter().all(|line| line.ends_with("settings")), "{done:?}");
+        assert_eq!(most_at_once("d1"), "20");
+        let now = status(&machine.place).expect("a status");
+        assert_eq!(now.devices[1].asked.settings, Some(vec!["rate=1gbit".to_owned()]));
+
+        // One device, and then all that is left.
+        let one = [Device::named("d0").expect("it is there")];
+        remove(&machine.place, Some(&one)).expect("removed");
+        assert_eq!(root_of("d0"), before[0]);
+        assert!(root_of("d1").contains(DUALPI2) && controls().contains(PRAGUE));
+        remove(&machine.place, None).expect("removed");
+        is_as_before(machine, &before);
+        assert!(remove(&machine.place, None).expect("removed").done.is_empty());
+    });
+}
+
+#[test]
+fn two_hundred_times_leave_nothing_behind() {
+    let times = std::env::var("L4S_TIMES").map_or(10, |n| n.parse().expect("a number"));
+    on_a_machine("often", |machine| {
+        let before = ["d0", "d1"].map(root_of);
+        let at_first = programs_and_maps();
+        for time in 0..times {
+            install(&machine.place, &everything(&["d0"])).expect("installed");
+            if time % 2 == 0 {
+                // Without a word to us.
+                run("tc", "qdisc del dev d0 root");
+            }
+            remove(&machine.place, None).expect("removed");
+        }
+        is_as_before(machine, &before);
+        assert_eq!(programs_and_maps(), at_first);
+    });
+}
+
+/// Whatever is refused half way, nothing of it is left.
+#[test]
+fn all_of_it_or_nothing() {
+    on_a_machine("half", |machine| {
+        let before = ["d0", "d1"].map(root_of);
+        fs::create_dir_all(machine.place.pins.join("dualpi2")).expect("a folder");
+        install(&machine.place, &everything(&["d0"])).expect("a folder that is empty is none");
+        remove(&machine.place, None).expect("removed");
+        is_as_before(machine, &before);
+
+        let mut wanted = everything(&["d0", "d1"]);
+        wanted.devices[1].index = 9999;
+        let error = install(&machine.place, &wanted).expect_err("no such device");
+        assert!(matches!(error, HostError::Machine(_)), "{error:?}");
+        is_as_before(machine, &before);
+    });
+}
+
+#[test]
+fn a_queue_of_somebody_is_kept_or_put_back() {
+    on_a_machine("somebody", |machine| {
+        run("tc", "qdisc add dev d0 root handle 42: pfifo limit 77");
+        let before = root_of("d0");
+        let error = install(&machine.place, &everything(&["d0"])).expect_err("it is not ours");
+        let HostError::Input { message, help } = error else { panic!("{error:?}") };
+        assert!(message.contains("pfifo") && help.contains("--replace"), "{message} {help}");
+        assert_eq!(root_of("d0"), before);
+        assert!(!machine.place.pins.exists() && !controls().contains(PRAGUE));
+
+        let mut wanted = everything(&["d0"]);
+        wanted.queue.as_mut().expect("a queue").replace = true;
+        install(&machine.place, &wanted).expect("installed");
+        assert!(root_of("d0").contains(DUALPI2));
+        remove(&machine.place, None).expect("removed");
+        assert_eq!(root_of("d0"), before);
+
+        // What somebody chose after us is not ours to take away.
+        install(&machine.place, &Install { queue: Some(queue("1gbit")), ..everything(&["d1"]) })
+            .expect("installed");
+        run("tc", "qdisc replace dev d1 root handle 7: pfifo limit 5");
+        let theirs = root_of("d1");
+        remove(&machine.place, None).expect("removed");
+        assert_eq!(root_of("d1"), theirs);
+    });
+}
+
+#[test]
+fn a_device_that_is_gone_is_no_trouble() {
+    on_a_machine("gone", |machine| {
+        install(&machine.place, &everything(&["d0", "d1"])).expect("installed");
+        run("ip", "link del d0");
+        let now = status(&machine.place).expect("a status");
+        assert_eq!(now.devices.iter().filter(|device| device.queue.is_some()).count(), 1);
+        // Another device by that name is another device.
+        run("ip", "link add d0 type veth peer name d0p");
+        install(&machine.place, &everything(&["d0"])).expect("installed");
+        remove(&machine.place, None).expect("removed");
+        assert!(!machine.place.pins.exists() && !controls().contains(PRAGUE));
+        assert!(!root_of("d0").contains(DUALPI2));
+    });
+}

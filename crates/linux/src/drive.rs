@@ -1,0 +1,245 @@
+//! A run with this process's kernel as the router: builds the network of a scenario, runs it, and
+//! writes down what happens.
+
+use std::num::NonZeroU64;
+
+use l4s_aqm::Config;
+use l4s_lab::{
+    AgentCommand, Clock, Control, HEAD_START, Lab, LabError, LabOptions, LabPlan, shortest_rtt,
+};
+use l4s_scenario::{Change, Group, Ip, Link, Plan, Scenario};
+use l4s_units::{Duration, Time};
+use rustix::time::ClockId;
+
+use crate::boot::SCENARIO;
+use crate::event::{Counters, Ending, Event};
+use crate::qdisc::{DROPPED, REPLACED};
+use crate::record::{Log, Recording};
+use crate::router::{self, Router};
+use crate::{JIFFY, SAMPLE_EVERY};
+
+/// The machine's clock may be set by this much during a run: less than lateness may be.
+const CLOCK_SET: Duration = Duration::from_micros(50);
+
+/// Whose kernel is the router.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    /// A guest's, in virtual time.
+    Guest,
+    /// This machine's, in real time.
+    Host,
+}
+
+impl Place {
+    /// The time between two ticks of its kernel.
+    pub fn jiffy(self) -> Duration {
+        match self {
+            Place::Guest => JIFFY,
+            Place::Host => l4s_lab::jiffy(),
+        }
+    }
+
+    /// How often packets are fetched: soon enough that they take little memory, and that they find
+    /// room where this user may have little of it for a socket.
+    fn look_every(self) -> Duration {
+        match self {
+            Place::Guest => Duration::from_millis(10),
+            Place::Host => Duration::from_millis(5),
+        }
+    }
+
+    /// How long after its stamp a packet may come to be read, or queued. In real time a softirq is between the
+    /// two, which the kernel may put off until a thread of its own (ksoftirqd) has its turn.
+    pub fn settle(self) -> Duration {
+        match self {
+            Place::Guest => Duration::ZERO,
+            Place::Host => Duration::from_millis(100),
+        }
+    }
+
+    /// What a scenario means for the agents.
+    pub fn plan<C: Into<Control>>(
+        self,
+        scenario: &Scenario,
+        control: impl Fn(&Group) -> C,
+        netem: bool,
+    ) -> Result<LabPlan, LabError> {
+        let options = LabOptions {
+            ipv6: scenario.kernel.ip == Ip::V6,
+            cables: true,
+            netem,
+            built: self == Place::Guest,
+            sample_every: SAMPLE_EVERY,
+            ..LabOptions::default()
+        };
+        LabPlan::new(scenario, control, &options)
+    }
+}
+
+/// The scenario as it was handed over.
+pub(crate) fn scenario(text: &str) -> Result<Scenario, LabError> {
+    let plan = Plan::parse(SCENARIO, text, &[])
+        .map_err(|faults| LabError::Run(format!("the scenario as it was handed over: {faults}")))?;
+    Ok(plan.points[0].scenario.clone())
+}
+
+/// Agents and the router between them.
+pub(crate) fn build<C: Into<Control>>(
+    scenario: &Scenario,
+    control: impl Fn(&Group) -> C,
+    agent: &AgentCommand,
+    place: Place,
+) -> Result<(Lab, Router), LabError> {
+    router::prepare(scenario.kernel.ip == Ip::V6)?;
+    let netem = place == Place::Guest || router::has_netem()?;
+    let plan = place.plan(scenario, control, netem)?;
+    let lab = Lab::build(&plan, agent)?;
+    let router = Router::new(&plan, scenario, place.jiffy(), netem)?;
+    Ok((lab, router))
+}
+
+/// Runs a scenario in this process's network namespace.
+pub(crate) fn drive<C: Into<Control>>(
+    scenario: &Scenario,
+    control: impl Fn(&Group) -> C,
+    agent: &AgentCommand,
+    place: Place,
+    log: &mut Log,
+) -> Result<(), LabError> {
+    let (mut lab, mut router) = build(scenario, control, agent, place)?;
+    let reports = lab.take_reports();
+    let clock = Clock::starting_in(HEAD_START);
+    lab.start(clock);
+    router.start(clock)?;
+    // A sleep ends when it is to end, not with the next timer of another within 50 us.
+    rustix::thread::set_current_timer_slack(NonZeroU64::new(1))
+        .map_err(|error| LabError::Run(format!("precise timers: {error}")))?;
+    let mut recording = Recording::new(clock, place.settle(), log);
+    let end = Time::ZERO + scenario.duration;
+    let mut changes = Changes::new(scenario);
+    let mut next_sample = Time::ZERO + SAMPLE_EVERY;
+    let mut next_look = Time::ZERO;
+    loop {
+        while changes.next() <= next_look {
+            sleep_until(clock, changes.next())?;
+            changes.make(&mut router, &mut recording, clock)?;
+        }
+        sleep_until(clock, next_look)?;
+        let now = clock.now();
+        recording.hear(&reports, now)?;
+        if next_look >= next_sample {
+            let (state, _) = router.bottleneck.state()?;
+            recording.keep(now, Event::Queue(next_sample, state));
+            next_sample += SAMPLE_EVERY;
+        }
+        recording.catch_up(&mut router, now)?;
+        if next_look >= end {
+            break;
+        }
+        next_look = (next_look + place.look_every()).min(end);
+    }
+    if place == Place::Host {
+        lab.stop();
+        router.run_dry(scenario)?;
+    }
+    let counters = recording.finish(&mut router)?;
+    let counters = changes.counters(counters, &mut router)?;
+    lab.stop();
+    recording.hear(&reports, Time::NEVER)?;
+    // Packets that passed since are in no count.
+    recording.others(Time::NEVER)?;
+    let unfit = unfit(scenario, &mut router, &recording)?;
+    recording.log.write(&Event::Done(Ending { counters, unfit }))
+}
+
+/// Why the run says little, as far as it can be seen from here.
+fn unfit(
+    scenario: &Scenario,
+    router: &mut Router,
+    recording: &Recording<'_>,
+) -> Result<Option<String>, LabError> {
+    let set = recording.clock_was_set();
+    if set > CLOCK_SET {
+        return Ok(Some(format!("the machine's clock was set by {set} during the run")));
+    }
+    let late = router.returns()?.and_then(|late| late.unfit(shortest_rtt(scenario)));
+    Ok(late.map(|why| format!("on the way back: {why}")))
+}
+
+/// What becomes of the bottleneck in mid-run. Paths are their clients' concern.
+struct Changes {
+    link: Link,
+    /// The next one last.
+    to_come: Vec<Change>,
+    /// Whether a discipline was replaced.
+    replaced: bool,
+}
+
+impl Changes {
+    fn new(scenario: &Scenario) -> Changes {
+        let to_come = scenario.changes.iter().rev().cloned().collect();
+        Changes { link: scenario.link.clone(), to_come, replaced: false }
+    }
+
+    fn next(&self) -> Time {
+        self.to_come.last().map_or(Time::NEVER, |change| change.time)
+    }
+
+    /// Makes the next one, at its time.
+    fn make(
+        &mut self,
+        router: &mut Router,
+        recording: &mut Recording<'_>,
+        clock: Clock,
+    ) -> Result<(), LabError> {
+        let Some(Change { rate, aqm, .. }) = self.to_come.pop() else { return Ok(()) };
+        if let Some(rate) = rate {
+            self.link.rate = rate;
+            router.bottleneck.set_link(&self.link)?;
+        }
+        if let Some(aqm) = aqm {
+            self.replace(&aqm, router, recording, clock)?;
+        }
+        Ok(())
+    }
+
+    fn replace(
+        &mut self,
+        aqm: &Config,
+        router: &mut Router,
+        recording: &mut Recording<'_>,
+        clock: Clock,
+    ) -> Result<(), LabError> {
+        let began = clock.now();
+        router.bottleneck.replace_aqm(aqm)?;
+        recording.replaced(began, clock.now());
+        self.replaced = true;
+        Ok(())
+    }
+
+    /// What the queue disciplines counted, where the last one counted this.
+    fn counters(&self, mut counters: Counters, router: &mut Router) -> Result<Counters, LabError> {
+        if self.replaced {
+            let own = counters.get(DROPPED).copied().unwrap_or(0);
+            let all = router.bottleneck.dropped()?;
+            counters.insert(REPLACED.to_owned(), all.saturating_sub(own));
+            counters.insert(DROPPED.to_owned(), all);
+        }
+        Ok(counters)
+    }
+}
+
+fn sleep_until(clock: Clock, at: Time) -> Result<(), LabError> {
+    let ns = clock.origin_ns() + at.as_nanos();
+    let until = rustix::time::Timespec {
+        tv_sec: (ns / 1_000_000_000) as i64,
+        tv_nsec: (ns % 1_000_000_000) as i64,
+    };
+    loop {
+        match rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &until) {
+            Ok(()) => return Ok(()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(LabError::Run(format!("waiting: {error}"))),
+        }
+    }
+}

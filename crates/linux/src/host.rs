@@ -1,0 +1,250 @@
+//! The substrate in real time: this machine's own kernel is the router.
+//!
+//! ```text
+//!  command ──starts──▶ router ──starts──▶ agents
+//!     ▲                  │
+//!     └── follower ◀── file of events
+//! ```
+//!
+//! The router is this program again, in a network namespace of its own: what [`crate::guest`] is in
+//! a guest. The namespace, with its devices and queue disciplines, goes with the process, which the
+//! kernel kills when the command ends, however it ends; the file of events is memory that goes with
+//! whoever has it open. So there is nothing to undo, and no setting of the machine is changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{File, OpenOptions};
+use std::os::fd::{AsFd, AsRawFd};
+use std::process::ExitCode;
+
+use l4s_aqm::Config;
+use l4s_lab::netlink::{Netlink, index_of};
+use l4s_lab::{AgentCommand, Channel, Control, Frame, LabError, Next, namespace};
+use l4s_measure::Observer;
+use l4s_scenario::{Group, QdiscOf, Scenario};
+use netlink_packet_route::tc::TcHandle;
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::thread::UnshareFlags;
+use serde::{Deserialize, Serialize};
+
+use crate::bottleneck;
+use crate::drive::{self, Place};
+use crate::event::{Event, Trouble};
+use crate::qdisc::Qdisc;
+use crate::record::Log;
+use crate::router;
+use crate::run::text;
+use crate::watch::{Answer, Ran, Scribe, follow};
+
+/// What the process is called where it fails.
+const WHO: &str = "the router";
+
+/// The substrate: how this program is started as its parts.
+#[derive(Clone, Debug)]
+pub struct Real {
+    /// Starts this program as [`main`].
+    pub router: AgentCommand,
+    /// The arguments with which it is an agent.
+    pub agent: Vec<String>,
+}
+
+/// The kernel's congestion control of each group, by the group's name.
+type Controls = BTreeMap<String, Control>;
+
+/// What the command asks for.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+struct Order {
+    task: Task,
+    /// The arguments of an agent.
+    agent: Vec<String>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+enum Task {
+    /// Runs a scenario, as TOML.
+    Run(String, Controls),
+    /// Builds the network of a scenario, if any, and gives a device each of these disciplines: kind
+    /// and options.
+    Try(Option<(String, Controls)>, Vec<(String, Vec<u8>)>),
+}
+
+/// Whether a kernel can run a scenario at all. Gives what it has instead of some settings.
+pub fn check(
+    scenario: &Scenario,
+    control: impl Fn(&Group) -> Control,
+) -> Result<Vec<String>, LabError> {
+    Place::Host.plan(scenario, control, true)?;
+    bottleneck::differences(scenario, Place::Host.jiffy())
+}
+
+impl Real {
+    /// The first discipline of these scenarios that this machine's kernel has not, in words.
+    pub fn missing<'a>(
+        &self,
+        scenarios: impl Iterator<Item = &'a Scenario>,
+    ) -> Result<Option<String>, LabError> {
+        let kernels = scenarios.filter(|scenario| scenario.kernel.qdisc == QdiscOf::Linux);
+        let wanted = kernels.flat_map(|scenario| {
+            let changes = scenario.changes.iter().filter_map(|change| change.aqm.as_ref());
+            [&scenario.aqm].into_iter().chain(changes)
+        });
+        // A sweep may ask for the same one thousands of times.
+        let wanted: BTreeSet<_> = wanted.map(wire).collect::<Result<_, _>>()?;
+        Ok(self.attempt(None, wanted.into_iter().collect())?.into_iter().flatten().next())
+    }
+
+    /// Whether this machine can run these scenarios: builds the network of the largest.
+    pub fn rehearse<'a>(
+        &self,
+        scenarios: impl Iterator<Item = &'a Scenario> + Clone,
+        control: impl Fn(&Group) -> Control,
+    ) -> Result<(), LabError> {
+        let size = |scenario: &&Scenario| scenario.groups.len() + scenario.udp.len();
+        // One of each kind of bottleneck; where the largest can be, so can the others.
+        for of in [QdiscOf::Linux, QdiscOf::Bpf] {
+            let largest = scenarios.clone().filter(|s| s.kernel.qdisc == of).max_by_key(size);
+            if let Some(largest) = largest {
+                let lab = (text(largest), controls(largest, &control));
+                self.attempt(Some(lab), Vec::new())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is the matter with each of these disciplines on this machine, if anything is.
+    pub fn disciplines<'a>(
+        &self,
+        aqms: impl Iterator<Item = &'a Config>,
+    ) -> Result<Vec<Option<String>>, LabError> {
+        let disciplines: Vec<_> = aqms.map(wire).collect::<Result<_, _>>()?;
+        self.attempt(None, disciplines)
+    }
+
+    fn attempt(
+        &self,
+        lab: Option<(String, Controls)>,
+        disciplines: Vec<(String, Vec<u8>)>,
+    ) -> Result<Vec<Option<String>>, LabError> {
+        match self.start(Task::Try(lab, disciplines))? {
+            (_, Answer::Tried(found)) => Ok(found),
+            _ => Err(LabError::Run(format!("{WHO} answered something else"))),
+        }
+    }
+
+    /// Runs `scenario` and tells `observer` everything that happens.
+    pub fn run(
+        &self,
+        scenario: &Scenario,
+        control: impl Fn(&Group) -> Control,
+        observer: &mut impl Observer<Frame>,
+    ) -> Result<Ran, LabError> {
+        let instead = check(scenario, &control)?;
+        let task = Task::Run(text(scenario), controls(scenario, control));
+        let (router, _) = self.start(task)?;
+        follow(router, scenario, Place::Host, instead, observer)
+    }
+
+    fn start(&self, task: Task) -> Result<(Scribe, Answer), LabError> {
+        Scribe::start(WHO, &self.router, &Order { task, agent: self.agent.clone() })
+    }
+}
+
+fn controls(scenario: &Scenario, control: impl Fn(&Group) -> Control) -> Controls {
+    scenario.groups.iter().map(|group| (group.name.clone(), control(group))).collect()
+}
+
+/// A discipline as it goes over the wire.
+fn wire(aqm: &Config) -> Result<(String, Vec<u8>), LabError> {
+    let Qdisc { kind, options, .. } = Qdisc::new(aqm, Place::Host.jiffy())?;
+    Ok((kind.to_owned(), options))
+}
+
+/// The life of the router: what a program does when it is started as [`Real`] says.
+pub fn main() -> ExitCode {
+    let stdin = std::io::stdin();
+    if rustix::net::sockopt::socket_type(&stdin).is_err() {
+        eprintln!("error: this is the router of a run, for a command with a socket to talk to");
+        return ExitCode::from(2);
+    }
+    let Ok(socket) = stdin.as_fd().try_clone_to_owned() else { return ExitCode::FAILURE };
+    let mut control = Channel::new(socket);
+    match live(&mut control) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            if control.send(&Answer::Failed(Trouble::from(&error)), None).is_err() {
+                eprintln!("error: {error}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn live(control: &mut Channel) -> Result<(), LabError> {
+    let parent = rustix::process::getppid();
+    let Ok(Next::Message(Order { task, agent })) = control.next(true) else { return Ok(()) };
+    namespace::enter(UnshareFlags::NEWNET)?;
+    if !namespace::die_with(parent) {
+        return Ok(());
+    }
+    let program = std::env::current_exe()
+        .map_err(|error| LabError::Run(format!("where this program is: {error}")))?;
+    let args = agent.into_iter().map(Into::into).collect();
+    let agent = AgentCommand { program, args };
+    let answer = |answer: &Answer, file: Option<&File>| {
+        control
+            .send(answer, file.map(AsFd::as_fd))
+            .map_err(|error| LabError::Run(format!("the command: {error}")))
+    };
+    match task {
+        Task::Try(lab, disciplines) => {
+            let found = attempt(lab, &disciplines, &agent)?;
+            answer(&Answer::Tried(found), None)
+        }
+        Task::Run(scenario, controls) => {
+            let scenario = drive::scenario(&scenario)?;
+            let (file, theirs) = events()?;
+            answer(&Answer::Ready, Some(&theirs))?;
+            drop(theirs);
+            let mut log = Log::new(file);
+            let control = |group: &Group| controls[&group.name].clone();
+            if let Err(error) = drive::drive(&scenario, control, &agent, Place::Host, &mut log) {
+                log.write(&Event::Failed(Trouble::from(&error)))?;
+            }
+            log.finish()
+        }
+    }
+}
+
+/// The file of events, opened twice, as each side has a place of its own in it.
+fn events() -> Result<(File, File), LabError> {
+    let failed = |error: std::io::Error| LabError::machine("memory for what happens", error);
+    let theirs: File =
+        memfd_create("events", MemfdFlags::CLOEXEC).map_err(|error| failed(error.into()))?.into();
+    let path = format!("/proc/self/fd/{}", theirs.as_raw_fd());
+    let file = OpenOptions::new().append(true).open(path).map_err(failed)?;
+    Ok((file, theirs))
+}
+
+/// Builds what a run needs, and says what is the matter with each discipline.
+fn attempt(
+    lab: Option<(String, Controls)>,
+    disciplines: &[(String, Vec<u8>)],
+    agent: &AgentCommand,
+) -> Result<Vec<Option<String>>, LabError> {
+    if let Some((scenario, controls)) = lab {
+        let scenario = drive::scenario(&scenario)?;
+        let control = |group: &Group| controls[&group.name].clone();
+        drop(drive::build(&scenario, control, agent, Place::Host)?);
+    } else {
+        router::prepare(false)?;
+    }
+    let mut netlink = Netlink::open()?;
+    let lo = index_of("lo")?;
+    let mut attach = |(kind, options): &(String, Vec<u8>)| {
+        let handle = TcHandle { major: 1, minor: 0 };
+        let made = netlink.add_queue(lo, TcHandle::ROOT, handle, kind, options);
+        // The next one finds the device as this one did.
+        let _ = netlink.remove_queue(lo);
+        made.err().map(|error| error.to_string())
+    };
+    Ok(disciplines.iter().map(&mut attach).collect())
+}

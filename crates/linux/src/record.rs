@@ -1,0 +1,216 @@
+//! Writes down what happens at the router, in order of time.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::sync::mpsc::Receiver;
+
+use l4s_lab::{Clock, LabError, Report, now_ns};
+use l4s_units::{Duration, Time};
+
+use crate::event::{Counters, Event, Passed};
+use crate::router::Router;
+
+/// Written back to whoever reads at least so often, in bytes.
+const WRITE_BACK: u64 = 8 << 20;
+
+/// The file of events.
+pub(crate) struct Log {
+    file: BufWriter<File>,
+    unsynced: u64,
+}
+
+impl Log {
+    /// Writes to a file that is open for appending.
+    pub fn new(file: File) -> Log {
+        Log { file: BufWriter::with_capacity(1 << 16, file), unsynced: 0 }
+    }
+
+    /// One record.
+    pub fn write(&mut self, event: &Event<'_>) -> Result<(), LabError> {
+        event.write(&mut self.file).map_err(full)
+    }
+
+    /// Lets the reader have what there is, now and then.
+    fn pass_on(&mut self, bytes: u64) -> Result<(), LabError> {
+        self.unsynced += bytes;
+        if self.unsynced < WRITE_BACK {
+            return Ok(());
+        }
+        self.finish()
+    }
+
+    /// Lets the reader have all.
+    pub fn finish(&mut self) -> Result<(), LabError> {
+        self.unsynced = 0;
+        self.file.flush().and_then(|()| self.file.get_ref().sync_data()).map_err(full)
+    }
+}
+
+fn full(error: std::io::Error) -> LabError {
+    LabError::Run(format!("writing down what happens: {error}"))
+}
+
+/// How far CLOCK_REALTIME, which stamps packets, is ahead of CLOCK_MONOTONIC, by which all else
+/// counts.
+///
+/// There is time between two readings: none to speak of in virtual time, a change of threads in
+/// real time. Of several readings of the one between two of the other, the closest two tell.
+fn ahead_ns(settle: Duration) -> i64 {
+    // Where packets are read at once, time is virtual.
+    let readings = if settle.is_zero() { 1 } else { 16 };
+    let read = |_| {
+        let before = now_ns(libc::CLOCK_MONOTONIC);
+        let real = now_ns(libc::CLOCK_REALTIME);
+        let after = now_ns(libc::CLOCK_MONOTONIC);
+        let between = after - before;
+        (between, real as i64 - (before + between / 2) as i64)
+    };
+    (0..readings).map(read).min().map_or(0, |(_, ahead)| ahead)
+}
+
+/// Something that was seen; a packet is in a buffer of many.
+struct Kept {
+    at: Time,
+    what: What,
+    start: usize,
+    end: usize,
+}
+
+/// What happened. Of one instant, a packet's arrival comes before its departure.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    /// A packet of a pair arrived.
+    Arrived(u16),
+    /// A packet left.
+    Departed,
+    /// The queue discipline was replaced, which began at that time.
+    Replaced(Time),
+}
+
+/// Puts what was seen in order of time.
+pub(crate) struct Recording<'a> {
+    /// Where it goes.
+    pub log: &'a mut Log,
+    clock: Clock,
+    ahead_ns: i64,
+    /// How long after its stamp a packet may come to be read.
+    settle: Duration,
+    kept: Vec<Kept>,
+    bytes: Vec<u8>,
+    /// What is no packet and waits for those before it, with the time at which it was known.
+    others: VecDeque<(Time, Event<'static>)>,
+}
+
+impl<'a> Recording<'a> {
+    /// A recording by this clock.
+    pub fn new(clock: Clock, settle: Duration, log: &'a mut Log) -> Self {
+        Recording {
+            log,
+            clock,
+            ahead_ns: ahead_ns(settle),
+            settle,
+            kept: Vec::new(),
+            bytes: Vec::new(),
+            others: VecDeque::new(),
+        }
+    }
+
+    /// Writes down what is known by `now`, in order. Packets that may still be overtaken by the
+    /// reading of earlier ones are kept for the next time.
+    pub fn catch_up(&mut self, router: &mut Router, now: Time) -> Result<(), LabError> {
+        let settled = Time::from_nanos(now.as_nanos().saturating_sub(self.settle.as_nanos()));
+        let settled = if now == Time::NEVER { now } else { settled };
+        self.packets(router, settled)?;
+        self.others(settled)
+    }
+
+    /// Writes down what is no packet and was known by `until`.
+    pub fn others(&mut self, until: Time) -> Result<(), LabError> {
+        while self.others.front().is_some_and(|(known, _)| *known <= until) {
+            let Some((_, event)) = self.others.pop_front() else { break };
+            self.log.write(&event)?;
+        }
+        Ok(())
+    }
+
+    /// Something that is no packet, and known at `now`.
+    pub fn keep(&mut self, now: Time, event: Event<'static>) {
+        self.others.push_back((now, event));
+    }
+
+    /// Keeps what agents said since the last time.
+    pub fn hear(
+        &mut self,
+        reports: &Receiver<Result<Report, LabError>>,
+        now: Time,
+    ) -> Result<(), LabError> {
+        for report in reports.try_iter() {
+            self.keep(now, Event::Told(report?));
+        }
+        Ok(())
+    }
+
+    /// Writes down the packets before `until` since the last time, in order.
+    fn packets(&mut self, router: &mut Router, until: Time) -> Result<(), LabError> {
+        let Recording { log, clock, ahead_ns, kept, bytes, .. } = self;
+        // The instant of CLOCK_REALTIME at which the run's clock reads zero.
+        let origin_ns = clock.origin_ns().saturating_add_signed(*ahead_ns);
+        let mut keep = |stamp: u64, packet: &[u8], what: What| {
+            let start = bytes.len();
+            bytes.extend_from_slice(packet);
+            let at = Time::from_nanos(stamp.saturating_sub(origin_ns));
+            kept.push(Kept { at, what, start, end: bytes.len() });
+        };
+        for (pair, tap) in (0..).zip(&mut router.arrivals) {
+            tap.drain(|stamp, packet| keep(stamp, packet, What::Arrived(pair)))?;
+        }
+        router.departures.drain(|stamp, packet| keep(stamp, packet, What::Departed))?;
+        kept.sort_by_key(|kept| (kept.at, kept.what));
+        let complete = kept.partition_point(|kept| kept.at < until);
+        for Kept { at, what, start, end } in kept.drain(..complete) {
+            let packet = |pair| Passed { at, pair, bytes: &bytes[start..end] };
+            log.write(&match what {
+                What::Arrived(pair) => Event::Arrived(packet(pair)),
+                What::Departed => Event::Departed(packet(0)),
+                What::Replaced(began) => Event::Replaced(began),
+            })?;
+        }
+        let written = bytes.len();
+        // What is kept moves to the front.
+        let mut rest = Vec::new();
+        for kept in kept.iter_mut() {
+            let start = rest.len();
+            rest.extend_from_slice(&bytes[kept.start..kept.end]);
+            (kept.start, kept.end) = (start, rest.len());
+        }
+        *bytes = rest;
+        log.pass_on(written as u64)
+    }
+
+    /// The queue discipline was replaced, between these two times.
+    pub fn replaced(&mut self, began: Time, ended: Time) {
+        let here = self.bytes.len();
+        let what = What::Replaced(began);
+        self.kept.push(Kept { at: ended, what, start: here, end: here });
+    }
+
+    /// Writes down everything, and gives what the kernel's discipline had counted at that instant:
+    /// it counted nothing while the packets were read.
+    pub fn finish(&mut self, router: &mut Router) -> Result<Counters, LabError> {
+        let mut before = router.bottleneck.state()?;
+        loop {
+            self.catch_up(router, Time::NEVER)?;
+            let after = router.bottleneck.state()?;
+            if after == before {
+                return Ok(after.1);
+            }
+            before = after;
+        }
+    }
+
+    /// How far the machine's clock was set since the recording began.
+    pub fn clock_was_set(&self) -> Duration {
+        Duration::from_nanos(self.ahead_ns.abs_diff(ahead_ns(self.settle)))
+    }
+}

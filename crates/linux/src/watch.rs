@@ -1,0 +1,348 @@
+//! A run from the side of the command: starts the process whose kernel is the router, follows what
+//! it writes down, and sees to its end.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+
+use l4s_lab::{
+    AgentCommand, Channel, Frame, LabError, Lateness, Ledger, Next, shortest_rtt, slow_source,
+};
+use l4s_measure::{LinkState, Observer};
+use l4s_scenario::Scenario;
+use l4s_units::{Bytes, Probability, Time};
+use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::time::Timespec;
+use serde::{Deserialize, Serialize};
+
+use crate::SAMPLE_EVERY;
+use crate::drive::Place;
+use crate::event::{Counters, Ending, Event, QueueState, Trouble};
+use crate::follow::{Counts, Follower};
+use crate::qdisc::{DROPPED, WAITING};
+use crate::schedule::Schedule;
+
+/// How often the file of events is looked at.
+const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
+/// What is read at once; as much is given back to the machine when it was read.
+const CHUNK: usize = 4 << 20;
+/// What a guest says that is short of memory on the host.
+const NO_MEMORY: &str = "Kernel mode signal 7";
+/// What is shown of the end of a console.
+const LAST_WORDS: usize = 2500;
+
+/// How a run went.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Ran {
+    /// What became of the packets, as seen from outside of the queue discipline.
+    pub counts: Counts,
+    /// Packets that left before the end.
+    pub packets: u64,
+    /// What the queue discipline counted itself.
+    pub counters: Counters,
+    /// Settings of the scenario that the kernel does not have, and what it has instead.
+    pub instead: Vec<String>,
+    /// How late departures were, in real time.
+    pub lateness: Option<Lateness>,
+    /// Why the run should not be trusted.
+    pub unfit: Option<String>,
+}
+
+/// What the process answers to its order.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) enum Answer {
+    /// It runs; the file of events comes along.
+    Ready,
+    /// It tried: what is the matter with each thing that it was asked for.
+    Tried(Vec<Option<String>>),
+    /// It cannot.
+    Failed(Trouble),
+}
+
+/// Follows a process to its end, and tells `observer` everything that happens.
+pub(crate) fn follow(
+    mut scribe: Scribe,
+    scenario: &Scenario,
+    place: Place,
+    instead: Vec<String>,
+    observer: &mut impl Observer<Frame>,
+) -> Result<Ran, LabError> {
+    let mut telling = Telling::new(scenario, place, observer);
+    let mut reader = Reader::new(scribe.events.take());
+    loop {
+        // What it wrote before it ended is read after it ended.
+        let ended = scribe.ended()?;
+        while reader.read()? {
+            reader.events(|event| telling.tell(event))?;
+        }
+        match ended {
+            None => scribe.wait(),
+            Some(status) => {
+                let Some(ending) = telling.ending.take() else {
+                    return Err(scribe.obituary(status));
+                };
+                return Ok(telling.conclude(ending, instead));
+            }
+        }
+    }
+}
+
+/// A process whose kernel is the router, and which writes down what happens. It goes with this.
+pub(crate) struct Scribe {
+    /// What it is, for people.
+    who: &'static str,
+    child: Child,
+    pidfd: OwnedFd,
+    console: File,
+    events: Option<File>,
+}
+
+impl Scribe {
+    /// Starts it, and gives it an order. It answers.
+    pub fn start(
+        who: &'static str,
+        command: &AgentCommand,
+        order: &impl Serialize,
+    ) -> Result<(Scribe, Answer), LabError> {
+        let cannot =
+            |error: std::io::Error| LabError::machine(format_args!("starting {who}"), error);
+        let console: File = memfd_create("console", MemfdFlags::CLOEXEC)
+            .map_err(|error| cannot(error.into()))?
+            .into();
+        let output = || console.try_clone().map(Stdio::from).map_err(cannot);
+        let (mut control, theirs) = Channel::pair().map_err(cannot)?;
+        let child = Command::new(&command.program)
+            .args(&command.args)
+            .stdin(Stdio::from(theirs))
+            .stdout(output()?)
+            .stderr(output()?)
+            // A Ctrl-C at the terminal is for the command, with which this one ends.
+            .process_group(0)
+            .spawn()
+            .map_err(cannot)?;
+        let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())
+            .map_err(|error| cannot(error.into()))?;
+        let mut scribe = Scribe { who, child, pidfd, console, events: None };
+        let _ = control.send(order, None);
+        let answer = match control.next(true) {
+            Ok(Next::Message(Answer::Failed(trouble))) => return Err(trouble.into()),
+            Ok(Next::Message(answer)) => answer,
+            _ => return Err(scribe.obituary(None)),
+        };
+        scribe.events = control.take_file().map(File::from);
+        Ok((scribe, answer))
+    }
+
+    /// How it ended, if it did.
+    fn ended(&mut self) -> Result<Option<Option<ExitStatus>>, LabError> {
+        let ended = self.child.try_wait();
+        Ok(ended
+            .map_err(|error| LabError::machine(format_args!("waiting for {}", self.who), error))?
+            .map(Some))
+    }
+
+    /// Waits for it to write something, or to end.
+    fn wait(&self) {
+        use rustix::event::{PollFd, PollFlags, poll};
+        let mut end = [PollFd::from_borrowed_fd(self.pidfd.as_fd(), PollFlags::IN)];
+        let _ = poll(&mut end, Some(&LOOK_EVERY));
+    }
+
+    /// Why there is no result.
+    fn obituary(&mut self, status: Option<ExitStatus>) -> LabError {
+        let status = status.or_else(|| self.child.wait().ok());
+        let how = match status.map(|status| (status.code(), status.signal())) {
+            Some((Some(code), _)) => format!("ended with exit code {code}"),
+            Some((_, Some(signal))) => format!("was killed by signal {signal}"),
+            _ => "ended".to_owned(),
+        };
+        let words = self.last_words();
+        // SIGBUS: a page of the guest that the host could not provide.
+        let words = match words.contains(NO_MEMORY) {
+            true => format!("this machine had no more memory for it; {words}"),
+            false => words,
+        };
+        LabError::Run(format!("{} {how} before the run was over\n{words}", self.who))
+    }
+
+    /// The end of its console.
+    fn last_words(&self) -> String {
+        let length = self.console.metadata().map_or(0, |metadata| metadata.len());
+        let mut bytes = vec![0; length.min(LAST_WORDS as u64) as usize];
+        let from = length - bytes.len() as u64;
+        let read = self.console.read_at(&mut bytes, from).unwrap_or(0);
+        let text = String::from_utf8_lossy(&bytes[..read]).replace('\r', "");
+        match text.trim() {
+            "" => "its console is empty".to_owned(),
+            text => format!("the end of its console:\n{text}"),
+        }
+    }
+}
+
+impl Drop for Scribe {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Reads the file of events while it grows.
+struct Reader {
+    file: Option<File>,
+    bytes: Vec<u8>,
+    offset: u64,
+}
+
+impl Reader {
+    fn new(file: Option<File>) -> Reader {
+        Reader { file, bytes: Vec::new(), offset: 0 }
+    }
+
+    /// Reads on; false where there is nothing new.
+    fn read(&mut self) -> Result<bool, LabError> {
+        let Some(file) = &mut self.file else { return Ok(false) };
+        let failed = |error| LabError::run("what the guest wrote down", error);
+        let read = file.take(CHUNK as u64).read_to_end(&mut self.bytes).map_err(failed)?;
+        if read == 0 {
+            return Ok(false);
+        }
+        // The machine may have the memory back.
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        let _ = fallocate(&*file, flags, self.offset, read as u64);
+        self.offset += read as u64;
+        Ok(true)
+    }
+
+    /// Passes on every record that is complete.
+    fn events(
+        &mut self,
+        mut take: impl FnMut(Event<'_>) -> Result<(), LabError>,
+    ) -> Result<(), LabError> {
+        let mut done = 0;
+        while let Some((event, length)) = Event::read(&self.bytes[done..])
+            .map_err(|error| LabError::run("what the guest wrote down", error))?
+        {
+            take(event)?;
+            done += length;
+        }
+        self.bytes.drain(..done);
+        Ok(())
+    }
+}
+
+/// Tells an observer.
+struct Telling<'a, O> {
+    observer: &'a mut O,
+    follower: Follower,
+    ledger: Ledger,
+    reports: mpsc::Sender<l4s_lab::Report>,
+    samples: bool,
+    scenario: &'a Scenario,
+    end: Time,
+    /// Packets that left before the end, when that is over.
+    packets: Option<u64>,
+    ending: Option<Ending>,
+}
+
+impl<'a, O: Observer<Frame>> Telling<'a, O> {
+    fn new(scenario: &'a Scenario, place: Place, observer: &'a mut O) -> Self {
+        let (reports, told) = mpsc::channel();
+        Telling {
+            samples: observer.sampling_interval() == Some(SAMPLE_EVERY),
+            observer,
+            follower: match place {
+                Place::Guest => Follower::new(scenario),
+                Place::Host => {
+                    Follower::new(scenario).in_real_time(Schedule::new(scenario), place.settle())
+                }
+            },
+            ledger: Ledger::new(scenario, told),
+            reports,
+            scenario,
+            end: Time::ZERO + scenario.duration,
+            packets: None,
+            ending: None,
+        }
+    }
+
+    fn tell(&mut self, event: Event<'_>) -> Result<(), LabError> {
+        match event {
+            // What happens after the end is only counted.
+            Event::Arrived(packet) if packet.at > self.end => {
+                self.follower.arrived(packet, &mut Nobody);
+            }
+            Event::Departed(packet) if packet.at > self.end => {
+                self.packets.get_or_insert(self.follower.counts.departed);
+                self.follower.departed(packet, &mut Nobody);
+            }
+            Event::Arrived(packet) => self.follower.arrived(packet, self.observer),
+            Event::Departed(packet) => self.follower.departed(packet, self.observer),
+            Event::Replaced(began) => self.follower.replaced(began, self.observer),
+            Event::Told(report) => {
+                // The ledger has the other end, and lives as long as this.
+                let _ = self.reports.send(report);
+                self.ledger.pass_on(self.observer);
+            }
+            Event::Queue(at, state) => self.sample(at, state),
+            Event::Done(ending) => self.ending = Some(ending),
+            Event::Failed(trouble) => return Err(trouble.into()),
+        }
+        Ok(())
+    }
+
+    fn sample(&mut self, at: Time, state: QueueState) {
+        if !self.samples {
+            return;
+        }
+        let state = LinkState {
+            packets: state.packets,
+            bytes: Bytes::new(state.bytes.into()),
+            base: state.base.map(Probability::from_f64),
+        };
+        self.observer.sample_link(state, at);
+        self.ledger.sample(at, self.observer);
+    }
+
+    fn conclude(self, ending: Ending, instead: Vec<String>) -> Ran {
+        self.ledger.conclude(self.end, self.observer);
+        let counts = self.follower.counts;
+        let Ending { counters, unfit } = ending;
+        let kernel = |name| counters.get(name).copied().unwrap_or(0);
+        // Whatever was neither seen to leave nor waits at the end was dropped at the very end.
+        let dropped = counts.dropped + self.follower.left_over()
+            - kernel(WAITING).min(self.follower.left_over());
+        let miscounted = (dropped != kernel(DROPPED) || counts.unknown > 0).then(|| {
+            format!(
+                "the kernel counted {} drops where {dropped} were seen, and {} packets left that \
+                 had not been seen to come",
+                kernel(DROPPED),
+                counts.unknown
+            )
+        });
+        let lateness = self.follower.lateness();
+        let slow = |_: &Lateness| slow_source(self.scenario, |pair| self.follower.received(pair));
+        let late = |lateness: &Lateness| {
+            let why = lateness.unfit(shortest_rtt(self.scenario))?;
+            Some(format!("at the bottleneck: {why}"))
+        };
+        let of_time = || lateness.as_ref().and_then(|it| slow(it).or_else(|| late(it)));
+        Ran {
+            counts,
+            packets: self.packets.unwrap_or(counts.departed),
+            instead,
+            lateness,
+            unfit: miscounted.or(unfit).or_else(of_time),
+            counters,
+        }
+    }
+}
+
+/// Listens to nothing.
+struct Nobody;
+
+impl Observer<Frame> for Nobody {}

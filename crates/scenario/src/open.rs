@@ -1,0 +1,70 @@
+//! From what the user calls it to a plan: a bundled name or a file.
+
+use std::fs;
+use std::io::Read;
+
+use crate::{Faults, Plan, bundled, nearest};
+
+/// Larger files are no scenarios.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// Why there is no plan.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Refused {
+    /// The scenario, or a setting, is wrong.
+    #[error("{0}")]
+    Scenario(#[from] Faults),
+    /// It cannot be read.
+    #[error("{message}")]
+    Unreadable {
+        /// What, and why.
+        message: String,
+        /// What to do.
+        help: Option<String>,
+    },
+}
+
+impl Plan {
+    /// The plan of a bundled scenario, or of a file, with these `KEY=VALUE` set.
+    ///
+    /// # Errors
+    /// It cannot be read, or is refused.
+    pub fn open(scenario: &str, set: &[String]) -> Result<Plan, Refused> {
+        match bundled::find(scenario) {
+            Some(bundled) => Ok(bundled.plan(set)?),
+            None => Ok(Plan::parse(scenario, &read(scenario)?, set)?),
+        }
+    }
+}
+
+fn read(path: &str) -> Result<String, Refused> {
+    let refused = |error: std::io::Error| {
+        let names = bundled::ALL.iter().map(|bundled| bundled.name);
+        let help = match nearest(path, names.clone()) {
+            Some(near) if error.kind() == std::io::ErrorKind::NotFound => {
+                format!("did you mean the bundled scenario `{near}`?")
+            }
+            _ => format!("bundled scenarios are {}", names.collect::<Vec<_>>().join(", ")),
+        };
+        let message = format!("{path}: cannot read this scenario: {error}");
+        Refused::Unreadable { message, help: Some(help) }
+    };
+    let file = fs::File::open(path).map_err(refused)?;
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(refused)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(without_help(format!("{path}: more than 16 MiB, which no scenario needs")));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = good.iter().filter(|b| **b == b'\n').count() + 1;
+        let before = good.iter().rev().take_while(|b| **b != b'\n').count();
+        let start = good.len() - before;
+        let column = String::from_utf8_lossy(&good[start..]).chars().count() + 1;
+        without_help(format!("{path}:{line}:{column}: not a text: expected UTF-8"))
+    })
+}
+
+fn without_help(message: String) -> Refused {
+    Refused::Unreadable { message, help: None }
+}

@@ -1,0 +1,179 @@
+"""The engine, in Rust."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, final
+
+VERSION: str
+"""The version of l4s."""
+CODE: str
+"""The fingerprint of its code: results of two codes do not mix."""
+
+@final
+class Plan:
+    @property
+    def name(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def question(self) -> str | None: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def sweep(self) -> list[tuple[str, list[str]]]: ...
+    def __len__(self) -> int: ...
+    def run(self, number: int) -> Run: ...
+
+@final
+class Template:
+    def __init__(self, name: str, text: str) -> None: ...
+    def run(self, settings: Sequence[str]) -> Run: ...
+    def keys(self, settings: Sequence[Sequence[str]]) -> list[str]: ...
+
+@final
+class Run:
+    @property
+    def pins(self) -> list[str]: ...
+    @property
+    def set(self) -> list[tuple[str, str]]: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def duration_ns(self) -> int: ...
+    @property
+    def groups(self) -> list[str]: ...
+    def show(self) -> str: ...
+    def key(self) -> str: ...
+    def advice(self) -> str | None: ...
+
+@final
+class Record:
+    @property
+    def summary(self) -> str: ...
+    @property
+    def command(self) -> str: ...
+    @property
+    def wall_s(self) -> float: ...
+    @property
+    def series(self) -> Table: ...
+    @property
+    def delays(self) -> Table: ...
+    @property
+    def flows(self) -> Table: ...
+
+@final
+class Table:
+    """A table in memory that Arrow's consumers read in place (the PyCapsule interface)."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def __arrow_c_schema__(self) -> object: ...
+    def __len__(self) -> int: ...
+    @property
+    def column_names(self) -> list[str]:
+        """The names of its columns, in order."""
+
+@final
+class Ack:
+    """What one acknowledgement told the sender. Times are in nanoseconds."""
+
+    @property
+    def now_ns(self) -> int:
+        """When it arrived, since the start of the run."""
+    @property
+    def delivered(self) -> int:
+        """Segments newly delivered, cumulatively or selectively."""
+    @property
+    def delivered_ce(self) -> int:
+        """How many of them met congestion; all, where the echo does not count."""
+    @property
+    def ece(self) -> bool:
+        """Whether it echoed congestion."""
+    @property
+    def rtt_ns(self) -> int | None:
+        """The round trip of the newest segment it acknowledged, where one could be measured."""
+    @property
+    def min_rtt_ns(self) -> int:
+        """The lowest round trip of the connection."""
+    @property
+    def srtt_ns(self) -> int:
+        """The smoothed round trip."""
+    @property
+    def una(self) -> int:
+        """The first segment not yet acknowledged."""
+    @property
+    def nxt(self) -> int:
+        """The next segment that will be sent for the first time."""
+    @property
+    def app_limited(self) -> bool:
+        """Whether all that the application wrote had been sent."""
+
+@final
+class Window:
+    """The congestion window and the slow-start threshold of a connection, in whole segments."""
+
+    cwnd: int
+    """How many segments may be in flight, at least 1."""
+    ssthresh: int | None
+    """Below this the window grows by slow start; None before the first reduction."""
+    @property
+    def limited(self) -> bool:
+        """Whether the last flight was as large as the window allowed (RFC 7661)."""
+    @property
+    def in_slow_start(self) -> bool:
+        """Whether it is below the threshold."""
+    def slow_start(self, acked: int) -> int:
+        """Grows by one segment per segment acknowledged, up to the threshold (RFC 5681).
+
+        Returns how many of ``acked`` are left.
+        """
+    def additive_increase(self, per: int, acked: int) -> None:
+        """Grows by one segment for every ``per`` segments acknowledged."""
+
+@final
+class Packet:
+    """A packet at a queue, and what the queue is like. Times are in nanoseconds."""
+
+    @property
+    def now_ns(self) -> int:
+        """When the question is asked, since the start of the run."""
+    @property
+    def size(self) -> int:
+        """Bytes on the link."""
+    @property
+    def ecn(self) -> int:
+        """Its ECN field: 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE."""
+    @property
+    def flow(self) -> int:
+        """A hash of its 5-tuple."""
+    @property
+    def queue(self) -> Literal["L", "C", "Q"]:
+        """Its queue; where that is the question, the one it would go to by RFC 9332."""
+    @property
+    def sojourn_ns(self) -> int:
+        """How long it has waited; zero at its arrival."""
+    @property
+    def waiting_packets(self) -> int:
+        """What else waits in its queue; in both, before it is in one."""
+    @property
+    def waiting_bytes(self) -> int:
+        """The bytes of those."""
+    @property
+    def is_capable(self) -> bool:
+        """Whether it can be marked instead of dropped."""
+    @property
+    def is_l4s(self) -> bool:
+        """Whether it is ECT(1) or CE: of an L4S sender (RFC 9331)."""
+
+def plan(name: str, text: str | None, settings: Sequence[str]) -> Plan: ...
+def bundled() -> list[tuple[str, str, str | None]]: ...
+def run(
+    run: Run,
+    scenario: str,
+    tables: bool,
+    sampling_ns: int | None = None,
+    aqm: Callable[[], Any] | None = None,
+    cc: Sequence[tuple[str, Callable[[], Any]]] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Record: ...
+def table_of_runs(runs: Sequence[tuple[str, str]]) -> Table: ...
+def golden(records: Sequence[Record]) -> str: ...
+def write(folder: str, records: Sequence[Record]) -> None: ...

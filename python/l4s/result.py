@@ -1,0 +1,161 @@
+"""One run, and what was measured of it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from l4s import _l4s
+from l4s._progress import off, tqdm
+from l4s.algorithms import Aqm, CongestionControl
+from l4s.scenario import Scenario
+
+if TYPE_CHECKING:
+    from l4s._l4s import Table
+    from l4s.summary import Summary
+
+#: A class, or what makes an instance of it.
+MakeAqm: TypeAlias = "Callable[[], Aqm]"
+MakeCc: TypeAlias = "Callable[[], CongestionControl]"
+
+
+class Result:
+    """What was measured of one run.
+
+    ``runs``, ``series``, ``delays`` and ``flows`` are Arrow tables with the columns of
+    docs/results.md. Whoever reads Arrow takes them without a copy: ``pyarrow.table(r.series)``,
+    ``polars.DataFrame(r.series)``, ``pandas.DataFrame.from_arrow(r.series)``; DuckDB takes the
+    table of pyarrow by its name.
+    """
+
+    def __init__(self, record: _l4s.Record) -> None:
+        self._record = record
+
+    @cached_property
+    def summary(self) -> Summary:
+        """The run in numbers, as ``l4s run --json`` prints it but for the time that it took.
+
+        Rates are in bits per second, delays in milliseconds, windows in packets, marks and drops
+        fractions; docs/results.md says what each is.
+        """
+        return cast("Summary", json.loads(self._record.summary))
+
+    @property
+    def summary_json(self) -> str:
+        """The summary as the command line writes it, byte by byte."""
+        return self._record.summary
+
+    @cached_property
+    def runs(self) -> Table:
+        """The summary as the only row of a table: ``queue_L_delay_mean_ms`` and so on."""
+        return _l4s.table_of_runs([(self._record.summary, self._record.command)])
+
+    @cached_property
+    def series(self) -> Table:
+        """Time series: a row per interval for the link, each queue, group and long flow."""
+        return self._record.series
+
+    @cached_property
+    def delays(self) -> Table:
+        """Histograms of queue delay: a row per queue or group and bucket."""
+        return self._record.delays
+
+    @cached_property
+    def flows(self) -> Table:
+        """A row per flow or download."""
+        return self._record.flows
+
+    @property
+    def command(self) -> str:
+        """The command that does the same, but for algorithms of your own."""
+        return self._record.command
+
+    @property
+    def wall_s(self) -> float:
+        """Seconds that the simulator took."""
+        return self._record.wall_s
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Writes its four tables into ``folder``, which ``l4s report`` and ``l4s.read`` read."""
+        _l4s.write(os.fspath(folder), [self._record])
+
+    def __repr__(self) -> str:
+        summary: Any = self.summary
+        queues = ", ".join(
+            f"{queue['name']} {queue['delay_ms']['mean']:.2f} ms"
+            for queue in summary["queues"]
+            if "delay_ms" in queue
+        )
+        rates = ", ".join(f"{g['name']} {g['rate_bps'] / 1e6:.1f} Mb/s" for g in summary["groups"])
+        used = summary["link"]["utilization"]
+        return f"<Result of {summary['scenario']}: {queues}; {rates}; link {used:.1%} used>"
+
+
+def run(
+    scenario: Scenario | str | os.PathLike[str],
+    *,
+    tables: bool = True,
+    sampling_s: float | None = None,
+    aqm: MakeAqm | None = None,
+    cc: Mapping[str, MakeCc] | None = None,
+    progress: bool | None = None,
+) -> Result:
+    """Runs a scenario of one run in the simulator, to its end.
+
+    The same scenario and seed give the same result, to the last bit, as ``l4s run`` gives, on any
+    machine. Other threads go on meanwhile. Ctrl-C stops it.
+
+    Args:
+        scenario: a scenario, or what :class:`Scenario` makes one of.
+        tables: whether time series are kept; histograms and flows always are.
+        sampling_s: seconds between their samples; chosen by the length of the run unless set.
+        aqm: a discipline of your own in the place of the scenario's: a subclass of :class:`Aqm`, or
+            what makes one.
+        cc: congestion controls of your own by group, likewise.
+        progress: a bar; by default where a terminal or notebook shows it, for what takes over a
+            second.
+
+    Raises:
+        ScenarioError: the scenario is refused.
+        ValueError: it has several runs, or no group of that name.
+        Exception: what a class of yours raised, with its own traceback.
+    """
+    if not isinstance(scenario, Scenario):
+        scenario = Scenario(scenario)
+    one = scenario._only()
+    check_groups(scenario, cc or {})
+    sampling_ns = nanoseconds(sampling_s)
+    seconds = one.duration_ns / 1e9
+    form = "{l_bar}{bar}| {n:.1f}/{total:.1f} virtual s [{elapsed}<{remaining}]"
+    delay = 0 if progress else 1
+    with tqdm(
+        total=seconds, disable=off(progress), delay=delay, leave=False, bar_format=form
+    ) as bar:
+
+        def tell(now_ns: int) -> None:
+            bar.update(now_ns / 1e9 - bar.n)
+
+        told = None if bar.disable else tell
+        owned = list((cc or {}).items())
+        record = _l4s.run(one, scenario._called, tables, sampling_ns, aqm, owned, told)
+    return Result(record)
+
+
+def check_groups(scenario: Scenario, cc: Iterable[str]) -> None:
+    """Refuses a congestion control for a group that a scenario of one run does not have."""
+    known = scenario._only().groups
+    for group in cc:
+        if group not in known:
+            raise ValueError(f"cc[{group!r}]: {scenario.name} has the groups {', '.join(known)}")
+
+
+def nanoseconds(sampling_s: float | None) -> int | None:
+    """Time between samples as the engine has it."""
+    if sampling_s is None:
+        return None
+    if round(sampling_s * 1e9) < 1:
+        raise ValueError(f"sampling_s = {sampling_s}: expected more than zero seconds")
+    return round(sampling_s * 1e9)

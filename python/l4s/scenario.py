@@ -1,0 +1,253 @@
+"""Scenarios: which flows meet at which bottleneck, and what varies."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import overload
+
+from l4s import _l4s, _toml
+from l4s._toml import Value
+
+
+class Scenario:
+    """One scenario: a run, or several where it has a ``[sweep]``.
+
+    It is read and checked when it is made, in the words of the command line
+    (:class:`l4s.ScenarioError`), and never changes.
+
+    >>> Scenario("one-against-one").name
+    'one-against-one'
+    >>> s = Scenario(link={"rate": "40mbit"}, group=[{"name": "A", "cc": "prague", "rtt": "10ms"}])
+    >>> s.with_(**{"link.rate": "10mbit"}).set
+    {'link.rate': '10mbit'}
+
+    Args:
+        source: the name of a bundled scenario, or the path of a TOML file.
+        tables: its sections instead: ``link={...}``, ``group=[{...}, ...]``, ``duration="60s"``.
+            Keys are those of docs/scenario.md.
+    """
+
+    def __init__(self, source: str | os.PathLike[str] | None = None, /, **tables: Value) -> None:
+        if source is not None and tables:
+            raise TypeError("either the name of a scenario or its tables: .with_() changes keys")
+        if source is None:
+            self._read("scenario", "scenario", _toml.document(tables), ())
+        else:
+            self._read(os.fspath(source), os.fspath(source), None, ())
+
+    @classmethod
+    def from_toml(cls, text: str, *, name: str = "scenario") -> Scenario:
+        """A scenario from its text; ``name`` is what messages call it."""
+        return cls._of(name, name, text, ())
+
+    @classmethod
+    def _of(cls, called: str, source: str, text: str, settings: tuple[str, ...]) -> Scenario:
+        scenario = cls.__new__(cls)
+        scenario._read(called, source, text, settings)
+        return scenario
+
+    def _read(self, called: str, source: str, text: str | None, settings: tuple[str, ...]) -> None:
+        self._plan = _l4s.plan(source, text, list(settings))
+        self._called = called
+        # A file may change or be elsewhere for another process: from here on its text counts.
+        self._source, self._text = self._plan.source, self._plan.text
+        self._settings = settings
+
+    def _but(self, settings: tuple[str, ...]) -> Scenario:
+        """The same text with these settings and no others."""
+        return Scenario._of(self._called, self._source, self._text, settings)
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._plan.name
+
+    @property
+    def question(self) -> str | None:
+        """The question that it answers, where it says so."""
+        return self._plan.question
+
+    @property
+    def text(self) -> str:
+        """Its text as read, without what :meth:`with_` set."""
+        return self._text
+
+    @property
+    def varies(self) -> Mapping[str, Sequence[str]]:
+        """What its ``[sweep]`` varies: keys (or ``case``) and their values, as shown."""
+        return dict(self._plan.sweep)
+
+    @property
+    def set(self) -> Mapping[str, str]:
+        """What was set in its first run, as results show it."""
+        return dict(self._plan.run(0).set)
+
+    @property
+    def seed(self) -> int:
+        """The seed of its first run."""
+        return self._plan.run(0).seed
+
+    def __len__(self) -> int:
+        """How many runs it has."""
+        return len(self._plan)
+
+    @property
+    def runs(self) -> Sequence[Scenario]:
+        """Each of its runs as a scenario of its own, in order."""
+        return Grid(self, {})
+
+    def with_(self, changes: Mapping[str, Value] | None = None, /, **settings: Value) -> Scenario:
+        """The same scenario with keys set, as ``--set`` does.
+
+        ``s.with_(seed=7)``, ``s.with_(**{"link.rate": "40mbit", "group.*.rtt": "20ms"})`` or
+        ``s.with_({"aqm": {"kind": "pie"}})``.
+        """
+        return self._but(self._settings + _settings(changes, settings))
+
+    def grid(
+        self,
+        axes: Mapping[str, Iterable[Value]] | None = None,
+        /,
+        *,
+        seeds: int | Iterable[int] | None = None,
+        **more: Iterable[Value],
+    ) -> Grid:
+        """Every combination of these values, for every run that it has.
+
+        Args:
+            axes: a key and its values each; the last varies fastest.
+            seeds: the seeds of each, or how many, from the scenario's own on.
+        """
+        return Grid(self, {**(axes or {}), **more}, seeds)
+
+    def to_toml(self) -> str:
+        """Its only run as TOML, with every default spelled out and explained.
+
+        :meth:`from_toml` makes an equal scenario of it.
+        """
+        return self._only().show()
+
+    def _only(self) -> _l4s.Run:
+        if len(self) != 1:
+            raise ValueError(
+                f"{self.name} has {len(self)} runs: .runs[0] is the first, l4s.sweep(...) does all"
+            )
+        return self._plan.run(0)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both have the same runs, however they are written."""
+        if not isinstance(other, Scenario):
+            return NotImplemented
+        mine, others = self._plan, other._plan
+        return len(mine) == len(others) and all(
+            mine.run(i) == others.run(i) for i in range(len(mine))
+        )
+
+    def __hash__(self) -> int:
+        return hash((len(self), self._plan.run(0)))
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return Scenario._of, (self._called, self._source, self._text, self._settings)
+
+    def __repr__(self) -> str:
+        runs = f", {len(self)} runs" if len(self) > 1 else ""
+        with_ = "".join(f" {setting}" for setting in self._settings)
+        return f"<Scenario {self.name}{with_}{runs}>"
+
+
+def _settings(changes: Mapping[str, Value] | None, more: Mapping[str, Value]) -> tuple[str, ...]:
+    return tuple(_toml.setting(key, value) for key, value in {**(changes or {}), **more}.items())
+
+
+class Grid(Sequence[Scenario]):
+    """Many runs of one scenario: what varies, not the runs themselves, however many there are.
+
+    Its runs are in the order of :attr:`axes`, the last varying fastest. Each is resolved when it
+    is asked for.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        axes: Mapping[str, Iterable[Value]],
+        seeds: int | Iterable[int] | None = None,
+    ) -> None:
+        if isinstance(seeds, int):
+            if seeds < 1:
+                raise ValueError(f"seeds = {seeds}: expected at least 1")
+            seeds = range(scenario.seed, scenario.seed + seeds)
+        for key, values in axes.items():
+            if isinstance(values, (str, Mapping)) or not isinstance(values, Iterable):
+                raise TypeError(f"{key} = {values!r}: expected its values, such as [{values!r}]")
+        self.scenario = scenario
+        # A range stays one: a million seeds take no memory.
+        self.axes: dict[str, Sequence[Value]] = {
+            key: values if isinstance(values, range) else tuple(values)
+            for key, values in axes.items()
+        }
+        if seeds is not None:
+            self.axes["seed"] = seeds if isinstance(seeds, range) else tuple(seeds)
+        empty = [key for key, values in self.axes.items() if not values]
+        if empty:
+            raise ValueError(f"{empty[0]}: expected at least one value")
+
+    @cached_property
+    def _own(self) -> list[list[str]]:
+        """What makes each of the scenario's own runs."""
+        plan = self.scenario._plan
+        return [plan.run(number).pins for number in range(len(plan))]
+
+    def __len__(self) -> int:
+        size = len(self.scenario)
+        for values in self.axes.values():
+            size *= len(values)
+        return size
+
+    def settings(self, number: int) -> list[str]:
+        """The ``KEY=VALUE`` that make the scenario run ``number``, from 0."""
+        if not 0 <= number < len(self):
+            raise IndexError(f"run {number} of {len(self)}")
+        chosen = []
+        for key, values in reversed(self.axes.items()):
+            number, digit = divmod(number, len(values))
+            chosen.append(_toml.setting(key, values[digit]))
+        return self._own[number] + chosen[::-1]
+
+    def keys(self, start: int = 0, stop: int | None = None) -> list[str]:
+        """What tells each run from any other: sixteen digits, the same on every machine.
+
+        Every run from ``start`` to ``stop`` is resolved and checked for it.
+        """
+        numbers = range(start, len(self) if stop is None else stop)
+        return self._template.keys([self.settings(number) for number in numbers])
+
+    @cached_property
+    def _template(self) -> _l4s.Template:
+        return _l4s.Template(self.scenario._source, self.scenario._text)
+
+    @overload
+    def __getitem__(self, index: int) -> Scenario: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Scenario]: ...
+    def __getitem__(self, index: int | slice) -> Scenario | Sequence[Scenario]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        number = index + len(self) if index < 0 else index
+        return self.scenario._but(tuple(self.settings(number)))
+
+    def __iter__(self) -> Iterator[Scenario]:
+        return (self[number] for number in range(len(self)))
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return Grid, (self.scenario, self.axes)
+
+    def __repr__(self) -> str:
+        sizes = "".join(f" × {key} ({len(values)})" for key, values in self.axes.items())
+        return f"<Grid of {len(self):,} runs: {self.scenario.name} ({len(self.scenario)}){sizes}>"
+
+
+def bundled() -> Mapping[str, str | None]:
+    """The scenarios that come with l4s, and the question that each answers."""
+    return {name: question for name, _, question in _l4s.bundled()}

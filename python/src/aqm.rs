@@ -1,0 +1,236 @@
+//! A queue discipline that is a class of Python's.
+
+use std::sync::Arc;
+
+use l4s_aqm::foreign::{self, Case, Judge, Verdict};
+use l4s_aqm::{Backlog, Limit, Queue, Signal};
+use l4s_units::{Duration, Ecn, Probability, Time};
+use pyo3::exceptions::PyValueError;
+use pyo3::intern;
+use pyo3::prelude::*;
+
+use crate::own::{Raised, Sample, shown};
+
+/// A packet at a queue, and what the queue is like. Times are in nanoseconds.
+#[pyclass(frozen, get_all, module = "l4s")]
+pub struct Packet {
+    now_ns: u64,
+    size: u64,
+    /// The ECN field as the header has it: 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE.
+    ecn: u8,
+    flow: u32,
+    queue: &'static str,
+    sojourn_ns: u64,
+    waiting_packets: usize,
+    waiting_bytes: u64,
+}
+
+#[pymethods]
+impl Packet {
+    /// Whether it can be marked instead of dropped.
+    #[getter]
+    fn is_capable(&self) -> bool {
+        self.ecn != Ecn::NotEct as u8
+    }
+
+    /// Whether it says that its sender is an L4S one: ECT(1) or CE (RFC 9331).
+    #[getter]
+    fn is_l4s(&self) -> bool {
+        self.ecn & 1 == 1
+    }
+}
+
+impl Packet {
+    fn new(case: &Case, queue: Queue) -> Packet {
+        Packet {
+            now_ns: case.now.as_nanos(),
+            size: case.size.get(),
+            ecn: case.ecn as u8,
+            flow: case.flow,
+            queue: queue.name(),
+            sojourn_ns: case.sojourn.as_nanos(),
+            waiting_packets: case.backlog.packets,
+            waiting_bytes: case.backlog.bytes.get(),
+        }
+    }
+}
+
+/// The discipline that `make` makes for each run.
+pub fn config(make: &Bound<'_, PyAny>, raised: Raised) -> PyResult<foreign::Config> {
+    let sample = Sample::of(make, "Aqm")?;
+    let defines = |method| sample.defines(method);
+    let defined = Defined {
+        enqueue: defines("enqueue")?,
+        dequeue: defines("dequeue")?,
+        classify: defines("classify")?,
+        l_goes_first: defines("l_goes_first")?,
+        probability: defines("probability")?,
+    };
+    let sample = sample.instance;
+    let name: String = sample.getattr("name")?.extract()?;
+    let wrong = |what: &str, expected: &str| {
+        PyValueError::new_err(format!("{name}.{what}: expected {expected}"))
+    };
+    let dual = sample.getattr("dual")?.extract()?;
+    let limit: u64 = sample
+        .getattr("limit")?
+        .extract()
+        .ok()
+        .filter(|limit| (1..=100_000_000).contains(limit))
+        .ok_or_else(|| wrong("limit", "packets, from 1 to 100,000,000"))?;
+    let tick_ns: Option<u64> = sample
+        .getattr("tick_ns")?
+        .extract()
+        .ok()
+        .filter(|tick: &Option<u64>| tick.is_none_or(|tick| tick >= 1000))
+        .ok_or_else(|| wrong("tick_ns", "nanoseconds, at least 1000, or None"))?;
+    let (make, called) = (make.clone().unbind(), Arc::<str>::from(name.as_str()));
+    let appoint = move |seed: u64| -> Box<dyn Judge> {
+        let instance = Python::attach(|py| {
+            let made = raised.unless(|| {
+                let instance = make.call0(py)?;
+                let rng = py.import("random")?.call_method1("Random", (seed,))?;
+                instance.setattr(py, "rng", rng)?;
+                Ok(instance)
+            });
+            made.unwrap_or_else(|| py.None())
+        });
+        Box::new(Bench { instance, name: called.clone(), defined, raised: raised.clone() })
+    };
+    let tick = tick_ns.map(Duration::from_nanos);
+    let limit = Limit::packets(limit);
+    Ok(foreign::Config { name: name.into(), dual, limit, tick, appoint: Arc::new(appoint) })
+}
+
+/// Which methods a class defines itself.
+#[derive(Clone, Copy, Debug)]
+struct Defined {
+    enqueue: bool,
+    dequeue: bool,
+    classify: bool,
+    l_goes_first: bool,
+    probability: bool,
+}
+
+/// The state of a run.
+#[derive(Debug)]
+struct Bench {
+    instance: Py<PyAny>,
+    name: Arc<str>,
+    defined: Defined,
+    raised: Raised,
+}
+
+impl Bench {
+    /// Asks Python for one of a few words.
+    fn word<T: Copy>(
+        &self,
+        method: &str,
+        packet: Packet,
+        words: &[(Option<&str>, T)],
+        else_: T,
+    ) -> T {
+        Python::attach(|py| {
+            let word = self.raised.unless(|| {
+                let answer = self.instance.call_method1(py, method, (packet,))?;
+                let answer = answer.bind(py);
+                let said: Option<Option<&str>> = answer.extract().ok();
+                let known = said.and_then(|said| words.iter().find(|(word, _)| *word == said));
+                known.map(|(_, value)| *value).ok_or_else(|| {
+                    let all: Vec<_> = words
+                        .iter()
+                        .map(|(word, _)| word.map_or("None".to_owned(), |word| format!("{word:?}")))
+                        .collect();
+                    PyValueError::new_err(format!(
+                        "{}.{method} returned {}: expected {}",
+                        self.name,
+                        shown(answer),
+                        all.join(", ")
+                    ))
+                })
+            });
+            word.unwrap_or(else_)
+        })
+    }
+
+    fn verdict(&self, method: &str, case: &Case, queue: Queue) -> Verdict {
+        const WORDS: [(Option<&str>, Verdict); 4] = [
+            (None, Verdict::Forward),
+            (Some("forward"), Verdict::Forward),
+            (Some("mark"), Verdict::Mark),
+            (Some("drop"), Verdict::Drop),
+        ];
+        self.word(method, Packet::new(case, queue), &WORDS, Verdict::Forward)
+    }
+}
+
+impl Judge for Bench {
+    fn classify(&mut self, case: &Case) -> Queue {
+        // As RFC 9332 §2.3 has it.
+        let usual = if case.ecn as u8 & 1 == 1 { Queue::L } else { Queue::C };
+        if !self.defined.classify {
+            return usual;
+        }
+        let words = [(Some("L"), Queue::L), (Some("C"), Queue::C)];
+        self.word("classify", Packet::new(case, usual), &words, usual)
+    }
+
+    fn arrive(&mut self, case: &Case, queue: Queue) -> Verdict {
+        if !self.defined.enqueue {
+            return Verdict::Forward;
+        }
+        self.verdict("enqueue", case, queue)
+    }
+
+    fn l_goes_first(&mut self, l: Duration, c: Duration, now: Time) -> bool {
+        if !self.defined.l_goes_first {
+            return true;
+        }
+        Python::attach(|py| {
+            let first = self.raised.unless(|| {
+                let waited = (l.as_nanos(), c.as_nanos(), now.as_nanos());
+                let first = self.instance.call_method1(py, intern!(py, "l_goes_first"), waited)?;
+                first.is_truthy(py)
+            });
+            first.unwrap_or(true)
+        })
+    }
+
+    fn depart(&mut self, case: &Case, queue: Queue) -> Verdict {
+        if !self.defined.dequeue {
+            return Verdict::Forward;
+        }
+        self.verdict("dequeue", case, queue)
+    }
+
+    fn tick(&mut self, waiting: [Backlog; 2], heads: [Duration; 2], now: Time) {
+        let bytes = waiting.map(|backlog| backlog.bytes.get());
+        let heads = heads.map(Duration::as_nanos);
+        Python::attach(|py| {
+            self.raised.unless(|| {
+                let told = (now.as_nanos(), (heads[0], heads[1]), (bytes[0], bytes[1]));
+                self.instance.call_method1(py, intern!(py, "tick"), told).map(drop)
+            });
+        });
+    }
+
+    fn signal(&self) -> Option<Signal> {
+        if !self.defined.probability {
+            return None;
+        }
+        let base = Python::attach(|py| {
+            self.raised.unless(|| {
+                let p = self.instance.call_method0(py, intern!(py, "probability"))?;
+                let p: f64 = p.extract(py)?;
+                (0.0..=1.0).contains(&p).then_some(p).ok_or_else(|| {
+                    PyValueError::new_err(format!(
+                        "{}.probability returned {p}: expected 0 to 1",
+                        self.name
+                    ))
+                })
+            })
+        })?;
+        let base = Probability::from_f64(base);
+        Some(Signal { base, ..Signal::default() })
+    }
+}

@@ -1,0 +1,37 @@
+//! The engine of l4s for Python: scenarios, runs in the simulator, and their tables.
+//!
+//! What people use is the package `l4s`, in Python; this is `l4s._l4s`, what it is made of. Nothing
+//! in here knows more than the command line does: the same plans, the same runs, the same words.
+
+mod aqm;
+mod cc;
+mod own;
+mod refusal;
+mod run;
+mod scenario;
+mod table;
+
+use pyo3::prelude::*;
+
+/// The module `l4s._l4s`.
+#[pymodule]
+mod _l4s {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::aqm::Packet;
+    #[pymodule_export]
+    use crate::cc::{Ack, Window};
+    #[pymodule_export]
+    use crate::run::{Record, golden, run, table_of_runs, write};
+    #[pymodule_export]
+    use crate::scenario::{Plan, Run, Template, bundled, plan};
+    #[pymodule_export]
+    use crate::table::Table;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
+        module.add("CODE", env!("L4S_CODE"))
+    }
+}

@@ -1,0 +1,176 @@
+//! One run in the simulator.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use l4s_measure::{Origin, Recorder, ResultWriter, RunRecord, table_of};
+use l4s_scenario::Scenario;
+use l4s_sim::Simulation;
+use l4s_units::Time;
+use pyo3::exceptions::{PyOSError, PyRuntimeError};
+use pyo3::prelude::*;
+use serde_json::Value;
+
+use crate::own::Own;
+use crate::scenario::Run;
+use crate::table::Table;
+
+/// How long the simulator goes on before it looks whether somebody wants it to stop.
+const SLICE: Duration = Duration::from_millis(20);
+
+/// Everything that was measured of a run.
+#[pyclass(frozen, module = "l4s._l4s")]
+pub struct Record {
+    record: RunRecord,
+    wall: Duration,
+}
+
+/// Runs `run` to its end; `own` are a discipline and congestion controls of Python's, by group.
+/// `progress` is told the time in nanoseconds of the run, some fifty times a second.
+#[pyfunction]
+#[pyo3(signature = (run, scenario, tables, sampling_ns=None, aqm=None, cc=None, progress=None))]
+#[expect(clippy::too_many_arguments, reason = "one function, called by one of Python's")]
+pub fn run(
+    py: Python<'_>,
+    run: &Run,
+    scenario: &str,
+    tables: bool,
+    sampling_ns: Option<u64>,
+    aqm: Option<Bound<'_, PyAny>>,
+    cc: Option<Vec<(String, Py<PyAny>)>>,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<Record> {
+    let mut own = Own::new(run.point.scenario.clone());
+    if let Some(aqm) = aqm {
+        own.set_aqm(&aqm)?;
+    }
+    for (group, make) in cc.into_iter().flatten() {
+        own.set_cc(py, &group, make)?;
+    }
+    let mut recorder = Recorder::new(own.scenario(), origin(run, scenario));
+    if !tables {
+        recorder = recorder.without_series();
+    }
+    if let Some(interval) = sampling_ns {
+        recorder = recorder.sampled_every(l4s_units::Duration::from_nanos(interval));
+    }
+    let start = Instant::now();
+    let record = simulated(py, &own, recorder, progress.as_ref())?;
+    Ok(Record { record, wall: start.elapsed() })
+}
+
+fn origin(run: &Run, scenario: &str) -> Origin {
+    let set = run.point.set.iter();
+    Origin {
+        on: "sim".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        set: set.map(|(key, value)| (key.clone(), Value::from(value.as_str()))).collect(),
+        command: run.point.command(scenario, "sim"),
+    }
+}
+
+/// Runs in slices, between which Python may stop it. They change nothing of what happens.
+fn simulated(
+    py: Python<'_>,
+    own: &Own,
+    mut recorder: Recorder,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<RunRecord> {
+    let scenario: &Scenario = own.scenario();
+    let end = Time::ZERO + scenario.duration;
+    let mut simulation = Simulation::new(scenario, &mut recorder);
+    let mut slice = l4s_units::Duration::from_millis(10);
+    while simulation.now() < end {
+        let (to, began) = ((simulation.now() + slice).min(end), Instant::now());
+        if own.is_python() {
+            // It is needed for every packet: to let go of it each time costs more than it gives.
+            simulation.advance(to);
+        } else {
+            py.detach(|| simulation.advance(to));
+        }
+        own.failed()?;
+        py.check_signals()?;
+        if let Some(progress) = progress {
+            progress.call1((simulation.now().as_nanos(),))?;
+        }
+        let took = began.elapsed();
+        if took < SLICE / 2 {
+            slice = slice + slice;
+        } else if took > SLICE * 2 {
+            slice = slice / 2;
+        }
+    }
+    let (outcome, _) = simulation.finish();
+    own.failed()?;
+    Ok(recorder.finish(outcome.summary(scenario.duration)))
+}
+
+/// Writes the tables of runs, in order, into `folder`.
+#[pyfunction]
+pub fn write(py: Python<'_>, folder: PathBuf, records: Vec<Py<Record>>) -> PyResult<()> {
+    let failed = |error: l4s_measure::ResultError| PyOSError::new_err(error.to_string());
+    let records: Vec<&Record> = records.iter().map(Py::get).collect();
+    py.detach(|| {
+        let mut writer = ResultWriter::create(&folder)?;
+        records.iter().try_for_each(|record| writer.add(&record.record))?;
+        writer.finish()
+    })
+    .map_err(failed)
+}
+
+/// Summaries, as JSON, each with the command that repeats its run, as the rows of a table.
+#[pyfunction]
+pub fn table_of_runs(py: Python<'_>, runs: Vec<(String, String)>) -> PyResult<Table> {
+    let read = |(json, command): (String, String)| Ok((serde_json::from_str(&json)?, command));
+    let table = py.detach(|| {
+        let rows = runs.into_iter().map(read).collect::<Result<Vec<_>, serde_json::Error>>()?;
+        Ok::<_, serde_json::Error>(l4s_measure::table_of_runs(&rows))
+    });
+    Table::new(table.map_err(|error| PyRuntimeError::new_err(error.to_string()))?)
+}
+
+/// Runs in whole numbers, as the golden files of the simulator have them: for tests.
+#[pyfunction]
+pub fn golden(records: Vec<Py<Record>>) -> String {
+    l4s_measure::golden(records.iter().map(|record| &record.get().record.summary))
+}
+
+#[pymethods]
+impl Record {
+    /// The summary as JSON, without what depends on the machine.
+    #[getter]
+    fn summary(&self) -> PyResult<String> {
+        serde_json::to_string(&self.record.summary)
+            .map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    }
+
+    /// The command that does the same.
+    #[getter]
+    fn command(&self) -> &str {
+        &self.record.command
+    }
+
+    /// Seconds that it took.
+    #[getter]
+    fn wall_s(&self) -> f64 {
+        self.wall.as_secs_f64()
+    }
+
+    /// Time series.
+    #[getter]
+    fn series(&self) -> PyResult<Table> {
+        Table::new(table_of(0, &self.record.series))
+    }
+
+    /// Delay histograms.
+    #[getter]
+    fn delays(&self) -> PyResult<Table> {
+        Table::new(table_of(0, &self.record.delays))
+    }
+
+    /// Flows and downloads.
+    #[getter]
+    fn flows(&self) -> PyResult<Table> {
+        Table::new(table_of(0, &self.record.flows))
+    }
+}

@@ -1,0 +1,197 @@
+//! Scenarios: what is read, what varies, and each run of it.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use l4s_scenario::{Point, Refused, bundled as all_bundled, show};
+use pyo3::prelude::*;
+use rayon::prelude::*;
+
+use crate::refusal::refused;
+
+/// A scenario as it was read, with every run of it.
+#[pyclass(frozen, module = "l4s._l4s")]
+pub struct Plan {
+    plan: l4s_scenario::Plan,
+    source: String,
+}
+
+/// One run: a scenario with nothing left open.
+#[pyclass(frozen, module = "l4s._l4s")]
+#[derive(Clone)]
+pub struct Run {
+    pub point: Point,
+    question: Option<String>,
+}
+
+/// Reads `text` under the name `name`, with `KEY=VALUE` set; where `text` is `None`, what `name`
+/// is the name of: a bundled scenario, or a file.
+#[pyfunction]
+#[pyo3(signature = (name, text, settings))]
+pub fn plan(
+    py: Python<'_>,
+    name: &str,
+    text: Option<&str>,
+    settings: Vec<String>,
+) -> PyResult<Plan> {
+    let plan = py.detach(|| match text {
+        Some(text) => l4s_scenario::Plan::parse(name, text, &settings).map_err(Refused::from),
+        None => l4s_scenario::Plan::open(name, &settings),
+    });
+    let bundled = all_bundled::find(name).filter(|_| text.is_none());
+    let source = bundled.map_or(name.to_owned(), |bundled| format!("{}.toml", bundled.name));
+    plan.map(|plan| Plan { plan, source }).map_err(|error| refused(py, &error))
+}
+
+/// The text of a scenario, read once, of which many runs are made.
+#[pyclass(frozen, module = "l4s._l4s")]
+pub struct Template {
+    template: l4s_scenario::Template,
+}
+
+#[pymethods]
+impl Template {
+    #[new]
+    fn new(py: Python<'_>, name: &str, text: &str) -> PyResult<Template> {
+        l4s_scenario::Template::parse(name, text)
+            .map(|template| Template { template })
+            .map_err(|faults| refused(py, &Refused::from(faults)))
+    }
+
+    /// The first run with these `KEY=VALUE` set.
+    fn run(&self, py: Python<'_>, settings: Vec<String>) -> PyResult<Run> {
+        match self.template.first(&settings) {
+            Ok(mut plan) => Ok(Run { point: plan.points.remove(0), question: plan.question }),
+            Err(faults) => Err(refused(py, &Refused::from(faults))),
+        }
+    }
+
+    /// Of each of many runs, given by what is set, sixteen digits that tell it from any other, on
+    /// every machine. All are checked.
+    fn keys(&self, py: Python<'_>, settings: Vec<Vec<String>>) -> PyResult<Vec<String>> {
+        let template = &self.template;
+        let key = |set: &Vec<String>| template.first(set).map(|plan| identity(&plan.points[0]));
+        py.detach(|| settings.par_iter().map(key).collect::<Result<_, _>>())
+            .map_err(|faults| refused(py, &Refused::from(faults)))
+    }
+}
+
+/// The bundled scenarios: name, text, and the question that each answers.
+#[pyfunction]
+pub fn bundled(py: Python<'_>) -> PyResult<Vec<(&'static str, &'static str, Option<String>)>> {
+    let described = |bundled: &all_bundled::Bundled| {
+        let name = format!("{}.toml", bundled.name);
+        l4s_scenario::Plan::first(&name, bundled.text, &[])
+            .map(|plan| (bundled.name, bundled.text, plan.question))
+            .map_err(|faults| refused(py, &Refused::from(faults)))
+    };
+    all_bundled::ALL.iter().map(described).collect()
+}
+
+#[pymethods]
+impl Plan {
+    /// The name of the scenario.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.plan.name
+    }
+
+    /// What messages call its text.
+    #[getter]
+    fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The question that it answers.
+    #[getter]
+    fn question(&self) -> Option<&str> {
+        self.plan.question.as_deref()
+    }
+
+    /// Its text, as read.
+    #[getter]
+    fn text(&self) -> &str {
+        &self.plan.text
+    }
+
+    /// What varies from run to run: keys and their values, as shown.
+    #[getter]
+    fn sweep(&self) -> Vec<(String, Vec<String>)> {
+        self.plan.sweep.clone()
+    }
+
+    fn __len__(&self) -> usize {
+        self.plan.points.len()
+    }
+
+    /// Run `number`, from 0.
+    fn run(&self, number: usize) -> PyResult<Run> {
+        let point = self.plan.points.get(number).cloned();
+        let point = point
+            .ok_or_else(|| pyo3::exceptions::PyIndexError::new_err("no run of that number"))?;
+        Ok(Run { point, question: self.plan.question.clone() })
+    }
+}
+
+#[pymethods]
+impl Run {
+    /// The `KEY=VALUE` that make its scenario just this run.
+    #[getter]
+    fn pins(&self) -> Vec<String> {
+        let seed = ("seed".to_owned(), self.point.scenario.seed.to_string());
+        let pins = self.point.pins.iter().chain([&seed]);
+        pins.map(|(key, value)| format!("{key}={value}")).collect()
+    }
+
+    /// What the sweep and the settings made of it, as shown, without the seed.
+    #[getter]
+    fn set(&self) -> Vec<(String, String)> {
+        self.point.set.clone()
+    }
+
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.point.scenario.seed
+    }
+
+    /// Its length, in nanoseconds.
+    #[getter]
+    fn duration_ns(&self) -> u64 {
+        self.point.scenario.duration.as_nanos()
+    }
+
+    /// The names of its groups of TCP flows.
+    #[getter]
+    fn groups(&self) -> Vec<String> {
+        self.point.scenario.groups.iter().map(|group| group.name.clone()).collect()
+    }
+
+    /// It as TOML, with every default spelled out.
+    fn show(&self) -> String {
+        show(&self.point, self.question.as_deref())
+    }
+
+    /// Sixteen digits that tell it from any other run, on every machine.
+    fn key(&self) -> String {
+        identity(&self.point)
+    }
+
+    /// What to tell people who use it in a way that is seldom meant.
+    fn advice(&self) -> Option<String> {
+        l4s_scenario::advice(&self.point.scenario)
+    }
+
+    fn __eq__(&self, other: &Run) -> bool {
+        self.point.scenario == other.point.scenario
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        format!("{:?}", self.point.scenario).hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+/// The fingerprint of all that there is to know of a run.
+fn identity(point: &Point) -> String {
+    l4s_scenario::fingerprint(format!("{point:?}").as_bytes())
+}

@@ -1,0 +1,195 @@
+"""Scenarios: read, changed, unfolded, and written back."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import l4s
+from l4s import _toml
+
+BASE = {"link": {"rate": "40mbit"}, "group": [{"name": "A", "cc": "prague", "rtt": "10ms"}]}
+
+
+def test_tables_and_text_make_the_same_scenario() -> None:
+    text = 'link.rate = "40mbit"\n[[group]]\nname = "A"\ncc = "prague"\nrtt = "10ms"\n'
+    assert l4s.Scenario(**BASE) == l4s.Scenario.from_toml(text)
+    dotted = {"link.rate": "40mbit", "group": BASE["group"]}
+    assert l4s.Scenario(**dotted) == l4s.Scenario(**BASE)
+    assert l4s.Scenario(**BASE) != l4s.Scenario(**BASE).with_(seed=2)
+
+
+def test_a_bundled_scenario_unfolds_into_its_runs() -> None:
+    demo = l4s.Scenario("one-against-one")
+    assert (demo.name, len(demo)) == ("one-against-one", 3)
+    assert demo.question and demo.question.startswith("What does L4S do")
+    labels = [run.set["case"] for run in demo.runs]
+    assert labels == ["dualpi2 dctcp:cubic", "pie ecn-cubic:cubic", "fq_codel ecn-cubic:cubic"]
+    assert [len(run) for run in demo.runs] == [1, 1, 1]
+    assert demo.runs[-1] == demo.runs[2] and demo.runs[:2] == [demo.runs[0], demo.runs[1]]
+    with pytest.raises(IndexError):
+        demo.runs[3]
+    assert "one-against-one" in l4s.bundled() and l4s.bundled()["one-against-one"] == demo.question
+
+
+def test_keys_are_set_as_on_the_command_line() -> None:
+    one = l4s.Scenario(**BASE)
+    faster = one.with_({"aqm": {"kind": "pie", "target": "20ms"}}, **{"link.rate": "100mbit"})
+    assert faster.set == {"aqm": '{ kind = "pie", target = "20ms" }', "link.rate": "100mbit"}
+    aqm = faster.to_toml().split("[aqm]")[1]
+    assert [line.split()[2] for line in aqm.splitlines() if line.startswith("target")] == ['"20ms"']
+    assert one.set == {} and one.with_(seed=9).seed == 9
+
+
+def test_a_scenario_survives_a_pickle_and_knows_its_file(tmp_path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(l4s.Scenario(**BASE).to_toml())
+    mine = l4s.Scenario(file).with_(seed=3)
+    file.unlink()
+    again = pickle.loads(pickle.dumps(mine))
+    assert again == mine and hash(again) == hash(mine) and again.seed == 3
+    grid = pickle.loads(pickle.dumps(mine.grid(seeds=4)))
+    assert [run.seed for run in grid] == [3, 4, 5, 6]
+
+
+def test_a_grid_is_every_combination_and_the_last_axis_varies_fastest() -> None:
+    grid = l4s.Scenario("one-against-one").grid({"link.rate": ["4mbit", "40mbit"]}, seeds=[7, 8])
+    assert len(grid) == 12
+    seen = [(run.set["case"][:3], run.set["link.rate"], run.seed) for run in grid]
+    assert seen[:4] == [("dua", r, s) for r in ("4mbit", "40mbit") for s in (7, 8)]
+    assert seen == [(run.set["case"][:3], run.set["link.rate"], run.seed) for run in grid[:]]
+    assert len(set(grid.keys())) == 12 and grid.keys(3, 5) == grid.keys()[3:5]
+    assert grid[-1] == grid[11]
+    with pytest.raises(IndexError):
+        grid[12]
+
+
+def test_a_grid_of_a_million_runs_is_small_and_at_once() -> None:
+    grid = l4s.Scenario(**BASE).grid(seeds=1_000_000)
+    assert len(grid) == 1_000_000 and grid[999_999].seed == 1_000_000
+
+
+def test_what_cannot_be_a_grid_is_refused() -> None:
+    one = l4s.Scenario(**BASE)
+    for alone in ("40mbit", {"kind": "pie"}, 7):
+        with pytest.raises(TypeError, match="expected its values, such as"):
+            one.grid({"link.rate": alone})  # type: ignore[dict-item]
+    with pytest.raises(ValueError, match="at least one value"):
+        one.grid({"link.rate": []})
+    with pytest.raises(ValueError, match="at least 1"):
+        one.grid(seeds=0)
+    with pytest.raises(l4s.ScenarioError) as refused:
+        one.grid({"link.rate": ["4mbit", "40mbti"]}).keys()
+    assert refused.value.key == "link.rate"
+
+
+def test_a_refusal_is_that_of_the_command_line(command: str, tmp_path) -> None:
+    for text, setting, key in [
+        (None, ("link.rat", "40mbit"), "link.rat"),
+        (None, ("group.A.cc", "prage"), "group.cc"),
+        (None, ("duration", "0s"), "duration"),
+        ('[lnik]\nrate = "1mbit"\n', None, "lnik"),
+        ("name = ", None, None),
+    ]:
+        file = tmp_path / "s.toml"
+        file.write_text(text or l4s.Scenario(**BASE).to_toml())
+        set_ = ["--set", f"{setting[0]}={setting[1]}"] if setting else []
+        said = subprocess.run([command, "run", file, *set_], capture_output=True, text=True)
+        assert said.returncode == 2
+        with pytest.raises(l4s.ScenarioError) as refused:
+            scenario = l4s.Scenario(file)
+            scenario.with_(**dict([setting] if setting else []))
+        assert str(refused.value) == said.stderr
+        assert key in [fault["key"] for fault in refused.value.faults]
+        assert refused.value.line and refused.value.column and refused.value.faults[0]["message"]
+    said = subprocess.run([command, "run", "one-agianst-one"], capture_output=True, text=True)
+    with pytest.raises(l4s.ScenarioError) as refused:
+        l4s.Scenario("one-agianst-one")
+    assert str(refused.value) == said.stderr and refused.value.key is None
+
+
+def test_a_name_and_tables_at_once_are_refused() -> None:
+    with pytest.raises(TypeError, match="with_"):
+        l4s.Scenario("one-against-one", link={"rate": "1mbit"})
+    with pytest.raises(ValueError, match="has 3 runs"):
+        l4s.Scenario("one-against-one").to_toml()
+    with pytest.raises(TypeError, match="a scenario has texts"):
+        l4s.Scenario(link={"rate": object()})
+
+
+# --- Any scenario goes through TOML and back -----------------------------------------------------
+
+RATES = st.integers(1, 10_000_000).map(lambda k: f"{k}kbit")
+TIMES = st.integers(1, 2_000_000).map(lambda us: f"{us}us")
+NAMES = st.text("ABCDEFGHabcdefgh_-019", min_size=1, max_size=8)
+AQMS = st.sampled_from(["dualpi2", "pi2", "pie", "codel", "fq_codel", "cobalt", "red", "fifo"])
+CONTROLS = st.one_of(
+    st.sampled_from(["reno", "cubic", "dctcp", "prague"]),
+    st.fixed_dictionaries({"kind": st.just("reno"), "abe": st.booleans()}),
+    st.fixed_dictionaries(
+        {"kind": st.just("prague"), "fallback": st.sampled_from(["off", "passive", "active"])}
+    ),
+)
+
+
+@st.composite
+def scenarios(draw: st.DrawFn) -> dict[str, object]:
+    names = draw(st.lists(NAMES, min_size=1, max_size=4, unique_by=str.lower))
+    groups = [
+        {
+            "name": name,
+            "cc": draw(CONTROLS),
+            "rtt": draw(TIMES),
+            "flows": draw(st.integers(0, 5)),
+        }
+        for name in names
+    ]
+    tables: dict[str, object] = {
+        "name": draw(st.text(min_size=1, max_size=12).filter(lambda text: text.strip() == text)),
+        "duration": "20s",
+        "seed": draw(st.integers(0, 2**63 - 1)),
+        "link": {"rate": draw(RATES), "buffer": draw(st.sampled_from(["100p", "1mb", "50ms"]))},
+        "aqm": {"kind": draw(AQMS)},
+        "group": groups,
+    }
+    if draw(st.booleans()):
+        tables["udp"] = [{"name": "udp:1", "rate": draw(RATES), "ecn": "ect1"}]
+    if draw(st.booleans()):
+        tables["at"] = [{"time": "5s", "link.rate": draw(RATES)}]
+    return tables
+
+
+@settings(max_examples=150, deadline=None)
+@given(scenarios())
+def test_any_scenario_reads_back_as_itself(tables: dict[str, object]) -> None:
+    try:
+        scenario = l4s.Scenario(**tables)
+    except l4s.ScenarioError as refused:
+        # A name that no group may have, or the like: words, and no crash.
+        assert refused.faults and str(refused).startswith("error: ")
+        return
+    text = scenario.to_toml()
+    again = l4s.Scenario.from_toml(text)
+    assert again == scenario and again.to_toml() == text
+    assert hash(again) == hash(scenario)
+
+
+VALUES = st.recursive(
+    st.one_of(st.booleans(), st.integers(-(2**62), 2**62), st.floats(allow_nan=False), st.text()),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text(min_size=1), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(VALUES)
+def test_a_value_in_a_line_is_toml(value: object) -> None:
+    tomllib = pytest.importorskip("tomllib")
+    text = _toml.inline(value)  # type: ignore[arg-type]
+    assert "\n" not in text and tomllib.loads(f"x = {text}")["x"] == value
