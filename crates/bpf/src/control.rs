@@ -137,7 +137,7 @@ impl Loaded {
             }
         }
         let what = || format!("to load {}", program.name);
-        let mut object = open.load().map_err(|error| object::refused(what(), &error))?;
+        let mut object = object::load(open).map_err(|error| object::refused(what(), &error))?;
         let shown = object.maps().find(|map| map.name() == crate::sockets::MAP);
         let sockets = shown.and_then(|map| map.info().ok()).map(|info| info.info.id);
         let mut control = object.maps_mut().find(|map| map.name() == "control");

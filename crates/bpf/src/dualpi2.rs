@@ -67,7 +67,7 @@ impl DualPi2 {
             }
         }
         let what = "to load dualpi2";
-        let mut object = open.load().map_err(|error| object::refused(what, &error))?;
+        let mut object = object::load(open).map_err(|error| object::refused(what, &error))?;
         let map = |name: &str| {
             let map = object.maps().find(|map| map.name() == name).expect("dualpi2.bpf.c has it");
             MapHandle::try_from(&map).map_err(|error| object::refused(what, &error))

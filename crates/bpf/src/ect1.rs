@@ -57,7 +57,7 @@ pub(crate) fn load(control: Option<&str>) -> Result<Object, BpfError> {
         let value = constants.initial_value_mut().expect("constants have a value");
         value[..control.len()].copy_from_slice(control.as_bytes());
     }
-    open.load().map_err(|error| object::refused("to load ect1", &error))
+    object::load(open).map_err(|error| object::refused("to load ect1", &error))
 }
 
 fn refused(ifindex: u32, error: &libbpf_rs::Error) -> BpfError {

@@ -8,7 +8,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Once;
 
-use libbpf_rs::{ObjectBuilder, OpenObject, PrintLevel, libbpf_sys, set_print};
+use libbpf_rs::{Object, ObjectBuilder, OpenObject, PrintLevel, libbpf_sys, set_print};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 
 use crate::BpfError;
 
@@ -151,4 +152,18 @@ pub(crate) fn open(program: Program) -> Result<OpenObject, BpfError> {
     ObjectBuilder::default()
         .open_memory(program.object)
         .map_err(|error| refused(format!("to read {}.bpf.o", program.name), &error))
+}
+
+/// Gives a program to the kernel.
+///
+/// The verifier gives up (`EAGAIN`) when its thread has a signal to attend to, and libbpf tries no
+/// more than a few times. A child's end is ignored here, but is a signal all the same while the
+/// thread that started it has signals blocked, as `posix_spawn` does; then any thread gets it that
+/// does not block it. A process that starts others all the time would load nothing.
+pub(crate) fn load(open: OpenObject) -> Result<Object, libbpf_rs::Error> {
+    let children = SigSet::from(Signal::SIGCHLD);
+    let before = children.thread_swap_mask(SigmaskHow::SIG_BLOCK).expect("a mask like any other");
+    let loaded = open.load();
+    before.thread_set_mask().expect("it was this thread's mask");
+    loaded
 }

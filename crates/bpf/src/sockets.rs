@@ -171,7 +171,7 @@ pub fn sockets() -> Result<Option<Vec<Socket>>, BpfError> {
         .collect();
     let open = object::open(object::SOCKETS())?;
     let refused = |what: &'static str| move |error| object::refused(what, &error);
-    let object = open.load().map_err(refused("to load what lists sockets"))?;
+    let object = object::load(open).map_err(refused("to load what lists sockets"))?;
     if maps.is_empty() {
         return Ok(None);
     }

@@ -63,6 +63,29 @@ fn every_profile_that_a_kernel_can_have_is_verified() {
     }
 }
 
+/// The verifier gives up when its thread has a signal to attend to, such as that of a child that
+/// ended while the thread that started it had all signals blocked.
+#[test]
+fn children_of_others_do_not_keep_a_program_out() {
+    let name = name("kids");
+    or_skip!(prague(&name).map(drop));
+    let ended = AtomicBool::new(false);
+    let refused = thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !ended.load(Ordering::Relaxed) {
+                    Command::new("true").status().unwrap();
+                }
+            });
+        }
+        let loads = (0..100).map(|n| prague(&format!("{name}{n}")));
+        let refused: Vec<_> = loads.filter_map(|loaded| loaded.err()).collect();
+        ended.store(true, Ordering::Relaxed);
+        refused
+    });
+    assert!(refused.is_empty(), "{} of 100: {}", refused.len(), refused[0]);
+}
+
 fn is_registered(name: &str) -> bool {
     let all = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
     all.split_whitespace().any(|n| n == name)
