@@ -239,7 +239,8 @@ impl Control {
         }
         self.start_again();
         let in_slow_start = self.state.frac_cwnd >> CWND_BITS < self.state.ssthresh.into();
-        self.growth.end_round(self.state.delivered_ce > 0, in_slow_start);
+        let frac_cwnd = self.state.frac_cwnd;
+        self.growth.end_round(self.state.delivered_ce > 0, in_slow_start, frac_cwnd);
         self.state.window_end = ack.nxt;
         self.state.alpha_at = now;
         self.state.delivered = 0;

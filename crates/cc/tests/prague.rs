@@ -1,7 +1,7 @@
 //! The laws of Prague: its window under marks, its independence of the RTT, its first mark and
 //! its losses.
 
-use l4s_cc::prague::{Config, Control, RttIndependence, Startup};
+use l4s_cc::prague::{Config, Control, Increase, RttIndependence, Startup};
 use l4s_cc::{Ack, Congestion, CongestionControl, Window};
 use l4s_units::{Duration, Time};
 
@@ -306,6 +306,38 @@ fn slow_start_begins_again_after_a_round_without_marks_so_often_and_no_more() {
     round_with_marks(&mut flow, 40);
     (0..4).for_each(|_| flow.round(0.0));
     assert!(!flow.window.in_slow_start());
+}
+
+/// What a round trip without marks adds to the window, in milliseconds' worth of packets.
+fn growth(flow: &mut Flow) -> f64 {
+    let before = flow.cc.state().frac_cwnd as f64;
+    flow.round(0.0);
+    let gained = flow.cc.state().frac_cwnd as f64 - before;
+    // Less the packet that every round trip adds.
+    (gained - f64::from(1 << 20)) / before * flow.rtt.as_millis_f64()
+}
+
+#[test]
+fn fast_growth_looks_for_room_by_doubling_steps_until_a_mark() {
+    let config = Config { increase: Increase::Fast, ..Config::linux() };
+    let mut flow = Flow::new(config, 400, MS * 200);
+    // The first mark ends slow start.
+    round_with_marks(&mut flow, 1);
+    for _ in 0..2 {
+        let (mut quiet, start) = (0, flow.window.cwnd);
+        while growth(&mut flow) < 0.5 {
+            quiet += 1;
+        }
+        // The window grows by a packet per round meanwhile.
+        let wait = 8.0 + f64::from(start + quiet).sqrt();
+        assert!((wait..wait + 2.0).contains(&quiet.into()), "{quiet} rounds, not {wait}");
+        // The first step was of 1 ms.
+        for step in [2.0, 4.0, 8.0, 16.0, 25.0, 25.0] {
+            let grown = growth(&mut flow);
+            assert!((grown / step - 1.0).abs() < 0.15, "{grown} ms instead of {step}");
+        }
+        round_with_marks(&mut flow, 1);
+    }
 }
 
 /// 40 packets of 1500 B in 20 ms are 3 MB/s; four times that.

@@ -334,6 +334,9 @@ fn nothing_is_left_of_a_dropped_lab() {
     let namespaces: BTreeSet<_> = pids.iter().map(|pid| namespace(*pid).unwrap()).collect();
     assert_eq!(namespaces.len(), 12, "every agent has a namespace of its own");
     assert!(!namespaces.contains(&namespace(std::process::id()).unwrap()));
+    // As long as they are open, no other test's namespaces get their numbers.
+    let open = |pid: &u32| std::fs::File::open(format!("/proc/{pid}/ns/net")).unwrap();
+    let held: Vec<_> = pids.iter().map(open).collect();
     let wire = Wire::new(first.take_ports());
     first.start(Clock::start());
     std::thread::sleep(Duration::from_millis(300));
@@ -348,6 +351,7 @@ fn nothing_is_left_of_a_dropped_lab() {
     let left: Vec<_> =
         processes().filter_map(namespace).filter(|n| namespaces.contains(n)).collect();
     assert_eq!(left, Vec::<String>::new());
+    drop(held);
 }
 
 #[test]

@@ -6,7 +6,7 @@
  * does not depend on the RTT where that is short, and a mark is answered at most once per
  * virtual RTT.
  *
- * The BPF program and the host share it: the includer provides u8, u32, u64, s64 and
+ * The BPF program and the host share it: the includer provides u8, u16, u32, u64, s64 and
  * __always_inline. The host holds it against l4s_cc::prague, integer by integer. There is no
  * signed division, no loop and nothing wider than 64 bits, so that any kernel can run it.
  *
@@ -106,7 +106,9 @@ struct prague {
 	/* Rounds that are left before the rate is independent of the RTT. */
 	u32 transition;
 	/* Rounds of observation since the last mark. */
-	u32 quiet;
+	u16 quiet;
+	/* Rounds for which it has been looking for room since then. */
+	u16 looking;
 	/* Whether a mark was ever seen. */
 	u8 saw_ce;
 	/* Whether a loss is being recovered from. */
@@ -196,6 +198,7 @@ static __always_inline void prague_start(struct prague *s, const struct prague_c
 	s->prior_ssthresh = PRAGUE_NO_THRESHOLD;
 	s->transition = (u32)c->rtt_transition;
 	s->quiet = 0;
+	s->looking = 0;
 	s->saw_ce = 0;
 	s->in_loss = 0;
 	s->after_loss = 0;
@@ -306,6 +309,28 @@ static __always_inline void prague_leave_slow_start(struct prague *s,
 	prague_reduce(s, c, d, prague_reduction(s, alpha), now);
 }
 
+/*
+ * Counts a round. There is room where it was longer without a mark than a scalable flow is that is
+ * alone in its queue (DCTCP §3.3: √(W/2) rounds).
+ */
+static __always_inline void prague_end_round(struct prague *s)
+{
+	u64 beyond;
+
+	if (s->delivered_ce) {
+		s->quiet = 0;
+		s->looking = 0;
+		return;
+	}
+	if (s->quiet < 0xffff)
+		s->quiet++;
+	beyond = s->quiet > PRAGUE_QUIET_ROUNDS ? s->quiet - PRAGUE_QUIET_ROUNDS : 0;
+	if (!s->looking && beyond * beyond <= s->frac_cwnd >> PRAGUE_CWND_BITS)
+		return;
+	if (s->looking < 0xffff)
+		s->looking++;
+}
+
 /* Ends the time of observation after a round trip, but not before a virtual RTT passed. */
 static __always_inline void prague_observe(struct prague *s, const struct prague_config *c,
 					   struct classic_ecn *d, const struct prague_ack *a)
@@ -324,10 +349,7 @@ static __always_inline void prague_observe(struct prague *s, const struct prague
 		prague_update_alpha(s);
 	if (s->transition && s->frac_cwnd >> PRAGUE_CWND_BITS >= s->ssthresh)
 		s->transition--;
-	if (s->delivered_ce)
-		s->quiet = 0;
-	else if (s->quiet < 0xffffffffu)
-		s->quiet++;
+	prague_end_round(s);
 	s->window_end = a->nxt;
 	s->alpha_at = a->now;
 	s->delivered = 0;
@@ -416,16 +438,17 @@ static __always_inline void prague_increase(struct prague *s, const struct pragu
 	gained = s->credit + (unmarked * scale << 8);
 	s->credit = gained % s->frac_cwnd;
 	s->frac_cwnd += gained / s->frac_cwnd;
-	if (c->fast && !s->after_loss && !classic && s->quiet > PRAGUE_QUIET_ROUNDS) {
-		/* Longer without a mark than a scalable flow is that is alone in its queue (DCTCP
-		 * §3.3: √(W/2)): a millisecond's worth of packets per round trip, or virtual one. */
-		u64 beyond = s->quiet - PRAGUE_QUIET_ROUNDS;
+	if (c->fast && !s->after_loss && !classic && s->looking) {
+		/* A millisecond's worth of packets per round trip, or per virtual one; twice as much
+		 * after each that remains unmarked, and an eighth of the window at most. */
 		u64 rtt = srtt_us > c->rtt_virt_us ? srtt_us : c->rtt_virt_us;
+		u64 most = rtt / 8 > 1000 ? rtt / 8 : 1000, step = most;
 
 		if (rtt < 1000)
 			rtt = 1000;
-		if (beyond * beyond > s->frac_cwnd >> PRAGUE_CWND_BITS)
-			s->frac_cwnd += unmarked * ((1000ull << PRAGUE_CWND_BITS) / rtt);
+		if (s->looking <= 16 && 1000ull << (s->looking - 1) < most)
+			step = 1000ull << (s->looking - 1);
+		s->frac_cwnd += unmarked * ((step << PRAGUE_CWND_BITS) / rtt);
 	}
 }
 
@@ -492,6 +515,7 @@ static __always_inline void prague_on_ack(struct prague *s, const struct prague_
 		s->saw_ce = 1;
 		s->after_loss = 0;
 		s->quiet = 0;
+		s->looking = 0;
 	}
 	prague_observe(s, c, d, a);
 	if (a->delivered_ce)
@@ -516,6 +540,7 @@ static __always_inline void prague_on_loss(struct prague *s, const struct prague
 		s->in_loss = 1;
 		s->after_loss = 1;
 		s->quiet = 0;
+		s->looking = 0;
 		s->recover = nxt;
 		prague_set_threshold(s, c, d);
 		if (d)

@@ -43,7 +43,8 @@ struct CPrague {
     ssthresh: u32,
     prior_ssthresh: u32,
     transition: u32,
-    quiet: u32,
+    quiet: u16,
+    looking: u16,
     saw_ce: u8,
     in_loss: u8,
     after_loss: u8,
@@ -332,6 +333,8 @@ struct Seen {
     above_a_thousand: u64,
     in_loss: u64,
     slow_start: u64,
+    /// Found room for so long that the step had doubled twice.
+    far: u64,
 }
 
 fn random_prague(r: &mut Random) -> prague::Config {
@@ -359,13 +362,14 @@ fn random_prague(r: &mut Random) -> prague::Config {
 }
 
 /// The rounds that l4s_cc's growth counts, which are its own.
-fn growth(text: &str) -> (u32, u32, bool) {
+fn growth(text: &str) -> (u32, u32, u32, bool) {
     let word = |name: &str| {
         let at = text.find(name).expect("growth has it") + name.len();
         text[at..].split(',').next().expect("a word")
     };
     let number = |name: &str| word(name).parse().expect("a number");
-    (number(" transition: "), number(" quiet: "), word(" after_loss: ") == "true")
+    let after_loss = word(" after_loss: ") == "true";
+    (number(" transition: "), number(" quiet: "), number(" looking: "), after_loss)
 }
 
 fn compare_prague(
@@ -441,7 +445,7 @@ fn compare_prague(
             write!(text, "{rust:?}").unwrap();
             assert_eq!(
                 growth(&text),
-                (c.transition, c.quiet, c.after_loss != 0),
+                (c.transition, c.quiet.into(), c.looking.into(), c.after_loss != 0),
                 "seed {seed}, step {step}"
             );
             if let Some(d) = &detector {
@@ -465,6 +469,7 @@ fn compare_prague(
         seen.above_a_thousand += u64::from(window.cwnd > 1000);
         seen.in_loss += u64::from(c.in_loss);
         seen.slow_start += u64::from(window.in_slow_start());
+        seen.far += u64::from(settings.fast != 0 && c.looking > 2 && !window.in_slow_start());
         if let Some(d) = &detector {
             judged.count(d);
         }
@@ -493,7 +498,7 @@ fn prague_is_the_same_in_c_and_in_rust() {
     }
     println!("{seen:?}");
     // Every part of the arithmetic was used.
-    for times in [seen.floor, seen.above_a_thousand, seen.in_loss, seen.slow_start] {
+    for times in [seen.floor, seen.above_a_thousand, seen.in_loss, seen.slow_start, seen.far] {
         assert!(times > STEPS as u64 / 1000, "{seen:?}");
     }
     judged.assert(STEPS as u64 / 2000);

@@ -88,7 +88,8 @@ words! {
     Increase:
     /// By a packet per round trip.
     Additive = "additive",
-    /// By a millisecond's worth of packets per round trip, once there were none for long.
+    /// By steps that double, from a millisecond's worth of packets per round trip on, once there
+    /// were none for long.
     Fast = "fast",
 }
 
@@ -388,7 +389,7 @@ impl Configurable for Config {
         ),
         word!(
             "increase",
-            "additive: one packet per RTT; fast: a millisecond's worth, once marks stay away",
+            "additive: one packet per RTT; fast: in steps that double, once marks stay away",
             Increase,
             increase,
             |_: &Config| true

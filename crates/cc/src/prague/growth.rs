@@ -13,7 +13,7 @@ const SCALABLE_R1: u64 = 1536;
 const LONG_RTT_US: u64 = 100_000;
 /// Rounds without a mark after which there is room, next to the square root of the window: that
 /// is how many a scalable flow alone in its queue has between marks (DCTCP, §3.3: √(W/2)).
-const QUIET_ROUNDS: u32 = 8;
+const QUIET_ROUNDS: u16 = 8;
 /// 1, in the scale of growth.
 const ONE: u64 = 1 << 32;
 
@@ -27,7 +27,9 @@ pub(super) struct Growth {
     fast: bool,
     classic: ClassicGrowth,
     /// Rounds of observation since the last mark.
-    quiet: u32,
+    quiet: u16,
+    /// Rounds for which it has been looking for room since then.
+    looking: u16,
     /// Whether there was a loss since the last mark: the bottleneck may be one that does not mark.
     after_loss: bool,
     /// Whether it grows as Cubic then.
@@ -47,6 +49,7 @@ impl Growth {
             fast: config.increase == Increase::Fast,
             classic: config.classic_growth,
             quiet: 0,
+            looking: 0,
             after_loss: false,
             cubic_after_loss: config.loss == LossResponse::Cubic,
             cubic: uses_cubic.then(|| Box::new(cubic::Control::new(&cubic::Config::default()))),
@@ -57,15 +60,23 @@ impl Growth {
     #[inline]
     pub fn marked(&mut self) {
         self.quiet = 0;
+        self.looking = 0;
         self.after_loss = false;
     }
 
     /// A round of observation is over.
-    pub fn end_round(&mut self, marked: bool, in_slow_start: bool) {
+    pub fn end_round(&mut self, marked: bool, in_slow_start: bool, frac_cwnd: u64) {
         if !in_slow_start {
             self.transition = self.transition.saturating_sub(1);
         }
-        self.quiet = if marked { 0 } else { self.quiet.saturating_add(1) };
+        if marked {
+            (self.quiet, self.looking) = (0, 0);
+            return;
+        }
+        self.quiet = self.quiet.saturating_add(1);
+        if self.looking > 0 || self.has_room(frac_cwnd) {
+            self.looking = self.looking.saturating_add(1);
+        }
     }
 
     /// The window was reduced for a mark from `frac_cwnd`.
@@ -80,6 +91,7 @@ impl Growth {
         self.reduced(frac_cwnd);
         self.after_loss = true;
         self.quiet = 0;
+        self.looking = 0;
     }
 
     /// Grows for unmarked packets. `classic` is how much the queue is a Classic one, in 2^-24.
@@ -99,10 +111,9 @@ impl Growth {
         let gained = s.credit + ((u64::from(unmarked) * scale) << 8);
         s.credit = gained % s.frac_cwnd;
         s.frac_cwnd += gained / s.frac_cwnd;
-        if self.fast && !self.after_loss && classic == 0 && self.has_room(s.frac_cwnd) {
-            // A millisecond's worth of packets per round trip, or per virtual one.
+        if self.fast && !self.after_loss && classic == 0 && self.looking > 0 {
             let rtt = srtt.max(self.rtt_virt_us).max(1000);
-            s.frac_cwnd += u64::from(unmarked) * ((1000 << CWND_BITS) / rtt);
+            s.frac_cwnd += u64::from(unmarked) * ((self.step(rtt) << CWND_BITS) / rtt);
         }
     }
 
@@ -129,11 +140,20 @@ impl Growth {
         }
     }
 
+    /// Whether there was no mark for so long that there must be room.
     fn has_room(&self, frac_cwnd: u64) -> bool {
-        self.quiet > QUIET_ROUNDS && {
-            let beyond = u64::from(self.quiet - QUIET_ROUNDS);
-            beyond * beyond > frac_cwnd >> CWND_BITS
-        }
+        let beyond = u64::from(self.quiet.saturating_sub(QUIET_ROUNDS));
+        beyond * beyond > frac_cwnd >> CWND_BITS
+    }
+
+    /// How many microseconds' worth of packets the window grows by per round trip, or per virtual
+    /// one, while it is looking for room. That is also how long the queue is that tells where it
+    /// ends. So it begins with a millisecond, as an L4S queue has anyway, and twice as much follows
+    /// each round without a mark: otherwise a path of 200 ms would take minutes. An eighth of the
+    /// round trip is as much as slow start lets it rise (RFC 9406 §4.2).
+    fn step(&self, rtt: u64) -> u64 {
+        let doublings = (self.looking - 1).min(16);
+        (1000 << doublings).min((rtt / 8).max(1000))
     }
 
     #[cold]
