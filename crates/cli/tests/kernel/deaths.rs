@@ -51,7 +51,12 @@ fn nothing_is_left_of_what_is_killed() {
     let start = Instant::now();
     for round in 0..rounds {
         let victim = [Victim::Command, Victim::OneAgent, Victim::All][round % 3];
-        kill_one(folder.path(), victim, Duration::from_micros(next(600_000).into()), next(4));
+        kill_one(
+            folder.path(),
+            victim,
+            Duration::from_micros(next(600_000).into()),
+            next(4) as usize,
+        );
     }
     println!("{rounds} rounds in {:?}", start.elapsed());
 }
@@ -60,33 +65,46 @@ fn nothing_is_left_of_what_is_killed() {
 /// end of a process that holds a network namespace and BPF programs can take seconds.
 const GONE_WITHIN: Duration = Duration::from_secs(60);
 
+/// The agents of a command, if they are complete; else none.
+fn all_four(command: u32) -> Vec<u32> {
+    let (agents, ready) = (machine::agents_of(command), machine::agents());
+    let complete = agents.len() == 4 && agents.iter().all(|agent| ready.contains(agent));
+    if complete { agents } else { Vec::new() }
+}
+
 /// One lab, killed at `moment` after its start.
-fn kill_one(folder: &Path, victim: Victim, moment: Duration, which: u32) {
+fn kill_one(folder: &Path, victim: Victim, moment: Duration, which: usize) {
+    // One that a killed command was about to start is none yet, and then is one for a moment.
+    let no_agents = || machine::agents().is_empty();
+    assert!(within(GONE_WITHIN, no_agents), "{:?}", machine::agents());
     let (interfaces, namespaces) = (machine::interfaces(), machine::namespaces());
-    assert_eq!(machine::agents(), Vec::<u32>::new());
     let mut command = start(folder, &[]);
     let pid = command.id();
     std::thread::sleep(moment);
     // Of what it started, the last may not be what it will be yet.
-    let mut agents = machine::agents_of(pid);
-    if victim == Victim::OneAgent {
-        assert!(within(GONE_WITHIN, || {
-            agents = machine::agents_of(pid);
-            !agents.is_empty()
-        }));
-    }
-    let theirs: Vec<String> = agents
-        .iter()
-        .filter_map(|agent| machine::namespace(*agent))
-        .filter(|namespace| !namespaces.contains(namespace))
-        .collect();
+    let agents = machine::agents_of(pid);
+    let inhabit = |agents: &[u32]| {
+        let all = agents.iter().filter_map(|agent| machine::namespace(*agent));
+        all.filter(|namespace| !namespaces.contains(namespace)).collect::<Vec<_>>()
+    };
+    let mut theirs = inhabit(&agents);
     let told = format!("{victim:?} of 1 + {} after {moment:?}", agents.len());
     println!("{told}");
 
     let killed = Instant::now();
     match victim {
         Victim::Command => machine::kill(&[pid]),
-        Victim::OneAgent => machine::kill(&[agents[which as usize % agents.len()]]),
+        Victim::OneAgent => {
+            // Those of the lab that tries the machine are not missed: then one of the run's.
+            within(GONE_WITHIN, || {
+                let agents = all_four(pid);
+                if let Some(agent) = agents.get(which) {
+                    theirs.extend(inhabit(&agents));
+                    machine::kill(&[*agent]);
+                }
+                command.try_wait().expect("a process").is_some()
+            });
+        }
         Victim::All => machine::kill(&[&[pid], agents.as_slice()].concat()),
     }
     let status = ended_within(&mut command, GONE_WITHIN).expect(&told);
@@ -98,7 +116,6 @@ fn kill_one(folder: &Path, victim: Victim, moment: Duration, which: u32) {
         assert!(named && (words.contains("`A`") || words.contains("`B`")), "{told}: {words}");
     }
 
-    let no_agents = || machine::agents().is_empty();
     assert!(within(GONE_WITHIN, no_agents), "{told}: {:?}", machine::agents());
     let inhabited = || machine::namespaces().into_iter().any(|it| theirs.contains(&it));
     assert!(within(GONE_WITHIN, || !inhabited()), "{told}: a namespace is left");
