@@ -63,7 +63,6 @@ struct Ack {
     window: u16,
     self_limited: bool,
     pushed: bool,
-    yielded: bool,
     rtt_virt_us: u16,
 }
 
@@ -130,7 +129,6 @@ impl Connection {
             nxt: self.nxt,
             self_limited: ack.self_limited,
             pushed: ack.pushed,
-            yielded: ack.yielded,
             rtt_virt_us: ack.rtt_virt_us.into(),
         });
     }
