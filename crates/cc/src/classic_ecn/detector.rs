@@ -7,7 +7,7 @@ use super::log::{CarryLog, lg};
 use super::reroute::{Factor, Filter};
 use super::smooth::{RTT_MAX, Smooth, shift_of};
 use super::spacing::Spacing;
-use super::tracers::Tracers;
+use super::tracers::{Scores, Tracers};
 use super::{Clock, Report, Verdict};
 
 /// Weights are in 2^-8.
@@ -208,7 +208,10 @@ impl<const BITS: u32> Detector<BITS> {
             spacing: Spacing::default(),
             losses: 0,
             unmarked_rounds: 0,
-            tracers: tracers.then(|| Tracers::new(config.tracers, config.tests_valid)),
+            tracers: tracers.then(|| {
+                let scores = Scores { l_sticky: settings.l_sticky, classic: Self::CLASSIC };
+                Tracers::new(config.tracers, config.tests_valid, scores)
+            }),
             settings,
         }
     }
@@ -301,12 +304,15 @@ impl<const BITS: u32> Detector<BITS> {
                 self.rtt = Some(Filter::new(smooth, self.settings.k2));
             }
         }
+        let queued = rtt.saturating_sub(sample.min_rtt_us);
+        if let Some(tracers) = &mut self.tracers {
+            tracers.on_rtt(queued > STEP);
+        }
         if self.settings.m == 0 && !self.settings.spacing {
             return;
         }
         self.spacing.update(sample);
-        let (depth, deep) = (rtt.saturating_sub(sample.min_rtt_us), self.deep());
-        if depth > deep {
+        if queued > self.deep() {
             self.round.deep_unmarked += sample.delivered.saturating_sub(sample.delivered_ce);
         }
     }
@@ -314,13 +320,23 @@ impl<const BITS: u32> Detector<BITS> {
     /// From which depth on an L4S queue marks everything.
     #[inline]
     fn deep(&self) -> u32 {
+        if self.is_one_queue() {
+            return STEP + JITTER;
+        }
         DEEP_MIN.max(self.spacing().saturating_mul(DEEP_PACKETS))
     }
 
     /// What the bottleneck takes to send a packet, where that is known and of interest.
     #[inline]
     fn spacing(&self) -> u32 {
-        if self.settings.spacing { self.spacing.micros() } else { 0 }
+        if self.settings.spacing && !self.is_one_queue() { self.spacing.micros() } else { 0 }
+    }
+
+    /// Whether tracers found a single queue. What is allowed to an L4S queue for the floor of its
+    /// step, some packets whatever they take, is not allowed to that one.
+    #[inline]
+    fn is_one_queue(&self) -> bool {
+        self.tracers.as_ref().is_some_and(Tracers::found_one_queue)
     }
 
     /// Once per round trip.
@@ -340,7 +356,7 @@ impl<const BITS: u32> Detector<BITS> {
             if !self.settings.holds() || self.score <= 0 {
                 (self.score, self.rounds) = (floor, 0);
             }
-        } else if self.score > floor && !self.is_settled() {
+        } else if self.score > floor && !self.is_two_queues() {
             self.rounds += 1;
             if self.settings.m == 0 || !round.is_all_marked() {
                 let mut delta = self.delta(mdev, &round);
@@ -352,14 +368,14 @@ impl<const BITS: u32> Detector<BITS> {
             }
         }
         if let Some(tracers) = &mut self.tracers {
-            self.score = tracers.on_round(self.score, self.settings.l_sticky);
+            self.score = tracers.on_round(self.score, round.marked > 0);
         }
     }
 
-    /// Whether tracers know it better than the round trips.
+    /// Whether tracers know of two queues, better than round trips do.
     #[inline]
-    fn is_settled(&self) -> bool {
-        self.tracers.as_ref().is_some_and(Tracers::settled)
+    fn is_two_queues(&self) -> bool {
+        self.tracers.as_ref().is_some_and(Tracers::found_two_queues)
     }
 
     /// V·lg(v/V0) + D·lg(max(d/D0, 1)) − S·s (Fallback §4.2), and what marks tell by where they
@@ -440,7 +456,7 @@ impl<const BITS: u32> Detector<BITS> {
     /// A set of tracers came back: whether its rear overtook its middle (Fallback §5.3).
     pub fn on_traced(&mut self, overtook: bool) {
         if let Some(tracers) = &mut self.tracers {
-            self.score = tracers.outcome(overtook, self.score, self.settings.l_sticky);
+            self.score = tracers.outcome(overtook, self.score);
         }
     }
 }

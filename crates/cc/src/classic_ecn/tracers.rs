@@ -9,7 +9,7 @@
 //! Idle ──score ≥ threshold──▶ Armed(n) ──sent──▶ Resting(n − 1) ──round trip──▶ Armed(n − 1)
 //!  ▲ ▲         ▲                                       │ none left
 //!  │ │         │                                       ▼
-//!  │ │         └──score ≥ threshold, one overtaken── Waiting ──most overtaken──▶ Settled
+//!  │ │         └──score ≥ threshold, one overtaken── Waiting
 //!  │ └───────score < threshold───────────────────────┘ │ score ≥ threshold, none overtaken
 //!  └────────score at its floor──────────────────── Suppressed
 //! ```
@@ -25,29 +25,63 @@
 //! add more to the score than the sets take. Here another test follows as long as a set is
 //! overtaken.
 //!
-//! And with `valid` what a test found is good for so many round trips, and then asked again. No
-//! single queue lets the rear of a set overtake its middle. So a test in which most were overtaken
-//! settles the matter: the score goes to its floor, and what round trips tell does not count. One
-//! in which none was has nothing to say of a queue that the flow comes to later.
+//! # Findings
+//!
+//! With `valid`, which is not in the paper, a test finds something:
+//!
+//! - **Two queues**: most sets were overtaken, which no single queue does. The score goes to its
+//!   floor, and what round trips tell does not count.
+//! - **One queue**: no set was, although there was something to overtake: sets had waited for
+//!   longer than an L4S queue lets anything wait, so that their middles met others of its kind, and
+//!   their rears would have gone first. The score goes up to 1, and round trips go on from there.
+//! - **Nothing**: no set was, but the link was free.
+//!
+//! A finding stands until another test finds something else. That one comes after `valid` round
+//! trips, or where nothing was found, with the next mark. A test is also due when a mark lets the
+//! score rise from its floor, whatever the threshold.
 
 /// Sets of tracers per test (`TRACER_NUM`).
 pub const SETS: u32 = 4;
 /// The most sets per test.
 pub const MOST_SETS: u32 = 16;
-/// One set alone may have been reordered on the way.
-const LEAST_OVERTAKEN: u32 = 2;
+/// One set alone may have been reordered on the way, or have waited for something else.
+const LEAST: u32 = 2;
+
+/// The scores that matter to tracers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scores {
+    /// How far below 0 the score goes: `L_STICKY`.
+    pub l_sticky: i64,
+    /// 1, from which on the queue is Classic.
+    pub classic: i64,
+}
 
 /// The state of the tracers of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tracers {
     /// Sets per test.
     sets: u32,
-    /// For how many round trips a test is good; 0 for as long as the score is not at its floor.
+    /// For how many round trips a finding is good; 0 to find nothing, as in the paper.
     valid: u32,
+    scores: Scores,
     phase: Phase,
-    /// Sets of this test of which the middle was overtaken, and of which it was not.
+    /// Sets of this test of which the middle was overtaken,
     overtaken: u32,
+    /// of which it was not,
     in_order: u32,
+    /// and those of them that had waited in a queue.
+    waited: u32,
+    /// The newest round trip waited in a queue.
+    queued: bool,
+    finding: Finding,
+}
+
+/// What a whole test says of the bottleneck.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Finding {
+    Nothing,
+    OneQueue,
+    TwoQueues,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,72 +94,112 @@ enum Phase {
     Resting(u32),
     /// The last set has another round trip to be answered.
     Waiting,
-    /// No set of a whole test was overtaken; for so many round trips more.
+    /// A whole test was in vain, or found something; for so many round trips more.
     Suppressed(u32),
-    /// Most were; for so many round trips more.
-    Settled(u32),
 }
 
 impl Tracers {
-    /// Tests of `sets` sets each, 1 to 16, that are good for `valid` round trips; with 0 as the
-    /// paper has it.
-    pub fn new(sets: u32, valid: u32) -> Tracers {
-        let sets = sets.clamp(1, MOST_SETS);
-        Tracers { sets, valid, phase: Phase::Idle, overtaken: 0, in_order: 0 }
+    /// Tests of `sets` sets each, 1 to 16, of which the findings are good for `valid` round trips;
+    /// with 0 as the paper has it.
+    pub fn new(sets: u32, valid: u32, scores: Scores) -> Tracers {
+        Tracers {
+            sets: sets.clamp(1, MOST_SETS),
+            valid,
+            scores,
+            phase: Phase::Idle,
+            overtaken: 0,
+            in_order: 0,
+            waited: 0,
+            queued: false,
+            finding: Finding::Nothing,
+        }
     }
 
-    /// What one set takes from a score that goes down to `-l_sticky`.
-    pub fn step(&self, l_sticky: i64) -> i64 {
-        l_sticky / i64::from(self.sets)
+    /// What one set takes from the score.
+    pub fn step(&self) -> i64 {
+        self.scores.l_sticky / i64::from(self.sets)
     }
 
     /// The score from which on a test is worth its bytes.
-    pub fn threshold(&self, l_sticky: i64) -> i64 {
-        -self.step(l_sticky)
+    pub fn threshold(&self) -> i64 {
+        -self.step()
     }
 
-    /// A round trip is over; `score` is what it came to. Gives the score after it.
+    /// A round trip is over, with a mark in it or without; `score` is what it came to. Gives the
+    /// score after it.
     #[must_use]
-    pub fn on_round(&mut self, score: i64, l_sticky: i64) -> i64 {
-        let high = score >= self.threshold(l_sticky);
+    pub fn on_round(&mut self, score: i64, marked: bool) -> i64 {
+        let at_floor = score <= -self.scores.l_sticky;
+        let doubt = score >= self.threshold() || self.rises(at_floor, marked);
         self.phase = match self.phase {
-            Phase::Settled(0) => Phase::Idle,
-            Phase::Settled(left) => Phase::Settled(left - 1),
-            Phase::Waiting if self.finds_l4s() => {
-                self.phase = Phase::Settled(self.valid - 1);
-                return -l_sticky;
-            }
-            _ if score <= -l_sticky => Phase::Idle,
-            Phase::Suppressed(0) if self.valid > 0 => self.begin(high),
-            Phase::Suppressed(left) => Phase::Suppressed(left.saturating_sub(1)),
+            Phase::Waiting if self.finds() => return self.judge(score, doubt),
+            _ if at_floor && !self.finds() => Phase::Idle,
             Phase::Armed(left) => Phase::Armed(left),
             Phase::Resting(0) => Phase::Waiting,
             Phase::Resting(left) => Phase::Armed(left),
-            Phase::Waiting if high && self.overtaken == 0 => Phase::Suppressed(self.valid),
-            Phase::Waiting | Phase::Idle => self.begin(high),
+            Phase::Suppressed(left) if self.stays_suppressed(left, marked) => {
+                Phase::Suppressed(left.saturating_sub(1))
+            }
+            Phase::Waiting if doubt && self.overtaken == 0 => Phase::Suppressed(0),
+            Phase::Waiting | Phase::Idle | Phase::Suppressed(_) => self.begin(doubt),
         };
         score
     }
 
-    /// A new test, where the score is high.
-    fn begin(&mut self, high: bool) -> Phase {
-        if !high {
+    /// Whether a mark lets the score rise from its floor, or would but for what tests found.
+    fn rises(&self, at_floor: bool, marked: bool) -> bool {
+        self.finds() && marked && (!at_floor || self.found_two_queues())
+    }
+
+    /// Whether tests find anything, beyond what each set does.
+    #[inline]
+    fn finds(&self) -> bool {
+        self.valid > 0
+    }
+
+    fn stays_suppressed(&self, left: u32, marked: bool) -> bool {
+        !self.finds() || left > 0 && (self.finding != Finding::Nothing || !marked)
+    }
+
+    /// A whole test is over. Gives the score after it.
+    fn judge(&mut self, score: i64, doubt: bool) -> i64 {
+        let least = LEAST.min(self.sets);
+        self.phase = Phase::Suppressed(self.valid);
+        if self.overtaken >= least && self.overtaken > self.in_order {
+            self.finding = Finding::TwoQueues;
+            return -self.scores.l_sticky;
+        }
+        if self.overtaken > 0 {
+            self.phase = self.begin(doubt);
+            return score;
+        }
+        if self.waited < least {
+            self.finding = Finding::Nothing;
+            return score;
+        }
+        self.finding = Finding::OneQueue;
+        score.max(self.scores.classic)
+    }
+
+    /// A new test, where there is doubt.
+    fn begin(&mut self, doubt: bool) -> Phase {
+        if !doubt {
             return Phase::Idle;
         }
-        (self.overtaken, self.in_order) = (0, 0);
+        (self.overtaken, self.in_order, self.waited) = (0, 0, 0);
         Phase::Armed(self.sets)
     }
 
-    /// Whether this test leaves no doubt.
-    fn finds_l4s(&self) -> bool {
-        let least = LEAST_OVERTAKEN.min(self.sets);
-        self.valid > 0 && self.overtaken >= least && self.overtaken > self.in_order
+    /// Whether the bottleneck has two queues, so that what round trips tell does not count.
+    #[inline]
+    pub fn found_two_queues(&self) -> bool {
+        self.finding == Finding::TwoQueues
     }
 
-    /// Whether what round trips tell does not count at present.
+    /// Whether it has one, and no set was overtaken since.
     #[inline]
-    pub fn settled(&self) -> bool {
-        matches!(self.phase, Phase::Settled(_))
+    pub fn found_one_queue(&self) -> bool {
+        self.finding == Finding::OneQueue
     }
 
     /// Whether the next segment should go as a set; then it does.
@@ -140,31 +214,35 @@ impl Tracers {
         }
     }
 
+    /// A round trip was measured: whether it waited for longer than the step of an L4S queue.
+    #[inline]
+    pub fn on_rtt(&mut self, queued: bool) {
+        self.queued = queued;
+    }
+
     /// A set came back: whether its rear overtook its middle, as only in a queue that tells
     /// ECT(1) from ECT(0). Gives the score after it. A set that is never answered has no outcome.
     #[must_use]
-    pub fn outcome(&mut self, overtook: bool, score: i64, l_sticky: i64) -> i64 {
+    pub fn outcome(&mut self, overtook: bool, score: i64) -> i64 {
         if !overtook {
             self.in_order += 1;
+            self.waited += u32::from(self.queued);
             return score;
         }
         self.overtaken += 1;
+        if self.found_one_queue() {
+            self.finding = Finding::Nothing;
+        }
         // An answer through a long Classic queue may come after the verdict on its test.
-        if self.is_suppressed() {
+        if self.is_suppressed() && !self.found_two_queues() {
             self.phase = Phase::Waiting;
         }
-        (score - self.step(l_sticky)).max(-l_sticky)
+        (score - self.step()).max(-self.scores.l_sticky)
     }
 
     /// Whether a whole test was in vain, and none follows yet.
     pub fn is_suppressed(&self) -> bool {
         matches!(self.phase, Phase::Suppressed(_))
-    }
-}
-
-impl Default for Tracers {
-    fn default() -> Self {
-        Tracers::new(SETS, 0)
     }
 }
 
@@ -175,18 +253,21 @@ mod tests {
     /// One in the detector's fraction bits.
     const ONE: i64 = 1 << 24;
     const FLOOR: i64 = 16 * ONE;
+    const SCORES: Scores = Scores { l_sticky: FLOOR, classic: ONE };
 
     /// A connection of round trips, in each of which a set is answered as `answer` says: overtaken,
     /// not, or not at all.
     struct Connection {
         tracers: Tracers,
         score: i64,
+        /// Whether round trips have marks in them.
+        marked: bool,
         sent: u32,
     }
 
     impl Connection {
         fn new(sets: u32, score: i64) -> Connection {
-            Connection { tracers: Tracers::new(sets, 0), score, sent: 0 }
+            Connection { tracers: Tracers::new(sets, 0, SCORES), score, marked: false, sent: 0 }
         }
 
         /// A round trip that adds `drift` to the score; gives whether a set was sent in it.
@@ -196,11 +277,11 @@ mod tests {
             if sent {
                 self.sent += 1;
                 if let Some(overtook) = answer {
-                    self.score = self.tracers.outcome(overtook, self.score, FLOOR);
+                    self.score = self.tracers.outcome(overtook, self.score);
                 }
             }
             self.score = (self.score + drift).clamp(-FLOOR, FLOOR);
-            self.score = self.tracers.on_round(self.score, FLOOR);
+            self.score = self.tracers.on_round(self.score, self.marked);
             sent
         }
 
@@ -214,7 +295,7 @@ mod tests {
         // With one set per test the threshold is the floor, where there is none.
         assert_eq!(Connection::new(1, -FLOOR).rounds(100, 0, Some(true)), 0);
         for sets in 2..=MOST_SETS {
-            let threshold = Tracers::new(sets, 0).threshold(FLOOR);
+            let threshold = Tracers::new(sets, 0, SCORES).threshold();
             assert_eq!(Connection::new(sets, threshold - 1).rounds(100, 0, Some(true)), 0);
             let mut at = Connection::new(sets, threshold);
             assert!(!at.round(0, None), "armed at the end of a round trip");
@@ -307,12 +388,12 @@ mod tests {
     /// A segment that could go as a set may be long in coming.
     #[test]
     fn an_armed_set_waits_for_a_segment() {
-        let mut tracers = Tracers::default();
+        let mut tracers = Tracers::new(SETS, 0, SCORES);
         for _ in 0..5 {
-            assert_eq!(tracers.on_round(0, FLOOR), 0);
+            assert_eq!(tracers.on_round(0, false), 0);
         }
         assert!(tracers.wants() && !tracers.wants());
-        assert_eq!(tracers.on_round(0, FLOOR), 0);
+        assert_eq!(tracers.on_round(0, false), 0);
         assert!(tracers.wants() && !tracers.wants());
     }
 
@@ -324,7 +405,7 @@ mod tests {
         assert!(connection.tracers.is_suppressed());
         for _ in 0..SETS {
             let tracers = &mut connection.tracers;
-            connection.score = tracers.outcome(true, connection.score, FLOOR);
+            connection.score = tracers.outcome(true, connection.score);
             assert!(!tracers.is_suppressed());
         }
         assert_eq!(connection.score, -FLOOR);
@@ -332,31 +413,39 @@ mod tests {
 
     #[test]
     fn the_score_stays_above_its_floor() {
-        let mut tracers = Tracers::new(1, 0);
-        assert_eq!(tracers.outcome(true, FLOOR, FLOOR), 0);
-        assert_eq!(tracers.outcome(true, 0, FLOOR), -FLOOR);
-        assert_eq!(tracers.outcome(true, -FLOOR + 1, FLOOR), -FLOOR);
-        assert_eq!(tracers.outcome(false, 7, FLOOR), 7);
+        let mut tracers = Tracers::new(1, 0, SCORES);
+        assert_eq!(tracers.outcome(true, FLOOR), 0);
+        assert_eq!(tracers.outcome(true, 0), -FLOOR);
+        assert_eq!(tracers.outcome(true, -FLOOR + 1), -FLOOR);
+        assert_eq!(tracers.outcome(false, 7), 7);
     }
 
     /// A link that sends in bursts: the round trips take the score up faster than sets take it
     /// down.
     #[test]
-    fn what_most_sets_say_is_settled_for_a_while() {
-        let mut connection = Connection::new(SETS, 0);
-        connection.tracers.valid = 50;
+    fn what_most_sets_say_stands_until_another_test_says_otherwise() {
+        let mut connection = finding(0);
         connection.round(FLOOR / 2, None);
         assert_eq!(connection.rounds(SETS, FLOOR / 2, Some(true)), SETS);
-        // One round trip for the last answer, and then it stays at the floor whatever comes.
         connection.round(FLOOR / 2, None);
+        assert!(connection.tracers.found_two_queues());
         assert_eq!(connection.score, -FLOOR);
-        for _ in 0..50 {
-            assert!(connection.tracers.settled());
-            connection.round(0, None);
-        }
-        assert!(!connection.tracers.settled());
-        connection.score = 0;
-        assert_eq!(connection.rounds(10, 0, Some(true)), SETS);
+        // It is asked again after 50 round trips and the next mark, whatever the score.
+        assert_eq!(connection.rounds(50, 0, None), 0);
+        connection.marked = false;
+        assert_eq!(connection.rounds(50, 0, None), 0);
+        connection.marked = true;
+        connection.round(0, None);
+        assert_eq!(connection.rounds(4, 0, Some(true)), SETS);
+        connection.round(0, None);
+        assert!(connection.tracers.found_two_queues());
+        // And then the answer is another one.
+        connection.rounds(51, 0, None);
+        assert_eq!(connection.rounds(4, 0, Some(false)), SETS);
+        assert!(connection.tracers.found_two_queues());
+        connection.round(0, None);
+        assert!(connection.tracers.found_one_queue());
+        assert_eq!(connection.score, ONE);
     }
 
     #[test]
@@ -370,7 +459,7 @@ mod tests {
             }
             connection.round(0, None);
             let most = answers.count_ones() > SETS / 2;
-            assert_eq!(connection.tracers.settled(), most, "{answers:04b}");
+            assert_eq!(connection.tracers.found_two_queues(), most, "{answers:04b}");
             assert_eq!(connection.score, if most { -FLOOR } else { FLOOR }, "{answers:04b}");
         }
     }
@@ -384,5 +473,86 @@ mod tests {
         assert_eq!(connection.rounds(7, 0, Some(false)), 0);
         assert_eq!(connection.rounds(4, 0, Some(false)), SETS);
         assert_eq!(connection.score, FLOOR);
+    }
+
+    /// A connection whose tests find something, in a queue that sets wait in.
+    fn finding(score: i64) -> Connection {
+        let tracers = Tracers { queued: true, ..Tracers::new(SETS, 50, SCORES) };
+        Connection { tracers, score, marked: true, sent: 0 }
+    }
+
+    #[test]
+    fn sets_that_waited_and_were_not_overtaken_find_one_queue() {
+        for start in [1 - FLOOR, 0, FLOOR] {
+            let mut connection = finding(start);
+            // One round trip to arm, four sets, and one to wait.
+            assert_eq!(connection.rounds(6, 0, Some(false)), SETS);
+            assert!(connection.tracers.found_one_queue());
+            assert_eq!(connection.score, start.max(ONE));
+            // What round trips tell goes on, and nothing is asked for as long as it is good.
+            assert_eq!(connection.rounds(50, -1, Some(false)), 0);
+            assert_eq!(connection.score, start.max(ONE) - 50);
+            connection.round(0, None);
+            assert_eq!(connection.rounds(4, 0, Some(false)), SETS);
+        }
+    }
+
+    /// On a free link the middle starts before the rear is there.
+    #[test]
+    fn sets_that_did_not_wait_find_nothing_and_are_sent_again_with_the_next_mark() {
+        for waited in 0..LEAST {
+            let mut connection = finding(0);
+            connection.round(0, None);
+            for n in 0..SETS {
+                connection.tracers.on_rtt(n < waited);
+                connection.round(0, Some(false));
+            }
+            connection.marked = false;
+            connection.round(0, None);
+            assert_eq!(connection.score, 0);
+            assert!(!connection.tracers.found_one_queue());
+            assert_eq!(connection.rounds(20, 0, None), 0, "no mark");
+            connection.marked = true;
+            connection.round(0, None);
+            assert!(connection.round(0, None));
+        }
+        // Without any, as late as what finds something.
+        let mut connection = finding(0);
+        connection.marked = false;
+        connection.tracers.on_rtt(false);
+        assert_eq!(connection.rounds(6, 0, Some(false)), SETS);
+        assert_eq!(connection.rounds(51, 0, Some(false)), 0);
+        assert_eq!(connection.rounds(4, 0, Some(false)), SETS);
+    }
+
+    #[test]
+    fn one_that_is_overtaken_says_that_it_is_not_one_queue() {
+        let mut connection = finding(0);
+        connection.rounds(6, 0, Some(false));
+        let late = connection.tracers.outcome(true, connection.score);
+        assert_eq!(late, ONE - FLOOR / i64::from(SETS));
+        assert!(!connection.tracers.found_one_queue());
+        // Three in order and one overtaken are neither.
+        let mut connection = finding(0);
+        connection.round(0, None);
+        for n in 0..SETS {
+            connection.round(0, Some(n == 0));
+        }
+        connection.round(0, None);
+        assert_eq!(connection.score, -FLOOR / i64::from(SETS));
+        assert!(!connection.tracers.found_one_queue() && !connection.tracers.found_two_queues());
+    }
+
+    #[test]
+    fn a_mark_that_lets_the_score_rise_from_its_floor_begins_a_test() {
+        let sent = |valid, score, marked| {
+            let mut connection = finding(score);
+            connection.tracers.valid = valid;
+            connection.marked = marked;
+            connection.rounds(5, 0, None)
+        };
+        assert_eq!(sent(50, 1 - FLOOR, true), SETS);
+        assert_eq!([sent(50, 1 - FLOOR, false), sent(50, -FLOOR, true)], [0; 2]);
+        assert_eq!(sent(0, 1 - FLOOR, true), 0, "the paper's");
     }
 }
