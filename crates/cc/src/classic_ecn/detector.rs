@@ -306,7 +306,7 @@ impl<const BITS: u32> Detector<BITS> {
         }
         let queued = rtt.saturating_sub(sample.min_rtt_us);
         if let Some(tracers) = &mut self.tracers {
-            tracers.on_rtt(queued > STEP);
+            tracers.on_rtt(sample.delivered_ce == 0 && queued > STEP);
         }
         if self.settings.m == 0 && !self.settings.spacing {
             return;

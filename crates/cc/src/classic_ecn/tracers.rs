@@ -31,10 +31,11 @@
 //!
 //! - **Two queues**: most sets were overtaken, which no single queue does. The score goes to its
 //!   floor, and what round trips tell does not count.
-//! - **One queue**: no set was, although there was something to overtake: sets had waited for
-//!   longer than an L4S queue lets anything wait, so that their middles met others of its kind, and
-//!   their rears would have gone first. The score goes up to 1, and round trips go on from there.
-//! - **Nothing**: no set was, but the link was free.
+//! - **One queue**: no set was, and sets came from behind a queue that is no L4S one: unmarked,
+//!   after a longer wait than an L4S queue lets pass. The score goes up to 1, and round trips go on
+//!   from there. That no set was overtaken is not enough: where the link is free, or the Classic
+//!   queue empty and an L4S queue long, the middle of a set goes first in two queues too.
+//! - **Nothing**: no set was, but there was no such queue.
 //!
 //! A finding stands until another test finds something else. That one comes after `valid` round
 //! trips, or where nothing was found, with the next mark. A test is also due when a mark lets the
@@ -69,10 +70,10 @@ pub struct Tracers {
     overtaken: u32,
     /// of which it was not,
     in_order: u32,
-    /// and those of them that had waited in a queue.
+    /// and those of them that had waited in a queue that is no L4S one.
     waited: u32,
-    /// The newest round trip waited in a queue.
-    queued: bool,
+    /// The newest round trip had.
+    waits: bool,
     finding: Finding,
 }
 
@@ -110,7 +111,7 @@ impl Tracers {
             overtaken: 0,
             in_order: 0,
             waited: 0,
-            queued: false,
+            waits: false,
             finding: Finding::Nothing,
         }
     }
@@ -214,10 +215,11 @@ impl Tracers {
         }
     }
 
-    /// A round trip was measured: whether it waited for longer than the step of an L4S queue.
+    /// A round trip was measured: whether it came unmarked although it had waited for longer than
+    /// the step of an L4S queue.
     #[inline]
-    pub fn on_rtt(&mut self, queued: bool) {
-        self.queued = queued;
+    pub fn on_rtt(&mut self, waits: bool) {
+        self.waits = waits;
     }
 
     /// A set came back: whether its rear overtook its middle, as only in a queue that tells
@@ -226,7 +228,7 @@ impl Tracers {
     pub fn outcome(&mut self, overtook: bool, score: i64) -> i64 {
         if !overtook {
             self.in_order += 1;
-            self.waited += u32::from(self.queued);
+            self.waited += u32::from(self.waits);
             return score;
         }
         self.overtaken += 1;
@@ -475,9 +477,9 @@ mod tests {
         assert_eq!(connection.score, FLOOR);
     }
 
-    /// A connection whose tests find something, in a queue that sets wait in.
+    /// A connection whose tests find something, in a Classic queue that sets wait in.
     fn finding(score: i64) -> Connection {
-        let tracers = Tracers { queued: true, ..Tracers::new(SETS, 50, SCORES) };
+        let tracers = Tracers { waits: true, ..Tracers::new(SETS, 50, SCORES) };
         Connection { tracers, score, marked: true, sent: 0 }
     }
 

@@ -351,16 +351,18 @@ fn on_a_slow_link_the_references_are_what_two_packets_take() {
 }
 
 /// A detector whose tracers came back in order, each with a round trip that was so far above the
-/// lowest.
-fn answered_in_order(queued: u32) -> Detector<24> {
+/// lowest, and marked or not.
+fn answered_in_order(queued: u32, marked: bool) -> Detector<24> {
     let mut detector = Detector::<24>::new(&Config::best(), true);
     detector.score = 0;
-    let mut una = 0;
-    for _ in 0..6 {
-        una += 10;
-        // Ten of a round trip at once, one of them marked, 3028 µs apart.
-        let ack = sample(una, 10, 10_000 + queued, 10_000, true);
-        detector.on_ack(&Sample { delivered: 10, now_us: una * 3028, ..ack });
+    for i in 1..=6 {
+        // Packets 3028 us apart, and the last two of ten are as it is asked for.
+        let ack = |una: u64, marked| {
+            let ack = sample(una, 10, 10_000 + queued, 10_000, marked);
+            Sample { now_us: una * 3028, delivered: 2, ..ack }
+        };
+        detector.on_ack(&ack(10 * i - 2, !marked));
+        detector.on_ack(&ack(10 * i, marked));
         if detector.wants_tracers() {
             detector.on_traced(false);
         }
@@ -369,18 +371,19 @@ fn answered_in_order(queued: u32) -> Detector<24> {
 }
 
 #[test]
-fn tracers_that_waited_longer_than_a_step_find_one_queue() {
+fn tracers_that_waited_unmarked_for_longer_than_a_step_find_one_queue() {
     for (queued, one) in [(0, false), (STEP, false), (STEP + 1, true), (5000, true)] {
-        let detector = answered_in_order(queued);
+        let detector = answered_in_order(queued, false);
         assert_eq!(detector.is_one_queue(), one, "{queued}");
         assert_eq!(detector.score() >= Detector::<24>::CLASSIC, one, "{queued}");
+        assert!(!answered_in_order(queued, true).is_one_queue());
     }
 }
 
 /// The floor of two packets is that of an L4S queue's step.
 #[test]
 fn one_queue_is_allowed_no_packets() {
-    let mut detector = answered_in_order(2000);
+    let mut detector = answered_in_order(2000, false);
     assert_eq!((detector.spacing.micros(), detector.spacing()), (3028, 0));
     assert_eq!(detector.deep(), STEP + JITTER);
     detector.on_traced(true);
