@@ -55,9 +55,8 @@ pub struct Config {
     pub hold: u32,
     /// How many sets of tracers to send before they are given up (`TRACER_NUM`). 1 to 16.
     pub tracers: u32,
-    /// For how many round trips a test with tracers is good: one that found an L4S queue outweighs
-    /// what round trips tell, one that did not is made again. 0 to 1000; 0, as in the paper, for
-    /// neither.
+    /// For how many round trips at least a test with tracers is good, which then finds one queue or
+    /// two. 0 to 1000; 0, as in the paper, to find neither.
     pub tests_valid: u32,
 }
 

@@ -559,7 +559,7 @@ impl Configurable for Config {
         ),
         Param::new(
             "tests_valid",
-            "round trips that a test with tracers is good for; 0 as in the paper",
+            "round trips that a test with tracers is good for, which finds one queue or two; 0: neither",
             Kind::Count { min: 0, max: 1000 },
             |c| c.traces().then_some(Value::Count(c.detector.tests_valid.into())),
             |c, v| c.detector.tests_valid = v.count() as u32,
