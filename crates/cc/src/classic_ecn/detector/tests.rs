@@ -178,6 +178,36 @@ fn a_sender_with_nothing_to_send_loses_a_quarter_per_round_trip() {
     assert_eq!(detector.report().score, 2.0);
 }
 
+/// Of acknowledgements, not of packets.
+#[test]
+fn a_sender_that_is_limited_for_half_of_a_round_trip_loses_half_of_that() {
+    let config = Config { v: 0.0, d: 0.0, ..Config::paper() };
+    let mut detector = Detector::<24>::new(&config, false);
+    detector.score = 0;
+    // The first one ends a round trip of its own, and the fifth that of four.
+    for i in 1..=5 {
+        let ack = sample(i, 4, 10_000, 10_000, false);
+        detector.on_ack(&Sample { self_limited: i == 2 || i == 5, ..ack });
+    }
+    assert_eq!(detector.report().score, -0.125);
+}
+
+#[test]
+fn who_waits_for_the_receivers_timer_is_not_measured() {
+    let measured = |prompt, ack: Sample| {
+        let mut detector = Detector::<24>::new(&Config { prompt, ..Config::paper() }, false);
+        detector.on_ack(&ack);
+        detector.rtt.is_some()
+    };
+    let single = |una| sample(una, 10, 10_000, 10_000, false);
+    assert!(measured(false, single(11)));
+    assert!(!measured(true, single(11)));
+    // At the start every segment is acknowledged at once.
+    assert!(measured(true, single(10)));
+    assert!(measured(true, Sample { delivered: 2, ..single(11) }));
+    assert!(measured(true, Sample { pushed: true, ..single(11) }));
+}
+
 #[test]
 fn idle_time_halves_what_speaks_for_a_classic_queue_and_nothing_else() {
     let mut detector = Detector::<24>::new(&Config::paper(), false);
@@ -299,7 +329,7 @@ fn the_virtual_clock_scores_once_per_virtual_round_trip() {
 
 #[test]
 fn packets_that_come_unmarked_from_a_deep_queue_speak_for_a_classic_one() {
-    let config = Config { v: 0.0, d: 0.0, ..Config::best() };
+    let config = Config { v: 0.0, d: 0.0, spacing: false, ..Config::best() };
     let score = |depth: u32, marked: u32| {
         let mut detector = Detector::<24>::new(&config, false);
         detector.score = 0;
@@ -310,8 +340,8 @@ fn packets_that_come_unmarked_from_a_deep_queue_speak_for_a_classic_one() {
         detector.report().score
     };
     // Above 2.4 ms an L4S queue marks all. A weight of 2 for each of two round trips.
-    assert_eq!([score(2000, 0), score(2000, 3)], [0.0; 2]);
-    assert_eq!([score(3000, 0), score(3000, 3), score(3000, 4)], [4.0, 1.0, 0.0]);
+    assert_eq!([score(2400, 0), score(2400, 3)], [0.0; 2]);
+    assert_eq!([score(2401, 0), score(3000, 3), score(3000, 4)], [4.0, 1.0, 0.0]);
 }
 
 /// An L4S queue marks everything before it drops anything.
