@@ -374,6 +374,26 @@ mod tests {
         }
     }
 
+    /// And so may one that left it high, as long as a set was overtaken.
+    #[test]
+    fn one_overtaken_is_reason_to_ask_again() {
+        let mut connection = Connection::new(SETS, FLOOR);
+        connection.round(0, None);
+        for n in 0..SETS {
+            assert!(connection.round(0, Some(n == 0)));
+        }
+        connection.round(0, None);
+        assert!(!connection.tracers.is_suppressed());
+        assert!(connection.score > 0);
+        assert_eq!(connection.rounds(4, 0, Some(false)), SETS);
+        // None overtaken, but the score is low: there is nothing to give up.
+        let mut connection = Connection::new(SETS, 0);
+        connection.round(0, None);
+        connection.round(-FLOOR / 2, None);
+        connection.rounds(10, 0, None);
+        assert!(!connection.tracers.is_suppressed());
+    }
+
     /// Below the threshold a test runs to its end; at the floor it is over.
     #[test]
     fn only_the_floor_cuts_a_test_short() {

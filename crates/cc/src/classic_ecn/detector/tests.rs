@@ -420,6 +420,42 @@ fn one_queue_is_allowed_no_packets() {
     assert_eq!((detector.spacing(), detector.deep()), (3028, 3 * 3028));
 }
 
+#[test]
+fn a_mark_that_lets_the_score_rise_from_its_floor_asks_for_tracers() {
+    let asks = |marked: bool| {
+        let mut detector = Detector::<24>::new(&Config::best(), true);
+        detector.score = 1 - detector.settings.l_sticky;
+        // Deep, so that the score rises, and below the threshold of a test.
+        for i in 1..=2 {
+            let ack = sample(i * 10, 10, 13_000, 10_000, marked && i == 2);
+            detector.on_ack(&Sample { delivered: 10, ..ack });
+        }
+        detector.wants_tracers()
+    };
+    assert!(asks(true) && !asks(false));
+}
+
+#[test]
+fn in_two_queues_round_trips_tell_nothing() {
+    let mut detector = Detector::<24>::new(&Config::best(), true);
+    detector.score = 0;
+    let deep = |detector: &mut Detector, i: u64| {
+        let ack = sample(i * 10, 10, 40_000, 10_000, true);
+        detector.on_ack(&Sample { delivered: 10, ..ack });
+    };
+    for i in 1..=6 {
+        deep(&mut detector, i);
+        if detector.wants_tracers() {
+            detector.on_traced(true);
+        }
+    }
+    assert!(detector.is_two_queues());
+    for i in 7..=20 {
+        deep(&mut detector, i);
+        assert!(detector.report().score < -7.9);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
