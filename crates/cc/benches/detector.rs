@@ -49,9 +49,11 @@ fn measure(c: &mut Criterion) {
     let acks = acks();
     let configs = [("paper", Config::paper()), ("best", Config::best())];
     for (name, config) in configs {
-        for (how, fallback) in [("without", Fallback::Off), ("with", Fallback::Passive)] {
+        let hows =
+            [("off", Fallback::Off), ("passive", Fallback::Passive), ("active", Fallback::Active)];
+        for (how, fallback) in hows {
             let config = Config { fallback, ..config };
-            group.bench_function(format!("{name}, {how} detector"), |b| {
+            group.bench_function(format!("{name}, {how}"), |b| {
                 b.iter(|| {
                     let mut control = Control::new(&config);
                     let mut window = Window::new(10);

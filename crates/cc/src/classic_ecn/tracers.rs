@@ -522,13 +522,20 @@ mod tests {
     /// On a free link the middle starts before the rear is there.
     #[test]
     fn sets_that_did_not_wait_find_nothing_and_are_sent_again_with_the_next_mark() {
-        for waited in 0..LEAST {
+        let tested = |waited| {
             let mut connection = finding(0);
             connection.round(0, None);
             for n in 0..SETS {
                 connection.tracers.on_rtt(n < waited);
                 connection.round(0, Some(false));
             }
+            connection
+        };
+        let mut enough = tested(LEAST);
+        enough.round(0, None);
+        assert!(enough.tracers.found_one_queue());
+        for waited in 0..LEAST {
+            let mut connection = tested(waited);
             connection.marked = false;
             connection.round(0, None);
             assert_eq!(connection.score, 0);
