@@ -291,6 +291,66 @@ mod tests {
         assert!(!filter.has_alternative());
     }
 
+    /// Averages that say what they are told to: a sample is the outlier that it is, and the
+    /// deviation that these have from then on.
+    #[derive(Clone, Copy, PartialEq, Debug)]
+    struct Told {
+        deviation: i32,
+        restarted: bool,
+    }
+
+    impl Averages for Told {
+        type Sample = (Option<Side>, i32, i32);
+
+        fn outlier(&self, sample: Self::Sample, _: Factor) -> Option<Side> {
+            sample.0
+        }
+        fn update(&mut self, (_, original, restarted): Self::Sample) {
+            self.deviation = if self.restarted { restarted } else { original };
+        }
+        fn restarted(&self, _: Self::Sample, _: Factor) -> Self {
+            Told { restarted: true, ..*self }
+        }
+        fn is_tighter(&self, other: &Self) -> bool {
+            self.deviation < other.deviation
+        }
+    }
+
+    /// Whether there is a second pair after an outlier above and these samples, and whether it is the
+    /// best.
+    fn after(samples: &[(Option<Side>, i32, i32)]) -> (bool, bool) {
+        let original = Told { deviation: 10, restarted: false };
+        let mut filter = Filter::new(original, Some(Factor::TWO));
+        filter.update((Some(Side::Above), 10, 10));
+        samples.iter().for_each(|sample| filter.update(*sample));
+        (filter.has_alternative(), filter.best().restarted)
+    }
+
+    #[test]
+    fn a_second_pair_stays_while_it_is_tighter_or_outliers_speak_for_it() {
+        let (above, below) = (Some(Side::Above), Some(Side::Below));
+        for other in [None, below] {
+            assert_eq!(after(&[(other, 10, 9)]), (true, true));
+            // The sample comes to the original after the two are compared.
+            assert_eq!(after(&[(other, 10, 10)]), (false, false));
+            assert_eq!(after(&[(other, 10, 11)]), (false, false));
+        }
+        // It stays, but is not the best.
+        assert_eq!(after(&[(above, 10, 11)]), (true, false));
+        assert_eq!(after(&[(above, 12, 11)]), (true, true));
+    }
+
+    #[test]
+    fn an_outlier_is_further_than_so_many_deviations() {
+        let side = |sample| settled().outlier(sample, Factor::TWO);
+        assert_eq!([side(110.0), side(90.0)], [None, None]);
+        assert_eq!([side(110.1), side(89.9)], [Some(Side::Above), Some(Side::Below)]);
+        let restarted = settled().restarted(200.0, Factor::TWO);
+        assert_eq!(restarted.mean, 200.0);
+        assert_eq!(restarted.deviation, 5.0 * k1(1.0 / 128.0, Factor::TWO));
+        assert!(!settled().is_tighter(&settled()));
+    }
+
     #[test]
     fn factors_below_one_are_refused() {
         assert_eq!(Factor::from_f64(0.9), None);
