@@ -17,8 +17,11 @@ export const LEGEND: [Look, string][] = [
   ["unknown", "no detector"],
 ];
 
-/** `CoDel, DualPI2 from 10 s, in bursts of 2 ms`. */
-export function scheduleName({ aqms, since_s, aggregation_ms }: Schedule): string {
+/** `CoDel, DualPI2 from 10 s, in bursts of 2 ms`; a single one with what the scenario says of it. */
+export function scheduleName({ name, aqms, since_s, aggregation_ms }: Schedule): string {
+  const [aqm = ""] = aqms;
+  const more = name.startsWith(`${aqm} `) && aqms.length === 1 && aggregation_ms === undefined;
+  if (more) return aqmName(aqm) + name.slice(aqm.length);
   const names = aqms.map((aqm, i) => `${aqmName(aqm)}${i > 0 ? ` from ${digits(since_s)} s` : ""}`);
   if (aggregation_ms !== undefined) names.push(`in bursts of ${digits(aggregation_ms)} ms`);
   return names.join(", ");
