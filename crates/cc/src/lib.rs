@@ -126,8 +126,8 @@ pub trait CongestionControl {
         false
     }
 
-    /// A set of tracers came back: whether the queue let its rear overtake its middle, as only a
-    /// queue that tells ECT(1) from ECT(0) does.
+    /// A set of tracers came back: whether it was in another order than it was sent in, as only a
+    /// bottleneck that tells ECT(1) from ECT(0) makes it.
     fn traced(&mut self, _overtook: bool) {}
 
     /// Sending starts again after a pause. Unless it knows better, a window that was not used for

@@ -53,6 +53,7 @@ bundled! {
     "fallback-12",
     "fallback-500",
     "fallback-wide",
+    "fallback-alone",
     "two-bottlenecks",
     "core",
     "campus",

@@ -295,7 +295,8 @@ pub struct Ack {
     /// Received blocks above it, as distances `[from, to)` from `cumulative`; the newest first,
     /// empty ones last.
     pub sacks: [(u32, u32); 3],
-    /// What arrived although it had been received before (D-SACK, RFC 2883).
+    /// What arrived although it had been received before (D-SACK, RFC 2883); or above a hole, as a
+    /// part of a segment, which `sacks` have whole.
     pub duplicate: Option<Duplicate>,
     /// Echo of congestion experienced.
     pub ece: bool,
@@ -305,8 +306,8 @@ pub struct Ack {
     pub ce_bytes: Option<u32>,
 }
 
-/// A block of bytes that came twice (RFC 2883 §4): one segment or a part of it, and where that
-/// is the tail of a set of tracers, perhaps something of the front before it.
+/// A block of bytes that came twice (RFC 2883 §4) or is part of a segment: one segment or a part of
+/// it, and where that is the tail of a set of tracers, perhaps something of the front before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Duplicate {
     /// The segment, as a distance from the cumulative acknowledgement; below it where negative.

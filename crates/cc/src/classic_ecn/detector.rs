@@ -453,7 +453,7 @@ impl<const BITS: u32> Detector<BITS> {
         self.tracers.as_mut().is_some_and(Tracers::wants)
     }
 
-    /// A set of tracers came back: whether its rear overtook its middle (Fallback §5.3).
+    /// A set of tracers came back: whether it was in another order than it was sent in (Fallback §5.3).
     pub fn on_traced(&mut self, overtook: bool) {
         if let Some(tracers) = &mut self.tracers {
             self.score = tracers.outcome(overtook, self.score);

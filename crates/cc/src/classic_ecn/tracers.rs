@@ -33,13 +33,17 @@
 //!   floor, and what round trips tell does not count.
 //! - **One queue**: no set was, and sets came from behind a queue that is no L4S one: unmarked,
 //!   after a longer wait than an L4S queue lets pass. The score goes up to 1, and round trips go on
-//!   from there. That no set was overtaken is not enough: where the link is free, or the Classic
-//!   queue empty and an L4S queue long, the middle of a set goes first in two queues too.
+//!   from there. That no set was overtaken is not enough: where the link is free the middle starts
+//!   before the rear is there in two queues too.
 //! - **Nothing**: no set was, but there was no such queue.
 //!
+//! A set is overtaken too if its middle comes before its front, as it does behind an empty Classic
+//! queue and an L4S queue that is not.
+//!
 //! A finding stands until another test finds something else. That one comes after `valid` round
-//! trips, or where nothing was found, with the next mark. A test is also due when a mark lets the
-//! score rise from its floor, whatever the threshold.
+//! trips, or where nothing was found, with the next mark. But where nothing is found again and
+//! again, as in a queue per flow that marks as an L4S queue does, that is as good as a finding.
+//! A test is also due when a mark lets the score rise from its floor, whatever the threshold.
 
 /// Sets of tracers per test (`TRACER_NUM`).
 pub const SETS: u32 = 4;
@@ -47,6 +51,8 @@ pub const SETS: u32 = 4;
 pub const MOST_SETS: u32 = 16;
 /// One set alone may have been reordered on the way, or have waited for something else.
 const LEAST: u32 = 2;
+/// So many tests in a row that find nothing are followed by another one with the next mark.
+const EAGER: u32 = 4;
 
 /// The scores that matter to tracers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,7 +86,8 @@ pub struct Tracers {
 /// What a whole test says of the bottleneck.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Finding {
-    Nothing,
+    /// In so many tests in a row.
+    Nothing(u32),
     OneQueue,
     TwoQueues,
 }
@@ -112,7 +119,7 @@ impl Tracers {
             in_order: 0,
             waited: 0,
             waits: false,
-            finding: Finding::Nothing,
+            finding: Finding::Nothing(0),
         }
     }
 
@@ -159,7 +166,8 @@ impl Tracers {
     }
 
     fn stays_suppressed(&self, left: u32, marked: bool) -> bool {
-        !self.finds() || left > 0 && (self.finding != Finding::Nothing || !marked)
+        let eager = matches!(self.finding, Finding::Nothing(tests) if tests <= EAGER);
+        !self.finds() || left > 0 && !(eager && marked)
     }
 
     /// A whole test is over. Gives the score after it.
@@ -175,7 +183,10 @@ impl Tracers {
             return score;
         }
         if self.waited < least {
-            self.finding = Finding::Nothing;
+            self.finding = match self.finding {
+                Finding::Nothing(tests) => Finding::Nothing(tests.saturating_add(1)),
+                _ => Finding::Nothing(1),
+            };
             return score;
         }
         self.finding = Finding::OneQueue;
@@ -222,8 +233,8 @@ impl Tracers {
         self.waits = waits;
     }
 
-    /// A set came back: whether its rear overtook its middle, as only in a queue that tells
-    /// ECT(1) from ECT(0). Gives the score after it. A set that is never answered has no outcome.
+    /// A set came back: whether its rear overtook its middle, or that its front, as only where
+    /// ECT(1) and ECT(0) have queues of their own. Gives the score after it. A set that is never answered has no outcome.
     #[must_use]
     pub fn outcome(&mut self, overtook: bool, score: i64) -> i64 {
         if !overtook {
@@ -233,7 +244,7 @@ impl Tracers {
         }
         self.overtaken += 1;
         if self.found_one_queue() {
-            self.finding = Finding::Nothing;
+            self.finding = Finding::Nothing(0);
         }
         // An answer through a long Classic queue may come after the verdict on its test.
         if self.is_suppressed() && !self.found_two_queues() {
@@ -552,6 +563,29 @@ mod tests {
         assert_eq!(connection.rounds(6, 0, Some(false)), SETS);
         assert_eq!(connection.rounds(51, 0, Some(false)), 0);
         assert_eq!(connection.rounds(4, 0, Some(false)), SETS);
+    }
+
+    /// In a queue per flow that marks as an L4S queue does, every mark would be answered by a test.
+    #[test]
+    fn tests_that_find_nothing_again_and_again_become_rare() {
+        let mut connection = finding(0);
+        connection.tracers.on_rtt(false);
+        connection.round(0, None);
+        // Four sets, one round trip to wait, and the next test is armed by the mark of the next one.
+        for _ in 0..=EAGER {
+            assert_eq!(connection.rounds(6, 0, Some(false)), SETS);
+        }
+        assert_eq!(connection.rounds(50, 0, Some(false)), 0);
+        assert_eq!(connection.rounds(5, 0, Some(false)), SETS);
+        assert_eq!(connection.rounds(50, 0, Some(false)), 0);
+        // Anything else that is found, and they are not.
+        connection.tracers.on_rtt(true);
+        connection.rounds(8, 0, Some(false));
+        assert!(connection.tracers.found_one_queue());
+        connection.tracers.on_rtt(false);
+        connection.rounds(56, 0, Some(false));
+        assert!(!connection.tracers.found_one_queue());
+        assert_eq!(connection.rounds(6, 0, Some(false)), SETS);
     }
 
     #[test]

@@ -253,7 +253,17 @@ pub const ALL: &[Figure] = &[
         quick: &["link.rate=25mbit"],
         page: Some("fallback-wide.html"),
         pictures: &["fallback-wide"],
-        numbers: lights::fallback_wide,
+        numbers: lights::beyond,
+    },
+    Figure {
+        id: "fallback-alone",
+        paper: "beyond Fallback §7.5",
+        scenario: "fallback-alone",
+        set: &[],
+        quick: &["link.rate=25mbit"],
+        page: Some("fallback-alone.html"),
+        pictures: &["fallback-alone"],
+        numbers: lights::beyond,
     },
     Figure {
         id: "core",

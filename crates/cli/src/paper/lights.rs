@@ -15,7 +15,7 @@ pub fn fallback_500(plan: &Plan, _: &Results, out: &Path) -> Result<Vec<Row>, Fa
 }
 
 /// Situations that the paper leaves open.
-pub fn fallback_wide(plan: &Plan, _: &Results, out: &Path) -> Result<Vec<Row>, Failure> {
+pub fn beyond(plan: &Plan, _: &Results, out: &Path) -> Result<Vec<Row>, Failure> {
     numbers(plan, out, Vec::new())
 }
 

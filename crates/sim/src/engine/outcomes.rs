@@ -62,3 +62,16 @@ fn a_dual_queue_lets_the_rear_overtake() {
         }
     }
 }
+
+/// Linux' scheduler serves a Classic queue that was empty before an L4S queue that is not, and so a
+/// middle before its front.
+#[test]
+fn a_middle_that_goes_first_tells_two_queues_too() {
+    let many = "cc = \"prague\"\nflows = 9";
+    for profile in ["linux", "best"] {
+        let aqm = format!("{{ kind = \"dualpi2\", profile = \"{profile}\" }}");
+        let (sent, overtaken, in_order) = answers(&aqm, many, "4mbit", "15ms");
+        println!("{profile}: {sent} sent, {overtaken} overtaken, {in_order} not");
+        assert!(overtaken > 100 && overtaken * 100 >= (overtaken + in_order) * 95, "{in_order}");
+    }
+}

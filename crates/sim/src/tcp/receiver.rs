@@ -229,13 +229,15 @@ impl Receiver {
         }
     }
 
-    /// A part of the segment, or of the front before it, was received before.
+    /// A part of the segment, or of the front before it, was received before; or a middle, of which
+    /// neither was.
     #[inline(never)]
     fn note_overlap(&mut self, seq: u64, part: Part) {
         let has_part = self.all_but_last == seq;
-        let share = if has_part { Share::AllButLast } else { Share::Nothing };
         let after_front = seq == self.next || self.beyond.containing(seq.wrapping_sub(1)).is_some();
-        if has_part || after_front {
+        let alone = !has_part && !after_front;
+        let share = if has_part || alone { Share::AllButLast } else { Share::Nothing };
+        if !alone || part == Part::Middle {
             self.duplicate = Some((seq, part.lead(), share));
         }
         self.all_but_last = if part == Part::Middle { seq } else { NONE };

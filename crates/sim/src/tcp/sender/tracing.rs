@@ -12,6 +12,11 @@
 //! duplicate, and the block that reports it (D-SACK, RFC 2883) tells which one it was: it ends
 //! where the middle ends in both cases, but it begins two bytes before the end of the front only if
 //! it was the middle, and one byte before it if it was the rear.
+//!
+//! A middle may come even before its front, where the Classic queue is empty and the L4S queue is
+//! not. This is not in the paper. The receiver reports the bytes of the middle alone above the
+//! hole (RFC 2018). So it does if the front was lost; but then the front is missing still when
+//! the rear comes. Where it is not, the middle went past it.
 
 use l4s_cc::CongestionControl;
 use l4s_units::{Ecn, Time};
@@ -31,23 +36,26 @@ const NONE: u64 = u64::MAX;
 pub(super) struct Tracing {
     /// Their tails, the latest first.
     tails: [u64; WAITING],
+    /// Those of which the middle came while its front was missing.
+    ahead: [bool; WAITING],
 }
 
 impl Default for Tracing {
     fn default() -> Self {
-        Tracing { tails: [NONE; WAITING] }
+        Tracing { tails: [NONE; WAITING], ahead: [false; WAITING] }
     }
 }
 
 impl Tracing {
     fn sent(&mut self, tail: u64) {
         self.tails.rotate_right(1);
-        self.tails[0] = tail;
+        self.ahead.rotate_right(1);
+        (self.tails[0], self.ahead[0]) = (tail, false);
     }
 
-    /// Whether the acknowledgement answers the later of middle and rear, and whether that was the
-    /// middle. Without a front that arrived there is no answer, as the receiver then reports the
-    /// same block in either order.
+    /// Whether the acknowledgement answers the later of middle and rear, and whether the set came
+    /// in another order than it was sent in. Without a front that arrived there is no answer, as
+    /// the receiver then reports the same block in either order.
     #[inline]
     pub fn answer(&mut self, ack: &Ack) -> Option<bool> {
         let duplicate = ack.duplicate?;
@@ -57,14 +65,20 @@ impl Tracing {
     #[inline(never)]
     fn find(&mut self, ack: &Ack, duplicate: Duplicate) -> Option<bool> {
         let Duplicate { segment, lead, share: Share::AllButLast } = duplicate else { return None };
-        // Both were received, or the rear was sent again.
-        if segment >= 0 || lead == 0 {
+        // The rear was sent again.
+        if lead == 0 {
             return None;
         }
+        let middle = lead == Part::Middle.lead();
         let tail = ack.cumulative.wrapping_add_signed(segment.into());
-        let waiting = self.tails.iter_mut().find(|waiting| **waiting == tail)?;
-        *waiting = NONE;
-        Some(lead == Part::Middle.lead())
+        let set = self.tails.iter().position(|waiting| *waiting == tail)?;
+        // The front is missing.
+        if segment >= 0 {
+            self.ahead[set] |= middle;
+            return None;
+        }
+        self.tails[set] = NONE;
+        Some(middle || self.ahead[set])
     }
 
     /// How many of these marks were a middle's. It carries nothing that its queue should be

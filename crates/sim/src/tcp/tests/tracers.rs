@@ -73,6 +73,26 @@ fn a_set_in_order_is_told_from_one_that_was_overtaken() {
     }
 }
 
+/// As where the Classic queue is empty and the L4S queue is not. If the front is later than the rear,
+/// it might as well be lost.
+#[test]
+fn a_middle_before_its_front_was_not_in_one_queue_with_it() {
+    for (late, tells) in [(SPACING * 3 / 2, true), (SPACING * 5 / 2, false)] {
+        let (mut path, script) = traced(None, move |s, _| match s.payload {
+            FRONT => Fate::Late(late),
+            _ => Fate::Arrive,
+        });
+        path.run(at(RTT * 50));
+        let answers = script.answers();
+        assert!(answers.sent > 40, "{late}: {answers:?}");
+        let told = answers.overtaken >= answers.sent - 2;
+        assert_eq!(told, tells, "{late}: {answers:?}");
+        assert!(tells || answers.overtaken == 0, "{answers:?}");
+        assert_eq!(answers.in_order, 0);
+        assert_eq!(path.retransmissions(), Vec::<u64>::new());
+    }
+}
+
 /// What is lost of a set is sent again, as any segment, and the set has no outcome.
 #[test]
 fn a_part_that_is_lost_is_repaired_and_tells_nothing() {
