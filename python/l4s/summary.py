@@ -144,6 +144,7 @@ class Group(_Group, total=False):
     mark: float
     drop: float
     app: App
+    rate_over_time_bps: Spread
     flow_rates_bps: Spread
     prague: Prague
 

@@ -132,6 +132,7 @@ export interface Summary {
   set: Record<string, string | number | boolean>;
   link: { rate_bps: number; utilization: number };
   queues: Queue[];
+  hops?: Hop[];
   groups: Group[];
   completion?: Completion[];
   ratios?: Record<string, number>;
@@ -177,6 +178,14 @@ export interface Queue {
   drop?: number;
 }
 
+/** The links of a hop together. */
+export interface Hop {
+  name: string;
+  /** Absent where it is no link. */
+  utilization?: number;
+  queues: Queue[];
+}
+
 export interface Group {
   name: string;
   cc: string;
@@ -191,5 +200,7 @@ export interface Group {
   mark?: number;
   drop?: number;
   retransmits: number;
+  /** In windows of a second. */
+  rate_over_time_bps?: Spread;
   flow_rates_bps?: Spread;
 }

@@ -5,10 +5,11 @@ import { figures } from "../src/figures";
 import { efficiencyOf } from "../src/figures/completion";
 import { dotsPath, linesPath } from "../src/figures/marks";
 import { matricesOf } from "../src/figures/matrix";
-import { shareOf } from "../src/figures/mix";
+import { shareOf, shareOverTime } from "../src/figures/shares";
 import { columnsOf, stacked } from "../src/figures/overload";
 import { items } from "../src/runs";
 import { open } from "../src/ssr";
+import { themeOf } from "../src/theme";
 import { demo, mixes, overload, sweep, web } from "./sample";
 
 const names = (data: Data): string[] => figures(data).map(({ name }) => name);
@@ -85,6 +86,30 @@ describe("shares", () => {
   it("spread as rates of flows do", () => {
     const group = { ...demo().folders[0]!.runs[0]!.summary.groups[0]!, rate_per_flow_bps: 10, normalized_rate: 0.5, flow_rates_bps: { p1: 4, mean: 10, p99: 30 } };
     expect(shareOf(group)).toEqual({ value: 0.5, low: 0.2, high: 1.5 });
+    expect(shareOverTime({ ...group, rate_over_time_bps: { p1: 6, mean: 9, p99: 12 } })).toEqual({ value: 0.5, low: 0.3, high: 0.6 });
+  });
+
+  it("are a chart per discipline where two groups meet under many conditions", () => {
+    const of = (data: Data): string[] => names(data).filter((name) => name.startsWith("share-conditions-"));
+    expect(of(sweep())).toEqual(["share-conditions-dualpi2", "share-conditions-pie", "share-conditions-fq-codel"]);
+    expect(of(demo())).toEqual([]);
+    const alone = sweep();
+    for (const run of alone.folders[0]!.runs) run.summary.groups.splice(1);
+    expect(of(alone)).toEqual([]);
+  });
+
+  it("reach from the slowest second to the fastest, around an equal share", () => {
+    const data = sweep();
+    const [group] = data.folders[0]!.runs[0]!.summary.groups;
+    group!.rate_over_time_bps = { p1: group!.rate_per_flow_bps! / 8, mean: 0, p99: group!.rate_per_flow_bps! * 8 };
+    const figure = figures(data).find(({ name }) => name === "share-conditions-dualpi2")!;
+    const option = figure.option({ theme: themeOf("light"), width: 1200, height: 330, top: 60 }) as { yAxis: { min: number; max: number }; series: { data: number[][] }[] };
+    const share = group!.normalized_rate!;
+    expect(option.yAxis.max).toBeGreaterThanOrEqual(share * 8);
+    const [, value, low, high] = option.series[0]!.data[0]!;
+    expect([value, high]).toEqual([share, share * 8]);
+    // What is off the scale ends at its edge.
+    expect(low).toBe(Math.max(share / 8, option.yAxis.min));
   });
 });
 

@@ -10,6 +10,7 @@ use crate::completion::completions;
 use crate::counts::{Cells, Counts};
 use crate::flows::Flows;
 use crate::frames::Frames;
+use crate::rates::Rates;
 use crate::record::{FlowRow, RunRecord, Scope, SeriesRow};
 use crate::recorder::{HopCells, Origin, Samples};
 use crate::{
@@ -28,6 +29,7 @@ pub(crate) struct Measured<'a> {
     pub cells: &'a Cells,
     pub hops: &'a [HopCells],
     pub flows: &'a Flows,
+    pub rates: &'a Rates,
     /// Per group, in nanoseconds.
     pub rtts: &'a [Samples],
     /// Per group, in packets.
@@ -82,6 +84,12 @@ pub(crate) fn conclude(measured: Measured<'_>) -> RunRecord {
     }
     for (i, name) in names(scenario).enumerate() {
         delays.extend(measured.cells.group_delays(i).rows(Scope::Group, name));
+    }
+    for (hop, HopCells { queues, cells }) in scenario.hops.iter().zip(measured.hops) {
+        for &queue in queues {
+            let name = format!("{}.{}", hop.name, queue.name());
+            delays.extend(cells.queue_delays(queue).rows(Scope::Hop, &name));
+        }
     }
     let link_bps = scenario.mean_rate_bps();
     let summary = Summary {
@@ -204,6 +212,7 @@ fn group(measured: &Measured<'_>, index: usize, flow_rows: &[FlowRow]) -> GroupS
             }
         }),
         retransmits: mine().map(|row| row.retransmits).sum(),
+        rate_over_time_bps: measured.rates.spread(index, flows),
         flow_rates_bps: spread(long().filter_map(|row| row.rate_bps).collect()),
         prague: prague(long(), mine().filter(is_download)),
     }

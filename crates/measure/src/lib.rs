@@ -17,6 +17,7 @@ mod frames;
 mod golden;
 mod observer;
 mod pcapng;
+mod rates;
 mod reader;
 mod record;
 mod recorder;

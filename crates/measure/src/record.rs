@@ -35,12 +35,13 @@ pub enum Scope {
     Link,
     Queue,
     Group,
+    Hop,
     Flow,
 }
 
 impl Scope {
     /// All of them.
-    pub const ALL: [Scope; 4] = [Scope::Link, Scope::Queue, Scope::Group, Scope::Flow];
+    pub const ALL: [Scope; 5] = [Scope::Link, Scope::Queue, Scope::Group, Scope::Hop, Scope::Flow];
 
     /// Its name in tables.
     pub const fn name(self) -> &'static str {
@@ -48,6 +49,7 @@ impl Scope {
             Scope::Link => "link",
             Scope::Queue => "queue",
             Scope::Group => "group",
+            Scope::Hop => "hop",
             Scope::Flow => "flow",
         }
     }
@@ -60,7 +62,8 @@ rows! {
         time_s: f64,
         /// What the row is about.
         scope: Scope,
-        /// `link`; the queue; the group or source; `A.3` for flow 3, which is of group A.
+        /// `link`; the queue; the group or source; `A.3` for flow 3, which is of group A;
+        /// `access.C` for the Classic queues of the hop `access`, of all its links together.
         name: String,
         /// IP bits forwarded per second.
         rate_bps: Option<f64>,
@@ -106,9 +109,9 @@ rows! {
 rows! {
     /// One bucket of a histogram of queue delays, over data packets after the warm-up.
     DelayRow in "delays.parquet" {
-        /// Queue or group.
+        /// Queue, group or hop.
         scope: Scope,
-        /// Its name.
+        /// Its name, as in the time series.
         name: String,
         /// From, inclusive.
         low_ms: f64,

@@ -14,6 +14,7 @@ use crate::conclude::{Measured, conclude};
 use crate::counts::Cells;
 use crate::flows::Flows;
 use crate::frames::Frames;
+use crate::rates::Rates;
 use crate::record::RunRecord;
 use crate::series::Series;
 use crate::{EngineSummary, FlowState, FrameEvent, HopEvent, LinkState, Observer, Traced};
@@ -43,6 +44,7 @@ pub struct Recorder {
     /// Per hop.
     hops: Vec<HopCells>,
     flows: Flows,
+    rates: Rates,
     rtts: Vec<Samples>,
     cwnds: Vec<Samples>,
     frames: Vec<Frames>,
@@ -89,6 +91,7 @@ impl Recorder {
             cells: Cells::new(groups),
             hops: scenario.hops.iter().map(HopCells::new).collect(),
             flows: Flows::with_capacity(scenario.first_download() as usize),
+            rates: Rates::new(scenario, groups),
             rtts: vec![Samples::default(); groups],
             cwnds: vec![Samples::default(); groups],
             frames: vec![Frames::default(); scenario.groups.len()],
@@ -113,7 +116,9 @@ impl Recorder {
 
     /// What was measured. The run ended at the scenario's duration.
     pub fn finish(mut self, engine: EngineSummary) -> RunRecord {
-        self.clock(Time::ZERO + self.scenario.duration);
+        let end = Time::ZERO + self.scenario.duration;
+        self.clock(end);
+        self.rates.settle(end);
         self.cells.settle();
         self.hops.iter_mut().for_each(|hop| hop.cells.settle());
         conclude(Measured {
@@ -123,6 +128,7 @@ impl Recorder {
             cells: &self.cells,
             hops: &self.hops,
             flows: &self.flows,
+            rates: &self.rates,
             rtts: &self.rtts,
             cwnds: &self.cwnds,
             frames: &self.frames,
@@ -145,6 +151,7 @@ impl Recorder {
         self.cells.end_warmup();
         self.hops.iter_mut().for_each(|hop| hop.cells.end_warmup());
         self.flows.end_warmup();
+        self.rates.end_warmup(Time::ZERO + self.scenario.warmup);
         self.rtts.fill(Samples::default());
         self.cwnds.fill(Samples::default());
         self.frames.fill(Frames::default());
@@ -187,6 +194,7 @@ impl<P: Traced> Observer<P> for Recorder {
         let length = packet.ip_length().get();
         self.cells.forwarded(packet.group(), queue, length, packet.newly_marked(), sojourn);
         self.flows.forwarded(packet.flow(), packet.group(), length, now);
+        self.rates.forwarded(packet.flow(), packet.group(), length, now);
     }
 
     #[inline]
@@ -250,6 +258,11 @@ impl<P: Traced> Observer<P> for Recorder {
             self.cells.settle();
             series.sample_link(state, self.cells.row(), &self.queues, now);
             self.cells.next_row();
+            for (hop, HopCells { queues, cells }) in self.scenario.hops.iter().zip(&mut self.hops) {
+                cells.settle();
+                series.sample_hop(&hop.name, cells.row(), queues);
+                cells.next_row();
+            }
         }
     }
 

@@ -1,5 +1,5 @@
-//! The time series: a row per sampling interval for the link, each queue, each group and, where
-//! there are few, each flow.
+//! The time series: a row per sampling interval for the link, each queue, each group, each queue of
+//! a hop and, where there are few, each flow.
 
 use l4s_aqm::Queue;
 use l4s_scenario::Scenario;
@@ -68,6 +68,14 @@ impl Series {
         for group in 0..self.names.len() {
             let row = self.row(Scope::Group, &self.names[group], &counts.group(group));
             self.rows.push(row);
+        }
+    }
+
+    /// Adds what happened at the links of a hop in the interval that just ended.
+    pub fn sample_hop(&mut self, name: &str, counts: View<'_>, queues: &[Queue]) {
+        for &queue in queues {
+            let name = format!("{name}.{}", queue.name());
+            self.rows.push(self.row(Scope::Hop, &name, &counts.queue(queue)));
         }
     }
 

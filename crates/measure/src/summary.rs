@@ -162,6 +162,10 @@ pub struct GroupSummary {
     pub app: Option<AppSummary>,
     /// Segments sent again.
     pub retransmits: u64,
+    /// Spread over time of the rate per flow, in windows of a second that roll by a tenth, without
+    /// downloads and applications; absent without flows and for less than a second.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rate_over_time_bps: Option<Spread>,
     /// Spread of the rates of its flows, downloads and applications aside.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub flow_rates_bps: Option<Spread>,

@@ -202,6 +202,44 @@ fn flows_have_rates_over_the_time_they_were_open() {
 }
 
 #[test]
+fn a_rate_over_time_is_that_of_windows_of_a_second() {
+    let scenario = Scenario { duration: Duration::from_secs(4), ..scenario() };
+    let mut r = recorder(&scenario);
+    // Ten packets in every tenth of the first second after the warm-up, twenty in the next one, and
+    // none later. What leaves when a tenth ends is of the next one.
+    for i in 0..200 {
+        for _ in 0..1 + i / 100 {
+            forward(&mut r, packet(0, 0), Queue::L, 1.0, at(1000 + i * 10));
+        }
+    }
+    let summary = r.finish(engine()).summary;
+    let spread = group(&summary, "A").rate_over_time_bps.unwrap();
+    // Packets in the 21 windows: 100, 110, ... 200, then 180, 160, ... 0.
+    close(spread.mean, 2550.0 / 21.0 * 12_000.0);
+    assert_eq!((spread.p1, spread.p99), (0.0, 2.4e6));
+    assert_eq!(group(&summary, "B").rate_over_time_bps.unwrap().p99, 0.0);
+}
+
+/// Two flows share, and an application's is none of them. Less than a second is no window.
+#[test]
+fn a_rate_over_time_is_per_long_flow() {
+    let mut scenario = with_app();
+    scenario.groups[0].starts = vec![Time::ZERO, Time::ZERO];
+    let over_time = |scenario: &Scenario| {
+        let mut r = recorder(scenario);
+        for flow in [0, 1, 4] {
+            forward(&mut r, packet(flow, 0), Queue::L, 1.0, at(1100));
+        }
+        group(&r.finish(engine()).summary, "A").rate_over_time_bps
+    };
+    assert_eq!(over_time(&scenario).unwrap().p99, 12_000.0);
+    let short = Scenario { duration: ms(1999), ..scenario.clone() };
+    assert_eq!(over_time(&short), None);
+    scenario.groups[0].starts.clear();
+    assert_eq!(over_time(&scenario), None);
+}
+
+#[test]
 fn completion_is_from_the_syn_to_the_close_against_the_theoretical_time() {
     let mut scenario = scenario();
     scenario.groups[0].size = Some(Bytes::new(14_480));

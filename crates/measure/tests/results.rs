@@ -341,6 +341,8 @@ fn hops_are_counted_as_the_bottleneck_is_and_have_columns() {
     let departed = |delay| HopEvent::Departed(ms(delay));
     // Before the end of the warm-up nothing counts; after it one of four arrived as CE.
     r.at_hop(0, &packet(0, 0), Queue::L, departed(7), at(900));
+    let state = LinkState { packets: 0, bytes: Bytes::ZERO, base: None };
+    Observer::<Packet>::sample_link(&mut r, state, at(1000));
     for (n, delay) in [1, 2, 3, 6].into_iter().enumerate() {
         let (ecn, arrived_ce) = if n < 2 { (Ecn::Ce, n == 0) } else { (Ecn::Ect1, false) };
         r.at_hop(
@@ -362,6 +364,11 @@ fn hops_are_counted_as_the_bottleneck_is_and_have_columns() {
     assert_eq!((c.packets, c.drop), (0, Some(1.0)));
     // The bottleneck saw none of it.
     assert!(record.summary.queues.iter().all(|queue| queue.packets == 0));
+    // The warm-up is in the series: 1500 B in the first second. It is not in the histograms.
+    let row = record.series.iter().find(|row| row.name == "H.L").unwrap();
+    assert_eq!((row.scope, row.rate_bps, row.delay_mean_ms), (Scope::Hop, Some(12e3), Some(7.0)));
+    let delays = record.delays.iter().filter(|row| row.name == "H.L");
+    assert_eq!(delays.map(|row| row.count).sum::<u64>(), 4);
 
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), std::slice::from_ref(&record));

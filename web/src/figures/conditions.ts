@@ -5,11 +5,12 @@ import type { Option, Series, XAxis } from "../chart";
 import type { Run } from "../data";
 import type { Figure } from "../figure";
 import { base, gridOf, legend, tipLine, tooltip, xAxis, yAxis } from "../figure";
-import { type Axis, type Condition, type Line, mean } from "../runs";
+import { type Axis, type Condition, groupName, type Line, mean, meanValue } from "../runs";
 import { digits, ms, percent, queueName, ratio } from "../text";
-import { queueColour, type Theme } from "../theme";
+import { queueColour, type Theme, trafficColour } from "../theme";
 import { decades } from "./delay";
 import { level, whisker } from "./marks";
+import { shareOverTime, shareWords, slug } from "./shares";
 
 /** Folders by symbol. */
 const SYMBOLS = ["circle", "diamond", "triangle", "rect"];
@@ -135,6 +136,9 @@ function signals(axis: Axis): Quantity {
   };
 }
 
+/** A round number at or above, 2 at least. */
+const bound = (most: number): number => [2, 5, 10, 20, 50, 100, 1000].find((b) => b >= most) ?? 10 ** Math.ceil(Math.log10(most));
+
 /** Ratios of two groups: 1 is balance. */
 function ratios(axis: Axis, what: "window" | "rate"): Quantity {
   const names = new Set<string>();
@@ -157,8 +161,7 @@ function ratios(axis: Axis, what: "window" | "rate"): Quantity {
     };
   });
   const values = tracks.flatMap(({ points }) => points.map((p) => p.value));
-  const most = Math.max(2, ...values.map((v) => Math.max(v, 1 / v)));
-  const bound = [2, 5, 10, 20, 50, 100, 1000].find((b) => b >= most) ?? 10 ** Math.ceil(Math.log10(most));
+  const most = bound(Math.max(...values.map((v) => Math.max(v, 1 / v))));
   const who = names.size === 1 ? ` of ${[...names][0]}` : "";
   return {
     name: `${what}-ratio-conditions`,
@@ -175,11 +178,49 @@ function ratios(axis: Axis, what: "window" | "rate"): Quantity {
     unit: "ratio",
     tracks: tracks.filter(({ points }) => points.length > 0),
     log: true,
-    range: [1 / bound, bound],
+    range: [1 / most, most],
     print: ratio,
-    tick: (v) => (v >= 1 ? digits(v) : `1/${digits(1 / v)}`),
+    tick: fraction,
     mark: 1,
   };
+}
+
+/** `0.01` as `1/100`. */
+const fraction = (v: number): string => (v >= 1 ? digits(v) : `1/${digits(1 / v)}`);
+
+/** Fallback figure 7: what each of two groups gets, and how steadily. A chart per line. */
+function shares(axis: Axis): Quantity[] {
+  const tcp = (run: Run) => run.summary.groups.filter(({ cc }) => cc !== "udp");
+  const pairs = axis.lines.every(({ points }) => points.every(({ runs }) => runs.every((run) => tcp(run).length === 2)));
+  if (axis.alone || !pairs || axis.lines.length > 4) return [];
+  const tracks = (line: Line): Track[] =>
+    tcp(line.sample).map(({ name }) => ({
+      name: groupName(line.sample, name),
+      colour: (theme) => trafficColour(theme, line.sample.traffic[name]),
+      symbol: "circle",
+      points: line.points.flatMap(({ condition, runs }) => {
+        const point = meanValue(runs.map((run) => tcp(run).filter((group) => group.name === name).map(shareOverTime)[0]));
+        return point === undefined || point.value <= 0 ? [] : [{ condition, ...point }];
+      }),
+    }));
+  const all = axis.lines.map((line) => ({ line, tracks: tracks(line) }));
+  // A flow that stood still for a second does not stretch the scale.
+  const ends = all.flatMap(({ tracks }) => tracks.flatMap(({ points }) => points.flatMap((p) => [p.value / 2, p.high ?? p.value])));
+  const range: [number, number] = [1 / bound(1 / Math.min(...ends)), bound(Math.max(...ends))];
+  return all
+    .filter(({ tracks }) => tracks.some(({ points }) => points.length > 0))
+    .map(({ line, tracks }) => ({
+      name: `share-conditions-${slug(line.name)}`,
+      title: `${line.name}: ${shareWords(line.points.flatMap(({ runs }) => runs))}`,
+      note: "Rate of a flow over an equal share. A dot is the mean, the line reaches from the 1st to the 99th percentile of windows of one second. Logarithmic.",
+      unit: "share",
+      tracks,
+      log: true,
+      range,
+      print: (v) => `${digits(v)}×`,
+      tick: fraction,
+      mark: 1,
+    }));
 }
 
 /** Use of the link. */
@@ -211,7 +252,7 @@ function utilization(axis: Axis): Quantity {
 
 /** Every chart over conditions for which there is data. */
 export function conditionFigures(axis: Axis): Figure[] {
-  return [delay(axis), signals(axis), ratios(axis, "window"), ratios(axis, "rate"), utilization(axis)]
+  return [delay(axis), signals(axis), ratios(axis, "window"), ratios(axis, "rate"), ...shares(axis), utilization(axis)]
     .filter(({ tracks }) => tracks.length > 0)
     .map((quantity) => draw(quantity, axis));
 }
@@ -326,9 +367,10 @@ function draw(quantity: Quantity, axis: Axis): Figure {
               ? { color: theme.paper, borderColor: colour, borderWidth: 1.75, opacity: 1 }
               : { color: colour, opacity: 1 },
           data: track.points.map((p) => [p.condition.x + shift(i, p.condition), p.value, p.value, p.value, p.condition.x]),
-          ...(i === 0 && quantity.mark !== undefined ? { markLine: level(theme, quantity.mark) } : {}),
         };
       });
+      // The level comes with an invisible line: a custom series has no mark lines.
+      if (quantity.mark !== undefined) series.push({ type: "line", data: [], silent: true, markLine: level(theme, quantity.mark) });
       const option: Option = {
         ...base(theme),
         grid: gridOf({ left: 52, top, width: canvas.width - 72, height: canvas.height - top - bottom }),

@@ -10,7 +10,7 @@ import { digits, keyName, ms, quantity } from "../text";
 import { type Theme, trafficColour } from "../theme";
 import { decades } from "./delay";
 import { linesPath } from "./marks";
-import { shareOf, shareWords, slug } from "./mix";
+import { shareOf, shareWords, slug } from "./shares";
 
 /** With more matrices than this, the sweep is over too much else. */
 const MATRICES = 12;

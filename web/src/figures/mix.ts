@@ -2,7 +2,7 @@
 // flows. A picture per discipline, its parts above each other over the same mixes.
 
 import type { Series, XAxis } from "../chart";
-import type { Group, Queue, Run } from "../data";
+import type { Queue, Run } from "../data";
 import type { Box, Canvas, Figure, Word } from "../figure";
 import { base, gridOf, heading, tipLine, tooltip, xAxis, yAxis } from "../figure";
 import { type Axis, delayValue, groupName, type Item, type Line, mean, meanValue, type Value, variedKeys } from "../runs";
@@ -11,6 +11,7 @@ import { queueColour, type Theme, trafficColour } from "../theme";
 import { conditionAxes } from "./conditions";
 import { decades } from "./delay";
 import { bar, level, whisker } from "./marks";
+import { shareOf, shareWords, slug } from "./shares";
 
 /** What one colour shows at every mix. */
 interface Track {
@@ -40,14 +41,6 @@ export const isMix = (all: Item[]): boolean => {
 /** A single value, or nothing. */
 const plain = (value: number | undefined): Value | undefined =>
   value === undefined ? undefined : { value, low: value, high: value };
-
-/** The rate of a group's flows over an equal share of the link. */
-export function shareOf(group: Group): Value | undefined {
-  const { normalized_rate: value, rate_per_flow_bps: rate, flow_rates_bps: flows } = group;
-  if (value === undefined || rate === undefined || rate <= 0) return undefined;
-  const of = (bps: number): number => (bps * value) / rate;
-  return { value, low: of(flows?.p1 ?? rate), high: of(flows?.p99 ?? rate) };
-}
 
 const groupTracks = (line: Line): Track[] =>
   line.sample.summary.groups
@@ -122,16 +115,6 @@ function scaled(lines: Line[]): Part[][] {
   });
   return all.map(({ parts }) => parts.map((part, i) => ({ ...part, range: ranges[i] ?? [0, 1] })));
 }
-
-/** `flows of a kind get 0.6 to 1.8 times an equal share`, from the least to the most. */
-export function shareWords(runs: Run[]): string {
-  const shares = runs.flatMap((run) => run.summary.groups.flatMap((group) => shareOf(group)?.value ?? []));
-  if (shares.length === 0) return "rates of flows";
-  return `flows of a kind get ${digits(Math.min(...shares), 2)} to ${digits(Math.max(...shares), 2)} times an equal share`;
-}
-
-/** A name for files, of letters, digits and dashes. */
-export const slug = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");
 
 /** A picture per line. */
 export function mixes(axis: Axis): Figure[] {

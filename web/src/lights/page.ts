@@ -63,7 +63,7 @@ function legend(lights: Lights): HTMLElement {
       shown.map(([look, meaning]) => el("li", {}, [el("span", { class: `square ${look}` }, [glyph(look)]), meaning])),
     ),
     el("p", { class: "soft" }, [
-      "A row is a mix of traffic, Prague:ECN-Cubic: 0, 1 or 9 long flows, L short ones as of the web, 1L both, a one that is limited by its application. " +
+      "A row is a mix of traffic, Prague:ECN-Cubic: a number of long flows, L short ones as of the web, 1L both, a one that is limited by its application. " +
         "A column is a base RTT at a link rate. A square is wrong if in the end the score of a long flow is, or the scores " +
         "of more than a tenth of the short ones.",
     ]),

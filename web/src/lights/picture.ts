@@ -43,7 +43,7 @@ export function picture(lights: Lights, mode: Mode, width: number): string {
   });
   const runs = lights.squares.length;
   const note =
-    `${runs} runs of ${lights.duration_s} s. A row is a mix of traffic, Prague:ECN-Cubic: no flow, 1 or 9 long ones, ` +
+    `${runs} runs of ${lights.duration_s} s. A row is a mix of traffic, Prague:ECN-Cubic: a number of long flows, ` +
     "L short ones, 1L both, a limited by its application. A column is a base RTT in ms at a link rate.";
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" role="img" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="${escape(theme.font)}">\n` +

@@ -55,8 +55,6 @@ export function where(lights: Lights, { at: [, mix, rate, rtt] }: Square): strin
 
 const FLOWS: Record<string, string> = {
   "0": "no",
-  "1": "1 long",
-  "9": "9 long",
   L: "short",
   "1L": "1 long and short",
   a: "1 application-limited",
@@ -65,7 +63,8 @@ const FLOWS: Record<string, string> = {
 /** `1L:9` as `1 long and short Prague, 9 long ECN-Cubic flows`. */
 export function mixInWords(mix: string): string {
   const [a = "", b = ""] = mix.split(":");
-  return `${FLOWS[a] ?? a} Prague, ${FLOWS[b] ?? b} ECN-Cubic flows`;
+  const flows = (of: string): string => FLOWS[of] ?? (/^\d+$/.test(of) ? `${of} long` : of);
+  return `${flows(a)} Prague, ${flows(b)} ECN-Cubic flows`;
 }
 
 /** `361 right, 139 amber, 0 red of 500`. */

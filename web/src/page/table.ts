@@ -1,11 +1,12 @@
 // Every run in a row: what was set, what came out, and the command that repeats it. A click on a
 // heading sorts.
 
+import type { Queue } from "../data";
 import { type Item, lineNames, variedKeys } from "../runs";
 import { digits, keyName, quantity } from "../text";
 import { el } from "./dom";
 
-interface Column {
+export interface Column {
   head: string;
   /** What to sort by. */
   value(item: Item): number | string | undefined;
@@ -13,7 +14,7 @@ interface Column {
   show?(item: Item): string;
 }
 
-const queue = (item: Item, name: string) => item.run.summary.queues.find((q) => q.name === name);
+const QUEUES = [["L", "L4S"], ["C", "Classic"], ["Q", "queue"]] as const;
 
 /** Sorts as a person expects: numbers by size, `12mbit` before `40mbit`, what is absent last. */
 export function compare(a: number | string | undefined, b: number | string | undefined): number {
@@ -22,7 +23,7 @@ export function compare(a: number | string | undefined, b: number | string | und
   return String(a).localeCompare(String(b), "en", { numeric: true });
 }
 
-function columns(all: Item[]): Column[] {
+export function columns(all: Item[]): Column[] {
   const names = lineNames(all);
   const list: Column[] = [
     { head: "run", value: ({ run }) => run.number },
@@ -45,13 +46,19 @@ function columns(all: Item[]): Column[] {
       },
     });
   };
-  for (const [name, label] of [["L", "L4S"], ["C", "Classic"], ["Q", "queue"]] as const) {
-    number(`${label} mean (ms)`, (item) => queue(item, name)?.delay_ms?.mean);
-    number(`${label} p99 (ms)`, (item) => queue(item, name)?.delay_ms?.p99);
-    number(`${label} marked (%)`, (item) => times100(queue(item, name)?.mark));
-    number(`${label} dropped (%)`, (item) => times100(queue(item, name)?.drop));
-  }
-  number("used (%)", ({ run }) => 100 * run.summary.link.utilization);
+  const link = (prefix: string, of: (item: Item) => { queues: Queue[]; utilization?: number } | undefined): void => {
+    for (const [name, label] of QUEUES) {
+      const queue = (item: Item) => of(item)?.queues.find((q) => q.name === name);
+      number(`${prefix}${label} mean (ms)`, (item) => queue(item)?.delay_ms?.mean);
+      number(`${prefix}${label} p99 (ms)`, (item) => queue(item)?.delay_ms?.p99);
+      number(`${prefix}${label} marked (%)`, (item) => times100(queue(item)?.mark));
+      number(`${prefix}${label} dropped (%)`, (item) => times100(queue(item)?.drop));
+    }
+    number(`${prefix}used (%)`, (item) => times100(of(item)?.utilization));
+  };
+  link("", ({ run: { summary } }) => ({ queues: summary.queues, utilization: summary.link.utilization }));
+  const hops = new Set(all.flatMap(({ run }) => (run.summary.hops ?? []).map(({ name }) => name)));
+  for (const name of hops) link(`${name}: `, ({ run }) => run.summary.hops?.find((hop) => hop.name === name));
   const ratios = new Set(all.flatMap(({ run }) => Object.keys(run.summary.ratios ?? {})));
   for (const name of ratios) number(name.replace(/_/g, " "), ({ run }) => run.summary.ratios?.[name]);
   list.push({ head: "repeat it", value: ({ run }) => run.command });

@@ -1,5 +1,6 @@
 // Headline numbers in plain words: a tile per run of a small result, per discipline of a sweep.
 
+import type { Queue, Summary } from "../data";
 import { type Item, lineNames, mean, runNames, senders } from "../runs";
 import { ms, percent, ratio } from "../text";
 import { el } from "./dom";
@@ -56,16 +57,23 @@ export function facts(items: Item[]): Fact[] {
     ["C", "Classic queue delay", "classic"],
     ["Q", "Queue delay, all flows", undefined],
   ];
+  const delay = (label: string, queues: (Queue | undefined)[]): Fact | undefined => {
+    const value = mean(queues.map((queue) => queue?.delay_ms?.mean));
+    const high = mean(queues.map((queue) => queue?.delay_ms?.p99));
+    if (value === undefined) return undefined;
+    return { label, value: ms(value), ...(high === undefined ? {} : { about: `99 % wait less than ${ms(high)}` }) };
+  };
   for (const [name, label, kind] of labels) {
-    const delays = runs.map((run) => run.queues.find((queue) => queue.name === name)?.delay_ms);
-    const value = mean(delays.map((delay) => delay?.mean));
-    const high = mean(delays.map((delay) => delay?.p99));
-    if (value === undefined) continue;
-    const fact: Fact = { label, value: ms(value) };
-    if (high !== undefined) fact.about = `99 % wait less than ${ms(high)}`;
-    fact.kind = kind ?? "classic";
-    if (kind === undefined) delete fact.kind;
-    list.push(fact);
+    const fact = delay(label, runs.map((run) => run.queues.find((queue) => queue.name === name)));
+    if (fact !== undefined) list.push({ ...fact, ...(kind === undefined ? {} : { kind }) });
+  }
+  const hops = new Set(runs.flatMap((run) => (run.hops ?? []).map(({ name }) => name)));
+  for (const hop of hops) {
+    for (const [name, label] of labels) {
+      const of = (run: Summary) => run.hops?.find((other) => other.name === hop)?.queues.find((queue) => queue.name === name);
+      const fact = delay(`${label}, ${hop}`, runs.map(of));
+      if (fact !== undefined) list.push(fact);
+    }
   }
   const utilization = mean(runs.map((run) => run.link.utilization));
   if (utilization !== undefined) list.push({ label: "Link used", value: percent(utilization) });
