@@ -206,7 +206,7 @@ function shares(axis: Axis): Quantity[] {
   const all = axis.lines.map((line) => ({ line, tracks: tracks(line) }));
   // A flow that stood still for a second does not stretch the scale.
   const ends = all.flatMap(({ tracks }) => tracks.flatMap(({ points }) => points.flatMap((p) => [p.value / 2, p.high ?? p.value])));
-  const range: [number, number] = [1 / bound(1 / Math.min(...ends)), bound(Math.max(...ends))];
+  const range: [number, number] = [1 / bound(1 / Math.min(...ends)), bound(1.1 * Math.max(...ends))];
   return all
     .filter(({ tracks }) => tracks.some(({ points }) => points.length > 0))
     .map(({ line, tracks }) => ({
