@@ -5,6 +5,7 @@ import type { CustomSeriesOption, LineSeriesOption, ScatterSeriesOption } from "
 import {
   GridComponent,
   LegendComponent,
+  MarkAreaComponent,
   MarkLineComponent,
   TitleComponent,
   TooltipComponent,
@@ -12,6 +13,7 @@ import {
 import type {
   GridComponentOption,
   LegendComponentOption,
+  MarkAreaComponentOption,
   MarkLineComponentOption,
   TitleComponentOption,
   TooltipComponentOption,
@@ -26,6 +28,7 @@ echarts.use([
   ScatterChart,
   GridComponent,
   LegendComponent,
+  MarkAreaComponent,
   MarkLineComponent,
   TitleComponent,
   TooltipComponent,
@@ -41,6 +44,7 @@ export type Option = ComposeOption<
   | ScatterSeriesOption
   | GridComponentOption
   | LegendComponentOption
+  | MarkAreaComponentOption
   | MarkLineComponentOption
   | TitleComponentOption
   | TooltipComponentOption

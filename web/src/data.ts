@@ -70,11 +70,16 @@ export interface Curves {
   rate: RateSeries[];
   /** What the detector of Classic ECN of each flow that has one sees and says. */
   detector?: DetectorSeries[];
+  /** What the queue is, and since when; only with a detector. */
+  truth?: { s: number; truth: Truth }[];
   /** Rate of each group and UDP source over time, where there is a UDP source. */
   output?: RateSeries[];
   /** How long downloads took, by group. */
   downloads?: Downloads[];
 }
+
+/** What a queue is. */
+export type Truth = "l4s" | "classic";
 
 /** Downloads of a group that completed after the warm-up. */
 export interface Downloads {

@@ -4,6 +4,7 @@ import type { Data } from "../src/data";
 import type { Figure } from "../src/figure";
 import { figures } from "../src/figures";
 import { decades, points } from "../src/figures/delay";
+import { PAINTS } from "../src/lights/glyphs";
 import { open } from "../src/ssr";
 import { themeOf } from "../src/theme";
 import { demo, mixes, overload, sweep, web } from "./sample";
@@ -117,5 +118,24 @@ describe("detectors", () => {
     const option = optionOf(added[0]!);
     expect(list(option.series)).toHaveLength(1);
     expect(list(option.yAxis)[0]).toMatchObject({ min: -8, max: 9 });
+  });
+
+  it("have green where the score should be, and amber or red where it should not, as the queue changes", () => {
+    const data = demo();
+    const curves = data.folders[0]!.runs[0]!.curves!;
+    curves.detector = [{ group: "A", flow: 0, s: [0.1, 59], score: [-8, 9], depth_ms: [1, 5], mdev_ms: [1, 2] }];
+    curves.truth = [{ s: 0, truth: "classic" }, { s: 10, truth: "l4s" }];
+    const score = figures(data).find(({ name }) => name === "score-time")!;
+    const [line] = list(optionOf(score).series) as { markArea: { data: { xAxis: number; yAxis: number; itemStyle?: { color: string } }[][] } }[];
+    const areas = line!.markArea.data.map(([from, to]) => [from!.xAxis, to!.xAxis, from!.yAxis, to!.yAxis, from!.itemStyle!.color]);
+    const { right, amber, red } = PAINTS.light;
+    expect(areas).toEqual([
+      [0, 10, -8, 0, red.fill],
+      [0, 10, 1, 9, right.fill],
+      [10, 60, -8, 0, right.fill],
+      [10, 60, 1, 9, amber.fill],
+    ]);
+    const depth = figures(data).find(({ name }) => name === "depth-time")!;
+    expect(list(optionOf(depth).series)[0]).toMatchObject({ markArea: { data: [] } });
   });
 });

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use l4s_measure::Summary;
 use serde::{Deserialize, Serialize};
 
+use crate::lights::Truth;
+
 /// Everything that one report shows.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Data {
@@ -97,12 +99,24 @@ pub struct Curves {
     /// What the detector of Classic ECN of each flow that has one sees and says.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub detector: Vec<DetectorSeries>,
+    /// What the queue is, and since when; only with a detector.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub truth: Vec<Since>,
     /// Rate of each group and UDP source over time, where there is a UDP source.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub output: Vec<RateSeries>,
     /// How long downloads took, by group.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub downloads: Vec<Downloads>,
+}
+
+/// What the queue is from an instant on.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Since {
+    /// The instant, in seconds.
+    pub s: f64,
+    /// What it is.
+    pub truth: Truth,
 }
 
 /// Downloads of a group that completed after the warm-up.

@@ -2,14 +2,17 @@
 //! what a folder is called.
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use l4s_measure::{DelayRow, FlowRow, RunRecord, Scope, SeriesRow, Summary, theoretical_time};
 use l4s_scenario::{EcnMode, Plan, Scenario};
-use l4s_units::Bytes;
+use l4s_units::{Bytes, Time};
 
+use crate::lights::Truth;
 use crate::thin;
 use crate::{
-    Curves, Data, DelaySeries, DetectorSeries, Downloads, Folder, RateSeries, Run, Sketch, Traffic,
+    Curves, Data, DelaySeries, DetectorSeries, Downloads, Folder, RateSeries, Run, Since, Sketch,
+    Traffic,
 };
 
 /// At most so many runs of a folder get curves.
@@ -177,6 +180,11 @@ fn curves(record: &RunRecord, scenario: Option<&Scenario>, most: usize) -> Curve
         flows
     };
     let most = most / record.summary.groups.len().max(1);
+    let detector: Vec<_> = (lines(&record.series, Scope::Flow).iter())
+        .filter(|(_, rows)| rows.iter().any(|row| row.classic_ecn.is_some()))
+        .take(RATES)
+        .filter_map(|(name, rows)| detector(name, rows))
+        .collect();
     let unresponsive = record.summary.groups.iter().any(|group| group.cc == "udp");
     Curves {
         warmup_s: scenario.map_or(0.0, |scenario| scenario.warmup.as_secs_f64()),
@@ -202,16 +210,26 @@ fn curves(record: &RunRecord, scenario: Option<&Scenario>, most: usize) -> Curve
         } else {
             Vec::new()
         },
-        detector: (lines(&record.series, Scope::Flow).iter())
-            .filter(|(_, rows)| rows.iter().any(|row| row.classic_ecn.is_some()))
-            .take(RATES)
-            .filter_map(|(name, rows)| detector(name, rows))
-            .collect(),
+        truth: scenario.filter(|_| !detector.is_empty()).map(truth).unwrap_or_default(),
+        detector,
         downloads: (scenario.iter())
             .flat_map(|scenario| (0..scenario.groups.len()).map(move |group| (*scenario, group)))
             .filter_map(|(scenario, group)| downloads(scenario, group, &record.flows, most))
             .collect(),
     }
+}
+
+/// What each discipline makes of the queue. One per flow is neither: nobody is beside Prague there.
+fn truth(scenario: &Scenario) -> Vec<Since> {
+    if scenario.aqms().any(|aqm| aqm.kind() == "fq_codel") {
+        return Vec::new();
+    }
+    let later =
+        scenario.changes.iter().filter_map(|change| Some((change.time, change.aqm.as_ref()?)));
+    iter::once((Time::ZERO, &scenario.aqm))
+        .chain(later)
+        .map(|(since, aqm)| Since { s: since.as_secs_f64(), truth: Truth::of(aqm.kind()) })
+        .collect()
 }
 
 /// Downloads of a group, by its place: at most so many, evenly.

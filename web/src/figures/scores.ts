@@ -1,13 +1,15 @@
 // What detectors of Classic ECN see and say over time: the score, the queue that a sender makes
 // out, and how much its RTT varies, each with the lines that matter to it.
 
-import type { Series } from "../chart";
-import type { DetectorSeries } from "../data";
+import type { LineSeriesOption, Series } from "../chart";
+import type { DetectorSeries, Truth } from "../data";
 import type { Figure } from "../figure";
 import { base, columnsFor, gridOf, heading, tile, yAxis } from "../figure";
+import { PAINTS } from "../lights/glyphs";
+import type { Look } from "../lights/words";
 import { groupName, type Item, runNames } from "../runs";
 import { digits, ms } from "../text";
-import { trafficColour } from "../theme";
+import { type Theme, trafficColour } from "../theme";
 import { boxAt, type Drawn, endOf, lineTip, timeAxis } from "./delay";
 
 /** One of the three. */
@@ -19,6 +21,8 @@ interface Quantity {
   of(line: DetectorSeries): (number | null)[];
   /** Lines to compare with. */
   levels: number[];
+  /** Whether the background says where the values should be. */
+  judged?: true;
   /** What is always in view. */
   range: [number, number];
   print(value: number): string;
@@ -28,10 +32,11 @@ const QUANTITIES: Quantity[] = [
   {
     name: "score-time",
     title: "Is the queue a Classic one? The score over time",
-    note: "From 1 up a flow takes the queue for a Classic one, at 0 and below for an L4S one, and changes over in between.",
+    note: "From 1 up a flow takes the queue for a Classic one, at 0 and below for an L4S one, and changes over in between. Green: what the queue is; amber, red: what it is not, which costs the flow, or others.",
     unit: "score",
     of: ({ score }) => score,
     levels: [0, 1],
+    judged: true,
     range: [-1, 2],
     print: (v) => digits(v),
   },
@@ -70,6 +75,19 @@ function bounds(quantity: Quantity, drawn: Drawn[]): [number, number] {
   const high = Math.max(quantity.range[1], ...values);
   const coarse = high - low > 4 ? 1 : 10;
   return [Math.floor(low * coarse) / coarse, Math.ceil(high * coarse) / coarse];
+}
+
+/** Where the score should be while the queue is what it is, and where it should not (Fallback figures 10 and 11). */
+function areas(theme: Theme, truth: { s: number; truth: Truth }[], end: number, [min, max]: [number, number]) {
+  return truth.flatMap(({ s, truth: queue }, i) => {
+    const until = truth[i + 1]?.s ?? end;
+    const area = (look: Look, low: number, high: number) => [
+      { xAxis: s, yAxis: low, itemStyle: { color: PAINTS[theme.mode][look].fill, opacity: 0.16 } },
+      { xAxis: until, yAxis: high },
+    ];
+    const wrong = queue === "classic" ? "red" : "amber";
+    return [area(queue === "classic" ? wrong : "right", min, 0), area(queue === "classic" ? "right" : wrong, 1, max)];
+  });
 }
 
 function draw(quantity: Quantity, drawn: Drawn[], all: Item[]): Figure {
@@ -123,6 +141,10 @@ function draw(quantity: Quantity, drawn: Drawn[], all: Item[]): Figure {
                 lineStyle: { color: theme.soft, type: [4, 4] as [number, number], width: 1 },
                 data: i === 0 ? quantity.levels.map((level) => ({ yAxis: level })) : [],
               },
+              markArea: {
+                silent: true,
+                data: i === 0 && quantity.judged ? areas(theme, item.curves.truth ?? [], endOf(drawn), [min, max]) : [],
+              } as NonNullable<LineSeriesOption["markArea"]>,
             };
           }),
         ),

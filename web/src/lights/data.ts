@@ -1,5 +1,7 @@
 // What the traffic lights are drawn from: the contract with the crate l4s-report (`lights.rs`).
 
+import type { Truth } from "../data";
+
 /** Everything that the page shows. */
 export interface Lights {
   /** What the scenario is called. */
@@ -24,9 +26,6 @@ export interface Lights {
   /** What the paper counted, by name of the schedule. */
   paper: Said[];
 }
-
-/** What a queue is. */
-export type Truth = "l4s" | "classic";
 
 /** What became of a run: right, at rest (which counts as right), safe but wrong, unsafe. */
 export type Verdict = "right" | "rest" | "amber" | "red";

@@ -1,7 +1,8 @@
 // Squares and schedules in words.
 
+import type { Truth } from "../data";
 import { aqmName, digits, quantity } from "../text";
-import type { Counts, Lights, Said, Schedule, Square, Truth } from "./data";
+import type { Counts, Lights, Said, Schedule, Square } from "./data";
 
 /** How a square looks; one without a detector has a look too. */
 export type Look = "right" | "rest" | "amber" | "red" | "unknown";

@@ -234,7 +234,8 @@ impl Tracers {
     }
 
     /// A set came back: whether its rear overtook its middle, or that its front, as only where
-    /// ECT(1) and ECT(0) have queues of their own. Gives the score after it. A set that is never answered has no outcome.
+    /// ECT(1) and ECT(0) have queues of their own. Gives the score after it. A set that is never
+    /// answered has no outcome.
     #[must_use]
     pub fn outcome(&mut self, overtook: bool, score: i64) -> i64 {
         if !overtook {
