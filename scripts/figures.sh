@@ -102,7 +102,7 @@ keep web delay-cdf
 keep changes rate-time delay-time
 for figure in 1 7 8 9 10 11 12; do draw "fallback-$figure"; done
 keep fallback-1 rate-ratio-conditions
-keep fallback-7 share-conditions-off share-conditions-passive rate-ratio-conditions
+keep fallback-7 share-conditions-fallback-off share-conditions-fallback-passive rate-ratio-conditions
 keep fallback-8 score-time rate-time
 keep fallback-9 score-time rate-time
 keep fallback-10 score-time rate-time delay-time

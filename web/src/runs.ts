@@ -102,11 +102,14 @@ function whoNames(all: Item[]): Map<Run, string> {
   );
 }
 
-/** What a run's sweep set of who meets. */
+/** What a run's sweep set of who meets: of a parameter of a congestion control its name too. */
 const whoValues = (run: Run): string[] =>
   Object.keys(run.summary.set)
     .filter(isWho)
-    .map((key) => valueOf(run, key));
+    .map((key) => {
+      const parameter = /\.cc\.(?!kind$|profile$)(.+)$/.exec(key)?.[1];
+      return parameter === undefined ? valueOf(run, key) : `${keyName(parameter)} ${valueOf(run, key)}`;
+    });
 
 /** A run's full name: its line and its condition. */
 export function runNames(all: Item[]): Map<Run, string> {

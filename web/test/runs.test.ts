@@ -17,6 +17,18 @@ describe("runs", () => {
     expect(names.slice(0, 2)).toEqual(["DualPI2 (DCTCP + Cubic)", "DualPI2 (ECN-Cubic + Cubic)"]);
   });
 
+  it("name a parameter of the senders that the sweep sets, with its value", () => {
+    const data = demo();
+    const [one, two] = data.folders[0]!.runs;
+    data.folders[0]!.runs = [one!, { ...structuredClone(two!), aqm: one!.aqm, traffic: one!.traffic, summary: structuredClone(one!.summary) }];
+    const named = (key: string, values: [string, string]): string[] => {
+      data.folders[0]!.runs.forEach((run, i) => (run.summary.set = { [key]: values[i]! }));
+      return [...lineNames(items(data)).values()];
+    };
+    expect(named("group.A.cc.fallback", ["off", "passive"])).toEqual(["fallback off", "fallback passive"]);
+    expect(named("group.A.cc.profile", ["paper", "best"])).toEqual(["paper", "best"]);
+  });
+
   it("name their folder where there are several", () => {
     const data = demo();
     data.folders.push({ ...structuredClone(data.folders[0]!), label: "kernel" });

@@ -73,7 +73,7 @@ fn figures_fit_the_data() {
         Studio::open(&sample("demo.json")).unwrap().names().map(str::to_owned).collect();
     assert_eq!(demo[..4], ["headline", "delay-cdf", "delay-tail", "delay-time"]);
     let sweep = Studio::open(&sample("sweep.json")).unwrap();
-    assert!(sweep.names().all(|name| name.ends_with("-conditions")));
+    assert!(sweep.names().all(|name| name.contains("-conditions")));
 }
 
 #[test]
