@@ -55,7 +55,7 @@ export function facts(items: Item[]): Fact[] {
   const labels: [string, string, "l4s" | "classic" | undefined][] = [
     ["L", "L4S queue delay", "l4s"],
     ["C", "Classic queue delay", "classic"],
-    ["Q", "Queue delay, all flows", undefined],
+    ["Q", "Queue delay", undefined],
   ];
   const delay = (label: string, queues: (Queue | undefined)[]): Fact | undefined => {
     const value = mean(queues.map((queue) => queue?.delay_ms?.mean));
@@ -64,7 +64,7 @@ export function facts(items: Item[]): Fact[] {
     return { label, value: ms(value), ...(high === undefined ? {} : { about: `99 % wait less than ${ms(high)}` }) };
   };
   for (const [name, label, kind] of labels) {
-    const fact = delay(label, runs.map((run) => run.queues.find((queue) => queue.name === name)));
+    const fact = delay(name === "Q" ? `${label}, all flows` : label, runs.map((run) => run.queues.find((queue) => queue.name === name)));
     if (fact !== undefined) list.push({ ...fact, ...(kind === undefined ? {} : { kind }) });
   }
   const hops = new Set(runs.flatMap((run) => (run.hops ?? []).map(({ name }) => name)));
