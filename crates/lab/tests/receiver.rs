@@ -1,0 +1,167 @@
+//! What the TCP of this machine's kernel answers to a set of tracers (Fallback §5.2), in every order.
+//!
+//! A sender reads the order from these answers, so the simulator's receiver must give the same
+//! (`note_overlap` in `crates/sim/src/tcp/receiver.rs`; the table is in docs/prague.md). Without the
+//! right to make namespaces the test passes without testing, and says so.
+
+use std::io::{self, Read as _};
+use std::net::TcpListener;
+use std::process::Command;
+use std::time::{Duration as Wait, Instant};
+
+use etherparse::{NetHeaders, PacketBuilder, PacketHeaders, TcpHeader, TcpOptionElement};
+use l4s_lab::{Read, Tun};
+
+const RECEIVER: [u8; 4] = [10, 0, 0, 1];
+const SENDER: [u8; 4] = [10, 0, 1, 1];
+const PORT: u16 = 5001;
+/// Longer than a delayed acknowledgement takes.
+const ANSWERED: Wait = Wait::from_millis(500);
+/// A full segment, and what the packets of a set carry.
+const FULL: usize = 1448;
+const FRONT: (i64, usize) = (-1148, 1148);
+const MIDDLE: (i64, usize) = (-2, 98);
+const REAR: (i64, usize) = (-1, 98);
+
+/// An acknowledgement and its blocks, as distances from the end of the front.
+type Answer = (i64, Vec<(i64, i64)>);
+
+/// A sender of which every packet is made by hand.
+struct Sender {
+    tun: Tun,
+    port: u16,
+    /// The next byte to send, and the next one that is expected.
+    next: u32,
+    expected: u32,
+}
+
+impl Sender {
+    /// Opens a connection that has forgotten its slow start: acknowledgements are delayed again.
+    fn connect(tun: Tun, port: u16) -> Sender {
+        let mut sender = Sender { tun, port, next: 1000, expected: 0 };
+        let options = [
+            TcpOptionElement::MaximumSegmentSize(1460),
+            TcpOptionElement::SelectiveAcknowledgementPermitted,
+        ];
+        let mut syn = TcpHeader::new(port, PORT, 999, 65_535);
+        syn.syn = true;
+        syn.set_options(&options).unwrap();
+        sender.write(syn, &[]);
+        let reply = sender.read(ANSWERED, 1).pop().expect("a SYN-ACK");
+        assert!(reply.syn && reply.acknowledgment_number == 1000);
+        sender.expected = reply.sequence_number + 1;
+        for _ in 0..40 {
+            sender.send((0, FULL));
+            sender.next += FULL as u32;
+        }
+        sender.answers();
+        // The end of the front is what distances are from.
+        sender.next += FRONT.1 as u32;
+        sender
+    }
+
+    /// Sends bytes from this place on.
+    fn send(&self, (from, length): (i64, usize)) {
+        let seq = self.next.wrapping_add_signed(from as i32);
+        let mut header = TcpHeader::new(self.port, PORT, seq, 65_535);
+        (header.ack, header.acknowledgment_number) = (true, self.expected);
+        self.write(header, &vec![1; length]);
+    }
+
+    /// What comes back until nothing does.
+    fn answers(&self) -> Vec<Answer> {
+        let distance = |seq: u32| i64::from(seq.wrapping_sub(self.next) as i32);
+        let answer = |header: TcpHeader| {
+            let blocks = header.options_iterator().find_map(|option| match option {
+                Ok(TcpOptionElement::SelectiveAcknowledgement(first, more)) => {
+                    Some(std::iter::once(first).chain(more.into_iter().flatten()))
+                }
+                _ => None,
+            });
+            let blocks = blocks.into_iter().flatten().map(|(a, b)| (distance(a), distance(b)));
+            (distance(header.acknowledgment_number), blocks.collect())
+        };
+        self.read(ANSWERED, usize::MAX).into_iter().map(answer).collect()
+    }
+
+    fn write(&self, header: TcpHeader, payload: &[u8]) {
+        let builder = PacketBuilder::ipv4(SENDER, RECEIVER, 64).tcp_header(header);
+        let mut packet = Vec::with_capacity(builder.size(payload.len()));
+        builder.write(&mut packet, payload).unwrap();
+        self.tun.write(&packet).unwrap();
+    }
+
+    /// Headers of this connection: so many, or those of so long.
+    fn read(&self, wait: Wait, most: usize) -> Vec<TcpHeader> {
+        let (until, mut headers) = (Instant::now() + wait, Vec::new());
+        let mut buffer = [0; 2000];
+        while headers.len() < most && Instant::now() < until {
+            let Read::Packet(length) = self.tun.read(&mut buffer).unwrap() else {
+                std::thread::sleep(Wait::from_millis(1));
+                continue;
+            };
+            let Ok(packet) = PacketHeaders::from_ip_slice(&buffer[..length]) else { continue };
+            let Some(NetHeaders::Ipv4(..)) = packet.net else { continue };
+            headers.extend(packet.transport.and_then(|transport| transport.tcp()));
+        }
+        headers
+    }
+}
+
+/// Moves this thread into a network namespace of its own, with a device and a receiver that reads
+/// whatever comes.
+#[allow(unsafe_code)]
+fn enter() -> io::Result<Tun> {
+    // SAFETY: only the flag for descriptors is unsafe, and it is not given.
+    unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET)? };
+    let tun = Tun::open("tun0", false)?;
+    for arguments in ["address add 10.0.0.1 peer 10.0.1.1 dev tun0", "link set tun0 up mtu 1500"] {
+        assert!(Command::new("ip").args(arguments.split(' ')).status()?.success());
+    }
+    let listener = TcpListener::bind(("10.0.0.1", PORT))?;
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        while stream.read(&mut [0; 65_536]).is_ok_and(|length| length > 0) {}
+    });
+    Ok(tun)
+}
+
+/// The answers to a set whose packets arrive in this order.
+fn answers(order: &'static [(i64, usize)]) -> Option<Vec<Answer>> {
+    // A thread each: it stays in its namespace.
+    let thread = std::thread::spawn(move || {
+        let tun = match enter() {
+            Ok(tun) => tun,
+            Err(error) => {
+                println!("skipped: no network namespace with a device: {error}");
+                return None;
+            }
+        };
+        let sender = Sender::connect(tun, 40_000);
+        order.iter().for_each(|part| sender.send(*part));
+        Some(sender.answers())
+    });
+    thread.join().unwrap()
+}
+
+#[test]
+fn a_kernel_tells_the_order_of_a_set_as_the_simulator_does() {
+    let orders: [(&'static [(i64, usize)], &[Answer]); 6] = [
+        (&[FRONT, MIDDLE, REAR], &[(96, vec![(-2, 0)]), (97, vec![(-1, 96)])]),
+        (&[FRONT, REAR, MIDDLE], &[(97, vec![(-1, 0)]), (97, vec![(-2, 96)])]),
+        // The middle went past its front: it is above a hole, and then as in order.
+        (&[MIDDLE, FRONT, REAR], &[(-1148, vec![(-2, 96)]), (97, vec![(-1, 96)])]),
+        // The front was lost, or is later than both: the end of the rear's block is the middle's.
+        (&[MIDDLE, REAR], &[(-1148, vec![(-2, 96)]), (-1148, vec![(-1, 96), (-2, 97)])]),
+        (&[REAR, MIDDLE], &[(-1148, vec![(-1, 97)]), (-1148, vec![(-1, 96), (-2, 97)])]),
+        (&[MIDDLE, REAR, FRONT], &[(-1148, vec![(-2, 96)]), (97, vec![(-2, 0)])]),
+    ];
+    for (order, expected) in orders {
+        let Some(found) = answers(order) else { return };
+        println!("{order:?}: {found:?}");
+        for answer in expected {
+            assert!(found.contains(answer), "{order:?}: no {answer:?} in {found:?}");
+        }
+        assert_eq!(found.last(), expected.last(), "{order:?}");
+    }
+}
