@@ -19,10 +19,12 @@ const PORT: u16 = 5001;
 const ANSWERED: Wait = Wait::from_millis(500);
 /// A full segment, and what the packets of a set carry.
 const FULL: usize = 1448;
-const FRONT: (i64, usize) = (-1148, 1148);
-const MIDDLE: (i64, usize) = (-2, 98);
-const REAR: (i64, usize) = (-1, 98);
+const FRONT: Part = (-1148, 1148);
+const MIDDLE: Part = (-2, 98);
+const REAR: Part = (-1, 98);
 
+/// Where a packet begins, as a distance from the end of the front, and its bytes.
+type Part = (i64, usize);
 /// An acknowledgement and its blocks, as distances from the end of the front.
 type Answer = (i64, Vec<(i64, i64)>);
 
@@ -61,7 +63,7 @@ impl Sender {
     }
 
     /// Sends bytes from this place on.
-    fn send(&self, (from, length): (i64, usize)) {
+    fn send(&self, (from, length): Part) {
         let seq = self.next.wrapping_add_signed(from as i32);
         let mut header = TcpHeader::new(self.port, PORT, seq, 65_535);
         (header.ack, header.acknowledgment_number) = (true, self.expected);
@@ -127,7 +129,7 @@ fn enter() -> io::Result<Tun> {
 }
 
 /// The answers to a set whose packets arrive in this order.
-fn answers(order: &'static [(i64, usize)]) -> Option<Vec<Answer>> {
+fn answers(order: &'static [Part]) -> Option<Vec<Answer>> {
     // A thread each: it stays in its namespace.
     let thread = std::thread::spawn(move || {
         let tun = match enter() {
@@ -146,7 +148,7 @@ fn answers(order: &'static [(i64, usize)]) -> Option<Vec<Answer>> {
 
 #[test]
 fn a_kernel_tells_the_order_of_a_set_as_the_simulator_does() {
-    let orders: [(&'static [(i64, usize)], &[Answer]); 6] = [
+    let orders: [(&[Part], &[Answer]); 6] = [
         (&[FRONT, MIDDLE, REAR], &[(96, vec![(-2, 0)]), (97, vec![(-1, 96)])]),
         (&[FRONT, REAR, MIDDLE], &[(97, vec![(-1, 0)]), (97, vec![(-2, 96)])]),
         // The middle went past its front: it is above a hole, and then as in order.
