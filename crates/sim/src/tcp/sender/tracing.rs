@@ -184,3 +184,57 @@ mod script {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A block of the tail `tail`, as a receiver reports it that has everything before `cumulative`.
+    fn ack(cumulative: u64, tail: u64, part: Part) -> Ack {
+        let segment = tail as i32 - cumulative as i32;
+        let duplicate = Some(Duplicate { segment, lead: part.lead(), share: Share::AllButLast });
+        Ack { cumulative, sacks: [(0, 0); 3], duplicate, ece: false, ace: 0, ce_bytes: None }
+    }
+
+    #[test]
+    fn sets_that_wait_at_once_have_an_answer_each() {
+        let mut tracing = Tracing::default();
+        for tail in [11, 21, 31] {
+            tracing.sent(tail);
+        }
+        // The middle of the second comes while its front, 20, is missing.
+        assert_eq!(tracing.answer(&ack(20, 21, Part::Middle)), None);
+        assert_eq!(tracing.answer(&ack(22, 11, Part::Middle)), Some(true));
+        assert_eq!(tracing.answer(&ack(22, 21, Part::Rear)), Some(true));
+        assert_eq!(tracing.answer(&ack(32, 31, Part::Rear)), Some(false));
+        // Once, and of none that was not sent.
+        for tail in [11, 21, 31, 41] {
+            assert_eq!(tracing.answer(&ack(50, tail, Part::Rear)), None);
+        }
+        // What was remembered of a set is not said of the one that takes its place.
+        for tail in 60..60 + WAITING as u64 {
+            tracing.sent(tail);
+        }
+        assert_eq!(tracing.answer(&ack(90, 60, Part::Rear)), Some(false));
+    }
+
+    #[test]
+    fn the_mark_of_a_middle_is_known_by_its_bytes() {
+        let mut tracing = Tracing::default();
+        tracing.sent(11);
+        let tracer = u32::from(TRACER);
+        for (marks, bytes, idle) in [
+            (0, 0, 0),
+            (1, tracer, 1),
+            (1, MSS as u32, 0),
+            (2, tracer, 0),
+            (2, MSS as u32 + tracer, 1),
+            (3, 2 * MSS as u32 + tracer, 1),
+        ] {
+            let news = News { marks, bytes };
+            assert_eq!(tracing.idle_marks(&ack(12, 11, Part::Middle), news), idle, "{news:?}");
+            assert_eq!(tracing.idle_marks(&ack(12, 11, Part::Rear), news), 0);
+            assert_eq!(tracing.idle_marks(&ack(12, 10, Part::Middle), news), 0);
+        }
+    }
+}
