@@ -211,6 +211,7 @@ fn flows_start_move_and_end_as_the_scenario_says() {
         for flow in [0, 1] {
             let samples = &told.samples[&flow];
             assert!((1..=22).contains(&samples.len()), "{} samples", samples.len());
+            assert!(samples.is_sorted_by_key(|sample| sample.delivered), "{samples:?}");
             let last = samples.last().unwrap();
             assert!(last.cwnd >= 2 && last.srtt.is_some() && last.delivered > 100, "{last:?}");
             // Asked for, and no limit in effect: it is what the window makes of it.

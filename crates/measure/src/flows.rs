@@ -107,6 +107,11 @@ impl Flows {
         (0..).zip(&self.flows).filter(|(_, flow)| flow.opened.is_some())
     }
 
+    /// IP bytes of a flow since the start of the run.
+    pub fn bytes(&self, flow: u32) -> u64 {
+        self.bytes[flow as usize]
+    }
+
     /// IP bytes of a flow after the warm-up.
     pub fn counted_bytes(&self, flow: u32) -> u64 {
         self.bytes[flow as usize] - self.flows[flow as usize].warmup_bytes

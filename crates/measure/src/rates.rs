@@ -6,6 +6,7 @@ use l4s_units::{Duration, Time};
 
 use crate::Spread;
 use crate::conclude::{rate_bps, spread};
+use crate::flows::Flows;
 
 /// By so much a window rolls.
 const STEP: Duration = Duration::from_millis(100);
@@ -14,17 +15,17 @@ const STEPS: usize = 10;
 /// Steps for which there is room from the start.
 const ROOM: usize = 10_000;
 
-/// Bytes of each group's long flows, step by step from the end of the warm-up on.
+/// How much each group's long flows had sent at the end of the warm-up, and after every step since.
+/// Nothing is counted per packet: [`Flows`] does that.
 #[derive(Debug)]
 pub(crate) struct Rates {
     /// Flows below this number are long.
     long: u32,
-    /// When the current step ends.
+    groups: usize,
+    /// When the next step ends; the end of the warm-up first.
     ends: Time,
-    /// In the current step, per group.
-    bytes: Vec<u64>,
-    /// In every complete step, those of its groups side by side.
-    steps: Vec<u64>,
+    /// Bytes since the start of the run; the groups side by side, one instant after the other.
+    sent: Vec<u64>,
 }
 
 impl Rates {
@@ -33,44 +34,33 @@ impl Rates {
         let steps = usize::try_from(span.as_nanos() / STEP.as_nanos()).unwrap_or(ROOM);
         Rates {
             long: scenario.first_app(),
-            ends: Time::NEVER,
-            bytes: vec![0; groups],
-            steps: Vec::with_capacity(steps.min(ROOM) * groups),
+            groups,
+            ends: Time::ZERO + scenario.warmup,
+            sent: Vec::with_capacity((steps.min(ROOM) + 1) * groups),
         }
     }
 
-    /// The first step begins.
-    pub fn end_warmup(&mut self, now: Time) {
-        self.bytes.fill(0);
-        self.ends = now + STEP;
-    }
-
+    /// When [`Rates::step`] is due.
     #[inline]
-    pub fn forwarded(&mut self, flow: u32, group: u16, length: u64, now: Time) {
-        if now >= self.ends {
-            self.settle(now);
-        }
-        if flow < self.long {
-            self.bytes[usize::from(group)] += length;
-        }
+    pub fn due(&self) -> Time {
+        self.ends
     }
 
-    /// Ends every step that is over.
-    #[cold]
-    pub fn settle(&mut self, now: Time) {
-        while now >= self.ends {
-            self.steps.extend_from_slice(&self.bytes);
-            self.bytes.fill(0);
-            self.ends += STEP;
+    /// A step is over.
+    pub fn step(&mut self, flows: &Flows) {
+        self.ends += STEP;
+        let first = self.sent.len();
+        self.sent.resize(first + self.groups, 0);
+        for (flow, of) in flows.iter().take_while(|(flow, _)| *flow < self.long) {
+            self.sent[first + usize::from(of.group)] += flows.bytes(flow);
         }
     }
 
     /// The rate of a group's long flows, divided by `flows`; `None` without a whole window.
     pub fn spread(&self, group: usize, flows: u64) -> Option<Spread> {
-        let steps: Vec<u64> =
-            self.steps.iter().skip(group).step_by(self.bytes.len()).copied().collect();
+        let sent: Vec<u64> = self.sent.chunks(self.groups).map(|groups| groups[group]).collect();
         let span = STEP * STEPS as u64;
-        let rate = |window: &[u64]| Some(rate_bps(window.iter().sum(), span)? / flows as f64);
-        (flows > 0).then(|| spread(steps.windows(STEPS).filter_map(rate).collect()))?
+        let rate = |ends: &[u64]| Some(rate_bps(ends[STEPS] - ends[0], span)? / flows as f64);
+        (flows > 0).then(|| spread(sent.windows(STEPS + 1).filter_map(rate).collect()))?
     }
 }

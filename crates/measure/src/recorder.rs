@@ -49,8 +49,6 @@ pub struct Recorder {
     cwnds: Vec<Samples>,
     frames: Vec<Frames>,
     series: Option<Series>,
-    /// The end of the warm-up until that is over, then never.
-    warmup_end: Time,
 }
 
 /// What is counted at the links of a hop together.
@@ -96,7 +94,6 @@ impl Recorder {
             cwnds: vec![Samples::default(); groups],
             frames: vec![Frames::default(); scenario.groups.len()],
             series: Some(Series::new(scenario)),
-            warmup_end: Time::ZERO + scenario.warmup,
             scenario: scenario.clone(),
         }
     }
@@ -116,9 +113,7 @@ impl Recorder {
 
     /// What was measured. The run ended at the scenario's duration.
     pub fn finish(mut self, engine: EngineSummary) -> RunRecord {
-        let end = Time::ZERO + self.scenario.duration;
-        self.clock(end);
-        self.rates.settle(end);
+        self.clock(Time::ZERO + self.scenario.duration);
         self.cells.settle();
         self.hops.iter_mut().for_each(|hop| hop.cells.settle());
         conclude(Measured {
@@ -140,18 +135,25 @@ impl Recorder {
     /// Sees the time before anything is counted.
     #[inline]
     fn clock(&mut self, now: Time) {
-        if now >= self.warmup_end {
-            self.end_warmup();
+        if now >= self.rates.due() {
+            self.catch_up(now);
         }
     }
 
     #[cold]
+    fn catch_up(&mut self, now: Time) {
+        if self.rates.due() == Time::ZERO + self.scenario.warmup {
+            self.end_warmup();
+        }
+        while now >= self.rates.due() {
+            self.rates.step(&self.flows);
+        }
+    }
+
     fn end_warmup(&mut self) {
-        self.warmup_end = Time::NEVER;
         self.cells.end_warmup();
         self.hops.iter_mut().for_each(|hop| hop.cells.end_warmup());
         self.flows.end_warmup();
-        self.rates.end_warmup(Time::ZERO + self.scenario.warmup);
         self.rtts.fill(Samples::default());
         self.cwnds.fill(Samples::default());
         self.frames.fill(Frames::default());
@@ -194,7 +196,6 @@ impl<P: Traced> Observer<P> for Recorder {
         let length = packet.ip_length().get();
         self.cells.forwarded(packet.group(), queue, length, packet.newly_marked(), sojourn);
         self.flows.forwarded(packet.flow(), packet.group(), length, now);
-        self.rates.forwarded(packet.flow(), packet.group(), length, now);
     }
 
     #[inline]

@@ -228,6 +228,7 @@ fn a_rate_over_time_is_per_long_flow() {
     let over_time = |scenario: &Scenario| {
         let mut r = recorder(scenario);
         for flow in [0, 1, 4] {
+            Observer::<Packet>::opened(&mut r, flow, 0, None, Time::ZERO);
             forward(&mut r, packet(flow, 0), Queue::L, 1.0, at(1100));
         }
         group(&r.finish(engine()).summary, "A").rate_over_time_bps

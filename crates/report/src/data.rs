@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use l4s_measure::Summary;
 use serde::{Deserialize, Serialize};
 
-use crate::lights::Truth;
+use crate::lights::Since;
 
 /// Everything that one report shows.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -108,15 +108,6 @@ pub struct Curves {
     /// How long downloads took, by group.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub downloads: Vec<Downloads>,
-}
-
-/// What the queue is from an instant on.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Since {
-    /// The instant, in seconds.
-    pub s: f64,
-    /// What it is.
-    pub truth: Truth,
 }
 
 /// Downloads of a group that completed after the warm-up.

@@ -2,17 +2,15 @@
 //! what a folder is called.
 
 use std::collections::BTreeMap;
-use std::iter;
 
 use l4s_measure::{DelayRow, FlowRow, RunRecord, Scope, SeriesRow, Summary, theoretical_time};
 use l4s_scenario::{EcnMode, Plan, Scenario};
-use l4s_units::{Bytes, Time};
+use l4s_units::Bytes;
 
-use crate::lights::Truth;
+use crate::lights::Since;
 use crate::thin;
 use crate::{
-    Curves, Data, DelaySeries, DetectorSeries, Downloads, Folder, RateSeries, Run, Since, Sketch,
-    Traffic,
+    Curves, Data, DelaySeries, DetectorSeries, Downloads, Folder, RateSeries, Run, Sketch, Traffic,
 };
 
 /// At most so many runs of a folder get curves.
@@ -221,15 +219,8 @@ fn curves(record: &RunRecord, scenario: Option<&Scenario>, most: usize) -> Curve
 
 /// What each discipline makes of the queue. One per flow is neither: nobody is beside Prague there.
 fn truth(scenario: &Scenario) -> Vec<Since> {
-    if scenario.aqms().any(|aqm| aqm.kind() == "fq_codel") {
-        return Vec::new();
-    }
-    let later =
-        scenario.changes.iter().filter_map(|change| Some((change.time, change.aqm.as_ref()?)));
-    iter::once((Time::ZERO, &scenario.aqm))
-        .chain(later)
-        .map(|(since, aqm)| Since { s: since.as_secs_f64(), truth: Truth::of(aqm.kind()) })
-        .collect()
+    let per_flow = scenario.aqms().any(|aqm| aqm.kind() == "fq_codel");
+    Since::all(scenario).filter(|_| !per_flow).collect()
 }
 
 /// Downloads of a group, by its place: at most so many, evenly.

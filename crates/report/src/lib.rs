@@ -26,8 +26,8 @@ mod write;
 use std::path::{Path, PathBuf};
 
 pub use data::{
-    Cdf, Curves, Data, DelaySeries, DetectorSeries, Downloads, Folder, RateSeries, Run, Since,
-    Sketch, Traffic,
+    Cdf, Curves, Data, DelaySeries, DetectorSeries, Downloads, Folder, RateSeries, Run, Sketch,
+    Traffic,
 };
 pub use error::ReportError;
 pub use gather::{Source, gather};

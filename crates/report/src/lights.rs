@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use squares::read_lights;
 pub use tally::{Counts, Said, Tally, tally};
-pub use verdict::{Heard, Truth, Verdict, verdict};
+pub use verdict::{Heard, Since, Truth, Verdict, verdict};
 
 use crate::studio::Opener;
 use crate::{Mode, Painter, ReportError, Studio, page, write};

@@ -7,7 +7,7 @@ use std::path::Path;
 use l4s_measure::{FlowRow, Results, Run, Scope, SeriesRow};
 use l4s_scenario::{Plan, Scenario};
 
-use super::{Heard, Lights, Said, Schedule, Square, Truth, tally, verdict};
+use super::{Heard, Lights, Said, Schedule, Since, Square, tally, verdict};
 use crate::ReportError;
 
 /// The most samples of a score, and the most short flows, that a square shows.
@@ -90,19 +90,14 @@ fn square(set: &[(String, String)], axes: [&Vec<String>; 4], run: &Run) -> Squar
 fn schedule(name: &str, scenario: &Scenario) -> Schedule {
     let aggregation = scenario.link.aggregation;
     let aqms: Vec<String> = scenario.aqms().map(|aqm| aqm.kind().to_owned()).collect();
+    let Since { s: since_s, truth } = Since::last(scenario);
     Schedule {
         name: name.to_owned(),
-        truth: Truth::of(aqms.last().map_or("", String::as_str)),
-        since_s: since_s(scenario),
+        truth,
+        since_s,
         aggregation_ms: (!aggregation.is_zero()).then(|| aggregation.as_secs_f64() * 1e3),
         aqms,
     }
-}
-
-/// When the last discipline came.
-fn since_s(scenario: &Scenario) -> f64 {
-    let mut changes = scenario.changes.iter().rev().filter(|change| change.aqm.is_some());
-    changes.next().map_or(0.0, |change| change.time.as_secs_f64())
 }
 
 /// Judges a run by its flows.
@@ -117,8 +112,7 @@ fn judge(square: &mut Square, rows: &[FlowRow], scenario: &Scenario) {
         })
     };
     let flows: Vec<Heard> = rows.iter().filter_map(heard).collect();
-    let last = scenario.aqms().last().map_or("", |aqm| aqm.kind());
-    let (truth, since_s) = (Truth::of(last), since_s(scenario));
+    let Since { s: since_s, truth } = Since::last(scenario);
     square.verdict = verdict(truth, since_s, &flows);
     let long: Vec<f64> = flows.iter().filter(|flow| flow.long).map(|flow| flow.score).collect();
     square.score = mean(&long).map(hundredth);

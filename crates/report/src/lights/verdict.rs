@@ -4,7 +4,11 @@
 //! L4S of a Classic queue, which would cost others. What counts is the end of the run: the last
 //! score of each long flow, and of each short one that had a fair chance.
 
+use std::iter;
+
 use l4s_cc::classic_ecn::Verdict as Score;
+use l4s_scenario::Scenario;
+use l4s_units::Time;
 use serde::{Deserialize, Serialize};
 
 /// Round trips after which a Classic queue is known: what figure 8 takes (Fallback §7.2).
@@ -24,6 +28,15 @@ pub enum Truth {
     Classic,
 }
 
+/// What the queue is from an instant on.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Since {
+    /// The instant, in seconds.
+    pub s: f64,
+    /// What it is.
+    pub truth: Truth,
+}
+
 /// What became of a run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -36,6 +49,22 @@ pub enum Verdict {
     Amber,
     /// A Classic queue was taken for an L4S one: unsafe.
     Red,
+}
+
+impl Since {
+    /// What each discipline of a run makes of the queue, in their order.
+    pub fn all(scenario: &Scenario) -> impl DoubleEndedIterator<Item = Since> {
+        let later =
+            scenario.changes.iter().filter_map(|change| Some((change.time, change.aqm.as_ref()?)));
+        iter::once((Time::ZERO, &scenario.aqm))
+            .chain(later)
+            .map(|(since, aqm)| Since { s: since.as_secs_f64(), truth: Truth::of(aqm.kind()) })
+    }
+
+    /// What the last one does.
+    pub fn last(scenario: &Scenario) -> Since {
+        Since::all(scenario).next_back().expect("there is one from the start")
+    }
 }
 
 /// What a detector said of one flow.
