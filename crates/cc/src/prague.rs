@@ -106,7 +106,7 @@ struct Settings {
     alpha_on_init: u32,
     cwnd_min: u64,
     pushes: bool,
-    gentle_exit: bool,
+    slow_start_exit: SlowStartExit,
     startup: Startup,
     /// `alpha` in a Classic queue, in 2^-24: 2·(1 − beta) (Fallback §6.1, `ALPHA_ABE`).
     alpha_classic: u64,
@@ -125,7 +125,7 @@ impl Settings {
             alpha_on_init: config.alpha_on_init,
             cwnd_min: (config.min_window * f64::from(1u32 << CWND_BITS)) as u64,
             pushes: config.min_window < 2.0,
-            gentle_exit: config.slow_start_exit == SlowStartExit::Gentle,
+            slow_start_exit: config.slow_start_exit,
             startup: config.startup,
             alpha_classic: alpha_classic.round() as u64,
             changeover: config.changeover,
@@ -231,8 +231,8 @@ impl Control {
         if ack.una < self.state.window_end || now - self.state.alpha_at < least {
             return;
         }
-        if self.settings.gentle_exit && self.state.saw_ce && self.in_first_slow_start() {
-            self.leave_slow_start(now);
+        if self.state.saw_ce && self.in_first_slow_start() {
+            self.leave_slow_start(ack, now);
         } else if self.state.saw_ce {
             // Before the first mark there is nothing to average: alpha keeps its first value.
             self.update_alpha();
@@ -247,26 +247,57 @@ impl Control {
         self.state.delivered_ce = 0;
     }
 
-    /// Whether nothing ever told it where to stop. Where the exit is not to be gentle, the first
-    /// mark does.
+    /// Whether nothing ever told it where to stop. Where the exit is to halve, the first mark does.
     fn in_first_slow_start(&self) -> bool {
-        self.settings.gentle_exit && self.state.ssthresh == Window::NO_THRESHOLD
+        self.settings.slow_start_exit != SlowStartExit::Halve
+            && self.state.ssthresh == Window::NO_THRESHOLD
     }
 
-    /// A round trip of slow start with marks in it is over. In its steady state a scalable control
-    /// gets two marks per round trip at any window (DCttH §2.1: c = p·W is constant; DCTCP: 2).
-    /// Fewer come by chance, from a queue that is shared, and halving the window for one of them
-    /// would leave a flow far below its share, with nothing but additive increase.
-    fn leave_slow_start(&mut self, now: u64) {
-        if self.state.delivered_ce < 2 {
+    /// Whether marks are left aside, unless they are on all of a round trip: a window as small as
+    /// that is over before its answer would be of use to anyone.
+    fn is_sure(&self) -> bool {
+        let sure = u64::from(self.settings.startup.sure) << CWND_BITS;
+        self.settings.slow_start_exit == SlowStartExit::Half
+            && self.state.frac_cwnd <= sure
+            && self.in_first_slow_start()
+    }
+
+    /// A round trip of slow start is over, and marks were seen.
+    fn leave_slow_start(&mut self, ack: &Ack, now: u64) {
+        let delivered = u64::from(self.state.delivered.max(1));
+        let marked = u64::from(self.state.delivered_ce);
+        let half = self.settings.slow_start_exit == SlowStartExit::Half;
+        // From a shallow queue, where others start too, many come by chance.
+        let enough = match half {
+            false => 0,
+            true if self.is_sure() => delivered,
+            true => delivered.div_ceil(2),
+        };
+        // In its steady state a scalable control gets two marks per round trip at any window (DCttH
+        // §2.1: c = p·W is constant; DCTCP: 2). Fewer come by chance, from a queue that is shared,
+        // and halving the window for one of them would leave a flow far below its share, with
+        // nothing but additive increase.
+        if marked < enough.max(2) {
             return;
         }
-        let delivered = u64::from(self.state.delivered.max(1));
-        let marked = u64::from(self.state.delivered_ce).min(delivered);
+        let took = (now - self.state.alpha_at).max(1);
         // The answer is to as many marks as there were; the average learns of them as of any others.
         // Taken for the average itself they would be answered for many rounds to come.
         self.update_alpha();
-        self.reduce((marked << ALPHA_BITS) / delivered, now);
+        self.reduce((marked.min(delivered) << ALPHA_BITS) / delivered, now);
+        if half {
+            self.fit(delivered * ack.min_rtt.as_micros() / took);
+        }
+    }
+
+    /// Goes down to what fits on the path, in packets, and lets the queue drain that was built by
+    /// trying more.
+    fn fit(&mut self, packets: u64) {
+        let window = (packets - packets / 8).max(INITIAL_WINDOW) << CWND_BITS;
+        if window < self.state.frac_cwnd {
+            self.state.frac_cwnd = window;
+            self.set_threshold();
+        }
     }
 
     /// A round trip is over. Without a mark in it, those that ended slow start were another flow's
@@ -320,18 +351,27 @@ impl Control {
         self.set_threshold();
     }
 
+    /// By how many packets the window grows in slow start for each that is delivered.
+    fn start_growth(&self) -> u64 {
+        let half = self.settings.slow_start_exit == SlowStartExit::Half;
+        match self.state.saw_ce && !(half && self.in_first_slow_start()) {
+            true => 1,
+            false => self.settings.startup.growth.into(),
+        }
+    }
+
     fn grow_by(&mut self, ack: &Ack, srtt: u64, limited: bool) {
         let delivered = ack.delivered.min(DELIVERED_MAX);
-        if !limited || delivered <= ack.delivered_ce {
+        let marked = if self.is_sure() { 0 } else { ack.delivered_ce };
+        if !limited || delivered <= marked {
             return;
         }
-        let mut unmarked = delivered - ack.delivered_ce;
+        let mut unmarked = delivered - marked;
         let threshold = u64::from(self.state.ssthresh) << CWND_BITS;
         if self.state.frac_cwnd < threshold {
             // RFC 5681 §3.1: slow start, up to the threshold.
             let room = threshold - self.state.frac_cwnd;
-            let growth =
-                if self.state.saw_ce { 1 } else { u64::from(self.settings.startup.growth) };
+            let growth = self.start_growth();
             let grown = ((u64::from(unmarked) * growth) << CWND_BITS).min(room);
             self.state.frac_cwnd += grown;
             unmarked -= ((grown / growth) >> CWND_BITS) as u32;

@@ -272,8 +272,9 @@ fn round_with_marks(flow: &mut Flow, marks: u32) {
 }
 
 #[test]
-fn a_quick_start_triples_until_a_mark_and_doubles_after_it() {
-    let mut flow = Flow::new(Config::quick_start(), 10, MS * 25);
+fn a_gentle_start_may_triple_until_a_mark_and_doubles_after_it() {
+    let startup = Startup { growth: 2, ..Startup::LINUX };
+    let mut flow = Flow::new(Config { startup, ..Config::best() }, 10, MS * 25);
     for window in [30, 90] {
         flow.round(0.0);
         assert_eq!(flow.window.cwnd, window);
@@ -284,6 +285,48 @@ fn a_quick_start_triples_until_a_mark_and_doubles_after_it() {
     assert!(flow.window.in_slow_start());
     round_with_marks(&mut flow, 1);
     assert_eq!(flow.window.cwnd, 2 * 268 - 1);
+}
+
+/// A quick start of ten packets, `rounds` round trips of which were without marks, after one that
+/// takes `time` and has `marks` at its end. The first acknowledgement of the next one ends it.
+fn quick_start(rounds: u32, time: Duration, marks: u32) -> Window {
+    let mut flow = Flow::new(Config::quick_start(), 10, MS * 25);
+    (0..rounds).for_each(|_| flow.round(0.0));
+    let (cwnd, start) = (flow.window.cwnd, flow.now);
+    for n in 1..=cwnd + 1 {
+        flow.now = start + time * u64::from(n) / u64::from(cwnd);
+        flow.acknowledge(1, u32::from(n + marks > cwnd && n <= cwnd));
+    }
+    flow.window
+}
+
+#[test]
+fn a_quick_start_is_sure_of_30_packets_unless_a_whole_round_is_marked() {
+    // From 10 it is at 30 whatever is marked; the last acknowledgement is of the round after.
+    for marks in [0, 5, 8] {
+        let window = quick_start(0, MS * 25, marks);
+        assert_eq!((window.cwnd, window.in_slow_start()), (32, true), "{marks} marks");
+    }
+    let mut flow = Flow::new(Config::quick_start(), 10, MS * 25);
+    flow.round(1.0);
+    flow.round(1.0);
+    assert!(!flow.window.in_slow_start());
+}
+
+#[test]
+fn a_quick_start_ends_with_what_came_through_when_half_of_a_round_is_marked() {
+    let window = quick_start(2, MS * 25, 44);
+    assert!(window.in_slow_start());
+    assert_eq!(window.cwnd, 90 + 2 * (90 + 1 - 44), "it grows by what is unmarked");
+
+    // Of 90 that came through in the round trip of an empty queue, an eighth is left out, so that
+    // the queue drains. Where they took longer, fewer fit.
+    for (time, fits) in [(25, 79), (30, 66), (50, 40)] {
+        let window = quick_start(2, MS * time, 46);
+        assert!(!window.in_slow_start());
+        assert!(window.cwnd.abs_diff(fits) <= 1, "{} instead of {fits}", window.cwnd);
+        assert_eq!(window.cwnd, window.ssthresh);
+    }
 }
 
 #[test]

@@ -28,7 +28,7 @@ const MANIFEST: &str = "l4s.json";
 const RUNS: &str = "runs";
 const TABLE: &str = "runs.parquet";
 /// The fingerprint of every source file of l4s, from `build.rs`.
-const CODE: &str = env!("L4S_CODE");
+pub const CODE: &str = env!("L4S_CODE");
 /// The file in a result folder that holds the scenario as run.
 pub const SCENARIO: &str = "scenario.toml";
 

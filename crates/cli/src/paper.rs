@@ -3,6 +3,7 @@
 
 mod beside;
 mod catalog;
+mod kept;
 mod lights;
 mod statement;
 
@@ -16,14 +17,14 @@ use l4s_scenario::{Plan, nearest};
 
 use crate::args::{Paper, Substrate};
 use crate::failure::Failure;
-use crate::folder::Existing;
+use crate::folder::{CODE, Existing};
 use crate::measured::Engine;
 use crate::run::{Done, Effort, Job};
 use crate::table::{Align, aligned};
 use crate::{forecast, parallel, print};
 
-use beside::Row;
 use catalog::{ALL, Figure};
+use kept::Kept;
 use statement::{Checklist, Evidence};
 
 /// Lists the figures, or makes one or all.
@@ -64,8 +65,8 @@ fn one(figure: &Figure, options: &Paper) -> Result<(), Failure> {
     let out = options.out.clone().unwrap_or_else(|| root(options).join(folder(figure, options)));
     let made = make(figure, options, &out)?;
     print(&format!("{}: {}\n\n", figure.paper, made.plan.question.as_deref().unwrap_or_default()))?;
-    print(&beside::table(&made.numbers))?;
-    print(&made.checklist.text)?;
+    print(&beside::table(&made.kept.numbers))?;
+    print(&made.kept.checklist.text)?;
     made.done.say(&made.plan);
     eprintln!("report: {}", out.join("report.html").display());
     if let Some(page) = figure.page {
@@ -98,7 +99,7 @@ fn all(options: &Paper) -> Result<(), Failure> {
         false => "The figures of the L4S papers",
     };
     let page =
-        write_sheet(title, &cards, &root).map_err(|error| Failure::Run(error.to_string()))?;
+        write_sheet(title, CODE, &cards, &root).map_err(|error| Failure::Run(error.to_string()))?;
     let row = |card: &Card| vec![card.name.clone(), card.outcome.clone(), card.page.clone()];
     print(&aligned(&cards.iter().map(row).collect::<Vec<_>>(), &[]))?;
     eprintln!("{}", effort.said(begun.elapsed()));
@@ -122,7 +123,7 @@ fn card(figure: &Figure, made: &Made, out: &Path) -> Result<Card, Failure> {
         1 => "1 run".to_owned(),
         runs => format!("{runs} runs"),
     };
-    let Checklist { holds, of, .. } = made.checklist;
+    let Checklist { holds, of, .. } = made.kept.checklist;
     let folder = out.file_name().unwrap_or_default().to_string_lossy();
     Ok(Card {
         name: figure.id.to_owned(),
@@ -170,13 +171,12 @@ fn folder(figure: &Figure, options: &Paper) -> String {
 /// A figure that is made.
 struct Made {
     plan: Plan,
-    numbers: Vec<Row>,
-    checklist: Checklist,
+    kept: Kept,
     done: Done,
 }
 
-/// Runs a figure's scenario as `l4s run` does, unless this code did so before, and adds what only
-/// the figure has. Results of older code make room, unless the user chose the folder.
+/// Runs a figure's scenario as `l4s run` does and adds what only the figure has, unless this code
+/// did so before. Results of older code make room, unless the user chose the folder.
 fn make(figure: &Figure, options: &Paper, out: &Path) -> Result<Made, Failure> {
     let quick = plan(figure, options, true)?;
     let plan = plan(figure, options, options.quick)?;
@@ -196,10 +196,17 @@ fn make(figure: &Figure, options: &Paper, out: &Path) -> Result<Made, Failure> {
         smaller: Some(("--quick", &quick)).filter(|_| !options.quick),
     }
     .carry_out()?;
-    let results = Results::open(out).map_err(|error| Failure::Run(error.to_string()))?;
-    let numbers = (figure.numbers)(&plan, &results, out)?;
-    let checklist = statement::checked(figure.id, &Evidence::new(&plan, &results, out), out)?;
-    Ok(Made { plan, numbers, checklist, done })
+    let kept = match Kept::of(figure, out) {
+        Some(kept) => kept,
+        None => {
+            let results = Results::open(out).map_err(|error| Failure::Run(error.to_string()))?;
+            let numbers = (figure.numbers)(&plan, &results, out)?;
+            let evidence = Evidence::new(&plan, &results, out);
+            let checklist = statement::checked(figure.id, &evidence, out)?;
+            Kept::keep(figure, numbers, checklist, out)?
+        }
+    };
+    Ok(Made { plan, kept, done })
 }
 
 fn plan(figure: &Figure, options: &Paper, quick: bool) -> Result<Plan, Failure> {

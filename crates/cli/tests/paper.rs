@@ -78,12 +78,21 @@ fn what_was_made_once_is_not_made_again_unless_it_would_be_different() {
     let folder = tempfile::tempdir().unwrap();
     let first = l4s(folder.path(), &QUICK);
     let out = only(&folder.path().join("out/paper-quick"));
-    let made = |out: &Path| fs::metadata(out.join("runs.parquet")).unwrap().modified().unwrap();
+    let made = |out: &Path| {
+        ["runs.parquet", "figure.json"]
+            .map(|file| fs::metadata(out.join(file)).unwrap().modified().unwrap())
+    };
     let before = made(&out);
     let again = l4s(folder.path(), &QUICK);
     assert_eq!(text(&again.stdout), text(&first.stdout));
     assert!(text(&again.stderr).contains("every run was done before"));
     assert_eq!(made(&out), before);
+
+    // What is said of another figure is not said of this one.
+    let kept = out.join("figure.json");
+    let theirs = fs::read_to_string(&kept).unwrap().replace("fallback-8", "fallback-9");
+    fs::write(&kept, theirs.replace("it is Classic", "it is not")).unwrap();
+    assert_eq!(text(&l4s(folder.path(), &QUICK).stdout), text(&first.stdout));
 
     // Results of other code make room, and are gone once the new ones are complete.
     let manifest = out.join("l4s.json");

@@ -37,16 +37,32 @@ const WORDS: f32 = 54.0;
 const COLUMNS: usize = 4;
 
 /// Writes `index.html`, and `contact-sheet.png` and `contact-sheet-dark.png`, into the folder
-/// `out`; the path of the page.
-pub fn write_sheet(title: &str, cards: &[Card], out: &Path) -> Result<PathBuf, ReportError> {
+/// `out`, unless the same `code` did so before; the path of the page.
+pub fn write_sheet(
+    title: &str,
+    code: &str,
+    cards: &[Card],
+    out: &Path,
+) -> Result<PathBuf, ReportError> {
     write::folder(out)?;
-    for mode in [Mode::Light, Mode::Dark] {
-        let png = image(cards, mode)?;
-        write::file(&out.join(format!("contact-sheet{}.png", suffix(mode))), &png)?;
-    }
     let page = out.join("index.html");
-    write::file(&page, html(title, cards)?.as_bytes())?;
+    let html = html(title, code, cards)?;
+    let image_of = |mode| out.join(format!("contact-sheet{}.png", suffix(mode)));
+    // The page has all in it that the images show, and is written after them.
+    let modes = [Mode::Light, Mode::Dark];
+    if modes.iter().all(|&mode| image_of(mode).is_file()) && is(&page, &html) {
+        return Ok(page);
+    }
+    for mode in modes {
+        write::file(&image_of(mode), &image(cards, mode)?)?;
+    }
+    write::file(&page, html.as_bytes())?;
     Ok(page)
+}
+
+/// Whether a file has this content.
+fn is(path: &Path, content: &str) -> bool {
+    fs::read(path).is_ok_and(|found| found == content.as_bytes())
 }
 
 fn suffix(mode: Mode) -> &'static str {
@@ -67,8 +83,8 @@ fn svg(card: &Card, mode: Mode) -> Result<String, ReportError> {
 }
 
 /// The page: its pictures are in it, so that it can be sent to someone.
-fn html(title: &str, cards: &[Card]) -> Result<String, ReportError> {
-    let title = text(title);
+fn html(title: &str, code: &str, cards: &[Card]) -> Result<String, ReportError> {
+    let (title, code) = (text(title), text(code));
     let mut body = String::new();
     for card in cards {
         let Card { name, of, question, outcome, page, .. } = card;
@@ -92,6 +108,7 @@ fn html(title: &str, cards: &[Card]) -> Result<String, ReportError> {
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="generator" content="l4s {code}">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
 <title>{title}</title>
 <style>
@@ -182,7 +199,7 @@ mod tests {
     fn every_card_leads_to_its_page_and_shows_its_picture() {
         let folder = tempfile::tempdir().unwrap();
         let cards = cards(folder.path());
-        let page = write_sheet("Sheet", &cards, &folder.path().join("out")).unwrap();
+        let page = write_sheet("Sheet", "1", &cards, &folder.path().join("out")).unwrap();
         let html = fs::read_to_string(page).unwrap();
         for name in ["one", "two"] {
             assert!(html.contains(&format!(r#"<a href="{name}/report.html">"#)));
@@ -190,6 +207,39 @@ mod tests {
         assert!(html.contains("figure &lt;1>") && html.contains("so &amp; so"));
         assert_eq!(html.matches("%3Csvg").count(), 4, "light and dark of each");
         assert!(!html.contains("<svg"), "pictures are not part of the page's own markup");
+    }
+
+    #[test]
+    fn a_sheet_is_written_anew_only_if_it_would_be_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut cards = cards(folder.path());
+        let write = |code: &str, cards: &[Card]| write_sheet("Sheet", code, cards, folder.path());
+        let png = folder.path().join("contact-sheet-dark.png");
+        // Written anew if this is no image any more.
+        let anew = || {
+            let anew = fs::read(&png).unwrap().starts_with(b"\x89PNG");
+            fs::write(&png, "none").unwrap();
+            anew
+        };
+        write("1", &cards).unwrap();
+        assert!(anew());
+        write("1", &cards).unwrap();
+        assert!(!anew());
+        write("2", &cards).unwrap();
+        assert!(anew(), "other code");
+        cards[1].outcome += "!";
+        write("2", &cards).unwrap();
+        assert!(anew(), "other words");
+        fs::write(
+            folder.path().join("picture.svg"),
+            r#"<svg xmlns="http://www.w3.org/2000/svg"/>"#,
+        )
+        .unwrap();
+        write("2", &cards).unwrap();
+        assert!(anew(), "another picture");
+        fs::remove_file(folder.path().join("contact-sheet.png")).unwrap();
+        write("2", &cards).unwrap();
+        assert!(anew(), "one is gone");
     }
 
     /// Where the picture is in the image is its colour, and its shape is kept.
@@ -214,7 +264,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cards = cards(folder.path());
         fs::remove_file(folder.path().join("picture-dark.svg")).unwrap();
-        let error = write_sheet("Sheet", &cards, folder.path()).unwrap_err().to_string();
+        let error = write_sheet("Sheet", "1", &cards, folder.path()).unwrap_err().to_string();
         assert!(error.contains("picture-dark.svg"), "{error}");
     }
 }

@@ -101,23 +101,29 @@ words! {
     /// Slow start goes on until marks come as often as they do later, and ends with the answer to
     /// as many of them as there were.
     Gentle = "gentle",
+    /// Slow start goes on until half of a round trip is marked, and ends with what came through in
+    /// that one.
+    Half = "half",
 }
 
 /// How slow start goes before it found a share. An L4S queue tells within a round trip that it is
 /// too fast, so that more can be tried than where the first signal is a loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Startup {
-    /// How many packets the window grows by for each that is delivered, until the first mark.
+    /// How many packets the window grows by for each that is delivered: until the first mark where
+    /// the exit is gentle, to the end of slow start where that takes half of a round trip.
     pub growth: u32,
     /// How many windows per round trip the pacing rate is.
     pub pacing: u32,
     /// How often it may begin again, after a round trip without a mark behind one with some.
     pub again: u32,
+    /// Up to this window, in packets, only a round trip that is marked all through ends it.
+    pub sure: u32,
 }
 
 impl Startup {
     /// As Linux: RFC 5681 §3.1, and `tcp_pacing_ss_ratio`.
-    pub const LINUX: Startup = Startup { growth: 1, pacing: 2, again: 0 };
+    pub const LINUX: Startup = Startup { growth: 1, pacing: 2, again: 0, sure: 0 };
 }
 
 /// The settings of Prague.
@@ -151,7 +157,7 @@ pub struct Config {
     pub increase: Increase,
     /// How slow start ends.
     pub slow_start_exit: SlowStartExit,
-    /// How it goes, where it ends gently.
+    /// How it goes, where the first mark does not end it.
     pub startup: Startup,
     /// Spread the window over the round trip instead of sending in bursts.
     pub pacing: bool,
@@ -245,7 +251,11 @@ impl Config {
 
     /// The best, with a start as quick as marks allow: for short flows.
     pub fn quick_start() -> Self {
-        Config { startup: Startup { growth: 2, pacing: 4, again: 4 }, ..Config::best() }
+        Config {
+            slow_start_exit: SlowStartExit::Half,
+            startup: Startup { growth: 2, pacing: 4, again: 4, sure: 30 },
+            ..Config::best()
+        }
     }
 
     /// The best, as far as a stock kernel can ([`super::kernel::unable`]).
@@ -260,9 +270,9 @@ impl Config {
         }
     }
 
-    /// Whether slow start ends gently.
+    /// Whether slow start outlives the first mark.
     fn is_gentle(&self) -> bool {
-        self.slow_start_exit == SlowStartExit::Gentle
+        self.slow_start_exit != SlowStartExit::Halve
     }
 
     /// Whether there is a detector.
@@ -396,14 +406,16 @@ impl Configurable for Config {
         ),
         word!(
             "slow_start_exit",
-            "halve: at the first mark; gentle: when marks come as often as they do later",
+            "halve: at the first mark; gentle: when marks come as often as they do later; half: when \
+             half of a round trip is marked",
             SlowStartExit,
             slow_start_exit,
             |_: &Config| true
         ),
         Param::new(
             "start_growth",
-            "packets that the window grows by for each delivered one, until the first mark",
+            "packets that the window grows by for each delivered one; where the exit is gentle, until \
+             the first mark",
             Kind::Count { min: 1, max: 4 },
             |c| c.is_gentle().then_some(Value::Count(c.startup.growth.into())),
             |c, v| c.startup.growth = v.count() as u32,
@@ -421,6 +433,16 @@ impl Configurable for Config {
             Kind::Count { min: 0, max: 1000 },
             |c| c.is_gentle().then_some(Value::Count(c.startup.again.into())),
             |c, v| c.startup.again = v.count() as u32,
+        ),
+        Param::new(
+            "start_sure",
+            "packets that slow start goes to, unless all of a round trip is marked",
+            Kind::Count { min: 0, max: 1000 },
+            |c| {
+                let half = c.slow_start_exit == SlowStartExit::Half;
+                half.then_some(Value::Count(c.startup.sure.into()))
+            },
+            |c, v| c.startup.sure = v.count() as u32,
         ),
         word!(
             "loss",

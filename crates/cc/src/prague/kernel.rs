@@ -178,8 +178,13 @@ pub fn unable(config: &Config) -> Vec<String> {
         refuse(true, &format!("`min_window`: found {found}, expected 2, which TCP sends at least"));
     }
     refuse(
+        config.slow_start_exit == SlowStartExit::Half,
+        "`slow_start_exit`: found \"half\", expected \"halve\" or \"gentle\"",
+    );
+    refuse(
         config.startup != Startup::LINUX,
-        "`start_growth`, `start_pacing`, `start_again`: expected 1, 2 and 0, as TCP starts",
+        "`start_growth`, `start_pacing`, `start_again`, `start_sure`: expected 1, 2, 0 and 0, as TCP \
+         starts",
     );
     if config.pacing && !config.burst.is_zero() {
         let found = config.burst;

@@ -9,12 +9,13 @@ pub use profiles::profiles;
 pub use ratios::overview;
 
 use l4s_measure::{DelaySummary, Results, Summary};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::table::aligned;
 
 /// A quantity, and what was measured.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Row {
     what: String,
     here: String,

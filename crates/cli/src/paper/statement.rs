@@ -16,6 +16,8 @@ mod slides;
 use std::fmt::Write;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 use super::beside::range;
 use crate::failure::Failure;
 use crate::folder::write_whole;
@@ -111,7 +113,7 @@ fn verdict(holds: bool, expected: &Expected) -> &'static str {
 }
 
 /// The statements about a figure beside its runs.
-#[derive(Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Checklist {
     /// To be printed.
     pub text: String,
