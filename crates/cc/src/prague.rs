@@ -108,6 +108,8 @@ struct Settings {
     pushes: bool,
     slow_start_exit: SlowStartExit,
     startup: Startup,
+    /// The window that slow start is sure of, as [`State::frac_cwnd`].
+    sure: u64,
     /// `alpha` in a Classic queue, in 2^-24: 2·(1 − beta) (Fallback §6.1, `ALPHA_ABE`).
     alpha_classic: u64,
     changeover: Changeover,
@@ -117,6 +119,8 @@ struct Settings {
 
 impl Settings {
     fn new(config: &Config) -> Settings {
+        let half = config.slow_start_exit == SlowStartExit::Half;
+        let sure = if half { config.startup.sure } else { 0 };
         let alpha_classic = 2.0 * (1.0 - config.beta) * f64::from(1u32 << ALPHA_BITS);
         Settings {
             rtt_independence: config.rtt_independence,
@@ -127,6 +131,7 @@ impl Settings {
             pushes: config.min_window < 2.0,
             slow_start_exit: config.slow_start_exit,
             startup: config.startup,
+            sure: u64::from(sure) << CWND_BITS,
             alpha_classic: alpha_classic.round() as u64,
             changeover: config.changeover,
             cubic_on_loss: config.loss == LossResponse::Cubic,
@@ -256,10 +261,7 @@ impl Control {
     /// Whether marks are left aside, unless they are on all of a round trip: a window as small as
     /// that is over before its answer would be of use to anyone.
     fn is_sure(&self) -> bool {
-        let sure = u64::from(self.settings.startup.sure) << CWND_BITS;
-        self.settings.slow_start_exit == SlowStartExit::Half
-            && self.state.frac_cwnd <= sure
-            && self.in_first_slow_start()
+        self.state.frac_cwnd <= self.settings.sure && self.in_first_slow_start()
     }
 
     /// A round trip of slow start is over, and marks were seen.
