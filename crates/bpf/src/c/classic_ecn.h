@@ -479,19 +479,20 @@ static __always_inline void classic_ecn_end_round(struct classic_ecn *s,
 			s->rounds = 0;
 		}
 	} else if (s->score > floor) {
-		/* Either kind of queue marks everything of flows that are too many for it. */
-		int tells = !c->m || s->marked != s->delivered;
-		s64 delta = tells ? classic_ecn_delta(s, c, s->has_rtt ? classic_ecn_mdev(s) : 0) : 0;
-
 		s->rounds++;
-		if (delta > 0 || !c->hold || s->unmarked_rounds <= c->hold)
-			s->score += delta;
-		if (s->score < floor)
-			s->score = floor;
-		if (s->score > ceiling)
-			s->score = ceiling;
-		if (s->max < s->score)
-			s->max = s->score;
+		/* Either kind of queue marks everything of flows that are too many for it. */
+		if (!c->m || s->marked != s->delivered) {
+			s64 delta = classic_ecn_delta(s, c, s->has_rtt ? classic_ecn_mdev(s) : 0);
+
+			if (delta > 0 || !c->hold || s->unmarked_rounds <= c->hold)
+				s->score += delta;
+			if (s->score < floor)
+				s->score = floor;
+			if (s->score > ceiling)
+				s->score = ceiling;
+			if (s->max < s->score)
+				s->max = s->score;
+		}
 	}
 	s->end = a->nxt;
 	s->began_us = a->now_us;
