@@ -19,7 +19,8 @@ JOBS=$(nproc)
 # What the kernel is made of. Where it is the same, so is the kernel.
 print=$({
     cd "$HERE"
-    cat build.sh config tcp_prague.c version "$SHARED"/prague*.h "$SHARED"/classic_ecn.h
+    cat build.sh config tcp_prague.c version "$SHARED"/prague*.h "$SHARED"/classic_ecn.h \
+        "$SHARED"/tracers.h
     echo "$SOURCE_SHA256"
 } | sha256sum | cut -c1-16)
 if [ -x "$CACHE/linux" ] && [ "$(cat "$CACHE/made-of" 2>/dev/null)" = "$print" ]; then
@@ -60,7 +61,8 @@ change "$TREE/arch/um/Kconfig" 'default 1000 # not 100' \
 # TCP Prague. Its connections send what they announced in the handshake, ECT(1); in Linux as it is
 # nothing sends ECT(1) afterwards.
 IPV4=$TREE/net/ipv4
-for file in "$HERE/tcp_prague.c" "$SHARED/prague_tcp.h" "$SHARED/prague.h" "$SHARED/classic_ecn.h"; do
+for file in "$HERE/tcp_prague.c" "$SHARED/prague_tcp.h" "$SHARED/prague.h" "$SHARED/classic_ecn.h" \
+    "$SHARED/tracers.h"; do
     put "$file" "$IPV4/${file##*/}"
 done
 change "$IPV4/Makefile" 'obj-$(CONFIG_TCP_CONG_PRAGUE) += tcp_prague.o' \

@@ -70,7 +70,16 @@ struct classic_ecn_config {
 	u64 spacing, prompt;
 	/* Rounds without a mark after which the score only rises; 0 for never. */
 	u64 hold;
+	/* Sets of tracers per test, 16 at most. 0 where none are sent: then what follows is 0 too. */
+	u64 tracers;
+	/* For how many round trips a test is good, which then finds something; 0 to find nothing. */
+	u64 tests_valid;
+	/* What one set takes from the score, in 2^-24: l_sticky over tracers. */
+	u64 tracer_step;
 };
+
+/* It reads the settings, and is part of the state. */
+#include "tracers.h"
 
 /* An average and the mean deviation from it (Fallback §4.3, §B.1). */
 struct classic_ecn_smooth {
@@ -122,6 +131,8 @@ struct classic_ecn {
 	u8 has_prompt;
 	/* Whether a loss was detected in this round. */
 	u8 lost;
+	/* What it asks the queue itself, where it is to. */
+	struct tracers tracers;
 };
 
 /* What one acknowledgement told. */
@@ -253,6 +264,7 @@ static __always_inline void classic_ecn_start(struct classic_ecn *s,
 	s->has_rtt = s->has_prompt = 0;
 	s->side = CLASSIC_ECN_NO_ALTERNATIVE;
 	s->confirmed = 0;
+	tracers_start(&s->tracers);
 }
 
 /* How much the flow should behave as a Classic one, from 0 to 1 in 2^-24 (Fallback §3). */
@@ -287,6 +299,39 @@ static __always_inline u32 classic_ecn_spacing(const struct classic_ecn *s)
 	if (s->least == CLASSIC_ECN_NO_SPACING)
 		return 0;
 	return s->least < CLASSIC_ECN_SLOWEST ? s->least : CLASSIC_ECN_SLOWEST;
+}
+
+/* Whether tracers found a single queue. What is allowed to an L4S queue for the floor of its step,
+ * some packets whatever they take, is not allowed to that one. */
+static __always_inline int classic_ecn_is_one_queue(const struct classic_ecn *s,
+						    const struct classic_ecn_config *c)
+{
+	return c->tracers && tracers_found_one_queue(&s->tracers);
+}
+
+/* Whether tracers know of two queues, better than round trips do. */
+static __always_inline int classic_ecn_is_two_queues(const struct classic_ecn *s,
+						     const struct classic_ecn_config *c)
+{
+	return c->tracers && tracers_found_two_queues(&s->tracers);
+}
+
+/* The spacing where it is of interest and known; 0 elsewhere. */
+static __always_inline u32 classic_ecn_allowed(const struct classic_ecn *s,
+					       const struct classic_ecn_config *c)
+{
+	return c->spacing && !classic_ecn_is_one_queue(s, c) ? classic_ecn_spacing(s) : 0;
+}
+
+/* From which depth on an L4S queue marks everything. */
+static __always_inline u32 classic_ecn_deep(const struct classic_ecn *s,
+					    const struct classic_ecn_config *c)
+{
+	u32 deep = classic_ecn_allowed(s, c) * CLASSIC_ECN_DEEP_PACKETS;
+
+	if (classic_ecn_is_one_queue(s, c))
+		return CLASSIC_ECN_STEP + CLASSIC_ECN_JITTER;
+	return deep > CLASSIC_ECN_DEEP_MIN ? deep : CLASSIC_ECN_DEEP_MIN;
 }
 
 /* Whether the bottleneck is one that drops, and what it did before says nothing any more. */
@@ -368,7 +413,7 @@ static __always_inline void classic_ecn_on_rtt(struct classic_ecn *s,
 					       const struct classic_ecn_sample *a)
 {
 	u32 rtt = a->rtt_us < CLASSIC_ECN_RTT_MAX ? a->rtt_us : CLASSIC_ECN_RTT_MAX;
-	u32 depth, deep;
+	u32 queued = rtt > a->min_rtt_us ? rtt - a->min_rtt_us : 0;
 
 	if (s->has_rtt) {
 		if (c->k2)
@@ -384,15 +429,12 @@ static __always_inline void classic_ecn_on_rtt(struct classic_ecn *s,
 		s->original.srtt = (u64)rtt << (s->shift & 31);
 		s->original.mdev = 1ull << ((s->shift + (u32)c->ratio) & 31);
 	}
+	if (c->tracers)
+		tracers_on_rtt(&s->tracers, !a->delivered_ce && queued > CLASSIC_ECN_STEP);
 	if (!c->m && !c->spacing)
 		return;
 	classic_ecn_space(s, a);
-	depth = rtt > a->min_rtt_us ? rtt - a->min_rtt_us : 0;
-	/* From which depth on an L4S queue marks everything. */
-	deep = c->spacing ? classic_ecn_spacing(s) * CLASSIC_ECN_DEEP_PACKETS : 0;
-	if (deep < CLASSIC_ECN_DEEP_MIN)
-		deep = CLASSIC_ECN_DEEP_MIN;
-	if (depth > deep && a->delivered > a->delivered_ce)
+	if (queued > classic_ecn_deep(s, c) && a->delivered > a->delivered_ce)
 		s->deep_unmarked += a->delivered - a->delivered_ce;
 }
 
@@ -440,7 +482,7 @@ static __always_inline s64 classic_ecn_delta(struct classic_ecn *s,
 					     const struct classic_ecn_config *c, u32 mdev)
 {
 	/* Two packets, where that is known and of interest. */
-	u32 packets = c->spacing ? 2 * classic_ecn_spacing(s) : 0;
+	u32 packets = 2 * classic_ecn_allowed(s, c);
 	u32 v0 = (u32)c->v0_us, d0 = (u32)c->d0_us, least;
 	s64 delta, evidence;
 
@@ -478,7 +520,7 @@ static __always_inline void classic_ecn_end_round(struct classic_ecn *s,
 			s->score = floor;
 			s->rounds = 0;
 		}
-	} else if (s->score > floor) {
+	} else if (s->score > floor && !classic_ecn_is_two_queues(s, c)) {
 		s->rounds++;
 		/* Either kind of queue marks everything of flows that are too many for it. */
 		if (!c->m || s->marked != s->delivered) {
@@ -494,6 +536,8 @@ static __always_inline void classic_ecn_end_round(struct classic_ecn *s,
 				s->max = s->score;
 		}
 	}
+	if (c->tracers)
+		s->score = tracers_on_round(&s->tracers, c, s->score, s->marked > 0);
 	s->end = a->nxt;
 	s->began_us = a->now_us;
 	s->acks = s->limited_acks = 0;
@@ -546,6 +590,21 @@ static __always_inline void classic_ecn_on_idle(struct classic_ecn *s, u32 timeo
 {
 	if (s->score > 0)
 		s->score >>= timeouts < 63 ? timeouts : 63;
+}
+
+/* Whether the next segment should go as a set of tracers; then it does (Fallback §5.2). */
+static __always_inline int classic_ecn_wants_tracers(struct classic_ecn *s)
+{
+	return tracers_wants(&s->tracers);
+}
+
+/* A set of tracers came back: whether it was in another order than it was sent in
+ * (Fallback §5.3). */
+static __always_inline void classic_ecn_on_traced(struct classic_ecn *s,
+						  const struct classic_ecn_config *c, int overtook)
+{
+	if (c->tracers)
+		s->score = tracers_outcome(&s->tracers, c, overtook, s->score);
 }
 
 /* What a socket shows of itself. */

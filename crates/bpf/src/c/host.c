@@ -102,6 +102,44 @@ void l4s_classic_ecn_on_idle(struct classic_ecn *s, u32 timeouts)
 	classic_ecn_on_idle(s, timeouts);
 }
 
+int l4s_classic_ecn_wants_tracers(struct classic_ecn *s)
+{
+	return classic_ecn_wants_tracers(s);
+}
+
+void l4s_classic_ecn_on_traced(struct classic_ecn *s, const struct classic_ecn_config *c,
+			       int overtook)
+{
+	classic_ecn_on_traced(s, c, overtook);
+}
+
+void l4s_tracers_start(struct tracers *t)
+{
+	tracers_start(t);
+}
+
+s64 l4s_tracers_on_round(struct tracers *t, const struct classic_ecn_config *c, s64 score,
+			 int marked)
+{
+	return tracers_on_round(t, c, score, marked);
+}
+
+int l4s_tracers_wants(struct tracers *t)
+{
+	return tracers_wants(t);
+}
+
+void l4s_tracers_on_rtt(struct tracers *t, int waits)
+{
+	tracers_on_rtt(t, waits);
+}
+
+s64 l4s_tracers_outcome(struct tracers *t, const struct classic_ecn_config *c, int overtook,
+			s64 score)
+{
+	return tracers_outcome(t, c, overtook, score);
+}
+
 void l4s_classic_ecn_report(const struct classic_ecn *s, struct classic_ecn_report *r)
 {
 	classic_ecn_report(s, r);

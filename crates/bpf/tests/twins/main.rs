@@ -2,6 +2,7 @@
 //! simulator: a million random acknowledgements each, and every integer the same.
 
 mod detector;
+mod tracers;
 
 use std::fmt::Write;
 
@@ -13,6 +14,7 @@ use l4s_cc::{Ack, Congestion, CongestionControl, Window, dctcp, prague};
 use l4s_units::{Duration, Time};
 
 use detector::{Judged, expected_detector, random_detector, seen_detector};
+use tracers::{Bottleneck, CTracers};
 
 const STEPS: usize = 1_000_000;
 
@@ -92,6 +94,7 @@ struct CDetector {
     confirmed: u8,
     has_prompt: u8,
     lost: u8,
+    tracers: CTracers,
 }
 
 /// `struct classic_ecn_sample`.
@@ -172,6 +175,23 @@ unsafe extern "C" {
     safe fn l4s_classic_ecn_on_threshold(s: &mut CDetector, c: &DetectorSettings, ssthresh: u32);
     safe fn l4s_classic_ecn_on_loss(s: &mut CDetector);
     safe fn l4s_classic_ecn_on_idle(s: &mut CDetector, timeouts: u32);
+    safe fn l4s_classic_ecn_wants_tracers(s: &mut CDetector) -> i32;
+    safe fn l4s_classic_ecn_on_traced(s: &mut CDetector, c: &DetectorSettings, overtook: i32);
+    safe fn l4s_tracers_start(t: &mut CTracers);
+    safe fn l4s_tracers_on_round(
+        t: &mut CTracers,
+        c: &DetectorSettings,
+        score: i64,
+        marked: i32,
+    ) -> i64;
+    safe fn l4s_tracers_wants(t: &mut CTracers) -> i32;
+    safe fn l4s_tracers_on_rtt(t: &mut CTracers, waits: i32);
+    safe fn l4s_tracers_outcome(
+        t: &mut CTracers,
+        c: &DetectorSettings,
+        overtook: i32,
+        score: i64,
+    ) -> i64;
     safe fn l4s_classic_ecn_report(s: &CDetector, r: &mut CReport);
     safe fn l4s_prague_cwnd(s: &CPrague) -> u32;
     safe fn l4s_prague_pacing_rate(s: &CPrague, in_flight: u32, mss: u32, srtt_us: u32) -> u64;
@@ -340,7 +360,7 @@ struct Seen {
 fn random_prague(r: &mut Random) -> prague::Config {
     use prague::{Changeover, ClassicGrowth, Fallback, Increase, RttIndependence, SlowStartExit};
     prague::Config {
-        fallback: r.of(&[Fallback::Off, Fallback::Passive, Fallback::Passive]),
+        fallback: r.of(&[Fallback::Off, Fallback::Passive, Fallback::Active]),
         detector: random_detector(r),
         changeover: r.of(&[Changeover::Blend, Changeover::Max]),
         beta: 0.5 + r.below(450) as f64 / 1000.0,
@@ -385,6 +405,7 @@ fn compare_prague(
     let settings = Settings::new(config);
     let mut c = CPrague::default();
     let mut detector = (settings.detects != 0).then(CDetector::default);
+    let mut bottleneck = Bottleneck::new(seed);
     let (mut text, mut expected) = (String::new(), String::new());
     for step in 0..steps {
         let ack = acks.next(window.cwnd);
@@ -439,6 +460,20 @@ fn compare_prague(
             }
             _ => {}
         }
+        if let Some(d) = &mut detector {
+            if bottleneck.asks() {
+                let sent = rust.wants_tracers(ack.nxt);
+                let c_sent = l4s_classic_ecn_wants_tracers(d) != 0;
+                assert_eq!(sent, c_sent, "seed {seed}, step {step}");
+                if sent {
+                    bottleneck.send();
+                }
+            }
+            if let Some(overtook) = bottleneck.answer() {
+                rust.traced(overtook);
+                l4s_classic_ecn_on_traced(d, &settings.detector, overtook.into());
+            }
+        }
         assert_eq!(*rust.state(), wide(&c), "seed {seed}, step {step}: {ack:?} {config:?}");
         if step % 16 == 0 {
             text.clear();
@@ -449,7 +484,7 @@ fn compare_prague(
                 "seed {seed}, step {step}"
             );
             if let Some(d) = &detector {
-                expected_detector(&mut expected, d, settings.detector.k2);
+                expected_detector(&mut expected, d, &settings.detector);
                 assert!(
                     seen_detector(&text).starts_with(&expected),
                     "seed {seed}, step {step}: {text}\nexpected {expected}"

@@ -4,6 +4,7 @@
 //! here. The words go to the BPF program as its constants, and to the kernel of `--on linux` as a
 //! row of numbers in a file.
 
+use crate::classic_ecn::tracers::MOST_SETS;
 use crate::classic_ecn::{Clock, RTT_MAX, lg};
 use crate::prague::{
     Changeover, ClassicGrowth, Config, Fallback, Increase, LossResponse, RttIndependence,
@@ -37,6 +38,9 @@ pub struct DetectorSettings {
     pub spacing: u64,
     pub prompt: u64,
     pub hold: u64,
+    pub tracers: u64,
+    pub tests_valid: u64,
+    pub tracer_step: u64,
 }
 
 /// `struct prague_config`, field by field.
@@ -81,7 +85,7 @@ impl Settings {
             blend: (config.changeover == Changeover::Blend).into(),
             alpha_classic: scaled(2.0 * (1.0 - config.beta), SCORE_BITS),
             classic_reno: (config.classic_growth == ClassicGrowth::Reno).into(),
-            detector: DetectorSettings::new(&config.detector),
+            detector: DetectorSettings::new(&config.detector, config.fallback == Fallback::Active),
         }
     }
 
@@ -118,15 +122,20 @@ impl Settings {
             d.spacing,
             d.prompt,
             d.hold,
+            d.tracers,
+            d.tests_valid,
+            d.tracer_step,
         ]
     }
 }
 
 impl DetectorSettings {
-    /// Of a configuration.
-    pub fn new(config: &crate::classic_ecn::Config) -> DetectorSettings {
+    /// Of a configuration; whether it sends tracers.
+    pub fn new(config: &crate::classic_ecn::Config, tracers: bool) -> DetectorSettings {
         let micros = |d: Duration| d.as_micros().clamp(1, RTT_MAX.into());
         let (v0_us, d0_us) = (micros(config.v0), micros(config.d0));
+        let l_sticky = scaled(config.l_sticky, SCORE_BITS);
+        let sets = if tracers { config.tracers.clamp(1, MOST_SETS) } else { 0 };
         DetectorSettings {
             v: scaled(config.v, 8),
             d: scaled(config.d, 8),
@@ -137,7 +146,7 @@ impl DetectorSettings {
             d0_us,
             lg_v0: lg(v0_us, SCORE_BITS) as u64,
             lg_d0: lg(d0_us, SCORE_BITS) as u64,
-            l_sticky: scaled(config.l_sticky, SCORE_BITS),
+            l_sticky,
             c_sticky: scaled(config.c_sticky, SCORE_BITS),
             per_virtual: (config.clock == Clock::Virtual).into(),
             shift_max: config.shift_max.into(),
@@ -146,6 +155,9 @@ impl DetectorSettings {
             spacing: config.spacing.into(),
             prompt: config.prompt.into(),
             hold: config.hold.into(),
+            tracers: sets.into(),
+            tests_valid: if tracers { config.tests_valid.into() } else { 0 },
+            tracer_step: l_sticky.checked_div(sets.into()).unwrap_or(0),
         }
     }
 }
@@ -240,6 +252,18 @@ mod tests {
         let numbers: Vec<u64> =
             printed.split([' ', ',', '}']).filter_map(|word| word.parse().ok()).collect();
         assert_eq!(numbers, settings.words());
+    }
+
+    /// Where none are sent, there is nothing of theirs that a kernel could do.
+    #[test]
+    fn only_active_detection_has_tracers() {
+        for fallback in [Fallback::Off, Fallback::Passive, Fallback::Active] {
+            let d = Settings::new(&Config { fallback, ..Config::best() }).detector;
+            // A score of 8 over four sets.
+            let active = [4, 50, 2 << SCORE_BITS];
+            let expected = if fallback == Fallback::Active { active } else { [0; 3] };
+            assert_eq!([d.tracers, d.tests_valid, d.tracer_step], expected);
+        }
     }
 
     #[test]

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * When to send tracers, and what they do to the score (Fallback §§5.2–5.4): pure functions over one
+ * connection's state.
+ *
+ * A part of classic_ecn.h, which includes it after its settings. The host holds it against
+ * l4s_cc::classic_ecn::tracers, which says why each is as it is: whoever changes one changes both.
+ *
+ * Idle ──score ≥ threshold──▶ Armed(n) ──sent──▶ Resting(n − 1) ──round trip──▶ Armed(n − 1)
+ *  ▲ ▲         ▲                                       │ none left
+ *  │ │         │                                       ▼
+ *  │ │         └──score ≥ threshold, one overtaken── Waiting
+ *  │ └───────score < threshold───────────────────────┘ │ score ≥ threshold, none overtaken
+ *  └────────score at its floor──────────────────── Suppressed
+ *
+ * With `tests_valid` a test finds something, which stands until another one finds something else.
+ */
+#ifndef L4S_TRACERS_H
+#define L4S_TRACERS_H
+
+/* One set alone may have been reordered on the way, or have waited for something else. */
+#define TRACERS_LEAST 2
+/* So many tests in a row that find nothing are followed by another one with the next mark. */
+#define TRACERS_EAGER 4
+
+/* No test runs. */
+#define TRACERS_IDLE 0
+/* The next segment may go as a set; `left` are left, this one included. */
+#define TRACERS_ARMED 1
+/* A set was sent in this round trip; `left` are left. */
+#define TRACERS_RESTING 2
+/* The last set has another round trip to be answered. */
+#define TRACERS_WAITING 3
+/* A whole test was in vain, or found something; for `left` round trips more. */
+#define TRACERS_SUPPRESSED 4
+
+/* What a whole test says of the bottleneck: in `nothing` tests in a row nothing, */
+#define TRACERS_NOTHING 0
+#define TRACERS_ONE_QUEUE 1
+#define TRACERS_TWO_QUEUES 2
+
+struct tracers {
+	/* Sets, or round trips: see the phases. */
+	u32 left;
+	/* Sets of this test of which the middle was overtaken, */
+	u32 overtaken;
+	/* of which it was not, */
+	u32 in_order;
+	/* and those of them that had waited in a queue that is no L4S one. */
+	u32 waited;
+	/* Tests in a row that found nothing; 0 where something is found. */
+	u32 nothing;
+	/* TRACERS_IDLE and so on. */
+	u8 phase;
+	/* TRACERS_NOTHING and so on. */
+	u8 finding;
+	/* The newest round trip had waited in such a queue. */
+	u8 waits;
+};
+
+static __always_inline void tracers_start(struct tracers *t)
+{
+	t->left = 0;
+	t->overtaken = t->in_order = t->waited = 0;
+	t->nothing = 0;
+	t->phase = TRACERS_IDLE;
+	t->finding = TRACERS_NOTHING;
+	t->waits = 0;
+}
+
+/* Whether the bottleneck has two queues, so that what round trips tell does not count. */
+static __always_inline int tracers_found_two_queues(const struct tracers *t)
+{
+	return t->finding == TRACERS_TWO_QUEUES;
+}
+
+/* Whether it has one, and no set was overtaken since. */
+static __always_inline int tracers_found_one_queue(const struct tracers *t)
+{
+	return t->finding == TRACERS_ONE_QUEUE;
+}
+
+/* Whether a mark lets the score rise from its floor, or would but for what tests found. */
+static __always_inline int tracers_rises(const struct tracers *t,
+					 const struct classic_ecn_config *c, int at_floor,
+					 int marked)
+{
+	return c->tests_valid && marked && (!at_floor || tracers_found_two_queues(t));
+}
+
+static __always_inline int tracers_stays_suppressed(const struct tracers *t,
+						    const struct classic_ecn_config *c, int marked)
+{
+	int eager = t->finding == TRACERS_NOTHING && t->nothing <= TRACERS_EAGER;
+
+	return !c->tests_valid || (t->left && !(eager && marked));
+}
+
+/* A new test, where there is doubt. */
+static __always_inline void tracers_begin(struct tracers *t, const struct classic_ecn_config *c,
+					  int doubt)
+{
+	t->phase = TRACERS_IDLE;
+	if (!doubt)
+		return;
+	t->overtaken = t->in_order = t->waited = 0;
+	t->phase = TRACERS_ARMED;
+	t->left = (u32)c->tracers;
+}
+
+/* A whole test is over. Gives the score after it. */
+static __always_inline s64 tracers_judge(struct tracers *t, const struct classic_ecn_config *c,
+					 s64 score, int doubt)
+{
+	u32 least = c->tracers < TRACERS_LEAST ? (u32)c->tracers : TRACERS_LEAST;
+
+	t->phase = TRACERS_SUPPRESSED;
+	t->left = (u32)c->tests_valid;
+	if (t->overtaken >= least && t->overtaken > t->in_order) {
+		t->finding = TRACERS_TWO_QUEUES;
+		t->nothing = 0;
+		return -(s64)c->l_sticky;
+	}
+	if (t->overtaken) {
+		tracers_begin(t, c, doubt);
+		return score;
+	}
+	if (t->waited < least) {
+		t->finding = TRACERS_NOTHING;
+		if (t->nothing < 0xffffffffu)
+			t->nothing++;
+		return score;
+	}
+	t->finding = TRACERS_ONE_QUEUE;
+	t->nothing = 0;
+	return score > CLASSIC_ECN_ONE ? score : CLASSIC_ECN_ONE;
+}
+
+/* A round trip is over, with a mark in it or without; score is what it came to. Gives the score
+ * after it. */
+static __always_inline s64 tracers_on_round(struct tracers *t, const struct classic_ecn_config *c,
+					    s64 score, int marked)
+{
+	int at_floor = score <= -(s64)c->l_sticky;
+	int doubt = score >= -(s64)c->tracer_step || tracers_rises(t, c, at_floor, marked);
+
+	if (t->phase == TRACERS_WAITING && c->tests_valid)
+		return tracers_judge(t, c, score, doubt);
+	if (at_floor && !c->tests_valid) {
+		t->phase = TRACERS_IDLE;
+	} else if (t->phase == TRACERS_RESTING) {
+		t->phase = t->left ? TRACERS_ARMED : TRACERS_WAITING;
+	} else if (t->phase == TRACERS_SUPPRESSED && tracers_stays_suppressed(t, c, marked)) {
+		if (t->left)
+			t->left--;
+	} else if (t->phase == TRACERS_WAITING && doubt && !t->overtaken) {
+		/* No set is left, and without findings no round trip either. */
+		t->phase = TRACERS_SUPPRESSED;
+	} else if (t->phase != TRACERS_ARMED) {
+		tracers_begin(t, c, doubt);
+	}
+	return score;
+}
+
+/* Whether the next segment should go as a set; then it does. */
+static __always_inline int tracers_wants(struct tracers *t)
+{
+	if (t->phase != TRACERS_ARMED)
+		return 0;
+	t->phase = TRACERS_RESTING;
+	t->left--;
+	return 1;
+}
+
+/* A round trip was measured: whether it came unmarked although it had waited for longer than the
+ * step of an L4S queue. */
+static __always_inline void tracers_on_rtt(struct tracers *t, int waits)
+{
+	t->waits = (u8)waits;
+}
+
+/* A set came back: whether its rear overtook its middle, or that its front, as only where ECT(1) and
+ * ECT(0) have queues of their own (Fallback §5.3). Gives the score after it. A set that is never
+ * answered has no outcome. */
+static __always_inline s64 tracers_outcome(struct tracers *t, const struct classic_ecn_config *c,
+					   int overtook, s64 score)
+{
+	s64 floor = -(s64)c->l_sticky;
+
+	if (!overtook) {
+		t->in_order++;
+		t->waited += t->waits;
+		return score;
+	}
+	t->overtaken++;
+	if (tracers_found_one_queue(t))
+		t->finding = TRACERS_NOTHING;
+	/* An answer through a long Classic queue may come after the verdict on its test. */
+	if (t->phase == TRACERS_SUPPRESSED && !tracers_found_two_queues(t))
+		t->phase = TRACERS_WAITING;
+	score -= (s64)c->tracer_step;
+	return score > floor ? score : floor;
+}
+
+#endif

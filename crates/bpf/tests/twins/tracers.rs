@@ -1,0 +1,204 @@
+//! The tracers of active detection: when a set is sent, and what its answer does to the score.
+
+use super::*;
+
+use l4s_cc::classic_ecn::tracers::{MOST_SETS, Scores, Tracers};
+
+/// `TRACERS_ONE_QUEUE`.
+pub(super) const ONE_QUEUE: u8 = 1;
+/// `TRACERS_TWO_QUEUES`.
+pub(super) const TWO_QUEUES: u8 = 2;
+/// `TRACERS_EAGER`.
+const EAGER: u32 = 4;
+/// `CLASSIC_ECN_ONE`.
+const ONE: i64 = 1 << 24;
+
+/// `struct tracers` of tracers.h.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct CTracers {
+    left: u32,
+    overtaken: u32,
+    in_order: u32,
+    waited: u32,
+    nothing: u32,
+    phase: u8,
+    pub(super) finding: u8,
+    waits: u8,
+}
+
+impl CTracers {
+    /// What another connection left in the memory that a new one gets.
+    pub(super) const USED: CTracers = CTracers {
+        left: 7,
+        overtaken: 6,
+        in_order: 5,
+        waited: 4,
+        nothing: 3,
+        phase: 2,
+        finding: TWO_QUEUES,
+        waits: 1,
+    };
+}
+
+/// How l4s_cc's tracers print, whose fields are their own.
+pub(super) fn expected_tracers(c: &CTracers, settings: &DetectorSettings) -> String {
+    let CTracers { left, overtaken, in_order, waited, nothing, phase, finding, waits } = c;
+    let DetectorSettings { tracers, tests_valid, l_sticky, .. } = settings;
+    let phase = match phase {
+        0 => "Idle".to_owned(),
+        1 => format!("Armed({left})"),
+        2 => format!("Resting({left})"),
+        3 => "Waiting".to_owned(),
+        _ => format!("Suppressed({left})"),
+    };
+    let finding = match *finding {
+        ONE_QUEUE => "OneQueue".to_owned(),
+        TWO_QUEUES => "TwoQueues".to_owned(),
+        _ => format!("Nothing({nothing})"),
+    };
+    format!(
+        "Tracers {{ sets: {tracers}, valid: {tests_valid}, scores: Scores {{ l_sticky: {l_sticky}, \
+         classic: {ONE} }}, phase: {phase}, overtaken: {overtaken}, in_order: {in_order}, \
+         waited: {waited}, waits: {}, finding: {finding} }}",
+        *waits != 0
+    )
+}
+
+/// What answers sets: for a while it does so in one way, and then in another.
+pub(super) struct Bottleneck {
+    random: Random,
+    /// Sets that it has.
+    sets: u32,
+    /// So many of four are overtaken,
+    overtaken: u64,
+    /// and so many of four are answered. The others are lost.
+    answered: u64,
+}
+
+impl Bottleneck {
+    pub(super) fn new(seed: u64) -> Bottleneck {
+        Bottleneck { random: Random(!seed), sets: 0, overtaken: 0, answered: 4 }
+    }
+
+    /// Whether there is a segment that could go as a set.
+    pub(super) fn asks(&mut self) -> bool {
+        self.random.one_in(4)
+    }
+
+    /// It went as one.
+    pub(super) fn send(&mut self) {
+        self.sets += 1;
+    }
+
+    /// Whether one comes back, and how. Rarely one that was never sent.
+    pub(super) fn answer(&mut self) -> Option<bool> {
+        let r = &mut self.random;
+        if r.one_in(200) {
+            self.overtaken = r.of(&[0, 0, 1, 3, 4]);
+            self.answered = r.of(&[0, 2, 4, 4]);
+        }
+        if !r.one_in(if self.sets > 0 { 4 } else { 400 }) {
+            return None;
+        }
+        self.sets = self.sets.saturating_sub(1);
+        (r.below(4) < self.answered).then(|| r.below(4) < self.overtaken)
+    }
+}
+
+/// What runs of the tracers went through.
+#[derive(Debug, Default)]
+struct Went {
+    sent: u64,
+    suppressed: u64,
+    one_queue: u64,
+    two_queues: u64,
+    /// Found nothing so often that tests are rare.
+    rare: u64,
+    /// Given up without a finding, as in the paper.
+    papers: u64,
+}
+
+fn compare_tracers(seed: u64, steps: usize, went: &mut Went) {
+    let mut r = Random(seed);
+    let config = classic_ecn::Config {
+        tracers: 1 + r.below(MOST_SETS.into()) as u32,
+        tests_valid: r.of(&[0, 1, 3, 50]),
+        l_sticky: r.any(10).min(1000) as f64 / 3.0,
+        ..classic_ecn::Config::best()
+    };
+    let settings = DetectorSettings::new(&config, true);
+    let l_sticky = settings.l_sticky as i64;
+    let scores = Scores { l_sticky, classic: ONE };
+    let mut rust = Tracers::new(config.tracers, config.tests_valid, scores);
+    let mut c = CTracers::USED;
+    l4s_tracers_start(&mut c);
+    let mut bottleneck = Bottleneck::new(seed);
+    let mut score = -l_sticky;
+    // Of four round trips so many have a mark, and so many wait.
+    let (mut marked, mut waits) = (0, 0);
+    let mut seen = String::new();
+    for step in 0..steps {
+        let context = || format!("seed {seed}, step {step}: {config:?}");
+        if r.one_in(100) {
+            (marked, waits) = (r.of(&[0, 2, 4]), r.of(&[0, 1, 4]));
+        }
+        if bottleneck.asks() {
+            let sent = rust.wants();
+            assert_eq!(sent, l4s_tracers_wants(&mut c) != 0, "{}", context());
+            if sent {
+                bottleneck.send();
+                went.sent += 1;
+            }
+        }
+        if r.one_in(3) {
+            let waits = r.below(4) < waits;
+            rust.on_rtt(waits);
+            l4s_tracers_on_rtt(&mut c, waits.into());
+        }
+        if let Some(overtook) = bottleneck.answer() {
+            let after = rust.outcome(overtook, score);
+            let expected = l4s_tracers_outcome(&mut c, &settings, overtook.into(), score);
+            assert_eq!(after, expected, "{}", context());
+            score = after;
+        }
+        if r.one_in(3) {
+            // What round trips make of it: most often little, and at times where it matters.
+            score = match r.below(40) {
+                0 => -l_sticky,
+                1 => 1 - l_sticky,
+                2 => -(settings.tracer_step as i64) - 1,
+                3 => -(settings.tracer_step as i64),
+                4 => ONE - 1,
+                5 => ONE + 1,
+                _ => (score + r.below(1 << 23) as i64 - (1 << 22)).max(-l_sticky),
+            };
+            let marked = r.below(4) < marked;
+            let after = rust.on_round(score, marked);
+            let expected = l4s_tracers_on_round(&mut c, &settings, score, marked.into());
+            assert_eq!(after, expected, "{}", context());
+            score = after;
+        }
+        seen.clear();
+        write!(seen, "{rust:?}").unwrap();
+        assert_eq!(seen, expected_tracers(&c, &settings), "{}", context());
+        went.suppressed += u64::from(rust.is_suppressed());
+        went.one_queue += u64::from(rust.found_one_queue());
+        went.two_queues += u64::from(rust.found_two_queues());
+        went.rare += u64::from(c.nothing > EAGER);
+        went.papers += u64::from(settings.tests_valid == 0 && rust.is_suppressed());
+    }
+}
+
+#[test]
+fn tracers_are_the_same_in_c_and_in_rust() {
+    let mut went = Went::default();
+    for seed in 0..200 {
+        compare_tracers(seed, STEPS / 400, &mut went);
+    }
+    println!("{went:?}");
+    let Went { sent, suppressed, one_queue, two_queues, rare, papers } = went;
+    for times in [sent, suppressed, one_queue, two_queues, rare, papers] {
+        assert!(times > STEPS as u64 / 1000, "{went:?}");
+    }
+}
