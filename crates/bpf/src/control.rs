@@ -7,7 +7,7 @@ use l4s_cc::prague;
 use l4s_cc::prague::kernel::{Settings, WORDS};
 use libbpf_rs::btf::types::Struct;
 use libbpf_rs::btf::{Btf, BtfType};
-use libbpf_rs::{ErrorKind, Link, MapCore};
+use libbpf_rs::{ErrorKind, Link, MapCore, MapHandle};
 
 use crate::BpfError;
 use crate::object::{self, Program, pinning};
@@ -163,16 +163,29 @@ impl Loaded {
         self.sockets
     }
 
+    /// Leaves what its sockets show in the kernel, to be found by
+    /// [`Sockets::pinned`](crate::Sockets::pinned), until the file of the BPF file system is removed.
+    pub fn pin_sockets(&self, path: &Path) -> Result<(), BpfError> {
+        let map = self.sockets.map(MapHandle::from_map_id);
+        let mut map =
+            map.expect("Prague shows its sockets").map_err(|error| refused(path, &error))?;
+        map.pin(path).map_err(|error| refused(path, &error))
+    }
+
     /// Leaves it registered when this is dropped, until the file of the BPF file system is
     /// removed.
     pub fn pin(mut self, path: &Path) -> Result<(), BpfError> {
-        self.link.pin(path).map_err(|error| object::refused(pinning(path), &error))
+        self.link.pin(path).map_err(|error| refused(path, &error))
     }
 
     /// What it asks of the kernel.
     pub fn flags(&self) -> Flags {
         self.flags
     }
+}
+
+fn refused(path: &Path, error: &libbpf_rs::Error) -> BpfError {
+    object::refused(pinning(path), error)
 }
 
 impl fmt::Debug for Loaded {

@@ -8,7 +8,7 @@ use l4s_aqm::dualpi2::kernel::{Settings, WORDS};
 use libbpf_rs::btf::{Btf, BtfType};
 use libbpf_rs::{ErrorKind, Link, MapCore, MapFlags, MapHandle};
 
-use crate::tcx::{self, Place};
+use crate::tcx::{self, Place, Way};
 use crate::{BpfError, object};
 
 /// Where kernel.h's `Qdisc_ops` has its name; checked there.
@@ -127,7 +127,7 @@ impl DualPi2 {
     /// Has packets decided on that leave a device, without which nothing is marked. Until the
     /// descriptor is closed.
     pub fn decide(&self, ifindex: u32) -> Result<OwnedFd, BpfError> {
-        tcx::attach(self.decide.as_fd(), ifindex, Place::Last)
+        tcx::attach(self.decide.as_fd(), ifindex, Way::Out, Place::Last)
             .map_err(|error| object::refused(format!("to attach to device {ifindex}"), &error))
     }
 

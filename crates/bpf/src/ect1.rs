@@ -5,8 +5,9 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use libbpf_rs::{ErrorKind, Object, TC_EGRESS, TcHook};
 
-use crate::tcx::{self, Place};
-use crate::{BpfError, object};
+use crate::BpfError;
+use crate::object::{self, for_control};
+use crate::tcx::{self, Place, Way};
 
 /// Rewrites ECT(0) to ECT(1) on all packets that leave a device, until this is dropped or the
 /// process ends.
@@ -52,11 +53,7 @@ impl Ect1 {
 
 pub(crate) fn load(control: Option<&str>) -> Result<Object, BpfError> {
     let mut open = object::open(object::ECT1())?;
-    let constants = open.maps_mut().find(|map| object::is_constants(map.name()));
-    if let (Some(control), Some(mut constants)) = (control, constants) {
-        let value = constants.initial_value_mut().expect("constants have a value");
-        value[..control.len()].copy_from_slice(control.as_bytes());
-    }
+    for_control(&mut open, control.unwrap_or_default());
     object::load(open).map_err(|error| object::refused("to load ect1", &error))
 }
 
@@ -67,7 +64,7 @@ fn refused(ifindex: u32, error: &libbpf_rs::Error) -> BpfError {
 fn attach(object: &Object, program: &str, ifindex: u32) -> Result<OwnedFd, libbpf_rs::Error> {
     let program = object.progs().find(|p| p.name() == program).expect("ect1.bpf.c defines it");
     // Before DualPI2, which goes by the codepoint that the packet leaves with.
-    tcx::attach(program.as_fd(), ifindex, Place::First)
+    tcx::attach(program.as_fd(), ifindex, Way::Out, Place::First)
 }
 
 /// A filter of the device's clsact discipline, which older kernels have instead.

@@ -17,6 +17,7 @@ mod object;
 mod probe;
 mod sockets;
 mod tcx;
+mod tracers;
 
 pub use control::{Flags, Loaded};
 pub use dualpi2::{Counts, DualPi2, Instance, Signals};
@@ -24,7 +25,8 @@ pub use ect1::Ect1;
 pub use error::BpfError;
 pub use object::{NAME_MAX, pin};
 pub use probe::{Finding, Probe, probe};
-pub use sockets::{Shown, Socket, Sockets, sockets};
+pub use sockets::{Sets, Shown, Socket, Sockets, sockets};
+pub use tracers::Tracers;
 
 /// Whether the programs were compiled when this crate was built. Where they were not, for want
 /// of clang, everything fails with [`BpfError::NotBuilt`].

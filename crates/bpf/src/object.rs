@@ -36,6 +36,7 @@ pub(crate) const PRAGUE: fn() -> Program = || program!("prague");
 pub(crate) const SOCKETS: fn() -> Program = || program!("sockets");
 pub(crate) const DUALPI2: fn() -> Program = || program!("dualpi2");
 pub(crate) const ECT1: fn() -> Program = || program!("ect1");
+pub(crate) const TRACERS: fn() -> Program = || program!("tracers");
 
 /// A compiled program.
 #[derive(Clone, Copy)]
@@ -131,6 +132,15 @@ pub(crate) fn check_name(name: &str) -> Result<(), BpfError> {
 /// Whether a map has the constants of a program. libbpf puts the object's name first.
 pub(crate) fn is_constants(name: &std::ffi::OsStr) -> bool {
     name.to_string_lossy().ends_with(".rodata")
+}
+
+/// Has the programs of ect1.h look after the connections of that congestion control only; of all
+/// where it has no name.
+pub(crate) fn for_control(open: &mut OpenObject, control: &str) {
+    let constants = open.maps_mut().find(|map| is_constants(map.name()));
+    let mut constants = constants.expect("ect1.h has the name among its constants");
+    let value = constants.initial_value_mut().expect("constants have a value");
+    value[..control.len()].copy_from_slice(control.as_bytes());
 }
 
 /// Checks that the kernel describes its types.

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::path::Path;
 
 use l4s_cc::prague::kernel::Reading;
 use libbpf_rs::query::MapInfoIter;
@@ -25,7 +26,7 @@ mod host {
     }
 }
 
-/// `struct classic_ecn_report`.
+/// `struct prague_report`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 struct Raw {
@@ -37,6 +38,8 @@ struct Raw {
     depth_us: u32,
     spacing_us: u32,
     alpha: u32,
+    sets: [u32; 3],
+    zero: u32,
 }
 
 /// What a socket with Prague shows.
@@ -48,6 +51,19 @@ pub struct Shown {
     pub spacing_us: u32,
     /// The average of marks, in 2^-24.
     pub alpha: u32,
+    /// What became of the sets of tracers that were sent.
+    pub sets: Sets,
+}
+
+/// Sets of tracers (Fallback §5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Sets {
+    /// How many were sent.
+    pub sent: u32,
+    /// Those of them of which the middle arrived in another place than the second.
+    pub overtaken: u32,
+    /// Those that arrived in order. What is missing was lost, or has no answer yet.
+    pub in_order: u32,
 }
 
 impl From<Raw> for Shown {
@@ -63,6 +79,7 @@ impl From<Raw> for Shown {
             },
             spacing_us: r.spacing_us,
             alpha: r.alpha,
+            sets: Sets { sent: r.sets[0], overtaken: r.sets[1], in_order: r.sets[2] },
         }
     }
 }
@@ -76,6 +93,17 @@ impl Sockets {
         MapHandle::from_map_id(id)
             .map(Sockets)
             .map_err(|error| object::refused(format!("to open map {id}"), &error))
+    }
+
+    /// The number of the map that [`Loaded::pin_sockets`](crate::Loaded::pin_sockets) left in a file of
+    /// the BPF file system, if there is one.
+    pub fn pinned(path: &Path) -> Result<Option<u32>, BpfError> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        let map = MapHandle::from_pinned_path(path).and_then(|map| map.info());
+        let refused = |error| object::refused(format!("to open {}", path.display()), &error);
+        map.map(|map| Some(map.info.id)).map_err(refused)
     }
 
     /// What a socket of this process shows; `None` where it does not have that Prague, or has no
@@ -119,7 +147,9 @@ pub struct Socket {
 }
 
 /// Bytes of `struct record` of sockets.bpf.c.
-const RECORD: usize = 40 + 16 + 32;
+const RECORD: usize = REPORT + 16 + 32;
+/// Of them `struct prague_report`.
+const REPORT: usize = size_of::<Raw>();
 
 impl Socket {
     fn read(record: &[u8]) -> Socket {
@@ -135,8 +165,10 @@ impl Socket {
             depth_us: u32_at(28),
             spacing_us: u32_at(32),
             alpha: u32_at(36),
+            sets: [u32_at(40), u32_at(44), u32_at(48)],
+            zero: 0,
         };
-        let is_ipv6 = i32::from(u16_at(48)) == AF_INET6;
+        let is_ipv6 = i32::from(u16_at(REPORT + 8)) == AF_INET6;
         let address = |at: usize| match is_ipv6 {
             true => {
                 let bytes: [u8; 16] = record[at..at + 16].try_into().expect("16");
@@ -148,10 +180,10 @@ impl Socket {
             }
         };
         Socket {
-            local: SocketAddr::new(address(56), u16_at(50)),
-            peer: SocketAddr::new(address(72), u16_at(52)),
-            cwnd: u32_at(40),
-            established: u32_at(44) == TCP_ESTABLISHED,
+            local: SocketAddr::new(address(REPORT + 16), u16_at(REPORT + 10)),
+            peer: SocketAddr::new(address(REPORT + 32), u16_at(REPORT + 12)),
+            cwnd: u32_at(REPORT),
+            established: u32_at(REPORT + 4) == TCP_ESTABLISHED,
             shown: raw.into(),
         }
     }

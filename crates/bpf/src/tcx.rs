@@ -1,4 +1,4 @@
-//! Programs on the way out of a device (TCX, since Linux 6.6).
+//! Programs on the way out of a device or into it (TCX, since Linux 6.6).
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -12,11 +12,19 @@ pub(crate) enum Place {
     Last,
 }
 
-/// Links a program to the way out of a device of the calling thread's network namespace. The link
-/// is there for as long as its file.
+/// Which way of the device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Way {
+    Out,
+    In,
+}
+
+/// Links a program to a device of the calling thread's network namespace. The link is there for as
+/// long as its file.
 pub(crate) fn attach(
     program: BorrowedFd<'_>,
     ifindex: u32,
+    way: Way,
     place: Place,
 ) -> Result<OwnedFd, libbpf_rs::Error> {
     let options = libbpf_sys::bpf_link_create_opts {
@@ -33,7 +41,10 @@ pub(crate) fn attach(
         libbpf_sys::bpf_link_create(
             program.as_raw_fd(),
             ifindex as i32,
-            libbpf_sys::BPF_TCX_EGRESS,
+            match way {
+                Way::Out => libbpf_sys::BPF_TCX_EGRESS,
+                Way::In => libbpf_sys::BPF_TCX_INGRESS,
+            },
             &raw const options,
         )
     };

@@ -22,6 +22,8 @@ mod device;
 mod peer;
 #[path = "kernel/qdisc.rs"]
 mod qdisc;
+#[path = "kernel/tracers.rs"]
+mod tracers;
 
 /// A name that no other test and no other process uses.
 fn name(test: &str) -> String {

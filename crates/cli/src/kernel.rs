@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
 use l4s_aqm::Queue;
-use l4s_bpf::{Ect1, Sockets};
+use l4s_bpf::{Ect1, Sockets, Tracers};
 use l4s_lab::agent::ReadSocket;
 use l4s_lab::{AgentCommand, Frame, LabError, PragueSample};
 use l4s_live::{KernelLane, Lane, Substrate};
@@ -234,6 +234,13 @@ struct Hooks;
 impl l4s_lab::agent::Hooks for Hooks {
     fn ect1(&self, index: u32) -> Result<Box<dyn Any>, String> {
         match Ect1::attach(index) {
+            Ok(attached) => Ok(Box::new(attached)),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn tracers(&self, index: u32, cc: &str, map: u32) -> Result<Box<dyn Any>, String> {
+        match Tracers::attach(cc, map, index) {
             Ok(attached) => Ok(Box::new(attached)),
             Err(error) => Err(error.to_string()),
         }

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use l4s_bpf::{BpfError, DualPi2, Ect1, Loaded, pin};
-use l4s_cc::prague;
+use l4s_bpf::{BpfError, DualPi2, Ect1, Loaded, Sockets, Tracers, pin};
+use l4s_cc::prague::{self, Fallback};
 use l4s_lab::namespace;
 use l4s_lab::netlink::{Netlink, RootQueue};
 use rustix::fs::statfs;
@@ -113,21 +113,47 @@ impl<'a> Work<'a> {
     fn prague(&mut self, config: &prague::Config, devices: &[Device]) -> Result<(), HostError> {
         let path = self.place.prague();
         if !path.exists() {
-            patiently(|| Loaded::prague(PRAGUE, config))?.pin(&path)?;
+            let loaded = patiently(|| Loaded::prague(PRAGUE, config))?;
+            if config.fallback == Fallback::Active {
+                let path = self.place.sockets();
+                // What a run left behind that was stopped in the middle of this.
+                unpin(&path)?;
+                loaded.pin_sockets(&path)?;
+                self.undo.with(move || drop(unpin(&path)));
+            }
+            loaded.pin(&path)?;
             self.undo.with(move || drop(unpin(&path)));
             self.installed.done.push(format!("congestion control {PRAGUE}"));
         }
+        let sockets = Sockets::pinned(&self.place.sockets())?;
         for device in devices {
-            let path = self.place.ect1(device.index);
-            if !path.exists() {
-                let link = Ect1::of_control(PRAGUE, device.index)?;
-                pin(link.as_fd(), &path)?;
-                self.undo.with(move || drop(unpin(&path)));
-                self.installed.done.push(format!("ECT(1) from {PRAGUE} by {}", device.name));
+            if !self.place.ect1(device.index).exists() {
+                self.codepoints(device, sockets)?;
             }
             self.entry(device);
         }
         self.journal.prague = true;
+        Ok(())
+    }
+
+    /// ECT(1) for Prague's packets by a device; with tracers where Prague shows its connections to
+    /// that end.
+    fn codepoints(&mut self, device: &Device, sockets: Option<u32>) -> Result<(), HostError> {
+        let path = self.place.ect1(device.index);
+        let mut what = format!("ECT(1) from {PRAGUE} by {}", device.name);
+        if let Some(sockets) = sockets {
+            let [out, back] = Tracers::attach(PRAGUE, sockets, device.index)?.into_links();
+            let answers = self.place.answers(device.index);
+            unpin(&answers)?;
+            pin(back.as_fd(), &answers)?;
+            self.undo.with(move || drop(unpin(&answers)));
+            pin(out.as_fd(), &path)?;
+            what += ", with tracers";
+        } else {
+            pin(Ect1::of_control(PRAGUE, device.index)?.as_fd(), &path)?;
+        }
+        self.undo.with(move || drop(unpin(&path)));
+        self.installed.done.push(what);
         Ok(())
     }
 

@@ -27,8 +27,18 @@ impl Place {
         self.pins.join("prague")
     }
 
+    /// What Prague's connections show; only where programs on devices are to look at it.
+    pub(crate) fn sockets(&self) -> PathBuf {
+        self.pins.join("sockets")
+    }
+
     pub(crate) fn ect1(&self, ifindex: u32) -> PathBuf {
         self.pins.join(format!("ect1_{ifindex}"))
+    }
+
+    /// What takes the answers to tracers.
+    pub(crate) fn answers(&self, ifindex: u32) -> PathBuf {
+        self.pins.join(format!("answers_{ifindex}"))
     }
 
     pub(crate) fn dualpi2(&self) -> PathBuf {

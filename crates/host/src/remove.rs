@@ -53,6 +53,7 @@ pub fn remove(place: &Place, only: Option<&[Device]>) -> Result<Removed, HostErr
         }
         unpin(&place.decide(index))?;
         unpin(&place.ect1(index))?;
+        unpin(&place.answers(index))?;
         journal.devices.remove(&index);
         journal.write(place)?;
     }
@@ -74,6 +75,7 @@ pub fn remove(place: &Place, only: Option<&[Device]>) -> Result<Removed, HostErr
         }
         if place.prague().exists() {
             unpin(&place.prague())?;
+            unpin(&place.sockets())?;
             wait_until_gone()?;
             removed.done.push(format!("congestion control {PRAGUE}"));
         }

@@ -31,7 +31,7 @@ use rustix::time::{
     timerfd_settime,
 };
 
-use crate::message::{Channel, Next, Order, Part, Row, Setup, Word};
+use crate::message::{Channel, Next, OnDevice, Order, Part, Row, Setup, Word};
 use crate::netlink::Netlink;
 use crate::{Clock, LabError, PragueSample, Report, namespace, realtime};
 
@@ -40,6 +40,10 @@ pub trait Hooks {
     /// Has ECT(0) turned into ECT(1) in all that leaves interface `index` of this process's
     /// network namespace, for as long as what it returns lives.
     fn ect1(&self, index: u32) -> Result<Box<dyn Any>, String>;
+
+    /// The same for the congestion control `cc` only, with the sets of tracers that its connections
+    /// want, which show it in a map of BPF, by its number.
+    fn tracers(&self, index: u32, cc: &str, map: u32) -> Result<Box<dyn Any>, String>;
 
     /// Reads what sockets with Prague show in a map of BPF, by its number.
     fn sockets(&self, map: u32) -> Result<Box<dyn ReadSocket>, String>;
@@ -88,11 +92,16 @@ fn live(control: &mut Channel, hooks: &dyn Hooks) -> Result<(), LabError> {
     }
     let device = device::open(&setup)?;
     // Kept until the end.
-    let _rewriting = match setup.ect1 {
-        true => Some(hooks.ect1(device.index).map_err(|why| {
+    let _program = match &setup.device {
+        OnDevice::Nothing => None,
+        OnDevice::Ect1 => Some(hooks.ect1(device.index).map_err(|why| {
             LabError::Machine(format!("ECT(1) instead of ECT(0) in what it sends: {why}"))
         })?),
-        false => None,
+        OnDevice::Tracers { cc, map } => Some(
+            hooks
+                .tracers(device.index, cc, *map)
+                .map_err(|why| LabError::Machine(format!("tracers in what it sends: {why}")))?,
+        ),
     };
     let mut player = Player::prepare(&setup, hooks)?;
     let settings = setup.sysctls.iter().map(|(path, _)| Ok((path.clone(), namespace::get(path)?)));

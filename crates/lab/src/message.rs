@@ -51,10 +51,26 @@ pub(crate) struct Setup {
     pub files: u64,
     /// How many more it may come to: downloads, if all were open at a time.
     pub more_files: u64,
-    /// Whether ECT(0) becomes ECT(1) in what it sends.
-    pub ect1: bool,
+    /// What becomes of its packets at the device.
+    pub device: OnDevice,
     /// Its part in the run.
     pub part: Part,
+}
+
+/// What a program at an agent's device does.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) enum OnDevice {
+    /// There is none.
+    Nothing,
+    /// ECT(0) becomes ECT(1) in all that is sent.
+    Ect1,
+    /// It becomes that in what Prague sends, with sets of tracers.
+    Tracers {
+        /// The kernel's name of the congestion control.
+        cc: String,
+        /// The number of the map in which it shows its sockets.
+        map: u32,
+    },
 }
 
 /// A pair of virtual Ethernet devices.

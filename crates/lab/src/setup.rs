@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use l4s_bottleneck::{AppFlow, Download, Downloads, app_flows};
 use l4s_cc::WantedEcn;
-use l4s_cc::prague::{self, kernel};
+use l4s_cc::prague::{self, Fallback, kernel};
 use l4s_scenario::{AccEcn, Buffer, EcnMode, Group, QdiscOf, Scenario, Udp};
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Time};
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::LabError;
 use crate::address::{self, MOST_FLOWS, UDP_PORT};
-use crate::message::{Cable, Part, Setup, Shows, Writes};
+use crate::message::{Cable, OnDevice, Part, Setup, Shows, Writes};
 use crate::plane::End;
 
 /// The largest IP packet.
@@ -212,7 +212,7 @@ impl LabPlan {
             sysctls: Vec::new(),
             files: OTHER_FILES,
             more_files: 0,
-            ect1: false,
+            device: OnDevice::Nothing,
             part: match end {
                 0 => Part::TcpServer {
                     cc: String::new(),
@@ -339,7 +339,13 @@ fn tcp(
         cable.changes = rtts().map(|(at, rtt)| (at.as_nanos(), rtt.as_nanos())).collect();
     }
     pair.name.clone_from(&group.name);
-    pair.server.ect1 = ecn == WantedEcn::L4s && !options.built;
+    pair.server.device = match (&group.cc, control.sockets) {
+        _ if ecn != WantedEcn::L4s || options.built => OnDevice::Nothing,
+        (l4s_cc::Config::Prague(config), Some(map)) if config.fallback == Fallback::Active => {
+            OnDevice::Tracers { cc: control.name.clone(), map }
+        }
+        _ => OnDevice::Ect1,
+    };
     let end = Time::ZERO + scenario.duration;
     if let Part::TcpServer { cc, pacing, shows, first_download, apps, .. } = &mut pair.server.part {
         cc.clone_from(&control.name);

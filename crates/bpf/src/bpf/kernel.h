@@ -155,6 +155,7 @@ struct net_device {
 	u32 ifindex;
 	possible_net_t nd_net;
 	struct Qdisc *qdisc;
+	u32 real_num_tx_queues;
 } __core;
 
 struct sk_buff {
@@ -162,6 +163,7 @@ struct sk_buff {
 	u16 mac_header;
 	u32 truesize;
 	u32 len;
+	u8 ip_summed : 2;
 	struct net_device *dev;
 	char cb[48];
 } __core;
@@ -249,6 +251,15 @@ _Static_assert(__builtin_offsetof(struct Qdisc_ops, id) == 0, "");
 
 #define SK_PACING_NONE 0
 #define SK_PACING_NEEDED 1
+#define SK_PACING_FQ 2
+
+/* In ip_summed: TCP's checksum is that of the pseudo-header, and the device adds the rest. */
+#define CHECKSUM_PARTIAL 3
+
+/* In flags: what is replaced is part of the pseudo-header. */
+#define BPF_F_PSEUDO_HDR 0x10
+/* In place of the number of a namespace: that of the packet's device. */
+#define BPF_F_CURRENT_NETNS (-1)
 
 #define EINVAL 22
 #define ENOSPC 28
@@ -280,10 +291,22 @@ static long (*const bpf_skb_store_bytes)(struct __sk_buff *skb, u32 offset, cons
 					 u32 len, u64 flags) = (void *)9;
 static long (*const bpf_l3_csum_replace)(struct __sk_buff *skb, u32 offset, u64 from, u64 to,
 					 u64 flags) = (void *)10;
+static long (*const bpf_l4_csum_replace)(struct __sk_buff *skb, u32 offset, u64 from, u64 to,
+					 u64 flags) = (void *)11;
+static long (*const bpf_clone_redirect)(struct __sk_buff *skb, u32 ifindex,
+					u64 flags) = (void *)13;
 static long (*const bpf_skb_load_bytes)(const void *skb, u32 offset, void *to,
 					u32 len) = (void *)26;
+static s64 (*const bpf_csum_diff)(u32 *from, u32 from_size, u32 *to, u32 to_size,
+				  u32 seed) = (void *)28;
+static long (*const bpf_skb_change_tail)(struct __sk_buff *skb, u32 len,
+					 u64 flags) = (void *)38;
 static long (*const bpf_setsockopt)(void *sk, int level, int name, void *value,
 				    int len) = (void *)49;
+static void *(*const bpf_sk_lookup_tcp)(struct __sk_buff *skb, void *tuple, u32 size, u64 netns,
+					u64 flags) = (void *)84;
+static long (*const bpf_sk_release)(void *sk) = (void *)86;
+static void *(*const bpf_sk_fullsock)(void *sk) = (void *)95;
 static long (*const bpf_tcp_send_ack)(void *tp, u32 rcv_nxt) = (void *)116;
 static u64 (*const bpf_jiffies64)(void) = (void *)118;
 static void *(*const bpf_sk_storage_get)(void *map, void *sk, void *value,

@@ -10,7 +10,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 /* src/sockets.rs reads it. */
 struct record {
-	struct classic_ecn_report report;
+	struct prague_report report;
 	u32 cwnd;
 	u32 state;
 	u16 family;

@@ -145,13 +145,28 @@ void l4s_classic_ecn_report(const struct classic_ecn *s, struct classic_ecn_repo
 	classic_ecn_report(s, r);
 }
 
+void l4s_tracing_sent(struct tracing *t, u32 end)
+{
+	tracing_sent(t, end);
+}
+
+u32 l4s_tracing_is_answer(struct tracing *t, u32 ack, u32 from, u32 to)
+{
+	return tracing_is_answer(t, ack, from, to);
+}
+
+u32 l4s_tracing_take(struct tracing *t, u32 *overtaken)
+{
+	return tracing_take(t, overtaken);
+}
+
 /* What the map of the BPF program has of a socket, as bytes. */
 u32 l4s_prague_shown_size(void)
 {
 	return sizeof(struct prague_shown);
 }
 
-void l4s_prague_report(const struct prague_shown *shown, struct classic_ecn_report *r)
+void l4s_prague_report(const struct prague_shown *shown, struct prague_report *r)
 {
 	prague_report(shown, r);
 }

@@ -16,6 +16,7 @@
 #define L4S_PRAGUE_H
 
 #include "classic_ecn.h"
+#include "tracing.h"
 
 /* The window is in packets with this many bits of fraction. */
 #define PRAGUE_CWND_BITS 20
@@ -151,6 +152,8 @@ struct prague_shown {
 	u32 average;
 	/* Packets acknowledged, while there are few. */
 	u32 acked;
+	/* Sets of tracers on their way. */
+	struct tracing tracing;
 };
 
 /* Whether sequence number a is at b or later. */
@@ -609,11 +612,22 @@ static __always_inline u64 prague_pacing_rate(const struct prague *s, u32 in_fli
 }
 
 /* What user space gets to know. */
+struct prague_report {
+	struct classic_ecn_report detector;
+	/* Sets of tracers: sent, and those of them that were overtaken, or came in order. */
+	u32 sets, overtaken, in_order;
+	u32 zero;
+};
+
 static __always_inline void prague_report(const struct prague_shown *shown,
-					  struct classic_ecn_report *r)
+					  struct prague_report *r)
 {
-	classic_ecn_report(&shown->detector, r);
-	r->alpha = shown->average >> PRAGUE_SHIFT_G;
+	classic_ecn_report(&shown->detector, &r->detector);
+	r->detector.alpha = shown->average >> PRAGUE_SHIFT_G;
+	r->sets = shown->tracing.sent;
+	r->overtaken = shown->tracing.overtaken;
+	r->in_order = shown->tracing.in_order;
+	r->zero = 0;
 }
 
 #endif

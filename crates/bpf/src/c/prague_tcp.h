@@ -88,6 +88,7 @@ static __always_inline void prague_tcp_init(struct sock *sk)
 	prague_start(&c->prague, config, tp->snd_cwnd, tp->snd_nxt, tp->tcp_mstamp);
 	if (shown) {
 		classic_ecn_start(&shown->detector, &config->detector, tp->snd_una);
+		tracing_start(&shown->tracing);
 		shown->average = c->prague.average;
 		shown->acked = 0;
 	}
@@ -170,6 +171,17 @@ static __always_inline void prague_tcp_set_growth(struct prague_connection *c,
 	c->prague.after_loss = 1;
 }
 
+/* What the answers to sets of tracers said, if any came since the last acknowledgement. */
+static __always_inline void prague_tcp_on_traced(const struct prague_config *config,
+						 struct classic_ecn *detector,
+						 struct tracing *tracing)
+{
+	u32 overtaken;
+
+	if (config->detector.tracers && tracing_take(tracing, &overtaken))
+		classic_ecn_on_traced(detector, &config->detector, overtaken);
+}
+
 /* An acknowledgement; ece says whether it brought ECE, or a count of marks. */
 static __always_inline void prague_tcp_on_ack(struct sock *sk, u32 ece,
 					      const struct rate_sample *rate)
@@ -213,6 +225,8 @@ static __always_inline void prague_tcp_on_ack(struct sock *sk, u32 ece,
 		prague_tcp_on_echo(c, config, detector, &ack, ece, reducing, tp->sacked_out);
 	prague_tcp_set_growth(c, config, mode);
 	prague_on_ack(&c->prague, config, detector, &ack);
+	if (detector)
+		prague_tcp_on_traced(config, detector, &shown->tracing);
 	if (shown)
 		shown->average = c->prague.average;
 	set_window(sk);

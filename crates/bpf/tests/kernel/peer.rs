@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 use l4s_cc::prague::Config;
 use rustix::net::sockopt::{set_tcp_congestion, tcp_congestion};
 use rustix::net::{AddressFamily, SocketType};
+
+use l4s_bpf::{Shown, Sockets, Tracers};
 
 use super::device::{Device, checksum};
 use super::{BpfError, Loaded, in_namespace, ip, name};
@@ -64,9 +66,17 @@ impl CoDel {
     }
 }
 
+/// Whether ECT(0) is in the queue of all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Queues {
+    One,
+    /// It waits for so long in a queue of its own, as where that is full of Classic traffic.
+    Two(Duration),
+}
+
 /// What was seen at the bottleneck, and of the sender.
 #[derive(Debug, Default)]
-struct Seen {
+pub struct Seen {
     /// The congestion control in the end.
     control: String,
     /// Data packets that arrived, by codepoint.
@@ -84,10 +94,38 @@ struct Seen {
     /// By which part the window fell, and from what, whenever it did by more than a fiftieth.
     falls: Vec<(f64, u32)>,
     /// The longest time in which nobody looked after the bottleneck.
-    away: Duration,
+    pub away: Duration,
+    /// Each data packet of ECT(0), between those before it and behind it.
+    pub sets: Vec<[Vec<u8>; 3]>,
+    /// What the sender's Prague shows in the end.
+    pub shown: Option<Shown>,
+    /// What its kernel counted of `TcpExt`: names, and a number for each.
+    pub counted: String,
 }
 
-fn u16_at(packet: &[u8], at: usize) -> usize {
+impl Seen {
+    /// For people.
+    fn without_packets(&self) -> String {
+        let Seen { control, codepoints, marked, dropped, ece, cwr, .. } = self;
+        let Seen { utilization, mean, p99, falls, away, sets, shown, .. } = self;
+        format!(
+            "{control}: codepoints {codepoints:?}, {marked} marked, {dropped} dropped, {ece} ECE, \
+             {cwr} CWR, {utilization:.3} used, {mean:.2} and {p99:.2} ms, away {away:?}, {} sets, \
+             {shown:?}, falls {falls:?}",
+            sets.len()
+        )
+    }
+
+    /// What the sender's kernel counted under this name of `TcpExt`.
+    pub fn count(&self, name: &str) -> u64 {
+        let mut rows = self.counted.lines().filter(|line| line.starts_with("TcpExt:"));
+        let names = rows.next().unwrap().split(' ');
+        let mut both = names.zip(rows.next().unwrap().split(' '));
+        both.find(|(known, _)| *known == name).unwrap().1.parse().unwrap()
+    }
+}
+
+pub fn u16_at(packet: &[u8], at: usize) -> usize {
     usize::from(packet[at]) << 8 | usize::from(packet[at + 1])
 }
 
@@ -127,9 +165,17 @@ fn window(socket: &TcpStream) -> u32 {
     info.tcpi_snd_cwnd
 }
 
-/// Carries packets between the two until `stop` is set, and the window of `sender`.
-fn carry(near: &mut Device, far: &mut Device, sender: &TcpStream, stop: &AtomicBool) -> Seen {
+/// Carries packets between the two until `stop` is set, and looks at the window of `sender`.
+fn carry(
+    [near, far]: [&mut Device; 2],
+    queues: Queues,
+    sender: &TcpStream,
+    stop: &AtomicBool,
+) -> Seen {
     let mut seen = Seen::default();
+    let mut apart: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
+    let mut before_it = Vec::new();
+    let mut behind_it: Option<[Vec<u8>; 2]> = None;
     let mut queue: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
     let mut back: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
     let (mut aqm, mut waits) = (CoDel::default(), Vec::new());
@@ -144,6 +190,17 @@ fn carry(near: &mut Device, far: &mut Device, sender: &TcpStream, stop: &AtomicB
             {
                 seen.codepoints[usize::from(packet[1] & 3)] += 1;
                 seen.cwr += u32::from(flags & CWR != 0);
+                if let Some([front, middle]) = behind_it.take() {
+                    seen.sets.push([front, middle, packet.clone()]);
+                }
+                let is_last = std::mem::replace(&mut before_it, packet.clone());
+                if packet[1] & 3 == 2 {
+                    behind_it = Some([is_last, packet.clone()]);
+                    if let Queues::Two(wait) = queues {
+                        apart.push_back((Instant::now() + wait, packet));
+                        continue;
+                    }
+                }
             }
             match queue.len() < LIMIT {
                 true => queue.push_back((Instant::now(), packet)),
@@ -178,6 +235,10 @@ fn carry(near: &mut Device, far: &mut Device, sender: &TcpStream, stop: &AtomicB
             sent += packet.len();
             far.deliver(&packet);
         }
+        while apart.front().is_some_and(|(due, _)| *due <= now) {
+            let Some((_, packet)) = apart.pop_front() else { break };
+            far.deliver(&packet);
+        }
         while back.front().is_some_and(|(due, _)| *due <= now) {
             let Some((_, packet)) = back.pop_front() else { break };
             near.deliver(&packet);
@@ -197,18 +258,18 @@ fn carry(near: &mut Device, far: &mut Device, sender: &TcpStream, stop: &AtomicB
 }
 
 /// Stands for the name under which it is loaded.
-const PRAGUE: &str = "prague";
+pub const PRAGUE: &str = "prague";
 
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// What the two ends of a connection ask for.
-struct Ends {
+pub struct Ends {
     /// `tcp_ecn` of the sender and of its peer.
-    ecn: [&'static str; 2],
+    pub ecn: [&'static str; 2],
     /// The congestion control of the sender when it connects, what it chooses then, and its peer's.
-    before: &'static str,
-    after: Option<&'static str>,
-    peer: &'static str,
+    pub before: &'static str,
+    pub after: Option<&'static str>,
+    pub peer: &'static str,
 }
 
 /// One end, in the namespace of this thread.
@@ -221,10 +282,12 @@ fn end(address: &str, ecn: &str) -> Device {
     device
 }
 
-/// A transfer without end, for a while.
-fn run(ends: &Ends, prague: &str) -> Seen {
-    let named =
-        |control: &'static str| if control == PRAGUE { prague.to_owned() } else { control.into() };
+/// A transfer without end, for a while; with sets of tracers where there are queues to be told apart.
+fn run(ends: &Ends, prague: &Loaded, queues: Option<Queues>) -> Seen {
+    let named = |control: &'static str| match control {
+        PRAGUE => prague.name().to_owned(),
+        other => other.to_owned(),
+    };
     let address = SocketAddr::from((Ipv4Addr::new(10, 9, 0, 2), 5001));
     let (mut far, listener) = in_namespace(|| {
         let device = end("10.9.0.2", ends.ecn[1]);
@@ -237,6 +300,9 @@ fn run(ends: &Ends, prague: &str) -> Seen {
         let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
         set_tcp_congestion(&socket, &named(ends.before)).unwrap();
         let sender = TcpStream::from(socket);
+        let sockets = prague.sockets().expect("Prague shows its sockets");
+        let tracers = queues.map(|_| Tracers::attach(prague.name(), sockets, near.index()));
+        let _tracers = tracers.transpose().unwrap();
         let stop = AtomicBool::new(false);
         let seen = thread::scope(|scope| {
             scope.spawn(|| {
@@ -260,14 +326,21 @@ fn run(ends: &Ends, prague: &str) -> Seen {
                 // Nobody carries packets any more: neither end is to wait for the other.
                 let _ = rustix::net::sockopt::set_socket_linger(&sender, Some(Duration::ZERO));
             });
-            carry(&mut near, &mut far, &sender, &stop)
+            carry([&mut near, &mut far], queues.unwrap_or(Queues::One), &sender, &stop)
         });
-        Seen { control: tcp_congestion(&sender).unwrap(), ..seen }
+        let shown = Sockets::open(sockets).unwrap().read(sender.as_fd()).unwrap();
+        let counted = fs::read_to_string("/proc/thread-self/net/netstat").unwrap();
+        Seen { control: tcp_congestion(&sender).unwrap(), shown, counted, ..seen }
     })
 }
 
 /// A transfer with this configuration of Prague; `None` where it cannot be loaded.
-fn with_prague(test: &str, config: &Config, ends: &Ends) -> Option<Seen> {
+pub fn with_prague(
+    test: &str,
+    config: &Config,
+    ends: &Ends,
+    queues: Option<Queues>,
+) -> Option<Seen> {
     // What they measure is time.
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let name = name(test);
@@ -279,13 +352,13 @@ fn with_prague(test: &str, config: &Config, ends: &Ends) -> Option<Seen> {
         }
         Err(error) => panic!("{error}"),
     };
-    let seen = run(ends, &name);
-    println!("{test}, flags {:#x}: {seen:?}", loaded.flags().bits());
+    let seen = run(ends, &loaded, queues);
+    println!("{test}, flags {:#x}: {}", loaded.flags().bits(), seen.without_packets());
     Some(seen)
 }
 
 /// Whether this machine had time for the bottleneck: what is measured of it means nothing otherwise.
-fn had_time(seen: &Seen) -> bool {
+pub fn had_time(seen: &Seen) -> bool {
     if seen.away > LATE {
         println!("skipped: the machine was busy with something else for {:?}", seen.away);
     }
@@ -331,7 +404,7 @@ fn a_peer_with_rfc_3168_gets_a_classic_response() {
     // With a detector, which is not needed to know it, and without.
     for (test, config) in [("after", Config::linux()), ("detects", Config::paper())] {
         let ends = Ends { ecn: ["1", "1"], before: "reno", after: Some(PRAGUE), peer: "reno" };
-        let Some(seen) = with_prague(test, &config, &ends) else { return };
+        let Some(seen) = with_prague(test, &config, &ends, None) else { return };
         is_classic(&seen);
     }
 }
@@ -341,7 +414,7 @@ fn a_peer_with_rfc_3168_gets_a_classic_response() {
 #[test]
 fn a_peer_with_rfc_3168_is_as_one_without_where_prague_is_asked_for_first() {
     let ends = Ends { ecn: ["2", "1"], before: PRAGUE, after: None, peer: "reno" };
-    let Some(seen) = with_prague("first", &Config::linux(), &ends) else { return };
+    let Some(seen) = with_prague("first", &Config::linux(), &ends, None) else { return };
     is_without_ecn(&seen);
 }
 
@@ -349,10 +422,10 @@ fn a_peer_with_rfc_3168_is_as_one_without_where_prague_is_asked_for_first() {
 #[test]
 fn a_peer_without_ecn_gets_packets_without() {
     let ends = Ends { ecn: ["2", "0"], before: PRAGUE, after: None, peer: "reno" };
-    let Some(seen) = with_prague("none", &Config::linux(), &ends) else { return };
+    let Some(seen) = with_prague("none", &Config::linux(), &ends, None) else { return };
     is_without_ecn(&seen);
     let ends = Ends { ecn: ["0", "0"], before: "reno", after: Some(PRAGUE), peer: "reno" };
-    let Some(seen) = with_prague("late", &Config::linux(), &ends) else { return };
+    let Some(seen) = with_prague("late", &Config::linux(), &ends, None) else { return };
     is_without_ecn(&seen);
 }
 
@@ -361,7 +434,7 @@ fn a_peer_without_ecn_gets_packets_without() {
 #[test]
 fn exact_feedback_gets_a_scalable_response() {
     let ends = Ends { ecn: ["1", "1"], before: PRAGUE, after: None, peer: PRAGUE };
-    let Some(seen) = with_prague("exact", &Config::linux(), &ends) else { return };
+    let Some(seen) = with_prague("exact", &Config::linux(), &ends, None) else { return };
     assert_eq!(seen.codepoints[0] + seen.codepoints[1] + seen.codepoints[3], 0);
     if !had_time(&seen) {
         return;

@@ -91,16 +91,29 @@ fn queues(page: &mut String, device: &DeviceStatus, before: Option<&Instance>) {
 fn sockets(page: &mut String, sockets: &[Socket]) {
     let _ = writeln!(
         page,
-        "\n{:47} {:>5} {:>6} {:>8} {:10} {:>9} {:>9} {:>9}",
-        "from, to", "cwnd", "alpha", "score", "verdict", "srtt ms", "mdev ms", "depth ms"
+        "\n{:47} {:>5} {:>6} {:>8} {:10} {:>9} {:>9} {:>9} {:>9}",
+        "from, to",
+        "cwnd",
+        "alpha",
+        "score",
+        "verdict",
+        "srtt ms",
+        "mdev ms",
+        "depth ms",
+        "overtaken"
     );
     for socket in sockets {
         let report = Report::from(socket.shown.detector);
         // At rest it has nothing to say.
+        let sets = socket.shown.sets;
+        let overtaken = match sets.overtaken + sets.in_order {
+            0 => "-".to_owned(),
+            answered => format!("{}/{answered}", sets.overtaken),
+        };
         let verdict = if report.rounds == 0 { "-" } else { Verdict::of(report.score).name() };
         let _ = writeln!(
             page,
-            "{:47} {:5} {:6.3} {:8.2} {verdict:10} {:9.3} {:9.3} {:9.3}",
+            "{:47} {:5} {:6.3} {:8.2} {verdict:10} {:9.3} {:9.3} {:9.3} {overtaken:>9}",
             format!("{} {}", socket.local, socket.peer),
             socket.cwnd,
             f64::from(socket.shown.alpha) / f64::from(1u32 << 24),
@@ -147,6 +160,10 @@ pub fn json(status: &Status) -> Result<String, Failure> {
             "local": socket.local, "peer": socket.peer, "cwnd": socket.cwnd,
             "alpha": f64::from(socket.shown.alpha) / f64::from(1u32 << 24),
             "classic_ecn": report.score, "srtt_ms": report.srtt.as_millis_f64(),
+            "tracers": {
+                "sent": socket.shown.sets.sent, "overtaken": socket.shown.sets.overtaken,
+                "in_order": socket.shown.sets.in_order,
+            },
         })
     };
     let all = json!({
@@ -162,7 +179,7 @@ pub fn json(status: &Status) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use l4s_bpf::Shown;
+    use l4s_bpf::{Sets, Shown};
     use l4s_cc::prague::kernel::Reading;
     use l4s_lab::Interface;
 
@@ -188,7 +205,12 @@ mod tests {
             peer: "[2001:db8::2]:5001".parse().unwrap(),
             cwnd: 27,
             established: true,
-            shown: Shown { detector, spacing_us: 0, alpha: 1 << 22 },
+            shown: Shown {
+                detector,
+                spacing_us: 0,
+                alpha: 1 << 22,
+                sets: Sets { sent: 5, overtaken: 3, in_order: 1 },
+            },
         }
     }
 
@@ -215,9 +237,9 @@ mod tests {
         let (_, rows) = page.split_once("connections with prague   1\n\n").expect("a table");
         let expected = "\
             from, to                                         cwnd  alpha    score verdict      \
-              srtt ms   mdev ms  depth ms\n\
+              srtt ms   mdev ms  depth ms overtaken\n\
             10.0.0.1:443 [2001:db8::2]:5001                    27  0.250     1.50 classic       \
-              12.345     0.067     2.345\n";
+              12.345     0.067     2.345       3/4\n";
         assert_eq!(rows, expected);
     }
 

@@ -10,6 +10,10 @@ impl l4s_lab::agent::Hooks for NoHooks {
         Err("this agent, which is for tests, cannot".to_owned())
     }
 
+    fn tracers(&self, _index: u32, _cc: &str, _map: u32) -> Result<Box<dyn Any>, String> {
+        Err("this agent, which is for tests, cannot".to_owned())
+    }
+
     fn sockets(&self, _map: u32) -> Result<Box<dyn l4s_lab::agent::ReadSocket>, String> {
         Err("this agent, which is for tests, cannot".to_owned())
     }

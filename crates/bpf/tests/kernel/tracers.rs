@@ -1,0 +1,97 @@
+//! Sets of tracers of a stock kernel's TCP, through one queue and through two. What leaves is looked
+//! at packet by packet, and what comes back by the kernel of this machine.
+
+use std::time::Duration;
+
+use l4s_cc::prague::{Config, Fallback};
+
+use super::device::checksum;
+use super::peer::{Ends, PRAGUE, Queues, Seen, u16_at, with_prague};
+
+const ENDS: Ends = Ends { ecn: ["1", "1"], before: PRAGUE, after: None, peer: PRAGUE };
+/// How long the Classic traffic of others lets ECT(0) wait.
+const OTHERS: Duration = Duration::from_millis(15);
+
+/// 1 in the bits of a score.
+const ONE: i64 = 1 << 24;
+
+fn u32_at(packet: &[u8], at: usize) -> u32 {
+    (u16_at(packet, at) << 16 | u16_at(packet, at + 2)) as u32
+}
+
+/// Where the TCP header of a packet ends.
+fn header(packet: &[u8]) -> usize {
+    20 + usize::from(packet[32] >> 4) * 4
+}
+
+/// The sum of TCP and its pseudo-header, which is 0 where it is right.
+fn tcp_sum(packet: &[u8]) -> u16 {
+    let mut whole = packet[12..20].to_vec();
+    whole.extend([0, 6]);
+    whole.extend(((packet.len() - 20) as u16).to_be_bytes());
+    whole.extend(&packet[20..]);
+    whole.resize(whole.len().next_multiple_of(2), 0);
+    checksum(&whole)
+}
+
+fn is_a_set([front, middle, rear]: &[Vec<u8>; 3]) {
+    let end =
+        |packet: &[u8]| u32_at(packet, 24).wrapping_add((packet.len() - header(packet)) as u32);
+    for packet in [front, middle, rear] {
+        assert_eq!(u16_at(packet, 2), packet.len());
+        assert_eq!((checksum(&packet[..20]), tcp_sum(packet)), (0, 0), "{packet:?}");
+        assert_eq!(end(packet), end(front));
+    }
+    assert_eq!([front[1] & 3, middle[1] & 3, rear[1] & 3], [1, 2, 1]);
+    assert!(front.len() - header(front) >= 200);
+    for (copy, length) in [(middle, 98), (rear, 97)] {
+        assert_eq!(copy.len() - header(copy), length);
+        assert!(front.ends_with(&copy[header(copy)..]));
+        // All of the header but the length, the sequence number and the checksums.
+        assert_eq!(copy[20..24], front[20..24]);
+        assert_eq!(copy[28..36], front[28..36]);
+        assert_eq!(copy[38..header(copy)], front[38..header(front)]);
+    }
+}
+
+fn active() -> Config {
+    Config { fallback: Fallback::Active, ..Config::best_linux() }
+}
+
+/// What TCP itself knows of sets: nothing.
+fn is_nothing_to_tcp(seen: &Seen) {
+    for name in ["TCPDSACKRecv", "TCPDSACKOfoRecv", "TCPSACKReorder", "TCPSpuriousRTOs"] {
+        assert_eq!(seen.count(name), 0, "{name}");
+    }
+}
+
+#[test]
+fn a_set_is_a_packet_and_two_copies_of_its_end() {
+    let Some(seen) = with_prague("one", &active(), &ENDS, Some(Queues::One)) else { return };
+    assert!(seen.sets.len() > 3, "{}", seen.sets.len());
+    seen.sets.iter().for_each(is_a_set);
+    is_nothing_to_tcp(&seen);
+    let shown = seen.shown.unwrap();
+    // The last one may be under way.
+    assert!(shown.sets.sent as usize - seen.sets.len() < 2, "{:?}", shown.sets);
+    assert_eq!(shown.sets.overtaken, 0);
+    assert!(shown.sets.in_order + 2 >= shown.sets.sent, "{:?}", shown.sets);
+    assert!(shown.detector.score >= ONE, "{shown:?}");
+}
+
+#[test]
+fn a_middle_that_waits_elsewhere_is_seen_to() {
+    let two = Some(Queues::Two(OTHERS));
+    let Some(seen) = with_prague("two", &active(), &ENDS, two) else { return };
+    assert!(seen.sets.len() > 3, "{}", seen.sets.len());
+    is_nothing_to_tcp(&seen);
+    let shown = seen.shown.unwrap();
+    assert_eq!(shown.sets.in_order, 0);
+    assert!(shown.sets.overtaken + 2 >= shown.sets.sent, "{:?}", shown.sets);
+    assert!(shown.detector.score <= 0, "{shown:?}");
+    // The queue of ECT(1) is CoDel's, so that nothing else speaks for an L4S queue.
+    let passive = Config { fallback: Fallback::Passive, ..active() };
+    let Some(seen) = with_prague("passive", &passive, &ENDS, two) else { return };
+    assert_eq!(seen.sets.len(), 0);
+    assert!(seen.shown.unwrap().detector.score >= ONE, "{:?}", seen.shown);
+}

@@ -1,0 +1,114 @@
+//! What the answers to copies say of their order: `tracing.h`, as it is in the kernel.
+#![allow(unsafe_code)]
+
+/// `struct tracing`, of zeros at the start.
+#[repr(C)]
+#[derive(Default)]
+struct Tracing([u32; 2 * SETS + 5]);
+
+const SETS: usize = 8;
+
+unsafe extern "C" {
+    safe fn l4s_tracing_sent(tracing: &mut Tracing, end: u32);
+    safe fn l4s_tracing_is_answer(tracing: &mut Tracing, ack: u32, from: u32, to: u32) -> u32;
+    safe fn l4s_tracing_take(tracing: &mut Tracing, overtaken: &mut u32) -> u32;
+}
+
+// The crate has the object file.
+use l4s_bpf as _;
+
+impl Tracing {
+    /// An acknowledgement of all before `ack`, with a first block; whether that is an answer.
+    fn answer(&mut self, ack: u32, block: (u32, u32)) -> bool {
+        l4s_tracing_is_answer(self, ack, block.0, block.1) == 1
+    }
+
+    /// Whether the next set that has an outcome was overtaken.
+    fn take(&mut self) -> Option<bool> {
+        let mut overtaken = 2;
+        (l4s_tracing_take(self, &mut overtaken) == 1).then_some(overtaken == 1)
+    }
+}
+
+/// Ends near the end of the sequence numbers, so that a front is on either side of it.
+const END: u32 = 50;
+
+fn middle(end: u32) -> (u32, u32) {
+    (end.wrapping_sub(98), end)
+}
+
+fn rear(end: u32) -> (u32, u32) {
+    (end.wrapping_sub(97), end)
+}
+
+/// The blocks of a receiver, in every order that a set can come in, and what they say.
+#[test]
+fn the_order_of_a_set_is_that_of_its_answers() {
+    // Before the front, where there is a hole, and from it on.
+    let (hole, whole, later) = (END.wrapping_sub(1448), END, END + 1448);
+    let (middle, rear) = (middle(END), rear(END));
+    let table = [
+        ("in order", vec![(whole, middle), (whole, rear)], Some(false)),
+        ("in order, late", vec![(later, middle), (later, rear)], Some(false)),
+        ("overtaken", vec![(whole, rear), (whole, middle)], Some(true)),
+        ("overtaken, late", vec![(whole, rear), (later, middle)], Some(true)),
+        ("before its front", vec![(hole, middle), (whole, middle), (whole, rear)], Some(true)),
+        ("before its front, an answer lost", vec![(hole, middle), (whole, rear)], Some(true)),
+        ("middle lost, or its answer", vec![(whole, rear)], None),
+        ("rear lost", vec![(whole, middle)], None),
+        ("front lost", vec![(hole, middle), (hole, rear), (whole, middle), (whole, rear)], None),
+        ("front and middle lost", vec![(hole, rear), (whole, rear), (whole, middle)], None),
+    ];
+    for (what, answers, outcome) in table {
+        let mut tracing = Tracing::default();
+        l4s_tracing_sent(&mut tracing, END);
+        for (ack, block) in answers {
+            assert!(tracing.answer(ack, block), "{what}");
+        }
+        assert_eq!(tracing.take(), outcome, "{what}");
+        assert_eq!(tracing.take(), None, "{what}");
+        // It has one outcome at most, and what still comes is TCP's no more than before.
+        let (a, b) = (tracing.answer(later, middle), tracing.answer(later, rear));
+        assert!(a && b, "{what}");
+        if outcome.is_some() {
+            assert_eq!(tracing.take(), None, "{what}");
+        }
+    }
+}
+
+#[test]
+fn what_no_set_ends_with_is_for_tcp() {
+    let mut tracing = Tracing::default();
+    assert!(!tracing.answer(0, middle(0)), "there is no set");
+    l4s_tracing_sent(&mut tracing, END);
+    for block in [(END - 1, END), (END.wrapping_sub(1448), END), (END.wrapping_sub(99), END)] {
+        assert!(!tracing.answer(END, block), "{block:?}");
+    }
+    for other in [END - 1, END + 1] {
+        assert!(!tracing.answer(END + 1, middle(other)) && !tracing.answer(END + 1, rear(other)));
+    }
+    assert_eq!(tracing.take(), None);
+}
+
+/// Eight wait at once, and each has its own answer; the next one takes the place of the oldest.
+#[test]
+fn sets_that_wait_at_once_are_told_apart() {
+    let mut tracing = Tracing::default();
+    let ends: Vec<u32> = (0..=SETS as u32).map(|n| n * 1000).collect();
+    ends.iter().for_each(|end| l4s_tracing_sent(&mut tracing, *end));
+    assert!(!tracing.answer(9000, middle(ends[0])));
+    for end in &ends[1..] {
+        assert!(tracing.answer(9000, middle(*end)));
+    }
+    assert_eq!(tracing.take(), None);
+    for (n, end) in ends[1..].iter().rev().enumerate() {
+        assert!(tracing.answer(9000, rear(*end)), "{n}");
+        assert_eq!(tracing.take(), Some(false));
+    }
+    // Nothing of the old one is said of the new one in its place.
+    l4s_tracing_sent(&mut tracing, 20_000);
+    assert!(tracing.answer(20_000, rear(20_000)));
+    assert_eq!(tracing.take(), None);
+    assert!(tracing.answer(20_000, middle(20_000)));
+    assert_eq!(tracing.take(), Some(true));
+}
