@@ -5,7 +5,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::{BpfError, DualPi2, Ect1, Flags, Loaded, ect1, object};
+use crate::{BpfError, DualPi2, Ect1, Flags, Loaded, Tracers, ect1, object};
 
 /// Whether something works, and if not, why.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -52,6 +52,8 @@ pub struct Probe {
     pub no_fallback_rfc3168: Finding,
     /// A queue discipline can be registered: DualPI2 works.
     pub queues: Finding,
+    /// Programs that send sets of tracers can be loaded; they take `tcx`, too.
+    pub tracers: Finding,
     /// A program can be linked to a device. Without, [`Ect1`] uses a filter.
     pub tcx: Finding,
 }
@@ -75,6 +77,7 @@ pub fn probe() -> Probe {
         ect_1_negotiation: with(Flags::ECT_1_NEGOTIATION),
         no_fallback_rfc3168: with(Flags::NO_FALLBACK_RFC3168),
         queues: Finding::of(DualPi2::register(&throw_away_name(), 1)),
+        tracers: Finding::of(Tracers::try_load()),
         tcx: Finding::of(Ect1::try_link()),
     }
 }

@@ -25,7 +25,11 @@ impl Tracers {
     /// `sockets` ([`Loaded::sockets`](crate::Loaded::sockets)). It takes Linux 6.6.
     pub fn attach(control: &str, sockets: u32, ifindex: u32) -> Result<Tracers, BpfError> {
         object::check_name(control)?;
-        let object = load(control, sockets)?;
+        let mut open = object::open(object::TRACERS())?;
+        object::for_control(&mut open, control);
+        share(&mut open, sockets)
+            .map_err(|error| object::refused(format!("to share map {sockets}"), &error))?;
+        let object = load(open)?;
         let attach = |program: &str, way: Way, place: Place| {
             let program =
                 object.progs().find(|p| p.name() == program).expect("tracers.bpf.c has it");
@@ -39,17 +43,18 @@ impl Tracers {
         Ok(Tracers { links: Some([out, back]) })
     }
 
+    /// Loads the programs, and takes them back.
+    pub(crate) fn try_load() -> Result<(), BpfError> {
+        load(object::open(object::TRACERS())?).map(drop)
+    }
+
     /// The links, the way out first. They are there for as long as their files.
     pub fn into_links(mut self) -> [OwnedFd; 2] {
         self.links.take().expect("they are taken once")
     }
 }
 
-fn load(control: &str, sockets: u32) -> Result<Object, BpfError> {
-    let mut open = object::open(object::TRACERS())?;
-    object::for_control(&mut open, control);
-    share(&mut open, sockets)
-        .map_err(|error| object::refused(format!("to share map {sockets}"), &error))?;
+fn load(open: OpenObject) -> Result<Object, BpfError> {
     object::load(open).map_err(|error| object::refused("to load tracers", &error))
 }
 

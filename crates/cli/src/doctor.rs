@@ -73,6 +73,8 @@ mod kernel {
         let probe = l4s_bpf::probe();
         page.line("  dctcp, prague by BPF", &bpf(&probe));
         page.line("  AccECN", &accecn(&probe, &host));
+        let tracers = [&probe.tcx, &probe.tracers].into_iter().find_map(Finding::reason);
+        page.line("  tracers by BPF", tracers.map_or("yes", first_line));
         page.line("  dualpi2 by BPF", probe.queues.reason().map_or("yes", first_line));
         if works.is_ok() {
             page.line("  ECT(1) to the other end", &ect1(&probe));

@@ -153,7 +153,7 @@ fn the_host_shows_the_connections_with_prague_of_a_run() {
     let (row, page) = row.expect("a connection while the run went on");
     assert!(page.starts_with("prague  "), "{page}");
     let words: Vec<&str> = row.split_whitespace().collect();
-    let [_, peer, cwnd, alpha, score, verdict, srtt, mdev, depth] = words[..] else {
+    let [_, peer, cwnd, alpha, score, verdict, srtt, mdev, depth, "-"] = words[..] else {
         panic!("{row}")
     };
     assert!(peer.starts_with("10."), "{row}");
