@@ -114,6 +114,41 @@ fn a_mark_is_all_that_changes_and_is_noted_where_it_is() {
     }
 }
 
+/// Sets of tracers of this machine's TCP: a packet, and two copies of its end that are packets like any
+/// other. Behind CoDel, whose marks make a set worth while.
+#[test]
+fn tracers_are_whole_packets_behind_their_front() {
+    for ip in [4, 6] {
+        let text = format!(
+            "duration = \"5s\"\nkernel.ip = {ip}\nlink.rate = \"20mbit\"\n\
+             aqm = {{ kind = \"codel\", ecn = true }}\n\
+             [[group]]\nname = \"A\"\nrtt = \"10ms\"\n\
+             cc = {{ kind = \"prague\", profile = \"best-linux\" }}\n"
+        );
+        let Some(kept) = keep(&text) else { return };
+        let Some(packets) = &kept.packets else { return };
+        let data: Vec<&Seen> =
+            packets.iter().filter(|p| p.on == "in" && p.tcp_payload.is_some_and(|n| n > 0)).collect();
+        let middles: Vec<usize> = (1..data.len() - 1).filter(|n| data[*n].ecn == ECT0).collect();
+        println!("IPv{ip}: {} sets, {} data packets", middles.len(), data.len());
+        assert!(!middles.is_empty(), "IPv{ip}: no sets");
+        for n in middles {
+            let [front, middle, rear] = [data[n - 1], data[n], data[n + 1]];
+            assert_eq!([front.ecn, rear.ecn], [ECT1; 2], "IPv{ip}");
+            assert_eq!([middle.tcp_payload, rear.tcp_payload], [Some(98), Some(97)], "IPv{ip}");
+            assert!(front.tcp_payload.is_some_and(|n| n >= 200), "IPv{ip} {front:?}");
+        }
+        let good = |p: &Seen| {
+            let header = if ip == 4 { Checksum::Good } else { Checksum::Absent };
+            p.checksums == [header, Checksum::Good, Checksum::Absent]
+        };
+        let bad = packets.iter().find(|packet| !good(packet));
+        assert!(bad.is_none(), "IPv{ip} {bad:?}");
+        let prague = group(&kept.summary, "A").prague.as_ref().expect("a detector");
+        println!("IPv{ip}: {prague:?}");
+    }
+}
+
 /// Packets that all look alike, marked as they arrive at a queue of many.
 #[test]
 fn a_mark_is_noted_at_the_datagram_that_has_it() {
