@@ -191,6 +191,16 @@ controls! {
     Prague => prague, L4s;
 }
 
+impl Config {
+    /// What a set of tracers is for which it asks.
+    pub fn tracer_set(&self) -> prague::TracerSet {
+        match self {
+            Config::Prague(config) => config.tracer_set,
+            _ => prague::TracerSet::Split,
+        }
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Config::Cubic(cubic::Config::default())

@@ -120,8 +120,9 @@ pub trait CongestionControl {
         None
     }
 
-    /// Whether the next full segment should go out as a set of tracers (Fallback §5.2). Asked
-    /// once before each segment that could; a set for which this says yes is sent.
+    /// Whether a set of tracers should go out with the next full segment (Fallback §5.2), in the form
+    /// of [`Config::tracer_set`]. Asked once before each segment that could; a set for which this
+    /// says yes is sent.
     fn wants_tracers(&mut self, _nxt: u64) -> bool {
         false
     }

@@ -13,7 +13,7 @@ pub mod kernel;
 
 pub use config::{
     Changeover, ClassicGrowth, Config, Fallback, Increase, LossResponse, RttIndependence,
-    SlowStartExit, Startup,
+    SlowStartExit, Startup, TracerSet,
 };
 
 use l4s_units::Duration;

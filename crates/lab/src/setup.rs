@@ -274,7 +274,9 @@ fn tcp(
 ) -> Result<Pair, LabError> {
     let group = &scenario.groups[number];
     let prague = match &group.cc {
-        l4s_cc::Config::Prague(config) if control.ours || options.built => Some(able(config)?),
+        l4s_cc::Config::Prague(config) if control.ours || options.built => {
+            Some(able(config, options.built)?)
+        }
         cc => {
             stock(cc)?;
             None
@@ -410,9 +412,18 @@ fn ecn(group: &Group) -> WantedEcn {
     }
 }
 
-/// The settings of our Prague, or all that it cannot be told.
-fn able(config: &prague::Config) -> Result<kernel::Settings, LabError> {
-    let faults = kernel::unable(config);
+/// The settings of our Prague, or all that it cannot be told: by anybody, and where the kernel is
+/// `built`.
+fn able(config: &prague::Config, built: bool) -> Result<kernel::Settings, LabError> {
+    let (mut faults, mut rest) = (Vec::new(), *config);
+    if built && config.fallback == prague::Fallback::Active {
+        let fault = "`fallback`: found \"active\", expected \"off\" or \"passive\": its kernel is \
+                     built without BPF, which sends tracers";
+        faults.push(fault.to_owned());
+        // Whatever their form.
+        rest.fallback = prague::Fallback::Passive;
+    }
+    faults.extend(kernel::unable(&rest));
     if faults.is_empty() {
         return Ok(kernel::Settings::new(config));
     }
@@ -595,16 +606,32 @@ mod tests {
         plan(&paced, &LabOptions::default()).unwrap();
     }
 
+    /// A scenario of one Prague with these settings.
+    fn prague(settings: &str) -> Scenario {
+        let text = format!(
+            "duration = \"10s\"\nlink.rate = \"40mbit\"\n[[group]]\nname = \"A\"\n\
+             rtt = \"10ms\"\ncc = {{ kind = \"prague\", {settings} }}\n"
+        );
+        Plan::parse("t.toml", &text, &[]).unwrap().points.remove(0).scenario
+    }
+
+    /// What alone is refused of a Prague with these settings.
+    fn fault_of(settings: &str, ours: bool, built: bool) -> String {
+        let control = |_: &Group| Control { ours, ..Control::from("prague1".to_owned()) };
+        let options = LabOptions { built, ..LabOptions::default() };
+        let why = LabPlan::new(&prague(settings), control, &options).unwrap_err().to_string();
+        let head = "group `A`: prague in a kernel does not do all of this; `--on sim` does:\n  ";
+        let rest = why.strip_prefix(head).unwrap_or_else(|| panic!("{why}"));
+        assert!(!rest.contains('\n'), "{why}");
+        rest.to_owned()
+    }
+
     /// With `--on kernel` where Prague is ours, and with `--on linux` always: the group, and each
     /// setting with what was found and what is accepted. A Prague that is the kernel's own takes no
     /// settings at all.
     #[test]
     fn what_no_kernels_prague_does_is_refused_with_words() {
         let table = [
-            (
-                "fallback = \"active\"",
-                "`fallback`: found \"active\", expected \"off\" or \"passive\"",
-            ),
             (
                 "profile = \"paper\", classic_growth = \"cubic\", burst = \"0s\"",
                 "`classic_growth`: found \"cubic\", expected \"scalable\" or \"reno\"",
@@ -614,22 +641,12 @@ mod tests {
             ("burst = \"244us\"", "`burst`: found \"244us\", expected \"0s\""),
         ];
         for (settings, fault) in table {
-            let text = format!(
-                "duration = \"10s\"\nlink.rate = \"40mbit\"\n[[group]]\nname = \"A\"\n\
-                 rtt = \"10ms\"\ncc = {{ kind = \"prague\", {settings} }}\n"
-            );
-            let scenario = &Plan::parse("t.toml", &text, &[]).unwrap().points[0].scenario;
             for (ours, built) in [(true, false), (false, true)] {
-                let control = |_: &Group| Control { ours, ..Control::from("prague1".to_owned()) };
-                let options = LabOptions { built, ..LabOptions::default() };
-                let why = LabPlan::new(scenario, control, &options).unwrap_err().to_string();
-                let head =
-                    "group `A`: prague in a kernel does not do all of this; `--on sim` does:\n  ";
-                let rest = why.strip_prefix(head).unwrap_or_else(|| panic!("{why}"));
-                assert!(rest.starts_with(fault) && !rest.contains('\n'), "{why}");
+                assert!(fault_of(settings, ours, built).starts_with(fault));
             }
             let own = |_: &Group| Control::from("prague".to_owned());
-            let why = LabPlan::new(scenario, own, &LabOptions::default()).unwrap_err().to_string();
+            let why = LabPlan::new(&prague(settings), own, &LabOptions::default());
+            let why = why.unwrap_err().to_string();
             assert!(why.contains("of prague cannot be set in a kernel"), "{why}");
         }
         // All of them at once.
@@ -638,6 +655,23 @@ mod tests {
         match plan(&best, &LabOptions { built: true, ..LabOptions::default() }) {
             Err(LabError::Scenario(why)) => assert_eq!(why.lines().count(), 6, "{why}"),
             other => panic!("{other:?}"),
+        }
+    }
+
+    /// Tracers are sent by a program in BPF, and only as copies.
+    #[test]
+    fn an_active_prague_is_a_kernels_with_copies_and_bpf() {
+        let ours = |_: &Group| Control { ours: true, ..Control::from("prague1".to_owned()) };
+        let active = "fallback = \"active\"";
+        LabPlan::new(&prague(active), ours, &LabOptions::default()).unwrap();
+        let split = "fallback = \"active\", tracer_set = \"split\"";
+        let fault = fault_of(split, true, false);
+        assert!(fault.starts_with("`tracer_set`: found \"split\", expected \"copies\""), "{fault}");
+        for settings in [active, split] {
+            let fault = fault_of(settings, false, true);
+            let expected = "`fallback`: found \"active\", expected \"off\" or \"passive\": its kernel \
+                            is built without BPF, which sends tracers";
+            assert_eq!(fault, expected);
         }
     }
 }

@@ -17,11 +17,16 @@ const SENDER: [u8; 4] = [10, 0, 1, 1];
 const PORT: u16 = 5001;
 /// Longer than a delayed acknowledgement takes.
 const ANSWERED: Wait = Wait::from_millis(500);
-/// A full segment, and what the packets of a set carry.
+/// A full segment, and what the packets of a set carry that is split.
 const FULL: usize = 1448;
 const FRONT: Part = (-1148, 1148);
 const MIDDLE: Part = (-2, 98);
 const REAR: Part = (-1, 98);
+/// The segment of a set of copies, its copies, and the segment before it.
+const WHOLE: Part = (-1448, FULL);
+const MIDDLE_COPY: Part = (-98, 98);
+const REAR_COPY: Part = (-97, 97);
+const EARLIER: Part = (-2896, FULL);
 
 /// Where a packet begins, as a distance from the end of the front, and its bytes.
 type Part = (i64, usize);
@@ -38,8 +43,9 @@ struct Sender {
 }
 
 impl Sender {
-    /// Opens a connection that has forgotten its slow start: acknowledgements are delayed again.
-    fn connect(tun: Tun, port: u16) -> Sender {
+    /// Opens a connection that has forgotten its slow start: acknowledgements are delayed again. So
+    /// much of the stream is missing up to the end of the front.
+    fn connect(tun: Tun, port: u16, missing: usize) -> Sender {
         let mut sender = Sender { tun, port, next: 1000, expected: 0 };
         let options = [
             TcpOptionElement::MaximumSegmentSize(1460),
@@ -58,7 +64,7 @@ impl Sender {
         }
         sender.answers();
         // The end of the front is what distances are from.
-        sender.next += FRONT.1 as u32;
+        sender.next += missing as u32;
         sender
     }
 
@@ -128,8 +134,9 @@ fn enter() -> io::Result<Tun> {
     Ok(tun)
 }
 
-/// The answers to a set whose packets arrive in this order.
-fn answers(order: &'static [Part]) -> Option<Vec<Answer>> {
+/// The answers to a set whose packets arrive in this order, where so much is missing up to the end of
+/// its front.
+fn answers(missing: usize, order: &'static [Part]) -> Option<Vec<Answer>> {
     // A thread each: it stays in its namespace.
     let thread = std::thread::spawn(move || {
         let tun = match enter() {
@@ -139,7 +146,7 @@ fn answers(order: &'static [Part]) -> Option<Vec<Answer>> {
                 return None;
             }
         };
-        let sender = Sender::connect(tun, 40_000);
+        let sender = Sender::connect(tun, 40_000, missing);
         order.iter().for_each(|part| sender.send(*part));
         Some(sender.answers())
     });
@@ -159,11 +166,52 @@ fn a_kernel_tells_the_order_of_a_set_as_the_simulator_does() {
         (&[MIDDLE, REAR, FRONT], &[(-1148, vec![(-2, 96)]), (97, vec![(-2, 0)])]),
     ];
     for (order, expected) in orders {
-        let Some(found) = answers(order) else { return };
+        let Some(found) = answers(FRONT.1, order) else { return };
         println!("{order:?}: {found:?}");
         for answer in expected {
             assert!(found.contains(answer), "{order:?}: no {answer:?} in {found:?}");
         }
         assert_eq!(found.last(), expected.last(), "{order:?}");
+    }
+}
+
+/// Each of the copies is answered, at once and by itself.
+#[test]
+fn a_kernel_answers_copies_one_by_one_as_the_simulator_does() {
+    const M: (i64, i64) = (-98, 0);
+    const R: (i64, i64) = (-97, 0);
+    const F: (i64, i64) = (-1448, 0);
+    let orders: [(&[Part], &[Answer]); 8] = [
+        (&[WHOLE, MIDDLE_COPY, REAR_COPY], &[(0, vec![M]), (0, vec![R])]),
+        (&[WHOLE, REAR_COPY, MIDDLE_COPY], &[(0, vec![R]), (0, vec![M])]),
+        // The middle went past its front: it is above a hole, comes twice with the front, and then
+        // the rear is as in order.
+        (&[MIDDLE_COPY, WHOLE, REAR_COPY], &[(-1448, vec![M]), (0, vec![M]), (0, vec![R])]),
+        (&[REAR_COPY, WHOLE, MIDDLE_COPY], &[(-1448, vec![R]), (0, vec![R]), (0, vec![M])]),
+        // The front was lost, or is later than both: the rear is what both have.
+        (&[MIDDLE_COPY, REAR_COPY], &[(-1448, vec![M]), (-1448, vec![R, M])]),
+        (&[REAR_COPY, MIDDLE_COPY], &[(-1448, vec![R]), (-1448, vec![R, M])]),
+        (&[MIDDLE_COPY, REAR_COPY, WHOLE], &[(-1448, vec![M]), (-1448, vec![R, M]), (0, vec![M])]),
+        (&[REAR_COPY, MIDDLE_COPY, WHOLE], &[(-1448, vec![R]), (-1448, vec![R, M]), (0, vec![M])]),
+    ];
+    // The same above another hole: a front that is there is in a block of its own.
+    let above: [(&[Part], &[Answer]); 3] = [
+        (
+            &[WHOLE, MIDDLE_COPY, REAR_COPY],
+            &[(-2896, vec![F]), (-2896, vec![M, F]), (-2896, vec![R, F])],
+        ),
+        (&[MIDDLE_COPY, WHOLE], &[(-2896, vec![M]), (-2896, vec![M, F])]),
+        (
+            &[WHOLE, MIDDLE_COPY, EARLIER, REAR_COPY],
+            &[(-2896, vec![F]), (-2896, vec![M, F]), (0, vec![]), (0, vec![R])],
+        ),
+    ];
+    let cases = orders.map(|case| (FULL, case)).into_iter();
+    for (missing, (order, expected)) in cases.chain(above.map(|case| (2 * FULL, case))) {
+        let Some(mut found) = answers(missing, order) else { return };
+        println!("{order:?}: {found:?}");
+        // A front in order may be acknowledged by itself.
+        found.retain(|answer| *answer != (0, vec![]) || expected.contains(answer));
+        assert_eq!(found, expected, "{order:?}");
     }
 }

@@ -18,6 +18,10 @@ pub(crate) const FRONT: u16 = (MSS - 2 * (HEADER + TRACER as u64)) as u16;
 pub(crate) const TAIL: u16 = TRACER - Part::Rear.lead() as u16;
 /// What a set carries less than two full segments.
 pub(crate) const SHORTFALL: u64 = 2 * MSS - (FRONT + TAIL) as u64;
+/// Payload of the middle and the rear of a set of copies. The receiver says how much of the end of
+/// a segment came again, so that a byte tells one from the other.
+pub(crate) const MIDDLE_COPY: u16 = TRACER;
+pub(crate) const REAR_COPY: u16 = TRACER - 1;
 /// IP length of a SYN or SYN-ACK, with its options.
 const SYN_IP: u64 = 60;
 /// Ethernet header, which the link carries too.
@@ -127,7 +131,8 @@ impl Packet {
         match self.flags >> Packet::PART {
             0 => Part::Whole,
             1 => Part::Middle,
-            _ => Part::Rear,
+            2 => Part::Rear,
+            _ => Part::Copy,
         }
     }
 
@@ -139,7 +144,9 @@ impl Packet {
 /// How a packet carries its segment.
 ///
 /// A set of tracers (Fallback §5.2) is two segments in three packets: its front as any other, and
-/// 97 bytes that two packets of 98 carry, each with what it repeats of the front before them.
+/// 97 bytes that two packets of 98 carry, each with what it repeats of the front before them. In
+/// the other form it is one segment in three packets: the front has all of it, and two packets
+/// repeat its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub enum Part {
@@ -150,15 +157,26 @@ pub enum Part {
     Middle = 1,
     /// All of it, behind the last one of the front.
     Rear = 2,
+    /// As many of its last bytes as the packet has, which are at most 255, of a full segment.
+    Copy = 3,
 }
 
 impl Part {
     /// So many bytes before its segment the packet begins.
     pub const fn lead(self) -> u8 {
         match self {
-            Part::Whole => 0,
+            Part::Whole | Part::Copy => 0,
             Part::Middle => 2,
             Part::Rear => 1,
+        }
+    }
+
+    /// How much of its segment a packet of so much payload has.
+    pub fn share(self, payload: u16) -> Share {
+        match self {
+            Part::Whole | Part::Rear => Share::All,
+            Part::Middle => Share::AllButLast,
+            Part::Copy => Share::Last(payload as u8),
         }
     }
 }
@@ -251,16 +269,17 @@ impl Traced for Packet {
             let payload = length.saturating_sub(UDP_HEADER) as u32;
             return Header::Udp { payload, number: self.seq };
         }
-        let syn = self.is_syn();
+        let (syn, payload) = (self.is_syn(), length.saturating_sub(HEADER));
+        let begin = position(self.seq, self.short);
         Header::Tcp {
             // The SYN takes number 0.
-            seq: if syn {
-                0
-            } else {
-                1 + position(self.seq, self.short) - u64::from(self.part().lead())
+            seq: match self.part() {
+                _ if syn => 0,
+                Part::Copy => 1 + begin + MSS - payload,
+                part => 1 + begin - u64::from(part.lead()),
             },
             ack: 1,
-            payload: if syn { 0 } else { (length - HEADER) as u32 },
+            payload: if syn { 0 } else { payload as u32 },
             syn,
             fin: self.fin(),
             ece: false,
@@ -306,6 +325,13 @@ pub struct Ack {
     pub ce_bytes: Option<u32>,
 }
 
+impl Ack {
+    /// Whether a block has the segment so far from the cumulative acknowledgement.
+    pub(crate) fn sacks_have(&self, distance: i32) -> bool {
+        u32::try_from(distance).is_ok_and(|at| self.sacks.iter().any(|s| s.0 <= at && at < s.1))
+    }
+}
+
 /// A block of bytes that came twice (RFC 2883 §4) or is part of a segment: one segment or a part of
 /// it, and where that is the tail of a set of tracers, perhaps something of the front before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -318,13 +344,15 @@ pub struct Duplicate {
     pub share: Share,
 }
 
-/// How much of a segment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// How much of a segment, in this order where both are of one form of set.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Share {
     /// Nothing.
     Nothing,
     /// All but the last byte.
     AllButLast,
+    /// So many bytes at its end.
+    Last(u8),
     /// All.
     All,
 }
@@ -367,6 +395,13 @@ mod tests {
         ] {
             let (from, to) = packet(seq, payload, Part::Whole, short);
             assert_eq!(from, next, "{seq}");
+            if payload == full {
+                // Copies end where their segment ends.
+                for copy in [MIDDLE_COPY, REAR_COPY] {
+                    let expected = (to - u64::from(copy), to);
+                    assert_eq!(packet(seq, copy, Part::Copy, short), expected);
+                }
+            }
             if short % 2 == 1 {
                 // Fallback §5.2: two bytes, and one, of the front; the middle ends a byte short.
                 assert_eq!(packet(seq, TRACER, Part::Middle, short), (from - 2, to - 1));

@@ -42,6 +42,15 @@ words! {
 }
 
 words! {
+    /// What a set of tracers is (Fallback §5.2).
+    TracerSet:
+    /// A full segment's worth of the stream in three packets, the middle one ECT(0).
+    Split = "split",
+    /// A full segment as any other, and behind it its end twice more, ECT(0) and ECT(1).
+    Copies = "copies",
+}
+
+words! {
     /// How the answer to marks changes with the score (Fallback §6.1).
     Changeover:
     /// Alternative 1: a part of each answer, by the score.
@@ -133,6 +142,8 @@ pub struct Config {
     pub fallback: Fallback,
     /// How it looks.
     pub detector: classic_ecn::Config,
+    /// What it sends to look, where it is active.
+    pub tracer_set: TracerSet,
     /// How it falls back.
     pub changeover: Changeover,
     /// What is left of the window after the answer to a mark in a Classic queue (RFC 8511).
@@ -174,6 +185,7 @@ impl Config {
         Config {
             fallback: Fallback::Off,
             detector: classic_ecn::Config::paper(),
+            tracer_set: TracerSet::Copies,
             changeover: Changeover::Max,
             beta: 0.7,
             classic_growth: ClassicGrowth::Scalable,
@@ -198,6 +210,7 @@ impl Config {
     pub fn linux_0_6() -> Self {
         Config {
             detector: classic_ecn::Config::linux(),
+            tracer_set: TracerSet::Split,
             // 1 − 0.625/2: its 5/8 stand for the 0.6 of Fallback §6.1.
             beta: 0.6875,
             rtt_transition: 500,
@@ -213,6 +226,7 @@ impl Config {
     /// TCP Prague 0.7 for Linux 6.18, which has no fall-back and goes down to 100 kb/s.
     pub fn linux_0_7() -> Self {
         Config {
+            tracer_set: TracerSet::Split,
             rtt_transition: 4,
             min_window: 0.25,
             burst: Duration::from_micros(244),
@@ -226,6 +240,7 @@ impl Config {
         Config {
             fallback: Fallback::Passive,
             detector: classic_ecn::Config::paper(),
+            tracer_set: TracerSet::Split,
             rtt_independence: RttIndependence::Off,
             alpha_clock: Clock::Rtt,
             burst: Duration::from_micros(244),
@@ -238,6 +253,7 @@ impl Config {
         Config {
             fallback: Fallback::Active,
             detector: classic_ecn::Config::best(),
+            tracer_set: TracerSet::Split,
             classic_growth: ClassicGrowth::Cubic,
             loss: LossResponse::Cubic,
             rtt_transition: 4,
@@ -261,7 +277,7 @@ impl Config {
     /// The best, as far as a stock kernel can ([`super::kernel::unable`]).
     pub fn best_linux() -> Self {
         Config {
-            fallback: Fallback::Passive,
+            tracer_set: TracerSet::Copies,
             classic_growth: ClassicGrowth::Reno,
             loss: LossResponse::Reno,
             min_window: 2.0,
@@ -571,6 +587,13 @@ impl Configurable for Config {
             Kind::Number { min: 1.0, max: 16.0, unit: "" },
             |c| (c.detects() && c.detector.filter).then_some(Value::Number(c.detector.k2)),
             |c, v| c.detector.k2 = v.number(),
+        ),
+        word!(
+            "tracer_set",
+            "split: a full segment in three packets that overlap; copies: its end sent twice more",
+            TracerSet,
+            tracer_set,
+            Config::traces
         ),
         Param::new(
             "tracers",

@@ -8,7 +8,7 @@ use crate::classic_ecn::tracers::MOST_SETS;
 use crate::classic_ecn::{Clock, RTT_MAX, lg};
 use crate::prague::{
     Changeover, ClassicGrowth, Config, Fallback, Increase, LossResponse, RttIndependence,
-    SlowStartExit, Startup,
+    SlowStartExit, Startup, TracerSet,
 };
 use l4s_units::Duration;
 
@@ -176,9 +176,9 @@ pub fn unable(config: &Config) -> Vec<String> {
         }
     };
     refuse(
-        config.fallback == Fallback::Active,
-        "`fallback`: found \"active\", expected \"off\" or \"passive\", as tracers are segments \
-         that nothing but a patched TCP can send",
+        config.fallback == Fallback::Active && config.tracer_set == TracerSet::Split,
+        "`tracer_set`: found \"split\", expected \"copies\", as segments that overlap are sent by \
+         nothing but a patched TCP",
     );
     refuse(
         config.classic_growth == ClassicGrowth::Cubic,
@@ -281,9 +281,9 @@ mod tests {
         let burst = Duration::from_micros(244);
         let refused = [
             (
-                Config { fallback: Fallback::Active, ..linux },
-                "`fallback`: found \"active\", expected \"off\" or \"passive\", as tracers are \
-                 segments that nothing but a patched TCP can send",
+                Config { fallback: Fallback::Active, tracer_set: TracerSet::Split, ..linux },
+                "`tracer_set`: found \"split\", expected \"copies\", as segments that overlap are sent \
+                 by nothing but a patched TCP",
             ),
             (
                 Config { classic_growth: ClassicGrowth::Cubic, ..linux },
@@ -311,6 +311,9 @@ mod tests {
         }
         let accepted = [
             Config { fallback: Fallback::Passive, ..linux },
+            Config { fallback: Fallback::Active, ..linux },
+            // Without a test there is no set to send.
+            Config { fallback: Fallback::Passive, tracer_set: TracerSet::Split, ..linux },
             Config { classic_growth: ClassicGrowth::Reno, ..linux },
             Config { changeover: Changeover::Blend, ..linux },
             Config { increase: Increase::Fast, ..linux },

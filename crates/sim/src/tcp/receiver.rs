@@ -70,8 +70,9 @@ pub struct Receiver {
     beyond: Ranges,
     /// Where in `beyond` segments arrived most recently, the newest first.
     recent: [u64; 3],
-    /// The tail of a set of tracers whose last byte alone is missing.
-    all_but_last: u64,
+    /// The segment of which only a part is there, of a set of tracers, and which part.
+    partial: u64,
+    there: Share,
     /// What came twice since the last acknowledgement went out: a segment, how many bytes before
     /// it the block begins, and how much of the segment it has.
     duplicate: Option<(u64, u8, Share)>,
@@ -113,7 +114,8 @@ impl Receiver {
             next: 0,
             beyond: Ranges::default(),
             recent: [0; 3],
-            all_but_last: NONE,
+            partial: NONE,
+            there: Share::Nothing,
             duplicate: None,
             acknowledged: 0,
             demand_cwr: false,
@@ -167,15 +169,16 @@ impl Receiver {
         }
         if seq < self.next || self.beyond.containing(seq).is_some() {
             // Received before: the sender must learn that (RFC 9293 §3.10.7.4).
-            let share = if part == Part::Middle { Share::AllButLast } else { Share::All };
-            self.duplicate = Some((seq, part.lead(), share));
+            self.duplicate = Some((seq, part.lead(), part.share(payload)));
             return send(self.acknowledge());
         }
-        let overlaps = part != Part::Whole || self.all_but_last == seq;
+        let overlaps = part != Part::Whole || self.partial == seq;
         if overlaps {
-            self.note_overlap(seq, part);
+            self.note_overlap(seq, part, payload);
+            // RFC 5681 §4.2: it may fill a gap.
+            at_once |= seq == self.next;
         }
-        if overlaps && part == Part::Middle {
+        if overlaps && matches!(part, Part::Middle | Part::Copy) {
             at_once |= self.echo_mark(ecn, &mut send) | (seq != self.next);
         } else if seq == self.next {
             self.next = seq + 1;
@@ -229,18 +232,23 @@ impl Receiver {
         }
     }
 
-    /// A part of the segment, or of the front before it, was received before; or a middle, of which
-    /// neither was.
+    /// A part of the segment, or of the front before it, was received before; or there is only a part
+    /// now, above a hole.
     #[inline(never)]
-    fn note_overlap(&mut self, seq: u64, part: Part) {
-        let has_part = self.all_but_last == seq;
+    fn note_overlap(&mut self, seq: u64, part: Part, payload: u16) {
+        let there = if self.partial == seq { self.there } else { Share::Nothing };
+        let (lead, has) = (part.lead(), part.share(payload));
+        let twice = there.min(has);
         let after_front = seq == self.next || self.beyond.containing(seq.wrapping_sub(1)).is_some();
-        let alone = !has_part && !after_front;
-        let share = if has_part || alone { Share::AllButLast } else { Share::Nothing };
-        if !alone || part == Part::Middle {
-            self.duplicate = Some((seq, part.lead(), share));
+        if twice > Share::Nothing || (lead > 0 && after_front) {
+            self.duplicate = Some((seq, lead, twice));
+        } else if has < Share::All {
+            self.duplicate = Some((seq, lead, has));
         }
-        self.all_but_last = if part == Part::Middle { seq } else { NONE };
+        (self.partial, self.there) = match has {
+            Share::All => (NONE, Share::Nothing),
+            _ => (seq, there.max(has)),
+        };
     }
 
     /// Notes whether the segment was marked; says whether to acknowledge at once.

@@ -2,15 +2,22 @@
 
 use std::sync::{Arc, Mutex};
 
-/// One set per round trip, and their answers. Clones share them.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Script(Arc<Mutex<Answers>>);
+use l4s_cc::prague::TracerSet;
+
+/// One set of this form per round trip, and their answers. Clones share them.
+#[derive(Clone, Debug)]
+pub(crate) struct Script {
+    pub set: TracerSet,
+    answers: Arc<Mutex<Answers>>,
+}
 
 /// What became of the sets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Answers {
-    /// The tail of the last set.
+    /// The segment behind the front of the last set.
     last: Option<u64>,
+    /// No more are sent.
+    stopped: bool,
     /// How many were sent, were overtaken, and came in order.
     pub sent: u32,
     pub overtaken: u32,
@@ -18,13 +25,17 @@ pub(crate) struct Answers {
 }
 
 impl Script {
+    pub fn new(set: TracerSet) -> Script {
+        Script { set, answers: Arc::default() }
+    }
+
     pub fn answers(&self) -> Answers {
-        *self.0.lock().unwrap()
+        *self.answers.lock().unwrap()
     }
 
     pub fn wants(&self, una: u64, nxt: u64) -> bool {
-        let mut answers = self.0.lock().unwrap();
-        let wants = answers.last.is_none_or(|last| una > last);
+        let mut answers = self.answers.lock().unwrap();
+        let wants = !answers.stopped && answers.last.is_none_or(|last| una > last);
         if wants {
             answers.last = Some(nxt + 1);
             answers.sent += 1;
@@ -32,8 +43,18 @@ impl Script {
         wants
     }
 
+    /// No set from now on.
+    pub fn stop(&self) {
+        self.answers.lock().unwrap().stopped = true;
+    }
+
+    /// Whether the last set began with this segment.
+    pub fn began_with(&self, front: u64) -> bool {
+        self.answers().last == Some(front + 1)
+    }
+
     pub fn traced(&self, overtook: bool) {
-        let mut answers = self.0.lock().unwrap();
+        let mut answers = self.answers.lock().unwrap();
         if overtook {
             answers.overtaken += 1;
         } else {

@@ -162,7 +162,7 @@ impl Sender {
             accurate_ecn: config.accurate_ecn,
             accecn: Decoder::default(),
             short: 0,
-            tracing: Tracing::default(),
+            tracing: Tracing::new(config.cc.tracer_set()),
             recovering: false,
             cwr_pending: false,
             high_seq: 0,

@@ -1,5 +1,8 @@
-//! Sets of tracers (Fallback §5): one full segment's worth in three packets, of which the middle
-//! is ECT(0) and may be overtaken.
+//! Sets of tracers (Fallback §5): a front, a middle that is ECT(0) and may be overtaken, and a rear.
+//! Whichever of the last two comes second is a duplicate at least in part, and the block that
+//! reports it (D-SACK, RFC 2883) tells which one it was.
+//!
+//! # Split
 //!
 //! ```text
 //! front  [1148 B]              ECT(1)
@@ -7,22 +10,39 @@
 //! rear          [1|97 B]       ECT(1)
 //! ```
 //!
-//! The front is a segment, and what is behind it another one, which middle and rear both carry;
-//! whatever of them is lost, that segment is sent again as any other. Whichever comes second is a
-//! duplicate, and the block that reports it (D-SACK, RFC 2883) tells which one it was: it ends
-//! where the middle ends in both cases, but it begins two bytes before the end of the front only if
-//! it was the middle, and one byte before it if it was the rear.
+//! One full segment's worth in three packets. The front is a segment, and what is behind it another
+//! one, which middle and rear both carry; whatever of them is lost, that segment is sent again as
+//! any other. The block of the one that comes second ends where the middle ends in both cases, but it
+//! begins two bytes before the end of the front only if it was the middle, and one byte before it
+//! if it was the rear.
 //!
 //! A middle may come even before its front, where the Classic queue is empty and the L4S queue is
 //! not. This is not in the paper. The receiver reports the bytes of the middle alone above the
 //! hole (RFC 2018). So it does if the front was lost; but then the front is missing still when
 //! the rear comes. Where it is not, the middle went past it.
+//!
+//! # Copies
+//!
+//! ```text
+//! front  [1448 B          ]    ECT(1)
+//! middle            [98 B ]    ECT(0)   both end where the front ends
+//! rear               [97 B]    ECT(1)
+//! ```
+//!
+//! What a program at the device can send behind a packet of a stock kernel's TCP. The front is a
+//! segment as any other. What follows are no segments: nothing waits for them, and neither window nor
+//! pacing counts them. Each is wholly a duplicate, so that the receiver answers it at once and by
+//! itself, and the order of the answers is that of the copies. A middle before its front is told
+//! apart as above; the block of it comes once more then, with the front.
 
 use l4s_cc::CongestionControl;
+use l4s_cc::prague::TracerSet;
 use l4s_units::{Ecn, Time};
 
 use super::{Output, Sender};
-use crate::packet::{Ack, Duplicate, FRONT, MSS, Part, SHORTFALL, Segment, Share, TRACER};
+use crate::packet::{
+    Ack, Duplicate, FRONT, MIDDLE_COPY, MSS, Part, REAR_COPY, SHORTFALL, Segment, Share, TRACER,
+};
 use crate::tcp::accecn::News;
 
 /// How many sets may wait for their answer: where a Classic queue is long, an overtaken middle
@@ -34,28 +54,74 @@ const NONE: u64 = u64::MAX;
 /// The sets that may still be answered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tracing {
-    /// Their tails, the latest first.
-    tails: [u64; WAITING],
-    /// Those of which the middle came while its front was missing.
-    ahead: [bool; WAITING],
+    form: TracerSet,
+    /// Their segments, the latest first: the tail where it was split, the front where it was copied.
+    segments: [u64; WAITING],
+    /// What was seen of them.
+    seen: [Seen; WAITING],
 }
 
-impl Default for Tracing {
-    fn default() -> Self {
-        Tracing { tails: [NONE; WAITING], ahead: [false; WAITING] }
+/// What answers have told of a set that waits for more of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Seen {
+    Nothing,
+    /// The middle came while its front was missing.
+    Ahead,
+    /// The middle came, and the rear had not.
+    Middle,
+    /// The rear came, and the middle had not.
+    Rear,
+}
+
+/// What an answer makes of a set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Step {
+    Waits(Seen),
+    /// It has its outcome, or never will.
+    Over(Option<bool>),
+}
+
+impl Seen {
+    /// Split: the later one of middle and rear came, or while the front is missing, either. Without a
+    /// front that arrived there is no outcome, as the receiver then reports the same block in either
+    /// order.
+    fn split(self, middle: bool, missing: bool) -> Step {
+        match (missing, middle) {
+            (true, true) => Step::Waits(Seen::Ahead),
+            (true, false) => Step::Waits(self),
+            (false, _) => Step::Over(Some(middle || self == Seen::Ahead)),
+        }
+    }
+
+    /// Copies: this one came.
+    fn copies(self, middle: bool, missing: bool) -> Step {
+        match (missing, middle, self) {
+            (true, true, _) => Step::Waits(Seen::Ahead),
+            // The front was lost, or is later than all: as good as lost.
+            (true, false, _) => Step::Over(None),
+            // It came with its front once more.
+            (false, true, Seen::Ahead) => Step::Waits(Seen::Ahead),
+            (false, true, Seen::Rear) | (false, false, Seen::Ahead) => Step::Over(Some(true)),
+            (false, false, Seen::Middle) => Step::Over(Some(false)),
+            (false, true, _) => Step::Waits(Seen::Middle),
+            (false, false, _) => Step::Waits(Seen::Rear),
+        }
     }
 }
 
 impl Tracing {
-    fn sent(&mut self, tail: u64) {
-        self.tails.rotate_right(1);
-        self.ahead.rotate_right(1);
-        (self.tails[0], self.ahead[0]) = (tail, false);
+    pub fn new(form: TracerSet) -> Tracing {
+        Tracing { form, segments: [NONE; WAITING], seen: [Seen::Nothing; WAITING] }
     }
 
-    /// Whether the acknowledgement answers the later of middle and rear, and whether the set came
-    /// in another order than it was sent in. Without a front that arrived there is no answer, as
-    /// the receiver then reports the same block in either order.
+    fn sent(&mut self, segment: u64) {
+        self.segments.rotate_right(1);
+        self.seen.rotate_right(1);
+        (self.segments[0], self.seen[0]) = (segment, Seen::Nothing);
+    }
+
+    /// Whether the acknowledgement is the last one to tell of a set, and whether that came in another
+    /// order than it was sent in.
     #[inline]
     pub fn answer(&mut self, ack: &Ack) -> Option<bool> {
         let duplicate = ack.duplicate?;
@@ -64,26 +130,41 @@ impl Tracing {
 
     #[inline(never)]
     fn find(&mut self, ack: &Ack, duplicate: Duplicate) -> Option<bool> {
-        let Duplicate { segment, lead, share: Share::AllButLast } = duplicate else { return None };
-        // The rear was sent again.
-        if lead == 0 {
-            return None;
+        let Duplicate { segment: distance, lead, share } = duplicate;
+        let segment = ack.cumulative.wrapping_add_signed(distance.into());
+        let set = self.segments.iter().position(|waiting| *waiting == segment)?;
+        let missing = distance >= 0;
+        let step = match share {
+            // Without a lead the rear was sent again.
+            Share::AllButLast if lead > 0 => {
+                self.seen[set].split(lead == Part::Middle.lead(), missing)
+            }
+            Share::Last(bytes) => {
+                let middle = u16::from(bytes) == MIDDLE_COPY;
+                // Behind a front that came above another hole it is a duplicate, and tells nothing.
+                if middle && ack.sacks_have(distance) {
+                    return None;
+                }
+                self.seen[set].copies(middle, missing)
+            }
+            _ => return None,
+        };
+        match step {
+            Step::Waits(seen) => {
+                self.seen[set] = seen;
+                None
+            }
+            Step::Over(outcome) => {
+                self.segments[set] = NONE;
+                outcome
+            }
         }
-        let middle = lead == Part::Middle.lead();
-        let tail = ack.cumulative.wrapping_add_signed(segment.into());
-        let set = self.tails.iter().position(|waiting| *waiting == tail)?;
-        // The front is missing.
-        if segment >= 0 {
-            self.ahead[set] |= middle;
-            return None;
-        }
-        self.tails[set] = NONE;
-        Some(middle || self.ahead[set])
     }
 
     /// How many of these marks were a middle's. It carries nothing that its queue should be
     /// answered for: it is in that of others. The receiver counts it as any packet (RFC 9768
-    /// §3.2.2), so that only bytes give it away.
+    /// §3.2.2), so that only bytes give it away. Of copies none is taken out: the program at the
+    /// device that sends them cannot change what a kernel's TCP counts.
     #[inline]
     pub fn idle_marks(&self, ack: &Ack, news: News) -> u32 {
         match ack.duplicate {
@@ -96,14 +177,15 @@ impl Tracing {
     fn of_middle(&self, ack: &Ack, duplicate: Duplicate, news: News) -> bool {
         let tail = ack.cumulative.wrapping_add_signed(duplicate.segment.into());
         duplicate.lead == Part::Middle.lead()
-            && self.tails.contains(&tail)
+            && self.segments.contains(&tail)
             && news.bytes == (news.marks - 1) * MSS as u32 + u32::from(TRACER)
     }
 }
 
 impl Sender {
-    /// Whether the next segment goes as a set: a full one of ECT(1) that is not the last, of all or
-    /// of a write, and the congestion control wants to know.
+    /// Whether a set goes with the next segment: a full one of ECT(1) that is not the last, of all or
+    /// of a write, and the congestion control wants to know. Copies could follow any one, but the
+    /// program at the device leaves small ones alone, and behind the last one nobody asks.
     #[inline]
     pub(super) fn wants_tracers(&mut self) -> bool {
         self.ecn == Some(Ecn::Ect1) && self.can_trace() && self.cc_wants_tracers()
@@ -124,10 +206,18 @@ impl Sender {
         self.cc.traced(overtook);
     }
 
+    /// Sends a set, in place of a full segment or with one.
+    pub(super) fn send_tracers(&mut self, push: bool, now: Time, out: &mut impl Output) {
+        match self.tracing.form {
+            TracerSet::Split => self.send_split(push, now, out),
+            TracerSet::Copies => self.send_copies(push, now, out),
+        }
+    }
+
     /// Sends a set in place of a full segment. Its two segments are both in flight, and what it
     /// carries less than them is sent at the end, or at that of its write.
     #[inline(never)]
-    pub(super) fn send_tracers(&mut self, push: bool, now: Time, out: &mut impl Output) {
+    fn send_split(&mut self, push: bool, now: Time, out: &mut impl Output) {
         let front = self.board.nxt();
         self.board.push_tracers(now, self.short);
         self.last_sent = now;
@@ -150,6 +240,25 @@ impl Sender {
         self.tracing.sent(seq);
         self.supply.fell_short(front, SHORTFALL);
     }
+
+    /// Sends a full segment, and copies of its end behind it.
+    #[inline(never)]
+    fn send_copies(&mut self, push: bool, now: Time, out: &mut impl Output) {
+        let seq = self.send_new(push, now, out);
+        let middle = Segment {
+            seq,
+            payload: MIDDLE_COPY,
+            ecn: Ecn::Ect0,
+            cwr: false,
+            push: false,
+            fin: false,
+            part: Part::Copy,
+            short: self.short,
+        };
+        out.send(middle, false);
+        out.send(Segment { payload: REAR_COPY, ecn: Ecn::Ect1, ..middle }, false);
+        self.tracing.sent(seq);
+    }
 }
 
 #[cfg(test)]
@@ -160,6 +269,7 @@ mod script {
     impl Sender {
         /// Sends sets as the script says, from now on.
         pub(crate) fn follow(&mut self, script: Script) {
+            self.tracing = Tracing::new(script.set);
             self.script = Some(script);
         }
 
@@ -187,7 +297,10 @@ mod script {
 
 #[cfg(test)]
 mod tests {
+    use l4s_units::Duration;
+
     use super::*;
+    use crate::tcp::{Arrived, Echo, Receiver};
 
     /// A block of the tail `tail`, as a receiver reports it that has everything before `cumulative`.
     fn ack(cumulative: u64, tail: u64, part: Part) -> Ack {
@@ -198,7 +311,7 @@ mod tests {
 
     #[test]
     fn sets_that_wait_at_once_have_an_answer_each() {
-        let mut tracing = Tracing::default();
+        let mut tracing = Tracing::new(TracerSet::Split);
         for tail in [11, 21, 31] {
             tracing.sent(tail);
         }
@@ -220,7 +333,7 @@ mod tests {
 
     #[test]
     fn the_mark_of_a_middle_is_known_by_its_bytes() {
-        let mut tracing = Tracing::default();
+        let mut tracing = Tracing::new(TracerSet::Split);
         tracing.sent(11);
         let tracer = u32::from(TRACER);
         for (marks, bytes, idle) in [
@@ -236,5 +349,86 @@ mod tests {
             assert_eq!(tracing.idle_marks(&ack(12, 11, Part::Rear), news), 0);
             assert_eq!(tracing.idle_marks(&ack(12, 10, Part::Middle), news), 0);
         }
+    }
+
+    /// The packets of a set of copies, whose segment is 11.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    enum Of {
+        Front,
+        Middle,
+        Rear,
+        /// The segment before it, which was late.
+        Earlier,
+    }
+
+    /// What a receiver answers to each, in this order. A front that is not among them is sent again.
+    fn answers(order: &[Of]) -> Vec<(Of, Ack)> {
+        let mut receiver =
+            Receiver::new(Echo::Accurate { option: true }, Duration::from_millis(20));
+        let mut send = |of: Option<Of>, seq: u64| {
+            let (payload, part) = match of {
+                Some(Of::Middle) => (MIDDLE_COPY, Part::Copy),
+                Some(Of::Rear) => (REAR_COPY, Part::Copy),
+                _ => (MSS as u16, Part::Whole),
+            };
+            let ecn = Ecn::Ect1;
+            let arrived = Arrived { seq, ecn, payload, cwr: false, push: false, part };
+            let mut acks = Vec::new();
+            receiver.on_segment(arrived, Time::ZERO, |ack| acks.extend(of.map(|of| (of, ack))));
+            acks
+        };
+        let first = if order.contains(&Of::Earlier) { 10 } else { 11 };
+        (0..first).for_each(|seq| drop(send(None, seq)));
+        let resent = [Of::Front].into_iter().filter(|front| !order.contains(front));
+        let number = |of| if of == Of::Earlier { 10 } else { 11 };
+        order.iter().copied().chain(resent).flat_map(|of| send(Some(of), number(of))).collect()
+    }
+
+    /// All orders of some of these.
+    fn orders(of: &[Of]) -> Vec<Vec<Of>> {
+        let mut all = vec![Vec::new()];
+        for (n, first) in of.iter().enumerate() {
+            let rest = [&of[..n], &of[n + 1..]].concat();
+            all.extend(orders(&rest).into_iter().map(|order| [&[*first], &order[..]].concat()));
+        }
+        all
+    }
+
+    /// Whatever of a set arrives in whatever order, and whichever answers are lost: the outcome is what
+    /// happened, or there is none. But if a middle is ahead and the answer that says so is lost,
+    /// the set looks as if in order.
+    #[test]
+    fn answers_to_copies_tell_the_order_or_nothing() {
+        let set = [Of::Front, Of::Middle, Of::Rear];
+        let mut told = [0; 3];
+        for order in orders(&[&set[..], &[Of::Earlier]].concat()) {
+            let of_set: Vec<Of> = order.iter().copied().filter(|of| *of != Of::Earlier).collect();
+            let truth = (of_set.len() == set.len()).then_some(of_set != set);
+            let ahead = of_set == [Of::Middle, Of::Front, Of::Rear];
+            let answers = answers(&order);
+            for lost in 0..1u32 << answers.len() {
+                let mut tracing = Tracing::new(TracerSet::Copies);
+                tracing.sent(11);
+                let is_lost = |n: &usize| lost >> n & 1 == 1;
+                let came = (0..answers.len()).filter(|n| !is_lost(n)).map(|n| &answers[n].1);
+                let outcomes: Vec<bool> = came.filter_map(|ack| tracing.answer(ack)).collect();
+                let known = (0..answers.len()).any(|n| answers[n].0 == Of::Middle && !is_lost(&n));
+                match outcomes[..] {
+                    [] => told[2] += 1,
+                    [overtook] if Some(overtook) == truth => told[usize::from(overtook)] += 1,
+                    [false] if ahead && !known => {}
+                    _ => panic!("{order:?}, lost {lost:b}: {outcomes:?} of {answers:?}"),
+                }
+                if lost == 0 && !order.contains(&Of::Earlier) {
+                    let tells = match of_set[..] {
+                        // A front that is later than the rear is as good as lost.
+                        [Of::Rear, ..] | [_, Of::Rear, Of::Front] => None,
+                        _ => truth,
+                    };
+                    assert_eq!(outcomes.first().copied(), tells, "{order:?}");
+                }
+            }
+        }
+        assert!(told.iter().all(|count| *count > 5), "{told:?}");
     }
 }

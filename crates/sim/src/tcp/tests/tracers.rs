@@ -1,7 +1,11 @@
 //! Sets of tracers on a path that overtakes, marks and loses what a test says.
 
+mod copies;
+
 use std::cell::RefCell;
 use std::rc::Rc;
+
+use l4s_cc::prague::TracerSet;
 
 use super::*;
 use crate::packet::{FRONT, TAIL, TRACER, position};
@@ -11,17 +15,25 @@ use crate::tcp::Script;
 /// again.
 fn traced(
     size: Option<u64>,
-    mut fate: impl FnMut(&Segment, bool) -> Fate,
+    fate: impl FnMut(&Segment, bool) -> Fate,
 ) -> (Path<impl FnMut(&Segment, bool) -> Fate>, Script) {
+    let script = Script::new(TracerSet::Split);
+    (follow(script.clone(), size, fate), script)
+}
+
+/// A Prague connection that sends sets as the script says.
+fn follow(
+    script: Script,
+    size: Option<u64>,
+    mut fate: impl FnMut(&Segment, bool) -> Fate,
+) -> Path<impl FnMut(&Segment, bool) -> Fate> {
     // Marks that keep the window from growing without end.
     let fate = move |s: &Segment, again: bool| match fate(s, again) {
         Fate::Arrive if s.seq % 100 == 50 && u64::from(s.payload) == MSS => Fate::Mark,
         fate => fate,
     };
-    let script = Script::default();
     let config = Config::Prague(prague::Config::default());
-    let path = Path::with(config, true, size, fate, |sender| sender.follow(script.clone()));
-    (path, script)
+    Path::with(config, true, size, fate, |sender| sender.follow(script))
 }
 
 /// Bytes that reached the receiver in order.
@@ -203,7 +215,7 @@ fn each_write_has_its_own_bytes_whatever_is_lost() {
                 _ => Fate::Arrive,
             }
         };
-        let script = Script::default();
+        let script = Script::new(TracerSet::Split);
         let config = Config::Prague(prague::Config::default());
         let mut path = Path::with(config, true, None, fate, |sender| {
             sender.follow(script.clone());

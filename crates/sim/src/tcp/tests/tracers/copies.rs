@@ -1,0 +1,231 @@
+//! Sets that are copies of the end of a segment: nothing of the stream, and nothing to the sender's
+//! TCP.
+
+use super::*;
+use crate::packet::{Duplicate, HEADER, MIDDLE_COPY, REAR_COPY};
+
+/// Which packet of a set it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Of {
+    Front,
+    Middle,
+    Rear,
+    /// Of none.
+    None,
+}
+
+/// A Prague connection that sends a set of copies per round trip; `fate` is told what of a set a
+/// segment is, and whether it is sent again.
+fn copied(
+    size: Option<u64>,
+    mut fate: impl FnMut(&Segment, Of, bool) -> Fate,
+) -> (Path<impl FnMut(&Segment, bool) -> Fate>, Script) {
+    let script = Script::new(TracerSet::Copies);
+    let known = script.clone();
+    let fate = move |s: &Segment, again: bool| {
+        let of = match (s.part, s.payload) {
+            (Part::Copy, MIDDLE_COPY) => Of::Middle,
+            (Part::Copy, _) => Of::Rear,
+            _ if !again && known.began_with(s.seq) => Of::Front,
+            _ => Of::None,
+        };
+        fate(s, of, again)
+    };
+    (follow(script.clone(), size, fate), script)
+}
+
+#[test]
+fn a_set_is_a_full_segment_and_its_end_twice() {
+    let mut seen = Vec::new();
+    let (mut path, script) = copied(None, |s, _, _| {
+        seen.push(*s);
+        Fate::Arrive
+    });
+    path.run(at(RTT * 20));
+    drop(path);
+    assert!((15..22).contains(&script.answers().sent), "{:?}", script.answers());
+    let is_middle = |n: &usize| seen[*n].payload == MIDDLE_COPY;
+    let middles: Vec<usize> = (0..seen.len()).filter(is_middle).collect();
+    assert_eq!(middles.len() as u32, script.answers().sent);
+    for n in middles {
+        let [front, middle, rear] = [seen[n - 1], seen[n], seen[n + 1]];
+        assert_eq!([front.payload, middle.payload, rear.payload], [FULL, 98, 97]);
+        assert_eq!([front.ecn, middle.ecn, rear.ecn], [Ecn::Ect1, Ecn::Ect0, Ecn::Ect1]);
+        assert_eq!([front.part, middle.part, rear.part], [Part::Whole, Part::Copy, Part::Copy]);
+        assert_eq!([middle.seq, rear.seq], [front.seq; 2]);
+        assert!(!middle.push && !rear.push && !middle.fin && !rear.fin);
+    }
+    assert_eq!([MIDDLE_COPY, REAR_COPY].map(|copy| u64::from(copy) + HEADER), [150, 149]);
+    // All else is the stream, segment by segment.
+    let stream: Vec<_> = seen.iter().filter(|s| s.part == Part::Whole).collect();
+    assert!(stream.iter().enumerate().all(|(n, s)| (s.seq, s.payload) == (n as u64, FULL)));
+}
+
+#[test]
+fn a_set_in_order_is_told_from_one_that_was_overtaken() {
+    let (mut path, script) = copied(None, |_, _, _| Fate::Arrive);
+    path.run(at(RTT * 50));
+    let answers = script.answers();
+    assert!(answers.sent > 40 && answers.in_order >= answers.sent - 2, "{answers:?}");
+    assert_eq!(answers.overtaken, 0);
+    // Late by a little, and by more than a round trip.
+    for late in [SPACING * 3 / 2, MS, RTT * 2] {
+        let (mut path, script) = copied(None, move |_, of, _| match of {
+            Of::Middle => Fate::Late(late),
+            _ => Fate::Arrive,
+        });
+        path.run(at(RTT * 50));
+        let answers = script.answers();
+        assert!(answers.sent > 40 && answers.overtaken >= answers.sent - 5, "{late}: {answers:?}");
+        assert_eq!(answers.in_order, 0);
+        assert_eq!(path.retransmissions(), Vec::<u64>::new());
+    }
+}
+
+/// As where the Classic queue is empty and the L4S queue is not. If the front is later than the rear,
+/// it might as well be lost.
+#[test]
+fn a_middle_before_its_front_was_not_in_one_queue_with_it() {
+    for (late, tells) in [(SPACING * 3 / 2, true), (SPACING * 5 / 2, false)] {
+        let (mut path, script) = copied(None, move |_, of, _| match of {
+            Of::Front => Fate::Late(late),
+            _ => Fate::Arrive,
+        });
+        path.run(at(RTT * 50));
+        let answers = script.answers();
+        assert!(answers.sent > 40, "{late}: {answers:?}");
+        let told = answers.overtaken >= answers.sent - 2;
+        assert_eq!(told, tells, "{late}: {answers:?}");
+        assert!(tells || answers.overtaken == 0, "{answers:?}");
+        assert_eq!(answers.in_order, 0);
+        assert_eq!(path.retransmissions(), Vec::<u64>::new());
+    }
+}
+
+/// A front that is lost is sent again as any segment, and a copy never; the set has no outcome.
+#[test]
+fn a_part_that_is_lost_tells_nothing_and_a_copy_is_not_missed() {
+    for lost in [Of::Front, Of::Middle, Of::Rear] {
+        let mut again = Vec::new();
+        let (mut path, script) = copied(None, |s, of, resent| {
+            if resent {
+                again.push(*s);
+            }
+            if of == lost { Fate::Lose } else { Fate::Arrive }
+        });
+        path.run(at(RTT * 60));
+        let next = path.receiver.next();
+        drop(path);
+        let answers = script.answers();
+        assert!(answers.sent > 10, "{answers:?}");
+        assert_eq!((answers.overtaken, answers.in_order), (0, 0), "{lost:?}: {answers:?}");
+        if lost != Of::Front {
+            assert!(again.is_empty(), "{lost:?}");
+            continue;
+        }
+        assert!(!again.is_empty() && next > again.last().unwrap().seq);
+        let whole = |s: &Segment| (s.part, s.payload, s.ecn) == (Part::Whole, FULL, Ecn::Ect1);
+        assert!(again.iter().all(whole), "{again:?}");
+    }
+}
+
+/// The set goes along with a stream that is what it would be without: the same segments in the same
+/// round trips, the same losses found, the same window.
+#[test]
+fn nothing_of_a_set_changes_the_stream() {
+    // One in 200 is lost, and others are marked, whether they are fronts or not.
+    let run = |sets: bool| {
+        let lose = |s: &Segment, again: bool| match s.seq % 200 {
+            77 if !again && s.part == Part::Whole => Fate::Lose,
+            _ => Fate::Arrive,
+        };
+        let script = Script::new(TracerSet::Copies);
+        if !sets {
+            script.stop();
+        }
+        let mut path = follow(script.clone(), None, lose);
+        path.run(at(RTT * 100));
+        let copies = 2 * script.answers().sent;
+        let stream = path.log.len() as u32 - copies;
+        (stream, path.retransmissions(), path.mean_window(RTT * 20), copies)
+    };
+    let (with, without) = (run(true), run(false));
+    assert!(with.3 > 100 && without.3 == 0 && without.1.len() > 3);
+    assert_eq!(with.1, without.1, "sent again");
+    // A few nanoseconds more before some acknowledgements may move a segment over the end.
+    assert!(with.0.abs_diff(without.0) * 1000 < without.0, "{} {}", with.0, without.0);
+    assert!((with.2 / without.2 - 1.0).abs() < 0.005, "{} {}", with.2, without.2);
+}
+
+/// An answer is a duplicate acknowledgement without a block of the sender's own. It moves nothing.
+#[test]
+fn an_answer_is_nothing_to_the_sender() {
+    // The first window is acknowledged, and the next one on its way.
+    let (mut path, _) = copied(None, |_, _, _| Fate::Arrive);
+    path.run(at(RTT * 2 + MS));
+    path.now = at(RTT * 2 + MS);
+    let cumulative = path.receiver.next();
+    assert_eq!((cumulative, path.sender.window().cwnd), (10, 20));
+    let state = |sender: &Sender| {
+        let window = sender.window();
+        (window.cwnd, window.ssthresh, sender.state(), sender.deadline())
+    };
+    let before = state(&path.sender);
+    for copy in [MIDDLE_COPY, REAR_COPY] {
+        let mut sent = Sent::default();
+        let share = Share::Last(copy as u8);
+        let duplicate = Some(Duplicate { segment: -1, lead: 0, share });
+        let sacks = [(0, 0); 3];
+        let ack = Ack { cumulative, sacks, duplicate, ece: false, ace: 0, ce_bytes: Some(0) };
+        path.sender.on_ack(&ack, path.now, &mut sent);
+        assert!(sent.0.is_empty());
+        assert_eq!(state(&path.sender), before);
+    }
+}
+
+/// The program at the device that sends copies does not change what TCP counts.
+#[test]
+fn a_marked_copy_counts_as_any_mark() {
+    let windows = |marked: Of| {
+        let (mut path, script) = copied(None, move |s, of, _| match of {
+            of if of == marked && of != Of::None && s.seq > 100 => Fate::Mark,
+            _ => Fate::Arrive,
+        });
+        path.run(at(RTT * 60));
+        assert!(script.answers().sent > 40, "{:?}", script.answers());
+        (path.sender.marks(), path.receiver.marks(), path.mean_window(RTT * 10))
+    };
+    let (_, _, clean) = windows(Of::None);
+    for copy in [Of::Middle, Of::Rear] {
+        let (told, seen, window) = windows(copy);
+        assert!(seen > 30 && told.abs_diff(seen) <= 1, "{copy:?}: {told} {seen}");
+        assert!(window < clean * 0.95, "{copy:?}: {window} {clean}");
+    }
+}
+
+#[test]
+fn a_flow_delivers_its_bytes_whatever_is_lost() {
+    for (seed, size) in (0..150).zip([100_000, 100_001, 144_800, 200_123].into_iter().cycle()) {
+        let mut rng = stream(seed, "copies");
+        let mut sent = Vec::new();
+        let (mut path, script) = copied(Some(size), |s, _, _| {
+            sent.push(*s);
+            match rng.next_u32() % 10 {
+                0 => Fate::Lose,
+                1 | 2 => Fate::Late(MS * 7),
+                3 => Fate::Mark,
+                _ => Fate::Arrive,
+            }
+        });
+        path.ack_lost = |n| n % 7 == 0;
+        path.run(at(Duration::from_secs(600)));
+        assert_eq!(path.sender.state(), State::Closed, "seed {seed}");
+        let next = path.receiver.next();
+        drop(path);
+        assert!(script.answers().sent > 2);
+        sent.retain(|s| s.part == Part::Whole);
+        assert_eq!(received(&sent, next), size, "seed {seed}");
+        // As many segments as without sets.
+        assert_eq!(next, size.div_ceil(MSS));
+    }
+}
