@@ -327,10 +327,11 @@ static __always_inline u32 classic_ecn_allowed(const struct classic_ecn *s,
 static __always_inline u32 classic_ecn_deep(const struct classic_ecn *s,
 					    const struct classic_ecn_config *c)
 {
-	u32 deep = classic_ecn_allowed(s, c) * CLASSIC_ECN_DEEP_PACKETS;
+	u32 deep;
 
 	if (classic_ecn_is_one_queue(s, c))
 		return CLASSIC_ECN_STEP + CLASSIC_ECN_JITTER;
+	deep = classic_ecn_allowed(s, c) * CLASSIC_ECN_DEEP_PACKETS;
 	return deep > CLASSIC_ECN_DEEP_MIN ? deep : CLASSIC_ECN_DEEP_MIN;
 }
 
