@@ -8,6 +8,7 @@ set -eu
 HERE=$(cd "$(dirname "$0")" && pwd)
 # What is compiled here, into BPF programs and for tests.
 SHARED=$HERE/../crates/bpf/src/c
+HEADERS="prague.h prague_tcp.h classic_ecn.h tracers.h tracing.h"
 VERSION=$(cat "$HERE/version")
 . "$HERE/fetch.sh"
 
@@ -19,8 +20,9 @@ JOBS=$(nproc)
 # What the kernel is made of. Where it is the same, so is the kernel.
 print=$({
     cd "$HERE"
-    cat build.sh config tcp_prague.c version "$SHARED"/prague*.h "$SHARED"/classic_ecn.h \
-        "$SHARED"/tracers.h
+    cat build.sh config tcp_prague.c version
+    # shellcheck disable=SC2086 # a list
+    (cd "$SHARED" && cat $HEADERS)
     echo "$SOURCE_SHA256"
 } | sha256sum | cut -c1-16)
 if [ -x "$CACHE/linux" ] && [ "$(cat "$CACHE/made-of" 2>/dev/null)" = "$print" ]; then
@@ -61,9 +63,9 @@ change "$TREE/arch/um/Kconfig" 'default 1000 # not 100' \
 # TCP Prague. Its connections send what they announced in the handshake, ECT(1); in Linux as it is
 # nothing sends ECT(1) afterwards.
 IPV4=$TREE/net/ipv4
-for file in "$HERE/tcp_prague.c" "$SHARED/prague_tcp.h" "$SHARED/prague.h" "$SHARED/classic_ecn.h" \
-    "$SHARED/tracers.h"; do
-    put "$file" "$IPV4/${file##*/}"
+put "$HERE/tcp_prague.c" "$IPV4/tcp_prague.c"
+for header in $HEADERS; do
+    put "$SHARED/$header" "$IPV4/$header"
 done
 change "$IPV4/Makefile" 'obj-$(CONFIG_TCP_CONG_PRAGUE) += tcp_prague.o' \
     '/^obj-$(CONFIG_TCP_CONG_DCTCP)/a obj-$(CONFIG_TCP_CONG_PRAGUE) += tcp_prague.o'
