@@ -122,7 +122,7 @@ static size_t prague_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_
 	BUILD_BUG_ON(sizeof(words) > sizeof(*info));
 	if (ext != ~0U || !shown)
 		return 0;
-	prague_report(shown, &r);
+	classic_ecn_report(&shown->detector, &r);
 	words[0] = (u32)(r.score >> (CLASSIC_ECN_BITS - 16));
 	words[1] = (u32)(r.max >> (CLASSIC_ECN_BITS - 16));
 	words[2] = (r.rounds >> 16 & 0xff) << 24 | (r.srtt_us & 0xffffff);

@@ -10,7 +10,7 @@ const SETS: usize = 8;
 
 unsafe extern "C" {
     safe fn l4s_tracing_sent(tracing: &mut Tracing, end: u32);
-    safe fn l4s_tracing_is_answer(tracing: &mut Tracing, ack: u32, from: u32, to: u32) -> u32;
+    safe fn l4s_tracing_is_answer(tracing: &mut Tracing, ack: u32, from: u32, to: u32, twice: u32) -> u32;
     safe fn l4s_tracing_take(tracing: &mut Tracing, overtaken: &mut u32) -> u32;
 }
 
@@ -20,7 +20,12 @@ use l4s_bpf as _;
 impl Tracing {
     /// An acknowledgement of all before `ack`, with a first block; whether that is an answer.
     fn answer(&mut self, ack: u32, block: (u32, u32)) -> bool {
-        l4s_tracing_is_answer(self, ack, block.0, block.1) == 1
+        l4s_tracing_is_answer(self, ack, block.0, block.1, 0) == 1
+    }
+
+    /// One above a hole, with a second block that has all of the first.
+    fn answer_twice(&mut self, ack: u32, block: (u32, u32)) -> bool {
+        l4s_tracing_is_answer(self, ack, block.0, block.1, 1) == 1
     }
 
     /// Whether the next set that has an outcome was overtaken.
@@ -73,6 +78,25 @@ fn the_order_of_a_set_is_that_of_its_answers() {
         if outcome.is_some() {
             assert_eq!(tracing.take(), None, "{what}");
         }
+    }
+}
+
+/// Something before the front is missing: a middle above that hole is no sooner than its front.
+#[test]
+fn a_middle_above_the_hole_of_another_is_not_ahead() {
+    let hole = END.wrapping_sub(2896);
+    // The rear comes once the hole is filled, or before.
+    for filled in [true, false] {
+        let mut tracing = Tracing::default();
+        l4s_tracing_sent(&mut tracing, END);
+        assert!(tracing.answer_twice(hole, middle(END)));
+        if filled {
+            assert!(tracing.answer(END, rear(END)));
+        } else {
+            assert!(tracing.answer_twice(hole, rear(END)));
+            assert!(tracing.answer(END, rear(END)) && tracing.answer(END, middle(END)));
+        }
+        assert_eq!(tracing.take(), None, "{filled}");
     }
 }
 

@@ -263,6 +263,17 @@ static __always_inline u32 word_at(const u8 *byte)
 	return (u32)byte[0] << 24 | byte[1] << 16 | byte[2] << 8 | byte[3];
 }
 
+/* Whether the second block has all of the first, [from, to). */
+static __always_inline u32 came_twice(const struct options *o, u32 from, u32 to)
+{
+	u32 at = o->sack + 2 + SACK_BLOCK;
+
+	if (o->sack > OPTIONS_MAX - 2 - SACK_BLOCK || o->byte[o->sack + 1] < 2 + 2 * SACK_BLOCK)
+		return 0;
+	return from - word_at(o->byte + at) < 1u << 31 &&
+	       word_at(o->byte + at + 4) - to < 1u << 31;
+}
+
 /* The connection that the packet is for. */
 static __always_inline void *socket_of(struct __sk_buff *skb, const struct packet *p)
 {
@@ -341,7 +352,8 @@ int arrive(struct __sk_buff *skb)
 		return NEXT;
 	shown = bpf_sk_storage_get(&prague_sockets, sk, 0, 0);
 	if (shown)
-		answers = tracing_is_answer(&shown->tracing, to_host(ack), from, to);
+		answers = tracing_is_answer(&shown->tracing, to_host(ack), from, to,
+					    came_twice(&o, from, to));
 	bpf_sk_release(sk);
 	if (answers)
 		take_out(skb, &p, &o);

@@ -150,9 +150,9 @@ void l4s_tracing_sent(struct tracing *t, u32 end)
 	tracing_sent(t, end);
 }
 
-u32 l4s_tracing_is_answer(struct tracing *t, u32 ack, u32 from, u32 to)
+u32 l4s_tracing_is_answer(struct tracing *t, u32 ack, u32 from, u32 to, u32 twice)
 {
-	return tracing_is_answer(t, ack, from, to);
+	return tracing_is_answer(t, ack, from, to, twice);
 }
 
 u32 l4s_tracing_take(struct tracing *t, u32 *overtaken)

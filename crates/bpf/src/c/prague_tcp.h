@@ -88,7 +88,7 @@ static __always_inline void prague_tcp_init(struct sock *sk)
 	prague_start(&c->prague, config, tp->snd_cwnd, tp->snd_nxt, tp->tcp_mstamp);
 	if (shown) {
 		classic_ecn_start(&shown->detector, &config->detector, tp->snd_una);
-		tracing_start(&shown->tracing);
+		tracing_begin(&shown->tracing);
 		shown->average = c->prague.average;
 		shown->acked = 0;
 	}

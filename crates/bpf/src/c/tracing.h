@@ -65,7 +65,7 @@ struct tracing {
 	u32 in_order_taken;
 };
 
-static __always_inline void tracing_start(struct tracing *t)
+static __always_inline void tracing_begin(struct tracing *t)
 {
 	for (u32 i = 0; i < TRACING_SETS; i++)
 		t->sets[i].known = 0;
@@ -90,15 +90,19 @@ static __always_inline void tracing_over(struct tracing_set *set, u32 *outcomes)
 	(*outcomes)++;
 }
 
-/* Part of a set arrived: its middle or its rear; whole says whether all of the front had arrived. */
+/* Part of a set arrived: its middle or its rear. Whole says whether all before it had arrived, its front
+ * too; and twice, where not, that the front had. */
 static __always_inline void tracing_came(struct tracing *t, struct tracing_set *set, u32 middle,
-					 u32 whole)
+					 u32 whole, u32 twice)
 {
 	if (set->known & TRACING_OVER)
 		return;
-	if (!whole) {
-		/* A rear that comes before its front comes after one that was lost. */
-		set->known |= middle ? TRACING_AHEAD : TRACING_OVER;
+	if (!whole && middle) {
+		if (!twice)
+			set->known |= TRACING_AHEAD;
+	} else if (!whole) {
+		/* It comes behind a front that was lost, or something before that was. */
+		set->known |= TRACING_OVER;
 	} else if (middle && (set->known & TRACING_REAR_CAME)) {
 		tracing_over(set, &t->overtaken);
 	} else if (middle) {
@@ -113,9 +117,10 @@ static __always_inline void tracing_came(struct tracing *t, struct tracing_set *
 	}
 }
 
-/* An acknowledgement of all before `ack` came, of which the first block is [from, to). Whether that
- * is the answer to a copy, and nothing that TCP should see. */
-static __always_inline u32 tracing_is_answer(struct tracing *t, u32 ack, u32 from, u32 to)
+/* An acknowledgement of all before `ack` came, of which the first block is [from, to); twice says whether
+ * the second one has all of that, so that it arrived above a hole, and again (RFC 2883 §4). Whether it is
+ * the answer to a copy, and nothing that TCP should see. */
+static __always_inline u32 tracing_is_answer(struct tracing *t, u32 ack, u32 from, u32 to, u32 twice)
 {
 	u32 length = to - from;
 
@@ -126,7 +131,7 @@ static __always_inline u32 tracing_is_answer(struct tracing *t, u32 ack, u32 fro
 
 		if (!set->known || set->end != to)
 			continue;
-		tracing_came(t, set, length == TRACING_MIDDLE, ack - to < 1u << 31);
+		tracing_came(t, set, length == TRACING_MIDDLE, ack - to < 1u << 31, twice);
 		return 1;
 	}
 	return 0;
