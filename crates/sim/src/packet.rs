@@ -269,7 +269,7 @@ impl Traced for Packet {
             let payload = length.saturating_sub(UDP_HEADER) as u32;
             return Header::Udp { payload, number: self.seq };
         }
-        let (syn, payload) = (self.is_syn(), length.saturating_sub(HEADER));
+        let (syn, payload) = (self.is_syn(), length - HEADER);
         let begin = position(self.seq, self.short);
         Header::Tcp {
             // The SYN takes number 0.

@@ -141,7 +141,7 @@ impl Tracing {
             }
             Share::Last(bytes) => {
                 let middle = u16::from(bytes) == MIDDLE_COPY;
-                // Behind a front that came above another hole it is a duplicate, and tells nothing.
+                // A duplicate above a hole that is another one's: its front came.
                 if middle && ack.sacks_have(distance) {
                     return None;
                 }
