@@ -10,7 +10,13 @@ const SETS: usize = 8;
 
 unsafe extern "C" {
     safe fn l4s_tracing_sent(tracing: &mut Tracing, end: u32);
-    safe fn l4s_tracing_is_answer(tracing: &mut Tracing, ack: u32, from: u32, to: u32, twice: u32) -> u32;
+    safe fn l4s_tracing_is_answer(
+        tracing: &mut Tracing,
+        ack: u32,
+        from: u32,
+        to: u32,
+        twice: u32,
+    ) -> u32;
     safe fn l4s_tracing_take(tracing: &mut Tracing, overtaken: &mut u32) -> u32;
 }
 

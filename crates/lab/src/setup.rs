@@ -416,12 +416,12 @@ fn ecn(group: &Group) -> WantedEcn {
 /// `built`.
 fn able(config: &prague::Config, built: bool) -> Result<kernel::Settings, LabError> {
     let (mut faults, mut rest) = (Vec::new(), *config);
-    if built && config.fallback == prague::Fallback::Active {
+    if built && config.fallback == Fallback::Active {
         let fault = "`fallback`: found \"active\", expected \"off\" or \"passive\": its kernel is \
                      built without BPF, which sends tracers";
         faults.push(fault.to_owned());
         // Whatever their form.
-        rest.fallback = prague::Fallback::Passive;
+        rest.fallback = Fallback::Passive;
     }
     faults.extend(kernel::unable(&rest));
     if faults.is_empty() {

@@ -164,6 +164,8 @@ struct sk_buff {
 	u32 truesize;
 	u32 len;
 	u8 ip_summed : 2;
+	/* Only where a kernel knows devices that encrypt. */
+	u8 decrypted : 1;
 	struct net_device *dev;
 	char cb[48];
 } __core;
@@ -361,6 +363,9 @@ static __always_inline void *inet_csk_ca(struct sock *sk)
 		value >>= __builtin_preserve_field_info((s)->field, 5);                        \
 		value;                                                                         \
 	})
+
+/* Whether the kernel's type has that field. */
+#define has_field(s, field) __builtin_preserve_field_info((s)->field, 2)
 
 /* Packets in flight (RFC 6675 §3). */
 static __always_inline u32 in_flight(const struct tcp_sock *tp)

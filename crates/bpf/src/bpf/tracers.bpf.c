@@ -129,12 +129,14 @@ static __always_inline int shorten(struct __sk_buff *skb, const struct packet *p
 	       !bpf_skb_change_tail(skb, p->payload + is, 0) && set_length(skb, p, was, is);
 }
 
-/* Whether TCP left the checksum to the device, as it does. */
-static __always_inline int is_checksum_partial(struct __sk_buff *skb)
+/* Whether TCP left the checksum to the device, as it does, but not the encryption (TLS): the device looks
+ * after that by the socket, which copies have none of, and the kernel would drop them. */
+static __always_inline int can_be_copied(struct __sk_buff *skb)
 {
 	const struct sk_buff *kernel = bpf_cast_to_kern_ctx(skb);
 
-	return read_bit_field(kernel, ip_summed) == CHECKSUM_PARTIAL;
+	return read_bit_field(kernel, ip_summed) == CHECKSUM_PARTIAL &&
+	       !(has_field(kernel, decrypted) && read_bit_field(kernel, decrypted));
 }
 
 /* Whether the device may send copies by another of its queues than their front, so that this machine
@@ -170,7 +172,7 @@ static __always_inline struct prague_shown *of_front(struct __sk_buff *skb, stru
 	if (!is_tcp(skb, p) || p->flags & (TCP_FIN | TCP_SYN | TCP_RST) || p->seq != tp->snd_nxt)
 		return 0;
 	if (skb->len < p->payload + TRACING_FRONT_MIN || skb->len - p->ip > 0xffff ||
-	    !is_checksum_partial(skb) || scatters(skb))
+	    !can_be_copied(skb) || scatters(skb))
 		return 0;
 	return bpf_sk_storage_get(&prague_sockets, full, 0, 0);
 }

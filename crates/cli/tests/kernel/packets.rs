@@ -127,8 +127,10 @@ fn tracers_are_whole_packets_behind_their_front() {
         );
         let Some(kept) = keep(&text) else { return };
         let Some(packets) = &kept.packets else { return };
-        let data: Vec<&Seen> =
-            packets.iter().filter(|p| p.on == "in" && p.tcp_payload.is_some_and(|n| n > 0)).collect();
+        let data: Vec<&Seen> = packets
+            .iter()
+            .filter(|p| p.on == "in" && p.tcp_payload.is_some_and(|n| n > 0))
+            .collect();
         let middles: Vec<usize> = (1..data.len() - 1).filter(|n| data[*n].ecn == ECT0).collect();
         println!("IPv{ip}: {} sets, {} data packets", middles.len(), data.len());
         assert!(!middles.is_empty(), "IPv{ip}: no sets");
