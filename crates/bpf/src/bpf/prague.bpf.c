@@ -21,7 +21,7 @@ static __always_inline u32 jiffies32(void)
 	return (u32)bpf_jiffies64();
 }
 
-#include "../c/prague.h"
+#include "shown.h"
 
 /* The loader writes it before the program is loaded (src/control.rs). */
 const volatile struct prague_config settings = {};
@@ -38,14 +38,6 @@ static __always_inline const struct prague_config *prague_settings(struct sock *
 static __always_inline struct prague_shown *prague_shown(struct sock *sk);
 
 #include "../c/prague_tcp.h"
-
-/* By socket. Its name tells others what it is: see src/sockets.rs. */
-struct {
-	int (*type)[BPF_MAP_TYPE_SK_STORAGE];
-	int (*map_flags)[BPF_F_NO_PREALLOC];
-	int *key;
-	struct prague_shown *value;
-} prague_sockets SEC(".maps");
 
 static __always_inline struct prague_shown *prague_shown(struct sock *sk)
 {

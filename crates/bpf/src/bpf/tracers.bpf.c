@@ -8,17 +8,9 @@
  * The congestion control takes what they said with the acknowledgement that brought it.
  */
 #include "ect1.h"
-#include "../c/prague.h"
+#include "shown.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
-
-/* The same as in prague.bpf.c: the loader has both programs use one. */
-struct {
-	int (*type)[BPF_MAP_TYPE_SK_STORAGE];
-	int (*map_flags)[BPF_F_NO_PREALLOC];
-	int *key;
-	struct prague_shown *value;
-} prague_sockets SEC(".maps");
 
 /* Places in headers. */
 #define IPV4_LENGTH 2
