@@ -132,7 +132,7 @@ fn control(out: &mut String, cc: &l4s_cc::Config) {
     l4s_cc::for_each_control!(write);
 }
 
-fn configuration<C: Configurable>(
+fn configuration<C: Configurable + PartialEq>(
     out: &mut String,
     config: &C,
     prepare: &dyn Fn(&mut C),
@@ -152,12 +152,21 @@ fn configuration<C: Configurable>(
     }
 }
 
-/// The profile that differs in the fewest settings: the one that it was made from, or as good.
-fn nearest<C: Configurable>(config: &C, prepare: &dyn Fn(&mut C)) -> &'static str {
+/// The profile that differs in the fewest settings: the one that it was made from, or as good. As good
+/// is only what agrees in settings too that are not shown, since they mean nothing as it is: another
+/// one may be changed later, and then they do.
+fn nearest<C: Configurable + PartialEq>(config: &C, prepare: &dyn Fn(&mut C)) -> &'static str {
     let differences = |make: fn() -> C| {
-        let mut start = make();
+        let (mut start, mut different) = (make(), 0);
         prepare(&mut start);
-        C::PARAMS.iter().filter(|param| (param.get)(&start) != (param.get)(config)).count()
+        for param in C::PARAMS {
+            let value = (param.get)(config);
+            different += usize::from((param.get)(&start) != value);
+            if let Some(value) = value {
+                (param.set)(&mut start, value);
+            }
+        }
+        (start != *config, different)
     };
     let best = C::PROFILES.iter().min_by_key(|profile| differences(profile.make));
     best.map_or("", |profile| profile.name)
