@@ -168,7 +168,10 @@ fn a_kernel_tells_the_order_of_a_set_as_the_simulator_does() {
     for (order, expected) in orders {
         let Some(found) = answers(FRONT.1, order) else { return };
         println!("{order:?}: {found:?}");
-        for answer in expected {
+        // A front that was read before the next packet came is acknowledged by itself, and then that
+        // packet alone is too little for an answer at once (docs/prague.md).
+        let by_itself = usize::from(found.contains(&(0, vec![])));
+        for answer in &expected[by_itself..] {
             assert!(found.contains(answer), "{order:?}: no {answer:?} in {found:?}");
         }
         assert_eq!(found.last(), expected.last(), "{order:?}");
