@@ -257,9 +257,12 @@ impl<const BITS: u32> Detector<BITS> {
         }
         if let Some(rtt) = sample.rtt_us
             && !self.is_dropper()
-            && (!self.settings.prompt || sample.is_prompt())
         {
-            self.on_rtt(rtt.min(RTT_MAX), sample);
+            let prompt = !self.settings.prompt || sample.is_prompt();
+            self.show_tracers(rtt, prompt, sample);
+            if prompt {
+                self.on_rtt(rtt.min(RTT_MAX), sample);
+            }
         }
         self.round.acks += 1;
         self.round.limited_acks += u32::from(sample.self_limited);
@@ -295,6 +298,17 @@ impl<const BITS: u32> Detector<BITS> {
         }
     }
 
+    /// The round trip of a set is that of its front, which is acknowledged at once by the middle if
+    /// not before. What it waited for besides a packet under way, and what else moves it, is queue.
+    #[inline]
+    fn show_tracers(&mut self, rtt: u32, prompt: bool, sample: &Sample) {
+        let queued = rtt.saturating_sub(sample.min_rtt_us);
+        if let Some(tracers) = &mut self.tracers {
+            let waits = queued > self.spacing.micros() + JITTER;
+            tracers.on_rtt(waits, prompt && sample.delivered_ce == 0 && queued > STEP);
+        }
+    }
+
     #[inline]
     fn on_rtt(&mut self, rtt: u32, sample: &Sample) {
         match &mut self.rtt {
@@ -305,9 +319,6 @@ impl<const BITS: u32> Detector<BITS> {
             }
         }
         let queued = rtt.saturating_sub(sample.min_rtt_us);
-        if let Some(tracers) = &mut self.tracers {
-            tracers.on_rtt(sample.delivered_ce == 0 && queued > STEP);
-        }
         if self.settings.m == 0 && !self.settings.spacing {
             return;
         }
@@ -447,9 +458,13 @@ impl<const BITS: u32> Detector<BITS> {
         }
     }
 
-    /// Whether the next segment should go as a set of tracers; then it does (Fallback §5.2).
+    /// Whether the next segment should go as a set of tracers; then it does (Fallback §5.2). Not
+    /// among the first ones: small packets that are acknowledged one by one look like a faster link.
     #[inline]
     pub fn wants_tracers(&mut self) -> bool {
+        if self.settings.spacing && self.round.end <= QUICK_SEGMENTS {
+            return false;
+        }
         self.tracers.as_mut().is_some_and(Tracers::wants)
     }
 

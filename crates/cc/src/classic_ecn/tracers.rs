@@ -31,19 +31,23 @@
 //!
 //! - **Two queues**: most sets were overtaken, which no single queue does. The score goes to its
 //!   floor, and what round trips tell does not count.
-//! - **One queue**: no set was, and sets came from behind a queue that is no L4S one: unmarked,
-//!   after a longer wait than an L4S queue lets pass. The score goes up to 1, and round trips go on
-//!   from there. That no set was overtaken is not enough: where the link is free the middle starts
-//!   before the rear is there in two queues too.
-//! - **Nothing**: no set was, but there was no such queue.
+//! - **One queue**: no set was, and two things are known. Sets *waited*: where a queue is not
+//!   empty, two queues send the middle after the rear or before the front, where one keeps the
+//!   order; on a free link either does, so that order alone says nothing. And packets came
+//!   *unmarked* after a longer wait than an L4S queue lets pass: a queue for each flow keeps the
+//!   order too, and may mark as an L4S queue does. The score is 1 at least from then on.
+//! - **Nothing**: no set was, but one of the two is not known.
 //!
 //! A set is overtaken too if its middle comes before its front, as it does behind an empty Classic
 //! queue and an L4S queue that is not.
 //!
-//! A finding stands until another test finds something else. That one comes after `valid` round
-//! trips, or where nothing was found, with the next mark. But where nothing is found again and
-//! again, as in a queue per flow that marks as an L4S queue does, that is as good as a finding.
-//! A test is also due when a mark lets the score rise from its floor, whatever the threshold.
+//! Such a test begins with any mark too, whatever the score. As long as the score is low there is no
+//! hurry: a set goes where the newest round trip waited, so that its order is likely to tell.
+//!
+//! Two queues stand until another test finds anything else, or nothing; one queue, the safer error,
+//! until a set is overtaken. That test comes after `valid` round trips. Where nothing was found
+//! the next one begins at once; but where nothing is found again and again, as in a queue per flow
+//! that marks as an L4S queue does, that is as good as a finding.
 
 /// Sets of tracers per test (`TRACER_NUM`).
 pub const SETS: u32 = 4;
@@ -51,7 +55,7 @@ pub const SETS: u32 = 4;
 pub const MOST_SETS: u32 = 16;
 /// One set alone may have been reordered on the way, or have waited for something else.
 const LEAST: u32 = 2;
-/// So many tests in a row that find nothing are followed by another one with the next mark.
+/// So many tests in a row that find nothing are followed by another one at once.
 const EAGER: u32 = 4;
 
 /// The scores that matter to tracers.
@@ -76,10 +80,14 @@ pub struct Tracers {
     overtaken: u32,
     /// of which it was not,
     in_order: u32,
-    /// and those of them that had waited in a queue that is no L4S one.
+    /// and those of them that had waited in a queue.
     waited: u32,
     /// The newest round trip had.
     waits: bool,
+    /// Since one queue or two were found, a packet came unmarked from where an L4S queue marks all.
+    unmarked: bool,
+    /// The score was at the threshold in this test, so that no set is kept back for a queue.
+    hurry: bool,
     finding: Finding,
 }
 
@@ -119,6 +127,8 @@ impl Tracers {
             in_order: 0,
             waited: 0,
             waits: false,
+            unmarked: false,
+            hurry: false,
             finding: Finding::Nothing(0),
         }
     }
@@ -138,25 +148,26 @@ impl Tracers {
     #[must_use]
     pub fn on_round(&mut self, score: i64, marked: bool) -> i64 {
         let at_floor = score <= -self.scores.l_sticky;
-        let doubt = score >= self.threshold() || self.rises(at_floor, marked);
+        let high = score >= self.threshold();
+        let doubt = high || self.finds() && marked;
+        let mut after = score;
         self.phase = match self.phase {
-            Phase::Waiting if self.finds() => return self.judge(score, doubt),
+            Phase::Waiting if self.finds() => {
+                after = self.judge(score, doubt);
+                self.phase
+            }
             _ if at_floor && !self.finds() => Phase::Idle,
             Phase::Armed(left) => Phase::Armed(left),
             Phase::Resting(0) => Phase::Waiting,
             Phase::Resting(left) => Phase::Armed(left),
-            Phase::Suppressed(left) if self.stays_suppressed(left, marked) => {
+            Phase::Suppressed(left) if left > 0 || !self.finds() => {
                 Phase::Suppressed(left.saturating_sub(1))
             }
             Phase::Waiting if doubt && self.overtaken == 0 => Phase::Suppressed(0),
             Phase::Waiting | Phase::Idle | Phase::Suppressed(_) => self.begin(doubt),
         };
-        score
-    }
-
-    /// Whether a mark lets the score rise from its floor, or would but for what tests found.
-    fn rises(&self, at_floor: bool, marked: bool) -> bool {
-        self.finds() && marked && (!at_floor || self.found_two_queues())
+        self.hurry |= high;
+        if self.found_one_queue() { after.max(self.scores.classic) } else { after }
     }
 
     /// Whether tests find anything, beyond what each set does.
@@ -165,32 +176,35 @@ impl Tracers {
         self.valid > 0
     }
 
-    fn stays_suppressed(&self, left: u32, marked: bool) -> bool {
-        let eager = matches!(self.finding, Finding::Nothing(tests) if tests <= EAGER);
-        !self.finds() || left > 0 && !(eager && marked)
-    }
-
     /// A whole test is over. Gives the score after it.
     fn judge(&mut self, score: i64, doubt: bool) -> i64 {
         let least = LEAST.min(self.sets);
         self.phase = Phase::Suppressed(self.valid);
         if self.overtaken >= least && self.overtaken > self.in_order {
-            self.finding = Finding::TwoQueues;
+            (self.finding, self.unmarked) = (Finding::TwoQueues, false);
             return -self.scores.l_sticky;
         }
         if self.overtaken > 0 {
             self.phase = self.begin(doubt);
-            return score;
+        } else if self.waited >= least && self.unmarked {
+            (self.finding, self.unmarked) = (Finding::OneQueue, false);
+        } else if self.found_one_queue() {
+            self.phase = self.begin(true);
+        } else {
+            self.find_nothing();
         }
-        if self.waited < least {
-            self.finding = match self.finding {
-                Finding::Nothing(tests) => Finding::Nothing(tests.saturating_add(1)),
-                _ => Finding::Nothing(1),
-            };
-            return score;
+        score
+    }
+
+    fn find_nothing(&mut self) {
+        let tests = match self.finding {
+            Finding::Nothing(tests) => tests.saturating_add(1),
+            _ => 1,
+        };
+        self.finding = Finding::Nothing(tests);
+        if tests <= EAGER {
+            self.phase = self.begin(true);
         }
-        self.finding = Finding::OneQueue;
-        score.max(self.scores.classic)
     }
 
     /// A new test, where there is doubt.
@@ -199,6 +213,7 @@ impl Tracers {
             return Phase::Idle;
         }
         (self.overtaken, self.in_order, self.waited) = (0, 0, 0);
+        self.hurry = !self.finds();
         Phase::Armed(self.sets)
     }
 
@@ -214,11 +229,12 @@ impl Tracers {
         self.finding == Finding::OneQueue
     }
 
-    /// Whether the next segment should go as a set; then it does.
+    /// Whether the next segment should go as a set, which is more telling where packets wait; then
+    /// it does.
     #[inline]
     pub fn wants(&mut self) -> bool {
         match self.phase {
-            Phase::Armed(left) => {
+            Phase::Armed(left) if self.hurry || self.waits => {
                 self.phase = Phase::Resting(left - 1);
                 true
             }
@@ -226,11 +242,12 @@ impl Tracers {
         }
     }
 
-    /// A round trip was measured: whether it came unmarked although it had waited for longer than
-    /// the step of an L4S queue.
+    /// A round trip was measured: whether it had waited in a queue, and whether it came unmarked
+    /// although it had waited for longer than the step of an L4S queue.
     #[inline]
-    pub fn on_rtt(&mut self, waits: bool) {
+    pub fn on_rtt(&mut self, waits: bool, unmarked: bool) {
         self.waits = waits;
+        self.unmarked |= unmarked;
     }
 
     /// A set came back: whether its rear overtook its middle, or that its front, as only where
@@ -274,18 +291,29 @@ mod tests {
     struct Connection {
         tracers: Tracers,
         score: i64,
-        /// Whether round trips have marks in them.
+        /// Whether round trips have marks in them,
         marked: bool,
+        /// and their packets wait, or come unmarked from where an L4S queue marks all.
+        waits: bool,
+        unmarked: bool,
         sent: u32,
     }
 
     impl Connection {
         fn new(sets: u32, score: i64) -> Connection {
-            Connection { tracers: Tracers::new(sets, 0, SCORES), score, marked: false, sent: 0 }
+            Connection {
+                tracers: Tracers::new(sets, 0, SCORES),
+                score,
+                marked: false,
+                waits: false,
+                unmarked: false,
+                sent: 0,
+            }
         }
 
         /// A round trip that adds `drift` to the score; gives whether a set was sent in it.
         fn round(&mut self, drift: i64, answer: Option<bool>) -> bool {
+            self.tracers.on_rtt(self.waits, self.unmarked);
             let sent = self.tracers.wants();
             assert!(!self.tracers.wants(), "one set per round trip");
             if sent {
@@ -498,95 +526,139 @@ mod tests {
         }
     }
 
+    /// On a free link every set comes in order, through two queues as well.
     #[test]
-    fn what_found_nothing_asks_again_after_a_while() {
+    fn what_found_nothing_asks_again_at_once_and_becomes_rare() {
         let mut connection = Connection::new(SETS, FLOOR);
         connection.tracers.valid = 50;
-        assert_eq!(connection.rounds(50, 0, Some(false)), SETS);
-        // One for arming, four sets, one to wait, 50 to rest and one to arm again.
-        assert_eq!(connection.rounds(7, 0, Some(false)), 0);
-        assert_eq!(connection.rounds(4, 0, Some(false)), SETS);
+        connection.round(0, None);
+        // Four sets, and a round trip to wait, with which the next test begins.
+        for _ in 0..=EAGER {
+            assert_eq!(connection.rounds(5, 0, Some(false)), SETS);
+        }
+        assert_eq!(connection.rounds(51, 0, Some(false)), 0);
+        assert_eq!(connection.rounds(5, 0, Some(false)), SETS);
+        assert_eq!(connection.rounds(51, 0, Some(false)), 0);
         assert_eq!(connection.score, FLOOR);
+        // Two queues are found, and then nothing again.
+        assert_eq!(connection.rounds(5, 0, Some(true)), SETS);
+        assert!(connection.tracers.found_two_queues());
+        connection.score = 0;
+        connection.rounds(51, 0, None);
+        assert_eq!(connection.rounds(5, 0, Some(false)), SETS);
+        assert!(!connection.tracers.found_two_queues());
+        assert_eq!(connection.rounds(5, 0, Some(false)), SETS);
     }
 
     /// A connection whose tests find something, in a Classic queue that sets wait in.
     fn finding(score: i64) -> Connection {
-        let tracers = Tracers { waits: true, ..Tracers::new(SETS, 50, SCORES) };
-        Connection { tracers, score, marked: true, sent: 0 }
+        let tracers = Tracers::new(SETS, 50, SCORES);
+        let still = Connection::new(SETS, score);
+        Connection { tracers, marked: true, waits: true, unmarked: true, ..still }
     }
 
     #[test]
     fn sets_that_waited_and_were_not_overtaken_find_one_queue() {
-        for start in [1 - FLOOR, 0, FLOOR] {
+        for start in [-FLOOR, 1 - FLOOR, 0, FLOOR] {
             let mut connection = finding(start);
             // One round trip to arm, four sets, and one to wait.
             assert_eq!(connection.rounds(6, 0, Some(false)), SETS);
             assert!(connection.tracers.found_one_queue());
             assert_eq!(connection.score, start.max(ONE));
-            // What round trips tell goes on, and nothing is asked for as long as it is good.
+            // What round trips tell goes on above 1, and nothing is asked for as long as it is good.
             assert_eq!(connection.rounds(50, -1, Some(false)), 0);
-            assert_eq!(connection.score, start.max(ONE) - 50);
+            assert_eq!(connection.score, (start - 50).max(ONE));
             connection.round(0, None);
             assert_eq!(connection.rounds(4, 0, Some(false)), SETS);
         }
     }
 
-    /// On a free link the middle starts before the rear is there.
-    #[test]
-    fn sets_that_did_not_wait_find_nothing_and_are_sent_again_with_the_next_mark() {
-        let tested = |waited| {
-            let mut connection = finding(0);
-            connection.round(0, None);
-            for n in 0..SETS {
-                connection.tracers.on_rtt(n < waited);
-                connection.round(0, Some(false));
-            }
-            connection
-        };
-        let mut enough = tested(LEAST);
-        enough.round(0, None);
-        assert!(enough.tracers.found_one_queue());
-        for waited in 0..LEAST {
-            let mut connection = tested(waited);
-            connection.marked = false;
-            connection.round(0, None);
-            assert_eq!(connection.score, 0);
-            assert!(!connection.tracers.found_one_queue());
-            assert_eq!(connection.rounds(20, 0, None), 0, "no mark");
-            connection.marked = true;
-            connection.round(0, None);
-            assert!(connection.round(0, None));
+    /// A test of which so many sets waited, and in which a packet came unmarked or not.
+    fn tested(mut connection: Connection, waited: u32, unmarked: bool) -> Connection {
+        (connection.waits, connection.unmarked) = (false, false);
+        connection.round(0, None);
+        for n in 0..SETS {
+            (connection.waits, connection.unmarked) = (n < waited, unmarked && n == 0);
+            connection.round(0, Some(false));
         }
-        // Without any, as late as what finds something.
-        let mut connection = finding(0);
-        connection.marked = false;
-        connection.tracers.on_rtt(false);
-        assert_eq!(connection.rounds(6, 0, Some(false)), SETS);
-        assert_eq!(connection.rounds(51, 0, Some(false)), 0);
-        assert_eq!(connection.rounds(4, 0, Some(false)), SETS);
+        (connection.waits, connection.unmarked) = (false, false);
+        connection.round(0, None);
+        connection
     }
 
-    /// In a queue per flow that marks as an L4S queue does, every mark would be answered by a test.
+    /// On a free link the middle starts before the rear is there; and a queue for each flow keeps
+    /// the order, whatever it does with marks.
     #[test]
-    fn tests_that_find_nothing_again_and_again_become_rare() {
-        let mut connection = finding(0);
-        connection.tracers.on_rtt(false);
-        connection.round(0, None);
-        // Four sets, one round trip to wait, and the next test is armed by the mark of the next one.
-        for _ in 0..=EAGER {
-            assert_eq!(connection.rounds(6, 0, Some(false)), SETS);
+    fn one_queue_takes_sets_that_waited_and_packets_that_came_unmarked() {
+        for (waited, unmarked) in [(0, true), (LEAST - 1, true), (LEAST, false), (LEAST, true)] {
+            let connection = tested(finding(0), waited, unmarked);
+            let one = waited == LEAST && unmarked;
+            assert_eq!(connection.tracers.found_one_queue(), one, "{waited} {unmarked}");
+            assert_eq!(connection.score, if one { ONE } else { 0 });
         }
-        assert_eq!(connection.rounds(50, 0, Some(false)), 0);
-        assert_eq!(connection.rounds(5, 0, Some(false)), SETS);
-        assert_eq!(connection.rounds(50, 0, Some(false)), 0);
-        // Anything else that is found, and they are not.
-        connection.tracers.on_rtt(true);
-        connection.rounds(8, 0, Some(false));
-        assert!(connection.tracers.found_one_queue());
-        connection.tracers.on_rtt(false);
-        connection.rounds(56, 0, Some(false));
+    }
+
+    #[test]
+    fn packets_that_came_unmarked_are_remembered_until_something_is_found() {
+        let mut connection = tested(finding(0), 0, true);
         assert!(!connection.tracers.found_one_queue());
-        assert_eq!(connection.rounds(6, 0, Some(false)), SETS);
+        // The next test is armed already.
+        connection.waits = true;
+        connection.rounds(5, 0, Some(false));
+        assert!(connection.tracers.found_one_queue());
+        // Another queue is another question.
+        for overtook in [false, true] {
+            let mut connection = tested(finding(0), LEAST, true);
+            connection.score = connection.tracers.outcome(true, 0);
+            connection.score = FLOOR;
+            connection.round(0, None);
+            connection.unmarked = overtook;
+            assert_eq!(connection.rounds(5, 0, Some(overtook)), SETS);
+            assert_eq!(connection.tracers.found_two_queues(), overtook);
+            if overtook {
+                connection.score = FLOOR;
+                connection.unmarked = false;
+                connection.rounds(51, 0, None);
+            }
+            connection.waits = true;
+            assert_eq!(connection.rounds(5, 0, Some(false)), SETS);
+            assert!(!connection.tracers.found_one_queue());
+        }
+    }
+
+    /// And is asked again at once, for as long as sets say nothing.
+    #[test]
+    fn one_queue_stands_until_a_set_is_overtaken() {
+        let mut connection = tested(finding(0), LEAST, true);
+        assert_eq!(connection.rounds(51, -ONE, None), 0);
+        for _ in 0..2 * EAGER {
+            assert_eq!(connection.rounds(5, -ONE, Some(false)), SETS);
+            assert!(connection.tracers.found_one_queue());
+            assert_eq!(connection.score, ONE);
+        }
+        connection.round(0, Some(true));
+        assert!(!connection.tracers.found_one_queue());
+        assert_eq!(connection.score, ONE - FLOOR / i64::from(SETS));
+    }
+
+    /// A test that a mark began has time for sets that tell more than that the link is free.
+    #[test]
+    fn below_the_threshold_sets_are_kept_for_a_queue() {
+        let mut connection = finding(-FLOOR / 2);
+        connection.waits = false;
+        assert_eq!(connection.rounds(20, 0, None), 0);
+        connection.waits = true;
+        assert!(connection.round(0, None));
+        connection.waits = false;
+        assert_eq!(connection.rounds(20, 0, None), 0);
+        // Not where the score is about to say that the queue is Classic; nor later in that test.
+        connection.score = connection.tracers.threshold();
+        connection.round(0, None);
+        assert_eq!(connection.rounds(3, -1, Some(true)), SETS - 1);
+        // The next one again.
+        connection.round(0, None);
+        connection.score = -FLOOR / 2;
+        assert_eq!(connection.rounds(60, 0, None), 0);
     }
 
     #[test]
@@ -608,15 +680,15 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_that_lets_the_score_rise_from_its_floor_begins_a_test() {
+    fn a_mark_begins_a_test_whatever_the_score() {
         let sent = |valid, score, marked| {
             let mut connection = finding(score);
             connection.tracers.valid = valid;
             connection.marked = marked;
             connection.rounds(5, 0, None)
         };
-        assert_eq!(sent(50, 1 - FLOOR, true), SETS);
-        assert_eq!([sent(50, 1 - FLOOR, false), sent(50, -FLOOR, true)], [0; 2]);
+        assert_eq!([sent(50, 1 - FLOOR, true), sent(50, -FLOOR, true)], [SETS; 2]);
+        assert_eq!([sent(50, 1 - FLOOR, false), sent(50, -FLOOR, false)], [0; 2]);
         assert_eq!(sent(0, 1 - FLOOR, true), 0, "the paper's");
     }
 }

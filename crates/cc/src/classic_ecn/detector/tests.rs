@@ -380,19 +380,22 @@ fn on_a_slow_link_the_references_are_what_two_packets_take() {
     assert!((drift(&mut detector, 12_712, 14_112) - 1.0).abs() < 1e-4);
 }
 
-/// A detector whose tracers came back in order, each with a round trip that was so far above the
-/// lowest, and marked or not.
-fn answered_in_order(queued: u32, marked: bool) -> Detector<24> {
+/// One acknowledgement: how far its round trip was above the lowest, how many packets were
+/// delivered, and whether they were marked.
+type Told = (u32, u32, bool);
+
+/// A detector whose tracers came back in order, each after these two acknowledgements.
+fn answered_in_order(before: Told, own: Told) -> Detector<24> {
     let mut detector = Detector::<24>::new(&Config::best(), true);
     detector.score = 0;
-    for i in 1..=6 {
-        // Packets 3028 us apart, and the last two of ten are as it is asked for.
-        let ack = |una: u64, marked| {
+    for i in 2..=7 {
+        // Packets 3028 us apart.
+        let ack = |una: u64, (queued, delivered, marked): Told| {
             let ack = sample(una, 10, 10_000 + queued, 10_000, marked);
-            Sample { now_us: una * 3028, delivered: 2, ..ack }
+            Sample { now_us: una * 3028, delivered, ..ack }
         };
-        detector.on_ack(&ack(10 * i - 2, !marked));
-        detector.on_ack(&ack(10 * i, marked));
+        detector.on_ack(&ack(10 * i - 2, before));
+        detector.on_ack(&ack(10 * i, own));
         if detector.wants_tracers() {
             detector.on_traced(false);
         }
@@ -400,28 +403,53 @@ fn answered_in_order(queued: u32, marked: bool) -> Detector<24> {
     detector
 }
 
+/// A set tells if it waited for more than a packet and 300 us, 3328 us here, marked or not; and its
+/// queue is no L4S one if anything came unmarked after more than a step.
 #[test]
-fn tracers_that_waited_unmarked_for_longer_than_a_step_find_one_queue() {
-    for (queued, one) in [(0, false), (STEP, false), (STEP + 1, true), (5000, true)] {
-        let detector = answered_in_order(queued, false);
-        assert_eq!(detector.is_one_queue(), one, "{queued}");
-        assert_eq!(detector.score() >= Detector::<24>::CLASSIC, one, "{queued}");
-        assert!(!answered_in_order(queued, true).is_one_queue());
+fn tracers_that_waited_where_packets_come_unmarked_find_one_queue() {
+    let unmarked = (STEP + 1, 2, false);
+    for (before, own, one) in [
+        (unmarked, (3328, 2, true), false),
+        (unmarked, (3329, 2, true), true),
+        ((STEP, 2, false), (5000, 2, true), false),
+        ((5000, 2, true), (5000, 2, true), false),
+        // That of a single packet may be the receiver's timer,
+        ((5000, 1, false), (5000, 2, true), false),
+        // but not where a set was answered.
+        (unmarked, (3328, 1, true), false),
+        (unmarked, (3329, 1, true), true),
+    ] {
+        let detector = answered_in_order(before, own);
+        assert_eq!(detector.is_one_queue(), one, "{before:?} {own:?}");
+        assert_eq!(detector.score() >= Detector::<24>::CLASSIC, one, "{before:?} {own:?}");
     }
 }
 
 /// The floor of two packets is that of an L4S queue's step.
 #[test]
 fn one_queue_is_allowed_no_packets() {
-    let mut detector = answered_in_order(2000, false);
+    let mut detector = answered_in_order((2000, 2, false), (5000, 2, true));
     assert_eq!((detector.spacing.micros(), detector.spacing()), (3028, 0));
     assert_eq!(detector.deep(), STEP + JITTER);
     detector.on_traced(true);
     assert_eq!((detector.spacing(), detector.deep()), (3028, 3 * 3028));
 }
 
+/// The small packets of a set would be taken for those of a faster link.
 #[test]
-fn a_mark_that_lets_the_score_rise_from_its_floor_asks_for_tracers() {
+fn the_first_packets_are_no_tracers() {
+    let asks = |config: Config, una: u64| {
+        let mut detector = Detector::<24>::new(&config, true);
+        detector.score = detector.settings.c_sticky;
+        detector.on_ack(&sample(una, 2, 10_000, 10_000, true));
+        detector.wants_tracers()
+    };
+    assert_eq!([8, 9].map(|una| asks(Config::best(), una)), [false, true]);
+    assert!(asks(Config::paper(), 1));
+}
+
+#[test]
+fn a_mark_asks_for_tracers_where_packets_wait() {
     let asks = |marked: bool| {
         let mut detector = Detector::<24>::new(&Config::best(), true);
         detector.score = 1 - detector.settings.l_sticky;
