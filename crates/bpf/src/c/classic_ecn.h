@@ -409,6 +409,18 @@ static __always_inline void classic_ecn_space(struct classic_ecn *s,
 	s->prompt_at = a->now_us;
 }
 
+/* Tells the tracers of a round trip: whether it had waited, and came unmarked from behind more than
+ * the step. Not of the first segments. */
+static __always_inline void classic_ecn_show_tracers(struct classic_ecn *s, u32 prompt,
+						     const struct classic_ecn_sample *a)
+{
+	u32 queued = a->rtt_us > a->min_rtt_us ? a->rtt_us - a->min_rtt_us : 0;
+	u32 started = a->acked > CLASSIC_ECN_QUICK_SEGMENTS;
+
+	tracers_on_rtt(&s->tracers, started && queued > classic_ecn_spacing(s) + CLASSIC_ECN_JITTER,
+		       prompt && !a->delivered_ce && queued > CLASSIC_ECN_STEP);
+}
+
 static __always_inline void classic_ecn_on_rtt(struct classic_ecn *s,
 					       const struct classic_ecn_config *c,
 					       const struct classic_ecn_sample *a)
@@ -430,8 +442,6 @@ static __always_inline void classic_ecn_on_rtt(struct classic_ecn *s,
 		s->original.srtt = (u64)rtt << (s->shift & 31);
 		s->original.mdev = 1ull << ((s->shift + (u32)c->ratio) & 31);
 	}
-	if (c->tracers)
-		tracers_on_rtt(&s->tracers, !a->delivered_ce && queued > CLASSIC_ECN_STEP);
 	if (!c->m && !c->spacing)
 		return;
 	classic_ecn_space(s, a);
@@ -553,9 +563,14 @@ static __always_inline void classic_ecn_on_ack(struct classic_ecn *s,
 {
 	if (a->delivered_ce)
 		classic_ecn_on_mark(s, c);
-	if (a->rtt_us != CLASSIC_ECN_NO_RTT && !classic_ecn_is_dropper(s) &&
-	    (!c->prompt || classic_ecn_is_prompt(a)))
-		classic_ecn_on_rtt(s, c, a);
+	if (a->rtt_us != CLASSIC_ECN_NO_RTT && !classic_ecn_is_dropper(s)) {
+		u32 prompt = !c->prompt || classic_ecn_is_prompt(a);
+
+		if (c->tracers)
+			classic_ecn_show_tracers(s, prompt, a);
+		if (prompt)
+			classic_ecn_on_rtt(s, c, a);
+	}
 	s->acks++;
 	s->limited_acks += !!a->self_limited;
 	s->delivered += a->delivered;

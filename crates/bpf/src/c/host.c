@@ -129,9 +129,9 @@ int l4s_tracers_wants(struct tracers *t)
 	return tracers_wants(t);
 }
 
-void l4s_tracers_on_rtt(struct tracers *t, int waits)
+void l4s_tracers_on_rtt(struct tracers *t, int waits, int unmarked)
 {
-	tracers_on_rtt(t, waits);
+	tracers_on_rtt(t, waits, unmarked);
 }
 
 s64 l4s_tracers_outcome(struct tracers *t, const struct classic_ecn_config *c, int overtook,

@@ -20,7 +20,7 @@
 
 /* One set alone may have been reordered on the way, or have waited for something else. */
 #define TRACERS_LEAST 2
-/* So many tests in a row that find nothing are followed by another one with the next mark. */
+/* So many tests in a row that find nothing are followed by another one at once. */
 #define TRACERS_EAGER 4
 
 /* No test runs. */
@@ -46,7 +46,7 @@ struct tracers {
 	u32 overtaken;
 	/* of which it was not, */
 	u32 in_order;
-	/* and those of them that had waited in a queue that is no L4S one. */
+	/* and those of them that had waited in a queue. */
 	u32 waited;
 	/* Tests in a row that found nothing; 0 where something is found. */
 	u32 nothing;
@@ -54,8 +54,13 @@ struct tracers {
 	u8 phase;
 	/* TRACERS_NOTHING and so on. */
 	u8 finding;
-	/* The newest round trip had waited in such a queue. */
+	/* The newest round trip had. */
 	u8 waits;
+	/* Since one queue or two were found, a packet came unmarked from where an L4S queue marks
+	 * all. */
+	u8 unmarked;
+	/* The score was at the threshold in this test, so that no set is kept back for a queue. */
+	u8 hurry;
 };
 
 static __always_inline void tracers_start(struct tracers *t)
@@ -65,7 +70,7 @@ static __always_inline void tracers_start(struct tracers *t)
 	t->nothing = 0;
 	t->phase = TRACERS_IDLE;
 	t->finding = TRACERS_NOTHING;
-	t->waits = 0;
+	t->waits = t->unmarked = t->hurry = 0;
 }
 
 /* Whether the bottleneck has two queues, so that what round trips tell does not count. */
@@ -80,22 +85,6 @@ static __always_inline int tracers_found_one_queue(const struct tracers *t)
 	return t->finding == TRACERS_ONE_QUEUE;
 }
 
-/* Whether a mark lets the score rise from its floor, or would but for what tests found. */
-static __always_inline int tracers_rises(const struct tracers *t,
-					 const struct classic_ecn_config *c, int at_floor,
-					 int marked)
-{
-	return c->tests_valid && marked && (!at_floor || tracers_found_two_queues(t));
-}
-
-static __always_inline int tracers_stays_suppressed(const struct tracers *t,
-						    const struct classic_ecn_config *c, int marked)
-{
-	int eager = t->finding == TRACERS_NOTHING && t->nothing <= TRACERS_EAGER;
-
-	return !c->tests_valid || (t->left && !(eager && marked));
-}
-
 /* A new test, where there is doubt. */
 static __always_inline void tracers_begin(struct tracers *t, const struct classic_ecn_config *c,
 					  int doubt)
@@ -104,6 +93,7 @@ static __always_inline void tracers_begin(struct tracers *t, const struct classi
 	if (!doubt)
 		return;
 	t->overtaken = t->in_order = t->waited = 0;
+	t->hurry = !c->tests_valid;
 	t->phase = TRACERS_ARMED;
 	t->left = (u32)c->tracers;
 }
@@ -118,22 +108,24 @@ static __always_inline s64 tracers_judge(struct tracers *t, const struct classic
 	t->left = (u32)c->tests_valid;
 	if (t->overtaken >= least && t->overtaken > t->in_order) {
 		t->finding = TRACERS_TWO_QUEUES;
-		t->nothing = 0;
+		t->nothing = t->unmarked = 0;
 		return -(s64)c->l_sticky;
 	}
 	if (t->overtaken) {
 		tracers_begin(t, c, doubt);
-		return score;
-	}
-	if (t->waited < least) {
+	} else if (t->waited >= least && t->unmarked) {
+		t->finding = TRACERS_ONE_QUEUE;
+		t->nothing = t->unmarked = 0;
+	} else if (tracers_found_one_queue(t)) {
+		tracers_begin(t, c, 1);
+	} else {
 		t->finding = TRACERS_NOTHING;
 		if (t->nothing < 0xffffffffu)
 			t->nothing++;
-		return score;
+		if (t->nothing <= TRACERS_EAGER)
+			tracers_begin(t, c, 1);
 	}
-	t->finding = TRACERS_ONE_QUEUE;
-	t->nothing = 0;
-	return score > CLASSIC_ECN_ONE ? score : CLASSIC_ECN_ONE;
+	return score;
 }
 
 /* A round trip is over, with a mark in it or without; score is what it came to. Gives the score
@@ -141,16 +133,17 @@ static __always_inline s64 tracers_judge(struct tracers *t, const struct classic
 static __always_inline s64 tracers_on_round(struct tracers *t, const struct classic_ecn_config *c,
 					    s64 score, int marked)
 {
-	int at_floor = score <= -(s64)c->l_sticky;
-	int doubt = score >= -(s64)c->tracer_step || tracers_rises(t, c, at_floor, marked);
+	int finds = !!c->tests_valid;
+	int high = score >= -(s64)c->tracer_step;
+	int doubt = high || (finds && marked);
 
-	if (t->phase == TRACERS_WAITING && c->tests_valid)
-		return tracers_judge(t, c, score, doubt);
-	if (at_floor && !c->tests_valid) {
+	if (t->phase == TRACERS_WAITING && finds) {
+		score = tracers_judge(t, c, score, doubt);
+	} else if (score <= -(s64)c->l_sticky && !finds) {
 		t->phase = TRACERS_IDLE;
 	} else if (t->phase == TRACERS_RESTING) {
 		t->phase = t->left ? TRACERS_ARMED : TRACERS_WAITING;
-	} else if (t->phase == TRACERS_SUPPRESSED && tracers_stays_suppressed(t, c, marked)) {
+	} else if (t->phase == TRACERS_SUPPRESSED && (t->left || !finds)) {
 		if (t->left)
 			t->left--;
 	} else if (t->phase == TRACERS_WAITING && doubt && !t->overtaken) {
@@ -159,24 +152,27 @@ static __always_inline s64 tracers_on_round(struct tracers *t, const struct clas
 	} else if (t->phase != TRACERS_ARMED) {
 		tracers_begin(t, c, doubt);
 	}
-	return score;
+	t->hurry |= high;
+	return tracers_found_one_queue(t) && score < CLASSIC_ECN_ONE ? CLASSIC_ECN_ONE : score;
 }
 
-/* Whether the next segment should go as a set; then it does. */
+/* Whether the next segment should go as a set, which is more telling where packets wait; then it
+ * does. */
 static __always_inline int tracers_wants(struct tracers *t)
 {
-	if (t->phase != TRACERS_ARMED)
+	if (t->phase != TRACERS_ARMED || !(t->hurry || t->waits))
 		return 0;
 	t->phase = TRACERS_RESTING;
 	t->left--;
 	return 1;
 }
 
-/* A round trip was measured: whether it came unmarked although it had waited for longer than the
- * step of an L4S queue. */
-static __always_inline void tracers_on_rtt(struct tracers *t, int waits)
+/* A round trip was measured: whether it had waited in a queue, and whether it came unmarked although
+ * it had waited for longer than the step of an L4S queue. */
+static __always_inline void tracers_on_rtt(struct tracers *t, int waits, int unmarked)
 {
 	t->waits = (u8)waits;
+	t->unmarked |= (u8)unmarked;
 }
 
 /* A set came back: whether its rear overtook its middle, or that its front, as only where ECT(1) and

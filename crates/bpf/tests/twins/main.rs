@@ -185,7 +185,7 @@ unsafe extern "C" {
         marked: i32,
     ) -> i64;
     safe fn l4s_tracers_wants(t: &mut CTracers) -> i32;
-    safe fn l4s_tracers_on_rtt(t: &mut CTracers, waits: i32);
+    safe fn l4s_tracers_on_rtt(t: &mut CTracers, waits: i32, unmarked: i32);
     safe fn l4s_tracers_outcome(
         t: &mut CTracers,
         c: &DetectorSettings,

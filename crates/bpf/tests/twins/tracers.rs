@@ -25,6 +25,8 @@ pub(super) struct CTracers {
     phase: u8,
     pub(super) finding: u8,
     waits: u8,
+    unmarked: u8,
+    hurry: u8,
 }
 
 impl CTracers {
@@ -38,12 +40,15 @@ impl CTracers {
         phase: 2,
         finding: TWO_QUEUES,
         waits: 1,
+        unmarked: 1,
+        hurry: 1,
     };
 }
 
 /// How l4s_cc's tracers print, whose fields are their own.
 pub(super) fn expected_tracers(c: &CTracers, settings: &DetectorSettings) -> String {
-    let CTracers { left, overtaken, in_order, waited, nothing, phase, finding, waits } = c;
+    let CTracers { left, overtaken, in_order, waited, nothing, phase, finding, .. } = c;
+    let [waits, unmarked, hurry] = [c.waits, c.unmarked, c.hurry].map(|known| known != 0);
     let DetectorSettings { tracers, tests_valid, l_sticky, .. } = settings;
     let phase = match phase {
         0 => "Idle".to_owned(),
@@ -60,8 +65,8 @@ pub(super) fn expected_tracers(c: &CTracers, settings: &DetectorSettings) -> Str
     format!(
         "Tracers {{ sets: {tracers}, valid: {tests_valid}, scores: Scores {{ l_sticky: {l_sticky}, \
          classic: {ONE} }}, phase: {phase}, overtaken: {overtaken}, in_order: {in_order}, \
-         waited: {waited}, waits: {}, finding: {finding} }}",
-        *waits != 0
+         waited: {waited}, waits: {waits}, unmarked: {unmarked}, hurry: {hurry}, \
+         finding: {finding} }}"
     )
 }
 
@@ -135,13 +140,13 @@ fn compare_tracers(seed: u64, steps: usize, went: &mut Went) {
     l4s_tracers_start(&mut c);
     let mut bottleneck = Bottleneck::new(seed);
     let mut score = -l_sticky;
-    // Of four round trips so many have a mark, and so many wait.
-    let (mut marked, mut waits) = (0, 0);
+    // Of four round trips so many have a mark, so many wait, and of eight come unmarked.
+    let (mut marked, mut waits, mut unmarked) = (0, 0, 0);
     let mut seen = String::new();
     for step in 0..steps {
         let context = || format!("seed {seed}, step {step}: {config:?}");
         if r.one_in(100) {
-            (marked, waits) = (r.of(&[0, 2, 4]), r.of(&[0, 1, 4]));
+            (marked, waits, unmarked) = (r.of(&[0, 2, 4]), r.of(&[0, 1, 4]), r.of(&[0, 1, 4]));
         }
         if bottleneck.asks() {
             let sent = rust.wants();
@@ -152,9 +157,9 @@ fn compare_tracers(seed: u64, steps: usize, went: &mut Went) {
             }
         }
         if r.one_in(3) {
-            let waits = r.below(4) < waits;
-            rust.on_rtt(waits);
-            l4s_tracers_on_rtt(&mut c, waits.into());
+            let (waits, unmarked) = (r.below(4) < waits, r.below(8) < unmarked);
+            rust.on_rtt(waits, unmarked);
+            l4s_tracers_on_rtt(&mut c, waits.into(), unmarked.into());
         }
         if let Some(overtook) = bottleneck.answer() {
             let after = rust.outcome(overtook, score);

@@ -300,11 +300,14 @@ impl<const BITS: u32> Detector<BITS> {
 
     /// The round trip of a set is that of its front, which is acknowledged at once by the middle if
     /// not before. What it waited for besides a packet under way, and what else moves it, is queue.
+    /// The first segments tell nothing: sets among them would be acknowledged one by one too, and
+    /// their small packets look like a faster link.
     #[inline]
     fn show_tracers(&mut self, rtt: u32, prompt: bool, sample: &Sample) {
         let queued = rtt.saturating_sub(sample.min_rtt_us);
         if let Some(tracers) = &mut self.tracers {
-            let waits = queued > self.spacing.micros() + JITTER;
+            let started = sample.una > QUICK_SEGMENTS;
+            let waits = started && queued > self.spacing.micros() + JITTER;
             tracers.on_rtt(waits, prompt && sample.delivered_ce == 0 && queued > STEP);
         }
     }
@@ -458,13 +461,9 @@ impl<const BITS: u32> Detector<BITS> {
         }
     }
 
-    /// Whether the next segment should go as a set of tracers; then it does (Fallback §5.2). Not
-    /// among the first ones: small packets that are acknowledged one by one look like a faster link.
+    /// Whether the next segment should go as a set of tracers; then it does (Fallback §5.2).
     #[inline]
     pub fn wants_tracers(&mut self) -> bool {
-        if self.settings.spacing && self.round.end <= QUICK_SEGMENTS {
-            return false;
-        }
         self.tracers.as_mut().is_some_and(Tracers::wants)
     }
 
