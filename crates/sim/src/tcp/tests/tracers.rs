@@ -1,23 +1,45 @@
-//! Sets of tracers on a path that overtakes, marks and loses what a test says.
+//! Sets of tracers on a path that overtakes, marks and loses what a test says: what both forms have
+//! in common, and each its own.
 
 mod copies;
-
-use std::cell::RefCell;
-use std::rc::Rc;
+mod split;
 
 use l4s_cc::prague::TracerSet;
 
 use super::*;
-use crate::packet::{FRONT, TAIL, TRACER, position};
+use crate::packet::{MIDDLE_COPY, position};
 use crate::tcp::Script;
 
-/// A Prague connection that sends a set per round trip. `fate` is told whether a segment is sent
-/// again.
+/// Which packet of a set it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Of {
+    Front,
+    Middle,
+    Rear,
+    /// Of none.
+    None,
+}
+
+const FORMS: [TracerSet; 2] = [TracerSet::Split, TracerSet::Copies];
+
+/// A Prague connection that sends a set of this form per round trip. `fate` is told what of a set a
+/// segment is, and whether it is sent again.
 fn traced(
+    form: TracerSet,
     size: Option<u64>,
-    fate: impl FnMut(&Segment, bool) -> Fate,
+    mut fate: impl FnMut(&Segment, Of, bool) -> Fate,
 ) -> (Path<impl FnMut(&Segment, bool) -> Fate>, Script) {
-    let script = Script::new(TracerSet::Split);
+    let script = Script::new(form);
+    let known = script.clone();
+    let fate = move |s: &Segment, again: bool| {
+        let of = match (s.part, s.payload) {
+            (Part::Middle, _) | (Part::Copy, MIDDLE_COPY) => Of::Middle,
+            (Part::Rear | Part::Copy, _) => Of::Rear,
+            _ if !again && known.began_with(s.seq) => Of::Front,
+            _ => Of::None,
+        };
+        fate(s, of, again)
+    };
     (follow(script.clone(), size, fate), script)
 }
 
@@ -44,44 +66,26 @@ fn received(sent: &[Segment], next: u64) -> u64 {
 }
 
 #[test]
-fn a_set_is_three_packets_as_long_as_one() {
-    let mut seen = Vec::new();
-    let (mut path, script) = traced(None, |s, _| {
-        seen.push(*s);
-        Fate::Arrive
-    });
-    path.run(at(RTT * 20));
-    drop(path);
-    assert!((15..22).contains(&script.answers().sent), "{:?}", script.answers());
-    let middles: Vec<usize> = (0..seen.len()).filter(|n| seen[*n].part == Part::Middle).collect();
-    assert_eq!(middles.len() as u32, script.answers().sent);
-    for n in middles {
-        let [front, middle, rear] = [seen[n - 1], seen[n], seen[n + 1]];
-        assert_eq!([front.payload, middle.payload, rear.payload], [FRONT, TRACER, TRACER]);
-        assert_eq!([front.ecn, middle.ecn, rear.ecn], [Ecn::Ect1, Ecn::Ect0, Ecn::Ect1]);
-        assert_eq!((rear.part, middle.seq, rear.seq), (Part::Rear, front.seq + 1, front.seq + 1));
-        assert!(n < 2 || seen[n - 2].part != Part::Middle);
-    }
-}
-
-#[test]
 fn a_set_in_order_is_told_from_one_that_was_overtaken() {
-    let (mut path, script) = traced(None, |_, _| Fate::Arrive);
-    path.run(at(RTT * 50));
-    let answers = script.answers();
-    assert!(answers.sent > 40 && answers.in_order >= answers.sent - 2, "{answers:?}");
-    assert_eq!(answers.overtaken, 0);
-    // Late by a little, and by more than a round trip.
-    for late in [SPACING * 3 / 2, MS, RTT * 2] {
-        let (mut path, script) = traced(None, move |s, _| match s.part {
-            Part::Middle => Fate::Late(late),
-            _ => Fate::Arrive,
-        });
+    for form in FORMS {
+        let (mut path, script) = traced(form, None, |_, _, _| Fate::Arrive);
         path.run(at(RTT * 50));
         let answers = script.answers();
-        assert!(answers.sent > 40 && answers.overtaken >= answers.sent - 5, "{late}: {answers:?}");
-        assert_eq!(answers.in_order, 0);
-        assert_eq!(path.retransmissions(), Vec::<u64>::new());
+        assert!(answers.sent > 40 && answers.in_order >= answers.sent - 2, "{form:?}: {answers:?}");
+        assert_eq!(answers.overtaken, 0);
+        // Late by a little, and by more than a round trip.
+        for late in [SPACING * 3 / 2, MS, RTT * 2] {
+            let (mut path, script) = traced(form, None, move |_, of, _| match of {
+                Of::Middle => Fate::Late(late),
+                _ => Fate::Arrive,
+            });
+            path.run(at(RTT * 50));
+            let answers = script.answers();
+            let told = answers.sent > 40 && answers.overtaken >= answers.sent - 5;
+            assert!(told, "{form:?}, {late}: {answers:?}");
+            assert_eq!(answers.in_order, 0);
+            assert_eq!(path.retransmissions(), Vec::<u64>::new());
+        }
     }
 }
 
@@ -89,86 +93,31 @@ fn a_set_in_order_is_told_from_one_that_was_overtaken() {
 /// it might as well be lost.
 #[test]
 fn a_middle_before_its_front_was_not_in_one_queue_with_it() {
-    for (late, tells) in [(SPACING * 3 / 2, true), (SPACING * 5 / 2, false)] {
-        let (mut path, script) = traced(None, move |s, _| match s.payload {
-            FRONT => Fate::Late(late),
+    let cases = [(SPACING * 3 / 2, true), (SPACING * 5 / 2, false)];
+    for (form, (late, tells)) in FORMS.into_iter().flat_map(|form| cases.map(|case| (form, case))) {
+        let (mut path, script) = traced(form, None, move |_, of, _| match of {
+            Of::Front => Fate::Late(late),
             _ => Fate::Arrive,
         });
         path.run(at(RTT * 50));
         let answers = script.answers();
-        assert!(answers.sent > 40, "{late}: {answers:?}");
+        assert!(answers.sent > 40, "{form:?}, {late}: {answers:?}");
         let told = answers.overtaken >= answers.sent - 2;
-        assert_eq!(told, tells, "{late}: {answers:?}");
+        assert_eq!(told, tells, "{form:?}, {late}: {answers:?}");
         assert!(tells || answers.overtaken == 0, "{answers:?}");
         assert_eq!(answers.in_order, 0);
         assert_eq!(path.retransmissions(), Vec::<u64>::new());
     }
 }
 
-/// What is lost of a set is sent again, as any segment, and the set has no outcome.
-#[test]
-fn a_part_that_is_lost_is_repaired_and_tells_nothing() {
-    for lost in 0..3 {
-        let mut again = Vec::new();
-        let (mut path, script) = traced(None, |s, resent| {
-            if resent {
-                again.push(*s);
-                return Fate::Arrive;
-            }
-            match (s.part, lost) {
-                (Part::Whole, 0) if s.payload == FRONT => Fate::Lose,
-                (Part::Middle, 1) | (Part::Rear, 2) => Fate::Lose,
-                _ => Fate::Arrive,
-            }
-        });
-        path.run(at(RTT * 60));
-        let next = path.receiver.next();
-        drop(path);
-        let answers = script.answers();
-        assert!(answers.sent > 10, "{answers:?}");
-        assert_eq!((answers.overtaken, answers.in_order), (0, 0), "{lost}: {answers:?}");
-        let payload = match lost {
-            0 => FRONT,
-            // Nobody notices.
-            1 => {
-                assert!(again.is_empty());
-                continue;
-            }
-            _ => TAIL,
-        };
-        assert!(!again.is_empty() && next > again.last().unwrap().seq);
-        assert!(again.iter().all(|s| s.payload == payload && s.ecn == Ecn::Ect1), "{again:?}");
-        assert!(again.iter().all(|s| s.part == Part::Whole));
-    }
-}
-
-/// A middle is in the queue of others: its mark is not for this window.
-#[test]
-fn a_marked_middle_changes_nothing_and_a_marked_rear_does() {
-    let windows = |marked: Option<Part>, late: Duration| {
-        let (mut path, script) = traced(None, move |s, _| match s.part {
-            part if Some(part) == marked && s.seq > 100 => Fate::Mark,
-            Part::Middle => Fate::Late(late),
-            _ => Fate::Arrive,
-        });
-        path.run(at(RTT * 60));
-        assert!(script.answers().sent > 40, "{:?}", script.answers());
-        (path.sender.marks(), path.receiver.marks(), path.mean_window(RTT * 10))
-    };
-    let (_, _, clean) = windows(None, Duration::ZERO);
-    let (told, seen, window) = windows(Some(Part::Middle), Duration::ZERO);
-    assert!(seen > 30 && told.abs_diff(seen) <= 1, "the receiver counts them: {told} {seen}");
-    assert!((window / clean - 1.0).abs() < 0.01, "{window} {clean}");
-    let (.., window) = windows(Some(Part::Rear), Duration::ZERO);
-    assert!(window < clean * 0.95, "{window} {clean}");
-}
-
 #[test]
 fn a_flow_delivers_its_bytes_whatever_is_lost() {
-    for (seed, size) in (0..150).zip([100_000, 100_001, 144_800, 200_123].into_iter().cycle()) {
+    let sizes = [100_000, 100_001, 144_800, 200_123].into_iter().cycle();
+    for (seed, size) in (0..300).zip(sizes) {
+        let form = FORMS[usize::from(seed >= 150)];
         let mut rng = stream(seed, "tracers");
         let mut sent = Vec::new();
-        let (mut path, script) = traced(Some(size), |s, _| {
+        let (mut path, script) = traced(form, Some(size), |s, _, _| {
             sent.push(*s);
             match rng.next_u32() % 10 {
                 0 => Fate::Lose,
@@ -183,76 +132,12 @@ fn a_flow_delivers_its_bytes_whatever_is_lost() {
         let next = path.receiver.next();
         drop(path);
         assert!(script.answers().sent > 2);
+        // Copies are nothing of the stream.
+        sent.retain(|s| s.part != Part::Copy);
         assert_eq!(received(&sent, next), size, "seed {seed}");
         let fin = sent.iter().find(|s| s.fin).unwrap();
         assert_eq!(fin.seq + 1, next);
-    }
-}
-
-/// Sets in what an application writes: each write ends with a segment of its own, which is pushed,
-/// and is delivered when that is there.
-#[test]
-fn each_write_has_its_own_bytes_whatever_is_lost() {
-    for seed in 0..100 {
-        let mut rng = stream(seed, "writes");
-        // Payload of each segment that was sent, and whether it was pushed.
-        let segments = Rc::new(RefCell::new(Vec::<(u16, bool)>::new()));
-        let (sent, mut again) = (segments.clone(), 0);
-        let fate = |s: &Segment, resent: bool| {
-            let payload = s.payload - u16::from(s.part.lead());
-            let mut sent = sent.borrow_mut();
-            if resent {
-                again += 1;
-                assert_eq!(sent[s.seq as usize].0, payload);
-            } else if s.part != Part::Middle {
-                assert_eq!(sent.len() as u64, s.seq);
-                sent.push((payload, s.push));
-            }
-            match rng.next_u32() % 20 {
-                0 => Fate::Lose,
-                1 | 2 => Fate::Late(MS * 7),
-                3 => Fate::Mark,
-                _ => Fate::Arrive,
-            }
-        };
-        let script = Script::new(TracerSet::Split);
-        let config = Config::Prague(prague::Config::default());
-        let mut path = Path::with(config, true, None, fate, |sender| {
-            sender.follow(script.clone());
-            sender.serve_application();
-        });
-        let mut sizes = stream(seed, "sizes");
-        // Where each write ends.
-        let mut ends = Vec::new();
-        let mut end = 0;
-        for _ in 0..100 {
-            path.run(path.now + MS * 15);
-            path.now += MS * 15;
-            let size = u64::from(sizes.next_u32() % 20_000 + 1);
-            end += size;
-            ends.push(end);
-            let mut out = Sent::default();
-            path.sender.write(size, path.now, &mut out);
-            path.pass_on(out);
-            let received: u64 = segments.borrow()[..path.receiver.next() as usize]
-                .iter()
-                .map(|(payload, _)| u64::from(*payload))
-                .sum();
-            let undelivered = ends.iter().filter(|end| **end > received).count();
-            assert_eq!(path.sender.undelivered_writes(path.receiver.next()), undelivered);
-        }
-        path.run(path.now + Duration::from_secs(600));
-        assert_eq!(path.sender.undelivered_writes(path.receiver.next()), 0, "seed {seed}");
-        drop(path);
-        assert!(script.answers().sent > 20 && again > 10, "{:?} {again}", script.answers());
-        let mut at = 0;
-        let mut ends = ends.into_iter().peekable();
-        for (payload, pushed) in segments.borrow().iter() {
-            at += u64::from(*payload);
-            if ends.next_if_eq(&at).is_some() {
-                assert!(pushed);
-            }
-        }
-        assert_eq!((at, ends.next()), (end, None), "seed {seed}");
+        // As many segments as without sets.
+        assert!(form == TracerSet::Split || next == size.div_ceil(MSS));
     }
 }

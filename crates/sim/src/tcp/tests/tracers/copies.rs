@@ -2,42 +2,12 @@
 //! TCP.
 
 use super::*;
-use crate::packet::{Duplicate, HEADER, MIDDLE_COPY, REAR_COPY};
-
-/// Which packet of a set it is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Of {
-    Front,
-    Middle,
-    Rear,
-    /// Of none.
-    None,
-}
-
-/// A Prague connection that sends a set of copies per round trip; `fate` is told what of a set a
-/// segment is, and whether it is sent again.
-fn copied(
-    size: Option<u64>,
-    mut fate: impl FnMut(&Segment, Of, bool) -> Fate,
-) -> (Path<impl FnMut(&Segment, bool) -> Fate>, Script) {
-    let script = Script::new(TracerSet::Copies);
-    let known = script.clone();
-    let fate = move |s: &Segment, again: bool| {
-        let of = match (s.part, s.payload) {
-            (Part::Copy, MIDDLE_COPY) => Of::Middle,
-            (Part::Copy, _) => Of::Rear,
-            _ if !again && known.began_with(s.seq) => Of::Front,
-            _ => Of::None,
-        };
-        fate(s, of, again)
-    };
-    (follow(script.clone(), size, fate), script)
-}
+use crate::packet::{Duplicate, HEADER, REAR_COPY};
 
 #[test]
 fn a_set_is_a_full_segment_and_its_end_twice() {
     let mut seen = Vec::new();
-    let (mut path, script) = copied(None, |s, _, _| {
+    let (mut path, script) = traced(TracerSet::Copies, None, |s, _, _| {
         seen.push(*s);
         Fate::Arrive
     });
@@ -61,53 +31,12 @@ fn a_set_is_a_full_segment_and_its_end_twice() {
     assert!(stream.iter().enumerate().all(|(n, s)| (s.seq, s.payload) == (n as u64, FULL)));
 }
 
-#[test]
-fn a_set_in_order_is_told_from_one_that_was_overtaken() {
-    let (mut path, script) = copied(None, |_, _, _| Fate::Arrive);
-    path.run(at(RTT * 50));
-    let answers = script.answers();
-    assert!(answers.sent > 40 && answers.in_order >= answers.sent - 2, "{answers:?}");
-    assert_eq!(answers.overtaken, 0);
-    // Late by a little, and by more than a round trip.
-    for late in [SPACING * 3 / 2, MS, RTT * 2] {
-        let (mut path, script) = copied(None, move |_, of, _| match of {
-            Of::Middle => Fate::Late(late),
-            _ => Fate::Arrive,
-        });
-        path.run(at(RTT * 50));
-        let answers = script.answers();
-        assert!(answers.sent > 40 && answers.overtaken >= answers.sent - 5, "{late}: {answers:?}");
-        assert_eq!(answers.in_order, 0);
-        assert_eq!(path.retransmissions(), Vec::<u64>::new());
-    }
-}
-
-/// As where the Classic queue is empty and the L4S queue is not. If the front is later than the rear,
-/// it might as well be lost.
-#[test]
-fn a_middle_before_its_front_was_not_in_one_queue_with_it() {
-    for (late, tells) in [(SPACING * 3 / 2, true), (SPACING * 5 / 2, false)] {
-        let (mut path, script) = copied(None, move |_, of, _| match of {
-            Of::Front => Fate::Late(late),
-            _ => Fate::Arrive,
-        });
-        path.run(at(RTT * 50));
-        let answers = script.answers();
-        assert!(answers.sent > 40, "{late}: {answers:?}");
-        let told = answers.overtaken >= answers.sent - 2;
-        assert_eq!(told, tells, "{late}: {answers:?}");
-        assert!(tells || answers.overtaken == 0, "{answers:?}");
-        assert_eq!(answers.in_order, 0);
-        assert_eq!(path.retransmissions(), Vec::<u64>::new());
-    }
-}
-
 /// A front that is lost is sent again as any segment, and a copy never; the set has no outcome.
 #[test]
 fn a_part_that_is_lost_tells_nothing_and_a_copy_is_not_missed() {
     for lost in [Of::Front, Of::Middle, Of::Rear] {
         let mut again = Vec::new();
-        let (mut path, script) = copied(None, |s, of, resent| {
+        let (mut path, script) = traced(TracerSet::Copies, None, |s, of, resent| {
             if resent {
                 again.push(*s);
             }
@@ -161,7 +90,7 @@ fn nothing_of_a_set_changes_the_stream() {
 #[test]
 fn an_answer_is_nothing_to_the_sender() {
     // The first window is acknowledged, and the next one on its way.
-    let (mut path, _) = copied(None, |_, _, _| Fate::Arrive);
+    let (mut path, _) = traced(TracerSet::Copies, None, |_, _, _| Fate::Arrive);
     path.run(at(RTT * 2 + MS));
     path.now = at(RTT * 2 + MS);
     let cumulative = path.receiver.next();
@@ -187,7 +116,7 @@ fn an_answer_is_nothing_to_the_sender() {
 #[test]
 fn a_marked_copy_counts_as_any_mark() {
     let windows = |marked: Of| {
-        let (mut path, script) = copied(None, move |s, of, _| match of {
+        let (mut path, script) = traced(TracerSet::Copies, None, move |s, of, _| match of {
             of if of == marked && of != Of::None && s.seq > 100 => Fate::Mark,
             _ => Fate::Arrive,
         });
@@ -200,32 +129,5 @@ fn a_marked_copy_counts_as_any_mark() {
         let (told, seen, window) = windows(copy);
         assert!(seen > 30 && told.abs_diff(seen) <= 1, "{copy:?}: {told} {seen}");
         assert!(window < clean * 0.95, "{copy:?}: {window} {clean}");
-    }
-}
-
-#[test]
-fn a_flow_delivers_its_bytes_whatever_is_lost() {
-    for (seed, size) in (0..150).zip([100_000, 100_001, 144_800, 200_123].into_iter().cycle()) {
-        let mut rng = stream(seed, "copies");
-        let mut sent = Vec::new();
-        let (mut path, script) = copied(Some(size), |s, _, _| {
-            sent.push(*s);
-            match rng.next_u32() % 10 {
-                0 => Fate::Lose,
-                1 | 2 => Fate::Late(MS * 7),
-                3 => Fate::Mark,
-                _ => Fate::Arrive,
-            }
-        });
-        path.ack_lost = |n| n % 7 == 0;
-        path.run(at(Duration::from_secs(600)));
-        assert_eq!(path.sender.state(), State::Closed, "seed {seed}");
-        let next = path.receiver.next();
-        drop(path);
-        assert!(script.answers().sent > 2);
-        sent.retain(|s| s.part == Part::Whole);
-        assert_eq!(received(&sent, next), size, "seed {seed}");
-        // As many segments as without sets.
-        assert_eq!(next, size.div_ceil(MSS));
     }
 }
