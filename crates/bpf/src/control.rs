@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use l4s_cc::prague;
 use l4s_cc::prague::kernel::{Settings, WORDS};
@@ -92,15 +93,10 @@ impl Loaded {
     /// What [`unable`](prague::kernel::unable) says of the configuration is done as in
     /// [`prague::Config::linux`].
     pub fn prague(name: &str, config: &prague::Config) -> Result<Loaded, BpfError> {
-        let settings = Settings::new(config);
-        let mut refusal = None;
-        for flags in PREFERRED {
-            match Loaded::register(object::PRAGUE(), name, flags, Some(&settings)) {
-                Err(error @ BpfError::Refused { .. }) => refusal = Some(error),
-                result => return result,
-            }
-        }
-        Err(refusal.expect("there are flags to try"))
+        // What the kernel knows is asked with DCTCP, which is verified in a small part of the time.
+        let known = |flags: &Flags| Loaded::dctcp_with(&throw_away_name(), *flags).is_ok();
+        let flags = PREFERRED.into_iter().find(known).unwrap_or(CLASSIC);
+        Loaded::register(object::PRAGUE(), name, flags, Some(&Settings::new(config)))
     }
 
     /// Registers DCTCP with flags that the kernel may refuse.
@@ -182,6 +178,14 @@ impl Loaded {
     pub fn flags(&self) -> Flags {
         self.flags
     }
+}
+
+/// A name that no other process and nothing else in this one uses.
+pub(crate) fn throw_away_name() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed) & 0xfff;
+    // 3 + 7 + 1 + 3 letters at most: process ids have 22 bits.
+    format!("l4s{}_{count:x}", std::process::id())
 }
 
 fn refused(path: &Path, error: &libbpf_rs::Error) -> BpfError {

@@ -3,8 +3,8 @@
 //! Nothing is concluded from version numbers: each thing is tried and taken back.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::control::throw_away_name;
 use crate::{BpfError, DualPi2, Ect1, Flags, Loaded, Tracers, ect1, object};
 
 /// Whether something works, and if not, why.
@@ -80,12 +80,4 @@ pub fn probe() -> Probe {
         tracers: Finding::of(Tracers::try_load()),
         tcx: Finding::of(Ect1::try_link()),
     }
-}
-
-/// A name that no other process and no other probe of this one uses.
-fn throw_away_name() -> String {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed) & 0xfff;
-    // 3 + 7 + 1 + 3 letters at most: process ids have 22 bits.
-    format!("l4s{}_{count:x}", std::process::id())
 }
