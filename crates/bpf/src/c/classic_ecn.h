@@ -44,6 +44,8 @@
 /* The first segments are acknowledged at once; those before come in a burst. */
 #define CLASSIC_ECN_QUICK_SEGMENTS 10
 #define CLASSIC_ECN_FREE_SEGMENTS 2
+/* A receiver holds an acknowledgement for longer than this, if it does. */
+#define CLASSIC_ECN_HELD_MIN 20000u
 /* A packet of 1514 B at 4 Mb/s: the slowest link that the references follow. */
 #define CLASSIC_ECN_SLOWEST 3028u
 #define CLASSIC_ECN_NO_SPACING 0xffffffffu
@@ -101,8 +103,8 @@ struct classic_ecn {
 	s64 score, max;
 	/* When this round began. */
 	u64 began_us;
-	/* When the last acknowledgement came that surely was prompt, if it was the last of all. */
-	u64 prompt_at;
+	/* When the last acknowledgement came that surely was prompt, and the last of all. */
+	u64 prompt_at, acked_us;
 	struct classic_ecn_smooth original, alternative;
 	/* Rounds that were scored. */
 	u32 rounds;
@@ -247,7 +249,7 @@ static __always_inline void classic_ecn_start(struct classic_ecn *s,
 {
 	s->score = s->max = -(s64)c->l_sticky;
 	s->began_us = 0;
-	s->prompt_at = 0;
+	s->prompt_at = s->acked_us = 0;
 	s->original.srtt = s->original.mdev = 0;
 	s->original.shift = s->original.ratio = 0;
 	s->alternative = s->original;
@@ -394,18 +396,25 @@ static __always_inline int classic_ecn_is_prompt(const struct classic_ecn_sample
 	return a->delivered >= 2 || a->acked <= CLASSIC_ECN_QUICK_SEGMENTS;
 }
 
+/* Or held it for no time that matters: since the one before, which came a moment ago. */
+static __always_inline int classic_ecn_was_not_held(const struct classic_ecn *s,
+						    const struct classic_ecn_sample *a)
+{
+	return classic_ecn_is_prompt(a) || a->now_us < s->acked_us + CLASSIC_ECN_HELD_MIN;
+}
+
 static __always_inline void classic_ecn_space(struct classic_ecn *s,
 					      const struct classic_ecn_sample *a)
 {
-	u8 prompt = classic_ecn_is_prompt(a) && a->acked > CLASSIC_ECN_FREE_SEGMENTS;
-
-	if (prompt && s->has_prompt) {
+	if (!classic_ecn_is_prompt(a) || a->acked <= CLASSIC_ECN_FREE_SEGMENTS)
+		return;
+	if (s->has_prompt) {
 		u64 gap = (a->now_us - s->prompt_at) / (a->delivered ? a->delivered : 1);
 
 		if (gap && gap < s->least)
 			s->least = (u32)gap;
 	}
-	s->has_prompt = prompt;
+	s->has_prompt = 1;
 	s->prompt_at = a->now_us;
 }
 
@@ -564,13 +573,14 @@ static __always_inline void classic_ecn_on_ack(struct classic_ecn *s,
 	if (a->delivered_ce)
 		classic_ecn_on_mark(s, c);
 	if (a->rtt_us != CLASSIC_ECN_NO_RTT && !classic_ecn_is_dropper(s)) {
-		u32 prompt = !c->prompt || classic_ecn_is_prompt(a);
+		u32 prompt = !c->prompt || classic_ecn_was_not_held(s, a);
 
 		if (c->tracers)
 			classic_ecn_show_tracers(s, prompt, a);
 		if (prompt)
 			classic_ecn_on_rtt(s, c, a);
 	}
+	s->acked_us = a->now_us;
 	s->acks++;
 	s->limited_acks += !!a->self_limited;
 	s->delivered += a->delivered;

@@ -34,7 +34,7 @@ pub(super) fn expected_detector(text: &mut String, c: &CDetector, settings: &Det
         "score: {score}, max: {max}, rounds: {rounds}, rtt: {}, shift: {shift}, depth: {depth}, \
          log_mdev: {}, log_depth: {}, log_v0: {}, log_d0: {}, round: Round {{ end: {}, \
          began_us: {}, acks: {}, limited_acks: {}, delivered: {}, marked: {}, lost: {}, \
-         deep_unmarked: {} }}, spacing: Spacing {{ least: {}, prompt_at: {} }}, losses: {}, \
+         deep_unmarked: {} }}, spacing: Spacing {{ least: {}, prompt_at: {} }}, acked_us: {}, losses: {}, \
          unmarked_rounds: {}, tracers: {} }}",
         option(c.has_rtt != 0, filter),
         log(c.log_mdev),
@@ -51,6 +51,7 @@ pub(super) fn expected_detector(text: &mut String, c: &CDetector, settings: &Det
         c.deep_unmarked,
         c.least,
         option(c.has_prompt != 0, c.prompt_at.to_string()),
+        c.acked_us,
         c.losses,
         c.unmarked_rounds,
         option(settings.tracers != 0, expected_tracers(&c.tracers, settings))

@@ -71,6 +71,7 @@ struct CDetector {
     max: i64,
     began_us: u64,
     prompt_at: u64,
+    acked_us: u64,
     original: CSmooth,
     alternative: CSmooth,
     rounds: u32,

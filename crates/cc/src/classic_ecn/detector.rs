@@ -29,6 +29,10 @@ const DEEP_MIN: u32 = 2400;
 /// many at least.
 const QUICK_SEGMENTS: u64 = 10;
 
+/// A receiver holds an acknowledgement for longer than this, if it does: Linux for 40 ms
+/// (`TCP_DELACK_MIN`), others for more. What is less than that covers what the way back adds.
+const HELD_MIN: u64 = 20_000;
+
 /// What the references are above the time of two packets, in microseconds: the step of an L4S
 /// queue (RFC 9332 §2.5.1.1), and what else moves a round trip.
 const STEP: u32 = 1000;
@@ -82,6 +86,8 @@ pub struct Detector<const BITS: u32 = 24> {
     round: Round,
     /// The least time between two packets' deliveries: what the bottleneck takes to send one.
     spacing: Spacing,
+    /// When the last acknowledgement came, in microseconds.
+    acked_us: u64,
     /// Losses since the last mark.
     losses: u32,
     /// Round trips since the last mark.
@@ -206,6 +212,7 @@ impl<const BITS: u32> Detector<BITS> {
             log_d0: CarryLog::new(),
             round: Round::default(),
             spacing: Spacing::default(),
+            acked_us: 0,
             losses: 0,
             unmarked_rounds: 0,
             tracers: tracers.then(|| {
@@ -258,12 +265,13 @@ impl<const BITS: u32> Detector<BITS> {
         if let Some(rtt) = sample.rtt_us
             && !self.is_dropper()
         {
-            let prompt = !self.settings.prompt || sample.is_prompt();
+            let prompt = !self.settings.prompt || self.is_prompt(sample);
             self.show_tracers(rtt, prompt, sample);
             if prompt {
                 self.on_rtt(rtt.min(RTT_MAX), sample);
             }
         }
+        self.acked_us = sample.now_us;
         self.round.acks += 1;
         self.round.limited_acks += u32::from(sample.self_limited);
         self.round.delivered += sample.delivered;
@@ -277,6 +285,13 @@ impl<const BITS: u32> Detector<BITS> {
             self.end_round(sample);
         }
         over
+    }
+
+    /// Whether the receiver held nothing back. It holds an acknowledgement since the one before it
+    /// went out, so that one that came soon after that was not held either.
+    #[inline]
+    fn is_prompt(&self, sample: &Sample) -> bool {
+        sample.is_prompt() || sample.now_us < self.acked_us + HELD_MIN
     }
 
     /// Whether the bottleneck is one that drops, and what it did before says nothing any more.

@@ -17,7 +17,7 @@ const FREE_SEGMENTS: u64 = 2;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Spacing {
     least: u32,
-    /// When the last acknowledgement came that the receiver sent as soon as its packet arrived.
+    /// When the last one of those came that the receiver sent as soon as its packet arrived.
     prompt_at: Option<u64>,
 }
 
@@ -34,15 +34,15 @@ impl Spacing {
         if self.least == u32::MAX { 0 } else { self.least.min(SLOWEST) }
     }
 
-    /// An acknowledgement arrived. Later on, one of a single packet may be the work of the
-    /// receiver's timer; one of two or more is the answer to the last of them.
+    /// An acknowledgement arrived, of which only that counts which surely was prompt, as one of two
+    /// packets or more is the answer to the last of them.
     #[inline]
     pub fn update(&mut self, sample: &Sample) {
-        let is_prompt = sample.is_prompt() && sample.una > FREE_SEGMENTS;
-        let before = self.prompt_at;
-        self.prompt_at = is_prompt.then_some(sample.now_us);
-        if let (Some(before), Some(now)) = (before, self.prompt_at) {
-            let gap = (now - before) / u64::from(sample.delivered.max(1));
+        if !sample.is_prompt() || sample.una <= FREE_SEGMENTS {
+            return;
+        }
+        if let Some(before) = self.prompt_at.replace(sample.now_us) {
+            let gap = (sample.now_us - before) / u64::from(sample.delivered.max(1));
             if gap > 0 {
                 self.least = self.least.min(u32::try_from(gap).unwrap_or(u32::MAX));
             }

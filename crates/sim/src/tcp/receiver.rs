@@ -10,8 +10,9 @@ use crate::packet::{Ack, Duplicate, MSS, Part, Share};
 const ATO_MIN: Duration = Duration::from_millis(40);
 /// The longest that it waits.
 const ATO_MAX: Duration = Duration::from_millis(200);
-/// Acknowledgements at the start of a connection that are not delayed.
-const QUICK_ACKS_AT_START: u32 = 16;
+/// Acknowledgements that are not delayed, at the start of a connection and from a segment on that was
+/// received before (Linux: `TCP_MAX_QUICKACKS`, `tcp_enter_quickack_mode`).
+const QUICK_ACKS: u32 = 16;
 /// Acknowledgements after a first mark that are not delayed.
 const QUICK_ACKS_AFTER_CE: u32 = 2;
 /// Counted marks that are told at once.
@@ -124,7 +125,7 @@ impl Receiver {
             ce_bytes: 0,
             ce: false,
             next_before: 0,
-            quick: QUICK_ACKS_AT_START,
+            quick: QUICK_ACKS,
             ato: ATO_MIN,
             last_arrival: Time::ZERO,
             duplicates: (0, 0),
@@ -168,7 +169,11 @@ impl Receiver {
             at_once = true;
         }
         if seq < self.next || self.beyond.containing(seq).is_some() {
-            // Received before: the sender must learn that (RFC 9293 §3.10.7.4).
+            // Received before: the sender must learn that (RFC 9293 §3.10.7.4). It may have lost
+            // acknowledgements, so that Linux hurries; but not above a hole.
+            if seq < self.next {
+                self.hurry(QUICK_ACKS);
+            }
             self.duplicate = Some((seq, part.lead(), part.share(payload)));
             return send(self.acknowledge());
         }
@@ -221,6 +226,12 @@ impl Receiver {
         Some(self.acknowledge())
     }
 
+    /// So many acknowledgements at least are not delayed now.
+    fn hurry(&mut self, acks: u32) {
+        self.quick = self.quick.max(acks);
+        self.ato = ATO_MIN;
+    }
+
     /// The delay follows the spacing of arrivals, where that is short.
     fn adapt_delay(&mut self, now: Time) {
         let gap = now.since(self.last_arrival);
@@ -259,8 +270,7 @@ impl Receiver {
             Echo::Classic => {
                 if ecn.is_ce() && !self.demand_cwr {
                     self.demand_cwr = true;
-                    self.quick = self.quick.max(QUICK_ACKS_AFTER_CE);
-                    self.ato = ATO_MIN;
+                    self.hurry(QUICK_ACKS_AFTER_CE);
                 }
                 false
             }

@@ -199,13 +199,29 @@ fn who_waits_for_the_receivers_timer_is_not_measured() {
         detector.on_ack(&ack);
         detector.rtt.is_some()
     };
-    let single = |una| sample(una, 10, 10_000, 10_000, false);
+    let single = |una| Sample { now_us: HELD_MIN, ..sample(una, 10, 10_000, 10_000, false) };
     assert!(measured(false, single(11)));
     assert!(!measured(true, single(11)));
     // At the start every segment is acknowledged at once.
     assert!(measured(true, single(10)));
     assert!(measured(true, Sample { delivered: 2, ..single(11) }));
     assert!(measured(true, Sample { pushed: true, ..single(11) }));
+}
+
+/// It begins to wait when it acknowledged what came before.
+#[test]
+fn who_comes_soon_after_another_did_not_wait_for_the_receivers_timer() {
+    let measured = |after: u64| {
+        let mut detector = Detector::<24>::new(&Config::best(), false);
+        let other = Sample { now_us: 70_000, rtt_us: None, ..sample(11, 12, 0, 10_000, false) };
+        detector.on_ack(&other);
+        let now_us = 70_000 + after;
+        detector.on_ack(&Sample { now_us, ..sample(12, 13, 10_000, 10_000, false) });
+        // It tells nothing of the spacing: others may have been in between.
+        assert_eq!(detector.spacing.micros(), 0);
+        detector.rtt.is_some()
+    };
+    assert!(measured(HELD_MIN - 1) && !measured(HELD_MIN));
 }
 
 #[test]

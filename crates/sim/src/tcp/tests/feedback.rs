@@ -167,3 +167,30 @@ fn a_duplicate_is_reported_once() {
     assert!(acks.iter().filter_map(|ack| ack.duplicate).all(|d| d.share == Share::All));
     assert_eq!(acks[5].sacks[0], (1, 2));
 }
+
+/// Linux' `tcp_enter_quickack_mode`: the acknowledgement of what came twice and 15 more, one by one.
+/// Above a hole it does not hurry.
+#[test]
+fn what_came_twice_makes_the_receiver_hurry() {
+    let acks_after = |twice: &[u64]| {
+        let mut receiver = Receiver::new(Echo::None, RTT);
+        let mut acks = Vec::new();
+        let mut arrive = |n: u64, seq: u64| {
+            let (ecn, payload, part) = (Ecn::NotEct, FULL, Part::Whole);
+            let arrived = Arrived { seq, ecn, payload, cwr: false, push: false, part };
+            receiver.on_segment(arrived, at(MS * n), |ack| acks.push(ack.cumulative));
+        };
+        (0..40).for_each(|seq| arrive(seq, seq));
+        let rest = (40..80).filter(|seq| !twice.contains(seq));
+        for seq in twice.iter().copied().chain(rest) {
+            arrive(40 + seq, seq);
+        }
+        acks.into_iter().filter(|next| *next > 42).collect::<Vec<u64>>()
+    };
+    // Until then each two of them.
+    assert_eq!(acks_after(&[]), Vec::from_iter((44..=80).step_by(2)));
+    assert_eq!(acks_after(&[39]), Vec::from_iter((43..=55).chain((57..80).step_by(2))));
+    // 40 is a hole, which the stream fills.
+    let above_a_hole = acks_after(&[41, 41]);
+    assert!(above_a_hole.len() <= 20, "{above_a_hole:?}");
+}
