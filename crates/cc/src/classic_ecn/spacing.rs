@@ -34,8 +34,8 @@ impl Spacing {
         if self.least == u32::MAX { 0 } else { self.least.min(SLOWEST) }
     }
 
-    /// An acknowledgement arrived, of which only that counts which surely was prompt, as one of two
-    /// packets or more is the answer to the last of them.
+    /// An acknowledgement arrived. It counts if it surely was prompt, as one of two packets or more,
+    /// which is the answer to the last of them.
     #[inline]
     pub fn update(&mut self, sample: &Sample) {
         if !sample.is_prompt() || sample.una <= FREE_SEGMENTS {

@@ -7,7 +7,7 @@ mod split;
 use l4s_cc::prague::TracerSet;
 
 use super::*;
-use crate::packet::{MIDDLE_COPY, position};
+use crate::packet::{FRONT, MIDDLE_COPY, TAIL, position};
 use crate::tcp::Script;
 
 /// Which packet of a set it is.
@@ -107,6 +107,39 @@ fn a_middle_before_its_front_was_not_in_one_queue_with_it() {
         assert!(tells || answers.overtaken == 0, "{answers:?}");
         assert_eq!(answers.in_order, 0);
         assert_eq!(path.retransmissions(), Vec::<u64>::new());
+    }
+}
+
+/// What is lost of a set and of the stream is sent again, as any segment; the set has no outcome.
+#[test]
+fn a_part_that_is_lost_tells_nothing_and_is_repaired_if_anybody_misses_it() {
+    for (form, lost, missed) in [
+        (TracerSet::Split, Of::Front, Some(FRONT)),
+        (TracerSet::Split, Of::Middle, None),
+        (TracerSet::Split, Of::Rear, Some(TAIL)),
+        (TracerSet::Copies, Of::Front, Some(FULL)),
+        (TracerSet::Copies, Of::Middle, None),
+        (TracerSet::Copies, Of::Rear, None),
+    ] {
+        let mut again = Vec::new();
+        let (mut path, script) = traced(form, None, |s, of, resent| {
+            if resent {
+                again.push(*s);
+            }
+            if of == lost { Fate::Lose } else { Fate::Arrive }
+        });
+        path.run(at(RTT * 60));
+        let next = path.receiver.next();
+        drop(path);
+        let answers = script.answers();
+        assert!(answers.sent > 10, "{form:?}: {answers:?}");
+        let told = (answers.overtaken, answers.in_order);
+        assert_eq!(told, (0, 0), "{form:?}, {lost:?}: {answers:?}");
+        assert_eq!(again.is_empty(), missed.is_none(), "{form:?}, {lost:?}: {again:?}");
+        assert!(again.last().is_none_or(|s| s.seq < next));
+        for s in again {
+            assert_eq!((s.part, s.payload, s.ecn), (Part::Whole, missed.unwrap(), Ecn::Ect1));
+        }
     }
 }
 

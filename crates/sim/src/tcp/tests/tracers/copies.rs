@@ -31,33 +31,6 @@ fn a_set_is_a_full_segment_and_its_end_twice() {
     assert!(stream.iter().enumerate().all(|(n, s)| (s.seq, s.payload) == (n as u64, FULL)));
 }
 
-/// A front that is lost is sent again as any segment, and a copy never; the set has no outcome.
-#[test]
-fn a_part_that_is_lost_tells_nothing_and_a_copy_is_not_missed() {
-    for lost in [Of::Front, Of::Middle, Of::Rear] {
-        let mut again = Vec::new();
-        let (mut path, script) = traced(TracerSet::Copies, None, |s, of, resent| {
-            if resent {
-                again.push(*s);
-            }
-            if of == lost { Fate::Lose } else { Fate::Arrive }
-        });
-        path.run(at(RTT * 60));
-        let next = path.receiver.next();
-        drop(path);
-        let answers = script.answers();
-        assert!(answers.sent > 10, "{answers:?}");
-        assert_eq!((answers.overtaken, answers.in_order), (0, 0), "{lost:?}: {answers:?}");
-        if lost != Of::Front {
-            assert!(again.is_empty(), "{lost:?}");
-            continue;
-        }
-        assert!(!again.is_empty() && next > again.last().unwrap().seq);
-        let whole = |s: &Segment| (s.part, s.payload, s.ecn) == (Part::Whole, FULL, Ecn::Ect1);
-        assert!(again.iter().all(whole), "{again:?}");
-    }
-}
-
 /// The set goes along with a stream that is what it would be without: the same losses found, and the
 /// same window. But the receiver hurries for some time, so that the next segments go a little earlier.
 #[test]

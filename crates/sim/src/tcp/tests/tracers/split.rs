@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::*;
-use crate::packet::{FRONT, TAIL, TRACER};
+use crate::packet::{FRONT, TRACER};
 
 #[test]
 fn a_set_is_three_packets_as_long_as_one() {
@@ -24,38 +24,6 @@ fn a_set_is_three_packets_as_long_as_one() {
         assert_eq!([front.ecn, middle.ecn, rear.ecn], [Ecn::Ect1, Ecn::Ect0, Ecn::Ect1]);
         assert_eq!((rear.part, middle.seq, rear.seq), (Part::Rear, front.seq + 1, front.seq + 1));
         assert!(n < 2 || seen[n - 2].part != Part::Middle);
-    }
-}
-
-/// What is lost of a set is sent again, as any segment, and the set has no outcome.
-#[test]
-fn a_part_that_is_lost_is_repaired_and_tells_nothing() {
-    for lost in [Of::Front, Of::Middle, Of::Rear] {
-        let mut again = Vec::new();
-        let (mut path, script) = traced(TracerSet::Split, None, |s, of, resent| {
-            if resent {
-                again.push(*s);
-            }
-            if of == lost { Fate::Lose } else { Fate::Arrive }
-        });
-        path.run(at(RTT * 60));
-        let next = path.receiver.next();
-        drop(path);
-        let answers = script.answers();
-        assert!(answers.sent > 10, "{answers:?}");
-        assert_eq!((answers.overtaken, answers.in_order), (0, 0), "{lost:?}: {answers:?}");
-        let payload = match lost {
-            Of::Front => FRONT,
-            // Nobody notices.
-            Of::Middle => {
-                assert!(again.is_empty());
-                continue;
-            }
-            _ => TAIL,
-        };
-        assert!(!again.is_empty() && next > again.last().unwrap().seq);
-        assert!(again.iter().all(|s| s.payload == payload && s.ecn == Ecn::Ect1), "{again:?}");
-        assert!(again.iter().all(|s| s.part == Part::Whole));
     }
 }
 
