@@ -58,6 +58,18 @@ fn follow(
     Path::with(config, true, size, fate, |sender| sender.follow(script))
 }
 
+/// Marks that the sender learned of and that the receiver saw, and the mean window, where this packet
+/// of each set is marked.
+fn marked(form: TracerSet, marked: Of) -> (u32, u32, f64) {
+    let (mut path, script) = traced(form, None, move |s, of, _| match of {
+        of if of == marked && of != Of::None && s.seq > 100 => Fate::Mark,
+        _ => Fate::Arrive,
+    });
+    path.run(at(RTT * 60));
+    assert!(script.answers().sent > 40, "{:?}", script.answers());
+    (path.sender.marks(), path.receiver.marks(), path.mean_window(RTT * 10))
+}
+
 /// Bytes that reached the receiver in order.
 fn received(sent: &[Segment], next: u64) -> u64 {
     let last = sent.iter().rfind(|s| s.part != Part::Middle && s.seq + 1 == next).unwrap();

@@ -30,20 +30,11 @@ fn a_set_is_three_packets_as_long_as_one() {
 /// A middle is in the queue of others: its mark is not for this window.
 #[test]
 fn a_marked_middle_changes_nothing_and_a_marked_rear_does() {
-    let windows = |marked: Of| {
-        let (mut path, script) = traced(TracerSet::Split, None, move |s, of, _| match of {
-            of if of == marked && of != Of::None && s.seq > 100 => Fate::Mark,
-            _ => Fate::Arrive,
-        });
-        path.run(at(RTT * 60));
-        assert!(script.answers().sent > 40, "{:?}", script.answers());
-        (path.sender.marks(), path.receiver.marks(), path.mean_window(RTT * 10))
-    };
-    let (_, _, clean) = windows(Of::None);
-    let (told, seen, window) = windows(Of::Middle);
+    let (_, _, clean) = marked(TracerSet::Split, Of::None);
+    let (told, seen, window) = marked(TracerSet::Split, Of::Middle);
     assert!(seen > 30 && told.abs_diff(seen) <= 1, "the receiver counts them: {told} {seen}");
     assert!((window / clean - 1.0).abs() < 0.01, "{window} {clean}");
-    let (.., window) = windows(Of::Rear);
+    let (.., window) = marked(TracerSet::Split, Of::Rear);
     assert!(window < clean * 0.95, "{window} {clean}");
 }
 
