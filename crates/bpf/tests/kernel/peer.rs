@@ -97,6 +97,9 @@ pub struct Seen {
     pub away: Duration,
     /// Each data packet of ECT(0), between those before it and behind it.
     pub sets: Vec<[Vec<u8>; 3]>,
+    /// Sets of which the middle left its own queue when their front had left that of all, but not
+    /// their rear.
+    pub in_order: u32,
     /// What the sender's Prague shows in the end.
     pub shown: Option<Shown>,
     /// What its kernel counted of `TcpExt`: names, and a number for each.
@@ -107,11 +110,11 @@ impl Seen {
     /// For people.
     fn without_packets(&self) -> String {
         let Seen { control, codepoints, marked, dropped, ece, cwr, .. } = self;
-        let Seen { utilization, mean, p99, falls, away, sets, shown, .. } = self;
+        let Seen { utilization, mean, p99, falls, away, sets, in_order, shown, .. } = self;
         format!(
             "{control}: codepoints {codepoints:?}, {marked} marked, {dropped} dropped, {ece} ECE, \
              {cwr} CWR, {utilization:.3} used, {mean:.2} and {p99:.2} ms, away {away:?}, {} sets, \
-             {shown:?}, falls {falls:?}",
+             {in_order} of them in order, {shown:?}, falls {falls:?}",
             sets.len()
         )
     }
@@ -129,13 +132,26 @@ pub fn u16_at(packet: &[u8], at: usize) -> usize {
     usize::from(packet[at]) << 8 | usize::from(packet[at + 1])
 }
 
+fn u32_at(packet: &[u8], at: usize) -> u32 {
+    (u16_at(packet, at) << 16 | u16_at(packet, at + 2)) as u32
+}
+
+/// Where the TCP header of a packet ends.
+pub fn header(packet: &[u8]) -> usize {
+    20 + usize::from(packet[32] >> 4) * 4
+}
+
+/// The sequence number behind a packet, which all of a set share.
+pub fn end_of(packet: &[u8]) -> u32 {
+    u32_at(packet, 24).wrapping_add((packet.len() - header(packet)) as u32)
+}
+
 /// The flags of TCP and the length of the payload.
 fn tcp_of(packet: &[u8]) -> Option<(u8, usize)> {
     if packet.len() < 40 || packet[0] != 0x45 || packet[9] != 6 {
         return None;
     }
-    let header = 20 + usize::from(packet[32] >> 4) * 4;
-    Some((packet[33], u16_at(packet, 2) - header))
+    Some((packet[33], u16_at(packet, 2) - header(packet)))
 }
 
 fn mark(packet: &mut [u8]) {
@@ -236,8 +252,12 @@ fn carry(
             far.deliver(&packet);
         }
         while apart.front().is_some_and(|(due, _)| *due <= now) {
-            let Some((_, packet)) = apart.pop_front() else { break };
-            far.deliver(&packet);
+            let Some((_, middle)) = apart.pop_front() else { break };
+            // Without the rear where it has not come so far.
+            let is_its = |(_, packet): &&(Instant, Vec<u8>)| end_of(packet) == end_of(&middle);
+            let wait = queue.iter().filter(is_its).count() + usize::from(behind_it.is_some());
+            seen.in_order += u32::from(wait == 1);
+            far.deliver(&middle);
         }
         while back.front().is_some_and(|(due, _)| *due <= now) {
             let Some((_, packet)) = back.pop_front() else { break };
