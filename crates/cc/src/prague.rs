@@ -10,6 +10,7 @@
 mod config;
 mod growth;
 pub mod kernel;
+mod start;
 
 pub use config::{
     Changeover, ClassicGrowth, Config, Fallback, Increase, LossResponse, RttIndependence,
@@ -94,6 +95,8 @@ pub struct Control {
     nxt: u64,
     /// How often slow start may begin again.
     again: u32,
+    /// Packets in flight when the round trip of observation began.
+    flight: u64,
 }
 
 /// The configuration in the units of [`State`].
@@ -119,8 +122,8 @@ struct Settings {
 
 impl Settings {
     fn new(config: &Config) -> Settings {
-        let half = config.slow_start_exit == SlowStartExit::Half;
-        let sure = if half { config.startup.sure } else { 0 };
+        let third = config.slow_start_exit == SlowStartExit::Third;
+        let sure = if third { config.startup.sure } else { 0 };
         let alpha_classic = 2.0 * (1.0 - config.beta) * f64::from(1u32 << ALPHA_BITS);
         Settings {
             rtt_independence: config.rtt_independence,
@@ -163,6 +166,7 @@ impl Control {
             detector: detects.then(|| Box::new(Detector::new(&config.detector, traces))),
             nxt: 0,
             again: config.startup.again,
+            flight: 0,
         }
     }
 
@@ -191,6 +195,7 @@ impl Control {
             prior_ssthresh: Window::NO_THRESHOLD,
             ..State::default()
         };
+        self.flight = cwnd.into();
     }
 
     /// Slow start ends at the present window.
@@ -227,13 +232,15 @@ impl Control {
         s.average = (s.average - (s.average >> SHIFT_G) + fraction).min(AVERAGE_MAX);
     }
 
-    /// Ends the time of observation after a round trip, but not before a virtual RTT passed.
+    /// Ends the time of observation after a round trip, but not before a virtual RTT passed; and at
+    /// once where so many are marked that slow start is over.
     fn observe_marks(&mut self, ack: &Ack, srtt: u64, now: u64) {
         self.state.delivered = self.state.delivered.wrapping_add(ack.delivered);
         self.state.delivered_ce = self.state.delivered_ce.wrapping_add(ack.delivered_ce);
         let per_virtual = self.settings.alpha_per_virtual && !self.in_first_slow_start();
         let least = if per_virtual { self.settings.rtt_virt_us(srtt) } else { 0 };
-        if ack.una < self.state.window_end || now - self.state.alpha_at < least {
+        let is_over = ack.una >= self.state.window_end && now - self.state.alpha_at >= least;
+        if !is_over && !self.is_told_to_stop() {
             return;
         }
         if self.state.saw_ce && self.in_first_slow_start() {
@@ -247,70 +254,10 @@ impl Control {
         let frac_cwnd = self.state.frac_cwnd;
         self.growth.end_round(self.state.delivered_ce > 0, in_slow_start, frac_cwnd);
         self.state.window_end = ack.nxt;
+        self.flight = ack.nxt - ack.una;
         self.state.alpha_at = now;
         self.state.delivered = 0;
         self.state.delivered_ce = 0;
-    }
-
-    /// Whether nothing ever told it where to stop. Where the exit is to halve, the first mark does.
-    fn in_first_slow_start(&self) -> bool {
-        self.settings.slow_start_exit != SlowStartExit::Halve
-            && self.state.ssthresh == Window::NO_THRESHOLD
-    }
-
-    /// Whether marks are left aside, unless they are on all of a round trip: a window as small as
-    /// that is over before its answer would be of use to anyone.
-    fn is_sure(&self) -> bool {
-        self.state.frac_cwnd <= self.settings.sure && self.in_first_slow_start()
-    }
-
-    /// A round trip of slow start is over, and marks were seen.
-    fn leave_slow_start(&mut self, ack: &Ack, now: u64) {
-        let delivered = u64::from(self.state.delivered.max(1));
-        let marked = u64::from(self.state.delivered_ce);
-        let half = self.settings.slow_start_exit == SlowStartExit::Half;
-        // From a shallow queue, where others start too, many come by chance.
-        let enough = match half {
-            false => 0,
-            true if self.is_sure() => delivered,
-            true => delivered.div_ceil(2),
-        };
-        // In its steady state a scalable control gets two marks per round trip at any window (DCttH
-        // §2.1: c = p·W is constant; DCTCP: 2). Fewer come by chance, from a queue that is shared,
-        // and halving the window for one of them would leave a flow far below its share, with
-        // nothing but additive increase.
-        if marked < enough.max(2) {
-            return;
-        }
-        let took = (now - self.state.alpha_at).max(1);
-        // The answer is to as many marks as there were; the average learns of them as of any others.
-        // Taken for the average itself they would be answered for many rounds to come.
-        self.update_alpha();
-        self.reduce((marked.min(delivered) << ALPHA_BITS) / delivered, now);
-        if half {
-            self.fit(delivered * ack.min_rtt.as_micros() / took);
-        }
-    }
-
-    /// Goes down to what fits on the path, in packets, and lets the queue drain that was built by
-    /// trying more.
-    fn fit(&mut self, packets: u64) {
-        let window = (packets - packets / 8).max(INITIAL_WINDOW) << CWND_BITS;
-        if window < self.state.frac_cwnd {
-            self.state.frac_cwnd = window;
-            self.set_threshold();
-        }
-    }
-
-    /// A round trip is over. Without a mark in it, those that ended slow start were another flow's
-    /// beginning, or chance: there is more to be had. A long flow has used its chances up before it
-    /// has its share.
-    fn start_again(&mut self) {
-        let unmarked = self.state.saw_ce && self.state.delivered_ce == 0 && !self.state.in_loss;
-        if self.again > 0 && unmarked && !self.in_first_slow_start() {
-            self.again -= 1;
-            self.state.ssthresh = Window::NO_THRESHOLD;
-        }
     }
 
     /// Answers marks, at most once per virtual RTT.
@@ -353,15 +300,6 @@ impl Control {
         self.set_threshold();
     }
 
-    /// By how many packets the window grows in slow start for each that is delivered.
-    fn start_growth(&self) -> u64 {
-        let half = self.settings.slow_start_exit == SlowStartExit::Half;
-        match self.state.saw_ce && !(half && self.in_first_slow_start()) {
-            true => 1,
-            false => self.settings.startup.growth.into(),
-        }
-    }
-
     fn grow_by(&mut self, ack: &Ack, srtt: u64, limited: bool) {
         let delivered = ack.delivered.min(DELIVERED_MAX);
         let marked = if self.is_sure() { 0 } else { ack.delivered_ce };
@@ -373,7 +311,7 @@ impl Control {
         if self.state.frac_cwnd < threshold {
             // RFC 5681 §3.1: slow start, up to the threshold.
             let room = threshold - self.state.frac_cwnd;
-            let growth = self.start_growth();
+            let growth = self.start_growth(ack);
             let grown = ((u64::from(unmarked) * growth) << CWND_BITS).min(room);
             self.state.frac_cwnd += grown;
             unmarked -= ((grown / growth) >> CWND_BITS) as u32;
@@ -565,6 +503,7 @@ impl CongestionControl for Control {
             true => 2,
             false => 1,
         };
-        Some((rate * windows) >> 4)
+        let most = self.start_rate(mss).unwrap_or(u64::MAX);
+        Some(((rate * windows) >> 4).min(most.max(rate >> 4)))
     }
 }

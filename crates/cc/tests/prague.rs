@@ -13,6 +13,8 @@ struct Flow {
     cc: Control,
     window: Window,
     rtt: Duration,
+    /// The shortest that there was.
+    min_rtt: Duration,
     now: Time,
     una: u64,
     marks: Marks,
@@ -55,6 +57,7 @@ impl Flow {
             cc: Control::new(&config),
             window,
             rtt,
+            min_rtt: rtt,
             now: Time::ZERO,
             una: 0,
             marks: Marks::Random(1),
@@ -69,7 +72,7 @@ impl Flow {
             delivered_ce,
             ece: delivered_ce > 0,
             rtt: Some(self.rtt),
-            min_rtt: self.rtt,
+            min_rtt: self.min_rtt,
             srtt: self.rtt,
             una: self.una,
             nxt: self.una + u64::from(self.window.cwnd),
@@ -287,45 +290,85 @@ fn a_gentle_start_may_triple_until_a_mark_and_doubles_after_it() {
     assert_eq!(flow.window.cwnd, 2 * 268 - 1);
 }
 
-/// A quick start of ten packets, `rounds` round trips of which were without marks, after one that
-/// takes `time` and has `marks` at its end. The first acknowledgement of the next one ends it.
-fn quick_start(rounds: u32, time: Duration, marks: u32) -> Window {
-    let mut flow = Flow::new(Config::quick_start(), 10, MS * 25);
-    (0..rounds).for_each(|_| flow.round(0.0));
-    let (cwnd, start) = (flow.window.cwnd, flow.now);
-    for n in 1..=cwnd + 1 {
-        flow.now = start + time * u64::from(n) / u64::from(cwnd);
-        flow.acknowledge(1, u32::from(n + marks > cwnd && n <= cwnd));
+/// A quick start of ten packets, on a path of 25 ms that sends a packet in 100 us.
+struct QuickStart(Flow);
+
+impl QuickStart {
+    fn new() -> Self {
+        QuickStart(Flow::new(Config::quick_start(), 10, MS * 25))
     }
-    flow.window
+
+    /// A round trip in which the acknowledgements come as the bottleneck sent their packets, of which
+    /// it marked the last `marks`, or all.
+    fn round(&mut self, marks: u32) -> &mut Self {
+        let flight = self.0.window.cwnd;
+        let marks = marks.min(flight);
+        self.acknowledge(flight - marks, 0);
+        self.acknowledge(marks, 1);
+        self.0.now += Duration::from_micros(25_000 - 100 * u64::from(flight));
+        self
+    }
+
+    fn acknowledge(&mut self, packets: u32, marks: u32) {
+        for _ in 0..packets {
+            self.0.now += Duration::from_micros(100);
+            self.0.acknowledge(1, marks);
+        }
+    }
+
+    fn window(&self) -> (u32, bool) {
+        (self.0.window.cwnd, self.0.window.in_slow_start())
+    }
 }
 
 #[test]
 fn a_quick_start_is_sure_of_30_packets_unless_a_whole_round_is_marked() {
-    // From 10 it is at 30 whatever is marked; the last acknowledgement is of the round after.
-    for marks in [0, 5, 8] {
-        let window = quick_start(0, MS * 25, marks);
-        assert_eq!((window.cwnd, window.in_slow_start()), (32, true), "{marks} marks");
+    for marks in [0, 5, 9] {
+        assert_eq!(QuickStart::new().round(marks).window(), (30, true), "{marks} marks");
     }
-    let mut flow = Flow::new(Config::quick_start(), 10, MS * 25);
-    flow.round(1.0);
-    flow.round(1.0);
-    assert!(!flow.window.in_slow_start());
+    let (_, in_slow_start) = QuickStart::new().round(30).round(30).window();
+    assert!(!in_slow_start);
 }
 
 #[test]
-fn a_quick_start_ends_with_what_came_through_when_half_of_a_round_is_marked() {
-    let window = quick_start(2, MS * 25, 44);
-    assert!(window.in_slow_start());
-    assert_eq!(window.cwnd, 90 + 2 * (90 + 1 - 44), "it grows by what is unmarked");
+fn a_quick_start_triples_up_to_a_quarter_of_what_fits_and_doubles_from_there() {
+    // 250 packets fit: 17 that are delivered make 64 of 30, and each of the other 13 adds one.
+    assert_eq!(QuickStart::new().round(0).round(0).window(), (77, true));
+    assert_eq!(QuickStart::new().round(0).round(0).round(0).window(), (154, true));
+}
 
-    // Of 90 that came through in the round trip of an empty queue, an eighth is left out, so that
-    // the queue drains. Where they took longer, fewer fit.
-    for (time, fits) in [(25, 79), (30, 66), (50, 40)] {
-        let window = quick_start(2, MS * time, 46);
-        assert!(!window.in_slow_start());
-        assert!(window.cwnd.abs_diff(fits) <= 1, "{} instead of {fits}", window.cwnd);
-        assert_eq!(window.cwnd, window.ssthresh);
+#[test]
+fn a_quick_start_ends_as_soon_as_a_third_of_a_round_is_marked() {
+    let third = |marks| {
+        let mut start = QuickStart::new();
+        start.round(0).round(0).acknowledge(marks, 1);
+        start
+    };
+    // 26 of 77, and one that ends the round trip before. It grows by what is unmarked only.
+    assert_eq!(third(26).window(), (77, true));
+    let mut told = third(27);
+    assert_eq!(told.window(), (39, false));
+    assert_eq!(told.0.window.ssthresh, 38);
+    // What else of this round trip is marked is answered no more.
+    told.acknowledge(50, 1);
+    assert_eq!(told.window(), (39, false));
+}
+
+#[test]
+fn a_quick_start_ends_with_what_fits_on_the_path() {
+    // Above the window that it is sure of, a third of marks take a sixth of it. If the round trip is
+    // longer by then, part of what is in flight is a queue.
+    for (rise, left) in [(0, 0.83), (1, 0.8), (2, 0.67), (3, 0.57)] {
+        let mut start = QuickStart(Flow::new(Config::quick_start(), 40, MS * 4));
+        start.acknowledge(27, 0);
+        let before = start.0.window.cwnd;
+        start.0.rtt = MS * (4 + rise);
+        start.acknowledge(13, 1);
+        assert!(start.window().1);
+        start.acknowledge(1, 1);
+        let (after, in_slow_start) = start.window();
+        let found = f64::from(after) / f64::from(before);
+        assert!(!in_slow_start && (found - left).abs() < 0.02, "{found} instead of {left}");
     }
 }
 
@@ -390,6 +433,18 @@ fn a_quick_start_sends_a_window_within_a_quarter_of_the_round_trip() {
     flow.window.limited = false;
     flow.acknowledge(1, 0);
     assert_eq!(flow.cc.pacing_rate(0, MSS, MS * 20), Some(12_000_000));
+}
+
+/// 1500 B in 100 us are 15 MB/s. 77 packets in 25 ms are 4.62, and in 1 ms more than the bottleneck
+/// sends: a window per round trip goes out in any case.
+#[test]
+fn a_quick_start_sends_no_more_than_nine_tenths_of_what_the_bottleneck_does() {
+    let mut start = QuickStart::new();
+    start.round(0).round(0);
+    let rate = |rtt| start.0.cc.pacing_rate(0, MSS, rtt).unwrap();
+    assert_eq!(rate(MS * 50), 4 * 2_310_000);
+    assert_eq!(rate(MS * 25), 13_500_000);
+    assert_eq!(rate(MS), 115_500_000);
 }
 
 /// 40 packets of 1500 B in 20 ms are 3 MB/s; twice that in slow start.

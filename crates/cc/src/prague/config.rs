@@ -110,9 +110,9 @@ words! {
     /// Slow start goes on until marks come as often as they do later, and ends with the answer to
     /// as many of them as there were.
     Gentle = "gentle",
-    /// Slow start goes on until half of a round trip is marked, and ends with what came through in
-    /// that one.
-    Half = "half",
+    /// Slow start goes on until a third of a round trip is marked, and ends at once, with what of
+    /// that fits on the path.
+    Third = "third",
 }
 
 /// How slow start goes before it found a share. An L4S queue tells within a round trip that it is
@@ -120,9 +120,11 @@ words! {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Startup {
     /// How many packets the window grows by for each that is delivered: until the first mark where
-    /// the exit is gentle, to the end of slow start where that takes half of a round trip.
+    /// the exit is gentle, to a quarter of what fits on the path where a third of a round trip has
+    /// to be marked.
     pub growth: u32,
-    /// How many windows per round trip the pacing rate is.
+    /// How many windows per round trip the pacing rate is; in the latter case no more than nine
+    /// tenths of the bottleneck's rate, where the detector measures that.
     pub pacing: u32,
     /// How often it may begin again, after a round trip without a mark behind one with some.
     pub again: u32,
@@ -268,7 +270,7 @@ impl Config {
     /// The best, with a start as quick as marks allow: for short flows.
     pub fn quick_start() -> Self {
         Config {
-            slow_start_exit: SlowStartExit::Half,
+            slow_start_exit: SlowStartExit::Third,
             startup: Startup { growth: 2, pacing: 4, again: 4, sure: 30 },
             ..Config::best()
         }
@@ -422,16 +424,16 @@ impl Configurable for Config {
         ),
         word!(
             "slow_start_exit",
-            "halve: at the first mark; gentle: when marks come as often as they do later; half: when \
-             half of a round trip is marked",
+            "halve: at the first mark; gentle: when marks come as often as they do later; third: once \
+             a third of a round trip is marked",
             SlowStartExit,
             slow_start_exit,
             |_: &Config| true
         ),
         Param::new(
             "start_growth",
-            "packets that the window grows by for each delivered one; where the exit is gentle, until \
-             the first mark",
+            "packets that the window grows by for each delivered one, until the first mark (gentle) or \
+             a quarter of what fits (third)",
             Kind::Count { min: 1, max: 4 },
             |c| c.is_gentle().then_some(Value::Count(c.startup.growth.into())),
             |c, v| c.startup.growth = v.count() as u32,
@@ -455,8 +457,8 @@ impl Configurable for Config {
             "packets that slow start goes to, unless all of a round trip is marked",
             Kind::Count { min: 0, max: 1000 },
             |c| {
-                let half = c.slow_start_exit == SlowStartExit::Half;
-                half.then_some(Value::Count(c.startup.sure.into()))
+                let third = c.slow_start_exit == SlowStartExit::Third;
+                third.then_some(Value::Count(c.startup.sure.into()))
             },
             |c, v| c.startup.sure = v.count() as u32,
         ),

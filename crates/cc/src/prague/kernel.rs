@@ -190,8 +190,8 @@ pub fn unable(config: &Config) -> Vec<String> {
         refuse(true, &format!("`min_window`: found {found}, expected 2, which TCP sends at least"));
     }
     refuse(
-        config.slow_start_exit == SlowStartExit::Half,
-        "`slow_start_exit`: found \"half\", expected \"halve\" or \"gentle\"",
+        config.slow_start_exit == SlowStartExit::Third,
+        "`slow_start_exit`: found \"third\", expected \"halve\" or \"gentle\"",
     );
     refuse(
         config.startup != Startup::LINUX,

@@ -1,0 +1,119 @@
+//! Slow start: how Prague tries for more before it knows its share, and what ends it.
+//!
+//! A scalable control learns within a round trip that it is too fast, so it can try more than one
+//! that waits for a loss (DCttH §4.5). What it tries is a queue for everybody else, though, and the
+//! larger the window the longer. So a quick start tries most while its window is small, and then
+//! keeps to what the bottleneck was seen to send.
+
+use super::{ALPHA_BITS, CWND_BITS, Control, INITIAL_WINDOW, SlowStartExit};
+use crate::{Ack, Window};
+
+/// Growth is quick up to this part of what fits on the path: three times that is not too much yet.
+const QUICK_PART: u64 = 4;
+
+impl Control {
+    /// Whether nothing ever told it where to stop. Where the exit is to halve, the first mark does.
+    pub(super) fn in_first_slow_start(&self) -> bool {
+        self.settings.slow_start_exit != SlowStartExit::Halve
+            && self.state.ssthresh == Window::NO_THRESHOLD
+    }
+
+    /// Whether that is one in which a third of a round trip has to be marked.
+    fn in_quick_start(&self) -> bool {
+        self.settings.slow_start_exit == SlowStartExit::Third && self.in_first_slow_start()
+    }
+
+    /// Whether marks are left aside, unless they are on all of a round trip: a window as small as
+    /// that is over before its answer would be of use to anyone.
+    pub(super) fn is_sure(&self) -> bool {
+        self.state.frac_cwnd <= self.settings.sure && self.in_first_slow_start()
+    }
+
+    /// How many marks in a round trip end slow start.
+    fn enough(&self) -> u64 {
+        // From a shallow queue, where others start too, many come by chance.
+        let enough = match self.in_quick_start() {
+            false => 0,
+            true if self.is_sure() => self.flight,
+            true => self.flight.div_ceil(3),
+        };
+        // In its steady state a scalable control gets two marks per round trip at any window (DCttH
+        // §2.1: c = p·W is constant; DCTCP: 2). Fewer come by chance, from a queue that is shared,
+        // and halving the window for one of them would leave a flow far below its share, with
+        // nothing but additive increase.
+        enough.max(2)
+    }
+
+    /// Whether a quick start is over before its round trip is: what is sent until then would be a
+    /// queue.
+    pub(super) fn is_told_to_stop(&self) -> bool {
+        self.in_quick_start() && u64::from(self.state.delivered_ce) >= self.enough()
+    }
+
+    /// A round trip of slow start is over, or enough of it, and marks were seen.
+    pub(super) fn leave_slow_start(&mut self, ack: &Ack, now: u64) {
+        let delivered = u64::from(self.state.delivered.max(1));
+        let marked = u64::from(self.state.delivered_ce);
+        if marked < self.enough() {
+            return;
+        }
+        let quick = self.in_quick_start();
+        // The answer is to as many marks as there were; the average learns of them as of any others.
+        // Taken for the average itself they would be answered for many rounds to come.
+        self.update_alpha();
+        self.reduce((marked.min(delivered) << ALPHA_BITS) / delivered, now);
+        if quick {
+            self.fit(ack);
+        }
+    }
+
+    /// Goes down to what fits on the path: what was in flight, less what of it is a queue by now.
+    fn fit(&mut self, ack: &Ack) {
+        let rtt = ack.rtt.unwrap_or(ack.srtt).as_micros().max(1);
+        let packets = (ack.nxt - ack.una) * ack.min_rtt.as_micros() / rtt;
+        let window = packets.max(INITIAL_WINDOW) << CWND_BITS;
+        if window < self.state.frac_cwnd {
+            self.state.frac_cwnd = window;
+            self.set_threshold();
+        }
+    }
+
+    /// A round trip is over. Without a mark in it, those that ended slow start were another flow's
+    /// beginning, or chance: there is more to be had. A long flow has used its chances up before it
+    /// has its share.
+    pub(super) fn start_again(&mut self) {
+        let unmarked = self.state.saw_ce && self.state.delivered_ce == 0 && !self.state.in_loss;
+        if self.again > 0 && unmarked && !self.in_first_slow_start() {
+            self.again -= 1;
+            self.state.ssthresh = Window::NO_THRESHOLD;
+        }
+    }
+
+    /// By how many packets the window grows in slow start for each that is delivered.
+    pub(super) fn start_growth(&self, ack: &Ack) -> u64 {
+        let quick = self.in_quick_start();
+        if quick && !self.is_sure() && self.nears_what_fits(ack) || !quick && self.state.saw_ce {
+            return 1;
+        }
+        self.settings.startup.growth.into()
+    }
+
+    /// Whether the window is above a quarter of what fits on the path, as far as that is known.
+    fn nears_what_fits(&self, ack: &Ack) -> bool {
+        let window_us = (self.state.frac_cwnd >> CWND_BITS) * u64::from(self.packet_us());
+        window_us * QUICK_PART >= ack.min_rtt.as_micros()
+    }
+
+    /// The most that a quick start sends, in bytes per second: nine tenths of what the bottleneck
+    /// does, as far as that is known. More than all of it would be a queue for sure.
+    pub(super) fn start_rate(&self, mss: u32) -> Option<u64> {
+        let packet_us = self.packet_us();
+        (self.in_quick_start() && packet_us > 0)
+            .then(|| u64::from(mss) * 900_000 / u64::from(packet_us))
+    }
+
+    /// What the bottleneck takes to send a packet, in microseconds; 0 where that is not known.
+    fn packet_us(&self) -> u32 {
+        self.detector.as_ref().map_or(0, |detector| detector.packet_us())
+    }
+}
