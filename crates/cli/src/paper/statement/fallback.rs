@@ -463,7 +463,7 @@ pub const ALL: &[Statement] = &[
         within: [0.0, 0.3],
         because: "one of 400",
         expected: DoesNotHold(
-            "18 at seed 1, most at 100 ms from 40 Mb/s on: averages over as many as 65,000 \
+            "15 at seed 1, most at 100 ms from 40 Mb/s on: averages over as many as 65,000 \
              acknowledgements are not there within the 10 s that are left",
         ),
     },
