@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws the gallery of docs/python-figures.md, and writes what is between its marks.
 
-    python scripts/gallery.py RESULTS_DIR [FIGURE]...
+    make python && .venv/bin/python scripts/gallery.py RESULTS_DIR [FIGURE]...
 
 RESULTS_DIR has a folder for each figure, as `l4s paper --out RESULTS_DIR` makes them; figures
 without one are left as they are. Each picture is made for light and for dark pages, as SVG, or as
@@ -17,11 +17,9 @@ from pathlib import Path
 
 from PIL import Image
 
+from l4s import figures
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "python"))
-
-from l4s import figures  # noqa: E402  (the package need not be installed)
-
 PAGE = ROOT / "docs" / "python-figures.md"
 PICTURES = ROOT / "docs" / "figures"
 BEGIN, END = "<!-- gallery -->", "<!-- end of the gallery -->"

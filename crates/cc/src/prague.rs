@@ -503,7 +503,7 @@ impl CongestionControl for Control {
             true => 2,
             false => 1,
         };
-        let most = self.start_rate(mss).unwrap_or(u64::MAX);
-        Some(((rate * windows) >> 4).min(most.max(rate >> 4)))
+        let wanted = (rate * windows) >> 4;
+        Some(self.start_rate(mss).map_or(wanted, |most| wanted.min(most.max(rate >> 4))))
     }
 }

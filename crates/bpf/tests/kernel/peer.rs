@@ -254,7 +254,9 @@ fn carry(
         while apart.front().is_some_and(|(due, _)| *due <= now) {
             let Some((_, middle)) = apart.pop_front() else { break };
             // Without the rear where it has not come so far.
-            let is_its = |(_, packet): &&(Instant, Vec<u8>)| end_of(packet) == end_of(&middle);
+            let is_its = |(_, packet): &&(Instant, Vec<u8>)| {
+                tcp_of(packet).is_some() && end_of(packet) == end_of(&middle)
+            };
             let wait = queue.iter().filter(is_its).count() + usize::from(behind_it.is_some());
             seen.in_order += u32::from(wait == 1);
             far.deliver(&middle);

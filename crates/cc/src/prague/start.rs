@@ -29,8 +29,8 @@ impl Control {
         self.state.frac_cwnd <= self.settings.sure && self.in_first_slow_start()
     }
 
-    /// How many marks in a round trip end slow start.
-    fn enough(&self) -> u64 {
+    /// Whether a round trip has as many marks as end slow start.
+    fn is_enough(&self) -> bool {
         // From a shallow queue, where others start too, many come by chance.
         let enough = match self.in_quick_start() {
             false => 0,
@@ -41,23 +41,23 @@ impl Control {
         // §2.1: c = p·W is constant; DCTCP: 2). Fewer come by chance, from a queue that is shared,
         // and halving the window for one of them would leave a flow far below its share, with
         // nothing but additive increase.
-        enough.max(2)
+        u64::from(self.state.delivered_ce) >= enough.max(2)
     }
 
     /// Whether a quick start is over before its round trip is: what is sent until then would be a
     /// queue.
     pub(super) fn is_told_to_stop(&self) -> bool {
-        self.in_quick_start() && u64::from(self.state.delivered_ce) >= self.enough()
+        self.in_quick_start() && self.is_enough()
     }
 
     /// A round trip of slow start is over, or enough of it, and marks were seen.
     pub(super) fn leave_slow_start(&mut self, ack: &Ack, now: u64) {
-        let delivered = u64::from(self.state.delivered.max(1));
-        let marked = u64::from(self.state.delivered_ce);
-        if marked < self.enough() {
+        if !self.is_enough() {
             return;
         }
         let quick = self.in_quick_start();
+        let delivered = u64::from(self.state.delivered.max(1));
+        let marked = u64::from(self.state.delivered_ce);
         // The answer is to as many marks as there were; the average learns of them as of any others.
         // Taken for the average itself they would be answered for many rounds to come.
         self.update_alpha();
@@ -107,9 +107,10 @@ impl Control {
     /// The most that a quick start sends, in bytes per second: nine tenths of what the bottleneck
     /// does, as far as that is known. More than all of it would be a queue for sure.
     pub(super) fn start_rate(&self, mss: u32) -> Option<u64> {
-        let packet_us = self.packet_us();
-        (self.in_quick_start() && packet_us > 0)
-            .then(|| u64::from(mss) * 900_000 / u64::from(packet_us))
+        if !self.in_quick_start() {
+            return None;
+        }
+        (u64::from(mss) * 900_000).checked_div(self.packet_us().into())
     }
 
     /// What the bottleneck takes to send a packet, in microseconds; 0 where that is not known.
