@@ -556,8 +556,14 @@ static __always_inline void classic_ecn_end_round(struct classic_ecn *s,
 				s->max = s->score;
 		}
 	}
-	if (c->tracers)
-		s->score = tracers_on_round(&s->tracers, c, s->score, s->marked > 0);
+	if (c->tracers) {
+		s64 before = s->score;
+
+		s->score = tracers_on_round(&s->tracers, c, before, s->marked > 0);
+		/* One queue was found. */
+		if (s->score > before && s->max < s->score)
+			s->max = s->score;
+	}
 	s->end = a->nxt;
 	s->began_us = a->now_us;
 	s->acks = s->limited_acks = 0;

@@ -404,7 +404,12 @@ impl<const BITS: u32> Detector<BITS> {
             }
         }
         if let Some(tracers) = &mut self.tracers {
-            self.score = tracers.on_round(self.score, round.marked > 0);
+            let before = self.score;
+            self.score = tracers.on_round(before, round.marked > 0);
+            if self.score > before {
+                // One queue was found.
+                self.max = self.max.max(self.score);
+            }
         }
     }
 

@@ -438,6 +438,7 @@ fn tracers_that_waited_where_packets_come_unmarked_find_one_queue() {
         let detector = answered_in_order(before, own);
         assert_eq!(detector.is_one_queue(), one, "{before:?} {own:?}");
         assert_eq!(detector.score() >= Detector::<24>::CLASSIC, one, "{before:?} {own:?}");
+        assert!(!one || detector.max >= detector.score(), "{before:?} {own:?}");
     }
 }
 
