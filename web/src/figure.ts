@@ -1,5 +1,6 @@
 // A figure: a message, how to read it, and a chart for any size and theme.
 
+import { advance } from "./advances";
 import type { Grid, Option, Title, XAxis, YAxis } from "./chart";
 import type { Theme } from "./theme";
 
@@ -73,13 +74,20 @@ export interface Word {
   strong?: boolean;
 }
 
+const WORD_SIZE = 12.5;
+const WORD_GAP = "   ";
+
+/** How wide the second line of a heading is. */
+export const wordsWidth = (words: Word[]): number =>
+  words.reduce((sum, { text, strong }) => sum + advance(text, WORD_SIZE, strong), 0) + (words.length - 1) * advance(WORD_GAP, WORD_SIZE);
+
 /** The heading of a panel with a second line of coloured words: labels that need no legend. */
 export function heading(theme: Theme, box: Box, title: string, words: Word[], above = 46): Title {
   const rich: Record<string, { color: string; fontSize: number; fontWeight: number; lineHeight: number }> = {};
   const text = words.map((word, i) => {
     rich[`w${i}`] = {
       color: word.colour,
-      fontSize: 12.5,
+      fontSize: WORD_SIZE,
       fontWeight: word.strong === true ? 600 : 400,
       lineHeight: 17,
     };
@@ -87,7 +95,7 @@ export function heading(theme: Theme, box: Box, title: string, words: Word[], ab
   });
   return {
     text: title,
-    subtext: text.join("{gap|   }"),
+    subtext: text.join(`{gap|${WORD_GAP}}`),
     left: box.left,
     top: box.top - above,
     padding: 0,
@@ -95,9 +103,9 @@ export function heading(theme: Theme, box: Box, title: string, words: Word[], ab
     textStyle: { color: theme.ink, fontSize: 14, fontWeight: 600, fontFamily: theme.font },
     subtextStyle: {
       color: theme.soft,
-      fontSize: 12.5,
+      fontSize: WORD_SIZE,
       fontFamily: theme.font,
-      rich: { ...rich, gap: { fontSize: 12.5, lineHeight: 17 } },
+      rich: { ...rich, gap: { fontSize: WORD_SIZE, lineHeight: 17 } },
     },
   };
 }

@@ -1,7 +1,7 @@
 // Draws figures as SVG without a browser. l4s-report runs this inside an embedded JavaScript
 // engine; nothing in it may depend on the clock, on chance or on fonts of the machine.
 
-import { ADVANCES, OTHER } from "./advances";
+import { advance } from "./advances";
 import { echarts, type Title } from "./chart";
 import type { Data } from "./data";
 import type { Figure } from "./figure";
@@ -40,7 +40,7 @@ export function svg(figure: Figure, mode: Mode, width: number, height: number): 
   // A sweep of a hundred conditions is wider than a page.
   if (height === 0) width = Math.max(width, (figure.minWidth ?? 0) + 2 * MARGIN);
   const inner = width - 2 * MARGIN;
-  const titleLines = wrap(figure.title, inner, 22);
+  const titleLines = wrap(figure.title, inner, 22, true);
   const noteLines = wrap(figure.note, inner, 14);
   const top = titleLines.length * 28 + noteLines.length * 20 + 22;
   const full = height > 0 ? height : figure.height(inner) + top + 2 * MARGIN;
@@ -87,12 +87,12 @@ function still(series: unknown): object[] {
 }
 
 /** Breaks text into lines no wider than `width`. */
-export function wrap(text: string, width: number, size: number): string[] {
+export function wrap(text: string, width: number, size: number, bold = false): string[] {
   const lines: string[] = [];
   let line = "";
   for (const word of text.split(" ")) {
     const longer = line === "" ? word : `${line} ${word}`;
-    if (line !== "" && advance(longer, size) > width) {
+    if (line !== "" && advance(longer, size, bold) > width) {
       lines.push(line);
       line = word;
     } else {
@@ -102,23 +102,16 @@ export function wrap(text: string, width: number, size: number): string[] {
   return [...lines, line];
 }
 
-/** How wide text is in the embedded font. */
-export function advance(text: string, size: number): number {
-  let sum = 0;
-  for (const c of text) sum += ADVANCES[c.charCodeAt(0) - 32] ?? OTHER;
-  return (sum * size) / 1000;
-}
-
 let measured = false;
 
-/** Makes ECharts measure text in the embedded font rather than guess. */
+/** Makes ECharts measure text by the table rather than guess. */
 function measureByTable(): void {
   if (measured) return;
   measured = true;
   echarts.setPlatformAPI({
     measureText: (text: string, font?: string) => {
       const size = Number(/([\d.]+)px/.exec(font ?? "")?.[1] ?? 12);
-      return { width: advance(text, size) };
+      return { width: advance(text, size, /\b(bold|[6-9]00)\b/.test(font ?? "")) };
     },
   });
 }

@@ -1,13 +1,14 @@
 // DCttH figure 10: what an unresponsive sender leaves to the others, the faster it sends. A column per
 // discipline and kind of UDP traffic.
 
+import { advance } from "../advances";
 import type { Option, Series, Title } from "../chart";
 import type { Group, Queue, Run } from "../data";
 import type { Box, Canvas, Figure, Word } from "../figure";
-import { base, gridOf, heading, tipLine, tooltip, xAxis, yAxis } from "../figure";
+import { base, gridOf, heading, tipLine, tooltip, wordsWidth, xAxis, yAxis } from "../figure";
 import { delayValue, groupName, type Item, lineNames, mean, meanValue, type Value, valueOf, variedKeys } from "../runs";
 import { codepoint, digits, keyName, ms, percent, quantity, queueName, ratio } from "../text";
-import { queueColour, type Theme, trafficColour } from "../theme";
+import { queueColour, type Theme, themeOf, trafficColour } from "../theme";
 import { decades } from "./delay";
 import { bar, level, whisker } from "./marks";
 
@@ -54,7 +55,7 @@ export function overload(all: Item[]): Figure[] {
       title: "What an unresponsive sender leaves to the others, the faster it sends",
       note: "From the top: output of the link by sender, stacked; window of a flow of the first group over one of the second; packets marked (filled) and dropped (hollow), nothing where it is zero; queue delay, mean and 1st to 99th percentile.",
       sweep: true,
-      minWidth: columns.length * 150 + LEFT,
+      minWidth: LEFT + columns.length * (GAP + Math.max(136, ...columns.map(headingWidth))),
       height: () => 760,
       option: (canvas) => draw(canvas, rates, columns),
     },
@@ -63,14 +64,16 @@ export function overload(all: Item[]): Figure[] {
 
 const LEFT = 48;
 const GAP = 14;
+/** Height of a column's heading: its name on two lines, and its senders. */
+const HEADING = 80;
 /** Heights of the four rows, of what headings leave. */
 const ROWS = [0.34, 0.18, 0.22, 0.26];
 const TITLES = ["Link output (Mb/s)", "Window ratio", "Marked, dropped (%)", "Queue delay (ms)"];
 
 function boxes(canvas: Canvas, count: number): Box[][] {
   const width = (canvas.width - LEFT - 6) / count;
-  const free = canvas.height - canvas.top - 66 - 44 - 3 * 30;
-  let top = canvas.top + 66;
+  const free = canvas.height - canvas.top - HEADING - 48 - 3 * 30;
+  let top = canvas.top + HEADING + 4;
   return ROWS.map((share) => {
     const height = Math.round(free * share);
     const row = Array.from({ length: count }, (_, i) => ({ left: Math.round(LEFT + i * width), top, width: Math.round(width - GAP), height }));
@@ -197,7 +200,10 @@ function draw(canvas: Canvas, rates: string[], columns: Column[]): Option {
   return {
     ...base(theme),
     title: [
-      ...columns.map((column, c) => heading(theme, rows[0]?.[c] as Box, column.name, words(theme, column), 62)),
+      ...columns.map((column, c): Title => {
+        const title = heading(theme, rows[0]?.[c] as Box, nameLines(column).join("\n"), words(theme, column), HEADING);
+        return { ...title, textStyle: { ...title.textStyle, lineHeight: 17 } };
+      }),
       ...TITLES.map((text, r): Title => ({
         text,
         left: 0,
@@ -263,5 +269,10 @@ const words = (theme: Theme, { sample }: Column): Word[] =>
   sample.summary.groups.map(({ name, cc }) => ({
     text: cc === "udp" ? "UDP" : groupName(sample, name),
     colour: trafficColour(theme, sample.traffic[name]),
-    strong: true,
   }));
+
+/** `DualPI2,` and `UDP ECT(0)`: columns are narrow. */
+const nameLines = ({ name }: Column): string[] => name.replace(", ", ",\n").split("\n");
+
+const headingWidth = (column: Column): number =>
+  Math.ceil(Math.max(...nameLines(column).map((line) => advance(line, 14, true)), wordsWidth(words(themeOf("light"), column))));

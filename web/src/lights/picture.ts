@@ -2,7 +2,8 @@
 
 import { escape } from "../text";
 import { type Mode, type Theme, themeOf } from "../theme";
-import { advance, type Studio } from "../ssr";
+import { advance } from "../advances";
+import type { Studio } from "../ssr";
 import type { Lights, Square } from "./data";
 import { GLYPHS, PAINTS } from "./glyphs";
 import { countsInWords, LEGEND, lookOf, saidInWords, saidOf, say, scheduleName } from "./words";
