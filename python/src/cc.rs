@@ -272,7 +272,7 @@ impl CongestionControl for Control {
         });
     }
 
-    fn pacing_rate(&self, in_flight: u32, mss: u32, srtt: Duration) -> Option<u64> {
+    fn pacing_rate(&self, in_flight: u32, _left: u64, mss: u32, srtt: Duration) -> Option<u64> {
         if !self.defined.pacing_rate {
             return None;
         }

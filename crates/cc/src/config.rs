@@ -166,10 +166,17 @@ macro_rules! controls {
                 }
             }
 
-            fn pacing_rate(&self, in_flight: u32, mss: u32, srtt: Duration) -> Option<u64> {
+            fn pacing_rate(&self, in_flight: u32, left: u64, mss: u32, srtt: Duration) -> Option<u64> {
                 match self {
-                    $(Cc::$variant(cc) => cc.pacing_rate(in_flight, mss, srtt),)+
-                    Cc::Foreign(cc) => cc.pacing_rate(in_flight, mss, srtt),
+                    $(Cc::$variant(cc) => cc.pacing_rate(in_flight, left, mss, srtt),)+
+                    Cc::Foreign(cc) => cc.pacing_rate(in_flight, left, mss, srtt),
+                }
+            }
+
+            fn first_pacing_rate(&self, mss: u32, srtt: Duration) -> Option<u64> {
+                match self {
+                    $(Cc::$variant(cc) => cc.first_pacing_rate(mss, srtt),)+
+                    Cc::Foreign(cc) => cc.first_pacing_rate(mss, srtt),
                 }
             }
         }

@@ -138,7 +138,13 @@ pub trait CongestionControl {
     }
 
     /// The rate in bytes per second at which to spread the window, where that is its own choice.
-    fn pacing_rate(&self, _in_flight: u32, _mss: u32, _srtt: Duration) -> Option<u64> {
+    /// `left`: how many segments the application has written that were not sent yet.
+    fn pacing_rate(&self, _in_flight: u32, _left: u64, _mss: u32, _srtt: Duration) -> Option<u64> {
+        None
+    }
+
+    /// The same of the first window, one packet at a time; none where it leaves at once.
+    fn first_pacing_rate(&self, _mss: u32, _srtt: Duration) -> Option<u64> {
         None
     }
 }

@@ -240,7 +240,7 @@ impl Control {
         let per_virtual = self.settings.alpha_per_virtual && !self.in_first_slow_start();
         let least = if per_virtual { self.settings.rtt_virt_us(srtt) } else { 0 };
         let is_over = ack.una >= self.state.window_end && now - self.state.alpha_at >= least;
-        if !is_over && !self.is_told_to_stop() {
+        if !is_over && !self.is_told_to_stop(ack) {
             return;
         }
         if self.state.saw_ce && self.in_first_slow_start() {
@@ -302,7 +302,7 @@ impl Control {
 
     fn grow_by(&mut self, ack: &Ack, srtt: u64, limited: bool) {
         let delivered = ack.delivered.min(DELIVERED_MAX);
-        let marked = if self.is_sure() { 0 } else { ack.delivered_ce };
+        let marked = if self.is_sure(ack) { 0 } else { ack.delivered_ce };
         if !limited || delivered <= marked {
             return;
         }
@@ -490,7 +490,10 @@ impl CongestionControl for Control {
         Control::restart(self, window, pause.length, pause.rto);
     }
 
-    fn pacing_rate(&self, in_flight: u32, mss: u32, srtt: Duration) -> Option<u64> {
+    fn pacing_rate(&self, in_flight: u32, left: u64, mss: u32, srtt: Duration) -> Option<u64> {
+        if let Some(rate) = self.last_rate(in_flight, left, mss) {
+            return Some(rate);
+        }
         // 1/16 packets are precise enough: 2^(20 + 4 + 16 + 20 + 3) fits.
         let in_flight = u64::from(in_flight.min(DELIVERED_MAX)) << 4;
         let window = (self.state.frac_cwnd >> (CWND_BITS - 4)).max(in_flight);
@@ -505,5 +508,11 @@ impl CongestionControl for Control {
         };
         let wanted = (rate * windows) >> 4;
         Some(self.start_rate(mss).map_or(wanted, |most| wanted.min(most.max(rate >> 4))))
+    }
+
+    fn first_pacing_rate(&self, mss: u32, srtt: Duration) -> Option<u64> {
+        let windows = u64::from(self.settings.startup.spread);
+        let bytes = INITIAL_WINDOW * u64::from(mss);
+        (windows > 0).then(|| bytes * windows * 1_000_000 / srtt.as_micros().max(1))
     }
 }

@@ -322,12 +322,25 @@ impl QuickStart {
 }
 
 #[test]
-fn a_quick_start_is_sure_of_30_packets_unless_a_whole_round_is_marked() {
+fn a_quick_start_is_sure_of_40_packets_unless_a_whole_round_is_marked() {
     for marks in [0, 5, 9] {
         assert_eq!(QuickStart::new().round(marks).window(), (30, true), "{marks} marks");
     }
     let (_, in_slow_start) = QuickStart::new().round(30).round(30).window();
     assert!(!in_slow_start);
+    // Where it is sure, a marked packet makes the window grow as any other.
+    for (window, after) in [(40, 42), (41, 41)] {
+        let mut start = QuickStart(Flow::new(Config::quick_start(), window, MS * 25));
+        start.acknowledge(1, 1);
+        assert_eq!(start.window(), (after, true));
+    }
+    // And not above half of what fits: 50 packets, where it grows by one for each from there, and 70.
+    for (rtt, after) in [(MS * 5, 28), (MS * 7, 32)] {
+        let mut start = QuickStart(Flow::new(Config::quick_start(), 10, rtt));
+        start.acknowledge(10, 0);
+        start.acknowledge(1, 1);
+        assert_eq!(start.window(), (after, true));
+    }
 }
 
 #[test]
@@ -432,7 +445,7 @@ fn a_quick_start_sends_a_window_within_a_quarter_of_the_round_trip() {
     let mut flow = Flow::new(Config::quick_start(), 40, MS * 20);
     flow.window.limited = false;
     flow.acknowledge(1, 0);
-    assert_eq!(flow.cc.pacing_rate(0, MSS, MS * 20), Some(12_000_000));
+    assert_eq!(flow.cc.pacing_rate(0, u64::MAX, MSS, MS * 20), Some(12_000_000));
 }
 
 /// 1500 B in 100 us are 15 MB/s. 77 packets in 25 ms are 4.62, and in 1 ms more than the bottleneck
@@ -441,10 +454,28 @@ fn a_quick_start_sends_a_window_within_a_quarter_of_the_round_trip() {
 fn a_quick_start_sends_no_more_than_nine_tenths_of_what_the_bottleneck_does() {
     let mut start = QuickStart::new();
     start.round(0).round(0);
-    let rate = |rtt| start.0.cc.pacing_rate(0, MSS, rtt).unwrap();
+    let rate = |rtt| start.0.cc.pacing_rate(0, u64::MAX, MSS, rtt).unwrap();
     assert_eq!(rate(MS * 50), 4 * 2_310_000);
     assert_eq!(rate(MS * 25), 13_500_000);
     assert_eq!(rate(MS), 115_500_000);
+}
+
+/// What is left is a packet more than fits in the window of 77, and then as much as fits.
+#[test]
+fn a_quick_start_sends_the_last_window_as_fast_as_it_may() {
+    let mut start = QuickStart::new();
+    let rate = |start: &QuickStart, left| start.0.cc.pacing_rate(7, left, MSS, MS * 50).unwrap();
+    start.round(0).round(0);
+    assert_eq!(rate(&start, 71), 4 * 2_310_000);
+    assert_eq!(rate(&start, 70), 13_500_000);
+}
+
+/// 10 packets of 1500 B in a hundredth of 20 ms.
+#[test]
+fn a_quick_start_sends_its_first_window_within_a_hundredth_of_the_round_trip() {
+    let first = |config| Flow::new(config, 10, MS * 20).cc.first_pacing_rate(MSS, MS * 20);
+    assert_eq!(first(Config::quick_start()), Some(75_000_000));
+    assert_eq!(first(Config::best()), None);
 }
 
 /// 40 packets of 1500 B in 20 ms are 3 MB/s; twice that in slow start.
@@ -453,7 +484,8 @@ fn pacing_spreads_the_window_and_leads_slow_start() {
     let mut flow = Flow::new(Config::default(), 40, MS * 20);
     flow.window.limited = false;
     flow.acknowledge(1, 0);
-    let rate = |flow: &Flow, in_flight| flow.cc.pacing_rate(in_flight, MSS, MS * 20).unwrap();
+    let rate =
+        |flow: &Flow, in_flight| flow.cc.pacing_rate(in_flight, u64::MAX, MSS, MS * 20).unwrap();
     assert_eq!(rate(&flow, 0), 6_000_000);
     flow.acknowledge(1, 1);
     assert_eq!(rate(&flow, 0), 1_500_000);

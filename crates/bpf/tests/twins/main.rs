@@ -497,7 +497,7 @@ fn compare_prague(
         let (in_flight, mss) =
             (acks.random.below(200) as u32, 100 + acks.random.below(9000) as u32);
         assert_eq!(
-            rust.pacing_rate(in_flight, mss, ack.srtt),
+            rust.pacing_rate(in_flight, u64::MAX, mss, ack.srtt),
             Some(l4s_prague_pacing_rate(&c, in_flight, mss, ack.srtt.as_micros() as u32)),
             "seed {seed}, step {step}"
         );

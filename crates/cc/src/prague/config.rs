@@ -126,6 +126,9 @@ pub struct Startup {
     /// How many windows per round trip the pacing rate is; in the latter case no more than nine
     /// tenths of the bottleneck's rate, where the detector measures that.
     pub pacing: u32,
+    /// The first window leaves within this part of a round trip: a hundredth of it with 100. 0: at
+    /// once.
+    pub spread: u32,
     /// How often it may begin again, after a round trip without a mark behind one with some.
     pub again: u32,
     /// Up to this window, in packets, only a round trip that is marked all through ends it.
@@ -134,7 +137,7 @@ pub struct Startup {
 
 impl Startup {
     /// As Linux: RFC 5681 §3.1, and `tcp_pacing_ss_ratio`.
-    pub const LINUX: Startup = Startup { growth: 1, pacing: 2, again: 0, sure: 0 };
+    pub const LINUX: Startup = Startup { growth: 1, pacing: 2, spread: 0, again: 0, sure: 0 };
 }
 
 /// The settings of Prague.
@@ -271,7 +274,7 @@ impl Config {
     pub fn quick_start() -> Self {
         Config {
             slow_start_exit: SlowStartExit::Third,
-            startup: Startup { growth: 2, pacing: 4, again: 4, sure: 30 },
+            startup: Startup { growth: 2, pacing: 4, spread: 100, again: 4, sure: 40 },
             ..Config::best()
         }
     }
@@ -444,6 +447,13 @@ impl Configurable for Config {
             Kind::Count { min: 1, max: 8 },
             |c| (c.pacing && c.is_gentle()).then_some(Value::Count(c.startup.pacing.into())),
             |c, v| c.startup.pacing = v.count() as u32,
+        ),
+        Param::new(
+            "start_spread",
+            "which part of a round trip the first window takes to leave: a hundredth with 100; 0: at once",
+            Kind::Count { min: 0, max: 1000 },
+            |c| (c.pacing && c.is_gentle()).then_some(Value::Count(c.startup.spread.into())),
+            |c, v| c.startup.spread = v.count() as u32,
         ),
         Param::new(
             "start_again",

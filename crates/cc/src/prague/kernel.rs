@@ -195,8 +195,8 @@ pub fn unable(config: &Config) -> Vec<String> {
     );
     refuse(
         config.startup != Startup::LINUX,
-        "`start_growth`, `start_pacing`, `start_again`, `start_sure`: expected 1, 2, 0 and 0, as TCP \
-         starts",
+        "`start_growth`, `start_pacing`, `start_spread`, `start_again`, `start_sure`: expected 1, 2, 0, 0 \
+         and 0, as TCP starts",
     );
     if config.pacing && !config.burst.is_zero() {
         let found = config.burst;

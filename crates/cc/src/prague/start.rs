@@ -11,6 +11,10 @@ use crate::{Ack, Window};
 /// Growth is quick up to this part of what fits on the path: three times that is not too much yet.
 const QUICK_PART: u64 = 4;
 
+/// Above this part of what fits on the path no start is sure of its window: the next one could be
+/// too much.
+const SURE_PART: u64 = 2;
+
 impl Control {
     /// Whether nothing ever told it where to stop. Where the exit is to halve, the first mark does.
     pub(super) fn in_first_slow_start(&self) -> bool {
@@ -25,16 +29,18 @@ impl Control {
 
     /// Whether marks are left aside, unless they are on all of a round trip: a window as small as
     /// that is over before its answer would be of use to anyone.
-    pub(super) fn is_sure(&self) -> bool {
-        self.state.frac_cwnd <= self.settings.sure && self.in_first_slow_start()
+    pub(super) fn is_sure(&self, ack: &Ack) -> bool {
+        self.state.frac_cwnd <= self.settings.sure
+            && self.in_first_slow_start()
+            && !self.nears_what_fits(ack, SURE_PART)
     }
 
     /// Whether a round trip has as many marks as end slow start.
-    fn is_enough(&self) -> bool {
+    fn is_enough(&self, ack: &Ack) -> bool {
         // From a shallow queue, where others start too, many come by chance.
         let enough = match self.in_quick_start() {
             false => 0,
-            true if self.is_sure() => self.flight,
+            true if self.is_sure(ack) => self.flight,
             true => self.flight.div_ceil(3),
         };
         // In its steady state a scalable control gets two marks per round trip at any window (DCttH
@@ -46,13 +52,13 @@ impl Control {
 
     /// Whether a quick start is over before its round trip is: what is sent until then would be a
     /// queue.
-    pub(super) fn is_told_to_stop(&self) -> bool {
-        self.in_quick_start() && self.is_enough()
+    pub(super) fn is_told_to_stop(&self, ack: &Ack) -> bool {
+        self.in_quick_start() && self.is_enough(ack)
     }
 
     /// A round trip of slow start is over, or enough of it, and marks were seen.
     pub(super) fn leave_slow_start(&mut self, ack: &Ack, now: u64) {
-        if !self.is_enough() {
+        if !self.is_enough(ack) {
             return;
         }
         let quick = self.in_quick_start();
@@ -92,16 +98,18 @@ impl Control {
     /// By how many packets the window grows in slow start for each that is delivered.
     pub(super) fn start_growth(&self, ack: &Ack) -> u64 {
         let quick = self.in_quick_start();
-        if quick && !self.is_sure() && self.nears_what_fits(ack) || !quick && self.state.saw_ce {
+        if quick && !self.is_sure(ack) && self.nears_what_fits(ack, QUICK_PART)
+            || !quick && self.state.saw_ce
+        {
             return 1;
         }
         self.settings.startup.growth.into()
     }
 
-    /// Whether the window is above a quarter of what fits on the path, as far as that is known.
-    fn nears_what_fits(&self, ack: &Ack) -> bool {
+    /// Whether the window is above one in `part` of what fits on the path, as far as that is known.
+    fn nears_what_fits(&self, ack: &Ack, part: u64) -> bool {
         let window_us = (self.state.frac_cwnd >> CWND_BITS) * u64::from(self.packet_us());
-        window_us * QUICK_PART >= ack.min_rtt.as_micros()
+        window_us * part >= ack.min_rtt.as_micros()
     }
 
     /// The most that a quick start sends, in bytes per second: nine tenths of what the bottleneck
@@ -111,6 +119,13 @@ impl Control {
             return None;
         }
         (u64::from(mss) * 900_000).checked_div(self.packet_us().into())
+    }
+
+    /// At which rate a quick start sends what is left, where all of that fits in the window: as fast
+    /// as it may, since a flow that is over gains nothing from having been slower.
+    pub(super) fn last_rate(&self, in_flight: u32, left: u64, mss: u32) -> Option<u64> {
+        let free = (self.state.frac_cwnd >> CWND_BITS).saturating_sub(in_flight.into());
+        if left <= free { self.start_rate(mss) } else { None }
     }
 
     /// What the bottleneck takes to send a packet, in microseconds; 0 where that is not known.

@@ -13,7 +13,8 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Segments at the start of a connection that are not paced.
+    /// Segments at the start of a connection that are not paced, unless the congestion control has
+    /// a rate for them.
     pub const FREE_SEGMENTS: u64 = 10;
 
     /// Nothing has left yet.

@@ -314,6 +314,22 @@ fn pacing_spreads_the_window_over_the_round_trip() {
     assert!(longest(true) < RTT / 2, "paced: {}", longest(true));
 }
 
+#[test]
+fn the_first_window_leaves_at_once_or_at_the_rate_that_is_asked_for() {
+    let gaps = |config| {
+        let mut path = Path::new(Config::Prague(config), false, None, |_, _| Fate::Arrive);
+        path.run(at(RTT * 3 / 2));
+        let sent: Vec<Time> = path.log.iter().map(|e| e.0).collect();
+        assert_eq!(sent.len(), 10);
+        sent.windows(2).map(|w| w[1].since(w[0])).collect::<Vec<_>>()
+    };
+    assert_eq!(gaps(prague::Config::best()), [Duration::ZERO; 9]);
+    // A hundredth of the round trip for ten packets.
+    for gap in gaps(prague::Config::quick_start()) {
+        assert!(gap > RTT / 1100 && gap <= RTT / 999, "{gap}");
+    }
+}
+
 // --- Recovery ----------------------------------------------------------------------------------
 
 #[test]

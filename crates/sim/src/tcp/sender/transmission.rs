@@ -78,7 +78,9 @@ impl Sender {
             }
             // At least two units in flight, for a smoother return of acknowledgements.
             let unit = quota.min((self.window.cwnd / 2).max(1)).min(burst);
-            let unit = unit.min(u32::try_from(left).unwrap_or(u32::MAX));
+            let first = self.first_rate();
+            let unit =
+                unit.min(if first.is_some() { 1 } else { u32::try_from(left).unwrap_or(u32::MAX) });
             // What a unit has beyond its chunk it takes from the next one.
             self.chunk_left = match self.chunk_left.checked_sub(unit) {
                 Some(0) => CHUNK,
@@ -96,8 +98,9 @@ impl Sender {
                 }
             }
             sent += unit;
-            if self.board.nxt() > Pace::FREE_SEGMENTS {
-                self.pace.charge(u64::from(unit) * self.full_payload(), self.pacing_rate, now);
+            let free = self.board.nxt() <= Pace::FREE_SEGMENTS;
+            if let Some(rate) = first.or((!free).then_some(self.pacing_rate)) {
+                self.pace.charge(u64::from(unit) * self.full_payload(), rate, now);
             }
         }
         limited |= self.board.in_flight() >= self.window.cwnd;
@@ -112,6 +115,14 @@ impl Sender {
                 self.set_retransmit_timer(now);
             }
         }
+    }
+
+    /// At what rate the rest of the first window leaves, in bytes per second; none where at once.
+    fn first_rate(&self) -> Option<u64> {
+        if !self.steered || self.board.nxt() >= Pace::FREE_SEGMENTS {
+            return None;
+        }
+        self.cc.first_pacing_rate(MSS as u32, self.rtt.smoothed()?)
     }
 
     /// Segments per burst: what a millisecond of the window takes, as Linux sizes its units of
@@ -155,8 +166,9 @@ impl Sender {
 
     pub(super) fn update_pacing_rate(&mut self) {
         let Some(srtt) = self.rtt.smoothed() else { return };
+        let left = self.supply.left(self.board.nxt());
         if self.steered
-            && let Some(rate) = self.cc.pacing_rate(self.board.in_flight(), MSS as u32, srtt)
+            && let Some(rate) = self.cc.pacing_rate(self.board.in_flight(), left, MSS as u32, srtt)
         {
             self.pacing_rate = rate;
             return;
