@@ -334,8 +334,9 @@ fn a_quick_start_is_sure_of_40_packets_unless_a_whole_round_is_marked() {
         start.acknowledge(1, 1);
         assert_eq!(start.window(), (after, true));
     }
-    // And not above half of what fits: 50 packets, where it grows by one for each from there, and 70.
-    for (rtt, after) in [(MS * 5, 28), (MS * 7, 32)] {
+    // And not above two thirds of what fits: 40 packets, where it grows by one for each from there,
+    // and 50.
+    for (rtt, after) in [(MS * 4, 29), (MS * 5, 32)] {
         let mut start = QuickStart(Flow::new(Config::quick_start(), 10, rtt));
         start.acknowledge(10, 0);
         start.acknowledge(1, 1);

@@ -9,11 +9,11 @@ use super::{ALPHA_BITS, CWND_BITS, Control, INITIAL_WINDOW, SlowStartExit};
 use crate::{Ack, Window};
 
 /// Growth is quick up to this part of what fits on the path: three times that is not too much yet.
-const QUICK_PART: u64 = 4;
+const QUICK_PART: (u64, u64) = (1, 4);
 
 /// Above this part of what fits on the path no start is sure of its window: the next one could be
 /// too much.
-const SURE_PART: u64 = 2;
+const SURE_PART: (u64, u64) = (2, 3);
 
 impl Control {
     /// Whether nothing ever told it where to stop. Where the exit is to halve, the first mark does.
@@ -106,10 +106,10 @@ impl Control {
         self.settings.startup.growth.into()
     }
 
-    /// Whether the window is above one in `part` of what fits on the path, as far as that is known.
-    fn nears_what_fits(&self, ack: &Ack, part: u64) -> bool {
+    /// Whether the window is a part of what fits on the path, or more, as far as that is known.
+    fn nears_what_fits(&self, ack: &Ack, (part, of): (u64, u64)) -> bool {
         let window_us = (self.state.frac_cwnd >> CWND_BITS) * u64::from(self.packet_us());
-        window_us * part >= ack.min_rtt.as_micros()
+        window_us * of >= ack.min_rtt.as_micros() * part
     }
 
     /// The most that a quick start sends, in bytes per second: nine tenths of what the bottleneck
