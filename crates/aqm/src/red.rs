@@ -5,7 +5,7 @@ mod config;
 
 pub use config::Config;
 
-use l4s_units::{Probability, Time};
+use l4s_units::{Probability, Rate, Time};
 use rand_core::Rng;
 
 use crate::waiting::Fifo;
@@ -15,6 +15,8 @@ use crate::{Backlog, Departure, DropCause, MarkCause, Packet, Qdisc, Queue, Sign
 /// The state of RED.
 #[derive(Clone, Debug)]
 pub struct Discipline<P> {
+    /// As it was asked for, and as it is at the rate of the link.
+    asked: Config,
     config: Config,
     queue: Fifo<P>,
     average: Average,
@@ -36,7 +38,7 @@ impl<P: Packet> Discipline<P> {
     pub fn new(config: Config, _rng: &mut impl Rng) -> Self {
         let average = Average::new(&config);
         let chance = Chance::new(&config, average.weight_log);
-        Discipline { config, queue: Fifo::new(), average, chance }
+        Discipline { asked: config.clone(), config, queue: Fifo::new(), average, chance }
     }
 }
 
@@ -71,6 +73,14 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
             self.average.idle_since = Some(now);
         }
         Some(head.depart(now))
+    }
+
+    fn set_rate(&mut self, rate: Rate) {
+        if self.asked.scaled {
+            self.config = self.asked.at(rate);
+            self.average = self.average.with(&self.config);
+            self.chance = Chance::new(&self.config, self.average.weight_log);
+        }
     }
 
     fn evacuate(&mut self) -> Vec<(Time, P)> {
@@ -129,6 +139,13 @@ impl Average {
         let weight_log = config.weight_log().unwrap_or(31);
         let (cell_log, damping) = idle_damping(config, weight_log);
         Average { scaled: 0, weight_log, idle_since: Some(Time::ZERO), damping, cell_log }
+    }
+
+    /// The same average, moving as `config` says from now on.
+    fn with(&self, config: &Config) -> Average {
+        let next = Average::new(config);
+        let scaled = (self.scaled >> self.weight_log) << next.weight_log;
+        Average { scaled, idle_since: self.idle_since, ..next }
     }
 
     /// A packet arrives and finds `backlog` bytes.

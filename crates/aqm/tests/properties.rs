@@ -239,10 +239,10 @@ fn any_config() -> impl Strategy<Value = Config> {
         let docsis = pie::Config::docsis();
         Config::Pie(pie::Config { ecn, protection, burst, target, limit, ..docsis })
     });
-    let red = (any::<bool>(), any::<bool>(), limit()).prop_map(|(ecn, harddrop, limit)| {
+    let red = (any::<[bool; 3]>(), limit()).prop_map(|([ecn, harddrop, scaled], limit)| {
         let (min, max) = (Bytes::new(3_000), Bytes::new(9_000));
-        let burst = 5;
-        Config::Red(red::Config { ecn, harddrop, min, max, burst, limit, ..red::Config::slides() })
+        let few = red::Config { min, max, burst: 5, ..red::Config::slides() };
+        Config::Red(red::Config { ecn, harddrop, scaled, limit, ..few })
     });
     let codel = (any::<bool>(), limit()).prop_map(|(ecn, limit)| {
         let interval = Duration::from_millis(2);

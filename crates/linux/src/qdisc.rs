@@ -260,7 +260,8 @@ fn red(config: &red::Config) -> Result<Qdisc, LabError> {
     let probability = (config.probability * f64::from(u32::MAX)).round() as u32;
     let options =
         [attribute(1, &structure), attribute(2, &average.damping), u32_attribute(3, probability)];
-    Ok(Qdisc { kind: "red", options: options.concat(), differences: Vec::new() })
+    let twin = red::Config { scaled: false, ..config.clone() };
+    Ok(Qdisc { kind: "red", options: options.concat(), differences: differences(config, &twin) })
 }
 
 fn fifo(config: &fifo::Config) -> Qdisc {

@@ -20,6 +20,9 @@ pub struct Config {
     pub probability: f64,
     /// The rate at which the average falls while the queue is idle.
     pub bandwidth: Rate,
+    /// Whether it is set for the rate of its link: what is in bytes and packets is for `bandwidth`,
+    /// and follows that rate ([`Config::at`]).
+    pub scaled: bool,
     /// ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
     /// Above `max` they are dropped all the same.
@@ -38,9 +41,36 @@ impl Config {
             burst: 220,
             probability: 0.02,
             bandwidth: Rate::from_mbps(40),
+            scaled: false,
             ecn: true,
             harddrop: false,
             limit: Limit::bytes(Bytes::new(1_600_000)),
+        }
+    }
+
+    /// As [`Config::slides`], for the rate of whatever link it has: 24 and 72 ms.
+    pub fn scaled() -> Config {
+        Config { scaled: true, ..Config::slides() }
+    }
+
+    /// The same in time on a link of `rate`, if this is for `bandwidth`. The lower threshold is no
+    /// less than two average packets, below which no burst could be told from it.
+    pub fn at(&self, rate: Rate) -> Config {
+        let bandwidth = u128::from(self.bandwidth.as_bps().max(1));
+        let least = bandwidth * 2 * u128::from(self.avpkt.get());
+        let slowest = least.div_ceil(u128::from(self.min.get())).min(bandwidth);
+        let factor = u128::from(rate.as_bps()).max(slowest);
+        let scale = |n: u64| {
+            u64::try_from((u128::from(n) * factor).div_ceil(bandwidth)).unwrap_or(u64::MAX)
+        };
+        let bytes = |n: Bytes| Bytes::new(scale(n.get()));
+        Config {
+            min: bytes(self.min),
+            max: bytes(self.max),
+            burst: scale(self.burst),
+            bandwidth: rate,
+            limit: Limit { bytes: bytes(self.limit.bytes), ..self.limit },
+            ..self.clone()
         }
     }
 
@@ -123,6 +153,13 @@ impl Configurable for Config {
             |c, v| c.bandwidth = Rate::from_bps((v.number() * 1e6) as u64),
         ),
         Param::new(
+            "scaled",
+            "min, max, burst and limit are for this bandwidth, and follow the rate of the link",
+            Kind::Bool,
+            |c| Some(Value::Bool(c.scaled)),
+            |c, v| c.scaled = v.bool(),
+        ),
+        Param::new(
             "ecn",
             "mark ECN-capable packets instead of dropping them",
             Kind::Bool,
@@ -145,8 +182,14 @@ impl Configurable for Config {
         ),
     ];
 
-    const PROFILES: &'static [Profile<Self>] =
-        &[Profile { name: "slides", doc: "the slides, page on RED", make: Config::slides }];
+    const PROFILES: &'static [Profile<Self>] = &[
+        Profile { name: "slides", doc: "the slides, page on RED", make: Config::slides },
+        Profile {
+            name: "scaled",
+            doc: "as in the slides, for the rate of the link: 24 and 72 ms",
+            make: Config::scaled,
+        },
+    ];
 
     fn check(&self) -> Result<(), Conflict> {
         if self.max <= self.min {

@@ -2,7 +2,7 @@ use super::*;
 use crate::testing::{Probe, SEED, ms, rng};
 use crate::{Counters, Limit};
 use l4s_units::param::Configurable;
-use l4s_units::{Bytes, Ecn};
+use l4s_units::{Bytes, Ecn, Rate};
 
 /// What happens to 10,000 packets that each find an average of `bytes`.
 fn fates(config: Config, bytes: u64, ecn: Ecn) -> Counters {
@@ -106,4 +106,32 @@ fn the_average_falls_while_the_queue_is_idle() {
     // 200 µs a packet, 3125 ticks of `tc`: 1/e in 128 · 3125 µs = 400 ms, which the shift makes 1/2.
     assert_eq!(fallen(450), 100_000);
     assert_eq!(fallen(10_000_000), 0);
+}
+
+/// Thresholds of 24 and 72 ms, and the same weight, as the burst is that of the same time too.
+#[test]
+fn scaled_to_its_link_it_has_the_same_thresholds_in_time() {
+    let at = |mbps: u64| Config::scaled().at(Rate::from_mbps(mbps));
+    let sizes = |c: &Config| [c.min.get(), c.max.get(), c.burst, c.limit.bytes.get()];
+    assert_eq!(sizes(&at(40)), sizes(&Config::slides()));
+    assert_eq!(sizes(&at(4)), [12_000, 36_000, 22, 160_000]);
+    assert_eq!(sizes(&at(1000)), [3_000_000, 9_000_000, 5500, 40_000_000]);
+    // Two packets of 1000 B at the least, the rest in the same proportion.
+    assert_eq!(sizes(&Config::scaled().at(Rate::from_bps(100_000))), [2001, 6001, 4, 26_667]);
+    for bps in [1_000, 100_000, 1_000_000, 40_000_000, 1_000_000_000, 100_000_000_000] {
+        assert_eq!(Config::scaled().at(Rate::from_bps(bps)).check(), Ok(()), "{bps}");
+    }
+}
+
+#[test]
+fn only_one_that_is_scaled_follows_its_link_and_keeps_its_average() {
+    let mut rng = rng(SEED);
+    for (config, min) in [(Config::slides(), 120_000), (Config::scaled(), 1_200_000)] {
+        let mut red: Discipline<Probe> = Discipline::new(config, &mut rng);
+        red.average.scaled = 50_000 << red.average.weight_log;
+        red.set_rate(Rate::from_mbps(400));
+        red.set_rate(Rate::from_mbps(400));
+        assert_eq!(red.chance.min >> red.average.weight_log, min);
+        assert_eq!(red.average.scaled >> red.average.weight_log, 50_000);
+    }
 }

@@ -44,6 +44,8 @@
 /* The first segments are acknowledged at once; those before come in a burst. */
 #define CLASSIC_ECN_QUICK_SEGMENTS 10
 #define CLASSIC_ECN_FREE_SEGMENTS 2
+/* What unmarked round trips told before a mark counts with it: over about 2^4 round trips. */
+#define CLASSIC_ECN_UNHEARD_SHIFT 4
 /* A receiver holds an acknowledgement for longer than this, if it does. */
 #define CLASSIC_ECN_HELD_MIN 20000u
 /* A packet of 1514 B at 4 Mb/s: the slowest link that the references follow. */
@@ -101,6 +103,9 @@ struct classic_ecn_smooth {
 struct classic_ecn {
 	/* classic_ecn, and the highest that it was, in 2^-24. */
 	s64 score, max;
+	/* What round trips since the last mark spoke for a Classic queue, as long as the score is at
+	 * its floor. */
+	s64 unheard;
 	/* When this round began. */
 	u64 began_us;
 	/* When the last acknowledgement came that surely was prompt, and the last of all. */
@@ -248,6 +253,7 @@ static __always_inline void classic_ecn_start(struct classic_ecn *s,
 					      const struct classic_ecn_config *c, u32 una)
 {
 	s->score = s->max = -(s64)c->l_sticky;
+	s->unheard = 0;
 	s->began_us = 0;
 	s->prompt_at = s->acked_us = 0;
 	s->original.srtt = s->original.mdev = 0;
@@ -355,8 +361,16 @@ static __always_inline void classic_ecn_on_mark(struct classic_ecn *s,
 		s->has_rtt = 0;
 	s->losses = 0;
 	s->unmarked_rounds = 0;
-	if (s->score <= floor)
+	if (s->score <= floor) {
 		s->score = 1 + floor;
+		if (!classic_ecn_is_two_queues(s, c))
+			s->score += s->unheard;
+		if (s->score > CLASSIC_ECN_ONE)
+			s->score = CLASSIC_ECN_ONE;
+		if (s->max < s->score)
+			s->max = s->score;
+	}
+	s->unheard = 0;
 }
 
 /* Keeps a re-route out of the averages (Fallback appendix C). */
@@ -496,6 +510,18 @@ static __always_inline s64 classic_ecn_logs(struct classic_ecn *s,
 	       classic_ecn_weighted(c->d, classic_ecn_lg(&s->log_depth, s->depth), lg_d0);
 }
 
+/* What came unmarked, or did not come, where an L4S queue marks all. */
+static __always_inline s64 classic_ecn_evidence(const struct classic_ecn *s,
+						const struct classic_ecn_config *c)
+{
+	s64 evidence = classic_ecn_share(s->deep_unmarked, s->delivered);
+
+	/* An L4S queue marks everything before it drops anything (RFC 9332 §4.2.3). */
+	if (s->lost && s->marked < s->delivered)
+		evidence += classic_ecn_share(1, 1);
+	return (s64)c->m * evidence * CLASSIC_ECN_UNIT;
+}
+
 /* V·lg(v/V0) + D·lg(max(d/D0, 1)) − S·s (Fallback §4.2), and what marks tell by where they come
  * from. */
 static __always_inline s64 classic_ecn_delta(struct classic_ecn *s,
@@ -504,7 +530,7 @@ static __always_inline s64 classic_ecn_delta(struct classic_ecn *s,
 	/* Two packets, where that is known and of interest. */
 	u32 packets = 2 * classic_ecn_allowed(s, c);
 	u32 v0 = (u32)c->v0_us, d0 = (u32)c->d0_us, least;
-	s64 delta, evidence;
+	s64 delta;
 
 	if (packets) {
 		if (v0 < packets + CLASSIC_ECN_JITTER)
@@ -515,11 +541,7 @@ static __always_inline s64 classic_ecn_delta(struct classic_ecn *s,
 	least = (u32)((v0 * c->v_floor) >> CLASSIC_ECN_SHARE_BITS);
 	delta = classic_ecn_logs(s, c, mdev > least ? mdev : least, v0, d0);
 	delta -= (s64)c->s * classic_ecn_share(s->limited_acks, s->acks) * CLASSIC_ECN_UNIT;
-	evidence = classic_ecn_share(s->deep_unmarked, s->delivered);
-	/* An L4S queue marks everything before it drops anything (RFC 9332 §4.2.3). */
-	if (s->lost && s->marked < s->delivered)
-		evidence += classic_ecn_share(1, 1);
-	return delta + (s64)c->m * evidence * CLASSIC_ECN_UNIT;
+	return delta + classic_ecn_evidence(s, c);
 }
 
 /* Once per round trip. */
@@ -533,6 +555,9 @@ static __always_inline void classic_ecn_end_round(struct classic_ecn *s,
 	if (s->unmarked_rounds < 0xffffffffu)
 		s->unmarked_rounds++;
 	s->depth = srtt > a->min_rtt_us ? srtt - a->min_rtt_us : 0;
+	if (s->score <= floor)
+		s->unheard += classic_ecn_evidence(s, c) -
+			      (s->unheard >> CLASSIC_ECN_UNHEARD_SHIFT);
 	if (classic_ecn_is_dropper(s)) {
 		/* A Classic queue drops too, but one that is not known for it is not the one that
 		 * marked (Fallback §4.1.1). */

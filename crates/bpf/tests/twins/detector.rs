@@ -35,7 +35,7 @@ pub(super) fn expected_detector(text: &mut String, c: &CDetector, settings: &Det
          log_mdev: {}, log_depth: {}, log_v0: {}, log_d0: {}, round: Round {{ end: {}, \
          began_us: {}, acks: {}, limited_acks: {}, delivered: {}, marked: {}, lost: {}, \
          deep_unmarked: {} }}, spacing: Spacing {{ least: {}, prompt_at: {} }}, acked_us: {}, losses: {}, \
-         unmarked_rounds: {}, tracers: {} }}",
+         unmarked_rounds: {}, unheard: {}, tracers: {} }}",
         option(c.has_rtt != 0, filter),
         log(c.log_mdev),
         log(c.log_depth),
@@ -54,6 +54,7 @@ pub(super) fn expected_detector(text: &mut String, c: &CDetector, settings: &Det
         c.acked_us,
         c.losses,
         c.unmarked_rounds,
+        c.unheard,
         option(settings.tracers != 0, expected_tracers(&c.tracers, settings))
     )
     .unwrap();
@@ -100,6 +101,8 @@ pub(super) struct Judged {
     pub(super) alternative: u64,
     pub(super) spaced: u64,
     pub(super) droppers: u64,
+    /// With something to tell at the next mark.
+    pub(super) unheard: u64,
     /// Found by tracers.
     pub(super) one_queue: u64,
     pub(super) two_queues: u64,
@@ -113,6 +116,7 @@ impl Judged {
         self.alternative += u64::from(c.side != 0 && c.confirmed != 0);
         self.spaced += u64::from(c.least != u32::MAX);
         self.droppers += u64::from(c.losses >= 2 && c.unmarked_rounds >= 50);
+        self.unheard += u64::from(c.unheard > 0);
         self.one_queue += u64::from(c.tracers.finding == tracers::ONE_QUEUE);
         self.two_queues += u64::from(c.tracers.finding == tracers::TWO_QUEUES);
     }
@@ -120,9 +124,9 @@ impl Judged {
     pub(super) fn assert(&self, least: u64) {
         println!("{self:?}");
         let Judged { scored, classic, between, l4s, alternative, spaced, droppers, .. } = self;
-        let Judged { one_queue, two_queues, .. } = self;
+        let Judged { unheard, one_queue, two_queues, .. } = self;
         let judged = [scored, classic, between, l4s, alternative, spaced, droppers];
-        for times in judged.into_iter().chain([one_queue, two_queues]) {
+        for times in judged.into_iter().chain([unheard, one_queue, two_queues]) {
             assert!(*times > least, "{self:?}");
         }
     }

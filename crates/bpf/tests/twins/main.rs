@@ -69,6 +69,7 @@ struct CSmooth {
 struct CDetector {
     score: i64,
     max: i64,
+    unheard: i64,
     began_us: u64,
     prompt_at: u64,
     acked_us: u64,

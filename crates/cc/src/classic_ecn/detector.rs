@@ -33,6 +33,9 @@ const QUICK_SEGMENTS: u64 = 10;
 /// (`TCP_DELACK_MIN`), others for more. What is less than that covers what the way back adds.
 const HELD_MIN: u64 = 20_000;
 
+/// What unmarked round trips told before a mark counts with it: over about 2^4 round trips.
+const UNHEARD_SHIFT: u32 = 4;
+
 /// What the references are above the time of two packets, in microseconds: the step of an L4S
 /// queue (RFC 9332 §2.5.1.1), and what else moves a round trip.
 const STEP: u32 = 1000;
@@ -92,6 +95,8 @@ pub struct Detector<const BITS: u32 = 24> {
     losses: u32,
     /// Round trips since the last mark.
     unmarked_rounds: u32,
+    /// What they spoke for a Classic queue while the score was at its floor, in its units.
+    unheard: i64,
     /// What it asks the queue itself, where it is to.
     tracers: Option<Tracers>,
 }
@@ -192,6 +197,8 @@ impl Settings {
 impl<const BITS: u32> Detector<BITS> {
     /// 1, from which on the queue is Classic for sure (`CLASSIC_ECN`).
     pub const CLASSIC: i64 = 1 << BITS;
+    /// A weight times a share.
+    const UNIT: u32 = BITS - WEIGHT_BITS - SHARE_BITS;
 
     /// The detector of a new connection, at rest; whether it sends tracers where the score alone
     /// is not sure.
@@ -215,6 +222,7 @@ impl<const BITS: u32> Detector<BITS> {
             acked_us: 0,
             losses: 0,
             unmarked_rounds: 0,
+            unheard: 0,
             tracers: tracers.then(|| {
                 let scores = Scores { l_sticky: settings.l_sticky, classic: Self::CLASSIC };
                 Tracers::new(config.tracers, config.tests_valid, scores)
@@ -315,9 +323,13 @@ impl<const BITS: u32> Detector<BITS> {
         }
         self.losses = 0;
         self.unmarked_rounds = 0;
-        if self.score <= -self.settings.l_sticky {
-            self.score = 1 - self.settings.l_sticky;
+        let floor = -self.settings.l_sticky;
+        if self.score <= floor {
+            let heard = if self.is_two_queues() { 0 } else { self.unheard };
+            self.score = (floor + 1 + heard).min(Self::CLASSIC);
+            self.max = self.max.max(self.score);
         }
+        self.unheard = 0;
     }
 
     /// The round trip of a set is that of its front, which is acknowledged at once by the middle if
@@ -386,6 +398,9 @@ impl<const BITS: u32> Detector<BITS> {
         let (mdev, srtt) = smooth.map_or((0, 0), |smooth| (smooth.mdev(), smooth.srtt()));
         self.depth = srtt.saturating_sub(sample.min_rtt_us);
         let (floor, ceiling) = (-self.settings.l_sticky, self.settings.c_sticky);
+        if self.score <= floor {
+            self.unheard += self.evidence(&round) - (self.unheard >> UNHEARD_SHIFT);
+        }
         if self.is_dropper() {
             // A Classic queue drops too, but one that is not known for it is not the one that
             // marked (Fallback §4.1.1).
@@ -422,7 +437,7 @@ impl<const BITS: u32> Detector<BITS> {
     /// V·lg(v/V0) + D·lg(max(d/D0, 1)) − S·s (Fallback §4.2), and what marks tell by where they
     /// come from.
     fn delta(&mut self, mdev: u32, round: &Round) -> i64 {
-        let Settings { s, m, v0_us, v_floor, d0_us, .. } = self.settings;
+        let Settings { s, v0_us, v_floor, d0_us, .. } = self.settings;
         // Others' packets and its own move the round trip by whole packets, in any queue
         // (Fallback §9). What a step of 1 ms with a floor of two packets lets wait is not deep.
         let packets = 2 * self.spacing();
@@ -432,15 +447,18 @@ impl<const BITS: u32> Detector<BITS> {
         };
         let mdev = mdev.max(((u64::from(v0) * v_floor) >> SHARE_BITS) as u32);
         let mut delta = self.logs(mdev, v0, d0);
-        let share = |part: u32, whole: u32| i64::from((part << SHARE_BITS) / whole.max(1));
-        let unit = BITS - WEIGHT_BITS - SHARE_BITS;
-        delta -= (s * share(round.limited_acks, round.acks)) << unit;
+        delta -= (s * share(round.limited_acks, round.acks)) << Self::UNIT;
+        delta + self.evidence(round)
+    }
+
+    /// What came unmarked, or did not come, where an L4S queue marks all.
+    fn evidence(&self, round: &Round) -> i64 {
         let mut evidence = share(round.deep_unmarked, round.delivered);
         // An L4S queue marks everything before it drops anything (RFC 9332 §4.2.3).
         if round.lost && round.marked < round.delivered {
             evidence += share(1, 1);
         }
-        delta + ((m * evidence) << unit)
+        (self.settings.m * evidence) << Self::UNIT
     }
 
     /// The logarithms of deviation and depth over their references, weighted.
@@ -500,6 +518,11 @@ impl<const BITS: u32> Detector<BITS> {
             self.score = tracers.outcome(overtook, self.score);
         }
     }
+}
+
+/// A part of a whole in 2^-8.
+fn share(part: u32, whole: u32) -> i64 {
+    i64::from((part << SHARE_BITS) / whole.max(1))
 }
 
 /// A whole number in 2^-`bits`.

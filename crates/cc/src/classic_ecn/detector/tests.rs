@@ -377,6 +377,62 @@ fn a_loss_where_packets_come_unmarked_speaks_for_a_classic_queue() {
     assert_eq!([score(1, true), score(4, true)], [2.0; 2]);
 }
 
+/// The score after round trips that were deep and unmarked, others that were not deep, and a mark.
+fn woken_after(mut detector: Detector<24>, deep: u64, calm: u64) -> f64 {
+    let (began, una) = (detector.acked_us, detector.round.end);
+    for i in 1..=deep + calm {
+        let queued = if i <= deep { 3000 } else { 0 };
+        let ack = sample(una + 4 * i, 4, 10_000 + queued, 10_000, false);
+        detector.on_ack(&Sample { now_us: began + 10_000 * i, delivered: 4, ..ack });
+        assert_eq!(detector.score, -detector.settings.l_sticky);
+    }
+    detector.on_mark();
+    detector.report().score
+}
+
+/// What an L4S queue would have marked, had there been one, is told by the first mark: 2 for each
+/// round trip, of which a sixteenth is forgotten in each that follows.
+#[test]
+fn what_came_unmarked_before_a_mark_is_told_by_it() {
+    let config = Config { spacing: false, ..Config::best() };
+    let after = |deep, calm| woken_after(Detector::new(&config, false), deep, calm);
+    let near = |score: f64, expected: f64| assert!((score - expected).abs() < 1e-5, "{score}");
+    near(after(0, 0), -8.0);
+    near(after(1, 0), -6.0);
+    near(after(2, 0), -8.0 + 2.0 + 2.0 * 15.0 / 16.0);
+    near(after(1, 11), -8.0 + 2.0 * (15.0f64 / 16.0).powi(11));
+    // 2 + 2·15/16 + … to the fifth are 8.8; the sixth is more than the nine to 1.
+    near(after(5, 0), -8.0 + 32.0 * (1.0 - (15.0f64 / 16.0).powi(5)));
+    near(after(6, 0), 1.0);
+    near(after(50, 0), 1.0);
+    near(after(50, 400), -8.0);
+}
+
+#[test]
+fn the_papers_detector_forgets_what_came_before_a_mark_and_so_do_two_queues() {
+    let paper = Detector::new(&Config::paper(), false);
+    assert!(woken_after(paper, 50, 0) < -7.99);
+    let marked = (5000, 2, true);
+    let mut two = answered(&Config::best(), true, marked, marked);
+    assert!(two.is_two_queues());
+    two.score = -two.settings.l_sticky;
+    assert!(woken_after(two, 50, 0) < -7.99);
+}
+
+/// And only since the last mark.
+#[test]
+fn a_mark_ends_what_came_unmarked_before_it() {
+    let mut detector = Detector::<24>::new(&Config::best(), false);
+    for i in 1..=50 {
+        let deep = sample(4 * i, 4, 13_000, 10_000, false);
+        detector.on_ack(&Sample { delivered: 4, ..deep });
+    }
+    detector.on_mark();
+    detector.score = -detector.settings.l_sticky;
+    detector.on_mark();
+    assert!(detector.report().score < -7.99);
+}
+
 #[test]
 fn on_a_slow_link_the_references_are_what_two_packets_take() {
     // 1514 B at 4 Mb/s: 3028 µs. V0 = 2·3028 + 300 = 6356, D0 = 2·3028 + 1000 = 7056.
@@ -400,9 +456,9 @@ fn on_a_slow_link_the_references_are_what_two_packets_take() {
 /// delivered, and whether they were marked.
 type Told = (u32, u32, bool);
 
-/// A detector whose tracers came back in order, each after these two acknowledgements.
-fn answered_in_order(before: Told, own: Told) -> Detector<24> {
-    let mut detector = Detector::<24>::new(&Config::best(), true);
+/// A detector whose tracers came back, each after these two acknowledgements.
+fn answered(config: &Config, overtook: bool, before: Told, own: Told) -> Detector<24> {
+    let mut detector = Detector::<24>::new(config, true);
     detector.score = 0;
     for i in 2..=7 {
         // Packets 3028 us apart.
@@ -413,10 +469,14 @@ fn answered_in_order(before: Told, own: Told) -> Detector<24> {
         detector.on_ack(&ack(10 * i - 2, before));
         detector.on_ack(&ack(10 * i, own));
         if detector.wants_tracers() {
-            detector.on_traced(false);
+            detector.on_traced(overtook);
         }
     }
     detector
+}
+
+fn answered_in_order(before: Told, own: Told) -> Detector<24> {
+    answered(&Config::best(), false, before, own)
 }
 
 /// A set tells if it waited for more than a packet and 300 us, 3328 us here, marked or not; and its
