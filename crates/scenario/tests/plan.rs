@@ -537,7 +537,7 @@ fn bundled_scenarios_have_the_runs_of_their_papers() {
     assert_eq!(runs("fallback-1"), 25);
     assert_eq!(runs("fallback-7"), 50);
     assert_eq!(runs("fallback-500"), 2000);
-    assert_eq!(runs("fallback-wide"), 2640);
+    assert_eq!(runs("fallback-wide"), 2880);
     assert_eq!(runs("fallback-alone"), 180);
     // Profiles and parts of Prague in five situations, and in three kinds of traffic.
     assert_eq!(runs("prague-parts"), 110);
