@@ -312,6 +312,9 @@ impl Control {
             // RFC 5681 §3.1: slow start, up to the threshold.
             let room = threshold - self.state.frac_cwnd;
             let growth = self.start_growth(ack);
+            if growth == 0 {
+                return;
+            }
             let grown = ((u64::from(unmarked) * growth) << CWND_BITS).min(room);
             self.state.frac_cwnd += grown;
             unmarked -= ((grown / growth) >> CWND_BITS) as u32;
@@ -502,7 +505,7 @@ impl CongestionControl for Control {
         let rate = window * u64::from(mss & 0xffff) * 1_000_000 / srtt;
         let early = self.state.frac_cwnd >> CWND_BITS < u64::from(self.state.ssthresh / 2);
         let windows = match early {
-            true if self.in_first_slow_start() => u64::from(self.settings.startup.pacing),
+            true if self.in_first_slow_start() => self.start_pacing(),
             true => 2,
             false => 1,
         };

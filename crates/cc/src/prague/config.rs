@@ -274,7 +274,7 @@ impl Config {
     pub fn quick_start() -> Self {
         Config {
             slow_start_exit: SlowStartExit::Third,
-            startup: Startup { growth: 2, pacing: 4, spread: 100, again: 4, sure: 40 },
+            startup: Startup { growth: 2, pacing: 4, spread: 100, again: 4, sure: 60 },
             ..Config::best()
         }
     }

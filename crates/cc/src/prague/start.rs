@@ -15,6 +15,18 @@ const QUICK_PART: (u64, u64) = (1, 4);
 /// too much.
 const SURE_PART: (u64, u64) = (2, 3);
 
+/// So many marks of a round trip end its growth, which goes on in the next one: twice what a steady
+/// state has (DCttH §2.1), so that others' marks do not.
+const ENOUGH_TO_WAIT: u32 = 4;
+
+/// Windows per round trip that leave in slow start as in Linux, and of a large quick start.
+const LARGE_PACING: u32 = 2;
+
+/// At most this part of what the bottleneck sends is sent to try for more,
+const GROWING: (u64, u64) = (9, 10);
+/// and of what is the last of a flow.
+const LAST: (u64, u64) = (8, 10);
+
 impl Control {
     /// Whether nothing ever told it where to stop. Where the exit is to halve, the first mark does.
     pub(super) fn in_first_slow_start(&self) -> bool {
@@ -95,9 +107,13 @@ impl Control {
         }
     }
 
-    /// By how many packets the window grows in slow start for each that is delivered.
+    /// By how many packets the window grows in slow start for each that is delivered; 0 where it is to
+    /// wait for the next round trip.
     pub(super) fn start_growth(&self, ack: &Ack) -> u64 {
         let quick = self.in_quick_start();
+        if quick && !self.is_sure(ack) && self.state.delivered_ce >= ENOUGH_TO_WAIT {
+            return 0;
+        }
         if quick && !self.is_sure(ack) && self.nears_what_fits(ack, QUICK_PART)
             || !quick && self.state.saw_ce
         {
@@ -112,20 +128,33 @@ impl Control {
         window_us * of >= ack.min_rtt.as_micros() * part
     }
 
-    /// The most that a quick start sends, in bytes per second: nine tenths of what the bottleneck
-    /// does, as far as that is known. More than all of it would be a queue for sure.
+    /// How many windows leave in a round trip. A large one is longer a queue for everybody else, the
+    /// faster it leaves.
+    pub(super) fn start_pacing(&self) -> u64 {
+        let pacing = self.settings.startup.pacing;
+        let large = self.in_quick_start() && self.state.frac_cwnd > self.settings.sure;
+        if large { pacing.min(LARGE_PACING).into() } else { pacing.into() }
+    }
+
+    /// The most that a quick start sends, in bytes per second, as far as it is known what the
+    /// bottleneck does. More than all of that would be a queue for sure.
     pub(super) fn start_rate(&self, mss: u32) -> Option<u64> {
+        self.part_of_the_bottleneck(mss, GROWING)
+    }
+
+    /// At which rate a quick start sends what is left, where all of that fits in the window: nearly
+    /// as fast as it may, since a flow that is over gains nothing from having been slower.
+    pub(super) fn last_rate(&self, in_flight: u32, left: u64, mss: u32) -> Option<u64> {
+        let free = (self.state.frac_cwnd >> CWND_BITS).saturating_sub(in_flight.into());
+        if left <= free { self.part_of_the_bottleneck(mss, LAST) } else { None }
+    }
+
+    /// That part of what the bottleneck sends, in a quick start, in bytes per second.
+    fn part_of_the_bottleneck(&self, mss: u32, (part, of): (u64, u64)) -> Option<u64> {
         if !self.in_quick_start() {
             return None;
         }
-        (u64::from(mss) * 900_000).checked_div(self.packet_us().into())
-    }
-
-    /// At which rate a quick start sends what is left, where all of that fits in the window: as fast
-    /// as it may, since a flow that is over gains nothing from having been slower.
-    pub(super) fn last_rate(&self, in_flight: u32, left: u64, mss: u32) -> Option<u64> {
-        let free = (self.state.frac_cwnd >> CWND_BITS).saturating_sub(in_flight.into());
-        if left <= free { self.start_rate(mss) } else { None }
+        (u64::from(mss) * 1_000_000 * part / of).checked_div(self.packet_us().into())
     }
 
     /// What the bottleneck takes to send a packet, in microseconds; 0 where that is not known.
