@@ -15,16 +15,16 @@ const QUICK_PART: (u64, u64) = (1, 4);
 /// too much.
 const SURE_PART: (u64, u64) = (2, 3);
 
-/// So many marks of a round trip end its growth, which goes on in the next one: twice what a steady
-/// state has (DCttH §2.1), so that others' marks do not.
+/// So many marks in a round trip end its growth, which goes on in the next one: twice as many as a
+/// steady state has (DCttH §2.1), since others' starts mark some too.
 const ENOUGH_TO_WAIT: u32 = 4;
 
-/// Windows per round trip that leave in slow start as in Linux, and of a large quick start.
+/// Windows per round trip that leave of a large quick start, as of any slow start in Linux.
 const LARGE_PACING: u32 = 2;
 
-/// At most this part of what the bottleneck sends is sent to try for more,
+/// How much of what the bottleneck sends is sent at most, to try for more,
 const GROWING: (u64, u64) = (9, 10);
-/// and of what is the last of a flow.
+/// and how much where it is the last of a flow.
 const LAST: (u64, u64) = (8, 10);
 
 impl Control {
@@ -111,13 +111,16 @@ impl Control {
     /// wait for the next round trip.
     pub(super) fn start_growth(&self, ack: &Ack) -> u64 {
         let quick = self.in_quick_start();
-        if quick && !self.is_sure(ack) && self.state.delivered_ce >= ENOUGH_TO_WAIT {
-            return 0;
-        }
-        if quick && !self.is_sure(ack) && self.nears_what_fits(ack, QUICK_PART)
-            || !quick && self.state.saw_ce
-        {
+        if !quick && self.state.saw_ce {
             return 1;
+        }
+        if quick && !self.is_sure(ack) {
+            if self.state.delivered_ce >= ENOUGH_TO_WAIT {
+                return 0;
+            }
+            if self.nears_what_fits(ack, QUICK_PART) {
+                return 1;
+            }
         }
         self.settings.startup.growth.into()
     }
@@ -128,8 +131,8 @@ impl Control {
         window_us * of >= ack.min_rtt.as_micros() * part
     }
 
-    /// How many windows leave in a round trip. A large one is longer a queue for everybody else, the
-    /// faster it leaves.
+    /// How many windows leave in a round trip. A large one that leaves fast is a long queue for
+    /// everybody else.
     pub(super) fn start_pacing(&self) -> u64 {
         let pacing = self.settings.startup.pacing;
         let large = self.in_quick_start() && self.state.frac_cwnd > self.settings.sure;
