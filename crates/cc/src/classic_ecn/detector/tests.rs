@@ -387,6 +387,7 @@ fn woken_after(mut detector: Detector<24>, deep: u64, calm: u64) -> f64 {
         assert_eq!(detector.score, -detector.settings.l_sticky);
     }
     detector.on_mark();
+    assert!(detector.max >= detector.score);
     detector.report().score
 }
 
