@@ -211,10 +211,18 @@ fn a_kernel_answers_copies_one_by_one_as_the_simulator_does() {
     ];
     let cases = orders.map(|case| (FULL, case)).into_iter();
     for (missing, (order, expected)) in cases.chain(above.map(|case| (2 * FULL, case))) {
-        let Some(mut found) = answers(missing, order) else { return };
-        println!("{order:?}: {found:?}");
-        // A front in order may be acknowledged by itself.
-        found.retain(|answer| *answer != (0, vec![]) || expected.contains(answer));
-        assert_eq!(found, expected, "{order:?}");
+        for last in [false, false, false, true] {
+            let Some(found) = answers(missing, order) else { return };
+            println!("{order:?}: {found:?}");
+            // A front in order may be acknowledged by itself.
+            let by_itself = |answer: &Answer| *answer == (0, vec![]) && !expected.contains(answer);
+            if found.iter().filter(|answer| !by_itself(answer)).eq(expected) {
+                break;
+            }
+            // Then its reader came between two packets, as it does on a busy machine, and the answer
+            // to one of them may be missing. That is asked again.
+            let again = !last && found.iter().any(by_itself);
+            assert!(again, "{order:?}: {found:?} instead of {expected:?}");
+        }
     }
 }
