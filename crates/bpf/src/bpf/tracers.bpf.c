@@ -224,7 +224,12 @@ static __always_inline int has_blocks(struct __sk_buff *skb, const struct packet
 	u32 at = 0;
 
 	o->length = p->payload - p->tcp - TCP_HEADER;
-	if (o->length < 2 + SACK_BLOCK || o->length > OPTIONS_MAX)
+	if (o->length > OPTIONS_MAX)
+		return 0;
+	/* Linux 7.3 asks for a length that is not 0, and keeps the least length only where it is checked
+	 * last, on its own: the compiler would put both checks in an order of its own. */
+	__asm__("" : "+r"(o->length));
+	if (o->length < 2 + SACK_BLOCK)
 		return 0;
 	if (bpf_skb_load_bytes(skb, p->tcp + TCP_HEADER, o->byte, o->length))
 		return 0;

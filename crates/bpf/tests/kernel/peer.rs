@@ -20,7 +20,7 @@ use rustix::net::{AddressFamily, SocketType};
 use l4s_bpf::{Shown, Sockets, Tracers};
 
 use super::device::{Device, checksum};
-use super::{BpfError, Loaded, in_namespace, ip, name};
+use super::{BpfError, Flags, Loaded, in_namespace, ip, name};
 
 /// Bytes per second of the bottleneck.
 const RATE: u64 = 2_500_000;
@@ -77,6 +77,8 @@ pub enum Queues {
 /// What was seen at the bottleneck, and of the sender.
 #[derive(Debug, Default)]
 pub struct Seen {
+    /// Whether this kernel has AccECN.
+    pub accecn: bool,
     /// The congestion control in the end.
     control: String,
     /// Data packets that arrived, by codepoint.
@@ -374,7 +376,8 @@ pub fn with_prague(
         }
         Err(error) => panic!("{error}"),
     };
-    let seen = run(ends, &loaded, queues);
+    let accecn = loaded.flags().has(Flags::NEEDS_ACCECN);
+    let seen = Seen { accecn, ..run(ends, &loaded, queues) };
     println!("{test}, flags {:#x}: {}", loaded.flags().bits(), seen.without_packets());
     Some(seen)
 }

@@ -48,6 +48,15 @@ fn active() -> Config {
     Config { fallback: Fallback::Active, ..Config::best_linux() }
 }
 
+/// Without AccECN (Linux 6.12) packets are ECT(0), and no set is sent.
+fn has_no_sets(seen: &Seen) -> bool {
+    if !seen.accecn {
+        assert_eq!(seen.shown.unwrap().sets.sent, 0);
+        println!("skipped: this kernel has no AccECN, and sends no sets");
+    }
+    !seen.accecn
+}
+
 /// What TCP itself knows of sets: nothing.
 fn is_nothing_to_tcp(seen: &Seen) {
     for name in ["TCPDSACKRecv", "TCPDSACKOfoRecv", "TCPSACKReorder", "TCPSpuriousRTOs"] {
@@ -58,6 +67,9 @@ fn is_nothing_to_tcp(seen: &Seen) {
 #[test]
 fn a_set_is_a_packet_and_two_copies_of_its_end() {
     let Some(seen) = with_prague("one", &active(), &ENDS, Some(Queues::One)) else { return };
+    if has_no_sets(&seen) {
+        return;
+    }
     assert!(seen.sets.len() > 3, "{}", seen.sets.len());
     seen.sets.iter().for_each(is_a_set);
     is_nothing_to_tcp(&seen);
@@ -73,6 +85,9 @@ fn a_set_is_a_packet_and_two_copies_of_its_end() {
 fn a_middle_that_waits_elsewhere_is_seen_to() {
     let two = Some(Queues::Two(OTHERS));
     let Some(seen) = with_prague("two", &active(), &ENDS, two) else { return };
+    if has_no_sets(&seen) {
+        return;
+    }
     assert!(seen.sets.len() > 3, "{}", seen.sets.len());
     is_nothing_to_tcp(&seen);
     let shown = seen.shown.unwrap();
