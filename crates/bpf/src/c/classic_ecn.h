@@ -38,6 +38,9 @@
 /* A queue is deep from so many packets' times on, and not before DEEP_MIN. */
 #define CLASSIC_ECN_DEEP_PACKETS 3
 #define CLASSIC_ECN_DEEP_MIN 2400u
+/* What waits longer than FAR_MIN is marked in every L4S queue, but for the packets of its floor. */
+#define CLASSIC_ECN_FAR_MIN 15000u
+#define CLASSIC_ECN_FLOOR_PACKETS 2
 /* What the references are above the time of two packets. */
 #define CLASSIC_ECN_STEP 1000
 #define CLASSIC_ECN_JITTER 300
@@ -122,7 +125,7 @@ struct classic_ecn {
 	/* This round: it ends when `end` is acknowledged. */
 	u32 end;
 	u32 acks, limited_acks;
-	u32 delivered, marked, deep_unmarked;
+	u32 delivered, marked, deep_unmarked, far_unmarked;
 	/* The least time between two packets' deliveries. */
 	u32 least;
 	/* Losses, and rounds, since the last mark. */
@@ -265,7 +268,7 @@ static __always_inline void classic_ecn_start(struct classic_ecn *s,
 	s->log_mdev = s->log_depth = s->log_v0 = s->log_d0 = CLASSIC_ECN_CARRY_START;
 	s->end = una;
 	s->acks = s->limited_acks = 0;
-	s->delivered = s->marked = s->deep_unmarked = 0;
+	s->delivered = s->marked = s->deep_unmarked = s->far_unmarked = 0;
 	s->lost = 0;
 	s->least = CLASSIC_ECN_NO_SPACING;
 	s->losses = s->unmarked_rounds = 0;
@@ -365,8 +368,8 @@ static __always_inline void classic_ecn_on_mark(struct classic_ecn *s,
 		s->score = 1 + floor;
 		if (!classic_ecn_is_two_queues(s, c))
 			s->score += s->unheard;
-		if (s->score > CLASSIC_ECN_ONE)
-			s->score = CLASSIC_ECN_ONE;
+		if (s->score > (s64)c->c_sticky)
+			s->score = (s64)c->c_sticky;
 		if (s->max < s->score)
 			s->max = s->score;
 	}
@@ -450,6 +453,7 @@ static __always_inline void classic_ecn_on_rtt(struct classic_ecn *s,
 {
 	u32 rtt = a->rtt_us < CLASSIC_ECN_RTT_MAX ? a->rtt_us : CLASSIC_ECN_RTT_MAX;
 	u32 queued = rtt > a->min_rtt_us ? rtt - a->min_rtt_us : 0;
+	u32 unmarked = a->delivered > a->delivered_ce ? a->delivered - a->delivered_ce : 0;
 
 	if (s->has_rtt) {
 		if (c->k2)
@@ -468,8 +472,10 @@ static __always_inline void classic_ecn_on_rtt(struct classic_ecn *s,
 	if (!c->m && !c->spacing)
 		return;
 	classic_ecn_space(s, a);
-	if (queued > classic_ecn_deep(s, c) && a->delivered > a->delivered_ce)
-		s->deep_unmarked += a->delivered - a->delivered_ce;
+	if (queued > classic_ecn_deep(s, c))
+		s->deep_unmarked += unmarked;
+	if (queued > CLASSIC_ECN_FAR_MIN)
+		s->far_unmarked += unmarked;
 }
 
 /* A weight times the difference of a whole logarithm and a reference in 2^-24: 12 + 31 bits. */
@@ -516,6 +522,9 @@ static __always_inline s64 classic_ecn_evidence(const struct classic_ecn *s,
 {
 	s64 evidence = classic_ecn_share(s->deep_unmarked, s->delivered);
 
+	/* As far as the score goes. */
+	if (c->m && s->far_unmarked > CLASSIC_ECN_FLOOR_PACKETS)
+		return (s64)c->l_sticky + (s64)c->c_sticky;
 	/* An L4S queue marks everything before it drops anything (RFC 9332 §4.2.3). */
 	if (s->lost && s->marked < s->delivered)
 		evidence += classic_ecn_share(1, 1);
@@ -592,7 +601,7 @@ static __always_inline void classic_ecn_end_round(struct classic_ecn *s,
 	s->end = a->nxt;
 	s->began_us = a->now_us;
 	s->acks = s->limited_acks = 0;
-	s->delivered = s->marked = s->deep_unmarked = 0;
+	s->delivered = s->marked = s->deep_unmarked = s->far_unmarked = 0;
 	s->lost = 0;
 }
 

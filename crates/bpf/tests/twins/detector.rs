@@ -34,7 +34,7 @@ pub(super) fn expected_detector(text: &mut String, c: &CDetector, settings: &Det
         "score: {score}, max: {max}, rounds: {rounds}, rtt: {}, shift: {shift}, depth: {depth}, \
          log_mdev: {}, log_depth: {}, log_v0: {}, log_d0: {}, round: Round {{ end: {}, \
          began_us: {}, acks: {}, limited_acks: {}, delivered: {}, marked: {}, lost: {}, \
-         deep_unmarked: {} }}, spacing: Spacing {{ least: {}, prompt_at: {} }}, acked_us: {}, losses: {}, \
+         deep_unmarked: {}, far_unmarked: {} }}, spacing: Spacing {{ least: {}, prompt_at: {} }}, acked_us: {}, losses: {}, \
          unmarked_rounds: {}, unheard: {}, tracers: {} }}",
         option(c.has_rtt != 0, filter),
         log(c.log_mdev),
@@ -49,6 +49,7 @@ pub(super) fn expected_detector(text: &mut String, c: &CDetector, settings: &Det
         c.marked,
         c.lost != 0,
         c.deep_unmarked,
+        c.far_unmarked,
         c.least,
         option(c.has_prompt != 0, c.prompt_at.to_string()),
         c.acked_us,
@@ -103,6 +104,8 @@ pub(super) struct Judged {
     pub(super) droppers: u64,
     /// With something to tell at the next mark.
     pub(super) unheard: u64,
+    /// Unmarked from behind what no L4S queue lets wait.
+    pub(super) far: u64,
     /// Found by tracers.
     pub(super) one_queue: u64,
     pub(super) two_queues: u64,
@@ -117,6 +120,7 @@ impl Judged {
         self.spaced += u64::from(c.least != u32::MAX);
         self.droppers += u64::from(c.losses >= 2 && c.unmarked_rounds >= 50);
         self.unheard += u64::from(c.unheard > 0);
+        self.far += u64::from(c.far_unmarked > 2);
         self.one_queue += u64::from(c.tracers.finding == tracers::ONE_QUEUE);
         self.two_queues += u64::from(c.tracers.finding == tracers::TWO_QUEUES);
     }
@@ -124,9 +128,9 @@ impl Judged {
     pub(super) fn assert(&self, least: u64) {
         println!("{self:?}");
         let Judged { scored, classic, between, l4s, alternative, spaced, droppers, .. } = self;
-        let Judged { unheard, one_queue, two_queues, .. } = self;
+        let Judged { unheard, far, one_queue, two_queues, .. } = self;
         let judged = [scored, classic, between, l4s, alternative, spaced, droppers];
-        for times in judged.into_iter().chain([unheard, one_queue, two_queues]) {
+        for times in judged.into_iter().chain([unheard, far, one_queue, two_queues]) {
             assert!(*times > least, "{self:?}");
         }
     }

@@ -88,6 +88,7 @@ struct CDetector {
     delivered: u32,
     marked: u32,
     deep_unmarked: u32,
+    far_unmarked: u32,
     least: u32,
     losses: u32,
     unmarked_rounds: u32,

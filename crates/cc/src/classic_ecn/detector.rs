@@ -25,6 +25,11 @@ const DEEP_PACKETS: u32 = 3;
 /// Every L4S queue marks all that waited longer than this (RFC 9332 §2.5.1.1: 1 ms; its ramp ends
 /// at 1.2 ms), with as much again for what the path adds.
 const DEEP_MIN: u32 = 2400;
+/// What a Classic queue aims at (DCttH §3.5, RFC 9332 §A.1): fifteen times the step of an L4S one,
+/// and more than any jitter allowed for. Who waits longer in an L4S queue is marked,
+const FAR_MIN: u32 = 15_000;
+/// but for so many packets at its end (the floor of the step, DCttH §3.5).
+const FLOOR_PACKETS: u32 = 2;
 /// At the start a receiver acknowledges every segment at once (Linux' quick acknowledgements): so
 /// many at least.
 const QUICK_SEGMENTS: u64 = 10;
@@ -116,6 +121,8 @@ struct Round {
     lost: bool,
     /// Delivered unmarked from behind a deep queue.
     deep_unmarked: u32,
+    /// And of these, from behind one that is deeper than jitter could be.
+    far_unmarked: u32,
 }
 
 /// The configuration in the detector's own numbers. Everything that is scaled by `BITS` is made
@@ -326,7 +333,7 @@ impl<const BITS: u32> Detector<BITS> {
         let floor = -self.settings.l_sticky;
         if self.score <= floor {
             let heard = if self.is_two_queues() { 0 } else { self.unheard };
-            self.score = (floor + 1 + heard).min(Self::CLASSIC);
+            self.score = (floor + 1 + heard).min(self.settings.c_sticky);
             self.max = self.max.max(self.score);
         }
         self.unheard = 0;
@@ -360,8 +367,12 @@ impl<const BITS: u32> Detector<BITS> {
             return;
         }
         self.spacing.update(sample);
+        let unmarked = sample.delivered.saturating_sub(sample.delivered_ce);
         if queued > self.deep() {
-            self.round.deep_unmarked += sample.delivered.saturating_sub(sample.delivered_ce);
+            self.round.deep_unmarked += unmarked;
+        }
+        if queued > FAR_MIN {
+            self.round.far_unmarked += unmarked;
         }
     }
 
@@ -453,6 +464,10 @@ impl<const BITS: u32> Detector<BITS> {
 
     /// What came unmarked, or did not come, where an L4S queue marks all.
     fn evidence(&self, round: &Round) -> i64 {
+        // As far as the score goes: this needs no second round trip.
+        if self.settings.m > 0 && round.far_unmarked > FLOOR_PACKETS {
+            return self.settings.l_sticky + self.settings.c_sticky;
+        }
         let mut evidence = share(round.deep_unmarked, round.delivered);
         // An L4S queue marks everything before it drops anything (RFC 9332 §4.2.3).
         if round.lost && round.marked < round.delivered {

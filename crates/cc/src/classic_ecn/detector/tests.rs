@@ -402,10 +402,10 @@ fn what_came_unmarked_before_a_mark_is_told_by_it() {
     near(after(1, 0), -6.0);
     near(after(2, 0), -8.0 + 2.0 + 2.0 * 15.0 / 16.0);
     near(after(1, 11), -8.0 + 2.0 * (15.0f64 / 16.0).powi(11));
-    // 2 + 2·15/16 + … to the fifth are 8.8; the sixth is more than the nine to 1.
-    near(after(5, 0), -8.0 + 32.0 * (1.0 - (15.0f64 / 16.0).powi(5)));
-    near(after(6, 0), 1.0);
-    near(after(50, 0), 1.0);
+    // 2 + 2·15/16 + … to the sixth are 10.3.
+    near(after(6, 0), -8.0 + 32.0 * (1.0 - (15.0f64 / 16.0).powi(6)));
+    // To the fiftieth they are 30.7, more than the 16 to the ceiling.
+    near(after(50, 0), 8.0);
     near(after(50, 400), -8.0);
 }
 
@@ -418,6 +418,42 @@ fn the_papers_detector_forgets_what_came_before_a_mark_and_so_do_two_queues() {
     assert!(two.is_two_queues());
     two.score = -two.settings.l_sticky;
     assert!(woken_after(two, 50, 0) < -7.99);
+}
+
+/// No L4S queue lets more than the two packets of its floor wait for 15 ms unmarked: that is known
+/// at once, at a score between the ends as in the time before the first mark.
+#[test]
+fn who_waits_unmarked_as_long_as_classic_packets_do_is_in_a_classic_queue() {
+    let config = Config { v: 0.0, d: 0.0, ..Config::best() };
+    // Of 36 packets in a round trip, acknowledged two by two.
+    let after = |config: &Config, began: f64, queued: u32, unmarked: u32| {
+        let mut detector = Detector::<24>::new(config, false);
+        detector.round.end = 36;
+        detector.score = (began * f64::from(1 << 24)) as i64;
+        for i in 1..=18 {
+            let far = 2 * i <= unmarked + unmarked % 2;
+            let rtt = 200_000 + if far { queued } else { 0 };
+            let marked = u32::from(far && 2 * i > unmarked);
+            let ack = sample(u64::from(2 * i), 2, rtt, 200_000, false);
+            let now_us = 10_000 * u64::from(i);
+            let ack = Sample { now_us, delivered: 2, delivered_ce: marked, ..ack };
+            // The first mark comes last, in a test of the time before it.
+            detector.on_ack(&if began == -8.0 { Sample { delivered_ce: 0, ..ack } } else { ack });
+        }
+        if began == -8.0 {
+            detector.on_mark();
+        }
+        detector.report().score
+    };
+    let best = |began, queued, unmarked| after(&config, began, queued, unmarked);
+    assert_eq!([best(0.0, 15_001, 3), best(-7.0, 91_000, 6), best(-8.0, 48_000, 4)], [8.0; 3]);
+    // Of two, and of what is only deep, counts the share: m·2/36 and m·4/36, in 2^-8.
+    let share = |part: u32| 2.0 * f64::from((part << 8) / 36) / 256.0;
+    assert_eq!(best(0.0, 91_000, 2), share(2));
+    assert_eq!(best(0.0, 15_000, 4), share(4));
+    // The paper's knows nothing of it.
+    let paper = Config { v: 0.0, d: 0.0, ..Config::paper() };
+    assert!(after(&paper, 0.0, 91_000, 6) <= 0.0);
 }
 
 /// And only since the last mark.
