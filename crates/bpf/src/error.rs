@@ -28,6 +28,12 @@ pub enum BpfError {
          CONFIG_NET_SCH_BPF=y, such as Debian's 7.x from backports"
     )]
     NoQueues,
+    /// The kernel loads no program that walks its sockets.
+    #[error(
+        "this kernel lets this process load no program that lists sockets (a tracing program, \
+         which takes CAP_PERFMON, and a kernel that has not switched them off)"
+    )]
+    NoListing,
     /// The kernel said no.
     #[error("the kernel refused {what}: {reason}{log}")]
     Refused {

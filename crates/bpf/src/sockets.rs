@@ -7,7 +7,7 @@ use std::path::Path;
 
 use l4s_cc::prague::kernel::Reading;
 use libbpf_rs::query::MapInfoIter;
-use libbpf_rs::{Iter, MapCore, MapFlags, MapHandle, MapType};
+use libbpf_rs::{ErrorKind, Iter, MapCore, MapFlags, MapHandle, MapType};
 
 use crate::{BpfError, object};
 
@@ -203,7 +203,18 @@ pub fn sockets() -> Result<Option<Vec<Socket>>, BpfError> {
         .collect();
     let open = object::open(object::SOCKETS())?;
     let refused = |what: &'static str| move |error| object::refused(what, &error);
-    let object = object::load(open).map_err(refused("to load what lists sockets"))?;
+    let object = object::load(open).map_err(|error| {
+        match object::refused("to load what lists sockets", &error) {
+            // The verifier did not come to look at it.
+            BpfError::Refused { log, .. }
+                if error.kind() == ErrorKind::PermissionDenied
+                    && log.contains("processed 0 insns") =>
+            {
+                BpfError::NoListing
+            }
+            refused => refused,
+        }
+    })?;
     if maps.is_empty() {
         return Ok(None);
     }

@@ -132,15 +132,16 @@ fn the_host_shows_the_connections_with_prague_of_a_run() {
     let mut run = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("l4s starts");
     // Two processes of this test or of others may hold one: it is looked for among all, and this
     // one sends no tracers.
-    let mut row = None;
+    let (mut row, mut unknown) = (None, false);
     let seen = within(Duration::from_secs(60), || {
         let found = status();
         if found.status.success() {
             let page = String::from_utf8_lossy(&found.stdout).into_owned();
             let sender = |line: &&str| line.starts_with("10.0.0.1:") && line.ends_with(" -");
             row = page.lines().find(sender).map(|line| (line.to_owned(), page.clone()));
+            unknown = page.contains("connections with prague   not known: ");
         }
-        row.is_some() || run.try_wait().expect("a process").is_some()
+        row.is_some() || unknown || run.try_wait().expect("a process").is_some()
     });
     assert!(seen, "neither a connection nor the end of the run");
     let output = run.wait_with_output().expect("output");
@@ -150,6 +151,9 @@ fn the_host_shows_the_connections_with_prague_of_a_run() {
         assert_eq!(refused.status.code(), Some(3), "{refused:?}");
         assert!(stderr(&refused).starts_with("error: l4s host status: "), "{refused:?}");
         return;
+    }
+    if unknown {
+        return println!("skipped: this kernel lists no sockets");
     }
     let (row, page) = row.expect("a connection while the run went on");
     assert!(page.starts_with("prague  "), "{page}");
@@ -163,14 +167,9 @@ fn the_host_shows_the_connections_with_prague_of_a_run() {
     assert!((0.0..=1.0).contains(&number(alpha)) && (-8.0..=8.0).contains(&number(score)), "{row}");
     assert!(["-", "l4s", "transition", "classic"].contains(&verdict), "{row}");
     assert!(number(srtt) < 1000.0 && number(mdev) < 1000.0 && number(depth) < 1000.0, "{row}");
-    // Nothing is left behind, unless another process has one.
+    // It goes on telling when the run is over.
     let after = status();
-    if after.status.code() == Some(3) {
-        let words = stderr(&after);
-        assert!(words.contains("no Prague by BPF is loaded on this machine"), "{words}");
-    } else {
-        assert!(after.status.success(), "{after:?}");
-    }
+    assert!(after.status.success(), "{after:?}");
 }
 
 #[test]

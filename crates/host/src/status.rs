@@ -1,6 +1,6 @@
 //! What is in place, and how it does.
 
-use l4s_bpf::{DualPi2, Instance, Socket};
+use l4s_bpf::{BpfError, DualPi2, Instance, Socket};
 
 use crate::device::Device;
 use crate::journal::{Journal, JournalDevice};
@@ -12,8 +12,8 @@ use crate::{DUALPI2, HostError};
 pub struct Status {
     /// Whether Prague is there to be chosen.
     pub prague: bool,
-    /// Every connection with it.
-    pub sockets: Vec<Socket>,
+    /// Every connection with it; `None` where this kernel lets nobody list them.
+    pub sockets: Option<Vec<Socket>>,
     /// The devices.
     pub devices: Vec<DeviceStatus>,
 }
@@ -42,7 +42,10 @@ pub fn status(place: &Place) -> Result<Status, HostError> {
     Ok(Status {
         prague: place.prague().exists(),
         devices: devices.collect::<Result<_, HostError>>()?,
-        sockets: l4s_bpf::sockets()?.unwrap_or_default(),
+        sockets: match l4s_bpf::sockets() {
+            Err(BpfError::NoListing) => None,
+            found => Some(found?.unwrap_or_default()),
+        },
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use l4s_bpf::{Counts, Instance, Socket};
+use l4s_bpf::{BpfError, Counts, Instance, Socket};
 use l4s_cc::classic_ecn::{Report, Verdict};
 use l4s_host::{DeviceStatus, Status};
 use l4s_lab::Host;
@@ -30,15 +30,19 @@ pub fn page(host: &Host, status: &Status, before: Option<&Status>) -> String {
     if let Some(interface) = &host.interface {
         line(&interface.name, interface.qdisc.as_deref().unwrap_or("unknown"));
     }
-    line("connections with prague", &status.sockets.len().to_string());
+    let connections = match &status.sockets {
+        Some(sockets) => sockets.len().to_string(),
+        None => format!("not known: {}", BpfError::NoListing),
+    };
+    line("connections with prague", &connections);
     for device in &status.devices {
         let earlier = before.and_then(|before| {
             before.devices.iter().find(|other| other.asked.name == device.asked.name)
         });
         queues(&mut page, device, earlier.and_then(|device| device.queue.as_ref()));
     }
-    if !status.sockets.is_empty() {
-        sockets(&mut page, &status.sockets);
+    if let Some(found) = status.sockets.as_deref().filter(|found| !found.is_empty()) {
+        sockets(&mut page, found);
     }
     page
 }
@@ -169,7 +173,7 @@ pub fn json(status: &Status) -> Result<String, Failure> {
     let all = json!({
         "prague": status.prague,
         "devices": status.devices.iter().map(device).collect::<Vec<Value>>(),
-        "sockets": status.sockets.iter().map(socket).collect::<Vec<Value>>(),
+        "sockets": status.sockets.as_ref().map(|all| all.iter().map(socket).collect::<Vec<Value>>()),
     });
     serde_json::to_string(&all)
         .map(|text| text + "\n")
@@ -194,7 +198,7 @@ mod tests {
     }
 
     fn status(sockets: &[Socket]) -> Status {
-        Status { prague: true, sockets: sockets.to_vec(), devices: Vec::new() }
+        Status { prague: true, sockets: Some(sockets.to_vec()), devices: Vec::new() }
     }
 
     fn socket(rounds: u32, score: i64) -> Socket {
@@ -227,6 +231,8 @@ mod tests {
             page(&Host { interface, ..host() }, &status(&[]), None)
                 .contains("eth0                      unknown\n")
         );
+        let unknown = page(&host(), &Status { sockets: None, ..status(&[]) }, None);
+        assert!(unknown.contains("connections with prague   not known: this kernel"), "{unknown}");
         let nowhere = page(&Host { interface: None, ..host() }, &status(&[]), None);
         assert!(!nowhere.contains("eth0"), "{nowhere}");
     }
