@@ -192,6 +192,36 @@ def test_interrupted(tmp_path, undisturbed):
     check(out, undisturbed)
 
 
+class Dying:
+    """An interrupt comes while Python ends this one, where no exception goes any further."""
+
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("when", ["first", "last"])
+def test_interrupted_in_a_finalizer(tmp_path, undisturbed, monkeypatch, when):
+    out, ends = tmp_path / "out", []
+
+    class Bar(l4s.sweeps.tqdm):
+        def update(self, runs):
+            ends.append(runs)
+            # After the last there is nothing more to be interrupted.
+            if len(ends) == 1 if when == "first" else sum(ends) == len(GRID):
+                Dying()
+
+    monkeypatch.setattr(l4s.sweeps, "tqdm", Bar)
+    with cluster(2, processes=False) as here, distributed.Client(here) as client:
+        with pytest.raises(KeyboardInterrupt):
+            sweep(GRID, out, client=client, batch=BATCH, keep=["delays"])
+        assert (sum(ends) == len(GRID)) == (when == "last")
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        monkeypatch.undo()
+        sweep(GRID, out, client=client, batch=BATCH, keep=["delays"])
+    check(out, undisturbed)
+
+
 SCHEDULER = """
 import distributed, sys, time
 here = distributed.LocalCluster(

@@ -13,7 +13,7 @@ from l4s._progress import off, tqdm
 from l4s.algorithms import Aqm, CongestionControl
 from l4s.result import check_groups, nanoseconds
 from l4s.scenario import Grid, Scenario
-from l4s.sweeps import folder, local
+from l4s.sweeps import folder, interrupts, local
 from l4s.sweeps.batches import Batches, keys_of, run_all
 from l4s.sweeps.results import Failure, Sweep, read
 from l4s.sweeps.work import Work
@@ -90,12 +90,18 @@ def sweep(
         # What was done before is done, but says nothing of how fast this goes.
         total, hidden = len(result) + len(missing), off(progress)
         with (
+            interrupts.kept() as check,
             nullcontext(client) if client is not None else local.client() as workers,
             tqdm(
                 total=total, initial=len(result), disable=hidden, unit="run", smoothing=0.05
             ) as bar,
         ):
-            run_all(workers, work, grid, keys, missing, batches, bar.update)
+
+            def tell(runs: int) -> None:
+                check()
+                bar.update(runs)
+
+            run_all(workers, work, grid, keys, missing, batches, tell)
         result._refresh()
     failures = result.failures
     if failures:
