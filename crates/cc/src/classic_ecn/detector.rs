@@ -25,10 +25,10 @@ const DEEP_PACKETS: u32 = 3;
 /// Every L4S queue marks all that waited longer than this (RFC 9332 §2.5.1.1: 1 ms; its ramp ends
 /// at 1.2 ms), with as much again for what the path adds.
 const DEEP_MIN: u32 = 2400;
-/// What a Classic queue aims at (DCttH §3.5, RFC 9332 §A.1): fifteen times the step of an L4S one,
+/// What a Classic queue aims at (DCttH §4.1, RFC 9332 §A.1): fifteen times the step of an L4S one,
 /// and more than any jitter allowed for. Who waits longer in an L4S queue is marked,
 const FAR_MIN: u32 = 15_000;
-/// but for so many packets at its end (the floor of the step, DCttH §3.5).
+/// but for so many packets at its end (the floor of the step, DCttH §3.3).
 const FLOOR_PACKETS: u32 = 2;
 /// At the start a receiver acknowledges every segment at once (Linux' quick acknowledgements): so
 /// many at least.
