@@ -16,6 +16,7 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 
 use l4s_measure::{ResultError, ResultWriter, Results, Run, RunRecord};
 use l4s_scenario::Plan;
@@ -27,6 +28,8 @@ use crate::measured::VERSION;
 const MANIFEST: &str = "l4s.json";
 const RUNS: &str = "runs";
 const TABLE: &str = "runs.parquet";
+/// So many runs are read ahead of the tables.
+const AHEAD: usize = 8;
 /// The fingerprint of every source file of l4s, from `build.rs`.
 pub const CODE: &str = env!("L4S_CODE");
 /// The file in a result folder that holds the scenario as run.
@@ -181,9 +184,15 @@ impl Folder {
         write_whole(&path, as_run(plan).as_bytes())
             .map_err(|error| Failure::Run(format!("{}: {error}", path.display())))?;
         let mut writer = ResultWriter::create(&self.path).map_err(failed)?;
-        for number in 0..plan.points.len() {
-            writer.add(&self.load(number)?).map_err(failed)?;
-        }
+        // The next few are read while one is written.
+        let (sender, receiver) = mpsc::sync_channel(AHEAD);
+        std::thread::scope(|threads| {
+            threads.spawn(move || {
+                // A receiver that is gone has seen a failure.
+                (0..plan.points.len()).try_for_each(|number| sender.send(self.load(number)))
+            });
+            receiver.into_iter().try_for_each(|record| writer.add(&record?).map_err(failed))
+        })?;
         writer.finish().map_err(failed)
     }
 

@@ -1,7 +1,6 @@
 //! Everything that is kept of one run: its summary and its tables.
 
-use std::fs::File;
-use std::io::{BufReader, Write};
+use std::io::Write;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -165,8 +164,7 @@ impl RunRecord {
 
     /// Reads a record back.
     pub fn load(path: &Path) -> Result<Self, ResultError> {
-        let file = File::open(path).map_err(ResultError::at(path))?;
-        serde_json::from_reader(BufReader::new(file))
-            .map_err(|e| ResultError::at(path)(std::io::Error::from(e)))
+        let text = std::fs::read(path).map_err(ResultError::at(path))?;
+        serde_json::from_slice(&text).map_err(|e| ResultError::at(path)(std::io::Error::from(e)))
     }
 }

@@ -84,39 +84,60 @@ pub fn write_data(data: &Data, out: &Path, pictures: Pictures) -> Result<Written
 }
 
 /// Writes every figure of this data into the folder `out`: `NAME.svg`, `NAME-dark.svg`, and where
-/// asked for the same as PNG.
+/// asked for the same as PNG. Light ones are drawn on this thread and dark ones on another.
 pub fn write_figures(
     data: &Data,
     out: &Path,
     pictures: Pictures,
 ) -> Result<Vec<PathBuf>, ReportError> {
+    write::folder(out)?;
+    let draw = |mode| write_mode(data, out, pictures, mode);
+    std::thread::scope(|threads| {
+        let dark = std::thread::Builder::new()
+            .stack_size(studio::THREAD_STACK)
+            .spawn_scoped(threads, || draw(Mode::Dark))
+            .map_err(|e| ReportError::draw("anything", e))?;
+        let light = draw(Mode::Light);
+        let dark = dark.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok([light?, dark?].concat())
+    })
+}
+
+/// Those of one mode, with an engine of their own.
+fn write_mode(
+    data: &Data,
+    out: &Path,
+    pictures: Pictures,
+    mode: Mode,
+) -> Result<Vec<PathBuf>, ReportError> {
     let studio = Studio::open(data)?;
     let painter = Painter::new();
-    write::folder(out)?;
+    let suffix = match mode {
+        Mode::Light => "",
+        Mode::Dark => "-dark",
+    };
     let mut written = Vec::new();
     let small = match pictures {
         Pictures::Both => None,
         Pictures::Sheet(names) => names.iter().find(|name| studio.names().any(|n| n == **name)),
     };
     for name in studio.names() {
-        for (mode, suffix) in [(Mode::Light, ""), (Mode::Dark, "-dark")] {
-            if small == Some(&name) {
-                let svg = studio.svg(name, mode, SMALL, 0)?;
-                // Panels one below the other would be tiny: those are better side by side.
-                if painter.aspect(&svg)? <= 1.0 {
-                    write::file(&out.join(format!("{name}-small{suffix}.svg")), svg.as_bytes())?;
-                }
+        if small == Some(&name) {
+            let svg = studio.svg(name, mode, SMALL, 0)?;
+            // Panels one below the other would be tiny: those are better side by side.
+            if painter.aspect(&svg)? <= 1.0 {
+                write::file(&out.join(format!("{name}-small{suffix}.svg")), svg.as_bytes())?;
             }
-            let height = if name == "headline" { HEADLINE_HEIGHT } else { 0 };
-            let svg = studio.svg(name, mode, WIDTH, height)?;
-            let path = out.join(format!("{name}{suffix}.svg"));
-            write::file(&path, svg.as_bytes())?;
+        }
+        let height = if name == "headline" { HEADLINE_HEIGHT } else { 0 };
+        let svg = studio.svg(name, mode, WIDTH, height)?;
+        let path = out.join(format!("{name}{suffix}.svg"));
+        write::file(&path, svg.as_bytes())?;
+        written.push(path);
+        if pictures == Pictures::Both {
+            let path = out.join(format!("{name}{suffix}.png"));
+            write::file(&path, &painter.paint(&svg, SCALE)?.png()?)?;
             written.push(path);
-            if pictures == Pictures::Both {
-                let path = out.join(format!("{name}{suffix}.png"));
-                write::file(&path, &painter.paint(&svg, SCALE)?.png()?)?;
-                written.push(path);
-            }
         }
     }
     Ok(written)

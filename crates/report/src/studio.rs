@@ -18,6 +18,8 @@ const PRELUDE: &str = "
 
 /// Room for the script's calls; ECharts nests deeper than the engine's default allows.
 const STACK: usize = 4 << 20;
+/// Of a thread that draws: the engine's, and as much again for what is around it.
+pub(crate) const THREAD_STACK: usize = 2 * STACK;
 
 /// Light or dark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
