@@ -189,7 +189,7 @@ impl Folder {
         std::thread::scope(|threads| {
             threads.spawn(move || {
                 // A receiver that is gone has seen a failure.
-                (0..plan.points.len()).try_for_each(|number| sender.send(self.load(number)))
+                (0..plan.points.len()).all(|number| sender.send(self.load(number)).is_ok())
             });
             receiver.into_iter().try_for_each(|record| writer.add(&record?).map_err(failed))
         })?;
