@@ -36,21 +36,31 @@ fn prague(name: &str) -> Result<Loaded, BpfError> {
     Loaded::prague(name, &l4s_cc::prague::Config::paper())
 }
 
-/// Unwraps, or says why the test cannot run and returns from it.
+/// Unwraps, or says what this machine lacks that the test takes: rights, or something of its kernel.
+/// What is lacking here is tried by `make test-vm`, whose kernels lack none of it.
+fn or_skipped<T>(tried: Result<T, BpfError>) -> Option<T> {
+    match tried {
+        Ok(value) => Some(value),
+        Err(
+            error @ (BpfError::NotBuilt(_)
+            | BpfError::Permission(_)
+            | BpfError::NoTypes
+            | BpfError::NoQueues
+            | BpfError::NoListing),
+        ) => {
+            println!("skipped: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Unwraps, or returns from the test.
 macro_rules! or_skip {
     ($tried:expr) => {
-        match $tried {
-            Ok(value) => value,
-            Err(
-                error @ (BpfError::NotBuilt(_)
-                | BpfError::Permission(_)
-                | BpfError::NoTypes
-                | BpfError::NoListing),
-            ) => {
-                println!("skipped: {error}");
-                return;
-            }
-            Err(error) => panic!("{error}"),
+        match crate::or_skipped($tried) {
+            Some(value) => value,
+            None => return,
         }
     };
 }

@@ -15,7 +15,7 @@ use l4s_bpf::{BpfError, DualPi2, Instance};
 use l4s_units::{Bytes, Duration as Span};
 
 use super::device::{Device, checksum};
-use super::{in_namespace, ip, name};
+use super::{in_namespace, ip, name, or_skipped};
 
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
@@ -23,21 +23,9 @@ const VLAN: u16 = 0x8100;
 const QINQ: u16 = 0x88a8;
 const ARP: u16 = 0x0806;
 
-/// Registered, or why the test is skipped: no rights, an older kernel, or one without.
+/// Registered, or not on this machine.
 fn registered(test: &str) -> Option<DualPi2> {
-    match DualPi2::register(&name(test), 4) {
-        Ok(discipline) => Some(discipline),
-        Err(
-            error @ (BpfError::NotBuilt(_)
-            | BpfError::Permission(_)
-            | BpfError::NoTypes
-            | BpfError::NoQueues),
-        ) => {
-            println!("skipped: {error}");
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
+    or_skipped(DualPi2::register(&name(test), 4))
 }
 
 fn settings(config: &Config, rate: &str) -> Settings {
