@@ -162,7 +162,11 @@ pub(crate) fn scenario(
     let web = web::web(root, head.duration, link.as_ref(), &groups, gathered);
     let apps = app::apps(root, head.duration, &groups, gathered);
     let hops = hop::hops(root, &groups, &udp, &web, gathered);
-    let changes = at::changes(root, head.duration, link.as_ref(), &groups, gathered);
+    let changes = at::changes(root, head.duration, link.as_ref(), &groups, &udp, gathered);
+    if let Some((_, limit)) = &aqm {
+        let table = root.get("aqm").and_then(Node::table);
+        link::limit_for_a_packet(table, "aqm", *limit, udp.iter().map(|(udp, _)| udp), gathered);
+    }
     sources(root, &groups, &udp, gathered);
 
     let warmup = head.warmup.unwrap_or(head.duration / 4);

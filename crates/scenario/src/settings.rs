@@ -101,6 +101,20 @@ pub(crate) fn configure<C: Configurable>(
         applied.push((param, value, entry));
     }
 
+    // What settings derive or leave in others must be what these take: it is shown, and read back.
+    let sound = gathered.count() == faults_before;
+    for param in C::PARAMS.iter().filter(|_| sound) {
+        let value = (param.get)(&config).filter(|value| !param.kind.admits(*value));
+        if let Some(value) = value {
+            let place = table.entry(param.name).map_or(place, |entry| &entry.place);
+            let (name, kind) = (param.name, param.kind);
+            let message = format!(
+                "`{path}.{name}`: {value} follows from the other settings, expected {kind}"
+            );
+            gathered.add(place, message, None);
+        }
+    }
+
     if gathered.count() == faults_before
         && let Err(conflict) = config.check()
     {

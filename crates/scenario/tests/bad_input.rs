@@ -193,6 +193,9 @@ refuses! {
         "s.toml:7:10: `link.buffer`: found \"1500b\", expected room for a packet of 1514b";
     a_buffer_in_time_smaller_than_a_packet: "40000p" => "300us",
         "s.toml:7:10: `link.buffer`: found \"300us\", expected room for a packet of 1514b";
+    a_limit_smaller_than_a_packet:
+        "\"dualpi2\"\nprofile = \"dctth\"\ntarget  = \"15ms\"" => "\"red\"\nlimit = \"1513b\"",
+        "s.toml:11:9: `aqm.limit`: found \"1513b\", expected room for a packet of 1514b";
     a_buffer_of_no_packet: "40000p" => "0p",
         "s.toml:7:10: `link.buffer`: found \"0p\", expected packets such as \"100p\", a size such \
          as \"150kb\", or a time such as \"50ms\", room for one packet at least";

@@ -274,7 +274,8 @@ impl Kind {
         }
     }
 
-    fn admits(self, value: Value) -> bool {
+    /// Whether a value is of this kind and in its range.
+    pub fn admits(self, value: Value) -> bool {
         match (self, value) {
             (Kind::Count { min, max }, Value::Count(n)) => (min..=max).contains(&n),
             (Kind::Packets { min, max }, Value::Packets(n)) => (min..=max).contains(&n),

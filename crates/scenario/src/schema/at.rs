@@ -3,12 +3,12 @@
 use l4s_units::{Duration, Rate, Time};
 
 use super::group::{LEAST_RTT, MOST_RTT};
-use super::link::{HIGHEST_RATE, LINK, LOWEST_RATE, buffer_of, discipline};
+use super::link::{HIGHEST_RATE, LINK, LOWEST_RATE, buffer_of, discipline, limit_for_a_packet};
 use super::{GROUP, LONGEST, few_tables, listed_groups, source_names};
 use crate::fault::{Gathered, Place, did_you_mean, listed};
 use crate::field::{Field, Refusal, duration, quantity, unknown_key};
 use crate::tree::{Entry, Table};
-use crate::{Buffer, Change, Group, Link, settings};
+use crate::{Buffer, Change, Group, Link, Udp, settings};
 
 /// What stands in an `[[at]]`.
 const KEYS: &[&str] = &["time", "aqm", "link", "group"];
@@ -19,6 +19,7 @@ pub(super) fn changes(
     end: Duration,
     link: Option<&Link>,
     groups: &[(Group, &Table)],
+    udp: &[(Udp, &Table)],
     gathered: &mut Gathered,
 ) -> Vec<Change> {
     let mut all: Vec<Change> = Vec::new();
@@ -28,7 +29,8 @@ pub(super) fn changes(
             unknown_key(&format!("at.{}", entry.key), &entry.key, &entry.place, KEYS, gathered);
         }
         let time = time(table, &node.place, end, gathered);
-        let aqm = table.entry("aqm").and_then(|entry| aqm(entry, buffer_of(root, link), gathered));
+        let buffer = buffer_of(root, link);
+        let aqm = table.entry("aqm").and_then(|entry| aqm(entry, buffer, udp, gathered));
         let rate = table.entry("link").and_then(|entry| rate(entry, gathered));
         let rtts = table.entry("group").map_or(Vec::new(), |e| rtts(e, root, groups, gathered));
         if gathered.count() > before {
@@ -89,6 +91,7 @@ fn time(table: &Table, place: &Place, end: Duration, gathered: &mut Gathered) ->
 fn aqm(
     entry: &Entry,
     buffer: Option<(Buffer, Rate)>,
+    udp: &[(Udp, &Table)],
     gathered: &mut Gathered,
 ) -> Option<l4s_aqm::Config> {
     let Some(table) = settings::as_table(&entry.value) else {
@@ -96,7 +99,9 @@ fn aqm(
             .report("at.aqm", &entry.value, gathered);
         return None;
     };
-    let (config, _) = discipline(&table, &entry.value.place, "at.aqm", None, buffer, gathered)?;
+    let place = &entry.value.place;
+    let (config, limit) = discipline(&table, place, "at.aqm", None, buffer, gathered)?;
+    limit_for_a_packet(Some(&table), "at.aqm", limit, udp.iter().map(|(udp, _)| udp), gathered);
     Some(config)
 }
 

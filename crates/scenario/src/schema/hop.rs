@@ -4,7 +4,8 @@ use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Rate};
 
 use super::link::{
-    HIGHEST_RATE, LOWEST_RATE, buffer, buffer_text, discipline, room_for_a_packet, unset,
+    HIGHEST_RATE, LOWEST_RATE, buffer, buffer_text, discipline, limit_for_a_packet,
+    room_for_a_packet, unset,
 };
 use super::{few_tables, listed_groups, source_name, source_names};
 use crate::fault::{Gathered, Place, did_you_mean};
@@ -138,7 +139,12 @@ pub(super) fn hops(
         }
         let sources = places(root, table, sources, groups, udp, gathered);
         let passing = udp.iter().zip(groups.len()..).filter(|(_, place)| sources.contains(place));
-        room_for_a_packet(table, "hop", passing.map(|((udp, _), _)| udp), gathered);
+        let passing = passing.map(|((udp, _), _)| udp);
+        room_for_a_packet(table, "hop", passing.clone(), gathered);
+        if let Some((_, limit)) = &aqm {
+            let table = table.get("aqm").and_then(Node::table);
+            limit_for_a_packet(table, "hop.aqm", *limit, passing, gathered);
+        }
         let has_web = |source: &usize| web.iter().any(|web| web.group == *source);
         if per == Per::Flow
             && let Some(source) = sources.iter().copied().find(has_web)

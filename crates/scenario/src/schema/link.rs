@@ -223,12 +223,35 @@ pub(super) fn room_for_a_packet<'a>(
         (Ok(Buffer::Time(time)), Some(rate)) => rate.bytes_in(time),
         _ => return,
     };
-    let largest = udp.map(|udp| udp.packet + ETHERNET).max();
-    let largest = largest.map_or(PACKET, |packet| packet.max(PACKET));
+    let largest = largest_packet(udp);
     if room < largest {
         let (found, largest) = (node.found(), bytes_text(largest));
         let message =
             format!("`{path}.buffer`: found {found}, expected room for a packet of {largest}");
         gathered.add(&node.place, message, None);
     }
+}
+
+/// Whether the limit of its own that a discipline in this table has, in bytes, holds the largest
+/// packet there is. `limit` is what it lets wait.
+pub(super) fn limit_for_a_packet<'a>(
+    table: Option<&Table>,
+    path: &str,
+    limit: Buffer,
+    udp: impl Iterator<Item = &'a Udp>,
+    gathered: &mut Gathered,
+) {
+    let Some(node) = table.and_then(|table| table.get("limit")) else { return };
+    let largest = largest_packet(udp);
+    if matches!(limit, Buffer::Bytes(room) if room < largest) {
+        let (found, largest) = (node.found(), bytes_text(largest));
+        let message =
+            format!("`{path}.limit`: found {found}, expected room for a packet of {largest}");
+        gathered.add(&node.place, message, None);
+    }
+}
+
+/// The largest packet of TCP or of these sources, on the link.
+fn largest_packet<'a>(udp: impl Iterator<Item = &'a Udp>) -> Bytes {
+    udp.map(|udp| udp.packet + ETHERNET).fold(PACKET, Bytes::max)
 }
