@@ -44,13 +44,10 @@ pub(crate) fn kind(
     let is_word = *key == node.place;
     let found = kinds.iter().find(|kind| Some(**kind) == node.text());
     if found.is_none() {
-        Refusal {
-            expected: format!("one of {}", listed(kinds)),
-            near: crate::nearest(node.text().unwrap_or(""), kinds.iter().copied())
-                .map(|near| format!("\"{near}\"")),
-        }
-        // A bare word is the value of the table's own key.
-        .report(if is_word { path } else { &full }, node, gathered);
+        let expected = format!("one of {}", listed(kinds));
+        Refusal::word(expected, node.text().unwrap_or(""), kinds.iter().copied())
+            // A bare word is the value of the table's own key.
+            .report(if is_word { path } else { &full }, node, gathered);
     }
     found.copied()
 }
@@ -133,22 +130,22 @@ fn profile<C: Configurable>(
     let found = C::PROFILES.iter().find(|profile| Some(profile.name) == node.text());
     if found.is_none() {
         let names: Vec<_> = C::PROFILES.iter().map(|profile| profile.name).collect();
-        let near = crate::nearest(node.text().unwrap_or(""), names.iter().copied());
-        Refusal {
-            expected: format!("a profile of {}: {}", C::KIND, listed(&names)),
-            near: near.map(|near| format!("\"{near}\"")),
-        }
-        .report(&format!("{path}.profile"), node, gathered);
+        let expected = format!("a profile of {}: {}", C::KIND, listed(&names));
+        Refusal::word(expected, node.text().unwrap_or(""), names).report(
+            &format!("{path}.profile"),
+            node,
+            gathered,
+        );
     }
     found
 }
 
 fn read<C>(param: &Param<C>, path: &str, node: &Node, gathered: &mut Gathered) -> Option<Value> {
     let result = match raw(node) {
-        Some(raw) => param.kind.read(&raw).map_err(|misfit| Refusal {
-            near: crate::nearest(node.text().unwrap_or(""), misfit.words.iter().copied())
-                .map(|near| format!("\"{near}\"")),
-            expected: misfit.expected,
+        Some(raw) => param.kind.read(&raw).map_err(|misfit| {
+            let (found, words) = (node.text().unwrap_or(""), misfit.words.iter().copied());
+            let refusal = Refusal::word(misfit.expected, found, words);
+            Refusal { help: misfit.help.or(refusal.help), ..refusal }
         }),
         None => Err(Refusal::expected(param.kind.to_string())),
     };

@@ -8,7 +8,7 @@ use crate::field::{
     Field, Refusal, bytes_text, instant, instant_or_end, line, quantity, read_table,
 };
 use crate::tree::{Item, Node, Table, number, quoted};
-use crate::{Group, Link, Sizes, Web, nearest};
+use crate::{Group, Link, Sizes, Web};
 
 /// The most downloads that a run may expect: each leaves a row in the results.
 const MOST_DOWNLOADS: u64 = 1_000_000;
@@ -85,19 +85,19 @@ fn rate(web: &mut WebDraft, node: &Node) -> Result<(), Refusal> {
 
 fn size(node: &Node) -> Result<Sizes, Refusal> {
     let bytes = |node: &Node| quantity(node, Bytes::new(1), LARGEST);
-    let refusal = |near| Refusal {
+    let refusal = |help| Refusal {
         expected: format!(
             "a size such as \"10kb\", or {{ pareto = 0.9, min = \"1kb\", max = \"1mb\" }} with an \
              exponent from {} to {}, and `min` not above `max`",
             SHAPES.start(),
             SHAPES.end()
         ),
-        near,
+        help,
     };
     let Some(table) = node.table() else { return bytes(node).map(Sizes::Fixed) };
     let keys = ["pareto", "min", "max"];
     if let Some(other) = table.entries.iter().find(|entry| !keys.contains(&entry.key.as_str())) {
-        return Err(refusal(nearest(&other.key, keys).map(|near| format!("`{near}`"))));
+        return Err(refusal(did_you_mean(&other.key, keys)));
     }
     let shape = match table.get("pareto").map(|node| &node.item) {
         Some(Item::Float(shape)) => *shape,
