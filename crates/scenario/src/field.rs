@@ -49,8 +49,10 @@ impl Refusal {
 
     /// Adds the fault to `gathered`.
     pub fn report(self, path: &str, node: &Node, gathered: &mut Gathered) {
-        let message = format!("`{path}`: found {}, expected {}", node.found(), self.expected);
-        gathered.add(&node.place, message, self.help);
+        gathered.add_with(&node.place, || {
+            let Refusal { expected, help } = self;
+            (format!("`{path}`: found {}, expected {expected}", node.found()), help)
+        });
     }
 }
 
@@ -65,6 +67,7 @@ pub(crate) fn read_table<T>(
     gathered: &mut Gathered,
 ) {
     let full = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+    let names: Vec<&str> = fields.iter().map(|f| f.name).chain(elsewhere.iter().copied()).collect();
     for entry in &table.entries {
         match fields.iter().find(|field| field.name == entry.key) {
             Some(field) => {
@@ -73,11 +76,7 @@ pub(crate) fn read_table<T>(
                 }
             }
             None if elsewhere.contains(&entry.key.as_str()) => {}
-            None => {
-                let names: Vec<&str> =
-                    fields.iter().map(|f| f.name).chain(elsewhere.iter().copied()).collect();
-                unknown_key(&full(&entry.key), &entry.key, &entry.place, &names, gathered);
-            }
+            None => unknown_key(&full(&entry.key), &entry.key, &entry.place, &names, gathered),
         }
     }
     for field in fields.iter().filter(|field| field.required && table.get(field.name).is_none()) {
@@ -94,8 +93,10 @@ pub(crate) fn unknown_key(
     names: &[&str],
     gathered: &mut Gathered,
 ) {
-    let message = format!("`{path}`: unknown key, expected {}", listed(names));
-    gathered.add(place, message, did_you_mean(key, names.iter().copied()));
+    gathered.add_with(place, || {
+        let message = format!("`{path}`: unknown key, expected {}", listed(names));
+        (message, did_you_mean(key, names.iter().copied()))
+    });
 }
 
 /// A quantity with a unit, as its type reads it.

@@ -65,17 +65,13 @@ pub(crate) fn configure<C: Configurable>(
     prepare(&mut config);
     let faults_before = gathered.count();
 
-    for entry in &table.entries {
-        let known = |name: &&str| *name == entry.key;
-        let names = || C::PARAMS.iter().map(|p| p.name).chain(["kind", "profile"]);
-        if !names().any(|name| known(&name)) {
-            let path = format!("{path}.{}", entry.key);
-            let names: Vec<_> = names().collect();
-            let place = &entry.place;
-            let message =
-                format!("`{path}`: unknown setting of {}, expected {}", C::KIND, listed(&names));
-            gathered.add(place, message, did_you_mean(&entry.key, names));
-        }
+    let names: Vec<_> = C::PARAMS.iter().map(|p| p.name).chain(["kind", "profile"]).collect();
+    for Entry { key, place, .. } in table.entries.iter().filter(|e| !names.contains(&&*e.key)) {
+        gathered.add_with(place, || {
+            let (kind, listed) = (C::KIND, listed(&names));
+            let message = format!("`{path}.{key}`: unknown setting of {kind}, expected {listed}");
+            (message, did_you_mean(key, names.iter().copied()))
+        });
     }
 
     let mut applied: Vec<(&Param<C>, Value, &Entry)> = Vec::new();

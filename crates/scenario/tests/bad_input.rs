@@ -413,10 +413,13 @@ refuses_more! {
 
 #[test]
 fn more_changes_than_anybody_needs() {
-    let at = |n| format!("[[at]]\ntime = \"{}ms\"\naqm = \"pie\"\n", n + 1);
-    let text = format!("{GOOD}{}", (0..1001).map(at).collect::<String>());
-    // The 1001st of them, three lines each, after the 23 lines before.
-    assert_eq!(refused_text(&text, &[]), "s.toml:3024:1: more than 1000 `[[at]]`");
+    let group = |n| format!("[[group]]\nname = \"{n}\"\ncc = \"reno\"\nrtt = \"10ms\"\n");
+    let at = |n| format!("[[at]]\ntime = \"{}ms\"\ngroup.\"*\".rtt = \"5ms\"\n", n + 1);
+    let groups: String = (0..998).map(group).collect();
+    let text = format!("{GOOD}{groups}{}", (0..1001).map(at).collect::<String>());
+    // 1000 groups: the 1001st of them, three lines each, after 23 lines and four for each group more.
+    let expected = "s.toml:7016:1: `at`: more than 1000000 changes, each group counted";
+    assert_eq!(refused_text(&text, &[]), expected);
 }
 
 #[test]

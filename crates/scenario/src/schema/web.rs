@@ -2,13 +2,13 @@
 
 use l4s_units::{Bytes, Duration, Frequency, Time};
 
-use super::{few_tables, listed_groups, source_names};
+use super::{Names, few_tables};
 use crate::fault::{Gathered, did_you_mean};
 use crate::field::{
     Field, Refusal, bytes_text, instant, instant_or_end, line, quantity, read_table,
 };
 use crate::tree::{Item, Node, Table, number, quoted};
-use crate::{Group, Link, Sizes, Web};
+use crate::{Link, Sizes, Web};
 
 /// The most downloads that a run may expect: each leaves a row in the results.
 const MOST_DOWNLOADS: u64 = 1_000_000;
@@ -128,7 +128,7 @@ pub(super) fn web(
     root: &Table,
     end: Duration,
     link: Option<&Link>,
-    groups: &[(Group, &Table)],
+    groups: &Names<'_>,
     gathered: &mut Gathered,
 ) -> Vec<Web> {
     let mut all = Vec::new();
@@ -169,14 +169,9 @@ pub(super) fn web(
             );
             gathered.add(&place("rate"), message, None);
         }
-        let names = source_names(root, "group");
-        if !draft.group.is_empty() && !names.contains(&draft.group.as_str()) {
-            let (name, among) = (&draft.group, listed_groups(&names));
-            let message = format!("`web.group`: there is no group `{name}`{among}");
-            gathered.add(&place("group"), message, did_you_mean(name, names));
-        }
-        // A group that is wrong in itself was complained of already.
-        let group = groups.iter().position(|(group, _)| group.name == draft.group);
+        let name = Some(&draft.group).filter(|name| !name.is_empty());
+        let group =
+            name.and_then(|name| groups.group(name, "web.group", &place("group"), gathered));
         let (Some(group), true) = (group, gathered.count() == before) else { continue };
         let WebDraft { rate, size, start, stop, .. } = draft;
         all.push(Web { group, rate, size, start, stop });
