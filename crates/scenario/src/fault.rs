@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use l4s_units::{printable, printable_lines};
+
 /// Everything wrong that was found, in the order of the text.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{}", .0.iter().map(Fault::to_string).collect::<Vec<_>>().join("\n"))]
@@ -98,6 +100,9 @@ impl Gathered {
             return;
         }
         let (message, help) = fault();
+        // Keys, names and values are in it as they were written.
+        let message = printable(&message).into_owned();
+        let help = help.map(|help| printable_lines(&help).into_owned());
         let same = |found: &&mut Found| found.place == *place && found.message == message;
         if let Some(known) = self.faults.iter_mut().find(same) {
             known.times += 1;
@@ -114,7 +119,7 @@ impl Gathered {
 
     /// From here on, faults are found in the run of a sweep that `name` describes.
     pub fn begin_run(&mut self, name: Option<String>) {
-        self.run = name;
+        self.run = name.map(|name| printable(&name).into_owned());
         self.runs += 1;
     }
 
@@ -161,7 +166,7 @@ fn locate(
     let line = Some(&text[line_start..line_end]).filter(|line| line.len() <= LONGEST_LINE);
     let excerpt = line.unwrap_or_default().trim_end_matches('\r');
     Fault {
-        source_name: source.name.clone(),
+        source_name: printable(&source.name).into_owned(),
         line: text[..line_start].matches('\n').count() + 1,
         column: text[line_start..start].chars().count() + 1,
         excerpt: excerpt.to_owned(),
@@ -205,7 +210,7 @@ pub(crate) fn did_you_mean<'a>(
     found: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<String> {
-    nearest(found, candidates).map(|near| format!("did you mean `{near}`?"))
+    nearest(found, candidates).map(|near| format!("did you mean `{}`?", printable(near)))
 }
 
 /// `a, b or c`; of many words the first.

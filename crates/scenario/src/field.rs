@@ -80,9 +80,19 @@ pub(crate) fn read_table<T>(
         }
     }
     for field in fields.iter().filter(|field| field.required && table.get(field.name).is_none()) {
+        if is_misspelt(field.name, table, &names) {
+            continue;
+        }
         let message = format!("`{}` is missing: {}", full(field.name), field.doc);
         gathered.add(place, message, None);
     }
+}
+
+/// Whether a key of `table` that is none of `names` is probably meant to be `name`: then it is the fault,
+/// and that `name` is missing is none.
+pub(crate) fn is_misspelt(name: &str, table: &Table, names: &[&str]) -> bool {
+    let unknown = table.entries.iter().filter(|entry| !names.contains(&entry.key.as_str()));
+    unknown.take(100).any(|entry| nearest(&entry.key, names.iter().copied()) == Some(name))
 }
 
 /// Adds the fault of a key that is none of `names`.

@@ -21,7 +21,7 @@
 //!
 //! let faults = l4s_scenario::Plan::parse("mine.toml", "[lnik]", &[]).unwrap_err();
 //! assert!(faults.to_string().contains("mine.toml:1:2: `lnik`: unknown key"));
-//! assert_eq!(faults.0[2].help.as_deref(), Some("did you mean `link`?"));
+//! assert_eq!(faults.0[1].help.as_deref(), Some("did you mean `link`?"));
 //! ```
 //!
 //! In the order of a file's way in: `tree` (TOML with places), `sweep` (points), `schema` (what

@@ -3,6 +3,8 @@
 use std::fs;
 use std::io::Read;
 
+use l4s_units::printable;
+
 use crate::{Faults, Plan, bundled, nearest};
 
 /// Larger files are no scenarios.
@@ -38,6 +40,7 @@ impl Plan {
 }
 
 fn read(path: &str) -> Result<String, Refused> {
+    let shown = printable(path);
     let refused = |error: std::io::Error| {
         let names = bundled::ALL.iter().map(|bundled| bundled.name);
         let help = match nearest(path, names.clone()) {
@@ -46,14 +49,14 @@ fn read(path: &str) -> Result<String, Refused> {
             }
             _ => format!("bundled scenarios are {}", names.collect::<Vec<_>>().join(", ")),
         };
-        let message = format!("{path}: cannot read this scenario: {error}");
+        let message = format!("{shown}: cannot read this scenario: {error}");
         Refused::Unreadable { message, help: Some(help) }
     };
     let file = fs::File::open(path).map_err(refused)?;
     let mut bytes = Vec::new();
     file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(refused)?;
     if bytes.len() as u64 > MOST_BYTES {
-        return Err(without_help(format!("{path}: more than 16 MiB, which no scenario needs")));
+        return Err(without_help(format!("{shown}: more than 16 MiB, which no scenario needs")));
     }
     String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
@@ -61,7 +64,7 @@ fn read(path: &str) -> Result<String, Refused> {
         let before = good.iter().rev().take_while(|b| **b != b'\n').count();
         let start = good.len() - before;
         let column = String::from_utf8_lossy(&good[start..]).chars().count() + 1;
-        without_help(format!("{path}:{line}:{column}: not a text: expected UTF-8"))
+        without_help(format!("{shown}:{line}:{column}: not a text: expected UTF-8"))
     })
 }
 

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use l4s_units::printable_lines;
+
 use crate::{Fault, Faults, Refused};
 
 impl Faults {
@@ -36,8 +38,9 @@ impl Refused {
 
 /// What is wrong without a place in a text, and what to do.
 pub fn report(message: &str, help: Option<&str>) -> String {
-    let help = help.map(|help| format!("  help: {help}\n")).unwrap_or_default();
-    format!("error: {message}\n{help}")
+    let help = help.map(|help| format!("  help: {}\n", printable_lines(help)));
+    let help = help.unwrap_or_default();
+    format!("error: {}\n{help}", printable_lines(message))
 }
 
 /// The longest stretch of a line that is shown.
@@ -49,7 +52,8 @@ fn reported(fault: &Fault) -> String {
     let gutter = fault.line.to_string().len();
     // A long line is shown from a little before the place.
     let skip = (fault.column - 1).saturating_sub(if fault.column > SHOWN { 20 } else { SHOWN });
-    let printable = |c: char| if c == '\t' || c.is_control() { ' ' } else { c };
+    // A character for a character, so that the line below points at the right ones.
+    let printable = |c: char| if l4s_units::steers(c) { ' ' } else { c };
     let excerpt: String = fault.excerpt.chars().skip(skip).take(SHOWN).map(printable).collect();
     if !excerpt.trim().is_empty() {
         let indent = fault.column - 1 - skip;

@@ -22,11 +22,12 @@ pub(crate) use udp::UDP;
 pub(crate) use web::{WEB, WebDraft};
 
 use crate::fault::{Gathered, Place, did_you_mean, listed};
-use crate::field::{Field, Refusal, count, duration, line, read_table};
+use crate::field::{Field, Refusal, count, duration, is_misspelt, line, read_table};
 use crate::tree::{Node, Table, quoted};
 use crate::{Group, Scenario, Udp, catalog};
 
-/// The longest run.
+/// The shortest and the longest run.
+const SHORTEST: Duration = Duration::from_millis(1);
 pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// The most TCP flows in one run.
 const MOST_FLOWS: u64 = 100_000;
@@ -62,9 +63,7 @@ pub(crate) const HEAD: &[Field<Head>] = &[
         name: "duration",
         doc: "how long it runs, warm-up included",
         required: false,
-        read: |head, node| {
-            duration(node, Duration::from_millis(1), LONGEST).map(|d| head.duration = d)
-        },
+        read: |head, node| duration(node, SHORTEST, LONGEST).map(|d| head.duration = d),
         write: |head| Some(quoted(&head.duration.to_string())),
     },
     Field {
@@ -152,25 +151,33 @@ pub(crate) fn scenario(
         seed: 1,
     };
     read_table(root, &top, "", HEAD, TABLES, &mut head, gathered);
+    // Nothing is said to be too late for a duration that is none.
+    let is_refused = |node: &Node| duration(node, SHORTEST, LONGEST).is_err();
+    let end = match root.get("duration").is_some_and(is_refused) {
+        true => Duration::MAX,
+        false => head.duration,
+    };
 
     let link = link::link(root, gathered);
-    let groups = group::groups(root, head.duration, gathered);
-    let udp = udp::udp(root, head.duration, gathered);
+    let groups = group::groups(root, end, gathered);
+    let udp = udp::udp(root, end, gathered);
     let kernel = kernel::kernel(root, gathered);
     let aqm = link::aqm(root, link.as_ref(), gathered);
     let names = Names::new(root, &groups, &udp);
-    let web = web::web(root, head.duration, link.as_ref(), &names, gathered);
-    let apps = app::apps(root, head.duration, &groups, &names, gathered);
+    let before_web = gathered.count();
+    let web = web::web(root, end, link.as_ref(), &names, gathered);
+    let apps = app::apps(root, end, &groups, &names, gathered);
+    let web_is_right = gathered.count() == before_web;
     let hops = hop::hops(root, &groups, &udp, &web, &names, gathered);
-    let changes = at::changes(root, head.duration, link.as_ref(), &udp, &names, gathered);
+    let changes = at::changes(root, end, link.as_ref(), &udp, &names, gathered);
     if let Some((_, limit)) = &aqm {
         let table = root.get("aqm").and_then(Node::table);
         link::limit_for_a_packet(table, "aqm", *limit, udp.iter().map(|(udp, _)| udp), gathered);
     }
-    sources(root, &groups, &udp, gathered);
+    sources(root, &groups, &udp, web_is_right, gathered);
 
     let warmup = head.warmup.unwrap_or(head.duration / 4);
-    if warmup >= head.duration {
+    if warmup >= end {
         let place = ["warmup", "duration"].iter().find_map(|key| root.get(key));
         let message = format!(
             "`warmup`: {warmup} leave nothing of the duration of {} to measure",
@@ -218,12 +225,15 @@ fn sources(
     root: &Table,
     groups: &[(Group, &Table)],
     udp: &[(Udp, &Table)],
+    web_is_right: bool,
     gathered: &mut Gathered,
 ) {
     let place = |key: &str| root.get(key).map(|node| node.place.clone()).unwrap_or_default();
     let written = |key: &str| root.get(key).and_then(Node::list).map_or(0, <[Node]>::len);
     let malformed = |key: &str| root.get(key).is_some_and(|node| node.list().is_none());
-    if malformed("group") || malformed("udp") {
+    let names: Vec<&str> = HEAD.iter().map(|f| f.name).chain(TABLES.iter().copied()).collect();
+    let misspelt = |name: &str| is_misspelt(name, root, &names);
+    if malformed("group") || malformed("udp") || misspelt("group") || misspelt("udp") {
         // Said already.
     } else if written("group") + written("udp") == 0 {
         let key = if root.get("group").is_some() { "group" } else { "udp" };
@@ -231,8 +241,8 @@ fn sources(
         let message = "nothing sends: expected at least one `[[group]]` or `[[udp]]`";
         gathered.add(&place(key), message, Some(help.to_owned()));
     } else if written("group") == groups.len()
-        && udp.is_empty()
-        && written("web") + written("app") == 0
+        && written("udp") + written("web") + written("app") == 0
+        && web_is_right
         && groups.iter().all(|(group, _)| group.starts.is_empty())
     {
         let message =

@@ -80,6 +80,10 @@ pub(crate) fn configure<C: Configurable>(
         let path = format!("{path}.{}", param.name);
         let Some(value) = read(param, &path, &entry.value, gathered) else { continue };
         (param.set)(&mut config, value);
+        // Beside a setting that is refused another may seem to have no effect.
+        if gathered.count() > faults_before {
+            continue;
+        }
         if !keeps(param, &config, value) {
             let message = format!("`{path}` has no effect beside the other settings");
             gathered.add(&entry.place, message, Some(param.doc.to_owned()));

@@ -244,6 +244,7 @@ pub(crate) fn take(root: &mut Table, gathered: &mut Gathered) -> Sweep {
         gathered.add(&node.place, message, None);
         return sweep;
     };
+    let before = gathered.count();
     sweep.axes.extend(table.entry("case").and_then(|entry| cases(entry, gathered)));
     for entry in table.entries.iter().filter(|e| !["case", "skip"].contains(&e.key.as_str())) {
         if is_cases(entry) {
@@ -254,7 +255,8 @@ pub(crate) fn take(root: &mut Table, gathered: &mut Gathered) -> Sweep {
         flatten("", entry, &|_, _| false, &mut settings);
         sweep.axes.extend(settings.into_iter().filter_map(|setting| axis(setting, root, gathered)));
     }
-    if let Some(entry) = table.entry("skip") {
+    // Of an axis that is refused nothing else is said.
+    if let Some(entry) = table.entry("skip").filter(|_| gathered.count() == before) {
         sweep.skips = skips(entry, &sweep.axes, gathered);
     }
     sweep

@@ -154,7 +154,7 @@ pub(crate) fn quoted(text: &str) -> String {
     for c in text.chars() {
         match c {
             '"' | '\\' => out.extend(['\\', c]),
-            c if c.is_control() => out += &format!("\\u{:04X}", c as u32),
+            c if l4s_units::steers(c) => out += &format!("\\u{:04X}", c as u32),
             c => out.push(c),
         }
     }

@@ -57,9 +57,7 @@ macro_rules! refuses {
 
 refuses! {
     an_unknown_key: "rate   = " => "rat   = ",
-        "s.toml:5:1: `link.rate` is missing: bits per second, 14 B of Ethernet per packet \
-         included, such as \"40mbit\"\n\
-         s.toml:6:1: `link.rat`: unknown key, expected `rate`, `buffer`, `burst`, \
+        "s.toml:6:1: `link.rat`: unknown key, expected `rate`, `buffer`, `burst`, \
          `ack_loss` or `aggregation`; \
          did you mean `rate`?";
     an_airtime_of_seconds: "\"40mbit\"" => "\"40mbit\"\naggregation = \"1s\"",
@@ -449,6 +447,90 @@ fn one_table_where_a_list_belongs() {
     let expected = "s.toml:2:1: `group`: found one table, expected a list of tables; \
                     write `[[group]]`";
     assert_eq!(message, expected);
+}
+
+/// The only fault of a text.
+fn one_fault(text: &str, expected: &str) {
+    let found = refused_text(text, &[]);
+    assert!(found.starts_with(expected) && found.lines().count() == 1, "{found}");
+}
+
+#[test]
+fn what_follows_from_a_fault_is_none() {
+    let link = "link.rate = \"40mbit\"\n";
+    let group = "[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n";
+    let udp = "[[udp]]\nname = \"U\"\nrate = \"1mbit\"\n";
+    // The only source is wrong, or its table misspelt: it is not said that nothing sends.
+    one_fault(&format!("{link}{udp}pakcet = \"100b\""), "s.toml:5:1: `udp.pakcet`: unknown key");
+    one_fault(&format!("{link}{udp}stop = \"0s\""), "s.toml:5:8: `udp.stop`: 0s is not after");
+    let off = group.replace("reno\"", "reno\"\nflows = 0");
+    let web = "[[web]]\ngroup = \"A\"\nrate = \"1\"";
+    one_fault(&format!("{link}{off}{web}"), "s.toml:9:8: `web.rate`: found \"1\"");
+    one_fault(
+        &format!("{link}{}", group.replace("group", "gruop")),
+        "s.toml:2:3: `gruop`: unknown",
+    );
+    // A misspelt key is not missing too.
+    one_fault(&format!("[lnik]\n{}{group}", &link[5..]), "s.toml:1:2: `lnik`: unknown key");
+    one_fault(
+        &format!("{link}{}", group.replace("rtt", "rrt")),
+        "s.toml:5:1: `group.rrt`: unknown",
+    );
+    // Nothing is too late for a duration that is none.
+    let late = "start = \"100s\"\n[[at]]\ntime = \"100s\"\naqm = \"pie\"\n";
+    one_fault(
+        &format!("duration = \"120\"\nwarmup = \"70s\"\n{link}{group}{late}"),
+        "s.toml:1:12: `duration`: found \"120\"",
+    );
+    // Settings that go with one that is refused.
+    one_fault(
+        &format!("aqm.l_aqm = \"rmap\"\naqm.ramp = [\"1ms\", \"2ms\"]\n{link}{group}"),
+        "s.toml:1:13: `aqm.l_aqm`: found \"rmap\"",
+    );
+    // A skip of a list that is refused.
+    let sweep = "[sweep]\n\"group.A.rtt\" = []\n[[sweep.skip]]\ngroup.A.rtt = \"1ms\"";
+    one_fault(
+        &format!("{link}{group}{sweep}"),
+        "s.toml:7:17: `sweep.group.A.rtt`: the list is empty",
+    );
+}
+
+#[test]
+fn nothing_that_steers_a_terminal_is_in_a_fault() {
+    let hostile = "\u{1b}[31m\u{9b}2J\u{7f}\u{202e}\r\n\t";
+    let toml = r"\u001B[31m\u009B2J\u007F\u202E\r\n\t";
+    let keys = ["KEY", "link.KEY", "aqm.KEY", "sweep.KEY", "group.A.rtt"];
+    let texts = keys.map(|key| key.replace("KEY", &format!("\"{toml}\"")));
+    let texts = texts.iter().map(|key| format!("{key} = \"{toml}\"\n")).chain([
+        format!("link.rate = \"{toml}\"\nlink.buffer = \"{toml}\""),
+        format!(
+            "aqm = \"{toml}\"\n[[group]]\nname = \"{toml}\"\ncc = \"{toml}\"\nstart = [\"{toml}\"]"
+        ),
+        format!(
+            "{GOOD}[[web]]\ngroup = \"{toml}\"\nrate = \"{toml}\"\n[[at]]\ngroup.\"{toml}\".rtt = 1"
+        ),
+        format!(
+            "{GOOD}[[hop]]\nname = \"{toml}\"\ngroups = [\"{toml}\"]\n[[udp]]\necn = \"{toml}\""
+        ),
+        format!("{GOOD}[[sweep.case]]\nlabel = \"{toml}\"\n\"group.*.rtt\" = \"{toml}\""),
+        format!("{GOOD}[sweep]\n\"group.A.rtt\" = [\"{toml}\", \"1ms\"]\nx = \"{toml}\""),
+        format!("a = 1 # {hostile}\n= \"{hostile}"),
+    ]);
+    for text in texts {
+        for set in [vec![], vec![format!("{hostile}={hostile}"), hostile.to_owned()]] {
+            let name = format!("{hostile}.toml");
+            let Err(faults) = Plan::parse(&name, &text, &set) else { panic!("{text}") };
+            let steers = |text: &str| text.chars().any(|c| l4s_units::steers(c) && c != '\n');
+            assert!(!steers(&faults.report()), "{:?}", faults.report());
+            for fault in &faults.0 {
+                let words = [&fault.message, &fault.source_name].into_iter();
+                for words in words.chain(&fault.note) {
+                    assert!(!words.chars().any(l4s_units::steers), "{words:?}");
+                }
+                assert!(!fault.help.as_deref().is_some_and(steers), "{:?}", fault.help);
+            }
+        }
+    }
 }
 
 #[test]

@@ -10,10 +10,12 @@
 mod ecn;
 pub mod param;
 mod parse;
+mod printable;
 mod probability;
 mod quantity;
 
 pub use ecn::Ecn;
 pub use parse::{ParseError, packets};
+pub use printable::{printable, printable_lines, steers};
 pub use probability::Probability;
 pub use quantity::{Bytes, Duration, Frequency, Rate, Time};

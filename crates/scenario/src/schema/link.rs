@@ -3,9 +3,11 @@
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Rate, packets};
 
-use super::one_table;
+use super::{HEAD, TABLES, one_table};
 use crate::fault::{Gathered, Place};
-use crate::field::{Field, Refusal, bytes_text, duration, quantity, read_table, without_unit};
+use crate::field::{
+    Field, Refusal, bytes_text, duration, is_misspelt, quantity, read_table, without_unit,
+};
 use crate::tree::{Item, Node, Table, quoted};
 use crate::{Buffer, Link, Udp, catalog, settings};
 
@@ -114,6 +116,10 @@ pub(super) fn unset() -> Link {
 
 pub(super) fn link(root: &Table, gathered: &mut Gathered) -> Option<Link> {
     let Some(node) = root.get("link") else {
+        let names: Vec<&str> = HEAD.iter().map(|f| f.name).chain(TABLES.iter().copied()).collect();
+        if is_misspelt("link", root, &names) {
+            return None;
+        }
         let help = "add\n  [link]\n  rate = \"40mbit\"".to_owned();
         gathered.add(&Place::default(), "`link` is missing: the bottleneck", Some(help));
         return None;

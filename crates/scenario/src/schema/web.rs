@@ -158,6 +158,8 @@ pub(super) fn web(
             let message = format!("`web.stop`: {stop} is not after the start at {}", draft.start);
             gathered.add(&place("stop"), message, None);
         }
+        // Without an end there is nothing to expect.
+        let end = if end < Duration::MAX { end } else { Duration::ZERO };
         let stop = draft.stop.map_or(end, |stop| stop.since(Time::ZERO).min(end));
         let span = stop.saturating_sub(draft.start.since(Time::ZERO));
         let already = expected;
