@@ -48,6 +48,8 @@ pub struct Document {
     /// What is different in the second lane; `None` where there is none.
     overlay: Option<Pairs>,
     lanes: Vec<Resolved>,
+    /// Bytes that its lanes may come to need.
+    memory: u64,
 }
 
 /// The scenario of a lane.
@@ -126,8 +128,8 @@ impl Presets {
                 (Arc::new(base), None, Vec::new())
             }
         };
-        let mut document =
-            Document { base, point, pins, set: Vec::new(), overlay: None, lanes: Vec::new() };
+        let (set, overlay, lanes, memory) = Default::default();
+        let mut document = Document { base, point, pins, set, overlay, lanes, memory };
         document.set = apply(Vec::new(), &opening.set)?;
         document.resolved(&opening.set)
     }
@@ -174,6 +176,11 @@ impl Document {
     /// What each lane runs, without an end.
     pub fn scenarios(&self) -> impl ExactSizeIterator<Item = &Scenario> {
         self.lanes.iter().map(|lane| &lane.endless)
+    }
+
+    /// Bytes that its lanes may come to need.
+    pub fn memory(&self) -> u64 {
+        self.memory
     }
 
     /// The scenario as TOML that `l4s run` reads.
@@ -235,6 +242,7 @@ impl Document {
         let lanes = if self.overlay.is_some() { 2 } else { 1 };
         let lanes = (0..lanes).map(|lane| self.lane(lane, changes));
         self.lanes = lanes.collect::<Result<_, _>>()?;
+        self.memory = limits::memory(self.scenarios())?;
         Ok(self)
     }
 

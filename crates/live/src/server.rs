@@ -25,6 +25,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::value::RawValue;
 
+use crate::budget::{Budget, Turns};
 use crate::document::Presets;
 use crate::limits;
 use crate::protocol::{self, Bucketing, Discipline, Fault, Greeting, Opening, Span};
@@ -61,6 +62,10 @@ pub struct Limits {
     pub viewers: usize,
     /// Connections at a time that are none of a viewer; others wait.
     pub connections: usize,
+    /// The memory that all sessions together may come to need, in bytes.
+    pub memory: u64,
+    /// Texts of scenarios that are read at a time.
+    pub readers: usize,
     /// Commands of a viewer per second; twice as many at once.
     pub commands: f64,
     /// How long a session goes on without viewers.
@@ -75,6 +80,8 @@ impl Default for Limits {
             sessions: 64,
             viewers: 64,
             connections: 256,
+            memory: 4_000_000_000,
+            readers: 2,
             commands: 50.0,
             unwatched: Duration::from_secs(30),
             patience: Duration::from_secs(10),
@@ -102,7 +109,9 @@ impl App {
     fn new(options: Options, guard: Guard) -> App {
         let Options { substrate, presets, limits, .. } = options;
         let greeting = to_json(&greeting(&*substrate, &presets, &limits));
-        let ground = Arc::new(Ground { substrate, presets, unwatched: limits.unwatched });
+        let (unwatched, budget) = (limits.unwatched, Budget::new(limits.memory));
+        let readers = Turns::new(limits.readers);
+        let ground = Arc::new(Ground { substrate, presets, unwatched, budget, readers });
         let (sessions, viewers) = Default::default();
         App { ground, limits, guard, greeting, sessions, viewers }
     }
@@ -194,6 +203,7 @@ fn greeting(substrate: &dyn Substrate, presets: &Presets, limits: &Limits) -> Gr
             sessions: limits.sessions,
             viewers: limits.viewers,
             flows: limits::FLOWS,
+            downloads: limits::DOWNLOADS_AT_A_TIME,
             rate_bps: limits::RATE.as_bps() as f64,
             message_bytes: MESSAGE,
             compare: substrate.bends_time(),

@@ -552,3 +552,62 @@ fn fifty_viewers_see_one_session() {
         );
     });
 }
+
+/// 100 links for each of 100 flows, each with 65,536 queues: 9 kB of text.
+fn greedy() -> serde_json::Value {
+    let hop = |n| {
+        format!(
+            "[[hop]]\nname = \"h{n}\"\nper = \"flow\"\nrate = \"1gbit\"\n\
+             aqm = {{ kind = \"fq_codel\", flows = 65536 }}\n"
+        )
+    };
+    let hops: String = (0..100).map(hop).collect();
+    let text = format!(
+        "link.rate = \"10mbit\"\n[[group]]\nname = \"A\"\ncc = \"reno\"\nflows = 100\n\
+         rtt = \"10ms\"\n{hops}"
+    );
+    serde_json::json!({ "text": text })
+}
+
+#[test]
+fn a_scenario_that_needs_too_much_memory_is_refused_before_any_of_it_is_built() {
+    let desk = desk(Simulator);
+    let refused = desk.ask("POST", "/api/sessions", &[], &greedy().to_string());
+    assert_eq!(refused.status, 422, "{refused:?}");
+    let fault = refused.json();
+    assert_eq!(fault["field"], "memory");
+    let message = fault["message"].as_str().unwrap();
+    for said in ["a session may have 512 MB", "100 hops × 100 links × 65,536 queues × ", " GB"] {
+        assert!(message.contains(said), "{message}");
+    }
+    // Nor may a session become one, and it goes on.
+    let id = desk.session("{}");
+    block_on(async {
+        let mut viewer = Viewer::open(&desk, &id).await;
+        let load = serde_json::json!({ "do": "load", "id": 1, "text": greedy()["text"] });
+        assert_eq!(viewer.command(&load.to_string()).await["field"], "memory");
+        let set = r#"{"do":"compare","set":{"aqm":"fq_codel","aqm.flows":"65536"},"id":2}"#;
+        assert_eq!(viewer.command(set).await["type"], "done");
+        viewer.next_of("state").await;
+    });
+}
+
+#[test]
+fn sessions_share_the_memory_that_there_is() {
+    let limits = Limits { memory: 200_000_000, ..Limits::default() };
+    let desk = desk_with(Fake::default(), limits, None);
+    let mut ids = Vec::new();
+    let refused = loop {
+        assert!(ids.len() < 64, "they are refused");
+        let created = desk.ask("POST", "/api/sessions", &[], "{}");
+        if created.status != 201 {
+            break created;
+        }
+        ids.push(created.json()["id"].as_str().unwrap().to_owned());
+    };
+    assert!(!ids.is_empty(), "{refused:?}");
+    let message = refused.json()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("all sessions together may have 200 MB"), "{message}");
+    desk.ask("DELETE", &format!("/api/sessions/{}", ids[0]), &[], "");
+    until("there is room", || desk.ask("POST", "/api/sessions", &[], "{}").status == 201);
+}
