@@ -6,6 +6,7 @@
 mod answer;
 mod assets;
 mod bind;
+mod callers;
 mod guard;
 mod serve;
 mod viewer;
@@ -60,7 +61,9 @@ pub struct Limits {
     pub sessions: usize,
     /// Viewers at a time, of all sessions.
     pub viewers: usize,
-    /// Connections at a time that are none of a viewer; others wait.
+    /// Connections at a time that are none of a viewer: so many that have shown no token or name of
+    /// this server yet, a quarter of them from one address, and as many that have. One too many takes
+    /// the place of the oldest.
     pub connections: usize,
     /// The memory that all sessions together may come to need, in bytes.
     pub memory: u64,
@@ -154,14 +157,14 @@ impl App {
         Ok((id, session))
     }
 
-    /// Ends all sessions and waits for their threads.
-    fn end(&self) {
+    /// Tells all sessions to end; their threads.
+    fn end(&self) -> Vec<JoinHandle<()>> {
         let entries: Vec<Entry> = self.sessions().drain().map(|(_, entry)| entry).collect();
-        entries.iter().for_each(|entry| entry.session.end());
-        for entry in entries {
-            // A panic was caught and told already.
-            let _ = entry.thread.join();
-        }
+        let end = |entry: Entry| {
+            entry.session.end();
+            entry.thread
+        };
+        entries.into_iter().map(end).collect()
     }
 
     /// One more viewer, unless there are as many as there may be.

@@ -611,3 +611,79 @@ fn sessions_share_the_memory_that_there_is() {
     desk.ask("DELETE", &format!("/api/sessions/{}", ids[0]), &[], "");
     until("there is room", || desk.ask("POST", "/api/sessions", &[], "{}").status == 201);
 }
+
+/// So many connections that have said this and then say a little now and then.
+fn dribbling(desk: &Desk, connections: usize, said: &str) -> Vec<TcpStream> {
+    let open = |_| {
+        let mut stream = TcpStream::connect(desk.address).unwrap();
+        // Some were shown out already.
+        let _ = stream.write_all(said.as_bytes());
+        stream
+    };
+    (0..connections).map(open).collect()
+}
+
+#[test]
+fn who_dribbles_holds_up_nobody() {
+    let limits = Limits { patience: Duration::from_secs(60), ..Limits::default() };
+    for token in [None, Some(TOKEN)] {
+        let desk = desk_with(Fake::default(), limits, token);
+        let host = desk.address;
+        let bearer = format!("Authorization: Bearer {TOKEN}");
+        for said in [
+            String::new(),
+            "GET /api/gre".to_owned(),
+            format!("GET / HTTP/1.1\r\nHost: {host}\r\nX-Slow: "),
+            format!("POST /api/sessions HTTP/1.1\r\nHost: {host}\r\nContent-Length: 100\r\n\r\n{{"),
+        ] {
+            let start = Instant::now();
+            let mut crowd = dribbling(&desk, 300, &said);
+            for _ in 0..5 {
+                crowd.iter_mut().for_each(|stream| drop(stream.write(b"x")));
+                let answer = desk.ask("GET", "/api/greeting", &[&bearer], "");
+                assert_eq!(answer.status, 200, "{said:?}");
+            }
+            // Nobody of the crowd gave up: their time is not over for long.
+            assert!(start.elapsed() < limits.patience / 2, "{:?}", start.elapsed());
+        }
+    }
+}
+
+#[test]
+fn a_server_ends_in_time_whatever_a_session_does() {
+    let fake = Fake::default();
+    let mut desk = desk(fake.clone());
+    let body = r#"{"set": {"seed": "17"}}"#;
+    let (address, length) = (desk.address, body.len());
+    let mut stream = TcpStream::connect(address).unwrap();
+    let head = format!("POST /api/sessions HTTP/1.1\r\nHost: {address}\r\n");
+    write!(stream, "{head}Content-Length: {length}\r\n\r\n{body}").unwrap();
+    until("a session stalls", || fake.stalled.load(SeqCst) == 1);
+    let start = Instant::now();
+    desk.end();
+    // It is left after 0.6 s; two busy cores are a little late.
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    assert_eq!(fake.lanes.load(SeqCst), 0);
+    fake.let_go.store(true, SeqCst);
+}
+
+#[test]
+fn what_sessions_have_to_take_back_is_waited_for() {
+    let fake = Fake { real: true, ..Fake::default() };
+    let mut desk = desk_with(fake.clone(), Limits::default(), Some(TOKEN));
+    let body = r#"{"set": {"seed": "17"}}"#;
+    let (address, length) = (desk.address, body.len());
+    let mut stream = TcpStream::connect(address).unwrap();
+    let head = format!(
+        "POST /api/sessions HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {TOKEN}\r\n"
+    );
+    write!(stream, "{head}Content-Length: {length}\r\n\r\n{body}").unwrap();
+    until("a session stalls", || fake.stalled.load(SeqCst) == 1);
+    let ending = std::thread::spawn(move || desk.end());
+    until("it listens no more", || TcpStream::connect(address).is_err());
+    std::thread::sleep(Duration::from_millis(1000));
+    assert!(!ending.is_finished(), "real sockets are not left");
+    fake.let_go.store(true, SeqCst);
+    ending.join().unwrap();
+    until("its lane is gone", || fake.lanes.load(SeqCst) == 0);
+}
