@@ -687,3 +687,97 @@ fn what_sessions_have_to_take_back_is_waited_for() {
     ending.join().unwrap();
     until("its lane is gone", || fake.lanes.load(SeqCst) == 0);
 }
+
+/// A frame of a WebSocket, masked with zeros: first byte, and second as it is.
+fn frame(first: u8, second: u8, rest: &[u8]) -> Vec<u8> {
+    [&[first, second][..], &[0; 4], rest].concat()
+}
+
+/// Frames that no client should send, and some that are odd and allowed.
+fn odd_frames() -> Vec<(String, Vec<u8>)> {
+    let mut all: Vec<(String, Vec<u8>)> = Vec::new();
+    let mut add = |what: &str, bytes: Vec<u8>| all.push((what.to_owned(), bytes));
+    for opcode in [3, 4, 5, 6, 7, 11, 12, 13, 14, 15] {
+        add(&format!("reserved opcode {opcode}"), frame(0x80 | opcode, 0x80, b""));
+    }
+    for bit in [0x40, 0x20, 0x10, 0x70] {
+        add(&format!("reserved bits {bit:#x}"), frame(0x81 | bit, 0x82, b"{}"));
+    }
+    add("not masked", vec![0x81, 2, b'{', b'}']);
+    add("a continuation of nothing", frame(0x80, 0x82, b"{}"));
+    add("a first part that is never continued", frame(0x01, 0x82, b"{}"));
+    let twice = [frame(0x01, 0x81, b"{"), frame(0x81, 0x81, b"}")].concat();
+    add("a text within a text", twice);
+    let parts: Vec<u8> = (0..2000).flat_map(|_| frame(0x00, 0x81, b"x")).collect();
+    add("two thousand parts", [frame(0x01, 0x81, b"{"), parts].concat());
+    add("a ping in parts", frame(0x09, 0x81, b"x"));
+    add(
+        "a ping of 126 bytes",
+        frame(0x89, 0xfe, &[0, 126].iter().chain(&[b'x'; 126]).copied().collect::<Vec<_>>()),
+    );
+    add("a close in parts", frame(0x08, 0x80, b""));
+    add("a close of one byte", frame(0x88, 0x81, b"x"));
+    for code in [0_u16, 999, 1004, 1005, 1006, 1015, 5000, 65_535] {
+        add(&format!("a close of code {code}"), frame(0x88, 0x82, &code.to_be_bytes()));
+    }
+    add("a reason that is no UTF-8", frame(0x88, 0x84, &[3, 0xe8, 0xff, 0xfe]));
+    add("a text that is no UTF-8", frame(0x81, 0x84, &[0xff, 0xfe, 0xc0, 0x80]));
+    add("a text that ends within a letter", frame(0x81, 0x81, &[0xc3]));
+    let long = |length: u64| [&[0x81, 0xff][..], &length.to_be_bytes(), &[0; 4], b"{}"].concat();
+    add("a length of 2^63", long(1 << 63));
+    add("a length of 2^64 - 1", long(u64::MAX));
+    add("a length of 65 KiB", long(65 << 10));
+    add("a short length in eight bytes", long(2));
+    add("an empty text", frame(0x81, 0x80, b""));
+    add("an empty binary", frame(0x82, 0x80, b""));
+    add("a thousand pings", (0..1000).flat_map(|_| frame(0x89, 0x80, b"")).collect());
+    add(
+        "a thousand pongs that nobody asked for",
+        (0..1000).flat_map(|_| frame(0x8a, 0x80, b"")).collect(),
+    );
+    add("half a frame", vec![0x81]);
+    add("no frame at all", b"GET / HTTP/1.1\r\n\r\n".to_vec());
+    all
+}
+
+#[test]
+fn whatever_frames_a_viewer_sends_the_others_see_the_session_go_on() {
+    let limits = Limits { patience: Duration::from_secs(2), ..Limits::default() };
+    let desk = desk_with(Fake::default(), limits, None);
+    let id = desk.session("{}");
+    let odd = odd_frames();
+    assert!(odd.len() >= 33);
+    block_on(async {
+        let mut other = Viewer::open(&desk, &id).await;
+        for (what, bytes) in odd {
+            let mut stream = TcpStream::connect(desk.address).unwrap();
+            stream.set_read_timeout(Some(DEADLINE)).unwrap();
+            let head = format!(
+                "GET /api/sessions/{id}/watch HTTP/1.1\r\nHost: {}\r\nConnection: Upgrade\r\n\
+                 Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                 Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+                desk.address
+            );
+            stream.write_all(head.as_bytes()).unwrap();
+            let mut first = [0; 12];
+            stream.read_exact(&mut first).unwrap();
+            assert_eq!(&first, b"HTTP/1.1 101", "{what}");
+            // It may be cut off in the middle.
+            let _ = stream.write_all(&bytes);
+            assert_eq!(other.next_of("state").await["type"], "state", "{what}");
+        }
+        assert_eq!(other.command(r#"{"do":"restart","id":1}"#).await["type"], "done");
+        // Their places are free, and the last one has its own.
+        let start = Instant::now();
+        let viewers = async || {
+            let mut all = Vec::new();
+            for _ in 0..Limits::default().viewers - 1 {
+                all.push(Viewer::with(&desk.watch_url(&id), &[]).await.ok());
+            }
+            all.iter().all(Option::is_some)
+        };
+        while !viewers().await {
+            assert!(start.elapsed() < DEADLINE, "places are free again");
+        }
+    });
+}
