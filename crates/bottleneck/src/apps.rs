@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn a_frame_is_due_every_interval_until_the_stop() {
         // A third of a second has no end in nanoseconds: rounding does not add up.
-        let found = frames("fps = 3\nstop = \"1s\"", |_| 100);
+        let found = frames("fps = 3\nstop = \"1s\"", |_| 10);
         let written = |ns: u64| (Time::from_nanos(7_000 + ns), true);
         assert_eq!(found, [written(0), written(333_333_333), written(666_666_666)]);
     }
