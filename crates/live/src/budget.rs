@@ -1,5 +1,6 @@
 //! What all sessions together may take: memory, and turns to read a text.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -7,6 +8,9 @@ use std::time::Duration;
 use l4s_sim::cost::size;
 
 use crate::protocol::Fault;
+
+/// The field of a fault where it is others that have too much.
+pub(crate) const OTHERS: &str = "sessions";
 
 /// Memory that sessions share.
 #[derive(Debug)]
@@ -39,8 +43,8 @@ impl Budget {
                 "needs {needs} of memory: all sessions together may have {most}, of which {others} \
                  are taken"
             );
-            let help = "other sessions end half a minute after their last viewer went".to_owned();
-            return Err(Fault { help: Some(help), ..Fault::new("memory", message) });
+            let help = "other sessions end soon after their last viewer went".to_owned();
+            return Err(Fault { help: Some(help), ..Fault::new(OTHERS, message) });
         }
         *taken += bytes;
         Ok(Share { budget: self.clone(), bytes })
@@ -53,11 +57,21 @@ impl Drop for Share {
     }
 }
 
-/// Turns to do what takes a processor for a while: so many at a time.
+/// Turns to do what takes a processor for a while: so many at a time, in the order in which they are
+/// asked for.
 #[derive(Debug)]
 pub(crate) struct Turns {
-    free: Mutex<usize>,
-    given_back: Condvar,
+    line: Mutex<Line>,
+    moved: Condvar,
+}
+
+/// Who waits.
+#[derive(Debug, Default)]
+struct Line {
+    free: usize,
+    /// Numbers of those that wait, the first one first.
+    waiting: VecDeque<u64>,
+    next: u64,
 }
 
 /// A turn, which is over when it is dropped.
@@ -66,29 +80,36 @@ pub(crate) struct Turn<'a>(&'a Turns);
 
 impl Turns {
     pub fn new(at_a_time: usize) -> Turns {
-        Turns { free: Mutex::new(at_a_time), given_back: Condvar::new() }
+        let line = Line { free: at_a_time, ..Line::default() };
+        Turns { line: Mutex::new(line), moved: Condvar::new() }
     }
 
     /// Waits for a turn; `None` where whoever waits is told to end.
     pub fn take(&self, ending: &AtomicBool) -> Option<Turn<'_>> {
         const LOOK: Duration = Duration::from_millis(20);
-        let mut free = lock(&self.free);
-        while !ending.load(Ordering::Relaxed) {
-            if *free > 0 {
-                *free -= 1;
-                return Some(Turn(self));
+        let mut line = lock(&self.line);
+        let own = line.next;
+        line.next += 1;
+        line.waiting.push_back(own);
+        loop {
+            let ends = ending.load(Ordering::Relaxed);
+            if !ends && (line.free == 0 || line.waiting.front() != Some(&own)) {
+                let waited = self.moved.wait_timeout(line, LOOK);
+                line = waited.unwrap_or_else(PoisonError::into_inner).0;
+                continue;
             }
-            let waited = self.given_back.wait_timeout(free, LOOK);
-            free = waited.unwrap_or_else(PoisonError::into_inner).0;
+            line.waiting.retain(|waiting| *waiting != own);
+            line.free -= usize::from(!ends);
+            self.moved.notify_all();
+            return (!ends).then_some(Turn(self));
         }
-        None
     }
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        *lock(&self.0.free) += 1;
-        self.0.given_back.notify_one();
+        lock(&self.0.line).free += 1;
+        self.0.moved.notify_all();
     }
 }
 
@@ -114,6 +135,28 @@ mod tests {
         drop(first);
         drop(second);
         assert!(budget.take(1_000_000_000).is_ok());
+    }
+
+    #[test]
+    fn who_asks_first_is_first() {
+        let turns = Turns::new(1);
+        let going_on = AtomicBool::new(false);
+        let order = Mutex::new(Vec::new());
+        let first = turns.take(&going_on).unwrap();
+        std::thread::scope(|scope| {
+            for n in 0..8 {
+                let (turns, going_on, order) = (&turns, &going_on, &order);
+                scope.spawn(move || {
+                    let _turn = turns.take(going_on).unwrap();
+                    lock(order).push(n);
+                });
+                while lock(&turns.line).waiting.len() <= n {
+                    std::thread::yield_now();
+                }
+            }
+            drop(first);
+        });
+        assert_eq!(*lock(&order), [0, 1, 2, 3, 4, 5, 6, 7]);
     }
 
     #[test]

@@ -26,7 +26,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::value::RawValue;
 
-use crate::budget::{Budget, Turns};
+use crate::budget::{self, Budget, Turns};
 use crate::document::Presets;
 use crate::limits;
 use crate::protocol::{self, Bucketing, Discipline, Fault, Greeting, Opening, Span};
@@ -83,7 +83,7 @@ impl Default for Limits {
             sessions: 64,
             viewers: 64,
             connections: 256,
-            memory: 4_000_000_000,
+            memory: 8_000_000_000,
             readers: 2,
             commands: 50.0,
             unwatched: Duration::from_secs(30),
@@ -262,6 +262,10 @@ async fn create(State(app): State<Arc<App>>, body: Body) -> Result<Response, Ref
                 StatusCode::CREATED,
                 to_json(&Created { id: &id, settings }).to_string(),
             ))
+        }
+        // It may do later.
+        Standing::Over(Some(fault)) if fault.field == budget::OTHERS => {
+            Err(Refusal(StatusCode::SERVICE_UNAVAILABLE, fault))
         }
         Standing::Over(Some(fault)) => Err(Refusal(StatusCode::UNPROCESSABLE_ENTITY, fault)),
         Standing::Over(None) | Standing::Starting => {

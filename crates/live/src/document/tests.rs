@@ -39,6 +39,10 @@ fn the_presets_are_the_runs_of_the_scenario() {
     for preset in presets.list() {
         let start = Start::Point(preset.number);
         let document = presets.open(&Opening { start, set: Changes::default() }).unwrap();
+        // As many as a server has by default fit into its budget.
+        let most = crate::server::Limits::default();
+        let all = document.memory() * most.sessions as u64;
+        assert!(all <= most.memory, "{}: {all} B", preset.label);
         let settings = document.settings(1, false, 1.0);
         assert_eq!(settings.point, Some(preset.number));
         let command = format!("--set {}", shell_word(&format!("case={}", preset.label)));
