@@ -89,10 +89,7 @@ impl Configurable for Config {
             |c| c.ce_threshold.map(Value::Duration),
             |c, v| c.ce_threshold = Some(v.duration()),
         ),
-        Limit::packets_param(
-            |c| Some(Value::Packets(c.limit.packets)),
-            |c, v| c.limit.set_packets(v.packets()),
-        ),
+        Limit::packets_param(|c| c.limit.packets_value(), |c, v| c.limit.set_packets(v.packets())),
     ];
 
     const PROFILES: &'static [Profile<Self>] = &[

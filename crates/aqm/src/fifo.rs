@@ -37,10 +37,7 @@ impl Configurable for Config {
     const ABOUT: &'static str = "one queue that drops what does not fit: no AQM";
 
     const PARAMS: &'static [Param<Self>] = &[
-        Limit::packets_param(
-            |c| Some(Value::Packets(c.limit.packets)),
-            |c, v| c.limit.set_packets(v.packets()),
-        ),
+        Limit::packets_param(|c| c.limit.packets_value(), |c, v| c.limit.set_packets(v.packets())),
         Limit::memory_param(
             |c| c.limit.memory.map(Value::Bytes),
             |c, v| c.limit.memory = Some(v.bytes()),

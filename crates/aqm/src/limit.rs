@@ -55,6 +55,16 @@ impl Limit {
         above.then_some(DropCause::Limit)
     }
 
+    /// The limit in packets; `None` where it is in bytes.
+    pub fn packets_value(&self) -> Option<Value> {
+        (self.packets < u64::MAX).then_some(Value::Packets(self.packets))
+    }
+
+    /// The limit in bytes; `None` where it is in packets.
+    pub fn bytes_value(&self) -> Option<Value> {
+        (self.bytes.get() < u64::MAX).then_some(Value::Bytes(self.bytes))
+    }
+
     /// The setting `limit`, for a configuration that reads and sets it so.
     pub const fn packets_param<C>(
         get: fn(&C) -> Option<Value>,

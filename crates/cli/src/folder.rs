@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
 use l4s_measure::{ResultError, ResultWriter, Results, Run, RunRecord};
-use l4s_scenario::Plan;
+use l4s_scenario::{Fingerprint, Plan};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
@@ -66,9 +66,10 @@ pub struct Folder {
 impl Manifest {
     /// Of a plan, whose runs `commands` repeat.
     pub fn new(plan: &Plan, on: &str, commands: &[String], trace: bool) -> Manifest {
-        let mut text = plan.text.clone();
+        let mut plan_text = Fingerprint::default();
+        let _ = plan_text.write_str(&plan.text);
         for (point, command) in plan.points.iter().zip(commands) {
-            let _ = write!(text, "\n{command}\n{point:?}");
+            let _ = write!(plan_text, "\n{command}\n{point:?}");
         }
         Manifest {
             version: VERSION.to_owned(),
@@ -77,7 +78,7 @@ impl Manifest {
             scenario: plan.name.clone(),
             runs: plan.points.len(),
             trace,
-            plan: l4s_scenario::fingerprint(text.as_bytes()),
+            plan: plan_text.to_string(),
         }
     }
 }

@@ -31,13 +31,9 @@ pub fn run(options: &Run) -> Result<(), Failure> {
     let mut set = options.set.clone();
     set.extend(options.seed.map(|seed| format!("seed={seed}")));
     let plan = Plan::open(&options.scenario, &set)?;
-    let plan = plan.repeated(options.seeds).ok_or_else(|| {
-        let most = l4s_scenario::MAX_POINTS;
-        Failure::input(format!(
-            "--seeds {}: more than {most} runs, or flows, or seeds",
-            options.seeds
-        ))
-    })?;
+    let plan = plan
+        .repeat(options.seeds)
+        .map_err(|why| Failure::input(format!("--seeds {}: {why}", options.seeds)))?;
     let done = Job {
         plan: &plan,
         called: &options.scenario,

@@ -56,6 +56,7 @@ pub(crate) fn completions(scenario: &Scenario, flows: &Flows) -> Vec<CompletionS
     let warmup_end = Time::ZERO + scenario.warmup;
     // (group, bin, completion time in ms, efficiency)
     let mut done = Vec::new();
+    let course = scenario.course();
     for (_, flow) in flows.iter() {
         let group = usize::from(flow.group);
         let (true, Some(size), Some(opened)) =
@@ -66,7 +67,7 @@ pub(crate) fn completions(scenario: &Scenario, flows: &Flows) -> Vec<CompletionS
         let Some(time) = flow.completion().filter(|_| flow.closed >= Some(warmup_end)) else {
             continue;
         };
-        let (rtt, rate) = (scenario.rtt_at(group, opened), scenario.rate_at(opened));
+        let (rtt, rate) = (course.rtt_at(group, opened), course.rate_at(opened));
         let best = theoretical_time(size, rtt, rate);
         let efficiency = time.as_nanos() as f64 / best.as_nanos() as f64;
         done.push((flow.group, bin(size), time.as_millis_f64(), efficiency));

@@ -1,6 +1,5 @@
 //! What is wrong with a scenario: where, what was found, what is accepted, what to do.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 /// Everything wrong that was found, in the order of the text.
@@ -32,6 +31,12 @@ pub struct Fault {
 
 /// Faults shown of one scenario: more would hide the first.
 const MOST_FAULTS: usize = 30;
+/// The longest line, in bytes, that is shown with a fault.
+const LONGEST_LINE: usize = 100_000;
+/// The longest word that may be a misspelt one.
+const LONGEST_WORD: usize = 100;
+/// The most words that a message lists.
+const MOST_LISTED: usize = 40;
 
 /// A text that values come from.
 #[derive(Clone, Debug)]
@@ -47,12 +52,11 @@ pub(crate) struct Place {
     pub bytes: Range<usize>,
 }
 
-/// Gathers faults while reading goes on.
+/// Gathers faults while reading goes on: the first ones of the text, however many there are.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gathered {
+    /// At most [`MOST_FAULTS`].
     faults: Vec<Found>,
-    /// Where in `faults` a fault of that place and message is.
-    known: HashMap<(Place, String), usize>,
     count: usize,
     /// The run of a sweep that is being read.
     run: Option<String>,
@@ -72,18 +76,40 @@ struct Found {
     times: usize,
 }
 
+impl Place {
+    /// What faults are sorted by.
+    fn order(&self) -> (usize, usize) {
+        (self.source, self.bytes.start)
+    }
+}
+
 impl Gathered {
     /// Adds a fault, once: the runs of a sweep share most of their text.
     pub fn add(&mut self, place: &Place, message: impl Into<String>, help: Option<String>) {
-        let (place, message) = (place.clone(), message.into());
+        self.add_with(place, || (message.into(), help));
+    }
+
+    /// As [`Gathered::add`], of what there may be as many as there are words in the text: message and
+    /// help are only made where they are shown.
+    pub fn add_with(&mut self, place: &Place, fault: impl FnOnce() -> (String, Option<String>)) {
         self.count += 1;
-        let next = self.faults.len();
-        let known = *self.known.entry((place.clone(), message.clone())).or_insert(next);
-        if known == next {
-            let run = self.run.clone();
-            self.faults.push(Found { place, message, help, run, times: 0 });
+        let last = self.faults.iter().map(|found| found.place.order()).max();
+        if self.is_full() && last.is_some_and(|last| last < place.order()) {
+            return;
         }
-        self.faults[known].times += 1;
+        let (message, help) = fault();
+        let same = |found: &&mut Found| found.place == *place && found.message == message;
+        if let Some(known) = self.faults.iter_mut().find(same) {
+            known.times += 1;
+            return;
+        }
+        let run = self.run.clone();
+        self.faults.push(Found { place: place.clone(), message, help, run, times: 1 });
+        if self.faults.len() > MOST_FAULTS {
+            let place = |(_, found): &(usize, &Found)| found.place.order();
+            let last = self.faults.iter().enumerate().max_by_key(place).map(|(number, _)| number);
+            last.map(|number| self.faults.remove(number));
+        }
     }
 
     /// From here on, faults are found in the run of a sweep that `name` describes.
@@ -109,8 +135,7 @@ impl Gathered {
     /// The faults with their places found in `sources`.
     pub fn finish(self, sources: &[Source]) -> Faults {
         let (mut faults, runs) = (self.faults, self.runs);
-        faults.sort_by_key(|found| (found.place.source, found.place.bytes.start));
-        faults.truncate(MOST_FAULTS);
+        faults.sort_by_key(|found| found.place.order());
         let locate = |found: Found| {
             let note = found.run.filter(|_| found.times < runs);
             let source = &sources[found.place.source];
@@ -132,7 +157,9 @@ fn locate(
     let end = floor_char(text, bytes.end).max(start);
     let line_start = text[..start].rfind('\n').map_or(0, |i| i + 1);
     let line_end = text[start..].find('\n').map_or(text.len(), |i| start + i);
-    let excerpt = text[line_start..line_end].trim_end_matches('\r');
+    // A line that nobody reads is not copied for each of its faults.
+    let line = Some(&text[line_start..line_end]).filter(|line| line.len() <= LONGEST_LINE);
+    let excerpt = line.unwrap_or_default().trim_end_matches('\r');
     Fault {
         source_name: source.name.clone(),
         line: text[..line_start].matches('\n').count() + 1,
@@ -152,6 +179,9 @@ fn floor_char(text: &str, at: usize) -> usize {
 
 /// The candidate that is spelled most like `found`, when one is near enough to be meant.
 pub fn nearest<'a>(found: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if found.len() > LONGEST_WORD {
+        return None;
+    }
     let found = found.to_lowercase();
     let similarity = |candidate: &str| {
         let candidate = candidate.to_lowercase();
@@ -178,10 +208,14 @@ pub(crate) fn did_you_mean<'a>(
     nearest(found, candidates).map(|near| format!("did you mean `{near}`?"))
 }
 
-/// `a, b or c`.
+/// `a, b or c`; of many words the first.
 pub(crate) fn listed<S: AsRef<str>>(words: &[S]) -> String {
-    let words: Vec<_> = words.iter().map(|word| format!("`{}`", word.as_ref())).collect();
-    match words.as_slice() {
+    let shown = words.iter().take(MOST_LISTED);
+    let mut shown: Vec<_> = shown.map(|word| format!("`{}`", word.as_ref())).collect();
+    if words.len() > MOST_LISTED {
+        shown.push(format!("{} others", words.len() - MOST_LISTED));
+    }
+    match shown.as_slice() {
         [] => String::new(),
         [one] => one.clone(),
         [most @ .., last] => format!("{} or {last}", most.join(", ")),

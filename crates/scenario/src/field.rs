@@ -28,20 +28,31 @@ pub(crate) struct Field<T> {
 pub(crate) struct Refusal {
     /// What is accepted.
     pub expected: String,
-    /// The nearest spelling.
-    pub near: Option<String>,
+    /// The nearest spelling, or another way out, in words.
+    pub help: Option<String>,
 }
 
 impl Refusal {
     pub fn expected(expected: impl Into<String>) -> Refusal {
-        Refusal { expected: expected.into(), near: None }
+        Refusal { expected: expected.into(), help: None }
+    }
+
+    /// Of a word that is none of these.
+    pub fn word<'a>(
+        expected: impl Into<String>,
+        found: &str,
+        words: impl IntoIterator<Item = &'a str>,
+    ) -> Refusal {
+        let help = nearest(found, words).map(|near| format!("did you mean \"{near}\"?"));
+        Refusal { expected: expected.into(), help }
     }
 
     /// Adds the fault to `gathered`.
     pub fn report(self, path: &str, node: &Node, gathered: &mut Gathered) {
-        let message = format!("`{path}`: found {}, expected {}", node.found(), self.expected);
-        let help = self.near.map(|near| format!("did you mean {near}?"));
-        gathered.add(&node.place, message, help);
+        gathered.add_with(&node.place, || {
+            let Refusal { expected, help } = self;
+            (format!("`{path}`: found {}, expected {expected}", node.found()), help)
+        });
     }
 }
 
@@ -56,6 +67,7 @@ pub(crate) fn read_table<T>(
     gathered: &mut Gathered,
 ) {
     let full = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+    let names: Vec<&str> = fields.iter().map(|f| f.name).chain(elsewhere.iter().copied()).collect();
     for entry in &table.entries {
         match fields.iter().find(|field| field.name == entry.key) {
             Some(field) => {
@@ -64,11 +76,7 @@ pub(crate) fn read_table<T>(
                 }
             }
             None if elsewhere.contains(&entry.key.as_str()) => {}
-            None => {
-                let names: Vec<&str> =
-                    fields.iter().map(|f| f.name).chain(elsewhere.iter().copied()).collect();
-                unknown_key(&full(&entry.key), &entry.key, &entry.place, &names, gathered);
-            }
+            None => unknown_key(&full(&entry.key), &entry.key, &entry.place, &names, gathered),
         }
     }
     for field in fields.iter().filter(|field| field.required && table.get(field.name).is_none()) {
@@ -85,59 +93,49 @@ pub(crate) fn unknown_key(
     names: &[&str],
     gathered: &mut Gathered,
 ) {
-    let message = format!("`{path}`: unknown key, expected {}", listed(names));
-    gathered.add(place, message, did_you_mean(key, names.iter().copied()));
+    gathered.add_with(place, || {
+        let message = format!("`{path}`: unknown key, expected {}", listed(names));
+        (message, did_you_mean(key, names.iter().copied()))
+    });
 }
 
 /// A quantity with a unit, as its type reads it.
 pub(crate) trait Quantity: FromStr<Err = ParseError> + PartialOrd + Display + Copy {
     /// What it is called, with an example.
     const EXAMPLE: &'static str;
-    /// Its units, for a suggestion.
-    const UNITS: &'static [&'static str];
 }
 
 impl Quantity for Duration {
     const EXAMPLE: &'static str = "a time such as \"10ms\"";
-    const UNITS: &'static [&'static str] = &["ms", "s", "us", "ns", "min"];
 }
 
 impl Quantity for Rate {
     const EXAMPLE: &'static str = "a rate such as \"40mbit\"";
-    const UNITS: &'static [&'static str] = &["mbit", "gbit", "kbit", "tbit", "bit"];
 }
 
 impl Quantity for Bytes {
     const EXAMPLE: &'static str = "a size such as \"1514b\"";
-    const UNITS: &'static [&'static str] = &["b", "kb", "mb", "gb", "kib", "mib", "gib"];
 }
 
 impl Quantity for Frequency {
     const EXAMPLE: &'static str = "a number of times per second such as \"100/s\"";
-    const UNITS: &'static [&'static str] = &["/s"];
+}
+
+/// What a number without a unit is told.
+pub(crate) fn without_unit(node: &Node) -> Option<String> {
+    let number = matches!(node.item, Item::Integer(_) | Item::Float(_));
+    number.then(|| "a number needs its unit".to_owned())
 }
 
 /// A quantity from `low` to `high`.
 pub(crate) fn quantity<Q: Quantity>(node: &Node, low: Q, high: Q) -> Result<Q, Refusal> {
-    let refusal =
-        |near| Refusal { expected: format!("{}, from {low} to {high}", Q::EXAMPLE), near };
+    let refusal = |what, help| Refusal { expected: format!("{what}, from {low} to {high}"), help };
     match node.text().map(str::parse::<Q>) {
         Some(Ok(value)) if low <= value && value <= high => Ok(value),
-        Some(Ok(_)) | None => Err(refusal(None)),
-        Some(Err(error)) => Err(Refusal {
-            expected: format!("{}, from {low} to {high}", error.expected),
-            near: near_unit::<Q>(&error.found),
-        }),
+        Some(Ok(_)) => Err(refusal(Q::EXAMPLE, None)),
+        None => Err(refusal(Q::EXAMPLE, without_unit(node))),
+        Some(Err(error)) => Err(refusal(error.expected, error.help)),
     }
-}
-
-/// The quantity that was meant where only the unit is misspelt.
-fn near_unit<Q: Quantity>(found: &str) -> Option<String> {
-    let found = found.trim();
-    let split = found.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
-    let (number, unit) = (&found[..split], found[split..].trim_start());
-    let meant = format!("{number}{}", nearest(unit, Q::UNITS.iter().copied())?);
-    meant.parse::<Q>().ok().map(|_| format!("\"{meant}\""))
 }
 
 /// A time from `low` to `high`.
@@ -177,12 +175,9 @@ pub(crate) fn flag(node: &Node) -> Result<bool, Refusal> {
 pub(crate) fn word<V: Copy>(node: &Node, words: &[(&'static str, V)]) -> Result<V, Refusal> {
     let names = || words.iter().map(|(name, _)| *name);
     let found = node.text().unwrap_or("");
-    words.iter().find(|(name, _)| *name == found).map(|(_, v)| *v).ok_or_else(|| Refusal {
-        expected: format!(
-            "one of {}",
-            names().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
-        ),
-        near: nearest(found, names()).map(|near| format!("\"{near}\"")),
+    words.iter().find(|(name, _)| *name == found).map(|(_, v)| *v).ok_or_else(|| {
+        let listed: Vec<_> = names().map(|name| format!("\"{name}\"")).collect();
+        Refusal::word(format!("one of {}", listed.join(", ")), found, names())
     })
 }
 

@@ -49,13 +49,13 @@ mod tree;
 pub use advice::advice;
 pub use catalog::{Described, Profile, Setting, controls, disciplines};
 pub use fault::{Fault, Faults, nearest};
-pub use fingerprint::fingerprint;
+pub use fingerprint::{Fingerprint, fingerprint};
 pub use model::{
-    AccEcn, App, Buffer, Change, EcnMode, Group, Hop, Ip, Kernel, Link, Per, QdiscOf, Scenario,
-    Side, Sizes, Udp, Web,
+    AccEcn, App, Buffer, Change, Course, EcnMode, Group, Hop, Ip, Kernel, Link, Per, QdiscOf,
+    Scenario, Side, Sizes, Udp, Web,
 };
 pub use open::Refused;
-pub use plan::{MAX_POINTS, Plan, Point, Template};
+pub use plan::{Budget, MAX_POINTS, Plan, Point, Template};
 pub use report::report;
 pub use shell::shell_word;
 pub use show::show;

@@ -282,12 +282,15 @@ pub struct Change {
 impl Hop {
     /// How many links it is.
     pub fn links(&self, scenario: &Scenario) -> usize {
+        self.links_of(&scenario.flows_of_sources())
+    }
+
+    /// The same, of the flows that each source has.
+    pub(crate) fn links_of(&self, flows: &[usize]) -> usize {
         match self.per {
             Per::All => 1,
             Per::Group => self.sources.len(),
-            Per::Flow => {
-                scenario.sources_of_flows().filter(|source| self.sources.contains(source)).count()
-            }
+            Per::Flow => self.sources.iter().filter_map(|source| flows.get(*source)).sum(),
         }
     }
 }
@@ -315,6 +318,16 @@ impl Scenario {
         long.chain(udp).chain(apps)
     }
 
+    /// How many flows each of them has.
+    pub(crate) fn flows_of_sources(&self) -> Vec<usize> {
+        let mut flows: Vec<usize> = self.groups.iter().map(|group| group.starts.len()).collect();
+        for app in &self.apps {
+            flows[app.group] += app.flows as usize;
+        }
+        flows.extend(self.udp.iter().map(|_| 1));
+        flows
+    }
+
     /// Every discipline of the bottleneck, the first one first.
     pub fn aqms(&self) -> impl Iterator<Item = &l4s_aqm::Config> {
         let later = self.changes.iter().filter_map(|change| change.aqm.as_ref());
@@ -323,14 +336,25 @@ impl Scenario {
 
     /// The rate of the link at an instant.
     pub fn rate_at(&self, time: Time) -> Rate {
-        self.before(time).filter_map(|change| change.rate).last().unwrap_or(self.link.rate)
+        self.course().rate_at(time)
     }
 
     /// The base round trip of a group, by its place, at an instant.
     pub fn rtt_at(&self, group: usize, time: Time) -> Duration {
-        let rtts = self.before(time).flat_map(|change| &change.rtts);
-        let last = rtts.filter(|(changed, _)| *changed == group).last();
-        last.map_or(self.groups[group].rtt, |(_, rtt)| *rtt)
+        self.course().rtt_at(group, time)
+    }
+
+    /// Rates and round trips over time, for who asks often.
+    pub fn course(&self) -> Course {
+        let rates = self.changes.iter().filter_map(|change| Some((change.time, change.rate?)));
+        let start = [(Time::ZERO, self.link.rate)];
+        let rates = start.into_iter().chain(rates).collect();
+        let start = |group: &Group| vec![(Time::ZERO, group.rtt)];
+        let mut rtts: Vec<Vec<_>> = self.groups.iter().map(start).collect();
+        for change in &self.changes {
+            change.rtts.iter().for_each(|(group, rtt)| rtts[*group].push((change.time, *rtt)));
+        }
+        Course { rates, rtts }
     }
 
     /// The mean rate of the link after the warm-up, in bits per second.
@@ -351,10 +375,32 @@ impl Scenario {
             _ => bits / to.since(from).as_secs_f64(),
         }
     }
+}
 
-    fn before(&self, time: Time) -> impl Iterator<Item = &Change> {
-        self.changes.iter().take_while(move |change| change.time <= time)
+/// The rate of the link and the round trips of groups over time.
+#[derive(Clone, Debug)]
+pub struct Course {
+    /// From when on, the first one from the start; and of each group likewise.
+    rates: Vec<(Time, Rate)>,
+    rtts: Vec<Vec<(Time, Duration)>>,
+}
+
+impl Course {
+    /// The rate of the link at an instant.
+    pub fn rate_at(&self, time: Time) -> Rate {
+        at(&self.rates, time)
     }
+
+    /// The base round trip of a group, by its place, at an instant.
+    pub fn rtt_at(&self, group: usize, time: Time) -> Duration {
+        at(&self.rtts[group], time)
+    }
+}
+
+/// What holds at an instant. The first of `values` holds from the start.
+fn at<T: Copy>(values: &[(Time, T)], time: Time) -> T {
+    let later = values.partition_point(|(from, _)| *from <= time);
+    values[later.saturating_sub(1)].1
 }
 
 #[cfg(test)]

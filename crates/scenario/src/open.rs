@@ -6,7 +6,7 @@ use std::io::Read;
 use crate::{Faults, Plan, bundled, nearest};
 
 /// Larger files are no scenarios.
-const MOST_BYTES: u64 = 16 << 20;
+const MOST_BYTES: u64 = crate::tree::MOST_BYTES as u64;
 
 /// Why there is no plan.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -1,5 +1,8 @@
 //! A file and the command line's settings, unfolded into runs.
 
+use std::collections::HashMap;
+use std::fmt;
+
 use crate::fault::{Gathered, Place, Source};
 use crate::schema;
 use crate::sweep::{self, Axis, Setting, Step, Sweep};
@@ -10,6 +13,33 @@ use crate::{Faults, Scenario, shell_word};
 pub const MAX_POINTS: usize = 100_000;
 /// The most flows in all its runs together.
 const MOST_FLOWS: usize = 20_000_000;
+/// The most memory that all its runs may take before any of them is run.
+const MOST_BYTES: usize = 2 << 30;
+
+/// What making a plan may cost, and whether it is to go on.
+///
+/// Reading a text costs time in proportion to its length, which is limited; of what comes then the
+/// cost is counted in steps: a value that is read for a run, or a `[[sweep.skip]]` that is looked at.
+/// A step takes some 0.1 us.
+#[derive(Clone, Copy)]
+pub struct Budget<'a> {
+    /// The most steps.
+    pub steps: u64,
+    /// Asked before every run: whether nobody waits for the plan any more.
+    pub cancelled: &'a dyn Fn() -> bool,
+}
+
+impl Default for Budget<'_> {
+    fn default() -> Self {
+        Budget { steps: 500_000_000, cancelled: &|| false }
+    }
+}
+
+impl fmt::Debug for Budget<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Budget").field("steps", &self.steps).finish_non_exhaustive()
+    }
+}
 
 /// Everything that a scenario file asks for.
 #[derive(Clone, PartialEq, Debug)]
@@ -41,7 +71,7 @@ impl Plan {
     /// Reads a scenario. `name` is what messages call the text; `set` are `KEY=VALUE` from the
     /// command line.
     pub fn parse(name: &str, text: &str, set: &[String]) -> Result<Plan, Faults> {
-        Template::parse(name, text)?.plan(set, MAX_POINTS)
+        Plan::parse_within(name, text, set, &Budget::default())
     }
 
     /// As [`Plan::parse`], but of a sweep the first run alone: the others are neither resolved nor
@@ -50,22 +80,55 @@ impl Plan {
         Template::parse(name, text)?.first(set)
     }
 
+    /// As [`Plan::parse`], within a budget.
+    ///
+    /// # Errors
+    /// The scenario or a setting is refused, the budget does not suffice, or it was cancelled.
+    pub fn parse_within(
+        name: &str,
+        text: &str,
+        set: &[String],
+        budget: &Budget<'_>,
+    ) -> Result<Plan, Faults> {
+        Template::parse(name, text)?.plan_within(set, budget)
+    }
+
     /// Every run `times` times, with seeds counted up from its own. `None` when that is more
-    /// than [`MAX_POINTS`] runs or 20 million flows, none at all, or more seeds than there are.
+    /// than [`MAX_POINTS`] runs, 20 million flows or 2 GiB, none at all, or more seeds than there are.
     pub fn repeated(self, times: u64) -> Option<Plan> {
-        let runs = (self.points.len() as u64).checked_mul(times)?;
-        let flows = self.points.iter().map(|point| flows(&point.scenario)).sum::<usize>() as u64;
-        if !(1..=MAX_POINTS as u64).contains(&runs) || flows * times > MOST_FLOWS as u64 {
-            return None;
+        self.repeat(times).ok()
+    }
+
+    /// As [`Plan::repeated`].
+    ///
+    /// # Errors
+    /// Says what it is too much of.
+    pub fn repeat(self, times: u64) -> Result<Plan, String> {
+        let all = |one: usize| (one as u64).saturating_mul(times);
+        let runs = all(self.points.len());
+        if runs == 0 {
+            return Err("no run".to_owned());
+        }
+        let flows = self.points.iter().map(|point| flows(&point.scenario)).sum::<usize>();
+        let bytes = self.points.iter().map(Point::bytes).sum::<usize>();
+        let amounts = [
+            (runs, MAX_POINTS, "runs"),
+            (all(flows), MOST_FLOWS, "flows in all runs together"),
+            (all(bytes), MOST_BYTES, "bytes of memory for the settings of all runs"),
+        ];
+        if let Some((found, most, what)) = amounts.iter().find(|(n, most, _)| *n > *most as u64) {
+            return Err(format!("{found} {what}, expected at most {most}"));
         }
         let again = |point: &Point, i: u64| {
-            let seed = point.scenario.seed.checked_add(i)?;
+            let seed =
+                point.scenario.seed.checked_add(i).filter(|seed| *seed <= i64::MAX as u64)?;
             let scenario = Scenario { seed, ..point.scenario.clone() };
             Some(Point { scenario, ..point.clone() })
         };
         let points = self.points.iter().flat_map(|point| (0..times).map(move |i| again(point, i)));
-        let points = points.collect::<Option<_>>()?;
-        Some(Plan { points, ..self })
+        let points = points.collect::<Option<_>>();
+        let points = points.ok_or_else(|| format!("seeds above {}", i64::MAX))?;
+        Ok(Plan { points, ..self })
     }
 }
 
@@ -100,11 +163,19 @@ impl Template {
     /// # Errors
     /// The scenario or a setting is refused.
     pub fn first(&self, set: &[String]) -> Result<Plan, Faults> {
-        self.plan(set, 1)
+        self.plan(set, 1, &Budget::default())
+    }
+
+    /// Every run, within a budget.
+    ///
+    /// # Errors
+    /// The scenario or a setting is refused, the budget does not suffice, or it was cancelled.
+    pub fn plan_within(&self, set: &[String], budget: &Budget<'_>) -> Result<Plan, Faults> {
+        self.plan(set, MAX_POINTS, budget)
     }
 
     /// Resolves no more than `most` runs.
-    fn plan(&self, set: &[String], most: usize) -> Result<Plan, Faults> {
+    fn plan(&self, set: &[String], most: usize, budget: &Budget<'_>) -> Result<Plan, Faults> {
         let Source { name, text } = &self.source;
         let settings =
             set.iter().map(|text| Source { name: "--set".to_owned(), text: text.clone() });
@@ -114,8 +185,8 @@ impl Template {
         let last = sweep::pin(&mut sweep.axes, set, &mut gathered);
         let stem = name.rsplit(['/', '\\']).next().unwrap_or(name);
         let default_name = stem.strip_suffix(".toml").unwrap_or(stem);
-        let points = points(&self.root, &sweep, &last, default_name, most, &mut gathered);
-        match points {
+        let asked = Asked { root: &self.root, sweep: &sweep, last: &last, default_name, most };
+        match asked.points(budget, &mut gathered) {
             Some((points, question)) if gathered.is_empty() => {
                 let shown = |axis: &Axis| {
                     let value = |step: &Step| match step.shown.as_slice() {
@@ -134,6 +205,26 @@ impl Template {
 }
 
 impl Point {
+    /// The memory that it takes, nearly.
+    fn bytes(&self) -> usize {
+        let Scenario { groups, udp, web, apps, hops, changes, .. } = &self.scenario;
+        let text = |pairs: &[(String, String)]| {
+            pairs.iter().map(|(key, value)| key.len() + value.len() + 48).sum::<usize>()
+        };
+        size_of::<Point>()
+            + text(&self.set)
+            + text(&self.pins)
+            + size_of_val(&groups[..])
+            + groups.iter().map(|group| group.name.len() + 8 * group.starts.len()).sum::<usize>()
+            + size_of_val(&udp[..])
+            + size_of_val(&web[..])
+            + size_of_val(&apps[..])
+            + size_of_val(&hops[..])
+            + hops.iter().map(|hop| 8 * hop.sources.len()).sum::<usize>()
+            + size_of_val(&changes[..])
+            + changes.iter().map(|change| size_of_val(&change.rtts[..])).sum::<usize>()
+    }
+
     /// The command that repeats just this run, on the substrate `on`. `scenario` is what the user
     /// called it.
     pub fn command(&self, scenario: &str, on: &str) -> String {
@@ -168,60 +259,130 @@ fn settings(sources: &[Source], gathered: &mut Gathered) -> Vec<Setting> {
 
 type Points = (Vec<Point>, Option<String>);
 
-/// Every run, resolved; `None` where `gathered` says why not.
-fn points(
-    root: &Table,
-    sweep: &Sweep,
-    last: &[Setting],
-    default_name: &str,
+/// What runs are made of.
+struct Asked<'a> {
+    root: &'a Table,
+    sweep: &'a Sweep,
+    /// Set at the end of every run.
+    last: &'a [Setting],
+    default_name: &'a str,
+    /// How many runs are wanted.
     most: usize,
-    gathered: &mut Gathered,
-) -> Option<Points> {
-    let top = Place::default();
-    let Some(runs) = sweep.combinations().filter(|runs| *runs <= MAX_POINTS) else {
-        let sizes: Vec<_> = sweep.axes.iter().map(|axis| axis.steps.len().to_string()).collect();
-        let message = format!("`sweep`: {} runs, expected at most {MAX_POINTS}", sizes.join(" × "));
-        gathered.add(&top, message, None);
-        return None;
-    };
-    let (mut points, mut question, mut flows) = (Vec::with_capacity(runs), None, 0);
-    for number in 0..runs {
-        let Some(steps) = sweep.steps(number) else { continue };
-        let (mut set, mut pins) = (Vec::new(), Vec::new());
-        for step in &steps {
-            set.extend(step.shown.iter().cloned());
-            pins.extend(step.pins.iter().cloned());
+}
+
+impl Asked<'_> {
+    /// Every run, resolved; `None` where `gathered` says why not.
+    fn points(&self, budget: &Budget<'_>, gathered: &mut Gathered) -> Option<Points> {
+        let Asked { root, sweep, last, most, .. } = *self;
+        let top = Place::default();
+        let Some(runs) = sweep.combinations().filter(|runs| *runs <= MAX_POINTS) else {
+            let axes = sweep.axes.iter().map(|axis| axis.steps.len());
+            let sizes: Vec<_> = axes.filter(|n| *n > 1).map(|n| n.to_string()).collect();
+            let sizes = sizes.join(" × ");
+            let message = format!("`sweep`: {sizes} runs, expected at most {MAX_POINTS}");
+            gathered.add(&top, message, None);
+            return None;
+        };
+        let (mut points, mut question) = (Vec::with_capacity(runs.min(most)), None);
+        let (mut flows, mut bytes, mut wrong) = (0, 0, 0);
+        let mut spent = Spent { left: budget.steps, budget };
+        let size = root.size() as u64;
+        // Not in half of its runs is it said to be too much.
+        let least = size.saturating_mul(runs.min(most) as u64);
+        if least > budget.steps {
+            let steps = budget.steps;
+            let message = format!(
+                "`sweep`: {runs} runs of {size} values each, expected at most {steps} in all"
+            );
+            gathered.add(&top, message, None);
+            return None;
         }
-        for Setting { path, value, .. } in last {
-            set.push((path.clone(), value.plain()));
-            pins.push((path.clone(), sweep::pin_text(value)));
-        }
-        let (set, pins) = (once_each(set), once_each(pins));
-        gathered.begin_run((runs > 1).then(|| run_text(&set)));
-        let mut root = root.clone();
-        for setting in steps.iter().flat_map(|step| &step.settings).chain(last) {
-            setting.apply(&mut root, gathered);
-        }
-        if let Some((scenario, asked)) = schema::scenario(&root, default_name, gathered) {
-            flows += self::flows(&scenario);
-            if flows > MOST_FLOWS {
-                let message = format!("more than {MOST_FLOWS} flows in all runs together");
-                gathered.add(&top, message, None);
+        let mut combinations = sweep.runs();
+        loop {
+            let steps = combinations.next();
+            let looked = combinations.looked();
+            if !spent.may(looked, &top, gathered) {
+                return None;
             }
-            question = asked;
-            if gathered.is_empty() {
-                points.push(Point { set, pins, scenario });
+            let Some(steps) = steps else { break };
+            let Some(steps) = steps else { continue };
+            let settings = || steps.iter().flat_map(|step| &step.settings).chain(last);
+            let cost = settings().map(|setting| setting.cost(root)).sum::<usize>();
+            if !spent.may(size + cost as u64, &top, gathered) {
+                return None;
+            }
+            let (mut set, mut pins) = (Vec::new(), Vec::new());
+            for step in &steps {
+                set.extend(step.shown.iter().cloned());
+                pins.extend(step.pins.iter().cloned());
+            }
+            for Setting { path, value, .. } in last {
+                set.push((path.clone(), value.plain()));
+                pins.push((path.clone(), sweep::pin_text(value)));
+            }
+            let (set, pins) = (once_each(set), once_each(pins));
+            gathered.begin_run((runs > 1).then(|| run_text(&set)));
+            let mut root = root.clone();
+            for setting in settings() {
+                setting.apply(&mut root, gathered);
+            }
+            if let Some((scenario, asked)) = schema::scenario(&root, self.default_name, gathered) {
+                question = asked;
+                flows += self::flows(&scenario);
+                let point = Point { set, pins, scenario };
+                bytes += point.bytes();
+                let amounts = [
+                    (flows, MOST_FLOWS, "flows in all runs together"),
+                    (bytes, MOST_BYTES, "bytes of memory for the settings of all runs"),
+                ];
+                if let Some((_, most, what)) = amounts.iter().find(|(n, most, _)| n > most) {
+                    gathered.add(&top, format!("more than {most} {what}"), None);
+                    return None;
+                }
+                if gathered.is_empty() {
+                    points.push(point);
+                }
+            }
+            // Other runs may have other faults, but nobody waits for the last of them.
+            wrong += usize::from(!gathered.is_empty());
+            let enough = gathered.is_full() || wrong > MOST_WRONG || (most == 1 && wrong > 0);
+            if enough || points.len() >= most {
+                break;
             }
         }
-        let ends = points.len() >= most || (most == 1 && !gathered.is_empty());
-        if gathered.is_full() || flows > MOST_FLOWS || ends {
-            break;
+        if points.is_empty() && gathered.is_empty() {
+            gathered.add(&top, "`sweep.skip` leaves no run", None);
         }
+        gathered.is_empty().then_some((points, question))
     }
-    if points.is_empty() && gathered.is_empty() {
-        gathered.add(&top, "`sweep.skip` leaves no run", None);
+}
+
+/// After so many runs with faults nothing else is looked for.
+const MOST_WRONG: usize = 1000;
+
+/// What is left of a budget.
+struct Spent<'a> {
+    left: u64,
+    budget: &'a Budget<'a>,
+}
+
+impl Spent<'_> {
+    /// Whether so many steps may be taken; `gathered` says why not.
+    fn may(&mut self, steps: u64, place: &Place, gathered: &mut Gathered) -> bool {
+        if (self.budget.cancelled)() {
+            gathered.add(place, "reading it was cancelled", None);
+            return false;
+        }
+        let left = self.left.checked_sub(steps);
+        if left.is_none() {
+            let most = self.budget.steps;
+            let message = format!(
+                "`sweep`: more than {most} values and `[[sweep.skip]]` in all runs together"
+            );
+            gathered.add(place, message, None);
+        }
+        left.map(|left| self.left = left).is_some()
     }
-    gathered.is_empty().then_some((points, question))
 }
 
 fn flows(scenario: &Scenario) -> usize {
@@ -230,11 +391,15 @@ fn flows(scenario: &Scenario) -> usize {
 
 /// The last value of each key, in the place of its first. The seed goes: results have it apart.
 fn once_each(pairs: Vec<(String, String)>) -> Vec<(String, String)> {
+    let mut places: HashMap<String, usize> = HashMap::new();
     let mut kept: Vec<(String, String)> = Vec::new();
     for (key, value) in pairs {
-        match kept.iter_mut().find(|(old, _)| *old == key) {
-            Some(old) => old.1 = value,
-            None => kept.push((key, value)),
+        match places.get(&key) {
+            Some(place) => kept[*place].1 = value,
+            None => {
+                places.insert(key.clone(), kept.len());
+                kept.push((key, value));
+            }
         }
     }
     kept.retain(|(key, _)| key != "seed");

@@ -9,7 +9,7 @@ mod link;
 mod udp;
 mod web;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use l4s_units::Duration;
 
@@ -30,8 +30,7 @@ use crate::{Group, Scenario, Udp, catalog};
 pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// The most TCP flows in one run.
 const MOST_FLOWS: u64 = 100_000;
-/// The most groups and UDP sources in one run; also the most `[[web]]`, `[[app]]`, `[[hop]]`
-/// and `[[at]]`.
+/// The most groups and UDP sources in one run; also the most `[[web]]`, `[[app]]` and `[[hop]]`.
 const MOST_SOURCES: usize = 1000;
 
 /// The top of a scenario.
@@ -159,10 +158,15 @@ pub(crate) fn scenario(
     let udp = udp::udp(root, head.duration, gathered);
     let kernel = kernel::kernel(root, gathered);
     let aqm = link::aqm(root, link.as_ref(), gathered);
-    let web = web::web(root, head.duration, link.as_ref(), &groups, gathered);
-    let apps = app::apps(root, head.duration, &groups, gathered);
-    let hops = hop::hops(root, &groups, &udp, &web, gathered);
-    let changes = at::changes(root, head.duration, link.as_ref(), &groups, gathered);
+    let names = Names::new(root, &groups, &udp);
+    let web = web::web(root, head.duration, link.as_ref(), &names, gathered);
+    let apps = app::apps(root, head.duration, &groups, &names, gathered);
+    let hops = hop::hops(root, &groups, &udp, &web, &names, gathered);
+    let changes = at::changes(root, head.duration, link.as_ref(), &udp, &names, gathered);
+    if let Some((_, limit)) = &aqm {
+        let table = root.get("aqm").and_then(Node::table);
+        link::limit_for_a_packet(table, "aqm", *limit, udp.iter().map(|(udp, _)| udp), gathered);
+    }
     sources(root, &groups, &udp, gathered);
 
     let warmup = head.warmup.unwrap_or(head.duration / 4);
@@ -198,7 +202,8 @@ pub(crate) fn scenario(
         changes,
         kernel,
     };
-    let links = scenario.hops.iter().map(|hop| hop.links(&scenario) as u64).sum::<u64>();
+    let flows = scenario.flows_of_sources();
+    let links = scenario.hops.iter().map(|hop| hop.links_of(&flows) as u64).sum::<u64>();
     if links > MOST_FLOWS {
         let place = root.get("hop").map_or(&top, |node| &node.place);
         let message = format!("`hop`: {links} links in all, expected at most {MOST_FLOWS}");
@@ -317,13 +322,59 @@ pub(crate) fn naming_key(list: &str) -> &'static str {
 pub(crate) fn source_names<'a>(root: &'a Table, list: &str) -> Vec<&'a str> {
     let nodes = root.get(list).and_then(Node::list).unwrap_or_default();
     let names = nodes.iter().filter_map(|node| node.table()?.get(naming_key(list))?.text());
-    let mut once: Vec<&str> = Vec::new();
-    for name in names {
-        if !is_of_group(list) || !once.contains(&name) {
-            once.push(name);
+    let mut known = HashSet::new();
+    names.filter(|name| !is_of_group(list) || known.insert(*name)).collect()
+}
+
+/// The groups and UDP sources by name, for what refers to them.
+pub(crate) struct Names<'a> {
+    /// Groups, as they are written.
+    groups: Vec<&'a str>,
+    /// Groups and then UDP sources, as they are written.
+    sources: Vec<&'a str>,
+    written_groups: HashSet<&'a str>,
+    written: HashSet<&'a str>,
+    /// Of those that are right in themselves the place, among the groups and then the UDP sources.
+    places: HashMap<&'a str, usize>,
+    /// How many groups are right in themselves.
+    sound: usize,
+}
+
+impl<'a> Names<'a> {
+    fn new(root: &'a Table, groups: &'a [(Group, &Table)], udp: &'a [(Udp, &Table)]) -> Names<'a> {
+        let named = source_names(root, "group");
+        let mut sources = named.clone();
+        sources.extend(source_names(root, "udp"));
+        let all = groups.iter().map(|(group, _)| group.name.as_str());
+        let all = all.chain(udp.iter().map(|(udp, _)| udp.name.as_str()));
+        let mut places = HashMap::new();
+        for (place, name) in all.enumerate() {
+            places.entry(name).or_insert(place);
         }
+        let set = |names: &[&'a str]| names.iter().copied().collect();
+        let (written_groups, written) = (set(&named), set(&sources));
+        Names { groups: named, sources, written_groups, written, places, sound: groups.len() }
     }
-    once
+
+    /// The place of a group; `None` where there is none of that name, which is told at `node` as a fault
+    /// of `path`, or where it is wrong in itself, which was told already.
+    fn group(
+        &self,
+        name: &str,
+        path: &str,
+        place: &Place,
+        gathered: &mut Gathered,
+    ) -> Option<usize> {
+        if !self.written_groups.contains(name) {
+            gathered.add_with(place, || {
+                let among = listed_groups(&self.groups);
+                let message = format!("`{path}`: there is no group `{name}`{among}");
+                (message, did_you_mean(name, self.groups.iter().copied()))
+            });
+            return None;
+        }
+        self.places.get(name).copied().filter(|place| *place < self.sound)
+    }
 }
 
 /// `, expected one of these`, where there are any.

@@ -44,13 +44,10 @@ pub(crate) fn kind(
     let is_word = *key == node.place;
     let found = kinds.iter().find(|kind| Some(**kind) == node.text());
     if found.is_none() {
-        Refusal {
-            expected: format!("one of {}", listed(kinds)),
-            near: crate::nearest(node.text().unwrap_or(""), kinds.iter().copied())
-                .map(|near| format!("\"{near}\"")),
-        }
-        // A bare word is the value of the table's own key.
-        .report(if is_word { path } else { &full }, node, gathered);
+        let expected = format!("one of {}", listed(kinds));
+        Refusal::word(expected, node.text().unwrap_or(""), kinds.iter().copied())
+            // A bare word is the value of the table's own key.
+            .report(if is_word { path } else { &full }, node, gathered);
     }
     found.copied()
 }
@@ -68,17 +65,13 @@ pub(crate) fn configure<C: Configurable>(
     prepare(&mut config);
     let faults_before = gathered.count();
 
-    for entry in &table.entries {
-        let known = |name: &&str| *name == entry.key;
-        let names = || C::PARAMS.iter().map(|p| p.name).chain(["kind", "profile"]);
-        if !names().any(|name| known(&name)) {
-            let path = format!("{path}.{}", entry.key);
-            let names: Vec<_> = names().collect();
-            let place = &entry.place;
-            let message =
-                format!("`{path}`: unknown setting of {}, expected {}", C::KIND, listed(&names));
-            gathered.add(place, message, did_you_mean(&entry.key, names));
-        }
+    let names: Vec<_> = C::PARAMS.iter().map(|p| p.name).chain(["kind", "profile"]).collect();
+    for Entry { key, place, .. } in table.entries.iter().filter(|e| !names.contains(&&*e.key)) {
+        gathered.add_with(place, || {
+            let (kind, listed) = (C::KIND, listed(&names));
+            let message = format!("`{path}.{key}`: unknown setting of {kind}, expected {listed}");
+            (message, did_you_mean(key, names.iter().copied()))
+        });
     }
 
     let mut applied: Vec<(&Param<C>, Value, &Entry)> = Vec::new();
@@ -101,6 +94,20 @@ pub(crate) fn configure<C: Configurable>(
         applied.push((param, value, entry));
     }
 
+    // What settings derive or leave in others must be what these take: it is shown, and read back.
+    let sound = gathered.count() == faults_before;
+    for param in C::PARAMS.iter().filter(|_| sound) {
+        let value = (param.get)(&config).filter(|value| !param.kind.admits(*value));
+        if let Some(value) = value {
+            let place = table.entry(param.name).map_or(place, |entry| &entry.place);
+            let (name, kind) = (param.name, param.kind);
+            let message = format!(
+                "`{path}.{name}`: {value} follows from the other settings, expected {kind}"
+            );
+            gathered.add(place, message, None);
+        }
+    }
+
     if gathered.count() == faults_before
         && let Err(conflict) = config.check()
     {
@@ -119,22 +126,22 @@ fn profile<C: Configurable>(
     let found = C::PROFILES.iter().find(|profile| Some(profile.name) == node.text());
     if found.is_none() {
         let names: Vec<_> = C::PROFILES.iter().map(|profile| profile.name).collect();
-        let near = crate::nearest(node.text().unwrap_or(""), names.iter().copied());
-        Refusal {
-            expected: format!("a profile of {}: {}", C::KIND, listed(&names)),
-            near: near.map(|near| format!("\"{near}\"")),
-        }
-        .report(&format!("{path}.profile"), node, gathered);
+        let expected = format!("a profile of {}: {}", C::KIND, listed(&names));
+        Refusal::word(expected, node.text().unwrap_or(""), names).report(
+            &format!("{path}.profile"),
+            node,
+            gathered,
+        );
     }
     found
 }
 
 fn read<C>(param: &Param<C>, path: &str, node: &Node, gathered: &mut Gathered) -> Option<Value> {
     let result = match raw(node) {
-        Some(raw) => param.kind.read(&raw).map_err(|misfit| Refusal {
-            near: crate::nearest(node.text().unwrap_or(""), misfit.words.iter().copied())
-                .map(|near| format!("\"{near}\"")),
-            expected: misfit.expected,
+        Some(raw) => param.kind.read(&raw).map_err(|misfit| {
+            let (found, words) = (node.text().unwrap_or(""), misfit.words.iter().copied());
+            let refusal = Refusal::word(misfit.expected, found, words);
+            Refusal { help: misfit.help.or(refusal.help), ..refusal }
         }),
         None => Err(Refusal::expected(param.kind.to_string())),
     };

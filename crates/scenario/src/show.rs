@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use l4s_units::param::Configurable;
+use l4s_units::param::{Configurable, Profile};
 use l4s_units::{Duration, Time};
 
 use crate::field::Field;
@@ -105,16 +105,13 @@ fn aqm(out: &mut String, aqm: &l4s_aqm::Config, link: &Link) {
     macro_rules! write {
         ($variant:ident, $module:ident) => {
             if let l4s_aqm::Config::$variant(config) = aqm {
-                let prepare = |config: &mut l4s_aqm::$module::Config| {
-                    set_limit(&mut config.limit, link.buffer, link.rate)
-                };
-                let mut from_buffer = l4s_aqm::$module::Config::profile(nearest(config, &prepare))
-                    .unwrap_or_default();
-                prepare(&mut from_buffer);
                 // A limit that the buffer sets need not, and in another unit cannot, be said twice.
-                let of = |limit: &l4s_aqm::Limit| (limit.packets, limit.bytes);
-                let skip = if of(&from_buffer.limit) == of(&config.limit) { "limit" } else { "" };
-                configuration(out, config, &prepare, skip);
+                let prepare = |start: &mut l4s_aqm::$module::Config| {
+                    set_limit(&mut start.limit, link.buffer, link.rate);
+                    let of = |limit: &l4s_aqm::Limit| (limit.packets, limit.bytes);
+                    if of(&start.limit) == of(&config.limit) { "limit" } else { "" }
+                };
+                configuration(out, config, &prepare);
             }
         };
     }
@@ -125,25 +122,25 @@ fn control(out: &mut String, cc: &l4s_cc::Config) {
     macro_rules! write {
         ($variant:ident, $module:ident) => {
             if let l4s_cc::Config::$variant(config) = cc {
-                configuration(out, config, &|_| {}, "");
+                configuration(out, config, &|_| "");
             }
         };
     }
     l4s_cc::for_each_control!(write);
 }
 
+/// Writes the profile that `config` is nearest to, and its settings. `prepare` does to a profile what
+/// reading does before any setting is applied, and says which setting need not be written then.
 fn configuration<C: Configurable + PartialEq>(
     out: &mut String,
     config: &C,
-    prepare: &dyn Fn(&mut C),
-    skip: &str,
+    prepare: &dyn Fn(&mut C) -> &'static str,
 ) {
     let width = C::PARAMS.iter().map(|param| param.name.len()).max().unwrap_or(0);
     let width = width.max("profile".len());
     line(out, "kind", width, &quoted(C::KIND), C::ABOUT);
-    let name = nearest(config, prepare);
-    let profile = C::PROFILES.iter().find(|profile| profile.name == name);
-    line(out, "profile", width, &quoted(name), profile.map_or("", |profile| profile.doc));
+    let Some((profile, skip)) = nearest(config, prepare) else { return };
+    line(out, "profile", width, &quoted(profile.name), profile.doc);
     for param in C::PARAMS.iter().filter(|param| param.name != skip) {
         if let Some(value) = (param.get)(config) {
             let doc = format!("{} ({})", param.doc, param.kind);
@@ -152,24 +149,27 @@ fn configuration<C: Configurable + PartialEq>(
     }
 }
 
-/// The profile that differs in the fewest settings: the one that it was made from, or as good. As good
-/// is only what agrees in settings too that are not shown, since they mean nothing as it is: another
-/// one may be changed later, and then they do.
-fn nearest<C: Configurable + PartialEq>(config: &C, prepare: &dyn Fn(&mut C)) -> &'static str {
-    let differences = |make: fn() -> C| {
-        let (mut start, mut different) = (make(), 0);
-        prepare(&mut start);
-        for param in C::PARAMS {
+/// The profile that differs in the fewest settings: the one that it was made from, or as good; and
+/// the setting that need not be written beside it. As good is only what agrees in settings too that
+/// are not shown, since they mean nothing as it is: another one may be changed later, and then they
+/// do.
+fn nearest<C: Configurable + PartialEq>(
+    config: &C,
+    prepare: &dyn Fn(&mut C) -> &'static str,
+) -> Option<(&'static Profile<C>, &'static str)> {
+    let tried = C::PROFILES.iter().map(|profile| {
+        let (mut start, mut different) = ((profile.make)(), 0);
+        let skip = prepare(&mut start);
+        for param in C::PARAMS.iter().filter(|param| param.name != skip) {
             let value = (param.get)(config);
             different += usize::from((param.get)(&start) != value);
             if let Some(value) = value {
                 (param.set)(&mut start, value);
             }
         }
-        (start != *config, different)
-    };
-    let best = C::PROFILES.iter().min_by_key(|profile| differences(profile.make));
-    best.map_or("", |profile| profile.name)
+        ((start != *config, different), (profile, skip))
+    });
+    tried.min_by_key(|(difference, _)| *difference).map(|(_, best)| best)
 }
 
 fn draft(group: &Group) -> GroupDraft {

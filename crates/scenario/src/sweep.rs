@@ -5,6 +5,8 @@
 //! with a label each, are an axis of their own. `--set` of a swept key pins it to one value; any
 //! other `--set` is applied last.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::fault::{Gathered, Place, Source, did_you_mean, listed};
 use crate::schema::{HEAD, TABLES, naming_key, near_key, settable, source_names};
 use crate::tree::{Entry, Item, Node, Table};
@@ -56,6 +58,14 @@ impl Setting {
         let shown = (self.path.clone(), self.value.plain());
         let pin = (self.path.clone(), pin_text(&self.value));
         Step { settings: vec![self], shown: vec![shown], pins: vec![pin] }
+    }
+
+    /// How many values setting it in `root` goes through.
+    pub fn cost(&self, root: &Table) -> usize {
+        let list = self.path.split('.').next().unwrap_or_default();
+        let tables = root.get(list).and_then(Node::list).map_or(0, <[Node]>::len);
+        let set = if self.path.contains('*') { tables } else { 1 };
+        1 + tables + set * self.value.size()
     }
 
     /// Sets the value in `root`. Wildcards set it in every group or source, or at every `[[at]]`.
@@ -117,11 +127,12 @@ impl Setting {
             _ => false,
         };
         if !applied {
-            self.matches_nothing(root, gathered);
+            gathered.add_with(&self.place, || self.matches_nothing(root));
         }
     }
 
-    fn matches_nothing(&self, root: &Table, gathered: &mut Gathered) {
+    /// Message and help where there is nothing of that name.
+    fn matches_nothing(&self, root: &Table) -> (String, Option<String>) {
         let segments: Vec<&str> = self.path.split('.').collect();
         let (message, help) = match segments.as_slice() {
             ["at", number, _, ..] => {
@@ -160,7 +171,7 @@ impl Setting {
                 (message, near_key(&self.path, root).or(Some(some.to_owned())))
             }
         };
-        gathered.add(&self.place, message, help);
+        (message, help)
     }
 }
 
@@ -252,20 +263,18 @@ pub(crate) fn take(root: &mut Table, gathered: &mut Gathered) -> Sweep {
 /// `[[sweep.skip]]`: combinations to leave out.
 fn skips(entry: &Entry, axes: &[Axis], gathered: &mut Gathered) -> Vec<Vec<Setting>> {
     let Some(tables) = tables(entry, "skip", gathered) else { return Vec::new() };
+    let swept: HashSet<&str> = axes.iter().map(|axis| axis.path.as_str()).collect();
     let mut skips = Vec::new();
     for table in tables {
         let mut skip = Vec::new();
         table.entries.iter().for_each(|entry| flatten("", entry, &is_whole, &mut skip));
-        for setting in &skip {
-            if !axes.iter().any(|axis| axis.path == setting.path) {
+        for setting in skip.iter().filter(|setting| !swept.contains(&*setting.path)) {
+            gathered.add_with(&setting.place, || {
                 let paths: Vec<_> = axes.iter().map(|axis| axis.path.as_str()).collect();
-                let message = format!(
-                    "`sweep.skip`: `{}` is not swept, expected {}",
-                    setting.path,
-                    listed(&paths)
-                );
-                gathered.add(&setting.place, message, did_you_mean(&setting.path, paths));
-            }
+                let (path, listed) = (&setting.path, listed(&paths));
+                let message = format!("`sweep.skip`: `{path}` is not swept, expected {listed}");
+                (message, did_you_mean(path, paths))
+            });
         }
         skips.push(skip);
     }
@@ -301,11 +310,13 @@ fn axis(setting: Setting, root: &Table, gathered: &mut Gathered) -> Option<Axis>
             Some(Axis { steps: values.iter().map(step).collect(), path, cases: false })
         }
         None => {
-            let known = settable(root).contains(&path);
-            let message =
-                format!("`sweep.{path}`: found {}, expected a list of values", value.found());
-            let help = if known { Some(format!("write [{value}]")) } else { near_key(&path, root) };
-            gathered.add(&value.place, message, help);
+            gathered.add_with(&value.place, || {
+                let known = settable(root).contains(&path);
+                let message =
+                    format!("`sweep.{path}`: found {}, expected a list of values", value.found());
+                let write = || format!("write [{value}]");
+                (message, if known { Some(write()) } else { near_key(&path, root) })
+            });
             None
         }
     }
@@ -325,7 +336,7 @@ fn cases(entry: &Entry, gathered: &mut Gathered) -> Option<Axis> {
     let axis = entry.key.as_str();
     let tables = tables(entry, axis, gathered)?;
     let mut steps = Vec::new();
-    let mut labels: Vec<String> = Vec::new();
+    let mut labels: HashSet<String> = HashSet::new();
     for (number, table) in tables.into_iter().enumerate() {
         let mut settings = Vec::new();
         let mut label = None;
@@ -342,7 +353,7 @@ fn cases(entry: &Entry, gathered: &mut Gathered) -> Option<Axis> {
             }
         }
         let name = label.clone().unwrap_or_else(|| (number + 1).to_string());
-        if labels.contains(&name) {
+        if !labels.insert(name.clone()) {
             let place = table.get("label").map_or(&entry.place, |label| &label.place);
             let message = format!("`sweep.{axis}`: two cases are called `{name}`");
             gathered.add(place, message, None);
@@ -351,7 +362,6 @@ fn cases(entry: &Entry, gathered: &mut Gathered) -> Option<Axis> {
             Some(label) => vec![(axis.to_owned(), label.clone())],
             None => settings.iter().map(|s| (s.path.clone(), s.value.plain())).collect(),
         };
-        labels.push(name.clone());
         steps.push(Step { settings, shown, pins: vec![(axis.to_owned(), name)] });
     }
     Some(Axis { path: axis.to_owned(), steps, cases: true })
@@ -443,22 +453,176 @@ impl Sweep {
         self.axes.iter().try_fold(1usize, |n, axis| n.checked_mul(axis.steps.len()))
     }
 
-    /// The steps of a combination, one per axis; `None` for one to leave out.
-    pub fn steps(&self, mut number: usize) -> Option<Vec<&Step>> {
-        let mut steps: Vec<&Step> = Vec::with_capacity(self.axes.len());
-        for axis in self.axes.iter().rev() {
-            steps.push(&axis.steps[number % axis.steps.len()]);
-            number /= axis.steps.len();
+    /// The combinations, those that are to be left out aside.
+    pub fn runs(&self) -> Runs<'_> {
+        Runs::new(self)
+    }
+}
+
+/// The combinations in their order: an odometer, the last axis the fastest.
+///
+/// A skip is a conjunction of conditions, each of which some steps fulfil. Those that the steps chosen
+/// so far leave possible are sorted once by the step of the next axis that they go with. So a skip is
+/// looked at for the steps that it names alone, and combinations that are skipped are so at once.
+pub(crate) struct Runs<'a> {
+    axes: &'a [Axis],
+    /// For each axis, what it means to a skip, by its number.
+    parts: Vec<HashMap<usize, Part>>,
+    /// The step of each axis.
+    digits: Vec<usize>,
+    /// For each axis, the skips that are possible before its step is chosen.
+    open: Vec<Vec<Open>>,
+    /// For each axis, those of them that are so with each of its steps, and with any.
+    with: Vec<(Vec<Vec<Open>>, Vec<Open>)>,
+    /// The first axis whose step is to be looked at; `None` at the end.
+    next: Option<usize>,
+    /// How many skips were looked at.
+    looked: u64,
+}
+
+/// A skip that is possible: its number, and a bit for each condition that is left.
+type Open = (usize, u64);
+
+/// What an axis means to a skip.
+#[derive(Default)]
+struct Part {
+    /// The conditions that each of these steps fulfils.
+    steps: Vec<(usize, u64)>,
+    /// Those that no axis behind this one fulfils.
+    due: u64,
+}
+
+impl<'a> Runs<'a> {
+    fn new(sweep: &'a Sweep) -> Runs<'a> {
+        let axes = &sweep.axes;
+        let mut conditions: HashMap<(&str, String), Vec<(usize, usize)>> = HashMap::new();
+        for setting in sweep.skips.iter().flatten() {
+            conditions.entry((&setting.path, setting.value.plain())).or_default();
         }
-        steps.reverse();
-        let has = |setting: &Setting| {
-            let wanted = setting.value.plain();
-            steps
-                .iter()
-                .flat_map(|step| step.shown.iter().chain(&step.pins))
-                .any(|(path, value)| *path == setting.path && *value == wanted)
-        };
-        let skipped = self.skips.iter().any(|skip| skip.iter().all(has));
-        (!skipped).then_some(steps)
+        for (axis, steps) in axes.iter().map(|axis| &axis.steps).enumerate() {
+            for (step, pairs) in steps.iter().enumerate() {
+                for (path, value) in pairs.shown.iter().chain(&pairs.pins) {
+                    if let Some(steps) = conditions.get_mut(&(path.as_str(), value.clone()))
+                        && steps.last() != Some(&(axis, step))
+                    {
+                        steps.push((axis, step));
+                    }
+                }
+            }
+        }
+        let mut parts: Vec<HashMap<usize, Part>> = axes.iter().map(|_| HashMap::new()).collect();
+        let (mut all, mut known) = (Vec::new(), HashSet::new());
+        for skip in &sweep.skips {
+            let keys = skip.iter().map(|setting| (setting.path.as_str(), setting.value.plain()));
+            let mut steps: Vec<_> = keys.filter_map(|key| conditions.get(&key)).collect();
+            // What every combination fulfils is no condition.
+            let is_sure = |(axis, _): &(usize, usize)| axes[*axis].steps.len() == 1;
+            steps.retain(|steps| !steps.iter().any(is_sure));
+            steps.sort();
+            // There are 2^64 combinations where there are more.
+            let possible = steps.iter().all(|steps| !steps.is_empty()) && steps.len() < 64;
+            if !possible || !known.insert(steps.clone()) {
+                continue;
+            }
+            let number = all.len();
+            for (bit, steps) in steps.iter().enumerate() {
+                for (axis, step) in *steps {
+                    let part = parts[*axis].entry(number).or_default();
+                    match part.steps.iter_mut().find(|(known, _)| known == step) {
+                        Some((_, bits)) => *bits |= 1 << bit,
+                        None => part.steps.push((*step, 1 << bit)),
+                    }
+                }
+                if let Some((axis, _)) = steps.iter().max() {
+                    parts[*axis].entry(number).or_default().due |= 1 << bit;
+                }
+            }
+            all.push((number, (1 << steps.len()) - 1));
+        }
+        let with = axes.iter().map(|axis| (vec![Vec::new(); axis.steps.len()], Vec::new()));
+        let (with, mut open) = (with.collect(), vec![Vec::new(); axes.len() + 1]);
+        let none = axes.iter().any(|axis| axis.steps.is_empty());
+        // A skip without conditions leaves nothing.
+        let next = (!none && all.iter().all(|(_, left)| *left != 0)).then_some(0);
+        open[0] = all;
+        Runs { axes, parts, digits: vec![0; axes.len()], open, with, next, looked: 0 }
+    }
+
+    /// How many skips were looked at since this was asked.
+    pub fn looked(&mut self) -> u64 {
+        std::mem::take(&mut self.looked)
+    }
+
+    /// Sorts the skips that are possible before the step of an axis by what they are with each.
+    fn sort(&mut self, axis: usize) {
+        let (with, any) = &mut self.with[axis];
+        with.iter_mut().for_each(Vec::clear);
+        any.clear();
+        for (skip, left) in &self.open[axis] {
+            self.looked += 1;
+            let Some(Part { steps, due }) = self.parts[axis].get(skip) else {
+                any.push((*skip, *left));
+                continue;
+            };
+            for (step, fulfilled) in steps {
+                let left = left & !fulfilled;
+                if left & due == 0 {
+                    with[*step].push((*skip, left));
+                }
+            }
+            // Another axis may fulfil it with the other steps.
+            let others =
+                (0..with.len()).filter(|step| steps.iter().all(|(known, _)| known != step));
+            for step in others.filter(|_| left & due == 0) {
+                with[step].push((*skip, *left));
+                self.looked += 1;
+            }
+        }
+    }
+
+    /// Takes the step of an axis: which skips are possible behind it. `false` where one is fulfilled.
+    fn take(&mut self, axis: usize) -> bool {
+        let step = self.digits[axis];
+        if step == 0 {
+            self.sort(axis);
+        }
+        let (with, any) = &self.with[axis];
+        let possible = with[step].iter().chain(any);
+        let behind = &mut self.open[axis + 1];
+        behind.clear();
+        behind.extend(possible);
+        self.looked += behind.len() as u64;
+        behind.iter().all(|(_, left)| *left != 0)
+    }
+
+    /// Goes to the next combination of the axes up to `axis`.
+    fn advance(&mut self, axis: usize) {
+        let carries = |axis: &usize| self.digits[*axis] + 1 < self.axes[*axis].steps.len();
+        self.next = (0..=axis).rev().find(carries);
+        if let Some(axis) = self.next {
+            self.digits[axis] += 1;
+            self.digits[axis + 1..].fill(0);
+        }
+    }
+}
+
+impl<'a> Iterator for Runs<'a> {
+    /// The steps of a combination; `None` where one or several are left out.
+    type Item = Option<Vec<&'a Step>>;
+
+    fn next(&mut self) -> Option<Option<Vec<&'a Step>>> {
+        let first = self.next?;
+        let skipped = (first..self.axes.len()).find(|axis| !self.take(*axis));
+        if let Some(axis) = skipped {
+            self.advance(axis);
+            return Some(None);
+        }
+        let steps = self.axes.iter().zip(&self.digits).map(|(axis, step)| &axis.steps[*step]);
+        let steps = steps.collect();
+        match self.axes.len() {
+            0 => self.next = None,
+            axes => self.advance(axes - 1),
+        }
+        Some(Some(steps))
     }
 }

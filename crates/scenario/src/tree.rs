@@ -56,6 +56,11 @@ impl Table {
         Some(self.entries.remove(at).value)
     }
 
+    /// How many values there are in it.
+    pub fn size(&self) -> usize {
+        self.entries.iter().map(|entry| entry.value.size()).sum()
+    }
+
     /// Sets a key, in its old position where it has one.
     pub fn set(&mut self, entry: Entry) {
         match self.entries.iter_mut().find(|old| old.key == entry.key) {
@@ -95,6 +100,15 @@ impl Node {
         match &self.item {
             Item::Text(text) => text.clone(),
             _ => self.to_string(),
+        }
+    }
+
+    /// How many values it is, those within it counted.
+    pub fn size(&self) -> usize {
+        match &self.item {
+            Item::List(items) => 1 + items.iter().map(Node::size).sum::<usize>(),
+            Item::Table(table) => 1 + table.size(),
+            _ => 1,
         }
     }
 
@@ -161,18 +175,68 @@ pub(crate) fn key(key: &str) -> String {
     if !key.is_empty() && key.chars().all(bare) { key.to_owned() } else { quoted(key) }
 }
 
+/// The longest text, in bytes. Larger ones are no scenarios.
+pub(crate) const MOST_BYTES: usize = 16 << 20;
+/// The most values in a text: one takes some 200 bytes of memory while it is read.
+const MOST_VALUES: usize = 1_000_000;
+/// The most words, blanks and signs in a text: one takes some 50 bytes.
+const MOST_WORDS: usize = 6_000_000;
+/// In texts up to this every error is looked for: one takes a kilobyte or two.
+const SHORT: usize = 64 << 10;
+
 /// The tree of a file, `sources[number]`.
 pub(crate) fn parse(source: &Source, number: usize, gathered: &mut Gathered) -> Table {
-    let (table, errors) = DeTable::parse_recoverable(&source.text);
+    let text = &source.text;
+    let place = |bytes| Place { source: number, bytes };
+    if let Some(message) = too_long(text) {
+        gathered.add(&place(0..0), message, None);
+        return Table::default();
+    }
+    let (table, errors) = match DeTable::parse(text) {
+        Ok(table) => (table, Vec::new()),
+        Err(_) if text.len() <= SHORT => DeTable::parse_recoverable(text),
+        Err(first) => {
+            let bytes = first.span().unwrap_or(0..0);
+            gathered.add(&place(bytes), format!("not TOML: {}", first.message()), None);
+            return Table::default();
+        }
+    };
     for error in errors {
         let bytes = error.span().unwrap_or(0..0);
-        gathered.add(
-            &Place { source: number, bytes },
-            format!("not TOML: {error}", error = error.message()),
-            None,
-        );
+        gathered.add(&place(bytes), format!("not TOML: {}", error.message()), None);
     }
     from_table(table.into_inner(), source, number, false)
+}
+
+/// Why a text is too long to be read.
+fn too_long(text: &str) -> Option<String> {
+    if text.len() > MOST_BYTES {
+        return Some(format!("{} bytes, expected at most {MOST_BYTES}", text.len()));
+    }
+    // Each value has one of these before or behind it.
+    let values = text.bytes().filter(|byte| matches!(byte, b'=' | b',' | b'[' | b'{')).count();
+    if values > MOST_VALUES {
+        let signs = "`=`, `,`, `[` and `{`";
+        return Some(format!("{values} of the signs {signs}, expected at most {MOST_VALUES}"));
+    }
+    let words = words(text);
+    (words > MOST_WORDS)
+        .then(|| format!("{words} words, blanks and signs, expected at most {MOST_WORDS}"))
+}
+
+/// How many words, runs of blanks and single signs there are. A point takes twice the memory of another
+/// sign.
+fn words(text: &str) -> usize {
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte >= 0x80 || b"_-+".contains(&byte);
+    let is_blank = |byte: u8| matches!(byte, b' ' | b'\t');
+    let before = [b'\n'].into_iter().chain(text.bytes());
+    let cost = |(before, byte): (u8, u8)| match byte {
+        b'.' => 2,
+        _ if is_word(byte) => usize::from(!is_word(before)),
+        _ if is_blank(byte) => usize::from(!is_blank(before)),
+        _ => 1,
+    };
+    before.zip(text.bytes()).map(cost).sum()
 }
 
 /// The value written in `source.text[from..]`: as TOML, or as a bare text where it is none.

@@ -87,7 +87,7 @@ refuses! {
          to 4s";
     a_missing_unit: "\"40mbit\"" => "40",
         "s.toml:6:10: `link.rate`: found 40, expected a rate such as \"40mbit\", from 1kbit to \
-         1000gbit";
+         1000gbit; a number needs its unit";
     a_negative_rate: "40mbit" => "-40mbit",
         "s.toml:6:10: `link.rate`: found \"-40mbit\", expected a rate: a number with bit, kbit, \
          mbit or gbit, such as \"40mbit\", from 1kbit to 1000gbit";
@@ -193,6 +193,9 @@ refuses! {
         "s.toml:7:10: `link.buffer`: found \"1500b\", expected room for a packet of 1514b";
     a_buffer_in_time_smaller_than_a_packet: "40000p" => "300us",
         "s.toml:7:10: `link.buffer`: found \"300us\", expected room for a packet of 1514b";
+    a_limit_smaller_than_a_packet:
+        "\"dualpi2\"\nprofile = \"dctth\"\ntarget  = \"15ms\"" => "\"red\"\nlimit = \"1513b\"",
+        "s.toml:11:9: `aqm.limit`: found \"1513b\", expected room for a packet of 1514b";
     a_buffer_of_no_packet: "40000p" => "0p",
         "s.toml:7:10: `link.buffer`: found \"0p\", expected packets such as \"100p\", a size such \
          as \"150kb\", or a time such as \"50ms\", room for one packet at least";
@@ -226,7 +229,7 @@ refuses! {
         "s.toml:10:1: `group.C.rtt`: no group `C`, expected `A` or `B`";
     a_swept_value_that_does_not_fit: "[aqm]" => "[sweep]\nlink.rate = [\"4mbit\", \"40\"]\n[aqm]",
         "s.toml:10:23: `link.rate`: found \"40\", expected a rate: a number with bit, kbit, mbit \
-         or gbit, such as \"40mbit\", from 1kbit to 1000gbit (in the run with link.rate=40)";
+         or gbit, such as \"40mbit\", from 1kbit to 1000gbit (in the run with link.rate=40); a number needs its unit";
     two_cases_of_one_name: "[aqm]" =>
         "[[sweep.case]]\nlabel = \"x\"\n[[sweep.case]]\nlabel = \"x\"\n[aqm]",
         "s.toml:12:9: `sweep.case`: two cases are called `x`";
@@ -256,7 +259,7 @@ refuses_more! {
          \"100/s\" or \"0.5/s\", from 0/s to 1000000/s";
     a_rate_without_a_unit: "[[web]]\ngroup = \"A\"\nrate = 100",
         "s.toml:11:8: `web.rate`: found 100, expected a number of times per second such as \
-         \"100/s\", from 0/s to 1000000/s";
+         \"100/s\", from 0/s to 1000000/s; a number needs its unit";
     a_rate_of_a_misspelt_unit: "[[web]]\ngroup = \"A\"\nrate = \"100s\"",
         "s.toml:11:8: `web.rate`: found \"100s\", expected a number of times per second, such as \
          \"100/s\" or \"0.5/s\", from 0/s to 1000000/s; did you mean \"100/s\"?";
@@ -268,7 +271,7 @@ refuses_more! {
          `stop`; did you mean `size`?";
     a_size_that_is_none: "[[web]]\ngroup = \"A\"\nrate = \"1/s\"\nsize = \"10\"",
         "s.toml:12:8: `web.size`: found \"10\", expected a size: a number with b, kb, mb, gb or \
-         kib, mib, gib, such as \"1514b\", from 1b to 1000000gb";
+         kib, mib, gib, such as \"1514b\", from 1b to 1000000gb; a number needs its unit";
     a_misspelt_pareto: "[[web]]\ngroup = \"A\"\nrate = \"1/s\"\n\
                         size = { parteo = 0.9, min = \"1kb\", max = \"1mb\" }",
         "s.toml:12:8: `web.size`: found a table, expected a size such as \"10kb\", or { pareto = \
@@ -389,7 +392,7 @@ refuses_more! {
         "s.toml:11:9: `at.group.A.flows` cannot change in mid-run, expected `rtt`";
     a_change_to_no_rtt: "[[at]]\ntime = \"10s\"\ngroup.A.rtt = \"10\"",
         "s.toml:11:15: `at.group.A.rtt`: found \"10\", expected a time: a number with ns, us, ms, \
-         s or min, such as \"10ms\", from 1us to 60s";
+         s or min, such as \"10ms\", from 1us to 60s; a number needs its unit";
     a_change_to_an_unknown_aqm: "[[at]]\ntime = \"10s\"\naqm = \"codl\"",
         "s.toml:11:7: `at.aqm`: found \"codl\", expected one of `dualpi2`, `curvy-red`, `pi2`, \
          `pie`, `codel`, `fq_codel`, `cobalt`, `red` or `fifo`; did you mean \"codel\"?";
@@ -410,10 +413,13 @@ refuses_more! {
 
 #[test]
 fn more_changes_than_anybody_needs() {
-    let at = |n| format!("[[at]]\ntime = \"{}ms\"\naqm = \"pie\"\n", n + 1);
-    let text = format!("{GOOD}{}", (0..1001).map(at).collect::<String>());
-    // The 1001st of them, three lines each, after the 23 lines before.
-    assert_eq!(refused_text(&text, &[]), "s.toml:3024:1: more than 1000 `[[at]]`");
+    let group = |n| format!("[[group]]\nname = \"{n}\"\ncc = \"reno\"\nrtt = \"10ms\"\n");
+    let at = |n| format!("[[at]]\ntime = \"{}ms\"\ngroup.\"*\".rtt = \"5ms\"\n", n + 1);
+    let groups: String = (0..998).map(group).collect();
+    let text = format!("{GOOD}{groups}{}", (0..1001).map(at).collect::<String>());
+    // 1000 groups: the 1001st of them, three lines each, after 23 lines and four for each group more.
+    let expected = "s.toml:7016:1: `at`: more than 1000000 changes, each group counted";
+    assert_eq!(refused_text(&text, &[]), expected);
 }
 
 #[test]

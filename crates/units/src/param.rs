@@ -5,8 +5,10 @@
 //! from that list, so none of them can disagree with the code.
 
 use core::fmt;
+use core::str::FromStr;
 
-use crate::{Bytes, Duration};
+use crate::parse::NO_UNIT;
+use crate::{Bytes, Duration, ParseError, packets};
 
 /// A configuration whose settings are declared.
 pub trait Configurable: Sized + 'static {
@@ -235,46 +237,65 @@ pub struct Misfit {
     pub expected: String,
     /// The accepted words, for a suggestion of the nearest; empty where there are none.
     pub words: &'static [&'static str],
+    /// The way out, in words.
+    pub help: Option<String>,
 }
 
 impl Kind {
     /// The value that `raw` stands for.
     pub fn read(self, raw: &Raw) -> Result<Value, Misfit> {
-        let value = self.parse(raw);
-        value.filter(|v| self.admits(*v)).ok_or_else(|| Misfit {
+        let misfit = |help| Misfit {
             found: raw.to_string(),
             expected: self.to_string(),
             words: if let Kind::Choice(words) = self { words } else { &[] },
-        })
-    }
-
-    fn parse(self, raw: &Raw) -> Option<Value> {
-        match (self, raw) {
-            (Kind::Bool, Raw::Bool(b)) => Some(Value::Bool(*b)),
-            (Kind::Count { .. }, Raw::Integer(n)) => u64::try_from(*n).ok().map(Value::Count),
-            (Kind::Number { .. }, Raw::Integer(n)) => Some(Value::Number(*n as f64)),
-            (Kind::Number { .. }, Raw::Float(x)) => Some(Value::Number(*x)),
-            (Kind::Duration { .. }, Raw::Text(text)) => text.parse().ok().map(Value::Duration),
-            (Kind::Durations { .. }, Raw::List(items)) => match items.as_slice() {
-                [Raw::Text(low), Raw::Text(high)] => {
-                    Some(Value::Durations(low.parse().ok()?, high.parse().ok()?))
-                }
-                _ => None,
-            },
-            (Kind::DurationOrPackets { .. }, Raw::Text(text)) => {
-                packets(text).map(Value::Packets).or_else(|| text.parse().ok().map(Value::Duration))
-            }
-            (Kind::Packets { .. }, Raw::Text(text)) => packets(text).map(Value::Packets),
-            (Kind::Packets { .. }, Raw::Integer(n)) => u64::try_from(*n).ok().map(Value::Packets),
-            (Kind::Bytes { .. }, Raw::Text(text)) => text.parse().ok().map(Value::Bytes),
-            (Kind::Choice(words), Raw::Text(text)) => {
-                words.iter().find(|w| *w == text).map(|w| Value::Word(w))
-            }
-            _ => None,
+            help,
+        };
+        match self.parse(raw) {
+            Ok(value) if self.admits(value) => Ok(value),
+            Ok(_) => Err(misfit(None)),
+            Err(help) => Err(misfit(help)),
         }
     }
 
-    fn admits(self, value: Value) -> bool {
+    /// The value, whatever its range; or the way out in words.
+    fn parse(self, raw: &Raw) -> Result<Value, Option<String>> {
+        fn read<Q: FromStr<Err = ParseError>>(text: &str) -> Result<Q, Option<String>> {
+            text.parse().map_err(|error: ParseError| error.help)
+        }
+        let whole = |n: i64| u64::try_from(n).map_err(|_| None);
+        match (self, raw) {
+            (Kind::Bool, Raw::Bool(b)) => Ok(Value::Bool(*b)),
+            (Kind::Count { .. }, Raw::Integer(n)) => whole(*n).map(Value::Count),
+            (Kind::Number { .. }, Raw::Integer(n)) => Ok(Value::Number(*n as f64)),
+            (Kind::Number { .. }, Raw::Float(x)) => Ok(Value::Number(*x)),
+            (Kind::Duration { .. }, Raw::Text(text)) => read(text).map(Value::Duration),
+            (Kind::Durations { .. }, Raw::List(items)) => match items.as_slice() {
+                [Raw::Text(low), Raw::Text(high)] => Ok(Value::Durations(read(low)?, read(high)?)),
+                _ => Err(None),
+            },
+            (Kind::DurationOrPackets { .. }, Raw::Text(text)) => {
+                packets(text).map(Value::Packets).or_else(|error| {
+                    read(text).map(Value::Duration).map_err(|help| help.or(error.help))
+                })
+            }
+            (Kind::Packets { .. }, Raw::Text(text)) => {
+                packets(text).map(Value::Packets).map_err(|error| error.help)
+            }
+            (Kind::Packets { .. }, Raw::Integer(n)) => whole(*n).map(Value::Packets),
+            (Kind::Bytes { .. }, Raw::Text(text)) => read(text).map(Value::Bytes),
+            (Kind::Choice(words), Raw::Text(text)) => {
+                words.iter().find(|w| *w == text).map(|w| Value::Word(w)).ok_or(None)
+            }
+            (
+                Kind::Duration { .. } | Kind::DurationOrPackets { .. } | Kind::Bytes { .. },
+                Raw::Integer(_) | Raw::Float(_),
+            ) => Err(Some(NO_UNIT.to_owned())),
+            _ => Err(None),
+        }
+    }
+
+    /// Whether a value is of this kind and in its range.
+    pub fn admits(self, value: Value) -> bool {
         match (self, value) {
             (Kind::Count { min, max }, Value::Count(n)) => (min..=max).contains(&n),
             (Kind::Packets { min, max }, Value::Packets(n)) => (min..=max).contains(&n),
@@ -290,11 +311,6 @@ impl Kind {
             _ => false,
         }
     }
-}
-
-/// `3p` as 3.
-fn packets(text: &str) -> Option<u64> {
-    text.trim().strip_suffix(['p', 'P'])?.trim().parse().ok()
 }
 
 impl fmt::Display for Kind {

@@ -128,10 +128,7 @@ impl Configurable for Config {
             |c| Some(Value::Bool(c.ecn)),
             |c, v| c.ecn = v.bool(),
         ),
-        Limit::packets_param(
-            |c| Some(Value::Packets(c.limit.packets)),
-            |c, v| c.limit.set_packets(v.packets()),
-        ),
+        Limit::packets_param(|c| c.limit.packets_value(), |c, v| c.limit.set_packets(v.packets())),
         Limit::memory_param(
             |c| c.limit.memory.map(Value::Bytes),
             |c, v| c.limit.memory = Some(v.bytes()),

@@ -236,10 +236,7 @@ impl Configurable for Config {
         shared::<{ at("drop_at") }>(),
         shared::<{ at("randomness") }>(),
         shared::<{ at("min_backlog") }>(),
-        Limit::packets_param(
-            |c| Some(Value::Packets(c.limit.packets)),
-            |c, v| c.limit.set_packets(v.packets()),
-        ),
+        Limit::packets_param(|c| c.limit.packets_value(), |c, v| c.limit.set_packets(v.packets())),
         Limit::memory_param(
             |c| c.limit.memory.map(Value::Bytes),
             |c, v| c.limit.memory = Some(v.bytes()),

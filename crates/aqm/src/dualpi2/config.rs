@@ -287,9 +287,18 @@ impl Default for Config {
     }
 }
 
-const RTT: Kind = Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(10) };
-const DELAY: Kind = Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(4) };
-const HZ: Kind = Kind::Number { min: 0.0, max: 1000.0, unit: "Hz" };
+/// The longest delay to hold, and time between updates.
+const LONGEST: Duration = Duration::from_secs(4);
+/// The shortest time between updates.
+const SHORTEST: Duration = Duration::from_micros(1);
+const DELAY: Kind = Kind::Duration { min: Duration::ZERO, max: LONGEST };
+const UPDATE: Kind = Kind::Duration { min: SHORTEST, max: LONGEST };
+/// What is derived from RTTs of these ranges is in the range of its own setting: `tupdate` is at least
+/// a sixth of `max_rtt`, `target` is `typical_rtt`, and `beta` at most 0.3 / 6 us = 50 kHz.
+const MAX_RTT: Kind =
+    Kind::Duration { min: Duration::from_micros(6), max: Duration::from_secs(10) };
+const TYPICAL_RTT: Kind = UPDATE;
+const HZ: Kind = Kind::Number { min: 0.0, max: 100_000.0, unit: "Hz" };
 const STEP: Step = Step::Time(Duration::from_millis(1));
 const RAMP: (Duration, Duration) = (Duration::from_micros(800), Duration::from_micros(1200));
 
@@ -310,14 +319,14 @@ impl Configurable for Config {
         Param::new(
             "max_rtt",
             "derive target, tupdate, alpha and beta for RTTs up to this",
-            RTT,
+            MAX_RTT,
             |c| c.max_rtt.map(Value::Duration),
             |c, v| c.derive_from_rtts(Some(v.duration()), c.typical_rtt),
         ),
         Param::new(
             "typical_rtt",
             "the usual RTT, for the same derivation; without max_rtt that is 6 times this",
-            RTT,
+            TYPICAL_RTT,
             |c| c.typical_rtt.map(Value::Duration),
             |c, v| c.derive_from_rtts(c.max_rtt, Some(v.duration())),
         ),
@@ -331,7 +340,7 @@ impl Configurable for Config {
         Param::new(
             "tupdate",
             "time between updates of p'",
-            Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(4) },
+            UPDATE,
             |c| Some(Value::Duration(c.tupdate)),
             |c, v| c.tupdate = v.duration(),
         ),
@@ -481,7 +490,9 @@ impl Configurable for Config {
                         return;
                     }
                     // Qdisc §4: a shift of twice the target.
-                    ("tsfifo", _) => Scheduler::TsFifo { t_shift: c.target * 2, t_speed: 0 },
+                    ("tsfifo", _) => {
+                        Scheduler::TsFifo { t_shift: (c.target * 2).min(LONGEST), t_speed: 0 }
+                    }
                     ("wrr", _) => Scheduler::Wrr { classic_protection: 10 },
                     _ => Scheduler::Strict,
                 }
@@ -616,10 +627,7 @@ impl Configurable for Config {
             |c| Some(Value::Bytes(c.min_backlog)),
             |c, v| c.min_backlog = v.bytes(),
         ),
-        Limit::packets_param(
-            |c| Some(Value::Packets(c.limit.packets)),
-            |c, v| c.limit.set_packets(v.packets()),
-        ),
+        Limit::packets_param(|c| c.limit.packets_value(), |c, v| c.limit.set_packets(v.packets())),
         Limit::memory_param(
             |c| c.limit.memory.map(Value::Bytes),
             |c, v| c.limit.memory = Some(v.bytes()),

@@ -24,7 +24,7 @@ pub struct Gain {
 impl Gain {
     /// Linux' unit is 64 ns.
     const LINUX_SHIFT: u32 = 6;
-    /// With 32 bits of fraction a gain of 1000 Hz is 2⁴⁴: a product with an hour in nanoseconds
+    /// With 32 bits of fraction a gain of 100 kHz is 2⁵¹: a product with an hour in nanoseconds
     /// (2⁴²) fits 128 bits with room for a sum.
     const EXACT_SHIFT: u32 = 32;
 

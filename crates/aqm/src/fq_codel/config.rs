@@ -131,7 +131,7 @@ impl Configurable for Config {
             |c, v| c.drop_batch = v.count() as u32,
         ),
         Limit::packets_param(
-            |c| Some(Value::Packets(c.limit.packets)),
+            |c| c.limit.packets_value(),
             // Unlike in DualPI2, the limit of memory does not follow it.
             |c, v| c.limit.packets = v.packets(),
         ),

@@ -182,10 +182,7 @@ impl Configurable for Config {
             |c| Some(Value::Bytes(c.min_backlog)),
             |c, v| c.min_backlog = v.bytes(),
         ),
-        Limit::packets_param(
-            |c| Some(Value::Packets(c.limit.packets)),
-            |c, v| c.limit.set_packets(v.packets()),
-        ),
+        Limit::packets_param(|c| c.limit.packets_value(), |c, v| c.limit.set_packets(v.packets())),
     ];
 
     const PROFILES: &'static [Profile<Self>] = &[

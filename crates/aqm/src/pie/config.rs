@@ -279,10 +279,7 @@ impl Configurable for Config {
             |c| c.msr.map(|rate| Value::Number(rate.as_bps() as f64 / 1e6)),
             |c, v| c.msr = Some(Rate::from_bps((v.number() * 1e6).round() as u64)),
         ),
-        Limit::packets_param(
-            |c| Some(Value::Packets(c.limit.packets)),
-            |c, v| c.limit.set_packets(v.packets()),
-        ),
+        Limit::packets_param(|c| c.limit.packets_value(), |c, v| c.limit.set_packets(v.packets())),
     ];
 
     const PROFILES: &'static [Profile<Self>] = &[

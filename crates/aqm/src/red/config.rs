@@ -150,7 +150,7 @@ impl Configurable for Config {
             "megabits per second at which the average falls while the queue is idle",
             Kind::Number { min: 0.001, max: 1_000_000.0, unit: "Mb/s" },
             |c| Some(Value::Number(c.bandwidth.as_bps() as f64 / 1e6)),
-            |c, v| c.bandwidth = Rate::from_bps((v.number() * 1e6) as u64),
+            |c, v| c.bandwidth = Rate::from_bps((v.number() * 1e6).round() as u64),
         ),
         Param::new(
             "scaled",
@@ -177,7 +177,7 @@ impl Configurable for Config {
             "limit",
             "bytes that may wait",
             Kind::Bytes { min: Bytes::new(1), max: Bytes::new(1_000_000_000_000) },
-            |c| Some(Value::Bytes(c.limit.bytes)),
+            |c| c.limit.bytes_value(),
             |c, v| c.limit = Limit::bytes(v.bytes()),
         ),
     ];

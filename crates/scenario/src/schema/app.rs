@@ -3,8 +3,8 @@
 use l4s_units::{Bytes, Duration, Rate, Time};
 
 use super::link::HIGHEST_RATE;
-use super::{MOST_FLOWS, few_tables, listed_groups, source_names};
-use crate::fault::{Gathered, did_you_mean};
+use super::{MOST_FLOWS, Names, few_tables};
+use crate::fault::Gathered;
 use crate::field::{Field, count, flag, instant, instant_or_end, line, quantity, read_table};
 use crate::tree::{Table, quoted};
 use crate::{App, Group};
@@ -82,6 +82,7 @@ pub(super) fn apps(
     root: &Table,
     end: Duration,
     groups: &[(Group, &Table)],
+    names: &Names<'_>,
     gathered: &mut Gathered,
 ) -> Vec<App> {
     let mut all: Vec<App> = Vec::new();
@@ -137,14 +138,8 @@ pub(super) fn apps(
                 format!("`app.flows`: more than {MOST_FLOWS} flows in all groups and `[[app]]`");
             gathered.add(&place("flows"), message, None);
         }
-        let names = source_names(root, "group");
-        if !name.is_empty() && !names.contains(&name.as_str()) {
-            let among = listed_groups(&names);
-            let message = format!("`app.group`: there is no group `{name}`{among}");
-            gathered.add(&place("group"), message, did_you_mean(&name, names));
-        }
-        // A group that is wrong in itself was complained of already.
-        let group = groups.iter().position(|(group, _)| group.name == name);
+        let name = Some(&name).filter(|name| !name.is_empty());
+        let group = name.and_then(|name| names.group(name, "app.group", &place("group"), gathered));
         let (Some(group), true) = (group, gathered.count() == before) else { continue };
         app.group = group;
         all.push(app);

@@ -1,69 +1,101 @@
 //! `[[at]]`: what becomes different in mid-run.
 
+use std::collections::{BTreeMap, HashSet};
+
 use l4s_units::{Duration, Rate, Time};
 
 use super::group::{LEAST_RTT, MOST_RTT};
-use super::link::{HIGHEST_RATE, LINK, LOWEST_RATE, buffer_of, discipline};
-use super::{GROUP, LONGEST, few_tables, listed_groups, source_names};
-use crate::fault::{Gathered, Place, did_you_mean, listed};
+use super::link::{HIGHEST_RATE, LINK, LOWEST_RATE, buffer_of, discipline, limit_for_a_packet};
+use super::{GROUP, LONGEST, Names, tables};
+use crate::fault::{Gathered, Place, listed};
 use crate::field::{Field, Refusal, duration, quantity, unknown_key};
 use crate::tree::{Entry, Table};
-use crate::{Buffer, Change, Group, Link, settings};
+use crate::{Buffer, Change, Link, Udp, settings};
 
 /// What stands in an `[[at]]`.
 const KEYS: &[&str] = &["time", "aqm", "link", "group"];
+
+/// The most changes in one run, where each group whose round trip changes is one. A text has room for
+/// some 200,000 `[[at]]`.
+const MOST_CHANGES: usize = 1_000_000;
+
+/// What an `[[at]]` changes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum What {
+    Aqm,
+    Rate,
+    /// Of the group in that place.
+    Rtt(usize),
+}
+
+impl What {
+    fn name(self) -> &'static str {
+        match self {
+            What::Aqm => "`aqm`",
+            What::Rate => "`link.rate`",
+            What::Rtt(_) => "the `rtt` of a group",
+        }
+    }
+
+    /// All that a change is of.
+    fn of(change: &Change) -> impl Iterator<Item = What> {
+        let aqm = change.aqm.iter().map(|_| What::Aqm);
+        let rate = change.rate.iter().map(|_| What::Rate);
+        let rtts = change.rtts.iter().map(|(group, _)| What::Rtt(*group));
+        aqm.chain(rate).chain(rtts)
+    }
+}
 
 /// Every `[[at]]`, in order of time, whatever their order in the file.
 pub(super) fn changes(
     root: &Table,
     end: Duration,
     link: Option<&Link>,
-    groups: &[(Group, &Table)],
+    udp: &[(Udp, &Table)],
+    names: &Names<'_>,
     gathered: &mut Gathered,
 ) -> Vec<Change> {
     let mut all: Vec<Change> = Vec::new();
-    for (node, table) in few_tables(root, "at", gathered) {
+    let (mut known, mut count) = (HashSet::new(), 0);
+    for (node, table) in tables(root, "at", gathered) {
         let before = gathered.count();
         for entry in table.entries.iter().filter(|entry| !KEYS.contains(&entry.key.as_str())) {
             unknown_key(&format!("at.{}", entry.key), &entry.key, &entry.place, KEYS, gathered);
         }
         let time = time(table, &node.place, end, gathered);
-        let aqm = table.entry("aqm").and_then(|entry| aqm(entry, buffer_of(root, link), gathered));
+        let buffer = buffer_of(root, link);
+        let aqm = table.entry("aqm").and_then(|entry| aqm(entry, buffer, udp, gathered));
         let rate = table.entry("link").and_then(|entry| rate(entry, gathered));
-        let rtts = table.entry("group").map_or(Vec::new(), |e| rtts(e, root, groups, gathered));
+        let rtts = table.entry("group").map_or(Vec::new(), |e| rtts(e, names, gathered));
         if gathered.count() > before {
             continue;
         }
         let Some(time) = time else { continue };
         // Without a group that is wrong in itself, and was complained of.
-        let all_groups = source_names(root, "group").len() == groups.len();
+        let all_groups = names.groups.len() == names.sound;
         if aqm.is_none() && rate.is_none() && rtts.is_empty() && all_groups {
             let help = "add `aqm`, `link.rate` or `group.NAME.rtt`".to_owned();
             gathered.add(&node.place, "`at`: nothing changes", Some(help));
             continue;
         }
         let change = Change { time, aqm, rate, rtts };
-        let twice = all.iter().find_map(|other| contradicts(other, &change));
+        count += What::of(&change).count();
+        if count > MOST_CHANGES {
+            let message = format!("`at`: more than {MOST_CHANGES} changes, each group counted");
+            gathered.add(&node.place, message, None);
+            return all;
+        }
+        let twice = What::of(&change).find(|what| known.contains(&(time, *what)));
         if let Some(what) = twice {
+            let what = what.name();
             let message = format!("`at`: another `[[at]]` changes {what} at {time} too");
             gathered.add(&node.place, message, Some("keep one of the two".to_owned()));
         }
+        known.extend(What::of(&change).map(|what| (time, what)));
         all.push(change);
     }
     all.sort_by_key(|change| change.time);
     all
-}
-
-/// What both change at one instant.
-fn contradicts(a: &Change, b: &Change) -> Option<&'static str> {
-    let same_group =
-        || a.rtts.iter().any(|(group, _)| b.rtts.iter().any(|(other, _)| other == group));
-    match a.time == b.time {
-        true if a.aqm.is_some() && b.aqm.is_some() => Some("`aqm`"),
-        true if a.rate.is_some() && b.rate.is_some() => Some("`link.rate`"),
-        true if same_group() => Some("the `rtt` of a group"),
-        _ => None,
-    }
 }
 
 fn time(table: &Table, place: &Place, end: Duration, gathered: &mut Gathered) -> Option<Time> {
@@ -89,6 +121,7 @@ fn time(table: &Table, place: &Place, end: Duration, gathered: &mut Gathered) ->
 fn aqm(
     entry: &Entry,
     buffer: Option<(Buffer, Rate)>,
+    udp: &[(Udp, &Table)],
     gathered: &mut Gathered,
 ) -> Option<l4s_aqm::Config> {
     let Some(table) = settings::as_table(&entry.value) else {
@@ -96,7 +129,9 @@ fn aqm(
             .report("at.aqm", &entry.value, gathered);
         return None;
     };
-    let (config, _) = discipline(&table, &entry.value.place, "at.aqm", None, buffer, gathered)?;
+    let place = &entry.value.place;
+    let (config, limit) = discipline(&table, place, "at.aqm", None, buffer, gathered)?;
+    limit_for_a_packet(Some(&table), "at.aqm", limit, udp.iter().map(|(udp, _)| udp), gathered);
     Some(config)
 }
 
@@ -124,46 +159,33 @@ fn rate(entry: &Entry, gathered: &mut Gathered) -> Option<Rate> {
     rate.map_err(|refusal| refusal.report("at.link.rate", node, gathered)).ok()
 }
 
-fn rtts(
-    entry: &Entry,
-    root: &Table,
-    groups: &[(Group, &Table)],
-    gathered: &mut Gathered,
-) -> Vec<(usize, Duration)> {
+fn rtts(entry: &Entry, names: &Names<'_>, gathered: &mut Gathered) -> Vec<(usize, Duration)> {
     let Some(table) = inner(entry, "at.group", "NAME.rtt", gathered) else { return Vec::new() };
-    let names = source_names(root, "group");
-    let mut rtts: Vec<(usize, Duration)> = Vec::new();
+    let (mut of_all, mut rtts) = (None, BTreeMap::new());
     for entry in &table.entries {
         let path = format!("at.group.{}", entry.key);
-        if entry.key != "*" && !names.contains(&entry.key.as_str()) {
-            let message =
-                format!("`{path}`: there is no group `{}`{}", entry.key, listed_groups(&names));
-            let near = did_you_mean(&entry.key, names.iter().copied());
-            gathered.add(&entry.place, message, near);
+        let before = gathered.count();
+        let group = match entry.key.as_str() {
+            "*" => None,
+            name => names.group(name, &path, &entry.place, gathered),
+        };
+        if gathered.count() > before {
             continue;
         }
         let Some(table) = inner(entry, &path, "rtt", gathered) else { continue };
         only(table, &path, "rtt", GROUP, gathered);
         let Some(node) = table.get("rtt") else { continue };
-        let rtt = match duration(node, LEAST_RTT, MOST_RTT) {
-            Ok(rtt) => rtt,
-            Err(refusal) => {
-                refusal.report(&format!("{path}.rtt"), node, gathered);
-                continue;
-            }
-        };
-        let meant = (0..groups.len()).filter(|i| ["*", &groups[*i].0.name].contains(&&*entry.key));
-        for group in meant {
-            match rtts.iter_mut().find(|(other, _)| *other == group) {
-                // A name says more than `*`, whichever comes first.
-                Some(other) if entry.key != "*" => other.1 = rtt,
-                Some(_) => {}
-                None => rtts.push((group, rtt)),
-            }
+        match duration(node, LEAST_RTT, MOST_RTT) {
+            Ok(rtt) if entry.key == "*" => of_all = Some(rtt),
+            Ok(rtt) => rtts.extend(group.map(|group| (group, rtt))),
+            Err(refusal) => refusal.report(&format!("{path}.rtt"), node, gathered),
         }
     }
-    rtts.sort_unstable();
-    rtts
+    // A name says more than `*`, whichever comes first.
+    for group in (0..names.sound).filter(|_| of_all.is_some()) {
+        rtts.entry(group).or_insert_with(|| of_all.unwrap_or_default());
+    }
+    rtts.into_iter().collect()
 }
 
 /// Refuses every key but `key`: the other `fields` of that table in words of their own.

@@ -1,12 +1,15 @@
 //! `[[hop]]`: further links that packets pass, before or behind the bottleneck.
 
+use std::collections::{BTreeSet, HashSet};
+
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Rate};
 
 use super::link::{
-    HIGHEST_RATE, LOWEST_RATE, buffer, buffer_text, discipline, room_for_a_packet, unset,
+    HIGHEST_RATE, LOWEST_RATE, buffer, buffer_text, discipline, limit_for_a_packet,
+    room_for_a_packet, unset,
 };
-use super::{few_tables, listed_groups, source_name, source_names};
+use super::{Names, few_tables, listed_groups, source_name};
 use crate::fault::{Gathered, Place, did_you_mean};
 use crate::field::{Field, Refusal, bytes_text, quantity, read_table, word};
 use crate::tree::{Node, Table, quoted};
@@ -115,9 +118,12 @@ pub(super) fn hops(
     groups: &[(Group, &Table)],
     udp: &[(Udp, &Table)],
     web: &[Web],
+    known: &Names<'_>,
     gathered: &mut Gathered,
 ) -> Vec<Hop> {
     let mut hops: Vec<Hop> = Vec::new();
+    let mut names = HashSet::new();
+    let with_web: HashSet<usize> = web.iter().map(|web| web.group).collect();
     for (node, table) in few_tables(root, "hop", gathered) {
         let before = gathered.count();
         let mut draft = HopDraft {
@@ -131,17 +137,21 @@ pub(super) fn hops(
         let limit = table.get("buffer").map(|_| (draft.link.buffer, draft.link.rate));
         let aqm = aqm(table, &node.place, limit, gathered);
         let HopDraft { name, side, mut link, sources, per } = draft;
-        if !name.is_empty() && hops.iter().any(|other| other.name == name) {
+        if !name.is_empty() && !names.insert(name.clone()) {
             let place = table.get("name").map_or(&node.place, |node| &node.place);
             let message = format!("two `[[hop]]` are called `{name}`");
             gathered.add(place, message, Some("give each its own name".to_owned()));
         }
-        let sources = places(root, table, sources, groups, udp, gathered);
-        let passing = udp.iter().zip(groups.len()..).filter(|(_, place)| sources.contains(place));
-        room_for_a_packet(table, "hop", passing.map(|((udp, _), _)| udp), gathered);
-        let has_web = |source: &usize| web.iter().any(|web| web.group == *source);
+        let sources = places(table, sources, known, groups.len() + udp.len(), gathered);
+        let passing = sources.iter().filter_map(|place| place.checked_sub(groups.len()));
+        let passing = passing.map(|number| &udp[number].0);
+        room_for_a_packet(table, "hop", passing.clone(), gathered);
+        if let Some((_, limit)) = &aqm {
+            let table = table.get("aqm").and_then(Node::table);
+            limit_for_a_packet(table, "hop.aqm", *limit, passing, gathered);
+        }
         if per == Per::Flow
-            && let Some(source) = sources.iter().copied().find(has_web)
+            && let Some(source) = sources.iter().copied().find(|source| with_web.contains(source))
         {
             let place = table.get("per").map_or(&node.place, |node| &node.place);
             let message = format!(
@@ -181,27 +191,26 @@ fn aqm(
     discipline(&table, &node.place, "hop.aqm", Some(default), buffer, gathered)
 }
 
-/// The places of the sources of these names: first groups, then UDP sources.
+/// The places of the sources of these names, in order: first groups, then UDP sources; without names
+/// those of all `count`.
 fn places(
-    root: &Table,
     table: &Table,
     names: Option<Vec<String>>,
-    groups: &[(Group, &Table)],
-    udp: &[(Udp, &Table)],
+    known: &Names<'_>,
+    count: usize,
     gathered: &mut Gathered,
 ) -> Vec<usize> {
-    let of_groups = groups.iter().map(|(group, _)| &group.name);
-    let all: Vec<&String> = of_groups.chain(udp.iter().map(|(udp, _)| &udp.name)).collect();
-    let Some(names) = names else { return (0..all.len()).collect() };
-    let mut known = source_names(root, "group");
-    known.extend(source_names(root, "udp"));
+    let Some(names) = names else { return (0..count).collect() };
     let items = table.get("groups").and_then(Node::list).unwrap_or_default();
-    for (name, node) in names.iter().zip(items).filter(|(name, _)| !known.contains(&name.as_str()))
-    {
-        let among = listed_groups(&known);
-        let message = format!("`hop.groups`: there is no group or UDP source `{name}`{among}");
-        gathered.add(&node.place, message, did_you_mean(name, known.iter().copied()));
+    let is_unknown = |(name, _): &(&String, &Node)| !known.written.contains(name.as_str());
+    for (name, node) in names.iter().zip(items).filter(is_unknown) {
+        gathered.add_with(&node.place, || {
+            let among = listed_groups(&known.sources);
+            let message = format!("`hop.groups`: there is no group or UDP source `{name}`{among}");
+            (message, did_you_mean(name, known.sources.iter().copied()))
+        });
     }
     // One that is wrong in itself was complained of already.
-    (0..all.len()).filter(|source| names.contains(all[*source])).collect()
+    let places = names.iter().filter_map(|name| known.places.get(name.as_str()).copied());
+    places.collect::<BTreeSet<_>>().into_iter().collect()
 }

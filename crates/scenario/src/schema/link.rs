@@ -1,11 +1,11 @@
 //! `[link]` and `[aqm]`: the bottleneck and its queue.
 
 use l4s_units::param::Configurable;
-use l4s_units::{Bytes, Duration, Rate};
+use l4s_units::{Bytes, Duration, Rate, packets};
 
 use super::one_table;
 use crate::fault::{Gathered, Place};
-use crate::field::{Field, Refusal, bytes_text, duration, quantity, read_table};
+use crate::field::{Field, Refusal, bytes_text, duration, quantity, read_table, without_unit};
 use crate::tree::{Item, Node, Table, quoted};
 use crate::{Buffer, Link, Udp, catalog, settings};
 
@@ -82,23 +82,22 @@ pub(super) fn buffer_text(buffer: Buffer) -> String {
 }
 
 pub(super) fn buffer(node: &Node) -> Result<Buffer, Refusal> {
-    let refusal = || {
-        Refusal::expected(
+    let refusal = |help| Refusal {
+        expected:
             "packets such as \"100p\", a size such as \"150kb\", or a time such as \"50ms\", \
-             room for one packet at least",
-        )
+                   room for one packet at least"
+                .to_owned(),
+        help,
     };
-    let text = node.text().ok_or_else(refusal)?;
-    if let Some(packets) = text.trim().strip_suffix(['p', 'P']) {
-        return match packets.trim().parse() {
-            Ok(n @ 1..=100_000_000) => Ok(Buffer::Packets(n)),
-            _ => Err(refusal()),
-        };
-    }
-    match (text.parse::<Bytes>(), text.parse::<Duration>()) {
-        (Ok(size), _) if size <= Bytes::new(1_000_000_000_000) => Ok(Buffer::Bytes(size)),
-        (_, Ok(time)) if time <= Duration::from_secs(1000) => Ok(Buffer::Time(time)),
-        _ => Err(refusal()),
+    let text = node.text().ok_or_else(|| refusal(without_unit(node)))?;
+    match (packets(text), text.parse::<Bytes>(), text.parse::<Duration>()) {
+        (Ok(n @ 1..=100_000_000), ..) => Ok(Buffer::Packets(n)),
+        (_, Ok(size), _) if size <= Bytes::new(1_000_000_000_000) => Ok(Buffer::Bytes(size)),
+        (.., Ok(time)) if time <= Duration::from_secs(1000) => Ok(Buffer::Time(time)),
+        (Err(packets), Err(size), Err(time)) => {
+            Err(refusal(packets.help.or(size.help).or(time.help)))
+        }
+        _ => Err(refusal(None)),
     }
 }
 
@@ -223,12 +222,35 @@ pub(super) fn room_for_a_packet<'a>(
         (Ok(Buffer::Time(time)), Some(rate)) => rate.bytes_in(time),
         _ => return,
     };
-    let largest = udp.map(|udp| udp.packet + ETHERNET).max();
-    let largest = largest.map_or(PACKET, |packet| packet.max(PACKET));
+    let largest = largest_packet(udp);
     if room < largest {
         let (found, largest) = (node.found(), bytes_text(largest));
         let message =
             format!("`{path}.buffer`: found {found}, expected room for a packet of {largest}");
         gathered.add(&node.place, message, None);
     }
+}
+
+/// Whether the limit of its own that a discipline in this table has, in bytes, holds the largest
+/// packet there is. `limit` is what it lets wait.
+pub(super) fn limit_for_a_packet<'a>(
+    table: Option<&Table>,
+    path: &str,
+    limit: Buffer,
+    udp: impl Iterator<Item = &'a Udp>,
+    gathered: &mut Gathered,
+) {
+    let Some(node) = table.and_then(|table| table.get("limit")) else { return };
+    let largest = largest_packet(udp);
+    if matches!(limit, Buffer::Bytes(room) if room < largest) {
+        let (found, largest) = (node.found(), bytes_text(largest));
+        let message =
+            format!("`{path}.limit`: found {found}, expected room for a packet of {largest}");
+        gathered.add(&node.place, message, None);
+    }
+}
+
+/// The largest packet of TCP or of these sources, on the link.
+fn largest_packet<'a>(udp: impl Iterator<Item = &'a Udp>) -> Bytes {
+    udp.map(|udp| udp.packet + ETHERNET).fold(PACKET, Bytes::max)
 }

@@ -2,13 +2,13 @@
 
 use l4s_units::{Bytes, Duration, Frequency, Time};
 
-use super::{few_tables, listed_groups, source_names};
+use super::{Names, few_tables};
 use crate::fault::{Gathered, did_you_mean};
 use crate::field::{
     Field, Refusal, bytes_text, instant, instant_or_end, line, quantity, read_table,
 };
 use crate::tree::{Item, Node, Table, number, quoted};
-use crate::{Group, Link, Sizes, Web, nearest};
+use crate::{Link, Sizes, Web};
 
 /// The most downloads that a run may expect: each leaves a row in the results.
 const MOST_DOWNLOADS: u64 = 1_000_000;
@@ -85,19 +85,19 @@ fn rate(web: &mut WebDraft, node: &Node) -> Result<(), Refusal> {
 
 fn size(node: &Node) -> Result<Sizes, Refusal> {
     let bytes = |node: &Node| quantity(node, Bytes::new(1), LARGEST);
-    let refusal = |near| Refusal {
+    let refusal = |help| Refusal {
         expected: format!(
             "a size such as \"10kb\", or {{ pareto = 0.9, min = \"1kb\", max = \"1mb\" }} with an \
              exponent from {} to {}, and `min` not above `max`",
             SHAPES.start(),
             SHAPES.end()
         ),
-        near,
+        help,
     };
     let Some(table) = node.table() else { return bytes(node).map(Sizes::Fixed) };
     let keys = ["pareto", "min", "max"];
     if let Some(other) = table.entries.iter().find(|entry| !keys.contains(&entry.key.as_str())) {
-        return Err(refusal(nearest(&other.key, keys).map(|near| format!("`{near}`"))));
+        return Err(refusal(did_you_mean(&other.key, keys)));
     }
     let shape = match table.get("pareto").map(|node| &node.item) {
         Some(Item::Float(shape)) => *shape,
@@ -128,7 +128,7 @@ pub(super) fn web(
     root: &Table,
     end: Duration,
     link: Option<&Link>,
-    groups: &[(Group, &Table)],
+    groups: &Names<'_>,
     gathered: &mut Gathered,
 ) -> Vec<Web> {
     let mut all = Vec::new();
@@ -169,14 +169,9 @@ pub(super) fn web(
             );
             gathered.add(&place("rate"), message, None);
         }
-        let names = source_names(root, "group");
-        if !draft.group.is_empty() && !names.contains(&draft.group.as_str()) {
-            let (name, among) = (&draft.group, listed_groups(&names));
-            let message = format!("`web.group`: there is no group `{name}`{among}");
-            gathered.add(&place("group"), message, did_you_mean(name, names));
-        }
-        // A group that is wrong in itself was complained of already.
-        let group = groups.iter().position(|(group, _)| group.name == draft.group);
+        let name = Some(&draft.group).filter(|name| !name.is_empty());
+        let group =
+            name.and_then(|name| groups.group(name, "web.group", &place("group"), gathered));
         let (Some(group), true) = (group, gathered.count() == before) else { continue };
         let WebDraft { rate, size, start, stop, .. } = draft;
         all.push(Web { group, rate, size, start, stop });

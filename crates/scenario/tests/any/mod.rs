@@ -1,0 +1,284 @@
+//! Random scenarios: every key there is, with values from all of its declared range.
+
+use l4s_scenario::{Described, controls, disciplines};
+use l4s_units::param::Kind;
+use l4s_units::{Bytes, Duration, Frequency, Rate};
+
+/// Numbers that look random, from a seed (SplitMix64).
+pub struct Dice(pub u64);
+
+impl Dice {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Below `n`.
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.next() % n.max(1)
+    }
+
+    /// True one time in `n`.
+    pub fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    /// One of these.
+    pub fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+        &of[self.below(of.len() as u64) as usize]
+    }
+
+    /// From `low` to `high`, small and large ones alike; often an end or a round number.
+    pub fn between(&mut self, low: u64, high: u64) -> u64 {
+        let span = high - low;
+        let bits = 64 - span.leading_zeros();
+        let n = match self.below(8) {
+            0 => 0,
+            1 => span,
+            2 => 10u64.pow(self.below(20) as u32),
+            _ => self.next() >> (64 - 1 - self.below(u64::from(bits.max(1)))),
+        };
+        low + n.min(span)
+    }
+
+    fn number(&mut self, low: f64, high: f64) -> f64 {
+        let part = (self.next() >> 11) as f64 / (1u64 << 53) as f64;
+        match self.below(5) {
+            0 => low,
+            1 => high,
+            2 => low + (high - low) * part,
+            // Small ones too, below what a fixed point can tell apart.
+            _ => (low + (high - low) * part.powi(9)).clamp(low, high),
+        }
+    }
+
+    fn time(&mut self, low: Duration, high: Duration) -> Duration {
+        Duration::from_nanos(self.between(low.as_nanos(), high.as_nanos()))
+    }
+
+    fn rate(&mut self, low: u64, high: u64) -> String {
+        format!("\"{}\"", Rate::from_bps(self.between(low, high)))
+    }
+
+    fn size(&mut self, low: u64, high: u64) -> String {
+        format!("\"{}\"", Bytes::new(self.between(low, high)))
+    }
+
+    /// A value of this kind as TOML.
+    fn value(&mut self, kind: Kind) -> String {
+        match kind {
+            Kind::Bool => self.one_in(2).to_string(),
+            Kind::Count { min, max } => self.between(min, max).to_string(),
+            Kind::Number { min, max, .. } => format!("{:?}", self.number(min, max)),
+            Kind::Duration { min, max } => format!("\"{}\"", self.time(min, max)),
+            Kind::Durations { min, max } => {
+                let low = self.time(min, max);
+                let high = self.time(low, max);
+                format!("[\"{low}\", \"{high}\"]")
+            }
+            Kind::DurationOrPackets { max, max_packets } => match self.one_in(2) {
+                true => format!("\"{}\"", self.time(Duration::ZERO, max)),
+                false => format!("\"{}p\"", self.between(0, max_packets)),
+            },
+            Kind::Packets { min, max } => format!("\"{}p\"", self.between(min, max)),
+            Kind::Bytes { min, max } => self.size(min.get(), max.get()),
+            Kind::Choice(words) => format!("\"{}\"", self.pick(words)),
+        }
+    }
+
+    /// A kind with a profile and some of its settings, as an inline table.
+    fn configuration(&mut self, all: &[Described]) -> String {
+        let described = self.pick(all);
+        let profile = self.pick(&described.profiles);
+        let mut text = format!("{{ kind = \"{}\", profile = \"{}\"", described.kind, profile.name);
+        // Most contradict each other where many are set.
+        let some = self.below(4) + 1;
+        for setting in &profile.settings {
+            let often = if setting.value.is_some() { 1 } else { 3 };
+            if self.below(profile.settings.len() as u64 * often) < some {
+                text += &format!(", {} = {}", setting.name, self.value(setting.kind));
+            }
+        }
+        text + " }"
+    }
+
+    fn buffer(&mut self) -> String {
+        match self.below(3) {
+            0 => format!("\"{}p\"", self.between(1, 100_000_000)),
+            1 => self.size(9_100, 1_000_000_000_000),
+            _ => {
+                let (low, high) = (Duration::from_millis(80), Duration::from_secs(1000));
+                format!("\"{}\"", self.time(low, high))
+            }
+        }
+    }
+
+    /// `start` and `stop` within a run of `ns`.
+    fn span(&mut self, ns: u64) -> String {
+        let start = self.between(0, ns - 1);
+        let mut text = format!("start = \"{}\"\n", Duration::from_nanos(start));
+        if self.one_in(2) {
+            let stop = self.between(start + 1, 86_400_000_000_000);
+            text += &format!("stop = \"{}\"\n", Duration::from_nanos(stop));
+        } else if self.one_in(2) {
+            text += "stop = \"end\"\n";
+        }
+        text
+    }
+
+    /// A scenario. Most of them are accepted.
+    pub fn scenario(&mut self) -> String {
+        let ns = self.between(1_000_000, 86_400_000_000_000);
+        let mut text = format!("duration = \"{}\"\n", Duration::from_nanos(ns));
+        if self.one_in(2) {
+            let warmup = Duration::from_nanos(self.between(0, ns - 1));
+            text += &format!("warmup = \"{warmup}\"\n");
+        }
+        if self.one_in(2) {
+            text += &format!("seed = {}\n", self.between(0, i64::MAX as u64));
+        }
+        if self.one_in(4) {
+            text += "name = \"a \\\"b\\\" \\\\ # [c] µ \\u202E = 'd'\"\nquestion = \"\\\\ ?\"\n";
+        }
+        text += "[link]\n";
+        // 80 ms at this rate hold a packet.
+        text += &format!("rate = {}\n", self.rate(1_000_000, 1_000_000_000_000));
+        if self.one_in(2) {
+            text += &format!("buffer = {}\n", self.buffer());
+        }
+        if self.one_in(3) {
+            text += &format!("burst = {}\n", self.size(0, 100_000_000));
+        }
+        if self.one_in(3) {
+            text += &format!("ack_loss = {:?}\n", self.number(0.0, 0.9));
+        }
+        if self.one_in(3) {
+            let airtime = self.time(Duration::ZERO, Duration::from_millis(100));
+            text += &format!("aggregation = \"{airtime}\"\n");
+        }
+        text += "[kernel]\n";
+        text += &format!("ip = {}\n", self.pick(&[4, 6]));
+        text += &format!("gso = {}\n", self.one_in(2));
+        text += &format!("qdisc = \"{}\"\n", self.pick(&["linux", "bpf"]));
+        let (aqms, ccs) = (disciplines(), controls());
+        if !self.one_in(4) {
+            text = format!("aqm = {}\n{text}", self.configuration(&aqms));
+        }
+        let names = ["A", "B b", "\\\"", "µ-1", "x]"];
+        let groups = 1 + self.below(3) as usize;
+        for name in &names[..groups] {
+            let rtt = self.time(Duration::from_micros(1), Duration::from_secs(60));
+            text += &format!("[[group]]\nname = \"{name}\"\nrtt = \"{rtt}\"\n");
+            text += &format!("cc = {}\n", self.configuration(&ccs));
+            let flows = self.between(0, 5);
+            text += &format!("flows = {flows}\n");
+            if self.one_in(2) {
+                text += &format!("ecn = \"{}\"\n", self.pick(&["auto", "classic", "l4s"]));
+            }
+            if self.one_in(8) {
+                text += "accecn = \"ace\"\n";
+            }
+            let start = |dice: &mut Dice| Duration::from_nanos(dice.between(0, ns - 1));
+            match self.below(4) {
+                0 => {}
+                1 => text += &format!("start = \"{}\"\n", start(self)),
+                2 => {
+                    let starts: Vec<_> =
+                        (0..flows).map(|_| format!("\"{}\"", start(self))).collect();
+                    text += &format!("start = [{}]\n", starts.join(", "));
+                }
+                _ => {
+                    let every = Duration::from_nanos(self.between(0, ns / 8));
+                    text += &format!("start = {{ every = \"{every}\" }}\n");
+                }
+            }
+            match self.below(3) {
+                0 => {}
+                1 => text += "size = \"unlimited\"\n",
+                _ => text += &format!("size = {}\n", self.size(1, 1_000_000_000_000_000)),
+            }
+        }
+        for _ in 0..self.below(3) {
+            let most = 500_000_000 / (ns / 1_000_000_000 + 1);
+            let rate = Frequency::from_micros(self.between(0, most * 400));
+            let rate = if self.one_in(4) { "0.000001/mbit".to_owned() } else { rate.to_string() };
+            let group = self.pick(&names[..groups]);
+            text += &format!("[[web]]\ngroup = \"{group}\"\nrate = \"{rate}\"\n");
+            text += &self.span(ns);
+            match self.below(3) {
+                0 => {}
+                1 => text += &format!("size = {}\n", self.size(1, 1_000_000_000_000_000)),
+                _ => {
+                    let low = self.between(1, 1_000_000_000_000_000);
+                    let high = self.size(low, 1_000_000_000_000_000);
+                    let (shape, low) = (self.number(0.01, 100.0), Bytes::new(low));
+                    text += &format!(
+                        "size = {{ pareto = {shape:?}, min = \"{low}\", max = {high} }}\n"
+                    );
+                }
+            }
+        }
+        for _ in 0..self.below(3) {
+            let group = self.pick(&names[..groups]);
+            let rate = self.rate(80_000, 1_000_000_000_000);
+            text += &format!("[[app]]\ngroup = \"{group}\"\nrate = {rate}\n");
+            text += &format!("adapt = {}\nflows = {}\n", self.one_in(2), self.between(0, 3));
+            text += &format!("fps = {}\n", self.between(1, 30));
+            text += &self.span(ns);
+        }
+        let udp = self.below(3) as usize;
+        for name in &["U", "\\\\ '"][..udp] {
+            let rate = self.rate(0, 1_000_000_000_000);
+            text += &format!("[[udp]]\nname = \"{name}\"\nrate = {rate}\n");
+            let ecn = self.pick(&["not-ect", "ect0", "ect1", "ce"]);
+            text += &format!("ecn = \"{ecn}\"\npacket = {}\n", self.size(64, 9000));
+            text += &self.span(ns);
+        }
+        for number in 0..self.below(3) {
+            let rate = self.rate(1_000_000, 1_000_000_000_000);
+            text += &format!("[[hop]]\nname = \"h{number}\"\nrate = {rate}\n");
+            text += &format!("place = \"{}\"\n", self.pick(&["before", "behind"]));
+            text += &format!("per = \"{}\"\n", self.pick(&["all", "group", "group", "flow"]));
+            if self.one_in(2) {
+                text += &format!("buffer = {}\n", self.buffer());
+            }
+            if self.one_in(2) {
+                text += &format!("burst = {}\n", self.size(0, 100_000_000));
+            }
+            if self.one_in(2) {
+                text += &format!("groups = [\"{}\"]\n", self.pick(&names[..groups]));
+            }
+            if self.one_in(2) {
+                text += &format!("aqm = {}\n", self.configuration(&aqms));
+            }
+        }
+        for _ in 0..self.below(4) {
+            let time = Duration::from_nanos(self.between(1, ns - 1));
+            text += &format!("[[at]]\ntime = \"{time}\"\n");
+            let what = 1 + self.below(7);
+            if what & 1 != 0 {
+                text += &format!("link.rate = {}\n", self.rate(1000, 1_000_000_000_000));
+            }
+            if what & 2 != 0 {
+                let rtt = self.time(Duration::from_micros(1), Duration::from_secs(60));
+                let name = if self.one_in(2) { "*" } else { self.pick(&names[..groups]) };
+                text += &format!("group.\"{name}\".rtt = \"{rtt}\"\n");
+            }
+            if what & 4 != 0 {
+                text += &format!("aqm = {}\n", self.configuration(&aqms));
+            }
+        }
+        if self.one_in(4) {
+            let rate = |dice: &mut Dice| dice.rate(1_000_000, 1_000_000_000_000);
+            text += &format!("[sweep]\n\"link.rate\" = [{}, {}]\n", rate(self), rate(self));
+            let rtt = self.time(Duration::from_micros(1), Duration::from_secs(60));
+            text += &format!("[[sweep.case]]\nlabel = \"0\"\n\"group.*.rtt\" = \"{rtt}\"\n");
+            let (aqm, cc) = (self.configuration(&aqms), self.configuration(&ccs));
+            text += &format!("[[sweep.case]]\naqm = {aqm}\ngroup.A.cc = {cc}\n");
+        }
+        text
+    }
+}
