@@ -101,7 +101,7 @@ impl Turns {
             line.waiting.retain(|waiting| *waiting != own);
             line.free -= usize::from(!ends);
             self.moved.notify_all();
-            return (!ends).then_some(Turn(self));
+            return (!ends).then(|| Turn(self));
         }
     }
 }

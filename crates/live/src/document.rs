@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use l4s_aqm::Queue;
 use l4s_measure::queues_of;
-use l4s_scenario::{Faults, Plan, Point, Scenario, Spelled, covers, shell_word};
+use l4s_scenario::{Budget, Faults, Plan, Point, Scenario, Spelled, Template, covers, shell_word};
 use l4s_units::Duration;
 
 use crate::limits;
@@ -50,6 +51,8 @@ pub struct Document {
     lanes: Vec<Resolved>,
     /// Bytes that its lanes may come to need.
     memory: u64,
+    /// Whether nobody waits for it any more, which ends reading.
+    given_up: Arc<AtomicBool>,
 }
 
 /// The scenario of a lane.
@@ -108,6 +111,18 @@ impl Presets {
     /// # Errors
     /// There is no such preset, or a fault in the text or a key.
     pub fn open(&self, opening: &Opening) -> Result<Document, Fault> {
+        self.open_unless(opening, Arc::default())
+    }
+
+    /// As [`Presets::open`], unless it is given up: that ends whatever this document is asked for.
+    ///
+    /// # Errors
+    /// It was given up, there is no such preset, or a fault in the text or a key.
+    pub fn open_unless(
+        &self,
+        opening: &Opening,
+        given_up: Arc<AtomicBool>,
+    ) -> Result<Document, Fault> {
         let (base, point, pins) = match &opening.start {
             Start::Point(number) => {
                 let Some((_, pins)) = self.points.get(*number) else {
@@ -129,7 +144,7 @@ impl Presets {
             }
         };
         let (set, overlay, lanes, memory) = Default::default();
-        let mut document = Document { base, point, pins, set, overlay, lanes, memory };
+        let mut document = Document { base, point, pins, set, overlay, lanes, memory, given_up };
         document.set = apply(Vec::new(), &opening.set)?;
         document.resolved(&opening.set)
     }
@@ -250,7 +265,9 @@ impl Document {
         let Base { name, text, .. } = &*self.base;
         let set: Vec<String> =
             self.settings_of(lane).iter().map(|(key, value)| format!("{key}={value}")).collect();
-        let plan = Plan::first(name, text, &set);
+        let cancelled = || self.given_up.load(Ordering::Relaxed);
+        let budget = Budget { steps: limits::STEPS, cancelled: &cancelled };
+        let plan = Template::parse(name, text).and_then(|text| text.first_within(&set, &budget));
         let mut plan = plan.map_err(|faults| refusal(&faults, changes, lane))?;
         let Some(point) = plan.points.pop() else {
             return Err(Fault::new("text", "there is no run in it"));

@@ -27,6 +27,8 @@ pub const TEXT: usize = 64 << 10;
 pub const KEYS: usize = 256;
 /// Presets.
 pub const PRESETS: usize = 50;
+/// Steps of reading a text and finding the first of its runs: some tenths of a second.
+pub const STEPS: u64 = 2_000_000;
 /// Downloads under way at a time; those that would begin beyond it are turned away, as a server does
 /// whose connections are taken.
 pub const DOWNLOADS_AT_A_TIME: usize = 2000;

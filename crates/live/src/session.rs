@@ -76,7 +76,7 @@ pub(crate) struct Session {
 /// What others tell the thread of a session.
 #[derive(Debug, Default)]
 struct Signs {
-    ending: AtomicBool,
+    ending: Arc<AtomicBool>,
     viewers: AtomicUsize,
 }
 

@@ -30,7 +30,7 @@ pub(super) struct Runner<'a> {
     viewers: broadcast::Sender<Arc<str>>,
     standing: &'a watch::Sender<Standing>,
     /// Whether it was told to end.
-    ending: &'a AtomicBool,
+    ending: Arc<AtomicBool>,
     /// The memory that its lanes may come to need.
     share: Share,
 }
@@ -45,9 +45,10 @@ impl<'a> Runner<'a> {
         opening: &Opening,
         viewers: broadcast::Sender<Arc<str>>,
         standing: &'a watch::Sender<Standing>,
-        ending: &'a AtomicBool,
+        ending: &Arc<AtomicBool>,
     ) -> Result<Runner<'a>, Fault> {
-        let document = read(&ground, ending, || ground.presets.open(opening))?;
+        let open = || ground.presets.open_unless(opening, ending.clone());
+        let document = read(&ground, ending, open)?;
         let share = ground.budget.take(document.memory())?;
         let lanes = lanes(&ground, &document)?;
         let mut runner = Runner {
@@ -61,7 +62,7 @@ impl<'a> Runner<'a> {
             told: Time::ZERO,
             viewers,
             standing,
-            ending,
+            ending: ending.clone(),
             share,
         };
         runner.tell_settings();
@@ -107,18 +108,19 @@ impl<'a> Runner<'a> {
     pub fn obey(&mut self, command: Command, now: Duration) -> Result<(), Fault> {
         match command {
             Command::Set { set, lane, .. } => {
-                let next = read(&self.ground, self.ending, || self.document.with(lane, &set))?;
+                let next = read(&self.ground, &self.ending, || self.document.with(lane, &set))?;
                 self.become_like(next, now)?;
             }
             Command::Load { point, text, set, .. } => {
                 let opening = Opening::new(point, text, set)?;
-                let next = read(&self.ground, self.ending, || self.ground.presets.open(&opening))?;
+                let open = || self.ground.presets.open_unless(&opening, self.ending.clone());
+                let next = read(&self.ground, &self.ending, open)?;
                 self.begin(next, now)?;
             }
             Command::Compare { set, .. } => {
                 self.needs_own_time("do", "compare")?;
                 let next =
-                    read(&self.ground, self.ending, || self.document.comparing(set.as_ref()))?;
+                    read(&self.ground, &self.ending, || self.document.comparing(set.as_ref()))?;
                 self.begin(next, now)?;
             }
             Command::Restart { .. } => self.restart(now)?,

@@ -24,7 +24,7 @@ struct Bench {
     fake: Fake,
     standing: watch::Sender<Standing>,
     states: broadcast::Sender<Arc<str>>,
-    ending: AtomicBool,
+    ending: Arc<AtomicBool>,
 }
 
 impl Bench {
@@ -33,7 +33,7 @@ impl Bench {
             fake,
             standing: watch::Sender::new(Standing::Starting),
             states: broadcast::Sender::new(8),
-            ending: AtomicBool::new(false),
+            ending: Arc::default(),
         }
     }
 
