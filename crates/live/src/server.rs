@@ -62,8 +62,8 @@ pub struct Limits {
     /// Viewers at a time, of all sessions.
     pub viewers: usize,
     /// Connections at a time that are none of a viewer: so many that have shown no token or name of
-    /// this server yet, a quarter of them from one address, and as many that have. One too many takes
-    /// the place of the oldest.
+    /// this server yet, a quarter of them from one address beyond loopback, and as many that have. One
+    /// too many takes the place of the oldest.
     pub connections: usize,
     /// The memory that all sessions together may come to need, in bytes.
     pub memory: u64,

@@ -5,6 +5,7 @@ mod fake;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
@@ -647,6 +648,27 @@ fn who_dribbles_holds_up_nobody() {
             assert!(start.elapsed() < limits.patience / 2, "{:?}", start.elapsed());
         }
     }
+}
+
+#[test]
+fn a_crowd_that_comes_again_and_again_holds_up_nobody() {
+    let limits = Limits { patience: Duration::from_secs(60), ..Limits::default() };
+    let desk = desk_with(Fake::default(), limits, None);
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut crowd: Vec<TcpStream> = Vec::new();
+            while !over.load(SeqCst) {
+                crowd.retain_mut(|stream| stream.write(b"G").is_ok());
+                crowd.extend(dribbling(&desk, 300 - crowd.len(), "GET /"));
+            }
+        });
+        let start = Instant::now();
+        let answers: Vec<u16> = (0..5).map(|_| desk.get("/api/greeting").status).collect();
+        over.store(true, SeqCst);
+        assert_eq!(answers, [200; 5]);
+        assert!(start.elapsed() < limits.patience / 2, "{:?}", start.elapsed());
+    });
 }
 
 #[test]

@@ -11,9 +11,9 @@ use axum::Extension;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::callers::Callers;
+use super::callers::{Callers, Welcome};
 use super::{App, router};
 
 /// The longest head of a request, in bytes.
@@ -35,7 +35,7 @@ pub(super) async fn serve(
     let router = router(app.clone());
     let callers = Callers::new(app.limits.connections);
     let mut until = pin!(signal());
-    loop {
+    'serving: loop {
         let (stream, from) = tokio::select! {
             biased;
             () = &mut until => break,
@@ -51,7 +51,18 @@ pub(super) async fn serve(
         // What is sent is to be seen now.
         let _ = stream.set_nodelay(true);
         let patience = app.limits.patience;
-        let place = Arc::new(callers.receive(from));
+        let place = loop {
+            match callers.receive(from, Instant::now()) {
+                Welcome::Come(place) => break Some(Arc::new(place)),
+                Welcome::Go => break None,
+                Welcome::Wait(then) => tokio::select! {
+                    biased;
+                    () = &mut until => break 'serving,
+                    () = sleep_until(then) => {}
+                },
+            }
+        };
+        let Some(place) = place else { continue };
         let service = TowerToHyperService::new(router.clone().layer(Extension(place.clone())));
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new()).header_read_timeout(patience).max_buf_size(HEAD);
