@@ -9,6 +9,8 @@ export interface Odd {
   token?: string;
   /** So many presets, each with a long name. */
   points?: number;
+  /** As many downloads are under way as there may be. */
+  full?: boolean;
   /** It has real sockets, and so the time of the world. */
   kernel?: boolean;
 }

@@ -14,7 +14,7 @@ const GREETING = {
   protocol: 1, version: "0.0.0-fake", on: "sim", scenario: "live",
   points: ["DualPI2", "Without AQM", "PIE", "FQ-CoDel", "One greedy download", "Overload", "A Classic queue in the way"].map((label, number) => ({ number, label })),
   delay_buckets: { first_ms: 0.001, per_decade: 40, count: 281 },
-  limits: { sessions: 64, viewers: 64, flows: 100, rate_bps: 1e10, message_bytes: 65536, compare: true, speed: { min: 0.01, max: 10 } },
+  limits: { sessions: 64, viewers: 64, flows: 100, downloads: 2000, rate_bps: 1e10, message_bytes: 65536, compare: true, speed: { min: 0.01, max: 10 } },
   disciplines: KINDS.map((kind) => ({
     kind, about: kind === "dualpi2" ? "two queues, coupled: low delay for L4S, capacity shared with Classic" : `about ${kind}`,
     profiles: kind === "fifo" ? [] : [{ name: "linux", about: "as Linux" }, { name: "best", about: "what serves links best" }],
@@ -192,7 +192,7 @@ class Session {
       return [(span * 1000 * (i + Math.random())) / length, Math.max(0, group), queue, fate, state?.delay_mean_ms ?? 0];
     }).sort((a, b) => a[0] - b[0]);
     const waiting = queues.reduce((all, { packets: n, delay_mean_ms = 0 }) => all + (n / (span * 1000)) * delay_mean_ms, 0);
-    return { link: { rate_bps: link.rate_bps, utilization: sum === 0 ? udp / link.rate_bps : 0.985, backlog_packets: Math.round(waiting), backlog_bytes: Math.round(waiting * 1514), ...(aqm.kind === "fifo" ? {} : { p_base: 0.05 }) },
+    return { ...(this.odd.full ? { turned_away: 3 } : {}), link: { rate_bps: link.rate_bps, utilization: sum === 0 ? udp / link.rate_bps : 0.985, backlog_packets: Math.round(waiting), backlog_bytes: Math.round(waiting * 1514), ...(aqm.kind === "fifo" ? {} : { p_base: 0.05 }) },
       queues, groups, flows, downloads, frames, packets };
   }
 

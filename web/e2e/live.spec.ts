@@ -2,6 +2,7 @@
 import { expect, test } from "@playwright/test";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { deflateRawSync } from "node:zlib";
 import { discipline, errors, open, overhang, panel, presets, slide, tile, value } from "./page";
 import { real, serve, type Server } from "./server";
 
@@ -130,11 +131,79 @@ test("a link takes the scenario to another browser", async ({ page, browser }) =
   await page.getByRole("button", { name: "Copy: A link to it" }).click();
   await expect(page.getByText("Copied.")).toBeVisible();
   const other = await (await browser.newContext()).newPage();
-  await open(other, await link.inputValue());
+  await other.goto(await link.inputValue());
+  await other.getByRole("button", { name: "Run it" }).click();
+  await expect(tile(other, "Link used")).toContainText("%");
   await expect(panel(other, "Link").getByLabel("Rate")).toHaveAttribute("aria-valuetext", "12 Mb/s");
   // The address is the page's again.
   expect(new URL(other.url()).hash).toBe("");
   await other.context().close();
+});
+
+/** A scenario in an address, as anybody can make one. */
+const address = (text: string): string => `#s=${deflateRawSync(text).toString("base64url")}`;
+
+const SOMEBODYS = `link.rate = "7mbit"\n[[group]]\nname = "A"\ncc = "prague"\nrtt = "10ms"\n[[group]]\nname = "B"\ncc = "cubic"\nrtt = "10ms"\n`;
+
+test("a scenario in the address is shown, and does not run before a click", async ({ page }) => {
+  const asked: string[] = [];
+  page.on("request", (request) => {
+    if (request.url().includes("/api/sessions")) asked.push(request.method());
+  });
+  await page.goto(`${server.url}${address(SOMEBODYS)}`);
+  const dialog = page.getByRole("dialog", { name: "Run the scenario of this link?" });
+  await expect(dialog).toContainText('link.rate = "7mbit"');
+  // Neither Enter nor Escape runs it.
+  await page.keyboard.press("Enter");
+  await expect(dialog).toHaveCount(0);
+  await expect(tile(page, "Link used")).toContainText("%");
+  await expect(panel(page, "Link").getByLabel("Rate")).not.toHaveAttribute("aria-valuetext", "7 Mb/s");
+  // Nor does one that comes to a page that is there already.
+  const before = asked.length;
+  await page.evaluate((hash) => location.assign(hash), address(SOMEBODYS));
+  await expect(dialog).toBeVisible();
+  expect(asked.length).toBe(before);
+  await expect(panel(page, "Link").getByLabel("Rate")).not.toHaveAttribute("aria-valuetext", "7 Mb/s");
+  if (!real) return;
+  await dialog.getByRole("button", { name: "Run it" }).click();
+  await expect(panel(page, "Link").getByLabel("Rate")).toHaveAttribute("aria-valuetext", "7 Mb/s");
+});
+
+test("nothing is asked of the server while a scenario in the address waits", async ({ page }) => {
+  let asked = 0;
+  page.on("request", (request) => {
+    if (request.url().includes("/api/")) asked++;
+  });
+  await page.goto(`${server.url}${address(SOMEBODYS)}`);
+  await expect(page.getByRole("dialog")).toBeVisible();
+  expect(asked).toBe(0);
+  await page.getByRole("button", { name: "Not now" }).click();
+  await expect(tile(page, "Link used")).toContainText("%");
+});
+
+test("one that needs more memory than a session may have is refused with its arithmetic", async ({ page }) => {
+  test.skip(!real, "the made-up server counts nothing");
+  const hop = (n: number): string => `[[hop]]\nname = "h${n}"\nper = "flow"\nrate = "1gbit"\naqm = { kind = "fq_codel", flows = 65536 }\n`;
+  const text = SOMEBODYS.replace("rtt", "flows = 99\nrtt") + Array.from({ length: 100 }, (_, n) => hop(n)).join("");
+  await page.goto(`${server.url}${address(text)}`);
+  await page.getByRole("button", { name: "Run it" }).click();
+  await expect(page.getByRole("alert").filter({ hasText: "a session may have 512 MB" })).toContainText("100 hops × 100 links × 65,536 queues");
+  await expect(tile(page, "Link used")).toContainText("%");
+});
+
+test("names are text, whatever is in them", async ({ page }) => {
+  test.skip(!real, "the made-up server has names of its own");
+  const said = errors(page);
+  const name = "<img src=x onerror=pwned()>'\"&</script><script>pwned()</script>";
+  const text = SOMEBODYS.replace('name = "A"', `name = ${JSON.stringify(name.replace(/[=]/g, "").slice(0, 64))}`);
+  await page.goto(`${server.url}${address(`name = ${JSON.stringify(name)}\n${text}`)}`);
+  await page.getByRole("button", { name: "Run it" }).click();
+  await expect(page.getByRole("region", { name: /^Client <img/ })).toBeVisible();
+  await page.locator('[data-plot]').last().scrollIntoViewIfNeeded();
+  await page.getByRole("button", { name: "Share" }).click();
+  await expect(page.getByRole("dialog")).toBeVisible();
+  expect(await page.evaluate(() => document.querySelectorAll("img, script:not([src])").length)).toBe(0);
+  expect(said).toEqual([]);
 });
 
 test("a session can be watched and turned together", async ({ page, browser }) => {

@@ -23,6 +23,12 @@ test("the runs of a large sweep are a list", async ({ page }) => {
   expect(await overhang(page)).toBeLessThanOrEqual(0);
 });
 
+test("a session that has all downloads that it may have: the page says so", async ({ page }) => {
+  fake = await start({ full: true });
+  await open(page, fake.url);
+  await expect(page.getByText("2,000 downloads are under way, the most that a session may have")).toBeVisible();
+});
+
 test("states that were left out are counted", async ({ page }) => {
   fake = await start({ gaps: true });
   await open(page, fake.url);

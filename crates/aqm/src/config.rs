@@ -4,7 +4,8 @@ use l4s_units::param::Configurable;
 use l4s_units::{Rate, Time};
 use rand_core::Rng;
 
-use crate::{Backlog, Departure, Packet, Qdisc, Signal, Watch};
+use crate::waiting::Waiting;
+use crate::{Backlog, Departure, Footprint, Limit, Packet, Qdisc, Signal, Watch};
 use crate::{cobalt, codel, curvy_red, dualpi2, fifo, foreign, fq_codel, pi2, pie, red};
 
 /// Declares the disciplines once: their configuration, their state and the dispatch between them.
@@ -26,6 +27,14 @@ macro_rules! disciplines {
                 match self {
                     $(Config::$variant(_) => <$module::Config as Configurable>::KIND,)+
                     Config::Foreign(config) => &config.name,
+                }
+            }
+
+            /// What may wait in it.
+            pub fn limit(&self) -> Limit {
+                match self {
+                    $(Config::$variant(config) => config.limit,)+
+                    Config::Foreign(config) => config.limit,
                 }
             }
         }
@@ -156,6 +165,20 @@ disciplines! {
     Cobalt => cobalt,
     Red => red,
     Fifo => fifo,
+}
+
+impl Config {
+    /// The memory that a discipline of this configuration takes for packets of this type.
+    pub fn footprint<P>(&self) -> Footprint {
+        let packet = size_of::<Waiting<P>>() as u64;
+        let lists = |lists| Footprint { queues: lists, queue: 0, lists, packet };
+        match self {
+            Config::FqCodel(config) => fq_codel::footprint::<P>(config),
+            Config::DualPi2(_) | Config::CurvyRed(_) => lists(2),
+            Config::Foreign(config) => lists(if config.dual { 2 } else { 1 }),
+            _ => lists(1),
+        }
+    }
 }
 
 impl Default for Config {

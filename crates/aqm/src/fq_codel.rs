@@ -10,7 +10,7 @@ use l4s_units::Time;
 use rand_core::Rng;
 
 use crate::codel::{Control, Law};
-use crate::{Backlog, Departure, DropCause, Packet, Qdisc, Queue, Watch};
+use crate::{Backlog, Departure, DropCause, Footprint, Packet, Qdisc, Queue, Watch};
 use flows::{Flows, Line};
 
 /// The state of FQ-CoDel.
@@ -92,6 +92,17 @@ impl<P: Packet> Discipline<P> {
     fn take_first(&mut self, new: bool) {
         let line = if new { &mut self.new } else { &mut self.old };
         self.flows.remove_first(line);
+    }
+}
+
+/// The memory that it takes.
+pub(crate) fn footprint<P>(config: &Config) -> Footprint {
+    let state = size_of::<Control>() + size_of::<i64>();
+    Footprint {
+        queues: config.flows.into(),
+        queue: (flows::QUEUE + state) as u64,
+        lists: 1,
+        packet: flows::place::<P>() as u64,
     }
 }
 

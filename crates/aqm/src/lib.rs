@@ -44,7 +44,7 @@ mod waiting;
 mod watch;
 
 pub use config::{Aqm, Config};
-pub use limit::Limit;
+pub use limit::{Footprint, Limit};
 pub use waiting::{Backlog, Fifo};
 pub use watch::{Counters, DropCause, MarkCause, Queue, Watch};
 

@@ -86,3 +86,16 @@ impl Limit {
         *self = if self.memory.is_some() { linux } else { Limit::packets(packets) };
     }
 }
+
+/// The memory that a discipline takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Footprint {
+    /// Its queues.
+    pub queues: u64,
+    /// Bytes that it allocates for each of them when it begins.
+    pub queue: u64,
+    /// How many of its lists may each have held all that may wait.
+    pub lists: u64,
+    /// Bytes of a packet that waits.
+    pub packet: u64,
+}

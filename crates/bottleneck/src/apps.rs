@@ -3,8 +3,15 @@
 //! The one place where `[[app]]` is expanded, so that every substrate has the same flows and the
 //! same schedule. Writing itself is the substrate's.
 
+use l4s_aqm::MTU;
 use l4s_scenario::{App, Scenario};
-use l4s_units::{Rate, Time};
+use l4s_units::{Bytes, Rate, Time};
+
+use crate::skb_memory;
+
+/// What waits in a socket to be sent, at most: the default of the largest send buffer of Linux
+/// (`tcp_wmem`), which counts the memory of packets.
+const SEND_BUFFER: Bytes = Bytes::new(4 << 20);
 
 /// A flow of an application.
 #[derive(Clone, PartialEq, Debug)]
@@ -87,10 +94,20 @@ impl Frames {
     }
 
     /// A frame is due, where so many before it have not been sent to their end: true if it is to
-    /// be written, false if it is skipped.
+    /// be written, false if it is skipped. One that finds the send buffer full is skipped by
+    /// applications that do not adapt, too: there is nowhere to keep it.
     pub fn take(&mut self, unsent: usize) -> bool {
         self.due += 1;
-        !(self.app.adapt && unsent > 1)
+        (unsent as u64) < Frames::most_unsent(&self.app) && !(self.app.adapt && unsent > 1)
+    }
+
+    /// How many frames of an application may wait to be sent: those that fill the send buffer, one
+    /// at least. A frame takes full packets, and one for the rest.
+    pub fn most_unsent(app: &App) -> u64 {
+        let (frame, full) = (app.frame().get(), MTU.get());
+        let rest = skb_memory(Bytes::new(frame % full));
+        let memory = frame / full * skb_memory(MTU).get() + rest.get();
+        SEND_BUFFER.get().div_ceil(memory)
     }
 }
 
@@ -142,9 +159,25 @@ mod tests {
     #[test]
     fn a_frame_is_due_every_interval_until_the_stop() {
         // A third of a second has no end in nanoseconds: rounding does not add up.
-        let found = frames("fps = 3\nstop = \"1s\"", |_| 100);
+        let found = frames("fps = 3\nstop = \"1s\"", |_| 10);
         let written = |ns: u64| (Time::from_nanos(7_000 + ns), true);
         assert_eq!(found, [written(0), written(333_333_333), written(666_666_666)]);
+    }
+
+    /// 1 Gb/s at 100 frames per second are frames of 1.25 MB, of which three fill 4 MiB of packets of
+    /// 2304 B each; a frame of a byte takes a packet of 768 B.
+    #[test]
+    fn what_finds_the_send_buffer_full_is_skipped_and_its_frames_are_few() {
+        let most_unsent = |rate: &str, fps: u64| {
+            let text = format!("[[app]]\ngroup = \"A\"\nrate = \"{rate}\"\nfps = {fps}\n");
+            let mut frames = Frames::new(&scenario(&text).apps[0]);
+            frames.begin(us(0));
+            (0..).take_while(|unsent| frames.take(*unsent)).count()
+        };
+        assert_eq!(most_unsent("1gbit", 100), 3);
+        assert_eq!(most_unsent("8kbit", 1000), 5462);
+        // However large a frame is, one at a time is written.
+        assert_eq!(most_unsent("10gbit", 1), 1);
     }
 
     #[test]

@@ -207,10 +207,15 @@ pub struct Live {
     /// Where to listen; with another address than a loopback one, or real sockets, it asks for a token
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4545")]
     pub listen: SocketAddr,
-    /// What requests must show, 16 characters at least; chosen by chance where it is needed
+    /// What requests must show, 16 characters at least; chosen by chance where it is needed. Every
+    /// user of this machine can read a command line: --token-file and the variable L4S_LIVE_TOKEN
+    /// keep it to you
     #[arg(long, value_name = "TOKEN")]
     pub token: Option<String>,
-    /// Show it in the browser
+    /// The same from a file; `-` asks for it, or takes it from standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "token")]
+    pub token_file: Option<PathBuf>,
+    /// Show it in the browser, by a file that only you can read where there is a token
     #[arg(long)]
     pub open: bool,
     /// Set a key, or choose a run of a sweep

@@ -1,5 +1,7 @@
 //! `l4s live`: a page that shows a scenario as it runs.
 
+use std::io::{BufRead, BufReader, IsTerminal, Read, Write, stdin};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 #[cfg(target_os = "linux")]
 use std::time::Duration;
@@ -8,27 +10,33 @@ use l4s_live::document::Presets;
 use l4s_live::server::{BindError, Limits, Options, Server, Token, interrupted};
 use l4s_live::{Simulator, Substrate};
 use l4s_scenario::{Plan, bundled};
+use tempfile::TempPath;
 
 use crate::args::{Live, LiveSubstrate};
 use crate::failure::Failure;
 use crate::print;
 
+/// The variable that may hold the token.
+const VARIABLE: &str = "L4S_LIVE_TOKEN";
+/// No token is longer.
+const MOST_BYTES: u64 = 4096;
+
 /// Serves the page until it is interrupted.
 pub fn live(options: &Live) -> Result<(), Failure> {
     let plan = Plan::open(&options.scenario, &options.set)?;
     let presets = presets(&options.scenario, &plan)?;
-    let token = options.token.as_deref().map(Token::new).transpose();
-    let token = token.map_err(|error| Failure::input(format!("--token: {error}")))?;
-    let (substrate, limits) = substrate(options.on, &plan)?;
+    let token = token(options)?;
+    let (substrate, mut limits) = substrate(options.on, &plan)?;
+    // The other half is for what counts do not know of, and for others.
+    let half = crate::forecast::free_memory().map_or(u64::MAX, |free| (free / 2.0) as u64);
+    limits.memory = limits.memory.min(half);
     let server = Server::bind(options.listen, Options { substrate, presets, token, limits })
         .map_err(|error| refused(options, &error))?;
     let url = server.url();
     print(&format!("{url}\n"))?;
     eprintln!("{} runs while that page is open; Ctrl-C ends it", options.scenario);
-    if options.open {
-        open(&url);
-    }
-    server.run(interrupted()).map_err(|error| Failure::Run(format!("l4s live: {error}")))
+    let _shown = if options.open { open(&url, server.has_token()) } else { None };
+    server.run(interrupted).map_err(|error| Failure::Run(format!("l4s live: {error}")))
 }
 
 /// What runs the lanes. Real time is had by one session at once, whose place is soon free for the
@@ -78,14 +86,86 @@ fn refused(options: &Live, error: &BindError) -> Failure {
     Failure::Substrate(format!("l4s live: {error}{help}"))
 }
 
+/// What requests must show, where somebody says it: on the command line, in a file, or in a variable.
+fn token(options: &Live) -> Result<Option<Token>, Failure> {
+    let (found, from) = if let Some(token) = &options.token {
+        eprintln!(
+            "note: every user of this machine can read --token; --token-file and {VARIABLE} keep it \
+             to you"
+        );
+        (token.clone(), "--token".to_owned())
+    } else if let Some(path) = &options.token_file {
+        (read_token(path)?, format!("--token-file {}", path.display()))
+    } else if let Some(token) = std::env::var_os(VARIABLE) {
+        (token.into_string().unwrap_or_default(), VARIABLE.to_owned())
+    } else {
+        return Ok(None);
+    };
+    let token = Token::new(found.trim());
+    token.map(Some).map_err(|error| Failure::input(format!("{from}: {error}")))
+}
+
+/// The first line of a file, or of standard input.
+fn read_token(path: &Path) -> Result<String, Failure> {
+    let unreadable = |error| Failure::input(format!("--token-file {}: {error}", path.display()));
+    let mut line = String::new();
+    if path == Path::new("-") {
+        if stdin().is_terminal() {
+            eprint!("token: ");
+        }
+        stdin().lock().take(MOST_BYTES).read_line(&mut line).map_err(unreadable)?;
+        return Ok(line);
+    }
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = file.metadata().map_err(unreadable)?.permissions().mode();
+        if mode & 0o077 != 0 {
+            eprintln!("note: others can read {0}; chmod 600 {0} keeps it to you", path.display());
+        }
+    }
+    BufReader::new(file).take(MOST_BYTES).read_line(&mut line).map_err(unreadable)?;
+    Ok(line)
+}
+
 /// Shows the page in the browser. Where there is none, the address was printed.
-fn open(url: &str) {
+///
+/// Every user of this machine can read the command line of what opens it. So where the address has a
+/// token, it gets a file that leads there, which nobody else can read, and which is there as long as
+/// what this returns.
+fn open(url: &str, secret: bool) -> Option<TempPath> {
+    let leads = if secret { Some(leading_to(url)) } else { None };
+    let leads = match leads.transpose() {
+        Ok(leads) => leads,
+        Err(error) => {
+            eprintln!("note: no file to open the page by: {error}; open the page by hand");
+            return None;
+        }
+    };
+    let address = leads.as_ref().map_or(url.into(), |file| file.as_os_str().to_owned());
     let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let mut command = Command::new(opener);
-    command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     match command.spawn() {
         // It is waited for, so that nothing is left of it.
         Ok(mut browser) => drop(std::thread::spawn(move || browser.wait())),
         Err(error) => eprintln!("note: {opener}: {error}; open the page by hand"),
     }
+    leads
+}
+
+/// A page that leads to this address, which has nothing in it that HTML would take for markup.
+fn leading_to(url: &str) -> std::io::Result<TempPath> {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let folder = runtime.filter(|folder| folder.is_dir()).unwrap_or_else(std::env::temp_dir);
+    // With the rights of its owner alone, and under a name that nobody can have taken.
+    let mut file =
+        tempfile::Builder::new().prefix("l4s-live-").suffix(".html").tempfile_in(folder)?;
+    write!(
+        file,
+        "<!doctype html><meta charset=utf-8><meta name=referrer content=no-referrer>\
+         <meta http-equiv=refresh content=\"0; url={url}\"><a href=\"{url}\">l4s live</a>\n"
+    )?;
+    Ok(file.into_temp_path())
 }

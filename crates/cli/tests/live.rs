@@ -28,7 +28,12 @@ impl Live {
     /// Or what it says instead.
     fn try_start(args: &[&str]) -> Result<Live, String> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_l4s"));
-        command.arg("live").args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.arg("live").args(args);
+        Live::spawn(command)
+    }
+
+    fn spawn(mut command: Command) -> Result<Live, String> {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = command.spawn().expect("l4s starts");
         let mut url = String::new();
         let stdout = process.stdout.take().expect("stdout");
@@ -151,7 +156,80 @@ fn what_it_cannot_serve_is_bad_input() {
     input(&["--set", "link.rat=1mbit"], "did you mean `rate`?");
     input(&["--set", "link.rate=11gbit"], "expected at most 10000000000 in a live session");
     input(&["--token", "short"], "--token: expected 16 to 128");
+    input(&["--token-file", "/nowhere/token"], "--token-file /nowhere/token: No such file");
+    input(&["--token-file", "/dev/null"], "--token-file /dev/null: expected 16 to 128");
+    input(&["--token-file", "/dev/zero"], "--token-file /dev/zero: ");
+    input(&["--token-file", "x", "--token", "y"], "cannot be used with");
     input(&["--listen", "nowhere"], "--listen");
+}
+
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+#[test]
+fn a_token_need_not_be_on_the_command_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("token");
+    std::fs::write(&file, format!("{TOKEN}\n")).unwrap();
+    let command = |stdin: Stdio| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_l4s"));
+        command.args(["live", "--listen", "127.0.0.1:0"]).stdin(stdin);
+        command
+    };
+    let mut of_file = command(Stdio::null());
+    of_file.arg("--token-file").arg(&file);
+    let mut of_variable = command(Stdio::null());
+    of_variable.env("L4S_LIVE_TOKEN", TOKEN);
+    let mut of_stdin = command(std::fs::File::open(&file).unwrap().into());
+    of_stdin.args(["--token-file", "-"]);
+    for command in [of_file, of_variable, of_stdin] {
+        let mut live = Live::spawn(command).unwrap_or_else(|said| panic!("{said}"));
+        assert_eq!(live.token, TOKEN);
+        assert!(live.ask("GET /api/greeting").starts_with("HTTP/1.1 200"));
+        live.token = "1".repeat(32);
+        assert!(live.ask("GET /api/greeting").starts_with("HTTP/1.1 401"));
+    }
+}
+
+/// An opener that writes down what it was asked to open.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_browser_is_shown_the_page_without_its_token_on_a_command_line() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let (opener, asked) = (folder.path().join("xdg-open"), folder.path().join("asked"));
+    let script = format!("#!/bin/sh\necho \"$@\" > {0}.new && mv {0}.new {0}\n", asked.display());
+    std::fs::write(&opener, script).unwrap();
+    std::fs::set_permissions(&opener, PermissionsExt::from_mode(0o755)).unwrap();
+    let open = |token: Option<&str>| {
+        let _ = std::fs::remove_file(&asked);
+        let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_l4s"));
+        command.args(["live", "--listen", "127.0.0.1:0", "--open"]).env("PATH", path);
+        command.env("XDG_RUNTIME_DIR", folder.path());
+        if let Some(token) = token {
+            command.env("L4S_LIVE_TOKEN", token);
+        }
+        let live = Live::spawn(command).unwrap_or_else(|said| panic!("{said}"));
+        let start = Instant::now();
+        while !asked.exists() {
+            assert!(start.elapsed() < DEADLINE, "it opens the page");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        (live, std::fs::read_to_string(&asked).unwrap().trim().to_owned())
+    };
+    let (live, address) = open(None);
+    assert_eq!(address, format!("http://{}/", live.address));
+    drop(live);
+
+    let (mut live, file) = open(Some(TOKEN));
+    let page = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"));
+    assert!(page.contains(&format!("url=http://{}/?token={TOKEN}", live.address)), "{page}");
+    assert!(!file.contains(TOKEN));
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    live.signal("-TERM");
+    live.ended();
+    assert!(!std::fs::exists(&file).unwrap(), "it is gone with the server");
 }
 
 #[cfg(target_os = "linux")]

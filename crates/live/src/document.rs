@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use l4s_aqm::Queue;
 use l4s_measure::queues_of;
-use l4s_scenario::{Faults, Plan, Point, Scenario, Spelled, covers, shell_word};
+use l4s_scenario::{Budget, Faults, Plan, Point, Scenario, Spelled, Template, covers, shell_word};
 use l4s_units::Duration;
 
 use crate::limits;
@@ -48,6 +49,10 @@ pub struct Document {
     /// What is different in the second lane; `None` where there is none.
     overlay: Option<Pairs>,
     lanes: Vec<Resolved>,
+    /// Bytes that its lanes may come to need.
+    memory: u64,
+    /// Whether nobody waits for it any more, which ends reading.
+    given_up: Arc<AtomicBool>,
 }
 
 /// The scenario of a lane.
@@ -106,6 +111,18 @@ impl Presets {
     /// # Errors
     /// There is no such preset, or a fault in the text or a key.
     pub fn open(&self, opening: &Opening) -> Result<Document, Fault> {
+        self.open_unless(opening, Arc::default())
+    }
+
+    /// As [`Presets::open`], unless it is given up: that ends whatever this document is asked for.
+    ///
+    /// # Errors
+    /// It was given up, there is no such preset, or a fault in the text or a key.
+    pub fn open_unless(
+        &self,
+        opening: &Opening,
+        given_up: Arc<AtomicBool>,
+    ) -> Result<Document, Fault> {
         let (base, point, pins) = match &opening.start {
             Start::Point(number) => {
                 let Some((_, pins)) = self.points.get(*number) else {
@@ -126,8 +143,8 @@ impl Presets {
                 (Arc::new(base), None, Vec::new())
             }
         };
-        let mut document =
-            Document { base, point, pins, set: Vec::new(), overlay: None, lanes: Vec::new() };
+        let (set, overlay, lanes, memory) = Default::default();
+        let mut document = Document { base, point, pins, set, overlay, lanes, memory, given_up };
         document.set = apply(Vec::new(), &opening.set)?;
         document.resolved(&opening.set)
     }
@@ -174,6 +191,11 @@ impl Document {
     /// What each lane runs, without an end.
     pub fn scenarios(&self) -> impl ExactSizeIterator<Item = &Scenario> {
         self.lanes.iter().map(|lane| &lane.endless)
+    }
+
+    /// Bytes that its lanes may come to need.
+    pub fn memory(&self) -> u64 {
+        self.memory
     }
 
     /// The scenario as TOML that `l4s run` reads.
@@ -235,6 +257,7 @@ impl Document {
         let lanes = if self.overlay.is_some() { 2 } else { 1 };
         let lanes = (0..lanes).map(|lane| self.lane(lane, changes));
         self.lanes = lanes.collect::<Result<_, _>>()?;
+        self.memory = limits::memory(self.scenarios())?;
         Ok(self)
     }
 
@@ -242,7 +265,9 @@ impl Document {
         let Base { name, text, .. } = &*self.base;
         let set: Vec<String> =
             self.settings_of(lane).iter().map(|(key, value)| format!("{key}={value}")).collect();
-        let plan = Plan::first(name, text, &set);
+        let cancelled = || self.given_up.load(Ordering::Relaxed);
+        let budget = Budget { steps: limits::STEPS, cancelled: &cancelled };
+        let plan = Template::parse(name, text).and_then(|text| text.first_within(&set, &budget));
         let mut plan = plan.map_err(|faults| refusal(&faults, changes, lane))?;
         let Some(point) = plan.points.pop() else {
             return Err(Fault::new("text", "there is no run in it"));

@@ -8,6 +8,7 @@
 #[cfg(test)]
 extern crate self as l4s_live;
 
+mod budget;
 pub mod document;
 #[cfg(target_os = "linux")]
 mod kernel;

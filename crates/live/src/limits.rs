@@ -2,6 +2,7 @@
 //! user's own machine and memory, and here it may be anybody's request.
 
 use l4s_scenario::Scenario;
+use l4s_sim::cost::{Cost, size};
 use l4s_units::{Bytes, Duration, Rate};
 
 use crate::protocol::Fault;
@@ -26,6 +27,13 @@ pub const TEXT: usize = 64 << 10;
 pub const KEYS: usize = 256;
 /// Presets.
 pub const PRESETS: usize = 50;
+/// Steps of reading a text and finding the first of its runs: some tenths of a second.
+pub const STEPS: u64 = 2_000_000;
+/// Downloads under way at a time; those that would begin beyond it are turned away, as a server does
+/// whose connections are taken.
+pub const DOWNLOADS_AT_A_TIME: usize = 2000;
+/// The memory that its lanes may come to need.
+pub const MEMORY: u64 = 512_000_000;
 /// Virtual seconds per second.
 pub const SPEED: std::ops::RangeInclusive<f64> = 0.01..=10.0;
 
@@ -67,7 +75,7 @@ pub fn check(scenario: &Scenario) -> Result<(), Fault> {
     most("group.rtt", "bytes under way at the link's rate", under_way.get(), BYTES.get())?;
     let buffers = scenario.aqms().map(|aqm| ("link.buffer", aqm));
     for (field, aqm) in buffers.chain(hops.iter().map(|hop| ("hop.buffer", &hop.aqm))) {
-        let limit = limit(aqm);
+        let limit = aqm.limit();
         let packets = if limit.packets == u64::MAX { 0 } else { limit.packets };
         most(field, "packets that may wait", packets, PACKETS)?;
         if packets == 0 {
@@ -75,6 +83,27 @@ pub fn check(scenario: &Scenario) -> Result<(), Fault> {
         }
     }
     Ok(())
+}
+
+/// The memory that lanes of these scenarios may come to need, all of it counted before anything is
+/// built.
+///
+/// # Errors
+/// It is too much for a session, and of what.
+pub fn memory<'a>(lanes: impl IntoIterator<Item = &'a Scenario>) -> Result<u64, Fault> {
+    let costs: Vec<Cost> = (lanes.into_iter())
+        .map(|scenario| Cost::of(scenario, Some(DOWNLOADS_AT_A_TIME as u64)))
+        .collect();
+    let needed = costs.iter().map(Cost::bytes).fold(0, u64::saturating_add);
+    if needed <= MEMORY {
+        return Ok(needed);
+    }
+    let largest = costs.iter().filter_map(Cost::largest).max_by_key(|term| term.bytes());
+    let why = largest.map_or(String::new(), |term| format!(": {term}"));
+    let message =
+        format!("needs {} of memory, a session may have {}{why}", size(needed), size(MEMORY));
+    let help = "smaller buffers, or fewer queues, hops or flows, need less".to_owned();
+    Err(Fault { help: Some(help), ..Fault::new("memory", message) })
 }
 
 fn most<N: PartialOrd + std::fmt::Display>(
@@ -90,16 +119,4 @@ fn most<N: PartialOrd + std::fmt::Display>(
         field,
         format!("found {found} {what}, expected at most {most} in a live session"),
     ))
-}
-
-fn limit(aqm: &l4s_aqm::Config) -> l4s_aqm::Limit {
-    macro_rules! limit {
-        ($variant:ident, $module:ident) => {
-            if let l4s_aqm::Config::$variant(config) = aqm {
-                return config.limit.clone();
-            }
-        };
-    }
-    l4s_aqm::for_each_discipline!(limit);
-    l4s_aqm::Limit::packets(0)
 }

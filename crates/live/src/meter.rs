@@ -43,6 +43,8 @@ pub struct Meter {
     /// Downloads under way: group, size, when they began, and the theoretical time then.
     under_way: BTreeMap<u32, (u16, Bytes, Time, Duration)>,
     downloads: Vec<Download>,
+    gave_up: u64,
+    turned_away: u64,
     frames: Vec<Frame>,
     sample: Sample,
     interval: Option<Duration>,
@@ -153,6 +155,8 @@ impl Meter {
             flows: Vec::new(),
             under_way: BTreeMap::new(),
             downloads: Vec::new(),
+            gave_up: 0,
+            turned_away: 0,
             frames: Vec::new(),
             sample: Sample::default(),
             interval: None,
@@ -185,6 +189,8 @@ impl Meter {
             groups: self.group_states(span),
             flows: self.flow_states(span),
             downloads: std::mem::take(&mut self.downloads),
+            gave_up: std::mem::take(&mut self.gave_up),
+            turned_away: std::mem::take(&mut self.turned_away),
             frames: std::mem::take(&mut self.frames),
             packets: self.sample.take(),
         };
@@ -322,6 +328,15 @@ impl<P: Traced> Observer<P> for Meter {
             let [time_ms, ideal_ms] = [now.since(opened), ideal].map(Duration::as_millis_f64);
             self.downloads.push(Download { group, bytes: size.get(), time_ms, ideal_ms });
         }
+    }
+
+    fn gave_up(&mut self, flow: u32, _: Time) {
+        self.under_way.remove(&flow);
+        self.gave_up += 1;
+    }
+
+    fn turned_away(&mut self, _: u32, _: u16, _: Time) {
+        self.turned_away += 1;
     }
 
     fn frame(&mut self, _: u32, group: u16, what: FrameEvent, _: Time) {

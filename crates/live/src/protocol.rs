@@ -89,10 +89,20 @@ pub struct LaneState {
     pub flows: Vec<FlowState>,
     /// Downloads that were completed.
     pub downloads: Vec<Download>,
+    /// Downloads of which nothing came for so long that they were given up.
+    #[serde(skip_serializing_if = "is_none")]
+    pub gave_up: u64,
+    /// Downloads that did not begin, as there were as many as a session may have.
+    #[serde(skip_serializing_if = "is_none")]
+    pub turned_away: u64,
     /// Frames of applications that arrived.
     pub frames: Vec<Frame>,
     /// A sample of packets.
     pub packets: Vec<PacketEvent>,
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// The link.

@@ -6,6 +6,7 @@
 mod answer;
 mod assets;
 mod bind;
+mod callers;
 mod guard;
 mod serve;
 mod viewer;
@@ -25,6 +26,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::value::RawValue;
 
+use crate::budget::{self, Budget, Turns};
 use crate::document::Presets;
 use crate::limits;
 use crate::protocol::{self, Bucketing, Discipline, Fault, Greeting, Opening, Span};
@@ -59,8 +61,14 @@ pub struct Limits {
     pub sessions: usize,
     /// Viewers at a time, of all sessions.
     pub viewers: usize,
-    /// Connections at a time that are none of a viewer; others wait.
+    /// Connections at a time that are none of a viewer: so many that have shown no token or name of
+    /// this server yet, a quarter of them from one address beyond loopback, and as many that have. One
+    /// too many takes the place of the oldest.
     pub connections: usize,
+    /// The memory that all sessions together may come to need, in bytes.
+    pub memory: u64,
+    /// Texts of scenarios that are read at a time.
+    pub readers: usize,
     /// Commands of a viewer per second; twice as many at once.
     pub commands: f64,
     /// How long a session goes on without viewers.
@@ -75,6 +83,8 @@ impl Default for Limits {
             sessions: 64,
             viewers: 64,
             connections: 256,
+            memory: 8_000_000_000,
+            readers: 2,
             commands: 50.0,
             unwatched: Duration::from_secs(30),
             patience: Duration::from_secs(10),
@@ -102,7 +112,9 @@ impl App {
     fn new(options: Options, guard: Guard) -> App {
         let Options { substrate, presets, limits, .. } = options;
         let greeting = to_json(&greeting(&*substrate, &presets, &limits));
-        let ground = Arc::new(Ground { substrate, presets, unwatched: limits.unwatched });
+        let (unwatched, budget) = (limits.unwatched, Budget::new(limits.memory));
+        let readers = Turns::new(limits.readers);
+        let ground = Arc::new(Ground { substrate, presets, unwatched, budget, readers });
         let (sessions, viewers) = Default::default();
         App { ground, limits, guard, greeting, sessions, viewers }
     }
@@ -145,14 +157,14 @@ impl App {
         Ok((id, session))
     }
 
-    /// Ends all sessions and waits for their threads.
-    fn end(&self) {
+    /// Tells all sessions to end; their threads.
+    fn end(&self) -> Vec<JoinHandle<()>> {
         let entries: Vec<Entry> = self.sessions().drain().map(|(_, entry)| entry).collect();
-        entries.iter().for_each(|entry| entry.session.end());
-        for entry in entries {
-            // A panic was caught and told already.
-            let _ = entry.thread.join();
-        }
+        let end = |entry: Entry| {
+            entry.session.end();
+            entry.thread
+        };
+        entries.into_iter().map(end).collect()
     }
 
     /// One more viewer, unless there are as many as there may be.
@@ -194,6 +206,7 @@ fn greeting(substrate: &dyn Substrate, presets: &Presets, limits: &Limits) -> Gr
             sessions: limits.sessions,
             viewers: limits.viewers,
             flows: limits::FLOWS,
+            downloads: limits::DOWNLOADS_AT_A_TIME,
             rate_bps: limits::RATE.as_bps() as f64,
             message_bytes: MESSAGE,
             compare: substrate.bends_time(),
@@ -249,6 +262,10 @@ async fn create(State(app): State<Arc<App>>, body: Body) -> Result<Response, Ref
                 StatusCode::CREATED,
                 to_json(&Created { id: &id, settings }).to_string(),
             ))
+        }
+        // It may do later.
+        Standing::Over(Some(fault)) if fault.field == budget::OTHERS => {
+            Err(Refusal(StatusCode::SERVICE_UNAVAILABLE, fault))
         }
         Standing::Over(Some(fault)) => Err(Refusal(StatusCode::UNPROCESSABLE_ENTITY, fault)),
         Standing::Over(None) | Standing::Starting => {

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{broadcast, mpsc, watch};
 
+use crate::budget::{Budget, Turns};
 use crate::document::Presets;
 use crate::pace::STEP;
 use crate::protocol::{Command, Done, Fault, Opening};
@@ -34,6 +35,10 @@ pub(crate) struct Ground {
     pub presets: Presets,
     /// How long a session goes on without viewers.
     pub unwatched: Duration,
+    /// The memory that all of them may take.
+    pub budget: Arc<Budget>,
+    /// Turns to read a scenario.
+    pub readers: Turns,
 }
 
 /// How a session stands.
@@ -71,7 +76,7 @@ pub(crate) struct Session {
 /// What others tell the thread of a session.
 #[derive(Debug, Default)]
 struct Signs {
-    ending: AtomicBool,
+    ending: Arc<AtomicBool>,
     viewers: AtomicUsize,
 }
 
@@ -103,12 +108,13 @@ impl Session {
         let work = move || {
             let _ended = OnDrop(Some(ended));
             let run = || {
-                let runner = Runner::open(ground, &opening, told, &standing)?;
+                let runner = Runner::open(ground, &opening, told, &standing, &seen.ending)?;
                 work(runner, &inbox, &seen).map_err(|message| Fault::new("session", message))
             };
             let over = match catch_unwind(AssertUnwindSafe(run)) {
                 Ok(Ok(())) => None,
-                Ok(Err(fault)) => Some(fault),
+                // What it was told to leave is no fault.
+                Ok(Err(fault)) => (!seen.ending.load(Ordering::Relaxed)).then_some(fault),
                 Err(panic) => Some(Fault::new("session", broke_down(&*panic))),
             };
             standing.send_replace(Standing::Over(over));

@@ -4,6 +4,7 @@ use l4s_scenario::Scenario;
 use l4s_sim::Simulation;
 use l4s_units::Time;
 
+use crate::limits::DOWNLOADS_AT_A_TIME;
 use crate::protocol::LaneState;
 use crate::{Lane, Meter};
 
@@ -15,7 +16,8 @@ pub struct SimLane {
 impl SimLane {
     /// A run of `scenario` at time zero.
     pub fn new(scenario: &Scenario) -> SimLane {
-        SimLane { run: Simulation::new(scenario, Meter::new(scenario)) }
+        let run = Simulation::new(scenario, Meter::new(scenario));
+        SimLane { run: run.with_most_downloads(DOWNLOADS_AT_A_TIME) }
     }
 }
 

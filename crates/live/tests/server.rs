@@ -5,6 +5,7 @@ mod fake;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
@@ -550,5 +551,255 @@ fn fifty_viewers_see_one_session() {
             "{most} states in {time:?}; received by each: {:?}",
             seen.iter().map(|(count, _)| count).min()
         );
+    });
+}
+
+/// 100 links for each of 100 flows, each with 65,536 queues: 9 kB of text.
+fn greedy() -> serde_json::Value {
+    let hop = |n| {
+        format!(
+            "[[hop]]\nname = \"h{n}\"\nper = \"flow\"\nrate = \"1gbit\"\n\
+             aqm = {{ kind = \"fq_codel\", flows = 65536 }}\n"
+        )
+    };
+    let hops: String = (0..100).map(hop).collect();
+    let text = format!(
+        "link.rate = \"10mbit\"\n[[group]]\nname = \"A\"\ncc = \"reno\"\nflows = 100\n\
+         rtt = \"10ms\"\n{hops}"
+    );
+    serde_json::json!({ "text": text })
+}
+
+#[test]
+fn a_scenario_that_needs_too_much_memory_is_refused_before_any_of_it_is_built() {
+    let desk = desk(Simulator);
+    let refused = desk.ask("POST", "/api/sessions", &[], &greedy().to_string());
+    assert_eq!(refused.status, 422, "{refused:?}");
+    let fault = refused.json();
+    assert_eq!(fault["field"], "memory");
+    let message = fault["message"].as_str().unwrap();
+    for said in ["a session may have 512 MB", "100 hops × 100 links × 65,536 queues × ", " GB"] {
+        assert!(message.contains(said), "{message}");
+    }
+    // Nor may a session become one, and it goes on.
+    let id = desk.session("{}");
+    block_on(async {
+        let mut viewer = Viewer::open(&desk, &id).await;
+        let load = serde_json::json!({ "do": "load", "id": 1, "text": greedy()["text"] });
+        assert_eq!(viewer.command(&load.to_string()).await["field"], "memory");
+        let set = r#"{"do":"compare","set":{"aqm":"fq_codel","aqm.flows":"65536"},"id":2}"#;
+        assert_eq!(viewer.command(set).await["type"], "done");
+        viewer.next_of("state").await;
+    });
+}
+
+#[test]
+fn sessions_share_the_memory_that_there_is() {
+    let limits = Limits { memory: 200_000_000, ..Limits::default() };
+    let desk = desk_with(Fake::default(), limits, None);
+    let mut ids = Vec::new();
+    let refused = loop {
+        assert!(ids.len() < 64, "they are refused");
+        let created = desk.ask("POST", "/api/sessions", &[], "{}");
+        if created.status != 201 {
+            break created;
+        }
+        ids.push(created.json()["id"].as_str().unwrap().to_owned());
+    };
+    assert!(!ids.is_empty() && refused.status == 503, "{refused:?}");
+    let message = refused.json()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("all sessions together may have 200 MB"), "{message}");
+    desk.ask("DELETE", &format!("/api/sessions/{}", ids[0]), &[], "");
+    until("there is room", || desk.ask("POST", "/api/sessions", &[], "{}").status == 201);
+}
+
+/// So many connections that have said this and then say a little now and then.
+fn dribbling(desk: &Desk, connections: usize, said: &str) -> Vec<TcpStream> {
+    let open = |_| {
+        let mut stream = TcpStream::connect(desk.address).unwrap();
+        // Some were shown out already.
+        let _ = stream.write_all(said.as_bytes());
+        stream
+    };
+    (0..connections).map(open).collect()
+}
+
+#[test]
+fn who_dribbles_holds_up_nobody() {
+    let limits = Limits { patience: Duration::from_secs(60), ..Limits::default() };
+    for token in [None, Some(TOKEN)] {
+        let desk = desk_with(Fake::default(), limits, token);
+        let host = desk.address;
+        let bearer = format!("Authorization: Bearer {TOKEN}");
+        for said in [
+            String::new(),
+            "GET /api/gre".to_owned(),
+            format!("GET / HTTP/1.1\r\nHost: {host}\r\nX-Slow: "),
+            format!("POST /api/sessions HTTP/1.1\r\nHost: {host}\r\nContent-Length: 100\r\n\r\n{{"),
+        ] {
+            let start = Instant::now();
+            let mut crowd = dribbling(&desk, 300, &said);
+            for _ in 0..5 {
+                crowd.iter_mut().for_each(|stream| drop(stream.write(b"x")));
+                let answer = desk.ask("GET", "/api/greeting", &[&bearer], "");
+                assert_eq!(answer.status, 200, "{said:?}");
+            }
+            // Nobody of the crowd gave up: their time is not over for long.
+            assert!(start.elapsed() < limits.patience / 2, "{:?}", start.elapsed());
+        }
+    }
+}
+
+#[test]
+fn a_crowd_that_comes_again_and_again_holds_up_nobody() {
+    let limits = Limits { patience: Duration::from_secs(60), ..Limits::default() };
+    let desk = desk_with(Fake::default(), limits, None);
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut crowd: Vec<TcpStream> = Vec::new();
+            while !over.load(SeqCst) {
+                crowd.retain_mut(|stream| stream.write(b"G").is_ok());
+                crowd.extend(dribbling(&desk, 300 - crowd.len(), "GET /"));
+            }
+        });
+        let start = Instant::now();
+        let answers: Vec<u16> = (0..5).map(|_| desk.get("/api/greeting").status).collect();
+        over.store(true, SeqCst);
+        assert_eq!(answers, [200; 5]);
+        assert!(start.elapsed() < limits.patience / 2, "{:?}", start.elapsed());
+    });
+}
+
+#[test]
+fn a_server_ends_in_time_whatever_a_session_does() {
+    let fake = Fake::default();
+    let mut desk = desk(fake.clone());
+    let body = r#"{"set": {"seed": "17"}}"#;
+    let (address, length) = (desk.address, body.len());
+    let mut stream = TcpStream::connect(address).unwrap();
+    let head = format!("POST /api/sessions HTTP/1.1\r\nHost: {address}\r\n");
+    write!(stream, "{head}Content-Length: {length}\r\n\r\n{body}").unwrap();
+    until("a session stalls", || fake.stalled.load(SeqCst) == 1);
+    let start = Instant::now();
+    desk.end();
+    // It is left after 0.6 s; two busy cores are a little late.
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    assert_eq!(fake.lanes.load(SeqCst), 0);
+    fake.let_go.store(true, SeqCst);
+}
+
+#[test]
+fn what_sessions_have_to_take_back_is_waited_for() {
+    let fake = Fake { real: true, ..Fake::default() };
+    let mut desk = desk_with(fake.clone(), Limits::default(), Some(TOKEN));
+    let body = r#"{"set": {"seed": "17"}}"#;
+    let (address, length) = (desk.address, body.len());
+    let mut stream = TcpStream::connect(address).unwrap();
+    let head = format!(
+        "POST /api/sessions HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {TOKEN}\r\n"
+    );
+    write!(stream, "{head}Content-Length: {length}\r\n\r\n{body}").unwrap();
+    until("a session stalls", || fake.stalled.load(SeqCst) == 1);
+    let ending = std::thread::spawn(move || desk.end());
+    until("it listens no more", || TcpStream::connect(address).is_err());
+    std::thread::sleep(Duration::from_millis(1000));
+    assert!(!ending.is_finished(), "real sockets are not left");
+    fake.let_go.store(true, SeqCst);
+    ending.join().unwrap();
+    until("its lane is gone", || fake.lanes.load(SeqCst) == 0);
+}
+
+/// A frame of a WebSocket, masked with zeros: first byte, and second as it is.
+fn frame(first: u8, second: u8, rest: &[u8]) -> Vec<u8> {
+    [&[first, second][..], &[0; 4], rest].concat()
+}
+
+/// Frames that no client should send, and some that are odd and allowed.
+fn odd_frames() -> Vec<(String, Vec<u8>)> {
+    let mut all: Vec<(String, Vec<u8>)> = Vec::new();
+    let mut add = |what: &str, bytes: Vec<u8>| all.push((what.to_owned(), bytes));
+    for opcode in [3, 4, 5, 6, 7, 11, 12, 13, 14, 15] {
+        add(&format!("reserved opcode {opcode}"), frame(0x80 | opcode, 0x80, b""));
+    }
+    for bit in [0x40, 0x20, 0x10, 0x70] {
+        add(&format!("reserved bits {bit:#x}"), frame(0x81 | bit, 0x82, b"{}"));
+    }
+    add("not masked", vec![0x81, 2, b'{', b'}']);
+    add("a continuation of nothing", frame(0x80, 0x82, b"{}"));
+    add("a first part that is never continued", frame(0x01, 0x82, b"{}"));
+    let twice = [frame(0x01, 0x81, b"{"), frame(0x81, 0x81, b"}")].concat();
+    add("a text within a text", twice);
+    let parts: Vec<u8> = (0..2000).flat_map(|_| frame(0x00, 0x81, b"x")).collect();
+    add("two thousand parts", [frame(0x01, 0x81, b"{"), parts].concat());
+    add("a ping in parts", frame(0x09, 0x81, b"x"));
+    add(
+        "a ping of 126 bytes",
+        frame(0x89, 0xfe, &[0, 126].iter().chain(&[b'x'; 126]).copied().collect::<Vec<_>>()),
+    );
+    add("a close in parts", frame(0x08, 0x80, b""));
+    add("a close of one byte", frame(0x88, 0x81, b"x"));
+    for code in [0_u16, 999, 1004, 1005, 1006, 1015, 5000, 65_535] {
+        add(&format!("a close of code {code}"), frame(0x88, 0x82, &code.to_be_bytes()));
+    }
+    add("a reason that is no UTF-8", frame(0x88, 0x84, &[3, 0xe8, 0xff, 0xfe]));
+    add("a text that is no UTF-8", frame(0x81, 0x84, &[0xff, 0xfe, 0xc0, 0x80]));
+    add("a text that ends within a letter", frame(0x81, 0x81, &[0xc3]));
+    let long = |length: u64| [&[0x81, 0xff][..], &length.to_be_bytes(), &[0; 4], b"{}"].concat();
+    add("a length of 2^63", long(1 << 63));
+    add("a length of 2^64 - 1", long(u64::MAX));
+    add("a length of 65 KiB", long(65 << 10));
+    add("a short length in eight bytes", long(2));
+    add("an empty text", frame(0x81, 0x80, b""));
+    add("an empty binary", frame(0x82, 0x80, b""));
+    add("a thousand pings", (0..1000).flat_map(|_| frame(0x89, 0x80, b"")).collect());
+    add(
+        "a thousand pongs that nobody asked for",
+        (0..1000).flat_map(|_| frame(0x8a, 0x80, b"")).collect(),
+    );
+    add("half a frame", vec![0x81]);
+    add("no frame at all", b"GET / HTTP/1.1\r\n\r\n".to_vec());
+    all
+}
+
+#[test]
+fn whatever_frames_a_viewer_sends_the_others_see_the_session_go_on() {
+    let limits = Limits { patience: Duration::from_secs(2), ..Limits::default() };
+    let desk = desk_with(Fake::default(), limits, None);
+    let id = desk.session("{}");
+    let odd = odd_frames();
+    assert!(odd.len() >= 33);
+    block_on(async {
+        let mut other = Viewer::open(&desk, &id).await;
+        for (what, bytes) in odd {
+            let mut stream = TcpStream::connect(desk.address).unwrap();
+            stream.set_read_timeout(Some(DEADLINE)).unwrap();
+            let head = format!(
+                "GET /api/sessions/{id}/watch HTTP/1.1\r\nHost: {}\r\nConnection: Upgrade\r\n\
+                 Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                 Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+                desk.address
+            );
+            stream.write_all(head.as_bytes()).unwrap();
+            let mut first = [0; 12];
+            stream.read_exact(&mut first).unwrap();
+            assert_eq!(&first, b"HTTP/1.1 101", "{what}");
+            // It may be cut off in the middle.
+            let _ = stream.write_all(&bytes);
+            assert_eq!(other.next_of("state").await["type"], "state", "{what}");
+        }
+        assert_eq!(other.command(r#"{"do":"restart","id":1}"#).await["type"], "done");
+        // Their places are free, and the last one has its own.
+        let start = Instant::now();
+        let viewers = async || {
+            let mut all = Vec::new();
+            for _ in 0..Limits::default().viewers - 1 {
+                all.push(Viewer::with(&desk.watch_url(&id), &[]).await.ok());
+            }
+            all.iter().all(Option::is_some)
+        };
+        while !viewers().await {
+            assert!(start.elapsed() < DEADLINE, "places are free again");
+        }
     });
 }

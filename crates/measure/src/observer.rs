@@ -145,6 +145,10 @@ pub trait Observer<P: Traced> {
     fn opened(&mut self, flow: u32, group: u16, size: Option<Bytes>, now: Time) {}
     /// A flow's client saw the server's close.
     fn closed(&mut self, flow: u32, now: Time) {}
+    /// A download's client waited too long for something to come, and closed.
+    fn gave_up(&mut self, flow: u32, now: Time) {}
+    /// A download did not begin, as there were as many as there may be.
+    fn turned_away(&mut self, flow: u32, group: u16, now: Time) {}
     /// What a flow's detector of Classic ECN said in the end: when the connection closed, or at
     /// the end of the run.
     fn detected(&mut self, flow: u32, report: Report, now: Time) {}

@@ -23,6 +23,8 @@ macro_rules! pass_on {
             at_hop(hop: u16, packet: &P, queue: Queue, what: HopEvent, now: Time);
             opened(flow: u32, group: u16, size: Option<Bytes>, now: Time);
             closed(flow: u32, now: Time);
+            gave_up(flow: u32, now: Time);
+            turned_away(flow: u32, group: u16, now: Time);
             detected(flow: u32, report: Report, now: Time);
             round_trip(flow: u32, rtt: Duration, now: Time);
             retransmitted(flow: u32, now: Time);

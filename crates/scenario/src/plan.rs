@@ -163,7 +163,15 @@ impl Template {
     /// # Errors
     /// The scenario or a setting is refused.
     pub fn first(&self, set: &[String]) -> Result<Plan, Faults> {
-        self.plan(set, 1, &Budget::default())
+        self.first_within(set, &Budget::default())
+    }
+
+    /// As [`Template::first`], within a budget.
+    ///
+    /// # Errors
+    /// The scenario or a setting is refused, the budget does not suffice, or it was cancelled.
+    pub fn first_within(&self, set: &[String], budget: &Budget<'_>) -> Result<Plan, Faults> {
+        self.plan(set, 1, budget)
     }
 
     /// Every run, within a budget.

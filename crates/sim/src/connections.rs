@@ -5,6 +5,8 @@
 //! there are at a time, not how many there were. What still comes for a connection that is gone is
 //! told by its number, and meets a closed port.
 
+use l4s_units::Time;
+
 use crate::packet::Owner;
 use crate::tcp::{Client, Sender};
 
@@ -14,6 +16,8 @@ pub(crate) struct Flow {
     pub owner: Owner,
     /// It is of a long flow or of an application.
     pub lasts: bool,
+    /// When it began.
+    pub began: Time,
     pub server: Sender,
     pub client: Client,
 }
@@ -24,6 +28,8 @@ pub(crate) struct Connections {
     flows: Vec<Flow>,
     /// Places of connections that are over.
     free: Vec<u32>,
+    /// How many do not last.
+    downloads: usize,
 }
 
 /// The number of a flow that no packet has.
@@ -40,15 +46,23 @@ impl Connections {
     /// [`Connections::begin`].
     pub fn add_app(&mut self, flow: u32, group: u16, server: Sender, client: Client) {
         let owner = Owner { flow, slot: self.flows.len() as u32, group };
-        self.flows.push(Flow { owner, lasts: true, server, client });
+        self.flows.push(Flow { owner, lasts: true, began: Time::ZERO, server, client });
     }
 
     /// A connection begins in mid-run, for as long as it is needed or as a download; gives its
     /// place.
-    pub fn begin(&mut self, flow: u32, group: u16, lasts: bool, ends: (Sender, Client)) -> u32 {
+    pub fn begin(
+        &mut self,
+        flow: u32,
+        group: u16,
+        lasts: bool,
+        ends: (Sender, Client),
+        began: Time,
+    ) -> u32 {
+        self.downloads += usize::from(!lasts);
         let slot = self.free.pop().unwrap_or(self.flows.len() as u32);
         let (server, client) = ends;
-        let new = Flow { owner: Owner { flow, slot, group }, lasts, server, client };
+        let new = Flow { owner: Owner { flow, slot, group }, lasts, began, server, client };
         match self.flows.get_mut(slot as usize) {
             Some(place) => *place = new,
             None => self.flows.push(new),
@@ -60,13 +74,21 @@ impl Connections {
     pub fn replace(&mut self, slot: u32, flow: u32, (server, client): (Sender, Client)) {
         let place = &mut self.flows[slot as usize];
         let owner = Owner { flow, ..place.owner };
-        *place = Flow { owner, lasts: true, server, client };
+        let began = place.began;
+        *place = Flow { owner, lasts: true, began, server, client };
     }
 
     /// A connection is over.
     pub fn end(&mut self, slot: u32) {
-        self.flows[slot as usize].owner.flow = GONE;
+        let flow = &mut self.flows[slot as usize];
+        flow.owner.flow = GONE;
+        self.downloads -= usize::from(!flow.lasts);
         self.free.push(slot);
+    }
+
+    /// How many downloads there are.
+    pub fn downloads(&self) -> usize {
+        self.downloads
     }
 
     /// Whether the connection at this place stays there when it is over: one of a long flow or of

@@ -40,7 +40,15 @@ const TICK: usize = 1;
 const TIMERS: usize = 2;
 const AGENDA: usize = 3;
 const SAMPLE: usize = 4;
-const LINES: usize = 5;
+const ROUND: usize = 5;
+const LINES: usize = 6;
+
+/// A download of which nothing came for so long is given up. It is the patience of clients and
+/// servers of the web: `timeoutIntervalForRequest` of Apple's URLSession and `send_timeout` of nginx
+/// are 60 s, each from the last progress on.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often somebody looks.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// What the engine did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -111,6 +119,8 @@ pub(crate) struct Engine<O> {
     kinds: Vec<Kind>,
     /// What the long flows fetch, by group.
     sizes: Vec<Option<Bytes>>,
+    /// Downloads at a time; those that would begin beyond it are turned away.
+    pub most_downloads: usize,
     outcome: Outcome,
 }
 
@@ -148,6 +158,9 @@ impl<O: Observer<Packet>> Engine<O> {
         calendar.set(AGENDA, agenda.next());
         let sampling = observer.sampling_interval();
         calendar.set(SAMPLE, sampling.map_or(Time::NEVER, |interval| Time::ZERO + interval));
+        if !scenario.web.is_empty() {
+            calendar.set(ROUND, Time::ZERO + LOOK);
+        }
         for (n, source) in sources.iter().enumerate() {
             calendar.set(LINES + groups + n, source.next());
         }
@@ -169,6 +182,7 @@ impl<O: Observer<Packet>> Engine<O> {
             sources,
             writers,
             outbox: Vec::new(),
+            most_downloads: usize::MAX,
             outcome: Outcome::default(),
         }
     }
@@ -196,6 +210,7 @@ impl<O: Observer<Packet>> Engine<O> {
                 TIMERS => self.fire(now),
                 AGENDA => self.take_up(now),
                 SAMPLE => self.sample(now),
+                ROUND => self.look_round(now),
                 _ if source < LINES + self.lines.len() => self.receive(source - LINES, now),
                 _ if source < self.first_writer() => {
                     self.emit(source - LINES - self.lines.len(), now);
@@ -459,11 +474,31 @@ impl<O: Observer<Packet>> Engine<O> {
 
     fn begin(&mut self, download: Download, now: Time) {
         let Download { flow, group, size, .. } = download;
+        if self.connections.downloads() >= self.most_downloads {
+            return self.observer.turned_away(flow, group, now);
+        }
         let rtt = self.lines[usize::from(group)].delay;
         let ends = self.kinds[usize::from(group)].ends(Some(size), rtt);
-        let slot = self.connections.begin(flow, group, false, ends);
+        let slot = self.connections.begin(flow, group, false, ends, now);
         self.timers.grow(2 * self.connections.places());
         self.open(slot, Some(size), now);
+    }
+
+    /// Downloads that nothing comes of any more are given up.
+    #[cold]
+    fn look_round(&mut self, now: Time) {
+        self.calendar.set(ROUND, now + LOOK);
+        for slot in 0..self.connections.places() as u32 {
+            let Some(flow) = self.connections.at(slot) else { continue };
+            let progress = flow.began.max(flow.client.last_arrival());
+            if flow.lasts || now.since(progress) < PATIENCE {
+                continue;
+            }
+            if !flow.client.is_closed() {
+                self.observer.gave_up(flow.owner.flow, now);
+            }
+            self.give_up(slot, now);
+        }
     }
 
     fn open(&mut self, slot: u32, size: Option<Bytes>, now: Time) {

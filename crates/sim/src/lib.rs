@@ -9,6 +9,7 @@ mod agenda;
 mod app;
 mod calendar;
 mod connections;
+pub mod cost;
 mod engine;
 mod hops;
 mod line;

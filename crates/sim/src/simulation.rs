@@ -23,6 +23,12 @@ impl<O: Observer<Packet>> Simulation<O> {
         Simulation { engine, scenario: scenario.clone(), now: Time::ZERO }
     }
 
+    /// The same with so many downloads at a time: those that would begin beyond it are turned away.
+    pub fn with_most_downloads(mut self, most: usize) -> Self {
+        self.engine.most_downloads = most;
+        self
+    }
+
     /// How far it is.
     pub fn now(&self) -> Time {
         self.now

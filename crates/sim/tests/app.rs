@@ -131,8 +131,11 @@ fn an_application_that_adapts_skips_frames_instead_of_letting_them_wait() {
         )
     };
     let [patient, adapting] = [false, true].map(|adapt| app(&scenario(&text(adapt))));
-    // 750 frames in 25 s. 2 Mb/s carry 14.4 of 17,459 B per second with Ethernet: 358.
-    assert_eq!((patient.written, patient.skipped), (750, 0));
+    // 750 frames in 25 s. 2 Mb/s carry 14.4 of 17,459 B per second with Ethernet: 358. Who does not
+    // adapt fills the send buffer at 15.6 frames per second: 161 frames of 26,112 B of memory are
+    // 4 MiB, after 10.3 s. In the 19.7 s that are left so many are skipped: 307.
+    assert_eq!(patient.written + patient.skipped, 750);
+    assert!((300..=315).contains(&patient.skipped), "{patient:?}");
     assert!((300..=359).contains(&patient.delivered), "{patient:?}");
     assert_eq!(adapting.written + adapting.skipped, 750);
     assert!((300..=361).contains(&adapting.written), "{adapting:?}");

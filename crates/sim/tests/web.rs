@@ -186,3 +186,66 @@ proptest! {
         prop_assert_eq!(lives(&scenario), found);
     }
 }
+
+/// Downloads at a time, and what became of those that were not completed.
+#[derive(Default)]
+struct Patience {
+    under_way: BTreeMap<u32, Time>,
+    most: usize,
+    began: u32,
+    /// How long after its beginning each was given up.
+    gave_up: Vec<Duration>,
+    turned_away: u32,
+}
+
+impl Observer<Packet> for Patience {
+    fn opened(&mut self, flow: u32, _: u16, _: Option<Bytes>, now: Time) {
+        self.began += 1;
+        self.under_way.insert(flow, now);
+        self.most = self.most.max(self.under_way.len());
+    }
+    fn closed(&mut self, flow: u32, _: Time) {
+        self.under_way.remove(&flow).expect("it was under way");
+    }
+    fn gave_up(&mut self, flow: u32, now: Time) {
+        let began = self.under_way.remove(&flow).expect("it was under way");
+        self.gave_up.push(now.since(began));
+    }
+    fn turned_away(&mut self, _: u32, _: u16, _: Time) {
+        self.turned_away += 1;
+    }
+}
+
+/// 1 kb/s carries a SYN-ACK in 0.6 s: of twenty that ask per second nearly all are never answered.
+const HOPELESS: &str = "duration = \"150s\"\nlink = { rate = \"1kbit\", buffer = \"50p\" }\naqm = \"fifo\"\n\
+    [[group]]\nname = \"A\"\ncc = \"cubic\"\nflows = 0\nrtt = \"10ms\"\n\
+    [[web]]\ngroup = \"A\"\nrate = \"20/s\"\nsize = \"100kb\"\nstop = \"60s\"\n";
+
+#[test]
+fn a_download_of_which_nothing_comes_is_given_up_after_a_minute() {
+    let mut seen = Patience::default();
+    l4s_sim::run(&scenario(HOPELESS), &mut seen);
+    assert!(seen.began > 1000 && seen.gave_up.len() > 1000, "{}", seen.gave_up.len());
+    let minute = Duration::from_secs(60);
+    assert!(seen.gave_up.iter().all(|after| *after >= minute));
+    // Looked at once per second: those to whom nothing ever came are gone by then.
+    let at_once = seen.gave_up.iter().filter(|after| **after < Duration::from_secs(61)).count();
+    assert!(at_once * 10 > seen.gave_up.len() * 8, "{at_once} of {}", seen.gave_up.len());
+    // Who still gets something every now and then goes on.
+    assert!(seen.under_way.len() < 100, "{}", seen.under_way.len());
+}
+
+#[test]
+fn no_more_downloads_are_under_way_than_there_may_be() {
+    // New ones come when the first are given up.
+    let scenario = scenario(&HOPELESS.replace("60s", "140s"));
+    let mut run = l4s_sim::Simulation::new(&scenario, Patience::default()).with_most_downloads(50);
+    run.advance(Time::ZERO + scenario.duration);
+    let (_, seen) = run.finish();
+    assert_eq!(seen.most, 50);
+    // All others were turned away, and their numbers with them.
+    let mut free = Patience::default();
+    l4s_sim::run(&scenario, &mut free);
+    assert_eq!(seen.began + seen.turned_away, free.began);
+    assert!(seen.began > 50, "places are free again");
+}

@@ -41,16 +41,19 @@ export class Connection {
   private hurry: (() => void) | undefined;
   private readonly waiting = new Map<number, { done: () => void; refused: (fault: Fault) => void }>();
 
-  /** Begins with what a link says, if it does: a scenario, or the session of somebody else. */
+  private wanted: Shared | undefined;
+
   constructor(
     private readonly api: Api,
     private readonly events: Events,
-    private wanted: Shared | undefined,
-    together: string | undefined,
   ) {
-    if (wanted !== undefined) this.id = undefined;
-    if (together !== undefined) this.join(together);
     addEventListener("online", () => this.now());
+  }
+
+  /** Begins with this scenario, of a link. */
+  want(scenario: Shared): void {
+    this.wanted = scenario;
+    this.id = undefined;
   }
 
   /** Does not end. */

@@ -6,11 +6,12 @@ import { el } from "../page/dom";
 import { Api } from "./api";
 import { Banner } from "./banner";
 import { Connection } from "./connection";
+import { consent } from "./consent";
 import { Controls } from "./controls";
 import { Header } from "./header";
 import { Lane } from "./lane";
 import { calm } from "./motion";
-import { lateness, sentence, sentences } from "./say";
+import { full, lateness, sentence, sentences } from "./say";
 import { type Fault, PROTOCOL } from "./protocol";
 import { fromFragment, fromTogether, type Shared } from "./share";
 import { Store } from "./store";
@@ -40,14 +41,13 @@ export async function mount(): Promise<void> {
       status: (status) => banner.show(status, connection),
       fault: (fault) => banner.complain(fault),
     },
-    shared?.scenario,
-    shared?.together,
   );
   const store: Store = new Store(
     (command) => connection.command(command),
     (fault) => banner.complain(fault),
   );
   build(app, store, banner, () => connection.session);
+  if (shared?.together !== undefined) connection.join(shared.together);
   // A link that is pasted into the same page.
   addEventListener("hashchange", async () => {
     const again = await fromAddress(banner);
@@ -56,12 +56,13 @@ export async function mount(): Promise<void> {
       store.forget();
     }
     const { text, compare } = again?.scenario ?? {};
-    if (text === undefined) return;
+    if (text === undefined || !(await consent({ text, ...(compare === undefined ? {} : { compare }) }))) return;
     store
       .command({ do: "load", text })
       .then(() => (compare === undefined ? undefined : store.command({ do: "compare", set: compare })))
       .catch((fault: Fault) => banner.complain(fault));
   });
+  if (shared?.scenario !== undefined && (await consent(shared.scenario))) connection.want(shared.scenario);
   await connection.run();
 }
 
@@ -88,6 +89,7 @@ function build(app: HTMLElement, store: Store, banner: Banner, session: () => st
   const stage = el("div", { class: "stage" });
   const figures = el("div", { class: "figures" });
   const late = el("p", { class: "late", role: "status" });
+  const limit = el("p", { class: "late", role: "status" });
   const missed = el("p", { class: "missed" });
   const spoken = el("p", { class: "hidden", role: "status" });
   app.replaceChildren(
@@ -95,7 +97,7 @@ function build(app: HTMLElement, store: Store, banner: Banner, session: () => st
     header.bar,
     banner.root,
     el("main", {}, [
-      el("div", { class: "stage-area" }, [late, stage, el("p", { class: "key" }, legend())]),
+      el("div", { class: "stage-area" }, [late, limit, stage, el("p", { class: "key" }, legend())]),
       controls.root,
       el("div", { class: "figures-area" }, [lookAt(store), figures]),
     ]),
@@ -142,6 +144,8 @@ function build(app: HTMLElement, store: Store, banner: Banner, session: () => st
       for (const lane of lanes) lane.tiles.update();
       const note = lateness(store.view().moments);
       if (late.textContent !== note) late.textContent = note;
+      const reached = full(store.view().moments, store.greeting?.limits.downloads);
+      if (limit.textContent !== reached) limit.textContent = reached;
       const { missed: count } = store.ring;
       missed.textContent = count === 0 ? "" : `${count} ${count === 1 ? "state was" : "states were"} left out because this page was slow to read; charts have gaps there.`;
     }

@@ -47,6 +47,7 @@ export interface Greeting {
     sessions: number;
     viewers: number;
     flows: number;
+    downloads?: number;
     rate_bps: number;
     message_bytes: number;
     compare: boolean;
@@ -151,6 +152,9 @@ export interface LaneState {
   groups: GroupState[];
   flows: FlowState[];
   downloads: Download[];
+  /** Downloads that were given up, and that did not begin. Absent where there are none. */
+  gave_up?: number;
+  turned_away?: number;
   frames: { group: number; delay_ms: number }[];
   packets: PacketEvent[];
 }

@@ -59,6 +59,16 @@ export function pace(moments: readonly Moment[]): number {
   return asked < 0.5 * last.state.speed ? 1 : (last.state.time_s - first.state.time_s) / asked;
 }
 
+/** Says that a session has as many downloads as it may have, or nothing. */
+export function full(moments: readonly Moment[], most: number | undefined): string {
+  const recent = lastSeconds(moments, 2);
+  const lanes = recent.flatMap(({ state }) => state.lanes);
+  const turnedAway = lanes.reduce((sum, lane) => sum + (lane.turned_away ?? 0), 0);
+  if (turnedAway === 0) return "";
+  const many = most === undefined ? "As many downloads" : `${most.toLocaleString("en")} downloads`;
+  return `${many} are under way, the most that a session may have: those that come now are turned away.`;
+}
+
 /** A machine that cannot keep up slows virtual time: says by how much, or nothing. */
 export function lateness(moments: readonly Moment[]): string {
   const last = moments[moments.length - 1];

@@ -6,7 +6,7 @@ import { filled, jitterOf, layout, LIFE_MS, place, stride } from "../../src/live
 import { frameDelay } from "../../src/live/panorama";
 import { division, PLOTS, roundUp } from "../../src/live/plots";
 import type { PacketEvent } from "../../src/live/protocol";
-import { aboutPreset, lateness, pace, sentence, sentences } from "../../src/live/say";
+import { aboutPreset, full, lateness, pace, sentence, sentences } from "../../src/live/say";
 import { decode, encode, fragment, fromFragment, fromTogether, together } from "../../src/live/share";
 import { nearest, steps } from "../../src/live/steps";
 import { themeOf } from "../../src/theme";
@@ -147,6 +147,14 @@ it("a machine that is too slow is told from one that keeps up, whatever the spee
   expect(lateness(at(1, 0.1, 0))).toBe("");
   expect(lateness(at(0.6, 1, 3))).toContain("60 %");
   expect(lateness([])).toBe("");
+});
+
+it("a session that turns downloads away says so, and stops to when it does not any more", () => {
+  const at = (turned_away?: number) => (number: number) => moment(state(number, { lanes: [lane({ ...(turned_away === undefined ? {} : { turned_away }) })] }));
+  const moments = (...states: ((number: number) => ReturnType<typeof moment>)[]) => states.map((one, i) => one(i + 1));
+  expect(full(moments(at(), at(3)), 2000)).toContain("2,000 downloads are under way");
+  expect(full(moments(at(), at()), 2000)).toBe("");
+  expect(full(moments(at(3), ...Array.from({ length: 60 }, () => at())), 2000)).toBe("");
 });
 
 it("every chart draws, on either axis and in either theme, and says so when it cannot", () => {

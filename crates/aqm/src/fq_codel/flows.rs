@@ -60,6 +60,14 @@ pub struct Flows<P> {
     backlog: Backlog,
 }
 
+/// Bytes of an empty queue.
+pub const QUEUE: usize = size_of::<Flow>() + size_of::<u64>();
+
+/// Bytes of a place for a packet.
+pub const fn place<P>() -> usize {
+    size_of::<Place<P>>()
+}
+
 impl<P: Packet> Flows<P> {
     /// So many empty queues, at least one.
     pub fn new(flows: usize) -> Self {

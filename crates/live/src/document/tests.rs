@@ -39,6 +39,10 @@ fn the_presets_are_the_runs_of_the_scenario() {
     for preset in presets.list() {
         let start = Start::Point(preset.number);
         let document = presets.open(&Opening { start, set: Changes::default() }).unwrap();
+        // As many as a server has by default fit into its budget.
+        let most = crate::server::Limits::default();
+        let all = document.memory() * most.sessions as u64;
+        assert!(all <= most.memory, "{}: {all} B", preset.label);
         let settings = document.settings(1, false, 1.0);
         assert_eq!(settings.point, Some(preset.number));
         let command = format!("--set {}", shell_word(&format!("case={}", preset.label)));
@@ -340,4 +344,34 @@ proptest! {
             }
         }
     }
+}
+
+/// 65,536 runs, none of which is left, as 2000 tables say one after the other.
+fn endless() -> String {
+    let list = |what: &dyn Fn(u32) -> String| (1..=256).map(what).collect::<Vec<_>>().join(", ");
+    let bursts = list(&|n| format!("\"{}b\"", 2000 + n));
+    let skip = |seed: u32| format!("[[sweep.skip]]\nseed = {seed}\n");
+    let skips: String = std::iter::repeat_n(256, 1744).chain(1..=256).map(skip).collect();
+    let seeds = list(&|n| n.to_string());
+    format!(
+        "link.rate = \"10mbit\"\n[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n\
+         [sweep]\nseed = [{seeds}]\n\"link.burst\" = [{bursts}]\n{skips}"
+    )
+}
+
+#[test]
+fn a_long_sweep_is_read_at_once_and_not_when_nobody_waits() {
+    // It is within the budget: combinations that are skipped are so at once.
+    let fault = text(&endless()).unwrap_err();
+    assert!(fault.message.contains("leaves no run"), "{fault}");
+    let opening = Opening { start: Start::Text(endless()), set: Changes::default() };
+    let given_up = Arc::new(AtomicBool::new(true));
+    let fault = presets().open_unless(&opening, given_up).unwrap_err();
+    assert!(fault.message.contains("cancelled"), "{fault}");
+    // A document that is given up later is asked for nothing any more.
+    let given_up = Arc::new(AtomicBool::new(false));
+    let document = presets().open_unless(&Opening::default(), given_up.clone()).unwrap();
+    given_up.store(true, Ordering::Relaxed);
+    let fault = document.with(0, &set(&[("link.rate", "10mbit")])).unwrap_err();
+    assert!(fault.message.contains("cancelled"), "{fault}");
 }

@@ -64,6 +64,8 @@ pub struct Limits {
     pub viewers: usize,
     /// Flows of a session, with those of applications.
     pub flows: u64,
+    /// Downloads under way at a time in a session.
+    pub downloads: usize,
     /// The rate of a link.
     pub rate_bps: f64,
     /// The size of a message to the server.

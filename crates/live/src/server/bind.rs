@@ -1,6 +1,5 @@
 //! Where a server listens, and the address that a person opens.
 
-use std::future::Future;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
@@ -72,6 +71,11 @@ impl Server {
         self.address
     }
 
+    /// Whether requests must show a token.
+    pub fn has_token(&self) -> bool {
+        self.token.is_some()
+    }
+
     /// What to open in a browser, with the token.
     pub fn url(&self) -> String {
         let ip = match self.address.ip() {
@@ -85,18 +89,15 @@ impl Server {
         }
     }
 
-    /// Serves until `until` is there. Then it ends all sessions and tells their viewers.
+    /// Serves until `signal` comes. Then it ends all sessions and tells their viewers, for less than
+    /// a second; what sessions with real sockets have to take back takes as long as it takes, or until
+    /// `signal` comes again.
     ///
     /// # Errors
     /// The system refuses what a server needs.
-    pub fn run(self, until: impl Future<Output = ()>) -> io::Result<()> {
+    pub fn run(self, signal: impl AsyncFn()) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let app = self.app.clone();
-        let served = runtime.block_on(serve::serve(self.listener, self.app, until));
-        // Nothing of a runtime that is gone holds on to a session.
-        drop(runtime);
-        app.end();
-        served
+        runtime.block_on(serve::serve(self.listener, self.app, signal))
     }
 }
 

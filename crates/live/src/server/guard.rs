@@ -14,8 +14,8 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::App;
 use super::answer::Refusal;
+use super::{App, callers};
 use crate::protocol::Fault;
 
 /// What the page may load and do: itself, and nothing from elsewhere. Charts set styles.
@@ -166,7 +166,13 @@ fn only(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
 /// What every request must satisfy, and what every answer says.
 pub(super) async fn every(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let mut response = match app.guard.host(request.headers()) {
-        Ok(()) => next.run(request).await,
+        Ok(()) => {
+            // Beyond loopback any Host will do: it is the token that tells.
+            if app.guard.token.is_none() {
+                callers::vouch(&request);
+            }
+            next.run(request).await
+        }
         Err(refusal) => refusal.into_response(),
     };
     let upgrades = response.status() == StatusCode::SWITCHING_PROTOCOLS;
@@ -193,7 +199,10 @@ pub(super) async fn every(State(app): State<Arc<App>>, request: Request, next: N
 pub(super) async fn api(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let allowed = app.guard.origin(request.headers()).and_then(|()| app.guard.token(&request));
     match allowed {
-        Ok(()) => next.run(request).await,
+        Ok(()) => {
+            callers::vouch(&request);
+            next.run(request).await
+        }
         Err(refusal) => refusal.into_response(),
     }
 }

@@ -1,6 +1,5 @@
 //! Connections: taken, bounded in number and time, and left in the end.
 
-use std::future::Future;
 use std::io;
 use std::net::TcpListener;
 use std::pin::pin;
@@ -8,44 +7,40 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use axum::Extension;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::sync::Semaphore;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+use super::callers::{Callers, Welcome};
 use super::{App, router};
 
 /// The longest head of a request, in bytes.
 const HEAD: usize = 16 << 10;
 /// How long an answer may take, in patiences.
 const ANSWER: u32 = 6;
-/// How long viewers have to hear that it is over.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// How long viewers have to hear that it is over, and sessions to end.
+const FAREWELL: Duration = Duration::from_millis(600);
 /// After an error that passes, such as too many open files.
 const RECOVER: Duration = Duration::from_millis(100);
 
-/// Answers until `until` is there, and tells viewers then.
+/// Answers until `signal` comes, and then ends all sessions and tells their viewers.
 pub(super) async fn serve(
     listener: TcpListener,
     app: Arc<App>,
-    until: impl Future<Output = ()>,
+    signal: impl AsyncFn(),
 ) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let router = router(app.clone());
-    let seats = Arc::new(Semaphore::new(app.limits.connections));
-    let mut until = pin!(until);
-    loop {
-        let next = async {
-            // It is never closed.
-            let seat = seats.clone().acquire_owned().await.map_err(io::Error::other)?;
-            Ok::<_, io::Error>((seat, listener.accept().await?.0))
-        };
-        let (seat, stream) = tokio::select! {
+    let callers = Callers::new(app.limits.connections);
+    let mut until = pin!(signal());
+    'serving: loop {
+        let (stream, from) = tokio::select! {
             biased;
             () = &mut until => break,
-            next = next => match next {
-                Ok(next) => next,
+            next = listener.accept() => match next {
+                Ok((stream, from)) => (stream, from.ip()),
                 // The client went, or a moment without resources: the next one may do better.
                 Err(_) => {
                     sleep(RECOVER).await;
@@ -56,23 +51,53 @@ pub(super) async fn serve(
         // What is sent is to be seen now.
         let _ = stream.set_nodelay(true);
         let patience = app.limits.patience;
-        let service = TowerToHyperService::new(router.clone());
+        let place = loop {
+            match callers.receive(from, Instant::now()) {
+                Welcome::Come(place) => break Some(Arc::new(place)),
+                Welcome::Go => break None,
+                Welcome::Wait(then) => tokio::select! {
+                    biased;
+                    () = &mut until => break 'serving,
+                    () = sleep_until(then) => {}
+                },
+            }
+        };
+        let Some(place) = place else { continue };
+        let service = TowerToHyperService::new(router.clone().layer(Extension(place.clone())));
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new()).header_read_timeout(patience).max_buf_size(HEAD);
         let connection = http.serve_connection(TokioIo::new(stream), service).with_upgrades();
         tokio::spawn(async move {
-            let _seat = seat;
-            // What a client does wrong is between it and its connection.
-            let _ = timeout(patience * ANSWER, connection).await;
+            tokio::select! {
+                // What a client does wrong is between it and its connection.
+                _ = timeout(patience * ANSWER, connection) => {}
+                () = place.lost() => {}
+            }
         });
     }
     drop(listener);
-    for entry in app.sessions().values() {
-        entry.session.end();
-    }
-    let last = Instant::now() + FAREWELL;
-    while app.viewers.load(Ordering::Relaxed) > 0 && Instant::now() < last {
-        sleep(Duration::from_millis(10)).await;
-    }
+    end(&app, &signal).await;
     Ok(())
+}
+
+/// Ends all sessions. What is simulated leaves nothing behind on the machine, so that a session that
+/// does not end in time, because it reads a long text, is left to end with the process.
+async fn end(app: &App, signal: &impl AsyncFn()) {
+    let threads = app.end();
+    let last = Instant::now() + FAREWELL;
+    let simulated = app.ground.substrate.bends_time();
+    let mut again = pin!(signal());
+    loop {
+        let viewers = app.viewers.load(Ordering::Relaxed) > 0 && Instant::now() < last;
+        let sessions = threads.iter().any(|thread| !thread.is_finished());
+        let sessions = sessions && (!simulated || Instant::now() < last);
+        if !viewers && !sessions {
+            return;
+        }
+        tokio::select! {
+            biased;
+            () = &mut again => return,
+            () = sleep(Duration::from_millis(5)) => {}
+        }
+    }
 }

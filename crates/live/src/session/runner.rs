@@ -1,11 +1,13 @@
 //! What the thread of a session does: steps and orders. The clock is an argument.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use l4s_units::{Duration, Time};
 use tokio::sync::{broadcast, watch};
 
 use super::{Ground, Standing, to_json};
+use crate::budget::Share;
 use crate::document::{Document, ENDLESS};
 use crate::pace::{BUDGET, Pace};
 use crate::protocol::{Command, Fault, Opening, State};
@@ -27,6 +29,10 @@ pub(super) struct Runner<'a> {
     told: Time,
     viewers: broadcast::Sender<Arc<str>>,
     standing: &'a watch::Sender<Standing>,
+    /// Whether it was told to end.
+    ending: Arc<AtomicBool>,
+    /// The memory that its lanes may come to need.
+    share: Share,
 }
 
 impl<'a> Runner<'a> {
@@ -39,13 +45,26 @@ impl<'a> Runner<'a> {
         opening: &Opening,
         viewers: broadcast::Sender<Arc<str>>,
         standing: &'a watch::Sender<Standing>,
+        ending: &Arc<AtomicBool>,
     ) -> Result<Runner<'a>, Fault> {
-        let document = ground.presets.open(opening)?;
+        let open = || ground.presets.open_unless(opening, ending.clone());
+        let document = read(&ground, ending, open)?;
+        let share = ground.budget.take(document.memory())?;
         let lanes = lanes(&ground, &document)?;
-        let pace = Pace::new(Duration::ZERO);
-        let (run, states, changes, told) = (1, 0, 0, Time::ZERO);
-        let mut runner =
-            Runner { ground, document, lanes, pace, run, states, changes, told, viewers, standing };
+        let mut runner = Runner {
+            ground,
+            document,
+            lanes,
+            pace: Pace::new(Duration::ZERO),
+            run: 1,
+            states: 0,
+            changes: 0,
+            told: Time::ZERO,
+            viewers,
+            standing,
+            ending: ending.clone(),
+            share,
+        };
         runner.tell_settings();
         Ok(runner)
     }
@@ -89,17 +108,19 @@ impl<'a> Runner<'a> {
     pub fn obey(&mut self, command: Command, now: Duration) -> Result<(), Fault> {
         match command {
             Command::Set { set, lane, .. } => {
-                let next = self.document.with(lane, &set)?;
+                let next = read(&self.ground, &self.ending, || self.document.with(lane, &set))?;
                 self.become_like(next, now)?;
             }
             Command::Load { point, text, set, .. } => {
                 let opening = Opening::new(point, text, set)?;
-                let next = self.ground.presets.open(&opening)?;
+                let open = || self.ground.presets.open_unless(&opening, self.ending.clone());
+                let next = read(&self.ground, &self.ending, open)?;
                 self.begin(next, now)?;
             }
             Command::Compare { set, .. } => {
                 self.needs_own_time("do", "compare")?;
-                let next = self.document.comparing(set.as_ref())?;
+                let next =
+                    read(&self.ground, &self.ending, || self.document.comparing(set.as_ref()))?;
                 self.begin(next, now)?;
             }
             Command::Restart { .. } => self.restart(now)?,
@@ -134,12 +155,14 @@ impl<'a> Runner<'a> {
 
     /// Lets the lanes go on with another scenario where they can, or begin with it anew.
     fn become_like(&mut self, next: Document, now: Duration) -> Result<(), Fault> {
+        let share = self.ground.budget.take(next.memory())?;
         let became = (self.lanes.iter_mut().zip(next.scenarios()))
             .all(|(l, scenario)| l.become_like(scenario));
         if became {
-            self.document = next;
+            (self.document, self.share) = (next, share);
             return Ok(());
         }
+        drop(share);
         let begun = self.begin(next, now);
         if begun.is_err() {
             // Some lanes may have become like it.
@@ -156,8 +179,10 @@ impl<'a> Runner<'a> {
 
     /// Begins with a scenario at time zero.
     fn begin(&mut self, next: Document, now: Duration) -> Result<(), Fault> {
+        // Until the new lanes are there the old ones are, too.
+        let share = self.ground.budget.take(next.memory())?;
         self.lanes = lanes(&self.ground, &next)?;
-        self.document = next;
+        (self.document, self.share) = (next, share);
         self.pace.restart(now);
         self.run += 1;
         self.told = Time::ZERO;
@@ -191,6 +216,19 @@ impl<'a> Runner<'a> {
             let _ = self.viewers.send(to_json(&state));
         }
     }
+}
+
+/// Reads a scenario when it is its turn.
+fn read<T>(
+    ground: &Ground,
+    ending: &AtomicBool,
+    read: impl FnOnce() -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    let over = || Fault::new("session", "the session is over");
+    let turn = ground.readers.take(ending).ok_or_else(over)?;
+    let what = read();
+    drop(turn);
+    if ending.load(Ordering::Relaxed) { Err(over()) } else { what }
 }
 
 fn lanes(ground: &Ground, document: &Document) -> Result<Vec<Box<dyn Lane>>, Fault> {

@@ -15,7 +15,8 @@ fn ground(fake: &Fake) -> Arc<Ground> {
     let live = bundled::find("live").unwrap().plan(&[]).unwrap();
     let presets = Presets::new(&live, "live.toml", Some("live")).unwrap();
     let unwatched = Duration::from_secs(30);
-    Arc::new(Ground { substrate: Box::new(fake.clone()), presets, unwatched })
+    let (budget, readers) = (Budget::new(4_000_000_000), Turns::new(2));
+    Arc::new(Ground { substrate: Box::new(fake.clone()), presets, unwatched, budget, readers })
 }
 
 /// A runner on a clock that only its lanes push on.
@@ -23,6 +24,7 @@ struct Bench {
     fake: Fake,
     standing: watch::Sender<Standing>,
     states: broadcast::Sender<Arc<str>>,
+    ending: Arc<AtomicBool>,
 }
 
 impl Bench {
@@ -31,12 +33,13 @@ impl Bench {
             fake,
             standing: watch::Sender::new(Standing::Starting),
             states: broadcast::Sender::new(8),
+            ending: Arc::default(),
         }
     }
 
     fn runner(&self) -> Runner<'_> {
-        Runner::open(ground(&self.fake), &Opening::default(), self.states.clone(), &self.standing)
-            .unwrap()
+        let (ground, opening) = (ground(&self.fake), Opening::default());
+        Runner::open(ground, &opening, self.states.clone(), &self.standing, &self.ending).unwrap()
     }
 
     fn now(&self) -> Span {

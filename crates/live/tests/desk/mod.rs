@@ -57,7 +57,13 @@ pub fn desk_with(substrate: impl Substrate, limits: Limits, token: Option<&str>)
     let (address, url) = (server.address(), server.url());
     let (end, ended) = oneshot::channel();
     let thread = std::thread::spawn(move || {
-        server.run(async { drop(ended.await) }).unwrap();
+        let ended = tokio::sync::Mutex::new(Some(ended));
+        server
+            .run(async || match ended.lock().await.take() {
+                Some(ended) => drop(ended.await),
+                None => std::future::pending().await,
+            })
+            .unwrap();
     });
     Desk { address, url, end: Some(end), thread: Some(thread) }
 }

@@ -1,13 +1,15 @@
 //! A substrate that does nothing: what it is asked to do depends on the seed.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use l4s_live::protocol::{LaneState, LinkState, QueueState};
 use l4s_live::{Lane, Substrate};
 use l4s_scenario::Scenario;
 use l4s_units::Time;
 
+/// Its lane is not there before it is let go.
+pub const STALLS: u64 = 17;
 /// Its lane panics when it runs.
 pub const PANICS: u64 = 13;
 /// Its lane reports that it broke down.
@@ -26,6 +28,9 @@ pub struct Fake {
     pub clock: Arc<AtomicU64>,
     /// It has no time of its own.
     pub real: bool,
+    /// Lanes that stall, and whether they are let go.
+    pub stalled: Arc<AtomicI64>,
+    pub let_go: Arc<AtomicBool>,
 }
 
 struct FakeLane {
@@ -47,6 +52,12 @@ impl Substrate for Fake {
     fn lane(&self, scenario: &Scenario) -> Result<Box<dyn Lane>, String> {
         if scenario.seed == NONE {
             return Err("there is no such lane".to_owned());
+        }
+        if scenario.seed == STALLS {
+            self.stalled.fetch_add(1, Ordering::SeqCst);
+            while !self.let_go.load(Ordering::SeqCst) {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
         }
         self.lanes.fetch_add(1, Ordering::SeqCst);
         let (fake, scenario) = (self.clone(), scenario.clone());

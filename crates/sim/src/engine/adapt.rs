@@ -57,7 +57,7 @@ impl<O: Observer<Packet>> Engine<O> {
         for _ in long.len()..new.starts.len() {
             let flow = self.agenda.next_flow();
             let ends = self.kinds[place].ends(new.size, new.rtt);
-            let slot = self.connections.begin(flow, number, true, ends);
+            let slot = self.connections.begin(flow, number, true, ends, now);
             self.timers.grow(2 * self.connections.places());
             self.open(slot, new.size, now);
         }
@@ -75,7 +75,7 @@ impl<O: Observer<Packet>> Engine<O> {
     }
 
     /// A connection is closed on both ends at once: what is on its way meets nobody.
-    fn give_up(&mut self, slot: u32, now: Time) {
+    pub(super) fn give_up(&mut self, slot: u32, now: Time) {
         self.conclude(slot, now);
         self.connections.end(slot);
     }

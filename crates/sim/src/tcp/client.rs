@@ -55,6 +55,11 @@ impl Client {
         self.state == State::Closed
     }
 
+    /// When the last segment arrived in order; time zero where none did.
+    pub(crate) fn last_arrival(&self) -> Time {
+        self.receiver.last_arrival()
+    }
+
     /// The first segment that has not arrived.
     pub(crate) fn received(&self) -> u64 {
         self.receiver.next()

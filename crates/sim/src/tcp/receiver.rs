@@ -146,6 +146,11 @@ impl Receiver {
         self.next
     }
 
+    /// When the last segment arrived in order; time zero where none did.
+    pub fn last_arrival(&self) -> Time {
+        self.last_arrival
+    }
+
     /// Marked segments received.
     #[cfg(test)]
     pub(super) fn marks(&self) -> u32 {

@@ -1,0 +1,175 @@
+//! What all sessions together may take: memory, and turns to read a text.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use l4s_sim::cost::size;
+
+use crate::protocol::Fault;
+
+/// The field of a fault where it is others that have too much.
+pub(crate) const OTHERS: &str = "sessions";
+
+/// Memory that sessions share.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    most: u64,
+    taken: Mutex<u64>,
+}
+
+/// A part of it, given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Share {
+    budget: Arc<Budget>,
+    bytes: u64,
+}
+
+impl Budget {
+    pub fn new(most: u64) -> Arc<Budget> {
+        Arc::new(Budget { most, taken: Mutex::new(0) })
+    }
+
+    /// Takes so many bytes.
+    ///
+    /// # Errors
+    /// Others have too much of it.
+    pub fn take(self: &Arc<Budget>, bytes: u64) -> Result<Share, Fault> {
+        let mut taken = lock(&self.taken);
+        if bytes > self.most - *taken {
+            let (needs, most, others) = (size(bytes), size(self.most), size(*taken));
+            let message = format!(
+                "needs {needs} of memory: all sessions together may have {most}, of which {others} \
+                 are taken"
+            );
+            let help = "other sessions end soon after their last viewer went".to_owned();
+            return Err(Fault { help: Some(help), ..Fault::new(OTHERS, message) });
+        }
+        *taken += bytes;
+        Ok(Share { budget: self.clone(), bytes })
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        *lock(&self.budget.taken) -= self.bytes;
+    }
+}
+
+/// Turns to do what takes a processor for a while: so many at a time, in the order in which they are
+/// asked for.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    line: Mutex<Line>,
+    moved: Condvar,
+}
+
+/// Who waits.
+#[derive(Debug, Default)]
+struct Line {
+    free: usize,
+    /// Numbers of those that wait, the first one first.
+    waiting: VecDeque<u64>,
+    next: u64,
+}
+
+/// A turn, which is over when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Turn<'a>(&'a Turns);
+
+impl Turns {
+    pub fn new(at_a_time: usize) -> Turns {
+        let line = Line { free: at_a_time, ..Line::default() };
+        Turns { line: Mutex::new(line), moved: Condvar::new() }
+    }
+
+    /// Waits for a turn; `None` where whoever waits is told to end.
+    pub fn take(&self, ending: &AtomicBool) -> Option<Turn<'_>> {
+        const LOOK: Duration = Duration::from_millis(20);
+        let mut line = lock(&self.line);
+        let own = line.next;
+        line.next += 1;
+        line.waiting.push_back(own);
+        loop {
+            let ends = ending.load(Ordering::Relaxed);
+            if !ends && (line.free == 0 || line.waiting.front() != Some(&own)) {
+                let waited = self.moved.wait_timeout(line, LOOK);
+                line = waited.unwrap_or_else(PoisonError::into_inner).0;
+                continue;
+            }
+            line.waiting.retain(|waiting| *waiting != own);
+            line.free -= usize::from(!ends);
+            self.moved.notify_all();
+            return (!ends).then(|| Turn(self));
+        }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.line).free += 1;
+        self.0.moved.notify_all();
+    }
+}
+
+/// Nothing that holds one of these can leave it half changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_add_up_to_the_budget_and_are_given_back() {
+        let budget = Budget::new(1_000_000_000);
+        let first = budget.take(600_000_000).unwrap();
+        let refused = budget.take(500_000_000).unwrap_err();
+        let expected = "needs 500 MB of memory: all sessions together may have 1.0 GB, of which \
+                        600 MB are taken";
+        assert_eq!(refused.message, expected);
+        assert!(budget.take(u64::MAX).is_err());
+        let second = budget.take(400_000_000).unwrap();
+        drop(first);
+        drop(second);
+        assert!(budget.take(1_000_000_000).is_ok());
+    }
+
+    #[test]
+    fn who_asks_first_is_first() {
+        let turns = Turns::new(1);
+        let going_on = AtomicBool::new(false);
+        let order = Mutex::new(Vec::new());
+        let first = turns.take(&going_on).unwrap();
+        std::thread::scope(|scope| {
+            for n in 0..8 {
+                let (turns, going_on, order) = (&turns, &going_on, &order);
+                scope.spawn(move || {
+                    let _turn = turns.take(going_on).unwrap();
+                    lock(order).push(n);
+                });
+                while lock(&turns.line).waiting.len() <= n {
+                    std::thread::yield_now();
+                }
+            }
+            drop(first);
+        });
+        assert_eq!(*lock(&order), [0, 1, 2, 3, 4, 5, 6, 7]);
+    }
+
+    #[test]
+    fn turns_are_few_and_who_is_told_to_end_waits_for_none() {
+        let turns = Turns::new(1);
+        let (going_on, ending) = (AtomicBool::new(false), AtomicBool::new(true));
+        let first = turns.take(&going_on).unwrap();
+        assert!(turns.take(&ending).is_none());
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| turns.take(&going_on).is_some());
+            drop(first);
+            assert!(waiting.join().unwrap());
+        });
+        assert!(turns.take(&going_on).is_some());
+    }
+}

@@ -1,0 +1,42 @@
+// A scenario in the address may be anybody's: any page can lead here. It is shown, and runs when the
+// viewer says so.
+
+import { el } from "../page/dom";
+import { freshId } from "./field";
+import type { Shared } from "./share";
+
+let asking: HTMLDialogElement | undefined;
+
+/** Whether the viewer wants this scenario to run. A later question takes the place of this one. */
+export function consent({ text, compare }: Shared): Promise<boolean> {
+  asking?.close();
+  const title = el("h2", { id: freshId() }, ["Run the scenario of this link?"]);
+  const run = el("button", { type: "button" }, ["Run it"]);
+  const leave = el("button", { type: "button" }, ["Not now"]);
+  const keys = Object.entries(compare ?? {}).map(([key, value]) => `${key} = ${value}`);
+  const dialog = el("dialog", { class: "consent", "aria-labelledby": title.id }, [
+    title,
+    el("p", {}, ["The address of this page brought it along. Nothing of it runs before you say so."]),
+    el("pre", { tabindex: "0", "aria-label": "The scenario" }, [text]),
+    ...(keys.length === 0 ? [] : [el("p", {}, [`Side by side with: ${keys.join(", ")}`])]),
+    el("div", { class: "end" }, [leave, run]),
+  ]);
+  asking = dialog;
+  return new Promise((resolve) => {
+    let wanted = false;
+    run.addEventListener("click", () => {
+      wanted = true;
+      dialog.close();
+    });
+    leave.addEventListener("click", () => dialog.close());
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      if (asking === dialog) asking = undefined;
+      resolve(wanted);
+    });
+    document.body.append(dialog);
+    dialog.showModal();
+    // Enter that is meant for something else runs nothing.
+    leave.focus();
+  });
+}
