@@ -9,6 +9,7 @@ mod completion;
 mod conclude;
 mod counts;
 mod delay;
+mod dictionary;
 mod durable;
 mod error;
 mod flatten;
@@ -32,6 +33,7 @@ pub use completion::theoretical_time;
 pub use conclude::ETHERNET;
 pub(crate) use counts::Counts;
 pub use counts::DATA_LENGTH;
+pub use dictionary::{Column, Over, dictionary};
 pub use error::{Cause, ResultError};
 pub use golden::golden;
 pub use observer::{
