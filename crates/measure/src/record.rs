@@ -76,7 +76,7 @@ rows! {
         mark: Option<f64> => "fraction" Interval,
         /// Packets dropped, over packets arrived.
         drop: Option<f64> => "fraction" Interval,
-        /// Packets that wait.
+        /// Packets that wait in the queue, or in all of them.
         backlog_packets: Option<u64> => "packets" Instant,
         /// Base probability p'.
         p_base: Option<f64> => "probability" Instant,
@@ -92,13 +92,13 @@ rows! {
         classic_ecn: Option<f64> => "score" Instant,
         /// The detector's smoothed RTT.
         fbk_srtt_ms: Option<f64> => "ms" Instant,
-        /// Its mean deviation.
+        /// The mean deviation of the detector's smoothed RTT.
         fbk_mdev_ms: Option<f64> => "ms" Instant,
         /// The detector's estimate of the depth of the queue.
         fbk_depth_ms: Option<f64> => "ms" Instant,
         /// Segments delivered since the start, as the sender's socket counts.
         delivered: Option<u64> => "segments" Start,
-        /// Those of them whose acknowledgement told of CE.
+        /// Segments delivered since the start whose acknowledgement told of CE.
         delivered_ce: Option<u64> => "segments" Start,
         /// Segments sent again since the start, as the sender's socket counts.
         retransmits: Option<u64> => "segments" Start,
@@ -112,11 +112,11 @@ rows! {
         scope: Scope => "" Row,
         /// Its name, as in the time series.
         name: String => "" Row,
-        /// From, inclusive.
+        /// Lower end of the bucket of delays, inclusive.
         low_ms: f64 => "ms" Row,
-        /// To, exclusive.
+        /// Upper end of the bucket of delays, exclusive.
         high_ms: f64 => "ms" Row,
-        /// Packets.
+        /// Packets of which the queue delay is in the bucket.
         count: u64 => "packets" Warm,
     }
 }
@@ -136,8 +136,8 @@ rows! {
         size: Option<u64> => "bytes" Run,
         /// IP bytes forwarded after the warm-up.
         bytes: u64 => "bytes" Warm,
-        /// Those in bits, over the time after the warm-up during which it was open; absent
-        /// without any.
+        /// IP bits forwarded per second, over the time after the warm-up during which it was open;
+        /// absent without any.
         rate_bps: Option<f64> => "bit/s" Warm,
         /// From just before the SYN until the close was seen.
         completion_ms: Option<f64> => "ms" Run,
@@ -145,7 +145,7 @@ rows! {
         retransmits: u64 => "segments" Warm,
         /// The last score of its detector of Classic ECN; absent without one.
         classic_ecn: Option<f64> => "score" End,
-        /// The highest score.
+        /// The highest score of its detector of Classic ECN; absent without one.
         classic_ecn_max: Option<f64> => "score" Start,
         /// Round trips that the detector scored.
         classic_ecn_rounds: Option<u32> => "round trips" Start,

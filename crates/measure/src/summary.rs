@@ -46,7 +46,7 @@ measures! {
     /// The link's rate and use.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
     pub struct LinkSummary {
-        /// Rate in bits per second; where it changes in mid-run, the mean after the warm-up.
+        /// The rate of the link; where it changes in mid-run, the mean after the warm-up.
         pub rate_bps: f64 => "bit/s" Warm,
         /// All forwarded bytes with 14 B of Ethernet per packet, over what the link could carry.
         pub utilization: f64 => "fraction" Warm,
@@ -93,9 +93,9 @@ measures! {
         /// Packets dropped, over packets arrived.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub drop: Option<f64> => "fraction" Warm,
-        /// Marks by cause: step, coupled, classic.
+        /// Packets marked here.
         pub marks: MarkCounts => "packets" Part,
-        /// Drops by cause.
+        /// Packets dropped here.
         pub drops: DropCounts => "packets" Part,
     }
 }
@@ -106,7 +106,7 @@ measures! {
     pub struct HopSummary {
         /// Its name.
         pub name: String => "" Run,
-        /// How many such links there are; what follows is of all of them together.
+        /// How many such links there are; all else is of all of them together.
         pub links: u64 => "links" Run,
         /// All forwarded bytes with 14 B of Ethernet per packet, over what the links could carry;
         /// absent without any.
@@ -160,7 +160,8 @@ measures! {
         pub downloads: Option<u64> => "downloads" Run,
         /// IP bits forwarded per second, downloads and applications included.
         pub rate_bps: f64 => "bit/s" Warm,
-        /// The same, per flow and without downloads and applications; absent without flows.
+        /// IP bits forwarded per second and flow, without downloads and applications; absent without
+        /// flows.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub rate_per_flow_bps: Option<f64> => "bit/s" Warm,
         /// Rate per flow over link rate / number of long flows.
@@ -265,9 +266,9 @@ measures! {
     /// The applications of a group.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
     pub struct AppSummary {
-        /// How many flows of theirs opened in the run.
+        /// How many flows of its applications opened in the run.
         pub flows: u64 => "flows" Run,
-        /// IP bits of all of these forwarded per second.
+        /// IP bits of its applications forwarded per second.
         pub rate_bps: f64 => "bit/s" Warm,
         /// Frames written into a socket.
         pub written: u64 => "frames" Warm,

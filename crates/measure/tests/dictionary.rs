@@ -8,7 +8,8 @@ use std::{env, fs};
 use l4s_measure::{Column, DelayRow, FlowRow, Row, SeriesRow, dictionary};
 
 /// Where the page has it.
-const BEGIN: &str = "<!-- columns: from the code, UPDATE_DOCS=1 cargo test -p l4s-measure --test dictionary -->";
+const BEGIN: &str =
+    "<!-- columns: from the code, UPDATE_DOCS=1 cargo test -p l4s-measure --test dictionary -->";
 const END: &str = "<!-- end of columns -->";
 
 #[test]
