@@ -9,9 +9,12 @@ from typing import Any
 
 __all__ = ["off", "tqdm"]
 
-# In a notebook tqdm.auto shows widgets, and complains where there are none.
-_WIDGETS = importlib.util.find_spec("ipywidgets") is not None
-tqdm: Any = importlib.import_module("tqdm.auto" if _WIDGETS else "tqdm").tqdm
+
+def tqdm(**options: Any) -> Any:
+    """A bar of tqdm, which is read when the first is wanted."""
+    # In a notebook tqdm.auto shows widgets, and complains where there are none.
+    widgets = importlib.util.find_spec("ipywidgets") is not None
+    return importlib.import_module("tqdm.auto" if widgets else "tqdm").tqdm(**options)
 
 
 def off(progress: bool | None) -> bool | None:
