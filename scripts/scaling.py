@@ -206,7 +206,7 @@ def shown(runs, *more):
 # The model. All that is not said to be assumed was measured; docs/scaling.md has the commands.
 
 CHECK_S = 82e-6  # of CPU, per run: on the cluster
-WORKER_S = 0.55e-3  # of CPU, per run, besides the simulation
+WORKER_S = 0.16e-3  # of CPU, per run, besides the simulation
 FILE_S = 20e-3  # per batch: the file with its two flushes
 TASK_S = 4.4e-3  # of client and scheduler, one after the other, per task
 CLIENT_S = 14e-6  # of the client, per run in a task

@@ -10,8 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from l4s import _l4s
-from l4s._progress import off, tqdm
+from l4s import _l4s, _progress
 from l4s.algorithms import Aqm, CongestionControl
 from l4s.scenario import Scenario
 
@@ -167,8 +166,8 @@ def run(
     seconds = one.duration_ns / 1e9
     form = "{l_bar}{bar}| {n:.1f}/{total:.1f} virtual s [{elapsed}<{remaining}]"
     delay = 0 if progress else 1
-    with tqdm(
-        total=seconds, disable=off(progress), delay=delay, leave=False, bar_format=form
+    with _progress.tqdm(
+        total=seconds, disable=_progress.off(progress), delay=delay, leave=False, bar_format=form
     ) as bar:
 
         def tell(now_ns: int) -> None:

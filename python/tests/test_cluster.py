@@ -58,9 +58,8 @@ class Cluster:
     def __exit__(self, *_: object) -> None:
         self.client.close()
         for process in self._processes:
-            process.terminate()
-        for process in self._processes:
-            process.wait(20)
+            process.kill()
+            process.wait()
 
 
 def test_workers_and_a_scheduler_without_l4s(tmp_path) -> None:

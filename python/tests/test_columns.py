@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 
 import polars as pl
@@ -49,8 +50,8 @@ def test_types_and_metadata_are_those_of_the_tables() -> None:
             field = schema.field(column.name)
             assert field.type == names.get(column.type, pa.float64()), column
             if column.name != "run":
-                told = [field.metadata[key] for key in (b"unit", b"interval", b"meaning")]
-                assert [text.decode() for text in told] == list(column[3:])
+                told = json.loads(field.metadata[b"l4s"])
+                assert [told["unit"], told["interval"], told["meaning"]] == list(column[3:])
     schema = pa.schema(result.runs)
     for column in l4s.columns(result.runs):
         assert schema.field(column.name).type == names.get(column.type, pa.float64()) or (
@@ -80,7 +81,8 @@ def test_by_name_and_of_other_tables(tmp_path, client) -> None:
     assert l4s.columns(done.series)[1].name == "key" and len(l4s.columns(done.runs)) > 50
     assert l4s.columns(pl.DataFrame(done.series)) == l4s.columns(done.series)
     (part, *_) = (tmp_path / "out" / "series").iterdir()
-    assert pq.read_schema(part).field("rate_bps").metadata[b"unit"] == b"bit/s"
+    said = json.loads(pq.read_schema(part).field("rate_bps").metadata[b"l4s"])
+    assert said["unit"] == "bit/s"
     for wrong in ("runz", 3, pa.table({"x": [1]})):
         with pytest.raises(ValueError, match=r"expected|no column of the table"):
             l4s.columns(wrong)

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::{DelayRow, FlowRow, Row, SeriesRow, Summary};
 
@@ -82,10 +82,11 @@ impl Column {
     }
 }
 
-/// What a file says of a column beside its type.
+/// What a file says of a column beside its type: JSON, under one key. Of several keys the order in
+/// the file would be a hash map's.
 pub(crate) fn metadata(unit: &str, over: Over, meaning: &str) -> HashMap<String, String> {
-    let said = [("unit", unit), ("interval", over.name()), ("meaning", meaning.trim())];
-    said.map(|(key, value)| (key.to_owned(), value.to_owned())).into()
+    let said = json!({ "unit": unit, "interval": over.name(), "meaning": meaning.trim() });
+    [("l4s".to_owned(), said.to_string())].into()
 }
 
 /// Every column of every table, in order.
