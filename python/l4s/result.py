@@ -33,11 +33,21 @@ class Result:
     """
 
     def __init__(
-        self, record: _l4s.Record, scenario: Scenario, own: Mapping[str, str] | None = None
+        self,
+        record: _l4s.Record,
+        scenario: Scenario,
+        own: Mapping[str, str] | None = None,
+        code: Callable[[], str] = str,
     ) -> None:
         self._record = record
         # What made it; of algorithms of the user's own their names, by place.
         self._scenario, self._own = scenario, dict(own or {})
+        self._find_code = code
+
+    @cached_property
+    def _code(self) -> str:
+        """The code of algorithms of the user's own."""
+        return self._find_code()
 
     @cached_property
     def summary(self) -> Summary:
@@ -109,11 +119,12 @@ class Result:
                 "own": self._own,
             },
             one.show(),
+            self._code,
             lambda: _l4s.write(os.fspath(folder), [self._record]),
         )
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        return Result, (self._record, self._scenario, self._own)
+        return _again, (self._record, self._scenario, self._own, self._code)
 
     def __repr__(self) -> str:
         summary: Any = self.summary
@@ -176,7 +187,19 @@ def run(
         told = None if bar.disable else tell
         ccs = controls(own, one.groups)
         record = _l4s.run(one, scenario._called, tables, sampling_ns, aqm, ccs, told)
-    return Result(record, scenario, {place: _called(make) for place, make in own.items()})
+
+    def code() -> str:
+        from l4s.sweeps.depends import source
+
+        return source(own)
+
+    names = {place: _called(make) for place, make in own.items()}
+    return Result(record, scenario, names, code if own else str)
+
+
+def _again(record: _l4s.Record, scenario: Scenario, own: Mapping[str, str], code: str) -> Result:
+    """A result from its pickle."""
+    return Result(record, scenario, own, lambda: code)
 
 
 def _called(make: Callable[[], Any]) -> str:

@@ -179,10 +179,12 @@ def test_it_is_the_same_in_every_process(tmp_path) -> None:
         N = {"t": T0, "deep": [T1, {"x": T2}]}
         class C(set): pass
         D = C("abcdef")
+        import collections, logging, pathlib, re
+        L = [logging.getLogger("x"), pathlib.Path("y"), re.compile("z+"), collections.deque("ab")]
         class P(l4s.Aqm):
             marks = frozenset("lmnop")
             def tick(self, *a):
-                return "q" in {"q", "r", "s", "t"} and N and D and np.float64(0.1)
+                return "q" in {"q", "r", "s", "t"} and N and D and L and np.float64(0.1)
         P.itself = P
         P.both = {P}
         MAKE = P

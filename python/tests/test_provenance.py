@@ -135,6 +135,27 @@ def test_any_list_of_scenarios(tmp_path, client) -> None:
         sweep([3], tmp_path / "none")  # type: ignore[list-item]
 
 
+def halved(cwnd: int) -> int:
+    return max(cwnd // 2, 2)
+
+
+class Halves(l4s.CongestionControl):
+    """One with a helper."""
+
+    def ssthresh(self, window, why):
+        return halved(window.cwnd)
+
+
+def test_a_folder_has_the_code_of_algorithms(tmp_path, client) -> None:
+    l4s.run(MINE, cc=lambda: Halves()).save(tmp_path / "one")
+    sweep(MINE.grid(), tmp_path / "many", client=client, cc={"it's": Halves})
+    for folder in ("one", "many"):
+        code = (tmp_path / folder / "algorithms.py").read_text()
+        assert code.startswith("# cc") and code.count("def ssthresh") == 1
+        assert "return max(cwnd // 2, 2)" in code and "class Halves(" in code
+        compile(code.replace("l4s.run", "#"), "algorithms.py", "exec")
+
+
 def summary_of(result: l4s.Result) -> str:
     return result.summary_json
 

@@ -15,6 +15,7 @@ from l4s.result import algorithms, check_groups, nanoseconds
 from l4s.sweeps import folder, interrupts, local, ship, tasks
 from l4s.sweeps.asked import Asked
 from l4s.sweeps.batches import Batches, keys_of, run_all
+from l4s.sweeps.depends import source
 from l4s.sweeps.results import Failure, Sweep, read
 from l4s.sweeps.work import Work, ready
 
@@ -88,7 +89,7 @@ def sweep(
     if client is not None:
         tasks.ask(client, ready, (manifest["code"], shipped))
     keys = keys_of(asked, client, progress)
-    folder.claim(path, manifest, texts)
+    folder.claim(path, manifest, texts, source(own))
     folder.remember(path, keys)
     result = Sweep(path, keys)
     missing = result._missing()

@@ -10,16 +10,19 @@ What cannot be seen beforehand, such as a file that is read while it runs, is re
 from __future__ import annotations
 
 import builtins
+import copyreg
 import dis
 import functools
 import hashlib
 import importlib
 import importlib.metadata
+import inspect
 import os
 import sys
+import textwrap
 import types
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
@@ -93,6 +96,24 @@ def fingerprint(make: Callable[[], Any], what: str = "an algorithm of yours") ->
     return walk.digest()[:16]
 
 
+def source(own: Mapping[str, Callable[[], Any]]) -> str:
+    """The code of the user's that algorithms are made of, for people: as far as it is to be had."""
+    parts = []
+    for place, make in own.items():
+        walk = _Walk()
+        # What cannot be told has been refused, or is of no account here.
+        with suppress(_UnseenError, RecursionError):
+            walk.tell(make)
+        parts.append(f"# {place}\n")
+        classes = [code for code in walk.code if isinstance(code, type)]
+        inner = tuple(f"{code.__qualname__}." for code in classes)
+        for code in walk.code:
+            if not code.__qualname__.startswith(inner):
+                with suppress(OSError, TypeError):
+                    parts.append(textwrap.dedent(inspect.getsource(code)))
+    return "\n".join(dict.fromkeys(parts))
+
+
 def is_users(module: types.ModuleType) -> bool:
     """Whether a module is code of the user's, not what is installed."""
     name = module.__name__
@@ -143,6 +164,8 @@ class _Walk:
         self._kept: list[object] = []
         # Sets that are being told.
         self._within = within
+        #: Classes and functions of the user's.
+        self.code: list[Any] = []
         #: How it came to where it is, in words.
         self.way: list[str] = []
 
@@ -303,6 +326,7 @@ class _Walk:
     def _class(self, what: type) -> None:
         if self._by_name(what):
             return
+        self.code.append(what)
         self._put("class", what.__name__)
         if type(what) is not type:
             self.tell(type(what))
@@ -313,6 +337,7 @@ class _Walk:
     def _function(self, what: types.FunctionType) -> None:
         if self._by_name(what):
             return
+        self.code.append(what)
         self._put("function")
         self._code(what.__code__, what.__globals__)
         self._parts("defaults", what.__defaults__)
@@ -397,7 +422,8 @@ class _Walk:
     def _object(self, what: Any) -> None:
         """By what a pickle of it would hold."""
         try:
-            reduced = what.__reduce_ex__(4)
+            reduce = copyreg.dispatch_table.get(type(what))
+            reduced = reduce(what) if reduce else what.__reduce_ex__(4)
         except RecursionError:
             raise
         except Exception as error:

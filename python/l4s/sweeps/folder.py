@@ -4,6 +4,7 @@
 
     OUT/sweep.json           which code, and what is kept of a run: all runs in it are alike in that
     OUT/scenario.toml        the scenario whose runs these are; further ones scenario-2.toml, …
+    OUT/algorithms.py        code of algorithms of the user's own, where there are any
     OUT/keys.npy             the keys of its runs, in the order in which they were first asked for
     OUT/runs/NAME.parquet    a partition of finished runs each: what is in here is done
     OUT/series/NAME.parquet  their time series, where they are kept; likewise delays and flows
@@ -32,6 +33,8 @@ from l4s.sweeps.keys import Keys
 MANIFEST = "sweep.json"
 KEYS = "keys.npy"
 SCENARIO = "scenario.toml"
+#: Code of the user's, of which algorithms are made: for people.
+ALGORITHMS = "algorithms.py"
 #: What the command line, and :meth:`l4s.Result.save`, call the manifest.
 SAVED = "l4s.json"
 #: The table of runs, and what else can be kept.
@@ -85,7 +88,9 @@ def check(out: Path, mine: dict[str, Any], texts: Sequence[str]) -> None:
         raise SweepError(f"{found}\n  help: {_ELSE}")
 
 
-def save(out: Path, made: dict[str, Any], scenario: str, tables: Callable[[], object]) -> None:
+def save(
+    out: Path, made: dict[str, Any], scenario: str, code: str, tables: Callable[[], object]
+) -> None:
     """Puts the result of one run into a folder of its own, with what made it.
 
     It has the files that the command line writes, and its manifest.
@@ -104,6 +109,8 @@ def save(out: Path, made: dict[str, Any], scenario: str, tables: Callable[[], ob
     out.mkdir(parents=True, exist_ok=True)
     durable.write(out / SAVED, _writes(json.dumps(made, indent=2) + "\n"))
     durable.write(out / SCENARIO, _writes(scenario))
+    if code:
+        durable.write(out / ALGORITHMS, _writes(code))
     # The last of them is the one by which a folder is known to be whole.
     tables()
 
@@ -139,8 +146,8 @@ def _scenario(number: int) -> str:
     return SCENARIO if number == 1 else f"scenario-{number}.toml"
 
 
-def claim(out: Path, mine: dict[str, Any], texts: Sequence[str]) -> None:
-    """Takes a folder that :func:`check` has passed."""
+def claim(out: Path, mine: dict[str, Any], texts: Sequence[str], code: str = "") -> None:
+    """Takes a folder that :func:`check` has passed; ``code`` is that of the user's algorithms."""
     for name in (RUNS, FAILURES, *mine["keep"]):
         (out / name).mkdir(parents=True, exist_ok=True)
         durable.tidy(out / name)
@@ -149,6 +156,8 @@ def claim(out: Path, mine: dict[str, Any], texts: Sequence[str]) -> None:
     new = [text for text in texts if text not in known]
     for number, text in enumerate(new, len(known) + 1):
         durable.write(out / _scenario(number), _writes(text))
+    if code and not (out / ALGORITHMS).exists():
+        durable.write(out / ALGORITHMS, _writes(code))
     if not (out / MANIFEST).exists():
         text = json.dumps(mine, indent=2) + "\n"
         durable.write(out / MANIFEST, _writes(text))
