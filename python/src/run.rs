@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::own::Own;
 use crate::scenario::Run;
-use crate::table::Table;
+use crate::table::{Made, Table};
 
 /// How long the simulator goes on before it looks whether somebody wants it to stop.
 const SLICE: Duration = Duration::from_millis(20);
@@ -145,10 +145,7 @@ pub fn golden(records: Vec<Py<Record>>) -> String {
 #[pymethods]
 impl Record {
     /// A pickle holds it as JSON, which loses nothing.
-    fn __reduce__<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>, f64))> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Made<'py, (Bound<'py, PyBytes>, f64)>> {
         let read = py.get_type::<Record>().getattr("_of_json")?;
         let json = serde_json::to_vec(&self.record);
         let json = json.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;

@@ -10,6 +10,9 @@ use pyo3::exceptions::{PyAttributeError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule};
 
+/// What makes an object from its pickle, and of what.
+pub type Made<'py, Arguments> = (Bound<'py, PyAny>, Arguments);
+
 /// A table in memory that Arrow's consumers read in place (the PyCapsule interface).
 #[pyclass(frozen, module = "l4s._l4s")]
 #[derive(Clone)]
@@ -64,10 +67,7 @@ impl Table {
     }
 
     /// A pickle holds it as a stream of Arrow's.
-    fn __reduce__<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Made<'py, (Bound<'py, PyBytes>,)>> {
         let read = py.get_type::<Table>().getattr("_of_bytes")?;
         let schema = self.batch.schema();
         let mut writer = StreamWriter::try_new(Vec::new(), &schema).map_err(failed)?;
