@@ -25,12 +25,12 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
 import l4s
 from l4s import _l4s
 from l4s.sweeps import batches, keys, sweep
-from l4s.sweeps.work import _put, pack
+from l4s.sweeps.asked import Asked
+from l4s.sweeps.work import _put, arrow, pack
 
 CORES = len(os.sched_getaffinity(0))
 
@@ -51,7 +51,7 @@ def cpu(function):
 
 def table_of(summaries, commands):
     """A row per run."""
-    return pa.table(_l4s.table_of_runs(list(zip(summaries, commands, strict=True))))
+    return arrow(_l4s.table_of_runs(list(zip(summaries, commands, strict=True))))
 
 
 def parts(duration="1s", runs=400):
@@ -87,7 +87,7 @@ def parts(duration="1s", runs=400):
         print(f"  {what:28} {seconds / runs * 1e6:8.1f}")
     print(f"  a file of {runs} runs: {wall * 1e3:.1f} ms, {size / runs:.0f} bytes per run")
     print(f"  a file of 1 run: {sorted(small)[10] * 1e3:.1f} ms (median of 20)")
-    per_task = len(pickle.dumps((scenario._text, pack(settings[:100]), keys.packed(digits[:100]))))
+    per_task = len(pickle.dumps((pack(Asked(many), range(100)), keys.packed(digits[:100]))))
     print(f"  a task of 100 runs: {per_task} bytes")
 
 
@@ -206,7 +206,7 @@ def shown(runs, *more):
 # The model. All that is not said to be assumed was measured; docs/scaling.md has the commands.
 
 CHECK_S = 82e-6  # of CPU, per run: on the cluster
-WORKER_S = 0.55e-3  # of CPU, per run, besides the simulation
+WORKER_S = 0.16e-3  # of CPU, per run, besides the simulation
 FILE_S = 20e-3  # per batch: the file with its two flushes
 TASK_S = 4.4e-3  # of client and scheduler, one after the other, per task
 CLIENT_S = 14e-6  # of the client, per run in a task

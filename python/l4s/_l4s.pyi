@@ -62,7 +62,11 @@ class Record:
 
 @final
 class Table:
-    """A table in memory that Arrow's consumers read in place (the PyCapsule interface)."""
+    """A table in memory that Arrow's consumers read in place (the PyCapsule interface).
+
+    It has what a ``pyarrow.Table`` has besides: columns by name, ``to_pandas``, ``filter`` and so
+    on.
+    """
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
@@ -70,63 +74,89 @@ class Table:
     @property
     def column_names(self) -> list[str]:
         """The names of its columns, in order."""
+    def __getattr__(self, name: str) -> Any: ...
+    def __getitem__(self, key: int | str | slice) -> Any: ...
 
 @final
 class Ack:
-    """What one acknowledgement told the sender. Times are in nanoseconds."""
+    """What one acknowledgement told the sender.
+
+    Times are in nanoseconds, data in whole segments.
+    """
 
     @property
     def now_ns(self) -> int:
-        """When it arrived, since the start of the run."""
+        """When it arrived: nanoseconds since the start of the run, from 0."""
     @property
     def delivered(self) -> int:
-        """Segments newly delivered, cumulatively or selectively."""
+        """Segments newly delivered, cumulatively or selectively: from 0."""
     @property
     def delivered_ce(self) -> int:
-        """How many of them met congestion; all, where the echo does not count."""
+        """How many of those segments met congestion: from 0 to `delivered`; all of them where the
+        echo does not count.
+        """
     @property
     def ece(self) -> bool:
-        """Whether it echoed congestion."""
+        """Whether it echoed congestion: True or False."""
     @property
     def rtt_ns(self) -> int | None:
-        """The round trip of the newest segment it acknowledged, where one could be measured."""
+        """The round trip of the newest segment it acknowledged: nanoseconds, at least 1; None where
+        none could be measured.
+        """
     @property
     def min_rtt_ns(self) -> int:
-        """The lowest round trip of the connection."""
+        """The lowest round trip of the connection so far: nanoseconds, at least 1."""
     @property
     def srtt_ns(self) -> int:
-        """The smoothed round trip."""
+        """The smoothed round trip (RFC 6298): nanoseconds, at least 1."""
     @property
     def una(self) -> int:
-        """The first segment not yet acknowledged."""
+        """The first segment not yet acknowledged: a count of segments from 0."""
     @property
     def nxt(self) -> int:
-        """The next segment that will be sent for the first time."""
+        """The next segment that will be sent for the first time: a count of segments, at least
+        `una`.
+        """
     @property
     def app_limited(self) -> bool:
-        """Whether all that the application wrote had been sent."""
+        """Whether all that the application wrote had been sent: True or False."""
 
 @final
 class Window:
-    """The congestion window and the slow-start threshold of a connection, in whole segments."""
+    """The congestion window and the slow-start threshold of a connection, in whole segments.
 
-    cwnd: int
-    """How many segments may be in flight, at least 1."""
-    ssthresh: int | None
-    """Below this the window grows by slow start; None before the first reduction."""
+    What a method sets holds when it returns.
+    """
+
+    @property
+    def cwnd(self) -> int:
+        """How many segments may be in flight: whole segments, from 1 to 2,147,483,646. Can be
+        set.
+        """
+    @cwnd.setter
+    def cwnd(self, segments: int) -> None: ...
+    @property
+    def ssthresh(self) -> int | None:
+        """Below this the window grows by slow start: whole segments, from 1 to 2,147,483,646; None
+        before the first reduction. Can be set.
+        """
+    @ssthresh.setter
+    def ssthresh(self, segments: int | None) -> None: ...
     @property
     def limited(self) -> bool:
-        """Whether the last flight was as large as the window allowed (RFC 7661)."""
+        """Whether the last flight was as large as the window allowed (RFC 7661): True or False."""
     @property
     def in_slow_start(self) -> bool:
-        """Whether it is below the threshold."""
+        """Whether the window is below the threshold: True or False."""
     def slow_start(self, acked: int) -> int:
         """Grows by one segment per segment acknowledged, up to the threshold (RFC 5681).
 
-        Returns how many of ``acked`` are left.
+        Returns how many of `acked` are left: from 0 to `acked`.
         """
     def additive_increase(self, per: int, acked: int) -> None:
-        """Grows by one segment for every ``per`` segments acknowledged."""
+        """Grows by one segment for every `per` segments acknowledged, of which there are `acked`
+        more.
+        """
 
 @final
 class Packet:
@@ -134,34 +164,38 @@ class Packet:
 
     @property
     def now_ns(self) -> int:
-        """When the question is asked, since the start of the run."""
+        """When the question is asked: nanoseconds since the start of the run, from 0."""
     @property
     def size(self) -> int:
-        """Bytes on the link."""
+        """Its size on the link: bytes, at least 1."""
     @property
     def ecn(self) -> int:
-        """Its ECN field: 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE."""
+        """Its ECN field as the header has it: 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE."""
     @property
     def flow(self) -> int:
-        """A hash of its 5-tuple."""
+        """A hash of its 5-tuple: from 0 to 2³² - 1."""
     @property
     def queue(self) -> Literal["L", "C", "Q"]:
-        """Its queue; where that is the question, the one it would go to by RFC 9332."""
+        """Its queue: L or C, or Q where there is one; where that is the question, the one that it
+        would go to by RFC 9332.
+        """
     @property
     def sojourn_ns(self) -> int:
-        """How long it has waited; zero at its arrival."""
+        """How long it has waited: nanoseconds; 0 at its arrival."""
     @property
     def waiting_packets(self) -> int:
-        """What else waits in its queue; in both, before it is in one."""
+        """What else waits in its queue, or in both before it is in one: packets, from 0."""
     @property
     def waiting_bytes(self) -> int:
-        """The bytes of those."""
+        """The size of what else waits: bytes, from 0."""
     @property
     def is_capable(self) -> bool:
-        """Whether it can be marked instead of dropped."""
+        """Whether it can be marked instead of dropped: True or False."""
     @property
     def is_l4s(self) -> bool:
-        """Whether it is ECT(1) or CE: of an L4S sender (RFC 9331)."""
+        """Whether it says that its sender is an L4S one, by ECT(1) or CE (RFC 9331): True or
+        False.
+        """
 
 def plan(name: str, text: str | None, settings: Sequence[str]) -> Plan: ...
 def bundled() -> list[tuple[str, str, str | None]]: ...
@@ -175,5 +209,6 @@ def run(
     progress: Callable[[int], None] | None = None,
 ) -> Record: ...
 def table_of_runs(runs: Sequence[tuple[str, str]]) -> Table: ...
+def dictionary() -> list[tuple[str, str, str, str, str, str]]: ...
 def golden(records: Sequence[Record]) -> str: ...
 def write(folder: str, records: Sequence[Record]) -> None: ...

@@ -9,9 +9,16 @@ from typing import Any
 
 __all__ = ["off", "tqdm"]
 
-# In a notebook tqdm.auto shows widgets, and complains where there are none.
-_WIDGETS = importlib.util.find_spec("ipywidgets") is not None
-tqdm: Any = importlib.import_module("tqdm.auto" if _WIDGETS else "tqdm").tqdm
+tqdm: Any
+
+
+def __getattr__(name: str) -> Any:
+    if name != "tqdm":
+        raise AttributeError(name)
+    # It is read when the first is wanted. In a notebook tqdm.auto shows widgets, and complains
+    # where there are none.
+    widgets = importlib.util.find_spec("ipywidgets") is not None
+    return importlib.import_module("tqdm.auto" if widgets else "tqdm").tqdm
 
 
 def off(progress: bool | None) -> bool | None:

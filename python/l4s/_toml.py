@@ -22,7 +22,17 @@ def setting(key: str, value: Value) -> str:
     return f"{key}={_bare(value)}"
 
 
+def native(value: Any) -> Any:
+    """Python's own in the place of a scalar or an array of NumPy's."""
+    if type(value).__module__.partition(".")[0] != "numpy" or not hasattr(value, "tolist"):
+        return value
+    plain = value.tolist()
+    # Of those without a counterpart, such as a long double.
+    return float(value) if type(plain) is type(value) else plain
+
+
 def _bare(value: Value) -> str:
+    value = native(value)
     is_word = isinstance(value, str) and _WORD.fullmatch(value)
     if is_word and value not in ("true", "false") and not _is_number(str(value)):
         return str(value)
@@ -39,6 +49,7 @@ def _is_number(word: str) -> bool:
 
 def inline(value: Value) -> str:
     """A value in one line."""
+    value = native(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -71,6 +82,7 @@ def document(tables: Mapping[str, Value]) -> str:
 
 
 def _plain(value: Value) -> Any:
+    value = native(value)
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, (str, bool, int, float)):

@@ -48,5 +48,9 @@ class ScenarioError(L4sError, ValueError):
         return self.report
 
 
+class AlgorithmError(L4sError, ValueError, TypeError):
+    """An algorithm of yours said what it cannot: an attribute, a verdict, a rate, a window."""
+
+
 class SweepError(L4sError):
     """A result folder is not this sweep's, or runs of it failed."""

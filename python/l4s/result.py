@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from l4s import _l4s
-from l4s._progress import off, tqdm
+from l4s import _l4s, _progress
 from l4s.algorithms import Aqm, CongestionControl
 from l4s.scenario import Scenario
 
@@ -31,8 +32,22 @@ class Result:
     table of pyarrow by its name.
     """
 
-    def __init__(self, record: _l4s.Record) -> None:
+    def __init__(
+        self,
+        record: _l4s.Record,
+        scenario: Scenario,
+        own: Mapping[str, str] | None = None,
+        code: Callable[[], str] = str,
+    ) -> None:
         self._record = record
+        # What made it; of algorithms of the user's own their names, by place.
+        self._scenario, self._own = scenario, dict(own or {})
+        self._find_code = code
+
+    @cached_property
+    def _code(self) -> str:
+        """The code of algorithms of the user's own."""
+        return self._find_code()
 
     @cached_property
     def summary(self) -> Summary:
@@ -79,8 +94,37 @@ class Result:
         return self._record.wall_s
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Writes its four tables into ``folder``, which ``l4s report`` and ``l4s.read`` read."""
-        _l4s.write(os.fspath(folder), [self._record])
+        """Writes its four tables, and the scenario as it ran, into ``folder``.
+
+        ``l4s report`` and ``l4s.read`` read it, and ``l4s run FOLDER/scenario.toml`` does the run
+        again, but for algorithms of your own.
+
+        Raises:
+            SweepError: the folder holds something else, such as another result.
+        """
+        from l4s.sweeps import folder as folders
+
+        one = self._scenario._only()
+        told = "\n".join([one.key(), self.summary_json, *self._own.values()])
+        folders.save(
+            Path(folder),
+            {
+                "version": _l4s.VERSION,
+                "code": _l4s.CODE,
+                "on": "sim",
+                "scenario": self._scenario.name,
+                "runs": 1,
+                "trace": False,
+                "plan": hashlib.sha256(told.encode()).hexdigest()[:16],
+                "own": self._own,
+            },
+            one.show(),
+            self._code,
+            lambda: _l4s.write(os.fspath(folder), [self._record]),
+        )
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return _again, (self._record, self._scenario, self._own, self._code)
 
     def __repr__(self) -> str:
         summary: Any = self.summary
@@ -100,7 +144,7 @@ def run(
     tables: bool = True,
     sampling_s: float | None = None,
     aqm: MakeAqm | None = None,
-    cc: Mapping[str, MakeCc] | None = None,
+    cc: MakeCc | Mapping[str, MakeCc] | None = None,
     progress: bool | None = None,
 ) -> Result:
     """Runs a scenario of one run in the simulator, to its end.
@@ -114,41 +158,88 @@ def run(
         sampling_s: seconds between their samples; chosen by the length of the run unless set.
         aqm: a discipline of your own in the place of the scenario's: a subclass of :class:`Aqm`, or
             what makes one.
-        cc: congestion controls of your own by group, likewise.
+        cc: a congestion control of your own for all groups, or several by group, likewise.
         progress: a bar; by default where a terminal or notebook shows it, for what takes over a
             second.
 
     Raises:
         ScenarioError: the scenario is refused.
         ValueError: it has several runs, or no group of that name.
+        AlgorithmError: a class of yours said something that it cannot.
         Exception: what a class of yours raised, with its own traceback.
     """
     if not isinstance(scenario, Scenario):
         scenario = Scenario(scenario)
     one = scenario._only()
-    check_groups(scenario, cc or {})
+    own = algorithms(aqm, cc)
+    check_groups(scenario, own)
     sampling_ns = nanoseconds(sampling_s)
     seconds = one.duration_ns / 1e9
     form = "{l_bar}{bar}| {n:.1f}/{total:.1f} virtual s [{elapsed}<{remaining}]"
     delay = 0 if progress else 1
-    with tqdm(
-        total=seconds, disable=off(progress), delay=delay, leave=False, bar_format=form
+    with _progress.tqdm(
+        total=seconds, disable=_progress.off(progress), delay=delay, leave=False, bar_format=form
     ) as bar:
 
         def tell(now_ns: int) -> None:
             bar.update(now_ns / 1e9 - bar.n)
 
         told = None if bar.disable else tell
-        owned = list((cc or {}).items())
-        record = _l4s.run(one, scenario._called, tables, sampling_ns, aqm, owned, told)
-    return Result(record)
+        ccs = controls(own, one.groups)
+        record = _l4s.run(one, scenario._called, tables, sampling_ns, aqm, ccs, told)
+
+    def code() -> str:
+        from l4s.sweeps.depends import source
+
+        return source(own)
+
+    names = {place: _called(make) for place, make in own.items()}
+    return Result(record, scenario, names, code if own else str)
 
 
-def check_groups(scenario: Scenario, cc: Iterable[str]) -> None:
+def _again(record: _l4s.Record, scenario: Scenario, own: Mapping[str, str], code: str) -> Result:
+    """A result from its pickle."""
+    return Result(record, scenario, own, lambda: code)
+
+
+def _called(make: Callable[[], Any]) -> str:
+    """What makes an algorithm, for people."""
+    name = getattr(make, "__qualname__", None)
+    return f"{make.__module__}.{name}" if name else repr(make)
+
+
+def algorithms(
+    aqm: MakeAqm | None, cc: MakeCc | Mapping[str, MakeCc] | None
+) -> dict[str, Callable[[], Any]]:
+    """Algorithms of the user's own by the place that they take: ``aqm``, ``cc``, ``cc.A``."""
+    own: dict[str, Callable[[], Any]] = {} if aqm is None else {"aqm": aqm}
+    if isinstance(cc, Mapping):
+        own |= {f"cc.{group}": make for group, make in cc.items()}
+    elif cc is not None:
+        own["cc"] = cc
+    for place, make in own.items():
+        base = "Aqm" if place == "aqm" else "CongestionControl"
+        if not callable(make):
+            what = f"expected a subclass of l4s.{base}, or what makes one"
+            raise TypeError(f"{place} = {make!r}: {what}")
+    return own
+
+
+def controls(
+    own: Mapping[str, Callable[[], Any]], groups: Iterable[str]
+) -> list[tuple[str, Callable[[], Any]]]:
+    """The congestion control of the user's own of each of these groups that has one."""
+    cc = {group: own["cc"] for group in groups} if "cc" in own else {}
+    cc |= {place[3:]: make for place, make in own.items() if place.startswith("cc.")}
+    return list(cc.items())
+
+
+def check_groups(scenario: Scenario, own: Iterable[str]) -> None:
     """Refuses a congestion control for a group that a scenario of one run does not have."""
     known = scenario._only().groups
-    for group in cc:
-        if group not in known:
+    for place in own:
+        group = place.partition(".")[2]
+        if group and group not in known:
             raise ValueError(f"cc[{group!r}]: {scenario.name} has the groups {', '.join(known)}")
 
 
@@ -156,6 +247,9 @@ def nanoseconds(sampling_s: float | None) -> int | None:
     """Time between samples as the engine has it."""
     if sampling_s is None:
         return None
-    if round(sampling_s * 1e9) < 1:
-        raise ValueError(f"sampling_s = {sampling_s}: expected more than zero seconds")
-    return round(sampling_s * 1e9)
+    # Longer than any run, and yet as the engine counts.
+    if not 0.5e-9 < sampling_s < 1e9:
+        raise ValueError(
+            f"sampling_s = {sampling_s}: expected more than zero seconds, fewer than 1e9"
+        )
+    return round(float(sampling_s) * 1e9)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import overload
+from operator import index
+from typing import SupportsIndex, overload
 
 from l4s import _l4s, _toml
 from l4s._toml import Value
@@ -33,31 +34,47 @@ class Scenario:
         if source is not None and tables:
             raise TypeError("either the name of a scenario or its tables: .with_() changes keys")
         if source is None:
-            self._read("scenario", "scenario", _toml.document(tables), ())
+            self._read(None, "scenario", _toml.document(tables), ())
         else:
             self._read(os.fspath(source), os.fspath(source), None, ())
 
     @classmethod
     def from_toml(cls, text: str, *, name: str = "scenario") -> Scenario:
         """A scenario from its text; ``name`` is what messages call it."""
-        return cls._of(name, name, text, ())
+        return cls._of(None, name, text, ())
 
     @classmethod
-    def _of(cls, called: str, source: str, text: str, settings: tuple[str, ...]) -> Scenario:
+    def _of(cls, file: str | None, source: str, text: str, settings: tuple[str, ...]) -> Scenario:
         scenario = cls.__new__(cls)
-        scenario._read(called, source, text, settings)
+        scenario._read(file, source, text, settings)
         return scenario
 
-    def _read(self, called: str, source: str, text: str | None, settings: tuple[str, ...]) -> None:
+    def _read(
+        self, file: str | None, source: str, text: str | None, settings: tuple[str, ...]
+    ) -> None:
         self._plan = _l4s.plan(source, text, list(settings))
-        self._called = called
+        # Or the name of a bundled one; None of what was written in Python.
+        self._file = file
         # A file may change or be elsewhere for another process: from here on its text counts.
         self._source, self._text = self._plan.source, self._plan.text
         self._settings = settings
 
     def _but(self, settings: tuple[str, ...]) -> Scenario:
         """The same text with these settings and no others."""
-        return Scenario._of(self._called, self._source, self._text, settings)
+        return Scenario._of(self._file, self._source, self._text, settings)
+
+    @property
+    def _called(self) -> str:
+        """What the command line takes for it: where there is no file, the text itself."""
+        return self._as_run if self._file is None else self._file
+
+    @cached_property
+    def _as_run(self) -> str:
+        """Its text as a file of any name that gives the same runs."""
+        text = self._text if self._text.endswith("\n") else self._text + "\n"
+        if _l4s.plan("scenario", text, list(self._settings)).name != self.name:
+            return f"name = {_toml.inline(self.name)}\n{text}"
+        return text
 
     @property
     def name(self) -> str:
@@ -111,7 +128,7 @@ class Scenario:
         axes: Mapping[str, Iterable[Value]] | None = None,
         /,
         *,
-        seeds: int | Iterable[int] | None = None,
+        seeds: SupportsIndex | Iterable[int] | None = None,
         **more: Iterable[Value],
     ) -> Grid:
         """Every combination of these values, for every run that it has.
@@ -149,7 +166,7 @@ class Scenario:
         return hash((len(self), self._plan.run(0)))
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        return Scenario._of, (self._called, self._source, self._text, self._settings)
+        return Scenario._of, (self._file, self._source, self._text, self._settings)
 
     def __repr__(self) -> str:
         runs = f", {len(self)} runs" if len(self) > 1 else ""
@@ -172,12 +189,13 @@ class Grid(Sequence[Scenario]):
         self,
         scenario: Scenario,
         axes: Mapping[str, Iterable[Value]],
-        seeds: int | Iterable[int] | None = None,
+        seeds: SupportsIndex | Iterable[int] | None = None,
     ) -> None:
-        if isinstance(seeds, int):
-            if seeds < 1:
-                raise ValueError(f"seeds = {seeds}: expected at least 1")
-            seeds = range(scenario.seed, scenario.seed + seeds)
+        if seeds is not None and not isinstance(seeds, Iterable):
+            many = index(seeds)
+            if many < 1:
+                raise ValueError(f"seeds = {many}: expected at least 1")
+            seeds = range(scenario.seed, scenario.seed + many)
         for key, values in axes.items():
             if isinstance(values, (str, Mapping)) or not isinstance(values, Iterable):
                 raise TypeError(f"{key} = {values!r}: expected its values, such as [{values!r}]")
@@ -228,13 +246,14 @@ class Grid(Sequence[Scenario]):
         return _l4s.Template(self.scenario._source, self.scenario._text)
 
     @overload
-    def __getitem__(self, index: int) -> Scenario: ...
+    def __getitem__(self, number: SupportsIndex) -> Scenario: ...
     @overload
-    def __getitem__(self, index: slice) -> Sequence[Scenario]: ...
-    def __getitem__(self, index: int | slice) -> Scenario | Sequence[Scenario]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        number = index + len(self) if index < 0 else index
+    def __getitem__(self, number: slice) -> Sequence[Scenario]: ...
+    def __getitem__(self, number: SupportsIndex | slice) -> Scenario | Sequence[Scenario]:
+        if isinstance(number, slice):
+            return [self[i] for i in range(*number.indices(len(self)))]
+        number = index(number)
+        number = number + len(self) if number < 0 else number
         return self.scenario._but(tuple(self.settings(number)))
 
     def __iter__(self) -> Iterator[Scenario]:

@@ -5,38 +5,55 @@ use std::sync::Arc;
 use l4s_aqm::foreign::{self, Case, Judge, Verdict};
 use l4s_aqm::{Backlog, Limit, Queue, Signal};
 use l4s_units::{Duration, Ecn, Probability, Time};
-use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use crate::own::{Raised, Sample, shown};
+use crate::own::{Raised, Sample, fraction, wrong};
 
 /// A packet at a queue, and what the queue is like. Times are in nanoseconds.
 #[pyclass(frozen, get_all, module = "l4s")]
 pub struct Packet {
+    /// When the question is asked: nanoseconds since the start of the run, from 0.
     now_ns: u64,
+    /// Its size on the link: bytes, at least 1.
     size: u64,
-    /// The ECN field as the header has it: 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE.
+    /// Its ECN field as the header has it: 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE.
     ecn: u8,
+    /// A hash of its 5-tuple: from 0 to 2³² - 1.
     flow: u32,
+    /// Its queue: L or C, or Q where there is one; where that is the question, the one that it
+    /// would go to by RFC 9332.
     queue: &'static str,
+    /// How long it has waited: nanoseconds; 0 at its arrival.
     sojourn_ns: u64,
+    /// What else waits in its queue, or in both before it is in one: packets, from 0.
     waiting_packets: usize,
+    /// The size of what else waits: bytes, from 0.
     waiting_bytes: u64,
 }
 
 #[pymethods]
 impl Packet {
-    /// Whether it can be marked instead of dropped.
+    /// Whether it can be marked instead of dropped: True or False.
     #[getter]
     fn is_capable(&self) -> bool {
         self.ecn != Ecn::NotEct as u8
     }
 
-    /// Whether it says that its sender is an L4S one: ECT(1) or CE (RFC 9331).
+    /// Whether it says that its sender is an L4S one, by ECT(1) or CE (RFC 9331): True or False.
     #[getter]
     fn is_l4s(&self) -> bool {
         self.ecn & 1 == 1
+    }
+
+    fn __repr__(&self) -> String {
+        let Packet { now_ns, size, ecn, flow, queue, sojourn_ns, .. } = self;
+        let Packet { waiting_packets, waiting_bytes, .. } = self;
+        format!(
+            "Packet(now_ns={now_ns}, size={size}, ecn={ecn}, flow={flow}, queue='{queue}', \
+             sojourn_ns={sojourn_ns}, waiting_packets={waiting_packets}, \
+             waiting_bytes={waiting_bytes})"
+        )
     }
 }
 
@@ -66,25 +83,16 @@ pub fn config(make: &Bound<'_, PyAny>, raised: Raised) -> PyResult<foreign::Conf
         l_goes_first: defines("l_goes_first")?,
         probability: defines("probability")?,
     };
-    let sample = sample.instance;
-    let name: String = sample.getattr("name")?.extract()?;
-    let wrong = |what: &str, expected: &str| {
-        PyValueError::new_err(format!("{name}.{what}: expected {expected}"))
-    };
-    let dual = sample.getattr("dual")?.extract()?;
-    let limit: u64 = sample
-        .getattr("limit")?
-        .extract()
-        .ok()
-        .filter(|limit| (1..=100_000_000).contains(limit))
-        .ok_or_else(|| wrong("limit", "packets, from 1 to 100,000,000"))?;
-    let tick_ns: Option<u64> = sample
-        .getattr("tick_ns")?
-        .extract()
-        .ok()
-        .filter(|tick: &Option<u64>| tick.is_none_or(|tick| tick >= 1000))
-        .ok_or_else(|| wrong("tick_ns", "nanoseconds, at least 1000, or None"))?;
-    let (make, called) = (make.clone().unbind(), Arc::<str>::from(name.as_str()));
+    let name = sample.name()?;
+    let dual = sample.flag("dual")?;
+    let limit = sample.attribute("limit", "packets, from 1 to 100,000,000", |limit| {
+        limit.extract().ok().filter(|limit| (1..=100_000_000).contains(limit))
+    })?;
+    let tick_ns = sample.attribute("tick_ns", "nanoseconds, at least 1000, or None", |tick| {
+        let tick: Option<u64> = tick.extract().ok()?;
+        tick.is_none_or(|tick| tick >= 1000).then_some(tick)
+    })?;
+    let (make, class) = (make.clone().unbind(), Arc::<str>::from(sample.class()?));
     let appoint = move |seed: u64| -> Box<dyn Judge> {
         let instance = Python::attach(|py| {
             let made = raised.unless(|| {
@@ -95,7 +103,7 @@ pub fn config(make: &Bound<'_, PyAny>, raised: Raised) -> PyResult<foreign::Conf
             });
             made.unwrap_or_else(|| py.None())
         });
-        Box::new(Bench { instance, name: called.clone(), defined, raised: raised.clone() })
+        Box::new(Bench { instance, class: class.clone(), defined, raised: raised.clone() })
     };
     let tick = tick_ns.map(Duration::from_nanos);
     let limit = Limit::packets(limit);
@@ -116,7 +124,8 @@ struct Defined {
 #[derive(Debug)]
 struct Bench {
     instance: Py<PyAny>,
-    name: Arc<str>,
+    /// The name of its class, for messages.
+    class: Arc<str>,
     defined: Defined,
     raised: Raised,
 }
@@ -141,12 +150,7 @@ impl Bench {
                         .iter()
                         .map(|(word, _)| word.map_or("None".to_owned(), |word| format!("{word:?}")))
                         .collect();
-                    PyValueError::new_err(format!(
-                        "{}.{method} returned {}: expected {}",
-                        self.name,
-                        shown(answer),
-                        all.join(", ")
-                    ))
+                    wrong(&format!("{}.{method} returned", self.class), answer, &all.join(", "))
                 })
             });
             word.unwrap_or(else_)
@@ -190,7 +194,8 @@ impl Judge for Bench {
             let first = self.raised.unless(|| {
                 let waited = (l.as_nanos(), c.as_nanos(), now.as_nanos());
                 let first = self.instance.call_method1(py, intern!(py, "l_goes_first"), waited)?;
-                first.is_truthy(py)
+                let said = || format!("{}.l_goes_first returned", self.class);
+                first.extract(py).map_err(|_| wrong(&said(), first.bind(py), "True or False"))
             });
             first.unwrap_or(true)
         })
@@ -221,16 +226,10 @@ impl Judge for Bench {
         let base = Python::attach(|py| {
             self.raised.unless(|| {
                 let p = self.instance.call_method0(py, intern!(py, "probability"))?;
-                let p: f64 = p.extract(py)?;
-                (0.0..=1.0).contains(&p).then_some(p).ok_or_else(|| {
-                    PyValueError::new_err(format!(
-                        "{}.probability returned {p}: expected 0 to 1",
-                        self.name
-                    ))
-                })
+                fraction(&format!("{}.probability returned", self.class), p.bind(py))
             })
-        })?;
-        let base = Probability::from_f64(base);
+        });
+        let base = Probability::from_f64(base.flatten()?);
         Some(Signal { base, ..Signal::default() })
     }
 }

@@ -7,25 +7,55 @@ use std::sync::Arc;
 use l4s_cc::foreign;
 use l4s_cc::{Congestion, CongestionControl, Pause, WantedEcn, reno};
 use l4s_units::Duration;
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use crate::own::{Raised, Sample, shown};
+use crate::own::{Raised, Sample, fraction, truth, whole};
 
-/// What one acknowledgement told the sender. Times are in nanoseconds.
+/// Bytes per second that no link carries.
+const FASTEST: u64 = 1_000_000_000_000;
+
+/// What one acknowledgement told the sender.
+///
+/// Times are in nanoseconds, data in whole segments.
 #[pyclass(frozen, get_all, module = "l4s")]
 pub struct Ack {
+    /// When it arrived: nanoseconds since the start of the run, from 0.
     now_ns: u64,
+    /// Segments newly delivered, cumulatively or selectively: from 0.
     delivered: u32,
+    /// How many of those segments met congestion: from 0 to `delivered`; all of them where the echo
+    /// does not count.
     delivered_ce: u32,
+    /// Whether it echoed congestion: True or False.
     ece: bool,
+    /// The round trip of the newest segment it acknowledged: nanoseconds, at least 1; None where
+    /// none could be measured.
     rtt_ns: Option<u64>,
+    /// The lowest round trip of the connection so far: nanoseconds, at least 1.
     min_rtt_ns: u64,
+    /// The smoothed round trip (RFC 6298): nanoseconds, at least 1.
     srtt_ns: u64,
+    /// The first segment not yet acknowledged: a count of segments from 0.
     una: u64,
+    /// The next segment that will be sent for the first time: a count of segments, at least `una`.
     nxt: u64,
+    /// Whether all that the application wrote had been sent: True or False.
     app_limited: bool,
+}
+
+#[pymethods]
+impl Ack {
+    fn __repr__(&self) -> String {
+        let Ack { now_ns, delivered, delivered_ce, min_rtt_ns, srtt_ns, una, nxt, .. } = self;
+        let rtt = self.rtt_ns.map_or("None".to_owned(), |rtt| rtt.to_string());
+        let [ece, app_limited] = [self.ece, self.app_limited].map(truth);
+        format!(
+            "Ack(now_ns={now_ns}, delivered={delivered}, delivered_ce={delivered_ce}, ece={ece}, \
+             rtt_ns={rtt}, min_rtt_ns={min_rtt_ns}, srtt_ns={srtt_ns}, una={una}, nxt={nxt}, \
+             app_limited={app_limited})"
+        )
+    }
 }
 
 impl From<&l4s_cc::Ack> for Ack {
@@ -46,6 +76,8 @@ impl From<&l4s_cc::Ack> for Ack {
 }
 
 /// The congestion window and the slow-start threshold of a connection, in whole segments.
+///
+/// What a method sets holds when it returns.
 #[pyclass(module = "l4s")]
 pub struct Window {
     window: l4s_cc::Window,
@@ -53,65 +85,70 @@ pub struct Window {
 
 #[pymethods]
 impl Window {
+    /// How many segments may be in flight: whole segments, from 1 to 2,147,483,646. Can be set.
     #[getter]
     fn cwnd(&self) -> u32 {
         self.window.cwnd
     }
 
     #[setter]
-    fn set_cwnd(&mut self, cwnd: i64) -> PyResult<()> {
-        self.window.cwnd = segments("cwnd", cwnd, 1)?;
+    fn set_cwnd(&mut self, cwnd: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.window.cwnd = segments("cwnd =", cwnd, 1)?;
         Ok(())
     }
 
-    /// `None` before the first reduction.
+    /// Below this the window grows by slow start: whole segments, from 1 to 2,147,483,646; None
+    /// before the first reduction. Can be set.
     #[getter]
     fn ssthresh(&self) -> Option<u32> {
         self.window.threshold()
     }
 
     #[setter]
-    fn set_ssthresh(&mut self, ssthresh: Option<i64>) -> PyResult<()> {
-        self.window.ssthresh = match ssthresh {
-            Some(ssthresh) => segments("ssthresh", ssthresh, 1)?,
-            None => l4s_cc::Window::NO_THRESHOLD,
+    fn set_ssthresh(&mut self, ssthresh: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.window.ssthresh = match ssthresh.is_none() {
+            false => segments("ssthresh =", ssthresh, 1)?,
+            true => l4s_cc::Window::NO_THRESHOLD,
         };
         Ok(())
     }
 
-    /// Whether the last flight was as large as the window allowed.
+    /// Whether the last flight was as large as the window allowed (RFC 7661): True or False.
     #[getter]
     fn limited(&self) -> bool {
         self.window.limited
     }
 
+    /// Whether the window is below the threshold: True or False.
     #[getter]
     fn in_slow_start(&self) -> bool {
         self.window.in_slow_start()
     }
 
+    /// Grows by one segment per segment acknowledged, up to the threshold (RFC 5681).
+    ///
+    /// Returns how many of `acked` are left: from 0 to `acked`.
     fn slow_start(&mut self, acked: u32) -> u32 {
         self.window.slow_start(acked)
     }
 
+    /// Grows by one segment for every `per` segments acknowledged, of which there are `acked` more.
     fn additive_increase(&mut self, per: u32, acked: u32) {
         self.window.additive_increase(per, acked);
     }
 
     fn __repr__(&self) -> String {
         let ssthresh = self.ssthresh().map_or("None".to_owned(), |segments| segments.to_string());
-        format!("Window(cwnd={}, ssthresh={ssthresh})", self.window.cwnd)
+        let limited = truth(self.window.limited);
+        format!("Window(cwnd={}, ssthresh={ssthresh}, limited={limited})", self.window.cwnd)
     }
 }
 
 /// So many segments, of which there are at least `least`, and fewer than any window needs.
-fn segments(what: &str, number: i64, least: u32) -> PyResult<u32> {
-    u32::try_from(number).ok().filter(|n| (least..u32::MAX / 2).contains(n)).ok_or_else(|| {
-        PyValueError::new_err(format!(
-            "{what} = {number}: expected whole segments, from {least} to {}",
-            u32::MAX / 2 - 1
-        ))
-    })
+fn segments(said: &str, number: &Bound<'_, PyAny>, least: u32) -> PyResult<u32> {
+    let most = u32::MAX / 2 - 1;
+    whole(said, number, u64::from(least)..=u64::from(most), "whole segments")
+        .map(|segments| segments as u32)
 }
 
 /// Which methods a class defines itself.
@@ -143,29 +180,25 @@ impl Defined {
 pub fn config(py: Python<'_>, make: Py<PyAny>, raised: Raised) -> PyResult<foreign::Config> {
     let sample = Sample::of(make.bind(py), "CongestionControl")?;
     let defined = Defined::by(&sample)?;
-    let sample = sample.instance;
-    let name: String = sample.getattr("name")?.extract()?;
-    let ecn: String = sample.getattr("ecn")?.extract()?;
-    let wants = match ecn.as_str() {
-        "off" => WantedEcn::Off,
-        "dctcp" => WantedEcn::Classic,
-        "l4s" => WantedEcn::L4s,
-        other => {
-            return Err(PyValueError::new_err(format!(
-                "{name}.ecn = {other:?}: expected \"off\", \"dctcp\" or \"l4s\""
-            )));
+    let name = sample.name()?;
+    let wants = sample.attribute("ecn", "\"off\", \"dctcp\" or \"l4s\"", |ecn| {
+        match ecn.extract().ok()? {
+            "off" => Some(WantedEcn::Off),
+            "dctcp" => Some(WantedEcn::Classic),
+            "l4s" => Some(WantedEcn::L4s),
+            _ => None,
         }
-    };
-    let pacing = sample.getattr("pacing")?.extract()?;
-    let steers_alone = sample.getattr("steers_alone")?.extract()?;
-    let control_name: Arc<str> = name.as_str().into();
+    })?;
+    let pacing = sample.flag("pacing")?;
+    let steers_alone = sample.flag("steers_alone")?;
+    let class: Arc<str> = sample.class()?.into();
     let make = move || -> Box<dyn foreign::Control> {
         let instance =
             Python::attach(|py| raised.unless(|| make.call0(py)).unwrap_or_else(|| py.None()));
         let raised = raised.clone();
         let reno = reno::Control::new(&reno::Config::default());
-        let name = control_name.clone();
-        Box::new(Control { instance, name, steers_alone, defined, raised, reno })
+        let class = class.clone();
+        Box::new(Control { instance, class, steers_alone, defined, raised, reno })
     };
     Ok(foreign::Config { name: name.into(), wants, pacing, make: Arc::new(make) })
 }
@@ -174,7 +207,8 @@ pub fn config(py: Python<'_>, make: Py<PyAny>, raised: Raised) -> PyResult<forei
 #[derive(Debug)]
 struct Control {
     instance: Py<PyAny>,
-    name: Arc<str>,
+    /// The name of its class, for messages.
+    class: Arc<str>,
     steers_alone: bool,
     defined: Defined,
     raised: Raised,
@@ -234,14 +268,8 @@ impl CongestionControl for Control {
                 let window = Bound::new(py, Window { window: *window })?;
                 let answer =
                     self.instance.call_method1(py, intern!(py, "ssthresh"), (window, why))?;
-                let number = answer.extract(py).map_err(|_| {
-                    PyTypeError::new_err(format!(
-                        "{}.ssthresh returned {}: expected whole segments, at least 2",
-                        self.name,
-                        shown(answer.bind(py))
-                    ))
-                })?;
-                segments(&format!("{}.ssthresh returned a threshold", self.name), number, 2)
+                let said = format!("{}.ssthresh returned", self.class);
+                segments(&said, answer.bind(py), 2)
             });
             answer.unwrap_or(reno)
         })
@@ -252,7 +280,10 @@ impl CongestionControl for Control {
             return None;
         }
         Python::attach(|py| {
-            let alpha = || self.instance.call_method0(py, intern!(py, "alpha"))?.extract(py);
+            let alpha = || {
+                let alpha = self.instance.call_method0(py, intern!(py, "alpha"))?;
+                fraction(&format!("{}.alpha returned", self.class), alpha.bind(py))
+            };
             self.raised.unless(alpha).flatten()
         })
     }
@@ -280,13 +311,10 @@ impl CongestionControl for Control {
             let rate = || {
                 let arguments = (in_flight, mss, srtt.as_nanos());
                 let rate = self.instance.call_method1(py, intern!(py, "pacing_rate"), arguments)?;
-                rate.extract(py).map_err(|_| {
-                    PyTypeError::new_err(format!(
-                        "{}.pacing_rate returned {}: expected bytes per second, or None",
-                        self.name,
-                        shown(rate.bind(py))
-                    ))
-                })
+                let rate = rate.bind(py);
+                let said = format!("{}.pacing_rate returned", self.class);
+                let bytes = "None, or whole bytes per second";
+                (!rate.is_none()).then(|| whole(&said, rate, 1..=FASTEST, bytes)).transpose()
             };
             self.raised.unless(rate).flatten()
         })

@@ -23,7 +23,7 @@ mod _l4s {
     #[pymodule_export]
     use crate::cc::{Ack, Window};
     #[pymodule_export]
-    use crate::run::{Record, golden, run, table_of_runs, write};
+    use crate::run::{Record, dictionary, golden, run, table_of_runs, write};
     #[pymodule_export]
     use crate::scenario::{Plan, Run, Template, bundled, plan};
     #[pymodule_export]

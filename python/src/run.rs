@@ -3,17 +3,18 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use l4s_measure::{Origin, Recorder, ResultWriter, RunRecord, table_of};
+use l4s_measure::{Column, Origin, Recorder, ResultWriter, RunRecord, table_of};
 use l4s_scenario::Scenario;
 use l4s_sim::Simulation;
 use l4s_units::Time;
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use serde_json::Value;
 
 use crate::own::Own;
 use crate::scenario::Run;
-use crate::table::Table;
+use crate::table::{Made, Table};
 
 /// How long the simulator goes on before it looks whether somebody wants it to stop.
 const SLICE: Duration = Duration::from_millis(20);
@@ -121,12 +122,18 @@ pub fn write(py: Python<'_>, folder: PathBuf, records: Vec<Py<Record>>) -> PyRes
 /// Summaries, as JSON, each with the command that repeats its run, as the rows of a table.
 #[pyfunction]
 pub fn table_of_runs(py: Python<'_>, runs: Vec<(String, String)>) -> PyResult<Table> {
-    let read = |(json, command): (String, String)| Ok((serde_json::from_str(&json)?, command));
-    let table = py.detach(|| {
-        let rows = runs.into_iter().map(read).collect::<Result<Vec<_>, serde_json::Error>>()?;
-        Ok::<_, serde_json::Error>(l4s_measure::table_of_runs(&rows))
-    });
-    Table::new(table.map_err(|error| PyRuntimeError::new_err(error.to_string()))?)
+    let table = py.detach(|| l4s_measure::table_of_summaries(&runs));
+    Table::new(table)
+}
+
+/// Every column of every table: table, name, type, unit, of which time it is, and its meaning.
+#[pyfunction]
+pub fn dictionary() -> Vec<(String, String, String, String, &'static str, String)> {
+    let told = |column: Column| {
+        let Column { table, name, kind, unit, over, meaning } = column;
+        (table, name, kind, unit, over.name(), meaning)
+    };
+    l4s_measure::dictionary().into_iter().map(told).collect()
 }
 
 /// Runs in whole numbers, as the golden files of the simulator have them: for tests.
@@ -137,6 +144,23 @@ pub fn golden(records: Vec<Py<Record>>) -> String {
 
 #[pymethods]
 impl Record {
+    /// A pickle holds it as JSON, which loses nothing.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Made<'py, (Bound<'py, PyBytes>, f64)>> {
+        let read = py.get_type::<Record>().getattr("_of_json")?;
+        let json = serde_json::to_vec(&self.record);
+        let json = json.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        Ok((read, (PyBytes::new(py, &json), self.wall.as_secs_f64())))
+    }
+
+    /// The record that a pickle holds.
+    #[staticmethod]
+    fn _of_json(json: &[u8], wall_s: f64) -> PyResult<Record> {
+        let record = serde_json::from_slice(json)
+            .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        let wall = Duration::try_from_secs_f64(wall_s).unwrap_or_default();
+        Ok(Record { record, wall })
+    }
+
     /// The summary as JSON, without what depends on the machine.
     #[getter]
     fn summary(&self) -> PyResult<String> {

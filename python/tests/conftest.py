@@ -7,6 +7,7 @@ import shutil
 import sysconfig
 from pathlib import Path
 
+import distributed
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -20,3 +21,15 @@ def command() -> str:
     if not found:
         pytest.skip("there is no command l4s")
     return found
+
+
+@pytest.fixture(scope="session")
+def client():
+    """Two workers in this process: the quickest that does all but die."""
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import traceback
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -168,6 +170,9 @@ def test_a_control_hears_of_pauses() -> None:
     assert all(rto >= 200_000_000 for _, _, rto in heard)
 
 
+STEERS = " steers_alone = True\n def pacing_rate(self, *a): "
+
+
 def wrong_control(body: str) -> type[l4s.CongestionControl]:
     """A control with one method that is wrong."""
     scope: dict[str, object] = {"l4s": l4s}
@@ -189,13 +194,25 @@ def wrong_control(body: str) -> type[l4s.CongestionControl]:
         (" def on_ack(self, w): pass", TypeError, "positional"),
         (" steers_alone = True\n def pacing_rate(self, *a): return -1", TypeError, "bytes per sec"),
         (" def alpha(self): return 'much'", TypeError, "str"),
+        (" def alpha(self): return 7", ValueError, r"Wrong\.alpha returned 7: expected 0 to 1"),
+        (" def alpha(self): return float('nan')", ValueError, r"alpha returned nan: expected 0"),
+        (" def ssthresh(self, w, why): return 2.5", TypeError, r"Wrong\.ssthresh returned 2\.5"),
+        (STEERS + "return 0", ValueError, r"Wrong\.pacing_rate returned 0: expected None, or wh"),
+        (STEERS + "return 1.5", TypeError, r"returned 1\.5: .* bytes per second, from 1 to"),
+        (STEERS + "return 2**80", ValueError, "bytes per second, from 1 to 1000000000000"),
+        (" def grow(self, w, ack): w.ssthresh = 'x'", TypeError, "ssthresh = 'x': expected whole"),
+        (" name = 3", TypeError, r"Wrong\.name = 3: expected a text"),
+        (" ecn = 3", TypeError, r"Wrong\.ecn = 3: expected \"off\""),
+        (" pacing = 'yes'", TypeError, r"Wrong\.pacing = 'yes': expected True or False"),
+        (" steers_alone = None", TypeError, r"Wrong\.steers_alone = None: expected True or"),
         (" ecn = 'classic'", ValueError, 'expected "off", "dctcp" or "l4s"'),
         (" def __init__(self): raise KeyError('mine')", KeyError, "mine"),
     ],
 )
 def test_nonsense_stops_its_run_with_words(body: str, error: type[Exception], words: str) -> None:
-    with pytest.raises(error, match=words):
+    with pytest.raises(error, match=words) as raised:
         l4s.run(BASE, cc={"A": wrong_control(body)})
+    assert ("expected" in str(raised.value)) == isinstance(raised.value, l4s.AlgorithmError)
 
 
 @pytest.mark.parametrize(
@@ -210,6 +227,19 @@ def test_nonsense_stops_its_run_with_words(body: str, error: type[Exception], wo
         (" tick_ns = 5", ValueError, "at least 1000"),
         (" limit = 0", ValueError, "packets, from 1"),
         (" def probability(self): return 7", ValueError, "expected 0 to 1"),
+        (" def probability(self): return 'x'", TypeError, r"Wrong\.probability returned 'x'"),
+        (" def probability(self): return float('nan')", ValueError, "returned nan: expected 0"),
+        (" def dequeue(self, p): return 3", TypeError, r"Wrong\.dequeue returned 3: expected None"),
+        (
+            " dual = True\n def classify(self, p): return 'LC'[p.now_ns // 1000 % 2]\n"
+            " def l_goes_first(self, *a): pass",
+            TypeError,
+            "returned None: expected Tru",
+        ),
+        (" name = None", TypeError, r"Wrong\.name = None: expected a text"),
+        (" dual = 2", TypeError, r"Wrong\.dual = 2: expected True or False"),
+        (" limit = 'x'", TypeError, r"Wrong\.limit = 'x': expected packets"),
+        (" tick_ns = 1.5", TypeError, r"Wrong\.tick_ns = 1\.5: expected nanoseconds"),
     ],
 )
 def test_nonsense_of_a_discipline_too(body: str, error: type[Exception], words: str) -> None:
@@ -217,6 +247,70 @@ def test_nonsense_of_a_discipline_too(body: str, error: type[Exception], words: 
     exec(f"class Wrong(l4s.Aqm):\n{body}", scope)
     with pytest.raises(error, match=words):
         l4s.run(BASE, aqm=scope["Wrong"])  # type: ignore[arg-type]
+
+
+def test_no_probability_is_none() -> None:
+    class Mine(l4s.Aqm):
+        def probability(self) -> None:
+            return None
+
+    class Too(l4s.CongestionControl):
+        def alpha(self) -> None:
+            return None
+
+    series = l4s.run(BASE.with_(duration="1s"), aqm=Mine, cc=Too).series
+    assert series["p_base"].null_count == series["alpha"].null_count == len(series)
+
+
+def test_a_class_for_all_groups() -> None:
+    both = l4s.run(BASE.with_(duration="2s"), cc=Scalable).summary
+    assert [group["cc"] for group in both["groups"]] == ["scalable", "scalable"]
+    each = l4s.run(BASE.with_(duration="2s"), cc={"A": Scalable, "B": lambda: Scalable()})
+    assert each.summary == both
+    with pytest.raises(TypeError, match=r"cc = <.*Scalable.*>: expected a subclass of l4s\.Cong"):
+        l4s.run(BASE, cc=Scalable())  # type: ignore[arg-type]
+
+
+def test_every_field_says_its_unit_and_range() -> None:
+    told = Path(l4s.__file__).with_name("_l4s.pyi").read_text()
+    for kind in (l4s.Ack, l4s.Window, l4s.Packet):
+        assert kind.__doc__
+        body = told.partition(f"class {kind.__name__}:")[2].partition("@final")[0]
+        for name, field in vars(kind).items():
+            if name.startswith("_"):
+                continue
+            doc = " ".join((field.__doc__ or "").split())
+            typed = re.search(rf'def {name}\(self.*?\n +"""(.*?)"""', body, re.DOTALL)
+            assert typed and " ".join(typed[1].split()) == doc, (kind, name)
+            if not callable(field):
+                # A range or all values, and a unit where it has one.
+                assert re.search(r"from \d|at least|True or False|: L or C|; 0 at|: 0 Not", doc), (
+                    name
+                )
+                assert not name.endswith("_ns") or "nanoseconds" in doc, name
+
+
+def test_they_show_what_they_hold() -> None:
+    seen: dict[str, str] = {}
+
+    class Look(l4s.CongestionControl):
+        def on_ack(self, window: l4s.Window, ack: l4s.Ack) -> None:
+            seen.update(ack=repr(ack), window=repr(window))
+
+    class Watch(l4s.Aqm):
+        def dequeue(self, packet: l4s.Packet) -> l4s.Verdict:
+            seen["packet"] = repr(packet)
+            return None
+
+    l4s.run(BASE.with_(duration="100ms"), cc=Look, aqm=Watch)
+    assert re.fullmatch(r"Window\(cwnd=\d+, ssthresh=None, limited=(True|False)\)", seen["window"])
+    for kind, shown in [(l4s.Ack, seen["ack"]), (l4s.Packet, seen["packet"])]:
+        fields = re.fullmatch(rf"{kind.__name__}\((.*)\)", shown)
+        assert fields
+        names = {part.partition("=")[0] for part in fields[1].split(", ")}
+        own = {name for name in vars(kind) if not name.startswith(("_", "is_"))}
+        assert names == own
+        assert eval(f"dict({fields[1]})")["now_ns"] > 0
 
 
 def test_what_is_no_algorithm_is_refused() -> None:

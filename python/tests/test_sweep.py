@@ -12,7 +12,6 @@ import time
 from functools import partial
 from pathlib import Path
 
-import distributed
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,21 +19,10 @@ import pytest
 
 import l4s
 from l4s import _l4s
-from l4s.sweeps import batches, durable, folder, index, keys, local, read, sweep, tasks
+from l4s.sweeps import batches, durable, folder, index, keys, local, read, sweep, tasks, work
+from l4s.sweeps.asked import Asked
 
 SHORT = l4s.Scenario("one-against-one").with_(duration="200ms")
-
-
-@pytest.fixture(scope="module")
-def client():
-    """Two workers in this process: the quickest that does all but die."""
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
 
 
 def files(out):
@@ -272,18 +260,14 @@ def test_a_folder_of_something_else_is_refused(tmp_path, client, monkeypatch):
 def test_a_worker_with_another_code_or_folder(tmp_path, client):
     grid = SHORT.grid(seeds=1)
     done = sweep(grid, tmp_path / "out", client=client)
-    from l4s.sweeps import work
-
-    manifest = folder.owner(tmp_path / "out")
-    scenario = grid.scenario
-    told = (scenario._called, scenario._source, scenario._text, {})
-    its = keys.packed(grid.keys(0, 1)).tobytes()
-    other = work.Work(str(tmp_path / "out"), {**manifest, "code": "0" * 16}, *told)
+    manifest, asked = folder.owner(tmp_path / "out"), Asked(grid)
+    its, runs = keys.packed(grid.keys(0, 1)).tobytes(), work.pack(asked, [0])
+    other = work.Work(str(tmp_path / "out"), {**manifest, "code": "0" * 16}, b"")
     with pytest.raises(l4s.SweepError, match="install the same l4s there"):
-        work.batch(other, work.pack([grid.settings(0)]), its)
-    away = work.Work(str(tmp_path / "away"), manifest, *told)
+        work.batch(other, runs, its)
+    away = work.Work(str(tmp_path / "away"), manifest, b"")
     with pytest.raises(l4s.SweepError, match="one that client and workers share"):
-        work.batch(away, work.pack([grid.settings(0)]), its)
+        work.batch(away, runs, its)
     assert len(done) == 3
 
 
@@ -359,14 +343,14 @@ def test_batches_follow_the_time_that_runs_take():
 
 def test_a_cluster_checks_many_runs_as_the_client_does(client, monkeypatch):
     grid = SHORT.grid(seeds=40)
-    here = batches.keys_of(grid, None, False)
+    here = batches.keys_of(Asked(grid), None, False)
     monkeypatch.setattr(batches, "_MANY", 1)
     monkeypatch.setattr(batches, "_CHECKED", 7)
-    assert (batches.keys_of(grid, client, False) == here).all()
+    assert (batches.keys_of(Asked(grid), client, False) == here).all()
     assert keys.digits(here) == grid.keys()
     bad = SHORT.grid({"link.rate": ["40mbit", "fast"]})
     with pytest.raises(l4s.ScenarioError, match=r"link\.rate"):
-        batches.keys_of(bad, client, False)
+        batches.keys_of(Asked(bad), client, False)
 
 
 def test_keys():

@@ -5,26 +5,21 @@
 
 use serde_json::{Map, Value};
 
-use crate::Summary;
-
-/// The quantities of a summary by column, in the order of the summary; what was set is
+/// The quantities of a summary, as JSON, by column, in the order of the summary; what was set is
 /// `set_link.rate` and so on.
-pub(crate) fn flatten(summary: &Summary) -> Map<String, Value> {
+pub(crate) fn flatten(summary: Map<String, Value>) -> Map<String, Value> {
     let mut row = Row(Map::new());
-    let Ok(Value::Object(whole)) = serde_json::to_value(summary) else {
-        unreachable!("a summary is a JSON object");
-    };
-    for (key, value) in &whole {
+    for (key, value) in summary {
         match (key.as_str(), value) {
             ("set", Value::Object(set)) => {
-                set.iter().for_each(|(key, value)| row.put(format!("set_{key}"), value));
+                set.into_iter().for_each(|(key, value)| row.put(format!("set_{key}"), value));
             }
             ("queues", Value::Array(queues)) => row.named("queue", queues),
             ("groups", Value::Array(groups)) => row.named("group", groups),
             ("hops", Value::Array(hops)) => row.named("hop", hops),
-            ("completion", Value::Array(bins)) => bins.iter().for_each(|bin| row.bin(bin)),
-            ("ratios", value) => row.descend("ratio", "", value),
-            (key, value) => row.descend(key, "", value),
+            ("completion", Value::Array(bins)) => bins.into_iter().for_each(|bin| row.bin(bin)),
+            ("ratios", value) => row.descend("ratio".to_owned(), "", value),
+            (_, value) => row.descend(key, "", value),
         }
     }
     row.0
@@ -34,15 +29,15 @@ struct Row(Map<String, Value>);
 
 impl Row {
     /// Things that have a name of their own.
-    fn named(&mut self, kind: &str, things: &[Value]) {
+    fn named(&mut self, kind: &str, things: Vec<Value>) {
         for thing in things {
-            let name = thing["name"].as_str().unwrap_or_default();
-            for (key, value) in thing.as_object().into_iter().flatten() {
+            let prefix = format!("{kind}_{}", thing["name"].as_str().unwrap_or_default());
+            for (key, value) in members(thing) {
                 match value {
                     Value::Array(queues) if key == "queues" => {
-                        self.named(&format!("{kind}_{name}_queue"), queues);
+                        self.named(&format!("{prefix}_queue"), queues);
                     }
-                    value if key != "name" => self.key(&format!("{kind}_{name}"), "", key, value),
+                    value if key != "name" => self.key(&prefix, "", &key, value),
                     _ => {}
                 }
             }
@@ -50,44 +45,59 @@ impl Row {
     }
 
     /// Completion in one bin: `completion_A_1000_3000_time_mean_ms`.
-    fn bin(&mut self, bin: &Value) {
+    fn bin(&mut self, bin: Value) {
         let group = bin["group"].as_str().unwrap_or_default();
         let prefix = format!("completion_{group}_{}_{}", bin["bin_bytes"][0], bin["bin_bytes"][1]);
-        for (key, value) in bin.as_object().into_iter().flatten() {
+        for (key, value) in members(bin) {
             if key != "group" && key != "bin_bytes" {
-                self.key(&prefix, "", key, value);
+                self.key(&prefix, "", &key, value);
             }
         }
     }
 
     /// `value` under `prefix`, whose unit is still to be said.
-    fn descend(&mut self, prefix: &str, unit: &str, value: &Value) {
+    fn descend(&mut self, mut prefix: String, unit: &str, value: Value) {
         match value {
             Value::Object(members) => {
-                members.iter().for_each(|(key, value)| self.key(prefix, unit, key, value));
+                for (key, value) in members {
+                    self.key(&prefix, unit, &key, value);
+                }
             }
             Value::Null => {}
-            value => self.put(format!("{prefix}{unit}"), value),
+            value => {
+                prefix.push_str(unit);
+                self.put(prefix, value);
+            }
         }
     }
 
-    fn key(&mut self, prefix: &str, unit: &str, key: &str, value: &Value) {
+    fn key(&mut self, prefix: &str, unit: &str, key: &str, value: Value) {
         // `delay_ms: { mean }` says the unit before the statistic; a column says it after.
         let (quantity, unit) = ["_ms", "_us", "_bps"]
             .into_iter()
             .find_map(|u| key.strip_suffix(u).map(|quantity| (quantity, u)))
             .unwrap_or((key, unit));
-        self.descend(&format!("{prefix}_{quantity}"), unit, value);
+        let mut name = String::with_capacity(prefix.len() + key.len() + 8);
+        name.push_str(prefix);
+        name.push('_');
+        name.push_str(quantity);
+        self.descend(name, unit, value);
     }
 
     /// Names of groups are free, so two paths may give one name: then the later one is numbered.
-    fn put(&mut self, name: String, value: &Value) {
-        let mut free = name.clone();
-        let mut n = 2;
-        while self.0.contains_key(&free) {
-            free = format!("{name}_{n}");
-            n += 1;
+    fn put(&mut self, name: String, value: Value) {
+        if !self.0.contains_key(&name) {
+            self.0.insert(name, value);
+            return;
         }
-        self.0.insert(free, value.clone());
+        let free = (2..).map(|n| format!("{name}_{n}")).find(|free| !self.0.contains_key(free));
+        self.0.extend(free.map(|free| (free, value)));
+    }
+}
+
+fn members(thing: Value) -> Map<String, Value> {
+    match thing {
+        Value::Object(members) => members,
+        _ => Map::new(),
     }
 }

@@ -58,50 +58,50 @@ rows! {
     /// A link, queue, group or flow during one sampling interval, or its state at the end of it.
     SeriesRow in "series.parquet" {
         /// End of the interval, in seconds since the start of the run; the warm-up is included.
-        time_s: f64,
+        time_s: f64 => "s" Row,
         /// What the row is about.
-        scope: Scope,
+        scope: Scope => "" Row,
         /// `link`; the queue; the group or source; `A.3` for flow 3, which is of group A;
         /// `access.C` for the Classic queues of the hop `access`, of all its links together.
-        name: String,
+        name: String => "" Row,
         /// IP bits forwarded per second.
-        rate_bps: Option<f64>,
+        rate_bps: Option<f64> => "bit/s" Interval,
         /// Mean queue delay of data packets.
-        delay_mean_ms: Option<f64>,
+        delay_mean_ms: Option<f64> => "ms" Interval,
         /// Longest queue delay of data packets.
-        delay_max_ms: Option<f64>,
+        delay_max_ms: Option<f64> => "ms" Interval,
         /// Packets forwarded.
-        packets: Option<u64>,
+        packets: Option<u64> => "packets" Interval,
         /// Packets marked, over packets forwarded.
-        mark: Option<f64>,
+        mark: Option<f64> => "fraction" Interval,
         /// Packets dropped, over packets arrived.
-        drop: Option<f64>,
-        /// Packets that wait.
-        backlog_packets: Option<u64>,
+        drop: Option<f64> => "fraction" Interval,
+        /// Packets that wait in the queue, or in all of them.
+        backlog_packets: Option<u64> => "packets" Instant,
         /// Base probability p'.
-        p_base: Option<f64>,
+        p_base: Option<f64> => "probability" Instant,
         /// Congestion window in packets.
-        cwnd_pkts: Option<u64>,
+        cwnd_pkts: Option<u64> => "packets" Instant,
         /// Slow-start threshold in packets.
-        ssthresh_pkts: Option<u64>,
+        ssthresh_pkts: Option<u64> => "packets" Instant,
         /// Smoothed RTT.
-        srtt_ms: Option<f64>,
+        srtt_ms: Option<f64> => "ms" Instant,
         /// The congestion control's own marking estimate.
-        alpha: Option<f64>,
+        alpha: Option<f64> => "fraction" Instant,
         /// The score of its detector of Classic ECN: L4S up to 0, Classic from 1.
-        classic_ecn: Option<f64>,
+        classic_ecn: Option<f64> => "score" Instant,
         /// The detector's smoothed RTT.
-        fbk_srtt_ms: Option<f64>,
-        /// Its mean deviation.
-        fbk_mdev_ms: Option<f64>,
+        fbk_srtt_ms: Option<f64> => "ms" Instant,
+        /// The mean deviation of the detector's smoothed RTT.
+        fbk_mdev_ms: Option<f64> => "ms" Instant,
         /// The detector's estimate of the depth of the queue.
-        fbk_depth_ms: Option<f64>,
+        fbk_depth_ms: Option<f64> => "ms" Instant,
         /// Segments delivered since the start, as the sender's socket counts.
-        delivered: Option<u64>,
-        /// Those of them whose acknowledgement told of CE.
-        delivered_ce: Option<u64>,
+        delivered: Option<u64> => "segments" Start,
+        /// Segments delivered since the start whose acknowledgement told of CE.
+        delivered_ce: Option<u64> => "segments" Start,
         /// Segments sent again since the start, as the sender's socket counts.
-        retransmits: Option<u64>,
+        retransmits: Option<u64> => "segments" Start,
     }
 }
 
@@ -109,15 +109,15 @@ rows! {
     /// One bucket of a histogram of queue delays, over data packets after the warm-up.
     DelayRow in "delays.parquet" {
         /// Queue, group or hop.
-        scope: Scope,
+        scope: Scope => "" Row,
         /// Its name, as in the time series.
-        name: String,
-        /// From, inclusive.
-        low_ms: f64,
-        /// To, exclusive.
-        high_ms: f64,
-        /// Packets.
-        count: u64,
+        name: String => "" Row,
+        /// Lower end of the bucket of delays, inclusive.
+        low_ms: f64 => "ms" Row,
+        /// Upper end of the bucket of delays, exclusive.
+        high_ms: f64 => "ms" Row,
+        /// Packets of which the queue delay is in the bucket.
+        count: u64 => "packets" Warm,
     }
 }
 
@@ -125,30 +125,30 @@ rows! {
     /// One flow or download.
     FlowRow in "flows.parquet" {
         /// Its group or source.
-        group: String,
+        group: String => "" Row,
         /// Its number in the run: those of the groups first, then UDP sources, then downloads.
-        flow: u32,
+        flow: u32 => "" Row,
         /// When its client opened it, in seconds since the start of the run.
-        start_s: f64,
+        start_s: f64 => "s" Run,
         /// When its client saw the close; absent when the run ended first.
-        end_s: Option<f64>,
+        end_s: Option<f64> => "s" Run,
         /// Bytes it was to send: every download has them; absent for a flow without end.
-        size: Option<u64>,
+        size: Option<u64> => "bytes" Run,
         /// IP bytes forwarded after the warm-up.
-        bytes: u64,
-        /// Those in bits, over the time after the warm-up during which it was open; absent
-        /// without any.
-        rate_bps: Option<f64>,
+        bytes: u64 => "bytes" Warm,
+        /// IP bits forwarded per second, over the time after the warm-up during which it was open;
+        /// absent without any.
+        rate_bps: Option<f64> => "bit/s" Warm,
         /// From just before the SYN until the close was seen.
-        completion_ms: Option<f64>,
+        completion_ms: Option<f64> => "ms" Run,
         /// Segments sent again after the warm-up.
-        retransmits: u64,
+        retransmits: u64 => "segments" Warm,
         /// The last score of its detector of Classic ECN; absent without one.
-        classic_ecn: Option<f64>,
-        /// The highest score.
-        classic_ecn_max: Option<f64>,
+        classic_ecn: Option<f64> => "score" End,
+        /// The highest score of its detector of Classic ECN; absent without one.
+        classic_ecn_max: Option<f64> => "score" Start,
         /// Round trips that the detector scored.
-        classic_ecn_rounds: Option<u32>,
+        classic_ecn_rounds: Option<u32> => "round trips" Start,
     }
 }
 

@@ -5,212 +5,249 @@ use std::collections::BTreeMap;
 use l4s_cc::classic_ecn::Verdict;
 use serde::{Deserialize, Serialize};
 
-/// One run in numbers. Absent measurements are absent, never zero.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Summary {
-    /// Name of the scenario.
-    pub scenario: String,
-    /// The substrate: `sim`, `kernel`, `linux` or `qdisc`.
-    pub on: String,
-    /// The seed.
-    pub seed: u64,
-    /// The version of l4s that made it.
-    pub version: String,
-    /// What the sweep or the command line set: key to value, in order.
-    pub set: serde_json::Map<String, serde_json::Value>,
-    /// The link.
-    pub link: LinkSummary,
-    /// Per queue that the discipline has; where it changes in mid-run, that any of them has.
-    pub queues: Vec<QueueSummary>,
-    /// Per `[[hop]]`; absent where there are none. All else is of the bottleneck.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub hops: Vec<HopSummary>,
-    /// Per group, then per UDP source.
-    pub groups: Vec<GroupSummary>,
-    /// Completion times of sized flows and downloads, by size.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub completion: Vec<CompletionSummary>,
-    /// Ratios between groups: `window_A_B`, `rate_A_B`.
-    #[serde(skip_serializing_if = "serde_json::Map::is_empty", default)]
-    pub ratios: serde_json::Map<String, serde_json::Value>,
-    /// What it cost to make. The only part that may differ between two identical runs, and only
-    /// in `wall_s`.
-    pub engine: EngineSummary,
+use crate::dictionary::measures;
+
+measures! {
+    /// One run in numbers. Absent measurements are absent, never zero.
+    #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+    pub struct Summary {
+        /// Name of the scenario.
+        pub scenario: String => "" Run,
+        /// The substrate: `sim`, `kernel`, `linux` or `qdisc`.
+        pub on: String => "" Run,
+        /// The seed.
+        pub seed: u64 => "" Run,
+        /// The version of l4s that made it.
+        pub version: String => "" Run,
+        /// What the sweep or the command line set: key to value, in order.
+        pub set: serde_json::Map<String, serde_json::Value> => "" Run,
+        /// The link.
+        pub link: LinkSummary => "" Part,
+        /// Per queue that the discipline has; where it changes in mid-run, that any of them has.
+        pub queues: Vec<QueueSummary> => "" Part,
+        /// Per `[[hop]]`; absent where there are none. All else is of the bottleneck.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        pub hops: Vec<HopSummary> => "" Part,
+        /// Per group, then per UDP source.
+        pub groups: Vec<GroupSummary> => "" Part,
+        /// Completion times of sized flows and downloads, by size.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        pub completion: Vec<CompletionSummary> => "" Part,
+        /// Ratios between groups: `window_A_B`, `rate_A_B`.
+        #[serde(skip_serializing_if = "serde_json::Map::is_empty", default)]
+        pub ratios: serde_json::Map<String, serde_json::Value> => "" Warm,
+        /// What it cost to make. The only part that may differ between two identical runs, and only
+        /// in `wall_s`.
+        pub engine: EngineSummary => "" Part,
+    }
 }
 
-/// The link's rate and use.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct LinkSummary {
-    /// Rate in bits per second; where it changes in mid-run, the mean after the warm-up.
-    pub rate_bps: f64,
-    /// All forwarded bytes with 14 B of Ethernet per packet, over what the link could carry.
-    pub utilization: f64,
+measures! {
+    /// The link's rate and use.
+    #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+    pub struct LinkSummary {
+        /// The rate of the link; where it changes in mid-run, the mean after the warm-up.
+        pub rate_bps: f64 => "bit/s" Warm,
+        /// All forwarded bytes with 14 B of Ethernet per packet, over what the link could carry.
+        pub utilization: f64 => "fraction" Warm,
+    }
 }
 
-/// A distribution of delays in milliseconds, over packets.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct DelaySummary {
-    pub mean: f64,
-    pub p1: f64,
-    pub p25: f64,
-    pub p50: f64,
-    pub p75: f64,
-    pub p99: f64,
-    pub p999: f64,
-    pub max: f64,
+measures! {
+    /// A distribution of delays in milliseconds, over packets.
+    #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+    pub struct DelaySummary {
+        /// Mean.
+        pub mean: f64 => "" Warm,
+        /// First percentile.
+        pub p1: f64 => "" Warm,
+        /// 25th percentile.
+        pub p25: f64 => "" Warm,
+        /// Median.
+        pub p50: f64 => "" Warm,
+        /// 75th percentile.
+        pub p75: f64 => "" Warm,
+        /// 99th percentile.
+        pub p99: f64 => "" Warm,
+        /// 99.9th percentile.
+        pub p999: f64 => "" Warm,
+        /// The longest.
+        pub max: f64 => "" Warm,
+    }
 }
 
-/// One queue.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct QueueSummary {
-    /// `L`, `C` or `Q`.
-    pub name: String,
-    /// Packets forwarded.
-    pub packets: u64,
-    /// Queue delay; absent when nothing of 200 B or more was forwarded.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub delay_ms: Option<DelaySummary>,
-    /// Packets marked here, over packets forwarded.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub mark: Option<f64>,
-    /// Packets dropped, over packets arrived.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub drop: Option<f64>,
-    /// Marks by cause: step, coupled, classic.
-    pub marks: MarkCounts,
-    /// Drops by cause.
-    pub drops: DropCounts,
+measures! {
+    /// One queue.
+    #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+    pub struct QueueSummary {
+        /// `L`, `C` or `Q`.
+        pub name: String => "" Run,
+        /// Packets forwarded.
+        pub packets: u64 => "packets" Warm,
+        /// Queue delay; absent when nothing of 200 B or more was forwarded.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub delay_ms: Option<DelaySummary> => "ms" Part,
+        /// Packets marked here, over packets forwarded.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub mark: Option<f64> => "fraction" Warm,
+        /// Packets dropped, over packets arrived.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub drop: Option<f64> => "fraction" Warm,
+        /// Packets marked here.
+        pub marks: MarkCounts => "packets" Part,
+        /// Packets dropped here.
+        pub drops: DropCounts => "packets" Part,
+    }
 }
 
-/// A further link, or several that are alike.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct HopSummary {
-    /// Its name.
-    pub name: String,
-    /// How many such links there are; what follows is of all of them together.
-    pub links: u64,
-    /// All forwarded bytes with 14 B of Ethernet per packet, over what the links could carry;
-    /// absent without any.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub utilization: Option<f64>,
-    /// Per queue that the discipline has.
-    pub queues: Vec<QueueSummary>,
+measures! {
+    /// A further link, or several that are alike.
+    #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+    pub struct HopSummary {
+        /// Its name.
+        pub name: String => "" Run,
+        /// How many such links there are; all else is of all of them together.
+        pub links: u64 => "links" Run,
+        /// All forwarded bytes with 14 B of Ethernet per packet, over what the links could carry;
+        /// absent without any.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub utilization: Option<f64> => "fraction" Warm,
+        /// Per queue that the discipline has.
+        pub queues: Vec<QueueSummary> => "" Part,
+    }
 }
 
-/// Packets marked, by cause.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct MarkCounts {
-    pub step: u64,
-    pub coupled: u64,
-    pub classic: u64,
+measures! {
+    /// Packets marked, by cause.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+    pub struct MarkCounts {
+        /// By the marker of the L queue.
+        pub step: u64 => "" Warm,
+        /// By the probability coupled from the Classic queue.
+        pub coupled: u64 => "" Warm,
+        /// By the probability of a Classic queue.
+        pub classic: u64 => "" Warm,
+    }
 }
 
-/// Packets dropped, by cause.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct DropCounts {
-    pub overload: u64,
-    pub aqm: u64,
-    pub limit: u64,
-    pub memory: u64,
+measures! {
+    /// Packets dropped, by cause.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+    pub struct DropCounts {
+        /// By what the discipline does in overload.
+        pub overload: u64 => "" Warm,
+        /// By its probability.
+        pub aqm: u64 => "" Warm,
+        /// For want of room in packets.
+        pub limit: u64 => "" Warm,
+        /// For want of room in bytes.
+        pub memory: u64 => "" Warm,
+    }
 }
 
-/// One group of flows, or one UDP source.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct GroupSummary {
-    /// Its name.
-    pub name: String,
-    /// Its congestion control; `udp` for an unresponsive source.
-    pub cc: String,
-    /// How many flows, downloads of `[[web]]` and flows of `[[app]]` aside.
-    pub flows: u64,
-    /// How many downloads began in the run; absent for a group without `[[web]]`.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub downloads: Option<u64>,
-    /// IP bytes forwarded per second, downloads and applications included.
-    pub rate_bps: f64,
-    /// The same, per flow and without downloads and applications; absent without flows.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub rate_per_flow_bps: Option<f64>,
-    /// Rate per flow over link rate / number of long flows.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub normalized_rate: Option<f64>,
-    /// Rate per flow · mean RTT ÷ packet size.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub window_pkts: Option<f64>,
-    /// Mean of its sockets' own congestion windows, on substrates that have sockets.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub cwnd_pkts: Option<f64>,
-    /// Mean of the RTT samples.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub rtt_ms: Option<f64>,
-    /// Packets forwarded.
-    pub packets: u64,
-    /// Queue delay of its packets.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub delay_ms: Option<DelaySummary>,
-    /// Packets marked, over packets forwarded.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub mark: Option<f64>,
-    /// Packets dropped, over packets arrived.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub drop: Option<f64>,
-    /// What became of the frames of its applications; absent for a group without `[[app]]`.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub app: Option<AppSummary>,
-    /// Segments sent again.
-    pub retransmits: u64,
-    /// Spread over time of the rate per flow, in windows of a second that roll by a tenth, without
-    /// downloads and applications; absent without flows and for less than a second.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub rate_over_time_bps: Option<Spread>,
-    /// Spread of the rates of its flows, downloads and applications aside.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub flow_rates_bps: Option<Spread>,
-    /// What its detectors of Classic ECN said; absent without any.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub prague: Option<PragueSummary>,
+measures! {
+    /// One group of flows, or one UDP source.
+    #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+    pub struct GroupSummary {
+        /// Its name.
+        pub name: String => "" Run,
+        /// Its congestion control; `udp` for an unresponsive source.
+        pub cc: String => "" Run,
+        /// How many flows, downloads of `[[web]]` and flows of `[[app]]` aside.
+        pub flows: u64 => "flows" Run,
+        /// How many downloads began in the run; absent for a group without `[[web]]`.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub downloads: Option<u64> => "downloads" Run,
+        /// IP bits forwarded per second, downloads and applications included.
+        pub rate_bps: f64 => "bit/s" Warm,
+        /// IP bits forwarded per second and flow, without downloads and applications; absent without
+        /// flows.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub rate_per_flow_bps: Option<f64> => "bit/s" Warm,
+        /// Rate per flow over link rate / number of long flows.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub normalized_rate: Option<f64> => "ratio" Warm,
+        /// Rate per flow · mean RTT ÷ packet size.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub window_pkts: Option<f64> => "packets" Warm,
+        /// Mean of its sockets' own congestion windows, on substrates that have sockets.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub cwnd_pkts: Option<f64> => "packets" Warm,
+        /// Mean of the RTT samples.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub rtt_ms: Option<f64> => "ms" Warm,
+        /// Packets forwarded.
+        pub packets: u64 => "packets" Warm,
+        /// Queue delay of its packets.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub delay_ms: Option<DelaySummary> => "ms" Part,
+        /// Packets marked, over packets forwarded.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub mark: Option<f64> => "fraction" Warm,
+        /// Packets dropped, over packets arrived.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub drop: Option<f64> => "fraction" Warm,
+        /// What became of the frames of its applications; absent for a group without `[[app]]`.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub app: Option<AppSummary> => "" Part,
+        /// Segments sent again.
+        pub retransmits: u64 => "segments" Warm,
+        /// Spread over time of the rate per flow, in windows of a second that roll by a tenth, without
+        /// downloads and applications; absent without flows and for less than a second.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub rate_over_time_bps: Option<Spread> => "bit/s" Part,
+        /// Spread of the rates of its flows, downloads and applications aside.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub flow_rates_bps: Option<Spread> => "bit/s" Part,
+        /// What its detectors of Classic ECN said; absent without any.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub prague: Option<PragueSummary> => "" Part,
+    }
 }
 
-/// What the detectors of Classic ECN of a group's flows said in the end.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct PragueSummary {
-    /// The scores of its long flows; absent without any.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub classic_ecn: Option<ScoreSummary>,
-    /// The verdict of the mean final score: `l4s`, `transition` or `classic`.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub verdict: Option<String>,
-    /// The verdicts of its long flows.
-    pub flows: Verdicts,
-    /// The verdicts of its downloads, when they ended; absent without any.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub downloads: Option<Verdicts>,
+measures! {
+    /// What the detectors of Classic ECN of a group's flows said in the end.
+    #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+    pub struct PragueSummary {
+        /// The scores of its long flows; absent without any.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub classic_ecn: Option<ScoreSummary> => "score" Part,
+        /// The verdict of the mean final score: `l4s`, `transition` or `classic`.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub verdict: Option<String> => "" End,
+        /// The verdicts of its long flows.
+        pub flows: Verdicts => "flows" Part,
+        /// The verdicts of its downloads, when they ended; absent without any.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub downloads: Option<Verdicts> => "downloads" Part,
+    }
 }
 
-/// Scores of a detector of Classic ECN: L4S up to 0, Classic from 1.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct ScoreSummary {
-    /// At the end, mean over flows.
-    pub r#final: f64,
-    /// The highest that any flow ever had.
-    pub max: f64,
+measures! {
+    /// Scores of a detector of Classic ECN: L4S up to 0, Classic from 1.
+    #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+    pub struct ScoreSummary {
+        /// At the end, mean over flows.
+        pub r#final: f64 => "" End,
+        /// The highest that any flow ever had.
+        pub max: f64 => "" Start,
+    }
 }
 
-/// Flows by verdict.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Verdicts {
-    /// Scores of 1 and above.
-    pub classic: u64,
-    /// Scores in between.
-    pub transition: u64,
-    /// Scores of 0 and below.
-    pub l4s: u64,
-    /// Those that never saw a mark, so that nothing was scored. They behave as `l4s`, but found
-    /// nothing out.
-    pub at_rest: u64,
+measures! {
+    /// Flows by verdict.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+    pub struct Verdicts {
+        /// Scores of 1 and above.
+        pub classic: u64 => "" End,
+        /// Scores in between.
+        pub transition: u64 => "" End,
+        /// Scores of 0 and below.
+        pub l4s: u64 => "" End,
+        /// Those that never saw a mark, so that nothing was scored. They behave as `l4s`, but found
+        /// nothing out.
+        pub at_rest: u64 => "" End,
+    }
 }
 
 impl Verdicts {
@@ -225,83 +262,97 @@ impl Verdicts {
     }
 }
 
-/// The applications of a group.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct AppSummary {
-    /// How many flows of theirs opened in the run.
-    pub flows: u64,
-    /// IP bytes of all of these forwarded per second.
-    pub rate_bps: f64,
-    /// Frames written into a socket.
-    pub written: u64,
-    /// Frames of which all arrived at the client.
-    pub delivered: u64,
-    /// Frames left out, as earlier ones had not been sent.
-    pub skipped: u64,
-    /// From the write of a frame to the arrival of its last byte, over frames delivered.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub delay_ms: Option<Spread>,
+measures! {
+    /// The applications of a group.
+    #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+    pub struct AppSummary {
+        /// How many flows of its applications opened in the run.
+        pub flows: u64 => "flows" Run,
+        /// IP bits of its applications forwarded per second.
+        pub rate_bps: f64 => "bit/s" Warm,
+        /// Frames written into a socket.
+        pub written: u64 => "frames" Warm,
+        /// Frames of which all arrived at the client.
+        pub delivered: u64 => "frames" Warm,
+        /// Frames left out, as earlier ones had not been sent.
+        pub skipped: u64 => "frames" Warm,
+        /// From the write of a frame to the arrival of its last byte, over frames delivered.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub delay_ms: Option<Spread> => "ms" Part,
+    }
 }
 
-/// First percentile, mean and 99th percentile.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct Spread {
-    pub p1: f64,
-    pub mean: f64,
-    pub p99: f64,
+measures! {
+    /// First percentile, mean and 99th percentile.
+    #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+    pub struct Spread {
+        /// First percentile.
+        pub p1: f64 => "" Warm,
+        /// Mean.
+        pub mean: f64 => "" Warm,
+        /// 99th percentile.
+        pub p99: f64 => "" Warm,
+    }
 }
 
-/// Completion of the sized flows and downloads of a group whose size falls in one bin.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct CompletionSummary {
-    /// The group.
-    pub group: String,
-    /// From (inclusive) and to (exclusive), bytes.
-    pub bin_bytes: [u64; 2],
-    /// How many completed after the warm-up.
-    pub flows: u64,
-    /// Completion time.
-    pub time_ms: Spread,
-    /// Completion time over the theoretical one, which no queue and no slow start would take.
-    pub efficiency: Spread,
+measures! {
+    /// Completion of the sized flows and downloads of a group whose size falls in one bin.
+    #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+    pub struct CompletionSummary {
+        /// The group.
+        pub group: String => "" Run,
+        /// From (inclusive) and to (exclusive), bytes.
+        pub bin_bytes: [u64; 2] => "bytes" Run,
+        /// How many completed after the warm-up.
+        pub flows: u64 => "flows" Warm,
+        /// Completion time.
+        pub time_ms: Spread => "ms" Part,
+        /// Completion time over the theoretical one, which no queue and no slow start would take.
+        pub efficiency: Spread => "ratio" Part,
+    }
 }
 
-/// What the run cost, and on substrates that run in real time, whether the machine kept up.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct EngineSummary {
-    /// Wall-clock time; absent in files, which hold only what is reproducible.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub wall_s: Option<f64>,
-    /// Simulated or real time that was run.
-    pub virtual_s: f64,
-    /// Packets forwarded by the bottleneck, warm-up included.
-    pub packets: u64,
-    /// Events that the engine processed.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub events: Option<u64>,
-    /// How late departures were, on substrates that run in real time.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub lateness_us: Option<Lateness>,
-    /// Time that the data plane was busy, per packet in either direction, in nanoseconds.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub packet_ns: Option<f64>,
-    /// What the kernel's own queue discipline counted since the start, where there is one.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
-    pub qdisc: BTreeMap<String, u64>,
-    /// Settings of the scenario that the kernel does not have: what it does instead.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub instead: Vec<String>,
-    /// Why the run should not be trusted: the machine was too slow or too noisy for it.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub unfit: Option<String>,
+measures! {
+    /// What the run cost, and on substrates that run in real time, whether the machine kept up.
+    #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+    pub struct EngineSummary {
+        /// Wall-clock time; absent in files, which hold only what is reproducible.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub wall_s: Option<f64> => "s" Run,
+        /// Simulated or real time that was run.
+        pub virtual_s: f64 => "s" Run,
+        /// Packets forwarded by the bottleneck, warm-up included.
+        pub packets: u64 => "packets" Start,
+        /// Events that the engine processed.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub events: Option<u64> => "events" Start,
+        /// How late departures were, on substrates that run in real time.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub lateness_us: Option<Lateness> => "us" Part,
+        /// Time that the data plane was busy, per packet in either direction, in nanoseconds.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub packet_ns: Option<f64> => "ns" Start,
+        /// What the kernel's own queue discipline counted since the start, where there is one.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+        pub qdisc: BTreeMap<String, u64> => "" Start,
+        /// Settings of the scenario that the kernel does not have: what it does instead.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        pub instead: Vec<String> => "" Run,
+        /// Why the run should not be trusted: the machine was too slow or too noisy for it.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub unfit: Option<String> => "" Run,
+    }
 }
 
-/// Lateness of departures in microseconds.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct Lateness {
-    pub p50: f64,
-    pub p99: f64,
-    pub max: f64,
+measures! {
+    /// Lateness of departures in microseconds.
+    #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+    pub struct Lateness {
+        /// Median.
+        pub p50: f64 => "" Start,
+        /// 99th percentile.
+        pub p99: f64 => "" Start,
+        /// The latest.
+        pub max: f64 => "" Start,
+    }
 }

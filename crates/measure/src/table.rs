@@ -8,6 +8,7 @@ use arrow_array::{Array, ArrayRef, Float64Array, StringArray, UInt32Array, UInt6
 use arrow_array::{RecordBatch, builder::StringBuilder};
 use arrow_schema::{DataType, Field};
 
+use crate::Column;
 use crate::error::Cause;
 use crate::record::Scope;
 
@@ -17,6 +18,8 @@ pub trait Row: Sized {
     const FILE: &'static str;
     /// The columns, in order.
     fn fields() -> Vec<Field>;
+    /// What each column means.
+    fn dictionary() -> Vec<Column>;
     /// The values of `rows`, column by column.
     fn columns(rows: &[Self]) -> Vec<ArrayRef>;
     /// The rows of a batch that has these columns, perhaps among others.
@@ -98,16 +101,19 @@ impl Cell for Scope {
     }
 }
 
-/// Declares a row type. In JSON a row is an array of its values.
+/// Declares a row type: of each column its meaning, type, unit, and of which time it is. In JSON a
+/// row is an array of its values.
 macro_rules! rows {
     (
         $(#[$doc:meta])*
-        $name:ident in $file:literal { $($(#[$field_doc:meta])* $field:ident: $type:ty,)+ }
+        $name:ident in $file:literal {
+            $($(#[doc = $meaning:literal])+ $field:ident: $type:ty => $unit:literal $over:ident,)+
+        }
     ) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Debug, Default)]
         pub struct $name {
-            $($(#[$field_doc])* pub $field: $type,)+
+            $($(#[doc = $meaning])+ pub $field: $type,)+
         }
 
         impl ::serde::Serialize for $name {
@@ -145,7 +151,30 @@ macro_rules! rows {
             const FILE: &'static str = $file;
 
             fn fields() -> Vec<::arrow_schema::Field> {
-                vec![$(<$type as $crate::table::Cell>::field(stringify!($field)),)+]
+                vec![$(
+                    <$type as $crate::table::Cell>::field(stringify!($field)).with_metadata(
+                        $crate::dictionary::metadata(
+                            $unit,
+                            $crate::Over::$over,
+                            concat!($($meaning),+),
+                        ),
+                    ),
+                )+]
+            }
+
+            fn dictionary() -> Vec<$crate::Column> {
+                let fields = <$name as $crate::table::Row>::fields();
+                let kinds = fields.iter().map(|field| field.data_type().to_string());
+                let columns = [$((
+                    stringify!($field), $unit, $crate::Over::$over, concat!($($meaning),+),
+                ),)+];
+                columns
+                    .into_iter()
+                    .zip(kinds)
+                    .map(|((name, unit, over, meaning), kind)| {
+                        $crate::Column::new($file, name, kind, unit, over, meaning)
+                    })
+                    .collect()
             }
 
             fn columns(rows: &[Self]) -> Vec<::arrow_array::ArrayRef> {

@@ -151,13 +151,23 @@ pub fn table_of<R: Row>(run: u32, rows: &[R]) -> Result<RecordBatch, Cause> {
 /// # Errors
 /// None that a caller could cause.
 pub fn table_of_runs(runs: &[(Summary, String)]) -> Result<RecordBatch, Cause> {
-    let rows: Vec<_> = runs.iter().map(|(summary, _)| flatten(summary)).collect();
+    let json = |(summary, command): &(Summary, String)| {
+        Ok((serde_json::to_string(summary)?, command.clone()))
+    };
+    table_of_summaries(&runs.iter().map(json).collect::<Result<Vec<_>, Cause>>()?)
+}
+
+/// As [`table_of_runs`], of summaries that are JSON already.
+///
+/// # Errors
+/// What is given is no summary.
+pub fn table_of_summaries(runs: &[(String, String)]) -> Result<RecordBatch, Cause> {
+    let read = |(json, _): &(String, String)| Ok(flatten(serde_json::from_str(json)?));
+    let rows: Vec<_> = runs.iter().map(read).collect::<Result<_, Cause>>()?;
     let numbers: ArrayRef = Arc::new(UInt32Array::from_iter_values(0..runs.len() as u32));
     let commands: ArrayRef =
         Arc::new(StringArray::from_iter_values(runs.iter().map(|(_, command)| command)));
-    let json: Vec<_> =
-        runs.iter().map(|(summary, _)| serde_json::to_string(summary)).collect::<Result<_, _>>()?;
-    let json: ArrayRef = Arc::new(StringArray::from(json));
+    let json: ArrayRef = Arc::new(StringArray::from_iter_values(runs.iter().map(|(json, _)| json)));
 
     let mut columns = vec![("run".to_owned(), numbers)];
     for name in column_names(&rows) {

@@ -1,4 +1,4 @@
-//! From what the user calls it to a plan: a bundled name or a file.
+//! From what the user calls it to a plan: a bundled name, a file, or the text itself.
 
 use std::fs;
 use std::io::Read;
@@ -27,13 +27,17 @@ pub enum Refused {
 }
 
 impl Plan {
-    /// The plan of a bundled scenario, or of a file, with these `KEY=VALUE` set.
+    /// The plan of a bundled scenario, of a file, or of a text of several lines in its place, with
+    /// these `KEY=VALUE` set.
     ///
     /// # Errors
     /// It cannot be read, or is refused.
     pub fn open(scenario: &str, set: &[String]) -> Result<Plan, Refused> {
         match bundled::find(scenario) {
             Some(bundled) => Ok(bundled.plan(set)?),
+            // What was written in a program is in no file, but can be run again: the text itself is
+            // the word on the command line. No path has a line feed.
+            None if scenario.contains('\n') => Ok(Plan::parse("scenario", scenario, set)?),
             None => Ok(Plan::parse(scenario, &read(scenario)?, set)?),
         }
     }

@@ -571,6 +571,8 @@ impl<O: Observer<Packet>> Engine<O> {
     // --- Observation -------------------------------------------------------------------------
 
     fn sample(&mut self, now: Time) {
+        // To look at a run is no event of it: its numbers are the same for whoever looks.
+        self.outcome.events -= 1;
         let Some(interval) = self.observer.sampling_interval() else { return };
         self.calendar.set(SAMPLE, now + interval);
         self.tell_state(now);

@@ -11,30 +11,32 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from l4s._progress import off, tqdm
 from l4s.algorithms import Aqm, CongestionControl
-from l4s.result import check_groups, nanoseconds
-from l4s.scenario import Grid, Scenario
-from l4s.sweeps import folder, interrupts, local
+from l4s.result import algorithms, check_groups, nanoseconds
+from l4s.sweeps import folder, interrupts, local, ship, tasks
+from l4s.sweeps.asked import Asked
 from l4s.sweeps.batches import Batches, keys_of, run_all
+from l4s.sweeps.depends import source
 from l4s.sweeps.results import Failure, Sweep, read
-from l4s.sweeps.work import Work
+from l4s.sweeps.work import Work, ready
 
 if TYPE_CHECKING:
     import distributed
 
     from l4s.result import MakeAqm, MakeCc
+    from l4s.sweeps.asked import Runs
 
 __all__ = ["Failure", "Sweep", "read", "sweep"]
 
 
 def sweep(
-    grid: Grid | Scenario,
+    grid: Runs,
     out: str | os.PathLike[str],
     *,
     client: distributed.Client | None = None,
     keep: Collection[Literal["series", "delays", "flows"]] = (),
     sampling_s: float | None = None,
     aqm: MakeAqm | None = None,
-    cc: Mapping[str, MakeCc] | None = None,
+    cc: MakeCc | Mapping[str, MakeCc] | None = None,
     batch: int | None = None,
     progress: bool | None = None,
 ) -> Sweep:
@@ -49,7 +51,8 @@ def sweep(
     costs, and how to use a cluster.
 
     Args:
-        grid: the runs; all of them are checked before the first begins.
+        grid: the runs: a grid, a scenario, or several of these, one after the other. All are
+            checked before the first begins.
         out: a folder of this sweep's own, new or from an earlier call.
         client: whose workers do the runs: any Dask cluster. They must all have this l4s, and share
             ``out``. Without it, a process per core of this machine, gone at the end.
@@ -57,7 +60,8 @@ def sweep(
             second and flow.
         sampling_s: seconds between their samples; chosen by the length of each run unless set.
         aqm: a discipline of your own in the place of the scenario's, as for :func:`l4s.run`.
-        cc: congestion controls of your own by group, likewise.
+        cc: a congestion control of your own for all groups, or several by group, likewise. Results
+            in ``out`` count only where the code of these, and all that it uses, was the same.
         batch: runs per task and partition; unless set, as many as take some seconds.
         progress: a bar; by default where a terminal or notebook shows it.
 
@@ -71,21 +75,25 @@ def sweep(
             tables kept; or the cluster is gone, or of another l4s.
         ValueError, TypeError: another argument is not what it should be.
     """
-    if isinstance(grid, Scenario):
-        grid = grid.grid()
-    own = _own(grid, aqm, cc)
+    asked = Asked(grid)
+    own = algorithms(aqm, cc)
+    # Before anything of them is asked, which may change them.
     manifest = folder.manifest(*_kept(keep, sampling_s), own)
+    _try(asked, own)
+    shipped = ship.packed(own)
     batches = Batches(batch)
     # The directory of this process is not that of the workers.
     path = Path(out).absolute()
-    folder.check(path, manifest)
-    keys = keys_of(grid, client, progress)
-    folder.claim(path, manifest)
+    texts = asked.as_run()
+    folder.check(path, manifest, texts)
+    if client is not None:
+        tasks.ask(client, ready, (manifest["code"], shipped))
+    keys = keys_of(asked, client, progress)
+    folder.claim(path, manifest, texts, source(own))
     folder.remember(path, keys)
     result = Sweep(path, keys)
     missing = result._missing()
-    scenario = grid.scenario
-    work = Work(str(path), manifest, scenario._called, scenario._source, scenario._text, dict(own))
+    work = Work(str(path), manifest, shipped)
     if len(missing):
         # What was done before is done, but says nothing of how fast this goes.
         total, hidden = len(result) + len(missing), off(progress)
@@ -101,12 +109,12 @@ def sweep(
                 check()
                 bar.update(runs)
 
-            run_all(workers, work, grid, keys, missing, batches, tell)
+            run_all(workers, work, asked, keys, missing, batches, tell)
         result._refresh()
     failures = result.failures
     if failures:
         warnings.warn(
-            f"{len(failures)} of {len(grid)} runs failed, the first with {failures[0].error!r}: "
+            f"{len(failures)} of {len(asked)} runs failed, the first with {failures[0].error!r}: "
             ".failures has them, and the same call tries them again",
             stacklevel=2,
         )
@@ -122,17 +130,13 @@ def _kept(keep: Collection[str], sampling_s: float | None) -> tuple[Collection[s
     return keep, nanoseconds(sampling_s)
 
 
-def _own(
-    grid: Grid, aqm: MakeAqm | None, cc: Mapping[str, MakeCc] | None
-) -> dict[str, Callable[[], Any]]:
-    """The algorithms of Python's, by the place that they take."""
-    own: dict[str, Callable[[], Any]] = {} if aqm is None else {"aqm": aqm}
-    if cc:
-        check_groups(grid[0], cc)
-        own |= {f"cc.{group}": make for group, make in cc.items()}
+def _try(asked: Asked, own: Mapping[str, Callable[[], Any]]) -> None:
+    """Refuses what is no algorithm, and groups that there are not."""
+    for scenario in asked.firsts() if own else ():
+        check_groups(scenario, own)
     for place, make in own.items():
-        base, sample = Aqm if place == "aqm" else CongestionControl, make()
+        base = Aqm if place == "aqm" else CongestionControl
+        sample = make()
         if not isinstance(sample, base):
             what = f"expected a subclass of l4s.{base.__name__}, or what makes one"
             raise TypeError(f"{sample!r}: {what}")
-    return own

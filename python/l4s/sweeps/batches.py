@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from l4s import _l4s
 from l4s._progress import off, tqdm
 from l4s.errors import SweepError
-from l4s.sweeps import tasks
-from l4s.sweeps.keys import Keys, digits, packed
-from l4s.sweeps.work import Work, batch, check, failure, pack, unpack, write_failures
+from l4s.sweeps import tasks, work
+from l4s.sweeps.asked import Asked
+from l4s.sweeps.keys import Keys, digits
+from l4s.sweeps.work import Work, batch, check, failure, halves, pack, write_failures
 
 if TYPE_CHECKING:
     import distributed
-
-    from l4s.scenario import Grid
 
 # A batch is to take so long. What a killed worker loses is that much; what a batch costs besides
 # its runs, some 20 ms, is little of it.
@@ -62,42 +61,34 @@ class Batches:
         return max(1, int(min(share, wanted, _MOST)))
 
 
-def keys_of(grid: Grid, client: distributed.Client | None, progress: bool | None) -> Keys:
+def keys_of(asked: Asked, client: distributed.Client | None, progress: bool | None) -> Keys:
     """The keys of all runs, in their order. All are checked."""
-    total, scenario = len(grid), grid.scenario
+    total = len(asked)
     keys = np.empty(total, np.uint64)
-    blocks = [(start, min(start + _CHECKED, total)) for start in range(0, total, _CHECKED)]
+    blocks = [range(start, min(start + _CHECKED, total)) for start in range(0, total, _CHECKED)]
     hidden = off(progress)
     with tqdm(total=total, disable=hidden, delay=1, leave=False, unit="run", desc="check") as bar:
         if client is None or total < _MANY:
-            for start, stop in blocks:
-                keys[start:stop] = packed(grid.keys(start, stop))
-                bar.update(stop - start)
+            for block in blocks:
+                runs = [(asked.texts[text], set_) for text, set_ in map(asked.of, block)]
+                keys[block.start : block.stop] = work.keys_of(runs)
+                bar.update(len(block))
             return keys
-        asked = (
-            (
-                start,
-                _l4s.CODE,
-                scenario._source,
-                scenario._text,
-                pack(_settings(grid, range(start, stop))),
-            )
-            for start, stop in blocks
-        )
-        for _, checked in tasks.each(client, check, asked, tasks.Room(client)):
+        given = ((block.start, _l4s.CODE, pack(asked, block)) for block in blocks)
+        for _, checked in tasks.each(client, check, given, tasks.Room(client)):
             if isinstance(checked, tasks.Deadly):
                 raise SweepError(f"workers died while they checked runs: {checked.why}")
             start, found = checked.result()
-            block = np.frombuffer(found, np.uint64)
-            keys[start : start + len(block)] = block
-            bar.update(len(block))
+            its = np.frombuffer(found, np.uint64)
+            keys[start : start + len(its)] = its
+            bar.update(len(its))
     return keys
 
 
 def run_all(
     client: distributed.Client,
-    work: Work,
-    grid: Grid,
+    its_work: Work,
+    asked: Asked,
     keys: Keys,
     missing: NDArray[np.intp],
     batches: Batches,
@@ -108,7 +99,7 @@ def run_all(
     room = tasks.Room(client)
 
     def task(numbers: NDArray[np.intp]) -> tuple[Any, ...]:
-        return work, pack(_settings(grid, numbers.tolist())), keys[numbers].tobytes()
+        return its_work, pack(asked, numbers.tolist()), keys[numbers].tobytes()
 
     def first() -> Iterator[tuple[Any, ...]]:
         at = 0
@@ -122,24 +113,19 @@ def run_all(
     while todo:
         deadly: list[tuple[Any, ...]] = []
         for given, done in tasks.each(client, batch, todo, room, at_most):
-            _, packed_settings, its = given
+            _, runs, its = given
             if not isinstance(done, tasks.Deadly):
                 batches.saw(len(its) // 8, perf_counter(), room.threads())
                 tell(len(its) // 8)
                 continue
             # One of its runs kills workers, or one that waited there did: halves will tell.
-            settings = unpack(packed_settings)
-            half = len(settings) // 2
-            if half:
-                deadly.append((work, pack(settings[:half]), its[: 8 * half]))
-                deadly.append((work, pack(settings[half:]), its[8 * half :]))
+            both = halves(runs)
+            if both:
+                half = 8 * (len(its) // 16)
+                deadly += [(its_work, both[0], its[:half]), (its_work, both[1], its[half:])]
                 continue
             one = np.frombuffer(its, np.uint64)
-            write_failures(Path(work.out), one, [failure(digits(one)[0], done.why)])
+            write_failures(Path(its_work.out), one, [failure(digits(one)[0], done.why)])
             tell(1)
         # Then nobody else waits where one kills.
         todo, at_most = deadly, 1
-
-
-def _settings(grid: Grid, numbers: Iterable[int]) -> list[list[str]]:
-    return [grid.settings(number) for number in numbers]

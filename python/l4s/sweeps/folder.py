@@ -3,6 +3,8 @@
 ::
 
     OUT/sweep.json           which code, and what is kept of a run: all runs in it are alike in that
+    OUT/scenario.toml        the scenario whose runs these are; further ones scenario-2.toml, …
+    OUT/algorithms.py        code of algorithms of the user's own, where there are any
     OUT/keys.npy             the keys of its runs, in the order in which they were first asked for
     OUT/runs/NAME.parquet    a partition of finished runs each: what is in here is done
     OUT/series/NAME.parquet  their time series, where they are kept; likewise delays and flows
@@ -14,11 +16,9 @@ of the keys of the runs in it, so that the same work done twice is the same file
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 import json
-from collections.abc import Callable, Collection, Mapping
-from functools import partial
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +27,16 @@ import numpy as np
 from l4s import _l4s
 from l4s.errors import SweepError
 from l4s.sweeps import durable
+from l4s.sweeps.depends import fingerprint
 from l4s.sweeps.keys import Keys
 
 MANIFEST = "sweep.json"
 KEYS = "keys.npy"
+SCENARIO = "scenario.toml"
+#: Code of the user's, of which algorithms are made: for people.
+ALGORITHMS = "algorithms.py"
+#: What the command line, and :meth:`l4s.Result.save`, call the manifest.
+SAVED = "l4s.json"
 #: The table of runs, and what else can be kept.
 RUNS, FAILURES, TABLES = "runs", "failures", ("series", "delays", "flows")
 _ELSE = "choose a new folder; nothing was changed"
@@ -50,17 +56,21 @@ def manifest(
         "keep": [name for name in TABLES if name in keep],
         # It changes nothing else.
         "sampling_ns": sampling_ns if "series" in keep else None,
-        "own": {place: fingerprint(make) for place, make in sorted(own.items())},
+        "own": {place: fingerprint(make, place) for place, make in sorted(own.items())},
     }
 
 
-def check(out: Path, mine: dict[str, Any]) -> None:
-    """Refuses a folder that holds anything else. Changes nothing."""
+def check(out: Path, mine: dict[str, Any], texts: Sequence[str]) -> None:
+    """Refuses a folder that holds anything else. Changes nothing.
+
+    Runs of one scenario are told apart by what was set in them. So what may differ are values and
+    seeds, and of several scenarios there may be more, or fewer, than before.
+    """
     if not out.exists():
         return
     if not out.is_dir():
         raise SweepError(f"{out} is a file: expected a folder")
-    names = sorted(e.name for e in out.iterdir() if not durable.is_leftover(e.name))
+    names = _names(out)
     if names and MANIFEST not in names:
         found = f"{out} already holds something else, such as {names[0]}"
         raise SweepError(f"{found}\n  help: {_ELSE}")
@@ -70,6 +80,39 @@ def check(out: Path, mine: dict[str, Any]) -> None:
     if there != mine:
         found = f"{out} already holds something else: {_difference(there, mine)}"
         raise SweepError(f"{found}\n  help: {_ELSE}")
+    known = scenarios(out)
+    strange = [text for text in texts if text not in known]
+    if strange and not set(known) <= set(texts):
+        which = _line(next(text for text in known if text not in texts), strange[0])
+        found = f"{out} already holds something else: runs of another scenario, {which}"
+        raise SweepError(f"{found}\n  help: {_ELSE}")
+
+
+def save(
+    out: Path, made: dict[str, Any], scenario: str, code: str, tables: Callable[[], object]
+) -> None:
+    """Puts the result of one run into a folder of its own, with what made it.
+
+    It has the files that the command line writes, and its manifest.
+    """
+    if out.exists() and not out.is_dir():
+        raise SweepError(f"{out} is a file: expected a folder")
+    names = _names(out)
+    if names:
+        try:
+            there = json.loads((out / SAVED).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            there = None
+        if there != made:
+            what = "another result" if there else f"something else, such as {names[0]}"
+            raise SweepError(f"{out} already holds {what}\n  help: {_ELSE}")
+    out.mkdir(parents=True, exist_ok=True)
+    durable.write(out / SAVED, _writes(json.dumps(made, indent=2) + "\n"))
+    durable.write(out / SCENARIO, _writes(scenario))
+    if code:
+        durable.write(out / ALGORITHMS, _writes(code))
+    # The last of them is the one by which a folder is known to be whole.
+    tables()
 
 
 def owner(out: Path) -> dict[str, Any]:
@@ -84,15 +127,40 @@ def owner(out: Path) -> dict[str, Any]:
     return there
 
 
-def claim(out: Path, mine: dict[str, Any]) -> None:
-    """Takes a folder that :func:`check` has passed."""
+def _names(out: Path) -> list[str]:
+    """What is in a folder, leftovers of killed processes aside."""
+    entries = out.iterdir() if out.is_dir() else ()
+    return sorted(entry.name for entry in entries if not durable.is_leftover(entry.name))
+
+
+def scenarios(out: Path) -> list[str]:
+    """The texts of the scenarios whose runs a folder holds."""
+    texts, number = [], 1
+    while (path := out / _scenario(number)).is_file():
+        texts.append(path.read_text(encoding="utf-8"))
+        number += 1
+    return texts
+
+
+def _scenario(number: int) -> str:
+    return SCENARIO if number == 1 else f"scenario-{number}.toml"
+
+
+def claim(out: Path, mine: dict[str, Any], texts: Sequence[str], code: str = "") -> None:
+    """Takes a folder that :func:`check` has passed; ``code`` is that of the user's algorithms."""
     for name in (RUNS, FAILURES, *mine["keep"]):
         (out / name).mkdir(parents=True, exist_ok=True)
         durable.tidy(out / name)
     durable.tidy(out)
+    known = scenarios(out)
+    new = [text for text in texts if text not in known]
+    for number, text in enumerate(new, len(known) + 1):
+        durable.write(out / _scenario(number), _writes(text))
+    if code and not (out / ALGORITHMS).exists():
+        durable.write(out / ALGORITHMS, _writes(code))
     if not (out / MANIFEST).exists():
         text = json.dumps(mine, indent=2) + "\n"
-        durable.write(out / MANIFEST, lambda part: part.write_text(text))
+        durable.write(out / MANIFEST, _writes(text))
 
 
 def remember(out: Path, keys: Keys) -> None:
@@ -119,56 +187,36 @@ def remembered(out: Path) -> Keys:
         return np.empty(0, np.uint64)
 
 
+def _writes(text: str) -> Callable[[Path], object]:
+    return lambda part: part.write_text(text, encoding="utf-8")
+
+
+def _line(there: str, mine: str) -> str:
+    """The first line that is not the same."""
+    lines = zip_longest(there.splitlines(), mine.splitlines(), fillvalue="nothing")
+    number, (its, ours) = next((n, pair) for n, pair in enumerate(lines, 1) if pair[0] != pair[1])
+    return f"which has in line {number} {its!r}, not {ours!r}"
+
+
 def _difference(there: dict[str, Any], mine: dict[str, Any]) -> str:
     """The first thing that is not the same."""
     what = next(key for key in [*mine, *there] if there.get(key) != mine.get(key))
-    shown = {"sampling_ns": "sampling in ns", "own": "algorithms of your own"}.get(what, what)
+    if what == "own":
+        return _other_algorithms(there.get("own") or {}, mine["own"])
+    shown = {"sampling_ns": "sampling in ns"}.get(what, what)
     return f"{shown} {_shown(there.get(what))}, not {_shown(mine.get(what))}"
+
+
+def _other_algorithms(there: Mapping[str, str], mine: Mapping[str, str]) -> str:
+    """What differs, of algorithms by place."""
+    if there.keys() != mine.keys():
+        has, asked = (_shown(sorted(own)) for own in (there, mine))
+        return f"algorithms of your own for {has}, not for {asked}"
+    place = next(place for place in mine if there[place] != mine[place])
+    return f"{place} of algorithms of your own was another: its code, or a value that it uses"
 
 
 def _shown(value: Any) -> str:
     if not value:
         return "nothing"
     return ", ".join(value) if isinstance(value, list) else str(value)
-
-
-def fingerprint(make: Callable[[], Any]) -> str:
-    """What tells an algorithm in Python from another, in any process: its text.
-
-    What the class calls elsewhere is not seen.
-    """
-    return hashlib.sha256(_told(make).encode()).hexdigest()[:16]
-
-
-def _told(what: Any) -> str:
-    if isinstance(what, partial):
-        made = [what.args, sorted(what.keywords.items())]
-        return f"partial {_told(what.func)} {made!r}"
-    if isinstance(what, type):
-        ours = [c for c in what.__mro__ if c is not object and not c.__module__.startswith("l4s.")]
-        return "\n".join(f"{c.__qualname__} {_source(c)}" for c in ours)
-    if inspect.isfunction(what):
-        cells = [cell.cell_contents for cell in what.__closure__ or ()]
-        inner = [_told(c) if callable(c) else repr(c) for c in cells]
-        return f"{_source(what)} {inner!r} {what.__defaults__!r} {what.__kwdefaults__!r}"
-    # Where it does not say what it is, it is not the same in the next process, and is refused.
-    return f"{_told(type(what))} {what!r}"
-
-
-def _source(what: Any) -> str:
-    try:
-        return inspect.getsource(what)
-    except (OSError, TypeError):
-        # Typed in where no text is kept, such as the prompt of Python.
-        return _members(what) if isinstance(what, type) else _code(what.__code__)
-
-
-def _members(kind: type) -> str:
-    members = {n: v for n, v in vars(kind).items() if not n.startswith("__") or callable(v)}
-    shown = {n: _code(v.__code__) if inspect.isfunction(v) else repr(v) for n, v in members.items()}
-    return repr(sorted(shown.items()))
-
-
-def _code(code: Any) -> str:
-    constants = [_code(c) if inspect.iscode(c) else repr(c) for c in code.co_consts]
-    return f"{code.co_code.hex()} {constants} {code.co_names} {code.co_varnames}"

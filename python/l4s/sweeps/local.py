@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from multiprocessing import resource_tracker
+from typing import TYPE_CHECKING, Any
 
-import distributed
+if TYPE_CHECKING:
+    import distributed
 
 
 @contextmanager
 def client() -> Iterator[distributed.Client]:
     """A process per core with one thread each, all gone at the end."""
+    import distributed
+
     # Dask says too little of its types.
     cluster: Any = distributed.LocalCluster
     connect: Any = distributed.Client
     with (
         _nothing_of_main(),
+        _without_interrupts(),
         cluster(
             n_workers=_cores(),
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
+            # Or its HTTP server wants a certain port, and complains where another sweep has that.
+            scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
             silence_logs=logging.ERROR,
         ) as here,
         connect(here) as workers,
@@ -35,6 +42,26 @@ def client() -> Iterator[distributed.Client]:
 def _cores() -> int:
     """The cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """New processes do not hear of an interrupt: a terminal sends it to all processes that it has.
+
+    Whoever started them ends them. One that comes meanwhile is handled when they have begun.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    # Otherwise it starts with the first process, and lets interrupts through after that.
+    resource_tracker.ensure_running()
+    # The thread that starts them, and starts others in the place of those that die, begins here
+    # too: threads and processes inherit the mask.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

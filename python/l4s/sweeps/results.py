@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -22,6 +21,8 @@ from l4s.sweeps.index import Index, conform, each, read_table, unified
 from l4s.sweeps.keys import Keys, Places, packed
 
 if TYPE_CHECKING:
+    import pyarrow.dataset as pads
+
     from l4s.summary import Summary
 
 Name: TypeAlias = Literal["runs", "series", "delays", "flows"]
@@ -108,6 +109,9 @@ class Sweep:
         that are in the folder but not in this grid. Where two clients did a run at the same time,
         it can be there twice, with the same numbers.
         """
+        # It brings pandas, where that is.
+        import pyarrow.dataset as pads
+
         files = [self._kept(name) / part for part in self._index.names]
         schema = unified(each(pq.read_schema, files))
         return pads.dataset(files, schema=schema, format="parquet")
@@ -203,6 +207,8 @@ class _Whole(Sweep):
         return read_table(self._file(name))
 
     def dataset(self, name: Name = "runs") -> pads.Dataset:
+        import pyarrow.dataset as pads
+
         return pads.dataset(self._file(name), format="parquet")
 
     def summaries(self) -> Iterator[Summary]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from time import monotonic, sleep
 from typing import Any, TypeAlias, TypeVar
 from uuid import uuid4
 
-from distributed.scheduler import KilledWorker
+import cloudpickle
 
 from l4s.errors import SweepError
 
@@ -35,6 +36,53 @@ class Deadly:
     """Workers died with a task, again and again."""
 
     why: str
+
+
+def far(call: bytes) -> object:
+    """Calls a function of l4s on a worker, where l4s may not be installed.
+
+    A task is no more than this and bytes: what they cannot be made into there is an exception of
+    the task. If Dask had to make it, before the task, a worker or the scheduler would end of it.
+    """
+    import pickle
+    import socket
+
+    try:
+        function, arguments = pickle.loads(call)
+    except ImportError as error:
+        # Made anew: what is raised here is to be understood everywhere.
+        raise ImportError(
+            f"worker on {socket.gethostname()} has no module `{error.name}`\n"
+            "  help: install the same l4s there"
+        ) from None
+    return function(*arguments)
+
+
+# What is in __main__ cloudpickle takes by value: nobody needs l4s to have it.
+far.__module__ = "__main__"
+
+
+def ask(client: Client, function: Callable[..., object], arguments: tuple[Any, ...]) -> None:
+    """Calls a function on every worker that is there, and refuses those that cannot.
+
+    Nothing of a sweep has begun then, and nobody waits for workers that would never do.
+    """
+    here = sys.version_info[:2]
+    version = "__import__('sys').version_info[:2]"
+    # Bytecode is that of one version of Python: it is asked with what any version understands.
+    wrong = {
+        address: f"has Python {'.'.join(map(str, there))}; the client has {here[0]}.{here[1]}"
+        for address, there in client.run(eval, version, on_error="ignore").items()
+        if tuple(there) != here
+    }
+    if not wrong:
+        call = cloudpickle.dumps((function, arguments))
+        said = client.run(far, call, on_error="return")
+        wrong = {address: error for address, error in said.items() if error is not None}
+    if wrong:
+        address, why = next(iter(wrong.items()))
+        many = f"{len(wrong)} workers cannot do this, the first is " if len(wrong) > 1 else ""
+        raise SweepError(f"{many}{address}: {why}")
 
 
 def each(
@@ -87,9 +135,8 @@ def _submitted(
         return []
     name = f"l4s-{function.__name__}-{uuid4().hex}"
     keys = [f"{name}-{number}" for number in range(len(arguments))]
-    futures: list[Future] = client.map(
-        function, *zip(*arguments, strict=True), key=keys, pure=False, retries=_RETRIES
-    )
+    calls = [cloudpickle.dumps((function, given)) for given in arguments]
+    futures: list[Future] = client.map(far, calls, key=keys, pure=False, retries=_RETRIES)
     return futures
 
 
@@ -107,10 +154,14 @@ def _drained(ended: queue.SimpleQueue[Future]) -> list[Future]:
 
 def _deadly(future: Future) -> Deadly:
     """Why a task has no result, where that is not the end of all."""
+    from distributed.scheduler import KilledWorker
+
     if future.status == "error":
         error = future.exception()
         if isinstance(error, KilledWorker):
             return Deadly(str(error))
+        if isinstance(error, ImportError):
+            raise SweepError(str(error)) from None
         raise error
     raise _gone()
 

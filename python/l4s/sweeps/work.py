@@ -6,11 +6,11 @@ import json
 import socket
 import traceback
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -18,8 +18,13 @@ import pyarrow.parquet as pq
 
 from l4s import _l4s
 from l4s.errors import SweepError
-from l4s.sweeps import durable, folder
+from l4s.result import controls
+from l4s.sweeps import durable, folder, ship
+from l4s.sweeps.asked import Asked, Text
 from l4s.sweeps.keys import Keys, digits, name, packed
+
+#: A text, and what is set in it.
+Run: TypeAlias = tuple[Text, list[str]]
 
 
 @dataclass(frozen=True)
@@ -28,53 +33,82 @@ class Work:
 
     out: str
     manifest: dict[str, Any]
-    called: str
-    source: str
-    text: str
-    own: Mapping[str, Callable[[], Any]]
+    own: bytes
 
-    def record(self, settings: list[str], tables: bool) -> _l4s.Record:
+    def record(self, text: Text, settings: list[str], tables: bool) -> _l4s.Record:
         """Does one run."""
-        one = template(self.source, self.text).run(settings)
-        cc = [(place[3:], make) for place, make in self.own.items() if place.startswith("cc.")]
+        one = template(text.source, text.text).run(settings)
+        own = ship.unpacked(self.own)
         sampling_ns = self.manifest["sampling_ns"]
-        return _l4s.run(one, self.called, tables, sampling_ns, self.own.get("aqm"), cc)
+        aqm, cc = own.get("aqm"), controls(own, one.groups)
+        return _l4s.run(one, text.called, tables, sampling_ns, aqm, cc)
 
 
-@lru_cache(4)
+@lru_cache(16)
 def template(source: str, text: str) -> _l4s.Template:
     """A scenario's text, read once for all of its runs."""
     return _l4s.Template(source, text)
 
 
-def pack(settings: list[list[str]]) -> bytes:
-    """The settings of runs, some five bytes each: Dask holds on to what tasks were given."""
-    return zlib.compress(json.dumps(settings).encode(), 1)
+def pack(asked: Asked, numbers: Iterable[int]) -> bytes:
+    """Runs of what was asked for, some five bytes each: Dask holds on to what tasks were given."""
+    return _pack([(asked.texts[text], set_) for text, set_ in map(asked.of, numbers)])
 
 
-def unpack(packed: bytes) -> list[list[str]]:
-    """What :func:`pack` packed."""
-    settings: list[list[str]] = json.loads(zlib.decompress(packed))
-    return settings
+def _pack(runs: list[Run]) -> bytes:
+    places: dict[Text, int] = {}
+    placed = [(places.setdefault(text, len(places)), set_) for text, set_ in runs]
+    return zlib.compress(json.dumps([list(places), placed]).encode(), 1)
 
 
-def check(start: int, code: str, source: str, text: str, settings: bytes) -> tuple[int, bytes]:
+def unpack(packed: bytes) -> list[Run]:
+    """What :func:`pack` packed: of each run its text and what is set in it."""
+    texts, placed = json.loads(zlib.decompress(packed))
+    made = [Text(*text) for text in texts]
+    return [(made[place], set_) for place, set_ in placed]
+
+
+def halves(packed: bytes) -> tuple[bytes, bytes] | None:
+    """The first and the second half of the runs that :func:`pack` packed, if there are two."""
+    runs = unpack(packed)
+    half = len(runs) // 2
+    return (_pack(runs[:half]), _pack(runs[half:])) if half else None
+
+
+def ready(code: str, own: bytes) -> None:
+    """Raises what would keep this worker from doing runs."""
+    _same(code)
+    ship.unpacked(own)
+
+
+def check(start: int, code: str, runs: bytes) -> tuple[int, bytes]:
     """Checks the runs from number ``start`` on. Returns that, and eight bytes of key for each."""
     _same(code)
-    return start, packed(template(source, text).keys(unpack(settings))).tobytes()
+    return start, keys_of(unpack(runs)).tobytes()
 
 
-def batch(work: Work, settings: bytes, its: bytes) -> None:
-    """Does runs, given by their settings and keys, and puts their partition in the folder."""
-    _same(work.manifest["code"])
+def keys_of(runs: list[Run]) -> Keys:
+    """The keys of runs, each of which is checked."""
+    places: dict[Text, list[int]] = {}
+    for place, (text, _) in enumerate(runs):
+        places.setdefault(text, []).append(place)
+    keys = np.empty(len(runs), np.uint64)
+    for text, its in places.items():
+        keys[its] = packed(template(text.source, text.text).keys([runs[place][1] for place in its]))
+    return keys
+
+
+def batch(work: Work, runs: bytes, its: bytes) -> None:
+    """Does runs, of which these are the keys, and puts their partition in the folder."""
+    ready(work.manifest["code"], work.own)
     out, keys = _shared(work), np.frombuffer(its, np.uint64)
     keep: list[str] = work.manifest["keep"]
     finished: list[_Finished] = []
     failures: list[dict[str, str]] = []
-    for number, set_ in enumerate(unpack(settings)):
+    for number, (text, set_) in enumerate(unpack(runs)):
         try:
-            record = work.record(set_, "series" in keep)
-            tables = {table: pa.table(getattr(record, table)) for table in keep}
+            record = work.record(text, set_, "series" in keep)
+            tables = {table: arrow(getattr(record, table)) for table in keep}
             finished.append(_Finished(number, record.summary, record.command, tables))
         except (KeyboardInterrupt, SystemExit):
             raise
@@ -94,6 +128,11 @@ class _Finished(NamedTuple):
     tables: dict[str, pa.Table]
 
 
+def arrow(table: _l4s.Table) -> pa.Table:
+    """A table as one of pyarrow. ``pyarrow.table`` would read pandas first, for a second."""
+    return pa.RecordBatchReader.from_stream(table).read_all()
+
+
 def failure(key: str, trace: str) -> dict[str, str]:
     """A row of the failures."""
     return {"key": key, "traceback": trace}
@@ -109,14 +148,21 @@ def _write(out: Path, keys: Keys, finished: list[_Finished], keep: list[str]) ->
     # In place of the number of the run, which says nothing here.
     for table in keep:
         parts = [
-            one.tables[table].set_column(0, "key", pa.repeat(key, one.tables[table].num_rows))
+            one.tables[table].set_column(0, "key", _column([key] * one.tables[table].num_rows))
             for key, one in zip(its, finished, strict=True)
         ]
         _put(out, table, name(keys), pa.concat_tables(parts))
-    runs = pa.table(_l4s.table_of_runs([(one.summary, one.command) for one in finished]))
-    table = runs.set_column(0, "key", pa.array(its))
+    runs = arrow(_l4s.table_of_runs([(one.summary, one.command) for one in finished]))
+    table = runs.set_column(0, "key", _column(its))
     # The last: where it is, the others are.
     _put(out, folder.RUNS, name(keys), table)
+
+
+def _column(its: list[str]) -> pa.Array:
+    """A column of keys. ``pyarrow.array`` and ``repeat`` would read pandas first."""
+    offsets = 16 * np.arange(len(its) + 1, dtype=np.int32)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer("".join(its).encode())]
+    return pa.Array.from_buffers(pa.string(), len(its), buffers)
 
 
 def _put(out: Path, table: str, name: str, rows: pa.Table) -> None:
