@@ -12,8 +12,10 @@ pub mod param;
 mod parse;
 mod probability;
 mod quantity;
+mod spacing;
 
 pub use ecn::Ecn;
 pub use parse::ParseError;
 pub use probability::Probability;
 pub use quantity::{Bytes, Duration, Frequency, Rate, Time};
+pub use spacing::Spacing;
