@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
+use l4s_bottleneck::Straddling;
 use l4s_measure::Observer;
 use l4s_scenario::{Group, Ip, Scenario};
 use l4s_units::{Duration, Time};
@@ -90,6 +91,8 @@ pub fn run(
     // What agents said last.
     ledger.pass_on(observer);
     ledger.conclude(Time::ZERO + scenario.duration, observer);
+    let Straddling { before, after } = plane.straddling(pumped.ended);
+    observer.straddled(None, before, after);
     let counters: Vec<_> = (0..plane.pairs())
         .map(|pair| [End::Server, End::Client].map(|end| plane.counters(pair, end)))
         .collect();
