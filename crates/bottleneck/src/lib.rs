@@ -5,16 +5,19 @@
 //! bring their own packets and their own [`Watch`].
 //!
 //! What else every substrate must do alike is here too: random streams by name, and the
-//! [`Downloads`] that a scenario's `[[web]]` begin, and the [`Frames`] that its `[[app]]` write.
+//! [`Downloads`] that a scenario's `[[web]]` begin, the [`Frames`] that its `[[app]]` write, and the
+//! [`Datagrams`] that its `[[udp]]` send.
 
 mod aggregate;
 mod apps;
+mod datagrams;
 mod downloads;
 mod packet;
 mod random;
 mod shaper;
 
 pub use apps::{AppFlow, Frames, app_flows};
+pub use datagrams::Datagrams;
 pub use downloads::{Arrivals, Download, Downloads, arrivals};
 pub use packet::{flow_hash, skb_memory};
 pub use random::{Stream, stream};

@@ -136,7 +136,9 @@ impl<O: Observer<Packet>> Engine<O> {
             .udp
             .iter()
             .enumerate()
-            .map(|(n, udp)| Source::new(udp, (flows + n) as u32, (groups + n) as u16))
+            .map(|(n, udp)| {
+                Source::new(udp, scenario.seed, (flows + n) as u32, (groups + n) as u16)
+            })
             .collect();
 
         let hops = Hops::new(scenario);

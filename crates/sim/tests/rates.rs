@@ -1,4 +1,4 @@
-//! Rates are exact, whatever they are.
+//! Rates are exact, whatever they are: of links, and of UDP sources and what each gets of a link.
 
 use l4s_measure::{EngineSummary, Origin, Recorder, Summary};
 use l4s_scenario::Plan;
@@ -76,6 +76,39 @@ proptest! {
         }
         let used = summary(&text).link.utilization;
         prop_assert!((0.999..=1.0).contains(&used), "{used}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// Sources of the same rate get the same of a full drop-tail queue, though one that is in step
+    /// with them would serve only the first: whenever they start, and also where a packet takes
+    /// exactly as long as a source waits.
+    #[test]
+    fn equal_sources_get_equal_shares(
+        seed in 1u32.., sources in 2u64..6, packet in 64u64..9_000, bps in rate(20..36),
+        starts in prop::collection::vec(0.0..1.0f64, 5), in_step: bool,
+    ) {
+        // Of each source the link could carry all: together they bring `sources` times that.
+        let link = if in_step { bps * (packet + 14) / packet } else { bps };
+        let interval = packet as f64 * 8e9 / bps as f64;
+        let mut text = format!(
+            "seed = {seed}\nduration = \"{}ns\"\nlink = {{ rate = \"{link}bit\", buffer = \"50p\" }}\n\
+             aqm = \"fifo\"\n",
+            (12_000.0 * interval) as u64
+        );
+        for n in 0..sources {
+            let start = (starts[n as usize] * interval) as u64;
+            text += &format!(
+                "[[udp]]\nname = \"U{n}\"\nrate = \"{bps}bit\"\npacket = \"{packet}b\"\n\
+                 start = \"{start}ns\"\n"
+            );
+        }
+        let found = summary(&text);
+        let rates: Vec<f64> = found.groups.iter().map(|group| group.rate_bps).collect();
+        let fair = rates.iter().sum::<f64>() / sources as f64;
+        prop_assert!(rates.iter().all(|rate| (rate / fair - 1.0).abs() < 0.1), "{rates:?}");
     }
 }
 
