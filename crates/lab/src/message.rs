@@ -116,14 +116,18 @@ pub(crate) enum Part {
     },
     /// Sends at a constant bit rate.
     UdpServer {
+        /// The name of the source, and the seed of the run: its random stream.
+        name: String,
+        /// See `name`.
+        seed: u64,
         /// The port, here and there.
         port: u16,
         /// The two bits of ECN.
         ecn: u8,
         /// The length of the payload.
         payload: usize,
-        /// The length of a packet in bits, IP header included.
-        packet_bits: u64,
+        /// The length of a packet, IP header included.
+        packet: u64,
         /// Bits per second, IP header included.
         bps: u64,
         /// When it starts.
@@ -210,8 +214,8 @@ pub(crate) enum Order {
         ecn: u8,
         /// The length of the payload.
         payload: usize,
-        /// The length of a packet in bits, IP header included.
-        packet_bits: u64,
+        /// The length of a packet, IP header included.
+        packet: u64,
         /// Bits per second, IP header included; 0 to send nothing.
         bps: u64,
     },

@@ -382,10 +382,12 @@ fn udp(scenario: &Scenario, source: &Udp, port: u16, mut pair: Pair) -> Result<P
     }
     pair.name.clone_from(&source.name);
     pair.server.part = Part::UdpServer {
+        name: source.name.clone(),
+        seed: scenario.seed,
         port,
         ecn: source.ecn.bits(),
         payload: (length - headers) as usize,
-        packet_bits: 8 * length,
+        packet: length,
         bps: source.rate.as_bps(),
         start_ns: source.start.as_nanos(),
         stop_ns: source.stop.map(Time::as_nanos),
