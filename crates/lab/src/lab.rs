@@ -20,6 +20,7 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
 use rustix::process::{Pid, PidfdFlags};
 
+use crate::lateness::Stalls;
 use crate::message::{Channel, Next, Order, Setup, Word};
 use crate::plane::End;
 use crate::pump::{Device, Port};
@@ -62,6 +63,9 @@ pub struct Lab {
     agents: Vec<AgentInfo>,
     reports: Option<Receiver<Result<Report, LabError>>>,
     keeper: Option<Keeper>,
+    /// How long each agent stood still in the run, once it is over; `None` for one that did not say
+    /// so in time.
+    stalls: Vec<Option<Stalls>>,
 }
 
 /// The thread that keeps the agents.
@@ -69,7 +73,7 @@ pub struct Lab {
 struct Keeper {
     orders: Sender<To>,
     waker: Arc<Waker>,
-    thread: JoinHandle<()>,
+    thread: JoinHandle<Vec<Option<Stalls>>>,
 }
 
 impl Lab {
@@ -96,7 +100,8 @@ impl Lab {
             .spawn(keep)
             .map_err(|error| LabError::machine("a thread", error))?;
         let keeper = Some(Keeper { orders, waker, thread });
-        let mut lab = Lab { ports: Vec::new(), agents: Vec::new(), reports: Some(reports), keeper };
+        let (ports, agents, stalls) = (Vec::new(), Vec::new(), Vec::new());
+        let mut lab = Lab { ports, agents, reports: Some(reports), keeper, stalls };
         let gone = || Err(LabError::Run("the thread that keeps the agents ended".to_owned()));
         let (agents, devices) = built.recv().unwrap_or_else(|_| gone())?;
         lab.agents = agents;
@@ -135,8 +140,26 @@ impl Lab {
         self.order((None, Order::Stop));
         if let Some(keeper) = self.keeper.take() {
             // A panic of the thread was reported by itself.
-            let _ = keeper.thread.join();
+            self.stalls = keeper.thread.join().unwrap_or_default();
         }
+    }
+
+    /// Why a run of `span` says little, by the agent that stood still for longest; `None` when all are
+    /// fine, or before [`Lab::stop`].
+    pub fn unfit(&self, span: l4s_units::Duration) -> Option<String> {
+        let longest = |stalls: Option<Stalls>| {
+            stalls.map_or(l4s_units::Duration::MAX, |stalls| stalls.longest)
+        };
+        let agents = self.agents.iter().zip(&self.stalls);
+        let (AgentInfo { who, .. }, stalls) = agents.max_by_key(|(_, stalls)| longest(**stalls))?;
+        let why = match stalls {
+            Some(stalls) => stalls.unfit(span)?,
+            None => format!(
+                "it did not answer within {} s of the end of the run, as if it stood still",
+                DONE_WITHIN.as_secs()
+            ),
+        };
+        Some(format!("{who}: {why}"))
     }
 
     /// Orders something of the server or of the client of a pair, by its place.
@@ -175,17 +198,18 @@ fn keep(
     ready: &Sender<Built>,
     ordered: &Receiver<To>,
     told: &Sender<Result<Report, LabError>>,
-) {
+) -> Vec<Option<Stalls>> {
     // Agents that are dropped are killed and waited for, whatever happens.
     let mut agents = Agents { poll, events: Events::with_capacity(256), all: Vec::new() };
     let built = agents.build(setups, command);
     let failed = built.is_err();
     if ready.send(built).is_err() || failed {
-        return;
+        return Vec::new();
     }
     if let Err(error) = agents.run(ordered, told) {
         let _ = told.send(Err(error));
     }
+    agents.all.iter().map(|agent| agent.stalls).collect()
 }
 
 /// All agents of a lab.
@@ -204,6 +228,8 @@ struct Agent {
     last_words: VecDeque<u8>,
     /// Whether it said its last.
     done: bool,
+    /// What it said of itself then.
+    stalls: Option<Stalls>,
 }
 
 impl Agents {
@@ -293,7 +319,9 @@ impl Agents {
                             let _ = told.send(Ok(row.into()));
                         }
                     }
-                    Word::Done => agent.done = true,
+                    Word::Done { stalls } => {
+                        (agent.done, agent.stalls) = (true, Some(stalls));
+                    }
                     Word::Ready { .. } | Word::Failed(_) => {}
                 }
                 Ok(())
@@ -358,6 +386,7 @@ impl Agent {
             stderr,
             last_words: VecDeque::new(),
             done: false,
+            stalls: None,
         };
         rustix::io::ioctl_fionbio(&agent.stderr, true)?;
         // One that ended at once is noticed when it is listened to, with its last words.

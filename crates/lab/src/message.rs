@@ -20,6 +20,7 @@ use rustix::net::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::lateness::Stalls;
 use crate::{LabError, PragueSample, Report, TcpSample};
 
 /// The first message to an agent: who it is and what it will do.
@@ -51,6 +52,9 @@ pub(crate) struct Setup {
     pub files: u64,
     /// How many more it may come to: downloads, if all were open at a time.
     pub more_files: u64,
+    /// Whether it watches itself stand still. In virtual time that is impossible, and to look often
+    /// would cost as many events.
+    pub watched: bool,
     /// What becomes of its packets at the device.
     pub device: OnDevice,
     /// Its part in the run.
@@ -248,7 +252,10 @@ pub(crate) enum Word {
     /// What its flows did.
     Reports(Vec<Row>),
     /// It has said all, and waits for the others.
-    Done,
+    Done {
+        /// How long it stood still during the run.
+        stalls: Stalls,
+    },
     /// It gives up.
     Failed(Fault),
 }

@@ -97,9 +97,12 @@ pub fn run(
         .map(|pair| [End::Server, End::Client].map(|end| plane.counters(pair, end)))
         .collect();
     let late = || pumped.unfit(shortest_rtt(scenario));
+    let stalled = pumped.stalled().or_else(|| lab.unfit(scenario.duration));
     Ok(Ran {
         forwarded: counters.iter().map(|[server, _]| server.forwarded).sum(),
-        unfit: slow_source(scenario, |pair| counters[pair][0].received).or_else(late),
+        unfit: stalled
+            .or_else(|| slow_source(scenario, |pair| counters[pair][0].received))
+            .or_else(late),
         pumped,
         counters,
     })

@@ -212,6 +212,7 @@ impl LabPlan {
             sysctls: Vec::new(),
             files: OTHER_FILES,
             more_files: 0,
+            watched: !options.built,
             device: OnDevice::Nothing,
             part: match end {
                 0 => Part::TcpServer {

@@ -12,6 +12,7 @@ use rustix::net::SendFlags;
 use rustix::time::Timespec;
 
 use super::{listen, socket, take_orders};
+use crate::lateness::{Stalls, Watchdog};
 use crate::message::{Channel, Order, Part, Setup};
 use crate::{Clock, LabError};
 
@@ -53,19 +54,33 @@ impl Source {
     }
 
     /// Sends until the run is over. Every packet has a time of its own, which does not depend on
-    /// when those before it left, so that the rate is exact.
-    pub fn play(&mut self, control: &mut Channel, clock: Clock) -> Result<(), LabError> {
+    /// when those before it left, so that the rate is exact. Says how long it stood still, if
+    /// `watched`.
+    pub fn play(
+        &mut self,
+        control: &mut Channel,
+        clock: Clock,
+        watched: bool,
+    ) -> Result<Stalls, LabError> {
         // Sleep no longer than asked: a timer may be late by 50 µs otherwise.
         rustix::thread::set_current_timer_slack(NonZeroU64::new(1))
             .map_err(|error| LabError::machine("precise timers", error))?;
         // What came with the order to start nothing tells of again.
         if take_orders(control, |order| self.obey(order, clock))? {
-            return Ok(());
+            return Ok(Stalls::default());
         }
+        let mut watchdog = watched.then(|| Watchdog::new(clock.now()));
         loop {
-            let called = sleep_until(self.datagrams.next(), control, clock)?;
+            let mut until = self.datagrams.next();
+            if watched {
+                until = until.min(clock.now() + Watchdog::PERIOD);
+            }
+            let called = sleep_until(until, control, clock)?;
+            if let Some(watchdog) = &mut watchdog {
+                watchdog.look(clock.now(), Watchdog::PERIOD);
+            }
             if called && take_orders(control, |order| self.obey(order, clock))? {
-                return Ok(());
+                return Ok(watchdog.map(|watchdog| watchdog.stalls()).unwrap_or_default());
             }
             for _ in 0..BURST {
                 if self.datagrams.next() > clock.now() {
