@@ -5,16 +5,19 @@
 //! bring their own packets and their own [`Watch`].
 //!
 //! What else every substrate must do alike is here too: random streams by name, and the
-//! [`Downloads`] that a scenario's `[[web]]` begin, and the [`Frames`] that its `[[app]]` write.
+//! [`Downloads`] that a scenario's `[[web]]` begin, the [`Frames`] that its `[[app]]` write, and the
+//! [`Datagrams`] that its `[[udp]]` send.
 
 mod aggregate;
 mod apps;
+mod datagrams;
 mod downloads;
 mod packet;
 mod random;
 mod shaper;
 
 pub use apps::{AppFlow, Frames, app_flows};
+pub use datagrams::Datagrams;
 pub use downloads::{Arrivals, Download, Downloads, arrivals};
 pub use packet::{flow_hash, skb_memory};
 pub use random::{Stream, stream};
@@ -22,7 +25,7 @@ pub use shaper::Shaper;
 
 use l4s_aqm::{Aqm, Backlog, Departure, DropCause, MarkCause, Packet, Qdisc, Queue, Signal, Watch};
 use l4s_scenario::Link;
-use l4s_units::{Rate, Time};
+use l4s_units::{Bytes, Rate, Time};
 
 use crate::aggregate::Aggregate;
 
@@ -33,6 +36,15 @@ pub enum Successor {
     Stranger,
     /// What one of its kind has learned of the traffic ([`Qdisc::inherit`]).
     Heir,
+}
+
+/// Bytes on the link whose packets count in another span of time ([`Bottleneck::straddling`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Straddling {
+    /// Left before counting began, and transmitted after that.
+    pub before: Bytes,
+    /// Left before the end, and to be transmitted after that.
+    pub after: Bytes,
 }
 
 /// A link and the queue in front of it.
@@ -47,6 +59,10 @@ pub struct Bottleneck<P> {
     first_tick: Option<Time>,
     /// What is on the air, where the link aggregates.
     air: Option<Box<Aggregate<P>>>,
+    /// When counting begins; never again when it has.
+    counts_from: Time,
+    /// What was owed then.
+    owed_before: Bytes,
 }
 
 impl<P: Packet> Bottleneck<P> {
@@ -69,11 +85,39 @@ impl<P: Packet> Bottleneck<P> {
             setup,
             first_tick: None,
             air: (!airtime.is_zero()).then(air),
+            counts_from: Time::NEVER,
+            owed_before: Bytes::ZERO,
+        }
+    }
+
+    /// The same, where those who count what it carries begin at `from`: the packets that leave from
+    /// then on. See [`Bottleneck::straddling`].
+    pub fn counted_from(mut self, from: Time) -> Self {
+        self.counts_from = from;
+        self
+    }
+
+    /// A packet counts when its transmission starts, and the link is busy with it for longer. So
+    /// that nothing is counted that the link carried before or carries later: how much of what had
+    /// left when counting began was still to be transmitted then, and how much of what has left is
+    /// at `end`.
+    pub fn straddling(&mut self, end: Time) -> Straddling {
+        self.begin_to_count(end);
+        Straddling { before: self.owed_before, after: self.shaper.owed(end) }
+    }
+
+    /// Before the first thing that changes what the shaper is owed at `now` or later.
+    #[inline]
+    fn begin_to_count(&mut self, now: Time) {
+        if now >= self.counts_from {
+            self.owed_before = self.shaper.owed(self.counts_from);
+            self.counts_from = Time::NEVER;
         }
     }
 
     /// The link has another rate from now on ([`Shaper::set_rate`]).
     pub fn set_rate(&mut self, rate: Rate, now: Time) {
+        self.begin_to_count(now);
         self.shaper.set_rate(rate, now);
         self.aqm.set_rate(rate);
         if let Some(air) = &mut self.air {
@@ -123,6 +167,7 @@ impl<P: Packet> Bottleneck<P> {
         if now < self.shaper.free_at() {
             return None;
         }
+        self.begin_to_count(now);
         let departure = self.aqm.dequeue(now, &mut self.rng, watch)?;
         self.shaper.charge(departure.packet.size(), now);
         Some(departure)
@@ -131,6 +176,7 @@ impl<P: Packet> Bottleneck<P> {
     /// As [`Bottleneck::transmit`]: a packet of the aggregate that goes on the air now.
     #[cold]
     fn aggregate(&mut self, now: Time, watch: &mut impl Watch<P>) -> Option<Departure<P>> {
+        self.begin_to_count(now);
         let air = self.air.as_mut()?;
         if !air.may_take(now >= self.shaper.free_at()) {
             return None;
@@ -220,7 +266,8 @@ mod tests {
     use super::*;
     use l4s_aqm::{Config, Counters, Limit, cobalt, codel, dualpi2, fifo, pie};
     use l4s_scenario::Buffer;
-    use l4s_units::{Bytes, Duration, Ecn};
+    use l4s_units::{Duration, Ecn};
+    use proptest::prelude::*;
 
     #[derive(Clone, PartialEq, Debug)]
     struct Probe(u64, Ecn);
@@ -255,6 +302,69 @@ mod tests {
             bottleneck.enqueue(Probe(n, ecn), ms(1000 + n), &mut ());
         }
         bottleneck
+    }
+
+    #[derive(Clone, PartialEq, Debug)]
+    struct Sized(Bytes);
+
+    impl Packet for Sized {
+        fn size(&self) -> Bytes {
+            self.0
+        }
+        fn ecn(&self) -> Ecn {
+            Ecn::NotEct
+        }
+        fn set_ce(&mut self) {}
+        fn flow(&self) -> u32 {
+            0
+        }
+    }
+
+    proptest! {
+        /// From 1 kb/s to 1 Tb/s, with aggregates or without: of a link that is never idle what left
+        /// between two instants, and what straddles them, is what its rate carries between them.
+        #[test]
+        fn what_left_and_what_straddles_is_what_the_rate_carries(
+            bps in (10u32..40, 0.5..1.0f64), sizes in prop::collection::vec(64u64..9_000, 1..4),
+            from in 0.0..1.0f64, more in 10u64..500, airtime in 0u64..10,
+        ) {
+            let rate = Rate::from_bps(((1u64 << bps.0) as f64 * 2.0 * bps.1).min(1e12) as u64);
+            let each = rate.time_of(Bytes::new(9_000));
+            let link = Link {
+                rate,
+                burst: Bytes::ZERO,
+                buffer: Buffer::Packets(100),
+                aggregation: (each * airtime).min(Duration::from_millis(100)),
+                ack_loss: 0.0,
+            };
+            let from = Time::from_nanos((each.as_nanos() as f64 * 10.0 * from) as u64);
+            let end = from + each * more;
+            let fifo = Config::Fifo(fifo::Config { limit: Limit::packets(100) });
+            let mut bottleneck = Bottleneck::new(&link, &fifo, 1).counted_from(from);
+            let (mut now, mut left, mut next) = (Time::ZERO, 0, sizes.iter().cycle());
+            while now <= end {
+                while bottleneck.backlog().packets < 20 {
+                    let size = Bytes::new(*next.next().unwrap());
+                    bottleneck.enqueue(Sized(size), now, &mut ());
+                }
+                while bottleneck.land(now).is_some() {}
+                while let Some(departure) = bottleneck.transmit(now, &mut ()) {
+                    left += if now >= from { departure.packet.size().get() } else { 0 };
+                    let _ = bottleneck.carry(departure.packet);
+                    if bottleneck.backlog().packets == 0 {
+                        break;
+                    }
+                }
+                // At the same instant again where an aggregate has room left.
+                now = bottleneck.next_transmission().max(now);
+            }
+            let Straddling { before, after } = bottleneck.straddling(end);
+            let carried = left + before.get() - after.get();
+            let expected = rate.bytes_in(end.since(from)).get();
+            // Edges are in whole bytes, and a nanosecond holds some at the highest rates.
+            let edge = 2 + rate.bytes_in(Duration::from_nanos(2)).get();
+            prop_assert!(carried.abs_diff(expected) <= edge, "{carried} {expected}");
+        }
     }
 
     #[test]

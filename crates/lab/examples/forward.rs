@@ -120,13 +120,13 @@ fn measure(options: &Options) -> Result<(), Anything> {
     println!("returns late:    {}", pumped.returns);
     println!(
         "{} ns per packet of {}; busy {:.0} %, user {:.0} %, system {:.0} % of {elapsed:.1} s; \
-         longest turn {}; core {:?}, fifo {}, locked {}",
+         longest stall {}; core {:?}, fifo {}, locked {}",
         pumped.cost().as_nanos(),
         pumped.packets,
         100.0 * pumped.busy.as_secs_f64() / elapsed,
         100.0 * pumped.user.as_secs_f64() / elapsed,
         100.0 * pumped.system.as_secs_f64() / elapsed,
-        pumped.longest_turn,
+        pumped.stalls.longest,
         pumped.core,
         pumped.fifo,
         pumped.locked,

@@ -31,6 +31,7 @@ use rustix::time::{
     timerfd_settime,
 };
 
+use crate::lateness::{Stalls, Watchdog};
 use crate::message::{Channel, Next, OnDevice, Order, Part, Row, Setup, Word};
 use crate::netlink::Netlink;
 use crate::{Clock, LabError, PragueSample, Report, namespace, realtime};
@@ -110,8 +111,9 @@ fn live(control: &mut Channel, hooks: &dyn Hooks) -> Result<(), LabError> {
     let index = device.index;
     drop(device);
 
+    let mut stalls = Stalls::default();
     if let Some(Order::Go { origin_ns }) = listen(control)? {
-        player.play(control, Clock::from_origin_ns(origin_ns))?;
+        stalls = player.play(control, Clock::from_origin_ns(origin_ns), setup.watched)?;
     }
     // What sockets still have to send is not for a router whose run is over.
     if setup.cable.is_some() {
@@ -119,7 +121,7 @@ fn live(control: &mut Channel, hooks: &dyn Hooks) -> Result<(), LabError> {
     }
     // Sockets stay open until everybody has finished: a close now would look like the end of a
     // flow to the peer. The command may be gone, and then there is nobody to tell.
-    let _ = control.send(&Word::Done, None);
+    let _ = control.send(&Word::Done { stalls }, None);
     while listen::<Order>(control)?.is_some() {}
     Ok(())
 }
@@ -147,13 +149,19 @@ impl Player {
         })
     }
 
-    /// Returns when the run is over.
-    fn play(&mut self, control: &mut Channel, clock: Clock) -> Result<(), LabError> {
+    /// Returns when the run is over, and tells how long it stood still, if it is to be `watched`.
+    fn play(
+        &mut self,
+        control: &mut Channel,
+        clock: Clock,
+        watched: bool,
+    ) -> Result<Stalls, LabError> {
         match self {
-            Player::TcpServer(server) => server.play(control, clock),
-            Player::TcpClient(client) => client.play(control, clock),
-            Player::UdpServer(source) => source.play(control, clock),
-            Player::UdpClient(sink) => sink.play(control),
+            Player::TcpServer(server) => server.play(control, clock, watched),
+            Player::TcpClient(client) => client.play(control, clock, watched),
+            Player::UdpServer(source) => source.play(control, clock, watched),
+            // It does nothing.
+            Player::UdpClient(sink) => sink.play(control).map(|()| Stalls::default()),
         }
     }
 }
@@ -209,6 +217,8 @@ struct Waiting {
     poll: Poll,
     timer: OwnedFd,
     clock: Clock,
+    /// Sees whether it stands still, where it can.
+    watchdog: Option<Watchdog>,
 }
 
 const CONTROL: Token = Token(0);
@@ -218,13 +228,14 @@ const LISTENER: Token = Token(2);
 const FLOWS: usize = 3;
 
 impl Waiting {
-    fn new(control: &Channel, clock: Clock) -> Result<Waiting, LabError> {
+    fn new(control: &Channel, clock: Clock, watched: bool) -> Result<Waiting, LabError> {
         let failed = |error| LabError::machine("epoll", error);
         let poll = Poll::new().map_err(failed)?;
         // It is never read: that it goes off is the message.
         let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)
             .map_err(|error| LabError::machine("a timer", error))?;
-        let waiting = Waiting { poll, timer, clock };
+        let watchdog = watched.then(|| Watchdog::new(clock.now()));
+        let waiting = Waiting { poll, timer, clock, watchdog };
         waiting.add(&control.as_fd(), CONTROL, Interest::READABLE)?;
         waiting.add(&waiting.timer, TIMER, Interest::READABLE)?;
         Ok(waiting)
@@ -250,11 +261,23 @@ impl Waiting {
 
     /// Waits for the next events.
     fn wait(&mut self, events: &mut mio::Events) -> Result<(), LabError> {
-        match self.poll.poll(events, None) {
+        const PERIOD: core::time::Duration =
+            core::time::Duration::from_nanos(Watchdog::PERIOD.as_nanos());
+        let most = self.watchdog.is_some().then_some(PERIOD);
+        match self.poll.poll(events, most) {
             Err(error) if error.kind() != std::io::ErrorKind::Interrupted => {
-                Err(LabError::machine("epoll", error))
+                return Err(LabError::machine("epoll", error));
             }
-            _ => Ok(()),
+            _ => {}
         }
+        if let Some(watchdog) = &mut self.watchdog {
+            watchdog.look(self.clock.now(), Watchdog::PERIOD);
+        }
+        Ok(())
+    }
+
+    /// How long it stood still.
+    fn stalls(&self) -> Stalls {
+        self.watchdog.as_ref().map(Watchdog::stalls).unwrap_or_default()
     }
 }

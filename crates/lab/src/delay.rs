@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
 use crate::ip::IpPacket;
-use crate::lateness::{Lateness, Meter};
+use crate::lateness::{Lateness, Meter, Stalls, Watchdog};
 use crate::line::Lines;
 use crate::netlink::{Netlink, index_of};
 use crate::pool::{Buffer, Pool};
@@ -44,7 +44,7 @@ pub struct Delays {
     /// When which becomes what, the next one last.
     changes: Vec<(Time, usize, Duration)>,
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Result<Lateness, LabError>>>,
+    thread: Option<JoinHandle<Result<(Lateness, Stalls), LabError>>>,
 }
 
 impl Delays {
@@ -91,10 +91,10 @@ impl Delays {
         Ok(())
     }
 
-    /// Ends, and tells how late packets were.
-    pub fn stop(&mut self) -> Result<Lateness, LabError> {
+    /// Ends, and tells how late packets were and how long it stood still.
+    pub fn stop(&mut self) -> Result<(Lateness, Stalls), LabError> {
         self.stop.store(true, Ordering::Relaxed);
-        let Some(thread) = self.thread.take() else { return Ok(Lateness::default()) };
+        let Some(thread) = self.thread.take() else { return Ok(Default::default()) };
         thread.join().unwrap_or_else(|_| {
             Err(LabError::Run("the thread that delays the way back panicked".to_owned()))
         })
@@ -119,10 +119,11 @@ struct Line {
 }
 
 impl Line {
-    fn run(mut self, stop: &AtomicBool) -> Result<Lateness, LabError> {
+    fn run(mut self, stop: &AtomicBool) -> Result<(Lateness, Stalls), LabError> {
         let _realtime = Realtime::enter();
         let failed = |error| LabError::run("the way back", error);
         let mut rest = Rest::new(self.clock.now(), processor_time());
+        let mut watchdog = Watchdog::new(self.clock.now());
         while !stop.load(Ordering::Relaxed) {
             let now = self.clock.now();
             self.deliver(now).map_err(failed)?;
@@ -131,6 +132,7 @@ impl Line {
             }
             let looked = self.clock.now();
             let left = self.lines.next().since(looked).min(ATTENTION);
+            watchdog.look(looked, ATTENTION);
             let wait = match rest.advice(looked, processor_time) {
                 Advice::Free => left.saturating_sub(SPIN),
                 Advice::Wait => left,
@@ -147,7 +149,7 @@ impl Line {
                 Err(error) => return Err(failed(error.into())),
             }
         }
-        Ok(self.late.lateness())
+        Ok((self.late.lateness(), watchdog.stalls()))
     }
 
     /// Reads what waits; not more than leaves time for what is due meanwhile.

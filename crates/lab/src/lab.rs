@@ -20,14 +20,17 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
 use rustix::process::{Pid, PidfdFlags};
 
+use crate::lateness::Stalls;
 use crate::message::{Channel, Next, Order, Setup, Word};
 use crate::plane::End;
 use crate::pump::{Device, Port};
 use crate::setup::LabPlan;
 use crate::{Clock, LabError, Report, namespace};
 
-/// How long the agents may take to be ready.
+/// How long agents may take to be ready: the first, and each after the one before it.
 const READY_WITHIN: Duration = Duration::from_secs(10);
+/// How often they are started anew where one is not ready in time.
+const ATTEMPTS: u32 = 2;
 /// How long they may take to say their last.
 const DONE_WITHIN: Duration = Duration::from_secs(2);
 /// How long an agent that closed its socket may take to end.
@@ -62,6 +65,9 @@ pub struct Lab {
     agents: Vec<AgentInfo>,
     reports: Option<Receiver<Result<Report, LabError>>>,
     keeper: Option<Keeper>,
+    /// How long each agent stood still in the run, once it is over; `None` for one that did not say
+    /// so in time.
+    stalls: Vec<Option<Stalls>>,
 }
 
 /// The thread that keeps the agents.
@@ -69,12 +75,21 @@ pub struct Lab {
 struct Keeper {
     orders: Sender<To>,
     waker: Arc<Waker>,
-    thread: JoinHandle<()>,
+    thread: JoinHandle<Vec<Option<Stalls>>>,
 }
 
 impl Lab {
-    /// Starts the agents of a plan and waits until all are ready.
+    /// Starts the agents of a plan and waits until all are ready. If one of them is not in time, all
+    /// are started once more.
     pub fn build(plan: &LabPlan, agent: &AgentCommand) -> Result<Lab, LabError> {
+        Lab::build_within(plan, agent, READY_WITHIN)
+    }
+
+    fn build_within(
+        plan: &LabPlan,
+        agent: &AgentCommand,
+        within: Duration,
+    ) -> Result<Lab, LabError> {
         // Of each agent a control socket, its stderr, its device and its process.
         let mine = rustix::process::getrlimit(rustix::process::Resource::Nofile);
         let others = mine.current.map_or(0, |limit| limit.min(256));
@@ -90,13 +105,14 @@ impl Lab {
         let setups = plan.pairs.iter().flat_map(|pair| [&pair.server, &pair.client]);
         let setups = setups.cloned().collect();
         let agent = agent.clone();
-        let keep = move || keep(poll, setups, &agent, &ready, &ordered, &told);
+        let keep = move || keep(poll, setups, (&agent, within), &ready, &ordered, &told);
         let thread = std::thread::Builder::new()
             .name("l4s-agents".to_owned())
             .spawn(keep)
             .map_err(|error| LabError::machine("a thread", error))?;
         let keeper = Some(Keeper { orders, waker, thread });
-        let mut lab = Lab { ports: Vec::new(), agents: Vec::new(), reports: Some(reports), keeper };
+        let (ports, agents, stalls) = (Vec::new(), Vec::new(), Vec::new());
+        let mut lab = Lab { ports, agents, reports: Some(reports), keeper, stalls };
         let gone = || Err(LabError::Run("the thread that keeps the agents ended".to_owned()));
         let (agents, devices) = built.recv().unwrap_or_else(|_| gone())?;
         lab.agents = agents;
@@ -135,8 +151,26 @@ impl Lab {
         self.order((None, Order::Stop));
         if let Some(keeper) = self.keeper.take() {
             // A panic of the thread was reported by itself.
-            let _ = keeper.thread.join();
+            self.stalls = keeper.thread.join().unwrap_or_default();
         }
+    }
+
+    /// Why a run of `span` says little, by the agent that stood still for longest; `None` when all are
+    /// fine, or before [`Lab::stop`].
+    pub fn unfit(&self, span: l4s_units::Duration) -> Option<String> {
+        let longest = |stalls: Option<Stalls>| {
+            stalls.map_or(l4s_units::Duration::MAX, |stalls| stalls.longest)
+        };
+        let agents = self.agents.iter().zip(&self.stalls);
+        let (AgentInfo { who, .. }, stalls) = agents.max_by_key(|(_, stalls)| longest(**stalls))?;
+        let why = match stalls {
+            Some(stalls) => stalls.unfit(span)?,
+            None => format!(
+                "it did not answer within {} s of the end of the run, as if it stood still",
+                DONE_WITHIN.as_secs()
+            ),
+        };
+        Some(format!("{who}: {why}"))
     }
 
     /// Orders something of the server or of the client of a pair, by its place.
@@ -171,21 +205,22 @@ type Built = Result<(Vec<AgentInfo>, Vec<Device>), LabError>;
 fn keep(
     poll: Poll,
     setups: Vec<Setup>,
-    command: &AgentCommand,
+    (command, within): (&AgentCommand, Duration),
     ready: &Sender<Built>,
     ordered: &Receiver<To>,
     told: &Sender<Result<Report, LabError>>,
-) {
+) -> Vec<Option<Stalls>> {
     // Agents that are dropped are killed and waited for, whatever happens.
     let mut agents = Agents { poll, events: Events::with_capacity(256), all: Vec::new() };
-    let built = agents.build(setups, command);
+    let built = agents.build_patiently(&setups, command, within);
     let failed = built.is_err();
     if ready.send(built).is_err() || failed {
-        return;
+        return Vec::new();
     }
     if let Err(error) = agents.run(ordered, told) {
         let _ = told.send(Err(error));
     }
+    agents.all.iter().map(|agent| agent.stalls).collect()
 }
 
 /// All agents of a lab.
@@ -204,12 +239,47 @@ struct Agent {
     last_words: VecDeque<u8>,
     /// Whether it said its last.
     done: bool,
+    /// What it said of itself then.
+    stalls: Option<Stalls>,
 }
 
 impl Agents {
-    /// Starts every agent, and waits for all to be ready.
-    fn build(&mut self, setups: Vec<Setup>, command: &AgentCommand) -> Built {
-        let deadline = Instant::now() + READY_WITHIN;
+    /// As [`Agents::build`], and once more where one is not ready in time.
+    fn build_patiently(
+        &mut self,
+        setups: &[Setup],
+        command: &AgentCommand,
+        within: Duration,
+    ) -> Built {
+        let mut late = String::new();
+        for _ in 0..ATTEMPTS {
+            match self.build(setups, command, within)? {
+                Ok(built) => return Ok(built),
+                Err(who) => late = who,
+            }
+            // Those of this attempt are killed, and what they said is not waited for.
+            for agent in self.all.drain(..) {
+                for fd in [agent.control_fd(), agent.stderr.as_raw_fd()] {
+                    let _ = self.poll.registry().deregister(&mut SourceFd(&fd));
+                }
+            }
+        }
+        Err(LabError::Run(format!(
+            "{late} is not ready after {within:?}, and was not at the first attempt. This machine is \
+             too busy to start {} servers and clients, or something holds them up: `uptime` and \
+             `dmesg` may tell. End what else runs, or use fewer groups",
+            setups.len()
+        )))
+    }
+
+    /// Starts every agent, and waits for all to be ready; or who is not in time.
+    fn build(
+        &mut self,
+        setups: &[Setup],
+        command: &AgentCommand,
+        within: Duration,
+    ) -> Result<Result<(Vec<AgentInfo>, Vec<Device>), String>, LabError> {
+        let mut deadline = Instant::now() + within;
         let mut infos = Vec::with_capacity(setups.len());
         for (number, setup) in setups.iter().enumerate() {
             let agent = Agent::start(setup, command, deadline)
@@ -231,14 +301,11 @@ impl Agents {
         while let Some(missing) = ready.iter().position(|ready| !ready) {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(LabError::Run(format!(
-                    "{} is not ready after {} s",
-                    infos[missing].who,
-                    READY_WITHIN.as_secs()
-                )));
+                return Ok(Err(infos[missing].who.clone()));
             }
             self.hear(Some(left), |number, agent, word| {
                 let Word::Ready { settings } = word else { return Ok(()) };
+                deadline = Instant::now() + within;
                 infos[number].settings = settings;
                 ready[number] = true;
                 if setups[number].cable.is_some() {
@@ -256,7 +323,7 @@ impl Agents {
                 Ok(())
             })?;
         }
-        Ok((infos, devices.into_iter().flatten().collect()))
+        Ok(Ok((infos, devices.into_iter().flatten().collect())))
     }
 
     /// Passes reports on, until the run is over.
@@ -293,7 +360,9 @@ impl Agents {
                             let _ = told.send(Ok(row.into()));
                         }
                     }
-                    Word::Done => agent.done = true,
+                    Word::Done { stalls } => {
+                        (agent.done, agent.stalls) = (true, Some(stalls));
+                    }
                     Word::Ready { .. } | Word::Failed(_) => {}
                 }
                 Ok(())
@@ -358,6 +427,7 @@ impl Agent {
             stderr,
             last_words: VecDeque::new(),
             done: false,
+            stalls: None,
         };
         rustix::io::ioctl_fionbio(&agent.stderr, true)?;
         // One that ended at once is noticed when it is listened to, with its last words.
@@ -443,5 +513,42 @@ impl Drop for Agent {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LabOptions;
+    use l4s_scenario::Plan;
+
+    /// A program that never says that it is ready is started twice, and then somebody is told what
+    /// to do. It needs no rights, as it never gets as far as to make anything.
+    #[test]
+    fn who_is_not_ready_is_started_once_more() {
+        let text = "duration = \"1s\"\nlink.rate = \"4mbit\"\n\
+                    [[udp]]\nname = \"U\"\nrate = \"1mbit\"\n";
+        let plan = Plan::parse("s", text, &[]).unwrap();
+        let scenario = &plan.points[0].scenario;
+        let plan = LabPlan::new(scenario, |_| String::new(), &LabOptions::default()).unwrap();
+        let file = std::env::temp_dir().join(format!("l4s-agents-{}", std::process::id()));
+        let script = format!("echo x >> '{}'; exec sleep 1000", file.display());
+        let args = ["-c".into(), script.into()].into();
+        let agent = AgentCommand { program: "/bin/sh".into(), args };
+        // Long enough for a shell to write a line on a busy machine: it is asked again until it is.
+        let started = || std::fs::read_to_string(&file).unwrap_or_default().lines().count();
+        let mut within = Duration::from_millis(100);
+        let error = loop {
+            let _ = std::fs::remove_file(&file);
+            let error = Lab::build_within(&plan, &agent, within).unwrap_err().to_string();
+            if started() == 4 || within > Duration::from_secs(20) {
+                break error;
+            }
+            within *= 2;
+        };
+        assert_eq!(started(), 4, "two agents, twice");
+        std::fs::remove_file(&file).unwrap();
+        assert!(error.starts_with("the server of UDP source `U` is not ready after"), "{error}");
+        assert!(error.contains("use fewer groups"), "{error}");
     }
 }

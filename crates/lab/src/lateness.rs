@@ -1,14 +1,109 @@
 //! How late the data plane was, and whether its run can be trusted.
+//!
+//! Two things tell. [`Lateness`] is of packets, and sees a machine that is always a little too slow.
+//! It does not see one that stands still: a frozen process has no packets, and those that waited for
+//! it are few. [`Stalls`] is of time, and sees that, in the data plane and in the agents.
 
 use core::fmt;
 
 use hdrhistogram::Histogram;
-use l4s_units::Duration;
+use l4s_units::{Duration, Time};
+use serde::{Deserialize, Serialize};
 
 /// Later than this distorts what is measured, whatever the RTT: a tenth of a step threshold of 1 ms.
 const TOO_LATE: Duration = Duration::from_micros(100);
 /// As a fraction of the base RTT: 2 %.
 const TOO_LATE_OF_RTT: u64 = 50;
+
+/// What stands still for longer distorts a run, once: half of the shortest retransmission timeout
+/// of Linux (TCP_RTO_MIN, 200 ms), after which senders repeat what nothing had lost.
+const TOO_LONG: Duration = Duration::from_millis(100);
+/// As a fraction of the time of a run: 1 %, for which the link may have been idle.
+const TOO_LONG_OF_RUN: u64 = 100;
+/// A shorter stall is no stall: of the data plane lateness tells, and those of agents the buffers of
+/// their sockets bridge.
+const LEAST_STALL: Duration = Duration::from_millis(20);
+
+/// How long a loop in real time did nothing though it would have: it was stopped, or others had its
+/// core.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(from = "(u64, u64)", into = "(u64, u64)")]
+pub struct Stalls {
+    /// The longest one.
+    pub longest: Duration,
+    /// All of those of 20 ms or more.
+    pub total: Duration,
+}
+
+impl From<(u64, u64)> for Stalls {
+    fn from((longest, total): (u64, u64)) -> Stalls {
+        Stalls { longest: Duration::from_nanos(longest), total: Duration::from_nanos(total) }
+    }
+}
+
+impl From<Stalls> for (u64, u64) {
+    fn from(stalls: Stalls) -> (u64, u64) {
+        (stalls.longest.as_nanos(), stalls.total.as_nanos())
+    }
+}
+
+impl Stalls {
+    /// From one look to the next `passed`, of which the loop meant to wait for `meant`.
+    #[inline]
+    pub fn record(&mut self, passed: Duration, meant: Duration) {
+        let stall = passed.saturating_sub(meant);
+        self.longest = self.longest.max(stall);
+        if stall >= LEAST_STALL {
+            self.total += stall;
+        }
+    }
+
+    /// Why a run of `span` with these stalls says little; `None` when it is fine.
+    pub fn unfit(&self, span: Duration) -> Option<String> {
+        let most = span / TOO_LONG_OF_RUN;
+        (self.longest > TOO_LONG || self.total > most).then(|| {
+            format!(
+                "it stood still for {:.3} s of {:.3} s, {:.3} s at a time; the limits are {most} \
+                 and {TOO_LONG}. Something stopped it, or this machine is too busy for real time",
+                self.total.as_secs_f64(),
+                span.as_secs_f64(),
+                self.longest.as_secs_f64(),
+            )
+        })
+    }
+}
+
+/// Sees a loop that waits for events stand still: it waits no longer than asked at a time, so that
+/// it knows when it should have looked.
+#[derive(Debug)]
+pub(crate) struct Watchdog {
+    /// When it looked last.
+    looked: Time,
+    stalls: Stalls,
+}
+
+impl Watchdog {
+    /// How long a loop waits at most: often enough to see what is [too long](TOO_LONG), and too
+    /// rarely to cost anything.
+    pub const PERIOD: Duration = Duration::from_millis(20);
+
+    /// It looks for the first time.
+    pub fn new(now: Time) -> Watchdog {
+        Watchdog { looked: now, stalls: Stalls::default() }
+    }
+
+    /// It looks again, and meant to wait for `meant` at most.
+    #[inline]
+    pub fn look(&mut self, now: Time, meant: Duration) {
+        self.stalls.record(now.since(self.looked), meant);
+        self.looked = now;
+    }
+
+    /// What it saw.
+    pub fn stalls(&self) -> Stalls {
+        self.stalls
+    }
+}
 
 /// How much later than due packets were written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -111,6 +206,28 @@ mod tests {
         assert_eq!(late(20).unfit(Duration::from_millis(1)), None);
         let why = late(21).unfit(Duration::from_millis(1)).unwrap();
         assert!(why.contains("21.0 us late") && why.contains("20.0 us"), "{why}");
+    }
+
+    #[test]
+    fn a_stall_counts_once_it_is_long_or_often() {
+        let (ms, second) = (Duration::from_millis, Duration::from_secs(1));
+        let stalls = |each: &[u64]| {
+            let mut stalls = Stalls::default();
+            each.iter().for_each(|stall| stalls.record(ms(20) + ms(*stall), ms(20)));
+            stalls
+        };
+        // 3 s of 10 s at a time; 100 ms are half of a retransmission timeout.
+        assert!(stalls(&[3000]).unfit(second * 10).is_some());
+        assert_eq!(stalls(&[100]).unfit(second * 10), None);
+        assert!(stalls(&[101]).unfit(second * 60).is_some());
+        // Often: 1 % of 10 s are 100 ms.
+        assert_eq!(stalls(&[25; 4]).unfit(second * 10), None);
+        assert!(stalls(&[25; 5]).unfit(second * 10).is_some());
+        // What is shorter is what timers and threads do; who waits less than meant does not stall.
+        let mut short = Stalls::default();
+        (0..100_000).for_each(|_| short.record(ms(19), Duration::ZERO));
+        (0..100_000).for_each(|_| short.record(ms(1), ms(20)));
+        assert_eq!((short.unfit(second * 10), short.total), (None, Duration::ZERO));
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub use error::LabError;
 pub use frame::Frame;
 pub use host::{Host, Interface, has_control, jiffy};
 pub use lab::{AgentCommand, AgentInfo, Lab};
-pub use lateness::{Lateness, Meter};
+pub use lateness::{Lateness, Meter, Stalls};
 pub use ledger::Ledger;
 pub use live::Live;
 pub use message::{Channel, Next};

@@ -208,7 +208,7 @@ impl Live {
                 let order = Order::Send {
                     ecn: ecn.bits(),
                     payload: packet.get().saturating_sub(headers) as usize,
-                    packet_bits: 8 * packet.get(),
+                    packet: packet.get(),
                     bps: rate.as_bps(),
                 };
                 self.lab.tell(new.groups.len() + number, End::Server, order);

@@ -20,6 +20,7 @@ use rustix::net::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::lateness::Stalls;
 use crate::{LabError, PragueSample, Report, TcpSample};
 
 /// The first message to an agent: who it is and what it will do.
@@ -51,6 +52,9 @@ pub(crate) struct Setup {
     pub files: u64,
     /// How many more it may come to: downloads, if all were open at a time.
     pub more_files: u64,
+    /// Whether it watches itself stand still. In virtual time that is impossible, and to look often
+    /// would cost as many events.
+    pub watched: bool,
     /// What becomes of its packets at the device.
     pub device: OnDevice,
     /// Its part in the run.
@@ -116,14 +120,18 @@ pub(crate) enum Part {
     },
     /// Sends at a constant bit rate.
     UdpServer {
+        /// The name of the source, and the seed of the run: its random stream.
+        name: String,
+        /// See `name`.
+        seed: u64,
         /// The port, here and there.
         port: u16,
         /// The two bits of ECN.
         ecn: u8,
         /// The length of the payload.
         payload: usize,
-        /// The length of a packet in bits, IP header included.
-        packet_bits: u64,
+        /// The length of a packet, IP header included.
+        packet: u64,
         /// Bits per second, IP header included.
         bps: u64,
         /// When it starts.
@@ -210,8 +218,8 @@ pub(crate) enum Order {
         ecn: u8,
         /// The length of the payload.
         payload: usize,
-        /// The length of a packet in bits, IP header included.
-        packet_bits: u64,
+        /// The length of a packet, IP header included.
+        packet: u64,
         /// Bits per second, IP header included; 0 to send nothing.
         bps: u64,
     },
@@ -244,7 +252,10 @@ pub(crate) enum Word {
     /// What its flows did.
     Reports(Vec<Row>),
     /// It has said all, and waits for the others.
-    Done,
+    Done {
+        /// How long it stood still during the run.
+        stalls: Stalls,
+    },
     /// It gives up.
     Failed(Fault),
 }

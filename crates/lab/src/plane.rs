@@ -16,7 +16,7 @@
 //! the timer of the discipline, what the scenario changes, the lines, and then what arrives.
 
 use l4s_aqm::{Backlog, Departure, DropCause, MarkCause, Queue, Signal, Watch};
-use l4s_bottleneck::{Bottleneck, Successor};
+use l4s_bottleneck::{Bottleneck, Straddling, Successor};
 use l4s_measure::{LinkState, Observer, Traced};
 use l4s_scenario::{Change, Scenario};
 use l4s_units::{Duration, Time};
@@ -170,7 +170,8 @@ impl Plane {
         let gso = scenario.kernel.gso;
         let size = if gso { LARGE_BUFFER } else { BUFFER };
         Plane {
-            bottleneck: Bottleneck::new(&scenario.link, &scenario.aqm, scenario.seed),
+            bottleneck: Bottleneck::new(&scenario.link, &scenario.aqm, scenario.seed)
+                .counted_from(Time::ZERO + scenario.warmup),
             lines: Lines::new(delays),
             pairs,
             pool: Pool::new(size, MEMORY / size),
@@ -319,6 +320,11 @@ impl Plane {
             bytes: backlog.bytes,
             base: self.bottleneck.signal().map(|signal| signal.base),
         }
+    }
+
+    /// The run is over at `end`, for [`Observer::straddled`].
+    pub fn straddling(&mut self, end: Time) -> Straddling {
+        self.bottleneck.straddling(end)
     }
 
     /// How many packets are on the delay line of a pair.

@@ -23,7 +23,7 @@ use rustix::io::Errno;
 
 use crate::clock::Clock;
 use crate::frame::Frame;
-use crate::lateness::{Lateness, Meter};
+use crate::lateness::{Lateness, Meter, Stalls};
 use crate::ledger::Ledger;
 use crate::plane::{Delivery, End, Plane};
 use crate::pool::Buffer;
@@ -119,8 +119,8 @@ pub struct Pumped {
     pub user: Duration,
     /// Processor time of the kernel for it.
     pub system: Duration,
-    /// The longest time that it did not look at the devices.
-    pub longest_turn: Duration,
+    /// How long it did not look at the devices.
+    pub stalls: Stalls,
     /// The core that it was on, if it had one of its own.
     pub core: Option<usize>,
     /// Whether it had real-time priority.
@@ -135,7 +135,13 @@ impl Pumped {
         self.busy / self.packets.max(1)
     }
 
-    /// Why the run says little; see [`Lateness::unfit`].
+    /// Why the run says little, as it stood still; see [`Stalls::unfit`].
+    pub fn stalled(&self) -> Option<String> {
+        let why = self.stalls.unfit(self.ended.since(Time::ZERO))?;
+        Some(format!("the data plane: {why}"))
+    }
+
+    /// Why the run says little, as packets were late; see [`Lateness::unfit`].
     pub fn unfit(&self, base_rtt: Duration) -> Option<String> {
         let of = |what, lateness: &Lateness| {
             lateness.unfit(base_rtt).map(|why| format!("on the {what}: {why}"))
@@ -237,7 +243,7 @@ pub fn pump<O: Observer<Frame>>(
         busy: times.busy,
         user: after.0.saturating_sub(before.0),
         system: after.1.saturating_sub(before.1),
-        longest_turn: times.longest_turn,
+        stalls: times.stalls,
         core: realtime.as_ref().and_then(|r| r.core),
         fifo: realtime.as_ref().is_some_and(|r| r.fifo),
         locked: realtime.as_ref().is_some_and(|r| r.locked),
@@ -272,7 +278,7 @@ struct Out<'a> {
 struct Times {
     ended: Time,
     busy: Duration,
-    longest_turn: Duration,
+    stalls: Stalls,
 }
 
 impl Out<'_> {
@@ -306,7 +312,7 @@ impl<O: Observer<Frame>> Pump<'_, O> {
     ) -> Result<Times, PumpError> {
         let mut events = Vec::with_capacity(64);
         let mut now = clock.now();
-        let (mut busy, mut longest_turn) = (Duration::ZERO, Duration::ZERO);
+        let (mut busy, mut stalls) = (Duration::ZERO, Stalls::default());
         let mut rest = Rest::new(now, processor_time());
         loop {
             self.catch_up(now.min(end));
@@ -315,24 +321,24 @@ impl<O: Observer<Frame>> Pump<'_, O> {
                 turns.drain(..).for_each(|turn| self.turn(&turn, now));
             }
             if now >= end || stop.load(Ordering::Relaxed) {
-                return Ok(Times { ended: now.min(end), busy, longest_turn });
+                return Ok(Times { ended: now.min(end), busy, stalls });
             }
             let until = self.plane.due().min(self.next_sample).min(end);
             let looked = clock.now();
             // Before the run begins there is nothing to be on time for.
             let left = if looked == Time::ZERO { BEFORE } else { until.since(looked) };
-            let (wait, rested) = match rest.advice(looked, processor_time) {
-                Advice::Free => (left.min(ATTENTION).saturating_sub(spin), false),
-                Advice::Wait => (left.min(ATTENTION), false),
+            let (wait, rest_for) = match rest.advice(looked, processor_time) {
+                Advice::Free => (left.min(ATTENTION).saturating_sub(spin), Duration::ZERO),
+                Advice::Wait => (left.min(ATTENTION), Duration::ZERO),
                 Advice::Rest(pause) => {
                     pause_for(pause);
-                    (Duration::ZERO, true)
+                    (Duration::ZERO, pause)
                 }
             };
             watched.wait(wait, &mut events).map_err(PumpError::Wait)?;
             let woke = clock.now();
             // Waiting is no work, and neither is looking in vain.
-            let idle = rested || !wait.is_zero() || events.is_empty();
+            let idle = !rest_for.is_zero() || !wait.is_zero() || events.is_empty();
             for event in &events {
                 let source = Source::from(event.data.u64());
                 self.attend(source, event.flags, batch)?;
@@ -344,7 +350,7 @@ impl<O: Observer<Frame>> Pump<'_, O> {
             now = clock.now();
             let waited = if idle { woke.since(looked) } else { Duration::ZERO };
             let worked = now.since(turn).saturating_sub(waited);
-            longest_turn = longest_turn.max(worked);
+            stalls.record(now.since(turn), wait + rest_for);
             if !events.is_empty() || until <= now {
                 busy += worked;
             }

@@ -212,6 +212,7 @@ impl LabPlan {
             sysctls: Vec::new(),
             files: OTHER_FILES,
             more_files: 0,
+            watched: !options.built,
             device: OnDevice::Nothing,
             part: match end {
                 0 => Part::TcpServer {
@@ -382,10 +383,12 @@ fn udp(scenario: &Scenario, source: &Udp, port: u16, mut pair: Pair) -> Result<P
     }
     pair.name.clone_from(&source.name);
     pair.server.part = Part::UdpServer {
+        name: source.name.clone(),
+        seed: scenario.seed,
         port,
         ecn: source.ecn.bits(),
         payload: (length - headers) as usize,
-        packet_bits: 8 * length,
+        packet: length,
         bps: source.rate.as_bps(),
         start_ns: source.start.as_nanos(),
         stop_ns: source.stop.map(Time::as_nanos),

@@ -226,11 +226,11 @@ fn flows_start_move_and_end_as_the_scenario_says() {
         assert_eq!(passed[0].ecn[1..], [0, 0, 0]);
         assert!(passed[1].ecn[2] > 600 && passed[1].ecn[1] == 0, "{:?}", passed[1].ecn);
 
-        // 4 Mb/s for one second in packets of 1000 B.
+        // 4 Mb/s for one second in packets of 1000 B; of the last two chance decides.
         let udp = &passed[2];
         println!("ipv6 {ipv6}: {} UDP packets", udp.packets);
-        assert_eq!(udp.packets, 500);
-        assert_eq!((udp.ecn, udp.udp_lengths.len()), ([0, 500, 0, 0], 1));
+        assert!((498..=500).contains(&udp.packets), "{}", udp.packets);
+        assert_eq!((udp.ecn, udp.udp_lengths.len()), ([0, udp.packets, 0, 0], 1));
         assert!(udp.udp_lengths.contains(&1000));
         // Nothing else: no neighbours are sought, nobody joins a group.
         assert_eq!(passed.iter().map(|passed| passed.others).sum::<u64>(), 0);

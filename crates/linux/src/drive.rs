@@ -148,13 +148,14 @@ pub(crate) fn drive<C: Into<Control>>(
     recording.hear(&reports, Time::NEVER)?;
     // Packets that passed since are in no count.
     recording.others(Time::NEVER)?;
-    let unfit = unfit(scenario, &mut router, &recording)?;
+    let unfit = unfit(scenario, &lab, &mut router, &recording)?;
     recording.log.write(&Event::Done(Ending { counters, unfit }))
 }
 
 /// Why the run says little, as far as it can be seen from here.
 fn unfit(
     scenario: &Scenario,
+    lab: &Lab,
     router: &mut Router,
     recording: &Recording<'_>,
 ) -> Result<Option<String>, LabError> {
@@ -162,8 +163,11 @@ fn unfit(
     if set > CLOCK_SET {
         return Ok(Some(format!("the machine's clock was set by {set} during the run")));
     }
-    let late = router.returns()?.and_then(|late| late.unfit(shortest_rtt(scenario)));
-    Ok(late.map(|why| format!("on the way back: {why}")))
+    let late = router.returns()?.and_then(|(late, stalls)| {
+        stalls.unfit(scenario.duration).or_else(|| late.unfit(shortest_rtt(scenario)))
+    });
+    let late = late.map(|why| format!("on the way back: {why}"));
+    Ok(lab.unfit(scenario.duration).or(late))
 }
 
 /// What becomes of the bottleneck in mid-run. Paths are their clients' concern.

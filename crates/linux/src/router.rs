@@ -11,7 +11,7 @@
 //! where the kernel has no `netem`, through [`Delays`].
 
 use l4s_lab::netlink::{Netlink, index_of};
-use l4s_lab::{Clock, Delays, End, LabError, LabPlan, Lateness, cable_of, namespace};
+use l4s_lab::{Clock, Delays, End, LabError, LabPlan, Lateness, Stalls, cable_of, namespace};
 use l4s_scenario::{Ip, Scenario};
 use l4s_units::{Duration, Rate};
 
@@ -131,8 +131,8 @@ impl Router {
         Ok(())
     }
 
-    /// How late the way back was, where that is in user space.
-    pub fn returns(&mut self) -> Result<Option<Lateness>, LabError> {
+    /// How late the way back was, where that is in user space, and how long it stood still.
+    pub fn returns(&mut self) -> Result<Option<(Lateness, Stalls)>, LabError> {
         self.delays.as_mut().map(Delays::stop).transpose()
     }
 }

@@ -12,7 +12,7 @@ use crate::flows::Flows;
 use crate::frames::Frames;
 use crate::rates::Rates;
 use crate::record::{FlowRow, RunRecord, Scope, SeriesRow};
-use crate::recorder::{HopCells, Origin, Samples};
+use crate::recorder::{HopCells, Origin, Samples, Straddling};
 use crate::{
     AppSummary, DropCounts, EngineSummary, GroupSummary, HopSummary, LinkSummary, MarkCounts,
     PragueSummary, QueueSummary, ScoreSummary, Spread, Summary, Verdicts,
@@ -27,6 +27,7 @@ pub(crate) struct Measured<'a> {
     pub origin: Origin,
     pub queues: &'a [Queue],
     pub cells: &'a Cells,
+    pub straddling: Straddling,
     pub hops: &'a [HopCells],
     pub flows: &'a Flows,
     pub rates: &'a Rates,
@@ -45,10 +46,13 @@ pub(crate) fn rate_bps(bytes: u64, span: Duration) -> Option<f64> {
     (!span.is_zero()).then(|| bytes as f64 * 8e9 / span.as_nanos() as f64)
 }
 
-/// What the link carried, with Ethernet headers, over what it could carry.
-fn utilization(counts: &Counts, link_bps: f64, span: Duration) -> f64 {
-    let carried = counts.bytes + ETHERNET * counts.packets;
-    rate_bps(carried, span).map_or(0.0, |bps| bps / link_bps)
+/// What the link carried, with Ethernet headers, over what it could carry. A packet is carried
+/// while it is transmitted, not when that starts. A bucket that was full at the end of the warm-up
+/// lets so much more pass after it: that was saved before, and is not more than the link.
+fn utilization(counts: &Counts, edges: Straddling, link_bps: f64, span: Duration) -> f64 {
+    let left = counts.bytes + ETHERNET * counts.packets + edges.before.get();
+    let carried = left.saturating_sub(edges.after.get());
+    rate_bps(carried, span).map_or(0.0, |bps| (bps / link_bps).min(1.0))
 }
 
 /// Packets in flight by Little's law: rate · RTT ÷ packet size.
@@ -85,7 +89,7 @@ pub(crate) fn conclude(measured: Measured<'_>) -> RunRecord {
     for (i, name) in names(scenario).enumerate() {
         delays.extend(measured.cells.group_delays(i).rows(Scope::Group, name));
     }
-    for (hop, HopCells { queues, cells }) in scenario.hops.iter().zip(measured.hops) {
+    for (hop, HopCells { queues, cells, .. }) in scenario.hops.iter().zip(measured.hops) {
         for &queue in queues {
             let name = format!("{}.{}", hop.name, queue.name());
             delays.extend(cells.queue_delays(queue).rows(Scope::Hop, &name));
@@ -102,6 +106,7 @@ pub(crate) fn conclude(measured: Measured<'_>) -> RunRecord {
             rate_bps: link_bps,
             utilization: utilization(
                 &measured.cells.total().all(),
+                measured.straddling,
                 link_bps,
                 measured_span(scenario),
             ),
@@ -145,14 +150,15 @@ fn queue(cells: &Cells, queue: Queue) -> QueueSummary {
 }
 
 fn hops(scenario: &Scenario, hops: &[HopCells]) -> Vec<HopSummary> {
-    let hop = |(hop, HopCells { queues, cells }): (&Hop, &HopCells)| {
+    let hop = |(hop, HopCells { queues, cells, straddling }): (&Hop, &HopCells)| {
         let links = hop.links(scenario);
         let bps = links as f64 * hop.link.rate.as_bps() as f64;
         HopSummary {
             name: hop.name.clone(),
             links: links as u64,
-            utilization: (links > 0)
-                .then(|| utilization(&cells.total().all(), bps, measured_span(scenario))),
+            utilization: (links > 0).then(|| {
+                utilization(&cells.total().all(), *straddling, bps, measured_span(scenario))
+            }),
             queues: queues.iter().map(|&q| queue(cells, q)).collect(),
         }
     };
@@ -315,8 +321,15 @@ mod tests {
     fn utilization_counts_ethernet_headers() {
         // 1000 packets of 1500 + 14 B = 12.112 Mb, in one second of 12.112 Mb/s.
         let counts = Counts { packets: 1000, bytes: 1_500_000, ..Counts::default() };
-        let used = utilization(&counts, 12_112_000.0, Duration::from_secs(1));
-        assert!((used - 1.0).abs() < 1e-12);
+        let second = Duration::from_secs(1);
+        let used = utilization(&counts, Straddling::default(), 24_224_000.0, second);
+        assert!((used - 0.5).abs() < 1e-12);
+        // Half a packet was on the link when the second began, and a quarter of one when it ended.
+        let edges = Straddling { before: Bytes::new(757), after: Bytes::new(378) };
+        let used = utilization(&counts, edges, 24_224_000.0, second);
+        assert!((used - 1_514_379.0 / 3_028_000.0).abs() < 1e-12);
+        // What a full bucket had saved is not more than all of the link.
+        assert_eq!(utilization(&counts, Straddling::default(), 12_000_000.0, second), 1.0);
     }
 
     #[test]

@@ -141,6 +141,10 @@ pub trait Observer<P: Traced> {
     /// Something became of a packet at a link of this hop, counted from 0 in the order of the
     /// scenario.
     fn at_hop(&mut self, hop: u16, packet: &P, queue: Queue, what: HopEvent, now: Time) {}
+    /// The run is over, and a link (of a hop, or the bottleneck) was busy beyond an edge of what is
+    /// measured: of what left it before the end of the warm-up so much was transmitted after that,
+    /// and of all that left it so much would be transmitted after the end.
+    fn straddled(&mut self, hop: Option<u16>, before: Bytes, after: Bytes) {}
     /// A flow's client opens the connection, to fetch `size` (`None`: without end).
     fn opened(&mut self, flow: u32, group: u16, size: Option<Bytes>, now: Time) {}
     /// A flow's client saw the server's close.

@@ -41,6 +41,7 @@ pub struct Recorder {
     origin: Origin,
     queues: Vec<Queue>,
     cells: Cells,
+    straddling: Straddling,
     /// Per hop.
     hops: Vec<HopCells>,
     flows: Flows,
@@ -57,6 +58,17 @@ pub(crate) struct HopCells {
     pub queues: Vec<Queue>,
     /// Of one group, which stands for all.
     pub cells: Cells,
+    pub straddling: Straddling,
+}
+
+/// Bytes of packets that count on one side of an edge of what is measured, and were on the link on
+/// the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Straddling {
+    /// Left before the end of the warm-up.
+    pub before: Bytes,
+    /// Still on the link at the end.
+    pub after: Bytes,
 }
 
 /// Samples of a quantity of a group after the warm-up.
@@ -87,6 +99,7 @@ impl Recorder {
             origin,
             queues: queues_of(scenario.aqms()),
             cells: Cells::new(groups),
+            straddling: Straddling::default(),
             hops: scenario.hops.iter().map(HopCells::new).collect(),
             flows: Flows::with_capacity(scenario.first_download() as usize),
             rates: Rates::new(scenario, groups),
@@ -121,6 +134,7 @@ impl Recorder {
             origin: self.origin,
             queues: &self.queues,
             cells: &self.cells,
+            straddling: self.straddling,
             hops: &self.hops,
             flows: &self.flows,
             rates: &self.rates,
@@ -162,7 +176,11 @@ impl Recorder {
 
 impl HopCells {
     fn new(hop: &Hop) -> Self {
-        HopCells { queues: queues_of([&hop.aqm]), cells: Cells::new(1) }
+        HopCells {
+            queues: queues_of([&hop.aqm]),
+            cells: Cells::new(1),
+            straddling: Straddling::default(),
+        }
     }
 }
 
@@ -217,6 +235,15 @@ impl<P: Traced> Observer<P> for Recorder {
         }
     }
 
+    fn straddled(&mut self, hop: Option<u16>, before: Bytes, after: Bytes) {
+        let of = match hop {
+            None => &mut self.straddling,
+            Some(hop) => &mut self.hops[usize::from(hop)].straddling,
+        };
+        of.before += before;
+        of.after += after;
+    }
+
     fn opened(&mut self, flow: u32, group: u16, size: Option<Bytes>, now: Time) {
         self.clock(now);
         self.flows.opened(flow, group, size, now);
@@ -259,7 +286,9 @@ impl<P: Traced> Observer<P> for Recorder {
             self.cells.settle();
             series.sample_link(state, self.cells.row(), &self.queues, now);
             self.cells.next_row();
-            for (hop, HopCells { queues, cells }) in self.scenario.hops.iter().zip(&mut self.hops) {
+            for (hop, HopCells { queues, cells, .. }) in
+                self.scenario.hops.iter().zip(&mut self.hops)
+            {
                 cells.settle();
                 series.sample_hop(&hop.name, cells.row(), queues);
                 cells.next_row();

@@ -21,6 +21,7 @@ macro_rules! pass_on {
             departed(packet: &P, queue: Queue, sojourn: Duration, now: Time);
             dropped(packet: &P, queue: Queue, cause: DropCause, now: Time);
             at_hop(hop: u16, packet: &P, queue: Queue, what: HopEvent, now: Time);
+            straddled(hop: Option<u16>, before: Bytes, after: Bytes);
             opened(flow: u32, group: u16, size: Option<Bytes>, now: Time);
             closed(flow: u32, now: Time);
             gave_up(flow: u32, now: Time);

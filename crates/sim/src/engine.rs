@@ -15,7 +15,7 @@
 //! the scenario sets a time for need events; servers and clients act at once.
 
 use l4s_aqm::{Departure, DropCause, MarkCause, Queue, Watch};
-use l4s_bottleneck::{Bottleneck, Download, Successor};
+use l4s_bottleneck::{Bottleneck, Download, Straddling, Successor};
 use l4s_measure::{EngineSummary, FlowState, FrameEvent, HopEvent, LinkState, Observer};
 use l4s_scenario::{AccEcn, Change, EcnMode, Group, Scenario};
 use l4s_units::{Bytes, Duration, Ecn, Time};
@@ -146,13 +146,16 @@ impl<O: Observer<Packet>> Engine<O> {
             .udp
             .iter()
             .enumerate()
-            .map(|(n, udp)| Source::new(udp, (flows + n) as u32, (groups + n) as u16))
+            .map(|(n, udp)| {
+                Source::new(udp, scenario.seed, (flows + n) as u32, (groups + n) as u16)
+            })
             .collect();
 
         let hops = Hops::new(scenario);
         let first_hop = LINES + groups + sources.len() + writers.all().len();
         let mut calendar = Calendar::new(first_hop + hops.count() + hops.links());
-        let bottleneck = Bottleneck::new(&scenario.link, &scenario.aqm, scenario.seed);
+        let bottleneck = Bottleneck::new(&scenario.link, &scenario.aqm, scenario.seed)
+            .counted_from(Time::ZERO + scenario.warmup);
         calendar.set(TICK, bottleneck.next_tick());
         let agenda = Agenda::new(scenario, &writers);
         calendar.set(AGENDA, agenda.next());
@@ -190,6 +193,13 @@ impl<O: Observer<Packet>> Engine<O> {
     /// Is over, at `end`, to which it ran.
     pub fn finish(mut self, end: Time) -> (Outcome, O) {
         (0..self.connections.places() as u32).for_each(|slot| self.conclude(slot, end));
+        let Straddling { before, after } = self.bottleneck.straddling(end);
+        self.observer.straddled(None, before, after);
+        for number in 0..self.hops.links() {
+            let link = self.hops.link(number);
+            let Straddling { before, after } = link.queue.straddling(end);
+            self.observer.straddled(Some(link.hop), before, after);
+        }
         (self.outcome, self.observer)
     }
 

@@ -66,7 +66,8 @@ impl Hops {
             *at += 1;
             for n in 0..hop.links(scenario) {
                 let streams = format!(" hop {} {n}", hop.name);
-                let queue = Bottleneck::named(&hop.link, &hop.aqm, scenario.seed, &streams);
+                let queue = Bottleneck::named(&hop.link, &hop.aqm, scenario.seed, &streams)
+                    .counted_from(Time::ZERO + scenario.warmup);
                 hops.links.push(Link { queue, hop: number, behind: *at });
             }
             hops.of.push(first..hops.links.len());

@@ -1,64 +1,53 @@
 //! An unresponsive source of constant bit rate.
 
+use l4s_bottleneck::Datagrams;
 use l4s_scenario::Udp;
-use l4s_units::{Bytes, Duration, Rate, Time};
+use l4s_units::{Bytes, Ecn, Time};
 
 use crate::packet::Packet;
 
 /// A source that sends whatever happens.
 #[derive(Debug)]
 pub(crate) struct Source {
-    rate: Rate,
-    ecn: l4s_units::Ecn,
+    datagrams: Datagrams,
+    ecn: Ecn,
     packet: Bytes,
     flow: u32,
     group: u16,
-    start: Time,
-    stop: Time,
-    /// Since the start.
-    sent: u64,
     /// The number of the next packet.
     number: u64,
 }
 
 impl Source {
-    pub fn new(udp: &Udp, flow: u32, group: u16) -> Self {
+    pub fn new(udp: &Udp, seed: u64, flow: u32, group: u16) -> Self {
+        let span = (udp.start, udp.stop.unwrap_or(Time::NEVER));
         Source {
-            rate: udp.rate,
+            datagrams: Datagrams::new((seed, &udp.name), udp.rate, udp.packet, span),
             ecn: udp.ecn,
             packet: udp.packet,
             flow,
             group,
-            start: udp.start,
-            stop: udp.stop.unwrap_or(Time::NEVER),
-            sent: 0,
             number: 0,
         }
     }
 
     /// It becomes another source from now on; its packets are counted on.
     pub fn adapt(&mut self, udp: &Udp, now: Time) {
-        let start = udp.start.max(now);
-        *self = Source { start, number: self.number, ..Source::new(udp, self.flow, self.group) };
+        let span = (udp.start.max(now), udp.stop.unwrap_or(Time::NEVER));
+        self.datagrams.restart(udp.rate, udp.packet, span);
+        (self.ecn, self.packet) = (udp.ecn, udp.packet);
     }
 
     /// When the next packet goes out.
     pub fn next(&self) -> Time {
-        if self.rate == Rate::ZERO {
-            return Time::NEVER;
-        }
-        // From the start each time, so that rounding does not add up.
-        let sent = Bytes::new(self.sent * self.packet.get());
-        let at: Duration = self.rate.time_of(sent);
-        let at = self.start + at;
-        if at < self.stop { at } else { Time::NEVER }
+        self.datagrams.next()
     }
 
     /// The packet that goes out.
     pub fn emit(&mut self) -> Packet {
         let number = self.number;
         self.number += 1;
-        self.sent += 1;
+        self.datagrams.sent();
         Packet::datagram(self.flow, self.group, number, self.packet.get() as u16, self.ecn)
     }
 }

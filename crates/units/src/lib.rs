@@ -13,9 +13,11 @@ mod parse;
 mod printable;
 mod probability;
 mod quantity;
+mod spacing;
 
 pub use ecn::Ecn;
 pub use parse::{ParseError, packets};
 pub use printable::{printable, printable_lines, steers};
 pub use probability::Probability;
 pub use quantity::{Bytes, Duration, Frequency, Rate, Time};
+pub use spacing::Spacing;

@@ -74,6 +74,19 @@ impl Config {
         }
     }
 
+    /// The smallest and the largest burst for which there is a weight, where `min` holds a packet.
+    fn bursts(&self) -> (u64, u64) {
+        let least = self.min.get().div_ceil(self.avpkt.get());
+        let works = |burst| Config { burst, ..self.clone() }.weight_log().is_some();
+        // The more packets, the harder to keep below: by halves.
+        let (mut most, mut too_many) = (least, MOST_BURST + 1);
+        while too_many - most > 1 {
+            let half = most + (too_many - most) / 2;
+            if works(half) { most = half } else { too_many = half }
+        }
+        (least, most)
+    }
+
     /// −log₂ of the weight of the average: the largest for which `burst` packets do not lift it
     /// above `min` (as `tc` finds it). `None` when the burst is too small or too large for any.
     pub(super) fn weight_log(&self) -> Option<u32> {
@@ -102,6 +115,9 @@ impl Default for Config {
         Config::slides()
     }
 }
+
+/// The largest burst there can be.
+const MOST_BURST: u64 = 1_000_000;
 
 const SIZE: Kind = Kind::Bytes { min: Bytes::new(1), max: Bytes::new(1_000_000_000) };
 
@@ -134,7 +150,7 @@ impl Configurable for Config {
         Param::new(
             "burst",
             "packets that may arrive at once without raising the average above min",
-            Kind::Count { min: 1, max: 1_000_000 },
+            Kind::Count { min: 1, max: MOST_BURST },
             |c| Some(Value::Count(c.burst)),
             |c, v| c.burst = v.count(),
         ),
@@ -192,14 +208,23 @@ impl Configurable for Config {
     ];
 
     fn check(&self) -> Result<(), Conflict> {
-        if self.max <= self.min {
-            let message = format!("{} is not above `min`, which is {}", self.max, self.min);
+        // Where they are the same, it is a step.
+        if self.max < self.min {
+            let message = format!("{} is below `min`, which is {}", self.max, self.min);
             return Err(Conflict { key: "max", message });
         }
-        if self.weight_log().is_none() {
-            let least = 1 + self.min.get() / self.avpkt.get();
+        if self.min < self.avpkt {
             let message = format!(
-                "{} packets cannot be told from `min`: from {least} on they can, up to some 10^9",
+                "{} is less than `avpkt`, {}: one packet would be above it, whatever the burst",
+                self.min, self.avpkt
+            );
+            return Err(Conflict { key: "min", message });
+        }
+        if self.weight_log().is_none() {
+            let (least, most) = self.bursts();
+            let message = format!(
+                "{} packets: no weight of the average keeps so many below `min`, and no fewer; from \
+                 {least} to {most} packets it works",
                 self.burst
             );
             return Err(Conflict { key: "burst", message });

@@ -3,6 +3,7 @@ use crate::testing::{Probe, SEED, ms, rng};
 use crate::{Counters, Limit};
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Ecn, Rate};
+use proptest::prelude::*;
 
 /// What happens to 10,000 packets that each find an average of `bytes`.
 fn fates(config: Config, bytes: u64, ecn: Ecn) -> Counters {
@@ -133,5 +134,55 @@ fn only_one_that_is_scaled_follows_its_link_and_keeps_its_average() {
         red.set_rate(Rate::from_mbps(400));
         assert_eq!(red.chance.min >> red.average.weight_log, min);
         assert_eq!(red.average.scaled >> red.average.weight_log, 50_000);
+    }
+}
+
+proptest! {
+    /// What a refusal of `burst` says is so: the first and the last burst of it work, and those just
+    /// beyond do not.
+    #[test]
+    fn a_refusal_names_the_bursts_that_work(
+        min in 1u64..10_000_000, avpkt in 1u64..20_000, burst in 1u64..1_000_000,
+    ) {
+        let sizes = (Bytes::new(min), Bytes::new(avpkt));
+        let with = |burst| Config { min: sizes.0, max: sizes.0, avpkt: sizes.1, burst, ..Config::slides() };
+        match with(burst).check() {
+            Ok(()) => {}
+            Err(conflict) if conflict.key == "min" => prop_assert!(min < avpkt),
+            Err(conflict) => {
+                prop_assert_eq!(conflict.key, "burst");
+                let (_, range) = conflict.message.split_once("from ").unwrap();
+                let numbers: Vec<u64> = range.split(' ').filter_map(|n| n.parse().ok()).collect();
+                let [least, most] = numbers[..] else { panic!("{}", conflict.message) };
+                prop_assert!(burst < least || burst > most);
+                for works in [least, most] {
+                    prop_assert_eq!(with(works).check(), Ok(()), "{}", works);
+                }
+                for fails in [least - 1, most + 1] {
+                    // A setting is 1 to 1,000,000.
+                    let possible = (1..=1_000_000).contains(&fails);
+                    prop_assert!(!possible || with(fails).check().is_err(), "{}", fails);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn thresholds_that_are_the_same_are_a_step() {
+    // 20 packets of 1500 B are 30 kB, and a burst of 20 is the least that can be told from it.
+    let step = |burst| {
+        let (min, avpkt) = (Bytes::new(30_000), Bytes::new(1500));
+        Config { min, max: min, avpkt, burst, probability: 1.0, ..Config::slides() }
+    };
+    assert_eq!(step(20).check(), Ok(()));
+    assert!(step(19).check().unwrap_err().message.contains("from 20 to"));
+    let below = Config { max: Bytes::new(29_999), ..step(20) };
+    assert_eq!(below.check().unwrap_err().key, "max");
+    let mut rng = rng(SEED);
+    let mut red: Discipline<Probe> = Discipline::new(step(20), &mut rng);
+    for (average, expected) in [(29_999u64, Action::Pass), (30_000, Action::Force)] {
+        red.average.scaled = average << red.average.weight_log;
+        assert_eq!(red.chance.action(&red.average, &mut rng), expected, "{average}");
     }
 }

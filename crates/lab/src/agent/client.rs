@@ -13,6 +13,7 @@ use rustix::net::{RecvFlags, SendFlags, sockopt};
 use super::device::Path;
 use super::{CONTROL, FLOWS, Reports, Waiting, request, socket, take_orders};
 use crate::address::of_flow;
+use crate::lateness::Stalls;
 use crate::message::{Channel, Opens, Order, Setup};
 use crate::setup::SERVER_PORT;
 use crate::{Clock, LabError, Report};
@@ -75,9 +76,14 @@ impl Client {
         Ok(client)
     }
 
-    /// Opens flows and reads from them until the run is over.
-    pub fn play(&mut self, control: &mut Channel, clock: Clock) -> Result<(), LabError> {
-        let mut waiting = Waiting::new(control, clock)?;
+    /// Opens flows and reads from them until the run is over. Says how long it stood still, if `watched`.
+    pub fn play(
+        &mut self,
+        control: &mut Channel,
+        clock: Clock,
+        watched: bool,
+    ) -> Result<Stalls, LabError> {
+        let mut waiting = Waiting::new(control, clock, watched)?;
         let mut reports = Reports::default();
         let mut events = Events::with_capacity(1024);
         // Never touched: what is discarded is not copied, so that its pages need not exist.
@@ -85,7 +91,7 @@ impl Client {
         let mut timer = Time::NEVER;
         // What came with the order to start nothing tells of again.
         if take_orders(control, |order| self.obey(order, clock, &mut reports))? {
-            return Ok(());
+            return Ok(waiting.stalls());
         }
         loop {
             let next = self.next();
@@ -133,7 +139,7 @@ impl Client {
                 called && take_orders(control, |order| self.obey(order, clock, &mut reports))?;
             reports.tell(control)?;
             if over {
-                return Ok(());
+                return Ok(waiting.stalls());
             }
         }
     }

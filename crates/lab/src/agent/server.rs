@@ -14,6 +14,7 @@ use super::request::Request;
 use super::writer::Writer;
 use super::{CONTROL, FLOWS, LISTENER, Reports, Waiting, socket, take_orders};
 use crate::address::flow_of;
+use crate::lateness::Stalls;
 use crate::message::{Channel, Order, Part, Setup};
 use crate::setup::SERVER_PORT;
 use crate::{Clock, LabError, Report};
@@ -79,9 +80,14 @@ impl Server {
         })
     }
 
-    /// Serves until the run is over.
-    pub fn play(&mut self, control: &mut Channel, clock: Clock) -> Result<(), LabError> {
-        let mut waiting = Waiting::new(control, clock)?;
+    /// Serves until the run is over. Says how long it stood still, if `watched`.
+    pub fn play(
+        &mut self,
+        control: &mut Channel,
+        clock: Clock,
+        watched: bool,
+    ) -> Result<Stalls, LabError> {
+        let mut waiting = Waiting::new(control, clock, watched)?;
         waiting.add(&self.listener, LISTENER, Interest::READABLE)?;
         let mut reports = Reports::default();
         let mut events = Events::with_capacity(1024);
@@ -131,7 +137,7 @@ impl Server {
             }
             reports.tell(control)?;
             if over {
-                return Ok(());
+                return Ok(waiting.stalls());
             }
         }
     }

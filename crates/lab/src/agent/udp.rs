@@ -4,13 +4,15 @@ use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, OwnedFd};
 
-use l4s_units::Time;
+use l4s_bottleneck::Datagrams;
+use l4s_units::{Bytes, Rate, Time};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 use rustix::time::Timespec;
 
 use super::{listen, socket, take_orders};
+use crate::lateness::{Stalls, Watchdog};
 use crate::message::{Channel, Order, Part, Setup};
 use crate::{Clock, LabError};
 
@@ -22,83 +24,85 @@ pub(super) struct Source {
     socket: OwnedFd,
     ipv6: bool,
     payload: Vec<u8>,
-    packet_bits: u64,
-    bps: u64,
+    /// When it sends, as in every substrate.
+    datagrams: Datagrams,
     start: Time,
     stop: Time,
 }
 
 impl Source {
     pub fn new(setup: &Setup) -> Result<Source, LabError> {
-        let Part::UdpServer { port, ecn, payload, packet_bits, bps, start_ns, stop_ns } =
-            setup.part
+        let Part::UdpServer { name, seed, port, ecn, payload, packet, bps, start_ns, stop_ns } =
+            &setup.part
         else {
             return Err(LabError::Run("not a UDP source".to_owned()));
         };
-        let socket = socket::udp(SocketAddr::new(setup.address, port), ecn)?;
-        rustix::net::connect(&socket, &SocketAddr::new(setup.peer, port))
+        let socket = socket::udp(SocketAddr::new(setup.address, *port), *ecn)?;
+        rustix::net::connect(&socket, &SocketAddr::new(setup.peer, *port))
             .map_err(|error| LabError::machine("UDP", error))?;
+        let (start, stop) =
+            (Time::from_nanos(*start_ns), stop_ns.map_or(Time::NEVER, Time::from_nanos));
+        let (rate, packet) = (Rate::from_bps(*bps), Bytes::new(*packet));
         Ok(Source {
             socket,
             ipv6: setup.address.is_ipv6(),
-            payload: vec![0; payload],
-            packet_bits,
-            bps,
-            start: Time::from_nanos(start_ns),
-            stop: stop_ns.map_or(Time::NEVER, Time::from_nanos),
+            payload: vec![0; *payload],
+            datagrams: Datagrams::new((*seed, name), rate, packet, (start, stop)),
+            start,
+            stop,
         })
     }
 
     /// Sends until the run is over. Every packet has a time of its own, which does not depend on
-    /// when those before it left, so that the rate is exact.
-    pub fn play(&mut self, control: &mut Channel, clock: Clock) -> Result<(), LabError> {
+    /// when those before it left, so that the rate is exact. Says how long it stood still, if
+    /// `watched`.
+    pub fn play(
+        &mut self,
+        control: &mut Channel,
+        clock: Clock,
+        watched: bool,
+    ) -> Result<Stalls, LabError> {
         // Sleep no longer than asked: a timer may be late by 50 µs otherwise.
         rustix::thread::set_current_timer_slack(NonZeroU64::new(1))
             .map_err(|error| LabError::machine("precise timers", error))?;
-        let mut sent = 0;
         // What came with the order to start nothing tells of again.
         if take_orders(control, |order| self.obey(order, clock))? {
-            return Ok(());
+            return Ok(Stalls::default());
         }
+        let mut watchdog = watched.then(|| Watchdog::new(clock.now()));
         loop {
-            let due = self.due(sent);
-            let called = sleep_until(due, control, clock)?;
-            let before = self.start;
-            if called && take_orders(control, |order| self.obey(order, clock))? {
-                return Ok(());
+            let mut until = self.datagrams.next();
+            if watched {
+                until = until.min(clock.now() + Watchdog::PERIOD);
             }
-            if self.start != before {
-                sent = 0;
+            let called = sleep_until(until, control, clock)?;
+            if let Some(watchdog) = &mut watchdog {
+                watchdog.look(clock.now(), Watchdog::PERIOD);
+            }
+            if called && take_orders(control, |order| self.obey(order, clock))? {
+                return Ok(watchdog.map(|watchdog| watchdog.stalls()).unwrap_or_default());
             }
             for _ in 0..BURST {
-                let due = self.due(sent);
-                if due >= self.stop || due > clock.now() {
+                if self.datagrams.next() > clock.now() {
                     break;
                 }
                 self.send()?;
-                sent += 1;
+                self.datagrams.sent();
             }
         }
     }
 
     /// It is another source from now on.
     fn obey(&mut self, order: Order, clock: Clock) -> Result<(), LabError> {
-        if let Order::Send { ecn, payload, packet_bits, bps } = order {
+        if let Order::Send { ecn, payload, packet, bps } = order {
             socket::set_ecn(&self.socket, self.ipv6, ecn)
                 .map_err(|error| LabError::run("the ECN of UDP packets", error))?;
-            (self.packet_bits, self.bps) = (packet_bits, bps);
             self.payload.resize(payload, 0);
             self.start = self.start.max(clock.now());
+            let (rate, packet) = (Rate::from_bps(bps), Bytes::new(packet));
+            self.datagrams.restart(rate, packet, (self.start, self.stop));
         }
         Ok(())
-    }
-
-    /// When packet `number` is sent; never, if it is after the end.
-    fn due(&self, number: u64) -> Time {
-        let bits = u128::from(number) * u128::from(self.packet_bits);
-        let ns = bits * 1_000_000_000 / u128::from(self.bps.max(1));
-        let due = Time::from_nanos(self.start.as_nanos().saturating_add(ns as u64));
-        if due < self.stop && self.bps > 0 { due } else { Time::NEVER }
     }
 
     fn send(&self) -> Result<(), LabError> {
