@@ -131,7 +131,11 @@ pub struct GroupSummary {
     pub downloads: Option<u64>,
     /// IP bytes forwarded per second, downloads and applications included.
     pub rate_bps: f64,
-    /// The same, per flow and without downloads and applications; absent without flows.
+    /// Bytes that the clients passed on to their applications per second, each once and in order;
+    /// absent for UDP, and on substrates that do not see it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub goodput_bps: Option<f64>,
+    /// The rate per flow, without downloads and applications; absent without flows.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rate_per_flow_bps: Option<f64>,
     /// Rate per flow over link rate / number of long flows.

@@ -259,7 +259,7 @@ impl<O: Observer<Packet>> Engine<O> {
     #[inline]
     fn deliver(&mut self, packet: &Packet, now: Time) {
         let Some(flow) = self.connections.of(packet.slot, packet.flow) else { return };
-        let was_closed = flow.client.is_closed();
+        let (was_closed, had_read) = (flow.client.is_closed(), flow.client.read());
         let group = usize::from(packet.group);
         let line = &mut self.lines[group];
         let next = line.next();
@@ -273,6 +273,10 @@ impl<O: Observer<Packet>> Engine<O> {
         });
         if line.next() != next {
             self.calendar.set(LINES + group, line.next());
+        }
+        let read = flow.client.read() - had_read;
+        if read > 0 {
+            self.observer.delivered(packet.flow, packet.group, read, now);
         }
         if flow.client.is_closed() && !was_closed {
             self.observer.closed(packet.flow, now);

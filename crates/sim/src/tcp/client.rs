@@ -60,6 +60,12 @@ impl Client {
         self.receiver.next()
     }
 
+    /// Bytes that the application has read.
+    #[inline]
+    pub(crate) fn read(&self) -> u64 {
+        self.receiver.read()
+    }
+
     /// Opens the connection, or tries again.
     pub(crate) fn open(&mut self, now: Time) -> Option<Message> {
         let State::Opening { attempts, .. } = self.state else { return None };

@@ -67,8 +67,12 @@ pub struct Receiver {
     echo: Echo,
     /// The first segment not received.
     next: u64,
+    /// Bytes before it: what the application has read.
+    read: u64,
     /// What was received above it.
     beyond: Ranges,
+    /// Segments in `beyond` that are not full, and how much they lack of it.
+    short: Vec<(u64, u64)>,
     /// Where in `beyond` segments arrived most recently, the newest first.
     recent: [u64; 3],
     /// The segment of which only a part is there, of a set of tracers, and which part.
@@ -113,7 +117,9 @@ impl Receiver {
         Receiver {
             echo,
             next: 0,
+            read: 0,
             beyond: Ranges::default(),
+            short: Vec::new(),
             recent: [0; 3],
             partial: NONE,
             there: Share::Nothing,
@@ -144,6 +150,12 @@ impl Receiver {
     /// The first segment not received.
     pub fn next(&self) -> u64 {
         self.next
+    }
+
+    /// Bytes that the application has read, each once and in order.
+    #[inline]
+    pub fn read(&self) -> u64 {
+        self.read
     }
 
     /// Marked segments received.
@@ -183,14 +195,17 @@ impl Receiver {
             // RFC 5681 §4.2: it may fill a gap.
             at_once |= seq == self.next;
         }
+        let bytes = u64::from(payload) - u64::from(part.lead());
         if overlaps && matches!(part, Part::Middle | Part::Copy) {
             at_once |= self.echo_mark(ecn, &mut send) | (seq != self.next);
         } else if seq == self.next {
             self.next = seq + 1;
+            self.read += bytes;
             self.adapt_delay(now);
             at_once |= self.echo_mark(ecn, &mut send);
             if !self.beyond.is_empty() {
                 if let Some((_, end)) = self.beyond.containing(self.next) {
+                    self.read += (end - self.next) * MSS - self.take_lack(end);
                     self.next = end;
                 }
                 self.beyond.remove_below(self.next);
@@ -199,6 +214,9 @@ impl Receiver {
             }
         } else {
             at_once |= self.echo_mark(ecn, &mut send);
+            if bytes < MSS {
+                self.short.push((seq, MSS - bytes));
+            }
             // A new block might push one off the list before it was ever told.
             at_once |= self.note_beyond(seq);
         }
@@ -224,6 +242,17 @@ impl Receiver {
             self.ato = (self.ato * 2).min(self.rtt + ATO_MAX);
         }
         Some(self.acknowledge())
+    }
+
+    /// How many bytes the segments before `end` that were received out of order lack of full ones.
+    fn take_lack(&mut self, end: u64) -> u64 {
+        let mut lack = 0;
+        self.short.retain(|(seq, bytes)| {
+            let is_read = *seq < end;
+            lack += if is_read { *bytes } else { 0 };
+            !is_read
+        });
+        lack
     }
 
     /// So many acknowledgements at least are not delayed now.
