@@ -361,6 +361,8 @@ pub struct Ack {
     pub ace: u8,
     /// Bytes in them, in 24 bits, where the AccECN option is in use (RFC 9768 §3.2.3).
     pub ce_bytes: Option<u32>,
+    /// The receive window: so many segments from `cumulative` on may be sent.
+    pub window: u32,
     /// When it was sent, and which segment's time it echoes (RFC 7323 §4.3).
     pub stamps: Stamps,
 }

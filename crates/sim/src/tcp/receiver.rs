@@ -3,6 +3,7 @@
 use l4s_units::{Duration, Ecn, Time};
 
 use super::accecn;
+use super::buffer::Buffer;
 use super::ranges::Ranges;
 use crate::packet::{Ack, Duplicate, MSS, Part, Share, Stamp, Stamps};
 
@@ -111,6 +112,7 @@ pub struct Receiver {
     merging: bool,
     /// The time stamp to echo (`TS.Recent` of RFC 7323 §4.3).
     ts_recent: Stamp,
+    buffer: Buffer,
     /// Base round trip: no delay or merging is much longer.
     rtt: Duration,
 }
@@ -143,6 +145,7 @@ impl Receiver {
             due: Time::NEVER,
             merging: false,
             ts_recent: Stamp::default(),
+            buffer: Buffer::new(),
             rtt,
         }
     }
@@ -226,6 +229,7 @@ impl Receiver {
             // A new block might push one off the list before it was ever told.
             at_once |= self.note_beyond(seq);
         }
+        self.buffer.take(stamps, self.next, self.beyond.end(), now);
         if at_once || self.next - self.acknowledged >= 2 || self.quick > 0 {
             send(self.acknowledge(now));
         } else if self.beyond.is_empty() {
@@ -423,6 +427,7 @@ impl Receiver {
             ece: self.demand_cwr,
             ace: accecn::ace(self.marks),
             ce_bytes: option.then_some(accecn::ce_bytes(self.ce_bytes)),
+            window: self.buffer.window(),
             stamps: Stamps { sent: Stamp::at(now), echo: self.ts_recent },
         }
     }

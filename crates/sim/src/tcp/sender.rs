@@ -21,6 +21,7 @@ use l4s_cc::{Cc, CongestionControl, Pause, Window};
 use l4s_units::{Duration, Ecn, Time};
 
 use super::accecn::Decoder;
+use super::buffer;
 use super::pace::Pace;
 use super::prr::Prr;
 use super::rtt::Rtt;
@@ -133,6 +134,8 @@ pub struct Sender {
     ts_recent: Stamp,
     /// When the first SYN-ACK went out, and how often it was sent.
     syn_ack: (Stamp, u32),
+    /// The first segment for which the receiver has no room.
+    room_end: u64,
     /// Newest segment when a tail-loss probe went out, and whether it was a retransmission.
     probe: Option<(u64, bool)>,
     /// When tests send sets of tracers.
@@ -193,6 +196,7 @@ impl Sender {
             undo: Undo::default(),
             ts_recent: Stamp::default(),
             syn_ack: (Stamp::default(), 0),
+            room_end: u64::from(buffer::INITIAL),
             probe: None,
             #[cfg(test)]
             script: None,
@@ -321,6 +325,7 @@ impl Sender {
         if self.ts_recent.is_before(ack.stamps.sent) {
             self.ts_recent = ack.stamps.sent;
         }
+        self.room_end = self.room_end.max(ack.cumulative + u64::from(ack.window));
         let head_sent_at = self.board.head_sent_at();
         self.measure(&delivered, out);
         if delivered.cumulative {

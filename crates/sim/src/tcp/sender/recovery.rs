@@ -273,7 +273,8 @@ impl Sender {
     pub(super) fn send_probe(&mut self, now: Time, out: &mut impl Output) {
         self.timer = Timer::OFF;
         if self.probe.is_none() && self.board.packets_out() > 0 {
-            let new = !self.supply.is_empty(self.board.nxt());
+            let nxt = self.board.nxt();
+            let new = !self.supply.is_empty(nxt) && nxt < self.room_end;
             let seq =
                 if new { Some(self.send_new(false, now, out)) } else { self.board.probe(now) };
             if let Some(seq) = seq {

@@ -316,6 +316,7 @@ mod tests {
             ece: false,
             ace: 0,
             ce_bytes: None,
+            window: u32::MAX,
             stamps: Stamps::default(),
         }
     }

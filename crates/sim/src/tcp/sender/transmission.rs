@@ -69,7 +69,9 @@ impl Sender {
         let (mut sent, mut limited) = (0, false);
         loop {
             let left = self.supply.left(self.board.nxt());
+            let room = self.room_end.saturating_sub(self.board.nxt());
             let quota = self.window.cwnd.saturating_sub(self.board.in_flight());
+            let quota = quota.min(u32::try_from(room).unwrap_or(u32::MAX));
             if left == 0 || quota == 0 || self.pace.holds_back(now) {
                 break;
             }

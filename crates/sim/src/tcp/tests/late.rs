@@ -57,6 +57,24 @@ fn a_loss_is_a_loss() {
     }
 }
 
+/// Without a receive window a flow whose segment never arrives sends new ones for ever.
+#[test]
+fn a_hole_is_as_wide_as_the_receive_window() {
+    let is_broken = std::cell::Cell::new(true);
+    let mut path = after(60_000, |s, _| match s.seq {
+        60 if is_broken.get() => Fate::Lose,
+        _ => Fate::Arrive,
+    });
+    let highest = path.log.iter().map(|(_, seq, _)| *seq).max().unwrap();
+    assert!(highest < 60 + 480, "{highest}");
+    let attempts = path.retransmissions().len();
+    assert!((5..20).contains(&attempts), "it backs off: {attempts}");
+    // When it comes through, all else is there.
+    is_broken.set(false);
+    path.run(at(Duration::from_secs(200)));
+    assert!(path.sender.window().cwnd > 10);
+}
+
 /// RFC 7323 §4.3.
 #[test]
 fn the_echo_is_of_the_first_segment_that_was_not_acknowledged() {

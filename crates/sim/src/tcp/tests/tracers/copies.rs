@@ -84,6 +84,7 @@ fn an_answer_is_nothing_to_the_sender() {
             ece: false,
             ace: 0,
             ce_bytes: Some(0),
+            window: u32::MAX,
             stamps: Stamps::default(),
         };
         path.sender.on_ack(&ack, path.now, &mut sent);
