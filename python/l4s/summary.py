@@ -135,6 +135,7 @@ class Group(_Group, total=False):
     """Flows that behave alike, or a UDP source."""
 
     downloads: int
+    goodput_bps: float
     rate_per_flow_bps: float
     normalized_rate: float
     window_pkts: float

@@ -204,6 +204,8 @@ export interface Group {
   delay_ms?: Delay;
   mark?: number;
   drop?: number;
+  /** What clients passed on, each byte once and in order; absent where it is not seen. */
+  goodput_bps?: number;
   retransmits: number;
   /** In windows of a second. */
   rate_over_time_bps?: Spread;

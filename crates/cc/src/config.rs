@@ -166,6 +166,13 @@ macro_rules! controls {
                 }
             }
 
+            fn undo(&mut self, window: &mut Window, prior: u32) {
+                match self {
+                    $(Cc::$variant(cc) => CongestionControl::undo(cc, window, prior),)+
+                    Cc::Foreign(cc) => CongestionControl::undo(cc.as_mut(), window, prior),
+                }
+            }
+
             fn pacing_rate(&self, in_flight: u32, left: u64, mss: u32, srtt: Duration) -> Option<u64> {
                 match self {
                     $(Cc::$variant(cc) => cc.pacing_rate(in_flight, left, mss, srtt),)+

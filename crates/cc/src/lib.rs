@@ -137,6 +137,12 @@ pub trait CongestionControl {
         window.restart(pause);
     }
 
+    /// The last loss was none: what was thought lost was late. The window returns to what it was
+    /// before, `prior` segments (RFC 4015 §3.2, `tcp_reno_undo_cwnd`).
+    fn undo(&mut self, window: &mut Window, prior: u32) {
+        window.cwnd = window.cwnd.max(prior);
+    }
+
     /// The rate in bytes per second at which to spread the window, where that is its own choice.
     /// `left`: how many segments the application has written that were not sent yet.
     fn pacing_rate(&self, _in_flight: u32, _left: u64, _mss: u32, _srtt: Duration) -> Option<u64> {

@@ -489,6 +489,10 @@ impl CongestionControl for Control {
         true
     }
 
+    fn undo(&mut self, window: &mut Window, _: u32) {
+        Control::undo(self, window);
+    }
+
     fn restart(&mut self, window: &mut Window, pause: Pause) {
         Control::restart(self, window, pause.length, pause.rto);
     }

@@ -5,7 +5,8 @@ use l4s_measure::{GroupSummary, HopSummary, QueueSummary, Summary};
 use crate::table::{Align, aligned};
 
 /// A row per run: what was set, utilization, delay of each queue, the same of each hop, rate, marks
-/// and drops of each group, and where it has applications the delay of their frames.
+/// and drops of each group, where much of the rate is no progress its goodput, and where it has
+/// applications the delay of their frames.
 pub fn table(summaries: &[Summary]) -> String {
     let keys = names(summaries, |s| s.set.keys().cloned().collect());
     let queues = names(summaries, |s| s.queues.iter().map(|q| q.name.clone()).collect());
@@ -16,6 +17,10 @@ pub fn table(summaries: &[Summary]) -> String {
     let has_app = |name: &String| {
         let mut all = summaries.iter().flat_map(|summary| &summary.groups);
         all.any(|group| group.name == *name && group.app.is_some())
+    };
+    let lags = |name: &String| {
+        let mut all = summaries.iter().flat_map(|summary| &summary.groups);
+        all.any(|group| group.name == *name && is_far_below_its_rate(group))
     };
     let seeds = summaries.windows(2).any(|pair| pair[0].seed != pair[1].seed);
 
@@ -33,7 +38,9 @@ pub fn table(summaries: &[Summary]) -> String {
         }
     }
     for group in &groups {
-        head.extend([format!("{group} Mb/s"), "mark %".to_owned(), "drop %".to_owned()]);
+        head.push(format!("{group} Mb/s"));
+        head.extend(lags(group).then(|| "goodput".to_owned()));
+        head.extend(["mark %".to_owned(), "drop %".to_owned()]);
         if has_app(group) {
             head.extend(["frame mean ms".to_owned(), "p99 ms".to_owned()]);
         }
@@ -57,6 +64,7 @@ pub fn table(summaries: &[Summary]) -> String {
             let group = summary.groups.iter().find(|group| group.name == *name);
             let of = |value: fn(&GroupSummary) -> Option<f64>| number(group.and_then(value));
             row.push(of(|g| Some(g.rate_bps / 1e6)));
+            row.extend(lags(name).then(|| of(|g| g.goodput_bps.map(|bps| bps / 1e6))));
             row.push(of(|g| g.mark.map(|p| p * 100.0)));
             row.push(of(|g| g.drop.map(|p| p * 100.0)));
             if has_app(name) {
@@ -69,6 +77,12 @@ pub fn table(summaries: &[Summary]) -> String {
     };
     let rows: Vec<_> = [head].into_iter().chain(summaries.iter().map(row)).collect();
     aligned(&rows, &aligns)
+}
+
+/// Whether much of what a group sent was sent before, or waits for something that is missing. Headers
+/// alone are some 4 % of full packets.
+fn is_far_below_its_rate(group: &GroupSummary) -> bool {
+    group.goodput_bps.is_some_and(|goodput| goodput < 0.8 * group.rate_bps)
 }
 
 fn hop_called<'a>(summary: &'a Summary, name: &str) -> Option<&'a HopSummary> {

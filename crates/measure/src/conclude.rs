@@ -31,6 +31,8 @@ pub(crate) struct Measured<'a> {
     pub hops: &'a [HopCells],
     pub flows: &'a Flows,
     pub rates: &'a Rates,
+    /// Per group, in bytes, where it was told.
+    pub goodput: Option<&'a [u64]>,
     /// Per group, in nanoseconds.
     pub rtts: &'a [Samples],
     /// Per group, in packets.
@@ -194,6 +196,7 @@ fn group(measured: &Measured<'_>, index: usize, flow_rows: &[FlowRow]) -> GroupS
         flows,
         downloads: web.then(|| mine().filter(is_download).count() as u64),
         rate_bps: per_second(counts.bytes),
+        goodput_bps: tcp.and(measured.goodput).map(|bytes| per_second(bytes[index])),
         rate_per_flow_bps: rate_per_flow,
         normalized_rate: tcp
             .filter(|group| group.size.is_none())

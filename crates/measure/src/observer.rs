@@ -158,6 +158,9 @@ pub trait Observer<P: Traced> {
     fn detected(&mut self, flow: u32, report: Report, now: Time) {}
     /// A flow's sender measured a round trip.
     fn round_trip(&mut self, flow: u32, rtt: Duration, now: Time) {}
+    /// A flow's client passed so many bytes on to the application: they and all before them had
+    /// arrived. Substrates that cannot see that say nothing.
+    fn delivered(&mut self, flow: u32, group: u16, bytes: u64, now: Time) {}
     /// A flow's sender sent a segment again.
     fn retransmitted(&mut self, flow: u32, now: Time) {}
     /// Something became of a frame of an application's flow.

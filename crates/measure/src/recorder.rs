@@ -46,6 +46,9 @@ pub struct Recorder {
     hops: Vec<HopCells>,
     flows: Flows,
     rates: Rates,
+    /// Bytes that clients passed on since the end of the warm-up, per group; none where the
+    /// substrate has told of no group's.
+    goodput: Option<Vec<u64>>,
     rtts: Vec<Samples>,
     cwnds: Vec<Samples>,
     frames: Vec<Frames>,
@@ -103,6 +106,7 @@ impl Recorder {
             hops: scenario.hops.iter().map(HopCells::new).collect(),
             flows: Flows::with_capacity(scenario.first_download() as usize),
             rates: Rates::new(scenario, groups),
+            goodput: None,
             rtts: vec![Samples::default(); groups],
             cwnds: vec![Samples::default(); groups],
             frames: vec![Frames::default(); scenario.groups.len()],
@@ -138,6 +142,7 @@ impl Recorder {
             hops: &self.hops,
             flows: &self.flows,
             rates: &self.rates,
+            goodput: self.goodput.as_deref(),
             rtts: &self.rtts,
             cwnds: &self.cwnds,
             frames: &self.frames,
@@ -168,6 +173,7 @@ impl Recorder {
         self.cells.end_warmup();
         self.hops.iter_mut().for_each(|hop| hop.cells.end_warmup());
         self.flows.end_warmup();
+        self.goodput.iter_mut().for_each(|bytes| bytes.fill(0));
         self.rtts.fill(Samples::default());
         self.cwnds.fill(Samples::default());
         self.frames.fill(Frames::default());
@@ -265,6 +271,14 @@ impl<P: Traced> Observer<P> for Recorder {
         if let Some(group) = self.flows.group(flow) {
             self.rtts[usize::from(group)].add(rtt.as_nanos());
         }
+    }
+
+    #[inline]
+    fn delivered(&mut self, _: u32, group: u16, bytes: u64, now: Time) {
+        self.clock(now);
+        let groups = self.rtts.len();
+        let goodput = self.goodput.get_or_insert_with(|| vec![0; groups]);
+        goodput[usize::from(group)] += bytes;
     }
 
     fn retransmitted(&mut self, flow: u32, now: Time) {

@@ -160,6 +160,10 @@ measures! {
         pub downloads: Option<u64> => "downloads" Run,
         /// IP bits forwarded per second, downloads and applications included.
         pub rate_bps: f64 => "bit/s" Warm,
+        /// Bits that the clients passed on to their applications per second, each once and in order;
+        /// absent for UDP, and on substrates that do not see it.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub goodput_bps: Option<f64> => "bit/s" Warm,
         /// IP bits forwarded per second and flow, without downloads and applications; absent without
         /// flows.
         #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -28,6 +28,7 @@ macro_rules! pass_on {
             turned_away(flow: u32, group: u16, now: Time);
             detected(flow: u32, report: Report, now: Time);
             round_trip(flow: u32, rtt: Duration, now: Time);
+            delivered(flow: u32, group: u16, bytes: u64, now: Time);
             retransmitted(flow: u32, now: Time);
             frame(flow: u32, group: u16, what: FrameEvent, now: Time);
             sample_link(state: LinkState, now: Time);

@@ -37,6 +37,19 @@ fn rate_counts_ip_bytes_and_utilization_adds_ethernet() {
     close(group(&summary, "B").normalized_rate.unwrap(), 0.0);
 }
 
+#[test]
+fn goodput_counts_after_the_warmup_and_is_absent_where_nobody_tells() {
+    let goodput = |summary: &Summary, name| group(summary, name).goodput_bps;
+    let untold = recorder(&scenario()).finish(engine()).summary;
+    assert_eq!(["A", "B", "U"].map(|name| goodput(&untold, name)), [None; 3]);
+    let mut r = recorder(&scenario());
+    Observer::<Packet>::delivered(&mut r, 0, 0, 1000, at(500));
+    Observer::<Packet>::delivered(&mut r, 0, 0, 125_000, at(1500));
+    let summary = r.finish(engine()).summary;
+    // 125,000 B in 1 s; of B nothing has arrived, and of a datagram nobody knows.
+    assert_eq!(["A", "B", "U"].map(|name| goodput(&summary, name)), [Some(1e6), Some(0.0), None]);
+}
+
 /// The scenario with an application of group A, whose one flow is 3: after those of A and B and U.
 fn with_app() -> Scenario {
     let rate = l4s_units::Rate::from_mbps(1);

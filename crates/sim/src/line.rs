@@ -56,7 +56,7 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Message;
+    use crate::packet::{Message, Stamp};
 
     #[test]
     fn what_takes_a_shorter_path_overtakes_and_nothing_is_sped_up() {
@@ -64,7 +64,7 @@ mod tests {
         let mut line = Line::new(Duration::from_millis(50));
         let send = |line: &mut Line, flow, ms| {
             let arrives = at(ms) + line.delay;
-            line.push(Return { arrives, flow, slot: 0, message: Message::Syn });
+            line.push(Return { arrives, flow, slot: 0, message: Message::Syn(Stamp::default()) });
         };
         send(&mut line, 0, 0);
         send(&mut line, 1, 10);

@@ -1,7 +1,7 @@
 //! What crosses the bottleneck, and what comes back.
 
 use l4s_measure::{Header, Traced};
-use l4s_units::{Bytes, Ecn, Time};
+use l4s_units::{Bytes, Duration, Ecn, Time};
 
 /// IP length of a full TCP segment.
 pub(crate) const FULL_IP: u64 = 1500;
@@ -40,7 +40,7 @@ pub(crate) struct Owner {
     pub group: u16,
 }
 
-/// A packet on its way to a client, in 24 bytes.
+/// A packet on its way to a client, in 32 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet {
     /// TCP: number of the segment within its flow. UDP: number of the datagram.
@@ -53,6 +53,8 @@ pub struct Packet {
     pub(crate) ecn: Ecn,
     flags: u8,
     short: u16,
+    /// TCP: its time stamps.
+    pub(crate) stamps: Stamps,
 }
 
 impl Packet {
@@ -68,12 +70,13 @@ impl Packet {
     #[inline]
     fn new(owner: Owner, seq: u64, ip_length: u16, ecn: Ecn, flags: u8) -> Packet {
         let Owner { flow, slot, group } = owner;
-        Packet { seq, flow, slot, group, ip_length, ecn, flags, short: 0 }
+        let stamps = Stamps::default();
+        Packet { seq, flow, slot, group, ip_length, ecn, flags, short: 0, stamps }
     }
 
     /// The SYN-ACK of a server.
-    pub(crate) fn syn_ack(owner: Owner, ecn: Ecn) -> Packet {
-        Packet::new(owner, 0, SYN_IP as u16, ecn, Packet::SYN)
+    pub(crate) fn syn_ack(owner: Owner, ecn: Ecn, stamps: Stamps) -> Packet {
+        Packet { stamps, ..Packet::new(owner, 0, SYN_IP as u16, ecn, Packet::SYN) }
     }
 
     /// A TCP segment with `payload` bytes.
@@ -86,7 +89,7 @@ impl Packet {
             | (segment.part as u8) << Packet::PART;
         let ip_length = (u64::from(segment.payload) + HEADER) as u16;
         let packet = Packet::new(owner, segment.seq, ip_length, segment.ecn, flags);
-        Packet { short: segment.short, ..packet }
+        Packet { short: segment.short, stamps: segment.stamps, ..packet }
     }
 
     /// A UDP datagram.
@@ -188,6 +191,38 @@ pub(crate) fn position(seq: u64, short: u16) -> u64 {
     seq * MSS - sets * SHORTFALL - tail * (MSS - u64::from(FRONT))
 }
 
+/// A TCP time stamp (RFC 7323 §3.2): milliseconds modulo 2³², as Linux counts them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stamp(u32);
+
+impl Stamp {
+    /// The time stamp of what is sent now.
+    #[inline]
+    pub fn at(now: Time) -> Stamp {
+        Stamp((now.as_nanos() / 1_000_000) as u32)
+    }
+
+    /// Whether it was made before the other one.
+    #[inline]
+    pub fn is_before(self, other: Stamp) -> bool {
+        (self.0.wrapping_sub(other.0) as i32) < 0
+    }
+
+    /// How long ago it was made: a millisecond at least, as nothing takes no time.
+    pub fn age(self, now: Time) -> Duration {
+        Duration::from_millis(u64::from(Stamp::at(now).0.wrapping_sub(self.0).max(1)))
+    }
+}
+
+/// The time stamps of a TCP header (RFC 7323 §3.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stamps {
+    /// When it was sent (TSval).
+    pub sent: Stamp,
+    /// The time stamp of the other side that it answers (TSecr).
+    pub echo: Stamp,
+}
+
 /// A segment as the sender hands it down.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
@@ -208,6 +243,8 @@ pub struct Segment {
     /// How many segments before it are short: two for every set of tracers. So the tail of a set
     /// has an odd number.
     pub short: u16,
+    /// When it was sent, and what it echoes.
+    pub stamps: Stamps,
 }
 
 impl l4s_aqm::Packet for Packet {
@@ -300,9 +337,10 @@ pub(crate) struct Return {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Message {
-    Syn,
+    /// A SYN, sent at this time.
+    Syn(Stamp),
     /// The third step of the handshake, and the request that starts the flow.
-    Request,
+    Request(Stamps),
     Ack(Ack),
 }
 
@@ -323,6 +361,10 @@ pub struct Ack {
     pub ace: u8,
     /// Bytes in them, in 24 bits, where the AccECN option is in use (RFC 9768 §3.2.3).
     pub ce_bytes: Option<u32>,
+    /// The receive window: so many segments from `cumulative` on may be sent.
+    pub window: u32,
+    /// When it was sent, and which segment's time it echoes (RFC 7323 §4.3).
+    pub stamps: Stamps,
 }
 
 impl Ack {
@@ -375,6 +417,7 @@ mod tests {
                 fin: false,
                 part,
                 short,
+                stamps: Stamps::default(),
             };
             match Packet::segment(owner, &segment).header() {
                 Header::Tcp { seq, payload, .. } => (seq, seq + u64::from(payload)),
@@ -412,6 +455,15 @@ mod tests {
         assert_eq!(next, 1 + 8 * MSS - 2 * SHORTFALL);
         let lengths = u64::from(FRONT) + 2 * u64::from(TRACER) + 3 * HEADER;
         assert_eq!(lengths, FULL_IP);
-        assert_eq!(size_of::<Packet>(), 24);
+        assert_eq!(size_of::<Packet>(), 32);
+    }
+
+    #[test]
+    fn time_stamps_wrap_and_age() {
+        let at = |ms| Time::ZERO + Duration::from_millis(ms);
+        let (before, after) = (Stamp::at(at((1 << 32) - 2)), Stamp::at(at((1 << 32) + 3)));
+        assert!(before.is_before(after) && !after.is_before(before) && !after.is_before(after));
+        assert_eq!(before.age(at((1 << 32) + 3)), Duration::from_millis(5));
+        assert_eq!(after.age(at((1 << 32) + 3)), Duration::from_millis(1));
     }
 }

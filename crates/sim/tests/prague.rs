@@ -170,7 +170,8 @@ fn against_cubic_both_get_a_share() {
         let (a, b) = (tally.mbps(0), tally.mbps(1));
         let (l, c) = (tally.delay_ms(0), tally.delay_ms(1));
         println!("{ms} ms: prague {a:.1}, cubic {b:.1} Mb/s; L {l:.3}, C {c:.1} ms");
-        assert!((0.5..2.0).contains(&(a / b)), "{ms} ms: {a} {b}");
+        // Linux 7.3 has 1.80, 2.10 and 2.14 at 20 ms, with three seeds.
+        assert!((0.5..2.2).contains(&(a / b)), "{ms} ms: {a} {b}");
         assert!(tally.utilization(scenario.link.rate) > 0.95);
         assert!(l < 1.0, "{ms} ms: {l}");
         // The target is 15 ms.

@@ -3,12 +3,15 @@
 use l4s_units::{Duration, Time};
 
 use super::receiver::{Arrived, Echo, Receiver};
-use crate::packet::{Ack, Message, Packet};
+use crate::packet::{Ack, Message, Packet, Stamp, Stamps};
 
-/// The first wait for an answer to a SYN; it doubles (RFC 6298 §2.1, §5.5).
+/// The first wait for an answer to a SYN (RFC 6298 §2.1).
 const SYN_TIMEOUT: Duration = Duration::from_secs(1);
-/// Attempts after which a connection is given up, as in Linux.
-const SYN_RETRIES: u32 = 6;
+/// So many retransmissions of a SYN follow each other in that time; from then on it doubles (Linux:
+/// `tcp_syn_linear_timeouts`).
+const SYN_LINEAR: u32 = 4;
+/// Retransmissions after which a connection is given up, as in Linux.
+const SYN_RETRIES: u32 = 6 + SYN_LINEAR;
 
 /// The client's side of a connection.
 #[derive(Clone, Debug)]
@@ -65,6 +68,12 @@ impl Client {
         self.receiver.next()
     }
 
+    /// Bytes that the application has read.
+    #[inline]
+    pub(crate) fn read(&self) -> u64 {
+        self.receiver.read()
+    }
+
     /// Opens the connection, or tries again.
     pub(crate) fn open(&mut self, now: Time) -> Option<Message> {
         let State::Opening { attempts, .. } = self.state else { return None };
@@ -72,9 +81,9 @@ impl Client {
             self.state = State::Closed;
             return None;
         }
-        let due = now + SYN_TIMEOUT * (1 << attempts);
+        let due = now + SYN_TIMEOUT * (1 << attempts.saturating_sub(SYN_LINEAR));
         self.state = State::Opening { attempts: attempts + 1, due };
-        Some(Message::Syn)
+        Some(Message::Syn(Stamp::at(now)))
     }
 
     /// A packet arrived.
@@ -84,7 +93,8 @@ impl Client {
             if let State::Opening { .. } = self.state {
                 self.state = State::Open;
             }
-            return send(Message::Request);
+            let stamps = Stamps { sent: Stamp::at(now), echo: packet.stamps.sent };
+            return send(Message::Request(stamps));
         }
         if packet.fin() {
             self.segments = packet.seq + 1;
@@ -96,6 +106,7 @@ impl Client {
             cwr: packet.cwr(),
             push: packet.push(),
             part: packet.part(),
+            stamps: packet.stamps,
         };
         self.receiver.on_segment(arrived, now, |ack: Ack| {
             send(Message::Ack(ack));

@@ -9,6 +9,7 @@ mod accecn;
 // `fuzz/fuzz_targets/accecn.rs` feeds it what a receiver says; cargo-fuzz sets this.
 #[cfg(fuzzing)]
 pub mod accecn;
+mod buffer;
 mod client;
 mod pace;
 mod prr;

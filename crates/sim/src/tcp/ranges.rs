@@ -48,6 +48,12 @@ impl Ranges {
         self.ranges.get(at).copied().filter(|r| r.0 <= n)
     }
 
+    /// What follows the highest range; 0 without any.
+    #[inline]
+    pub fn end(&self) -> u64 {
+        self.ranges.last().map_or(0, |r| r.1)
+    }
+
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
@@ -79,6 +85,7 @@ mod tests {
                 for n in 0..80 {
                     prop_assert_eq!(ranges.containing(n).is_some(), set.contains(&n));
                 }
+                prop_assert_eq!(ranges.end(), set.last().map_or(0, |n| n + 1));
                 // Disjoint and not adjacent.
                 prop_assert!(ranges.ranges.windows(2).all(|w| w[0].1 < w[1].0));
             }

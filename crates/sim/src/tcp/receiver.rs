@@ -3,8 +3,9 @@
 use l4s_units::{Duration, Ecn, Time};
 
 use super::accecn;
+use super::buffer::Buffer;
 use super::ranges::Ranges;
-use crate::packet::{Ack, Duplicate, MSS, Part, Share};
+use crate::packet::{Ack, Duplicate, MSS, Part, Share, Stamp, Stamps};
 
 /// The least that a delayed acknowledgement waits.
 const ATO_MIN: Duration = Duration::from_millis(40);
@@ -59,6 +60,8 @@ pub struct Arrived {
     pub push: bool,
     /// How it is carried.
     pub part: Part,
+    /// Its time stamps.
+    pub stamps: Stamps,
 }
 
 /// The receiving side of a connection.
@@ -67,8 +70,12 @@ pub struct Receiver {
     echo: Echo,
     /// The first segment not received.
     next: u64,
+    /// Bytes before it: what the application has read.
+    read: u64,
     /// What was received above it.
     beyond: Ranges,
+    /// Segments in `beyond` that are not full, and how much they lack of it.
+    short: Vec<(u64, u64)>,
     /// Where in `beyond` segments arrived most recently, the newest first.
     recent: [u64; 3],
     /// The segment of which only a part is there, of a set of tracers, and which part.
@@ -103,6 +110,9 @@ pub struct Receiver {
     due: Time,
     /// Whether it waits because it is merged, not delayed.
     merging: bool,
+    /// The time stamp to echo (`TS.Recent` of RFC 7323 §4.3).
+    ts_recent: Stamp,
+    buffer: Buffer,
     /// Base round trip: no delay or merging is much longer.
     rtt: Duration,
 }
@@ -113,7 +123,9 @@ impl Receiver {
         Receiver {
             echo,
             next: 0,
+            read: 0,
             beyond: Ranges::default(),
+            short: Vec::new(),
             recent: [0; 3],
             partial: NONE,
             there: Share::Nothing,
@@ -132,6 +144,8 @@ impl Receiver {
             merged: 0,
             due: Time::NEVER,
             merging: false,
+            ts_recent: Stamp::default(),
+            buffer: Buffer::new(),
             rtt,
         }
     }
@@ -151,6 +165,12 @@ impl Receiver {
         self.last_arrival
     }
 
+    /// Bytes that the application has read, each once and in order.
+    #[inline]
+    pub fn read(&self) -> u64 {
+        self.read
+    }
+
     /// Marked segments received.
     #[cfg(test)]
     pub(super) fn marks(&self) -> u32 {
@@ -160,7 +180,8 @@ impl Receiver {
     /// A segment arrived. `send` gets each acknowledgement that goes out: none, one or two.
     #[inline]
     pub fn on_segment(&mut self, segment: Arrived, now: Time, mut send: impl FnMut(Ack)) {
-        let Arrived { seq, ecn, payload, cwr, push, part } = segment;
+        let Arrived { seq, ecn, payload, cwr, push, part, stamps } = segment;
+        self.note_stamp(seq, stamps.sent);
         // The application reads everything as it arrives; then pushed data is acknowledged, and
         // less than a full segment is taken for pushed (`tcp_measure_rcv_mss`).
         let mut at_once = (push || u64::from(payload) < MSS) && seq == self.next;
@@ -180,7 +201,7 @@ impl Receiver {
                 self.hurry(QUICK_ACKS);
             }
             self.duplicate = Some((seq, part.lead(), part.share(payload)));
-            return send(self.acknowledge());
+            return send(self.acknowledge(now));
         }
         let overlaps = part != Part::Whole || self.partial == seq;
         if overlaps {
@@ -188,14 +209,17 @@ impl Receiver {
             // RFC 5681 §4.2: it may fill a gap.
             at_once |= seq == self.next;
         }
+        let bytes = u64::from(payload) - u64::from(part.lead());
         if overlaps && matches!(part, Part::Middle | Part::Copy) {
-            at_once |= self.echo_mark(ecn, &mut send) | (seq != self.next);
+            at_once |= self.echo_mark(ecn, now, &mut send) | (seq != self.next);
         } else if seq == self.next {
             self.next = seq + 1;
+            self.read += bytes;
             self.adapt_delay(now);
-            at_once |= self.echo_mark(ecn, &mut send);
+            at_once |= self.echo_mark(ecn, now, &mut send);
             if !self.beyond.is_empty() {
                 if let Some((_, end)) = self.beyond.containing(self.next) {
+                    self.read += (end - self.next) * MSS - self.take_lack(end);
                     self.next = end;
                 }
                 self.beyond.remove_below(self.next);
@@ -203,12 +227,16 @@ impl Receiver {
                 at_once |= self.beyond.is_empty();
             }
         } else {
-            at_once |= self.echo_mark(ecn, &mut send);
+            at_once |= self.echo_mark(ecn, now, &mut send);
+            if bytes < MSS {
+                self.short.push((seq, MSS - bytes));
+            }
             // A new block might push one off the list before it was ever told.
             at_once |= self.note_beyond(seq);
         }
+        self.buffer.take(stamps, self.next, self.beyond.end(), now);
         if at_once || self.next - self.acknowledged >= 2 || self.quick > 0 {
-            send(self.acknowledge());
+            send(self.acknowledge(now));
         } else if self.beyond.is_empty() {
             if self.due == Time::NEVER {
                 self.due = now + self.ato.min(self.rtt.max(ATO_MIN)).min(ATO_MAX);
@@ -216,7 +244,7 @@ impl Receiver {
         } else if self.may_merge(now) {
             self.merged += 1;
         } else {
-            send(self.acknowledge());
+            send(self.acknowledge(now));
         }
     }
 
@@ -228,7 +256,29 @@ impl Receiver {
         if !self.merging {
             self.ato = (self.ato * 2).min(self.rtt + ATO_MAX);
         }
-        Some(self.acknowledge())
+        Some(self.acknowledge(now))
+    }
+
+    /// The first segment that was not acknowledged yet gives the time stamp to echo, so that a delayed
+    /// acknowledgement tells of its delay, and what is above a hole does not (RFC 7323 §4.3). So does
+    /// what was acknowledged last, where it comes again.
+    #[inline]
+    fn note_stamp(&mut self, seq: u64, sent: Stamp) {
+        let is_next = seq <= self.acknowledged && self.acknowledged <= seq + 1;
+        if is_next && !sent.is_before(self.ts_recent) {
+            self.ts_recent = sent;
+        }
+    }
+
+    /// How many bytes the segments before `end` that were received out of order lack of full ones.
+    fn take_lack(&mut self, end: u64) -> u64 {
+        let mut lack = 0;
+        self.short.retain(|(seq, bytes)| {
+            let is_read = *seq < end;
+            lack += if is_read { *bytes } else { 0 };
+            !is_read
+        });
+        lack
     }
 
     /// So many acknowledgements at least are not delayed now.
@@ -269,7 +319,7 @@ impl Receiver {
 
     /// Notes whether the segment was marked; says whether to acknowledge at once.
     #[inline]
-    fn echo_mark(&mut self, ecn: Ecn, send: &mut impl FnMut(Ack)) -> bool {
+    fn echo_mark(&mut self, ecn: Ecn, now: Time, send: &mut impl FnMut(Ack)) -> bool {
         match self.echo {
             Echo::None => false,
             Echo::Classic => {
@@ -282,7 +332,7 @@ impl Receiver {
             Echo::Dctcp => {
                 let changed = ecn.is_ce() != self.ce;
                 if changed && self.due != Time::NEVER && !self.merging {
-                    send(self.acknowledge_earlier());
+                    send(self.acknowledge_earlier(now));
                 }
                 self.ce = ecn.is_ce();
                 self.demand_cwr = self.ce;
@@ -301,11 +351,11 @@ impl Receiver {
 
     /// What waits belongs to the earlier state (RFC 8257 §3.2).
     #[inline(never)]
-    fn acknowledge_earlier(&mut self) -> Ack {
-        let now = core::mem::replace(&mut self.next, self.next_before);
+    fn acknowledge_earlier(&mut self, now: Time) -> Ack {
+        let next = core::mem::replace(&mut self.next, self.next_before);
         self.demand_cwr = self.ce;
-        let ack = self.acknowledge();
-        self.next = now;
+        let ack = self.acknowledge(now);
+        self.next = next;
         ack
     }
 
@@ -346,7 +396,7 @@ impl Receiver {
     }
 
     /// The acknowledgement of all that was received.
-    fn acknowledge(&mut self) -> Ack {
+    fn acknowledge(&mut self, now: Time) -> Ack {
         self.acknowledged = self.next;
         self.marks_told = self.marks;
         self.quick = self.quick.saturating_sub(1);
@@ -382,6 +432,8 @@ impl Receiver {
             ece: self.demand_cwr,
             ace: accecn::ace(self.marks),
             ce_bytes: option.then_some(accecn::ce_bytes(self.ce_bytes)),
+            window: self.buffer.window(),
+            stamps: Stamps { sent: Stamp::at(now), echo: self.ts_recent },
         }
     }
 }

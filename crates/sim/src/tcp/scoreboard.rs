@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use l4s_units::{Duration, Time};
 
 use super::ranges::Ranges;
-use crate::packet;
+use crate::packet::{self, Stamp};
 
 /// One segment in flight.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +44,18 @@ pub(super) struct Delivered {
     pub rtt_oldest: Option<Duration>,
     /// RTT of the newest segment delivered: for the congestion control.
     pub rtt_newest: Option<Duration>,
+    /// The lowest of the segments delivered that were sent only once.
+    pub original: Option<u64>,
+}
+
+/// When an acknowledgement arrived, and what that is measured by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    pub now: Time,
+    /// The time stamp that it echoes.
+    pub echo: Stamp,
+    /// The lowest RTT before it.
+    pub min_rtt: Duration,
 }
 
 /// The segments from `una` to `nxt`.
@@ -96,13 +108,19 @@ impl Scoreboard {
         self.lost_out
     }
 
+    /// Whether something that was sent more than once may still be under way.
+    pub fn awaits_resent(&self) -> bool {
+        self.resent_out > 0 || self.flight.front().is_some_and(|s| s.flags & AMBIGUOUS != 0)
+    }
+
     /// Whether some lost segment has not been sent again.
     pub fn has_to_resend(&self) -> bool {
         self.lost_out > self.resent_out
     }
 
-    pub fn any_resent(&self) -> bool {
-        self.resent_out > 0
+    /// Retransmissions of lost segments that are in the network.
+    pub fn resent_out(&self) -> u32 {
+        self.resent_out
     }
 
     /// Segments in the network, as far as the sender can tell.
@@ -142,21 +160,21 @@ impl Scoreboard {
         &mut self.flight[(seq - self.una) as usize]
     }
 
-    /// Takes an acknowledgement. `sacks` are ranges above `cumulative`.
+    /// Takes an acknowledgement that echoes the time stamp `echo`. `sacks` are ranges above
+    /// `cumulative`.
     pub fn acknowledge(
         &mut self,
         cumulative: u64,
         sacks: impl Iterator<Item = (u64, u64)>,
-        now: Time,
-        min_rtt: Duration,
+        at: Arrival,
     ) -> Delivered {
         let mut delivered = Delivered::default();
         for (from, to) in sacks {
-            self.acknowledge_selectively(from, to, now, min_rtt, &mut delivered);
+            self.acknowledge_selectively(from, to, at, &mut delivered);
         }
         let cumulative = cumulative.min(self.nxt());
         if cumulative > self.una {
-            self.acknowledge_cumulatively(cumulative, now, min_rtt, &mut delivered);
+            self.acknowledge_cumulatively(cumulative, at, &mut delivered);
         }
         delivered
     }
@@ -165,20 +183,19 @@ impl Scoreboard {
         &mut self,
         from: u64,
         to: u64,
-        now: Time,
-        min_rtt: Duration,
+        at: Arrival,
         delivered: &mut Delivered,
     ) {
         let (from, to) = (from.max(self.una), to.min(self.nxt()));
         let mut sacked = core::mem::take(&mut self.sacked);
         sacked.insert(from, to, |from, to| {
             for seq in from..to {
-                let sent = self.deliver(seq, now, min_rtt);
+                let sent = self.deliver(seq, false, at);
                 self.at(seq).flags |= SACKED;
                 self.sacked_out += 1;
                 delivered.segments += 1;
                 delivered.selective = true;
-                delivered.sample(sent, now);
+                delivered.note(seq, sent, at.now);
             }
         });
         self.sacked = sacked;
@@ -187,8 +204,7 @@ impl Scoreboard {
     fn acknowledge_cumulatively(
         &mut self,
         cumulative: u64,
-        now: Time,
-        min_rtt: Duration,
+        at: Arrival,
         delivered: &mut Delivered,
     ) {
         // Where a segment was delivered in order, only that tells the RTT: what was selectively
@@ -197,23 +213,29 @@ impl Scoreboard {
         let mut ambiguous = false;
         for seq in self.una..cumulative {
             let flags = self.flight[(seq - self.una) as usize].flags;
+            ambiguous |= flags & AMBIGUOUS != 0;
             if flags & SACKED != 0 {
                 self.sacked_out -= 1;
                 continue;
             }
-            let sent = self.deliver(seq, now, min_rtt);
+            let sent = self.deliver(seq, true, at);
             in_order.segments += 1;
-            ambiguous |= flags & AMBIGUOUS != 0;
-            in_order.sample(sent, now);
+            in_order.note(seq, sent, at.now);
         }
         delivered.segments += in_order.segments;
         delivered.cumulative = true;
+        delivered.original = [delivered.original, in_order.original].into_iter().flatten().min();
         if ambiguous {
             (in_order.rtt_oldest, in_order.rtt_newest) = (None, None);
         }
         if in_order.rtt_oldest.is_some() {
             delivered.rtt_oldest = in_order.rtt_oldest;
             delivered.rtt_newest = in_order.rtt_newest;
+        } else if delivered.rtt_oldest.is_none() {
+            // All of it was sent twice: the time stamp tells which transmission arrived, in
+            // milliseconds (RFC 7323 §4.1, and Linux' `tcp_ack_update_rtt`).
+            let rtt = at.echo.age(at.now);
+            (delivered.rtt_oldest, delivered.rtt_newest) = (Some(rtt), Some(rtt));
         }
         self.flight.drain(..(cumulative - self.una) as usize);
         self.una = cumulative;
@@ -223,7 +245,7 @@ impl Scoreboard {
     }
 
     /// Takes a segment out of the lost and the resent, and moves RACK on (RFC 8985 §6.2 step 2).
-    fn deliver(&mut self, seq: u64, now: Time, min_rtt: Duration) -> Sent {
+    fn deliver(&mut self, seq: u64, in_order: bool, at: Arrival) -> Sent {
         let sent = *self.at(seq);
         if sent.flags & LOST != 0 {
             self.lost_out -= 1;
@@ -232,9 +254,12 @@ impl Scoreboard {
             self.resent_out -= 1;
         }
         self.at(seq).flags &= !(LOST | RESENT);
-        let rtt = now.since(sent.at);
-        // Too fast for a retransmission: the original was delivered.
-        let spurious = sent.flags & AMBIGUOUS != 0 && rtt < min_rtt;
+        let rtt = at.now.since(sent.at);
+        // Too fast for a retransmission, or before it: the original was delivered. The time stamp
+        // is that of a segment in order.
+        let echoes_earlier = || in_order && at.echo.is_before(Stamp::at(sent.at));
+        let is_early = || rtt < at.min_rtt || echoes_earlier();
+        let spurious = sent.flags & AMBIGUOUS != 0 && is_early();
         if !spurious && (sent.at, seq) >= (self.rack.sent_at, self.rack.seq) {
             self.rack = Rack { sent_at: sent.at, seq, rtt };
         }
@@ -293,12 +318,12 @@ impl Scoreboard {
 
     /// A retransmission or a probe was lost.
     fn lose_again(&mut self, seq: u64) {
-        if self.at(seq).flags & LOST == 0 {
-            return self.mark_lost(seq);
-        }
         if self.at(seq).flags & RESENT != 0 {
             self.at(seq).flags &= !RESENT;
             self.resent_out -= 1;
+        }
+        if self.at(seq).flags & LOST == 0 {
+            return self.mark_lost(seq);
         }
         self.resend_hint = self.resend_hint.min(seq);
     }
@@ -322,6 +347,13 @@ impl Scoreboard {
             }
             self.lose_again(seq);
         }
+    }
+
+    /// Nothing was lost after all, but what is found to be from now on.
+    pub fn forget_losses(&mut self) {
+        self.flight.iter_mut().for_each(|sent| sent.flags &= !LOST);
+        self.lost_out = 0;
+        self.examined = self.una;
     }
 
     /// The lowest lost segment that was not sent again; it now is.
@@ -363,9 +395,10 @@ impl Scoreboard {
 }
 
 impl Delivered {
-    /// Takes the RTT of a segment that was sent once.
-    fn sample(&mut self, sent: Sent, now: Time) {
+    /// Takes the RTT of a segment, where it was sent once.
+    fn note(&mut self, seq: u64, sent: Sent, now: Time) {
         if sent.flags & AMBIGUOUS == 0 {
+            self.original = Some(self.original.map_or(seq, |lowest| lowest.min(seq)));
             let rtt = now.since(sent.at);
             self.rtt_oldest = Some(self.rtt_oldest.map_or(rtt, |oldest| oldest.max(rtt)));
             self.rtt_newest = Some(self.rtt_newest.map_or(rtt, |newest| newest.min(rtt)));

@@ -8,25 +8,31 @@
 //!   │ └─loss──▶ Recovery ─all acknowledged─▶ Open  (window reduced, losses sent again)
 //!   └─timeout─▶ Loss ─all acknowledged─▶ Open      (slow start from one segment)
 //! ```
+//!
+//! Recovery and Loss also end, and the reduction is taken back, where nothing was lost ([`undo`]).
 
 mod recovery;
 mod tracing;
 mod transmission;
+mod undo;
 
 use l4s_cc::classic_ecn::Report;
 use l4s_cc::{Cc, CongestionControl, Pause, Window};
 use l4s_units::{Duration, Ecn, Time};
 
 use super::accecn::Decoder;
+use super::buffer;
 use super::pace::Pace;
 use super::prr::Prr;
 use super::rtt::Rtt;
-use super::scoreboard::{Delivered, Scoreboard};
+use super::scoreboard::{Arrival, Delivered, Scoreboard};
 use super::supply::Supply;
 use super::usage::Usage;
-use crate::packet::{Ack, Segment};
+use crate::packet::{Ack, Segment, Stamp, Stamps};
+use recovery::{Progress, Resend};
 use tracing::Tracing;
 use transmission::CHUNK;
+use undo::Undo;
 
 /// RFC 6928.
 const INITIAL_WINDOW: u32 = 10;
@@ -51,7 +57,7 @@ pub trait Output {
     /// A segment goes out.
     fn send(&mut self, segment: Segment, retransmission: bool);
     /// A SYN-ACK goes out.
-    fn send_syn_ack(&mut self, ecn: Ecn);
+    fn send_syn_ack(&mut self, ecn: Ecn, stamps: Stamps);
     /// A round trip was measured.
     fn round_trip(&mut self, rtt: Duration);
 }
@@ -117,8 +123,19 @@ pub struct Sender {
 
     timer: Timer,
     pace: Pace,
-    /// Timeouts in a row.
+    /// How often the timeout has doubled since the RTT was last measured (RFC 6298 §5.5).
     backoff: u32,
+    /// Timeouts since something was last acknowledged.
+    timeouts: u32,
+    /// The last timeout may have been none: new segments come first (F-RTO, RFC 5682).
+    frto: bool,
+    undo: Undo,
+    /// The time stamp of the client to echo.
+    ts_recent: Stamp,
+    /// When the first SYN-ACK went out, and how often it was sent.
+    syn_ack: (Stamp, u32),
+    /// The first segment for which the receiver has no room.
+    room_end: u64,
     /// Newest segment when a tail-loss probe went out, and whether it was a retransmission.
     probe: Option<(u64, bool)>,
     /// When tests send sets of tracers.
@@ -174,6 +191,12 @@ impl Sender {
             timer: Timer::OFF,
             pace: Pace::new(config.cc.paces()),
             backoff: 0,
+            timeouts: 0,
+            frto: false,
+            undo: Undo::default(),
+            ts_recent: Stamp::default(),
+            syn_ack: (Stamp::default(), 0),
+            room_end: u64::from(buffer::INITIAL),
             probe: None,
             #[cfg(test)]
             script: None,
@@ -242,27 +265,37 @@ impl Sender {
     }
 
     /// The client's SYN arrived, perhaps again.
-    pub fn on_syn(&mut self, now: Time, out: &mut impl Output) {
+    pub fn on_syn(&mut self, sent: Stamp, now: Time, out: &mut impl Output) {
         if self.state != State::SynReceived {
             return;
         }
-        out.send_syn_ack(self.control_ecn());
+        self.ts_recent = sent;
+        self.send_syn_ack(now, out);
+    }
+
+    fn send_syn_ack(&mut self, now: Time, out: &mut impl Output) {
+        let (first, times) = self.syn_ack;
+        self.syn_ack = (if times == 0 { Stamp::at(now) } else { first }, times + 1);
+        out.send_syn_ack(self.control_ecn(), self.stamps(now));
         self.last_sent = now;
         self.timer = Timer { due: now + self.rtt.rto(self.backoff), purpose: Purpose::Retransmit };
     }
 
     /// The third step of the handshake arrived, and with it the request.
-    pub fn on_request(&mut self, now: Time, out: &mut impl Output) {
+    pub fn on_request(&mut self, stamps: Stamps, now: Time, out: &mut impl Output) {
         if self.state != State::SynReceived {
             return;
         }
-        // A SYN-ACK that was sent more than once tells no RTT (RFC 6298 §3); neither does the
-        // connection start with the full window then (RFC 6928 §2).
-        if self.backoff == 0 {
-            let rtt = now.since(self.last_sent);
-            self.rtt.sample(rtt, 0, 0);
-            self.rtt.observe_min(rtt);
-        } else {
+        self.ts_recent = stamps.sent;
+        let (first, times) = self.syn_ack;
+        // Of a SYN-ACK that was sent more than once the time stamp says which one arrived (RFC 6298
+        // §3, RFC 7323 §4.1).
+        let rtt = if times == 1 { now.since(self.last_sent) } else { stamps.echo.age(now) };
+        self.rtt.sample(rtt, 0, 0);
+        self.rtt.observe_min(rtt);
+        // RFC 5681 §3.1, but for one retransmission, and where it was in vain: the first SYN-ACK
+        // arrived (`tcp_init_transfer`, `tcp_try_undo_spurious_syn`).
+        if times > 2 && self.backoff > 0 && stamps.echo != first {
             self.window.cwnd = 1;
         }
         self.backoff = 0;
@@ -286,11 +319,17 @@ impl Sender {
         let sacks = ack.sacks.iter().take_while(|s| s.0 < s.1);
         let sacks =
             sacks.map(|s| (ack.cumulative + u64::from(s.0), ack.cumulative + u64::from(s.1)));
-        let delivered = self.board.acknowledge(ack.cumulative, sacks, now, self.rtt.min());
+        let arrival = Arrival { now, echo: ack.stamps.echo, min_rtt: self.rtt.min() };
+        let delivered = self.board.acknowledge(ack.cumulative, sacks, arrival);
         let una = self.board.una();
+        if self.ts_recent.is_before(ack.stamps.sent) {
+            self.ts_recent = ack.stamps.sent;
+        }
+        self.room_end = self.room_end.max(ack.cumulative + u64::from(ack.window));
+        let head_sent_at = self.board.head_sent_at();
         self.measure(&delivered, out);
         if delivered.cumulative {
-            self.backoff = 0;
+            self.timeouts = 0;
         }
         let (ece, delivered_ce) = if self.accurate_ecn {
             let progress = una > prior_una || delivered.selective;
@@ -322,15 +361,19 @@ impl Sender {
             self.board = Scoreboard::default();
             return;
         }
-        if delivered.cumulative {
+        // Nothing that was sent after the oldest segment in flight puts off the timeout for that.
+        let is_older = |rtt| head_sent_at.is_some_and(|at| rtt > now.since(at));
+        if delivered.cumulative || delivered.rtt_oldest.is_some_and(is_older) {
             self.set_timer(now);
         }
         self.end_probe(una, una > prior_una || delivered.selective, now);
 
-        let mut lost = 0;
+        let (mut lost, mut resend) = (0, Resend::Lost);
         let dubious = delivered.selective || ece || !delivered.cumulative;
         if dubious || self.state != State::Open || self.board.sacked_out() > 0 {
-            lost = self.decide_state(una, ece, now);
+            let advanced = una > prior_una;
+            let progress = Progress { ack, delivered: &delivered, una, advanced, ece };
+            (lost, resend) = self.decide_state(&progress, now);
         }
         // Control the window: shrink it in proportion, or let it grow.
         if self.steered {
@@ -342,7 +385,14 @@ impl Sender {
             self.cc.grow(&mut self.window, &sample);
         }
         self.update_pacing_rate();
-        self.retransmit_lost(now, out);
+        if resend == Resend::NewFirst {
+            self.transmit(now, out);
+            // Where nothing new may be sent, nothing is learnt from it (RFC 5682 §2.1 step 2).
+            self.frto = self.board.nxt() > self.high_seq;
+        }
+        if resend == Resend::Lost || (resend == Resend::NewFirst && !self.frto) {
+            self.retransmit_lost(now, out);
+        }
         self.transmit(now, out);
     }
 
@@ -359,7 +409,7 @@ impl Sender {
         match self.timer.purpose {
             _ if self.state == State::SynReceived => {
                 self.backoff += 1;
-                self.on_syn(now, out);
+                self.send_syn_ack(now, out);
             }
             Purpose::Retransmit => self.on_timeout(now, out),
             Purpose::Probe => self.send_probe(now, out),
@@ -367,7 +417,7 @@ impl Sender {
                 self.timer = Timer::OFF;
                 let lost = self.detect_losses(now);
                 if lost > 0 {
-                    self.enter_recovery(now);
+                    self.enter_recovery(false, now);
                     if self.steered {
                         self.let_first_go();
                     } else {
@@ -387,9 +437,17 @@ impl Sender {
             self.rtt.observe_min(newest);
         }
         if let Some(oldest) = delivered.rtt_oldest {
+            // RFC 6298 §5.7: the timeout is as long as before until the RTT is measured.
+            self.backoff = 0;
             self.rtt.sample(oldest, self.board.una(), self.board.nxt());
             out.round_trip(oldest);
         }
+    }
+
+    /// The time stamps of what is sent now.
+    #[inline]
+    fn stamps(&self, now: Time) -> Stamps {
+        Stamps { sent: Stamp::at(now), echo: self.ts_recent }
     }
 
     /// Where the connection is, without an acknowledgement.

@@ -1,6 +1,7 @@
 //! Connections over a made-up path: the laws of congestion control, and recovery from loss.
 
 mod feedback;
+mod late;
 mod tracers;
 
 use std::cmp::Reverse;
@@ -12,7 +13,7 @@ use l4s_units::{Duration, Ecn, Time};
 use rand_core::Rng;
 
 use super::{Arrived, Echo, Output, Receiver, Sender, SenderConfig, State};
-use crate::packet::{Ack, MSS, Part, Segment, Share};
+use crate::packet::{Ack, MSS, Part, Segment, Share, Stamp, Stamps};
 
 const MS: Duration = Duration::from_millis(1);
 const RTT: Duration = Duration::from_millis(20);
@@ -28,6 +29,8 @@ enum Fate {
     Mark,
     Lose,
     Late(Duration),
+    /// It arrives at this time, unless it would later.
+    Held(Time),
 }
 
 /// One event on the path; the order among equals is that of sending.
@@ -45,7 +48,7 @@ impl Output for Sent {
     fn send(&mut self, segment: Segment, retransmission: bool) {
         self.0.push((segment, retransmission));
     }
-    fn send_syn_ack(&mut self, _: Ecn) {}
+    fn send_syn_ack(&mut self, _: Ecn, _: Stamps) {}
     fn round_trip(&mut self, _: Duration) {}
 }
 
@@ -111,9 +114,11 @@ impl<F: FnMut(&Segment, bool) -> Fate> Path<F> {
         };
         let mut sent = Sent::default();
         prepare(&mut path.sender);
-        path.sender.on_syn(path.now, &mut sent);
+        let syn_ack = Stamp::at(path.now);
+        path.sender.on_syn(syn_ack, path.now, &mut sent);
         path.now += RTT;
-        path.sender.on_request(path.now, &mut sent);
+        let stamps = Stamps { sent: Stamp::at(path.now), echo: syn_ack };
+        path.sender.on_request(stamps, path.now, &mut sent);
         path.pass_on(sent);
         path
     }
@@ -133,6 +138,7 @@ impl<F: FnMut(&Segment, bool) -> Fate> Path<F> {
             match (self.fate)(&segment, again) {
                 Fate::Arrive => self.schedule(at, Event::Data(segment)),
                 Fate::Late(by) => self.schedule(at + by, Event::Data(segment)),
+                Fate::Held(until) => self.schedule(at.max(until), Event::Data(segment)),
                 Fate::Mark if segment.ecn.is_capable() => {
                     segment.ecn = Ecn::Ce;
                     self.schedule(at, Event::Data(segment));
@@ -174,6 +180,7 @@ impl<F: FnMut(&Segment, bool) -> Fate> Path<F> {
                             cwr: s.cwr,
                             push: s.push,
                             part: s.part,
+                            stamps: s.stamps,
                         };
                         self.receiver.on_segment(arrived, next, |ack| acks.push(ack));
                     }

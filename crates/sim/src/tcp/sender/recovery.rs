@@ -1,10 +1,13 @@
-//! Losses, and the states that they and marks lead to: reduction, recovery, timeouts.
+//! Losses, and the states that they and marks lead to: reduction, recovery, timeouts, and back.
 
-use l4s_cc::{Congestion, CongestionControl};
+use l4s_cc::{Congestion, CongestionControl, Window};
 use l4s_units::{Duration, Time};
 
+use super::undo::Prior;
 use super::{Output, Purpose, Sender, State, Timer};
+use crate::packet::{Ack, Share};
 use crate::tcp::prr::Prr;
+use crate::tcp::scoreboard::Delivered;
 
 /// Duplicate acknowledgements, or segments selectively acknowledged, that tell a loss.
 const DUPTHRESH: u32 = 3;
@@ -13,38 +16,149 @@ const TIMEOUT_MIN: Duration = Duration::from_millis(2);
 /// A probe of a single segment in flight waits for a delayed acknowledgement (RFC 8985 §7.2).
 const PROBE_DELAYED_ACK: Duration = Duration::from_millis(200);
 
+/// What an acknowledgement tells that may change the state.
+pub(super) struct Progress<'a> {
+    pub ack: &'a Ack,
+    pub delivered: &'a Delivered,
+    /// The first segment not acknowledged now.
+    pub una: u64,
+    /// Whether that is another one than before.
+    pub advanced: bool,
+    /// Whether it echoes a mark.
+    pub ece: bool,
+}
+
+/// What to send first after an acknowledgement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Resend {
+    /// Lost segments.
+    Lost,
+    /// New segments: whether they or lost ones arrive tells whether the timeout was one.
+    NewFirst,
+    /// New segments alone.
+    Nothing,
+}
+
 impl Sender {
     pub(super) fn reducing(&self) -> bool {
         matches!(self.state, State::Cwr | State::Recovery)
     }
 
     /// Leaves and enters states for this acknowledgement; returns how many segments it showed to
-    /// be lost.
-    pub(super) fn decide_state(&mut self, una: u64, ece: bool, now: Time) -> u32 {
-        if una >= self.high_seq {
-            match self.state {
-                // One segment more, so that the mark of the reduction itself reaches the client.
-                State::Cwr if una > self.high_seq => self.end_reduction(),
-                State::Recovery => self.end_reduction(),
-                State::Loss => self.state = State::Open,
-                _ => {}
+    /// be lost, and what to send first.
+    pub(super) fn decide_state(&mut self, progress: &Progress<'_>, now: Time) -> (u32, Resend) {
+        let (una, echo) = (progress.una, progress.ack.stamps.echo);
+        if progress.ece {
+            self.undo.is_due_to_mark();
+        }
+        if let Some(twice) = progress.ack.duplicate.filter(|d| d.lead == 0 && d.share == Share::All)
+        {
+            let seq = progress.ack.cumulative.checked_add_signed(twice.segment.into());
+            self.undo.came_twice(seq.unwrap_or(0));
+        }
+        let mut resend = Resend::Lost;
+        match self.state {
+            // One segment more, so that the mark of the reduction itself reaches the client.
+            State::Cwr if una > self.high_seq => self.end_reduction(),
+            State::Recovery if una >= self.high_seq => {
+                if self.undo.was_late(echo) || self.undo.all_came_twice() {
+                    self.undo_reduction();
+                } else {
+                    self.end_reduction();
+                }
             }
+            State::Recovery if progress.advanced && self.undo.was_late(echo) => {
+                if self.board.resent_out() > 0 {
+                    // Nothing more is sent again until these arrive, too.
+                    return (0, Resend::Nothing);
+                }
+                self.board.forget_losses();
+                self.undo_reduction();
+            }
+            State::Loss => resend = self.process_loss(progress),
+            _ => {}
+        }
+        if matches!(self.state, State::Open | State::Recovery) && self.undo.all_came_twice() {
+            self.undo_reduction();
         }
         let lost = self.detect_losses(now);
         match self.state {
             State::Recovery | State::Loss => {}
-            _ if self.board.lost_out() > 0 => self.enter_recovery(now),
-            State::Open if ece => {
+            _ if self.board.lost_out() > 0 => self.enter_recovery(progress.ece, now),
+            State::Open if progress.ece => {
                 self.start_reduction(Congestion::Ecn);
+                self.undo.end();
                 self.state = State::Cwr;
             }
             _ => {}
         }
-        lost
+        if matches!(self.state, State::Open | State::Cwr) && !self.board.awaits_resent() {
+            self.undo.forget_resent();
+        }
+        (lost, resend)
+    }
+
+    /// After a timeout: whether all is repaired, or nothing was lost (`tcp_process_loss`).
+    fn process_loss(&mut self, progress: &Progress<'_>) -> Resend {
+        let recovered = progress.una >= self.high_seq;
+        let late = self.undo.was_late(progress.ack.stamps.echo) || self.undo.all_came_twice();
+        // RFC 5682 §3.1 step 3b.
+        let original = progress.delivered.original.is_some_and(|seq| seq < self.high_seq);
+        if (progress.advanced && late) || (self.frto && original) {
+            self.board.forget_losses();
+            self.undo_reduction();
+            self.timeouts = 0;
+            return Resend::Lost;
+        }
+        if recovered {
+            if late {
+                self.undo_reduction();
+            }
+            self.state = State::Open;
+        } else if self.frto && self.board.nxt() > self.high_seq {
+            // Step 3a: what came is the new data, or nothing.
+            if progress.delivered.selective || !progress.advanced {
+                self.frto = false;
+            }
+        } else if self.frto && progress.advanced {
+            // Step 2b.
+            return Resend::NewFirst;
+        }
+        Resend::Lost
+    }
+
+    /// What was thought lost was late: the window is what it was before, unless a mark forbids it.
+    fn undo_reduction(&mut self) {
+        if let Some(Prior { cwnd, ssthresh }) = self.undo.end() {
+            self.cc.undo(&mut self.window, cwnd);
+            if ssthresh > self.window.ssthresh {
+                self.window.ssthresh = ssthresh;
+                self.cwr_pending = false;
+            }
+        }
+        self.state = State::Open;
+    }
+
+    /// A reduction for a loss begins.
+    fn begin_undo(&mut self, prior: Option<Prior>) {
+        let probe = u32::from(self.probe.is_some_and(|(_, again)| again));
+        if !self.board.awaits_resent() {
+            self.undo.forget_resent();
+        }
+        self.undo.begin(self.board.una(), self.board.resent_out() + probe, prior);
+    }
+
+    /// The window, and the threshold that leads back to three quarters of it at least
+    /// (`tcp_current_ssthresh`).
+    fn prior(&self) -> Prior {
+        let Window { cwnd, ssthresh, .. } = self.window;
+        let quarters = if self.reducing() { 0 } else { cwnd / 2 + cwnd / 4 };
+        Prior { cwnd, ssthresh: ssthresh.max(quarters) }
     }
 
     pub(super) fn detect_losses(&mut self, now: Time) -> u32 {
-        if self.board.sacked_out() == 0 && !self.board.any_resent() && self.probe.is_none() {
+        let resent = self.board.resent_out() > 0;
+        if self.board.sacked_out() == 0 && !resent && self.probe.is_none() {
             return 0;
         }
         // No reordering is expected until a quarter of the RTT, and none at all once enough
@@ -63,8 +177,12 @@ impl Sender {
     }
 
     #[inline(never)]
-    pub(super) fn enter_recovery(&mut self, now: Time) {
+    pub(super) fn enter_recovery(&mut self, ece: bool, now: Time) {
         self.steer(now);
+        if self.state != State::Loss {
+            let prior = (!self.reducing() && !ece).then(|| self.prior());
+            self.begin_undo(prior);
+        }
         if self.reducing() {
             if let Some(ssthresh) = self.cc.loss_while_reducing(&self.window) {
                 self.window.ssthresh = ssthresh;
@@ -115,7 +233,7 @@ impl Sender {
     pub(super) fn set_timer(&mut self, now: Time) {
         if self.board.packets_out() == 0 {
             self.timer = Timer::OFF;
-        } else if !self.schedule_probe(now) {
+        } else if !self.schedule_probe(now, now) {
             self.set_retransmit_timer(now);
         }
     }
@@ -134,8 +252,9 @@ impl Sender {
         self.timer = Timer { due, purpose: Purpose::Retransmit };
     }
 
-    /// Sets the timer for a tail-loss probe (RFC 8985 §7.2), where one makes sense.
-    pub(super) fn schedule_probe(&mut self, now: Time) -> bool {
+    /// Sets the timer for a tail-loss probe (RFC 8985 §7.2), where one makes sense. The timeout
+    /// counts from `since`.
+    pub(super) fn schedule_probe(&mut self, since: Time, now: Time) -> bool {
         let calm = matches!(self.state, State::Open | State::Cwr);
         if !calm || self.board.sacked_out() > 0 || self.probe.is_some() {
             return false;
@@ -143,8 +262,10 @@ impl Sender {
         let Some(srtt) = self.rtt.smoothed() else { return false };
         let delayed_ack =
             if self.board.packets_out() == 1 { PROBE_DELAYED_ACK } else { TIMEOUT_MIN };
-        let timeout = (srtt * 2 + delayed_ack).min(self.rtt.rto(0));
-        self.timer = Timer { due: now + timeout, purpose: Purpose::Probe };
+        let due = now + srtt * 2 + delayed_ack;
+        let timeout = since + self.rtt.rto(self.backoff);
+        let due = if timeout > now { due.min(timeout) } else { due };
+        self.timer = Timer { due, purpose: Purpose::Probe };
         true
     }
 
@@ -152,7 +273,8 @@ impl Sender {
     pub(super) fn send_probe(&mut self, now: Time, out: &mut impl Output) {
         self.timer = Timer::OFF;
         if self.probe.is_none() && self.board.packets_out() > 0 {
-            let new = !self.supply.is_empty(self.board.nxt());
+            let nxt = self.board.nxt();
+            let new = !self.supply.is_empty(nxt) && nxt < self.room_end;
             let seq =
                 if new { Some(self.send_new(false, now, out)) } else { self.board.probe(now) };
             if let Some(seq) = seq {
@@ -194,9 +316,12 @@ impl Sender {
         self.steer(now);
         let ssthresh = self.cc.ssthresh(&self.window, Congestion::Timeout);
         let first = self.state == State::Open || self.high_seq <= self.board.una();
-        if first || (self.state == State::Loss && self.backoff == 0) {
+        if first || (self.state == State::Loss && self.timeouts == 0) {
+            self.begin_undo(Some(self.prior()));
             self.window.ssthresh = ssthresh;
         }
+        // RFC 5682 §3.1 step 1: no recovery is under way, or nothing but timeouts of this segment.
+        self.frto = matches!(self.state, State::Open | State::Cwr) || self.timeouts > 0;
         self.high_seq = self.board.nxt();
         self.board.timeout(now);
         self.window.cwnd = self.board.in_flight() + 1;
@@ -205,6 +330,7 @@ impl Sender {
         self.state = State::Loss;
         self.probe = None;
         self.backoff += 1;
+        self.timeouts += 1;
         self.retransmit_lost(now, out);
         self.set_retransmit_timer(now);
     }

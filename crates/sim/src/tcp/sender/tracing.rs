@@ -230,6 +230,7 @@ impl Sender {
             fin: false,
             part: Part::Whole,
             short: self.short,
+            stamps: self.stamps(now),
         };
         out.send(whole, false);
         let (seq, short) = (front + 1, self.short + 1);
@@ -254,6 +255,7 @@ impl Sender {
             fin: false,
             part: Part::Copy,
             short: self.short,
+            stamps: self.stamps(now),
         };
         out.send(middle, false);
         out.send(Segment { payload: REAR_COPY, ecn: Ecn::Ect1, ..middle }, false);
@@ -297,6 +299,7 @@ mod script {
 
 #[cfg(test)]
 mod tests {
+    use crate::packet::Stamps;
     use l4s_units::Duration;
 
     use super::*;
@@ -306,7 +309,16 @@ mod tests {
     fn ack(cumulative: u64, tail: u64, part: Part) -> Ack {
         let segment = tail as i32 - cumulative as i32;
         let duplicate = Some(Duplicate { segment, lead: part.lead(), share: Share::AllButLast });
-        Ack { cumulative, sacks: [(0, 0); 3], duplicate, ece: false, ace: 0, ce_bytes: None }
+        Ack {
+            cumulative,
+            sacks: [(0, 0); 3],
+            duplicate,
+            ece: false,
+            ace: 0,
+            ce_bytes: None,
+            window: u32::MAX,
+            stamps: Stamps::default(),
+        }
     }
 
     #[test]
@@ -372,7 +384,15 @@ mod tests {
                 _ => (MSS as u16, Part::Whole),
             };
             let ecn = Ecn::Ect1;
-            let arrived = Arrived { seq, ecn, payload, cwr: false, push: false, part };
+            let arrived = Arrived {
+                seq,
+                ecn,
+                payload,
+                cwr: false,
+                push: false,
+                part,
+                stamps: Stamps::default(),
+            };
             let mut acks = Vec::new();
             receiver.on_segment(arrived, Time::ZERO, |ack| acks.extend(of.map(|of| (of, ack))));
             acks

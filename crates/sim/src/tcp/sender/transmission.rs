@@ -4,7 +4,7 @@ use l4s_cc::CongestionControl;
 use l4s_units::{Duration, Ecn, Time};
 
 use super::{Output, Purpose, Sender, State, Timer};
-use crate::packet::{MSS, Part, Segment};
+use crate::packet::{MSS, Part, Segment, Stamp};
 use crate::tcp::pace::Pace;
 
 /// The most that one unit of segmentation offload holds.
@@ -29,7 +29,8 @@ impl Sender {
         let (payload, pushed, fin) = self.supply.segment(seq);
         self.last_sent = now;
         let (push, part, short) = (push || pushed, Part::Whole, self.short);
-        out.send(Segment { seq, payload, ecn, cwr, push, fin, part, short }, false);
+        let stamps = self.stamps(now);
+        out.send(Segment { seq, payload, ecn, cwr, push, fin, part, short, stamps }, false);
         seq
     }
 
@@ -38,8 +39,9 @@ impl Sender {
         let (full, push, fin) = self.supply.segment(seq);
         let (short, payload) = self.board.shape(seq);
         let (payload, ecn) = (payload.unwrap_or(full), self.control_ecn());
-        let part = Part::Whole;
-        out.send(Segment { seq, payload, ecn, cwr: false, push, fin, part, short }, true);
+        let (part, stamps) = (Part::Whole, self.stamps(now));
+        let cwr = false;
+        out.send(Segment { seq, payload, ecn, cwr, push, fin, part, short, stamps }, true);
     }
 
     /// Sends lost segments again, as far as the window allows.
@@ -49,6 +51,7 @@ impl Sender {
         }
         while self.board.in_flight() < self.window.cwnd && !self.pace.holds_back(now) {
             let Some(seq) = self.board.resend(now) else { break };
+            self.undo.resent(Stamp::at(now));
             self.send_again(seq, now, out);
             self.pace.charge(self.full_payload(), self.pacing_rate, now);
             if self.reducing() {
@@ -66,7 +69,9 @@ impl Sender {
         let (mut sent, mut limited) = (0, false);
         loop {
             let left = self.supply.left(self.board.nxt());
+            let room = self.room_end.saturating_sub(self.board.nxt());
             let quota = self.window.cwnd.saturating_sub(self.board.in_flight());
+            let quota = quota.min(u32::try_from(room).unwrap_or(u32::MAX));
             if left == 0 || quota == 0 || self.pace.holds_back(now) {
                 break;
             }
@@ -111,7 +116,8 @@ impl Sender {
             if self.reducing() {
                 self.prr.out += sent;
             }
-            if !self.schedule_probe(now) && self.timer == Timer::OFF {
+            let since = self.board.head_sent_at().unwrap_or(now);
+            if !self.schedule_probe(since, now) && self.timer == Timer::OFF {
                 self.set_retransmit_timer(now);
             }
         }

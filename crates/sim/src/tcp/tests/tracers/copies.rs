@@ -77,7 +77,16 @@ fn an_answer_is_nothing_to_the_sender() {
         let share = Share::Last(copy as u8);
         let duplicate = Some(Duplicate { segment: -1, lead: 0, share });
         let sacks = [(0, 0); 3];
-        let ack = Ack { cumulative, sacks, duplicate, ece: false, ace: 0, ce_bytes: Some(0) };
+        let ack = Ack {
+            cumulative,
+            sacks,
+            duplicate,
+            ece: false,
+            ace: 0,
+            ce_bytes: Some(0),
+            window: u32::MAX,
+            stamps: Stamps::default(),
+        };
         path.sender.on_ack(&ack, path.now, &mut sent);
         assert!(sent.0.is_empty());
         assert_eq!(state(&path.sender), before);

@@ -1,0 +1,80 @@
+//! Whether the last reduction answered a loss that was none: what was sent again was only late.
+//!
+//! There are three signs of that, as in Linux (`tcp_try_undo_*`), and a sender who finds one takes
+//! the reduction back:
+//!
+//! 1. An acknowledgement of something that was sent again echoes a time stamp from before the first
+//!    retransmission: it is the original that arrived (the Eifel algorithm, RFC 3522 §3.2).
+//! 2. D-SACK says of every retransmission that it came twice (RFC 3708 §3).
+//! 3. After a timeout something arrives that was sent once, before it (F-RTO, RFC 5682 §3.1):
+//!    [`super::Sender`] sees that by itself.
+
+use crate::packet::Stamp;
+
+/// What is known of the last reduction for a loss.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Undo {
+    /// The first segment not acknowledged when it began; none where there is nothing to take back.
+    from: Option<u64>,
+    /// Window and threshold before it; none where a mark asked for a reduction, too.
+    prior: Option<Prior>,
+    /// The time stamp of the first retransmission in this recovery; none before it.
+    first_resent: Option<Stamp>,
+    /// Retransmissions of which no D-SACK has told; none before the first one.
+    unreported: Option<u32>,
+}
+
+/// A window before its reduction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Prior {
+    pub cwnd: u32,
+    pub ssthresh: u32,
+}
+
+impl Undo {
+    /// A reduction for a loss begins, while so many retransmissions are under way.
+    pub fn begin(&mut self, una: u64, resent_out: u32, prior: Option<Prior>) {
+        self.from = Some(una);
+        self.prior = prior;
+        self.unreported = (resent_out > 0).then_some(resent_out);
+    }
+
+    /// Nothing that was sent again is under way any more.
+    pub fn forget_resent(&mut self) {
+        self.first_resent = None;
+    }
+
+    /// A mark asks for the reduction, whatever becomes of the losses.
+    pub fn is_due_to_mark(&mut self) {
+        self.prior = None;
+    }
+
+    /// There is nothing to take back any more. Gives the window to return to.
+    pub fn end(&mut self) -> Option<Prior> {
+        self.from = None;
+        self.prior.take()
+    }
+
+    /// A lost segment is sent again.
+    pub fn resent(&mut self, stamp: Stamp) {
+        self.first_resent.get_or_insert(stamp);
+        self.unreported = Some(self.unreported.unwrap_or(0) + 1);
+    }
+
+    /// D-SACK tells that a segment came twice.
+    pub fn came_twice(&mut self, seq: u64) {
+        if self.from.is_some_and(|from| seq >= from) {
+            self.unreported = self.unreported.map(|left| left.saturating_sub(1));
+        }
+    }
+
+    /// All that was sent again came twice.
+    pub fn all_came_twice(&self) -> bool {
+        self.from.is_some() && self.unreported == Some(0)
+    }
+
+    /// What an acknowledgement with this echo acknowledged for the first time was only late.
+    pub fn was_late(&self, echo: Stamp) -> bool {
+        self.from.is_some() && self.first_resent.is_none_or(|first| echo.is_before(first))
+    }
+}

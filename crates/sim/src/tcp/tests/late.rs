@@ -1,0 +1,145 @@
+//! Time stamps, and what they tell: round trips of what was sent twice, and that something which was
+//! thought lost was only late.
+
+use super::*;
+
+/// A flow in slow start without end, over a path with this fate, after so long.
+fn after(
+    ms: u64,
+    fate: impl FnMut(&Segment, bool) -> Fate,
+) -> Path<impl FnMut(&Segment, bool) -> Fate> {
+    let mut path = Path::new(Config::Reno(reno::Config::default()), false, None, fate);
+    path.run(at(MS * ms));
+    path
+}
+
+/// What is sent from 70 ms on waits until half a second after the start.
+fn held(s: &Segment) -> Fate {
+    let is_held = !s.stamps.sent.is_before(Stamp::at(at(MS * 70)));
+    if is_held { Fate::Held(at(MS * 500)) } else { Fate::Arrive }
+}
+
+/// RFC 3522 §3.2: the original arrives first, and its time stamp is older than the retransmission.
+#[test]
+fn a_timeout_for_what_is_late_is_taken_back() {
+    let path = after(1200, |s, _| held(s));
+    let again = path.retransmissions();
+    assert!(!again.is_empty() && again.len() <= 3, "one timeout: {again:?}");
+    assert_eq!(path.sender.window().threshold(), None, "nothing was lost");
+    assert!(path.sender.window().cwnd > 60, "{}", path.sender.window().cwnd);
+}
+
+/// RFC 5682 §3.1: the retransmission arrives first, but so does what was sent once.
+#[test]
+fn new_segments_tell_that_a_timeout_was_none() {
+    let path = after(1200, |s, again| if again { Fate::Arrive } else { held(s) });
+    let again = path.retransmissions();
+    assert!(!again.is_empty() && again.len() <= 3, "one timeout: {again:?}");
+    assert_eq!(path.sender.window().threshold(), None, "nothing was lost");
+}
+
+/// RFC 3708 §3: the segment was sent again at once, and its original came after that.
+#[test]
+fn a_fast_retransmission_of_what_comes_twice_is_taken_back() {
+    let by = MS * 25;
+    let path =
+        after(400, |s, again| if s.seq == 60 && !again { Fate::Late(by) } else { Fate::Arrive });
+    assert_eq!(path.retransmissions(), [60]);
+    assert_eq!(path.sender.window().threshold(), None, "nothing was lost");
+}
+
+#[test]
+fn a_loss_is_a_loss() {
+    for lost in [vec![60], (40..200).collect()] {
+        let path = after(1200, lose_first(&lost));
+        assert!(path.retransmissions().len() >= lost.len().min(20));
+        assert!(path.sender.window().threshold().is_some(), "{lost:?}");
+    }
+}
+
+/// Without a receive window a flow whose segment never arrives sends new ones for ever.
+#[test]
+fn a_hole_is_as_wide_as_the_receive_window() {
+    let is_broken = std::cell::Cell::new(true);
+    let mut path = after(60_000, |s, _| match s.seq {
+        60 if is_broken.get() => Fate::Lose,
+        _ => Fate::Arrive,
+    });
+    let highest = path.log.iter().map(|(_, seq, _)| *seq).max().unwrap();
+    assert!(highest < 60 + 480, "{highest}");
+    let attempts = path.retransmissions().len();
+    assert!((5..20).contains(&attempts), "it backs off: {attempts}");
+    // When it comes through, all else is there.
+    is_broken.set(false);
+    path.run(at(Duration::from_secs(200)));
+    assert!(path.sender.window().cwnd > 10);
+}
+
+/// RFC 7323 §4.3.
+#[test]
+fn the_echo_is_of_the_first_segment_that_was_not_acknowledged() {
+    let mut receiver = Receiver::new(Echo::None, RTT);
+    let mut echoes = Vec::new();
+    let mut arrive = |seq: u64, sent_ms: u64, now_ms: u64| {
+        let sent = Stamp::at(at(MS * sent_ms));
+        let arrived = Arrived {
+            seq,
+            ecn: Ecn::NotEct,
+            payload: FULL,
+            cwr: false,
+            push: false,
+            part: Part::Whole,
+            stamps: Stamps { sent, echo: Stamp::default() },
+        };
+        receiver.on_segment(arrived, at(MS * now_ms), |ack| {
+            echoes.push((ack.cumulative, ack.stamps.echo.age(at(MS * now_ms)).as_millis_f64()));
+        });
+    };
+    for seq in 0..16 {
+        arrive(seq, seq, seq + 10);
+    }
+    // Two segments and one acknowledgement, which is that of the first.
+    arrive(16, 16, 26);
+    arrive(17, 19, 29);
+    // Above a hole: still the last one in order, 18 being late.
+    arrive(19, 31, 41);
+    arrive(18, 45, 55);
+    // An old one that comes again says nothing.
+    arrive(3, 60, 70);
+    let last: Vec<_> = echoes.iter().skip(16).copied().collect();
+    assert_eq!(last, [(18, 13.0), (18, 25.0), (20, 10.0), (20, 25.0)]);
+}
+
+/// A SYN-ACK that was sent more than once (RFC 6298 §3, RFC 7323 §4.1), and the window after it
+/// (`tcp_init_transfer`).
+#[test]
+fn the_handshake_of_a_long_path_is_measured() {
+    let config = SenderConfig {
+        cc: Config::Reno(reno::Config::default()),
+        ecn: None,
+        ecn_on_everything: false,
+        accurate_ecn: false,
+        size: None,
+    };
+    let request = |ms: u64, echo_ms: u64| Stamps {
+        sent: Stamp::at(at(MS * ms)),
+        echo: Stamp::at(at(MS * echo_ms)),
+    };
+    // The client's second SYN is answered, too; its answer to the first SYN-ACK arrives.
+    let mut sender = Sender::new(&config);
+    let mut sent = Sent::default();
+    sender.on_syn(Stamp::default(), at(MS * 1500), &mut sent);
+    sender.on_syn(Stamp::default(), at(MS * 2500), &mut sent);
+    sender.on_request(request(3000, 1500), at(MS * 3000), &mut sent);
+    assert_eq!(sender.srtt(), Some(MS * 1500));
+    assert_eq!((sender.window().cwnd, sent.0.len()), (10, 10));
+    // The first two SYN-ACKs were lost.
+    let mut sender = Sender::new(&config);
+    let mut sent = Sent::default();
+    sender.on_syn(Stamp::default(), at(MS * 20), &mut sent);
+    sender.on_timer(at(MS * 1020), &mut sent);
+    sender.on_timer(at(MS * 3020), &mut sent);
+    sender.on_request(request(3040, 3020), at(MS * 3040), &mut sent);
+    assert_eq!(sender.srtt(), Some(MS * 20));
+    assert_eq!((sender.window().cwnd, sent.0.len()), (1, 1));
+}

@@ -1,0 +1,135 @@
+//! Timeouts where the round trip is longer than the timeout, or grows faster than it: long paths,
+//! slow links, re-routes and dips of the link rate. Without loss nothing is sent twice for long, and
+//! no path of a second is a cliff.
+
+use l4s_measure::{EngineSummary, Observer, Origin, Recorder, Summary, Traced};
+use l4s_scenario::Plan;
+use l4s_units::{Duration, Time};
+use proptest::prelude::*;
+
+/// What became of a run.
+#[derive(Debug)]
+struct Ran {
+    summary: Summary,
+    /// Of the whole run, warm-up included.
+    sent_again: u64,
+    dropped: u64,
+    /// The longest time without a departure after the first one.
+    silence: Duration,
+}
+
+/// Counts what the summary does not.
+struct Counter<'a> {
+    recorder: &'a mut Recorder,
+    sent_again: u64,
+    dropped: u64,
+    last: Option<Time>,
+    silence: Duration,
+}
+
+impl<P: Traced> Observer<P> for Counter<'_> {
+    fn departed(&mut self, packet: &P, queue: l4s_aqm::Queue, sojourn: Duration, now: Time) {
+        self.silence = self.silence.max(self.last.map_or(Duration::ZERO, |last| now.since(last)));
+        self.last = Some(now);
+        Observer::<P>::departed(self.recorder, packet, queue, sojourn, now);
+    }
+    fn dropped(&mut self, packet: &P, queue: l4s_aqm::Queue, cause: l4s_aqm::DropCause, now: Time) {
+        self.dropped += 1;
+        Observer::<P>::dropped(self.recorder, packet, queue, cause, now);
+    }
+    fn opened(&mut self, flow: u32, group: u16, size: Option<l4s_units::Bytes>, now: Time) {
+        Observer::<P>::opened(self.recorder, flow, group, size, now);
+    }
+    fn round_trip(&mut self, flow: u32, rtt: Duration, now: Time) {
+        Observer::<P>::round_trip(self.recorder, flow, rtt, now);
+    }
+    fn retransmitted(&mut self, flow: u32, now: Time) {
+        self.sent_again += 1;
+        Observer::<P>::retransmitted(self.recorder, flow, now);
+    }
+}
+
+/// One flow of this control.
+fn run(cc: &str, rate: &str, buffer: &str, rtt_ms: u64, seconds: u64, more: &str) -> Ran {
+    let text = format!(
+        "duration = \"{seconds}s\"\nwarmup = \"{}s\"\nlink = {{ rate = \"{rate}\", buffer = \
+         \"{buffer}\" }}\naqm = {{ kind = \"fifo\" }}\n[[group]]\nname = \"A\"\ncc = \"{cc}\"\n\
+         rtt = \"{rtt_ms}ms\"\n{more}",
+        seconds / 2
+    );
+    let plan = Plan::parse("timeouts.toml", &text, &[]).unwrap();
+    let scenario = &plan.points[0].scenario;
+    let mut recorder = Recorder::new(scenario, Origin::default()).without_series();
+    let mut counter = Counter {
+        recorder: &mut recorder,
+        sent_again: 0,
+        dropped: 0,
+        last: None,
+        silence: Duration::ZERO,
+    };
+    l4s_sim::run(scenario, &mut counter);
+    let Counter { sent_again, dropped, silence, .. } = counter;
+    let summary = recorder.finish(EngineSummary::default()).summary;
+    Ran { summary, sent_again, dropped, silence }
+}
+
+/// Linux 7.3 in virtual time: 6.17 Mb/s at 999 ms, 5.75 at 1050, 5.15 at 1100, 4.59 at 1200, 3.51 at
+/// 1500, 2.16 at 2 s and 1.07 at 3 s, in the second half of a minute.
+#[test]
+fn a_long_path_carries_what_it_carries_in_linux() {
+    for (rtt_ms, linux) in [(999, 6.17), (1050, 5.75), (1200, 4.59), (1500, 3.51), (2000, 2.16)] {
+        let ran = run("cubic", "10mbit", "40p", rtt_ms, 60, "");
+        let group = &ran.summary.groups[0];
+        let rate = group.rate_bps / 1e6;
+        assert!((rate / linux - 1.0).abs() < 0.15, "{rtt_ms} ms: {rate:.2} Mb/s, Linux {linux}");
+        let measured = group.rtt_ms.unwrap();
+        assert!((0.0..50.0).contains(&(measured - rtt_ms as f64)), "{measured} ms of {rtt_ms}");
+    }
+}
+
+/// So many packets may be sent again beside those that were dropped: a probe or a timeout each time
+/// that the round trip grew, before it is measured anew.
+const MISTAKEN: u64 = 8;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever the path, what was not dropped is not sent again, and the RTT is measured.
+    #[test]
+    fn a_long_path_sends_nothing_twice(rtt_ms in 300_u64..4000, kbit in 500_u64..20_000, cc in 0..3) {
+        let cc = ["cubic", "reno", "prague"][cc as usize];
+        let ran = run(cc, &format!("{kbit}kbit"), "4000p", rtt_ms, 12 * rtt_ms / 1000 + 4, "");
+        prop_assert!(ran.sent_again <= ran.dropped, "{ran:?}");
+        prop_assert!(ran.summary.groups[0].rtt_ms.unwrap() >= rtt_ms as f64, "{ran:?}");
+    }
+
+    /// The first window of a connection takes longer than its timeout.
+    #[test]
+    fn a_slow_link_carries_each_packet_once(rtt_ms in 5_u64..400, kbit in 30_u64..400, buffer in 20..100) {
+        let ran = run("cubic", &format!("{kbit}kbit"), &format!("{buffer}p"), rtt_ms, 60, "");
+        prop_assert!(ran.sent_again <= ran.dropped + MISTAKEN, "{ran:?}");
+        prop_assert!(ran.summary.link.utilization > 0.95, "{ran:?}");
+    }
+
+    /// A re-route makes the round trip up to a hundred times as long, or short.
+    #[test]
+    fn a_re_route_costs_a_timeout(before in 20_u64..2000, after in 20_u64..2000, kbit in 1000_u64..10_000) {
+        let at = "[[at]]\ntime = \"15s\"\ngroup.A.rtt = ";
+        let more = format!("{at}\"{after}ms\"\n");
+        let ran = run("cubic", &format!("{kbit}kbit"), "1000p", before, 40, &more);
+        prop_assert!(ran.sent_again <= ran.dropped + MISTAKEN, "{ran:?}");
+        let longest = Duration::from_millis(3 * before.max(after)) + Duration::from_secs(1);
+        prop_assert!(ran.silence < longest, "{ran:?}");
+    }
+
+    /// The queue of a link that slows down takes seconds to leave.
+    #[test]
+    fn a_dip_of_the_rate_costs_a_timeout(rtt_ms in 10_u64..200, factor in 3_u64..50) {
+        let slow = 10_000 / factor;
+        let at = |seconds, kbit| format!("[[at]]\ntime = \"{seconds}s\"\nlink.rate = \"{kbit}kbit\"\n");
+        let more = format!("{}{}", at(12, slow), at(20, 10_000));
+        let ran = run("cubic", "10000kbit", "300p", rtt_ms, 30, &more);
+        prop_assert!(ran.sent_again <= ran.dropped + 2 * MISTAKEN, "{ran:?}");
+        prop_assert!(ran.summary.link.utilization > 0.9, "{ran:?}");
+    }
+}
