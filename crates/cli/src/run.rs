@@ -220,6 +220,10 @@ impl Done {
         if shown < summaries.len() {
             eprintln!("… and {} more runs", summaries.len() - shown);
         }
+        match headline::left_out(&summaries[..shown]) {
+            0 => {}
+            more => eprintln!("… and {more} more groups: --json or --out has them"),
+        }
         Ok(())
     }
 

@@ -31,7 +31,7 @@ mod wire;
 mod writer;
 
 pub use completion::theoretical_time;
-pub use conclude::ETHERNET;
+pub use conclude::{ETHERNET, RATIO_GROUPS};
 pub(crate) use counts::Counts;
 pub use counts::DATA_LENGTH;
 pub use error::{Cause, ResultError};
