@@ -304,6 +304,12 @@ impl Folder {
     /// ones are of no use.
     fn make_room(&self, list: &Inventory, owner: &Manifest) -> Result<(), Failure> {
         check_all_ours(&self.dir, list, owner)?;
+        if fs::symlink_metadata(self.path()).is_ok_and(|found| found.is_symlink()) {
+            return Err(Failure::input_with(
+                format!("{} is a link to a folder with other results", self.path().display()),
+                "name the folder itself to replace them; nothing was changed",
+            ));
+        }
         if !self.is_finished() {
             return remove_all(&self.dir, list);
         }

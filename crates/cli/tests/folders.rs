@@ -197,6 +197,11 @@ fn results_are_replaced_only_where_l4s_wrote_all_of_them() {
         }
         let _ = fs::remove_dir(here.join("r/runs"));
     }
+    // Nor is a link moved away with what it leads to.
+    symlink(here.join("r"), here.join("link")).unwrap();
+    let by_link = ["run", "s.toml", "--out", "link", "--replace", "--seed", "2"];
+    assert!(refused(here, &by_link).contains("link is a link to a folder with other results"));
+    fs::remove_file(here.join("link")).unwrap();
     // A folder of an earlier version says nothing of its files.
     let list = fs::read_to_string(here.join("r/l4s.json")).unwrap();
     let old = list.split(",\n  \"files\"").next().unwrap().to_owned() + "\n}\n";
