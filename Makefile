@@ -19,8 +19,7 @@ build: setup ## the command l4s, in target/release
 
 demo: build ## DCTCP against Cubic through three AQMs, and the report of it
 	@mkdir -p out
-	@rm -rf $(DEMO)
-	@$(L4S) run one-against-one --out $(DEMO)
+	@$(L4S) run one-against-one --out $(DEMO) --replace
 	@echo
 	@echo "The report: file://$(CURDIR)/$(DEMO)/report.html"
 
@@ -96,5 +95,5 @@ mutants: setup ## mutation of the core; takes two hours (cargo install cargo-mut
 	@$(CARGO) mutants --package l4s-aqm --file 'crates/aqm/src/dualpi2*' --file 'crates/aqm/src/dualpi2/**'; aqm=$$?; \
 	$(CARGO) mutants --package l4s-cc --file 'crates/cc/src/classic_ecn/**' --output target --timeout 60 -- --lib classic_ecn && exit $$aqm
 
-clean: ## remove everything that was made
-	@rm -rf target out dist .venv fuzz/target web/node_modules
+clean: ## remove everything that was built; results, in out, stay
+	@rm -rf target dist .venv fuzz/target web/node_modules

@@ -22,24 +22,21 @@ folder() {
 }
 
 run() {
-    rm -rf "$(folder "$1")"
     mkdir -p out
-    $l4s run "$1" --out "$(folder "$1")" >"out/$1.txt"
+    $l4s run "$1" --out "$(folder "$1")" --replace >"out/$1.txt"
 }
 
 # draw FIGURE: as run, of the papers' figures.
 draw() {
-    rm -rf "out/$1"
     mkdir -p out
-    $l4s paper "$1" --out "out/$1" >"out/$1.txt"
+    $l4s paper "$1" --out "out/$1" --replace >"out/$1.txt"
 }
 
 # one FOLDER EXPERIMENT SETTING...: one condition of a bundled experiment.
 one() {
     folder=out/$1 experiment=$2 && shift 2
-    rm -rf "$folder"
     mkdir -p out
-    $l4s run "$experiment" "$@" --out "$folder" >"$folder.txt"
+    $l4s run "$experiment" "$@" --out "$folder" --replace >"$folder.txt"
 }
 
 # What pages show: `docs/figures/NAME.svg` or `.png`, light or dark, wherever the page is.

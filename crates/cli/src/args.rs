@@ -187,6 +187,9 @@ pub struct Run {
     /// Complete what was interrupted in the folder of --out
     #[arg(long, requires = "out")]
     pub resume: bool,
+    /// Replace other results that l4s wrote into the folder of --out, and nothing else
+    #[arg(long, requires = "out", conflicts_with = "resume")]
+    pub replace: bool,
     /// Print a JSON object per run on stdout, and nothing else there
     #[arg(long)]
     pub json: bool,
@@ -244,6 +247,9 @@ pub struct Paper {
     /// [default: out/paper, or out/paper-quick; there in FIGURE]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Replace other results that l4s wrote into the folder of --out, as is done in the default one
+    #[arg(long, requires = "out")]
+    pub replace: bool,
     /// Runs at a time; as many as there are cores unless set
     #[arg(long, value_name = "N", value_parser = jobs)]
     pub jobs: Option<usize>,

@@ -1,9 +1,10 @@
 //! `l4s compare`: the same runs in two result folders, and what differs beyond the noise of seeds.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use l4s_measure::{Results, Summary};
-use l4s_report::Pictures;
+use l4s_report::ReportError;
 
 use crate::failure::Failure;
 use crate::table::{Align, aligned};
@@ -23,10 +24,13 @@ struct Condition {
 /// Prints what differs between two result folders; draws both into `out`.
 pub fn compare(before: &Path, after: &Path, out: Option<&Path>) -> Result<(), Failure> {
     let (old, new) = (conditions(before)?, conditions(after)?);
-    let pairs: Vec<_> = old
-        .iter()
-        .filter_map(|old| new.iter().find(|new| new.label == old.label).map(|new| (old, new)))
-        .collect();
+    let by_label: HashMap<&str, &Condition> =
+        new.iter().map(|new| (new.label.as_str(), new)).collect();
+    let pair = |old| {
+        let Condition { label, .. }: &Condition = old;
+        Some((old, *by_label.get(label.as_str())?))
+    };
+    let pairs: Vec<(&Condition, &Condition)> = old.iter().filter_map(pair).collect();
     if pairs.is_empty() {
         return Err(Failure::input_with(
             format!("{} and {} have no run in common", before.display(), after.display()),
@@ -37,11 +41,11 @@ pub fn compare(before: &Path, after: &Path, out: Option<&Path>) -> Result<(), Fa
     let mut rows = vec![];
     let mut compared = 0;
     for (old, new) in &pairs {
+        let others: HashMap<String, Vec<f64>> = measurements(&new.runs).into_iter().collect();
         for (name, values) in measurements(&old.runs) {
-            let other = measurements(&new.runs).into_iter().find(|(other, _)| *other == name);
-            let Some((_, others)) = other else { continue };
+            let Some(others) = others.get(&name) else { continue };
             compared += 1;
-            if let Some(row) = difference(&values, &others) {
+            if let Some(row) = difference(&values, others) {
                 let [was, is, change] = row;
                 rows.push(vec![old.label.clone(), name, was, is, change]);
             }
@@ -79,7 +83,7 @@ pub fn compare(before: &Path, after: &Path, out: Option<&Path>) -> Result<(), Fa
     }
     print(&text)?;
     if let Some(out) = out {
-        let page = report::write(&[before.to_owned(), after.to_owned()], out, Pictures::Both)?;
+        let page = report::beside(&[before.to_owned(), after.to_owned()], out)?;
         print(&format!("{}\n", page.display()))?;
     }
     Ok(())
@@ -93,10 +97,10 @@ fn names<'a>(old: &'a [Condition], new: &'a [Condition]) -> [&'a str; 2] {
 
 /// The runs of a folder, by what was set; seeds apart.
 fn conditions(folder: &Path) -> Result<Vec<Condition>, Failure> {
-    let results = Results::open(folder).map_err(|error| {
-        Failure::input_with(error.to_string(), "expected a folder that `l4s run --out` finished")
-    })?;
+    let unread = |error| report::unwritten(ReportError::Read(error));
+    let results = Results::open(folder).map_err(unread)?;
     let mut conditions: Vec<Condition> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
     for run in results.runs() {
         let summary = &run.summary;
         let text = |value: &serde_json::Value| {
@@ -105,10 +109,11 @@ fn conditions(folder: &Path) -> Result<Vec<Condition>, Failure> {
         let set = summary.set.iter().map(|(key, value)| format!("{key}={}", text(value)));
         let label = set.collect::<Vec<_>>().join(" ");
         let label = if label.is_empty() { summary.scenario.clone() } else { label };
-        match conditions.iter_mut().find(|condition| condition.label == label) {
-            Some(condition) => condition.runs.push(summary.clone()),
-            None => conditions.push(Condition { label, runs: vec![summary.clone()] }),
+        let place = *places.entry(label.clone()).or_insert(conditions.len());
+        if place == conditions.len() {
+            conditions.push(Condition { label, runs: Vec::new() });
         }
+        conditions[place].runs.push(summary.clone());
     }
     Ok(conditions)
 }
@@ -116,12 +121,14 @@ fn conditions(folder: &Path) -> Result<Vec<Condition>, Failure> {
 /// What people compare, with its value in each run that has it.
 fn measurements(runs: &[Summary]) -> Vec<(String, Vec<f64>)> {
     let mut all: Vec<(String, Vec<f64>)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
     let mut add = |name: String, value: Option<f64>| {
         let Some(value) = value else { return };
-        match all.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, values)) => values.push(value),
-            None => all.push((name, vec![value])),
+        let place = *places.entry(name.clone()).or_insert(all.len());
+        if place == all.len() {
+            all.push((name, Vec::new()));
         }
+        all[place].1.push(value);
     };
     for run in runs {
         add("utilization".to_owned(), Some(run.link.utilization));

@@ -1,7 +1,7 @@
 //! The result folder of `--out`: claimed for one plan, filled run by run, assembled at the end.
 //!
 //! ```text
-//! DIR/l4s.json        which plan and version it belongs to
+//! DIR/l4s.json        which plan and version it belongs to, and the files that l4s wrote into it
 //! DIR/runs/0000000    a finished run each, until the tables are written
 //! DIR/trace*.pcapng   every packet of each run, where it was asked for
 //! DIR/scenario.toml   the scenario as run
@@ -10,24 +10,28 @@
 //! ```
 //!
 //! Every file appears whole or not at all, so that whatever stops the process, finished runs are
-//! intact and `--resume` goes on with the others.
+//! intact and `--resume` goes on with the others. One process at a time writes into a folder. What
+//! l4s did not write there is neither replaced nor removed.
 
 use std::fmt::Write as _;
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
-use l4s_measure::{ResultError, ResultWriter, Results, Run, RunRecord};
+use l4s_measure::files::{Dir, Durable, Lock};
+use l4s_measure::inventory::{INVENTORY, Inventory, Place, write_listed};
+use l4s_measure::{Cause, ResultError, ResultWriter, Results, Run, RunRecord, TABLES};
 use l4s_scenario::{Fingerprint, Plan};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::measured::VERSION;
 
-const MANIFEST: &str = "l4s.json";
 const RUNS: &str = "runs";
-const TABLE: &str = "runs.parquet";
+/// The table that is there when all are.
+const TABLE: &str = TABLES[TABLES.len() - 1];
 /// So many runs are read ahead of the tables.
 const AHEAD: usize = 8;
 /// The fingerprint of every source file of l4s, from `build.rs`.
@@ -55,12 +59,16 @@ pub struct Manifest {
     pub plan: String,
 }
 
-/// A result folder that belongs to this process's plan.
+/// A result folder that belongs to this process's plan, and that no other process writes into.
 #[derive(Debug)]
 pub struct Folder {
-    path: PathBuf,
-    /// Whether older results make room for these.
-    renews: bool,
+    dir: Dir,
+    _lock: Lock,
+    manifest: Manifest,
+    /// Older results, which make room for these: their folder, once these are complete.
+    aside: Option<PathBuf>,
+    /// Whether the report is of earlier results.
+    is_anew: bool,
 }
 
 impl Manifest {
@@ -97,94 +105,155 @@ pub enum Existing {
 impl Folder {
     /// Takes a folder for `manifest`: a new or empty one, or its own as `existing` says.
     pub fn claim(path: &Path, manifest: &Manifest, existing: Existing) -> Result<Folder, Failure> {
-        let shown = path.display();
-        let renews = existing == Existing::Renew;
-        let folder = Folder { path: path.to_owned(), renews };
-        let names = match entries(path) {
-            Ok(names) => names,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(Failure::input(format!("{shown}: {error}"))),
+        // A folder of somebody else is left as it is: not even a lock is written there.
+        match Dir::open(path).and_then(|dir| dir.names()) {
+            Ok(names) => refuse_other(path, &names)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(Failure::input(format!("{}: {error}", path.display()))),
+        }
+        let (dir, lock) = locked(path)?;
+        // What others wrote meanwhile.
+        let names = dir.names().map_err(at(path))?;
+        refuse_other(path, &names)?;
+        let mut folder = Folder {
+            dir,
+            _lock: lock,
+            manifest: manifest.clone(),
+            aside: (existing == Existing::Renew).then(|| aside(path)),
+            is_anew: false,
         };
+        folder.tidy_up()?;
         if names.is_empty() {
-            let written = fs::create_dir_all(path)
-                .and_then(|()| write_whole(&folder.path.join(MANIFEST), &pretty(manifest)))
-                .and_then(|()| fs::create_dir_all(folder.path.join(RUNS)));
-            return written.map(|()| folder).map_err(|e| Failure::Run(format!("{shown}: {e}")));
+            folder.list().write(&folder.dir).map_err(failed)?;
+            folder.dir.subfolder(RUNS).map_err(at(&path.join(RUNS)))?;
+            return Ok(folder);
         }
-        if !names.iter().any(|name| name == MANIFEST) {
-            return Err(Failure::input_with(
-                format!("{shown} already holds something else, such as {}", names[0]),
+        let shown = path.display();
+        let other = |what: String| {
+            Failure::input_with(
+                format!("{shown} already holds something else: {what}"),
                 "choose a new folder; nothing was changed",
-            ));
-        }
-        let text = fs::read_to_string(path.join(MANIFEST));
-        let owner: Option<Manifest> = text.ok().and_then(|text| serde_json::from_str(&text).ok());
+            )
+        };
+        let list =
+            Inventory::read(&folder.dir).map_err(|error| Failure::input(error.to_string()))?;
+        let list = list.unwrap_or_default();
+        let owner = serde_json::from_value::<Manifest>(Value::Object(list.owner.clone()));
         match owner {
-            Some(owner) if owner == *manifest && existing != Existing::Refuse => {
-                if !folder.is_finished() {
-                    fs::create_dir_all(folder.path.join(RUNS))
-                        .map_err(|error| Failure::Run(format!("{shown}: {error}")))?;
-                }
+            Ok(owner) if owner == *manifest && existing != Existing::Refuse => {
+                folder.complete(&list)?;
                 Ok(folder)
             }
-            Some(owner) if owner == *manifest => Err(Failure::input_with(
+            Ok(owner) if owner == *manifest => Err(Failure::input_with(
                 format!("{shown} already holds this plan's results"),
                 "--resume completes them; or choose a new folder",
             )),
-            Some(_) if renews => {
-                folder.make_room().map_err(|e| Failure::Run(format!("{shown}: {e}")))?;
+            Ok(owner) if existing == Existing::Renew => {
+                folder.make_room(&list, &owner)?;
+                // With its lock, which the same process could not take again.
+                drop(folder);
                 Folder::claim(path, manifest, existing)
             }
-            Some(owner) => Err(Failure::input_with(
-                format!("{shown} already holds something else: {}", difference(&owner, manifest)),
-                "choose a new folder; nothing was changed",
-            )),
-            None => Err(Failure::input_with(
-                format!("{shown} already holds something else: {MANIFEST} is not what l4s writes"),
-                "choose a new folder; nothing was changed",
-            )),
+            Ok(owner) => Err(other(difference(&owner, manifest))),
+            Err(_) => Err(other(format!("{INVENTORY} is not what `l4s run` writes"))),
         }
+    }
+
+    /// Looks at the results of this plan that are there: tables that are not what was written are
+    /// made again, of runs that are done again.
+    fn complete(&mut self, list: &Inventory) -> Result<(), Failure> {
+        if self.is_finished() {
+            let results = TABLES.into_iter().chain([SCENARIO]);
+            let damaged = list.damaged(&self.dir, results).map_err(failed)?;
+            let Some(first) = damaged.first() else { return Ok(()) };
+            eprintln!(
+                "note: {} is not what l4s wrote there: every run is done again",
+                self.path().join(first).display()
+            );
+            let mut list = list.clone();
+            for name in damaged.into_iter().chain([TABLE]) {
+                list.files.get_or_insert_default().insert(name.to_owned(), None);
+            }
+            list.write(&self.dir).map_err(failed)?;
+            self.dir.remove_file(TABLE).map_err(at(&self.path().join(TABLE)))?;
+            self.is_anew = true;
+        }
+        self.dir.subfolder(RUNS).map(|_| ()).map_err(at(&self.path().join(RUNS)))
     }
 
     /// Whether every run is in the tables.
     pub fn is_finished(&self) -> bool {
-        self.path.join(TABLE).is_file()
-    }
-
-    /// Whether a run is done.
-    pub fn has(&self, number: usize) -> bool {
-        self.part(number).is_file()
+        self.has(TABLE)
     }
 
     /// Whether the report is written.
     pub fn has_report(&self) -> bool {
-        self.path.join("report.html").is_file()
+        !self.is_anew && self.has("report.html")
     }
 
-    /// Where the packets of a run are traced; `alone` when it is the only one.
-    pub fn trace(&self, number: usize, alone: bool) -> PathBuf {
-        match alone {
-            true => self.path.join("trace.pcapng"),
-            false => self.path.join(format!("trace-{number:07}.pcapng")),
-        }
+    fn has(&self, name: &str) -> bool {
+        let list = Inventory::read(&self.dir).ok().flatten();
+        list.is_some_and(|list| list.is_complete(&self.dir, name))
+    }
+
+    /// Begins the trace of the packets of a run; `alone` when it is the only one.
+    pub fn trace(&self, number: usize, alone: bool) -> Result<Durable, Failure> {
+        let name = match alone {
+            true => "trace.pcapng".to_owned(),
+            false => format!("trace-{number:07}.pcapng"),
+        };
+        self.dir.begin(&name).map_err(at(&self.path().join(name)))
     }
 
     /// Keeps a run.
     pub fn keep(&self, number: usize, record: &RunRecord) -> Result<(), Failure> {
-        record.save(&self.part(number)).map_err(failed)
+        record.save(&self.runs()?, &part(number), &self.owner(number)).map_err(failed)
+    }
+
+    /// A run that is done; `None` for one that is not, or whose file is damaged.
+    pub fn done(&self, number: usize) -> Result<Option<RunRecord>, Failure> {
+        let runs = self.runs()?;
+        let name = part(number);
+        if !runs.has_file(&name).map_err(at(&runs.path().join(&name)))? {
+            return Ok(None);
+        }
+        match RunRecord::load(&runs, &name, &self.owner(number)) {
+            Err(error) if matches!(error.cause, Cause::Damaged(_)) => {
+                eprintln!("note: {error}; this run is done again");
+                Ok(None)
+            }
+            record => record.map(Some).map_err(failed),
+        }
     }
 
     /// A run that is done.
-    pub fn load(&self, number: usize) -> Result<RunRecord, Failure> {
-        RunRecord::load(&self.part(number)).map_err(failed)
+    fn load(&self, number: usize) -> Result<RunRecord, Failure> {
+        RunRecord::load(&self.runs()?, &part(number), &self.owner(number)).map_err(failed)
+    }
+
+    fn runs(&self) -> Result<Dir, Failure> {
+        self.dir.subfolder(RUNS).map_err(at(&self.path().join(RUNS)))
+    }
+
+    /// Whose the file of a run is.
+    fn owner(&self, number: usize) -> String {
+        let Manifest { plan, code, .. } = &self.manifest;
+        format!("run {number} of plan {plan} by code {code}")
+    }
+
+    /// A list of nothing yet.
+    fn list(&self) -> Inventory {
+        let owner = match serde_json::to_value(&self.manifest) {
+            Ok(Value::Object(owner)) => owner,
+            _ => unreachable!("a manifest is a JSON object"),
+        };
+        Inventory { owner, files: Some([].into()) }
     }
 
     /// Writes the tables of all runs and the scenario, in the order of the plan.
     pub fn assemble(&self, plan: &Plan) -> Result<(), Failure> {
-        let path = self.path.join(SCENARIO);
-        write_whole(&path, as_run(plan).as_bytes())
-            .map_err(|error| Failure::Run(format!("{}: {error}", path.display())))?;
-        let mut writer = ResultWriter::create(&self.path).map_err(failed)?;
+        write_listed(&self.dir, SCENARIO, as_run(plan).as_bytes()).map_err(taken)?;
+        let mut writer = ResultWriter::create(self.path()).map_err(taken)?;
         // The next few are read while one is written.
         let (sender, receiver) = mpsc::sync_channel(AHEAD);
         std::thread::scope(|threads| {
@@ -194,57 +263,177 @@ impl Folder {
             });
             receiver.into_iter().try_for_each(|record| writer.add(&record?).map_err(failed))
         })?;
-        writer.finish().map_err(failed)
+        writer.finish().map_err(taken)
     }
 
     /// Removes what only served to get here, and what these results replace.
     pub fn tidy(&self) -> Result<(), Failure> {
-        let remove = |path: &Path| match path.is_dir() {
-            true => fs::remove_dir_all(path),
-            false => fs::remove_file(path),
-        };
-        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
-        let left = entries.filter(|entry| {
-            entry.file_name() == RUNS || is_leftover(&entry.file_name().to_string_lossy())
-        });
-        let replaced = Some(self.aside()).filter(|aside| self.renews && aside.is_dir());
-        for path in left.map(|entry| entry.path()).chain(replaced) {
-            remove(&path).map_err(|error| Failure::Run(format!("{}: {error}", path.display())))?;
+        if let Some(runs) = self.dir.existing(RUNS).map_err(at(&self.path().join(RUNS)))? {
+            for name in runs.names().map_err(at(runs.path()))? {
+                if is_part_of(&self.manifest, &name) {
+                    runs.remove_file(&name).map_err(at(&runs.path().join(&name)))?;
+                }
+            }
+            match runs.names().map_err(at(runs.path()))?.first() {
+                None => self.dir.remove_folder(RUNS).map_err(at(runs.path()))?,
+                Some(name) => {
+                    let theirs = runs.path().join(name);
+                    eprintln!("note: {} stays: l4s did not write it", theirs.display());
+                }
+            }
+        }
+        if let Some(aside) = self.aside.as_ref().filter(|aside| aside.is_dir())
+            && let Err(failure) = remove_results(aside)
+        {
+            eprintln!("note: older results stay in {}: {failure}", aside.display());
         }
         Ok(())
     }
 
-    /// Puts complete results aside, until new ones are complete; incomplete ones are of no use.
-    fn make_room(&self) -> io::Result<()> {
-        if !self.is_finished() {
-            return fs::remove_dir_all(&self.path);
+    /// Removes files that were being written when their process ended.
+    fn tidy_up(&self) -> Result<(), Failure> {
+        self.dir.sweep().map_err(at(self.path()))?;
+        for name in [RUNS, "figures"].into_iter().filter(|name| self.dir.is_folder(name)) {
+            let inner =
+                self.dir.existing(name).and_then(|dir| dir.map_or(Ok(()), |dir| dir.sweep()));
+            inner.map_err(at(&self.path().join(name)))?;
         }
-        let aside = self.aside();
-        if aside.is_dir() {
-            fs::remove_dir_all(&aside)?;
-        }
-        fs::rename(&self.path, aside)
+        Ok(())
     }
 
-    /// Where they wait.
-    fn aside(&self) -> PathBuf {
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        self.path.with_file_name(format!(".l4s-{name}.old"))
+    /// Puts complete results of another plan or code aside, until these are complete; incomplete
+    /// ones are of no use.
+    fn make_room(&self, list: &Inventory, owner: &Manifest) -> Result<(), Failure> {
+        check_all_ours(&self.dir, list, owner)?;
+        if fs::symlink_metadata(self.path()).is_ok_and(|found| found.is_symlink()) {
+            return Err(Failure::input_with(
+                format!("{} is a link to a folder with other results", self.path().display()),
+                "name the folder itself to replace them; nothing was changed",
+            ));
+        }
+        if !self.is_finished() {
+            return remove_all(&self.dir, list);
+        }
+        let aside = aside(self.path());
+        if aside.is_dir() {
+            remove_results(&aside)?;
+        }
+        fs::rename(self.path(), &aside).map_err(at(&aside))
     }
 
     /// The runs of a finished folder.
     pub fn results(&self) -> Result<Vec<Run>, Failure> {
-        Ok(Results::open(&self.path).map_err(failed)?.runs().to_vec())
+        Ok(Results::open(self.path()).map_err(failed)?.runs().to_vec())
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.dir.path()
     }
+}
 
-    fn part(&self, number: usize) -> PathBuf {
-        self.path.join(RUNS).join(format!("{number:07}"))
+/// A folder, made where it is missing, that no other process writes into while the lock is there.
+pub fn locked(path: &Path) -> Result<(Dir, Lock), Failure> {
+    let dir = Dir::create(path).map_err(at(path))?;
+    match dir.lock().map_err(at(path))? {
+        Ok(lock) => Ok((dir, lock)),
+        Err(holder) => Err(Failure::input_with(
+            format!("{} is in use: {holder} writes into it", path.display()),
+            "wait until it has ended; or choose another folder",
+        )),
     }
+}
+
+/// Refuses a folder that holds things and no list of l4s.
+fn refuse_other(path: &Path, names: &[String]) -> Result<(), Failure> {
+    match names.first() {
+        Some(first) if !names.iter().any(|name| name == INVENTORY) => Err(Failure::input_with(
+            format!("{} already holds something else, such as {first}", path.display()),
+            "choose a new folder; nothing was changed",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Where older results wait until new ones are complete.
+fn aside(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".l4s-{name}.old"))
+}
+
+/// Refuses to remove results beside which there is anything that l4s did not write, or that was
+/// changed since.
+fn check_all_ours(dir: &Dir, list: &Inventory, owner: &Manifest) -> Result<(), Failure> {
+    let shown = dir.path().display();
+    if list.files.is_none() {
+        return Err(Failure::input_with(
+            format!(
+                "{shown} holds results of an earlier version of l4s, which kept no list of the files \
+                 that it wrote"
+            ),
+            "move the folder away, or remove it; nothing was changed",
+        ));
+    }
+    let is_theirs = |name: &str| name == RUNS || (owner.trace && is_trace(name));
+    let mut foreign = list.foreign(dir, is_theirs).map_err(failed)?;
+    match dir.existing(RUNS) {
+        Ok(runs) => {
+            let names = runs.map_or(Ok(Vec::new()), |runs| runs.names()).map_err(at(dir.path()))?;
+            let others = names.into_iter().filter(|name| !is_part_of(owner, name));
+            foreign.extend(others.map(|name| (format!("{RUNS}/{name}"), Place::Theirs)));
+        }
+        Err(_) => foreign.push((RUNS.to_owned(), Place::Theirs)),
+    }
+    let Some((name, place)) = foreign.first() else { return Ok(()) };
+    let why = match place {
+        Place::Changed => "which was changed since l4s wrote it",
+        _ => "which l4s did not write",
+    };
+    Err(Failure::input_with(
+        format!("{shown} holds other results, to be replaced, and {name}, {why}"),
+        "move that away, or choose another folder with --out; nothing was changed",
+    ))
+}
+
+/// Removes results, and the folder with them.
+fn remove_results(path: &Path) -> Result<(), Failure> {
+    let (dir, lock) = locked(path)?;
+    let list = Inventory::read(&dir).map_err(failed)?.unwrap_or_default();
+    let owner = serde_json::from_value(Value::Object(list.owner.clone()))
+        .map_err(|error| Failure::Run(format!("{}: {error}", path.display())))?;
+    check_all_ours(&dir, &list, &owner)?;
+    remove_all(&dir, &list)?;
+    drop(lock);
+    fs::remove_dir(path).map_err(at(path))
+}
+
+/// Removes all of the results in a folder that [`check_all_ours`] has passed.
+fn remove_all(dir: &Dir, list: &Inventory) -> Result<(), Failure> {
+    if let Some(runs) = dir.existing(RUNS).map_err(at(dir.path()))? {
+        for name in runs.names().map_err(at(runs.path()))? {
+            runs.remove_file(&name).map_err(at(&runs.path().join(&name)))?;
+        }
+        dir.remove_folder(RUNS).map_err(at(runs.path()))?;
+    }
+    for name in dir.names().map_err(at(dir.path()))?.iter().filter(|name| is_trace(name)) {
+        dir.remove_file(name).map_err(at(&dir.path().join(name)))?;
+    }
+    list.remove(dir).map_err(failed)
+}
+
+/// The file of a run.
+fn part(number: usize) -> String {
+    format!("{number:07}")
+}
+
+/// Whether it is the name of a file of a run.
+fn is_part_of(owner: &Manifest, name: &str) -> bool {
+    name.len() == 7 && name.parse::<usize>().is_ok_and(|number| number < owner.runs)
+}
+
+/// Whether it is the name of a trace.
+fn is_trace(name: &str) -> bool {
+    name.starts_with("trace") && name.ends_with(".pcapng")
 }
 
 /// The scenario as a file that gives the same plan: its text, with its name if it has none.
@@ -255,21 +444,6 @@ fn as_run(plan: &Plan) -> String {
         }
         _ => plan.text.clone(),
     }
-}
-
-/// What is in a folder, leftovers of a killed process aside; sorted.
-fn entries(path: &Path) -> io::Result<Vec<String>> {
-    let names = fs::read_dir(path)?
-        .map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned()));
-    let mut names = names.collect::<io::Result<Vec<_>>>()?;
-    names.retain(|name| !is_leftover(name));
-    names.sort();
-    Ok(names)
-}
-
-/// A file that was being written when its process ended.
-fn is_leftover(name: &str) -> bool {
-    name.starts_with(".l4s-") && name.ends_with(".part")
 }
 
 /// The first thing that is not the same.
@@ -290,23 +464,21 @@ fn difference(there: &Manifest, here: &Manifest) -> String {
     }
 }
 
-fn pretty(manifest: &Manifest) -> Vec<u8> {
-    let mut text = serde_json::to_vec_pretty(manifest).unwrap_or_default();
-    text.push(b'\n');
-    text
-}
-
-/// Writes a whole file, or nothing.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let part = path.with_file_name(format!(".l4s-{name}.part"));
-    let mut file = File::create(&part)?;
-    let written = file.write_all(bytes).and_then(|()| file.sync_all());
-    written.and_then(|()| fs::rename(&part, path)).inspect_err(|_| {
-        let _ = fs::remove_file(&part);
-    })
-}
-
 fn failed(error: ResultError) -> Failure {
     Failure::Run(error.to_string())
+}
+
+/// As above; what is in the way is the user's to move.
+pub fn taken(error: ResultError) -> Failure {
+    match error.cause {
+        Cause::Foreign | Cause::Changed => {
+            Failure::input_with(error.to_string(), "move it away, or choose another folder")
+        }
+        _ => failed(error),
+    }
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> Failure {
+    let path = path.to_owned();
+    move |error| Failure::Run(format!("{}: {error}", path.display()))
 }

@@ -1,8 +1,20 @@
 //! The numbers of many runs as a table for people.
 
+use std::collections::HashSet;
+
 use l4s_measure::{GroupSummary, HopSummary, QueueSummary, Summary};
 
 use crate::table::{Align, aligned};
+
+/// The most groups in the table: of more, the first.
+const GROUPS: usize = 32;
+
+/// How many groups the table leaves out.
+pub fn left_out(summaries: &[Summary]) -> usize {
+    names(summaries, |s| s.groups.iter().map(|g| g.name.clone()).collect())
+        .len()
+        .saturating_sub(GROUPS)
+}
 
 /// A row per run: what was set, utilization, delay of each queue, the same of each hop, rate, marks
 /// and drops of each group, where much of the rate is no progress its goodput, and where it has
@@ -13,15 +25,18 @@ pub fn table(summaries: &[Summary]) -> String {
     let hops = names(summaries, |s| s.hops.iter().map(|h| h.name.clone()).collect());
     let queues_of = |hop: &str| names(summaries, |s| queue_names(hop_called(s, hop)));
     let hops: Vec<_> = hops.into_iter().map(|hop| (queues_of(&hop), hop)).collect();
-    let groups = names(summaries, |s| s.groups.iter().map(|g| g.name.clone()).collect());
-    let has_app = |name: &String| {
-        let mut all = summaries.iter().flat_map(|summary| &summary.groups);
-        all.any(|group| group.name == *name && group.app.is_some())
-    };
-    let lags = |name: &String| {
-        let mut all = summaries.iter().flat_map(|summary| &summary.groups);
-        all.any(|group| group.name == *name && is_far_below_its_rate(group))
-    };
+    let mut groups = names(summaries, |s| s.groups.iter().map(|g| g.name.clone()).collect());
+    groups.truncate(GROUPS);
+    let with_app: HashSet<&str> = (summaries.iter().flat_map(|summary| &summary.groups))
+        .filter(|group| group.app.is_some())
+        .map(|group| group.name.as_str())
+        .collect();
+    let has_app = |name: &String| with_app.contains(name.as_str());
+    let behind: HashSet<&str> = (summaries.iter().flat_map(|summary| &summary.groups))
+        .filter(|group| is_far_below_its_rate(group))
+        .map(|group| group.name.as_str())
+        .collect();
+    let lags = |name: &String| behind.contains(name.as_str());
     let seeds = summaries.windows(2).any(|pair| pair[0].seed != pair[1].seed);
 
     let mut head: Vec<String> = keys.clone();
@@ -102,13 +117,8 @@ fn delay(queues: &[QueueSummary], name: &str) -> [String; 2] {
 
 /// Every name that some summary has, in the order of first appearance.
 fn names(summaries: &[Summary], of: impl Fn(&Summary) -> Vec<String>) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for name in summaries.iter().flat_map(of) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names
+    let mut seen = HashSet::new();
+    summaries.iter().flat_map(of).filter(|name| seen.insert(name.clone())).collect()
 }
 
 fn text(value: Option<&serde_json::Value>) -> String {

@@ -1,10 +1,9 @@
 //! One run on a substrate, measured.
 
-use std::fs::{self, File};
 use std::io::{self, BufWriter};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
+use l4s_measure::files::Durable;
 use l4s_measure::{
     EngineSummary, Observer, Origin, PacketTrace, Recorder, RunRecord, Snap, Traced,
 };
@@ -33,14 +32,14 @@ pub struct Finished {
 }
 
 /// What to keep of a run besides its summary.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Keep<'a> {
+#[derive(Debug, Default)]
+pub struct Keep {
     /// Time series, histograms and flows.
     pub tables: bool,
     /// Time between samples of the series; the recorder's own unless set. Of a simulation only.
     pub sampling: Option<l4s_units::Duration>,
     /// Every packet at the bottleneck, in this file.
-    pub trace: Option<(&'a Path, Trace)>,
+    pub trace: Option<(Durable, Trace)>,
 }
 
 /// Something that runs a scenario and tells an observer what happens.
@@ -127,7 +126,7 @@ impl Engine {
     }
 
     /// Runs a point.
-    pub fn run(&self, point: &Point, command: &str, keep: Keep<'_>) -> Result<Finished, Failure> {
+    pub fn run(&self, point: &Point, command: &str, keep: Keep) -> Result<Finished, Failure> {
         match self {
             Engine::Sim => measured(&Simulator, self.substrate(), point, command, keep),
             #[cfg(target_os = "linux")]
@@ -161,7 +160,7 @@ fn measured<R: Runs>(
     on: Substrate,
     point: &Point,
     command: &str,
-    keep: Keep<'_>,
+    keep: Keep,
 ) -> Result<Finished, Failure> {
     let set = point.set.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str())));
     let origin = Origin {
@@ -182,34 +181,30 @@ fn measured<R: Runs>(
     let start = Instant::now();
     let engine = match keep.trace {
         None => substrate.run(scenario, &mut recorder)?,
-        Some((path, trace)) => traced(substrate, scenario, &mut recorder, path, trace)?,
+        Some((file, trace)) => traced(substrate, scenario, &mut recorder, file, trace)?,
     };
     Ok(Finished { record: recorder.finish(engine), wall: Some(start.elapsed()) })
 }
 
-/// Runs a scenario with a trace in `path`, which appears when it is complete.
+/// Runs a scenario with a trace in `file`, which appears when it is complete.
 fn traced<R: Runs>(
     substrate: &R,
     scenario: &Scenario,
     observer: impl Observer<R::Packet>,
-    path: &Path,
+    file: Durable,
     trace: Trace,
 ) -> Result<EngineSummary, Failure> {
+    let path = file.path();
     let failed = |error: io::Error| Failure::Run(format!("{}: {error}", path.display()));
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let part = path.with_file_name(format!(".l4s-{name}.part"));
     let snap = match trace {
         Trace::Pcapng => Snap::Headers,
         Trace::PcapngFull => Snap::Packet,
     };
-    let file = File::create(&part).map_err(failed)?;
     let trace = PacketTrace::new(BufWriter::new(file), snap).map_err(failed)?;
     let mut both = (observer, trace);
     let engine = substrate.run(scenario, &mut both)?;
-    let finish = |trace: PacketTrace<BufWriter<File>>| {
-        let file = trace.finish()?.into_inner().map_err(|error| error.into_error())?;
-        file.sync_all()?;
-        fs::rename(&part, path)
+    let finish = |trace: PacketTrace<BufWriter<Durable>>| {
+        trace.finish()?.into_inner().map_err(|error| error.into_error())?.finish()
     };
     finish(both.1).map_err(failed)?;
     Ok(engine)

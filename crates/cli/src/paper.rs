@@ -17,8 +17,9 @@ use l4s_scenario::{Plan, nearest};
 
 use crate::args::{Paper, Substrate};
 use crate::failure::Failure;
-use crate::folder::{CODE, Existing};
+use crate::folder::{CODE, Existing, locked};
 use crate::measured::Engine;
+use crate::report::unwritten;
 use crate::run::{Done, Effort, Job};
 use crate::table::{Align, aligned};
 use crate::{forecast, parallel, print};
@@ -98,8 +99,9 @@ fn all(options: &Paper) -> Result<(), Failure> {
         true => "The figures of the L4S papers, at a glance",
         false => "The figures of the L4S papers",
     };
-    let page =
-        write_sheet(title, CODE, &cards, &root).map_err(|error| Failure::Run(error.to_string()))?;
+    let (_, lock) = locked(&root)?;
+    let page = write_sheet(title, CODE, &cards, &root).map_err(unwritten)?;
+    drop(lock);
     let row = |card: &Card| vec![card.name.clone(), card.outcome.clone(), card.page.clone()];
     print(&aligned(&cards.iter().map(row).collect::<Vec<_>>(), &[]))?;
     eprintln!("{}", effort.said(begun.elapsed()));
@@ -188,7 +190,10 @@ fn make(figure: &Figure, options: &Paper, out: &Path) -> Result<Made, Failure> {
         on: Substrate::Sim,
         jobs: Some(if alone { threads } else { threads.div_ceil(AT_A_TIME) }),
         out: Some(out),
-        existing: if options.out.is_none() { Existing::Renew } else { Existing::Resume },
+        existing: match options.out.is_none() || options.replace {
+            true => Existing::Renew,
+            false => Existing::Resume,
+        },
         trace: None,
         json: false,
         pictures: if alone { Pictures::Both } else { Pictures::Sheet(figure.pictures) },

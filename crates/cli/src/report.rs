@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use l4s_report::{Pictures, ReportError, write_report};
+use l4s_report::{Data, Pictures, ReportError, read, write_data};
 
 use crate::failure::Failure;
+use crate::folder::{locked, taken};
 use crate::print;
 
 /// Writes the report of `folders` into `out`, and prints where it is.
@@ -20,21 +21,42 @@ pub fn report(folders: &[PathBuf], out: Option<&Path>, open: bool) -> Result<(),
             ));
         }
     };
-    let page = write(folders, out, Pictures::Both)?;
+    let page = beside(folders, out)?;
     print(&format!("{}\n", page.display()))?;
     if open { show(&page) } else { Ok(()) }
 }
 
-/// Writes the report of `folders` into `out`; the path of its page.
-pub fn write(folders: &[PathBuf], out: &Path, pictures: Pictures) -> Result<PathBuf, Failure> {
+/// Writes the report of `folders` into `out`, once they are read; the path of its page.
+pub fn beside(folders: &[PathBuf], out: &Path) -> Result<PathBuf, Failure> {
+    let data = gathered(folders)?;
+    let (_, _lock) = locked(out)?;
+    Ok(write_data(&data, out, Pictures::Both).map_err(unwritten)?.page)
+}
+
+/// Writes the report of a folder, which this process has locked, into it.
+pub fn within(folder: &Path, pictures: Pictures) -> Result<(), Failure> {
+    let data = gathered(&[folder.to_owned()])?;
+    write_data(&data, folder, pictures).map(|_| ()).map_err(unwritten)
+}
+
+fn gathered(folders: &[PathBuf]) -> Result<Data, Failure> {
     let folders: Vec<&Path> = folders.iter().map(PathBuf::as_path).collect();
-    let written = write_report(&folders, out, pictures).map_err(|error| match error {
+    read(&folders).map_err(unwritten)
+}
+
+/// Why a report was not written, and what to do about it.
+pub fn unwritten(error: ReportError) -> Failure {
+    match error {
+        ReportError::Read(ref cause) if cause.is_damage() => Failure::input_with(
+            error.to_string(),
+            "the command that made the folder, with --resume, does its runs again",
+        ),
         ReportError::Read(_) | ReportError::Empty { .. } => {
             Failure::input_with(error.to_string(), "expected folders that `l4s run --out` finished")
         }
+        ReportError::List(error) => taken(error),
         error => Failure::Run(error.to_string()),
-    })?;
-    Ok(written.page)
+    }
 }
 
 /// Opens a page in the browser.

@@ -40,7 +40,11 @@ pub fn run(options: &Run) -> Result<(), Failure> {
         on: options.on,
         jobs: options.jobs,
         out: options.out.as_deref(),
-        existing: if options.resume { Existing::Resume } else { Existing::Refuse },
+        existing: match (options.resume, options.replace) {
+            (true, _) => Existing::Resume,
+            (_, true) => Existing::Renew,
+            _ => Existing::Refuse,
+        },
         trace: options.trace,
         json: options.json,
         pictures: Pictures::Both,
@@ -149,7 +153,7 @@ impl Job<'_> {
         }
         if let Some(folder) = &folder {
             if !folder.has_report() {
-                report::write(&[folder.path().to_owned()], folder.path(), self.pictures)?;
+                report_of(folder, self.pictures)?;
             }
             folder.tidy()?;
         }
@@ -180,16 +184,17 @@ impl Job<'_> {
         number: usize,
     ) -> Result<Finished, Failure> {
         let points = &self.plan.points;
-        if let Some(folder) = folder.filter(|folder| folder.has(number)) {
-            let record = folder.load(number)?;
+        if let Some(record) = folder.map_or(Ok(None), |folder| folder.done(number))? {
             return Ok(Finished { record: summary_only(record), wall: None });
         }
-        let path = folder.map(|folder| folder.trace(number, points.len() == 1));
+        let trace = |(folder, how): (&Folder, Trace)| {
+            folder.trace(number, points.len() == 1).map(|file| (file, how))
+        };
         let keep = Keep {
             tables: folder.is_some(),
             sampling: (points.len() > MANY_RUNS)
                 .then(|| points[number].scenario.duration / FEW_SAMPLES),
-            trace: path.as_deref().zip(self.trace),
+            trace: folder.zip(self.trace).map(trace).transpose()?,
         };
         let finished = engine.run(&points[number], &commands[number], keep)?;
         if let Some(folder) = folder {
@@ -211,6 +216,10 @@ impl Done {
         if shown < summaries.len() {
             eprintln!("… and {} more runs", summaries.len() - shown);
         }
+        match headline::left_out(&summaries[..shown]) {
+            0 => {}
+            more => eprintln!("… and {more} more groups: --json or --out has them"),
+        }
         Ok(())
     }
 
@@ -231,6 +240,17 @@ impl Done {
         if let Some(folder) = &self.folder {
             eprintln!("results in {}", folder.path().display());
         }
+    }
+}
+
+/// Draws the report of finished results. Those that are too many for a page are results all the same.
+fn report_of(folder: &Folder, pictures: Pictures) -> Result<(), Failure> {
+    match report::within(folder.path(), pictures) {
+        Err(Failure::Input { message, .. }) if message.contains(l4s_report::TOO_LARGE) => {
+            eprintln!("note: there is no report: {message}");
+            Ok(())
+        }
+        done => done,
     }
 }
 

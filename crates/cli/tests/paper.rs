@@ -92,13 +92,29 @@ fn what_was_made_once_is_not_made_again_unless_it_would_be_different() {
     let kept = out.join("figure.json");
     let theirs = fs::read_to_string(&kept).unwrap().replace("fallback-8", "fallback-9");
     fs::write(&kept, theirs.replace("it is Classic", "it is not")).unwrap();
+    // As its own that was interrupted would have it.
+    let list = fs::read_to_string(out.join("l4s.json")).unwrap();
+    let sum = list.lines().find(|line| line.contains("figure.json")).unwrap();
+    fs::write(out.join("l4s.json"), list.replace(sum, "    \"figure.json\": null,")).unwrap();
     assert_eq!(text(&l4s(folder.path(), &QUICK).stdout), text(&first.stdout));
 
     // Results of other code make room, and are gone once the new ones are complete.
     let manifest = out.join("l4s.json");
     let ours = fs::read_to_string(&manifest).unwrap();
     let code = ours.lines().find(|line| line.contains("\"code\"")).unwrap();
-    fs::write(&manifest, ours.replace(code, "  \"code\": \"another\",")).unwrap();
+    let theirs = ours.replace(code, "  \"code\": \"another\",");
+    fs::write(&manifest, &theirs).unwrap();
+    // But not with anything in it that is not l4s's.
+    for name in ["chapter.tex", "figures/mine.svg"] {
+        fs::write(out.join(name), "a year of work").unwrap();
+        let refused = l4s(folder.path(), &QUICK);
+        assert_eq!(refused.status.code(), Some(2));
+        let said = text(&refused.stderr);
+        assert!(said.contains(&format!("and {name}, which l4s did not write")), "{said}");
+        assert_eq!(fs::read_to_string(out.join(name)).unwrap(), "a year of work");
+        assert_eq!(fs::read_to_string(&manifest).unwrap(), theirs);
+        fs::remove_file(out.join(name)).unwrap();
+    }
     let anew = l4s(folder.path(), &QUICK);
     assert_eq!(text(&anew.stdout), text(&first.stdout));
     assert!(!text(&anew.stderr).contains("was done before"));

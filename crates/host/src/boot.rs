@@ -10,6 +10,8 @@ use crate::{Device, HostError};
 /// The unit.
 pub const UNIT: &str = "/etc/systemd/system/l4s-host.service";
 const NAME: &str = "l4s-host.service";
+/// What undoes it, which no other unit has.
+const UNDONE: &str = "host remove --keep-boot";
 
 /// Whether systemd is the first process of this machine.
 fn is_running() -> bool {
@@ -37,6 +39,7 @@ pub fn enable(program: &Path, arguments: &[&str], devices: &[Device]) -> Result<
     let names = devices.iter().map(|device| device.name.as_str());
     let awaited: Vec<&str> = names.filter(|_| Path::new("/run/udev/control").exists()).collect();
     let failed = |error: std::io::Error| HostError::failed(UNIT, error);
+    check_ours(Path::new(UNIT))?;
     fs::write(UNIT, unit(program, arguments, &awaited)).map_err(failed)?;
     // Links of an earlier unit go, which may be to other devices.
     let done = systemctl(&["reenable", NAME]).and_then(|()| match is_running() {
@@ -55,6 +58,7 @@ pub fn disable() -> Result<bool, HostError> {
     if !is_enabled() {
         return Ok(false);
     }
+    check_ours(Path::new(UNIT))?;
     systemctl(&["disable", NAME])?;
     if is_running() {
         systemctl(&["stop", NAME])?;
@@ -64,6 +68,28 @@ pub fn disable() -> Result<bool, HostError> {
         systemctl(&["daemon-reload"])?;
     }
     Ok(true)
+}
+
+/// Refuses to replace or remove a unit of that name that l4s did not write: another program's, or a
+/// link to it.
+fn check_ours(path: &Path) -> Result<(), HostError> {
+    let kind = match fs::symlink_metadata(path) {
+        Ok(metadata) => metadata.file_type(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(HostError::failed(path.display(), error)),
+    };
+    let ends = format!(" {UNDONE}");
+    let is_ours = kind.is_file()
+        && fs::read_to_string(path).is_ok_and(|text| {
+            text.lines().any(|line| line.starts_with("ExecStop=") && line.ends_with(&ends))
+        });
+    match is_ours {
+        true => Ok(()),
+        false => Err(HostError::Machine(format!(
+            "{} is there, and l4s did not write it: move it away",
+            path.display()
+        ))),
+    }
 }
 
 /// Devices that are awaited are so in two ways. `Wants` has a start of the machine wait for them, for
@@ -85,7 +111,7 @@ fn unit(program: &Path, arguments: &[&str], awaited: &[&str]) -> String {
          Type=oneshot\n\
          RemainAfterExit=yes\n\
          ExecStart={program} {}\n\
-         ExecStop={program} host remove --keep-boot\n\
+         ExecStop={program} {UNDONE}\n\
          \n\
          [Install]\n\
          WantedBy=multi-user.target{devices}\n",
@@ -140,6 +166,21 @@ mod tests {
         line("RequiresMountsFor=\"/opt/$%%/l4s\"");
         line("Wants=network.target sys-subsystem-net-devices-up\\x2dlink.device");
         line("WantedBy=multi-user.target sys-subsystem-net-devices-up\\x2dlink.device");
+    }
+
+    #[test]
+    fn a_unit_of_somebody_else_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(NAME);
+        check_ours(&path).unwrap();
+        fs::write(&path, "[Service]\nExecStart=/usr/bin/other\n").unwrap();
+        let error = check_ours(&path).unwrap_err().to_string();
+        assert!(error.ends_with("l4s did not write it: move it away"), "{error}");
+        fs::write(&path, unit(Path::new("/l4s"), &["host", "install"], &[])).unwrap();
+        check_ours(&path).unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        check_ours(&link).unwrap_err();
     }
 
     #[test]

@@ -83,7 +83,7 @@ pub(crate) fn names(scenario: &Scenario) -> impl Iterator<Item = &str> {
 pub(crate) fn conclude(measured: Measured<'_>) -> RunRecord {
     let scenario = measured.scenario;
     let flows = flow_rows(&measured);
-    let groups: Vec<_> = (0..measured.rtts.len()).map(|i| group(&measured, i, &flows)).collect();
+    let groups = groups(&measured, &flows);
     let mut delays = Vec::new();
     for &queue in measured.queues {
         delays.extend(measured.cells.queue_delays(queue).rows(Scope::Queue, queue.name()));
@@ -167,19 +167,52 @@ fn hops(scenario: &Scenario, hops: &[HopCells]) -> Vec<HopSummary> {
     scenario.hops.iter().zip(hops).map(hop).collect()
 }
 
-fn group(measured: &Measured<'_>, index: usize, flow_rows: &[FlowRow]) -> GroupSummary {
+/// What all groups have in common.
+struct Shared {
+    /// Per group, whether it has downloads, and whether it has applications.
+    web: Vec<bool>,
+    app: Vec<bool>,
+    /// How many flows share the link, and its rate.
+    long_flows: f64,
+    link_bps: f64,
+}
+
+fn groups(measured: &Measured<'_>, flow_rows: &[FlowRow]) -> Vec<GroupSummary> {
+    let scenario = measured.scenario;
+    let count = measured.rtts.len();
+    let mut mine: Vec<Vec<&FlowRow>> = vec![Vec::new(); count];
+    for ((_, flow), row) in measured.flows.iter().zip(flow_rows) {
+        mine[usize::from(flow.group)].push(row);
+    }
+    let mut shared = Shared {
+        web: vec![false; count],
+        app: vec![false; count],
+        long_flows: long_flows(scenario) as f64,
+        link_bps: scenario.mean_rate_bps(),
+    };
+    scenario.web.iter().for_each(|web| shared.web[web.group] = true);
+    scenario.apps.iter().for_each(|app| shared.app[app.group] = true);
+    let each = names(scenario).zip(&mine).enumerate();
+    each.map(|(index, (name, mine))| group(measured, &shared, index, name, mine)).collect()
+}
+
+fn group(
+    measured: &Measured<'_>,
+    shared: &Shared,
+    index: usize,
+    name: &str,
+    mine: &[&FlowRow],
+) -> GroupSummary {
     let scenario = measured.scenario;
     let tcp = scenario.groups.get(index);
-    let name = names(scenario).nth(index).expect("as many names as groups");
     let counts = measured.cells.total().group(index);
     let flows = tcp.map_or(1, |group| group.starts.len() as u64);
 
-    let mine = || flow_rows.iter().filter(|row| row.group == name);
+    let mine = || mine.iter().copied();
     let is_download = |row: &&FlowRow| row.flow >= scenario.first_download();
     let long = || mine().filter(|row| row.flow < scenario.first_app());
     let of_app = |row: &&FlowRow| row.flow >= scenario.first_app() && !is_download(row);
-    let web = scenario.web.iter().any(|web| web.group == index);
-    let app = scenario.apps.iter().any(|app| app.group == index);
+    let (web, app) = (shared.web[index], shared.app[index]);
 
     // What counts per flow is of its long flows alone; the rest is of all its packets.
     let long_bytes = if web || app { long().map(|row| row.bytes).sum() } else { counts.bytes };
@@ -201,7 +234,7 @@ fn group(measured: &Measured<'_>, index: usize, flow_rows: &[FlowRow]) -> GroupS
         normalized_rate: tcp
             .filter(|group| group.size.is_none())
             .and(rate_per_flow)
-            .map(|rate| rate * long_flows(scenario) as f64 / scenario.mean_rate_bps()),
+            .map(|rate| rate * shared.long_flows / shared.link_bps),
         window_pkts: (|| Some(window(rate_per_flow?, rtt_ms?, packet?)))(),
         cwnd_pkts: measured.cwnds[index].mean(),
         rtt_ms,
@@ -267,9 +300,16 @@ fn long_flows(scenario: &Scenario) -> usize {
     scenario.groups.iter().filter(|g| g.size.is_none()).map(|g| g.starts.len()).sum()
 }
 
-/// Window and rate per flow between every two TCP groups, earlier over later.
+/// Ratios are between every two groups: of more groups than this they would be most of a summary,
+/// and nobody reads them.
+pub const RATIO_GROUPS: usize = 16;
+
+/// Window and rate per flow between every two TCP groups, earlier over later; of many groups none.
 fn ratios(groups: &[GroupSummary]) -> Map<String, serde_json::Value> {
     let mut ratios = Map::new();
+    if groups.len() > RATIO_GROUPS {
+        return ratios;
+    }
     for (i, a) in groups.iter().enumerate() {
         for b in &groups[i + 1..] {
             let pairs = [

@@ -32,9 +32,26 @@ pub enum Cause {
     /// A column is missing, of another type, or empty where it must not be.
     #[error("column `{0}` is missing or not of the expected type: was it written by l4s?")]
     Column(String),
+    /// It is not what was written.
+    #[error("damaged: {0}")]
+    Damaged(String),
+    /// In the place of a file that l4s writes is one that it did not write.
+    #[error("it is there already, and l4s did not write it")]
+    Foreign,
+    /// A file that l4s wrote is another since.
+    #[error("it was changed since l4s wrote it")]
+    Changed,
+    /// It holds more than is read.
+    #[error("{0}")]
+    TooMuch(String),
 }
 
 impl ResultError {
+    /// Whether the file was changed since l4s wrote it.
+    pub fn is_damage(&self) -> bool {
+        matches!(self.cause, Cause::Damaged(_))
+    }
+
     /// Says which file it was about.
     pub(crate) fn at<C: Into<Cause>>(path: &Path) -> impl FnOnce(C) -> ResultError {
         let path = path.to_owned();

@@ -3,19 +3,21 @@
 //! A substrate tells an [`Observer`] what happens at the bottleneck. The [`Recorder`] is the one
 //! that measures: when the run is over it gives a [`RunRecord`], which is the [`Summary`] and the
 //! tables of that run. A [`ResultWriter`] puts the records of a sweep into Parquet, [`Results`]
-//! reads them back. A [`PacketTrace`] is another observer, which writes every packet down.
+//! reads them back; [`files`] and [`inventory`] are what keeps them whole. A [`PacketTrace`] is another observer, which writes every packet down.
 
+mod checksum;
 mod completion;
 mod conclude;
 mod counts;
 mod delay;
 mod dictionary;
-mod durable;
 mod error;
+pub mod files;
 mod flatten;
 mod flows;
 mod frames;
 mod golden;
+pub mod inventory;
 mod observer;
 mod partitions;
 mod pcapng;
@@ -31,7 +33,7 @@ mod wire;
 mod writer;
 
 pub use completion::theoretical_time;
-pub use conclude::ETHERNET;
+pub use conclude::{ETHERNET, RATIO_GROUPS};
 pub(crate) use counts::Counts;
 pub use counts::DATA_LENGTH;
 pub use dictionary::{Column, Over, dictionary};
@@ -42,8 +44,10 @@ pub use observer::{
 };
 pub use pcapng::{PacketTrace, Snap};
 pub use reader::{Results, RowsByRun, Run};
-pub use record::{DelayRow, FlowRow, RunRecord, Scope, SeriesRow};
+pub use record::{DelayRow, FlowEnd, FlowRow, RunRecord, Scope, SeriesName, SeriesRow};
 pub use recorder::{Origin, Recorder, queues_of};
 pub use summary::*;
 pub use table::Row;
-pub use writer::{ResultWriter, table_of, table_of_runs, table_of_summaries, write_results};
+pub use writer::{
+    ResultWriter, TABLES, table_of, table_of_runs, table_of_summaries, write_results,
+};

@@ -8,17 +8,24 @@
 //! DIR/series/NAME.parquet  their time series, where they were kept; likewise delays and flows
 //! ```
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use crate::error::Cause;
-use crate::reader::{Run, batches, runs_of};
+use crate::files::Dir;
+use crate::inventory::Inventory;
+use crate::reader::{FEW, Run, Source, batches, runs_of};
 use crate::table::{column, value};
+use crate::writer::{COMMAND, SUMMARY};
 use crate::{ResultError, Row};
 
 const MANIFEST: &str = "sweep.json";
 const KEYS: &str = "keys.npy";
+/// A longer list is not read: 100 million runs have 800 MB of keys.
+const MOST_KEYS: u64 = 1 << 30;
+/// The column that tells runs apart.
+pub(crate) const KEY: &str = "key";
 /// What begins an array of NumPy's.
 const NUMPY: &[u8] = b"\x93NUMPY";
 
@@ -47,13 +54,12 @@ impl Partitions {
         let runs = folder.join("runs");
         let names = files(&runs).map_err(ResultError::at(&runs))?;
         let read = |file: String| {
-            let path = runs.join(&file);
-            let rows = rows(&path)?;
+            let rows = rows(&runs, &file)?;
             Ok((file, rows))
         };
         let mut read: Vec<(String, Vec<(String, Run)>)> =
             names.into_iter().map(read).collect::<Result<_, ResultError>>()?;
-        let places = asked(&folder.join(KEYS));
+        let places = asked(folder);
         let place = |key: &String| places.get(key).copied().unwrap_or(usize::MAX);
         read.sort_by_key(|(_, rows)| rows.iter().map(|(key, _)| place(key)).min());
         let (mut parts, mut all, mut seen) = (Vec::new(), Vec::new(), HashSet::new());
@@ -71,12 +77,16 @@ impl Partitions {
     }
 
     /// The files of a table, each with the numbers of its runs; none where it was not kept.
-    pub fn tables<R: Row>(&self) -> Vec<(PathBuf, HashMap<String, u32>)> {
+    pub fn tables<R: Row>(&self) -> VecDeque<Source> {
         let folder = self.folder.join(R::FILE.trim_end_matches(".parquet"));
         if !folder.is_dir() {
-            return Vec::new();
+            return VecDeque::new();
         }
-        let table = |part: &Partition| (folder.join(&part.file), part.numbers.clone());
+        let table = |part: &Partition| Source {
+            folder: folder.clone(),
+            name: part.file.clone(),
+            numbers: Some(part.numbers.clone()),
+        };
         self.parts.iter().map(table).collect()
     }
 }
@@ -95,13 +105,14 @@ fn files(folder: &Path) -> io::Result<Vec<String>> {
 }
 
 /// The runs of a partition, with their keys.
-fn rows(path: &Path) -> Result<Vec<(String, Run)>, ResultError> {
+fn rows(folder: &Path, name: &str) -> Result<Vec<(String, Run)>, ResultError> {
+    let path = &folder.join(name);
     let mut rows = Vec::new();
-    for batch in batches(path)? {
+    for batch in batches(&Inventory::default(), folder, name, &[KEY, SUMMARY, COMMAND], FEW)? {
         let batch = batch.map_err(ResultError::at(path))?;
         let read = || -> Result<Vec<(String, Run)>, Cause> {
-            let keys = column(&batch, "key")?;
-            let keys = (0..batch.num_rows()).map(|i| value(keys, "key", i));
+            let keys = column(&batch, KEY)?;
+            let keys = (0..batch.num_rows()).map(|i| value(keys, KEY, i));
             Ok(keys.collect::<Result<Vec<_>, _>>()?.into_iter().zip(runs_of(&batch)?).collect())
         };
         rows.extend(read().map_err(ResultError::at(path))?);
@@ -111,8 +122,9 @@ fn rows(path: &Path) -> Result<Vec<(String, Run)>, ResultError> {
 
 /// The place of each key in the order in which they were asked for. Without it, or where it is not
 /// what NumPy writes, the order is that of the files, which is as good.
-fn asked(path: &Path) -> HashMap<String, usize> {
-    let bytes = fs::read(path).unwrap_or_default();
+fn asked(folder: &Path) -> HashMap<String, usize> {
+    let bytes = Dir::open(folder).and_then(|dir| dir.read(KEYS, MOST_KEYS));
+    let bytes = bytes.ok().flatten().unwrap_or_default();
     let read = || {
         let rest = bytes.strip_prefix(NUMPY)?;
         let header = usize::from(u16::from_le_bytes([*rest.get(2)?, *rest.get(3)?]));

@@ -6,9 +6,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::io::{self, Write};
 use std::time::Duration as StdDuration;
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
@@ -21,7 +19,7 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::{DataLink, Endianness, PcapError};
 
 use crate::wire::write_frame;
-use crate::{Header, Observer, ResultError, Traced};
+use crate::{Header, Observer, Traced};
 
 /// How much of each packet is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -61,14 +59,6 @@ pub struct PacketTrace<W: Write> {
     marks: HashMap<Identity, MarkCause>,
     frame: Vec<u8>,
     error: Option<io::Error>,
-}
-
-impl PacketTrace<BufWriter<File>> {
-    /// A trace in a new file.
-    pub fn create(path: &Path) -> Result<Self, ResultError> {
-        let file = File::create(path).map_err(ResultError::at(path))?;
-        PacketTrace::new(BufWriter::new(file), Snap::Headers).map_err(ResultError::at(path))
-    }
 }
 
 impl<W: Write> PacketTrace<W> {

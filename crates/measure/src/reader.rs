@@ -1,23 +1,34 @@
 //! Results read back: what a report and a comparison work from.
 
 use std::collections::{HashMap, VecDeque};
-use std::fs::File;
+use std::io::Read;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
+use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::errors::ParquetError;
 
 use crate::error::Cause;
-use crate::partitions::Partitions;
+use crate::files::Dir;
+use crate::inventory::Inventory;
+use crate::partitions::{KEY, Partitions};
 use crate::table::{column, value};
-use crate::writer::{COMMAND, RUNS, SUMMARY};
+use crate::writer::{COMMAND, RUN, RUNS, SUMMARY};
 use crate::{DelayRow, FlowRow, ResultError, Row, SeriesRow, Summary};
+
+/// So many rows are in memory at a time; of summaries, which may be long, fewer.
+const MANY: usize = 8192;
+pub(crate) const FEW: usize = 64;
+/// Summaries are kept in memory: 100,000 runs of two groups have a fourth of this.
+const MOST_BYTES: usize = 1 << 30;
 
 /// A result folder: of the command line, or of a sweep of the Python package.
 #[derive(Clone, Debug)]
 pub struct Results {
     folder: PathBuf,
+    list: Inventory,
     runs: Vec<Run>,
     partitions: Option<Partitions>,
 }
@@ -35,16 +46,25 @@ impl Results {
     /// Reads the runs of a result folder; its tables are read when asked for.
     pub fn open(folder: &Path) -> Result<Self, ResultError> {
         let path = folder.join(RUNS);
+        let dir = Dir::open(folder).map_err(ResultError::at(folder))?;
         if Partitions::are_in(folder) && !path.exists() {
             let (partitions, runs) = Partitions::open(folder)?;
-            return Ok(Results { folder: folder.to_owned(), runs, partitions: Some(partitions) });
+            let (folder, list) = (folder.to_owned(), Inventory::default());
+            return Ok(Results { folder, list, runs, partitions: Some(partitions) });
         }
+        let list = Inventory::read(&dir)?.unwrap_or_default();
         let mut runs = Vec::new();
-        for batch in batches(&path)? {
+        let mut bytes = 0;
+        for batch in batches(&list, folder, RUNS, &[SUMMARY, COMMAND], FEW)? {
             let batch = batch.map_err(ResultError::at(&path))?;
+            bytes += batch.get_array_memory_size();
+            if bytes > MOST_BYTES {
+                let found = format!("more than {} MB of summaries", MOST_BYTES >> 20);
+                return Err(ResultError::at(&path)(Cause::TooMuch(found)));
+            }
             runs.extend(runs_of(&batch).map_err(ResultError::at(&path))?);
         }
-        Ok(Results { folder: folder.to_owned(), runs, partitions: None })
+        Ok(Results { folder: folder.to_owned(), list, runs, partitions: None })
     }
 
     /// The runs, in order.
@@ -57,30 +77,83 @@ impl Results {
         self.runs.iter().map(|run| &run.summary)
     }
 
+    /// The content of a file of the folder of at most `most` bytes, as it was written.
+    pub fn file(&self, name: &str, most: u64) -> Result<Vec<u8>, ResultError> {
+        let at = || self.folder.join(name);
+        let mut bytes = Vec::new();
+        let mut file = self.list.open(&self.folder, name)?.take(most + 1);
+        file.read_to_end(&mut bytes).map_err(ResultError::at(&at()))?;
+        if bytes.len() as u64 > most {
+            let found = format!("more than {} MB", most >> 20);
+            return Err(ResultError::at(&at())(Cause::TooMuch(found)));
+        }
+        Ok(bytes)
+    }
+
+    /// Shows the rows of a table that are of runs which are `wanted`, one by one, up to the run
+    /// `last`: only a batch of them is in memory. Rows of a run are next to each other.
+    pub fn each<R: Row>(
+        &self,
+        wanted: impl Fn(u32) -> bool,
+        last: u32,
+        mut see: impl FnMut(u32, R),
+    ) -> Result<(), ResultError> {
+        let mut before = 0;
+        let mut show = |source: &Source, batch: RecordBatch| -> Result<bool, Cause> {
+            let mut rows = Vec::new();
+            for (i, run) in source.runs(&batch)?.into_iter().enumerate() {
+                let Some(run) = run else { continue };
+                if run < before {
+                    return Err(Cause::Damaged(format!("run {run} is after run {before}")));
+                }
+                before = run;
+                if wanted(run) && run <= last {
+                    rows.push((run, i));
+                }
+            }
+            for ((run, _), row) in rows.iter().zip(R::read(&batch, rows.iter().map(|row| row.1))?) {
+                see(*run, row);
+            }
+            Ok(before <= last)
+        };
+        let fields = R::fields();
+        for source in self.sources::<R>() {
+            let fields = fields.iter().map(|field| field.name().as_str());
+            let columns: Vec<&str> = [source.key()].into_iter().chain(fields).collect();
+            for batch in source.batches(&self.list, &columns)? {
+                let shown = batch.map_err(Cause::from).and_then(|batch| show(&source, batch));
+                if !shown.map_err(ResultError::at(&source.path()))? {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The files of a table, in the order of their runs.
+    fn sources<R: Row>(&self) -> VecDeque<Source> {
+        match &self.partitions {
+            Some(partitions) => partitions.tables::<R>(),
+            None => {
+                let (folder, name) = (self.folder.clone(), R::FILE.to_owned());
+                VecDeque::from([Source { folder, name, numbers: None }])
+            }
+        }
+    }
+
     /// The time series, run by run.
     pub fn series(&self) -> Result<RowsByRun<SeriesRow>, ResultError> {
-        self.rows()
+        RowsByRun::open(self)
     }
 
     /// The delay histograms, run by run.
     pub fn delays(&self) -> Result<RowsByRun<DelayRow>, ResultError> {
-        self.rows()
+        RowsByRun::open(self)
     }
 
     /// The flows, run by run.
     pub fn flows(&self) -> Result<RowsByRun<FlowRow>, ResultError> {
-        self.rows()
-    }
-
-    fn rows<R: Row>(&self) -> Result<RowsByRun<R>, ResultError> {
-        match &self.partitions {
-            Some(partitions) => {
-                let tables = partitions.tables::<R>().into_iter();
-                let source = |(path, numbers)| Source { path, numbers: Some(numbers) };
-                Ok(RowsByRun::of(tables.map(source).collect()))
-            }
-            None => RowsByRun::open(self.folder.join(R::FILE)),
-        }
+        RowsByRun::open(self)
     }
 }
 
@@ -98,6 +171,7 @@ pub(crate) fn runs_of(batch: &RecordBatch) -> Result<Vec<Run>, Cause> {
 /// The rows of each run that has any, with the number of the run. Only one run is in memory at a
 /// time, and a batch.
 pub struct RowsByRun<R> {
+    list: Inventory,
     /// The files that are still to be read.
     sources: VecDeque<Source>,
     /// The one that is being read.
@@ -108,40 +182,78 @@ pub struct RowsByRun<R> {
 }
 
 /// A file with rows of runs.
-struct Source {
-    path: PathBuf,
-    /// The numbers of the runs by key, where it has no numbers; what has none is left out.
-    numbers: Option<HashMap<String, u32>>,
+pub(crate) struct Source {
+    pub folder: PathBuf,
+    pub name: String,
+    /// The numbers of the runs by key, where the file has keys; rows of other keys are left out.
+    pub numbers: Option<HashMap<String, u32>>,
+}
+
+impl Source {
+    fn path(&self) -> PathBuf {
+        self.folder.join(&self.name)
+    }
+
+    /// The column that tells runs apart.
+    fn key(&self) -> &'static str {
+        if self.numbers.is_some() { KEY } else { RUN }
+    }
+
+    /// The run of each row of a batch.
+    fn runs(&self, batch: &RecordBatch) -> Result<Vec<Option<u32>>, Cause> {
+        let (column, rows) = (column(batch, self.key())?, 0..batch.num_rows());
+        match &self.numbers {
+            None => rows.map(|i| value(column, RUN, i).map(Some)).collect(),
+            Some(numbers) => {
+                let key = |i| value::<String>(column, KEY, i);
+                rows.map(|i| Ok(numbers.get(&key(i)?).copied())).collect()
+            }
+        }
+    }
+
+    fn batches(
+        &self,
+        list: &Inventory,
+        columns: &[&str],
+    ) -> Result<ParquetRecordBatchReader, ResultError> {
+        batches(list, &self.folder, &self.name, columns, MANY)
+    }
 }
 
 impl<R: Row> RowsByRun<R> {
-    fn open(path: PathBuf) -> Result<Self, ResultError> {
-        let batches = batches(&path)?;
-        let mut rows = RowsByRun::of(VecDeque::new());
-        rows.open = Some((Source { path, numbers: None }, batches));
+    fn open(results: &Results) -> Result<Self, ResultError> {
+        let (list, sources) = (results.list.clone(), results.sources::<R>());
+        let mut rows = RowsByRun { list, sources, open: None, ahead: vec![], row: PhantomData };
+        rows.open_next()?;
         Ok(rows)
     }
 
-    fn of(sources: VecDeque<Source>) -> Self {
-        RowsByRun { sources, open: None, ahead: Vec::new(), row: PhantomData }
+    fn open_next(&mut self) -> Result<(), ResultError> {
+        self.open = match self.sources.pop_front() {
+            Some(source) => {
+                let batches = source.batches(&self.list, &[])?;
+                Some((source, batches))
+            }
+            None => None,
+        };
+        Ok(())
     }
 
     /// The next row, with its run.
     fn pop(&mut self) -> Result<Option<(u32, R)>, ResultError> {
         while self.ahead.is_empty() {
-            let Some((source, batches)) = &mut self.open else {
-                let Some(source) = self.sources.pop_front() else { return Ok(None) };
-                let batches = batches(&source.path)?;
-                self.open = Some((source, batches));
+            let Some((source, batches)) = &mut self.open else { return Ok(None) };
+            let Some(batch) = batches.next() else {
+                self.open_next()?;
                 continue;
             };
-            match batches.next() {
-                Some(batch) => {
-                    let read = batch.map_err(Cause::from).and_then(|batch| source.read(&batch));
-                    self.ahead = read.map_err(ResultError::at(&source.path))?;
-                }
-                None => self.open = None,
-            }
+            let read = || -> Result<Vec<(u32, R)>, Cause> {
+                let batch = batch?;
+                let runs = source.runs(&batch)?;
+                let rows = runs.into_iter().zip(R::read(&batch, 0..batch.num_rows())?).rev();
+                Ok(rows.filter_map(|(run, row)| Some((run?, row))).collect())
+            };
+            self.ahead = read().map_err(ResultError::at(&source.path()))?;
         }
         Ok(self.ahead.pop())
     }
@@ -168,33 +280,21 @@ impl<R: Row> Iterator for RowsByRun<R> {
     }
 }
 
-impl Source {
-    /// The rows of a batch with the numbers of their runs, last one first.
-    fn read<R: Row>(&self, batch: &RecordBatch) -> Result<Vec<(u32, R)>, Cause> {
-        let rows = R::read(batch)?;
-        let each = 0..batch.num_rows();
-        let numbers: Vec<Option<u32>> = match &self.numbers {
-            None => {
-                let runs = column(batch, "run")?;
-                each.map(|i| value(runs, "run", i).map(Some)).collect::<Result<_, _>>()?
-            }
-            Some(numbers) => {
-                let keys = column(batch, "key")?;
-                let key = |i| value::<String>(keys, "key", i);
-                each.map(|i| key(i).map(|key| numbers.get(&key).copied()))
-                    .collect::<Result<_, _>>()?
-            }
+/// The batches of a table, of these columns; of all, where none are given.
+pub(crate) fn batches(
+    list: &Inventory,
+    folder: &Path,
+    name: &str,
+    columns: &[&str],
+    rows: usize,
+) -> Result<ParquetRecordBatchReader, ResultError> {
+    let open = |file| -> Result<ParquetRecordBatchReader, ParquetError> {
+        let builder = ParquetRecordBatchReaderBuilder::try_new(file)?.with_batch_size(rows);
+        let mask = match columns {
+            [] => ProjectionMask::all(),
+            names => ProjectionMask::columns(builder.parquet_schema(), names.iter().copied()),
         };
-        let known = numbers.into_iter().zip(rows).filter_map(|(number, row)| Some((number?, row)));
-        let mut known: Vec<_> = known.collect();
-        known.reverse();
-        Ok(known)
-    }
-}
-
-pub(crate) fn batches(path: &Path) -> Result<ParquetRecordBatchReader, ResultError> {
-    let file = File::open(path).map_err(ResultError::at(path))?;
-    ParquetRecordBatchReaderBuilder::try_new(file)
-        .and_then(|builder| builder.with_batch_size(8192).build())
-        .map_err(ResultError::at(path))
+        builder.with_projection(mask).build()
+    };
+    open(list.open(folder, name)?).map_err(ResultError::at(&folder.join(name)))
 }

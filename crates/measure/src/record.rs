@@ -1,12 +1,14 @@
 //! Everything that is kept of one run: its summary and its tables.
 
-use std::io::Write;
-use std::path::Path;
+use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize};
 
+use crate::checksum::Checksum;
+use crate::error::Cause;
+use crate::files::Dir;
 use crate::table::rows;
-use crate::{ResultError, Summary, durable};
+use crate::{ResultError, Summary};
 
 /// One finished run. Serialises to JSON and back without loss.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -152,19 +154,63 @@ rows! {
     }
 }
 
+rows! {
+    /// What a row of the time series is about, and nothing else of it.
+    SeriesName in "series.parquet" {
+        /// What the row is about.
+        scope: Scope => "" Row,
+        /// Its name.
+        name: String => "" Row,
+    }
+}
+
+rows! {
+    /// Whether a flow is a download that was completed, and nothing else of it.
+    FlowEnd in "flows.parquet" {
+        /// When its client saw the close.
+        end_s: Option<f64> => "s" Run,
+        /// Bytes it was to send.
+        size: Option<u64> => "bytes" Run,
+    }
+}
+
 impl RunRecord {
-    /// Keeps the record in a file: all of it or nothing, whatever happens in between.
-    pub fn save(&self, path: &Path) -> Result<(), ResultError> {
-        durable::write(path, |file| {
-            serde_json::to_writer(&mut *file, self)?;
-            file.write_all(b"\n")
-        })
-        .map_err(ResultError::at(path))
+    /// Keeps the record in a file of `dir`: all of it or nothing, whatever happens in between. The
+    /// last line says that it is of `owner`, and its checksum.
+    pub fn save(&self, dir: &Dir, name: &str, owner: &str) -> Result<(), ResultError> {
+        let write = || -> Result<(), Cause> {
+            let mut text = serde_json::to_vec(self)?;
+            text.push(b'\n');
+            let seal = seal(&text, owner);
+            text.extend(seal.bytes());
+            dir.write(name, |file| file.write_all(&text))?;
+            Ok(())
+        };
+        write().map_err(ResultError::at(&dir.path().join(name)))
     }
 
-    /// Reads a record back.
-    pub fn load(path: &Path) -> Result<Self, ResultError> {
-        let text = std::fs::read(path).map_err(ResultError::at(path))?;
-        serde_json::from_slice(&text).map_err(|e| ResultError::at(path)(std::io::Error::from(e)))
+    /// Reads a record of `owner` back. One that is not as it was written is [`Cause::Damaged`].
+    pub fn load(dir: &Dir, name: &str, owner: &str) -> Result<Self, ResultError> {
+        let read = || -> Result<Self, Cause> {
+            let file = dir.file(name)?.ok_or(io::ErrorKind::NotFound);
+            let mut text = Vec::new();
+            file.map_err(io::Error::from)?.read_to_end(&mut text)?;
+            let damaged = |what: &str| Cause::Damaged(what.to_owned());
+            let body = text.strip_suffix(b"\n").ok_or_else(|| damaged("its end is missing"))?;
+            let end = body.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            let (body, found) = text.split_at(end);
+            if found != seal(body, owner).as_bytes() {
+                return Err(damaged("it is of another run, or was changed"));
+            }
+            serde_json::from_slice(body).map_err(|error| damaged(&error.to_string()))
+        };
+        read().map_err(ResultError::at(&dir.path().join(name)))
     }
+}
+
+/// The last line of a record's file.
+fn seal(text: &[u8], owner: &str) -> String {
+    let mut sum = Checksum::of(text);
+    sum.update(owner.as_bytes());
+    format!("{owner} {sum}\n")
 }

@@ -33,7 +33,7 @@ measures! {
         /// Completion times of sized flows and downloads, by size.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         pub completion: Vec<CompletionSummary> => "" Part,
-        /// Ratios between groups: `window_A_B`, `rate_A_B`.
+        /// Ratios between every two groups: `window_A_B`, `rate_A_B`; absent with more than 16 of them.
         #[serde(skip_serializing_if = "serde_json::Map::is_empty", default)]
         pub ratios: serde_json::Map<String, serde_json::Value> => "" Warm,
         /// What it cost to make. The only part that may differ between two identical runs, and only

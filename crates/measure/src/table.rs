@@ -22,8 +22,8 @@ pub trait Row: Sized {
     fn dictionary() -> Vec<Column>;
     /// The values of `rows`, column by column.
     fn columns(rows: &[Self]) -> Vec<ArrayRef>;
-    /// The rows of a batch that has these columns, perhaps among others.
-    fn read(batch: &RecordBatch) -> Result<Vec<Self>, Cause>;
+    /// Those rows of a batch, which has these columns, perhaps among others.
+    fn read(batch: &RecordBatch, rows: impl Iterator<Item = usize>) -> Result<Vec<Self>, Cause>;
 }
 
 /// A value in a column.
@@ -183,12 +183,13 @@ macro_rules! rows {
 
             fn read(
                 batch: &::arrow_array::RecordBatch,
+                rows: impl Iterator<Item = usize>,
             ) -> Result<Vec<Self>, $crate::error::Cause> {
                 $(let $field = $crate::table::column(batch, stringify!($field))?;)+
                 let row = |i| Ok($name {
                     $($field: $crate::table::value($field, stringify!($field), i)?,)+
                 });
-                (0..batch.num_rows()).map(row).collect()
+                rows.map(row).collect()
             }
         }
     };

@@ -7,8 +7,9 @@ use std::path::Path;
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Report;
+use l4s_measure::files::Dir;
 use l4s_measure::{
-    DelayRow, FlowRow, FlowState, HopEvent, LinkState, Observer, ResultError, ResultWriter,
+    Cause, DelayRow, FlowRow, FlowState, HopEvent, LinkState, Observer, ResultError, ResultWriter,
     Results, Row, RunRecord, Scope, SeriesRow, golden, write_results,
 };
 use l4s_scenario::{Hop, Per, Side};
@@ -214,21 +215,84 @@ fn a_result_that_cannot_be_read_says_which_file_and_why() {
     fs::write(folder.path().join("runs.parquet"), "not parquet").unwrap();
     let error = Results::open(folder.path()).unwrap_err().to_string();
     assert!(error.contains("runs.parquet"), "{error}");
+    let refused = ResultWriter::create(folder.path()).err().unwrap().to_string();
+    assert!(refused.ends_with("is there already, and l4s did not write it"), "{refused}");
+    fs::remove_file(folder.path().join("runs.parquet")).unwrap();
     // Parquet, but another table.
     write(folder.path(), &[record()]);
     fs::rename(folder.path().join("flows.parquet"), folder.path().join("runs.parquet")).unwrap();
+    let error = Results::open(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("runs.parquet: damaged: its checksum is"), "{error}");
+    // Nor is it there for whoever has no checksums, as earlier versions wrote none.
+    fs::remove_file(folder.path().join("l4s.json")).unwrap();
     let error = Results::open(folder.path()).unwrap_err().to_string();
     assert!(error.contains("`summary_json` is missing"), "{error}");
 }
 
 #[test]
+fn a_folder_without_checksums_is_read_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), &[record()]);
+    fs::remove_file(folder.path().join("l4s.json")).unwrap();
+    assert_eq!(read(folder.path()), [reproducible(&record())]);
+    // An earlier version's list had no files.
+    fs::write(folder.path().join("l4s.json"), "{\"version\":\"0.1.0\"}").unwrap();
+    assert_eq!(read(folder.path()), [reproducible(&record())]);
+}
+
+#[test]
+fn results_are_written_anew_over_those_that_l4s_wrote() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), &[record(), record()]);
+    write(folder.path(), &[record()]);
+    assert_eq!(read(folder.path()).len(), 1);
+    fs::write(folder.path().join("flows.parquet"), "mine").unwrap();
+    let refused = ResultWriter::create(folder.path()).err().unwrap().to_string();
+    assert!(refused.ends_with("flows.parquet: it was changed since l4s wrote it"), "{refused}");
+}
+
+#[test]
 fn a_record_is_kept_in_a_file_without_loss() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("0000000");
-    record().save(&path).unwrap();
-    assert_eq!(RunRecord::load(&path).unwrap(), record());
-    fs::write(&path, "{\"summary\":").unwrap();
-    assert!(RunRecord::load(&path).unwrap_err().to_string().contains("0000000"));
+    let dir = Dir::open(folder.path()).unwrap();
+    record().save(&dir, "0000000", "plan 0").unwrap();
+    assert_eq!(RunRecord::load(&dir, "0000000", "plan 0").unwrap(), record());
+    let other = RunRecord::load(&dir, "0000000", "plan 1").unwrap_err();
+    assert!(matches!(other.cause, Cause::Damaged(_)), "{other}");
+    fs::write(folder.path().join("0000000"), "{\"summary\":").unwrap();
+    let error = RunRecord::load(&dir, "0000000", "plan 0").unwrap_err().to_string();
+    assert!(error.contains("0000000: damaged"), "{error}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever a disk or a person makes of a file that l4s wrote, no number is taken from it.
+    #[test]
+    fn any_change_of_a_file_is_found(
+        which in 0..5usize, at in any::<prop::sample::Index>(), flip in 1u8.., cut in any::<bool>(),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = Dir::open(folder.path()).unwrap();
+        write(folder.path(), &[record()]);
+        record().save(&dir, "part", "plan 0").unwrap();
+        let name = ["runs.parquet", "series.parquet", "delays.parquet", "flows.parquet", "part"][which];
+        let path = folder.path().join(name);
+        let mut bytes = fs::read(&path).unwrap();
+        let at = at.index(bytes.len());
+        if cut { bytes.truncate(at) } else { bytes[at] ^= flip }
+        fs::write(&path, bytes).unwrap();
+        let found = match which {
+            4 => RunRecord::load(&dir, "part", "plan 0").err(),
+            _ => Results::open(folder.path()).and_then(|results| {
+                results.series()?;
+                results.delays()?;
+                results.flows().map(|_| ())
+            }).err(),
+        };
+        let found = found.expect("an error");
+        prop_assert!(matches!(found.cause, Cause::Damaged(_)) && found.path == path, "{}", found);
+    }
 }
 
 #[test]

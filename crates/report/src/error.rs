@@ -6,15 +6,9 @@ use std::path::PathBuf;
 /// A report could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// A file could not be written.
-    #[error("cannot write {}: {cause}", path.display())]
-    Write {
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system said.
-        #[source]
-        cause: io::Error,
-    },
+    /// A file could not be written, or is not l4s's to write.
+    #[error("cannot write {0}")]
+    List(l4s_measure::ResultError),
     /// A result folder could not be read.
     #[error("cannot read the results: {0}")]
     Read(#[from] l4s_measure::ResultError),
@@ -24,6 +18,9 @@ pub enum ReportError {
         /// The folder.
         path: PathBuf,
     },
+    /// It would be larger than anybody reads.
+    #[error("{0}")]
+    TooLarge(String),
     /// A picture that was drawn before cannot be read.
     #[error("cannot read {}: {cause}", path.display())]
     Picture {

@@ -1,7 +1,7 @@
 //! From result folders to what a report shows: which runs get curves, what each group sends, and
 //! what a folder is called.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use l4s_measure::{DelayRow, FlowRow, RunRecord, Scope, SeriesRow, Summary, theoretical_time};
 use l4s_scenario::{EcnMode, Plan, Scenario};
@@ -17,6 +17,8 @@ use crate::{
 const CURVES: usize = 16;
 /// At most so many lines of rates in a run; with more flows, groups have one each.
 const RATES: usize = 20;
+/// At most so many groups of a run are shown.
+const GROUPS: usize = thin::LINES;
 /// At most so many downloads in a folder, shared out among runs with curves and their groups.
 const DOWNLOADS: usize = 16_000;
 
@@ -44,9 +46,14 @@ fn folder(source: &Source) -> Folder {
     let summaries: Vec<&Summary> = source.runs.iter().map(|run| &run.summary).collect();
     let chosen = chosen(&summaries);
     let first = summaries.first();
+    let groups = summaries.iter().map(|summary| summary.groups.len()).max().unwrap_or(0);
+    let part = match groups > GROUPS {
+        true => format!(" (the first {GROUPS} of {groups} groups)"),
+        false => String::new(),
+    };
     Folder {
         label: source.label.clone(),
-        scenario: first.map(|s| s.scenario.clone()).unwrap_or_default(),
+        scenario: first.map(|s| s.scenario.clone() + &part).unwrap_or_default(),
         on: first.map(|s| s.on.clone()).unwrap_or_default(),
         version: first.map(|s| s.version.clone()).unwrap_or_default(),
         text: source.text.clone(),
@@ -67,19 +74,20 @@ fn folder(source: &Source) -> Folder {
 /// Which runs get curves: all of a small result; of a big one, conditions spread over the sweep,
 /// each with all of its cases, so that disciplines can be compared.
 pub fn chosen(runs: &[&Summary]) -> Vec<usize> {
-    let mut conditions: Vec<(String, Vec<usize>)> = Vec::new();
+    let mut conditions: Vec<Vec<usize>> = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for (i, run) in runs.iter().enumerate() {
-        let condition = condition(run);
-        match conditions.iter_mut().find(|(known, _)| *known == condition) {
-            Some((_, members)) => members.push(i),
-            None => conditions.push((condition, vec![i])),
+        let place = *places.entry(condition(run)).or_insert(conditions.len());
+        if place == conditions.len() {
+            conditions.push(Vec::new());
         }
+        conditions[place].push(i);
     }
-    let widest = conditions.iter().map(|(_, members)| members.len()).max().unwrap_or(1);
+    let widest = conditions.iter().map(Vec::len).max().unwrap_or(1);
     let take = (CURVES / widest).clamp(1, conditions.len().max(1));
     let mut chosen: Vec<usize> = (0..take)
         .filter_map(|k| conditions.get((2 * k + 1) * conditions.len() / (2 * take)))
-        .flat_map(|(_, members)| members.iter().copied())
+        .flat_map(|members| members.iter().copied())
         .take(CURVES)
         .collect();
     chosen.sort_unstable();
@@ -131,20 +139,22 @@ fn scenario(text: &str, points: &Points<'_>, run: &Summary) -> Option<Scenario> 
 
 /// A run without its curves.
 fn run(i: usize, record: &RunRecord, scenario: Option<&Scenario>) -> Run {
-    let summary = &record.summary;
+    let summary = shown(&record.summary);
     let set = |key: &str| summary.set.get(key).and_then(|value| value.as_str());
     let aqm = match scenario {
         Some(scenario) => scenario.aqm.kind(),
         None => set("aqm.kind").or(set("aqm")).unwrap_or("unknown"),
-    };
+    }
+    .to_owned();
     let groups = scenario.map(|scenario| scenario.groups.as_slice()).unwrap_or_default();
-    let traffic = |name: &str, cc: &str| {
-        let group = groups.iter().find(|group| group.name == name);
-        traffic(cc, group.map_or(EcnMode::Auto, |group| group.ecn))
-    };
+    let groups = &groups[..groups.len().min(GROUPS)];
+    let ecn: BTreeMap<&str, EcnMode> =
+        groups.iter().map(|group| (group.name.as_str(), group.ecn)).collect();
+    let traffic =
+        |name: &str, cc: &str| traffic(cc, ecn.get(name).copied().unwrap_or(EcnMode::Auto));
     Run {
         number: i + 1,
-        aqm: aqm.to_owned(),
+        aqm,
         traffic: (summary.groups.iter())
             .map(|group| (group.name.clone(), traffic(&group.name, &group.cc)))
             .collect(),
@@ -152,10 +162,21 @@ fn run(i: usize, record: &RunRecord, scenario: Option<&Scenario>) -> Run {
             .map(|group| (group.name.clone(), group.rtt.as_millis_f64()))
             .collect(),
         command: record.command.clone(),
-        summary: summary.clone(),
+        summary,
         curves: None,
         sketch: Vec::new(),
     }
+}
+
+/// A summary with as many groups as a report shows.
+fn shown(summary: &Summary) -> Summary {
+    let mut shown = summary.clone();
+    if shown.groups.len() > GROUPS {
+        shown.groups.truncate(GROUPS);
+        let names: BTreeSet<&str> = shown.groups.iter().map(|group| group.name.as_str()).collect();
+        shown.completion.retain(|bin| names.contains(bin.group.as_str()));
+    }
+    shown
 }
 
 /// How senders of this congestion control answer, with the ECN that the scenario asks for.
@@ -170,14 +191,14 @@ fn traffic(cc: &str, ecn: EcnMode) -> Traffic {
 
 /// Distributions and series, and at most so many downloads.
 fn curves(record: &RunRecord, scenario: Option<&Scenario>, most: usize) -> Curves {
-    let queues = record.summary.queues.iter().map(|queue| queue.name.as_str());
+    let queues = record.summary.queues.iter().take(thin::LINES).map(|queue| queue.name.as_str());
     let flows = lines(&record.series, Scope::Flow);
     let rates = if flows.is_empty() || flows.len() > RATES {
         lines(&record.series, Scope::Group)
     } else {
         flows
     };
-    let most = most / record.summary.groups.len().max(1);
+    let most = most / record.summary.groups.len().clamp(1, GROUPS);
     let detector: Vec<_> = (lines(&record.series, Scope::Flow).iter())
         .filter(|(_, rows)| rows.iter().any(|row| row.classic_ecn.is_some()))
         .take(RATES)
@@ -211,7 +232,9 @@ fn curves(record: &RunRecord, scenario: Option<&Scenario>, most: usize) -> Curve
         truth: scenario.filter(|_| !detector.is_empty()).map(truth).unwrap_or_default(),
         detector,
         downloads: (scenario.iter())
-            .flat_map(|scenario| (0..scenario.groups.len()).map(move |group| (*scenario, group)))
+            .flat_map(|scenario| {
+                (0..scenario.groups.len().min(GROUPS)).map(move |group| (*scenario, group))
+            })
             .filter_map(|(scenario, group)| downloads(scenario, group, &record.flows, most))
             .collect(),
     }

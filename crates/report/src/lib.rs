@@ -21,9 +21,12 @@ pub mod sheet;
 mod sketch;
 mod studio;
 mod thin;
-mod write;
 
 use std::path::{Path, PathBuf};
+
+use l4s_measure::ResultError;
+use l4s_measure::files::Dir;
+use l4s_measure::inventory::Writing;
 
 pub use data::{
     Cdf, Curves, Data, DelaySeries, DetectorSeries, Downloads, Folder, RateSeries, Run, Sketch,
@@ -44,6 +47,12 @@ pub struct Written {
     /// SVG and PNG files, light and dark.
     pub figures: Vec<PathBuf>,
 }
+
+/// What is said of results that no page shows.
+pub const TOO_LARGE: &str = "too large for a report";
+/// The most bytes of data in a page: some 10,000 runs. A browser takes a while for it, and what draws
+/// the figures a gigabyte.
+const MOST_BYTES: usize = 32 << 20;
 
 /// The width of figures in pixels.
 const WIDTH: u32 = 1200;
@@ -74,70 +83,113 @@ pub fn write_report(
 }
 
 /// Writes `report.html` and `figures/` of this data into the folder `out`. Each file appears whole
-/// or not at all, the page last.
+/// or not at all, the page last, and replaces one that l4s wrote or none.
 pub fn write_data(data: &Data, out: &Path, pictures: Pictures) -> Result<Written, ReportError> {
     let html = page(data)?;
-    let figures = write_figures(data, &out.join("figures"), pictures)?;
-    let page = out.join("report.html");
-    write::file(&page, html.as_bytes())?;
-    Ok(Written { page, figures })
+    let dir = folder(out)?;
+    let studio = Studio::open(data)?;
+    let names = [PAGE.to_owned()].into_iter().chain(files(&studio, pictures));
+    let writing = begin(&dir, names.collect())?;
+    let figures = write_figures(&studio, data, out, pictures, &writing)?;
+    writing.file(PAGE, html.as_bytes()).map_err(ReportError::List)?;
+    writing.finish().map_err(ReportError::List)?;
+    Ok(Written { page: out.join(PAGE), figures })
 }
 
-/// Writes every figure of this data into the folder `out`: `NAME.svg`, `NAME-dark.svg`, and where
-/// asked for the same as PNG. Light ones are drawn on this thread and dark ones on another.
-pub fn write_figures(
+/// The page of a report.
+const PAGE: &str = "report.html";
+
+/// Opens the folder that files are written into, which is made where it is missing.
+pub(crate) fn folder(out: &Path) -> Result<Dir, ReportError> {
+    Dir::create(out).map_err(|error| {
+        ReportError::List(ResultError { path: out.to_owned(), cause: error.into() })
+    })
+}
+
+/// Begins to write files of these names.
+pub(crate) fn begin(dir: &Dir, names: Vec<String>) -> Result<Writing, ReportError> {
+    Writing::begin(dir, names.iter().map(String::as_str)).map_err(ReportError::List)
+}
+
+/// The files of all figures: `figures/NAME.svg`, `figures/NAME-dark.svg`, and where asked for the
+/// same as PNG, or a small one.
+fn files(studio: &Studio, pictures: Pictures) -> Vec<String> {
+    let small = small(studio, pictures).map(|name| format!("{name}-small"));
+    let endings = if pictures == Pictures::Both { &["svg", "png"][..] } else { &["svg"] };
+    let mut files = Vec::new();
+    for (name, endings) in (studio.names().map(|name| (name.to_owned(), endings)))
+        .chain(small.map(|name| (name, &["svg"][..])))
+    {
+        for suffix in ["", "-dark"] {
+            files.extend(endings.iter().map(|ending| format!("figures/{name}{suffix}.{ending}")));
+        }
+    }
+    files
+}
+
+/// The figure that there is also as a small one.
+fn small(studio: &Studio, pictures: Pictures) -> Option<&'static str> {
+    match pictures {
+        Pictures::Both => None,
+        Pictures::Sheet(names) => {
+            names.iter().copied().find(|name| studio.names().any(|n| n == *name))
+        }
+    }
+}
+
+/// Writes every figure of this data. Light ones are drawn on this thread and dark ones on another,
+/// with an engine of its own.
+fn write_figures(
+    studio: &Studio,
     data: &Data,
     out: &Path,
     pictures: Pictures,
+    writing: &Writing,
 ) -> Result<Vec<PathBuf>, ReportError> {
-    write::folder(out)?;
-    let draw = |mode| write_mode(data, out, pictures, mode);
+    let draw = |studio: &Studio, mode| write_mode(studio, out, pictures, mode, writing);
     std::thread::scope(|threads| {
         let dark = std::thread::Builder::new()
             .stack_size(studio::THREAD_STACK)
-            .spawn_scoped(threads, || draw(Mode::Dark))
+            .spawn_scoped(threads, || draw(&Studio::open(data)?, Mode::Dark))
             .map_err(|e| ReportError::draw("anything", e))?;
-        let light = draw(Mode::Light);
+        let light = draw(studio, Mode::Light);
         let dark = dark.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         Ok([light?, dark?].concat())
     })
 }
 
-/// Those of one mode, with an engine of their own.
+/// Those of one mode.
 fn write_mode(
-    data: &Data,
+    studio: &Studio,
     out: &Path,
     pictures: Pictures,
     mode: Mode,
+    writing: &Writing,
 ) -> Result<Vec<PathBuf>, ReportError> {
-    let studio = Studio::open(data)?;
     let painter = Painter::new();
     let suffix = match mode {
         Mode::Light => "",
         Mode::Dark => "-dark",
     };
     let mut written = Vec::new();
-    let small = match pictures {
-        Pictures::Both => None,
-        Pictures::Sheet(names) => names.iter().find(|name| studio.names().any(|n| n == **name)),
+    let write = |name: &str, bytes: &[u8]| {
+        writing.file(name, bytes).map(|()| out.join(name)).map_err(ReportError::List)
     };
+    let small = small(studio, pictures);
     for name in studio.names() {
-        if small == Some(&name) {
+        if small == Some(name) {
             let svg = studio.svg(name, mode, SMALL, 0)?;
             // Panels one below the other would be tiny: those are better side by side.
             if painter.aspect(&svg)? <= 1.0 {
-                write::file(&out.join(format!("{name}-small{suffix}.svg")), svg.as_bytes())?;
+                write(&format!("figures/{name}-small{suffix}.svg"), svg.as_bytes())?;
             }
         }
         let height = if name == "headline" { HEADLINE_HEIGHT } else { 0 };
         let svg = studio.svg(name, mode, WIDTH, height)?;
-        let path = out.join(format!("{name}{suffix}.svg"));
-        write::file(&path, svg.as_bytes())?;
-        written.push(path);
+        written.push(write(&format!("figures/{name}{suffix}.svg"), svg.as_bytes())?);
         if pictures == Pictures::Both {
-            let path = out.join(format!("{name}{suffix}.png"));
-            write::file(&path, &painter.paint(&svg, SCALE)?.png()?)?;
-            written.push(path);
+            let png = painter.paint(&svg, SCALE)?.png()?;
+            written.push(write(&format!("figures/{name}{suffix}.png"), &png)?);
         }
     }
     Ok(written)

@@ -17,7 +17,7 @@ pub use tally::{Counts, Said, Tally, tally};
 pub use verdict::{Heard, Since, Truth, Verdict, verdict};
 
 use crate::studio::Opener;
-use crate::{Mode, Painter, ReportError, Studio, page, write};
+use crate::{Mode, Painter, ReportError, Studio, page};
 
 /// Everything that the page shows.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -104,19 +104,24 @@ const WIDTH: u32 = 1400;
 /// of the page.
 pub fn write_lights(lights: &Lights, out: &Path) -> Result<PathBuf, ReportError> {
     let name = &lights.name;
+    let page = format!("{name}.html");
+    let modes = [(Mode::Light, ""), (Mode::Dark, "-dark")];
     let studio = Studio::open_with(Opener::Lights, lights)?;
     let painter = Painter::new();
-    let figures = out.join("figures");
-    write::folder(&figures)?;
-    for (mode, suffix) in [(Mode::Light, ""), (Mode::Dark, "-dark")] {
+    let figure = |suffix: &str, ending| format!("figures/{name}{suffix}.{ending}");
+    let figures =
+        modes.iter().flat_map(|(_, suffix)| ["svg", "png"].map(|end| figure(suffix, end)));
+    let names = figures.chain([page.clone()]).collect();
+    let writing = crate::begin(&crate::folder(out)?, names)?;
+    let write = |name: &str, bytes: &[u8]| writing.file(name, bytes).map_err(ReportError::List);
+    for (mode, suffix) in modes {
         let svg = studio.svg(name, mode, WIDTH, 0)?;
-        write::file(&figures.join(format!("{name}{suffix}.svg")), svg.as_bytes())?;
-        let png = painter.paint(&svg, crate::SCALE)?.png()?;
-        write::file(&figures.join(format!("{name}{suffix}.png")), &png)?;
+        write(&figure(suffix, "svg"), svg.as_bytes())?;
+        write(&figure(suffix, "png"), &painter.paint(&svg, crate::SCALE)?.png()?)?;
     }
-    let path = out.join(format!("{name}.html"));
-    write::file(&path, lights_page(lights)?.as_bytes())?;
-    Ok(path)
+    write(&page, lights_page(lights)?.as_bytes())?;
+    writing.finish().map_err(ReportError::List)?;
+    Ok(out.join(page))
 }
 
 /// The page as HTML.

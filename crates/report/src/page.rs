@@ -1,9 +1,11 @@
 //! The page: one HTML file that holds everything it shows and loads nothing.
 
+use std::io;
+
 use serde::Serialize;
 
 use crate::studio::SCRIPT;
-use crate::{Data, ReportError};
+use crate::{Data, MOST_BYTES, ReportError, TOO_LARGE};
 
 const STYLE: &str = include_str!("../assets/web/report.css");
 /// Licences of what the page carries.
@@ -22,7 +24,7 @@ pub fn page(data: &Data) -> Result<String, ReportError> {
 
 /// A page that shows `data` by running `mount`.
 pub(crate) fn html(title: &str, mount: &str, data: &impl Serialize) -> Result<String, ReportError> {
-    let json = serde_json::to_string(data).map_err(|e| ReportError::draw("the page", e))?;
+    let json = json(data)?;
     let title = text(title);
     let json = in_script(&json);
     Ok(format!(
@@ -49,6 +51,36 @@ pub(crate) fn html(title: &str, mount: &str, data: &impl Serialize) -> Result<St
 </html>
 "#
     ))
+}
+
+/// Data as JSON, if a page has room for it.
+pub(crate) fn json(data: &impl Serialize) -> Result<String, ReportError> {
+    let mut text = Bounded(Vec::new());
+    match serde_json::to_writer(&mut text, data) {
+        Ok(()) => String::from_utf8(text.0).map_err(|e| ReportError::draw("the page", e)),
+        Err(error) if error.is_io() => Err(ReportError::TooLarge(format!(
+            "{TOO_LARGE}: its page would have more than {} MB of data; report on fewer runs",
+            MOST_BYTES >> 20
+        ))),
+        Err(error) => Err(ReportError::draw("the page", error)),
+    }
+}
+
+/// Bytes up to the most that a page has.
+struct Bounded(Vec<u8>);
+
+impl io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > MOST_BYTES {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Text between tags.

@@ -1,14 +1,16 @@
 //! Reads result folders, with the tables of those runs that get curves.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::Path;
 
-use l4s_measure::{ResultError, Results, RunRecord};
+use l4s_measure::{
+    DelayRow, FlowEnd, FlowRow, Results, RunRecord, Scope, SeriesName, SeriesRow, Summary,
+};
 
 use crate::gather::{Source, chosen, gather};
 use crate::sketch;
-use crate::{Data, ReportError, Sketch};
+use crate::thin::Lines;
+use crate::{Data, ReportError, Sketch, TOO_LARGE};
 
 /// The scenario as run, in a result folder.
 const SCENARIO: &str = "scenario.toml";
@@ -31,21 +33,13 @@ fn source(dir: &Path, results: &Results, label: String) -> Result<Source, Report
     }
     let summaries: Vec<_> = results.summaries().collect();
     let chosen: BTreeSet<usize> = chosen(&summaries).into_iter().collect();
-    let mut sketches: BTreeMap<usize, Vec<Sketch>> =
+    let sketches: BTreeMap<usize, Vec<Sketch>> =
         sketch::cells(&summaries).into_iter().map(|i| (i, sketch::blank(summaries[i]))).collect();
-    // Sketches are made as tables pass by: all the rows of a big sweep would not fit in memory.
-    let last = chosen.last().copied().max(sketches.keys().last().copied());
-    let mut series = tables(results.series()?, &chosen, last, |i, rows| {
-        if let Some(groups) = sketches.get_mut(&i) {
-            sketch::rates(groups, summaries[i], rows);
-        }
-    })?;
-    let mut delays = tables(results.delays()?, &chosen, last, |i, rows| {
-        if let Some(groups) = sketches.get_mut(&i) {
-            sketch::delays(groups, rows);
-        }
-    })?;
-    let mut flows = tables(results.flows()?, &chosen, chosen.last().copied(), |_, _| ())?;
+    let mut tables = Tables { results, summaries: &summaries, chosen, sketches };
+    let mut series = tables.series()?;
+    let mut delays = tables.delays()?;
+    let mut flows = tables.flows()?;
+    let Tables { sketches, .. } = tables;
     let runs = results.runs().iter().enumerate().map(|(i, run)| RunRecord {
         summary: run.summary.clone(),
         command: run.command.clone(),
@@ -54,30 +48,147 @@ fn source(dir: &Path, results: &Results, label: String) -> Result<Source, Report
         flows: flows.remove(&i).unwrap_or_default(),
     });
     // A folder without its scenario still has its numbers: the report says less of them.
-    let text = fs::read_to_string(dir.join(SCENARIO)).unwrap_or_default();
+    let text = match dir.join(SCENARIO).exists() {
+        true => results.file(SCENARIO, LONGEST)?,
+        false => Vec::new(),
+    };
+    let text = String::from_utf8_lossy(&text).into_owned();
     Ok(Source { label, text, runs: runs.collect(), sketches })
 }
 
-/// The rows of the chosen runs; all up to the `last` run pass by `see`.
-fn tables<R>(
-    rows: impl Iterator<Item = Result<(u32, Vec<R>), ResultError>>,
-    chosen: &BTreeSet<usize>,
-    last: Option<usize>,
-    mut see: impl FnMut(usize, &[R]),
-) -> Result<BTreeMap<usize, Vec<R>>, ReportError> {
-    let mut kept = BTreeMap::new();
-    for run in rows {
-        let (run, rows) = run?;
-        let run = run as usize;
-        see(run, &rows);
-        if chosen.contains(&run) {
-            kept.insert(run, rows);
+/// The most bytes of a scenario; that is what the reader of scenarios accepts.
+const LONGEST: u64 = 16 << 20;
+/// The most bins of histograms that are read of a run: those of l4s have a few thousand per queue.
+const BINS: usize = 500_000;
+/// The most flows that are read of a run, evenly taken of more.
+const FLOWS: usize = 1 << 18;
+
+/// The tables of a folder, thinned as they are read: however many rows a run has, what is kept of it
+/// is what can be drawn.
+struct Tables<'a> {
+    results: &'a Results,
+    summaries: &'a [&'a Summary],
+    chosen: BTreeSet<usize>,
+    sketches: BTreeMap<usize, Vec<Sketch>>,
+}
+
+/// What is kept of runs, by their place.
+type ByRun<R> = BTreeMap<usize, Vec<R>>;
+
+impl Tables<'_> {
+    /// Time series of chosen runs, thinned; sketches get their rates.
+    fn series(&mut self) -> Result<ByRun<SeriesRow>, ReportError> {
+        let wanted = |run: u32| self.is_wanted(run as usize);
+        let Some(last) = self.last_wanted() else { return Ok(ByRun::new()) };
+        let mut lines: BTreeMap<usize, Lines> = BTreeMap::new();
+        self.results.each(wanted, last, |run, SeriesName { scope, name }| {
+            lines.entry(run as usize).or_default().count(scope, &name);
+        })?;
+        let mut kept = ByRun::new();
+        let Tables { results, summaries, chosen, sketches } = self;
+        let mut finish = |run: usize, lines: Lines| {
+            let rows = lines.into_rows();
+            if let Some(groups) = sketches.get_mut(&run) {
+                sketch::rates(groups, summaries[run], &rows);
+            }
+            if chosen.contains(&run) {
+                kept.insert(run, rows);
+            }
+        };
+        let mut present: Option<(usize, Lines)> = None;
+        let wanted = |run: u32| lines.contains_key(&(run as usize));
+        let mut counted = lines.clone();
+        results.each(wanted, last, |run, row: SeriesRow| {
+            let run = run as usize;
+            if present.as_ref().is_none_or(|(known, _)| *known != run) {
+                let next = counted.remove(&run).map(|lines| (run, lines));
+                if let Some((run, lines)) = std::mem::replace(&mut present, next) {
+                    finish(run, lines);
+                }
+            }
+            if let Some((_, lines)) = &mut present {
+                lines.add(row);
+            }
+        })?;
+        if let Some((run, lines)) = present {
+            finish(run, lines);
         }
-        if Some(run) >= last {
-            break;
-        }
+        Ok(kept)
     }
-    Ok(kept)
+
+    /// Histograms of the queues of chosen runs; sketches get their delays, of groups.
+    fn delays(&mut self) -> Result<ByRun<DelayRow>, ReportError> {
+        let Some(last) = self.last_wanted() else { return Ok(ByRun::new()) };
+        let mut kept: ByRun<DelayRow> = ByRun::new();
+        let mut of_groups: ByRun<DelayRow> = ByRun::new();
+        let mut too_many = None;
+        self.results.each(
+            |run| self.is_wanted(run as usize),
+            last,
+            |run, row: DelayRow| {
+                let run = run as usize;
+                let rows = match row.scope {
+                    Scope::Queue if self.chosen.contains(&run) => kept.entry(run).or_default(),
+                    Scope::Group if self.sketches.contains_key(&run) => {
+                        of_groups.entry(run).or_default()
+                    }
+                    _ => return,
+                };
+                match rows.len() < BINS {
+                    true => rows.push(row),
+                    false => too_many = Some(run),
+                }
+            },
+        )?;
+        if let Some(run) = too_many {
+            return Err(ReportError::TooLarge(format!(
+                "delays.parquet has more than {BINS} bins of run {}: {TOO_LARGE}",
+                run + 1
+            )));
+        }
+        for (run, rows) in of_groups {
+            if let Some(groups) = self.sketches.get_mut(&run) {
+                sketch::delays(groups, &rows);
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Downloads of chosen runs that ended.
+    fn flows(&self) -> Result<ByRun<FlowRow>, ReportError> {
+        let Some(last) = self.chosen.last().map(|last| *last as u32) else {
+            return Ok(ByRun::new());
+        };
+        let wanted = |run: u32| self.chosen.contains(&(run as usize));
+        let mut ended: BTreeMap<u32, usize> = BTreeMap::new();
+        self.results.each(wanted, last, |run, flow: FlowEnd| {
+            if flow.end_s.is_some() && flow.size.is_some() {
+                *ended.entry(run).or_default() += 1;
+            }
+        })?;
+        let mut kept: ByRun<FlowRow> = ByRun::new();
+        let mut seen: BTreeMap<u32, usize> = BTreeMap::new();
+        self.results.each(wanted, last, |run, flow: FlowRow| {
+            if flow.end_s.is_some() && flow.size.is_some() {
+                let every = ended[&run].div_ceil(FLOWS);
+                let number = seen.entry(run).or_default();
+                if number.is_multiple_of(every) {
+                    kept.entry(run as usize).or_default().push(flow);
+                }
+                *number += 1;
+            }
+        })?;
+        Ok(kept)
+    }
+
+    fn is_wanted(&self, run: usize) -> bool {
+        self.chosen.contains(&run) || self.sketches.contains_key(&run)
+    }
+
+    fn last_wanted(&self) -> Option<u32> {
+        let last = self.chosen.last().max(self.sketches.keys().last());
+        last.map(|last| *last as u32)
+    }
 }
 
 /// What to call each folder: the shortest that tells them apart of its name, its substrate, both,

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::page::text;
-use crate::{Mode, Painter, ReportError, write};
+use crate::{Mode, Painter, ReportError};
 
 const STYLE: &str = include_str!("../assets/sheet.css");
 
@@ -27,6 +27,8 @@ pub struct Card {
     pub picture: PathBuf,
 }
 
+/// The page.
+const PAGE: &str = "index.html";
 /// Width of a card in the image, and the space between two, in pixels.
 const CARD: f32 = 460.0;
 const GAP: f32 = 20.0;
@@ -44,25 +46,27 @@ pub fn write_sheet(
     cards: &[Card],
     out: &Path,
 ) -> Result<PathBuf, ReportError> {
-    write::folder(out)?;
-    let page = out.join("index.html");
+    let dir = crate::folder(out)?;
     let html = html(title, code, cards)?;
-    let image_of = |mode| out.join(format!("contact-sheet{}.png", suffix(mode)));
+    let image_of = |mode| format!("contact-sheet{}.png", suffix(mode));
     // The page has all in it that the images show, and is written after them.
     let modes = [Mode::Light, Mode::Dark];
-    if modes.iter().all(|&mode| image_of(mode).is_file()) && is(&page, &html) {
-        return Ok(page);
+    let has = |mode| dir.has_file(&image_of(mode)).unwrap_or(false);
+    let is_current = || {
+        let found = dir.read(PAGE, html.len() as u64).ok().flatten();
+        found.is_some_and(|found| found == html.as_bytes())
+    };
+    if modes.into_iter().all(has) && is_current() {
+        return Ok(out.join(PAGE));
     }
+    let names = modes.map(image_of).into_iter().chain([PAGE.to_owned()]).collect();
+    let writing = crate::begin(&dir, names)?;
     for mode in modes {
-        write::file(&image_of(mode), &image(cards, mode)?)?;
+        writing.file(&image_of(mode), &image(cards, mode)?).map_err(ReportError::List)?;
     }
-    write::file(&page, html.as_bytes())?;
-    Ok(page)
-}
-
-/// Whether a file has this content.
-fn is(path: &Path, content: &str) -> bool {
-    fs::read(path).is_ok_and(|found| found == content.as_bytes())
+    writing.file(PAGE, html.as_bytes()).map_err(ReportError::List)?;
+    writing.finish().map_err(ReportError::List)?;
+    Ok(out.join(PAGE))
 }
 
 fn suffix(mode: Mode) -> &'static str {
@@ -215,11 +219,11 @@ mod tests {
         let mut cards = cards(folder.path());
         let write = |code: &str, cards: &[Card]| write_sheet("Sheet", code, cards, folder.path());
         let png = folder.path().join("contact-sheet-dark.png");
-        // Written anew if this is no image any more.
+        // Written anew if it is another file.
+        let last = std::cell::Cell::new(0);
         let anew = || {
-            let anew = fs::read(&png).unwrap().starts_with(b"\x89PNG");
-            fs::write(&png, "none").unwrap();
-            anew
+            let file = std::os::unix::fs::MetadataExt::ino(&fs::metadata(&png).unwrap());
+            last.replace(file) != file
         };
         write("1", &cards).unwrap();
         assert!(anew());

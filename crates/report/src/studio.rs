@@ -65,7 +65,7 @@ impl Studio {
 
     /// The same with data of another kind.
     pub(crate) fn open_with(opener: Opener, data: &impl Serialize) -> Result<Self, ReportError> {
-        let json = serde_json::to_string(data).map_err(|e| ReportError::draw("the data", e))?;
+        let json = crate::page::json(data)?;
         let start = || -> rquickjs::Result<(Runtime, Context)> {
             let runtime = Runtime::new()?;
             runtime.set_max_stack_size(STACK);

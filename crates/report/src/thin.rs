@@ -1,6 +1,8 @@
 //! Few points that say what many do: a line of 1,000 pixels needs no 10,000 points.
 
-use l4s_measure::DelayRow;
+use std::collections::BTreeMap;
+
+use l4s_measure::{DelayRow, Scope, SeriesRow};
 
 use crate::Cdf;
 
@@ -54,6 +56,104 @@ pub(crate) fn series(points: &[(f64, Option<f64>)]) -> (Vec<f64>, Vec<Option<f64
         .unzip()
 }
 
+/// The most lines of a scope, in order of appearance: groups, say. More are not told apart in a
+/// figure.
+pub(crate) const LINES: usize = 64;
+
+/// The time series of a run as they are read: first counted, then thinned to what [`series`] leaves
+/// of them.
+#[derive(Clone, Default)]
+pub(crate) struct Lines {
+    places: BTreeMap<(Scope, String), usize>,
+    lines: Vec<Line>,
+    /// How many there are of each scope.
+    scopes: BTreeMap<Scope, usize>,
+}
+
+/// One of them.
+#[derive(Clone, Default)]
+struct Line {
+    /// Samples, and those of them that were read again.
+    count: usize,
+    seen: usize,
+    rows: Vec<SeriesRow>,
+    /// Samples that have not become a row yet, and the sums of what they have.
+    waiting: usize,
+    sums: [Mean; 5],
+}
+
+/// A sum of values that are there.
+#[derive(Clone, Copy, Default)]
+struct Mean {
+    sum: f64,
+    count: usize,
+}
+
+impl Mean {
+    fn take(&mut self) -> Option<f64> {
+        let Mean { sum, count } = std::mem::take(self);
+        (count > 0).then(|| sum / count as f64)
+    }
+}
+
+impl Lines {
+    /// A sample of a line.
+    pub fn count(&mut self, scope: Scope, name: &str) {
+        if matches!(scope, Scope::Link | Scope::Hop) {
+            return;
+        }
+        let key = (scope, name.to_owned());
+        if let Some(place) = self.places.get(&key) {
+            self.lines[*place].count += 1;
+            return;
+        }
+        let of_scope = self.scopes.entry(scope).or_default();
+        if *of_scope < LINES {
+            *of_scope += 1;
+            self.places.insert(key, self.lines.len());
+            self.lines.push(Line { count: 1, ..Line::default() });
+        }
+    }
+
+    /// The same sample, when it is read again.
+    pub fn add(&mut self, row: SeriesRow) {
+        let key = (row.scope, row.name.clone());
+        if let Some(place) = self.places.get(&key) {
+            self.lines[*place].add(row);
+        }
+    }
+
+    /// What is left: rows of one line after the other.
+    pub fn into_rows(self) -> Vec<SeriesRow> {
+        self.lines.into_iter().flat_map(|line| line.rows).collect()
+    }
+}
+
+impl Line {
+    fn add(&mut self, row: SeriesRow) {
+        let values =
+            [row.rate_bps, row.delay_mean_ms, row.classic_ecn, row.fbk_depth_ms, row.fbk_mdev_ms];
+        for (mean, value) in self.sums.iter_mut().zip(values) {
+            if let Some(value) = value {
+                mean.sum += value;
+                mean.count += 1;
+            }
+        }
+        self.waiting += 1;
+        self.seen += 1;
+        let together = self.count.div_ceil(SERIES).max(1);
+        if self.waiting < together && self.seen < self.count {
+            return;
+        }
+        self.waiting = 0;
+        let [rate_bps, delay_mean_ms, classic_ecn, fbk_depth_ms, fbk_mdev_ms] =
+            self.sums.each_mut().map(Mean::take);
+        let means =
+            SeriesRow { rate_bps, delay_mean_ms, classic_ecn, fbk_depth_ms, fbk_mdev_ms, ..row };
+        self.rows.push(means);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,6 +187,48 @@ mod tests {
         assert_eq!(times.len(), 300);
         assert_eq!(times[0], 2.0);
         assert!(values.iter().all(|value| *value == Some(1.0)));
+    }
+
+    /// However many samples there are, what is kept of a line is what would be drawn of it.
+    #[test]
+    fn lines_that_are_thinned_as_they_are_read_are_drawn_alike() {
+        for count in [1, 299, 300, 301, 1000, 12_345] {
+            let rate = |i: usize| (i % 7 != 3).then(|| (i * i % 1013) as f64);
+            let row = |name: &str, i: usize| SeriesRow {
+                time_s: i as f64 / 10.0,
+                scope: Scope::Group,
+                name: name.to_owned(),
+                rate_bps: rate(i),
+                ..SeriesRow::default()
+            };
+            let rows = || (0..count).flat_map(|i| [row("A", i), row("B", i)]);
+            let mut lines = Lines::default();
+            rows().for_each(|row| lines.count(row.scope, &row.name));
+            rows().for_each(|row| lines.add(row));
+            let kept = lines.into_rows();
+            let of_a = |rows: &[SeriesRow]| -> Vec<(f64, Option<f64>)> {
+                let of_a = rows.iter().filter(|row| row.name == "A");
+                of_a.map(|row| (row.time_s, row.rate_bps)).collect()
+            };
+            assert!(kept.len() <= 2 * SERIES);
+            let whole: Vec<_> = rows().collect();
+            assert_eq!(series(&of_a(&kept)), series(&of_a(&whole)), "{count} samples");
+        }
+    }
+
+    #[test]
+    fn of_very_many_lines_the_first_are_kept() {
+        let mut lines = Lines::default();
+        for round in 0..2 {
+            for i in 0..1000 {
+                let name = format!("G{i}");
+                match round {
+                    0 => lines.count(Scope::Group, &name),
+                    _ => lines.add(SeriesRow { scope: Scope::Group, name, ..SeriesRow::default() }),
+                }
+            }
+        }
+        assert_eq!(lines.into_rows().len(), LINES);
     }
 
     #[test]

@@ -208,7 +208,9 @@ fn a_result_folder_becomes_a_report() {
     assert!(fs::read_to_string(&written.page).unwrap().contains("\"label\":\"other\""));
     assert!(written.figures.iter().all(|path| path.exists()));
     // Nothing else is left behind.
-    assert_eq!(fs::read_dir(&out).unwrap().count(), 2);
+    let names = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name());
+    let names: BTreeSet<_> = names.map(|name| name.into_string().unwrap()).collect();
+    assert_eq!(names, ["figures", "l4s.json", "report.html"].map(str::to_owned).into());
     let figures = fs::read_dir(out.join("figures")).unwrap().count();
     assert_eq!(figures, written.figures.len());
 }
@@ -334,7 +336,7 @@ fn a_folder_that_cannot_be_written_is_named() {
     let file = dir.path().join("taken");
     fs::write(&file, "something else").unwrap();
     let error = write_data(&sample("sweep.json"), &file, Pictures::Sheet(&[])).unwrap_err();
-    assert!(matches!(error, ReportError::Write { .. }), "{error}");
+    assert!(matches!(error, ReportError::List(_)), "{error}");
     assert!(error.to_string().contains("taken"), "{error}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "something else");
 }
@@ -345,4 +347,58 @@ fn a_folder_without_results_is_named() {
     let error = write_report(&[dir.path()], dir.path(), Pictures::Sheet(&[])).unwrap_err();
     assert!(error.to_string().contains("runs.parquet"), "{error}");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+/// A file of a few MB may hold as many runs as somebody likes: they compress well.
+#[test]
+fn a_page_that_nobody_could_open_is_refused() {
+    let mut data = sample("demo.json");
+    let mut run = data.folders[0].runs.remove(0);
+    run.curves = None;
+    let bytes = serde_json::to_string(&run).unwrap().len();
+    data.folders[0].runs = vec![run; (32 << 20) / bytes + 1];
+    let dir = tempfile::tempdir().unwrap();
+    let error = write_data(&data, dir.path(), Pictures::Both).unwrap_err();
+    assert!(matches!(error, ReportError::TooLarge(_)), "{error}");
+    assert!(error.to_string().contains("more than 32 MB"), "{error}");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "nothing is written");
+}
+
+/// However many rows a run has, what is kept of them is what is drawn.
+#[test]
+fn a_run_of_very_many_rows_is_thinned_as_it_is_read() {
+    let mut run = sample("demo.json").folders[0].runs[0].clone();
+    let mut others = run.summary.groups[0].clone();
+    for i in 0..1000 {
+        others.name = format!("G{i}");
+        run.summary.groups.push(others.clone());
+    }
+    let mut record = RunRecord {
+        summary: run.summary,
+        command: run.command,
+        series: Vec::new(),
+        delays: Vec::new(),
+        flows: Vec::new(),
+    };
+    let sample = |name: String, i: u32| SeriesRow {
+        time_s: f64::from(i),
+        scope: Scope::Group,
+        name,
+        rate_bps: Some(f64::from(i) * 1e6),
+        ..SeriesRow::default()
+    };
+    record.series.extend((0..30_000).map(|i| sample("A".to_owned(), i)));
+    record.series.extend((0..1000).map(|i| sample(format!("G{i}"), 1)));
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = ResultWriter::create(dir.path()).unwrap();
+    writer.add(&record).unwrap();
+    writer.finish().unwrap();
+    let data = read(&[dir.path()]).unwrap();
+    let folder = &data.folders[0];
+    assert!(folder.scenario.ends_with(" (the first 64 of 1002 groups)"), "{}", folder.scenario);
+    assert_eq!(folder.runs[0].summary.groups.len(), 64);
+    let rate = &folder.runs[0].curves.as_ref().unwrap().rate;
+    assert_eq!(rate.len(), 64);
+    // Of a hundred neighbours, 0 to 99, the mean and the last one's time.
+    assert_eq!((rate[0].s.len(), rate[0].s[0], rate[0].mbps[0]), (300, 99.0, Some(49.5)));
 }

@@ -8,6 +8,7 @@ use l4s_scenario::Plan;
 
 use super::beside::Row;
 use crate::failure::Failure;
+use crate::report::unwritten;
 
 /// The 500 situations of the paper: writes the page into the folder, and gives the counts.
 pub fn fallback_500(plan: &Plan, _: &Results, out: &Path) -> Result<Vec<Row>, Failure> {
@@ -22,7 +23,7 @@ pub fn beyond(plan: &Plan, _: &Results, out: &Path) -> Result<Vec<Row>, Failure>
 fn numbers(plan: &Plan, out: &Path, paper: Vec<Said>) -> Result<Vec<Row>, Failure> {
     let failed = |error: l4s_report::ReportError| Failure::Run(error.to_string());
     let lights = read_lights(plan, out, paper).map_err(failed)?;
-    write_lights(&lights, out).map_err(failed)?;
+    write_lights(&lights, out).map_err(unwritten)?;
     Ok(rows(&lights))
 }
 

@@ -16,11 +16,13 @@ mod slides;
 use std::fmt::Write;
 use std::path::Path;
 
+use l4s_measure::files::Dir;
+use l4s_measure::inventory::write_listed;
 use serde::{Deserialize, Serialize};
 
 use super::beside::range;
 use crate::failure::Failure;
-use crate::folder::write_whole;
+use crate::folder::taken;
 use crate::table::aligned;
 
 pub use evidence::Evidence;
@@ -141,9 +143,9 @@ pub fn checked(figure: &str, evidence: &Evidence<'_>, folder: &Path) -> Result<C
             .expect("a String takes all");
         rows.push(line.to_vec());
     }
-    let path = folder.join("statements.md");
-    let failed = |error| Failure::Run(format!("cannot write {}: {error}", path.display()));
-    write_whole(&path, page.as_bytes()).map_err(failed)?;
+    let dir = Dir::open(folder)
+        .map_err(|error| Failure::Run(format!("{}: {error}", folder.display())))?;
+    write_listed(&dir, "statements.md", page.as_bytes()).map_err(taken)?;
     let holds = rows.iter().filter(|row| row[0].starts_with("holds")).count();
     let of = rows[1..].iter().filter(|row| row[0] != "not measured").count();
     Ok(Checklist { text: aligned(&rows, &[]), holds, of })
