@@ -20,6 +20,7 @@ use std::sync::mpsc;
 
 use l4s_measure::{ResultError, ResultWriter, Results, Run, RunRecord};
 use l4s_scenario::{Fingerprint, Plan};
+use l4s_units::printable;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
@@ -113,7 +114,7 @@ impl Folder {
         }
         if !names.iter().any(|name| name == MANIFEST) {
             return Err(Failure::input_with(
-                format!("{shown} already holds something else, such as {}", names[0]),
+                format!("{shown} already holds something else, such as {}", printable(&names[0])),
                 "choose a new folder; nothing was changed",
             ));
         }
@@ -281,7 +282,7 @@ fn difference(there: &Manifest, here: &Manifest) -> String {
         ("scenario", &there.scenario, &here.scenario),
     ];
     match fields.iter().find(|(_, there, here)| there != here) {
-        Some((what, there, here)) => format!("{what} {there}, not {here}"),
+        Some((what, there, here)) => format!("{what} {}, not {here}", printable(there)),
         None if there.runs != here.runs => format!("{} runs, not {}", there.runs, here.runs),
         None if there.trace != here.trace => {
             "the same scenario, with --trace or without".to_owned()

@@ -24,7 +24,7 @@ pub fn live(options: &Live) -> Result<(), Failure> {
         .map_err(|error| refused(options, &error))?;
     let url = server.url();
     print(&format!("{url}\n"))?;
-    eprintln!("{} runs while that page is open; Ctrl-C ends it", options.scenario);
+    say!("{} runs while that page is open; Ctrl-C ends it", options.scenario);
     if options.open {
         open(&url);
     }
@@ -59,7 +59,7 @@ fn presets(scenario: &str, plan: &Plan) -> Result<Presets, Failure> {
     })?;
     let (offered, all) = (presets.list().len(), plan.points.len());
     if offered < all {
-        eprintln!("note: the page offers the first {offered} of {all} runs; --set chooses others");
+        say!("note: the page offers the first {offered} of {all} runs; --set chooses others");
     }
     Ok(presets)
 }
@@ -86,6 +86,6 @@ fn open(url: &str) {
     match command.spawn() {
         // It is waited for, so that nothing is left of it.
         Ok(mut browser) => drop(std::thread::spawn(move || browser.wait())),
-        Err(error) => eprintln!("note: {opener}: {error}; open the page by hand"),
+        Err(error) => say!("note: {opener}: {error}; open the page by hand"),
     }
 }
