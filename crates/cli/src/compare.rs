@@ -5,6 +5,7 @@ use std::path::Path;
 
 use l4s_measure::{Results, Summary};
 use l4s_report::ReportError;
+use l4s_units::printable;
 
 use crate::failure::Failure;
 use crate::table::{Align, aligned};
@@ -73,7 +74,8 @@ pub fn compare(before: &Path, after: &Path, out: Option<&Path>) -> Result<(), Fa
         for Condition { label, runs } in side {
             let Summary { on, engine, .. } = &runs[0];
             if !engine.instead.is_empty() {
-                text += &format!("on {on}, {label}: {} instead\n", engine.instead.join(", "));
+                let line = format!("on {on}, {label}: {} instead", engine.instead.join(", "));
+                text += &(printable(&line) + "\n");
             }
         }
     }

@@ -23,6 +23,7 @@ use l4s_measure::files::{Dir, Durable, Lock};
 use l4s_measure::inventory::{INVENTORY, Inventory, Place, write_listed};
 use l4s_measure::{Cause, ResultError, ResultWriter, Results, Run, RunRecord, TABLES};
 use l4s_scenario::{Fingerprint, Plan};
+use l4s_units::printable;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -166,7 +167,7 @@ impl Folder {
             let results = TABLES.into_iter().chain([SCENARIO]);
             let damaged = list.damaged(&self.dir, results).map_err(failed)?;
             let Some(first) = damaged.first() else { return Ok(()) };
-            eprintln!(
+            say!(
                 "note: {} is not what l4s wrote there: every run is done again",
                 self.path().join(first).display()
             );
@@ -219,7 +220,7 @@ impl Folder {
         }
         match RunRecord::load(&runs, &name, &self.owner(number)) {
             Err(error) if matches!(error.cause, Cause::Damaged(_)) => {
-                eprintln!("note: {error}; this run is done again");
+                say!("note: {error}; this run is done again");
                 Ok(None)
             }
             record => record.map(Some).map_err(failed),
@@ -278,14 +279,14 @@ impl Folder {
                 None => self.dir.remove_folder(RUNS).map_err(at(runs.path()))?,
                 Some(name) => {
                     let theirs = runs.path().join(name);
-                    eprintln!("note: {} stays: l4s did not write it", theirs.display());
+                    say!("note: {} stays: l4s did not write it", theirs.display());
                 }
             }
         }
         if let Some(aside) = self.aside.as_ref().filter(|aside| aside.is_dir())
             && let Err(failure) = remove_results(aside)
         {
-            eprintln!("note: older results stay in {}: {failure}", aside.display());
+            say!("note: older results stay in {}: {failure}", aside.display());
         }
         Ok(())
     }
@@ -348,7 +349,11 @@ pub fn locked(path: &Path) -> Result<(Dir, Lock), Failure> {
 fn refuse_other(path: &Path, names: &[String]) -> Result<(), Failure> {
     match names.first() {
         Some(first) if !names.iter().any(|name| name == INVENTORY) => Err(Failure::input_with(
-            format!("{} already holds something else, such as {first}", path.display()),
+            format!(
+                "{} already holds something else, such as {}",
+                path.display(),
+                printable(first)
+            ),
             "choose a new folder; nothing was changed",
         )),
         _ => Ok(()),
@@ -455,7 +460,7 @@ fn difference(there: &Manifest, here: &Manifest) -> String {
         ("scenario", &there.scenario, &here.scenario),
     ];
     match fields.iter().find(|(_, there, here)| there != here) {
-        Some((what, there, here)) => format!("{what} {there}, not {here}"),
+        Some((what, there, here)) => format!("{what} {}, not {here}", printable(there)),
         None if there.runs != here.runs => format!("{} runs, not {}", there.runs, here.runs),
         None if there.trace != here.trace => {
             "the same scenario, with --trace or without".to_owned()

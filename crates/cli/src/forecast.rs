@@ -47,13 +47,13 @@ pub fn announce(
     let per_packet = seconds_per_packet(plans, engine)? / jobs as f64;
     let wall = most * per_packet;
     let (billions, time) = (most / 1e9, time(wall));
-    eprintln!("at most {billions:.2} billion packets: about {time} for {jobs} runs at a time");
+    say!("at most {billions:.2} billion packets: about {time} for {jobs} runs at a time");
     if wall > LONG {
         let (what, wall) = match smaller {
             Some((what, plans)) => (what, all_packets(plans) * per_packet),
             None => ("a tenth of the duration", wall / 10.0),
         };
-        eprintln!("note: with {what} about {}", self::time(wall));
+        say!("note: with {what} about {}", self::time(wall));
     }
     Ok(())
 }

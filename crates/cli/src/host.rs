@@ -10,7 +10,7 @@ use l4s_lab::Host;
 
 use crate::args::HostCommand;
 use crate::failure::Failure;
-use crate::print;
+use crate::{print, print_raw};
 
 /// How often `--watch` looks.
 const EVERY: Duration = Duration::from_secs(1);
@@ -48,7 +48,8 @@ fn status(watch: bool, json: bool) -> Result<(), Failure> {
             return print(&page);
         }
         // Home, and nothing left of the last page.
-        print(&format!("\x1b[H\x1b[J{page}"))?;
+        print_raw("\x1b[H\x1b[J")?;
+        print(&page)?;
         before = Some(status);
         std::thread::sleep(EVERY);
     }
@@ -67,7 +68,7 @@ fn remove(names: &[String], keep_boot: bool) -> Result<(), Failure> {
         text += "nothing was in place\n";
     }
     for warning in &removed.warnings {
-        eprintln!("warning: {warning}");
+        say!("warning: {warning}");
     }
     if only.is_some() {
         install::until_next_start();

@@ -42,7 +42,7 @@ pub fn note_differences(
         let note = check(&point.scenario)?.join(", ");
         if !note.is_empty() && !noted.contains(&note) {
             let kind = point.scenario.aqm.kind();
-            eprintln!("note: the {kind} of Linux has {note} instead of what the scenario says");
+            say!("note: the {kind} of Linux has {note} instead of what the scenario says");
             noted.push(note);
         }
     }

@@ -34,7 +34,7 @@ pub fn live(options: &Live) -> Result<(), Failure> {
         .map_err(|error| refused(options, &error))?;
     let url = server.url();
     print(&format!("{url}\n"))?;
-    eprintln!("{} runs while that page is open; Ctrl-C ends it", options.scenario);
+    say!("{} runs while that page is open; Ctrl-C ends it", options.scenario);
     let _shown = if options.open { open(&url, server.has_token()) } else { None };
     server.run(interrupted).map_err(|error| Failure::Run(format!("l4s live: {error}")))
 }
@@ -67,7 +67,7 @@ fn presets(scenario: &str, plan: &Plan) -> Result<Presets, Failure> {
     })?;
     let (offered, all) = (presets.list().len(), plan.points.len());
     if offered < all {
-        eprintln!("note: the page offers the first {offered} of {all} runs; --set chooses others");
+        say!("note: the page offers the first {offered} of {all} runs; --set chooses others");
     }
     Ok(presets)
 }
@@ -89,7 +89,7 @@ fn refused(options: &Live, error: &BindError) -> Failure {
 /// What requests must show, where somebody says it: on the command line, in a file, or in a variable.
 fn token(options: &Live) -> Result<Option<Token>, Failure> {
     let (found, from) = if let Some(token) = &options.token {
-        eprintln!(
+        say!(
             "note: every user of this machine can read --token; --token-file and {VARIABLE} keep it \
              to you"
         );
@@ -122,7 +122,7 @@ fn read_token(path: &Path) -> Result<String, Failure> {
         use std::os::unix::fs::PermissionsExt;
         let mode = file.metadata().map_err(unreadable)?.permissions().mode();
         if mode & 0o077 != 0 {
-            eprintln!("note: others can read {0}; chmod 600 {0} keeps it to you", path.display());
+            say!("note: others can read {0}; chmod 600 {0} keeps it to you", path.display());
         }
     }
     BufReader::new(file).take(MOST_BYTES).read_line(&mut line).map_err(unreadable)?;
@@ -139,7 +139,7 @@ fn open(url: &str, secret: bool) -> Option<TempPath> {
     let leads = match leads.transpose() {
         Ok(leads) => leads,
         Err(error) => {
-            eprintln!("note: no file to open the page by: {error}; open the page by hand");
+            say!("note: no file to open the page by: {error}; open the page by hand");
             return None;
         }
     };
@@ -150,7 +150,7 @@ fn open(url: &str, secret: bool) -> Option<TempPath> {
     match command.spawn() {
         // It is waited for, so that nothing is left of it.
         Ok(mut browser) => drop(std::thread::spawn(move || browser.wait())),
-        Err(error) => eprintln!("note: {opener}: {error}; open the page by hand"),
+        Err(error) => say!("note: {opener}: {error}; open the page by hand"),
     }
     leads
 }

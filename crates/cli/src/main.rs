@@ -3,6 +3,13 @@
 //! Results go to stdout, everything else to stderr. The exit code says how it went: 0 done, 1 a
 //! run failed, 2 bad input, 3 this machine cannot run that substrate.
 
+/// Prints a line to stderr, of what a terminal can show.
+macro_rules! say {
+    ($($text:tt)*) => {
+        eprintln!("{}", l4s_units::printable_lines(&format!($($text)*)))
+    };
+}
+
 mod args;
 mod catalog;
 mod compare;
@@ -21,6 +28,7 @@ mod kernel;
 mod linux;
 mod live;
 mod measured;
+mod notes;
 mod paper;
 mod parallel;
 #[cfg(target_os = "linux")]
@@ -40,6 +48,7 @@ use clap::{CommandFactory, Parser};
 
 use args::{Args, Command};
 use failure::Failure;
+use l4s_units::printable_lines;
 
 fn main() -> ExitCode {
     // A lab starts this program again for each server and client, and a guest kernel for itself.
@@ -52,7 +61,16 @@ fn main() -> ExitCode {
         Some(qdisc::ROUTER) => return qdisc::router(),
         _ => {}
     }
-    let done = match Args::parse().command {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        // It repeats what it was given.
+        Err(error) if error.use_stderr() => {
+            eprint!("{}", printable_lines(&error.render().to_string()));
+            return ExitCode::from(2);
+        }
+        Err(help) => help.exit(),
+    };
+    let done = match args.command {
         Command::Run(options) => run::run(&options),
         Command::Live(options) => live::live(&options),
         Command::List => catalog::list(),
@@ -86,14 +104,21 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprint!("{}", failure.report());
+            eprint!("{}", printable_lines(&failure.report()));
             ExitCode::from(failure.exit_code())
         }
     }
 }
 
-/// Prints to stdout. A reader that closes the pipe, as `head` does, has seen enough.
+/// Prints to stdout what a terminal can show: names and values of scenarios and of result folders may
+/// be anybody's.
 fn print(text: &str) -> Result<(), Failure> {
+    print_raw(&printable_lines(text))
+}
+
+/// Prints to stdout what steers the terminal too. A reader that closes the pipe, as `head` does, has
+/// seen enough.
+fn print_raw(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {

@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::kernel::Kernel;
 #[cfg(target_os = "linux")]
 use crate::linux::Linux;
+use crate::notes;
 #[cfg(target_os = "linux")]
 use crate::qdisc::Qdisc;
 
@@ -29,6 +30,8 @@ pub struct Finished {
     pub record: RunRecord,
     /// How long it took; `None` when it was done before this process.
     pub wall: Option<Duration>,
+    /// What of it ended too early to be counted.
+    pub early: Option<String>,
 }
 
 /// What to keep of a run besides its summary.
@@ -121,7 +124,7 @@ impl Engine {
     pub fn announce(&self, plan: &Plan) {
         if matches!(self.substrate(), Substrate::Kernel | Substrate::Qdisc) {
             let seconds: f64 = plan.points.iter().map(|p| p.scenario.duration.as_secs_f64()).sum();
-            eprintln!("in real time: {seconds:.0} s");
+            say!("in real time: {seconds:.0} s");
         }
     }
 
@@ -183,7 +186,9 @@ fn measured<R: Runs>(
         None => substrate.run(scenario, &mut recorder)?,
         Some((file, trace)) => traced(substrate, scenario, &mut recorder, file, trace)?,
     };
-    Ok(Finished { record: recorder.finish(engine), wall: Some(start.elapsed()) })
+    let record = recorder.finish(engine);
+    let early = notes::ended_early(scenario, &record.flows);
+    Ok(Finished { record, wall: Some(start.elapsed()), early })
 }
 
 /// Runs a scenario with a trace in `file`, which appears when it is complete.

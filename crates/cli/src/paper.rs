@@ -69,9 +69,9 @@ fn one(figure: &Figure, options: &Paper) -> Result<(), Failure> {
     print(&beside::table(&made.kept.numbers))?;
     print(&made.kept.checklist.text)?;
     made.done.say(&made.plan);
-    eprintln!("report: {}", out.join("report.html").display());
+    say!("report: {}", out.join("report.html").display());
     if let Some(page) = figure.page {
-        eprintln!("page: {}", out.join(page).display());
+        say!("page: {}", out.join(page).display());
     }
     Ok(())
 }
@@ -89,7 +89,7 @@ fn all(options: &Paper) -> Result<(), Failure> {
     let work = |n: usize| make(&ALL[n], options, &out(n));
     let take = |n: usize, made: Made| {
         let card = card(&ALL[n], &made, &out(n))?;
-        eprintln!("{} of {}: {}, {}", n + 1, ALL.len(), card.name, card.outcome);
+        say!("{} of {}: {}, {}", n + 1, ALL.len(), card.name, card.outcome);
         effort.add(made.done.effort());
         cards.push(card);
         Ok(())
@@ -104,8 +104,8 @@ fn all(options: &Paper) -> Result<(), Failure> {
     drop(lock);
     let row = |card: &Card| vec![card.name.clone(), card.outcome.clone(), card.page.clone()];
     print(&aligned(&cards.iter().map(row).collect::<Vec<_>>(), &[]))?;
-    eprintln!("{}", effort.said(begun.elapsed()));
-    eprintln!("contact sheet: {}", page.display());
+    say!("{}", effort.said(begun.elapsed()));
+    say!("contact sheet: {}", page.display());
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use crate::args::{Run, Substrate, Trace};
 use crate::failure::Failure;
 use crate::folder::{Existing, Folder, Manifest};
 use crate::measured::{Engine, Finished, Keep};
-use crate::{forecast, headline, parallel, print, report};
+use crate::{forecast, headline, notes, parallel, print, report};
 
 /// A table of more rows is for files.
 const MOST_ROWS: usize = 400;
@@ -113,7 +113,7 @@ impl Job<'_> {
         let engine = Engine::prepare(self.on, plan)?;
         let mut advice = plan.points.iter().filter_map(|p| l4s_scenario::advice(&p.scenario));
         if let Some(advice) = advice.next().filter(|_| !self.quiet) {
-            eprintln!("note: {advice}");
+            say!("note: {advice}");
         }
         engine.announce(plan);
         let commands: Vec<String> =
@@ -132,7 +132,7 @@ impl Job<'_> {
         match &folder {
             Some(folder) if folder.is_finished() => {
                 for (number, run) in folder.results()?.into_iter().enumerate() {
-                    tally.take(number, run.summary, None)?;
+                    tally.take(number, run.summary, None, None)?;
                 }
             }
             _ => {
@@ -142,7 +142,7 @@ impl Job<'_> {
                 }
                 let work = |number| self.work(&engine, &commands, folder.as_ref(), number);
                 let take = |number, finished: Finished| {
-                    tally.take(number, finished.record.summary, finished.wall)
+                    tally.take(number, finished.record.summary, finished.wall, finished.early)
                 };
                 parallel::in_order(plan.points.len(), jobs, work, take)
                     .map_err(|failure| self.resumable(failure))?;
@@ -185,7 +185,8 @@ impl Job<'_> {
     ) -> Result<Finished, Failure> {
         let points = &self.plan.points;
         if let Some(record) = folder.map_or(Ok(None), |folder| folder.done(number))? {
-            return Ok(Finished { record: summary_only(record), wall: None });
+            let early = notes::ended_early(&points[number].scenario, &record.flows);
+            return Ok(Finished { record: summary_only(record), wall: None, early });
         }
         let trace = |(folder, how): (&Folder, Trace)| {
             folder.trace(number, points.len() == 1).map(|file| (file, how))
@@ -200,7 +201,7 @@ impl Job<'_> {
         if let Some(folder) = folder {
             folder.keep(number, &finished.record)?;
         }
-        Ok(Finished { record: summary_only(finished.record), wall: finished.wall })
+        Ok(Finished { record: summary_only(finished.record), ..finished })
     }
 }
 
@@ -214,11 +215,11 @@ impl Done {
         let shown = summaries.len().min(MOST_ROWS);
         print(&headline::table(&summaries[..shown]))?;
         if shown < summaries.len() {
-            eprintln!("… and {} more runs", summaries.len() - shown);
+            say!("… and {} more runs", summaries.len() - shown);
         }
         match headline::left_out(&summaries[..shown]) {
             0 => {}
-            more => eprintln!("… and {more} more groups: --json or --out has them"),
+            more => say!("… and {more} more groups: --json or --out has them"),
         }
         Ok(())
     }
@@ -230,15 +231,22 @@ impl Done {
 
     /// Says what it cost, what to think of it, and where the results are.
     pub fn say(&self, plan: &Plan) {
-        eprintln!("{}", self.tally.cost(plan));
+        say!("{}", self.tally.cost(plan));
         for (number, reason) in &self.tally.unfit {
-            eprintln!("run {number} is unfit: {reason}");
+            say!("run {number} is unfit: {reason}");
+        }
+        if let Some((number, early)) = &self.tally.early {
+            let run = if plan.points.len() > 1 { format!("run {number}: ") } else { String::new() };
+            say!("note: {run}{early}");
+        }
+        if let Some(note) = notes::not_random(plan, &self.tally.digests) {
+            say!("note: {note}");
         }
         if let [_, .., last] = self.commands.as_slice() {
-            eprintln!("any row again, such as the last: {last}");
+            say!("any row again, such as the last: {last}");
         }
         if let Some(folder) = &self.folder {
-            eprintln!("results in {}", folder.path().display());
+            say!("results in {}", folder.path().display());
         }
     }
 }
@@ -247,7 +255,7 @@ impl Done {
 fn report_of(folder: &Folder, pictures: Pictures) -> Result<(), Failure> {
     match report::within(folder.path(), pictures) {
         Err(Failure::Input { message, .. }) if message.contains(l4s_report::TOO_LARGE) => {
-            eprintln!("note: there is no report: {message}");
+            say!("note: there is no report: {message}");
             Ok(())
         }
         done => done,
@@ -314,6 +322,11 @@ struct Tally {
     packet_ns: Option<f64>,
     /// Runs that the machine did not keep up with: number and reason.
     unfit: Vec<(usize, String)>,
+    /// The first run of which something ended too early to be counted, and what.
+    early: Option<(usize, String)>,
+    /// Whether there are runs that differ in their seed alone, and then what all runs have but that.
+    repeats: bool,
+    digests: Vec<String>,
 }
 
 impl Tally {
@@ -335,6 +348,9 @@ impl Tally {
             lateness_us: None,
             packet_ns: None,
             unfit: Vec::new(),
+            early: None,
+            repeats: plan.points.windows(2).any(|pair| pair[0].pins == pair[1].pins),
+            digests: Vec::new(),
         }
     }
 
@@ -344,8 +360,13 @@ impl Tally {
         number: usize,
         mut summary: Summary,
         wall: Option<Duration>,
+        early: Option<String>,
     ) -> Result<(), Failure> {
         self.progress.inc(1);
+        if self.repeats {
+            self.digests.push(notes::digest(&summary));
+        }
+        self.early = self.early.take().or(early.map(|early| (number + 1, early)));
         if let Some(wall) = wall {
             let engine = &summary.engine;
             self.effort.add(Effort {

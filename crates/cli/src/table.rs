@@ -1,5 +1,7 @@
 //! Rows in columns, for people.
 
+use l4s_units::printable;
+
 /// A cell's place in its column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Align {
@@ -9,8 +11,11 @@ pub enum Align {
     Right,
 }
 
-/// The rows in columns; columns beyond `aligns` are words. The last one is as long as it is.
+/// The rows in columns; columns beyond `aligns` are words. The last one is as long as it is. What a
+/// terminal would obey is spelled out, line breaks too.
 pub fn aligned(rows: &[Vec<String>], aligns: &[Align]) -> String {
+    let shown = |row: &Vec<String>| row.iter().map(|cell| printable(cell).into_owned()).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(shown).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()

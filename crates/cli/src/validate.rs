@@ -284,7 +284,7 @@ fn runs(
     };
     let take = |number, summary: Summary| {
         if let Some(reason) = &summary.engine.unfit {
-            eprintln!("run {} is unfit: {reason}", number + 1);
+            say!("run {} is unfit: {reason}", number + 1);
         }
         runs.push(summary);
         Ok(())
@@ -362,7 +362,7 @@ fn conclude(checks: &[Check], json: bool) -> Result<(), Failure> {
     if share < ENOUGH {
         return Err(Failure::Run(summary));
     }
-    eprintln!("{summary}");
+    say!("{summary}");
     Ok(())
 }
 

@@ -75,11 +75,8 @@ fn a_fault_shows_file_line_column_cause_and_cure() {
     assert_eq!(code, 2);
     assert_eq!(
         message,
-        "error: s.toml:6:1: `group.rtt` is missing: the base round trip, queue excluded, such as \
-         \"10ms\"\n  |\n6 | [[group]]\n  | ^^^^^^^^^\n\n\
-         error: s.toml:9:1: `group.rt`: unknown key, expected `name`, `ecn`, `accecn`, `flows`, \
-         `rtt`, `start`, `size` or `cc`\n  |\n9 | rt  = \"10ms\"\n  | ^^\n  = help: did you mean `rtt`?\n\
-         2 errors; nothing was run\n"
+        "error: s.toml:9:1: `group.rt`: unknown key, expected `name`, `ecn`, `accecn`, `flows`, \
+         `rtt`, `start`, `size` or `cc`\n  |\n9 | rt  = \"10ms\"\n  | ^^\n  = help: did you mean `rtt`?\n"
     );
     assert_eq!(contents(folder.path()).len(), 1, "nothing is written");
 }
@@ -152,6 +149,133 @@ fn other_bad_input() {
     assert_eq!(refused(&["compare", "here", "there"]).0, 2);
     assert_eq!(refused(&["report", "nowhere"]).0, 2);
     assert_eq!(contents(folder.path()), []);
+}
+
+/// Steers a terminal in every way: the title, the colour, C1, back over the line, the other direction.
+const HOSTILE: &str = "\u{1b}]0;x\u{7}\u{1b}[31m\u{9b}2J\u{7f}\u{202e}\r";
+
+/// Everything that a command prints, on stdout and stderr, which must not steer a terminal.
+fn harmless(folder: &Path, args: &[&str]) -> String {
+    let output = l4s(folder, args);
+    let all = format!("{}{}", text(&output.stdout), text(&output.stderr));
+    let steers = |c: char| l4s_units::steers(c) && !matches!(c, '\n' | '\t');
+    assert!(!all.contains(steers), "{args:?}: {all:?}");
+    all
+}
+
+#[test]
+fn names_of_others_do_not_steer_the_terminal() {
+    let folder = folder();
+    let path = folder.path();
+    let dir = format!("dir{HOSTILE}");
+    let set = format!("{HOSTILE}={HOSTILE}");
+    for args in [
+        &["run", &dir][..],
+        &["show", "one-against-one", "--set", &set],
+        &["run", "one-against-one", "--on", HOSTILE],
+        &[HOSTILE],
+        &["aqm", HOSTILE],
+        &["aqm", "dualpi2", HOSTILE],
+        &["cc", HOSTILE],
+        &["paper", HOSTILE],
+        &["validate", HOSTILE],
+        &["report", &dir],
+        &["compare", &dir, HOSTILE],
+    ] {
+        assert!(!harmless(path, args).is_empty(), "{args:?}");
+    }
+    // What may turn the direction of writing is a name, and comes back.
+    let named = SHORT.replace("\"A\"", "\"A\\u202E\"");
+    fs::write(path.join("named.toml"), &named).unwrap();
+    let shown = harmless(path, &["show", "named.toml"]);
+    fs::write(path.join("again.toml"), &shown).unwrap();
+    assert!(harmless(path, &["run", "named.toml"]).contains("A\\u202E Mb/s"));
+    let json = harmless(path, &["run", "again.toml", "--json"]);
+    let json = json.lines().next().unwrap_or_default().to_owned();
+    let summary: l4s_measure::Summary = serde_json::from_str(json.trim()).unwrap();
+    assert_eq!(summary.groups[0].name, "A\u{202e}");
+    // A folder of somebody else, with a file that does not belong there.
+    fs::create_dir(path.join("theirs")).unwrap();
+    fs::write(path.join("theirs").join(format!("{HOSTILE}\nx")), "").unwrap();
+    let said = harmless(path, &["run", "named.toml", "--out", "theirs"]);
+    assert_eq!(said.lines().count(), 2, "{said}");
+    // Tables of somebody else.
+    for (name, rate) in [("one", 1e6), ("other", 3e6)] {
+        let mut summary = summary.clone();
+        let hostile = format!("{HOSTILE}\nfine");
+        summary.scenario.clone_from(&hostile);
+        summary.set.insert(hostile.clone(), hostile.clone().into());
+        summary.groups[0].name.clone_from(&hostile);
+        summary.groups[0].rate_bps = rate;
+        summary.queues[0].name.clone_from(&hostile);
+        summary.engine.instead.push(hostile.clone());
+        let record = l4s_measure::RunRecord {
+            summary,
+            command: hostile,
+            series: Vec::new(),
+            delays: Vec::new(),
+            flows: Vec::new(),
+        };
+        let folder = path.join(name);
+        fs::create_dir(&folder).unwrap();
+        let mut writer = l4s_measure::ResultWriter::create(&folder).unwrap();
+        writer.add(&record).unwrap();
+        writer.finish().unwrap();
+    }
+    let compared = harmless(path, &["compare", "one", "other"]);
+    assert!(compared.contains("\\u001B[31m") && !compared.contains("\nfine"), "{compared}");
+    harmless(path, &["report", "one", "--out", "page"]);
+}
+
+#[test]
+fn seeds_that_make_no_difference_are_said_to_make_none() {
+    let folder = folder();
+    let notes = |text: &str, args: &[&str]| {
+        fs::write(folder.path().join("s.toml"), text).unwrap();
+        let output = l4s(folder.path(), &[&["run", "s.toml"], args].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text_of(&output));
+        text_of(&output)
+    };
+    let fifo = SHORT.replace("[link]", "aqm = \"fifo\"\n[link]");
+    let all = "note: nothing in this is random: every seed gives the same result\n";
+    assert!(notes(&fifo, &["--seeds", "3"]).contains(all));
+    assert!(notes(&fifo, &["--seeds", "3", "--json"]).contains(all));
+    // A single seed says nothing of it, nor does what draws lots.
+    assert!(!notes(&fifo, &[]).contains("random"));
+    let loss = fifo.replace("[link]", "[link]\nack_loss = 0.3");
+    assert!(!notes(&loss, &["--seeds", "2"]).contains("random"));
+    let cases = format!("{fifo}\n\"link.ack_loss\" = [0.0, 0.3]");
+    let some = "note: in 2 of 4 conditions nothing is random: every seed gives the same result\n";
+    assert!(notes(&cases, &["--seeds", "2"]).contains(some));
+}
+
+fn text_of(output: &Output) -> String {
+    text(&output.stderr).to_owned()
+}
+
+#[test]
+fn what_ends_within_the_warm_up_is_named_with_its_end() {
+    let folder = folder();
+    let scenario = "duration = \"4s\"\nwarmup = \"3s\"\nlink.rate = \"40mbit\"\n\
+        [[group]]\nname = \"A\"\ncc = \"cubic\"\nrtt = \"10ms\"\nsize = \"10kb\"\nflows = 2\n\
+        start = [\"0s\", \"3500ms\"]\n\
+        [[udp]]\nname = \"U\"\nrate = \"1mbit\"\nstop = \"2s\"\n";
+    let stderr = |text: &str| {
+        fs::write(folder.path().join("s.toml"), text).unwrap();
+        text_of(&l4s(folder.path(), &["run", "s.toml"]))
+    };
+    let said = stderr(scenario);
+    let note = said.lines().find(|line| line.starts_with("note: group")).unwrap_or(&said);
+    // Handshake and 10 kB: some 20 ms.
+    assert!(note.starts_with("note: group `A`: 1 of 2 flows had ended by 2"), "{note}");
+    assert!(
+        note.ends_with(
+            "ms; UDP source `U` stopped at 2s: before the end of the warm-up at 3s, so nothing of \
+             it is counted"
+        ),
+        "{note}"
+    );
+    assert!(!stderr(&scenario.replace("3s\"\nlink", "0s\"\nlink")).contains("warm-up"));
 }
 
 #[test]

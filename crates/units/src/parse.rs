@@ -99,7 +99,7 @@ const RATE: Units = Units {
     // As a rule `B` is a byte and `b` a bit.
     unclear: |unit| {
         let bytes = unit.contains('B') || unit.contains("yte");
-        bytes.then_some("rates are in bits, 8 to a byte: 1 MB/s is 8mbit")
+        bytes.then_some("rates are in bits, 8 to a byte")
     },
 };
 

@@ -67,7 +67,7 @@ pub fn set(name: &str, set: &[String]) -> Result<(), Failure> {
 /// What is changed now is not what the unit says, if there is one.
 pub fn until_next_start() {
     if boot::is_enabled() {
-        eprintln!(
+        say!(
             "note: this holds until the next start of the machine, when what `l4s host install \
              --boot` was given counts again; repeat that with what is to stay"
         );
@@ -87,7 +87,7 @@ fn merged(before: Vec<String>, set: &[String]) -> Vec<String> {
 fn apply(wanted: &Install) -> Result<(), Failure> {
     let installed = l4s_host::install(&Place::machine(), wanted)?;
     for warning in &installed.warnings {
-        eprintln!("note: {warning}");
+        say!("note: {warning}");
     }
     let mut text: String =
         installed.done.iter().map(|what| format!("in place  {what}\n")).collect();
@@ -108,7 +108,7 @@ fn at_boot(options: &HostInstall, devices: &[Device]) -> Result<(), Failure> {
     }
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     boot::enable(&program, &words, devices)
-        .inspect_err(|_| eprintln!("note: it is in place, but only until the next start"))?;
+        .inspect_err(|_| say!("note: it is in place, but only until the next start"))?;
     print("in place  the unit l4s-host of systemd, which does this at each start\n")
 }
 

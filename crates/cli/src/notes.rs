@@ -1,0 +1,74 @@
+//! What a user should know of results that look as if all were well.
+
+use std::collections::BTreeMap;
+
+use l4s_measure::{FlowRow, Summary};
+use l4s_scenario::{Fingerprint, Plan, Scenario};
+use l4s_units::{Duration, Time};
+
+/// What ended within the warm-up, of which nothing is counted: a rate of 0, and no completion.
+pub fn ended_early(scenario: &Scenario, flows: &[FlowRow]) -> Option<String> {
+    let warmup = scenario.warmup;
+    let mut early: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
+    // Downloads and applications are not what a group stands for.
+    for row in flows.iter().filter(|row| row.flow < scenario.first_app()) {
+        if let Some(end) = row.end_s.filter(|end| *end < warmup.as_secs_f64()) {
+            let (count, last) = early.entry(&row.group).or_default();
+            (*count, *last) = (*count + 1, last.max(end));
+        }
+    }
+    let groups = scenario.groups.iter().filter_map(|group| {
+        let (count, last) = early.get(group.name.as_str())?;
+        let all = group.starts.len();
+        let last = Duration::from_nanos((last * 1e3).round() as u64 * 1_000_000);
+        Some(format!("group `{}`: {count} of {all} flows had ended by {last}", group.name))
+    });
+    let within =
+        |stop: Option<Time>| stop.map(|stop| stop.since(Time::ZERO)).filter(|stop| *stop <= warmup);
+    let name = |group: usize| &scenario.groups[group].name;
+    let udp = scenario.udp.iter().filter_map(|udp| {
+        within(udp.stop).map(|stop| format!("UDP source `{}` stopped at {stop}", udp.name))
+    });
+    let apps = scenario.apps.iter().filter_map(|app| {
+        within(app.stop).map(|stop| format!("`[[app]]` of `{}` stopped at {stop}", name(app.group)))
+    });
+    let web = scenario.web.iter().filter_map(|web| {
+        within(web.stop).map(|stop| format!("`[[web]]` of `{}` stopped at {stop}", name(web.group)))
+    });
+    let all: Vec<_> = groups.chain(udp).chain(apps).chain(web).collect();
+    let mut shown: Vec<_> = all.iter().take(3).cloned().collect();
+    if all.len() > 3 {
+        shown.push(format!("and {} others", all.len() - 3));
+    }
+    (!all.is_empty()).then(|| {
+        let shown = shown.join("; ");
+        format!("{shown}: before the end of the warm-up at {warmup}, so nothing of it is counted")
+    })
+}
+
+/// What two runs have in common that differ in their seed alone.
+pub fn digest(summary: &Summary) -> String {
+    use std::fmt::Write;
+    let mut digest = Fingerprint::default();
+    // Nothing can go wrong: it is no file.
+    let _ = write!(digest, "{:?}", Summary { seed: 0, ..summary.clone() });
+    digest.to_string()
+}
+
+/// Whether seeds make no difference. `digests` are those of the runs of `plan`.
+pub fn not_random(plan: &Plan, digests: &[String]) -> Option<String> {
+    let runs: Vec<_> = plan.points.iter().zip(digests).collect();
+    let conditions = runs.chunk_by(|(a, _), (b, _)| a.pins == b.pins);
+    let repeated: Vec<_> = conditions.filter(|runs| runs.len() > 1).collect();
+    let same = |runs: &&&[_]| {
+        let runs: &[(&l4s_scenario::Point, &String)] = runs;
+        runs.windows(2).all(|pair| pair[0].1 == pair[1].1)
+    };
+    match (repeated.iter().filter(same).count(), repeated.len()) {
+        (0, _) => None,
+        (some, all) if some < all => Some(format!(
+            "in {some} of {all} conditions nothing is random: every seed gives the same result"
+        )),
+        _ => Some("nothing in this is random: every seed gives the same result".to_owned()),
+    }
+}
