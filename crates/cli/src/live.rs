@@ -162,10 +162,10 @@ fn leading_to(url: &str) -> std::io::Result<TempPath> {
     // With the rights of its owner alone, and under a name that nobody can have taken.
     let mut file =
         tempfile::Builder::new().prefix("l4s-live-").suffix(".html").tempfile_in(folder)?;
-    write!(
+    writeln!(
         file,
         "<!doctype html><meta charset=utf-8><meta name=referrer content=no-referrer>\
-         <meta http-equiv=refresh content=\"0; url={url}\"><a href=\"{url}\">l4s live</a>\n"
+         <meta http-equiv=refresh content=\"0; url={url}\"><a href=\"{url}\">l4s live</a>"
     )?;
     Ok(file.into_temp_path())
 }

@@ -86,7 +86,7 @@ impl Cost {
         let traffic = Traffic::of(scenario, most_downloads);
         let (mut terms, waiting) = links(scenario, &traffic);
         terms.extend(connections(scenario, &traffic));
-        let segments = waiting.saturating_add(traffic.returning).min(traffic.sent);
+        let segments = waiting.saturating_add(traffic.under_way).min(traffic.sent);
         let remembered =
             Term::new([(RECOVERY, "times"), (capacity(segments), "segments")], SEGMENT);
         let lists = [groups.len(), udp.len(), web.len(), apps.len(), hops.len(), changes.len()];
@@ -219,7 +219,9 @@ struct Traffic {
     /// Packets that TCP can send in the whole run, and all can.
     sent: u64,
     arriving: u64,
-    /// Acknowledgements on their way back, at most.
+    /// Packets that were delivered within a round trip, but for the first few of each connection;
+    /// and acknowledgements on their way back, at most.
+    under_way: u64,
     returning: u64,
 }
 
@@ -256,7 +258,8 @@ impl Traffic {
         let connections = flows as u64 + downloads;
         let bursts = scenario.hops.iter().map(|hop| hop.link.burst).chain([scenario.link.burst]);
         let bursts = bursts.map(Bytes::get).fold(0, u64::saturating_add) / MTU.get();
-        let at_once = bursts.saturating_add(connections.saturating_mul(HANDSHAKE));
+        let under_way = in_time(longest).saturating_add(bursts);
+        let at_once = connections.saturating_mul(HANDSHAKE);
         Traffic {
             flows,
             downloads,
@@ -265,7 +268,8 @@ impl Traffic {
             fastest,
             sent,
             arriving: sent.saturating_add(datagrams),
-            returning: in_time(longest).saturating_add(at_once).min(sent),
+            under_way,
+            returning: under_way.saturating_add(at_once).min(sent),
         }
     }
 
