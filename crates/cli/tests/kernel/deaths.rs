@@ -131,7 +131,7 @@ fn kill_one(folder: &Path, victim: Victim, moment: Duration, which: usize) {
 fn a_lab_that_stood_still_calls_itself_unfit() {
     let _alone = alone();
     let source = "[[udp]]\nname = \"U\"\nrate = \"1mbit\"\n";
-    let folder = folder(&(TWO.replace("dctcp", "reno").replace("2s", "4s") + source));
+    let folder = folder(&(TWO.replace("dctcp", "reno").replace("2s", "6s") + source));
     for (victim, named) in [
         (None, "the data plane"),
         (Some(0), "the server of group `A`"),
