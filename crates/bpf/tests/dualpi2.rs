@@ -10,7 +10,7 @@ use l4s_aqm::dualpi2::{Classify, Config, Discipline, LAqm, Overload, Randomness,
 use l4s_aqm::{DropCause, Limit, MTU, MarkCause, Packet, Qdisc, Queue, Watch};
 // Links the host build of the C headers.
 use l4s_bpf as _;
-use l4s_units::{Bytes, Duration, Ecn, Probability, Rate, Time};
+use l4s_units::{Bytes, Duration, Ecn, Probability, Rate, Spacing, Time};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
@@ -438,4 +438,41 @@ fn classic_packets_in_between_are_foreseen() {
     println!("errors of {} waits in ns: {} {} {}", errors.len(), at(50), at(90), at(99));
     assert!(errors.len() > 10_000);
     assert!(at(90) <= 1 && at(99) <= packet + 1, "{} {}", at(90), at(99));
+}
+
+/// The link of the C keeps the time of the simulator's (`l4s_units::Spacing` behind a bucket) to the
+/// nanosecond: of any rate, packet by packet, and whenever it was idle.
+#[test]
+fn the_link_is_the_simulators_at_any_rate() {
+    let mut world = Xoshiro256PlusPlus::seed_from_u64(7);
+    for _ in 0..300 {
+        // From 1 kb/s to 1 Tb/s, as many of each magnitude; a bucket of up to a millisecond.
+        let bits = 10 + world.next_u64() % 30;
+        let bps = (1 << bits) + world.next_u64() % (1 << bits);
+        let (rate, burst) = (Rate::from_bps(bps), world.next_u64() % 1_000_000);
+        let link = Link { rate: Some(rate), burst: Duration::from_nanos(burst) };
+        let config = Settings::new(&Config::linux(), link);
+        let mut state = CState::default();
+        l4s_dualpi2_start(&config, &mut state, 0);
+        let (mut spacing, mut free_at, mut now) = (Spacing::new(rate), Time::ZERO, Time::ZERO);
+        let mut size = MTU;
+        for _ in 0..1_000 {
+            // Mostly alike; now and then it was idle for some packets' time.
+            if world.next_u64().is_multiple_of(4) {
+                size = Bytes::new(64 + world.next_u64() % 9_000);
+            }
+            let idle = world.next_u64().is_multiple_of(8);
+            let gap =
+                if idle { world.next_u64() % (1 + 4 * rate.time_of(size).as_nanos()) } else { 0 };
+            now = now.max(free_at) + Duration::from_nanos(gap);
+            let full = now.saturating_sub(link.burst);
+            if free_at < full {
+                free_at = full;
+                spacing.forget();
+            }
+            free_at += spacing.next(size);
+            l4s_dualpi2_send(&config, &mut state, size.get(), now.as_nanos());
+            assert_eq!(l4s_dualpi2_free_at(&config, &state), free_at.as_nanos(), "{rate} {size}");
+        }
+    }
 }

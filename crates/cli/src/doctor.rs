@@ -181,14 +181,9 @@ mod kernel {
                 ),
             },
         );
-        let ecn = match host.setting("net/ipv4/tcp_ecn") {
-            Some("0") => "0: refused. sysctl -w net.ipv4.tcp_ecn=1".to_owned(),
-            Some("1") => "1: asked for and accepted (RFC 3168)".to_owned(),
-            Some("2") => "2: accepted, not asked for. sysctl -w net.ipv4.tcp_ecn=1".to_owned(),
-            Some(value @ ("3" | "4" | "5")) => format!("{value}: with AccECN"),
-            Some(other) => other.to_owned(),
-            None => "unknown".to_owned(),
-        };
+        // The option came with AccECN itself.
+        let accecn = host.setting("net/ipv4/tcp_ecn_option").is_some();
+        let ecn = tcp_ecn(host.setting("net/ipv4/tcp_ecn"), accecn);
         page.line("tcp_ecn", &ecn);
         let others = ["net/ipv4/tcp_ecn_option", "net/ipv4/tcp_ecn_option_beacon"];
         let others: Vec<_> =
@@ -198,6 +193,51 @@ mod kernel {
         }
         for (name, value) in others {
             page.line(name.rsplit('/').next().unwrap_or(name), value);
+        }
+    }
+    /// What `net.ipv4.tcp_ecn` is, and what would be better, on a kernel with AccECN or without.
+    fn tcp_ecn(setting: Option<&str>, accecn: bool) -> String {
+        let is = match setting {
+            Some("0") => "0: refused",
+            Some("1") => "1: asked for and accepted, with the echo of RFC 3168",
+            Some("2") => "2: accepted, with the echo of RFC 3168, and not asked for",
+            Some(value @ ("3" | "4" | "5")) => return format!("{value}: with AccECN"),
+            Some(other) => return other.to_owned(),
+            None => return "unknown".to_owned(),
+        };
+        let better = match (setting, accecn) {
+            (_, true) => "; 3 asks for AccECN, which L4S needs: sysctl -w net.ipv4.tcp_ecn=3",
+            (Some("1"), false) => {
+                ". That tells a sender of one mark per round trip: enough for Cubic with ECN, too \
+                 little for L4S. AccECN (3) came with Linux 6.18"
+            }
+            (_, false) => {
+                ". 1 asks for it (sysctl -w net.ipv4.tcp_ecn=1): that tells a sender of one mark per \
+                 round trip, enough for Cubic with ECN, too little for L4S. AccECN (3) came with \
+                 Linux 6.18"
+            }
+        };
+        format!("{is}{better}")
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn tcp_ecn_is_advised_as_far_as_the_kernel_knows_it() {
+            for setting in ["0", "1", "2"] {
+                let with = tcp_ecn(Some(setting), true);
+                assert!(with.contains("sysctl -w net.ipv4.tcp_ecn=3"), "{with}");
+                // A kernel without AccECN takes no 3: what 1 gives, and what it lacks.
+                let without = tcp_ecn(Some(setting), false);
+                assert_eq!(without.contains("tcp_ecn=1"), setting != "1", "{without}");
+                assert!(!without.contains("tcp_ecn=3"), "{without}");
+                for word in ["one mark per round trip", "too little for L4S", "Linux 6.18"] {
+                    assert!(without.contains(word), "{without}");
+                }
+            }
+            assert_eq!(tcp_ecn(Some("3"), true), "3: with AccECN");
         }
     }
 }

@@ -261,9 +261,11 @@ impl Waiting {
 
     /// Waits for the next events.
     fn wait(&mut self, events: &mut mio::Events) -> Result<(), LabError> {
-        const PERIOD: core::time::Duration =
-            core::time::Duration::from_nanos(Watchdog::PERIOD.as_nanos());
-        let most = self.watchdog.is_some().then_some(PERIOD);
+        // Not before the run begins: until then its clock reads zero, as at its first instant.
+        let before =
+            self.clock.origin_ns().saturating_sub(Clock::from_origin_ns(0).now().as_nanos());
+        let most = core::time::Duration::from_nanos(before + Watchdog::PERIOD.as_nanos());
+        let most = self.watchdog.is_some().then_some(most);
         match self.poll.poll(events, most) {
             Err(error) if error.kind() != std::io::ErrorKind::Interrupted => {
                 return Err(LabError::machine("epoll", error));

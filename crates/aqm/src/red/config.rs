@@ -223,8 +223,8 @@ impl Configurable for Config {
         if self.weight_log().is_none() {
             let (least, most) = self.bursts();
             let message = format!(
-                "{} packets: no weight of the average keeps so many below `min`, and no fewer; from \
-                 {least} to {most} packets it works",
+                "no weight of the average fits a burst of {} packets: expected from {least} to {most} \
+                 packets",
                 self.burst
             );
             return Err(Conflict { key: "burst", message });

@@ -125,6 +125,43 @@ fn kill_one(folder: &Path, victim: Victim, moment: Duration, which: usize) {
     println!("  all gone after {:?}", killed.elapsed());
 }
 
+/// The run waited for nobody who was stopped, and says who was: the command with its data plane, a
+/// server, a client, a source.
+#[test]
+fn a_lab_that_stood_still_calls_itself_unfit() {
+    let _alone = alone();
+    let source = "[[udp]]\nname = \"U\"\nrate = \"1mbit\"\n";
+    let folder = folder(&(TWO.replace("dctcp", "reno").replace("2s", "6s") + source));
+    for (victim, named) in [
+        (None, "the data plane"),
+        (Some(0), "the server of group `A`"),
+        (Some(3), "the client of group `B`"),
+        (Some(4), "the server of UDP source `U`"),
+    ] {
+        let mut command = l4s(folder.path(), &["--json"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut command = command.spawn().expect("l4s starts");
+        // Of the lab that tries the machine nobody sends anything.
+        let mut agents = Vec::new();
+        within(Duration::from_secs(60), || {
+            agents = machine::agents_of(command.id());
+            let runs = agents.len() == 6 && machine::sent(agents[0]) > 100_000;
+            runs || command.try_wait().is_ok_and(|ended| ended.is_some())
+        });
+        let pid = victim.map_or(command.id(), |agent| agents.get(agent).copied().unwrap_or(0));
+        if agents.len() == 6 {
+            machine::freeze(pid, Duration::from_millis(700));
+        }
+        let output = command.wait_with_output().expect("output");
+        let Some(summaries) = done(&output) else { return };
+        let unfit = summaries[0].engine.unfit.as_deref().unwrap_or_default();
+        println!("{named}: utilization {}, {unfit}", summaries[0].link.utilization);
+        assert!(unfit.contains("it stood still for"), "{named}: {unfit:?}");
+        // Of several that a busy machine held up the first one is named.
+        assert!(stderr(&output).contains("is unfit: "), "{}", stderr(&output));
+    }
+}
+
 #[test]
 fn two_labs_at_once_do_not_meet() {
     let _alone = alone();

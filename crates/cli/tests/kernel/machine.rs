@@ -56,6 +56,28 @@ pub fn kill(pids: &[u32]) {
     let _ = Command::new("sh").args(["-c", &script]).status().expect("a shell");
 }
 
+/// Stops a process, and lets it go on after `span` at the earliest.
+pub fn freeze(pid: u32, span: Duration) {
+    let signal = |signal| {
+        let script = format!("kill -{signal} {pid} 2>/dev/null");
+        let _ = Command::new("sh").args(["-c", &script]).status().expect("a shell");
+    };
+    signal("STOP");
+    std::thread::sleep(span);
+    signal("CONT");
+}
+
+/// Bytes that the network namespace of a process has sent.
+pub fn sent(pid: u32) -> u64 {
+    let devices = fs::read_to_string(format!("/proc/{pid}/net/dev")).unwrap_or_default();
+    let others = devices.lines().filter_map(|line| line.trim().split_once(':'));
+    let bytes = |(name, counts): (&str, &str)| {
+        let sent = counts.split_whitespace().nth(8)?.parse::<u64>().ok()?;
+        (name != "lo").then_some(sent)
+    };
+    others.filter_map(bytes).sum()
+}
+
 /// How a process ended, if it did so in time.
 pub fn ended_within(child: &mut Child, time: Duration) -> Option<ExitStatus> {
     let mut status = None;
