@@ -156,8 +156,8 @@ impl Traced for Frame {
                 payload,
                 syn: tcp.syn(),
                 fin: tcp.fin(),
-                ece: tcp.ece(),
-                cwr: tcp.cwr(),
+                flags: tcp.ecn_flags(),
+                stamps: None,
             },
             None => Header::Udp { payload, number: 0 },
         }

@@ -5,6 +5,7 @@
 //! say is not believed where it can be checked: a length field that claims more bytes than came is
 //! [`Malformed::Cut`].
 
+use l4s_measure::EcnFlags;
 use std::net::IpAddr;
 
 use l4s_units::Ecn;
@@ -360,6 +361,11 @@ impl Tcp<'_> {
     #[inline]
     pub fn cwr(&self) -> bool {
         self.flag(7)
+    }
+
+    /// All three.
+    pub fn ecn_flags(&self) -> EcnFlags {
+        EcnFlags { ae: self.ae(), cwr: self.cwr(), ece: self.ece() }
     }
 
     /// Accurate ECN (RFC 9768 §3.1): the lowest of its three bits is the former NS.

@@ -40,7 +40,7 @@ pub use dictionary::{Column, Over, dictionary};
 pub use error::{Cause, ResultError};
 pub use golden::golden;
 pub use observer::{
-    FlowState, FrameEvent, Header, HopEvent, LinkState, Observer, SocketState, Traced,
+    EcnFlags, FlowState, FrameEvent, Header, HopEvent, LinkState, Observer, SocketState, Traced,
 };
 pub use pcapng::{PacketTrace, Snap};
 pub use reader::{Results, RowsByRun, Run};

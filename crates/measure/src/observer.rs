@@ -45,10 +45,10 @@ pub enum Header {
         syn: bool,
         /// FIN.
         fin: bool,
-        /// Echo of congestion experienced.
-        ece: bool,
-        /// Congestion window reduced.
-        cwr: bool,
+        /// What it says of ECN.
+        flags: EcnFlags,
+        /// Its time stamp and the one that it echoes (RFC 7323 §3.2), where the substrate knows them.
+        stamps: Option<(u32, u32)>,
     },
     /// A UDP datagram.
     Udp {
@@ -57,6 +57,29 @@ pub enum Header {
         /// Number of the datagram within its source.
         number: u64,
     },
+}
+
+/// The ECN flags of a TCP header: those of RFC 3168, and what became of the NS bit (RFC 9768 §3.1).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct EcnFlags {
+    /// Accurate ECN.
+    pub ae: bool,
+    /// Congestion window reduced.
+    pub cwr: bool,
+    /// Echo of congestion experienced.
+    pub ece: bool,
+}
+
+impl EcnFlags {
+    /// The flags as the counter ACE: AE, CWR, ECE, the most significant first (RFC 9768 §3.2.2).
+    pub const fn of_ace(ace: u8) -> EcnFlags {
+        EcnFlags { ae: ace & 4 != 0, cwr: ace & 2 != 0, ece: ace & 1 != 0 }
+    }
+
+    /// The counter that they are.
+    pub const fn ace(self) -> u8 {
+        (self.ae as u8) << 2 | (self.cwr as u8) << 1 | self.ece as u8
+    }
 }
 
 /// A flow's sender at an instant.

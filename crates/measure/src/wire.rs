@@ -83,7 +83,7 @@ fn udp(packet: &impl Traced, length: usize) -> Headers {
 }
 
 fn tcp(packet: &impl Traced, length: usize, sent: Time) -> Headers {
-    let Header::Tcp { seq, ack, payload, syn, fin, ece, cwr } = packet.header() else {
+    let Header::Tcp { seq, ack, payload, syn, fin, flags, stamps } = packet.header() else {
         unreachable!("only called for TCP");
     };
     let options = tcp_options(length, payload as usize);
@@ -94,8 +94,11 @@ fn tcp(packet: &impl Traced, length: usize, sent: Time) -> Headers {
     let mut header = TcpHeader::new(from, to, seq as u32, u16::MAX);
     header.acknowledgment_number = ack as u32;
     header.ack = true;
-    (header.syn, header.fin, header.ece, header.cwr) = (syn, fin, ece, cwr);
-    header.set_options(&option_list(options, syn, sent)).expect("at most 40 bytes of options");
+    (header.syn, header.fin) = (syn, fin);
+    (header.ns, header.cwr, header.ece) = (flags.ae, flags.cwr, flags.ece);
+    let milliseconds = (sent.as_nanos() / 1_000_000) as u32;
+    let stamps = stamps.unwrap_or((milliseconds, milliseconds));
+    header.set_options(&option_list(options, syn, stamps)).expect("at most 40 bytes of options");
     header.checksum =
         header.calc_checksum_ipv4(&ip, &ZEROS[..payload]).expect("the payload fits an IPv4 packet");
     Headers { ip, transport: header.to_bytes().to_vec(), payload }
@@ -139,12 +142,11 @@ fn ports(flow: u32) -> (u16, u16) {
 }
 
 /// What Linux would send in `room` bytes of options, filled with no-operations.
-fn option_list(room: usize, opens: bool, sent: Time) -> Vec<TcpOptionElement> {
+fn option_list(room: usize, opens: bool, stamps: (u32, u32)) -> Vec<TcpOptionElement> {
     use TcpOptionElement::{
         MaximumSegmentSize, Noop, SelectiveAcknowledgementPermitted, Timestamp, WindowScale,
     };
-    let milliseconds = (sent.as_nanos() / 1_000_000) as u32;
-    let timestamp = Timestamp(milliseconds, milliseconds);
+    let timestamp = Timestamp(stamps.0, stamps.1);
     let mut list = Vec::new();
     let mut left = room;
     let mut offer = |bytes: usize, options: &[TcpOptionElement]| {

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use etherparse::{NetHeaders, PacketHeaders, TcpOptionElement, TransportHeader};
 use l4s_aqm::{DropCause, MarkCause, Queue};
-use l4s_measure::{Header, Observer, PacketTrace, Snap};
+use l4s_measure::{EcnFlags, Header, Observer, PacketTrace, Snap};
 use l4s_units::{Duration, Ecn, Time};
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::{Block, PcapNgReader};
@@ -40,7 +40,15 @@ fn new(snap: Snap) -> PacketTrace<Vec<u8>> {
 fn everything(snap: Snap) -> Vec<u8> {
     let mut trace = new(snap);
     let tcp = |seq, payload, length, syn, fin, ecn, group| Packet {
-        header: Header::Tcp { seq, ack: 1, payload, syn, fin, ece: fin, cwr: syn },
+        header: Header::Tcp {
+            seq,
+            ack: 1,
+            payload,
+            syn,
+            fin,
+            flags: EcnFlags { ece: fin, cwr: syn, ae: false },
+            stamps: None,
+        },
         length,
         ecn,
         ..packet(u32::from(group), group)
@@ -187,17 +195,17 @@ fn tshark_reads_every_packet_and_finds_nothing_wrong() {
 }
 
 fn any_packet() -> impl Strategy<Value = Packet> {
-    let tcp = (any::<u64>(), any::<u64>(), any::<u32>(), any::<[bool; 4]>()).prop_map(
-        |(seq, ack, payload, [syn, fin, ece, cwr])| Header::Tcp {
-            seq,
-            ack,
-            payload,
-            syn,
-            fin,
-            ece,
-            cwr,
-        },
-    );
+    let stamps = proptest::option::of(any::<(u32, u32)>());
+    let tcp = (any::<u64>(), any::<u64>(), any::<u32>(), any::<[bool; 2]>(), 0..8_u8, stamps);
+    let tcp = tcp.prop_map(|(seq, ack, payload, [syn, fin], ace, stamps)| Header::Tcp {
+        seq,
+        ack,
+        payload,
+        syn,
+        fin,
+        flags: EcnFlags::of_ace(ace),
+        stamps,
+    });
     let udp =
         (any::<u32>(), any::<u64>()).prop_map(|(payload, number)| Header::Udp { payload, number });
     let length = prop_oneof![0..200_u64, 0..3000_u64, any::<u64>()];
@@ -236,6 +244,9 @@ proptest! {
             let payload = headers.payload.slice();
             match headers.transport.unwrap() {
                 TransportHeader::Tcp(tcp) => {
+                    let Header::Tcp { flags, .. } = sent.header else { panic!("TCP") };
+                    let found = EcnFlags { ae: tcp.ns, cwr: tcp.cwr, ece: tcp.ece };
+                    prop_assert_eq!((found, found.ace()), (flags, flags.ace()));
                     prop_assert_eq!(tcp.checksum, tcp.calc_checksum_ipv4(ip, payload).unwrap());
                     prop_assert!(tcp.options_iterator().all(|option| option.is_ok()));
                 }

@@ -16,7 +16,7 @@
 
 use l4s_aqm::{Departure, DropCause, MarkCause, Queue, Watch};
 use l4s_bottleneck::{Bottleneck, Download, Straddling, Successor};
-use l4s_measure::{EngineSummary, FlowState, FrameEvent, HopEvent, LinkState, Observer};
+use l4s_measure::{EcnFlags, EngineSummary, FlowState, FrameEvent, HopEvent, LinkState, Observer};
 use l4s_scenario::{AccEcn, Change, EcnMode, Group, Scenario};
 use l4s_units::{Bytes, Duration, Ecn, Time};
 
@@ -685,8 +685,8 @@ impl<O: Observer<Packet>> Output for Outbox<'_, O> {
         }
     }
 
-    fn send_syn_ack(&mut self, ecn: Ecn, stamps: Stamps) {
-        self.packets.push(Packet::syn_ack(self.owner, ecn, stamps));
+    fn send_syn_ack(&mut self, ecn: Ecn, flags: EcnFlags, stamps: Stamps) {
+        self.packets.push(Packet::syn_ack(self.owner, ecn, flags, stamps));
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! What crosses the bottleneck, and what comes back.
 
-use l4s_measure::{Header, Traced};
+use l4s_measure::{EcnFlags, Header, Traced};
 use l4s_units::{Bytes, Duration, Ecn, Time};
 
 /// IP length of a full TCP segment.
@@ -24,6 +24,11 @@ pub(crate) const MIDDLE_COPY: u16 = TRACER;
 pub(crate) const REAR_COPY: u16 = TRACER - 1;
 /// IP length of a SYN or SYN-ACK, with its options.
 const SYN_IP: u64 = 60;
+/// Bytes of the request that starts a flow, as in the lab.
+const REQUEST: u64 = 100;
+/// What the server counts of marked packets from the client, in three bits: it begins at 5 (RFC 9768
+/// §3.2.2.1), and there is no queue on the way up that could mark one.
+const ACE: u8 = 5;
 /// Ethernet header, which the link carries too.
 const ETHERNET: u64 = 14;
 /// IP and UDP header.
@@ -52,18 +57,23 @@ pub struct Packet {
     pub(crate) ip_length: u16,
     pub(crate) ecn: Ecn,
     flags: u8,
+    /// TCP: how many segments before it are short; of a SYN-ACK, its ECN flags.
     short: u16,
     /// TCP: its time stamps.
     pub(crate) stamps: Stamps,
 }
 
 impl Packet {
-    const SYN: u8 = 1;
-    const FIN: u8 = 1 << 1;
+    /// Two bits for what it is: 0 for data.
+    const KIND: u8 = 0b11;
+    const FIN: u8 = 1;
+    const SYN: u8 = 2;
+    const UDP: u8 = 3;
     const CWR: u8 = 1 << 2;
-    const UDP: u8 = 1 << 3;
-    const ARRIVED_CE: u8 = 1 << 4;
-    const PSH: u8 = 1 << 5;
+    const ARRIVED_CE: u8 = 1 << 3;
+    const PSH: u8 = 1 << 4;
+    /// Its ECN flags are a counter.
+    const ACE: u8 = 1 << 5;
     /// Two bits for its part of a set of tracers.
     const PART: u8 = 6;
 
@@ -75,8 +85,9 @@ impl Packet {
     }
 
     /// The SYN-ACK of a server.
-    pub(crate) fn syn_ack(owner: Owner, ecn: Ecn, stamps: Stamps) -> Packet {
-        Packet { stamps, ..Packet::new(owner, 0, SYN_IP as u16, ecn, Packet::SYN) }
+    pub(crate) fn syn_ack(owner: Owner, ecn: Ecn, flags: EcnFlags, stamps: Stamps) -> Packet {
+        let short = flags.ace().into();
+        Packet { short, stamps, ..Packet::new(owner, 0, SYN_IP as u16, ecn, Packet::SYN) }
     }
 
     /// A TCP segment with `payload` bytes.
@@ -86,6 +97,7 @@ impl Packet {
         let flags = flag(segment.fin, Packet::FIN)
             | flag(segment.cwr, Packet::CWR)
             | flag(segment.push, Packet::PSH)
+            | flag(segment.accurate_ecn, Packet::ACE)
             | (segment.part as u8) << Packet::PART;
         let ip_length = (u64::from(segment.payload) + HEADER) as u16;
         let packet = Packet::new(owner, segment.seq, ip_length, segment.ecn, flags);
@@ -108,11 +120,11 @@ impl Packet {
     }
 
     pub(crate) fn is_syn(&self) -> bool {
-        self.flags & Packet::SYN != 0
+        self.flags & Packet::KIND == Packet::SYN
     }
 
     pub(crate) fn is_udp(&self) -> bool {
-        self.flags & Packet::UDP != 0
+        self.flags & Packet::KIND == Packet::UDP
     }
 
     pub(crate) fn cwr(&self) -> bool {
@@ -125,7 +137,16 @@ impl Packet {
     }
 
     pub(crate) fn fin(&self) -> bool {
-        self.flags & Packet::FIN != 0
+        self.flags & Packet::KIND == Packet::FIN
+    }
+
+    /// What it says of ECN to the client.
+    fn ecn_flags(&self) -> EcnFlags {
+        match self.flags {
+            _ if self.is_syn() => EcnFlags::of_ace(self.short as u8),
+            flags if flags & Packet::ACE != 0 => EcnFlags::of_ace(ACE),
+            _ => EcnFlags { cwr: self.cwr(), ..EcnFlags::default() },
+        }
     }
 
     /// Which of a set of tracers it is.
@@ -223,6 +244,13 @@ pub struct Stamps {
     pub echo: Stamp,
 }
 
+impl Stamps {
+    /// As on the wire.
+    fn words(self) -> (u32, u32) {
+        (self.sent.0, self.echo.0)
+    }
+}
+
 /// A segment as the sender hands it down.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
@@ -234,6 +262,8 @@ pub struct Segment {
     pub ecn: Ecn,
     /// Congestion window reduced (RFC 3168 §6.1.2).
     pub cwr: bool,
+    /// Whether its ECN flags are a counter instead (RFC 9768 §3.2.2).
+    pub accurate_ecn: bool,
     /// Nothing follows at once: the receiver should pass it on, and acknowledge (PSH).
     pub push: bool,
     /// The last one of the flow.
@@ -307,7 +337,7 @@ impl Traced for Packet {
             return Header::Udp { payload, number: self.seq };
         }
         let (syn, payload) = (self.is_syn(), length - HEADER);
-        let begin = position(self.seq, self.short);
+        let begin = position(self.seq, if syn { 0 } else { self.short });
         Header::Tcp {
             // The SYN takes number 0.
             seq: match self.part() {
@@ -315,12 +345,13 @@ impl Traced for Packet {
                 Part::Copy => 1 + begin + MSS - payload,
                 part => 1 + begin - u64::from(part.lead()),
             },
-            ack: 1,
+            // So does the client's; its request follows.
+            ack: if syn { 1 } else { 1 + REQUEST },
             payload: if syn { 0 } else { payload as u32 },
             syn,
             fin: self.fin(),
-            ece: false,
-            cwr: self.cwr(),
+            flags: self.ecn_flags(),
+            stamps: Some(self.stamps.words()),
         }
     }
 }
@@ -413,6 +444,7 @@ mod tests {
                 payload,
                 ecn: Ecn::Ect1,
                 cwr: false,
+                accurate_ecn: true,
                 push: false,
                 fin: false,
                 part,

@@ -111,14 +111,15 @@ proptest! {
         prop_assert!(ran.summary.link.utilization > 0.95, "{ran:?}");
     }
 
-    /// A re-route makes the round trip up to a hundred times as long, or short.
+    /// A re-route makes the round trip up to a hundred times as long.
     #[test]
-    fn a_re_route_costs_a_timeout(before in 20_u64..2000, after in 20_u64..2000, kbit in 1000_u64..10_000) {
+    fn a_re_route_costs_a_timeout(before in 20_u64..1000, more in 1_u64..1000, kbit in 1000_u64..10_000) {
+        let after = before + more;
         let at = "[[at]]\ntime = \"15s\"\ngroup.A.rtt = ";
         let more = format!("{at}\"{after}ms\"\n");
         let ran = run("cubic", &format!("{kbit}kbit"), "1000p", before, 40, &more);
         prop_assert!(ran.sent_again <= ran.dropped + MISTAKEN, "{ran:?}");
-        let longest = Duration::from_millis(3 * before.max(after)) + Duration::from_secs(1);
+        let longest = Duration::from_millis(3 * after) + Duration::from_secs(1);
         prop_assert!(ran.silence < longest, "{ran:?}");
     }
 

@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use l4s_aqm::Queue;
-use l4s_measure::{EngineSummary, Header, Observer, Origin, Recorder, Traced};
+use l4s_measure::{EcnFlags, EngineSummary, Header, Observer, Origin, Recorder, Traced};
 use l4s_scenario::{AccEcn, Buffer, EcnMode, Group, Link, Scenario, Udp};
 use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
 
@@ -46,8 +46,8 @@ pub fn packet(flow: u32, group: u16) -> Packet {
         payload: 1448,
         syn: false,
         fin: false,
-        ece: false,
-        cwr: false,
+        flags: EcnFlags::default(),
+        stamps: None,
     };
     Packet { flow, group, length: 1500, ecn: Ecn::Ect1, arrived_ce: false, header }
 }

@@ -224,7 +224,10 @@ impl Scoreboard {
         }
         delivered.segments += in_order.segments;
         delivered.cumulative = true;
-        delivered.original = [delivered.original, in_order.original].into_iter().flatten().min();
+        // What was selectively acknowledged is above it.
+        if in_order.original.is_some() {
+            delivered.original = in_order.original;
+        }
         if ambiguous {
             (in_order.rtt_oldest, in_order.rtt_newest) = (None, None);
         }
@@ -398,7 +401,9 @@ impl Delivered {
     /// Takes the RTT of a segment, where it was sent once.
     fn note(&mut self, seq: u64, sent: Sent, now: Time) {
         if sent.flags & AMBIGUOUS == 0 {
-            self.original = Some(self.original.map_or(seq, |lowest| lowest.min(seq)));
+            if self.original.is_none_or(|lowest| seq < lowest) {
+                self.original = Some(seq);
+            }
             let rtt = now.since(sent.at);
             self.rtt_oldest = Some(self.rtt_oldest.map_or(rtt, |oldest| oldest.max(rtt)));
             self.rtt_newest = Some(self.rtt_newest.map_or(rtt, |newest| newest.min(rtt)));

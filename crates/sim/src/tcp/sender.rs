@@ -18,6 +18,7 @@ mod undo;
 
 use l4s_cc::classic_ecn::Report;
 use l4s_cc::{Cc, CongestionControl, Pause, Window};
+use l4s_measure::EcnFlags;
 use l4s_units::{Duration, Ecn, Time};
 
 use super::accecn::Decoder;
@@ -57,7 +58,7 @@ pub trait Output {
     /// A segment goes out.
     fn send(&mut self, segment: Segment, retransmission: bool);
     /// A SYN-ACK goes out.
-    fn send_syn_ack(&mut self, ecn: Ecn, stamps: Stamps);
+    fn send_syn_ack(&mut self, ecn: Ecn, flags: EcnFlags, stamps: Stamps);
     /// A round trip was measured.
     fn round_trip(&mut self, rtt: Duration);
 }
@@ -276,9 +277,26 @@ impl Sender {
     fn send_syn_ack(&mut self, now: Time, out: &mut impl Output) {
         let (first, times) = self.syn_ack;
         self.syn_ack = (if times == 0 { Stamp::at(now) } else { first }, times + 1);
-        out.send_syn_ack(self.control_ecn(), self.stamps(now));
+        out.send_syn_ack(self.control_ecn(), self.answer_to_syn(), self.stamps(now));
         self.last_sent = now;
         self.timer = Timer { due: now + self.rtt.rto(self.backoff), purpose: Purpose::Retransmit };
+    }
+
+    /// The ECN flags of the SYN-ACK, to a client that asked for what this server has.
+    fn answer_to_syn(&self) -> EcnFlags {
+        match self.ecn {
+            None => EcnFlags::default(),
+            // RFC 3168 §6.1.1.
+            Some(_) if !self.accurate_ecn => EcnFlags { ece: true, ..EcnFlags::default() },
+            // RFC 9768 §3.1.1, table 2: they tell how the SYN arrived. It has the codepoint of the
+            // SYN-ACK, and nothing marks it.
+            Some(_) => EcnFlags::of_ace(match self.control_ecn() {
+                Ecn::NotEct => 0b010,
+                Ecn::Ect1 => 0b011,
+                Ecn::Ect0 => 0b100,
+                Ecn::Ce => 0b110,
+            }),
+        }
     }
 
     /// The third step of the handshake arrived, and with it the request.

@@ -9,6 +9,7 @@ use std::collections::BinaryHeap;
 
 use l4s_bottleneck::stream;
 use l4s_cc::{Config, cubic, dctcp, prague, reno};
+use l4s_measure::EcnFlags;
 use l4s_units::{Duration, Ecn, Time};
 use rand_core::Rng;
 
@@ -48,7 +49,7 @@ impl Output for Sent {
     fn send(&mut self, segment: Segment, retransmission: bool) {
         self.0.push((segment, retransmission));
     }
-    fn send_syn_ack(&mut self, _: Ecn, _: Stamps) {}
+    fn send_syn_ack(&mut self, _: Ecn, _: EcnFlags, _: Stamps) {}
     fn round_trip(&mut self, _: Duration) {}
 }
 

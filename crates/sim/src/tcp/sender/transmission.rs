@@ -30,7 +30,10 @@ impl Sender {
         self.last_sent = now;
         let (push, part, short) = (push || pushed, Part::Whole, self.short);
         let stamps = self.stamps(now);
-        out.send(Segment { seq, payload, ecn, cwr, push, fin, part, short, stamps }, false);
+        let accurate_ecn = self.accurate_ecn;
+        let segment =
+            Segment { seq, payload, ecn, cwr, accurate_ecn, push, fin, part, short, stamps };
+        out.send(segment, false);
         seq
     }
 
@@ -40,8 +43,10 @@ impl Sender {
         let (short, payload) = self.board.shape(seq);
         let (payload, ecn) = (payload.unwrap_or(full), self.control_ecn());
         let (part, stamps) = (Part::Whole, self.stamps(now));
-        let cwr = false;
-        out.send(Segment { seq, payload, ecn, cwr, push, fin, part, short, stamps }, true);
+        let (cwr, accurate_ecn) = (false, self.accurate_ecn);
+        let segment =
+            Segment { seq, payload, ecn, cwr, accurate_ecn, push, fin, part, short, stamps };
+        out.send(segment, true);
     }
 
     /// Sends lost segments again, as far as the window allows.

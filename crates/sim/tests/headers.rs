@@ -1,0 +1,159 @@
+//! A trace contradicts itself nowhere: what the handshake negotiates is what the data carries, for every
+//! control and ECN.
+
+use l4s_measure::{PacketTrace, Snap};
+use l4s_scenario::Plan;
+use l4s_units::Ecn;
+
+/// What a frame says, read from its bytes: Ethernet, IPv4 and TCP (RFC 9293 §3.1).
+#[derive(Debug)]
+struct Tcp {
+    ecn: Ecn,
+    ip_length: u16,
+    seq: u32,
+    ack: u32,
+    /// AE, CWR, ECE.
+    ace: u8,
+    syn: bool,
+    fin: bool,
+    payload: u16,
+    stamps: (u32, u32),
+}
+
+fn number(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0, |number, byte| number << 8 | u32::from(*byte))
+}
+
+impl Tcp {
+    fn new(frame: &[u8]) -> Tcp {
+        let (ip, tcp) = (&frame[14..34], &frame[34..]);
+        assert_eq!((ip[0], ip[9]), (0x45, 6), "IPv4 without options, TCP");
+        let header = 4 * u16::from(tcp[12] >> 4);
+        let ip_length = number(&ip[2..4]) as u16;
+        let mut options = &tcp[20..usize::from(header)];
+        let stamps = loop {
+            match options {
+                [8, 10, rest @ ..] => break (number(&rest[..4]), number(&rest[4..8])),
+                [1, rest @ ..] => options = rest,
+                [_, length, ..] => options = &options[usize::from(*length)..],
+                _ => panic!("no time stamp"),
+            }
+        };
+        Tcp {
+            ecn: Ecn::from_bits(ip[1] & 0b11),
+            ip_length,
+            seq: number(&tcp[4..8]),
+            ack: number(&tcp[8..12]),
+            ace: (tcp[12] & 1) << 2 | tcp[13] >> 6,
+            syn: tcp[13] & 2 != 0,
+            fin: tcp[13] & 1 != 0,
+            payload: ip_length - 20 - header,
+            stamps,
+        }
+    }
+}
+
+/// The TCP packets of a trace as they arrive at the bottleneck: those of its interface 0.
+fn arrivals(mut trace: &[u8]) -> Vec<Tcp> {
+    let word = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    let mut found = Vec::new();
+    while !trace.is_empty() {
+        let (block, rest) = trace.split_at(word(trace, 4) as usize);
+        // An enhanced packet block.
+        if word(block, 0) == 6 && word(block, 8) == 0 {
+            found.push(Tcp::new(&block[28..28 + word(block, 20) as usize]));
+        }
+        trace = rest;
+    }
+    found
+}
+
+/// Two downloads over a bottleneck that marks and drops; none where a control has no such ECN.
+fn trace(cc: &str, ecn: &str, more: &str) -> Option<Vec<Tcp>> {
+    let text = format!(
+        "duration = \"8s\"\nwarmup = \"0s\"\nlink.rate = \"4mbit\"\naqm = {{ kind = \"dualpi2\" }}\n\
+         [[group]]\nname = \"A\"\ncc = \"{cc}\"\necn = \"{ecn}\"\nrtt = \"20ms\"\nflows = 2\n\
+         size = \"1mb\"\n{more}"
+    );
+    let plan = Plan::parse("headers.toml", &text, &[]).ok()?;
+    let mut trace = PacketTrace::new(Vec::new(), Snap::Packet).unwrap();
+    l4s_sim::run(&plan.points[0].scenario, &mut trace);
+    Some(arrivals(&trace.finish().unwrap()))
+}
+
+/// What a SYN-ACK agrees to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Negotiated {
+    Nothing,
+    /// RFC 3168 §6.1.1.
+    Classic,
+    /// RFC 9768 §3.1.1, table 2.
+    Accurate,
+}
+
+fn negotiated(syn_ack: &Tcp) -> Negotiated {
+    match syn_ack.ace {
+        0b000 => Negotiated::Nothing,
+        0b001 => Negotiated::Classic,
+        0b010 | 0b011 | 0b100 | 0b110 => Negotiated::Accurate,
+        other => panic!("a SYN-ACK with {other:03b}"),
+    }
+}
+
+fn check(packets: &[Tcp]) -> Negotiated {
+    let agreed = negotiated(packets.iter().find(|p| p.syn).unwrap());
+    let (mut cwr, mut last) = (0, (0, 0));
+    for packet in packets {
+        let Tcp { ecn, ip_length, ack, ace, syn, payload, stamps, .. } = *packet;
+        // The client's SYN takes a number, and its request is as long as the lab's.
+        assert_eq!(ack, if syn { 1 } else { 101 });
+        assert!(stamps.0 >= last.0 && stamps.1 <= stamps.0, "{packet:?} after {last:?}");
+        last = stamps;
+        if syn {
+            assert_eq!(negotiated(packet), agreed);
+            continue;
+        }
+        assert_eq!(u32::from(ip_length), 52 + u32::from(payload));
+        match agreed {
+            Negotiated::Nothing => assert_eq!((ace, ecn), (0, Ecn::NotEct), "{packet:?}"),
+            Negotiated::Classic => {
+                assert!(ace == 0 || ace == 0b010, "{packet:?}");
+                cwr += u32::from(ace == 0b010);
+            }
+            // RFC 9768 §3.2.2.1: nothing was marked on the way up.
+            Negotiated::Accurate => {
+                assert_eq!(ace, 5, "{packet:?}");
+                assert!(matches!(ecn, Ecn::Ect0 | Ecn::Ect1 | Ecn::Ce), "{packet:?}");
+            }
+        }
+    }
+    assert_eq!(packets.iter().filter(|p| p.fin).map(|p| p.seq).max(), Some(1 + 690 * 1448));
+    assert_eq!(cwr > 0, agreed == Negotiated::Classic, "the window is reduced for marks");
+    agreed
+}
+
+#[test]
+fn what_is_negotiated_is_what_the_data_carries() {
+    let mut found = Vec::new();
+    for cc in ["reno", "cubic", "dctcp", "prague"] {
+        for ecn in ["off", "classic", "l4s", "auto"] {
+            for more in ["", "accecn = \"ace\"\n"] {
+                let Some(packets) = trace(cc, ecn, more) else { continue };
+                let agreed = check(&packets);
+                let uses = |ecn| packets.iter().any(|p| p.ecn == ecn && p.payload > 0);
+                let capable = uses(Ecn::Ect0) || uses(Ecn::Ect1);
+                assert_eq!(capable, agreed != Negotiated::Nothing, "{cc} {ecn}");
+                found.push((cc, ecn, agreed));
+            }
+        }
+    }
+    for expected in [
+        ("cubic", "auto", Negotiated::Nothing),
+        ("cubic", "classic", Negotiated::Classic),
+        ("dctcp", "auto", Negotiated::Classic),
+        ("prague", "classic", Negotiated::Classic),
+        ("prague", "auto", Negotiated::Accurate),
+    ] {
+        assert!(found.contains(&expected), "{expected:?} in {found:?}");
+    }
+}
