@@ -75,3 +75,22 @@ fn read(path: &str) -> Result<String, Refused> {
 fn without_help(message: String) -> Refused {
     Refused::Unreadable { message, help: None }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_of_several_lines_is_a_scenario_and_its_command_repeats_it() {
+        let text =
+            "link.rate = \"20mbit\"\n[[group]]\nname = \"it's\"\ncc = \"reno\"\nrtt = \"9ms\"\n";
+        let set = ["seed=7".to_owned(), "duration=2s".to_owned()];
+        let plan = Plan::open(text, &set).unwrap();
+        assert_eq!(plan, Plan::parse("scenario", text, &set).unwrap());
+        let command = plan.points[0].command(text, "sim");
+        let word = crate::shell_word(text);
+        assert_eq!(command, format!("l4s run {word} --set duration=2s --seed 7"));
+        assert!(matches!(Plan::open("no.toml", &[]), Err(Refused::Unreadable { .. })));
+        assert!(matches!(Plan::open("no = 1\n", &[]), Err(Refused::Scenario(_))));
+    }
+}
