@@ -243,6 +243,14 @@ struct Agent {
     stalls: Option<Stalls>,
 }
 
+/// How an attempt to start every agent ended.
+enum Attempt {
+    /// All are ready.
+    Ready(Vec<AgentInfo>, Vec<Device>),
+    /// This one was not ready in time.
+    Late(String),
+}
+
 impl Agents {
     /// As [`Agents::build`], and once more where one is not ready in time.
     fn build_patiently(
@@ -254,8 +262,8 @@ impl Agents {
         let mut late = String::new();
         for _ in 0..ATTEMPTS {
             match self.build(setups, command, within)? {
-                Ok(built) => return Ok(built),
-                Err(who) => late = who,
+                Attempt::Ready(infos, devices) => return Ok((infos, devices)),
+                Attempt::Late(who) => late = who,
             }
             // Those of this attempt are killed, and what they said is not waited for.
             for agent in self.all.drain(..) {
@@ -272,13 +280,13 @@ impl Agents {
         )))
     }
 
-    /// Starts every agent, and waits for all to be ready; or who is not in time.
+    /// Starts every agent, and waits for all to be ready.
     fn build(
         &mut self,
         setups: &[Setup],
         command: &AgentCommand,
         within: Duration,
-    ) -> Result<Result<(Vec<AgentInfo>, Vec<Device>), String>, LabError> {
+    ) -> Result<Attempt, LabError> {
         let mut deadline = Instant::now() + within;
         let mut infos = Vec::with_capacity(setups.len());
         for (number, setup) in setups.iter().enumerate() {
@@ -301,7 +309,7 @@ impl Agents {
         while let Some(missing) = ready.iter().position(|ready| !ready) {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Ok(Err(infos[missing].who.clone()));
+                return Ok(Attempt::Late(infos[missing].who.clone()));
             }
             self.hear(Some(left), |number, agent, word| {
                 let Word::Ready { settings } = word else { return Ok(()) };
@@ -323,7 +331,7 @@ impl Agents {
                 Ok(())
             })?;
         }
-        Ok(Ok((infos, devices.into_iter().flatten().collect())))
+        Ok(Attempt::Ready(infos, devices.into_iter().flatten().collect()))
     }
 
     /// Passes reports on, until the run is over.
