@@ -106,6 +106,11 @@ impl<P: Packet> Bottleneck<P> {
         Straddling { before: self.owed_before, after: self.shaper.owed(end) }
     }
 
+    /// How much of what has left is still to be transmitted.
+    pub fn owed(&self, now: Time) -> Bytes {
+        self.shaper.owed(now)
+    }
+
     /// Before the first thing that changes what the shaper is owed at `now` or later.
     #[inline]
     fn begin_to_count(&mut self, now: Time) {

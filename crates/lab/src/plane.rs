@@ -313,11 +313,12 @@ impl Plane {
     }
 
     /// The bottleneck now, for [`Observer::sample_link`].
-    pub fn link_state(&self) -> LinkState {
+    pub fn link_state(&self, now: Time) -> LinkState {
         let backlog = self.bottleneck.backlog();
         LinkState {
             packets: backlog.packets as u32,
             bytes: backlog.bytes,
+            owed: self.bottleneck.owed(now),
             base: self.bottleneck.signal().map(|signal| signal.base),
         }
     }

@@ -429,7 +429,7 @@ impl<O: Observer<Frame>> Pump<'_, O> {
     fn sample(&mut self, now: Time) {
         self.ledger.pass_on(self.observer);
         if self.sampling {
-            self.observer.sample_link(self.plane.link_state(), now);
+            self.observer.sample_link(self.plane.link_state(now), now);
             self.ledger.sample(now, self.observer);
         }
     }

@@ -302,6 +302,7 @@ impl<'a, O: Observer<Frame>> Telling<'a, O> {
         let state = LinkState {
             packets: state.packets,
             bytes: Bytes::new(state.bytes.into()),
+            owed: Bytes::ZERO,
             base: state.base.map(Probability::from_f64),
         };
         self.observer.sample_link(state, at);

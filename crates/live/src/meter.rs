@@ -31,8 +31,9 @@ pub struct Meter {
     rtts: Vec<Duration>,
     /// When it was asked last.
     since: Time,
-    /// Bytes on the link.
+    /// Bytes that left, and those that had left before and were still to be transmitted.
     carried: Bytes,
+    owed: Bytes,
     state: Option<LinkState>,
     queues: [OfQueue; Queue::ALL.len()],
     groups: Vec<OfGroup>,
@@ -148,6 +149,7 @@ impl Meter {
             scenario: scenario.clone(),
             since: Time::ZERO,
             carried: Bytes::ZERO,
+            owed: Bytes::ZERO,
             state: None,
             queues: Default::default(),
             groups: vec![OfGroup::default(); groups],
@@ -195,7 +197,7 @@ impl Meter {
             packets: self.sample.take(),
         };
         self.since = now;
-        self.carried = Bytes::ZERO;
+        (self.carried, self.owed) = (Bytes::ZERO, self.owed_now());
         self.queues.iter_mut().for_each(OfQueue::clear);
         self.groups.fill(OfGroup::default());
         self.bytes.clear();
@@ -205,13 +207,18 @@ impl Meter {
     fn link(&self, span: Duration) -> protocol::LinkState {
         let rate_bps = self.rate.as_bps() as f64;
         let could = rate_bps * span.as_secs_f64();
+        let carried = (self.carried + self.owed).saturating_sub(self.owed_now());
         protocol::LinkState {
             rate_bps,
-            utilization: if could > 0.0 { bits(self.carried) / could } else { 0.0 },
+            utilization: if could > 0.0 { bits(carried) / could } else { 0.0 },
             backlog_packets: self.state.map_or(0, |state| state.packets.into()),
             backlog_bytes: self.state.map_or(0, |state| state.bytes.get()),
             p_base: self.state.and_then(|state| state.base).map(|base| base.as_f64()),
         }
+    }
+
+    fn owed_now(&self) -> Bytes {
+        self.state.map_or(Bytes::ZERO, |state| state.owed)
     }
 
     fn queue_states(&self) -> Vec<QueueState> {

@@ -145,6 +145,9 @@ pub struct LinkState {
     pub packets: u32,
     /// Bytes that wait.
     pub bytes: Bytes,
+    /// Bytes, with Ethernet headers, that left and whose transmission is not over; zero where
+    /// that is not known.
+    pub owed: Bytes,
     /// Base probability p', where the discipline has one.
     pub base: Option<Probability>,
 }

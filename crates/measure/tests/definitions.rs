@@ -326,6 +326,7 @@ fn a_row_of_the_series_is_about_its_interval_and_the_warmup_is_in_it() {
     let state = LinkState {
         packets: 3,
         bytes: Bytes::new(4500),
+        owed: Bytes::ZERO,
         base: Some(Probability::from_raw(u32::MAX)),
     };
     assert_eq!(Observer::<Packet>::sampling_interval(&r), Some(ms(100)));

@@ -51,7 +51,7 @@ proptest! {
             now += Duration::from_micros(fate.gap_us);
             while next_sample <= now {
                 let state = l4s_measure::LinkState {
-                    packets: 0, bytes: Default::default(), base: None,
+                    packets: 0, bytes: Default::default(), owed: Default::default(), base: None,
                 };
                 Observer::<Packet>::sample_link(&mut r, state, next_sample);
                 next_sample += ms(100);

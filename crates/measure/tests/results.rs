@@ -39,7 +39,10 @@ fn record() -> RunRecord {
             o.round_trip(0, ms(11), t);
             o.retransmitted(1, t);
             let base = Some(Probability::from_f64(0.123));
-            o.sample_link(LinkState { packets: 4, bytes: Bytes::new(6000), base }, t);
+            o.sample_link(
+                LinkState { packets: 4, bytes: Bytes::new(6000), owed: Bytes::ZERO, base },
+                t,
+            );
             let alpha = Some(1.0 / 3.0);
             let (cwnd, ssthresh, srtt) = (12, None, Some(ms(11)));
             let classic_ecn = Some(report(1.25, 30));
@@ -405,7 +408,7 @@ fn hops_are_counted_as_the_bottleneck_is_and_have_columns() {
     let departed = |delay| HopEvent::Departed(ms(delay));
     // Before the end of the warm-up nothing counts; after it one of four arrived as CE.
     r.at_hop(0, &packet(0, 0), Queue::L, departed(7), at(900));
-    let state = LinkState { packets: 0, bytes: Bytes::ZERO, base: None };
+    let state = LinkState { packets: 0, bytes: Bytes::ZERO, owed: Bytes::ZERO, base: None };
     Observer::<Packet>::sample_link(&mut r, state, at(1000));
     for (n, delay) in [1, 2, 3, 6].into_iter().enumerate() {
         let (ecn, arrived_ce) = if n < 2 { (Ecn::Ce, n == 0) } else { (Ecn::Ect1, false) };

@@ -99,10 +99,7 @@ def save(
         raise SweepError(f"{out} is a file: expected a folder")
     names = _names(out)
     if names:
-        try:
-            there = json.loads((out / SAVED).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            there = None
+        there = _saved(out)
         if there != made:
             what = "another result" if there else f"something else, such as {names[0]}"
             raise SweepError(f"{out} already holds {what}\n  help: {_ELSE}")
@@ -113,6 +110,18 @@ def save(
         durable.write(out / ALGORITHMS, _writes(code))
     # The last of them is the one by which a folder is known to be whole.
     tables()
+
+
+def _saved(out: Path) -> dict[str, Any] | None:
+    """What made the result in a folder, without the list of files that follows from it."""
+    try:
+        there = json.loads((out / SAVED).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(there, dict):
+        return None
+    there.pop("files", None)
+    return there
 
 
 def owner(out: Path) -> dict[str, Any]:
