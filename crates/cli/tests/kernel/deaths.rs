@@ -145,7 +145,11 @@ fn a_lab_that_stood_still_calls_itself_unfit() {
         let mut agents = Vec::new();
         within(Duration::from_secs(60), || {
             agents = machine::agents_of(command.id());
-            let runs = agents.len() == 6 && machine::sent(agents[0]) > 100_000;
+            // An agent that has just begun is in the namespace of its parent, which has sent a lot.
+            let is_inside =
+                |agent| machine::namespace(agent) != machine::namespace(std::process::id());
+            let runs =
+                agents.len() == 6 && is_inside(agents[0]) && machine::sent(agents[0]) > 100_000;
             runs || command.try_wait().is_ok_and(|ended| ended.is_some())
         });
         let pid = victim.map_or(command.id(), |agent| agents.get(agent).copied().unwrap_or(0));
