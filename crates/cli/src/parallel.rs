@@ -11,8 +11,13 @@ pub fn threads(jobs: Option<usize>) -> usize {
     jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
+/// After so many failures in a row it is not single pieces of work that fail.
+const IN_A_ROW: usize = 3;
+
 /// Does `work` for 0 to `count` on `jobs` threads, and hands each result to `take` on this
-/// thread, in order. Stops early at the first failure of either; what is under way is finished.
+/// thread, in order. A run that fails does not keep the others from being done: the first failure is
+/// returned at the end. What fails for another reason, or three times in a row, or in `take`, stops
+/// the rest; what is under way is finished.
 pub fn in_order<T: Send>(
     count: usize,
     jobs: Option<usize>,
@@ -45,14 +50,21 @@ pub fn in_order<T: Send>(
         let mut early = BTreeMap::new();
         let mut next = 0;
         let mut failed = None;
+        let mut in_a_row = 0;
         for (number, result) in receiver {
             early.insert(number, result);
-            while failed.is_none()
-                && let Some(result) = early.remove(&next)
-            {
-                if let Err(failure) = result.and_then(|value| take(next, value)) {
-                    failed = Some(failure);
-                    stop.store(true, Ordering::Relaxed);
+            while let Some(result) = early.remove(&next) {
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                let is_single = matches!(result, Err(Failure::Run(_)));
+                match result.and_then(|value| take(next, value)) {
+                    Ok(()) => in_a_row = 0,
+                    Err(failure) => {
+                        in_a_row += 1;
+                        failed.get_or_insert(failure);
+                        stop.store(!is_single || in_a_row == IN_A_ROW, Ordering::Relaxed);
+                    }
                 }
                 next += 1;
             }
@@ -81,15 +93,27 @@ mod tests {
         assert_eq!(seen, (0..40).collect::<Vec<_>>());
     }
 
-    #[test]
-    fn a_failure_stops_the_rest() {
-        let work = |n| if n == 3 { Err(Failure::Run("three".to_owned())) } else { Ok(()) };
+    /// Works on a thousand of which some fail; the failure, and how many were taken.
+    fn fail(fails: impl Fn(usize) -> bool + Sync, failure: fn(String) -> Failure) -> (String, u32) {
+        let work = |n: usize| if fails(n) { Err(failure(n.to_string())) } else { Ok(()) };
         let mut seen = 0;
         let take = |_, ()| {
             seen += 1;
             Ok(())
         };
         let failure = in_order(1000, Some(2), work, take).unwrap_err();
-        assert_eq!((failure.to_string().as_str(), seen), ("three", 3));
+        (failure.to_string(), seen)
+    }
+
+    #[test]
+    fn a_run_that_fails_does_not_stop_the_rest() {
+        assert_eq!(fail(|n| n == 3, Failure::Run), ("3".to_owned(), 999));
+        assert_eq!(fail(|n| n % 10 < 2, Failure::Run), ("0".to_owned(), 800));
+    }
+
+    #[test]
+    fn what_fails_three_times_in_a_row_or_for_another_reason_stops_the_rest() {
+        assert_eq!(fail(|n| n >= 5, Failure::Run), ("5".to_owned(), 5));
+        assert_eq!(fail(|n| n == 3, Failure::Substrate), ("3".to_owned(), 3));
     }
 }
