@@ -1,11 +1,12 @@
-//! Connections that are none of a viewer, and whose turn it is to go when there are too many.
+//! Admission of connections, and which one is closed when there are too many.
 //!
-//! Whoever connects costs a place before having said anything, and may dribble for as long as a
-//! request may take. So the oldest of those that have shown nothing yet goes where places are rare,
-//! of the address that has most: an honest request is known within moments. Those moments everybody
-//! has, or a crowd that comes again and again would push out whoever comes between; who comes when
-//! all places are that young waits for one. Who has shown a token, or on loopback a name of this
-//! server, has a place among others of the kind.
+//! A connection takes a place before it has sent anything, and may send its request as slowly as
+//! requests are allowed to. When all places are taken, the oldest connection that has not identified
+//! itself is closed, of the address that has most of them: an honest request identifies itself within
+//! milliseconds. Every connection keeps its place for a grace period, so that a crowd which reconnects
+//! at once cannot push out those who come between; a newcomer waits until the oldest grace period
+//! ends. A connection that has shown the token, or on loopback a valid `Host`, is verified, and has a
+//! place among the verified ones.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -16,16 +17,16 @@ use axum::extract::Request;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// What of all places for strangers one address may have: a quarter, but on loopback, where all have
-/// the same.
+/// One address may have a quarter of all unverified places; loopback, where all clients share one
+/// address, is exempt.
 const SHARE: usize = 4;
-/// The moments that everybody has.
+/// The grace period.
 const GRACE: Duration = Duration::from_millis(200);
 
 /// All of them.
 #[derive(Debug)]
 pub(super) struct Callers {
-    /// Places for strangers, and as many for those that are known.
+    /// Places for unverified connections, and as many for verified ones.
     places: usize,
     /// The oldest first.
     all: Mutex<Vec<Caller>>,
@@ -36,7 +37,7 @@ pub(super) struct Callers {
 struct Caller {
     from: IpAddr,
     since: Instant,
-    known: bool,
+    verified: bool,
     close: Arc<Notify>,
 }
 
@@ -47,15 +48,15 @@ pub(super) struct Place {
     close: Arc<Notify>,
 }
 
-/// What a stranger is told.
+/// Whether an unverified connection is admitted.
 #[derive(Debug)]
-pub(super) enum Welcome {
+pub(super) enum Admission {
     /// It has a place.
-    Come(Place),
-    /// One may be free then.
+    Granted(Place),
+    /// A place may be free at this time.
     Wait(Instant),
-    /// Its address has all that it may have.
-    Go,
+    /// Its address has its share of places.
+    Refused,
 }
 
 impl Callers {
@@ -63,29 +64,34 @@ impl Callers {
         Arc::new(Callers { places, all: Mutex::new(Vec::new()) })
     }
 
-    /// A stranger comes.
-    pub fn receive(self: &Arc<Callers>, from: IpAddr, now: Instant) -> Welcome {
+    /// Admits a connection, if there is a place.
+    pub fn receive(self: &Arc<Callers>, from: IpAddr, now: Instant) -> Admission {
         let from = network(from);
         let mut all = self.lock();
-        let own = all.iter().filter(|caller| !caller.known && caller.from == from).count();
+        let own = all.iter().filter(|caller| !caller.verified && caller.from == from).count();
         if !from.is_loopback() && own >= (self.places / SHARE).max(1) {
-            let oldest = all.iter().position(|caller| !caller.known && caller.from == from);
-            if show_out(&mut all, oldest, now).is_err() {
-                return Welcome::Go;
+            let oldest = all.iter().position(|caller| !caller.verified && caller.from == from);
+            if evict(&mut all, oldest, now).is_err() {
+                return Admission::Refused;
             }
         } else if let Err(then) = self.make_room(&mut all, false, now) {
-            return Welcome::Wait(then);
+            return Admission::Wait(then);
         }
         let close = Arc::new(Notify::new());
-        all.push(Caller { from, since: now, known: false, close: close.clone() });
+        all.push(Caller { from, since: now, verified: false, close: close.clone() });
         drop(all);
-        Welcome::Come(Place { callers: self.clone(), close })
+        Admission::Granted(Place { callers: self.clone(), close })
     }
 
-    /// Makes room for one that is known or is not, or says when: where there is none the oldest of the
-    /// address that has most goes.
-    fn make_room(&self, all: &mut Vec<Caller>, known: bool, now: Instant) -> Result<(), Instant> {
-        let kind = || (0..all.len()).filter(|at| all[*at].known == known);
+    /// Makes room for a verified or an unverified connection by closing the oldest one of the address
+    /// that has most; if all are in their grace period, gives the time at which the first of these ends.
+    fn make_room(
+        &self,
+        all: &mut Vec<Caller>,
+        verified: bool,
+        now: Instant,
+    ) -> Result<(), Instant> {
+        let kind = || (0..all.len()).filter(|at| all[*at].verified == verified);
         if kind().count() < self.places {
             return Ok(());
         }
@@ -93,7 +99,7 @@ impl Callers {
         kind().for_each(|at| *of.entry(all[at].from).or_default() += 1);
         // Of several with as many the oldest.
         let oldest = kind().rev().max_by_key(|at| of[&all[*at].from]);
-        show_out(all, oldest, now)
+        evict(all, oldest, now)
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Caller>> {
@@ -101,8 +107,8 @@ impl Callers {
     }
 }
 
-/// One has to go, unless its moments are not over: then says when they are.
-fn show_out(all: &mut Vec<Caller>, at: Option<usize>, now: Instant) -> Result<(), Instant> {
+/// Closes a connection, or gives the end of its grace period.
+fn evict(all: &mut Vec<Caller>, at: Option<usize>, now: Instant) -> Result<(), Instant> {
     let Some(at) = at else { return Err(now + GRACE) };
     let over = all[at].since + GRACE;
     if over > now {
@@ -112,7 +118,7 @@ fn show_out(all: &mut Vec<Caller>, at: Option<usize>, now: Instant) -> Result<()
     Ok(())
 }
 
-/// Whose an address is: of IPv6 a network of 64 bits, as anybody has that many addresses.
+/// The unit that limits apply to: an IPv4 address, or a /64 of IPv6, as every client has that many addresses.
 fn network(from: IpAddr) -> IpAddr {
     match from.to_canonical() {
         IpAddr::V6(ip) if !ip.is_loopback() => {
@@ -123,21 +129,21 @@ fn network(from: IpAddr) -> IpAddr {
 }
 
 impl Place {
-    /// It belongs to somebody else now.
+    /// Resolves when the place was given to another connection.
     pub async fn lost(&self) {
         self.close.notified().await;
     }
 
-    /// Who has it has shown a token, or a name of this server; where too many have just now, it stays
-    /// among strangers.
+    /// Marks the connection as verified: it has shown the token or a valid `Host`. If there are too many
+    /// verified ones in their grace period it stays unverified.
     fn vouch(&self, now: Instant) {
         let mut all = self.callers.lock();
         let at = |all: &[Caller]| all.iter().position(|c| Arc::ptr_eq(&c.close, &self.close));
-        if at(&all).is_some_and(|at| !all[at].known)
+        if at(&all).is_some_and(|at| !all[at].verified)
             && self.callers.make_room(&mut all, true, now).is_ok()
             && let Some(at) = at(&all)
         {
-            all[at].known = true;
+            all[at].verified = true;
         }
     }
 }
@@ -148,7 +154,7 @@ impl Drop for Place {
     }
 }
 
-/// The connection of this request is no stranger's.
+/// Marks the connection of this request as verified.
 pub(super) fn vouch(request: &Request) {
     if let Some(place) = request.extensions().get::<Arc<Place>>() {
         place.vouch(Instant::now());
@@ -163,7 +169,7 @@ mod tests {
         IpAddr::from([192, 0, 2, n])
     }
 
-    /// Strangers that come one after the other, each when the last one had its moments.
+    /// Unverified connections one after the other, each after the grace period of the last.
     struct Crowd {
         callers: Arc<Callers>,
         now: Instant,
@@ -176,8 +182,8 @@ mod tests {
 
         fn at_once(&self, from: IpAddr) -> Option<Place> {
             match self.callers.receive(from, self.now) {
-                Welcome::Come(place) => Some(place),
-                Welcome::Wait(_) | Welcome::Go => None,
+                Admission::Granted(place) => Some(place),
+                Admission::Wait(_) | Admission::Refused => None,
             }
         }
 
@@ -200,9 +206,9 @@ mod tests {
         let places: Vec<_> = [1, 2, 2, 2, 2].map(|n| crowd.next(ip(n))).into();
         assert_eq!(crowd.stay(&places), [true, false, false, true, true]);
         // One at the same moment is sent away; of another address it comes in.
-        assert!(matches!(crowd.callers.receive(ip(2), crowd.now), Welcome::Come(_)));
+        assert!(matches!(crowd.callers.receive(ip(2), crowd.now), Admission::Granted(_)));
         let _young = [crowd.at_once(ip(3)), crowd.at_once(ip(3))].map(Option::unwrap);
-        assert!(matches!(crowd.callers.receive(ip(3), crowd.now), Welcome::Go));
+        assert!(matches!(crowd.callers.receive(ip(3), crowd.now), Admission::Refused));
         // An IPv6 network is one, whatever its addresses.
         let mut crowd = Crowd::new(8);
         let ips = (0..4).map(|n| IpAddr::from([0x2001, 0xdb8, 0, 0, n, 0, 0, n]));
@@ -233,7 +239,7 @@ mod tests {
         let places: Vec<_> = (0..8).map(|_| crowd.at_once(loopback).unwrap()).collect();
         let over = crowd.now + GRACE;
         assert!(
-            matches!(crowd.callers.receive(loopback, crowd.now), Welcome::Wait(t) if t == over)
+            matches!(crowd.callers.receive(loopback, crowd.now), Admission::Wait(t) if t == over)
         );
         assert_eq!(crowd.stay(&places), [true; 8]);
         drop(crowd.next(loopback));
@@ -248,7 +254,7 @@ mod tests {
         // No more than four are known; a fifth is a stranger, until the first had its moments.
         let fifth = crowd.at_once(ip(5)).unwrap();
         fifth.vouch(crowd.now);
-        let known = |crowd: &Crowd| crowd.callers.lock().iter().filter(|c| c.known).count();
+        let known = |crowd: &Crowd| crowd.callers.lock().iter().filter(|c| c.verified).count();
         assert_eq!((known(&crowd), crowd.stay(&places)), (4, vec![true; 4]));
         crowd.now += GRACE;
         fifth.vouch(crowd.now);

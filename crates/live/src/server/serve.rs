@@ -13,7 +13,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::callers::{Callers, Welcome};
+use super::callers::{Admission, Callers};
 use super::{App, router};
 
 /// The longest head of a request, in bytes.
@@ -53,9 +53,9 @@ pub(super) async fn serve(
         let patience = app.limits.patience;
         let place = loop {
             match callers.receive(from, Instant::now()) {
-                Welcome::Come(place) => break Some(Arc::new(place)),
-                Welcome::Go => break None,
-                Welcome::Wait(then) => tokio::select! {
+                Admission::Granted(place) => break Some(Arc::new(place)),
+                Admission::Refused => break None,
+                Admission::Wait(then) => tokio::select! {
                     biased;
                     () = &mut until => break 'serving,
                     () = sleep_until(then) => {}
