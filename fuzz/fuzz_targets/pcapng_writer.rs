@@ -3,7 +3,7 @@
 
 use etherparse::PacketHeaders;
 use l4s_aqm::{DropCause, MarkCause, Queue};
-use l4s_measure::{Header, Observer, PacketTrace, Snap, Traced};
+use l4s_measure::{EcnFlags, Header, Observer, PacketTrace, Snap, Traced};
 use l4s_units::{Bytes, Duration, Ecn, Time};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
@@ -21,7 +21,8 @@ struct Event {
     seq: u64,
     ack: u64,
     payload: u32,
-    flags: [bool; 4],
+    flags: [bool; 5],
+    stamps: Option<(u32, u32)>,
     now: u64,
     sojourn: u64,
 }
@@ -43,9 +44,10 @@ impl Traced for Event {
         self.arrived_ce
     }
     fn header(&self) -> Header {
-        let Event { seq, ack, payload, flags: [syn, fin, ece, cwr], .. } = *self;
+        let Event { seq, ack, payload, flags: [syn, fin, ae, cwr, ece], stamps, .. } = *self;
         if self.tcp {
-            Header::Tcp { seq, ack, payload, syn, fin, ece, cwr }
+            let flags = EcnFlags { ae, cwr, ece };
+            Header::Tcp { seq, ack, payload, syn, fin, flags, stamps }
         } else {
             Header::Udp { payload, number: seq }
         }
