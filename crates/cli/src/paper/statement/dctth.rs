@@ -207,7 +207,10 @@ pub const ALL: &[Statement] = &[
         unit: " %",
         within: [80.0, 99.0],
         because: "less than where it is full, and no collapse",
-        expected: Holds,
+        expected: DoesNotHold(
+            "with DualPI2 97.8 % and with FQ-CoDel 94.3 %; with PIE a few losses decide: 99.2 % with seeds 1 and 2, \
+             97.6 % with seed 3",
+        ),
     },
     Statement {
         figure: "dctth-4",
