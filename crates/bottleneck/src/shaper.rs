@@ -51,7 +51,7 @@ impl Shaper {
         self.free_at
     }
 
-    /// What is owed at `now`: so much of what was charged for is still to be transmitted.
+    /// The bytes that were charged for and are not transmitted yet at `now`.
     pub fn owed(&self, now: Time) -> Bytes {
         self.rate().bytes_in(self.free_at.since(now))
     }

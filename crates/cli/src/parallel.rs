@@ -11,7 +11,7 @@ pub fn threads(jobs: Option<usize>) -> usize {
     jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// After so many failures in a row it is not single pieces of work that fail.
+/// After this many consecutive failures the cause is not a single run.
 const IN_A_ROW: usize = 3;
 
 /// Does `work` for 0 to `count` on `jobs` threads, and hands each result to `take` on this

@@ -31,7 +31,7 @@ impl Budget {
         Arc::new(Budget { most, taken: Mutex::new(0) })
     }
 
-    /// Takes so many bytes.
+    /// Reserves this many bytes.
     ///
     /// # Errors
     /// Others have too much of it.
