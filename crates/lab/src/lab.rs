@@ -530,8 +530,8 @@ mod tests {
     use crate::LabOptions;
     use l4s_scenario::Plan;
 
-    /// A program that never says that it is ready is started twice, and then somebody is told what
-    /// to do. It needs no rights, as it never gets as far as to make anything.
+    /// A program that never reports ready is started twice; then the error says what to do. The test
+    /// needs no rights, as nothing is created before that.
     #[test]
     fn who_is_not_ready_is_started_once_more() {
         let text = "duration = \"1s\"\nlink.rate = \"4mbit\"\n\

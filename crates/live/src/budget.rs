@@ -57,8 +57,8 @@ impl Drop for Share {
     }
 }
 
-/// Turns to do what takes a processor for a while: so many at a time, in the order in which they are
-/// asked for.
+/// A fair semaphore for work that takes a processor for a while: it grants a limited number of turns
+/// at a time, in the order of the requests.
 #[derive(Debug)]
 pub(crate) struct Turns {
     line: Mutex<Line>,
@@ -84,7 +84,7 @@ impl Turns {
         Turns { line: Mutex::new(line), moved: Condvar::new() }
     }
 
-    /// Waits for a turn; `None` where whoever waits is told to end.
+    /// Waits for a turn; `None` once `ending` is set.
     pub fn take(&self, ending: &AtomicBool) -> Option<Turn<'_>> {
         const LOOK: Duration = Duration::from_millis(20);
         let mut line = lock(&self.line);

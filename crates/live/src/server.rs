@@ -61,9 +61,9 @@ pub struct Limits {
     pub sessions: usize,
     /// Viewers at a time, of all sessions.
     pub viewers: usize,
-    /// Connections at a time that are none of a viewer: so many that have shown no token or name of
-    /// this server yet, a quarter of them from one address beyond loopback, and as many that have. One
-    /// too many takes the place of the oldest.
+    /// Concurrent connections besides those of viewers: this many unverified ones, at most a quarter of
+    /// them from one address other than loopback, and as many verified ones. A further connection
+    /// takes the place of the oldest.
     pub connections: usize,
     /// The memory that all sessions together may come to need, in bytes.
     pub memory: u64,

@@ -48,9 +48,9 @@ pub(crate) fn rate_bps(bytes: u64, span: Duration) -> Option<f64> {
     (!span.is_zero()).then(|| bytes as f64 * 8e9 / span.as_nanos() as f64)
 }
 
-/// What the link carried, with Ethernet headers, over what it could carry. A packet is carried
-/// while it is transmitted, not when that starts. A bucket that was full at the end of the warm-up
-/// lets so much more pass after it: that was saved before, and is not more than the link.
+/// What the link carried, with Ethernet headers, over what it could carry. A packet counts while it is
+/// transmitted, not when its transmission starts. Tokens that the bucket saved during the warm-up let
+/// more pass after it; that surplus is cut off at 1.
 fn utilization(counts: &Counts, edges: Straddling, link_bps: f64, span: Duration) -> f64 {
     let left = counts.bytes + ETHERNET * counts.packets + edges.before.get();
     let carried = left.saturating_sub(edges.after.get());

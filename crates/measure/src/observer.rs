@@ -167,9 +167,9 @@ pub trait Observer<P: Traced> {
     /// Something became of a packet at a link of this hop, counted from 0 in the order of the
     /// scenario.
     fn at_hop(&mut self, hop: u16, packet: &P, queue: Queue, what: HopEvent, now: Time) {}
-    /// The run is over, and a link (of a hop, or the bottleneck) was busy beyond an edge of what is
-    /// measured: of what left it before the end of the warm-up so much was transmitted after that,
-    /// and of all that left it so much would be transmitted after the end.
+    /// The run is over. `before` are the bytes that left a link (of a hop, or the bottleneck) during the
+    /// warm-up and were transmitted after it; `after` those that left it and would be transmitted
+    /// after the end of the run.
     fn straddled(&mut self, hop: Option<u16>, before: Bytes, after: Bytes) {}
     /// A flow's client opens the connection, to fetch `size` (`None`: without end).
     fn opened(&mut self, flow: u32, group: u16, size: Option<Bytes>, now: Time) {}
@@ -184,8 +184,8 @@ pub trait Observer<P: Traced> {
     fn detected(&mut self, flow: u32, report: Report, now: Time) {}
     /// A flow's sender measured a round trip.
     fn round_trip(&mut self, flow: u32, rtt: Duration, now: Time) {}
-    /// A flow's client passed so many bytes on to the application: they and all before them had
-    /// arrived. Substrates that cannot see that say nothing.
+    /// A flow's client passed `bytes` on to the application, in order. Substrates that cannot see that
+    /// do not call it.
     fn delivered(&mut self, flow: u32, group: u16, bytes: u64, now: Time) {}
     /// A flow's sender sent a segment again.
     fn retransmitted(&mut self, flow: u32, now: Time) {}
