@@ -6,8 +6,9 @@ use std::sync::LazyLock;
 
 use l4s_lab::Frame;
 use l4s_linux::{Event, Follower};
-use l4s_measure::Observer;
-use l4s_scenario::{Plan, Scenario};
+use l4s_observe::Observer;
+use l4s_model::Scenario;
+use l4s_scenario::Plan;
 use libfuzzer_sys::fuzz_target;
 
 static SCENARIO: LazyLock<Scenario> = LazyLock::new(|| {

@@ -3,7 +3,8 @@
 
 use etherparse::PacketHeaders;
 use l4s_aqm::{DropCause, MarkCause, Queue};
-use l4s_measure::{EcnFlags, Header, Observer, PacketTrace, Snap, Traced};
+use l4s_measure::{PacketTrace, Snap};
+use l4s_observe::{EcnFlags, Header, Observer, Traced};
 use l4s_units::{Bytes, Duration, Ecn, Time};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;

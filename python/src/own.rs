@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use l4s_scenario::Scenario;
+use l4s_model::Scenario;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 

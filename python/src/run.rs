@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use l4s_measure::{Column, Origin, Recorder, ResultWriter, RunRecord, table_of};
-use l4s_scenario::Scenario;
+use l4s_measure::{Column, EngineSummary, Origin, Recorder, ResultWriter, RunRecord, table_of};
+use l4s_model::Scenario;
 use l4s_sim::Simulation;
 use l4s_units::Time;
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
@@ -103,7 +103,11 @@ fn simulated(
     }
     let (outcome, _) = simulation.finish();
     own.failed()?;
-    Ok(recorder.finish(outcome.summary(scenario.duration)))
+    Ok(recorder.finish(EngineSummary::of_virtual_time(
+        scenario.duration,
+        outcome.packets,
+        outcome.events,
+    )))
 }
 
 /// Writes the tables of runs, in order, into `folder`.

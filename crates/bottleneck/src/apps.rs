@@ -4,7 +4,7 @@
 //! same schedule. Writing itself is the substrate's.
 
 use l4s_aqm::MTU;
-use l4s_scenario::{App, Scenario};
+use l4s_model::{App, Scenario};
 use l4s_units::{Bytes, Rate, Time};
 
 use crate::skb_memory;

@@ -3,7 +3,7 @@
 //! The one place where `[[web]]` is expanded, so that every substrate has the very same downloads.
 //! They are drawn as they are asked for: a million of them take no memory.
 
-use l4s_scenario::{Scenario, Sizes, Web};
+use l4s_model::{Scenario, Sizes, Web};
 use l4s_units::{Bytes, Duration, Time};
 use rand_core::Rng;
 

@@ -24,7 +24,7 @@ pub use random::{Stream, stream};
 pub use shaper::Shaper;
 
 use l4s_aqm::{Aqm, Backlog, Departure, DropCause, MarkCause, Packet, Qdisc, Queue, Signal, Watch};
-use l4s_scenario::Link;
+use l4s_model::Link;
 use l4s_units::{Bytes, Rate, Time};
 
 use crate::aggregate::Aggregate;
@@ -270,7 +270,7 @@ impl<P, W: Watch<P>> Watch<P> for Late<'_, W> {
 mod tests {
     use super::*;
     use l4s_aqm::{Config, Counters, Limit, cobalt, codel, dualpi2, fifo, pie};
-    use l4s_scenario::Buffer;
+    use l4s_model::Buffer;
     use l4s_units::{Duration, Ecn};
     use proptest::prelude::*;
 

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use l4s_bpf::Loaded;
 use l4s_cc::prague;
 use l4s_lab::Control;
-use l4s_scenario::{Group, Plan, Scenario};
+use l4s_model::{Group, Scenario};
+use l4s_scenario::Plan;
 
 use crate::failure::Failure;
 

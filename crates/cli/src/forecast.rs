@@ -5,7 +5,8 @@
 //! recorded of it, from what runs with many flows and with many downloads took. Both are estimates,
 //! and meant to be too high.
 
-use l4s_scenario::{Plan, Point, Scenario};
+use l4s_model::Scenario;
+use l4s_scenario::{Plan, Point};
 use l4s_sim::cost::{Cost, size};
 use l4s_units::{Duration, Time};
 

@@ -10,8 +10,10 @@ use l4s_bpf::{Ect1, Sockets, Tracers};
 use l4s_lab::agent::ReadSocket;
 use l4s_lab::{AgentCommand, Frame, LabError, PragueSample};
 use l4s_live::{KernelLane, Lane, Substrate};
-use l4s_measure::{EngineSummary, Lateness, Observer, Traced};
-use l4s_scenario::{Group, Plan, Scenario};
+use l4s_measure::{EngineSummary, Lateness};
+use l4s_model::{Group, Scenario};
+use l4s_observe::{Observer, Traced};
+use l4s_scenario::Plan;
 use l4s_units::{Duration, Ecn, Rate, Time};
 
 use crate::controls::Controls;

@@ -4,8 +4,10 @@ use std::process::ExitCode;
 
 use l4s_lab::Frame;
 use l4s_linux::{Ran, Virtual};
-use l4s_measure::{EngineSummary, Observer};
-use l4s_scenario::{Plan, Scenario};
+use l4s_measure::EngineSummary;
+use l4s_model::Scenario;
+use l4s_observe::Observer;
+use l4s_scenario::Plan;
 use l4s_units::Rate;
 
 use crate::failure::Failure;

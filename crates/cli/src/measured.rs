@@ -4,10 +4,10 @@ use std::io::{self, BufWriter};
 use std::time::{Duration, Instant};
 
 use l4s_measure::files::Durable;
-use l4s_measure::{
-    EngineSummary, Observer, Origin, PacketTrace, Recorder, RunRecord, Snap, Traced,
-};
-use l4s_scenario::{Plan, Point, Scenario};
+use l4s_measure::{EngineSummary, Origin, PacketTrace, Recorder, RunRecord, Snap};
+use l4s_model::Scenario;
+use l4s_observe::{Observer, Traced};
+use l4s_scenario::{Plan, Point};
 use serde_json::Value;
 
 use crate::args::{Substrate, Trace};
@@ -153,7 +153,9 @@ impl Runs for Simulator {
         scenario: &Scenario,
         observer: &mut impl Observer<l4s_sim::Packet>,
     ) -> Result<EngineSummary, Failure> {
-        Ok(l4s_sim::run(scenario, observer).summary(scenario.duration))
+        let outcome = l4s_sim::run(scenario, observer);
+        let (packets, events) = (outcome.packets, outcome.events);
+        Ok(EngineSummary::of_virtual_time(scenario.duration, packets, events))
     }
 }
 

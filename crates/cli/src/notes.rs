@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use l4s_measure::{FlowRow, Summary};
-use l4s_scenario::{Fingerprint, Plan, Scenario};
+use l4s_model::Scenario;
+use l4s_scenario::{Fingerprint, Plan};
 use l4s_units::{Duration, Time};
 
 /// What ended within the warm-up, of which nothing is counted: a rate of 0, and no completion.

@@ -7,8 +7,10 @@ use std::process::ExitCode;
 
 use l4s_lab::{Frame, LabError};
 use l4s_linux::{Real, Vm};
-use l4s_measure::{EngineSummary, Observer};
-use l4s_scenario::{Plan, Scenario};
+use l4s_measure::EngineSummary;
+use l4s_model::Scenario;
+use l4s_observe::Observer;
+use l4s_scenario::Plan;
 use l4s_units::Rate;
 
 use crate::args::Run;
@@ -57,7 +59,7 @@ impl Runs for Qdisc {
         scenario: &Scenario,
         observer: &mut impl Observer<Frame>,
     ) -> Result<EngineSummary, Failure> {
-        let control = |group: &l4s_scenario::Group| self.controls.of(group);
+        let control = |group: &l4s_model::Group| self.controls.of(group);
         let ran = self.real.run(scenario, control, observer).map_err(failure)?;
         Ok(summary(scenario, ran))
     }

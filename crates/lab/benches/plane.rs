@@ -7,7 +7,8 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use etherparse::PacketBuilder;
 use l4s_lab::ip::IpPacket;
 use l4s_lab::{End, FIRST_PORT, Plane};
-use l4s_scenario::{Scenario, bundled};
+use l4s_model::Scenario;
+use l4s_scenario::bundled;
 use l4s_units::{Duration, Rate, Time};
 
 fn scenario(aqm: l4s_aqm::Config) -> Scenario {

@@ -18,8 +18,9 @@ use std::sync::mpsc;
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_lab::{Clock, Device, End, FIRST_PORT, Frame, Ledger, Plane, Port, Settings, Tun, pump};
-use l4s_measure::{Observer, Traced};
-use l4s_scenario::{Scenario, bundled};
+use l4s_model::Scenario;
+use l4s_observe::{Observer, Traced};
+use l4s_scenario::bundled;
 use l4s_units::{Duration, Ecn, Time};
 use rustix::net::sockopt;
 use rustix::net::{AddressFamily, SocketType};

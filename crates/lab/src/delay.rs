@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use l4s_scenario::Scenario;
+use l4s_model::Scenario;
 use l4s_units::{Duration, Time};
 use netlink_packet_route::link::LinkAttribute;
 use rustix::event::{PollFd, PollFlags, poll};

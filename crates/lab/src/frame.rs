@@ -1,7 +1,7 @@
 //! A real packet as the bottleneck sees it: its bytes, and what queue disciplines and measurement
 //! ask for, read once.
 
-use l4s_measure::{Header, Traced};
+use l4s_observe::{Header, Traced};
 use l4s_units::{Bytes, Ecn};
 
 use crate::ip::{self, IpPacket, Malformed, Version};

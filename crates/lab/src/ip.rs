@@ -5,7 +5,7 @@
 //! say is not believed where it can be checked: a length field that claims more bytes than came is
 //! [`Malformed::Cut`].
 
-use l4s_measure::EcnFlags;
+use l4s_observe::EcnFlags;
 use std::net::IpAddr;
 
 use l4s_units::Ecn;

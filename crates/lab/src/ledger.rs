@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use l4s_bottleneck::{Downloads, app_flows};
 use l4s_cc::prague::Fallback;
 use l4s_cc::prague::kernel::Reading;
-use l4s_measure::{FlowState, FrameEvent, Observer, SocketState, Traced};
-use l4s_scenario::Scenario;
+use l4s_model::Scenario;
+use l4s_observe::{FlowState, FrameEvent, Observer, SocketState, Traced};
 use l4s_units::{Bytes, Duration, Time};
 
 use crate::report::{Report, TcpSample};

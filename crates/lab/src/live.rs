@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use l4s_bottleneck::{Download, Downloads};
-use l4s_measure::Observer;
-use l4s_scenario::{App, Change, Group, Ip, Link, Scenario, Udp};
+use l4s_model::{App, Change, Group, Ip, Link, Scenario, Udp};
+use l4s_observe::Observer;
 use l4s_units::{Bytes, Duration, Rate, Time};
 
 use crate::ledger::{Newcomer, Newcomers, lock};

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use l4s_cc::prague::kernel::Reading;
-use l4s_scenario::App;
+use l4s_model::App;
 use l4s_units::{Duration, Rate, Time};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,

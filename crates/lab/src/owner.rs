@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use l4s_bottleneck::Downloads;
-use l4s_scenario::Scenario;
+use l4s_model::Scenario;
 
 use crate::address::{self, UDP_PORT};
 use crate::ip::{IpPacket, protocol};

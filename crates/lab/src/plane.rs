@@ -17,8 +17,8 @@
 
 use l4s_aqm::{Backlog, Departure, DropCause, MarkCause, Queue, Signal, Watch};
 use l4s_bottleneck::{Bottleneck, Straddling, Successor};
-use l4s_measure::{LinkState, Observer, Traced};
-use l4s_scenario::{Change, Scenario};
+use l4s_model::{Change, Scenario};
+use l4s_observe::{LinkState, Observer, Traced};
 use l4s_units::{Duration, Time};
 
 use crate::frame::Frame;

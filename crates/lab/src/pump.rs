@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use l4s_bottleneck::Successor;
-use l4s_measure::Observer;
-use l4s_scenario::{Change, Scenario};
+use l4s_model::{Change, Scenario};
+use l4s_observe::Observer;
 use l4s_units::{Duration, Time};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec};

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 use l4s_bottleneck::Straddling;
-use l4s_measure::Observer;
-use l4s_scenario::{Group, Ip, Scenario};
+use l4s_model::{Group, Ip, Scenario};
+use l4s_observe::Observer;
 use l4s_units::{Duration, Time};
 
 use crate::{

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use l4s_bottleneck::{AppFlow, Download, Downloads, app_flows};
 use l4s_cc::WantedEcn;
 use l4s_cc::prague::{self, Fallback, kernel};
-use l4s_scenario::{AccEcn, Buffer, EcnMode, Group, QdiscOf, Scenario, Udp};
+use l4s_model::{AccEcn, Buffer, EcnMode, Group, QdiscOf, Scenario, Udp};
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Time};
 use serde::{Deserialize, Serialize};
@@ -290,7 +290,7 @@ fn tcp(
     }
     let ecn = ecn(group);
     let rtts = || {
-        let of = move |change: &l4s_scenario::Change| {
+        let of = move |change: &l4s_model::Change| {
             let own = change.rtts.iter().rfind(|(changed, _)| *changed == number);
             own.map(|(_, rtt)| (change.time, *rtt))
         };

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Sender, channel};
 use l4s_cc::classic_ecn;
 use l4s_cc::prague::kernel::Reading;
 use l4s_lab::{Frame, Ledger, PragueSample, Report, TcpSample};
-use l4s_measure::{FlowState, Observer};
+use l4s_observe::{FlowState, Observer};
 use l4s_units::{Duration, Time};
 
 /// Flow 0 has a detector, flow 1 a Prague without one, flow 2 none; downloads are of A.

@@ -6,8 +6,9 @@ use std::time::{Duration as Wall, Instant};
 
 use l4s_aqm::Queue;
 use l4s_lab::{AgentCommand, Control, Frame, LabError, Live};
-use l4s_measure::{FlowState, FrameEvent, Observer, Traced};
-use l4s_scenario::{Plan, Scenario};
+use l4s_model::Scenario;
+use l4s_observe::{FlowState, FrameEvent, Observer, Traced};
+use l4s_scenario::Plan;
 use l4s_units::{Bytes, Duration, Time};
 
 const BASE: &str = r#"
@@ -82,7 +83,7 @@ impl Observer<Frame> for Watcher {
         let mut seen = self.seen();
         seen.shortest = Some(seen.shortest.map_or(rtt, |shortest| shortest.min(rtt)));
     }
-    fn sample_link(&mut self, _: l4s_measure::LinkState, _: Time) {
+    fn sample_link(&mut self, _: l4s_observe::LinkState, _: Time) {
         self.seen().flows.clear();
     }
     fn sample_flow(&mut self, state: FlowState, _: Time) {
@@ -111,7 +112,7 @@ impl Run {
         let agent = AgentCommand { program, args: Vec::new() };
         let watcher = Watcher::default();
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let cc = |group: &l4s_scenario::Group| Control::from(group.cc.kind().to_owned());
+        let cc = |group: &l4s_model::Group| Control::from(group.cc.kind().to_owned());
         match Live::start(&scenario(set), cc, &agent, watcher.clone()) {
             Ok(live) => Some(Run { live, watcher, _alone: alone }),
             Err(LabError::Machine(why)) => {

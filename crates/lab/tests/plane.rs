@@ -6,8 +6,9 @@ use etherparse::{IpEcn, PacketBuilder, PacketBuilderStep};
 use l4s_aqm::{Config, DropCause, MarkCause, Packet, Queue, Watch};
 use l4s_bottleneck::Bottleneck;
 use l4s_lab::{Delivery, End, FIRST_PORT, Frame, Plane, UDP_PORT};
-use l4s_measure::{Observer, Traced};
-use l4s_scenario::{Scenario, bundled};
+use l4s_model::Scenario;
+use l4s_observe::{Observer, Traced};
+use l4s_scenario::bundled;
 use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
 use proptest::prelude::*;
 
@@ -20,7 +21,7 @@ fn scenario(rate: Rate, aqm: Config) -> Scenario {
     group.rtt = Duration::from_millis(10);
     scenario.groups = vec![group.clone(), group];
     scenario.groups[1].rtt = Duration::from_millis(20);
-    scenario.udp = vec![l4s_scenario::Udp {
+    scenario.udp = vec![l4s_model::Udp {
         name: "u".to_owned(),
         rate: Rate::from_mbps(1),
         ecn: Ecn::NotEct,
@@ -533,7 +534,7 @@ fn packets_belong_to_the_flow_of_the_clients_port() {
 
 #[test]
 fn what_changes_does_so_at_its_time_however_late_the_driver_is() {
-    use l4s_scenario::Change;
+    use l4s_model::Change;
     let ms = |n| Time::ZERO + Duration::from_millis(n);
     let mut scenario = scenario(Rate::from_mbps(12), Config::Fifo(l4s_aqm::fifo::Config::dctth()));
     let nothing = Change { time: ms(0), aqm: None, rate: None, rtts: Vec::new() };

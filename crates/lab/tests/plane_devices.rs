@@ -12,7 +12,8 @@ use l4s_lab::{
     Clock, Device, End, Ledger, Plane, Port, PumpError, Pumped, Report, Settings, TcpSample, Tun,
     UDP_PORT, pump,
 };
-use l4s_scenario::{Scenario, bundled};
+use l4s_model::Scenario;
+use l4s_scenario::bundled;
 use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
 
 const SERVER: &str = "10.0.0.1";
@@ -23,7 +24,7 @@ fn scenario() -> Scenario {
     let plan = bundled::find("one-against-one").unwrap().plan(&[]).unwrap();
     let mut scenario = plan.points[0].scenario.clone();
     scenario.groups.clear();
-    scenario.udp = vec![l4s_scenario::Udp {
+    scenario.udp = vec![l4s_model::Udp {
         name: "u".to_owned(),
         rate: Rate::from_mbps(1),
         ecn: Ecn::NotEct,
@@ -224,7 +225,7 @@ fn an_agent_that_dies_is_named() {
 #[test]
 fn reports_reach_the_observer_with_their_own_times() {
     use l4s_lab::Frame;
-    use l4s_measure::{FlowState, Observer};
+    use l4s_observe::{FlowState, Observer};
 
     #[derive(Default)]
     struct Heard(Vec<String>);

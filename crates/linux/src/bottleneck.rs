@@ -3,7 +3,7 @@
 use l4s_aqm::Config;
 use l4s_lab::LabError;
 use l4s_lab::netlink::Netlink;
-use l4s_scenario::{Link, QdiscOf, Scenario};
+use l4s_model::{Link, QdiscOf, Scenario};
 use l4s_units::Duration;
 use netlink_packet_route::tc::TcHandle;
 

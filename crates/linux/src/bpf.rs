@@ -8,7 +8,7 @@ use l4s_aqm::dualpi2::kernel::{self, Settings, as_kernel};
 use l4s_bpf::DualPi2;
 use l4s_lab::LabError;
 use l4s_lab::netlink::{Netlink, RootQueue};
-use l4s_scenario::Link;
+use l4s_model::Link;
 
 use crate::bottleneck::Bottleneck;
 use crate::event::{Counters, QueueState};

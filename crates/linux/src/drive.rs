@@ -7,7 +7,8 @@ use l4s_aqm::Config;
 use l4s_lab::{
     AgentCommand, Clock, Control, HEAD_START, Lab, LabError, LabOptions, LabPlan, shortest_rtt,
 };
-use l4s_scenario::{Change, Group, Ip, Link, Plan, Scenario};
+use l4s_model::{Change, Group, Ip, Link, Scenario};
+use l4s_scenario::Plan;
 use l4s_units::{Duration, Time};
 use rustix::time::ClockId;
 

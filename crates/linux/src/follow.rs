@@ -18,8 +18,8 @@ use std::collections::{BTreeMap, VecDeque};
 use l4s_aqm::{DropCause, Packet, Queue};
 use l4s_lab::ip::IpPacket;
 use l4s_lab::{Buffer, End, Frame, Lateness, Owner, Pool, pair_of};
-use l4s_measure::{Observer, Traced};
-use l4s_scenario::Scenario;
+use l4s_model::Scenario;
+use l4s_observe::{Observer, Traced};
 use l4s_units::{Duration, Ecn, Time};
 
 use crate::event::Passed;

@@ -67,7 +67,7 @@ fn run(agent_args: Vec<std::ffi::OsString>, log: &mut Log) -> Result<(), LabErro
     let program = std::env::current_exe()
         .map_err(|error| LabError::Run(format!("where this program is: {error}")))?;
     let agent = AgentCommand { program, args: agent_args };
-    let control = |group: &l4s_scenario::Group| group.cc.kind().to_owned();
+    let control = |group: &l4s_model::Group| group.cc.kind().to_owned();
     drive::drive(&scenario, control, &agent, Place::Guest, log)
 }
 

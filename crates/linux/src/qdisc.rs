@@ -13,7 +13,7 @@ use l4s_aqm::{
 use l4s_bottleneck::skb_memory;
 use l4s_lab::LabError;
 use l4s_lab::netlink::attribute;
-use l4s_scenario::Link;
+use l4s_model::Link;
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Ecn, Probability};
 use netlink_packet_route::tc::{TcAttribute, TcStats2, TcXstats};

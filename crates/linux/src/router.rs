@@ -12,7 +12,7 @@
 
 use l4s_lab::netlink::{Netlink, index_of};
 use l4s_lab::{Clock, Delays, End, LabError, LabPlan, Lateness, Stalls, cable_of, namespace};
-use l4s_scenario::{Ip, Scenario};
+use l4s_model::{Ip, Scenario};
 use l4s_units::{Duration, Rate};
 
 use crate::bottleneck::{self, Bottleneck};

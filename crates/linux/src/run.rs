@@ -3,8 +3,9 @@
 use l4s_bottleneck::Downloads;
 use l4s_cc::WantedEcn;
 use l4s_lab::{AgentCommand, Frame, LabError};
-use l4s_measure::Observer;
-use l4s_scenario::{EcnMode, Group, Point, QdiscOf, Scenario, show};
+use l4s_model::{EcnMode, Group, QdiscOf, Scenario};
+use l4s_observe::Observer;
+use l4s_scenario::{Point, show};
 
 use crate::boot::Order;
 use crate::bottleneck;

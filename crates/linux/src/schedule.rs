@@ -8,7 +8,7 @@
 //! so that rounding does not add up.
 
 use l4s_lab::{Lateness, Meter};
-use l4s_scenario::Scenario;
+use l4s_model::Scenario;
 use l4s_units::{Bytes, Duration, Rate, Time};
 
 /// The schedule of a link.

@@ -12,8 +12,8 @@ use std::sync::mpsc;
 use l4s_lab::{
     AgentCommand, Channel, Frame, LabError, Lateness, Ledger, Next, shortest_rtt, slow_source,
 };
-use l4s_measure::{LinkState, Observer};
-use l4s_scenario::Scenario;
+use l4s_model::Scenario;
+use l4s_observe::{LinkState, Observer};
 use l4s_units::{Bytes, Probability, Time};
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};

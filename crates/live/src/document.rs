@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use l4s_aqm::Queue;
 use l4s_measure::queues_of;
-use l4s_scenario::{Budget, Faults, Plan, Point, Scenario, Spelled, Template, covers, shell_word};
+use l4s_model::Scenario;
+use l4s_scenario::{Budget, Faults, Plan, Point, Spelled, Template, covers, shell_word};
 use l4s_units::Duration;
 
 use crate::limits;

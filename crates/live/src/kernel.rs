@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use l4s_lab::{AgentCommand, Control, LabError, Live};
-use l4s_scenario::{Group, Scenario};
+use l4s_model::{Group, Scenario};
 use l4s_units::{Duration, Time};
 
 use crate::protocol::LaneState;

@@ -1,6 +1,6 @@
 //! What a session runs: a bottleneck with its traffic.
 
-use l4s_scenario::Scenario;
+use l4s_model::Scenario;
 use l4s_units::Time;
 
 use crate::protocol::LaneState;

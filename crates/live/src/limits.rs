@@ -1,7 +1,7 @@
 //! What one session may ask of the machine. A scenario file may ask for more: but there it is the
 //! user's own machine and memory, and here it may be anybody's request.
 
-use l4s_scenario::Scenario;
+use l4s_model::Scenario;
 use l4s_sim::cost::{Cost, size};
 use l4s_units::{Bytes, Duration, Rate};
 

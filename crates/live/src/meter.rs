@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 
 use l4s_aqm::{DropCause, Queue};
-use l4s_measure::{
-    DATA_LENGTH, ETHERNET, FlowState, FrameEvent, LinkState, Observer, Traced, queues_of,
-    theoretical_time,
-};
-use l4s_scenario::Scenario;
+use l4s_measure::{DATA_LENGTH, ETHERNET, queues_of, theoretical_time};
+use l4s_model::Scenario;
+use l4s_observe::{FlowState, FrameEvent, LinkState, Observer, Traced};
 use l4s_units::{Bytes, Duration, Rate, Time};
 
 use crate::protocol::{self, BUCKETS, Download, Frame, LaneState, PacketEvent, QueueState, bucket};

@@ -1,6 +1,6 @@
 //! A lane in the simulator.
 
-use l4s_scenario::Scenario;
+use l4s_model::Scenario;
 use l4s_sim::Simulation;
 use l4s_units::Time;
 

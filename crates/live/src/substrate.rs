@@ -1,6 +1,6 @@
 //! What runs lanes.
 
-use l4s_scenario::Scenario;
+use l4s_model::Scenario;
 
 use crate::{Lane, SimLane};
 

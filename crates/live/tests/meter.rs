@@ -3,7 +3,8 @@
 use l4s_live::protocol::{BUCKETS, BUCKETS_PER_DECADE, FIRST_BUCKET_MS, LaneState, bucket};
 use l4s_live::{Lane, SimLane};
 use l4s_measure::{EngineSummary, Origin, Recorder, Summary};
-use l4s_scenario::{Plan, Scenario};
+use l4s_model::Scenario;
+use l4s_scenario::Plan;
 use l4s_units::{Duration, Time};
 
 const MIXED: &str = r#"

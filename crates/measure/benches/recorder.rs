@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use l4s_aqm::Queue;
-use l4s_measure::Observer;
+use l4s_observe::Observer;
 use l4s_units::{Duration, Ecn, Time};
 
 #[path = "../tests/support/mod.rs"]

@@ -19,7 +19,7 @@
 //!
 //! Where `[[at]]` changes `R` or `C`, those hold that the connection was opened with.
 
-use l4s_scenario::Scenario;
+use l4s_model::Scenario;
 use l4s_units::{Bytes, Duration, Rate, Time};
 
 use crate::conclude::spread;

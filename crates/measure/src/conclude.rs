@@ -2,7 +2,7 @@
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Verdict;
-use l4s_scenario::{Hop, Scenario};
+use l4s_model::{Hop, Scenario};
 use l4s_units::{Bytes, Duration, Time};
 use serde_json::Map;
 

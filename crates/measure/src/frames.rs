@@ -1,9 +1,10 @@
 //! Frames of applications: how many, and how long they took.
 
+use l4s_observe::FrameEvent;
 use l4s_units::Duration;
 
+use crate::Spread;
 use crate::conclude::spread;
-use crate::{FrameEvent, Spread};
 
 /// The frames of a group after the warm-up.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,6 @@
 //! What is observed of a run, whoever runs it, and the files that keep it.
 //!
-//! A substrate tells an [`Observer`] what happens at the bottleneck. The [`Recorder`] is the one
+//! A substrate calls an [`Observer`](l4s_observe::Observer) for every event. The [`Recorder`] is the observer
 //! that measures: when the run is over it gives a [`RunRecord`], which is the [`Summary`] and the
 //! tables of that run. A [`ResultWriter`] puts the records of a sweep into Parquet, [`Results`]
 //! reads them back; [`files`] and [`inventory`] are what keeps them whole. A [`PacketTrace`] is another observer, which writes every packet down.
@@ -18,7 +18,6 @@ mod flows;
 mod frames;
 mod golden;
 pub mod inventory;
-mod observer;
 mod partitions;
 mod pcapng;
 mod rates;
@@ -28,7 +27,6 @@ mod recorder;
 mod series;
 mod summary;
 mod table;
-mod tee;
 mod wire;
 mod writer;
 
@@ -39,9 +37,6 @@ pub use counts::DATA_LENGTH;
 pub use dictionary::{Column, Over, dictionary};
 pub use error::{Cause, ResultError};
 pub use golden::golden;
-pub use observer::{
-    EcnFlags, FlowState, FrameEvent, Header, HopEvent, LinkState, Observer, SocketState, Traced,
-};
 pub use pcapng::{PacketTrace, Snap};
 pub use reader::{Results, RowsByRun, Run};
 pub use record::{DelayRow, FlowEnd, FlowRow, RunRecord, Scope, SeriesName, SeriesRow};

@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use std::time::Duration as StdDuration;
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
+use l4s_observe::{Header, Observer, Traced};
 use l4s_units::{Duration, Time};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -19,7 +20,6 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::{DataLink, Endianness, PcapError};
 
 use crate::wire::write_frame;
-use crate::{Header, Observer, Traced};
 
 /// How much of each packet is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -1,7 +1,7 @@
 //! The rate of a group's long flows over time, as the testbed of Fallback §7.1 measures it: in
 //! windows of one second. Its windows roll by a packet, these by a tenth of a second.
 
-use l4s_scenario::Scenario;
+use l4s_model::Scenario;
 use l4s_units::{Duration, Time};
 
 use crate::Spread;

@@ -6,10 +6,12 @@
 
 use l4s_aqm::{Config, DropCause, MarkCause, Queue, dualpi2};
 use l4s_cc::classic_ecn::Report;
-use l4s_scenario::{Hop, Scenario};
+use l4s_model::{Hop, Scenario};
+use l4s_observe::{FlowState, FrameEvent, HopEvent, LinkState, Observer, Traced};
 use l4s_units::{Bytes, Duration, Time};
 use serde_json::{Map, Value};
 
+use crate::EngineSummary;
 use crate::conclude::{Measured, conclude};
 use crate::counts::Cells;
 use crate::flows::Flows;
@@ -17,7 +19,6 @@ use crate::frames::Frames;
 use crate::rates::Rates;
 use crate::record::RunRecord;
 use crate::series::Series;
-use crate::{EngineSummary, FlowState, FrameEvent, HopEvent, LinkState, Observer, Traced};
 
 /// What a record says of its origin.
 #[derive(Clone, PartialEq, Debug, Default)]

@@ -2,14 +2,14 @@
 //! a hop and, where there are few, each flow.
 
 use l4s_aqm::Queue;
-use l4s_scenario::Scenario;
+use l4s_model::Scenario;
+use l4s_observe::{FlowState, LinkState};
 use l4s_units::{Duration, Probability, Time};
 
 use crate::conclude::{names, rate_bps};
 use crate::counts::{Counts, View};
 use crate::flows::Flows;
 use crate::record::{Scope, SeriesRow};
-use crate::{FlowState, LinkState};
 
 /// The shortest interval.
 const INTERVAL: Duration = Duration::from_millis(100);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use l4s_cc::classic_ecn::Verdict;
+use l4s_units::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::dictionary::measures;
@@ -345,6 +346,18 @@ measures! {
         /// Why the run should not be trusted: the machine was too slow or too noisy for it.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub unfit: Option<String> => "" Run,
+    }
+}
+
+impl EngineSummary {
+    /// The cost of a run in virtual time: `duration` of it, of `packets` and `events`.
+    pub fn of_virtual_time(duration: Duration, packets: u64, events: u64) -> EngineSummary {
+        EngineSummary {
+            virtual_s: duration.as_secs_f64(),
+            packets,
+            events: Some(events),
+            ..EngineSummary::default()
+        }
     }
 }
 

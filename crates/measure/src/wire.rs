@@ -5,10 +5,10 @@
 
 use etherparse::{EtherType, Ethernet2Header, IpEcn, IpNumber, Ipv4Header};
 use etherparse::{TcpHeader, TcpOptionElement, UdpHeader};
+use l4s_observe::{Header, Traced};
 use l4s_units::Time;
 
 use crate::conclude::ETHERNET;
-use crate::{Header, Traced};
 
 /// IPv4 without options.
 const IPV4: usize = 20;

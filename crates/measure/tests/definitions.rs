@@ -3,8 +3,9 @@
 mod support;
 
 use l4s_aqm::{Config, DropCause, MarkCause, Queue, dualpi2};
-use l4s_measure::{FrameEvent, GroupSummary, LinkState, Observer, QueueSummary, Scope, Summary};
-use l4s_scenario::Scenario;
+use l4s_measure::{GroupSummary, QueueSummary, Scope, Summary};
+use l4s_model::Scenario;
+use l4s_observe::{FrameEvent, LinkState, Observer};
 use l4s_units::{Bytes, Duration, Ecn, Probability, Time};
 use support::*;
 
@@ -54,7 +55,7 @@ fn goodput_counts_after_the_warmup_and_is_absent_where_nobody_tells() {
 fn with_app() -> Scenario {
     let rate = l4s_units::Rate::from_mbps(1);
     let (start, stop) = (Time::ZERO, None);
-    let app = l4s_scenario::App { group: 0, rate, fps: 10, flows: 1, adapt: true, start, stop };
+    let app = l4s_model::App { group: 0, rate, fps: 10, flows: 1, adapt: true, start, stop };
     Scenario { apps: vec![app], ..scenario() }
 }
 

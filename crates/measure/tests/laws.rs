@@ -3,7 +3,8 @@
 mod support;
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
-use l4s_measure::{Observer, Scope};
+use l4s_measure::Scope;
+use l4s_observe::Observer;
 use l4s_units::{Duration, Ecn, Time};
 use proptest::prelude::*;
 use support::*;
@@ -50,7 +51,7 @@ proptest! {
         for fate in &fates {
             now += Duration::from_micros(fate.gap_us);
             while next_sample <= now {
-                let state = l4s_measure::LinkState {
+                let state = l4s_observe::LinkState {
                     packets: 0, bytes: Default::default(), owed: Default::default(), base: None,
                 };
                 Observer::<Packet>::sample_link(&mut r, state, next_sample);

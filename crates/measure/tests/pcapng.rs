@@ -6,7 +6,8 @@ use std::process::Command;
 
 use etherparse::{NetHeaders, PacketHeaders, TcpOptionElement, TransportHeader};
 use l4s_aqm::{DropCause, MarkCause, Queue};
-use l4s_measure::{EcnFlags, Header, Observer, PacketTrace, Snap};
+use l4s_measure::{PacketTrace, Snap};
+use l4s_observe::{EcnFlags, Header, Observer};
 use l4s_units::{Duration, Ecn, Time};
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::{Block, PcapNgReader};

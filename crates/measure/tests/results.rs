@@ -9,10 +9,11 @@ use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Report;
 use l4s_measure::files::Dir;
 use l4s_measure::{
-    Cause, DelayRow, FlowRow, FlowState, HopEvent, LinkState, Observer, ResultError, ResultWriter,
-    Results, Row, RunRecord, Scope, SeriesRow, golden, write_results,
+    Cause, DelayRow, FlowRow, ResultError, ResultWriter, Results, Row, RunRecord, Scope, SeriesRow,
+    golden, write_results,
 };
-use l4s_scenario::{Hop, Per, Side};
+use l4s_model::{Hop, Per, Side};
+use l4s_observe::{FlowState, HopEvent, LinkState, Observer};
 use l4s_units::{Bytes, Ecn, Probability};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use proptest::prelude::*;

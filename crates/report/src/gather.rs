@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use l4s_measure::{DelayRow, FlowRow, RunRecord, Scope, SeriesRow, Summary, theoretical_time};
-use l4s_scenario::{EcnMode, Plan, Scenario};
+use l4s_model::{EcnMode, Scenario};
+use l4s_scenario::Plan;
 use l4s_units::Bytes;
 
 use crate::lights::Since;

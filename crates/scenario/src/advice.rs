@@ -3,7 +3,7 @@
 use l4s_aqm::dualpi2::Classify;
 use l4s_cc::WantedEcn;
 
-use crate::{EcnMode, Scenario};
+use l4s_model::{EcnMode, Scenario};
 
 /// What a user of this scenario should know before reading its results.
 pub fn advice(scenario: &Scenario) -> Option<String> {

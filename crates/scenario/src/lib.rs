@@ -1,7 +1,7 @@
 //! Scenario files: which flows meet at which bottleneck.
 //!
 //! A [`Plan`] is read from TOML and the command line's `--set KEY=VALUE`: every sweep is unfolded
-//! into [`Point`]s, each a resolved [`Scenario`]. What is unknown, out of range or contradictory
+//! into [`Point`]s, each a resolved [`Scenario`](l4s_model::Scenario). What is unknown, out of range or contradictory
 //! is refused before anything runs, as [`Faults`] that say where, what was found, what is
 //! accepted and which spelling is nearest.
 //!
@@ -25,16 +25,14 @@
 //! ```
 //!
 //! In the order of a file's way in: `tree` (TOML with places), `sweep` (points), `schema` (what
-//! may stand where) with `field` and `settings`, `model` (the result); `show` is the way back.
+//! may stand where) with `field` and `settings`, and a [`Scenario`](l4s_model::Scenario) as result; `show` is the way back.
 
-mod adapt;
 mod advice;
 pub mod bundled;
 mod catalog;
 mod fault;
 mod field;
 mod fingerprint;
-mod model;
 mod open;
 mod plan;
 mod report;
@@ -50,10 +48,6 @@ pub use advice::advice;
 pub use catalog::{Described, Profile, Setting, controls, disciplines};
 pub use fault::{Fault, Faults, nearest};
 pub use fingerprint::{Fingerprint, fingerprint};
-pub use model::{
-    AccEcn, App, Buffer, Change, Course, EcnMode, Group, Hop, Ip, Kernel, Link, Per, QdiscOf,
-    Scenario, Side, Sizes, Udp, Web,
-};
 pub use open::Refused;
 pub use plan::{Budget, MAX_POINTS, Plan, Point, Template};
 pub use report::report;

@@ -1,5 +1,6 @@
 //! A file and the command line's settings, unfolded into runs.
 
+use l4s_model::Scenario;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -7,7 +8,7 @@ use crate::fault::{Gathered, Place, Source};
 use crate::schema;
 use crate::sweep::{self, Axis, Setting, Step, Sweep};
 use crate::tree::{self, Table};
-use crate::{Faults, Scenario, shell_word};
+use crate::{Faults, shell_word};
 
 /// The most runs that a plan may have.
 pub const MAX_POINTS: usize = 100_000;

@@ -11,6 +11,7 @@ mod web;
 
 use std::collections::{HashMap, HashSet};
 
+use l4s_model::{Group, Scenario, Udp};
 use l4s_units::Duration;
 
 pub(crate) use app::{APP, AppDraft};
@@ -21,10 +22,10 @@ pub(crate) use link::{LINK, set_limit};
 pub(crate) use udp::UDP;
 pub(crate) use web::{WEB, WebDraft};
 
+use crate::catalog;
 use crate::fault::{Gathered, Place, did_you_mean, listed};
 use crate::field::{Field, Refusal, count, duration, is_misspelt, line, read_table};
 use crate::tree::{Node, Table, quoted};
-use crate::{Group, Scenario, Udp, catalog};
 
 /// The shortest and the longest run.
 const SHORTEST: Duration = Duration::from_millis(1);

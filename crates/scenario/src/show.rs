@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use l4s_model::{Change, Group, Link, Scenario, Web};
 use l4s_units::param::{Configurable, Profile};
 use l4s_units::{Duration, Time};
 
@@ -11,7 +12,7 @@ use crate::schema::{
     WebDraft, set_limit,
 };
 use crate::tree::{self, quoted};
-use crate::{Change, Group, Link, Point, Scenario, Web, settings};
+use crate::{Point, settings};
 
 /// Where comments start, when the value leaves room.
 const COMMENT: usize = 36;

@@ -1,6 +1,7 @@
 //! What a plan unfolds into, and that showing and reading agree.
 
-use l4s_scenario::{App, Buffer, Change, EcnMode, Per, Plan, Side, Sizes, Web, bundled, show};
+use l4s_model::{App, Buffer, Change, EcnMode, Per, Side, Sizes, Web};
+use l4s_scenario::{Plan, bundled, show};
 use l4s_units::{Bytes, Duration, Ecn, Frequency, Rate, Time};
 use proptest::prelude::*;
 

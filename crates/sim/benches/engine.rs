@@ -4,7 +4,8 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use l4s_measure::{EngineSummary, Origin, Recorder};
-use l4s_scenario::{Scenario, bundled};
+use l4s_model::Scenario;
+use l4s_scenario::bundled;
 
 /// The first run of `one-against-one` with these settings.
 fn scenario(set: &[&str]) -> Scenario {

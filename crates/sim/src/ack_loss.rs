@@ -4,7 +4,7 @@
 //! spared: what this is for is feedback, and a lost handshake costs a second.
 
 use l4s_bottleneck::{Stream, stream};
-use l4s_scenario::Scenario;
+use l4s_model::Scenario;
 use l4s_units::Probability;
 use rand_core::Rng;
 

@@ -1,7 +1,7 @@
 //! What a scenario sets a time for: flows open, downloads begin, things change.
 
 use l4s_bottleneck::{Download, Downloads};
-use l4s_scenario::{Change, Scenario, Web};
+use l4s_model::{Change, Scenario, Web};
 use l4s_units::Time;
 
 use crate::app::Writers;

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use l4s_bottleneck::{AppFlow, Frames, app_flows};
-use l4s_scenario::{App, Scenario};
+use l4s_model::{App, Scenario};
 use l4s_units::{Duration, Time};
 
 /// The application behind one connection.

@@ -9,7 +9,7 @@ use core::fmt;
 
 use l4s_aqm::{Limit, MTU};
 use l4s_bottleneck::{Frames, skb_memory};
-use l4s_scenario::{App, Scenario, Sizes, Web};
+use l4s_model::{App, Scenario, Sizes, Web};
 use l4s_units::{Bytes, Duration, Rate, Time};
 
 use crate::connections::Flow;

@@ -16,8 +16,8 @@
 
 use l4s_aqm::{Departure, DropCause, MarkCause, Queue, Watch};
 use l4s_bottleneck::{Bottleneck, Download, Straddling, Successor};
-use l4s_measure::{EcnFlags, EngineSummary, FlowState, FrameEvent, HopEvent, LinkState, Observer};
-use l4s_scenario::{AccEcn, Change, EcnMode, Group, Scenario};
+use l4s_model::{AccEcn, Change, EcnMode, Group, Scenario};
+use l4s_observe::{EcnFlags, FlowState, FrameEvent, HopEvent, LinkState, Observer};
 use l4s_units::{Bytes, Duration, Ecn, Time};
 
 use crate::ack_loss::AckLoss;
@@ -57,18 +57,6 @@ pub struct Outcome {
     pub events: u64,
     /// Packets that the bottleneck forwarded.
     pub packets: u64,
-}
-
-impl Outcome {
-    /// As a summary has it, of a run of that length.
-    pub fn summary(self, duration: Duration) -> EngineSummary {
-        EngineSummary {
-            virtual_s: duration.as_secs_f64(),
-            packets: self.packets,
-            events: Some(self.events),
-            ..EngineSummary::default()
-        }
-    }
 }
 
 /// What the connections of a group have in common.

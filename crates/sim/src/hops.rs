@@ -5,7 +5,7 @@
 use core::ops::Range;
 
 use l4s_bottleneck::Bottleneck;
-use l4s_scenario::{Hop, Per, Scenario, Side};
+use l4s_model::{Hop, Per, Scenario, Side};
 use l4s_units::Time;
 
 use crate::packet::Packet;

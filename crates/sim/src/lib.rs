@@ -23,8 +23,8 @@ pub use engine::Outcome;
 pub use packet::{Ack, Packet, Segment};
 pub use simulation::Simulation;
 
-use l4s_measure::Observer;
-use l4s_scenario::Scenario;
+use l4s_model::Scenario;
+use l4s_observe::Observer;
 use l4s_units::Time;
 
 /// Runs a scenario and tells `observer` everything that happens.

@@ -1,6 +1,6 @@
 //! What crosses the bottleneck, and what comes back.
 
-use l4s_measure::{EcnFlags, Header, Traced};
+use l4s_observe::{EcnFlags, Header, Traced};
 use l4s_units::{Bytes, Duration, Ecn, Time};
 
 /// IP length of a full TCP segment.

@@ -1,7 +1,7 @@
 //! A run without an end, whose scenario may change while it goes on: for whoever looks on.
 
-use l4s_measure::Observer;
-use l4s_scenario::Scenario;
+use l4s_model::Scenario;
+use l4s_observe::Observer;
 use l4s_units::Time;
 
 use crate::engine::{Engine, Outcome};

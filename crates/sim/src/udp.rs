@@ -1,7 +1,7 @@
 //! An unresponsive source of constant bit rate.
 
 use l4s_bottleneck::Datagrams;
-use l4s_scenario::Udp;
+use l4s_model::Udp;
 use l4s_units::{Bytes, Ecn, Time};
 
 use crate::packet::Packet;

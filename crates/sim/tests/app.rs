@@ -1,9 +1,9 @@
 //! Applications: what they write, how long each frame takes, and what their windows do.
 
-use l4s_measure::{
-    AppSummary, EngineSummary, FlowState, FrameEvent, Observer, Origin, Recorder, RunRecord,
-};
-use l4s_scenario::{Plan, Scenario};
+use l4s_measure::{AppSummary, EngineSummary, Origin, Recorder, RunRecord};
+use l4s_model::Scenario;
+use l4s_observe::{FlowState, FrameEvent, Observer};
+use l4s_scenario::Plan;
 use l4s_sim::Packet;
 use l4s_units::{Duration, Time};
 

@@ -1,8 +1,10 @@
 //! What `[[at]]` says happens, and nothing else does.
 
 use l4s_aqm::{DropCause, Queue};
-use l4s_measure::{EngineSummary, LinkState, Observer, Origin, Recorder};
-use l4s_scenario::{Plan, Scenario, disciplines};
+use l4s_measure::{EngineSummary, Origin, Recorder};
+use l4s_model::Scenario;
+use l4s_observe::{LinkState, Observer};
+use l4s_scenario::{Plan, disciplines};
 use l4s_sim::Packet;
 use l4s_units::{Duration, Time};
 

@@ -1,6 +1,7 @@
 //! What a run takes of memory is counted beforehand, and never too low.
 
-use l4s_scenario::{Plan, Scenario, bundled};
+use l4s_model::Scenario;
+use l4s_scenario::{Plan, bundled};
 use l4s_sim::Simulation;
 use l4s_sim::cost::Cost;
 use l4s_units::{Duration, Time};

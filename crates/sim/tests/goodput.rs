@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use l4s_measure::{EngineSummary, Observer, Origin, Recorder, Traced};
+use l4s_measure::{EngineSummary, Origin, Recorder};
+use l4s_observe::{Observer, Traced};
 use l4s_scenario::Plan;
 use l4s_units::Time;
 use proptest::prelude::*;

@@ -1,10 +1,10 @@
 //! Further links before and behind the bottleneck.
 
 use l4s_aqm::Queue;
-use l4s_measure::{
-    EngineSummary, HopEvent, HopSummary, Observer, Origin, Recorder, Summary, Traced,
-};
-use l4s_scenario::{Plan, Scenario};
+use l4s_measure::{EngineSummary, HopSummary, Origin, Recorder, Summary};
+use l4s_model::Scenario;
+use l4s_observe::{HopEvent, Observer, Traced};
+use l4s_scenario::Plan;
 use l4s_sim::Packet;
 use l4s_units::{Duration, Time};
 use proptest::prelude::*;

@@ -1,8 +1,8 @@
 //! What every run must obey, whatever the scenario.
 
 use l4s_aqm::{Config, DropCause, MarkCause, Queue, dualpi2, fifo, pie};
-use l4s_measure::{FlowState, LinkState, Observer, Traced};
-use l4s_scenario::{AccEcn, Buffer, EcnMode, Group, Link, Scenario, Udp};
+use l4s_model::{AccEcn, Buffer, EcnMode, Group, Link, Scenario, Udp};
+use l4s_observe::{FlowState, LinkState, Observer, Traced};
 use l4s_sim::Packet;
 use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
 use proptest::prelude::*;

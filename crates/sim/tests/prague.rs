@@ -3,8 +3,8 @@
 
 use l4s_aqm::{Config, DropCause, MarkCause, Queue, dualpi2, fifo};
 use l4s_cc::{cubic, prague};
-use l4s_measure::{Observer, Traced};
-use l4s_scenario::{AccEcn, Buffer, EcnMode, Group, Link, Scenario};
+use l4s_model::{AccEcn, Buffer, EcnMode, Group, Link, Scenario};
+use l4s_observe::{Observer, Traced};
 use l4s_sim::Packet;
 use l4s_units::{Bytes, Duration, Rate, Time};
 

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use l4s_aqm::Queue;
-use l4s_measure::{
-    EngineSummary, FlowState, FrameEvent, Observer, Origin, Recorder, RunRecord, Traced,
-};
-use l4s_scenario::{Plan, Scenario};
+use l4s_measure::{EngineSummary, Origin, Recorder, RunRecord};
+use l4s_model::Scenario;
+use l4s_observe::{FlowState, FrameEvent, Observer, Traced};
+use l4s_scenario::Plan;
 use l4s_sim::{Packet, Simulation};
 use l4s_units::{Bytes, Duration, Rate, Time};
 

@@ -2,7 +2,8 @@
 //! slow links, re-routes and dips of the link rate. Without loss nothing is sent twice for long, and
 //! no path of a second is a cliff.
 
-use l4s_measure::{EngineSummary, Observer, Origin, Recorder, Summary, Traced};
+use l4s_measure::{EngineSummary, Origin, Recorder, Summary};
+use l4s_observe::{Observer, Traced};
 use l4s_scenario::Plan;
 use l4s_units::{Duration, Time};
 use proptest::prelude::*;

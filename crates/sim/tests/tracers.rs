@@ -2,7 +2,7 @@
 //! (`"passive"`), where looking errs.
 
 use l4s_aqm::Queue;
-use l4s_measure::{FlowState, FrameEvent, Header, Observer, Traced};
+use l4s_observe::{FlowState, FrameEvent, Header, Observer, Traced};
 use l4s_scenario::Plan;
 use l4s_sim::Packet;
 use l4s_units::{Duration, Time};

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use l4s_measure::{EngineSummary, Observer, Origin, Recorder, RunRecord};
-use l4s_scenario::{Plan, Scenario};
+use l4s_measure::{EngineSummary, Origin, Recorder, RunRecord};
+use l4s_model::Scenario;
+use l4s_observe::Observer;
+use l4s_scenario::Plan;
 use l4s_sim::Packet;
 use l4s_units::{Bytes, Duration, Time};
 use proptest::prelude::*;

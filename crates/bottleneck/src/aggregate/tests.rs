@@ -1,7 +1,7 @@
 //! The laws of a link that aggregates.
 
 use l4s_aqm::{Config, Counters, Limit, Packet, Queue, dualpi2, fifo};
-use l4s_scenario::{Buffer, Link};
+use l4s_model::{Buffer, Link};
 use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
 use proptest::prelude::*;
 

@@ -189,7 +189,7 @@ fn what_the_plane_counts_is_what_the_interfaces_count() {
                 [[udp]]\nname = \"U\"\nrate = \"5mbit\"\npacket = \"200B\"\n";
     let scenario = l4s_scenario::Plan::parse("t", text, &[]).expect("a plan");
     let scenario = &scenario.points[0].scenario;
-    let stock = |group: &l4s_scenario::Group| group.cc.kind().to_owned();
+    let stock = |group: &l4s_model::Group| group.cc.kind().to_owned();
     let plan = LabPlan::new(scenario, stock, &LabOptions::default()).expect("a plan");
     let agent = AgentCommand { program: L4S.into(), args: vec!["agent".into()] };
     let mut lab = match Lab::build(&plan, &agent) {

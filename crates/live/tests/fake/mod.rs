@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use l4s_live::protocol::{LaneState, LinkState, QueueState};
 use l4s_live::{Lane, Substrate};
-use l4s_scenario::Scenario;
+use l4s_model::Scenario;
 use l4s_units::Time;
 
 /// Its lane is not there before it is let go.

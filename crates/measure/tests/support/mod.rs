@@ -2,8 +2,9 @@
 #![allow(dead_code)]
 
 use l4s_aqm::Queue;
-use l4s_measure::{EcnFlags, EngineSummary, Header, Observer, Origin, Recorder, Traced};
-use l4s_scenario::{AccEcn, Buffer, EcnMode, Group, Link, Scenario, Udp};
+use l4s_measure::{EngineSummary, Origin, Recorder};
+use l4s_model::{AccEcn, Buffer, EcnMode, Group, Link, Scenario, Udp};
+use l4s_observe::{EcnFlags, Header, Observer, Traced};
 use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
 
 /// A packet as a substrate would have it.

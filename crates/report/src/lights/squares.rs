@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use l4s_measure::{FlowRow, Results, Run, Scope, SeriesRow};
-use l4s_scenario::{Plan, Scenario};
+use l4s_model::Scenario;
+use l4s_scenario::Plan;
 
 use super::{Heard, Lights, Said, Schedule, Since, Square, tally, verdict};
 use crate::ReportError;

@@ -7,7 +7,7 @@
 use std::iter;
 
 use l4s_cc::classic_ecn::Verdict as Score;
-use l4s_scenario::Scenario;
+use l4s_model::Scenario;
 use l4s_units::Time;
 use serde::{Deserialize, Serialize};
 

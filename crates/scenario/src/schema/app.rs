@@ -1,5 +1,6 @@
 //! `[[app]]`: applications that write at a rate of their own.
 
+use l4s_model::{App, Group};
 use l4s_units::{Bytes, Duration, Rate, Time};
 
 use super::link::HIGHEST_RATE;
@@ -7,7 +8,6 @@ use super::{MOST_FLOWS, Names, few_tables};
 use crate::fault::Gathered;
 use crate::field::{Field, count, flag, instant, instant_or_end, line, quantity, read_table};
 use crate::tree::{Table, quoted};
-use crate::{App, Group};
 
 /// The most frames that a run may expect: the delay of each is kept until its end.
 const MOST_FRAMES: u64 = 10_000_000;

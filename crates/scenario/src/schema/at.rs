@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use l4s_model::{Buffer, Change, Link, Udp};
 use l4s_units::{Duration, Rate, Time};
 
 use super::group::{LEAST_RTT, MOST_RTT};
@@ -9,8 +10,8 @@ use super::link::{HIGHEST_RATE, LINK, LOWEST_RATE, buffer_of, discipline, limit_
 use super::{GROUP, LONGEST, Names, tables};
 use crate::fault::{Gathered, Place, listed};
 use crate::field::{Field, Refusal, duration, quantity, unknown_key};
+use crate::settings;
 use crate::tree::{Entry, Table};
-use crate::{Buffer, Change, Link, Udp, settings};
 
 /// What stands in an `[[at]]`.
 const KEYS: &[&str] = &["time", "aqm", "link", "group"];

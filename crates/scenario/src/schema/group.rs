@@ -1,5 +1,6 @@
 //! `[[group]]`: TCP flows that behave alike.
 
+use l4s_model::{AccEcn, EcnMode, Group};
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Time};
 
@@ -9,7 +10,7 @@ use crate::field::{
     Field, Refusal, bytes_text, count, duration, instant, quantity, read_table, word,
 };
 use crate::tree::{Item, Node, Table, quoted};
-use crate::{AccEcn, EcnMode, Group, catalog, settings};
+use crate::{catalog, settings};
 
 /// The shortest and the longest base round trip.
 pub(super) const LEAST_RTT: Duration = Duration::from_micros(1);

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use l4s_model::{Buffer, Group, Hop, Link, Per, Scenario, Side, Udp, Web};
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Rate};
 
@@ -12,8 +13,8 @@ use super::link::{
 use super::{Names, few_tables, listed_groups, source_name};
 use crate::fault::{Gathered, Place, did_you_mean};
 use crate::field::{Field, Refusal, bytes_text, quantity, read_table, word};
+use crate::settings;
 use crate::tree::{Node, Table, quoted};
-use crate::{Buffer, Group, Hop, Link, Per, Scenario, Side, Udp, Web, settings};
 
 const SIDES: [(&str, Side); 2] = [("before", Side::Before), ("behind", Side::Behind)];
 

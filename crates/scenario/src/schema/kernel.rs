@@ -1,10 +1,10 @@
 //! `[kernel]`: choices that only real sockets have.
+use l4s_model::{Ip, Kernel, QdiscOf};
 
 use super::one_table;
 use crate::fault::Gathered;
 use crate::field::{Field, Refusal, count, flag, read_table, word};
 use crate::tree::{Node, Table, quoted};
-use crate::{Ip, Kernel, QdiscOf};
 
 /// Whose discipline, in scenarios.
 const QDISCS: [(&str, QdiscOf); 2] = [("linux", QdiscOf::Linux), ("bpf", QdiscOf::Bpf)];

@@ -1,5 +1,6 @@
 //! `[link]` and `[aqm]`: the bottleneck and its queue.
 
+use l4s_model::{Buffer, Link, Udp};
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Rate, packets};
 
@@ -9,7 +10,7 @@ use crate::field::{
     Field, Refusal, bytes_text, duration, is_misspelt, quantity, read_table, without_unit,
 };
 use crate::tree::{Item, Node, Table, quoted};
-use crate::{Buffer, Link, Udp, catalog, settings};
+use crate::{catalog, settings};
 
 /// A full packet on the link: what the smallest buffer holds.
 const PACKET: Bytes = l4s_aqm::MTU;

@@ -1,9 +1,9 @@
 //! `[[udp]]`: unresponsive sources.
 
+use l4s_model::Udp;
 use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
 
 use super::{MOST_SOURCES, source_name, tables};
-use crate::Udp;
 use crate::fault::Gathered;
 use crate::field::{Field, bytes_text, codepoint, instant, instant_or_end, quantity, read_table};
 use crate::tree::{Table, quoted};

@@ -1,5 +1,6 @@
 //! `[[web]]`: short flows that begin at random.
 
+use l4s_model::{Link, Sizes, Web};
 use l4s_units::{Bytes, Duration, Frequency, Time};
 
 use super::{Names, few_tables};
@@ -8,7 +9,6 @@ use crate::field::{
     Field, Refusal, bytes_text, instant, instant_or_end, line, quantity, read_table,
 };
 use crate::tree::{Item, Node, Table, number, quoted};
-use crate::{Link, Sizes, Web};
 
 /// The most downloads that a run may expect: each leaves a row in the results.
 const MOST_DOWNLOADS: u64 = 1_000_000;

@@ -1,8 +1,8 @@
 //! How a run becomes another scenario while it goes on.
 
 use l4s_bottleneck::Successor;
-use l4s_measure::Observer;
-use l4s_scenario::{Change, Group, Scenario};
+use l4s_model::{Change, Group, Scenario};
+use l4s_observe::Observer;
 use l4s_units::Time;
 
 use super::{AGENDA, Engine, Kind, LINES};

@@ -18,7 +18,7 @@ mod undo;
 
 use l4s_cc::classic_ecn::Report;
 use l4s_cc::{Cc, CongestionControl, Pause, Window};
-use l4s_measure::EcnFlags;
+use l4s_observe::EcnFlags;
 use l4s_units::{Duration, Ecn, Time};
 
 use super::accecn::Decoder;

@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 
 use l4s_bottleneck::stream;
 use l4s_cc::{Config, cubic, dctcp, prague, reno};
-use l4s_measure::EcnFlags;
+use l4s_observe::EcnFlags;
 use l4s_units::{Duration, Ecn, Time};
 use rand_core::Rng;
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Report;
-use l4s_scenario::Scenario;
+use l4s_model::Scenario;
 use l4s_units::{Bytes, Duration, Time};
 
 use crate::{FlowState, FrameEvent, HopEvent, LinkState, Observer, Traced};

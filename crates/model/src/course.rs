@@ -1,0 +1,95 @@
+//! Changes of the bottleneck and of paths during a run.
+
+use l4s_units::{Duration, Rate, Time};
+
+use crate::{Group, Scenario};
+
+/// What becomes different at an instant, for the rest of the run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Change {
+    /// When: after the start of the run and before its end.
+    pub time: Time,
+    /// The discipline that takes the place of the present one. Its packet limit is `link.buffer`
+    /// unless it sets its own.
+    pub aqm: Option<l4s_aqm::Config>,
+    /// The rate of the link.
+    pub rate: Option<Rate>,
+    /// The base round trip of some groups, by their place among the groups: a re-route.
+    pub rtts: Vec<(usize, Duration)>,
+}
+
+impl Scenario {
+    /// Every discipline of the bottleneck, the first one first.
+    pub fn aqms(&self) -> impl Iterator<Item = &l4s_aqm::Config> {
+        let later = self.changes.iter().filter_map(|change| change.aqm.as_ref());
+        core::iter::once(&self.aqm).chain(later)
+    }
+
+    /// The rate of the link at an instant.
+    pub fn rate_at(&self, time: Time) -> Rate {
+        self.course().rate_at(time)
+    }
+
+    /// The base round trip of a group, by its place, at an instant.
+    pub fn rtt_at(&self, group: usize, time: Time) -> Duration {
+        self.course().rtt_at(group, time)
+    }
+
+    /// Rates and round trips over time, for who asks often.
+    pub fn course(&self) -> Course {
+        let rates = self.changes.iter().filter_map(|change| Some((change.time, change.rate?)));
+        let start = [(Time::ZERO, self.link.rate)];
+        let rates = start.into_iter().chain(rates).collect();
+        let start = |group: &Group| vec![(Time::ZERO, group.rtt)];
+        let mut rtts: Vec<Vec<_>> = self.groups.iter().map(start).collect();
+        for change in &self.changes {
+            change.rtts.iter().for_each(|(group, rtt)| rtts[*group].push((change.time, *rtt)));
+        }
+        Course { rates, rtts }
+    }
+
+    /// The mean rate of the link after the warm-up, in bits per second.
+    pub fn mean_rate_bps(&self) -> f64 {
+        let (from, to) = (Time::ZERO + self.warmup, Time::ZERO + self.duration);
+        let at = |change: &Change| change.time.max(from);
+        let changes = self.changes.iter().filter(|change| change.rate.is_some());
+        let ends = changes.clone().map(at).chain([to]);
+        let rates = [self.link.rate].into_iter().chain(changes.clone().filter_map(|c| c.rate));
+        let mut began = from;
+        let mut bits = 0.0;
+        for (rate, end) in rates.zip(ends) {
+            bits += rate.as_bps() as f64 * end.since(began).as_secs_f64();
+            began = end;
+        }
+        match changes.count() {
+            0 => self.link.rate.as_bps() as f64,
+            _ => bits / to.since(from).as_secs_f64(),
+        }
+    }
+}
+
+/// The rate of the link and the round trips of groups over time.
+#[derive(Clone, Debug)]
+pub struct Course {
+    /// From when on, the first one from the start; and of each group likewise.
+    rates: Vec<(Time, Rate)>,
+    rtts: Vec<Vec<(Time, Duration)>>,
+}
+
+impl Course {
+    /// The rate of the link at an instant.
+    pub fn rate_at(&self, time: Time) -> Rate {
+        at(&self.rates, time)
+    }
+
+    /// The base round trip of a group, by its place, at an instant.
+    pub fn rtt_at(&self, group: usize, time: Time) -> Duration {
+        at(&self.rtts[group], time)
+    }
+}
+
+/// What holds at an instant. The first of `values` holds from the start.
+fn at<T: Copy>(values: &[(Time, T)], time: Time) -> T {
+    let later = values.partition_point(|(from, _)| *from <= time);
+    values[later.saturating_sub(1)].1
+}

@@ -1,0 +1,45 @@
+//! TCP flows that behave alike.
+
+use l4s_units::{Bytes, Duration, Time};
+
+/// TCP flows that behave alike, between one server and one client.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Group {
+    /// Its name, unique among groups and UDP sources.
+    pub name: String,
+    /// Its congestion control.
+    pub cc: l4s_cc::Config,
+    /// Which ECN it negotiates.
+    pub ecn: EcnMode,
+    /// What its acknowledgements tell of marks, where they count them.
+    pub accecn: AccEcn,
+    /// The base round trip, queue excluded.
+    pub rtt: Duration,
+    /// When each flow starts; as long as the number of flows. Zero flows are allowed.
+    pub starts: Vec<Time>,
+    /// How much each flow sends; `None` for a flow that never ends.
+    pub size: Option<Bytes>,
+}
+
+/// Which ECN a TCP connection negotiates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EcnMode {
+    /// None: Not-ECT.
+    Off,
+    /// RFC 3168: ECT(0).
+    Classic,
+    /// L4S: ECT(1).
+    L4s,
+    /// What the congestion control asks for.
+    Auto,
+}
+
+/// How acknowledgements count marks, where Accurate ECN was negotiated (RFC 9768).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum AccEcn {
+    /// Packets in three bits of the header, and bytes in the TCP option.
+    #[default]
+    Option,
+    /// Packets in three bits of the header alone, as where something strips the option.
+    Ace,
+}

@@ -1,0 +1,17 @@
+//! The scenario as a value: which flows meet at which bottleneck, with every choice made.
+//!
+//! A front end builds a [`Scenario`] (`l4s-scenario` reads one from TOML) and a substrate runs it.
+//! [`Scenario::adaptable`] decides whether a live run can switch to a changed scenario.
+
+mod adapt;
+mod course;
+mod group;
+mod link;
+mod scenario;
+mod traffic;
+
+pub use course::{Change, Course};
+pub use group::{AccEcn, EcnMode, Group};
+pub use link::{Buffer, Hop, Link, Per, Side};
+pub use scenario::{Ip, Kernel, QdiscOf, Scenario};
+pub use traffic::{App, Sizes, Udp, Web};

@@ -1,0 +1,88 @@
+//! Links: the bottleneck, and further ones on the way.
+
+use l4s_units::{Bytes, Duration, Rate};
+
+use crate::Scenario;
+
+/// The bottleneck link.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Link {
+    /// Its rate, link-layer header (14 B of Ethernet) included.
+    pub rate: Rate,
+    /// What may wait for it.
+    pub buffer: Buffer,
+    /// What it may send at once after it was idle: the bucket of the shaper (`htb burst`).
+    pub burst: Bytes,
+    /// The chance that an acknowledgement is lost on its way back, below 1.
+    pub ack_loss: f64,
+    /// The longest airtime of an aggregate, for a link that takes packets from the queue and
+    /// delivers them in bursts; zero for one that sends them one by one.
+    pub aggregation: Duration,
+}
+
+/// A further link that packets pass, with a queue of its own.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Hop {
+    /// Its name, unique among these links.
+    pub name: String,
+    /// On which side of the bottleneck it is.
+    pub side: Side,
+    /// Rate, buffer and burst. It loses no acknowledgements and sends packets one by one.
+    pub link: Link,
+    /// Its queue discipline, whose packet limit is that of the buffer unless it sets its own.
+    pub aqm: l4s_aqm::Config,
+    /// Whose packets pass it: places among the groups and then the UDP sources, in order and at
+    /// least one.
+    pub sources: Vec<usize>,
+    /// How many such links there are.
+    pub per: Per,
+}
+
+/// A side of the bottleneck.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Side {
+    /// Towards the servers: upstream.
+    #[default]
+    Before,
+    /// Towards the clients: downstream.
+    Behind,
+}
+
+/// What has a link to itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Per {
+    /// Nothing: there is one.
+    #[default]
+    All,
+    /// Each group and UDP source.
+    Group,
+    /// Each flow. No group among these has downloads.
+    Flow,
+}
+
+/// The size of a buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Buffer {
+    /// So many packets, whatever their size.
+    Packets(u64),
+    /// So many bytes on the link.
+    Bytes(Bytes),
+    /// As many bytes as the link carries in this time.
+    Time(Duration),
+}
+
+impl Hop {
+    /// How many links it is.
+    pub fn links(&self, scenario: &Scenario) -> usize {
+        self.links_of(&scenario.flows_of_sources())
+    }
+
+    /// The same, of the flows that each source has.
+    pub fn links_of(&self, flows: &[usize]) -> usize {
+        match self.per {
+            Per::All => 1,
+            Per::Group => self.sources.len(),
+            Per::Flow => self.sources.iter().filter_map(|source| flows.get(*source)).sum(),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! A scenario with every choice made: what a substrate runs.
+
+use l4s_units::Duration;
+
+use crate::{App, Change, Group, Hop, Link, Udp, Web};
+
+/// One run: which flows meet at which bottleneck, for how long.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Scenario {
+    /// Its name.
+    pub name: String,
+    /// How long it runs, warm-up included.
+    pub duration: Duration,
+    /// The first part of it, which no statistic counts. Shorter than `duration`.
+    pub warmup: Duration,
+    /// The seed of every random stream.
+    pub seed: u64,
+    /// The bottleneck.
+    pub link: Link,
+    /// Its queue discipline, whose packet limit is `link.buffer` unless it sets its own.
+    pub aqm: l4s_aqm::Config,
+    /// Further links with queues of their own, before or behind the bottleneck. What is on one side
+    /// is passed in this order.
+    pub hops: Vec<Hop>,
+    /// Flows that behave alike.
+    pub groups: Vec<Group>,
+    /// Unresponsive sources.
+    pub udp: Vec<Udp>,
+    /// Short flows, which begin at random.
+    pub web: Vec<Web>,
+    /// Flows of applications that write at a rate of their own.
+    pub apps: Vec<App>,
+    /// What becomes of the bottleneck and the paths in mid-run, in order of time.
+    pub changes: Vec<Change>,
+    /// What only substrates with real sockets ask for.
+    pub kernel: Kernel,
+}
+
+/// Choices that only real sockets have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Kernel {
+    /// The version of IP between servers and clients.
+    pub ip: Ip,
+    /// Whether senders hand down bursts, which the queue sees as one packet each (generic
+    /// segmentation offload).
+    pub gso: bool,
+    /// Whose queue discipline the kernel runs, where a kernel is the router.
+    pub qdisc: QdiscOf,
+}
+
+/// Whose queue discipline the kernel runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum QdiscOf {
+    /// Its own, below a shaper (`htb`).
+    #[default]
+    Linux,
+    /// Ours, as BPF programs, with a shaper of its own.
+    Bpf,
+}
+
+/// A version of IP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Ip {
+    /// IPv4.
+    #[default]
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl Scenario {
+    /// The number of the first application's flow. Flows are numbered from 0: those of the groups,
+    /// in the order of the groups, then the UDP sources, then those of applications, then downloads
+    /// in the order in which they begin.
+    pub fn first_app(&self) -> u32 {
+        (self.groups.iter().map(|group| group.starts.len()).sum::<usize>() + self.udp.len()) as u32
+    }
+
+    /// The number of the first download: see [`Scenario::first_app`].
+    pub fn first_download(&self) -> u32 {
+        self.first_app() + self.apps.iter().map(|app| app.flows as u32).sum::<u32>()
+    }
+
+    /// Whose each flow is, by its number and but for downloads: the place among the groups and then
+    /// the UDP sources.
+    pub fn sources_of_flows(&self) -> impl Iterator<Item = usize> {
+        let long = self.groups.iter().enumerate();
+        let long = long.flat_map(|(number, group)| group.starts.iter().map(move |_| number));
+        let udp = (0..self.udp.len()).map(|number| self.groups.len() + number);
+        let apps = self.apps.iter().flat_map(|app| (0..app.flows).map(|_| app.group));
+        long.chain(udp).chain(apps)
+    }
+
+    /// How many flows each of them has.
+    pub fn flows_of_sources(&self) -> Vec<usize> {
+        let mut flows: Vec<usize> = self.groups.iter().map(|group| group.starts.len()).collect();
+        for app in &self.apps {
+            flows[app.group] += app.flows as usize;
+        }
+        flows.extend(self.udp.iter().map(|_| 1));
+        flows
+    }
+}

@@ -1,0 +1,93 @@
+//! Traffic besides the long flows of groups: UDP sources, downloads, applications.
+
+use l4s_units::{Bytes, Duration, Ecn, Frequency, Rate, Time};
+
+/// An unresponsive source of constant bit rate.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Udp {
+    /// Its name, unique among groups and UDP sources.
+    pub name: String,
+    /// Its rate, counted in IP length.
+    pub rate: Rate,
+    /// The codepoint that its packets carry.
+    pub ecn: Ecn,
+    /// The IP length of a packet.
+    pub packet: Bytes,
+    /// When it starts.
+    pub start: Time,
+    /// When it stops; `None` at the end of the run.
+    pub stop: Option<Time>,
+}
+
+/// Downloads that begin at random, each over a TCP connection of its own: emulated web traffic
+/// (DCttH §4.5).
+#[derive(Clone, PartialEq, Debug)]
+pub struct Web {
+    /// The group whose server, client, congestion control, ECN and round trip they have: its place
+    /// among the groups.
+    pub group: usize,
+    /// How many begin per second on average, independently of each other.
+    pub rate: Frequency,
+    /// How much each of them fetches.
+    pub size: Sizes,
+    /// When they start to begin.
+    pub start: Time,
+    /// When no more of them begin; `None` at the end of the run.
+    pub stop: Option<Time>,
+}
+
+/// The sizes of downloads.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Sizes {
+    /// All alike.
+    Fixed(Bytes),
+    /// A Pareto distribution without what is larger than `max`.
+    Pareto {
+        /// The exponent alpha: the smaller, the heavier the tail.
+        shape: f64,
+        /// The smallest.
+        min: Bytes,
+        /// The largest, not less than `min`.
+        max: Bytes,
+    },
+}
+
+/// An application that writes a frame at regular intervals, such as interactive video, into each
+/// of some long connections.
+#[derive(Clone, PartialEq, Debug)]
+pub struct App {
+    /// The group whose server, client, congestion control, ECN and round trip they have: its place
+    /// among the groups.
+    pub group: usize,
+    /// The mean rate of what it writes into one connection.
+    pub rate: Rate,
+    /// Frames per second.
+    pub fps: u64,
+    /// How many connections there are.
+    pub flows: u64,
+    /// Whether it skips a frame while more than one waits unsent in the socket.
+    pub adapt: bool,
+    /// When the first connection opens; the others follow evenly within the time of a frame.
+    pub start: Time,
+    /// When it writes no more; `None` at the end of the run.
+    pub stop: Option<Time>,
+}
+
+impl App {
+    /// The size of a frame: the rate over the frames per second, to the nearest byte.
+    pub fn frame(&self) -> Bytes {
+        let per_byte = 8 * self.fps;
+        Bytes::new((self.rate.as_bps() + per_byte / 2) / per_byte)
+    }
+
+    /// When connection `flow` of it opens.
+    pub fn opens(&self, flow: u64) -> Time {
+        self.start + self.frames(1) * flow / self.flows.max(1)
+    }
+
+    /// The time of so many frames. From the first one each time, so that rounding does not add up.
+    pub fn frames(&self, n: u64) -> Duration {
+        let ns = u128::from(n) * 1_000_000_000 / u128::from(self.fps.max(1));
+        Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
+    }
+}

@@ -1,0 +1,51 @@
+//! What a live run can switch to.
+
+use l4s_model::Scenario;
+use l4s_scenario::Plan;
+
+const BASE: &str = "duration = \"10s\"\nlink.rate = \"40mbit\"\n\
+    [[group]]\nname = \"A\"\ncc = \"prague\"\nrtt = \"10ms\"\n\
+    [[web]]\ngroup = \"A\"\nrate = \"1/s\"\n\
+    [[app]]\ngroup = \"A\"\nrate = \"1mbit\"\n\
+    [[udp]]\nname = \"U\"\nrate = \"1mbit\"\n";
+
+fn with(more: &str, set: &str) -> Scenario {
+    let set: Vec<String> = set.split_whitespace().map(str::to_owned).collect();
+    let text = format!("{BASE}{more}");
+    Plan::parse("t.toml", &text, &set).unwrap().points[0].scenario.clone()
+}
+
+#[test]
+fn traffic_link_and_discipline_may_change_and_what_the_engine_knows_beforehand_may_not() {
+    for set in [
+        "link.rate=10mbit link.buffer=50ms aqm=pie duration=20s warmup=1s name=x",
+        "group.A.cc=cubic group.A.ecn=classic group.A.flows=7 group.A.rtt=20ms group.A.size=1mb",
+        "web.A.rate=9/s web.A.size=10kb app.A.rate=2mbit app.A.fps=10 app.A.adapt=true",
+        "udp.U.rate=2mbit udp.U.ecn=ect1 udp.U.packet=100b",
+    ] {
+        assert!(with("", "").adaptable(&with("", set)), "{set}");
+    }
+    for set in [
+        "seed=2",
+        "link.burst=0b",
+        "link.ack_loss=0.1",
+        "app.A.flows=2",
+        "group.A.name=B",
+        "udp.U.start=1s",
+    ] {
+        let text = BASE.replace("\"A\"", if set.ends_with("=B") { "\"B\"" } else { "\"A\"" });
+        let sets: Vec<String> = if set.ends_with("=B") { vec![] } else { vec![set.to_owned()] };
+        let new = Plan::parse("t.toml", &text, &sets).unwrap().points[0].scenario.clone();
+        assert!(!with("", "").adaptable(&new), "{set}");
+    }
+    let one_less = Plan::parse("t.toml", BASE.split("[[udp]]").next().unwrap(), &[]).unwrap();
+    assert!(!with("", "").adaptable(&one_less.points[0].scenario));
+}
+
+#[test]
+fn behind_further_links_only_the_bottleneck_and_paths_change() {
+    let hop = "[[hop]]\nname = \"H\"\nrate = \"100mbit\"\n";
+    let may = |set| with(hop, "").adaptable(&with(hop, set));
+    assert!(may("link.rate=10mbit aqm=pie group.A.rtt=20ms"));
+    assert!(!may("group.A.flows=2") && !may("hop.H.rate=50mbit") && !may("udp.U.rate=2mbit"));
+}

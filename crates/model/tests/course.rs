@@ -1,0 +1,21 @@
+//! Rates and round-trip times over the course of a run.
+
+use l4s_scenario::Plan;
+use l4s_units::{Duration, Rate, Time};
+
+#[test]
+fn what_changes_holds_from_its_time_on() {
+    let text = "duration = \"10s\"\nwarmup = \"2s\"\nlink.rate = \"40mbit\"\n\
+                [[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n\
+                [[at]]\ntime = \"6s\"\nlink.rate = \"20mbit\"\ngroup.A.rtt = \"50ms\"\n\
+                [[at]]\ntime = \"1s\"\nlink.rate = \"10mbit\"\naqm = \"codel\"";
+    let scenario = &Plan::parse("t.toml", text, &[]).unwrap().points[0].scenario;
+    let at = |ms| Time::ZERO + Duration::from_millis(ms);
+    let rates = [0, 999, 1000, 5999, 6000].map(|ms| scenario.rate_at(at(ms)));
+    assert_eq!(rates, [40, 40, 10, 10, 20].map(Rate::from_mbps));
+    let rtts = [5999, 6000].map(|ms| scenario.rtt_at(0, at(ms)));
+    assert_eq!(rtts, [10, 50].map(Duration::from_millis));
+    assert_eq!(scenario.aqms().map(|aqm| aqm.kind()).collect::<Vec<_>>(), ["dualpi2", "codel"]);
+    // 4 s of 10 and 4 s of 20 Mb/s; what was before the warm-up's end does not count.
+    assert_eq!(scenario.mean_rate_bps(), 15e6);
+}

@@ -1,0 +1,11 @@
+//! Observation of a run: what happens to each packet and flow, whichever substrate runs it.
+//!
+//! A substrate is generic over its [`Observer`] and calls it for every event. Measurement, packet
+//! traces and the live page are observers; a pair of observers is one, too.
+
+mod observer;
+mod packet;
+mod tee;
+
+pub use observer::{FlowState, FrameEvent, HopEvent, LinkState, Observer, SocketState};
+pub use packet::{EcnFlags, Header, Traced};
