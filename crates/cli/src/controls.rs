@@ -44,7 +44,7 @@ impl Controls {
         if self.names.contains_key(kind) {
             return Ok(());
         }
-        if l4s_lab::has_control(kind) {
+        if l4s_os::has_control(kind) {
             self.names.insert(kind.to_owned(), kind.to_owned());
             return Ok(());
         }
@@ -69,7 +69,7 @@ impl Controls {
     /// ours by BPF with these settings.
     fn provide_prague(&mut self, config: &prague::Config) -> Result<(), Failure> {
         if self.pragues.iter().any(|(known, _)| known == config)
-            || (stock(config) && l4s_lab::has_control("prague"))
+            || (stock(config) && l4s_os::has_control("prague"))
             || !prague::kernel::unable(config).is_empty()
         {
             return Ok(());

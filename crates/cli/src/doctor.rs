@@ -54,7 +54,7 @@ fn find(name: &str) -> Option<PathBuf> {
 #[cfg(target_os = "linux")]
 mod kernel {
     use l4s_bpf::{Finding, Probe};
-    use l4s_lab::Host;
+    use l4s_os::Host;
 
     use super::Page;
     use crate::kernel::{Arrival, ect1_arrives, lab_works};

@@ -6,7 +6,7 @@ mod page;
 use std::time::Duration;
 
 use l4s_host::{Device, HostError, Place};
-use l4s_lab::Host;
+use l4s_os::Host;
 
 use crate::args::HostCommand;
 use crate::failure::Failure;

@@ -8,11 +8,12 @@ use std::sync::{Mutex, PoisonError};
 use l4s_aqm::Queue;
 use l4s_bpf::{Ect1, Sockets, Tracers};
 use l4s_lab::agent::ReadSocket;
-use l4s_lab::{AgentCommand, Frame, LabError, PragueSample};
+use l4s_lab::{AgentCommand, Frame, PragueSample};
 use l4s_live::{KernelLane, Lane, Substrate};
 use l4s_measure::{EngineSummary, Lateness};
 use l4s_model::{Group, Scenario};
 use l4s_observe::{Observer, Traced};
+use l4s_os::OsError;
 use l4s_scenario::Plan;
 use l4s_units::{Duration, Ecn, Rate, Time};
 
@@ -135,16 +136,16 @@ impl Runs for Kernel {
 }
 
 /// What a lab's error means, where the user asked for it with `option`.
-pub fn failure(option: &str, error: LabError) -> Failure {
+pub fn failure(option: &str, error: OsError) -> Failure {
     match error {
-        LabError::Scenario(why) => Failure::input(format!("{option}: {why}")),
-        LabError::Machine(why) => Failure::Substrate(format!("{option}: {why}")),
-        LabError::Run(why) => Failure::Run(why),
+        OsError::Unsupported(why) => Failure::input(format!("{option}: {why}")),
+        OsError::Machine(why) => Failure::Substrate(format!("{option}: {why}")),
+        OsError::Run(why) => Failure::Run(why),
     }
 }
 
-impl From<LabError> for Failure {
-    fn from(error: LabError) -> Failure {
+impl From<OsError> for Failure {
+    fn from(error: OsError) -> Failure {
         failure("--on kernel", error)
     }
 }

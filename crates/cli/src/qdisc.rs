@@ -5,11 +5,12 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use l4s_lab::{Frame, LabError};
+use l4s_lab::Frame;
 use l4s_linux::{Real, Vm};
 use l4s_measure::EngineSummary;
 use l4s_model::Scenario;
 use l4s_observe::Observer;
+use l4s_os::OsError;
 use l4s_scenario::Plan;
 use l4s_units::Rate;
 
@@ -69,7 +70,7 @@ fn real() -> Result<Real, Failure> {
     Ok(Real { router: this_program(ROUTER)?, agent: vec![AGENT.to_owned()] })
 }
 
-fn failure(error: LabError) -> Failure {
+fn failure(error: OsError) -> Failure {
     crate::kernel::failure(OPTION, error)
 }
 

@@ -261,7 +261,7 @@ fn compare(scenario: &str, options: &Validate) -> Result<Vec<Check>, Failure> {
 fn jiffy_ns(on: Substrate) -> Option<u64> {
     match on {
         #[cfg(target_os = "linux")]
-        Substrate::Kernel | Substrate::Qdisc => Some(l4s_lab::jiffy().as_nanos()),
+        Substrate::Kernel | Substrate::Qdisc => Some(l4s_os::jiffy().as_nanos()),
         #[cfg(target_os = "linux")]
         Substrate::Linux => Some(l4s_linux::JIFFY.as_nanos()),
         _ => None,

@@ -25,9 +25,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-use l4s_lab::{AgentCommand, Clock, End, Lab, LabError, LabOptions, LabPlan, Ledger, Plane};
+use l4s_lab::{AgentCommand, End, Lab, LabOptions, LabPlan, Ledger, Plane};
 use l4s_lab::{Settings, pump};
 use l4s_measure::{GroupSummary, Results, Scope, SeriesRow, Summary};
+use l4s_os::{Clock, OsError};
 use l4s_units::Time;
 
 use machine::{L4S, ended_within, within};

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use l4s_aqm::MTU;
 use l4s_aqm::dualpi2::Config;
 use l4s_aqm::dualpi2::kernel::{Link, Settings};
-use l4s_lab::netlink::{Netlink, RootQueue, index_of};
+use l4s_os::netlink::{Netlink, RootQueue, index_of};
 use l4s_units::{Duration, Rate};
 
 use crate::{DUALPI2, HostError};

@@ -1,7 +1,7 @@
 //! Why something was not done.
 
 use l4s_bpf::BpfError;
-use l4s_lab::LabError;
+use l4s_os::OsError;
 
 /// What went wrong, for people: what, why, and the way out. Nothing was changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -38,8 +38,8 @@ impl From<BpfError> for HostError {
     }
 }
 
-impl From<LabError> for HostError {
-    fn from(error: LabError) -> HostError {
+impl From<OsError> for HostError {
+    fn from(error: OsError) -> HostError {
         HostError::Machine(error.to_string())
     }
 }

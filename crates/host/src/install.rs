@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use l4s_bpf::{BpfError, DualPi2, Ect1, Loaded, Sockets, Tracers, pin};
 use l4s_cc::prague::{self, Fallback};
-use l4s_lab::namespace;
-use l4s_lab::netlink::{Netlink, RootQueue};
+use l4s_os::namespace;
+use l4s_os::netlink::{Netlink, RootQueue};
 use rustix::fs::statfs;
 
 use crate::device::{Device, WantedQueue};

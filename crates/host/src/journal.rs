@@ -1,10 +1,10 @@
 //! What was there before, and what was asked for: written down before anything is changed.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 
-use l4s_lab::netlink::RootQueue;
+use l4s_os::netlink::RootQueue;
 use serde::{Deserialize, Serialize};
 
 use crate::{HostError, Place};
@@ -59,11 +59,13 @@ impl Journal {
             return crate::place::unpin(&path);
         }
         let failed = |error: std::io::Error| HostError::failed(path.display(), error);
-        let mut file = tempfile::NamedTempFile::new_in(&place.run).map_err(failed)?;
         let text = serde_json::to_vec_pretty(self).map_err(|error| failed(error.into()))?;
-        file.write_all(&text).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
-        file.persist(&path).map_err(|error| failed(error.error))?;
-        Ok(())
+        // The lock is held, so nobody else writes a file of this name; an earlier writer may have
+        // been killed and left one.
+        let new = path.with_extension("new");
+        let mut file = File::create(&new).map_err(failed)?;
+        file.write_all(&text).and_then(|()| file.sync_all()).map_err(failed)?;
+        fs::rename(&new, &path).map_err(failed)
     }
 }
 

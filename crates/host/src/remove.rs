@@ -1,7 +1,7 @@
 //! Taking things back.
 
 use l4s_bpf::DualPi2;
-use l4s_lab::netlink::Netlink;
+use l4s_os::netlink::Netlink;
 
 use crate::device::{Device, netns};
 use crate::install::{set_back, wait_until_gone};

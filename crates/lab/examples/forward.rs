@@ -17,9 +17,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
-use l4s_lab::{Clock, Device, End, FIRST_PORT, Frame, Ledger, Plane, Port, Settings, Tun, pump};
+use l4s_lab::{Device, End, FIRST_PORT, Frame, Ledger, Plane, Port, Settings, pump};
 use l4s_model::Scenario;
 use l4s_observe::{Observer, Traced};
+use l4s_os::{Clock, Tun};
 use l4s_scenario::bundled;
 use l4s_units::{Duration, Ecn, Time};
 use rustix::net::sockopt;
@@ -184,7 +185,7 @@ fn agent(role: &str, options: &Options) -> Result<(), Anything> {
     unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET)? };
     if get(options, "pinned", "true") == "true" {
         let mut allowed = rustix::thread::sched_getaffinity(None)?;
-        if let Some(core) = l4s_lab::spare_core() {
+        if let Some(core) = l4s_os::spare_core() {
             allowed.unset(core);
             rustix::thread::sched_setaffinity(None, &allowed)?;
         }

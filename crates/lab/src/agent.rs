@@ -22,6 +22,7 @@ use std::any::Any;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::process::ExitCode;
 
+use l4s_os::netlink::Netlink;
 use l4s_units::Time;
 use mio::unix::SourceFd;
 use mio::{Interest, Poll, Token};
@@ -33,8 +34,8 @@ use rustix::time::{
 
 use crate::lateness::{Stalls, Watchdog};
 use crate::message::{Channel, Next, OnDevice, Order, Part, Row, Setup, Word};
-use crate::netlink::Netlink;
-use crate::{Clock, LabError, PragueSample, Report, namespace, realtime};
+use crate::{PragueSample, Report};
+use l4s_os::{Clock, OsError, keep_off_spare_core, namespace};
 
 /// What an agent needs of the program that it is a part of.
 pub trait Hooks {
@@ -78,7 +79,7 @@ pub fn main(hooks: &dyn Hooks) -> ExitCode {
     }
 }
 
-fn live(control: &mut Channel, hooks: &dyn Hooks) -> Result<(), LabError> {
+fn live(control: &mut Channel, hooks: &dyn Hooks) -> Result<(), OsError> {
     let parent = rustix::process::getppid();
     let Some(setup) = listen::<Setup>(control)? else { return Ok(()) };
     namespace::allow_files(setup.files, setup.more_files)?;
@@ -86,7 +87,7 @@ fn live(control: &mut Channel, hooks: &dyn Hooks) -> Result<(), LabError> {
     if !namespace::die_with(parent) {
         return Ok(());
     }
-    realtime::keep_off_spare_core();
+    keep_off_spare_core();
     namespace::quieten_ipv6(setup.address.is_ipv6())?;
     for (path, value) in &setup.sysctls {
         namespace::set(path, value)?;
@@ -96,17 +97,17 @@ fn live(control: &mut Channel, hooks: &dyn Hooks) -> Result<(), LabError> {
     let _program = match &setup.device {
         OnDevice::Nothing => None,
         OnDevice::Ect1 => Some(hooks.ect1(device.index).map_err(|why| {
-            LabError::Machine(format!("ECT(1) instead of ECT(0) in what it sends: {why}"))
+            OsError::Machine(format!("ECT(1) instead of ECT(0) in what it sends: {why}"))
         })?),
         OnDevice::Tracers { cc, map } => Some(
             hooks
                 .tracers(device.index, cc, *map)
-                .map_err(|why| LabError::Machine(format!("tracers in what it sends: {why}")))?,
+                .map_err(|why| OsError::Machine(format!("tracers in what it sends: {why}")))?,
         ),
     };
     let mut player = Player::prepare(&setup, hooks)?;
     let settings = setup.sysctls.iter().map(|(path, _)| Ok((path.clone(), namespace::get(path)?)));
-    let settings = settings.collect::<Result<_, LabError>>()?;
+    let settings = settings.collect::<Result<_, OsError>>()?;
     tell(control, &Word::Ready { settings }, device.file.as_ref())?;
     let index = device.index;
     drop(device);
@@ -135,7 +136,7 @@ enum Player {
 }
 
 impl Player {
-    fn prepare(setup: &Setup, hooks: &dyn Hooks) -> Result<Player, LabError> {
+    fn prepare(setup: &Setup, hooks: &dyn Hooks) -> Result<Player, OsError> {
         Ok(match &setup.part {
             Part::TcpServer { cc, pacing, shows, .. } => {
                 let shows = socket::Prague::new(*shows, hooks)?;
@@ -155,7 +156,7 @@ impl Player {
         control: &mut Channel,
         clock: Clock,
         watched: bool,
-    ) -> Result<Stalls, LabError> {
+    ) -> Result<Stalls, OsError> {
         match self {
             Player::TcpServer(server) => server.play(control, clock, watched),
             Player::TcpClient(client) => client.play(control, clock, watched),
@@ -167,8 +168,8 @@ impl Player {
 }
 
 /// The command's next message; `None` if it is gone.
-fn listen<T: serde::de::DeserializeOwned>(control: &mut Channel) -> Result<Option<T>, LabError> {
-    match control.next(true).map_err(|error| LabError::run("the control socket", error))? {
+fn listen<T: serde::de::DeserializeOwned>(control: &mut Channel) -> Result<Option<T>, OsError> {
+    match control.next(true).map_err(|error| OsError::run("the control socket", error))? {
         Next::Message(message) => Ok(Some(message)),
         Next::Nothing | Next::Closed => Ok(None),
     }
@@ -177,10 +178,10 @@ fn listen<T: serde::de::DeserializeOwned>(control: &mut Channel) -> Result<Optio
 /// Takes what the command ordered by now; true when the run is over.
 fn take_orders(
     control: &mut Channel,
-    mut take: impl FnMut(Order) -> Result<(), LabError>,
-) -> Result<bool, LabError> {
+    mut take: impl FnMut(Order) -> Result<(), OsError>,
+) -> Result<bool, OsError> {
     loop {
-        match control.next(false).map_err(|error| LabError::run("the control socket", error))? {
+        match control.next(false).map_err(|error| OsError::run("the control socket", error))? {
             Next::Message(Order::Stop) | Next::Closed => return Ok(true),
             Next::Message(order) => take(order)?,
             Next::Nothing => return Ok(false),
@@ -189,10 +190,10 @@ fn take_orders(
 }
 
 /// Tells the command.
-fn tell(control: &Channel, word: &Word, file: Option<&OwnedFd>) -> Result<(), LabError> {
+fn tell(control: &Channel, word: &Word, file: Option<&OwnedFd>) -> Result<(), OsError> {
     control
         .send(word, file.map(AsFd::as_fd))
-        .map_err(|error| LabError::run("the control socket", error))
+        .map_err(|error| OsError::run("the control socket", error))
 }
 
 /// What happened since the command was told.
@@ -204,7 +205,7 @@ impl Reports {
         self.0.push(report.into());
     }
 
-    fn tell(&mut self, control: &Channel) -> Result<(), LabError> {
+    fn tell(&mut self, control: &Channel) -> Result<(), OsError> {
         if self.0.is_empty() {
             return Ok(());
         }
@@ -228,12 +229,12 @@ const LISTENER: Token = Token(2);
 const FLOWS: usize = 3;
 
 impl Waiting {
-    fn new(control: &Channel, clock: Clock, watched: bool) -> Result<Waiting, LabError> {
-        let failed = |error| LabError::machine("epoll", error);
+    fn new(control: &Channel, clock: Clock, watched: bool) -> Result<Waiting, OsError> {
+        let failed = |error| OsError::machine("epoll", error);
         let poll = Poll::new().map_err(failed)?;
         // It is never read: that it goes off is the message.
         let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)
-            .map_err(|error| LabError::machine("a timer", error))?;
+            .map_err(|error| OsError::machine("a timer", error))?;
         let watchdog = watched.then(|| Watchdog::new(clock.now()));
         let waiting = Waiting { poll, timer, clock, watchdog };
         waiting.add(&control.as_fd(), CONTROL, Interest::READABLE)?;
@@ -241,26 +242,26 @@ impl Waiting {
         Ok(waiting)
     }
 
-    fn add(&self, file: &impl AsRawFd, token: Token, interest: Interest) -> Result<(), LabError> {
+    fn add(&self, file: &impl AsRawFd, token: Token, interest: Interest) -> Result<(), OsError> {
         self.poll
             .registry()
             .register(&mut SourceFd(&file.as_raw_fd()), token, interest)
-            .map_err(|error| LabError::machine("epoll", error))
+            .map_err(|error| OsError::machine("epoll", error))
     }
 
     /// Sets the timer, in place of what it was set to. A time that is over counts.
-    fn set_timer(&self, at: Time) -> Result<(), LabError> {
+    fn set_timer(&self, at: Time) -> Result<(), OsError> {
         let ns = self.clock.origin_ns().saturating_add(at.as_nanos()).max(1);
         let value =
             Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 };
         let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
         timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &once)
-            .map_err(|error| LabError::machine("a timer", error))?;
+            .map_err(|error| OsError::machine("a timer", error))?;
         Ok(())
     }
 
     /// Waits for the next events.
-    fn wait(&mut self, events: &mut mio::Events) -> Result<(), LabError> {
+    fn wait(&mut self, events: &mut mio::Events) -> Result<(), OsError> {
         // Not before the run begins: until then its clock reads zero, as at its first instant.
         let before =
             self.clock.origin_ns().saturating_sub(Clock::from_origin_ns(0).now().as_nanos());
@@ -268,7 +269,7 @@ impl Waiting {
         let most = self.watchdog.is_some().then_some(most);
         match self.poll.poll(events, most) {
             Err(error) if error.kind() != std::io::ErrorKind::Interrupted => {
-                return Err(LabError::machine("epoll", error));
+                return Err(OsError::machine("epoll", error));
             }
             _ => {}
         }

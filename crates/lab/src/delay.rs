@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use l4s_model::Scenario;
+use l4s_os::netlink::{Netlink, index_of};
 use l4s_units::{Duration, Time};
 use netlink_packet_route::link::LinkAttribute;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -17,12 +18,12 @@ use rustix::time::Timespec;
 use crate::ip::IpPacket;
 use crate::lateness::{Lateness, Meter, Stalls, Watchdog};
 use crate::line::Lines;
-use crate::netlink::{Netlink, index_of};
+use crate::pair_of;
 use crate::pool::{Buffer, Pool};
-use crate::realtime::{Advice, Realtime, Rest, processor_time};
 use crate::setup::MTU;
-use crate::tun::{Read, Tun};
-use crate::{Clock, LabError, pair_of};
+use l4s_os::{Advice, Realtime, Rest, processor_time};
+use l4s_os::{Clock, OsError};
+use l4s_os::{Read, Tun};
 
 /// The device.
 const NAME: &str = "back";
@@ -44,14 +45,14 @@ pub struct Delays {
     /// When which becomes what, the next one last.
     changes: Vec<(Time, usize, Duration)>,
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Result<(Lateness, Stalls), LabError>>>,
+    thread: Option<JoinHandle<Result<(Lateness, Stalls), OsError>>>,
 }
 
 impl Delays {
     /// Makes the device in this process's network namespace.
-    pub fn new(scenario: &Scenario, netlink: &mut Netlink) -> Result<Delays, LabError> {
+    pub fn new(scenario: &Scenario, netlink: &mut Netlink) -> Result<Delays, OsError> {
         let tun = Tun::open(NAME, false)
-            .map_err(|error| LabError::machine("a TUN device of /dev/net/tun", error))?;
+            .map_err(|error| OsError::machine("a TUN device of /dev/net/tun", error))?;
         let index = index_of(NAME)?;
         netlink.bring_up(index, vec![LinkAttribute::Mtu(MTU), LinkAttribute::TxQueueLen(QUEUE)])?;
         // This machine's choice for new devices could be one that paces (fq) or drops (fq_codel).
@@ -72,7 +73,7 @@ impl Delays {
     }
 
     /// Starts, with the clock of the run.
-    pub fn start(&mut self, clock: Clock) -> Result<(), LabError> {
+    pub fn start(&mut self, clock: Clock) -> Result<(), OsError> {
         let Some(tun) = self.tun.take() else { return Ok(()) };
         let line = Line {
             tun,
@@ -86,17 +87,17 @@ impl Delays {
         let thread = std::thread::Builder::new()
             .name("l4s-back".to_owned())
             .spawn(move || line.run(&stop))
-            .map_err(|error| LabError::machine("a thread", error))?;
+            .map_err(|error| OsError::machine("a thread", error))?;
         self.thread = Some(thread);
         Ok(())
     }
 
     /// Ends, and tells how late packets were and how long it stood still.
-    pub fn stop(&mut self) -> Result<(Lateness, Stalls), LabError> {
+    pub fn stop(&mut self) -> Result<(Lateness, Stalls), OsError> {
         self.stop.store(true, Ordering::Relaxed);
         let Some(thread) = self.thread.take() else { return Ok(Default::default()) };
         thread.join().unwrap_or_else(|_| {
-            Err(LabError::Run("the thread that delays the way back panicked".to_owned()))
+            Err(OsError::Run("the thread that delays the way back panicked".to_owned()))
         })
     }
 }
@@ -119,9 +120,9 @@ struct Line {
 }
 
 impl Line {
-    fn run(mut self, stop: &AtomicBool) -> Result<(Lateness, Stalls), LabError> {
+    fn run(mut self, stop: &AtomicBool) -> Result<(Lateness, Stalls), OsError> {
         let _realtime = Realtime::enter();
-        let failed = |error| LabError::run("the way back", error);
+        let failed = |error| OsError::run("the way back", error);
         let mut rest = Rest::new(self.clock.now(), processor_time());
         let mut watchdog = Watchdog::new(self.clock.now());
         while !stop.load(Ordering::Relaxed) {

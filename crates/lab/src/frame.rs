@@ -2,11 +2,11 @@
 //! ask for, read once.
 
 use l4s_observe::{Header, Traced};
+use l4s_os::Offload;
 use l4s_units::{Bytes, Ecn};
 
 use crate::ip::{self, IpPacket, Malformed, Version};
 use crate::pool::Buffer;
-use crate::tun::Offload;
 
 /// Ethernet header, which the link of a scenario carries too.
 const ETHERNET: u64 = 14;
@@ -44,7 +44,10 @@ impl Frame {
             Ok(packet) => packet,
             Err(error) => return Err((buffer, error)),
         };
-        let segments = if gso { Offload::of(&buffer[..start]).segments(&packet) } else { 1 };
+        let segments = match packet.headers_length() {
+            Some(_) if gso => Offload::of(&buffer[..start]).segments(packet.payload_length()),
+            _ => 1,
+        };
         let repeated = packet.headers_length().unwrap_or(0) * (usize::from(segments) - 1);
         let (version, ecn, end) = (packet.version(), packet.ecn(), start + packet.length());
         Ok(Frame {

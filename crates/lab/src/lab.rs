@@ -4,6 +4,7 @@
 //! agent when the thread that started it ends, so that thread must be one that lives as long as
 //! the lab.
 
+use l4s_os::{Clock, OsError, namespace};
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::Read;
@@ -20,12 +21,12 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
 use rustix::process::{Pid, PidfdFlags};
 
+use crate::Report;
 use crate::lateness::Stalls;
 use crate::message::{Channel, Next, Order, Setup, Word};
 use crate::plane::End;
 use crate::pump::{Device, Port};
 use crate::setup::LabPlan;
-use crate::{Clock, LabError, Report, namespace};
 
 /// How long agents may take to be ready: the first, and each after the one before it.
 const READY_WITHIN: Duration = Duration::from_secs(10);
@@ -63,7 +64,7 @@ pub struct AgentInfo {
 pub struct Lab {
     ports: Vec<Port>,
     agents: Vec<AgentInfo>,
-    reports: Option<Receiver<Result<Report, LabError>>>,
+    reports: Option<Receiver<Result<Report, OsError>>>,
     keeper: Option<Keeper>,
     /// How long each agent stood still in the run, once it is over; `None` for one that did not say
     /// so in time.
@@ -81,7 +82,7 @@ struct Keeper {
 impl Lab {
     /// Starts the agents of a plan and waits until all are ready. If one of them is not in time, all
     /// are started once more.
-    pub fn build(plan: &LabPlan, agent: &AgentCommand) -> Result<Lab, LabError> {
+    pub fn build(plan: &LabPlan, agent: &AgentCommand) -> Result<Lab, OsError> {
         Lab::build_within(plan, agent, READY_WITHIN)
     }
 
@@ -89,15 +90,15 @@ impl Lab {
         plan: &LabPlan,
         agent: &AgentCommand,
         within: Duration,
-    ) -> Result<Lab, LabError> {
+    ) -> Result<Lab, OsError> {
         // Of each agent a control socket, its stderr, its device and its process.
         let mine = rustix::process::getrlimit(rustix::process::Resource::Nofile);
         let others = mine.current.map_or(0, |limit| limit.min(256));
         namespace::allow_files(others + 8 * plan.pairs.len() as u64, 0)?;
 
-        let poll = Poll::new().map_err(|error| LabError::machine("epoll", error))?;
+        let poll = Poll::new().map_err(|error| OsError::machine("epoll", error))?;
         let waker = Waker::new(poll.registry(), WAKER);
-        let waker = Arc::new(waker.map_err(|error| LabError::machine("eventfd", error))?);
+        let waker = Arc::new(waker.map_err(|error| OsError::machine("eventfd", error))?);
         let (orders, ordered) = mpsc::channel();
         let (told, reports) = mpsc::channel();
         let (ready, built) = mpsc::channel();
@@ -109,11 +110,11 @@ impl Lab {
         let thread = std::thread::Builder::new()
             .name("l4s-agents".to_owned())
             .spawn(keep)
-            .map_err(|error| LabError::machine("a thread", error))?;
+            .map_err(|error| OsError::machine("a thread", error))?;
         let keeper = Some(Keeper { orders, waker, thread });
         let (ports, agents, stalls) = (Vec::new(), Vec::new(), Vec::new());
         let mut lab = Lab { ports, agents, reports: Some(reports), keeper, stalls };
-        let gone = || Err(LabError::Run("the thread that keeps the agents ended".to_owned()));
+        let gone = || Err(OsError::Run("the thread that keeps the agents ended".to_owned()));
         let (agents, devices) = built.recv().unwrap_or_else(|_| gone())?;
         lab.agents = agents;
         let mut devices = devices.into_iter();
@@ -141,7 +142,7 @@ impl Lab {
 
     /// What the agents tell, until all have ended. An error, which names the agent, ends the run
     /// and is the last item. Once only; afterwards there is nothing.
-    pub fn take_reports(&mut self) -> Receiver<Result<Report, LabError>> {
+    pub fn take_reports(&mut self) -> Receiver<Result<Report, OsError>> {
         self.reports.take().unwrap_or_else(|| mpsc::channel().1)
     }
 
@@ -199,7 +200,7 @@ const WAKER: Token = Token(usize::MAX);
 type To = (Option<usize>, Order);
 
 /// What [`Lab::build`] waits for.
-type Built = Result<(Vec<AgentInfo>, Vec<Device>), LabError>;
+type Built = Result<(Vec<AgentInfo>, Vec<Device>), OsError>;
 
 /// The life of the keeping thread.
 fn keep(
@@ -208,7 +209,7 @@ fn keep(
     (command, within): (&AgentCommand, Duration),
     ready: &Sender<Built>,
     ordered: &Receiver<To>,
-    told: &Sender<Result<Report, LabError>>,
+    told: &Sender<Result<Report, OsError>>,
 ) -> Vec<Option<Stalls>> {
     // Agents that are dropped are killed and waited for, whatever happens.
     let mut agents = Agents { poll, events: Events::with_capacity(256), all: Vec::new() };
@@ -272,7 +273,7 @@ impl Agents {
                 }
             }
         }
-        Err(LabError::Run(format!(
+        Err(OsError::Run(format!(
             "{late} is not ready after {within:?}, and was not at the first attempt. This machine is \
              too busy to start {} servers and clients, or something holds them up: `uptime` and \
              `dmesg` may tell. End what else runs, or use fewer groups",
@@ -286,18 +287,18 @@ impl Agents {
         setups: &[Setup],
         command: &AgentCommand,
         within: Duration,
-    ) -> Result<Attempt, LabError> {
+    ) -> Result<Attempt, OsError> {
         let mut deadline = Instant::now() + within;
         let mut infos = Vec::with_capacity(setups.len());
         for (number, setup) in setups.iter().enumerate() {
             let agent = Agent::start(setup, command, deadline)
-                .map_err(|error| LabError::machine(&setup.who, error))?;
+                .map_err(|error| OsError::machine(&setup.who, error))?;
             for (half, fd) in [agent.control_fd(), agent.stderr.as_raw_fd()].iter().enumerate() {
                 let token = Token(2 * number + half);
                 let registry = self.poll.registry();
                 registry
                     .register(&mut SourceFd(fd), token, Interest::READABLE)
-                    .map_err(|error| LabError::machine("epoll", error))?;
+                    .map_err(|error| OsError::machine("epoll", error))?;
             }
             let (who, pid) = (agent.who.clone(), agent.child.id());
             infos.push(AgentInfo { who, pid, settings: Vec::new() });
@@ -321,12 +322,12 @@ impl Agents {
                 }
                 let device = agent.control.take_file();
                 let device = device.ok_or_else(|| {
-                    LabError::Run(format!("{} is ready, without its device", agent.who))
+                    OsError::Run(format!("{} is ready, without its device", agent.who))
                 })?;
                 // Not yet waited for, so the number is still its own.
                 let process = Pid::from_child(&agent.child);
                 let process = rustix::process::pidfd_open(process, PidfdFlags::empty())
-                    .map_err(|error| LabError::machine(&agent.who, error))?;
+                    .map_err(|error| OsError::machine(&agent.who, error))?;
                 devices[number] = Some(Device { tun: device.into(), agent: Some(process) });
                 Ok(())
             })?;
@@ -338,8 +339,8 @@ impl Agents {
     fn run(
         &mut self,
         ordered: &Receiver<To>,
-        told: &Sender<Result<Report, LabError>>,
-    ) -> Result<(), LabError> {
+        told: &Sender<Result<Report, OsError>>,
+    ) -> Result<(), OsError> {
         let mut over = None;
         loop {
             while let Ok((whom, order)) = ordered.try_recv() {
@@ -386,11 +387,11 @@ impl Agents {
     fn hear(
         &mut self,
         within: Option<Duration>,
-        mut take: impl FnMut(usize, &mut Agent, Word) -> Result<(), LabError>,
-    ) -> Result<(), LabError> {
+        mut take: impl FnMut(usize, &mut Agent, Word) -> Result<(), OsError>,
+    ) -> Result<(), OsError> {
         match self.poll.poll(&mut self.events, within) {
             Err(error) if error.kind() != std::io::ErrorKind::Interrupted => {
-                return Err(LabError::machine("epoll", error));
+                return Err(OsError::machine("epoll", error));
             }
             _ => {}
         }
@@ -451,19 +452,19 @@ impl Agent {
     /// Takes all that it said by now.
     fn hear(
         &mut self,
-        mut take: impl FnMut(&mut Agent, Word) -> Result<(), LabError>,
-    ) -> Result<(), LabError> {
+        mut take: impl FnMut(&mut Agent, Word) -> Result<(), OsError>,
+    ) -> Result<(), OsError> {
         loop {
             match self.control.next(false) {
                 Ok(Next::Message(Word::Failed(fault))) => {
-                    return Err(LabError::from(fault).of(&self.who));
+                    return Err(OsError::from(fault).of(&self.who));
                 }
                 Ok(Next::Message(word)) => take(self, word)?,
                 Ok(Next::Nothing) => return Ok(()),
                 Ok(Next::Closed) => return Err(self.obituary()),
                 Err(error) => {
                     let what = format!("what {} said", self.who);
-                    return Err(LabError::run(what, error));
+                    return Err(OsError::run(what, error));
                 }
             }
         }
@@ -480,7 +481,7 @@ impl Agent {
     }
 
     /// How it ended, before it was to.
-    fn obituary(&mut self) -> LabError {
+    fn obituary(&mut self) -> OsError {
         let deadline = Instant::now() + ENDED_WITHIN;
         let status = loop {
             match self.child.try_wait() {
@@ -495,7 +496,7 @@ impl Agent {
         let words = String::from_utf8_lossy(self.last_words.make_contiguous()).trim().to_owned();
         let words = if words.is_empty() { words } else { format!("; its last words: {words}") };
         let how = status.map_or("closed its socket".to_owned(), ending);
-        LabError::Run(format!("{} {how} before the run was over{words}", self.who))
+        OsError::Run(format!("{} {how} before the run was over{words}", self.who))
     }
 }
 

@@ -12,14 +12,15 @@ use std::thread::JoinHandle;
 use l4s_bottleneck::{Download, Downloads};
 use l4s_model::{App, Change, Group, Ip, Link, Scenario, Udp};
 use l4s_observe::Observer;
+use l4s_os::{Clock, OsError};
 use l4s_units::{Bytes, Duration, Rate, Time};
 
 use crate::ledger::{Newcomer, Newcomers, lock};
 use crate::message::{Opens, Order, Writes};
 use crate::pump::Turn;
 use crate::{
-    AgentCommand, AgentInfo, Clock, Control, End, Frame, Lab, LabError, LabOptions, LabPlan,
-    Ledger, Plane, Settings, pump,
+    AgentCommand, AgentInfo, Control, End, Frame, Lab, LabOptions, LabPlan, Ledger, Plane,
+    Settings, pump,
 };
 
 /// Between the order to start and the start.
@@ -48,7 +49,7 @@ pub struct Live {
     apps: Vec<Vec<u32>>,
     stop: Arc<AtomicBool>,
     /// Why it ended by itself.
-    failure: Arc<Mutex<Option<LabError>>>,
+    failure: Arc<Mutex<Option<OsError>>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -61,7 +62,7 @@ impl Live {
         cc: impl Fn(&Group) -> Control,
         agent: &AgentCommand,
         mut observer: impl Observer<Frame> + Send + 'static,
-    ) -> Result<Live, LabError> {
+    ) -> Result<Live, OsError> {
         let mut lab = Lab::build(&plan(scenario, cc, observer.sampling_interval())?, agent)?;
         let (ports, told) = (lab.take_ports(), lab.take_reports());
         let (tell, reports) = mpsc::channel();
@@ -74,7 +75,7 @@ impl Live {
         let clock = Clock::starting_in(HEAD_START);
         lab.start(clock);
 
-        let fail = |failure: &Arc<Mutex<Option<LabError>>>| {
+        let fail = |failure: &Arc<Mutex<Option<OsError>>>| {
             let (failure, stop) = (Arc::clone(failure), Arc::clone(&stop));
             move |error| {
                 let mut first = failure.lock().unwrap_or_else(PoisonError::into_inner);
@@ -97,7 +98,7 @@ impl Live {
             let settings = Settings::new(clock, Time::NEVER, &stopped);
             let settings = Settings { turns: Some(&turned), ..settings };
             if let Err(error) = pump(&ports, &mut plane, settings, &mut ledger, &mut observer) {
-                failed(LabError::Run(error.to_string()));
+                failed(OsError::Run(error.to_string()));
             }
         };
         let threads = [thread("l4s-reports", hear)?, thread("l4s-pump", carry)?].into();
@@ -135,12 +136,12 @@ impl Live {
     ///
     /// # Errors
     /// An agent, a device or the machine gave up, and with it the run.
-    pub fn tend(&mut self) -> Result<(), LabError> {
+    pub fn tend(&mut self) -> Result<(), OsError> {
         if let Some(error) = &*self.failure.lock().unwrap_or_else(PoisonError::into_inner) {
             return Err(error.clone());
         }
         if self.next_flow >= ROOM {
-            return Err(LabError::Run("the run is over: it has no more ports".to_owned()));
+            return Err(OsError::Run("the run is over: it has no more ports".to_owned()));
         }
         let soon = self.now() + AHEAD;
         while self.downloads.next_start() <= soon
@@ -251,9 +252,9 @@ impl Drop for Live {
     }
 }
 
-fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, LabError> {
+fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, OsError> {
     let builder = std::thread::Builder::new().name(name.to_owned());
-    builder.spawn(work).map_err(|error| LabError::machine("a thread", error))
+    builder.spawn(work).map_err(|error| OsError::machine("a thread", error))
 }
 
 /// The groups and sources of a scenario without any flow.
@@ -268,7 +269,7 @@ fn plan(
     scenario: &Scenario,
     cc: impl Fn(&Group) -> Control,
     sampling: Option<Duration>,
-) -> Result<LabPlan, LabError> {
+) -> Result<LabPlan, OsError> {
     let mut widest = without_flows(scenario);
     widest.link = Link { rate: widest.link.rate.max(FASTEST), ..widest.link };
     for group in &mut widest.groups {

@@ -12,6 +12,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use l4s_cc::prague::kernel::Reading;
 use l4s_model::App;
+use l4s_os::OsError;
 use l4s_units::{Duration, Rate, Time};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -21,7 +22,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::lateness::Stalls;
-use crate::{LabError, PragueSample, Report, TcpSample};
+use crate::{PragueSample, Report, TcpSample};
 
 /// The first message to an agent: who it is and what it will do.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -260,7 +261,7 @@ pub(crate) enum Word {
     Failed(Fault),
 }
 
-/// A [`LabError`] on its way.
+/// A [`OsError`] on its way.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Fault {
     /// Whether the machine is to blame.
@@ -268,15 +269,15 @@ pub(crate) struct Fault {
     why: String,
 }
 
-impl From<LabError> for Fault {
-    fn from(error: LabError) -> Fault {
-        Fault { machine: matches!(error, LabError::Machine(_)), why: error.to_string() }
+impl From<OsError> for Fault {
+    fn from(error: OsError) -> Fault {
+        Fault { machine: matches!(error, OsError::Machine(_)), why: error.to_string() }
     }
 }
 
-impl From<Fault> for LabError {
-    fn from(Fault { machine, why }: Fault) -> LabError {
-        if machine { LabError::Machine(why) } else { LabError::Run(why) }
+impl From<Fault> for OsError {
+    fn from(Fault { machine, why }: Fault) -> OsError {
+        if machine { OsError::Machine(why) } else { OsError::Run(why) }
     }
 }
 

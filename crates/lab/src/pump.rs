@@ -21,14 +21,14 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
-use crate::clock::Clock;
 use crate::frame::Frame;
 use crate::lateness::{Lateness, Meter, Stalls};
 use crate::ledger::Ledger;
 use crate::plane::{Delivery, End, Plane};
 use crate::pool::Buffer;
-use crate::realtime::{Advice, Realtime, Rest, processor_time};
-use crate::tun::{Read, Tun, Written};
+use l4s_os::Clock;
+use l4s_os::{Advice, Realtime, Rest, processor_time};
+use l4s_os::{Read, Tun, Written};
 
 /// How long it waits at most before it looks whether it should stop.
 const ATTENTION: Duration = Duration::from_millis(10);

@@ -6,11 +6,12 @@ use std::sync::mpsc;
 use l4s_bottleneck::Straddling;
 use l4s_model::{Group, Ip, Scenario};
 use l4s_observe::Observer;
+use l4s_os::{Clock, OsError};
 use l4s_units::{Duration, Time};
 
 use crate::{
-    AgentCommand, Clock, Control, Counters, End, Frame, Lab, LabError, LabOptions, LabPlan, Ledger,
-    Plane, Pumped, Settings, pump,
+    AgentCommand, Control, Counters, End, Frame, Lab, LabOptions, LabPlan, Ledger, Plane, Pumped,
+    Settings, pump,
 };
 
 /// Between the order to start and the start: every agent has heard of it by then.
@@ -30,7 +31,7 @@ pub struct Ran {
 }
 
 /// Whether a scenario can run in a lab at all, whatever the machine.
-pub fn check(scenario: &Scenario, cc: impl Fn(&Group) -> Control) -> Result<(), LabError> {
+pub fn check(scenario: &Scenario, cc: impl Fn(&Group) -> Control) -> Result<(), OsError> {
     LabPlan::new(scenario, cc, &options(scenario, None)).map(drop)
 }
 
@@ -39,7 +40,7 @@ pub fn rehearse(
     scenario: &Scenario,
     cc: impl Fn(&Group) -> Control,
     agent: &AgentCommand,
-) -> Result<(), LabError> {
+) -> Result<(), OsError> {
     Lab::build(&LabPlan::new(scenario, cc, &options(scenario, None))?, agent).map(drop)
 }
 
@@ -52,7 +53,7 @@ pub fn run(
     cc: impl Fn(&Group) -> Control,
     agent: &AgentCommand,
     observer: &mut impl Observer<Frame>,
-) -> Result<Ran, LabError> {
+) -> Result<Ran, OsError> {
     let options = options(scenario, observer.sampling_interval());
     let mut lab = Lab::build(&LabPlan::new(scenario, cc, &options)?, agent)?;
     let (ports, told) = (lab.take_ports(), lab.take_reports());
@@ -87,7 +88,7 @@ pub fn run(
     if let Ok(Some(error)) = failed {
         return Err(error);
     }
-    let pumped = pumped.map_err(|error| LabError::Run(error.to_string()))?;
+    let pumped = pumped.map_err(|error| OsError::Run(error.to_string()))?;
     // What agents said last.
     ledger.pass_on(observer);
     ledger.conclude(Time::ZERO + scenario.duration, observer);

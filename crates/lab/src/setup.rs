@@ -10,11 +10,11 @@ use l4s_bottleneck::{AppFlow, Download, Downloads, app_flows};
 use l4s_cc::WantedEcn;
 use l4s_cc::prague::{self, Fallback, kernel};
 use l4s_model::{AccEcn, Buffer, EcnMode, Group, QdiscOf, Scenario, Udp};
+use l4s_os::OsError;
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::LabError;
 use crate::address::{self, MOST_FLOWS, UDP_PORT};
 use crate::message::{Cable, OnDevice, Part, Setup, Shows, Writes};
 use crate::plane::End;
@@ -115,29 +115,29 @@ impl LabPlan {
         scenario: &Scenario,
         kernel_cc: impl Fn(&Group) -> C,
         options: &LabOptions,
-    ) -> Result<LabPlan, LabError> {
+    ) -> Result<LabPlan, OsError> {
         let pairs = scenario.groups.len() + scenario.udp.len();
         if pairs > MOST_PAIRS {
-            return Err(LabError::Scenario(format!(
+            return Err(OsError::Unsupported(format!(
                 "{pairs} groups and UDP sources: expected at most {MOST_PAIRS}, which have a \
                  server and a client each"
             )));
         }
         if scenario.link.ack_loss > 0.0 {
-            return Err(LabError::Scenario(
+            return Err(OsError::Unsupported(
                 "only the simulator loses acknowledgements: expected `link.ack_loss = 0.0`"
                     .to_owned(),
             ));
         }
         if let Some(hop) = scenario.hops.first() {
-            return Err(LabError::Scenario(format!(
+            return Err(OsError::Unsupported(format!(
                 "there is one bottleneck with a kernel: found `[[hop]]` `{}`, expected none; \
                  `--on sim` has it",
                 hop.name
             )));
         }
         if !options.cables && scenario.kernel.qdisc == QdiscOf::Bpf {
-            return Err(LabError::Scenario(
+            return Err(OsError::Unsupported(
                 "no discipline of a kernel is in this: found `kernel.qdisc = \"bpf\"`, expected \
                  \"linux\"; `--on qdisc` has it"
                     .to_owned(),
@@ -147,7 +147,7 @@ impl LabPlan {
         let flows = scenario.first_download().saturating_add(downloads.len() as u32);
         let flows = flows.saturating_add(options.room);
         if flows > MOST_FLOWS {
-            return Err(LabError::Scenario(format!(
+            return Err(OsError::Unsupported(format!(
                 "{flows} flows and downloads: expected at most {MOST_FLOWS}, as each has a port of \
                  its own"
             )));
@@ -272,7 +272,7 @@ fn tcp(
     control: Control,
     mut pair: Pair,
     options: &LabOptions,
-) -> Result<Pair, LabError> {
+) -> Result<Pair, OsError> {
     let group = &scenario.groups[number];
     let prague = match &group.cc {
         l4s_cc::Config::Prague(config) if control.ours || options.built => {
@@ -284,7 +284,7 @@ fn tcp(
         }
     };
     if group.accecn == AccEcn::Ace {
-        return Err(LabError::Scenario(
+        return Err(OsError::Unsupported(
             "a kernel sends its AccECN option: expected `accecn = \"option\"`".to_owned(),
         ));
     }
@@ -367,11 +367,11 @@ fn tcp(
 }
 
 /// A UDP source.
-fn udp(scenario: &Scenario, source: &Udp, port: u16, mut pair: Pair) -> Result<Pair, LabError> {
+fn udp(scenario: &Scenario, source: &Udp, port: u16, mut pair: Pair) -> Result<Pair, OsError> {
     let length = source.packet.get();
     let headers = if pair.server.address.is_ipv6() { 48 } else { 28 };
     if length < headers || length > MTU.into() {
-        return Err(LabError::Scenario(format!(
+        return Err(OsError::Unsupported(format!(
             "a packet of {length} bytes: expected {headers} to {MTU}, from the headers alone to \
              the largest that a Linux device here sends"
         )));
@@ -417,7 +417,7 @@ fn ecn(group: &Group) -> WantedEcn {
 
 /// The settings of our Prague, or all that it cannot be told: by anybody, and where the kernel is
 /// `built`.
-fn able(config: &prague::Config, built: bool) -> Result<kernel::Settings, LabError> {
+fn able(config: &prague::Config, built: bool) -> Result<kernel::Settings, OsError> {
     let (mut faults, mut rest) = (Vec::new(), *config);
     if built && config.fallback == Fallback::Active {
         let fault = "`fallback`: found \"active\", expected \"off\" or \"passive\": its kernel is \
@@ -430,14 +430,14 @@ fn able(config: &prague::Config, built: bool) -> Result<kernel::Settings, LabErr
     if faults.is_empty() {
         return Ok(kernel::Settings::new(config));
     }
-    Err(LabError::Scenario(format!(
+    Err(OsError::Unsupported(format!(
         "prague in a kernel does not do all of this; `--on sim` does:\n  {}",
         faults.join("\n  ")
     )))
 }
 
 /// Refuses what the kernel's own congestion control cannot be told. Pacing is the socket's.
-fn stock(cc: &l4s_cc::Config) -> Result<(), LabError> {
+fn stock(cc: &l4s_cc::Config) -> Result<(), OsError> {
     macro_rules! changed {
         ($variant:ident, $module:ident) => {
             if let l4s_cc::Config::$variant(config) = cc {
@@ -445,13 +445,13 @@ fn stock(cc: &l4s_cc::Config) -> Result<(), LabError> {
             }
         };
     }
-    fn refuse<C: Configurable>(config: &C, stock: C) -> Result<(), LabError> {
+    fn refuse<C: Configurable>(config: &C, stock: C) -> Result<(), OsError> {
         let changed = |param: &&l4s_units::param::Param<C>| {
             !["pacing", "tick"].contains(&param.name) && (param.get)(config) != (param.get)(&stock)
         };
         match C::PARAMS.iter().find(changed) {
             None => Ok(()),
-            Some(param) => Err(LabError::Scenario(format!(
+            Some(param) => Err(OsError::Unsupported(format!(
                 "`{}` of {} cannot be set in a kernel: leave it out",
                 param.name,
                 C::KIND
@@ -488,7 +488,7 @@ mod tests {
     use super::*;
     use l4s_scenario::Plan;
 
-    fn plan(text: &str, options: &LabOptions) -> Result<LabPlan, LabError> {
+    fn plan(text: &str, options: &LabOptions) -> Result<LabPlan, OsError> {
         let text = format!("duration = \"10s\"\nlink.rate = \"40mbit\"\n{text}");
         let scenario = &Plan::parse("t.toml", &text, &[]).unwrap().points[0].scenario;
         LabPlan::new(scenario, |group| group.cc.kind().to_owned(), options)
@@ -496,7 +496,7 @@ mod tests {
 
     fn refused(text: &str) -> String {
         match plan(text, &LabOptions::default()) {
-            Err(LabError::Scenario(why)) => why,
+            Err(OsError::Unsupported(why)) => why,
             other => panic!("{other:?}"),
         }
     }
@@ -656,7 +656,7 @@ mod tests {
         let group = "[[group]]\nname = \"A\"\nrtt = \"10ms\"\n";
         let best = format!("{group}cc = {{ kind = \"prague\", profile = \"best\" }}\n");
         match plan(&best, &LabOptions { built: true, ..LabOptions::default() }) {
-            Err(LabError::Scenario(why)) => assert_eq!(why.lines().count(), 6, "{why}"),
+            Err(OsError::Unsupported(why)) => assert_eq!(why.lines().count(), 6, "{why}"),
             other => panic!("{other:?}"),
         }
     }

@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use l4s_lab::{
-    AgentCommand, Clock, Lab, LabError, LabOptions, LabPlan, Offload, Port, Read, Report, TcpSample,
-};
+use l4s_lab::{AgentCommand, Lab, LabOptions, LabPlan, Port, Report, TcpSample};
+use l4s_os::{Clock, Offload, OsError, Read};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -61,7 +60,7 @@ fn lab(text: &str, ipv6: bool) -> Option<Lab> {
             println!("{} agents are ready after {:?}", lab.agents().len(), building.elapsed());
             Some(lab)
         }
-        Err(LabError::Machine(why)) => {
+        Err(OsError::Machine(why)) => {
             println!("skipped: {why}");
             None
         }
@@ -295,7 +294,7 @@ fn bursts_are_as_long_as_the_plan_says() {
         let plan = LabPlan::new(scenario, |group| group.cc.kind().to_owned(), &options).unwrap();
         let lab = match Lab::build(&plan, &agent()) {
             Ok(lab) => lab,
-            Err(LabError::Machine(why)) => return println!("skipped: {why}"),
+            Err(OsError::Machine(why)) => return println!("skipped: {why}"),
             Err(error) => panic!("{error}"),
         };
         let (told, passed) = run(lab);
@@ -321,7 +320,7 @@ fn a_killed_agent_is_named_within_a_second() {
     println!("after {:?}: {error}", killed.elapsed());
     assert!(killed.elapsed() < Duration::from_secs(1));
     let expected = "the server of group `B` was killed by signal 9 before the run was over";
-    assert_eq!(error, LabError::Run(expected.to_owned()));
+    assert_eq!(error, OsError::Run(expected.to_owned()));
     wire.take_down();
 }
 
@@ -406,10 +405,10 @@ fn an_agent_that_cannot_says_why() {
     // ECT(1) takes a program that can attach BPF, and this one cannot.
     let text = SCENARIO.replace("ecn = \"classic\"", "ecn = \"l4s\"");
     match Lab::build(&plan(&text, false), &agent()) {
-        Err(LabError::Machine(why)) if why.contains("ECT(1)") => {
+        Err(OsError::Machine(why)) if why.contains("ECT(1)") => {
             assert!(why.starts_with("the server of group `B`: ECT(1) instead of ECT(0)"), "{why}");
         }
-        Err(LabError::Machine(why)) => println!("skipped: {why}"),
+        Err(OsError::Machine(why)) => println!("skipped: {why}"),
         other => panic!("{other:?}"),
     }
 }
@@ -422,11 +421,11 @@ fn a_congestion_control_that_the_kernel_lacks_is_named() {
         LabPlan::new(scenario, |_| cc.to_owned(), &LabOptions::default()).unwrap()
     };
     match Lab::build(&plan_with("none-such"), &agent()) {
-        Err(LabError::Machine(why)) if why.contains("none-such") => {
+        Err(OsError::Machine(why)) if why.contains("none-such") => {
             println!("{why}");
             assert!(why.contains("no congestion control `none-such`; it has "), "{why}");
         }
-        Err(LabError::Machine(why)) => println!("skipped: {why}"),
+        Err(OsError::Machine(why)) => println!("skipped: {why}"),
         other => panic!("{other:?}"),
     }
 }
@@ -435,7 +434,7 @@ fn a_congestion_control_that_the_kernel_lacks_is_named() {
 fn a_program_that_is_no_agent_is_an_error_with_its_last_words() {
     let args = vec!["-c".into(), "echo no such subcommand >&2; exit 2".into()];
     let shell = AgentCommand { program: "/bin/sh".into(), args };
-    let Err(LabError::Run(why)) = Lab::build(&plan(SCENARIO, false), &shell) else { panic!() };
+    let Err(OsError::Run(why)) = Lab::build(&plan(SCENARIO, false), &shell) else { panic!() };
     println!("{why}");
     // Whichever of them is the first.
     let ended = |group| why.contains(&format!("of group `{group}` ended with exit code 2"));

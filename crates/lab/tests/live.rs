@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration as Wall, Instant};
 
 use l4s_aqm::Queue;
-use l4s_lab::{AgentCommand, Control, Frame, LabError, Live};
+use l4s_lab::{AgentCommand, Control, Frame, Live};
 use l4s_model::Scenario;
 use l4s_observe::{FlowState, FrameEvent, Observer, Traced};
+use l4s_os::OsError;
 use l4s_scenario::Plan;
 use l4s_units::{Bytes, Duration, Time};
 
@@ -115,7 +116,7 @@ impl Run {
         let cc = |group: &l4s_model::Group| Control::from(group.cc.kind().to_owned());
         match Live::start(&scenario(set), cc, &agent, watcher.clone()) {
             Ok(live) => Some(Run { live, watcher, _alone: alone }),
-            Err(LabError::Machine(why)) => {
+            Err(OsError::Machine(why)) => {
                 println!("skipped: {why}");
                 None
             }

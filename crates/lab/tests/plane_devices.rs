@@ -9,10 +9,11 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration as Wait;
 
 use l4s_lab::{
-    Clock, Device, End, Ledger, Plane, Port, PumpError, Pumped, Report, Settings, TcpSample, Tun,
-    UDP_PORT, pump,
+    Device, End, Ledger, Plane, Port, PumpError, Pumped, Report, Settings, TcpSample, UDP_PORT,
+    pump,
 };
 use l4s_model::Scenario;
+use l4s_os::{Clock, Tun};
 use l4s_scenario::bundled;
 use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
 

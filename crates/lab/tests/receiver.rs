@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::{Duration as Wait, Instant};
 
 use etherparse::{NetHeaders, PacketBuilder, PacketHeaders, TcpHeader, TcpOptionElement};
-use l4s_lab::{Read, Tun};
+use l4s_os::{Read, Tun};
 
 const RECEIVER: [u8; 4] = [10, 0, 0, 1];
 const SENDER: [u8; 4] = [10, 0, 1, 1];

@@ -13,7 +13,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use l4s_lab::{Channel, LabError, Next, namespace};
+use l4s_lab::{Channel, Next};
+use l4s_os::{OsError, namespace};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::thread::{CpuSet, UnshareFlags, sched_setaffinity};
 use serde::{Deserialize, Serialize};
@@ -66,15 +67,15 @@ pub fn main() -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn live(control: &mut Channel) -> Result<std::convert::Infallible, LabError> {
+fn live(control: &mut Channel) -> Result<std::convert::Infallible, OsError> {
     let parent = rustix::process::getppid();
     let order = match control.next::<Order>(true) {
         Ok(Next::Message(order)) => order,
-        _ => return Err(LabError::Run("the command is gone".to_owned())),
+        _ => return Err(OsError::Run("the command is gone".to_owned())),
     };
     namespace::enter(UnshareFlags::NEWNS)?;
     if !namespace::die_with(parent) {
-        return Err(LabError::Run("the command is gone".to_owned()));
+        return Err(OsError::Run("the command is gone".to_owned()));
     }
     if let Some(core) = order.core {
         let mut one = CpuSet::new();
@@ -83,15 +84,15 @@ fn live(control: &mut Channel) -> Result<std::convert::Infallible, LabError> {
         let _ = sched_setaffinity(None, &one);
     }
     let events = prepare(&order).map_err(|error| {
-        LabError::Machine(format!("a folder in memory at {FOLDER}, for this run only: {error}"))
+        OsError::Machine(format!("a folder in memory at {FOLDER}, for this run only: {error}"))
     })?;
     control
         .send(&Answer::Ready, Some(events.as_fd()))
-        .map_err(|error| LabError::Run(format!("the command: {error}")))?;
+        .map_err(|error| OsError::Run(format!("the command: {error}")))?;
     drop(events);
     let error =
         Command::new(&order.kernel).args(arguments(&order)).env_clear().envs(ENVIRONMENT).exec();
-    Err(LabError::Machine(format!("{}: {error}", order.kernel.display())))
+    Err(OsError::Machine(format!("{}: {error}", order.kernel.display())))
 }
 
 /// Where user-mode Linux puts the guest's memory and its own files.

@@ -6,19 +6,19 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use l4s_aqm::Config;
 use l4s_aqm::dualpi2::kernel::{self, Settings, as_kernel};
 use l4s_bpf::DualPi2;
-use l4s_lab::LabError;
-use l4s_lab::netlink::{Netlink, RootQueue};
 use l4s_model::Link;
+use l4s_os::OsError;
+use l4s_os::netlink::{Netlink, RootQueue};
 
 use crate::bottleneck::Bottleneck;
 use crate::event::{Counters, QueueState};
 use crate::qdisc::{DROPPED, WAITING, differences};
 
 /// What it does otherwise than a configuration says.
-pub(crate) fn instead(aqm: &Config) -> Result<Vec<String>, LabError> {
+pub(crate) fn instead(aqm: &Config) -> Result<Vec<String>, OsError> {
     match aqm {
         Config::DualPi2(config) => Ok(differences(config, &as_kernel(config))),
-        other => Err(LabError::Scenario(format!(
+        other => Err(OsError::Unsupported(format!(
             "our discipline in BPF is dualpi2: found `kernel.qdisc = \"bpf\"` with `{}`, expected \
              \"linux\"",
             other.kind()
@@ -39,8 +39,8 @@ pub(crate) struct Bpf {
 }
 
 impl Bpf {
-    pub fn new(device: u32, link: &Link, aqm: &Config) -> Result<Bpf, LabError> {
-        let cannot = |error: l4s_bpf::BpfError| LabError::Machine(error.to_string());
+    pub fn new(device: u32, link: &Link, aqm: &Config) -> Result<Bpf, OsError> {
+        let cannot = |error: l4s_bpf::BpfError| OsError::Machine(error.to_string());
         // Kinds of queue disciplines are known to the whole machine.
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed) & 0xfff;
@@ -53,10 +53,10 @@ impl Bpf {
         Ok(Bpf { discipline, _decides, link: link.clone(), aqm: aqm.clone() })
     }
 
-    fn set(&mut self) -> Result<(), LabError> {
+    fn set(&mut self) -> Result<(), OsError> {
         let settings = settings(&self.link, &self.aqm);
         let done = self.discipline.set(INSTANCE, &settings);
-        done.map_err(|error| LabError::Run(error.to_string()))
+        done.map_err(|error| OsError::Run(error.to_string()))
     }
 }
 
@@ -70,21 +70,21 @@ fn settings(link: &Link, aqm: &Config) -> Settings {
 }
 
 impl Bottleneck for Bpf {
-    fn set_link(&mut self, link: &Link) -> Result<(), LabError> {
+    fn set_link(&mut self, link: &Link) -> Result<(), OsError> {
         self.link = link.clone();
         self.set()
     }
 
     /// Other settings for the same queues: nothing is dropped, and p' goes on.
-    fn replace_aqm(&mut self, aqm: &Config) -> Result<(), LabError> {
+    fn replace_aqm(&mut self, aqm: &Config) -> Result<(), OsError> {
         self.aqm = aqm.clone();
         self.set()
     }
 
-    fn state(&mut self) -> Result<(QueueState, Counters), LabError> {
+    fn state(&mut self) -> Result<(QueueState, Counters), OsError> {
         let found = self.discipline.instance(INSTANCE);
-        let found = found.map_err(|error| LabError::Run(error.to_string()))?;
-        let found = found.ok_or_else(|| LabError::Run("our discipline is gone".to_owned()))?;
+        let found = found.map_err(|error| OsError::Run(error.to_string()))?;
+        let found = found.ok_or_else(|| OsError::Run("our discipline is gone".to_owned()))?;
         let sum = |of: fn(&l4s_bpf::Counts) -> u64| found.queues.iter().map(of).sum::<u64>();
         let state = QueueState {
             packets: sum(|queue| queue.waiting_packets) as u32,
@@ -102,7 +102,7 @@ impl Bottleneck for Bpf {
         Ok((state, counters.into_iter().map(|(name, n)| (name.to_owned(), n)).collect()))
     }
 
-    fn dropped(&mut self) -> Result<u64, LabError> {
+    fn dropped(&mut self) -> Result<u64, OsError> {
         Ok(self.state()?.1[DROPPED])
     }
 }

@@ -4,10 +4,9 @@
 use std::num::NonZeroU64;
 
 use l4s_aqm::Config;
-use l4s_lab::{
-    AgentCommand, Clock, Control, HEAD_START, Lab, LabError, LabOptions, LabPlan, shortest_rtt,
-};
+use l4s_lab::{AgentCommand, Control, HEAD_START, Lab, LabOptions, LabPlan, shortest_rtt};
 use l4s_model::{Change, Group, Ip, Link, Scenario};
+use l4s_os::{Clock, OsError};
 use l4s_scenario::Plan;
 use l4s_units::{Duration, Time};
 use rustix::time::ClockId;
@@ -36,7 +35,7 @@ impl Place {
     pub fn jiffy(self) -> Duration {
         match self {
             Place::Guest => JIFFY,
-            Place::Host => l4s_lab::jiffy(),
+            Place::Host => l4s_os::jiffy(),
         }
     }
 
@@ -64,7 +63,7 @@ impl Place {
         scenario: &Scenario,
         control: impl Fn(&Group) -> C,
         netem: bool,
-    ) -> Result<LabPlan, LabError> {
+    ) -> Result<LabPlan, OsError> {
         let options = LabOptions {
             ipv6: scenario.kernel.ip == Ip::V6,
             cables: true,
@@ -78,9 +77,9 @@ impl Place {
 }
 
 /// The scenario as it was handed over.
-pub(crate) fn scenario(text: &str) -> Result<Scenario, LabError> {
+pub(crate) fn scenario(text: &str) -> Result<Scenario, OsError> {
     let plan = Plan::parse(SCENARIO, text, &[])
-        .map_err(|faults| LabError::Run(format!("the scenario as it was handed over: {faults}")))?;
+        .map_err(|faults| OsError::Run(format!("the scenario as it was handed over: {faults}")))?;
     Ok(plan.points[0].scenario.clone())
 }
 
@@ -90,7 +89,7 @@ pub(crate) fn build<C: Into<Control>>(
     control: impl Fn(&Group) -> C,
     agent: &AgentCommand,
     place: Place,
-) -> Result<(Lab, Router), LabError> {
+) -> Result<(Lab, Router), OsError> {
     router::prepare(scenario.kernel.ip == Ip::V6)?;
     let netem = place == Place::Guest || router::has_netem()?;
     let plan = place.plan(scenario, control, netem)?;
@@ -106,7 +105,7 @@ pub(crate) fn drive<C: Into<Control>>(
     agent: &AgentCommand,
     place: Place,
     log: &mut Log,
-) -> Result<(), LabError> {
+) -> Result<(), OsError> {
     let (mut lab, mut router) = build(scenario, control, agent, place)?;
     let reports = lab.take_reports();
     let clock = Clock::starting_in(HEAD_START);
@@ -114,7 +113,7 @@ pub(crate) fn drive<C: Into<Control>>(
     router.start(clock)?;
     // A sleep ends when it is to end, not with the next timer of another within 50 us.
     rustix::thread::set_current_timer_slack(NonZeroU64::new(1))
-        .map_err(|error| LabError::Run(format!("precise timers: {error}")))?;
+        .map_err(|error| OsError::Run(format!("precise timers: {error}")))?;
     let mut recording = Recording::new(clock, place.settle(), log);
     let end = Time::ZERO + scenario.duration;
     let mut changes = Changes::new(scenario);
@@ -159,7 +158,7 @@ fn unfit(
     lab: &Lab,
     router: &mut Router,
     recording: &Recording<'_>,
-) -> Result<Option<String>, LabError> {
+) -> Result<Option<String>, OsError> {
     let set = recording.clock_was_set();
     if set > CLOCK_SET {
         return Ok(Some(format!("the machine's clock was set by {set} during the run")));
@@ -196,7 +195,7 @@ impl Changes {
         router: &mut Router,
         recording: &mut Recording<'_>,
         clock: Clock,
-    ) -> Result<(), LabError> {
+    ) -> Result<(), OsError> {
         let Some(Change { rate, aqm, .. }) = self.to_come.pop() else { return Ok(()) };
         if let Some(rate) = rate {
             self.link.rate = rate;
@@ -214,7 +213,7 @@ impl Changes {
         router: &mut Router,
         recording: &mut Recording<'_>,
         clock: Clock,
-    ) -> Result<(), LabError> {
+    ) -> Result<(), OsError> {
         let began = clock.now();
         router.bottleneck.replace_aqm(aqm)?;
         recording.replaced(began, clock.now());
@@ -223,7 +222,7 @@ impl Changes {
     }
 
     /// What the queue disciplines counted, where the last one counted this.
-    fn counters(&self, mut counters: Counters, router: &mut Router) -> Result<Counters, LabError> {
+    fn counters(&self, mut counters: Counters, router: &mut Router) -> Result<Counters, OsError> {
         if self.replaced {
             let own = counters.get(DROPPED).copied().unwrap_or(0);
             let all = router.bottleneck.dropped()?;
@@ -234,7 +233,7 @@ impl Changes {
     }
 }
 
-fn sleep_until(clock: Clock, at: Time) -> Result<(), LabError> {
+fn sleep_until(clock: Clock, at: Time) -> Result<(), OsError> {
     let ns = clock.origin_ns() + at.as_nanos();
     let until = rustix::time::Timespec {
         tv_sec: (ns / 1_000_000_000) as i64,
@@ -244,7 +243,7 @@ fn sleep_until(clock: Clock, at: Time) -> Result<(), LabError> {
         match rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &until) {
             Ok(()) => return Ok(()),
             Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(LabError::Run(format!("waiting: {error}"))),
+            Err(error) => return Err(OsError::Run(format!("waiting: {error}"))),
         }
     }
 }

@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use l4s_lab::{LabError, Report};
+use l4s_lab::Report;
+use l4s_os::OsError;
 use l4s_units::Time;
 use serde::{Deserialize, Serialize};
 
@@ -77,15 +78,15 @@ pub struct Trouble {
     pub why: String,
 }
 
-impl From<&LabError> for Trouble {
-    fn from(error: &LabError) -> Trouble {
-        Trouble { machine: matches!(error, LabError::Machine(_)), why: error.to_string() }
+impl From<&OsError> for Trouble {
+    fn from(error: &OsError) -> Trouble {
+        Trouble { machine: matches!(error, OsError::Machine(_)), why: error.to_string() }
     }
 }
 
-impl From<Trouble> for LabError {
-    fn from(trouble: Trouble) -> LabError {
-        if trouble.machine { LabError::Machine(trouble.why) } else { LabError::Run(trouble.why) }
+impl From<Trouble> for OsError {
+    fn from(trouble: Trouble) -> OsError {
+        if trouble.machine { OsError::Machine(trouble.why) } else { OsError::Run(trouble.why) }
     }
 }
 

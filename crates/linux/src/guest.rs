@@ -6,7 +6,8 @@
 use std::fs::OpenOptions;
 use std::path::Path;
 
-use l4s_lab::{AgentCommand, LabError};
+use l4s_lab::AgentCommand;
+use l4s_os::OsError;
 use rustix::mount::{MountFlags, mount};
 use rustix::system::{RebootCommand, reboot};
 
@@ -29,21 +30,21 @@ pub fn main(agent_args: Vec<std::ffi::OsString>) -> std::process::ExitCode {
     std::process::ExitCode::FAILURE
 }
 
-fn live(agent_args: Vec<std::ffi::OsString>) -> Result<(), LabError> {
+fn live(agent_args: Vec<std::ffi::OsString>) -> Result<(), OsError> {
     let mounted = |what: &str, kind: &str, on: &str| {
         mount(what, on, kind, MountFlags::empty(), None)
-            .map_err(|error| LabError::Run(format!("mounting {kind} on {on}: {error}")))
+            .map_err(|error| OsError::Run(format!("mounting {kind} on {on}: {error}")))
     };
     mounted("proc", "proc", "/proc")?;
     mounted("dev", "devtmpfs", "/dev")?;
     // The rest of the host's files cannot be written.
     let folder = std::ffi::CString::new(FOLDER).unwrap_or_default();
     mount(FOLDER, FOLDER, "hostfs", MountFlags::empty(), Some(folder.as_c_str()))
-        .map_err(|error| LabError::Run(format!("mounting the folder of the run: {error}")))?;
+        .map_err(|error| OsError::Run(format!("mounting the folder of the run: {error}")))?;
     let file = OpenOptions::new()
         .append(true)
         .open(Path::new(FOLDER).join(EVENTS))
-        .map_err(|error| LabError::Run(format!("the file of events: {error}")))?;
+        .map_err(|error| OsError::Run(format!("the file of events: {error}")))?;
     let mut log = Log::new(file);
     if let Err(error) = run(agent_args, &mut log) {
         log.write(&Event::Failed(Trouble::from(&error)))?;
@@ -51,21 +52,21 @@ fn live(agent_args: Vec<std::ffi::OsString>) -> Result<(), LabError> {
     log.finish()
 }
 
-fn run(agent_args: Vec<std::ffi::OsString>, log: &mut Log) -> Result<(), LabError> {
+fn run(agent_args: Vec<std::ffi::OsString>, log: &mut Log) -> Result<(), OsError> {
     let path = Path::new(FOLDER).join(SCENARIO);
     let text = std::fs::read_to_string(path)
-        .map_err(|error| LabError::Run(format!("the scenario: {error}")))?;
+        .map_err(|error| OsError::Run(format!("the scenario: {error}")))?;
     let scenario = drive::scenario(&text)?;
     seed_chance(scenario.seed)?;
     for kind in scenario.groups.iter().map(|group| group.cc.kind()) {
-        if !l4s_lab::has_control(kind) {
-            return Err(LabError::Machine(format!(
+        if !l4s_os::has_control(kind) {
+            return Err(OsError::Machine(format!(
                 "this kernel has no congestion control `{kind}`: `make linux` builds one that has"
             )));
         }
     }
     let program = std::env::current_exe()
-        .map_err(|error| LabError::Run(format!("where this program is: {error}")))?;
+        .map_err(|error| OsError::Run(format!("where this program is: {error}")))?;
     let agent = AgentCommand { program, args: agent_args };
     let control = |group: &l4s_model::Group| group.cc.kind().to_owned();
     drive::drive(&scenario, control, &agent, Place::Guest, log)
@@ -73,8 +74,8 @@ fn run(agent_args: Vec<std::ffi::OsString>, log: &mut Log) -> Result<(), LabErro
 
 /// Chance comes from the seed alone: the guest's kernel gets none from the machine.
 #[allow(unsafe_code)]
-fn seed_chance(seed: u64) -> Result<(), LabError> {
-    let failed = |error: std::io::Error| LabError::Run(format!("/dev/urandom: {error}"));
+fn seed_chance(seed: u64) -> Result<(), OsError> {
+    let failed = |error: std::io::Error| OsError::Run(format!("/dev/urandom: {error}"));
     let file = OpenOptions::new().write(true).open("/dev/urandom").map_err(failed)?;
     // `struct rand_pool_info`: bits, bytes, and the bytes.
     let mut info = [256u32.to_ne_bytes(), 32u32.to_ne_bytes()].concat();

@@ -17,10 +17,11 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::process::ExitCode;
 
 use l4s_aqm::Config;
-use l4s_lab::netlink::{Netlink, index_of};
-use l4s_lab::{AgentCommand, Channel, Control, Frame, LabError, Next, namespace};
+use l4s_lab::{AgentCommand, Channel, Control, Frame, Next};
 use l4s_model::{Group, QdiscOf, Scenario};
 use l4s_observe::Observer;
+use l4s_os::netlink::{Netlink, index_of};
+use l4s_os::{OsError, namespace};
 use netlink_packet_route::tc::TcHandle;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::thread::UnshareFlags;
@@ -71,7 +72,7 @@ enum Task {
 pub fn check(
     scenario: &Scenario,
     control: impl Fn(&Group) -> Control,
-) -> Result<Vec<String>, LabError> {
+) -> Result<Vec<String>, OsError> {
     Place::Host.plan(scenario, control, true)?;
     bottleneck::differences(scenario, Place::Host.jiffy())
 }
@@ -81,7 +82,7 @@ impl Real {
     pub fn missing<'a>(
         &self,
         scenarios: impl Iterator<Item = &'a Scenario>,
-    ) -> Result<Option<String>, LabError> {
+    ) -> Result<Option<String>, OsError> {
         let kernels = scenarios.filter(|scenario| scenario.kernel.qdisc == QdiscOf::Linux);
         let wanted = kernels.flat_map(|scenario| {
             let changes = scenario.changes.iter().filter_map(|change| change.aqm.as_ref());
@@ -97,7 +98,7 @@ impl Real {
         &self,
         scenarios: impl Iterator<Item = &'a Scenario> + Clone,
         control: impl Fn(&Group) -> Control,
-    ) -> Result<(), LabError> {
+    ) -> Result<(), OsError> {
         let size = |scenario: &&Scenario| scenario.groups.len() + scenario.udp.len();
         // One of each kind of bottleneck; where the largest can be, so can the others.
         for of in [QdiscOf::Linux, QdiscOf::Bpf] {
@@ -114,7 +115,7 @@ impl Real {
     pub fn disciplines<'a>(
         &self,
         aqms: impl Iterator<Item = &'a Config>,
-    ) -> Result<Vec<Option<String>>, LabError> {
+    ) -> Result<Vec<Option<String>>, OsError> {
         let disciplines: Vec<_> = aqms.map(wire).collect::<Result<_, _>>()?;
         self.attempt(None, disciplines)
     }
@@ -123,10 +124,10 @@ impl Real {
         &self,
         lab: Option<(String, Controls)>,
         disciplines: Vec<(String, Vec<u8>)>,
-    ) -> Result<Vec<Option<String>>, LabError> {
+    ) -> Result<Vec<Option<String>>, OsError> {
         match self.start(Task::Try(lab, disciplines))? {
             (_, Answer::Tried(found)) => Ok(found),
-            _ => Err(LabError::Run(format!("{WHO} answered something else"))),
+            _ => Err(OsError::Run(format!("{WHO} answered something else"))),
         }
     }
 
@@ -136,14 +137,14 @@ impl Real {
         scenario: &Scenario,
         control: impl Fn(&Group) -> Control,
         observer: &mut impl Observer<Frame>,
-    ) -> Result<Ran, LabError> {
+    ) -> Result<Ran, OsError> {
         let instead = check(scenario, &control)?;
         let task = Task::Run(text(scenario), controls(scenario, control));
         let (router, _) = self.start(task)?;
         follow(router, scenario, Place::Host, instead, observer)
     }
 
-    fn start(&self, task: Task) -> Result<(Scribe, Answer), LabError> {
+    fn start(&self, task: Task) -> Result<(Scribe, Answer), OsError> {
         Scribe::start(WHO, &self.router, &Order { task, agent: self.agent.clone() })
     }
 }
@@ -153,7 +154,7 @@ fn controls(scenario: &Scenario, control: impl Fn(&Group) -> Control) -> Control
 }
 
 /// A discipline as it goes over the wire.
-fn wire(aqm: &Config) -> Result<(String, Vec<u8>), LabError> {
+fn wire(aqm: &Config) -> Result<(String, Vec<u8>), OsError> {
     let Qdisc { kind, options, .. } = Qdisc::new(aqm, Place::Host.jiffy())?;
     Ok((kind.to_owned(), options))
 }
@@ -178,7 +179,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn live(control: &mut Channel) -> Result<(), LabError> {
+fn live(control: &mut Channel) -> Result<(), OsError> {
     let parent = rustix::process::getppid();
     let Ok(Next::Message(Order { task, agent })) = control.next(true) else { return Ok(()) };
     namespace::enter(UnshareFlags::NEWNET)?;
@@ -186,13 +187,13 @@ fn live(control: &mut Channel) -> Result<(), LabError> {
         return Ok(());
     }
     let program = std::env::current_exe()
-        .map_err(|error| LabError::Run(format!("where this program is: {error}")))?;
+        .map_err(|error| OsError::Run(format!("where this program is: {error}")))?;
     let args = agent.into_iter().map(Into::into).collect();
     let agent = AgentCommand { program, args };
     let answer = |answer: &Answer, file: Option<&File>| {
         control
             .send(answer, file.map(AsFd::as_fd))
-            .map_err(|error| LabError::Run(format!("the command: {error}")))
+            .map_err(|error| OsError::Run(format!("the command: {error}")))
     };
     match task {
         Task::Try(lab, disciplines) => {
@@ -215,8 +216,8 @@ fn live(control: &mut Channel) -> Result<(), LabError> {
 }
 
 /// The file of events, opened twice, as each side has a place of its own in it.
-fn events() -> Result<(File, File), LabError> {
-    let failed = |error: std::io::Error| LabError::machine("memory for what happens", error);
+fn events() -> Result<(File, File), OsError> {
+    let failed = |error: std::io::Error| OsError::machine("memory for what happens", error);
     let theirs: File =
         memfd_create("events", MemfdFlags::CLOEXEC).map_err(|error| failed(error.into()))?.into();
     let path = format!("/proc/self/fd/{}", theirs.as_raw_fd());
@@ -229,7 +230,7 @@ fn attempt(
     lab: Option<(String, Controls)>,
     disciplines: &[(String, Vec<u8>)],
     agent: &AgentCommand,
-) -> Result<Vec<Option<String>>, LabError> {
+) -> Result<Vec<Option<String>>, OsError> {
     if let Some((scenario, controls)) = lab {
         let scenario = drive::scenario(&scenario)?;
         let control = |group: &Group| controls[&group.name].clone();

@@ -11,9 +11,9 @@ use l4s_aqm::{
     Config, Limit, MTU, MarkCause, Queue, cobalt, codel, dualpi2, fifo, fq_codel, pie, red,
 };
 use l4s_bottleneck::skb_memory;
-use l4s_lab::LabError;
-use l4s_lab::netlink::attribute;
 use l4s_model::Link;
+use l4s_os::OsError;
+use l4s_os::netlink::attribute;
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Ecn, Probability};
 use netlink_packet_route::tc::{TcAttribute, TcStats2, TcXstats};
@@ -40,7 +40,7 @@ pub struct Qdisc {
 
 impl Qdisc {
     /// What a kernel whose clock ticks every `jiffy` has for a discipline.
-    pub fn new(aqm: &Config, jiffy: Duration) -> Result<Qdisc, LabError> {
+    pub fn new(aqm: &Config, jiffy: Duration) -> Result<Qdisc, OsError> {
         let limit = match aqm {
             Config::DualPi2(config) => config.limit,
             Config::Pie(config) => config.limit,
@@ -54,7 +54,7 @@ impl Qdisc {
             | Config::Foreign(_) => Limit::packets(1),
         };
         if limit.bytes != Bytes::new(u64::MAX) {
-            return Err(LabError::Scenario(format!(
+            return Err(OsError::Unsupported(format!(
                 "the {} of Linux counts packets, not bytes: expected a `link.buffer` such as 1000p",
                 aqm.kind()
             )));
@@ -68,7 +68,7 @@ impl Qdisc {
             Config::Red(config) => red(config),
             Config::Fifo(config) => Ok(fifo(config)),
             Config::CurvyRed(_) | Config::Pi2(_) | Config::Foreign(_) => {
-                Err(LabError::Scenario(format!(
+                Err(OsError::Unsupported(format!(
                     "Linux has no `{}`: expected dualpi2, pie, codel, fq_codel, cobalt, red or \
                      fifo; `--on kernel` has ours",
                     aqm.kind()
@@ -79,9 +79,9 @@ impl Qdisc {
 }
 
 /// DualPI2 of Linux 6.17 and later.
-fn dualpi2(config: &dualpi2::Config) -> Result<Qdisc, LabError> {
+fn dualpi2(config: &dualpi2::Config) -> Result<Qdisc, OsError> {
     let none = |what: &str, has: &str| {
-        Err(LabError::Scenario(format!("the dualpi2 of Linux has no {what}: expected {has}")))
+        Err(OsError::Unsupported(format!("the dualpi2 of Linux has no {what}: expected {has}")))
     };
     let mask = match config.dualq {
         Classify::L4s => 1u8,
@@ -210,11 +210,11 @@ fn fq_codel(config: &fq_codel::Config) -> Qdisc {
 
 /// CAKE of Linux with everything off but COBALT: one queue, one class of traffic and no shaper of
 /// its own (`besteffort flowblind unlimited`).
-fn cobalt(config: &cobalt::Config) -> Result<Qdisc, LabError> {
+fn cobalt(config: &cobalt::Config) -> Result<Qdisc, OsError> {
     const BEST_EFFORT: u32 = 3;
     const FLOW_BLIND: u32 = 0;
     if !config.ecn {
-        return Err(LabError::Scenario(
+        return Err(OsError::Unsupported(
             "the cake of Linux has no `ecn = false`: expected `ecn = true`".to_owned(),
         ));
     }
@@ -247,9 +247,9 @@ fn cobalt(config: &cobalt::Config) -> Result<Qdisc, LabError> {
     Ok(Qdisc { kind: "cake", options: options.concat(), differences })
 }
 
-fn red(config: &red::Config) -> Result<Qdisc, LabError> {
+fn red(config: &red::Config) -> Result<Qdisc, OsError> {
     let average = config.average().ok_or_else(|| {
-        LabError::Scenario("RED: no weight fits `burst`, `min` and `avpkt`".to_owned())
+        OsError::Unsupported("RED: no weight fits `burst`, `min` and `avpkt`".to_owned())
     })?;
     // `struct tc_red_qopt`, the table of decay, and the probability in 2^-32.
     let limit = count(config.limit.bytes.get()).min(u32::MAX >> 1);
@@ -519,7 +519,7 @@ mod tests {
             ("{ kind = \"dualpi2\", l_aqm = \"none\" }", "without a marker of its own"),
         ] {
             match Qdisc::new(&aqm(text), JIFFY) {
-                Err(LabError::Scenario(why)) => assert!(why.contains(expected), "{why}"),
+                Err(OsError::Unsupported(why)) => assert!(why.contains(expected), "{why}"),
                 other => panic!("{text}: {other:?}"),
             }
         }

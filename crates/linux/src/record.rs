@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::sync::mpsc::Receiver;
 
-use l4s_lab::{Clock, LabError, Report, now_ns};
+use l4s_lab::Report;
+use l4s_os::{Clock, OsError, now_ns};
 use l4s_units::{Duration, Time};
 
 use crate::event::{Counters, Event, Passed};
@@ -27,12 +28,12 @@ impl Log {
     }
 
     /// One record.
-    pub fn write(&mut self, event: &Event<'_>) -> Result<(), LabError> {
+    pub fn write(&mut self, event: &Event<'_>) -> Result<(), OsError> {
         event.write(&mut self.file).map_err(full)
     }
 
     /// Lets the reader have what there is, now and then.
-    fn pass_on(&mut self, bytes: u64) -> Result<(), LabError> {
+    fn pass_on(&mut self, bytes: u64) -> Result<(), OsError> {
         self.unsynced += bytes;
         if self.unsynced < WRITE_BACK {
             return Ok(());
@@ -41,14 +42,14 @@ impl Log {
     }
 
     /// Lets the reader have all.
-    pub fn finish(&mut self) -> Result<(), LabError> {
+    pub fn finish(&mut self) -> Result<(), OsError> {
         self.unsynced = 0;
         self.file.flush().and_then(|()| self.file.get_ref().sync_data()).map_err(full)
     }
 }
 
-fn full(error: std::io::Error) -> LabError {
-    LabError::Run(format!("writing down what happens: {error}"))
+fn full(error: std::io::Error) -> OsError {
+    OsError::Run(format!("writing down what happens: {error}"))
 }
 
 /// How far CLOCK_REALTIME, which stamps packets, is ahead of CLOCK_MONOTONIC, by which all else
@@ -118,7 +119,7 @@ impl<'a> Recording<'a> {
 
     /// Writes down what is known by `now`, in order. Packets that may still be overtaken by the
     /// reading of earlier ones are kept for the next time.
-    pub fn catch_up(&mut self, router: &mut Router, now: Time) -> Result<(), LabError> {
+    pub fn catch_up(&mut self, router: &mut Router, now: Time) -> Result<(), OsError> {
         let settled = Time::from_nanos(now.as_nanos().saturating_sub(self.settle.as_nanos()));
         let settled = if now == Time::NEVER { now } else { settled };
         self.packets(router, settled)?;
@@ -126,7 +127,7 @@ impl<'a> Recording<'a> {
     }
 
     /// Writes down what is no packet and was known by `until`.
-    pub fn others(&mut self, until: Time) -> Result<(), LabError> {
+    pub fn others(&mut self, until: Time) -> Result<(), OsError> {
         while self.others.front().is_some_and(|(known, _)| *known <= until) {
             let Some((_, event)) = self.others.pop_front() else { break };
             self.log.write(&event)?;
@@ -142,9 +143,9 @@ impl<'a> Recording<'a> {
     /// Keeps what agents said since the last time.
     pub fn hear(
         &mut self,
-        reports: &Receiver<Result<Report, LabError>>,
+        reports: &Receiver<Result<Report, OsError>>,
         now: Time,
-    ) -> Result<(), LabError> {
+    ) -> Result<(), OsError> {
         for report in reports.try_iter() {
             self.keep(now, Event::Told(report?));
         }
@@ -152,7 +153,7 @@ impl<'a> Recording<'a> {
     }
 
     /// Writes down the packets before `until` since the last time, in order.
-    fn packets(&mut self, router: &mut Router, until: Time) -> Result<(), LabError> {
+    fn packets(&mut self, router: &mut Router, until: Time) -> Result<(), OsError> {
         let Recording { log, clock, ahead_ns, kept, bytes, .. } = self;
         // The instant of CLOCK_REALTIME at which the run's clock reads zero.
         let origin_ns = clock.origin_ns().saturating_add_signed(*ahead_ns);
@@ -197,7 +198,7 @@ impl<'a> Recording<'a> {
 
     /// Writes down everything, and gives what the kernel's discipline had counted at that instant:
     /// it counted nothing while the packets were read.
-    pub fn finish(&mut self, router: &mut Router) -> Result<Counters, LabError> {
+    pub fn finish(&mut self, router: &mut Router) -> Result<Counters, OsError> {
         let mut before = router.bottleneck.state()?;
         loop {
             self.catch_up(router, Time::NEVER)?;

@@ -10,9 +10,10 @@
 //! routed by a table of its own, to the clients' cables; what clients send goes straight back, or,
 //! where the kernel has no `netem`, through [`Delays`].
 
-use l4s_lab::netlink::{Netlink, index_of};
-use l4s_lab::{Clock, Delays, End, LabError, LabPlan, Lateness, Stalls, cable_of, namespace};
+use l4s_lab::{Delays, End, LabPlan, Lateness, Stalls, cable_of};
 use l4s_model::{Ip, Scenario};
+use l4s_os::netlink::{Netlink, index_of};
+use l4s_os::{Clock, OsError, namespace};
 use l4s_units::{Duration, Rate};
 
 use crate::bottleneck::{self, Bottleneck};
@@ -43,7 +44,7 @@ pub(crate) struct Router {
 }
 
 /// Prepares the namespace. It comes before all devices, which copy these settings.
-pub(crate) fn prepare(ipv6: bool) -> Result<(), LabError> {
+pub(crate) fn prepare(ipv6: bool) -> Result<(), OsError> {
     namespace::quieten_ipv6(ipv6)?;
     // A namespace may come with the machine's settings. What a server sends comes in twice, and
     // the second time by a device that is not the way to the server.
@@ -54,7 +55,7 @@ pub(crate) fn prepare(ipv6: bool) -> Result<(), LabError> {
 }
 
 /// Whether the kernel has `netem`. Tried on the loopback device, which keeps nothing of it.
-pub(crate) fn has_netem() -> Result<bool, LabError> {
+pub(crate) fn has_netem() -> Result<bool, OsError> {
     let mut netlink = Netlink::open()?;
     let lo = index_of("lo")?;
     let has = netlink.delay(lo, Duration::ZERO).is_ok();
@@ -72,7 +73,7 @@ impl Router {
         scenario: &Scenario,
         jiffy: Duration,
         netem: bool,
-    ) -> Result<Router, LabError> {
+    ) -> Result<Router, OsError> {
         let ipv6 = scenario.kernel.ip == Ip::V6;
         let mut netlink = Netlink::open()?;
         namespace::set("net/ipv4/ip_forward", "1")?;
@@ -113,14 +114,14 @@ impl Router {
     }
 
     /// The run starts, with this clock.
-    pub fn start(&mut self, clock: Clock) -> Result<(), LabError> {
+    pub fn start(&mut self, clock: Clock) -> Result<(), OsError> {
         self.delays.as_mut().map_or(Ok(()), |delays| delays.start(clock))
     }
 
     /// Ends the run in real time, when the agents have taken their ends of the cables down: what
     /// waits leaves at once. So every packet that came has left or was dropped, and the kernel's
     /// counters stand still.
-    pub fn run_dry(&mut self, scenario: &Scenario) -> Result<(), LabError> {
+    pub fn run_dry(&mut self, scenario: &Scenario) -> Result<(), OsError> {
         let mut link = scenario.link.clone();
         link.rate = AT_ONCE;
         self.bottleneck.set_link(&link)?;
@@ -132,7 +133,7 @@ impl Router {
     }
 
     /// How late the way back was, where that is in user space, and how long it stood still.
-    pub fn returns(&mut self) -> Result<Option<(Lateness, Stalls)>, LabError> {
+    pub fn returns(&mut self) -> Result<Option<(Lateness, Stalls)>, OsError> {
         self.delays.as_mut().map(Delays::stop).transpose()
     }
 }

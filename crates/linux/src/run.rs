@@ -2,9 +2,10 @@
 
 use l4s_bottleneck::Downloads;
 use l4s_cc::WantedEcn;
-use l4s_lab::{AgentCommand, Frame, LabError};
+use l4s_lab::{AgentCommand, Frame};
 use l4s_model::{EcnMode, Group, QdiscOf, Scenario};
 use l4s_observe::Observer;
+use l4s_os::OsError;
 use l4s_scenario::{Point, show};
 
 use crate::boot::Order;
@@ -34,10 +35,10 @@ pub struct Virtual {
 }
 
 /// Whether a kernel can run a scenario at all. Gives what it has instead of some settings.
-pub fn check(scenario: &Scenario) -> Result<Vec<String>, LabError> {
+pub fn check(scenario: &Scenario) -> Result<Vec<String>, OsError> {
     Place::Guest.plan(scenario, |group| group.cc.kind().to_owned(), true)?;
     if scenario.kernel.qdisc == QdiscOf::Bpf {
-        return Err(LabError::Scenario(
+        return Err(OsError::Unsupported(
             "this kernel's disciplines are its own: found `kernel.qdisc = \"bpf\"`, expected \
              \"linux\"; `--on qdisc` has it"
                 .to_owned(),
@@ -49,7 +50,7 @@ pub fn check(scenario: &Scenario) -> Result<Vec<String>, LabError> {
 
 /// ECT(1) is Prague's alone. Linux' TCP has no other way to it, and the program that rewrites
 /// ECT(0) on a device wants to know the kernel's types (BTF), which user-mode Linux cannot tell.
-fn sends_as_asked(group: &Group) -> Result<(), LabError> {
+fn sends_as_asked(group: &Group) -> Result<(), OsError> {
     let l4s = group.cc.wants() == WantedEcn::L4s;
     let expected = match group.ecn {
         EcnMode::L4s if !l4s => "ECT(1): expected `ecn` classic or off, or prague",
@@ -57,7 +58,7 @@ fn sends_as_asked(group: &Group) -> Result<(), LabError> {
         _ => return Ok(()),
     };
     let (name, kind) = (&group.name, group.cc.kind());
-    Err(LabError::Scenario(format!(
+    Err(OsError::Unsupported(format!(
         "group `{name}`: in this kernel {kind} does not send {expected}; `--on sim` and \
          `--on kernel` have it"
     )))
@@ -74,7 +75,7 @@ impl Virtual {
         &self,
         scenario: &Scenario,
         observer: &mut impl Observer<Frame>,
-    ) -> Result<Ran, LabError> {
+    ) -> Result<Ran, OsError> {
         let instead = check(scenario)?;
         let core = self.cores.take();
         let order = self.order(scenario, core.as_ref().map(|core| core.number));
@@ -117,7 +118,7 @@ mod tests {
         );
         let plan = Plan::parse("t.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
         match check(&plan.points[0].scenario) {
-            Err(LabError::Scenario(why)) => why,
+            Err(OsError::Unsupported(why)) => why,
             other => panic!("{other:?}"),
         }
     }

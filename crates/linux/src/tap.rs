@@ -9,7 +9,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-use l4s_lab::LabError;
+use l4s_os::OsError;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 
 /// As much of a packet as is kept: IPv6 and TCP headers with all options take 100 bytes.
@@ -53,8 +53,8 @@ impl std::fmt::Debug for Room {
 
 impl Tap {
     /// Sees the packets of device number `index`, from the network header on.
-    pub fn open(index: u32, direction: Direction) -> Result<Tap, LabError> {
-        let failed = |error: io::Error| LabError::Machine(format!("a packet socket: {error}"));
+    pub fn open(index: u32, direction: Direction) -> Result<Tap, OsError> {
+        let failed = |error: io::Error| OsError::Machine(format!("a packet socket: {error}"));
         let all = libc::ETH_P_ALL as u16;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         // Without a protocol it gets nothing until it is bound to its device.
@@ -75,10 +75,10 @@ impl Tap {
 
     /// Passes on every packet that came since the last time: its stamp in nanoseconds of
     /// CLOCK_REALTIME, and its first bytes.
-    pub fn drain(&mut self, mut take: impl FnMut(u64, &[u8])) -> Result<(), LabError> {
+    pub fn drain(&mut self, mut take: impl FnMut(u64, &[u8])) -> Result<(), OsError> {
         loop {
             let read = self.read(&mut take).map_err(|error| {
-                LabError::Run(format!("reading packets at the bottleneck: {error}"))
+                OsError::Run(format!("reading packets at the bottleneck: {error}"))
             })?;
             if read < BATCH {
                 return self.complete();
@@ -87,12 +87,12 @@ impl Tap {
     }
 
     /// Whether the kernel had room for all of them.
-    fn complete(&self) -> Result<(), LabError> {
+    fn complete(&self) -> Result<(), OsError> {
         let lost = statistics(&self.socket)
-            .map_err(|error| LabError::Run(format!("packets at the bottleneck: {error}")))?;
+            .map_err(|error| OsError::Run(format!("packets at the bottleneck: {error}")))?;
         match lost {
             0 => Ok(()),
-            lost => Err(LabError::Run(format!("{lost} packets at the bottleneck were not seen"))),
+            lost => Err(OsError::Run(format!("{lost} packets at the bottleneck were not seen"))),
         }
     }
 
@@ -235,13 +235,13 @@ mod tests {
     /// With the rights for it: a datagram to this machine leaves and comes by `lo`.
     #[test]
     fn packets_of_a_device_are_seen_each_way_with_their_time() {
-        let Ok(lo) = l4s_lab::netlink::index_of("lo") else { return println!("skipped: no lo") };
+        let Ok(lo) = l4s_os::netlink::index_of("lo") else { return println!("skipped: no lo") };
         let taps = [Direction::In, Direction::Out].map(|direction| Tap::open(lo, direction));
         let [Ok(mut come), Ok(mut gone)] = taps else { return println!("skipped: {taps:?}") };
         let receiver = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let port = receiver.local_addr().unwrap().port();
         let sent = BATCH + 3;
-        let before = l4s_lab::now_ns(libc::CLOCK_REALTIME);
+        let before = l4s_os::now_ns(libc::CLOCK_REALTIME);
         for number in 0..sent {
             let payload = [number as u8; 500];
             receiver.send_to(&payload, receiver.local_addr().unwrap()).unwrap();

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use l4s_lab::{LabError, namespace};
+use l4s_os::{OsError, namespace};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -110,11 +110,10 @@ impl Vm {
         options: &Options,
         out: &mut (dyn Write + Send),
         err: &mut (dyn Write + Send),
-    ) -> Result<u8, LabError> {
-        let cannot = |error: io::Error| LabError::machine("starting a virtual machine", error);
-        let writable = writable
-            .canonicalize()
-            .map_err(|error| LabError::machine(writable.display(), error))?;
+    ) -> Result<u8, OsError> {
+        let cannot = |error: io::Error| OsError::machine("starting a virtual machine", error);
+        let writable =
+            writable.canonicalize().map_err(|error| OsError::machine(writable.display(), error))?;
         let deadline = options.limit.map(|limit| Instant::now() + limit);
         let files = Files::new(&script(command, cwd)).map_err(cannot)?;
         let (said, theirs) = io::pipe().map_err(cannot)?;
@@ -140,12 +139,12 @@ impl Vm {
         });
         match (files.code(), in_time.map_err(cannot)?) {
             (Some(code), _) => Ok(code),
-            (None, false) => Err(LabError::Run(format!(
+            (None, false) => Err(OsError::Run(format!(
                 "the virtual machine was ended after {:?}, its limit of time\n{}",
                 options.limit.unwrap_or_default(),
                 files.last_words()
             ))),
-            (None, true) => Err(LabError::Run(format!(
+            (None, true) => Err(OsError::Run(format!(
                 "the virtual machine ended before its command did\n{}",
                 files.last_words()
             ))),

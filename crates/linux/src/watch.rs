@@ -9,11 +9,10 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 
-use l4s_lab::{
-    AgentCommand, Channel, Frame, LabError, Lateness, Ledger, Next, shortest_rtt, slow_source,
-};
+use l4s_lab::{AgentCommand, Channel, Frame, Lateness, Ledger, Next, shortest_rtt, slow_source};
 use l4s_model::Scenario;
 use l4s_observe::{LinkState, Observer};
+use l4s_os::OsError;
 use l4s_units::{Bytes, Probability, Time};
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -71,7 +70,7 @@ pub(crate) fn follow(
     place: Place,
     instead: Vec<String>,
     observer: &mut impl Observer<Frame>,
-) -> Result<Ran, LabError> {
+) -> Result<Ran, OsError> {
     let mut telling = Telling::new(scenario, place, observer);
     let mut reader = Reader::new(scribe.events.take());
     loop {
@@ -108,9 +107,9 @@ impl Scribe {
         who: &'static str,
         command: &AgentCommand,
         order: &impl Serialize,
-    ) -> Result<(Scribe, Answer), LabError> {
+    ) -> Result<(Scribe, Answer), OsError> {
         let cannot =
-            |error: std::io::Error| LabError::machine(format_args!("starting {who}"), error);
+            |error: std::io::Error| OsError::machine(format_args!("starting {who}"), error);
         let console: File = memfd_create("console", MemfdFlags::CLOEXEC)
             .map_err(|error| cannot(error.into()))?
             .into();
@@ -139,10 +138,10 @@ impl Scribe {
     }
 
     /// How it ended, if it did.
-    fn ended(&mut self) -> Result<Option<Option<ExitStatus>>, LabError> {
+    fn ended(&mut self) -> Result<Option<Option<ExitStatus>>, OsError> {
         let ended = self.child.try_wait();
         Ok(ended
-            .map_err(|error| LabError::machine(format_args!("waiting for {}", self.who), error))?
+            .map_err(|error| OsError::machine(format_args!("waiting for {}", self.who), error))?
             .map(Some))
     }
 
@@ -154,7 +153,7 @@ impl Scribe {
     }
 
     /// Why there is no result.
-    fn obituary(&mut self, status: Option<ExitStatus>) -> LabError {
+    fn obituary(&mut self, status: Option<ExitStatus>) -> OsError {
         let status = status.or_else(|| self.child.wait().ok());
         let how = match status.map(|status| (status.code(), status.signal())) {
             Some((Some(code), _)) => format!("ended with exit code {code}"),
@@ -167,7 +166,7 @@ impl Scribe {
             true => format!("this machine had no more memory for it; {words}"),
             false => words,
         };
-        LabError::Run(format!("{} {how} before the run was over\n{words}", self.who))
+        OsError::Run(format!("{} {how} before the run was over\n{words}", self.who))
     }
 
     /// The end of its console.
@@ -204,9 +203,9 @@ impl Reader {
     }
 
     /// Reads on; false where there is nothing new.
-    fn read(&mut self) -> Result<bool, LabError> {
+    fn read(&mut self) -> Result<bool, OsError> {
         let Some(file) = &mut self.file else { return Ok(false) };
-        let failed = |error| LabError::run("what the guest wrote down", error);
+        let failed = |error| OsError::run("what the guest wrote down", error);
         let read = file.take(CHUNK as u64).read_to_end(&mut self.bytes).map_err(failed)?;
         if read == 0 {
             return Ok(false);
@@ -221,11 +220,11 @@ impl Reader {
     /// Passes on every record that is complete.
     fn events(
         &mut self,
-        mut take: impl FnMut(Event<'_>) -> Result<(), LabError>,
-    ) -> Result<(), LabError> {
+        mut take: impl FnMut(Event<'_>) -> Result<(), OsError>,
+    ) -> Result<(), OsError> {
         let mut done = 0;
         while let Some((event, length)) = Event::read(&self.bytes[done..])
-            .map_err(|error| LabError::run("what the guest wrote down", error))?
+            .map_err(|error| OsError::run("what the guest wrote down", error))?
         {
             take(event)?;
             done += length;
@@ -270,7 +269,7 @@ impl<'a, O: Observer<Frame>> Telling<'a, O> {
         }
     }
 
-    fn tell(&mut self, event: Event<'_>) -> Result<(), LabError> {
+    fn tell(&mut self, event: Event<'_>) -> Result<(), OsError> {
         match event {
             // What happens after the end is only counted.
             Event::Arrived(packet) if packet.at > self.end => {

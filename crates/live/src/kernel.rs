@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use l4s_lab::{AgentCommand, Control, LabError, Live};
+use l4s_lab::{AgentCommand, Control, Live};
 use l4s_model::{Group, Scenario};
+use l4s_os::OsError;
 use l4s_units::{Duration, Time};
 
 use crate::protocol::LaneState;
@@ -30,7 +31,7 @@ impl KernelLane {
         scenario: &Scenario,
         cc: impl Fn(&Group) -> Control,
         agent: &AgentCommand,
-    ) -> Result<KernelLane, LabError> {
+    ) -> Result<KernelLane, OsError> {
         let meter = Arc::new(Mutex::new(Meter::new(scenario).sampled_every(LOOK)));
         let live = Live::start(scenario, cc, agent, Arc::clone(&meter))?;
         Ok(KernelLane { live, meter })

@@ -3,7 +3,7 @@
 use l4s_aqm::{Config, dualpi2};
 use l4s_cc::prague;
 use l4s_host::{Device, Install, Journal, Place, WantedQueue, boot};
-use l4s_lab::Host;
+use l4s_os::Host;
 use l4s_scenario::Plan;
 use l4s_units::Rate;
 use l4s_units::param::Configurable;

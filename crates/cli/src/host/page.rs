@@ -5,7 +5,7 @@ use std::fmt::Write;
 use l4s_bpf::{BpfError, Counts, Instance, Socket};
 use l4s_cc::classic_ecn::{Report, Verdict};
 use l4s_host::{DeviceStatus, Status};
-use l4s_lab::Host;
+use l4s_os::Host;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
     use l4s_bpf::{Sets, Shown};
     use l4s_cc::prague::kernel::Reading;
-    use l4s_lab::Interface;
+    use l4s_os::Interface;
 
     fn host() -> Host {
         let controls = ["reno", "cubic", "prague77", "prague4d_1"].map(str::to_owned).to_vec();

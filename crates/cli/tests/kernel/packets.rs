@@ -194,7 +194,7 @@ fn what_the_plane_counts_is_what_the_interfaces_count() {
     let agent = AgentCommand { program: L4S.into(), args: vec!["agent".into()] };
     let mut lab = match Lab::build(&plan, &agent) {
         Ok(lab) => lab,
-        Err(LabError::Machine(why)) => return println!("skipped: {why}"),
+        Err(OsError::Machine(why)) => return println!("skipped: {why}"),
         Err(error) => panic!("{error}"),
     };
 

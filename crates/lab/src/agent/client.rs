@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use l4s_os::{Clock, OsError};
 use l4s_units::Time;
 use mio::{Events, Interest, Token};
 use rustix::io::Errno;
@@ -12,11 +13,11 @@ use rustix::net::{RecvFlags, SendFlags, sockopt};
 
 use super::device::Path;
 use super::{CONTROL, FLOWS, Reports, Waiting, request, socket, take_orders};
+use crate::Report;
 use crate::address::of_flow;
 use crate::lateness::Stalls;
 use crate::message::{Channel, Opens, Order, Setup};
 use crate::setup::SERVER_PORT;
-use crate::{Clock, LabError, Report};
 
 /// The most that is discarded by one call.
 const GULP: usize = 1 << 20;
@@ -60,7 +61,7 @@ impl Client {
         cc: &str,
         flows: &[(u32, u64, Option<u64>)],
         frames: &[(u32, u64)],
-    ) -> Result<Client, LabError> {
+    ) -> Result<Client, OsError> {
         let opening = |&(flow, at, size): &_| Opening { at: Time::from_nanos(at), flow, size };
         let client = Client {
             here: setup.address,
@@ -82,7 +83,7 @@ impl Client {
         control: &mut Channel,
         clock: Clock,
         watched: bool,
-    ) -> Result<Stalls, LabError> {
+    ) -> Result<Stalls, OsError> {
         let mut waiting = Waiting::new(control, clock, watched)?;
         let mut reports = Reports::default();
         let mut events = Events::with_capacity(1024);
@@ -105,7 +106,7 @@ impl Client {
                 let Some(flow) = token.checked_sub(FLOWS) else { continue };
                 let flow = flow as u32;
                 let Some(state) = self.open.get_mut(&flow) else { continue };
-                let broken = |error| LabError::run(format_args!("flow {flow}"), error);
+                let broken = |error| OsError::run(format_args!("flow {flow}"), error);
                 if !state.asked && event.is_writable() {
                     state.ask().map_err(broken)?;
                 }
@@ -144,7 +145,7 @@ impl Client {
         }
     }
 
-    fn obey(&mut self, order: Order, clock: Clock, reports: &mut Reports) -> Result<(), LabError> {
+    fn obey(&mut self, order: Order, clock: Clock, reports: &mut Reports) -> Result<(), OsError> {
         match order {
             Order::Open(Opens { flow, at_ns, size, frame }) => {
                 let at = Time::from_nanos(at_ns);
@@ -157,7 +158,7 @@ impl Client {
                 if let Some(open) = self.open.remove(&flow) {
                     // Its close is a reset, and nothing of it is left.
                     sockopt::set_socket_linger(&open.socket, Some(Duration::ZERO))
-                        .map_err(|error| LabError::run(format_args!("flow {flow}"), error))?;
+                        .map_err(|error| OsError::run(format_args!("flow {flow}"), error))?;
                     reports.push(Report::Closed { flow, at: clock.now() });
                 }
             }
@@ -172,12 +173,12 @@ impl Client {
     }
 
     /// Sends a flow's SYN.
-    fn connect(&self, flow: u32, clock: Clock, reports: &mut Reports) -> Result<OwnedFd, LabError> {
+    fn connect(&self, flow: u32, clock: Clock, reports: &mut Reports) -> Result<OwnedFd, OsError> {
         let socket = socket::tcp(of_flow(self.here, flow), &self.cc)?;
         reports.push(Report::Opened { flow, at: clock.now() });
         match rustix::net::connect(&socket, &self.server) {
             Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
-            Err(error) => Err(LabError::run(format_args!("flow {flow}: connecting"), error)),
+            Err(error) => Err(OsError::run(format_args!("flow {flow}: connecting"), error)),
         }
     }
 }

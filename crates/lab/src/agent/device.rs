@@ -8,9 +8,9 @@ use l4s_units::{Duration, Time};
 use netlink_packet_route::link::LinkAttribute;
 
 use crate::message::{Cable, Setup};
-use crate::netlink::{Netlink, index_of};
-use crate::tun::Tun;
-use crate::{LabError, namespace};
+use l4s_os::Tun;
+use l4s_os::netlink::{Netlink, index_of};
+use l4s_os::{OsError, namespace};
 
 /// Its name, which is the same in every namespace.
 const NAME: &str = "l4s0";
@@ -24,9 +24,9 @@ pub(super) struct Device {
 }
 
 /// Makes the device, with its address and the way to its peer.
-pub(super) fn open(setup: &Setup) -> Result<Device, LabError> {
+pub(super) fn open(setup: &Setup) -> Result<Device, OsError> {
     if setup.address.is_ipv6() && !namespace::has_ipv6() {
-        return Err(LabError::Machine("this kernel has no IPv6".to_owned()));
+        return Err(OsError::Machine("this kernel has no IPv6".to_owned()));
     }
     let mut netlink = Netlink::open()?;
     netlink.bring_up(index_of("lo")?, Vec::new())?;
@@ -40,7 +40,7 @@ pub(super) fn open(setup: &Setup) -> Result<Device, LabError> {
     Ok(device)
 }
 
-fn tun(setup: &Setup, netlink: &mut Netlink) -> Result<Device, LabError> {
+fn tun(setup: &Setup, netlink: &mut Netlink) -> Result<Device, OsError> {
     let file = Some(Tun::open(NAME, setup.gso).map_err(no_device)?.into());
     let index = index_of(NAME)?;
     let mut attributes =
@@ -53,7 +53,7 @@ fn tun(setup: &Setup, netlink: &mut Netlink) -> Result<Device, LabError> {
     Ok(Device { file, index })
 }
 
-fn connect(cable: &Cable, netlink: &mut Netlink) -> Result<Device, LabError> {
+fn connect(cable: &Cable, netlink: &mut Netlink) -> Result<Device, OsError> {
     netlink.add_cable(NAME, &cable.other_end, Some(cable.process))?;
     let index = index_of(NAME)?;
     netlink.bring_up_cable(NAME)?;
@@ -77,7 +77,7 @@ pub(super) struct Path {
 
 impl Path {
     /// The path of an agent whose device is up.
-    pub fn new(setup: &Setup) -> Result<Path, LabError> {
+    pub fn new(setup: &Setup) -> Result<Path, OsError> {
         let changes = setup.cable.iter().flat_map(|cable| &cable.changes).rev();
         let changes =
             changes.map(|&(at, delay)| (Time::from_nanos(at), Duration::from_nanos(delay)));
@@ -90,7 +90,7 @@ impl Path {
     }
 
     /// Does what is due by `now`.
-    pub fn change(&mut self, now: Time) -> Result<(), LabError> {
+    pub fn change(&mut self, now: Time) -> Result<(), OsError> {
         while let Some((_, delay)) = self.changes.pop_if(|(at, _)| *at <= now) {
             self.netlink.delay(self.index, delay)?;
         }
@@ -99,7 +99,7 @@ impl Path {
 }
 
 /// Why there is no device, and what to do.
-fn no_device(error: io::Error) -> LabError {
+fn no_device(error: io::Error) -> OsError {
     let advice = match error.kind() {
         io::ErrorKind::NotFound => "; `modprobe tun` as root, or a container that is given it",
         // A user namespace without rights, as AppArmor makes them.
@@ -109,8 +109,8 @@ fn no_device(error: io::Error) -> LabError {
         }
         _ => "",
     };
-    match LabError::machine("a TUN device of /dev/net/tun", error) {
-        LabError::Machine(why) => LabError::Machine(why + advice),
+    match OsError::machine("a TUN device of /dev/net/tun", error) {
+        OsError::Machine(why) => OsError::Machine(why + advice),
         other => other,
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
+use l4s_os::{Clock, OsError};
 use l4s_units::{Duration, Time};
 use mio::{Events, Interest, Token};
 use rustix::io::Errno;
@@ -13,11 +14,11 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketFlags, sockopt};
 use super::request::Request;
 use super::writer::Writer;
 use super::{CONTROL, FLOWS, LISTENER, Reports, Waiting, socket, take_orders};
+use crate::Report;
 use crate::address::flow_of;
 use crate::lateness::Stalls;
 use crate::message::{Channel, Order, Part, Setup};
 use crate::setup::SERVER_PORT;
-use crate::{Clock, LabError, Report};
 
 /// What is sent, again and again.
 static CONTENT: [u8; 256 << 10] = [0; 256 << 10];
@@ -55,9 +56,9 @@ impl Server {
         cc: &str,
         pacing: bool,
         prague: socket::Prague,
-    ) -> Result<Server, LabError> {
+    ) -> Result<Server, OsError> {
         let Part::TcpServer { sample_every_ns, first_download, apps, .. } = &setup.part else {
-            return Err(LabError::Run("not a TCP server".to_owned()));
+            return Err(OsError::Run("not a TCP server".to_owned()));
         };
         // A connection inherits the congestion control of its listener, which also decides what
         // is negotiated.
@@ -66,7 +67,7 @@ impl Server {
             socket::pace(&listener)?;
         }
         rustix::net::listen(&listener, 65_535)
-            .map_err(|error| LabError::machine("listening", error))?;
+            .map_err(|error| OsError::machine("listening", error))?;
         Ok(Server {
             listener,
             cc: cc.to_owned(),
@@ -86,7 +87,7 @@ impl Server {
         control: &mut Channel,
         clock: Clock,
         watched: bool,
-    ) -> Result<Stalls, LabError> {
+    ) -> Result<Stalls, OsError> {
         let mut waiting = Waiting::new(control, clock, watched)?;
         waiting.add(&self.listener, LISTENER, Interest::READABLE)?;
         let mut reports = Reports::default();
@@ -142,7 +143,7 @@ impl Server {
         }
     }
 
-    fn obey(&mut self, order: Order) -> Result<(), LabError> {
+    fn obey(&mut self, order: Order) -> Result<(), OsError> {
         if let Order::Write(writes) = order {
             self.writers.insert(writes.flow, Writer::new(&writes));
         }
@@ -150,14 +151,14 @@ impl Server {
     }
 
     /// Takes every connection that waits.
-    fn accept(&mut self, waiting: &Waiting) -> Result<(), LabError> {
+    fn accept(&mut self, waiting: &Waiting) -> Result<(), OsError> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         loop {
             let socket = match rustix::net::accept_with(&self.listener, flags) {
                 Ok(socket) => socket,
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(Errno::INTR | Errno::CONNABORTED) => continue,
-                Err(error) => return Err(LabError::run("accepting a connection", error)),
+                Err(error) => return Err(OsError::run("accepting a connection", error)),
             };
             // Gone again already?
             let Ok(Some(client)) = rustix::net::getpeername(&socket) else { continue };
@@ -171,7 +172,7 @@ impl Server {
             if writer.is_some() {
                 // The end of a frame does not wait for the next one, nor for an acknowledgement.
                 sockopt::set_tcp_nodelay(&socket, true)
-                    .map_err(|error| LabError::machine("TCP_NODELAY", error))?;
+                    .map_err(|error| OsError::machine("TCP_NODELAY", error))?;
             }
             let both = Interest::READABLE | Interest::WRITABLE;
             waiting.add(&socket, Token(FLOWS + flow as usize), both)?;
@@ -184,7 +185,7 @@ impl Server {
 
 impl Server {
     /// Writes every frame that is due, or skips it.
-    fn write_frames(&mut self, clock: Clock, reports: &mut Reports) -> Result<(), LabError> {
+    fn write_frames(&mut self, clock: Clock, reports: &mut Reports) -> Result<(), OsError> {
         while let Some((at, flow)) = self.due.first().copied()
             && at <= clock.now()
         {
@@ -200,20 +201,20 @@ impl Server {
     }
 
     /// A route or a program of the machine (BPF at a cgroup) may choose another congestion control.
-    fn check(&self, socket: &OwnedFd) -> Result<(), LabError> {
+    fn check(&self, socket: &OwnedFd) -> Result<(), OsError> {
         let cc = sockopt::tcp_congestion(socket)
-            .map_err(|error| LabError::run("a connection's congestion control", error))?;
+            .map_err(|error| OsError::run("a connection's congestion control", error))?;
         if cc == self.cc {
             return Ok(());
         }
         let asked = &self.cc;
-        Err(LabError::Machine(format!("a connection got `{cc}`, where `{asked}` was asked for")))
+        Err(OsError::Machine(format!("a connection got `{cc}`, where `{asked}` was asked for")))
     }
 }
 
 impl Connection {
     /// Does what can be done without waiting; true when both sides have closed.
-    fn advance(&mut self) -> Result<bool, LabError> {
+    fn advance(&mut self) -> Result<bool, OsError> {
         if self.read()? {
             return Ok(true);
         }
@@ -240,7 +241,7 @@ impl Connection {
     }
 
     /// Writes the frame that is due, or skips it; gives the time of the next one.
-    fn write_frame(&mut self, clock: Clock, reports: &mut Reports) -> Result<Time, LabError> {
+    fn write_frame(&mut self, clock: Clock, reports: &mut Reports) -> Result<Time, OsError> {
         let (flow, Some(writer)) = (self.flow, &mut self.writer) else { return Ok(Time::NEVER) };
         let sent = self.sent.saturating_sub(socket::unsent(&self.socket)?.into());
         let (at, is_written, next) = (clock.now(), writer.take(sent), writer.next());
@@ -254,7 +255,7 @@ impl Connection {
     }
 
     /// Sends as much of what the application wrote as the socket takes.
-    fn send_frames(&mut self) -> Result<(), LabError> {
+    fn send_frames(&mut self) -> Result<(), OsError> {
         while let Some(left) = self.writer.as_ref().and_then(|writer| writer.left(self.sent)) {
             let most = left.min(CONTENT.len() as u64);
             // A frame ends with a segment of its own, also where the next one waits behind it: so
@@ -268,7 +269,7 @@ impl Connection {
     }
 
     /// Reads what has come; true when the client has closed.
-    fn read(&mut self) -> Result<bool, LabError> {
+    fn read(&mut self) -> Result<bool, OsError> {
         let mut buffer = [0; 1024];
         loop {
             match rustix::net::recv(&self.socket, &mut buffer[..], RecvFlags::empty()) {
@@ -284,7 +285,7 @@ impl Connection {
     }
 
     /// Sends as much of `size` as the socket takes, and says when that was all.
-    fn write(&mut self, size: Option<u64>) -> Result<(), LabError> {
+    fn write(&mut self, size: Option<u64>) -> Result<(), OsError> {
         while !self.finished {
             let left = size.map_or(u64::MAX, |size| size - self.sent);
             if left == 0 {
@@ -305,7 +306,7 @@ impl Connection {
 
     /// Sends up to so many bytes, which [`CONTENT`] has; false where the socket takes no more for
     /// now.
-    fn send(&mut self, most: u64, flags: SendFlags) -> Result<bool, LabError> {
+    fn send(&mut self, most: u64, flags: SendFlags) -> Result<bool, OsError> {
         let flags = SendFlags::NOSIGNAL | flags;
         match rustix::net::send(&self.socket, &CONTENT[..most as usize], flags) {
             Ok(n) => self.sent += n as u64,
@@ -322,13 +323,13 @@ impl Connection {
         clock: Clock,
         paced: bool,
         prague: &socket::Prague,
-    ) -> Result<Report, LabError> {
+    ) -> Result<Report, OsError> {
         let mut sample = socket::sample(&self.socket, paced)?;
         sample.prague = prague.read(&self.socket)?;
         Ok(Report::Sample { flow: self.flow, at: clock.now(), sample })
     }
 
-    fn broken(&self, error: Errno) -> LabError {
-        LabError::run(format_args!("flow {}", self.flow), error)
+    fn broken(&self, error: Errno) -> OsError {
+        OsError::run(format_args!("flow {}", self.flow), error)
     }
 }

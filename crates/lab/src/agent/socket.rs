@@ -5,29 +5,30 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use l4s_cc::prague::kernel::Reading;
+use l4s_os::reason;
 use l4s_units::Duration;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with, sockopt};
 
 use super::{Hooks, ReadSocket};
-use crate::error::reason;
 use crate::message::Shows;
-use crate::{LabError, PragueSample, TcpSample, namespace};
+use crate::{PragueSample, TcpSample};
+use l4s_os::{OsError, namespace};
 
 /// A TCP socket with this congestion control, bound to a port of `address`.
-pub(super) fn tcp(address: SocketAddr, cc: &str) -> Result<OwnedFd, LabError> {
+pub(super) fn tcp(address: SocketAddr, cc: &str) -> Result<OwnedFd, OsError> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(family(address.ip()), SocketType::STREAM, flags, Some(ipproto::TCP))
-        .map_err(|error| LabError::machine("a TCP socket", error))?;
+        .map_err(|error| OsError::machine("a TCP socket", error))?;
     sockopt::set_tcp_congestion(&socket, cc).map_err(|error| refused(cc, error))?;
     sockopt::set_socket_reuseaddr(&socket, true)
         .and_then(|()| rustix::net::bind(&socket, &address))
-        .map_err(|error| LabError::machine(format_args!("TCP at {address}"), error))?;
+        .map_err(|error| OsError::machine(format_args!("TCP at {address}"), error))?;
     Ok(socket)
 }
 
 /// A UDP socket, bound to `address`, all of whose packets carry this ECN.
-pub(super) fn udp(address: SocketAddr, ecn: u8) -> Result<OwnedFd, LabError> {
+pub(super) fn udp(address: SocketAddr, ecn: u8) -> Result<OwnedFd, OsError> {
     let bound = || {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let family = family(address.ip());
@@ -36,7 +37,7 @@ pub(super) fn udp(address: SocketAddr, ecn: u8) -> Result<OwnedFd, LabError> {
         rustix::net::bind(&socket, &address)?;
         Ok::<_, Errno>(socket)
     };
-    bound().map_err(|error| LabError::machine(format_args!("UDP at {address}"), error))
+    bound().map_err(|error| OsError::machine(format_args!("UDP at {address}"), error))
 }
 
 /// All packets of a UDP socket carry this ECN from now on.
@@ -55,9 +56,9 @@ fn family(address: IpAddr) -> AddressFamily {
 }
 
 /// The kernel does not let a socket have this congestion control.
-fn refused(cc: &str, error: Errno) -> LabError {
+fn refused(cc: &str, error: Errno) -> OsError {
     let has = namespace::get("net/ipv4/tcp_available_congestion_control").unwrap_or_default();
-    LabError::Machine(match error {
+    OsError::Machine(match error {
         Errno::NOENT => format!(
             "this kernel has no congestion control `{cc}`; it has {has}; where it was built with \
              one as a module, `modprobe tcp_{cc}` as root adds it"
@@ -70,10 +71,10 @@ fn refused(cc: &str, error: Errno) -> LabError {
 ///
 /// A limit of the rate switches pacing on, if it is a limit at all (~0 is none). This one is never
 /// met: 2⁶² bytes per second.
-pub(super) fn pace(socket: impl AsFd) -> Result<(), LabError> {
+pub(super) fn pace(socket: impl AsFd) -> Result<(), OsError> {
     let limit: u64 = 1 << 62;
     set_option(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, limit)
-        .map_err(|error| LabError::machine("pacing of a TCP socket (SO_MAX_PACING_RATE)", error))
+        .map_err(|error| OsError::machine("pacing of a TCP socket (SO_MAX_PACING_RATE)", error))
 }
 
 #[allow(unsafe_code)]
@@ -92,14 +93,14 @@ fn set_option(socket: impl AsFd, level: i32, name: i32, value: u64) -> io::Resul
 const INFO_BYTES: usize = 200;
 
 /// What the kernel tells of a connection. `paced` says whether its pacing rate means anything.
-pub(super) fn sample(socket: impl AsFd, paced: bool) -> Result<TcpSample, LabError> {
-    let info = info(socket).map_err(|error| LabError::run("TCP_INFO", error))?;
+pub(super) fn sample(socket: impl AsFd, paced: bool) -> Result<TcpSample, OsError> {
+    let info = info(socket).map_err(|error| OsError::run("TCP_INFO", error))?;
     Ok(read(&info, paced))
 }
 
 /// Bytes that the socket has taken and TCP has not sent yet, not once.
-pub(super) fn unsent(socket: impl AsFd) -> Result<u32, LabError> {
-    let info = info(socket).map_err(|error| LabError::run("TCP_INFO", error))?;
+pub(super) fn unsent(socket: impl AsFd) -> Result<u32, OsError> {
+    let info = info(socket).map_err(|error| OsError::run("TCP_INFO", error))?;
     Ok(u32_at(&info, 144))
 }
 
@@ -150,22 +151,22 @@ pub(super) enum Prague {
 }
 
 impl Prague {
-    pub(super) fn new(shows: Shows, hooks: &dyn Hooks) -> Result<Prague, LabError> {
+    pub(super) fn new(shows: Shows, hooks: &dyn Hooks) -> Result<Prague, OsError> {
         Ok(match shows {
             Shows::Nowhere => Prague::Nowhere,
             Shows::Map(map) => Prague::Map(hooks.sockets(map).map_err(|why| {
-                LabError::Machine(format!("what the sockets' Prague knows: {why}"))
+                OsError::Machine(format!("what the sockets' Prague knows: {why}"))
             })?),
             Shows::Info => Prague::Info,
         })
     }
 
     /// What a socket shows.
-    pub(super) fn read(&self, socket: impl AsFd) -> Result<Option<PragueSample>, LabError> {
+    pub(super) fn read(&self, socket: impl AsFd) -> Result<Option<PragueSample>, OsError> {
         match self {
             Prague::Nowhere => Ok(None),
-            Prague::Map(map) => map.read(socket.as_fd()).map_err(LabError::Run),
-            Prague::Info => cc_info(socket).map_err(|error| LabError::run("TCP_CC_INFO", error)),
+            Prague::Map(map) => map.read(socket.as_fd()).map_err(OsError::Run),
+            Prague::Info => cc_info(socket).map_err(|error| OsError::run("TCP_CC_INFO", error)),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 use std::os::fd::{AsFd, OwnedFd};
 
 use l4s_bottleneck::Datagrams;
+use l4s_os::{Clock, OsError};
 use l4s_units::{Bytes, Rate, Time};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -14,7 +15,6 @@ use rustix::time::Timespec;
 use super::{listen, socket, take_orders};
 use crate::lateness::{Stalls, Watchdog};
 use crate::message::{Channel, Order, Part, Setup};
-use crate::{Clock, LabError};
 
 /// Packets that are sent before the command is listened to again.
 const BURST: u64 = 64;
@@ -31,15 +31,15 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub fn new(setup: &Setup) -> Result<Source, LabError> {
+    pub fn new(setup: &Setup) -> Result<Source, OsError> {
         let Part::UdpServer { name, seed, port, ecn, payload, packet, bps, start_ns, stop_ns } =
             &setup.part
         else {
-            return Err(LabError::Run("not a UDP source".to_owned()));
+            return Err(OsError::Run("not a UDP source".to_owned()));
         };
         let socket = socket::udp(SocketAddr::new(setup.address, *port), *ecn)?;
         rustix::net::connect(&socket, &SocketAddr::new(setup.peer, *port))
-            .map_err(|error| LabError::machine("UDP", error))?;
+            .map_err(|error| OsError::machine("UDP", error))?;
         let (start, stop) =
             (Time::from_nanos(*start_ns), stop_ns.map_or(Time::NEVER, Time::from_nanos));
         let (rate, packet) = (Rate::from_bps(*bps), Bytes::new(*packet));
@@ -61,10 +61,10 @@ impl Source {
         control: &mut Channel,
         clock: Clock,
         watched: bool,
-    ) -> Result<Stalls, LabError> {
+    ) -> Result<Stalls, OsError> {
         // Sleep no longer than asked: a timer may be late by 50 µs otherwise.
         rustix::thread::set_current_timer_slack(NonZeroU64::new(1))
-            .map_err(|error| LabError::machine("precise timers", error))?;
+            .map_err(|error| OsError::machine("precise timers", error))?;
         // What came with the order to start nothing tells of again.
         if take_orders(control, |order| self.obey(order, clock))? {
             return Ok(Stalls::default());
@@ -93,10 +93,10 @@ impl Source {
     }
 
     /// It is another source from now on.
-    fn obey(&mut self, order: Order, clock: Clock) -> Result<(), LabError> {
+    fn obey(&mut self, order: Order, clock: Clock) -> Result<(), OsError> {
         if let Order::Send { ecn, payload, packet, bps } = order {
             socket::set_ecn(&self.socket, self.ipv6, ecn)
-                .map_err(|error| LabError::run("the ECN of UDP packets", error))?;
+                .map_err(|error| OsError::run("the ECN of UDP packets", error))?;
             self.payload.resize(payload, 0);
             self.start = self.start.max(clock.now());
             let (rate, packet) = (Rate::from_bps(bps), Bytes::new(packet));
@@ -105,20 +105,20 @@ impl Source {
         Ok(())
     }
 
-    fn send(&self) -> Result<(), LabError> {
+    fn send(&self) -> Result<(), OsError> {
         loop {
             match rustix::net::send(&self.socket, &self.payload, SendFlags::NOSIGNAL) {
                 // A full device has lost it, as a full network card would.
                 Ok(_) | Err(Errno::AGAIN | Errno::NOBUFS) => return Ok(()),
                 Err(Errno::INTR) => {}
-                Err(error) => return Err(LabError::run("sending a UDP packet", error)),
+                Err(error) => return Err(OsError::run("sending a UDP packet", error)),
             }
         }
     }
 }
 
 /// Waits for a time or a word of the command, and tells whether there is one.
-fn sleep_until(due: Time, control: &Channel, clock: Clock) -> Result<bool, LabError> {
+fn sleep_until(due: Time, control: &Channel, clock: Clock) -> Result<bool, OsError> {
     // With its clock at zero, a run may yet have to start.
     let now = Clock::from_origin_ns(0).now();
     let due = clock.origin_ns().saturating_add(due.as_nanos());
@@ -128,7 +128,7 @@ fn sleep_until(due: Time, control: &Channel, clock: Clock) -> Result<bool, LabEr
     match poll(&mut [PollFd::from_borrowed_fd(control.as_fd(), PollFlags::IN)], Some(&timeout)) {
         Ok(n) => Ok(n > 0),
         Err(Errno::INTR) => Ok(false),
-        Err(error) => Err(LabError::machine("waiting", error)),
+        Err(error) => Err(OsError::machine("waiting", error)),
     }
 }
 
@@ -139,15 +139,15 @@ pub(super) struct Sink {
 }
 
 impl Sink {
-    pub fn new(setup: &Setup, port: u16) -> Result<Sink, LabError> {
+    pub fn new(setup: &Setup, port: u16) -> Result<Sink, OsError> {
         let socket = socket::udp(SocketAddr::new(setup.address, port), 0)?;
         rustix::net::sockopt::set_socket_recv_buffer_size(&socket, 0)
-            .map_err(|error| LabError::machine("UDP", error))?;
+            .map_err(|error| OsError::machine("UDP", error))?;
         Ok(Sink { _socket: socket })
     }
 
     /// Waits for the end of the run.
-    pub fn play(&mut self, control: &mut Channel) -> Result<(), LabError> {
+    pub fn play(&mut self, control: &mut Channel) -> Result<(), OsError> {
         while !matches!(listen(control)?, None | Some(Order::Stop)) {}
         Ok(())
     }

@@ -16,15 +16,15 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use rustix::thread::UnshareFlags;
 
-use crate::LabError;
+use crate::OsError;
 use crate::error::reason;
 
 /// Moves this process into new namespaces of these kinds. It must have one thread only.
-pub fn enter(kinds: UnshareFlags) -> Result<(), LabError> {
+pub fn enter(kinds: UnshareFlags) -> Result<(), OsError> {
     match unshare(kinds) {
         Ok(()) => return Ok(()),
         Err(Errno::PERM) => {}
-        Err(error) => return Err(LabError::machine("namespaces of its own", error)),
+        Err(error) => return Err(OsError::machine("namespaces of its own", error)),
     }
     let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     unshare(UnshareFlags::NEWUSER | kinds).map_err(|error| {
@@ -32,7 +32,7 @@ pub fn enter(kinds: UnshareFlags) -> Result<(), LabError> {
             Errno::NOSPC => "no more are allowed".to_owned(),
             error => reason(&error.into()),
         };
-        LabError::Machine(format!(
+        OsError::Machine(format!(
             "this user may not make namespaces ({why}): run as root, or have user \
              namespaces allowed (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone \
              or kernel.apparmor_restrict_unprivileged_userns, or the policy of the container)"
@@ -45,7 +45,7 @@ pub fn enter(kinds: UnshareFlags) -> Result<(), LabError> {
         ("gid_map", format!("0 {gid} 1")),
     ] {
         fs::write(format!("/proc/self/{map}"), text)
-            .map_err(|error| LabError::machine(format_args!("/proc/self/{map}"), error))?;
+            .map_err(|error| OsError::machine(format_args!("/proc/self/{map}"), error))?;
     }
     Ok(())
 }
@@ -67,7 +67,7 @@ pub fn die_with(parent: Option<Pid>) -> bool {
 }
 
 /// Lets this process have `files` files open, and `more` where that is allowed.
-pub(crate) fn allow_files(files: u64, more: u64) -> Result<(), LabError> {
+pub fn allow_files(files: u64, more: u64) -> Result<(), OsError> {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     let enough = |limit: Option<u64>, files| limit.is_none_or(|limit| limit >= files);
     let all = files.saturating_add(more);
@@ -86,28 +86,28 @@ pub(crate) fn allow_files(files: u64, more: u64) -> Result<(), LabError> {
         return Ok(());
     }
     let most = limit.maximum.unwrap_or(u64::MAX);
-    Err(LabError::Machine(format!(
+    Err(OsError::Machine(format!(
         "{files} files must be open at a time, and this user may have {most}: run as root, or \
          raise the limit (ulimit -Hn)"
     )))
 }
 
 /// Changes a setting of this process's namespace: `/proc/sys` shows each reader its own.
-pub fn set(path: &str, value: &str) -> Result<(), LabError> {
+pub fn set(path: &str, value: &str) -> Result<(), OsError> {
     fs::write(format!("/proc/sys/{path}"), value).map_err(|error| {
         let advice = match error.kind() {
             std::io::ErrorKind::ReadOnlyFilesystem => "; have /proc/sys writable in this container",
             _ => "",
         };
         let why = reason(&error);
-        LabError::Machine(format!("the setting {path} = {value} of its namespace: {why}{advice}"))
+        OsError::Machine(format!("the setting {path} = {value} of its namespace: {why}{advice}"))
     })
 }
 
 /// A setting of this process's namespace.
-pub fn get(path: &str) -> Result<String, LabError> {
+pub fn get(path: &str) -> Result<String, OsError> {
     let text = fs::read_to_string(format!("/proc/sys/{path}"))
-        .map_err(|error| LabError::machine(format_args!("the setting {path}"), error))?;
+        .map_err(|error| OsError::machine(format_args!("the setting {path}"), error))?;
     Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
@@ -118,7 +118,7 @@ pub fn has_ipv6() -> bool {
 
 /// Has no packet sent but those that are asked for: no search for routers, for doubles of an
 /// address or for members of a group. Comes before the device, which copies these.
-pub fn quieten_ipv6(used: bool) -> Result<(), LabError> {
+pub fn quieten_ipv6(used: bool) -> Result<(), OsError> {
     if !has_ipv6() {
         return Ok(());
     }

@@ -6,12 +6,12 @@ use std::os::fd::AsRawFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 /// The number that a command reads.
-pub(crate) fn get(interface: &str, command: u32) -> io::Result<u32> {
+pub fn get(interface: &str, command: u32) -> io::Result<u32> {
     ask(interface, Value { command, data: 0 })
 }
 
 /// Sets the number that a command writes.
-pub(crate) fn set(interface: &str, command: u32, data: u32) -> io::Result<()> {
+pub fn set(interface: &str, command: u32, data: u32) -> io::Result<()> {
     ask(interface, Value { command, data }).map(drop)
 }
 

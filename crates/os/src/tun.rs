@@ -10,8 +10,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::ip::IpPacket;
-
 /// What came of a read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Read {
@@ -122,14 +120,14 @@ impl Offload {
         }
     }
 
-    /// Packets that `packet` becomes.
+    /// The number of packets that a packet with `payload` bytes behind its headers becomes.
     #[inline]
-    pub fn segments<T: AsRef<[u8]>>(self, packet: &IpPacket<T>) -> u16 {
-        if self.kind == 0 || self.size == 0 || packet.headers_length().is_none() {
+    pub fn segments(self, payload: usize) -> u16 {
+        if self.kind == 0 || self.size == 0 {
             return 1;
         }
         // An IP packet has at most 65,575 bytes, so this fits.
-        packet.payload_length().div_ceil(usize::from(self.size)).clamp(1, u16::MAX.into()) as u16
+        payload.div_ceil(usize::from(self.size)).clamp(1, u16::MAX.into()) as u16
     }
 }
 

@@ -26,7 +26,7 @@ use netlink_sys::{Socket, SocketAddr};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use serde::{Deserialize, Serialize};
 
-use crate::{LabError, ethtool};
+use crate::{OsError, ethtool};
 
 /// The address of every end of every cable. Without ARP a device sends to its own address, so
 /// the other end must have the same.
@@ -41,7 +41,7 @@ pub struct Netlink {
 
 impl Netlink {
     /// Opens it, in the namespace that the thread is in.
-    pub fn open() -> Result<Netlink, LabError> {
+    pub fn open() -> Result<Netlink, OsError> {
         let open = || {
             let mut socket = Socket::new(NETLINK_ROUTE)?;
             socket.bind_auto()?;
@@ -49,12 +49,12 @@ impl Netlink {
             set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
             Ok::<_, std::io::Error>(socket)
         };
-        let socket = open().map_err(|error| LabError::machine("rtnetlink", error))?;
+        let socket = open().map_err(|error| OsError::machine("rtnetlink", error))?;
         Ok(Netlink { socket, sequence: 0 })
     }
 
     /// Brings a device up, with these attributes.
-    pub fn bring_up(&mut self, index: u32, attributes: Vec<LinkAttribute>) -> Result<(), LabError> {
+    pub fn bring_up(&mut self, index: u32, attributes: Vec<LinkAttribute>) -> Result<(), OsError> {
         let mut message = LinkMessage::default();
         message.header.index = index;
         message.header.flags = LinkFlags::Up;
@@ -64,7 +64,7 @@ impl Netlink {
     }
 
     /// Gives a device an address. Whatever shares the prefix is reached through it.
-    pub fn add_address(&mut self, index: u32, address: IpAddr, prefix: u8) -> Result<(), LabError> {
+    pub fn add_address(&mut self, index: u32, address: IpAddr, prefix: u8) -> Result<(), OsError> {
         let mut message = AddressMessage::default();
         message.header.index = index;
         message.header.prefix_len = prefix;
@@ -87,7 +87,7 @@ impl Netlink {
         name: &str,
         other: &str,
         process: Option<u32>,
-    ) -> Result<(), LabError> {
+    ) -> Result<(), OsError> {
         let end = |name: &str| {
             let mut message = LinkMessage::default();
             message.attributes = vec![
@@ -109,10 +109,10 @@ impl Netlink {
 
     /// Brings an end of a cable up. Packets go through it one by one: none is cut or merged on the
     /// way.
-    pub fn bring_up_cable(&mut self, name: &str) -> Result<u32, LabError> {
+    pub fn bring_up_cable(&mut self, name: &str) -> Result<u32, OsError> {
         for command in CUTTING_AND_MERGING {
             ethtool::set(name, command, 0)
-                .map_err(|error| LabError::machine(format_args!("offloads of {name}"), error))?;
+                .map_err(|error| OsError::machine(format_args!("offloads of {name}"), error))?;
         }
         let mut message = LinkMessage::default();
         message.header.index = index_of(name)?;
@@ -124,7 +124,7 @@ impl Netlink {
     }
 
     /// Takes a device down: nothing comes in by it any more, and nothing leaves.
-    pub fn take_down(&mut self, index: u32) -> Result<(), LabError> {
+    pub fn take_down(&mut self, index: u32) -> Result<(), OsError> {
         let mut message = LinkMessage::default();
         message.header.index = index;
         message.header.change_mask = LinkFlags::Up;
@@ -132,7 +132,7 @@ impl Netlink {
     }
 
     /// Has all that leaves a device leave it so much later (`netem`).
-    pub fn delay(&mut self, index: u32, delay: Duration) -> Result<(), LabError> {
+    pub fn delay(&mut self, index: u32, delay: Duration) -> Result<(), OsError> {
         // `struct tc_netem_qopt`: latency, limit, loss, gap, duplicate, jitter; and then
         // TCA_NETEM_LATENCY64 in nanoseconds.
         let mut options: Vec<u8> =
@@ -150,7 +150,7 @@ impl Netlink {
         handle: TcHandle,
         kind: &str,
         options: &[u8],
-    ) -> Result<(), LabError> {
+    ) -> Result<(), OsError> {
         let message = traffic_control(index, parent, handle, kind, options);
         let message = RouteNetlinkMessage::NewQueueDiscipline(message);
         let what = format!("the queue discipline {kind}");
@@ -158,13 +158,13 @@ impl Netlink {
             Ok(()) => Ok(()),
             // Nothing else that is named in these requests may be missing.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                Err(LabError::Machine(format!(
+                Err(OsError::Machine(format!(
                     "this kernel has no queue discipline `{kind}` (CONFIG_NET_SCH_{}; where it is \
                      a module that the kernel does not load by itself: `modprobe sch_{kind}`)",
                     kind.to_ascii_uppercase()
                 )))
             }
-            Err(error) => Err(LabError::machine(what, error)),
+            Err(error) => Err(OsError::machine(what, error)),
         }
     }
 
@@ -176,7 +176,7 @@ impl Netlink {
         handle: TcHandle,
         kind: &str,
         options: &[u8],
-    ) -> Result<(), LabError> {
+    ) -> Result<(), OsError> {
         let message = traffic_control(index, parent, handle, kind, options);
         let message = RouteNetlinkMessage::NewTrafficClass(message);
         self.ask(&format!("a class of {kind}"), message, NLM_F_CREATE)
@@ -187,7 +187,7 @@ impl Netlink {
         &mut self,
         index: u32,
         handle: TcHandle,
-    ) -> Result<Vec<TcAttribute>, LabError> {
+    ) -> Result<Vec<TcAttribute>, OsError> {
         let mut message = TcMessage::default();
         message.header.index = index as i32;
         message.header.handle = handle;
@@ -198,18 +198,13 @@ impl Netlink {
             NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewQueueDiscipline(state)) => {
                 Ok(state.attributes)
             }
-            NetlinkPayload::Error(verdict) => Err(LabError::machine(what, verdict.to_io())),
-            _ => Err(LabError::Machine(format!("{what}: rtnetlink answered something else"))),
+            NetlinkPayload::Error(verdict) => Err(OsError::machine(what, verdict.to_io())),
+            _ => Err(OsError::Machine(format!("{what}: rtnetlink answered something else"))),
         }
     }
 
     /// Has packets to `destination` leave by a device, where a table is asked.
-    pub fn add_route(
-        &mut self,
-        destination: IpAddr,
-        index: u32,
-        table: u8,
-    ) -> Result<(), LabError> {
+    pub fn add_route(&mut self, destination: IpAddr, index: u32, table: u8) -> Result<(), OsError> {
         let mut message = RouteMessage::default();
         let address = match destination {
             IpAddr::V4(address) => {
@@ -233,7 +228,7 @@ impl Netlink {
     }
 
     /// Has what comes in by a device routed by another table than the main one.
-    pub fn route_apart(&mut self, device: &str, table: u8, ipv6: bool) -> Result<(), LabError> {
+    pub fn route_apart(&mut self, device: &str, table: u8, ipv6: bool) -> Result<(), OsError> {
         let mut message = RuleMessage::default();
         message.header.family = if ipv6 { AddressFamily::Inet6 } else { AddressFamily::Inet };
         message.header.table = table;
@@ -245,7 +240,7 @@ impl Netlink {
     }
 
     /// Takes the queue from a device: what is sent is with the driver at once.
-    pub fn remove_queue(&mut self, index: u32) -> Result<(), LabError> {
+    pub fn remove_queue(&mut self, index: u32) -> Result<(), OsError> {
         let mut message = TcMessage::default();
         message.header.index = index as i32;
         message.header.parent = TcHandle::ROOT;
@@ -255,7 +250,7 @@ impl Netlink {
     }
 
     /// The root queue discipline of a device; `None` for the one that the kernel gives it by itself.
-    pub fn root_queue(&mut self, device: &str) -> Result<Option<RootQueue>, LabError> {
+    pub fn root_queue(&mut self, device: &str) -> Result<Option<RootQueue>, OsError> {
         // The kernel does not answer for a device without a queue, or without one before it is up.
         if self.queue(device).is_none_or(|kind| ["noqueue", "noop"].contains(&kind.as_str())) {
             return Ok(None);
@@ -266,7 +261,7 @@ impl Netlink {
         let what = "the root queue discipline";
         let message = RouteNetlinkMessage::GetQueueDiscipline(message);
         let answer = self.exchange_bytes(what, message, NLM_F_ECHO)?;
-        let broken = || LabError::Machine(format!("{what}: rtnetlink answered something else"));
+        let broken = || OsError::Machine(format!("{what}: rtnetlink answered something else"));
         // As bytes: what is given again is what was there, whatever it means. The header of the
         // message is followed by `struct tcmsg`: family, device, handle, parent, info.
         if answer.len() < HEADER + 20 || answer[4..6] != RTM_NEWQDISC.to_ne_bytes() {
@@ -294,7 +289,7 @@ impl Netlink {
 
     /// Gives a device a root queue discipline; `None` for the one that the kernel gives it by
     /// itself.
-    pub fn set_root(&mut self, index: u32, root: Option<&RootQueue>) -> Result<(), LabError> {
+    pub fn set_root(&mut self, index: u32, root: Option<&RootQueue>) -> Result<(), OsError> {
         if let Some(RootQueue { kind, major, options }) = root {
             let handle = TcHandle { major: *major, minor: 0 };
             return self.add_queue(index, TcHandle::ROOT, handle, kind, options);
@@ -315,7 +310,7 @@ impl Netlink {
     }
 
     /// Sets that, for what is sent by connections from now on.
-    pub fn set_gso_max_segments(&mut self, index: u32, count: u32) -> Result<(), LabError> {
+    pub fn set_gso_max_segments(&mut self, index: u32, count: u32) -> Result<(), OsError> {
         let mut message = LinkMessage::default();
         message.header.index = index;
         message.attributes = vec![LinkAttribute::GsoMaxSegs(count)];
@@ -343,13 +338,8 @@ impl Netlink {
     }
 
     /// Sends a request and waits for the kernel's verdict.
-    fn ask(
-        &mut self,
-        what: &str,
-        message: RouteNetlinkMessage,
-        flags: u16,
-    ) -> Result<(), LabError> {
-        self.verdict(what, message, flags)?.map_err(|error| LabError::machine(what, error))
+    fn ask(&mut self, what: &str, message: RouteNetlinkMessage, flags: u16) -> Result<(), OsError> {
+        self.verdict(what, message, flags)?.map_err(|error| OsError::machine(what, error))
     }
 
     /// Sends a request and gives the kernel's verdict.
@@ -358,11 +348,11 @@ impl Netlink {
         what: &str,
         message: RouteNetlinkMessage,
         flags: u16,
-    ) -> Result<std::io::Result<()>, LabError> {
+    ) -> Result<std::io::Result<()>, OsError> {
         match self.exchange(what, message, NLM_F_ACK | flags)?.payload {
             NetlinkPayload::Error(verdict) if verdict.code.is_none() => Ok(Ok(())),
             NetlinkPayload::Error(verdict) => Ok(Err(verdict.to_io())),
-            _ => Err(LabError::Machine(format!("{what}: rtnetlink answered something else"))),
+            _ => Err(OsError::Machine(format!("{what}: rtnetlink answered something else"))),
         }
     }
 
@@ -372,10 +362,10 @@ impl Netlink {
         what: &str,
         message: RouteNetlinkMessage,
         flags: u16,
-    ) -> Result<NetlinkMessage<RouteNetlinkMessage>, LabError> {
+    ) -> Result<NetlinkMessage<RouteNetlinkMessage>, OsError> {
         let answer = self.exchange_bytes(what, message, flags)?;
         NetlinkMessage::deserialize(&answer)
-            .map_err(|error| LabError::Machine(format!("{what}: rtnetlink's answer: {error}")))
+            .map_err(|error| OsError::Machine(format!("{what}: rtnetlink's answer: {error}")))
     }
 
     fn exchange_bytes(
@@ -383,7 +373,7 @@ impl Netlink {
         what: &str,
         message: RouteNetlinkMessage,
         flags: u16,
-    ) -> Result<Vec<u8>, LabError> {
+    ) -> Result<Vec<u8>, OsError> {
         self.sequence += 1;
         let mut header = NetlinkHeader::default();
         header.flags = NLM_F_REQUEST | flags;
@@ -392,7 +382,7 @@ impl Netlink {
         request.finalize();
         let mut bytes = vec![0; request.buffer_len()];
         request.serialize(&mut bytes);
-        let failed = |error| LabError::machine(what, error);
+        let failed = |error| OsError::machine(what, error);
         self.socket.send(&bytes, 0).map_err(failed)?;
         let (answer, _) = self.socket.recv_from_full().map_err(failed)?;
         Ok(answer)
@@ -462,9 +452,9 @@ pub fn attribute(number: u16, value: &[u8]) -> Vec<u8> {
 }
 
 /// The number of a device of this process's namespace.
-pub fn index_of(name: &str) -> Result<u32, LabError> {
+pub fn index_of(name: &str) -> Result<u32, OsError> {
     use rustix::net::{SocketType, netdevice, socket};
     socket(rustix::net::AddressFamily::INET, SocketType::DGRAM, None)
         .and_then(|socket| netdevice::name_to_index(socket, name))
-        .map_err(|error| LabError::machine(format_args!("the device {name}"), error))
+        .map_err(|error| OsError::machine(format_args!("the device {name}"), error))
 }

@@ -110,7 +110,7 @@ impl Drop for Awake {
 /// it must. So a thread that looks again and again all the time is stopped for 50 ms each second,
 /// and one that rests more than that of its own accord, and often, never is.
 #[derive(Debug)]
-pub(crate) struct Rest {
+pub struct Rest {
     /// Nanoseconds owed to others; negative when they had more than their share.
     owed: i64,
     /// When it was last looked at, and the processor time of the thread then.
@@ -119,7 +119,7 @@ pub(crate) struct Rest {
 
 /// What a pump should do with the time until something is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Advice {
+pub enum Advice {
     /// What it likes.
     Free,
     /// Wait rather than look again and again.
@@ -165,7 +165,7 @@ impl Rest {
 }
 
 /// Processor time that this thread has used.
-pub(crate) fn processor_time() -> Duration {
+pub fn processor_time() -> Duration {
     let used = clock_gettime(ClockId::ThreadCPUTime);
     Duration::from_nanos(used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64)
 }
@@ -179,7 +179,7 @@ pub fn spare_core() -> Option<usize> {
 }
 
 /// Leaves the data plane's core to it: this thread runs on the others from now on.
-pub(crate) fn keep_off_spare_core() {
+pub fn keep_off_spare_core() {
     let (Some(spare), Ok(mut allowed)) = (spare_core(), rustix::thread::sched_getaffinity(None))
     else {
         return;

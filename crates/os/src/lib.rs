@@ -1,0 +1,20 @@
+//! What Linux offers to whoever sends and shapes packets: netlink, namespaces, TUN devices, ethtool,
+//! clocks and real-time threads, each with errors that say what was tried and what to do.
+//!
+//! Nothing here knows scenarios. What a process makes with it ends with the process, unless it says
+//! so: a namespace has no name, and a TUN device goes with its file.
+
+mod clock;
+mod error;
+pub mod ethtool;
+mod host;
+pub mod namespace;
+pub mod netlink;
+mod realtime;
+mod tun;
+
+pub use clock::{Clock, now_ns};
+pub use error::{OsError, reason};
+pub use host::{Host, Interface, has_control, jiffy};
+pub use realtime::{Advice, Realtime, Rest, keep_off_spare_core, processor_time, spare_core};
+pub use tun::{Offload, Read, Tun, Written};
