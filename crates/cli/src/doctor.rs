@@ -57,7 +57,7 @@ mod kernel {
     use l4s_os::Host;
 
     use super::Page;
-    use crate::kernel::{Arrival, ect1_arrives, lab_works};
+    use l4s_substrate::{Arrival, Disciplines, disciplines, ect1_arrives, lab_works, linux_works};
 
     pub fn examine(page: &mut Page, cores: usize) {
         let works = lab_works();
@@ -81,13 +81,13 @@ mod kernel {
         }
         page.line(
             "real TCP (--on linux)",
-            &match crate::linux::works() {
+            &match linux_works() {
                 Ok(kernel) => format!("yes, {kernel}"),
                 Err(why) => format!("no: {why}"),
             },
         );
-        match crate::qdisc::examine() {
-            Ok(crate::qdisc::Found { has, lacks }) => {
+        match disciplines() {
+            Ok(Disciplines { has, lacks }) => {
                 page.line("real TCP (--on qdisc)", "yes");
                 page.line("  its disciplines", &has.join(" "));
                 if !lacks.is_empty() {
@@ -127,13 +127,11 @@ mod kernel {
     /// Sends real packets.
     fn ect1(probe: &Probe) -> String {
         match ect1_arrives(probe.struct_ops.works()) {
-            Ok(Arrival { what, ect1, all }) if ect1 == all => {
-                format!("yes: {all} of {all} data packets of {what}")
+            Ok(Arrival { cc, ect1, all }) if ect1 == all => {
+                format!("yes: {all} of {all} data packets of {cc}")
             }
-            Ok(Arrival { what, ect1, all }) => {
-                format!(
-                    "no: {ect1} of {all} data packets of {what}: something on the way clears it"
-                )
+            Ok(Arrival { cc, ect1, all }) => {
+                format!("no: {ect1} of {all} data packets of {cc}: something on the way clears it")
             }
             Err(why) => format!("not tried: {why}"),
         }

@@ -33,6 +33,16 @@ impl From<Refused> for Failure {
     }
 }
 
+impl From<l4s_substrate::Error> for Failure {
+    fn from(error: l4s_substrate::Error) -> Failure {
+        match error {
+            l4s_substrate::Error::Unsupported(why) => Failure::input(why),
+            l4s_substrate::Error::Machine(why) => Failure::Substrate(why),
+            l4s_substrate::Error::Run(why) => Failure::Run(why),
+        }
+    }
+}
+
 impl Failure {
     /// Bad input.
     pub fn input(message: impl Into<String>) -> Failure {

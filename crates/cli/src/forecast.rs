@@ -8,10 +8,11 @@
 use l4s_model::Scenario;
 use l4s_scenario::{Plan, Point};
 use l4s_sim::cost::{Cost, size};
+use l4s_substrate::Engine;
 use l4s_units::{Duration, Time};
 
 use crate::failure::Failure;
-use crate::measured::{Engine, Keep};
+use crate::measured::{self, Keep};
 
 /// A plan of fewer packets is done before anyone has read what it will take.
 const MANY_PACKETS: f64 = 50e6;
@@ -124,7 +125,8 @@ fn seconds_per_packet(plans: &[Plan], engine: &Engine) -> Result<f64, Failure> {
         loop {
             let nanos = (whole.as_nanos() as f64 * share.min(1.0)) as u64;
             let first = beginning(point, Duration::from_nanos(nanos).max(LEAST_SAMPLE));
-            let finished = engine.run(&first, "", Keep { tables: true, ..Keep::default() })?;
+            let finished =
+                measured::run(engine, &first, "", Keep { tables: true, ..Keep::default() })?;
             let passed = finished.record.summary.engine.packets as f64;
             if passed >= SAMPLE_PACKETS / 2.0 || share >= 1.0 {
                 wall += finished.wall.unwrap_or_default().as_secs_f64();

@@ -3,17 +3,18 @@
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write, stdin};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-#[cfg(target_os = "linux")]
 use std::time::Duration;
 
+use l4s_live::Meter;
 use l4s_live::document::Presets;
 use l4s_live::server::{BindError, Limits, Options, Server, Token, interrupted};
-use l4s_live::{Simulator, Substrate};
 use l4s_scenario::{Plan, bundled};
+use l4s_substrate::{Engine, Substrate};
 use tempfile::TempPath;
 
-use crate::args::{Live, LiveSubstrate};
+use crate::args::{self, Live, LiveSubstrate};
 use crate::failure::Failure;
+use crate::measured::prepare;
 use crate::print;
 
 /// The variable that may hold the token.
@@ -39,21 +40,19 @@ pub fn live(options: &Live) -> Result<(), Failure> {
     server.run(interrupted).map_err(|error| Failure::Run(format!("l4s live: {error}")))
 }
 
-/// What runs the lanes. Real time is had by one session at once, whose place is soon free for the
-/// next.
-fn substrate(on: LiveSubstrate, plan: &Plan) -> Result<(Box<dyn Substrate>, Limits), Failure> {
+/// The substrate of the lanes. In real time there is one session at a time, whose place is soon free
+/// for the next.
+fn substrate(
+    on: LiveSubstrate,
+    plan: &Plan,
+) -> Result<(Box<dyn Substrate<Meter>>, Limits), Failure> {
     let limits = Limits::default();
     match on {
-        LiveSubstrate::Sim => Ok((Box::new(Simulator), limits)),
-        #[cfg(target_os = "linux")]
+        LiveSubstrate::Sim => Ok((Engine::SIM.boxed(), limits)),
         LiveSubstrate::Kernel => {
-            let sockets = crate::kernel::RealSockets::prepare(plan)?;
+            let sockets = prepare(args::Substrate::Kernel, plan)?;
             let unwatched = Duration::from_secs(2);
-            Ok((Box::new(sockets), Limits { sessions: 1, unwatched, ..limits }))
-        }
-        #[cfg(not(target_os = "linux"))]
-        LiveSubstrate::Kernel => {
-            Err(Failure::Substrate("l4s live --on kernel: it needs Linux".to_owned()))
+            Ok((sockets.boxed(), Limits { sessions: 1, unwatched, ..limits }))
         }
     }
 }

@@ -13,8 +13,6 @@ macro_rules! say {
 mod args;
 mod catalog;
 mod compare;
-#[cfg(target_os = "linux")]
-mod controls;
 mod doctor;
 mod failure;
 mod folder;
@@ -22,17 +20,11 @@ mod forecast;
 mod headline;
 #[cfg(target_os = "linux")]
 mod host;
-#[cfg(target_os = "linux")]
-mod kernel;
-#[cfg(target_os = "linux")]
-mod linux;
 mod live;
 mod measured;
 mod notes;
 mod paper;
 mod parallel;
-#[cfg(target_os = "linux")]
-mod qdisc;
 mod report;
 mod run;
 mod show;
@@ -51,15 +43,10 @@ use failure::Failure;
 use l4s_units::printable_lines;
 
 fn main() -> ExitCode {
-    // A lab starts this program again for each server and client, and a guest kernel for itself.
-    // Not for people, so not in the help.
+    // A run starts this program again in other roles. They are not for people, so not in the help.
     #[cfg(target_os = "linux")]
-    match std::env::args().nth(1).as_deref() {
-        Some(kernel::AGENT) => return kernel::agent(),
-        Some(linux::BOOT) => return linux::boot(),
-        Some(linux::GUEST) => return linux::guest(),
-        Some(qdisc::ROUTER) => return qdisc::router(),
-        _ => {}
+    if let Some(code) = l4s_substrate::reenter(std::env::args().nth(1).as_deref()) {
+        return code;
     }
     let args = match Args::try_parse() {
         Ok(args) => args,

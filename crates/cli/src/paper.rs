@@ -14,11 +14,11 @@ use l4s_measure::Results;
 use l4s_report::Pictures;
 use l4s_report::sheet::{Card, write_sheet};
 use l4s_scenario::{Plan, nearest};
+use l4s_substrate::Engine;
 
 use crate::args::{Paper, Substrate};
 use crate::failure::Failure;
 use crate::folder::{CODE, Existing, locked};
-use crate::measured::Engine;
 use crate::report::unwritten;
 use crate::run::{Done, Effort, Job};
 use crate::table::{Align, aligned};
@@ -116,7 +116,7 @@ fn announce(options: &Paper) -> Result<(), Failure> {
     };
     let (ours, quick) = (plans(options.quick)?, plans(true)?);
     let smaller = Some(("--quick", quick.as_slice())).filter(|_| !options.quick);
-    forecast::announce(&ours, &Engine::Sim, parallel::threads(options.jobs), smaller)
+    forecast::announce(&ours, &Engine::SIM, parallel::threads(options.jobs), smaller)
 }
 
 /// What the contact sheet says of a figure.

@@ -9,11 +9,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 use l4s_measure::{RunRecord, Summary};
 use l4s_report::Pictures;
 use l4s_scenario::Plan;
+use l4s_substrate::Engine;
 
 use crate::args::{Run, Substrate, Trace};
 use crate::failure::Failure;
 use crate::folder::{Existing, Folder, Manifest};
-use crate::measured::{Engine, Finished, Keep};
+use crate::measured::{self, Finished, Keep};
 use crate::{forecast, headline, notes, parallel, print, report};
 
 /// A table of more rows is for files.
@@ -66,7 +67,7 @@ fn in_vm(options: &Run) -> Result<(), Failure> {
         )));
     }
     #[cfg(target_os = "linux")]
-    return crate::qdisc::in_vm(options);
+    return crate::vm::run_in_vm(options);
     #[cfg(not(target_os = "linux"))]
     Err(Failure::Substrate("--vm: it needs Linux".to_owned()))
 }
@@ -110,15 +111,15 @@ impl Job<'_> {
     /// Does every run that is not done, and writes tables and report into the folder.
     pub fn carry_out(self) -> Result<Done, Failure> {
         let plan = self.plan;
-        let engine = Engine::prepare(self.on, plan)?;
+        let engine = measured::prepare(self.on, plan)?;
         let mut advice = plan.points.iter().filter_map(|p| l4s_scenario::advice(&p.scenario));
         if let Some(advice) = advice.next().filter(|_| !self.quiet) {
             say!("note: {advice}");
         }
-        engine.announce(plan);
+        measured::announce(&engine, plan);
         let commands: Vec<String> =
             plan.points.iter().map(|p| p.command(self.called, self.on.name())).collect();
-        let jobs = engine.jobs(self.jobs);
+        let jobs = measured::jobs(&engine, self.jobs);
         let at_a_time = parallel::threads(jobs).min(plan.points.len());
         forecast::check_memory(plan, at_a_time)?;
         let folder = match self.out {
@@ -136,7 +137,7 @@ impl Job<'_> {
                 }
             }
             _ => {
-                if engine.substrate() == Substrate::Sim && !self.quiet {
+                if self.on == Substrate::Sim && !self.quiet {
                     let smaller = self.smaller.map(|(what, plan)| (what, slice::from_ref(plan)));
                     forecast::announce(slice::from_ref(plan), &engine, at_a_time, smaller)?;
                 }
@@ -197,7 +198,7 @@ impl Job<'_> {
                 .then(|| points[number].scenario.duration / FEW_SAMPLES),
             trace: folder.zip(self.trace).map(trace).transpose()?,
         };
-        let finished = engine.run(&points[number], &commands[number], keep)?;
+        let finished = measured::run(engine, &points[number], &commands[number], keep)?;
         if let Some(folder) = folder {
             folder.keep(number, &finished.record)?;
         }

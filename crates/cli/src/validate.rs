@@ -8,12 +8,13 @@ use std::collections::BTreeMap;
 
 use l4s_measure::Summary;
 use l4s_scenario::{Plan, Point};
+use l4s_substrate::Engine;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::args::{Substrate, Validate};
 use crate::failure::Failure;
-use crate::measured::{Engine, Keep};
+use crate::measured::{self, Keep};
 use crate::table::{Align, aligned};
 use crate::{parallel, print};
 
@@ -227,9 +228,9 @@ fn compare(scenario: &str, options: &Validate) -> Result<Vec<Check>, Failure> {
         .ok_or_else(|| Failure::input(format!("--seeds {}: too many runs", options.seeds)))?;
     let reference = match options.on {
         Substrate::Sim => Reference::kept(scenario)?,
-        on => Reference::Summaries(runs(&Engine::prepare(on, &plan)?, scenario, &plan, options)?),
+        on => Reference::Summaries(runs(&measured::prepare(on, &plan)?, scenario, &plan, options)?),
     };
-    let sim = runs(&Engine::Sim, scenario, &plan, options)?;
+    let sim = runs(&Engine::SIM, scenario, &plan, options)?;
 
     let mut checks = Vec::new();
     let seeds = options.seeds as usize;
@@ -276,11 +277,11 @@ fn runs(
     options: &Validate,
 ) -> Result<Vec<Summary>, Failure> {
     let mut runs: Vec<Summary> = Vec::new();
-    engine.announce(plan);
+    measured::announce(engine, plan);
     let work = |number: usize| {
         let point = &plan.points[number];
-        let command = point.command(scenario, engine.substrate().name());
-        Ok(engine.run(point, &command, Keep::default())?.record.summary)
+        let command = point.command(scenario, measured::name(engine));
+        Ok(measured::run(engine, point, &command, Keep::default())?.record.summary)
     };
     let take = |number, summary: Summary| {
         if let Some(reason) = &summary.engine.unfit {
@@ -289,7 +290,7 @@ fn runs(
         runs.push(summary);
         Ok(())
     };
-    parallel::in_order(plan.points.len(), engine.jobs(options.jobs), work, take)?;
+    parallel::in_order(plan.points.len(), measured::jobs(engine, options.jobs), work, take)?;
     Ok(runs)
 }
 

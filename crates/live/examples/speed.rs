@@ -4,8 +4,9 @@
 
 use std::time::Instant;
 
-use l4s_live::{Lane, SimLane};
+use l4s_live::Meter;
 use l4s_scenario::Plan;
+use l4s_substrate::{Sim, Substrate};
 use l4s_units::{Duration, Time};
 
 const SCENARIO: &str = "duration = \"1000s\"\nlink = { rate = \"1gbit\" }\naqm = \"dualpi2\"\n\
@@ -15,7 +16,8 @@ const SCENARIO: &str = "duration = \"1000s\"\nlink = { rate = \"1gbit\" }\naqm =
 
 fn main() {
     let plan = Plan::parse("speed", SCENARIO, &[]).expect("a scenario");
-    let mut lane = SimLane::new(&plan.points[0].scenario);
+    let scenario = &plan.points[0].scenario;
+    let mut lane = Sim.lane(scenario, Meter::new(scenario)).expect("any scenario");
     let mut now = Time::ZERO;
     let (mut packets, mut bytes) = (0, 0);
     let began = Instant::now();
@@ -24,7 +26,7 @@ fn main() {
         let step = Instant::now();
         now += Duration::from_millis(50);
         lane.advance(now).expect("it does not break down");
-        let state = lane.take();
+        let state = Meter::look(lane.as_mut());
         packets += state.groups.iter().map(|group| group.packets).sum::<u64>();
         bytes += serde_json::to_string(&state).map_or(0, |text| text.len());
         worst = worst.max(step.elapsed());

@@ -29,9 +29,9 @@ pub const KEYS: usize = 256;
 pub const PRESETS: usize = 50;
 /// Steps of reading a text and finding the first of its runs: some tenths of a second.
 pub const STEPS: u64 = 2_000_000;
-/// Downloads under way at a time; those that would begin beyond it are turned away, as a server does
-/// whose connections are taken.
-pub const DOWNLOADS_AT_A_TIME: usize = 2000;
+/// Downloads that a lane has open at a time; a further one is turned away, as by a server without
+/// free connections.
+pub const DOWNLOADS_AT_A_TIME: usize = l4s_substrate::MOST_DOWNLOADS;
 /// The memory that its lanes may come to need.
 pub const MEMORY: u64 = 512_000_000;
 /// Virtual seconds per second.

@@ -6,6 +6,7 @@ use l4s_aqm::{DropCause, Queue};
 use l4s_measure::{DATA_LENGTH, ETHERNET, queues_of, theoretical_time};
 use l4s_model::Scenario;
 use l4s_observe::{FlowState, FrameEvent, LinkState, Observer, Traced};
+use l4s_substrate::Lane;
 use l4s_units::{Bytes, Duration, Rate, Time};
 
 use crate::protocol::{self, BUCKETS, Download, Frame, LaneState, PacketEvent, QueueState, bucket};
@@ -161,6 +162,13 @@ impl Meter {
             sample: Sample::default(),
             interval: None,
         }
+    }
+
+    /// What happened in a lane since it was looked at last.
+    pub fn look(lane: &mut dyn Lane<Meter>) -> LaneState {
+        let mut state = None;
+        lane.observe(&mut |meter, now| state = Some(meter.take(now)));
+        state.expect("a lane gives its observer")
     }
 
     /// What the scenario changed by itself in the span.

@@ -24,14 +24,15 @@ use axum::http::{StatusCode, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use l4s_substrate::Substrate;
 use serde_json::value::RawValue;
 
+use crate::Meter;
 use crate::budget::{self, Budget, Turns};
 use crate::document::Presets;
 use crate::limits;
 use crate::protocol::{self, Bucketing, Discipline, Fault, Greeting, Opening, Span};
 use crate::session::{Ground, Session, Standing, to_json};
-use crate::substrate::Substrate;
 use answer::{Created, Refusal};
 use guard::Guard;
 
@@ -44,7 +45,7 @@ pub const MESSAGE: usize = 64 << 10;
 /// What a server is asked to be.
 pub struct Options {
     /// What runs its lanes.
-    pub substrate: Box<dyn Substrate>,
+    pub substrate: Box<dyn Substrate<Meter>>,
     /// What its sessions begin with.
     pub presets: Presets,
     /// What requests must show. A server that listens on more than loopback makes one for itself
@@ -192,7 +193,7 @@ impl Drop for Seat {
     }
 }
 
-fn greeting(substrate: &dyn Substrate, presets: &Presets, limits: &Limits) -> Greeting {
+fn greeting(substrate: &dyn Substrate<Meter>, presets: &Presets, limits: &Limits) -> Greeting {
     let (min, max) = (*limits::SPEED.start(), *limits::SPEED.end());
     let real = Span { min: 1.0, max: 1.0 };
     Greeting {
@@ -209,8 +210,8 @@ fn greeting(substrate: &dyn Substrate, presets: &Presets, limits: &Limits) -> Gr
             downloads: limits::DOWNLOADS_AT_A_TIME,
             rate_bps: limits::RATE.as_bps() as f64,
             message_bytes: MESSAGE,
-            compare: substrate.bends_time(),
-            speed: if substrate.bends_time() { Span { min, max } } else { real },
+            compare: substrate.capabilities().virtual_time,
+            speed: if substrate.capabilities().virtual_time { Span { min, max } } else { real },
         },
         disciplines: Discipline::all(),
         controls: Discipline::controls(),

@@ -13,13 +13,14 @@ use std::sync::mpsc::{RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use l4s_substrate::Substrate;
 use tokio::sync::{broadcast, mpsc, watch};
 
+use crate::Meter;
 use crate::budget::{Budget, Turns};
 use crate::document::Presets;
 use crate::pace::STEP;
 use crate::protocol::{Command, Done, Fault, Opening};
-use crate::substrate::Substrate;
 use runner::Runner;
 
 /// Orders that may wait.
@@ -30,7 +31,7 @@ const STATES: usize = 16;
 /// What all sessions of a server share.
 pub(crate) struct Ground {
     /// What runs their lanes.
-    pub substrate: Box<dyn Substrate>,
+    pub substrate: Box<dyn Substrate<Meter>>,
     /// What they start with.
     pub presets: Presets,
     /// How long a session goes on without viewers.

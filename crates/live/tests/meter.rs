@@ -1,10 +1,11 @@
 //! What a viewer sees is what a run measures, whatever the steps.
 
+use l4s_live::Meter;
 use l4s_live::protocol::{BUCKETS, BUCKETS_PER_DECADE, FIRST_BUCKET_MS, LaneState, bucket};
-use l4s_live::{Lane, SimLane};
 use l4s_measure::{EngineSummary, Origin, Recorder, Summary};
 use l4s_model::Scenario;
 use l4s_scenario::Plan;
+use l4s_substrate::{Sim, Substrate};
 use l4s_units::{Duration, Time};
 
 const MIXED: &str = r#"
@@ -42,12 +43,12 @@ fn scenario(text: &str) -> Scenario {
 
 /// Twenty seconds of it, twenty looks a second.
 fn looks(scenario: &Scenario) -> Vec<LaneState> {
-    let mut lane = SimLane::new(scenario);
+    let mut lane = Sim.lane(scenario, Meter::new(scenario)).expect("any scenario");
     let mut now = Time::ZERO;
     let look = |_| {
         now += Duration::from_millis(50);
         lane.advance(now).expect("the simulator does not break down");
-        lane.take()
+        Meter::look(lane.as_mut())
     };
     (0..400).map(look).collect()
 }

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use desk::{DEADLINE, Desk, Viewer, block_on, desk, desk_with, until};
 use fake::Fake;
 use futures_util::SinkExt;
-use l4s_live::Simulator;
 use l4s_live::server::{BindError, Limits, Options, Server};
+use l4s_substrate::Sim;
 use tokio_tungstenite::tungstenite::Message;
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
@@ -47,7 +47,7 @@ fn the_page_is_public_and_says_what_a_browser_may_do_with_it() {
 
 #[test]
 fn a_session_is_made_looked_at_and_ended() {
-    let desk = desk(Simulator);
+    let desk = desk(Sim);
     let greeting = desk.get("/api/greeting").json();
     assert_eq!((&greeting["protocol"], &greeting["on"]), (&1.into(), &"sim".into()));
     assert_eq!(greeting["points"][0]["label"], "DualPI2");
@@ -197,7 +197,7 @@ fn pages_from_elsewhere_are_refused() {
 
 #[test]
 fn all_viewers_see_what_one_of_them_does() {
-    let desk = desk(Simulator);
+    let desk = desk(Sim);
     let id = desk.session("{}");
     block_on(async {
         let (mut one, mut two) = (Viewer::open(&desk, &id).await, Viewer::open(&desk, &id).await);
@@ -540,7 +540,7 @@ fn fifty_viewers_see_one_session() {
     // `L4S_LIVE_SECONDS=60` for a minute.
     let seconds = std::env::var("L4S_LIVE_SECONDS").ok().and_then(|text| text.parse().ok());
     let time = Duration::from_secs(seconds.unwrap_or(3));
-    let desk = desk(Simulator);
+    let desk = desk(Sim);
     let id = desk.session("{}");
     block_on(async {
         let viewers = (0..50).map(|_| received(&desk, &id, time));
@@ -572,7 +572,7 @@ fn greedy() -> serde_json::Value {
 
 #[test]
 fn a_scenario_that_needs_too_much_memory_is_refused_before_any_of_it_is_built() {
-    let desk = desk(Simulator);
+    let desk = desk(Sim);
     let refused = desk.ask("POST", "/api/sessions", &[], &greedy().to_string());
     assert_eq!(refused.status, 422, "{refused:?}");
     let fault = refused.json();

@@ -3,21 +3,22 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use l4s_substrate::Lane;
 use l4s_units::{Duration, Time};
 use tokio::sync::{broadcast, watch};
 
 use super::{Ground, Standing, to_json};
 use crate::budget::Share;
 use crate::document::{Document, ENDLESS};
-use crate::pace::{BUDGET, Pace};
+use crate::pace::{BUDGET, Pace, STEP};
 use crate::protocol::{Command, Fault, Opening, State};
-use crate::{Lane, limits};
+use crate::{Meter, limits};
 
 /// The lanes of a session with their scenario.
 pub(super) struct Runner<'a> {
     ground: Arc<Ground>,
     document: Document,
-    lanes: Vec<Box<dyn Lane>>,
+    lanes: Vec<Box<dyn Lane<Meter>>>,
     pace: Pace,
     /// How often the lanes began at time zero.
     run: u64,
@@ -84,7 +85,7 @@ impl<'a> Runner<'a> {
         self.pace.count(began);
         while let Some(next) = self.pace.next() {
             for lane in &mut self.lanes {
-                lane.advance(next)?;
+                lane.advance(next).map_err(|error| error.to_string())?;
             }
             self.pace.reached(next);
             if clock().saturating_sub(began) >= BUDGET {
@@ -109,7 +110,7 @@ impl<'a> Runner<'a> {
         match command {
             Command::Set { set, lane, .. } => {
                 let next = read(&self.ground, &self.ending, || self.document.with(lane, &set))?;
-                self.become_like(next, now)?;
+                self.adapt(next, now)?;
             }
             Command::Load { point, text, set, .. } => {
                 let opening = Opening::new(point, text, set)?;
@@ -143,7 +144,7 @@ impl<'a> Runner<'a> {
     }
 
     fn needs_own_time(&self, field: &str, what: &str) -> Result<(), Fault> {
-        if self.ground.substrate.bends_time() {
+        if self.ground.substrate.capabilities().virtual_time {
             return Ok(());
         }
         let on = self.ground.substrate.name();
@@ -154,10 +155,10 @@ impl<'a> Runner<'a> {
     }
 
     /// Lets the lanes go on with another scenario where they can, or begin with it anew.
-    fn become_like(&mut self, next: Document, now: Duration) -> Result<(), Fault> {
+    fn adapt(&mut self, next: Document, now: Duration) -> Result<(), Fault> {
         let share = self.ground.budget.take(next.memory())?;
-        let became = (self.lanes.iter_mut().zip(next.scenarios()))
-            .all(|(l, scenario)| l.become_like(scenario));
+        let became =
+            (self.lanes.iter_mut().zip(next.scenarios())).all(|(l, scenario)| l.adapt(scenario));
         if became {
             (self.document, self.share) = (next, share);
             return Ok(());
@@ -165,9 +166,9 @@ impl<'a> Runner<'a> {
         drop(share);
         let begun = self.begin(next, now);
         if begun.is_err() {
-            // Some lanes may have become like it.
+            // Some lanes may have adapted.
             for (lane, scenario) in self.lanes.iter_mut().zip(self.document.scenarios()) {
-                lane.become_like(scenario);
+                lane.adapt(scenario);
             }
         }
         begun
@@ -198,7 +199,7 @@ impl<'a> Runner<'a> {
     }
 
     fn tell_state(&mut self) {
-        let lanes = self.lanes.iter_mut().map(|lane| lane.take()).collect();
+        let lanes = self.lanes.iter_mut().map(|lane| Meter::look(lane.as_mut())).collect();
         let time = self.pace.time();
         self.states += 1;
         let state = State {
@@ -231,7 +232,14 @@ fn read<T>(
     if ending.load(Ordering::Relaxed) { Err(over()) } else { what }
 }
 
-fn lanes(ground: &Ground, document: &Document) -> Result<Vec<Box<dyn Lane>>, Fault> {
-    let lanes = document.scenarios().map(|scenario| ground.substrate.lane(scenario));
-    lanes.collect::<Result<_, _>>().map_err(|message| Fault::new("session", message))
+fn lanes(ground: &Ground, document: &Document) -> Result<Vec<Box<dyn Lane<Meter>>>, Fault> {
+    let virtual_time = ground.substrate.capabilities().virtual_time;
+    let lane = |scenario| {
+        let meter = Meter::new(scenario);
+        // Sockets are read once per state.
+        let meter = if virtual_time { meter } else { meter.sampled_every(STEP) };
+        ground.substrate.lane(scenario, meter)
+    };
+    let lanes = document.scenarios().map(lane).collect::<Result<_, _>>();
+    lanes.map_err(|error| Fault::new("session", error.to_string()))
 }

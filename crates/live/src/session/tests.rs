@@ -84,7 +84,7 @@ fn a_step_runs_what_is_owed_and_tells_it() {
         (&"state".into(), &1.into(), &1.into())
     );
     assert_eq!((&first["time_s"], &first["span_s"]), (&0.02.into(), &0.02.into()));
-    assert_eq!(first["lanes"][0]["queues"][0]["packets"], 20_000);
+    assert_eq!(first["lanes"][0]["turned_away"], 20);
     // The lanes took 40 ms, which were not owed at the step's begin: they are now.
     bench.step(&mut runner);
     let second = state(&mut states);
@@ -104,7 +104,7 @@ fn a_machine_that_is_too_slow_runs_slower_and_skips_nothing() {
         bench.step(&mut runner);
         last = state(&mut states);
         if number > 1 {
-            assert_eq!(last["lanes"][0]["queues"][0]["packets"], 20_000, "step {number}");
+            assert_eq!(last["lanes"][0]["turned_away"], 20, "step {number}");
         }
     }
     assert!((last["time_s"].as_f64().unwrap() - 2.0).abs() < 0.03, "{last}");
@@ -173,7 +173,7 @@ fn two_lanes_are_at_the_same_time() {
         bench.wait(10);
         bench.step(&mut runner);
         let state = state(&mut states);
-        let packets = |lane: usize| state["lanes"][lane]["queues"][0]["packets"].clone();
+        let packets = |lane: usize| state["lanes"][lane]["turned_away"].clone();
         assert_eq!(packets(0), packets(1));
         assert_eq!(state["run"], 2);
     }

@@ -9,10 +9,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use futures_util::{SinkExt, StreamExt};
-use l4s_live::Substrate;
+use l4s_live::Meter;
 use l4s_live::document::Presets;
 use l4s_live::server::{Limits, Options, Server, Token};
 use l4s_scenario::bundled;
+use l4s_substrate::Substrate;
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
@@ -44,11 +45,15 @@ impl Answer {
     }
 }
 
-pub fn desk(substrate: impl Substrate) -> Desk {
+pub fn desk(substrate: impl Substrate<Meter> + 'static) -> Desk {
     desk_with(substrate, Limits::default(), None)
 }
 
-pub fn desk_with(substrate: impl Substrate, limits: Limits, token: Option<&str>) -> Desk {
+pub fn desk_with(
+    substrate: impl Substrate<Meter> + 'static,
+    limits: Limits,
+    token: Option<&str>,
+) -> Desk {
     let live = bundled::find("live").unwrap().plan(&[]).unwrap();
     let presets = Presets::new(&live, "live.toml", Some("live")).unwrap();
     let token = token.map(|token| Token::new(token).unwrap());

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
-use l4s_live::protocol::{LaneState, LinkState, QueueState};
-use l4s_live::{Lane, Substrate};
+use l4s_live::Meter;
 use l4s_model::Scenario;
+use l4s_observe::Observer;
+use l4s_substrate::{Capabilities, Error, Lane, Ran, Substrate};
 use l4s_units::Time;
 
 /// Its lane is not there before it is let go.
@@ -38,20 +39,33 @@ struct FakeLane {
     scenario: Scenario,
     time: Time,
     told: Time,
+    meter: Meter,
 }
 
-impl Substrate for Fake {
+impl Substrate<Meter> for Fake {
     fn name(&self) -> &'static str {
         "fake"
     }
 
-    fn bends_time(&self) -> bool {
-        !self.real
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { virtual_time: !self.real, live: true }
     }
 
-    fn lane(&self, scenario: &Scenario) -> Result<Box<dyn Lane>, String> {
+    fn check(&self, _: &Scenario) -> Result<Vec<String>, Error> {
+        Ok(Vec::new())
+    }
+
+    fn prepare(&self, _: &[&Scenario]) -> Result<Vec<String>, Error> {
+        Ok(Vec::new())
+    }
+
+    fn run(&self, _: &Scenario, _: &mut Meter) -> Result<Ran, Error> {
+        Err(Error::Unsupported("the fake has lanes alone".to_owned()))
+    }
+
+    fn lane(&self, scenario: &Scenario, meter: Meter) -> Result<Box<dyn Lane<Meter>>, Error> {
         if scenario.seed == NONE {
-            return Err("there is no such lane".to_owned());
+            return Err(Error::Run("there is no such lane".to_owned()));
         }
         if scenario.seed == STALLS {
             self.stalled.fetch_add(1, Ordering::SeqCst);
@@ -61,7 +75,7 @@ impl Substrate for Fake {
         }
         self.lanes.fetch_add(1, Ordering::SeqCst);
         let (fake, scenario) = (self.clone(), scenario.clone());
-        Ok(Box::new(FakeLane { fake, scenario, time: Time::ZERO, told: Time::ZERO }))
+        Ok(Box::new(FakeLane { fake, scenario, time: Time::ZERO, told: Time::ZERO, meter }))
     }
 }
 
@@ -71,15 +85,15 @@ impl Drop for FakeLane {
     }
 }
 
-impl Lane for FakeLane {
-    fn advance(&mut self, to: Time) -> Result<(), String> {
+impl Lane<Meter> for FakeLane {
+    fn advance(&mut self, to: Time) -> Result<(), Error> {
         assert!(to >= self.time, "time goes on");
         let passed = to.since(self.time);
         self.fake.clock.fetch_add(2 * passed.as_nanos(), Ordering::SeqCst);
         self.time = to;
         match self.scenario.seed {
             PANICS => panic!("as it was told to"),
-            BREAKS => Err("the fake broke down".to_owned()),
+            BREAKS => Err(Error::Run("the fake broke down".to_owned())),
             SLOW => {
                 std::thread::sleep(std::time::Duration::from_nanos(passed.as_nanos() * 3));
                 Ok(())
@@ -88,25 +102,21 @@ impl Lane for FakeLane {
         }
     }
 
-    fn become_like(&mut self, scenario: &Scenario) -> bool {
+    fn adapt(&mut self, scenario: &Scenario) -> bool {
         if scenario.seed != self.scenario.seed {
             return false;
         }
         self.scenario = scenario.clone();
+        Observer::<l4s_sim::Packet>::adapted(&mut self.meter, scenario, self.time);
         true
     }
 
-    fn take(&mut self) -> LaneState {
-        let span = self.time.since(self.told);
-        self.told = self.time;
-        LaneState {
-            link: LinkState {
-                rate_bps: self.scenario.link.rate.as_bps() as f64,
-                ..Default::default()
-            },
-            // As many packets as it was asked for microseconds.
-            queues: vec![QueueState { name: "Q", packets: span.as_micros(), ..Default::default() }],
-            ..Default::default()
+    fn observe(&mut self, read: &mut dyn FnMut(&mut Meter, Time)) {
+        // One download is turned away per millisecond that it was asked for.
+        for _ in 0..self.time.since(self.told).as_micros() / 1000 {
+            Observer::<l4s_sim::Packet>::turned_away(&mut self.meter, 0, 0, self.time);
         }
+        self.told = self.time;
+        read(&mut self.meter, self.time);
     }
 }

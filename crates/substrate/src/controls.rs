@@ -6,9 +6,8 @@ use l4s_bpf::Loaded;
 use l4s_cc::prague;
 use l4s_lab::Control;
 use l4s_model::{Group, Scenario};
-use l4s_scenario::Plan;
 
-use crate::failure::Failure;
+use crate::Error;
 
 /// Every congestion control that a plan needs. Those that the kernel did not have go with it.
 pub struct Controls {
@@ -23,16 +22,14 @@ pub struct Controls {
 }
 
 impl Controls {
-    /// Sees to every congestion control of a plan.
-    pub fn provide(option: &'static str, plan: &Plan) -> Result<Controls, Failure> {
+    /// None yet, for whoever asks for them with `option`.
+    pub fn new(option: &'static str) -> Controls {
         let (names, _loaded, pragues) = (BTreeMap::new(), Vec::new(), Vec::new());
-        let mut controls = Controls { option, names, _loaded, pragues };
-        plan.points.iter().try_for_each(|point| controls.provide_all(&point.scenario))?;
-        Ok(controls)
+        Controls { option, names, _loaded, pragues }
     }
 
     /// Makes every congestion control of a scenario available.
-    pub fn provide_all(&mut self, scenario: &Scenario) -> Result<(), Failure> {
+    pub fn provide(&mut self, scenario: &Scenario) -> Result<(), Error> {
         scenario.groups.iter().try_for_each(|group| match &group.cc {
             l4s_cc::Config::Prague(config) => self.provide_prague(config),
             cc => self.provide_one(cc.kind()),
@@ -40,7 +37,7 @@ impl Controls {
     }
 
     /// Makes a congestion control available: the kernel's own, or ours by BPF.
-    fn provide_one(&mut self, kind: &str) -> Result<(), Failure> {
+    fn provide_one(&mut self, kind: &str) -> Result<(), Error> {
         if self.names.contains_key(kind) {
             return Ok(());
         }
@@ -53,7 +50,7 @@ impl Controls {
         let loaded = match kind {
             "dctcp" => Loaded::dctcp(&name),
             _ => {
-                return Err(Failure::Substrate(format!(
+                return Err(Error::Machine(format!(
                     "this kernel has no congestion control `{kind}`: `modprobe tcp_{kind}` loads \
                      it where the distribution has it; `--on sim` runs without"
                 )));
@@ -67,7 +64,7 @@ impl Controls {
 
     /// Makes Prague available: the kernel's own where it has one and nothing is asked of it, else
     /// ours by BPF with these settings.
-    fn provide_prague(&mut self, config: &prague::Config) -> Result<(), Failure> {
+    fn provide_prague(&mut self, config: &prague::Config) -> Result<(), Error> {
         if self.pragues.iter().any(|(known, _)| known == config)
             || (stock(config) && l4s_os::has_control("prague"))
             || !prague::kernel::unable(config).is_empty()
@@ -79,7 +76,7 @@ impl Controls {
             (0, id) => format!("prague{id}"),
             (number @ 1..=0xff, id) => format!("prague{id:x}_{number:x}"),
             _ => {
-                return Err(Failure::Substrate(format!(
+                return Err(Error::Machine(format!(
                     "{}: more than 256 choices of settings of prague in one plan",
                     self.option
                 )));
@@ -114,8 +111,8 @@ fn stock(config: &prague::Config) -> bool {
     *config == prague::Config::linux()
 }
 
-fn not_loaded(kind: &str, error: &l4s_bpf::BpfError) -> Failure {
-    Failure::Substrate(format!(
+fn not_loaded(kind: &str, error: &l4s_bpf::BpfError) -> Error {
+    Error::Machine(format!(
         "this kernel has no congestion control `{kind}`, and ours cannot be loaded: {error}\n\
          `modprobe tcp_{kind}` loads the kernel's own where the distribution has it; reno and \
          cubic work without; `--on sim` runs all of it"

@@ -1,0 +1,164 @@
+//! `--on kernel`: this machine's own TCP, in network namespaces, through our bottleneck.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use l4s_lab::{AgentCommand, Control, Live};
+use l4s_model::{Group, Scenario};
+use l4s_os::OsError;
+use l4s_units::{Duration, Rate, Time};
+
+use crate::controls::Controls;
+use crate::reenter::{AGENT, this_program};
+use crate::trial::{Codepoints, trial};
+use crate::{Capabilities, Error, Lane, Lateness, Observe, Ran, Substrate};
+
+const OPTION: &str = "--on kernel";
+/// Any machine carries this, so that it need not be tried.
+const CERTAIN: Rate = Rate::from_mbps(200);
+/// How long a live lane sleeps at most before it orders what is due.
+const NAP: Duration = Duration::from_millis(20);
+
+/// `--on kernel`: real sockets.
+pub struct Kernel {
+    controls: Mutex<Controls>,
+    agent: AgentCommand,
+}
+
+impl Kernel {
+    /// The substrate, with nothing loaded yet.
+    ///
+    /// # Errors
+    /// This program cannot be started again.
+    pub fn new() -> Result<Kernel, Error> {
+        Ok(Kernel { controls: Mutex::new(Controls::new(OPTION)), agent: this_program(AGENT)? })
+    }
+
+    fn with_controls<T>(&self, act: impl FnOnce(&mut Controls) -> T) -> T {
+        act(&mut self.controls.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The kernel's congestion control of a group.
+    fn control(&self, group: &Group) -> Control {
+        self.with_controls(|controls| controls.of(group))
+    }
+
+    /// Loads every congestion control of a scenario, and checks that a lab can run it.
+    fn provide(&self, scenario: &Scenario) -> Result<(), Error> {
+        self.with_controls(|controls| controls.provide(scenario))?;
+        l4s_lab::check(scenario, |group| self.control(group)).map_err(failure)
+    }
+
+    /// Refuses a rate that this machine cannot carry, which it tries out.
+    fn carries(&self, rate: Rate) -> Result<(), Error> {
+        let mut seen = Codepoints::default();
+        self.run(&trial(rate), &mut seen)?;
+        let carried = seen.rate();
+        if carried.as_bps() < rate.as_bps() / 10 * 9 {
+            return Err(Error::Machine(format!(
+                "{OPTION}: a link of {rate} is more than this machine carries: {} Mb/s just now, \
+                 by one flow in one direction. Choose a lower `link.rate`, or `--on sim`",
+                carried.as_bps() / 1_000_000
+            )));
+        }
+        Ok(())
+    }
+
+    /// Runs one scenario for a moment, without trying out more.
+    pub(crate) fn try_out(&self, trial: &Scenario, seen: &mut Codepoints) -> Result<(), Error> {
+        self.provide(trial)?;
+        self.run(trial, seen).map(drop)
+    }
+}
+
+impl<O: Observe> Substrate<O> for Kernel {
+    fn name(&self) -> &'static str {
+        "kernel"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { virtual_time: false, live: true }
+    }
+
+    fn check(&self, scenario: &Scenario) -> Result<Vec<String>, Error> {
+        l4s_lab::check(scenario, |group| self.control(group)).map_err(failure)?;
+        Ok(Vec::new())
+    }
+
+    fn prepare(&self, scenarios: &[&Scenario]) -> Result<Vec<String>, Error> {
+        scenarios.iter().try_for_each(|scenario| self.provide(scenario))?;
+        // Where the largest lab can be, so can the others.
+        if let Some(largest) = scenarios.iter().max_by_key(|s| s.groups.len() + s.udp.len()) {
+            l4s_lab::rehearse(largest, |group| self.control(group), &self.agent)
+                .map_err(failure)?;
+        }
+        let rates = scenarios.iter().flat_map(|scenario| {
+            let changes = scenario.changes.iter().filter_map(|change| change.rate);
+            changes.chain([scenario.link.rate])
+        });
+        match rates.max() {
+            Some(fastest) if fastest > CERTAIN => self.carries(fastest)?,
+            _ => {}
+        }
+        Ok(Vec::new())
+    }
+
+    fn run(&self, scenario: &Scenario, observer: &mut O) -> Result<Ran, Error> {
+        let control = |group: &Group| self.control(group);
+        let ran = l4s_lab::run(scenario, control, &self.agent, observer).map_err(failure)?;
+        Ok(Ran {
+            time: scenario.duration,
+            packets: ran.forwarded,
+            lateness: Some(ran.pumped.departures.into()),
+            packet_time: Some(ran.pumped.cost()),
+            unfit: ran.unfit,
+            ..Ran::default()
+        })
+    }
+
+    fn lane(&self, scenario: &Scenario, observer: O) -> Result<Box<dyn Lane<O>>, Error> {
+        self.with_controls(|controls| controls.provide(scenario))?;
+        let observer = Arc::new(Mutex::new(observer));
+        let control = |group: &Group| self.control(group);
+        let live = Live::start(scenario, control, &self.agent, Arc::clone(&observer));
+        Ok(Box::new(KernelLane { live: live.map_err(failure)?, observer }))
+    }
+}
+
+/// A lane of real sockets, in real time: it cannot be paused, nor be faster or slower.
+struct KernelLane<O> {
+    live: Live,
+    /// The thread of the data plane reports to it.
+    observer: Arc<Mutex<O>>,
+}
+
+impl<O: Observe> Lane<O> for KernelLane<O> {
+    fn advance(&mut self, to: Time) -> Result<(), Error> {
+        loop {
+            self.live.tend().map_err(failure)?;
+            let left = to.since(self.live.now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(std::time::Duration::from_nanos(left.min(NAP).as_nanos()));
+        }
+    }
+
+    fn adapt(&mut self, scenario: &Scenario) -> bool {
+        self.live.adapt(scenario)
+    }
+
+    fn observe(&mut self, read: &mut dyn FnMut(&mut O, Time)) {
+        let now = self.live.now();
+        read(&mut self.observer.lock().unwrap_or_else(PoisonError::into_inner), now);
+    }
+}
+
+impl From<l4s_lab::Lateness> for Lateness {
+    fn from(late: l4s_lab::Lateness) -> Lateness {
+        Lateness { p50: late.p50, p99: late.p99, max: late.max }
+    }
+}
+
+fn failure(error: OsError) -> Error {
+    Error::of(OPTION, error)
+}

@@ -1,0 +1,177 @@
+//! Everything that can run a scenario, behind one trait.
+//!
+//! A [`Substrate`] has a name and [`Capabilities`]. It checks scenarios, prepares what they need,
+//! runs one and reports every event to an observer, or opens a live [`Lane`] whose scenario may
+//! change. [`Engine`] is the substrate of a name: the simulator anywhere; on Linux also real sockets
+//! through our bottleneck, a kernel in virtual time, and a queue discipline of this kernel.
+
+#[cfg(target_os = "linux")]
+mod controls;
+mod engine;
+#[cfg(target_os = "linux")]
+mod kernel;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+mod qdisc;
+#[cfg(target_os = "linux")]
+mod reenter;
+mod sim;
+#[cfg(target_os = "linux")]
+mod trial;
+
+use std::collections::BTreeMap;
+
+use l4s_model::Scenario;
+use l4s_observe::Observer;
+use l4s_units::{Duration, Time};
+
+pub use engine::Engine;
+#[cfg(target_os = "linux")]
+pub use kernel::Kernel;
+#[cfg(target_os = "linux")]
+pub use linux::Linux;
+#[cfg(target_os = "linux")]
+pub use qdisc::Qdisc;
+#[cfg(target_os = "linux")]
+pub use reenter::reenter;
+pub use sim::Sim;
+#[cfg(target_os = "linux")]
+pub use trial::{Arrival, Disciplines, disciplines, ect1_arrives, lab_works, linux_works};
+
+/// Downloads that a live lane has open at a time; a further one is turned away.
+pub const MOST_DOWNLOADS: usize = 2_000;
+
+/// An observer of the packets of every substrate.
+#[cfg(target_os = "linux")]
+pub trait Observe: Observer<l4s_sim::Packet> + Observer<l4s_lab::Frame> + Send + 'static {}
+#[cfg(target_os = "linux")]
+impl<O> Observe for O where O: Observer<l4s_sim::Packet> + Observer<l4s_lab::Frame> + Send + 'static {}
+
+/// An observer of the packets of every substrate.
+#[cfg(not(target_os = "linux"))]
+pub trait Observe: Observer<l4s_sim::Packet> + Send + 'static {}
+#[cfg(not(target_os = "linux"))]
+impl<O: Observer<l4s_sim::Packet> + Send + 'static> Observe for O {}
+
+/// Runs scenarios for an observer of type `O`.
+pub trait Substrate<O: Observe>: Send + Sync {
+    /// Its name, as in `--on sim`.
+    fn name(&self) -> &'static str;
+
+    /// What it can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Checks whether it can run a scenario at all, whatever the machine. Returns what it does
+    /// instead of some settings, for people.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`].
+    fn check(&self, scenario: &Scenario) -> Result<Vec<String>, Error>;
+
+    /// Prepares every scenario of a plan: checks each, loads what it needs, and tries out whether
+    /// this machine can run it. Returns what it does instead of some settings, for people.
+    ///
+    /// # Errors
+    /// A scenario is unsupported, or this machine lacks something.
+    fn prepare(&self, scenarios: &[&Scenario]) -> Result<Vec<String>, Error>;
+
+    /// Runs a scenario to its end. `observer` receives every event.
+    ///
+    /// # Errors
+    /// The run failed.
+    fn run(&self, scenario: &Scenario, observer: &mut O) -> Result<Ran, Error>;
+
+    /// Opens a live lane at time zero.
+    ///
+    /// # Errors
+    /// It has no live lanes ([`Capabilities::live`]), or cannot run this scenario.
+    fn lane(&self, scenario: &Scenario, observer: O) -> Result<Box<dyn Lane<O>>, Error>;
+}
+
+/// What a substrate can do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Capabilities {
+    /// It runs in virtual time: several runs at once do not disturb each other, and a lane can
+    /// pause and run at another speed. In real time a run needs the machine for itself.
+    pub virtual_time: bool,
+    /// It opens live lanes.
+    pub live: bool,
+}
+
+/// A bottleneck with its traffic, from time zero on and without an end.
+pub trait Lane<O>: Send {
+    /// Runs up to and including `to`, which is not before the present.
+    ///
+    /// # Errors
+    /// The run broke down.
+    fn advance(&mut self, to: Time) -> Result<(), Error>;
+
+    /// Switches to another scenario, and returns whether it could. It changes nothing where only a
+    /// new run can have that scenario. A setting that is the same in both keeps its present value,
+    /// also where an `[[at]]` changed it.
+    fn adapt(&mut self, scenario: &Scenario) -> bool;
+
+    /// Gives `read` the observer and the time. In virtual time it samples the bottleneck and its
+    /// flows first; in real time the observer's sampling interval decides.
+    fn observe(&mut self, read: &mut dyn FnMut(&mut O, Time));
+}
+
+/// How a run went.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Ran {
+    /// The time that was simulated or passed.
+    pub time: Duration,
+    /// Packets that the bottleneck forwarded, warm-up included.
+    pub packets: u64,
+    /// Events of a simulation.
+    pub events: Option<u64>,
+    /// How late departures were, in real time.
+    pub lateness: Option<Lateness>,
+    /// Processor time of the data plane per packet.
+    pub packet_time: Option<Duration>,
+    /// What the kernel's own queue discipline counted.
+    pub counters: BTreeMap<String, u64>,
+    /// Settings of the scenario that the substrate does not have, and what it did instead.
+    pub instead: Vec<String>,
+    /// Why the run should not be trusted: the machine was too slow or too noisy for it.
+    pub unfit: Option<String>,
+}
+
+/// Lateness of departures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lateness {
+    /// Median.
+    pub p50: Duration,
+    /// 99th percentile.
+    pub p99: Duration,
+    /// The longest.
+    pub max: Duration,
+}
+
+/// Why a substrate cannot run a scenario.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Error {
+    /// It cannot run this scenario, whatever the machine.
+    #[error("{0}")]
+    Unsupported(String),
+    /// This machine lacks something for it, or this user may not.
+    #[error("{0}")]
+    Machine(String),
+    /// The run failed.
+    #[error("{0}")]
+    Run(String),
+}
+
+#[cfg(target_os = "linux")]
+impl Error {
+    /// An error of the operating system, where the user asked for it with `option`.
+    pub fn of(option: &str, error: l4s_os::OsError) -> Error {
+        use l4s_os::OsError;
+        match error {
+            OsError::Unsupported(why) => Error::Unsupported(format!("{option}: {why}")),
+            OsError::Machine(why) => Error::Machine(format!("{option}: {why}")),
+            OsError::Run(why) => Error::Run(why),
+        }
+    }
+}

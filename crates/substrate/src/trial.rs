@@ -1,0 +1,160 @@
+//! Short runs that show what this machine can do, for `l4s doctor`.
+
+use l4s_aqm::Queue;
+use l4s_model::{AccEcn, Buffer, EcnMode, Group, Kernel as Choices, Link, Scenario};
+use l4s_observe::{Observer, Traced};
+use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
+
+use crate::{Error, Kernel, Linux, Qdisc, Substrate};
+
+/// The rate of a link that every machine carries.
+const MODEST: Rate = Rate::from_mbps(20);
+/// How long a trial runs.
+const MOMENT: Duration = Duration::from_millis(500);
+
+/// One Reno flow through a FIFO for a moment.
+pub(crate) fn trial(rate: Rate) -> Scenario {
+    let group = Group {
+        name: "A".to_owned(),
+        cc: l4s_cc::Config::Reno(l4s_cc::reno::Config::default()),
+        ecn: EcnMode::Auto,
+        accecn: AccEcn::Option,
+        rtt: Duration::from_millis(5),
+        starts: vec![Time::ZERO],
+        size: None,
+    };
+    Scenario {
+        name: "trial".to_owned(),
+        duration: MOMENT,
+        warmup: MOMENT / 4,
+        seed: 1,
+        link: Link {
+            rate,
+            buffer: Buffer::Packets(40_000),
+            burst: Bytes::new(1514),
+            ack_loss: 0.0,
+            aggregation: Duration::ZERO,
+        },
+        aqm: l4s_aqm::Config::Fifo(l4s_aqm::fifo::Config::dctth()),
+        hops: Vec::new(),
+        groups: vec![group],
+        udp: Vec::new(),
+        web: Vec::new(),
+        apps: Vec::new(),
+        changes: Vec::new(),
+        kernel: Choices::default(),
+    }
+}
+
+/// Tries whether a lab can be built here, with a short run of what every kernel has.
+///
+/// # Errors
+/// It cannot, and why.
+pub fn lab_works() -> Result<(), Error> {
+    Kernel::new()?.try_out(&trial(MODEST), &mut Codepoints::default())
+}
+
+/// How many data packets arrived at their client as ECT(1).
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// The congestion control that sent them.
+    pub cc: &'static str,
+    /// Those with ECT(1) or CE.
+    pub ect1: u64,
+    /// All.
+    pub all: u64,
+}
+
+/// Sends data as ECT(1) through a lab: with Prague where that can be loaded, else with Reno whose
+/// packets are rewritten.
+///
+/// # Errors
+/// The run failed.
+pub fn ect1_arrives(prague: bool) -> Result<Arrival, Error> {
+    let mut scenario = trial(MODEST);
+    let group = &mut scenario.groups[0];
+    group.ecn = EcnMode::L4s;
+    if prague {
+        group.cc = l4s_cc::Config::Prague(l4s_cc::prague::Config::default());
+    }
+    let cc = if prague { "prague" } else { "reno" };
+    let mut seen = Codepoints::default();
+    Kernel::new()?.try_out(&scenario, &mut seen)?;
+    Ok(Arrival { cc, ect1: seen.ect1, all: seen.all })
+}
+
+/// Tries whether a guest runs here. Returns the kernel's version and place, for people.
+///
+/// # Errors
+/// It does not, and why.
+pub fn linux_works() -> Result<String, Error> {
+    let linux = Linux::default();
+    linux.run(&trial(MODEST), &mut ())?;
+    linux.kernel()
+}
+
+/// The queue disciplines that scenarios can ask a kernel for.
+#[derive(Debug, Default)]
+pub struct Disciplines {
+    /// Those that this machine's kernel has.
+    pub has: Vec<String>,
+    /// Those that it has not.
+    pub lacks: Vec<String>,
+}
+
+/// Tries `--on qdisc` with a short run, and which disciplines this kernel has.
+///
+/// # Errors
+/// It does not run here, and why.
+pub fn disciplines() -> Result<Disciplines, Error> {
+    use l4s_aqm::{Config, cobalt, codel, dualpi2, fifo, fq_codel, pie, red};
+    let (qdisc, trial) = (Qdisc::new()?, trial(MODEST));
+    Substrate::<()>::prepare(&qdisc, &[&trial])?;
+    qdisc.run(&trial, &mut ())?;
+    let aqms = [
+        Config::DualPi2(dualpi2::Config::default()),
+        Config::Pie(pie::Config::default()),
+        Config::Codel(codel::Config::default()),
+        Config::FqCodel(fq_codel::Config::default()),
+        Config::Cobalt(cobalt::Config::default()),
+        Config::Red(red::Config::default()),
+        Config::Fifo(fifo::Config::default()),
+    ];
+    let faults = qdisc.faults(aqms.iter())?;
+    let mut found = Disciplines::default();
+    for (aqm, fault) in aqms.iter().zip(faults) {
+        let list = if fault.is_none() { &mut found.has } else { &mut found.lacks };
+        list.push(aqm.kind().to_owned());
+    }
+    Ok(found)
+}
+
+/// Counts data packets by codepoint.
+#[derive(Debug, Default)]
+pub(crate) struct Codepoints {
+    ect1: u64,
+    all: u64,
+    /// Bits on the link in the second half of a trial, when slow start is over.
+    late_bits: u64,
+}
+
+impl Codepoints {
+    /// The rate of the second half.
+    pub fn rate(&self) -> Rate {
+        Rate::from_bps(self.late_bits * 4)
+    }
+}
+
+impl<P: Traced + l4s_aqm::Packet> Observer<P> for Codepoints {
+    fn departed(&mut self, packet: &P, _: Queue, _: Duration, now: Time) {
+        if now >= Time::ZERO + MOMENT / 2 {
+            self.late_bits += packet.size().get() * 8;
+        }
+        // A full segment; the handshake has codepoints of its own.
+        if packet.ip_length().get() >= 1000 {
+            self.all += 1;
+            let ecn = Traced::ecn(packet);
+            self.ect1 += u64::from(matches!(ecn, Ecn::Ect1 | Ecn::Ce));
+        }
+    }
+}
