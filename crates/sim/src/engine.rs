@@ -23,25 +23,14 @@ use l4s_units::{Bytes, Duration, Ecn, Time};
 use crate::ack_loss::AckLoss;
 use crate::agenda::{Agenda, Item};
 use crate::app::Writers;
-use crate::calendar::Calendar;
 use crate::connections::{Connections, Flow};
 use crate::hops::{Hops, Next};
 use crate::line::Line;
 use crate::packet::{Message, Owner, Packet, Return, Segment, Stamps};
+use crate::schedule::{Event, Schedule};
 use crate::tcp::{Client, Echo, Output, Sender, SenderConfig, State};
 use crate::timers::Timers;
 use crate::udp::Source;
-
-/// Fixed sources of events; the return lines of the groups follow, then the UDP sources, then the
-/// applications, the hops and their links. Where several fall on the same instant they happen in
-/// this order.
-const LINK: usize = 0;
-const TICK: usize = 1;
-const TIMERS: usize = 2;
-const AGENDA: usize = 3;
-const SAMPLE: usize = 4;
-const ROUND: usize = 5;
-const LINES: usize = 6;
 
 /// A download of which nothing came for so long is given up. It is the patience of clients and
 /// servers of the web: `timeoutIntervalForRequest` of Apple's URLSession and `send_timeout` of nginx
@@ -90,7 +79,7 @@ impl Kind {
 /// The state of a run.
 pub(crate) struct Engine<O> {
     pub observer: O,
-    calendar: Calendar,
+    schedule: Schedule,
     bottleneck: Bottleneck<Packet>,
     hops: Hops,
     connections: Connections,
@@ -140,27 +129,27 @@ impl<O: Observer<Packet>> Engine<O> {
             .collect();
 
         let hops = Hops::new(scenario);
-        let first_hop = LINES + groups + sources.len() + writers.all().len();
-        let mut calendar = Calendar::new(first_hop + hops.count() + hops.links());
+        let (writing, links) = (writers.all().len(), hops.links());
+        let mut schedule = Schedule::new(groups, sources.len(), writing, hops.count(), links);
         let bottleneck = Bottleneck::new(&scenario.link, &scenario.aqm, scenario.seed)
             .counted_from(Time::ZERO + scenario.warmup);
-        calendar.set(TICK, bottleneck.next_tick());
+        schedule.set(Event::Tick, bottleneck.next_tick());
         let agenda = Agenda::new(scenario, &writers);
-        calendar.set(AGENDA, agenda.next());
+        schedule.set(Event::Agenda, agenda.next());
         let sampling = observer.sampling_interval();
-        calendar.set(SAMPLE, sampling.map_or(Time::NEVER, |interval| Time::ZERO + interval));
+        schedule.set(Event::Sample, sampling.map_or(Time::NEVER, |interval| Time::ZERO + interval));
         if !scenario.web.is_empty() {
-            calendar.set(ROUND, Time::ZERO + LOOK);
+            schedule.set(Event::Patience, Time::ZERO + LOOK);
         }
         for (n, source) in sources.iter().enumerate() {
-            calendar.set(LINES + groups + n, source.next());
+            schedule.set(Event::Udp(n), source.next());
         }
         for hop in 0..hops.count() {
-            calendar.set(first_hop + hop, hops.next_tick(hop));
+            schedule.set(Event::HopTick(hop), hops.next_tick(hop));
         }
         Engine {
             observer,
-            calendar,
+            schedule,
             bottleneck,
             hops,
             timers: Timers::with_capacity(2 * connections.places()),
@@ -194,27 +183,29 @@ impl<O: Observer<Packet>> Engine<O> {
     /// Runs to `end`, inclusive.
     pub fn advance(&mut self, end: Time) {
         loop {
-            let (now, source) = self.calendar.next();
+            let (now, event) = self.schedule.next();
             if now > end {
                 return;
             }
             self.outcome.events += 1;
-            match source {
-                LINK => self.transmit(now),
-                TICK => {
+            match event {
+                Event::Link => self.transmit(now),
+                Event::Tick => {
                     self.bottleneck.tick(now);
-                    self.calendar.set(TICK, self.bottleneck.next_tick());
+                    self.schedule.set(Event::Tick, self.bottleneck.next_tick());
                 }
-                TIMERS => self.fire(now),
-                AGENDA => self.take_up(now),
-                SAMPLE => self.sample(now),
-                ROUND => self.look_round(now),
-                _ if source < LINES + self.lines.len() => self.receive(source - LINES, now),
-                _ if source < self.first_writer() => {
-                    self.emit(source - LINES - self.lines.len(), now);
+                Event::Timers => self.fire(now),
+                Event::Agenda => self.take_up(now),
+                Event::Sample => self.sample(now),
+                Event::Patience => self.end_idle_downloads(now),
+                Event::Line(group) => self.receive(group, now),
+                Event::Udp(source) => self.emit(source, now),
+                Event::Writer(number) => self.write(number, now),
+                Event::HopTick(hop) => {
+                    self.hops.tick(hop, now);
+                    self.schedule.set(Event::HopTick(hop), self.hops.next_tick(hop));
                 }
-                _ if source < self.first_hop() => self.write(source - self.first_writer(), now),
-                _ => self.at_hop(source - self.first_hop(), now),
+                Event::HopLink(link) => self.transmit_on(link, now),
             }
         }
     }
@@ -253,10 +244,7 @@ impl<O: Observer<Packet>> Engine<O> {
                 self.arrive(&packet, now);
             }
         }
-        let next = self.bottleneck.next_transmission();
-        if next != self.calendar.get(LINK) {
-            self.calendar.set(LINK, next);
-        }
+        self.schedule.update(Event::Link, self.bottleneck.next_transmission());
     }
 
     /// A packet has the bottleneck behind it.
@@ -285,7 +273,7 @@ impl<O: Observer<Packet>> Engine<O> {
             line.push(Return { arrives, flow: packet.flow, slot: packet.slot, message });
         });
         if line.next() != next {
-            self.calendar.set(LINES + group, line.next());
+            self.schedule.set(Event::Line(group), line.next());
         }
         let read = flow.client.read() - had_read;
         if read > 0 {
@@ -328,27 +316,8 @@ impl<O: Observer<Packet>> Engine<O> {
             self.observer.at_hop(hop, &packet, queue, HopEvent::Departed(sojourn), now);
             self.pass_on(packet, behind, now);
         }
-        let source = self.first_hop() + self.hops.count() + number;
         let next = self.hops.link(number).queue.next_transmission();
-        if next != self.calendar.get(source) {
-            self.calendar.set(source, next);
-        }
-    }
-
-    /// The source of events that the tick of the first hop is.
-    fn first_hop(&self) -> usize {
-        self.first_writer() + self.writers.all().len()
-    }
-
-    /// A hop's tick is due, or a link of theirs is free.
-    fn at_hop(&mut self, source: usize, now: Time) {
-        match source.checked_sub(self.hops.count()) {
-            Some(link) => self.transmit_on(link, now),
-            None => {
-                self.hops.tick(source, now);
-                self.calendar.set(self.first_hop() + source, self.hops.next_tick(source));
-            }
-        }
+        self.schedule.update(Event::HopLink(number), next);
     }
 
     // --- The way back: client, return line, server -------------------------------------------
@@ -361,7 +330,7 @@ impl<O: Observer<Packet>> Engine<O> {
         let line = &mut self.lines[group];
         let arrives = now + line.delay;
         line.push(Return { arrives, flow: from.flow, slot: from.slot, message });
-        self.calendar.set(LINES + group, line.next());
+        self.schedule.set(Event::Line(group), line.next());
     }
 
     /// The head of a return line arrives at its server.
@@ -369,7 +338,7 @@ impl<O: Observer<Packet>> Engine<O> {
     fn receive(&mut self, group: usize, now: Time) {
         let line = &mut self.lines[group];
         let Some(Return { flow, slot, message, .. }) = line.pop() else { return };
-        self.calendar.set(LINES + group, line.next());
+        self.schedule.set(Event::Line(group), line.next());
         if self.connections.of(slot, flow).is_none() {
             return;
         }
@@ -424,16 +393,13 @@ impl<O: Observer<Packet>> Engine<O> {
     #[inline]
     fn set_timer(&mut self, timer: u32, deadline: Time) {
         self.timers.set(timer, deadline);
-        let next = self.timers.next();
-        if next != self.calendar.get(TIMERS) {
-            self.calendar.set(TIMERS, next);
-        }
+        self.schedule.update(Event::Timers, self.timers.next());
     }
 
     /// A timer came up: it is due, or its owner moved it.
     fn fire(&mut self, now: Time) {
         let timer = self.timers.pop();
-        self.calendar.set(TIMERS, self.timers.next());
+        self.schedule.set(Event::Timers, self.timers.next());
         let Some(timer) = timer else { return };
         let slot = timer / 2;
         if timer % 2 == 0 {
@@ -459,7 +425,7 @@ impl<O: Observer<Packet>> Engine<O> {
     /// What the scenario sets this time for.
     fn take_up(&mut self, now: Time) {
         let Some(item) = self.agenda.take() else { return };
-        self.calendar.set(AGENDA, self.agenda.next());
+        self.schedule.set(Event::Agenda, self.agenda.next());
         match item {
             Item::Open { slot: number, flow } => {
                 // It may have been given up, and its place taken by another.
@@ -488,8 +454,8 @@ impl<O: Observer<Packet>> Engine<O> {
 
     /// Downloads that nothing comes of any more are given up.
     #[cold]
-    fn look_round(&mut self, now: Time) {
-        self.calendar.set(ROUND, now + LOOK);
+    fn end_idle_downloads(&mut self, now: Time) {
+        self.schedule.set(Event::Patience, now + LOOK);
         for slot in 0..self.connections.places() as u32 {
             let Some(flow) = self.connections.at(slot) else { continue };
             let progress = flow.began.max(flow.client.last_arrival());
@@ -521,7 +487,7 @@ impl<O: Observer<Packet>> Engine<O> {
         }
         if let Some(aqm) = &change.aqm {
             self.bottleneck.replace_aqm(aqm, successor, now, &mut Told(&mut self.observer));
-            self.calendar.set(TICK, self.bottleneck.next_tick());
+            self.schedule.set(Event::Tick, self.bottleneck.next_tick());
         }
         for (group, rtt) in &change.rtts {
             self.lines[*group].delay = *rtt;
@@ -531,25 +497,19 @@ impl<O: Observer<Packet>> Engine<O> {
 
     fn emit(&mut self, source: usize, now: Time) {
         let packet = self.sources[source].emit();
-        self.calendar.set(LINES + self.lines.len() + source, self.sources[source].next());
+        self.schedule.set(Event::Udp(source), self.sources[source].next());
         self.send(packet, now);
     }
 
     // --- Applications ------------------------------------------------------------------------
 
-    /// The source of events that the first application is.
-    fn first_writer(&self) -> usize {
-        LINES + self.lines.len() + self.sources.len()
-    }
-
     /// A frame is due: an application writes it, or skips it.
     fn write(&mut self, number: usize, now: Time) {
-        let first = self.first_writer();
         let writer = self.writers.get(number);
         let (slot, flow, group, size) = (writer.slot, writer.flow, writer.group, writer.size);
         let Some(connection) = self.connections.at(slot) else { return };
         let is_written = writer.frames.take(connection.server.unsent_writes());
-        self.calendar.set(first + number, writer.frames.next());
+        self.schedule.set(Event::Writer(number), writer.frames.next());
         if !is_written {
             self.observer.frame(flow, group, FrameEvent::Skipped, now);
             return;
@@ -576,7 +536,7 @@ impl<O: Observer<Packet>> Engine<O> {
         // To look at a run is no event of it: its numbers are the same for whoever looks.
         self.outcome.events -= 1;
         let Some(interval) = self.observer.sampling_interval() else { return };
-        self.calendar.set(SAMPLE, now + interval);
+        self.schedule.set(Event::Sample, now + interval);
         self.tell_state(now);
     }
 

@@ -14,6 +14,7 @@ mod engine;
 mod hops;
 mod line;
 mod packet;
+mod schedule;
 mod simulation;
 pub mod tcp;
 mod timers;

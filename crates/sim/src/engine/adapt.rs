@@ -5,8 +5,9 @@ use l4s_model::{Change, Group, Scenario};
 use l4s_observe::Observer;
 use l4s_units::Time;
 
-use super::{AGENDA, Engine, Kind, LINES};
+use super::{Engine, Kind};
 use crate::packet::Packet;
+use crate::schedule::Event;
 
 impl<O: Observer<Packet>> Engine<O> {
     /// Takes over what is different in `new`, which [`Scenario::adaptable`] allows.
@@ -20,13 +21,12 @@ impl<O: Observer<Packet>> Engine<O> {
                 self.agenda.adapt_web(number, new, now);
             }
         }
-        self.calendar.set(AGENDA, self.agenda.next());
+        self.schedule.set(Event::Agenda, self.agenda.next());
         self.adapt_writers(new, now);
         for (number, (old, new)) in old.udp.iter().zip(&new.udp).enumerate() {
             if new != old {
                 self.sources[number].adapt(new, now);
-                let source = LINES + self.lines.len() + number;
-                self.calendar.set(source, self.sources[number].next());
+                self.schedule.set(Event::Udp(number), self.sources[number].next());
             }
         }
         self.observer.adapted(new, now);
@@ -67,9 +67,8 @@ impl<O: Observer<Packet>> Engine<O> {
         for number in 0..self.writers.all().len() {
             let writer = self.writers.get(number);
             if writer.adapt(&new.apps[writer.app], now) {
-                let source = self.first_writer() + number;
                 let next = self.writers.get(number).frames.next();
-                self.calendar.set(source, next);
+                self.schedule.set(Event::Writer(number), next);
             }
         }
     }
@@ -95,8 +94,7 @@ impl<O: Observer<Packet>> Engine<O> {
         self.connections.replace(slot, flow, (server, client));
         if let Some(writer) = writer {
             self.writers.get(writer).begin_anew(flow);
-            let source = self.first_writer() + writer;
-            self.calendar.set(source, Time::NEVER);
+            self.schedule.set(Event::Writer(writer), Time::NEVER);
         }
         self.open(slot, size, now);
     }

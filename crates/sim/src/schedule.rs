@@ -1,0 +1,131 @@
+//! The events of a run: which sources it has, and when each has its next event.
+
+use l4s_units::Time;
+
+use crate::calendar::Calendar;
+
+/// A source of events. Events of the same instant happen in this order, and those of one kind in the
+/// order of their numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Event {
+    /// The bottleneck can transmit, or delivers what it had on the air.
+    Link,
+    /// The bottleneck's discipline has periodic work.
+    Tick,
+    /// A timer of an endpoint expires.
+    Timers,
+    /// The scenario's agenda has an item.
+    Agenda,
+    /// The observer samples.
+    Sample,
+    /// Downloads without progress are given up.
+    Patience,
+    /// The head of this group's return line arrives.
+    Line(usize),
+    /// This UDP source emits a packet.
+    Udp(usize),
+    /// This application writes a frame.
+    Writer(usize),
+    /// The disciplines of this hop have periodic work.
+    HopTick(usize),
+    /// This link of a hop can transmit.
+    HopLink(usize),
+}
+
+/// When each source has its next event.
+#[derive(Debug)]
+pub(crate) struct Schedule {
+    calendar: Calendar,
+    /// The first number of each kind of which there are several.
+    udp: usize,
+    writers: usize,
+    hops: usize,
+    links: usize,
+}
+
+/// The number of the first return line: six sources come before it.
+const LINES: usize = 6;
+
+impl Schedule {
+    /// The sources of a run with so many return lines, UDP sources, applications, hops and links of
+    /// hops, none of which has an event.
+    pub fn new(lines: usize, udp: usize, writers: usize, hops: usize, links: usize) -> Schedule {
+        let udp_at = LINES + lines;
+        let writers_at = udp_at + udp;
+        let hops_at = writers_at + writers;
+        let links_at = hops_at + hops;
+        let calendar = Calendar::new(links_at + links);
+        Schedule { calendar, udp: udp_at, writers: writers_at, hops: hops_at, links: links_at }
+    }
+
+    #[inline]
+    fn number(&self, event: Event) -> usize {
+        match event {
+            Event::Link => 0,
+            Event::Tick => 1,
+            Event::Timers => 2,
+            Event::Agenda => 3,
+            Event::Sample => 4,
+            Event::Patience => 5,
+            Event::Line(n) => LINES + n,
+            Event::Udp(n) => self.udp + n,
+            Event::Writer(n) => self.writers + n,
+            Event::HopTick(n) => self.hops + n,
+            Event::HopLink(n) => self.links + n,
+        }
+    }
+
+    #[inline]
+    fn event(&self, number: usize) -> Event {
+        match number {
+            0 => Event::Link,
+            1 => Event::Tick,
+            2 => Event::Timers,
+            3 => Event::Agenda,
+            4 => Event::Sample,
+            5 => Event::Patience,
+            n if n < self.udp => Event::Line(n - LINES),
+            n if n < self.writers => Event::Udp(n - self.udp),
+            n if n < self.hops => Event::Writer(n - self.writers),
+            n if n < self.links => Event::HopTick(n - self.hops),
+            n => Event::HopLink(n - self.links),
+        }
+    }
+
+    /// The next event of a source is at `time`.
+    #[inline]
+    pub fn set(&mut self, event: Event, time: Time) {
+        self.calendar.set(self.number(event), time);
+    }
+
+    /// As [`Schedule::set`], for a source whose next event is often the same as before.
+    #[inline]
+    pub fn update(&mut self, event: Event, time: Time) {
+        let number = self.number(event);
+        if time != self.calendar.get(number) {
+            self.calendar.set(number, time);
+        }
+    }
+
+    /// The earliest event.
+    #[inline]
+    pub fn next(&self) -> (Time, Event) {
+        let (time, number) = self.calendar.next();
+        (time, self.event(number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_is_one_source_and_every_source_one_number() {
+        let schedule = Schedule::new(2, 0, 3, 1, 4);
+        let events: Vec<Event> = (0..LINES + 10).map(|number| schedule.event(number)).collect();
+        let numbers = events.iter().map(|event| schedule.number(*event));
+        assert!(numbers.eq(0..LINES + 10));
+        let last = [Event::Writer(2), Event::HopTick(0), Event::HopLink(0)];
+        assert_eq!(events[LINES + 4..LINES + 7], last);
+    }
+}
