@@ -16,7 +16,7 @@ const SEND_BUFFER: Bytes = Bytes::new(4 << 20);
 /// A flow of an application.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AppFlow<'a> {
-    /// Its number among all flows of the run ([`Scenario::first_app`]).
+    /// Its number among all flows of the run ([`Roster`](l4s_model::Roster)).
     pub flow: u32,
     /// Which `[[app]]` of the scenario writes into it, counted from 0.
     pub entry: usize,
@@ -30,7 +30,7 @@ pub struct AppFlow<'a> {
 pub fn app_flows(scenario: &Scenario) -> impl Iterator<Item = AppFlow<'_>> {
     let entries = scenario.apps.iter().enumerate();
     let all = entries.flat_map(|(entry, app)| (0..app.flows).map(move |nth| (entry, app, nth)));
-    (scenario.first_app()..).zip(all).map(|(flow, (entry, app, nth))| AppFlow {
+    scenario.roster().apps().zip(all).map(|(flow, (entry, app, nth))| AppFlow {
         flow,
         entry,
         app,

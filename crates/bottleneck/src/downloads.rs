@@ -83,7 +83,7 @@ fn size(sizes: &Sizes, u: f64) -> Bytes {
 /// A download.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Download {
-    /// Its number among all flows of the run ([`Scenario::first_download`]).
+    /// Its number among all flows of the run ([`Roster`](l4s_model::Roster)).
     pub flow: u32,
     /// Its group: the place among the groups.
     pub group: u16,
@@ -123,7 +123,7 @@ impl Downloads {
             let mut rest = arrivals(scenario, entry);
             Entry { group: scenario.web[entry].group as u16, next: rest.next(), rest }
         });
-        Downloads { entries: entries.collect(), flow: scenario.first_download() }
+        Downloads { entries: entries.collect(), flow: scenario.roster().downloads().start }
     }
 
     /// Those of one entry are others from now on. What was drawn for later is forgotten, and as the

@@ -151,7 +151,7 @@ fn beginning(point: &Point, duration: Duration) -> Point {
 /// The bytes of one run while it runs.
 fn memory(scenario: &Scenario) -> f64 {
     let seconds = scenario.duration.as_secs_f64();
-    let flows = f64::from(scenario.first_download());
+    let flows = scenario.roster().flows() as f64;
     let downloads: f64 =
         scenario.web.iter().map(|web| web.rate.as_per_second_f64() * seconds).sum();
     let run = Cost::of(scenario, None).bytes() as f64;

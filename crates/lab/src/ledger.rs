@@ -136,15 +136,16 @@ impl Ledger {
         });
         // What an application will have written nobody knows.
         let apps = app_flows(scenario).map(|own| (own.flow, (own.app.group as u16, None)));
-        let first_app = scenario.first_app();
+        let roster = scenario.roster();
+        let apps_begin = roster.apps().start;
         let of = |(flow, (group, size)): (u32, (u16, _))| {
             let known = Flow::new(flow, group, size, detects[usize::from(group)]);
-            (flow, Flow { is_app: flow >= first_app, ..known })
+            (flow, Flow { is_app: flow >= apps_begin, ..known })
         };
         Ledger {
             reports,
             flows: (0..).zip(long).chain(apps).map(of).collect(),
-            first_download: scenario.first_download(),
+            first_download: roster.downloads().start,
             downloads: Downloads::new(scenario).map(|d| (d.group, d.size)).collect(),
             detects,
             newcomers: Newcomers::default(),

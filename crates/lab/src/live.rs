@@ -109,7 +109,7 @@ impl Live {
             newcomers,
             downloads: Downloads::new(scenario),
             // UDP sources have the first numbers.
-            next_flow: empty.first_download(),
+            next_flow: empty.roster().downloads().start,
             long: vec![Vec::new(); scenario.groups.len()],
             apps: vec![Vec::new(); scenario.apps.len()],
             stop,
@@ -212,7 +212,7 @@ impl Live {
                     packet: packet.get(),
                     bps: rate.as_bps(),
                 };
-                self.lab.tell(new.groups.len() + number, End::Server, order);
+                self.lab.tell(new.roster().udp(number).index(), End::Server, order);
             }
         }
     }

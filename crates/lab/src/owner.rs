@@ -27,17 +27,17 @@ impl Owner {
     /// Every pair of a scenario: the groups, then the UDP sources.
     pub fn all(scenario: &Scenario) -> Vec<Owner> {
         let downloads = Downloads::new(scenario).count() as u32;
-        let shared = scenario.first_app()..scenario.first_download() + downloads;
-        let tcp = scenario.groups.iter().map(|group| (None, group.starts.len() as u32));
-        let udp = scenario.udp.iter().zip(UDP_PORT..).map(|(_, port)| (Some(port), 1));
-        let mut first_flow = 0;
-        tcp.chain(udp)
-            .map(|(udp, flows)| {
-                let owner = Owner { first_flow, flows, shared: shared.clone(), udp };
-                first_flow += flows;
-                owner
-            })
-            .collect()
+        let roster = scenario.roster();
+        let shared = roster.apps().start..roster.downloads().start + downloads;
+        let groups = (0..roster.groups()).map(|place| (roster.group(place), None));
+        let udp = (0..scenario.udp.len()).zip(UDP_PORT..);
+        let udp = udp.map(|(place, port)| (roster.udp(place), Some(port)));
+        let owner = |(source, udp)| {
+            let listed = roster.listed(source);
+            let flows = listed.len() as u32;
+            Owner { first_flow: listed.start, flows, shared: shared.clone(), udp }
+        };
+        groups.chain(udp).map(owner).collect()
     }
 
     /// So many more flows may come, and nobody knows yet whose.

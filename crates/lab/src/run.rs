@@ -119,7 +119,8 @@ pub fn shortest_rtt(scenario: &Scenario) -> Duration {
 /// Why a run says little whose UDP sources could not keep their rate. `received` says how many
 /// packets came from the server of a pair.
 pub fn slow_source(scenario: &Scenario, received: impl Fn(usize) -> u64) -> Option<String> {
-    let sources = (scenario.groups.len()..).zip(&scenario.udp);
+    let roster = scenario.roster();
+    let sources = (0..).map(|place| roster.udp(place).index()).zip(&scenario.udp);
     sources.into_iter().find_map(|(pair, source)| {
         let received = received(pair);
         let end = Time::ZERO + scenario.duration;

@@ -116,7 +116,8 @@ impl LabPlan {
         kernel_cc: impl Fn(&Group) -> C,
         options: &LabOptions,
     ) -> Result<LabPlan, OsError> {
-        let pairs = scenario.groups.len() + scenario.udp.len();
+        let roster = scenario.roster();
+        let pairs = roster.sources();
         if pairs > MOST_PAIRS {
             return Err(OsError::Unsupported(format!(
                 "{pairs} groups and UDP sources: expected at most {MOST_PAIRS}, which have a \
@@ -144,7 +145,7 @@ impl LabPlan {
             ));
         }
         let downloads: Vec<Download> = Downloads::new(scenario).collect();
-        let flows = scenario.first_download().saturating_add(downloads.len() as u32);
+        let flows = (roster.flows() as u32).saturating_add(downloads.len() as u32);
         let flows = flows.saturating_add(options.room);
         if flows > MOST_FLOWS {
             return Err(OsError::Unsupported(format!(
@@ -153,11 +154,13 @@ impl LabPlan {
             )));
         }
         let mut plan = LabPlan { pairs: Vec::with_capacity(pairs), gso: options.gso };
-        let mut first = 0;
         for (number, group) in scenario.groups.iter().enumerate() {
             let own = downloads.iter().filter(|download| usize::from(download.group) == number);
             let apps = app_flows(scenario).filter(|flow| flow.app.group == number).collect();
-            let own = Flows { room: options.room as usize, ..Flows::new(group, first, apps, own) };
+            let own = Flows {
+                room: options.room as usize,
+                ..Flows::new(group, roster.listed(roster.group(number)).start, apps, own)
+            };
             let pair = tcp(
                 scenario,
                 number,
@@ -168,7 +171,6 @@ impl LabPlan {
             )
             .map_err(|error| error.of(&format!("group `{}`", group.name)))?;
             plan.pairs.push(pair);
-            first += group.starts.len() as u32;
         }
         for (port, source) in (UDP_PORT..).zip(&scenario.udp) {
             let pair = udp(scenario, source, port, plan.next(options, 0))
@@ -358,7 +360,7 @@ fn tcp(
             None => Shows::Nowhere,
         };
         *pacing = group.cc.paces();
-        *first_download = scenario.first_download();
+        *first_download = scenario.roster().downloads().start;
         *apps = flows.apps.iter().map(|own| Writes::new(own.flow, own.app, end)).collect();
     }
     let frames = flows.apps.iter().map(|own| (own.flow, own.app.frame().get().max(1))).collect();

@@ -99,7 +99,7 @@ impl Real {
         scenarios: impl Iterator<Item = &'a Scenario> + Clone,
         control: impl Fn(&Group) -> Control,
     ) -> Result<(), OsError> {
-        let size = |scenario: &&Scenario| scenario.groups.len() + scenario.udp.len();
+        let size = |scenario: &&Scenario| scenario.roster().sources();
         // One of each kind of bottleneck; where the largest can be, so can the others.
         for of in [QdiscOf::Linux, QdiscOf::Bpf] {
             let largest = scenarios.clone().filter(|s| s.kernel.qdisc == of).max_by_key(size);

@@ -87,14 +87,14 @@ impl Virtual {
         let long = scenario.groups.iter().map(|group| group.starts.len()).sum::<usize>() as u64;
         let flows = long + scenario.apps.iter().map(|app| app.flows).sum::<u64>();
         let downloads = Downloads::new(scenario).count() as u64;
-        let pairs = (scenario.groups.len() + scenario.udp.len()) as u64;
+        let roster = scenario.roster();
         Order {
             kernel: self.kernel.path.clone(),
             scenario: text(scenario),
             seed: scenario.seed,
             core,
             memory_mib: MEMORY_MIB
-                + MIB_PER_PAIR * pairs
+                + MIB_PER_PAIR * roster.sources() as u64
                 + flows / FLOWS_PER_MIB
                 + downloads / DOWNLOADS_PER_MIB,
             guest: self.guest.clone(),

@@ -46,7 +46,7 @@ pub fn check(scenario: &Scenario) -> Result<(), Fault> {
     let long = groups.iter().map(|group| group.starts.len() as u64).sum::<u64>();
     let flows = apps.iter().map(|app| app.flows).fold(long, u64::saturating_add);
     most("flows", "flows of groups and applications", flows, FLOWS)?;
-    most("group", "groups and UDP sources", groups.len() + udp.len(), SOURCES)?;
+    most("group", "groups and UDP sources", scenario.roster().sources(), SOURCES)?;
     let tables =
         [("web", web.len()), ("app", apps.len()), ("hop", hops.len()), ("at", changes.len())];
     for (list, tables) in tables {

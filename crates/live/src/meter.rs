@@ -141,7 +141,6 @@ impl Sample {
 impl Meter {
     /// Nothing happened yet in a run of `scenario`, which is at time zero.
     pub fn new(scenario: &Scenario) -> Meter {
-        let groups = scenario.groups.len() + scenario.udp.len();
         Meter {
             rate: scenario.link.rate,
             rtts: scenario.groups.iter().map(|group| group.rtt).collect(),
@@ -151,7 +150,7 @@ impl Meter {
             owed: Bytes::ZERO,
             state: None,
             queues: Default::default(),
-            groups: vec![OfGroup::default(); groups],
+            groups: vec![OfGroup::default(); scenario.roster().sources()],
             bytes: BTreeMap::new(),
             flows: Vec::new(),
             under_way: BTreeMap::new(),

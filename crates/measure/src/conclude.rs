@@ -2,7 +2,7 @@
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Verdict;
-use l4s_model::{Hop, Scenario};
+use l4s_model::{FlowKind, Hop, Roster, Scenario};
 use l4s_units::{Bytes, Duration, Time};
 use serde_json::Map;
 
@@ -175,6 +175,7 @@ struct Shared {
     /// How many flows share the link, and its rate.
     long_flows: f64,
     link_bps: f64,
+    roster: Roster,
 }
 
 fn groups(measured: &Measured<'_>, flow_rows: &[FlowRow]) -> Vec<GroupSummary> {
@@ -189,6 +190,7 @@ fn groups(measured: &Measured<'_>, flow_rows: &[FlowRow]) -> Vec<GroupSummary> {
         app: vec![false; count],
         long_flows: long_flows(scenario) as f64,
         link_bps: scenario.mean_rate_bps(),
+        roster: scenario.roster(),
     };
     scenario.web.iter().for_each(|web| shared.web[web.group] = true);
     scenario.apps.iter().for_each(|app| shared.app[app.group] = true);
@@ -209,9 +211,10 @@ fn group(
     let flows = tcp.map_or(1, |group| group.starts.len() as u64);
 
     let mine = || mine.iter().copied();
-    let is_download = |row: &&FlowRow| row.flow >= scenario.first_download();
-    let long = || mine().filter(|row| row.flow < scenario.first_app());
-    let of_app = |row: &&FlowRow| row.flow >= scenario.first_app() && !is_download(row);
+    let kind = |row: &FlowRow| shared.roster.kind(row.flow);
+    let is_download = |row: &&FlowRow| kind(row) == FlowKind::Download;
+    let long = || mine().filter(|row| matches!(kind(row), FlowKind::Long | FlowKind::Udp));
+    let of_app = |row: &&FlowRow| kind(row) == FlowKind::App;
     let (web, app) = (shared.web[index], shared.app[index]);
 
     // What counts per flow is of its long flows alone; the rest is of all its packets.

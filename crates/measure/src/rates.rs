@@ -33,7 +33,7 @@ impl Rates {
         let span = scenario.duration.saturating_sub(scenario.warmup);
         let steps = usize::try_from(span.as_nanos() / STEP.as_nanos()).unwrap_or(ROOM);
         Rates {
-            long: scenario.first_app(),
+            long: scenario.roster().apps().start,
             groups,
             ends: Time::ZERO + scenario.warmup,
             sent: Vec::with_capacity((steps.min(ROOM) + 1) * groups),

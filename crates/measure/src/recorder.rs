@@ -98,14 +98,15 @@ impl Samples {
 impl Recorder {
     /// Measures a run of `scenario`.
     pub fn new(scenario: &Scenario, origin: Origin) -> Self {
-        let groups = scenario.groups.len() + scenario.udp.len();
+        let roster = scenario.roster();
+        let groups = roster.sources();
         Recorder {
             origin,
             queues: queues_of(scenario.aqms()),
             cells: Cells::new(groups),
             straddling: Straddling::default(),
             hops: scenario.hops.iter().map(HopCells::new).collect(),
-            flows: Flows::with_capacity(scenario.first_download() as usize),
+            flows: Flows::with_capacity(roster.flows()),
             rates: Rates::new(scenario, groups),
             goodput: None,
             rtts: vec![Samples::default(); groups],

@@ -40,7 +40,7 @@ impl Series {
             interval: INTERVAL * samples.div_ceil(SAMPLES).max(1),
             began: Time::ZERO,
             span: Duration::ZERO,
-            with_flows: scenario.first_download() <= FLOWS,
+            with_flows: scenario.roster().flows() <= FLOWS as usize,
         }
     }
 

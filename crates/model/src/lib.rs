@@ -7,11 +7,13 @@ mod adapt;
 mod course;
 mod group;
 mod link;
+mod roster;
 mod scenario;
 mod traffic;
 
 pub use course::{Change, Course};
 pub use group::{AccEcn, EcnMode, Group};
 pub use link::{Buffer, Hop, Link, Per, Side};
+pub use roster::{FlowKind, Roster, SourceId};
 pub use scenario::{Ip, Kernel, QdiscOf, Scenario};
 pub use traffic::{App, Sizes, Udp, Web};

@@ -74,7 +74,7 @@ pub enum Buffer {
 impl Hop {
     /// How many links it is.
     pub fn links(&self, scenario: &Scenario) -> usize {
-        self.links_of(&scenario.flows_of_sources())
+        self.links_of(&scenario.roster().flows_of_sources())
     }
 
     /// The same, of the flows that each source has.

@@ -67,37 +67,3 @@ pub enum Ip {
     /// IPv6.
     V6,
 }
-
-impl Scenario {
-    /// The number of the first application's flow. Flows are numbered from 0: those of the groups,
-    /// in the order of the groups, then the UDP sources, then those of applications, then downloads
-    /// in the order in which they begin.
-    pub fn first_app(&self) -> u32 {
-        (self.groups.iter().map(|group| group.starts.len()).sum::<usize>() + self.udp.len()) as u32
-    }
-
-    /// The number of the first download: see [`Scenario::first_app`].
-    pub fn first_download(&self) -> u32 {
-        self.first_app() + self.apps.iter().map(|app| app.flows as u32).sum::<u32>()
-    }
-
-    /// Whose each flow is, by its number and but for downloads: the place among the groups and then
-    /// the UDP sources.
-    pub fn sources_of_flows(&self) -> impl Iterator<Item = usize> {
-        let long = self.groups.iter().enumerate();
-        let long = long.flat_map(|(number, group)| group.starts.iter().map(move |_| number));
-        let udp = (0..self.udp.len()).map(|number| self.groups.len() + number);
-        let apps = self.apps.iter().flat_map(|app| (0..app.flows).map(|_| app.group));
-        long.chain(udp).chain(apps)
-    }
-
-    /// How many flows each of them has.
-    pub fn flows_of_sources(&self) -> Vec<usize> {
-        let mut flows: Vec<usize> = self.groups.iter().map(|group| group.starts.len()).collect();
-        for app in &self.apps {
-            flows[app.group] += app.flows as usize;
-        }
-        flows.extend(self.udp.iter().map(|_| 1));
-        flows
-    }
-}

@@ -210,7 +210,7 @@ pub(crate) fn scenario(
         changes,
         kernel,
     };
-    let flows = scenario.flows_of_sources();
+    let flows = scenario.roster().flows_of_sources();
     let links = scenario.hops.iter().map(|hop| hop.links_of(&flows) as u64).sum::<u64>();
     if links > MOST_FLOWS {
         let place = root.get("hop").map_or(&top, |node| &node.place);

@@ -130,7 +130,7 @@ fn links(scenario: &Scenario, traffic: &Traffic) -> (Vec<Term>, u64) {
         terms.extend(queues.terms(hops, "hops", links, traffic));
         terms.push(Term::new([(hops, "hops"), (links, "links")], link));
     }
-    let flows = (traffic.flows + scenario.groups.len() + scenario.udp.len()) as u64;
+    let flows = (traffic.flows + scenario.roster().sources()) as u64;
     terms.push(Term::new([(scenario.hops.len() as u64, "hops"), (flows, "flows")], 16));
     let air = capacity(traffic.on_the_air(scenario));
     terms.push(Term::new([(air, "packets on the air")], size_of::<Packet>() as u64));
@@ -228,7 +228,7 @@ struct Traffic {
 impl Traffic {
     fn of(scenario: &Scenario, most_downloads: Option<u64>) -> Traffic {
         let Scenario { groups, udp, web, apps, changes, duration, .. } = scenario;
-        let flows = scenario.first_download() as usize - udp.len();
+        let flows = scenario.roster().flows() - udp.len();
         let rates = changes.iter().filter_map(|change| change.rate);
         let fastest = rates.fold(scenario.link.rate, Rate::max);
         let later = changes.iter().flat_map(|change| &change.rtts).map(|(_, rtt)| *rtt);
@@ -330,7 +330,7 @@ fn at_a_time(scenario: &Scenario, fastest: Rate) -> u64 {
         return u64::MAX;
     }
     // Each has its share beside the long flows.
-    let long = scenario.first_download() as f64;
+    let long = scenario.roster().flows() as f64;
     let largest = web.iter().map(bits).fold(0.0, f64::max);
     let longest = groups.iter().map(|group| group.rtt.as_secs_f64()).fold(0.0, f64::max);
     let lasts = LASTS + 20.0 * longest + 8.0 * largest * (long + 1.0) / left.max(1.0);

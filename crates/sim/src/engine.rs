@@ -119,14 +119,12 @@ impl<O: Observer<Packet>> Engine<O> {
             server.serve_application();
             connections.add_app(writer.flow, writer.group, server, client);
         }
-        let sources: Vec<Source> = scenario
-            .udp
-            .iter()
-            .enumerate()
-            .map(|(n, udp)| {
-                Source::new(udp, scenario.seed, (flows + n) as u32, (groups + n) as u16)
-            })
-            .collect();
+        let roster = scenario.roster();
+        let source = |(place, udp)| {
+            let id = roster.udp(place);
+            Source::new(udp, scenario.seed, roster.listed(id).start, id.get())
+        };
+        let sources: Vec<Source> = scenario.udp.iter().enumerate().map(source).collect();
 
         let hops = Hops::new(scenario);
         let (writing, links) = (writers.all().len(), hops.links());

@@ -5,7 +5,7 @@
 use core::ops::Range;
 
 use l4s_bottleneck::Bottleneck;
-use l4s_model::{Hop, Per, Scenario, Side};
+use l4s_model::{Hop, Per, Scenario, Side, SourceId};
 use l4s_units::Time;
 
 use crate::packet::Packet;
@@ -125,14 +125,15 @@ impl Hops {
 
 /// A hop on the path, whose links are those from number `first` on.
 fn stop(scenario: &Scenario, hop: &Hop, first: u32) -> Stop {
-    let sources = scenario.groups.len() + scenario.udp.len();
+    let roster = scenario.roster();
+    let sources = roster.sources();
     let passes = |source: &usize| hop.sources.contains(source);
     let mut next = first..;
     let own = |source: usize| if passes(&source) { next.next() } else { None };
     let links = match hop.per {
         Per::All => (0..sources).map(|source| passes(&source).then_some(first)).collect(),
         Per::Group => (0..sources).map(own).collect(),
-        Per::Flow => scenario.sources_of_flows().map(own).collect(),
+        Per::Flow => roster.sources_of_flows().map(SourceId::index).map(own).collect(),
     };
     Stop::Hop { per_flow: hop.per == Per::Flow, links }
 }

@@ -87,7 +87,7 @@ impl<O: Observe> Substrate<O> for Kernel {
     fn prepare(&self, scenarios: &[&Scenario]) -> Result<Vec<String>, Error> {
         scenarios.iter().try_for_each(|scenario| self.provide(scenario))?;
         // Where the largest lab can be, so can the others.
-        if let Some(largest) = scenarios.iter().max_by_key(|s| s.groups.len() + s.udp.len()) {
+        if let Some(largest) = scenarios.iter().max_by_key(|s| s.roster().sources()) {
             l4s_lab::rehearse(largest, |group| self.control(group), &self.agent)
                 .map_err(failure)?;
         }

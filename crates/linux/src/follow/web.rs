@@ -12,7 +12,7 @@ fn follower() -> (Follower, u32) {
                 [[web]]\ngroup = \"B\"\nrate = \"10000/s\"\n\
                 [[at]]\ntime = \"5s\"\naqm = \"codel\"\n";
     let scenario = &Plan::parse("t.toml", text, &[]).unwrap().points[0].scenario;
-    (Follower::new(scenario), scenario.first_download())
+    (Follower::new(scenario), scenario.roster().downloads().start)
 }
 
 /// The headers of a segment without payload to flow `flow` of pair `pair`, as ECT(1).

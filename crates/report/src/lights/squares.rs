@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use l4s_measure::{FlowRow, Results, Run, Scope, SeriesRow};
-use l4s_model::Scenario;
+use l4s_model::{FlowKind, Scenario};
 use l4s_scenario::Plan;
 
 use super::{Heard, Lights, Said, Schedule, Since, Square, tally, verdict};
@@ -103,9 +103,11 @@ fn schedule(name: &str, scenario: &Scenario) -> Schedule {
 
 /// Judges a run by its flows.
 fn judge(square: &mut Square, rows: &[FlowRow], scenario: &Scenario) {
+    let roster = scenario.roster();
+    let is_download = |row: &FlowRow| roster.kind(row.flow) == FlowKind::Download;
     let heard = |row: &FlowRow| {
         Some(Heard {
-            long: row.flow < scenario.first_download(),
+            long: !is_download(row),
             start_s: row.start_s,
             ended: row.end_s.is_some(),
             score: row.classic_ecn?,
@@ -120,7 +122,7 @@ fn judge(square: &mut Square, rows: &[FlowRow], scenario: &Scenario) {
     square.short = Heard::short(&flows, truth, since_s);
     let ends: Vec<[f64; 2]> = rows
         .iter()
-        .filter(|row| row.flow >= scenario.first_download())
+        .filter(|row| is_download(row))
         .filter(|row| row.classic_ecn_rounds.is_some_and(|rounds| rounds > 0))
         .filter_map(|row| Some([tenth(row.end_s?), hundredth(row.classic_ecn?)]))
         .collect();

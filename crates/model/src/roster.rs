@@ -1,0 +1,162 @@
+//! The sources of a run and the numbers of their flows. Everything that numbers them does it by a
+//! [`Roster`].
+
+use core::ops::{Range, RangeFrom};
+
+use crate::Scenario;
+
+/// The number of a group or of a UDP source: the groups in the order of the scenario, then the UDP
+/// sources.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SourceId(u16);
+
+impl SourceId {
+    /// The source of this number.
+    #[inline]
+    pub const fn new(number: u16) -> SourceId {
+        SourceId(number)
+    }
+
+    /// The number.
+    #[inline]
+    pub const fn get(self) -> u16 {
+        self.0
+    }
+
+    /// The number as a place in a list of all sources.
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a flow is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FlowKind {
+    /// A flow of a group that is listed in the scenario.
+    Long,
+    /// A UDP source.
+    Udp,
+    /// A connection of an application.
+    App,
+    /// A download, which begins at random or by an order.
+    Download,
+}
+
+/// The sources of a scenario and the numbers of their flows: from 0 on, the long flows of the groups,
+/// in the order of the groups, then the UDP sources, then the flows of applications, then downloads
+/// in the order in which they begin.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Roster {
+    /// The first long flow of each group, and the first flow behind all of these.
+    long: Vec<u32>,
+    udp: u32,
+    /// The group of each application's flow.
+    apps: Vec<SourceId>,
+}
+
+impl Roster {
+    /// The roster of a scenario.
+    pub fn new(scenario: &Scenario) -> Roster {
+        let mut long = vec![0];
+        for group in &scenario.groups {
+            long.push(long[long.len() - 1] + group.starts.len() as u32);
+        }
+        let of = |app: &crate::App| (SourceId(app.group as u16), app.flows as usize);
+        Roster {
+            long,
+            udp: scenario.udp.len() as u32,
+            apps: scenario
+                .apps
+                .iter()
+                .map(of)
+                .flat_map(|(id, n)| std::iter::repeat_n(id, n))
+                .collect(),
+        }
+    }
+
+    /// How many groups there are.
+    pub fn groups(&self) -> usize {
+        self.long.len() - 1
+    }
+
+    /// How many groups and UDP sources there are.
+    pub fn sources(&self) -> usize {
+        self.groups() + self.udp as usize
+    }
+
+    /// A group, by its place among the groups.
+    pub fn group(&self, place: usize) -> SourceId {
+        SourceId(place as u16)
+    }
+
+    /// A UDP source, by its place among the UDP sources.
+    pub fn udp(&self, place: usize) -> SourceId {
+        SourceId((self.groups() + place) as u16)
+    }
+
+    /// The place of a source among the UDP sources, where it is one.
+    pub fn place_of_udp(&self, source: SourceId) -> Option<usize> {
+        source.index().checked_sub(self.groups())
+    }
+
+    /// The flows of a source that are listed in the scenario, those of applications aside: the long
+    /// flows of a group, or the one of a UDP source.
+    pub fn listed(&self, source: SourceId) -> Range<u32> {
+        match self.place_of_udp(source) {
+            None => self.long[source.index()]..self.long[source.index() + 1],
+            Some(place) => {
+                let flow = self.long[self.groups()] + place as u32;
+                flow..flow + 1
+            }
+        }
+    }
+
+    /// The flows of all applications, in the order of the scenario.
+    pub fn apps(&self) -> Range<u32> {
+        let first = self.long[self.groups()] + self.udp;
+        first..first + self.apps.len() as u32
+    }
+
+    /// The downloads: the numbers behind all other flows.
+    pub fn downloads(&self) -> RangeFrom<u32> {
+        self.apps().end..
+    }
+
+    /// How many flows there are besides downloads.
+    pub fn flows(&self) -> usize {
+        self.apps().end as usize
+    }
+
+    /// What a flow is for.
+    pub fn kind(&self, flow: u32) -> FlowKind {
+        let apps = self.apps();
+        match flow {
+            _ if flow < self.long[self.groups()] => FlowKind::Long,
+            _ if flow < apps.start => FlowKind::Udp,
+            _ if flow < apps.end => FlowKind::App,
+            _ => FlowKind::Download,
+        }
+    }
+
+    /// The source of each flow besides downloads, by the flow's number.
+    pub fn sources_of_flows(&self) -> impl Iterator<Item = SourceId> {
+        let all = (0..self.sources() as u16).map(SourceId);
+        all.flat_map(|source| self.listed(source).map(move |_| source))
+            .chain(self.apps.iter().copied())
+    }
+
+    /// How many flows each source has besides downloads, by the source's number.
+    pub fn flows_of_sources(&self) -> Vec<usize> {
+        let mut flows = vec![0; self.sources()];
+        self.sources_of_flows().for_each(|source| flows[source.index()] += 1);
+        flows
+    }
+}
+
+impl Scenario {
+    /// The sources of this scenario and the numbers of their flows.
+    pub fn roster(&self) -> Roster {
+        Roster::new(self)
+    }
+}
