@@ -28,6 +28,21 @@ struct Event {
     sojourn: u64,
 }
 
+impl l4s_aqm::Packet for Event {
+    fn size(&self) -> Bytes {
+        Bytes::new(self.length)
+    }
+    fn ecn(&self) -> Ecn {
+        Ecn::from_bits(self.ecn)
+    }
+    fn set_ce(&mut self) {
+        self.ecn = Ecn::Ce.bits();
+    }
+    fn flow_hash(&self) -> u32 {
+        self.flow
+    }
+}
+
 impl Traced for Event {
     fn flow(&self) -> u32 {
         self.flow
@@ -37,9 +52,6 @@ impl Traced for Event {
     }
     fn ip_length(&self) -> Bytes {
         Bytes::new(self.length)
-    }
-    fn ecn(&self) -> Ecn {
-        Ecn::from_bits(self.ecn)
     }
     fn arrived_ce(&self) -> bool {
         self.arrived_ce

@@ -23,7 +23,7 @@ impl Packet for Datagram {
     fn set_ce(&mut self) {
         self.ecn = Ecn::Ce;
     }
-    fn flow(&self) -> u32 {
+    fn flow_hash(&self) -> u32 {
         self.flow
     }
 }

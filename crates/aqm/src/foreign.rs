@@ -178,7 +178,7 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
             now,
             size: packet.size(),
             ecn: packet.ecn(),
-            flow: packet.flow(),
+            flow: packet.flow_hash(),
             sojourn: Duration::ZERO,
             backlog: self.backlog(),
         };
@@ -208,7 +208,7 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
                 now,
                 size: packet.size(),
                 ecn: packet.ecn(),
-                flow: packet.flow(),
+                flow: packet.flow_hash(),
                 sojourn,
                 backlog: self.queues[place].backlog(),
             };

@@ -52,7 +52,7 @@ impl<P: Packet> Discipline<P> {
     #[inline]
     fn classify(&self, packet: &P) -> u32 {
         // The finalizer of MurmurHash3: every bit of the input changes half of the output.
-        let mut hash = packet.flow() ^ self.perturbation;
+        let mut hash = packet.flow_hash() ^ self.perturbation;
         hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
         hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
         hash ^= hash >> 16;

@@ -15,7 +15,7 @@
 //!     fn size(&self) -> Bytes { Bytes::new(1514) }
 //!     fn ecn(&self) -> Ecn { self.0 }
 //!     fn set_ce(&mut self) { self.0 = Ecn::Ce }
-//!     fn flow(&self) -> u32 { 0 }
+//!     fn flow_hash(&self) -> u32 { 0 }
 //! }
 //!
 //! let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
@@ -67,7 +67,7 @@ pub trait Packet {
     fn set_ce(&mut self);
 
     /// A hash of its 5-tuple, for disciplines that separate flows.
-    fn flow(&self) -> u32;
+    fn flow_hash(&self) -> u32;
 
     /// The memory that it occupies while it waits (`skb->truesize` in Linux).
     fn memory(&self) -> Bytes {

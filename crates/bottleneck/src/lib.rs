@@ -149,7 +149,7 @@ impl<P: Packet> Bottleneck<P> {
         let waiting = core::mem::replace(&mut self.aqm, next).evacuate();
         self.first_tick = self.aqm.next_tick().map(|first| now + first.since(Time::ZERO));
         for (arrival, packet) in waiting {
-            self.aqm.enqueue(packet, arrival, &mut self.rng, &mut Late { watch, now });
+            self.aqm.enqueue(packet, arrival, &mut self.rng, &mut ForwardNow { watch, now });
         }
     }
 
@@ -250,13 +250,13 @@ impl<P: Packet> Bottleneck<P> {
     }
 }
 
-/// Tells what happens to packets that arrived earlier when it happens.
-struct Late<'a, W> {
+/// Forwards the events of packets that arrived earlier with the present time.
+struct ForwardNow<'a, W> {
     watch: &'a mut W,
     now: Time,
 }
 
-impl<P, W: Watch<P>> Watch<P> for Late<'_, W> {
+impl<P, W: Watch<P>> Watch<P> for ForwardNow<'_, W> {
     fn marked(&mut self, packet: &P, queue: Queue, cause: MarkCause, _: Time) {
         self.watch.marked(packet, queue, cause, self.now);
     }
@@ -287,7 +287,7 @@ mod tests {
         fn set_ce(&mut self) {
             self.1 = Ecn::Ce;
         }
-        fn flow(&self) -> u32 {
+        fn flow_hash(&self) -> u32 {
             0
         }
     }
@@ -320,7 +320,7 @@ mod tests {
             Ecn::NotEct
         }
         fn set_ce(&mut self) {}
-        fn flow(&self) -> u32 {
+        fn flow_hash(&self) -> u32 {
             0
         }
     }

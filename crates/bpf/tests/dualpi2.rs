@@ -103,7 +103,7 @@ impl Packet for Probe {
     fn set_ce(&mut self) {
         self.ecn = Ecn::Ce;
     }
-    fn flow(&self) -> u32 {
+    fn flow_hash(&self) -> u32 {
         0
     }
 }

@@ -112,7 +112,7 @@ impl l4s_aqm::Packet for Frame {
     }
 
     #[inline]
-    fn flow(&self) -> u32 {
+    fn flow_hash(&self) -> u32 {
         l4s_bottleneck::flow_hash(self.flow)
     }
 
@@ -136,11 +136,6 @@ impl Traced for Frame {
     #[inline]
     fn ip_length(&self) -> Bytes {
         Bytes::new(self.ip_length.into())
-    }
-
-    #[inline]
-    fn ecn(&self) -> Ecn {
-        self.ecn
     }
 
     #[inline]

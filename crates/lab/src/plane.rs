@@ -271,7 +271,7 @@ impl Plane {
         match from {
             End::Server => {
                 observer.arrived(&frame, self.now);
-                let (bottleneck, mut told) = self.told(observer);
+                let (bottleneck, mut told) = self.forward(observer);
                 let now = told.now;
                 bottleneck.enqueue(frame, now, &mut told);
                 self.transmit(self.now, false, observer, deliver);
@@ -383,7 +383,7 @@ impl Plane {
             self.arrive_at_client(packet, now, true, deliver);
         }
         loop {
-            let (bottleneck, mut told) = self.told(observer);
+            let (bottleneck, mut told) = self.forward(observer);
             let Some(departure) = bottleneck.transmit(now, &mut told) else { return };
             let Departure { packet, queue, sojourn } = departure;
             observer.departed(&packet, queue, sojourn, now);
@@ -428,7 +428,7 @@ impl Plane {
         observer: &mut impl Observer<Frame>,
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
-        let (bottleneck, mut told) = self.told(observer);
+        let (bottleneck, mut told) = self.forward(observer);
         let now = told.now;
         if let Some(rate) = change.rate {
             bottleneck.set_rate(rate, now);
@@ -453,21 +453,24 @@ impl Plane {
     }
 
     #[inline]
-    fn told<'a, O>(&'a mut self, observer: &'a mut O) -> (&'a mut Bottleneck<Frame>, Told<'a, O>) {
+    fn forward<'a, O>(
+        &'a mut self,
+        observer: &'a mut O,
+    ) -> (&'a mut Bottleneck<Frame>, Forward<'a, O>) {
         let Plane { bottleneck, pairs, pool, now, .. } = self;
-        (bottleneck, Told { observer, pairs, pool, now: *now })
+        (bottleneck, Forward { observer, pairs, pool, now: *now })
     }
 }
 
-/// Passes on what the discipline tells, and uses the buffers of dropped packets again.
-struct Told<'a, O> {
+/// Forwards the events of the discipline to the observer, and reuses the buffers of dropped packets.
+struct Forward<'a, O> {
     observer: &'a mut O,
     pairs: &'a mut [Pair],
     pool: &'a mut Pool,
     now: Time,
 }
 
-impl<O: Observer<Frame>> Watch<Frame> for Told<'_, O> {
+impl<O: Observer<Frame>> Watch<Frame> for Forward<'_, O> {
     #[inline]
     fn marked(&mut self, packet: &Frame, queue: Queue, cause: MarkCause, now: Time) {
         self.observer.marked(packet, queue, cause, now);

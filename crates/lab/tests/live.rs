@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration as Wall, Instant};
 
+use l4s_aqm::Packet as _;
 use l4s_aqm::Queue;
 use l4s_lab::{AgentCommand, Control, Frame, Live};
 use l4s_model::Scenario;

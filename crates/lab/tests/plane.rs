@@ -110,7 +110,7 @@ impl Observer<Frame> for Log {
         self.0.push(Told::Arrived(number(packet.bytes().unwrap()), now));
     }
     fn marked(&mut self, packet: &Frame, queue: Queue, cause: MarkCause, now: Time) {
-        assert!(Traced::ecn(packet).is_ce() && !packet.arrived_ce());
+        assert!(packet.ecn().is_ce() && !packet.arrived_ce());
         self.0.push(Told::Marked(number(packet.bytes().unwrap()), queue, cause, now));
     }
     fn departed(&mut self, packet: &Frame, queue: Queue, sojourn: Duration, now: Time) {
@@ -190,7 +190,7 @@ impl Packet for Plain {
     fn set_ce(&mut self) {
         self.ecn = Ecn::Ce;
     }
-    fn flow(&self) -> u32 {
+    fn flow_hash(&self) -> u32 {
         (self.made.flow ^ 0x9e37_79b9)
             .wrapping_mul(0x85eb_ca6b)
             .rotate_left(15)

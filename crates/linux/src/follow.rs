@@ -133,7 +133,7 @@ impl Follower {
     }
 
     fn wait(&mut self, flow: u32, packet: Waiting) {
-        let queue = qdisc::queue_of(&self.aqm, Packet::ecn(&packet.frame));
+        let queue = qdisc::queue_of(&self.aqm, packet.frame.ecn());
         self.waiting.entry(flow).or_default()[queue as usize].push_back(packet);
     }
 
@@ -150,7 +150,7 @@ impl Follower {
     pub fn departed(&mut self, packet: Passed<'_>, observer: &mut impl Observer<Frame>) {
         let Some(left) = self.frame(packet.bytes, None) else { return };
         let now = packet.at;
-        let marked = Packet::ecn(&left) == Ecn::Ce;
+        let marked = left.ecn() == Ecn::Ce;
         let found = self.take(&left, now, observer);
         self.pool.give(left.into_buffer());
         let Some((queue, Waiting { mut frame, arrived, .. })) = found else {

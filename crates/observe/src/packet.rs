@@ -1,17 +1,15 @@
 //! A packet, as measurement sees it.
 
-use l4s_units::{Bytes, Ecn};
+use l4s_units::Bytes;
 
-/// A packet at the bottleneck, as measurement sees it.
-pub trait Traced {
+/// A packet that is observed: a packet of a queue discipline that knows its flow and its headers.
+pub trait Traced: l4s_aqm::Packet {
     /// The flow, numbered from 0 over the whole run.
     fn flow(&self) -> u32;
     /// The group or UDP source: its place among all groups, then all UDP sources.
     fn group(&self) -> u16;
     /// The IP length.
     fn ip_length(&self) -> Bytes;
-    /// The ECN field now.
-    fn ecn(&self) -> Ecn;
     /// Whether it was CE when it arrived at the queue that it is in.
     fn arrived_ce(&self) -> bool;
     /// Whether it arrived there not CE and is CE now.

@@ -224,7 +224,7 @@ impl<O: Observer<Packet>> Engine<O> {
     #[inline]
     fn enqueue(&mut self, packet: Packet, now: Time) {
         self.observer.arrived(&packet, now);
-        self.bottleneck.enqueue(packet, now, &mut Told(&mut self.observer));
+        self.bottleneck.enqueue(packet, now, &mut Forward(&mut self.observer));
         self.transmit(now);
     }
 
@@ -234,7 +234,8 @@ impl<O: Observer<Packet>> Engine<O> {
         while let Some(packet) = self.bottleneck.land(now) {
             self.arrive(&packet, now);
         }
-        while let Some(departure) = self.bottleneck.transmit(now, &mut Told(&mut self.observer)) {
+        while let Some(departure) = self.bottleneck.transmit(now, &mut Forward(&mut self.observer))
+        {
             let Departure { packet, queue, sojourn } = departure;
             self.outcome.packets += 1;
             self.observer.departed(&packet, queue, sojourn, now);
@@ -298,7 +299,7 @@ impl<O: Observer<Packet>> Engine<O> {
             Next::Client => self.deliver(&packet, now),
             Next::Link(number) => {
                 let link = self.hops.link(number);
-                link.queue.enqueue(packet, now, &mut ToldAtHop(&mut self.observer, link.hop));
+                link.queue.enqueue(packet, now, &mut ForwardOfHop(&mut self.observer, link.hop));
                 self.transmit_on(number, now);
             }
         }
@@ -309,7 +310,7 @@ impl<O: Observer<Packet>> Engine<O> {
         loop {
             let link = self.hops.link(number);
             let (hop, behind) = (link.hop, link.behind);
-            let departure = link.queue.transmit(now, &mut ToldAtHop(&mut self.observer, hop));
+            let departure = link.queue.transmit(now, &mut ForwardOfHop(&mut self.observer, hop));
             let Some(Departure { packet, queue, sojourn }) = departure else { break };
             self.observer.at_hop(hop, &packet, queue, HopEvent::Departed(sojourn), now);
             self.pass_on(packet, behind, now);
@@ -484,7 +485,7 @@ impl<O: Observer<Packet>> Engine<O> {
             self.bottleneck.set_rate(rate, now);
         }
         if let Some(aqm) = &change.aqm {
-            self.bottleneck.replace_aqm(aqm, successor, now, &mut Told(&mut self.observer));
+            self.bottleneck.replace_aqm(aqm, successor, now, &mut Forward(&mut self.observer));
             self.schedule.set(Event::Tick, self.bottleneck.next_tick());
         }
         for (group, rtt) in &change.rtts {
@@ -587,10 +588,10 @@ fn negotiated(group: &Group) -> (Option<Ecn>, Echo) {
     (Some(ecn), echo)
 }
 
-/// Passes on what a discipline tells.
-struct Told<'a, O>(&'a mut O);
+/// Forwards the events of the bottleneck's discipline to the observer.
+struct Forward<'a, O>(&'a mut O);
 
-impl<O: Observer<Packet>> Watch<Packet> for Told<'_, O> {
+impl<O: Observer<Packet>> Watch<Packet> for Forward<'_, O> {
     #[inline]
     fn marked(&mut self, packet: &Packet, queue: Queue, cause: MarkCause, now: Time) {
         self.0.marked(packet, queue, cause, now);
@@ -602,10 +603,10 @@ impl<O: Observer<Packet>> Watch<Packet> for Told<'_, O> {
     }
 }
 
-/// Passes on what the discipline of a hop's link tells.
-struct ToldAtHop<'a, O>(&'a mut O, u16);
+/// Forwards the events of a discipline of a hop to the observer.
+struct ForwardOfHop<'a, O>(&'a mut O, u16);
 
-impl<O: Observer<Packet>> Watch<Packet> for ToldAtHop<'_, O> {
+impl<O: Observer<Packet>> Watch<Packet> for ForwardOfHop<'_, O> {
     fn marked(&mut self, packet: &Packet, queue: Queue, cause: MarkCause, now: Time) {
         self.0.at_hop(self.1, packet, queue, HopEvent::Marked(cause), now);
     }

@@ -1,5 +1,6 @@
 //! What `[[at]]` says happens, and nothing else does.
 
+use l4s_aqm::Packet as _;
 use l4s_aqm::{DropCause, Queue};
 use l4s_measure::{EngineSummary, Origin, Recorder};
 use l4s_model::Scenario;
@@ -51,7 +52,7 @@ impl Observer<Packet> for Seconds {
         self.departed += 1;
         let second = now.as_secs_f64() as usize;
         self.bits.resize(self.bits.len().max(second + 1), 0);
-        self.bits[second] += 8 * l4s_aqm::Packet::size(packet).get();
+        self.bits[second] += 8 * packet.size().get();
         self.departures.push((now, queue, sojourn));
     }
     fn dropped(&mut self, _: &Packet, _: Queue, _: DropCause, now: Time) {

@@ -1,5 +1,6 @@
 //! What every run must obey, whatever the scenario.
 
+use l4s_aqm::Packet as _;
 use l4s_aqm::{Config, DropCause, MarkCause, Queue, dualpi2, fifo, pie};
 use l4s_model::{AccEcn, Buffer, EcnMode, Group, Link, Scenario, Udp};
 use l4s_observe::{FlowState, LinkState, Observer, Traced};

@@ -145,7 +145,7 @@ impl Codepoints {
     }
 }
 
-impl<P: Traced + l4s_aqm::Packet> Observer<P> for Codepoints {
+impl<P: Traced> Observer<P> for Codepoints {
     fn departed(&mut self, packet: &P, _: Queue, _: Duration, now: Time) {
         if now >= Time::ZERO + MOMENT / 2 {
             self.late_bits += packet.size().get() * 8;
@@ -153,7 +153,7 @@ impl<P: Traced + l4s_aqm::Packet> Observer<P> for Codepoints {
         // A full segment; the handshake has codepoints of its own.
         if packet.ip_length().get() >= 1000 {
             self.all += 1;
-            let ecn = Traced::ecn(packet);
+            let ecn = packet.ecn();
             self.ect1 += u64::from(matches!(ecn, Ecn::Ect1 | Ecn::Ce));
         }
     }

@@ -39,7 +39,7 @@ impl Packet for Probe {
         assert!(self.ecn.is_capable(), "a Not-ECT packet was marked");
         self.ecn = Ecn::Ce;
     }
-    fn flow(&self) -> u32 {
+    fn flow_hash(&self) -> u32 {
         self.flow
     }
 }

@@ -21,7 +21,7 @@ impl Packet for Probe {
         Ecn::Ect1
     }
     fn set_ce(&mut self) {}
-    fn flow(&self) -> u32 {
+    fn flow_hash(&self) -> u32 {
         0
     }
 }

@@ -50,7 +50,7 @@ struct Heard {
 
 impl Observer<Frame> for Heard {
     fn departed(&mut self, packet: &Frame, queue: Queue, sojourn: Duration, _: Time) {
-        let marked = Traced::ecn(packet) == Ecn::Ce && !packet.arrived_ce();
+        let marked = packet.ecn() == Ecn::Ce && !packet.arrived_ce();
         self.departed.push((queue, sojourn, marked));
         self.lengths.push(Traced::bytes(packet).unwrap().len());
     }

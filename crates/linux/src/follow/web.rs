@@ -43,10 +43,10 @@ struct Log(Vec<Told>);
 
 impl Observer<Frame> for Log {
     fn departed(&mut self, packet: &Frame, queue: Queue, sojourn: Duration, _: Time) {
-        self.0.push(Told::Departed(Traced::flow(packet), packet.group(), queue, sojourn));
+        self.0.push(Told::Departed(packet.flow(), packet.group(), queue, sojourn));
     }
     fn dropped(&mut self, packet: &Frame, queue: Queue, _: DropCause, now: Time) {
-        self.0.push(Told::Dropped(Traced::flow(packet), queue, now));
+        self.0.push(Told::Dropped(packet.flow(), queue, now));
     }
 }
 

@@ -18,6 +18,21 @@ pub struct Packet {
     pub header: Header,
 }
 
+impl l4s_aqm::Packet for Packet {
+    fn size(&self) -> Bytes {
+        Bytes::new(self.length + 14)
+    }
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    fn set_ce(&mut self) {
+        self.ecn = Ecn::Ce;
+    }
+    fn flow_hash(&self) -> u32 {
+        self.flow
+    }
+}
+
 impl Traced for Packet {
     fn flow(&self) -> u32 {
         self.flow
@@ -27,9 +42,6 @@ impl Traced for Packet {
     }
     fn ip_length(&self) -> Bytes {
         Bytes::new(self.length)
-    }
-    fn ecn(&self) -> Ecn {
-        self.ecn
     }
     fn arrived_ce(&self) -> bool {
         self.arrived_ce
