@@ -8,7 +8,7 @@ use l4s_units::{Duration, Ecn, Probability, Time};
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use crate::own::{Raised, Sample, fraction, wrong};
+use crate::returns::{Raised, Sample, fraction, wrong};
 
 /// A packet at a queue, and what the queue is like. Times are in nanoseconds.
 #[pyclass(frozen, get_all, module = "l4s")]

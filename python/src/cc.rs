@@ -10,7 +10,7 @@ use l4s_units::Duration;
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use crate::own::{Raised, Sample, fraction, truth, whole};
+use crate::returns::{Raised, Sample, fraction, truth, whole};
 
 /// Bytes per second that no link carries.
 const FASTEST: u64 = 1_000_000_000_000;

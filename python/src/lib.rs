@@ -7,6 +7,7 @@ mod aqm;
 mod cc;
 mod own;
 mod refusal;
+mod returns;
 mod run;
 mod scenario;
 mod table;

@@ -8,6 +8,34 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+/// The two ends of a pair.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum End {
+    /// Sends through the bottleneck.
+    Server,
+    /// Sends through the delay line.
+    Client,
+}
+
+impl End {
+    /// The one at the other side.
+    #[inline]
+    pub const fn other(self) -> End {
+        match self {
+            End::Server => End::Client,
+            End::Client => End::Server,
+        }
+    }
+
+    /// Its name in messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            End::Server => "server",
+            End::Client => "client",
+        }
+    }
+}
+
 /// The client of flow `f` binds the port `FIRST_PORT + f`, for as long as there are such.
 pub const FIRST_PORT: u16 = 10_000;
 /// UDP source `n` sends from and to the port `UDP_PORT + n`.

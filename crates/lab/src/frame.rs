@@ -3,13 +3,10 @@
 
 use l4s_observe::{Header, Traced};
 use l4s_os::Offload;
-use l4s_units::{Bytes, Ecn};
+use l4s_units::{Bytes, ETHERNET, Ecn};
 
 use crate::ip::{self, IpPacket, Malformed, Version};
 use crate::pool::Buffer;
-
-/// Ethernet header, which the link of a scenario carries too.
-const ETHERNET: u64 = 14;
 
 /// A packet on its way.
 #[derive(Debug)]
@@ -97,7 +94,7 @@ impl Frame {
 impl l4s_aqm::Packet for Frame {
     #[inline]
     fn size(&self) -> Bytes {
-        Bytes::new(u64::from(self.ip_length) + ETHERNET * u64::from(self.segments))
+        Bytes::new(u64::from(self.ip_length) + ETHERNET.get() * u64::from(self.segments))
     }
 
     #[inline]

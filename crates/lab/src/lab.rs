@@ -22,9 +22,9 @@ use mio::{Events, Interest, Poll, Token, Waker};
 use rustix::process::{Pid, PidfdFlags};
 
 use crate::Report;
+use crate::address::End;
 use crate::lateness::Stalls;
 use crate::message::{Channel, Next, Order, Setup, Word};
-use crate::plane::End;
 use crate::pump::{Device, Port};
 use crate::setup::LabPlan;
 

@@ -26,7 +26,7 @@ mod report;
 mod run;
 mod setup;
 
-pub use address::{FIRST_PORT, UDP_PORT, pair_of};
+pub use address::{End, FIRST_PORT, UDP_PORT, pair_of};
 pub use delay::Delays;
 pub use frame::Frame;
 pub use lab::{AgentCommand, AgentInfo, Lab};
@@ -35,7 +35,7 @@ pub use ledger::Ledger;
 pub use live::Live;
 pub use message::{Channel, Next};
 pub use owner::Owner;
-pub use plane::{Counters, Delivery, End, Plane};
+pub use plane::{Counters, Delivery, Plane};
 pub use pool::{Buffer, Pool};
 pub use pump::{Device, Port, PumpError, Pumped, Settings, Turn, pump};
 pub use report::{PragueSample, Report, TcpSample};

@@ -5,9 +5,8 @@ use core::ops::Range;
 use l4s_bottleneck::Downloads;
 use l4s_model::Scenario;
 
-use crate::address::{self, UDP_PORT};
+use crate::address::{self, End, UDP_PORT};
 use crate::ip::{IpPacket, protocol};
-use crate::plane::End;
 
 /// A group or UDP source, and the flows that are its own.
 #[derive(Clone, PartialEq, Eq, Debug)]

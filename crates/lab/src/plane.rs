@@ -21,6 +21,7 @@ use l4s_model::{Change, Scenario};
 use l4s_observe::{LinkState, Observer, Traced};
 use l4s_units::{Duration, Time};
 
+use crate::address::End;
 use crate::frame::Frame;
 use crate::line::Lines;
 use crate::owner::Owner;
@@ -33,34 +34,6 @@ const LARGE_BUFFER: usize = 66 * 1024;
 /// The most memory that packets may take. The limits of a sensible scenario are far below; what
 /// comes beyond this one is dropped and counted apart.
 const MEMORY: usize = 512 << 20;
-
-/// The two ends of a pair.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum End {
-    /// Sends through the bottleneck.
-    Server,
-    /// Sends through the delay line.
-    Client,
-}
-
-impl End {
-    /// The one at the other side.
-    #[inline]
-    pub const fn other(self) -> End {
-        match self {
-            End::Server => End::Client,
-            End::Client => End::Server,
-        }
-    }
-
-    /// Its name in messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            End::Server => "server",
-            End::Client => "client",
-        }
-    }
-}
 
 /// A packet that is to be written to a device.
 #[derive(Clone, Copy, Debug)]

@@ -21,10 +21,11 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
+use crate::address::End;
 use crate::frame::Frame;
 use crate::lateness::{Lateness, Meter, Stalls};
 use crate::ledger::Ledger;
-use crate::plane::{Delivery, End, Plane};
+use crate::plane::{Delivery, Plane};
 use crate::pool::Buffer;
 use l4s_os::Clock;
 use l4s_os::{Advice, Realtime, Rest, processor_time};

@@ -15,9 +15,8 @@ use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::address::{self, MOST_FLOWS, UDP_PORT};
+use crate::address::{self, End, MOST_FLOWS, UDP_PORT};
 use crate::message::{Cable, OnDevice, Part, Setup, Shows, Writes};
-use crate::plane::End;
 
 /// The largest IP packet.
 pub(crate) const MTU: u32 = 1500;

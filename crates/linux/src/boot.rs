@@ -19,8 +19,7 @@ use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::thread::{CpuSet, UnshareFlags, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
-use crate::event::Trouble;
-use crate::watch::Answer;
+use crate::event::{Answer, Trouble};
 
 /// The folder of a run. No program of a host is there, and the kernel needs nothing of it.
 pub(crate) const FOLDER: &str = "/sys";

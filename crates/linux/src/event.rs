@@ -15,6 +15,17 @@ use serde::{Deserialize, Serialize};
 /// Records are no longer than this: agents tell of thousands of flows one by one.
 const LONGEST: usize = 1 << 20;
 
+/// What the process answers to its order.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) enum Answer {
+    /// It runs; the file of events comes along.
+    Ready,
+    /// It tried: what is the matter with each thing that it was asked for.
+    Tried(Vec<Option<String>>),
+    /// It cannot.
+    Failed(Trouble),
+}
+
 /// One thing that happened.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Event<'a> {

@@ -27,14 +27,14 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::thread::UnshareFlags;
 use serde::{Deserialize, Serialize};
 
-use crate::bottleneck;
+use crate::choice;
 use crate::drive::{self, Place};
-use crate::event::{Event, Trouble};
+use crate::event::{Answer, Event, Trouble};
 use crate::qdisc::Qdisc;
 use crate::record::Log;
 use crate::router;
 use crate::run::text;
-use crate::watch::{Answer, Ran, Scribe, follow};
+use crate::watch::{Ran, Scribe, follow};
 
 /// What the process is called where it fails.
 const WHO: &str = "the router";
@@ -74,7 +74,7 @@ pub fn check(
     control: impl Fn(&Group) -> Control,
 ) -> Result<Vec<String>, OsError> {
     Place::Host.plan(scenario, control, true)?;
-    bottleneck::differences(scenario, Place::Host.jiffy())
+    choice::differences(scenario, Place::Host.jiffy())
 }
 
 impl Real {

@@ -19,12 +19,14 @@
 pub mod boot;
 mod bottleneck;
 mod bpf;
+mod choice;
 mod cores;
 mod drive;
 mod event;
 mod follow;
 pub mod guest;
 pub mod host;
+mod htb;
 mod kernel;
 mod qdisc;
 mod record;

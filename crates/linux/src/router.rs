@@ -16,7 +16,8 @@ use l4s_os::netlink::{Netlink, index_of};
 use l4s_os::{Clock, OsError, namespace};
 use l4s_units::{Duration, Rate};
 
-use crate::bottleneck::{self, Bottleneck};
+use crate::bottleneck::Bottleneck;
+use crate::choice;
 use crate::tap::{Direction, Tap};
 
 const LINK: &str = "link";
@@ -109,7 +110,7 @@ impl Router {
             arrivals.push(Tap::open(way_in, Direction::In)?);
         }
         let departures = Tap::open(index, Direction::Out)?;
-        let bottleneck = bottleneck::build(scenario, index, jiffy)?;
+        let bottleneck = choice::build(scenario, index, jiffy)?;
         Ok(Router { arrivals, departures, bottleneck, delays })
     }
 

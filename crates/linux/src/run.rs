@@ -9,7 +9,7 @@ use l4s_os::OsError;
 use l4s_scenario::{Point, show};
 
 use crate::boot::Order;
-use crate::bottleneck;
+use crate::choice;
 use crate::cores::Cores;
 use crate::drive::Place;
 use crate::kernel::Kernel;
@@ -45,7 +45,7 @@ pub fn check(scenario: &Scenario) -> Result<Vec<String>, OsError> {
         ));
     }
     scenario.groups.iter().try_for_each(sends_as_asked)?;
-    bottleneck::differences(scenario, Place::Guest.jiffy())
+    choice::differences(scenario, Place::Guest.jiffy())
 }
 
 /// ECT(1) is Prague's alone. Linux' TCP has no other way to it, and the program that rewrites

@@ -17,11 +17,11 @@ use l4s_units::{Bytes, Probability, Time};
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::Timespec;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::SAMPLE_EVERY;
 use crate::drive::Place;
-use crate::event::{Counters, Ending, Event, QueueState, Trouble};
+use crate::event::{Answer, Counters, Ending, Event, QueueState};
 use crate::follow::{Counts, Follower};
 use crate::qdisc::{DROPPED, WAITING};
 use crate::schedule::Schedule;
@@ -50,17 +50,6 @@ pub struct Ran {
     pub lateness: Option<Lateness>,
     /// Why the run should not be trusted.
     pub unfit: Option<String>,
-}
-
-/// What the process answers to its order.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub(crate) enum Answer {
-    /// It runs; the file of events comes along.
-    Ready,
-    /// It tried: what is the matter with each thing that it was asked for.
-    Tried(Vec<Option<String>>),
-    /// It cannot.
-    Failed(Trouble),
 }
 
 /// Follows a process to its end, and tells `observer` everything that happens.

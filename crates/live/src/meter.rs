@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use l4s_aqm::{DropCause, Queue};
-use l4s_measure::{DATA_LENGTH, ETHERNET, queues_of, theoretical_time};
+use l4s_measure::{DATA_LENGTH, queues_of, theoretical_time};
 use l4s_model::Scenario;
 use l4s_observe::{FlowState, FrameEvent, LinkState, Observer, Traced};
 use l4s_substrate::Lane;
-use l4s_units::{Bytes, Duration, Rate, Time};
+use l4s_units::{Bytes, Duration, ETHERNET, Rate, Time};
 
 use crate::protocol::{self, BUCKETS, Download, Frame, LaneState, PacketEvent, QueueState, bucket};
 
@@ -298,7 +298,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 impl<P: Traced> Observer<P> for Meter {
     fn departed(&mut self, packet: &P, queue: Queue, sojourn: Duration, now: Time) {
         let length = packet.ip_length();
-        self.carried += length + Bytes::new(ETHERNET);
+        self.carried += length + ETHERNET;
         *self.bytes.entry(packet.flow()).or_default() += length;
         let group = &mut self.groups[usize::from(packet.group())];
         group.packets += 1;

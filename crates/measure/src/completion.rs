@@ -22,8 +22,8 @@
 use l4s_model::Scenario;
 use l4s_units::{Bytes, Duration, Rate, Time};
 
-use crate::conclude::spread;
 use crate::flows::Flows;
+use crate::stats::spread;
 use crate::{CompletionSummary, Spread};
 
 const SEGMENT: u64 = 1448;

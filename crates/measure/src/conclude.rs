@@ -3,56 +3,24 @@
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Verdict;
 use l4s_model::{FlowKind, Hop, Roster, Scenario};
-use l4s_units::{Bytes, Duration, Time};
+use l4s_units::{Bytes, Duration, ETHERNET, Time};
 use serde_json::Map;
 
 use crate::completion::completions;
 use crate::counts::{Cells, Counts};
-use crate::flows::Flows;
-use crate::frames::Frames;
-use crate::rates::Rates;
-use crate::record::{FlowRow, RunRecord, Scope, SeriesRow};
-use crate::recorder::{HopCells, Origin, Samples, Straddling};
+use crate::measured::{HopCells, Measured, Straddling};
+use crate::record::{FlowRow, RunRecord, Scope};
+use crate::stats::{rate_bps, spread};
 use crate::{
-    AppSummary, DropCounts, EngineSummary, GroupSummary, HopSummary, LinkSummary, MarkCounts,
-    PragueSummary, QueueSummary, ScoreSummary, Spread, Summary, Verdicts,
+    AppSummary, DropCounts, GroupSummary, HopSummary, LinkSummary, MarkCounts, PragueSummary,
+    QueueSummary, ScoreSummary, Summary, Verdicts,
 };
-
-/// Ethernet header, which the link carries with every packet.
-pub const ETHERNET: u64 = 14;
-
-/// Everything that was measured of a run that is over.
-pub(crate) struct Measured<'a> {
-    pub scenario: &'a Scenario,
-    pub origin: Origin,
-    pub queues: &'a [Queue],
-    pub cells: &'a Cells,
-    pub straddling: Straddling,
-    pub hops: &'a [HopCells],
-    pub flows: &'a Flows,
-    pub rates: &'a Rates,
-    /// Per group, in bytes, where it was told.
-    pub goodput: Option<&'a [u64]>,
-    /// Per group, in nanoseconds.
-    pub rtts: &'a [Samples],
-    /// Per group, in packets.
-    pub cwnds: &'a [Samples],
-    /// Per TCP group.
-    pub frames: &'a [Frames],
-    pub series: Vec<SeriesRow>,
-    pub engine: EngineSummary,
-}
-
-/// IP bits per second; `None` for no time.
-pub(crate) fn rate_bps(bytes: u64, span: Duration) -> Option<f64> {
-    (!span.is_zero()).then(|| bytes as f64 * 8e9 / span.as_nanos() as f64)
-}
 
 /// What the link carried, with Ethernet headers, over what it could carry. A packet counts while it is
 /// transmitted, not when its transmission starts. Tokens that the bucket saved during the warm-up let
 /// more pass after it; that surplus is cut off at 1.
 fn utilization(counts: &Counts, edges: Straddling, link_bps: f64, span: Duration) -> f64 {
-    let left = counts.bytes + ETHERNET * counts.packets + edges.before.get();
+    let left = counts.bytes + ETHERNET.get() * counts.packets + edges.before.get();
     let carried = left.saturating_sub(edges.after.get());
     rate_bps(carried, span).map_or(0.0, |bps| (bps / link_bps).min(1.0))
 }
@@ -60,23 +28,6 @@ fn utilization(counts: &Counts, edges: Straddling, link_bps: f64, span: Duration
 /// Packets in flight by Little's law: rate · RTT ÷ packet size.
 fn window(rate_bps: f64, rtt_ms: f64, packet_bytes: f64) -> f64 {
     rate_bps / 8.0 * (rtt_ms / 1e3) / packet_bytes
-}
-
-/// First percentile, mean and 99th percentile, by nearest rank; `None` for no values.
-pub(crate) fn spread(mut values: Vec<f64>) -> Option<Spread> {
-    values.sort_by(f64::total_cmp);
-    let rank = |percent: usize| values[(values.len() * percent).div_ceil(100).max(1) - 1];
-    (!values.is_empty()).then(|| Spread {
-        p1: rank(1),
-        mean: values.iter().sum::<f64>() / values.len() as f64,
-        p99: rank(99),
-    })
-}
-
-/// Names of the groups, then of the UDP sources.
-pub(crate) fn names(scenario: &Scenario) -> impl Iterator<Item = &str> {
-    let groups = scenario.groups.iter().map(|g| g.name.as_str());
-    groups.chain(scenario.udp.iter().map(|u| u.name.as_str()))
 }
 
 /// The record of a finished run.
@@ -88,7 +39,7 @@ pub(crate) fn conclude(measured: Measured<'_>) -> RunRecord {
     for &queue in measured.queues {
         delays.extend(measured.cells.queue_delays(queue).rows(Scope::Queue, queue.name()));
     }
-    for (i, name) in names(scenario).enumerate() {
+    for (i, name) in scenario.source_names().enumerate() {
         delays.extend(measured.cells.group_delays(i).rows(Scope::Group, name));
     }
     for (hop, HopCells { queues, cells, .. }) in scenario.hops.iter().zip(measured.hops) {
@@ -152,8 +103,9 @@ fn queue(cells: &Cells, queue: Queue) -> QueueSummary {
 }
 
 fn hops(scenario: &Scenario, hops: &[HopCells]) -> Vec<HopSummary> {
+    let roster = scenario.roster();
     let hop = |(hop, HopCells { queues, cells, straddling }): (&Hop, &HopCells)| {
-        let links = hop.links(scenario);
+        let links = roster.links_of(hop);
         let bps = links as f64 * hop.link.rate.as_bps() as f64;
         HopSummary {
             name: hop.name.clone(),
@@ -194,7 +146,7 @@ fn groups(measured: &Measured<'_>, flow_rows: &[FlowRow]) -> Vec<GroupSummary> {
     };
     scenario.web.iter().for_each(|web| shared.web[web.group] = true);
     scenario.apps.iter().for_each(|app| shared.app[app.group] = true);
-    let each = names(scenario).zip(&mine).enumerate();
+    let each = scenario.source_names().zip(&mine).enumerate();
     each.map(|(index, (name, mine))| group(measured, &shared, index, name, mine)).collect()
 }
 
@@ -330,7 +282,7 @@ fn ratios(groups: &[GroupSummary]) -> Map<String, serde_json::Value> {
 }
 
 fn flow_rows(measured: &Measured<'_>) -> Vec<FlowRow> {
-    let names: Vec<_> = names(measured.scenario).collect();
+    let names: Vec<_> = measured.scenario.source_names().collect();
     let (from, to) =
         (Time::ZERO + measured.scenario.warmup, Time::ZERO + measured.scenario.duration);
     let row = |(number, flow): (u32, &crate::flows::Flow)| {
@@ -356,6 +308,7 @@ fn flow_rows(measured: &Measured<'_>) -> Vec<FlowRow> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Spread;
 
     #[test]
     fn a_window_is_rate_times_rtt_in_packets() {

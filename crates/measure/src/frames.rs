@@ -4,7 +4,7 @@ use l4s_observe::FrameEvent;
 use l4s_units::Duration;
 
 use crate::Spread;
-use crate::conclude::spread;
+use crate::stats::spread;
 
 /// The frames of a group after the warm-up.
 #[derive(Clone, Debug, Default)]

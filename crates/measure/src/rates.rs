@@ -5,8 +5,8 @@ use l4s_model::Scenario;
 use l4s_units::{Duration, Time};
 
 use crate::Spread;
-use crate::conclude::{rate_bps, spread};
 use crate::flows::Flows;
+use crate::stats::{rate_bps, spread};
 
 /// By so much a window rolls.
 const STEP: Duration = Duration::from_millis(100);

@@ -1,13 +1,18 @@
 //! Everything that is kept of one run: its summary and its tables.
 
 use std::io::{self, Read, Write};
+use std::sync::Arc;
 
+use arrow_array::builder::StringBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType, Field};
 use serde::{Deserialize, Serialize};
 
 use crate::checksum::Checksum;
 use crate::error::Cause;
 use crate::files::Dir;
-use crate::table::rows;
+use crate::table::{Cell, rows};
 use crate::{ResultError, Summary};
 
 /// One finished run. Serialises to JSON and back without loss.
@@ -53,6 +58,23 @@ impl Scope {
             Scope::Hop => "hop",
             Scope::Flow => "flow",
         }
+    }
+}
+
+impl Cell for Scope {
+    fn field(name: &str) -> Field {
+        Field::new(name, DataType::Utf8, false)
+    }
+
+    fn column<'a>(values: impl Iterator<Item = &'a Self>) -> ArrayRef {
+        let mut names = StringBuilder::new();
+        values.for_each(|scope| names.append_value(scope.name()));
+        Arc::new(names.finish())
+    }
+
+    fn read(column: &dyn Array, i: usize) -> Option<Self> {
+        let column = column.as_string_opt::<i32>().filter(|c| c.is_valid(i))?;
+        Scope::ALL.into_iter().find(|scope| scope.name() == column.value(i))
     }
 }
 

@@ -6,10 +6,10 @@ use l4s_model::Scenario;
 use l4s_observe::{FlowState, LinkState};
 use l4s_units::{Duration, Probability, Time};
 
-use crate::conclude::{names, rate_bps};
 use crate::counts::{Counts, View};
 use crate::flows::Flows;
 use crate::record::{Scope, SeriesRow};
+use crate::stats::rate_bps;
 
 /// The shortest interval.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -36,7 +36,7 @@ impl Series {
         let samples = scenario.duration.as_nanos() / INTERVAL.as_nanos();
         Series {
             rows: Vec::new(),
-            names: names(scenario).map(str::to_owned).collect(),
+            names: scenario.source_names().map(str::to_owned).collect(),
             interval: INTERVAL * samples.div_ceil(SAMPLES).max(1),
             began: Time::ZERO,
             span: Duration::ZERO,

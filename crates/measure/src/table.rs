@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, Float64Array, StringArray, UInt32Array, UInt64Array};
-use arrow_array::{RecordBatch, builder::StringBuilder};
 use arrow_schema::{DataType, Field};
 
 use crate::Column;
 use crate::error::Cause;
-use crate::record::Scope;
 
 /// A row of a table.
 pub trait Row: Sized {
@@ -81,23 +80,6 @@ impl Cell for String {
 
     fn read(column: &dyn Array, i: usize) -> Option<Self> {
         column.as_string_opt::<i32>().filter(|c| c.is_valid(i)).map(|c| c.value(i).to_owned())
-    }
-}
-
-impl Cell for Scope {
-    fn field(name: &str) -> Field {
-        Field::new(name, DataType::Utf8, false)
-    }
-
-    fn column<'a>(values: impl Iterator<Item = &'a Self>) -> ArrayRef {
-        let mut names = StringBuilder::new();
-        values.for_each(|scope| names.append_value(scope.name()));
-        Arc::new(names.finish())
-    }
-
-    fn read(column: &dyn Array, i: usize) -> Option<Self> {
-        let column = column.as_string_opt::<i32>().filter(|c| c.is_valid(i))?;
-        Scope::ALL.into_iter().find(|scope| scope.name() == column.value(i))
     }
 }
 

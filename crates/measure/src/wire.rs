@@ -6,9 +6,7 @@
 use etherparse::{EtherType, Ethernet2Header, IpEcn, IpNumber, Ipv4Header};
 use etherparse::{TcpHeader, TcpOptionElement, UdpHeader};
 use l4s_observe::{Header, Traced};
-use l4s_units::Time;
-
-use crate::conclude::ETHERNET;
+use l4s_units::{ETHERNET, Time};
 
 /// IPv4 without options.
 const IPV4: usize = 20;
@@ -43,7 +41,7 @@ pub(crate) fn write_frame(packet: &impl Traced, sent: Time, bytes: &mut Vec<u8>)
     };
     bytes.clear();
     bytes.extend_from_slice(&ethernet(packet.group()).to_bytes());
-    debug_assert_eq!(bytes.len() as u64, ETHERNET);
+    debug_assert_eq!(bytes.len() as u64, ETHERNET.get());
     bytes.extend_from_slice(&ip.to_bytes());
     bytes.extend_from_slice(&transport);
     let headers = bytes.len();

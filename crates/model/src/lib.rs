@@ -4,6 +4,7 @@
 //! [`Scenario::adaptable`] decides whether a live run can switch to a changed scenario.
 
 mod adapt;
+mod change;
 mod course;
 mod group;
 mod link;
@@ -11,7 +12,8 @@ mod roster;
 mod scenario;
 mod traffic;
 
-pub use course::{Change, Course};
+pub use change::Change;
+pub use course::Course;
 pub use group::{AccEcn, EcnMode, Group};
 pub use link::{Buffer, Hop, Link, Per, Side};
 pub use roster::{FlowKind, Roster, SourceId};

@@ -2,8 +2,6 @@
 
 use l4s_units::{Bytes, Duration, Rate};
 
-use crate::Scenario;
-
 /// The bottleneck link.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Link {
@@ -69,20 +67,4 @@ pub enum Buffer {
     Bytes(Bytes),
     /// As many bytes as the link carries in this time.
     Time(Duration),
-}
-
-impl Hop {
-    /// How many links it is.
-    pub fn links(&self, scenario: &Scenario) -> usize {
-        self.links_of(&scenario.roster().flows_of_sources())
-    }
-
-    /// The same, of the flows that each source has.
-    pub fn links_of(&self, flows: &[usize]) -> usize {
-        match self.per {
-            Per::All => 1,
-            Per::Group => self.sources.len(),
-            Per::Flow => self.sources.iter().filter_map(|source| flows.get(*source)).sum(),
-        }
-    }
 }

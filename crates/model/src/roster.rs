@@ -3,7 +3,7 @@
 
 use core::ops::{Range, RangeFrom};
 
-use crate::Scenario;
+use crate::{Hop, Per, Scenario};
 
 /// The number of a group or of a UDP source: the groups in the order of the scenario, then the UDP
 /// sources.
@@ -53,6 +53,8 @@ pub struct Roster {
     udp: u32,
     /// The group of each application's flow.
     apps: Vec<SourceId>,
+    /// How many flows each source has besides downloads.
+    flows_of: Vec<usize>,
 }
 
 impl Roster {
@@ -62,17 +64,14 @@ impl Roster {
         for group in &scenario.groups {
             long.push(long[long.len() - 1] + group.starts.len() as u32);
         }
-        let of = |app: &crate::App| (SourceId(app.group as u16), app.flows as usize);
-        Roster {
-            long,
-            udp: scenario.udp.len() as u32,
-            apps: scenario
-                .apps
-                .iter()
-                .map(of)
-                .flat_map(|(id, n)| std::iter::repeat_n(id, n))
-                .collect(),
+        let mut flows_of: Vec<usize> = scenario.groups.iter().map(|g| g.starts.len()).collect();
+        let mut apps = Vec::new();
+        for app in &scenario.apps {
+            flows_of[app.group] += app.flows as usize;
+            apps.resize(apps.len() + app.flows as usize, SourceId(app.group as u16));
         }
+        flows_of.resize(flows_of.len() + scenario.udp.len(), 1);
+        Roster { long, udp: scenario.udp.len() as u32, apps, flows_of }
     }
 
     /// How many groups there are.
@@ -146,11 +145,13 @@ impl Roster {
             .chain(self.apps.iter().copied())
     }
 
-    /// How many flows each source has besides downloads, by the source's number.
-    pub fn flows_of_sources(&self) -> Vec<usize> {
-        let mut flows = vec![0; self.sources()];
-        self.sources_of_flows().for_each(|source| flows[source.index()] += 1);
-        flows
+    /// How many links a hop is.
+    pub fn links_of(&self, hop: &Hop) -> usize {
+        match hop.per {
+            Per::All => 1,
+            Per::Group => hop.sources.len(),
+            Per::Flow => hop.sources.iter().map(|source| self.flows_of[*source]).sum(),
+        }
     }
 }
 
@@ -158,5 +159,11 @@ impl Scenario {
     /// The sources of this scenario and the numbers of their flows.
     pub fn roster(&self) -> Roster {
         Roster::new(self)
+    }
+
+    /// The names of all sources, in the order of their numbers.
+    pub fn source_names(&self) -> impl Iterator<Item = &str> {
+        let groups = self.groups.iter().map(|group| group.name.as_str());
+        groups.chain(self.udp.iter().map(|udp| udp.name.as_str()))
     }
 }

@@ -4,8 +4,10 @@ use std::io;
 
 use serde::Serialize;
 
-use crate::studio::SCRIPT;
 use crate::{Data, MOST_BYTES, ReportError, TOO_LARGE};
+
+/// The script of the page: Apache ECharts and our figures. Built from `web/` (`npm run build`).
+pub(crate) const SCRIPT: &str = include_str!("../assets/web/report.js");
 
 const STYLE: &str = include_str!("../assets/web/report.css");
 /// Licences of what the page carries.

@@ -5,9 +5,6 @@ use serde::Serialize;
 
 use crate::{Data, ReportError};
 
-/// The script of the page: Apache ECharts and our figures. Built from `web/` (`npm run build`).
-pub(crate) const SCRIPT: &str = include_str!("../assets/web/report.js");
-
 /// What a script expects of a browser, and must not vary: there is no clock and no chance here.
 const PRELUDE: &str = "
     globalThis.setTimeout = () => 0;
@@ -76,7 +73,7 @@ impl Studio {
         let (names, svg) = context.with(|ctx| {
             let load = || -> rquickjs::Result<_> {
                 ctx.eval::<(), _>(PRELUDE)?;
-                ctx.eval::<(), _>(SCRIPT)?;
+                ctx.eval::<(), _>(crate::page::SCRIPT)?;
                 let library: Object = ctx.globals().get("L4s")?;
                 let studio: Object = library.get::<_, Function>(opener.name())?.call((json,))?;
                 let names: Vec<String> = studio.get::<_, Function>("names")?.call(())?;

@@ -9,6 +9,9 @@ use l4s_units::{Bytes, Duration, Ecn, Frequency, ParseError, Rate, Time};
 use crate::fault::{Gathered, Place, did_you_mean, listed, nearest};
 use crate::tree::{Item, Node, Table};
 
+/// The longest run.
+pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
 /// One key of a table that fills a `T`.
 pub(crate) struct Field<T> {
     /// The key.
@@ -155,7 +158,7 @@ pub(crate) fn duration(node: &Node, low: Duration, high: Duration) -> Result<Dur
 
 /// An instant within the longest run.
 pub(crate) fn instant(node: &Node) -> Result<Time, Refusal> {
-    duration(node, Duration::ZERO, crate::schema::LONGEST).map(|d| Time::ZERO + d)
+    duration(node, Duration::ZERO, LONGEST).map(|d| Time::ZERO + d)
 }
 
 /// An instant within the longest run, or `None` for the end of the run.

@@ -24,12 +24,11 @@ pub(crate) use web::{WEB, WebDraft};
 
 use crate::catalog;
 use crate::fault::{Gathered, Place, did_you_mean, listed};
-use crate::field::{Field, Refusal, count, duration, is_misspelt, line, read_table};
+use crate::field::{Field, LONGEST, Refusal, count, duration, is_misspelt, line, read_table};
 use crate::tree::{Node, Table, quoted};
 
-/// The shortest and the longest run.
+/// The shortest run.
 const SHORTEST: Duration = Duration::from_millis(1);
-pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// The most TCP flows in one run.
 const MOST_FLOWS: u64 = 100_000;
 /// The most groups and UDP sources in one run; also the most `[[web]]`, `[[app]]` and `[[hop]]`.
@@ -210,8 +209,8 @@ pub(crate) fn scenario(
         changes,
         kernel,
     };
-    let flows = scenario.roster().flows_of_sources();
-    let links = scenario.hops.iter().map(|hop| hop.links_of(&flows) as u64).sum::<u64>();
+    let roster = scenario.roster();
+    let links = scenario.hops.iter().map(|hop| roster.links_of(hop) as u64).sum::<u64>();
     if links > MOST_FLOWS {
         let place = root.get("hop").map_or(&top, |node| &node.place);
         let message = format!("`hop`: {links} links in all, expected at most {MOST_FLOWS}");

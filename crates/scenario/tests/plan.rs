@@ -286,10 +286,10 @@ fn hops_are_read() {
     // 50 ms at 20 Mb/s are 125 kB.
     assert_eq!(pie.limit, l4s_aqm::Limit::bytes(Bytes::new(125_000)));
     // Of four flows and U, three are of B.
-    assert_eq!([core.links(scenario), access.links(scenario)], [1, 2]);
+    assert_eq!([core, access].map(|hop| scenario.roster().links_of(hop)), [1, 2]);
     let flows = plan(MORE, &["web=[]", "hop.*.per=flow"]);
     let scenario = &flows.points[0].scenario;
-    assert_eq!([0, 1].map(|hop| scenario.hops[hop].links(scenario)), [5, 2]);
+    assert_eq!([0, 1].map(|hop| scenario.roster().links_of(&scenario.hops[hop])), [5, 2]);
 }
 
 #[test]

@@ -10,15 +10,14 @@ use core::fmt;
 use l4s_aqm::{Limit, MTU};
 use l4s_bottleneck::{Frames, skb_memory};
 use l4s_model::{App, Scenario, Sizes, Web};
-use l4s_units::{Bytes, Duration, Rate, Time};
+use l4s_units::{Bytes, Duration, ETHERNET, Rate, Time};
 
 use crate::connections::Flow;
 use crate::hops;
 use crate::packet::{Packet, Return};
 
 /// The smallest packet of TCP on a link: IP and TCP header, a byte, and Ethernet.
-const SMALLEST: u64 = 53 + ETHERNET;
-const ETHERNET: u64 = 14;
+const SMALLEST: u64 = 53 + ETHERNET.get();
 /// Bytes of a segment that is under way: twice in the sender (sent, and sent again), as a hole on
 /// either side, and as a frame of an application.
 const SEGMENT: u64 = 96;
@@ -115,9 +114,10 @@ fn links(scenario: &Scenario, traffic: &Traffic) -> (Vec<Term>, u64) {
     let mut terms = bottleneck.terms(2, "disciplines", 1, traffic).to_vec();
     let mut waiting = bottleneck.places;
 
+    let roster = scenario.roster();
     let mut alike: Vec<(u64, u64, Queues)> = Vec::new();
     for hop in &scenario.hops {
-        let (links, queues) = (hop.links(scenario) as u64, queues(&hop.aqm, traffic));
+        let (links, queues) = (roster.links_of(hop) as u64, queues(&hop.aqm, traffic));
         waiting = waiting.saturating_add(links.saturating_mul(queues.places));
         match alike.iter_mut().find(|(_, n, other)| (*n, *other) == (links, queues)) {
             Some((hops, ..)) => *hops += 1,
@@ -263,7 +263,7 @@ impl Traffic {
         Traffic {
             flows,
             downloads,
-            size: udp.iter().map(|udp| udp.packet.get() + ETHERNET).fold(MTU.get(), u64::min),
+            size: udp.iter().map(|udp| (udp.packet + ETHERNET).get()).fold(MTU.get(), u64::min),
             small: small(*duration).saturating_add(first),
             fastest,
             sent,

@@ -5,7 +5,7 @@
 use core::ops::Range;
 
 use l4s_bottleneck::Bottleneck;
-use l4s_model::{Hop, Per, Scenario, Side, SourceId};
+use l4s_model::{Hop, Per, Roster, Scenario, Side, SourceId};
 use l4s_units::Time;
 
 use crate::packet::Packet;
@@ -59,12 +59,13 @@ impl Hops {
             of: Vec::new(),
         };
         let mut next = [0, before + 1];
+        let roster = scenario.roster();
         for (number, hop) in (0..).zip(&scenario.hops) {
             let at = &mut next[usize::from(hop.side == Side::Behind)];
             let first = hops.links.len();
-            hops.path[*at] = stop(scenario, hop, first as u32);
+            hops.path[*at] = stop(&roster, hop, first as u32);
             *at += 1;
-            for n in 0..hop.links(scenario) {
+            for n in 0..roster.links_of(hop) {
                 let streams = format!(" hop {} {n}", hop.name);
                 let queue = Bottleneck::named(&hop.link, &hop.aqm, scenario.seed, &streams)
                     .counted_from(Time::ZERO + scenario.warmup);
@@ -124,8 +125,7 @@ impl Hops {
 }
 
 /// A hop on the path, whose links are those from number `first` on.
-fn stop(scenario: &Scenario, hop: &Hop, first: u32) -> Stop {
-    let roster = scenario.roster();
+fn stop(roster: &Roster, hop: &Hop, first: u32) -> Stop {
     let sources = roster.sources();
     let passes = |source: &usize| hop.sources.contains(source);
     let mut next = first..;

@@ -1,7 +1,7 @@
 //! What crosses the bottleneck, and what comes back.
 
 use l4s_observe::{EcnFlags, Header, Traced};
-use l4s_units::{Bytes, Duration, Ecn, Time};
+use l4s_units::{Bytes, Duration, ETHERNET, Ecn, Time};
 
 /// IP length of a full TCP segment.
 pub(crate) const FULL_IP: u64 = 1500;
@@ -29,8 +29,6 @@ const REQUEST: u64 = 100;
 /// What the server counts of marked packets from the client, in three bits: it begins at 5 (RFC 9768
 /// §3.2.2.1), and there is no queue on the way up that could mark one.
 const ACE: u8 = 5;
-/// Ethernet header, which the link carries too.
-const ETHERNET: u64 = 14;
 /// IP and UDP header.
 const UDP_HEADER: u64 = 28;
 
@@ -280,7 +278,7 @@ pub struct Segment {
 impl l4s_aqm::Packet for Packet {
     #[inline]
     fn size(&self) -> Bytes {
-        Bytes::new(u64::from(self.ip_length) + ETHERNET)
+        Bytes::new(u64::from(self.ip_length)) + ETHERNET
     }
 
     #[inline]

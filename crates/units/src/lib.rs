@@ -19,5 +19,5 @@ pub use ecn::Ecn;
 pub use parse::{ParseError, packets};
 pub use printable::{printable, printable_lines, steers};
 pub use probability::Probability;
-pub use quantity::{Bytes, Duration, Frequency, Rate, Time};
+pub use quantity::{Bytes, Duration, ETHERNET, Frequency, Rate, Time};
 pub use spacing::Spacing;

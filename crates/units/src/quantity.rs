@@ -26,6 +26,9 @@ pub struct Bytes(u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Frequency(u64);
 
+/// The Ethernet header (IEEE 802.3): the part of a packet on the link that is not IP.
+pub const ETHERNET: Bytes = Bytes(14);
+
 impl Time {
     /// The start of the run.
     pub const ZERO: Time = Time(0);

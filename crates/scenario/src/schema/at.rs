@@ -7,9 +7,9 @@ use l4s_units::{Duration, Rate, Time};
 
 use super::group::{LEAST_RTT, MOST_RTT};
 use super::link::{HIGHEST_RATE, LINK, LOWEST_RATE, buffer_of, discipline, limit_for_a_packet};
-use super::{GROUP, LONGEST, Names, tables};
+use super::{GROUP, Names, tables};
 use crate::fault::{Gathered, Place, listed};
-use crate::field::{Field, Refusal, duration, quantity, unknown_key};
+use crate::field::{Field, LONGEST, Refusal, duration, quantity, unknown_key};
 use crate::settings;
 use crate::tree::{Entry, Table};
 

@@ -4,10 +4,10 @@ use l4s_model::{AccEcn, EcnMode, Group};
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Time};
 
-use super::{LONGEST, MOST_FLOWS, MOST_SOURCES, source_name, tables};
+use super::{MOST_FLOWS, MOST_SOURCES, source_name, tables};
 use crate::fault::{Gathered, Place};
 use crate::field::{
-    Field, Refusal, bytes_text, count, duration, instant, quantity, read_table, word,
+    Field, LONGEST, Refusal, bytes_text, count, duration, instant, quantity, read_table, word,
 };
 use crate::tree::{Item, Node, Table, quoted};
 use crate::{catalog, settings};

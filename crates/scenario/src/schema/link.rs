@@ -2,7 +2,7 @@
 
 use l4s_model::{Buffer, Link, Udp};
 use l4s_units::param::Configurable;
-use l4s_units::{Bytes, Duration, Rate, packets};
+use l4s_units::{Bytes, Duration, ETHERNET, Rate, packets};
 
 use super::{HEAD, TABLES, one_table};
 use crate::fault::{Gathered, Place};
@@ -14,8 +14,6 @@ use crate::{catalog, settings};
 
 /// A full packet on the link: what the smallest buffer holds.
 const PACKET: Bytes = l4s_aqm::MTU;
-/// Ethernet's share of it.
-const ETHERNET: Bytes = Bytes::new(14);
 
 /// The longest airtime of an aggregate. Those of WiFi and of cable modems are a few milliseconds.
 const LONGEST_AIRTIME: Duration = Duration::from_millis(100);

@@ -1,0 +1,110 @@
+//! Everything that was measured of a run, before it becomes a summary.
+
+use l4s_aqm::{Config, Queue, dualpi2};
+use l4s_model::{Hop, Scenario};
+use l4s_units::Bytes;
+use serde_json::{Map, Value};
+
+use crate::EngineSummary;
+use crate::counts::Cells;
+use crate::flows::Flows;
+use crate::frames::Frames;
+use crate::rates::Rates;
+use crate::record::SeriesRow;
+
+/// What a record says of its origin.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Origin {
+    /// The substrate: `sim`, `kernel`, `linux` or `qdisc`.
+    pub on: String,
+    /// The version of l4s.
+    pub version: String,
+    /// What the sweep or the command line set: key to value, in order.
+    pub set: Map<String, Value>,
+    /// The command that reproduces just this run.
+    pub command: String,
+}
+
+/// Everything that was measured of a run that is over.
+pub(crate) struct Measured<'a> {
+    pub scenario: &'a Scenario,
+    pub origin: Origin,
+    pub queues: &'a [Queue],
+    pub cells: &'a Cells,
+    pub straddling: Straddling,
+    pub hops: &'a [HopCells],
+    pub flows: &'a Flows,
+    pub rates: &'a Rates,
+    /// Per group, in bytes, where it was told.
+    pub goodput: Option<&'a [u64]>,
+    /// Per group, in nanoseconds.
+    pub rtts: &'a [Samples],
+    /// Per group, in packets.
+    pub cwnds: &'a [Samples],
+    /// Per TCP group.
+    pub frames: &'a [Frames],
+    pub series: Vec<SeriesRow>,
+    pub engine: EngineSummary,
+}
+
+/// What is counted at the links of a hop together.
+#[derive(Debug)]
+pub(crate) struct HopCells {
+    pub queues: Vec<Queue>,
+    /// Of one group, which stands for all.
+    pub cells: Cells,
+    pub straddling: Straddling,
+}
+
+/// Bytes of packets that count on one side of an edge of what is measured, and were on the link on
+/// the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Straddling {
+    /// Left before the end of the warm-up.
+    pub before: Bytes,
+    /// Still on the link at the end.
+    pub after: Bytes,
+}
+
+/// Samples of a quantity of a group after the warm-up.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Samples {
+    count: u64,
+    sum: u128,
+}
+
+impl Samples {
+    #[inline]
+    pub fn add(&mut self, value: u64) {
+        self.count += 1;
+        self.sum += u128::from(value);
+    }
+
+    /// `None` without samples.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+}
+
+impl HopCells {
+    pub fn new(hop: &Hop) -> Self {
+        HopCells {
+            queues: queues_of([&hop.aqm]),
+            cells: Cells::new(1),
+            straddling: Straddling::default(),
+        }
+    }
+}
+
+/// The queues that these disciplines report, in order.
+pub fn queues_of<'a>(aqms: impl IntoIterator<Item = &'a Config>) -> Vec<Queue> {
+    let aqms: Vec<_> = aqms.into_iter().collect();
+    let is_dual = |aqm: &Config| match aqm {
+        Config::DualPi2(config) => config.dualq != dualpi2::Classify::None,
+        Config::CurvyRed(config) => config.queues.dualq != dualpi2::Classify::None,
+        Config::Foreign(config) => config.dual,
+        _ => false,
+    };
+    let reports = |queue: &Queue| aqms.iter().any(|aqm| is_dual(aqm) == (*queue != Queue::Q));
+    Queue::ALL.into_iter().filter(reports).collect()
+}
