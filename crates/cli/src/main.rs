@@ -31,6 +31,7 @@ mod measured;
 mod notes;
 mod paper;
 mod parallel;
+mod prompt;
 #[cfg(target_os = "linux")]
 mod qdisc;
 mod report;

@@ -190,6 +190,69 @@ fn a_token_need_not_be_on_the_command_line() {
     }
 }
 
+/// A terminal: the end that a program sees, and the end of the user.
+#[cfg(target_os = "linux")]
+fn terminal() -> (std::fs::File, std::fs::File) {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    let user = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&user).unwrap();
+    unlockpt(&user).unwrap();
+    let name = ptsname(&user, Vec::new()).unwrap();
+    let open = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY;
+    let program = rustix::fs::open(&*name, open, rustix::fs::Mode::empty()).unwrap();
+    (program.into(), user.into())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_terminal_does_not_show_the_token_and_is_restored() {
+    use rustix::termios::{LocalModes, tcgetattr};
+
+    for signal in [None, Some("-INT"), Some("-TERM")] {
+        let (program, mut user) = terminal();
+        let before = tcgetattr(&program).unwrap();
+        assert!(before.local_modes.contains(LocalModes::ECHO));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_l4s"));
+        command.args(["live", "--listen", "127.0.0.1:0", "--token-file", "-"]);
+        command.stdin(program.try_clone().unwrap()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut process = command.spawn().unwrap();
+        let mut stdout = BufReader::new(process.stdout.take().unwrap());
+        let start = Instant::now();
+        while tcgetattr(&program).unwrap().local_modes.contains(LocalModes::ECHO) {
+            assert!(start.elapsed() < DEADLINE, "echo is turned off");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // The prompt comes after that; what is typed before it is discarded.
+        let mut prompt = [0; 7];
+        process.stderr.as_mut().unwrap().read_exact(&mut prompt).unwrap();
+        assert_eq!(&prompt, b"token: ");
+        let mut url = String::new();
+        if let Some(signal) = signal {
+            let id = process.id().to_string();
+            assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+            assert_eq!(process.wait().unwrap().code(), Some(2), "{signal}");
+        } else {
+            user.write_all(format!("{TOKEN}\n").as_bytes()).unwrap();
+            stdout.read_line(&mut url).unwrap();
+            process.kill().unwrap();
+            process.wait().unwrap();
+            assert!(url.ends_with(&format!("/?token={TOKEN}\n")), "{url}");
+        }
+        let after = tcgetattr(&program).unwrap();
+        assert_eq!(after.local_modes, before.local_modes, "{signal:?}");
+        let codes =
+            [rustix::termios::SpecialCodeIndex::VQUIT, rustix::termios::SpecialCodeIndex::VSUSP];
+        for code in codes {
+            assert_eq!(after.special_codes[code], before.special_codes[code]);
+        }
+        // What the terminal showed of what was typed.
+        rustix::io::ioctl_fionbio(&user, true).unwrap();
+        let mut shown = Vec::new();
+        let _ = user.read_to_end(&mut shown);
+        assert!(!String::from_utf8_lossy(&shown).contains("0123"), "{shown:?}");
+    }
+}
+
 /// An opener that writes down what it was asked to open.
 #[cfg(target_os = "linux")]
 #[test]
