@@ -8,6 +8,7 @@
 use l4s_scenario::{Plan, Point, Scenario};
 use l4s_sim::cost::{Cost, size};
 use l4s_units::{Duration, Time};
+use rustix::process::Resource;
 
 use crate::failure::Failure;
 use crate::measured::{Engine, Keep};
@@ -155,12 +156,24 @@ fn memory(scenario: &Scenario) -> f64 {
     RUN + run + FLOW * flows + DOWNLOAD * downloads
 }
 
-/// Bytes that can be had without swapping; `None` where this is not known.
+/// Bytes that this process can allocate without swapping, within the limits that `ulimit -v` and
+/// `ulimit -d` set; `None` where neither memory nor limits are known.
 pub fn free_memory() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: f64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(kib * 1024.0)
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let left = |limit, used| {
+        let limit = rustix::process::getrlimit(limit).current?;
+        Some(limit as f64 - kib(&status, used)?)
+    };
+    let machine = std::fs::read_to_string("/proc/meminfo").ok();
+    let machine = machine.and_then(|text| kib(&text, "MemAvailable:"));
+    let limits = [left(Resource::As, "VmSize:"), left(Resource::Data, "VmData:")];
+    limits.into_iter().flatten().chain(machine).reduce(f64::min).map(|free| free.max(0.0))
+}
+
+/// The bytes that a line such as `VmSize:  32684 kB` of a file of `/proc` states.
+fn kib(text: &str, name: &str) -> Option<f64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse().ok().map(|kib: f64| kib * 1024.0)
 }
 
 #[cfg(test)]

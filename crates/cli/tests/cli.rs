@@ -111,6 +111,30 @@ fn a_file_that_cannot_be_read() {
     assert_eq!((code, message.as_str()), (2, "error: b.toml:2:6: not a text: expected UTF-8\n"));
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_that_gets_no_memory_is_refused_and_does_not_abort() {
+    let folder = folder();
+    let hops = |n: usize| {
+        let aqm = "{ kind = \"fq_codel\", flows = 65536 }";
+        format!("[[hop]]\nname = \"H{n}\"\nrate = \"1gbit\"\nper = \"flow\"\naqm = {aqm}\n")
+    };
+    let text = SHORT.to_owned().replace("[sweep]\n\"link.rate\" = [\"4mbit\", \"8mbit\"]\n", "");
+    fs::write(folder.path().join("s.toml"), text + &(0..30).map(hops).collect::<String>()).unwrap();
+    let run = |kib: u64| {
+        let script = format!("ulimit -v {kib} && exec \"$0\" run s.toml");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_l4s")]).current_dir(folder.path());
+        command.output().unwrap()
+    };
+    let output = run(150_000);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let said = text_of(&output);
+    assert!(said.contains("not enough memory: a run needs "), "{said}");
+    // The count is not below what it takes.
+    assert_eq!(run(1_000_000).status.code(), Some(0));
+}
+
 #[test]
 fn a_folder_that_holds_something_else_is_left_alone() {
     let folder = folder();

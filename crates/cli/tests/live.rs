@@ -190,6 +190,70 @@ fn a_token_need_not_be_on_the_command_line() {
     }
 }
 
+/// A scenario that needs about 40 MB for each of its hops.
+fn of_hops(hops: usize) -> String {
+    let hop = |n: usize| {
+        let aqm = "{ kind = \"fq_codel\", flows = 65536 }";
+        format!("[[hop]]\nname = \"H{n}\"\nrate = \"1gbit\"\nper = \"flow\"\naqm = {aqm}\n")
+    };
+    let group = "[[group]]\nname = \"A\"\ncc = \"cubic\"\nrtt = \"10ms\"\n";
+    "link.rate = \"10mbit\"\n".to_owned() + group + &(0..hops).map(hop).collect::<String>()
+}
+
+/// A server in an address space of this size.
+#[cfg(target_os = "linux")]
+fn within(kib: u64) -> Live {
+    let mut command = Command::new("sh");
+    let script = format!("ulimit -v {kib} && exec \"$0\" live --listen 127.0.0.1:0");
+    command.args(["-c", &script, env!("CARGO_BIN_EXE_l4s")]);
+    Live::spawn(command).unwrap_or_else(|said| panic!("{said}"))
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_session_that_gets_no_memory_is_refused_and_the_others_go_on() {
+    let new = |live: &Live, text: &str| {
+        live.ask(&format!("POST /api/sessions\n{}", serde_json::json!({ "text": text })))
+    };
+    let refused = |answer: &str, why: &str| {
+        assert!(answer.starts_with("HTTP/1.1 503") && answer.contains(why), "{answer}");
+    };
+    // Half of what is left of the limit is for sessions.
+    let live = within(500_000);
+    let first = new(&live, &of_hops(1));
+    assert!(first.starts_with("HTTP/1.1 201"), "{first}");
+    refused(&new(&live, &of_hops(9)), "all sessions together may have");
+
+    drop(live);
+
+    // A limit that came after the start. A change of the settings is counted too.
+    let live = Live::start("127.0.0.1:0");
+    let first = new(&live, &of_hops(1));
+    assert!(first.starts_with("HTTP/1.1 201"), "{first}");
+    let as_limit = |more: u64| {
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", live.process.id())).unwrap();
+        let size = status.lines().find_map(|line| line.strip_prefix("VmSize:")).unwrap();
+        let size: u64 = size.trim().trim_end_matches(" kB").parse().unwrap();
+        let pid = rustix::process::Pid::from_child(&live.process);
+        let bytes = Some((size << 10) + more);
+        let limit = rustix::process::Rlimit { current: bytes, maximum: bytes };
+        rustix::process::prlimit(Some(pid), rustix::process::Resource::As, limit).unwrap();
+    };
+    as_limit(150_000_000);
+    refused(&new(&live, &of_hops(3)), "the system does not grant it beside the");
+    let id = first.split("\"id\":\"").nth(1).unwrap().split('"').next().unwrap();
+    let mut viewer = watcher::Watcher::new(live.address, id, "", DEADLINE);
+    let larger = serde_json::json!({
+        "do": "set", "id": 1, "set": { "aqm": "fq_codel", "aqm.flows": "65536", "link.buffer": "200000p" }
+    });
+    viewer.send(&larger);
+    let answer = viewer.until("it is refused", |message| message["id"] == 1);
+    assert_eq!(answer["type"], "error", "{answer}");
+    assert_eq!(answer["field"], "sessions", "{answer}");
+    viewer.until("it goes on", |message| message["type"] == "state");
+}
+
 /// A terminal: the end that a program sees, and the end of the user.
 #[cfg(target_os = "linux")]
 fn terminal() -> (std::fs::File, std::fs::File) {
