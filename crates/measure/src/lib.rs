@@ -5,6 +5,7 @@
 //! tables of that run. A [`ResultWriter`] puts the records of a sweep into Parquet, [`Results`]
 //! reads them back; [`files`] and [`inventory`] are what keeps them whole. A [`PacketTrace`] is another observer, which writes every packet down.
 
+mod bounds;
 mod checksum;
 mod completion;
 mod conclude;
