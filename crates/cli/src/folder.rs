@@ -294,10 +294,13 @@ impl Folder {
     /// Removes files that were being written when their process ended.
     fn tidy_up(&self) -> Result<(), Failure> {
         self.dir.sweep().map_err(at(self.path()))?;
-        for name in [RUNS, "figures"].into_iter().filter(|name| self.dir.is_folder(name)) {
-            let inner =
-                self.dir.existing(name).and_then(|dir| dir.map_or(Ok(()), |dir| dir.sweep()));
-            inner.map_err(at(&self.path().join(name)))?;
+        let sweeps: [(&str, fn(&Dir) -> io::Result<()>); 2] =
+            [(RUNS, Dir::sweep), ("figures", Dir::sweep_figures)];
+        for (name, sweep) in sweeps.into_iter().filter(|(name, _)| self.dir.is_folder(name)) {
+            let inner = self.dir.existing(name);
+            inner
+                .and_then(|dir| dir.as_ref().map_or(Ok(()), sweep))
+                .map_err(at(&self.path().join(name)))?;
         }
         Ok(())
     }

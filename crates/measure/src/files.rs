@@ -167,6 +167,22 @@ impl Dir {
         Ok(())
     }
 
+    /// As [`Dir::sweep`], in a folder of figures. Versions up to November 2026 wrote figures under names
+    /// such as `.tmpa1B2c3`. One is removed where it holds nothing, or what a figure begins with.
+    pub fn sweep_figures(&self) -> io::Result<()> {
+        self.sweep()?;
+        for name in self.all_names()? {
+            if is_old_leftover(&name) && matches!(self.kind(&name)?, Some(FileType::RegularFile)) {
+                let mut head = Vec::new();
+                self.file(&name)?.map(|file| file.take(4).read_to_end(&mut head)).transpose()?;
+                if [&b""[..], b"<svg", b"\x89PNG"].contains(&head.as_slice()) {
+                    self.remove_file(&name)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Begins a file that will have this name.
     pub fn begin(&self, name: &str) -> io::Result<Durable> {
         let how =
@@ -360,6 +376,12 @@ fn is_leftover(name: &str) -> bool {
     name.starts_with(".l4s-") && name.ends_with(".part")
 }
 
+/// A figure that an earlier version was writing when its process ended.
+fn is_old_leftover(name: &str) -> bool {
+    let chance = name.strip_prefix(".tmp");
+    chance.is_some_and(|c| c.len() == 6 && c.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+}
+
 fn is_passing(name: &str) -> bool {
     name == LOCK || is_leftover(name)
 }
@@ -441,5 +463,25 @@ mod tests {
         let dir = Dir::open(here.path()).unwrap();
         dir.sweep().unwrap();
         assert_eq!(dir.all_names().unwrap(), [".l4s-link.part", ".tmpA", "x.part"]);
+    }
+
+    #[test]
+    fn figures_of_an_earlier_version_are_swept_and_files_of_others_are_not() {
+        let here = tempfile::tempdir().unwrap();
+        let files = [
+            (".tmpa1B2c3", "<svg xmlns"),
+            (".tmpa1B2c4", ""),
+            (".tmpa1B2c5", "a thesis"),
+            (".tmpa1B2c", "<svg xmlns"),
+            ("a.svg", "<svg xmlns"),
+        ];
+        for (name, text) in files {
+            fs::write(here.path().join(name), text).unwrap();
+        }
+        symlink(here.path().join("a.svg"), here.path().join(".tmpa1B2c6")).unwrap();
+        let dir = Dir::open(here.path()).unwrap();
+        dir.sweep_figures().unwrap();
+        let left = [".tmpa1B2c", ".tmpa1B2c5", ".tmpa1B2c6", "a.svg"];
+        assert_eq!(dir.all_names().unwrap(), left);
     }
 }
