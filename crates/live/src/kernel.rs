@@ -1,11 +1,12 @@
 //! A lane of real Linux TCP.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use l4s_lab::{AgentCommand, Control, LabError, Live};
 use l4s_scenario::{Group, Scenario};
 use l4s_units::{Duration, Time};
 
+use crate::limits::DOWNLOADS_AT_A_TIME;
 use crate::protocol::LaneState;
 use crate::{Lane, Meter};
 
@@ -33,14 +34,15 @@ impl KernelLane {
     ) -> Result<KernelLane, LabError> {
         let meter = Arc::new(Mutex::new(Meter::new(scenario).sampled_every(LOOK)));
         let live = Live::start(scenario, cc, agent, Arc::clone(&meter))?;
-        Ok(KernelLane { live, meter })
+        Ok(KernelLane { live: live.with_most_downloads(DOWNLOADS_AT_A_TIME), meter })
     }
 }
 
 impl Lane for KernelLane {
     fn advance(&mut self, to: Time) -> Result<(), String> {
         loop {
-            self.live.tend().map_err(|error| error.to_string())?;
+            let meter = &self.meter;
+            self.live.tend(|_, _| lock(meter).turn_away()).map_err(|error| error.to_string())?;
             let left = to.since(self.live.now());
             if left.is_zero() {
                 return Ok(());
@@ -55,6 +57,11 @@ impl Lane for KernelLane {
 
     fn take(&mut self) -> LaneState {
         let now = self.live.now();
-        self.meter.lock().unwrap_or_else(PoisonError::into_inner).take(now)
+        lock(&self.meter).take(now)
     }
+}
+
+/// A panic of the other thread leaves counts that are as good as any.
+fn lock(meter: &Mutex<Meter>) -> MutexGuard<'_, Meter> {
+    meter.lock().unwrap_or_else(PoisonError::into_inner)
 }
