@@ -5,6 +5,7 @@
 //! recorded of it, from what runs with many flows and with many downloads took. Both are estimates,
 //! and meant to be too high.
 
+use l4s_measure::series_rows;
 use l4s_scenario::{Plan, Point, Scenario};
 use l4s_sim::cost::{Cost, size};
 use l4s_units::{Duration, Time};
@@ -12,6 +13,7 @@ use rustix::process::Resource;
 
 use crate::failure::Failure;
 use crate::measured::{Engine, Keep};
+use crate::run;
 
 /// A plan of fewer packets is done before anyone has read what it will take.
 const MANY_PACKETS: f64 = 50e6;
@@ -31,6 +33,8 @@ const PROCESS: f64 = 60e6;
 const RUN: f64 = 12e6;
 /// Bytes of the rows of a long flow.
 const FLOW: f64 = 1e3;
+/// Bytes of a row of the time series, in memory and while the tables are written (660 were measured).
+const ROW: f64 = 700.0;
 /// Bytes of a download that is over, in its row and while the table is written (660 were measured).
 const DOWNLOAD: f64 = 700.0;
 
@@ -68,14 +72,27 @@ fn time(seconds: f64) -> String {
     }
 }
 
-/// Refuses a plan that this machine has no room for.
-pub fn check_memory(plan: &Plan, jobs: usize) -> Result<(), Failure> {
+/// Refuses a plan that this machine has no room for; `tables` says whether time series are kept.
+pub fn check_memory(plan: &Plan, jobs: usize, tables: bool) -> Result<(), Failure> {
     let Some(free) = free_memory() else { return Ok(()) };
-    let needed = plan.points.iter().map(|point| (memory(&point.scenario), point));
+    let rows = |point: &Point| match tables {
+        true => series_rows(&point.scenario, run::sampling(plan, &point.scenario)),
+        false => 0,
+    };
+    let all = |point: &Point| memory(&point.scenario) + ROW * rows(point) as f64;
+    let needed = plan.points.iter().map(|point| (all(point), point));
     let Some((most, point)) = needed.max_by(|a, b| a.0.total_cmp(&b.0)) else { return Ok(()) };
+    let series = ROW * rows(point) as f64;
     let cost = Cost::of(&point.scenario, None);
-    let why = cost.largest().filter(|term| term.bytes() as f64 > most / 2.0);
-    room(most, jobs, free, why.map(ToString::to_string).as_deref()).map_err(Failure::Substrate)
+    let why = match cost.largest().filter(|term| term.bytes() as f64 > most / 2.0) {
+        Some(term) => Some(term.to_string()),
+        None if series > most / 2.0 => {
+            let (rows, series) = (rows(point), size(series as u64));
+            Some(format!("{rows} rows of the time series × {ROW} B = {series}, none without --out"))
+        }
+        None => None,
+    };
+    room(most, jobs, free, why.as_deref()).map_err(Failure::Substrate)
 }
 
 /// Whether `jobs` runs at a time, of `largest` bytes each, fit into `free`; where `why` says what most

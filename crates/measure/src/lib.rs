@@ -47,6 +47,7 @@ pub use pcapng::{PacketTrace, Snap};
 pub use reader::{Results, RowsByRun, Run};
 pub use record::{DelayRow, FlowEnd, FlowRow, RunRecord, Scope, SeriesName, SeriesRow};
 pub use recorder::{Origin, Recorder, queues_of};
+pub use series::series_rows;
 pub use summary::*;
 pub use table::Row;
 pub use writer::{

@@ -31,13 +31,29 @@ pub(crate) struct Series {
     with_flows: bool,
 }
 
+/// The sampling interval of a run that nobody chose one for.
+fn interval_of(scenario: &Scenario) -> Duration {
+    let samples = scenario.duration.as_nanos() / INTERVAL.as_nanos();
+    INTERVAL * samples.div_ceil(SAMPLES).max(1)
+}
+
+/// The most rows that the time series of a run has, with samples `interval` apart if it is given.
+pub fn series_rows(scenario: &Scenario, interval: Option<Duration>) -> u64 {
+    let Scenario { groups, udp, hops, .. } = scenario;
+    let interval = interval.unwrap_or_else(|| interval_of(scenario));
+    let samples = scenario.duration.as_nanos() / interval.as_nanos().max(1) + 1;
+    let flows = Some(scenario.first_download()).filter(|flows| *flows <= FLOWS).unwrap_or(0);
+    let queues = Queue::ALL.len() * (1 + hops.len());
+    let each = 1 + queues + groups.len() + udp.len() + flows as usize;
+    samples.saturating_mul(each as u64)
+}
+
 impl Series {
     pub fn new(scenario: &Scenario) -> Self {
-        let samples = scenario.duration.as_nanos() / INTERVAL.as_nanos();
         Series {
             rows: Vec::new(),
             names: names(scenario).map(str::to_owned).collect(),
-            interval: INTERVAL * samples.div_ceil(SAMPLES).max(1),
+            interval: interval_of(scenario),
             began: Time::ZERO,
             span: Duration::ZERO,
             with_flows: scenario.first_download() <= FLOWS,
