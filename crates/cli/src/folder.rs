@@ -294,13 +294,12 @@ impl Folder {
     /// Removes files that were being written when their process ended.
     fn tidy_up(&self) -> Result<(), Failure> {
         self.dir.sweep().map_err(at(self.path()))?;
-        let sweeps: [(&str, fn(&Dir) -> io::Result<()>); 2] =
-            [(RUNS, Dir::sweep), ("figures", Dir::sweep_figures)];
-        for (name, sweep) in sweeps.into_iter().filter(|(name, _)| self.dir.is_folder(name)) {
-            let inner = self.dir.existing(name);
-            inner
-                .and_then(|dir| dir.as_ref().map_or(Ok(()), sweep))
-                .map_err(at(&self.path().join(name)))?;
+        for name in [RUNS, "figures"].into_iter().filter(|name| self.dir.is_folder(name)) {
+            let swept = self.dir.existing(name).and_then(|dir| match dir {
+                Some(dir) if name == RUNS => dir.sweep(),
+                dir => dir.map_or(Ok(()), |dir| dir.sweep_figures()),
+            });
+            swept.map_err(at(&self.path().join(name)))?;
         }
         Ok(())
     }
