@@ -295,9 +295,11 @@ impl Folder {
     fn tidy_up(&self) -> Result<(), Failure> {
         self.dir.sweep().map_err(at(self.path()))?;
         for name in [RUNS, "figures"].into_iter().filter(|name| self.dir.is_folder(name)) {
-            let inner =
-                self.dir.existing(name).and_then(|dir| dir.map_or(Ok(()), |dir| dir.sweep()));
-            inner.map_err(at(&self.path().join(name)))?;
+            let swept = self.dir.existing(name).and_then(|dir| match dir {
+                Some(dir) if name == RUNS => dir.sweep(),
+                dir => dir.map_or(Ok(()), |dir| dir.sweep_figures()),
+            });
+            swept.map_err(at(&self.path().join(name)))?;
         }
         Ok(())
     }

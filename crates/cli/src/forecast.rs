@@ -5,14 +5,17 @@
 //! recorded of it, from what runs with many flows and with many downloads took. Both are estimates,
 //! and meant to be too high.
 
+use l4s_measure::series_rows;
 use l4s_model::Scenario;
 use l4s_scenario::{Plan, Point};
 use l4s_sim::cost::{Cost, size};
 use l4s_substrate::Engine;
 use l4s_units::{Duration, Time};
+use rustix::process::Resource;
 
 use crate::failure::Failure;
 use crate::measured::{self, Keep};
+use crate::run;
 
 /// A plan of fewer packets is done before anyone has read what it will take.
 const MANY_PACKETS: f64 = 50e6;
@@ -32,6 +35,8 @@ const PROCESS: f64 = 60e6;
 const RUN: f64 = 12e6;
 /// Bytes of the rows of a long flow.
 const FLOW: f64 = 1e3;
+/// Bytes of a row of the time series, in memory and while the tables are written (660 were measured).
+const ROW: f64 = 700.0;
 /// Bytes of a download that is over, in its row and while the table is written (660 were measured).
 const DOWNLOAD: f64 = 700.0;
 
@@ -69,14 +74,27 @@ fn time(seconds: f64) -> String {
     }
 }
 
-/// Refuses a plan that this machine has no room for.
-pub fn check_memory(plan: &Plan, jobs: usize) -> Result<(), Failure> {
+/// Refuses a plan that this machine has no room for; `tables` says whether time series are kept.
+pub fn check_memory(plan: &Plan, jobs: usize, tables: bool) -> Result<(), Failure> {
     let Some(free) = free_memory() else { return Ok(()) };
-    let needed = plan.points.iter().map(|point| (memory(&point.scenario), point));
+    let rows = |point: &Point| match tables {
+        true => series_rows(&point.scenario, run::sampling(plan, &point.scenario)),
+        false => 0,
+    };
+    let all = |point: &Point| memory(&point.scenario) + ROW * rows(point) as f64;
+    let needed = plan.points.iter().map(|point| (all(point), point));
     let Some((most, point)) = needed.max_by(|a, b| a.0.total_cmp(&b.0)) else { return Ok(()) };
+    let series = ROW * rows(point) as f64;
     let cost = Cost::of(&point.scenario, None);
-    let why = cost.largest().filter(|term| term.bytes() as f64 > most / 2.0);
-    room(most, jobs, free, why.map(ToString::to_string).as_deref()).map_err(Failure::Substrate)
+    let why = match cost.largest().filter(|term| term.bytes() as f64 > most / 2.0) {
+        Some(term) => Some(term.to_string()),
+        None if series > most / 2.0 => {
+            let (rows, series) = (rows(point), size(series as u64));
+            Some(format!("{rows} rows of the time series × {ROW} B = {series}, none without --out"))
+        }
+        None => None,
+    };
+    room(most, jobs, free, why.as_deref()).map_err(Failure::Substrate)
 }
 
 /// Whether `jobs` runs at a time, of `largest` bytes each, fit into `free`; where `why` says what most
@@ -158,12 +176,24 @@ fn memory(scenario: &Scenario) -> f64 {
     RUN + run + FLOW * flows + DOWNLOAD * downloads
 }
 
-/// Bytes that can be had without swapping; `None` where this is not known.
+/// Bytes that this process can allocate without swapping, within the limits that `ulimit -v` and
+/// `ulimit -d` set; `None` where neither memory nor limits are known.
 pub fn free_memory() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: f64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(kib * 1024.0)
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let left = |limit, used| {
+        let limit = rustix::process::getrlimit(limit).current?;
+        Some(limit as f64 - kib(&status, used)?)
+    };
+    let machine = std::fs::read_to_string("/proc/meminfo").ok();
+    let machine = machine.and_then(|text| kib(&text, "MemAvailable:"));
+    let limits = [left(Resource::As, "VmSize:"), left(Resource::Data, "VmData:")];
+    limits.into_iter().flatten().chain(machine).reduce(f64::min).map(|free| free.max(0.0))
+}
+
+/// The bytes that a line such as `VmSize:  32684 kB` of a file of `/proc` states.
+fn kib(text: &str, name: &str) -> Option<f64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse().ok().map(|kib: f64| kib * 1024.0)
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use crate::args::{self, Live, LiveSubstrate};
 use crate::failure::Failure;
 use crate::measured::prepare;
 use crate::print;
+use crate::prompt::secret;
 
 /// The variable that may hold the token.
 const VARIABLE: &str = "L4S_LIVE_TOKEN";
@@ -110,7 +111,7 @@ fn read_token(path: &Path) -> Result<String, Failure> {
     let mut line = String::new();
     if path == Path::new("-") {
         if stdin().is_terminal() {
-            eprint!("token: ");
+            return secret("token: ", MOST_BYTES).map_err(unreadable);
         }
         stdin().lock().take(MOST_BYTES).read_line(&mut line).map_err(unreadable)?;
         return Ok(line);

@@ -25,6 +25,7 @@ mod measured;
 mod notes;
 mod paper;
 mod parallel;
+mod prompt;
 mod report;
 mod run;
 mod show;

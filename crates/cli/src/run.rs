@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use l4s_measure::{RunRecord, Summary};
+use l4s_model::Scenario;
 use l4s_report::Pictures;
 use l4s_scenario::Plan;
 use l4s_substrate::Engine;
@@ -107,6 +108,11 @@ pub struct Done {
     commands: Vec<String>,
 }
 
+/// Time between samples of a run of a plan with many runs; `None` where the recorder chooses it.
+pub fn sampling(plan: &Plan, scenario: &Scenario) -> Option<l4s_units::Duration> {
+    (plan.points.len() > MANY_RUNS).then(|| scenario.duration / FEW_SAMPLES)
+}
+
 impl Job<'_> {
     /// Does every run that is not done, and writes tables and report into the folder.
     pub fn carry_out(self) -> Result<Done, Failure> {
@@ -121,7 +127,7 @@ impl Job<'_> {
             plan.points.iter().map(|p| p.command(self.called, self.on.name())).collect();
         let jobs = measured::jobs(&engine, self.jobs);
         let at_a_time = parallel::threads(jobs).min(plan.points.len());
-        forecast::check_memory(plan, at_a_time)?;
+        forecast::check_memory(plan, at_a_time, self.out.is_some())?;
         let folder = match self.out {
             Some(path) => {
                 let manifest = Manifest::new(plan, self.on.name(), &commands, self.trace.is_some());
@@ -194,8 +200,7 @@ impl Job<'_> {
         };
         let keep = Keep {
             tables: folder.is_some(),
-            sampling: (points.len() > MANY_RUNS)
-                .then(|| points[number].scenario.duration / FEW_SAMPLES),
+            sampling: sampling(self.plan, &points[number].scenario),
             trace: folder.zip(self.trace).map(trace).transpose()?,
         };
         let finished = measured::run(engine, &points[number], &commands[number], keep)?;

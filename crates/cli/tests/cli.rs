@@ -111,6 +111,63 @@ fn a_file_that_cannot_be_read() {
     assert_eq!((code, message.as_str()), (2, "error: b.toml:2:6: not a text: expected UTF-8\n"));
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_that_gets_no_memory_is_refused_and_does_not_abort() {
+    let folder = folder();
+    let hops = |n: usize| {
+        let aqm = "{ kind = \"fq_codel\", flows = 65536 }";
+        format!("[[hop]]\nname = \"H{n}\"\nrate = \"1gbit\"\nper = \"flow\"\naqm = {aqm}\n")
+    };
+    let text = SHORT.to_owned().replace("[sweep]\n\"link.rate\" = [\"4mbit\", \"8mbit\"]\n", "");
+    fs::write(folder.path().join("s.toml"), text + &(0..30).map(hops).collect::<String>()).unwrap();
+    let run = |kib: u64| {
+        let script = format!("ulimit -v {kib} && exec \"$0\" run s.toml");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_l4s")]).current_dir(folder.path());
+        command.output().unwrap()
+    };
+    let output = run(150_000);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let said = text_of(&output);
+    assert!(said.contains("not enough memory: a run needs "), "{said}");
+    // The count is not below what it takes.
+    assert_eq!(run(1_000_000).status.code(), Some(0));
+}
+
+/// The rows of a run of 20 groups of 10 s: 100 samples of the link, 20 groups and two queues.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_rows_of_the_time_series_are_counted_before_the_run() {
+    let folder = folder();
+    let groups = |n: usize, duration: &str| {
+        let group =
+            |n| format!("[[group]]\nname = \"A{n}\"\ncc = \"cubic\"\nflows = 4\nrtt = \"10ms\"\n");
+        let head = format!("duration = \"{duration}\"\nlink.rate = \"10mbit\"\n");
+        head + &(0..n).map(group).collect::<String>()
+    };
+    let few = groups(20, "10s");
+    fs::write(folder.path().join("few.toml"), &few).unwrap();
+    done(folder.path(), &["run", "few.toml", "--out", "out"]);
+    let results = l4s_measure::Results::open(&folder.path().join("out")).unwrap();
+    let mut rows = 0;
+    results.each(|_| true, 0, |_, _: l4s_measure::SeriesName| rows += 1).unwrap();
+    let plan = l4s_scenario::Plan::parse("few", &few, &[]).unwrap();
+    let counted = l4s_measure::series_rows(&plan.points[0].scenario, None);
+    assert!(rows <= counted && counted < rows * 3 / 2, "{rows} of {counted}");
+
+    // A million rows are 700 MB.
+    fs::write(folder.path().join("many.toml"), groups(1000, "100s")).unwrap();
+    let script = "ulimit -v 600000 && exec \"$0\" run many.toml --out many";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_l4s")]).current_dir(folder.path());
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let said = text_of(&output);
+    assert!(said.contains("rows of the time series × 700 B = 70"), "{said}");
+    assert!(!folder.path().join("many").exists());
+}
+
 #[test]
 fn a_folder_that_holds_something_else_is_left_alone() {
     let folder = folder();

@@ -190,6 +190,133 @@ fn a_token_need_not_be_on_the_command_line() {
     }
 }
 
+/// A scenario that needs about 40 MB for each of its hops.
+fn of_hops(hops: usize) -> String {
+    let hop = |n: usize| {
+        let aqm = "{ kind = \"fq_codel\", flows = 65536 }";
+        format!("[[hop]]\nname = \"H{n}\"\nrate = \"1gbit\"\nper = \"flow\"\naqm = {aqm}\n")
+    };
+    let group = "[[group]]\nname = \"A\"\ncc = \"cubic\"\nrtt = \"10ms\"\n";
+    "link.rate = \"10mbit\"\n".to_owned() + group + &(0..hops).map(hop).collect::<String>()
+}
+
+/// A server in an address space of this size.
+#[cfg(target_os = "linux")]
+fn within(kib: u64) -> Live {
+    let mut command = Command::new("sh");
+    let script = format!("ulimit -v {kib} && exec \"$0\" live --listen 127.0.0.1:0");
+    command.args(["-c", &script, env!("CARGO_BIN_EXE_l4s")]);
+    Live::spawn(command).unwrap_or_else(|said| panic!("{said}"))
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_session_that_gets_no_memory_is_refused_and_the_others_go_on() {
+    let new = |live: &Live, text: &str| {
+        live.ask(&format!("POST /api/sessions\n{}", serde_json::json!({ "text": text })))
+    };
+    let refused = |answer: &str, why: &str| {
+        assert!(answer.starts_with("HTTP/1.1 503") && answer.contains(why), "{answer}");
+    };
+    // Half of what is left of the limit is for sessions.
+    let live = within(500_000);
+    let first = new(&live, &of_hops(1));
+    assert!(first.starts_with("HTTP/1.1 201"), "{first}");
+    refused(&new(&live, &of_hops(9)), "all sessions together may have");
+
+    drop(live);
+
+    // A limit that came after the start. A change of the settings is counted too.
+    let live = Live::start("127.0.0.1:0");
+    let first = new(&live, &of_hops(1));
+    assert!(first.starts_with("HTTP/1.1 201"), "{first}");
+    let as_limit = |more: u64| {
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", live.process.id())).unwrap();
+        let size = status.lines().find_map(|line| line.strip_prefix("VmSize:")).unwrap();
+        let size: u64 = size.trim().trim_end_matches(" kB").parse().unwrap();
+        let pid = rustix::process::Pid::from_child(&live.process);
+        let bytes = Some((size << 10) + more);
+        let limit = rustix::process::Rlimit { current: bytes, maximum: bytes };
+        rustix::process::prlimit(Some(pid), rustix::process::Resource::As, limit).unwrap();
+    };
+    as_limit(150_000_000);
+    refused(&new(&live, &of_hops(3)), "the system does not grant it beside the");
+    let id = first.split("\"id\":\"").nth(1).unwrap().split('"').next().unwrap();
+    let mut viewer = watcher::Watcher::new(live.address, id, "", DEADLINE);
+    let larger = serde_json::json!({
+        "do": "set", "id": 1, "set": { "aqm": "fq_codel", "aqm.flows": "65536", "link.buffer": "200000p" }
+    });
+    viewer.send(&larger);
+    let answer = viewer.until("it is refused", |message| message["id"] == 1);
+    assert_eq!(answer["type"], "error", "{answer}");
+    assert_eq!(answer["field"], "sessions", "{answer}");
+    viewer.until("it goes on", |message| message["type"] == "state");
+}
+
+/// A terminal: the end that a program sees, and the end of the user.
+#[cfg(target_os = "linux")]
+fn terminal() -> (std::fs::File, std::fs::File) {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    let user = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&user).unwrap();
+    unlockpt(&user).unwrap();
+    let name = ptsname(&user, Vec::new()).unwrap();
+    let open = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY;
+    let program = rustix::fs::open(&*name, open, rustix::fs::Mode::empty()).unwrap();
+    (program.into(), user.into())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_terminal_does_not_show_the_token_and_is_restored() {
+    use rustix::termios::{LocalModes, tcgetattr};
+
+    for signal in [None, Some("-INT"), Some("-TERM")] {
+        let (program, mut user) = terminal();
+        let before = tcgetattr(&program).unwrap();
+        assert!(before.local_modes.contains(LocalModes::ECHO));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_l4s"));
+        command.args(["live", "--listen", "127.0.0.1:0", "--token-file", "-"]);
+        command.stdin(program.try_clone().unwrap()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut process = command.spawn().unwrap();
+        let mut stdout = BufReader::new(process.stdout.take().unwrap());
+        let start = Instant::now();
+        while tcgetattr(&program).unwrap().local_modes.contains(LocalModes::ECHO) {
+            assert!(start.elapsed() < DEADLINE, "echo is turned off");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // The prompt comes after that; what is typed before it is discarded.
+        let mut prompt = [0; 7];
+        process.stderr.as_mut().unwrap().read_exact(&mut prompt).unwrap();
+        assert_eq!(&prompt, b"token: ");
+        let mut url = String::new();
+        if let Some(signal) = signal {
+            let id = process.id().to_string();
+            assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+            assert_eq!(process.wait().unwrap().code(), Some(2), "{signal}");
+        } else {
+            user.write_all(format!("{TOKEN}\n").as_bytes()).unwrap();
+            stdout.read_line(&mut url).unwrap();
+            process.kill().unwrap();
+            process.wait().unwrap();
+            assert!(url.ends_with(&format!("/?token={TOKEN}\n")), "{url}");
+        }
+        let after = tcgetattr(&program).unwrap();
+        assert_eq!(after.local_modes, before.local_modes, "{signal:?}");
+        let codes =
+            [rustix::termios::SpecialCodeIndex::VQUIT, rustix::termios::SpecialCodeIndex::VSUSP];
+        for code in codes {
+            assert_eq!(after.special_codes[code], before.special_codes[code]);
+        }
+        // What the terminal showed of what was typed.
+        rustix::io::ioctl_fionbio(&user, true).unwrap();
+        let mut shown = Vec::new();
+        let _ = user.read_to_end(&mut shown);
+        assert!(!String::from_utf8_lossy(&shown).contains("0123"), "{shown:?}");
+    }
+}
+
 /// An opener that writes down what it was asked to open.
 #[cfg(target_os = "linux")]
 #[test]

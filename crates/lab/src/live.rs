@@ -42,6 +42,8 @@ pub struct Live {
     turns: Arc<Mutex<Vec<Turn>>>,
     newcomers: Newcomers,
     downloads: Downloads,
+    /// The most downloads under way at a time.
+    most_downloads: usize,
     next_flow: u32,
     /// Long flows of each group that are open, the oldest first.
     long: Vec<Vec<u32>>,
@@ -108,6 +110,7 @@ impl Live {
             turns,
             newcomers,
             downloads: Downloads::new(scenario),
+            most_downloads: usize::MAX,
             // UDP sources have the first numbers.
             next_flow: empty.roster().downloads().start,
             long: vec![Vec::new(); scenario.groups.len()],
@@ -122,6 +125,12 @@ impl Live {
         Ok(live)
     }
 
+    /// Limits the downloads that are under way at a time.
+    pub fn with_most_downloads(mut self, most: usize) -> Live {
+        self.most_downloads = most;
+        self
+    }
+
     /// Servers and clients, in the order of groups and sources.
     pub fn agents(&self) -> &[AgentInfo] {
         self.lab.agents()
@@ -132,11 +141,12 @@ impl Live {
         self.clock.now()
     }
 
-    /// Orders what begins soon. To be asked every tenth of a second, or oftener.
+    /// Orders what begins soon. To be called every tenth of a second, or more often. Downloads beyond
+    /// the limit are not ordered: `turned_away` receives each of them.
     ///
     /// # Errors
     /// An agent, a device or the machine gave up, and with it the run.
-    pub fn tend(&mut self) -> Result<(), OsError> {
+    pub fn tend(&mut self, mut turned_away: impl FnMut(&Download)) -> Result<(), OsError> {
         if let Some(error) = &*self.failure.lock().unwrap_or_else(PoisonError::into_inner) {
             return Err(error.clone());
         }
@@ -145,9 +155,16 @@ impl Live {
         }
         let soon = self.now() + AHEAD;
         while self.downloads.next_start() <= soon
-            && let Some(Download { group, size, start, .. }) = self.downloads.next()
+            && let Some(download) = self.downloads.next()
         {
-            self.open(usize::from(group), start, Some(size), None);
+            // Those that were ordered are known until they are closed.
+            let known = lock(&self.newcomers).values().filter(|new| new.size.is_some()).count();
+            if known >= self.most_downloads {
+                turned_away(&download);
+            } else {
+                let Download { group, size, start, .. } = download;
+                self.open(usize::from(group), start, Some(size), None);
+            }
         }
         Ok(())
     }

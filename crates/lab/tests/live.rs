@@ -51,6 +51,10 @@ struct Seen {
     flows: BTreeSet<(u16, u32, bool)>,
     sizes: Vec<Option<Bytes>>,
     closed: u64,
+    turned_away: u64,
+    /// Flows of a given size that are open, now and at most; kept from look to look.
+    under_way: i64,
+    most_under_way: i64,
     frames: u64,
     adapted: u64,
     shortest: Option<Duration>,
@@ -73,10 +77,15 @@ impl Observer<Frame> for Watcher {
         seen.ect1 += u64::from(packet.ecn() == l4s_units::Ecn::Ect1);
     }
     fn opened(&mut self, _: u32, _: u16, size: Option<Bytes>, _: Time) {
-        self.seen().sizes.push(size);
+        let mut seen = self.seen();
+        seen.sizes.push(size);
+        seen.under_way += i64::from(size.is_some());
+        seen.most_under_way = seen.most_under_way.max(seen.under_way);
     }
     fn closed(&mut self, _: u32, _: Time) {
-        self.seen().closed += 1;
+        let mut seen = self.seen();
+        seen.closed += 1;
+        seen.under_way -= 1;
     }
     fn frame(&mut self, _: u32, _: u16, what: FrameEvent, _: Time) {
         self.seen().frames += u64::from(matches!(what, FrameEvent::Delivered(_)));
@@ -134,9 +143,15 @@ impl Run {
     fn until(&mut self, what: &str, enough: impl Fn(&Seen) -> bool) -> Seen {
         let began = Instant::now();
         loop {
-            *self.watcher.seen() = Seen::default();
+            {
+                let mut seen = self.watcher.seen();
+                let Seen { under_way, most_under_way, .. } = *seen;
+                *seen = Seen { under_way, most_under_way, ..Seen::default() };
+            }
             for _ in 0..25 {
-                self.live.tend().expect("it goes on");
+                let watcher = &self.watcher;
+                let turned_away = |_: &_| watcher.seen().turned_away += 1;
+                self.live.tend(turned_away).expect("it goes on");
                 std::thread::sleep(Wall::from_millis(20));
             }
             let seen = self.watcher.seen().clone();
@@ -187,6 +202,17 @@ fn flows_come_and_go_and_so_does_everything_else() {
             && packets(seen, 2) == 0
             && seen.frames == 0
     });
+}
+
+/// 20 downloads per second of 1 MB at 20 Mb/s or less: each takes 0.4 s at least.
+#[test]
+fn no_more_downloads_are_under_way_than_there_may_be() {
+    let Some(mut run) = Run::start(&["group.B.flows=0"]) else { return };
+    run.live = run.live.with_most_downloads(3);
+    run.becomes(&["group.B.flows=0", "web.B.rate=20/s", "web.B.size=1mb"]);
+    let seen =
+        run.until("some that are turned away", |seen| seen.turned_away > 3 && seen.closed > 0);
+    assert_eq!(seen.most_under_way, 3);
 }
 
 #[test]

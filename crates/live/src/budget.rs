@@ -1,4 +1,4 @@
-//! What all sessions together may take: memory, and turns to read a text.
+//! Resources that all sessions share: memory, and turns to read a scenario.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,14 +12,14 @@ use crate::protocol::Fault;
 /// The field of a fault where it is others that have too much.
 pub(crate) const OTHERS: &str = "sessions";
 
-/// Memory that sessions share.
+/// The memory of all sessions together.
 #[derive(Debug)]
 pub(crate) struct Budget {
     most: u64,
     taken: Mutex<u64>,
 }
 
-/// A part of it, given back when it is dropped.
+/// A reserved part of a [`Budget`], returned on drop.
 #[derive(Debug)]
 pub(crate) struct Share {
     budget: Arc<Budget>,
@@ -33,18 +33,33 @@ impl Budget {
 
     /// Reserves this many bytes.
     ///
+    /// The total of all shares is also allocated and freed at once, because the memory that the
+    /// system grants may have shrunk since the budget was set (a limit of the process, other
+    /// processes without overcommit). The total counts what sessions have allocated already a second
+    /// time, so the check is on the safe side.
+    ///
     /// # Errors
-    /// Others have too much of it.
+    /// Other sessions hold too much of the budget, or the system does not grant the memory.
     pub fn take(self: &Arc<Budget>, bytes: u64) -> Result<Share, Fault> {
         let mut taken = lock(&self.taken);
+        let (needs, most, others) = (size(bytes), size(self.most), size(*taken));
+        let refuse = |why: String| {
+            let help = match *taken {
+                0 => "smaller buffers, or fewer queues, hops or flows, need less",
+                _ => "other sessions end soon after their last viewer went",
+            };
+            let message = format!("needs {needs} of memory: {why}");
+            Err(Fault { help: Some(help.to_owned()), ..Fault::new(OTHERS, message) })
+        };
         if bytes > self.most - *taken {
-            let (needs, most, others) = (size(bytes), size(self.most), size(*taken));
-            let message = format!(
-                "needs {needs} of memory: all sessions together may have {most}, of which {others} \
-                 are taken"
-            );
-            let help = "other sessions end soon after their last viewer went".to_owned();
-            return Err(Fault { help: Some(help), ..Fault::new(OTHERS, message) });
+            return refuse(format!(
+                "all sessions together may have {most}, of which {others} are taken"
+            ));
+        }
+        if !is_granted(*taken + bytes) {
+            return refuse(format!(
+                "the system does not grant it beside the {others} of other sessions"
+            ));
         }
         *taken += bytes;
         Ok(Share { budget: self.clone(), bytes })
@@ -113,6 +128,12 @@ impl Drop for Turn<'_> {
     }
 }
 
+/// Whether the system grants this process so much more memory. Pages that nothing is written to cost
+/// nothing.
+fn is_granted(bytes: u64) -> bool {
+    usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok())
+}
+
 /// Nothing that holds one of these can leave it half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -135,6 +156,18 @@ mod tests {
         drop(first);
         drop(second);
         assert!(budget.take(1_000_000_000).is_ok());
+    }
+
+    #[test]
+    fn a_share_that_the_system_does_not_grant_is_refused_and_not_counted() {
+        let budget = Budget::new(u64::MAX);
+        let _first = budget.take(300_000_000).unwrap();
+        // 2^60 B are more than the address space of a process.
+        let refused = budget.take(1 << 60).unwrap_err();
+        assert_eq!(refused.field, OTHERS);
+        let expected = "does not grant it beside the 300 MB of other sessions";
+        assert!(refused.message.ends_with(expected), "{}", refused.message);
+        assert_eq!(*lock(&budget.taken), 300_000_000);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! What one session may ask of the machine. A scenario file may ask for more: but there it is the
-//! user's own machine and memory, and here it may be anybody's request.
+//! Limits of one session. They are below those of a scenario file, because a request may come from
+//! anybody who reaches the server.
 
 use l4s_model::Scenario;
 use l4s_sim::cost::{Cost, size};
@@ -17,9 +17,9 @@ pub const RATE: Rate = Rate::from_mbps(10_000);
 pub const DOWNLOADS: f64 = 1000.0;
 /// Frames per second.
 pub const FRAMES: u64 = 10_000;
-/// What may wait, and what may be under way: 1 s at 2.4 Gb/s.
+/// The most bytes in a queue, and under way: 1 s at 2.4 Gb/s.
 pub const BYTES: Bytes = Bytes::new(300_000_000);
-/// The same in packets.
+/// The most packets in a queue.
 pub const PACKETS: u64 = 200_000;
 /// The text of a scenario, and of all that is set in it.
 pub const TEXT: usize = 64 << 10;
@@ -32,7 +32,7 @@ pub const STEPS: u64 = 2_000_000;
 /// Downloads that a lane has open at a time; a further one is turned away, as by a server without
 /// free connections.
 pub const DOWNLOADS_AT_A_TIME: usize = l4s_substrate::MOST_DOWNLOADS;
-/// The memory that its lanes may come to need.
+/// The most memory of all lanes of a session, in bytes, as counted by [`Cost`].
 pub const MEMORY: u64 = 512_000_000;
 /// Virtual seconds per second.
 pub const SPEED: std::ops::RangeInclusive<f64> = 0.01..=10.0;
@@ -85,11 +85,10 @@ pub fn check(scenario: &Scenario) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The memory that lanes of these scenarios may come to need, all of it counted before anything is
-/// built.
+/// The memory that the lanes of these scenarios need at most, in bytes, counted before they are built.
 ///
 /// # Errors
-/// It is too much for a session, and of what.
+/// It exceeds [`MEMORY`]; the fault names the largest part.
 pub fn memory<'a>(lanes: impl IntoIterator<Item = &'a Scenario>) -> Result<u64, Fault> {
     let costs: Vec<Cost> = (lanes.into_iter())
         .map(|scenario| Cost::of(scenario, Some(DOWNLOADS_AT_A_TIME as u64)))

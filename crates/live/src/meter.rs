@@ -45,6 +45,7 @@ pub struct Meter {
     downloads: Vec<Download>,
     gave_up: u64,
     turned_away: u64,
+    skipped: u64,
     frames: Vec<Frame>,
     sample: Sample,
     interval: Option<Duration>,
@@ -157,6 +158,7 @@ impl Meter {
             downloads: Vec::new(),
             gave_up: 0,
             turned_away: 0,
+            skipped: 0,
             frames: Vec::new(),
             sample: Sample::default(),
             interval: None,
@@ -198,6 +200,7 @@ impl Meter {
             downloads: std::mem::take(&mut self.downloads),
             gave_up: std::mem::take(&mut self.gave_up),
             turned_away: std::mem::take(&mut self.turned_away),
+            skipped: std::mem::take(&mut self.skipped),
             frames: std::mem::take(&mut self.frames),
             packets: self.sample.take(),
         };
@@ -207,6 +210,11 @@ impl Meter {
         self.groups.fill(OfGroup::default());
         self.bytes.clear();
         state
+    }
+
+    /// Whether the application of a group skips frames to keep their delay short.
+    fn adapts(&self, group: u16) -> bool {
+        self.scenario.apps.iter().any(|app| app.group == usize::from(group) && app.adapt)
     }
 
     fn link(&self, span: Duration) -> protocol::LinkState {
@@ -352,10 +360,12 @@ impl<P: Traced> Observer<P> for Meter {
     }
 
     fn frame(&mut self, _: u32, group: u16, what: FrameEvent, _: Time) {
-        if let FrameEvent::Delivered(delay) = what
-            && self.frames.len() < MOST_EVENTS
-        {
-            self.frames.push(Frame { group, delay_ms: delay.as_millis_f64() });
+        match what {
+            FrameEvent::Delivered(delay) if self.frames.len() < MOST_EVENTS => {
+                self.frames.push(Frame { group, delay_ms: delay.as_millis_f64() });
+            }
+            FrameEvent::Skipped if !self.adapts(group) => self.skipped += 1,
+            _ => {}
         }
     }
 

@@ -95,6 +95,9 @@ pub struct LaneState {
     /// Downloads that did not begin, as there were as many as a session may have.
     #[serde(skip_serializing_if = "is_none")]
     pub turned_away: u64,
+    /// Frames that applications skipped because their send buffer was full.
+    #[serde(skip_serializing_if = "is_none")]
+    pub skipped: u64,
     /// Frames of applications that arrived.
     pub frames: Vec<Frame>,
     /// A sample of packets.

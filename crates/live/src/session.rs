@@ -42,7 +42,7 @@ pub(crate) struct Ground {
     pub readers: Turns,
 }
 
-/// How a session stands.
+/// The status of a session.
 #[derive(Clone, Debug)]
 pub(crate) enum Standing {
     /// Its scenario is being read.
@@ -74,7 +74,7 @@ pub(crate) struct Session {
     signs: Arc<Signs>,
 }
 
-/// What others tell the thread of a session.
+/// Shared between a session's thread and its server.
 #[derive(Debug, Default)]
 struct Signs {
     ending: Arc<AtomicBool>,

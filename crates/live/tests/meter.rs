@@ -112,6 +112,24 @@ fn all_looks_together_are_the_summary_of_the_run() {
     assert_eq!(frames.len() as u64, app.delivered);
 }
 
+/// 30 frames of 41,667 B per second into 1 Mb/s, which carries 2.8: 65 frames of 64.5 kB of memory are
+/// 4 MiB, after 2.4 s or 48 looks.
+#[test]
+fn frames_that_a_full_send_buffer_skips_are_counted() {
+    let text = "duration = \"20s\"\nwarmup = \"0s\"\nlink.rate = \"1mbit\"\n[[group]]\nname = \"A\"\ncc = \"cubic\"\n\
+                flows = 0\nrtt = \"10ms\"\n[[app]]\ngroup = \"A\"\nrate = \"10mbit\"\n";
+    let full = scenario(text);
+    let looks = looks(&full);
+    let skipped: u64 = looks.iter().map(|look| look.skipped).sum();
+    let app = summary(&full).groups[0].app.clone().expect("an application");
+    assert!(skipped > 100 && skipped == app.skipped, "{skipped} of {app:?}");
+    let first = looks.iter().position(|look| look.skipped > 0).expect("a skipped frame");
+    assert!((40..56).contains(&first), "after {first} looks of 50 ms");
+    // One that adapts skips frames by its own choice.
+    let adapts = scenario(&format!("{text}adapt = true\n"));
+    assert!(self::looks(&adapts).iter().all(|look| look.skipped == 0));
+}
+
 #[test]
 fn flows_are_told_apart_and_their_windows_are_those_of_the_summary() {
     let scenario = scenario(MIXED);

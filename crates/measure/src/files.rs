@@ -1,8 +1,8 @@
-//! Files in a folder that somebody else may have prepared.
+//! Safe access to files in a folder whose content is not trusted.
 //!
-//! A file appears whole or not at all: it is written under a name of its own, flushed to the disk,
-//! then renamed. A name is looked up in the open folder: no symbolic link in it is followed, and only
-//! regular files are read, so that nothing outside is written and nothing waits for a FIFO.
+//! A file is written under a temporary name, flushed to the disk, and renamed, so it appears whole or
+//! not at all. Names are resolved in the open folder without following symbolic links, and only
+//! regular files are opened: nothing outside the folder is written, and no open blocks on a FIFO.
 
 use std::collections::hash_map::RandomState;
 use std::fs::{File, FileType as StdFileType};
@@ -100,7 +100,10 @@ impl Dir {
         Ok(Some(file))
     }
 
-    /// The content of a file of at most `most` bytes; `None` where it is missing.
+    /// Reads a file whole; `None` where it is missing.
+    ///
+    /// # Errors
+    /// It is no regular file, cannot be read, or has more than `most` bytes.
     pub fn read(&self, name: &str, most: u64) -> io::Result<Option<Vec<u8>>> {
         let Some(file) = self.file(name)? else { return Ok(None) };
         let mut bytes = Vec::new();
@@ -116,7 +119,7 @@ impl Dir {
         self.file(name)?.map(checksum).transpose()
     }
 
-    /// The names in it, sorted; those of locks and of files that are being written aside.
+    /// The names in the folder, sorted, without the lock and unfinished files.
     pub fn names(&self) -> io::Result<Vec<String>> {
         let mut names = self.all_names()?;
         names.retain(|name| !is_passing(name));
@@ -157,11 +160,27 @@ impl Dir {
         }
     }
 
-    /// Removes files that were being written when their process ended. Whoever calls it has the lock.
+    /// Removes the unfinished files of processes that ended. The caller must hold the lock.
     pub fn sweep(&self) -> io::Result<()> {
         for name in self.all_names()? {
             if is_leftover(&name) && matches!(self.kind(&name)?, Some(FileType::RegularFile)) {
                 self.remove_file(&name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Dir::sweep`], in a folder of figures. Versions up to November 2026 wrote figures under names
+    /// such as `.tmpa1B2c3`. One is removed where it holds nothing, or what a figure begins with.
+    pub fn sweep_figures(&self) -> io::Result<()> {
+        self.sweep()?;
+        for name in self.all_names()? {
+            if is_old_leftover(&name) && matches!(self.kind(&name)?, Some(FileType::RegularFile)) {
+                let mut head = Vec::new();
+                self.file(&name)?.map(|file| file.take(4).read_to_end(&mut head)).transpose()?;
+                if [&b""[..], b"<svg", b"\x89PNG"].contains(&head.as_slice()) {
+                    self.remove_file(&name)?;
+                }
             }
         }
         Ok(())
@@ -201,9 +220,8 @@ impl Dir {
         file.into_inner().map_err(|e| e.into_error())?.commit()
     }
 
-    /// Keeps other processes from writing into the folder until it is dropped. Where another has the
-    /// lock, `None` and what that says of itself. When a process ends, however it does, so does its
-    /// lock.
+    /// Locks the folder against other processes until the lock is dropped. The inner error is what the
+    /// holder of the lock wrote into it. The kernel releases the lock when its process ends.
     pub fn lock(&self) -> io::Result<Result<Lock, String>> {
         let how =
             OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -308,7 +326,7 @@ impl Write for Durable {
     }
 }
 
-/// Opens a file to read that may be a link to one; nothing else, which might wait or never end.
+/// Opens a regular file, or a symbolic link to one, for reading.
 pub fn open(path: &Path) -> io::Result<File> {
     regular(std::fs::metadata(path)?.file_type())?;
     let how = OFlags::NONBLOCK.bits().cast_signed();
@@ -358,6 +376,12 @@ fn unexpected(found: &str, expected: &str) -> io::Error {
 /// A file that is being written, or was when its process ended.
 fn is_leftover(name: &str) -> bool {
     name.starts_with(".l4s-") && name.ends_with(".part")
+}
+
+/// A figure that an earlier version was writing when its process ended.
+fn is_old_leftover(name: &str) -> bool {
+    let chance = name.strip_prefix(".tmp");
+    chance.is_some_and(|c| c.len() == 6 && c.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
 fn is_passing(name: &str) -> bool {
@@ -441,5 +465,25 @@ mod tests {
         let dir = Dir::open(here.path()).unwrap();
         dir.sweep().unwrap();
         assert_eq!(dir.all_names().unwrap(), [".l4s-link.part", ".tmpA", "x.part"]);
+    }
+
+    #[test]
+    fn figures_of_an_earlier_version_are_swept_and_files_of_others_are_not() {
+        let here = tempfile::tempdir().unwrap();
+        let files = [
+            (".tmpa1B2c3", "<svg xmlns"),
+            (".tmpa1B2c4", ""),
+            (".tmpa1B2c5", "a thesis"),
+            (".tmpa1B2c", "<svg xmlns"),
+            ("a.svg", "<svg xmlns"),
+        ];
+        for (name, text) in files {
+            fs::write(here.path().join(name), text).unwrap();
+        }
+        symlink(here.path().join("a.svg"), here.path().join(".tmpa1B2c6")).unwrap();
+        let dir = Dir::open(here.path()).unwrap();
+        dir.sweep_figures().unwrap();
+        let left = [".tmpa1B2c", ".tmpa1B2c5", ".tmpa1B2c6", "a.svg"];
+        assert_eq!(dir.all_names().unwrap(), left);
     }
 }

@@ -231,7 +231,7 @@ impl Writing {
         let figures = has_figures.then(|| dir.subfolder(FIGURES)).transpose();
         let figures = figures.map_err(ResultError::at(&dir.path().join(FIGURES)))?;
         if let Some(figures) = &figures {
-            figures.sweep().map_err(ResultError::at(figures.path()))?;
+            figures.sweep_figures().map_err(ResultError::at(figures.path()))?;
         }
         Ok(Writing { dir: dir.clone(), figures, before, written: Mutex::default() })
     }

@@ -5,6 +5,7 @@
 //! tables of that run. A [`ResultWriter`] puts the records of a sweep into Parquet, [`Results`]
 //! reads them back; [`files`] and [`inventory`] are what keeps them whole. A [`PacketTrace`] is another observer, which writes every packet down.
 
+mod bounds;
 mod checksum;
 mod completion;
 mod conclude;
@@ -44,6 +45,7 @@ pub use pcapng::{PacketTrace, Snap};
 pub use reader::{Results, RowsByRun, Run};
 pub use record::{DelayRow, FlowEnd, FlowRow, RunRecord, Scope, SeriesName, SeriesRow};
 pub use recorder::Recorder;
+pub use series::series_rows;
 pub use summary::*;
 pub use table::Row;
 pub use writer::{

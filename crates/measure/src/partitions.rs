@@ -9,13 +9,14 @@
 //! ```
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::fs;
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use crate::error::Cause;
 use crate::files::Dir;
 use crate::inventory::Inventory;
-use crate::reader::{FEW, Run, Source, batches, runs_of};
+use crate::reader::{FEW, Room, Run, Source, batches};
 use crate::table::{column, value};
 use crate::writer::{COMMAND, SUMMARY};
 use crate::{ResultError, Row};
@@ -53,14 +54,19 @@ impl Partitions {
     pub fn open(folder: &Path) -> Result<(Partitions, Vec<Run>), ResultError> {
         let runs = folder.join("runs");
         let names = files(&runs).map_err(ResultError::at(&runs))?;
+        let mut room = Room::default();
         let read = |file: String| {
-            let rows = rows(&runs, &file)?;
+            let rows = rows(&runs, &file, &mut room)?;
             Ok((file, rows))
         };
         let mut read: Vec<(String, Vec<(String, Run)>)> =
             names.into_iter().map(read).collect::<Result<_, ResultError>>()?;
-        let places = asked(folder);
-        let place = |key: &String| places.get(key).copied().unwrap_or(usize::MAX);
+        let number = |key: &String| u64::from_str_radix(key, 16).ok();
+        let keys = read.iter().flat_map(|(_, rows)| rows.iter().filter_map(|(key, _)| number(key)));
+        let places = asked(folder, &keys.collect());
+        let place = |key: &String| {
+            number(key).and_then(|key| places.get(&key).copied()).unwrap_or(u64::MAX)
+        };
         read.sort_by_key(|(_, rows)| rows.iter().map(|(key, _)| place(key)).min());
         let (mut parts, mut all, mut seen) = (Vec::new(), Vec::new(), HashSet::new());
         for (file, rows) in read {
@@ -105,33 +111,50 @@ fn files(folder: &Path) -> io::Result<Vec<String>> {
 }
 
 /// The runs of a partition, with their keys.
-fn rows(folder: &Path, name: &str) -> Result<Vec<(String, Run)>, ResultError> {
+fn rows(folder: &Path, name: &str, room: &mut Room) -> Result<Vec<(String, Run)>, ResultError> {
     let path = &folder.join(name);
     let mut rows = Vec::new();
     for batch in batches(&Inventory::default(), folder, name, &[KEY, SUMMARY, COMMAND], FEW)? {
         let batch = batch.map_err(ResultError::at(path))?;
-        let read = || -> Result<Vec<(String, Run)>, Cause> {
+        let mut read = || -> Result<Vec<(String, Run)>, Cause> {
             let keys = column(&batch, KEY)?;
             let keys = (0..batch.num_rows()).map(|i| value(keys, KEY, i));
-            Ok(keys.collect::<Result<Vec<_>, _>>()?.into_iter().zip(runs_of(&batch)?).collect())
+            Ok(keys
+                .collect::<Result<Vec<_>, _>>()?
+                .into_iter()
+                .zip(room.runs_of(&batch)?)
+                .collect())
         };
         rows.extend(read().map_err(ResultError::at(path))?);
     }
     Ok(rows)
 }
 
-/// The place of each key in the order in which they were asked for. Without it, or where it is not
-/// what NumPy writes, the order is that of the files, which is as good.
-fn asked(folder: &Path) -> HashMap<String, usize> {
-    let bytes = Dir::open(folder).and_then(|dir| dir.read(KEYS, MOST_KEYS));
-    let bytes = bytes.ok().flatten().unwrap_or_default();
-    let read = || {
-        let rest = bytes.strip_prefix(NUMPY)?;
-        let header = usize::from(u16::from_le_bytes([*rest.get(2)?, *rest.get(3)?]));
-        let keys = rest.get(4 + header..)?.chunks_exact(8);
-        let key = |chunk: &[u8]| chunk.try_into().map(u64::from_le_bytes).ok();
-        keys.map(key).collect::<Option<Vec<_>>>()
+/// The place of each of `wanted` in the order in which the keys were first asked for. Without the list,
+/// or where it is not what NumPy writes, the order is that of the files, which is as good.
+fn asked(folder: &Path, wanted: &HashSet<u64>) -> HashMap<u64, u64> {
+    let read = || -> io::Result<HashMap<u64, u64>> {
+        let file = Dir::open(folder)?.file(KEYS)?.ok_or(io::ErrorKind::NotFound)?;
+        let mut list = BufReader::new(file.take(MOST_KEYS));
+        let mut head = [0; 10];
+        list.read_exact(&mut head)?;
+        if !head.starts_with(NUMPY) {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        // Two bytes of version, and the length of the description that follows.
+        let length = u16::from_le_bytes([head[8], head[9]]);
+        io::copy(&mut list.by_ref().take(length.into()), &mut io::sink())?;
+        let (mut places, mut key) = (HashMap::new(), [0; 8]);
+        for place in 0.. {
+            if places.len() == wanted.len() || list.read_exact(&mut key).is_err() {
+                break;
+            }
+            let key = u64::from_le_bytes(key);
+            if wanted.contains(&key) {
+                places.entry(key).or_insert(place);
+            }
+        }
+        Ok(places)
     };
-    let keys = read().unwrap_or_default().into_iter().enumerate();
-    keys.map(|(place, key)| (format!("{key:016x}"), place)).collect()
+    read().unwrap_or_default()
 }

@@ -1,15 +1,18 @@
 //! Results read back: what a report and a comparison work from.
 
 use std::collections::{HashMap, VecDeque};
+use std::fs::File;
 use std::io::Read;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
-use parquet::errors::ParquetError;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
 
+use crate::bounds;
 use crate::error::Cause;
 use crate::files::Dir;
 use crate::inventory::Inventory;
@@ -18,11 +21,14 @@ use crate::table::{column, value};
 use crate::writer::{COMMAND, RUN, RUNS, SUMMARY};
 use crate::{DelayRow, FlowRow, ResultError, Row, SeriesRow, Summary};
 
-/// So many rows are in memory at a time; of summaries, which may be long, fewer.
+/// The most rows in memory at a time, of tables and of summaries, which are longer.
 const MANY: usize = 8192;
 pub(crate) const FEW: usize = 64;
-/// Summaries are kept in memory: 100,000 runs of two groups have a fourth of this.
+/// The most bytes of all summaries, which are kept in memory, and of the rows of a run where they are
+/// read as a whole. 100,000 runs of two groups have half of this.
 const MOST_BYTES: usize = 1 << 30;
+/// Bytes of a value of a summary in memory.
+const VALUE: usize = 32;
 
 /// A result folder: of the command line, or of a sweep of the Python package.
 #[derive(Clone, Debug)]
@@ -54,15 +60,10 @@ impl Results {
         }
         let list = Inventory::read(&dir)?.unwrap_or_default();
         let mut runs = Vec::new();
-        let mut bytes = 0;
+        let mut room = Room::default();
         for batch in batches(&list, folder, RUNS, &[SUMMARY, COMMAND], FEW)? {
             let batch = batch.map_err(ResultError::at(&path))?;
-            bytes += batch.get_array_memory_size();
-            if bytes > MOST_BYTES {
-                let found = format!("more than {} MB of summaries", MOST_BYTES >> 20);
-                return Err(ResultError::at(&path)(Cause::TooMuch(found)));
-            }
-            runs.extend(runs_of(&batch).map_err(ResultError::at(&path))?);
+            runs.extend(room.runs_of(&batch).map_err(ResultError::at(&path))?);
         }
         Ok(Results { folder: folder.to_owned(), list, runs, partitions: None })
     }
@@ -77,7 +78,10 @@ impl Results {
         self.runs.iter().map(|run| &run.summary)
     }
 
-    /// The content of a file of the folder of at most `most` bytes, as it was written.
+    /// Reads a file of the folder whole, after a check of its checksum.
+    ///
+    /// # Errors
+    /// The file cannot be read, is damaged, or has more than `most` bytes.
     pub fn file(&self, name: &str, most: u64) -> Result<Vec<u8>, ResultError> {
         let at = || self.folder.join(name);
         let mut bytes = Vec::new();
@@ -116,11 +120,8 @@ impl Results {
             }
             Ok(before <= last)
         };
-        let fields = R::fields();
         for source in self.sources::<R>() {
-            let fields = fields.iter().map(|field| field.name().as_str());
-            let columns: Vec<&str> = [source.key()].into_iter().chain(fields).collect();
-            for batch in source.batches(&self.list, &columns)? {
+            for batch in source.batches::<R>(&self.list)? {
                 let shown = batch.map_err(Cause::from).and_then(|batch| show(&source, batch));
                 if !shown.map_err(ResultError::at(&source.path()))? {
                     return Ok(());
@@ -157,15 +158,33 @@ impl Results {
     }
 }
 
-/// The runs in a batch of a table of runs.
-pub(crate) fn runs_of(batch: &RecordBatch) -> Result<Vec<Run>, Cause> {
-    let (summaries, commands) = (column(batch, SUMMARY)?, column(batch, COMMAND)?);
-    let run = |i| {
-        let summary: String = value(summaries, SUMMARY, i)?;
-        let summary = serde_json::from_str(&summary)?;
-        Ok(Run { summary, command: value(commands, COMMAND, i)? })
-    };
-    (0..batch.num_rows()).map(run).collect()
+/// The memory that the runs of a folder take.
+#[derive(Default)]
+pub(crate) struct Room {
+    bytes: usize,
+}
+
+impl Room {
+    /// The runs in a batch of a table of runs.
+    ///
+    /// # Errors
+    /// They are not what l4s writes, or too many with those before.
+    pub fn runs_of(&mut self, batch: &RecordBatch) -> Result<Vec<Run>, Cause> {
+        let (summaries, commands) = (column(batch, SUMMARY)?, column(batch, COMMAND)?);
+        let run = |i| {
+            let (summary, command): (String, String) =
+                (value(summaries, SUMMARY, i)?, value(commands, COMMAND, i)?);
+            // A value in memory takes up to `VALUE` bytes more than in JSON.
+            let values = summary.bytes().filter(|byte| *byte == b',').count();
+            self.bytes += summary.len() + command.len() + VALUE * values;
+            if self.bytes > MOST_BYTES {
+                let found = format!("summaries that take more than {} MB", MOST_BYTES >> 20);
+                return Err(Cause::TooMuch(found));
+            }
+            Ok(Run { summary: serde_json::from_str(&summary)?, command })
+        };
+        (0..batch.num_rows()).map(run).collect()
+    }
 }
 
 /// The rows of each run that has any, with the number of the run. Only one run is in memory at a
@@ -211,12 +230,12 @@ impl Source {
         }
     }
 
-    fn batches(
-        &self,
-        list: &Inventory,
-        columns: &[&str],
-    ) -> Result<ParquetRecordBatchReader, ResultError> {
-        batches(list, &self.folder, &self.name, columns, MANY)
+    /// The batches of its rows, with the column that tells runs apart.
+    fn batches<R: Row>(&self, list: &Inventory) -> Result<ParquetRecordBatchReader, ResultError> {
+        let fields = R::fields();
+        let fields = fields.iter().map(|field| field.name().as_str());
+        let columns: Vec<&str> = [self.key()].into_iter().chain(fields).collect();
+        batches(list, &self.folder, &self.name, &columns, MANY)
     }
 }
 
@@ -231,7 +250,7 @@ impl<R: Row> RowsByRun<R> {
     fn open_next(&mut self) -> Result<(), ResultError> {
         self.open = match self.sources.pop_front() {
             Some(source) => {
-                let batches = source.batches(&self.list, &[])?;
+                let batches = source.batches::<R>(&self.list)?;
                 Some((source, batches))
             }
             None => None,
@@ -266,6 +285,11 @@ impl<R: Row> RowsByRun<R> {
                 self.ahead.push((other, row));
                 break;
             }
+            if rows.len() * size_of::<R>() >= MOST_BYTES {
+                let path = self.open.as_ref().map_or(PathBuf::new(), |(source, _)| source.path());
+                let found = format!("more than {} rows of run {run}", rows.len());
+                return Err(ResultError::at(&path)(Cause::TooMuch(found)));
+            }
             rows.push(row);
         }
         Ok(Some((run, rows)))
@@ -280,7 +304,8 @@ impl<R: Row> Iterator for RowsByRun<R> {
     }
 }
 
-/// The batches of a table, of these columns; of all, where none are given.
+/// The batches of these columns of a table, of at most so many rows. What the file claims is checked
+/// before it is decoded, so that a batch takes bounded memory.
 pub(crate) fn batches(
     list: &Inventory,
     folder: &Path,
@@ -288,13 +313,15 @@ pub(crate) fn batches(
     columns: &[&str],
     rows: usize,
 ) -> Result<ParquetRecordBatchReader, ResultError> {
-    let open = |file| -> Result<ParquetRecordBatchReader, ParquetError> {
-        let builder = ParquetRecordBatchReaderBuilder::try_new(file)?.with_batch_size(rows);
-        let mask = match columns {
-            [] => ProjectionMask::all(),
-            names => ProjectionMask::columns(builder.parquet_schema(), names.iter().copied()),
-        };
-        builder.with_projection(mask).build()
+    let open = |file: File| -> Result<ParquetRecordBatchReader, Cause> {
+        bounds::check_footer(&file)?;
+        let pages = file.try_clone()?;
+        // The types are those of Parquet; files of others may embed an Arrow schema.
+        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+        let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(file, options)?;
+        let mask = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
+        let rows = bounds::check_pages(&pages, builder.metadata(), &mask, rows)?;
+        Ok(builder.with_batch_size(rows).with_projection(mask).build()?)
     };
     open(list.open(folder, name)?).map_err(ResultError::at(&folder.join(name)))
 }

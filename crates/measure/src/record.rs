@@ -197,8 +197,8 @@ rows! {
 }
 
 impl RunRecord {
-    /// Keeps the record in a file of `dir`: all of it or nothing, whatever happens in between. The
-    /// last line says that it is of `owner`, and its checksum.
+    /// Writes the record into a file of `dir`, whole or not at all. The last line of the file holds
+    /// `owner` and the checksum.
     pub fn save(&self, dir: &Dir, name: &str, owner: &str) -> Result<(), ResultError> {
         let write = || -> Result<(), Cause> {
             let mut text = serde_json::to_vec(self)?;
@@ -211,7 +211,11 @@ impl RunRecord {
         write().map_err(ResultError::at(&dir.path().join(name)))
     }
 
-    /// Reads a record of `owner` back. One that is not as it was written is [`Cause::Damaged`].
+    /// Reads a record of `owner`.
+    ///
+    /// # Errors
+    /// The file is missing or cannot be read; [`Cause::Damaged`] where its checksum, its owner or its
+    /// content is wrong.
     pub fn load(dir: &Dir, name: &str, owner: &str) -> Result<Self, ResultError> {
         let read = || -> Result<Self, Cause> {
             let file = dir.file(name)?.ok_or(io::ErrorKind::NotFound);

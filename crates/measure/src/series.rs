@@ -31,13 +31,29 @@ pub(crate) struct Series {
     with_flows: bool,
 }
 
+/// The sampling interval of a run that nobody chose one for.
+fn interval_of(scenario: &Scenario) -> Duration {
+    let samples = scenario.duration.as_nanos() / INTERVAL.as_nanos();
+    INTERVAL * samples.div_ceil(SAMPLES).max(1)
+}
+
+/// The most rows that the time series of a run has, with samples `interval` apart if it is given.
+pub fn series_rows(scenario: &Scenario, interval: Option<Duration>) -> u64 {
+    let roster = scenario.roster();
+    let interval = interval.unwrap_or_else(|| interval_of(scenario));
+    let samples = scenario.duration.as_nanos() / interval.as_nanos().max(1) + 1;
+    let flows = Some(roster.flows()).filter(|flows| *flows <= FLOWS as usize).unwrap_or(0);
+    let queues = Queue::ALL.len() * (1 + scenario.hops.len());
+    let each = 1 + queues + roster.sources() + flows;
+    samples.saturating_mul(each as u64)
+}
+
 impl Series {
     pub fn new(scenario: &Scenario) -> Self {
-        let samples = scenario.duration.as_nanos() / INTERVAL.as_nanos();
         Series {
             rows: Vec::new(),
             names: scenario.source_names().map(str::to_owned).collect(),
-            interval: INTERVAL * samples.div_ceil(SAMPLES).max(1),
+            interval: interval_of(scenario),
             began: Time::ZERO,
             span: Duration::ZERO,
             with_flows: scenario.roster().flows() <= FLOWS as usize,

@@ -1,5 +1,6 @@
 //! What is wrong with a scenario: where, what was found, what is accepted, what to do.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use l4s_units::{printable, printable_lines};
@@ -37,6 +38,8 @@ const MOST_FAULTS: usize = 30;
 const LONGEST_LINE: usize = 100_000;
 /// The longest word that may be a misspelt one.
 const LONGEST_WORD: usize = 100;
+/// The most characters of a message or help: keys may have megabytes.
+const LONGEST_MESSAGE: usize = 2000;
 /// The most words that a message lists.
 const MOST_LISTED: usize = 40;
 
@@ -101,8 +104,8 @@ impl Gathered {
         }
         let (message, help) = fault();
         // Keys, names and values are in it as they were written.
-        let message = printable(&message).into_owned();
-        let help = help.map(|help| printable_lines(&help).into_owned());
+        let message = printable(cut(&message).as_ref()).into_owned();
+        let help = help.map(|help| printable_lines(cut(&help).as_ref()).into_owned());
         let same = |found: &&mut Found| found.place == *place && found.message == message;
         if let Some(known) = self.faults.iter_mut().find(same) {
             known.times += 1;
@@ -174,6 +177,14 @@ fn locate(
         message,
         help,
         note,
+    }
+}
+
+/// The first [`LONGEST_MESSAGE`] characters.
+fn cut(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(LONGEST_MESSAGE) {
+        Some((end, _)) => format!("{}…", &text[..end]).into(),
+        None => text.into(),
     }
 }
 

@@ -7,6 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::MAX_POINTS;
 use crate::fault::{Gathered, Place, Source, did_you_mean, listed};
 use crate::schema::{HEAD, TABLES, naming_key, near_key, settable, source_names};
 use crate::tree::{Entry, Item, Node, Table};
@@ -302,6 +303,12 @@ fn axis(setting: Setting, root: &Table, gathered: &mut Gathered) -> Option<Axis>
     match value.list() {
         Some([]) => {
             let message = format!("`sweep.{path}`: the list is empty, expected at least one value");
+            gathered.add(&value.place, message, None);
+            None
+        }
+        Some(values) if values.len() > MAX_POINTS => {
+            let found = values.len();
+            let message = format!("`sweep.{path}`: {found} values, expected at most {MAX_POINTS}");
             gathered.add(&value.place, message, None);
             None
         }

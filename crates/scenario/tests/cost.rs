@@ -132,6 +132,20 @@ fn a_line_of_a_megabyte_is_not_repeated_with_its_faults() {
 }
 
 #[test]
+fn messages_are_short_however_long_keys_and_sweeps_are() {
+    let base = "link.rate = \"10mbit\"\n[[group]]\nname = \"A\"\ncc = \"cubic\"\nrtt = \"10ms\"\n";
+    let key = format!("{base}\"{}\" = 1\n", "k".repeat(1_000_000));
+    let axes: String = (0..100_000).map(|n| format!("\"x{n}\" = [1, 2]\n")).collect();
+    let values = "1,".repeat(200_000);
+    for text in
+        [key, format!("{base}[sweep]\n{axes}"), format!("{base}[sweep]\nseed = [{values}]\n")]
+    {
+        let said = Plan::parse("t", &text, &[]).unwrap_err().report();
+        assert!(said.len() < 10_000, "{} B", said.len());
+    }
+}
+
+#[test]
 fn seeds_of_many_groups_are_refused_before_they_take_gigabytes() {
     let groups: String = (0..190)
         .map(|n| format!("[[group]]\nname = \"{n}\"\ncc = \"reno\"\nrtt = \"10ms\"\n"))

@@ -1,16 +1,18 @@
 //! `--on kernel`: this machine's own TCP, in network namespaces, through our bottleneck.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use l4s_lab::{AgentCommand, Control, Live};
+use l4s_bottleneck::Download;
+use l4s_lab::{AgentCommand, Control, Frame, Live};
 use l4s_model::{Group, Scenario};
+use l4s_observe::Observer;
 use l4s_os::OsError;
 use l4s_units::{Duration, Rate, Time};
 
 use crate::controls::Controls;
 use crate::reenter::{AGENT, this_program};
 use crate::trial::{Codepoints, trial};
-use crate::{Capabilities, Error, Lane, Lateness, Observe, Ran, Substrate};
+use crate::{Capabilities, Error, Lane, Lateness, MOST_DOWNLOADS, Observe, Ran, Substrate};
 
 const OPTION: &str = "--on kernel";
 /// Any machine carries this, so that it need not be tried.
@@ -120,7 +122,8 @@ impl<O: Observe> Substrate<O> for Kernel {
         let observer = Arc::new(Mutex::new(observer));
         let control = |group: &Group| self.control(group);
         let live = Live::start(scenario, control, &self.agent, Arc::clone(&observer));
-        Ok(Box::new(KernelLane { live: live.map_err(failure)?, observer }))
+        let live = live.map_err(failure)?.with_most_downloads(MOST_DOWNLOADS);
+        Ok(Box::new(KernelLane { live, observer }))
     }
 }
 
@@ -134,7 +137,11 @@ struct KernelLane<O> {
 impl<O: Observe> Lane<O> for KernelLane<O> {
     fn advance(&mut self, to: Time) -> Result<(), Error> {
         loop {
-            self.live.tend().map_err(failure)?;
+            let turned_away = |download: &Download| {
+                let Download { flow, group, start, .. } = *download;
+                Observer::<Frame>::turned_away(&mut *lock(&self.observer), flow, group, start);
+            };
+            self.live.tend(turned_away).map_err(failure)?;
             let left = to.since(self.live.now());
             if left.is_zero() {
                 return Ok(());
@@ -149,8 +156,13 @@ impl<O: Observe> Lane<O> for KernelLane<O> {
 
     fn observe(&mut self, read: &mut dyn FnMut(&mut O, Time)) {
         let now = self.live.now();
-        read(&mut self.observer.lock().unwrap_or_else(PoisonError::into_inner), now);
+        read(&mut lock(&self.observer), now);
     }
+}
+
+/// Locks an observer. What the data plane's thread left when it panicked is still an observer.
+fn lock<O>(observer: &Mutex<O>) -> MutexGuard<'_, O> {
+    observer.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl From<l4s_lab::Lateness> for Lateness {

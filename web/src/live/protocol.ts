@@ -155,6 +155,8 @@ export interface LaneState {
   /** Downloads that were given up, and that did not begin. Absent where there are none. */
   gave_up?: number;
   turned_away?: number;
+  /** Frames that were skipped because a send buffer was full. Absent where there are none. */
+  skipped?: number;
   frames: { group: number; delay_ms: number }[];
   packets: PacketEvent[];
 }

@@ -59,14 +59,18 @@ export function pace(moments: readonly Moment[]): number {
   return asked < 0.5 * last.state.speed ? 1 : (last.state.time_s - first.state.time_s) / asked;
 }
 
-/** Says that a session has as many downloads as it may have, or nothing. */
+/** Names the limits that a session has reached in the last 2 s: downloads under way, and send buffers. */
 export function full(moments: readonly Moment[], most: number | undefined): string {
-  const recent = lastSeconds(moments, 2);
-  const lanes = recent.flatMap(({ state }) => state.lanes);
-  const turnedAway = lanes.reduce((sum, lane) => sum + (lane.turned_away ?? 0), 0);
-  if (turnedAway === 0) return "";
-  const many = most === undefined ? "As many downloads" : `${most.toLocaleString("en")} downloads`;
-  return `${many} are under way, the most that a session may have: those that come now are turned away.`;
+  const lanes = lastSeconds(moments, 2).flatMap(({ state }) => state.lanes);
+  const reached: string[] = [];
+  if (lanes.some(({ turned_away }) => turned_away !== undefined)) {
+    const many = most === undefined ? "As many downloads" : `${most.toLocaleString("en")} downloads`;
+    reached.push(`${many} are under way, the most that a session may have: those that come now are turned away.`);
+  }
+  if (lanes.some(({ skipped }) => skipped !== undefined)) {
+    reached.push("A send buffer of 4 MiB is full: frames that come now are skipped.");
+  }
+  return reached.join(" ");
 }
 
 /** A machine that cannot keep up slows virtual time: says by how much, or nothing. */

@@ -157,6 +157,14 @@ it("a session that turns downloads away says so, and stops to when it does not a
   expect(full(moments(at(3), ...Array.from({ length: 60 }, () => at())), 2000)).toBe("");
 });
 
+it("a session that skips frames says so beside what it turns away, and only in the seconds after", () => {
+  const at = (counts: { turned_away?: number; skipped?: number }) => (number: number) => moment(state(number, { lanes: [lane(counts)] }));
+  const moments = (...states: ((number: number) => ReturnType<typeof moment>)[]) => states.map((one, i) => one(i + 1));
+  expect(full(moments(at({}), at({ skipped: 2 })), 2000)).toBe("A send buffer of 4 MiB is full: frames that come now are skipped.");
+  expect(full(moments(at({ turned_away: 1 }), at({ skipped: 2 })), 2000)).toMatch(/turned away\. A send buffer/);
+  expect(full(moments(at({ skipped: 2 }), ...Array.from({ length: 60 }, () => at({}))), 2000)).toBe("");
+});
+
 it("every chart draws, on either axis and in either theme, and says so when it cannot", () => {
   const moments = Array.from({ length: 100 }, (_, i) => busy(i + 1));
   for (const mode of ["light", "dark"] as const) {

@@ -1,4 +1,5 @@
-//! What the thread of a session does: steps and orders. The clock is an argument.
+//! The work of a session's thread: it advances the lanes and carries out commands. The clock is an
+//! argument.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,11 +27,11 @@ pub(super) struct Runner<'a> {
     states: u64,
     /// Settings that were sent.
     changes: u64,
-    /// Until when was told.
+    /// The virtual time of the last state that was sent.
     told: Time,
     viewers: broadcast::Sender<Arc<str>>,
     standing: &'a watch::Sender<Standing>,
-    /// Whether it was told to end.
+    /// Set when the session must end.
     ending: Arc<AtomicBool>,
     /// The memory that its lanes may come to need.
     share: Share,
