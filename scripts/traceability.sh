@@ -14,7 +14,7 @@ Made by `make docs` from the citations in the code; the documents are listed in
 | document | section | where |
 |---|---|---|
 TEXT
-    grep -roE --include='*.rs' --include='*.c' --include='*.h' '(DCttH|Qdisc|Fallback|Slides|IETF97|RFC [0-9]{3,4}) (§ ?[A-Z]?[0-9.]*[0-9A-Z]|Algorithm [0-9]|Table [0-9]|figure [0-9]+|equation \([0-9]\))' crates/*/src |
+    grep -roE --include='*.rs' --include='*.c' --include='*.h' --include='*.toml' '(DCttH|Qdisc|Fallback|Slides|IETF97|RFC [0-9]{3,4}) (§ ?[A-Z]?[0-9.]*[0-9A-Z]|Algorithm [0-9]|Table [0-9]|figure [0-9]+|equation \([0-9]\))' crates/*/src crates/papers/statements |
         sed -E 's/^([^:]+):(DCttH|Qdisc|Fallback|Slides|IETF97|RFC [0-9]{3,4}) (.*)$/\2\t\3\t\1/' |
         LC_ALL=C sort -u |
         awk -F'\t' '

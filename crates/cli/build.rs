@@ -17,7 +17,7 @@ fn main() -> io::Result<()> {
     }
     let mut files = Vec::new();
     for room in rooms {
-        for part in ["src", "assets", "Cargo.toml"] {
+        for part in ["src", "assets", "statements", "Cargo.toml"] {
             collect(&room.join(part), &mut files)?;
         }
     }

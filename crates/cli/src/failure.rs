@@ -2,6 +2,8 @@
 
 use l4s_scenario::{Faults, Refused};
 
+use crate::report::unwritten;
+
 /// Why a command stops.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
@@ -39,6 +41,15 @@ impl From<l4s_substrate::Error> for Failure {
             l4s_substrate::Error::Unsupported(why) => Failure::input(why),
             l4s_substrate::Error::Machine(why) => Failure::Substrate(why),
             l4s_substrate::Error::Run(why) => Failure::Run(why),
+        }
+    }
+}
+
+impl From<l4s_papers::Error> for Failure {
+    fn from(error: l4s_papers::Error) -> Failure {
+        match error {
+            l4s_papers::Error::Write(error) => unwritten(error),
+            error => Failure::Run(error.to_string()),
         }
     }
 }

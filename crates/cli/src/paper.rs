@@ -1,16 +1,13 @@
 //! `l4s paper`: figures of the papers, run and drawn anew, with what the papers say of them
 //! beside what is measured.
 
-mod beside;
-mod catalog;
 mod kept;
-mod lights;
-mod statement;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use l4s_measure::Results;
+use l4s_papers::{Evidence, FIGURES, Figure};
 use l4s_report::Pictures;
 use l4s_report::sheet::{Card, write_sheet};
 use l4s_scenario::{Plan, nearest};
@@ -24,9 +21,7 @@ use crate::run::{Done, Effort, Job};
 use crate::table::{Align, aligned};
 use crate::{forecast, parallel, print};
 
-use catalog::{ALL, Figure};
-use kept::Kept;
-use statement::{Checklist, Evidence};
+use kept::{Checklist, Kept};
 
 /// Lists the figures, or makes one or all.
 pub fn paper(options: &Paper) -> Result<(), Failure> {
@@ -39,7 +34,7 @@ pub fn paper(options: &Paper) -> Result<(), Failure> {
 
 fn list() -> Result<(), Failure> {
     let mut rows = vec![["figure", "paper", "runs", "question"].map(str::to_owned).to_vec()];
-    for figure in ALL {
+    for figure in FIGURES {
         let set: Vec<String> = figure.set.iter().map(|set| (*set).to_owned()).collect();
         let plan = Plan::open(figure.scenario, &set)?;
         let question = plan.question.unwrap_or_default();
@@ -50,8 +45,8 @@ fn list() -> Result<(), Failure> {
 }
 
 fn find(id: &str) -> Result<&'static Figure, Failure> {
-    ALL.iter().find(|figure| figure.id == id).ok_or_else(|| {
-        let names = || ALL.iter().map(|figure| figure.id);
+    FIGURES.iter().find(|figure| figure.id == id).ok_or_else(|| {
+        let names = || FIGURES.iter().map(|figure| figure.id);
         let help = match nearest(id, names()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`l4s paper --list` says what they are".to_owned(),
@@ -66,7 +61,7 @@ fn one(figure: &Figure, options: &Paper) -> Result<(), Failure> {
     let out = options.out.clone().unwrap_or_else(|| root(options).join(folder(figure, options)));
     let made = make(figure, options, &out)?;
     print(&format!("{}: {}\n\n", figure.paper, made.plan.question.as_deref().unwrap_or_default()))?;
-    print(&beside::table(&made.kept.numbers))?;
+    print(&made.kept.table())?;
     print(&made.kept.checklist.text)?;
     made.done.say(&made.plan);
     say!("report: {}", out.join("report.html").display());
@@ -84,17 +79,17 @@ fn all(options: &Paper) -> Result<(), Failure> {
     let root = root(options);
     let begun = Instant::now();
     announce(options)?;
-    let out = |n: usize| root.join(folder(&ALL[n], options));
+    let out = |n: usize| root.join(folder(&FIGURES[n], options));
     let (mut cards, mut effort) = (Vec::new(), Effort::default());
-    let work = |n: usize| make(&ALL[n], options, &out(n));
+    let work = |n: usize| make(&FIGURES[n], options, &out(n));
     let take = |n: usize, made: Made| {
-        let card = card(&ALL[n], &made, &out(n))?;
-        say!("{} of {}: {}, {}", n + 1, ALL.len(), card.name, card.outcome);
+        let card = card(&FIGURES[n], &made, &out(n))?;
+        say!("{} of {}: {}, {}", n + 1, FIGURES.len(), card.name, card.outcome);
         effort.add(made.done.effort());
         cards.push(card);
         Ok(())
     };
-    parallel::in_order(ALL.len(), Some(AT_A_TIME), work, take)?;
+    parallel::in_order(FIGURES.len(), Some(AT_A_TIME), work, take)?;
     let title = match options.quick {
         true => "The figures of the L4S papers, at a glance",
         false => "The figures of the L4S papers",
@@ -112,7 +107,7 @@ fn all(options: &Paper) -> Result<(), Failure> {
 /// Says how long all figures will take at most.
 fn announce(options: &Paper) -> Result<(), Failure> {
     let plans = |quick| -> Result<Vec<Plan>, Failure> {
-        ALL.iter().map(|figure| plan(figure, options, quick)).collect()
+        FIGURES.iter().map(|figure| plan(figure, options, quick)).collect()
     };
     let (ours, quick) = (plans(options.quick)?, plans(true)?);
     let smaller = Some(("--quick", quick.as_slice())).filter(|_| !options.quick);
@@ -207,7 +202,8 @@ fn make(figure: &Figure, options: &Paper, out: &Path) -> Result<Made, Failure> {
             let results = Results::open(out).map_err(|error| Failure::Run(error.to_string()))?;
             let numbers = (figure.numbers)(&plan, &results, out)?;
             let evidence = Evidence::new(&plan, &results, out);
-            let checklist = statement::checked(figure.id, &evidence, out)?;
+            let statements = l4s_papers::check(figure.id, &evidence)?;
+            let checklist = Checklist::keep(&statements, out)?;
             Kept::keep(figure, numbers, checklist, out)?
         }
     };

@@ -43,6 +43,16 @@ measures! {
     }
 }
 
+impl Summary {
+    /// Its quantities by their columns in `runs.parquet` (docs/results.md).
+    pub fn row(&self) -> serde_json::Map<String, serde_json::Value> {
+        match serde_json::to_value(self) {
+            Ok(serde_json::Value::Object(summary)) => crate::flatten::flatten(summary),
+            other => unreachable!("a summary is an object: {other:?}"),
+        }
+    }
+}
+
 measures! {
     /// The link's rate and use.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -12,37 +12,27 @@ use l4s_measure::{DelaySummary, Results, Summary};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::table::aligned;
-
 /// A quantity, and what was measured.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Row {
-    what: String,
-    here: String,
+    /// The quantity.
+    pub what: String,
+    /// Its value, or the range of it over all runs, with its unit.
+    pub here: String,
 }
 
 impl Row {
     /// A row of a table.
-    pub fn new(what: impl Into<String>, here: String) -> Row {
+    pub(crate) fn new(what: impl Into<String>, here: String) -> Row {
         Row { what: what.into(), here }
     }
-}
-
-/// Rows as a table, and an empty line after it; nothing of none.
-pub fn table(rows: &[Row]) -> String {
-    if rows.is_empty() {
-        return String::new();
-    }
-    let head = ["what", "here"].map(str::to_owned).to_vec();
-    let rows = rows.iter().map(|row| vec![row.what.clone(), row.here.clone()]);
-    aligned(&[head].into_iter().chain(rows).collect::<Vec<_>>(), &[]) + "\n"
 }
 
 /// The runs of each case, in the order of the scenario.
 fn by_case(results: &Results) -> Vec<(String, Vec<&Summary>)> {
     let mut cases: Vec<(String, Vec<&Summary>)> = Vec::new();
     for run in results.summaries() {
-        let case = run.set.get("case").and_then(Value::as_str).unwrap_or_default();
+        let case = set(run, "case").unwrap_or_default();
         match cases.iter_mut().find(|(known, _)| known == case) {
             Some((_, runs)) => runs.push(run),
             None => cases.push((case.to_owned(), vec![run])),
@@ -54,6 +44,11 @@ fn by_case(results: &Results) -> Vec<(String, Vec<&Summary>)> {
 /// The delays of a queue, where the discipline has it and packets came through.
 fn delay(run: &Summary, queue: &str) -> Option<DelaySummary> {
     run.queues.iter().find(|known| known.name == queue)?.delay_ms
+}
+
+/// What the sweep or the figure set.
+fn set<'a>(run: &'a Summary, key: &str) -> Option<&'a str> {
+    run.set.get(key)?.as_str()
 }
 
 /// A ratio of a run, where it was measured.
@@ -73,7 +68,7 @@ fn digits(value: f64) -> String {
 }
 
 /// From the least to the most of many numbers; one where all are printed alike.
-pub fn range(values: impl Iterator<Item = f64>, unit: &str) -> Option<String> {
+pub(crate) fn range(values: impl Iterator<Item = f64>, unit: &str) -> Option<String> {
     let wider = |(low, high): (f64, f64), (l, h)| (low.min(l), high.max(h));
     let (low, high) = values.map(|value| (value, value)).reduce(wider)?;
     let (low, high) = (digits(low), digits(high));
@@ -83,13 +78,6 @@ pub fn range(values: impl Iterator<Item = f64>, unit: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_table_has_a_head_unless_there_is_nothing() {
-        let rows = [Row::new("ratio", "4 to 16".into()), Row::new("peak", "2".into())];
-        assert_eq!(table(&rows), "what   here\nratio  4 to 16\npeak   2\n\n");
-        assert_eq!(table(&[]), "");
-    }
 
     #[test]
     fn a_range_has_as_many_digits_as_it_needs() {

@@ -10,9 +10,8 @@
 
 use l4s_measure::{Results, Summary};
 use l4s_units::Duration;
-use serde_json::Value;
 
-use super::{Row, by_case, delay, digits, range};
+use super::{Row, by_case, delay, digits, range, set};
 
 /// Bits of a full packet on the link.
 const PACKET_BITS: f64 = 8.0 * 1514.0;
@@ -79,7 +78,7 @@ fn doublings(value: f64, least: f64) -> f64 {
 
 /// The longest airtime of the link.
 fn burst_ms(run: &Summary) -> f64 {
-    let burst = run.set.get("link.aggregation").and_then(Value::as_str);
+    let burst = set(run, "link.aggregation");
     burst.and_then(|burst| burst.parse().ok()).map_or(0.0, Duration::as_millis_f64)
 }
 

@@ -6,24 +6,21 @@ use l4s_measure::Results;
 use l4s_report::lights::{Counts, Lights, Said, read_lights, write_lights};
 use l4s_scenario::Plan;
 
-use super::beside::Row;
-use crate::failure::Failure;
-use crate::report::unwritten;
+use crate::{Error, Row};
 
 /// The 500 situations of the paper: writes the page into the folder, and gives the counts.
-pub fn fallback_500(plan: &Plan, _: &Results, out: &Path) -> Result<Vec<Row>, Failure> {
+pub fn fallback_500(plan: &Plan, _: &Results, out: &Path) -> Result<Vec<Row>, Error> {
     numbers(plan, out, Said::all())
 }
 
 /// Situations that the paper leaves open.
-pub fn beyond(plan: &Plan, _: &Results, out: &Path) -> Result<Vec<Row>, Failure> {
+pub fn beyond(plan: &Plan, _: &Results, out: &Path) -> Result<Vec<Row>, Error> {
     numbers(plan, out, Vec::new())
 }
 
-fn numbers(plan: &Plan, out: &Path, paper: Vec<Said>) -> Result<Vec<Row>, Failure> {
-    let failed = |error: l4s_report::ReportError| Failure::Run(error.to_string());
-    let lights = read_lights(plan, out, paper).map_err(failed)?;
-    write_lights(&lights, out).map_err(unwritten)?;
+fn numbers(plan: &Plan, out: &Path, paper: Vec<Said>) -> Result<Vec<Row>, Error> {
+    let lights = read_lights(plan, out, paper).map_err(Error::Read)?;
+    write_lights(&lights, out).map_err(Error::Write)?;
     Ok(rows(&lights))
 }
 

@@ -1,9 +1,9 @@
 //! Figures under load: web traffic, and more than the link can carry.
 
 use l4s_measure::{DelaySummary, Results, Summary};
+use l4s_units::Rate;
 
-use super::{Row, by_case, delay, range, ratio};
-use crate::paper::statement::evidence::{drops, large, load, set, short};
+use super::{Row, by_case, delay, range, ratio, set};
 
 /// Per discipline: delay, utilization, and how long short and large downloads take of those in the
 /// ECN-capable group.
@@ -55,4 +55,31 @@ pub fn unresponsive(results: &Results) -> Vec<Row> {
         }
     }
     rows
+}
+
+/// The rate of the unresponsive source that was set, in percent of the link.
+fn load(run: &Summary) -> Option<f64> {
+    let rate: Rate = set(run, "udp.U.rate")?.parse().ok()?;
+    Some(100.0 * rate.as_bps() as f64 / run.link.rate_bps)
+}
+
+/// The share of the packets of a group that was dropped, in percent.
+fn drops(run: &Summary, name: &str) -> Option<f64> {
+    Some(100.0 * run.groups.iter().find(|group| group.name == name)?.drop?)
+}
+
+/// Downloads of a group that fit into the first window: mean completion over the ideal time, by size
+/// (bins up to 9 KB).
+fn short(run: &Summary, group: &str) -> Vec<f64> {
+    efficiency(run, group, |[_, to]| to <= 9_000)
+}
+
+/// The same of downloads that depend on how soon a flow finds its share: from 243 KB to 1 MB.
+fn large(run: &Summary, group: &str) -> Vec<f64> {
+    efficiency(run, group, |[from, _]| from >= 243_000)
+}
+
+fn efficiency(run: &Summary, group: &str, bins: fn([u64; 2]) -> bool) -> Vec<f64> {
+    let ours = run.completion.iter().filter(|bin| bin.group == group && bins(bin.bin_bytes));
+    ours.map(|bin| bin.efficiency.mean).collect()
 }
