@@ -95,19 +95,19 @@ fn the_echo_is_of_the_first_segment_that_was_not_acknowledged() {
             echoes.push((ack.cumulative, ack.stamps.echo.age(at(MS * now_ms)).as_millis_f64()));
         });
     };
-    for seq in 0..16 {
+    for seq in 0..ONE_BY_ONE {
         arrive(seq, seq, seq + 10);
     }
     // Two segments and one acknowledgement, which is that of the first.
-    arrive(16, 16, 26);
-    arrive(17, 19, 29);
-    // Above a hole: still the last one in order, 18 being late.
-    arrive(19, 31, 41);
-    arrive(18, 45, 55);
+    arrive(24, 24, 34);
+    arrive(25, 27, 37);
+    // Above a hole: still the last one in order, 26 being late.
+    arrive(27, 39, 49);
+    arrive(26, 53, 63);
     // An old one that comes again says nothing.
-    arrive(3, 60, 70);
-    let last: Vec<_> = echoes.iter().skip(16).copied().collect();
-    assert_eq!(last, [(18, 13.0), (18, 25.0), (20, 10.0), (20, 25.0)]);
+    arrive(3, 68, 78);
+    let last: Vec<_> = echoes.iter().skip(24).copied().collect();
+    assert_eq!(last, [(26, 13.0), (26, 25.0), (28, 10.0), (28, 25.0)]);
 }
 
 /// A SYN-ACK that was sent more than once (RFC 6298 §3, RFC 7323 §4.1), and the window after it
