@@ -46,6 +46,8 @@ pub(super) struct Delivered {
     pub rtt_newest: Option<Duration>,
     /// The lowest of the segments delivered that were sent only once.
     pub original: Option<u64>,
+    /// Whether a later segment than that was delivered before (RFC 8985 §6.2 step 3).
+    pub reordered: bool,
 }
 
 /// When an acknowledgement arrived, and what that is measured by.
@@ -77,7 +79,8 @@ pub(super) struct Scoreboard {
     resent: VecDeque<(u64, Time)>,
 }
 
-/// The most recently sent segment that was delivered (RFC 8985 §5.2).
+/// The most recently sent segment that was delivered, and the RTT of the last one delivered (RFC 8985
+/// §5.2).
 #[derive(Clone, Copy, Debug, Default)]
 struct Rack {
     sent_at: Time,
@@ -169,6 +172,7 @@ impl Scoreboard {
         at: Arrival,
     ) -> Delivered {
         let mut delivered = Delivered::default();
+        let sacked_end = self.sacked.end();
         for (from, to) in sacks {
             self.acknowledge_selectively(from, to, at, &mut delivered);
         }
@@ -176,6 +180,7 @@ impl Scoreboard {
         if cumulative > self.una {
             self.acknowledge_cumulatively(cumulative, at, &mut delivered);
         }
+        delivered.reordered = delivered.original.is_some_and(|seq| seq < sacked_end);
         delivered
     }
 
@@ -263,8 +268,12 @@ impl Scoreboard {
         let echoes_earlier = || in_order && at.echo.is_before(Stamp::at(sent.at));
         let is_early = || rtt < at.min_rtt || echoes_earlier();
         let spurious = sent.flags & AMBIGUOUS != 0 && is_early();
-        if !spurious && (sent.at, seq) >= (self.rack.sent_at, self.rack.seq) {
-            self.rack = Rack { sent_at: sent.at, seq, rtt };
+        if !spurious {
+            // The RTT is that of the last one, also where it was sent earlier (`tcp_rack_advance`).
+            self.rack.rtt = rtt;
+            if (sent.at, seq) >= (self.rack.sent_at, self.rack.seq) {
+                (self.rack.sent_at, self.rack.seq) = (sent.at, seq);
+            }
         }
         sent
     }

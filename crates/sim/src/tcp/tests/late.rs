@@ -48,6 +48,22 @@ fn a_fast_retransmission_of_what_comes_twice_is_taken_back() {
     assert_eq!(path.sender.window().threshold(), None, "nothing was lost");
 }
 
+/// RFC 8985 §6.2 step 4: where segments are overtaken, the window grows until it holds them. They are late by
+/// three quarters of an RTT. Later nothing is sent twice.
+#[test]
+fn what_is_late_again_and_again_is_waited_for() {
+    let path = after(3_000, |s, again| match s.seq {
+        // It ends slow start.
+        30 if !again => Fate::Lose,
+        seq if seq % 100 == 60 && !again => Fate::Late(RTT * 3 / 4),
+        _ => Fate::Arrive,
+    });
+    let segments = path.log.last().unwrap().1;
+    let again = path.retransmissions();
+    assert!(segments > 5_000 && (3..20).contains(&again.len()), "{segments}: {again:?}");
+    assert!(*again.last().unwrap() < segments / 4, "{segments}: {again:?}");
+}
+
 #[test]
 fn a_loss_is_a_loss() {
     for lost in [vec![60], (40..200).collect()] {
