@@ -248,7 +248,11 @@ impl<O: Observer<Packet>> Engine<O> {
     fn enqueue(&mut self, packet: Packet, now: Time) {
         self.observer.arrived(&packet, now);
         self.bottleneck.enqueue(packet, now, &mut Told(&mut self.observer));
-        self.transmit(now);
+        // To a link that is busy until its next event one more packet makes no difference.
+        let next = self.calendar.get(LINK);
+        if next <= now || next == Time::NEVER || self.bottleneck.aggregates() {
+            self.transmit(now);
+        }
     }
 
     /// Delivers what the link had on the air, and starts transmissions while it allows them.
@@ -410,9 +414,10 @@ impl<O: Observer<Packet>> Engine<O> {
         let deadline = flow.server.deadline();
         let is_over = flow.server.state() == State::Closed;
         self.set_timer(2 * slot, deadline);
-        for packet in outbox.drain(..) {
-            self.send(packet, now);
+        for packet in &outbox {
+            self.send(*packet, now);
         }
+        outbox.clear();
         self.outbox = outbox;
         if is_over {
             self.conclude(slot, now);
@@ -435,10 +440,8 @@ impl<O: Observer<Packet>> Engine<O> {
 
     #[inline]
     fn set_timer(&mut self, timer: u32, deadline: Time) {
-        self.timers.set(timer, deadline);
-        let next = self.timers.next();
-        if next != self.calendar.get(TIMERS) {
-            self.calendar.set(TIMERS, next);
+        if self.timers.set(timer, deadline) {
+            self.calendar.set(TIMERS, self.timers.next());
         }
     }
 
