@@ -129,6 +129,7 @@ macro_rules! disciplines {
                 }
             }
 
+            #[inline]
             fn backlog(&self) -> Backlog {
                 match self {
                     $(Aqm::$variant(aqm) => aqm.backlog(),)+

@@ -198,6 +198,12 @@ impl<P: Packet> Bottleneck<P> {
         departure
     }
 
+    /// Whether packets go on the air together.
+    #[inline]
+    pub fn aggregates(&self) -> bool {
+        self.air.is_some()
+    }
+
     /// A packet whose transmission just started: gives it back where it arrives at once, and keeps
     /// it until [`Bottleneck::land`] where the link aggregates.
     #[inline]

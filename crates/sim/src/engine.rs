@@ -225,7 +225,11 @@ impl<O: Observer<Packet>> Engine<O> {
     fn enqueue(&mut self, packet: Packet, now: Time) {
         self.observer.arrived(&packet, now);
         self.bottleneck.enqueue(packet, now, &mut Forward(&mut self.observer));
-        self.transmit(now);
+        // To a link that is busy until its next event one more packet makes no difference.
+        let next = self.schedule.get(Event::Link);
+        if next <= now || next == Time::NEVER || self.bottleneck.aggregates() {
+            self.transmit(now);
+        }
     }
 
     /// Delivers what the link had on the air, and starts transmissions while it allows them.
@@ -366,9 +370,10 @@ impl<O: Observer<Packet>> Engine<O> {
         let deadline = flow.server.deadline();
         let is_over = flow.server.state() == State::Closed;
         self.set_timer(2 * slot, deadline);
-        for packet in outbox.drain(..) {
-            self.send(packet, now);
+        for packet in &outbox {
+            self.send(*packet, now);
         }
+        outbox.clear();
         self.outbox = outbox;
         if is_over {
             self.conclude(slot, now);
@@ -391,8 +396,9 @@ impl<O: Observer<Packet>> Engine<O> {
 
     #[inline]
     fn set_timer(&mut self, timer: u32, deadline: Time) {
-        self.timers.set(timer, deadline);
-        self.schedule.update(Event::Timers, self.timers.next());
+        if self.timers.set(timer, deadline) {
+            self.schedule.set(Event::Timers, self.timers.next());
+        }
     }
 
     /// A timer came up: it is due, or its owner moved it.

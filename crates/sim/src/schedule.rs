@@ -98,6 +98,12 @@ impl Schedule {
         self.calendar.set(self.number(event), time);
     }
 
+    /// When a source has its next event.
+    #[inline]
+    pub fn get(&self, event: Event) -> Time {
+        self.calendar.get(self.number(event))
+    }
+
     /// As [`Schedule::set`], for a source whose next event is often the same as before.
     #[inline]
     pub fn update(&mut self, event: Event, time: Time) {

@@ -31,15 +31,18 @@ impl Timers {
         }
     }
 
-    /// Timer `timer` is due at `deadline`; `NEVER` stops it.
+    /// Timer `timer` is due at `deadline`; `NEVER` stops it. Returns whether [`Timers::next`] may be another
+    /// one now.
     #[inline]
-    pub fn set(&mut self, timer: u32, deadline: Time) {
+    pub fn set(&mut self, timer: u32, deadline: Time) -> bool {
         // An entry that comes up too early is put right when it does.
         let entries = &mut self.entries[timer as usize];
-        if deadline < entries[0] {
+        let is_earlier = deadline < entries[0];
+        if is_earlier {
             *entries = [deadline, entries[0]];
             self.heap.push(Reverse((deadline, timer)));
         }
+        is_earlier
     }
 
     /// When the next entry comes up.

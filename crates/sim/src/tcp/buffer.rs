@@ -1,35 +1,54 @@
 //! The receive window: how far beyond what it has a client lets its server send (RFC 9293 §3.8.6).
 //!
-//! Linux' autotuning (dynamic right-sizing, `tcp_rcv_space_adjust`): a buffer of 128 KiB, half of
-//! which is for payload, and from then on twice what arrived in order in the best round trip, and
-//! more while that grows. The application reads at once. There is no upper limit: the buffers of
-//! the other substrates are as large as their path needs, too. So the window is never what limits
-//! a flow that makes progress; one that waits for a lost segment can send so much beyond it and no
-//! more.
+//! Linux' autotuning (dynamic right-sizing, `tcp_rcv_space_adjust`): the buffer holds 128 KiB, and from
+//! then on twice what arrived in order in the best round trip, and more while that grows. The window
+//! follows the buffer by two segments for each one that arrives (`tcp_grow_window`). The application
+//! reads at once. There is no upper limit: the buffers of the other substrates are as large as their
+//! path needs, too. So the window is never what limits a flow that makes progress; one that waits for a
+//! lost segment can send so much beyond it and no more.
 
-use l4s_units::Time;
+use l4s_units::{Duration, Time};
 
 use crate::packet::{Stamp, Stamps};
 
-/// Half of `tcp_rmem[1]`, 131,072 B, in segments of 1448 B.
-pub(super) const INITIAL: u32 = 45;
+/// The window before the first segment: half of `tcp_rmem[1]`, 131,072 B, in whole segments of 1460 B
+/// (`tcp_select_initial_window`).
+pub(super) const INITIAL: u32 = 44;
+/// The segments of 1448 B that `tcp_rmem[1]` holds: each takes some 2180 B of memory (`truesize`).
+const FIRST_LIMIT: u32 = 60;
+/// Segments by which the window grows for each one that arrives.
+const GROWTH: u32 = 2;
 /// What a first round trip is to bring: the initial window of the sender (RFC 6928).
-const FIRST_ROUND: u64 = 10;
+const FIRST_ROUND: u32 = 10;
 
 /// The window of one connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Buffer {
-    /// Segments that it has room for.
+    /// Segments beyond the first missing one that the sender may send (`rcv_ssthresh`).
     window: u32,
+    /// Segments that the buffer holds (`window_clamp`).
+    limit: u32,
     /// The most segments that arrived in order in a round trip.
-    most: u64,
+    most: u32,
     /// The first segment missing when this round trip began, and when that was.
-    round: (u64, Stamp),
+    round: (u64, Time),
+    /// The RTT by time stamps: at once where it falls, by an eighth where it rises
+    /// (`tcp_rcv_rtt_update`).
+    rtt: Duration,
+    /// The time stamp that the last segment echoed: each gives one sample.
+    echo: Stamp,
 }
 
 impl Buffer {
     pub fn new() -> Buffer {
-        Buffer { window: INITIAL, most: FIRST_ROUND, round: (0, Stamp::default()) }
+        Buffer {
+            window: INITIAL,
+            limit: FIRST_LIMIT,
+            most: FIRST_ROUND,
+            round: (0, Time::ZERO),
+            rtt: Duration::MAX,
+            echo: Stamp::default(),
+        }
     }
 
     /// Segments from the first missing one on that the sender may send.
@@ -39,69 +58,88 @@ impl Buffer {
     }
 
     /// A segment arrived; `next` is the first one missing now, and `beyond` follows the last one
-    /// received.
+    /// received. Returns whether the window grew.
     #[inline]
-    pub fn take(&mut self, stamps: Stamps, next: u64, beyond: u64, now: Time) {
-        // It answers what was sent after the round trip began.
-        if self.round.1.is_before(stamps.echo) {
+    pub fn take(&mut self, stamps: Stamps, next: u64, beyond: u64, now: Time) -> bool {
+        let grows = self.window < self.limit;
+        if grows {
+            self.window = self.limit.min(self.window + GROWTH);
+        }
+        if stamps.echo != self.echo {
+            self.measure(stamps.echo, now);
+        }
+        if now.since(self.round.1) >= self.rtt {
             self.end_round(next, beyond, now);
         }
+        grows
+    }
+
+    #[inline(never)]
+    fn measure(&mut self, echo: Stamp, now: Time) {
+        let sample = echo.age(now);
+        self.rtt = if sample < self.rtt { sample } else { (self.rtt * 7 + sample) / 8 };
+        self.echo = echo;
     }
 
     #[inline(never)]
     fn end_round(&mut self, next: u64, beyond: u64, now: Time) {
-        let arrived = next - self.round.0;
-        if arrived > self.most {
+        let (arrived, most) = (next - self.round.0, u64::from(self.most));
+        if arrived > most {
             // This is told a round trip late, and a sender in slow start doubles in every one.
             let twice = 2 * arrived;
-            let growth = 2 * twice * (arrived - self.most) / self.most;
-            let window = twice + growth + beyond.saturating_sub(next);
-            self.window = self.window.max(u32::try_from(window).unwrap_or(u32::MAX));
-            self.most = arrived;
+            let growth = 2 * twice * (arrived - most) / most;
+            let limit = twice + growth + beyond.saturating_sub(next);
+            let whole = |segments| u32::try_from(segments).unwrap_or(u32::MAX);
+            (self.limit, self.most) = (self.limit.max(whole(limit)), whole(arrived));
         }
-        self.round = (next, Stamp::at(now));
+        self.round = (next, now);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use l4s_units::Duration;
     use proptest::prelude::*;
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// Rounds of 50 ms in which so many segments arrive in order; the window after each.
-    fn windows(rounds: &[u64]) -> Vec<u32> {
-        let (mut buffer, mut next, mut now) = (Buffer::new(), 0, Time::ZERO + MS * 50);
+    /// Round trips of 50 ms in which so many segments arrive in order, 10 us apart; window and limit
+    /// after each.
+    fn windows(rounds: &[u64]) -> Vec<(u32, u32)> {
+        let (mut buffer, mut next, mut start) = (Buffer::new(), 0, Time::ZERO + MS * 75);
         let mut windows = Vec::new();
         for arrive in rounds {
-            // What was sent in the last round trip answers the acknowledgements of the one before.
-            let echo = Stamp::at(now.saturating_sub(MS * 49));
-            let sent = Stamp::at(now);
-            buffer.take(Stamps { sent, echo }, next, next, now);
-            windows.push(buffer.window());
-            next += arrive;
-            now += MS * 50;
+            let (echo, sent) = (Stamp::at(start.saturating_sub(MS * 50)), Stamp::at(start));
+            for n in 0..*arrive {
+                next += 1;
+                let now = start + Duration::from_micros(10) * n;
+                buffer.take(Stamps { sent, echo }, next, next, now);
+            }
+            windows.push((buffer.window, buffer.limit));
+            start += MS * 50;
         }
         windows
     }
 
     #[test]
     fn it_follows_slow_start_and_does_not_shrink() {
-        // After 20 segments where 10 were expected: 2·20 + 4·20·10/10 = 120.
-        assert_eq!(windows(&[10, 20, 40, 5, 5, 0]), [45, 45, 120, 240, 240, 240]);
+        // With the first segment of a round trip ends the one before: after 20 segments where 10 were
+        // expected the buffer is 2·20 + 4·20·10/10 = 120. Each later segment adds 2 to the window.
+        let expected = [(60, 60), (60, 60), (120, 120), (240, 240), (248, 480)];
+        assert_eq!(windows(&[10, 20, 40, 80, 5]), expected);
+        assert_eq!(windows(&[10, 20, 11]), [(60, 60), (60, 60), (80, 120)]);
     }
 
     proptest! {
-        /// Whatever a sender that doubles at most per round trip sends is within the window.
+        /// Whatever a sender that doubles at most per round trip sends is within the window at its end,
+        /// and was within it at its beginning, with what arrived since.
         #[test]
-        fn no_sender_that_makes_progress_is_limited(growth in prop::collection::vec(0.0..2.0_f64, 1..12)) {
+        fn no_sender_that_makes_progress_is_limited(growth in prop::collection::vec(0.5..2.0_f64, 1..12)) {
             let mut rounds = vec![10_u64];
             for factor in growth {
-                rounds.push((rounds[rounds.len() - 1] as f64 * factor) as u64);
+                rounds.push((rounds[rounds.len() - 1] as f64 * factor) as u64 + 1);
             }
-            for (arrive, window) in rounds.iter().zip(windows(&rounds)) {
+            for (arrive, (window, _)) in rounds.iter().zip(windows(&rounds)) {
                 prop_assert!(*arrive <= window.into(), "{arrive} of {window}: {rounds:?}");
             }
         }

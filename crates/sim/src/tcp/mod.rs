@@ -15,6 +15,7 @@ mod pace;
 mod prr;
 mod ranges;
 mod receiver;
+mod reordering;
 mod rtt;
 mod scoreboard;
 mod sender;

@@ -234,7 +234,10 @@ impl Receiver {
             // A new block might push one off the list before it was ever told.
             at_once |= self.note_beyond(seq);
         }
-        self.buffer.take(stamps, self.next, self.beyond.end(), now);
+        if self.buffer.take(stamps, self.next, self.beyond.end(), now) {
+            // What makes the window grow is acknowledged at once (`tcp_grow_window`).
+            self.quick |= 1;
+        }
         if at_once || self.next - self.acknowledged >= 2 || self.quick > 0 {
             send(self.acknowledge(now));
         } else if self.beyond.is_empty() {
@@ -399,7 +402,15 @@ impl Receiver {
     fn acknowledge(&mut self, now: Time) -> Ack {
         self.acknowledged = self.next;
         self.marks_told = self.marks;
-        self.quick = self.quick.saturating_sub(1);
+        self.quick = match self.quick {
+            0 => 0,
+            1 => {
+                // The last one that is not delayed (`tcp_dec_quickack_mode`).
+                self.ato = ATO_MIN;
+                0
+            }
+            more => more - 1,
+        };
         self.due = Time::NEVER;
         self.merging = false;
         self.merged = 0;

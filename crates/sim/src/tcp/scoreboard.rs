@@ -46,6 +46,8 @@ pub(super) struct Delivered {
     pub rtt_newest: Option<Duration>,
     /// The lowest of the segments delivered that were sent only once.
     pub original: Option<u64>,
+    /// Whether a later segment than that was delivered before (RFC 8985 §6.2 step 3).
+    pub reordered: bool,
 }
 
 /// When an acknowledgement arrived, and what that is measured by.
@@ -77,7 +79,8 @@ pub(super) struct Scoreboard {
     resent: VecDeque<(u64, Time)>,
 }
 
-/// The most recently sent segment that was delivered (RFC 8985 §5.2).
+/// The most recently sent segment that was delivered, and the RTT of the last one delivered (RFC 8985
+/// §5.2).
 #[derive(Clone, Copy, Debug, Default)]
 struct Rack {
     sent_at: Time,
@@ -169,6 +172,7 @@ impl Scoreboard {
         at: Arrival,
     ) -> Delivered {
         let mut delivered = Delivered::default();
+        let sacked_end = self.sacked.end();
         for (from, to) in sacks {
             self.acknowledge_selectively(from, to, at, &mut delivered);
         }
@@ -176,6 +180,7 @@ impl Scoreboard {
         if cumulative > self.una {
             self.acknowledge_cumulatively(cumulative, at, &mut delivered);
         }
+        delivered.reordered = delivered.original.is_some_and(|seq| seq < sacked_end);
         delivered
     }
 
@@ -190,8 +195,9 @@ impl Scoreboard {
         let mut sacked = core::mem::take(&mut self.sacked);
         sacked.insert(from, to, |from, to| {
             for seq in from..to {
-                let sent = self.deliver(seq, false, at);
-                self.at(seq).flags |= SACKED;
+                let sent = *self.at(seq);
+                self.at(seq).flags = sent.flags & !(LOST | RESENT) | SACKED;
+                self.deliver(seq, sent, false, at);
                 self.sacked_out += 1;
                 delivered.segments += 1;
                 delivered.selective = true;
@@ -211,14 +217,16 @@ impl Scoreboard {
         // acknowledged earlier gave its sample then.
         let mut in_order = Delivered::default();
         let mut ambiguous = false;
-        for seq in self.una..cumulative {
-            let flags = self.flight[(seq - self.una) as usize].flags;
-            ambiguous |= flags & AMBIGUOUS != 0;
-            if flags & SACKED != 0 {
+        while self.una < cumulative {
+            let Some(sent) = self.flight.pop_front() else { break };
+            let seq = self.una;
+            self.una += 1;
+            ambiguous |= sent.flags & AMBIGUOUS != 0;
+            if sent.flags & SACKED != 0 {
                 self.sacked_out -= 1;
                 continue;
             }
-            let sent = self.deliver(seq, true, at);
+            self.deliver(seq, sent, true, at);
             in_order.segments += 1;
             in_order.note(seq, sent, at.now);
         }
@@ -240,33 +248,35 @@ impl Scoreboard {
             let rtt = at.echo.age(at.now);
             (delivered.rtt_oldest, delivered.rtt_newest) = (Some(rtt), Some(rtt));
         }
-        self.flight.drain(..(cumulative - self.una) as usize);
-        self.una = cumulative;
-        self.sacked.remove_below(cumulative);
+        if !self.sacked.is_empty() {
+            self.sacked.remove_below(cumulative);
+        }
         self.examined = self.examined.max(cumulative);
         self.resend_hint = self.resend_hint.max(cumulative);
     }
 
     /// Takes a segment out of the lost and the resent, and moves RACK on (RFC 8985 §6.2 step 2).
-    fn deliver(&mut self, seq: u64, in_order: bool, at: Arrival) -> Sent {
-        let sent = *self.at(seq);
+    #[inline]
+    fn deliver(&mut self, seq: u64, sent: Sent, in_order: bool, at: Arrival) {
         if sent.flags & LOST != 0 {
             self.lost_out -= 1;
         }
         if sent.flags & RESENT != 0 {
             self.resent_out -= 1;
         }
-        self.at(seq).flags &= !(LOST | RESENT);
         let rtt = at.now.since(sent.at);
         // Too fast for a retransmission, or before it: the original was delivered. The time stamp
         // is that of a segment in order.
         let echoes_earlier = || in_order && at.echo.is_before(Stamp::at(sent.at));
         let is_early = || rtt < at.min_rtt || echoes_earlier();
         let spurious = sent.flags & AMBIGUOUS != 0 && is_early();
-        if !spurious && (sent.at, seq) >= (self.rack.sent_at, self.rack.seq) {
-            self.rack = Rack { sent_at: sent.at, seq, rtt };
+        if !spurious {
+            // The RTT is that of the last one, also where it was sent earlier (`tcp_rack_advance`).
+            self.rack.rtt = rtt;
+            if (sent.at, seq) >= (self.rack.sent_at, self.rack.seq) {
+                (self.rack.sent_at, self.rack.seq) = (sent.at, seq);
+            }
         }
-        sent
     }
 
     /// Marks what is lost (RFC 8985 §6.2 step 5); returns how many, and after how long to look
@@ -399,6 +409,7 @@ impl Scoreboard {
 
 impl Delivered {
     /// Takes the RTT of a segment, where it was sent once.
+    #[inline]
     fn note(&mut self, seq: u64, sent: Sent, now: Time) {
         if sent.flags & AMBIGUOUS == 0 {
             if self.original.is_none_or(|lowest| seq < lowest) {

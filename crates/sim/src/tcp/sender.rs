@@ -25,6 +25,7 @@ use super::accecn::Decoder;
 use super::buffer;
 use super::pace::Pace;
 use super::prr::Prr;
+use super::reordering::Reordering;
 use super::rtt::Rtt;
 use super::scoreboard::{Arrival, Delivered, Scoreboard};
 use super::supply::Supply;
@@ -94,6 +95,7 @@ pub struct Sender {
     window: Window,
     state: State,
     board: Scoreboard,
+    reordering: Reordering,
     rtt: Rtt,
     supply: Supply,
     ecn: Option<Ecn>,
@@ -173,6 +175,7 @@ impl Sender {
             window: Window::new(INITIAL_WINDOW),
             state: State::SynReceived,
             board: Scoreboard::default(),
+            reordering: Reordering::new(),
             rtt: Rtt::new(),
             supply: Supply::new(config.size),
             ecn: config.ecn,
@@ -345,6 +348,7 @@ impl Sender {
         }
         self.room_end = self.room_end.max(ack.cumulative + u64::from(ack.window));
         let head_sent_at = self.board.head_sent_at();
+        self.reordering.seen |= delivered.reordered;
         self.measure(&delivered, out);
         if delivered.cumulative {
             self.timeouts = 0;
@@ -434,15 +438,15 @@ impl Sender {
             Purpose::Reordering => {
                 self.timer = Timer::OFF;
                 let lost = self.detect_losses(now);
-                if lost > 0 {
+                if lost > 0 && self.state != State::Recovery {
                     self.enter_recovery(false, now);
                     if self.steered {
                         self.let_first_go();
                     } else {
                         self.reduce(1, lost, false);
                     }
-                    self.retransmit_lost(now, out);
                 }
+                self.retransmit_lost(now, out);
                 if self.timer == Timer::OFF {
                     self.set_retransmit_timer(now);
                 }

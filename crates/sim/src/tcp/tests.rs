@@ -18,6 +18,9 @@ use crate::packet::{Ack, MSS, Part, Segment, Share, Stamp, Stamps};
 
 const MS: Duration = Duration::from_millis(1);
 const RTT: Duration = Duration::from_millis(20);
+/// Segments at the start of a connection that are acknowledged one by one: 8 with which the window grows,
+/// and 16 more.
+const ONE_BY_ONE: u64 = 24;
 /// Payload of a full segment.
 const FULL: u16 = MSS as u16;
 /// Segments follow each other on the path, so that no two share an instant.

@@ -53,8 +53,12 @@ impl Sender {
         }
         if let Some(twice) = progress.ack.duplicate.filter(|d| d.lead == 0 && d.share == Share::All)
         {
-            let seq = progress.ack.cumulative.checked_add_signed(twice.segment.into());
-            self.undo.came_twice(seq.unwrap_or(0));
+            let seq = progress.ack.cumulative.checked_add_signed(twice.segment.into()).unwrap_or(0);
+            self.undo.came_twice(seq);
+            // No reordering led to a probe.
+            if self.probe.is_none_or(|(nxt, _)| seq + 1 != nxt) {
+                self.reordering.came_twice(una, self.board.nxt());
+            }
         }
         let mut resend = Resend::Lost;
         match self.state {
@@ -64,10 +68,12 @@ impl Sender {
                 if self.undo.was_late(echo) || self.undo.all_came_twice() {
                     self.undo_reduction();
                 } else {
+                    self.reordering.recovered();
                     self.end_reduction();
                 }
             }
             State::Recovery if progress.advanced && self.undo.was_late(echo) => {
+                self.reordering.seen = true;
                 if self.board.resent_out() > 0 {
                     // Nothing more is sent again until these arrive, too.
                     return (0, Resend::Nothing);
@@ -113,6 +119,8 @@ impl Sender {
         if recovered {
             if late {
                 self.undo_reduction();
+            } else {
+                self.reordering.recovered();
             }
             self.state = State::Open;
         } else if self.frto && self.board.nxt() > self.high_seq {
@@ -161,13 +169,14 @@ impl Sender {
         if self.board.sacked_out() == 0 && !resent && self.probe.is_none() {
             return 0;
         }
-        // No reordering is expected until a quarter of the RTT, and none at all once enough
-        // later segments arrived (RFC 8985 §6.2 step 4).
-        let sure = self.board.sacked_out() >= DUPTHRESH || self.state == State::Recovery;
-        let reo_wnd = if sure {
+        // Where none was seen, no reordering is expected once enough later segments arrived (RFC 8985
+        // §6.2 step 4).
+        let repairing = matches!(self.state, State::Recovery | State::Loss);
+        let sure = self.board.sacked_out() >= DUPTHRESH || repairing;
+        let reo_wnd = if sure && !self.reordering.seen {
             Duration::ZERO
         } else {
-            (self.rtt.min() / 4).min(self.rtt.smoothed().unwrap_or_default())
+            self.reordering.window(self.rtt.min(), self.rtt.smoothed().unwrap_or_default())
         };
         let (lost, wait) = self.board.detect_losses(now, reo_wnd);
         if let Some(wait) = wait {

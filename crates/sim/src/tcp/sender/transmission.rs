@@ -70,7 +70,6 @@ impl Sender {
 
     /// Sends new segments, as far as the window allows and waiting is not better.
     pub(super) fn transmit(&mut self, now: Time, out: &mut impl Output) {
-        let burst = self.burst_segments();
         let (mut sent, mut limited) = (0, false);
         loop {
             let left = self.supply.left(self.board.nxt());
@@ -80,6 +79,7 @@ impl Sender {
             if left == 0 || quota == 0 || self.pace.holds_back(now) {
                 break;
             }
+            let burst = self.burst_segments();
             // Waiting makes no larger burst of what the application wrote in one piece.
             let rest_fits = left.min(self.chunk_left.into()) <= u64::from(quota);
             if !rest_fits && self.should_defer(quota, burst, now) {
@@ -187,7 +187,11 @@ impl Sender {
         // Twice the window per RTT early in slow start, 1.2 times later.
         let percent = if self.window.cwnd < self.window.ssthresh / 2 { 200 } else { 120 };
         let window = u64::from(self.window.cwnd.max(self.board.packets_out()));
-        let bytes = u128::from(window * MSS) * percent / 100;
-        self.pacing_rate = (bytes * 1_000_000_000 / u128::from(srtt.as_nanos())) as u64;
+        let (bytes, nanos) = (window * MSS * percent / 100, srtt.as_nanos());
+        // 64 bits hold the product up to a window of 18 GB.
+        self.pacing_rate = match bytes.checked_mul(1_000_000_000) {
+            Some(product) => product / nanos,
+            None => (u128::from(bytes) * 1_000_000_000 / u128::from(nanos)) as u64,
+        };
     }
 }

@@ -6,8 +6,7 @@ use super::*;
 fn echoed(echo: Echo, marks: &[bool]) -> Vec<(u64, bool)> {
     let mut receiver = Receiver::new(echo, RTT);
     let mut acks = Vec::new();
-    // The first 16 are acknowledged one by one, as at the start of every connection.
-    for seq in 0..16 {
+    for seq in 0..ONE_BY_ONE {
         let arrived = Arrived {
             seq,
             ecn: Ecn::Ect0,
@@ -20,7 +19,7 @@ fn echoed(echo: Echo, marks: &[bool]) -> Vec<(u64, bool)> {
         receiver.on_segment(arrived, at(MS * seq), |_| {});
     }
     for (n, ce) in marks.iter().enumerate() {
-        let seq = 16 + n as u64;
+        let seq = ONE_BY_ONE + n as u64;
         let ecn = if *ce { Ecn::Ce } else { Ecn::Ect0 };
         let arrived = Arrived {
             seq,
@@ -31,7 +30,9 @@ fn echoed(echo: Echo, marks: &[bool]) -> Vec<(u64, bool)> {
             part: Part::Whole,
             stamps: Stamps::default(),
         };
-        receiver.on_segment(arrived, at(MS * seq), |ack| acks.push((ack.cumulative - 16, ack.ece)));
+        receiver.on_segment(arrived, at(MS * seq), |ack| {
+            acks.push((ack.cumulative - ONE_BY_ONE, ack.ece));
+        });
     }
     acks
 }
@@ -51,8 +52,8 @@ fn accurate_echo_counts() {
     let mut receiver = Receiver::new(Echo::Accurate { option: true }, RTT);
     let mut acks = Vec::new();
     let marks = [false, false, false, true, true, true, false, false, false, true];
-    for seq in 0..16 + marks.len() as u64 {
-        let ce = seq >= 16 && marks[seq as usize - 16];
+    for seq in 0..ONE_BY_ONE + marks.len() as u64 {
+        let ce = seq >= ONE_BY_ONE && marks[(seq - ONE_BY_ONE) as usize];
         let ecn = if ce { Ecn::Ce } else { Ecn::Ect1 };
         let arrived = Arrived {
             seq,
@@ -65,7 +66,8 @@ fn accurate_echo_counts() {
         };
         receiver.on_segment(arrived, at(MS * seq), |ack| acks.push((ack.cumulative, ack.ace)));
     }
-    let told = acks.iter().filter(|a| a.0 > 16).map(|a| (a.0 - 16, a.1)).collect::<Vec<_>>();
+    let told = acks.iter().filter(|a| a.0 > ONE_BY_ONE).map(|a| (a.0 - ONE_BY_ONE, a.1));
+    let told = told.collect::<Vec<_>>();
     assert_eq!(told, [(2, 0), (4, 1), (6, 3), (7, 3), (9, 3), (10, 4)]);
     // A segment that comes twice is counted twice: its mark is news.
     let again = Arrived {
@@ -77,8 +79,8 @@ fn accurate_echo_counts() {
         part: Part::Whole,
         stamps: Stamps::default(),
     };
-    receiver.on_segment(again, at(MS * 30), |ack| acks.push((ack.cumulative, ack.ace)));
-    assert_eq!(acks.last(), Some(&(26, 5)));
+    receiver.on_segment(again, at(MS * 40), |ack| acks.push((ack.cumulative, ack.ace)));
+    assert_eq!(acks.last(), Some(&(ONE_BY_ONE + 10, 5)));
 }
 
 /// Selective acknowledgements wait for each other, but not for more than two marks.

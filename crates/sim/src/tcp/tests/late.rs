@@ -48,6 +48,22 @@ fn a_fast_retransmission_of_what_comes_twice_is_taken_back() {
     assert_eq!(path.sender.window().threshold(), None, "nothing was lost");
 }
 
+/// RFC 8985 §6.2 step 4: where segments are overtaken, the window grows until it holds them. They are late by
+/// three quarters of an RTT. Later nothing is sent twice.
+#[test]
+fn what_is_late_again_and_again_is_waited_for() {
+    let path = after(3_000, |s, again| match s.seq {
+        // It ends slow start.
+        30 if !again => Fate::Lose,
+        seq if seq % 100 == 60 && !again => Fate::Late(RTT * 3 / 4),
+        _ => Fate::Arrive,
+    });
+    let segments = path.log.last().unwrap().1;
+    let again = path.retransmissions();
+    assert!(segments > 5_000 && (3..20).contains(&again.len()), "{segments}: {again:?}");
+    assert!(*again.last().unwrap() < segments / 4, "{segments}: {again:?}");
+}
+
 #[test]
 fn a_loss_is_a_loss() {
     for lost in [vec![60], (40..200).collect()] {
@@ -95,19 +111,19 @@ fn the_echo_is_of_the_first_segment_that_was_not_acknowledged() {
             echoes.push((ack.cumulative, ack.stamps.echo.age(at(MS * now_ms)).as_millis_f64()));
         });
     };
-    for seq in 0..16 {
+    for seq in 0..ONE_BY_ONE {
         arrive(seq, seq, seq + 10);
     }
     // Two segments and one acknowledgement, which is that of the first.
-    arrive(16, 16, 26);
-    arrive(17, 19, 29);
-    // Above a hole: still the last one in order, 18 being late.
-    arrive(19, 31, 41);
-    arrive(18, 45, 55);
+    arrive(24, 24, 34);
+    arrive(25, 27, 37);
+    // Above a hole: still the last one in order, 26 being late.
+    arrive(27, 39, 49);
+    arrive(26, 53, 63);
     // An old one that comes again says nothing.
-    arrive(3, 60, 70);
-    let last: Vec<_> = echoes.iter().skip(16).copied().collect();
-    assert_eq!(last, [(18, 13.0), (18, 25.0), (20, 10.0), (20, 25.0)]);
+    arrive(3, 68, 78);
+    let last: Vec<_> = echoes.iter().skip(24).copied().collect();
+    assert_eq!(last, [(26, 13.0), (26, 25.0), (28, 10.0), (28, 25.0)]);
 }
 
 /// A SYN-ACK that was sent more than once (RFC 6298 §3, RFC 7323 §4.1), and the window after it
