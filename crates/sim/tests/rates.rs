@@ -96,7 +96,8 @@ proptest! {
         let mut text = format!(
             "seed = {seed}\nduration = \"{}ns\"\nlink = {{ rate = \"{link}bit\", buffer = \"50p\" }}\n\
              aqm = \"fifo\"\n",
-            (12_000.0 * interval) as u64
+            // No run is shorter than a millisecond.
+            (12_000.0 * interval).max(1e6) as u64
         );
         for n in 0..sources {
             let start = (starts[n as usize] * interval) as u64;
