@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use crate::error::Cause;
 use crate::files::Dir;
 use crate::inventory::Inventory;
-use crate::reader::{FEW, Room, Run, Source, batches};
+use crate::rows::{FEW, KEY, Room, Run, Source, batches};
 use crate::table::{column, value};
 use crate::writer::{COMMAND, SUMMARY};
 use crate::{ResultError, Row};
@@ -25,8 +25,6 @@ const MANIFEST: &str = "sweep.json";
 const KEYS: &str = "keys.npy";
 /// A longer list is not read: 100 million runs have 800 MB of keys.
 const MOST_KEYS: u64 = 1 << 30;
-/// The column that tells runs apart.
-pub(crate) const KEY: &str = "key";
 /// What begins an array of NumPy's.
 const NUMPY: &[u8] = b"\x93NUMPY";
 

@@ -1,34 +1,18 @@
 //! Results read back: what a report and a comparison work from.
 
-use std::collections::{HashMap, VecDeque};
-use std::fs::File;
+use std::collections::VecDeque;
 use std::io::Read;
-use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
-};
 
-use crate::bounds;
 use crate::error::Cause;
 use crate::files::Dir;
 use crate::inventory::Inventory;
-use crate::partitions::{KEY, Partitions};
-use crate::table::{column, value};
-use crate::writer::{COMMAND, RUN, RUNS, SUMMARY};
+use crate::partitions::Partitions;
+use crate::rows::{FEW, Room, RowsByRun, Run, Source, batches};
+use crate::writer::{COMMAND, RUNS, SUMMARY};
 use crate::{DelayRow, FlowRow, ResultError, Row, SeriesRow, Summary};
-
-/// The most rows in memory at a time, of tables and of summaries, which are longer.
-const MANY: usize = 8192;
-pub(crate) const FEW: usize = 64;
-/// The most bytes of all summaries, which are kept in memory, and of the rows of a run where they are
-/// read as a whole. 100,000 runs of two groups have half of this.
-const MOST_BYTES: usize = 1 << 30;
-/// Bytes of a value of a summary in memory.
-const VALUE: usize = 32;
 
 /// A result folder: of the command line, or of a sweep of the Python package.
 #[derive(Clone, Debug)]
@@ -37,15 +21,6 @@ pub struct Results {
     list: Inventory,
     runs: Vec<Run>,
     partitions: Option<Partitions>,
-}
-
-/// One run of a result folder.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Run {
-    /// The run in numbers.
-    pub summary: Summary,
-    /// The command that reproduces it.
-    pub command: String,
 }
 
 impl Results {
@@ -144,184 +119,16 @@ impl Results {
 
     /// The time series, run by run.
     pub fn series(&self) -> Result<RowsByRun<SeriesRow>, ResultError> {
-        RowsByRun::open(self)
+        RowsByRun::open(self.list.clone(), self.sources::<SeriesRow>())
     }
 
     /// The delay histograms, run by run.
     pub fn delays(&self) -> Result<RowsByRun<DelayRow>, ResultError> {
-        RowsByRun::open(self)
+        RowsByRun::open(self.list.clone(), self.sources::<DelayRow>())
     }
 
     /// The flows, run by run.
     pub fn flows(&self) -> Result<RowsByRun<FlowRow>, ResultError> {
-        RowsByRun::open(self)
+        RowsByRun::open(self.list.clone(), self.sources::<FlowRow>())
     }
-}
-
-/// The memory that the runs of a folder take.
-#[derive(Default)]
-pub(crate) struct Room {
-    bytes: usize,
-}
-
-impl Room {
-    /// The runs in a batch of a table of runs.
-    ///
-    /// # Errors
-    /// They are not what l4s writes, or too many with those before.
-    pub fn runs_of(&mut self, batch: &RecordBatch) -> Result<Vec<Run>, Cause> {
-        let (summaries, commands) = (column(batch, SUMMARY)?, column(batch, COMMAND)?);
-        let run = |i| {
-            let (summary, command): (String, String) =
-                (value(summaries, SUMMARY, i)?, value(commands, COMMAND, i)?);
-            // A value in memory takes up to `VALUE` bytes more than in JSON.
-            let values = summary.bytes().filter(|byte| *byte == b',').count();
-            self.bytes += summary.len() + command.len() + VALUE * values;
-            if self.bytes > MOST_BYTES {
-                let found = format!("summaries that take more than {} MB", MOST_BYTES >> 20);
-                return Err(Cause::TooMuch(found));
-            }
-            Ok(Run { summary: serde_json::from_str(&summary)?, command })
-        };
-        (0..batch.num_rows()).map(run).collect()
-    }
-}
-
-/// The rows of each run that has any, with the number of the run. Only one run is in memory at a
-/// time, and a batch.
-pub struct RowsByRun<R> {
-    list: Inventory,
-    /// The files that are still to be read.
-    sources: VecDeque<Source>,
-    /// The one that is being read.
-    open: Option<(Source, ParquetRecordBatchReader)>,
-    /// Rows read but not given yet, last one first.
-    ahead: Vec<(u32, R)>,
-    row: PhantomData<R>,
-}
-
-/// A file with rows of runs.
-pub(crate) struct Source {
-    pub folder: PathBuf,
-    pub name: String,
-    /// The numbers of the runs by key, where the file has keys; rows of other keys are left out.
-    pub numbers: Option<HashMap<String, u32>>,
-}
-
-impl Source {
-    fn path(&self) -> PathBuf {
-        self.folder.join(&self.name)
-    }
-
-    /// The column that tells runs apart.
-    fn key(&self) -> &'static str {
-        if self.numbers.is_some() { KEY } else { RUN }
-    }
-
-    /// The run of each row of a batch.
-    fn runs(&self, batch: &RecordBatch) -> Result<Vec<Option<u32>>, Cause> {
-        let (column, rows) = (column(batch, self.key())?, 0..batch.num_rows());
-        match &self.numbers {
-            None => rows.map(|i| value(column, RUN, i).map(Some)).collect(),
-            Some(numbers) => {
-                let key = |i| value::<String>(column, KEY, i);
-                rows.map(|i| Ok(numbers.get(&key(i)?).copied())).collect()
-            }
-        }
-    }
-
-    /// The batches of its rows, with the column that tells runs apart.
-    fn batches<R: Row>(&self, list: &Inventory) -> Result<ParquetRecordBatchReader, ResultError> {
-        let fields = R::fields();
-        let fields = fields.iter().map(|field| field.name().as_str());
-        let columns: Vec<&str> = [self.key()].into_iter().chain(fields).collect();
-        batches(list, &self.folder, &self.name, &columns, MANY)
-    }
-}
-
-impl<R: Row> RowsByRun<R> {
-    fn open(results: &Results) -> Result<Self, ResultError> {
-        let (list, sources) = (results.list.clone(), results.sources::<R>());
-        let mut rows = RowsByRun { list, sources, open: None, ahead: vec![], row: PhantomData };
-        rows.open_next()?;
-        Ok(rows)
-    }
-
-    fn open_next(&mut self) -> Result<(), ResultError> {
-        self.open = match self.sources.pop_front() {
-            Some(source) => {
-                let batches = source.batches::<R>(&self.list)?;
-                Some((source, batches))
-            }
-            None => None,
-        };
-        Ok(())
-    }
-
-    /// The next row, with its run.
-    fn pop(&mut self) -> Result<Option<(u32, R)>, ResultError> {
-        while self.ahead.is_empty() {
-            let Some((source, batches)) = &mut self.open else { return Ok(None) };
-            let Some(batch) = batches.next() else {
-                self.open_next()?;
-                continue;
-            };
-            let read = || -> Result<Vec<(u32, R)>, Cause> {
-                let batch = batch?;
-                let runs = source.runs(&batch)?;
-                let rows = runs.into_iter().zip(R::read(&batch, 0..batch.num_rows())?).rev();
-                Ok(rows.filter_map(|(run, row)| Some((run?, row))).collect())
-            };
-            self.ahead = read().map_err(ResultError::at(&source.path()))?;
-        }
-        Ok(self.ahead.pop())
-    }
-
-    fn next_run(&mut self) -> Result<Option<(u32, Vec<R>)>, ResultError> {
-        let Some((run, first)) = self.pop()? else { return Ok(None) };
-        let mut rows = vec![first];
-        while let Some((other, row)) = self.pop()? {
-            if other != run {
-                self.ahead.push((other, row));
-                break;
-            }
-            if rows.len() * size_of::<R>() >= MOST_BYTES {
-                let path = self.open.as_ref().map_or(PathBuf::new(), |(source, _)| source.path());
-                let found = format!("more than {} rows of run {run}", rows.len());
-                return Err(ResultError::at(&path)(Cause::TooMuch(found)));
-            }
-            rows.push(row);
-        }
-        Ok(Some((run, rows)))
-    }
-}
-
-impl<R: Row> Iterator for RowsByRun<R> {
-    type Item = Result<(u32, Vec<R>), ResultError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.next_run().transpose()
-    }
-}
-
-/// The batches of these columns of a table, of at most so many rows. What the file claims is checked
-/// before it is decoded, so that a batch takes bounded memory.
-pub(crate) fn batches(
-    list: &Inventory,
-    folder: &Path,
-    name: &str,
-    columns: &[&str],
-    rows: usize,
-) -> Result<ParquetRecordBatchReader, ResultError> {
-    let open = |file: File| -> Result<ParquetRecordBatchReader, Cause> {
-        bounds::check_footer(&file)?;
-        let pages = file.try_clone()?;
-        // The types are those of Parquet; files of others may embed an Arrow schema.
-        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-        let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(file, options)?;
-        let mask = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
-        let rows = bounds::check_pages(&pages, builder.metadata(), &mask, rows)?;
-        Ok(builder.with_batch_size(rows).with_projection(mask).build()?)
-    };
-    open(list.open(folder, name)?).map_err(ResultError::at(&folder.join(name)))
 }
