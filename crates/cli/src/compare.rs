@@ -7,7 +7,7 @@ use l4s_measure::{Results, Summary};
 use l4s_report::ReportError;
 use l4s_units::printable;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, unwritten};
 use crate::table::{Align, aligned};
 use crate::{print, report};
 
@@ -99,7 +99,7 @@ fn names<'a>(old: &'a [Condition], new: &'a [Condition]) -> [&'a str; 2] {
 
 /// The runs of a folder, by what was set; seeds apart.
 fn conditions(folder: &Path) -> Result<Vec<Condition>, Failure> {
-    let unread = |error| report::unwritten(ReportError::Read(error));
+    let unread = |error| unwritten(ReportError::Read(error));
     let results = Results::open(folder).map_err(unread)?;
     let mut conditions: Vec<Condition> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();

@@ -1,8 +1,8 @@
 //! Why a command stops, for people: what, where, what to do; and the exit code.
 
+use l4s_measure::{Cause, ResultError};
+use l4s_report::ReportError;
 use l4s_scenario::{Faults, Refused};
-
-use crate::report::unwritten;
 
 /// Why a command stops.
 #[derive(Debug, thiserror::Error)]
@@ -81,5 +81,30 @@ impl Failure {
             Failure::Input { message, help } => l4s_scenario::report(message, help.as_deref()),
             Failure::Run(message) | Failure::Substrate(message) => format!("error: {message}\n"),
         }
+    }
+}
+
+/// Why a report was not written, and what to do about it.
+pub fn unwritten(error: ReportError) -> Failure {
+    match error {
+        ReportError::Read(ref cause) if cause.is_damage() => Failure::input_with(
+            error.to_string(),
+            "the command that made the folder, with --resume, does its runs again",
+        ),
+        ReportError::Read(_) | ReportError::Empty { .. } => {
+            Failure::input_with(error.to_string(), "expected folders that `l4s run --out` finished")
+        }
+        ReportError::List(error) => taken(error),
+        error => Failure::Run(error.to_string()),
+    }
+}
+
+/// As above; what is in the way is the user's to move.
+pub fn taken(error: ResultError) -> Failure {
+    match error.cause {
+        Cause::Foreign | Cause::Changed => {
+            Failure::input_with(error.to_string(), "move it away, or choose another folder")
+        }
+        _ => Failure::Run(error.to_string()),
     }
 }

@@ -27,7 +27,7 @@ use l4s_units::printable;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, taken};
 use crate::measured::VERSION;
 
 const RUNS: &str = "runs";
@@ -473,16 +473,6 @@ fn difference(there: &Manifest, here: &Manifest) -> String {
 
 fn failed(error: ResultError) -> Failure {
     Failure::Run(error.to_string())
-}
-
-/// As above; what is in the way is the user's to move.
-pub fn taken(error: ResultError) -> Failure {
-    match error.cause {
-        Cause::Foreign | Cause::Changed => {
-            Failure::input_with(error.to_string(), "move it away, or choose another folder")
-        }
-        _ => failed(error),
-    }
 }
 
 fn at(path: &Path) -> impl FnOnce(io::Error) -> Failure {

@@ -15,7 +15,6 @@ use rustix::process::Resource;
 
 use crate::failure::Failure;
 use crate::measured::{self, Keep};
-use crate::run;
 
 /// A plan of fewer packets is done before anyone has read what it will take.
 const MANY_PACKETS: f64 = 50e6;
@@ -78,7 +77,7 @@ fn time(seconds: f64) -> String {
 pub fn check_memory(plan: &Plan, jobs: usize, tables: bool) -> Result<(), Failure> {
     let Some(free) = free_memory() else { return Ok(()) };
     let rows = |point: &Point| match tables {
-        true => series_rows(&point.scenario, run::sampling(plan, &point.scenario)),
+        true => series_rows(&point.scenario, measured::sampling(plan, &point.scenario)),
         false => 0,
     };
     let all = |point: &Point| memory(&point.scenario) + ROW * rows(point) as f64;

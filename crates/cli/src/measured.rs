@@ -39,6 +39,16 @@ pub struct Keep {
     pub trace: Option<(Durable, Trace)>,
 }
 
+/// A sweep of more runs keeps series of few samples: what they are for is seen in many runs.
+const MANY_RUNS: usize = 500;
+/// How many samples those are.
+const FEW_SAMPLES: u64 = 40;
+
+/// Time between samples of a run of a plan with many runs; `None` where the recorder chooses it.
+pub fn sampling(plan: &Plan, scenario: &Scenario) -> Option<l4s_units::Duration> {
+    (plan.points.len() > MANY_RUNS).then(|| scenario.duration / FEW_SAMPLES)
+}
+
 /// The substrate `on`, prepared for every run of a plan.
 pub fn prepare(on: Substrate, plan: &Plan) -> Result<Engine, Failure> {
     let engine = Engine::named(on.name())?;

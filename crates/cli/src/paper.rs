@@ -14,9 +14,8 @@ use l4s_scenario::{Plan, nearest};
 use l4s_substrate::Engine;
 
 use crate::args::{Paper, Substrate};
-use crate::failure::Failure;
+use crate::failure::{Failure, unwritten};
 use crate::folder::{CODE, Existing, locked};
-use crate::report::unwritten;
 use crate::run::{Done, Effort, Job};
 use crate::table::{Align, aligned};
 use crate::{forecast, parallel, print};

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use l4s_report::{Data, Pictures, ReportError, read, write_data};
+use l4s_report::{Data, Pictures, read, write_data};
 
-use crate::failure::Failure;
-use crate::folder::{locked, taken};
+use crate::failure::{Failure, unwritten};
+use crate::folder::locked;
 use crate::print;
 
 /// Writes the report of `folders` into `out`, and prints where it is.
@@ -42,21 +42,6 @@ pub fn within(folder: &Path, pictures: Pictures) -> Result<(), Failure> {
 fn gathered(folders: &[PathBuf]) -> Result<Data, Failure> {
     let folders: Vec<&Path> = folders.iter().map(PathBuf::as_path).collect();
     read(&folders).map_err(unwritten)
-}
-
-/// Why a report was not written, and what to do about it.
-pub fn unwritten(error: ReportError) -> Failure {
-    match error {
-        ReportError::Read(ref cause) if cause.is_damage() => Failure::input_with(
-            error.to_string(),
-            "the command that made the folder, with --resume, does its runs again",
-        ),
-        ReportError::Read(_) | ReportError::Empty { .. } => {
-            Failure::input_with(error.to_string(), "expected folders that `l4s run --out` finished")
-        }
-        ReportError::List(error) => taken(error),
-        error => Failure::Run(error.to_string()),
-    }
 }
 
 /// Opens a page in the browser.

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use l4s_measure::{RunRecord, Summary};
-use l4s_model::Scenario;
 use l4s_report::Pictures;
 use l4s_scenario::Plan;
 use l4s_substrate::Engine;
@@ -20,10 +19,6 @@ use crate::{forecast, headline, notes, parallel, print, report};
 
 /// A table of more rows is for files.
 const MOST_ROWS: usize = 400;
-/// A sweep of more runs keeps series of few samples: what they are for is seen in many runs.
-const MANY_RUNS: usize = 500;
-/// How many samples those are.
-const FEW_SAMPLES: u64 = 40;
 
 /// Runs a scenario.
 pub fn run(options: &Run) -> Result<(), Failure> {
@@ -106,11 +101,6 @@ pub struct Done {
     pub folder: Option<Folder>,
     tally: Tally,
     commands: Vec<String>,
-}
-
-/// Time between samples of a run of a plan with many runs; `None` where the recorder chooses it.
-pub fn sampling(plan: &Plan, scenario: &Scenario) -> Option<l4s_units::Duration> {
-    (plan.points.len() > MANY_RUNS).then(|| scenario.duration / FEW_SAMPLES)
 }
 
 impl Job<'_> {
@@ -200,7 +190,7 @@ impl Job<'_> {
         };
         let keep = Keep {
             tables: folder.is_some(),
-            sampling: sampling(self.plan, &points[number].scenario),
+            sampling: measured::sampling(self.plan, &points[number].scenario),
             trace: folder.zip(self.trace).map(trace).transpose()?,
         };
         let finished = measured::run(engine, &points[number], &commands[number], keep)?;

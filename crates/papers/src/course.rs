@@ -3,7 +3,7 @@
 use l4s_measure::{ResultError, Results, RowsByRun, Scope, SeriesRow};
 use l4s_scenario::Plan;
 
-use crate::expression::unknown;
+use crate::unknown::unknown;
 
 /// A quantity of a row of the flow.
 pub(crate) type Series = fn(&SeriesRow) -> Option<f64>;

@@ -6,12 +6,24 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use l4s_measure::{Results, Summary};
-use l4s_report::lights::{Lights, Tally, read_lights};
+use l4s_report::lights::{Lights, read_lights};
 use l4s_scenario::Plan;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::course::Course;
-use crate::sample::Table;
+use crate::lights;
+
+/// A table of numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Table {
+    /// The runs of the figure.
+    #[default]
+    Runs,
+    /// The counts of its traffic lights (Fallback §7.5): a row per schedule of AQMs.
+    Lights,
+}
 
 /// The results of a figure. Each part is read when it is asked for.
 pub struct Evidence<'a> {
@@ -112,7 +124,7 @@ impl Subject {
         let rows = schedules.map(|(number, (schedule, tally))| {
             let set =
                 Map::from_iter([("schedule".to_owned(), Value::from(schedule.name.as_str()))]);
-            let numbers = counted(tally).into_iter();
+            let numbers = lights::columns(tally).into_iter();
             let row = numbers.map(|(name, count)| (name.to_owned(), Value::from(count)));
             Subject { number, set, row: row.collect() }
         });
@@ -135,18 +147,4 @@ pub(crate) fn is_one_of(found: &str, accepted: &str) -> bool {
         Some(beginning) => found.starts_with(beginning),
         None => found == accepted,
     })
-}
-
-/// The columns of the traffic lights of a schedule: counts of situations, in all, where a Cubic flow
-/// takes part, and at the two lowest link rates.
-pub(crate) fn counted(tally: &Tally) -> [(&'static str, usize); 6] {
-    let Tally { all, with_cubic, by_rate, .. } = tally;
-    [
-        ("all", all.sum()),
-        ("all_amber", all.amber),
-        ("all_red", all.red),
-        ("with_cubic", with_cubic.sum()),
-        ("with_cubic_red", with_cubic.red),
-        ("slow_amber", by_rate.iter().take(2).map(|counts| counts.amber).sum()),
-    ]
 }

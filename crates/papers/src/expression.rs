@@ -7,18 +7,18 @@
 //! factor    = number | "inf" | "change" | column | function "(" … ")" | "(" sum ")"
 //! ```
 //!
-//! A column is one of `runs.parquet` (docs/results.md) or of the traffic lights ([`counted`]). A
+//! A column is one of `runs.parquet` (docs/results.md) or of the traffic lights ([`lights::columns`]). A
 //! setting in a column `set_…` counts in milliseconds or bit/s. `change` is the time of the scenario's
 //! first `[[at]]` in seconds. The functions are those of [`Function`].
 
 use std::sync::OnceLock;
 
 use l4s_report::lights::Tally;
-use l4s_scenario::nearest;
 use serde::Deserialize;
 
 use crate::course::series;
-use crate::evidence::counted;
+use crate::lights;
+use crate::unknown::unknown;
 
 /// A function of the language.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -267,8 +267,9 @@ fn column(name: &str) -> Result<String, String> {
     let columns = COLUMNS.get_or_init(|| {
         let runs = l4s_measure::dictionary().into_iter();
         let numbers = runs.filter(|column| column.table == "runs" && column.kind != "Utf8");
-        let lights = counted(&Tally::default()).map(|(name, _)| name.to_owned()).into_iter();
-        lights.chain(numbers.map(|column| column.name)).collect()
+        let tallied =
+            lights::columns(&Tally::default()).map(|(name, _)| name.to_owned()).into_iter();
+        tallied.chain(numbers.map(|column| column.name)).collect()
     });
     let known: Vec<String> = columns.iter().map(|column| filled(column, name)).collect();
     match known.iter().any(|known| known == name) {
@@ -289,18 +290,6 @@ fn filled(column: &str, name: &str) -> String {
         (part, _) => part.to_owned(),
     });
     parts.collect::<Vec<_>>().join("_")
-}
-
-/// The message for a name that is not known, with the known name that is spelled most like it.
-pub(crate) fn unknown<'a>(
-    kind: &str,
-    name: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> String {
-    match nearest(name, known) {
-        Some(near) => format!("unknown {kind} `{name}`, did you mean `{near}`?"),
-        None => format!("unknown {kind} `{name}`"),
-    }
 }
 
 #[cfg(test)]

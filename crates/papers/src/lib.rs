@@ -16,6 +16,7 @@ mod figures;
 mod lights;
 mod sample;
 mod statement;
+mod unknown;
 
 pub use beside::Row;
 pub use error::{DataError, Error};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use l4s_measure::Results;
-use l4s_report::lights::{Counts, Lights, Said, read_lights, write_lights};
+use l4s_report::lights::{Counts, Lights, Said, Tally, read_lights, write_lights};
 use l4s_scenario::Plan;
 
 use crate::{Error, Row};
@@ -51,4 +51,18 @@ fn counted(counts: &Counts) -> String {
         text += &format!("; {unknown} without a detector");
     }
     text
+}
+
+/// The columns of the traffic lights of a schedule: counts of situations, in all, where a Cubic flow
+/// takes part, and at the two lowest link rates.
+pub(crate) fn columns(tally: &Tally) -> [(&'static str, usize); 6] {
+    let Tally { all, with_cubic, by_rate, .. } = tally;
+    [
+        ("all", all.sum()),
+        ("all_amber", all.amber),
+        ("all_red", all.red),
+        ("with_cubic", with_cubic.sum()),
+        ("with_cubic_red", with_cubic.red),
+        ("slow_amber", by_rate.iter().take(2).map(|counts| counts.amber).sum()),
+    ]
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::course::series;
-use crate::evidence::{Evidence, Subject};
+use crate::evidence::{Evidence, Subject, Table};
 use crate::expression::{Call, Condition, Expression, Function, Is, Operator, Term};
 
 /// A selection of runs, and an expression that is evaluated in each.
@@ -34,17 +34,6 @@ pub(crate) struct Sample {
     pub at: Option<Expression>,
     /// The sample by whose numbers these are divided.
     pub over: Option<Box<Sample>>,
-}
-
-/// A table of numbers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Table {
-    /// The runs of the figure.
-    #[default]
-    Runs,
-    /// The counts of its traffic lights (Fallback §7.5): a row per schedule of AQMs.
-    Lights,
 }
 
 /// One number of many.

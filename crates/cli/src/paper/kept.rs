@@ -8,8 +8,7 @@ use l4s_measure::inventory::{Inventory, Place, write_listed};
 use l4s_papers::{Checked, Figure, Row};
 use serde::{Deserialize, Serialize};
 
-use crate::failure::Failure;
-use crate::folder::taken;
+use crate::failure::{Failure, taken};
 use crate::table::aligned;
 
 const FILE: &str = "figure.json";
