@@ -7,7 +7,7 @@
 use l4s_units::param::{Configurable, Kind, Param, Profile, Value};
 use l4s_units::{Duration, Time};
 
-use crate::{Ack, Congestion, CongestionControl, Pause, Window};
+use crate::{Ack, Congestion, CongestionControl, Pause, Window, hystart_rise};
 
 /// β of RFC 9438 §4.6, 0.7, in 1/1024.
 const BETA: u64 = 717;
@@ -29,8 +29,6 @@ const HYSTART_SAMPLES: u32 = 8;
 const HYSTART_TRAIN_GAP: Duration = Duration::from_millis(2);
 /// What pacing and offloads may stretch a train by.
 const HYSTART_TRAIN_SLACK: Duration = Duration::from_millis(1);
-/// Bounds of the rise in delay that ends slow start; the rise is an eighth of the lowest RTT.
-const HYSTART_RISE: (Duration, Duration) = (Duration::from_millis(4), Duration::from_millis(16));
 
 /// The settings of Cubic.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -336,8 +334,7 @@ impl HyStart {
         if self.samples < HYSTART_SAMPLES {
             self.samples += 1;
         } else {
-            let rise = (delay_min / 8).clamp(HYSTART_RISE.0, HYSTART_RISE.1);
-            self.found |= self.round_rtt > delay_min + rise;
+            self.found |= self.round_rtt > delay_min + hystart_rise(delay_min);
         }
         self.found
     }

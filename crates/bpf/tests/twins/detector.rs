@@ -26,7 +26,7 @@ pub(super) fn expected_detector(text: &mut String, c: &CDetector, settings: &Det
         "Filter {{ original: {}, alternative: {}, k2: {} }}",
         smooth(&c.original),
         option(c.side != 0, alternative),
-        option(settings.k2 != 0, format!("Factor({})", settings.k2))
+        option(settings.filters != 0, "Factor(32)".to_owned())
     );
     let log = |carry: u32| format!("CarryLog {{ carry: {carry} }}");
     write!(
@@ -56,7 +56,7 @@ pub(super) fn expected_detector(text: &mut String, c: &CDetector, settings: &Det
         c.losses,
         c.unmarked_rounds,
         c.unheard,
-        option(settings.tracers != 0, expected_tracers(&c.tracers, settings))
+        option(settings.traces != 0, expected_tracers(&c.tracers, settings))
     )
     .unwrap();
 }
@@ -68,27 +68,17 @@ pub(super) fn seen_detector(text: &str) -> &str {
 
 pub(super) fn random_detector(r: &mut Random) -> classic_ecn::Config {
     let mut weight = || if r.one_in(4) { 0.0 } else { r.below(4097) as f64 / 256.0 };
-    let (v, d, s, m) = (weight(), weight(), weight(), weight());
+    let (v, d, s) = (weight(), weight(), weight());
     classic_ecn::Config {
+        rules: r.of(&[Rules::Paper, Rules::Filtered, Rules::Linux, Rules::Best, Rules::Best]),
         v,
         d: if r.one_in(2) { v } else { d },
         s,
-        m,
         v0: Duration::from_micros(r.any(24)),
-        v_floor: r.below(257) as f64 / 256.0,
         d0: Duration::from_micros(r.any(24)),
         l_sticky: r.any(10).min(1000) as f64 / 2.0,
         c_sticky: 1.0 + r.any(10).min(999) as f64 / 2.0,
-        clock: r.of(&[Clock::Rtt, Clock::Virtual]),
-        mdev_ratio: r.of(&[1, 2, 4]),
         shift_max: 1 + r.below(20) as u32,
-        filter: !r.one_in(3),
-        k2: 1.0 + r.below(241) as f64 / 16.0,
-        spacing: r.one_in(2),
-        prompt: r.one_in(2),
-        hold: r.of(&[0, 1, 8, 1000]),
-        tracers: 1 + r.below(16) as u32,
-        tests_valid: r.of(&[0, 1, 8, 50]),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-use l4s_cc::classic_ecn::tracers::{MOST_SETS, Scores, Tracers};
+use l4s_cc::classic_ecn::tracers::{SETS, Scores, Tracers};
 
 /// `TRACERS_ONE_QUEUE`.
 pub(super) const ONE_QUEUE: u8 = 1;
@@ -49,7 +49,8 @@ impl CTracers {
 pub(super) fn expected_tracers(c: &CTracers, settings: &DetectorSettings) -> String {
     let CTracers { left, overtaken, in_order, waited, nothing, phase, finding, .. } = c;
     let [waits, unmarked, hurry] = [c.waits, c.unmarked, c.hurry].map(|known| known != 0);
-    let DetectorSettings { tracers, tests_valid, l_sticky, .. } = settings;
+    let DetectorSettings { best, l_sticky, .. } = settings;
+    let finds = *best != 0;
     let phase = match phase {
         0 => "Idle".to_owned(),
         1 => format!("Armed({left})"),
@@ -63,7 +64,7 @@ pub(super) fn expected_tracers(c: &CTracers, settings: &DetectorSettings) -> Str
         _ => format!("Nothing({nothing})"),
     };
     format!(
-        "Tracers {{ sets: {tracers}, valid: {tests_valid}, scores: Scores {{ l_sticky: {l_sticky}, \
+        "Tracers {{ finds: {finds}, scores: Scores {{ l_sticky: {l_sticky}, \
          classic: {ONE} }}, phase: {phase}, overtaken: {overtaken}, in_order: {in_order}, \
          waited: {waited}, waits: {waits}, unmarked: {unmarked}, hurry: {hurry}, \
          finding: {finding} }}"
@@ -127,15 +128,15 @@ struct Went {
 fn compare_tracers(seed: u64, steps: usize, went: &mut Went) {
     let mut r = Random(seed);
     let config = classic_ecn::Config {
-        tracers: 1 + r.below(MOST_SETS.into()) as u32,
-        tests_valid: r.of(&[0, 1, 3, 50]),
+        rules: r.of(&[Rules::Paper, Rules::Best]),
         l_sticky: r.any(10).min(1000) as f64 / 3.0,
         ..classic_ecn::Config::best()
     };
     let settings = DetectorSettings::new(&config, true);
     let l_sticky = settings.l_sticky as i64;
     let scores = Scores { l_sticky, classic: ONE };
-    let mut rust = Tracers::new(config.tracers, config.tests_valid, scores);
+    let mut rust = Tracers::new(settings.best != 0, scores);
+    let step_of_a_set = l_sticky / i64::from(SETS);
     let mut c = CTracers::USED;
     l4s_tracers_start(&mut c);
     let mut bottleneck = Bottleneck::new(seed);
@@ -172,8 +173,8 @@ fn compare_tracers(seed: u64, steps: usize, went: &mut Went) {
             score = match r.below(40) {
                 0 => -l_sticky,
                 1 => 1 - l_sticky,
-                2 => -(settings.tracer_step as i64) - 1,
-                3 => -(settings.tracer_step as i64),
+                2 => -step_of_a_set - 1,
+                3 => -step_of_a_set,
                 4 => ONE - 1,
                 5 => ONE + 1,
                 _ => (score + r.below(1 << 23) as i64 - (1 << 22)).max(-l_sticky),
@@ -191,7 +192,7 @@ fn compare_tracers(seed: u64, steps: usize, went: &mut Went) {
         went.one_queue += u64::from(rust.found_one_queue());
         went.two_queues += u64::from(rust.found_two_queues());
         went.rare += u64::from(c.nothing > EAGER);
-        went.papers += u64::from(settings.tests_valid == 0 && rust.is_suppressed());
+        went.papers += u64::from(settings.best == 0 && rust.is_suppressed());
     }
 }
 

@@ -2,7 +2,9 @@
 
 use l4s_units::Time;
 
-use super::{CWND_BITS, ClassicGrowth, Config, Increase, LossResponse, RttIndependence, State};
+use super::{
+    CWND_BITS, ClassicGrowth, Config, Increase, LossResponse, RTT_VIRT_US, RttIndependence, State,
+};
 use crate::cubic;
 
 /// R0 and R1 of the scalable mode: the growth is a packet per round trip at about R0 + R1
@@ -21,7 +23,6 @@ const ONE: u64 = 1 << 32;
 #[derive(Clone, Debug)]
 pub(super) struct Growth {
     rtt_independence: RttIndependence,
-    rtt_virt_us: u64,
     /// Rounds that are left before the rate is independent of the RTT.
     transition: u32,
     fast: bool,
@@ -44,7 +45,6 @@ impl Growth {
             config.loss == LossResponse::Cubic || config.classic_growth == ClassicGrowth::Cubic;
         Growth {
             rtt_independence: config.rtt_independence,
-            rtt_virt_us: config.rtt_virt.as_micros().min((1 << 16) - 1),
             transition: config.rtt_transition,
             fast: config.increase == Increase::Fast,
             classic: config.classic_growth,
@@ -112,7 +112,7 @@ impl Growth {
         s.credit = gained % s.frac_cwnd;
         s.frac_cwnd += gained / s.frac_cwnd;
         if self.fast && !self.after_loss && classic == 0 && self.looking > 0 {
-            let rtt = srtt.max(self.rtt_virt_us).max(1000);
+            let rtt = srtt.max(RTT_VIRT_US);
             s.frac_cwnd += u64::from(unmarked) * ((self.step(rtt) << CWND_BITS) / rtt);
         }
     }
@@ -122,7 +122,7 @@ impl Growth {
     /// grow as on a path of the virtual RTT (RFC 9331 §4.3). The remainder of the division waits,
     /// so that no increase is too small.
     fn scale(&self, srtt: u64) -> u64 {
-        let (rtt, virt) = (srtt.max(1), self.rtt_virt_us);
+        let (rtt, virt) = (srtt.max(1), RTT_VIRT_US);
         if self.transition > 0 {
             return ONE;
         }

@@ -26,7 +26,9 @@ const SETTLED: f64 = JOINS + 2.0;
 /// A number of the course of figure 12 with that setting of the filter.
 fn filter(e: &Evidence<'_>, on: bool, of: impl Fn(&Course) -> Option<f64>) -> Vec<f64> {
     let is = |course: &&Course| {
-        let set = |(key, value): &(String, String)| key.ends_with("filter") && value == "true";
+        let set = |(key, value): &(String, String)| {
+            key.ends_with("detector") && value == "paper-filtered"
+        };
         course.set.iter().any(set) == on
     };
     e.courses().iter().filter(is).filter_map(of).collect()
