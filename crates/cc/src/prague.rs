@@ -73,10 +73,18 @@ pub struct State {
     pub ssthresh: u32,
     /// The threshold before the last loss.
     pub prior_ssthresh: u32,
+    /// Rounds that are left before the rate is independent of the RTT.
+    pub transition: u32,
+    /// Rounds of observation since the last mark.
+    pub quiet: u16,
+    /// Rounds for which it has been looking for room since then.
+    pub looking: u16,
     /// Whether a mark was ever seen.
     pub saw_ce: bool,
     /// Whether a loss is being recovered from.
     pub in_loss: bool,
+    /// Whether there was a loss since the last mark: the bottleneck may be one that does not mark.
+    pub after_loss: bool,
 }
 
 /// `alpha` in a Classic queue, in 2^-24 (`ALPHA_ABE`): 2·(1 − 0.7), as RFC 8511 leaves 0.7 of the
@@ -111,6 +119,7 @@ pub struct Control {
 #[derive(Clone, Copy, Debug)]
 struct Settings {
     rtt_independence: RttIndependence,
+    rtt_transition: u32,
     /// Whether marks are averaged per virtual RTT.
     alpha_per_virtual: bool,
     alpha_on_init: u32,
@@ -126,6 +135,7 @@ impl Settings {
     fn new(config: &Config) -> Settings {
         Settings {
             rtt_independence: config.rtt_independence,
+            rtt_transition: config.rtt_transition,
             alpha_per_virtual: config.alpha_clock == Clock::Virtual,
             alpha_on_init: config.alpha_on_init,
             cwnd_min: (config.min_window * f64::from(1u32 << CWND_BITS)) as u64,
@@ -165,9 +175,14 @@ impl Control {
         }
     }
 
-    /// What it knows.
+    /// Its state, without that of its detector.
     pub fn state(&self) -> &State {
         &self.state
+    }
+
+    /// Its detector of Classic ECN, where it has one.
+    pub fn detector(&self) -> Option<&Detector> {
+        self.detector.as_deref()
     }
 
     /// The window in whole packets, rounded to the nearest, and one at least.
@@ -188,6 +203,7 @@ impl Control {
             window_end: nxt,
             ssthresh: Window::NO_THRESHOLD,
             prior_ssthresh: Window::NO_THRESHOLD,
+            transition: self.settings.rtt_transition,
             ..State::default()
         };
         self.flight = cwnd.into();
@@ -245,9 +261,7 @@ impl Control {
             self.update_alpha();
         }
         self.restart_slow_start();
-        let in_slow_start = self.state.frac_cwnd >> CWND_BITS < self.state.ssthresh.into();
-        let frac_cwnd = self.state.frac_cwnd;
-        self.growth.end_round(self.state.delivered_ce > 0, in_slow_start, frac_cwnd);
+        self.state.end_round();
         self.state.window_end = ack.nxt;
         self.flight = ack.nxt - ack.una;
         self.state.alpha_at = now;
@@ -325,7 +339,8 @@ impl Control {
             let before = self.state.frac_cwnd;
             self.state.prior_frac_cwnd = before;
             self.state.prior_ssthresh = self.state.ssthresh;
-            self.growth.lost(before);
+            self.growth.reduced(before);
+            self.state.lost();
             let reduced = if self.settings.cubic_on_loss { before / 10 * 7 } else { before / 2 };
             self.state.frac_cwnd = reduced.max(least);
             self.state.in_loss = true;
@@ -406,7 +421,7 @@ impl CongestionControl for Control {
         if ack.delivered_ce > 0 {
             let first = !self.state.saw_ce;
             self.state.saw_ce = true;
-            self.growth.marked();
+            self.state.marked();
             self.observe_marks(ack, srtt, now);
             self.answer(ack, srtt, now, first);
         } else {

@@ -85,53 +85,89 @@ pub struct Sample {
 #[derive(Clone, Debug)]
 pub struct Detector<const BITS: u32 = 24> {
     settings: Settings,
-    /// `classic_ecn`.
+    /// The score, `classic_ecn`, in 2^-`BITS`.
     score: i64,
+    /// The highest score that there was.
     max: i64,
+    /// Round trips that were scored.
     rounds: u32,
-    /// `None` before the first round trip.
+    /// The averages of the RTT; `None` before the first round trip.
     rtt: Option<Filter<Smooth>>,
-    /// Of the threshold, before there are averages.
+    /// The gain of the averages is 2^-`shift`.
     shift: u32,
+    /// The smoothed RTT above the lowest one, in microseconds.
     depth: u32,
+    /// Logarithms of the deviation.
     log_mdev: CarryLog,
-    /// Of the product of both, or of the depth alone.
+    /// Logarithms of the depth, or of its product with the deviation.
     log_depth: CarryLog,
-    /// Of the references, where they follow the spacing of packets.
+    /// Logarithms of V0 where it follows the spacing of packets.
     log_v0: CarryLog,
+    /// Logarithms of D0 where it follows the spacing of packets.
     log_d0: CarryLog,
+    /// The round trip that has not ended.
     round: Round,
-    /// The least time between two packets' deliveries: what the bottleneck takes to send one.
+    /// The time that the bottleneck takes to send a packet.
     spacing: Spacing,
-    /// When the last acknowledgement came, in microseconds.
+    /// The arrival time of the last acknowledgement, in microseconds.
     acked_us: u64,
     /// Losses since the last mark.
     losses: u32,
     /// Round trips since the last mark.
     unmarked_rounds: u32,
-    /// What they spoke for a Classic queue while the score was at its floor, in its units.
+    /// The evidence of those for a Classic queue while the score was at its floor, in the unit of the
+    /// score.
     unheard: i64,
-    /// What it asks the queue itself, where it is to.
+    /// Tracers; `None` unless detection is active.
     tracers: Option<Tracers>,
 }
 
+/// The state of a detector, named as in `classic_ecn.h`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "the fields of Detector say what each is")]
+pub struct State {
+    pub score: i64,
+    pub max: i64,
+    pub rounds: u32,
+    pub rtt: Option<Filter<Smooth>>,
+    pub shift: u32,
+    pub depth: u32,
+    pub log_mdev: CarryLog,
+    pub log_depth: CarryLog,
+    pub log_v0: CarryLog,
+    pub log_d0: CarryLog,
+    pub round: Round,
+    pub spacing: Spacing,
+    pub acked_us: u64,
+    pub losses: u32,
+    pub unmarked_rounds: u32,
+    pub unheard: i64,
+    pub tracers: Option<Tracers>,
+}
+
 /// What happened in this round trip.
-#[derive(Clone, Copy, Debug, Default)]
-struct Round {
-    /// It ends when this is acknowledged,
-    end: u64,
-    /// and not before this time plus the virtual RTT.
-    began_us: u64,
-    acks: u32,
-    limited_acks: u32,
-    delivered: u32,
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Round {
+    /// The first segment not sent when it began. The round trip ends when all before it is
+    /// acknowledged.
+    pub end: u64,
+    /// The time when it began, in microseconds. With [`Clock::Virtual`] it lasts a virtual RTT at
+    /// least.
+    pub began_us: u64,
+    /// Acknowledgements.
+    pub acks: u32,
+    /// Acknowledgements that found the sender with nothing to send.
+    pub limited_acks: u32,
+    /// Delivered segments.
+    pub delivered: u32,
     /// Those of them that were marked.
-    marked: u32,
-    lost: bool,
-    /// Delivered unmarked from behind a deep queue.
-    deep_unmarked: u32,
-    /// And of these, from behind one that is deeper than jitter could be.
-    far_unmarked: u32,
+    pub marked: u32,
+    /// Whether a loss was detected.
+    pub lost: bool,
+    /// Segments delivered unmarked from a deep queue.
+    pub deep_unmarked: u32,
+    /// Those of them that were delayed by more than [`FAR_MIN`].
+    pub far_unmarked: u32,
 }
 
 /// The configuration in the detector's own numbers. Everything that is scaled by `BITS` is made
@@ -237,6 +273,29 @@ impl<const BITS: u32> Detector<BITS> {
                 Tracers::new(settings.best, scores)
             }),
             settings,
+        }
+    }
+
+    /// Its state.
+    pub fn state(&self) -> State {
+        State {
+            score: self.score,
+            max: self.max,
+            rounds: self.rounds,
+            rtt: self.rtt,
+            shift: self.shift,
+            depth: self.depth,
+            log_mdev: self.log_mdev,
+            log_depth: self.log_depth,
+            log_v0: self.log_v0,
+            log_d0: self.log_d0,
+            round: self.round,
+            spacing: self.spacing,
+            acked_us: self.acked_us,
+            losses: self.losses,
+            unmarked_rounds: self.unmarked_rounds,
+            unheard: self.unheard,
+            tracers: self.tracers,
         }
     }
 

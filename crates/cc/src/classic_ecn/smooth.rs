@@ -15,13 +15,13 @@ pub const SHIFT_MAX: u32 = 20;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Smooth {
     /// `fbk_srtt` · 2^`shift`: 24 + 20 bits.
-    srtt: u64,
+    pub srtt: u64,
     /// `fbk_mdev` · 2^(`shift` + `ratio`): 24 + 21 bits.
-    mdev: u64,
+    pub mdev: u64,
     /// The gain of `srtt` is 2^-`shift`.
-    shift: u32,
+    pub shift: u32,
     /// That of `mdev` is 2^-(`shift` + `ratio`).
-    ratio: u32,
+    pub ratio: u32,
 }
 
 /// The shift of the gain for a slow-start threshold of so many segments: g = 2 · ssthresh^1.5, in

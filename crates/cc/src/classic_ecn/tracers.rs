@@ -72,44 +72,50 @@ pub struct Scores {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tracers {
     /// Whether a test finds anything; in the paper it does not.
-    finds: bool,
-    scores: Scores,
-    phase: Phase,
+    pub finds: bool,
+    /// The scores that matter to it.
+    pub scores: Scores,
+    /// The phase of the test.
+    pub phase: Phase,
     /// Sets of this test of which the middle was overtaken.
-    overtaken: u32,
+    pub overtaken: u32,
     /// Sets of this test that came back in order.
-    in_order: u32,
+    pub in_order: u32,
     /// Those of `in_order` that had waited in a queue.
-    waited: u32,
+    pub waited: u32,
     /// The newest round trip had waited in a queue.
-    waits: bool,
+    pub waits: bool,
     /// Since one queue or two were found, a packet came unmarked from where an L4S queue marks all.
-    unmarked: bool,
+    pub unmarked: bool,
     /// The score was at the threshold in this test, so that no set is kept back for a queue.
-    hurry: bool,
-    finding: Finding,
+    pub hurry: bool,
+    /// The finding of the last test that found anything, or the number of those that did not.
+    pub finding: Finding,
 }
 
 /// What a whole test says of the bottleneck.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Finding {
-    /// In so many tests in a row.
+pub enum Finding {
+    /// Nothing, in this number of tests in a row.
     Nothing(u32),
+    /// The bottleneck has a single queue.
     OneQueue,
+    /// The bottleneck has an L4S queue and a Classic one.
     TwoQueues,
 }
 
+/// The phase of a test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Phase {
+pub enum Phase {
     /// No test runs.
     Idle,
-    /// The next segment may go as a set; so many sets are left, this one included.
+    /// The next segment may go as a set. This number of sets is left, including the next one.
     Armed(u32),
-    /// A set was sent in this round trip; so many are left.
+    /// A set was sent in this round trip. This number of sets is left.
     Resting(u32),
     /// The last set has another round trip to be answered.
     Waiting,
-    /// A whole test was in vain, or found something; for so many round trips more.
+    /// No test begins for this number of round trips: one found something, or was given up.
     Suppressed(u32),
 }
 
