@@ -223,6 +223,12 @@ mod tests {
     }
 
     #[test]
+    fn the_settings_of_dualpi2_are_those_of_its_program() {
+        let settings = l4s_aqm::dualpi2::kernel::Settings::default();
+        assert_layout(DUALPI2(), "dualpi2_config", &settings);
+    }
+
+    #[test]
     fn the_settings_of_prague_are_those_of_its_program() {
         let settings = l4s_cc::prague::kernel::Settings::default();
         assert_layout(PRAGUE(), "prague_config", &settings);

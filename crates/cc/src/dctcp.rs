@@ -4,7 +4,8 @@
 //! window with a mark in it ends with the congestion window reduced by `alpha / 2`. Growth and
 //! the response to loss are Reno's.
 
-use l4s_units::param::{Configurable, Kind, Param, Profile, Value};
+use l4s_units::param;
+use l4s_units::param::{Configurable, Kind, Param, Profile};
 
 use crate::{Ack, Congestion, CongestionControl, Window, reno};
 
@@ -46,33 +47,25 @@ impl Configurable for Config {
         "Data Centre TCP (RFC 8257), as in Linux, with Reno's response to loss";
 
     const PARAMS: &'static [Param<Self>] = &[
-        Param::new(
-            "shift_g",
-            "gain of the moving average of marks: 2^-shift_g",
+        param!(
+            shift_g,
             Kind::Count { min: 1, max: 10 },
-            |c| Some(Value::Count(c.shift_g.into())),
-            |c, v| c.shift_g = v.count() as u32,
+            "gain of the moving average of marks: 2^-shift_g"
         ),
-        Param::new(
-            "alpha_on_init",
-            "the average before the first window, in 1/1024",
+        param!(
+            alpha_on_init,
             Kind::Count { min: 0, max: 1 << 10 },
-            |c| Some(Value::Count(c.alpha_on_init.into())),
-            |c, v| c.alpha_on_init = v.count() as u32,
+            "the average before the first window, in 1/1024"
         ),
-        Param::new(
-            "alpha_bits",
-            "bits of the average's fraction: 10 in Linux, where rare marks round to none",
+        param!(
+            alpha_bits,
             Kind::Count { min: 10, max: 30 },
-            |c| Some(Value::Count(c.alpha_bits.into())),
-            |c, v| c.alpha_bits = v.count() as u32,
+            "bits of the average's fraction: 10 in Linux, where rare marks round to none"
         ),
-        Param::new(
-            "pacing",
-            "spread the window over the round trip, as behind fq, instead of sending in bursts",
+        param!(
+            pacing,
             Kind::Bool,
-            |c| Some(Value::Bool(c.pacing)),
-            |c, v| c.pacing = v.bool(),
+            "spread the window over the round trip, as behind fq, instead of sending in bursts"
         ),
     ];
 

@@ -215,12 +215,12 @@ impl Value {
     }
 }
 
-/// A type of which every value is the [`Value`] of a setting.
+/// A type whose values are the [`Value`]s of a setting.
 pub trait Setting: Copy {
-    /// As the value of a setting.
-    fn into_value(self) -> Value;
+    /// As the value of a setting; `None` for an `Option` that is.
+    fn into_value(self) -> Option<Value>;
 
-    /// Back from [`Setting::into_value`].
+    /// From a value of its kind.
     ///
     /// # Panics
     /// On a value of another kind: see [`Value`].
@@ -230,8 +230,8 @@ pub trait Setting: Copy {
 macro_rules! settings {
     ($($type:ty: $read:ident, $write:expr);+ $(;)?) => {$(
         impl Setting for $type {
-            fn into_value(self) -> Value {
-                ($write)(self)
+            fn into_value(self) -> Option<Value> {
+                Some(($write)(self))
             }
 
             fn from_value(value: Value) -> Self {
@@ -249,9 +249,19 @@ settings! {
     Bytes: bytes, Value::Bytes;
 }
 
+impl<T: Setting> Setting for Option<T> {
+    fn into_value(self) -> Option<Value> {
+        self.and_then(T::into_value)
+    }
+
+    fn from_value(value: Value) -> Self {
+        Some(T::from_value(value))
+    }
+}
+
 impl Setting for u32 {
-    fn into_value(self) -> Value {
-        Value::Count(self.into())
+    fn into_value(self) -> Option<Value> {
+        Some(Value::Count(self.into()))
     }
 
     /// Saturates. The range of the setting keeps it from having to.
@@ -301,8 +311,8 @@ macro_rules! words {
         }
 
         impl $crate::param::Setting for $name {
-            fn into_value(self) -> $crate::param::Value {
-                $crate::param::Value::Word(self.word())
+            fn into_value(self) -> Option<$crate::param::Value> {
+                Some($crate::param::Value::Word(self.word()))
             }
 
             fn from_value(value: $crate::param::Value) -> Self {
@@ -316,10 +326,11 @@ macro_rules! words {
 }
 
 /// Declares a [`Param`] that is a field of the configuration `Self`, of a type that is a
-/// [`Setting`]: field, kind and meaning. The name is that of the field, unless another one stands
-/// before it, as in `"limit" => most`. After `if` stands when the setting means anything; by default it always does.
+/// [`Setting`]: the field, whose name is that of the setting, its kind, its meaning, and, unless it
+/// always has an effect, a function that says whether it has.
 ///
 /// ```
+/// use l4s_units::param;
 /// use l4s_units::param::{Configurable, Kind, Param, Profile};
 ///
 /// #[derive(Default)]
@@ -332,10 +343,8 @@ macro_rules! words {
 ///     const KIND: &'static str = "example";
 ///     const ABOUT: &'static str = "an example";
 ///     const PARAMS: &'static [Param<Self>] = &[
-///         l4s_units::param!(marks, Kind::Bool, "mark packets"),
-///         l4s_units::param!(
-///             "limit" => most, Kind::Count { min: 1, max: 9 }, "the most packets" if |c| c.marks
-///         ),
+///         param!(marks, Kind::Bool, "mark packets"),
+///         param!(most, Kind::Count { min: 1, max: 9 }, "the most packets", |c| c.marks),
 ///     ];
 ///     const PROFILES: &'static [Profile<Self>] =
 ///         &[Profile { name: "default", doc: "the default", make: Config::default }];
@@ -344,12 +353,9 @@ macro_rules! words {
 /// ```
 #[macro_export]
 macro_rules! param {
-    ($field:ident, $kind:expr, $doc:literal $(if $applies:expr)?) => {
-        $crate::param!(stringify!($field) => $field, $kind, $doc $(if $applies)?)
-    };
-    ($name:expr => $field:ident, $kind:expr, $doc:literal $(if $applies:expr)?) => {
+    ($field:ident, $kind:expr, $doc:literal $(, $applies:expr)? $(,)?) => {
         $crate::param::Param::new(
-            $name,
+            stringify!($field),
             $doc,
             $kind,
             |c: &Self| {
@@ -359,7 +365,7 @@ macro_rules! param {
                         return None;
                     }
                 )?
-                Some($crate::param::Setting::into_value(c.$field))
+                $crate::param::Setting::into_value(c.$field)
             },
             |c: &mut Self, value| c.$field = $crate::param::Setting::from_value(value),
         )

@@ -2,7 +2,7 @@
 
 use l4s_units::Duration;
 use l4s_units::param;
-use l4s_units::param::{Configurable, Kind, Param, Profile, Setting};
+use l4s_units::param::{Configurable, Kind, Param, Profile, Setting, Value};
 
 use crate::Burst;
 use crate::classic_ecn::{self, Clock, Rules};
@@ -257,17 +257,20 @@ impl Configurable for Config {
             "the rules that tell a Classic queue: the paper's, also with its filter of re-routes, those of \
              Prague 0.6 for Linux, or the best by measurement",
             Rules::KIND,
-            |c| c.detects().then(|| c.detector.rules.into_value()),
+            |c| c.detects().then_some(Value::Word(c.detector.rules.word())),
             |c, v| c.detector = classic_ecn::Config::of(Rules::from_value(v)),
         ),
         param!(
-            tracer_set, TracerSet::KIND,
-            "split: a full segment in three packets that overlap; copies: its end sent twice more"
-            if |c| c.fallback == Fallback::Active
+            tracer_set,
+            TracerSet::KIND,
+            "split: a full segment in three packets that overlap; copies: its end sent twice more",
+            |c| c.fallback == Fallback::Active
         ),
         param!(
-            classic_growth, ClassicGrowth::KIND,
-            "growth in a Classic queue: scalable (as in an L4S queue), reno, cubic" if Config::detects
+            classic_growth,
+            ClassicGrowth::KIND,
+            "growth in a Classic queue: scalable (as in an L4S queue), reno, cubic",
+            Config::detects
         ),
         param!(
             loss,
@@ -281,9 +284,10 @@ impl Configurable for Config {
              25 ms are added to every RTT; off: one packet per RTT"
         ),
         param!(
-            rtt_transition, Kind::Count { min: 0, max: 1_000_000 },
-            "round trips after slow start before the rate is independent of the RTT"
-            if |c| c.rtt_independence != RttIndependence::Off
+            rtt_transition,
+            Kind::Count { min: 0, max: 1_000_000 },
+            "round trips after slow start before the rate is independent of the RTT",
+            |c| c.rtt_independence != RttIndependence::Off
         ),
         param!(
             alpha_clock,
@@ -317,9 +321,11 @@ impl Configurable for Config {
             "spread the window over the round trip, as behind fq, instead of sending in bursts"
         ),
         param!(
-            burst, BurstLimit::KIND,
+            burst,
+            BurstLimit::KIND,
             "maximum burst: offload: 1 ms at the pacing rate, as stock Linux; short: 244 us, at least \
-             one segment; short-pairs: 244 us, at least two segments" if |c| c.pacing
+             one segment; short-pairs: 244 us, at least two segments",
+            |c| c.pacing
         ),
     ];
 
