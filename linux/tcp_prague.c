@@ -44,12 +44,8 @@ static __always_inline u32 jiffies32(void)
 
 #include "prague.h"
 
-/* What l4s_cc::prague::Config::linux() is, until something is written to the file. */
-static const struct prague_config prague_stock = {
-	.rtt_independence = PRAGUE_RTT_RATE,
-	.rtt_virt_us = 25000,
-	.alpha_per_virtual = 1,
-};
+/* The settings until something is written to the file. */
+static const struct prague_config prague_stock = PRAGUE_STOCK;
 
 struct prague_net {
 	struct prague_config settings;

@@ -2,15 +2,15 @@
 //! score keeps within its stickiness.
 #![no_main]
 
-use l4s_cc::classic_ecn::{Clock, Config, Detector, Sample};
+use l4s_cc::classic_ecn::{Config, Detector, Rules, Sample};
 use l4s_units::Duration;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Arbitrary, Debug)]
 struct Input {
-    profile: u8,
-    /// In place of the profile's, within what a scenario may say.
+    rules: u8,
+    /// In place of the numbers of the rules, within their ranges.
     own: Option<Own>,
     tracers: bool,
     events: Vec<Event>,
@@ -18,22 +18,12 @@ struct Input {
 
 #[derive(Arbitrary, Debug)]
 struct Own {
-    weights: [u16; 4],
+    weights: [u16; 3],
     v0_us: u32,
     d0_us: u32,
-    v_floor: u8,
     l_sticky: u16,
     c_sticky: u16,
-    per_virtual: bool,
-    ratio: u8,
     shift_max: u8,
-    filter: bool,
-    k2: u8,
-    spacing: bool,
-    prompt: bool,
-    hold: u8,
-    tracers: u8,
-    tests_valid: u8,
 }
 
 #[derive(Arbitrary, Debug)]
@@ -67,35 +57,22 @@ struct Ack {
 }
 
 fn config(input: &Input) -> Config {
-    let profile = match input.profile % 3 {
-        0 => Config::paper(),
-        1 => Config::linux(),
-        _ => Config::best(),
-    };
-    let Some(own) = &input.own else { return profile };
+    let all = [Rules::Paper, Rules::Filtered, Rules::Linux, Rules::Best];
+    let rules = all[usize::from(input.rules % 4)];
+    let Some(own) = &input.own else { return Config::of(rules) };
     let weight = |w: u16| f64::from(w % 4097) / 256.0;
-    let [v, d, s, m] = own.weights.map(weight);
+    let [v, d, s] = own.weights.map(weight);
     let reference = |us: u32| Duration::from_micros(u64::from(us % 16_000_000) + 1);
     Config {
+        rules,
         v,
         d,
         s,
-        m,
         v0: reference(own.v0_us),
-        v_floor: f64::from(own.v_floor) / 255.0,
         d0: reference(own.d0_us),
         l_sticky: f64::from(own.l_sticky % 2001) / 2.0,
         c_sticky: 1.0 + f64::from(own.c_sticky % 1999) / 2.0,
-        clock: if own.per_virtual { Clock::Virtual } else { Clock::Rtt },
-        mdev_ratio: 1 << (own.ratio % 3),
         shift_max: 1 + u32::from(own.shift_max % 20),
-        filter: own.filter,
-        k2: 1.0 + f64::from(own.k2 % 241) / 16.0,
-        spacing: own.spacing,
-        prompt: own.prompt,
-        hold: own.hold.into(),
-        tracers: 1 + u32::from(own.tracers % 16),
-        tests_valid: own.tests_valid.into(),
     }
 }
 

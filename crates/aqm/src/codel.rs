@@ -5,7 +5,8 @@ mod law;
 
 pub(crate) use law::{Control, Law, Source, newton_step};
 
-use l4s_units::param::{Configurable, Kind, Param, Profile, Value};
+use l4s_units::param;
+use l4s_units::param::{Configurable, Kind, Param, Profile};
 use l4s_units::{Bytes, Duration, Time};
 use rand_core::Rng;
 
@@ -61,34 +62,10 @@ impl Configurable for Config {
     const ABOUT: &'static str = "drops from the head while the queue does not empty for an RTT";
 
     const PARAMS: &'static [Param<Self>] = &[
-        Param::new(
-            "target",
-            "queue delay that may persist",
-            DELAY,
-            |c| Some(Value::Duration(c.target)),
-            |c, v| c.target = v.duration(),
-        ),
-        Param::new(
-            "interval",
-            "how long the delay may be above target before the first signal",
-            DELAY,
-            |c| Some(Value::Duration(c.interval)),
-            |c, v| c.interval = v.duration(),
-        ),
-        Param::new(
-            "ecn",
-            "mark ECN-capable packets instead of dropping them",
-            Kind::Bool,
-            |c| Some(Value::Bool(c.ecn)),
-            |c, v| c.ecn = v.bool(),
-        ),
-        Param::new(
-            "ce_threshold",
-            "mark every ECN-capable packet that waited longer",
-            DELAY,
-            |c| c.ce_threshold.map(Value::Duration),
-            |c, v| c.ce_threshold = Some(v.duration()),
-        ),
+        param!(target, DELAY, "queue delay that may persist"),
+        param!(interval, DELAY, "how long the delay may be above target before the first signal"),
+        param!(ecn, Kind::Bool, "mark ECN-capable packets instead of dropping them"),
+        param!(ce_threshold, DELAY, "mark every ECN-capable packet that waited longer"),
         Limit::packets_param(|c| c.limit.packets_value(), |c, v| c.limit.set_packets(v.packets())),
     ];
 

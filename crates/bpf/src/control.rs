@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use l4s_cc::prague;
-use l4s_cc::prague::kernel::{Settings, WORDS};
+use l4s_cc::prague::kernel::Settings;
+use l4s_units::CStruct;
 use libbpf_rs::btf::types::Struct;
 use libbpf_rs::btf::{Btf, BtfType};
 use libbpf_rs::{ErrorKind, Link, MapCore, MapHandle};
@@ -116,7 +117,7 @@ impl Loaded {
         for mut map in open.maps_mut() {
             if let (true, Some(settings)) = (object::is_constants(map.name()), settings) {
                 let value = map.initial_value_mut().expect("constants have a value");
-                assert_eq!(value.len(), WORDS * size_of::<u64>(), "prague.h is not prague::kernel");
+                assert_eq!(value.len(), size_of::<Settings>(), "prague.h is not prague::kernel");
                 for (place, word) in value.chunks_exact_mut(8).zip(settings.words()) {
                     place.copy_from_slice(&word.to_ne_bytes());
                 }

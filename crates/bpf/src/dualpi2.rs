@@ -4,7 +4,8 @@ use std::fmt;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use l4s_aqm::dualpi2::kernel::{Settings, WORDS};
+use l4s_aqm::dualpi2::kernel::Settings;
+use l4s_units::CStruct;
 use libbpf_rs::btf::{Btf, BtfType};
 use libbpf_rs::{ErrorKind, Link, MapCore, MapFlags, MapHandle};
 
@@ -159,7 +160,7 @@ fn kernel_has_bpf_queues() -> bool {
 
 fn write(map: &MapHandle, number: u32, settings: &Settings) -> Result<(), BpfError> {
     let words: Vec<u8> = settings.words().iter().flat_map(|word| word.to_ne_bytes()).collect();
-    assert_eq!(words.len(), WORDS * 8);
+    assert_eq!(words.len(), size_of::<Settings>());
     map.update(&number.to_ne_bytes(), &words, MapFlags::ANY)
         .map_err(|error| object::refused("the settings of dualpi2", &error))
 }

@@ -177,3 +177,60 @@ pub(crate) fn load(open: OpenObject) -> Result<Object, libbpf_rs::Error> {
     before.thread_set_mask().expect("it was this thread's mask");
     loaded
 }
+
+#[cfg(test)]
+mod tests {
+    use l4s_units::CStruct;
+    use libbpf_rs::btf::types::{MemberAttr, Struct};
+    use libbpf_rs::btf::{Btf, BtfKind, BtfType};
+
+    use super::*;
+
+    /// The names of the words of a C structure at their places in memory, as its program has them.
+    fn words(
+        btf: &Btf<'_>,
+        structure: BtfType<'_>,
+        name: &str,
+        at: u32,
+        words: &mut Vec<(u32, String)>,
+    ) {
+        let structure = Struct::try_from(structure).expect("a structure");
+        for member in structure.iter() {
+            let MemberAttr::Normal { offset } = member.attr else { panic!("a bit field") };
+            let own = member.name.expect("a member has a name").to_string_lossy();
+            let own = if name.is_empty() { own.into_owned() } else { format!("{name}.{own}") };
+            let at = at + offset / 8;
+            match btf.type_by_id::<BtfType<'_>>(member.ty).expect("a member has a type") {
+                within if within.kind() == BtfKind::Struct => {
+                    self::words(btf, within, &own, at, words);
+                }
+                _ => words.push((at, own)),
+            }
+        }
+    }
+
+    #[track_caller]
+    fn assert_layout(program: Program, structure: &str, rust: &impl CStruct) {
+        if FAULT.is_some() {
+            return;
+        }
+        let btf = Btf::from_raw(program.name, program.object).unwrap().expect("it has BTF");
+        let found = btf.type_by_name::<BtfType<'_>>(structure).expect(structure);
+        let mut c = Vec::new();
+        words(&btf, found, "", 0, &mut c);
+        let names = (0..).step_by(8).zip(rust.names());
+        assert_eq!(c, names.collect::<Vec<_>>(), "{structure}");
+    }
+
+    #[test]
+    fn the_settings_of_dualpi2_are_those_of_its_program() {
+        let settings = l4s_aqm::dualpi2::kernel::Settings::default();
+        assert_layout(DUALPI2(), "dualpi2_config", &settings);
+    }
+
+    #[test]
+    fn the_settings_of_prague_are_those_of_its_program() {
+        let settings = l4s_cc::prague::kernel::Settings::default();
+        assert_layout(PRAGUE(), "prague_config", &settings);
+    }
+}

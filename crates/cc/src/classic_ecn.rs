@@ -13,10 +13,11 @@ mod smooth;
 mod spacing;
 pub mod tracers;
 
-pub use config::{Clock, Config};
-pub use detector::{Detector, Sample};
+pub use config::{Clock, Config, Rules};
+pub use detector::{Detector, Round, Sample, State};
 pub use log::{ARGUMENT_MAX, CarryLog, lg};
-pub use smooth::{RATIO_MAX, RTT_MAX, SHIFT_MAX, Smooth, shift_of};
+pub use smooth::{RTT_MAX, SHIFT_MAX, Smooth, shift_of};
+pub use spacing::Spacing;
 
 use l4s_units::Duration;
 

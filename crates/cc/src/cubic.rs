@@ -4,10 +4,11 @@
 //! Integers, units and rounding are those of Linux, so that a window curve can be laid over a
 //! kernel's: time in 1/1024 s, C = 410/1024, β = 717/1024.
 
-use l4s_units::param::{Configurable, Kind, Param, Profile, Value};
+use l4s_units::param;
+use l4s_units::param::{Configurable, Kind, Param, Profile};
 use l4s_units::{Duration, Time};
 
-use crate::{Ack, Congestion, CongestionControl, Pause, Window};
+use crate::{Ack, Congestion, CongestionControl, Pause, Window, hystart_rise};
 
 /// β of RFC 9438 §4.6, 0.7, in 1/1024.
 const BETA: u64 = 717;
@@ -29,8 +30,6 @@ const HYSTART_SAMPLES: u32 = 8;
 const HYSTART_TRAIN_GAP: Duration = Duration::from_millis(2);
 /// What pacing and offloads may stretch a train by.
 const HYSTART_TRAIN_SLACK: Duration = Duration::from_millis(1);
-/// Bounds of the rise in delay that ends slow start; the rise is an eighth of the lowest RTT.
-const HYSTART_RISE: (Duration, Duration) = (Duration::from_millis(4), Duration::from_millis(16));
 
 /// The settings of Cubic.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -71,54 +70,24 @@ impl Configurable for Config {
     const ABOUT: &'static str = "Cubic (RFC 9438) with HyStart, as in Linux";
 
     const PARAMS: &'static [Param<Self>] = &[
-        Param::new(
-            "abe",
-            "on ECN, reduce the window to 0.85 instead of 0.7 (RFC 8511)",
-            Kind::Bool,
-            |c| Some(Value::Bool(c.abe)),
-            |c, v| c.abe = v.bool(),
-        ),
-        Param::new(
-            "hystart",
-            "leave slow start before losses, on delay or on train length",
-            Kind::Bool,
-            |c| Some(Value::Bool(c.hystart)),
-            |c, v| c.hystart = v.bool(),
-        ),
-        Param::new(
-            "fast_convergence",
-            "release more to newcomers (RFC 9438 section 4.7)",
-            Kind::Bool,
-            |c| Some(Value::Bool(c.fast_convergence)),
-            |c, v| c.fast_convergence = v.bool(),
-        ),
-        Param::new(
-            "reno_friendly",
-            "never grow slower than Reno (RFC 9438 section 4.3)",
-            Kind::Bool,
-            |c| Some(Value::Bool(c.reno_friendly)),
-            |c, v| c.reno_friendly = v.bool(),
-        ),
-        Param::new(
-            "reno_growth",
-            "growth of Reno's equivalent in segments per round trip: 0.53 in RFC 9438",
+        param!(abe, Kind::Bool, "on ECN, reduce the window to 0.85 instead of 0.7 (RFC 8511)"),
+        param!(hystart, Kind::Bool, "leave slow start before losses, on delay or on train length"),
+        param!(fast_convergence, Kind::Bool, "release more to newcomers (RFC 9438 section 4.7)"),
+        param!(reno_friendly, Kind::Bool, "never grow slower than Reno (RFC 9438 section 4.3)"),
+        param!(
+            reno_growth,
             Kind::Number { min: 0.1, max: 1.0, unit: "" },
-            |c| Some(Value::Number(c.reno_growth)),
-            |c, v| c.reno_growth = v.number(),
+            "growth of Reno's equivalent in segments per round trip: 0.53 in RFC 9438"
         ),
-        Param::new(
-            "tick",
-            "resolution of its clock: a jiffy",
+        param!(
+            tick,
             Kind::Duration { min: Duration::from_nanos(1), max: Duration::from_millis(10) },
-            |c| Some(Value::Duration(c.tick)),
-            |c, v| c.tick = v.duration(),
+            "resolution of its clock: a jiffy"
         ),
-        Param::new(
-            "pacing",
-            "spread the window over the round trip, as behind fq, instead of sending in bursts",
+        param!(
+            pacing,
             Kind::Bool,
-            |c| Some(Value::Bool(c.pacing)),
-            |c, v| c.pacing = v.bool(),
+            "spread the window over the round trip, as behind fq, instead of sending in bursts"
         ),
     ];
 
@@ -336,8 +305,7 @@ impl HyStart {
         if self.samples < HYSTART_SAMPLES {
             self.samples += 1;
         } else {
-            let rise = (delay_min / 8).clamp(HYSTART_RISE.0, HYSTART_RISE.1);
-            self.found |= self.round_rtt > delay_min + rise;
+            self.found |= self.round_rtt > delay_min + hystart_rise(delay_min);
         }
         self.found
     }

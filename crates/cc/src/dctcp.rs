@@ -4,7 +4,8 @@
 //! window with a mark in it ends with the congestion window reduced by `alpha / 2`. Growth and
 //! the response to loss are Reno's.
 
-use l4s_units::param::{Configurable, Kind, Param, Profile, Value};
+use l4s_units::param;
+use l4s_units::param::{Configurable, Kind, Param, Profile};
 
 use crate::{Ack, Congestion, CongestionControl, Window, reno};
 
@@ -46,33 +47,25 @@ impl Configurable for Config {
         "Data Centre TCP (RFC 8257), as in Linux, with Reno's response to loss";
 
     const PARAMS: &'static [Param<Self>] = &[
-        Param::new(
-            "shift_g",
-            "gain of the moving average of marks: 2^-shift_g",
+        param!(
+            shift_g,
             Kind::Count { min: 1, max: 10 },
-            |c| Some(Value::Count(c.shift_g.into())),
-            |c, v| c.shift_g = v.count() as u32,
+            "gain of the moving average of marks: 2^-shift_g"
         ),
-        Param::new(
-            "alpha_on_init",
-            "the average before the first window, in 1/1024",
+        param!(
+            alpha_on_init,
             Kind::Count { min: 0, max: 1 << 10 },
-            |c| Some(Value::Count(c.alpha_on_init.into())),
-            |c, v| c.alpha_on_init = v.count() as u32,
+            "the average before the first window, in 1/1024"
         ),
-        Param::new(
-            "alpha_bits",
-            "bits of the average's fraction: 10 in Linux, where rare marks round to none",
+        param!(
+            alpha_bits,
             Kind::Count { min: 10, max: 30 },
-            |c| Some(Value::Count(c.alpha_bits.into())),
-            |c, v| c.alpha_bits = v.count() as u32,
+            "bits of the average's fraction: 10 in Linux, where rare marks round to none"
         ),
-        Param::new(
-            "pacing",
-            "spread the window over the round trip, as behind fq, instead of sending in bursts",
+        param!(
+            pacing,
             Kind::Bool,
-            |c| Some(Value::Bool(c.pacing)),
-            |c, v| c.pacing = v.bool(),
+            "spread the window over the round trip, as behind fq, instead of sending in bursts"
         ),
     ];
 
@@ -82,20 +75,26 @@ impl Configurable for Config {
     ];
 }
 
-/// The state of a connection under DCTCP.
+/// The state of a connection under DCTCP, named as in `dctcp.h`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct State {
+    /// Moving average of the fraction of marked segments, from 0 to 2^`alpha_bits`.
+    pub alpha: u32,
+    /// The window of observation ends when this segment is acknowledged.
+    pub window_end: u64,
+    /// Segments delivered in this window of observation.
+    pub delivered: u32,
+    /// Those of them whose acknowledgement echoed congestion.
+    pub delivered_ce: u32,
+}
+
+/// A connection under DCTCP.
 #[derive(Clone, Debug)]
 pub struct Control {
     shift_g: u32,
     /// Bits of the fraction of `alpha`.
     bits: u32,
-    /// Moving average of the fraction of marked segments, from 0 to 2^`bits`.
-    alpha: u32,
-    /// The window of observation ends when this segment is acknowledged.
-    window_end: u64,
-    /// Segments delivered in this window of observation.
-    delivered: u32,
-    /// Those of them whose acknowledgement echoed congestion.
-    delivered_ce: u32,
+    state: State,
 }
 
 impl Control {
@@ -104,23 +103,31 @@ impl Control {
         Control {
             shift_g: config.shift_g,
             bits: config.alpha_bits,
-            alpha: config.alpha_on_init << (config.alpha_bits - 10),
-            window_end: 0,
-            delivered: 0,
-            delivered_ce: 0,
+            state: State {
+                alpha: config.alpha_on_init << (config.alpha_bits - 10),
+                window_end: 0,
+                delivered: 0,
+                delivered_ce: 0,
+            },
         }
+    }
+
+    /// Its state.
+    pub fn state(&self) -> &State {
+        &self.state
     }
 
     /// Folds the window's fraction of marks into `alpha`.
     fn update_alpha(&mut self) {
         // RFC 8257 §3.3 step 6: alpha = (1 - g)·alpha + g·M. Where the shift would round the
         // decay to nothing, all that is left goes, so that alpha can reach zero.
-        let decay = self.alpha >> self.shift_g;
-        self.alpha -= if decay == 0 { self.alpha } else { decay };
-        if self.delivered_ce > 0 {
-            let gained = (u64::from(self.delivered_ce) << (self.bits - self.shift_g))
-                / u64::from(self.delivered.max(1));
-            self.alpha = (self.alpha + gained as u32).min(1 << self.bits);
+        let s = &mut self.state;
+        let decay = s.alpha >> self.shift_g;
+        s.alpha -= if decay == 0 { s.alpha } else { decay };
+        if s.delivered_ce > 0 {
+            let gained = (u64::from(s.delivered_ce) << (self.bits - self.shift_g))
+                / u64::from(s.delivered.max(1));
+            s.alpha = (s.alpha + gained as u32).min(1 << self.bits);
         }
     }
 }
@@ -128,15 +135,13 @@ impl Control {
 impl CongestionControl for Control {
     #[inline]
     fn observe(&mut self, _: &mut Window, ack: &Ack) {
-        self.delivered += ack.delivered;
+        self.state.delivered += ack.delivered;
         if ack.ece {
-            self.delivered_ce += ack.delivered;
+            self.state.delivered_ce += ack.delivered;
         }
-        if ack.una >= self.window_end {
+        if ack.una >= self.state.window_end {
             self.update_alpha();
-            self.window_end = ack.nxt;
-            self.delivered = 0;
-            self.delivered_ce = 0;
+            self.state = State { window_end: ack.nxt, delivered: 0, delivered_ce: 0, ..self.state };
         }
     }
 
@@ -149,7 +154,7 @@ impl CongestionControl for Control {
         let reduced = match congestion {
             // RFC 8257 §3.3 step 9: cwnd·(1 − alpha/2).
             Congestion::Ecn => {
-                let product = u64::from(window.cwnd) * u64::from(self.alpha);
+                let product = u64::from(window.cwnd) * u64::from(self.state.alpha);
                 window.cwnd - (product >> (self.bits + 1)) as u32
             }
             // RFC 8257 §3.5: loss is answered as Reno answers it.
@@ -163,6 +168,6 @@ impl CongestionControl for Control {
     }
 
     fn alpha(&self) -> Option<f64> {
-        Some(f64::from(self.alpha) / f64::from(1u32 << self.bits))
+        Some(f64::from(self.state.alpha) / f64::from(1u32 << self.bits))
     }
 }

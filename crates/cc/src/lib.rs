@@ -18,6 +18,15 @@ pub use window::Window;
 
 use l4s_units::{Duration, Time};
 
+/// The initial window, in segments (RFC 6928).
+pub const INITIAL_WINDOW: u32 = 10;
+
+/// The rise of the RTT above its minimum that shows a queue in slow start (RFC 9406 §4.2): an
+/// eighth of the minimum, but at least 4 ms and at most 16 ms.
+fn hystart_rise(min_rtt: Duration) -> Duration {
+    (min_rtt / 8).clamp(Duration::from_millis(4), Duration::from_millis(16))
+}
+
 /// What one acknowledgement told the sender.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {

@@ -13,15 +13,21 @@ pub mod kernel;
 mod start;
 
 pub use config::{
-    Changeover, ClassicGrowth, Config, Fallback, Increase, LossResponse, RttIndependence,
-    SlowStartExit, Startup, TracerSet,
+    BurstLimit, ClassicGrowth, Config, Fallback, Increase, LossResponse, RttIndependence,
+    SlowStart, TracerSet,
 };
 
 use l4s_units::Duration;
 
-use crate::classic_ecn::{Clock, Detector, Report, Sample};
-use crate::{Ack, Burst, Congestion, CongestionControl, Pause, Window};
+use crate::classic_ecn::{Clock, Detector, Report, Rules, Sample};
+use crate::{
+    Ack, Burst, Congestion, CongestionControl, INITIAL_WINDOW, Pause, Window, hystart_rise,
+};
 use growth::Growth;
+
+/// The RTT of which shorter paths get the rate, in microseconds (TCP Prague for Linux: 25 ms). Less
+/// than 2^16, so that its square fits in 32 bits.
+const RTT_VIRT_US: u64 = 25_000;
 
 /// Bits of the window's fraction.
 const CWND_BITS: u32 = 20;
@@ -39,8 +45,6 @@ const SHIFT_G: u32 = 4;
 const AVERAGE_MAX: u32 = 1 << (ALPHA_BITS + SHIFT_G);
 /// More than one acknowledgement can deliver; keeps the increase within 61 bits.
 const DELIVERED_MAX: u32 = (1 << 20) - 1;
-/// RFC 6928.
-const INITIAL_WINDOW: u64 = 10;
 
 /// What Prague knows of a connection, named as in `prague.h`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -69,18 +73,30 @@ pub struct State {
     pub ssthresh: u32,
     /// The threshold before the last loss.
     pub prior_ssthresh: u32,
+    /// Rounds that are left before the rate is independent of the RTT.
+    pub transition: u32,
+    /// Rounds of observation since the last mark.
+    pub quiet: u16,
+    /// Rounds for which it has been looking for room since then.
+    pub looking: u16,
     /// Whether a mark was ever seen.
     pub saw_ce: bool,
     /// Whether a loss is being recovered from.
     pub in_loss: bool,
+    /// Whether there was a loss since the last mark: the bottleneck may be one that does not mark.
+    pub after_loss: bool,
 }
 
-/// Whether the RTT rose so much that a queue builds, as in HyStart (RFC 9406 §4.2): by an eighth,
-/// 4 ms at least and 16 at most.
+/// `alpha` in a Classic queue, in 2^-24 (`ALPHA_ABE`): 2·(1 − 0.7), as RFC 8511 leaves 0.7 of the
+/// window (Fallback §6.1). TCP Prague 0.6 for Linux has 5/8 for it.
+fn alpha_classic(rules: Rules) -> u64 {
+    let alpha: f64 = if rules == Rules::Linux { 0.625 } else { 0.6 };
+    (alpha * f64::from(1u32 << ALPHA_BITS)).round() as u64
+}
+
+/// Whether the RTT rose so much that a queue builds (RFC 9406 §4.2).
 fn rose(ack: &Ack) -> bool {
-    let (least, most) = (Duration::from_millis(4), Duration::from_millis(16));
-    let rise = (ack.min_rtt / 8).clamp(least, most);
-    ack.rtt.is_some_and(|rtt| rtt > ack.min_rtt + rise)
+    ack.rtt.is_some_and(|rtt| rtt > ack.min_rtt + hystart_rise(ack.min_rtt))
 }
 
 /// A connection under Prague.
@@ -89,12 +105,12 @@ pub struct Control {
     settings: Settings,
     state: State,
     growth: Growth,
-    /// Looks for a Classic queue, where it is to.
+    /// Absent if [`Config::fallback`] is off.
     detector: Option<Box<Detector>>,
     /// The next segment that was to be sent when the last acknowledgement arrived.
     nxt: u64,
-    /// How often slow start may begin again.
-    again: u32,
+    /// The number of times that slow start may begin again.
+    restarts: u32,
     /// Packets in flight when the round trip of observation began.
     flight: u64,
 }
@@ -103,42 +119,31 @@ pub struct Control {
 #[derive(Clone, Copy, Debug)]
 struct Settings {
     rtt_independence: RttIndependence,
-    rtt_virt_us: u64,
+    rtt_transition: u32,
     /// Whether marks are averaged per virtual RTT.
     alpha_per_virtual: bool,
     alpha_on_init: u32,
     cwnd_min: u64,
     pushes: bool,
-    slow_start_exit: SlowStartExit,
-    startup: Startup,
-    /// The window that slow start is sure of, as [`State::frac_cwnd`].
-    sure: u64,
-    /// `alpha` in a Classic queue, in 2^-24: 2·(1 − beta) (Fallback §6.1, `ALPHA_ABE`).
+    slow_start: SlowStart,
     alpha_classic: u64,
-    changeover: Changeover,
     cubic_on_loss: bool,
-    burst: Burst,
+    burst: Option<Burst>,
 }
 
 impl Settings {
     fn new(config: &Config) -> Settings {
-        let third = config.slow_start_exit == SlowStartExit::Third;
-        let sure = if third { config.startup.sure } else { 0 };
-        let alpha_classic = 2.0 * (1.0 - config.beta) * f64::from(1u32 << ALPHA_BITS);
         Settings {
             rtt_independence: config.rtt_independence,
-            rtt_virt_us: config.rtt_virt.as_micros().min((1 << 16) - 1),
+            rtt_transition: config.rtt_transition,
             alpha_per_virtual: config.alpha_clock == Clock::Virtual,
             alpha_on_init: config.alpha_on_init,
             cwnd_min: (config.min_window * f64::from(1u32 << CWND_BITS)) as u64,
             pushes: config.min_window < 2.0,
-            slow_start_exit: config.slow_start_exit,
-            startup: config.startup,
-            sure: u64::from(sure) << CWND_BITS,
-            alpha_classic: alpha_classic.round() as u64,
-            changeover: config.changeover,
+            slow_start: config.slow_start,
+            alpha_classic: alpha_classic(config.detector.rules),
             cubic_on_loss: config.loss == LossResponse::Cubic,
-            burst: Burst { time: config.burst, least: config.min_burst },
+            burst: config.burst.burst(),
         }
     }
 
@@ -147,8 +152,8 @@ impl Settings {
     fn rtt_virt_us(&self, srtt: u64) -> u64 {
         match self.rtt_independence {
             RttIndependence::Off => 0,
-            RttIndependence::Rate | RttIndependence::Scalable => self.rtt_virt_us,
-            RttIndependence::Additive => self.rtt_virt_us + srtt,
+            RttIndependence::Rate | RttIndependence::Scalable => RTT_VIRT_US,
+            RttIndependence::Additive => RTT_VIRT_US + srtt,
         }
     }
 }
@@ -165,14 +170,19 @@ impl Control {
             growth: Growth::new(config),
             detector: detects.then(|| Box::new(Detector::new(&config.detector, traces))),
             nxt: 0,
-            again: config.startup.again,
+            restarts: start::restarts(config.slow_start),
             flight: 0,
         }
     }
 
-    /// What it knows.
+    /// Its state, without that of its detector.
     pub fn state(&self) -> &State {
         &self.state
+    }
+
+    /// Its detector of Classic ECN, where it has one.
+    pub fn detector(&self) -> Option<&Detector> {
+        self.detector.as_deref()
     }
 
     /// The window in whole packets, rounded to the nearest, and one at least.
@@ -193,6 +203,7 @@ impl Control {
             window_end: nxt,
             ssthresh: Window::NO_THRESHOLD,
             prior_ssthresh: Window::NO_THRESHOLD,
+            transition: self.settings.rtt_transition,
             ..State::default()
         };
         self.flight = cwnd.into();
@@ -240,7 +251,7 @@ impl Control {
         let per_virtual = self.settings.alpha_per_virtual && !self.in_first_slow_start();
         let least = if per_virtual { self.settings.rtt_virt_us(srtt) } else { 0 };
         let is_over = ack.una >= self.state.window_end && now - self.state.alpha_at >= least;
-        if !is_over && !self.is_told_to_stop(ack) {
+        if !is_over && !self.exit_now(ack) {
             return;
         }
         if self.state.saw_ce && self.in_first_slow_start() {
@@ -249,10 +260,8 @@ impl Control {
             // Before the first mark there is nothing to average: alpha keeps its first value.
             self.update_alpha();
         }
-        self.start_again();
-        let in_slow_start = self.state.frac_cwnd >> CWND_BITS < self.state.ssthresh.into();
-        let frac_cwnd = self.state.frac_cwnd;
-        self.growth.end_round(self.state.delivered_ce > 0, in_slow_start, frac_cwnd);
+        self.restart_slow_start();
+        self.state.end_round();
         self.state.window_end = ack.nxt;
         self.flight = ack.nxt - ack.una;
         self.state.alpha_at = now;
@@ -280,14 +289,8 @@ impl Control {
     /// (Fallback §6.1).
     fn alpha_now(&self) -> u64 {
         let alpha = u64::from(self.state.average >> SHIFT_G);
-        let c = self.classic();
-        let classic = self.settings.alpha_classic;
-        match self.settings.changeover {
-            _ if c == 0 => alpha,
-            Changeover::Max => alpha.max((c * classic) >> ALPHA_BITS),
-            // alpha + c·(classic − alpha), as a mean of both with weights that add up to 1.
-            Changeover::Blend => (alpha * ((1 << ALPHA_BITS) - c) + classic * c) >> ALPHA_BITS,
-        }
+        // Alternative 2: the larger of both.
+        alpha.max((self.classic() * self.settings.alpha_classic) >> ALPHA_BITS)
     }
 
     /// RFC 8257 §3.3 step 9: cwnd·(1 − alpha/2), rounded to the nearest.
@@ -302,7 +305,7 @@ impl Control {
 
     fn grow_by(&mut self, ack: &Ack, srtt: u64, limited: bool) {
         let delivered = ack.delivered.min(DELIVERED_MAX);
-        let marked = if self.is_sure(ack) { 0 } else { ack.delivered_ce };
+        let marked = if self.ignores_marks(ack) { 0 } else { ack.delivered_ce };
         if !limited || delivered <= marked {
             return;
         }
@@ -336,7 +339,8 @@ impl Control {
             let before = self.state.frac_cwnd;
             self.state.prior_frac_cwnd = before;
             self.state.prior_ssthresh = self.state.ssthresh;
-            self.growth.lost(before);
+            self.growth.reduced(before);
+            self.state.lost();
             let reduced = if self.settings.cubic_on_loss { before / 10 * 7 } else { before / 2 };
             self.state.frac_cwnd = reduced.max(least);
             self.state.in_loss = true;
@@ -372,7 +376,7 @@ impl Control {
         let before = self.state.frac_cwnd;
         self.raise_threshold(((before - before / 4) >> CWND_BITS) as u32);
         let s = &mut self.state;
-        let reduced = (s.frac_cwnd >> halvings.min(32)).max(INITIAL_WINDOW << CWND_BITS);
+        let reduced = (s.frac_cwnd >> halvings.min(32)).max(u64::from(INITIAL_WINDOW) << CWND_BITS);
         s.frac_cwnd = s.frac_cwnd.min(reduced);
         if let Some(detector) = &mut self.detector {
             detector.on_idle(u32::try_from(halvings).unwrap_or(u32::MAX));
@@ -417,7 +421,7 @@ impl CongestionControl for Control {
         if ack.delivered_ce > 0 {
             let first = !self.state.saw_ce;
             self.state.saw_ce = true;
-            self.growth.marked();
+            self.state.marked();
             self.observe_marks(ack, srtt, now);
             self.answer(ack, srtt, now, first);
         } else {
@@ -482,7 +486,7 @@ impl CongestionControl for Control {
     }
 
     fn burst(&self) -> Option<Burst> {
-        (!self.settings.burst.time.is_zero()).then_some(self.settings.burst)
+        self.settings.burst
     }
 
     fn steers_alone(&self) -> bool {
@@ -498,7 +502,7 @@ impl CongestionControl for Control {
     }
 
     fn pacing_rate(&self, in_flight: u32, left: u64, mss: u32, srtt: Duration) -> Option<u64> {
-        if let Some(rate) = self.last_rate(in_flight, left, mss) {
+        if let Some(rate) = self.last_segments_rate(in_flight, left, mss) {
             return Some(rate);
         }
         // 1/16 packets are precise enough: 2^(20 + 4 + 16 + 20 + 3) fits.
@@ -509,17 +513,16 @@ impl CongestionControl for Control {
         let rate = window * u64::from(mss & 0xffff) * 1_000_000 / srtt;
         let early = self.state.frac_cwnd >> CWND_BITS < u64::from(self.state.ssthresh / 2);
         let windows = match early {
-            true if self.in_first_slow_start() => self.start_pacing(),
+            true if self.in_first_slow_start() => self.windows_per_rtt(),
             true => 2,
             false => 1,
         };
         let wanted = (rate * windows) >> 4;
-        Some(self.start_rate(mss).map_or(wanted, |most| wanted.min(most.max(rate >> 4))))
+        Some(self.probe_rate(mss).map_or(wanted, |most| wanted.min(most.max(rate >> 4))))
     }
 
     fn first_pacing_rate(&self, mss: u32, srtt: Duration) -> Option<u64> {
-        let windows = u64::from(self.settings.startup.spread);
-        let bytes = INITIAL_WINDOW * u64::from(mss);
-        (windows > 0).then(|| bytes * windows * 1_000_000 / srtt.as_micros().max(1))
+        let quick = self.settings.slow_start == SlowStart::Quick;
+        quick.then(|| start::initial_window_rate(mss, srtt))
     }
 }

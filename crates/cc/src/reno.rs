@@ -1,6 +1,7 @@
 //! Reno (RFC 5681): one segment more per round trip, half the window on congestion.
 
-use l4s_units::param::{Configurable, Kind, Param, Profile, Value};
+use l4s_units::param;
+use l4s_units::param::{Configurable, Kind, Param, Profile};
 
 use crate::{Ack, Congestion, CongestionControl, Window};
 
@@ -18,19 +19,11 @@ impl Configurable for Config {
     const ABOUT: &'static str = "TCP Reno (RFC 5681), as in Linux";
 
     const PARAMS: &'static [Param<Self>] = &[
-        Param::new(
-            "abe",
-            "on ECN, reduce the window to 0.8 instead of 0.5 (RFC 8511)",
+        param!(abe, Kind::Bool, "on ECN, reduce the window to 0.8 instead of 0.5 (RFC 8511)"),
+        param!(
+            pacing,
             Kind::Bool,
-            |c| Some(Value::Bool(c.abe)),
-            |c, v| c.abe = v.bool(),
-        ),
-        Param::new(
-            "pacing",
-            "spread the window over the round trip, as behind fq, instead of sending in bursts",
-            Kind::Bool,
-            |c| Some(Value::Bool(c.pacing)),
-            |c, v| c.pacing = v.bool(),
+            "spread the window over the round trip, as behind fq, instead of sending in bursts"
         ),
     ];
 

@@ -1,6 +1,6 @@
 //! The window that a congestion control steers.
 
-use crate::Pause;
+use crate::{INITIAL_WINDOW, Pause};
 
 /// Congestion window and slow-start threshold of one connection, in whole segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,9 +14,6 @@ pub struct Window {
     /// Whether the last flight was as large as the window allowed (RFC 7661 §4.1).
     pub limited: bool,
 }
-
-/// A pause does not reduce the window below that of a new connection (RFC 6928).
-const INITIAL_WINDOW: u32 = 10;
 
 impl Window {
     /// Before the first reduction there is no threshold.
@@ -75,6 +72,7 @@ impl Window {
             Some(ssthresh) => ssthresh.max(self.cwnd / 2 + self.cwnd / 4),
             None => Window::NO_THRESHOLD,
         };
+        // Not below that of a new connection.
         let least = INITIAL_WINDOW.min(self.cwnd);
         let mut left = pause.length.saturating_sub(pause.rto);
         while !left.is_zero() && self.cwnd > least {

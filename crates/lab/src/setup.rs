@@ -12,7 +12,7 @@ use l4s_cc::prague::{self, Fallback, kernel};
 use l4s_model::{AccEcn, Buffer, EcnMode, Group, QdiscOf, Scenario, Udp};
 use l4s_os::OsError;
 use l4s_units::param::Configurable;
-use l4s_units::{Bytes, Duration, Time};
+use l4s_units::{Bytes, CStruct, Duration, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::address::{self, End, MOST_FLOWS, UDP_PORT};
@@ -637,12 +637,12 @@ mod tests {
     fn what_no_kernels_prague_does_is_refused_with_words() {
         let table = [
             (
-                "profile = \"paper\", classic_growth = \"cubic\", burst = \"0s\"",
+                "profile = \"paper\", classic_growth = \"cubic\", burst = \"offload\"",
                 "`classic_growth`: found \"cubic\", expected \"scalable\" or \"reno\"",
             ),
             ("loss = \"cubic\"", "`loss`: found \"cubic\", expected \"reno\""),
             ("min_window = 1.5", "`min_window`: found 1.5, expected 2"),
-            ("burst = \"244us\"", "`burst`: found \"244us\", expected \"0s\""),
+            ("burst = \"short\"", "`burst`: found \"short\", expected \"offload\""),
         ];
         for (settings, fault) in table {
             for (ours, built) in [(true, false), (false, true)] {

@@ -69,8 +69,17 @@ pub(crate) fn configure<C: Configurable>(
     for Entry { key, place, .. } in table.entries.iter().filter(|e| !names.contains(&&*e.key)) {
         gathered.add_with(place, || {
             let (kind, listed) = (C::KIND, listed(&names));
-            let message = format!("`{path}.{key}`: unknown setting of {kind}, expected {listed}");
-            (message, did_you_mean(key, names.iter().copied()))
+            match C::REMOVED.iter().find(|(name, _)| name == key) {
+                Some((_, instead)) => {
+                    let message = format!("`{path}.{key}` is no longer a setting of {kind}");
+                    (message, Some((*instead).to_owned()))
+                }
+                None => {
+                    let message =
+                        format!("`{path}.{key}`: unknown setting of {kind}, expected {listed}");
+                    (message, did_you_mean(key, names.iter().copied()))
+                }
+            }
         });
     }
 

@@ -1,7 +1,7 @@
 //! Prague against the authors' testbed: five hosts with Linux 5.10, TCP Prague 0.6 against Cubic
 //! without ECN, sch_dualpi2 at 40 Mb/s, about 258 s for each pair of RTTs.
 //!
-//! The numbers are public measurements of the L4S team. `min_burst` of the profile was found by
+//! The numbers are public measurements of the L4S team. `burst` of the profile was found by
 //! means of them (docs/validation.md), so they hold the simulator where it is and confirm nothing;
 //! other cells of the same testbed were not looked at.
 

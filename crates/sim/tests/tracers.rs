@@ -46,25 +46,31 @@ impl Seen {
     }
 }
 
-/// 30 s on 40 Mb/s with 10 ms. `more` are settings of Prague.
-fn text(aqm: &str, profile: &str, fallback: &str, more: &str) -> String {
+/// 30 s on 40 Mb/s with 10 ms.
+fn text(aqm: &str, profile: &str, fallback: &str) -> String {
     format!(
         "duration = \"30s\"\nlink.rate = \"40mbit\"\naqm = \"{aqm}\"\n\
          [[group]]\nname = \"P\"\nrtt = \"10ms\"\n\
-         cc = {{ kind = \"prague\", profile = \"{profile}\", fallback = \"{fallback}\"{more} }}\n\
+         cc = {{ kind = \"prague\", profile = \"{profile}\", fallback = \"{fallback}\" }}\n\
          [[group]]\nname = \"C\"\nrtt = \"10ms\"\ncc = \"cubic\"\necn = \"classic\"\n"
     )
 }
 
-fn run(aqm: &str, fallback: &str, more: &str, set: &[&str]) -> Seen {
-    run_profile("paper", aqm, fallback, more, set)
+fn run(aqm: &str, fallback: &str, v0: Option<Duration>, set: &[&str]) -> Seen {
+    run_profile("paper", aqm, fallback, v0, set)
 }
 
-fn run_profile(profile: &str, aqm: &str, fallback: &str, more: &str, set: &[&str]) -> Seen {
+fn run_profile(
+    profile: &str,
+    aqm: &str,
+    fallback: &str,
+    v0: Option<Duration>,
+    set: &[&str],
+) -> Seen {
     let mut seen = Seen::default();
-    run_into(&text(aqm, profile, fallback, more), set, &mut seen);
+    run_into(&text(aqm, profile, fallback), v0, set, &mut seen);
     println!(
-        "{profile} {aqm} {fallback}{more} {set:?}: last {:.2}, mean {:.2}, most {:.2}; {} tracers",
+        "{profile} {aqm} {fallback} {v0:?} {set:?}: last {:.2}, mean {:.2}, most {:.2}; {} tracers",
         seen.last(),
         seen.mean(),
         seen.most(),
@@ -73,14 +79,21 @@ fn run_profile(profile: &str, aqm: &str, fallback: &str, more: &str, set: &[&str
     seen
 }
 
-fn run_into(text: &str, set: &[&str], seen: &mut impl Observer<Packet>) {
+/// `v0` is another V0 for Prague's detector than that of its rules.
+fn run_into(text: &str, v0: Option<Duration>, set: &[&str], seen: &mut impl Observer<Packet>) {
     let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
     let plan = Plan::parse("tracers.toml", text, &set).unwrap_or_else(|e| panic!("{e}"));
-    l4s_sim::run(&plan.points[0].scenario, seen);
+    let mut scenario = plan.points[0].scenario.clone();
+    for group in &mut scenario.groups {
+        if let (l4s_cc::Config::Prague(prague), Some(v0)) = (&mut group.cc, v0) {
+            prague.detector.v0 = v0;
+        }
+    }
+    l4s_sim::run(&scenario, seen);
 }
 
 /// A reference so low that what variability a dual queue has looks like a Classic queue's.
-const LOW: &str = ", v0 = \"60us\"";
+const LOW: Option<Duration> = Some(Duration::from_micros(60));
 
 #[test]
 fn tracers_hold_back_a_score_that_errs_on_a_dual_queue() {
@@ -94,8 +107,8 @@ fn tracers_hold_back_a_score_that_errs_on_a_dual_queue() {
 
 #[test]
 fn tracers_change_nothing_in_a_single_queue_and_are_given_up() {
-    for (more, set) in [(LOW, &[][..]), ("", &[]), ("", &["link.aggregation=4ms"])] {
-        let [passive, active] = ["passive", "active"].map(|how| run("codel", how, more, set));
+    for (v0, set) in [(LOW, &[][..]), (None, &[]), (None, &["link.aggregation=4ms"])] {
+        let [passive, active] = ["passive", "active"].map(|how| run("codel", how, v0, set));
         assert!(passive.last() > 7.0 && active.last() > 7.0);
         // Four sets, two packets of each.
         assert_eq!((passive.tracers, active.tracers), (0, 8));
@@ -105,7 +118,7 @@ fn tracers_change_nothing_in_a_single_queue_and_are_given_up() {
 #[test]
 fn nothing_is_asked_where_the_score_is_sure() {
     for set in [&[][..], &["link.aggregation=1ms"]] {
-        let active = run("dualpi2", "active", "", set);
+        let active = run("dualpi2", "active", None, set);
         assert!(active.tracers == 0 && active.most() < -7.9);
     }
 }
@@ -113,7 +126,7 @@ fn nothing_is_asked_where_the_score_is_sure() {
 /// What a stock kernel's Prague finds with copies, and what it takes for another without.
 #[test]
 fn copies_tell_the_queues_of_a_link_that_sends_in_bursts() {
-    let found = |aqm, fallback| run_profile("best-linux", aqm, fallback, "", BURSTS);
+    let found = |aqm, fallback| run_profile("best-linux", aqm, fallback, None, BURSTS);
     assert!(found("dualpi2", "passive").last() > 7.0);
     let active = found("dualpi2", "active");
     assert!(active.last() < -7.0 && active.tracers >= 8);
@@ -199,18 +212,22 @@ impl Observer<Packet> for Carried {
 
 /// A Prague application of so many Mb/s beside a Cubic flow with Classic ECN, 25 Mb/s and 10 ms. It stops
 /// early enough for all to arrive.
-fn run_app(mbps: u64, aqm: &str, prague: &str, set: &[&str]) -> Carried {
+fn run_app(mbps: u64, aqm: &str, profile: &str, v0: Option<Duration>, set: &[&str]) -> Carried {
     let text = format!(
         "duration = \"60s\"\nlink.rate = \"25mbit\"\naqm = \"{aqm}\"\n\
          [[group]]\nname = \"P\"\nflows = 0\nrtt = \"10ms\"\n\
-         cc = {{ kind = \"prague\", fallback = \"active\", {prague} }}\n\
+         cc = {{ kind = \"prague\", profile = \"{profile}\", fallback = \"active\" }}\n\
          [[group]]\nname = \"C\"\nrtt = \"10ms\"\ncc = \"cubic\"\necn = \"classic\"\n\
          [[app]]\ngroup = \"P\"\nrate = \"{mbps}mbit\"\nfps = 30\nstop = \"58s\"\n"
     );
     let frame = (mbps * 1_000_000 + 120) / 240;
     let mut seen = Carried { frame, ..Carried::default() };
-    run_into(&text, set, &mut seen);
-    println!("{mbps} Mb/s, {aqm} {prague} {set:?}: last {:.2}, {:?}", seen.last(), seen.sets());
+    run_into(&text, v0, set, &mut seen);
+    println!(
+        "{mbps} Mb/s, {aqm} {profile} {v0:?} {set:?}: last {:.2}, {:?}",
+        seen.last(),
+        seen.sets()
+    );
     // All frames, each of them whole, and not a byte more.
     assert!(seen.written > 1000);
     assert_eq!((seen.delivered, seen.stretches.len()), (seen.written, seen.written));
@@ -223,7 +240,7 @@ const BURSTS: &[&str] = &["link.aggregation=4ms"];
 #[test]
 fn an_application_asks_a_dual_queue_that_sends_in_bursts() {
     for profile in ["best", "best-linux"] {
-        let seen = run_app(2, "dualpi2", &format!("profile = \"{profile}\""), BURSTS);
+        let seen = run_app(2, "dualpi2", profile, None, BURSTS);
         let (overtaken, in_order) = seen.sets();
         assert!(overtaken >= 8 && overtaken > 4 * in_order, "{overtaken} {in_order}");
         assert!(seen.last() <= 0.0);
@@ -235,7 +252,7 @@ fn an_application_asks_a_dual_queue_that_sends_in_bursts() {
 fn an_application_asks_a_single_queue_in_vain() {
     for profile in ["best", "best-linux"] {
         for (mbps, aqm) in [(10, "codel"), (2, "pie"), (2, "pi2")] {
-            let seen = run_app(mbps, aqm, &format!("profile = \"{profile}\""), BURSTS);
+            let seen = run_app(mbps, aqm, profile, None, BURSTS);
             let (overtaken, in_order) = seen.sets();
             assert!(overtaken == 0 && in_order >= 8, "{overtaken} {in_order}");
             assert!(seen.last() > 7.0);
@@ -247,7 +264,7 @@ fn an_application_asks_a_single_queue_in_vain() {
 /// later than that, nor earlier.
 #[test]
 fn a_frame_is_delivered_with_its_last_byte_whatever_sets_are_in_it() {
-    let seen = run_app(2, "dualpi2", "profile = \"paper\", v0 = \"60us\"", &[]);
+    let seen = run_app(2, "dualpi2", "paper", LOW, &[]);
     assert!(seen.sets().0 >= 8, "{:?}", seen.sets());
     assert_eq!(seen.late, 0);
 }
@@ -256,7 +273,7 @@ fn a_frame_is_delivered_with_its_last_byte_whatever_sets_are_in_it() {
 #[test]
 fn who_adapts_skips_frames_and_sends_sets_in_the_others() {
     let set = [BURSTS[0], "app.P.adapt=true", "group.C.flows=20"];
-    let seen = run_app(2, "dualpi2", "profile = \"paper\"", &set);
+    let seen = run_app(2, "dualpi2", "paper", None, &set);
     assert!(seen.sets().0 >= 8 && seen.skipped > 100, "{:?}, {}", seen.sets(), seen.skipped);
 }
 
@@ -266,7 +283,7 @@ fn who_adapts_skips_frames_and_sends_sets_in_the_others() {
 #[test]
 fn a_link_that_aggregates_looks_classic_to_who_only_looks() {
     let set = &["link.aggregation=4ms"];
-    let passive = run("dualpi2", "passive", "", set);
+    let passive = run("dualpi2", "passive", None, set);
     assert!(passive.last() > 7.0 && passive.tracers == 0);
-    assert!(run("dualpi2", "active", "", set).tracers >= 8);
+    assert!(run("dualpi2", "active", None, set).tracers >= 8);
 }

@@ -7,6 +7,7 @@
 //! Text follows `tc`: `40mbit`, `10ms`, `1514b`, and `100/s`; numbers are written as in TOML. [`param`] describes settings that a
 //! user may change: their name, unit, default and range.
 
+mod c_struct;
 mod ecn;
 pub mod param;
 mod parse;
@@ -15,6 +16,7 @@ mod probability;
 mod quantity;
 mod spacing;
 
+pub use c_struct::CStruct;
 pub use ecn::Ecn;
 pub use parse::{ParseError, packets};
 pub use printable::{printable, printable_lines, steers};

@@ -23,6 +23,9 @@ pub trait Configurable: Sized + 'static {
     /// Named starting points; the first is the default. Never empty.
     const PROFILES: &'static [Profile<Self>];
 
+    /// Settings of earlier versions, each with the way to say the same now.
+    const REMOVED: &'static [(&'static str, &'static str)] = &[];
+
     /// Settings that do not go together.
     fn check(&self) -> Result<(), Conflict> {
         Ok(())
@@ -210,6 +213,163 @@ impl Value {
     fn other(self, wanted: &str) -> ! {
         panic!("{wanted} was asked of the setting `{self}`")
     }
+}
+
+/// A type whose values are the [`Value`]s of a setting.
+pub trait Setting: Copy {
+    /// As the value of a setting; `None` for an `Option` that is.
+    fn into_value(self) -> Option<Value>;
+
+    /// From a value of its kind.
+    ///
+    /// # Panics
+    /// On a value of another kind: see [`Value`].
+    fn from_value(value: Value) -> Self;
+}
+
+macro_rules! settings {
+    ($($type:ty: $read:ident, $write:expr);+ $(;)?) => {$(
+        impl Setting for $type {
+            fn into_value(self) -> Option<Value> {
+                Some(($write)(self))
+            }
+
+            fn from_value(value: Value) -> Self {
+                value.$read()
+            }
+        }
+    )+};
+}
+
+settings! {
+    bool: bool, Value::Bool;
+    u64: count, Value::Count;
+    f64: number, Value::Number;
+    Duration: duration, Value::Duration;
+    Bytes: bytes, Value::Bytes;
+}
+
+impl<T: Setting> Setting for Option<T> {
+    fn into_value(self) -> Option<Value> {
+        self.and_then(T::into_value)
+    }
+
+    fn from_value(value: Value) -> Self {
+        Some(T::from_value(value))
+    }
+}
+
+impl Setting for u32 {
+    fn into_value(self) -> Option<Value> {
+        Some(Value::Count(self.into()))
+    }
+
+    /// Saturates. The range of the setting keeps it from having to.
+    fn from_value(value: Value) -> Self {
+        u32::try_from(value.count()).unwrap_or(u32::MAX)
+    }
+}
+
+/// Declares an enumeration that a setting chooses from: each variant with its word.
+///
+/// The variants become a [`Setting`], and `KIND` is the [`Kind`] of a setting of this type.
+///
+/// ```
+/// use l4s_units::param::{Kind, Setting, Value};
+///
+/// l4s_units::words! {
+///     /// How a packet leaves.
+///     Exit {
+///         /// Through the front.
+///         Front = "front",
+///         /// Through the back.
+///         Back = "back",
+///     }
+/// }
+/// assert_eq!(Exit::KIND, Kind::Choice(&["front", "back"]));
+/// assert_eq!(Exit::from_value(Value::Word("back")), Exit::Back);
+/// ```
+#[macro_export]
+macro_rules! words {
+    ($($(#[$doc:meta])* $name:ident {
+        $($(#[$variant_doc:meta])* $variant:ident = $word:literal),+ $(,)?
+    })+) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant,)+
+        }
+
+        impl $name {
+            /// The kind of a setting of this type.
+            pub const KIND: $crate::param::Kind = $crate::param::Kind::Choice(&[$($word),+]);
+
+            /// Its word in a scenario.
+            pub const fn word(self) -> &'static str {
+                match self { $($name::$variant => $word,)+ }
+            }
+        }
+
+        impl $crate::param::Setting for $name {
+            fn into_value(self) -> Option<$crate::param::Value> {
+                Some($crate::param::Value::Word(self.word()))
+            }
+
+            fn from_value(value: $crate::param::Value) -> Self {
+                match value.word() {
+                    $($word => $name::$variant,)+
+                    other => unreachable!("`{other}` is not a word of the setting"),
+                }
+            }
+        }
+    )+};
+}
+
+/// Declares a [`Param`] that is a field of the configuration `Self`, of a type that is a
+/// [`Setting`]: the field, whose name is that of the setting, its kind, its meaning, and, unless it
+/// always has an effect, a function that says whether it has.
+///
+/// ```
+/// use l4s_units::param;
+/// use l4s_units::param::{Configurable, Kind, Param, Profile};
+///
+/// #[derive(Default)]
+/// struct Config {
+///     marks: bool,
+///     most: u32,
+/// }
+///
+/// impl Configurable for Config {
+///     const KIND: &'static str = "example";
+///     const ABOUT: &'static str = "an example";
+///     const PARAMS: &'static [Param<Self>] = &[
+///         param!(marks, Kind::Bool, "mark packets"),
+///         param!(most, Kind::Count { min: 1, max: 9 }, "the most packets", |c| c.marks),
+///     ];
+///     const PROFILES: &'static [Profile<Self>] =
+///         &[Profile { name: "default", doc: "the default", make: Config::default }];
+/// }
+/// assert_eq!((Config::PARAMS[1].get)(&Config::default()), None);
+/// ```
+#[macro_export]
+macro_rules! param {
+    ($field:ident, $kind:expr, $doc:literal $(, $applies:expr)? $(,)?) => {
+        $crate::param::Param::new(
+            stringify!($field),
+            $doc,
+            $kind,
+            |c: &Self| {
+                $(
+                    let applies: fn(&Self) -> bool = $applies;
+                    if !applies(c) {
+                        return None;
+                    }
+                )?
+                $crate::param::Setting::into_value(c.$field)
+            },
+            |c: &mut Self, value| c.$field = $crate::param::Setting::from_value(value),
+        )
+    };
 }
 
 /// A value as a user wrote it, whatever the file format.

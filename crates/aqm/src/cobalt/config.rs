@@ -1,5 +1,6 @@
 //! The settings of COBALT.
 
+use l4s_units::param;
 use l4s_units::param::{Configurable, Kind, Param, Profile, Value};
 use l4s_units::{Bytes, Duration, Rate};
 
@@ -79,55 +80,22 @@ impl Configurable for Config {
     const ABOUT: &'static str = "CoDel, and BLUE for those that do not listen: the AQM of CAKE";
 
     const PARAMS: &'static [Param<Self>] = &[
-        Param::new(
-            "target",
-            "queue delay that may persist",
-            DELAY,
-            |c| Some(Value::Duration(c.target)),
-            |c, v| c.target = v.duration(),
-        ),
-        Param::new(
-            "interval",
-            "how long the delay may be above target before the first signal",
-            DELAY,
-            |c| Some(Value::Duration(c.interval)),
-            |c, v| c.interval = v.duration(),
-        ),
-        Param::new(
-            "shaped",
-            "shape to the link's rate: mtu_time is that of the rate, and the others follow",
+        param!(target, DELAY, "queue delay that may persist"),
+        param!(interval, DELAY, "how long the delay may be above target before the first signal"),
+        param!(
+            shaped,
             Kind::Bool,
-            |c| Some(Value::Bool(c.shaped)),
-            |c, v| c.shaped = v.bool(),
+            "shape to the link's rate: mtu_time is that of the rate, and the others follow"
         ),
-        Param::new(
-            "mtu_time",
-            "time of a full packet on the link: a delay of four is left alone, whatever target",
+        param!(
+            mtu_time,
             Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(1) },
-            |c| (!c.shaped).then_some(Value::Duration(c.mtu_time)),
-            |c, v| c.mtu_time = v.duration(),
+            "time of a full packet on the link: a delay of four is left alone, whatever target",
+            |c| !c.shaped
         ),
-        Param::new(
-            "p_inc",
-            "what an overflow adds to the drop probability, once per target",
-            STEP,
-            |c| Some(Value::Number(c.p_inc)),
-            |c, v| c.p_inc = v.number(),
-        ),
-        Param::new(
-            "p_dec",
-            "what an empty queue takes from the drop probability, once per target",
-            STEP,
-            |c| Some(Value::Number(c.p_dec)),
-            |c, v| c.p_dec = v.number(),
-        ),
-        Param::new(
-            "ecn",
-            "mark ECN-capable packets instead of dropping them",
-            Kind::Bool,
-            |c| Some(Value::Bool(c.ecn)),
-            |c, v| c.ecn = v.bool(),
-        ),
+        param!(p_inc, STEP, "what an overflow adds to the drop probability, once per target"),
+        param!(p_dec, STEP, "what an empty queue takes from the drop probability, once per target"),
+        param!(ecn, Kind::Bool, "mark ECN-capable packets instead of dropping them"),
         Limit::packets_param(|c| c.limit.packets_value(), |c, v| c.limit.set_packets(v.packets())),
         Limit::memory_param(
             |c| c.limit.memory.map(Value::Bytes),

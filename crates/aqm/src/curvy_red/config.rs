@@ -1,31 +1,34 @@
 //! The settings of Curvy RED: its own, and those of the two queues, which DualPI2 declares.
 
 use l4s_units::Duration;
+use l4s_units::param;
 use l4s_units::param::{Configurable, Conflict, Kind, Param, Profile, Value};
 
 use crate::Limit;
 use crate::dualpi2::{self, Classify, LAqm, Scheduler, Step};
 
-/// Which signals follow the smoothed queue delay.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Smoothing {
-    /// The Classic one; the coupled one follows the delay as it is now (Slides).
-    Classic,
-    /// Both (RFC 9332 figure 10).
-    Both,
-    /// Both, and no more than the delay as it is now (RFC 9332 §B.1 note 4).
-    Least,
+l4s_units::words! {
+    /// Which signals follow the smoothed queue delay.
+    Smoothing {
+        /// The Classic one; the coupled one follows the delay as it is now (Slides).
+        Classic = "classic",
+        /// Both (RFC 9332 figure 10).
+        Both = "both",
+        /// Both, and no more than the delay as it is now (RFC 9332 §B.1 note 4).
+        Least = "least",
+    }
 }
 
-/// Whose queue delay the base probability follows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SteeredBy {
-    /// The Classic queue's, which is sampled when a Classic packet leaves. Once they have stopped
-    /// coming, a smoothed coupled signal stays as it was (Slides; RFC 9332 figure 10).
-    Classic,
-    /// The longer one of both queues, and an L4S packet is a sample too where no Classic one
-    /// waits, so that overload by L4S alone is met (RFC 9332 §A.2, which §B.1 refers to).
-    Longest,
+l4s_units::words! {
+    /// Whose queue delay the base probability follows.
+    SteeredBy {
+        /// The Classic queue's, which is sampled when a Classic packet leaves. Once they have stopped
+        /// coming, a smoothed coupled signal stays as it was (Slides; RFC 9332 figure 10).
+        Classic = "classic",
+        /// The longer one of both queues, and an L4S packet is a sample too where no Classic one
+        /// waits, so that overload by L4S alone is met (RFC 9332 §A.2, which §B.1 refers to).
+        Longest = "longest",
+    }
 }
 
 /// The settings of Curvy RED.
@@ -154,69 +157,35 @@ impl Configurable for Config {
         "two queues, coupled: signals rise with the Classic queue delay, without a controller";
 
     const PARAMS: &'static [Param<Self>] = &[
-        Param::new(
-            "s_c",
-            "Classic slope: the root of the drop probability rises by 2^s_c per second of delay",
+        param!(
+            s_c,
             SLOPE,
-            |c| Some(Value::Count(c.s_c.into())),
-            |c, v| c.s_c = v.count() as u32,
+            "Classic slope: the root of the drop probability rises by 2^s_c per second of delay"
         ),
-        Param::new(
-            "s_l",
-            "L4S slope: the coupled probability rises by 2^s_l per second; k is 2^(s_l - s_c)",
+        param!(
+            s_l,
             SLOPE,
-            |c| Some(Value::Count(c.s_l.into())),
-            |c, v| c.s_l = v.count() as u32,
+            "L4S slope: the coupled probability rises by 2^s_l per second; k is 2^(s_l - s_c)"
         ),
-        Param::new(
-            "f",
-            "smoothing of the Classic queue delay: a new sample weighs 2^-f",
+        param!(
+            f,
             Kind::Count { min: 0, max: 16 },
-            |c| Some(Value::Count(c.f.into())),
-            |c, v| c.f = v.count() as u32,
+            "smoothing of the Classic queue delay: a new sample weighs 2^-f"
         ),
-        Param::new(
-            "min_th",
-            "queue delay up to which nothing is signalled but by the L queue's own marker",
+        param!(
+            min_th,
             Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(4) },
-            |c| Some(Value::Duration(c.min_th)),
-            |c, v| c.min_th = v.duration(),
+            "queue delay up to which nothing is signalled but by the L queue's own marker"
         ),
-        Param::new(
-            "smoothing",
-            "signals that follow the smoothed delay: Classic, both, or both and never above it now",
-            Kind::Choice(&["classic", "both", "least"]),
-            |c| {
-                Some(Value::Word(match c.smoothing {
-                    Smoothing::Classic => "classic",
-                    Smoothing::Both => "both",
-                    Smoothing::Least => "least",
-                }))
-            },
-            |c, v| {
-                c.smoothing = match v.word() {
-                    "classic" => Smoothing::Classic,
-                    "both" => Smoothing::Both,
-                    _ => Smoothing::Least,
-                }
-            },
+        param!(
+            smoothing,
+            Smoothing::KIND,
+            "signals that follow the smoothed delay: Classic, both, or both and never above it now"
         ),
-        Param::new(
-            "steered_by",
-            "the queue whose delay counts: Classic, or the longer one",
-            Kind::Choice(&["classic", "longest"]),
-            |c| {
-                Some(Value::Word(match c.steered_by {
-                    SteeredBy::Classic => "classic",
-                    SteeredBy::Longest => "longest",
-                }))
-            },
-            |c, v| {
-                c.steered_by = match v.word() {
-                    "classic" => SteeredBy::Classic,
-                    _ => SteeredBy::Longest,
-                }
-            },
+        param!(
+            steered_by,
+            SteeredBy::KIND,
+            "the queue whose delay counts: Classic, or the longer one"
         ),
         shared::<{ at("l_aqm") }>(),
         shared::<{ at("step_thresh") }>(),

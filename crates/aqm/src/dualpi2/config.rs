@@ -1,5 +1,6 @@
 //! The settings of DualPI2: one engine, orthogonal choices, and the profiles of the documents.
 
+use l4s_units::param;
 use l4s_units::param::{Configurable, Conflict, Kind, Param, Profile, Value};
 use l4s_units::{Bytes, Duration, Ecn, Probability};
 
@@ -66,22 +67,24 @@ pub enum Step {
     Packets(u64),
 }
 
-/// What the native L4S AQM takes for a packet's delay.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LWait {
-    /// All of its wait.
-    Sojourn,
-    /// Without the last time that it had to wait for the link to take anything.
-    Queue,
+l4s_units::words! {
+    /// What the native L4S AQM takes for a packet's delay.
+    LWait {
+        /// All of its wait.
+        Sojourn = "sojourn",
+        /// Without the last time that it had to wait for the link to take anything.
+        Queue = "queue",
+    }
 }
 
-/// Where the floor of the native L4S AQM counts packets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FloorAt {
-    /// Packets ahead in the L queue when the packet arrived (Linux).
-    Enqueue,
-    /// Packets behind in the L queue when the packet leaves (RFC 9332 `Th_len`).
-    Dequeue,
+l4s_units::words! {
+    /// Where the floor of the native L4S AQM counts packets.
+    FloorAt {
+        /// Packets ahead in the L queue when the packet arrived (Linux).
+        Enqueue = "enqueue",
+        /// Packets behind in the L queue when the packet leaves (RFC 9332 `Th_len`).
+        Dequeue = "dequeue",
+    }
 }
 
 /// How the next queue is chosen.
@@ -125,21 +128,24 @@ pub enum Overload {
     Overflow,
 }
 
-/// Where the signal of the controller is applied. The native L4S AQM always acts at dequeue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs)]
-pub enum DropAt {
-    Enqueue,
-    Dequeue,
+l4s_units::words! {
+    /// Where the signal of the controller is applied. The native L4S AQM always acts at dequeue.
+    DropAt {
+        /// At dequeue.
+        Dequeue = "dequeue",
+        /// At enqueue.
+        Enqueue = "enqueue",
+    }
 }
 
-/// Where chance comes from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Randomness {
-    /// Independent draws; two for the square.
-    Draw,
-    /// Probability accumulates, and a signal is given for every whole one (RFC 9332 §A.1).
-    Recur,
+l4s_units::words! {
+    /// Where chance comes from.
+    Randomness {
+        /// Independent draws; two for the square.
+        Draw = "draw",
+        /// Probability accumulates, and a signal is given for every whole one (RFC 9332 §A.1).
+        Recur = "recur",
+    }
 }
 
 /// The settings of DualPI2.
@@ -330,57 +336,19 @@ impl Configurable for Config {
             |c| c.typical_rtt.map(Value::Duration),
             |c, v| c.derive_from_rtts(c.max_rtt, Some(v.duration())),
         ),
-        Param::new(
-            "target",
-            "Classic queue delay to hold",
-            DELAY,
-            |c| Some(Value::Duration(c.target)),
-            |c, v| c.target = v.duration(),
+        param!(target, DELAY, "Classic queue delay to hold"),
+        param!(tupdate, UPDATE, "time between updates of p'"),
+        param!(alpha, HZ, "integral gain, per update"),
+        param!(beta, HZ, "proportional gain, per update"),
+        param!(
+            gains,
+            Arithmetic::KIND,
+            "gains in fixed point: as precise as can be, or cut as Linux cuts them"
         ),
-        Param::new(
-            "tupdate",
-            "time between updates of p'",
-            UPDATE,
-            |c| Some(Value::Duration(c.tupdate)),
-            |c, v| c.tupdate = v.duration(),
-        ),
-        Param::new(
-            "alpha",
-            "integral gain, per update",
-            HZ,
-            |c| Some(Value::Number(c.alpha)),
-            |c, v| c.alpha = v.number(),
-        ),
-        Param::new(
-            "beta",
-            "proportional gain, per update",
-            HZ,
-            |c| Some(Value::Number(c.beta)),
-            |c, v| c.beta = v.number(),
-        ),
-        Param::new(
-            "gains",
-            "gains in fixed point: as precise as can be, or cut as Linux cuts them",
-            Kind::Choice(&["exact", "linux"]),
-            |c| {
-                Some(Value::Word(match c.gains {
-                    Arithmetic::Exact => "exact",
-                    Arithmetic::Linux => "linux",
-                }))
-            },
-            |c, v| {
-                c.gains = match v.word() {
-                    "linux" => Arithmetic::Linux,
-                    _ => Arithmetic::Exact,
-                }
-            },
-        ),
-        Param::new(
-            "k",
-            "coupling factor: an L4S packet is marked with k times p'; 0 leaves L to its own marker",
+        param!(
+            k,
             Kind::Count { min: 0, max: 255 },
-            |c| Some(Value::Count(c.k.into())),
-            |c, v| c.k = v.count() as u32,
+            "coupling factor: an L4S packet is marked with k times p'; 0 leaves L to its own marker"
         ),
         Param::new(
             "l_aqm",
@@ -431,47 +399,21 @@ impl Configurable for Config {
                 c.l_aqm = LAqm::Ramp(low, high);
             },
         ),
-        Param::new(
-            "l_wait",
+        param!(
+            l_wait,
+            LWait::KIND,
             "what that delay is: all of the wait, or without the link's last pause",
-            Kind::Choice(&["sojourn", "queue"]),
-            |c| {
-                let word = match c.l_wait {
-                    LWait::Sojourn => "sojourn",
-                    LWait::Queue => "queue",
-                };
-                (c.l_aqm != LAqm::None).then_some(Value::Word(word))
-            },
-            |c, v| {
-                c.l_wait = match v.word() {
-                    "sojourn" => LWait::Sojourn,
-                    _ => LWait::Queue,
-                }
-            },
+            |c| c.l_aqm != LAqm::None
         ),
-        Param::new(
-            "min_qlen_step",
-            "the L queue's marker spares packets with fewer others in their queue",
+        param!(
+            min_qlen_step,
             Kind::Count { min: 0, max: 1_000_000 },
-            |c| Some(Value::Count(c.min_qlen_step)),
-            |c, v| c.min_qlen_step = v.count(),
+            "the L queue's marker spares packets with fewer others in their queue"
         ),
-        Param::new(
-            "floor_at",
-            "count those others ahead of the packet at enqueue, or behind it at dequeue",
-            Kind::Choice(&["enqueue", "dequeue"]),
-            |c| {
-                Some(Value::Word(match c.floor_at {
-                    FloorAt::Enqueue => "enqueue",
-                    FloorAt::Dequeue => "dequeue",
-                }))
-            },
-            |c, v| {
-                c.floor_at = match v.word() {
-                    "enqueue" => FloorAt::Enqueue,
-                    _ => FloorAt::Dequeue,
-                }
-            },
+        param!(
+            floor_at,
+            FloorAt::KIND,
+            "count those others ahead of the packet at enqueue, or behind it at dequeue"
         ),
         Param::new(
             "scheduler",
@@ -554,12 +496,10 @@ impl Configurable for Config {
             |c| Some(Value::Word(c.marking.word("classic"))),
             |c, v| c.marking = Classify::named(v.word()),
         ),
-        Param::new(
-            "classic_ecn",
-            "a Classic signal marks ECN-capable packets instead of dropping them",
+        param!(
+            classic_ecn,
             Kind::Bool,
-            |c| Some(Value::Bool(c.classic_ecn)),
-            |c, v| c.classic_ecn = v.bool(),
+            "a Classic signal marks ECN-capable packets instead of dropping them"
         ),
         Param::new(
             "overload",
@@ -586,46 +526,16 @@ impl Configurable for Config {
             l_drop,
             |c, v| c.overload = Overload::Drop(Probability::from_f64(v.number())),
         ),
-        Param::new(
-            "drop_at",
-            "where the controller's signal is applied",
-            Kind::Choice(&["dequeue", "enqueue"]),
-            |c| {
-                Some(Value::Word(match c.drop_at {
-                    DropAt::Dequeue => "dequeue",
-                    DropAt::Enqueue => "enqueue",
-                }))
-            },
-            |c, v| {
-                c.drop_at = match v.word() {
-                    "enqueue" => DropAt::Enqueue,
-                    _ => DropAt::Dequeue,
-                }
-            },
+        param!(drop_at, DropAt::KIND, "where the controller's signal is applied"),
+        param!(
+            randomness,
+            Randomness::KIND,
+            "independent draws, or the deterministic recurrence of RFC 9332"
         ),
-        Param::new(
-            "randomness",
-            "independent draws, or the deterministic recurrence of RFC 9332",
-            Kind::Choice(&["draw", "recur"]),
-            |c| {
-                Some(Value::Word(match c.randomness {
-                    Randomness::Draw => "draw",
-                    Randomness::Recur => "recur",
-                }))
-            },
-            |c, v| {
-                c.randomness = match v.word() {
-                    "recur" => Randomness::Recur,
-                    _ => Randomness::Draw,
-                }
-            },
-        ),
-        Param::new(
-            "min_backlog",
-            "with less than this waiting, the controller's signal is withheld",
+        param!(
+            min_backlog,
             Kind::Bytes { min: Bytes::ZERO, max: Bytes::new(1_000_000_000) },
-            |c| Some(Value::Bytes(c.min_backlog)),
-            |c, v| c.min_backlog = v.bytes(),
+            "with less than this waiting, the controller's signal is withheld"
         ),
         Limit::packets_param(|c| c.limit.packets_value(), |c, v| c.limit.set_packets(v.packets())),
         Limit::memory_param(

@@ -2,14 +2,15 @@
 
 use l4s_units::{Duration, Probability};
 
-/// How a gain in hertz becomes an integer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Arithmetic {
-    /// As precisely as 64 bits allow: the error is below 10⁻⁹ of any usable gain.
-    Exact,
-    /// As Linux: the user's value is cut to 1/256 Hz and then to 2⁻³² per 64 ns. The default
-    /// gains 0.16 and 3.2 become 0.160071 and 3.197783.
-    Linux,
+l4s_units::words! {
+    /// How a gain in hertz becomes an integer.
+    Arithmetic {
+        /// As precisely as 64 bits allow: the error is below 10⁻⁹ of any usable gain.
+        Exact = "exact",
+        /// As Linux: the user's value is cut to 1/256 Hz and then to 2⁻³² per 64 ns. The default
+        /// gains 0.16 and 3.2 become 0.160071 and 3.197783.
+        Linux = "linux",
+    }
 }
 
 /// A gain: how much probability a delay is worth.

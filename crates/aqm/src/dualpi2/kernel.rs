@@ -23,41 +23,37 @@ const TIME_MAX: Duration = Duration::from_secs(86_400);
 /// Faster than any link, and slow enough for a packet's bytes times 10⁹ to fit 64 bits.
 const SPEED_MAX: u32 = 16;
 
-/// `struct dualpi2_config`, field by field.
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs, reason = "dualpi2.h says what each is")]
-pub struct Settings {
-    pub target: u64,
-    pub tupdate: u64,
-    pub alpha: u64,
-    pub beta: u64,
-    pub gain_shift: u64,
-    pub k: u64,
-    pub cap: u64,
-    pub drop_from: u64,
-    pub native: u64,
-    pub low: u64,
-    pub high: u64,
-    pub min_qlen_step: u64,
-    pub scheduler: u64,
-    pub protection: u64,
-    pub t_shift: u64,
-    pub t_speed: u64,
-    pub dualq: u64,
-    pub marking: u64,
-    pub classic_ecn: u64,
-    pub recur: u64,
-    pub min_backlog: u64,
-    pub limit_packets: u64,
-    pub limit_bytes: u64,
-    pub limit_memory: u64,
-    pub rate: u64,
-    pub burst: u64,
+l4s_units::c_struct! {
+    /// `struct dualpi2_config`.
+    Settings {
+        target: u64,
+        tupdate: u64,
+        alpha: u64,
+        beta: u64,
+        gain_shift: u64,
+        k: u64,
+        cap: u64,
+        drop_from: u64,
+        native: u64,
+        low: u64,
+        high: u64,
+        min_qlen_step: u64,
+        scheduler: u64,
+        protection: u64,
+        t_shift: u64,
+        t_speed: u64,
+        dualq: u64,
+        marking: u64,
+        classic_ecn: u64,
+        recur: u64,
+        min_backlog: u64,
+        limit_packets: u64,
+        limit_bytes: u64,
+        limit_memory: u64,
+        rate: u64,
+        burst: u64,
+    }
 }
-
-/// How many words of 64 bits the settings are.
-pub const WORDS: usize = size_of::<Settings>() / size_of::<u64>();
 
 /// What the kernel does with a configuration: all of it, but for three settings.
 ///
@@ -138,37 +134,5 @@ impl Settings {
             rate: link.rate.map_or(0, |rate| rate.as_bps()),
             burst: time(link.burst),
         }
-    }
-
-    /// The words, in the order of `struct dualpi2_config`.
-    pub fn words(&self) -> [u64; WORDS] {
-        [
-            self.target,
-            self.tupdate,
-            self.alpha,
-            self.beta,
-            self.gain_shift,
-            self.k,
-            self.cap,
-            self.drop_from,
-            self.native,
-            self.low,
-            self.high,
-            self.min_qlen_step,
-            self.scheduler,
-            self.protection,
-            self.t_shift,
-            self.t_speed,
-            self.dualq,
-            self.marking,
-            self.classic_ecn,
-            self.recur,
-            self.min_backlog,
-            self.limit_packets,
-            self.limit_bytes,
-            self.limit_memory,
-            self.rate,
-            self.burst,
-        ]
     }
 }

@@ -1,5 +1,6 @@
 //! The settings of FQ-CoDel.
 
+use l4s_units::param;
 use l4s_units::param::{Configurable, Kind, Param, Profile, Value};
 use l4s_units::{Bytes, Duration};
 
@@ -74,27 +75,9 @@ impl Configurable for Config {
     const ABOUT: &'static str = "a CoDel queue per flow, served in turn, sparse flows first";
 
     const PARAMS: &'static [Param<Self>] = &[
-        Param::new(
-            "target",
-            "queue delay of a flow that may persist",
-            DELAY,
-            |c| Some(Value::Duration(c.target)),
-            |c, v| c.target = v.duration(),
-        ),
-        Param::new(
-            "interval",
-            "how long the delay may be above target before the first signal",
-            DELAY,
-            |c| Some(Value::Duration(c.interval)),
-            |c, v| c.interval = v.duration(),
-        ),
-        Param::new(
-            "flows",
-            "queues that flows are hashed to",
-            Kind::Count { min: 1, max: 65_536 },
-            |c| Some(Value::Count(c.flows.into())),
-            |c, v| c.flows = v.count() as u32,
-        ),
+        param!(target, DELAY, "queue delay of a flow that may persist"),
+        param!(interval, DELAY, "how long the delay may be above target before the first signal"),
+        param!(flows, Kind::Count { min: 1, max: 65_536 }, "queues that flows are hashed to"),
         Param::new(
             "quantum",
             "what a flow may send in a round",
@@ -102,20 +85,8 @@ impl Configurable for Config {
             |c| Some(Value::Bytes(Bytes::new(c.quantum))),
             |c, v| c.quantum = v.bytes().get(),
         ),
-        Param::new(
-            "ecn",
-            "mark ECN-capable packets instead of dropping them",
-            Kind::Bool,
-            |c| Some(Value::Bool(c.ecn)),
-            |c, v| c.ecn = v.bool(),
-        ),
-        Param::new(
-            "ce_threshold",
-            "mark every ECN-capable packet that waited longer",
-            DELAY,
-            |c| c.ce_threshold.map(Value::Duration),
-            |c, v| c.ce_threshold = Some(v.duration()),
-        ),
+        param!(ecn, Kind::Bool, "mark ECN-capable packets instead of dropping them"),
+        param!(ce_threshold, DELAY, "mark every ECN-capable packet that waited longer"),
         Param::new(
             "ce_threshold_selector",
             "packets that ce_threshold marks: any ECN-capable, or ECT(1) and CE only",
@@ -123,12 +94,10 @@ impl Configurable for Config {
             |c| c.ce_threshold.map(|_| Value::Word(if c.ce_l4s_only { "l4s" } else { "any" })),
             |c, v| c.ce_l4s_only = v.word() == "l4s",
         ),
-        Param::new(
-            "drop_batch",
-            "packets dropped at most from the longest queue when there is no room",
+        param!(
+            drop_batch,
             Kind::Count { min: 1, max: 10_000 },
-            |c| Some(Value::Count(c.drop_batch.into())),
-            |c, v| c.drop_batch = v.count() as u32,
+            "packets dropped at most from the longest queue when there is no room"
         ),
         Limit::packets_param(
             |c| c.limit.packets_value(),

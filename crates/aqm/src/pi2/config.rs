@@ -1,5 +1,6 @@
 //! The settings of PI2: those of DualPI2 that do not need two queues.
 
+use l4s_units::param;
 use l4s_units::param::{Configurable, Kind, Param, Profile, Value};
 use l4s_units::{Bytes, Duration, Probability};
 
@@ -92,40 +93,22 @@ impl Configurable for Config {
     const ABOUT: &'static str = "one queue held at a target delay by a squared random signal";
 
     const PARAMS: &'static [Param<Self>] = &[
-        Param::new(
-            "target",
-            "queue delay to hold",
+        param!(
+            target,
             Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(4) },
-            |c| Some(Value::Duration(c.target)),
-            |c, v| c.target = v.duration(),
+            "queue delay to hold"
         ),
-        Param::new(
-            "tupdate",
-            "time between updates of p'",
+        param!(
+            tupdate,
             Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(4) },
-            |c| Some(Value::Duration(c.tupdate)),
-            |c, v| c.tupdate = v.duration(),
+            "time between updates of p'"
         ),
-        Param::new(
-            "alpha",
-            "integral gain, per update",
-            HZ,
-            |c| Some(Value::Number(c.alpha)),
-            |c, v| c.alpha = v.number(),
-        ),
-        Param::new(
-            "beta",
-            "proportional gain, per update",
-            HZ,
-            |c| Some(Value::Number(c.beta)),
-            |c, v| c.beta = v.number(),
-        ),
-        Param::new(
-            "k",
-            "coupling factor: a scalable packet is marked with k times p'",
+        param!(alpha, HZ, "integral gain, per update"),
+        param!(beta, HZ, "proportional gain, per update"),
+        param!(
+            k,
             Kind::Count { min: 1, max: 255 },
-            |c| Some(Value::Count(c.k.into())),
-            |c, v| c.k = v.count() as u32,
+            "coupling factor: a scalable packet is marked with k times p'"
         ),
         Param::new(
             "marking",
@@ -134,13 +117,7 @@ impl Configurable for Config {
             |c| c.ecn.then_some(Value::Word(c.marking.word("classic"))),
             |c, v| c.marking = Classify::named(v.word()),
         ),
-        Param::new(
-            "ecn",
-            "mark ECN-capable packets instead of dropping them",
-            Kind::Bool,
-            |c| Some(Value::Bool(c.ecn)),
-            |c, v| c.ecn = v.bool(),
-        ),
+        param!(ecn, Kind::Bool, "mark ECN-capable packets instead of dropping them"),
         Param::new(
             "overload",
             "when k times p' reaches 1: drop ECN-capable packets too, or let the buffer overflow",
@@ -158,29 +135,11 @@ impl Configurable for Config {
                 }
             },
         ),
-        Param::new(
-            "drop_at",
-            "where the signal is applied",
-            Kind::Choice(&["dequeue", "enqueue"]),
-            |c| {
-                Some(Value::Word(match c.drop_at {
-                    DropAt::Dequeue => "dequeue",
-                    DropAt::Enqueue => "enqueue",
-                }))
-            },
-            |c, v| {
-                c.drop_at = match v.word() {
-                    "enqueue" => DropAt::Enqueue,
-                    _ => DropAt::Dequeue,
-                }
-            },
-        ),
-        Param::new(
-            "min_backlog",
-            "with less than this waiting, the signal is withheld",
+        param!(drop_at, DropAt::KIND, "where the signal is applied"),
+        param!(
+            min_backlog,
             Kind::Bytes { min: Bytes::ZERO, max: Bytes::new(1_000_000_000) },
-            |c| Some(Value::Bytes(c.min_backlog)),
-            |c, v| c.min_backlog = v.bytes(),
+            "with less than this waiting, the signal is withheld"
         ),
         Limit::packets_param(|c| c.limit.packets_value(), |c, v| c.limit.set_packets(v.packets())),
     ];

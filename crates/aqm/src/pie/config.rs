@@ -1,32 +1,35 @@
 //! The settings of PIE.
 
+use l4s_units::param;
 use l4s_units::param::{Configurable, Conflict, Kind, Param, Profile, Value};
 use l4s_units::{Bytes, Duration, Rate};
 
 use crate::{Limit, MTU};
 
-/// Whose PIE.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Variant {
-    /// The probability is held at 1 or below, and the first update comes after `tupdate`.
-    Rfc8033,
-    /// The probability may wind up to 256 and has to come all the way down again, and the first
-    /// update comes after half a second (`sch_pie` since Linux 5.1).
-    Linux,
-    /// DOCSIS-PIE, of cable modems (RFC 8034): auto-tuning goes on above 10 % and above 1, low
-    /// delay lets the probability decay even with a backlog, and what accumulates towards a drop
-    /// does so also while the queue is short. The burst allowance is counted in updates.
-    Docsis,
+l4s_units::words! {
+    /// Whose PIE.
+    Variant {
+        /// The probability is held at 1 or below, and the first update comes after `tupdate`.
+        Rfc8033 = "rfc8033",
+        /// The probability may wind up to 256 and has to come all the way down again, and the first
+        /// update comes after half a second (`sch_pie` since Linux 5.1).
+        Linux = "linux",
+        /// DOCSIS-PIE, of cable modems (RFC 8034): auto-tuning goes on above 10 % and above 1, low
+        /// delay lets the probability decay even with a backlog, and what accumulates towards a drop
+        /// does so also while the queue is short. The burst allowance is counted in updates.
+        Docsis = "docsis",
+    }
 }
 
-/// When DOCSIS-PIE lets a burst through.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Protection {
-    /// For the burst allowance at the beginning and after congestion (RFC 8033 §4.4).
-    Burst,
-    /// Until a third of the buffer is filled; then a single drop is given, and the burst allowance
-    /// begins with it (RFC 8034 §4.3: INACTIVE, QUIESCENT, ACTIVE).
-    States,
+l4s_units::words! {
+    /// When DOCSIS-PIE lets a burst through.
+    Protection {
+        /// For the burst allowance at the beginning and after congestion (RFC 8033 §4.4).
+        Burst = "burst",
+        /// Until a third of the buffer is filled; then a single drop is given, and the burst allowance
+        /// begins with it (RFC 8034 §4.3: INACTIVE, QUIESCENT, ACTIVE).
+        States = "states",
+    }
 }
 
 /// The settings of PIE.
@@ -158,119 +161,53 @@ impl Configurable for Config {
     const ABOUT: &'static str = "one queue held at a target delay by random drop";
 
     const PARAMS: &'static [Param<Self>] = &[
-        Param::new(
-            "target",
-            "queue delay to hold",
-            DELAY,
-            |c| Some(Value::Duration(c.target)),
-            |c, v| c.target = v.duration(),
-        ),
-        Param::new(
-            "tupdate",
-            "time between updates of the probability",
+        param!(target, DELAY, "queue delay to hold"),
+        param!(
+            tupdate,
             Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(4) },
-            |c| Some(Value::Duration(c.tupdate)),
-            |c, v| c.tupdate = v.duration(),
+            "time between updates of the probability"
         ),
-        Param::new(
-            "alpha",
-            "integral gain, per update; `alpha 2` of tc is 0.125",
-            GAIN,
-            |c| Some(Value::Number(c.alpha)),
-            |c, v| c.alpha = v.number(),
-        ),
-        Param::new(
-            "beta",
-            "proportional gain, per update; `beta 20` of tc is 1.25",
-            GAIN,
-            |c| Some(Value::Number(c.beta)),
-            |c, v| c.beta = v.number(),
-        ),
-        Param::new(
-            "ecn",
-            "mark ECN-capable packets instead of dropping them",
-            Kind::Bool,
-            |c| Some(Value::Bool(c.ecn)),
-            |c, v| c.ecn = v.bool(),
-        ),
-        Param::new(
-            "ecn_drop",
-            "the probability above which ECN-capable packets are dropped too",
+        param!(alpha, GAIN, "integral gain, per update; `alpha 2` of tc is 0.125"),
+        param!(beta, GAIN, "proportional gain, per update; `beta 20` of tc is 1.25"),
+        param!(ecn, Kind::Bool, "mark ECN-capable packets instead of dropping them"),
+        param!(
+            ecn_drop,
             Kind::Number { min: 0.0, max: 1.0, unit: "" },
-            |c| c.ecn.then_some(Value::Number(c.ecn_drop)),
-            |c, v| c.ecn_drop = v.number(),
+            "the probability above which ECN-capable packets are dropped too",
+            |c| c.ecn
         ),
-        Param::new(
-            "burst",
-            "how long packets may leave after an idle time before the first is dropped",
+        param!(
+            burst,
             DELAY,
-            |c| Some(Value::Duration(c.burst)),
-            |c, v| c.burst = v.duration(),
+            "how long packets may leave after an idle time before the first is dropped"
         ),
-        Param::new(
-            "bytemode",
-            "drop small packets less, in proportion to their size",
-            Kind::Bool,
-            |c| Some(Value::Bool(c.bytemode)),
-            |c, v| c.bytemode = v.bool(),
+        param!(bytemode, Kind::Bool, "drop small packets less, in proportion to their size"),
+        param!(
+            variant,
+            Variant::KIND,
+            "linux: the probability may wind up beyond 1, the first update is late; docsis: RFC 8034"
         ),
-        Param::new(
-            "variant",
-            "linux: the probability may wind up beyond 1, the first update is late; docsis: RFC 8034",
-            Kind::Choice(&["rfc8033", "linux", "docsis"]),
-            |c| {
-                Some(Value::Word(match c.variant {
-                    Variant::Rfc8033 => "rfc8033",
-                    Variant::Linux => "linux",
-                    Variant::Docsis => "docsis",
-                }))
-            },
-            |c, v| {
-                c.variant = match v.word() {
-                    "linux" => Variant::Linux,
-                    "docsis" => Variant::Docsis,
-                    _ => Variant::Rfc8033,
-                }
-            },
-        ),
-        Param::new(
-            "rise_above",
-            "queue delay beyond which the probability rises by 2 % more at each update",
+        param!(
+            rise_above,
             DELAY,
-            |c| c.rise_above.map(Value::Duration),
-            |c, v| c.rise_above = Some(v.duration()),
+            "queue delay beyond which the probability rises by 2 % more at each update"
         ),
-        Param::new(
-            "decay_below",
+        param!(
+            decay_below,
+            DELAY,
             "docsis: queue delay below which, twice in a row, the probability decays",
-            DELAY,
-            |c| (c.variant == Variant::Docsis).then_some(Value::Duration(c.decay_below)),
-            |c, v| c.decay_below = v.duration(),
+            |c| c.variant == Variant::Docsis
         ),
-        Param::new(
-            "protection",
+        param!(
+            protection,
+            Protection::KIND,
             "docsis: let bursts through for a time, or until a third of the buffer is filled",
-            Kind::Choice(&["burst", "states"]),
-            |c| {
-                let word = match c.protection {
-                    Protection::Burst => "burst",
-                    Protection::States => "states",
-                };
-                (c.variant == Variant::Docsis).then_some(Value::Word(word))
-            },
-            |c, v| {
-                c.protection = match v.word() {
-                    "states" => Protection::States,
-                    _ => Protection::Burst,
-                }
-            },
+            |c| c.variant == Variant::Docsis
         ),
-        Param::new(
-            "active_at",
-            "states: the backlog from which the AQM acts, instead of a third of the buffer",
+        param!(
+            active_at,
             Kind::Bytes { min: MTU, max: Bytes::new(1_000_000_000_000) },
-            |c| c.active_at.map(Value::Bytes),
-            |c, v| c.active_at = Some(v.bytes()),
+            "states: the backlog from which the AQM acts, instead of a third of the buffer"
         ),
         Param::new(
             "msr",

@@ -1,5 +1,6 @@
 //! The settings of RED.
 
+use l4s_units::param;
 use l4s_units::param::{Configurable, Conflict, Kind, Param, Profile, Value};
 use l4s_units::{Bytes, Rate};
 
@@ -126,40 +127,22 @@ impl Configurable for Config {
     const ABOUT: &'static str = "random early detection on the average queue length";
 
     const PARAMS: &'static [Param<Self>] = &[
-        Param::new(
-            "min",
-            "average queue below which nothing happens",
-            SIZE,
-            |c| Some(Value::Bytes(c.min)),
-            |c, v| c.min = v.bytes(),
-        ),
-        Param::new(
-            "max",
-            "average queue from which every packet is marked or dropped",
-            SIZE,
-            |c| Some(Value::Bytes(c.max)),
-            |c, v| c.max = v.bytes(),
-        ),
-        Param::new(
-            "avpkt",
-            "size of an average packet",
+        param!(min, SIZE, "average queue below which nothing happens"),
+        param!(max, SIZE, "average queue from which every packet is marked or dropped"),
+        param!(
+            avpkt,
             Kind::Bytes { min: Bytes::new(1), max: Bytes::new(1_000_000) },
-            |c| Some(Value::Bytes(c.avpkt)),
-            |c, v| c.avpkt = v.bytes(),
+            "size of an average packet"
         ),
-        Param::new(
-            "burst",
-            "packets that may arrive at once without raising the average above min",
+        param!(
+            burst,
             Kind::Count { min: 1, max: MOST_BURST },
-            |c| Some(Value::Count(c.burst)),
-            |c, v| c.burst = v.count(),
+            "packets that may arrive at once without raising the average above min"
         ),
-        Param::new(
-            "probability",
-            "the probability with which max is reached",
+        param!(
+            probability,
             Kind::Number { min: 0.000_001, max: 1.0, unit: "" },
-            |c| Some(Value::Number(c.probability)),
-            |c, v| c.probability = v.number(),
+            "the probability with which max is reached"
         ),
         Param::new(
             "bandwidth",
@@ -168,27 +151,13 @@ impl Configurable for Config {
             |c| Some(Value::Number(c.bandwidth.as_bps() as f64 / 1e6)),
             |c, v| c.bandwidth = Rate::from_bps((v.number() * 1e6).round() as u64),
         ),
-        Param::new(
-            "scaled",
-            "min, max, burst and limit are for this bandwidth, and follow the rate of the link",
+        param!(
+            scaled,
             Kind::Bool,
-            |c| Some(Value::Bool(c.scaled)),
-            |c, v| c.scaled = v.bool(),
+            "min, max, burst and limit are for this bandwidth, and follow the rate of the link"
         ),
-        Param::new(
-            "ecn",
-            "mark ECN-capable packets instead of dropping them",
-            Kind::Bool,
-            |c| Some(Value::Bool(c.ecn)),
-            |c, v| c.ecn = v.bool(),
-        ),
-        Param::new(
-            "harddrop",
-            "above max, drop ECN-capable packets all the same",
-            Kind::Bool,
-            |c| Some(Value::Bool(c.harddrop)),
-            |c, v| c.harddrop = v.bool(),
-        ),
+        param!(ecn, Kind::Bool, "mark ECN-capable packets instead of dropping them"),
+        param!(harddrop, Kind::Bool, "above max, drop ECN-capable packets all the same"),
         Param::new(
             "limit",
             "bytes that may wait",

@@ -35,10 +35,20 @@
  * without one after which what was learnt is forgotten. */
 #define CLASSIC_ECN_LOSSES_OF_A_DROPPER 2
 #define CLASSIC_ECN_STALE_ROUNDS 50
-/* A queue is deep from so many packets' times on, and not before DEEP_MIN. */
+/* The best rules: the weight of packets that came unmarked from a deep queue, in 2^-8. */
+#define CLASSIC_ECN_UNMARKED_WEIGHT (2 << CLASSIC_ECN_WEIGHT_BITS)
+/* The best rules: the part of V0, in 2^-8, below which a mean deviation counts as that part. */
+#define CLASSIC_ECN_V_FLOOR (1u << (CLASSIC_ECN_SHARE_BITS - 1))
+/* The best rules: the score only rises after this many rounds without a mark. */
+#define CLASSIC_ECN_HOLD_ROUNDS 8
+/* K2 in 1/16 (Fallback appendix C). */
+#define CLASSIC_ECN_K2 32
+/* A queue is deep if it delays packets by more than the time of this many packets and by more than
+ * DEEP_MIN. */
 #define CLASSIC_ECN_DEEP_PACKETS 3
 #define CLASSIC_ECN_DEEP_MIN 2400u
-/* What waits longer than FAR_MIN is marked in every L4S queue, but for the packets of its floor. */
+/* Every L4S queue marks a packet that it delays by more than FAR_MIN, except the last
+ * FLOOR_PACKETS in it. */
 #define CLASSIC_ECN_FAR_MIN 15000u
 #define CLASSIC_ECN_FLOOR_PACKETS 2
 /* What the references are above the time of two packets. */
@@ -58,31 +68,24 @@
 /* The settings, made by l4s_cc::prague::kernel. Words of 64 bits, none of them negative, so that
  * they can be written to a file of the kernel as a row of numbers. */
 struct classic_ecn_config {
-	/* V, D, S and the weight of marks by depth, in 2^-8: 16 at most. */
-	u64 v, d, s, m;
-	/* V0, below which part of it (2^-8) no deviation counts, and D0. */
-	u64 v0_us, v_floor, d0_us;
+	/* V, D and S in 2^-8: 16 at most. */
+	u64 v, d, s;
+	/* V0 and D0. */
+	u64 v0_us, d0_us;
 	/* lg(V0) and lg(D0) in 2^-24, known beforehand to the last bit (Fallback §B.2). */
 	u64 lg_v0, lg_d0;
 	/* L_STICKY and C_STICKY in 2^-24: 1000 at most, so 34 bits. */
 	u64 l_sticky, c_sticky;
 	/* Whether a round takes at least a virtual RTT. */
 	u64 per_virtual;
-	/* The RTT is smoothed over 2^shift_max acknowledgements at most (20), and its deviation over
-	 * 2^ratio times as many (2). */
-	u64 shift_max, ratio;
-	/* K2 in 1/16: 16 to 256; 0 for no filter. */
-	u64 k2;
-	/* Whether references follow the spacing of packets; whether the receiver's delay is left out. */
-	u64 spacing, prompt;
-	/* Rounds without a mark after which the score only rises; 0 for never. */
-	u64 hold;
-	/* Sets of tracers per test, 16 at most. 0 where none are sent: then what follows is 0 too. */
-	u64 tracers;
-	/* For how many round trips a test is good, which then finds something; 0 to find nothing. */
-	u64 tests_valid;
-	/* What one set takes from the score, in 2^-24: l_sticky over tracers. */
-	u64 tracer_step;
+	/* The RTT is smoothed over 2^shift_max acknowledgements at most (20). */
+	u64 shift_max;
+	/* Whether re-routes are kept out of the averages (Fallback appendix C). */
+	u64 filters;
+	/* Whether the rules are the best ones; otherwise they are the paper's. */
+	u64 best;
+	/* Whether tracers are sent. */
+	u64 traces;
 };
 
 /* It reads the settings, and is part of the state. */
@@ -92,7 +95,7 @@ struct classic_ecn_config {
 struct classic_ecn_smooth {
 	/* fbk_srtt · 2^shift: 24 + 20 bits. */
 	u64 srtt;
-	/* fbk_mdev · 2^(shift + ratio): 24 + 22 bits. */
+	/* fbk_mdev · 2^(shift + ratio): 24 + 21 bits. */
 	u64 mdev;
 	u32 shift;
 	u32 ratio;
@@ -317,21 +320,22 @@ static __always_inline u32 classic_ecn_spacing(const struct classic_ecn *s)
 static __always_inline int classic_ecn_is_one_queue(const struct classic_ecn *s,
 						    const struct classic_ecn_config *c)
 {
-	return c->tracers && tracers_found_one_queue(&s->tracers);
+	return c->traces && tracers_found_one_queue(&s->tracers);
 }
 
 /* Whether tracers know of two queues, better than round trips do. */
 static __always_inline int classic_ecn_is_two_queues(const struct classic_ecn *s,
 						     const struct classic_ecn_config *c)
 {
-	return c->tracers && tracers_found_two_queues(&s->tracers);
+	return c->traces && tracers_found_two_queues(&s->tracers);
 }
 
-/* The spacing where it is of interest and known; 0 elsewhere. */
+/* The spacing that the references follow; 0 where it is not known, and with the paper's rules, which
+ * do not measure it. */
 static __always_inline u32 classic_ecn_allowed(const struct classic_ecn *s,
 					       const struct classic_ecn_config *c)
 {
-	return c->spacing && !classic_ecn_is_one_queue(s, c) ? classic_ecn_spacing(s) : 0;
+	return classic_ecn_is_one_queue(s, c) ? 0 : classic_ecn_spacing(s);
 }
 
 /* From which depth on an L4S queue marks everything. */
@@ -377,14 +381,13 @@ static __always_inline void classic_ecn_on_mark(struct classic_ecn *s,
 }
 
 /* Keeps a re-route out of the averages (Fallback appendix C). */
-static __always_inline void classic_ecn_filter(struct classic_ecn *s, u32 rtt, u32 k2)
+static __always_inline void classic_ecn_filter(struct classic_ecn *s, u32 rtt)
 {
 	u32 srtt = classic_ecn_srtt_of(&s->original), mdev = classic_ecn_mdev_of(&s->original);
 	u32 error = rtt > srtt ? rtt - srtt : srtt - rtt;
 	u8 outlier = CLASSIC_ECN_NO_ALTERNATIVE;
 
-	/* K2 has 9 bits. */
-	if (error > (u64)k2 * mdev / 16)
+	if (error > (u64)CLASSIC_ECN_K2 * mdev / 16)
 		outlier = rtt > srtt ? CLASSIC_ECN_ABOVE : CLASSIC_ECN_BELOW;
 	if (s->side == CLASSIC_ECN_NO_ALTERNATIVE) {
 		if (outlier == CLASSIC_ECN_NO_ALTERNATIVE)
@@ -393,7 +396,7 @@ static __always_inline void classic_ecn_filter(struct classic_ecn *s, u32 rtt, u
 		 * Rounded up. */
 		s->alternative = s->original;
 		s->alternative.srtt = (u64)rtt << (s->original.shift & 31);
-		s->alternative.mdev += ((u64)k2 * ((u64)mdev + 1) + 15) / 16;
+		s->alternative.mdev += (CLASSIC_ECN_K2 * ((u64)mdev + 1) + 15) / 16;
 		s->side = outlier;
 		s->confirmed = 0;
 		return;
@@ -456,20 +459,23 @@ static __always_inline void classic_ecn_on_rtt(struct classic_ecn *s,
 	u32 unmarked = a->delivered > a->delivered_ce ? a->delivered - a->delivered_ce : 0;
 
 	if (s->has_rtt) {
-		if (c->k2)
-			classic_ecn_filter(s, rtt, (u32)c->k2);
+		if (c->filters)
+			classic_ecn_filter(s, rtt);
 		classic_ecn_smooth(&s->original, rtt);
 	} else {
-		/* From a deviation of 1 µs: there is no need for caution as for a timeout (§4.4). */
+		/* From a deviation of 1 µs: there is no need for caution as for a timeout (§4.4). Its
+		 * gain is half of that of the RTT (§4.3), or as much. */
+		u32 ratio = c->best ? 0 : 1;
+
 		s->has_rtt = 1;
 		s->side = CLASSIC_ECN_NO_ALTERNATIVE;
 		s->confirmed = 0;
 		s->original.shift = s->shift;
-		s->original.ratio = (u32)c->ratio;
+		s->original.ratio = ratio;
 		s->original.srtt = (u64)rtt << (s->shift & 31);
-		s->original.mdev = 1ull << ((s->shift + (u32)c->ratio) & 31);
+		s->original.mdev = 1ull << ((s->shift + ratio) & 31);
 	}
-	if (!c->m && !c->spacing)
+	if (!c->best)
 		return;
 	classic_ecn_space(s, a);
 	if (queued > classic_ecn_deep(s, c))
@@ -522,13 +528,15 @@ static __always_inline s64 classic_ecn_evidence(const struct classic_ecn *s,
 {
 	s64 evidence = classic_ecn_share(s->deep_unmarked, s->delivered);
 
+	if (!c->best)
+		return 0;
 	/* As far as the score goes. */
-	if (c->m && s->far_unmarked > CLASSIC_ECN_FLOOR_PACKETS)
+	if (s->far_unmarked > CLASSIC_ECN_FLOOR_PACKETS)
 		return (s64)c->l_sticky + (s64)c->c_sticky;
 	/* An L4S queue marks everything before it drops anything (RFC 9332 §4.2.3). */
 	if (s->lost && s->marked < s->delivered)
 		evidence += classic_ecn_share(1, 1);
-	return (s64)c->m * evidence * CLASSIC_ECN_UNIT;
+	return CLASSIC_ECN_UNMARKED_WEIGHT * evidence * CLASSIC_ECN_UNIT;
 }
 
 /* V·lg(v/V0) + D·lg(max(d/D0, 1)) − S·s (Fallback §4.2), and what marks tell by where they come
@@ -538,7 +546,7 @@ static __always_inline s64 classic_ecn_delta(struct classic_ecn *s,
 {
 	/* Two packets, where that is known and of interest. */
 	u32 packets = 2 * classic_ecn_allowed(s, c);
-	u32 v0 = (u32)c->v0_us, d0 = (u32)c->d0_us, least;
+	u32 v0 = (u32)c->v0_us, d0 = (u32)c->d0_us, least = 0;
 	s64 delta;
 
 	if (packets) {
@@ -547,7 +555,8 @@ static __always_inline s64 classic_ecn_delta(struct classic_ecn *s,
 		if (d0 < packets + CLASSIC_ECN_STEP)
 			d0 = packets + CLASSIC_ECN_STEP;
 	}
-	least = (u32)((v0 * c->v_floor) >> CLASSIC_ECN_SHARE_BITS);
+	if (c->best)
+		least = (u32)(((u64)v0 * CLASSIC_ECN_V_FLOOR) >> CLASSIC_ECN_SHARE_BITS);
 	delta = classic_ecn_logs(s, c, mdev > least ? mdev : least, v0, d0);
 	delta -= (s64)c->s * classic_ecn_share(s->limited_acks, s->acks) * CLASSIC_ECN_UNIT;
 	return delta + classic_ecn_evidence(s, c);
@@ -570,17 +579,18 @@ static __always_inline void classic_ecn_end_round(struct classic_ecn *s,
 	if (classic_ecn_is_dropper(s)) {
 		/* A Classic queue drops too, but one that is not known for it is not the one that
 		 * marked (Fallback §4.1.1). */
-		if (!c->hold || s->score <= 0) {
+		if (!c->best || s->score <= 0) {
 			s->score = floor;
 			s->rounds = 0;
 		}
 	} else if (s->score > floor && !classic_ecn_is_two_queues(s, c)) {
 		s->rounds++;
 		/* Either kind of queue marks everything of flows that are too many for it. */
-		if (!c->m || s->marked != s->delivered) {
+		if (!c->best || s->marked != s->delivered) {
 			s64 delta = classic_ecn_delta(s, c, s->has_rtt ? classic_ecn_mdev(s) : 0);
 
-			if (delta > 0 || !c->hold || s->unmarked_rounds <= c->hold)
+			if (delta > 0 || !c->best ||
+			    s->unmarked_rounds <= CLASSIC_ECN_HOLD_ROUNDS)
 				s->score += delta;
 			if (s->score < floor)
 				s->score = floor;
@@ -590,7 +600,7 @@ static __always_inline void classic_ecn_end_round(struct classic_ecn *s,
 				s->max = s->score;
 		}
 	}
-	if (c->tracers) {
+	if (c->traces) {
 		s64 before = s->score;
 
 		s->score = tracers_on_round(&s->tracers, c, before, s->marked > 0);
@@ -613,9 +623,9 @@ static __always_inline void classic_ecn_on_ack(struct classic_ecn *s,
 	if (a->delivered_ce)
 		classic_ecn_on_mark(s, c);
 	if (a->rtt_us != CLASSIC_ECN_NO_RTT && !classic_ecn_is_dropper(s)) {
-		u32 prompt = !c->prompt || classic_ecn_was_not_held(s, a);
+		u32 prompt = !c->best || classic_ecn_was_not_held(s, a);
 
-		if (c->tracers)
+		if (c->traces)
 			classic_ecn_show_tracers(s, prompt, a);
 		if (prompt)
 			classic_ecn_on_rtt(s, c, a);
@@ -669,7 +679,7 @@ static __always_inline int classic_ecn_wants_tracers(struct classic_ecn *s)
 static __always_inline void classic_ecn_on_traced(struct classic_ecn *s,
 						  const struct classic_ecn_config *c, int overtook)
 {
-	if (c->tracers)
+	if (c->traces)
 		s->score = tracers_outcome(&s->tracers, c, overtook, s->score);
 }
 

@@ -37,6 +37,11 @@ u32 l4s_dctcp_loss(u32 cwnd)
 	return dctcp_loss(cwnd);
 }
 
+void l4s_prague_stock(struct prague_config *c)
+{
+	*c = (struct prague_config)PRAGUE_STOCK;
+}
+
 void l4s_prague_start(struct prague *s, const struct prague_config *c, u32 cwnd, u32 nxt, u64 now)
 {
 	prague_start(s, c, cwnd, nxt, now);

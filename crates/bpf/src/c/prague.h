@@ -48,6 +48,8 @@
 #define PRAGUE_LONG_RTT 100000u
 /* One packet per window, in the scale of growth. */
 #define PRAGUE_ONE (1ull << 32)
+/* The RTT of which shorter paths get the rate. Less than 2^16, so that its square fits in 32 bits. */
+#define PRAGUE_RTT_VIRT 25000u
 /* Rounds without a mark before there may be room. */
 #define PRAGUE_QUIET_ROUNDS 8
 
@@ -56,8 +58,6 @@
 struct prague_config {
 	/* PRAGUE_RTT_OFF and so on. */
 	u64 rtt_independence;
-	/* The virtual RTT. Less than 2^16, so that its square fits in 32 bits. */
-	u64 rtt_virt_us;
 	/* Rounds after slow start before the rate is independent of the RTT. */
 	u64 rtt_transition;
 	/* Whether marks are averaged per virtual RTT. */
@@ -70,14 +70,16 @@ struct prague_config {
 	u64 gentle;
 	/* Whether it looks for a Classic queue and falls back in one (Fallback). */
 	u64 detects;
-	/* Whether the answers to a mark are blended by the score; otherwise the larger one counts. */
-	u64 blend;
-	/* alpha in a Classic queue, in 2^-24: 2·(1 − beta) (Fallback §6.1). */
+	/* alpha in a Classic queue, in 2^-24 (Fallback §6.1); as all below 0 where it does not look for
+	 * one. */
 	u64 alpha_classic;
 	/* Whether it grows like Reno there. */
 	u64 classic_reno;
 	struct classic_ecn_config detector;
 };
+
+/* The settings of l4s_cc::prague::Config::linux(); a test holds them against it. */
+#define PRAGUE_STOCK { .rtt_independence = PRAGUE_RTT_RATE, .alpha_per_virtual = 1 }
 
 struct prague {
 	/* The window in 2^-20 packets. */
@@ -210,12 +212,11 @@ static __always_inline void prague_start(struct prague *s, const struct prague_c
 
 /* How long a flow of this RTT waits at least between two answers to marks: the RTT that its rate is
  * to be that of. 0 where that is its own. */
-static __always_inline u64 prague_rtt_virt(const struct prague *s, const struct prague_config *c,
-					   u32 srtt_us)
+static __always_inline u64 prague_rtt_virt(const struct prague *s, u32 srtt_us)
 {
 	if (s->independence == PRAGUE_RTT_OFF)
 		return 0;
-	return c->rtt_virt_us + (s->independence == PRAGUE_RTT_ADDITIVE ? srtt_us : 0);
+	return PRAGUE_RTT_VIRT + (s->independence == PRAGUE_RTT_ADDITIVE ? srtt_us : 0);
 }
 
 /* Whether nothing ever told it where to stop. Where the exit is not to be gentle, the first mark
@@ -339,7 +340,7 @@ static __always_inline void prague_observe(struct prague *s, const struct prague
 					   struct classic_ecn *d, const struct prague_ack *a)
 {
 	int first = prague_in_first_slow_start(s, c);
-	u64 least = c->alpha_per_virtual && !first ? prague_rtt_virt(s, c, a->srtt_us) : 0;
+	u64 least = c->alpha_per_virtual && !first ? prague_rtt_virt(s, a->srtt_us) : 0;
 
 	s->delivered += a->delivered;
 	s->delivered_ce += a->delivered_ce;
@@ -365,15 +366,11 @@ static __always_inline u64 prague_alpha_now(const struct prague *s, const struct
 					    const struct classic_ecn *d)
 {
 	/* 24 bits each, and one more where it is 1: their products have 50. */
-	u64 alpha = prague_alpha(s), classic = prague_classic(d), larger;
+	u64 alpha = prague_alpha(s), classic = prague_classic(d);
 
-	if (!classic)
-		return alpha;
-	if (c->blend)
-		return (alpha * ((1ull << PRAGUE_ALPHA_BITS) - classic) + c->alpha_classic * classic)
-		       >> PRAGUE_ALPHA_BITS;
-	larger = (classic * c->alpha_classic) >> PRAGUE_ALPHA_BITS;
-	return alpha > larger ? alpha : larger;
+	/* Alternative 2: the larger of both. */
+	classic = (classic * c->alpha_classic) >> PRAGUE_ALPHA_BITS;
+	return alpha > classic ? alpha : classic;
 }
 
 /* Answers marks, at most once per virtual RTT. */
@@ -382,7 +379,7 @@ static __always_inline void prague_answer(struct prague *s, const struct prague_
 					  int first)
 {
 	int slow_start = prague_in_first_slow_start(s, c);
-	u64 rtt = prague_rtt_virt(s, c, a->srtt_us), reduction;
+	u64 rtt = prague_rtt_virt(s, a->srtt_us), reduction;
 
 	if (slow_start && !prague_rose(a))
 		return;
@@ -403,10 +400,9 @@ static __always_inline void prague_answer(struct prague *s, const struct prague_
  * where the RTT is shorter than the virtual one. The square of their ratio makes the rate grow as
  * on a path of the virtual RTT (RFC 9331 §4.3). 2^35 at most, in the scalable mode.
  */
-static __always_inline u64 prague_scale(const struct prague *s, const struct prague_config *c,
-					u32 srtt_us)
+static __always_inline u64 prague_scale(const struct prague *s, u32 srtt_us)
 {
-	u64 rtt = srtt_us ? srtt_us : 1, virt = c->rtt_virt_us, above;
+	u64 rtt = srtt_us ? srtt_us : 1, virt = PRAGUE_RTT_VIRT, above;
 
 	if (s->transition || s->independence == PRAGUE_RTT_OFF)
 		return PRAGUE_ONE;
@@ -431,7 +427,7 @@ static __always_inline u64 prague_scale(const struct prague *s, const struct pra
 static __always_inline void prague_increase(struct prague *s, const struct prague_config *c,
 					    const struct classic_ecn *d, u32 srtt_us, u32 unmarked)
 {
-	u64 scale = prague_scale(s, c, srtt_us), gained;
+	u64 scale = prague_scale(s, srtt_us), gained;
 	u32 classic = prague_classic(d);
 
 	/* From there to 1, as far as the queue is a Classic one: 35 bits and a sign, times 25. */
@@ -444,11 +440,9 @@ static __always_inline void prague_increase(struct prague *s, const struct pragu
 	if (c->fast && !s->after_loss && !classic && s->looking) {
 		/* A millisecond's worth of packets per round trip, or per virtual one; twice as much
 		 * after each that remains unmarked, and an eighth of the window at most. */
-		u64 rtt = srtt_us > c->rtt_virt_us ? srtt_us : c->rtt_virt_us;
+		u64 rtt = srtt_us > PRAGUE_RTT_VIRT ? srtt_us : PRAGUE_RTT_VIRT;
 		u64 most = rtt / 8 > 1000 ? rtt / 8 : 1000, step = most;
 
-		if (rtt < 1000)
-			rtt = 1000;
 		if (s->looking <= 16 && 1000ull << (s->looking - 1) < most)
 			step = 1000ull << (s->looking - 1);
 		s->frac_cwnd += unmarked * ((step << PRAGUE_CWND_BITS) / rtt);
@@ -489,7 +483,7 @@ static __always_inline void prague_detect(const struct prague *s, const struct p
 {
 	struct classic_ecn_sample sample = {
 		.now_us = a->now,
-		.rtt_virt_us = prague_rtt_virt(s, c, a->srtt_us),
+		.rtt_virt_us = prague_rtt_virt(s, a->srtt_us),
 		.rtt_us = a->rtt_us,
 		.min_rtt_us = a->min_rtt_us,
 		.delivered = a->delivered,

@@ -178,7 +178,7 @@ static __always_inline void prague_tcp_on_traced(const struct prague_config *con
 {
 	u32 overtaken;
 
-	if (config->detector.tracers && tracing_take(tracing, &overtaken))
+	if (config->detector.traces && tracing_take(tracing, &overtaken))
 		classic_ecn_on_traced(detector, &config->detector, overtaken);
 }
 

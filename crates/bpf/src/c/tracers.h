@@ -13,14 +13,19 @@
  *  │ └───────score < threshold───────────────────────┘ │ score ≥ threshold, none overtaken
  *  └────────score at its floor──────────────────── Suppressed
  *
- * With `tests_valid` a test finds something, which stands until another one finds something else.
+ * With the best rules a test finds something, which stands until another one finds something else.
  */
 #ifndef L4S_TRACERS_H
 #define L4S_TRACERS_H
 
-/* One set alone may have been reordered on the way, or have waited for something else. */
+/* Sets of tracers per test (TRACER_NUM). */
+#define TRACERS_SETS 4
+/* A finding is not tested again for this many round trips. */
+#define TRACERS_VALID 50
+/* The least number of sets that a finding rests on: one alone may have been reordered on the way, or
+ * have waited for something else. */
 #define TRACERS_LEAST 2
-/* So many tests in a row that find nothing are followed by another one at once. */
+/* Another test follows at once after up to this many tests in a row that found nothing. */
 #define TRACERS_EAGER 4
 
 /* No test runs. */
@@ -42,11 +47,11 @@
 struct tracers {
 	/* Sets, or round trips: see the phases. */
 	u32 left;
-	/* Sets of this test of which the middle was overtaken, */
+	/* Sets of this test of which the middle was overtaken. */
 	u32 overtaken;
-	/* of which it was not, */
+	/* Sets of this test that came back in order. */
 	u32 in_order;
-	/* and those of them that had waited in a queue. */
+	/* Those of in_order that had waited in a queue. */
 	u32 waited;
 	/* Tests in a row that found nothing; 0 where something is found. */
 	u32 nothing;
@@ -54,7 +59,7 @@ struct tracers {
 	u8 phase;
 	/* TRACERS_NOTHING and so on. */
 	u8 finding;
-	/* The newest round trip had. */
+	/* The newest round trip had waited in a queue. */
 	u8 waits;
 	/* Since one queue or two were found, a packet came unmarked from where an L4S queue marks
 	 * all. */
@@ -85,6 +90,12 @@ static __always_inline int tracers_found_one_queue(const struct tracers *t)
 	return t->finding == TRACERS_ONE_QUEUE;
 }
 
+/* What one set takes from the score. */
+static __always_inline s64 tracers_step(const struct classic_ecn_config *c)
+{
+	return (s64)(c->l_sticky / TRACERS_SETS);
+}
+
 /* A new test, where there is doubt. */
 static __always_inline void tracers_begin(struct tracers *t, const struct classic_ecn_config *c,
 					  int doubt)
@@ -93,27 +104,25 @@ static __always_inline void tracers_begin(struct tracers *t, const struct classi
 	if (!doubt)
 		return;
 	t->overtaken = t->in_order = t->waited = 0;
-	t->hurry = !c->tests_valid;
+	t->hurry = !c->best;
 	t->phase = TRACERS_ARMED;
-	t->left = (u32)c->tracers;
+	t->left = TRACERS_SETS;
 }
 
 /* A whole test is over. Gives the score after it. */
 static __always_inline s64 tracers_judge(struct tracers *t, const struct classic_ecn_config *c,
 					 s64 score, int doubt)
 {
-	u32 least = c->tracers < TRACERS_LEAST ? (u32)c->tracers : TRACERS_LEAST;
-
 	t->phase = TRACERS_SUPPRESSED;
-	t->left = (u32)c->tests_valid;
-	if (t->overtaken >= least && t->overtaken > t->in_order) {
+	t->left = TRACERS_VALID;
+	if (t->overtaken >= TRACERS_LEAST && t->overtaken > t->in_order) {
 		t->finding = TRACERS_TWO_QUEUES;
 		t->nothing = t->unmarked = 0;
 		return -(s64)c->l_sticky;
 	}
 	if (t->overtaken) {
 		tracers_begin(t, c, doubt);
-	} else if (t->waited >= least && t->unmarked) {
+	} else if (t->waited >= TRACERS_LEAST && t->unmarked) {
 		t->finding = TRACERS_ONE_QUEUE;
 		t->nothing = t->unmarked = 0;
 	} else if (tracers_found_one_queue(t)) {
@@ -133,8 +142,8 @@ static __always_inline s64 tracers_judge(struct tracers *t, const struct classic
 static __always_inline s64 tracers_on_round(struct tracers *t, const struct classic_ecn_config *c,
 					    s64 score, int marked)
 {
-	int finds = !!c->tests_valid;
-	int high = score >= -(s64)c->tracer_step;
+	int finds = !!c->best;
+	int high = score >= -tracers_step(c);
 	int doubt = high || (finds && marked);
 
 	if (t->phase == TRACERS_WAITING && finds) {
@@ -194,7 +203,7 @@ static __always_inline s64 tracers_outcome(struct tracers *t, const struct class
 	/* An answer through a long Classic queue may come after the verdict on its test. */
 	if (t->phase == TRACERS_SUPPRESSED && !tracers_found_two_queues(t))
 		t->phase = TRACERS_WAITING;
-	score -= (s64)c->tracer_step;
+	score -= tracers_step(c);
 	return score > floor ? score : floor;
 }
 

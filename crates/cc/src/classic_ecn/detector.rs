@@ -2,7 +2,7 @@
 
 use l4s_units::Duration;
 
-use super::config::Config;
+use super::config::{Config, Rules};
 use super::log::{CarryLog, lg};
 use super::reroute::{Factor, Filter};
 use super::smooth::{RTT_MAX, Smooth, shift_of};
@@ -20,30 +20,39 @@ const LOSSES_OF_A_DROPPER: u32 = 2;
 /// Round trips without a mark after which what was learnt of the marking queue is forgotten. The
 /// paper says "a protracted period"; this is the time that its figure 8 takes to decide.
 const STALE_ROUNDS: u32 = 50;
-/// A queue is deep from so many packets' times on, and not before [`DEEP_MIN`].
+/// M, in 2^-[`WEIGHT_BITS`]: the weight of packets that came unmarked from a deep queue
+/// ([`Rules::Best`]).
+const UNMARKED_WEIGHT: i64 = 2 << WEIGHT_BITS;
+/// The part of V0, in 2^-[`SHARE_BITS`], below which a mean deviation counts as that part
+/// ([`Rules::Best`]): a full queue does not vary at all, and must not outweigh its own depth.
+const V_FLOOR: u64 = 1 << (SHARE_BITS - 1);
+/// The score only rises after this many round trips without a mark ([`Rules::Best`]): a link that
+/// is not full looks like an L4S queue, and so does a Classic queue while it is empty.
+const HOLD_ROUNDS: u32 = 8;
+/// A queue is deep if it delays packets by more than the time of this many packets and by more
+/// than [`DEEP_MIN`].
 const DEEP_PACKETS: u32 = 3;
-/// Every L4S queue marks all that waited longer than this (RFC 9332 §2.5.1.1: 1 ms; its ramp ends
-/// at 1.2 ms), with as much again for what the path adds.
+/// The delay in microseconds above which every L4S queue marks all packets: a step of 1 ms or a
+/// ramp up to 1.2 ms (RFC 9332 §2.5.1.1), and as much again for the rest of the path.
 const DEEP_MIN: u32 = 2400;
-/// What a Classic queue aims at (DCttH §4.1, RFC 9332 §A.1): fifteen times the step of an L4S one,
-/// and more than any jitter allowed for. Who waits longer in an L4S queue is marked,
+/// The target delay of a Classic queue in microseconds (DCttH §4.1, RFC 9332 §A.1). It is fifteen
+/// times the step of an L4S queue and more than any jitter that is allowed for.
 const FAR_MIN: u32 = 15_000;
-/// but for so many packets at its end (the floor of the step, DCttH §3.3).
+/// The number of packets at the end of an L4S queue that its step does not mark (DCttH §3.3).
 const FLOOR_PACKETS: u32 = 2;
-/// At the start a receiver acknowledges every segment at once (Linux' quick acknowledgements): so
-/// many at least.
+/// The least number of segments at the start that a receiver acknowledges at once (quick
+/// acknowledgements of Linux).
 const QUICK_SEGMENTS: u64 = 10;
-
-/// A receiver holds an acknowledgement for longer than this, if it does: Linux for 40 ms
-/// (`TCP_DELACK_MIN`), others for more. What is less than that covers what the way back adds.
+/// A receiver that delays an acknowledgement delays it by more than this, in microseconds: Linux by
+/// 40 ms (`TCP_DELACK_MIN`), others by more.
 const HELD_MIN: u64 = 20_000;
-
-/// What unmarked round trips told before a mark counts with it: over about 2^4 round trips.
+/// The evidence of unmarked round trips before a mark is averaged over about 2^4 round trips.
 const UNHEARD_SHIFT: u32 = 4;
-
-/// What the references are above the time of two packets, in microseconds: the step of an L4S
-/// queue (RFC 9332 §2.5.1.1), and what else moves a round trip.
+/// The step of an L4S queue in microseconds (RFC 9332 §2.5.1.1). D0 is at least the time of two
+/// packets and this.
 const STEP: u32 = 1000;
+/// The variation of a round trip in microseconds that is not due to the queue. V0 is at least the
+/// time of two packets and this.
 const JITTER: u32 = 300;
 
 /// What one acknowledgement told the detector.
@@ -76,53 +85,89 @@ pub struct Sample {
 #[derive(Clone, Debug)]
 pub struct Detector<const BITS: u32 = 24> {
     settings: Settings,
-    /// `classic_ecn`.
+    /// The score, `classic_ecn`, in 2^-`BITS`.
     score: i64,
+    /// The highest score that there was.
     max: i64,
+    /// Round trips that were scored.
     rounds: u32,
-    /// `None` before the first round trip.
+    /// The averages of the RTT; `None` before the first round trip.
     rtt: Option<Filter<Smooth>>,
-    /// Of the threshold, before there are averages.
+    /// The gain of the averages is 2^-`shift`.
     shift: u32,
+    /// The smoothed RTT above the lowest one, in microseconds.
     depth: u32,
+    /// Logarithms of the deviation.
     log_mdev: CarryLog,
-    /// Of the product of both, or of the depth alone.
+    /// Logarithms of the depth, or of its product with the deviation.
     log_depth: CarryLog,
-    /// Of the references, where they follow the spacing of packets.
+    /// Logarithms of V0 where it follows the spacing of packets.
     log_v0: CarryLog,
+    /// Logarithms of D0 where it follows the spacing of packets.
     log_d0: CarryLog,
+    /// The round trip that has not ended.
     round: Round,
-    /// The least time between two packets' deliveries: what the bottleneck takes to send one.
+    /// The time that the bottleneck takes to send a packet.
     spacing: Spacing,
-    /// When the last acknowledgement came, in microseconds.
+    /// The arrival time of the last acknowledgement, in microseconds.
     acked_us: u64,
     /// Losses since the last mark.
     losses: u32,
     /// Round trips since the last mark.
     unmarked_rounds: u32,
-    /// What they spoke for a Classic queue while the score was at its floor, in its units.
+    /// The evidence of those for a Classic queue while the score was at its floor, in the unit of the
+    /// score.
     unheard: i64,
-    /// What it asks the queue itself, where it is to.
+    /// Tracers; `None` unless detection is active.
     tracers: Option<Tracers>,
 }
 
+/// The state of a detector, named as in `classic_ecn.h`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "the fields of Detector say what each is")]
+pub struct State {
+    pub score: i64,
+    pub max: i64,
+    pub rounds: u32,
+    pub rtt: Option<Filter<Smooth>>,
+    pub shift: u32,
+    pub depth: u32,
+    pub log_mdev: CarryLog,
+    pub log_depth: CarryLog,
+    pub log_v0: CarryLog,
+    pub log_d0: CarryLog,
+    pub round: Round,
+    pub spacing: Spacing,
+    pub acked_us: u64,
+    pub losses: u32,
+    pub unmarked_rounds: u32,
+    pub unheard: i64,
+    pub tracers: Option<Tracers>,
+}
+
 /// What happened in this round trip.
-#[derive(Clone, Copy, Debug, Default)]
-struct Round {
-    /// It ends when this is acknowledged,
-    end: u64,
-    /// and not before this time plus the virtual RTT.
-    began_us: u64,
-    acks: u32,
-    limited_acks: u32,
-    delivered: u32,
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Round {
+    /// The first segment not sent when it began. The round trip ends when all before it is
+    /// acknowledged.
+    pub end: u64,
+    /// The time when it began, in microseconds. With [`Clock::Virtual`] it lasts a virtual RTT at
+    /// least.
+    pub began_us: u64,
+    /// Acknowledgements.
+    pub acks: u32,
+    /// Acknowledgements that found the sender with nothing to send.
+    pub limited_acks: u32,
+    /// Delivered segments.
+    pub delivered: u32,
     /// Those of them that were marked.
-    marked: u32,
-    lost: bool,
-    /// Delivered unmarked from behind a deep queue.
-    deep_unmarked: u32,
-    /// And of these, from behind one that is deeper than jitter could be.
-    far_unmarked: u32,
+    pub marked: u32,
+    /// Whether a loss was detected.
+    pub lost: bool,
+    /// Segments delivered unmarked from a deep queue.
+    pub deep_unmarked: u32,
+    /// Those of them that were delayed by more than [`FAR_MIN`].
+    pub far_unmarked: u32,
 }
 
 /// The configuration in the detector's own numbers. Everything that is scaled by `BITS` is made
@@ -132,10 +177,7 @@ struct Settings {
     v: i64,
     d: i64,
     s: i64,
-    m: i64,
     v0_us: u32,
-    /// In 2^-8.
-    v_floor: u64,
     d0_us: u32,
     lg_v0: i64,
     lg_d0: i64,
@@ -143,11 +185,10 @@ struct Settings {
     c_sticky: i64,
     clock: Clock,
     shift_max: u32,
-    ratio: u32,
-    k2: Option<Factor>,
-    spacing: bool,
-    prompt: bool,
-    hold: u32,
+    /// Whether re-routes are kept out of the averages (Fallback appendix C).
+    filters: bool,
+    /// Whether the rules are [`Rules::Best`].
+    best: bool,
 }
 
 impl Round {
@@ -177,27 +218,24 @@ impl Settings {
             v: weight(config.v),
             d: weight(config.d),
             s: weight(config.s),
-            m: weight(config.m),
             v0_us,
-            v_floor: (config.v_floor * f64::from(1 << SHARE_BITS)).round() as u64,
             d0_us,
             lg_v0: lg(v0_us.into(), bits),
             lg_d0: lg(d0_us.into(), bits),
             l_sticky: score(config.l_sticky),
             c_sticky: score(config.c_sticky),
-            clock: config.clock,
+            clock: if config.rules == Rules::Linux { Clock::Virtual } else { Clock::Rtt },
             shift_max: config.shift_max,
-            ratio: config.mdev_ratio.ilog2(),
-            k2: config.filter.then(|| Factor::from_f64(config.k2).unwrap_or(Factor::TWO)),
-            spacing: config.spacing,
-            prompt: config.prompt,
-            hold: if config.hold == 0 { u32::MAX } else { config.hold },
+            filters: matches!(config.rules, Rules::Filtered | Rules::Best),
+            best: config.rules == Rules::Best,
         }
     }
 
-    /// Whether what was learnt outlasts a time without marks.
-    fn holds(&self) -> bool {
-        self.hold != u32::MAX
+    /// The first averages of the RTT.
+    fn averages(&self, rtt: u32, shift: u32) -> Filter<Smooth> {
+        // The gain of the deviation is half of that of the RTT (Fallback §4.3), or as much.
+        let ratio = if self.best { 0 } else { 1 };
+        Filter::new(Smooth::new(rtt, shift, ratio), self.filters.then_some(Factor::TWO))
     }
 }
 
@@ -232,9 +270,32 @@ impl<const BITS: u32> Detector<BITS> {
             unheard: 0,
             tracers: tracers.then(|| {
                 let scores = Scores { l_sticky: settings.l_sticky, classic: Self::CLASSIC };
-                Tracers::new(config.tracers, config.tests_valid, scores)
+                Tracers::new(settings.best, scores)
             }),
             settings,
+        }
+    }
+
+    /// Its state.
+    pub fn state(&self) -> State {
+        State {
+            score: self.score,
+            max: self.max,
+            rounds: self.rounds,
+            rtt: self.rtt,
+            shift: self.shift,
+            depth: self.depth,
+            log_mdev: self.log_mdev,
+            log_depth: self.log_depth,
+            log_v0: self.log_v0,
+            log_d0: self.log_d0,
+            round: self.round,
+            spacing: self.spacing,
+            acked_us: self.acked_us,
+            losses: self.losses,
+            unmarked_rounds: self.unmarked_rounds,
+            unheard: self.unheard,
+            tracers: self.tracers,
         }
     }
 
@@ -252,10 +313,10 @@ impl<const BITS: u32> Detector<BITS> {
     }
 
     /// What the bottleneck takes to send a packet, in microseconds, as acknowledgements showed it:
-    /// 3028 at most, and 0 where nothing is known or `spacing` is off.
+    /// 3028 at most, and 0 where that is not known. Only [`Rules::Best`] measure it.
     #[inline]
     pub fn packet_us(&self) -> u32 {
-        if self.settings.spacing { self.spacing.micros() } else { 0 }
+        self.spacing.micros()
     }
 
     /// What it would say now.
@@ -287,7 +348,7 @@ impl<const BITS: u32> Detector<BITS> {
         if let Some(rtt) = sample.rtt_us
             && !self.is_dropper()
         {
-            let prompt = !self.settings.prompt || self.is_prompt(sample);
+            let prompt = !self.settings.best || self.is_prompt(sample);
             self.show_tracers(rtt, prompt, sample);
             if prompt {
                 self.on_rtt(rtt.min(RTT_MAX), sample);
@@ -357,16 +418,13 @@ impl<const BITS: u32> Detector<BITS> {
     fn on_rtt(&mut self, rtt: u32, sample: &Sample) {
         match &mut self.rtt {
             Some(filter) => filter.update(rtt),
-            None => {
-                let smooth = Smooth::new(rtt, self.shift, self.settings.ratio);
-                self.rtt = Some(Filter::new(smooth, self.settings.k2));
-            }
+            None => self.rtt = Some(self.settings.averages(rtt, self.shift)),
         }
-        let queued = rtt.saturating_sub(sample.min_rtt_us);
-        if self.settings.m == 0 && !self.settings.spacing {
+        if !self.settings.best {
             return;
         }
         self.spacing.update(sample);
+        let queued = rtt.saturating_sub(sample.min_rtt_us);
         let unmarked = sample.delivered.saturating_sub(sample.delivered_ce);
         if queued > self.deep() {
             self.round.deep_unmarked += unmarked;
@@ -415,14 +473,14 @@ impl<const BITS: u32> Detector<BITS> {
         if self.is_dropper() {
             // A Classic queue drops too, but one that is not known for it is not the one that
             // marked (Fallback §4.1.1).
-            if !self.settings.holds() || self.score <= 0 {
+            if !self.settings.best || self.score <= 0 {
                 (self.score, self.rounds) = (floor, 0);
             }
         } else if self.score > floor && !self.is_two_queues() {
             self.rounds += 1;
-            if self.settings.m == 0 || !round.is_all_marked() {
+            if !self.settings.best || !round.is_all_marked() {
                 let mut delta = self.delta(mdev, &round);
-                if self.unmarked_rounds > self.settings.hold {
+                if self.settings.best && self.unmarked_rounds > HOLD_ROUNDS {
                     delta = delta.max(0);
                 }
                 self.score = (self.score + delta).clamp(floor, ceiling);
@@ -448,7 +506,7 @@ impl<const BITS: u32> Detector<BITS> {
     /// V·lg(v/V0) + D·lg(max(d/D0, 1)) − S·s (Fallback §4.2), and what marks tell by where they
     /// come from.
     fn delta(&mut self, mdev: u32, round: &Round) -> i64 {
-        let Settings { s, v0_us, v_floor, d0_us, .. } = self.settings;
+        let Settings { s, v0_us, d0_us, best, .. } = self.settings;
         // Others' packets and its own move the round trip by whole packets, in any queue
         // (Fallback §9). What a step of 1 ms with a floor of two packets lets wait is not deep.
         let packets = 2 * self.spacing();
@@ -456,7 +514,8 @@ impl<const BITS: u32> Detector<BITS> {
             0 => (v0_us, d0_us),
             _ => (v0_us.max(packets + JITTER), d0_us.max(packets + STEP)),
         };
-        let mdev = mdev.max(((u64::from(v0) * v_floor) >> SHARE_BITS) as u32);
+        let least = if best { (u64::from(v0) * V_FLOOR) >> SHARE_BITS } else { 0 };
+        let mdev = mdev.max(least as u32);
         let mut delta = self.logs(mdev, v0, d0);
         delta -= (s * share(round.limited_acks, round.acks)) << Self::UNIT;
         delta + self.evidence(round)
@@ -464,8 +523,11 @@ impl<const BITS: u32> Detector<BITS> {
 
     /// What came unmarked, or did not come, where an L4S queue marks all.
     fn evidence(&self, round: &Round) -> i64 {
+        if !self.settings.best {
+            return 0;
+        }
         // As far as the score goes: this needs no second round trip.
-        if self.settings.m > 0 && round.far_unmarked > FLOOR_PACKETS {
+        if round.far_unmarked > FLOOR_PACKETS {
             return self.settings.l_sticky + self.settings.c_sticky;
         }
         let mut evidence = share(round.deep_unmarked, round.delivered);
@@ -473,7 +535,7 @@ impl<const BITS: u32> Detector<BITS> {
         if round.lost && round.marked < round.delivered {
             evidence += share(1, 1);
         }
-        (self.settings.m * evidence) << Self::UNIT
+        (UNMARKED_WEIGHT * evidence) << Self::UNIT
     }
 
     /// The logarithms of deviation and depth over their references, weighted.

@@ -18,7 +18,7 @@ pub const ARGUMENT_MAX: u64 = ((1 << 24) - 1) * ((1 << 24) - 1);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CarryLog {
     /// What the last results left out: a factor from 1 to below 2, in 2^-15.
-    carry: u32,
+    pub carry: u32,
 }
 
 impl CarryLog {

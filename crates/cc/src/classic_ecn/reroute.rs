@@ -78,20 +78,24 @@ impl Factor {
 /// Averages, and while it pays a second pair of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Filter<A> {
-    original: A,
-    alternative: Option<Alternative<A>>,
-    /// What counts as an outlier; `None` for no filter.
-    k2: Option<Factor>,
+    /// The averages of all samples.
+    pub original: A,
+    /// The second pair of averages.
+    pub alternative: Option<Alternative<A>>,
+    /// The distance of an outlier in mean deviations; `None` for no filter.
+    pub k2: Option<Factor>,
 }
 
+/// Averages that started from an outlier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Alternative<A> {
-    averages: A,
-    /// Where the outlier was that it started from.
-    side: Side,
+pub struct Alternative<A> {
+    /// The averages.
+    pub averages: A,
+    /// The side of the original average that the outlier was on.
+    pub side: Side,
     /// A second sample came. Without one an outlier would be the average by itself if it is so
     /// far away that the original deviation grows by more than K1.
-    confirmed: bool,
+    pub confirmed: bool,
 }
 
 impl<A: Averages> Filter<A> {

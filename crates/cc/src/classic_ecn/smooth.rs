@@ -10,20 +10,18 @@ use super::reroute::{Averages, Factor, Side};
 pub const RTT_MAX: u32 = (1 << 24) - 1;
 /// g is 2^20 at most: two minutes at 200 Mb/s (Fallback §B.1).
 pub const SHIFT_MAX: u32 = 20;
-/// The average with the smaller gain has this many bits more at most.
-pub const RATIO_MAX: u32 = 2;
 
 /// An average and the mean deviation from it, in microseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Smooth {
     /// `fbk_srtt` · 2^`shift`: 24 + 20 bits.
-    srtt: u64,
-    /// `fbk_mdev` · 2^(`shift` + `ratio`): 24 + 22 bits.
-    mdev: u64,
+    pub srtt: u64,
+    /// `fbk_mdev` · 2^(`shift` + `ratio`): 24 + 21 bits.
+    pub mdev: u64,
     /// The gain of `srtt` is 2^-`shift`.
-    shift: u32,
+    pub shift: u32,
     /// That of `mdev` is 2^-(`shift` + `ratio`).
-    ratio: u32,
+    pub ratio: u32,
 }
 
 /// The shift of the gain for a slow-start threshold of so many segments: g = 2 · ssthresh^1.5, in
@@ -36,7 +34,7 @@ pub const fn shift_of(ssthresh: u32, most: u32) -> u32 {
 
 impl Smooth {
     /// Starts from a first RTT with a deviation of 1 µs: there is no need for caution as for a
-    /// timeout (Fallback §4.4). `shift` is [`SHIFT_MAX`] at most, `ratio` [`RATIO_MAX`].
+    /// timeout (Fallback §4.4). `shift` is [`SHIFT_MAX`] at most, `ratio` 1.
     pub fn new(rtt: u32, shift: u32, ratio: u32) -> Self {
         Smooth { srtt: u64::from(rtt) << shift, mdev: 1 << (shift + ratio), shift, ratio }
     }
@@ -120,12 +118,12 @@ mod tests {
     }
 
     #[test]
-    fn the_widest_averages_have_44_and_46_bits() {
+    fn the_widest_averages_have_44_and_45_bits() {
         // Fallback §B.1 has 23 + 19 bits for a gain of 2^-19; ours is one wider in each.
-        let mut smooth = Smooth::new(RTT_MAX, SHIFT_MAX, RATIO_MAX);
+        let mut smooth = Smooth::new(RTT_MAX, SHIFT_MAX, 1);
         for i in 0..100_000 {
             smooth.update(if i & 1 == 0 { 0 } else { RTT_MAX });
-            assert!(smooth.srtt < 1 << 44 && smooth.mdev < 1 << 46);
+            assert!(smooth.srtt < 1 << 44 && smooth.mdev < 1 << 45);
         }
     }
 

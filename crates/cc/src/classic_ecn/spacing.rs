@@ -15,10 +15,12 @@ const FREE_SEGMENTS: u64 = 2;
 
 /// An estimate of the bottleneck's time per packet, in microseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Spacing {
-    least: u32,
-    /// When the last one of those came that the receiver sent as soon as its packet arrived.
-    prompt_at: Option<u64>,
+pub struct Spacing {
+    /// The least time between two packets; `u32::MAX` where that is not known.
+    pub least: u32,
+    /// The arrival time of the last acknowledgement that the receiver sent as soon as its packet
+    /// arrived.
+    pub prompt_at: Option<u64>,
 }
 
 impl Default for Spacing {

@@ -27,7 +27,7 @@
 //!
 //! # Findings
 //!
-//! With `valid`, which is not in the paper, a test finds something:
+//! With [`Rules::Best`](super::Rules::Best) a test finds something:
 //!
 //! - **Two queues**: most sets were overtaken, which no single queue does. The score goes to its
 //!   floor, and what round trips tell does not count.
@@ -45,17 +45,18 @@
 //! hurry: a set goes where the newest round trip waited, so that its order is likely to tell.
 //!
 //! Two queues stand until another test finds anything else, or nothing; one queue, the safer error,
-//! until a set is overtaken. That test comes after `valid` round trips. Where nothing was found
+//! until a set is overtaken. That test comes after [`VALID`] round trips. Where nothing was found
 //! the next one begins at once; but where nothing is found again and again, as in a queue per flow
 //! that marks as an L4S queue does, that is as good as a finding.
 
 /// Sets of tracers per test (`TRACER_NUM`).
 pub const SETS: u32 = 4;
-/// The most sets per test.
-pub const MOST_SETS: u32 = 16;
-/// One set alone may have been reordered on the way, or have waited for something else.
+/// A finding is not tested again for this many round trips.
+const VALID: u32 = 50;
+/// The least number of sets that a finding rests on: one alone may have been reordered on the way,
+/// or have waited for something else.
 const LEAST: u32 = 2;
-/// So many tests in a row that find nothing are followed by another one at once.
+/// Another test follows at once after up to this many tests in a row that found nothing.
 const EAGER: u32 = 4;
 
 /// The scores that matter to tracers.
@@ -70,57 +71,59 @@ pub struct Scores {
 /// The state of the tracers of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tracers {
-    /// Sets per test.
-    sets: u32,
-    /// For how many round trips a finding is good; 0 to find nothing, as in the paper.
-    valid: u32,
-    scores: Scores,
-    phase: Phase,
-    /// Sets of this test of which the middle was overtaken,
-    overtaken: u32,
-    /// of which it was not,
-    in_order: u32,
-    /// and those of them that had waited in a queue.
-    waited: u32,
-    /// The newest round trip had.
-    waits: bool,
+    /// Whether a test finds anything; in the paper it does not.
+    pub finds: bool,
+    /// The scores that matter to it.
+    pub scores: Scores,
+    /// The phase of the test.
+    pub phase: Phase,
+    /// Sets of this test of which the middle was overtaken.
+    pub overtaken: u32,
+    /// Sets of this test that came back in order.
+    pub in_order: u32,
+    /// Those of `in_order` that had waited in a queue.
+    pub waited: u32,
+    /// The newest round trip had waited in a queue.
+    pub waits: bool,
     /// Since one queue or two were found, a packet came unmarked from where an L4S queue marks all.
-    unmarked: bool,
+    pub unmarked: bool,
     /// The score was at the threshold in this test, so that no set is kept back for a queue.
-    hurry: bool,
-    finding: Finding,
+    pub hurry: bool,
+    /// The finding of the last test that found anything, or the number of those that did not.
+    pub finding: Finding,
 }
 
 /// What a whole test says of the bottleneck.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Finding {
-    /// In so many tests in a row.
+pub enum Finding {
+    /// Nothing, in this number of tests in a row.
     Nothing(u32),
+    /// The bottleneck has a single queue.
     OneQueue,
+    /// The bottleneck has an L4S queue and a Classic one.
     TwoQueues,
 }
 
+/// The phase of a test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Phase {
+pub enum Phase {
     /// No test runs.
     Idle,
-    /// The next segment may go as a set; so many sets are left, this one included.
+    /// The next segment may go as a set. This number of sets is left, including the next one.
     Armed(u32),
-    /// A set was sent in this round trip; so many are left.
+    /// A set was sent in this round trip. This number of sets is left.
     Resting(u32),
     /// The last set has another round trip to be answered.
     Waiting,
-    /// A whole test was in vain, or found something; for so many round trips more.
+    /// No test begins for this number of round trips: one found something, or was given up.
     Suppressed(u32),
 }
 
 impl Tracers {
-    /// Tests of `sets` sets each, 1 to 16, of which the findings are good for `valid` round trips;
-    /// with 0 as the paper has it.
-    pub fn new(sets: u32, valid: u32, scores: Scores) -> Tracers {
+    /// No test has begun. `finds`: whether a test finds anything.
+    pub fn new(finds: bool, scores: Scores) -> Tracers {
         Tracers {
-            sets: sets.clamp(1, MOST_SETS),
-            valid,
+            finds,
             scores,
             phase: Phase::Idle,
             overtaken: 0,
@@ -135,7 +138,7 @@ impl Tracers {
 
     /// What one set takes from the score.
     pub fn step(&self) -> i64 {
-        self.scores.l_sticky / i64::from(self.sets)
+        self.scores.l_sticky / i64::from(SETS)
     }
 
     /// The score from which on a test is worth its bytes.
@@ -149,18 +152,18 @@ impl Tracers {
     pub fn on_round(&mut self, score: i64, marked: bool) -> i64 {
         let at_floor = score <= -self.scores.l_sticky;
         let high = score >= self.threshold();
-        let doubt = high || self.finds() && marked;
+        let doubt = high || self.finds && marked;
         let mut after = score;
         self.phase = match self.phase {
-            Phase::Waiting if self.finds() => {
+            Phase::Waiting if self.finds => {
                 after = self.judge(score, doubt);
                 self.phase
             }
-            _ if at_floor && !self.finds() => Phase::Idle,
+            _ if at_floor && !self.finds => Phase::Idle,
             Phase::Armed(left) => Phase::Armed(left),
             Phase::Resting(0) => Phase::Waiting,
             Phase::Resting(left) => Phase::Armed(left),
-            Phase::Suppressed(left) if left > 0 || !self.finds() => {
+            Phase::Suppressed(left) if left > 0 || !self.finds => {
                 Phase::Suppressed(left.saturating_sub(1))
             }
             Phase::Waiting if doubt && self.overtaken == 0 => Phase::Suppressed(0),
@@ -170,23 +173,16 @@ impl Tracers {
         if self.found_one_queue() { after.max(self.scores.classic) } else { after }
     }
 
-    /// Whether tests find anything, beyond what each set does.
-    #[inline]
-    fn finds(&self) -> bool {
-        self.valid > 0
-    }
-
     /// A whole test is over. Gives the score after it.
     fn judge(&mut self, score: i64, doubt: bool) -> i64 {
-        let least = LEAST.min(self.sets);
-        self.phase = Phase::Suppressed(self.valid);
-        if self.overtaken >= least && self.overtaken > self.in_order {
+        self.phase = Phase::Suppressed(VALID);
+        if self.overtaken >= LEAST && self.overtaken > self.in_order {
             (self.finding, self.unmarked) = (Finding::TwoQueues, false);
             return -self.scores.l_sticky;
         }
         if self.overtaken > 0 {
             self.phase = self.begin(doubt);
-        } else if self.waited >= least && self.unmarked {
+        } else if self.waited >= LEAST && self.unmarked {
             (self.finding, self.unmarked) = (Finding::OneQueue, false);
         } else if self.found_one_queue() {
             self.phase = self.begin(true);
@@ -213,8 +209,8 @@ impl Tracers {
             return Phase::Idle;
         }
         (self.overtaken, self.in_order, self.waited) = (0, 0, 0);
-        self.hurry = !self.finds();
-        Phase::Armed(self.sets)
+        self.hurry = !self.finds;
+        Phase::Armed(SETS)
     }
 
     /// Whether the bottleneck has two queues, so that what round trips tell does not count.
@@ -300,9 +296,9 @@ mod tests {
     }
 
     impl Connection {
-        fn new(sets: u32, score: i64) -> Connection {
+        fn new(score: i64) -> Connection {
             Connection {
-                tracers: Tracers::new(sets, 0, SCORES),
+                tracers: Tracers::new(false, SCORES),
                 score,
                 marked: false,
                 waits: false,
@@ -334,51 +330,42 @@ mod tests {
 
     #[test]
     fn nothing_is_sent_below_the_threshold() {
-        // With one set per test the threshold is the floor, where there is none.
-        assert_eq!(Connection::new(1, -FLOOR).rounds(100, 0, Some(true)), 0);
-        for sets in 2..=MOST_SETS {
-            let threshold = Tracers::new(sets, 0, SCORES).threshold();
-            assert_eq!(Connection::new(sets, threshold - 1).rounds(100, 0, Some(true)), 0);
-            let mut at = Connection::new(sets, threshold);
-            assert!(!at.round(0, None), "armed at the end of a round trip");
-            assert!(at.round(0, None));
-        }
+        let threshold = Tracers::new(false, SCORES).threshold();
+        assert_eq!(Connection::new(threshold - 1).rounds(100, 0, Some(true)), 0);
+        let mut at = Connection::new(threshold);
+        assert!(!at.round(0, None), "armed at the end of a round trip");
+        assert!(at.round(0, None));
     }
 
     #[test]
     fn all_overtaken_take_the_score_to_its_floor_and_no_set_more() {
-        for sets in 1..=MOST_SETS {
-            let mut connection = Connection::new(sets, 0);
-            assert_eq!(connection.rounds(100, 0, Some(true)), sets);
-            // What is left over is what the division leaves over.
-            assert!(connection.score + FLOOR < i64::from(sets), "{sets}: {}", connection.score);
-            assert!(!connection.tracers.is_suppressed());
-        }
+        let mut connection = Connection::new(0);
+        assert_eq!(connection.rounds(100, 0, Some(true)), SETS);
+        assert_eq!(connection.score, -FLOOR);
+        assert!(!connection.tracers.is_suppressed());
     }
 
     #[test]
     fn none_overtaken_leave_the_score_and_are_the_last() {
-        for sets in 1..=MOST_SETS {
-            let start = 1 - FLOOR / i64::from(sets);
-            let mut connection = Connection::new(sets, start);
-            assert_eq!(connection.rounds(100, 0, Some(false)), sets);
-            assert_eq!(connection.score, start);
-            assert!(connection.tracers.is_suppressed());
-            // Not even where it rises.
-            assert_eq!(connection.rounds(100, ONE, Some(false)), 0);
-        }
+        let start = 1 - FLOOR / i64::from(SETS);
+        let mut connection = Connection::new(start);
+        assert_eq!(connection.rounds(100, 0, Some(false)), SETS);
+        assert_eq!(connection.score, start);
+        assert!(connection.tracers.is_suppressed());
+        // Not even where it rises.
+        assert_eq!(connection.rounds(100, ONE, Some(false)), 0);
     }
 
     #[test]
     fn sets_that_are_never_answered_are_as_none_overtaken() {
-        let mut connection = Connection::new(SETS, 0);
+        let mut connection = Connection::new(0);
         assert_eq!(connection.rounds(100, 0, None), SETS);
         assert!(connection.tracers.is_suppressed());
     }
 
     #[test]
     fn suppression_ends_at_the_floor() {
-        let mut connection = Connection::new(SETS, 0);
+        let mut connection = Connection::new(0);
         connection.rounds(10, 0, Some(false));
         // Down to one above the floor and up again: still none.
         connection.score = -FLOOR + 2;
@@ -397,7 +384,7 @@ mod tests {
     #[test]
     fn a_test_that_took_the_score_below_the_threshold_may_be_followed_by_another() {
         for answers in 0..1 << SETS {
-            let mut connection = Connection::new(SETS, -FLOOR / 8);
+            let mut connection = Connection::new(-FLOOR / 8);
             connection.round(0, None);
             for n in 0..SETS {
                 assert!(connection.round(0, Some(answers >> n & 1 == 1)));
@@ -417,7 +404,7 @@ mod tests {
     /// And so may one that left it high, as long as a set was overtaken.
     #[test]
     fn one_overtaken_is_reason_to_ask_again() {
-        let mut connection = Connection::new(SETS, FLOOR);
+        let mut connection = Connection::new(FLOOR);
         connection.round(0, None);
         for n in 0..SETS {
             assert!(connection.round(0, Some(n == 0)));
@@ -427,7 +414,7 @@ mod tests {
         assert!(connection.score > 0);
         assert_eq!(connection.rounds(4, 0, Some(false)), SETS);
         // None overtaken, but the score is low: there is nothing to give up.
-        let mut connection = Connection::new(SETS, 0);
+        let mut connection = Connection::new(0);
         connection.round(0, None);
         connection.round(-FLOOR / 2, None);
         connection.rounds(10, 0, None);
@@ -437,11 +424,11 @@ mod tests {
     /// Below the threshold a test runs to its end; at the floor it is over.
     #[test]
     fn only_the_floor_cuts_a_test_short() {
-        let mut connection = Connection::new(SETS, 0);
+        let mut connection = Connection::new(0);
         connection.round(0, None);
         connection.round(-FLOOR / 2, None);
         assert_eq!(connection.rounds(10, 0, None), SETS - 1);
-        let mut connection = Connection::new(SETS, 0);
+        let mut connection = Connection::new(0);
         connection.round(0, None);
         connection.round(-FLOOR, None);
         assert_eq!(connection.rounds(10, 0, None), 0);
@@ -450,7 +437,7 @@ mod tests {
     /// A segment that could go as a set may be long in coming.
     #[test]
     fn an_armed_set_waits_for_a_segment() {
-        let mut tracers = Tracers::new(SETS, 0, SCORES);
+        let mut tracers = Tracers::new(false, SCORES);
         for _ in 0..5 {
             assert_eq!(tracers.on_round(0, false), 0);
         }
@@ -462,7 +449,7 @@ mod tests {
     /// The queue of an overtaken middle may be longer than the round trip.
     #[test]
     fn a_late_answer_undoes_the_suppression() {
-        let mut connection = Connection::new(SETS, 0);
+        let mut connection = Connection::new(0);
         connection.rounds(10, 0, None);
         assert!(connection.tracers.is_suppressed());
         for _ in 0..SETS {
@@ -475,9 +462,9 @@ mod tests {
 
     #[test]
     fn the_score_stays_above_its_floor() {
-        let mut tracers = Tracers::new(1, 0, SCORES);
-        assert_eq!(tracers.outcome(true, FLOOR), 0);
-        assert_eq!(tracers.outcome(true, 0), -FLOOR);
+        let mut tracers = Tracers::new(false, SCORES);
+        assert_eq!(tracers.outcome(true, 0), -FLOOR / 4);
+        assert_eq!(tracers.outcome(true, -FLOOR * 3 / 4), -FLOOR);
         assert_eq!(tracers.outcome(true, -FLOOR + 1), -FLOOR);
         assert_eq!(tracers.outcome(false, 7), 7);
     }
@@ -513,8 +500,8 @@ mod tests {
     #[test]
     fn one_overtaken_or_half_of_them_settle_nothing() {
         for answers in 0..1u32 << SETS {
-            let mut connection = Connection::new(SETS, FLOOR);
-            connection.tracers.valid = 50;
+            let mut connection = Connection::new(FLOOR);
+            connection.tracers.finds = true;
             connection.round(0, None);
             for n in 0..SETS {
                 connection.round(FLOOR, Some(answers >> n & 1 == 1));
@@ -529,8 +516,8 @@ mod tests {
     /// On a free link every set comes in order, through two queues as well.
     #[test]
     fn what_found_nothing_asks_again_at_once_and_becomes_rare() {
-        let mut connection = Connection::new(SETS, FLOOR);
-        connection.tracers.valid = 50;
+        let mut connection = Connection::new(FLOOR);
+        connection.tracers.finds = true;
         connection.round(0, None);
         // Four sets, and a round trip to wait, with which the next test begins.
         for _ in 0..=EAGER {
@@ -552,8 +539,8 @@ mod tests {
 
     /// A connection whose tests find something, in a Classic queue that sets wait in.
     fn finding(score: i64) -> Connection {
-        let tracers = Tracers::new(SETS, 50, SCORES);
-        let still = Connection::new(SETS, score);
+        let tracers = Tracers::new(true, SCORES);
+        let still = Connection::new(score);
         Connection { tracers, marked: true, waits: true, unmarked: true, ..still }
     }
 
@@ -681,14 +668,14 @@ mod tests {
 
     #[test]
     fn a_mark_begins_a_test_whatever_the_score() {
-        let sent = |valid, score, marked| {
+        let sent = |finds, score, marked| {
             let mut connection = finding(score);
-            connection.tracers.valid = valid;
+            connection.tracers.finds = finds;
             connection.marked = marked;
             connection.rounds(5, 0, None)
         };
-        assert_eq!([sent(50, 1 - FLOOR, true), sent(50, -FLOOR, true)], [SETS; 2]);
-        assert_eq!([sent(50, 1 - FLOOR, false), sent(50, -FLOOR, false)], [0; 2]);
-        assert_eq!(sent(0, 1 - FLOOR, true), 0, "the paper's");
+        assert_eq!([sent(true, 1 - FLOOR, true), sent(true, -FLOOR, true)], [SETS; 2]);
+        assert_eq!([sent(true, 1 - FLOOR, false), sent(true, -FLOOR, false)], [0; 2]);
+        assert_eq!(sent(false, 1 - FLOOR, true), 0, "the paper's");
     }
 }

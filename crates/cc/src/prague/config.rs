@@ -1,187 +1,139 @@
 //! The settings of Prague: each part of it is a switch.
 
 use l4s_units::Duration;
-use l4s_units::param::{Configurable, Kind, Param, Profile, Value};
+use l4s_units::param;
+use l4s_units::param::{Configurable, Kind, Param, Profile, Setting, Value};
 
-use crate::classic_ecn::{self, Clock};
+use crate::Burst;
+use crate::classic_ecn::{self, Clock, Rules};
 
-/// Declares a setting of a few words, once: the type, its words and their order.
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident: $($(#[$word_doc:meta])* $variant:ident = $word:literal),+ $(,)?) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub enum $name {
-            $($(#[$word_doc])* $variant,)+
+l4s_units::words! {
+    /// Whether it looks for a queue of Classic ECN, and falls back to a Classic response in one.
+    Fallback {
+        /// It does not.
+        Off = "off",
+        /// By the round trips of its own packets.
+        Passive = "passive",
+        /// By the round trips, and by tracers where these are not sure.
+        Active = "active",
+    }
+
+    /// The packets of a set of tracers (Fallback §5.2).
+    TracerSet {
+        /// A full segment of the stream in three packets, the middle one ECT(0).
+        Split = "split",
+        /// A full segment, and behind it its end twice more, as ECT(0) and as ECT(1).
+        Copies = "copies",
+    }
+
+    /// The growth of the window in a Classic queue.
+    ClassicGrowth {
+        /// As in an L4S queue.
+        Scalable = "scalable",
+        /// By a packet per round trip, however short that is.
+        Reno = "reno",
+        /// As Cubic.
+        Cubic = "cubic",
+    }
+
+    /// The response to a loss, and the growth from there to the next mark.
+    LossResponse {
+        /// Half the window, and a packet per round trip.
+        Reno = "reno",
+        /// 0.7 of the window, and the growth of Cubic.
+        Cubic = "cubic",
+    }
+
+    /// Whether the rate depends on the RTT (RFC 9331 §4.3).
+    RttIndependence {
+        /// One packet per round trip, however short.
+        Off = "off",
+        /// Below the virtual RTT the rate is that of a path of the virtual RTT.
+        Rate = "rate",
+        /// Between both: the growth per round trip is in proportion to the RTT.
+        Scalable = "scalable",
+        /// The rate is that of a path whose RTT is longer by the virtual RTT.
+        Additive = "additive",
+    }
+
+    /// The growth of the window while there are no marks.
+    Increase {
+        /// By a packet per round trip.
+        Additive = "additive",
+        /// By steps that double from a millisecond's worth of packets per round trip, after a long
+        /// time without marks.
+        Fast = "fast",
+    }
+
+    /// How slow start goes and what ends it.
+    SlowStart {
+        /// As Linux. The first mark halves the window.
+        Halve = "halve",
+        /// As Linux. It goes on until marks come as often as in the steady state, and ends with the
+        /// response to their share.
+        Gentle = "gentle",
+        /// Faster than Linux (`start.rs`). It goes on until a third of a round trip is marked,
+        /// and ends at once with the window that fits on the path.
+        Quick = "quick",
+    }
+
+    /// The most that leaves at once where packets are paced.
+    BurstLimit {
+        /// The segmentation offload of a stock kernel: a millisecond at the pacing rate.
+        Offload = "offload",
+        /// 244 us at the pacing rate, and at least one segment.
+        Short = "short",
+        /// 244 us at the pacing rate, and at least two segments: Linux' `net.ipv4.tcp_min_tso_segs`.
+        ShortPairs = "short-pairs",
+    }
+}
+
+impl BurstLimit {
+    /// 1/4096 s, as TCP Prague for Linux: no more than 250 us of queue (RFC 9331 §4.3).
+    const SHORT: Duration = Duration::from_micros(244);
+
+    /// The limit, where the congestion control sets one of its own.
+    pub(super) fn burst(self) -> Option<Burst> {
+        match self {
+            BurstLimit::Offload => None,
+            BurstLimit::Short => Some(Burst { time: BurstLimit::SHORT, least: 1 }),
+            BurstLimit::ShortPairs => Some(Burst { time: BurstLimit::SHORT, least: 2 }),
         }
-
-        impl $name {
-            const WORDS: &'static [&'static str] = &[$($word),+];
-
-            fn value(self) -> Value {
-                Value::Word(match self { $($name::$variant => $word,)+ })
-            }
-
-            fn of(value: Value) -> Self {
-                let word = value.word();
-                $(if word == $word { return $name::$variant; })+
-                unreachable!("a word of the setting")
-            }
-        }
-    };
-}
-
-words! {
-    /// Whether it looks for a Classic queue, and falls back in one.
-    Fallback:
-    /// It does not look.
-    Off = "off",
-    /// By what comes back anyway.
-    Passive = "passive",
-    /// By tracers too, where that is not sure.
-    Active = "active",
-}
-
-words! {
-    /// What a set of tracers is (Fallback §5.2).
-    TracerSet:
-    /// A full segment's worth of the stream in three packets, the middle one ECT(0).
-    Split = "split",
-    /// A full segment as any other, and behind it its end twice more, ECT(0) and ECT(1).
-    Copies = "copies",
-}
-
-words! {
-    /// How the answer to marks changes with the score (Fallback §6.1).
-    Changeover:
-    /// Alternative 1: a part of each answer, by the score.
-    Blend = "blend",
-    /// Alternative 2: the larger of both answers.
-    Max = "max",
-}
-
-words! {
-    /// How the window grows once the queue is taken for a Classic one.
-    ClassicGrowth:
-    /// As before.
-    Scalable = "scalable",
-    /// By a packet per round trip, however short that is.
-    Reno = "reno",
-    /// As Cubic.
-    Cubic = "cubic",
-}
-
-words! {
-    /// How a loss is answered, until the next mark.
-    LossResponse:
-    /// Half the window, and a packet per round trip.
-    Reno = "reno",
-    /// 0.7 of the window, and the growth of Cubic.
-    Cubic = "cubic",
-}
-
-words! {
-    /// Whether the rate depends on the RTT.
-    RttIndependence:
-    /// One packet per round trip, however short.
-    Off = "off",
-    /// Below the virtual RTT the rate is that of a path of the virtual RTT.
-    Rate = "rate",
-    /// Between both: the growth per round trip is in proportion to the RTT.
-    Scalable = "scalable",
-    /// The rate is that of a path whose RTT is longer by the virtual RTT.
-    Additive = "additive",
-}
-
-words! {
-    /// How it grows where there are no marks.
-    Increase:
-    /// By a packet per round trip.
-    Additive = "additive",
-    /// By steps that double, from a millisecond's worth of packets per round trip on, once there
-    /// were none for long.
-    Fast = "fast",
-}
-
-words! {
-    /// What the first marks do.
-    SlowStartExit:
-    /// The first one halves the window.
-    Halve = "halve",
-    /// Slow start goes on until marks come as often as they do later, and ends with the answer to
-    /// as many of them as there were.
-    Gentle = "gentle",
-    /// Slow start goes on until a third of a round trip is marked, and ends at once, with what of
-    /// that fits on the path.
-    Third = "third",
-}
-
-/// How slow start goes before it found a share. An L4S queue tells within a round trip that it is
-/// too fast, so that more can be tried than where the first signal is a loss.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Startup {
-    /// How many packets the window grows by for each that is delivered: until the first mark where
-    /// the exit is gentle, to a quarter of what fits on the path where a third of a round trip has
-    /// to be marked.
-    pub growth: u32,
-    /// How many windows per round trip the pacing rate is; in the latter case no more than nine
-    /// tenths of the bottleneck's rate, where the detector measures that.
-    pub pacing: u32,
-    /// The first window leaves within this part of a round trip: a hundredth of it with 100. 0: at
-    /// once.
-    pub spread: u32,
-    /// How often it may begin again, after a round trip without a mark behind one with some.
-    pub again: u32,
-    /// Up to this window, in packets, only a round trip that is marked all through ends it.
-    pub sure: u32,
-}
-
-impl Startup {
-    /// As Linux: RFC 5681 §3.1, and `tcp_pacing_ss_ratio`.
-    pub const LINUX: Startup = Startup { growth: 1, pacing: 2, spread: 0, again: 0, sure: 0 };
+    }
 }
 
 /// The settings of Prague.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Config {
-    /// Whether it looks for a Classic queue (Fallback).
+    /// Whether it looks for a queue of Classic ECN (Fallback).
     pub fallback: Fallback,
-    /// How it looks.
+    /// The detector of Classic ECN.
     pub detector: classic_ecn::Config,
-    /// What it sends to look, where it is active.
+    /// The form of a set of tracers.
     pub tracer_set: TracerSet,
-    /// How it falls back.
-    pub changeover: Changeover,
-    /// What is left of the window after the answer to a mark in a Classic queue (RFC 8511).
-    pub beta: f64,
-    /// How it grows there.
+    /// The growth in a Classic queue.
     pub classic_growth: ClassicGrowth,
-    /// How it answers a loss.
+    /// The response to a loss.
     pub loss: LossResponse,
-    /// Whether the rate depends on the RTT (RFC 9331 §4.3).
+    /// Whether the rate depends on the RTT.
     pub rtt_independence: RttIndependence,
-    /// The RTT that shorter ones are taken for.
-    pub rtt_virt: Duration,
-    /// Round trips after slow start before the rate is independent of the RTT.
+    /// The rate depends on the RTT for this many round trips after slow start.
     pub rtt_transition: u32,
-    /// What the average of marks is clocked by: the flow's own round trips, or virtual ones.
+    /// The period over which marks are averaged.
     pub alpha_clock: Clock,
-    /// `alpha` before the first mark, in 1/1024.
+    /// `alpha` before the first mark, in 1/1024. 0 to 1024.
     pub alpha_on_init: u32,
-    /// The least window, in packets. Below 2 the packets are spread further apart.
+    /// The least window in packets, 1/16 to 2. A window below 2 makes the time between packets longer
+    /// than the RTT.
     pub min_window: f64,
-    /// How it grows where there are no marks.
+    /// The growth while there are no marks.
     pub increase: Increase,
-    /// How slow start ends.
-    pub slow_start_exit: SlowStartExit,
-    /// How it goes, where the first mark does not end it.
-    pub startup: Startup,
-    /// Spread the window over the round trip instead of sending in bursts.
+    /// Slow start.
+    pub slow_start: SlowStart,
+    /// Whether the window is spread over the round trip instead of sent in bursts.
     pub pacing: bool,
-    /// The most that goes out at once, as time at the pacing rate; 0 for what the segmentation
-    /// offload of a stock kernel takes.
-    pub burst: Duration,
-    /// But so many segments in any case.
-    pub min_burst: u32,
+    /// The most that leaves at once, with pacing.
+    pub burst: BurstLimit,
 }
 
 impl Config {
@@ -191,22 +143,17 @@ impl Config {
             fallback: Fallback::Off,
             detector: classic_ecn::Config::paper(),
             tracer_set: TracerSet::Copies,
-            changeover: Changeover::Max,
-            beta: 0.7,
             classic_growth: ClassicGrowth::Scalable,
             loss: LossResponse::Reno,
             rtt_independence: RttIndependence::Rate,
-            rtt_virt: Duration::from_millis(25),
             rtt_transition: 0,
             alpha_clock: Clock::Virtual,
             alpha_on_init: 0,
             min_window: 2.0,
             increase: Increase::Additive,
-            slow_start_exit: SlowStartExit::Halve,
-            startup: Startup::LINUX,
+            slow_start: SlowStart::Halve,
             pacing: true,
-            burst: Duration::ZERO,
-            min_burst: 1,
+            burst: BurstLimit::Offload,
         }
     }
 
@@ -216,14 +163,11 @@ impl Config {
         Config {
             detector: classic_ecn::Config::linux(),
             tracer_set: TracerSet::Split,
-            // 1 − 0.625/2: its 5/8 stand for the 0.6 of Fallback §6.1.
-            beta: 0.6875,
             rtt_transition: 500,
             alpha_on_init: 1 << 10,
-            burst: Duration::from_micros(244),
-            // Linux' net.ipv4.tcp_min_tso_segs. Inferred from the delay on the authors' testbed, not
-            // read in Prague's own hook for the size of bursts.
-            min_burst: 2,
+            // Inferred from the delay on the authors' testbed, not read in Prague's own hook for the
+            // size of bursts.
+            burst: BurstLimit::ShortPairs,
             ..Config::linux()
         }
     }
@@ -234,8 +178,7 @@ impl Config {
             tracer_set: TracerSet::Split,
             rtt_transition: 4,
             min_window: 0.25,
-            burst: Duration::from_micros(244),
-            min_burst: 2,
+            burst: BurstLimit::ShortPairs,
             ..Config::linux()
         }
     }
@@ -248,7 +191,7 @@ impl Config {
             tracer_set: TracerSet::Split,
             rtt_independence: RttIndependence::Off,
             alpha_clock: Clock::Rtt,
-            burst: Duration::from_micros(244),
+            burst: BurstLimit::Short,
             ..Config::linux()
         }
     }
@@ -264,19 +207,15 @@ impl Config {
             rtt_transition: 4,
             min_window: 0.25,
             increase: Increase::Fast,
-            slow_start_exit: SlowStartExit::Gentle,
-            burst: Duration::from_micros(244),
+            slow_start: SlowStart::Gentle,
+            burst: BurstLimit::Short,
             ..Config::linux()
         }
     }
 
     /// The best, with a start as quick as marks allow: for short flows.
     pub fn quick_start() -> Self {
-        Config {
-            slow_start_exit: SlowStartExit::Third,
-            startup: Startup { growth: 2, pacing: 4, spread: 100, again: 4, sure: 60 },
-            ..Config::best()
-        }
+        Config { slow_start: SlowStart::Quick, ..Config::best() }
     }
 
     /// The best, as far as a stock kernel can ([`super::kernel::unable`]).
@@ -286,24 +225,14 @@ impl Config {
             classic_growth: ClassicGrowth::Reno,
             loss: LossResponse::Reno,
             min_window: 2.0,
-            burst: Duration::ZERO,
+            burst: BurstLimit::Offload,
             ..Config::best()
         }
-    }
-
-    /// Whether slow start outlives the first mark.
-    fn is_gentle(&self) -> bool {
-        self.slow_start_exit != SlowStartExit::Halve
     }
 
     /// Whether there is a detector.
     fn detects(&self) -> bool {
         self.fallback != Fallback::Off
-    }
-
-    /// Whether it sends tracers.
-    fn traces(&self) -> bool {
-        self.fallback == Fallback::Active
     }
 }
 
@@ -313,313 +242,90 @@ impl Default for Config {
     }
 }
 
-/// A setting of the detector, where there is one.
-macro_rules! of_detector {
-    ($name:literal, $doc:literal, $kind:expr, $field:ident: $value:ident, $read:expr, $write:expr) => {
-        Param::new(
-            $name,
-            $doc,
-            $kind,
-            |c: &Config| c.detects().then_some(Value::$value($read(c.detector.$field))),
-            |c: &mut Config, v: Value| c.detector.$field = $write(v),
-        )
-    };
-}
-
-/// A setting that is one of a few words.
-macro_rules! word {
-    ($name:literal, $doc:literal, $type:ident, $field:ident, $applies:expr) => {
-        Param::new(
-            $name,
-            $doc,
-            Kind::Choice($type::WORDS),
-            |c: &Config| ($applies)(c).then(|| c.$field.value()),
-            |c: &mut Config, v: Value| c.$field = $type::of(v),
-        )
-    };
-}
-
-const CLOCKS: &[&str] = &["rtt", "virtual"];
-
-fn clock_word(clock: Clock) -> &'static str {
-    match clock {
-        Clock::Rtt => "rtt",
-        Clock::Virtual => "virtual",
-    }
-}
-
-fn clock(value: Value) -> Clock {
-    if value.word() == "rtt" { Clock::Rtt } else { Clock::Virtual }
-}
-
-const WEIGHT: Kind = Kind::Number { min: 0.0, max: 16.0, unit: "" };
-const REFERENCE: Kind =
-    Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(16) };
-
 impl Configurable for Config {
     const KIND: &'static str = "prague";
     const ABOUT: &'static str = "TCP Prague, the scalable congestion control of L4S (RFC 9331)";
 
     const PARAMS: &'static [Param<Self>] = &[
-        word!(
-            "fallback",
-            "look for a queue of Classic ECN and fall back in it: off, passive, active (tracers)",
-            Fallback,
+        param!(
             fallback,
-            |_: &Config| true
-        ),
-        word!(
-            "rtt_independence",
-            "rate: short paths get the rate of a path of rtt_virt; scalable: half way; additive: \
-             rtt_virt is added to every RTT; off: one packet per RTT",
-            RttIndependence,
-            rtt_independence,
-            |_: &Config| true
+            Fallback::KIND,
+            "look for a queue of Classic ECN and fall back in it: off, passive, active (tracers)"
         ),
         Param::new(
-            "rtt_virt",
-            "the RTT that shorter ones are taken for",
-            // Less than 2^16 µs, so that its square fits in 32 bits.
-            Kind::Duration { min: Duration::from_millis(1), max: Duration::from_millis(60) },
-            |c| {
-                let used = c.rtt_independence != RttIndependence::Off;
-                used.then_some(Value::Duration(c.rtt_virt))
-            },
-            |c, v| c.rtt_virt = v.duration(),
+            "detector",
+            "the rules that tell a Classic queue: the paper's, also with its filter of re-routes, those of \
+             Prague 0.6 for Linux, or the best by measurement",
+            Rules::KIND,
+            |c| c.detects().then_some(Value::Word(c.detector.rules.word())),
+            |c, v| c.detector = classic_ecn::Config::of(Rules::from_value(v)),
         ),
-        Param::new(
-            "rtt_transition",
-            "round trips after slow start before the rate is independent of the RTT",
-            Kind::Count { min: 0, max: 1_000_000 },
-            |c| {
-                let used = c.rtt_independence != RttIndependence::Off;
-                used.then_some(Value::Count(c.rtt_transition.into()))
-            },
-            |c, v| c.rtt_transition = v.count() as u32,
-        ),
-        Param::new(
-            "alpha_clock",
-            "average marks over the flow's own RTT, or over rtt_virt where that is longer (virtual)",
-            Kind::Choice(CLOCKS),
-            |c| Some(Value::Word(clock_word(c.alpha_clock))),
-            |c, v| c.alpha_clock = clock(v),
-        ),
-        Param::new(
-            "alpha_on_init",
-            "the average of marks before the first one, in 1/1024",
-            Kind::Count { min: 0, max: 1 << 10 },
-            |c| Some(Value::Count(c.alpha_on_init.into())),
-            |c, v| c.alpha_on_init = v.count() as u32,
-        ),
-        Param::new(
-            "min_window",
-            "the least window, in packets; below 2 they are spread further apart than the RTT",
-            Kind::Number { min: 0.0625, max: 2.0, unit: "" },
-            |c| Some(Value::Number(c.min_window)),
-            |c, v| c.min_window = v.number(),
-        ),
-        word!(
-            "increase",
-            "additive: one packet per RTT; fast: in steps that double, once marks stay away",
-            Increase,
-            increase,
-            |_: &Config| true
-        ),
-        word!(
-            "slow_start_exit",
-            "halve: at the first mark; gentle: when marks come as often as they do later; third: once \
-             a third of a round trip is marked",
-            SlowStartExit,
-            slow_start_exit,
-            |_: &Config| true
-        ),
-        Param::new(
-            "start_growth",
-            "packets that the window grows by for each delivered one, until the first mark (gentle) or \
-             a quarter of what fits (third)",
-            Kind::Count { min: 1, max: 4 },
-            |c| c.is_gentle().then_some(Value::Count(c.startup.growth.into())),
-            |c, v| c.startup.growth = v.count() as u32,
-        ),
-        Param::new(
-            "start_pacing",
-            "windows per round trip that slow start sends",
-            Kind::Count { min: 1, max: 8 },
-            |c| (c.pacing && c.is_gentle()).then_some(Value::Count(c.startup.pacing.into())),
-            |c, v| c.startup.pacing = v.count() as u32,
-        ),
-        Param::new(
-            "start_spread",
-            "which part of a round trip the first window takes to leave: a hundredth with 100; 0: at once",
-            Kind::Count { min: 0, max: 1000 },
-            |c| (c.pacing && c.is_gentle()).then_some(Value::Count(c.startup.spread.into())),
-            |c, v| c.startup.spread = v.count() as u32,
-        ),
-        Param::new(
-            "start_again",
-            "how often slow start begins again, after a round trip without a mark",
-            Kind::Count { min: 0, max: 1000 },
-            |c| c.is_gentle().then_some(Value::Count(c.startup.again.into())),
-            |c, v| c.startup.again = v.count() as u32,
-        ),
-        Param::new(
-            "start_sure",
-            "packets that slow start goes to, unless all of a round trip is marked",
-            Kind::Count { min: 0, max: 1000 },
-            |c| {
-                let third = c.slow_start_exit == SlowStartExit::Third;
-                third.then_some(Value::Count(c.startup.sure.into()))
-            },
-            |c, v| c.startup.sure = v.count() as u32,
-        ),
-        word!(
-            "loss",
-            "answer a loss as reno or as cubic does, until the next mark",
-            LossResponse,
-            loss,
-            |_: &Config| true
-        ),
-        Param::new(
-            "pacing",
-            "spread the window over the round trip, as behind fq, instead of sending in bursts",
-            Kind::Bool,
-            |c| Some(Value::Bool(c.pacing)),
-            |c, v| c.pacing = v.bool(),
-        ),
-        Param::new(
-            "burst",
-            "the most that goes out at once, as time at the pacing rate; 0s: as stock Linux",
-            Kind::Duration { min: Duration::ZERO, max: Duration::from_millis(10) },
-            |c| c.pacing.then_some(Value::Duration(c.burst)),
-            |c, v| c.burst = v.duration(),
-        ),
-        Param::new(
-            "min_burst",
-            "but so many segments in any case",
-            Kind::Count { min: 1, max: 64 },
-            |c| (c.pacing && !c.burst.is_zero()).then_some(Value::Count(c.min_burst.into())),
-            |c, v| c.min_burst = v.count() as u32,
-        ),
-        word!(
-            "changeover",
-            "max: the larger of both answers to a mark; blend: a part of each, by the score",
-            Changeover,
-            changeover,
-            Config::detects
-        ),
-        Param::new(
-            "beta",
-            "what a mark leaves of the window in a Classic queue",
-            Kind::Number { min: 0.5, max: 0.95, unit: "" },
-            |c| c.detects().then_some(Value::Number(c.beta)),
-            |c, v| c.beta = v.number(),
-        ),
-        word!(
-            "classic_growth",
-            "growth in a Classic queue: scalable (as before), reno, cubic",
-            ClassicGrowth,
-            classic_growth,
-            Config::detects
-        ),
-        of_detector!("v", "weight of variability (V)", WEIGHT, v: Number, |x| x, Value::number),
-        of_detector!("d", "weight of depth (D)", WEIGHT, d: Number, |x| x, Value::number),
-        of_detector!("s", "weight of self-limitation (S)", WEIGHT, s: Number, |x| x, Value::number),
-        of_detector!(
-            "m",
-            "weight of unmarked packets from a deep queue; if above 0, a round trip of marks only tells nothing",
-            WEIGHT, m: Number, |x| x, Value::number
-        ),
-        of_detector!(
-            "v0",
-            "mean deviation of the RTT above which the queue looks Classic (V0)",
-            REFERENCE, v0: Duration, |x| x, Value::duration
-        ),
-        of_detector!(
-            "v_floor",
-            "a deviation below this part of v0 counts as that; 0 in the paper",
-            Kind::Number { min: 0.0, max: 1.0, unit: "" }, v_floor: Number, |x| x, Value::number
-        ),
-        of_detector!(
-            "d0",
-            "depth of the queue above which it looks Classic (D0)",
-            REFERENCE, d0: Duration, |x| x, Value::duration
-        ),
-        of_detector!(
-            "l_sticky",
-            "how far below 0 the score starts, and falls at most (L_STICKY)",
-            Kind::Number { min: 0.0, max: 1000.0, unit: "" },
-            l_sticky: Number, |x| x, Value::number
-        ),
-        of_detector!(
-            "c_sticky",
-            "how far above 0 the score rises at most (C_STICKY)",
-            Kind::Number { min: 1.0, max: 1000.0, unit: "" },
-            c_sticky: Number, |x| x, Value::number
-        ),
-        of_detector!(
-            "score_clock",
-            "score per round trip (rtt), or not more often than once per rtt_virt (virtual)",
-            Kind::Choice(CLOCKS), clock: Word, clock_word, clock
-        ),
-        of_detector!(
-            "mdev_ratio",
-            "how much longer the deviation is smoothed over than the RTT: 1, 2 or 4",
-            Kind::Count { min: 1, max: 4 },
-            mdev_ratio: Count, u64::from, |v: Value| v.count() as u32
-        ),
-        of_detector!(
-            "shift_max",
-            "the RTT is smoothed over 2^shift_max acknowledgements at most",
-            Kind::Count { min: 1, max: classic_ecn::SHIFT_MAX as u64 },
-            shift_max: Count, u64::from, |v: Value| v.count() as u32
-        ),
-        of_detector!(
-            "spacing",
-            "raise the references to what the bottleneck takes to send a packet",
-            Kind::Bool, spacing: Bool, |x| x, Value::bool
-        ),
-        of_detector!(
-            "prompt",
-            "leave out round trips that the receiver's delay may be part of",
-            Kind::Bool, prompt: Bool, |x| x, Value::bool
-        ),
-        of_detector!(
-            "hold",
-            "round trips without a mark after which the score only rises; 0, the paper's, for never",
-            Kind::Count { min: 0, max: 1000 }, hold: Count, u64::from, |v: Value| v.count() as u32
-        ),
-        of_detector!(
-            "filter",
-            "keep re-routes out of the averages",
-            Kind::Bool, filter: Bool, |x| x, Value::bool
-        ),
-        Param::new(
-            "k2",
-            "how many mean deviations away a sample is that may be a re-route (K2)",
-            Kind::Number { min: 1.0, max: 16.0, unit: "" },
-            |c| (c.detects() && c.detector.filter).then_some(Value::Number(c.detector.k2)),
-            |c, v| c.detector.k2 = v.number(),
-        ),
-        word!(
-            "tracer_set",
-            "split: a full segment in three packets that overlap; copies: its end sent twice more",
-            TracerSet,
+        param!(
             tracer_set,
-            Config::traces
+            TracerSet::KIND,
+            "split: a full segment in three packets that overlap; copies: its end sent twice more",
+            |c| c.fallback == Fallback::Active
         ),
-        Param::new(
-            "tracers",
-            "how many sets of tracers to send before they are given up (TRACER_NUM)",
-            Kind::Count { min: 1, max: 16 },
-            |c| c.traces().then_some(Value::Count(c.detector.tracers.into())),
-            |c, v| c.detector.tracers = v.count() as u32,
+        param!(
+            classic_growth,
+            ClassicGrowth::KIND,
+            "growth in a Classic queue: scalable (as in an L4S queue), reno, cubic",
+            Config::detects
         ),
-        Param::new(
-            "tests_valid",
-            "round trips that a test with tracers is good for, which finds one queue or two; 0: neither",
-            Kind::Count { min: 0, max: 1000 },
-            |c| c.traces().then_some(Value::Count(c.detector.tests_valid.into())),
-            |c, v| c.detector.tests_valid = v.count() as u32,
+        param!(
+            loss,
+            LossResponse::KIND,
+            "respond to a loss as reno or as cubic, until the next mark"
+        ),
+        param!(
+            rtt_independence,
+            RttIndependence::KIND,
+            "rate: paths below 25 ms get the rate of a path of 25 ms; scalable: half way; additive: \
+             25 ms are added to every RTT; off: one packet per RTT"
+        ),
+        param!(
+            rtt_transition,
+            Kind::Count { min: 0, max: 1_000_000 },
+            "round trips after slow start before the rate is independent of the RTT",
+            |c| c.rtt_independence != RttIndependence::Off
+        ),
+        param!(
+            alpha_clock,
+            Clock::KIND,
+            "average marks over the flow's own RTT, or over 25 ms where that is longer (virtual)"
+        ),
+        param!(
+            alpha_on_init,
+            Kind::Count { min: 0, max: 1 << 10 },
+            "the average of marks before the first one, in 1/1024"
+        ),
+        param!(
+            min_window,
+            Kind::Number { min: 0.0625, max: 2.0, unit: "" },
+            "minimum window in packets; below 2 the time between packets is longer than the RTT"
+        ),
+        param!(
+            increase,
+            Increase::KIND,
+            "additive: one packet per RTT; fast: in steps that double, after a time without marks"
+        ),
+        param!(
+            slow_start,
+            SlowStart::KIND,
+            "halve: until the first mark; gentle: until marks come as often as in the steady state; \
+             quick: faster, until a third of a round trip is marked"
+        ),
+        param!(
+            pacing,
+            Kind::Bool,
+            "spread the window over the round trip, as behind fq, instead of sending in bursts"
+        ),
+        param!(
+            burst,
+            BurstLimit::KIND,
+            "maximum burst: offload: 1 ms at the pacing rate, as stock Linux; short: 244 us, at least \
+             one segment; short-pairs: 244 us, at least two segments",
+            |c| c.pacing
         ),
     ];
 
@@ -641,13 +347,41 @@ impl Configurable for Config {
         Profile { name: "linux-0.7", doc: "TCP Prague 0.7 for Linux", make: Config::linux_0_7 },
     ];
 
-    fn check(&self) -> Result<(), l4s_units::param::Conflict> {
-        if !self.detector.mdev_ratio.is_power_of_two() {
-            return Err(l4s_units::param::Conflict {
-                key: "mdev_ratio",
-                message: format!("found {}, expected 1, 2 or 4", self.detector.mdev_ratio),
-            });
-        }
-        Ok(())
-    }
+    const REMOVED: &'static [(&'static str, &'static str)] = &[
+        ("slow_start_exit", "`slow_start`: \"halve\", \"gentle\", or \"quick\" for \"third\""),
+        ("start_growth", QUICK),
+        ("start_pacing", QUICK),
+        ("start_spread", QUICK),
+        ("start_again", QUICK),
+        ("start_sure", QUICK),
+        ("min_burst", "`burst = \"short\"` has a minimum of one segment, `\"short-pairs\"` of two"),
+        ("changeover", "the larger of both responses to a mark counts, as with \"max\""),
+        ("rtt_virt", "the virtual RTT is 25 ms"),
+        ("beta", RULES),
+        ("v", RULES),
+        ("d", RULES),
+        ("s", RULES),
+        ("m", RULES),
+        ("v0", RULES),
+        ("v_floor", RULES),
+        ("d0", RULES),
+        ("l_sticky", RULES),
+        ("c_sticky", RULES),
+        ("score_clock", RULES),
+        ("mdev_ratio", RULES),
+        ("shift_max", RULES),
+        ("spacing", RULES),
+        ("prompt", RULES),
+        ("hold", RULES),
+        (
+            "filter",
+            "`detector = \"paper-filtered\"` and `\"best\"` keep re-routes out of the averages",
+        ),
+        ("k2", RULES),
+        ("tracers", RULES),
+        ("tests_valid", RULES),
+    ];
 }
+
+const QUICK: &str = "`slow_start = \"quick\"` is the start of the profile `quick-start`";
+const RULES: &str = "`detector` chooses the rules with their numbers: see `l4s cc prague`";

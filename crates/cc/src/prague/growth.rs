@@ -2,7 +2,9 @@
 
 use l4s_units::Time;
 
-use super::{CWND_BITS, ClassicGrowth, Config, Increase, LossResponse, RttIndependence, State};
+use super::{
+    CWND_BITS, ClassicGrowth, Config, Increase, LossResponse, RTT_VIRT_US, RttIndependence, State,
+};
 use crate::cubic;
 
 /// R0 and R1 of the scalable mode: the growth is a packet per round trip at about R0 + R1
@@ -17,25 +19,52 @@ const QUIET_ROUNDS: u16 = 8;
 /// 1, in the scale of growth.
 const ONE: u64 = 1 << 32;
 
-/// The state of growth.
+/// How the window grows. Its counters are part of [`State`].
 #[derive(Clone, Debug)]
 pub(super) struct Growth {
     rtt_independence: RttIndependence,
-    rtt_virt_us: u64,
-    /// Rounds that are left before the rate is independent of the RTT.
-    transition: u32,
     fast: bool,
     classic: ClassicGrowth,
-    /// Rounds of observation since the last mark.
-    quiet: u16,
-    /// Rounds for which it has been looking for room since then.
-    looking: u16,
-    /// Whether there was a loss since the last mark: the bottleneck may be one that does not mark.
-    after_loss: bool,
-    /// Whether it grows as Cubic then.
+    /// Whether it grows as Cubic from a loss to the next mark.
     cubic_after_loss: bool,
     /// The curve of Cubic, where there is use for one.
     cubic: Option<Box<cubic::Control>>,
+}
+
+impl State {
+    /// A mark arrived.
+    #[inline]
+    pub(super) fn marked(&mut self) {
+        (self.quiet, self.looking) = (0, 0);
+        self.after_loss = false;
+    }
+
+    /// A loss reduced the window.
+    pub(super) fn lost(&mut self) {
+        (self.quiet, self.looking) = (0, 0);
+        self.after_loss = true;
+    }
+
+    /// A round of observation is over.
+    pub(super) fn end_round(&mut self) {
+        if self.frac_cwnd >> CWND_BITS >= self.ssthresh.into() {
+            self.transition = self.transition.saturating_sub(1);
+        }
+        if self.delivered_ce > 0 {
+            (self.quiet, self.looking) = (0, 0);
+            return;
+        }
+        self.quiet = self.quiet.saturating_add(1);
+        if self.looking > 0 || self.has_room() {
+            self.looking = self.looking.saturating_add(1);
+        }
+    }
+
+    /// Whether there was no mark for so long that there must be room.
+    fn has_room(&self) -> bool {
+        let beyond = u64::from(self.quiet.saturating_sub(QUIET_ROUNDS));
+        beyond * beyond > self.frac_cwnd >> CWND_BITS
+    }
 }
 
 impl Growth {
@@ -44,38 +73,10 @@ impl Growth {
             config.loss == LossResponse::Cubic || config.classic_growth == ClassicGrowth::Cubic;
         Growth {
             rtt_independence: config.rtt_independence,
-            rtt_virt_us: config.rtt_virt.as_micros().min((1 << 16) - 1),
-            transition: config.rtt_transition,
             fast: config.increase == Increase::Fast,
             classic: config.classic_growth,
-            quiet: 0,
-            looking: 0,
-            after_loss: false,
             cubic_after_loss: config.loss == LossResponse::Cubic,
             cubic: uses_cubic.then(|| Box::new(cubic::Control::new(&cubic::Config::default()))),
-        }
-    }
-
-    /// A mark arrived.
-    #[inline]
-    pub fn marked(&mut self) {
-        self.quiet = 0;
-        self.looking = 0;
-        self.after_loss = false;
-    }
-
-    /// A round of observation is over.
-    pub fn end_round(&mut self, marked: bool, in_slow_start: bool, frac_cwnd: u64) {
-        if !in_slow_start {
-            self.transition = self.transition.saturating_sub(1);
-        }
-        if marked {
-            (self.quiet, self.looking) = (0, 0);
-            return;
-        }
-        self.quiet = self.quiet.saturating_add(1);
-        if self.looking > 0 || self.has_room(frac_cwnd) {
-            self.looking = self.looking.saturating_add(1);
         }
     }
 
@@ -86,34 +87,26 @@ impl Growth {
         }
     }
 
-    /// A loss reduced it.
-    pub fn lost(&mut self, frac_cwnd: u64) {
-        self.reduced(frac_cwnd);
-        self.after_loss = true;
-        self.quiet = 0;
-        self.looking = 0;
-    }
-
     /// Grows for unmarked packets. `classic` is how much the queue is a Classic one, in 2^-24.
     #[inline]
     pub fn grow(&mut self, s: &mut State, unmarked: u32, srtt: u64, now: Time, classic: u64) {
         let is_classic = classic == 1 << 24;
-        if (self.after_loss && self.cubic_after_loss)
+        if (s.after_loss && self.cubic_after_loss)
             || (is_classic && self.classic == ClassicGrowth::Cubic)
         {
             return self.grow_cubic(s, unmarked, now);
         }
         let scale = match self.classic {
-            ClassicGrowth::Scalable => self.scale(srtt),
-            _ => blend(self.scale(srtt), classic),
+            ClassicGrowth::Scalable => self.scale(s, srtt),
+            _ => blend(self.scale(s, srtt), classic),
         };
         // 2^(20 + 32 + 8), and the credit of a window that was larger: 2^39 at most.
         let gained = s.credit + ((u64::from(unmarked) * scale) << 8);
         s.credit = gained % s.frac_cwnd;
         s.frac_cwnd += gained / s.frac_cwnd;
-        if self.fast && !self.after_loss && classic == 0 && self.looking > 0 {
-            let rtt = srtt.max(self.rtt_virt_us).max(1000);
-            s.frac_cwnd += u64::from(unmarked) * ((self.step(rtt) << CWND_BITS) / rtt);
+        if self.fast && !s.after_loss && classic == 0 && s.looking > 0 {
+            let rtt = srtt.max(RTT_VIRT_US);
+            s.frac_cwnd += u64::from(unmarked) * ((step(s.looking, rtt) << CWND_BITS) / rtt);
         }
     }
 
@@ -121,9 +114,9 @@ impl Growth {
     /// where the RTT is shorter than the virtual one. The square of their ratio makes the rate
     /// grow as on a path of the virtual RTT (RFC 9331 §4.3). The remainder of the division waits,
     /// so that no increase is too small.
-    fn scale(&self, srtt: u64) -> u64 {
-        let (rtt, virt) = (srtt.max(1), self.rtt_virt_us);
-        if self.transition > 0 {
+    fn scale(&self, s: &State, srtt: u64) -> u64 {
+        let (rtt, virt) = (srtt.max(1), RTT_VIRT_US);
+        if s.transition > 0 {
             return ONE;
         }
         match self.rtt_independence {
@@ -140,22 +133,6 @@ impl Growth {
         }
     }
 
-    /// Whether there was no mark for so long that there must be room.
-    fn has_room(&self, frac_cwnd: u64) -> bool {
-        let beyond = u64::from(self.quiet.saturating_sub(QUIET_ROUNDS));
-        beyond * beyond > frac_cwnd >> CWND_BITS
-    }
-
-    /// How many microseconds' worth of packets the window grows by per round trip, or per virtual
-    /// one, while it is looking for room. That is also how long the queue is that tells where it
-    /// ends. So it begins with a millisecond, as an L4S queue has anyway, and twice as much follows
-    /// each round without a mark: otherwise a path of 200 ms would take minutes. An eighth of the
-    /// round trip is as much as slow start lets it rise (RFC 9406 §4.2).
-    fn step(&self, rtt: u64) -> u64 {
-        let doublings = (self.looking - 1).min(16);
-        (1000 << doublings).min((rtt / 8).max(1000))
-    }
-
     #[cold]
     fn grow_cubic(&mut self, s: &mut State, unmarked: u32, now: Time) {
         let Some(cubic) = &mut self.cubic else { return };
@@ -163,6 +140,16 @@ impl Growth {
         let per = cubic.acks_per_segment(cwnd, unmarked, now);
         s.frac_cwnd += (u64::from(unmarked) << CWND_BITS) / u64::from(per);
     }
+}
+
+/// The growth per round trip, or per virtual one, while it is looking for room, in microseconds' worth
+/// of packets. That is also the length of the queue that shows where the room ends. So it begins with a
+/// millisecond, as an L4S queue has anyway, and doubles after each round without a mark: otherwise a
+/// path of 200 ms would take minutes. An eighth of the round trip is as much as slow start lets it rise
+/// (RFC 9406 §4.2).
+fn step(looking: u16, rtt: u64) -> u64 {
+    let doublings = (looking - 1).min(16);
+    (1000 << doublings).min((rtt / 8).max(1000))
 }
 
 /// From `scale` to 1, as far as the queue is a Classic one.

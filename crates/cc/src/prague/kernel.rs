@@ -4,160 +4,103 @@
 //! here. The words go to the BPF program as its constants, and to the kernel of `--on linux` as a
 //! row of numbers in a file.
 
-use crate::classic_ecn::tracers::MOST_SETS;
-use crate::classic_ecn::{Clock, RTT_MAX, lg};
-use crate::prague::{
-    Changeover, ClassicGrowth, Config, Fallback, Increase, LossResponse, RttIndependence,
-    SlowStartExit, Startup, TracerSet,
-};
 use l4s_units::Duration;
+
+use super::{
+    BurstLimit, ClassicGrowth, Config, Fallback, Increase, LossResponse, RttIndependence,
+    SlowStart, TracerSet, alpha_classic,
+};
+use crate::classic_ecn::{self, Clock, RTT_MAX, Rules, lg};
 
 /// Bits of the score, `CLASSIC_ECN_BITS`.
 const SCORE_BITS: u32 = 24;
 
-/// `struct classic_ecn_config`, field by field.
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs, reason = "classic_ecn.h says what each is")]
-pub struct DetectorSettings {
-    pub v: u64,
-    pub d: u64,
-    pub s: u64,
-    pub m: u64,
-    pub v0_us: u64,
-    pub v_floor: u64,
-    pub d0_us: u64,
-    pub lg_v0: u64,
-    pub lg_d0: u64,
-    pub l_sticky: u64,
-    pub c_sticky: u64,
-    pub per_virtual: u64,
-    pub shift_max: u64,
-    pub ratio: u64,
-    pub k2: u64,
-    pub spacing: u64,
-    pub prompt: u64,
-    pub hold: u64,
-    pub tracers: u64,
-    pub tests_valid: u64,
-    pub tracer_step: u64,
+l4s_units::c_struct! {
+    /// `struct classic_ecn_config`.
+    DetectorSettings {
+        v: u64,
+        d: u64,
+        s: u64,
+        v0_us: u64,
+        d0_us: u64,
+        lg_v0: u64,
+        lg_d0: u64,
+        l_sticky: u64,
+        c_sticky: u64,
+        per_virtual: u64,
+        shift_max: u64,
+        filters: u64,
+        best: u64,
+        traces: u64,
+    }
 }
 
-/// `struct prague_config`, field by field.
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs, reason = "prague.h says what each is")]
-pub struct Settings {
-    pub rtt_independence: u64,
-    pub rtt_virt_us: u64,
-    pub rtt_transition: u64,
-    pub alpha_per_virtual: u64,
-    pub alpha_on_init: u64,
-    pub fast: u64,
-    pub gentle: u64,
-    pub detects: u64,
-    pub blend: u64,
-    pub alpha_classic: u64,
-    pub classic_reno: u64,
-    pub detector: DetectorSettings,
+l4s_units::c_struct! {
+    /// `struct prague_config`.
+    Settings {
+        rtt_independence: u64,
+        rtt_transition: u64,
+        alpha_per_virtual: u64,
+        alpha_on_init: u64,
+        fast: u64,
+        gentle: u64,
+        detects: u64,
+        alpha_classic: u64,
+        classic_reno: u64,
+        detector: DetectorSettings,
+    }
 }
-
-/// How many words [`Settings`] are.
-pub const WORDS: usize = size_of::<Settings>() / size_of::<u64>();
 
 impl Settings {
     /// Of a configuration that [`unable`] has nothing against.
     pub fn new(config: &Config) -> Settings {
-        Settings {
+        let without_detector = Settings {
             rtt_independence: match config.rtt_independence {
                 RttIndependence::Off => 0,
                 RttIndependence::Rate => 1,
                 RttIndependence::Scalable => 2,
                 RttIndependence::Additive => 3,
             },
-            rtt_virt_us: config.rtt_virt.as_micros().min((1 << 16) - 1),
             rtt_transition: config.rtt_transition.into(),
             alpha_per_virtual: (config.alpha_clock == Clock::Virtual).into(),
             alpha_on_init: config.alpha_on_init.into(),
             fast: (config.increase == Increase::Fast).into(),
-            gentle: (config.slow_start_exit == SlowStartExit::Gentle).into(),
-            detects: (config.fallback != Fallback::Off).into(),
-            blend: (config.changeover == Changeover::Blend).into(),
-            alpha_classic: scaled(2.0 * (1.0 - config.beta), SCORE_BITS),
+            gentle: (config.slow_start == SlowStart::Gentle).into(),
+            ..Settings::default()
+        };
+        if config.fallback == Fallback::Off {
+            return without_detector;
+        }
+        Settings {
+            detects: 1,
+            alpha_classic: alpha_classic(config.detector.rules),
             classic_reno: (config.classic_growth == ClassicGrowth::Reno).into(),
             detector: DetectorSettings::new(&config.detector, config.fallback == Fallback::Active),
+            ..without_detector
         }
-    }
-
-    /// In their order in memory.
-    pub fn words(&self) -> [u64; WORDS] {
-        let d = &self.detector;
-        [
-            self.rtt_independence,
-            self.rtt_virt_us,
-            self.rtt_transition,
-            self.alpha_per_virtual,
-            self.alpha_on_init,
-            self.fast,
-            self.gentle,
-            self.detects,
-            self.blend,
-            self.alpha_classic,
-            self.classic_reno,
-            d.v,
-            d.d,
-            d.s,
-            d.m,
-            d.v0_us,
-            d.v_floor,
-            d.d0_us,
-            d.lg_v0,
-            d.lg_d0,
-            d.l_sticky,
-            d.c_sticky,
-            d.per_virtual,
-            d.shift_max,
-            d.ratio,
-            d.k2,
-            d.spacing,
-            d.prompt,
-            d.hold,
-            d.tracers,
-            d.tests_valid,
-            d.tracer_step,
-        ]
     }
 }
 
 impl DetectorSettings {
     /// Of a configuration; whether it sends tracers.
-    pub fn new(config: &crate::classic_ecn::Config, tracers: bool) -> DetectorSettings {
+    pub fn new(config: &classic_ecn::Config, traces: bool) -> DetectorSettings {
         let micros = |d: Duration| d.as_micros().clamp(1, RTT_MAX.into());
         let (v0_us, d0_us) = (micros(config.v0), micros(config.d0));
-        let l_sticky = scaled(config.l_sticky, SCORE_BITS);
-        let sets = if tracers { config.tracers.clamp(1, MOST_SETS) } else { 0 };
         DetectorSettings {
             v: scaled(config.v, 8),
             d: scaled(config.d, 8),
             s: scaled(config.s, 8),
-            m: scaled(config.m, 8),
             v0_us,
-            v_floor: scaled(config.v_floor, 8),
             d0_us,
             lg_v0: lg(v0_us, SCORE_BITS) as u64,
             lg_d0: lg(d0_us, SCORE_BITS) as u64,
-            l_sticky,
+            l_sticky: scaled(config.l_sticky, SCORE_BITS),
             c_sticky: scaled(config.c_sticky, SCORE_BITS),
-            per_virtual: (config.clock == Clock::Virtual).into(),
+            per_virtual: (config.rules == Rules::Linux).into(),
             shift_max: config.shift_max.into(),
-            ratio: config.mdev_ratio.ilog2().into(),
-            k2: if config.filter { scaled(config.k2, 4).clamp(16, 256) } else { 0 },
-            spacing: config.spacing.into(),
-            prompt: config.prompt.into(),
-            hold: config.hold.into(),
-            tracers: sets.into(),
-            tests_valid: if tracers { config.tests_valid.into() } else { 0 },
-            tracer_step: l_sticky.checked_div(sets.into()).unwrap_or(0),
+            filters: matches!(config.rules, Rules::Filtered | Rules::Best).into(),
+            best: (config.rules == Rules::Best).into(),
+            traces: traces.into(),
         }
     }
 }
@@ -190,19 +133,16 @@ pub fn unable(config: &Config) -> Vec<String> {
         refuse(true, &format!("`min_window`: found {found}, expected 2, which TCP sends at least"));
     }
     refuse(
-        config.slow_start_exit == SlowStartExit::Third,
-        "`slow_start_exit`: found \"third\", expected \"halve\" or \"gentle\"",
+        config.slow_start == SlowStart::Quick,
+        "`slow_start`: found \"quick\", expected \"halve\" or \"gentle\"",
     );
-    refuse(
-        config.startup != Startup::LINUX,
-        "`start_growth`, `start_pacing`, `start_spread`, `start_again`, `start_sure`: expected 1, 2, 0, 0 \
-         and 0, as TCP starts",
-    );
-    if config.pacing && !config.burst.is_zero() {
-        let found = config.burst;
+    if config.pacing && config.burst != BurstLimit::Offload {
+        let found = config.burst.word();
         refuse(
             true,
-            &format!("`burst`: found \"{found}\", expected \"0s\", as TCP cuts its own segments"),
+            &format!(
+                "`burst`: found \"{found}\", expected \"offload\", as TCP cuts its own segments"
+            ),
         );
     }
     faults
@@ -245,40 +185,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_are_the_structure() {
-        let settings = Settings::new(&Config::best());
-        // By its own order of fields: prints them all, in theirs.
-        let printed = format!("{settings:?}");
-        let numbers: Vec<u64> =
-            printed.split([' ', ',', '}']).filter_map(|word| word.parse().ok()).collect();
-        assert_eq!(numbers, settings.words());
-    }
-
-    /// Where none are sent, there is nothing of theirs that a kernel could do.
-    #[test]
-    fn only_active_detection_has_tracers() {
-        for fallback in [Fallback::Off, Fallback::Passive, Fallback::Active] {
-            let d = Settings::new(&Config { fallback, ..Config::best() }).detector;
-            // A score of 8 over four sets.
-            let active = [4, 50, 2 << SCORE_BITS];
-            let expected = if fallback == Fallback::Active { active } else { [0; 3] };
-            assert_eq!([d.tracers, d.tests_valid, d.tracer_step], expected);
-        }
-    }
-
-    #[test]
     fn what_stock_linux_does_is_a_kernels_and_the_best_is_not() {
         assert_eq!(unable(&Config::linux()), Vec::<String>::new());
         assert_eq!(unable(&Config::best_linux()), Vec::<String>::new());
         let best = unable(&Config::best());
         assert_eq!(best.len(), 5, "{best:?}");
+        assert_eq!(unable(&Config::quick_start()).len(), 6);
     }
 
     /// Each names the setting, what was found and what is accepted, and nothing else is refused.
     #[test]
     fn what_no_kernel_does_is_refused_by_name() {
         let linux = Config::linux();
-        let burst = Duration::from_micros(244);
+        let burst = BurstLimit::ShortPairs;
         let refused = [
             (
                 Config { fallback: Fallback::Active, tracer_set: TracerSet::Split, ..linux },
@@ -303,7 +222,7 @@ mod tests {
             ),
             (
                 Config { burst, ..linux },
-                "`burst`: found \"244us\", expected \"0s\", as TCP cuts its own segments",
+                "`burst`: found \"short-pairs\", expected \"offload\", as TCP cuts its own segments",
             ),
         ];
         for (config, fault) in refused {
@@ -315,9 +234,8 @@ mod tests {
             // Without a test there is no set to send.
             Config { fallback: Fallback::Passive, tracer_set: TracerSet::Split, ..linux },
             Config { classic_growth: ClassicGrowth::Reno, ..linux },
-            Config { changeover: Changeover::Blend, ..linux },
             Config { increase: Increase::Fast, ..linux },
-            Config { slow_start_exit: SlowStartExit::Gentle, ..linux },
+            Config { slow_start: SlowStart::Gentle, ..linux },
             Config { rtt_independence: RttIndependence::Additive, ..linux },
             // Bursts are those of pacing: without it there is nothing to cut.
             Config { burst, pacing: false, ..linux },
