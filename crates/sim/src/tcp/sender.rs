@@ -17,7 +17,7 @@ mod transmission;
 mod undo;
 
 use l4s_cc::classic_ecn::Report;
-use l4s_cc::{Cc, CongestionControl, Pause, Window};
+use l4s_cc::{Cc, CongestionControl, INITIAL_WINDOW, Pause, Window};
 use l4s_observe::EcnFlags;
 use l4s_units::{Duration, Ecn, Time};
 
@@ -35,9 +35,6 @@ use recovery::{Progress, Resend};
 use tracing::Tracing;
 use transmission::CHUNK;
 use undo::Undo;
-
-/// RFC 6928.
-const INITIAL_WINDOW: u32 = 10;
 
 /// What a sender is made of.
 #[derive(Clone, Debug)]
