@@ -75,7 +75,8 @@ impl Config {
         }
     }
 
-    /// The smallest and the largest burst for which there is a weight, where `min` holds a packet.
+    /// The smallest and the largest burst for which there is a weight, where `min` holds a packet and at
+    /// most `MOST_BURST` of them.
     fn bursts(&self) -> (u64, u64) {
         let least = self.min.get().div_ceil(self.avpkt.get());
         let works = |burst| Config { burst, ..self.clone() }.weight_log().is_some();
@@ -185,6 +186,15 @@ impl Configurable for Config {
         if self.min < self.avpkt {
             let message = format!(
                 "{} is less than `avpkt`, {}: one packet would be above it, whatever the burst",
+                self.min, self.avpkt
+            );
+            return Err(Conflict { key: "min", message });
+        }
+        let most = Bytes::new(self.avpkt.get().saturating_mul(MOST_BURST));
+        if self.min > most {
+            let message = format!(
+                "{} is more than {MOST_BURST} packets of `avpkt`, {}: no burst is as large, \
+                 expected at most {most}",
                 self.min, self.avpkt
             );
             return Err(Conflict { key: "min", message });
