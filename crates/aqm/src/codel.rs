@@ -9,12 +9,13 @@ use l4s_units::param;
 use l4s_units::param::{Configurable, Kind, Param, Profile};
 use l4s_units::{Bytes, Duration, Time};
 use rand_core::Rng;
+use serde::{Deserialize, Serialize};
 
 use crate::waiting::{Fifo, Waiting};
 use crate::{Backlog, Departure, Limit, Packet, Qdisc, Queue, Watch};
 
 /// The settings of CoDel.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// The delay that a queue may have for ever.
     pub target: Duration,

@@ -13,11 +13,12 @@ use crate::{cobalt, codel, curvy_red, dualpi2, fifo, foreign, fq_codel, pi2, pie
 macro_rules! disciplines {
     ($($variant:ident => $module:ident),+ $(,)?) => {
         /// The configuration of any discipline.
-        #[derive(Clone, PartialEq, Debug)]
+        #[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
         pub enum Config {
             $(#[doc = concat!("See [`", stringify!($module), "`](crate::", stringify!($module), ").")]
             $variant($module::Config),)+
             /// See [`foreign`](crate::foreign).
+            #[serde(skip)]
             Foreign(foreign::Config),
         }
 

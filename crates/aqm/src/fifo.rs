@@ -3,12 +3,13 @@
 use l4s_units::Time;
 use l4s_units::param::{Configurable, Param, Profile, Value};
 use rand_core::Rng;
+use serde::{Deserialize, Serialize};
 
 use crate::waiting::Fifo;
 use crate::{Backlog, Departure, Limit, Packet, Qdisc, Queue, Watch};
 
 /// The settings of a FIFO.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// What may wait.
     pub limit: Limit,

@@ -2,11 +2,12 @@
 
 use l4s_units::Bytes;
 use l4s_units::param::{Kind, Param, Value};
+use serde::{Deserialize, Serialize};
 
 use crate::{Backlog, DropCause, MTU, Packet};
 
 /// The most that may wait, in all queues together.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Limit {
     /// In packets.
     pub packets: u64,

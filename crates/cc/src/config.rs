@@ -24,11 +24,12 @@ pub enum WantedEcn {
 macro_rules! controls {
     ($($variant:ident => $module:ident, $wants:ident);+ $(;)?) => {
         /// The configuration of any congestion control.
-        #[derive(Clone, PartialEq, Debug)]
+        #[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
         pub enum Config {
             $(#[doc = concat!("See [`", stringify!($module), "`](crate::", stringify!($module), ").")]
             $variant($module::Config),)+
             /// See [`foreign`](crate::foreign).
+            #[serde(skip)]
             Foreign(foreign::Config),
         }
 

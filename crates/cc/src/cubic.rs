@@ -7,6 +7,7 @@
 use l4s_units::param;
 use l4s_units::param::{Configurable, Kind, Param, Profile};
 use l4s_units::{Duration, Time};
+use serde::{Deserialize, Serialize};
 
 use crate::{Ack, Congestion, CongestionControl, Pause, Window, hystart_rise};
 
@@ -32,7 +33,7 @@ const HYSTART_TRAIN_GAP: Duration = Duration::from_millis(2);
 const HYSTART_TRAIN_SLACK: Duration = Duration::from_millis(1);
 
 /// The settings of Cubic.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// Reduce to 0.85 rather than 0.7 on ECN (ABE, RFC 8511 §3).
     pub abe: bool,

@@ -6,11 +6,12 @@
 
 use l4s_units::param;
 use l4s_units::param::{Configurable, Kind, Param, Profile};
+use serde::{Deserialize, Serialize};
 
 use crate::{Ack, Congestion, CongestionControl, Window, reno};
 
 /// The settings of DCTCP.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// The gain of the moving average is 2^−`shift_g` (RFC 8257 §3.3: g = 1/16).
     pub shift_g: u32,

@@ -2,11 +2,12 @@
 
 use l4s_units::param;
 use l4s_units::param::{Configurable, Kind, Param, Profile};
+use serde::{Deserialize, Serialize};
 
 use crate::{Ack, Congestion, CongestionControl, Window};
 
 /// The settings of Reno.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Config {
     /// Reduce by 0.8 rather than by half on ECN (ABE, RFC 8511 §3).
     pub abe: bool,

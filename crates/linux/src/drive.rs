@@ -7,11 +7,9 @@ use l4s_aqm::Config;
 use l4s_lab::{AgentCommand, Control, HEAD_START, Lab, LabOptions, LabPlan, shortest_rtt};
 use l4s_model::{Change, Group, Ip, Link, Scenario};
 use l4s_os::{Clock, OsError};
-use l4s_scenario::Plan;
 use l4s_units::{Duration, Time};
 use rustix::time::ClockId;
 
-use crate::boot::SCENARIO;
 use crate::event::{Counters, Ending, Event};
 use crate::qdisc::{DROPPED, REPLACED};
 use crate::record::{Log, Recording};
@@ -74,13 +72,6 @@ impl Place {
         };
         LabPlan::new(scenario, control, &options)
     }
-}
-
-/// The scenario as it was handed over.
-pub(crate) fn scenario(text: &str) -> Result<Scenario, OsError> {
-    let plan = Plan::parse(SCENARIO, text, &[])
-        .map_err(|faults| OsError::Run(format!("the scenario as it was handed over: {faults}")))?;
-    Ok(plan.points[0].scenario.clone())
 }
 
 /// Agents and the router between them.

@@ -7,6 +7,7 @@ use std::fs::OpenOptions;
 use std::path::Path;
 
 use l4s_lab::AgentCommand;
+use l4s_model::Scenario;
 use l4s_os::OsError;
 use rustix::mount::{MountFlags, mount};
 use rustix::system::{RebootCommand, reboot};
@@ -54,9 +55,10 @@ fn live(agent_args: Vec<std::ffi::OsString>) -> Result<(), OsError> {
 
 fn run(agent_args: Vec<std::ffi::OsString>, log: &mut Log) -> Result<(), OsError> {
     let path = Path::new(FOLDER).join(SCENARIO);
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| OsError::Run(format!("the scenario: {error}")))?;
-    let scenario = drive::scenario(&text)?;
+    let failed = |error: std::io::Error| OsError::Run(format!("the scenario: {error}"));
+    let scenario = std::fs::read(path).map_err(failed)?;
+    let scenario: Scenario =
+        serde_json::from_slice(&scenario).map_err(|error| failed(error.into()))?;
     seed_chance(scenario.seed)?;
     for kind in scenario.groups.iter().map(|group| group.cc.kind()) {
         if !l4s_os::has_control(kind) {

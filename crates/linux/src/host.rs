@@ -33,7 +33,6 @@ use crate::event::{Answer, Event, Trouble};
 use crate::qdisc::Qdisc;
 use crate::record::Log;
 use crate::router;
-use crate::run::text;
 use crate::watch::{Ran, Scribe, follow};
 
 /// What the process is called where it fails.
@@ -61,11 +60,11 @@ struct Order {
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 enum Task {
-    /// Runs a scenario, as TOML.
-    Run(String, Controls),
+    /// Runs a scenario.
+    Run(Box<Scenario>, Controls),
     /// Builds the network of a scenario, if any, and gives a device each of these disciplines: kind
     /// and options.
-    Try(Option<(String, Controls)>, Vec<(String, Vec<u8>)>),
+    Try(Option<Box<(Scenario, Controls)>>, Vec<(String, Vec<u8>)>),
 }
 
 /// Whether a kernel can run a scenario at all. Gives what it has instead of some settings.
@@ -104,8 +103,8 @@ impl Real {
         for of in [QdiscOf::Linux, QdiscOf::Bpf] {
             let largest = scenarios.clone().filter(|s| s.kernel.qdisc == of).max_by_key(size);
             if let Some(largest) = largest {
-                let lab = (text(largest), controls(largest, &control));
-                self.attempt(Some(lab), Vec::new())?;
+                let lab = (largest.clone(), controls(largest, &control));
+                self.attempt(Some(Box::new(lab)), Vec::new())?;
             }
         }
         Ok(())
@@ -122,7 +121,7 @@ impl Real {
 
     fn attempt(
         &self,
-        lab: Option<(String, Controls)>,
+        lab: Option<Box<(Scenario, Controls)>>,
         disciplines: Vec<(String, Vec<u8>)>,
     ) -> Result<Vec<Option<String>>, OsError> {
         match self.start(Task::Try(lab, disciplines))? {
@@ -139,7 +138,7 @@ impl Real {
         observer: &mut impl Observer<Frame>,
     ) -> Result<Ran, OsError> {
         let instead = check(scenario, &control)?;
-        let task = Task::Run(text(scenario), controls(scenario, control));
+        let task = Task::Run(Box::new(scenario.clone()), controls(scenario, control));
         let (router, _) = self.start(task)?;
         follow(router, scenario, Place::Host, instead, observer)
     }
@@ -201,7 +200,6 @@ fn live(control: &mut Channel) -> Result<(), OsError> {
             answer(&Answer::Tried(found), None)
         }
         Task::Run(scenario, controls) => {
-            let scenario = drive::scenario(&scenario)?;
             let (file, theirs) = events()?;
             answer(&Answer::Ready, Some(&theirs))?;
             drop(theirs);
@@ -227,12 +225,12 @@ fn events() -> Result<(File, File), OsError> {
 
 /// Builds what a run needs, and says what is the matter with each discipline.
 fn attempt(
-    lab: Option<(String, Controls)>,
+    lab: Option<Box<(Scenario, Controls)>>,
     disciplines: &[(String, Vec<u8>)],
     agent: &AgentCommand,
 ) -> Result<Vec<Option<String>>, OsError> {
-    if let Some((scenario, controls)) = lab {
-        let scenario = drive::scenario(&scenario)?;
+    if let Some(lab) = lab {
+        let (scenario, controls) = *lab;
         let control = |group: &Group| controls[&group.name].clone();
         drop(drive::build(&scenario, control, agent, Place::Host)?);
     } else {

@@ -6,7 +6,6 @@ use l4s_lab::{AgentCommand, Frame};
 use l4s_model::{EcnMode, Group, QdiscOf, Scenario};
 use l4s_observe::Observer;
 use l4s_os::OsError;
-use l4s_scenario::{Point, show};
 
 use crate::boot::Order;
 use crate::choice;
@@ -90,7 +89,7 @@ impl Virtual {
         let roster = scenario.roster();
         Order {
             kernel: self.kernel.path.clone(),
-            scenario: text(scenario),
+            scenario: scenario.clone(),
             seed: scenario.seed,
             core,
             memory_mib: MEMORY_MIB
@@ -100,11 +99,6 @@ impl Virtual {
             guest: self.guest.clone(),
         }
     }
-}
-
-/// A scenario as it is handed over.
-pub(crate) fn text(scenario: &Scenario) -> String {
-    show(&Point { set: Vec::new(), pins: Vec::new(), scenario: scenario.clone() }, None)
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Changes of the bottleneck and of paths during a run.
 
 use l4s_units::{Duration, Rate, Time};
+use serde::{Deserialize, Serialize};
 
 /// What becomes different at an instant, for the rest of the run.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Change {
     /// When: after the start of the run and before its end.
     pub time: Time,

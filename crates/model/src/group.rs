@@ -1,9 +1,10 @@
 //! TCP flows that behave alike.
 
 use l4s_units::{Bytes, Duration, Time};
+use serde::{Deserialize, Serialize};
 
 /// TCP flows that behave alike, between one server and one client.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Group {
     /// Its name, unique among groups and UDP sources.
     pub name: String,
@@ -22,7 +23,7 @@ pub struct Group {
 }
 
 /// Which ECN a TCP connection negotiates.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum EcnMode {
     /// None: Not-ECT.
     Off,
@@ -35,7 +36,7 @@ pub enum EcnMode {
 }
 
 /// How acknowledgements count marks, where Accurate ECN was negotiated (RFC 9768).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum AccEcn {
     /// Packets in three bits of the header, and bytes in the TCP option.
     #[default]

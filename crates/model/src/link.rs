@@ -1,9 +1,10 @@
 //! Links: the bottleneck, and further ones on the way.
 
 use l4s_units::{Bytes, Duration, Rate};
+use serde::{Deserialize, Serialize};
 
 /// The bottleneck link.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Link {
     /// Its rate, link-layer header (14 B of Ethernet) included.
     pub rate: Rate,
@@ -19,7 +20,7 @@ pub struct Link {
 }
 
 /// A further link that packets pass, with a queue of its own.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Hop {
     /// Its name, unique among these links.
     pub name: String,
@@ -37,7 +38,7 @@ pub struct Hop {
 }
 
 /// A side of the bottleneck.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Side {
     /// Towards the servers: upstream.
     #[default]
@@ -47,7 +48,7 @@ pub enum Side {
 }
 
 /// What has a link to itself.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Per {
     /// Nothing: there is one.
     #[default]
@@ -59,7 +60,7 @@ pub enum Per {
 }
 
 /// The size of a buffer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Buffer {
     /// So many packets, whatever their size.
     Packets(u64),

@@ -1,11 +1,12 @@
 //! A scenario with every choice made: what a substrate runs.
 
 use l4s_units::Duration;
+use serde::{Deserialize, Serialize};
 
 use crate::{App, Change, Group, Hop, Link, Udp, Web};
 
 /// One run: which flows meet at which bottleneck, for how long.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Scenario {
     /// Its name.
     pub name: String,
@@ -37,7 +38,7 @@ pub struct Scenario {
 }
 
 /// Choices that only real sockets have.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Kernel {
     /// The version of IP between servers and clients.
     pub ip: Ip,
@@ -49,7 +50,7 @@ pub struct Kernel {
 }
 
 /// Whose queue discipline the kernel runs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum QdiscOf {
     /// Its own, below a shaper (`htb`).
     #[default]
@@ -59,7 +60,7 @@ pub enum QdiscOf {
 }
 
 /// A version of IP.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Ip {
     /// IPv4.
     #[default]

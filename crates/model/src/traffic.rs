@@ -1,9 +1,10 @@
 //! Traffic besides the long flows of groups: UDP sources, downloads, applications.
 
 use l4s_units::{Bytes, Duration, Ecn, Frequency, Rate, Time};
+use serde::{Deserialize, Serialize};
 
 /// An unresponsive source of constant bit rate.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Udp {
     /// Its name, unique among groups and UDP sources.
     pub name: String,
@@ -21,7 +22,7 @@ pub struct Udp {
 
 /// Downloads that begin at random, each over a TCP connection of its own: emulated web traffic
 /// (DCttH §4.5).
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Web {
     /// The group whose server, client, congestion control, ECN and round trip they have: its place
     /// among the groups.
@@ -37,7 +38,7 @@ pub struct Web {
 }
 
 /// The sizes of downloads.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Sizes {
     /// All alike.
     Fixed(Bytes),
@@ -54,7 +55,7 @@ pub enum Sizes {
 
 /// An application that writes a frame at regular intervals, such as interactive video, into each
 /// of some long connections.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct App {
     /// The group whose server, client, congestion control, ECN and round trip they have: its place
     /// among the groups.

@@ -3,6 +3,7 @@
 mod any;
 
 use any::Dice;
+use l4s_model::Scenario;
 use l4s_scenario::{Plan, Spelled, show};
 use l4s_units::Duration;
 use proptest::prelude::*;
@@ -20,6 +21,10 @@ fn comes_back(text: &str, set: &[String]) -> bool {
         let again = again.unwrap_or_else(|e| panic!("{e}\nis shown of\n{text}\n{shown}"));
         assert_eq!(again.points[0].scenario, point.scenario, "\n{text}\n{shown}");
         assert_eq!(again.question, plan.question);
+        // Other processes receive it as JSON.
+        let sent = serde_json::to_string(&point.scenario).unwrap();
+        let received: Scenario = serde_json::from_str(&sent).unwrap();
+        assert_eq!(received, point.scenario, "\n{text}\n{sent}");
         // And as often as one likes.
         assert_eq!(show(&again.points[0], again.question.as_deref()), shown);
         assert_eq!(Spelled::new(point, plan.question.as_deref()).text(), shown);

@@ -1,9 +1,10 @@
 //! The ECN field of the IP header.
 
 use core::fmt;
+use serde::{Deserialize, Serialize};
 
 /// The two ECN bits of an IP header (RFC 3168 §5, RFC 9331 §2).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Ecn {
     /// Not ECN-capable: congestion is signalled by dropping the packet.

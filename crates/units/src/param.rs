@@ -295,7 +295,7 @@ macro_rules! words {
         $($(#[$variant_doc:meta])* $variant:ident = $word:literal),+ $(,)?
     })+) => {$(
         $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, ::serde::Serialize, ::serde::Deserialize)]
         pub enum $name {
             $($(#[$variant_doc])* $variant,)+
         }

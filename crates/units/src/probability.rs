@@ -1,11 +1,13 @@
 //! A probability in fixed point.
 
 use core::fmt;
+use serde::{Deserialize, Serialize};
 
 /// A probability as a fraction of 2³² − 1, the resolution of one 32-bit random draw.
 ///
 /// Q0.32: [`Probability::ONE`] is `u32::MAX`. Every operation saturates at 0 and 1; none wraps.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Probability(u32);
 
 impl Probability {

@@ -3,12 +3,13 @@
 use l4s_units::param;
 use l4s_units::param::{Configurable, Kind, Param, Profile, Value};
 use l4s_units::{Bytes, Duration, Rate};
+use serde::{Deserialize, Serialize};
 
 use crate::codel::DELAY;
 use crate::{Limit, MTU};
 
 /// The settings of COBALT.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// The delay that the queue may have for ever, and the time between two changes of BLUE.
     pub target: Duration,

@@ -3,6 +3,7 @@
 use l4s_units::Duration;
 use l4s_units::param;
 use l4s_units::param::{Configurable, Conflict, Kind, Param, Profile, Value};
+use serde::{Deserialize, Serialize};
 
 use crate::Limit;
 use crate::dualpi2::{self, Classify, LAqm, Scheduler, Step};
@@ -32,7 +33,7 @@ l4s_units::words! {
 }
 
 /// The settings of Curvy RED.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// The Classic slope S_C in bits: the base probability rises by 2^s_c per 2³⁰ ns of queue
     /// delay. RFC 9332 counts it the other way round, as the range of the ramp: its S_C is −s_c.

@@ -3,12 +3,13 @@
 use l4s_units::param;
 use l4s_units::param::{Configurable, Conflict, Kind, Param, Profile, Value};
 use l4s_units::{Bytes, Duration, Ecn, Probability};
+use serde::{Deserialize, Serialize};
 
 use super::gain::{Arithmetic, Derived, Gain};
 use crate::{Limit, MTU};
 
 /// Which packets a choice applies to, by codepoint (Qdisc §4).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Classify {
     /// ECT(1) and CE: the public Internet (RFC 9331 §5.1).
     L4s,
@@ -48,7 +49,7 @@ impl Classify {
 }
 
 /// The native AQM of the L4S queue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum LAqm {
     /// Every packet above a threshold is marked (DCttH §3.3).
     Step(Step),
@@ -59,7 +60,7 @@ pub enum LAqm {
 }
 
 /// A step threshold.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Step {
     /// On the packet's own queuing time.
     Time(Duration),
@@ -88,7 +89,7 @@ l4s_units::words! {
 }
 
 /// How the next queue is chosen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Scheduler {
     /// Time-shifted FIFO: the packet that waited longest, where L packets count as having waited
     /// `t_shift` longer and their time runs 2^`t_speed` times as fast (DCttH §3.3, Qdisc §3.5).
@@ -120,7 +121,7 @@ impl Scheduler {
 }
 
 /// What happens when L4S marking saturates.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Overload {
     /// From k·p' ≥ this (1: saturation), both queues get the Classic drop (DCttH §3.4).
     Drop(Probability),
@@ -149,7 +150,7 @@ l4s_units::words! {
 }
 
 /// The settings of DualPI2.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// The delay that the controller holds the Classic queue at.
     pub target: Duration,

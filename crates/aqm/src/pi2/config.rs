@@ -3,12 +3,13 @@
 use l4s_units::param;
 use l4s_units::param::{Configurable, Kind, Param, Profile, Value};
 use l4s_units::{Bytes, Duration, Probability};
+use serde::{Deserialize, Serialize};
 
 use crate::dualpi2::{self, Classify, DropAt, LAqm, Overload};
 use crate::{Limit, MTU};
 
 /// The settings of PI2.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// The delay that the controller holds the queue at.
     pub target: Duration,

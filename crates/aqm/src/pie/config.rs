@@ -3,6 +3,7 @@
 use l4s_units::param;
 use l4s_units::param::{Configurable, Conflict, Kind, Param, Profile, Value};
 use l4s_units::{Bytes, Duration, Rate};
+use serde::{Deserialize, Serialize};
 
 use crate::{Limit, MTU};
 
@@ -33,7 +34,7 @@ l4s_units::words! {
 }
 
 /// The settings of PIE.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// The delay that the controller holds the queue at.
     pub target: Duration,

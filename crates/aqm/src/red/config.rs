@@ -3,11 +3,12 @@
 use l4s_units::param;
 use l4s_units::param::{Configurable, Conflict, Kind, Param, Profile, Value};
 use l4s_units::{Bytes, Rate};
+use serde::{Deserialize, Serialize};
 
 use crate::Limit;
 
 /// The settings of RED.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// Below this average queue nothing happens.
     pub min: Bytes,

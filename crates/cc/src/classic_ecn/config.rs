@@ -1,6 +1,7 @@
 //! The settings of the detector.
 
 use l4s_units::Duration;
+use serde::{Deserialize, Serialize};
 
 l4s_units::words! {
     /// The period of an average or of the score.
@@ -26,7 +27,7 @@ l4s_units::words! {
 
 /// The settings of a detector of Classic ECN. A scenario chooses the rules; the numbers belong to
 /// them, and only a study of the detector sets them one by one.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// The rules.
     pub rules: Rules,

@@ -3,6 +3,7 @@
 use l4s_units::Duration;
 use l4s_units::param;
 use l4s_units::param::{Configurable, Kind, Param, Profile, Setting, Value};
+use serde::{Deserialize, Serialize};
 
 use crate::Burst;
 use crate::classic_ecn::{self, Clock, Rules};
@@ -103,7 +104,7 @@ impl BurstLimit {
 }
 
 /// The settings of Prague.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// Whether it looks for a queue of Classic ECN (Fallback).
     pub fallback: Fallback,
