@@ -7,12 +7,11 @@
 use std::net::IpAddr;
 
 use l4s_bottleneck::{AppFlow, Download, Downloads, app_flows};
-use l4s_cc::WantedEcn;
 use l4s_cc::prague::{self, Fallback, kernel};
-use l4s_model::{AccEcn, Buffer, EcnMode, Group, QdiscOf, Scenario, Udp};
+use l4s_model::{AccEcn, Buffer, Group, QdiscOf, Scenario, Udp};
 use l4s_os::OsError;
 use l4s_units::param::Configurable;
-use l4s_units::{Bytes, CStruct, Duration, Time};
+use l4s_units::{Bytes, CStruct, Duration, Ecn, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::address::{self, End, MOST_FLOWS, UDP_PORT};
@@ -289,7 +288,7 @@ fn tcp(
             "a kernel sends its AccECN option: expected `accecn = \"option\"`".to_owned(),
         ));
     }
-    let ecn = ecn(group);
+    let ecn = group.negotiated().codepoint;
     let rtts = || {
         let of = move |change: &l4s_model::Change| {
             let own = change.rtts.iter().rfind(|(changed, _)| *changed == number);
@@ -302,7 +301,7 @@ fn tcp(
     let path = on_the_way(scenario, longest);
     let memory = window_memory(path);
     let ordered = flows.room.min(AT_A_TIME);
-    let negotiate = if ecn == WantedEcn::Off { "0" } else { "1" };
+    let negotiate = if ecn.is_none() { "0" } else { "1" };
     let sysctls = [
         ("net/ipv4/tcp_ecn", negotiate.to_owned()),
         // A flow knows nothing of those before it.
@@ -344,7 +343,7 @@ fn tcp(
     }
     pair.name.clone_from(&group.name);
     pair.server.device = match (&group.cc, control.sockets) {
-        _ if ecn != WantedEcn::L4s || options.built => OnDevice::Nothing,
+        _ if ecn != Some(Ecn::Ect1) || options.built => OnDevice::Nothing,
         (l4s_cc::Config::Prague(config), Some(map)) if config.fallback == Fallback::Active => {
             OnDevice::Tracers { cc: control.name.clone(), map }
         }
@@ -403,16 +402,6 @@ pub fn cable_of(pair: usize, end: End) -> String {
     match end {
         End::Server => format!("server{pair}"),
         End::Client => format!("client{pair}"),
-    }
-}
-
-/// The ECN that a group gets. A scenario has none off for a congestion control that needs it.
-fn ecn(group: &Group) -> WantedEcn {
-    match group.ecn {
-        EcnMode::Auto => group.cc.wants(),
-        EcnMode::Off => WantedEcn::Off,
-        EcnMode::Classic => WantedEcn::Classic,
-        EcnMode::L4s => WantedEcn::L4s,
     }
 }
 

@@ -16,7 +16,7 @@
 
 use l4s_aqm::{Departure, DropCause, MarkCause, Queue, Watch};
 use l4s_bottleneck::{Bottleneck, Download, Straddling, Successor};
-use l4s_model::{AccEcn, Change, EcnMode, Group, Scenario};
+use l4s_model::{Change, Feedback, Group, Negotiated, Scenario};
 use l4s_observe::{EcnFlags, FlowState, FrameEvent, HopEvent, LinkState, Observer};
 use l4s_units::{Bytes, Duration, Ecn, Time};
 
@@ -28,7 +28,7 @@ use crate::hops::{Hops, Next};
 use crate::line::Line;
 use crate::packet::{Message, Owner, Packet, Return, Segment, Stamps};
 use crate::schedule::{Event, Schedule};
-use crate::tcp::{Client, Echo, Output, Sender, SenderConfig, State};
+use crate::tcp::{Client, Output, Sender, SenderConfig, State};
 use crate::timers::Timers;
 use crate::udp::Source;
 
@@ -51,27 +51,27 @@ pub struct Outcome {
 /// What the connections of a group have in common.
 struct Kind {
     sender: SenderConfig,
-    echo: Echo,
+    feedback: Feedback,
 }
 
 impl Kind {
     fn of(group: &Group) -> Kind {
-        let (ecn, echo) = negotiated(group);
+        let Negotiated { codepoint, feedback } = group.negotiated();
         let sender = SenderConfig {
             cc: group.cc.clone(),
-            ecn,
-            ecn_on_everything: matches!(echo, Echo::Dctcp | Echo::Accurate { .. }),
-            accurate_ecn: matches!(echo, Echo::Accurate { .. }),
+            ecn: codepoint,
+            ecn_on_everything: matches!(feedback, Feedback::Dctcp | Feedback::Accurate { .. }),
+            accurate_ecn: matches!(feedback, Feedback::Accurate { .. }),
             size: group.size.map(Bytes::get),
         };
-        Kind { sender, echo }
+        Kind { sender, feedback }
     }
 
     /// The two ends of a connection.
     fn ends(&self, size: Option<Bytes>, rtt: Duration) -> (Sender, Client) {
         let size = size.map(Bytes::get);
         let server = Sender::new(&SenderConfig { size, ..self.sender.clone() });
-        let client = Client::new(self.echo, rtt);
+        let client = Client::new(self.feedback, rtt);
         (server, client)
     }
 }
@@ -574,24 +574,6 @@ impl<O: Observer<Packet>> Engine<O> {
             }
         }
     }
-}
-
-/// What the two ends of a group's connections negotiate: the codepoint of data, and the echo.
-fn negotiated(group: &Group) -> (Option<Ecn>, Echo) {
-    let wants = group.cc.wants();
-    let ecn = match (group.ecn, wants) {
-        (EcnMode::Off, _) | (EcnMode::Auto, l4s_cc::WantedEcn::Off) => return (None, Echo::None),
-        (EcnMode::Classic, _) | (EcnMode::Auto, l4s_cc::WantedEcn::Classic) => Ecn::Ect0,
-        (EcnMode::L4s, _) | (EcnMode::Auto, l4s_cc::WantedEcn::L4s) => Ecn::Ect1,
-    };
-    let echo = match wants {
-        l4s_cc::WantedEcn::Off => Echo::Classic,
-        l4s_cc::WantedEcn::L4s if ecn == Ecn::Ect1 => {
-            Echo::Accurate { option: group.accecn == AccEcn::Option }
-        }
-        _ => Echo::Dctcp,
-    };
-    (Some(ecn), echo)
 }
 
 /// Forwards the events of the bottleneck's discipline to the observer.

@@ -1,6 +1,6 @@
 //! `[[group]]`: TCP flows that behave alike.
 
-use l4s_model::{AccEcn, EcnMode, Group};
+use l4s_model::{AccEcn, EcnMode, Feedback, Group};
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Time};
 
@@ -253,7 +253,9 @@ pub(super) fn counted_out(
         let help = "leave `ecn` out, or choose another `cc`".to_owned();
         gathered.add(&place("ecn"), message, Some(help));
     }
-    if draft.accecn == AccEcn::Ace && !has_accurate_ecn(&cc, draft.ecn) {
+    let negotiated = draft.ecn.negotiate(cc.wants(), draft.accecn);
+    let accurate = matches!(negotiated.feedback, Feedback::Accurate { .. });
+    if draft.accecn == AccEcn::Ace && !accurate {
         let message = format!("`group.accecn`: {} over this ECN has no AccECN", cc.kind());
         let help = "leave `accecn` out; prague over ECT(1) has it".to_owned();
         gathered.add(&place("accecn"), message, Some(help));
@@ -267,9 +269,4 @@ pub(super) fn counted_out(
         starts,
         size: draft.size,
     })
-}
-
-/// Whether a connection negotiates Accurate ECN: only what cannot do without ECT(1) does.
-fn has_accurate_ecn(cc: &l4s_cc::Config, ecn: EcnMode) -> bool {
-    cc.wants() == l4s_cc::WantedEcn::L4s && matches!(ecn, EcnMode::Auto | EcnMode::L4s)
 }

@@ -1,8 +1,9 @@
 //! The client: opens the connection, receives, and sees it close.
 
+use l4s_model::Feedback;
 use l4s_units::{Duration, Time};
 
-use super::receiver::{Arrived, Echo, Receiver};
+use super::receiver::{Arrived, Receiver};
 use crate::packet::{Ack, Message, Packet, Stamp, Stamps};
 
 /// The first wait for an answer to a SYN (RFC 6298 §2.1).
@@ -36,10 +37,10 @@ enum State {
 
 impl Client {
     /// A client over a path of this base round trip.
-    pub fn new(echo: Echo, rtt: Duration) -> Self {
+    pub fn new(feedback: Feedback, rtt: Duration) -> Self {
         Client {
             state: State::Opening { attempts: 0, due: Time::NEVER },
-            receiver: Receiver::new(echo, rtt),
+            receiver: Receiver::new(feedback, rtt),
             segments: u64::MAX,
         }
     }

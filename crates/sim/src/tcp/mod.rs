@@ -23,7 +23,7 @@ mod supply;
 mod usage;
 
 pub use client::Client;
-pub use receiver::{Arrived, Echo, Receiver};
+pub use receiver::{Arrived, Receiver};
 pub use sender::{Output, Sender, SenderConfig, State};
 
 #[cfg(test)]

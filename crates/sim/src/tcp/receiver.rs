@@ -1,5 +1,6 @@
 //! The receiving side of a connection: when to acknowledge, and what to echo.
 
+use l4s_model::Feedback;
 use l4s_units::{Duration, Ecn, Time};
 
 use super::accecn;
@@ -28,23 +29,6 @@ const MERGE_MAX: u32 = 44;
 /// The number of no segment.
 const NONE: u64 = u64::MAX;
 
-/// How marks are echoed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Echo {
-    /// ECN was not negotiated.
-    None,
-    /// From a mark until the sender says that it reduced (RFC 3168 §6.1.3).
-    Classic,
-    /// On exactly the acknowledgements of marked segments (RFC 8257 §3.2).
-    Dctcp,
-    /// Counted: every acknowledgement says how many marks arrived so far, modulo 8 (RFC 9768
-    /// §3.2.2), and with the option in how many bytes (§3.2.3).
-    Accurate {
-        /// Whether the AccECN option is in use.
-        option: bool,
-    },
-}
-
 /// A segment as the receiver sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrived {
@@ -67,7 +51,7 @@ pub struct Arrived {
 /// The receiving side of a connection.
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    echo: Echo,
+    feedback: Feedback,
     /// The first segment not received.
     next: u64,
     /// Bytes before it: what the application has read.
@@ -86,7 +70,7 @@ pub struct Receiver {
     duplicate: Option<(u64, u8, Share)>,
     /// `next` when the last acknowledgement went out.
     acknowledged: u64,
-    /// Echo congestion experienced.
+    /// Feedback congestion experienced.
     demand_cwr: bool,
     /// Marked segments received, and how many the last acknowledgement told of.
     marks: u32,
@@ -119,9 +103,9 @@ pub struct Receiver {
 
 impl Receiver {
     /// The receiver of a connection over a path of this base round trip.
-    pub fn new(echo: Echo, rtt: Duration) -> Self {
+    pub fn new(feedback: Feedback, rtt: Duration) -> Self {
         Receiver {
-            echo,
+            feedback,
             next: 0,
             read: 0,
             beyond: Ranges::default(),
@@ -323,16 +307,16 @@ impl Receiver {
     /// Notes whether the segment was marked; says whether to acknowledge at once.
     #[inline]
     fn echo_mark(&mut self, ecn: Ecn, now: Time, send: &mut impl FnMut(Ack)) -> bool {
-        match self.echo {
-            Echo::None => false,
-            Echo::Classic => {
+        match self.feedback {
+            Feedback::None => false,
+            Feedback::Classic => {
                 if ecn.is_ce() && !self.demand_cwr {
                     self.demand_cwr = true;
                     self.hurry(QUICK_ACKS_AFTER_CE);
                 }
                 false
             }
-            Echo::Dctcp => {
+            Feedback::Dctcp => {
                 let changed = ecn.is_ce() != self.ce;
                 if changed && self.due != Time::NEVER && !self.merging {
                     send(self.acknowledge_earlier(now));
@@ -342,7 +326,7 @@ impl Receiver {
                 self.next_before = self.next;
                 changed
             }
-            Echo::Accurate { .. } => {
+            Feedback::Accurate { .. } => {
                 // RFC 9768 §3.2.2.5.1: change-triggered, in both directions as in Linux, and
                 // increment-triggered.
                 let changed = ecn.is_ce() != self.ce;
@@ -435,7 +419,7 @@ impl Receiver {
             let segment = distance.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
             Duplicate { segment, lead, share }
         });
-        let option = matches!(self.echo, Echo::Accurate { option: true });
+        let option = matches!(self.feedback, Feedback::Accurate { option: true });
         Ack {
             cumulative: self.next,
             sacks,

@@ -9,11 +9,12 @@ use std::collections::BinaryHeap;
 
 use l4s_bottleneck::stream;
 use l4s_cc::{Config, cubic, dctcp, prague, reno};
+use l4s_model::Feedback;
 use l4s_observe::EcnFlags;
 use l4s_units::{Duration, Ecn, Time};
 use rand_core::Rng;
 
-use super::{Arrived, Echo, Output, Receiver, Sender, SenderConfig, State};
+use super::{Arrived, Output, Receiver, Sender, SenderConfig, State};
 use crate::packet::{Ack, MSS, Part, Segment, Share, Stamp, Stamps};
 
 const MS: Duration = Duration::from_millis(1);
@@ -90,16 +91,16 @@ impl<F: FnMut(&Segment, bool) -> Fate> Path<F> {
         let dctcp = matches!(cc, Config::Dctcp(_));
         let prague = matches!(cc, Config::Prague(_));
         let echo = match (ecn, dctcp, prague) {
-            (false, ..) => Echo::None,
-            (true, true, _) => Echo::Dctcp,
-            (true, _, true) => Echo::Accurate { option: true },
-            (true, ..) => Echo::Classic,
+            (false, ..) => Feedback::None,
+            (true, true, _) => Feedback::Dctcp,
+            (true, _, true) => Feedback::Accurate { option: true },
+            (true, ..) => Feedback::Classic,
         };
         let config = SenderConfig {
             cc,
             ecn: ecn.then_some(if prague { Ecn::Ect1 } else { Ecn::Ect0 }),
             ecn_on_everything: (dctcp || prague) && ecn,
-            accurate_ecn: echo == Echo::Accurate { option: true },
+            accurate_ecn: echo == Feedback::Accurate { option: true },
             size,
         };
         let mut path = Path {

@@ -305,7 +305,8 @@ mod tests {
     use l4s_units::Duration;
 
     use super::*;
-    use crate::tcp::{Arrived, Echo, Receiver};
+    use crate::tcp::{Arrived, Receiver};
+    use l4s_model::Feedback;
 
     /// A block of the tail `tail`, as a receiver reports it that has everything before `cumulative`.
     fn ack(cumulative: u64, tail: u64, part: Part) -> Ack {
@@ -378,7 +379,7 @@ mod tests {
     /// What a receiver answers to each, in this order. A front that is not among them is sent again.
     fn answers(order: &[Of]) -> Vec<(Of, Ack)> {
         let mut receiver =
-            Receiver::new(Echo::Accurate { option: true }, Duration::from_millis(20));
+            Receiver::new(Feedback::Accurate { option: true }, Duration::from_millis(20));
         let mut send = |of: Option<Of>, seq: u64| {
             let (payload, part) = match of {
                 Some(Of::Middle) => (MIDDLE_COPY, Part::Copy),

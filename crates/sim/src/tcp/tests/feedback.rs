@@ -3,7 +3,7 @@
 use super::*;
 
 /// The acknowledgements of segments that arrive 1 ms apart with these codepoints.
-fn echoed(echo: Echo, marks: &[bool]) -> Vec<(u64, bool)> {
+fn echoed(echo: Feedback, marks: &[bool]) -> Vec<(u64, bool)> {
     let mut receiver = Receiver::new(echo, RTT);
     let mut acks = Vec::new();
     for seq in 0..ONE_BY_ONE {
@@ -43,13 +43,13 @@ fn echoed(echo: Echo, marks: &[bool]) -> Vec<(u64, bool)> {
 fn dctcp_echo_is_exact() {
     let marks = [false, false, false, true, true, true, false, false];
     let expected = [(2, false), (3, false), (4, true), (6, true), (7, false)];
-    assert_eq!(echoed(Echo::Dctcp, &marks), expected);
+    assert_eq!(echoed(Feedback::Dctcp, &marks), expected);
 }
 
 /// RFC 9768 §3.2.2.5.1: at once when the state changes; nothing is sent for the earlier state.
 #[test]
 fn accurate_echo_counts() {
-    let mut receiver = Receiver::new(Echo::Accurate { option: true }, RTT);
+    let mut receiver = Receiver::new(Feedback::Accurate { option: true }, RTT);
     let mut acks = Vec::new();
     let marks = [false, false, false, true, true, true, false, false, false, true];
     for seq in 0..ONE_BY_ONE + marks.len() as u64 {
@@ -86,7 +86,7 @@ fn accurate_echo_counts() {
 /// Selective acknowledgements wait for each other, but not for more than two marks.
 #[test]
 fn accurate_echo_does_not_let_marks_wait() {
-    let mut receiver = Receiver::new(Echo::Accurate { option: true }, RTT);
+    let mut receiver = Receiver::new(Feedback::Accurate { option: true }, RTT);
     let mut told = 0;
     for seq in (0..16).chain(17..80) {
         let ecn = if seq > 40 { Ecn::Ce } else { Ecn::Ect1 };
@@ -112,9 +112,9 @@ fn accurate_echo_does_not_let_marks_wait() {
 /// RFC 3168 §6.1.3: from a mark on, until the sender says that it reduced.
 #[test]
 fn classic_echo_lasts_until_the_sender_reduced() {
-    let acks = echoed(Echo::Classic, &[false, true, false, false, false]);
+    let acks = echoed(Feedback::Classic, &[false, true, false, false, false]);
     assert!(acks.iter().filter(|a| a.0 >= 2).all(|a| a.1), "{acks:?}");
-    let mut receiver = Receiver::new(Echo::Classic, RTT);
+    let mut receiver = Receiver::new(Feedback::Classic, RTT);
     let mut last = None;
     for (seq, ecn, cwr) in [(0, Ecn::Ce, false), (1, Ecn::Ect0, false), (2, Ecn::Ect0, true)] {
         receiver.on_segment(
@@ -144,7 +144,7 @@ fn counted(option: bool, ack_lost: fn(u64) -> bool) -> (u32, u32) {
         0 => Fate::Mark,
         _ => Fate::Arrive,
     });
-    path.receiver = Receiver::new(Echo::Accurate { option }, RTT);
+    path.receiver = Receiver::new(Feedback::Accurate { option }, RTT);
     path.ack_lost = ack_lost;
     // Where acknowledgements of repeated segments are lost, round trips are measured from the first
     // time that something was sent, and timeouts are long.
@@ -184,7 +184,7 @@ fn three_bits_are_exact_until_acknowledgements_are_lost() {
 /// RFC 2883 §4.1: a segment that comes twice is reported once, before other blocks.
 #[test]
 fn a_duplicate_is_reported_once() {
-    let mut receiver = Receiver::new(Echo::None, RTT);
+    let mut receiver = Receiver::new(Feedback::None, RTT);
     let mut acks = Vec::new();
     for (n, seq) in [0, 1, 2, 4, 1, 4, 5].into_iter().enumerate() {
         let arrived = Arrived {
@@ -209,7 +209,7 @@ fn a_duplicate_is_reported_once() {
 #[test]
 fn what_came_twice_makes_the_receiver_hurry() {
     let acks_after = |twice: &[u64]| {
-        let mut receiver = Receiver::new(Echo::None, RTT);
+        let mut receiver = Receiver::new(Feedback::None, RTT);
         let mut acks = Vec::new();
         let mut arrive = |n: u64, seq: u64| {
             let (ecn, payload, part) = (Ecn::NotEct, FULL, Part::Whole);

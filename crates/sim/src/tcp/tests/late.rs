@@ -94,7 +94,7 @@ fn a_hole_is_as_wide_as_the_receive_window() {
 /// RFC 7323 §4.3.
 #[test]
 fn the_echo_is_of_the_first_segment_that_was_not_acknowledged() {
-    let mut receiver = Receiver::new(Echo::None, RTT);
+    let mut receiver = Receiver::new(Feedback::None, RTT);
     let mut echoes = Vec::new();
     let mut arrive = |seq: u64, sent_ms: u64, now_ms: u64| {
         let sent = Stamp::at(at(MS * sent_ms));
