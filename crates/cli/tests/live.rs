@@ -252,6 +252,12 @@ fn a_session_that_gets_no_memory_is_refused_and_the_others_go_on() {
     assert_eq!(answer["type"], "error", "{answer}");
     assert_eq!(answer["field"], "sessions", "{answer}");
     viewer.until("it goes on", |message| message["type"] == "state");
+
+    // With no memory left the session ends, and the server does not.
+    as_limit(25_000_000);
+    viewer.until("it ends", |message| message["type"] == "over");
+    let greeting = live.ask("GET /api/greeting\n");
+    assert!(greeting.starts_with("HTTP/1.1 200"), "{greeting}");
 }
 
 /// A terminal: the end that a program sees, and the end of the user.

@@ -128,6 +128,21 @@ impl Drop for Turn<'_> {
     }
 }
 
+/// Memory that a session takes within a step, at most: below that it ends before an allocation fails,
+/// which would end the process. An allocator asks the system for so much each time.
+const SPARE: u64 = 64 << 20;
+
+/// Asks the system for the memory of a session's next step.
+///
+/// # Errors
+/// The system does not grant it, in words.
+pub(crate) fn check_spare() -> Result<(), String> {
+    match is_granted(SPARE) {
+        true => Ok(()),
+        false => Err("the system grants this process no more memory: the session ends".to_owned()),
+    }
+}
+
 /// Whether the system grants this process so much more memory. Pages that nothing is written to cost
 /// nothing.
 fn is_granted(bytes: u64) -> bool {

@@ -9,7 +9,7 @@ use l4s_units::{Duration, Time};
 use tokio::sync::{broadcast, watch};
 
 use super::{Ground, Standing, to_json};
-use crate::budget::Share;
+use crate::budget::{Share, check_spare};
 use crate::document::{Document, ENDLESS};
 use crate::pace::{BUDGET, Pace, STEP};
 use crate::protocol::{Command, Fault, Opening, State};
@@ -80,11 +80,12 @@ impl<'a> Runner<'a> {
     /// the step is used up, and tells what happened.
     ///
     /// # Errors
-    /// A lane broke down.
+    /// A lane broke down, or the system grants no more memory.
     pub fn step(&mut self, clock: &dyn Fn() -> Duration) -> Result<(), String> {
         let began = clock();
         self.pace.count(began);
         while let Some(next) = self.pace.next() {
+            check_spare()?;
             for lane in &mut self.lanes {
                 lane.advance(next).map_err(|error| error.to_string())?;
             }
