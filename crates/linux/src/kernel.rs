@@ -5,6 +5,9 @@ use std::path::PathBuf;
 /// The version that `make linux` builds.
 pub const VERSION: &str = include_str!("../../../linux/version").trim_ascii();
 
+/// The sources of that kernel; empty where this was built without a shell to find out.
+const SOURCES: &str = env!("L4S_LINUX_SOURCES");
+
 /// A kernel that was built.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Kernel {
@@ -23,13 +26,21 @@ impl Kernel {
                 .ok_or("neither HOME nor XDG_CACHE_HOME says where `make linux` puts the kernel")?
                 .join(format!("l4s/linux-{VERSION}/linux")),
         };
-        match path.is_file() {
-            true => Ok(Kernel { path }),
-            false => Err(format!(
+        if !path.is_file() {
+            return Err(format!(
                 "no kernel at {}: `make linux` builds it (some minutes, once)",
                 path.display()
-            )),
+            ));
         }
+        // Our Prague in it would misread the settings of another version.
+        let sources = std::fs::read_to_string(path.with_file_name("made-of")).unwrap_or_default();
+        if !SOURCES.is_empty() && !sources.is_empty() && sources.trim() != SOURCES {
+            return Err(format!(
+                "the kernel at {} was built by another version of l4s: `make linux` builds it anew",
+                path.display()
+            ));
+        }
+        Ok(Kernel { path })
     }
 }
 
