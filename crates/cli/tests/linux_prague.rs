@@ -15,7 +15,7 @@ const L4S: &str = env!("CARGO_BIN_EXE_l4s");
 fn l4s(aqm: &str, groups: &str) -> (TempDir, Output) {
     let folder = tempfile::tempdir().expect("a folder for the test");
     let scenario = format!(
-        "name = \"prague\"\nduration = \"12s\"\nwarmup = \"4s\"\nlink.rate = \"40mbit\"\n\
+        "name = \"prague\"\nduration = \"30s\"\nwarmup = \"4s\"\nlink.rate = \"40mbit\"\n\
          aqm = {{ profile = \"linux\", {aqm} }}\ngroup = [{groups}]\n"
     );
     fs::write(folder.path().join("s.toml"), scenario).expect("a scenario");
