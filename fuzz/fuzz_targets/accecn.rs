@@ -5,9 +5,10 @@
 
 use std::collections::VecDeque;
 
+use l4s_model::Feedback;
 use l4s_sim::Ack;
 use l4s_sim::tcp::accecn::Decoder;
-use l4s_sim::tcp::{Arrived, Echo, Receiver};
+use l4s_sim::tcp::{Arrived, Receiver};
 use l4s_units::{Duration, Ecn, Time};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
@@ -82,7 +83,7 @@ impl Model {
     fn new(option: bool) -> Model {
         Model {
             option,
-            receiver: Receiver::new(Echo::Accurate { option }, Duration::from_millis(20)),
+            receiver: Receiver::new(Feedback::Accurate { option }, Duration::from_millis(20)),
             decoder: Decoder::default(),
             now: Time::ZERO,
             delivered: Vec::new(),
@@ -109,7 +110,15 @@ impl Model {
         let ecn = if marked { Ecn::Ce } else { Ecn::Ect1 };
         let seq = seq as u64;
         let part = Default::default();
-        let arrived = Arrived { seq, ecn, payload, cwr: false, push: false, part, stamps: Default::default() };
+        let arrived = Arrived {
+            seq,
+            ecn,
+            payload,
+            cwr: false,
+            push: false,
+            part,
+            stamps: Default::default(),
+        };
         self.now += Duration::from_micros(12);
         let (acks, number, marks) = (&mut self.acks, &mut self.sent_acks, self.marks);
         self.receiver.on_segment(arrived, self.now, |ack| {

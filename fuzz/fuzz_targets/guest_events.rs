@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use l4s_lab::Frame;
 use l4s_linux::{Event, Follower};
-use l4s_observe::Observer;
 use l4s_model::Scenario;
+use l4s_observe::Observer;
 use l4s_scenario::Plan;
 use libfuzzer_sys::fuzz_target;
 
