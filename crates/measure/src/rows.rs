@@ -3,9 +3,11 @@
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
@@ -74,7 +76,7 @@ pub struct RowsByRun<R> {
     /// The files that are still to be read.
     sources: VecDeque<Source>,
     /// The one that is being read.
-    open: Option<(Source, ParquetRecordBatchReader)>,
+    open: Option<(Source, Batches)>,
     /// Rows read but not given yet, last one first.
     ahead: Vec<(u32, R)>,
     row: PhantomData<R>,
@@ -111,10 +113,7 @@ impl Source {
     }
 
     /// The batches of its rows, with the column that tells runs apart.
-    pub fn batches<R: Row>(
-        &self,
-        list: &Inventory,
-    ) -> Result<ParquetRecordBatchReader, ResultError> {
+    pub fn batches<R: Row>(&self, list: &Inventory) -> Result<Batches, ResultError> {
         let fields = R::fields();
         let fields = fields.iter().map(|field| field.name().as_str());
         let columns: Vec<&str> = [self.key()].into_iter().chain(fields).collect();
@@ -187,6 +186,20 @@ impl<R: Row> Iterator for RowsByRun<R> {
     }
 }
 
+/// The batches of a file. The decoder panics on some damaged pages; that is an error of the file.
+pub(crate) struct Batches(ParquetRecordBatchReader);
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        // After a panic the reader is not used again: the error ends the reading of the file.
+        let next = catch_unwind(AssertUnwindSafe(|| self.0.next()));
+        let damaged = |_| Some(Err(ArrowError::ParquetError("a page is damaged".to_owned())));
+        next.unwrap_or_else(damaged)
+    }
+}
+
 /// The batches of these columns of a table, of at most so many rows. What the file claims is checked
 /// before it is decoded, so that a batch takes bounded memory.
 pub(crate) fn batches(
@@ -195,8 +208,8 @@ pub(crate) fn batches(
     name: &str,
     columns: &[&str],
     rows: usize,
-) -> Result<ParquetRecordBatchReader, ResultError> {
-    let open = |file: File| -> Result<ParquetRecordBatchReader, Cause> {
+) -> Result<Batches, ResultError> {
+    let open = |file: File| -> Result<Batches, Cause> {
         bounds::check_footer(&file)?;
         let pages = file.try_clone()?;
         // The types are those of Parquet; files of others may embed an Arrow schema.
@@ -204,7 +217,7 @@ pub(crate) fn batches(
         let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(file, options)?;
         let mask = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
         let rows = bounds::check_pages(&pages, builder.metadata(), &mask, rows)?;
-        Ok(builder.with_batch_size(rows).with_projection(mask).build()?)
+        Ok(Batches(builder.with_batch_size(rows).with_projection(mask).build()?))
     };
     open(list.open(folder, name)?).map_err(ResultError::at(&folder.join(name)))
 }
