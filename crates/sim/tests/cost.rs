@@ -50,7 +50,7 @@ fn group() -> impl Strategy<Value = String> {
         Just(String::new()),
         (1u32..3000).prop_map(|kb| format!("size = \"{kb}kb\"\n")),
     ];
-    (cc, 0u32..40, 1u32..300, size).prop_map(|(cc, flows, rtt, size)| {
+    (cc, 1u32..40, 1u32..300, size).prop_map(|(cc, flows, rtt, size)| {
         format!("cc = \"{cc}\"\nflows = {flows}\nrtt = \"{rtt}ms\"\n{size}")
     })
 }
