@@ -182,7 +182,8 @@ test("nothing is asked of the server while a scenario in the address waits", asy
 });
 
 test("one that needs more memory than a session may have is refused with its arithmetic", async ({ page }) => {
-  test.skip(!real, "the made-up server counts nothing");
+  // `make e2e` and CI run it, with the real server.
+  test.skip(!real, "only the real server counts memory");
   const hop = (n: number): string => `[[hop]]\nname = "h${n}"\nper = "flow"\nrate = "1gbit"\naqm = { kind = "fq_codel", flows = 65536 }\n`;
   const text = SOMEBODYS.replace("rtt", "flows = 99\nrtt") + Array.from({ length: 100 }, (_, n) => hop(n)).join("");
   await page.goto(`${server.url}${address(text)}`);
@@ -192,7 +193,8 @@ test("one that needs more memory than a session may have is refused with its ari
 });
 
 test("names are text, whatever is in them", async ({ page }) => {
-  test.skip(!real, "the made-up server has names of its own");
+  // `make e2e` and CI run it, with the real server.
+  test.skip(!real, "only the real server reads the names of a scenario");
   const said = errors(page);
   const name = "<img src=x onerror=pwned()>'\"&</script><script>pwned()</script>";
   const text = SOMEBODYS.replace('name = "A"', `name = ${JSON.stringify(name.replace(/[=]/g, "").slice(0, 64))}`);

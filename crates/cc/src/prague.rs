@@ -94,7 +94,7 @@ fn alpha_classic(rules: Rules) -> u64 {
     (alpha * f64::from(1u32 << ALPHA_BITS)).round() as u64
 }
 
-/// Whether the RTT rose so much that a queue builds (RFC 9406 §4.2).
+/// Whether the rise of the RTT shows that a queue builds (RFC 9406 §4.2).
 fn rose(ack: &Ack) -> bool {
     ack.rtt.is_some_and(|rtt| rtt > ack.min_rtt + hystart_rise(ack.min_rtt))
 }

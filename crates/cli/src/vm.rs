@@ -29,7 +29,8 @@ pub fn vm(options: &Vm) -> Result<u8, Failure> {
         .map_err(|error| Error::of("l4s vm", error).into())
 }
 
-/// What a stock kernel loads only when it is told to: the disciplines, and what `--on kernel` uses.
+/// Loads the modules that a stock kernel does not load by itself: the disciplines, and those that
+/// `--on kernel` uses. Then runs the command.
 const MODULES: &str = "modprobe -a -q sch_dualpi2 sch_pie sch_codel sch_cake sch_red sch_netem tun; \
                        exec \"$@\"";
 

@@ -129,7 +129,7 @@ impl Drop for Turn<'_> {
 }
 
 /// Memory that a session takes within a step, at most: below that it ends before an allocation fails,
-/// which would end the process. An allocator asks the system for so much each time.
+/// which would end the process. An allocator serves a request of this size from the system each time.
 const SPARE: u64 = 64 << 20;
 
 /// Asks the system for the memory of a session's next step.
@@ -143,7 +143,7 @@ pub(crate) fn check_spare() -> Result<(), String> {
     }
 }
 
-/// Whether the system grants this process so much more memory. Pages that nothing is written to cost
+/// Whether the system grants this process that many more bytes. Pages that are never written cost
 /// nothing.
 fn is_granted(bytes: u64) -> bool {
     usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok())

@@ -200,8 +200,8 @@ impl Iterator for Batches {
     }
 }
 
-/// The batches of these columns of a table, of at most so many rows. What the file claims is checked
-/// before it is decoded, so that a batch takes bounded memory.
+/// The batches of these columns of a table, with at most `rows` rows each. The sizes that the file
+/// claims are checked before it is decoded, so that a batch takes bounded memory.
 pub(crate) fn batches(
     list: &Inventory,
     folder: &Path,

@@ -1,4 +1,4 @@
-//! Result files that somebody made to take the memory of whoever reads them.
+//! Hostile result files: a reader of them takes bounded memory and reports an error.
 
 mod support;
 
@@ -18,7 +18,7 @@ use support::{engine, recorder, scenario};
 /// No more may be allocated at a time while a table is read.
 const MOST: u64 = 250_000_000;
 
-/// A folder with a table of series of these names, each in so many rows.
+/// A folder whose table of series has `rows` rows for each of these names.
 fn folder(names: ArrayRef, with: WriterPropertiesBuilder) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     write_results::<ResultError>(folder.path(), []).unwrap();

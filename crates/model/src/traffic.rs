@@ -86,7 +86,7 @@ impl App {
         self.start + self.frames(1) * flow / self.flows.max(1)
     }
 
-    /// The time of so many frames. From the first one each time, so that rounding does not add up.
+    /// The time of `n` frames. It is computed from the first frame, so that rounding does not add up.
     pub fn frames(&self, n: u64) -> Duration {
         let ns = u128::from(n) * 1_000_000_000 / u128::from(self.fps.max(1));
         Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))

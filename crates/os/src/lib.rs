@@ -1,5 +1,5 @@
-//! What Linux offers to whoever sends and shapes packets: netlink, namespaces, TUN devices, ethtool,
-//! clocks and real-time threads, each with errors that say what was tried and what to do.
+//! Linux for programs that send and shape packets: netlink, namespaces, TUN devices, ethtool, clocks
+//! and real-time threads, each with errors that say what was tried and what to do.
 //!
 //! Nothing here knows scenarios. What a process makes with it ends with the process, unless it says
 //! so: a namespace has no name, and a TUN device goes with its file.

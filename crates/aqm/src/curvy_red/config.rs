@@ -24,7 +24,7 @@ l4s_units::words! {
     /// Whose queue delay the base probability follows.
     SteeredBy {
         /// The Classic queue's, which is sampled when a Classic packet leaves. Once they have stopped
-        /// coming, a smoothed coupled signal stays as it was (Slides; RFC 9332 figure 10).
+        /// coming, a smoothed coupled signal keeps its value (Slides; RFC 9332 figure 10).
         Classic = "classic",
         /// The longer one of both queues, and an L4S packet is a sample too where no Classic one
         /// waits, so that overload by L4S alone is met (RFC 9332 §A.2, which §B.1 refers to).
