@@ -44,3 +44,18 @@ pub enum AccEcn {
     /// Packets in three bits of the header alone, as where something strips the option.
     Ace,
 }
+
+impl Group {
+    /// One flow that starts at once and never ends, with the ECN that its congestion control asks for.
+    pub fn new(name: &str, cc: l4s_cc::Config, rtt: Duration) -> Group {
+        Group {
+            name: name.to_owned(),
+            cc,
+            ecn: EcnMode::Auto,
+            accecn: AccEcn::Option,
+            rtt,
+            starts: vec![Time::ZERO],
+            size: None,
+        }
+    }
+}

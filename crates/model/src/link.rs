@@ -69,3 +69,17 @@ pub enum Buffer {
     /// As many bytes as the link carries in this time.
     Time(Duration),
 }
+
+impl Link {
+    /// A link of this rate with room for 40,000 packets, the papers' buffer (DCttH Table 1). It sends
+    /// one full packet at once after it was idle, loses nothing and does not aggregate.
+    pub fn new(rate: Rate) -> Link {
+        Link {
+            rate,
+            buffer: Buffer::Packets(40_000),
+            burst: l4s_aqm::MTU,
+            ack_loss: 0.0,
+            aggregation: Duration::ZERO,
+        }
+    }
+}

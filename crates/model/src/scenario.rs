@@ -68,3 +68,24 @@ pub enum Ip {
     /// IPv6.
     V6,
 }
+
+impl Scenario {
+    /// A link with a discipline and no traffic yet: seed 1, a quarter of the duration as warm-up.
+    pub fn new(name: &str, duration: Duration, link: Link, aqm: l4s_aqm::Config) -> Scenario {
+        Scenario {
+            name: name.to_owned(),
+            duration,
+            warmup: duration / 4,
+            seed: 1,
+            link,
+            aqm,
+            hops: Vec::new(),
+            groups: Vec::new(),
+            udp: Vec::new(),
+            web: Vec::new(),
+            apps: Vec::new(),
+            changes: Vec::new(),
+            kernel: Kernel::default(),
+        }
+    }
+}

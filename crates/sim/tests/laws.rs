@@ -2,7 +2,7 @@
 
 use l4s_aqm::Packet as _;
 use l4s_aqm::{Config, DropCause, MarkCause, Queue, dualpi2, fifo, pie};
-use l4s_model::{AccEcn, Buffer, EcnMode, Group, Link, Scenario, Udp};
+use l4s_model::{Group, Link, Scenario, Udp};
 use l4s_observe::{FlowState, LinkState, Observer, Traced};
 use l4s_sim::Packet;
 use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
@@ -72,16 +72,7 @@ impl Observer<Packet> for Ledger {
 }
 
 fn group(name: &str, cc: l4s_cc::Config, rtt: Duration, flows: usize) -> Group {
-    let starts = vec![Time::ZERO; flows];
-    Group {
-        name: name.into(),
-        cc,
-        ecn: EcnMode::Auto,
-        accecn: AccEcn::Option,
-        rtt,
-        starts,
-        size: None,
-    }
+    Group { starts: vec![Time::ZERO; flows], ..Group::new(name, cc, rtt) }
 }
 
 /// DCTCP against Cubic through DualPI2.
@@ -91,30 +82,14 @@ fn scenario(rate_mbps: u64, rtt: Duration, flows: (usize, usize), seed: u64) -> 
         marking: dualpi2::Classify::Dc,
         ..dualpi2::Config::dctth()
     };
-    Scenario {
-        name: "law".into(),
-        duration: Duration::from_secs(3),
-        warmup: Duration::from_secs(1),
-        seed,
-        link: Link {
-            rate: Rate::from_mbps(rate_mbps),
-            buffer: Buffer::Packets(40_000),
-            burst: Bytes::new(1514),
-            ack_loss: 0.0,
-            aggregation: Duration::ZERO,
-        },
-        aqm: Config::DualPi2(aqm),
-        groups: vec![
-            group("A", l4s_cc::Config::Dctcp(Default::default()), rtt, flows.0),
-            group("B", l4s_cc::Config::Cubic(Default::default()), rtt, flows.1),
-        ],
-        udp: vec![],
-        web: vec![],
-        apps: vec![],
-        changes: vec![],
-        hops: vec![],
-        kernel: Default::default(),
-    }
+    let groups = vec![
+        group("A", l4s_cc::Config::Dctcp(Default::default()), rtt, flows.0),
+        group("B", l4s_cc::Config::Cubic(Default::default()), rtt, flows.1),
+    ];
+    let (duration, warmup) = (Duration::from_secs(3), Duration::from_secs(1));
+    let link = Link::new(Rate::from_mbps(rate_mbps));
+    let empty = Scenario::new("law", duration, link, Config::DualPi2(aqm));
+    Scenario { warmup, seed, groups, ..empty }
 }
 
 fn run(scenario: &Scenario) -> Ledger {

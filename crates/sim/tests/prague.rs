@@ -3,7 +3,7 @@
 
 use l4s_aqm::{Config, DropCause, MarkCause, Queue, dualpi2, fifo};
 use l4s_cc::{cubic, prague};
-use l4s_model::{AccEcn, Buffer, EcnMode, Group, Link, Scenario};
+use l4s_model::{Group, Link, Scenario};
 use l4s_observe::{Observer, Traced};
 use l4s_sim::Packet;
 use l4s_units::{Bytes, Duration, Rate, Time};
@@ -69,49 +69,18 @@ impl Observer<Packet> for Tally {
     }
 }
 
-fn group(name: &str, cc: l4s_cc::Config, rtt: Duration) -> Group {
-    let starts = vec![Time::ZERO];
-    Group {
-        name: name.into(),
-        cc,
-        ecn: EcnMode::Auto,
-        accecn: AccEcn::Option,
-        rtt,
-        starts,
-        size: None,
-    }
-}
-
 fn prague(name: &str, rtt: Duration) -> Group {
-    group(name, l4s_cc::Config::Prague(prague::Config::default()), rtt)
+    Group::new(name, l4s_cc::Config::Prague(prague::Config::default()), rtt)
 }
 
 fn cubic(name: &str, rtt: Duration) -> Group {
-    group(name, l4s_cc::Config::Cubic(cubic::Config::default()), rtt)
+    Group::new(name, l4s_cc::Config::Cubic(cubic::Config::default()), rtt)
 }
 
 fn scenario(aqm: Config, groups: Vec<Group>) -> Scenario {
-    Scenario {
-        name: "prague".into(),
-        duration: END,
-        warmup: WARMUP.since(Time::ZERO),
-        seed: 1,
-        link: Link {
-            rate: Rate::from_mbps(40),
-            buffer: Buffer::Packets(40_000),
-            burst: Bytes::new(1514),
-            ack_loss: 0.0,
-            aggregation: Duration::ZERO,
-        },
-        aqm,
-        groups,
-        udp: vec![],
-        web: vec![],
-        apps: vec![],
-        changes: vec![],
-        hops: vec![],
-        kernel: Default::default(),
-    }
+    let warmup = WARMUP.since(Time::ZERO);
+    let link = Link::new(Rate::from_mbps(40));
+    Scenario { warmup, groups, ..Scenario::new("prague", END, link, aqm) }
 }
 
 fn dualpi2() -> Config {
@@ -145,7 +114,7 @@ fn alone_it_fills_the_link_with_a_short_queue() {
 fn windows_below_two_packets_need_hardly_a_drop_on_a_slow_link() {
     let eight = |min_window| {
         let config = prague::Config { min_window, ..prague::Config::linux() };
-        let mut flows = group("A", l4s_cc::Config::Prague(config), MS);
+        let mut flows = Group::new("A", l4s_cc::Config::Prague(config), MS);
         flows.starts = vec![Time::ZERO; 8];
         let mut scenario = scenario(dualpi2(), vec![flows]);
         scenario.link.rate = Rate::from_mbps(4);

@@ -1,9 +1,9 @@
 //! Short runs that show what this machine can do, for `l4s doctor`.
 
 use l4s_aqm::Queue;
-use l4s_model::{AccEcn, Buffer, EcnMode, Group, Kernel as Choices, Link, Scenario};
+use l4s_model::{EcnMode, Group, Link, Scenario};
 use l4s_observe::{Observer, Traced};
-use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
+use l4s_units::{Duration, Ecn, Rate, Time};
 
 use crate::{Error, Kernel, Linux, Qdisc, Substrate};
 
@@ -14,36 +14,10 @@ const MOMENT: Duration = Duration::from_millis(500);
 
 /// One Reno flow through a FIFO for a moment.
 pub(crate) fn trial(rate: Rate) -> Scenario {
-    let group = Group {
-        name: "A".to_owned(),
-        cc: l4s_cc::Config::Reno(l4s_cc::reno::Config::default()),
-        ecn: EcnMode::Auto,
-        accecn: AccEcn::Option,
-        rtt: Duration::from_millis(5),
-        starts: vec![Time::ZERO],
-        size: None,
-    };
-    Scenario {
-        name: "trial".to_owned(),
-        duration: MOMENT,
-        warmup: MOMENT / 4,
-        seed: 1,
-        link: Link {
-            rate,
-            buffer: Buffer::Packets(40_000),
-            burst: Bytes::new(1514),
-            ack_loss: 0.0,
-            aggregation: Duration::ZERO,
-        },
-        aqm: l4s_aqm::Config::Fifo(l4s_aqm::fifo::Config::dctth()),
-        hops: Vec::new(),
-        groups: vec![group],
-        udp: Vec::new(),
-        web: Vec::new(),
-        apps: Vec::new(),
-        changes: Vec::new(),
-        kernel: Choices::default(),
-    }
+    let fifo = l4s_aqm::Config::Fifo(l4s_aqm::fifo::Config::dctth());
+    let reno = l4s_cc::Config::Reno(l4s_cc::reno::Config::default());
+    let groups = vec![Group::new("A", reno, Duration::from_millis(5))];
+    Scenario { groups, ..Scenario::new("trial", MOMENT, Link::new(rate), fifo) }
 }
 
 /// Tries whether a lab can be built here, with a short run of what every kernel has.

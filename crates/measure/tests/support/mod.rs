@@ -3,7 +3,7 @@
 
 use l4s_aqm::Queue;
 use l4s_measure::{EngineSummary, Origin, Recorder};
-use l4s_model::{AccEcn, Buffer, EcnMode, Group, Link, Scenario, Udp};
+use l4s_model::{Buffer, Group, Link, Scenario, Udp};
 use l4s_observe::{EcnFlags, Header, Observer, Traced};
 use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
 
@@ -77,42 +77,22 @@ pub fn at(n: u64) -> Time {
 /// Groups A and B of one long flow each, and the source U: 12 Mb/s, 10 ms, two seconds of which
 /// the first is warm-up.
 pub fn scenario() -> Scenario {
-    let group = |name: &str| Group {
-        name: name.to_owned(),
-        cc: l4s_cc::Config::default(),
-        ecn: EcnMode::Auto,
-        accecn: AccEcn::Option,
-        rtt: ms(10),
-        starts: vec![Time::ZERO],
-        size: None,
+    let group = |name| Group::new(name, l4s_cc::Config::default(), ms(10));
+    let udp = Udp {
+        name: "U".to_owned(),
+        rate: Rate::from_mbps(1),
+        ecn: Ecn::Ect0,
+        packet: Bytes::new(1500),
+        start: Time::ZERO,
+        stop: None,
     };
+    let link = Link { buffer: Buffer::Packets(1000), ..Link::new(Rate::from_mbps(12)) };
     Scenario {
-        name: "test".to_owned(),
-        duration: ms(2000),
         warmup: ms(1000),
         seed: 7,
-        link: Link {
-            rate: Rate::from_mbps(12),
-            buffer: Buffer::Packets(1000),
-            burst: Bytes::new(1514),
-            ack_loss: 0.0,
-            aggregation: Duration::ZERO,
-        },
-        aqm: l4s_aqm::Config::default(),
         groups: vec![group("A"), group("B")],
-        kernel: Default::default(),
-        web: vec![],
-        apps: vec![],
-        changes: vec![],
-        hops: vec![],
-        udp: vec![Udp {
-            name: "U".to_owned(),
-            rate: Rate::from_mbps(1),
-            ecn: Ecn::Ect0,
-            packet: Bytes::new(1500),
-            start: Time::ZERO,
-            stop: None,
-        }],
+        udp: vec![udp],
+        ..Scenario::new("test", ms(2000), link, l4s_aqm::Config::default())
     }
 }
 

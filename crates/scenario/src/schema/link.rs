@@ -104,13 +104,7 @@ pub(super) fn buffer(node: &Node) -> Result<Buffer, Refusal> {
 
 /// A link of which nothing is said yet.
 pub(super) fn unset() -> Link {
-    Link {
-        rate: Rate::from_bps(0),
-        buffer: Buffer::Packets(40_000),
-        burst: PACKET,
-        ack_loss: 0.0,
-        aggregation: Duration::ZERO,
-    }
+    Link::new(Rate::from_bps(0))
 }
 
 pub(super) fn link(root: &Table, gathered: &mut Gathered) -> Option<Link> {
