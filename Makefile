@@ -47,8 +47,6 @@ wheel: ## wheels for Linux on x86-64 and aarch64, in dist (installs a cross comp
 
 test: setup ## every test that is quick
 	@$(CARGO) test --workspace --locked --quiet
-	@scripts/traceability.sh --check
-	@scripts/figures.sh --files
 
 lint: setup ## format, lints, licences
 	@$(CARGO) fmt --all --check
