@@ -439,7 +439,7 @@ impl Sender {
                     self.enter_recovery(false, now);
                     if self.steered {
                         self.let_first_go();
-                    } else {
+                    } else if self.state == State::Recovery {
                         self.reduce(1, lost, false);
                     }
                 }
