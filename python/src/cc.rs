@@ -5,8 +5,11 @@
 use std::sync::Arc;
 
 use l4s_cc::foreign;
-use l4s_cc::{Congestion, CongestionControl, Pause, WantedEcn, reno};
-use l4s_units::Duration;
+use l4s_cc::{
+    Congestion, CongestionControl, Connection, Decision, Pause, Recovery, Reducing, WantedEcn,
+    WindowRule, reno,
+};
+use l4s_units::{Duration, Rate};
 use pyo3::intern;
 use pyo3::prelude::*;
 
@@ -70,7 +73,7 @@ impl From<&l4s_cc::Ack> for Ack {
             srtt_ns: ack.srtt.as_nanos(),
             una: ack.una,
             nxt: ack.nxt,
-            app_limited: ack.app_limited,
+            app_limited: ack.unsent == 0,
         }
     }
 }
@@ -192,15 +195,24 @@ pub fn config(py: Python<'_>, make: Py<PyAny>, raised: Raised) -> PyResult<forei
     let pacing = sample.flag("pacing")?;
     let steers_alone = sample.flag("steers_alone")?;
     let class: Arc<str> = sample.class()?.into();
-    let make = move || -> Box<dyn foreign::Control> {
+    let make = move |connection: &Connection| -> Box<dyn foreign::Control> {
         let instance =
             Python::attach(|py| raised.unless(|| make.call0(py)).unwrap_or_else(|| py.None()));
         let raised = raised.clone();
-        let reno = reno::Control::new(&reno::Config::default());
-        let class = class.clone();
-        Box::new(Control { instance, class, steers_alone, defined, raised, reno })
+        let reno = reno::Rule::new(&reno::Config::default());
+        let control = Control { instance, class: class.clone(), defined, raised, reno };
+        if steers_alone {
+            Box::new(Alone {
+                control,
+                connection: *connection,
+                pacing,
+                decision: connection.initial(),
+            })
+        } else {
+            Box::new(Reducing::new(control, pacing, connection))
+        }
     };
-    Ok(foreign::Config { name: name.into(), wants, pacing, make: Arc::new(make) })
+    Ok(foreign::Config { name: name.into(), wants, make: Arc::new(make) })
 }
 
 /// The state of a connection.
@@ -209,10 +221,9 @@ struct Control {
     instance: Py<PyAny>,
     /// The name of its class, for messages.
     class: Arc<str>,
-    steers_alone: bool,
     defined: Defined,
     raised: Raised,
-    reno: reno::Control,
+    reno: reno::Rule,
 }
 
 impl Control {
@@ -233,7 +244,7 @@ impl Control {
     }
 }
 
-impl CongestionControl for Control {
+impl WindowRule for Control {
     fn observe(&mut self, window: &mut l4s_cc::Window, ack: &l4s_cc::Ack) {
         if self.defined.on_ack {
             self.steer(window, |py, window| {
@@ -259,9 +270,9 @@ impl CongestionControl for Control {
             return reno;
         }
         let why = match congestion {
-            Congestion::Loss => "loss",
-            Congestion::Timeout => "timeout",
             Congestion::Ecn => "ecn",
+            Congestion::Loss | Congestion::LossByTimer => "loss",
+            Congestion::Timeout | Congestion::Handshake => "timeout",
         };
         Python::attach(|py| {
             let answer = self.raised.unless(|| {
@@ -288,10 +299,6 @@ impl CongestionControl for Control {
         })
     }
 
-    fn steers_alone(&self) -> bool {
-        self.steers_alone
-    }
-
     fn restart(&mut self, window: &mut l4s_cc::Window, pause: Pause) {
         if !self.defined.on_restart {
             return window.restart(pause);
@@ -302,21 +309,93 @@ impl CongestionControl for Control {
             self.instance.call_method1(py, intern!(py, "on_restart"), arguments).map(drop)
         });
     }
+}
 
-    fn pacing_rate(&self, in_flight: u32, _left: u64, mss: u32, srtt: Duration) -> Option<u64> {
-        if !self.defined.pacing_rate {
+/// One that sets its window by itself, in every state of the transport.
+#[derive(Debug)]
+struct Alone {
+    control: Control,
+    connection: Connection,
+    pacing: bool,
+    decision: Decision,
+}
+
+impl Alone {
+    /// Bytes per second at which it wants to send, where it says so.
+    fn pacing_rate(&self, ack: &l4s_cc::Ack) -> Option<u64> {
+        let Control { instance, class, defined, raised, .. } = &self.control;
+        if !defined.pacing_rate {
             return None;
         }
         Python::attach(|py| {
             let rate = || {
-                let arguments = (in_flight, mss, srtt.as_nanos());
-                let rate = self.instance.call_method1(py, intern!(py, "pacing_rate"), arguments)?;
+                let arguments = (ack.in_flight, self.connection.mss, ack.srtt.as_nanos());
+                let rate = instance.call_method1(py, intern!(py, "pacing_rate"), arguments)?;
                 let rate = rate.bind(py);
-                let said = format!("{}.pacing_rate returned", self.class);
+                let said = format!("{class}.pacing_rate returned");
                 let bytes = "None, or whole bytes per second";
                 (!rate.is_none()).then(|| whole(&said, rate, 1..=FASTEST, bytes)).transpose()
             };
-            self.raised.unless(rate).flatten()
+            raised.unless(rate).flatten()
         })
+    }
+}
+
+impl CongestionControl for Alone {
+    fn on_ack(&mut self, ack: &l4s_cc::Ack) -> Decision {
+        let window = &mut self.decision.window;
+        window.limited = ack.limited;
+        self.control.observe(window, ack);
+        let usual = self.connection.pacing_rate(window, ack.nxt - ack.una, ack.srtt);
+        let rate = self.pacing_rate(ack).unwrap_or(usual);
+        self.decision.quantum = self.connection.quantum(rate, ack.min_rtt, 1);
+        self.decision.pacing = self.pacing.then(|| Rate::from_bps(rate.saturating_mul(8)));
+        self.decision
+    }
+
+    /// It hears of congestion, and of where the connection is before it; its answer is the threshold.
+    fn on_congestion(
+        &mut self,
+        congestion: Congestion,
+        answered: bool,
+        at: &l4s_cc::Ack,
+    ) -> Decision {
+        let window = &mut self.decision.window;
+        match congestion {
+            Congestion::Handshake => window.cwnd = 1,
+            Congestion::Ecn => window.ssthresh = self.control.ssthresh(window, congestion),
+            Congestion::Loss | Congestion::LossByTimer if answered => {}
+            Congestion::Loss | Congestion::LossByTimer => {
+                window.ssthresh = self.control.ssthresh(window, congestion);
+                // The first lost segment is sent again whatever is in flight (RFC 6675 §5 step 4.3).
+                window.cwnd = window.cwnd.max(at.in_flight + 1);
+            }
+            Congestion::Timeout => {
+                let ssthresh = self.control.ssthresh(window, congestion);
+                if !answered {
+                    window.ssthresh = ssthresh;
+                }
+                window.cwnd = at.in_flight + 1;
+            }
+        }
+        self.decision
+    }
+
+    fn on_recovered(&mut self, recovery: Recovery) -> Decision {
+        if let Recovery::Spurious(Some(prior)) = recovery {
+            let window = &mut self.decision.window;
+            window.cwnd = window.cwnd.max(prior.cwnd);
+            window.ssthresh = window.ssthresh.max(prior.ssthresh);
+        }
+        self.decision
+    }
+
+    fn on_restart(&mut self, pause: Pause) -> Decision {
+        self.control.restart(&mut self.decision.window, pause);
+        self.decision
+    }
+
+    fn alpha(&self) -> Option<f64> {
+        self.control.alpha()
     }
 }

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use l4s_cc::prague::{Config, Control, Fallback};
-use l4s_cc::{Ack, CongestionControl, Window};
+use l4s_cc::{Ack, CongestionControl, Connection};
 use l4s_units::{Duration, Time};
 
 const ACKS: u64 = 4096;
@@ -31,13 +31,13 @@ fn acks() -> Vec<Ack> {
                 now: Time::from_nanos(i * 250_000),
                 delivered,
                 delivered_ce: u32::from(draw() % 20 == 0),
-                ece: false,
                 rtt: Some(Duration::from_micros(10_000 + queue)),
                 min_rtt: Duration::from_millis(10),
                 srtt: Duration::from_micros(10_000 + queue / 2),
                 una,
                 nxt: una + ROUND,
-                app_limited: false,
+                unsent: u64::MAX,
+                ..Ack::default()
             }
         })
         .collect()
@@ -55,12 +55,10 @@ fn measure(c: &mut Criterion) {
             let config = Config { fallback, ..config };
             group.bench_function(format!("{name}, {how}"), |b| {
                 b.iter(|| {
-                    let mut control = Control::new(&config);
-                    let mut window = Window::new(10);
+                    let mut control = Control::new(&config, &Connection::new(1500));
                     for ack in &acks {
-                        control.observe(&mut window, black_box(ack));
+                        black_box(control.on_ack(black_box(ack)));
                     }
-                    window
                 });
             });
         }

@@ -1,11 +1,10 @@
 //! Every congestion control behind one type, for users that choose at run time.
 
-use l4s_units::Duration;
 use l4s_units::param::Configurable;
 
 use crate::{
-    Ack, Burst, Congestion, CongestionControl, Pause, Window, classic_ecn, cubic, dctcp, foreign,
-    prague, reno,
+    Ack, Congestion, CongestionControl, Connection, Decision, Pause, Recovery, cubic, dctcp,
+    foreign, prague, reno,
 };
 
 /// The ECN that a congestion control asks for.
@@ -42,11 +41,12 @@ macro_rules! controls {
                 }
             }
 
-            /// Whether the transport should pace what it sends.
+            /// Whether it is configured to pace what it sends; false for one from elsewhere, which
+            /// decides for itself.
             pub fn paces(&self) -> bool {
                 match self {
                     $(Config::$variant(config) => config.pacing,)+
-                    Config::Foreign(config) => config.pacing,
+                    Config::Foreign(_) => false,
                 }
             }
 
@@ -70,42 +70,51 @@ macro_rules! controls {
 
         impl Cc {
             /// The state of a new connection.
-            pub fn new(config: &Config) -> Self {
+            pub fn new(config: &Config, connection: &Connection) -> Self {
                 match config {
-                    $(Config::$variant(config) => Cc::$variant($module::Control::new(config)),)+
-                    Config::Foreign(config) => Cc::Foreign((config.make)()),
+                    $(Config::$variant(config) => {
+                        Cc::$variant($module::control(config, connection))
+                    })+
+                    Config::Foreign(config) => Cc::Foreign((config.make)(connection)),
                 }
             }
         }
 
         impl CongestionControl for Cc {
             #[inline]
-            fn observe(&mut self, window: &mut Window, ack: &Ack) {
+            fn observe(&mut self, ack: &Ack) {
                 match self {
-                    $(Cc::$variant(cc) => cc.observe(window, ack),)+
-                    Cc::Foreign(cc) => cc.observe(window, ack),
+                    $(Cc::$variant(cc) => cc.observe(ack),)+
+                    Cc::Foreign(cc) => cc.observe(ack),
                 }
             }
 
             #[inline]
-            fn grow(&mut self, window: &mut Window, ack: &Ack) {
+            fn on_ack(&mut self, ack: &Ack) -> Decision {
                 match self {
-                    $(Cc::$variant(cc) => cc.grow(window, ack),)+
-                    Cc::Foreign(cc) => cc.grow(window, ack),
+                    $(Cc::$variant(cc) => cc.on_ack(ack),)+
+                    Cc::Foreign(cc) => cc.on_ack(ack),
                 }
             }
 
-            fn ssthresh(&mut self, window: &Window, congestion: Congestion) -> u32 {
+            fn on_congestion(&mut self, congestion: Congestion, answered: bool, at: &Ack) -> Decision {
                 match self {
-                    $(Cc::$variant(cc) => cc.ssthresh(window, congestion),)+
-                    Cc::Foreign(cc) => cc.ssthresh(window, congestion),
+                    $(Cc::$variant(cc) => cc.on_congestion(congestion, answered, at),)+
+                    Cc::Foreign(cc) => cc.on_congestion(congestion, answered, at),
                 }
             }
 
-            fn loss_while_reducing(&mut self, window: &Window) -> Option<u32> {
+            fn on_recovered(&mut self, recovery: Recovery) -> Decision {
                 match self {
-                    $(Cc::$variant(cc) => cc.loss_while_reducing(window),)+
-                    Cc::Foreign(cc) => cc.loss_while_reducing(window),
+                    $(Cc::$variant(cc) => cc.on_recovered(recovery),)+
+                    Cc::Foreign(cc) => cc.on_recovered(recovery),
+                }
+            }
+
+            fn on_restart(&mut self, pause: Pause) -> Decision {
+                match self {
+                    $(Cc::$variant(cc) => cc.on_restart(pause),)+
+                    Cc::Foreign(cc) => cc.on_restart(pause),
                 }
             }
 
@@ -113,78 +122,6 @@ macro_rules! controls {
                 match self {
                     $(Cc::$variant(cc) => cc.alpha(),)+
                     Cc::Foreign(cc) => cc.alpha(),
-                }
-            }
-
-            fn steers_alone(&self) -> bool {
-                match self {
-                    $(Cc::$variant(cc) => cc.steers_alone(),)+
-                    Cc::Foreign(cc) => cc.steers_alone(),
-                }
-            }
-
-            #[inline]
-            fn pushes(&self) -> bool {
-                match self {
-                    $(Cc::$variant(cc) => cc.pushes(),)+
-                    Cc::Foreign(cc) => cc.pushes(),
-                }
-            }
-
-            fn burst(&self) -> Option<Burst> {
-                match self {
-                    $(Cc::$variant(cc) => cc.burst(),)+
-                    Cc::Foreign(cc) => cc.burst(),
-                }
-            }
-
-            fn classic_ecn(&self) -> Option<classic_ecn::Report> {
-                match self {
-                    $(Cc::$variant(cc) => cc.classic_ecn(),)+
-                    Cc::Foreign(cc) => cc.classic_ecn(),
-                }
-            }
-
-            #[inline]
-            fn wants_tracers(&mut self, nxt: u64) -> bool {
-                match self {
-                    $(Cc::$variant(cc) => cc.wants_tracers(nxt),)+
-                    Cc::Foreign(cc) => cc.wants_tracers(nxt),
-                }
-            }
-
-            fn traced(&mut self, overtook: bool) {
-                match self {
-                    $(Cc::$variant(cc) => cc.traced(overtook),)+
-                    Cc::Foreign(cc) => cc.traced(overtook),
-                }
-            }
-
-            fn restart(&mut self, window: &mut Window, pause: Pause) {
-                match self {
-                    $(Cc::$variant(cc) => CongestionControl::restart(cc, window, pause),)+
-                    Cc::Foreign(cc) => CongestionControl::restart(cc.as_mut(), window, pause),
-                }
-            }
-
-            fn undo(&mut self, window: &mut Window, prior: u32) {
-                match self {
-                    $(Cc::$variant(cc) => CongestionControl::undo(cc, window, prior),)+
-                    Cc::Foreign(cc) => CongestionControl::undo(cc.as_mut(), window, prior),
-                }
-            }
-
-            fn pacing_rate(&self, in_flight: u32, left: u64, mss: u32, srtt: Duration) -> Option<u64> {
-                match self {
-                    $(Cc::$variant(cc) => cc.pacing_rate(in_flight, left, mss, srtt),)+
-                    Cc::Foreign(cc) => cc.pacing_rate(in_flight, left, mss, srtt),
-                }
-            }
-
-            fn first_pacing_rate(&self, mss: u32, srtt: Duration) -> Option<u64> {
-                match self {
-                    $(Cc::$variant(cc) => cc.first_pacing_rate(mss, srtt),)+
-                    Cc::Foreign(cc) => cc.first_pacing_rate(mss, srtt),
                 }
             }
         }
@@ -204,6 +141,27 @@ controls! {
     Cubic => cubic, Off;
     Dctcp => dctcp, Classic;
     Prague => prague, L4s;
+}
+
+impl Cc {
+    /// What only Prague does: tracers, prompt acknowledgements, the pace of the initial window, and
+    /// the detector of Classic ECN.
+    #[inline]
+    pub fn prague(&self) -> Option<&prague::Control> {
+        match self {
+            Cc::Prague(cc) => Some(cc),
+            _ => None,
+        }
+    }
+
+    /// The same, to change it.
+    #[inline]
+    pub fn prague_mut(&mut self) -> Option<&mut prague::Control> {
+        match self {
+            Cc::Prague(cc) => Some(cc),
+            _ => None,
+        }
+    }
 }
 
 impl Config {

@@ -9,7 +9,7 @@ use l4s_units::param::{Configurable, Kind, Param, Profile};
 use l4s_units::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::{Ack, Congestion, CongestionControl, Pause, Window, hystart_rise};
+use crate::{Ack, Congestion, Connection, Pause, Reducing, Window, WindowRule, hystart_rise};
 
 /// β of RFC 9438 §4.6, 0.7, in 1/1024.
 const BETA: u64 = 717;
@@ -98,7 +98,7 @@ impl Configurable for Config {
 
 /// The state of a connection under Cubic.
 #[derive(Clone, Debug)]
-pub struct Control {
+pub struct Rule {
     config: Config,
     /// Windows of acknowledgements per segment that Reno's equivalent grows, in eighths.
     reno_eighths: u64,
@@ -144,10 +144,10 @@ struct HyStart {
     samples: u32,
 }
 
-impl Control {
+impl Rule {
     /// The state of a new connection.
     pub fn new(config: &Config) -> Self {
-        Control {
+        Rule {
             config: *config,
             // Rounded down as Linux rounds it: 15 for 0.53.
             reno_eighths: (8.0 / config.reno_growth) as u64,
@@ -312,7 +312,15 @@ impl HyStart {
     }
 }
 
-impl CongestionControl for Control {
+/// A connection under Cubic.
+pub type Control = Reducing<Rule>;
+
+/// The state of a new connection.
+pub fn control(config: &Config, connection: &Connection) -> Control {
+    Reducing::new(Rule::new(config), config.pacing, connection)
+}
+
+impl WindowRule for Rule {
     fn observe(&mut self, window: &mut Window, ack: &Ack) {
         let Some(rtt) = ack.rtt else { return };
         // Right after a reduction the queue drains and the samples deceive.
@@ -358,7 +366,7 @@ impl CongestionControl for Control {
         self.reduced_from(window.cwnd);
         if congestion == Congestion::Timeout {
             // After a timeout nothing learnt about the path holds any more.
-            *self = Control::new(&self.config);
+            *self = Rule::new(&self.config);
         }
         ((cwnd * beta / 1024) as u32).max(2)
     }
@@ -406,6 +414,6 @@ mod tests {
     #[test]
     fn reno_steps_as_rfc_9438_has_them() {
         // (1 + 0.7) / (3·0.3) = 1.89 windows of acknowledgements per segment, in eighths: 15.
-        assert_eq!(Control::new(&Config::default()).reno_eighths, 15);
+        assert_eq!(Rule::new(&Config::default()).reno_eighths, 15);
     }
 }

@@ -8,7 +8,7 @@ use l4s_units::param;
 use l4s_units::param::{Configurable, Kind, Param, Profile};
 use serde::{Deserialize, Serialize};
 
-use crate::{Ack, Congestion, CongestionControl, Window, reno};
+use crate::{Ack, Congestion, Connection, Reducing, Window, WindowRule, reno};
 
 /// The settings of DCTCP.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -91,17 +91,17 @@ pub struct State {
 
 /// A connection under DCTCP.
 #[derive(Clone, Debug)]
-pub struct Control {
+pub struct Rule {
     shift_g: u32,
     /// Bits of the fraction of `alpha`.
     bits: u32,
     state: State,
 }
 
-impl Control {
+impl Rule {
     /// The state of a new connection.
     pub fn new(config: &Config) -> Self {
-        Control {
+        Rule {
             shift_g: config.shift_g,
             bits: config.alpha_bits,
             state: State {
@@ -133,7 +133,15 @@ impl Control {
     }
 }
 
-impl CongestionControl for Control {
+/// A connection under DCTCP.
+pub type Control = Reducing<Rule>;
+
+/// The state of a new connection.
+pub fn control(config: &Config, connection: &Connection) -> Control {
+    Reducing::new(Rule::new(config), config.pacing, connection)
+}
+
+impl WindowRule for Rule {
     #[inline]
     fn observe(&mut self, _: &mut Window, ack: &Ack) {
         self.state.delivered += ack.delivered;
@@ -159,7 +167,7 @@ impl CongestionControl for Control {
                 window.cwnd - (product >> (self.bits + 1)) as u32
             }
             // RFC 8257 §3.5: loss is answered as Reno answers it.
-            Congestion::Loss | Congestion::Timeout => window.cwnd / 2,
+            _ => window.cwnd / 2,
         };
         reduced.max(2)
     }

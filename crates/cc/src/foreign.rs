@@ -3,7 +3,7 @@
 use core::fmt;
 use std::sync::Arc;
 
-use crate::{CongestionControl, WantedEcn};
+use crate::{CongestionControl, Connection, WantedEcn};
 
 /// The state of one connection with it.
 pub trait Control: CongestionControl + fmt::Debug + Send {}
@@ -11,7 +11,7 @@ pub trait Control: CongestionControl + fmt::Debug + Send {}
 impl<C: CongestionControl + fmt::Debug + Send> Control for C {}
 
 /// Makes the state of a new connection.
-pub type Make = dyn Fn() -> Box<dyn Control> + Send + Sync;
+pub type Make = dyn Fn(&Connection) -> Box<dyn Control> + Send + Sync;
 
 /// What there is to know of one.
 #[derive(Clone)]
@@ -20,23 +20,20 @@ pub struct Config {
     pub name: Arc<str>,
     /// The ECN that it asks for.
     pub wants: WantedEcn,
-    /// Whether the transport should pace what it sends.
-    pub pacing: bool,
     /// Where the state of connections comes from.
     pub make: Arc<Make>,
 }
 
 impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Config { name, wants, pacing, .. } = self;
-        write!(f, "foreign::Config({name}, wants: {wants:?}, pacing: {pacing})")
+        let Config { name, wants, .. } = self;
+        write!(f, "foreign::Config({name}, wants: {wants:?})")
     }
 }
 
-/// The same control, under the same terms.
+/// The same control, under the same name.
 impl PartialEq for Config {
     fn eq(&self, other: &Self) -> bool {
-        let terms = |c: &Config| (c.name.clone(), c.wants, c.pacing);
-        terms(self) == terms(other) && Arc::ptr_eq(&self.make, &other.make)
+        self.name == other.name && self.wants == other.wants && Arc::ptr_eq(&self.make, &other.make)
     }
 }

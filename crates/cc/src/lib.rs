@@ -1,22 +1,30 @@
 //! Congestion controls as pure state machines.
 //!
-//! A congestion control is fed with [`Ack`] samples and asked for a window; it knows neither
-//! sockets nor packets. Loss detection, recovery and pacing belong to the transport that drives
-//! it. Windows are whole segments, as in Linux.
+//! A [`CongestionControl`] sees [`Ack`]s and other events of a connection, and answers each with a
+//! [`Decision`]: the window, the pacing rate and the send quantum. It knows neither sockets nor
+//! packets. Loss detection and retransmission belong to the transport that drives it.
+//!
+//! A control that only says how its window grows and to which threshold congestion reduces it, as
+//! Reno, Cubic and DCTCP do, implements [`WindowRule`] instead, and [`Reducing`] does the rest as
+//! Linux does for such controls. Windows are whole segments, as in Linux.
 
 pub mod classic_ecn;
 mod config;
+mod connection;
 pub mod cubic;
 pub mod dctcp;
 pub mod foreign;
 pub mod prague;
+mod reducing;
 pub mod reno;
 mod window;
 
 pub use config::{Cc, Config, WantedEcn};
+pub use connection::Connection;
+pub use reducing::{Reducing, WindowRule};
 pub use window::Window;
 
-use l4s_units::{Duration, Time};
+use l4s_units::{Duration, Rate, Time};
 
 /// The initial window, in segments (RFC 6928).
 pub const INITIAL_WINDOW: u32 = 10;
@@ -27,8 +35,8 @@ fn hystart_rise(min_rtt: Duration) -> Duration {
     (min_rtt / 8).clamp(Duration::from_millis(4), Duration::from_millis(16))
 }
 
-/// What one acknowledgement told the sender.
-#[derive(Clone, Copy, Debug)]
+/// What an acknowledgement told the sender, and where the connection is now.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Ack {
     /// When it arrived.
     pub now: Time,
@@ -39,6 +47,10 @@ pub struct Ack {
     pub delivered_ce: u32,
     /// Whether it echoed congestion experienced (ECE).
     pub ece: bool,
+    /// Whether it acknowledged segments cumulatively.
+    pub advanced: bool,
+    /// Segments that it showed to be lost.
+    pub lost: u32,
     /// The round trip of the newest segment it acknowledged, where one could be measured.
     pub rtt: Option<Duration>,
     /// The lowest RTT of the connection.
@@ -49,9 +61,15 @@ pub struct Ack {
     pub una: u64,
     /// The next segment that will be sent for the first time.
     pub nxt: u64,
-    /// Whether the send buffer was empty when it arrived: all that the application wrote so far
-    /// had been sent.
-    pub app_limited: bool,
+    /// Segments in the network as far as is known (`pipe` of RFC 6675 §2).
+    pub in_flight: u32,
+    /// Segments sent since the connection began, retransmissions included; wraps.
+    pub sent: u32,
+    /// Segments that the application has written and that were not sent yet. 0: all that it wrote
+    /// so far had been sent when the acknowledgement arrived.
+    pub unsent: u64,
+    /// Whether the last flight was as large as the window allowed (RFC 7661 §4.1).
+    pub limited: bool,
 }
 
 /// Sending starts again after a time in which nothing was in flight.
@@ -65,101 +83,67 @@ pub struct Pause {
     pub rto: Duration,
 }
 
-/// How much may go out at once.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Burst {
-    /// As time at the pacing rate.
-    pub time: Duration,
-    /// But so many segments in any case.
-    pub least: u32,
-}
-
 /// Why the window must be reduced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Congestion {
-    /// Segments were lost and will be recovered without a timeout.
-    Loss,
-    /// A retransmission timeout.
-    Timeout,
+    /// The SYN-ACK was lost: the initial window is one segment (RFC 5681 §3.1).
+    Handshake,
     /// Congestion experienced was echoed.
     Ecn,
+    /// An acknowledgement showed losses, which will be recovered without a timeout.
+    Loss,
+    /// The same by a timer (RFC 8985 §6.3): no acknowledgement follows.
+    LossByTimer,
+    /// A retransmission timeout.
+    Timeout,
+}
+
+/// How a reduction ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Recovery {
+    /// Everything in flight when it began is acknowledged.
+    Complete,
+    /// It answered a loss that was none. The window and threshold to return to, unless a mark
+    /// asked for a reduction too.
+    Spurious(Option<Window>),
+}
+
+/// What a congestion control lets the transport send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Decision {
+    /// How much may be in flight.
+    pub window: Window,
+    /// The rate at which it leaves; at once where there is none.
+    pub pacing: Option<Rate>,
+    /// The most segments that leave together, from 1.
+    pub quantum: u32,
 }
 
 /// A congestion control.
 pub trait CongestionControl {
-    /// Sees every acknowledgement, in every state of the transport.
-    fn observe(&mut self, window: &mut Window, ack: &Ack);
+    /// Sees an acknowledgement before the transport draws conclusions from it (`in_ack_event` of
+    /// Linux).
+    fn observe(&mut self, _ack: &Ack) {}
 
-    /// Grows the window; called for acknowledgements outside of window reduction.
-    fn grow(&mut self, window: &mut Window, ack: &Ack);
+    /// Decides after an acknowledgement, in every state of the transport (`cong_control` of Linux).
+    /// Events that it led to came before. The first call, with nothing delivered, is at the end of
+    /// the handshake.
+    fn on_ack(&mut self, ack: &Ack) -> Decision;
 
-    /// The slow-start threshold, in segments, that answers `congestion`; at least 2.
-    fn ssthresh(&mut self, window: &Window, congestion: Congestion) -> u32;
+    /// Answers congestion. `answered` says that the window is reduced already for this window of
+    /// data: for a mark where there is a loss now, or for a loss where there is a timeout.
+    /// `at` is the connection without an acknowledgement. What it returns holds until
+    /// [`CongestionControl::on_ack`].
+    fn on_congestion(&mut self, congestion: Congestion, answered: bool, at: &Ack) -> Decision;
 
-    /// A loss is detected while the window is already being reduced for a mark: the threshold
-    /// that answers it, where that needs an answer of its own.
-    fn loss_while_reducing(&mut self, _window: &Window) -> Option<u32> {
-        None
-    }
+    /// A reduction ends.
+    fn on_recovered(&mut self, recovery: Recovery) -> Decision;
+
+    /// Sending starts again after a pause.
+    fn on_restart(&mut self, pause: Pause) -> Decision;
 
     /// The fraction of marks that it believes in, where it keeps one (DCTCP's alpha).
     fn alpha(&self) -> Option<f64> {
-        None
-    }
-
-    /// Whether it sets the window by itself in every state, as Linux' `cong_control` does: then
-    /// [`CongestionControl::observe`] does all, and the transport must not reduce the window.
-    fn steers_alone(&self) -> bool {
-        false
-    }
-
-    /// Whether each segment should be acknowledged at once: with so few in flight a delayed
-    /// acknowledgement would be what the round trip consists of.
-    fn pushes(&self) -> bool {
-        false
-    }
-
-    /// The most that may go out at once, where that is its own choice.
-    fn burst(&self) -> Option<Burst> {
-        None
-    }
-
-    /// What its detector of Classic ECN says, where it has one.
-    fn classic_ecn(&self) -> Option<classic_ecn::Report> {
-        None
-    }
-
-    /// Whether a set of tracers should go out with the next full segment (Fallback §5.2), in the form
-    /// of [`Config::tracer_set`]. Asked once before each segment that could; a set for which this
-    /// says yes is sent.
-    fn wants_tracers(&mut self, _nxt: u64) -> bool {
-        false
-    }
-
-    /// A set of tracers came back: whether it was in another order than it was sent in, as only a
-    /// bottleneck that tells ECT(1) from ECT(0) makes it.
-    fn traced(&mut self, _overtook: bool) {}
-
-    /// Sending starts again after a pause. Unless it knows better, a window that was not used for
-    /// longer than a retransmission timeout no longer says anything about the path (RFC 5681 §4.1).
-    fn restart(&mut self, window: &mut Window, pause: Pause) {
-        window.restart(pause);
-    }
-
-    /// The last loss was none: what was thought lost was late. The window returns to what it was
-    /// before, `prior` segments (RFC 4015 §3.2, `tcp_reno_undo_cwnd`).
-    fn undo(&mut self, window: &mut Window, prior: u32) {
-        window.cwnd = window.cwnd.max(prior);
-    }
-
-    /// The rate in bytes per second at which to spread the window, where that is its own choice.
-    /// `left`: how many segments the application has written that were not sent yet.
-    fn pacing_rate(&self, _in_flight: u32, _left: u64, _mss: u32, _srtt: Duration) -> Option<u64> {
-        None
-    }
-
-    /// The same of the first window, one packet at a time; none where it leaves at once.
-    fn first_pacing_rate(&self, _mss: u32, _srtt: Duration) -> Option<u64> {
         None
     }
 }

@@ -1,8 +1,8 @@
 //! TCP Prague: DCTCP made fit for the Internet (RFC 9331 §4.3).
 //!
 //! The window has a fraction, growth does not depend on the RTT where that is short, and marks
-//! are answered at most once per virtual RTT. It steers the window by itself in every state of
-//! the transport, as Linux' `cong_control` does.
+//! are answered at most once per virtual RTT. It sets the window in every state of the transport, as
+//! Linux' `cong_control` does.
 //!
 //! The same arithmetic runs in the kernel. `crates/bpf/src/c/prague.h` is its twin, and a test
 //! holds the two against each other integer by integer: whoever changes one changes both.
@@ -17,11 +17,13 @@ pub use config::{
     SlowStart, TracerSet,
 };
 
-use l4s_units::Duration;
+use l4s_units::{Duration, Rate};
 
 use crate::classic_ecn::{Clock, Detector, Report, Rules, Sample};
+use crate::connection::paced;
 use crate::{
-    Ack, Burst, Congestion, CongestionControl, INITIAL_WINDOW, Pause, Window, hystart_rise,
+    Ack, Congestion, CongestionControl, Connection, Decision, INITIAL_WINDOW, Pause, Recovery,
+    Window, hystart_rise,
 };
 use growth::Growth;
 
@@ -107,8 +109,11 @@ pub struct Control {
     growth: Growth,
     /// Absent if [`Config::fallback`] is off.
     detector: Option<Box<Detector>>,
-    /// The next segment that was to be sent when the last acknowledgement arrived.
-    nxt: u64,
+    connection: Connection,
+    decision: Decision,
+    /// A loss was just found: the first lost segment is sent again whatever is in flight (RFC 6675
+    /// §5 step 4.3).
+    repairing: bool,
     /// The number of times that slow start may begin again.
     restarts: u32,
     /// Packets in flight when the round trip of observation began.
@@ -128,7 +133,8 @@ struct Settings {
     slow_start: SlowStart,
     alpha_classic: u64,
     cubic_on_loss: bool,
-    burst: Option<Burst>,
+    burst: BurstLimit,
+    pacing: bool,
 }
 
 impl Settings {
@@ -143,7 +149,8 @@ impl Settings {
             slow_start: config.slow_start,
             alpha_classic: alpha_classic(config.detector.rules),
             cubic_on_loss: config.loss == LossResponse::Cubic,
-            burst: config.burst.burst(),
+            burst: config.burst,
+            pacing: config.pacing,
         }
     }
 
@@ -159,9 +166,8 @@ impl Settings {
 }
 
 impl Control {
-    /// The state of a new connection. The window is the transport's until the first
-    /// acknowledgement.
-    pub fn new(config: &Config) -> Self {
+    /// The state of a new connection.
+    pub fn new(config: &Config, connection: &Connection) -> Self {
         let detects = config.fallback != Fallback::Off;
         let traces = config.fallback == Fallback::Active;
         Control {
@@ -169,7 +175,9 @@ impl Control {
             state: State::default(),
             growth: Growth::new(config),
             detector: detects.then(|| Box::new(Detector::new(&config.detector, traces))),
-            nxt: 0,
+            connection: *connection,
+            decision: connection.initial(),
+            repairing: false,
             restarts: start::restarts(config.slow_start),
             flight: 0,
         }
@@ -190,12 +198,24 @@ impl Control {
         (((self.state.frac_cwnd + (1 << (CWND_BITS - 1))) >> CWND_BITS) as u32).max(1)
     }
 
-    fn show(&self, window: &mut Window) {
-        window.cwnd = self.cwnd();
-        window.ssthresh = self.state.ssthresh;
+    /// Puts the present window into the decision.
+    #[inline]
+    fn decide_window(&mut self) {
+        self.decision.window.cwnd = self.cwnd();
+        self.decision.window.ssthresh = self.state.ssthresh;
     }
 
-    fn start(&mut self, cwnd: u32, nxt: u64, now: u64) {
+    /// Allows the first retransmission of a recovery.
+    #[inline]
+    fn let_first_retransmission_go(&mut self, in_flight: u32) {
+        if core::mem::take(&mut self.repairing) {
+            let window = &mut self.decision.window;
+            window.cwnd = window.cwnd.max(in_flight + 1);
+        }
+    }
+
+    fn start(&mut self, nxt: u64, now: u64) {
+        let cwnd = self.decision.window.cwnd;
         self.state = State {
             frac_cwnd: (u64::from(cwnd) << CWND_BITS).clamp(self.settings.cwnd_min, CWND_MAX),
             alpha_at: now,
@@ -333,7 +353,7 @@ impl Control {
     /// A loss: half the window, or as Cubic, once until all that was sent before it is
     /// acknowledged (RFC 9331 §4.3, RFC 5681 §3.2, RFC 9438 §4.6). After a timeout it starts again
     /// from two packets, and slow start leads to the threshold (RFC 5681 §3.1).
-    fn on_loss(&mut self, timeout: bool) {
+    fn on_loss(&mut self, timeout: bool, nxt: u64) {
         let least = self.settings.cwnd_min;
         if !self.state.in_loss {
             let before = self.state.frac_cwnd;
@@ -344,7 +364,7 @@ impl Control {
             let reduced = if self.settings.cubic_on_loss { before / 10 * 7 } else { before / 2 };
             self.state.frac_cwnd = reduced.max(least);
             self.state.in_loss = true;
-            self.state.recover = self.nxt;
+            self.state.recover = nxt;
             self.set_threshold();
             if let Some(detector) = &mut self.detector {
                 detector.on_loss();
@@ -352,36 +372,8 @@ impl Control {
         }
         if timeout {
             self.state.frac_cwnd = least.max(u64::from(THRESHOLD_MIN) << CWND_BITS);
-            self.state.recover = self.nxt;
+            self.state.recover = nxt;
         }
-    }
-
-    /// The last loss was none: packets were late.
-    pub fn undo(&mut self, window: &mut Window) {
-        let s = &mut self.state;
-        s.frac_cwnd = s.frac_cwnd.max(s.prior_frac_cwnd);
-        s.in_loss = false;
-        let before = s.prior_ssthresh;
-        self.raise_threshold(before);
-        self.show(window);
-    }
-
-    /// Sending starts again after a pause: half the window for each retransmission timeout of
-    /// it, but not less than a new connection has (RFC 5681 §4.1, RFC 7661 §4).
-    pub fn restart(&mut self, window: &mut Window, idle: Duration, rto: Duration) {
-        let halvings = idle.as_micros() / rto.as_micros().max(1);
-        if halvings == 0 {
-            return;
-        }
-        let before = self.state.frac_cwnd;
-        self.raise_threshold(((before - before / 4) >> CWND_BITS) as u32);
-        let s = &mut self.state;
-        let reduced = (s.frac_cwnd >> halvings.min(32)).max(u64::from(INITIAL_WINDOW) << CWND_BITS);
-        s.frac_cwnd = s.frac_cwnd.min(reduced);
-        if let Some(detector) = &mut self.detector {
-            detector.on_idle(u32::try_from(halvings).unwrap_or(u32::MAX));
-        }
-        self.show(window);
     }
 
     /// Shows the detector an acknowledgement.
@@ -399,21 +391,19 @@ impl Control {
                 delivered_ce: ack.delivered_ce,
                 una: ack.una,
                 nxt: ack.nxt,
-                self_limited: ack.app_limited,
+                self_limited: ack.unsent == 0,
                 pushed,
                 rtt_virt_us,
             });
         }
     }
-}
 
-impl CongestionControl for Control {
-    fn observe(&mut self, window: &mut Window, ack: &Ack) {
+    /// Takes in where the connection is, and grows the window for what was delivered.
+    fn update(&mut self, ack: &Ack) {
         let (now, srtt) = (ack.now.as_nanos() / 1000, ack.srtt.as_micros());
         if self.state.frac_cwnd == 0 {
-            self.start(window.cwnd, ack.nxt, now);
+            self.start(ack.nxt, now);
         }
-        self.nxt = ack.nxt;
         if self.state.in_loss && ack.una >= self.state.recover {
             self.state.in_loss = false;
         }
@@ -430,86 +420,22 @@ impl CongestionControl for Control {
         if self.in_first_slow_start() && rose(ack) {
             self.set_threshold();
         }
-        self.grow_by(ack, srtt, window.limited);
-        self.show(window);
+        self.grow_by(ack, srtt, ack.limited);
+        self.decide_window();
     }
 
-    /// All is done in [`Control::observe`]: Prague also grows while the transport reduces.
-    fn grow(&mut self, window: &mut Window, _: &Ack) {
-        self.show(window);
-    }
-
-    fn ssthresh(&mut self, window: &Window, congestion: Congestion) -> u32 {
-        if self.state.frac_cwnd == 0 {
-            self.start(window.cwnd, 0, 0);
-        }
-        match congestion {
-            // Answered already, where it was to be answered.
-            Congestion::Ecn => self.cwnd(),
-            Congestion::Loss => {
-                self.on_loss(false);
-                self.state.ssthresh
-            }
-            Congestion::Timeout => {
-                self.on_loss(true);
-                self.state.ssthresh
-            }
-        }
-    }
-
-    fn loss_while_reducing(&mut self, _: &Window) -> Option<u32> {
-        self.on_loss(false);
-        Some(self.state.ssthresh)
-    }
-
-    fn alpha(&self) -> Option<f64> {
-        Some(f64::from(self.state.average >> SHIFT_G) / f64::from(1u32 << ALPHA_BITS))
-    }
-
-    fn classic_ecn(&self) -> Option<Report> {
-        self.detector.as_ref().map(|detector| detector.report())
-    }
-
+    /// The pacing rate in bytes per second.
     #[inline]
-    fn pushes(&self) -> bool {
-        self.settings.pushes && self.state.frac_cwnd < PUSH_BELOW
-    }
-
-    fn wants_tracers(&mut self, _nxt: u64) -> bool {
-        self.detector.as_mut().is_some_and(|detector| detector.wants_tracers())
-    }
-
-    fn traced(&mut self, overtook: bool) {
-        if let Some(detector) = &mut self.detector {
-            detector.on_traced(overtook);
-        }
-    }
-
-    fn burst(&self) -> Option<Burst> {
-        self.settings.burst
-    }
-
-    fn steers_alone(&self) -> bool {
-        true
-    }
-
-    fn undo(&mut self, window: &mut Window, _: u32) {
-        Control::undo(self, window);
-    }
-
-    fn restart(&mut self, window: &mut Window, pause: Pause) {
-        Control::restart(self, window, pause.length, pause.rto);
-    }
-
-    fn pacing_rate(&self, in_flight: u32, left: u64, mss: u32, srtt: Duration) -> Option<u64> {
-        if let Some(rate) = self.last_segments_rate(in_flight, left, mss) {
-            return Some(rate);
+    pub fn pacing_rate(&self, ack: &Ack) -> u64 {
+        let mss = self.connection.mss;
+        if let Some(rate) = self.last_segments_rate(ack.in_flight, ack.unsent, mss) {
+            return rate;
         }
         // 1/16 packets are precise enough: 2^(20 + 4 + 16 + 20 + 3) fits.
-        let in_flight = u64::from(in_flight.min(DELIVERED_MAX)) << 4;
+        let in_flight = u64::from(ack.in_flight.min(DELIVERED_MAX)) << 4;
         let window = (self.state.frac_cwnd >> (CWND_BITS - 4)).max(in_flight);
         // As Linux: a millisecond where nothing is known.
-        let srtt = if srtt.as_micros() == 0 { 1000 } else { srtt.as_micros() };
+        let srtt = if ack.srtt.as_micros() == 0 { 1000 } else { ack.srtt.as_micros() };
         let rate = window * u64::from(mss & 0xffff) * 1_000_000 / srtt;
         let early = self.state.frac_cwnd >> CWND_BITS < u64::from(self.state.ssthresh / 2);
         let windows = match early {
@@ -518,11 +444,121 @@ impl CongestionControl for Control {
             false => 1,
         };
         let wanted = (rate * windows) >> 4;
-        Some(self.probe_rate(mss).map_or(wanted, |most| wanted.min(most.max(rate >> 4))))
+        self.probe_rate(mss).map_or(wanted, |most| wanted.min(most.max(rate >> 4)))
     }
 
-    fn first_pacing_rate(&self, mss: u32, srtt: Duration) -> Option<u64> {
-        let quick = self.settings.slow_start == SlowStart::Quick;
-        quick.then(|| start::initial_window_rate(mss, srtt))
+    /// The pacing rate of the initial window, one segment at a time; `None` where it leaves at once.
+    pub fn initial_pacing(&self, srtt: Duration) -> Option<Rate> {
+        let quick = self.settings.slow_start == SlowStart::Quick && self.settings.pacing;
+        quick.then(|| paced(start::initial_window_rate(self.connection.mss, srtt)))
+    }
+
+    /// Whether each segment should be acknowledged at once: with so few in flight a delayed
+    /// acknowledgement would be most of the round trip.
+    #[inline]
+    pub fn pushes(&self) -> bool {
+        self.settings.pushes && self.state.frac_cwnd < PUSH_BELOW
+    }
+
+    /// The report of its detector of Classic ECN, where it has one.
+    pub fn classic_ecn(&self) -> Option<Report> {
+        self.detector.as_ref().map(|detector| detector.report())
+    }
+
+    /// Whether a set of tracers should go out with the next full segment (Fallback §5.2), in the form
+    /// of [`Config::tracer_set`]. Asked once before each segment that could; a set for which this
+    /// says yes is sent.
+    #[inline]
+    pub fn wants_tracers(&mut self) -> bool {
+        self.detector.as_mut().is_some_and(|detector| detector.wants_tracers())
+    }
+
+    /// A set of tracers came back: whether it was in another order than it was sent in, as only a
+    /// bottleneck that tells ECT(1) from ECT(0) makes it.
+    pub fn traced(&mut self, overtook: bool) {
+        if let Some(detector) = &mut self.detector {
+            detector.on_traced(overtook);
+        }
+    }
+}
+
+/// The state of a new connection.
+pub fn control(config: &Config, connection: &Connection) -> Control {
+    Control::new(config, connection)
+}
+
+impl CongestionControl for Control {
+    fn on_ack(&mut self, ack: &Ack) -> Decision {
+        self.update(ack);
+        self.let_first_retransmission_go(ack.in_flight);
+        let rate = self.pacing_rate(ack);
+        self.decision.quantum = self.settings.burst.quantum(rate, ack.min_rtt, &self.connection);
+        self.decision.pacing = self.settings.pacing.then(|| paced(rate));
+        self.decision
+    }
+
+    fn on_congestion(&mut self, congestion: Congestion, _answered: bool, at: &Ack) -> Decision {
+        match congestion {
+            Congestion::Handshake => self.decision.window.cwnd = 1,
+            // Answered with each acknowledgement, where it is to be answered. Slow start is over for
+            // the transport (`prague_ssthresh`).
+            Congestion::Ecn => self.decision.window.ssthresh = self.decision.window.cwnd,
+            Congestion::Loss | Congestion::LossByTimer => {
+                self.update(at);
+                self.on_loss(false, at.nxt);
+                self.decide_window();
+                self.repairing = true;
+                if congestion == Congestion::LossByTimer {
+                    self.let_first_retransmission_go(at.in_flight);
+                }
+            }
+            Congestion::Timeout => {
+                self.update(at);
+                self.on_loss(true, at.nxt);
+                // Until the next acknowledgement only the first lost segment goes.
+                self.decision.window.cwnd = at.in_flight + 1;
+                self.decision.window.ssthresh = self.state.ssthresh;
+            }
+        }
+        self.decision
+    }
+
+    /// The window needs no change when a reduction is complete: it was reduced when that began.
+    fn on_recovered(&mut self, recovery: Recovery) -> Decision {
+        self.repairing = false;
+        if let Recovery::Spurious(Some(prior)) = recovery {
+            let s = &mut self.state;
+            s.frac_cwnd = s.frac_cwnd.max(s.prior_frac_cwnd);
+            s.in_loss = false;
+            let before = s.prior_ssthresh;
+            self.raise_threshold(before);
+            self.decide_window();
+            let window = &mut self.decision.window;
+            window.ssthresh = window.ssthresh.max(prior.ssthresh);
+        }
+        self.decision
+    }
+
+    /// Half the window for each retransmission timeout of the pause, but not less than a new
+    /// connection has (RFC 5681 §4.1, RFC 7661 §4).
+    fn on_restart(&mut self, pause: Pause) -> Decision {
+        let halvings = pause.length.as_micros() / pause.rto.as_micros().max(1);
+        if halvings == 0 {
+            return self.decision;
+        }
+        let before = self.state.frac_cwnd;
+        self.raise_threshold(((before - before / 4) >> CWND_BITS) as u32);
+        let s = &mut self.state;
+        let reduced = (s.frac_cwnd >> halvings.min(32)).max(u64::from(INITIAL_WINDOW) << CWND_BITS);
+        s.frac_cwnd = s.frac_cwnd.min(reduced);
+        if let Some(detector) = &mut self.detector {
+            detector.on_idle(u32::try_from(halvings).unwrap_or(u32::MAX));
+        }
+        self.decide_window();
+        self.decision
+    }
+
+    fn alpha(&self) -> Option<f64> {
+        Some(f64::from(self.state.average >> SHIFT_G) / f64::from(1u32 << ALPHA_BITS))
     }
 }

@@ -4,7 +4,7 @@ use l4s_units::param;
 use l4s_units::param::{Configurable, Kind, Param, Profile};
 use serde::{Deserialize, Serialize};
 
-use crate::{Ack, Congestion, CongestionControl, Window};
+use crate::{Ack, Congestion, Connection, Reducing, Window, WindowRule};
 
 /// The settings of Reno.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -34,14 +34,14 @@ impl Configurable for Config {
 
 /// Reno has no state but the window.
 #[derive(Clone, Debug)]
-pub struct Control {
+pub struct Rule {
     config: Config,
 }
 
-impl Control {
+impl Rule {
     /// The state of a new connection.
     pub fn new(config: &Config) -> Self {
-        Control { config: *config }
+        Rule { config: *config }
     }
 }
 
@@ -61,10 +61,15 @@ pub(crate) fn grow(window: &mut Window, acked: u32) {
     window.additive_increase(window.cwnd, acked);
 }
 
-impl CongestionControl for Control {
-    #[inline]
-    fn observe(&mut self, _: &mut Window, _: &Ack) {}
+/// A connection under Reno.
+pub type Control = Reducing<Rule>;
 
+/// The state of a new connection.
+pub fn control(config: &Config, connection: &Connection) -> Control {
+    Reducing::new(Rule::new(config), config.pacing, connection)
+}
+
+impl WindowRule for Rule {
     #[inline]
     fn grow(&mut self, window: &mut Window, ack: &Ack) {
         grow(window, ack.delivered);

@@ -9,7 +9,10 @@
 //! segments neither holds: 0.7 of 5 is 3, the floor is 2, and the second mark of a round trip
 //! changes nothing. Hence the wider tolerances there.
 
-use l4s_cc::{Ack, Cc, Config, Congestion, CongestionControl, Window, cubic, dctcp, reno};
+use l4s_cc::{
+    Ack, Cc, Config, Congestion, CongestionControl, Connection, Recovery, Window, cubic, dctcp,
+    reno,
+};
 use l4s_units::{Duration, Time};
 
 /// Short, so that Cubic stays in its Reno-friendly region (RFC 9438 §4.3).
@@ -62,10 +65,13 @@ struct Flow {
 }
 
 impl Flow {
+    /// In congestion avoidance from the start, as after a mark of twice this window.
     fn new(config: &Config, cwnd: u32) -> Self {
-        let mut window = Window::new(cwnd);
-        window.ssthresh = cwnd;
-        Flow { cc: Cc::new(config), window, now: Time::ZERO, una: 0, reducing_until: 0 }
+        let connection = Connection { initial_window: cwnd, ..Connection::new(1500) };
+        let mut cc = Cc::new(config, &connection);
+        cc.on_congestion(Congestion::Ecn, false, &Ack::default());
+        let window = cc.on_recovered(Recovery::Complete).window;
+        Flow { cc, window, now: Time::ZERO, una: 0, reducing_until: 0 }
     }
 
     fn acknowledge(&mut self, delivered: u32, ece: bool) {
@@ -75,23 +81,24 @@ impl Flow {
             delivered,
             delivered_ce: if ece { delivered } else { 0 },
             ece,
+            advanced: true,
             rtt: Some(RTT),
             min_rtt: RTT,
             srtt: RTT,
             una: self.una,
             nxt: self.una + u64::from(self.window.cwnd),
-            app_limited: false,
+            unsent: u64::MAX,
+            limited: true,
+            ..Ack::default()
         };
-        self.window.limited = true;
-        self.cc.observe(&mut self.window, &ack);
+        self.cc.observe(&ack);
         let reducing = self.una < self.reducing_until;
         if ece && !reducing {
-            self.window.forget_credit();
-            self.window.ssthresh = self.cc.ssthresh(&self.window, Congestion::Ecn);
-            self.window.cwnd = self.window.ssthresh;
+            self.cc.on_congestion(Congestion::Ecn, false, &ack);
+            self.window = self.cc.on_recovered(Recovery::Complete).window;
             self.reducing_until = ack.nxt;
         } else if !reducing {
-            self.cc.grow(&mut self.window, &ack);
+            self.window = self.cc.on_ack(&ack).window;
         }
     }
 

@@ -2,8 +2,8 @@
 //! its losses.
 
 use l4s_cc::prague::{Config, Control, Increase, RttIndependence};
-use l4s_cc::{Ack, Congestion, CongestionControl, Window};
-use l4s_units::{Duration, Time};
+use l4s_cc::{Ack, Congestion, CongestionControl, Connection, Pause, Recovery, Window};
+use l4s_units::{Duration, Rate, Time};
 
 const MS: Duration = Duration::from_millis(1);
 const MSS: u32 = 1500;
@@ -12,11 +12,15 @@ const MSS: u32 = 1500;
 struct Flow {
     cc: Control,
     window: Window,
+    /// Whether it uses up its window.
+    limited: bool,
     rtt: Duration,
     /// The shortest that there was.
     min_rtt: Duration,
     now: Time,
     una: u64,
+    /// The next segment to send when the last acknowledgement arrived.
+    nxt: u64,
     marks: Marks,
 }
 
@@ -51,34 +55,56 @@ impl Marks {
 
 impl Flow {
     fn new(config: Config, cwnd: u32, rtt: Duration) -> Self {
-        let mut window = Window::new(cwnd);
-        window.limited = true;
+        let connection = Connection { initial_window: cwnd, ..Connection::new(MSS) };
         Flow {
-            cc: Control::new(&config),
-            window,
+            cc: Control::new(&config, &connection),
+            window: Window::new(cwnd),
+            limited: true,
             rtt,
             min_rtt: rtt,
             now: Time::ZERO,
             una: 0,
+            nxt: 0,
             marks: Marks::Random(1),
         }
     }
 
     fn acknowledge(&mut self, delivered: u32, delivered_ce: u32) {
         self.una += u64::from(delivered);
+        self.nxt = self.una + u64::from(self.window.cwnd);
         let ack = Ack {
-            now: self.now,
             delivered,
             delivered_ce,
             ece: delivered_ce > 0,
+            advanced: delivered > 0,
             rtt: Some(self.rtt),
+            limited: self.limited,
+            ..self.at()
+        };
+        self.window = self.cc.on_ack(&ack).window;
+    }
+
+    /// The connection without an acknowledgement.
+    fn at(&self) -> Ack {
+        Ack {
+            now: self.now,
             min_rtt: self.min_rtt,
             srtt: self.rtt,
             una: self.una,
-            nxt: self.una + u64::from(self.window.cwnd),
-            app_limited: false,
-        };
-        self.cc.observe(&mut self.window, &ack);
+            nxt: self.nxt,
+            unsent: u64::MAX,
+            ..Ack::default()
+        }
+    }
+
+    /// The threshold that answers congestion.
+    fn congested(&mut self, congestion: Congestion, answered: bool) -> u32 {
+        self.cc.on_congestion(congestion, answered, &self.at()).window.ssthresh
+    }
+
+    /// The pacing rate in bytes per second.
+    fn rate(&self, in_flight: u32, unsent: u64, rtt: Duration) -> u64 {
+        self.cc.pacing_rate(&Ack { in_flight, unsent, srtt: rtt, ..Ack::default() })
     }
 
     /// A round trip, an acknowledgement for each packet, of which a fraction `p` is marked.
@@ -183,7 +209,7 @@ fn alpha_is_untouched_before_the_first_mark() {
 #[test]
 fn alpha_reaches_zero_without_marks_and_one_with_nothing_but_marks() {
     let mut flow = Flow::new(Config::default(), 4, MS * 25);
-    flow.window.limited = false;
+    flow.limited = false;
     for _ in 0..400 {
         flow.round(1.0);
     }
@@ -211,7 +237,7 @@ fn marked_packets_do_not_grow_the_window() {
 #[test]
 fn window_does_not_grow_when_the_application_limits_it() {
     let mut flow = Flow::new(Config::default(), 100, MS * 25);
-    flow.window.limited = false;
+    flow.limited = false;
     flow.round(0.0);
     assert_eq!(flow.window.cwnd, 100);
 }
@@ -221,8 +247,8 @@ fn loss_halves_the_window_once_and_growth_waits_for_the_end_of_recovery() {
     let mut flow = Flow::new(Config::default(), 100, MS * 25);
     flow.acknowledge(1, 1);
     assert_eq!(flow.window.cwnd, 50);
-    assert_eq!(flow.cc.ssthresh(&flow.window, Congestion::Loss), 25);
-    assert_eq!(flow.cc.loss_while_reducing(&flow.window), Some(25));
+    assert_eq!(flow.congested(Congestion::Loss, false), 25);
+    assert_eq!(flow.congested(Congestion::Loss, true), 25);
     // 100 packets were in flight when the first of them was acknowledged.
     for _ in 0..99 {
         flow.acknowledge(1, 0);
@@ -236,8 +262,8 @@ fn loss_halves_the_window_once_and_growth_waits_for_the_end_of_recovery() {
 fn timeout_starts_again_from_two_packets_up_to_half_the_window() {
     let mut flow = Flow::new(Config::default(), 40, MS * 25);
     flow.acknowledge(1, 1);
-    assert_eq!(flow.cc.ssthresh(&flow.window, Congestion::Timeout), 10);
-    assert_eq!(flow.cc.ssthresh(&flow.window, Congestion::Timeout), 10);
+    assert_eq!(flow.congested(Congestion::Timeout, false), 10);
+    assert_eq!(flow.congested(Congestion::Timeout, true), 10);
     for _ in 0..8 {
         flow.acknowledge(1, 0);
     }
@@ -250,19 +276,20 @@ fn timeout_starts_again_from_two_packets_up_to_half_the_window() {
 fn false_alarm_gives_the_window_back() {
     let mut flow = Flow::new(Config::default(), 40, MS * 25);
     flow.acknowledge(1, 1);
-    flow.cc.ssthresh(&flow.window, Congestion::Loss);
-    flow.cc.undo(&mut flow.window);
     assert_eq!(flow.window.cwnd, 20);
+    flow.congested(Congestion::Loss, false);
+    let window = flow.cc.on_recovered(Recovery::Spurious(Some(flow.window))).window;
+    assert_eq!(window.cwnd, 20);
 }
 
 #[test]
 fn pause_of_three_timeouts_leaves_an_eighth_but_not_less_than_ten() {
     for (cwnd, left) in [(200, 25), (40, 10), (6, 6)] {
         let mut flow = Flow::new(Config::default(), cwnd, MS * 25);
-        flow.window.limited = false;
+        flow.limited = false;
         flow.acknowledge(1, 0);
-        flow.cc.restart(&mut flow.window, MS * 600, MS * 200);
-        assert_eq!(flow.window.cwnd, left);
+        let pause = Pause { now: flow.now, length: MS * 600, rto: MS * 200 };
+        assert_eq!(flow.cc.on_restart(pause).window.cwnd, left);
     }
 }
 
@@ -457,11 +484,11 @@ fn fast_growth_looks_for_room_by_doubling_steps_until_a_mark() {
 fn a_quick_start_sends_a_window_within_a_quarter_of_the_round_trip_and_a_large_one_within_half() {
     let rate = |window| {
         let mut flow = Flow::new(Config::quick_start(), window, MS * 20);
-        flow.window.limited = false;
+        flow.limited = false;
         flow.acknowledge(1, 0);
-        flow.cc.pacing_rate(0, u64::MAX, MSS, MS * 20)
+        flow.rate(0, u64::MAX, MS * 20)
     };
-    assert_eq!([rate(40), rate(80)], [Some(12_000_000); 2]);
+    assert_eq!([rate(40), rate(80)], [12_000_000; 2]);
 }
 
 /// 1500 B in 100 us are 15 MB/s. 77 packets in 25 ms are 4.62, and in 1 ms more than the bottleneck
@@ -470,7 +497,7 @@ fn a_quick_start_sends_a_window_within_a_quarter_of_the_round_trip_and_a_large_o
 fn a_quick_start_sends_no_more_than_nine_tenths_of_what_the_bottleneck_does() {
     let mut start = QuickStart::new();
     start.round(0).round(0);
-    let rate = |rtt| start.0.cc.pacing_rate(0, u64::MAX, MSS, rtt).unwrap();
+    let rate = |rtt| start.0.rate(0, u64::MAX, rtt);
     assert_eq!(rate(MS * 25), 2 * 4_620_000);
     assert_eq!(rate(MS * 10), 13_500_000);
     assert_eq!(rate(MS), 115_500_000);
@@ -480,7 +507,7 @@ fn a_quick_start_sends_no_more_than_nine_tenths_of_what_the_bottleneck_does() {
 #[test]
 fn a_quick_start_sends_the_last_window_at_eight_tenths_of_it() {
     let mut start = QuickStart::new();
-    let rate = |start: &QuickStart, left| start.0.cc.pacing_rate(7, left, MSS, MS * 50).unwrap();
+    let rate = |start: &QuickStart, left| start.0.rate(7, left, MS * 50);
     start.round(0).round(0);
     assert_eq!(rate(&start, 71), 2 * 2_310_000);
     assert_eq!(rate(&start, 70), 12_000_000);
@@ -489,8 +516,8 @@ fn a_quick_start_sends_the_last_window_at_eight_tenths_of_it() {
 /// 10 packets of 1500 B in a hundredth of 20 ms.
 #[test]
 fn a_quick_start_sends_its_first_window_within_a_hundredth_of_the_round_trip() {
-    let first = |config| Flow::new(config, 10, MS * 20).cc.first_pacing_rate(MSS, MS * 20);
-    assert_eq!(first(Config::quick_start()), Some(75_000_000));
+    let first = |config| Flow::new(config, 10, MS * 20).cc.initial_pacing(MS * 20);
+    assert_eq!(first(Config::quick_start()), Some(Rate::from_bps(8 * 75_000_000)));
     assert_eq!(first(Config::best()), None);
 }
 
@@ -498,10 +525,9 @@ fn a_quick_start_sends_its_first_window_within_a_hundredth_of_the_round_trip() {
 #[test]
 fn pacing_spreads_the_window_and_leads_slow_start() {
     let mut flow = Flow::new(Config::default(), 40, MS * 20);
-    flow.window.limited = false;
+    flow.limited = false;
     flow.acknowledge(1, 0);
-    let rate =
-        |flow: &Flow, in_flight| flow.cc.pacing_rate(in_flight, u64::MAX, MSS, MS * 20).unwrap();
+    let rate = |flow: &Flow, in_flight| flow.rate(in_flight, u64::MAX, MS * 20);
     assert_eq!(rate(&flow, 0), 6_000_000);
     flow.acknowledge(1, 1);
     assert_eq!(rate(&flow, 0), 1_500_000);

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use l4s_cc::{Ack, Congestion, CongestionControl, WantedEcn, Window, foreign, reno};
+use l4s_cc::{Ack, Congestion, Connection, Reducing, WantedEcn, Window, WindowRule, foreign, reno};
 use l4s_measure::{EngineSummary, Origin, Recorder, golden};
 use l4s_scenario::Plan;
 
@@ -14,7 +14,7 @@ use l4s_scenario::Plan;
 /// the probability of marks, whatever the rate (DCttH §2.1).
 #[derive(Debug)]
 struct Scalable {
-    reno: reno::Control,
+    reno: reno::Rule,
     /// The round trip is over when this segment is acknowledged.
     round_end: u64,
     /// Marks in this round trip, and in the one before.
@@ -22,7 +22,7 @@ struct Scalable {
     last: u32,
 }
 
-impl CongestionControl for Scalable {
+impl WindowRule for Scalable {
     fn observe(&mut self, _: &mut Window, ack: &Ack) {
         if ack.una >= self.round_end {
             self.round_end = ack.nxt;
@@ -39,7 +39,7 @@ impl CongestionControl for Scalable {
     fn ssthresh(&mut self, window: &Window, congestion: Congestion) -> u32 {
         match congestion {
             Congestion::Ecn => window.cwnd.saturating_sub(self.last.max(self.marks) / 2).max(2),
-            Congestion::Loss | Congestion::Timeout => self.reno.ssthresh(window, congestion),
+            _ => self.reno.ssthresh(window, congestion),
         }
     }
 }
@@ -57,14 +57,15 @@ pub fn run() -> (String, u64) {
     let text = include_str!("own_control.toml");
     let plan = Plan::parse("own_control.toml", text, &[]).expect("a scenario");
     let mut scenario = plan.points[0].scenario.clone();
-    let make = || -> Box<dyn foreign::Control> {
-        let reno = reno::Control::new(&reno::Config::default());
-        Box::new(Scalable { reno, round_end: 0, marks: 0, last: 0 })
+    let make = |connection: &Connection| -> Box<dyn foreign::Control> {
+        let reno = reno::Rule::new(&reno::Config::default());
+        let rule = Scalable { reno, round_end: 0, marks: 0, last: 0 };
+        let paces = true;
+        Box::new(Reducing::new(rule, paces, connection))
     };
     scenario.groups[0].cc = l4s_cc::Config::Foreign(foreign::Config {
         name: "scalable".into(),
         wants: WantedEcn::L4s,
-        pacing: true,
         make: Arc::new(make),
     });
     let origin = Origin { on: "sim".to_owned(), ..Origin::default() };

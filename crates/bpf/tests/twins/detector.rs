@@ -140,7 +140,7 @@ pub(super) fn compare_detector(
             delivered_ce: ack.delivered_ce,
             una: ack.una,
             nxt: ack.nxt,
-            self_limited: ack.app_limited,
+            self_limited: ack.unsent == 0,
             pushed: false,
             rtt_virt_us: r.below(60_000),
         };

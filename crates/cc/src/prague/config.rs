@@ -5,7 +5,7 @@ use l4s_units::param;
 use l4s_units::param::{Configurable, Kind, Param, Profile, Setting, Value};
 use serde::{Deserialize, Serialize};
 
-use crate::Burst;
+use crate::Connection;
 use crate::classic_ecn::{self, Clock, Rules};
 
 l4s_units::words! {
@@ -93,12 +93,14 @@ impl BurstLimit {
     /// 1/4096 s, as TCP Prague for Linux: no more than 250 us of queue (RFC 9331 §4.3).
     const SHORT: Duration = Duration::from_micros(244);
 
-    /// The limit, where the congestion control sets one of its own.
-    pub(super) fn burst(self) -> Option<Burst> {
+    /// The send quantum in segments at `rate` bytes per second.
+    #[inline]
+    pub(super) fn quantum(self, rate: u64, min_rtt: Duration, connection: &Connection) -> u32 {
+        let short = rate.saturating_mul(BurstLimit::SHORT.as_micros()) / 1_000_000;
         match self {
-            BurstLimit::Offload => None,
-            BurstLimit::Short => Some(Burst { time: BurstLimit::SHORT, least: 1 }),
-            BurstLimit::ShortPairs => Some(Burst { time: BurstLimit::SHORT, least: 2 }),
+            BurstLimit::Offload => connection.quantum(rate, min_rtt, 1),
+            BurstLimit::Short => connection.whole_segments(short, 1),
+            BurstLimit::ShortPairs => connection.whole_segments(short, 2),
         }
     }
 }

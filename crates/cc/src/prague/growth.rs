@@ -28,7 +28,7 @@ pub(super) struct Growth {
     /// Whether it grows as Cubic from a loss to the next mark.
     cubic_after_loss: bool,
     /// The curve of Cubic, where there is use for one.
-    cubic: Option<Box<cubic::Control>>,
+    cubic: Option<Box<cubic::Rule>>,
 }
 
 impl State {
@@ -76,7 +76,7 @@ impl Growth {
             fast: config.increase == Increase::Fast,
             classic: config.classic_growth,
             cubic_after_loss: config.loss == LossResponse::Cubic,
-            cubic: uses_cubic.then(|| Box::new(cubic::Control::new(&cubic::Config::default()))),
+            cubic: uses_cubic.then(|| Box::new(cubic::Rule::new(&cubic::Config::default()))),
         }
     }
 

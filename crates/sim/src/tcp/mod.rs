@@ -12,7 +12,6 @@ pub mod accecn;
 mod buffer;
 mod client;
 mod pace;
-mod prr;
 mod ranges;
 mod receiver;
 mod reordering;

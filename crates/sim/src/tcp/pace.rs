@@ -5,7 +5,6 @@ use l4s_units::{Bytes, Rate, Spacing, Time};
 /// The pace of one connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
-    on: bool,
     /// The rate, and what of the last burst's time no nanosecond holds.
     spacing: Spacing,
     /// When the next burst may leave.
@@ -20,27 +19,27 @@ impl Pace {
     pub const FREE_SEGMENTS: u64 = 10;
 
     /// Nothing has left yet.
-    pub fn new(on: bool) -> Self {
-        Pace { on, spacing: Spacing::new(Rate::ZERO), free_at: Time::ZERO, due: Time::NEVER }
+    pub fn new() -> Self {
+        Pace { spacing: Spacing::new(Rate::ZERO), free_at: Time::ZERO, due: Time::NEVER }
     }
 
     /// Whether a burst must wait; then it is due at its time.
     pub fn holds_back(&mut self, now: Time) -> bool {
-        let wait = self.on && now < self.free_at;
+        let wait = now < self.free_at;
         if wait {
             self.due = self.free_at;
         }
         wait
     }
 
-    /// So many bytes left, at `rate` bytes per second. Where the last burst could have left sooner,
+    /// So many bytes left, at `rate`. Where the last burst could have left sooner,
     /// the next one may: as much, but by no more than half (`tcp_update_skb_after_send`).
-    pub fn charge(&mut self, bytes: u64, rate: u64, now: Time) {
-        if !self.on || rate == 0 {
+    pub fn charge(&mut self, bytes: Bytes, rate: Rate, now: Time) {
+        if rate == Rate::ZERO {
             return;
         }
-        self.spacing.retime(Rate::from_bps(rate.saturating_mul(8)));
-        let span = self.spacing.next(Bytes::new(bytes));
+        self.spacing.retime(rate);
+        let span = self.spacing.next(bytes);
         let credit = now.since(self.free_at);
         self.free_at = self.free_at.max(now) + span.saturating_sub(credit.min(span / 2));
     }
@@ -59,12 +58,12 @@ mod tests {
             bursts in prop::collection::vec((1u64..46, 1_000u64..125_000_000_000), 2..100),
             steady in any::<bool>(),
         ) {
-            let mut pace = Pace::new(true);
+            let mut pace = Pace::new();
             let (mut now, mut exact) = (Time::ZERO, 0.0);
             for (segments, rate) in &bursts {
                 let rate = if steady { bursts[0].1 } else { *rate };
                 prop_assert!(!pace.holds_back(now));
-                pace.charge(segments * 1448, rate, now);
+                pace.charge(Bytes::new(segments * 1448), Rate::from_bps(rate * 8), now);
                 exact += (segments * 1448) as f64 / rate as f64 * 1e9;
                 now = pace.free_at;
                 prop_assert!(pace.holds_back(Time::from_nanos(now.as_nanos() - 1)));

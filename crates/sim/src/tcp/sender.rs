@@ -17,23 +17,22 @@ mod transmission;
 mod undo;
 
 use l4s_cc::classic_ecn::Report;
-use l4s_cc::{Cc, CongestionControl, INITIAL_WINDOW, Pause, Window};
+use l4s_cc::{Cc, Congestion, CongestionControl, Connection, Decision, Pause, Window};
 use l4s_observe::EcnFlags;
 use l4s_units::{Duration, Ecn, Time};
 
 use super::accecn::Decoder;
 use super::buffer;
 use super::pace::Pace;
-use super::prr::Prr;
 use super::reordering::Reordering;
 use super::rtt::Rtt;
 use super::scoreboard::{Arrival, Delivered, Scoreboard};
 use super::supply::Supply;
 use super::usage::Usage;
-use crate::packet::{Ack, Segment, Stamp, Stamps};
+use crate::packet::{Ack, MSS, Segment, Stamp, Stamps};
 use recovery::{Progress, Resend};
 use tracing::Tracing;
-use transmission::CHUNK;
+use transmission::{CHUNK, full_payload};
 use undo::Undo;
 
 /// What a sender is made of.
@@ -89,7 +88,7 @@ impl State {
 #[derive(Debug)]
 pub struct Sender {
     cc: Cc,
-    window: Window,
+    decision: Decision,
     state: State,
     board: Scoreboard,
     reordering: Reordering,
@@ -103,23 +102,18 @@ pub struct Sender {
     short: u16,
     /// Sets of tracers.
     tracing: Tracing,
-    /// The congestion control sets the window in every state, reductions included.
-    steered: bool,
-    /// Recovery began; the first retransmission must not wait for a steered window.
-    recovering: bool,
     /// The next new segment tells that the window was reduced.
     cwr_pending: bool,
 
     /// A reduction ends when this segment is acknowledged.
     high_seq: u64,
-    prr: Prr,
     usage: Usage,
+    /// Segments sent, retransmissions included, probes not; wraps.
+    sent: u32,
     /// When the last segment went out.
     last_sent: Time,
     /// Segments left in the buffer from which new ones are taken.
     chunk_left: u32,
-    /// Bytes per second at which the window would be spread, for the size of bursts.
-    pacing_rate: u64,
 
     timer: Timer,
     pace: Pace,
@@ -165,11 +159,13 @@ impl Timer {
 impl Sender {
     /// A sender that has answered nothing yet.
     pub fn new(config: &SenderConfig) -> Self {
-        let cc = Cc::new(&config.cc);
+        let connection = Connection {
+            payload: full_payload(config.accurate_ecn) as u32,
+            ..Connection::new(MSS as u32)
+        };
         Sender {
-            steered: cc.steers_alone(),
-            cc,
-            window: Window::new(INITIAL_WINDOW),
+            cc: Cc::new(&config.cc, &connection),
+            decision: connection.initial(),
             state: State::SynReceived,
             board: Scoreboard::default(),
             reordering: Reordering::new(),
@@ -181,16 +177,14 @@ impl Sender {
             accecn: Decoder::default(),
             short: 0,
             tracing: Tracing::new(config.cc.tracer_set()),
-            recovering: false,
             cwr_pending: false,
             high_seq: 0,
-            prr: Prr::default(),
             usage: Usage::default(),
+            sent: 0,
             last_sent: Time::ZERO,
             chunk_left: CHUNK,
-            pacing_rate: 0,
             timer: Timer::OFF,
-            pace: Pace::new(config.cc.paces()),
+            pace: Pace::new(),
             backoff: 0,
             timeouts: 0,
             frto: false,
@@ -216,7 +210,7 @@ impl Sender {
 
     /// Congestion window and threshold.
     pub fn window(&self) -> Window {
-        self.window
+        self.decision.window
     }
 
     /// Smoothed RTT, once measured.
@@ -231,7 +225,7 @@ impl Sender {
 
     /// What the congestion control's detector of Classic ECN says, where it has one.
     pub fn classic_ecn(&self) -> Option<Report> {
-        self.cc.classic_ecn()
+        self.cc.prague()?.classic_ecn()
     }
 
     /// From now on it sends what an application writes, and the connection stays open.
@@ -260,7 +254,7 @@ impl Sender {
         }
         if self.board.packets_out() == 0 {
             let (length, rto) = (now.since(self.last_sent), self.rtt.rto(self.backoff));
-            self.cc.restart(&mut self.window, Pause { now, length, rto });
+            self.decision = self.cc.on_restart(Pause { now, length, rto });
         }
         self.transmit(now, out);
     }
@@ -314,13 +308,12 @@ impl Sender {
         // RFC 5681 §3.1, but for one retransmission, and where it was in vain: the first SYN-ACK
         // arrived (`tcp_init_transfer`, `tcp_try_undo_spurious_syn`).
         if times > 2 && self.backoff > 0 && stamps.echo != first {
-            self.window.cwnd = 1;
+            self.decision = self.cc.on_congestion(Congestion::Handshake, false, &self.sample(now));
         }
         self.backoff = 0;
         self.state = State::Open;
         self.timer = Timer::OFF;
-        self.steer(now);
-        self.update_pacing_rate();
+        self.decision = self.cc.on_ack(&self.sample(now));
         self.transmit(now, out);
     }
 
@@ -359,16 +352,15 @@ impl Sender {
             let ece = ack.ece && self.ecn.is_some();
             (ece, if ece { delivered.segments } else { 0 })
         };
-        let sample = l4s_cc::Ack {
+        let mut sample = l4s_cc::Ack {
             delivered: delivered.segments,
             delivered_ce,
             ece,
+            advanced: una > prior_una,
             rtt: delivered.rtt_newest,
             ..self.sample(now)
         };
-        if !self.steered {
-            self.cc.observe(&mut self.window, &sample);
-        }
+        self.cc.observe(&sample);
         if let Some(overtook) = self.tracing.answer(ack) {
             self.traced(overtook);
         }
@@ -387,23 +379,16 @@ impl Sender {
         }
         self.end_probe(una, una > prior_una || delivered.selective, now);
 
-        let (mut lost, mut resend) = (0, Resend::Lost);
+        let mut resend = Resend::Lost;
         let dubious = delivered.selective || ece || !delivered.cumulative;
         if dubious || self.state != State::Open || self.board.sacked_out() > 0 {
             let advanced = una > prior_una;
             let progress = Progress { ack, delivered: &delivered, una, advanced, ece };
-            (lost, resend) = self.decide_state(&progress, now);
+            (sample.lost, resend) = self.decide_state(&progress, now);
+            sample.in_flight = self.board.in_flight();
         }
-        // Control the window: shrink it in proportion, or let it grow.
-        if self.steered {
-            self.steer_alone(&sample);
-        } else if self.reducing() {
-            self.reduce(delivered.segments, lost, una > prior_una);
-        } else if delivered.cumulative && delivered.segments > 0 {
-            self.window.limited = self.usage.is_limited(&self.window);
-            self.cc.grow(&mut self.window, &sample);
-        }
-        self.update_pacing_rate();
+        sample.limited = self.usage.is_limited(&self.decision.window);
+        self.decision = self.cc.on_ack(&sample);
         if resend == Resend::NewFirst {
             self.transmit(now, out);
             // Where nothing new may be sent, nothing is learnt from it (RFC 5682 §2.1 step 2).
@@ -436,12 +421,7 @@ impl Sender {
                 self.timer = Timer::OFF;
                 let lost = self.detect_losses(now);
                 if lost > 0 && self.state != State::Recovery {
-                    self.enter_recovery(false, now);
-                    if self.steered {
-                        self.let_first_go();
-                    } else if self.state == State::Recovery {
-                        self.reduce(1, lost, false);
-                    }
+                    self.enter_recovery(Congestion::LossByTimer, false, now);
                 }
                 self.retransmit_lost(now, out);
                 if self.timer == Timer::OFF {
@@ -472,42 +452,17 @@ impl Sender {
     /// Where the connection is, without an acknowledgement.
     #[inline]
     fn sample(&self, now: Time) -> l4s_cc::Ack {
+        let (una, nxt) = (self.board.una(), self.board.nxt());
         l4s_cc::Ack {
             now,
-            delivered: 0,
-            delivered_ce: 0,
-            ece: false,
-            rtt: None,
             min_rtt: self.rtt.min(),
             srtt: self.rtt.smoothed().unwrap_or_default(),
-            una: self.board.una(),
-            nxt: self.board.nxt(),
-            app_limited: self.supply.is_empty(self.board.nxt()),
-        }
-    }
-
-    /// Shows a congestion control that steers alone where the connection is, before it is told of
-    /// a loss, and lets its window take effect.
-    #[inline(never)]
-    fn steer(&mut self, now: Time) {
-        if self.steered {
-            let sample = self.sample(now);
-            self.cc.observe(&mut self.window, &sample);
-        }
-    }
-
-    /// As Linux' cong_control: after losses were told.
-    #[inline(never)]
-    fn steer_alone(&mut self, sample: &l4s_cc::Ack) {
-        self.window.limited = self.usage.is_limited(&self.window);
-        self.cc.observe(&mut self.window, sample);
-        self.let_first_go();
-    }
-
-    /// The first lost segment is sent again whatever is in flight (RFC 6675 §5 step 4.3).
-    fn let_first_go(&mut self) {
-        if core::mem::take(&mut self.recovering) {
-            self.window.cwnd = self.window.cwnd.max(self.board.in_flight() + 1);
+            una,
+            nxt,
+            in_flight: self.board.in_flight(),
+            sent: self.sent,
+            unsent: self.supply.left(nxt),
+            ..l4s_cc::Ack::default()
         }
     }
 }

@@ -449,7 +449,7 @@ fn everything_arrives_whatever_is_lost() {
     }
 }
 
-// --- A congestion control that steers alone ---------------------------------------------------
+// --- A congestion control that sets its window in every state ---------------------------------
 
 /// A Prague connection that sends `segments` over a path of 20 ms.
 fn prague(
@@ -462,7 +462,7 @@ fn prague(
 
 /// Neither proportional reduction nor its end set the window: it is half at once, and stays.
 #[test]
-fn a_steered_window_is_half_from_the_loss_on() {
+fn a_window_of_prague_is_half_from_the_loss_on() {
     let mut path = prague(None, lose_first(&[200]));
     let mut windows = vec![10];
     for step in 0..500_000 {
@@ -481,7 +481,7 @@ fn a_steered_window_is_half_from_the_loss_on() {
 }
 
 #[test]
-fn a_steered_window_repairs_many_losses_without_a_timeout() {
+fn prague_repairs_many_losses_without_a_timeout() {
     let lost: Vec<u64> = (40..60).step_by(2).collect();
     let mut path = prague(Some(300), lose_first(&lost));
     path.run(at(Duration::from_secs(10)));
@@ -491,7 +491,7 @@ fn a_steered_window_repairs_many_losses_without_a_timeout() {
 }
 
 #[test]
-fn a_steered_window_grows_again_after_silence() {
+fn a_window_of_prague_grows_again_after_silence() {
     // Everything from 100 on is lost the first two times.
     let mut tries = std::collections::HashMap::new();
     let mut path = prague(Some(600), move |s, _| {
@@ -504,7 +504,7 @@ fn a_steered_window_grows_again_after_silence() {
 }
 
 #[test]
-fn everything_arrives_under_a_steered_window() {
+fn everything_arrives_with_prague() {
     for seed in 0..200 {
         let mut rng = stream(seed, "prague");
         let mut path = prague(Some(150), move |_, _| match rng.next_u32() % 10 {

@@ -1,12 +1,10 @@
 //! Losses, and the states that they and marks lead to: reduction, recovery, timeouts, and back.
 
-use l4s_cc::{Congestion, CongestionControl, Window};
+use l4s_cc::{Congestion, CongestionControl, Recovery, Window};
 use l4s_units::{Duration, Time};
 
-use super::undo::Prior;
 use super::{Output, Purpose, Sender, State, Timer};
 use crate::packet::{Ack, Share};
-use crate::tcp::prr::Prr;
 use crate::tcp::scoreboard::Delivered;
 
 /// Duplicate acknowledgements, or segments selectively acknowledged, that tell a loss.
@@ -90,9 +88,11 @@ impl Sender {
         let lost = self.detect_losses(now);
         match self.state {
             State::Recovery | State::Loss => {}
-            _ if self.board.lost_out() > 0 => self.enter_recovery(progress.ece, now),
+            _ if self.board.lost_out() > 0 => {
+                self.enter_recovery(Congestion::Loss, progress.ece, now);
+            }
             State::Open if progress.ece => {
-                self.start_reduction(Congestion::Ecn);
+                self.start_reduction(Congestion::Ecn, now);
                 self.undo.end();
                 self.state = State::Cwr;
             }
@@ -135,20 +135,18 @@ impl Sender {
         Resend::Lost
     }
 
-    /// What was thought lost was late: the window is what it was before, unless a mark forbids it.
+    /// The loss was none: the window is the one before the reduction, unless a mark forbids it.
     fn undo_reduction(&mut self) {
-        if let Some(Prior { cwnd, ssthresh }) = self.undo.end() {
-            self.cc.undo(&mut self.window, cwnd);
-            if ssthresh > self.window.ssthresh {
-                self.window.ssthresh = ssthresh;
-                self.cwr_pending = false;
-            }
+        let prior = self.undo.end();
+        if prior.is_some_and(|prior| prior.ssthresh > self.decision.window.ssthresh) {
+            self.cwr_pending = false;
         }
+        self.decision = self.cc.on_recovered(Recovery::Spurious(prior));
         self.state = State::Open;
     }
 
     /// A reduction for a loss begins.
-    fn begin_undo(&mut self, prior: Option<Prior>) {
+    fn begin_undo(&mut self, prior: Option<Window>) {
         let probe = u32::from(self.probe.is_some_and(|(_, again)| again));
         if !self.board.awaits_resent() {
             self.undo.forget_resent();
@@ -158,10 +156,12 @@ impl Sender {
 
     /// The window, and the threshold that leads back to three quarters of it at least
     /// (`tcp_current_ssthresh`).
-    fn prior(&self) -> Prior {
-        let Window { cwnd, ssthresh, .. } = self.window;
-        let quarters = if self.reducing() { 0 } else { cwnd / 2 + cwnd / 4 };
-        Prior { cwnd, ssthresh: ssthresh.max(quarters) }
+    fn prior(&self) -> Window {
+        let mut window = self.decision.window;
+        if !self.reducing() {
+            window.ssthresh = window.ssthresh.max(window.cwnd / 2 + window.cwnd / 4);
+        }
+        window
     }
 
     pub(super) fn detect_losses(&mut self, now: Time) -> u32 {
@@ -186,31 +186,23 @@ impl Sender {
     }
 
     #[inline(never)]
-    pub(super) fn enter_recovery(&mut self, ece: bool, now: Time) {
-        self.steer(now);
-        if self.state != State::Loss {
-            let prior = (!self.reducing() && !ece).then(|| self.prior());
-            self.begin_undo(prior);
-        }
-        if self.reducing() {
-            if let Some(ssthresh) = self.cc.loss_while_reducing(&self.window) {
-                self.window.ssthresh = ssthresh;
-            }
-        } else if self.state != State::Loss {
-            self.start_reduction(Congestion::Loss);
-        } else {
+    pub(super) fn enter_recovery(&mut self, loss: Congestion, ece: bool, now: Time) {
+        if self.state == State::Loss {
             return;
         }
+        let prior = (!self.reducing() && !ece).then(|| self.prior());
+        self.begin_undo(prior);
+        if self.reducing() {
+            self.decision = self.cc.on_congestion(loss, true, &self.sample(now));
+        } else {
+            self.start_reduction(loss, now);
+        }
         self.state = State::Recovery;
-        self.recovering = self.steered;
-        self.steer(now);
     }
 
-    pub(super) fn start_reduction(&mut self, congestion: Congestion) {
+    pub(super) fn start_reduction(&mut self, congestion: Congestion, now: Time) {
         self.high_seq = self.board.nxt();
-        self.prr = Prr { prior_cwnd: self.window.cwnd, delivered: 0, out: 0 };
-        self.window.forget_credit();
-        self.window.ssthresh = self.cc.ssthresh(&self.window, congestion);
+        self.decision = self.cc.on_congestion(congestion, false, &self.sample(now));
         self.cwr_pending = self.tells_reduction();
         self.probe = None;
     }
@@ -221,19 +213,8 @@ impl Sender {
     }
 
     pub(super) fn end_reduction(&mut self) {
-        if !self.steered {
-            self.window.cwnd = self.window.ssthresh;
-        }
+        self.decision = self.cc.on_recovered(Recovery::Complete);
         self.state = State::Open;
-    }
-
-    /// Sets the window to what is in flight and may be added (RFC 6937 §3).
-    pub(super) fn reduce(&mut self, delivered: u32, lost: u32, advanced: bool) {
-        if delivered == 0 || self.prr.prior_cwnd == 0 {
-            return;
-        }
-        let (ssthresh, in_flight) = (self.window.ssthresh, self.board.in_flight());
-        self.window.cwnd = self.prr.window(ssthresh, in_flight, delivered, advanced && lost == 0);
     }
 
     // --- Timers -----------------------------------------------------------------------------
@@ -308,8 +289,7 @@ impl Sender {
             self.probe = None;
         } else if una > nxt {
             // Only the probe arrived. The window must answer that loss too.
-            self.steer(now);
-            self.start_reduction(Congestion::Loss);
+            self.start_reduction(Congestion::Loss, now);
             self.end_reduction();
         }
     }
@@ -320,21 +300,17 @@ impl Sender {
             self.timer = Timer::OFF;
             return;
         }
-        // One answer per window of data. Until the next acknowledgement the window is ours even
-        // where it is steered.
-        self.steer(now);
-        let ssthresh = self.cc.ssthresh(&self.window, Congestion::Timeout);
+        // One answer per window of data.
         let first = self.state == State::Open || self.high_seq <= self.board.una();
-        if first || (self.state == State::Loss && self.timeouts == 0) {
+        let answered = !first && (self.state != State::Loss || self.timeouts > 0);
+        if !answered {
             self.begin_undo(Some(self.prior()));
-            self.window.ssthresh = ssthresh;
         }
         // RFC 5682 §3.1 step 1: no recovery is under way, or nothing but timeouts of this segment.
         self.frto = matches!(self.state, State::Open | State::Cwr) || self.timeouts > 0;
         self.high_seq = self.board.nxt();
         self.board.timeout(now);
-        self.window.cwnd = self.board.in_flight() + 1;
-        self.window.forget_credit();
+        self.decision = self.cc.on_congestion(Congestion::Timeout, answered, &self.sample(now));
         self.cwr_pending = self.tells_reduction();
         self.state = State::Loss;
         self.probe = None;

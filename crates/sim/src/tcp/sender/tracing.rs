@@ -35,8 +35,7 @@
 //! itself, and the order of the answers is that of the copies. A middle before its front is told
 //! apart as above; the block of it comes once more then, with the front.
 
-use l4s_cc::CongestionControl;
-use l4s_cc::prague::TracerSet;
+use l4s_cc::prague::{self, TracerSet};
 use l4s_units::{Ecn, Time};
 
 use super::{Output, Sender};
@@ -198,12 +197,14 @@ impl Sender {
     #[cfg(not(test))]
     #[inline]
     fn cc_wants_tracers(&mut self) -> bool {
-        self.cc.wants_tracers(self.board.nxt())
+        self.cc.prague_mut().is_some_and(prague::Control::wants_tracers)
     }
 
     #[cfg(not(test))]
     pub(super) fn traced(&mut self, overtook: bool) {
-        self.cc.traced(overtook);
+        if let Some(prague) = self.cc.prague_mut() {
+            prague.traced(overtook);
+        }
     }
 
     /// Sends a set, in place of a full segment or with one.
@@ -281,7 +282,7 @@ mod script {
             let (una, nxt) = (self.board.una(), self.board.nxt());
             match &self.script {
                 Some(script) => script.wants(una, nxt),
-                None => self.cc.wants_tracers(nxt),
+                None => self.cc.prague_mut().is_some_and(prague::Control::wants_tracers),
             }
         }
 
@@ -293,7 +294,11 @@ mod script {
         pub(in crate::tcp::sender) fn traced(&mut self, overtook: bool) {
             match &self.script {
                 Some(script) => script.traced(overtook),
-                None => self.cc.traced(overtook),
+                None => {
+                    if let Some(prague) = self.cc.prague_mut() {
+                        prague.traced(overtook);
+                    }
+                }
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Sending: what may go out, in which bursts.
 
-use l4s_cc::CongestionControl;
-use l4s_units::{Duration, Ecn, Time};
+use l4s_cc::Decision;
+use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
 
 use super::{Output, Purpose, Sender, State, Timer};
 use crate::packet::{MSS, Part, Segment, Stamp};
@@ -54,14 +54,12 @@ impl Sender {
         if !self.board.has_to_resend() {
             return;
         }
-        while self.board.in_flight() < self.window.cwnd && !self.pace.holds_back(now) {
+        while self.board.in_flight() < self.decision.window.cwnd && !self.pace.holds_back(now) {
             let Some(seq) = self.board.resend(now) else { break };
             self.undo.resent(Stamp::at(now));
             self.send_again(seq, now, out);
-            self.pace.charge(self.full_payload(), self.pacing_rate, now);
-            if self.reducing() {
-                self.prr.out += 1;
-            }
+            self.sent = self.sent.wrapping_add(1);
+            self.charge(1, self.decision.pacing, now);
             if seq == self.board.una() && self.timer.purpose != Purpose::Reordering {
                 self.set_retransmit_timer(now);
             }
@@ -70,27 +68,27 @@ impl Sender {
 
     /// Sends new segments, as far as the window allows and waiting is not better.
     pub(super) fn transmit(&mut self, now: Time, out: &mut impl Output) {
+        let Decision { window, quantum, pacing } = self.decision;
         let (mut sent, mut limited) = (0, false);
         loop {
             let left = self.supply.left(self.board.nxt());
             let room = self.room_end.saturating_sub(self.board.nxt());
-            let quota = self.window.cwnd.saturating_sub(self.board.in_flight());
+            let quota = window.cwnd.saturating_sub(self.board.in_flight());
             let quota = quota.min(u32::try_from(room).unwrap_or(u32::MAX));
             if left == 0 || quota == 0 || self.pace.holds_back(now) {
                 break;
             }
-            let burst = self.burst_segments();
             // Waiting makes no larger burst of what the application wrote in one piece.
             let rest_fits = left.min(self.chunk_left.into()) <= u64::from(quota);
-            if !rest_fits && self.should_defer(quota, burst, now) {
+            if !rest_fits && self.should_defer(quota, now) {
                 limited = true;
                 break;
             }
             // At least two units in flight, for a smoother return of acknowledgements.
-            let unit = quota.min((self.window.cwnd / 2).max(1)).min(burst);
-            let first = self.first_rate();
-            let unit =
-                unit.min(if first.is_some() { 1 } else { u32::try_from(left).unwrap_or(u32::MAX) });
+            let unit = quota.min((window.cwnd / 2).max(1)).min(quantum);
+            let initial = self.initial_pacing();
+            let most = if initial.is_some() { 1 } else { u32::try_from(left).unwrap_or(u32::MAX) };
+            let unit = unit.min(most);
             // What a unit has beyond its chunk it takes from the next one.
             self.chunk_left = match self.chunk_left.checked_sub(unit) {
                 Some(0) => CHUNK,
@@ -100,7 +98,7 @@ impl Sender {
             for n in 1..=unit {
                 // The last segment of an offloaded unit says "push", a lone segment does not,
                 // unless nothing would follow that lets the receiver acknowledge it at once.
-                let push = (unit > 1 && n == unit) || self.cc.pushes();
+                let push = (unit > 1 && n == unit) || self.asks_for_prompt_ack();
                 if self.wants_tracers() {
                     self.send_tracers(push, now, out);
                 } else {
@@ -109,18 +107,14 @@ impl Sender {
             }
             sent += unit;
             let free = self.board.nxt() <= Pace::FREE_SEGMENTS;
-            if let Some(rate) = first.or((!free).then_some(self.pacing_rate)) {
-                self.pace.charge(u64::from(unit) * self.full_payload(), rate, now);
-            }
+            self.charge(unit, initial.or(if free { None } else { pacing }), now);
         }
-        limited |= self.board.in_flight() >= self.window.cwnd;
+        limited |= self.board.in_flight() >= window.cwnd;
         if sent > 0 || limited {
             self.usage.update(&self.board, limited);
         }
         if sent > 0 {
-            if self.reducing() {
-                self.prr.out += sent;
-            }
+            self.sent = self.sent.wrapping_add(sent);
             let since = self.board.head_sent_at().unwrap_or(now);
             if !self.schedule_probe(since, now) && self.timer == Timer::OFF {
                 self.set_retransmit_timer(now);
@@ -128,39 +122,40 @@ impl Sender {
         }
     }
 
-    /// At what rate the rest of the first window leaves, in bytes per second; none where at once.
-    fn first_rate(&self) -> Option<u64> {
-        if !self.steered || self.board.nxt() >= Pace::FREE_SEGMENTS {
+    /// The rate at which the initial window leaves, segment by segment; `None` where it leaves at once.
+    #[inline]
+    fn initial_pacing(&self) -> Option<Rate> {
+        if self.board.nxt() >= Pace::FREE_SEGMENTS {
             return None;
         }
-        self.cc.first_pacing_rate(MSS as u32, self.rtt.smoothed()?)
+        self.cc.prague()?.initial_pacing(self.rtt.smoothed()?)
     }
 
-    /// Segments per burst: what a millisecond of the window takes, as Linux sizes its units of
-    /// segmentation offload; more on short paths.
-    fn burst_segments(&self) -> u32 {
-        if self.steered
-            && let Some(burst) = self.cc.burst()
-        {
-            let nanos = u128::from(burst.time.as_nanos());
-            let bytes = (u128::from(self.pacing_rate) * nanos / 1_000_000_000) as u64;
-            return ((bytes.min(GSO_MAX) / self.full_payload()) as u32).max(burst.least);
+    /// Whether each segment asks for an acknowledgement at once.
+    #[inline]
+    fn asks_for_prompt_ack(&self) -> bool {
+        self.cc.prague().is_some_and(|prague| prague.pushes())
+    }
+
+    /// So many segments left, paced at `rate`.
+    #[inline]
+    fn charge(&mut self, segments: u32, rate: Option<Rate>, now: Time) {
+        if let Some(rate) = rate {
+            let bytes = u64::from(segments) * full_payload(self.accurate_ecn);
+            self.pace.charge(Bytes::new(bytes), rate, now);
         }
-        let short_path = (self.rtt.min().as_micros() >> 9).min(63) as u32;
-        let bytes = (self.pacing_rate >> 10) + (GSO_MAX >> short_path);
-        ((bytes.min(GSO_MAX) / self.full_payload()) as u32).max(if self.steered { 1 } else { 2 })
     }
 
     /// Whether to wait for a larger burst: when the last one just went out, less than a third of
     /// the window is free, and the next acknowledgement is near.
-    fn should_defer(&self, quota: u32, burst: u32, now: Time) -> bool {
+    fn should_defer(&self, quota: u32, now: Time) -> bool {
         if self.state == State::Recovery || self.state == State::Loss {
             return false;
         }
         if now.since(self.last_sent) > MILLISECOND {
             return false;
         }
-        if quota >= burst || quota >= self.window.cwnd / 3 {
+        if quota >= self.decision.quantum || quota >= self.decision.window.cwnd / 3 {
             return false;
         }
         let Some(head) = self.board.head_sent_at() else { return false };
@@ -168,30 +163,10 @@ impl Sender {
         let next_ack = (head + srtt).since(now);
         next_ack <= (srtt / 2).min(MILLISECOND)
     }
+}
 
-    /// What pacing and bursts count of a full segment. The pacing rate itself is that of whole
-    /// `MSS`, as in Linux, whose `mss_cache` does not know of the option.
-    fn full_payload(&self) -> u64 {
-        if self.accurate_ecn { MSS - ACCECN_OPTION } else { MSS }
-    }
-
-    pub(super) fn update_pacing_rate(&mut self) {
-        let Some(srtt) = self.rtt.smoothed() else { return };
-        let left = self.supply.left(self.board.nxt());
-        if self.steered
-            && let Some(rate) = self.cc.pacing_rate(self.board.in_flight(), left, MSS as u32, srtt)
-        {
-            self.pacing_rate = rate;
-            return;
-        }
-        // Twice the window per RTT early in slow start, 1.2 times later.
-        let percent = if self.window.cwnd < self.window.ssthresh / 2 { 200 } else { 120 };
-        let window = u64::from(self.window.cwnd.max(self.board.packets_out()));
-        let (bytes, nanos) = (window * MSS * percent / 100, srtt.as_nanos());
-        // 64 bits hold the product up to a window of 18 GB.
-        self.pacing_rate = match bytes.checked_mul(1_000_000_000) {
-            Some(product) => product / nanos,
-            None => (u128::from(bytes) * 1_000_000_000 / u128::from(nanos)) as u64,
-        };
-    }
+/// The payload of a full segment in bytes, which pacing and the send quantum count. The pacing rate
+/// itself counts `MSS`, as in Linux, whose `mss_cache` does not know of the option.
+pub(super) fn full_payload(accurate_ecn: bool) -> u64 {
+    if accurate_ecn { MSS - ACCECN_OPTION } else { MSS }
 }

@@ -9,6 +9,8 @@
 //! 3. After a timeout something arrives that was sent once, before it (F-RTO, RFC 5682 §3.1):
 //!    [`super::Sender`] sees that by itself.
 
+use l4s_cc::Window;
+
 use crate::packet::Stamp;
 
 /// What is known of the last reduction for a loss.
@@ -17,23 +19,16 @@ pub(super) struct Undo {
     /// The first segment not acknowledged when it began; none where there is nothing to take back.
     from: Option<u64>,
     /// Window and threshold before it; none where a mark asked for a reduction, too.
-    prior: Option<Prior>,
+    prior: Option<Window>,
     /// The time stamp of the first retransmission in this recovery; none before it.
     first_resent: Option<Stamp>,
     /// Retransmissions of which no D-SACK has told; none before the first one.
     unreported: Option<u32>,
 }
 
-/// A window before its reduction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Prior {
-    pub cwnd: u32,
-    pub ssthresh: u32,
-}
-
 impl Undo {
     /// A reduction for a loss begins, while so many retransmissions are under way.
-    pub fn begin(&mut self, una: u64, resent_out: u32, prior: Option<Prior>) {
+    pub fn begin(&mut self, una: u64, resent_out: u32, prior: Option<Window>) {
         self.from = Some(una);
         self.prior = prior;
         self.unreported = (resent_out > 0).then_some(resent_out);
@@ -50,7 +45,7 @@ impl Undo {
     }
 
     /// There is nothing to take back any more. Gives the window to return to.
-    pub fn end(&mut self) -> Option<Prior> {
+    pub fn end(&mut self) -> Option<Window> {
         self.from = None;
         self.prior.take()
     }

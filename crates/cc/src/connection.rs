@@ -1,0 +1,66 @@
+//! What a congestion control knows of its connection beforehand, and what Linux derives from a
+//! window where the control has no rule of its own: the pacing rate and the send quantum.
+
+use l4s_units::{Duration, Rate};
+
+use crate::{Decision, INITIAL_WINDOW, Window};
+
+/// The most bytes that one unit of segmentation offload holds (`GSO_LEGACY_MAX_SIZE`).
+const OFFLOAD_BYTES: u64 = 65_536;
+
+/// What is fixed before the first segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Connection {
+    /// The maximum segment size in bytes, by which a pacing rate counts segments (`mss_cache`).
+    pub mss: u32,
+    /// The payload of a full segment in bytes: the same, less TCP options. At least 1.
+    pub payload: u32,
+    /// The initial window in segments, from 1.
+    pub initial_window: u32,
+}
+
+impl Connection {
+    /// A connection whose segments have no options of their own, with the window of RFC 6928.
+    pub const fn new(mss: u32) -> Connection {
+        Connection { mss, payload: mss, initial_window: INITIAL_WINDOW }
+    }
+
+    /// The decision before the first event.
+    pub const fn initial(&self) -> Decision {
+        Decision { window: Window::new(self.initial_window), pacing: None, quantum: 1 }
+    }
+
+    /// The rate in bytes per second that spreads a window: twice the window per RTT early in slow
+    /// start, 1.2 times later (`tcp_update_pacing_rate`). `srtt` is not zero.
+    #[inline]
+    pub fn pacing_rate(&self, window: &Window, packets_out: u64, srtt: Duration) -> u64 {
+        let percent = if window.cwnd < window.ssthresh / 2 { 200 } else { 120 };
+        let packets = u64::from(window.cwnd).max(packets_out);
+        let (bytes, nanos) = (packets * u64::from(self.mss) * percent / 100, srtt.as_nanos());
+        // 64 bits hold the product up to a window of 18 GB.
+        match bytes.checked_mul(1_000_000_000) {
+            Some(product) => product / nanos,
+            None => (u128::from(bytes) * 1_000_000_000 / u128::from(nanos)) as u64,
+        }
+    }
+
+    /// The segments that leave together at `rate` bytes per second, `least` at least: those of a
+    /// millisecond, and more on short paths (`tcp_tso_autosize`).
+    #[inline]
+    pub fn quantum(&self, rate: u64, min_rtt: Duration, least: u32) -> u32 {
+        let short_path = (min_rtt.as_micros() >> 9).min(63) as u32;
+        self.whole_segments((rate >> 10) + (OFFLOAD_BYTES >> short_path), least)
+    }
+
+    /// The segments in so many bytes: `least` at least, and no more than offload takes.
+    #[inline]
+    pub fn whole_segments(&self, bytes: u64, least: u32) -> u32 {
+        ((bytes.min(OFFLOAD_BYTES) / u64::from(self.payload)) as u32).max(least)
+    }
+}
+
+/// A rate in bytes per second as one that the transport paces at.
+#[inline]
+pub(crate) fn paced(bytes_per_second: u64) -> Rate {
+    Rate::from_bps(bytes_per_second.saturating_mul(8))
+}
