@@ -145,7 +145,7 @@ impl<P: Packet, B: Base> Engine<P, B> {
 
     /// The signal to one packet (DCttH Algorithm 2 and §3.4), before or after its wait in
     /// `queue`; `native` is what the L queue's own AQM asks for.
-    #[inline]
+    #[inline(always)]
     fn decide(
         &mut self,
         at: DropAt,
@@ -183,7 +183,7 @@ impl<P: Packet, B: Base> Engine<P, B> {
     }
 
     /// Carries a verdict out; gives the packet back unless it is dropped.
-    #[inline]
+    #[inline(always)]
     fn carry_out(
         &self,
         verdict: Verdict,
