@@ -56,7 +56,7 @@ pub use catalog::{Described, Profile, Setting, controls, disciplines};
 pub use fault::{Fault, Faults, nearest};
 pub use fingerprint::{Fingerprint, fingerprint};
 pub use open::Refused;
-pub use plan::{Budget, MAX_POINTS, Override, Plan, Point, Template};
+pub use plan::{Budget, MAX_POINTS, Override, Plan, Point, Template, discipline};
 pub use report::report;
 pub use shell::shell_word;
 pub use show::show;

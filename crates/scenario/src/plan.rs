@@ -7,7 +7,7 @@ use std::fmt;
 use crate::fault::{Gathered, Place, Source};
 use crate::schema;
 use crate::sweep::{self, Axis, Setting, Step, Sweep};
-use crate::tree::{self, Table};
+use crate::tree::{self, Entry, Table};
 use crate::{Faults, shell_word};
 
 /// The most runs that a plan may have.
@@ -310,6 +310,23 @@ fn read(set: &[String]) -> Vec<Override> {
     set.iter().map(|text| Override::new(text)).collect()
 }
 
+/// The discipline of this kind with these settings, which are those of `[aqm]`.
+///
+/// # Errors
+/// A setting is refused.
+pub fn discipline(kind: &'static str, set: &[Override]) -> Result<l4s_aqm::Config, Faults> {
+    let (mut gathered, mut table) = (Gathered::default(), Table::default());
+    for (number, set) in (1..).zip(set) {
+        if let Some(Setting { path: key, place, value }) = set.setting(number, &mut gathered) {
+            table.set(Entry { key, place, value });
+        }
+    }
+    let config = schema::discipline(&table, kind, &mut gathered);
+    let none = Source { name: "--set".to_owned(), text: String::new() };
+    let sources: Vec<_> = [&none].into_iter().chain(set.iter().map(|set| &set.source)).collect();
+    config.filter(|_| gathered.is_empty()).ok_or_else(|| gathered.finish(&sources))
+}
+
 type Points = (Vec<Point>, Option<String>);
 
 /// What runs are made of.
@@ -482,6 +499,30 @@ mod tests {
         "duration=9s",
         "no key",
     ];
+
+    #[test]
+    fn a_discipline_by_itself_is_that_of_a_scenario() {
+        let text = "link.rate = \"1gbit\"\n[[udp]]\nname = \"U\"\nrate = \"1mbit\"\n";
+        for (kind, set) in [
+            ("dualpi2", &["profile=linux", "target=20ms", "k=3"][..]),
+            ("dualpi2", &["step_thresh=5p", "step_thresh=2ms"]),
+            ("fifo", &["limit=50p"]),
+            ("fifo", &["limit=100b"]),
+            ("pie", &["targt=20ms"]),
+            ("pie", &["kind=codel", "target=3ms"]),
+        ] {
+            let keys: Vec<_> = set.iter().map(|set| format!("aqm.{set}")).collect();
+            let keys = [vec![format!("aqm={kind}")], keys].concat();
+            let plan = Plan::parse("t.toml", text, &keys);
+            let set: Vec<_> = set.iter().map(|set| Override::new(set)).collect();
+            let messages = |faults: Faults| faults.0.into_iter().map(|fault| fault.message);
+            assert_eq!(
+                discipline(kind, &set).map_err(|faults| messages(faults).collect::<Vec<_>>()),
+                plan.map(|plan| plan.points[0].scenario.aqm.clone())
+                    .map_err(|faults| messages(faults).collect()),
+            );
+        }
+    }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(200))]

@@ -220,6 +220,18 @@ pub(crate) fn scenario(
     Some((scenario, head.question))
 }
 
+/// The discipline that `table` describes by itself, of this kind unless it names one.
+pub(crate) fn discipline(
+    table: &Table,
+    kind: &'static str,
+    gathered: &mut Gathered,
+) -> Option<l4s_aqm::Config> {
+    let place = Place::default();
+    let (config, limit) = link::discipline(table, &place, "aqm", Some(kind), None, gathered)?;
+    link::limit_for_a_packet(Some(table), "aqm", limit, [].iter(), gathered);
+    Some(config)
+}
+
 /// What the sources of a run must satisfy together, and the buffer for them.
 fn sources(
     root: &Table,
