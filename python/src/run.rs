@@ -1,11 +1,11 @@
 //! One run in the simulator.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use l4s_measure::{Column, EngineSummary, Origin, Recorder, ResultWriter, RunRecord, table_of};
-use l4s_model::Scenario;
-use l4s_sim::Simulation;
+use l4s_substrate::{Sim, Substrate};
 use l4s_units::Time;
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
@@ -15,9 +15,6 @@ use serde_json::Value;
 use crate::own::Own;
 use crate::scenario::Run;
 use crate::table::{Made, Table};
-
-/// How long the simulator goes on before it looks whether somebody wants it to stop.
-const SLICE: Duration = Duration::from_millis(20);
 
 /// Everything that was measured of a run.
 #[pyclass(frozen, module = "l4s._l4s")]
@@ -39,7 +36,7 @@ pub fn run(
     sampling_ns: Option<u64>,
     aqm: Option<Bound<'_, PyAny>>,
     cc: Option<Vec<(String, Py<PyAny>)>>,
-    progress: Option<Bound<'_, PyAny>>,
+    progress: Option<Py<PyAny>>,
 ) -> PyResult<Record> {
     let mut own = Own::new(run.point.scenario.clone());
     if let Some(aqm) = aqm {
@@ -56,7 +53,7 @@ pub fn run(
         recorder = recorder.sampled_every(l4s_units::Duration::from_nanos(interval));
     }
     let start = Instant::now();
-    let record = simulated(py, &own, recorder, progress.as_ref())?;
+    let record = simulated(py, &own, recorder, progress)?;
     Ok(Record { record, wall: start.elapsed() })
 }
 
@@ -70,44 +67,37 @@ fn origin(run: &Run, scenario: &str) -> Origin {
     }
 }
 
-/// Runs in slices, between which Python may stop it. They change nothing of what happens.
+/// Runs the scenario. Python may stop it, and sees its progress.
 fn simulated(
     py: Python<'_>,
     own: &Own,
     mut recorder: Recorder,
-    progress: Option<&Bound<'_, PyAny>>,
+    progress: Option<Py<PyAny>>,
 ) -> PyResult<RunRecord> {
-    let scenario: &Scenario = own.scenario();
-    let end = Time::ZERO + scenario.duration;
-    let mut simulation = Simulation::new(scenario, &mut recorder);
-    let mut slice = l4s_units::Duration::from_millis(10);
-    while simulation.now() < end {
-        let (to, began) = ((simulation.now() + slice).min(end), Instant::now());
-        if own.is_python() {
-            // It is needed for every packet: to let go of it each time costs more than it gives.
-            simulation.advance(to);
-        } else {
-            py.detach(|| simulation.advance(to));
-        }
-        own.failed()?;
-        py.check_signals()?;
-        if let Some(progress) = progress {
-            progress.call1((simulation.now().as_nanos(),))?;
-        }
-        let took = began.elapsed();
-        if took < SLICE / 2 {
-            slice = slice + slice;
-        } else if took > SLICE * 2 {
-            slice = slice / 2;
-        }
-    }
-    let (outcome, _) = simulation.finish();
+    let look = |now: Time| {
+        Python::attach(|py| {
+            own.failed()?;
+            py.check_signals()?;
+            if let Some(progress) = &progress {
+                progress.call1(py, (now.as_nanos(),))?;
+            }
+            Ok(())
+        })
+    };
+    let mut raised: PyResult<()> = Ok(());
+    let mut watch = |now| {
+        raised = look(now);
+        if raised.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    let mut run = || Sim.run_watched(own.scenario(), &mut recorder, &mut watch);
+    // A run that asks Python for every packet keeps Python's lock: to release and to take it each
+    // time would cost more than other threads gain.
+    let ran = if own.is_python() { run() } else { py.detach(run) };
+    raised?;
     own.failed()?;
-    Ok(recorder.finish(EngineSummary::of_virtual_time(
-        scenario.duration,
-        outcome.packets,
-        outcome.events,
-    )))
+    let ran = ran.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+    let events = ran.events.unwrap_or_default();
+    Ok(recorder.finish(EngineSummary::of_virtual_time(ran.time, ran.packets, events)))
 }
 
 /// Writes the tables of runs, in order, into `folder`.

@@ -5,6 +5,7 @@
 //! DIR/runs/0000000    a finished run each, until the tables are written
 //! DIR/trace*.pcapng   every packet of each run, where it was asked for
 //! DIR/scenario.toml   the scenario as run
+//! DIR/scenarios.json  the scenario of each run, resolved, for the report
 //! DIR/*.parquet       the tables, runs.parquet last
 //! DIR/report.html     the report, and figures/
 //! ```
@@ -22,6 +23,7 @@ use std::sync::mpsc;
 use l4s_measure::files::{Dir, Durable, Lock};
 use l4s_measure::inventory::{INVENTORY, Inventory, Place, write_listed};
 use l4s_measure::{Cause, ResultError, ResultWriter, Results, Run, RunRecord, TABLES};
+use l4s_report::SCENARIOS;
 use l4s_scenario::{Fingerprint, Plan};
 use l4s_units::printable;
 use serde::{Deserialize, Serialize};
@@ -164,7 +166,7 @@ impl Folder {
     /// made again, of runs that are done again.
     fn complete(&mut self, list: &Inventory) -> Result<(), Failure> {
         if self.is_finished() {
-            let results = TABLES.into_iter().chain([SCENARIO]);
+            let results = TABLES.into_iter().chain([SCENARIO, SCENARIOS]);
             let damaged = list.damaged(&self.dir, results).map_err(failed)?;
             let Some(first) = damaged.first() else { return Ok(()) };
             say!(
@@ -254,6 +256,10 @@ impl Folder {
     /// Writes the tables of all runs and the scenario, in the order of the plan.
     pub fn assemble(&self, plan: &Plan) -> Result<(), Failure> {
         write_listed(&self.dir, SCENARIO, as_run(plan).as_bytes()).map_err(taken)?;
+        let scenarios: Vec<_> = plan.points.iter().map(|point| &point.scenario).collect();
+        let scenarios = serde_json::to_vec(&scenarios)
+            .map_err(|error| Failure::Run(format!("{SCENARIOS}: {error}")))?;
+        write_listed(&self.dir, SCENARIOS, &scenarios).map_err(taken)?;
         let mut writer = ResultWriter::create(self.path()).map_err(taken)?;
         // The next few are read while one is written.
         let (sender, receiver) = mpsc::sync_channel(AHEAD);

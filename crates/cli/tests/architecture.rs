@@ -114,8 +114,8 @@ fn in_the_figure_every_crate_uses_only_crates_of_the_lines_above() {
     assert_eq!(above, table.into_keys().collect());
 }
 
-/// How many packages a crate is built of, itself included, with its own features alone.
-fn packages(package: &str) -> usize {
+/// The packages that a crate is built of, itself included, with its own features alone.
+fn packages(package: &str) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--edges=normal", "--prefix=none", "--locked", "--offline"])
         .args(["--package", package])
@@ -124,7 +124,7 @@ fn packages(package: &str) -> usize {
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
-    text.lines().map(|line| line.trim_end_matches(" (*)")).collect::<BTreeSet<_>>().len()
+    text.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect()
 }
 
 #[test]
@@ -132,7 +132,19 @@ fn simulator_and_host_keep_to_their_number_of_packages() {
     let page = page();
     assert!(page.contains("`sim` is at most 20 packages and `host` at most 40"));
     for (name, most) in [("sim", 20), ("host", 40)] {
-        let packages = packages(&package(name));
+        let packages = packages(&package(name)).len();
         assert!(packages <= most, "{name}: {packages} packages");
+    }
+}
+
+/// Without the feature `kernels` a substrate needs neither clang nor BPF.
+#[test]
+fn python_is_built_of_the_simulator_alone() {
+    assert!(page().contains("`python` has of `substrate` the simulator alone"));
+    let packages = packages("l4s-python");
+    let has = |name: &str| packages.iter().any(|package| package.starts_with(&format!("{name} ")));
+    assert!(has("l4s-substrate") && has("l4s-sim"), "{packages:?}");
+    for name in ["l4s-bpf", "l4s-lab", "l4s-linux", "l4s-os", "libbpf-rs"] {
+        assert!(!has(name), "{name}");
     }
 }

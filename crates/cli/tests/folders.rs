@@ -291,6 +291,7 @@ fn what_is_no_file_is_not_waited_for() {
         "delays.parquet",
         "series.parquet",
         "scenario.toml",
+        "scenarios.json",
         "runs.parquet",
         "l4s.json",
     ] {
@@ -396,9 +397,14 @@ fn a_damaged_run_is_named_and_done_again() {
 #[test]
 fn a_damaged_table_is_named_and_made_again() {
     let folder = finished();
-    for name in
-        ["runs.parquet", "series.parquet", "delays.parquet", "flows.parquet", "scenario.toml"]
-    {
+    for name in [
+        "runs.parquet",
+        "series.parquet",
+        "delays.parquet",
+        "flows.parquet",
+        "scenario.toml",
+        "scenarios.json",
+    ] {
         let path = folder.path().join("r").join(name);
         let whole = fs::read(&path).unwrap();
         let mut bytes = whole.clone();

@@ -1,4 +1,6 @@
-//! The scenario of a session: a text, a run of it, and the keys that were set since.
+//! The scenario of a session: what a text reads as, a run of it, and the keys that were set since.
+//!
+//! A text and a value are read when a person wrote them, and not again when another key changes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use l4s_aqm::Queue;
 use l4s_measure::queues_of;
 use l4s_model::Scenario;
-use l4s_scenario::{Budget, Faults, Plan, Point, Spelled, Template, covers, shell_word};
+use l4s_scenario::{Budget, Faults, Override, Plan, Point, Spelled, Template, covers, shell_word};
 use l4s_units::Duration;
 
 use crate::limits;
@@ -18,21 +20,20 @@ pub(crate) const ENDLESS: Duration = Duration::from_secs(1_000_000);
 /// The longest key, and the longest value.
 const MOST_CHARACTERS: usize = 4096;
 
-type Pairs = Vec<(String, String)>;
+/// Keys with their values, in the order in which they were set.
+type Set = Vec<Override>;
 
 /// The scenario that a server was started with, and its runs to choose from.
 #[derive(Clone, Debug)]
 pub struct Presets {
     base: Arc<Base>,
-    points: Vec<(Preset, Pairs)>,
+    points: Vec<(Preset, Set)>,
 }
 
-/// A scenario's text.
+/// A scenario, read.
 #[derive(Debug)]
 struct Base {
-    /// What messages call it.
-    name: String,
-    text: String,
+    template: Template,
     /// What `l4s run` takes for it, where that is the same text everywhere.
     bundled: Option<&'static str>,
 }
@@ -44,11 +45,11 @@ pub struct Document {
     /// The preset.
     point: Option<usize>,
     /// What chooses the run.
-    pins: Pairs,
+    pins: Set,
     /// What was set since.
-    set: Pairs,
+    set: Set,
     /// What is different in the second lane; `None` where there is none.
-    overlay: Option<Pairs>,
+    overlay: Option<Set>,
     lanes: Vec<Resolved>,
     /// Bytes that its lanes may come to need.
     memory: u64,
@@ -72,14 +73,15 @@ impl Presets {
     /// # Errors
     /// The first run is too much for a session.
     pub fn new(plan: &Plan, name: &str, bundled: Option<&'static str>) -> Result<Presets, Fault> {
-        let base = Base { name: name.to_owned(), text: plan.text.clone(), bundled };
+        let base = Base { template: read(name, &plan.text)?, bundled };
         let points = &plan.points[..plan.points.len().min(limits::PRESETS)];
         // Neither pins nor what is shown have the seed.
         let seeds = plan.sweep.iter().any(|(key, values)| key == "seed" && values.len() > 1);
         let seed =
             |point: &Point| seeds.then(|| ("seed".to_owned(), point.scenario.seed.to_string()));
-        let shown =
-            |point: &Point| -> Pairs { point.set.iter().cloned().chain(seed(point)).collect() };
+        let shown = |point: &Point| -> Vec<(String, String)> {
+            point.set.iter().cloned().chain(seed(point)).collect()
+        };
         let varies = |pair: &(String, String)| points.iter().any(|p| !shown(p).contains(pair));
         let points = points.iter().enumerate().map(|(number, point)| {
             let words: Vec<String> = (shown(point).iter().filter(|pair| varies(pair)))
@@ -90,7 +92,7 @@ impl Presets {
                 .collect();
             let label = if words.is_empty() { plan.name.clone() } else { words.join(", ") };
             let pins = point.pins.iter().cloned().chain(seed(point));
-            (Preset { number, label }, pins.collect())
+            (Preset { number, label }, pins.map(|(key, value)| assign(&key, &value)).collect())
         });
         let presets = Presets { points: points.collect(), base: Arc::new(base) };
         presets.open(&Opening::default())?;
@@ -104,7 +106,7 @@ impl Presets {
 
     /// The name of the scenario.
     pub fn name(&self) -> &str {
-        self.base.bundled.unwrap_or(&self.base.name)
+        self.base.bundled.unwrap_or(self.base.template.name())
     }
 
     /// A session's scenario: a preset, or another text.
@@ -139,8 +141,7 @@ impl Presets {
                 return Err(Fault::new("text", message));
             }
             Start::Text(text) => {
-                let name = "scenario.toml".to_owned();
-                let base = Base { name, text: text.clone(), bundled: None };
+                let base = Base { template: read("scenario.toml", text)?, bundled: None };
                 (Arc::new(base), None, Vec::new())
             }
         };
@@ -206,7 +207,10 @@ impl Document {
 
     /// The scenario as viewers are told it.
     pub fn settings(&self, number: u64, paused: bool, speed: f64) -> Settings {
-        let map = |pairs: &Pairs| pairs.iter().cloned().collect::<BTreeMap<_, _>>();
+        let map = |set: &Set| {
+            let pairs = set.iter().map(|set| (set.key().to_owned(), set.value().to_owned()));
+            pairs.collect::<BTreeMap<_, _>>()
+        };
         let overlays =
             [Some(&Vec::new()), self.overlay.as_ref()].map(|o| o.map_or(BTreeMap::new(), map));
         let lanes = self.lanes.iter().zip(overlays);
@@ -228,29 +232,29 @@ impl Document {
     /// The command that runs it.
     fn command(&self) -> Option<String> {
         let mut command = format!("l4s run {}", self.base.bundled?);
-        for (key, value) in self.settings_of(0) {
-            command += &format!(" --set {}", shell_word(&format!("{key}={value}")));
+        for set in self.settings_of(0) {
+            command += &format!(" --set {}", shell_word(set.text()));
         }
         Some(command)
     }
 
     /// All that is set in a lane, in order.
-    fn settings_of(&self, lane: usize) -> Pairs {
+    fn settings_of(&self, lane: usize) -> Set {
         let overlay = self.overlay.iter().filter(|_| lane == 1).flatten();
         let all = self.pins.iter().chain(&self.set).chain(overlay);
-        let mut kept: Pairs = Vec::new();
-        for (key, value) in all {
-            kept.retain(|(old, _)| !covers(key, old));
-            kept.push((key.clone(), value.clone()));
+        let mut kept: Set = Vec::new();
+        for set in all {
+            kept.retain(|old| !covers(set.key(), old.key()));
+            kept.push(set.clone());
         }
         kept
     }
 
-    /// Reads each lane's scenario anew, after these changes.
+    /// Resolves each lane's scenario, after these changes.
     fn resolved(mut self, changes: &Changes) -> Result<Document, Fault> {
-        let pairs = self.set.iter().chain(self.overlay.iter().flatten());
-        let size = pairs.clone().map(|(key, value)| key.len() + value.len()).sum::<usize>();
-        if size > limits::TEXT || pairs.count() > limits::KEYS {
+        let set = self.set.iter().chain(self.overlay.iter().flatten());
+        let size = set.clone().map(|set| set.key().len() + set.value().len()).sum::<usize>();
+        if size > limits::TEXT || set.count() > limits::KEYS {
             let (keys, bytes) = (limits::KEYS, limits::TEXT);
             let message = format!("too much is set: expected at most {keys} keys of {bytes} bytes");
             return Err(Fault::new("set", message));
@@ -263,12 +267,9 @@ impl Document {
     }
 
     fn lane(&self, lane: usize, changes: &Changes) -> Result<Resolved, Fault> {
-        let Base { name, text, .. } = &*self.base;
-        let set: Vec<String> =
-            self.settings_of(lane).iter().map(|(key, value)| format!("{key}={value}")).collect();
         let cancelled = || self.given_up.load(Ordering::Relaxed);
         let budget = Budget { steps: limits::STEPS, cancelled: &cancelled };
-        let plan = Template::parse(name, text).and_then(|text| text.first_within(&set, &budget));
+        let plan = self.base.template.first_within(&self.settings_of(lane), &budget);
         let mut plan = plan.map_err(|faults| refusal(&faults, changes, lane))?;
         let Some(point) = plan.points.pop() else {
             return Err(Fault::new("text", "there is no run in it"));
@@ -281,8 +282,19 @@ impl Document {
     }
 }
 
+/// Reads a scenario's text. `name` is what messages call it.
+fn read(name: &str, text: &str) -> Result<Template, Fault> {
+    let template = Template::parse(name, text);
+    template.map_err(|faults| refusal(&faults, &Changes::default(), 0))
+}
+
+/// Reads a value for a key.
+fn assign(key: &str, value: &str) -> Override {
+    Override::new(&format!("{key}={value}"))
+}
+
 /// Sets keys: what a new one leaves nothing of goes. `None` takes a key back.
-fn apply(mut pairs: Pairs, changes: &Changes) -> Result<Pairs, Fault> {
+fn apply(mut set: Set, changes: &Changes) -> Result<Set, Fault> {
     for (key, value) in &changes.0 {
         let key = key.trim();
         let fits = |text: &str| {
@@ -293,7 +305,7 @@ fn apply(mut pairs: Pairs, changes: &Changes) -> Result<Pairs, Fault> {
             return Err(Fault::new(key.chars().take(100).collect::<String>(), message));
         }
         match value {
-            None => pairs.retain(|(old, _)| old != key),
+            None => set.retain(|old| old.key() != key),
             Some(value) if !fits(value) => {
                 let message = format!(
                     "`{key}`: expected a text on one line, of at most {MOST_CHARACTERS} characters"
@@ -301,12 +313,12 @@ fn apply(mut pairs: Pairs, changes: &Changes) -> Result<Pairs, Fault> {
                 return Err(Fault::new(key, message));
             }
             Some(value) => {
-                pairs.retain(|(old, _)| !covers(key, old));
-                pairs.push((key.to_owned(), value.clone()));
+                set.retain(|old| !covers(key, old.key()));
+                set.push(assign(key, value));
             }
         }
     }
-    Ok(pairs)
+    Ok(set)
 }
 
 /// The traffic of both lanes is the same.

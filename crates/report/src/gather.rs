@@ -28,8 +28,11 @@ const DOWNLOADS: usize = 16_000;
 pub struct Source {
     /// What to call it.
     pub label: String,
-    /// The scenario as run.
+    /// The scenario as run, for people.
     pub text: String,
+    /// The scenario of each run; `None` for a folder of Python or of another version, which has no
+    /// [`SCENARIOS`](crate::SCENARIOS), or others.
+    pub scenarios: Option<Vec<Scenario>>,
     /// Its runs in order. Those that [`chosen`] leaves out need no tables.
     pub runs: Vec<RunRecord>,
     /// A few points of runs by their place, where the sweep asks for them.
@@ -42,8 +45,14 @@ pub fn gather(version: &str, sources: &[Source]) -> Data {
 }
 
 fn folder(source: &Source) -> Folder {
-    let plan = Plan::parse(&source.label, &source.text, &[]).ok();
-    let points = plan.as_ref().map(points).unwrap_or_default();
+    let read;
+    let scenarios: Vec<Option<&Scenario>> = match &source.scenarios {
+        Some(scenarios) => scenarios.iter().map(Some).collect(),
+        None => {
+            read = scenarios_of_text(source);
+            read.iter().map(Option::as_ref).collect()
+        }
+    };
     let summaries: Vec<&Summary> = source.runs.iter().map(|run| &run.summary).collect();
     let chosen = chosen(&summaries);
     let first = summaries.first();
@@ -60,10 +69,10 @@ fn folder(source: &Source) -> Folder {
         text: source.text.clone(),
         runs: (source.runs.iter().enumerate())
             .map(|(i, record)| {
-                let scenario = scenario(&source.text, &points, &record.summary);
-                let mut run = run(i, record, scenario.as_ref());
+                let scenario = scenarios.get(i).copied().flatten();
+                let mut run = run(i, record, scenario);
                 if chosen.contains(&i) && !(record.delays.is_empty() && record.series.is_empty()) {
-                    run.curves = Some(curves(record, scenario.as_ref(), DOWNLOADS / chosen.len()));
+                    run.curves = Some(curves(record, scenario, DOWNLOADS / chosen.len()));
                 }
                 run.sketch = source.sketches.get(&i).cloned().unwrap_or_default();
                 run
@@ -115,6 +124,14 @@ fn condition(run: &Summary) -> String {
 /// Which point of the plan set what: a later setting hides an earlier one of the same key, as in
 /// the summary.
 type Points<'a> = BTreeMap<BTreeMap<String, String>, &'a Scenario>;
+
+/// What each run ran, as far as the text of the scenario tells.
+fn scenarios_of_text(source: &Source) -> Vec<Option<Scenario>> {
+    let plan = Plan::parse(&source.label, &source.text, &[]).ok();
+    let points = plan.as_ref().map(points).unwrap_or_default();
+    let runs = source.runs.iter();
+    runs.map(|run| scenario(&source.text, &points, &run.summary)).collect()
+}
 
 fn points(plan: &Plan) -> Points<'_> {
     let points = plan.points.iter();

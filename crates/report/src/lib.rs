@@ -48,6 +48,9 @@ pub struct Written {
     pub figures: Vec<PathBuf>,
 }
 
+/// The file of a result folder that holds the [`Scenario`](l4s_model::Scenario) of each run, in
+/// order, as JSON.
+pub const SCENARIOS: &str = "scenarios.json";
 /// What is said of results that no page shows.
 pub const TOO_LARGE: &str = "too large for a report";
 /// The most bytes of data in a page: some 10,000 runs. A browser takes a while for it, and what draws

@@ -10,9 +10,9 @@ use l4s_measure::{
 use crate::gather::{Source, chosen, gather};
 use crate::sketch;
 use crate::thin::Lines;
-use crate::{Data, ReportError, Sketch, TOO_LARGE};
+use crate::{Data, ReportError, SCENARIOS, Sketch, TOO_LARGE};
 
-/// The scenario as run, in a result folder.
+/// The file of a result folder that holds the scenario as a person reads and runs it.
 const SCENARIO: &str = "scenario.toml";
 
 /// Everything that a report on these folders shows.
@@ -48,16 +48,21 @@ fn source(dir: &Path, results: &Results, label: String) -> Result<Source, Report
         flows: flows.remove(&i).unwrap_or_default(),
     });
     // A folder without its scenario still has its numbers: the report says less of them.
-    let text = match dir.join(SCENARIO).exists() {
-        true => results.file(SCENARIO, LONGEST)?,
-        false => Vec::new(),
+    let file = |name: &str, most: u64| match dir.join(name).exists() {
+        true => results.file(name, most).map(Some),
+        false => Ok(None),
     };
+    let text = file(SCENARIO, LONGEST)?.unwrap_or_default();
     let text = String::from_utf8_lossy(&text).into_owned();
-    Ok(Source { label, text, runs: runs.collect(), sketches })
+    let scenarios = file(SCENARIOS, MOST_SCENARIOS)?;
+    let scenarios = scenarios.and_then(|json| serde_json::from_slice(&json).ok());
+    Ok(Source { label, text, scenarios, runs: runs.collect(), sketches })
 }
 
 /// The most bytes of a scenario; that is what the reader of scenarios accepts.
 const LONGEST: u64 = 16 << 20;
+/// The most bytes of the scenarios of all runs: about 1 kB per run with few flows.
+const MOST_SCENARIOS: u64 = 2 << 30;
 /// The most bins of histograms that are read of a run: those of l4s have a few thousand per queue.
 const BINS: usize = 500_000;
 /// The most flows that are read of a run, evenly taken of more.

@@ -215,6 +215,37 @@ fn a_result_folder_becomes_a_report() {
     assert_eq!(figures, written.figures.len());
 }
 
+/// The scenario of each run is in the folder, and its text is for people: the report does not
+/// read it where both are there.
+#[test]
+fn the_scenarios_of_runs_are_not_read_from_their_text() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path();
+    results(folder, &sample("demo.json"));
+    let runs = read(&[folder]).unwrap().folders[0].runs.len();
+    let text = |rtt: &str| {
+        format!(
+            "link.rate = \"40mbit\"\n[[group]]\nname = \"A\"\ncc = \"cubic\"\necn = \"classic\"\n\
+             rtt = \"{rtt}\"\n"
+        )
+    };
+    let plan = l4s_scenario::Plan::parse("t.toml", &text("37ms"), &[]).unwrap();
+    let scenarios = vec![&plan.points[0].scenario; runs];
+    let rtts = || -> Vec<Option<f64>> {
+        let data = read(&[folder]).unwrap();
+        data.folders[0].runs.iter().map(|run| run.base_rtt_ms.get("A").copied()).collect()
+    };
+    fs::write(folder.join("scenarios.json"), serde_json::to_vec(&scenarios).unwrap()).unwrap();
+    assert_eq!(rtts(), vec![Some(37.0); runs]);
+    fs::write(folder.join("scenario.toml"), text("11ms")).unwrap();
+    assert_eq!(rtts(), vec![Some(37.0); runs]);
+    // A folder of a version with another model has its text still.
+    fs::write(folder.join("scenarios.json"), "[{}]").unwrap();
+    assert_eq!(rtts(), vec![Some(11.0); runs]);
+    fs::remove_file(folder.join("scenarios.json")).unwrap();
+    assert_eq!(rtts(), vec![Some(11.0); runs]);
+}
+
 /// The report's data of a folder with these runs.
 fn read_back(data: &Data) -> Data {
     let dir = tempfile::tempdir().unwrap();

@@ -141,12 +141,12 @@ impl Gathered {
     }
 
     /// The faults with their places found in `sources`.
-    pub fn finish(self, sources: &[Source]) -> Faults {
+    pub fn finish(self, sources: &[&Source]) -> Faults {
         let (mut faults, runs) = (self.faults, self.runs);
         faults.sort_by_key(|found| found.place.order());
         let locate = |found: Found| {
             let note = found.run.filter(|_| found.times < runs);
-            let source = &sources[found.place.source];
+            let source = sources[found.place.source];
             locate(source, found.place.bytes, found.message, found.help, note)
         };
         Faults(faults.into_iter().map(locate).collect())

@@ -7,7 +7,7 @@ use l4s_units::param::Raw;
 use l4s_units::{Bytes, Duration, Ecn, Frequency, ParseError, Rate, Time};
 
 use crate::fault::{Gathered, Place, did_you_mean, listed, nearest};
-use crate::tree::{Item, Node, Table};
+use crate::tree::{Item, Node, Table, text};
 
 /// The longest run.
 pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 3600);
@@ -22,8 +22,8 @@ pub(crate) struct Field<T> {
     pub required: bool,
     /// Takes the value over.
     pub read: fn(&mut T, &Node) -> Result<(), Refusal>,
-    /// The value as TOML; `None` where there is nothing to write.
-    pub write: fn(&T) -> Option<String>,
+    /// The value that reads back as the same; `None` where there is nothing to write.
+    pub write: fn(&T) -> Option<Item>,
 }
 
 /// Why a value does not fit its key.
@@ -192,6 +192,11 @@ pub(crate) fn word<V: Copy>(node: &Node, words: &[(&'static str, V)]) -> Result<
         let listed: Vec<_> = names().map(|name| format!("\"{name}\"")).collect();
         Refusal::word(format!("one of {}", listed.join(", ")), found, names())
     })
+}
+
+/// The word that stands for a value: what [`word`] reads.
+pub(crate) fn written<V: Copy + PartialEq>(words: &[(&'static str, V)], value: V) -> Option<Item> {
+    words.iter().find(|(_, meant)| *meant == value).map(|(name, _)| text(name))
 }
 
 /// A name that fits a line of print: no control characters, not empty, at most `most` long.

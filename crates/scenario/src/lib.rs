@@ -27,6 +27,13 @@
 //! In the order of a file's way in: `tree` (TOML with places), `sweep` (points), `schema` (what
 //! may stand where) with `field` and `settings`, and a [`Scenario`](l4s_model::Scenario) as result; `show` is the way back.
 
+// The random scenarios of the integration tests serve the unit tests too.
+#[cfg(test)]
+extern crate self as l4s_scenario;
+#[cfg(test)]
+#[path = "../tests/any/mod.rs"]
+mod any;
+
 mod advice;
 pub mod bundled;
 mod catalog;
@@ -49,7 +56,7 @@ pub use catalog::{Described, Profile, Setting, controls, disciplines};
 pub use fault::{Fault, Faults, nearest};
 pub use fingerprint::{Fingerprint, fingerprint};
 pub use open::Refused;
-pub use plan::{Budget, MAX_POINTS, Plan, Point, Template};
+pub use plan::{Budget, MAX_POINTS, Override, Plan, Point, Template, discipline};
 pub use report::report;
 pub use shell::shell_word;
 pub use show::show;

@@ -7,7 +7,7 @@ use std::fmt;
 use crate::fault::{Gathered, Place, Source};
 use crate::schema;
 use crate::sweep::{self, Axis, Setting, Step, Sweep};
-use crate::tree::{self, Table};
+use crate::tree::{self, Entry, Table};
 use crate::{Faults, shell_word};
 
 /// The most runs that a plan may have.
@@ -91,7 +91,7 @@ impl Plan {
         set: &[String],
         budget: &Budget<'_>,
     ) -> Result<Plan, Faults> {
-        Template::parse(name, text)?.plan_within(set, budget)
+        Template::parse(name, text)?.plan_within(&read(set), budget)
     }
 
     /// Every run `times` times, with seeds counted up from its own. `None` when that is more
@@ -153,7 +153,7 @@ impl Template {
         let mut gathered = Gathered::default();
         let mut root = tree::parse(&source, 0, &mut gathered);
         if !gathered.is_empty() {
-            return Err(gathered.finish(&[source]));
+            return Err(gathered.finish(&[&source]));
         }
         let sweep = sweep::take(&mut root, &mut gathered);
         Ok(Template { source, root, sweep, gathered })
@@ -164,14 +164,14 @@ impl Template {
     /// # Errors
     /// The scenario or a setting is refused.
     pub fn first(&self, set: &[String]) -> Result<Plan, Faults> {
-        self.first_within(set, &Budget::default())
+        self.first_within(&read(set), &Budget::default())
     }
 
     /// As [`Template::first`], within a budget.
     ///
     /// # Errors
     /// The scenario or a setting is refused, the budget does not suffice, or it was cancelled.
-    pub fn first_within(&self, set: &[String], budget: &Budget<'_>) -> Result<Plan, Faults> {
+    pub fn first_within(&self, set: &[Override], budget: &Budget<'_>) -> Result<Plan, Faults> {
         self.plan(set, 1, budget)
     }
 
@@ -179,19 +179,22 @@ impl Template {
     ///
     /// # Errors
     /// The scenario or a setting is refused, the budget does not suffice, or it was cancelled.
-    pub fn plan_within(&self, set: &[String], budget: &Budget<'_>) -> Result<Plan, Faults> {
+    pub fn plan_within(&self, set: &[Override], budget: &Budget<'_>) -> Result<Plan, Faults> {
         self.plan(set, MAX_POINTS, budget)
     }
 
+    /// What messages call the text.
+    pub fn name(&self) -> &str {
+        &self.source.name
+    }
+
     /// Resolves no more than `most` runs.
-    fn plan(&self, set: &[String], most: usize, budget: &Budget<'_>) -> Result<Plan, Faults> {
+    fn plan(&self, set: &[Override], most: usize, budget: &Budget<'_>) -> Result<Plan, Faults> {
         let Source { name, text } = &self.source;
-        let settings =
-            set.iter().map(|text| Source { name: "--set".to_owned(), text: text.clone() });
-        let sources: Vec<_> = [self.source.clone()].into_iter().chain(settings).collect();
         let (mut sweep, mut gathered) = (self.sweep.clone(), self.gathered.clone());
-        let set = self::settings(&sources, &mut gathered);
-        let last = sweep::pin(&mut sweep.axes, set, &mut gathered);
+        let settings = (1..).zip(set).filter_map(|(n, set)| set.setting(n, &mut gathered));
+        let settings = settings.collect();
+        let last = sweep::pin(&mut sweep.axes, settings, &mut gathered);
         let stem = name.rsplit(['/', '\\']).next().unwrap_or(name);
         let default_name = stem.strip_suffix(".toml").unwrap_or(stem);
         let asked = Asked { root: &self.root, sweep: &sweep, last: &last, default_name, most };
@@ -208,7 +211,10 @@ impl Template {
                 let sweep = sweep.axes.iter().map(shown).collect();
                 Ok(Plan { name, question, text: text.clone(), sweep, points })
             }
-            _ => Err(gathered.finish(&sources)),
+            _ => {
+                let set = set.iter().map(|set| &set.source);
+                Err(gathered.finish(&[&self.source].into_iter().chain(set).collect::<Vec<_>>()))
+            }
         }
     }
 }
@@ -248,22 +254,77 @@ impl Point {
     }
 }
 
-/// The settings of the command line, `sources[1..]`.
-fn settings(sources: &[Source], gathered: &mut Gathered) -> Vec<Setting> {
-    let mut settings = Vec::new();
-    for (number, source) in sources.iter().enumerate().skip(1) {
-        let place = |bytes| Place { source: number, bytes };
-        let Some((key, _)) = source.text.split_once('=').filter(|(key, _)| !key.trim().is_empty())
-        else {
-            let message = "expected KEY=VALUE, such as link.rate=40mbit";
-            gathered.add(&place(0..source.text.len()), message, None);
-            continue;
-        };
-        let value = tree::parse_value(source, number, key.len() + 1);
-        let path = key.trim().to_owned();
-        settings.push(Setting { path, place: place(0..key.len()), value });
+/// A key and the value that it is set to, as a person wrote them: `KEY=VALUE`. It is read once and
+/// may be applied often.
+#[derive(Clone, Debug)]
+pub struct Override {
+    source: Source,
+    /// `None` where the text is no `KEY=VALUE`, which is a fault of whatever plan it is applied to.
+    setting: Option<Setting>,
+}
+
+impl Override {
+    /// Reads `KEY=VALUE`.
+    pub fn new(text: &str) -> Override {
+        let source = Source { name: "--set".to_owned(), text: text.to_owned() };
+        let key = text.split_once('=').map(|(key, _)| key).filter(|key| !key.trim().is_empty());
+        let setting = key.map(|key| Setting {
+            path: key.trim().to_owned(),
+            place: Place { source: 0, bytes: 0..key.len() },
+            value: tree::parse_value(&source, 0, key.len() + 1),
+        });
+        Override { source, setting }
     }
-    settings
+
+    /// The key, without the blanks around it; the whole text where that is no `KEY=VALUE`.
+    pub fn key(&self) -> &str {
+        self.setting.as_ref().map_or(&self.source.text, |setting| &setting.path)
+    }
+
+    /// `KEY=VALUE` as it was written.
+    pub fn text(&self) -> &str {
+        &self.source.text
+    }
+
+    /// The value as it was written.
+    pub fn value(&self) -> &str {
+        self.source.text.split_once('=').map_or("", |(_, value)| value)
+    }
+
+    /// What it sets, as `sources[number]`.
+    fn setting(&self, number: usize, gathered: &mut Gathered) -> Option<Setting> {
+        let Some(mut setting) = self.setting.clone() else {
+            let place = Place { source: number, bytes: 0..self.source.text.len() };
+            gathered.add(&place, "expected KEY=VALUE, such as link.rate=40mbit", None);
+            return None;
+        };
+        setting.place.source = number;
+        let place = Place { source: number, ..setting.value.place.clone() };
+        tree::set_place(&mut setting.value, &place);
+        Some(setting)
+    }
+}
+
+/// Reads several `KEY=VALUE`.
+fn read(set: &[String]) -> Vec<Override> {
+    set.iter().map(|text| Override::new(text)).collect()
+}
+
+/// The discipline of this kind with these settings, which are those of `[aqm]`.
+///
+/// # Errors
+/// A setting is refused.
+pub fn discipline(kind: &'static str, set: &[Override]) -> Result<l4s_aqm::Config, Faults> {
+    let (mut gathered, mut table) = (Gathered::default(), Table::default());
+    for (number, set) in (1..).zip(set) {
+        if let Some(Setting { path: key, place, value }) = set.setting(number, &mut gathered) {
+            table.set(Entry { key, place, value });
+        }
+    }
+    let config = schema::discipline(&table, kind, &mut gathered);
+    let none = Source { name: "--set".to_owned(), text: String::new() };
+    let sources: Vec<_> = [&none].into_iter().chain(set.iter().map(|set| &set.source)).collect();
+    config.filter(|_| gathered.is_empty()).ok_or_else(|| gathered.finish(&sources))
 }
 
 type Points = (Vec<Point>, Option<String>);
@@ -418,4 +479,72 @@ fn once_each(pairs: Vec<(String, String)>) -> Vec<(String, String)> {
 fn run_text(set: &[(String, String)]) -> String {
     let pairs: Vec<_> = set.iter().map(|(key, value)| format!("{key}={value}")).collect();
     format!("in the run with {}", pairs.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::any::Dice;
+
+    const SET: &[&str] = &[
+        "link.rate=20mbit",
+        "aqm=pie",
+        "aqm={ kind = \"fifo\", limit = \"50p\" }",
+        "group.*.rtt=7ms",
+        "group.*.cc=reno",
+        "group.A.flows=2",
+        "seed=5",
+        "duration=9s",
+        "no key",
+    ];
+
+    #[test]
+    fn a_discipline_by_itself_is_that_of_a_scenario() {
+        let text = "link.rate = \"1gbit\"\n[[udp]]\nname = \"U\"\nrate = \"1mbit\"\n";
+        for (kind, set) in [
+            ("dualpi2", &["profile=linux", "target=20ms", "k=3"][..]),
+            ("dualpi2", &["step_thresh=5p", "step_thresh=2ms"]),
+            ("fifo", &["limit=50p"]),
+            ("fifo", &["limit=100b"]),
+            ("pie", &["targt=20ms"]),
+            ("pie", &["kind=codel", "target=3ms"]),
+        ] {
+            let keys: Vec<_> = set.iter().map(|set| format!("aqm.{set}")).collect();
+            let keys = [vec![format!("aqm={kind}")], keys].concat();
+            let plan = Plan::parse("t.toml", text, &keys);
+            let set: Vec<_> = set.iter().map(|set| Override::new(set)).collect();
+            let messages = |faults: Faults| faults.0.into_iter().map(|fault| fault.message);
+            assert_eq!(
+                discipline(kind, &set).map_err(|faults| messages(faults).collect::<Vec<_>>()),
+                plan.map(|plan| plan.points[0].scenario.aqm.clone())
+                    .map_err(|faults| messages(faults).collect()),
+            );
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        /// Without its text a template gives the same runs, and so does a value without its own.
+        #[test]
+        fn a_text_and_a_value_are_read_once(
+            seed: u64,
+            set in prop::collection::vec(prop::sample::select(SET), 0..4),
+        ) {
+            let text = Dice(seed).scenario();
+            let mut template = Template::parse("any.toml", &text).unwrap();
+            let mut overrides: Vec<_> = set.iter().map(|text| Override::new(text)).collect();
+            let set: Vec<_> = set.iter().map(|text| (*text).to_owned()).collect();
+            let expected = Plan::first("any.toml", &text, &set).map(|plan| plan.points);
+            template.source.text.clear();
+            overrides.iter_mut().for_each(|set| set.source.text.clear());
+            let plan = template.first_within(&overrides, &Budget::default());
+            match expected {
+                Ok(points) => prop_assert_eq!(plan.unwrap().points, points),
+                Err(_) => prop_assert!(plan.is_err()),
+            }
+        }
+    }
 }

@@ -25,7 +25,7 @@ pub(crate) use web::{WEB, WebDraft};
 use crate::catalog;
 use crate::fault::{Gathered, Place, did_you_mean, listed};
 use crate::field::{Field, LONGEST, Refusal, count, duration, is_misspelt, line, read_table};
-use crate::tree::{Node, Table, quoted};
+use crate::tree::{Node, Table, text};
 
 /// The shortest run.
 const SHORTEST: Duration = Duration::from_millis(1);
@@ -50,35 +50,35 @@ pub(crate) const HEAD: &[Field<Head>] = &[
         doc: "what results call it",
         required: false,
         read: |head, node| line(node, 100).map(|name| head.name = name),
-        write: |head| Some(quoted(&head.name)),
+        write: |head| Some(text(&head.name)),
     },
     Field {
         name: "question",
         doc: "the question that it answers, for `l4s list`",
         required: false,
         read: |head, node| line(node, 200).map(|question| head.question = Some(question)),
-        write: |head| head.question.as_deref().map(quoted),
+        write: |head| head.question.as_deref().map(text),
     },
     Field {
         name: "duration",
         doc: "how long it runs, warm-up included",
         required: false,
         read: |head, node| duration(node, SHORTEST, LONGEST).map(|d| head.duration = d),
-        write: |head| Some(quoted(&head.duration.to_string())),
+        write: |head| Some(text(head.duration)),
     },
     Field {
         name: "warmup",
         doc: "the first part, which no statistic counts; a quarter of the duration unless set",
         required: false,
         read: |head, node| duration(node, Duration::ZERO, LONGEST).map(|d| head.warmup = Some(d)),
-        write: |head| head.warmup.map(|warmup| quoted(&warmup.to_string())),
+        write: |head| head.warmup.map(text),
     },
     Field {
         name: "seed",
         doc: "of every random stream",
         required: false,
         read: |head, node| count(node, 0, i64::MAX as u64).map(|seed| head.seed = seed),
-        write: |head| Some(head.seed.to_string()),
+        write: |head| Some(head.seed.into()),
     },
 ];
 
@@ -218,6 +218,18 @@ pub(crate) fn scenario(
         return None;
     }
     Some((scenario, head.question))
+}
+
+/// The discipline that `table` describes by itself, of this kind unless it names one.
+pub(crate) fn discipline(
+    table: &Table,
+    kind: &'static str,
+    gathered: &mut Gathered,
+) -> Option<l4s_aqm::Config> {
+    let place = Place::default();
+    let (config, limit) = link::discipline(table, &place, "aqm", Some(kind), None, gathered)?;
+    link::limit_for_a_packet(Some(table), "aqm", limit, [].iter(), gathered);
+    Some(config)
 }
 
 /// What the sources of a run must satisfy together, and the buffer for them.

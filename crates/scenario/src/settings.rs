@@ -7,7 +7,7 @@ use l4s_units::param::{Configurable, Param, Profile, Value};
 
 use crate::fault::{Gathered, Place, did_you_mean, listed};
 use crate::field::{Refusal, raw};
-use crate::tree::{Entry, Item, Node, Table};
+use crate::tree::{Entry, Item, Node, Table, list, text};
 
 /// `kind = …` as a table with nothing else in it, or the table itself.
 pub(crate) fn as_table(node: &Node) -> Option<Table> {
@@ -172,14 +172,14 @@ fn keeps<C>(param: &Param<C>, config: &C, value: Value) -> bool {
     }
 }
 
-/// A value as TOML.
-pub(crate) fn toml(value: Value) -> String {
+/// A value as [`configure`] reads it.
+pub(crate) fn item(value: Value) -> Item {
     match value {
-        Value::Bool(b) => b.to_string(),
-        Value::Count(n) => n.to_string(),
-        Value::Number(x) => crate::tree::number(x),
-        Value::Durations(low, high) => format!("[\"{low}\", \"{high}\"]"),
-        Value::Bytes(size) => format!("\"{}\"", crate::field::bytes_text(size)),
-        Value::Duration(_) | Value::Packets(_) | Value::Word(_) => format!("\"{value}\""),
+        Value::Bool(b) => b.into(),
+        Value::Count(n) => n.into(),
+        Value::Number(x) => Item::Float(x),
+        Value::Durations(low, high) => list([text(low), text(high)]),
+        Value::Bytes(size) => text(crate::field::bytes_text(size)),
+        Value::Duration(_) | Value::Packets(_) | Value::Word(_) => text(value),
     }
 }

@@ -11,7 +11,7 @@ use crate::schema::{
     APP, AppDraft, GROUP, GroupDraft, HEAD, HOP, Head, HopDraft, KERNEL, LINK, Start, UDP, WEB,
     WebDraft, set_limit,
 };
-use crate::tree::{self, quoted};
+use crate::tree::{self, Entry, Item, Table, text};
 use crate::{Point, settings};
 
 /// Where comments start, when the value leaves room.
@@ -19,133 +19,177 @@ const COMMENT: usize = 36;
 
 /// The run as TOML that reads back as the same scenario, each key with its meaning.
 pub fn show(point: &Point, question: Option<&str>) -> String {
-    let scenario = &point.scenario;
-    let mut out = String::new();
-    let head = Head {
-        name: scenario.name.clone(),
-        question: question.map(str::to_owned),
-        duration: scenario.duration,
-        warmup: Some(scenario.warmup),
-        seed: scenario.seed,
-    };
-    table(&mut out, HEAD, &head);
-    out.push_str("\n[link]\n");
-    table(&mut out, LINK, &scenario.link);
-    out.push_str("\n[aqm]\n");
-    aqm(&mut out, &scenario.aqm, &scenario.link);
-    for group in &scenario.groups {
-        out.push_str("\n[[group]]\n");
-        table(&mut out, GROUP, &draft(group));
-        out.push_str("[group.cc]\n");
-        control(&mut out, &group.cc);
-    }
-    for web in &scenario.web {
-        out.push_str("\n[[web]]\n");
-        table(&mut out, WEB, &web_draft(scenario, web));
-    }
-    for app in &scenario.apps {
-        out.push_str("\n[[app]]\n");
-        let group = scenario.groups[app.group].name.clone();
-        table(&mut out, APP, &AppDraft { group, app: app.clone() });
-    }
-    for udp in &scenario.udp {
-        out.push_str("\n[[udp]]\n");
-        table(&mut out, UDP, udp);
-    }
-    for hop in &scenario.hops {
-        out.push_str("\n[[hop]]\n");
-        table(&mut out, HOP, &HopDraft::of(hop, scenario));
-        out.push_str("[hop.aqm]\n");
-        aqm(&mut out, &hop.aqm, &hop.link);
-    }
-    for change in &scenario.changes {
-        at(&mut out, scenario, change);
-    }
-    out.push_str("\n[kernel]\n");
-    table(&mut out, KERNEL, &scenario.kernel);
-    out
+    Shown::new(point, question).text
 }
 
-fn line(out: &mut String, name: &str, width: usize, value: &str, doc: &str) {
-    let assignment = format!("{name:width$} = {value}");
-    let _ = writeln!(out, "{assignment:COMMENT$}  # {doc}");
+/// A run as text, and as the tree that this text reads as.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shown {
+    pub text: String,
+    pub root: Table,
+    /// The table that is written: its key, and the key of a table within it.
+    at: Vec<&'static str>,
 }
 
-fn table<T>(out: &mut String, fields: &[Field<T>], value: &T) {
-    let width = fields.iter().map(|field| field.name.len()).max().unwrap_or(0);
-    for field in fields {
-        if let Some(text) = (field.write)(value) {
-            line(out, field.name, width, &text, field.doc);
+impl Shown {
+    pub fn new(point: &Point, question: Option<&str>) -> Shown {
+        let scenario = &point.scenario;
+        let mut out = Shown::default();
+        let head = Head {
+            name: scenario.name.clone(),
+            question: question.map(str::to_owned),
+            duration: scenario.duration,
+            warmup: Some(scenario.warmup),
+            seed: scenario.seed,
+        };
+        out.fields(HEAD, &head);
+        out.table("link");
+        out.fields(LINK, &scenario.link);
+        out.table("aqm");
+        out.aqm(&scenario.aqm, &scenario.link);
+        for group in &scenario.groups {
+            out.next_of("group");
+            out.fields(GROUP, &draft(group));
+            out.inner("cc");
+            out.control(&group.cc);
+        }
+        for web in &scenario.web {
+            out.next_of("web");
+            out.fields(WEB, &web_draft(scenario, web));
+        }
+        for app in &scenario.apps {
+            out.next_of("app");
+            let group = scenario.groups[app.group].name.clone();
+            out.fields(APP, &AppDraft { group, app: app.clone() });
+        }
+        for udp in &scenario.udp {
+            out.next_of("udp");
+            out.fields(UDP, udp);
+        }
+        for hop in &scenario.hops {
+            out.next_of("hop");
+            out.fields(HOP, &HopDraft::of(hop, scenario));
+            out.inner("aqm");
+            out.aqm(&hop.aqm, &hop.link);
+        }
+        for change in &scenario.changes {
+            out.change(scenario, change);
+        }
+        out.table("kernel");
+        out.fields(KERNEL, &scenario.kernel);
+        out
+    }
+
+    /// Begins `[key]`.
+    fn table(&mut self, key: &'static str) {
+        let _ = write!(self.text, "\n[{key}]\n");
+        self.at = vec![key];
+    }
+
+    /// Begins the next `[[list]]`.
+    fn next_of(&mut self, list: &'static str) {
+        let _ = write!(self.text, "\n[[{list}]]\n");
+        self.at = vec![list];
+        self.root.push(list);
+    }
+
+    /// Begins `[list.key]`, within the last `[[list]]`.
+    fn inner(&mut self, key: &'static str) {
+        self.at.push(key);
+        let _ = writeln!(self.text, "[{}]", self.at.join("."));
+    }
+
+    /// Writes a key, dotted where there are several, into the table that was begun.
+    fn line(&mut self, keys: &[&str], width: usize, value: Item, doc: &str) {
+        let name = keys.iter().map(|key| tree::key(key)).collect::<Vec<_>>().join(".");
+        let assignment = format!("{name:width$} = {value}");
+        let _ = writeln!(self.text, "{assignment:COMMENT$}  # {doc}");
+        let mut table = &mut self.root;
+        for key in &self.at {
+            table = table.last_mut(key);
+        }
+        if let [tables @ .., key] = keys {
+            for key in tables {
+                table = table.last_mut(key);
+            }
+            table.set(Entry::new(key, value));
         }
     }
-}
 
-fn at(out: &mut String, scenario: &Scenario, change: &Change) {
-    out.push_str("\n[[at]]\n");
-    line(
-        out,
-        "time",
-        4,
-        &quoted(&change.time.to_string()),
-        "when it changes, for the rest of the run",
-    );
-    if let Some(rate) = change.rate {
-        line(out, "link.rate", 9, &quoted(&rate.to_string()), "the rate of the link");
-    }
-    for (group, rtt) in &change.rtts {
-        let key = format!("group.{}.rtt", tree::key(&scenario.groups[*group].name));
-        line(out, &key, key.len(), &quoted(&rtt.to_string()), "the base round trip: a re-route");
-    }
-    if let Some(config) = &change.aqm {
-        out.push_str("[at.aqm]\n");
-        aqm(out, config, &scenario.link);
-    }
-}
-
-fn aqm(out: &mut String, aqm: &l4s_aqm::Config, link: &Link) {
-    macro_rules! write {
-        ($variant:ident, $module:ident) => {
-            if let l4s_aqm::Config::$variant(config) = aqm {
-                // A limit that the buffer sets need not, and in another unit cannot, be said twice.
-                let prepare = |start: &mut l4s_aqm::$module::Config| {
-                    set_limit(&mut start.limit, link.buffer, link.rate);
-                    let of = |limit: &l4s_aqm::Limit| (limit.packets, limit.bytes);
-                    if of(&start.limit) == of(&config.limit) { "limit" } else { "" }
-                };
-                configuration(out, config, &prepare);
+    fn fields<T>(&mut self, fields: &[Field<T>], value: &T) {
+        let width = fields.iter().map(|field| field.name.len()).max().unwrap_or(0);
+        for field in fields {
+            if let Some(item) = (field.write)(value) {
+                self.line(&[field.name], width, item, field.doc);
             }
-        };
+        }
     }
-    l4s_aqm::for_each_discipline!(write);
-}
 
-fn control(out: &mut String, cc: &l4s_cc::Config) {
-    macro_rules! write {
-        ($variant:ident, $module:ident) => {
-            if let l4s_cc::Config::$variant(config) = cc {
-                configuration(out, config, &|_| "");
+    fn change(&mut self, scenario: &Scenario, change: &Change) {
+        self.next_of("at");
+        let doc = "when it changes, for the rest of the run";
+        self.line(&["time"], 4, text(change.time), doc);
+        if let Some(rate) = change.rate {
+            self.line(&["link", "rate"], 9, text(rate), "the rate of the link");
+        }
+        for (group, rtt) in &change.rtts {
+            let name = &scenario.groups[*group].name;
+            let doc = "the base round trip: a re-route";
+            self.line(&["group", name, "rtt"], 0, text(rtt), doc);
+        }
+        if let Some(config) = &change.aqm {
+            self.inner("aqm");
+            self.aqm(config, &scenario.link);
+        }
+    }
+
+    fn aqm(&mut self, aqm: &l4s_aqm::Config, link: &Link) {
+        macro_rules! write {
+            ($variant:ident, $module:ident) => {
+                if let l4s_aqm::Config::$variant(config) = aqm {
+                    // A limit that the buffer sets need not, and in another unit cannot, be said
+                    // twice.
+                    let prepare = |start: &mut l4s_aqm::$module::Config| {
+                        set_limit(&mut start.limit, link.buffer, link.rate);
+                        let of = |limit: &l4s_aqm::Limit| (limit.packets, limit.bytes);
+                        if of(&start.limit) == of(&config.limit) { "limit" } else { "" }
+                    };
+                    self.configuration(config, &prepare);
+                }
+            };
+        }
+        l4s_aqm::for_each_discipline!(write);
+    }
+
+    fn control(&mut self, cc: &l4s_cc::Config) {
+        macro_rules! write {
+            ($variant:ident, $module:ident) => {
+                if let l4s_cc::Config::$variant(config) = cc {
+                    self.configuration(config, &|_| "");
+                }
+            };
+        }
+        l4s_cc::for_each_control!(write);
+    }
+
+    /// Writes the profile that `config` is nearest to, and its settings. `prepare` does to a
+    /// profile what reading does before any setting is applied, and says which setting need not be
+    /// written then.
+    fn configuration<C: Configurable + PartialEq>(
+        &mut self,
+        config: &C,
+        prepare: &dyn Fn(&mut C) -> &'static str,
+    ) {
+        let width = C::PARAMS.iter().map(|param| param.name.len()).max().unwrap_or(0);
+        let width = width.max("profile".len());
+        self.line(&["kind"], width, text(C::KIND), C::ABOUT);
+        let Some((profile, skip)) = nearest(config, prepare) else { return };
+        self.line(&["profile"], width, text(profile.name), profile.doc);
+        for param in C::PARAMS.iter().filter(|param| param.name != skip) {
+            if let Some(value) = (param.get)(config) {
+                let doc = format!("{} ({})", param.doc, param.kind);
+                self.line(&[param.name], width, settings::item(value), &doc);
             }
-        };
-    }
-    l4s_cc::for_each_control!(write);
-}
-
-/// Writes the profile that `config` is nearest to, and its settings. `prepare` does to a profile what
-/// reading does before any setting is applied, and says which setting need not be written then.
-fn configuration<C: Configurable + PartialEq>(
-    out: &mut String,
-    config: &C,
-    prepare: &dyn Fn(&mut C) -> &'static str,
-) {
-    let width = C::PARAMS.iter().map(|param| param.name.len()).max().unwrap_or(0);
-    let width = width.max("profile".len());
-    line(out, "kind", width, &quoted(C::KIND), C::ABOUT);
-    let Some((profile, skip)) = nearest(config, prepare) else { return };
-    line(out, "profile", width, &quoted(profile.name), profile.doc);
-    for param in C::PARAMS.iter().filter(|param| param.name != skip) {
-        if let Some(value) = (param.get)(config) {
-            let doc = format!("{} ({})", param.doc, param.kind);
-            line(out, param.name, width, &settings::toml(value), &doc);
         }
     }
 }

@@ -1,30 +1,24 @@
 //! A run with every choice made, as keys and values: what each key would be set to.
 
-use crate::fault::{Gathered, Source};
+use crate::Point;
 use crate::schema::naming_key;
+use crate::show::Shown;
 use crate::sweep::pin_text;
-use crate::tree::{self, Item, Node, Table};
-use crate::{Point, show};
+use crate::tree::{Item, Node};
 
 /// A run as [`show`] spells it out, for programs that show single keys.
 #[derive(Clone, Debug)]
-pub struct Spelled {
-    text: String,
-    root: Table,
-}
+pub struct Spelled(Shown);
 
 impl Spelled {
     /// Spells out a run. `question` is the one that its scenario answers.
     pub fn new(point: &Point, question: Option<&str>) -> Spelled {
-        let source = Source { name: String::new(), text: show(point, question) };
-        // What is shown reads back, so that nothing is gathered.
-        let root = tree::parse(&source, 0, &mut Gathered::default());
-        Spelled { text: source.text, root }
+        Spelled(Shown::new(point, question))
     }
 
     /// The run as TOML.
     pub fn text(&self) -> &str {
-        &self.text
+        &self.0.text
     }
 
     /// The value of a key such as `link.rate`, `group.A.cc.kind` or `web.A.rate`, as `--set` takes
@@ -44,7 +38,7 @@ impl Spelled {
     fn node(&self, key: &str) -> Option<&Node> {
         let mut segments = key.split('.');
         let first = segments.next()?;
-        let mut node = self.root.get(first)?;
+        let mut node = self.0.root.get(first)?;
         if let Item::List(tables) = &node.item {
             let name = segments.next();
             let naming = naming_key(first);
@@ -59,8 +53,33 @@ impl Spelled {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::Plan;
+    use crate::any::Dice;
+    use crate::fault::{Gathered, Source};
+    use crate::tree::{self, Table};
+
+    /// Keys and values, without places.
+    fn plain(table: &Table) -> Vec<(&str, String)> {
+        table.entries.iter().map(|entry| (&*entry.key, entry.value.to_string())).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn the_tree_is_that_which_the_text_reads_as(seed: u64) {
+            let plan = Plan::parse("any.toml", &Dice(seed).scenario(), &[]);
+            for point in plan.iter().flat_map(|plan| &plan.points) {
+                let Spelled(Shown { text, root, .. }) = Spelled::new(point, None);
+                let source = Source { name: String::new(), text };
+                let read = tree::parse(&source, 0, &mut Gathered::default());
+                prop_assert_eq!(plain(&root), plain(&read));
+            }
+        }
+    }
 
     #[test]
     fn every_key_has_the_value_that_would_set_it() {

@@ -69,6 +69,36 @@ impl Table {
         }
     }
 
+    /// Adds an empty table to the list under `key`, which is made where there is none.
+    pub fn push(&mut self, key: &str) {
+        if self.entry(key).is_none() {
+            self.set(Entry::new(key, Item::List(Vec::new())));
+        }
+        let entry = self.entries.iter_mut().find(|entry| entry.key == key);
+        if let Some(Item::List(nodes)) = entry.map(|entry| &mut entry.value.item) {
+            nodes.push(Item::Table(Table::default()).into());
+        }
+    }
+
+    /// The table under `key`, made where there is none, or the last of the list under it.
+    ///
+    /// # Panics
+    /// Something else is there.
+    pub fn last_mut(&mut self, key: &str) -> &mut Table {
+        if self.entry(key).is_none() {
+            self.set(Entry::new(key, Item::Table(Table::default())));
+        }
+        let entry = self.entries.iter_mut().find(|entry| entry.key == key);
+        match entry.map(|entry| &mut entry.value.item) {
+            Some(Item::Table(table)) => table,
+            Some(Item::List(nodes)) => match nodes.last_mut().map(|node| &mut node.item) {
+                Some(Item::Table(table)) => table,
+                _ => panic!("`{key}` is an empty list"),
+            },
+            _ => panic!("`{key}` is no table"),
+        }
+    }
+
     /// The table under `key`, made where there is none; `None` where something else is there.
     pub fn table_mut(&mut self, key: &str, place: &Place) -> Option<&mut Table> {
         if self.entry(key).is_none() {
@@ -128,8 +158,59 @@ impl Node {
 impl fmt::Display for Node {
     /// As a TOML value on one line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.item.fmt(f)
+    }
+}
+
+/// A value that was written nowhere.
+impl From<Item> for Node {
+    fn from(item: Item) -> Node {
+        Node { item, place: Place::default() }
+    }
+}
+
+impl From<bool> for Item {
+    fn from(value: bool) -> Item {
+        Item::Bool(value)
+    }
+}
+
+/// A number of at most [`i64::MAX`]: TOML has no larger ones.
+impl From<u64> for Item {
+    fn from(n: u64) -> Item {
+        Item::Integer(n as i64)
+    }
+}
+
+/// A text.
+pub(crate) fn text(value: impl fmt::Display) -> Item {
+    Item::Text(value.to_string())
+}
+
+/// A list of values.
+pub(crate) fn list(items: impl IntoIterator<Item = Item>) -> Item {
+    Item::List(items.into_iter().map(Node::from).collect())
+}
+
+/// A table of keys and values.
+pub(crate) fn table_of<const N: usize>(pairs: [(&str, Item); N]) -> Item {
+    let mut table = Table::default();
+    pairs.into_iter().for_each(|(key, value)| table.set(Entry::new(key, value)));
+    Item::Table(table)
+}
+
+impl Entry {
+    /// A key with its value, which were written nowhere.
+    pub fn new(key: &str, value: Item) -> Entry {
+        Entry { key: key.to_owned(), place: Place::default(), value: value.into() }
+    }
+}
+
+impl fmt::Display for Item {
+    /// As a TOML value on one line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = |parts: Vec<String>| parts.join(", ");
-        match &self.item {
+        match self {
             Item::Text(text) => f.write_str(&quoted(text)),
             Item::Integer(n) => write!(f, "{n}"),
             Item::Float(x) => f.write_str(&number(*x)),
@@ -258,7 +339,7 @@ pub(crate) fn parse_value(source: &Source, number: usize, from: usize) -> Node {
 }
 
 /// Everything within a `--set` stands where its value stands.
-fn set_place(node: &mut Node, place: &Place) {
+pub(crate) fn set_place(node: &mut Node, place: &Place) {
     node.place = place.clone();
     match &mut node.item {
         Item::List(items) => items.iter_mut().for_each(|item| set_place(item, place)),

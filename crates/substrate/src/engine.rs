@@ -1,7 +1,7 @@
 //! A substrate by its name.
 
 use crate::{Error, Observe, Sim, Substrate};
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "kernels"))]
 use crate::{Kernel, Linux, Qdisc};
 
 /// A substrate for observers of any type.
@@ -9,13 +9,13 @@ pub enum Engine {
     /// The simulator.
     Sim(Sim),
     /// Real sockets through our bottleneck.
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", feature = "kernels"))]
     Kernel(Kernel),
     /// A kernel in virtual time.
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", feature = "kernels"))]
     Linux(Linux),
     /// Real sockets through a queue discipline of this kernel.
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", feature = "kernels"))]
     Qdisc(Qdisc),
 }
 
@@ -30,15 +30,16 @@ impl Engine {
     pub fn named(name: &str) -> Result<Engine, Error> {
         match name {
             "sim" => Ok(Engine::SIM),
-            #[cfg(target_os = "linux")]
+            #[cfg(all(target_os = "linux", feature = "kernels"))]
             "kernel" => Ok(Engine::Kernel(Kernel::new()?)),
-            #[cfg(target_os = "linux")]
+            #[cfg(all(target_os = "linux", feature = "kernels"))]
             "linux" => Ok(Engine::Linux(Linux::default())),
-            #[cfg(target_os = "linux")]
+            #[cfg(all(target_os = "linux", feature = "kernels"))]
             "qdisc" => Ok(Engine::Qdisc(Qdisc::new()?)),
-            #[cfg(not(target_os = "linux"))]
+            #[cfg(not(all(target_os = "linux", feature = "kernels")))]
             "kernel" | "linux" | "qdisc" => Err(Error::Machine(format!(
-                "`--on {name}` needs Linux; the simulator, `--on sim`, runs anywhere"
+                "`--on {name}` needs the command l4s on Linux; the simulator, `--on sim`, runs \
+                 anywhere"
             ))),
             _ => Err(Error::Unsupported(format!(
                 "found the substrate `{name}`, expected sim, kernel, linux or qdisc"
@@ -50,11 +51,11 @@ impl Engine {
     pub fn on<O: Observe>(&self) -> &dyn Substrate<O> {
         match self {
             Engine::Sim(sim) => sim,
-            #[cfg(target_os = "linux")]
+            #[cfg(all(target_os = "linux", feature = "kernels"))]
             Engine::Kernel(kernel) => kernel,
-            #[cfg(target_os = "linux")]
+            #[cfg(all(target_os = "linux", feature = "kernels"))]
             Engine::Linux(linux) => linux,
-            #[cfg(target_os = "linux")]
+            #[cfg(all(target_os = "linux", feature = "kernels"))]
             Engine::Qdisc(qdisc) => qdisc,
         }
     }
@@ -63,11 +64,11 @@ impl Engine {
     pub fn boxed<O: Observe>(self) -> Box<dyn Substrate<O>> {
         match self {
             Engine::Sim(sim) => Box::new(sim),
-            #[cfg(target_os = "linux")]
+            #[cfg(all(target_os = "linux", feature = "kernels"))]
             Engine::Kernel(kernel) => Box::new(kernel),
-            #[cfg(target_os = "linux")]
+            #[cfg(all(target_os = "linux", feature = "kernels"))]
             Engine::Linux(linux) => Box::new(linux),
-            #[cfg(target_os = "linux")]
+            #[cfg(all(target_os = "linux", feature = "kernels"))]
             Engine::Qdisc(qdisc) => Box::new(qdisc),
         }
     }

@@ -4,54 +4,57 @@
 //! runs one and reports every event to an observer, or opens a live [`Lane`] whose scenario may
 //! change. [`Engine`] is the substrate of a name: the simulator anywhere; on Linux also real sockets
 //! through our bottleneck, a kernel in virtual time, and a queue discipline of this kernel.
+//!
+//! The feature `kernels` (default) has all substrates but the simulator. It needs clang and libbpf.
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "kernels"))]
 mod controls;
 mod engine;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "kernels"))]
 mod kernel;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "kernels"))]
 mod linux;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "kernels"))]
 mod qdisc;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "kernels"))]
 mod reenter;
 mod sim;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "kernels"))]
 mod trial;
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use l4s_model::Scenario;
 use l4s_observe::Observer;
 use l4s_units::{Duration, Time};
 
 pub use engine::Engine;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "kernels"))]
 pub use kernel::Kernel;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "kernels"))]
 pub use linux::Linux;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "kernels"))]
 pub use qdisc::Qdisc;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "kernels"))]
 pub use reenter::reenter;
 pub use sim::Sim;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "kernels"))]
 pub use trial::{Arrival, Disciplines, disciplines, ect1_arrives, lab_works, linux_works};
 
 /// Downloads that a live lane has open at a time; a further one is turned away.
 pub const MOST_DOWNLOADS: usize = 2_000;
 
 /// An observer of the packets of every substrate.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "kernels"))]
 pub trait Observe: Observer<l4s_sim::Packet> + Observer<l4s_lab::Frame> + Send + 'static {}
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "kernels"))]
 impl<O> Observe for O where O: Observer<l4s_sim::Packet> + Observer<l4s_lab::Frame> + Send + 'static {}
 
 /// An observer of the packets of every substrate.
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", feature = "kernels")))]
 pub trait Observe: Observer<l4s_sim::Packet> + Send + 'static {}
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", feature = "kernels")))]
 impl<O: Observer<l4s_sim::Packet> + Send + 'static> Observe for O {}
 
 /// Runs scenarios for an observer of type `O`.
@@ -81,6 +84,23 @@ pub trait Substrate<O: Observe>: Send + Sync {
     /// # Errors
     /// The run failed.
     fn run(&self, scenario: &Scenario, observer: &mut O) -> Result<Ran, Error>;
+
+    /// Runs a scenario as [`run`](Substrate::run) does, unless `watch` ends the run with
+    /// [`ControlFlow::Break`]. `watch` receives the time of the run: in the simulator about 50
+    /// times a second, with a kernel only at the end, since a kernel's run cannot be interrupted.
+    ///
+    /// # Errors
+    /// The run failed.
+    fn run_watched(
+        &self,
+        scenario: &Scenario,
+        observer: &mut O,
+        watch: &mut dyn FnMut(Time) -> ControlFlow<()>,
+    ) -> Result<Ran, Error> {
+        let ran = self.run(scenario, observer)?;
+        let _at_the_end = watch(Time::ZERO + ran.time);
+        Ok(ran)
+    }
 
     /// Opens a live lane at time zero.
     ///
@@ -163,7 +183,7 @@ pub enum Error {
     Run(String),
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "kernels"))]
 impl Error {
     /// An error of the operating system, where the user asked for it with `option`.
     pub fn of(option: &str, error: l4s_os::OsError) -> Error {

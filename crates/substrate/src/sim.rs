@@ -1,10 +1,19 @@
 //! The simulator, in virtual time.
 
+use std::ops::ControlFlow;
+use std::time::Instant;
+
 use l4s_model::Scenario;
-use l4s_sim::Simulation;
-use l4s_units::Time;
+use l4s_sim::{Outcome, Simulation};
+use l4s_units::{Duration, Time};
 
 use crate::{Capabilities, Error, Lane, MOST_DOWNLOADS, Observe, Ran, Substrate};
+
+/// The wall time between two calls of whoever watches a run, within a factor of two.
+const WATCH_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
+
+/// The virtual time that a run goes on at least before it is watched again.
+const SHORTEST_SLICE: Duration = Duration::from_micros(1);
 
 /// `--on sim`: the simulator.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,13 +37,34 @@ impl<O: Observe> Substrate<O> for Sim {
     }
 
     fn run(&self, scenario: &Scenario, observer: &mut O) -> Result<Ran, Error> {
-        let outcome = l4s_sim::run(scenario, observer);
-        Ok(Ran {
-            time: scenario.duration,
-            packets: outcome.packets,
-            events: Some(outcome.events),
-            ..Ran::default()
-        })
+        self.run_watched(scenario, observer, &mut |_| ControlFlow::Continue(()))
+    }
+
+    fn run_watched(
+        &self,
+        scenario: &Scenario,
+        observer: &mut O,
+        watch: &mut dyn FnMut(Time) -> ControlFlow<()>,
+    ) -> Result<Ran, Error> {
+        let end = Time::ZERO + scenario.duration;
+        let mut simulation = Simulation::new(scenario, observer);
+        let mut slice = Duration::from_millis(10);
+        while simulation.now() < end {
+            let began = Instant::now();
+            simulation.advance((simulation.now() + slice).min(end));
+            let took = began.elapsed();
+            if watch(simulation.now()).is_break() {
+                break;
+            }
+            if took < WATCH_INTERVAL / 2 {
+                slice = slice * 2;
+            } else if took > WATCH_INTERVAL * 2 {
+                slice = (slice / 2).max(SHORTEST_SLICE);
+            }
+        }
+        let time = simulation.now().since(Time::ZERO);
+        let (Outcome { packets, events, .. }, _) = simulation.finish();
+        Ok(Ran { time, packets, events: Some(events), ..Ran::default() })
     }
 
     fn lane(&self, scenario: &Scenario, observer: O) -> Result<Box<dyn Lane<O>>, Error> {

@@ -4,7 +4,7 @@ use l4s_aqm::{Config, dualpi2};
 use l4s_cc::prague;
 use l4s_host::{Device, Install, Journal, Place, WantedQueue, boot};
 use l4s_os::Host;
-use l4s_scenario::Plan;
+use l4s_scenario::Override;
 use l4s_units::Rate;
 use l4s_units::param::Configurable;
 
@@ -163,19 +163,13 @@ fn queue(kind: &str, settings: Vec<String>, replace: bool) -> Result<WantedQueue
                     Failure::input(format!("{RATE}: found \"{value}\": {error}"))
                 })?);
             }
-            _ => set.push(format!("aqm.{setting}")),
+            _ => set.push(Override::new(setting)),
         }
     }
-    let text = "aqm.kind = \"dualpi2\"\nlink.rate = \"1gbit\"\n\
-                [[group]]\nname = \"A\"\ncc = \"prague\"\nrtt = \"10ms\"\n";
-    let plan = Plan::parse("l4s host", text, &set)?;
-    let [point] = plan.points.as_slice() else {
-        return Err(Failure::input("--set: found several values for a key, expected one"));
-    };
-    let Config::DualPi2(config) = &point.scenario.aqm else {
+    let Config::DualPi2(config) = l4s_scenario::discipline(dualpi2::Config::KIND, &set)? else {
         return Err(Failure::input("--set: found another `kind`, expected dualpi2"));
     };
-    let mut config = dualpi2::kernel::as_kernel(config);
+    let mut config = dualpi2::kernel::as_kernel(&config);
     // Scenarios take it from the link's buffer, which is for experiments.
     if !settings
         .iter()
@@ -213,10 +207,11 @@ mod tests {
         let refused = |set: &[&str]| queue("dualpi2", strings(set), false).unwrap_err().report();
         assert!(refused(&["targt=20ms"]).contains("target"), "{}", refused(&["targt=20ms"]));
         assert!(refused(&["rate=fast"]).contains("\"fast\""));
-        assert!(
-            refused(&["target=[1ms,2ms]"]).contains("several")
-                || !refused(&["target=[1ms,2ms]"]).is_empty()
-        );
+        assert!(refused(&["target=[1ms,2ms]"]).contains("expected a time"));
+        assert!(refused(&["target"]).contains("expected KEY=VALUE"));
+        assert!(refused(&["kind=pie"]).contains("another `kind`"));
+        let last = queue("dualpi2", strings(&["target=20ms", "target=5ms"]), false).unwrap();
+        assert_eq!(last.config.target.as_millis_f64(), 5.0);
         assert!(queue("fq_codel", Vec::new(), false).is_err());
         assert!(congestion_control("cubic").is_err() && congestion_control("prague").is_ok());
         assert!(congestion_control("prague:best").unwrap_err().report().contains("best-linux"));

@@ -26,8 +26,7 @@ fn text(text: &str) -> Result<Document, Fault> {
 
 /// The keys that are set, as one line.
 fn keys(document: &Document) -> String {
-    let pairs = document.set.iter().map(|(key, value)| format!("{key}={value}"));
-    pairs.collect::<Vec<_>>().join(" ")
+    document.set.iter().map(Override::text).collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -93,7 +92,7 @@ fn the_command_runs_what_the_text_says() {
         "l4s run live --set case=DualPI2 --set aqm=pie --set aqm.target=7ms --set 'group.*.rtt=20ms'"
     );
     let pins: Vec<String> =
-        document.settings_of(0).into_iter().map(|(key, value)| format!("{key}={value}")).collect();
+        document.settings_of(0).iter().map(|set| set.text().to_owned()).collect();
     let run = bundled::find("live").unwrap().plan(&pins).unwrap();
     assert_eq!(run.points.len(), 1);
     assert_eq!(run.points[0].scenario, document.lanes[0].point.scenario);
@@ -325,9 +324,8 @@ proptest! {
             }
             let shown = Plan::parse("again.toml", document.text(), &[]).unwrap();
             prop_assert_eq!(&shown.points[0].scenario, &document.lanes[0].point.scenario);
-            let pins: Vec<String> = (document.settings_of(0).into_iter())
-                .map(|(key, value)| format!("{key}={value}"))
-                .collect();
+            let pins: Vec<String> =
+                document.settings_of(0).iter().map(|set| set.text().to_owned()).collect();
             let run = bundled::find("live").unwrap().plan(&pins).unwrap();
             prop_assert_eq!(run.points.len(), 1);
             prop_assert_eq!(&run.points[0].scenario, &document.lanes[0].point.scenario);

@@ -7,7 +7,7 @@ use super::link::HIGHEST_RATE;
 use super::{MOST_FLOWS, Names, few_tables};
 use crate::fault::Gathered;
 use crate::field::{Field, count, flag, instant, instant_or_end, line, quantity, read_table};
-use crate::tree::{Table, quoted};
+use crate::tree::{Table, text};
 
 /// The most frames that a run may expect: the delay of each is kept until its end.
 const MOST_FRAMES: u64 = 10_000_000;
@@ -27,7 +27,7 @@ pub(crate) const APP: &[Field<AppDraft>] = &[
         doc: "the group whose server, client, cc, ecn and rtt its flows have",
         required: true,
         read: |draft, node| line(node, 64).map(|group| draft.group = group),
-        write: |draft| Some(quoted(&draft.group)),
+        write: |draft| Some(text(&draft.group)),
     },
     Field {
         name: "rate",
@@ -36,44 +36,42 @@ pub(crate) const APP: &[Field<AppDraft>] = &[
         read: |draft, node| {
             quantity(node, Rate::from_bps(0), HIGHEST_RATE).map(|rate| draft.app.rate = rate)
         },
-        write: |draft| Some(quoted(&draft.app.rate.to_string())),
+        write: |draft| Some(text(draft.app.rate)),
     },
     Field {
         name: "fps",
         doc: "frames per second: a frame of rate/fps is written at once",
         required: false,
         read: |draft, node| count(node, 1, MOST_FPS).map(|fps| draft.app.fps = fps),
-        write: |draft| Some(draft.app.fps.to_string()),
+        write: |draft| Some(draft.app.fps.into()),
     },
     Field {
         name: "flows",
         doc: "how many connections, each with frames of its own",
         required: false,
         read: |draft, node| count(node, 0, MOST_FLOWS).map(|flows| draft.app.flows = flows),
-        write: |draft| Some(draft.app.flows.to_string()),
+        write: |draft| Some(draft.app.flows.into()),
     },
     Field {
         name: "adapt",
         doc: "whether it skips a frame while more than one waits unsent in the socket",
         required: false,
         read: |draft, node| flag(node).map(|adapt| draft.app.adapt = adapt),
-        write: |draft| Some(draft.app.adapt.to_string()),
+        write: |draft| Some(draft.app.adapt.into()),
     },
     Field {
         name: "start",
         doc: "when the first connection opens; the others follow within the time of a frame",
         required: false,
         read: |draft, node| instant(node).map(|start| draft.app.start = start),
-        write: |draft| Some(quoted(&draft.app.start.to_string())),
+        write: |draft| Some(text(draft.app.start)),
     },
     Field {
         name: "stop",
         doc: "when it writes no more frames, or \"end\" for the end of the run",
         required: false,
         read: |draft, node| instant_or_end(node).map(|stop| draft.app.stop = stop),
-        write: |draft| {
-            Some(quoted(&draft.app.stop.map_or("end".to_owned(), |stop| stop.to_string())))
-        },
+        write: |draft| Some(text(draft.app.stop.map_or("end".to_owned(), |stop| stop.to_string()))),
     },
 ];
 

@@ -8,8 +8,9 @@ use super::{MOST_FLOWS, MOST_SOURCES, source_name, tables};
 use crate::fault::{Gathered, Place};
 use crate::field::{
     Field, LONGEST, Refusal, bytes_text, count, duration, instant, quantity, read_table, word,
+    written,
 };
-use crate::tree::{Item, Node, Table, quoted};
+use crate::tree::{Item, Node, Table, list, table_of, text};
 use crate::{catalog, settings};
 
 /// The shortest and the longest base round trip.
@@ -54,54 +55,49 @@ pub(crate) const GROUP: &[Field<GroupDraft>] = &[
         doc: "what results call the group",
         required: true,
         read: |group, node| source_name(node).map(|name| group.name = name),
-        write: |group| Some(quoted(&group.name)),
+        write: |group| Some(text(&group.name)),
     },
     Field {
         name: "ecn",
         doc: "off, classic (ECT(0)), l4s (ECT(1)) or auto (what the congestion control asks for)",
         required: false,
         read: |group, node| word(node, &KINDS_OF_ECN).map(|ecn| group.ecn = ecn),
-        write: |group| {
-            KINDS_OF_ECN.iter().find(|(_, ecn)| *ecn == group.ecn).map(|(name, _)| quoted(name))
-        },
+        write: |group| written(&KINDS_OF_ECN, group.ecn),
     },
     Field {
         name: "accecn",
         doc: "how AccECN counts marks: option (its TCP option too) or ace (three bits alone)",
         required: false,
         read: |group, node| word(node, &KINDS_OF_ACCECN).map(|accecn| group.accecn = accecn),
-        write: |group| {
-            let word = KINDS_OF_ACCECN.iter().find(|(_, accecn)| *accecn == group.accecn);
-            word.map(|(name, _)| quoted(name))
-        },
+        write: |group| written(&KINDS_OF_ACCECN, group.accecn),
     },
     Field {
         name: "flows",
         doc: "how many connections",
         required: false,
         read: |group, node| count(node, 0, MOST_FLOWS).map(|flows| group.flows = flows),
-        write: |group| Some(group.flows.to_string()),
+        write: |group| Some(group.flows.into()),
     },
     Field {
         name: "rtt",
         doc: "the base round trip, queue excluded, such as \"10ms\"",
         required: true,
         read: |group, node| duration(node, LEAST_RTT, MOST_RTT).map(|rtt| group.rtt = rtt),
-        write: |group| Some(quoted(&group.rtt.to_string())),
+        write: |group| Some(text(group.rtt)),
     },
     Field {
         name: "start",
         doc: "when the flows start: a time, a list with one per flow, or { every = \"1s\" }",
         required: false,
         read: |group, node| start(node).map(|start| group.start = start),
-        write: |group| Some(start_text(&group.start)),
+        write: |group| Some(start_item(&group.start)),
     },
     Field {
         name: "size",
         doc: "bytes that each flow sends, or \"unlimited\"",
         required: false,
         read: |group, node| size(node).map(|size| group.size = size),
-        write: |group| Some(quoted(&group.size.map_or("unlimited".to_owned(), bytes_text))),
+        write: |group| Some(text(group.size.map_or("unlimited".to_owned(), bytes_text))),
     },
 ];
 
@@ -129,14 +125,11 @@ fn start(node: &Node) -> Result<Start, Refusal> {
     }
 }
 
-fn start_text(start: &Start) -> String {
+fn start_item(start: &Start) -> Item {
     match start {
-        Start::At(time) => quoted(&time.to_string()),
-        Start::Every(span) => format!("{{ every = \"{span}\" }}"),
-        Start::List(times) => {
-            let times: Vec<_> = times.iter().map(|time| quoted(&time.to_string())).collect();
-            format!("[{}]", times.join(", "))
-        }
+        Start::At(time) => text(time),
+        Start::Every(span) => table_of([("every", text(span))]),
+        Start::List(times) => list(times.iter().map(text)),
     }
 }
 

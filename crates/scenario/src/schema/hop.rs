@@ -12,9 +12,9 @@ use super::link::{
 };
 use super::{Names, few_tables, listed_groups, source_name};
 use crate::fault::{Gathered, Place, did_you_mean};
-use crate::field::{Field, Refusal, bytes_text, quantity, read_table, word};
+use crate::field::{Field, Refusal, bytes_text, quantity, read_table, word, written};
 use crate::settings;
-use crate::tree::{Node, Table, quoted};
+use crate::tree::{Node, Table, list, text};
 
 const SIDES: [(&str, Side); 2] = [("before", Side::Before), ("behind", Side::Behind)];
 
@@ -48,7 +48,7 @@ pub(crate) const HOP: &[Field<HopDraft>] = &[
         doc: "what results call the link",
         required: true,
         read: |hop, node| source_name(node).map(|name| hop.name = name),
-        write: |hop| Some(quoted(&hop.name)),
+        write: |hop| Some(text(&hop.name)),
     },
     Field {
         name: "place",
@@ -64,14 +64,14 @@ pub(crate) const HOP: &[Field<HopDraft>] = &[
         read: |hop, node| {
             quantity(node, LOWEST_RATE, HIGHEST_RATE).map(|rate| hop.link.rate = rate)
         },
-        write: |hop| Some(quoted(&hop.link.rate.to_string())),
+        write: |hop| Some(text(hop.link.rate)),
     },
     Field {
         name: "buffer",
         doc: "what may wait: packets (\"100p\"), bytes on the link, or time at the link's rate",
         required: false,
         read: |hop, node| buffer(node).map(|buffer| hop.link.buffer = buffer),
-        write: |hop| Some(quoted(&buffer_text(hop.link.buffer))),
+        write: |hop| Some(text(buffer_text(hop.link.buffer))),
     },
     Field {
         name: "burst",
@@ -80,17 +80,14 @@ pub(crate) const HOP: &[Field<HopDraft>] = &[
         read: |hop, node| {
             quantity(node, Bytes::ZERO, Bytes::new(100_000_000)).map(|burst| hop.link.burst = burst)
         },
-        write: |hop| Some(quoted(&bytes_text(hop.link.burst))),
+        write: |hop| Some(text(bytes_text(hop.link.burst))),
     },
     Field {
         name: "groups",
         doc: "whose packets pass it: groups and UDP sources by name; all of them unless set",
         required: false,
         read: |hop, node| sources(node).map(|sources| hop.sources = Some(sources)),
-        write: |hop| {
-            let names: Vec<_> = hop.sources.iter().flatten().map(|name| quoted(name)).collect();
-            Some(format!("[{}]", names.join(", ")))
-        },
+        write: |hop| Some(list(hop.sources.iter().flatten().map(text))),
     },
     Field {
         name: "per",
@@ -100,10 +97,6 @@ pub(crate) const HOP: &[Field<HopDraft>] = &[
         write: |hop| written(&PERS, hop.per),
     },
 ];
-
-fn written<V: Copy + PartialEq>(words: &[(&'static str, V)], value: V) -> Option<String> {
-    words.iter().find(|(_, meant)| *meant == value).map(|(name, _)| quoted(name))
-}
 
 fn sources(node: &Node) -> Result<Vec<String>, Refusal> {
     let names = node.list().unwrap_or_default();

@@ -3,8 +3,8 @@ use l4s_model::{Ip, Kernel, QdiscOf};
 
 use super::one_table;
 use crate::fault::Gathered;
-use crate::field::{Field, Refusal, count, flag, read_table, word};
-use crate::tree::{Node, Table, quoted};
+use crate::field::{Field, Refusal, count, flag, read_table, word, written};
+use crate::tree::{Item, Node, Table};
 
 /// Whose discipline, in scenarios.
 const QDISCS: [(&str, QdiscOf); 2] = [("linux", QdiscOf::Linux), ("bpf", QdiscOf::Bpf)];
@@ -27,8 +27,8 @@ pub(crate) const KERNEL: &[Field<Kernel>] = &[
         },
         write: |kernel| {
             Some(match kernel.ip {
-                Ip::V4 => "4".to_owned(),
-                Ip::V6 => "6".to_owned(),
+                Ip::V4 => Item::Integer(4),
+                Ip::V6 => Item::Integer(6),
             })
         },
     },
@@ -37,17 +37,14 @@ pub(crate) const KERNEL: &[Field<Kernel>] = &[
         doc: "let senders hand down bursts of up to 64 KiB, which the queue sees as one packet",
         required: false,
         read: |kernel, node| flag(node).map(|gso| kernel.gso = gso),
-        write: |kernel| Some(kernel.gso.to_string()),
+        write: |kernel| Some(kernel.gso.into()),
     },
     Field {
         name: "qdisc",
         doc: "with --on qdisc, whose discipline: the kernel's own (linux), or our dualpi2 in BPF (bpf)",
         required: false,
         read: |kernel, node| word(node, &QDISCS).map(|qdisc| kernel.qdisc = qdisc),
-        write: |kernel| {
-            let known = QDISCS.iter().find(|(_, qdisc)| *qdisc == kernel.qdisc);
-            known.map(|(name, _)| quoted(name))
-        },
+        write: |kernel| written(&QDISCS, kernel.qdisc),
     },
 ];
 

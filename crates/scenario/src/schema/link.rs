@@ -9,7 +9,7 @@ use crate::fault::{Gathered, Place};
 use crate::field::{
     Field, Refusal, bytes_text, duration, is_misspelt, quantity, read_table, without_unit,
 };
-use crate::tree::{Item, Node, Table, quoted};
+use crate::tree::{Item, Node, Table, text};
 use crate::{catalog, settings};
 
 /// A full packet on the link: what the smallest buffer holds.
@@ -28,14 +28,14 @@ pub(crate) const LINK: &[Field<Link>] = &[
         doc: "bits per second, 14 B of Ethernet per packet included, such as \"40mbit\"",
         required: true,
         read: |link, node| quantity(node, LOWEST_RATE, HIGHEST_RATE).map(|rate| link.rate = rate),
-        write: |link| Some(quoted(&link.rate.to_string())),
+        write: |link| Some(text(link.rate)),
     },
     Field {
         name: "buffer",
         doc: "what may wait: packets (\"100p\"), bytes on the link, or time at the link's rate",
         required: false,
         read: |link, node| buffer(node).map(|buffer| link.buffer = buffer),
-        write: |link| Some(quoted(&buffer_text(link.buffer))),
+        write: |link| Some(text(buffer_text(link.buffer))),
     },
     Field {
         name: "burst",
@@ -44,14 +44,14 @@ pub(crate) const LINK: &[Field<Link>] = &[
         read: |link, node| {
             quantity(node, Bytes::ZERO, Bytes::new(100_000_000)).map(|burst| link.burst = burst)
         },
-        write: |link| Some(quoted(&bytes_text(link.burst))),
+        write: |link| Some(text(bytes_text(link.burst))),
     },
     Field {
         name: "ack_loss",
         doc: "the chance that an acknowledgement is lost on its way back, from 0 to 0.9",
         required: false,
         read: |link, node| ack_loss(node).map(|chance| link.ack_loss = chance),
-        write: |link| Some(format!("{:?}", link.ack_loss)),
+        write: |link| Some(Item::Float(link.ack_loss)),
     },
     Field {
         name: "aggregation",
@@ -61,7 +61,7 @@ pub(crate) const LINK: &[Field<Link>] = &[
             duration(node, Duration::ZERO, LONGEST_AIRTIME)
                 .map(|airtime| link.aggregation = airtime)
         },
-        write: |link| Some(quoted(&link.aggregation.to_string())),
+        write: |link| Some(text(link.aggregation)),
     },
 ];
 

@@ -6,7 +6,7 @@ use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
 use super::{MOST_SOURCES, source_name, tables};
 use crate::fault::Gathered;
 use crate::field::{Field, bytes_text, codepoint, instant, instant_or_end, quantity, read_table};
-use crate::tree::{Table, quoted};
+use crate::tree::{Table, text};
 
 pub(crate) const UDP: &[Field<Udp>] = &[
     Field {
@@ -14,7 +14,7 @@ pub(crate) const UDP: &[Field<Udp>] = &[
         doc: "what results call the source",
         required: true,
         read: |udp, node| source_name(node).map(|name| udp.name = name),
-        write: |udp| Some(quoted(&udp.name)),
+        write: |udp| Some(text(&udp.name)),
     },
     Field {
         name: "rate",
@@ -24,14 +24,14 @@ pub(crate) const UDP: &[Field<Udp>] = &[
             quantity(node, Rate::from_bps(0), Rate::from_mbps(1_000_000))
                 .map(|rate| udp.rate = rate)
         },
-        write: |udp| Some(quoted(&udp.rate.to_string())),
+        write: |udp| Some(text(udp.rate)),
     },
     Field {
         name: "ecn",
         doc: "the codepoint that its packets carry: not-ect, ect0, ect1 or ce",
         required: false,
         read: |udp, node| codepoint(node).map(|ecn| udp.ecn = ecn),
-        write: |udp| Some(quoted(&udp.ecn.to_string())),
+        write: |udp| Some(text(udp.ecn)),
     },
     Field {
         name: "packet",
@@ -40,21 +40,21 @@ pub(crate) const UDP: &[Field<Udp>] = &[
         read: |udp, node| {
             quantity(node, Bytes::new(64), Bytes::new(9000)).map(|packet| udp.packet = packet)
         },
-        write: |udp| Some(quoted(&bytes_text(udp.packet))),
+        write: |udp| Some(text(bytes_text(udp.packet))),
     },
     Field {
         name: "start",
         doc: "when it starts",
         required: false,
         read: |udp, node| instant(node).map(|start| udp.start = start),
-        write: |udp| Some(quoted(&udp.start.to_string())),
+        write: |udp| Some(text(udp.start)),
     },
     Field {
         name: "stop",
         doc: "when it stops, or \"end\" for the end of the run",
         required: false,
         read: |udp, node| instant_or_end(node).map(|stop| udp.stop = stop),
-        write: |udp| Some(quoted(&udp.stop.map_or("end".to_owned(), |stop| stop.to_string()))),
+        write: |udp| Some(text(udp.stop.map_or("end".to_owned(), |stop| stop.to_string()))),
     },
 ];
 

@@ -8,7 +8,7 @@ use crate::fault::{Gathered, did_you_mean};
 use crate::field::{
     Field, Refusal, bytes_text, instant, instant_or_end, line, quantity, read_table,
 };
-use crate::tree::{Item, Node, Table, number, quoted};
+use crate::tree::{Item, Node, Table, table_of, text};
 
 /// The most downloads that a run may expect: each leaves a row in the results.
 const MOST_DOWNLOADS: u64 = 1_000_000;
@@ -39,35 +39,35 @@ pub(crate) const WEB: &[Field<WebDraft>] = &[
         doc: "the group whose server, client, cc, ecn and rtt the downloads have",
         required: true,
         read: |web, node| line(node, 64).map(|group| web.group = group),
-        write: |web| Some(quoted(&web.group)),
+        write: |web| Some(text(&web.group)),
     },
     Field {
         name: "rate",
         doc: "how many begin per second, on average and independently, such as \"100/s\"",
         required: true,
         read: rate,
-        write: |web| Some(quoted(&web.rate.to_string())),
+        write: |web| Some(text(web.rate)),
     },
     Field {
         name: "size",
         doc: "what each fetches: bytes, or { pareto = 0.9, min = \"1kb\", max = \"1mb\" }",
         required: false,
         read: |web, node| size(node).map(|size| web.size = size),
-        write: |web| Some(size_text(&web.size)),
+        write: |web| Some(size_item(&web.size)),
     },
     Field {
         name: "start",
         doc: "when they start to begin",
         required: false,
         read: |web, node| instant(node).map(|start| web.start = start),
-        write: |web| Some(quoted(&web.start.to_string())),
+        write: |web| Some(text(web.start)),
     },
     Field {
         name: "stop",
         doc: "when no more of them begin, or \"end\" for the end of the run",
         required: false,
         read: |web, node| instant_or_end(node).map(|stop| web.stop = stop),
-        write: |web| Some(quoted(&web.stop.map_or("end".to_owned(), |stop| stop.to_string()))),
+        write: |web| Some(text(web.stop.map_or("end".to_owned(), |stop| stop.to_string()))),
     },
 ];
 
@@ -113,12 +113,12 @@ fn size(node: &Node) -> Result<Sizes, Refusal> {
     }
 }
 
-fn size_text(size: &Sizes) -> String {
+fn size_item(size: &Sizes) -> Item {
     match *size {
-        Sizes::Fixed(size) => quoted(&bytes_text(size)),
+        Sizes::Fixed(size) => text(bytes_text(size)),
         Sizes::Pareto { shape, min, max } => {
-            let (min, max) = (bytes_text(min), bytes_text(max));
-            format!("{{ pareto = {}, min = \"{min}\", max = \"{max}\" }}", number(shape))
+            let (min, max) = (text(bytes_text(min)), text(bytes_text(max)));
+            table_of([("pareto", Item::Float(shape)), ("min", min), ("max", max)])
         }
     }
 }

@@ -1,0 +1,72 @@
+//! A run of the simulator under watch.
+
+use std::ops::ControlFlow;
+
+use l4s_aqm::Queue;
+use l4s_model::{Group, Link, Scenario};
+use l4s_observe::{Observer, Traced};
+use l4s_substrate::{Sim, Substrate};
+use l4s_units::{Bytes, Duration, Rate, Time};
+
+/// When each packet left the bottleneck, and its delay; and how many ends the run had.
+#[derive(PartialEq, Debug, Default)]
+struct Departures {
+    packets: Vec<(Time, Duration)>,
+    ends: usize,
+}
+
+impl<P: Traced> Observer<P> for Departures {
+    fn departed(&mut self, _: &P, _: Queue, sojourn: Duration, now: Time) {
+        self.packets.push((now, sojourn));
+    }
+
+    fn straddled(&mut self, _: Option<u16>, _: Bytes, _: Bytes) {
+        self.ends += 1;
+    }
+}
+
+/// Two flows of Reno for 3 s.
+fn scenario() -> Scenario {
+    let fifo = l4s_aqm::Config::Fifo(l4s_aqm::fifo::Config::dctth());
+    let reno = l4s_cc::Config::Reno(l4s_cc::reno::Config::default());
+    let groups = ["A", "B"].map(|name| Group::new(name, reno.clone(), Duration::from_millis(9)));
+    let (duration, link) = (Duration::from_secs(3), Link::new(Rate::from_mbps(8)));
+    Scenario { groups: groups.into(), ..Scenario::new("two", duration, link, fifo) }
+}
+
+#[test]
+fn a_watched_run_reports_its_progress_and_has_the_same_events() {
+    let (mut alone, mut watched) = (Departures::default(), Departures::default());
+    let ran = Sim.run(&scenario(), &mut alone).unwrap();
+    let mut times = Vec::new();
+    let watched_ran = Sim.run_watched(&scenario(), &mut watched, &mut |now| {
+        times.push(now);
+        // A slow watch does not make the run slow: it is called as often.
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        ControlFlow::Continue(())
+    });
+    assert_eq!(watched_ran.unwrap(), ran);
+    assert_eq!(watched, alone);
+    assert_eq!((alone.ends, ran.time), (1, Duration::from_secs(3)));
+    assert!(times.len() > 1 && times.is_sorted_by(|a, b| a < b), "{times:?}");
+    assert_eq!(times.last(), Some(&(Time::ZERO + ran.time)));
+}
+
+#[test]
+fn whoever_watches_ends_the_run_where_it_is() {
+    let (mut whole, mut ended) = (Departures::default(), Departures::default());
+    let all = Sim.run(&scenario(), &mut whole).unwrap();
+    let mut last = Time::ZERO;
+    let ran = Sim.run_watched(&scenario(), &mut ended, &mut |now| {
+        last = now;
+        match now < Time::ZERO + Duration::from_millis(100) {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    });
+    let ran = ran.unwrap();
+    assert_eq!(Time::ZERO + ran.time, last);
+    assert!(ran.time < all.time && 0 < ran.packets && ran.packets < all.packets, "{ran:?}");
+    assert_eq!(ended.packets, whole.packets[..ended.packets.len()]);
+    assert_eq!(ended.ends, 1);
+}
