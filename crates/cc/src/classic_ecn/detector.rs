@@ -5,6 +5,7 @@ use l4s_units::Duration;
 use super::config::{Config, Rules};
 use super::log::{CarryLog, lg};
 use super::reroute::{Factor, Filter};
+use super::sample::{QUICKACK_SEGMENTS, Sample};
 use super::smooth::{RTT_MAX, Smooth, shift_of};
 use super::spacing::Spacing;
 use super::tracers::{Scores, Tracers};
@@ -40,9 +41,6 @@ const DEEP_MIN: u32 = 2400;
 const FAR_MIN: u32 = 15_000;
 /// The number of packets at the end of an L4S queue that its step does not mark (DCttH §3.3).
 const FLOOR_PACKETS: u32 = 2;
-/// The least number of segments at the start that a receiver acknowledges at once (quick
-/// acknowledgements of Linux).
-const QUICK_SEGMENTS: u64 = 10;
 /// A receiver that delays an acknowledgement delays it by more than this, in microseconds: Linux by
 /// 40 ms (`TCP_DELACK_MIN`), others by more.
 const HELD_MIN: u64 = 20_000;
@@ -54,32 +52,6 @@ const STEP: u32 = 1000;
 /// The variation of a round trip in microseconds that is not due to the queue. V0 is at least the
 /// time of two packets and this.
 const JITTER: u32 = 300;
-
-/// What one acknowledgement told the detector.
-#[derive(Clone, Copy, Debug)]
-pub struct Sample {
-    /// When it arrived, in microseconds.
-    pub now_us: u64,
-    /// The round trip of the newest segment that it acknowledged, in microseconds: that of the
-    /// oldest would contain the receiver's delay (Fallback §4.3).
-    pub rtt_us: Option<u32>,
-    /// The lowest round trip.
-    pub min_rtt_us: u32,
-    /// Segments newly delivered, and those of them that were marked.
-    pub delivered: u32,
-    /// See `delivered`.
-    pub delivered_ce: u32,
-    /// The first segment not yet acknowledged, and the next one to be sent.
-    pub una: u64,
-    /// See `una`.
-    pub nxt: u64,
-    /// Whether the sender had nothing to send (Fallback §4.1.2).
-    pub self_limited: bool,
-    /// Whether even a single segment is acknowledged at once.
-    pub pushed: bool,
-    /// The virtual RTT in microseconds, for [`Clock::Virtual`].
-    pub rtt_virt_us: u64,
-}
 
 /// The detector of one connection. The score has `BITS` bits of fraction, 16 to 31.
 #[derive(Clone, Debug)]
@@ -196,15 +168,6 @@ impl Round {
     /// many for it, and is then as steady, so that it tells nothing.
     fn is_all_marked(&self) -> bool {
         self.marked == self.delivered
-    }
-}
-
-impl Sample {
-    /// Whether the receiver surely acknowledged as soon as the newest segment arrived. One of a
-    /// single segment may have waited for its timer, up to 40 ms.
-    #[inline]
-    pub fn is_prompt(&self) -> bool {
-        self.delivered >= 2 || self.pushed || self.una <= QUICK_SEGMENTS
     }
 }
 
@@ -408,7 +371,7 @@ impl<const BITS: u32> Detector<BITS> {
     fn show_tracers(&mut self, rtt: u32, prompt: bool, sample: &Sample) {
         let queued = rtt.saturating_sub(sample.min_rtt_us);
         if let Some(tracers) = &mut self.tracers {
-            let started = sample.una > QUICK_SEGMENTS;
+            let started = sample.una > QUICKACK_SEGMENTS;
             let waits = started && queued > self.spacing.micros() + JITTER;
             tracers.on_rtt(waits, prompt && sample.delivered_ce == 0 && queued > STEP);
         }

@@ -6,7 +6,7 @@
 //! later, it tells. Where a link becomes slower the estimate is too low, and the references are
 //! those of the paper.
 
-use super::detector::Sample;
+use super::sample::Sample;
 
 /// A packet of 1514 B at 4 Mb/s: the slowest link that the references follow.
 const SLOWEST: u32 = 3028;

@@ -564,7 +564,7 @@ fn the_first_packets_are_no_tracers() {
         detector.on_ack(&sample(una, 2, 13_000, 10_000, true));
         detector.wants_tracers()
     };
-    assert_eq!([QUICK_SEGMENTS, QUICK_SEGMENTS + 1].map(asks), [false, true]);
+    assert_eq!([QUICKACK_SEGMENTS, QUICKACK_SEGMENTS + 1].map(asks), [false, true]);
 }
 
 #[test]
