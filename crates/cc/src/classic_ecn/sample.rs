@@ -34,7 +34,7 @@ impl Sample {
     /// Whether the receiver certainly acknowledged the newest segment without delay. The
     /// acknowledgement of a single segment may have been delayed by up to 40 ms (Linux).
     #[inline]
-    pub fn is_prompt(&self) -> bool {
+    pub fn is_immediate_ack(&self) -> bool {
         self.delivered >= 2 || self.pushed || self.una <= QUICKACK_SEGMENTS
     }
 }
