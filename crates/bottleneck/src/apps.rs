@@ -4,7 +4,7 @@
 //! same schedule. Writing itself is the substrate's.
 
 use l4s_aqm::MTU;
-use l4s_model::{App, Scenario};
+use l4s_model::{App, FlowId, Scenario};
 use l4s_units::{Bytes, Rate, Time};
 
 use crate::skb_memory;
@@ -17,7 +17,7 @@ const SEND_BUFFER: Bytes = Bytes::new(4 << 20);
 #[derive(Clone, PartialEq, Debug)]
 pub struct AppFlow<'a> {
     /// Its number among all flows of the run ([`Roster`](l4s_model::Roster)).
-    pub flow: u32,
+    pub flow: FlowId,
     /// Which `[[app]]` of the scenario writes into it, counted from 0.
     pub entry: usize,
     /// That.
@@ -30,7 +30,7 @@ pub struct AppFlow<'a> {
 pub fn app_flows(scenario: &Scenario) -> impl Iterator<Item = AppFlow<'_>> {
     let entries = scenario.apps.iter().enumerate();
     let all = entries.flat_map(|(entry, app)| (0..app.flows).map(move |nth| (entry, app, nth)));
-    scenario.roster().apps().zip(all).map(|(flow, (entry, app, nth))| AppFlow {
+    scenario.roster().apps().start.onwards().zip(all).map(|(flow, (entry, app, nth))| AppFlow {
         flow,
         entry,
         app,
@@ -152,7 +152,7 @@ mod tests {
                    [[app]]\ngroup = \"A\"\nrate = \"1mbit\"\n";
         let scenario = scenario(two);
         let all = app_flows(&scenario);
-        let all: Vec<_> = all.map(|own| (own.flow, own.app.group, own.opens)).collect();
+        let all: Vec<_> = all.map(|own| (own.flow.get(), own.app.group, own.opens)).collect();
         assert_eq!(all, [(3, 1, us(1_000_000)), (4, 1, us(1_020_000)), (5, 0, Time::ZERO)]);
     }
 

@@ -3,7 +3,7 @@
 //! The one place where `[[web]]` is expanded, so that every substrate has the very same downloads.
 //! They are drawn as they are asked for: a million of them take no memory.
 
-use l4s_model::{Scenario, Sizes, Web};
+use l4s_model::{FlowId, Scenario, Sizes, SourceId, Web};
 use l4s_units::{Bytes, Duration, Time};
 use rand_core::Rng;
 
@@ -84,9 +84,9 @@ fn size(sizes: &Sizes, u: f64) -> Bytes {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Download {
     /// Its number among all flows of the run ([`Roster`](l4s_model::Roster)).
-    pub flow: u32,
-    /// Its group: the place among the groups.
-    pub group: u16,
+    pub flow: FlowId,
+    /// Its group.
+    pub group: SourceId,
     /// When its client opens the connection.
     pub start: Time,
     /// How much it fetches.
@@ -99,13 +99,13 @@ pub struct Download {
 pub struct Downloads {
     entries: Vec<Entry>,
     /// The number of the next one.
-    flow: u32,
+    flow: FlowId,
 }
 
 /// A `[[web]]`: its group, its next download and the rest.
 #[derive(Clone, Debug)]
 struct Entry {
-    group: u16,
+    group: SourceId,
     next: Option<(Time, Bytes)>,
     rest: Arrivals,
 }
@@ -119,11 +119,12 @@ impl Entry {
 impl Downloads {
     /// The downloads that the `[[web]]` of `scenario` begin.
     pub fn new(scenario: &Scenario) -> Downloads {
+        let roster = scenario.roster();
         let entries = (0..scenario.web.len()).map(|entry| {
             let mut rest = arrivals(scenario, entry);
-            Entry { group: scenario.web[entry].group as u16, next: rest.next(), rest }
+            Entry { group: roster.group(scenario.web[entry].group), next: rest.next(), rest }
         });
-        Downloads { entries: entries.collect(), flow: scenario.roster().downloads().start }
+        Downloads { entries: entries.collect(), flow: roster.downloads().start }
     }
 
     /// Those of one entry are others from now on. What was drawn for later is forgotten, and as the
@@ -135,9 +136,10 @@ impl Downloads {
     }
 
     /// The number of a flow that is not among them, and begins now: it has a number as theirs.
-    pub fn next_flow(&mut self) -> u32 {
-        self.flow += 1;
-        self.flow - 1
+    pub fn next_flow(&mut self) -> FlowId {
+        let flow = self.flow;
+        self.flow = flow + 1;
+        flow
     }
 
     /// When the next one begins; never after the last.

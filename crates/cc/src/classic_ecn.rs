@@ -9,13 +9,15 @@ mod config;
 mod detector;
 mod log;
 pub mod reroute;
+mod sample;
 mod smooth;
 mod spacing;
 pub mod tracers;
 
 pub use config::{Clock, Config, Rules};
-pub use detector::{Detector, Round, Sample, State};
+pub use detector::{Detector, Round, State};
 pub use log::{ARGUMENT_MAX, CarryLog, lg};
+pub use sample::Sample;
 pub use smooth::{RTT_MAX, SHIFT_MAX, Smooth, shift_of};
 pub use spacing::Spacing;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use l4s_measure::{FlowRow, Summary};
-use l4s_model::{FlowKind, Scenario};
+use l4s_model::{FlowId, FlowKind, Scenario};
 use l4s_scenario::{Fingerprint, Plan};
 use l4s_units::{Duration, Time};
 
@@ -13,7 +13,7 @@ pub fn ended_early(scenario: &Scenario, flows: &[FlowRow]) -> Option<String> {
     let mut early: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
     let roster = scenario.roster();
     // Downloads and applications are not what a group stands for.
-    for row in flows.iter().filter(|row| roster.kind(row.flow) == FlowKind::Long) {
+    for row in flows.iter().filter(|row| roster.kind(FlowId::new(row.flow)) == FlowKind::Long) {
         if let Some(end) = row.end_s.filter(|end| *end < warmup.as_secs_f64()) {
             let (count, last) = early.entry(&row.group).or_default();
             (*count, *last) = (*count + 1, last.max(end));

@@ -6,6 +6,7 @@
 //! however many short ones there are: a packet tells whose it is whenever it comes, and no
 //! connection meets what is left of one before it (TIME_WAIT, late retransmissions).
 
+use l4s_model::FlowId;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// The two ends of a pair.
@@ -65,7 +66,8 @@ fn address(pair: u8, host: u8, ipv6: bool) -> IpAddr {
 }
 
 /// The client's end of a flow. `client` is any address of that client.
-pub(crate) fn of_flow(client: IpAddr, flow: u32) -> SocketAddr {
+pub(crate) fn of_flow(client: IpAddr, flow: FlowId) -> SocketAddr {
+    let flow = flow.get();
     let host = (flow / PORTS + 1) as u8;
     let (pair, _) = numbers(client);
     SocketAddr::new(address(pair, host, client.is_ipv6()), FIRST_PORT + (flow % PORTS) as u16)
@@ -73,10 +75,10 @@ pub(crate) fn of_flow(client: IpAddr, flow: u32) -> SocketAddr {
 
 /// The flow whose client's end this is.
 #[inline]
-pub(crate) fn flow_of(client: IpAddr, port: u16) -> Option<u32> {
+pub(crate) fn flow_of(client: IpAddr, port: u16) -> Option<FlowId> {
     let nth = u32::from(numbers(client).1).checked_sub(1)?;
     let port = u32::from(port).checked_sub(FIRST_PORT.into())?;
-    Some(nth * PORTS + port)
+    Some(FlowId::new(nth * PORTS + port))
 }
 
 /// The pair that an address is of.
@@ -109,8 +111,8 @@ mod tests {
         for ipv6 in [false, true] {
             let client = clients(7, 1, ipv6).next().unwrap();
             for flow in [0, 1, 55_535, 55_536, 100_000, MOST_FLOWS - 1] {
-                let end = of_flow(client, flow);
-                assert_eq!(flow_of(end.ip(), end.port()), Some(flow));
+                let end = of_flow(client, FlowId::new(flow));
+                assert_eq!(flow_of(end.ip(), end.port()), Some(FlowId::new(flow)));
                 assert!(clients(7, flow + 1, ipv6).any(|address| address == end.ip()));
                 assert_eq!(pair_of(end.ip()), 7);
             }
@@ -124,8 +126,8 @@ mod tests {
     fn where_they_are() {
         let client = clients(3, 100_000, false).collect::<Vec<_>>();
         assert_eq!(client, ["10.3.1.1", "10.3.2.1"].map(|a| a.parse::<IpAddr>().unwrap()));
-        assert_eq!(of_flow(client[0], 0).to_string(), "10.3.1.1:10000");
-        assert_eq!(of_flow(client[0], 55_537).to_string(), "10.3.2.1:10001");
+        assert_eq!(of_flow(client[0], FlowId::new(0)).to_string(), "10.3.1.1:10000");
+        assert_eq!(of_flow(client[0], FlowId::new(55_537)).to_string(), "10.3.2.1:10001");
         assert_eq!(server(3, true).to_string(), "fd00::3:0:1");
     }
 }

@@ -1,6 +1,7 @@
 //! A real packet as the bottleneck sees it: its bytes, and what queue disciplines and measurement
 //! ask for, read once.
 
+use l4s_model::{FlowId, SourceId};
 use l4s_observe::{Header, Traced};
 use l4s_os::Offload;
 use l4s_units::{Bytes, ETHERNET, Ecn};
@@ -17,10 +18,10 @@ pub struct Frame {
     version: Version,
     ecn: Ecn,
     arrived_ce: bool,
-    group: u16,
+    group: SourceId,
     /// Packets that it becomes on the link: more than one only with segmentation offload.
     segments: u16,
-    flow: u32,
+    flow: FlowId,
     /// Bytes in the buffer, the device's header included.
     end: u32,
     /// IP length of all segments.
@@ -53,9 +54,9 @@ impl Frame {
             version,
             ecn,
             arrived_ce: ecn.is_ce(),
-            group: 0,
+            group: SourceId::default(),
             segments,
-            flow: 0,
+            flow: FlowId::default(),
             end: end as u32,
             buffer,
         })
@@ -63,7 +64,7 @@ impl Frame {
 
     /// Says whose it is.
     #[inline]
-    pub fn belongs_to(&mut self, flow: u32, group: u16) {
+    pub fn belongs_to(&mut self, flow: FlowId, group: SourceId) {
         (self.flow, self.group) = (flow, group);
     }
 
@@ -121,12 +122,12 @@ impl l4s_aqm::Packet for Frame {
 
 impl Traced for Frame {
     #[inline]
-    fn flow(&self) -> u32 {
+    fn flow(&self) -> FlowId {
         self.flow
     }
 
     #[inline]
-    fn group(&self) -> u16 {
+    fn group(&self) -> SourceId {
         self.group
     }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use l4s_bottleneck::{Downloads, app_flows};
 use l4s_cc::prague::Fallback;
 use l4s_cc::prague::kernel::Reading;
-use l4s_model::Scenario;
+use l4s_model::{FlowId, Scenario, SourceId};
 use l4s_observe::{FlowState, FrameEvent, Observer, SocketState, Traced};
 use l4s_units::{Bytes, Duration, Time};
 
@@ -16,8 +16,8 @@ use crate::report::{Report, TcpSample};
 /// A long flow or one of an application, as far as its agents told.
 #[derive(Clone, Debug)]
 struct Flow {
-    number: u32,
-    group: u16,
+    number: FlowId,
+    group: SourceId,
     size: Option<Bytes>,
     /// Whether it has a detector of Classic ECN.
     detects: bool,
@@ -50,7 +50,7 @@ impl UnderWay {
 }
 
 impl Flow {
-    fn new(number: u32, group: u16, size: Option<Bytes>, detects: bool) -> Flow {
+    fn new(number: FlowId, group: SourceId, size: Option<Bytes>, detects: bool) -> Flow {
         Flow {
             number,
             group,
@@ -102,11 +102,11 @@ fn detects(cc: &l4s_cc::Config) -> bool {
 pub struct Ledger {
     reports: Receiver<Report>,
     /// Those of the groups and of applications.
-    flows: BTreeMap<u32, Flow>,
-    first_download: u32,
+    flows: BTreeMap<FlowId, Flow>,
+    first_download: FlowId,
     /// Group and size of every download. Nothing else is kept of them: a server looks at the socket
     /// of a download once, when it is over.
-    downloads: Vec<(u16, Bytes)>,
+    downloads: Vec<(SourceId, Bytes)>,
     /// Which groups have a detector.
     detects: Vec<bool>,
     /// Flows that were ordered in mid-run.
@@ -115,12 +115,12 @@ pub struct Ledger {
 
 /// Flows that were ordered in mid-run, by whoever ordered them: to be told before the order, so
 /// that no report comes first.
-pub(crate) type Newcomers = Arc<Mutex<BTreeMap<u32, Newcomer>>>;
+pub(crate) type Newcomers = Arc<Mutex<BTreeMap<FlowId, Newcomer>>>;
 
 /// Such a flow.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Newcomer {
-    pub group: u16,
+    pub group: SourceId,
     /// What it fetches; `None` without end.
     pub size: Option<Bytes>,
     pub is_app: bool,
@@ -129,22 +129,21 @@ pub(crate) struct Newcomer {
 impl Ledger {
     /// The flows of `scenario`, of which `reports` will tell.
     pub fn new(scenario: &Scenario, reports: Receiver<Report>) -> Ledger {
-        let groups = scenario.groups.iter().zip(0..);
         let detects: Vec<bool> = scenario.groups.iter().map(|group| detects(&group.cc)).collect();
-        let long = groups.flat_map(|(group, number)| {
-            std::iter::repeat_n((number, group.size), group.starts.len())
-        });
-        // What an application will have written nobody knows.
-        let apps = app_flows(scenario).map(|own| (own.flow, (own.app.group as u16, None)));
         let roster = scenario.roster();
+        let long = scenario.groups.iter().enumerate().flat_map(|(place, group)| {
+            std::iter::repeat_n((roster.group(place), group.size), group.starts.len())
+        });
+        // The size of an application's flow is not known.
+        let apps = app_flows(scenario).map(|own| (own.flow, (roster.group(own.app.group), None)));
         let apps_begin = roster.apps().start;
-        let of = |(flow, (group, size)): (u32, (u16, _))| {
-            let known = Flow::new(flow, group, size, detects[usize::from(group)]);
+        let of = |(flow, (group, size)): (FlowId, (SourceId, _))| {
+            let known = Flow::new(flow, group, size, detects[group.index()]);
             (flow, Flow { is_app: flow >= apps_begin, ..known })
         };
         Ledger {
             reports,
-            flows: (0..).zip(long).chain(apps).map(of).collect(),
+            flows: FlowId::new(0).onwards().zip(long).chain(apps).map(of).collect(),
             first_download: roster.downloads().start,
             downloads: Downloads::new(scenario).map(|d| (d.group, d.size)).collect(),
             detects,
@@ -158,38 +157,38 @@ impl Ledger {
     }
 
     /// A flow that is no download.
-    fn flow(&mut self, flow: u32) -> Option<&mut Flow> {
+    fn flow(&mut self, flow: FlowId) -> Option<&mut Flow> {
         self.flows.get_mut(&flow)
     }
 
     /// The group of a flow, and what it fetches.
-    fn who(&self, flow: u32) -> Option<(u16, Option<Bytes>)> {
+    fn who(&self, flow: FlowId) -> Option<(SourceId, Option<Bytes>)> {
         if let Some(known) = self.flows.get(&flow) {
             return Some((known.group, known.size));
         }
-        let nth = flow.checked_sub(self.first_download)? as usize;
+        let nth = flow.index().checked_sub(self.first_download.index())?;
         match self.downloads.get(nth) {
             Some(&(group, size)) => Some((group, Some(size))),
             None => self.newcomer(flow).map(|new| (new.group, new.size)),
         }
     }
 
-    fn newcomer(&self, flow: u32) -> Option<Newcomer> {
+    fn newcomer(&self, flow: FlowId) -> Option<Newcomer> {
         lock(&self.newcomers).get(&flow).copied()
     }
 
     /// A flow is about to connect.
-    fn opened(&mut self, flow: u32) -> Option<(u16, Option<Bytes>)> {
+    fn opened(&mut self, flow: FlowId) -> Option<(SourceId, Option<Bytes>)> {
         let new = self.newcomer(flow);
         if let Some(Newcomer { group, size: None, is_app }) = new {
-            let detects = self.detects[usize::from(group)];
+            let detects = self.detects[group.index()];
             self.flows.insert(flow, Flow { is_app, ..Flow::new(flow, group, None, detects) });
         }
         self.who(flow)
     }
 
     /// A flow that was ordered is over.
-    fn forget(&mut self, flow: u32) {
+    fn forget(&mut self, flow: FlowId) {
         if lock(&self.newcomers).remove(&flow).is_some() {
             self.flows.remove(&flow);
         }
@@ -238,7 +237,7 @@ impl Ledger {
                     // close.
                     let is_last = known.as_ref().is_none_or(|known| known.closed);
                     let before = known.map_or(0, |known| known.take(sample));
-                    let has_one = self.who(flow).is_some_and(|(g, _)| self.detects[usize::from(g)]);
+                    let has_one = self.who(flow).is_some_and(|(g, _)| self.detects[g.index()]);
                     if let (true, true, Some(prague)) = (is_last, has_one, sample.prague) {
                         observer.detected(flow, prague.detector.into(), at);
                     }
@@ -287,7 +286,7 @@ impl Ledger {
 }
 
 /// What a panic left is a map all the same.
-pub(crate) fn lock(newcomers: &Newcomers) -> MutexGuard<'_, BTreeMap<u32, Newcomer>> {
+pub(crate) fn lock(newcomers: &Newcomers) -> MutexGuard<'_, BTreeMap<FlowId, Newcomer>> {
     newcomers.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -302,8 +301,8 @@ mod tests {
     struct Told(Vec<(u32, u16, FrameEvent, Time)>);
 
     impl Observer<Frame> for Told {
-        fn frame(&mut self, flow: u32, group: u16, what: FrameEvent, now: Time) {
-            self.0.push((flow, group, what, now));
+        fn frame(&mut self, flow: FlowId, group: SourceId, what: FrameEvent, now: Time) {
+            self.0.push((flow.get(), group.get(), what, now));
         }
     }
 
@@ -327,25 +326,26 @@ mod tests {
     #[test]
     fn a_flow_is_of_its_group_whatever_kind_it_is() {
         let (_tell, ledger) = ledger();
-        let who = [0, 1, 2, 3, 4].map(|flow| ledger.who(flow));
+        let who = [0, 1, 2, 3, 4].map(|flow| ledger.who(FlowId::new(flow)));
         let bytes = |n| Some(Bytes::new(n));
-        let app = Some((1, None));
-        assert_eq!(who, [Some((0, bytes(1_000_000))), None, app, app, Some((0, bytes(5_000)))]);
+        let [a, b] = [0, 1].map(SourceId::new);
+        let app = Some((b, None));
+        assert_eq!(who, [Some((a, bytes(1_000_000))), None, app, app, Some((a, bytes(5_000)))]);
     }
 
     #[test]
     fn a_frame_took_from_its_write_to_its_arrival_whoever_tells_first() {
         let (tell, mut ledger) = ledger();
         let reports = [
-            Report::Written { flow: 2, at: ms(10) },
-            Report::Delivered { flow: 3, at: ms(25) },
-            Report::Written { flow: 2, at: ms(43) },
-            Report::Skipped { flow: 2, at: ms(76) },
-            Report::Delivered { flow: 2, at: ms(50) },
+            Report::Written { flow: FlowId::new(2), at: ms(10) },
+            Report::Delivered { flow: FlowId::new(3), at: ms(25) },
+            Report::Written { flow: FlowId::new(2), at: ms(43) },
+            Report::Skipped { flow: FlowId::new(2), at: ms(76) },
+            Report::Delivered { flow: FlowId::new(2), at: ms(50) },
             // Nobody's.
-            Report::Delivered { flow: 0, at: ms(50) },
-            Report::Delivered { flow: 1, at: ms(50) },
-            Report::Written { flow: 3, at: ms(20) },
+            Report::Delivered { flow: FlowId::new(0), at: ms(50) },
+            Report::Delivered { flow: FlowId::new(1), at: ms(50) },
+            Report::Written { flow: FlowId::new(3), at: ms(20) },
         ];
         reports.into_iter().for_each(|report| tell.send(report).unwrap());
         let mut told = Told::default();

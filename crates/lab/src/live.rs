@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use l4s_bottleneck::{Download, Downloads};
-use l4s_model::{App, Change, Group, Ip, Link, Scenario, Udp};
+use l4s_model::{App, Change, FlowId, Group, Ip, Link, Scenario, SourceId, Udp};
 use l4s_observe::Observer;
 use l4s_os::{Clock, OsError};
 use l4s_units::{Bytes, Duration, Rate, Time};
@@ -44,11 +44,11 @@ pub struct Live {
     downloads: Downloads,
     /// The most downloads under way at a time.
     most_downloads: usize,
-    next_flow: u32,
+    next_flow: FlowId,
     /// Long flows of each group that are open, the oldest first.
-    long: Vec<Vec<u32>>,
+    long: Vec<Vec<FlowId>>,
     /// Those of each `[[app]]`.
-    apps: Vec<Vec<u32>>,
+    apps: Vec<Vec<FlowId>>,
     stop: Arc<AtomicBool>,
     /// Why it ended by itself.
     failure: Arc<Mutex<Option<OsError>>>,
@@ -150,7 +150,7 @@ impl Live {
         if let Some(error) = &*self.failure.lock().unwrap_or_else(PoisonError::into_inner) {
             return Err(error.clone());
         }
-        if self.next_flow >= ROOM {
+        if self.next_flow.get() >= ROOM {
             return Err(OsError::Run("the run is over: it has no more ports".to_owned()));
         }
         let soon = self.now() + AHEAD;
@@ -163,7 +163,7 @@ impl Live {
                 turned_away(&download);
             } else {
                 let Download { group, size, start, .. } = download;
-                self.open(usize::from(group), start, Some(size), None);
+                self.open(group.index(), start, Some(size), None);
             }
         }
         Ok(())
@@ -235,10 +235,10 @@ impl Live {
     }
 
     /// Orders a flow; gives its number.
-    fn open(&mut self, group: usize, at: Time, size: Option<Bytes>, app: Option<&App>) -> u32 {
+    fn open(&mut self, group: usize, at: Time, size: Option<Bytes>, app: Option<&App>) -> FlowId {
         let flow = self.next_flow;
-        self.next_flow += 1;
-        let newcomer = Newcomer { group: group as u16, size, is_app: app.is_some() };
+        self.next_flow = flow + 1;
+        let newcomer = Newcomer { group: SourceId::new(group as u16), size, is_app: app.is_some() };
         lock(&self.newcomers).insert(flow, newcomer);
         if let Some(app) = app {
             self.lab.tell(group, End::Server, Order::Write(Writes::new(flow, app, Time::NEVER)));
@@ -253,7 +253,7 @@ impl Live {
         flow
     }
 
-    fn give_up(&self, group: usize, flow: u32) {
+    fn give_up(&self, group: usize, flow: FlowId) {
         self.lab.tell(group, End::Client, Order::GiveUp { flow });
     }
 }

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use l4s_cc::prague::kernel::Reading;
-use l4s_model::App;
+use l4s_model::{App, FlowId};
 use l4s_os::OsError;
 use l4s_units::{Duration, Rate, Time};
 use rustix::net::{
@@ -106,7 +106,7 @@ pub(crate) enum Part {
         /// How often it looks at its sockets.
         sample_every_ns: u64,
         /// Flows from this one on are downloads: it looks at their sockets when they are over.
-        first_download: u32,
+        first_download: FlowId,
         /// What it writes into the flows of applications.
         apps: Vec<Writes>,
     },
@@ -115,9 +115,9 @@ pub(crate) enum Part {
         /// The kernel's name of the congestion control: it has a receiver's half too.
         cc: String,
         /// Flow, start, and how much it fetches (`None`: without end), earliest first.
-        flows: Vec<(u32, u64, Option<u64>)>,
+        flows: Vec<(FlowId, u64, Option<u64>)>,
         /// Those of them that are of applications, and how many bytes a frame has.
-        frames: Vec<(u32, u64)>,
+        frames: Vec<(FlowId, u64)>,
     },
     /// Sends at a constant bit rate.
     UdpServer {
@@ -151,7 +151,7 @@ pub(crate) enum Part {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Writes {
     /// The flow.
-    pub flow: u32,
+    pub flow: FlowId,
     /// Bits per second.
     bps: u64,
     /// Frames per second.
@@ -164,7 +164,7 @@ pub(crate) struct Writes {
 
 impl Writes {
     /// For a flow of this application in a run that ends at `end`, where a frame may still be due.
-    pub fn new(flow: u32, app: &App, end: Time) -> Writes {
+    pub fn new(flow: FlowId, app: &App, end: Time) -> Writes {
         let over = end + Duration::from_nanos(1);
         let stop = app.stop.map_or(over, |stop| stop.min(over));
         let App { rate, fps, adapt, .. } = *app;
@@ -209,7 +209,7 @@ pub(crate) enum Order {
     /// To a client: it gives a flow up. What is on its way to it meets nobody.
     GiveUp {
         /// The flow.
-        flow: u32,
+        flow: FlowId,
     },
     /// To a server: it writes into a flow of an application, which a client will open.
     Write(Writes),
@@ -232,7 +232,7 @@ pub(crate) enum Order {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Opens {
     /// The flow.
-    pub flow: u32,
+    pub flow: FlowId,
     /// When, or at once if that is over.
     pub at_ns: u64,
     /// How much it fetches; `None` without end.
@@ -287,22 +287,22 @@ impl From<Fault> for OsError {
 pub(crate) enum Row {
     /// Flow, time.
     #[serde(rename = "o")]
-    Opened(u32, u64),
+    Opened(FlowId, u64),
     /// Flow, time.
     #[serde(rename = "c")]
-    Closed(u32, u64),
+    Closed(FlowId, u64),
     /// Flow, time.
     #[serde(rename = "w")]
-    Written(u32, u64),
+    Written(FlowId, u64),
     /// Flow, time.
     #[serde(rename = "k")]
-    Skipped(u32, u64),
+    Skipped(FlowId, u64),
     /// Flow, time.
     #[serde(rename = "d")]
-    Delivered(u32, u64),
+    Delivered(FlowId, u64),
     /// Flow, time, and the fields of [`TcpSample`] in their order.
     #[serde(rename = "s")]
-    Sample(u32, u64, u32, Option<u32>, Option<u64>, u64, u64, u64, Option<u64>, Option<Shown>),
+    Sample(FlowId, u64, u32, Option<u32>, Option<u64>, u64, u64, u64, Option<u64>, Option<Shown>),
 }
 
 /// Of a [`PragueSample`](crate::PragueSample): score, its highest, rounds, smoothed RTT, deviation,
@@ -515,12 +515,12 @@ mod tests {
         let (mut here, there) = Channel::pair().unwrap();
         let there = Channel::new(there);
         for report in [
-            Report::Opened { flow: 1, at },
-            Report::Closed { flow: u32::MAX, at },
-            Report::Written { flow: 2, at },
-            Report::Skipped { flow: 3, at },
-            Report::Delivered { flow: 4, at },
-            Report::Sample { flow: 0, at, sample },
+            Report::Opened { flow: FlowId::new(1), at },
+            Report::Closed { flow: FlowId::new(u32::MAX), at },
+            Report::Written { flow: FlowId::new(2), at },
+            Report::Skipped { flow: FlowId::new(3), at },
+            Report::Delivered { flow: FlowId::new(4), at },
+            Report::Sample { flow: FlowId::new(0), at, sample },
         ] {
             there.send(&Row::from(report), None).unwrap();
             let Next::Message::<Row>(row) = here.next(true).unwrap() else { panic!() };

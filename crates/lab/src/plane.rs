@@ -17,7 +17,7 @@
 
 use l4s_aqm::{Backlog, Departure, DropCause, MarkCause, Queue, Signal, Watch};
 use l4s_bottleneck::{Bottleneck, Straddling, Successor};
-use l4s_model::{Change, Scenario};
+use l4s_model::{Change, Scenario, SourceId};
 use l4s_observe::{LinkState, Observer, Traced};
 use l4s_units::{Duration, Time};
 
@@ -326,7 +326,7 @@ impl Plane {
         let packet = frame.ip();
         let (local, flow) = (packet.is_local(), end.owner.flow(&packet, from));
         // A pair without flows has none that a stray packet could count for.
-        if local || (flow.is_none() && end.owner.flows == 0) {
+        if local || (flow.is_none() && end.owner.listed.is_empty()) {
             end.from(from).local += 1;
             self.pool.give(frame.into_buffer());
             return None;
@@ -339,7 +339,7 @@ impl Plane {
         if flow.is_none() {
             end.from(from).stray += 1;
         }
-        frame.belongs_to(flow.unwrap_or(end.owner.first_flow), pair as u16);
+        frame.belongs_to(flow.unwrap_or(end.owner.listed.start), SourceId::new(pair as u16));
         Some(frame)
     }
 
@@ -374,7 +374,7 @@ impl Plane {
         waited: bool,
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
-        let pair = usize::from(packet.group());
+        let pair = packet.group().index();
         let bytes = packet.for_device();
         let taken = deliver(Delivery { pair, to: End::Client, due, waited, bytes });
         self.pairs[pair].from_server.delivered(taken);
@@ -452,7 +452,7 @@ impl<O: Observer<Frame>> Watch<Frame> for Forward<'_, O> {
     #[inline]
     fn dropped(&mut self, packet: Frame, queue: Queue, cause: DropCause, now: Time) {
         self.observer.dropped(&packet, queue, cause, now);
-        self.pairs[usize::from(packet.group())].from_server.dropped += 1;
+        self.pairs[packet.group().index()].from_server.dropped += 1;
         self.pool.give(packet.into_buffer());
     }
 }

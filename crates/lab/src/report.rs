@@ -1,6 +1,7 @@
 //! What the agents tell of their flows while a run goes on.
 
 use l4s_cc::prague::kernel::Reading;
+use l4s_model::FlowId;
 use l4s_units::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
@@ -13,42 +14,42 @@ pub enum Report {
     /// Its client is about to connect.
     Opened {
         /// The flow, numbered from 0 over all groups.
-        flow: u32,
+        flow: FlowId,
         /// Just before the SYN.
         at: Time,
     },
     /// Its client saw the server's close.
     Closed {
         /// The flow.
-        flow: u32,
+        flow: FlowId,
         /// When.
         at: Time,
     },
     /// The server of an application's flow began to write a frame into the socket.
     Written {
         /// The flow.
-        flow: u32,
+        flow: FlowId,
         /// Just before.
         at: Time,
     },
     /// It left a frame out, as earlier ones wait in the socket still.
     Skipped {
         /// The flow.
-        flow: u32,
+        flow: FlowId,
         /// When it was due, or as soon as the server could.
         at: Time,
     },
     /// The client of an application's flow has read all of the next frame that was written.
     Delivered {
         /// The flow.
-        flow: u32,
+        flow: FlowId,
         /// When it had read the last byte.
         at: Time,
     },
     /// Its server looked at the socket.
     Sample {
         /// The flow.
-        flow: u32,
+        flow: FlowId,
         /// When.
         at: Time,
         /// What it saw.

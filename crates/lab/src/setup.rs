@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use l4s_bottleneck::{AppFlow, Download, Downloads, app_flows};
 use l4s_cc::prague::{self, Fallback, kernel};
-use l4s_model::{AccEcn, Buffer, Group, QdiscOf, Scenario, Udp};
+use l4s_model::{AccEcn, Buffer, FlowId, Group, QdiscOf, Scenario, Udp};
 use l4s_os::OsError;
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, CStruct, Duration, Ecn, Time};
@@ -153,7 +153,7 @@ impl LabPlan {
         }
         let mut plan = LabPlan { pairs: Vec::with_capacity(pairs), gso: options.gso };
         for (number, group) in scenario.groups.iter().enumerate() {
-            let own = downloads.iter().filter(|download| usize::from(download.group) == number);
+            let own = downloads.iter().filter(|download| download.group.index() == number);
             let apps = app_flows(scenario).filter(|flow| flow.app.group == number).collect();
             let own = Flows {
                 room: options.room as usize,
@@ -189,20 +189,26 @@ impl LabPlan {
     /// A server and a client with the next addresses, in a run of so many flows, and nothing to do.
     fn next(&self, options: &LabOptions, flows: u32) -> Pair {
         let pair = self.pairs.len() as u8;
-        let cable = |end: u8| Cable {
-            other_end: cable_of(pair.into(), if end == 0 { End::Server } else { End::Client }),
+        let cable = |end: End| Cable {
+            other_end: cable_of(pair.into(), end),
             process: std::process::id(),
             delay_ns: 0,
             changes: Vec::new(),
         };
         let mut clients: Vec<IpAddr> = address::clients(pair, flows, options.ipv6).collect();
-        let ends = [address::server(pair, options.ipv6), clients.remove(0)];
-        let address = |end: u8| ends[usize::from(end)];
-        let mut setup = |end: u8| Setup {
+        let (server, client) = (address::server(pair, options.ipv6), clients.remove(0));
+        let address = |end: End| match end {
+            End::Server => server,
+            End::Client => client,
+        };
+        let mut setup = |end: End| Setup {
             who: String::new(),
             address: address(end),
-            more_addresses: if end == 0 { Vec::new() } else { std::mem::take(&mut clients) },
-            peer: address(1 - end),
+            more_addresses: match end {
+                End::Server => Vec::new(),
+                End::Client => std::mem::take(&mut clients),
+            },
+            peer: address(end.other()),
             prefix: if options.ipv6 { 96 } else { 16 },
             mtu: MTU,
             device_queue: 1000,
@@ -215,18 +221,20 @@ impl LabPlan {
             watched: !options.built,
             device: OnDevice::Nothing,
             part: match end {
-                0 => Part::TcpServer {
+                End::Server => Part::TcpServer {
                     cc: String::new(),
                     pacing: false,
                     shows: Shows::Nowhere,
                     sample_every_ns: options.sample_every.as_nanos().max(1_000_000),
-                    first_download: u32::MAX,
+                    first_download: FlowId::new(u32::MAX),
                     apps: Vec::new(),
                 },
-                _ => Part::TcpClient { cc: String::new(), flows: Vec::new(), frames: Vec::new() },
+                End::Client => {
+                    Part::TcpClient { cc: String::new(), flows: Vec::new(), frames: Vec::new() }
+                }
             },
         };
-        Pair { name: String::new(), server: setup(0), client: setup(1) }
+        Pair { name: String::new(), server: setup(End::Server), client: setup(End::Client) }
     }
 }
 
@@ -234,7 +242,7 @@ impl LabPlan {
 struct Flows<'a> {
     /// Flow, start, and how much it fetches; earliest first, and long ones before those of
     /// applications before downloads.
-    all: Vec<(u32, u64, Option<u64>)>,
+    all: Vec<(FlowId, u64, Option<u64>)>,
     apps: Vec<AppFlow<'a>>,
     downloads: usize,
     /// How many more may be ordered later.
@@ -248,12 +256,12 @@ impl<'a> Flows<'a> {
     /// Its long flows are numbered from `first`.
     fn new(
         group: &Group,
-        first: u32,
+        first: FlowId,
         apps: Vec<AppFlow<'a>>,
         downloads: impl Iterator<Item = &'a Download>,
     ) -> Flows<'a> {
         let size = group.size.map(Bytes::get);
-        let long = (first..).zip(&group.starts);
+        let long = first.onwards().zip(&group.starts);
         let mut all: Vec<_> = long.map(|(flow, start)| (flow, start.as_nanos(), size)).collect();
         all.extend(apps.iter().map(|app| (app.flow, app.opens.as_nanos(), None)));
         let long = all.len();
@@ -328,8 +336,8 @@ fn tcp(
         sysctls.push((PRAGUE.to_owned(), words.join("\t")));
     }
     let packets = path.get() / u64::from(MTU) + 20 * flows.all.len() as u64;
-    for (end, setup) in [("server", &mut pair.server), ("client", &mut pair.client)] {
-        setup.who = format!("the {end} of group `{}`", group.name);
+    for (end, setup) in [(End::Server, &mut pair.server), (End::Client, &mut pair.client)] {
+        setup.who = format!("the {} of group `{}`", end.name(), group.name);
         setup.sysctls.clone_from(&sysctls);
         setup.files += (flows.all.len() - flows.downloads) as u64;
         setup.more_files += (flows.downloads + ordered) as u64;
@@ -503,7 +511,7 @@ mod tests {
         assert_eq!(b.client.who, "the client of group `B`");
         let Part::TcpClient { cc, flows, .. } = &b.client.part else { panic!() };
         assert_eq!(cc, "cubic");
-        assert_eq!(flows.iter().map(|(flow, ..)| *flow).collect::<Vec<_>>(), [2, 3, 4]);
+        assert_eq!(flows.iter().map(|(flow, ..)| flow.get()).collect::<Vec<_>>(), [2, 3, 4]);
         let ecn = |pair: &Pair| pair.server.sysctls[0].clone();
         assert_eq!(ecn(&plan.pairs[0]), ("net/ipv4/tcp_ecn".to_owned(), "0".to_owned()));
         assert_eq!(ecn(b).1, "1");
@@ -518,14 +526,14 @@ mod tests {
         let plan = plan(text, &LabOptions::default()).unwrap();
         let Part::TcpClient { flows, .. } = &plan.pairs[0].client.part else { panic!() };
         assert!(flows.is_sorted_by_key(|(_, start, _)| start));
-        let long = flows.iter().position(|(flow, ..)| *flow == 0).unwrap();
-        assert_eq!(flows[long], (0, 5_000_000_000, None));
+        let long = flows.iter().position(|(flow, ..)| flow.get() == 0).unwrap();
+        assert_eq!(flows[long], (FlowId::new(0), 5_000_000_000, None));
         // The UDP source is flow 1.
-        assert_eq!((flows[0].0, flows[0].2), (2, Some(10_000)));
+        assert_eq!((flows[0].0.get(), flows[0].2), (2, Some(10_000)));
         // Some 100,000: more than one address has ports for.
         assert_eq!(plan.pairs[0].client.more_addresses.len(), 1);
         let Part::TcpServer { first_download, .. } = plan.pairs[0].server.part else { panic!() };
-        assert_eq!(first_download, 2);
+        assert_eq!(first_download.get(), 2);
         let Part::TcpClient { flows, .. } = &plan.pairs[1].client.part else { panic!() };
         assert_eq!(flows.len(), 0);
     }
@@ -540,10 +548,11 @@ mod tests {
         let b = &plan.pairs[1];
         let Part::TcpClient { flows, frames, .. } = &b.client.part else { panic!() };
         // Flow 1 is long; what an application will have written nobody knows.
-        assert_eq!(flows, &[(1, 0, Some(1_000)), (2, 0, None), (3, 10_000_000, None)]);
-        assert_eq!(frames, &[(2, 10_000), (3, 10_000)]);
+        let [one, two, three] = [1, 2, 3].map(FlowId::new);
+        assert_eq!(flows, &[(one, 0, Some(1_000)), (two, 0, None), (three, 10_000_000, None)]);
+        assert_eq!(frames, &[(two, 10_000), (three, 10_000)]);
         let Part::TcpServer { apps, first_download, .. } = &b.server.part else { panic!() };
-        assert_eq!((apps[1].flow, apps.len(), *first_download), (3, 2, 5));
+        assert_eq!((apps[1].flow.get(), apps.len(), first_download.get()), (3, 2, 5));
         let app = apps[1].app();
         assert_eq!((app.frame(), app.fps, app.adapt), (Bytes::new(10_000), 50, true));
         // As in the simulator, a frame may be due with the end of the run.

@@ -157,17 +157,17 @@ struct Told {
 impl Told {
     fn take(&mut self, report: Report) {
         match report {
-            Report::Opened { flow, at } => _ = self.opened.insert(flow, at.as_nanos()),
-            Report::Closed { flow, at } => _ = self.closed.insert(flow, at.as_nanos()),
+            Report::Opened { flow, at } => _ = self.opened.insert(flow.get(), at.as_nanos()),
+            Report::Closed { flow, at } => _ = self.closed.insert(flow.get(), at.as_nanos()),
             Report::Sample { flow, sample, .. } => {
-                self.samples.entry(flow).or_default().push(sample);
+                self.samples.entry(flow.get()).or_default().push(sample);
             }
             Report::Written { flow, at } => {
-                self.written.entry(flow).or_default().push(at.as_nanos());
+                self.written.entry(flow.get()).or_default().push(at.as_nanos());
             }
             Report::Skipped { .. } => self.skipped += 1,
             Report::Delivered { flow, at } => {
-                self.delivered.entry(flow).or_default().push(at.as_nanos());
+                self.delivered.entry(flow.get()).or_default().push(at.as_nanos());
             }
         }
     }

@@ -5,6 +5,7 @@ use std::sync::mpsc::{Sender, channel};
 use l4s_cc::classic_ecn;
 use l4s_cc::prague::kernel::Reading;
 use l4s_lab::{Frame, Ledger, PragueSample, Report, TcpSample};
+use l4s_model::FlowId;
 use l4s_observe::{FlowState, Observer};
 use l4s_units::{Duration, Time};
 
@@ -34,11 +35,11 @@ rate = "20/s"
 size = "10kB"
 "#;
 
-const WITH: u32 = 0;
-const WITHOUT: u32 = 1;
-const CUBIC: u32 = 2;
+const WITH: FlowId = FlowId::new(0);
+const WITHOUT: FlowId = FlowId::new(1);
+const CUBIC: FlowId = FlowId::new(2);
 /// The first of the downloads.
-const DOWNLOAD: u32 = 3;
+const DOWNLOAD: FlowId = FlowId::new(3);
 
 fn at(ms: u64) -> Time {
     Time::ZERO + Duration::from_millis(ms)
@@ -73,12 +74,12 @@ fn report(rounds: u32) -> classic_ecn::Report {
 /// What it heard.
 #[derive(Default)]
 struct Heard {
-    detected: Vec<(u32, classic_ecn::Report, Time)>,
+    detected: Vec<(FlowId, classic_ecn::Report, Time)>,
     sampled: Vec<FlowState>,
 }
 
 impl Observer<Frame> for Heard {
-    fn detected(&mut self, flow: u32, report: classic_ecn::Report, now: Time) {
+    fn detected(&mut self, flow: FlowId, report: classic_ecn::Report, now: Time) {
         self.detected.push((flow, report, now));
     }
 
@@ -101,11 +102,11 @@ impl Agents {
         Agents { reports, ledger, heard: Heard::default() }
     }
 
-    fn sampled(&mut self, flow: u32, ms: u64, sample: TcpSample) {
+    fn sampled(&mut self, flow: FlowId, ms: u64, sample: TcpSample) {
         self.say(Report::Sample { flow, at: at(ms), sample });
     }
 
-    fn closed(&mut self, flow: u32, ms: u64) {
+    fn closed(&mut self, flow: FlowId, ms: u64) {
         self.say(Report::Closed { flow, at: at(ms) });
     }
 
@@ -115,7 +116,7 @@ impl Agents {
     }
 
     /// What is heard at the end of the run, beside what was heard before.
-    fn concluded(mut self) -> Vec<(u32, classic_ecn::Report, Time)> {
+    fn concluded(mut self) -> Vec<(FlowId, classic_ecn::Report, Time)> {
         self.ledger.conclude::<Frame>(at(2000), &mut self.heard);
         self.heard.detected
     }

@@ -7,7 +7,7 @@ use std::time::{Duration as Wall, Instant};
 use l4s_aqm::Packet as _;
 use l4s_aqm::Queue;
 use l4s_lab::{AgentCommand, Control, Frame, Live};
-use l4s_model::Scenario;
+use l4s_model::{FlowId, Scenario, SourceId};
 use l4s_observe::{FlowState, FrameEvent, Observer, Traced};
 use l4s_os::OsError;
 use l4s_scenario::Plan;
@@ -72,25 +72,25 @@ impl Watcher {
 impl Observer<Frame> for Watcher {
     fn departed(&mut self, packet: &Frame, queue: Queue, _: Duration, _: Time) {
         let mut seen = self.seen();
-        *seen.packets.entry(packet.group()).or_default() += 1;
+        *seen.packets.entry(packet.group().get()).or_default() += 1;
         seen.queues.insert(queue.name());
         seen.ect1 += u64::from(packet.ecn() == l4s_units::Ecn::Ect1);
     }
-    fn opened(&mut self, _: u32, _: u16, size: Option<Bytes>, _: Time) {
+    fn opened(&mut self, _: FlowId, _: SourceId, size: Option<Bytes>, _: Time) {
         let mut seen = self.seen();
         seen.sizes.push(size);
         seen.under_way += i64::from(size.is_some());
         seen.most_under_way = seen.most_under_way.max(seen.under_way);
     }
-    fn closed(&mut self, _: u32, _: Time) {
+    fn closed(&mut self, _: FlowId, _: Time) {
         let mut seen = self.seen();
         seen.closed += 1;
         seen.under_way -= 1;
     }
-    fn frame(&mut self, _: u32, _: u16, what: FrameEvent, _: Time) {
+    fn frame(&mut self, _: FlowId, _: SourceId, what: FrameEvent, _: Time) {
         self.seen().frames += u64::from(matches!(what, FrameEvent::Delivered(_)));
     }
-    fn round_trip(&mut self, _: u32, rtt: Duration, _: Time) {
+    fn round_trip(&mut self, _: FlowId, rtt: Duration, _: Time) {
         let mut seen = self.seen();
         seen.shortest = Some(seen.shortest.map_or(rtt, |shortest| shortest.min(rtt)));
     }
@@ -98,7 +98,7 @@ impl Observer<Frame> for Watcher {
         self.seen().flows.clear();
     }
     fn sample_flow(&mut self, state: FlowState, _: Time) {
-        self.seen().flows.insert((state.group, state.flow, state.is_app));
+        self.seen().flows.insert((state.group.get(), state.flow.get(), state.is_app));
     }
     fn adapted(&mut self, _: &Scenario, _: Time) {
         self.seen().adapted += 1;

@@ -498,7 +498,7 @@ struct Flows(Vec<(u32, u16)>);
 
 impl Observer<Frame> for Flows {
     fn departed(&mut self, packet: &Frame, _: Queue, _: Duration, _: Time) {
-        self.0.push((Traced::flow(packet), packet.group()));
+        self.0.push((Traced::flow(packet).get(), packet.group().get()));
     }
 }
 

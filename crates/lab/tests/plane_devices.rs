@@ -12,7 +12,7 @@ use l4s_lab::{
     Device, End, Ledger, Plane, Port, PumpError, Pumped, Report, Settings, TcpSample, UDP_PORT,
     pump,
 };
-use l4s_model::Scenario;
+use l4s_model::{FlowId, Scenario, SourceId};
 use l4s_os::{Clock, Tun};
 use l4s_scenario::bundled;
 use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
@@ -231,16 +231,16 @@ fn reports_reach_the_observer_with_their_own_times() {
     #[derive(Default)]
     struct Heard(Vec<String>);
     impl Observer<Frame> for Heard {
-        fn opened(&mut self, flow: u32, group: u16, size: Option<Bytes>, now: Time) {
+        fn opened(&mut self, flow: FlowId, group: SourceId, size: Option<Bytes>, now: Time) {
             self.0.push(format!("{flow} of {group} opened for {size:?} at {now}"));
         }
-        fn closed(&mut self, flow: u32, now: Time) {
+        fn closed(&mut self, flow: FlowId, now: Time) {
             self.0.push(format!("{flow} closed at {now}"));
         }
-        fn round_trip(&mut self, flow: u32, rtt: Duration, now: Time) {
+        fn round_trip(&mut self, flow: FlowId, rtt: Duration, now: Time) {
             self.0.push(format!("{flow} took {rtt} at {now}"));
         }
-        fn retransmitted(&mut self, flow: u32, now: Time) {
+        fn retransmitted(&mut self, flow: FlowId, now: Time) {
             self.0.push(format!("{flow} sent again at {now}"));
         }
         fn sample_flow(&mut self, state: FlowState, now: Time) {
@@ -259,14 +259,14 @@ fn reports_reach_the_observer_with_their_own_times() {
         retransmits,
         ..TcpSample::default()
     };
-    tell.send(Report::Opened { flow: 1, at: at(1) }).unwrap();
-    tell.send(Report::Sample { flow: 1, at: at(2), sample: sample(2) }).unwrap();
+    tell.send(Report::Opened { flow: FlowId::new(1), at: at(1) }).unwrap();
+    tell.send(Report::Sample { flow: FlowId::new(1), at: at(2), sample: sample(2) }).unwrap();
     // A flow that does not exist is nobody's.
-    tell.send(Report::Opened { flow: 9, at: at(2) }).unwrap();
+    tell.send(Report::Opened { flow: FlowId::new(9), at: at(2) }).unwrap();
     ledger.pass_on(&mut heard);
     ledger.sample::<Frame>(at(3), &mut heard);
-    tell.send(Report::Closed { flow: 1, at: at(4) }).unwrap();
-    tell.send(Report::Sample { flow: 1, at: at(5), sample: sample(2) }).unwrap();
+    tell.send(Report::Closed { flow: FlowId::new(1), at: at(4) }).unwrap();
+    tell.send(Report::Sample { flow: FlowId::new(1), at: at(5), sample: sample(2) }).unwrap();
     ledger.pass_on(&mut heard);
     ledger.sample::<Frame>(at(6), &mut heard);
     let expected = [

@@ -182,6 +182,7 @@ fn json(writer: &mut impl Write, tag: u8, value: &impl Serialize) -> io::Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use l4s_model::FlowId;
 
     #[test]
     fn what_is_written_is_read() {
@@ -191,7 +192,7 @@ mod tests {
             Event::Arrived(packet),
             Event::Departed(Passed { bytes: &[], ..packet }),
             Event::Replaced(at),
-            Event::Told(Report::Opened { flow: 3, at }),
+            Event::Told(Report::Opened { flow: FlowId::new(3), at }),
             Event::Queue(at, QueueState { packets: 1, bytes: 1514, base: Some(0.1) }),
             Event::Done(Ending {
                 counters: Counters::from([("dropped".to_owned(), 3)]),

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, VecDeque};
 use l4s_aqm::{DropCause, Packet, Queue};
 use l4s_lab::ip::IpPacket;
 use l4s_lab::{Buffer, End, Frame, Lateness, Owner, Pool, pair_of};
-use l4s_model::Scenario;
+use l4s_model::{FlowId, Scenario, SourceId};
 use l4s_observe::{Observer, Traced};
 use l4s_units::{Duration, Ecn, Time};
 
@@ -38,7 +38,7 @@ pub struct Follower {
     owners: Vec<Owner>,
     pool: Pool,
     /// Per flow of which something waits, and per queue, what arrived and has not left.
-    waiting: BTreeMap<u32, Queues>,
+    waiting: BTreeMap<FlowId, Queues>,
     /// How long a packet may still leave that looks as if it was dropped.
     patience: Duration,
     /// When packets should leave, where they can be late.
@@ -132,7 +132,7 @@ impl Follower {
         }
     }
 
-    fn wait(&mut self, flow: u32, packet: Waiting) {
+    fn wait(&mut self, flow: FlowId, packet: Waiting) {
         let queue = qdisc::queue_of(&self.aqm, packet.frame.ecn());
         self.waiting.entry(flow).or_default()[queue as usize].push_back(packet);
     }
@@ -244,10 +244,10 @@ impl Follower {
         Some(frame)
     }
 
-    fn owner(&self, packet: &IpPacket<&[u8]>, pair: Option<u16>) -> Option<(u32, u16)> {
+    fn owner(&self, packet: &IpPacket<&[u8]>, pair: Option<u16>) -> Option<(FlowId, SourceId)> {
         let pair = pair.unwrap_or_else(|| pair_of(packet.addresses().1));
         let flow = self.owners.get(usize::from(pair))?.flow(packet, End::Server)?;
-        Some((flow, pair))
+        Some((flow, SourceId::new(pair)))
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use l4s_aqm::{DropCause, Queue};
 use l4s_measure::{DATA_LENGTH, queues_of, theoretical_time};
-use l4s_model::Scenario;
+use l4s_model::{FlowId, Scenario, SourceId};
 use l4s_observe::{FlowState, FrameEvent, LinkState, Observer, Traced};
 use l4s_substrate::Lane;
 use l4s_units::{Bytes, Duration, ETHERNET, Rate, Time};
@@ -37,11 +37,11 @@ pub struct Meter {
     queues: [OfQueue; Queue::ALL.len()],
     groups: Vec<OfGroup>,
     /// IP bytes by flow.
-    bytes: BTreeMap<u32, Bytes>,
+    bytes: BTreeMap<FlowId, Bytes>,
     /// As they were at the last sample.
     flows: Vec<FlowState>,
     /// Downloads under way: group, size, when they began, and the theoretical time then.
-    under_way: BTreeMap<u32, (u16, Bytes, Time, Duration)>,
+    under_way: BTreeMap<FlowId, (SourceId, Bytes, Time, Duration)>,
     downloads: Vec<Download>,
     gave_up: u64,
     turned_away: u64,
@@ -123,7 +123,7 @@ impl OfQueue {
 
 impl Sample {
     #[inline]
-    fn add(&mut self, at: Duration, group: u16, queue: Queue, fate: u8, sojourn: Duration) {
+    fn add(&mut self, at: Duration, group: SourceId, queue: Queue, fate: u8, sojourn: Duration) {
         self.seen += 1;
         if self.events.len() < SAMPLE && self.seen.is_multiple_of(self.stride.max(1)) {
             let [at, sojourn] = [at, sojourn].map(|time| time.as_millis_f64() as f32);
@@ -213,8 +213,8 @@ impl Meter {
     }
 
     /// Whether the application of a group skips frames to keep their delay short.
-    fn adapts(&self, group: u16) -> bool {
-        self.scenario.apps.iter().any(|app| app.group == usize::from(group) && app.adapt)
+    fn adapts(&self, group: SourceId) -> bool {
+        self.scenario.apps.iter().any(|app| app.group == group.index() && app.adapt)
     }
 
     fn link(&self, span: Duration) -> protocol::LinkState {
@@ -245,8 +245,8 @@ impl Meter {
     fn group_states(&self, span: Duration) -> Vec<protocol::GroupState> {
         let names = self.scenario.groups.iter().map(|group| &group.name);
         let names = names.chain(self.scenario.udp.iter().map(|udp| &udp.name));
-        let state = |(number, (name, counted)): (u16, (&String, &OfGroup))| {
-            let long = || self.long().filter(move |flow| flow.group == number);
+        let state = |(place, (name, counted)): (usize, (&String, &OfGroup))| {
+            let long = || self.long().filter(move |flow| flow.group.index() == place);
             let windows = mean(long().filter_map(|flow| {
                 Some(self.rate(flow.flow, span) * flow.srtt?.as_secs_f64() / FULL_PACKET_BITS)
             }));
@@ -260,7 +260,7 @@ impl Meter {
                 rtt_ms: mean(long().filter_map(|flow| Some(flow.srtt?.as_millis_f64()))),
             }
         };
-        (0..).zip(names.zip(&self.groups)).map(state).collect()
+        names.zip(&self.groups).enumerate().map(state).collect()
     }
 
     fn flow_states(&self, span: Duration) -> Vec<protocol::FlowState> {
@@ -281,7 +281,7 @@ impl Meter {
         self.flows.iter().filter(|flow| !flow.is_app)
     }
 
-    fn rate(&self, flow: u32, span: Duration) -> f64 {
+    fn rate(&self, flow: FlowId, span: Duration) -> f64 {
         per_second(self.bytes.get(&flow).copied().unwrap_or(Bytes::ZERO), span)
     }
 
@@ -308,7 +308,7 @@ impl<P: Traced> Observer<P> for Meter {
         let length = packet.ip_length();
         self.carried += length + ETHERNET;
         *self.bytes.entry(packet.flow()).or_default() += length;
-        let group = &mut self.groups[usize::from(packet.group())];
+        let group = &mut self.groups[packet.group().index()];
         group.packets += 1;
         group.bytes += length;
         let marked = packet.newly_marked();
@@ -328,21 +328,21 @@ impl<P: Traced> Observer<P> for Meter {
 
     fn dropped(&mut self, packet: &P, queue: Queue, _: DropCause, now: Time) {
         self.queues[queue as usize].dropped += 1;
-        self.groups[usize::from(packet.group())].dropped += 1;
+        self.groups[packet.group().index()].dropped += 1;
         let at = self.since(now);
         self.sample.add(at, packet.group(), queue, 2, Duration::ZERO);
     }
 
-    fn opened(&mut self, flow: u32, group: u16, size: Option<Bytes>, now: Time) {
+    fn opened(&mut self, flow: FlowId, group: SourceId, size: Option<Bytes>, now: Time) {
         let Some(size) = size else { return };
-        let ideal = theoretical_time(size, self.rtts[usize::from(group)], self.rate);
+        let ideal = theoretical_time(size, self.rtts[group.index()], self.rate);
         self.under_way.insert(flow, (group, size, now, ideal));
         if self.under_way.len() > MOST_DOWNLOADS {
             self.under_way.pop_first();
         }
     }
 
-    fn closed(&mut self, flow: u32, now: Time) {
+    fn closed(&mut self, flow: FlowId, now: Time) {
         let Some((group, size, opened, ideal)) = self.under_way.remove(&flow) else { return };
         if self.downloads.len() < MOST_EVENTS {
             let [time_ms, ideal_ms] = [now.since(opened), ideal].map(Duration::as_millis_f64);
@@ -350,16 +350,16 @@ impl<P: Traced> Observer<P> for Meter {
         }
     }
 
-    fn gave_up(&mut self, flow: u32, _: Time) {
+    fn gave_up(&mut self, flow: FlowId, _: Time) {
         self.under_way.remove(&flow);
         self.gave_up += 1;
     }
 
-    fn turned_away(&mut self, _: u32, _: u16, _: Time) {
+    fn turned_away(&mut self, _: FlowId, _: SourceId, _: Time) {
         self.turned_away += 1;
     }
 
-    fn frame(&mut self, _: u32, group: u16, what: FrameEvent, _: Time) {
+    fn frame(&mut self, _: FlowId, group: SourceId, what: FrameEvent, _: Time) {
         match what {
             FrameEvent::Delivered(delay) if self.frames.len() < MOST_EVENTS => {
                 self.frames.push(Frame { group, delay_ms: delay.as_millis_f64() });

@@ -4,6 +4,7 @@ mod command;
 mod greeting;
 mod settings;
 
+use l4s_model::{FlowId, SourceId};
 use serde::Serialize;
 
 pub use command::{Changes, Command, Opening, Request, Start};
@@ -170,9 +171,9 @@ pub struct GroupState {
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct FlowState {
     /// Its number in the run.
-    pub flow: u32,
+    pub flow: FlowId,
     /// Its group.
-    pub group: u16,
+    pub group: SourceId,
     /// It is one of an application.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub app: bool,
@@ -195,7 +196,7 @@ pub struct FlowState {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Download {
     /// Its group.
-    pub group: u16,
+    pub group: SourceId,
     /// What it fetched.
     pub bytes: u64,
     /// From just before the SYN until the close was seen.
@@ -208,7 +209,7 @@ pub struct Download {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Frame {
     /// Its group.
-    pub group: u16,
+    pub group: SourceId,
     /// From its write to its last byte's arrival.
     pub delay_ms: f64,
 }
@@ -216,7 +217,7 @@ pub struct Frame {
 /// What happened to a packet: when in ms since the last state, group, queue (0 L, 1 C, 2 Q), fate
 /// (0 forwarded, 1 marked, 2 dropped), sojourn in ms.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct PacketEvent(pub f32, pub u16, pub u8, pub u8, pub f32);
+pub struct PacketEvent(pub f32, pub SourceId, pub u8, pub u8, pub f32);
 
 /// Buckets of the histogram per decade.
 pub const BUCKETS_PER_DECADE: f64 = 40.0;

@@ -105,7 +105,7 @@ fn all_looks_together_are_the_summary_of_the_run() {
     assert_eq!(downloads.len() as u64, completed);
     // A packet is at the client when its transmission starts, and the shaper's bucket lets one
     // through at once: two packets, 1.2 ms each at 10 Mb/s, are left out of the theoretical time.
-    let too_fast = downloads.iter().find(|d| d.group != 1 || d.time_ms + 2.5 < d.ideal_ms);
+    let too_fast = downloads.iter().find(|d| d.group.get() != 1 || d.time_ms + 2.5 < d.ideal_ms);
     assert_eq!(too_fast, None);
     let app = summary.groups[0].app.as_ref().expect("an application");
     let frames: Vec<_> = looks.iter().flat_map(|look| &look.frames).collect();
@@ -136,10 +136,10 @@ fn flows_are_told_apart_and_their_windows_are_those_of_the_summary() {
     let (looks, summary) = (looks(&scenario), summary(&scenario));
     let last = looks.last().expect("a look");
     let of = |group: u16, app: bool| {
-        last.flows.iter().filter(|f| f.group == group && f.app == app).count()
+        last.flows.iter().filter(|f| f.group.get() == group && f.app == app).count()
     };
     assert_eq!([of(0, false), of(0, true), of(1, false), of(1, true)], [2, 1, 1, 0]);
-    assert!(last.flows.iter().all(|flow| flow.classic_ecn.is_some() == (flow.group == 0)));
+    assert!(last.flows.iter().all(|flow| flow.classic_ecn.is_some() == (flow.group.get() == 0)));
     for (number, group) in summary.groups.iter().take(2).enumerate() {
         let windows = looks.iter().filter_map(|look| look.groups[number].window_pkts);
         let mean = windows.sum::<f64>() / 400.0;

@@ -58,7 +58,7 @@ pub(crate) fn completions(scenario: &Scenario, flows: &Flows) -> Vec<CompletionS
     let mut done = Vec::new();
     let course = scenario.course();
     for (_, flow) in flows.iter() {
-        let group = usize::from(flow.group);
+        let group = flow.group.index();
         let (true, Some(size), Some(opened)) =
             (group < scenario.groups.len(), flow.size, flow.opened)
         else {
@@ -75,7 +75,7 @@ pub(crate) fn completions(scenario: &Scenario, flows: &Flows) -> Vec<CompletionS
     done.sort_by_key(|(group, bin, _, _)| (*group, *bin));
     done.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1))
         .map(|same| CompletionSummary {
-            group: scenario.groups[usize::from(same[0].0)].name.clone(),
+            group: scenario.groups[same[0].0.index()].name.clone(),
             bin_bytes: same[0].1,
             flows: same.len() as u64,
             time_ms: some_spread(same.iter().map(|flow| flow.2)),

@@ -2,7 +2,7 @@
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Verdict;
-use l4s_model::{FlowKind, Hop, Roster, Scenario};
+use l4s_model::{FlowId, FlowKind, Hop, Roster, Scenario};
 use l4s_units::{Bytes, Duration, ETHERNET, Time};
 use serde_json::Map;
 
@@ -135,7 +135,7 @@ fn groups(measured: &Measured<'_>, flow_rows: &[FlowRow]) -> Vec<GroupSummary> {
     let count = measured.rtts.len();
     let mut mine: Vec<Vec<&FlowRow>> = vec![Vec::new(); count];
     for ((_, flow), row) in measured.flows.iter().zip(flow_rows) {
-        mine[usize::from(flow.group)].push(row);
+        mine[flow.group.index()].push(row);
     }
     let mut shared = Shared {
         web: vec![false; count],
@@ -163,7 +163,7 @@ fn group(
     let flows = tcp.map_or(1, |group| group.starts.len() as u64);
 
     let mine = || mine.iter().copied();
-    let kind = |row: &FlowRow| shared.roster.kind(row.flow);
+    let kind = |row: &FlowRow| shared.roster.kind(FlowId::new(row.flow));
     let is_download = |row: &&FlowRow| kind(row) == FlowKind::Download;
     let long = || mine().filter(|row| matches!(kind(row), FlowKind::Long | FlowKind::Udp));
     let of_app = |row: &&FlowRow| kind(row) == FlowKind::App;
@@ -285,11 +285,11 @@ fn flow_rows(measured: &Measured<'_>) -> Vec<FlowRow> {
     let names: Vec<_> = measured.scenario.source_names().collect();
     let (from, to) =
         (Time::ZERO + measured.scenario.warmup, Time::ZERO + measured.scenario.duration);
-    let row = |(number, flow): (u32, &crate::flows::Flow)| {
+    let row = |(number, flow): (FlowId, &crate::flows::Flow)| {
         let bytes = measured.flows.counted_bytes(number);
         FlowRow {
-            group: names[usize::from(flow.group)].to_owned(),
-            flow: number,
+            group: names[flow.group.index()].to_owned(),
+            flow: number.get(),
             start_s: flow.opened.unwrap_or_default().as_secs_f64(),
             end_s: flow.closed.map(Time::as_secs_f64),
             size: flow.size.map(Bytes::get),

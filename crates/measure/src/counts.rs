@@ -117,13 +117,13 @@ impl Cells {
     #[inline]
     pub fn forwarded(
         &mut self,
-        group: u16,
+        group: usize,
         queue: Queue,
         length: u64,
         marked: bool,
         sojourn: Duration,
     ) {
-        let cell = cell(usize::from(group), queue);
+        let cell = cell(group, queue);
         let counts = &mut self.live[cell];
         counts.packets += 1;
         counts.bytes += length;
@@ -140,13 +140,13 @@ impl Cells {
     }
 
     #[inline]
-    pub fn marked(&mut self, group: u16, queue: Queue, cause: MarkCause) {
-        self.live[cell(usize::from(group), queue)].marks[cause as usize] += 1;
+    pub fn marked(&mut self, group: usize, queue: Queue, cause: MarkCause) {
+        self.live[cell(group, queue)].marks[cause as usize] += 1;
     }
 
     #[inline]
-    pub fn dropped(&mut self, group: u16, queue: Queue, cause: DropCause) {
-        self.live[cell(usize::from(group), queue)].drops[cause as usize] += 1;
+    pub fn dropped(&mut self, group: usize, queue: Queue, cause: DropCause) {
+        self.live[cell(group, queue)].drops[cause as usize] += 1;
     }
 
     /// Brings the row and the total up to date.

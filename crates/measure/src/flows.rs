@@ -1,12 +1,13 @@
 //! What is kept of each flow: its bytes, and when it opened and closed.
 
 use l4s_cc::classic_ecn::Report;
+use l4s_model::{FlowId, SourceId};
 use l4s_units::{Bytes, Duration, Time};
 
 /// A flow's life.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Flow {
-    pub group: u16,
+    pub group: SourceId,
     /// When its client opened it, or its first packet left; `None` for a number that no flow had.
     pub opened: Option<Time>,
     pub closed: Option<Time>,
@@ -36,8 +37,8 @@ impl Flows {
     }
 
     #[inline]
-    pub fn forwarded(&mut self, flow: u32, group: u16, length: u64, now: Time) {
-        match self.bytes.get_mut(flow as usize) {
+    pub fn forwarded(&mut self, flow: FlowId, group: SourceId, length: u64, now: Time) {
+        match self.bytes.get_mut(flow.index()) {
             Some(bytes) if *bytes != 0 => *bytes += length,
             _ => self.first_forwarded(flow, group, length, now),
         }
@@ -45,34 +46,34 @@ impl Flows {
 
     /// The first packet of a flow, which nobody may have opened: an unresponsive source.
     #[cold]
-    fn first_forwarded(&mut self, flow: u32, group: u16, length: u64, now: Time) {
+    fn first_forwarded(&mut self, flow: FlowId, group: SourceId, length: u64, now: Time) {
         let entry = self.entry(flow);
         if entry.opened.is_none() {
             entry.opened = Some(now);
             entry.group = group;
         }
-        self.bytes[flow as usize] += length;
+        self.bytes[flow.index()] += length;
     }
 
-    pub fn opened(&mut self, flow: u32, group: u16, size: Option<Bytes>, now: Time) {
+    pub fn opened(&mut self, flow: FlowId, group: SourceId, size: Option<Bytes>, now: Time) {
         let entry = self.entry(flow);
         (entry.group, entry.size, entry.opened) = (group, size, Some(now));
     }
 
-    pub fn closed(&mut self, flow: u32, now: Time) {
+    pub fn closed(&mut self, flow: FlowId, now: Time) {
         self.entry(flow).closed = Some(now);
     }
 
-    pub fn detected(&mut self, flow: u32, report: Report) {
+    pub fn detected(&mut self, flow: FlowId, report: Report) {
         self.entry(flow).classic_ecn = Some(report);
     }
 
-    pub fn retransmitted(&mut self, flow: u32) {
+    pub fn retransmitted(&mut self, flow: FlowId) {
         self.entry(flow).retransmits += 1;
     }
 
-    fn entry(&mut self, flow: u32) -> &mut Flow {
-        let flow = flow as usize;
+    fn entry(&mut self, flow: FlowId) -> &mut Flow {
+        let flow = flow.index();
         if flow >= self.flows.len() {
             self.flows.resize(flow + 1, Flow::default());
             self.bytes.resize(flow + 1, 0);
@@ -82,8 +83,8 @@ impl Flows {
 
     /// The group of a flow that was opened or forwarded.
     #[inline]
-    pub fn group(&self, flow: u32) -> Option<u16> {
-        self.flows.get(flow as usize).filter(|f| f.opened.is_some()).map(|f| f.group)
+    pub fn group(&self, flow: FlowId) -> Option<SourceId> {
+        self.flows.get(flow.index()).filter(|f| f.opened.is_some()).map(|f| f.group)
     }
 
     pub fn end_warmup(&mut self) {
@@ -94,27 +95,27 @@ impl Flows {
     }
 
     /// IP bytes of a flow since this was last asked.
-    pub fn row_bytes(&mut self, flow: u32) -> u64 {
+    pub fn row_bytes(&mut self, flow: FlowId) -> u64 {
         let entry = self.entry(flow);
         let before = entry.row_bytes;
-        let now = self.bytes[flow as usize];
-        self.flows[flow as usize].row_bytes = now;
+        let now = self.bytes[flow.index()];
+        self.flows[flow.index()].row_bytes = now;
         now - before
     }
 
     /// Every flow that was opened or forwarded, by number.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, &Flow)> {
-        (0..).zip(&self.flows).filter(|(_, flow)| flow.opened.is_some())
+    pub fn iter(&self) -> impl Iterator<Item = (FlowId, &Flow)> {
+        FlowId::new(0).onwards().zip(&self.flows).filter(|(_, flow)| flow.opened.is_some())
     }
 
     /// IP bytes of a flow since the start of the run.
-    pub fn bytes(&self, flow: u32) -> u64 {
-        self.bytes[flow as usize]
+    pub fn bytes(&self, flow: FlowId) -> u64 {
+        self.bytes[flow.index()]
     }
 
     /// IP bytes of a flow after the warm-up.
-    pub fn counted_bytes(&self, flow: u32) -> u64 {
-        self.bytes[flow as usize] - self.flows[flow as usize].warmup_bytes
+    pub fn counted_bytes(&self, flow: FlowId) -> u64 {
+        self.bytes[flow.index()] - self.flows[flow.index()].warmup_bytes
     }
 }
 

@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use std::time::Duration as StdDuration;
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
+use l4s_model::FlowId;
 use l4s_observe::{Header, Observer, Traced};
 use l4s_units::{Duration, Time};
 use pcap_file::pcapng::PcapNgWriter;
@@ -41,7 +42,7 @@ enum Interface {
 
 /// What tells packets apart that are under way at the same time: flow and header, and where a real
 /// packet's bytes are, as one that was sent again has the same header.
-type Identity = (u32, Header, usize);
+type Identity = (FlowId, Header, usize);
 
 fn identity(packet: &impl Traced) -> Identity {
     let place = packet.bytes().map_or(0, |bytes| bytes.as_ptr().addr());

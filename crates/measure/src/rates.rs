@@ -1,7 +1,7 @@
 //! The rate of a group's long flows over time, as the testbed of Fallback §7.1 measures it: in
 //! windows of one second. Its windows roll by a packet, these by a tenth of a second.
 
-use l4s_model::Scenario;
+use l4s_model::{FlowId, Scenario};
 use l4s_units::{Duration, Time};
 
 use crate::Spread;
@@ -20,7 +20,7 @@ const ROOM: usize = 10_000;
 #[derive(Debug)]
 pub(crate) struct Rates {
     /// Flows below this number are long.
-    long: u32,
+    long: FlowId,
     groups: usize,
     /// When the next step ends; the end of the warm-up first.
     ends: Time,
@@ -52,7 +52,7 @@ impl Rates {
         let first = self.sent.len();
         self.sent.resize(first + self.groups, 0);
         for (flow, of) in flows.iter().take_while(|(flow, _)| *flow < self.long) {
-            self.sent[first + usize::from(of.group)] += flows.bytes(flow);
+            self.sent[first + of.group.index()] += flows.bytes(flow);
         }
     }
 

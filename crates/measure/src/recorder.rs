@@ -6,7 +6,7 @@
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Report;
-use l4s_model::Scenario;
+use l4s_model::{FlowId, Scenario, SourceId};
 use l4s_observe::{FlowState, FrameEvent, HopEvent, LinkState, Observer, Traced};
 use l4s_units::{Bytes, Duration, Time};
 
@@ -138,21 +138,21 @@ impl<P: Traced> Observer<P> for Recorder {
     #[inline]
     fn marked(&mut self, packet: &P, queue: Queue, cause: MarkCause, now: Time) {
         self.clock(now);
-        self.cells.marked(packet.group(), queue, cause);
+        self.cells.marked(packet.group().index(), queue, cause);
     }
 
     #[inline]
     fn departed(&mut self, packet: &P, queue: Queue, sojourn: Duration, now: Time) {
         self.clock(now);
         let length = packet.ip_length().get();
-        self.cells.forwarded(packet.group(), queue, length, packet.newly_marked(), sojourn);
+        self.cells.forwarded(packet.group().index(), queue, length, packet.newly_marked(), sojourn);
         self.flows.forwarded(packet.flow(), packet.group(), length, now);
     }
 
     #[inline]
     fn dropped(&mut self, packet: &P, queue: Queue, cause: DropCause, now: Time) {
         self.clock(now);
-        self.cells.dropped(packet.group(), queue, cause);
+        self.cells.dropped(packet.group().index(), queue, cause);
     }
 
     fn at_hop(&mut self, hop: u16, packet: &P, queue: Queue, what: HopEvent, now: Time) {
@@ -177,47 +177,47 @@ impl<P: Traced> Observer<P> for Recorder {
         of.after += after;
     }
 
-    fn opened(&mut self, flow: u32, group: u16, size: Option<Bytes>, now: Time) {
+    fn opened(&mut self, flow: FlowId, group: SourceId, size: Option<Bytes>, now: Time) {
         self.clock(now);
         self.flows.opened(flow, group, size, now);
     }
 
-    fn closed(&mut self, flow: u32, now: Time) {
+    fn closed(&mut self, flow: FlowId, now: Time) {
         self.clock(now);
         self.flows.closed(flow, now);
     }
 
-    fn detected(&mut self, flow: u32, report: Report, now: Time) {
+    fn detected(&mut self, flow: FlowId, report: Report, now: Time) {
         self.clock(now);
         self.flows.detected(flow, report);
     }
 
     #[inline]
-    fn round_trip(&mut self, flow: u32, rtt: Duration, now: Time) {
+    fn round_trip(&mut self, flow: FlowId, rtt: Duration, now: Time) {
         self.clock(now);
         if let Some(group) = self.flows.group(flow) {
-            self.rtts[usize::from(group)].add(rtt.as_nanos());
+            self.rtts[group.index()].add(rtt.as_nanos());
         }
     }
 
     #[inline]
-    fn delivered(&mut self, _: u32, group: u16, bytes: u64, now: Time) {
+    fn delivered(&mut self, _: FlowId, group: SourceId, bytes: u64, now: Time) {
         self.clock(now);
         let groups = self.rtts.len();
         let goodput = self.goodput.get_or_insert_with(|| vec![0; groups]);
-        goodput[usize::from(group)] += bytes;
+        goodput[group.index()] += bytes;
     }
 
-    fn retransmitted(&mut self, flow: u32, now: Time) {
+    fn retransmitted(&mut self, flow: FlowId, now: Time) {
         self.clock(now);
         self.flows.retransmitted(flow);
     }
 
-    fn frame(&mut self, _: u32, group: u16, what: FrameEvent, now: Time) {
+    fn frame(&mut self, _: FlowId, group: SourceId, what: FrameEvent, now: Time) {
         self.clock(now);
         // Of what happened before the end of the warm-up a socket may tell after it.
         if now >= Time::ZERO + self.scenario.warmup {
-            self.frames[usize::from(group)].count(what);
+            self.frames[group.index()].count(what);
         }
     }
 
@@ -240,7 +240,7 @@ impl<P: Traced> Observer<P> for Recorder {
     fn sample_flow(&mut self, state: FlowState, now: Time) {
         // Only what a socket says of itself: a simulated flow's window is known from its rate.
         if state.socket.is_some() {
-            self.cwnds[usize::from(state.group)].add(state.cwnd.into());
+            self.cwnds[state.group.index()].add(state.cwnd.into());
         }
         if let Some(series) = &mut self.series {
             series.sample_flow(state, &mut self.flows, now);

@@ -104,7 +104,7 @@ impl Series {
         self.rows.push(SeriesRow {
             time_s: now.as_secs_f64(),
             scope: Scope::Flow,
-            name: format!("{}.{}", self.names[usize::from(state.group)], state.flow),
+            name: format!("{}.{}", self.names[state.group.index()], state.flow),
             rate_bps: rate_bps(bytes, self.span),
             cwnd_pkts: Some(state.cwnd.into()),
             ssthresh_pkts: state.ssthresh.map(u64::from),

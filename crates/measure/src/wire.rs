@@ -5,6 +5,7 @@
 
 use etherparse::{EtherType, Ethernet2Header, IpEcn, IpNumber, Ipv4Header};
 use etherparse::{TcpHeader, TcpOptionElement, UdpHeader};
+use l4s_model::{FlowId, SourceId};
 use l4s_observe::{Header, Traced};
 use l4s_units::{ETHERNET, Time};
 
@@ -50,7 +51,7 @@ pub(crate) fn write_frame(packet: &impl Traced, sent: Time, bytes: &mut Vec<u8>)
 }
 
 /// Writes a real IP packet behind a made-up Ethernet header.
-fn real_frame(group: u16, ip: &[u8], bytes: &mut Vec<u8>) -> Lengths {
+fn real_frame(group: SourceId, ip: &[u8], bytes: &mut Vec<u8>) -> Lengths {
     let parsed = etherparse::PacketHeaders::from_ip_slice(ip);
     let payload = parsed.map_or(0, |packet| packet.payload.slice().len());
     let ether_type = match ip.first().map(|byte| byte >> 4) {
@@ -107,8 +108,8 @@ fn tcp_options(length: usize, payload: usize) -> usize {
     length.saturating_sub(IPV4 + TCP).saturating_sub(payload).min(TCP_OPTIONS) & !3
 }
 
-fn ethernet(group: u16) -> Ethernet2Header {
-    let [high, low] = group.to_be_bytes();
+fn ethernet(group: SourceId) -> Ethernet2Header {
+    let [high, low] = group.get().to_be_bytes();
     // Locally administered addresses, one for each end of a group.
     let end = |end| [0x02, 0, 0, high, low, end];
     Ethernet2Header { source: end(1), destination: end(2), ether_type: EtherType::IPV4 }
@@ -116,7 +117,7 @@ fn ethernet(group: u16) -> Ethernet2Header {
 
 fn ipv4(packet: &impl Traced, payload: usize, protocol: IpNumber) -> Ipv4Header {
     // 10.g.0.1 to 10.g.1.1; groups from 256 on use the next even third byte.
-    let [high, low] = packet.group().to_be_bytes();
+    let [high, low] = packet.group().get().to_be_bytes();
     let third = high.wrapping_mul(2);
     let mut header = Ipv4Header::new(
         payload as u16,
@@ -133,9 +134,10 @@ fn ipv4(packet: &impl Traced, payload: usize, protocol: IpNumber) -> Ipv4Header 
 }
 
 /// The server's and the client's port of a flow.
-fn ports(flow: u32) -> (u16, u16) {
+fn ports(flow: FlowId) -> (u16, u16) {
     const FIRST: u32 = 49_152;
     const PORTS: u32 = 16_384;
+    let flow = flow.get();
     ((FIRST + flow / PORTS % PORTS) as u16, (FIRST + flow % PORTS) as u16)
 }
 

@@ -4,7 +4,7 @@ mod support;
 
 use l4s_aqm::{Config, DropCause, MarkCause, Queue, dualpi2};
 use l4s_measure::{GroupSummary, QueueSummary, Scope, Summary};
-use l4s_model::Scenario;
+use l4s_model::{FlowId, Scenario, SourceId};
 use l4s_observe::{FrameEvent, LinkState, Observer};
 use l4s_units::{Bytes, Duration, Ecn, Probability, Time};
 use support::*;
@@ -44,8 +44,8 @@ fn goodput_counts_after_the_warmup_and_is_absent_where_nobody_tells() {
     let untold = recorder(&scenario()).finish(engine()).summary;
     assert_eq!(["A", "B", "U"].map(|name| goodput(&untold, name)), [None; 3]);
     let mut r = recorder(&scenario());
-    Observer::<Packet>::delivered(&mut r, 0, 0, 1000, at(500));
-    Observer::<Packet>::delivered(&mut r, 0, 0, 125_000, at(1500));
+    Observer::<Packet>::delivered(&mut r, FlowId::new(0), SourceId::new(0), 1000, at(500));
+    Observer::<Packet>::delivered(&mut r, FlowId::new(0), SourceId::new(0), 125_000, at(1500));
     let summary = r.finish(engine()).summary;
     // 125,000 B in 1 s; of B nothing has arrived, and of a datagram nobody knows.
     assert_eq!(["A", "B", "U"].map(|name| goodput(&summary, name)), [Some(1e6), Some(0.0), None]);
@@ -62,7 +62,9 @@ fn with_app() -> Scenario {
 #[test]
 fn frames_count_after_the_warmup_and_their_flow_is_no_long_one() {
     let mut r = recorder(&with_app());
-    let mut frame = |what, ms| Observer::<Packet>::frame(&mut r, 3, 0, what, at(ms));
+    let mut frame = |what, ms| {
+        Observer::<Packet>::frame(&mut r, FlowId::new(3), SourceId::new(0), what, at(ms))
+    };
     frame(FrameEvent::Written, 900);
     frame(FrameEvent::Skipped, 900);
     frame(FrameEvent::Delivered(ms(1)), 999);
@@ -71,7 +73,7 @@ fn frames_count_after_the_warmup_and_their_flow_is_no_long_one() {
     frame(FrameEvent::Written, 1100);
     frame(FrameEvent::Skipped, 1200);
     frame(FrameEvent::Delivered(ms(100)), 1200);
-    Observer::<Packet>::opened(&mut r, 3, 0, None, at(1000));
+    Observer::<Packet>::opened(&mut r, FlowId::new(3), SourceId::new(0), None, at(1000));
     for i in 0..100 {
         forward(&mut r, packet(0, 0), Queue::L, 1.0, at(1000 + i));
         forward(&mut r, packet(3, 0), Queue::L, 1.0, at(1000 + i));
@@ -98,8 +100,8 @@ fn a_packet_counts_if_it_leaves_at_the_end_of_the_warmup_or_later() {
     let p = packet(0, 0);
     r.dropped(&p, Queue::L, DropCause::Limit, before);
     r.marked(&p, Queue::L, MarkCause::Step, before);
-    Observer::<Packet>::round_trip(&mut r, 0, ms(500), before);
-    Observer::<Packet>::retransmitted(&mut r, 0, before);
+    Observer::<Packet>::round_trip(&mut r, FlowId::new(0), ms(500), before);
+    Observer::<Packet>::retransmitted(&mut r, FlowId::new(0), before);
     // This one arrived during the warm-up and left after it.
     forward(&mut r, packet(0, 0), Queue::L, 2.0, end);
     let record = r.finish(engine());
@@ -167,8 +169,8 @@ fn window_is_rate_times_mean_rtt_in_mean_data_packets() {
         forward(&mut r, packet(1, 1), Queue::C, 1.0, at(1000 + i));
     }
     for (rtt, t) in [(10, 1100), (14, 1200)] {
-        Observer::<Packet>::round_trip(&mut r, 0, ms(rtt), at(t));
-        Observer::<Packet>::round_trip(&mut r, 1, ms(2 * rtt), at(t));
+        Observer::<Packet>::round_trip(&mut r, FlowId::new(0), ms(rtt), at(t));
+        Observer::<Packet>::round_trip(&mut r, FlowId::new(1), ms(2 * rtt), at(t));
     }
     let summary = r.finish(engine()).summary;
     // 750,000 B/s · 12 ms / 1500 B = 6 packets.
@@ -186,7 +188,7 @@ fn ratios_compare_every_two_tcp_groups_in_order_and_no_udp() {
     c.name = "D".to_owned();
     scenario.groups.push(c);
     let mut r = recorder(&scenario);
-    Observer::<Packet>::opened(&mut r, 2, 2, None, Time::ZERO);
+    Observer::<Packet>::opened(&mut r, FlowId::new(2), SourceId::new(2), None, Time::ZERO);
     for flow in 0..4 {
         forward(&mut r, packet(flow, flow as u16), Queue::C, 1.0, at(1100));
     }
@@ -200,7 +202,7 @@ fn flows_have_rates_over_the_time_they_were_open() {
     let mut scenario = scenario();
     scenario.groups[0].starts = vec![Time::ZERO, at(1500)];
     let mut r = recorder(&scenario);
-    Observer::<Packet>::opened(&mut r, 2, 0, None, at(1500));
+    Observer::<Packet>::opened(&mut r, FlowId::new(2), SourceId::new(0), None, at(1500));
     for i in 0..100 {
         forward(&mut r, packet(0, 0), Queue::L, 1.0, at(1600 + i));
         forward(&mut r, packet(2, 0), Queue::L, 1.0, at(1600 + i));
@@ -242,7 +244,13 @@ fn a_rate_over_time_is_per_long_flow() {
     let over_time = |scenario: &Scenario| {
         let mut r = recorder(scenario);
         for flow in [0, 1, 4] {
-            Observer::<Packet>::opened(&mut r, flow, 0, None, Time::ZERO);
+            Observer::<Packet>::opened(
+                &mut r,
+                FlowId::new(flow),
+                SourceId::new(0),
+                None,
+                Time::ZERO,
+            );
             forward(&mut r, packet(flow, 0), Queue::L, 1.0, at(1100));
         }
         group(&r.finish(engine()).summary, "A").rate_over_time_bps
@@ -260,11 +268,11 @@ fn completion_is_from_the_syn_to_the_close_against_the_theoretical_time() {
     scenario.groups[0].size = Some(Bytes::new(14_480));
     let mut r = recorder(&scenario);
     let r_dyn: &mut dyn Observer<Packet> = &mut r;
-    r_dyn.opened(2, 0, Some(Bytes::new(14_480)), at(900));
-    r_dyn.opened(3, 0, Some(Bytes::new(14_480)), at(1100));
-    r_dyn.opened(4, 0, Some(Bytes::new(14_480)), at(1900));
-    r_dyn.closed(2, at(999));
-    r_dyn.closed(3, at(1160));
+    r_dyn.opened(FlowId::new(2), SourceId::new(0), Some(Bytes::new(14_480)), at(900));
+    r_dyn.opened(FlowId::new(3), SourceId::new(0), Some(Bytes::new(14_480)), at(1100));
+    r_dyn.opened(FlowId::new(4), SourceId::new(0), Some(Bytes::new(14_480)), at(1900));
+    r_dyn.closed(FlowId::new(2), at(999));
+    r_dyn.closed(FlowId::new(3), at(1160));
     let record = r.finish(engine());
     // Flow 2 closed during the warm-up and flow 4 never did.
     let [bin] = record.summary.completion.as_slice() else { panic!("one bin") };
@@ -371,7 +379,7 @@ fn two_observers_see_what_one_sees() {
     let scenario = scenario();
     let mut pair = ((recorder(&scenario), Some(recorder(&scenario))), ());
     forward(&mut pair, packet(0, 0), Queue::L, 1.0, at(1500));
-    Observer::<Packet>::round_trip(&mut pair, 0, ms(11), at(1600));
+    Observer::<Packet>::round_trip(&mut pair, FlowId::new(0), ms(11), at(1600));
     assert_eq!(Observer::<Packet>::sampling_interval(&pair), Some(ms(100)));
     let ((one, other), ()) = pair;
     let (one, other) = (one.finish(engine()), other.unwrap().finish(engine()));

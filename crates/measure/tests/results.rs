@@ -12,7 +12,7 @@ use l4s_measure::{
     Cause, DelayRow, FlowRow, ResultError, ResultWriter, Results, Row, RunRecord, Scope, SeriesRow,
     golden, write_results,
 };
-use l4s_model::{Hop, Per, Side};
+use l4s_model::{FlowId, Hop, Per, Side, SourceId};
 use l4s_observe::{FlowState, HopEvent, LinkState, Observer};
 use l4s_units::{Bytes, Ecn, Probability};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -37,8 +37,8 @@ fn record() -> RunRecord {
         if i % 100 == 99 {
             r.dropped(&packet(1, 1), Queue::C, DropCause::Aqm, t);
             let o: &mut dyn Observer<Packet> = &mut r;
-            o.round_trip(0, ms(11), t);
-            o.retransmitted(1, t);
+            o.round_trip(FlowId::new(0), ms(11), t);
+            o.retransmitted(FlowId::new(1), t);
             let base = Some(Probability::from_f64(0.123));
             o.sample_link(
                 LinkState { packets: 4, bytes: Bytes::new(6000), owed: Bytes::ZERO, base },
@@ -49,8 +49,8 @@ fn record() -> RunRecord {
             let classic_ecn = Some(report(1.25, 30));
             let (flow, group, socket) = (0, 0, None);
             let state = FlowState {
-                flow,
-                group,
+                flow: FlowId::new(flow),
+                group: SourceId::new(group),
                 is_app: false,
                 cwnd,
                 ssthresh,
@@ -63,9 +63,9 @@ fn record() -> RunRecord {
         }
     }
     let o: &mut dyn Observer<Packet> = &mut r;
-    o.opened(3, 1, Some(Bytes::new(2000)), at(1500));
-    o.detected(0, report(1.25, 30), at(1530));
-    o.closed(3, at(1540));
+    o.opened(FlowId::new(3), SourceId::new(1), Some(Bytes::new(2000)), at(1500));
+    o.detected(FlowId::new(0), report(1.25, 30), at(1530));
+    o.closed(FlowId::new(3), at(1540));
     r.finish(engine())
 }
 

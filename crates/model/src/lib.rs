@@ -18,6 +18,6 @@ pub use course::Course;
 pub use group::{AccEcn, EcnMode, Group};
 pub use link::{Buffer, Hop, Link, Per, Side};
 pub use negotiation::{Feedback, Negotiated};
-pub use roster::{FlowKind, Roster, SourceId};
+pub use roster::{FlowId, FlowKind, Roster, SourceId};
 pub use scenario::{Ip, Kernel, QdiscOf, Scenario};
 pub use traffic::{App, Sizes, Udp, Web};

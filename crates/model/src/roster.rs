@@ -1,13 +1,20 @@
 //! The sources of a run and the numbers of their flows. Everything that numbers them does it by a
 //! [`Roster`].
 
-use core::ops::{Range, RangeFrom};
+use core::ops::{Add, Range, RangeFrom};
+use core::{fmt, iter};
+
+use serde::{Deserialize, Serialize};
 
 use crate::{Hop, Per, Scenario};
 
 /// The number of a group or of a UDP source: the groups in the order of the scenario, then the UDP
 /// sources.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
+)]
+#[repr(transparent)]
+#[serde(transparent)]
 pub struct SourceId(u16);
 
 impl SourceId {
@@ -30,6 +37,61 @@ impl SourceId {
     }
 }
 
+impl fmt::Display for SourceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The number of a flow: see [`Roster`].
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
+)]
+#[repr(transparent)]
+#[serde(transparent)]
+pub struct FlowId(u32);
+
+impl FlowId {
+    /// The flow of this number.
+    #[inline]
+    pub const fn new(number: u32) -> FlowId {
+        FlowId(number)
+    }
+
+    /// The number.
+    #[inline]
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+
+    /// The number as a place in a list of all flows.
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// This flow and all later ones.
+    pub fn onwards(self) -> impl Iterator<Item = FlowId> {
+        (self.0..).map(FlowId)
+    }
+}
+
+impl Add<u32> for FlowId {
+    type Output = FlowId;
+
+    /// The flow that is this number of flows later.
+    #[inline]
+    fn add(self, flows: u32) -> FlowId {
+        FlowId(self.0 + flows)
+    }
+}
+
+impl fmt::Display for FlowId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 /// What a flow is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FlowKind {
@@ -49,7 +111,7 @@ pub enum FlowKind {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Roster {
     /// The first long flow of each group, and the first flow behind all of these.
-    long: Vec<u32>,
+    long: Vec<FlowId>,
     udp: u32,
     /// The group of each application's flow.
     apps: Vec<SourceId>,
@@ -60,7 +122,7 @@ pub struct Roster {
 impl Roster {
     /// The roster of a scenario.
     pub fn new(scenario: &Scenario) -> Roster {
-        let mut long = vec![0];
+        let mut long = vec![FlowId(0)];
         for group in &scenario.groups {
             long.push(long[long.len() - 1] + group.starts.len() as u32);
         }
@@ -101,7 +163,7 @@ impl Roster {
 
     /// The flows of a source that are listed in the scenario, those of applications aside: the long
     /// flows of a group, or the one of a UDP source.
-    pub fn listed(&self, source: SourceId) -> Range<u32> {
+    pub fn listed(&self, source: SourceId) -> Range<FlowId> {
         match self.place_of_udp(source) {
             None => self.long[source.index()]..self.long[source.index() + 1],
             Some(place) => {
@@ -112,23 +174,23 @@ impl Roster {
     }
 
     /// The flows of all applications, in the order of the scenario.
-    pub fn apps(&self) -> Range<u32> {
+    pub fn apps(&self) -> Range<FlowId> {
         let first = self.long[self.groups()] + self.udp;
         first..first + self.apps.len() as u32
     }
 
     /// The downloads: the numbers behind all other flows.
-    pub fn downloads(&self) -> RangeFrom<u32> {
+    pub fn downloads(&self) -> RangeFrom<FlowId> {
         self.apps().end..
     }
 
     /// How many flows there are besides downloads.
     pub fn flows(&self) -> usize {
-        self.apps().end as usize
+        self.apps().end.index()
     }
 
     /// What a flow is for.
-    pub fn kind(&self, flow: u32) -> FlowKind {
+    pub fn kind(&self, flow: FlowId) -> FlowKind {
         let apps = self.apps();
         match flow {
             _ if flow < self.long[self.groups()] => FlowKind::Long,
@@ -141,7 +203,8 @@ impl Roster {
     /// The source of each flow besides downloads, by the flow's number.
     pub fn sources_of_flows(&self) -> impl Iterator<Item = SourceId> {
         let all = (0..self.sources() as u16).map(SourceId);
-        all.flat_map(|source| self.listed(source).map(move |_| source))
+        let flows = |listed: Range<FlowId>| listed.end.index() - listed.start.index();
+        all.flat_map(move |source| iter::repeat_n(source, flows(self.listed(source))))
             .chain(self.apps.iter().copied())
     }
 

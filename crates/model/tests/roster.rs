@@ -1,6 +1,8 @@
 //! The numbers of sources and flows.
 
-use l4s_model::{FlowKind, Scenario};
+use std::ops::Range;
+
+use l4s_model::{FlowId, FlowKind, Scenario};
 use l4s_scenario::Plan;
 
 fn scenario() -> Scenario {
@@ -19,10 +21,11 @@ fn scenario() -> Scenario {
 fn flows_are_numbered_by_group_then_udp_then_applications_then_downloads() {
     let roster = scenario().roster();
     assert_eq!((roster.groups(), roster.sources(), roster.flows()), (3, 5, 8));
+    let range = |flows: Range<u32>| FlowId::new(flows.start)..FlowId::new(flows.end);
     let listed: Vec<_> = (0..3).map(|place| roster.listed(roster.group(place))).collect();
-    assert_eq!(listed, [0..2, 2..2, 2..3]);
-    assert_eq!([0, 1].map(|place| roster.listed(roster.udp(place))), [3..4, 4..5]);
-    assert_eq!((roster.apps(), roster.downloads()), (5..8, 8..));
+    assert_eq!(listed, [0..2, 2..2, 2..3].map(range));
+    assert_eq!([0, 1].map(|place| roster.listed(roster.udp(place))), [3..4, 4..5].map(range));
+    assert_eq!((roster.apps(), roster.downloads()), (range(5..8), FlowId::new(8)..));
     let sources: Vec<usize> = roster.sources_of_flows().map(|source| source.index()).collect();
     assert_eq!(sources, [0, 0, 2, 3, 4, 2, 2, 0]);
 }
@@ -31,7 +34,7 @@ fn flows_are_numbered_by_group_then_udp_then_applications_then_downloads() {
 fn every_number_has_one_kind() {
     use FlowKind::{App, Download, Long, Udp};
     let roster = scenario().roster();
-    let kinds: Vec<FlowKind> = (0..9).map(|flow| roster.kind(flow)).collect();
+    let kinds: Vec<FlowKind> = (0..9).map(|flow| roster.kind(FlowId::new(flow))).collect();
     assert_eq!(kinds, [Long, Long, Long, Udp, Udp, App, App, App, Download]);
 }
 

@@ -2,7 +2,7 @@
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Report;
-use l4s_model::Scenario;
+use l4s_model::{FlowId, Scenario, SourceId};
 use l4s_units::{Bytes, Duration, Probability, Time};
 
 use crate::Traced;
@@ -11,9 +11,9 @@ use crate::Traced;
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FlowState {
     /// The flow.
-    pub flow: u32,
+    pub flow: FlowId,
     /// Its group.
-    pub group: u16,
+    pub group: SourceId,
     /// An application writes into it.
     pub is_app: bool,
     /// Congestion window in packets.
@@ -97,25 +97,25 @@ pub trait Observer<P: Traced> {
     /// after the end of the run.
     fn straddled(&mut self, hop: Option<u16>, before: Bytes, after: Bytes) {}
     /// A flow's client opens the connection, to fetch `size` (`None`: without end).
-    fn opened(&mut self, flow: u32, group: u16, size: Option<Bytes>, now: Time) {}
+    fn opened(&mut self, flow: FlowId, group: SourceId, size: Option<Bytes>, now: Time) {}
     /// A flow's client saw the server's close.
-    fn closed(&mut self, flow: u32, now: Time) {}
+    fn closed(&mut self, flow: FlowId, now: Time) {}
     /// A download's client waited too long for something to come, and closed.
-    fn gave_up(&mut self, flow: u32, now: Time) {}
+    fn gave_up(&mut self, flow: FlowId, now: Time) {}
     /// A download did not begin, as there were as many as there may be.
-    fn turned_away(&mut self, flow: u32, group: u16, now: Time) {}
+    fn turned_away(&mut self, flow: FlowId, group: SourceId, now: Time) {}
     /// What a flow's detector of Classic ECN said in the end: when the connection closed, or at
     /// the end of the run.
-    fn detected(&mut self, flow: u32, report: Report, now: Time) {}
+    fn detected(&mut self, flow: FlowId, report: Report, now: Time) {}
     /// A flow's sender measured a round trip.
-    fn round_trip(&mut self, flow: u32, rtt: Duration, now: Time) {}
+    fn round_trip(&mut self, flow: FlowId, rtt: Duration, now: Time) {}
     /// A flow's client passed `bytes` on to the application, in order. Substrates that cannot see that
     /// do not call it.
-    fn delivered(&mut self, flow: u32, group: u16, bytes: u64, now: Time) {}
+    fn delivered(&mut self, flow: FlowId, group: SourceId, bytes: u64, now: Time) {}
     /// A flow's sender sent a segment again.
-    fn retransmitted(&mut self, flow: u32, now: Time) {}
+    fn retransmitted(&mut self, flow: FlowId, now: Time) {}
     /// Something became of a frame of an application's flow.
-    fn frame(&mut self, flow: u32, group: u16, what: FrameEvent, now: Time) {}
+    fn frame(&mut self, flow: FlowId, group: SourceId, what: FrameEvent, now: Time) {}
     /// Every [`Observer::sampling_interval`]: the bottleneck, and then each open flow. Downloads
     /// are not sampled: their windows are not their group's.
     fn sample_link(&mut self, state: LinkState, now: Time) {}

@@ -1,13 +1,14 @@
 //! A packet, as measurement sees it.
 
+use l4s_model::{FlowId, SourceId};
 use l4s_units::Bytes;
 
 /// A packet that is observed: a packet of a queue discipline that knows its flow and its headers.
 pub trait Traced: l4s_aqm::Packet {
-    /// The flow, numbered from 0 over the whole run.
-    fn flow(&self) -> u32;
-    /// The group or UDP source: its place among all groups, then all UDP sources.
-    fn group(&self) -> u16;
+    /// The flow.
+    fn flow(&self) -> FlowId;
+    /// The group or UDP source.
+    fn group(&self) -> SourceId;
     /// The IP length.
     fn ip_length(&self) -> Bytes;
     /// Whether it was CE when it arrived at the queue that it is in.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Report;
-use l4s_model::Scenario;
+use l4s_model::{FlowId, Scenario, SourceId};
 use l4s_units::{Bytes, Duration, Time};
 
 use crate::{FlowState, FrameEvent, HopEvent, LinkState, Observer, Traced};
@@ -22,15 +22,15 @@ macro_rules! pass_on {
             dropped(packet: &P, queue: Queue, cause: DropCause, now: Time);
             at_hop(hop: u16, packet: &P, queue: Queue, what: HopEvent, now: Time);
             straddled(hop: Option<u16>, before: Bytes, after: Bytes);
-            opened(flow: u32, group: u16, size: Option<Bytes>, now: Time);
-            closed(flow: u32, now: Time);
-            gave_up(flow: u32, now: Time);
-            turned_away(flow: u32, group: u16, now: Time);
-            detected(flow: u32, report: Report, now: Time);
-            round_trip(flow: u32, rtt: Duration, now: Time);
-            delivered(flow: u32, group: u16, bytes: u64, now: Time);
-            retransmitted(flow: u32, now: Time);
-            frame(flow: u32, group: u16, what: FrameEvent, now: Time);
+            opened(flow: FlowId, group: SourceId, size: Option<Bytes>, now: Time);
+            closed(flow: FlowId, now: Time);
+            gave_up(flow: FlowId, now: Time);
+            turned_away(flow: FlowId, group: SourceId, now: Time);
+            detected(flow: FlowId, report: Report, now: Time);
+            round_trip(flow: FlowId, rtt: Duration, now: Time);
+            delivered(flow: FlowId, group: SourceId, bytes: u64, now: Time);
+            retransmitted(flow: FlowId, now: Time);
+            frame(flow: FlowId, group: SourceId, what: FrameEvent, now: Time);
             sample_link(state: LinkState, now: Time);
             sample_flow(state: FlowState, now: Time);
             adapted(scenario: &Scenario, now: Time);

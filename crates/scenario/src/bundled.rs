@@ -40,6 +40,8 @@ bundled! {
     "prague-start",
     "prague-rtts",
     "prague-narrow",
+    "prague-detector",
+    "tcp-parts",
     "web",
     "video",
     "changes",

@@ -1,7 +1,7 @@
 //! What a scenario sets a time for: flows open, downloads begin, things change.
 
 use l4s_bottleneck::{Download, Downloads};
-use l4s_model::{Change, Scenario, Web};
+use l4s_model::{Change, FlowId, Scenario, Web};
 use l4s_units::Time;
 
 use crate::app::Writers;
@@ -14,7 +14,7 @@ pub(crate) enum Item {
         /// Where that is kept.
         slot: u32,
         /// Its number.
-        flow: u32,
+        flow: FlowId,
     },
     /// A download begins.
     Begin(Download),
@@ -28,14 +28,14 @@ pub(crate) struct Agenda {
     /// The next one last.
     changes: Vec<Change>,
     /// When, where and which; the next one last.
-    openings: Vec<(Time, u32, u32)>,
+    openings: Vec<(Time, u32, FlowId)>,
     downloads: Downloads,
 }
 
 impl Agenda {
     pub fn new(scenario: &Scenario, writers: &Writers) -> Agenda {
         let starts = scenario.groups.iter().flat_map(|group| &group.starts);
-        let long = starts.zip(0..).map(|(start, number)| (*start, number, number));
+        let long = starts.zip(0..).map(|(start, number)| (*start, number, FlowId::new(number)));
         let apps = writers.all().iter().map(|writer| (writer.opens, writer.slot, writer.flow));
         let mut openings: Vec<_> = long.chain(apps).collect();
         openings.sort_unstable_by(|a, b| b.cmp(a));
@@ -66,7 +66,7 @@ impl Agenda {
     }
 
     /// The number of a flow that begins in mid-run.
-    pub fn next_flow(&mut self) -> u32 {
+    pub fn next_flow(&mut self) -> FlowId {
         self.downloads.next_flow()
     }
 

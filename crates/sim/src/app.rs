@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use l4s_bottleneck::{AppFlow, Frames, app_flows};
-use l4s_model::{App, Scenario};
+use l4s_model::{App, FlowId, Scenario, SourceId};
 use l4s_units::{Duration, Time};
 
 /// The application behind one connection.
@@ -17,8 +17,8 @@ pub(crate) struct Writer {
     pub slot: u32,
     /// Its place among the scenario's applications.
     pub app: usize,
-    pub flow: u32,
-    pub group: u16,
+    pub flow: FlowId,
+    pub group: SourceId,
     /// Bytes of a frame.
     pub size: u64,
     /// When it writes.
@@ -37,7 +37,7 @@ impl Writer {
     }
 
     /// Its connection is another one, which nobody has asked for frames yet.
-    pub fn begin_anew(&mut self, flow: u32) {
+    pub fn begin_anew(&mut self, flow: FlowId) {
         self.flow = flow;
         self.frames.wait();
         self.under_way.clear();
@@ -68,11 +68,12 @@ pub(crate) struct Writers {
 impl Writers {
     /// Those of a scenario, whose connections are kept from place `first` on.
     pub fn new(scenario: &Scenario, first: u32) -> Writers {
+        let roster = scenario.roster();
         let writer = |(slot, AppFlow { flow, entry, app, opens })| Writer {
             slot,
             app: entry,
             flow,
-            group: app.group as u16,
+            group: roster.group(app.group),
             size: app.frame().get(),
             frames: Frames::new(app),
             opens,

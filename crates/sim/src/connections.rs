@@ -5,6 +5,7 @@
 //! there are at a time, not how many there were. What still comes for a connection that is gone is
 //! told by its number, and meets a closed port.
 
+use l4s_model::{FlowId, SourceId};
 use l4s_units::Time;
 
 use crate::packet::Owner;
@@ -33,18 +34,18 @@ pub(crate) struct Connections {
 }
 
 /// The number of a flow that no packet has.
-const GONE: u32 = u32::MAX;
+const GONE: FlowId = FlowId::new(u32::MAX);
 
 impl Connections {
     /// Adds the next long flow of those that the scenario begins with, each at the place of its
     /// number.
-    pub fn add_long(&mut self, group: u16, server: Sender, client: Client) {
-        self.add_app(self.flows.len() as u32, group, server, client);
+    pub fn add_long(&mut self, group: SourceId, server: Sender, client: Client) {
+        self.add_app(FlowId::new(self.flows.len() as u32), group, server, client);
     }
 
     /// Adds the connection of an application, after all long flows. Neither must be called after
     /// [`Connections::begin`].
-    pub fn add_app(&mut self, flow: u32, group: u16, server: Sender, client: Client) {
+    pub fn add_app(&mut self, flow: FlowId, group: SourceId, server: Sender, client: Client) {
         let owner = Owner { flow, slot: self.flows.len() as u32, group };
         self.flows.push(Flow { owner, lasts: true, began: Time::ZERO, server, client });
     }
@@ -53,8 +54,8 @@ impl Connections {
     /// place.
     pub fn begin(
         &mut self,
-        flow: u32,
-        group: u16,
+        flow: FlowId,
+        group: SourceId,
         lasts: bool,
         ends: (Sender, Client),
         began: Time,
@@ -71,7 +72,7 @@ impl Connections {
     }
 
     /// Another connection takes the place of one that lasts.
-    pub fn replace(&mut self, slot: u32, flow: u32, (server, client): (Sender, Client)) {
+    pub fn replace(&mut self, slot: u32, flow: FlowId, (server, client): (Sender, Client)) {
         let place = &mut self.flows[slot as usize];
         let owner = Owner { flow, ..place.owner };
         let began = place.began;
@@ -100,7 +101,7 @@ impl Connections {
 
     /// The connection of flow `flow` at this place, unless it is gone.
     #[inline]
-    pub fn of(&mut self, slot: u32, flow: u32) -> Option<&mut Flow> {
+    pub fn of(&mut self, slot: u32, flow: FlowId) -> Option<&mut Flow> {
         Some(&mut self.flows[slot as usize]).filter(|found| found.owner.flow == flow)
     }
 

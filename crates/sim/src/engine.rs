@@ -103,26 +103,26 @@ pub(crate) struct Engine<O> {
 
 impl<O: Observer<Packet>> Engine<O> {
     pub fn new(scenario: &Scenario, observer: O) -> Self {
+        let roster = scenario.roster();
         let kinds: Vec<Kind> = scenario.groups.iter().map(Kind::of).collect();
         let mut connections = Connections::default();
         for (number, (group, kind)) in scenario.groups.iter().zip(&kinds).enumerate() {
             for _ in &group.starts {
                 let (server, client) = kind.ends(group.size, group.rtt);
-                connections.add_long(number as u16, server, client);
+                connections.add_long(roster.group(number), server, client);
             }
         }
         let (groups, flows) = (scenario.groups.len(), connections.places());
         let writers = Writers::new(scenario, flows as u32);
         for writer in writers.all() {
-            let group = usize::from(writer.group);
+            let group = writer.group.index();
             let (mut server, client) = kinds[group].ends(None, scenario.groups[group].rtt);
             server.serve_application();
             connections.add_app(writer.flow, writer.group, server, client);
         }
-        let roster = scenario.roster();
         let source = |(place, udp)| {
             let id = roster.udp(place);
-            Source::new(udp, scenario.seed, roster.listed(id).start, id.get())
+            Source::new(udp, scenario.seed, roster.listed(id).start, id)
         };
         let sources: Vec<Source> = scenario.udp.iter().enumerate().map(source).collect();
 
@@ -264,7 +264,7 @@ impl<O: Observer<Packet>> Engine<O> {
     fn deliver(&mut self, packet: &Packet, now: Time) {
         let Some(flow) = self.connections.of(packet.slot, packet.flow) else { return };
         let (was_closed, had_read) = (flow.client.is_closed(), flow.client.read());
-        let group = usize::from(packet.group);
+        let group = packet.group.index();
         let line = &mut self.lines[group];
         let next = line.next();
         let arrives = now + line.delay;
@@ -329,7 +329,7 @@ impl<O: Observer<Packet>> Engine<O> {
         if self.ack_loss.takes(&message) {
             return;
         }
-        let group = usize::from(from.group);
+        let group = from.group.index();
         let line = &mut self.lines[group];
         let arrives = now + line.delay;
         line.push(Return { arrives, flow: from.flow, slot: from.slot, message });
@@ -435,7 +435,7 @@ impl<O: Observer<Packet>> Engine<O> {
             Item::Open { slot: number, flow } => {
                 // It may have been given up, and its place taken by another.
                 let Some(flow) = self.connections.of(number, flow) else { return };
-                let size = self.sizes[usize::from(flow.owner.group)];
+                let size = self.sizes[flow.owner.group.index()];
                 // What an application will have written nobody knows.
                 let size = size.filter(|_| self.writers.at(number).is_none());
                 self.open(number, size, now);
@@ -450,8 +450,8 @@ impl<O: Observer<Packet>> Engine<O> {
         if self.connections.downloads() >= self.most_downloads {
             return self.observer.turned_away(flow, group, now);
         }
-        let rtt = self.lines[usize::from(group)].delay;
-        let ends = self.kinds[usize::from(group)].ends(Some(size), rtt);
+        let rtt = self.lines[group.index()].delay;
+        let ends = self.kinds[group.index()].ends(Some(size), rtt);
         let slot = self.connections.begin(flow, group, false, ends, now);
         self.timers.grow(2 * self.connections.places());
         self.open(slot, Some(size), now);

@@ -103,7 +103,7 @@ impl Hops {
     pub fn next(&self, along: usize, packet: &Packet) -> Next {
         for stop in &self.path[along..] {
             let Stop::Hop { per_flow, links } = stop else { return Next::Bottleneck };
-            let key = if *per_flow { packet.flow as usize } else { packet.group.into() };
+            let key = if *per_flow { packet.flow.index() } else { packet.group.index() };
             // Downloads, whose numbers are higher, have no links to themselves.
             if let Some(Some(link)) = links.get(key) {
                 return Next::Link(*link as usize);

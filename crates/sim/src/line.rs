@@ -57,13 +57,14 @@ impl Line {
 mod tests {
     use super::*;
     use crate::packet::{Message, Stamp};
+    use l4s_model::FlowId;
 
     #[test]
     fn what_takes_a_shorter_path_overtakes_and_nothing_is_sped_up() {
         let at = |ms| Time::ZERO + Duration::from_millis(ms);
         let mut line = Line::new(Duration::from_millis(50));
         let send = |line: &mut Line, flow, ms| {
-            let arrives = at(ms) + line.delay;
+            let (flow, arrives) = (FlowId::new(flow), at(ms) + line.delay);
             line.push(Return { arrives, flow, slot: 0, message: Message::Syn(Stamp::default()) });
         };
         send(&mut line, 0, 0);
@@ -73,7 +74,7 @@ mod tests {
         send(&mut line, 3, 40);
         send(&mut line, 4, 45);
         let order: Vec<_> =
-            std::iter::from_fn(|| line.pop()).map(|r| (r.flow, r.arrives)).collect();
+            std::iter::from_fn(|| line.pop()).map(|r| (r.flow.get(), r.arrives)).collect();
         // Of those that arrive at one instant the earlier message comes first.
         assert_eq!(order, [(2, at(30)), (0, at(50)), (3, at(50)), (4, at(55)), (1, at(60))]);
     }

@@ -1,5 +1,6 @@
 //! What crosses the bottleneck, and what comes back.
 
+use l4s_model::{FlowId, SourceId};
 use l4s_observe::{EcnFlags, Header, Traced};
 use l4s_units::{Bytes, Duration, ETHERNET, Ecn, Time};
 
@@ -36,11 +37,11 @@ const UDP_HEADER: u64 = 28;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Owner {
     /// The number of the flow.
-    pub flow: u32,
+    pub flow: FlowId,
     /// Where its connection is kept.
     pub slot: u32,
     /// Its group.
-    pub group: u16,
+    pub group: SourceId,
 }
 
 /// A packet on its way to a client, in 32 bytes.
@@ -48,10 +49,10 @@ pub(crate) struct Owner {
 pub struct Packet {
     /// TCP: number of the segment within its flow. UDP: number of the datagram.
     pub(crate) seq: u64,
-    pub(crate) flow: u32,
+    pub(crate) flow: FlowId,
     /// Where its connection is kept.
     pub(crate) slot: u32,
-    pub(crate) group: u16,
+    pub(crate) group: SourceId,
     pub(crate) ip_length: u16,
     pub(crate) ecn: Ecn,
     flags: u8,
@@ -103,7 +104,13 @@ impl Packet {
     }
 
     /// A UDP datagram.
-    pub(crate) fn datagram(flow: u32, group: u16, number: u64, ip_length: u16, ecn: Ecn) -> Packet {
+    pub(crate) fn datagram(
+        flow: FlowId,
+        group: SourceId,
+        number: u64,
+        ip_length: u16,
+        ecn: Ecn,
+    ) -> Packet {
         let born_ce = if ecn.is_ce() { Packet::ARRIVED_CE } else { 0 };
         let owner = Owner { flow, slot: 0, group };
         Packet::new(owner, number, ip_length, ecn, Packet::UDP | born_ce)
@@ -304,12 +311,12 @@ impl l4s_aqm::Packet for Packet {
 
 impl Traced for Packet {
     #[inline]
-    fn flow(&self) -> u32 {
+    fn flow(&self) -> FlowId {
         self.flow
     }
 
     #[inline]
-    fn group(&self) -> u16 {
+    fn group(&self) -> SourceId {
         self.group
     }
 
@@ -353,7 +360,7 @@ impl Traced for Packet {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Return {
     pub arrives: Time,
-    pub flow: u32,
+    pub flow: FlowId,
     /// Where its connection is kept.
     pub slot: u32,
     pub message: Message,
@@ -430,7 +437,7 @@ mod tests {
     /// Segments of a flow with a set at 3 and another at 5, and what follows each other in bytes.
     #[test]
     fn byte_numbers_have_no_gap_where_sets_are() {
-        let owner = Owner { flow: 0, slot: 0, group: 0 };
+        let owner = Owner { flow: FlowId::new(0), slot: 0, group: SourceId::new(0) };
         let packet = |seq, payload, part, short| {
             let segment = Segment {
                 seq,

@@ -1,7 +1,7 @@
 //! An unresponsive source of constant bit rate.
 
 use l4s_bottleneck::Datagrams;
-use l4s_model::Udp;
+use l4s_model::{FlowId, SourceId, Udp};
 use l4s_units::{Bytes, Ecn, Time};
 
 use crate::packet::Packet;
@@ -12,14 +12,14 @@ pub(crate) struct Source {
     datagrams: Datagrams,
     ecn: Ecn,
     packet: Bytes,
-    flow: u32,
-    group: u16,
+    flow: FlowId,
+    group: SourceId,
     /// The number of the next packet.
     number: u64,
 }
 
 impl Source {
-    pub fn new(udp: &Udp, seed: u64, flow: u32, group: u16) -> Self {
+    pub fn new(udp: &Udp, seed: u64, flow: FlowId, group: SourceId) -> Self {
         let span = (udp.start, udp.stop.unwrap_or(Time::NEVER));
         Source {
             datagrams: Datagrams::new((seed, &udp.name), udp.rate, udp.packet, span),

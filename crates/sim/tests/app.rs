@@ -1,7 +1,7 @@
 //! Applications: what they write, how long each frame takes, and what their windows do.
 
 use l4s_measure::{AppSummary, EngineSummary, Origin, Recorder, RunRecord};
-use l4s_model::Scenario;
+use l4s_model::{FlowId, Scenario, SourceId};
 use l4s_observe::{FlowState, FrameEvent, Observer};
 use l4s_scenario::Plan;
 use l4s_sim::Packet;
@@ -42,8 +42,8 @@ impl Observer<Packet> for Seen {
     fn sample_flow(&mut self, state: FlowState, now: Time) {
         self.windows.push((now, state.cwnd));
     }
-    fn frame(&mut self, flow: u32, _: u16, what: FrameEvent, now: Time) {
-        self.frames.push((now, flow, what));
+    fn frame(&mut self, flow: FlowId, _: SourceId, what: FrameEvent, now: Time) {
+        self.frames.push((now, flow.get(), what));
     }
     fn sampling_interval(&self) -> Option<Duration> {
         Some(Duration::from_millis(1))

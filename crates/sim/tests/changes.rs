@@ -3,7 +3,7 @@
 use l4s_aqm::Packet as _;
 use l4s_aqm::{DropCause, Queue};
 use l4s_measure::{EngineSummary, Origin, Recorder};
-use l4s_model::Scenario;
+use l4s_model::{FlowId, Scenario, SourceId};
 use l4s_observe::{LinkState, Observer};
 use l4s_scenario::{Plan, disciplines};
 use l4s_sim::Packet;
@@ -59,13 +59,13 @@ impl Observer<Packet> for Seconds {
         self.clock(now);
         self.dropped += 1;
     }
-    fn opened(&mut self, _: u32, _: u16, _: Option<l4s_units::Bytes>, now: Time) {
+    fn opened(&mut self, _: FlowId, _: SourceId, _: Option<l4s_units::Bytes>, now: Time) {
         self.clock(now);
         self.opened.push(now);
     }
-    fn closed(&mut self, flow: u32, now: Time) {
+    fn closed(&mut self, flow: FlowId, now: Time) {
         self.clock(now);
-        let opened = self.opened[flow as usize];
+        let opened = self.opened[flow.index()];
         self.took.push((opened, now.since(opened)));
     }
     fn sample_link(&mut self, state: LinkState, now: Time) {

@@ -167,6 +167,16 @@ fn prague_narrow() {
 }
 
 #[test]
+fn prague_detector() {
+    check("prague-detector", &["duration=12s", "warmup=4s"]);
+}
+
+#[test]
+fn tcp_parts() {
+    check("tcp-parts", &["duration=12s", "warmup=4s"]);
+}
+
+#[test]
 fn web() {
     check("web", &["duration=10s", "warmup=2s"]);
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use l4s_measure::{EngineSummary, Origin, Recorder};
+use l4s_model::{FlowId, SourceId};
 use l4s_observe::{Observer, Traced};
 use l4s_scenario::Plan;
 use l4s_units::Time;
@@ -16,12 +17,12 @@ struct Passed {
 }
 
 impl<P: Traced> Observer<P> for Passed {
-    fn delivered(&mut self, flow: u32, group: u16, bytes: u64, _: Time) {
-        assert_eq!(group, 0);
-        *self.bytes.entry(flow).or_default() += bytes;
+    fn delivered(&mut self, flow: FlowId, group: SourceId, bytes: u64, _: Time) {
+        assert_eq!(group.get(), 0);
+        *self.bytes.entry(flow.get()).or_default() += bytes;
     }
-    fn closed(&mut self, flow: u32, _: Time) {
-        self.closed.push(flow);
+    fn closed(&mut self, flow: FlowId, _: Time) {
+        self.closed.push(flow.get());
     }
 }
 

@@ -63,7 +63,7 @@ impl Ledger {
 impl Observer<Packet> for Ledger {
     fn arrived(&mut self, packet: &Packet, now: Time) {
         self.arrived += 1;
-        self.fold(u64::from(packet.flow()), now);
+        self.fold(u64::from(packet.flow().get()), now);
     }
     fn departed(&mut self, _: &Packet, _: Queue, sojourn: Duration, now: Time) {
         self.left += 1;

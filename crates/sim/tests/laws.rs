@@ -2,7 +2,7 @@
 
 use l4s_aqm::Packet as _;
 use l4s_aqm::{Config, DropCause, MarkCause, Queue, dualpi2, fifo, pie};
-use l4s_model::{Group, Link, Scenario, Udp};
+use l4s_model::{FlowId, Group, Link, Scenario, SourceId, Udp};
 use l4s_observe::{FlowState, LinkState, Observer, Traced};
 use l4s_sim::Packet;
 use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
@@ -34,7 +34,7 @@ impl Ledger {
 impl Observer<Packet> for Ledger {
     fn arrived(&mut self, packet: &Packet, now: Time) {
         self.arrived += 1;
-        self.fold(u64::from(packet.flow()), now);
+        self.fold(u64::from(packet.flow().get()), now);
     }
     fn marked(&mut self, _: &Packet, _: Queue, cause: MarkCause, now: Time) {
         self.fold(100 + cause as u64, now);
@@ -48,16 +48,16 @@ impl Observer<Packet> for Ledger {
         self.dropped += 1;
         self.fold(200 + cause as u64, now);
     }
-    fn opened(&mut self, _: u32, _: u16, _: Option<Bytes>, now: Time) {
+    fn opened(&mut self, _: FlowId, _: SourceId, _: Option<Bytes>, now: Time) {
         self.opened.push(now);
     }
-    fn closed(&mut self, _: u32, now: Time) {
+    fn closed(&mut self, _: FlowId, now: Time) {
         self.closed.push(now);
     }
-    fn round_trip(&mut self, _: u32, rtt: Duration, now: Time) {
+    fn round_trip(&mut self, _: FlowId, rtt: Duration, now: Time) {
         self.fold(rtt.as_nanos(), now);
     }
-    fn retransmitted(&mut self, _: u32, now: Time) {
+    fn retransmitted(&mut self, _: FlowId, now: Time) {
         self.fold(300, now);
     }
     fn sample_link(&mut self, state: LinkState, _: Time) {

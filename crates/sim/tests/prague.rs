@@ -3,7 +3,7 @@
 
 use l4s_aqm::{Config, DropCause, MarkCause, Queue, dualpi2, fifo};
 use l4s_cc::{cubic, prague};
-use l4s_model::{Group, Link, Scenario};
+use l4s_model::{FlowId, Group, Link, Scenario};
 use l4s_observe::{Observer, Traced};
 use l4s_sim::Packet;
 use l4s_units::{Bytes, Duration, Rate, Time};
@@ -51,7 +51,7 @@ impl Observer<Packet> for Tally {
         self.digest = (self.digest.rotate_left(5) ^ sojourn.as_nanos() ^ now.as_nanos())
             .wrapping_mul(0x9e37_79b9_7f4a_7c15);
         if now >= WARMUP {
-            self.bytes[usize::from(packet.group())] += packet.ip_length().get() + 14;
+            self.bytes[packet.group().index()] += packet.ip_length().get() + 14;
             let sum = &mut self.sojourns[usize::from(queue != Queue::L)];
             *sum = (sum.0 + sojourn.as_nanos(), sum.1 + 1);
             self.silence = self.silence.max(now.since(self.last.max(WARMUP)));
@@ -61,10 +61,10 @@ impl Observer<Packet> for Tally {
     fn dropped(&mut self, _: &Packet, _: Queue, _: DropCause, _: Time) {
         self.drops += 1;
     }
-    fn closed(&mut self, _: u32, _: Time) {
+    fn closed(&mut self, _: FlowId, _: Time) {
         self.closed += 1;
     }
-    fn retransmitted(&mut self, _: u32, _: Time) {
+    fn retransmitted(&mut self, _: FlowId, _: Time) {
         self.resent += 1;
     }
 }

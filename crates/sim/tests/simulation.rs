@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use l4s_aqm::Queue;
 use l4s_measure::{EngineSummary, Origin, Recorder, RunRecord};
-use l4s_model::Scenario;
+use l4s_model::{FlowId, Scenario, SourceId};
 use l4s_observe::{FlowState, FrameEvent, Observer, Traced};
 use l4s_scenario::Plan;
 use l4s_sim::{Packet, Simulation};
@@ -115,24 +115,24 @@ struct Watcher {
 
 impl Observer<Packet> for Watcher {
     fn arrived(&mut self, packet: &Packet, _: Time) {
-        self.datagrams += u64::from(packet.group() == 2);
+        self.datagrams += u64::from(packet.group().get() == 2);
     }
     fn departed(&mut self, packet: &Packet, queue: Queue, sojourn: Duration, _: Time) {
-        *self.bytes.entry(packet.group()).or_default() += packet.ip_length().get();
+        *self.bytes.entry(packet.group().get()).or_default() += packet.ip_length().get();
         self.delays[queue as usize].push(sojourn);
     }
-    fn opened(&mut self, _: u32, group: u16, size: Option<Bytes>, _: Time) {
-        self.opened.push((group, size));
+    fn opened(&mut self, _: FlowId, group: SourceId, size: Option<Bytes>, _: Time) {
+        self.opened.push((group.get(), size));
     }
-    fn closed(&mut self, _: u32, _: Time) {
+    fn closed(&mut self, _: FlowId, _: Time) {
         self.closed += 1;
     }
-    fn frame(&mut self, _: u32, _: u16, what: FrameEvent, _: Time) {
+    fn frame(&mut self, _: FlowId, _: SourceId, what: FrameEvent, _: Time) {
         self.frames += u64::from(matches!(what, FrameEvent::Delivered(_)));
     }
     fn sample_flow(&mut self, state: FlowState, _: Time) {
-        self.flows.insert((state.group, state.flow));
-        self.cwnd.insert(state.flow, state.cwnd);
+        self.flows.insert((state.group.get(), state.flow.get()));
+        self.cwnd.insert(state.flow.get(), state.cwnd);
     }
 }
 

@@ -3,6 +3,7 @@
 //! no path of a second is a cliff.
 
 use l4s_measure::{EngineSummary, Origin, Recorder, Summary};
+use l4s_model::{FlowId, SourceId};
 use l4s_observe::{Observer, Traced};
 use l4s_scenario::Plan;
 use l4s_units::{Duration, Time};
@@ -38,13 +39,13 @@ impl<P: Traced> Observer<P> for Counter<'_> {
         self.dropped += 1;
         Observer::<P>::dropped(self.recorder, packet, queue, cause, now);
     }
-    fn opened(&mut self, flow: u32, group: u16, size: Option<l4s_units::Bytes>, now: Time) {
+    fn opened(&mut self, flow: FlowId, group: SourceId, size: Option<l4s_units::Bytes>, now: Time) {
         Observer::<P>::opened(self.recorder, flow, group, size, now);
     }
-    fn round_trip(&mut self, flow: u32, rtt: Duration, now: Time) {
+    fn round_trip(&mut self, flow: FlowId, rtt: Duration, now: Time) {
         Observer::<P>::round_trip(self.recorder, flow, rtt, now);
     }
-    fn retransmitted(&mut self, flow: u32, now: Time) {
+    fn retransmitted(&mut self, flow: FlowId, now: Time) {
         self.sent_again += 1;
         Observer::<P>::retransmitted(self.recorder, flow, now);
     }

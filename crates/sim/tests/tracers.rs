@@ -2,6 +2,7 @@
 //! (`"passive"`), where looking errs.
 
 use l4s_aqm::Queue;
+use l4s_model::{FlowId, SourceId};
 use l4s_observe::{FlowState, FrameEvent, Header, Observer, Traced};
 use l4s_scenario::Plan;
 use l4s_sim::Packet;
@@ -155,7 +156,7 @@ struct Carried {
 }
 
 /// The application's group, in which nothing else is.
-const APP: u16 = 0;
+const APP: SourceId = SourceId::new(0);
 
 impl Carried {
     fn carry(&mut self, from: u64, to: u64) {
@@ -193,7 +194,7 @@ impl Observer<Packet> for Carried {
         let report = state.classic_ecn.filter(|_| state.group == APP);
         self.scores.extend(report.map(|report| report.score));
     }
-    fn frame(&mut self, _: u32, _: u16, what: FrameEvent, now: Time) {
+    fn frame(&mut self, _: FlowId, _: SourceId, what: FrameEvent, now: Time) {
         match what {
             FrameEvent::Written => self.written += 1,
             FrameEvent::Skipped => self.skipped += 1,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use l4s_measure::{EngineSummary, Origin, Recorder, RunRecord};
-use l4s_model::Scenario;
+use l4s_model::{FlowId, Scenario, SourceId};
 use l4s_observe::Observer;
 use l4s_scenario::Plan;
 use l4s_sim::Packet;
@@ -24,16 +24,16 @@ fn record(scenario: &Scenario) -> RunRecord {
 /// The life of every flow.
 #[derive(Default, PartialEq, Debug)]
 struct Lives {
-    opened: Vec<(u32, Time, Option<Bytes>)>,
+    opened: Vec<(FlowId, Time, Option<Bytes>)>,
     /// How long each that closed took.
-    took: BTreeMap<u32, Duration>,
+    took: BTreeMap<FlowId, Duration>,
 }
 
 impl Observer<Packet> for Lives {
-    fn opened(&mut self, flow: u32, _: u16, size: Option<Bytes>, now: Time) {
+    fn opened(&mut self, flow: FlowId, _: SourceId, size: Option<Bytes>, now: Time) {
         self.opened.push((flow, now, size));
     }
-    fn closed(&mut self, flow: u32, now: Time) {
+    fn closed(&mut self, flow: FlowId, now: Time) {
         let (_, opened, _) = self.opened.iter().rfind(|(number, ..)| *number == flow).unwrap();
         assert!(self.took.insert(flow, now.since(*opened)).is_none(), "{flow} closed twice");
     }
@@ -181,7 +181,7 @@ proptest! {
         ));
         let found = lives(&scenario);
         // Two long flows; then downloads in the order of their numbers.
-        prop_assert!(found.opened.iter().zip(0..).all(|((flow, ..), number)| *flow == number));
+        prop_assert!(found.opened.iter().zip(0..).all(|((flow, ..), number)| flow.get() == number));
         prop_assert_eq!(found.opened.len() - 2, l4s_bottleneck::Downloads::new(&scenario).count());
         // All but what waits for long timeouts has ended after 16 s more.
         prop_assert!(found.took.len() * 10 >= (found.opened.len() - 2) * 9);
@@ -192,7 +192,7 @@ proptest! {
 /// Downloads at a time, and what became of those that were not completed.
 #[derive(Default)]
 struct Patience {
-    under_way: BTreeMap<u32, Time>,
+    under_way: BTreeMap<FlowId, Time>,
     most: usize,
     began: u32,
     /// How long after its beginning each was given up.
@@ -201,19 +201,19 @@ struct Patience {
 }
 
 impl Observer<Packet> for Patience {
-    fn opened(&mut self, flow: u32, _: u16, _: Option<Bytes>, now: Time) {
+    fn opened(&mut self, flow: FlowId, _: SourceId, _: Option<Bytes>, now: Time) {
         self.began += 1;
         self.under_way.insert(flow, now);
         self.most = self.most.max(self.under_way.len());
     }
-    fn closed(&mut self, flow: u32, _: Time) {
+    fn closed(&mut self, flow: FlowId, _: Time) {
         self.under_way.remove(&flow).expect("it was under way");
     }
-    fn gave_up(&mut self, flow: u32, now: Time) {
+    fn gave_up(&mut self, flow: FlowId, now: Time) {
         let began = self.under_way.remove(&flow).expect("it was under way");
         self.gave_up.push(now.since(began));
     }
-    fn turned_away(&mut self, _: u32, _: u16, _: Time) {
+    fn turned_away(&mut self, _: FlowId, _: SourceId, _: Time) {
         self.turned_away += 1;
     }
 }

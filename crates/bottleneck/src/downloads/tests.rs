@@ -75,10 +75,10 @@ fn downloads_of_all_entries_are_in_order_and_numbered_after_all_other_flows() {
     let scenario = scenario(3, &web);
     let all: Vec<Download> = Downloads::new(&scenario).collect();
     // Two and one long flows, and a UDP source.
-    assert!(all.iter().map(|download| download.flow).eq(4..4 + all.len() as u32));
+    assert!(all.iter().map(|download| download.flow.get()).eq(4..4 + all.len() as u32));
     assert!(all.windows(2).all(|pair| pair[0].start <= pair[1].start));
     for group in [0, 1] {
-        let mine = all.iter().filter(|download| download.group == group);
+        let mine = all.iter().filter(|download| download.group.get() == group);
         let mine: Vec<_> = mine.map(|download| (download.start, download.size)).collect();
         assert_eq!(mine, first(&scenario, usize::from(group)));
     }

@@ -14,26 +14,26 @@
 #ifndef L4S_CLASSIC_ECN_H
 #define L4S_CLASSIC_ECN_H
 
-/* The score has so many bits of fraction. Whatever is scaled by them comes with the settings. */
+/* The bits of fraction of the score. Every number in this scale comes with the settings. */
 #define CLASSIC_ECN_BITS 24
-/* From 1 on the queue is Classic for sure (Fallback §3). */
+/* The score 1: at it and above the queue is Classic (Fallback §3). */
 #define CLASSIC_ECN_ONE (1ll << CLASSIC_ECN_BITS)
 /* Weights are in 2^-8, and so are shares of a round trip. */
 #define CLASSIC_ECN_WEIGHT_BITS 8
 #define CLASSIC_ECN_SHARE_BITS 8
 #define CLASSIC_ECN_UNIT (1 << (CLASSIC_ECN_BITS - CLASSIC_ECN_WEIGHT_BITS - CLASSIC_ECN_SHARE_BITS))
-/* The largest RTT that is told from larger ones: 24 bits (Fallback §B.1). */
+/* Larger RTTs count as this one: 24 bits (Fallback §B.1). */
 #define CLASSIC_ECN_RTT_MAX ((1u << 24) - 1)
-/* Not known. */
+/* No RTT was measured. */
 #define CLASSIC_ECN_NO_RTT 0xffffffffu
 /* The factor that a logarithm carries on is in 2^-15: below 2^16. With an argument of 48 bits,
  * the product of two RTTs (Fallback §B.3), that is 64. */
 #define CLASSIC_ECN_CARRY_BITS 15
 #define CLASSIC_ECN_CARRY_START (3u << (CLASSIC_ECN_CARRY_BITS - 1))
 #define CLASSIC_ECN_ARGUMENT_MAX ((u64)CLASSIC_ECN_RTT_MAX * CLASSIC_ECN_RTT_MAX)
-/* Losses without a mark in between after which a queue is one that does not mark, and round trips
- * without one after which what was learnt is forgotten. */
-#define CLASSIC_ECN_LOSSES_OF_A_DROPPER 2
+/* Losses without a mark in between after which the bottleneck counts as one that does not mark. */
+#define CLASSIC_ECN_NON_ECN_LOSSES 2
+/* Round trips without a mark after which it counts as one that does not mark. */
 #define CLASSIC_ECN_STALE_ROUNDS 50
 /* The best rules: the weight of packets that came unmarked from a deep queue, in 2^-8. */
 #define CLASSIC_ECN_UNMARKED_WEIGHT (2 << CLASSIC_ECN_WEIGHT_BITS)
@@ -47,22 +47,24 @@
  * DEEP_MIN. */
 #define CLASSIC_ECN_DEEP_PACKETS 3
 #define CLASSIC_ECN_DEEP_MIN 2400u
-/* Every L4S queue marks a packet that it delays by more than FAR_MIN, except the last
- * FLOOR_PACKETS in it. */
-#define CLASSIC_ECN_FAR_MIN 15000u
+/* The target delay of a Classic queue. Every L4S queue marks a packet with a larger delay. */
+#define CLASSIC_ECN_CLASSIC_TARGET 15000u
+/* The number of packets at the end of an L4S queue that its step does not mark. */
 #define CLASSIC_ECN_FLOOR_PACKETS 2
-/* What the references are above the time of two packets. */
+/* The step of an L4S queue. D0 is at least the time of two packets and this. */
 #define CLASSIC_ECN_STEP 1000
+/* The variation of the RTT without a queue. V0 is at least the time of two packets and this. */
 #define CLASSIC_ECN_JITTER 300
-/* The first segments are acknowledged at once; those before come in a burst. */
-#define CLASSIC_ECN_QUICK_SEGMENTS 10
-#define CLASSIC_ECN_FREE_SEGMENTS 2
-/* What unmarked round trips told before a mark counts with it: over about 2^4 round trips. */
-#define CLASSIC_ECN_UNHEARD_SHIFT 4
-/* A receiver holds an acknowledgement for longer than this, if it does. */
-#define CLASSIC_ECN_HELD_MIN 20000u
-/* A packet of 1514 B at 4 Mb/s: the slowest link that the references follow. */
-#define CLASSIC_ECN_SLOWEST 3028u
+/* A receiver acknowledges at least this many segments at the start without delay. */
+#define CLASSIC_ECN_QUICKACK_SEGMENTS 10
+/* The token bucket of a shaper sends this many segments at the start back to back. */
+#define CLASSIC_ECN_BURST_SEGMENTS 2
+/* The evidence of unmarked round trips before a mark is averaged over about 2^4 round trips. */
+#define CLASSIC_ECN_PENDING_SHIFT 4
+/* A delayed acknowledgement is delayed by more than this. */
+#define CLASSIC_ECN_DELAYED_ACK_MIN 20000u
+/* A packet of 1514 B at 4 Mb/s. V0 and D0 follow no longer spacing. */
+#define CLASSIC_ECN_SPACING_MAX 3028u
 #define CLASSIC_ECN_NO_SPACING 0xffffffffu
 
 /* The settings, made by l4s_cc::prague::kernel. Words of 64 bits, none of them negative, so that
@@ -109,27 +111,26 @@ struct classic_ecn_smooth {
 struct classic_ecn {
 	/* classic_ecn, and the highest that it was, in 2^-24. */
 	s64 score, max;
-	/* What round trips since the last mark spoke for a Classic queue, as long as the score is at
-	 * its floor. */
-	s64 unheard;
-	/* When this round began. */
+	/* The evidence of the round trips since the last mark, while the score is at its floor. */
+	s64 pending_evidence;
+	/* The start of this round trip. */
 	u64 began_us;
-	/* When the last acknowledgement came that surely was prompt, and the last of all. */
-	u64 prompt_at, acked_us;
+	/* The arrival times of the last immediate acknowledgement and of the last one. */
+	u64 immediate_ack_us, last_ack_us;
 	struct classic_ecn_smooth original, alternative;
 	/* Rounds that were scored. */
 	u32 rounds;
-	/* Of the threshold. */
+	/* The gain of the averages is 2^-shift. */
 	u32 shift;
 	u32 depth;
-	/* What the logarithms carry on, in 2^-15: of the deviation, of the depth or the product of
-	 * both, and of the references where they follow the spacing. */
+	/* The carried factors of the logarithms, in 2^-15: of the deviation, of the depth or the product
+	 * of both, and of V0 and D0 where they follow the spacing. */
 	u32 log_mdev, log_depth, log_v0, log_d0;
 	/* This round: it ends when `end` is acknowledged. */
 	u32 end;
 	u32 acks, limited_acks;
-	u32 delivered, marked, deep_unmarked, far_unmarked;
-	/* The least time between two packets' deliveries. */
+	u32 delivered, marked, deep_unmarked, unmarked_above_target;
+	/* The least time between the deliveries of two packets. */
 	u32 least;
 	/* Losses, and rounds, since the last mark. */
 	u32 losses;
@@ -140,20 +141,20 @@ struct classic_ecn {
 	 * whether a second sample came. */
 	u8 side;
 	u8 confirmed;
-	/* Whether prompt_at means anything. */
-	u8 has_prompt;
+	/* Whether immediate_ack_us is valid. */
+	u8 has_immediate_ack;
 	/* Whether a loss was detected in this round. */
 	u8 lost;
-	/* What it asks the queue itself, where it is to. */
+	/* The tests by tracers, if they are on. */
 	struct tracers tracers;
 };
 
-/* What one acknowledgement told. */
+/* One acknowledgement. */
 struct classic_ecn_sample {
 	u64 now_us;
 	/* The virtual RTT, for per_virtual. */
 	u64 rtt_virt_us;
-	/* That of the newest segment that was acknowledged (Fallback §4.3), or CLASSIC_ECN_NO_RTT. */
+	/* The RTT of the newest acknowledged segment (Fallback §4.3), or CLASSIC_ECN_NO_RTT. */
 	u32 rtt_us;
 	u32 min_rtt_us;
 	/* Segments newly delivered, and those of them that were marked. */
@@ -259,9 +260,9 @@ static __always_inline void classic_ecn_start(struct classic_ecn *s,
 					      const struct classic_ecn_config *c, u32 una)
 {
 	s->score = s->max = -(s64)c->l_sticky;
-	s->unheard = 0;
+	s->pending_evidence = 0;
 	s->began_us = 0;
-	s->prompt_at = s->acked_us = 0;
+	s->immediate_ack_us = s->last_ack_us = 0;
 	s->original.srtt = s->original.mdev = 0;
 	s->original.shift = s->original.ratio = 0;
 	s->alternative = s->original;
@@ -271,11 +272,11 @@ static __always_inline void classic_ecn_start(struct classic_ecn *s,
 	s->log_mdev = s->log_depth = s->log_v0 = s->log_d0 = CLASSIC_ECN_CARRY_START;
 	s->end = una;
 	s->acks = s->limited_acks = 0;
-	s->delivered = s->marked = s->deep_unmarked = s->far_unmarked = 0;
+	s->delivered = s->marked = s->deep_unmarked = s->unmarked_above_target = 0;
 	s->lost = 0;
 	s->least = CLASSIC_ECN_NO_SPACING;
 	s->losses = s->unmarked_rounds = 0;
-	s->has_rtt = s->has_prompt = 0;
+	s->has_rtt = s->has_immediate_ack = 0;
 	s->side = CLASSIC_ECN_NO_ALTERNATIVE;
 	s->confirmed = 0;
 	tracers_start(&s->tracers);
@@ -289,7 +290,7 @@ static __always_inline u32 classic_ecn_classic(const struct classic_ecn *s)
 	return s->score < CLASSIC_ECN_ONE ? (u32)s->score : (u32)CLASSIC_ECN_ONE;
 }
 
-/* The averages that deviate less; the second sample decides whether an outlier was one. */
+/* Whether the second averages have a second sample and deviate less. */
 static __always_inline int classic_ecn_uses_alternative(const struct classic_ecn *s)
 {
 	return s->side && s->confirmed && s->alternative.mdev < s->original.mdev;
@@ -307,53 +308,52 @@ static __always_inline u32 classic_ecn_mdev(const struct classic_ecn *s)
 								     &s->original);
 }
 
-/* What the bottleneck takes to send a packet; 0 as long as nothing is known. */
+/* The bottleneck's time per packet; 0 if it is not known. */
 static __always_inline u32 classic_ecn_spacing(const struct classic_ecn *s)
 {
 	if (s->least == CLASSIC_ECN_NO_SPACING)
 		return 0;
-	return s->least < CLASSIC_ECN_SLOWEST ? s->least : CLASSIC_ECN_SLOWEST;
+	return s->least < CLASSIC_ECN_SPACING_MAX ? s->least : CLASSIC_ECN_SPACING_MAX;
 }
 
-/* Whether tracers found a single queue. What is allowed to an L4S queue for the floor of its step,
- * some packets whatever they take, is not allowed to that one. */
-static __always_inline int classic_ecn_is_one_queue(const struct classic_ecn *s,
-						    const struct classic_ecn_config *c)
+/* Whether tracers found a single queue. The packets that the step of an L4S queue does not mark are
+ * then no excuse. */
+static __always_inline int classic_ecn_is_single_queue(const struct classic_ecn *s,
+						       const struct classic_ecn_config *c)
 {
-	return c->traces && tracers_found_one_queue(&s->tracers);
+	return c->traces && tracers_is_single_queue(&s->tracers);
 }
 
-/* Whether tracers know of two queues, better than round trips do. */
-static __always_inline int classic_ecn_is_two_queues(const struct classic_ecn *s,
+/* Whether tracers found a dual queue. Its RTT is then no evidence. */
+static __always_inline int classic_ecn_is_dual_queue(const struct classic_ecn *s,
 						     const struct classic_ecn_config *c)
 {
-	return c->traces && tracers_found_two_queues(&s->tracers);
+	return c->traces && tracers_is_dual_queue(&s->tracers);
 }
 
-/* The spacing that the references follow; 0 where it is not known, and with the paper's rules, which
- * do not measure it. */
-static __always_inline u32 classic_ecn_allowed(const struct classic_ecn *s,
-					       const struct classic_ecn_config *c)
+/* The spacing that V0 and D0 follow; 0 if it is not known, and with the paper's rules. */
+static __always_inline u32 classic_ecn_reference_spacing(const struct classic_ecn *s,
+							 const struct classic_ecn_config *c)
 {
-	return classic_ecn_is_one_queue(s, c) ? 0 : classic_ecn_spacing(s);
+	return classic_ecn_is_single_queue(s, c) ? 0 : classic_ecn_spacing(s);
 }
 
-/* From which depth on an L4S queue marks everything. */
-static __always_inline u32 classic_ecn_deep(const struct classic_ecn *s,
-					    const struct classic_ecn_config *c)
+/* The queueing delay above which an L4S queue marks every packet. */
+static __always_inline u32 classic_ecn_deep_threshold(const struct classic_ecn *s,
+						      const struct classic_ecn_config *c)
 {
 	u32 deep;
 
-	if (classic_ecn_is_one_queue(s, c))
+	if (classic_ecn_is_single_queue(s, c))
 		return CLASSIC_ECN_STEP + CLASSIC_ECN_JITTER;
-	deep = classic_ecn_allowed(s, c) * CLASSIC_ECN_DEEP_PACKETS;
+	deep = classic_ecn_reference_spacing(s, c) * CLASSIC_ECN_DEEP_PACKETS;
 	return deep > CLASSIC_ECN_DEEP_MIN ? deep : CLASSIC_ECN_DEEP_MIN;
 }
 
-/* Whether the bottleneck is one that drops, and what it did before says nothing any more. */
-static __always_inline int classic_ecn_is_dropper(const struct classic_ecn *s)
+/* Whether the bottleneck counts as one that does not mark. Earlier marks are no evidence then. */
+static __always_inline int classic_ecn_is_non_ecn(const struct classic_ecn *s)
 {
-	return s->losses >= CLASSIC_ECN_LOSSES_OF_A_DROPPER &&
+	return s->losses >= CLASSIC_ECN_NON_ECN_LOSSES &&
 	       s->unmarked_rounds >= CLASSIC_ECN_STALE_ROUNDS;
 }
 
@@ -363,21 +363,21 @@ static __always_inline void classic_ecn_on_mark(struct classic_ecn *s,
 {
 	s64 floor = -(s64)c->l_sticky;
 
-	/* What marks now need not be what marked then. */
-	if (classic_ecn_is_dropper(s))
+	/* Another bottleneck may mark now. */
+	if (classic_ecn_is_non_ecn(s))
 		s->has_rtt = 0;
 	s->losses = 0;
 	s->unmarked_rounds = 0;
 	if (s->score <= floor) {
 		s->score = 1 + floor;
-		if (!classic_ecn_is_two_queues(s, c))
-			s->score += s->unheard;
+		if (!classic_ecn_is_dual_queue(s, c))
+			s->score += s->pending_evidence;
 		if (s->score > (s64)c->c_sticky)
 			s->score = (s64)c->c_sticky;
 		if (s->max < s->score)
 			s->max = s->score;
 	}
-	s->unheard = 0;
+	s->pending_evidence = 0;
 }
 
 /* Keeps a re-route out of the averages (Fallback appendix C). */
@@ -403,51 +403,52 @@ static __always_inline void classic_ecn_filter(struct classic_ecn *s, u32 rtt)
 	}
 	classic_ecn_smooth(&s->alternative, rtt);
 	s->confirmed = 1;
-	/* Outliers on the other side do not speak for it. */
+	/* Outliers on the other side are no evidence of a re-route. */
 	if (outlier != s->side && s->alternative.mdev >= s->original.mdev) {
 		s->side = CLASSIC_ECN_NO_ALTERNATIVE;
 		s->confirmed = 0;
 	}
 }
 
-/* Whether the receiver surely acknowledged as soon as the newest segment arrived. */
-static __always_inline int classic_ecn_is_prompt(const struct classic_ecn_sample *a)
+/* Whether the receiver certainly acknowledged the newest segment without delay. */
+static __always_inline int classic_ecn_is_immediate_ack(const struct classic_ecn_sample *a)
 {
-	return a->delivered >= 2 || a->acked <= CLASSIC_ECN_QUICK_SEGMENTS;
+	return a->delivered >= 2 || a->acked <= CLASSIC_ECN_QUICKACK_SEGMENTS;
 }
 
-/* Or held it for no time that matters: since the one before, which came a moment ago. */
-static __always_inline int classic_ecn_was_not_held(const struct classic_ecn *s,
-						    const struct classic_ecn_sample *a)
+/* Whether the receiver did not delay the acknowledgement by its timer: it delays one from the
+ * acknowledgement before it on. */
+static __always_inline int classic_ecn_is_undelayed_ack(const struct classic_ecn *s,
+							const struct classic_ecn_sample *a)
 {
-	return classic_ecn_is_prompt(a) || a->now_us < s->acked_us + CLASSIC_ECN_HELD_MIN;
+	return classic_ecn_is_immediate_ack(a) ||
+	       a->now_us < s->last_ack_us + CLASSIC_ECN_DELAYED_ACK_MIN;
 }
 
-static __always_inline void classic_ecn_space(struct classic_ecn *s,
-					      const struct classic_ecn_sample *a)
+static __always_inline void classic_ecn_update_spacing(struct classic_ecn *s,
+						       const struct classic_ecn_sample *a)
 {
-	if (!classic_ecn_is_prompt(a) || a->acked <= CLASSIC_ECN_FREE_SEGMENTS)
+	if (!classic_ecn_is_immediate_ack(a) || a->acked <= CLASSIC_ECN_BURST_SEGMENTS)
 		return;
-	if (s->has_prompt) {
-		u64 gap = (a->now_us - s->prompt_at) / (a->delivered ? a->delivered : 1);
+	if (s->has_immediate_ack) {
+		u64 gap = (a->now_us - s->immediate_ack_us) / (a->delivered ? a->delivered : 1);
 
 		if (gap && gap < s->least)
 			s->least = (u32)gap;
 	}
-	s->has_prompt = 1;
-	s->prompt_at = a->now_us;
+	s->has_immediate_ack = 1;
+	s->immediate_ack_us = a->now_us;
 }
 
-/* Tells the tracers of a round trip: whether it had waited, and came unmarked from behind more than
- * the step. Not of the first segments. */
-static __always_inline void classic_ecn_show_tracers(struct classic_ecn *s, u32 prompt,
-						     const struct classic_ecn_sample *a)
+/* Passes an RTT on to the tracers. The sets of the first segments are no evidence. */
+static __always_inline void classic_ecn_update_tracers(struct classic_ecn *s, u32 undelayed,
+						       const struct classic_ecn_sample *a)
 {
 	u32 queued = a->rtt_us > a->min_rtt_us ? a->rtt_us - a->min_rtt_us : 0;
-	u32 started = a->acked > CLASSIC_ECN_QUICK_SEGMENTS;
+	u32 started = a->acked > CLASSIC_ECN_QUICKACK_SEGMENTS;
 
 	tracers_on_rtt(&s->tracers, started && queued > classic_ecn_spacing(s) + CLASSIC_ECN_JITTER,
-		       prompt && !a->delivered_ce && queued > CLASSIC_ECN_STEP);
+		       undelayed && !a->delivered_ce && queued > CLASSIC_ECN_STEP);
 }
 
 static __always_inline void classic_ecn_on_rtt(struct classic_ecn *s,
@@ -463,8 +464,8 @@ static __always_inline void classic_ecn_on_rtt(struct classic_ecn *s,
 			classic_ecn_filter(s, rtt);
 		classic_ecn_smooth(&s->original, rtt);
 	} else {
-		/* From a deviation of 1 µs: there is no need for caution as for a timeout (§4.4). Its
-		 * gain is half of that of the RTT (§4.3), or as much. */
+		/* From a deviation of 1 µs (§4.4). Its gain is half of that of the RTT (§4.3); with the
+		 * best rules it is the same. */
 		u32 ratio = c->best ? 0 : 1;
 
 		s->has_rtt = 1;
@@ -477,11 +478,11 @@ static __always_inline void classic_ecn_on_rtt(struct classic_ecn *s,
 	}
 	if (!c->best)
 		return;
-	classic_ecn_space(s, a);
-	if (queued > classic_ecn_deep(s, c))
+	classic_ecn_update_spacing(s, a);
+	if (queued > classic_ecn_deep_threshold(s, c))
 		s->deep_unmarked += unmarked;
-	if (queued > CLASSIC_ECN_FAR_MIN)
-		s->far_unmarked += unmarked;
+	if (queued > CLASSIC_ECN_CLASSIC_TARGET)
+		s->unmarked_above_target += unmarked;
 }
 
 /* A weight times the difference of a whole logarithm and a reference in 2^-24: 12 + 31 bits. */
@@ -513,7 +514,7 @@ static __always_inline s64 classic_ecn_logs(struct classic_ecn *s,
 	if (d0 != (u32)c->d0_us)
 		lg_d0 = (u64)classic_ecn_lg(&s->log_d0, d0) << CLASSIC_ECN_BITS;
 	if (c->v == c->d) {
-		/* One logarithm of the product does for both (Fallback §B.3). */
+		/* One logarithm of the product replaces two (Fallback §B.3). */
 		log = classic_ecn_lg(&s->log_depth, (u64)(mdev ? mdev : 1) * s->depth);
 		return classic_ecn_weighted(c->v, log, lg_v0 + lg_d0);
 	}
@@ -522,7 +523,7 @@ static __always_inline s64 classic_ecn_logs(struct classic_ecn *s,
 	       classic_ecn_weighted(c->d, classic_ecn_lg(&s->log_depth, s->depth), lg_d0);
 }
 
-/* What came unmarked, or did not come, where an L4S queue marks all. */
+/* The evidence of packets that were unmarked or lost where an L4S queue marks all packets. */
 static __always_inline s64 classic_ecn_evidence(const struct classic_ecn *s,
 						const struct classic_ecn_config *c)
 {
@@ -530,8 +531,8 @@ static __always_inline s64 classic_ecn_evidence(const struct classic_ecn *s,
 
 	if (!c->best)
 		return 0;
-	/* As far as the score goes. */
-	if (s->far_unmarked > CLASSIC_ECN_FLOOR_PACKETS)
+	/* The whole range of the score. */
+	if (s->unmarked_above_target > CLASSIC_ECN_FLOOR_PACKETS)
 		return (s64)c->l_sticky + (s64)c->c_sticky;
 	/* An L4S queue marks everything before it drops anything (RFC 9332 §4.2.3). */
 	if (s->lost && s->marked < s->delivered)
@@ -539,13 +540,12 @@ static __always_inline s64 classic_ecn_evidence(const struct classic_ecn *s,
 	return CLASSIC_ECN_UNMARKED_WEIGHT * evidence * CLASSIC_ECN_UNIT;
 }
 
-/* V·lg(v/V0) + D·lg(max(d/D0, 1)) − S·s (Fallback §4.2), and what marks tell by where they come
- * from. */
+/* V·lg(v/V0) + D·lg(max(d/D0, 1)) − S·s (Fallback §4.2), and the evidence of unmarked packets. */
 static __always_inline s64 classic_ecn_delta(struct classic_ecn *s,
 					     const struct classic_ecn_config *c, u32 mdev)
 {
-	/* Two packets, where that is known and of interest. */
-	u32 packets = 2 * classic_ecn_allowed(s, c);
+	/* The time of two packets. */
+	u32 packets = 2 * classic_ecn_reference_spacing(s, c);
 	u32 v0 = (u32)c->v0_us, d0 = (u32)c->d0_us, least = 0;
 	s64 delta;
 
@@ -574,18 +574,18 @@ static __always_inline void classic_ecn_end_round(struct classic_ecn *s,
 		s->unmarked_rounds++;
 	s->depth = srtt > a->min_rtt_us ? srtt - a->min_rtt_us : 0;
 	if (s->score <= floor)
-		s->unheard += classic_ecn_evidence(s, c) -
-			      (s->unheard >> CLASSIC_ECN_UNHEARD_SHIFT);
-	if (classic_ecn_is_dropper(s)) {
-		/* A Classic queue drops too, but one that is not known for it is not the one that
-		 * marked (Fallback §4.1.1). */
+		s->pending_evidence += classic_ecn_evidence(s, c) -
+				       (s->pending_evidence >> CLASSIC_ECN_PENDING_SHIFT);
+	if (classic_ecn_is_non_ecn(s)) {
+		/* The bottleneck changed (Fallback §4.1.1). A Classic queue drops packets too, so that
+		 * the best rules keep a score above 0. */
 		if (!c->best || s->score <= 0) {
 			s->score = floor;
 			s->rounds = 0;
 		}
-	} else if (s->score > floor && !classic_ecn_is_two_queues(s, c)) {
+	} else if (s->score > floor && !classic_ecn_is_dual_queue(s, c)) {
 		s->rounds++;
-		/* Either kind of queue marks everything of flows that are too many for it. */
+		/* Both kinds of queue mark every packet if they have too many flows. */
 		if (!c->best || s->marked != s->delivered) {
 			s64 delta = classic_ecn_delta(s, c, s->has_rtt ? classic_ecn_mdev(s) : 0);
 
@@ -604,14 +604,14 @@ static __always_inline void classic_ecn_end_round(struct classic_ecn *s,
 		s64 before = s->score;
 
 		s->score = tracers_on_round(&s->tracers, c, before, s->marked > 0);
-		/* One queue was found. */
+		/* A single queue was found. */
 		if (s->score > before && s->max < s->score)
 			s->max = s->score;
 	}
 	s->end = a->nxt;
 	s->began_us = a->now_us;
 	s->acks = s->limited_acks = 0;
-	s->delivered = s->marked = s->deep_unmarked = s->far_unmarked = 0;
+	s->delivered = s->marked = s->deep_unmarked = s->unmarked_above_target = 0;
 	s->lost = 0;
 }
 
@@ -622,15 +622,15 @@ static __always_inline void classic_ecn_on_ack(struct classic_ecn *s,
 {
 	if (a->delivered_ce)
 		classic_ecn_on_mark(s, c);
-	if (a->rtt_us != CLASSIC_ECN_NO_RTT && !classic_ecn_is_dropper(s)) {
-		u32 prompt = !c->best || classic_ecn_was_not_held(s, a);
+	if (a->rtt_us != CLASSIC_ECN_NO_RTT && !classic_ecn_is_non_ecn(s)) {
+		u32 undelayed = !c->best || classic_ecn_is_undelayed_ack(s, a);
 
 		if (c->traces)
-			classic_ecn_show_tracers(s, prompt, a);
-		if (prompt)
+			classic_ecn_update_tracers(s, undelayed, a);
+		if (undelayed)
 			classic_ecn_on_rtt(s, c, a);
 	}
-	s->acked_us = a->now_us;
+	s->last_ack_us = a->now_us;
 	s->acks++;
 	s->limited_acks += !!a->self_limited;
 	s->delivered += a->delivered;
@@ -660,30 +660,30 @@ static __always_inline void classic_ecn_on_loss(struct classic_ecn *s)
 	s->lost = 1;
 }
 
-/* The sender was idle for so many retransmission timeouts: half of what speaks for a Classic queue
- * for each of them (Fallback §4.2, C_FRAC_IDLE). */
+/* The sender was idle for this many retransmission timeouts. Each halves a positive score
+ * (Fallback §4.2, C_FRAC_IDLE). */
 static __always_inline void classic_ecn_on_idle(struct classic_ecn *s, u32 timeouts)
 {
 	if (s->score > 0)
 		s->score >>= timeouts < 63 ? timeouts : 63;
 }
 
-/* Whether the next segment should go as a set of tracers; then it does (Fallback §5.2). */
+/* Whether the next segment is to be sent as a set of tracers (Fallback §5.2). If so, that set counts
+ * as sent. */
 static __always_inline int classic_ecn_wants_tracers(struct classic_ecn *s)
 {
-	return tracers_wants(&s->tracers);
+	return tracers_take_set(&s->tracers);
 }
 
-/* A set of tracers came back: whether it was in another order than it was sent in
- * (Fallback §5.3). */
+/* A set of tracers was answered. overtaken: whether the order changed (Fallback §5.3). */
 static __always_inline void classic_ecn_on_traced(struct classic_ecn *s,
-						  const struct classic_ecn_config *c, int overtook)
+						  const struct classic_ecn_config *c, int overtaken)
 {
 	if (c->traces)
-		s->score = tracers_outcome(&s->tracers, c, overtook, s->score);
+		s->score = tracers_on_answer(&s->tracers, c, overtaken, s->score);
 }
 
-/* What a socket shows of itself. */
+/* The state that a socket reports. */
 struct classic_ecn_report {
 	s64 score, max;
 	u32 rounds, srtt_us, mdev_us, depth_us, spacing_us;

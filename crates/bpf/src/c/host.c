@@ -113,9 +113,9 @@ int l4s_classic_ecn_wants_tracers(struct classic_ecn *s)
 }
 
 void l4s_classic_ecn_on_traced(struct classic_ecn *s, const struct classic_ecn_config *c,
-			       int overtook)
+			       int overtaken)
 {
-	classic_ecn_on_traced(s, c, overtook);
+	classic_ecn_on_traced(s, c, overtaken);
 }
 
 void l4s_tracers_start(struct tracers *t)
@@ -129,20 +129,20 @@ s64 l4s_tracers_on_round(struct tracers *t, const struct classic_ecn_config *c, 
 	return tracers_on_round(t, c, score, marked);
 }
 
-int l4s_tracers_wants(struct tracers *t)
+int l4s_tracers_take_set(struct tracers *t)
 {
-	return tracers_wants(t);
+	return tracers_take_set(t);
 }
 
-void l4s_tracers_on_rtt(struct tracers *t, int waits, int unmarked)
+void l4s_tracers_on_rtt(struct tracers *t, int queued, int unmarked)
 {
-	tracers_on_rtt(t, waits, unmarked);
+	tracers_on_rtt(t, queued, unmarked);
 }
 
-s64 l4s_tracers_outcome(struct tracers *t, const struct classic_ecn_config *c, int overtook,
-			s64 score)
+s64 l4s_tracers_on_answer(struct tracers *t, const struct classic_ecn_config *c, int overtaken,
+			  s64 score)
 {
-	return tracers_outcome(t, c, overtook, score);
+	return tracers_on_answer(t, c, overtaken, score);
 }
 
 void l4s_classic_ecn_report(const struct classic_ecn *s, struct classic_ecn_report *r)

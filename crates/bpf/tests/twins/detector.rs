@@ -41,13 +41,16 @@ pub(super) fn state_of(c: &CDetector, settings: &DetectorSettings) -> State {
             marked: c.marked,
             lost: c.lost != 0,
             deep_unmarked: c.deep_unmarked,
-            far_unmarked: c.far_unmarked,
+            unmarked_above_target: c.unmarked_above_target,
         },
-        spacing: Spacing { least: c.least, prompt_at: (c.has_prompt != 0).then_some(c.prompt_at) },
-        acked_us: c.acked_us,
+        spacing: Spacing {
+            least: c.least,
+            immediate_ack_us: (c.has_immediate_ack != 0).then_some(c.immediate_ack_us),
+        },
+        last_ack_us: c.last_ack_us,
         losses: c.losses,
         unmarked_rounds: c.unmarked_rounds,
-        unheard: c.unheard,
+        pending_evidence: c.pending_evidence,
         tracers: (settings.traces != 0).then(|| tracers_of(&c.tracers, settings)),
     }
 }
@@ -79,12 +82,12 @@ pub(super) struct Judged {
     pub(super) spaced: u64,
     pub(super) droppers: u64,
     /// With something to tell at the next mark.
-    pub(super) unheard: u64,
+    pub(super) pending_evidence: u64,
     /// Unmarked from behind what no L4S queue lets wait.
     pub(super) far: u64,
     /// Found by tracers.
-    pub(super) one_queue: u64,
-    pub(super) two_queues: u64,
+    pub(super) single_queue: u64,
+    pub(super) dual_queue: u64,
 }
 
 impl Judged {
@@ -95,18 +98,18 @@ impl Judged {
         self.alternative += u64::from(c.side != 0 && c.confirmed != 0);
         self.spaced += u64::from(c.least != u32::MAX);
         self.droppers += u64::from(c.losses >= 2 && c.unmarked_rounds >= 50);
-        self.unheard += u64::from(c.unheard > 0);
-        self.far += u64::from(c.far_unmarked > 2);
-        self.one_queue += u64::from(c.tracers.finding == tracers::ONE_QUEUE);
-        self.two_queues += u64::from(c.tracers.finding == tracers::TWO_QUEUES);
+        self.pending_evidence += u64::from(c.pending_evidence > 0);
+        self.far += u64::from(c.unmarked_above_target > 2);
+        self.single_queue += u64::from(c.tracers.finding == tracers::SINGLE_QUEUE);
+        self.dual_queue += u64::from(c.tracers.finding == tracers::DUAL_QUEUE);
     }
 
     pub(super) fn assert(&self, least: u64) {
         println!("{self:?}");
         let Judged { scored, classic, between, l4s, alternative, spaced, droppers, .. } = self;
-        let Judged { unheard, far, one_queue, two_queues, .. } = self;
+        let Judged { pending_evidence, far, single_queue, dual_queue, .. } = self;
         let judged = [scored, classic, between, l4s, alternative, spaced, droppers];
-        for times in judged.into_iter().chain([unheard, far, one_queue, two_queues]) {
+        for times in judged.into_iter().chain([pending_evidence, far, single_queue, dual_queue]) {
             assert!(*times > least, "{self:?}");
         }
     }

@@ -70,10 +70,10 @@ struct CSmooth {
 struct CDetector {
     score: i64,
     max: i64,
-    unheard: i64,
+    pending_evidence: i64,
     began_us: u64,
-    prompt_at: u64,
-    acked_us: u64,
+    immediate_ack_us: u64,
+    last_ack_us: u64,
     original: CSmooth,
     alternative: CSmooth,
     rounds: u32,
@@ -89,14 +89,14 @@ struct CDetector {
     delivered: u32,
     marked: u32,
     deep_unmarked: u32,
-    far_unmarked: u32,
+    unmarked_above_target: u32,
     least: u32,
     losses: u32,
     unmarked_rounds: u32,
     has_rtt: u8,
     side: u8,
     confirmed: u8,
-    has_prompt: u8,
+    has_immediate_ack: u8,
     lost: u8,
     tracers: CTracers,
 }
@@ -190,9 +190,9 @@ unsafe extern "C" {
         score: i64,
         marked: i32,
     ) -> i64;
-    safe fn l4s_tracers_wants(t: &mut CTracers) -> i32;
+    safe fn l4s_tracers_take_set(t: &mut CTracers) -> i32;
     safe fn l4s_tracers_on_rtt(t: &mut CTracers, waits: i32, unmarked: i32);
-    safe fn l4s_tracers_outcome(
+    safe fn l4s_tracers_on_answer(
         t: &mut CTracers,
         c: &DetectorSettings,
         overtook: i32,

@@ -1,15 +1,15 @@
-//! The tracers of active detection: when a set is sent, and what its answer does to the score.
+//! Tracers: when a set is sent, and how its answer changes the score.
 
 use super::*;
 
 use l4s_cc::classic_ecn::tracers::{Finding, Phase, SETS, Scores, Tracers};
 
-/// `TRACERS_ONE_QUEUE`.
-pub(super) const ONE_QUEUE: u8 = 1;
-/// `TRACERS_TWO_QUEUES`.
-pub(super) const TWO_QUEUES: u8 = 2;
-/// `TRACERS_EAGER`.
-const EAGER: u32 = 4;
+/// `TRACERS_SINGLE_QUEUE`.
+pub(super) const SINGLE_QUEUE: u8 = 1;
+/// `TRACERS_DUAL_QUEUE`.
+pub(super) const DUAL_QUEUE: u8 = 2;
+/// `TRACERS_IMMEDIATE_TESTS`.
+const IMMEDIATE_TESTS: u32 = 4;
 /// `CLASSIC_ECN_ONE`.
 const ONE: i64 = 1 << 24;
 
@@ -20,65 +20,65 @@ pub(super) struct CTracers {
     left: u32,
     overtaken: u32,
     in_order: u32,
-    waited: u32,
-    nothing: u32,
+    queued_in_order: u32,
+    inconclusive: u32,
     phase: u8,
     pub(super) finding: u8,
-    waits: u8,
-    unmarked: u8,
-    hurry: u8,
+    queued: u8,
+    unmarked_above_step: u8,
+    send_unqueued: u8,
 }
 
 impl CTracers {
-    /// What another connection left in the memory that a new one gets.
+    /// Memory that another connection used before.
     pub(super) const USED: CTracers = CTracers {
         left: 7,
         overtaken: 6,
         in_order: 5,
-        waited: 4,
-        nothing: 3,
+        queued_in_order: 4,
+        inconclusive: 3,
         phase: 2,
-        finding: TWO_QUEUES,
-        waits: 1,
-        unmarked: 1,
-        hurry: 1,
+        finding: DUAL_QUEUE,
+        queued: 1,
+        unmarked_above_step: 1,
+        send_unqueued: 1,
     };
 }
 
 /// The state of the C tracers as l4s_cc has it.
 pub(super) fn tracers_of(c: &CTracers, settings: &DetectorSettings) -> Tracers {
     Tracers {
-        finds: settings.best != 0,
+        best: settings.best != 0,
         scores: Scores { l_sticky: settings.l_sticky as i64, classic: ONE },
         phase: match c.phase {
             0 => Phase::Idle,
             1 => Phase::Armed(c.left),
-            2 => Phase::Resting(c.left),
+            2 => Phase::Sent(c.left),
             3 => Phase::Waiting,
             _ => Phase::Suppressed(c.left),
         },
         overtaken: c.overtaken,
         in_order: c.in_order,
-        waited: c.waited,
-        waits: c.waits != 0,
-        unmarked: c.unmarked != 0,
-        hurry: c.hurry != 0,
+        queued_in_order: c.queued_in_order,
+        queued: c.queued != 0,
+        unmarked_above_step: c.unmarked_above_step != 0,
+        send_unqueued: c.send_unqueued != 0,
         finding: match c.finding {
-            ONE_QUEUE => Finding::OneQueue,
-            TWO_QUEUES => Finding::TwoQueues,
-            _ => Finding::Nothing(c.nothing),
+            SINGLE_QUEUE => Finding::SingleQueue,
+            DUAL_QUEUE => Finding::DualQueue,
+            _ => Finding::Inconclusive(c.inconclusive),
         },
     }
 }
 
-/// What answers sets: for a while it does so in one way, and then in another.
+/// The bottleneck that answers sets. Its behaviour changes at random times.
 pub(super) struct Bottleneck {
     random: Random,
-    /// Sets that it has.
+    /// Sets that are not answered.
     sets: u32,
-    /// So many of four are overtaken,
+    /// The number of sets of 4 that are overtaken.
     overtaken: u64,
-    /// and so many of four are answered. The others are lost.
+    /// The number of sets of 4 that are answered. The others are lost.
     answered: u64,
 }
 
@@ -87,17 +87,17 @@ impl Bottleneck {
         Bottleneck { random: Random(!seed), sets: 0, overtaken: 0, answered: 4 }
     }
 
-    /// Whether there is a segment that could go as a set.
+    /// Whether a segment can be sent as a set.
     pub(super) fn asks(&mut self) -> bool {
         self.random.one_in(4)
     }
 
-    /// It went as one.
+    /// A set was sent.
     pub(super) fn send(&mut self) {
         self.sets += 1;
     }
 
-    /// Whether one comes back, and how. Rarely one that was never sent.
+    /// An answer, and whether its set was overtaken. A few answers belong to no set.
     pub(super) fn answer(&mut self) -> Option<bool> {
         let r = &mut self.random;
         if r.one_in(200) {
@@ -112,16 +112,16 @@ impl Bottleneck {
     }
 }
 
-/// What runs of the tracers went through.
+/// Counts of the states that the runs reached.
 #[derive(Debug, Default)]
 struct Went {
     sent: u64,
     suppressed: u64,
-    one_queue: u64,
-    two_queues: u64,
-    /// Found nothing so often that tests are rare.
+    single_queue: u64,
+    dual_queue: u64,
+    /// Steps after so many inconclusive tests that the next one is delayed.
     rare: u64,
-    /// Given up without a finding, as in the paper.
+    /// Steps with tests suppressed by the paper's rules.
     papers: u64,
 }
 
@@ -141,34 +141,34 @@ fn compare_tracers(seed: u64, steps: usize, went: &mut Went) {
     l4s_tracers_start(&mut c);
     let mut bottleneck = Bottleneck::new(seed);
     let mut score = -l_sticky;
-    // Of four round trips so many have a mark, so many wait, and of eight come unmarked.
-    let (mut marked, mut waits, mut unmarked) = (0, 0, 0);
+    // The numbers of round trips with a mark of 4, with a queue of 4, and unmarked above the step of 8.
+    let (mut marked, mut queued, mut unmarked) = (0, 0, 0);
     for step in 0..steps {
         let context = || format!("seed {seed}, step {step}: {config:?}");
         if r.one_in(100) {
-            (marked, waits, unmarked) = (r.of(&[0, 2, 4]), r.of(&[0, 1, 4]), r.of(&[0, 1, 4]));
+            (marked, queued, unmarked) = (r.of(&[0, 2, 4]), r.of(&[0, 1, 4]), r.of(&[0, 1, 4]));
         }
         if bottleneck.asks() {
-            let sent = rust.wants();
-            assert_eq!(sent, l4s_tracers_wants(&mut c) != 0, "{}", context());
+            let sent = rust.take_set();
+            assert_eq!(sent, l4s_tracers_take_set(&mut c) != 0, "{}", context());
             if sent {
                 bottleneck.send();
                 went.sent += 1;
             }
         }
         if r.one_in(3) {
-            let (waits, unmarked) = (r.below(4) < waits, r.below(8) < unmarked);
-            rust.on_rtt(waits, unmarked);
-            l4s_tracers_on_rtt(&mut c, waits.into(), unmarked.into());
+            let (queued, unmarked) = (r.below(4) < queued, r.below(8) < unmarked);
+            rust.on_rtt(queued, unmarked);
+            l4s_tracers_on_rtt(&mut c, queued.into(), unmarked.into());
         }
         if let Some(overtook) = bottleneck.answer() {
-            let after = rust.outcome(overtook, score);
-            let expected = l4s_tracers_outcome(&mut c, &settings, overtook.into(), score);
+            let after = rust.on_answer(overtook, score);
+            let expected = l4s_tracers_on_answer(&mut c, &settings, overtook.into(), score);
             assert_eq!(after, expected, "{}", context());
             score = after;
         }
         if r.one_in(3) {
-            // What round trips make of it: most often little, and at times where it matters.
+            // The RTT changes the score: mostly by little, at times to a bound.
             score = match r.below(40) {
                 0 => -l_sticky,
                 1 => 1 - l_sticky,
@@ -186,9 +186,9 @@ fn compare_tracers(seed: u64, steps: usize, went: &mut Went) {
         }
         assert_eq!(rust, tracers_of(&c, &settings), "{}", context());
         went.suppressed += u64::from(rust.is_suppressed());
-        went.one_queue += u64::from(rust.found_one_queue());
-        went.two_queues += u64::from(rust.found_two_queues());
-        went.rare += u64::from(c.nothing > EAGER);
+        went.single_queue += u64::from(rust.is_single_queue());
+        went.dual_queue += u64::from(rust.is_dual_queue());
+        went.rare += u64::from(c.inconclusive > IMMEDIATE_TESTS);
         went.papers += u64::from(settings.best == 0 && rust.is_suppressed());
     }
 }
@@ -200,8 +200,8 @@ fn tracers_are_the_same_in_c_and_in_rust() {
         compare_tracers(seed, STEPS / 400, &mut went);
     }
     println!("{went:?}");
-    let Went { sent, suppressed, one_queue, two_queues, rare, papers } = went;
-    for times in [sent, suppressed, one_queue, two_queues, rare, papers] {
+    let Went { sent, suppressed, single_queue, dual_queue, rare, papers } = went;
+    for times in [sent, suppressed, single_queue, dual_queue, rare, papers] {
         assert!(times > STEPS as u64 / 1000, "{went:?}");
     }
 }

@@ -5,6 +5,7 @@ use l4s_units::Duration;
 use super::config::{Config, Rules};
 use super::log::{CarryLog, lg};
 use super::reroute::{Factor, Filter};
+use super::sample::{QUICKACK_SEGMENTS, Sample};
 use super::smooth::{RTT_MAX, Smooth, shift_of};
 use super::spacing::Spacing;
 use super::tracers::{Scores, Tracers};
@@ -14,40 +15,37 @@ use super::{Clock, Report, Verdict};
 const WEIGHT_BITS: u32 = 8;
 /// Shares of a round trip are in 2^-8.
 const SHARE_BITS: u32 = 8;
-/// Losses without a mark in between after which a queue is taken for one that does not mark
+/// Losses without a mark in between after which the bottleneck counts as one that does not mark
 /// (Fallback §4.1.1: more than one).
-const LOSSES_OF_A_DROPPER: u32 = 2;
-/// Round trips without a mark after which what was learnt of the marking queue is forgotten. The
-/// paper says "a protracted period"; this is the time that its figure 8 takes to decide.
+const NON_ECN_LOSSES: u32 = 2;
+/// Round trips without a mark after which the bottleneck counts as one that does not mark. The paper
+/// says "a protracted period". This is the time to a decision in its figure 8.
 const STALE_ROUNDS: u32 = 50;
-/// M, in 2^-[`WEIGHT_BITS`]: the weight of packets that came unmarked from a deep queue
+/// M, in 2^-[`WEIGHT_BITS`]: the weight of unmarked packets from a deep queue
 /// ([`Rules::Best`]).
 const UNMARKED_WEIGHT: i64 = 2 << WEIGHT_BITS;
 /// The part of V0, in 2^-[`SHARE_BITS`], below which a mean deviation counts as that part
-/// ([`Rules::Best`]): a full queue does not vary at all, and must not outweigh its own depth.
+/// ([`Rules::Best`]). The delay of a full queue does not vary, which must not outweigh its depth.
 const V_FLOOR: u64 = 1 << (SHARE_BITS - 1);
-/// The score only rises after this many round trips without a mark ([`Rules::Best`]): a link that
-/// is not full looks like an L4S queue, and so does a Classic queue while it is empty.
+/// The score only rises after this many round trips without a mark ([`Rules::Best`]).
+/// An empty Classic queue has the same RTT as an L4S queue.
 const HOLD_ROUNDS: u32 = 8;
 /// A queue is deep if it delays packets by more than the time of this many packets and by more
 /// than [`DEEP_MIN`].
 const DEEP_PACKETS: u32 = 3;
 /// The delay in microseconds above which every L4S queue marks all packets: a step of 1 ms or a
-/// ramp up to 1.2 ms (RFC 9332 §2.5.1.1), and as much again for the rest of the path.
+/// ramp up to 1.2 ms (RFC 9332 §2.5.1.1), and the same again for the rest of the path.
 const DEEP_MIN: u32 = 2400;
 /// The target delay of a Classic queue in microseconds (DCttH §4.1, RFC 9332 §A.1). It is fifteen
-/// times the step of an L4S queue and more than any jitter that is allowed for.
-const FAR_MIN: u32 = 15_000;
+/// times the step of an L4S queue and more than the variation of the rest of the path.
+const CLASSIC_TARGET: u32 = 15_000;
 /// The number of packets at the end of an L4S queue that its step does not mark (DCttH §3.3).
 const FLOOR_PACKETS: u32 = 2;
-/// The least number of segments at the start that a receiver acknowledges at once (quick
-/// acknowledgements of Linux).
-const QUICK_SEGMENTS: u64 = 10;
-/// A receiver that delays an acknowledgement delays it by more than this, in microseconds: Linux by
-/// 40 ms (`TCP_DELACK_MIN`), others by more.
-const HELD_MIN: u64 = 20_000;
+/// A delayed acknowledgement is delayed by more than this, in microseconds. Linux delays it by 40 ms
+/// (`TCP_DELACK_MIN`), others by more.
+const DELAYED_ACK_MIN: u64 = 20_000;
 /// The evidence of unmarked round trips before a mark is averaged over about 2^4 round trips.
-const UNHEARD_SHIFT: u32 = 4;
+const PENDING_SHIFT: u32 = 4;
 /// The step of an L4S queue in microseconds (RFC 9332 §2.5.1.1). D0 is at least the time of two
 /// packets and this.
 const STEP: u32 = 1000;
@@ -55,39 +53,13 @@ const STEP: u32 = 1000;
 /// time of two packets and this.
 const JITTER: u32 = 300;
 
-/// What one acknowledgement told the detector.
-#[derive(Clone, Copy, Debug)]
-pub struct Sample {
-    /// When it arrived, in microseconds.
-    pub now_us: u64,
-    /// The round trip of the newest segment that it acknowledged, in microseconds: that of the
-    /// oldest would contain the receiver's delay (Fallback §4.3).
-    pub rtt_us: Option<u32>,
-    /// The lowest round trip.
-    pub min_rtt_us: u32,
-    /// Segments newly delivered, and those of them that were marked.
-    pub delivered: u32,
-    /// See `delivered`.
-    pub delivered_ce: u32,
-    /// The first segment not yet acknowledged, and the next one to be sent.
-    pub una: u64,
-    /// See `una`.
-    pub nxt: u64,
-    /// Whether the sender had nothing to send (Fallback §4.1.2).
-    pub self_limited: bool,
-    /// Whether even a single segment is acknowledged at once.
-    pub pushed: bool,
-    /// The virtual RTT in microseconds, for [`Clock::Virtual`].
-    pub rtt_virt_us: u64,
-}
-
 /// The detector of one connection. The score has `BITS` bits of fraction, 16 to 31.
 #[derive(Clone, Debug)]
 pub struct Detector<const BITS: u32 = 24> {
     settings: Settings,
     /// The score, `classic_ecn`, in 2^-`BITS`.
     score: i64,
-    /// The highest score that there was.
+    /// The highest score so far.
     max: i64,
     /// Round trips that were scored.
     rounds: u32,
@@ -101,24 +73,24 @@ pub struct Detector<const BITS: u32 = 24> {
     log_mdev: CarryLog,
     /// Logarithms of the depth, or of its product with the deviation.
     log_depth: CarryLog,
-    /// Logarithms of V0 where it follows the spacing of packets.
+    /// Logarithms of V0, if it follows the spacing of packets.
     log_v0: CarryLog,
-    /// Logarithms of D0 where it follows the spacing of packets.
+    /// Logarithms of D0, if it follows the spacing of packets.
     log_d0: CarryLog,
     /// The round trip that has not ended.
     round: Round,
-    /// The time that the bottleneck takes to send a packet.
+    /// The bottleneck's time per packet.
     spacing: Spacing,
     /// The arrival time of the last acknowledgement, in microseconds.
-    acked_us: u64,
+    last_ack_us: u64,
     /// Losses since the last mark.
     losses: u32,
     /// Round trips since the last mark.
     unmarked_rounds: u32,
-    /// The evidence of those for a Classic queue while the score was at its floor, in the unit of the
-    /// score.
-    unheard: i64,
-    /// Tracers; `None` unless detection is active.
+    /// The evidence of the round trips since the last mark, while the score is at its floor, in the
+    /// unit of the score.
+    pending_evidence: i64,
+    /// The tests by tracers; `None` if detection is passive.
     tracers: Option<Tracers>,
 }
 
@@ -138,40 +110,39 @@ pub struct State {
     pub log_d0: CarryLog,
     pub round: Round,
     pub spacing: Spacing,
-    pub acked_us: u64,
+    pub last_ack_us: u64,
     pub losses: u32,
     pub unmarked_rounds: u32,
-    pub unheard: i64,
+    pub pending_evidence: i64,
     pub tracers: Option<Tracers>,
 }
 
-/// What happened in this round trip.
+/// The counts of a round trip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Round {
-    /// The first segment not sent when it began. The round trip ends when all before it is
-    /// acknowledged.
+    /// The first segment that was not sent at its start. The round trip ends when all segments before
+    /// this one are acknowledged.
     pub end: u64,
-    /// The time when it began, in microseconds. With [`Clock::Virtual`] it lasts a virtual RTT at
-    /// least.
+    /// Its start, in microseconds. With [`Clock::Virtual`] it lasts at least a virtual RTT.
     pub began_us: u64,
     /// Acknowledgements.
     pub acks: u32,
-    /// Acknowledgements that found the sender with nothing to send.
+    /// Acknowledgements that arrived while the sender had no data to send.
     pub limited_acks: u32,
     /// Delivered segments.
     pub delivered: u32,
-    /// Those of them that were marked.
+    /// Delivered segments that were marked.
     pub marked: u32,
     /// Whether a loss was detected.
     pub lost: bool,
-    /// Segments delivered unmarked from a deep queue.
+    /// Delivered segments that came unmarked from a deep queue.
     pub deep_unmarked: u32,
-    /// Those of them that were delayed by more than [`FAR_MIN`].
-    pub far_unmarked: u32,
+    /// Delivered segments that came unmarked and were delayed by more than [`CLASSIC_TARGET`].
+    pub unmarked_above_target: u32,
 }
 
-/// The configuration in the detector's own numbers. Everything that is scaled by `BITS` is made
-/// here, so that none of it can be forgotten when `BITS` changes.
+/// The configuration in the detector's units. All numbers that are scaled by `BITS` are computed
+/// here.
 #[derive(Clone, Copy, Debug)]
 struct Settings {
     v: i64,
@@ -192,19 +163,10 @@ struct Settings {
 }
 
 impl Round {
-    /// Whether every packet of it was marked. Either kind of queue does that to flows that are too
-    /// many for it, and is then as steady, so that it tells nothing.
+    /// Whether every packet was marked. Both kinds of queue do that if they have too many flows, so it
+    /// is no evidence.
     fn is_all_marked(&self) -> bool {
         self.marked == self.delivered
-    }
-}
-
-impl Sample {
-    /// Whether the receiver surely acknowledged as soon as the newest segment arrived. One of a
-    /// single segment may have waited for its timer, up to 40 ms.
-    #[inline]
-    pub fn is_prompt(&self) -> bool {
-        self.delivered >= 2 || self.pushed || self.una <= QUICK_SEGMENTS
     }
 }
 
@@ -233,22 +195,22 @@ impl Settings {
 
     /// The first averages of the RTT.
     fn averages(&self, rtt: u32, shift: u32) -> Filter<Smooth> {
-        // The gain of the deviation is half of that of the RTT (Fallback §4.3), or as much.
+        // The gain of the deviation is half of that of the RTT (Fallback §4.3); with the best rules
+        // it is the same.
         let ratio = if self.best { 0 } else { 1 };
         Filter::new(Smooth::new(rtt, shift, ratio), self.filters.then_some(Factor::TWO))
     }
 }
 
 impl<const BITS: u32> Detector<BITS> {
-    /// 1, from which on the queue is Classic for sure (`CLASSIC_ECN`).
+    /// The score 1: at it and above the queue is Classic (`CLASSIC_ECN`).
     pub const CLASSIC: i64 = 1 << BITS;
     /// A weight times a share.
     const UNIT: u32 = BITS - WEIGHT_BITS - SHARE_BITS;
 
-    /// The detector of a new connection, at rest; whether it sends tracers where the score alone
-    /// is not sure.
+    /// The detector of a new connection, at rest. `tracers`: whether it also tests by tracers.
     pub fn new(config: &Config, tracers: bool) -> Self {
-        // Weights and shares need 16, and 1 is to fit in a word of 32.
+        // Weights and shares need 16 bits. The score 1 has to fit in 32 bits.
         const { assert!(16 <= BITS && BITS <= 31) };
         let settings = Settings::new(config, BITS);
         Detector {
@@ -264,10 +226,10 @@ impl<const BITS: u32> Detector<BITS> {
             log_d0: CarryLog::new(),
             round: Round::default(),
             spacing: Spacing::default(),
-            acked_us: 0,
+            last_ack_us: 0,
             losses: 0,
             unmarked_rounds: 0,
-            unheard: 0,
+            pending_evidence: 0,
             tracers: tracers.then(|| {
                 let scores = Scores { l_sticky: settings.l_sticky, classic: Self::CLASSIC };
                 Tracers::new(settings.best, scores)
@@ -291,10 +253,10 @@ impl<const BITS: u32> Detector<BITS> {
             log_d0: self.log_d0,
             round: self.round,
             spacing: self.spacing,
-            acked_us: self.acked_us,
+            last_ack_us: self.last_ack_us,
             losses: self.losses,
             unmarked_rounds: self.unmarked_rounds,
-            unheard: self.unheard,
+            pending_evidence: self.pending_evidence,
             tracers: self.tracers,
         }
     }
@@ -312,14 +274,14 @@ impl<const BITS: u32> Detector<BITS> {
         self.score.clamp(0, Self::CLASSIC) as u32
     }
 
-    /// What the bottleneck takes to send a packet, in microseconds, as acknowledgements showed it:
-    /// 3028 at most, and 0 where that is not known. Only [`Rules::Best`] measure it.
+    /// The bottleneck's time per packet, in microseconds, measured by acknowledgements: 3028 at most,
+    /// and 0 if it is not known. Only [`Rules::Best`] measure it.
     #[inline]
     pub fn packet_us(&self) -> u32 {
         self.spacing.micros()
     }
 
-    /// What it would say now.
+    /// The present state as numbers with units.
     pub fn report(&self) -> Report {
         let unit = (1u64 << BITS) as f64;
         let micros = |us: u32| Duration::from_micros(us.into());
@@ -339,22 +301,22 @@ impl<const BITS: u32> Detector<BITS> {
         Verdict::of(self.report().score)
     }
 
-    /// An acknowledgement. Says whether it ended a round trip.
+    /// An acknowledgement arrived. Returns whether it ended a round trip.
     #[inline]
     pub fn on_ack(&mut self, sample: &Sample) -> bool {
         if sample.delivered_ce > 0 {
             self.on_mark();
         }
         if let Some(rtt) = sample.rtt_us
-            && !self.is_dropper()
+            && !self.is_non_ecn()
         {
-            let prompt = !self.settings.best || self.is_prompt(sample);
-            self.show_tracers(rtt, prompt, sample);
-            if prompt {
+            let undelayed = !self.settings.best || self.is_undelayed_ack(sample);
+            self.update_tracers(rtt, undelayed, sample);
+            if undelayed {
                 self.on_rtt(rtt.min(RTT_MAX), sample);
             }
         }
-        self.acked_us = sample.now_us;
+        self.last_ack_us = sample.now_us;
         self.round.acks += 1;
         self.round.limited_acks += u32::from(sample.self_limited);
         self.round.delivered += sample.delivered;
@@ -370,47 +332,47 @@ impl<const BITS: u32> Detector<BITS> {
         over
     }
 
-    /// Whether the receiver held nothing back. It holds an acknowledgement since the one before it
-    /// went out, so that one that came soon after that was not held either.
+    /// Whether the receiver did not delay the acknowledgement by its timer. It delays one from the
+    /// acknowledgement before it on, so one that follows soon was not delayed.
     #[inline]
-    fn is_prompt(&self, sample: &Sample) -> bool {
-        sample.is_prompt() || sample.now_us < self.acked_us + HELD_MIN
+    fn is_undelayed_ack(&self, sample: &Sample) -> bool {
+        sample.is_immediate_ack() || sample.now_us < self.last_ack_us + DELAYED_ACK_MIN
     }
 
-    /// Whether the bottleneck is one that drops, and what it did before says nothing any more.
+    /// Whether the bottleneck counts as one that does not mark. Earlier marks are no evidence then.
     #[inline]
-    fn is_dropper(&self) -> bool {
-        self.losses >= LOSSES_OF_A_DROPPER && self.unmarked_rounds >= STALE_ROUNDS
+    fn is_non_ecn(&self) -> bool {
+        self.losses >= NON_ECN_LOSSES && self.unmarked_rounds >= STALE_ROUNDS
     }
 
     /// A mark wakes the detector (Fallback §4.1.1).
     fn on_mark(&mut self) {
-        if self.is_dropper() {
-            // What marks now need not be what marked then.
+        if self.is_non_ecn() {
+            // Another bottleneck may mark now.
             self.rtt = None;
         }
         self.losses = 0;
         self.unmarked_rounds = 0;
         let floor = -self.settings.l_sticky;
         if self.score <= floor {
-            let heard = if self.is_two_queues() { 0 } else { self.unheard };
-            self.score = (floor + 1 + heard).min(self.settings.c_sticky);
+            let evidence = if self.is_dual_queue() { 0 } else { self.pending_evidence };
+            self.score = (floor + 1 + evidence).min(self.settings.c_sticky);
             self.max = self.max.max(self.score);
         }
-        self.unheard = 0;
+        self.pending_evidence = 0;
     }
 
-    /// The round trip of a set is that of its front, which is acknowledged at once by the middle if
-    /// not before. What it waited for besides a packet under way, and what else moves it, is queue.
-    /// The first segments tell nothing: sets among them would be acknowledged one by one too, and
-    /// their small packets look like a faster link.
+    /// Passes an RTT on to the tracers. The RTT of a set is that of its front, which its middle makes
+    /// the receiver acknowledge without delay. It contains queueing delay if it is above the lowest RTT
+    /// by more than one packet and the jitter. The sets of the first segments are no evidence: they
+    /// are acknowledged one by one, and their small packets would suggest a faster link.
     #[inline]
-    fn show_tracers(&mut self, rtt: u32, prompt: bool, sample: &Sample) {
+    fn update_tracers(&mut self, rtt: u32, undelayed: bool, sample: &Sample) {
         let queued = rtt.saturating_sub(sample.min_rtt_us);
         if let Some(tracers) = &mut self.tracers {
-            let started = sample.una > QUICK_SEGMENTS;
-            let waits = started && queued > self.spacing.micros() + JITTER;
-            tracers.on_rtt(waits, prompt && sample.delivered_ce == 0 && queued > STEP);
+            let started = sample.una > QUICKACK_SEGMENTS;
+            let is_queued = started && queued > self.spacing.micros() + JITTER;
+            tracers.on_rtt(is_queued, undelayed && sample.delivered_ce == 0 && queued > STEP);
         }
     }
 
@@ -426,37 +388,37 @@ impl<const BITS: u32> Detector<BITS> {
         self.spacing.update(sample);
         let queued = rtt.saturating_sub(sample.min_rtt_us);
         let unmarked = sample.delivered.saturating_sub(sample.delivered_ce);
-        if queued > self.deep() {
+        if queued > self.deep_threshold() {
             self.round.deep_unmarked += unmarked;
         }
-        if queued > FAR_MIN {
-            self.round.far_unmarked += unmarked;
+        if queued > CLASSIC_TARGET {
+            self.round.unmarked_above_target += unmarked;
         }
     }
 
-    /// From which depth on an L4S queue marks everything.
+    /// The queueing delay above which an L4S queue marks every packet, in microseconds.
     #[inline]
-    fn deep(&self) -> u32 {
-        if self.is_one_queue() {
+    fn deep_threshold(&self) -> u32 {
+        if self.is_single_queue() {
             return STEP + JITTER;
         }
-        DEEP_MIN.max(self.spacing().saturating_mul(DEEP_PACKETS))
+        DEEP_MIN.max(self.reference_spacing().saturating_mul(DEEP_PACKETS))
     }
 
-    /// What the bottleneck takes to send a packet, where that is known and of interest.
+    /// The spacing that V0 and D0 follow, in microseconds; 0 if it is not known.
     #[inline]
-    fn spacing(&self) -> u32 {
-        if self.is_one_queue() { 0 } else { self.packet_us() }
+    fn reference_spacing(&self) -> u32 {
+        if self.is_single_queue() { 0 } else { self.packet_us() }
     }
 
-    /// Whether tracers found a single queue. What is allowed to an L4S queue for the floor of its
-    /// step, some packets whatever they take, is not allowed to that one.
+    /// Whether tracers found a single queue. The packets that the step of an L4S queue does not mark
+    /// are then no excuse.
     #[inline]
-    fn is_one_queue(&self) -> bool {
-        self.tracers.as_ref().is_some_and(Tracers::found_one_queue)
+    fn is_single_queue(&self) -> bool {
+        self.tracers.as_ref().is_some_and(Tracers::is_single_queue)
     }
 
-    /// Once per round trip.
+    /// Scores a round trip.
     #[inline(never)]
     fn end_round(&mut self, sample: &Sample) {
         let round = core::mem::take(&mut self.round);
@@ -468,15 +430,16 @@ impl<const BITS: u32> Detector<BITS> {
         self.depth = srtt.saturating_sub(sample.min_rtt_us);
         let (floor, ceiling) = (-self.settings.l_sticky, self.settings.c_sticky);
         if self.score <= floor {
-            self.unheard += self.evidence(&round) - (self.unheard >> UNHEARD_SHIFT);
+            self.pending_evidence +=
+                self.evidence(&round) - (self.pending_evidence >> PENDING_SHIFT);
         }
-        if self.is_dropper() {
-            // A Classic queue drops too, but one that is not known for it is not the one that
-            // marked (Fallback §4.1.1).
+        if self.is_non_ecn() {
+            // The bottleneck changed (Fallback §4.1.1). A Classic queue drops packets too, so that the
+            // best rules keep a score above 0.
             if !self.settings.best || self.score <= 0 {
                 (self.score, self.rounds) = (floor, 0);
             }
-        } else if self.score > floor && !self.is_two_queues() {
+        } else if self.score > floor && !self.is_dual_queue() {
             self.rounds += 1;
             if !self.settings.best || !round.is_all_marked() {
                 let mut delta = self.delta(mdev, &round);
@@ -491,25 +454,24 @@ impl<const BITS: u32> Detector<BITS> {
             let before = self.score;
             self.score = tracers.on_round(before, round.marked > 0);
             if self.score > before {
-                // One queue was found.
+                // A single queue was found.
                 self.max = self.max.max(self.score);
             }
         }
     }
 
-    /// Whether tracers know of two queues, better than round trips do.
+    /// Whether tracers found a dual queue. The RTT is then no evidence.
     #[inline]
-    fn is_two_queues(&self) -> bool {
-        self.tracers.as_ref().is_some_and(Tracers::found_two_queues)
+    fn is_dual_queue(&self) -> bool {
+        self.tracers.as_ref().is_some_and(Tracers::is_dual_queue)
     }
 
-    /// V·lg(v/V0) + D·lg(max(d/D0, 1)) − S·s (Fallback §4.2), and what marks tell by where they
-    /// come from.
+    /// V·lg(v/V0) + D·lg(max(d/D0, 1)) − S·s (Fallback §4.2), and the evidence of unmarked packets.
     fn delta(&mut self, mdev: u32, round: &Round) -> i64 {
         let Settings { s, v0_us, d0_us, best, .. } = self.settings;
-        // Others' packets and its own move the round trip by whole packets, in any queue
-        // (Fallback §9). What a step of 1 ms with a floor of two packets lets wait is not deep.
-        let packets = 2 * self.spacing();
+        // The RTT varies by whole packets in any queue (Fallback §9). A step of 1 ms with a floor of
+        // two packets allows the delay of both.
+        let packets = 2 * self.reference_spacing();
         let (v0, d0) = match packets {
             0 => (v0_us, d0_us),
             _ => (v0_us.max(packets + JITTER), d0_us.max(packets + STEP)),
@@ -521,13 +483,13 @@ impl<const BITS: u32> Detector<BITS> {
         delta + self.evidence(round)
     }
 
-    /// What came unmarked, or did not come, where an L4S queue marks all.
+    /// The evidence of packets that were unmarked or lost where an L4S queue marks all packets.
     fn evidence(&self, round: &Round) -> i64 {
         if !self.settings.best {
             return 0;
         }
-        // As far as the score goes: this needs no second round trip.
-        if round.far_unmarked > FLOOR_PACKETS {
+        // The whole range of the score: one round trip is enough.
+        if round.unmarked_above_target > FLOOR_PACKETS {
             return self.settings.l_sticky + self.settings.c_sticky;
         }
         let mut evidence = share(round.deep_unmarked, round.delivered);
@@ -542,7 +504,7 @@ impl<const BITS: u32> Detector<BITS> {
     fn logs(&mut self, mdev: u32, v0: u32, d0: u32) -> i64 {
         let Settings { v, d, v0_us, d0_us, lg_v0, lg_d0, .. } = self.settings;
         let depth = self.depth;
-        // The usual references are known beforehand, to the last bit.
+        // The logarithms of the configured V0 and D0 are exact.
         let lg_v0 = if v0 == v0_us { lg_v0 } else { scaled(self.log_v0.take(v0.into()), BITS) };
         let weighted = |weight: i64, log: u32, reference: i64| {
             (weight * (scaled(log, BITS) - reference)) >> WEIGHT_BITS
@@ -552,7 +514,7 @@ impl<const BITS: u32> Detector<BITS> {
         }
         let lg_d0 = if d0 == d0_us { lg_d0 } else { scaled(self.log_d0.take(d0.into()), BITS) };
         if v == d {
-            // One logarithm of the product does for both (Fallback §B.3).
+            // One logarithm of the product replaces two (Fallback §B.3).
             let product = u64::from(mdev.max(1)) * u64::from(depth);
             weighted(v, self.log_depth.take(product), lg_v0 + lg_d0)
         } else {
@@ -575,24 +537,25 @@ impl<const BITS: u32> Detector<BITS> {
         self.round.lost = true;
     }
 
-    /// The sender was idle for so many retransmission timeouts: half of what speaks for a Classic
-    /// queue for each of them (Fallback §4.2, `C_FRAC_IDLE`).
+    /// The sender was idle for this many retransmission timeouts. Each halves a positive score
+    /// (Fallback §4.2, `C_FRAC_IDLE`).
     pub fn on_idle(&mut self, timeouts: u32) {
         if self.score > 0 {
             self.score >>= timeouts.min(63);
         }
     }
 
-    /// Whether the next segment should go as a set of tracers; then it does (Fallback §5.2).
+    /// Whether the next segment is to be sent as a set of tracers (Fallback §5.2). If so, that set
+    /// counts as sent.
     #[inline]
     pub fn wants_tracers(&mut self) -> bool {
-        self.tracers.as_mut().is_some_and(Tracers::wants)
+        self.tracers.as_mut().is_some_and(Tracers::take_set)
     }
 
-    /// A set of tracers came back: whether it was in another order than it was sent in (Fallback §5.3).
-    pub fn on_traced(&mut self, overtook: bool) {
+    /// A set of tracers was answered. `overtaken`: whether the order changed (Fallback §5.3).
+    pub fn on_traced(&mut self, overtaken: bool) {
         if let Some(tracers) = &mut self.tracers {
-            self.score = tracers.outcome(overtook, self.score);
+            self.score = tracers.on_answer(overtaken, self.score);
         }
     }
 }

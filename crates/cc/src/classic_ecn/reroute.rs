@@ -1,19 +1,20 @@
 //! Keeps a re-route out of moving averages (Fallback appendix C).
 //!
-//! After a step an average takes long to arrive at the new level, and the mean deviation from it
-//! grows meanwhile although nothing varies more than before. So each outlier starts a second pair
-//! of averages at itself. The pair is kept as long as it deviates less than the first one: after a
-//! step it does, at the tip of a sawtooth it does not.
+//! After a step of the RTT the average converges slowly, and the mean deviation from it grows
+//! meanwhile, although the RTT does not vary more than before. Therefore an outlier starts a second
+//! pair of averages at its own value. The second pair is kept as long as its deviation is the smaller
+//! one. That holds after a step, but not at the peak of a sawtooth.
 
-/// A moving average and the mean deviation from it, which an outlier can be told by.
+/// A moving average and the mean deviation from it, by which outliers are recognised.
 pub trait Averages: Copy {
-    /// What is averaged.
+    /// The type of the averaged samples.
     type Sample: Copy;
 
-    /// On which side of the average a sample is that is further away than `k2` mean deviations.
+    /// The side of the average on which a sample is, if its distance is more than `k2` mean
+    /// deviations.
     fn outlier(&self, sample: Self::Sample, k2: Factor) -> Option<Side>;
 
-    /// Takes a sample in.
+    /// Adds a sample.
     fn update(&mut self, sample: Self::Sample);
 
     /// Averages with the same gains that start from `sample`, with this mean deviation inflated
@@ -24,17 +25,17 @@ pub trait Averages: Copy {
     fn is_tighter(&self, other: &Self) -> bool;
 }
 
-/// K1: by how much the mean deviation of new averages is inflated, so that an outlier that only
-/// just is one does not make them the better ones if the same sample comes again.
+/// K1: the factor that inflates the mean deviation of new averages, so that an outlier just above the
+/// bound, followed by the same sample, does not make the new averages the better ones.
 ///
-/// The outlier is K2·m away from the average, where m is the mean deviation. It takes the original
-/// deviation to m·(1 + G2·(K2 − 1)); the same sample again, which is then no outlier any more,
-/// takes the new one from K1·m to K1·m·(1 − G2). They are equal for
+/// The outlier is K2·m away from the average, where m is the mean deviation. It changes the original
+/// deviation to m·(1 + G2·(K2 − 1)). The same sample again, which is then no outlier any more,
+/// changes the new deviation from K1·m to K1·m·(1 − G2). They are equal for
 ///
 /// K1 = (1 + G2·(K2 − 1)) / (1 − G2) = 1 + G2·K2 + …
 ///
-/// The formula in appendix C is 1 + G2·(2·K2 − 2) + …: the same for K2 = 2, too little below and
-/// more than needed above.
+/// The formula in appendix C is 1 + G2·(2·K2 − 2) + …. It is the same for K2 = 2, too small for a
+/// smaller K2 and larger than needed for a larger one.
 pub fn k1(g2: f64, k2: Factor) -> f64 {
     (1.0 + g2 * (k2.as_f64() - 1.0)) / (1.0 - g2)
 }
@@ -42,18 +43,18 @@ pub fn k1(g2: f64, k2: Factor) -> f64 {
 /// A side of an average.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
-    /// Less.
+    /// Less than the average.
     Below,
-    /// More.
+    /// More than the average.
     Above,
 }
 
-/// A factor of 1 and above, in 1/16.
+/// A factor from 1 to 16, in steps of 1/16.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Factor(u32);
 
 impl Factor {
-    /// 1: below it every other sample is an outlier.
+    /// The factor 1. With a smaller one about every second sample would be an outlier.
     pub const ONE: Factor = Factor(16);
     /// K2 of Fallback appendix C.
     pub const TWO: Factor = Factor(32);
@@ -64,25 +65,25 @@ impl Factor {
         (16.0..=256.0).contains(&sixteenths).then_some(Factor(sixteenths as u32))
     }
 
-    /// As a number.
+    /// The factor as a real number.
     pub fn as_f64(self) -> f64 {
         f64::from(self.0) / 16.0
     }
 
-    /// In 1/16: 16 to 256.
+    /// The factor in 1/16: 16 to 256.
     pub const fn sixteenths(self) -> u32 {
         self.0
     }
 }
 
-/// Averages, and while it pays a second pair of them.
+/// Averages, and a second pair of them after an outlier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Filter<A> {
     /// The averages of all samples.
     pub original: A,
     /// The second pair of averages.
     pub alternative: Option<Alternative<A>>,
-    /// The distance of an outlier in mean deviations; `None` for no filter.
+    /// The least distance of an outlier in mean deviations; `None` for no filter.
     pub k2: Option<Factor>,
 }
 
@@ -93,18 +94,18 @@ pub struct Alternative<A> {
     pub averages: A,
     /// The side of the original average that the outlier was on.
     pub side: Side,
-    /// A second sample came. Without one an outlier would be the average by itself if it is so
-    /// far away that the original deviation grows by more than K1.
+    /// Whether a second sample followed. Otherwise one outlier that increases the original deviation by
+    /// more than K1 would be the average.
     pub confirmed: bool,
 }
 
 impl<A: Averages> Filter<A> {
-    /// Filters outliers of `k2` mean deviations; with `None` it passes everything on.
+    /// A filter of outliers of more than `k2` mean deviations; `None` for no filter.
     pub fn new(original: A, k2: Option<Factor>) -> Self {
         Filter { original, alternative: None, k2 }
     }
 
-    /// Takes a sample in.
+    /// Adds a sample.
     #[inline]
     pub fn update(&mut self, sample: A::Sample) {
         if let Some(k2) = self.k2 {
@@ -122,20 +123,20 @@ impl<A: Averages> Filter<A> {
                 let averages = self.original.restarted(sample, k2);
                 self.alternative = Some(Alternative { averages, side, confirmed: false });
             }
-            // Outliers on the other side do not speak for it: the tip of a sawtooth is followed
-            // by the foot of the next.
+            // Outliers on the other side are no evidence of a step: the peak of a sawtooth is followed
+            // by the minimum of the next.
             (Some(alternative), outlier) => {
                 alternative.averages.update(sample);
                 alternative.confirmed = true;
-                let speaks_for_it = outlier == Some(alternative.side);
-                if !speaks_for_it && !alternative.averages.is_tighter(&self.original) {
+                let is_evidence = outlier == Some(alternative.side);
+                if !is_evidence && !alternative.averages.is_tighter(&self.original) {
                     self.alternative = None;
                 }
             }
         }
     }
 
-    /// Those that deviate less.
+    /// The averages with the smaller deviation.
     #[inline]
     pub fn best(&self) -> &A {
         match &self.alternative {
@@ -148,17 +149,17 @@ impl<A: Averages> Filter<A> {
         }
     }
 
-    /// Those without the filter.
+    /// The averages without the filter.
     pub fn original(&self) -> &A {
         &self.original
     }
 
-    /// Whether there is a second pair at present.
+    /// Whether there is a second pair.
     pub fn has_alternative(&self) -> bool {
         self.alternative.is_some()
     }
 
-    /// Does the same to both pairs.
+    /// Applies a change to both pairs.
     pub fn for_both(&mut self, mut change: impl FnMut(&mut A)) {
         change(&mut self.original);
         if let Some(alternative) = &mut self.alternative {
@@ -167,7 +168,7 @@ impl<A: Averages> Filter<A> {
     }
 }
 
-/// Averages of real numbers, for users outside of a kernel.
+/// Averages of real numbers, for use outside of a kernel.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Exact {
     /// The average.
@@ -214,7 +215,7 @@ mod tests {
         Exact { mean: 100.0, deviation: 5.0, mean_gain: 1.0 / 64.0, deviation_gain: 1.0 / 128.0 }
     }
 
-    /// No more than is needed, either: both deviations are the same after the second sample.
+    /// With K1 both deviations are equal after the second sample.
     #[test]
     fn k1_makes_the_deviations_equal() {
         for (g2, k2, expected) in [(0.25, 48, 2.0), (0.5, 32, 3.0), (0.125, 16, 8.0 / 7.0)] {
@@ -227,7 +228,7 @@ mod tests {
     }
 
     proptest! {
-        /// What K1 is made for.
+        /// The purpose of K1.
         #[test]
         fn the_same_sample_twice_is_no_step_if_it_was_only_just_an_outlier(
             k2 in 1.0f64..8.0,
@@ -244,7 +245,7 @@ mod tests {
             prop_assert!(!filter.has_alternative());
         }
 
-        /// However far away it was.
+        /// This holds for any distance.
         #[test]
         fn one_outlier_alone_changes_nothing(distance in 0.001f64..1e6, rest in -5.0f64..5.0) {
             let mut filter = Filter::new(settled(), Some(Factor::TWO));
@@ -266,10 +267,10 @@ mod tests {
         (0..20).for_each(|i| filter.update(200.0 + wobble(i)));
         assert!((filter.best().mean - 200.0).abs() < 6.0, "{:?}", filter.best());
         assert!(filter.best().deviation < 2.0 * before);
-        // Without the filter the average is a quarter of the way: 1 − e^(−20/64) = 0.27.
+        // Without the filter the average has moved by a quarter of the step: 1 − e^(−20/64) = 0.27.
         assert!((filter.original().mean - 127.0).abs() < 3.0, "{:?}", filter.original());
         assert!(filter.original().deviation > 2.0 * before);
-        // Both are the same in the end, and the second pair is given up.
+        // Both converge, and the second pair ends.
         (0..2000).for_each(|i| filter.update(200.0 + wobble(i)));
         assert!(!filter.has_alternative());
     }
@@ -295,15 +296,15 @@ mod tests {
         assert!(!filter.has_alternative());
     }
 
-    /// Averages that say what they are told to: a sample is the outlier that it is, and the
-    /// deviation that these have from then on.
+    /// Averages that follow a script: a sample says whether it is an outlier, and the deviations after
+    /// it.
     #[derive(Clone, Copy, PartialEq, Debug)]
-    struct Told {
+    struct Scripted {
         deviation: i32,
         restarted: bool,
     }
 
-    impl Averages for Told {
+    impl Averages for Scripted {
         type Sample = (Option<Side>, i32, i32);
 
         fn outlier(&self, sample: Self::Sample, _: Factor) -> Option<Side> {
@@ -313,7 +314,7 @@ mod tests {
             self.deviation = if self.restarted { restarted } else { original };
         }
         fn restarted(&self, _: Self::Sample, _: Factor) -> Self {
-            Told { restarted: true, ..*self }
+            Scripted { restarted: true, ..*self }
         }
         fn is_tighter(&self, other: &Self) -> bool {
             self.deviation < other.deviation
@@ -323,7 +324,7 @@ mod tests {
     /// Whether there is a second pair after an outlier above and these samples, and whether it is the
     /// best.
     fn after(samples: &[(Option<Side>, i32, i32)]) -> (bool, bool) {
-        let original = Told { deviation: 10, restarted: false };
+        let original = Scripted { deviation: 10, restarted: false };
         let mut filter = Filter::new(original, Some(Factor::TWO));
         filter.update((Some(Side::Above), 10, 10));
         samples.iter().for_each(|sample| filter.update(*sample));
@@ -331,21 +332,21 @@ mod tests {
     }
 
     #[test]
-    fn a_second_pair_stays_while_it_is_tighter_or_outliers_speak_for_it() {
+    fn a_second_pair_stays_while_it_is_tighter_or_outliers_confirm_it() {
         let (above, below) = (Some(Side::Above), Some(Side::Below));
         for other in [None, below] {
             assert_eq!(after(&[(other, 10, 9)]), (true, true));
-            // The sample comes to the original after the two are compared.
+            // The two are compared before the sample is added to the original.
             assert_eq!(after(&[(other, 10, 10)]), (false, false));
             assert_eq!(after(&[(other, 10, 11)]), (false, false));
         }
-        // It stays, but is not the best.
+        // It stays, but has the larger deviation.
         assert_eq!(after(&[(above, 10, 11)]), (true, false));
         assert_eq!(after(&[(above, 12, 11)]), (true, true));
     }
 
     #[test]
-    fn an_outlier_is_further_than_so_many_deviations() {
+    fn an_outlier_is_further_than_k2_deviations() {
         let side = |sample| settled().outlier(sample, Factor::TWO);
         assert_eq!([side(110.0), side(90.0)], [None, None]);
         assert_eq!([side(110.1), side(89.9)], [Some(Side::Above), Some(Side::Below)]);

@@ -1,12 +1,12 @@
 //! The smoothed RTT and its mean deviation, over a sawtooth of the flow (Fallback §4.3, §B.1).
 //!
 //! Both are exponentially weighted moving averages per acknowledgement, `fbk_srtt` with gain 1/g
-//! and `fbk_mdev` with half of that or as much. They are kept multiplied by g, so that an update
-//! is a subtraction and a shift; where g changes with the slow-start threshold, so do they.
+//! and `fbk_mdev` with half of that gain or the same. They are stored multiplied by g, so that an
+//! update is a subtraction and a shift. They are rescaled if the slow-start threshold changes g.
 
 use super::reroute::{Averages, Factor, Side};
 
-/// The largest RTT that is told from larger ones, in microseconds: 16.7 s (Fallback §B.1).
+/// Larger RTTs count as this one, in microseconds: 16.7 s (Fallback §B.1).
 pub const RTT_MAX: u32 = (1 << 24) - 1;
 /// g is 2^20 at most: two minutes at 200 Mb/s (Fallback §B.1).
 pub const SHIFT_MAX: u32 = 20;
@@ -20,12 +20,12 @@ pub struct Smooth {
     pub mdev: u64,
     /// The gain of `srtt` is 2^-`shift`.
     pub shift: u32,
-    /// That of `mdev` is 2^-(`shift` + `ratio`).
+    /// The gain of `mdev` is 2^-(`shift` + `ratio`).
     pub ratio: u32,
 }
 
-/// The shift of the gain for a slow-start threshold of so many segments: g = 2 · ssthresh^1.5, in
-/// powers of two (Fallback §4.3, §B.1), `most` at most.
+/// The shift of the gain for a slow-start threshold in segments: g = 2 · ssthresh^1.5, in powers of
+/// two (Fallback §4.3, §B.1), `most` at most.
 pub const fn shift_of(ssthresh: u32, most: u32) -> u32 {
     let lg = if ssthresh == 0 { 0 } else { ssthresh.ilog2() };
     let shift = lg + lg / 2 + 1;
@@ -33,13 +33,13 @@ pub const fn shift_of(ssthresh: u32, most: u32) -> u32 {
 }
 
 impl Smooth {
-    /// Starts from a first RTT with a deviation of 1 µs: there is no need for caution as for a
+    /// Starts from a first RTT with a deviation of 1 µs, without the margin of a retransmission
     /// timeout (Fallback §4.4). `shift` is [`SHIFT_MAX`] at most, `ratio` 1.
     pub fn new(rtt: u32, shift: u32, ratio: u32) -> Self {
         Smooth { srtt: u64::from(rtt) << shift, mdev: 1 << (shift + ratio), shift, ratio }
     }
 
-    /// An acknowledgement told an RTT.
+    /// An RTT was measured.
     #[inline]
     pub fn update(&mut self, rtt: u32) {
         let error = i64::from(rtt) - (self.srtt >> self.shift) as i64;
@@ -49,7 +49,7 @@ impl Smooth {
         self.mdev = self.mdev + error.unsigned_abs() - mdev;
     }
 
-    /// The threshold changed, and with it the gain; the averages stay what they are.
+    /// Changes the gain. The averages do not change.
     pub fn set_shift(&mut self, shift: u32) {
         if shift >= self.shift {
             self.srtt <<= shift - self.shift;
@@ -91,8 +91,8 @@ impl Averages for Smooth {
     }
 
     fn restarted(&self, rtt: u32, k2: Factor) -> Self {
-        // K1 − 1 = G2·K2 but for the square of G2, and G2 times the deviation is what that is
-        // without its scale. Rounded up, so that it is never too little.
+        // K1 − 1 = G2·K2 without the terms in G2². G2 times the scaled deviation is the deviation.
+        // Rounded up, so that it is never too small.
         let inflation = (u64::from(k2.sixteenths()) * (u64::from(self.mdev()) + 1)).div_ceil(16);
         Smooth { srtt: u64::from(rtt) << self.shift, mdev: self.mdev + inflation, ..*self }
     }
@@ -143,7 +143,7 @@ mod tests {
             assert_eq!(outlier(10_000 + bound + 1), Some(Side::Above));
             assert_eq!(outlier(10_000 - bound - 1), Some(Side::Below));
         }
-        // What is left of a microsecond counts as none.
+        // Fractions of a microsecond do not count.
         let uneven = Smooth { srtt: (10_000 << 8) + 255, mdev: (100 << 9) + 511, ..settled() };
         assert_eq!(uneven.outlier(10_200, Factor::TWO), None);
         assert_eq!(uneven.outlier(10_201, Factor::TWO), Some(Side::Above));
@@ -161,7 +161,7 @@ mod tests {
         assert!(!settled().is_tighter(&settled()));
     }
 
-    /// The filter of the re-route with averages in integers, as the detector has it.
+    /// The detector's filter of re-routes, with averages in integers.
     #[test]
     fn a_re_route_is_taken_up_within_a_few_samples_and_a_spike_is_not() {
         let mut filter = crate::classic_ecn::reroute::Filter::new(settled(), Some(Factor::TWO));
@@ -188,8 +188,8 @@ mod tests {
     }
 
     proptest! {
-        /// The averages are those of real numbers to a microsecond or so, whatever the RTTs and
-        /// however often the gain changes.
+        /// The averages equal those of real numbers to about a microsecond, also when the gain
+        /// changes.
         #[test]
         fn integers_follow_real_numbers(
             first in 1u32..RTT_MAX,
@@ -198,8 +198,8 @@ mod tests {
         ) {
             let mut smooth = Smooth::new(first, 8, ratio);
             let (mut srtt, mut mdev, mut g) = (f64::from(first), 1.0, 256.0);
-            // Rounding the average down by up to 1 µs moves the next one by 1/g of that, and so
-            // on: 1 µs in all. The deviation adds its own. Each smaller gain rounds once more.
+            // Rounding an average down by up to 1 µs changes each later one by 1/g of that: 1 µs in
+            // all. The deviation is rounded as well. Each change of the gain rounds once more.
             let mut bound = 3.0;
             for (rtt, shift) in steps {
                 if let Some(shift) = shift {

@@ -1,107 +1,126 @@
-//! When to send tracers, and what they do to the score (Fallback §§5.2–5.4).
+//! The tests by tracers: when a set is sent, and how its answer changes the score (Fallback
+//! §§5.2–5.4).
 //!
-//! A set of tracers asks the bottleneck whether it tells ECT(1) from ECT(0). It is sent only where
-//! the score approaches the transition from below, at most one in a round trip. Each that says
-//! *L4S* takes a part of the score, so that as many as there are take it from the threshold to its
-//! floor. One that says *Classic* takes nothing: what the round trips tell goes on.
+//! A test sends [`SETS`] sets of tracers, at most one per round trip. A set is *overtaken* if its
+//! rear arrives before its middle, or its middle before its front: the bottleneck then has separate
+//! queues for ECT(1) and ECT(0). Each overtaken set lowers the score by [`Tracers::step`]. A set in
+//! order leaves it unchanged.
 //!
-//! ```text
-//! Idle ──score ≥ threshold──▶ Armed(n) ──sent──▶ Resting(n − 1) ──round trip──▶ Armed(n − 1)
-//!  ▲ ▲         ▲                                       │ none left
-//!  │ │         │                                       ▼
-//!  │ │         └──score ≥ threshold, one overtaken── Waiting
-//!  │ └───────score < threshold───────────────────────┘ │ score ≥ threshold, none overtaken
-//!  └────────score at its floor──────────────────── Suppressed
-//! ```
+//! # Transitions
 //!
-//! A score at its floor ends a test too. In two things this follows the paper's text (§5.4) rather
-//! than its pseudocode (§5.3). There the whole test is judged when its last set is sent, before
-//! that is answered; here a round trip after it could be. And there the value that stands for
-//! *suppressed* is negative, so that the next round trip takes it for sets that rest and arms them
-//! again.
+//! A test is *needed* if the score is at the threshold, or, with [`Rules::Best`], if the round trip
+//! contained a mark. `Start` is `Armed(SETS)` with all counts 0 if a test is needed, else `Idle`. The
+//! events are the end of a round trip (`round`), a data segment that can be sent as a set
+//! (`segment`) and a complete answer (`answer`).
 //!
-//! In a third it departs from both. They give tracers up where a test leaves the score high, even
-//! if every set of it found an L4S queue: over a link that sends in bursts of 4 ms the round trips
-//! add more to the score than the sets take. Here another test follows as long as a set is
-//! overtaken.
+//! | phase | event | condition | next phase | action |
+//! |---|---|---|---|---|
+//! | any | round | paper, score at its floor | `Idle` | |
+//! | `Idle` | round | | `Start` | |
+//! | `Armed(n)` | segment | packets are queued, or `send_unqueued` | `Sent(n − 1)` | send a set |
+//! | `Armed(n)` | round | | `Armed(n)` | |
+//! | `Sent(n)` | round | n > 0 | `Armed(n)` | |
+//! | `Sent(0)` | round | | `Waiting` | |
+//! | `Waiting` | round | best | by the next table | conclude the test |
+//! | `Waiting` | round | needed, none overtaken | `Suppressed(0)` | |
+//! | `Waiting` | round | otherwise | `Start` | |
+//! | `Suppressed(n)` | round | n > 0 | `Suppressed(n − 1)` | |
+//! | `Suppressed(0)` | round | paper | `Suppressed(0)` | |
+//! | `Suppressed(0)` | round | best | `Start` | |
+//! | `Suppressed(n)` | answer | overtaken, no dual queue found | `Waiting` | lower the score |
+//! | otherwise | answer | overtaken | unchanged | lower the score |
+//! | any | answer | in order | unchanged | |
 //!
-//! # Findings
+//! With [`Rules::Best`] a test ends with a finding. The first row that matches counts:
 //!
-//! With [`Rules::Best`](super::Rules::Best) a test finds something:
+//! | answers of the test | finding | next phase | score |
+//! |---|---|---|---|
+//! | overtaken ≥ [`MIN_SETS`] and > in order | dual queue | `Suppressed(RETEST_ROUNDS)` | floor |
+//! | overtaken > 0 | as before | `Start` | |
+//! | queued in order ≥ [`MIN_SETS`], `unmarked_above_step` | single queue | `Suppressed(RETEST_ROUNDS)` | ≥ 1 |
+//! | any, after a single queue was found | single queue | `Armed(SETS)` | ≥ 1 |
+//! | any, at most [`IMMEDIATE_TESTS`] inconclusive tests in a row | inconclusive | `Armed(SETS)` | |
+//! | any | inconclusive | `Suppressed(RETEST_ROUNDS)` | |
 //!
-//! - **Two queues**: most sets were overtaken, which no single queue does. The score goes to its
-//!   floor, and what round trips tell does not count.
-//! - **One queue**: no set was, and two things are known. Sets *waited*: where a queue is not
-//!   empty, two queues send the middle after the rear or before the front, where one keeps the
-//!   order; on a free link either does, so that order alone says nothing. And packets came
-//!   *unmarked* after a longer wait than an L4S queue lets pass: a queue for each flow keeps the
-//!   order too, and may mark as an L4S queue does. The score is 1 at least from then on.
-//! - **Nothing**: no set was, but one of the two is not known.
+//! A dual queue stands until another test ends with another finding. A single queue, the safer
+//! error, stands until a set is overtaken.
 //!
-//! A set is overtaken too if its middle comes before its front, as it does behind an empty Classic
-//! queue and an L4S queue that is not.
+//! # Reasons
 //!
-//! Such a test begins with any mark too, whatever the score. As long as the score is low there is no
-//! hurry: a set goes where the newest round trip waited, so that its order is likely to tell.
+//! - Order is evidence of a single queue only if packets were queued. On an idle link every
+//!   bottleneck keeps the order. Before the score reaches the threshold, a test can therefore wait
+//!   until the newest RTT contains queueing delay.
+//! - Per-flow queues keep the order as well and may mark as an L4S queue does. A single queue
+//!   therefore also takes a packet that was delayed by more than the step of an L4S queue and is not
+//!   marked.
+//! - One set alone may have been reordered elsewhere on the path.
 //!
-//! Two queues stand until another test finds anything else, or nothing; one queue, the safer error,
-//! until a set is overtaken. That test comes after [`VALID`] round trips. Where nothing was found
-//! the next one begins at once; but where nothing is found again and again, as in a queue per flow
-//! that marks as an L4S queue does, that is as good as a finding.
+//! # Differences from the paper
+//!
+//! - Its pseudocode (§5.3) ends a test when the last set is sent. Here, as in its text (§5.4), the
+//!   test ends one round trip later, so that the last set can be answered.
+//! - In its pseudocode *suppressed* is a negative number of sets, which the next round trip arms
+//!   again. Here, as in its text, only a score at its floor ends the suppression.
+//! - It gives up tests if one leaves the score high, even if all sets were overtaken: over a link that
+//!   sends in bursts of 4 ms the RTT adds more to the score than the sets subtract. Here another test
+//!   follows as long as sets are overtaken.
+//!
+//! [`Rules::Best`]: super::Rules::Best
 
 /// Sets of tracers per test (`TRACER_NUM`).
 pub const SETS: u32 = 4;
-/// A finding is not tested again for this many round trips.
-const VALID: u32 = 50;
-/// The least number of sets that a finding rests on: one alone may have been reordered on the way,
-/// or have waited for something else.
-const LEAST: u32 = 2;
-/// Another test follows at once after up to this many tests in a row that found nothing.
-const EAGER: u32 = 4;
+/// The round trips after a finding until the next test.
+const RETEST_ROUNDS: u32 = 50;
+/// The least number of sets that support a finding.
+const MIN_SETS: u32 = 2;
+/// The number of inconclusive tests in a row after which the next one follows at once.
+const IMMEDIATE_TESTS: u32 = 4;
 
-/// The scores that matter to tracers.
+/// The scores that tracers refer to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scores {
-    /// How far below 0 the score goes: `L_STICKY`.
+    /// The floor of the score is −`l_sticky` (`L_STICKY`).
     pub l_sticky: i64,
-    /// 1, from which on the queue is Classic.
+    /// The score 1. At it and above the queue is Classic.
     pub classic: i64,
 }
 
-/// The state of the tracers of a connection.
+/// The state of the tests of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tracers {
-    /// Whether a test finds anything; in the paper it does not.
-    pub finds: bool,
-    /// The scores that matter to it.
+    /// Whether the rules are [`Rules::Best`](super::Rules::Best); otherwise they are the paper's.
+    pub best: bool,
+    /// The scores that tracers refer to.
     pub scores: Scores,
     /// The phase of the test.
     pub phase: Phase,
-    /// Sets of this test of which the middle was overtaken.
+    /// Sets of this test that were overtaken.
     pub overtaken: u32,
     /// Sets of this test that came back in order.
     pub in_order: u32,
-    /// Those of `in_order` that had waited in a queue.
-    pub waited: u32,
-    /// The newest round trip had waited in a queue.
-    pub waits: bool,
-    /// Since one queue or two were found, a packet came unmarked from where an L4S queue marks all.
-    pub unmarked: bool,
-    /// The score was at the threshold in this test, so that no set is kept back for a queue.
-    pub hurry: bool,
-    /// The finding of the last test that found anything, or the number of those that did not.
+    /// Sets of this test that came back in order while packets were queued.
+    pub queued_in_order: u32,
+    /// Whether the newest RTT contained queueing delay.
+    pub queued: bool,
+    /// Whether a packet came unmarked, delayed by more than the step of an L4S queue, since the last
+    /// test that found a single or a dual queue.
+    pub unmarked_above_step: bool,
+    /// Whether the sets of this test are also sent while no packets are queued: the score was at the
+    /// threshold.
+    pub send_unqueued: bool,
+    /// The finding that stands.
     pub finding: Finding,
 }
 
-/// What a whole test says of the bottleneck.
+/// The finding of a test about the bottleneck.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Finding {
-    /// Nothing, in this number of tests in a row.
-    Nothing(u32),
-    /// The bottleneck has a single queue.
-    OneQueue,
-    /// The bottleneck has an L4S queue and a Classic one.
-    TwoQueues,
+    /// The last tests, of this number, found nothing.
+    Inconclusive(u32),
+    /// ECT(1) and ECT(0) share a queue.
+    SingleQueue,
+    /// ECT(1) and ECT(0) have separate queues.
+    DualQueue,
 }
 
 /// The phase of a test.
@@ -109,165 +128,152 @@ pub enum Finding {
 pub enum Phase {
     /// No test runs.
     Idle,
-    /// The next segment may go as a set. This number of sets is left, including the next one.
+    /// The next segment can be sent as a set. This number of sets is left, including that one.
     Armed(u32),
     /// A set was sent in this round trip. This number of sets is left.
-    Resting(u32),
-    /// The last set has another round trip to be answered.
+    Sent(u32),
+    /// All sets are sent. The last one can be answered until the end of this round trip.
     Waiting,
-    /// No test begins for this number of round trips: one found something, or was given up.
+    /// No test starts for this number of round trips, or, with the paper's rules, until the score is
+    /// at its floor.
     Suppressed(u32),
 }
 
 impl Tracers {
-    /// No test has begun. `finds`: whether a test finds anything.
-    pub fn new(finds: bool, scores: Scores) -> Tracers {
+    /// Before the first test. `best`: whether the rules are [`Rules::Best`](super::Rules::Best).
+    pub fn new(best: bool, scores: Scores) -> Tracers {
         Tracers {
-            finds,
+            best,
             scores,
             phase: Phase::Idle,
             overtaken: 0,
             in_order: 0,
-            waited: 0,
-            waits: false,
-            unmarked: false,
-            hurry: false,
-            finding: Finding::Nothing(0),
+            queued_in_order: 0,
+            queued: false,
+            unmarked_above_step: false,
+            send_unqueued: false,
+            finding: Finding::Inconclusive(0),
         }
     }
 
-    /// What one set takes from the score.
+    /// The decrease of the score for an overtaken set.
     pub fn step(&self) -> i64 {
         self.scores.l_sticky / i64::from(SETS)
     }
 
-    /// The score from which on a test is worth its bytes.
+    /// The least score at which a test is needed.
     pub fn threshold(&self) -> i64 {
         -self.step()
     }
 
-    /// A round trip is over, with a mark in it or without; `score` is what it came to. Gives the
-    /// score after it.
+    /// A round trip ended with this score. `marked`: whether it contained a mark. Returns the new
+    /// score.
     #[must_use]
-    pub fn on_round(&mut self, score: i64, marked: bool) -> i64 {
+    pub fn on_round(&mut self, mut score: i64, marked: bool) -> i64 {
         let at_floor = score <= -self.scores.l_sticky;
-        let high = score >= self.threshold();
-        let doubt = high || self.finds && marked;
-        let mut after = score;
+        let at_threshold = score >= self.threshold();
+        let needed = at_threshold || self.best && marked;
         self.phase = match self.phase {
-            Phase::Waiting if self.finds => {
-                after = self.judge(score, doubt);
-                self.phase
-            }
-            _ if at_floor && !self.finds => Phase::Idle,
-            Phase::Armed(left) => Phase::Armed(left),
-            Phase::Resting(0) => Phase::Waiting,
-            Phase::Resting(left) => Phase::Armed(left),
-            Phase::Suppressed(left) if left > 0 || !self.finds => {
-                Phase::Suppressed(left.saturating_sub(1))
-            }
-            Phase::Waiting if doubt && self.overtaken == 0 => Phase::Suppressed(0),
-            Phase::Waiting | Phase::Idle | Phase::Suppressed(_) => self.begin(doubt),
+            _ if at_floor && !self.best => Phase::Idle,
+            Phase::Armed(sets) | Phase::Sent(sets @ 1..) => Phase::Armed(sets),
+            Phase::Sent(0) => Phase::Waiting,
+            Phase::Waiting if self.best => self.conclude(&mut score, needed),
+            Phase::Waiting if needed && self.overtaken == 0 => Phase::Suppressed(0),
+            Phase::Suppressed(rounds @ 1..) => Phase::Suppressed(rounds - 1),
+            Phase::Suppressed(0) if !self.best => Phase::Suppressed(0),
+            Phase::Idle | Phase::Waiting | Phase::Suppressed(0) => self.start(needed),
         };
-        self.hurry |= high;
-        if self.found_one_queue() { after.max(self.scores.classic) } else { after }
+        self.send_unqueued |= at_threshold;
+        if self.is_single_queue() { score.max(self.scores.classic) } else { score }
     }
 
-    /// A whole test is over. Gives the score after it.
-    fn judge(&mut self, score: i64, doubt: bool) -> i64 {
-        self.phase = Phase::Suppressed(VALID);
-        if self.overtaken >= LEAST && self.overtaken > self.in_order {
-            (self.finding, self.unmarked) = (Finding::TwoQueues, false);
-            return -self.scores.l_sticky;
+    /// Ends a test with a finding. Returns the next phase.
+    fn conclude(&mut self, score: &mut i64, needed: bool) -> Phase {
+        let retest = Phase::Suppressed(RETEST_ROUNDS);
+        if self.overtaken >= MIN_SETS && self.overtaken > self.in_order {
+            (self.finding, self.unmarked_above_step) = (Finding::DualQueue, false);
+            *score = -self.scores.l_sticky;
+            return retest;
         }
         if self.overtaken > 0 {
-            self.phase = self.begin(doubt);
-        } else if self.waited >= LEAST && self.unmarked {
-            (self.finding, self.unmarked) = (Finding::OneQueue, false);
-        } else if self.found_one_queue() {
-            self.phase = self.begin(true);
-        } else {
-            self.find_nothing();
+            return self.start(needed);
         }
-        score
-    }
-
-    fn find_nothing(&mut self) {
+        if self.queued_in_order >= MIN_SETS && self.unmarked_above_step {
+            (self.finding, self.unmarked_above_step) = (Finding::SingleQueue, false);
+            return retest;
+        }
         let tests = match self.finding {
-            Finding::Nothing(tests) => tests.saturating_add(1),
-            _ => 1,
+            Finding::SingleQueue => return self.start(true),
+            Finding::Inconclusive(tests) => tests.saturating_add(1),
+            Finding::DualQueue => 1,
         };
-        self.finding = Finding::Nothing(tests);
-        if tests <= EAGER {
-            self.phase = self.begin(true);
-        }
+        self.finding = Finding::Inconclusive(tests);
+        if tests <= IMMEDIATE_TESTS { self.start(true) } else { retest }
     }
 
-    /// A new test, where there is doubt.
-    fn begin(&mut self, doubt: bool) -> Phase {
-        if !doubt {
+    /// Starts a test if one is needed. Returns the next phase.
+    fn start(&mut self, needed: bool) -> Phase {
+        if !needed {
             return Phase::Idle;
         }
-        (self.overtaken, self.in_order, self.waited) = (0, 0, 0);
-        self.hurry = !self.finds;
+        (self.overtaken, self.in_order, self.queued_in_order) = (0, 0, 0);
+        self.send_unqueued = !self.best;
         Phase::Armed(SETS)
     }
 
-    /// Whether the bottleneck has two queues, so that what round trips tell does not count.
+    /// Whether ECT(1) and ECT(0) have separate queues, so that the RTT does not change the score.
     #[inline]
-    pub fn found_two_queues(&self) -> bool {
-        self.finding == Finding::TwoQueues
+    pub fn is_dual_queue(&self) -> bool {
+        self.finding == Finding::DualQueue
     }
 
-    /// Whether it has one, and no set was overtaken since.
+    /// Whether ECT(1) and ECT(0) share a queue.
     #[inline]
-    pub fn found_one_queue(&self) -> bool {
-        self.finding == Finding::OneQueue
+    pub fn is_single_queue(&self) -> bool {
+        self.finding == Finding::SingleQueue
     }
 
-    /// Whether the next segment should go as a set, which is more telling where packets wait; then
-    /// it does.
+    /// Whether the next segment is to be sent as a set. If so, that set counts as sent.
     #[inline]
-    pub fn wants(&mut self) -> bool {
+    pub fn take_set(&mut self) -> bool {
         match self.phase {
-            Phase::Armed(left) if self.hurry || self.waits => {
-                self.phase = Phase::Resting(left - 1);
+            Phase::Armed(sets) if self.send_unqueued || self.queued => {
+                self.phase = Phase::Sent(sets - 1);
                 true
             }
             _ => false,
         }
     }
 
-    /// A round trip was measured: whether it had waited in a queue, and whether it came unmarked
-    /// although it had waited for longer than the step of an L4S queue.
+    /// An RTT was measured. `queued`: whether it contained queueing delay. `unmarked_above_step`:
+    /// whether its packet was delayed by more than the step of an L4S queue and not marked.
     #[inline]
-    pub fn on_rtt(&mut self, waits: bool, unmarked: bool) {
-        self.waits = waits;
-        self.unmarked |= unmarked;
+    pub fn on_rtt(&mut self, queued: bool, unmarked_above_step: bool) {
+        self.queued = queued;
+        self.unmarked_above_step |= unmarked_above_step;
     }
 
-    /// A set came back: whether its rear overtook its middle, or that its front, as only where
-    /// ECT(1) and ECT(0) have queues of their own. Gives the score after it. A set that is never
-    /// answered has no outcome.
+    /// A set was answered completely. Returns the new score. A set of which packets are lost is not
+    /// answered.
     #[must_use]
-    pub fn outcome(&mut self, overtook: bool, score: i64) -> i64 {
-        if !overtook {
+    pub fn on_answer(&mut self, overtaken: bool, score: i64) -> i64 {
+        if !overtaken {
             self.in_order += 1;
-            self.waited += u32::from(self.waits);
+            self.queued_in_order += u32::from(self.queued);
             return score;
         }
         self.overtaken += 1;
-        if self.found_one_queue() {
-            self.finding = Finding::Nothing(0);
+        if self.is_single_queue() {
+            self.finding = Finding::Inconclusive(0);
         }
-        // An answer through a long Classic queue may come after the verdict on its test.
-        if self.is_suppressed() && !self.found_two_queues() {
+        // The answer of a set whose middle passed a long Classic queue may come after its test.
+        if self.is_suppressed() && !self.is_dual_queue() {
             self.phase = Phase::Waiting;
         }
         (score - self.step()).max(-self.scores.l_sticky)
     }
 
-    /// Whether a whole test was in vain, and none follows yet.
+    /// Whether no test may start.
     pub fn is_suppressed(&self) -> bool {
         matches!(self.phase, Phase::Suppressed(_))
     }
@@ -282,16 +288,16 @@ mod tests {
     const FLOOR: i64 = 16 * ONE;
     const SCORES: Scores = Scores { l_sticky: FLOOR, classic: ONE };
 
-    /// A connection of round trips, in each of which a set is answered as `answer` says: overtaken,
-    /// not, or not at all.
+    /// A connection. `answer` is the answer to the set of a round trip: overtaken, in order or none.
     struct Connection {
         tracers: Tracers,
         score: i64,
-        /// Whether round trips have marks in them,
+        /// Whether each round trip contains a mark.
         marked: bool,
-        /// and their packets wait, or come unmarked from where an L4S queue marks all.
-        waits: bool,
-        unmarked: bool,
+        /// Whether each RTT contains queueing delay.
+        queued: bool,
+        /// Whether each packet is unmarked and delayed by more than the step of an L4S queue.
+        unmarked_above_step: bool,
         sent: u32,
     }
 
@@ -301,21 +307,21 @@ mod tests {
                 tracers: Tracers::new(false, SCORES),
                 score,
                 marked: false,
-                waits: false,
-                unmarked: false,
+                queued: false,
+                unmarked_above_step: false,
                 sent: 0,
             }
         }
 
-        /// A round trip that adds `drift` to the score; gives whether a set was sent in it.
+        /// A round trip that adds `drift` to the score. Returns whether a set was sent in it.
         fn round(&mut self, drift: i64, answer: Option<bool>) -> bool {
-            self.tracers.on_rtt(self.waits, self.unmarked);
-            let sent = self.tracers.wants();
-            assert!(!self.tracers.wants(), "one set per round trip");
+            self.tracers.on_rtt(self.queued, self.unmarked_above_step);
+            let sent = self.tracers.take_set();
+            assert!(!self.tracers.take_set(), "one set per round trip");
             if sent {
                 self.sent += 1;
                 if let Some(overtook) = answer {
-                    self.score = self.tracers.outcome(overtook, self.score);
+                    self.score = self.tracers.on_answer(overtook, self.score);
                 }
             }
             self.score = (self.score + drift).clamp(-FLOOR, FLOOR);
@@ -352,12 +358,12 @@ mod tests {
         assert_eq!(connection.rounds(100, 0, Some(false)), SETS);
         assert_eq!(connection.score, start);
         assert!(connection.tracers.is_suppressed());
-        // Not even where it rises.
+        // A rising score does not end the suppression.
         assert_eq!(connection.rounds(100, ONE, Some(false)), 0);
     }
 
     #[test]
-    fn sets_that_are_never_answered_are_as_none_overtaken() {
+    fn sets_without_an_answer_count_as_not_overtaken() {
         let mut connection = Connection::new(0);
         assert_eq!(connection.rounds(100, 0, None), SETS);
         assert!(connection.tracers.is_suppressed());
@@ -367,13 +373,13 @@ mod tests {
     fn suppression_ends_at_the_floor() {
         let mut connection = Connection::new(0);
         connection.rounds(10, 0, Some(false));
-        // Down to one above the floor and up again: still none.
+        // Just above the floor no test starts.
         connection.score = -FLOOR + 2;
         assert_eq!(connection.rounds(1, -1, None), 0);
         assert!(connection.tracers.is_suppressed());
         assert_eq!(connection.rounds(1, -1, None), 0);
         assert!(!connection.tracers.is_suppressed());
-        // From there a test may begin anew.
+        // At the floor the suppression ends.
         connection.score = 0;
         assert_eq!(connection.rounds(10, 0, Some(true)), SETS);
         // From the threshold one set less takes it to the floor.
@@ -382,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_that_took_the_score_below_the_threshold_may_be_followed_by_another() {
+    fn a_test_with_an_overtaken_set_can_be_followed_by_another() {
         for answers in 0..1 << SETS {
             let mut connection = Connection::new(-FLOOR / 8);
             connection.round(0, None);
@@ -391,19 +397,19 @@ mod tests {
             }
             let overtaken = i64::from((answers as u32).count_ones());
             assert_eq!(connection.score, (-FLOOR / 8 - overtaken * FLOOR / 4).max(-FLOOR));
-            assert!(!connection.tracers.is_suppressed(), "the last answer has time");
+            assert!(!connection.tracers.is_suppressed(), "the last set can still be answered");
             assert!(!connection.round(0, None));
             assert_eq!(connection.tracers.is_suppressed(), overtaken == 0, "{answers:04b}");
-            // The round trips push it up again.
+            // Then the RTT raises the score again.
             connection.score = 0;
             let again = connection.rounds(20, 0, Some(true));
             assert_eq!(again, if overtaken == 0 { 0 } else { SETS }, "{answers:04b}");
         }
     }
 
-    /// And so may one that left it high, as long as a set was overtaken.
+    /// This holds for a test that leaves the score high, too.
     #[test]
-    fn one_overtaken_is_reason_to_ask_again() {
+    fn a_test_follows_as_long_as_a_set_is_overtaken() {
         let mut connection = Connection::new(FLOOR);
         connection.round(0, None);
         for n in 0..SETS {
@@ -413,7 +419,7 @@ mod tests {
         assert!(!connection.tracers.is_suppressed());
         assert!(connection.score > 0);
         assert_eq!(connection.rounds(4, 0, Some(false)), SETS);
-        // None overtaken, but the score is low: there is nothing to give up.
+        // No set is overtaken, but the score is low: tests are not suppressed.
         let mut connection = Connection::new(0);
         connection.round(0, None);
         connection.round(-FLOOR / 2, None);
@@ -421,7 +427,7 @@ mod tests {
         assert!(!connection.tracers.is_suppressed());
     }
 
-    /// Below the threshold a test runs to its end; at the floor it is over.
+    /// A score below the threshold does not end a test. A score at its floor does.
     #[test]
     fn only_the_floor_cuts_a_test_short() {
         let mut connection = Connection::new(0);
@@ -434,27 +440,27 @@ mod tests {
         assert_eq!(connection.rounds(10, 0, None), 0);
     }
 
-    /// A segment that could go as a set may be long in coming.
+    /// Several round trips can pass before a segment can be sent as a set.
     #[test]
     fn an_armed_set_waits_for_a_segment() {
         let mut tracers = Tracers::new(false, SCORES);
         for _ in 0..5 {
             assert_eq!(tracers.on_round(0, false), 0);
         }
-        assert!(tracers.wants() && !tracers.wants());
+        assert!(tracers.take_set() && !tracers.take_set());
         assert_eq!(tracers.on_round(0, false), 0);
-        assert!(tracers.wants() && !tracers.wants());
+        assert!(tracers.take_set() && !tracers.take_set());
     }
 
-    /// The queue of an overtaken middle may be longer than the round trip.
+    /// The middle of a set can be queued for longer than a round trip.
     #[test]
-    fn a_late_answer_undoes_the_suppression() {
+    fn a_late_answer_ends_the_suppression() {
         let mut connection = Connection::new(0);
         connection.rounds(10, 0, None);
         assert!(connection.tracers.is_suppressed());
         for _ in 0..SETS {
             let tracers = &mut connection.tracers;
-            connection.score = tracers.outcome(true, connection.score);
+            connection.score = tracers.on_answer(true, connection.score);
             assert!(!tracers.is_suppressed());
         }
         assert_eq!(connection.score, -FLOOR);
@@ -463,23 +469,22 @@ mod tests {
     #[test]
     fn the_score_stays_above_its_floor() {
         let mut tracers = Tracers::new(false, SCORES);
-        assert_eq!(tracers.outcome(true, 0), -FLOOR / 4);
-        assert_eq!(tracers.outcome(true, -FLOOR * 3 / 4), -FLOOR);
-        assert_eq!(tracers.outcome(true, -FLOOR + 1), -FLOOR);
-        assert_eq!(tracers.outcome(false, 7), 7);
+        assert_eq!(tracers.on_answer(true, 0), -FLOOR / 4);
+        assert_eq!(tracers.on_answer(true, -FLOOR * 3 / 4), -FLOOR);
+        assert_eq!(tracers.on_answer(true, -FLOOR + 1), -FLOOR);
+        assert_eq!(tracers.on_answer(false, 7), 7);
     }
 
-    /// A link that sends in bursts: the round trips take the score up faster than sets take it
-    /// down.
+    /// Over a link that sends in bursts the RTT adds more to the score than the sets subtract.
     #[test]
-    fn what_most_sets_say_stands_until_another_test_says_otherwise() {
+    fn a_dual_queue_stands_until_another_test_finds_none() {
         let mut connection = finding(0);
         connection.round(FLOOR / 2, None);
         assert_eq!(connection.rounds(SETS, FLOOR / 2, Some(true)), SETS);
         connection.round(FLOOR / 2, None);
-        assert!(connection.tracers.found_two_queues());
+        assert!(connection.tracers.is_dual_queue());
         assert_eq!(connection.score, -FLOOR);
-        // It is asked again after 50 round trips and the next mark, whatever the score.
+        // The next test starts after 50 round trips, at the next mark, whatever the score is.
         assert_eq!(connection.rounds(50, 0, None), 0);
         connection.marked = false;
         assert_eq!(connection.rounds(50, 0, None), 0);
@@ -487,72 +492,72 @@ mod tests {
         connection.round(0, None);
         assert_eq!(connection.rounds(4, 0, Some(true)), SETS);
         connection.round(0, None);
-        assert!(connection.tracers.found_two_queues());
-        // And then the answer is another one.
+        assert!(connection.tracers.is_dual_queue());
+        // That test has another finding.
         connection.rounds(51, 0, None);
         assert_eq!(connection.rounds(4, 0, Some(false)), SETS);
-        assert!(connection.tracers.found_two_queues());
+        assert!(connection.tracers.is_dual_queue());
         connection.round(0, None);
-        assert!(connection.tracers.found_one_queue());
+        assert!(connection.tracers.is_single_queue());
         assert_eq!(connection.score, ONE);
     }
 
     #[test]
-    fn one_overtaken_or_half_of_them_settle_nothing() {
+    fn a_dual_queue_needs_more_than_half_of_the_sets() {
         for answers in 0..1u32 << SETS {
             let mut connection = Connection::new(FLOOR);
-            connection.tracers.finds = true;
+            connection.tracers.best = true;
             connection.round(0, None);
             for n in 0..SETS {
                 connection.round(FLOOR, Some(answers >> n & 1 == 1));
             }
             connection.round(0, None);
             let most = answers.count_ones() > SETS / 2;
-            assert_eq!(connection.tracers.found_two_queues(), most, "{answers:04b}");
+            assert_eq!(connection.tracers.is_dual_queue(), most, "{answers:04b}");
             assert_eq!(connection.score, if most { -FLOOR } else { FLOOR }, "{answers:04b}");
         }
     }
 
-    /// On a free link every set comes in order, through two queues as well.
+    /// On an idle link every set comes back in order, through a dual queue as well.
     #[test]
-    fn what_found_nothing_asks_again_at_once_and_becomes_rare() {
+    fn inconclusive_tests_follow_at_once_and_then_rarely() {
         let mut connection = Connection::new(FLOOR);
-        connection.tracers.finds = true;
+        connection.tracers.best = true;
         connection.round(0, None);
-        // Four sets, and a round trip to wait, with which the next test begins.
-        for _ in 0..=EAGER {
+        // Four sets and the round trip of the last answer, which starts the next test.
+        for _ in 0..=IMMEDIATE_TESTS {
             assert_eq!(connection.rounds(5, 0, Some(false)), SETS);
         }
         assert_eq!(connection.rounds(51, 0, Some(false)), 0);
         assert_eq!(connection.rounds(5, 0, Some(false)), SETS);
         assert_eq!(connection.rounds(51, 0, Some(false)), 0);
         assert_eq!(connection.score, FLOOR);
-        // Two queues are found, and then nothing again.
+        // After a dual queue an inconclusive test counts as the first one.
         assert_eq!(connection.rounds(5, 0, Some(true)), SETS);
-        assert!(connection.tracers.found_two_queues());
+        assert!(connection.tracers.is_dual_queue());
         connection.score = 0;
         connection.rounds(51, 0, None);
         assert_eq!(connection.rounds(5, 0, Some(false)), SETS);
-        assert!(!connection.tracers.found_two_queues());
+        assert!(!connection.tracers.is_dual_queue());
         assert_eq!(connection.rounds(5, 0, Some(false)), SETS);
     }
 
-    /// A connection whose tests find something, in a Classic queue that sets wait in.
+    /// A connection with the best rules through a single Classic queue that is not empty.
     fn finding(score: i64) -> Connection {
         let tracers = Tracers::new(true, SCORES);
         let still = Connection::new(score);
-        Connection { tracers, marked: true, waits: true, unmarked: true, ..still }
+        Connection { tracers, marked: true, queued: true, unmarked_above_step: true, ..still }
     }
 
     #[test]
-    fn sets_that_waited_and_were_not_overtaken_find_one_queue() {
+    fn queued_sets_in_order_find_a_single_queue() {
         for start in [-FLOOR, 1 - FLOOR, 0, FLOOR] {
             let mut connection = finding(start);
-            // One round trip to arm, four sets, and one to wait.
+            // One round trip to arm, four sets, and the round trip of the last answer.
             assert_eq!(connection.rounds(6, 0, Some(false)), SETS);
-            assert!(connection.tracers.found_one_queue());
+            assert!(connection.tracers.is_single_queue());
             assert_eq!(connection.score, start.max(ONE));
-            // What round trips tell goes on above 1, and nothing is asked for as long as it is good.
+            // The RTT changes the score above 1 only. No test runs for 50 round trips.
             assert_eq!(connection.rounds(50, -1, Some(false)), 0);
             assert_eq!(connection.score, (start - 50).max(ONE));
             connection.round(0, None);
@@ -560,102 +565,104 @@ mod tests {
         }
     }
 
-    /// A test of which so many sets waited, and in which a packet came unmarked or not.
-    fn tested(mut connection: Connection, waited: u32, unmarked: bool) -> Connection {
-        (connection.waits, connection.unmarked) = (false, false);
+    /// A whole test: the number of sets that were queued, and whether a packet was unmarked above the
+    /// step.
+    fn tested(mut connection: Connection, queued: u32, unmarked: bool) -> Connection {
+        (connection.queued, connection.unmarked_above_step) = (false, false);
         connection.round(0, None);
         for n in 0..SETS {
-            (connection.waits, connection.unmarked) = (n < waited, unmarked && n == 0);
+            (connection.queued, connection.unmarked_above_step) = (n < queued, unmarked && n == 0);
             connection.round(0, Some(false));
         }
-        (connection.waits, connection.unmarked) = (false, false);
+        (connection.queued, connection.unmarked_above_step) = (false, false);
         connection.round(0, None);
         connection
     }
 
-    /// On a free link the middle starts before the rear is there; and a queue for each flow keeps
-    /// the order, whatever it does with marks.
+    /// On an idle link a dual queue keeps the order too, and so do per-flow queues.
     #[test]
-    fn one_queue_takes_sets_that_waited_and_packets_that_came_unmarked() {
-        for (waited, unmarked) in [(0, true), (LEAST - 1, true), (LEAST, false), (LEAST, true)] {
-            let connection = tested(finding(0), waited, unmarked);
-            let one = waited == LEAST && unmarked;
-            assert_eq!(connection.tracers.found_one_queue(), one, "{waited} {unmarked}");
+    fn a_single_queue_takes_queued_sets_and_packets_unmarked_above_the_step() {
+        for (queued, unmarked) in
+            [(0, true), (MIN_SETS - 1, true), (MIN_SETS, false), (MIN_SETS, true)]
+        {
+            let connection = tested(finding(0), queued, unmarked);
+            let one = queued == MIN_SETS && unmarked;
+            assert_eq!(connection.tracers.is_single_queue(), one, "{queued} {unmarked}");
             assert_eq!(connection.score, if one { ONE } else { 0 });
         }
     }
 
     #[test]
-    fn packets_that_came_unmarked_are_remembered_until_something_is_found() {
+    fn unmarked_above_step_is_kept_until_a_queue_is_found() {
         let mut connection = tested(finding(0), 0, true);
-        assert!(!connection.tracers.found_one_queue());
+        assert!(!connection.tracers.is_single_queue());
         // The next test is armed already.
-        connection.waits = true;
+        connection.queued = true;
         connection.rounds(5, 0, Some(false));
-        assert!(connection.tracers.found_one_queue());
-        // Another queue is another question.
+        assert!(connection.tracers.is_single_queue());
+        // Evidence from before a finding does not count after it.
         for overtook in [false, true] {
-            let mut connection = tested(finding(0), LEAST, true);
-            connection.score = connection.tracers.outcome(true, 0);
+            let mut connection = tested(finding(0), MIN_SETS, true);
+            connection.score = connection.tracers.on_answer(true, 0);
             connection.score = FLOOR;
             connection.round(0, None);
-            connection.unmarked = overtook;
+            connection.unmarked_above_step = overtook;
             assert_eq!(connection.rounds(5, 0, Some(overtook)), SETS);
-            assert_eq!(connection.tracers.found_two_queues(), overtook);
+            assert_eq!(connection.tracers.is_dual_queue(), overtook);
             if overtook {
                 connection.score = FLOOR;
-                connection.unmarked = false;
+                connection.unmarked_above_step = false;
                 connection.rounds(51, 0, None);
             }
-            connection.waits = true;
+            connection.queued = true;
             assert_eq!(connection.rounds(5, 0, Some(false)), SETS);
-            assert!(!connection.tracers.found_one_queue());
+            assert!(!connection.tracers.is_single_queue());
         }
     }
 
-    /// And is asked again at once, for as long as sets say nothing.
+    /// Tests without evidence follow each other at once.
     #[test]
-    fn one_queue_stands_until_a_set_is_overtaken() {
-        let mut connection = tested(finding(0), LEAST, true);
+    fn a_single_queue_stands_until_a_set_is_overtaken() {
+        let mut connection = tested(finding(0), MIN_SETS, true);
         assert_eq!(connection.rounds(51, -ONE, None), 0);
-        for _ in 0..2 * EAGER {
+        for _ in 0..2 * IMMEDIATE_TESTS {
             assert_eq!(connection.rounds(5, -ONE, Some(false)), SETS);
-            assert!(connection.tracers.found_one_queue());
+            assert!(connection.tracers.is_single_queue());
             assert_eq!(connection.score, ONE);
         }
         connection.round(0, Some(true));
-        assert!(!connection.tracers.found_one_queue());
+        assert!(!connection.tracers.is_single_queue());
         assert_eq!(connection.score, ONE - FLOOR / i64::from(SETS));
     }
 
-    /// A test that a mark began has time for sets that tell more than that the link is free.
+    /// On an idle link the order of a set is no evidence.
     #[test]
-    fn below_the_threshold_sets_are_kept_for_a_queue() {
+    fn below_the_threshold_sets_are_sent_only_while_packets_are_queued() {
         let mut connection = finding(-FLOOR / 2);
-        connection.waits = false;
+        connection.queued = false;
         assert_eq!(connection.rounds(20, 0, None), 0);
-        connection.waits = true;
+        connection.queued = true;
         assert!(connection.round(0, None));
-        connection.waits = false;
+        connection.queued = false;
         assert_eq!(connection.rounds(20, 0, None), 0);
-        // Not where the score is about to say that the queue is Classic; nor later in that test.
+        // At the threshold, and later in that test, they are sent anyway.
         connection.score = connection.tracers.threshold();
         connection.round(0, None);
         assert_eq!(connection.rounds(3, -1, Some(true)), SETS - 1);
-        // The next one again.
+        // This does not hold for the next test.
         connection.round(0, None);
         connection.score = -FLOOR / 2;
         assert_eq!(connection.rounds(60, 0, None), 0);
     }
 
     #[test]
-    fn one_that_is_overtaken_says_that_it_is_not_one_queue() {
+    fn an_overtaken_set_ends_the_finding_of_a_single_queue() {
         let mut connection = finding(0);
         connection.rounds(6, 0, Some(false));
-        let late = connection.tracers.outcome(true, connection.score);
+        let late = connection.tracers.on_answer(true, connection.score);
         assert_eq!(late, ONE - FLOOR / i64::from(SETS));
-        assert!(!connection.tracers.found_one_queue());
-        // Three in order and one overtaken are neither.
+        assert!(!connection.tracers.is_single_queue());
+        // Three sets in order and one overtaken are inconclusive.
         let mut connection = finding(0);
         connection.round(0, None);
         for n in 0..SETS {
@@ -663,14 +670,14 @@ mod tests {
         }
         connection.round(0, None);
         assert_eq!(connection.score, -FLOOR / i64::from(SETS));
-        assert!(!connection.tracers.found_one_queue() && !connection.tracers.found_two_queues());
+        assert!(!connection.tracers.is_single_queue() && !connection.tracers.is_dual_queue());
     }
 
     #[test]
-    fn a_mark_begins_a_test_whatever_the_score() {
-        let sent = |finds, score, marked| {
+    fn with_the_best_rules_a_mark_starts_a_test_at_any_score() {
+        let sent = |best, score, marked| {
             let mut connection = finding(score);
-            connection.tracers.finds = finds;
+            connection.tracers.best = best;
             connection.marked = marked;
             connection.rounds(5, 0, None)
         };

@@ -7,16 +7,17 @@ use super::{
 };
 use crate::cubic;
 
-/// R0 and R1 of the scalable mode: the growth is a packet per round trip at about R0 + R1
-/// (TCP Prague 0.6 for Linux).
+/// R0 of the scalable mode, in microseconds: the window grows by a packet per round trip at an RTT of
+/// about R0 + R1 (TCP Prague 0.6 for Linux).
 const SCALABLE_R0: u64 = 1 << 14;
+/// R1 of the scalable mode, in microseconds (TCP Prague 0.6 for Linux).
 const SCALABLE_R1: u64 = 1536;
-/// Paths longer than this are left alone (TCP Prague 0.6 for Linux).
+/// Longer RTTs get no RTT independence, in microseconds (TCP Prague 0.6 for Linux).
 const LONG_RTT_US: u64 = 100_000;
-/// Rounds without a mark after which there is room, next to the square root of the window: that
-/// is how many a scalable flow alone in its queue has between marks (DCTCP, §3.3: √(W/2)).
+/// Rounds without a mark, added to the square root of the window, after which capacity is free. A
+/// scalable flow alone in its queue has about √(W/2) rounds between marks (DCTCP, §3.3).
 const QUIET_ROUNDS: u16 = 8;
-/// 1, in the scale of growth.
+/// A growth of one packet per round trip, in 2^-32.
 const ONE: u64 = 1 << 32;
 
 /// How the window grows. Its counters are part of [`State`].
@@ -25,9 +26,9 @@ pub(super) struct Growth {
     rtt_independence: RttIndependence,
     fast: bool,
     classic: ClassicGrowth,
-    /// Whether it grows as Cubic from a loss to the next mark.
+    /// Whether the window grows as Cubic's from a loss to the next mark.
     cubic_after_loss: bool,
-    /// The curve of Cubic, where there is use for one.
+    /// The curve of Cubic, if the configuration uses it.
     cubic: Option<Box<cubic::Rule>>,
 }
 
@@ -45,7 +46,7 @@ impl State {
         self.after_loss = true;
     }
 
-    /// A round of observation is over.
+    /// A round of observation ended.
     pub(super) fn end_round(&mut self) {
         if self.frac_cwnd >> CWND_BITS >= self.ssthresh.into() {
             self.transition = self.transition.saturating_sub(1);
@@ -60,7 +61,7 @@ impl State {
         }
     }
 
-    /// Whether there was no mark for so long that there must be room.
+    /// Whether no mark arrived for so long that capacity must be free.
     fn has_room(&self) -> bool {
         let beyond = u64::from(self.quiet.saturating_sub(QUIET_ROUNDS));
         beyond * beyond > self.frac_cwnd >> CWND_BITS
@@ -80,14 +81,14 @@ impl Growth {
         }
     }
 
-    /// The window was reduced for a mark from `frac_cwnd`.
+    /// A mark reduced the window from `frac_cwnd`.
     pub fn reduced(&mut self, frac_cwnd: u64) {
         if let Some(cubic) = &mut self.cubic {
             cubic.reduced_from((frac_cwnd >> CWND_BITS) as u32);
         }
     }
 
-    /// Grows for unmarked packets. `classic` is how much the queue is a Classic one, in 2^-24.
+    /// Grows the window for unmarked packets. `classic` is the score between 0 and 1, in 2^-24.
     #[inline]
     pub fn grow(&mut self, s: &mut State, unmarked: u32, srtt: u64, now: Time, classic: u64) {
         let is_classic = classic == 1 << 24;
@@ -100,7 +101,7 @@ impl Growth {
             ClassicGrowth::Scalable => self.scale(s, srtt),
             _ => blend(self.scale(s, srtt), classic),
         };
-        // 2^(20 + 32 + 8), and the credit of a window that was larger: 2^39 at most.
+        // 2^(20 + 32 + 8), and the credit of an earlier, larger window: 2^39 at most.
         let gained = s.credit + ((u64::from(unmarked) * scale) << 8);
         s.credit = gained % s.frac_cwnd;
         s.frac_cwnd += gained / s.frac_cwnd;
@@ -110,10 +111,9 @@ impl Growth {
         }
     }
 
-    /// The packets that `unmarked` ones make the window grow by, in 2^-32 per window: one, and less
-    /// where the RTT is shorter than the virtual one. The square of their ratio makes the rate
-    /// grow as on a path of the virtual RTT (RFC 9331 §4.3). The remainder of the division waits,
-    /// so that no increase is too small.
+    /// The growth per window of unmarked packets, in 2^-32 packets: one packet, and less if the RTT is
+    /// below the virtual RTT. With the square of their ratio the rate grows as over a path of the
+    /// virtual RTT (RFC 9331 §4.3). The remainder of the division is kept, so that no increase is lost.
     fn scale(&self, s: &State, srtt: u64) -> u64 {
         let (rtt, virt) = (srtt.max(1), RTT_VIRT_US);
         if s.transition > 0 {
@@ -142,17 +142,18 @@ impl Growth {
     }
 }
 
-/// The growth per round trip, or per virtual one, while it is looking for room, in microseconds' worth
-/// of packets. That is also the length of the queue that shows where the room ends. So it begins with a
-/// millisecond, as an L4S queue has anyway, and doubles after each round without a mark: otherwise a
-/// path of 200 ms would take minutes. An eighth of the round trip is as much as slow start lets it rise
-/// (RFC 9406 §4.2).
+/// The growth per RTT, or per virtual RTT, while the flow probes for free capacity, as the time to send
+/// it, in microseconds. It is also the delay of the queue that builds up at the end of the probing. So
+/// it starts with 1 ms, the step of an L4S queue, and doubles after each round without a mark: otherwise
+/// a path of 200 ms would take minutes. The limit is an eighth of the RTT, the rise of the RTT that slow
+/// start allows (RFC 9406 §4.2).
 fn step(looking: u16, rtt: u64) -> u64 {
     let doublings = (looking - 1).min(16);
     (1000 << doublings).min((rtt / 8).max(1000))
 }
 
-/// From `scale` to 1, as far as the queue is a Classic one.
+/// Interpolates from `scale` at a score of 0 to one packet at a score of 1. `classic` is the score in
+/// 2^-24.
 fn blend(scale: u64, classic: u64) -> u64 {
     if classic == 0 {
         return scale;

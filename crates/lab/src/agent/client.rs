@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use l4s_model::FlowId;
 use l4s_os::{Clock, OsError};
 use l4s_units::Time;
 use mio::{Events, Interest, Token};
@@ -31,14 +32,14 @@ pub(super) struct Client {
     /// Those to come, the next one last.
     flows: Vec<Opening>,
     /// Bytes of a frame, of every flow of an application.
-    frames: BTreeMap<u32, u64>,
-    open: BTreeMap<u32, Flow>,
+    frames: BTreeMap<FlowId, u64>,
+    open: BTreeMap<FlowId, Flow>,
 }
 
 /// A flow to come.
 struct Opening {
     at: Time,
-    flow: u32,
+    flow: FlowId,
     /// How much it will ask for; `None` without end.
     size: Option<u64>,
 }
@@ -59,8 +60,8 @@ impl Client {
     pub fn new(
         setup: &Setup,
         cc: &str,
-        flows: &[(u32, u64, Option<u64>)],
-        frames: &[(u32, u64)],
+        flows: &[(FlowId, u64, Option<u64>)],
+        frames: &[(FlowId, u64)],
     ) -> Result<Client, OsError> {
         let opening = |&(flow, at, size): &_| Opening { at: Time::from_nanos(at), flow, size };
         let client = Client {
@@ -104,7 +105,7 @@ impl Client {
             for event in &events {
                 let Token(token) = event.token();
                 let Some(flow) = token.checked_sub(FLOWS) else { continue };
-                let flow = flow as u32;
+                let flow = FlowId::new(flow as u32);
                 let Some(state) = self.open.get_mut(&flow) else { continue };
                 let broken = |error| OsError::run(format_args!("flow {flow}"), error);
                 if !state.asked && event.is_writable() {
@@ -131,7 +132,7 @@ impl Client {
             {
                 let socket = self.connect(flow, clock, &mut reports)?;
                 let both = Interest::READABLE | Interest::WRITABLE;
-                waiting.add(&socket, Token(FLOWS + flow as usize), both)?;
+                waiting.add(&socket, Token(FLOWS + flow.index()), both)?;
                 let frame = self.frames.get(&flow).copied();
                 self.open.insert(flow, Flow { socket, size, asked: false, received: 0, frame });
             }
@@ -173,7 +174,12 @@ impl Client {
     }
 
     /// Sends a flow's SYN.
-    fn connect(&self, flow: u32, clock: Clock, reports: &mut Reports) -> Result<OwnedFd, OsError> {
+    fn connect(
+        &self,
+        flow: FlowId,
+        clock: Clock,
+        reports: &mut Reports,
+    ) -> Result<OwnedFd, OsError> {
         let socket = socket::tcp(of_flow(self.here, flow), &self.cc)?;
         reports.push(Report::Opened { flow, at: clock.now() });
         match rustix::net::connect(&socket, &self.server) {

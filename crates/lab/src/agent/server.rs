@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
+use l4s_model::FlowId;
 use l4s_os::{Clock, OsError};
 use l4s_units::{Duration, Time};
 use mio::{Events, Interest, Token};
@@ -30,18 +31,18 @@ pub(super) struct Server {
     pacing: bool,
     prague: socket::Prague,
     sample_every: Duration,
-    first_download: u32,
+    first_download: FlowId,
     /// Those of flows that have no connection yet.
-    writers: BTreeMap<u32, Writer>,
-    connections: BTreeMap<u32, Connection>,
+    writers: BTreeMap<FlowId, Writer>,
+    connections: BTreeMap<FlowId, Connection>,
     /// When frames are due, and of which flow.
-    due: BTreeSet<(Time, u32)>,
+    due: BTreeSet<(Time, FlowId)>,
 }
 
 /// A client's connection.
 struct Connection {
     socket: OwnedFd,
-    flow: u32,
+    flow: FlowId,
     request: Request,
     sent: u64,
     /// Whether the client was told that this was all.
@@ -110,7 +111,7 @@ impl Server {
                 match event.token() {
                     LISTENER => self.accept(&waiting)?,
                     Token(token) if token >= FLOWS => {
-                        let flow = (token - FLOWS) as u32;
+                        let flow = FlowId::new((token - FLOWS) as u32);
                         let Some(connection) = self.connections.get_mut(&flow) else { continue };
                         if connection.advance()? {
                             reports.push(connection.sample(clock, self.pacing, &self.prague)?);
@@ -126,7 +127,7 @@ impl Server {
             let now = clock.now();
             if over || now >= next_sample {
                 // A download is looked at when it is over, or the run is.
-                let looked_at = |(flow, connection): &(&u32, &Connection)| {
+                let looked_at = |(flow, connection): &(&FlowId, &Connection)| {
                     over || **flow < self.first_download || connection.lasts()
                 };
                 for (_, connection) in self.connections.iter().filter(looked_at) {
@@ -175,7 +176,7 @@ impl Server {
                     .map_err(|error| OsError::machine("TCP_NODELAY", error))?;
             }
             let both = Interest::READABLE | Interest::WRITABLE;
-            waiting.add(&socket, Token(FLOWS + flow as usize), both)?;
+            waiting.add(&socket, Token(FLOWS + flow.index()), both)?;
             let request = Request::new();
             let connection = Connection { socket, flow, request, sent: 0, finished: false, writer };
             self.connections.insert(flow, connection);

@@ -48,6 +48,7 @@ impl Writer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use l4s_model::FlowId;
     use l4s_scenario::Plan;
 
     /// 1000 B in each of 10 frames per second.
@@ -56,7 +57,8 @@ mod tests {
                     [[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n\
                     [[app]]\ngroup = \"A\"\nrate = \"80kbit\"\nfps = 10\nadapt = true\n";
         let app = &Plan::parse("t.toml", text, &[]).unwrap().points[0].scenario.apps[0];
-        let mut writer = Writer::new(&Writes::new(0, app, Time::from_nanos(10_000_000_000)));
+        let mut writer =
+            Writer::new(&Writes::new(FlowId::new(0), app, Time::from_nanos(10_000_000_000)));
         assert!(writer.begin(Time::ZERO));
         writer
     }

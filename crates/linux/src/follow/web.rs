@@ -12,7 +12,7 @@ fn follower() -> (Follower, u32) {
                 [[web]]\ngroup = \"B\"\nrate = \"10000/s\"\n\
                 [[at]]\ntime = \"5s\"\naqm = \"codel\"\n";
     let scenario = &Plan::parse("t.toml", text, &[]).unwrap().points[0].scenario;
-    (Follower::new(scenario), scenario.roster().downloads().start)
+    (Follower::new(scenario), scenario.roster().downloads().start.get())
 }
 
 /// The headers of a segment without payload to flow `flow` of pair `pair`, as ECT(1).
@@ -43,10 +43,10 @@ struct Log(Vec<Told>);
 
 impl Observer<Frame> for Log {
     fn departed(&mut self, packet: &Frame, queue: Queue, sojourn: Duration, _: Time) {
-        self.0.push(Told::Departed(packet.flow(), packet.group(), queue, sojourn));
+        self.0.push(Told::Departed(packet.flow().get(), packet.group().get(), queue, sojourn));
     }
     fn dropped(&mut self, packet: &Frame, queue: Queue, _: DropCause, now: Time) {
-        self.0.push(Told::Dropped(packet.flow(), queue, now));
+        self.0.push(Told::Dropped(packet.flow().get(), queue, now));
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use l4s_live::Meter;
-use l4s_model::Scenario;
+use l4s_model::{FlowId, Scenario, SourceId};
 use l4s_observe::Observer;
 use l4s_substrate::{Capabilities, Error, Lane, Ran, Substrate};
 use l4s_units::Time;
@@ -114,7 +114,12 @@ impl Lane<Meter> for FakeLane {
     fn observe(&mut self, read: &mut dyn FnMut(&mut Meter, Time)) {
         // One download is turned away per millisecond that it was asked for.
         for _ in 0..self.time.since(self.told).as_micros() / 1000 {
-            Observer::<l4s_sim::Packet>::turned_away(&mut self.meter, 0, 0, self.time);
+            Observer::<l4s_sim::Packet>::turned_away(
+                &mut self.meter,
+                FlowId::default(),
+                SourceId::default(),
+                self.time,
+            );
         }
         self.told = self.time;
         read(&mut self.meter, self.time);

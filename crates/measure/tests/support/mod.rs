@@ -3,7 +3,7 @@
 
 use l4s_aqm::Queue;
 use l4s_measure::{EngineSummary, Origin, Recorder};
-use l4s_model::{Buffer, Group, Link, Scenario, Udp};
+use l4s_model::{Buffer, FlowId, Group, Link, Scenario, SourceId, Udp};
 use l4s_observe::{EcnFlags, Header, Observer, Traced};
 use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
 
@@ -34,11 +34,11 @@ impl l4s_aqm::Packet for Packet {
 }
 
 impl Traced for Packet {
-    fn flow(&self) -> u32 {
-        self.flow
+    fn flow(&self) -> FlowId {
+        FlowId::new(self.flow)
     }
-    fn group(&self) -> u16 {
-        self.group
+    fn group(&self) -> SourceId {
+        SourceId::new(self.group)
     }
     fn ip_length(&self) -> Bytes {
         Bytes::new(self.length)
@@ -116,8 +116,8 @@ pub fn engine() -> EngineSummary {
 pub fn recorder(scenario: &Scenario) -> Recorder {
     let mut recorder = Recorder::new(scenario, origin());
     let r: &mut dyn Observer<Packet> = &mut recorder;
-    r.opened(0, 0, None, Time::ZERO);
-    r.opened(1, 1, None, Time::ZERO);
+    r.opened(FlowId::new(0), SourceId::new(0), None, Time::ZERO);
+    r.opened(FlowId::new(1), SourceId::new(1), None, Time::ZERO);
     recorder
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use l4s_measure::{FlowRow, Results, Run, Scope, SeriesRow};
-use l4s_model::{FlowKind, Scenario};
+use l4s_model::{FlowId, FlowKind, Scenario};
 use l4s_scenario::Plan;
 
 use super::{Heard, Lights, Said, Schedule, Since, Square, tally, verdict};
@@ -104,7 +104,7 @@ fn schedule(name: &str, scenario: &Scenario) -> Schedule {
 /// Judges a run by its flows.
 fn judge(square: &mut Square, rows: &[FlowRow], scenario: &Scenario) {
     let roster = scenario.roster();
-    let is_download = |row: &FlowRow| roster.kind(row.flow) == FlowKind::Download;
+    let is_download = |row: &FlowRow| roster.kind(FlowId::new(row.flow)) == FlowKind::Download;
     let heard = |row: &FlowRow| {
         Some(Heard {
             long: !is_download(row),

@@ -1,7 +1,7 @@
 //! How a run becomes another scenario while it goes on.
 
 use l4s_bottleneck::Successor;
-use l4s_model::{Change, Group, Scenario};
+use l4s_model::{Change, Group, Scenario, SourceId};
 use l4s_observe::Observer;
 use l4s_units::Time;
 
@@ -14,7 +14,7 @@ impl<O: Observer<Packet>> Engine<O> {
     pub fn adapt(&mut self, old: &Scenario, new: &Scenario, now: Time) {
         self.change(&Change::between(old, new, now), Successor::Heir, now);
         for (number, (old, new)) in old.groups.iter().zip(&new.groups).enumerate() {
-            self.adapt_group(number as u16, old, new, now);
+            self.adapt_group(SourceId::new(number as u16), old, new, now);
         }
         for (number, (old, new)) in old.web.iter().zip(&new.web).enumerate() {
             if new != old {
@@ -32,8 +32,8 @@ impl<O: Observer<Packet>> Engine<O> {
         self.observer.adapted(new, now);
     }
 
-    fn adapt_group(&mut self, number: u16, old: &Group, new: &Group, now: Time) {
-        let place = usize::from(number);
+    fn adapt_group(&mut self, number: SourceId, old: &Group, new: &Group, now: Time) {
+        let place = number.index();
         let speaks = |group: &Group| (group.cc.clone(), group.ecn, group.accecn, group.size);
         let others = speaks(new) != speaks(old);
         if others {
@@ -83,7 +83,7 @@ impl<O: Observer<Packet>> Engine<O> {
     fn open_anew(&mut self, slot: u32, group: &Group, now: Time) {
         self.conclude(slot, now);
         let Some(flow) = self.connections.at(slot) else { return };
-        let place = usize::from(flow.owner.group);
+        let place = flow.owner.group.index();
         let writer = self.writers.at(slot);
         let size = group.size.filter(|_| writer.is_none());
         let (mut server, client) = self.kinds[place].ends(size, group.rtt);

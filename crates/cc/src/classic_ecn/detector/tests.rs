@@ -201,7 +201,7 @@ fn who_waits_for_the_receivers_timer_is_not_measured() {
         detector.on_ack(&ack);
         detector.rtt.is_some()
     };
-    let single = |una| Sample { now_us: HELD_MIN, ..sample(una, 10, 10_000, 10_000, false) };
+    let single = |una| Sample { now_us: DELAYED_ACK_MIN, ..sample(una, 10, 10_000, 10_000, false) };
     assert!(measured(false, single(11)));
     assert!(!measured(true, single(11)));
     // At the start every segment is acknowledged at once.
@@ -223,7 +223,7 @@ fn who_comes_soon_after_another_did_not_wait_for_the_receivers_timer() {
         assert_eq!(detector.spacing.micros(), 0);
         detector.rtt.is_some()
     };
-    assert!(measured(HELD_MIN - 1) && !measured(HELD_MIN));
+    assert!(measured(DELAYED_ACK_MIN - 1) && !measured(DELAYED_ACK_MIN));
 }
 
 #[test]
@@ -385,7 +385,7 @@ fn a_loss_where_packets_come_unmarked_speaks_for_a_classic_queue() {
 
 /// The score after round trips that were deep and unmarked, others that were not deep, and a mark.
 fn woken_after(mut detector: Detector<24>, deep: u64, calm: u64) -> f64 {
-    let (began, una) = (detector.acked_us, detector.round.end);
+    let (began, una) = (detector.last_ack_us, detector.round.end);
     for i in 1..=deep + calm {
         let queued = if i <= deep { 3000 } else { 0 };
         let ack = sample(una + 4 * i, 4, 10_000 + queued, 10_000, false);
@@ -421,7 +421,7 @@ fn the_papers_detector_forgets_what_came_before_a_mark_and_so_do_two_queues() {
     assert!(woken_after(paper, 50, 0) < -7.99);
     let marked = (5000, 2, true);
     let mut two = answered(&Config::best(), true, marked, marked);
-    assert!(two.is_two_queues());
+    assert!(two.is_dual_queue());
     two.score = -two.settings.l_sticky;
     assert!(woken_after(two, 50, 0) < -7.99);
 }
@@ -538,7 +538,7 @@ fn tracers_that_waited_where_packets_come_unmarked_find_one_queue() {
         (unmarked, (3329, 1, true), true),
     ] {
         let detector = answered_in_order(before, own);
-        assert_eq!(detector.is_one_queue(), one, "{before:?} {own:?}");
+        assert_eq!(detector.is_single_queue(), one, "{before:?} {own:?}");
         assert_eq!(detector.score() >= Detector::<24>::CLASSIC, one, "{before:?} {own:?}");
         assert!(!one || detector.max >= detector.score(), "{before:?} {own:?}");
     }
@@ -548,10 +548,10 @@ fn tracers_that_waited_where_packets_come_unmarked_find_one_queue() {
 #[test]
 fn one_queue_is_allowed_no_packets() {
     let mut detector = answered_in_order((2000, 2, false), (5000, 2, true));
-    assert_eq!((detector.spacing.micros(), detector.spacing()), (3028, 0));
-    assert_eq!(detector.deep(), STEP + JITTER);
+    assert_eq!((detector.spacing.micros(), detector.reference_spacing()), (3028, 0));
+    assert_eq!(detector.deep_threshold(), STEP + JITTER);
     detector.on_traced(true);
-    assert_eq!((detector.spacing(), detector.deep()), (3028, 3 * 3028));
+    assert_eq!((detector.reference_spacing(), detector.deep_threshold()), (3028, 3 * 3028));
 }
 
 /// The small packets of a set would be taken for those of a faster link.
@@ -564,7 +564,7 @@ fn the_first_packets_are_no_tracers() {
         detector.on_ack(&sample(una, 2, 13_000, 10_000, true));
         detector.wants_tracers()
     };
-    assert_eq!([QUICK_SEGMENTS, QUICK_SEGMENTS + 1].map(asks), [false, true]);
+    assert_eq!([QUICKACK_SEGMENTS, QUICKACK_SEGMENTS + 1].map(asks), [false, true]);
 }
 
 #[test]
@@ -596,7 +596,7 @@ fn in_two_queues_round_trips_tell_nothing() {
             detector.on_traced(true);
         }
     }
-    assert!(detector.is_two_queues());
+    assert!(detector.is_dual_queue());
     for i in 7..=20 {
         deep(&mut detector, i);
         assert!(detector.report().score < -7.9);
