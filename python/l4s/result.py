@@ -119,6 +119,7 @@ class Result:
                 "own": self._own,
             },
             one.show(),
+            one.model(),
             self._code,
             lambda: _l4s.write(os.fspath(folder), [self._record]),
         )

@@ -3,6 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use l4s_scenario::{Point, Refused, bundled as all_bundled, show};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rayon::prelude::*;
 
@@ -140,6 +141,12 @@ impl Run {
         let seed = ("seed".to_owned(), self.point.scenario.seed.to_string());
         let pins = self.point.pins.iter().chain([&seed]);
         pins.map(|(key, value)| format!("{key}={value}")).collect()
+    }
+
+    /// The scenario as the model's JSON, in a list, for the reports of result folders.
+    fn model(&self) -> PyResult<String> {
+        serde_json::to_string(&[&self.point.scenario])
+            .map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
     /// What the sweep and the settings made of it, as shown, without the seed.

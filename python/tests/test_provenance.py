@@ -56,6 +56,9 @@ def test_the_command_does_the_same(scenario, command, tmp_path) -> None:
     # What was set says how it came to be, not what it is.
     assert {**summary, "set": {}} == {**result.summary, "set": {}}
     result.save(tmp_path / "out")
+    # The report reads the scenario as the model's JSON, not its text again.
+    [model] = json.loads((tmp_path / "out" / "scenarios.json").read_text())
+    assert model["link"]["rate"] == result.summary["link"]["rate_bps"]
     saved = again(command, f"l4s run {tmp_path / 'out' / 'scenario.toml'}", tmp_path)
     assert {**saved, "set": {}} == {**result.summary, "set": {}}
     (row,) = read(tmp_path / "out").runs.to_pylist()

@@ -30,7 +30,7 @@ pub struct Source {
     pub label: String,
     /// The scenario as run, for people.
     pub text: String,
-    /// The scenario of each run; `None` for a folder of Python or of another version, which has no
+    /// The scenario of each run; `None` for a folder of an older version, which has no
     /// [`SCENARIOS`](crate::SCENARIOS), or others.
     pub scenarios: Option<Vec<Scenario>>,
     /// Its runs in order. Those that [`chosen`] leaves out need no tables.

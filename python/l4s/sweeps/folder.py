@@ -33,6 +33,8 @@ from l4s.sweeps.keys import Keys
 MANIFEST = "sweep.json"
 KEYS = "keys.npy"
 SCENARIO = "scenario.toml"
+#: The same as the JSON of the model, which ``l4s report`` reads.
+SCENARIOS = "scenarios.json"
 #: Code of the user's, of which algorithms are made: for people.
 ALGORITHMS = "algorithms.py"
 #: What the command line, and :meth:`l4s.Result.save`, call the manifest.
@@ -89,11 +91,17 @@ def check(out: Path, mine: dict[str, Any], texts: Sequence[str]) -> None:
 
 
 def save(
-    out: Path, made: dict[str, Any], scenario: str, code: str, tables: Callable[[], object]
+    out: Path,
+    made: dict[str, Any],
+    scenario: str,
+    model: str,
+    code: str,
+    tables: Callable[[], object],
 ) -> None:
     """Puts the result of one run into a folder of its own, with what made it.
 
-    It has the files that the command line writes, and its manifest.
+    It has the files that the command line writes, and its manifest. ``scenario`` is for people,
+    ``model`` the same as JSON for the report.
     """
     if out.exists() and not out.is_dir():
         raise SweepError(f"{out} is a file: expected a folder")
@@ -106,6 +114,7 @@ def save(
     out.mkdir(parents=True, exist_ok=True)
     durable.write(out / SAVED, _writes(json.dumps(made, indent=2) + "\n"))
     durable.write(out / SCENARIO, _writes(scenario))
+    durable.write(out / SCENARIOS, _writes(model))
     if code:
         durable.write(out / ALGORITHMS, _writes(code))
     # The last of them is the one by which a folder is known to be whole.
