@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -16,7 +17,7 @@ import distributed
 import pytest
 
 import l4s
-from l4s.sweeps import read, sweep
+from l4s.sweeps import read, sweep, tasks
 
 # Some 30 ms each, and 4 s for two workers.
 GRID = l4s.Scenario("one-against-one").with_(duration="8s").grid(seeds=60)
@@ -91,6 +92,43 @@ def test_workers_are_killed(tmp_path, undisturbed):
     assert kills == 4
     assert len(done) == len(GRID)
     check(out, undisturbed)
+
+
+class Ended:
+    """A future that has ended."""
+
+    def __init__(self, status):
+        self.status = status
+
+    def add_done_callback(self, call):
+        call(self)
+
+
+class Forgetful:
+    """A client of a scheduler that cancels a task of each number so many times."""
+
+    status = "running"
+
+    def __init__(self, times):
+        self.times = times
+
+    def map(self, far, calls, **_):
+        numbers = [pickle.loads(call)[1][0] for call in calls]
+        cancelled = [self.times.get(number, 0) > 0 for number in numbers]
+        self.times = {number: times - 1 for number, times in self.times.items()}
+        return [Ended("cancelled" if gone else "finished") for gone in cancelled]
+
+    def threads(self):
+        return 4
+
+
+def test_a_task_that_the_scheduler_forgets_is_submitted_once_more():
+    client = Forgetful({1: 1, 3: 1})
+    done = tasks.each(client, print, [(number,) for number in range(5)], client)
+    assert [given for given, _ in done] == [(0,), (2,), (4,), (1,), (3,)]
+    client = Forgetful({1: 1, 3: 2})
+    with pytest.raises(l4s.SweepError, match="the tasks were cancelled"):
+        list(tasks.each(client, print, [(number,) for number in range(5)], client))
 
 
 class Deadly(l4s.CongestionControl):

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from time import monotonic, sleep
 from typing import Any, TypeAlias, TypeVar
 from uuid import uuid4
@@ -96,12 +96,14 @@ def each(
 
     Arguments are taken when there is a thread for them soon, so that neither the client nor the
     scheduler holds more than :data:`AHEAD` tasks per thread. What a task raises is raised, and the
-    others are given up. Results stay with the workers unless the future is asked for its own: what
-    a worker that dies had in memory is then of no interest.
+    others are given up. A task that is cancelled is submitted once more: where a worker dies, the
+    scheduler may forget a task that it had. Results stay with the workers unless the future is
+    asked for its own: what a worker that dies had in memory is then of no interest.
     """
     rest = iter(arguments)
     ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
     under_way: dict[Future, tuple[Any, ...]] = {}
+    forgotten: list[tuple[Any, ...]] = []
     more = True
     try:
         while more or under_way:
@@ -114,11 +116,19 @@ def each(
             if not under_way:
                 continue
             done = _drained(ended)
+            again = []
             for future in done:
                 given = under_way.pop(future)
+                first = future.status == "cancelled" and all(one is not given for one in forgotten)
+                if first and client.status == "running":
+                    again.append(given)
+                    continue
                 yield given, (_deadly(future) if future.status != "finished" else future)
             if not done:
                 _still_there(client, under_way)
+            if again:
+                forgotten += again
+                rest, more = chain(again, rest), True
             # What is held is not released.
             future, done = None, []
     finally:
