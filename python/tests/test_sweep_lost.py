@@ -122,11 +122,11 @@ class Forgetful:
         return 4
 
 
-def test_a_task_that_the_scheduler_forgets_is_submitted_once_more():
-    client = Forgetful({1: 1, 3: 1})
+def test_a_task_that_the_scheduler_forgets_is_submitted_again():
+    client = Forgetful({1: 1, 3: 3})
     done = tasks.each(client, print, [(number,) for number in range(5)], client)
     assert [given for given, _ in done] == [(0,), (2,), (4,), (1,), (3,)]
-    client = Forgetful({1: 1, 3: 2})
+    client = Forgetful({1: 1, 3: 4})
     with pytest.raises(l4s.SweepError, match="the tasks were cancelled"):
         list(tasks.each(client, print, [(number,) for number in range(5)], client))
 

@@ -25,6 +25,8 @@ Future: TypeAlias = Any
 AHEAD = 2
 # Of what a task raises, such as a shared folder that is away for a moment.
 _RETRIES = 2
+# Of what the scheduler forgets: as often as it lets workers die with a task.
+_FORGOTTEN = 3
 # How often it is looked for workers that came or went, and for a scheduler that is gone.
 _LOOK_S = 2.0
 # How long a task that is done waits for others: every thread has another one yet.
@@ -96,8 +98,8 @@ def each(
 
     Arguments are taken when there is a thread for them soon, so that neither the client nor the
     scheduler holds more than :data:`AHEAD` tasks per thread. What a task raises is raised, and the
-    others are given up. A task that is cancelled is submitted once more: where a worker dies, the
-    scheduler may forget a task that it had. Results stay with the workers unless the future is
+    others are given up. A task that is cancelled or lost is submitted again: where a worker dies,
+    the scheduler may forget a task that it had. Results stay with the workers unless the future is
     asked for its own: what a worker that dies had in memory is then of no interest.
     """
     rest = iter(arguments)
@@ -119,8 +121,9 @@ def each(
             again = []
             for future in done:
                 given = under_way.pop(future)
-                first = future.status == "cancelled" and all(one is not given for one in forgotten)
-                if first and client.status == "running":
+                has_ended = future.status in ("finished", "error")
+                times = sum(one is given for one in forgotten)
+                if not has_ended and times < _FORGOTTEN and client.status == "running":
                     again.append(given)
                     continue
                 yield given, (_deadly(future) if future.status != "finished" else future)
