@@ -4,6 +4,7 @@
 use etherparse::PacketHeaders;
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_measure::{PacketTrace, Snap};
+use l4s_model::{FlowId, SourceId};
 use l4s_observe::{EcnFlags, Header, Observer, Traced};
 use l4s_units::{Bytes, Duration, Ecn, Time};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
@@ -44,11 +45,11 @@ impl l4s_aqm::Packet for Event {
 }
 
 impl Traced for Event {
-    fn flow(&self) -> u32 {
-        self.flow
+    fn flow(&self) -> FlowId {
+        FlowId::new(self.flow)
     }
-    fn group(&self) -> u16 {
-        self.group
+    fn group(&self) -> SourceId {
+        SourceId::new(self.group)
     }
     fn ip_length(&self) -> Bytes {
         Bytes::new(self.length)
