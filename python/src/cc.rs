@@ -9,7 +9,7 @@ use l4s_cc::{
     Congestion, CongestionControl, Connection, Decision, Pause, Recovery, Reducing, WantedEcn,
     WindowRule, reno,
 };
-use l4s_units::{Duration, Rate};
+use l4s_units::Duration;
 use pyo3::intern;
 use pyo3::prelude::*;
 
@@ -343,17 +343,18 @@ impl Alone {
 
 impl CongestionControl for Alone {
     fn on_ack(&mut self, ack: &l4s_cc::Ack) -> Decision {
-        let window = &mut self.decision.window;
+        let mut window = self.decision.window;
         window.limited = ack.limited;
-        self.control.observe(window, ack);
-        let usual = self.connection.pacing_rate(window, ack.nxt - ack.una, ack.srtt);
+        self.control.observe(&mut window, ack);
+        let usual = self.connection.pacing_rate(&window, ack.nxt - ack.una, ack.srtt);
         let rate = self.pacing_rate(ack).unwrap_or(usual);
-        self.decision.quantum = self.connection.quantum(rate, ack.min_rtt, 1);
-        self.decision.pacing = self.pacing.then(|| Rate::from_bps(rate.saturating_mul(8)));
+        let quantum = self.connection.quantum(rate, ack.min_rtt, 1);
+        self.decision = self.connection.decide(window, rate, self.pacing, quantum);
         self.decision
     }
 
-    /// It hears of congestion, and of where the connection is before it; its answer is the threshold.
+    /// Its method `ssthresh` answers congestion; the window stays its own, but for the first
+    /// retransmission and timeouts.
     fn on_congestion(
         &mut self,
         congestion: Congestion,
@@ -383,9 +384,7 @@ impl CongestionControl for Alone {
 
     fn on_recovered(&mut self, recovery: Recovery) -> Decision {
         if let Recovery::Spurious(Some(prior)) = recovery {
-            let window = &mut self.decision.window;
-            window.cwnd = window.cwnd.max(prior.cwnd);
-            window.ssthresh = window.ssthresh.max(prior.ssthresh);
+            self.decision.window.undo(prior);
         }
         self.decision
     }

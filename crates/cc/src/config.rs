@@ -41,8 +41,7 @@ macro_rules! controls {
                 }
             }
 
-            /// Whether it is configured to pace what it sends; false for one from elsewhere, which
-            /// decides for itself.
+            /// Whether its configuration paces; false for a foreign one, which decides by itself.
             pub fn paces(&self) -> bool {
                 match self {
                     $(Config::$variant(config) => config.pacing,)+

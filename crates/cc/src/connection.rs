@@ -52,15 +52,16 @@ impl Connection {
         self.whole_segments((rate >> 10) + (OFFLOAD_BYTES >> short_path), least)
     }
 
-    /// The segments in so many bytes: `least` at least, and no more than offload takes.
+    /// The decision on a window that leaves at `rate` bytes per second, paced or in bursts.
+    #[inline]
+    pub fn decide(&self, window: Window, rate: u64, paces: bool, quantum: u32) -> Decision {
+        let pacing = paces.then(|| Rate::from_bps(rate.saturating_mul(8)));
+        Decision { window, pacing, quantum }
+    }
+
+    /// The number of whole segments in `bytes`: `least` at least, and no more than offload takes.
     #[inline]
     pub fn whole_segments(&self, bytes: u64, least: u32) -> u32 {
         ((bytes.min(OFFLOAD_BYTES) / u64::from(self.payload)) as u32).max(least)
     }
-}
-
-/// A rate in bytes per second as one that the transport paces at.
-#[inline]
-pub(crate) fn paced(bytes_per_second: u64) -> Rate {
-    Rate::from_bps(bytes_per_second.saturating_mul(8))
 }

@@ -20,7 +20,6 @@ pub use config::{
 use l4s_units::{Duration, Rate};
 
 use crate::classic_ecn::{Clock, Detector, Report, Rules, Sample};
-use crate::connection::paced;
 use crate::{
     Ack, Congestion, CongestionControl, Connection, Decision, INITIAL_WINDOW, Pause, Recovery,
     Window, hystart_rise,
@@ -264,7 +263,7 @@ impl Control {
     }
 
     /// Ends the time of observation after a round trip, but not before a virtual RTT passed; and at
-    /// once where so many are marked that slow start is over.
+    /// once where the marks end slow start.
     fn observe_marks(&mut self, ack: &Ack, srtt: u64, now: u64) {
         self.state.delivered = self.state.delivered.wrapping_add(ack.delivered);
         self.state.delivered_ce = self.state.delivered_ce.wrapping_add(ack.delivered_ce);
@@ -450,7 +449,7 @@ impl Control {
     /// The pacing rate of the initial window, one segment at a time; `None` where it leaves at once.
     pub fn initial_pacing(&self, srtt: Duration) -> Option<Rate> {
         let quick = self.settings.slow_start == SlowStart::Quick && self.settings.pacing;
-        quick.then(|| paced(start::initial_window_rate(self.connection.mss, srtt)))
+        quick.then(|| start::initial_window_rate(self.connection.mss, srtt))
     }
 
     /// Whether each segment should be acknowledged at once: with so few in flight a delayed
@@ -492,8 +491,9 @@ impl CongestionControl for Control {
         self.update(ack);
         self.let_first_retransmission_go(ack.in_flight);
         let rate = self.pacing_rate(ack);
-        self.decision.quantum = self.settings.burst.quantum(rate, ack.min_rtt, &self.connection);
-        self.decision.pacing = self.settings.pacing.then(|| paced(rate));
+        let quantum = self.settings.burst.quantum(rate, ack.min_rtt, &self.connection);
+        let (window, paces) = (self.decision.window, self.settings.pacing);
+        self.decision = self.connection.decide(window, rate, paces, quantum);
         self.decision
     }
 

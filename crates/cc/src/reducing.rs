@@ -1,7 +1,6 @@
 //! Controls that say how a window grows and where a reduction ends, and the rest, which Linux does
 //! for all of them: proportional rate reduction, timeouts, undo, pacing and the send quantum.
 
-use crate::connection::paced;
 use crate::{Ack, Congestion, CongestionControl, Connection, Decision, Pause, Recovery, Window};
 
 /// Fewer segments than this are no unit of segmentation offload (`tcp_min_tso_segs`).
@@ -79,8 +78,8 @@ impl<R: WindowRule> CongestionControl for Reducing<R> {
             self.rule.grow(window, ack);
         }
         let rate = self.connection.pacing_rate(window, ack.nxt - ack.una, ack.srtt);
-        self.decision.quantum = self.connection.quantum(rate, ack.min_rtt, LEAST_QUANTUM);
-        self.decision.pacing = self.paces.then(|| paced(rate));
+        let quantum = self.connection.quantum(rate, ack.min_rtt, LEAST_QUANTUM);
+        self.decision = self.connection.decide(*window, rate, self.paces, quantum);
         self.decision
     }
 
@@ -119,11 +118,7 @@ impl<R: WindowRule> CongestionControl for Reducing<R> {
         self.reduction = None;
         match recovery {
             Recovery::Complete => window.cwnd = window.ssthresh,
-            // RFC 4015 §3.2, `tcp_undo_cwnd_reduction`.
-            Recovery::Spurious(Some(prior)) => {
-                window.cwnd = window.cwnd.max(prior.cwnd);
-                window.ssthresh = window.ssthresh.max(prior.ssthresh);
-            }
+            Recovery::Spurious(Some(prior)) => window.undo(prior),
             Recovery::Spurious(None) => {}
         }
         self.decision

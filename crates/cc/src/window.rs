@@ -82,6 +82,13 @@ impl Window {
         self.cwnd = self.cwnd.max(least);
     }
 
+    /// Returns to the window and the threshold before a reduction, where these were larger
+    /// (RFC 4015 §3.2, `tcp_undo_cwnd_reduction`).
+    pub fn undo(&mut self, prior: Window) {
+        self.cwnd = self.cwnd.max(prior.cwnd);
+        self.ssthresh = self.ssthresh.max(prior.ssthresh);
+    }
+
     /// Forgets credit towards the next increase, when a reduction starts.
     #[inline]
     pub fn forget_credit(&mut self) {
@@ -94,7 +101,7 @@ mod tests {
     use super::*;
     use l4s_units::{Duration, Time};
 
-    /// The window of 100 segments, after a pause of so many milliseconds with a timeout of 200.
+    /// A window of 100 segments after a pause of `ms` milliseconds, with a timeout of 200 ms.
     fn after(ms: u64) -> (u32, u32) {
         let mut window = Window { ssthresh: 50, ..Window::new(100) };
         let (length, rto) = (Duration::from_millis(ms), Duration::from_millis(200));

@@ -5,7 +5,7 @@
 //! a larger window causes it for longer. So the quick start is fastest while its window is small, and
 //! then paces below the measured rate of the bottleneck.
 
-use l4s_units::Duration;
+use l4s_units::{Duration, Rate};
 
 use super::{ALPHA_BITS, CWND_BITS, Control, SlowStart};
 use crate::{Ack, INITIAL_WINDOW, Window};
@@ -43,10 +43,10 @@ pub(super) fn restarts(slow_start: SlowStart) -> u32 {
     if slow_start == SlowStart::Quick { QUICK_RESTARTS } else { 0 }
 }
 
-/// The pacing rate of the initial window of a quick start, in bytes per second.
-pub(super) fn initial_window_rate(mss: u32, srtt: Duration) -> u64 {
+/// The pacing rate of the initial window of a quick start.
+pub(super) fn initial_window_rate(mss: u32, srtt: Duration) -> Rate {
     let bytes = u64::from(INITIAL_WINDOW) * u64::from(mss);
-    bytes * INITIAL_WINDOW_PART * 1_000_000 / srtt.as_micros().max(1)
+    Rate::from_bps(8 * (bytes * INITIAL_WINDOW_PART * 1_000_000 / srtt.as_micros().max(1)))
 }
 
 impl Control {
