@@ -89,7 +89,7 @@ fn simulated(
         raised = look(now);
         if raised.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
-    let mut run = || Sim.run_watched(own.scenario(), &mut recorder, &mut watch);
+    let mut run = || Sim.run(own.scenario(), &mut recorder, &mut watch);
     // A run that asks Python for every packet keeps Python's lock: to release and to take it each
     // time would cost more than other threads gain.
     let ran = if own.is_python() { run() } else { py.detach(run) };

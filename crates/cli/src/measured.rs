@@ -7,7 +7,7 @@ use l4s_measure::files::Durable;
 use l4s_measure::{EngineSummary, Lateness, Origin, PacketTrace, Recorder, RunRecord, Snap};
 use l4s_model::Scenario;
 use l4s_scenario::{Plan, Point};
-use l4s_substrate::{Engine, Ran};
+use l4s_substrate::{Engine, Ran, to_the_end};
 use serde_json::Value;
 
 use crate::args::{Substrate, Trace};
@@ -100,7 +100,7 @@ pub fn run(engine: &Engine, point: &Point, command: &str, keep: Keep) -> Result<
     let start = Instant::now();
     let (recorder, ran) = match keep.trace {
         None => {
-            let ran = engine.on().run(scenario, &mut recorder)?;
+            let ran = engine.on().run(scenario, &mut recorder, &mut to_the_end)?;
             (recorder, ran)
         }
         Some((file, trace)) => traced(engine, scenario, recorder, file, trace)?,
@@ -146,7 +146,7 @@ fn traced(
     };
     let trace = PacketTrace::new(BufWriter::new(file), snap).map_err(failed)?;
     let mut both = (recorder, trace);
-    let ran = engine.on().run(scenario, &mut both)?;
+    let ran = engine.on().run(scenario, &mut both, &mut to_the_end)?;
     let finish = |trace: PacketTrace<BufWriter<Durable>>| {
         trace.finish()?.into_inner().map_err(|error| error.into_error())?.finish()
     };

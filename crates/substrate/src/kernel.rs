@@ -12,7 +12,9 @@ use l4s_units::{Duration, Rate, Time};
 use crate::controls::Controls;
 use crate::reenter::{AGENT, this_program};
 use crate::trial::{Codepoints, trial};
-use crate::{Capabilities, Error, Lane, Lateness, MOST_DOWNLOADS, Observe, Ran, Substrate};
+use crate::{
+    Capabilities, Error, Lane, Lateness, MOST_DOWNLOADS, Observe, Ran, Substrate, Watch, to_the_end,
+};
 
 const OPTION: &str = "--on kernel";
 /// Any machine carries this, so that it need not be tried.
@@ -53,7 +55,7 @@ impl Kernel {
     /// Refuses a rate that this machine cannot carry, which it tries out.
     fn carries(&self, rate: Rate) -> Result<(), Error> {
         let mut seen = Codepoints::default();
-        self.run(&trial(rate), &mut seen)?;
+        self.run(&trial(rate), &mut seen, &mut to_the_end)?;
         let carried = seen.rate();
         if carried.as_bps() < rate.as_bps() / 10 * 9 {
             return Err(Error::Machine(format!(
@@ -68,7 +70,7 @@ impl Kernel {
     /// Runs one scenario for a moment, without trying out more.
     pub(crate) fn try_out(&self, trial: &Scenario, seen: &mut Codepoints) -> Result<(), Error> {
         self.provide(trial)?;
-        self.run(trial, seen).map(drop)
+        self.run(trial, seen, &mut to_the_end).map(drop)
     }
 }
 
@@ -104,7 +106,7 @@ impl<O: Observe> Substrate<O> for Kernel {
         Ok(Vec::new())
     }
 
-    fn run(&self, scenario: &Scenario, observer: &mut O) -> Result<Ran, Error> {
+    fn run(&self, scenario: &Scenario, observer: &mut O, _: &mut Watch) -> Result<Ran, Error> {
         let control = |group: &Group| self.control(group);
         let ran = l4s_lab::run(scenario, control, &self.agent, observer).map_err(failure)?;
         Ok(Ran {

@@ -57,6 +57,15 @@ pub trait Observe: Observer<l4s_sim::Packet> + Send + 'static {}
 #[cfg(not(all(target_os = "linux", feature = "kernels")))]
 impl<O: Observer<l4s_sim::Packet> + Send + 'static> Observe for O {}
 
+/// Receives the present time of a run, and ends the run with [`ControlFlow::Break`]. The simulator
+/// calls it about 50 times a second; the others do not, since a kernel's run cannot be interrupted.
+pub type Watch<'a> = dyn FnMut(Time) -> ControlFlow<()> + 'a;
+
+/// The [`Watch`] of a run that goes on to its end.
+pub fn to_the_end(_: Time) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
 /// Runs scenarios for an observer of type `O`.
 pub trait Substrate<O: Observe>: Send + Sync {
     /// Its name, as in `--on sim`.
@@ -79,28 +88,11 @@ pub trait Substrate<O: Observe>: Send + Sync {
     /// A scenario is unsupported, or this machine lacks something.
     fn prepare(&self, scenarios: &[&Scenario]) -> Result<Vec<String>, Error>;
 
-    /// Runs a scenario to its end. `observer` receives every event.
+    /// Runs a scenario to its end, or until `watch` ends it. `observer` receives every event.
     ///
     /// # Errors
     /// The run failed.
-    fn run(&self, scenario: &Scenario, observer: &mut O) -> Result<Ran, Error>;
-
-    /// Runs a scenario as [`run`](Substrate::run) does, unless `watch` ends the run with
-    /// [`ControlFlow::Break`]. `watch` receives the time of the run: in the simulator about 50
-    /// times a second, with a kernel only at the end, since a kernel's run cannot be interrupted.
-    ///
-    /// # Errors
-    /// The run failed.
-    fn run_watched(
-        &self,
-        scenario: &Scenario,
-        observer: &mut O,
-        watch: &mut dyn FnMut(Time) -> ControlFlow<()>,
-    ) -> Result<Ran, Error> {
-        let ran = self.run(scenario, observer)?;
-        let _at_the_end = watch(Time::ZERO + ran.time);
-        Ok(ran)
-    }
+    fn run(&self, scenario: &Scenario, observer: &mut O, watch: &mut Watch) -> Result<Ran, Error>;
 
     /// Opens a live lane at time zero.
     ///

@@ -7,7 +7,7 @@ use l4s_model::Scenario;
 use l4s_os::OsError;
 
 use crate::reenter::{BOOT, GUEST, this_program};
-use crate::{Capabilities, Error, Lane, Observe, Ran, Substrate};
+use crate::{Capabilities, Error, Lane, Observe, Ran, Substrate, Watch};
 
 const OPTION: &str = "--on linux";
 
@@ -53,7 +53,7 @@ impl<O: Observe> Substrate<O> for Linux {
         Ok(notes)
     }
 
-    fn run(&self, scenario: &Scenario, observer: &mut O) -> Result<Ran, Error> {
+    fn run(&self, scenario: &Scenario, observer: &mut O, _: &mut Watch) -> Result<Ran, Error> {
         let ran = self.virtual_kernel()?.run(scenario, observer).map_err(failure)?;
         Ok(concluded(scenario, ran))
     }

@@ -10,7 +10,7 @@ use l4s_os::OsError;
 use crate::controls::Controls;
 use crate::linux::{concluded, differences};
 use crate::reenter::{AGENT, ROUTER, this_program};
-use crate::{Capabilities, Error, Lane, Observe, Ran, Substrate};
+use crate::{Capabilities, Error, Lane, Observe, Ran, Substrate, Watch};
 
 const OPTION: &str = "--on qdisc";
 
@@ -74,7 +74,7 @@ impl<O: Observe> Substrate<O> for Qdisc {
         Ok(notes)
     }
 
-    fn run(&self, scenario: &Scenario, observer: &mut O) -> Result<Ran, Error> {
+    fn run(&self, scenario: &Scenario, observer: &mut O, _: &mut Watch) -> Result<Ran, Error> {
         let ran = self.real.run(scenario, |group| self.control(group), observer);
         ran.map(|ran| concluded(scenario, ran)).map_err(failure)
     }

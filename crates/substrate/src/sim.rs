@@ -1,18 +1,17 @@
 //! The simulator, in virtual time.
 
-use std::ops::ControlFlow;
 use std::time::Instant;
 
 use l4s_model::Scenario;
 use l4s_sim::{Outcome, Simulation};
 use l4s_units::{Duration, Time};
 
-use crate::{Capabilities, Error, Lane, MOST_DOWNLOADS, Observe, Ran, Substrate};
+use crate::{Capabilities, Error, Lane, MOST_DOWNLOADS, Observe, Ran, Substrate, Watch};
 
-/// The wall time between two calls of whoever watches a run, within a factor of two.
+/// The wall time between two calls of a [`Watch`], within a factor of two.
 const WATCH_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
 
-/// The virtual time that a run goes on at least before it is watched again.
+/// The least virtual time between two calls of a [`Watch`].
 const SHORTEST_SLICE: Duration = Duration::from_micros(1);
 
 /// `--on sim`: the simulator.
@@ -36,16 +35,7 @@ impl<O: Observe> Substrate<O> for Sim {
         Ok(Vec::new())
     }
 
-    fn run(&self, scenario: &Scenario, observer: &mut O) -> Result<Ran, Error> {
-        self.run_watched(scenario, observer, &mut |_| ControlFlow::Continue(()))
-    }
-
-    fn run_watched(
-        &self,
-        scenario: &Scenario,
-        observer: &mut O,
-        watch: &mut dyn FnMut(Time) -> ControlFlow<()>,
-    ) -> Result<Ran, Error> {
+    fn run(&self, scenario: &Scenario, observer: &mut O, watch: &mut Watch) -> Result<Ran, Error> {
         let end = Time::ZERO + scenario.duration;
         let mut simulation = Simulation::new(scenario, observer);
         let mut slice = Duration::from_millis(10);
