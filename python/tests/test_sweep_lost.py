@@ -105,7 +105,7 @@ class Ended:
 
 
 class Forgetful:
-    """A client of a scheduler that cancels a task of each number so many times."""
+    """A client whose scheduler cancels the task `number` the first `times[number]` times."""
 
     status = "running"
 
