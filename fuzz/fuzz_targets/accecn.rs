@@ -109,16 +109,7 @@ impl Model {
         self.all_full &= payload == MSS || !marked;
         let ecn = if marked { Ecn::Ce } else { Ecn::Ect1 };
         let seq = seq as u64;
-        let part = Default::default();
-        let arrived = Arrived {
-            seq,
-            ecn,
-            payload,
-            cwr: false,
-            push: false,
-            part,
-            stamps: Default::default(),
-        };
+        let arrived = Arrived { payload, ..Arrived::full(seq, ecn) };
         self.now += Duration::from_micros(12);
         let (acks, number, marks) = (&mut self.acks, &mut self.sent_acks, self.marks);
         self.receiver.on_segment(arrived, self.now, |ack| {

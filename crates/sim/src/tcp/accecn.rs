@@ -31,12 +31,12 @@ const WEIGHT: u32 = 6;
 /// Segments per acknowledgement from which on these are thinned.
 const THINNED: u32 = 4;
 
-/// ACE of so many marked packets.
+/// The ACE field after this number of marked packets.
 pub fn ace(marks: u32) -> u8 {
     (marks & ACE) as u8
 }
 
-/// The option's counter of so many marked bytes.
+/// The option's counter after this number of marked bytes.
 pub fn ce_bytes(bytes: u32) -> u32 {
     bytes & BYTES
 }
@@ -68,7 +68,7 @@ impl Decoder {
         self.marks
     }
 
-    /// Takes the counters of an acknowledgement that delivered so many segments. `progress` is
+    /// Takes the counters of an acknowledgement that delivered `delivered` segments. `progress` is
     /// whether it showed anything new.
     #[inline]
     pub fn take(&mut self, ace: u8, ce_bytes: Option<u32>, delivered: u32, progress: bool) -> News {
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What a receiver of full segments says after so many marks.
+    /// The feedback of a receiver of full segments after this number of marks.
     fn told(marks: u32) -> (u8, u32) {
         (ace(marks), ce_bytes(marks.wrapping_mul(MSS as u32)))
     }

@@ -103,7 +103,7 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// Round trips of 50 ms in which so many segments arrive in order, 10 us apart; window and limit
+    /// Round trips of 50 ms in which this number of segments arrive in order, 10 us apart; window and limit
     /// after each.
     fn windows(rounds: &[u64]) -> Vec<(u32, u32)> {
         let (mut buffer, mut next, mut start) = (Buffer::new(), 0, Time::ZERO + MS * 75);

@@ -32,7 +32,7 @@ impl Pace {
         wait
     }
 
-    /// So many bytes left, at `rate`. Where the last burst could have left sooner,
+    /// `bytes` left, at `rate`. Where the last burst could have left sooner,
     /// the next one may: as much, but by no more than half (`tcp_update_skb_after_send`).
     pub fn charge(&mut self, bytes: Bytes, rate: Rate, now: Time) {
         if rate == Rate::ZERO {

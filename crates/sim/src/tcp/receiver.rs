@@ -48,6 +48,14 @@ pub struct Arrived {
     pub stamps: Stamps,
 }
 
+impl Arrived {
+    /// A full segment without flags and time stamps, as tests send it.
+    pub fn full(seq: u64, ecn: Ecn) -> Arrived {
+        let (payload, part, stamps) = (MSS as u16, Part::Whole, Stamps::default());
+        Arrived { seq, ecn, payload, cwr: false, push: false, part, stamps }
+    }
+}
+
 /// The receiving side of a connection.
 #[derive(Clone, Debug)]
 pub struct Receiver {
@@ -268,7 +276,7 @@ impl Receiver {
         lack
     }
 
-    /// So many acknowledgements at least are not delayed now.
+    /// The number of acknowledgements that are not delayed from now on, at least.
     fn hurry(&mut self, acks: u32) {
         self.quick = self.quick.max(acks);
         self.ato = ATO_MIN;

@@ -246,7 +246,7 @@ impl Sender {
         self.supply.writes_left(received)
     }
 
-    /// The application writes so many bytes, to be pushed.
+    /// The application writes `bytes`, and pushes them.
     pub fn write(&mut self, bytes: u64, now: Time, out: &mut impl Output) {
         self.supply.write(bytes, self.board.una());
         if !self.state.is_established() {

@@ -11,7 +11,7 @@ use crate::packet::MSS;
 /// The send buffer of a connection.
 #[derive(Clone, Debug)]
 pub(super) struct Supply {
-    /// So many segments there are by now; `u64::MAX` without end.
+    /// The number of segments by now; `u64::MAX` without end.
     segments: u64,
     /// Payload of the last one, where the connection ends with it.
     last_payload: u16,
@@ -29,7 +29,7 @@ struct Write {
     last_payload: u16,
 }
 
-/// How many segments so many bytes take, and the payload of the last one.
+/// The number of segments that these bytes take, and the payload of the last one.
 fn cut(bytes: u64) -> (u64, u16) {
     let segments = bytes.div_ceil(MSS);
     (segments, (bytes - segments.saturating_sub(1) * MSS) as u16)
@@ -50,7 +50,7 @@ fn over_before(writes: &VecDeque<Write>, seq: u64) -> usize {
 }
 
 impl Supply {
-    /// So many bytes and then the end; `None` for no end.
+    /// This number of bytes and then the end; `None` for no end.
     pub fn new(size: Option<u64>) -> Self {
         let (segments, last_payload) = size.map_or((u64::MAX, MSS as u16), cut);
         Supply { segments, last_payload, writes: None }

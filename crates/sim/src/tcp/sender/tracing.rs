@@ -392,15 +392,7 @@ mod tests {
                 _ => (MSS as u16, Part::Whole),
             };
             let ecn = Ecn::Ect1;
-            let arrived = Arrived {
-                seq,
-                ecn,
-                payload,
-                cwr: false,
-                push: false,
-                part,
-                stamps: Stamps::default(),
-            };
+            let arrived = Arrived { payload, part, ..Arrived::full(seq, ecn) };
             let mut acks = Vec::new();
             receiver.on_segment(arrived, Time::ZERO, |ack| acks.extend(of.map(|of| (of, ack))));
             acks

@@ -137,7 +137,7 @@ impl Sender {
         self.cc.prague().is_some_and(|prague| prague.pushes())
     }
 
-    /// So many segments left, paced at `rate`.
+    /// Accounts for `segments` that left, paced at `rate`.
     #[inline]
     fn charge(&mut self, segments: u32, rate: Option<Rate>, now: Time) {
         if let Some(rate) = rate {

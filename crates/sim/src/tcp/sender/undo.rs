@@ -27,7 +27,7 @@ pub(super) struct Undo {
 }
 
 impl Undo {
-    /// A reduction for a loss begins, while so many retransmissions are under way.
+    /// A reduction for a loss begins, with `resent_out` retransmissions in flight.
     pub fn begin(&mut self, una: u64, resent_out: u32, prior: Option<Window>) {
         self.from = Some(una);
         self.prior = prior;

@@ -7,29 +7,13 @@ fn echoed(echo: Feedback, marks: &[bool]) -> Vec<(u64, bool)> {
     let mut receiver = Receiver::new(echo, RTT);
     let mut acks = Vec::new();
     for seq in 0..ONE_BY_ONE {
-        let arrived = Arrived {
-            seq,
-            ecn: Ecn::Ect0,
-            payload: FULL,
-            cwr: false,
-            push: false,
-            part: Part::Whole,
-            stamps: Stamps::default(),
-        };
+        let arrived = Arrived::full(seq, Ecn::Ect0);
         receiver.on_segment(arrived, at(MS * seq), |_| {});
     }
     for (n, ce) in marks.iter().enumerate() {
         let seq = ONE_BY_ONE + n as u64;
         let ecn = if *ce { Ecn::Ce } else { Ecn::Ect0 };
-        let arrived = Arrived {
-            seq,
-            ecn,
-            payload: FULL,
-            cwr: false,
-            push: false,
-            part: Part::Whole,
-            stamps: Stamps::default(),
-        };
+        let arrived = Arrived::full(seq, ecn);
         receiver.on_segment(arrived, at(MS * seq), |ack| {
             acks.push((ack.cumulative - ONE_BY_ONE, ack.ece));
         });
@@ -55,30 +39,14 @@ fn accurate_echo_counts() {
     for seq in 0..ONE_BY_ONE + marks.len() as u64 {
         let ce = seq >= ONE_BY_ONE && marks[(seq - ONE_BY_ONE) as usize];
         let ecn = if ce { Ecn::Ce } else { Ecn::Ect1 };
-        let arrived = Arrived {
-            seq,
-            ecn,
-            payload: FULL,
-            cwr: false,
-            push: false,
-            part: Part::Whole,
-            stamps: Stamps::default(),
-        };
+        let arrived = Arrived::full(seq, ecn);
         receiver.on_segment(arrived, at(MS * seq), |ack| acks.push((ack.cumulative, ack.ace)));
     }
     let told = acks.iter().filter(|a| a.0 > ONE_BY_ONE).map(|a| (a.0 - ONE_BY_ONE, a.1));
     let told = told.collect::<Vec<_>>();
     assert_eq!(told, [(2, 0), (4, 1), (6, 3), (7, 3), (9, 3), (10, 4)]);
     // A segment that comes twice is counted twice: its mark is news.
-    let again = Arrived {
-        seq: 20,
-        ecn: Ecn::Ce,
-        payload: FULL,
-        cwr: false,
-        push: false,
-        part: Part::Whole,
-        stamps: Stamps::default(),
-    };
+    let again = Arrived::full(20, Ecn::Ce);
     receiver.on_segment(again, at(MS * 40), |ack| acks.push((ack.cumulative, ack.ace)));
     assert_eq!(acks.last(), Some(&(ONE_BY_ONE + 10, 5)));
 }
@@ -90,15 +58,7 @@ fn accurate_echo_does_not_let_marks_wait() {
     let mut told = 0;
     for seq in (0..16).chain(17..80) {
         let ecn = if seq > 40 { Ecn::Ce } else { Ecn::Ect1 };
-        let arrived = Arrived {
-            seq,
-            ecn,
-            payload: FULL,
-            cwr: false,
-            push: false,
-            part: Part::Whole,
-            stamps: Stamps::default(),
-        };
+        let arrived = Arrived::full(seq, ecn);
         receiver.on_segment(arrived, at(MS), |ack| {
             let marks = ack.ce_bytes.unwrap() / u32::from(FULL);
             assert!(marks - told <= 2, "{marks} after {told}");
@@ -117,19 +77,9 @@ fn classic_echo_lasts_until_the_sender_reduced() {
     let mut receiver = Receiver::new(Feedback::Classic, RTT);
     let mut last = None;
     for (seq, ecn, cwr) in [(0, Ecn::Ce, false), (1, Ecn::Ect0, false), (2, Ecn::Ect0, true)] {
-        receiver.on_segment(
-            Arrived {
-                seq,
-                ecn,
-                payload: FULL,
-                cwr,
-                push: false,
-                part: Part::Whole,
-                stamps: Stamps::default(),
-            },
-            at(MS * seq),
-            |a| last = Some(a),
-        );
+        receiver.on_segment(Arrived { cwr, ..Arrived::full(seq, ecn) }, at(MS * seq), |a| {
+            last = Some(a)
+        });
     }
     assert!(!last.unwrap().ece, "CWR ends the echo");
 }
@@ -187,15 +137,7 @@ fn a_duplicate_is_reported_once() {
     let mut receiver = Receiver::new(Feedback::None, RTT);
     let mut acks = Vec::new();
     for (n, seq) in [0, 1, 2, 4, 1, 4, 5].into_iter().enumerate() {
-        let arrived = Arrived {
-            seq,
-            ecn: Ecn::NotEct,
-            payload: FULL,
-            cwr: false,
-            push: false,
-            part: Part::Whole,
-            stamps: Stamps::default(),
-        };
+        let arrived = Arrived::full(seq, Ecn::NotEct);
         receiver.on_segment(arrived, at(MS * n as u64), |ack| acks.push(ack));
     }
     let told: Vec<_> = acks.iter().map(|ack| ack.duplicate.map(|d| (d.segment, d.lead))).collect();
@@ -213,15 +155,7 @@ fn what_came_twice_makes_the_receiver_hurry() {
         let mut acks = Vec::new();
         let mut arrive = |n: u64, seq: u64| {
             let (ecn, payload, part) = (Ecn::NotEct, FULL, Part::Whole);
-            let arrived = Arrived {
-                seq,
-                ecn,
-                payload,
-                cwr: false,
-                push: false,
-                part,
-                stamps: Stamps::default(),
-            };
+            let arrived = Arrived { payload, part, ..Arrived::full(seq, ecn) };
             receiver.on_segment(arrived, at(MS * n), |ack| acks.push(ack.cumulative));
         };
         (0..40).for_each(|seq| arrive(seq, seq));

@@ -99,13 +99,8 @@ fn the_echo_is_of_the_first_segment_that_was_not_acknowledged() {
     let mut arrive = |seq: u64, sent_ms: u64, now_ms: u64| {
         let sent = Stamp::at(at(MS * sent_ms));
         let arrived = Arrived {
-            seq,
-            ecn: Ecn::NotEct,
-            payload: FULL,
-            cwr: false,
-            push: false,
-            part: Part::Whole,
             stamps: Stamps { sent, echo: Stamp::default() },
+            ..Arrived::full(seq, Ecn::NotEct)
         };
         receiver.on_segment(arrived, at(MS * now_ms), |ack| {
             echoes.push((ack.cumulative, ack.stamps.echo.age(at(MS * now_ms)).as_millis_f64()));
