@@ -281,12 +281,12 @@ impl Override {
         self.setting.as_ref().map_or(&self.source.text, |setting| &setting.path)
     }
 
-    /// `KEY=VALUE` as it was written.
+    /// The original text, `KEY=VALUE`.
     pub fn text(&self) -> &str {
         &self.source.text
     }
 
-    /// The value as it was written.
+    /// The original text of the value.
     pub fn value(&self) -> &str {
         self.source.text.split_once('=').map_or("", |(_, value)| value)
     }

@@ -119,7 +119,7 @@ struct Went {
     suppressed: u64,
     single_queue: u64,
     dual_queue: u64,
-    /// Steps after so many inconclusive tests that the next one is delayed.
+    /// Steps in which the next test is delayed because earlier ones were inconclusive.
     rare: u64,
     /// Steps with tests suppressed by the paper's rules.
     papers: u64,
