@@ -80,6 +80,17 @@ impl Drop for Desk {
 }
 
 impl Desk {
+    /// Asks on `stream` to watch a session over a WebSocket.
+    pub fn upgrade(&self, stream: &mut TcpStream, id: &str) {
+        let head = format!(
+            "GET /api/sessions/{id}/watch HTTP/1.1\r\nHost: {}\r\nConnection: Upgrade\r\n\
+             Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+             Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+            self.address
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+    }
+
     /// Ends the server and waits for it.
     pub fn end(&mut self) {
         drop(self.end.take());

@@ -5,13 +5,7 @@ use super::*;
 /// Asks for answers and reads none of them, until it is cut off.
 fn reads_nothing(desk: &Desk, id: &str) -> std::thread::JoinHandle<()> {
     let mut stream = TcpStream::connect(desk.address).unwrap();
-    let head = format!(
-        "GET /api/sessions/{id}/watch HTTP/1.1\r\nHost: {}\r\nConnection: Upgrade\r\n\
-         Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
-         Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
-        desk.address
-    );
-    stream.write_all(head.as_bytes()).unwrap();
+    desk.upgrade(&mut stream, id);
     // A text frame of 4000 bytes, masked with zeros: no JSON, which the answer says.
     let frame = [&[0x81, 0x80 | 126, 0x0f, 0xa0, 0, 0, 0, 0][..], &[b'x'; 4000]].concat();
     stream.set_write_timeout(Some(Duration::from_millis(100))).unwrap();

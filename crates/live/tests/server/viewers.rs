@@ -215,13 +215,7 @@ fn whatever_frames_a_viewer_sends_the_others_see_the_session_go_on() {
         for (what, bytes) in odd {
             let mut stream = TcpStream::connect(desk.address).unwrap();
             stream.set_read_timeout(Some(DEADLINE)).unwrap();
-            let head = format!(
-                "GET /api/sessions/{id}/watch HTTP/1.1\r\nHost: {}\r\nConnection: Upgrade\r\n\
-                 Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
-                 Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
-                desk.address
-            );
-            stream.write_all(head.as_bytes()).unwrap();
+            desk.upgrade(&mut stream, &id);
             let mut first = [0; 12];
             stream.read_exact(&mut first).unwrap();
             assert_eq!(&first, b"HTTP/1.1 101", "{what}");
