@@ -37,7 +37,7 @@ const DONE_WITHIN: Duration = Duration::from_secs(2);
 /// How long an agent that closed its socket may take to end.
 const ENDED_WITHIN: Duration = Duration::from_millis(500);
 /// What is kept of an agent's stderr: its end.
-const LAST_WORDS: usize = 2000;
+const STDERR_TAIL: usize = 2000;
 
 /// How to start an agent: a program that then calls [`crate::agent::main`].
 #[derive(Clone, Debug)]
@@ -237,7 +237,7 @@ struct Agent {
     child: Child,
     control: Channel,
     stderr: ChildStderr,
-    last_words: VecDeque<u8>,
+    stderr_tail: VecDeque<u8>,
     /// Whether it said its last.
     done: bool,
     /// What it said of itself then.
@@ -434,12 +434,12 @@ impl Agent {
             child,
             control,
             stderr,
-            last_words: VecDeque::new(),
+            stderr_tail: VecDeque::new(),
             done: false,
             stalls: None,
         };
         rustix::io::ioctl_fionbio(&agent.stderr, true)?;
-        // One that ended at once is noticed when it is listened to, with its last words.
+        // The end of a program that failed at once is noticed with the first read, with its stderr.
         let _ = agent.control.send(setup, None);
         Ok(agent)
     }
@@ -474,9 +474,9 @@ impl Agent {
     fn overhear(&mut self) {
         let mut buffer = [0; 1024];
         while let Ok(n @ 1..) = self.stderr.read(&mut buffer) {
-            self.last_words.extend(&buffer[..n]);
-            let excess = self.last_words.len().saturating_sub(LAST_WORDS);
-            self.last_words.drain(..excess);
+            self.stderr_tail.extend(&buffer[..n]);
+            let excess = self.stderr_tail.len().saturating_sub(STDERR_TAIL);
+            self.stderr_tail.drain(..excess);
         }
     }
 
@@ -493,8 +493,9 @@ impl Agent {
             }
         };
         self.overhear();
-        let words = String::from_utf8_lossy(self.last_words.make_contiguous()).trim().to_owned();
-        let words = if words.is_empty() { words } else { format!("; its last words: {words}") };
+        let words = String::from_utf8_lossy(self.stderr_tail.make_contiguous()).trim().to_owned();
+        let words =
+            if words.is_empty() { words } else { format!("; the end of its stderr: {words}") };
         let how = status.map_or("closed its socket".to_owned(), ending);
         OsError::Run(format!("{} {how} before the run was over{words}", self.who))
     }

@@ -431,7 +431,7 @@ fn a_congestion_control_that_the_kernel_lacks_is_named() {
 }
 
 #[test]
-fn a_program_that_is_no_agent_is_an_error_with_its_last_words() {
+fn a_program_that_is_no_agent_is_an_error_with_the_end_of_its_stderr() {
     let args = vec!["-c".into(), "echo no such subcommand >&2; exit 2".into()];
     let shell = AgentCommand { program: "/bin/sh".into(), args };
     let Err(OsError::Run(why)) = Lab::build(&plan(SCENARIO, false), &shell) else { panic!() };
@@ -439,7 +439,7 @@ fn a_program_that_is_no_agent_is_an_error_with_its_last_words() {
     // Whichever of them is the first.
     let ended = |group| why.contains(&format!("of group `{group}` ended with exit code 2"));
     assert!(ended("A") || ended("B"), "{why}");
-    assert!(why.ends_with("its last words: no such subcommand"), "{why}");
+    assert!(why.ends_with("the end of its stderr: no such subcommand"), "{why}");
 }
 
 fn pids(lab: &Lab) -> impl Iterator<Item = u32> {

@@ -20,6 +20,7 @@ pub mod boot;
 mod bottleneck;
 mod bpf;
 mod choice;
+mod console;
 mod cores;
 mod drive;
 mod event;

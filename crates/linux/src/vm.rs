@@ -25,12 +25,11 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::Timespec;
 
+use crate::console;
 use crate::kernel::{VERSION, cache};
 
 /// The program that runs it.
 const QEMU: &str = "qemu-system-x86_64";
-/// What is shown of the end of its console.
-const LAST_WORDS: u64 = 2500;
 
 /// A virtual machine that was made.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -142,11 +141,11 @@ impl Vm {
             (None, false) => Err(OsError::Run(format!(
                 "the virtual machine was ended after {:?}, its limit of time\n{}",
                 options.limit.unwrap_or_default(),
-                files.last_words()
+                console::tail(&files.console)
             ))),
             (None, true) => Err(OsError::Run(format!(
                 "the virtual machine ended before its command did\n{}",
-                files.last_words()
+                console::tail(&files.console)
             ))),
         }
     }
@@ -300,19 +299,6 @@ impl Files {
         let mut bytes = [0; 16];
         let read = self.code.read_at(&mut bytes, 0).ok()?;
         std::str::from_utf8(&bytes[..read]).ok()?.trim().parse().ok()
-    }
-
-    /// The end of the console.
-    fn last_words(&self) -> String {
-        let length = self.console.metadata().map_or(0, |metadata| metadata.len());
-        let from = length.saturating_sub(LAST_WORDS);
-        let mut bytes = vec![0; (length - from) as usize];
-        let read = self.console.read_at(&mut bytes, from).unwrap_or(0);
-        let text = String::from_utf8_lossy(&bytes[..read]).replace('\r', "");
-        match text.trim() {
-            "" => "its console is empty".to_owned(),
-            text => format!("the end of its console:\n{text}"),
-        }
     }
 }
 

@@ -4,7 +4,6 @@
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::FileExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
@@ -20,6 +19,7 @@ use rustix::time::Timespec;
 use serde::Serialize;
 
 use crate::SAMPLE_EVERY;
+use crate::console;
 use crate::drive::Place;
 use crate::event::{Answer, Counters, Ending, Event, QueueState};
 use crate::follow::{Counts, Follower};
@@ -32,8 +32,6 @@ const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
 const CHUNK: usize = 4 << 20;
 /// What a guest says that is short of memory on the host.
 const NO_MEMORY: &str = "Kernel mode signal 7";
-/// What is shown of the end of a console.
-const LAST_WORDS: usize = 2500;
 
 /// How a run went.
 #[derive(Clone, PartialEq, Debug)]
@@ -149,26 +147,13 @@ impl Scribe {
             Some((_, Some(signal))) => format!("was killed by signal {signal}"),
             _ => "ended".to_owned(),
         };
-        let words = self.last_words();
+        let words = console::tail(&self.console);
         // SIGBUS: a page of the guest that the host could not provide.
         let words = match words.contains(NO_MEMORY) {
             true => format!("this machine had no more memory for it; {words}"),
             false => words,
         };
         OsError::Run(format!("{} {how} before the run was over\n{words}", self.who))
-    }
-
-    /// The end of its console.
-    fn last_words(&self) -> String {
-        let length = self.console.metadata().map_or(0, |metadata| metadata.len());
-        let mut bytes = vec![0; length.min(LAST_WORDS as u64) as usize];
-        let from = length - bytes.len() as u64;
-        let read = self.console.read_at(&mut bytes, from).unwrap_or(0);
-        let text = String::from_utf8_lossy(&bytes[..read]).replace('\r', "");
-        match text.trim() {
-            "" => "its console is empty".to_owned(),
-            text => format!("the end of its console:\n{text}"),
-        }
     }
 }
 
