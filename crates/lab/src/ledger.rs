@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use l4s_bottleneck::{Downloads, app_flows};
 use l4s_cc::prague::Fallback;
 use l4s_cc::prague::kernel::Reading;
-use l4s_model::{FlowId, Scenario, SourceId};
+use l4s_model::{FlowId, Roster, Scenario, SourceId};
 use l4s_observe::{FlowState, FrameEvent, Observer, SocketState, Traced};
 use l4s_units::{Bytes, Duration, Time};
 
@@ -103,7 +103,7 @@ pub struct Ledger {
     reports: Receiver<Report>,
     /// Those of the groups and of applications.
     flows: BTreeMap<FlowId, Flow>,
-    first_download: FlowId,
+    roster: Roster,
     /// Group and size of every download. Nothing else is kept of them: a server looks at the socket
     /// of a download once, when it is over.
     downloads: Vec<(SourceId, Bytes)>,
@@ -144,9 +144,9 @@ impl Ledger {
         Ledger {
             reports,
             flows: FlowId::new(0).onwards().zip(long).chain(apps).map(of).collect(),
-            first_download: roster.downloads().start,
             downloads: Downloads::new(scenario).map(|d| (d.group, d.size)).collect(),
             detects,
+            roster,
             newcomers: Newcomers::default(),
         }
     }
@@ -166,7 +166,7 @@ impl Ledger {
         if let Some(known) = self.flows.get(&flow) {
             return Some((known.group, known.size));
         }
-        let nth = flow.index().checked_sub(self.first_download.index())?;
+        let nth = self.roster.nth_download(flow)?;
         match self.downloads.get(nth) {
             Some(&(group, size)) => Some((group, Some(size))),
             None => self.newcomer(flow).map(|new| (new.group, new.size)),

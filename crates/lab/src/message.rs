@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::net::IpAddr;
+use std::ops::RangeFrom;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use l4s_cc::prague::kernel::Reading;
@@ -105,8 +106,8 @@ pub(crate) enum Part {
         shows: Shows,
         /// How often it looks at its sockets.
         sample_every_ns: u64,
-        /// Flows from this one on are downloads: it looks at their sockets when they are over.
-        first_download: FlowId,
+        /// The downloads. It samples the socket of one only when that is over.
+        downloads: RangeFrom<FlowId>,
         /// What it writes into the flows of applications.
         apps: Vec<Writes>,
     },

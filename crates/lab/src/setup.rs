@@ -226,7 +226,7 @@ impl LabPlan {
                     pacing: false,
                     shows: Shows::Nowhere,
                     sample_every_ns: options.sample_every.as_nanos().max(1_000_000),
-                    first_download: FlowId::new(u32::MAX),
+                    downloads: FlowId::new(u32::MAX)..,
                     apps: Vec::new(),
                 },
                 End::Client => {
@@ -358,7 +358,7 @@ fn tcp(
         _ => OnDevice::Ect1,
     };
     let end = Time::ZERO + scenario.duration;
-    if let Part::TcpServer { cc, pacing, shows, first_download, apps, .. } = &mut pair.server.part {
+    if let Part::TcpServer { cc, pacing, shows, downloads, apps, .. } = &mut pair.server.part {
         cc.clone_from(&control.name);
         *shows = match control.sockets {
             Some(map) => Shows::Map(map),
@@ -366,7 +366,7 @@ fn tcp(
             None => Shows::Nowhere,
         };
         *pacing = group.cc.paces();
-        *first_download = scenario.roster().downloads().start;
+        *downloads = scenario.roster().downloads();
         *apps = flows.apps.iter().map(|own| Writes::new(own.flow, own.app, end)).collect();
     }
     let frames = flows.apps.iter().map(|own| (own.flow, own.app.frame().get().max(1))).collect();
@@ -532,8 +532,8 @@ mod tests {
         assert_eq!((flows[0].0.get(), flows[0].2), (2, Some(10_000)));
         // Some 100,000: more than one address has ports for.
         assert_eq!(plan.pairs[0].client.more_addresses.len(), 1);
-        let Part::TcpServer { first_download, .. } = plan.pairs[0].server.part else { panic!() };
-        assert_eq!(first_download.get(), 2);
+        let Part::TcpServer { downloads, .. } = &plan.pairs[0].server.part else { panic!() };
+        assert_eq!(downloads.start.get(), 2);
         let Part::TcpClient { flows, .. } = &plan.pairs[1].client.part else { panic!() };
         assert_eq!(flows.len(), 0);
     }
@@ -551,8 +551,8 @@ mod tests {
         let [one, two, three] = [1, 2, 3].map(FlowId::new);
         assert_eq!(flows, &[(one, 0, Some(1_000)), (two, 0, None), (three, 10_000_000, None)]);
         assert_eq!(frames, &[(two, 10_000), (three, 10_000)]);
-        let Part::TcpServer { apps, first_download, .. } = &b.server.part else { panic!() };
-        assert_eq!((apps[1].flow.get(), apps.len(), first_download.get()), (3, 2, 5));
+        let Part::TcpServer { apps, downloads, .. } = &b.server.part else { panic!() };
+        assert_eq!((apps[1].flow.get(), apps.len(), downloads.start.get()), (3, 2, 5));
         let app = apps[1].app();
         assert_eq!((app.frame(), app.fps, app.adapt), (Bytes::new(10_000), 50, true));
         // As in the simulator, a frame may be due with the end of the run.

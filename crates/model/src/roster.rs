@@ -184,6 +184,11 @@ impl Roster {
         self.apps().end..
     }
 
+    /// The place of a flow among the downloads, from 0; `None` for another kind of flow.
+    pub fn nth_download(&self, flow: FlowId) -> Option<usize> {
+        flow.index().checked_sub(self.downloads().start.index())
+    }
+
     /// How many flows there are besides downloads.
     pub fn flows(&self) -> usize {
         self.apps().end.index()

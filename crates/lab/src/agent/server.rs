@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
+use std::ops::RangeFrom;
 use std::os::fd::OwnedFd;
 
 use l4s_model::FlowId;
@@ -31,7 +32,7 @@ pub(super) struct Server {
     pacing: bool,
     prague: socket::Prague,
     sample_every: Duration,
-    first_download: FlowId,
+    downloads: RangeFrom<FlowId>,
     /// Those of flows that have no connection yet.
     writers: BTreeMap<FlowId, Writer>,
     connections: BTreeMap<FlowId, Connection>,
@@ -58,7 +59,7 @@ impl Server {
         pacing: bool,
         prague: socket::Prague,
     ) -> Result<Server, OsError> {
-        let Part::TcpServer { sample_every_ns, first_download, apps, .. } = &setup.part else {
+        let Part::TcpServer { sample_every_ns, downloads, apps, .. } = &setup.part else {
             return Err(OsError::Run("not a TCP server".to_owned()));
         };
         // A connection inherits the congestion control of its listener, which also decides what
@@ -75,7 +76,7 @@ impl Server {
             pacing,
             prague,
             sample_every: Duration::from_nanos(*sample_every_ns),
-            first_download: *first_download,
+            downloads: downloads.clone(),
             writers: apps.iter().map(|writes| (writes.flow, Writer::new(writes))).collect(),
             connections: BTreeMap::new(),
             due: BTreeSet::new(),
@@ -128,7 +129,7 @@ impl Server {
             if over || now >= next_sample {
                 // A download is looked at when it is over, or the run is.
                 let looked_at = |(flow, connection): &(&FlowId, &Connection)| {
-                    over || **flow < self.first_download || connection.lasts()
+                    over || !self.downloads.contains(flow) || connection.lasts()
                 };
                 for (_, connection) in self.connections.iter().filter(looked_at) {
                     reports.push(connection.sample(clock, self.pacing, &self.prague)?);
