@@ -528,7 +528,7 @@ impl<O: Observer<Packet>> Engine<O> {
     /// Something arrived at the client of an application, perhaps the end of frames.
     fn count_frames(&mut self, number: usize, slot: u32, now: Time) {
         let Some(Flow { server, client, .. }) = self.connections.at(slot) else { return };
-        let undelivered = server.undelivered_writes(client.received());
+        let undelivered = server.undelivered_writes(client.read());
         let writer = self.writers.get(number);
         while let Some(delay) = writer.delivered(undelivered, now) {
             self.observer.frame(writer.flow, writer.group, FrameEvent::Delivered(delay), now);

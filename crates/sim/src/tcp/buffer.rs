@@ -9,28 +9,28 @@
 
 use l4s_units::{Duration, Time};
 
-use crate::packet::{Stamp, Stamps};
+use crate::packet::{MSS, Stamp, Stamps};
 
 /// The window before the first segment: half of `tcp_rmem[1]`, 131,072 B, in whole segments of 1460 B
 /// (`tcp_select_initial_window`).
-pub(super) const INITIAL: u32 = 44;
+pub(super) const INITIAL: u64 = 44 * MSS;
 /// The segments of 1448 B that `tcp_rmem[1]` holds: each takes some 2180 B of memory (`truesize`).
-const FIRST_LIMIT: u32 = 60;
-/// Segments by which the window grows for each one that arrives.
-const GROWTH: u32 = 2;
+const FIRST_LIMIT: u64 = 60 * MSS;
+/// Bytes by which the window grows for each segment that arrives.
+const GROWTH: u64 = 2 * MSS;
 /// What a first round trip is to bring: the initial window of the sender (RFC 6928).
-const FIRST_ROUND: u32 = 10;
+const FIRST_ROUND: u64 = 10 * MSS;
 
 /// The window of one connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Buffer {
-    /// Segments beyond the first missing one that the sender may send (`rcv_ssthresh`).
-    window: u32,
-    /// Segments that the buffer holds (`window_clamp`).
-    limit: u32,
-    /// The most segments that arrived in order in a round trip.
-    most: u32,
-    /// The first segment missing when this round trip began, and when that was.
+    /// Bytes from the first missing one on that the sender may send (`rcv_ssthresh`).
+    window: u64,
+    /// Bytes that the buffer holds (`window_clamp`).
+    limit: u64,
+    /// The most bytes that arrived in order in a round trip.
+    most: u64,
+    /// The first byte missing when this round trip began, and when that was.
     round: (u64, Time),
     /// The RTT by time stamps: at once where it falls, by an eighth where it rises
     /// (`tcp_rcv_rtt_update`).
@@ -51,13 +51,13 @@ impl Buffer {
         }
     }
 
-    /// Segments from the first missing one on that the sender may send.
+    /// Bytes from the first missing one on that the sender may send.
     #[inline]
     pub fn window(&self) -> u32 {
-        self.window
+        u32::try_from(self.window).unwrap_or(u32::MAX)
     }
 
-    /// A segment arrived; `next` is the first one missing now, and `beyond` follows the last one
+    /// A segment arrived; `next` is the first byte missing now, and `beyond` follows the last one
     /// received. Returns whether the window grew.
     #[inline]
     pub fn take(&mut self, stamps: Stamps, next: u64, beyond: u64, now: Time) -> bool {
@@ -83,14 +83,14 @@ impl Buffer {
 
     #[inline(never)]
     fn end_round(&mut self, next: u64, beyond: u64, now: Time) {
-        let (arrived, most) = (next - self.round.0, u64::from(self.most));
+        let (arrived, most) = ((next - self.round.0) / MSS, self.most / MSS);
         if arrived > most {
             // This is told a round trip late, and a sender in slow start doubles in every one.
             let twice = 2 * arrived;
-            let growth = 2 * twice * (arrived - most) / most;
-            let limit = twice + growth + beyond.saturating_sub(next);
-            let whole = |segments| u32::try_from(segments).unwrap_or(u32::MAX);
-            (self.limit, self.most) = (self.limit.max(whole(limit)), whole(arrived));
+            let growth =
+                (u128::from(2 * twice) * u128::from(arrived - most) / u128::from(most)) as u64;
+            let limit = (twice + growth + beyond.saturating_sub(next).div_ceil(MSS)) * MSS;
+            (self.limit, self.most) = (self.limit.max(limit), arrived * MSS);
         }
         self.round = (next, now);
     }
@@ -104,18 +104,18 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     /// Round trips of 50 ms in which this number of segments arrive in order, 10 us apart; window and limit
-    /// after each.
-    fn windows(rounds: &[u64]) -> Vec<(u32, u32)> {
+    /// after each, in segments.
+    fn windows(rounds: &[u64]) -> Vec<(u64, u64)> {
         let (mut buffer, mut next, mut start) = (Buffer::new(), 0, Time::ZERO + MS * 75);
         let mut windows = Vec::new();
         for arrive in rounds {
             let (echo, sent) = (Stamp::at(start.saturating_sub(MS * 50)), Stamp::at(start));
             for n in 0..*arrive {
-                next += 1;
+                next += MSS;
                 let now = start + Duration::from_micros(10) * n;
                 buffer.take(Stamps { sent, echo }, next, next, now);
             }
-            windows.push((buffer.window, buffer.limit));
+            windows.push((buffer.window / MSS, buffer.limit / MSS));
             start += MS * 50;
         }
         windows
@@ -140,7 +140,7 @@ mod tests {
                 rounds.push((rounds[rounds.len() - 1] as f64 * factor) as u64 + 1);
             }
             for (arrive, (window, _)) in rounds.iter().zip(windows(&rounds)) {
-                prop_assert!(*arrive <= window.into(), "{arrive} of {window}: {rounds:?}");
+                prop_assert!(*arrive <= window, "{arrive} of {window}: {rounds:?}");
             }
         }
     }

@@ -19,8 +19,8 @@ const SYN_RETRIES: u32 = 6 + SYN_LINEAR;
 pub struct Client {
     state: State,
     receiver: Receiver,
-    /// How many segments it fetches, once the last one has told.
-    segments: u64,
+    /// How many bytes it fetches, once the last segment has told.
+    size: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,7 +41,7 @@ impl Client {
         Client {
             state: State::Opening { attempts: 0, due: Time::NEVER },
             receiver: Receiver::new(feedback, rtt),
-            segments: u64::MAX,
+            size: u64::MAX,
         }
     }
 
@@ -64,15 +64,10 @@ impl Client {
         self.receiver.last_arrival()
     }
 
-    /// The first segment that has not arrived.
-    pub(crate) fn received(&self) -> u64 {
-        self.receiver.next()
-    }
-
-    /// Bytes that the application has read.
+    /// Bytes that the application has read, each once and in order.
     #[inline]
     pub(crate) fn read(&self) -> u64 {
-        self.receiver.read()
+        self.receiver.next()
     }
 
     /// Opens the connection, or tries again.
@@ -98,7 +93,7 @@ impl Client {
             return send(Message::Request(stamps));
         }
         if packet.fin() {
-            self.segments = packet.seq + 1;
+            self.size = packet.seq + u64::from(packet.payload());
         }
         let arrived = Arrived {
             seq: packet.seq,
@@ -106,14 +101,13 @@ impl Client {
             payload: packet.payload(),
             cwr: packet.cwr(),
             push: packet.push(),
-            part: packet.part(),
             stamps: packet.stamps,
         };
         self.receiver.on_segment(arrived, now, |ack: Ack| {
             send(Message::Ack(ack));
         });
         // The last segment was acknowledged at once: it carries FIN, or it filled the last gap.
-        if self.receiver.next() >= self.segments {
+        if self.receiver.next() >= self.size {
             self.state = State::Closed;
         }
     }

@@ -1,4 +1,4 @@
-//! Sets of segments as a few ranges: what arrived out of order.
+//! Sets of bytes as a few ranges: what arrived out of order.
 
 /// Disjoint, non-adjacent ranges `[from, to)`, the lowest first.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -7,29 +7,30 @@ pub(super) struct Ranges {
 }
 
 impl Ranges {
-    /// Adds `[from, to)`; calls `new` with each part that was not in the set.
-    pub fn insert(&mut self, from: u64, to: u64, mut new: impl FnMut(u64, u64)) {
+    /// Adds `[from, to)`; calls `new` with each part that was not in the set, and the range of which
+    /// it is a part now.
+    pub fn insert(&mut self, from: u64, to: u64, mut new: impl FnMut((u64, u64), (u64, u64))) {
         if from >= to {
             return;
         }
         // The ranges that touch or overlap the new one.
         let first = self.ranges.partition_point(|r| r.1 < from);
         let last = first + self.ranges[first..].partition_point(|r| r.0 <= to);
-        let mut at = from;
-        for &(start, end) in &self.ranges[first..last] {
-            if at < start {
-                new(at, start);
-            }
-            at = at.max(end);
-        }
-        if at < to {
-            new(at, to);
-        }
         let merged = match self.ranges[first..last] {
             [] => (from, to),
             [only] => (only.0.min(from), only.1.max(to)),
             [low, .., high] => (low.0.min(from), high.1.max(to)),
         };
+        let mut at = from;
+        for &(start, end) in &self.ranges[first..last] {
+            if at < start {
+                new((at, start), merged);
+            }
+            at = at.max(end);
+        }
+        if at < to {
+            new((at, to), merged);
+        }
         self.ranges.splice(first..last, [merged]);
     }
 
@@ -54,6 +55,14 @@ impl Ranges {
         self.ranges.last().map_or(0, |r| r.1)
     }
 
+    /// From the first to the last of the set in `[from, to)`, which is not empty.
+    pub fn hull_within(&self, from: u64, to: u64) -> Option<(u64, u64)> {
+        let first = self.ranges.partition_point(|r| r.1 <= from);
+        let last = self.ranges.partition_point(|r| r.0 < to);
+        let within = self.ranges.get(first..last)?;
+        Some((within.first()?.0.max(from), within.last()?.1.min(to)))
+    }
+
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
@@ -76,7 +85,14 @@ mod tests {
                     set.retain(|n| *n >= from);
                 } else {
                     let mut added = BTreeSet::new();
-                    ranges.insert(from, from + length, |a, b| added.extend(a..b));
+                    let mut merged = Vec::new();
+                    ranges.insert(from, from + length, |(a, b), range| {
+                        added.extend(a..b);
+                        merged.push(range);
+                    });
+                    for range in merged {
+                        prop_assert_eq!(Some(range), ranges.containing(from));
+                    }
                     let expected: BTreeSet<u64> =
                         (from..from + length).filter(|n| !set.contains(n)).collect();
                     prop_assert_eq!(&added, &expected);
@@ -85,6 +101,10 @@ mod tests {
                 for n in 0..80 {
                     prop_assert_eq!(ranges.containing(n).is_some(), set.contains(&n));
                 }
+                let to = from + length.max(1);
+                let within = set.range(from..to).copied();
+                let hull = within.clone().next().zip(within.last().map(|last| last + 1));
+                prop_assert_eq!(ranges.hull_within(from, to), hull);
                 prop_assert_eq!(ranges.end(), set.last().map_or(0, |n| n + 1));
                 // Disjoint and not adjacent.
                 prop_assert!(ranges.ranges.windows(2).all(|w| w[0].1 < w[1].0));

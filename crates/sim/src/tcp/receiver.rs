@@ -6,7 +6,7 @@ use l4s_units::{Duration, Ecn, Time};
 use super::accecn;
 use super::buffer::Buffer;
 use super::ranges::Ranges;
-use crate::packet::{Ack, Duplicate, MSS, Part, Share, Stamp, Stamps};
+use crate::packet::{Ack, Duplicate, MSS, Stamp, Stamps};
 
 /// The least that a delayed acknowledgement waits.
 const ATO_MIN: Duration = Duration::from_millis(40);
@@ -26,13 +26,10 @@ const MERGE: Duration = Duration::from_millis(1);
 /// Most acknowledgements merged into one.
 const MERGE_MAX: u32 = 44;
 
-/// The number of no segment.
-const NONE: u64 = u64::MAX;
-
 /// A segment as the receiver sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrived {
-    /// Its number within the flow.
+    /// The number of its first byte in the stream, from 0.
     pub seq: u64,
     /// Its ECN field.
     pub ecn: Ecn,
@@ -42,17 +39,15 @@ pub struct Arrived {
     pub cwr: bool,
     /// The sender has sent all that it may (PSH).
     pub push: bool,
-    /// How it is carried.
-    pub part: Part,
     /// Its time stamps.
     pub stamps: Stamps,
 }
 
 impl Arrived {
-    /// A full segment without flags and time stamps, as tests send it.
-    pub fn full(seq: u64, ecn: Ecn) -> Arrived {
-        let (payload, part, stamps) = (MSS as u16, Part::Whole, Stamps::default());
-        Arrived { seq, ecn, payload, cwr: false, push: false, part, stamps }
+    /// A full segment behind `before` others, without flags and time stamps, as tests send it.
+    pub fn full(before: u64, ecn: Ecn) -> Arrived {
+        let (seq, payload, stamps) = (before * MSS, MSS as u16, Stamps::default());
+        Arrived { seq, ecn, payload, cwr: false, push: false, stamps }
     }
 }
 
@@ -60,22 +55,14 @@ impl Arrived {
 #[derive(Clone, Debug)]
 pub struct Receiver {
     feedback: Feedback,
-    /// The first segment not received.
+    /// The first byte not received. The application has read those before it.
     next: u64,
-    /// Bytes before it: what the application has read.
-    read: u64,
     /// What was received above it.
     beyond: Ranges,
-    /// Segments in `beyond` that are not full, and how much they lack of it.
-    short: Vec<(u64, u64)>,
     /// Where in `beyond` segments arrived most recently, the newest first.
     recent: [u64; 3],
-    /// The segment of which only a part is there, of a set of tracers, and which part.
-    partial: u64,
-    there: Share,
-    /// What came twice since the last acknowledgement went out: a segment, how many bytes before
-    /// it the block begins, and how much of the segment it has.
-    duplicate: Option<(u64, u8, Share)>,
+    /// Bytes that came twice since the last acknowledgement went out.
+    duplicate: Option<(u64, u64)>,
     /// `next` when the last acknowledgement went out.
     acknowledged: u64,
     /// Feedback congestion experienced.
@@ -115,12 +102,8 @@ impl Receiver {
         Receiver {
             feedback,
             next: 0,
-            read: 0,
             beyond: Ranges::default(),
-            short: Vec::new(),
             recent: [0; 3],
-            partial: NONE,
-            there: Share::Nothing,
             duplicate: None,
             acknowledged: 0,
             demand_cwr: false,
@@ -147,7 +130,8 @@ impl Receiver {
         self.due
     }
 
-    /// The first segment not received.
+    /// The first byte not received: so many bytes the application has read, each once and in order.
+    #[inline]
     pub fn next(&self) -> u64 {
         self.next
     }
@@ -155,12 +139,6 @@ impl Receiver {
     /// When the last segment arrived in order; time zero where none did.
     pub fn last_arrival(&self) -> Time {
         self.last_arrival
-    }
-
-    /// Bytes that the application has read, each once and in order.
-    #[inline]
-    pub fn read(&self) -> u64 {
-        self.read
     }
 
     /// Marked segments received.
@@ -172,11 +150,13 @@ impl Receiver {
     /// A segment arrived. `send` gets each acknowledgement that goes out: none, one or two.
     #[inline]
     pub fn on_segment(&mut self, segment: Arrived, now: Time, mut send: impl FnMut(Ack)) {
-        let Arrived { seq, ecn, payload, cwr, push, part, stamps } = segment;
-        self.note_stamp(seq, stamps.sent);
+        let Arrived { seq, ecn, payload, cwr, push, stamps } = segment;
+        let end = seq + u64::from(payload);
+        self.note_stamp(seq, end, stamps.sent);
         // The application reads everything as it arrives; then pushed data is acknowledged, and
         // less than a full segment is taken for pushed (`tcp_measure_rcv_mss`).
-        let mut at_once = (push || u64::from(payload) < MSS) && seq == self.next;
+        let in_order = seq <= self.next && self.next < end;
+        let mut at_once = (push || u64::from(payload) < MSS) && in_order;
         if ecn.is_ce() {
             self.marks = self.marks.wrapping_add(1);
             self.ce_bytes = self.ce_bytes.wrapping_add(payload.into());
@@ -186,32 +166,27 @@ impl Receiver {
             // The sender's window may be very small now.
             at_once = true;
         }
-        if seq < self.next || self.beyond.containing(seq).is_some() {
-            // Received before: the sender must learn that (RFC 9293 §3.10.7.4). It may have lost
-            // acknowledgements, so that Linux hurries; but not above a hole.
-            if seq < self.next {
-                self.hurry(QUICK_ACKS);
+        if seq != self.next || !self.beyond.is_empty() {
+            let there = self.already_there(seq, end);
+            if there == Some((seq, end)) {
+                // Received before: the sender must learn that (RFC 9293 §3.10.7.4). It may have lost
+                // acknowledgements, so that Linux hurries; but not above a hole.
+                if end <= self.next {
+                    self.hurry(QUICK_ACKS);
+                }
+                self.duplicate = there;
+                return send(self.acknowledge(now));
             }
-            self.duplicate = Some((seq, part.lead(), part.share(payload)));
-            return send(self.acknowledge(now));
+            // Only a part of it is new: it may fill a gap (RFC 5681 §4.2).
+            self.duplicate = there.or(self.duplicate);
+            at_once |= there.is_some();
         }
-        let overlaps = part != Part::Whole || self.partial == seq;
-        if overlaps {
-            self.note_overlap(seq, part, payload);
-            // RFC 5681 §4.2: it may fill a gap.
-            at_once |= seq == self.next;
-        }
-        let bytes = u64::from(payload) - u64::from(part.lead());
-        if overlaps && matches!(part, Part::Middle | Part::Copy) {
-            at_once |= self.echo_mark(ecn, now, &mut send) | (seq != self.next);
-        } else if seq == self.next {
-            self.next = seq + 1;
-            self.read += bytes;
+        if in_order {
+            self.next = end;
             self.adapt_delay(now);
             at_once |= self.echo_mark(ecn, now, &mut send);
             if !self.beyond.is_empty() {
                 if let Some((_, end)) = self.beyond.containing(self.next) {
-                    self.read += (end - self.next) * MSS - self.take_lack(end);
                     self.next = end;
                 }
                 self.beyond.remove_below(self.next);
@@ -220,17 +195,14 @@ impl Receiver {
             }
         } else {
             at_once |= self.echo_mark(ecn, now, &mut send);
-            if bytes < MSS {
-                self.short.push((seq, MSS - bytes));
-            }
             // A new block might push one off the list before it was ever told.
-            at_once |= self.note_beyond(seq);
+            at_once |= self.note_beyond(seq, end);
         }
         if self.buffer.take(stamps, self.next, self.beyond.end(), now) {
             // What makes the window grow is acknowledged at once (`tcp_grow_window`).
             self.quick |= 1;
         }
-        if at_once || self.next - self.acknowledged >= 2 || self.quick > 0 {
+        if at_once || self.next - self.acknowledged > MSS || self.quick > 0 {
             send(self.acknowledge(now));
         } else if self.beyond.is_empty() {
             if self.due == Time::NEVER {
@@ -258,22 +230,21 @@ impl Receiver {
     /// acknowledgement tells of its delay, and what is above a hole does not (RFC 7323 §4.3). So does
     /// what was acknowledged last, where it comes again.
     #[inline]
-    fn note_stamp(&mut self, seq: u64, sent: Stamp) {
-        let is_next = seq <= self.acknowledged && self.acknowledged <= seq + 1;
+    fn note_stamp(&mut self, seq: u64, end: u64, sent: Stamp) {
+        let is_next = seq <= self.acknowledged && self.acknowledged <= end;
         if is_next && !sent.is_before(self.ts_recent) {
             self.ts_recent = sent;
         }
     }
 
-    /// How many bytes the segments before `end` that were received out of order lack of full ones.
-    fn take_lack(&mut self, end: u64) -> u64 {
-        let mut lack = 0;
-        self.short.retain(|(seq, bytes)| {
-            let is_read = *seq < end;
-            lack += if is_read { *bytes } else { 0 };
-            !is_read
-        });
-        lack
+    /// What of these bytes was received before, from its first to its last one.
+    fn already_there(&self, seq: u64, end: u64) -> Option<(u64, u64)> {
+        let below = (seq < self.next).then(|| (seq, end.min(self.next)));
+        let beyond = self.beyond.hull_within(seq, end);
+        match (below, beyond) {
+            (Some(below), Some(beyond)) => Some((below.0, beyond.1)),
+            (below, beyond) => below.or(beyond),
+        }
     }
 
     /// The number of acknowledgements that are not delayed from now on, at least.
@@ -291,25 +262,6 @@ impl Receiver {
         } else if gap < self.ato {
             self.ato = self.ato / 2 + gap;
         }
-    }
-
-    /// A part of the segment, or of the front before it, was received before; or there is only a part
-    /// now, above a hole.
-    #[inline(never)]
-    fn note_overlap(&mut self, seq: u64, part: Part, payload: u16) {
-        let there = if self.partial == seq { self.there } else { Share::Nothing };
-        let (lead, has) = (part.lead(), part.share(payload));
-        let twice = there.min(has);
-        let after_front = seq == self.next || self.beyond.containing(seq.wrapping_sub(1)).is_some();
-        if twice > Share::Nothing || (lead > 0 && after_front) {
-            self.duplicate = Some((seq, lead, twice));
-        } else if has < Share::All {
-            self.duplicate = Some((seq, lead, has));
-        }
-        (self.partial, self.there) = match has {
-            Share::All => (NONE, Share::Nothing),
-            _ => (seq, there.max(has)),
-        };
     }
 
     /// Notes whether the segment was marked; says whether to acknowledge at once.
@@ -355,8 +307,8 @@ impl Receiver {
     }
 
     /// Notes what arrived out of order; says whether it began a block of its own.
-    fn note_beyond(&mut self, seq: u64) -> bool {
-        self.beyond.insert(seq, seq + 1, |_, _| {});
+    fn note_beyond(&mut self, seq: u64, end: u64) -> bool {
+        self.beyond.insert(seq, end, |_, _| {});
         let block = self.beyond.containing(seq);
         // The newest first; a block that holds several recent segments is named once.
         let old = self.recent;
@@ -368,7 +320,7 @@ impl Receiver {
                 named += 1;
             }
         }
-        block == Some((seq, seq + 1))
+        block == Some((seq, end))
     }
 
     /// Selective acknowledgements beyond the third are merged, up to a millisecond.
@@ -422,10 +374,10 @@ impl Receiver {
                 }
             }
         }
-        let duplicate = self.duplicate.take().map(|(seq, lead, share)| {
-            let distance = seq.wrapping_sub(self.next) as i64;
-            let segment = distance.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
-            Duplicate { segment, lead, share }
+        let duplicate = self.duplicate.take().map(|(from, to)| {
+            let distance = from.wrapping_sub(self.next) as i64;
+            let distance = distance.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
+            Duplicate { distance, length: (to - from) as u16 }
         });
         let option = matches!(self.feedback, Feedback::Accurate { option: true });
         Ack {

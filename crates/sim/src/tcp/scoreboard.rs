@@ -3,22 +3,27 @@
 //! Selective acknowledgements come as ranges (RFC 2018); losses are found by time (RACK,
 //! RFC 8985): a segment is lost when one that was sent later was delivered and the lost one had
 //! a round trip and a reordering window to be delivered too.
+//!
+//! Segments are numbered as they are cut from the stream, from 0, and windows count them, as in
+//! Linux; acknowledgements count bytes. A segment is delivered when all of its bytes are.
 
 use std::collections::VecDeque;
 
 use l4s_units::{Duration, Time};
 
 use super::ranges::Ranges;
-use crate::packet::{self, Stamp};
+use crate::packet::Stamp;
 
 /// One segment in flight.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     /// When it was last sent.
     at: Time,
+    /// The number of its first byte, modulo 2³².
+    from: u32,
+    /// Bytes of payload.
+    payload: u16,
     flags: u8,
-    /// How many segments before it are short ones.
-    short: u16,
 }
 
 const SACKED: u8 = 1;
@@ -27,9 +32,6 @@ const LOST: u8 = 1 << 1;
 const RESENT: u8 = 1 << 2;
 /// It was sent more than once: its RTT is ambiguous (Karn's algorithm, RFC 6298 §3).
 const AMBIGUOUS: u8 = 1 << 3;
-
-/// It is the front of a set of tracers.
-const FRONT: u8 = 1 << 4;
 
 /// What an acknowledgement delivered.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,8 +67,15 @@ pub(super) struct Arrival {
 pub(super) struct Scoreboard {
     /// The first segment not cumulatively acknowledged.
     una: u64,
+    /// Its first byte.
+    una_byte: u64,
+    /// The first byte not sent.
+    nxt_byte: u64,
     flight: VecDeque<Sent>,
+    /// Bytes selectively acknowledged.
     sacked: Ranges,
+    /// What follows the highest segment that was selectively acknowledged.
+    sacked_end: u64,
     sacked_out: u32,
     lost_out: u32,
     resent_out: u32,
@@ -96,6 +105,18 @@ impl Scoreboard {
 
     pub fn nxt(&self) -> u64 {
         self.una + self.flight.len() as u64
+    }
+
+    /// The first byte of segment `una`.
+    #[inline]
+    pub fn una_byte(&self) -> u64 {
+        self.una_byte
+    }
+
+    /// The first byte of segment `nxt`.
+    #[inline]
+    pub fn nxt_byte(&self) -> u64 {
+        self.nxt_byte
     }
 
     /// Segments sent and not cumulatively acknowledged.
@@ -136,35 +157,30 @@ impl Scoreboard {
         self.flight.front().map(|s| s.at)
     }
 
-    /// The next segment was sent, `short` of those before it being short ones.
+    /// The next segment was sent, with so many bytes.
     #[inline]
-    pub fn push(&mut self, now: Time, short: u16) {
-        self.flight.push_back(Sent { at: now, flags: 0, short });
+    pub fn push(&mut self, now: Time, payload: u16) {
+        self.flight.push_back(Sent { at: now, from: self.nxt_byte as u32, payload, flags: 0 });
+        self.nxt_byte += u64::from(payload);
     }
 
-    /// A set of tracers was sent: its front and its tail.
-    pub fn push_tracers(&mut self, now: Time, short: u16) {
-        self.flight.push_back(Sent { at: now, flags: FRONT, short });
-        self.flight.push_back(Sent { at: now, flags: 0, short: short + 1 });
+    /// Where in the stream a segment in flight is: its first byte and how many.
+    #[inline]
+    pub fn place(&self, seq: u64) -> (u64, u16) {
+        let sent = &self.flight[(seq - self.una) as usize];
+        (self.byte(sent), sent.payload)
     }
 
-    /// How many segments before this one are short ones, and its own payload where it is one.
-    pub fn shape(&mut self, seq: u64) -> (u16, Option<u16>) {
-        let Sent { flags, short, .. } = *self.at(seq);
-        let payload = match (flags & FRONT != 0, short % 2) {
-            (true, _) => Some(packet::FRONT),
-            (false, 1) => Some(packet::TAIL),
-            _ => None,
-        };
-        (short, payload)
+    #[inline]
+    fn byte(&self, sent: &Sent) -> u64 {
+        self.una_byte + u64::from(sent.from.wrapping_sub(self.una_byte as u32))
     }
 
     fn at(&mut self, seq: u64) -> &mut Sent {
         &mut self.flight[(seq - self.una) as usize]
     }
 
-    /// Takes an acknowledgement that echoes the time stamp `echo`. `sacks` are ranges above
-    /// `cumulative`.
+    /// Takes an acknowledgement of all bytes before `cumulative`. `sacks` are ranges of bytes above it.
     pub fn acknowledge(
         &mut self,
         cumulative: u64,
@@ -172,12 +188,11 @@ impl Scoreboard {
         at: Arrival,
     ) -> Delivered {
         let mut delivered = Delivered::default();
-        let sacked_end = self.sacked.end();
+        let sacked_end = self.sacked_end;
         for (from, to) in sacks {
             self.acknowledge_selectively(from, to, at, &mut delivered);
         }
-        let cumulative = cumulative.min(self.nxt());
-        if cumulative > self.una {
+        if cumulative > self.una_byte {
             self.acknowledge_cumulatively(cumulative, at, &mut delivered);
         }
         delivered.reordered = delivered.original.is_some_and(|seq| seq < sacked_end);
@@ -191,14 +206,27 @@ impl Scoreboard {
         at: Arrival,
         delivered: &mut Delivered,
     ) {
-        let (from, to) = (from.max(self.una), to.min(self.nxt()));
+        let (from, to) = (from.max(self.una_byte), to.min(self.nxt_byte));
         let mut sacked = core::mem::take(&mut self.sacked);
-        sacked.insert(from, to, |from, to| {
-            for seq in from..to {
+        sacked.insert(from, to, |(from, to), (low, high)| {
+            let first = self
+                .flight
+                .partition_point(|sent| self.byte(sent) + u64::from(sent.payload) <= from);
+            for seq in self.una + first as u64..self.nxt() {
                 let sent = *self.at(seq);
+                let begin = self.byte(&sent);
+                if begin >= to {
+                    break;
+                }
+                // Of a segment of which only a part came, nothing is known to be delivered.
+                let is_whole = low <= begin && begin + u64::from(sent.payload) <= high;
+                if !is_whole || sent.flags & SACKED != 0 {
+                    continue;
+                }
                 self.at(seq).flags = sent.flags & !(LOST | RESENT) | SACKED;
                 self.deliver(seq, sent, false, at);
                 self.sacked_out += 1;
+                self.sacked_end = self.sacked_end.max(seq + 1);
                 delivered.segments += 1;
                 delivered.selective = true;
                 delivered.note(seq, sent, at.now);
@@ -216,11 +244,16 @@ impl Scoreboard {
         // Where a segment was delivered in order, only that tells the RTT: what was selectively
         // acknowledged earlier gave its sample then.
         let mut in_order = Delivered::default();
-        let mut ambiguous = false;
-        while self.una < cumulative {
-            let Some(sent) = self.flight.pop_front() else { break };
+        let (mut ambiguous, before) = (false, self.una);
+        while let Some(&sent) = self.flight.front() {
+            let end = self.una_byte + u64::from(sent.payload);
+            if end > cumulative {
+                break;
+            }
+            self.flight.pop_front();
             let seq = self.una;
             self.una += 1;
+            self.una_byte = end;
             ambiguous |= sent.flags & AMBIGUOUS != 0;
             if sent.flags & SACKED != 0 {
                 self.sacked_out -= 1;
@@ -229,6 +262,9 @@ impl Scoreboard {
             self.deliver(seq, sent, true, at);
             in_order.segments += 1;
             in_order.note(seq, sent, at.now);
+        }
+        if self.una == before {
+            return;
         }
         delivered.segments += in_order.segments;
         delivered.cumulative = true;
@@ -251,8 +287,8 @@ impl Scoreboard {
         if !self.sacked.is_empty() {
             self.sacked.remove_below(cumulative);
         }
-        self.examined = self.examined.max(cumulative);
-        self.resend_hint = self.resend_hint.max(cumulative);
+        self.examined = self.examined.max(self.una);
+        self.resend_hint = self.resend_hint.max(self.una);
     }
 
     /// Takes a segment out of the lost and the resent, and moves RACK on (RFC 8985 §6.2 step 2).
@@ -402,7 +438,7 @@ impl Scoreboard {
 
     fn note_resent(&mut self, seq: u64, now: Time, flag: u8) {
         let sent = self.at(seq);
-        *sent = Sent { at: now, flags: sent.flags | flag | AMBIGUOUS, ..*sent };
+        (sent.at, sent.flags) = (now, sent.flags | flag | AMBIGUOUS);
         self.resent.push_back((seq, now));
     }
 }

@@ -4,6 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use l4s_cc::prague::TracerSet;
 
+use crate::packet::MSS;
+
 /// One set of this form per round trip, and their answers. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
@@ -14,7 +16,7 @@ pub(crate) struct Script {
 /// What became of the sets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Answers {
-    /// The segment behind the front of the last set.
+    /// The first byte of the last set.
     last: Option<u64>,
     /// No more are sent.
     stopped: bool,
@@ -33,11 +35,12 @@ impl Script {
         *self.answers.lock().unwrap()
     }
 
+    /// Whether a set goes with the next segment, where these bytes are in flight.
     pub fn wants(&self, una: u64, nxt: u64) -> bool {
         let mut answers = self.answers.lock().unwrap();
-        let wants = !answers.stopped && answers.last.is_none_or(|last| una > last);
+        let wants = !answers.stopped && answers.last.is_none_or(|last| una >= last + MSS);
         if wants {
-            answers.last = Some(nxt + 1);
+            answers.last = Some(nxt);
             answers.sent += 1;
         }
         wants
@@ -48,9 +51,9 @@ impl Script {
         self.answers.lock().unwrap().stopped = true;
     }
 
-    /// Whether the last set began with this segment.
+    /// Whether the last set began with this byte.
     pub fn began_with(&self, front: u64) -> bool {
-        self.answers().last == Some(front + 1)
+        self.answers().last == Some(front)
     }
 
     pub fn traced(&self, overtook: bool) {

@@ -32,6 +32,8 @@ use super::usage::Usage;
 use crate::packet::{Ack, MSS, Segment, Stamp, Stamps};
 use recovery::{Progress, Resend};
 use tracing::Tracing;
+#[cfg(test)]
+pub(super) use tracing::{FRONT, TRACER};
 use transmission::{CHUNK, full_payload};
 use undo::Undo;
 
@@ -98,8 +100,6 @@ pub struct Sender {
     ecn_on_everything: bool,
     accurate_ecn: bool,
     accecn: Decoder,
-    /// Short segments sent.
-    short: u16,
     /// Sets of tracers.
     tracing: Tracing,
     /// The next new segment tells that the window was reduced.
@@ -128,13 +128,21 @@ pub struct Sender {
     ts_recent: Stamp,
     /// When the first SYN-ACK went out, and how often it was sent.
     syn_ack: (Stamp, u32),
-    /// The first segment for which the receiver has no room.
+    /// The first byte for which the receiver has no room.
     room_end: u64,
-    /// Newest segment when a tail-loss probe went out, and whether it was a retransmission.
-    probe: Option<(u64, bool)>,
+    probe: Option<Probe>,
     /// When tests send sets of tracers.
     #[cfg(test)]
     script: Option<super::Script>,
+}
+
+/// A tail-loss probe that was not answered (RFC 8985 §7.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Probe {
+    /// The first byte not sent when it went out.
+    nxt: u64,
+    /// Whether it is a retransmission.
+    again: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -170,12 +178,11 @@ impl Sender {
             board: Scoreboard::default(),
             reordering: Reordering::new(),
             rtt: Rtt::new(),
-            supply: Supply::new(config.size),
+            supply: Supply::new(config.size, MSS as u16),
             ecn: config.ecn,
             ecn_on_everything: config.ecn_on_everything,
             accurate_ecn: config.accurate_ecn,
             accecn: Decoder::default(),
-            short: 0,
             tracing: Tracing::new(config.cc.tracer_set()),
             cwr_pending: false,
             high_seq: 0,
@@ -191,7 +198,7 @@ impl Sender {
             undo: Undo::default(),
             ts_recent: Stamp::default(),
             syn_ack: (Stamp::default(), 0),
-            room_end: u64::from(buffer::INITIAL),
+            room_end: buffer::INITIAL,
             probe: None,
             #[cfg(test)]
             script: None,
@@ -230,17 +237,16 @@ impl Sender {
 
     /// From now on it sends what an application writes, and the connection stays open.
     pub fn serve_application(&mut self) {
-        self.supply = Supply::written();
+        self.supply = Supply::written(MSS as u16);
     }
 
     /// How many writes of the application have not been sent to their end.
     pub fn unsent_writes(&self) -> usize {
-        self.supply.writes_left(self.board.nxt())
+        self.supply.writes_left(self.board.nxt_byte())
     }
 
-    /// How many of them the client has not received to their end, where it has all segments before
-    /// `received`. Only the sender knows in which segment a write ends: each set of tracers in it
-    /// makes it longer.
+    /// How many of them the client has not received to their end, where it has all bytes before
+    /// `received`.
     #[inline]
     pub fn undelivered_writes(&self, received: u64) -> usize {
         self.supply.writes_left(received)
@@ -248,7 +254,7 @@ impl Sender {
 
     /// The application writes `bytes`, and pushes them.
     pub fn write(&mut self, bytes: u64, now: Time, out: &mut impl Output) {
-        self.supply.write(bytes, self.board.una());
+        self.supply.write(bytes, self.board.una_byte());
         if !self.state.is_established() {
             return;
         }
@@ -324,7 +330,7 @@ impl Sender {
             return;
         }
         let prior_una = self.board.una();
-        if ack.cumulative < prior_una {
+        if ack.cumulative < self.board.una_byte() {
             return;
         }
         let sacks = ack.sacks.iter().take_while(|s| s.0 < s.1);
@@ -364,7 +370,7 @@ impl Sender {
         if let Some(overtook) = self.tracing.answer(ack) {
             self.traced(overtook);
         }
-        if self.supply.is_over(una) {
+        if self.supply.is_over(self.board.una_byte()) {
             self.state = State::Closed;
             self.timer = Timer::OFF;
             self.pace.due = Time::NEVER;
@@ -377,7 +383,7 @@ impl Sender {
         if delivered.cumulative || delivered.rtt_oldest.is_some_and(is_older) {
             self.set_timer(now);
         }
-        self.end_probe(una, una > prior_una || delivered.selective, now);
+        self.end_probe(una > prior_una || delivered.selective, now);
 
         let mut resend = Resend::Lost;
         let dubious = delivered.selective || ece || !delivered.cumulative;
@@ -461,7 +467,7 @@ impl Sender {
             nxt,
             in_flight: self.board.in_flight(),
             sent: self.sent,
-            unsent: self.supply.left(nxt),
+            unsent: self.supply.segments_left(self.board.nxt_byte()),
             ..l4s_cc::Ack::default()
         }
     }

@@ -15,7 +15,7 @@ use l4s_units::{Duration, Ecn, Time};
 use rand_core::Rng;
 
 use super::{Arrived, Output, Receiver, Sender, SenderConfig, State};
-use crate::packet::{Ack, MSS, Part, Segment, Share, Stamp, Stamps};
+use crate::packet::{Ack, MSS, Segment, Stamp, Stamps};
 
 const MS: Duration = Duration::from_millis(1);
 const RTT: Duration = Duration::from_millis(20);
@@ -69,7 +69,7 @@ struct Path<F> {
     count: u64,
     acks: u64,
     free_at: Time,
-    /// Every transmission: when, which, whether it was a retransmission.
+    /// Every transmission: when, how many full segments are before it, whether it was a retransmission.
     log: Vec<(Time, u64, bool)>,
     /// Integral of the window over time, in segment·nanoseconds.
     window: f64,
@@ -136,7 +136,7 @@ impl<F: FnMut(&Segment, bool) -> Fate> Path<F> {
 
     fn pass_on(&mut self, sent: Sent) {
         for (segment, again) in sent.0 {
-            self.log.push((self.now, segment.seq, again));
+            self.log.push((self.now, segment.number(), again));
             self.free_at = self.free_at.max(self.now) + SPACING;
             let at = self.free_at + RTT / 2;
             let mut segment = segment;
@@ -184,7 +184,6 @@ impl<F: FnMut(&Segment, bool) -> Fate> Path<F> {
                             payload: s.payload,
                             cwr: s.cwr,
                             push: s.push,
-                            part: s.part,
                             stamps: s.stamps,
                         };
                         self.receiver.on_segment(arrived, next, |ack| acks.push(ack));
@@ -228,7 +227,7 @@ fn transfer(
 
 /// Loses the first transmission of these segments.
 fn lose_first(lost: &[u64]) -> impl FnMut(&Segment, bool) -> Fate {
-    move |s, again| if !again && lost.contains(&s.seq) { Fate::Lose } else { Fate::Arrive }
+    move |s, again| if !again && lost.contains(&s.number()) { Fate::Lose } else { Fate::Arrive }
 }
 
 // --- Laws --------------------------------------------------------------------------------------
@@ -378,10 +377,10 @@ fn many_losses_in_one_window_are_repaired_in_one_recovery() {
 fn a_lost_retransmission_is_sent_a_third_time_without_a_timeout() {
     let mut tries = 0;
     let mut path = Path::new(Config::Reno(reno::Config::default()), false, None, move |s, _| {
-        if s.seq == 50 {
+        if s.number() == 50 {
             tries += 1;
         }
-        if s.seq == 50 && tries <= 2 { Fate::Lose } else { Fate::Arrive }
+        if s.number() == 50 && tries <= 2 { Fate::Lose } else { Fate::Arrive }
     });
     path.run(at(MS * 190));
     let attempts = path.log.iter().filter(|(_, seq, _)| *seq == 50).count();
@@ -417,7 +416,7 @@ fn silence_backs_off_exponentially() {
 fn a_little_reordering_is_no_loss() {
     // Every tenth segment is late by less than a quarter of the RTT and overtaken by two.
     let mut path = transfer(200, |s, _| {
-        if s.seq % 10 == 5 { Fate::Late(SPACING * 2 + SPACING / 2) } else { Fate::Arrive }
+        if s.number() % 10 == 5 { Fate::Late(SPACING * 2 + SPACING / 2) } else { Fate::Arrive }
     });
     path.run(at(Duration::from_secs(10)));
     assert_eq!(path.sender.state(), State::Closed);
@@ -445,7 +444,7 @@ fn everything_arrives_whatever_is_lost() {
         path.ack_lost = |n| n % 7 == 0;
         path.run(at(Duration::from_secs(600)));
         assert_eq!(path.sender.state(), State::Closed, "seed {seed}");
-        assert_eq!(path.receiver.next(), 150);
+        assert_eq!(path.receiver.next(), 150 * MSS);
     }
 }
 
@@ -497,7 +496,7 @@ fn a_window_of_prague_grows_again_after_silence() {
     let mut path = prague(Some(600), move |s, _| {
         let tries = tries.entry(s.seq).or_insert(0);
         *tries += 1;
-        if (100..160).contains(&s.seq) && *tries <= 2 { Fate::Lose } else { Fate::Arrive }
+        if (100..160).contains(&s.number()) && *tries <= 2 { Fate::Lose } else { Fate::Arrive }
     });
     path.run(at(Duration::from_secs(20)));
     assert_eq!(path.sender.state(), State::Closed, "{:?}", path.sender.window());
@@ -516,7 +515,7 @@ fn everything_arrives_with_prague() {
         path.ack_lost = |n| n % 7 == 0;
         path.run(at(Duration::from_secs(600)));
         assert_eq!(path.sender.state(), State::Closed, "seed {seed}");
-        assert_eq!(path.receiver.next(), 150);
+        assert_eq!(path.receiver.next(), 150 * MSS);
     }
 }
 
@@ -525,7 +524,7 @@ fn accurate_ecn_leaves_cwr_alone_and_sends_everything_capable() {
     let mut seen = Vec::new();
     let mut path = prague(Some(400), |s, _| {
         seen.push((s.ecn, s.cwr));
-        match s.seq % 40 {
+        match s.number() % 40 {
             20 => Fate::Mark,
             _ => Fate::Arrive,
         }

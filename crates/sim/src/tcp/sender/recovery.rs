@@ -3,8 +3,8 @@
 use l4s_cc::{Congestion, CongestionControl, Recovery, Window};
 use l4s_units::{Duration, Time};
 
-use super::{Output, Purpose, Sender, State, Timer};
-use crate::packet::{Ack, Share};
+use super::{Output, Probe, Purpose, Sender, State, Timer};
+use crate::packet::Ack;
 use crate::tcp::scoreboard::Delivered;
 
 /// Duplicate acknowledgements, or segments selectively acknowledged, that tell a loss.
@@ -49,12 +49,12 @@ impl Sender {
         if progress.ece {
             self.undo.is_due_to_mark();
         }
-        if let Some(twice) = progress.ack.duplicate.filter(|d| d.lead == 0 && d.share == Share::All)
+        if let Some(twice) = progress.ack.duplicate_block()
+            && !self.tracing.has(twice)
         {
-            let seq = progress.ack.cumulative.checked_add_signed(twice.segment.into()).unwrap_or(0);
-            self.undo.came_twice(seq);
+            self.undo.came_twice(twice.0);
             // No reordering led to a probe.
-            if self.probe.is_none_or(|(nxt, _)| seq + 1 != nxt) {
+            if self.probe.is_none_or(|probe| twice.1 != probe.nxt) {
                 self.reordering.came_twice(una, self.board.nxt());
             }
         }
@@ -147,11 +147,11 @@ impl Sender {
 
     /// A reduction for a loss begins.
     fn begin_undo(&mut self, prior: Option<Window>) {
-        let probe = u32::from(self.probe.is_some_and(|(_, again)| again));
+        let probe = u32::from(self.probe.is_some_and(|probe| probe.again));
         if !self.board.awaits_resent() {
             self.undo.forget_resent();
         }
-        self.undo.begin(self.board.una(), self.board.resent_out() + probe, prior);
+        self.undo.begin(self.board.una_byte(), self.board.resent_out() + probe, prior);
     }
 
     /// The window, and the threshold that leads back to three quarters of it at least
@@ -263,15 +263,14 @@ impl Sender {
     pub(super) fn send_probe(&mut self, now: Time, out: &mut impl Output) {
         self.timer = Timer::OFF;
         if self.probe.is_none() && self.board.packets_out() > 0 {
-            let nxt = self.board.nxt();
-            let new = !self.supply.is_empty(nxt) && nxt < self.room_end;
+            let new = !self.supply.is_empty(self.board.nxt_byte()) && self.room_for(1) > 0;
             let seq =
                 if new { Some(self.send_new(false, now, out)) } else { self.board.probe(now) };
             if let Some(seq) = seq {
                 if !new {
                     self.send_again(seq, now, out);
                 }
-                self.probe = Some((self.board.nxt(), !new));
+                self.probe = Some(Probe { nxt: self.board.nxt_byte(), again: !new });
             }
         }
         self.set_retransmit_timer(now);
@@ -279,12 +278,13 @@ impl Sender {
 
     /// Whether a probe was answered, and whether it repaired a loss (RFC 8985 §7.4).
     #[inline]
-    pub(super) fn end_probe(&mut self, una: u64, progress: bool, now: Time) {
-        let Some((nxt, retransmission)) = self.probe else { return };
+    pub(super) fn end_probe(&mut self, progress: bool, now: Time) {
+        let una = self.board.una_byte();
+        let Some(Probe { nxt, again }) = self.probe else { return };
         if una < nxt {
             return;
         }
-        if !retransmission || !progress {
+        if !again || !progress {
             // New data, or both the original and the probe arrived: nothing was lost.
             self.probe = None;
         } else if una > nxt {

@@ -39,23 +39,69 @@ use l4s_cc::prague::{self, TracerSet};
 use l4s_units::{Ecn, Time};
 
 use super::{Output, Sender};
-use crate::packet::{
-    Ack, Duplicate, FRONT, MIDDLE_COPY, MSS, Part, REAR_COPY, SHORTFALL, Segment, Share, TRACER,
-};
+use crate::packet::{Ack, FULL_IP, HEADER, MSS, Segment};
 use crate::tcp::accecn::News;
+
+/// Payload of the middle and the rear: no device takes them for small (Fallback §5.2).
+pub(in crate::tcp) const TRACER: u64 = 98;
+/// Payload of the front of a split set: all three together are as long as a full packet.
+pub(in crate::tcp) const FRONT: u64 = FULL_IP - 3 * HEADER - 2 * TRACER;
 
 /// How many sets may wait for their answer: where a Classic queue is long, an overtaken middle
 /// comes round trips after its rear.
 const WAITING: usize = 8;
-/// The place of no set.
-const NONE: u64 = u64::MAX;
+
+/// The place of a set in the stream: the byte behind its front, from which those of its middle and
+/// its rear follow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Place(u64);
+
+impl Place {
+    /// The place of no set.
+    const NONE: Place = Place(u64::MAX);
+}
+
+/// Which bytes middle and rear have, from the end of the front on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Shape {
+    /// Where the middle begins, before that end. The rear begins a byte later.
+    lead: u64,
+    /// Where the middle ends, behind it.
+    tail: u64,
+    /// How much later the rear ends.
+    more: u64,
+}
+
+impl Shape {
+    const fn of(form: TracerSet) -> Shape {
+        match form {
+            TracerSet::Split => Shape { lead: 2, tail: TRACER - 2, more: 1 },
+            TracerSet::Copies => Shape { lead: TRACER, tail: 0, more: 0 },
+        }
+    }
+
+    /// The bytes of the middle of a set.
+    fn middle(self, place: Place) -> (u64, u64) {
+        (place.0 - self.lead, place.0 + self.tail)
+    }
+
+    /// The bytes of its rear.
+    fn rear(self, place: Place) -> (u64, u64) {
+        (place.0 - self.lead + 1, place.0 + self.tail + self.more)
+    }
+
+    /// The bytes of its rear that its middle has, too.
+    fn rear_twice(self, place: Place) -> (u64, u64) {
+        (place.0 - self.lead + 1, place.0 + self.tail)
+    }
+}
 
 /// The sets that may still be answered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tracing {
     form: TracerSet,
-    /// Their segments, the latest first: the tail where it was split, the front where it was copied.
-    segments: [u64; WAITING],
+    /// Where they are, the latest first.
+    places: [Place; WAITING],
     /// What was seen of them.
     seen: [Seen; WAITING],
 }
@@ -70,6 +116,8 @@ enum Seen {
     Middle,
     /// The rear came, and the middle had not.
     Rear,
+    /// It has its outcome, or never will.
+    Over,
 }
 
 /// What an answer makes of a set.
@@ -110,54 +158,70 @@ impl Seen {
 
 impl Tracing {
     pub fn new(form: TracerSet) -> Tracing {
-        Tracing { form, segments: [NONE; WAITING], seen: [Seen::Nothing; WAITING] }
+        Tracing { form, places: [Place::NONE; WAITING], seen: [Seen::Nothing; WAITING] }
     }
 
-    fn sent(&mut self, segment: u64) {
-        self.segments.rotate_right(1);
+    /// A set was sent whose front ends before this byte.
+    fn sent(&mut self, end_of_front: u64) {
+        self.places.rotate_right(1);
         self.seen.rotate_right(1);
-        (self.segments[0], self.seen[0]) = (segment, Seen::Nothing);
+        (self.places[0], self.seen[0]) = (Place(end_of_front), Seen::Nothing);
+    }
+
+    /// The set of which this block has the middle or the rear, and whether it is the middle.
+    fn of_block(&self, block: (u64, u64)) -> Option<(usize, bool)> {
+        let shape = Shape::of(self.form);
+        let at = |place: &Place| {
+            *place != Place::NONE && {
+                block == shape.middle(*place) || block == shape.rear_twice(*place)
+            }
+        };
+        let set = self.places.iter().position(at)?;
+        Some((set, block == shape.middle(self.places[set])))
+    }
+
+    /// Whether a block is a part of a set.
+    #[inline(never)]
+    pub fn has(&self, block: (u64, u64)) -> bool {
+        let lead = Shape::of(self.form).lead;
+        // Also the part of the front that came before its middle, or its rear.
+        let of_front = |place: &Place| block.1 == place.0 && block.0 + lead >= place.0;
+        self.of_block(block).is_some() || self.places.iter().any(of_front)
     }
 
     /// Whether the acknowledgement is the last one to tell of a set, and whether that came in another
     /// order than it was sent in.
     #[inline]
     pub fn answer(&mut self, ack: &Ack) -> Option<bool> {
-        let duplicate = ack.duplicate?;
-        self.find(ack, duplicate)
+        if ack.duplicate.is_none() && ack.sacks[0] == (0, 0) {
+            return None;
+        }
+        self.find(ack)
     }
 
     #[inline(never)]
-    fn find(&mut self, ack: &Ack, duplicate: Duplicate) -> Option<bool> {
-        let Duplicate { segment: distance, lead, share } = duplicate;
-        let segment = ack.cumulative.wrapping_add_signed(distance.into());
-        let set = self.segments.iter().position(|waiting| *waiting == segment)?;
-        let missing = distance >= 0;
-        let step = match share {
-            // Without a lead the rear was sent again.
-            Share::AllButLast if lead > 0 => {
-                self.seen[set].split(lead == Part::Middle.lead(), missing)
-            }
-            Share::Last(bytes) => {
-                let middle = u16::from(bytes) == MIDDLE_COPY;
-                // A duplicate above a hole that is another one's: its front came.
-                if middle && ack.sacks_have(distance) {
-                    return None;
-                }
-                self.seen[set].copies(middle, missing)
-            }
-            _ => return None,
+    fn find(&mut self, ack: &Ack) -> Option<bool> {
+        let (block, twice) = match ack.duplicate_block() {
+            Some(block) => (block, true),
+            None => (ack.newest_block()?, false),
         };
-        match step {
-            Step::Waits(seen) => {
-                self.seen[set] = seen;
-                None
-            }
-            Step::Over(outcome) => {
-                self.segments[set] = NONE;
-                outcome
-            }
+        let (set, is_middle) = self.of_block(block)?;
+        if self.seen[set] == Seen::Over {
+            return None;
         }
+        let missing = ack.cumulative < self.places[set].0;
+        let step = match self.form {
+            TracerSet::Split => self.seen[set].split(is_middle, missing),
+            // A duplicate above a hole that is another one's: its front came.
+            TracerSet::Copies if is_middle && missing && twice => return None,
+            TracerSet::Copies => self.seen[set].copies(is_middle, missing),
+        };
+        let (seen, outcome) = match step {
+            Step::Waits(seen) => (seen, None),
+            Step::Over(outcome) => (Seen::Over, outcome),
+        };
+        self.seen[set] = seen;
+        outcome
     }
 
     /// How many of these marks were a middle's. It carries nothing that its queue should be
@@ -166,18 +230,21 @@ impl Tracing {
     /// device that sends them cannot change what a kernel's TCP counts.
     #[inline]
     pub fn idle_marks(&self, ack: &Ack, news: News) -> u32 {
-        match ack.duplicate {
-            Some(duplicate) if news.marks > 0 => self.of_middle(ack, duplicate, news).into(),
-            _ => 0,
+        let by_itself = ack.duplicate.is_none() && ack.sacks[0] == (0, 0);
+        if news.marks == 0 || by_itself || self.form == TracerSet::Copies {
+            return 0;
         }
+        self.of_middle(ack, news).into()
     }
 
     #[inline(never)]
-    fn of_middle(&self, ack: &Ack, duplicate: Duplicate, news: News) -> bool {
-        let tail = ack.cumulative.wrapping_add_signed(duplicate.segment.into());
-        duplicate.lead == Part::Middle.lead()
-            && self.segments.contains(&tail)
-            && news.bytes == (news.marks - 1) * MSS as u32 + u32::from(TRACER)
+    fn of_middle(&self, ack: &Ack, news: News) -> bool {
+        let Some((from, _)) = ack.duplicate_block().or_else(|| ack.newest_block()) else {
+            return false;
+        };
+        let lead = Shape::of(self.form).lead;
+        self.places.contains(&Place(from + lead))
+            && news.bytes == (news.marks - 1) * MSS as u32 + TRACER as u32
     }
 }
 
@@ -191,7 +258,8 @@ impl Sender {
     }
 
     fn can_trace(&self) -> bool {
-        self.supply.is_divisible(self.board.nxt()) && self.short < u16::MAX - 1
+        let from = self.board.nxt_byte();
+        !self.supply.is_empty(from) && !self.supply.cut(from).push
     }
 
     #[cfg(not(test))]
@@ -215,54 +283,57 @@ impl Sender {
         }
     }
 
-    /// Sends a set in place of a full segment. Its two segments are both in flight, and what it
-    /// carries less than them is sent at the end, or at that of its write.
+    /// Sends a set in place of a full segment. Its two segments are both in flight.
     #[inline(never)]
     fn send_split(&mut self, push: bool, now: Time, out: &mut impl Output) {
-        let front = self.board.nxt();
-        self.board.push_tracers(now, self.short);
-        self.last_sent = now;
-        let whole = Segment {
-            seq: front,
-            payload: FRONT,
+        let from = self.board.nxt_byte();
+        let front = Segment {
+            seq: from,
+            payload: FRONT as u16,
             ecn: Ecn::Ect1,
             cwr: core::mem::take(&mut self.cwr_pending),
             accurate_ecn: self.accurate_ecn,
             push: false,
             fin: false,
-            part: Part::Whole,
-            short: self.short,
             stamps: self.stamps(now),
         };
-        out.send(whole, false);
-        let (seq, short) = (front + 1, self.short + 1);
-        let tail = Segment { seq, short, payload: TRACER, cwr: false, ..whole };
-        out.send(Segment { part: Part::Middle, ecn: Ecn::Ect0, ..tail }, false);
-        out.send(Segment { part: Part::Rear, push, ..tail }, false);
-        self.short += 2;
-        self.tracing.sent(seq);
-        self.supply.fell_short(front, SHORTFALL);
+        out.send(front, false);
+        self.board.push(now, front.payload);
+        self.last_sent = now;
+        self.send_behind(&front, push, out);
+        let (begin, end) = (from + FRONT, Shape::of(TracerSet::Split).rear(Place(from + FRONT)).1);
+        self.board.push(now, (end - begin) as u16);
     }
 
     /// Sends a full segment, and copies of its end behind it.
     #[inline(never)]
     fn send_copies(&mut self, push: bool, now: Time, out: &mut impl Output) {
-        let seq = self.send_new(push, now, out);
-        let middle = Segment {
+        let (seq, payload) = (self.board.nxt_byte(), MSS as u16);
+        self.send_new(push, now, out);
+        let front = Segment {
             seq,
-            payload: MIDDLE_COPY,
-            ecn: Ecn::Ect0,
+            payload,
+            ecn: Ecn::Ect1,
             cwr: false,
             accurate_ecn: self.accurate_ecn,
             push: false,
             fin: false,
-            part: Part::Copy,
-            short: self.short,
             stamps: self.stamps(now),
         };
-        out.send(middle, false);
-        out.send(Segment { payload: REAR_COPY, ecn: Ecn::Ect1, ..middle }, false);
-        self.tracing.sent(seq);
+        self.send_behind(&front, false, out);
+    }
+
+    /// Sends the middle and the rear of a set.
+    fn send_behind(&mut self, front: &Segment, push: bool, out: &mut impl Output) {
+        let (shape, place) =
+            (Shape::of(self.tracing.form), Place(front.seq + u64::from(front.payload)));
+        for (ecn, (seq, end), push) in
+            [(Ecn::Ect0, shape.middle(place), false), (Ecn::Ect1, shape.rear(place), push)]
+        {
+            let payload = (end - seq) as u16;
+            out.send(Segment { seq, payload, ecn, push, cwr: false, ..*front }, false);
+        }
+        self.tracing.sent(place.0);
     }
 }
 
@@ -279,7 +350,7 @@ mod script {
         }
 
         pub(super) fn cc_wants_tracers(&mut self) -> bool {
-            let (una, nxt) = (self.board.una(), self.board.nxt());
+            let (una, nxt) = (self.board.una_byte(), self.board.nxt_byte());
             match &self.script {
                 Some(script) => script.wants(una, nxt),
                 None => self.cc.prague_mut().is_some_and(prague::Control::wants_tracers),
@@ -306,21 +377,27 @@ mod script {
 
 #[cfg(test)]
 mod tests {
-    use crate::packet::Stamps;
     use l4s_units::Duration;
 
     use super::*;
+    use crate::packet::{Duplicate, Stamps};
     use crate::tcp::{Arrived, Receiver};
     use l4s_model::Feedback;
 
-    /// A block of the tail `tail`, as a receiver reports it that has everything before `cumulative`.
-    fn ack(cumulative: u64, tail: u64, part: Part) -> Ack {
-        let segment = tail as i32 - cumulative as i32;
-        let duplicate = Some(Duplicate { segment, lead: part.lead(), share: Share::AllButLast });
+    /// The middle or the rear.
+    type Part = fn(Shape, Place) -> (u64, u64);
+
+    const SPLIT: Shape = Shape::of(TracerSet::Split);
+
+    /// The block of D-SACK that reports this part of the set whose front ends at `place`, where
+    /// everything before `cumulative` arrived.
+    fn ack(cumulative: u64, place: u64, part: Part) -> Ack {
+        let (from, to) = part(SPLIT, Place(place));
+        let distance = from as i32 - cumulative as i32;
         Ack {
             cumulative,
             sacks: [(0, 0); 3],
-            duplicate,
+            duplicate: Some(Duplicate { distance, length: (to - from) as u16 }),
             ece: false,
             ace: 0,
             ce_bytes: None,
@@ -332,30 +409,39 @@ mod tests {
     #[test]
     fn sets_that_wait_at_once_have_an_answer_each() {
         let mut tracing = Tracing::new(TracerSet::Split);
-        for tail in [11, 21, 31] {
-            tracing.sent(tail);
+        let sets = [11_000, 21_000, 31_000];
+        for place in sets {
+            tracing.sent(place);
         }
-        // The middle of the second comes while its front, 20, is missing.
-        assert_eq!(tracing.answer(&ack(20, 21, Part::Middle)), None);
-        assert_eq!(tracing.answer(&ack(22, 11, Part::Middle)), Some(true));
-        assert_eq!(tracing.answer(&ack(22, 21, Part::Rear)), Some(true));
-        assert_eq!(tracing.answer(&ack(32, 31, Part::Rear)), Some(false));
+        // The middle of the second comes while its front is missing.
+        let (distance, length) = (SPLIT.middle(Place(1000)).0 as u32, TRACER as u32);
+        let block = (distance, distance + length);
+        let above = Ack { sacks: [block, (0, 0), (0, 0)], duplicate: None, ..ack(20_000, 0, at) };
+        assert_eq!(tracing.answer(&above), None);
+        assert_eq!(tracing.answer(&ack(22_000, 11_000, Shape::middle)), Some(true));
+        assert_eq!(tracing.answer(&ack(22_000, 21_000, Shape::rear_twice)), Some(true));
+        assert_eq!(tracing.answer(&ack(32_000, 31_000, Shape::rear_twice)), Some(false));
         // Once, and of none that was not sent.
-        for tail in [11, 21, 31, 41] {
-            assert_eq!(tracing.answer(&ack(50, tail, Part::Rear)), None);
+        for place in sets.into_iter().chain([41_000]) {
+            assert_eq!(tracing.answer(&ack(50_000, place, Shape::rear_twice)), None);
         }
         // What was remembered of a set is not said of the one that takes its place.
-        for tail in 60..60 + WAITING as u64 {
-            tracing.sent(tail);
+        for place in 0..WAITING as u64 {
+            tracing.sent(60_000 + place * 1000);
         }
-        assert_eq!(tracing.answer(&ack(90, 60, Part::Rear)), Some(false));
+        assert_eq!(tracing.answer(&ack(90_000, 60_000, Shape::rear_twice)), Some(false));
+    }
+
+    /// A block without a set.
+    fn at(_: Shape, _: Place) -> (u64, u64) {
+        (0, 1)
     }
 
     #[test]
     fn the_mark_of_a_middle_is_known_by_its_bytes() {
         let mut tracing = Tracing::new(TracerSet::Split);
-        tracing.sent(11);
-        let tracer = u32::from(TRACER);
+        tracing.sent(11_000);
+        let tracer = TRACER as u32;
         for (marks, bytes, idle) in [
             (0, 0, 0),
             (1, tracer, 1),
@@ -364,10 +450,11 @@ mod tests {
             (2, MSS as u32 + tracer, 1),
             (3, 2 * MSS as u32 + tracer, 1),
         ] {
-            let news = News { marks, bytes };
-            assert_eq!(tracing.idle_marks(&ack(12, 11, Part::Middle), news), idle, "{news:?}");
-            assert_eq!(tracing.idle_marks(&ack(12, 11, Part::Rear), news), 0);
-            assert_eq!(tracing.idle_marks(&ack(12, 10, Part::Middle), news), 0);
+            let (news, told) = (News { marks, bytes }, 12_000);
+            let middle = ack(told, 11_000, Shape::middle);
+            assert_eq!(tracing.idle_marks(&middle, news), idle, "{news:?}");
+            assert_eq!(tracing.idle_marks(&ack(told, 11_000, Shape::rear_twice), news), 0);
+            assert_eq!(tracing.idle_marks(&ack(told, 10_000, Shape::middle), news), 0);
         }
     }
 
@@ -385,14 +472,17 @@ mod tests {
     fn answers(order: &[Of]) -> Vec<(Of, Ack)> {
         let mut receiver =
             Receiver::new(Feedback::Accurate { option: true }, Duration::from_millis(20));
-        let mut send = |of: Option<Of>, seq: u64| {
-            let (payload, part) = match of {
-                Some(Of::Middle) => (MIDDLE_COPY, Part::Copy),
-                Some(Of::Rear) => (REAR_COPY, Part::Copy),
-                _ => (MSS as u16, Part::Whole),
+        let mut send = |of: Option<Of>, before: u64| {
+            let full = Arrived::full(before, Ecn::Ect1);
+            let copy = |of: Part| {
+                let (seq, end) = of(Shape::of(TracerSet::Copies), Place(full.seq + MSS));
+                Arrived { seq, payload: (end - seq) as u16, ..full }
             };
-            let ecn = Ecn::Ect1;
-            let arrived = Arrived { payload, part, ..Arrived::full(seq, ecn) };
+            let arrived = match of {
+                Some(Of::Middle) => copy(Shape::middle),
+                Some(Of::Rear) => copy(Shape::rear),
+                _ => full,
+            };
             let mut acks = Vec::new();
             receiver.on_segment(arrived, Time::ZERO, |ack| acks.extend(of.map(|of| (of, ack))));
             acks
@@ -428,7 +518,7 @@ mod tests {
             let answers = answers(&order);
             for lost in 0..1u32 << answers.len() {
                 let mut tracing = Tracing::new(TracerSet::Copies);
-                tracing.sent(11);
+                tracing.sent(12 * MSS);
                 let is_lost = |n: &usize| lost >> n & 1 == 1;
                 let came = (0..answers.len()).filter(|n| !is_lost(n)).map(|n| &answers[n].1);
                 let outcomes: Vec<bool> = came.filter_map(|ack| tracing.answer(ack)).collect();

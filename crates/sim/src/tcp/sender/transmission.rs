@@ -4,8 +4,9 @@ use l4s_cc::Decision;
 use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
 
 use super::{Output, Purpose, Sender, State, Timer};
-use crate::packet::{MSS, Part, Segment, Stamp};
+use crate::packet::{MSS, Segment, Stamp};
 use crate::tcp::pace::Pace;
+use crate::tcp::supply::Cut;
 
 /// The most that one unit of segmentation offload holds.
 const GSO_MAX: u64 = 65_536;
@@ -21,32 +22,36 @@ impl Sender {
         if self.ecn_on_everything { self.ecn.unwrap_or_default() } else { Ecn::NotEct }
     }
 
+    /// Sends the next segment; gives its number.
     pub(super) fn send_new(&mut self, push: bool, now: Time, out: &mut impl Output) -> u64 {
         let seq = self.board.nxt();
-        self.board.push(now, self.short);
-        let cwr = core::mem::take(&mut self.cwr_pending);
-        let ecn = self.ecn.unwrap_or_default();
-        let (payload, pushed, fin) = self.supply.segment(seq);
+        let from = self.board.nxt_byte();
+        let Cut { payload, push: ends, fin } = self.supply.cut(from);
+        self.board.push(now, payload);
         self.last_sent = now;
-        let (push, part, short) = (push || pushed, Part::Whole, self.short);
-        let stamps = self.stamps(now);
-        let accurate_ecn = self.accurate_ecn;
-        let segment =
-            Segment { seq, payload, ecn, cwr, accurate_ecn, push, fin, part, short, stamps };
-        out.send(segment, false);
+        out.send(
+            Segment {
+                seq: from,
+                payload,
+                ecn: self.ecn.unwrap_or_default(),
+                cwr: core::mem::take(&mut self.cwr_pending),
+                accurate_ecn: self.accurate_ecn,
+                push: push || ends,
+                fin,
+                stamps: self.stamps(now),
+            },
+            false,
+        );
         seq
     }
 
     pub(super) fn send_again(&mut self, seq: u64, now: Time, out: &mut impl Output) {
         self.last_sent = now;
-        let (full, push, fin) = self.supply.segment(seq);
-        let (short, payload) = self.board.shape(seq);
-        let (payload, ecn) = (payload.unwrap_or(full), self.control_ecn());
-        let (part, stamps) = (Part::Whole, self.stamps(now));
-        let (cwr, accurate_ecn) = (false, self.accurate_ecn);
-        let segment =
-            Segment { seq, payload, ecn, cwr, accurate_ecn, push, fin, part, short, stamps };
-        out.send(segment, true);
+        let (from, payload) = self.board.place(seq);
+        let (push, fin) = self.supply.ends_at(from + u64::from(payload));
+        let (ecn, cwr, stamps) = (self.control_ecn(), false, self.stamps(now));
+        let accurate_ecn = self.accurate_ecn;
+        out.send(Segment { seq: from, payload, ecn, cwr, accurate_ecn, push, fin, stamps }, true);
     }
 
     /// Sends lost segments again, as far as the window allows.
@@ -71,10 +76,9 @@ impl Sender {
         let Decision { window, quantum, pacing } = self.decision;
         let (mut sent, mut limited) = (0, false);
         loop {
-            let left = self.supply.left(self.board.nxt());
-            let room = self.room_end.saturating_sub(self.board.nxt());
+            let left = self.supply.segments_left(self.board.nxt_byte());
             let quota = window.cwnd.saturating_sub(self.board.in_flight());
-            let quota = quota.min(u32::try_from(room).unwrap_or(u32::MAX));
+            let quota = quota.min(self.room_for(quota));
             if left == 0 || quota == 0 || self.pace.holds_back(now) {
                 break;
             }
@@ -120,6 +124,13 @@ impl Sender {
                 self.set_retransmit_timer(now);
             }
         }
+    }
+
+    /// How many of so many segments the receiver has room for.
+    #[inline]
+    pub(super) fn room_for(&self, segments: u32) -> u32 {
+        let room = self.room_end.saturating_sub(self.board.nxt_byte());
+        if room >= u64::from(segments) * MSS { segments } else { (room / MSS) as u32 }
     }
 
     /// The rate at which the initial window leaves, segment by segment; `None` where it leaves at once.

@@ -16,7 +16,7 @@ use crate::packet::Stamp;
 /// What is known of the last reduction for a loss.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
-    /// The first segment not acknowledged when it began; none where there is nothing to take back.
+    /// The first byte not acknowledged when it began; none where there is nothing to take back.
     from: Option<u64>,
     /// Window and threshold before it; none where a mark asked for a reduction, too.
     prior: Option<Window>,
@@ -56,7 +56,7 @@ impl Undo {
         self.unreported = Some(self.unreported.unwrap_or(0) + 1);
     }
 
-    /// D-SACK tells that a segment came twice.
+    /// D-SACK tells that the segment that begins with this byte came twice.
     pub fn came_twice(&mut self, seq: u64) {
         if self.from.is_some_and(|from| seq >= from) {
             self.unreported = self.unreported.map(|left| left.saturating_sub(1));

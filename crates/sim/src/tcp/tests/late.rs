@@ -42,8 +42,10 @@ fn new_segments_tell_that_a_timeout_was_none() {
 #[test]
 fn a_fast_retransmission_of_what_comes_twice_is_taken_back() {
     let by = MS * 25;
-    let path =
-        after(400, |s, again| if s.seq == 60 && !again { Fate::Late(by) } else { Fate::Arrive });
+    let path = after(
+        400,
+        |s, again| if s.number() == 60 && !again { Fate::Late(by) } else { Fate::Arrive },
+    );
     assert_eq!(path.retransmissions(), [60]);
     assert_eq!(path.sender.window().threshold(), None, "nothing was lost");
 }
@@ -52,7 +54,7 @@ fn a_fast_retransmission_of_what_comes_twice_is_taken_back() {
 /// three quarters of an RTT. Later nothing is sent twice.
 #[test]
 fn what_is_late_again_and_again_is_waited_for() {
-    let path = after(3_000, |s, again| match s.seq {
+    let path = after(3_000, |s, again| match s.number() {
         // It ends slow start.
         30 if !again => Fate::Lose,
         seq if seq % 100 == 60 && !again => Fate::Late(RTT * 3 / 4),
@@ -77,7 +79,7 @@ fn a_loss_is_a_loss() {
 #[test]
 fn a_hole_is_as_wide_as_the_receive_window() {
     let is_broken = std::cell::Cell::new(true);
-    let mut path = after(60_000, |s, _| match s.seq {
+    let mut path = after(60_000, |s, _| match s.number() {
         60 if is_broken.get() => Fate::Lose,
         _ => Fate::Arrive,
     });
@@ -103,7 +105,8 @@ fn the_echo_is_of_the_first_segment_that_was_not_acknowledged() {
             ..Arrived::full(seq, Ecn::NotEct)
         };
         receiver.on_segment(arrived, at(MS * now_ms), |ack| {
-            echoes.push((ack.cumulative, ack.stamps.echo.age(at(MS * now_ms)).as_millis_f64()));
+            echoes
+                .push((ack.cumulative / MSS, ack.stamps.echo.age(at(MS * now_ms)).as_millis_f64()));
         });
     };
     for seq in 0..ONE_BY_ONE {

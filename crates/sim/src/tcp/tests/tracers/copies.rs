@@ -2,7 +2,7 @@
 //! TCP.
 
 use super::*;
-use crate::packet::{Duplicate, HEADER, REAR_COPY};
+use crate::packet::Duplicate;
 
 #[test]
 fn a_set_is_a_full_segment_and_its_end_twice() {
@@ -14,21 +14,19 @@ fn a_set_is_a_full_segment_and_its_end_twice() {
     path.run(at(RTT * 20));
     drop(path);
     assert!((15..22).contains(&script.answers().sent), "{:?}", script.answers());
-    let is_middle = |n: &usize| seen[*n].payload == MIDDLE_COPY;
-    let middles: Vec<usize> = (0..seen.len()).filter(is_middle).collect();
+    let middles: Vec<usize> = (0..seen.len()).filter(|n| seen[*n].ecn == Ecn::Ect0).collect();
     assert_eq!(middles.len() as u32, script.answers().sent);
     for n in middles {
         let [front, middle, rear] = [seen[n - 1], seen[n], seen[n + 1]];
         assert_eq!([front.payload, middle.payload, rear.payload], [FULL, 98, 97]);
-        assert_eq!([front.ecn, middle.ecn, rear.ecn], [Ecn::Ect1, Ecn::Ect0, Ecn::Ect1]);
-        assert_eq!([front.part, middle.part, rear.part], [Part::Whole, Part::Copy, Part::Copy]);
-        assert_eq!([middle.seq, rear.seq], [front.seq; 2]);
+        assert_eq!([front.ecn, rear.ecn], [Ecn::Ect1; 2]);
+        let ends = [front, middle, rear].map(|s| s.seq + u64::from(s.payload));
+        assert_eq!(ends, [ends[0]; 3]);
         assert!(!middle.push && !rear.push && !middle.fin && !rear.fin);
     }
-    assert_eq!([MIDDLE_COPY, REAR_COPY].map(|copy| u64::from(copy) + HEADER), [150, 149]);
     // All else is the stream, segment by segment.
-    let stream: Vec<_> = seen.iter().filter(|s| s.part == Part::Whole).collect();
-    assert!(stream.iter().enumerate().all(|(n, s)| (s.seq, s.payload) == (n as u64, FULL)));
+    let stream: Vec<_> = seen.iter().filter(|s| s.payload == FULL).collect();
+    assert!(stream.iter().enumerate().all(|(n, s)| s.seq == n as u64 * MSS));
 }
 
 /// The set goes along with a stream that is what it would be without: the same losses found, and the
@@ -37,8 +35,8 @@ fn a_set_is_a_full_segment_and_its_end_twice() {
 fn nothing_of_a_set_changes_the_stream() {
     // One in 200 is lost, and others are marked, whether they are fronts or not.
     let run = |sets: bool| {
-        let lose = |s: &Segment, again: bool| match s.seq % 200 {
-            77 if !again && s.part == Part::Whole => Fate::Lose,
+        let lose = |s: &Segment, again: bool| match s.number() % 200 {
+            77 if !again && s.payload == FULL => Fate::Lose,
             _ => Fate::Arrive,
         };
         let script = Script::new(TracerSet::Copies);
@@ -66,16 +64,15 @@ fn an_answer_is_nothing_to_the_sender() {
     path.run(at(RTT * 2 + MS));
     path.now = at(RTT * 2 + MS);
     let cumulative = path.receiver.next();
-    assert_eq!((cumulative, path.sender.window().cwnd), (10, 20));
+    assert_eq!((cumulative, path.sender.window().cwnd), (10 * MSS, 20));
     let state = |sender: &Sender| {
         let window = sender.window();
         (window.cwnd, window.ssthresh, sender.state(), sender.deadline())
     };
     let before = state(&path.sender);
-    for copy in [MIDDLE_COPY, REAR_COPY] {
+    for copy in [TRACER as u16, TRACER as u16 - 1] {
         let mut sent = Sent::default();
-        let share = Share::Last(copy as u8);
-        let duplicate = Some(Duplicate { segment: -1, lead: 0, share });
+        let duplicate = Some(Duplicate { distance: -i32::from(copy), length: copy });
         let sacks = [(0, 0); 3];
         let ack = Ack {
             cumulative,
