@@ -170,11 +170,11 @@ impl Live {
     }
 
     /// Becomes another scenario from now on, and says whether it could: besides what is
-    /// [`adaptable`](Scenario::adaptable) every group keeps its congestion control and ECN, which
+    /// [`adaptable`](Scenario::adaptable) every group keeps its congestion control, ECN and MTU, which
     /// are of its namespace.
     pub fn adapt(&mut self, scenario: &Scenario) -> bool {
         let speaks = |s: &Scenario| -> Vec<_> {
-            s.groups.iter().map(|group| (group.cc.clone(), group.ecn, group.accecn)).collect()
+            s.groups.iter().map(|g| (g.cc.clone(), g.ecn, g.accecn, g.mss)).collect()
         };
         if !self.scenario.adaptable(scenario) || speaks(&self.scenario) != speaks(scenario) {
             return false;

@@ -19,6 +19,8 @@ use crate::message::{Cable, OnDevice, Part, Setup, Shows, Writes};
 
 /// The largest IP packet.
 pub(crate) const MTU: u32 = 1500;
+/// The least that IPv6 allows (RFC 8200 §5).
+const LEAST_MTU_IPV6: u64 = 1280;
 /// The port of every TCP server.
 pub(crate) const SERVER_PORT: u16 = 5001;
 /// More pairs have no address.
@@ -272,6 +274,20 @@ impl<'a> Flows<'a> {
     }
 }
 
+/// The MTU that leaves room for `mss` bytes of payload, with an IP header, the TCP header of 20 B and its time
+/// stamps of 12. That a packet of IPv6 has a longer header shortens its payload.
+fn mtu(mss: Bytes, ipv6: bool) -> Result<u32, OsError> {
+    let (mtu, least) = (mss.get() + 52, if ipv6 { LEAST_MTU_IPV6 } else { 0 });
+    if mtu > MTU.into() || mtu < least {
+        return Err(OsError::Unsupported(format!(
+            "packets of {mtu} B: expected an `mss` of {} to {}",
+            l4s_model::LEAST_MSS.get().max(least.saturating_sub(52)),
+            l4s_model::DEFAULT_MSS.get()
+        )));
+    }
+    Ok(mtu as u32)
+}
+
 /// A group, by its place.
 fn tcp(
     scenario: &Scenario,
@@ -296,6 +312,14 @@ fn tcp(
             "a kernel sends its AccECN option: expected `accecn = \"option\"`".to_owned(),
         ));
     }
+    if group.initial_window != l4s_cc::INITIAL_WINDOW {
+        return Err(OsError::Unsupported(format!(
+            "a kernel has an initial window of {0} segments: expected `initial_window = {0}`",
+            l4s_cc::INITIAL_WINDOW
+        )));
+    }
+    let mtu = mtu(group.mss, options.ipv6)?;
+    (pair.server.mtu, pair.client.mtu) = (mtu, mtu);
     let ecn = group.negotiated().codepoint;
     let rtts = || {
         let of = move |change: &l4s_model::Change| {
@@ -597,6 +621,10 @@ mod tests {
         assert!(long.starts_with("UDP source `U`: a packet of 9000 bytes"), "{long}");
         let ace = refused(&format!("{group}cc = \"prague\"\naccecn = \"ace\"\n"));
         assert!(ace.starts_with("group `A`: a kernel sends its AccECN option"), "{ace}");
+        let jumbo = refused(&format!("{group}cc = \"reno\"\nmss = 8948\n"));
+        assert_eq!(jumbo, "group `A`: packets of 9000 B: expected an `mss` of 536 to 1448");
+        let first = refused(&format!("{group}cc = \"reno\"\ninitial_window = 4\n"));
+        assert!(first.starts_with("group `A`: a kernel has an initial window of 10"), "{first}");
         let lost = refused(&format!("link.ack_loss = 0.1\n{group}cc = \"reno\"\n"));
         assert!(lost.starts_with("only the simulator loses acknowledgements"), "{lost}");
         let hop = "[[hop]]\nname = \"H\"\nrate = \"1mbit\"\n";

@@ -335,7 +335,8 @@ impl<P: Traced> Observer<P> for Meter {
 
     fn opened(&mut self, flow: FlowId, group: SourceId, size: Option<Bytes>, now: Time) {
         let Some(size) = size else { return };
-        let ideal = theoretical_time(size, self.rtts[group.index()], self.rate);
+        let mss = self.scenario.groups[group.index()].mss;
+        let ideal = theoretical_time(size, mss, self.rtts[group.index()], self.rate);
         self.under_way.insert(flow, (group, size, now, ideal));
         if self.under_way.len() > MOST_DOWNLOADS {
             self.under_way.pop_first();

@@ -11,9 +11,9 @@
 //! 2R + T   the last byte is there and with it the FIN: the client sees the close
 //! ```
 //!
-//! `T` = (s + 66 B · ceil(s / 1448 B)) · 8 / C is the time that the link takes to send the item in
-//! full segments: 1448 B of payload with 14 B of Ethernet, 20 B of IPv4, 20 B of TCP and 12 B of
-//! timestamps. An empty item still takes the segment with the FIN. The SYN-ACK's own time on the
+//! `T` = (s + 66 B · ceil(s / M)) · 8 / C is the time that the link takes to send the item in
+//! full segments: `M` of payload (`mss`, 1448 B unless set) with 14 B of Ethernet, 20 B of IPv4, 20 B of
+//! TCP and 12 B of timestamps. An empty item still takes the segment with the FIN. The SYN-ACK's own time on the
 //! link (some 70 B) is left out, whatever options it carries. A shaper whose bucket filled while
 //! idle sends its burst at once, so behind one an item of a few packets may take a little less.
 //!
@@ -26,13 +26,12 @@ use crate::flows::Flows;
 use crate::stats::spread;
 use crate::{CompletionSummary, Spread};
 
-const SEGMENT: u64 = 1448;
 const SEGMENT_HEADERS: u64 = 14 + 20 + 20 + 12;
 
-/// The best completion time of an item at a base round trip and a link rate: two round trips, and
-/// the bytes on the wire at full rate.
-pub fn theoretical_time(size: Bytes, rtt: Duration, rate: Rate) -> Duration {
-    let segments = size.get().div_ceil(SEGMENT).max(1);
+/// The best completion time of an item at a base round trip and a link rate, in segments of at most `mss`
+/// bytes of payload: two round trips, and the bytes on the wire at full rate.
+pub fn theoretical_time(size: Bytes, mss: Bytes, rtt: Duration, rate: Rate) -> Duration {
+    let segments = size.get().div_ceil(mss.get()).max(1);
     rtt * 2 + rate.time_of(size + Bytes::new(segments * SEGMENT_HEADERS))
 }
 
@@ -68,7 +67,7 @@ pub(crate) fn completions(scenario: &Scenario, flows: &Flows) -> Vec<CompletionS
             continue;
         };
         let (rtt, rate) = (course.rtt_at(group, opened), course.rate_at(opened));
-        let best = theoretical_time(size, rtt, rate);
+        let best = theoretical_time(size, scenario.groups[group].mss, rtt, rate);
         let efficiency = time.as_nanos() as f64 / best.as_nanos() as f64;
         done.push((flow.group, bin(size), time.as_millis_f64(), efficiency));
     }
@@ -96,18 +95,19 @@ mod tests {
     fn the_theoretical_time_is_two_round_trips_and_the_bytes_on_the_wire() {
         // 10,000 B take ceil(10,000 / 1448) = 7 segments: 10,000 + 7 · 66 = 10,462 B on the wire,
         // 83,696 bit / 40 Mb/s = 2.0924 ms. With 2 · 10 ms: 22.0924 ms.
-        let found =
-            theoretical_time(Bytes::new(10_000), Duration::from_millis(10), Rate::from_mbps(40));
-        assert_eq!(found, Duration::from_nanos(22_092_400));
+        let time = |size, mss| {
+            let (rtt, rate) = (Duration::from_millis(10), Rate::from_mbps(40));
+            theoretical_time(Bytes::new(size), Bytes::new(mss), rtt, rate)
+        };
+        assert_eq!(time(10_000, 1448), Duration::from_nanos(22_092_400));
+        // In segments of 8948 B two: 10,132 B.
+        assert_eq!(time(10_000, 8948), Duration::from_nanos(22_026_400));
         // 1000 B in one segment, 1066 B, 213.2 µs; 1,000,000 B in ceil(690.6) = 691 segments,
         // 1,045,606 B, 209.1212 ms.
-        let found = [1_000, 1_000_000].map(|size| {
-            theoretical_time(Bytes::new(size), Duration::from_millis(10), Rate::from_mbps(40))
-        });
+        let found = [1_000, 1_000_000].map(|size| time(size, 1448));
         assert_eq!(found, [20_213_200, 229_121_200].map(Duration::from_nanos));
         // An empty item: one segment of 66 B, 13.2 µs.
-        let found = theoretical_time(Bytes::ZERO, Duration::from_millis(10), Rate::from_mbps(40));
-        assert_eq!(found, Duration::from_nanos(20_013_200));
+        assert_eq!(time(0, 1448), Duration::from_nanos(20_013_200));
     }
 
     #[test]

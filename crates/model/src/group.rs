@@ -20,7 +20,19 @@ pub struct Group {
     pub starts: Vec<Time>,
     /// How much each flow sends; `None` for a flow that never ends.
     pub size: Option<Bytes>,
+    /// Payload of a full segment, [`LEAST_MSS`] to [`MOST_MSS`]: what the client asks for in its SYN
+    /// (RFC 9293 §3.7.1), less 12 B of time stamps.
+    pub mss: Bytes,
+    /// The initial window in segments, from 1 (RFC 6928).
+    pub initial_window: u32,
 }
+
+/// The payload of a full segment on a path of 1500 B packets.
+pub const DEFAULT_MSS: Bytes = Bytes::new(1448);
+/// The smallest: RFC 9293 §3.7.1 takes 536 B where a peer says nothing.
+pub const LEAST_MSS: Bytes = Bytes::new(536);
+/// The largest: of packets of 9000 B.
+pub const MOST_MSS: Bytes = Bytes::new(8948);
 
 /// Which ECN a TCP connection negotiates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -56,6 +68,8 @@ impl Group {
             rtt,
             starts: vec![Time::ZERO],
             size: None,
+            mss: DEFAULT_MSS,
+            initial_window: l4s_cc::INITIAL_WINDOW,
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use l4s_measure::{DelayRow, FlowRow, RunRecord, Scope, SeriesRow, Summary, theoretical_time};
-use l4s_model::{EcnMode, Scenario};
+use l4s_model::{EcnMode, Group, Scenario};
 use l4s_scenario::Plan;
 use l4s_units::Bytes;
 
@@ -271,14 +271,14 @@ fn downloads(
     flows: &[FlowRow],
     most: usize,
 ) -> Option<Downloads> {
-    let (name, rtt) = (&scenario.groups[group].name, scenario.groups[group].rtt);
+    let Group { name, rtt, mss, .. } = &scenario.groups[group];
     let warmup_s = scenario.warmup.as_secs_f64();
     let done: Vec<(u64, f64)> = (flows.iter())
         .filter(|flow| flow.group == *name && flow.end_s >= Some(warmup_s))
         .filter_map(|flow| Some((flow.size?, thin::round(flow.completion_ms?))))
         .collect();
     let ideal = |size: u64| {
-        let time = theoretical_time(Bytes::new(size), rtt, scenario.link.rate);
+        let time = theoretical_time(Bytes::new(size), *mss, *rtt, scenario.link.rate);
         (size, thin::round(time.as_millis_f64()))
     };
     let sizes = || done.iter().map(|(size, _)| *size);

@@ -226,6 +226,8 @@ fn draft(group: &Group) -> GroupDraft {
         rtt: group.rtt,
         start: start(&group.starts),
         size: group.size,
+        mss: group.mss,
+        initial_window: group.initial_window.into(),
     }
 }
 

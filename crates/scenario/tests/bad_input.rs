@@ -165,6 +165,10 @@ refuses! {
          prague over ECT(1) has it";
     a_kind_of_accecn_that_is_none: "flows = 1" => "accecn = \"both\"",
         "s.toml:17:10: `group.accecn`: found \"both\", expected one of \"option\", \"ace\"";
+    a_segment_shorter_than_any: "flows = 1" => "mss = 535",
+        "s.toml:17:7: `group.mss`: found 535, expected a whole number from 536 to 8948";
+    a_segment_with_a_unit: "flows = 1" => "mss = \"1448b\"",
+        "s.toml:17:7: `group.mss`: found \"1448b\", expected a whole number from 536 to 8948";
     acknowledgements_that_are_all_lost: "40mbit\"" => "40mbit\"\nack_loss = 1.0",
         "s.toml:7:12: `link.ack_loss`: found 1.0, expected a chance such as 0.01, from 0 to 0.9";
     acknowledgements_lost_in_percent: "40mbit\"" => "40mbit\"\nack_loss = \"1%\"",

@@ -554,7 +554,7 @@ fn bundled_scenarios_have_the_runs_of_their_papers() {
     assert_eq!(runs("two-bottlenecks"), 14);
     assert_eq!(runs("core"), 15);
     assert_eq!(runs("campus"), 48);
-    assert_eq!(runs("data-centre"), 48);
+    assert_eq!(runs("data-centre"), 72);
     // Six rates by three RTTs by two kinds of link by four numbers of flows by five profiles.
     assert_eq!(runs("dualpi2-profiles"), 720);
     for bundled in bundled::ALL {

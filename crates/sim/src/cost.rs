@@ -9,12 +9,12 @@ use core::fmt;
 
 use l4s_aqm::{Limit, MTU};
 use l4s_bottleneck::{Frames, skb_memory};
-use l4s_model::{App, Scenario, Sizes, Web};
+use l4s_model::{App, Group, Scenario, Sizes, Web};
 use l4s_units::{Bytes, Duration, ETHERNET, Rate, Time};
 
 use crate::connections::Flow;
 use crate::hops;
-use crate::packet::{Packet, Return};
+use crate::packet::{HEADER, Packet, Return};
 
 /// The smallest packet of TCP on a link: IP and TCP header, a byte, and Ethernet.
 const SMALLEST: u64 = 53 + ETHERNET.get();
@@ -241,8 +241,10 @@ impl Traffic {
             let begun = expected(web, span).min(begun);
             frames.saturating_add(begun.saturating_mul(HANDSHAKE))
         };
+        let segment = |group: &Group| group.mss.get() + HEADER + ETHERNET.get();
+        let full = groups.iter().map(segment).fold(MTU.get(), u64::min);
         let in_time =
-            |span: Duration| (fastest.bytes_in(span).get() / MTU.get()).saturating_add(small(span));
+            |span: Duration| (fastest.bytes_in(span).get() / full).saturating_add(small(span));
         // A sender sends at most two segments for each that was delivered (slow start).
         let first = (flows as u64 + begun).saturating_mul(HANDSHAKE);
         let sent = in_time(*duration).saturating_mul(2).saturating_add(first);
@@ -257,13 +259,13 @@ impl Traffic {
         };
         let connections = flows as u64 + downloads;
         let bursts = scenario.hops.iter().map(|hop| hop.link.burst).chain([scenario.link.burst]);
-        let bursts = bursts.map(Bytes::get).fold(0, u64::saturating_add) / MTU.get();
+        let bursts = bursts.map(Bytes::get).fold(0, u64::saturating_add) / full;
         let under_way = in_time(longest).saturating_add(bursts);
         let at_once = connections.saturating_mul(HANDSHAKE);
         Traffic {
             flows,
             downloads,
-            size: udp.iter().map(|udp| (udp.packet + ETHERNET).get()).fold(MTU.get(), u64::min),
+            size: udp.iter().map(|udp| (udp.packet + ETHERNET).get()).fold(full, u64::min),
             small: small(*duration).saturating_add(first),
             fastest,
             sent,

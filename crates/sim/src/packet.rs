@@ -4,12 +4,13 @@ use l4s_model::{FlowId, SourceId};
 use l4s_observe::{EcnFlags, Header, Traced};
 use l4s_units::{Bytes, Duration, ETHERNET, Ecn, Time};
 
-/// IP length of a full TCP segment.
-pub(crate) const FULL_IP: u64 = 1500;
 /// IP and TCP header, time stamps included.
-pub(crate) const HEADER: u64 = 52;
-/// Payload of a full segment.
-pub(crate) const MSS: u64 = FULL_IP - HEADER;
+pub(crate) const HEADER: u64 = 40 + TIME_STAMPS;
+/// Time stamps in a TCP header (RFC 7323 §3.2), padded.
+pub(crate) const TIME_STAMPS: u64 = 12;
+/// Payload of a full segment in tests: that of a packet of 1500 B.
+#[cfg(test)]
+pub(crate) const MSS: u64 = 1448;
 /// IP length of a SYN or SYN-ACK, with its options.
 const SYN_IP: u64 = 60;
 /// Bytes of the request that starts a flow, as in the lab.

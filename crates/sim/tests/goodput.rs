@@ -36,6 +36,7 @@ proptest! {
         buffer in 3_u64..60,
         kbit in 500_u64..20_000,
         cc in 0..3_usize,
+        mss in prop::sample::select(vec![536_u64, 1448, 8948]),
     ) {
         let cc = [
             "\"cubic\"",
@@ -45,7 +46,7 @@ proptest! {
         let text = format!(
             "duration = \"60s\"\nlink = {{ rate = \"{kbit}kbit\", buffer = \"{buffer}p\" }}\n\
              aqm = {{ kind = \"fifo\" }}\n[[group]]\nname = \"A\"\ncc = {cc}\nrtt = \"15ms\"\n\
-             flows = 3\nsize = \"{size}b\"\n"
+             flows = 3\nsize = \"{size}b\"\nmss = {mss}\n"
         );
         let plan = Plan::parse("goodput.toml", &text, &[]).unwrap();
         let mut passed = Passed::default();
@@ -57,19 +58,58 @@ proptest! {
     }
 }
 
-/// A link without loss: all but the headers, 52 of 1500 B. Of UDP nobody tells.
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Over any path that delivers anything a flow delivers everything: at 10 kb/s to 400 Gb/s, 1 us to
+    /// 60 s, and whatever the buffer drops.
+    #[test]
+    fn a_flow_makes_progress_on_any_path(
+        rate in 4.0..11.6_f64,
+        rtt in 3.0..10.778_f64,
+        segments in 1.0..300.0_f64,
+        buffer in 2_u64..300,
+        mss in 536_u64..=8948,
+        cc in prop::sample::select(vec!["reno", "cubic", "dctcp", "prague"]),
+        aqm in prop::sample::select(vec!["fifo", "dualpi2", "codel"]),
+    ) {
+        let (bps, rtt_ns) = (10_f64.powf(rate) as u64, 10_f64.powf(rtt).max(1000.0) as u64);
+        let size = (segments * mss as f64) as u64;
+        // Round trips of slow start and of repair, 20 times the time on the link, and some timeouts.
+        let on_link = size as f64 * 8.0 / bps as f64;
+        let seconds = rtt_ns as f64 * 1e-9 * 100.0 + on_link * 20.0 + 120.0;
+        let text = format!(
+            "duration = \"{}ms\"\nlink = {{ rate = \"{bps}bit\", buffer = \"{buffer}p\" }}\n\
+             aqm = \"{aqm}\"\n[[group]]\nname = \"A\"\ncc = \"{cc}\"\nrtt = \"{rtt_ns}ns\"\n\
+             size = \"{size}b\"\nmss = {mss}\n",
+            (seconds * 1e3).min(86_400_000.0) as u64,
+        );
+        let plan = Plan::parse("progress.toml", &text, &[]).unwrap_or_else(|e| panic!("{text}: {e}"));
+        let mut passed = Passed::default();
+        l4s_sim::run(&plan.points[0].scenario, &mut passed);
+        prop_assert_eq!(passed.closed.len(), 1, "{}", text);
+        prop_assert_eq!(passed.bytes[&0], size);
+    }
+}
+
+/// A link without loss: all but the headers, 52 B of each packet. Of UDP nobody tells.
 #[test]
 fn the_goodput_of_a_full_link_is_its_payload() {
-    let text = "duration = \"20s\"\nwarmup = \"10s\"\nlink.rate = \"10mbit\"\n\
-                aqm = { kind = \"fifo\", limit = \"1000p\" }\n[[group]]\nname = \"A\"\n\
-                cc = \"reno\"\nrtt = \"20ms\"\n[[udp]]\nname = \"U\"\nrate = \"1mbit\"\n";
-    let plan = Plan::parse("goodput.toml", text, &[]).unwrap();
-    let scenario = &plan.points[0].scenario;
-    let mut recorder = Recorder::new(scenario, Origin::default());
-    l4s_sim::run(scenario, &mut recorder);
-    let summary = recorder.finish(EngineSummary::default()).summary;
-    let [a, u] = summary.groups.as_slice() else { panic!("two") };
-    let share = a.goodput_bps.unwrap() / a.rate_bps;
-    assert!((share * 1500.0 / 1448.0 - 1.0).abs() < 0.002, "{share}");
-    assert_eq!(u.goodput_bps, None);
+    for mss in [536, 1448, 8948] {
+        let text = format!(
+            "duration = \"20s\"\nwarmup = \"10s\"\nlink.rate = \"10mbit\"\n\
+             aqm = {{ kind = \"fifo\", limit = \"1000p\" }}\n[[group]]\nname = \"A\"\n\
+             cc = \"reno\"\nrtt = \"20ms\"\nmss = {mss}\n\
+             [[udp]]\nname = \"U\"\nrate = \"1mbit\"\n"
+        );
+        let plan = Plan::parse("goodput.toml", &text, &[]).unwrap();
+        let scenario = &plan.points[0].scenario;
+        let mut recorder = Recorder::new(scenario, Origin::default());
+        l4s_sim::run(scenario, &mut recorder);
+        let summary = recorder.finish(EngineSummary::default()).summary;
+        let [a, u] = summary.groups.as_slice() else { panic!("two") };
+        let (share, mss) = (a.goodput_bps.unwrap() / a.rate_bps, f64::from(mss));
+        assert!((share * (mss + 52.0) / mss - 1.0).abs() < 0.003, "{mss}: {share}");
+        assert_eq!(u.goodput_bps, None);
+    }
 }

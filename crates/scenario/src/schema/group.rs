@@ -1,6 +1,6 @@
 //! `[[group]]`: TCP flows that behave alike.
 
-use l4s_model::{AccEcn, EcnMode, Feedback, Group};
+use l4s_model::{AccEcn, DEFAULT_MSS, EcnMode, Feedback, Group, LEAST_MSS, MOST_MSS};
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Time};
 
@@ -24,6 +24,9 @@ const KINDS_OF_ECN: [(&str, EcnMode); 4] = [
     ("auto", EcnMode::Auto),
 ];
 
+/// The largest initial window in segments.
+const MOST_INITIAL_WINDOW: u64 = 1000;
+
 const KINDS_OF_ACCECN: [(&str, AccEcn); 2] = [("option", AccEcn::Option), ("ace", AccEcn::Ace)];
 
 /// A group before its flows are counted out.
@@ -36,6 +39,8 @@ pub(crate) struct GroupDraft {
     pub rtt: Duration,
     pub start: Start,
     pub size: Option<Bytes>,
+    pub mss: Bytes,
+    pub initial_window: u64,
 }
 
 /// When the flows of a group start.
@@ -98,6 +103,24 @@ pub(crate) const GROUP: &[Field<GroupDraft>] = &[
         required: false,
         read: |group, node| size(node).map(|size| group.size = size),
         write: |group| Some(text(group.size.map_or("unlimited".to_owned(), bytes_text))),
+    },
+    Field {
+        name: "mss",
+        doc: "bytes of payload in a full segment, 52 less than its packet",
+        required: false,
+        read: |group, node| {
+            count(node, LEAST_MSS.get(), MOST_MSS.get()).map(|mss| group.mss = Bytes::new(mss))
+        },
+        write: |group| Some(group.mss.get().into()),
+    },
+    Field {
+        name: "initial_window",
+        doc: "segments that a flow may send before the first acknowledgement",
+        required: false,
+        read: |group, node| {
+            count(node, 1, MOST_INITIAL_WINDOW).map(|window| group.initial_window = window)
+        },
+        write: |group| Some(group.initial_window.into()),
     },
 ];
 
@@ -163,6 +186,8 @@ pub(super) fn groups<'a>(
             rtt: Duration::ZERO,
             start: Start::At(Time::ZERO),
             size: None,
+            mss: DEFAULT_MSS,
+            initial_window: l4s_cc::INITIAL_WINDOW.into(),
         };
         read_table(table, &node.place, "group", GROUP, &["cc"], &mut draft, gathered);
         if flows > MOST_FLOWS {
@@ -261,5 +286,7 @@ pub(super) fn counted_out(
         rtt: draft.rtt,
         starts,
         size: draft.size,
+        mss: draft.mss,
+        initial_window: draft.initial_window as u32,
     })
 }

@@ -181,6 +181,12 @@ impl Dice {
             if self.one_in(8) {
                 text += "accecn = \"ace\"\n";
             }
+            if self.one_in(4) {
+                text += &format!("mss = {}\n", self.between(536, 8948));
+            }
+            if self.one_in(4) {
+                text += &format!("initial_window = {}\n", self.between(1, 1000));
+            }
             let start = |dice: &mut Dice| Duration::from_nanos(dice.between(0, ns - 1));
             match self.below(4) {
                 0 => {}

@@ -34,8 +34,9 @@ impl<O: Observer<Packet>> Engine<O> {
 
     fn adapt_group(&mut self, number: SourceId, old: &Group, new: &Group, now: Time) {
         let place = number.index();
-        let speaks = |group: &Group| (group.cc.clone(), group.ecn, group.accecn, group.size);
-        let others = speaks(new) != speaks(old);
+        // How many there are, and their RTT, may change while they are connected.
+        let same = Group { rtt: old.rtt, starts: old.starts.clone(), ..new.clone() };
+        let others = same != *old;
         if others {
             self.kinds[place] = Kind::of(new);
             self.sizes[place] = new.size;

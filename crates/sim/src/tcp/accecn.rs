@@ -19,8 +19,6 @@
 //! ACE starts at 0 here, at 5 on the wire, and the option is on every acknowledgement here, where
 //! Linux leaves it out beside three blocks of SACK and while nothing changes.
 
-use crate::packet::MSS;
-
 /// ACE: the counter of packets, in three bits.
 const ACE: u32 = 7;
 /// The counter of bytes, in 24 bits.
@@ -42,7 +40,7 @@ pub fn ce_bytes(bytes: u32) -> u32 {
 }
 
 /// The sender's side of the feedback.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Decoder {
     /// Marks counted so far.
     marks: u32,
@@ -50,6 +48,8 @@ pub struct Decoder {
     ce_bytes: u32,
     /// Segments per acknowledgement, smoothed.
     acked: u32,
+    /// Payload of a full segment in bytes.
+    mss: u16,
 }
 
 /// What an acknowledgement told.
@@ -62,6 +62,11 @@ pub struct News {
 }
 
 impl Decoder {
+    /// The feedback on full segments of `mss` bytes of payload, before the first mark.
+    pub fn new(mss: u16) -> Decoder {
+        Decoder { marks: 0, ce_bytes: 0, acked: 0, mss }
+    }
+
     /// Marks counted so far.
     #[cfg(test)]
     pub fn marks(&self) -> u32 {
@@ -91,7 +96,8 @@ impl Decoder {
             return News::default();
         }
         let difference = u32::from(ace).wrapping_sub(self.marks) & ACE;
-        let marks = count(difference, delivered, bytes, self.acked > THINNED << FRACTION);
+        let thinned = self.acked > THINNED << FRACTION;
+        let marks = count(difference, delivered, bytes, thinned, self.mss.into());
         self.marks = self.marks.wrapping_add(marks);
         self.ce_bytes = ce_bytes.unwrap_or_default();
         News { marks, bytes: bytes.unwrap_or_default() }
@@ -100,17 +106,16 @@ impl Decoder {
 
 /// The number of marks behind a difference of ACE.
 #[inline]
-fn count(difference: u32, delivered: u32, bytes: Option<u32>, thinned: bool) -> u32 {
+fn count(difference: u32, delivered: u32, bytes: Option<u32>, thinned: bool, mss: u32) -> u32 {
     if delivered <= ACE {
         return difference;
     }
-    wrapped(difference, delivered, bytes, thinned)
+    wrapped(difference, delivered, bytes, thinned, mss)
 }
 
 #[inline(never)]
-fn wrapped(difference: u32, delivered: u32, bytes: Option<u32>, thinned: bool) -> u32 {
+fn wrapped(difference: u32, delivered: u32, bytes: Option<u32>, thinned: bool, mss: u32) -> u32 {
     let safer = delivered - (delivered.wrapping_sub(difference) & ACE);
-    let mss = MSS as u32;
     match bytes {
         None if thinned => difference,
         None => safer,
@@ -132,6 +137,7 @@ fn wrapped(difference: u32, delivered: u32, bytes: Option<u32>, thinned: bool) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::MSS;
     use proptest::prelude::*;
 
     /// The feedback of a receiver of full segments after this number of marks.
@@ -143,22 +149,22 @@ mod tests {
     #[test]
     fn three_bits_may_have_wrapped() {
         // 9 newly acknowledged, ACE up by 1: 1 or 9.
-        assert_eq!(count(1, 9, None, false), 9);
-        assert_eq!(count(1, 9, None, true), 1);
+        assert_eq!(count(1, 9, None, false, MSS as u32), 9);
+        assert_eq!(count(1, 9, None, true, MSS as u32), 1);
         // 8: only 1 fits.
-        assert_eq!(count(1, 8, None, false), 1);
+        assert_eq!(count(1, 8, None, false, MSS as u32), 1);
         // 7 never wrap, even if ACE says less than was possible.
-        assert_eq!(count(0, 7, None, false), 0);
+        assert_eq!(count(0, 7, None, false, MSS as u32), 0);
         // 40 without a difference: safer is all of them.
-        assert_eq!(count(0, 40, None, false), 40);
-        assert_eq!(count(0, 40, Some(0), false), 0);
-        assert_eq!(count(0, 40, Some(16 * MSS as u32), false), 16);
+        assert_eq!(count(0, 40, None, false, MSS as u32), 40);
+        assert_eq!(count(0, 40, Some(0), false, MSS as u32), 0);
+        assert_eq!(count(0, 40, Some(16 * MSS as u32), false, MSS as u32), 16);
     }
 
     #[test]
     fn an_acknowledgement_that_was_overtaken_tells_nothing() {
-        let mut with = Decoder::default();
-        let mut without = Decoder::default();
+        let mut with = Decoder::new(MSS as u16);
+        let mut without = Decoder::new(MSS as u16);
         let (new, old) = (told(3), told(2));
         assert_eq!(with.take(new.0, Some(new.1), 4, true).marks, 3);
         assert_eq!(with.take(old.0, Some(old.1), 0, true), News::default());
@@ -189,7 +195,7 @@ mod tests {
         /// With the option no mark is lost and none is made up, whatever acknowledgements are.
         #[test]
         fn the_option_survives_any_loss(journey in journey()) {
-            let mut decoder = Decoder::default();
+            let mut decoder = Decoder::new(MSS as u16);
             let mut counted = 0;
             for (delivered, marks) in journey {
                 let (ace, bytes) = told(marks);
@@ -202,7 +208,7 @@ mod tests {
         /// are not thinned.
         #[test]
         fn the_safer_rule_never_counts_less(journey in journey()) {
-            let mut decoder = Decoder::default();
+            let mut decoder = Decoder::new(MSS as u16);
             let mut before = 0;
             for (delivered, marks) in journey {
                 // Where every acknowledgement starts anew, nothing is thinned.
@@ -221,7 +227,7 @@ mod tests {
         /// The plain difference of thinned acknowledgements never counts more.
         #[test]
         fn the_plain_rule_never_counts_more(new in 0u32..60, more in 0u32..60) {
-            let counted = count(new & ACE, new + more, None, true);
+            let counted = count(new & ACE, new + more, None, true, MSS as u32);
             prop_assert!(counted <= new && (new - counted).is_multiple_of(8));
         }
 
@@ -229,7 +235,7 @@ mod tests {
         #[test]
         fn bytes_tell_wraps_apart(new in 0u32..200, more in 0u32..200) {
             let bytes = Some(new * MSS as u32);
-            prop_assert_eq!(count(new & ACE, new + more, bytes, false), new);
+            prop_assert_eq!(count(new & ACE, new + more, bytes, false, MSS as u32), new);
         }
     }
 }

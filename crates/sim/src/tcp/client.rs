@@ -36,11 +36,12 @@ enum State {
 }
 
 impl Client {
-    /// A client over a path of this base round trip.
-    pub fn new(feedback: Feedback, rtt: Duration) -> Self {
+    /// A client over a path of this base round trip, which asks for segments of at most `mss` bytes of
+    /// payload.
+    pub fn new(feedback: Feedback, rtt: Duration, mss: u16) -> Self {
         Client {
             state: State::Opening { attempts: 0, due: Time::NEVER },
-            receiver: Receiver::new(feedback, rtt),
+            receiver: Receiver::new(feedback, rtt, mss),
             size: u64::MAX,
         }
     }

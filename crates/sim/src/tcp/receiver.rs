@@ -6,7 +6,7 @@ use l4s_units::{Duration, Ecn, Time};
 use super::accecn;
 use super::buffer::Buffer;
 use super::ranges::Ranges;
-use crate::packet::{Ack, Duplicate, MSS, Stamp, Stamps};
+use crate::packet::{Ack, Duplicate, Stamp, Stamps};
 
 /// The least that a delayed acknowledgement waits.
 const ATO_MIN: Duration = Duration::from_millis(40);
@@ -44,9 +44,10 @@ pub struct Arrived {
 }
 
 impl Arrived {
-    /// A full segment behind `before` others, without flags and time stamps, as tests send it.
-    pub fn full(before: u64, ecn: Ecn) -> Arrived {
-        let (seq, payload, stamps) = (before * MSS, MSS as u16, Stamps::default());
+    /// A segment of `payload` bytes behind `before` others, without flags and time stamps, as tests
+    /// send it.
+    pub fn after(before: u64, payload: u16, ecn: Ecn) -> Arrived {
+        let (seq, stamps) = (before * u64::from(payload), Stamps::default());
         Arrived { seq, ecn, payload, cwr: false, push: false, stamps }
     }
 }
@@ -55,6 +56,8 @@ impl Arrived {
 #[derive(Clone, Debug)]
 pub struct Receiver {
     feedback: Feedback,
+    /// Payload of a full segment in bytes.
+    mss: u16,
     /// The first byte not received. The application has read those before it.
     next: u64,
     /// What was received above it.
@@ -97,10 +100,12 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// The receiver of a connection over a path of this base round trip.
-    pub fn new(feedback: Feedback, rtt: Duration) -> Self {
+    /// The receiver of a connection over a path of this base round trip, whose full segments have
+    /// `mss` bytes of payload.
+    pub fn new(feedback: Feedback, rtt: Duration, mss: u16) -> Self {
         Receiver {
             feedback,
+            mss,
             next: 0,
             beyond: Ranges::default(),
             recent: [0; 3],
@@ -120,7 +125,7 @@ impl Receiver {
             due: Time::NEVER,
             merging: false,
             ts_recent: Stamp::default(),
-            buffer: Buffer::new(),
+            buffer: Buffer::new(mss),
             rtt,
         }
     }
@@ -156,7 +161,7 @@ impl Receiver {
         // The application reads everything as it arrives; then pushed data is acknowledged, and
         // less than a full segment is taken for pushed (`tcp_measure_rcv_mss`).
         let in_order = seq <= self.next && self.next < end;
-        let mut at_once = (push || u64::from(payload) < MSS) && in_order;
+        let mut at_once = (push || payload < self.mss) && in_order;
         if ecn.is_ce() {
             self.marks = self.marks.wrapping_add(1);
             self.ce_bytes = self.ce_bytes.wrapping_add(payload.into());
@@ -202,7 +207,7 @@ impl Receiver {
             // What makes the window grow is acknowledged at once (`tcp_grow_window`).
             self.quick |= 1;
         }
-        if at_once || self.next - self.acknowledged > MSS || self.quick > 0 {
+        if at_once || self.next - self.acknowledged > u64::from(self.mss) || self.quick > 0 {
             send(self.acknowledge(now));
         } else if self.beyond.is_empty() {
             if self.due == Time::NEVER {

@@ -29,12 +29,12 @@ use super::rtt::Rtt;
 use super::scoreboard::{Arrival, Delivered, Scoreboard};
 use super::supply::Supply;
 use super::usage::Usage;
-use crate::packet::{Ack, MSS, Segment, Stamp, Stamps};
+use crate::packet::{Ack, Segment, Stamp, Stamps};
 use recovery::{Progress, Resend};
 use tracing::Tracing;
 #[cfg(test)]
-pub(super) use tracing::{FRONT, TRACER};
-use transmission::{CHUNK, full_payload};
+pub(super) use tracing::{TRACER, front};
+use transmission::{chunk, with_option};
 use undo::Undo;
 
 /// What a sender is made of.
@@ -50,6 +50,10 @@ pub struct SenderConfig {
     pub accurate_ecn: bool,
     /// How many bytes it sends; `None` for no end.
     pub size: Option<u64>,
+    /// Bytes of payload in a full segment.
+    pub mss: u16,
+    /// The initial window in segments, from 1.
+    pub initial_window: u32,
 }
 
 /// What the sender does, as it does it.
@@ -89,6 +93,7 @@ impl State {
 /// The sending side of a connection.
 #[derive(Debug)]
 pub struct Sender {
+    mss: u16,
     cc: Cc,
     decision: Decision,
     state: State,
@@ -167,29 +172,30 @@ impl Timer {
 impl Sender {
     /// A sender that has answered nothing yet.
     pub fn new(config: &SenderConfig) -> Self {
-        let connection = Connection {
-            payload: full_payload(config.accurate_ecn) as u32,
-            ..Connection::new(MSS as u32)
-        };
+        let mss = config.mss;
+        let payload = if config.accurate_ecn { with_option(mss) } else { mss };
+        let initial_window = config.initial_window;
+        let connection = Connection { mss: mss.into(), payload: payload.into(), initial_window };
         Sender {
+            mss,
             cc: Cc::new(&config.cc, &connection),
             decision: connection.initial(),
             state: State::SynReceived,
             board: Scoreboard::default(),
             reordering: Reordering::new(),
             rtt: Rtt::new(),
-            supply: Supply::new(config.size, MSS as u16),
+            supply: Supply::new(config.size, mss),
             ecn: config.ecn,
             ecn_on_everything: config.ecn_on_everything,
             accurate_ecn: config.accurate_ecn,
-            accecn: Decoder::default(),
+            accecn: Decoder::new(mss),
             tracing: Tracing::new(config.cc.tracer_set()),
             cwr_pending: false,
             high_seq: 0,
             usage: Usage::default(),
             sent: 0,
             last_sent: Time::ZERO,
-            chunk_left: CHUNK,
+            chunk_left: chunk(mss),
             timer: Timer::OFF,
             pace: Pace::new(),
             backoff: 0,
@@ -198,7 +204,7 @@ impl Sender {
             undo: Undo::default(),
             ts_recent: Stamp::default(),
             syn_ack: (Stamp::default(), 0),
-            room_end: buffer::INITIAL,
+            room_end: buffer::initial_window(mss),
             probe: None,
             #[cfg(test)]
             script: None,
@@ -237,7 +243,7 @@ impl Sender {
 
     /// From now on it sends what an application writes, and the connection stays open.
     pub fn serve_application(&mut self) {
-        self.supply = Supply::written(MSS as u16);
+        self.supply = Supply::written(self.mss);
     }
 
     /// How many writes of the application have not been sent to their end.
@@ -352,7 +358,7 @@ impl Sender {
         let (ece, delivered_ce) = if self.accurate_ecn {
             let progress = una > prior_una || delivered.selective;
             let news = self.accecn.take(ack.ace, ack.ce_bytes, delivered.segments, progress);
-            let marks = news.marks - self.tracing.idle_marks(ack, news);
+            let marks = news.marks - self.tracing.idle_marks(ack, news, self.mss);
             (marks > 0, marks)
         } else {
             let ece = ack.ece && self.ecn.is_some();

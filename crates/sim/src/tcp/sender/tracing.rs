@@ -39,13 +39,15 @@ use l4s_cc::prague::{self, TracerSet};
 use l4s_units::{Ecn, Time};
 
 use super::{Output, Sender};
-use crate::packet::{Ack, FULL_IP, HEADER, MSS, Segment};
+use crate::packet::{Ack, HEADER, Segment};
 use crate::tcp::accecn::News;
 
 /// Payload of the middle and the rear: no device takes them for small (Fallback §5.2).
 pub(in crate::tcp) const TRACER: u64 = 98;
 /// Payload of the front of a split set: all three together are as long as a full packet.
-pub(in crate::tcp) const FRONT: u64 = FULL_IP - 3 * HEADER - 2 * TRACER;
+pub(in crate::tcp) fn front(mss: u16) -> u64 {
+    u64::from(mss) - 2 * (HEADER + TRACER)
+}
 
 /// How many sets may wait for their answer: where a Classic queue is long, an overtaken middle
 /// comes round trips after its rear.
@@ -229,22 +231,22 @@ impl Tracing {
     /// §3.2.2), so that only bytes give it away. Of copies none is taken out: the program at the
     /// device that sends them cannot change what a kernel's TCP counts.
     #[inline]
-    pub fn idle_marks(&self, ack: &Ack, news: News) -> u32 {
+    pub fn idle_marks(&self, ack: &Ack, news: News, mss: u16) -> u32 {
         let by_itself = ack.duplicate.is_none() && ack.sacks[0] == (0, 0);
         if news.marks == 0 || by_itself || self.form == TracerSet::Copies {
             return 0;
         }
-        self.of_middle(ack, news).into()
+        self.of_middle(ack, news, mss).into()
     }
 
     #[inline(never)]
-    fn of_middle(&self, ack: &Ack, news: News) -> bool {
+    fn of_middle(&self, ack: &Ack, news: News, mss: u16) -> bool {
         let Some((from, _)) = ack.duplicate_block().or_else(|| ack.newest_block()) else {
             return false;
         };
         let lead = Shape::of(self.form).lead;
         self.places.contains(&Place(from + lead))
-            && news.bytes == (news.marks - 1) * MSS as u32 + TRACER as u32
+            && news.bytes == (news.marks - 1) * u32::from(mss) + TRACER as u32
     }
 }
 
@@ -289,7 +291,7 @@ impl Sender {
         let from = self.board.nxt_byte();
         let front = Segment {
             seq: from,
-            payload: FRONT as u16,
+            payload: front(self.mss) as u16,
             ecn: Ecn::Ect1,
             cwr: core::mem::take(&mut self.cwr_pending),
             accurate_ecn: self.accurate_ecn,
@@ -301,14 +303,15 @@ impl Sender {
         self.board.push(now, front.payload);
         self.last_sent = now;
         self.send_behind(&front, push, out);
-        let (begin, end) = (from + FRONT, Shape::of(TracerSet::Split).rear(Place(from + FRONT)).1);
+        let begin = self.board.nxt_byte();
+        let (_, end) = Shape::of(TracerSet::Split).rear(Place(begin));
         self.board.push(now, (end - begin) as u16);
     }
 
     /// Sends a full segment, and copies of its end behind it.
     #[inline(never)]
     fn send_copies(&mut self, push: bool, now: Time, out: &mut impl Output) {
-        let (seq, payload) = (self.board.nxt_byte(), MSS as u16);
+        let (seq, payload) = (self.board.nxt_byte(), self.mss);
         self.send_new(push, now, out);
         let front = Segment {
             seq,
@@ -380,7 +383,7 @@ mod tests {
     use l4s_units::Duration;
 
     use super::*;
-    use crate::packet::{Duplicate, Stamps};
+    use crate::packet::{Duplicate, MSS, Stamps};
     use crate::tcp::{Arrived, Receiver};
     use l4s_model::Feedback;
 
@@ -452,9 +455,12 @@ mod tests {
         ] {
             let (news, told) = (News { marks, bytes }, 12_000);
             let middle = ack(told, 11_000, Shape::middle);
-            assert_eq!(tracing.idle_marks(&middle, news), idle, "{news:?}");
-            assert_eq!(tracing.idle_marks(&ack(told, 11_000, Shape::rear_twice), news), 0);
-            assert_eq!(tracing.idle_marks(&ack(told, 10_000, Shape::middle), news), 0);
+            assert_eq!(tracing.idle_marks(&middle, news, MSS as u16), idle, "{news:?}");
+            assert_eq!(
+                tracing.idle_marks(&ack(told, 11_000, Shape::rear_twice), news, MSS as u16),
+                0
+            );
+            assert_eq!(tracing.idle_marks(&ack(told, 10_000, Shape::middle), news, MSS as u16), 0);
         }
     }
 
@@ -470,10 +476,13 @@ mod tests {
 
     /// What a receiver answers to each, in this order. A front that is not among them is sent again.
     fn answers(order: &[Of]) -> Vec<(Of, Ack)> {
-        let mut receiver =
-            Receiver::new(Feedback::Accurate { option: true }, Duration::from_millis(20));
+        let mut receiver = Receiver::new(
+            Feedback::Accurate { option: true },
+            Duration::from_millis(20),
+            MSS as u16,
+        );
         let mut send = |of: Option<Of>, before: u64| {
-            let full = Arrived::full(before, Ecn::Ect1);
+            let full = Arrived::after(before, MSS as u16, Ecn::Ect1);
             let copy = |of: Part| {
                 let (seq, end) = of(Shape::of(TracerSet::Copies), Place(full.seq + MSS));
                 Arrived { seq, payload: (end - seq) as u16, ..full }

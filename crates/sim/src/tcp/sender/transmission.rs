@@ -4,7 +4,7 @@ use l4s_cc::Decision;
 use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
 
 use super::{Output, Purpose, Sender, State, Timer};
-use crate::packet::{MSS, Segment, Stamp};
+use crate::packet::{Segment, Stamp};
 use crate::tcp::pace::Pace;
 use crate::tcp::supply::Cut;
 
@@ -13,9 +13,12 @@ const GSO_MAX: u64 = 65_536;
 /// What counts as just now, or near, where bursts are concerned.
 const MILLISECOND: Duration = Duration::from_millis(1);
 /// The AccECN option with three counters (RFC 9768 §3.2.3), which is on every segment.
-const ACCECN_OPTION: u64 = 12;
+const ACCECN_OPTION: u16 = 12;
+
 /// Segments per buffer that an application's data waits in: as many as offload can take.
-pub(super) const CHUNK: u32 = (GSO_MAX / MSS) as u32;
+pub(super) fn chunk(mss: u16) -> u32 {
+    (GSO_MAX / u64::from(mss)) as u32
+}
 
 impl Sender {
     pub(super) fn control_ecn(&self) -> Ecn {
@@ -95,9 +98,9 @@ impl Sender {
             let unit = unit.min(most);
             // What a unit has beyond its chunk it takes from the next one.
             self.chunk_left = match self.chunk_left.checked_sub(unit) {
-                Some(0) => CHUNK,
+                Some(0) => chunk(self.mss),
                 Some(rest) => rest,
-                None => CHUNK + self.chunk_left - unit,
+                None => chunk(self.mss) + self.chunk_left - unit,
             };
             for n in 1..=unit {
                 // The last segment of an offloaded unit says "push", a lone segment does not,
@@ -130,7 +133,8 @@ impl Sender {
     #[inline]
     pub(super) fn room_for(&self, segments: u32) -> u32 {
         let room = self.room_end.saturating_sub(self.board.nxt_byte());
-        if room >= u64::from(segments) * MSS { segments } else { (room / MSS) as u32 }
+        let mss = u64::from(self.mss);
+        if room >= u64::from(segments) * mss { segments } else { (room / mss) as u32 }
     }
 
     /// The rate at which the initial window leaves, segment by segment; `None` where it leaves at once.
@@ -152,7 +156,8 @@ impl Sender {
     #[inline]
     fn charge(&mut self, segments: u32, rate: Option<Rate>, now: Time) {
         if let Some(rate) = rate {
-            let bytes = u64::from(segments) * full_payload(self.accurate_ecn);
+            let payload = if self.accurate_ecn { with_option(self.mss) } else { self.mss };
+            let bytes = u64::from(segments) * u64::from(payload);
             self.pace.charge(Bytes::new(bytes), rate, now);
         }
     }
@@ -176,8 +181,8 @@ impl Sender {
     }
 }
 
-/// The payload of a full segment in bytes, which pacing and the send quantum count. The pacing rate
-/// itself counts `MSS`, as in Linux, whose `mss_cache` does not know of the option.
-pub(super) fn full_payload(accurate_ecn: bool) -> u64 {
-    if accurate_ecn { MSS - ACCECN_OPTION } else { MSS }
+/// The payload of a full segment with the AccECN option, which pacing and the send quantum count. The
+/// pacing rate itself counts without it, as in Linux, whose `mss_cache` does not know of the option.
+pub(super) fn with_option(mss: u16) -> u16 {
+    mss - ACCECN_OPTION
 }

@@ -4,16 +4,16 @@ use super::*;
 
 /// The acknowledgements of segments that arrive 1 ms apart with these codepoints.
 fn echoed(echo: Feedback, marks: &[bool]) -> Vec<(u64, bool)> {
-    let mut receiver = Receiver::new(echo, RTT);
+    let mut receiver = Receiver::new(echo, RTT, FULL);
     let mut acks = Vec::new();
     for seq in 0..ONE_BY_ONE {
-        let arrived = Arrived::full(seq, Ecn::Ect0);
+        let arrived = full(seq, Ecn::Ect0);
         receiver.on_segment(arrived, at(MS * seq), |_| {});
     }
     for (n, ce) in marks.iter().enumerate() {
         let seq = ONE_BY_ONE + n as u64;
         let ecn = if *ce { Ecn::Ce } else { Ecn::Ect0 };
-        let arrived = Arrived::full(seq, ecn);
+        let arrived = full(seq, ecn);
         receiver.on_segment(arrived, at(MS * seq), |ack| {
             acks.push((ack.cumulative / MSS - ONE_BY_ONE, ack.ece));
         });
@@ -33,13 +33,13 @@ fn dctcp_echo_is_exact() {
 /// RFC 9768 §3.2.2.5.1: at once when the state changes; nothing is sent for the earlier state.
 #[test]
 fn accurate_echo_counts() {
-    let mut receiver = Receiver::new(Feedback::Accurate { option: true }, RTT);
+    let mut receiver = Receiver::new(Feedback::Accurate { option: true }, RTT, FULL);
     let mut acks = Vec::new();
     let marks = [false, false, false, true, true, true, false, false, false, true];
     for seq in 0..ONE_BY_ONE + marks.len() as u64 {
         let ce = seq >= ONE_BY_ONE && marks[(seq - ONE_BY_ONE) as usize];
         let ecn = if ce { Ecn::Ce } else { Ecn::Ect1 };
-        let arrived = Arrived::full(seq, ecn);
+        let arrived = full(seq, ecn);
         receiver
             .on_segment(arrived, at(MS * seq), |ack| acks.push((ack.cumulative / MSS, ack.ace)));
     }
@@ -47,7 +47,7 @@ fn accurate_echo_counts() {
     let told = told.collect::<Vec<_>>();
     assert_eq!(told, [(2, 0), (4, 1), (6, 3), (7, 3), (9, 3), (10, 4)]);
     // A segment that comes twice is counted twice: its mark is news.
-    let again = Arrived::full(20, Ecn::Ce);
+    let again = full(20, Ecn::Ce);
     receiver.on_segment(again, at(MS * 40), |ack| acks.push((ack.cumulative / MSS, ack.ace)));
     assert_eq!(acks.last(), Some(&(ONE_BY_ONE + 10, 5)));
 }
@@ -55,11 +55,11 @@ fn accurate_echo_counts() {
 /// Selective acknowledgements wait for each other, but not for more than two marks.
 #[test]
 fn accurate_echo_does_not_let_marks_wait() {
-    let mut receiver = Receiver::new(Feedback::Accurate { option: true }, RTT);
+    let mut receiver = Receiver::new(Feedback::Accurate { option: true }, RTT, FULL);
     let mut told = 0;
     for seq in (0..16).chain(17..80) {
         let ecn = if seq > 40 { Ecn::Ce } else { Ecn::Ect1 };
-        let arrived = Arrived::full(seq, ecn);
+        let arrived = full(seq, ecn);
         receiver.on_segment(arrived, at(MS), |ack| {
             let marks = ack.ce_bytes.unwrap() / u32::from(FULL);
             assert!(marks - told <= 2, "{marks} after {told}");
@@ -75,12 +75,10 @@ fn accurate_echo_does_not_let_marks_wait() {
 fn classic_echo_lasts_until_the_sender_reduced() {
     let acks = echoed(Feedback::Classic, &[false, true, false, false, false]);
     assert!(acks.iter().filter(|a| a.0 >= 2).all(|a| a.1), "{acks:?}");
-    let mut receiver = Receiver::new(Feedback::Classic, RTT);
+    let mut receiver = Receiver::new(Feedback::Classic, RTT, FULL);
     let mut last = None;
     for (seq, ecn, cwr) in [(0, Ecn::Ce, false), (1, Ecn::Ect0, false), (2, Ecn::Ect0, true)] {
-        receiver.on_segment(Arrived { cwr, ..Arrived::full(seq, ecn) }, at(MS * seq), |a| {
-            last = Some(a)
-        });
+        receiver.on_segment(Arrived { cwr, ..full(seq, ecn) }, at(MS * seq), |a| last = Some(a));
     }
     assert!(!last.unwrap().ece, "CWR ends the echo");
 }
@@ -95,7 +93,7 @@ fn counted(option: bool, ack_lost: fn(u64) -> bool) -> (u32, u32) {
         0 => Fate::Mark,
         _ => Fate::Arrive,
     });
-    path.receiver = Receiver::new(Feedback::Accurate { option }, RTT);
+    path.receiver = Receiver::new(Feedback::Accurate { option }, RTT, FULL);
     path.ack_lost = ack_lost;
     // Where acknowledgements of repeated segments are lost, round trips are measured from the first
     // time that something was sent, and timeouts are long.
@@ -135,10 +133,10 @@ fn three_bits_are_exact_until_acknowledgements_are_lost() {
 /// RFC 2883 §4.1: a segment that comes twice is reported once, before other blocks.
 #[test]
 fn a_duplicate_is_reported_once() {
-    let mut receiver = Receiver::new(Feedback::None, RTT);
+    let mut receiver = Receiver::new(Feedback::None, RTT, FULL);
     let mut acks = Vec::new();
     for (n, seq) in [0, 1, 2, 4, 1, 4, 5].into_iter().enumerate() {
-        let arrived = Arrived::full(seq, Ecn::NotEct);
+        let arrived = full(seq, Ecn::NotEct);
         receiver.on_segment(arrived, at(MS * n as u64), |ack| acks.push(ack));
     }
     let told: Vec<_> = acks.iter().map(Ack::duplicate_block).collect();
@@ -152,10 +150,10 @@ fn a_duplicate_is_reported_once() {
 #[test]
 fn what_came_twice_makes_the_receiver_hurry() {
     let acks_after = |twice: &[u64]| {
-        let mut receiver = Receiver::new(Feedback::None, RTT);
+        let mut receiver = Receiver::new(Feedback::None, RTT, FULL);
         let mut acks = Vec::new();
         let mut arrive = |n: u64, seq: u64| {
-            let arrived = Arrived::full(seq, Ecn::NotEct);
+            let arrived = full(seq, Ecn::NotEct);
             receiver.on_segment(arrived, at(MS * n), |ack| acks.push(ack.cumulative / MSS));
         };
         (0..40).for_each(|seq| arrive(seq, seq));

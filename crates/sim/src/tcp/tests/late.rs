@@ -96,14 +96,12 @@ fn a_hole_is_as_wide_as_the_receive_window() {
 /// RFC 7323 §4.3.
 #[test]
 fn the_echo_is_of_the_first_segment_that_was_not_acknowledged() {
-    let mut receiver = Receiver::new(Feedback::None, RTT);
+    let mut receiver = Receiver::new(Feedback::None, RTT, FULL);
     let mut echoes = Vec::new();
     let mut arrive = |seq: u64, sent_ms: u64, now_ms: u64| {
         let sent = Stamp::at(at(MS * sent_ms));
-        let arrived = Arrived {
-            stamps: Stamps { sent, echo: Stamp::default() },
-            ..Arrived::full(seq, Ecn::NotEct)
-        };
+        let arrived =
+            Arrived { stamps: Stamps { sent, echo: Stamp::default() }, ..full(seq, Ecn::NotEct) };
         receiver.on_segment(arrived, at(MS * now_ms), |ack| {
             echoes
                 .push((ack.cumulative / MSS, ack.stamps.echo.age(at(MS * now_ms)).as_millis_f64()));
@@ -134,6 +132,8 @@ fn the_handshake_of_a_long_path_is_measured() {
         ecn_on_everything: false,
         accurate_ecn: false,
         size: None,
+        mss: FULL,
+        initial_window: 10,
     };
     let request = |ms: u64, echo_ms: u64| Stamps {
         sent: Stamp::at(at(MS * ms)),

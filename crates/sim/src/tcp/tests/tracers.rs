@@ -7,9 +7,9 @@ mod split;
 use l4s_cc::prague::TracerSet;
 
 use super::*;
-use crate::packet::FULL_IP;
+use crate::packet::HEADER;
 use crate::tcp::Script;
-use crate::tcp::sender::{FRONT, TRACER};
+use crate::tcp::sender::{TRACER, front};
 
 /// Payload of the segment behind the front of a split set.
 const TAIL: u64 = TRACER - 1;
@@ -129,7 +129,7 @@ fn a_middle_before_its_front_was_not_in_one_queue_with_it() {
 #[test]
 fn a_part_that_is_lost_tells_nothing_and_is_repaired_if_anybody_misses_it() {
     for (form, lost, missed) in [
-        (TracerSet::Split, Of::Front, Some(FRONT)),
+        (TracerSet::Split, Of::Front, Some(front(FULL))),
         (TracerSet::Split, Of::Middle, None),
         (TracerSet::Split, Of::Rear, Some(TAIL)),
         (TracerSet::Copies, Of::Front, Some(MSS)),

@@ -15,16 +15,15 @@ fn a_set_is_three_packets_as_long_as_one() {
     let middles: Vec<usize> = (0..seen.len()).filter(|n| seen[*n].ecn == Ecn::Ect0).collect();
     assert_eq!(middles.len() as u32, script.answers().sent);
     for n in middles {
-        let [front, middle, rear] = [seen[n - 1], seen[n], seen[n + 1]];
+        let [first, middle, rear] = [seen[n - 1], seen[n], seen[n + 1]];
         let bytes = |s: Segment| (s.seq, s.seq + u64::from(s.payload));
-        let (from, end) = bytes(front);
-        assert_eq!(u64::from(front.payload), FRONT);
+        let (from, end) = bytes(first);
+        assert_eq!(u64::from(first.payload), front(FULL));
         // Fallback §5.2: two bytes, and one, of the front; the middle ends a byte short.
         assert_eq!(bytes(middle), (end - 2, end + TAIL - 1));
         assert_eq!(bytes(rear), (end - 1, end + TAIL));
-        assert_eq!([front.ecn, rear.ecn], [Ecn::Ect1; 2]);
-        let headers = 3 * (FULL_IP - MSS);
-        assert_eq!(FRONT + 2 * TRACER + headers, FULL_IP);
+        assert_eq!([first.ecn, rear.ecn], [Ecn::Ect1; 2]);
+        assert_eq!(front(FULL) + 2 * TRACER + 3 * HEADER, MSS + HEADER);
         // What follows has no gap.
         assert!(seen.get(n + 2).is_none_or(|next| next.seq == end + TAIL));
         assert!(n < 2 || bytes(seen[n - 2]).1 == from);
