@@ -394,6 +394,39 @@ fn a_lost_retransmission_is_sent_a_third_time_without_a_timeout() {
     assert_eq!(attempts, 3, "RACK finds a lost retransmission (RFC 8985 §1)");
 }
 
+/// As in Linux (`FLAG_LOST_RETRANS`): from Loss to Recovery, with a reduction of its own.
+#[test]
+fn a_retransmission_that_is_lost_after_a_timeout_reduces_the_window_again() {
+    // Nothing comes through from 70 to 700 ms; then one retransmission is lost, or none.
+    let run = |lost_again: Option<u64>| {
+        let (mut left, before) =
+            (lost_again, |s: &Segment, ms| s.stamps.sent.is_before(Stamp::at(at(MS * ms))));
+        let mut path = transfer(400, move |s, _| {
+            let is_out = !before(s, 70) && before(s, 700);
+            let again = !before(s, 700) && left.take_if(|n| *n == s.number()).is_some();
+            if is_out || again { Fate::Lose } else { Fate::Arrive }
+        });
+        let (mut states, mut least) = (Vec::new(), u32::MAX);
+        for step in 0..10_000 {
+            path.run(at(MS * step / 4));
+            let state = path.sender.state();
+            if states.last() != Some(&state) {
+                states.push(state);
+            }
+            least = least.min(path.sender.window().ssthresh);
+        }
+        assert_eq!(states.last(), Some(&State::Closed), "{states:?}");
+        (states, least)
+    };
+    let after_loss = |states: &[State]| {
+        let loss = states.iter().position(|state| *state == State::Loss);
+        states[loss.unwrap() + 1]
+    };
+    let ((once, least), (twice, less)) = (run(None), run(Some(104)));
+    assert_eq!((after_loss(&once), after_loss(&twice)), (State::Open, State::Recovery));
+    assert!(less < least, "{less} {least}");
+}
+
 #[test]
 fn a_lost_tail_is_found_by_a_probe_before_the_timeout() {
     // The last 2 of 10 segments: no later segment tells of the loss.

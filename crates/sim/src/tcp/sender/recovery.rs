@@ -85,9 +85,12 @@ impl Sender {
         if matches!(self.state, State::Open | State::Recovery) && self.undo.all_came_twice() {
             self.undo_reduction();
         }
+        let resent_out = self.board.resent_out();
         let lost = self.detect_losses(now);
         match self.state {
-            State::Recovery | State::Loss => {}
+            State::Recovery => {}
+            // Only a lost retransmission ends it (`FLAG_LOST_RETRANS` in `tcp_fastretrans_alert`).
+            State::Loss if self.board.resent_out() >= resent_out => {}
             _ if self.board.lost_out() > 0 => {
                 self.enter_recovery(Congestion::Loss, progress.ece, now);
             }
@@ -187,9 +190,6 @@ impl Sender {
 
     #[inline(never)]
     pub(super) fn enter_recovery(&mut self, loss: Congestion, ece: bool, now: Time) {
-        if self.state == State::Loss {
-            return;
-        }
         let prior = (!self.reducing() && !ece).then(|| self.prior());
         self.begin_undo(prior);
         if self.reducing() {
