@@ -184,7 +184,7 @@ fn group(
         flows,
         downloads: web.then(|| mine().filter(is_download).count() as u64),
         rate_bps: per_second(counts.bytes),
-        goodput_bps: tcp.and(measured.goodput).map(|bytes| per_second(bytes[index])),
+        goodput_bps: tcp.map(|_| per_second(measured.goodput[index])),
         rate_per_flow_bps: rate_per_flow,
         normalized_rate: tcp
             .filter(|group| group.size.is_none())
