@@ -193,9 +193,15 @@ measures! {
         pub rtt_ms: Option<f64> => "ms" Warm,
         /// Packets forwarded.
         pub packets: u64 => "packets" Warm,
-        /// Queue delay of its packets.
+        /// Queue delay of its packets of 200 B or more.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub delay_ms: Option<DelaySummary> => "ms" Part,
+        /// Packets of less than 200 B forwarded (voice, games, handshakes); absent without any.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub small_packets: Option<u64> => "packets" Warm,
+        /// Queue delay of its packets of less than 200 B; absent without any.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub small_delay_ms: Option<Spread> => "ms" Part,
         /// Packets marked, over packets forwarded.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub mark: Option<f64> => "fraction" Warm,

@@ -134,6 +134,32 @@ fn delay_counts_packets_of_200_bytes_or_more() {
 }
 
 #[test]
+fn smaller_packets_have_a_delay_of_their_own_by_group() {
+    let mut r = recorder(&scenario());
+    let small = |group: u16| Packet { length: 199, ..packet(group.into(), group) };
+    // During the warm-up.
+    forward(&mut r, small(0), Queue::L, 900.0, at(500));
+    forward(&mut r, small(1), Queue::C, 900.0, at(500));
+    // 1 to 100 ms in one queue, 0 in the other one.
+    for i in 1..=100 {
+        forward(&mut r, small(0), Queue::C, f64::from(i), at(1500));
+        forward(&mut r, small(0), Queue::L, 0.0, at(1500));
+    }
+    forward(&mut r, packet(0, 0), Queue::L, 500.0, at(1600));
+    forward(&mut r, packet(1, 1), Queue::C, 500.0, at(1600));
+    let summary = r.finish(engine()).summary;
+    let a = group(&summary, "A");
+    assert_eq!((a.packets, a.small_packets), (201, Some(200)));
+    let delay = a.small_delay_ms.unwrap();
+    // (1 + … + 100) / 200; of 200 values rank 2 is 0 and rank 198 is 98 ms, within half a bucket.
+    assert_eq!((delay.p1, delay.mean), (0.0, 25.25));
+    assert!((delay.p99 / 98.0 - 1.0).abs() < 0.005, "{delay:?}");
+    assert_eq!(a.delay_ms.unwrap().max, 500.0);
+    let b = group(&summary, "B");
+    assert_eq!((b.packets, b.small_packets, b.small_delay_ms), (1, None, None));
+}
+
+#[test]
 fn a_mark_is_a_packet_that_arrived_not_ce_and_left_ce() {
     let mut r = recorder(&scenario());
     let ce = |arrived_ce| Packet { ecn: Ecn::Ce, arrived_ce, ..packet(0, 0) };
