@@ -16,7 +16,7 @@ from l4s.scenario import Scenario
 
 if TYPE_CHECKING:
     from l4s._l4s import Table
-    from l4s.summary import Summary
+    from l4s.summary import Group, Summary
 
 #: A class, or what makes an instance of it.
 MakeAqm: TypeAlias = "Callable[[], Aqm]"
@@ -134,9 +134,18 @@ class Result:
             for queue in summary["queues"]
             if "delay_ms" in queue
         )
-        rates = ", ".join(f"{g['name']} {g['rate_bps'] / 1e6:.1f} Mb/s" for g in summary["groups"])
+        rates = ", ".join(map(_rate, summary["groups"]))
         used = summary["link"]["utilization"]
         return f"<Result of {summary['scenario']}: {queues}; {rates}; link {used:.1%} used>"
+
+
+def _rate(group: Group) -> str:
+    """Its rate, and its goodput where that is below nine tenths of it."""
+    text = f"{group['name']} {group['rate_bps'] / 1e6:.1f} Mb/s"
+    goodput = group.get("goodput_bps")
+    if goodput is None or goodput >= 0.9 * group["rate_bps"]:
+        return text
+    return f"{text} (goodput {goodput / 1e6:.1f})"
 
 
 def run(

@@ -142,6 +142,8 @@ class Group(_Group, total=False):
     cwnd_pkts: float
     rtt_ms: float
     delay_ms: Delay
+    small_packets: int
+    small_delay_ms: Spread
     mark: float
     drop: float
     app: App

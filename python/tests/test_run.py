@@ -197,6 +197,13 @@ def test_a_result_says_what_it_is() -> None:
     assert said.startswith("<Result of one-against-one: L 0.") and "link" in said
     assert repr(SHORT).startswith("<Scenario one-against-one case=")
     assert "rows" in repr(l4s.run(SHORT).series)
+    assert "goodput" not in said
+    # A full buffer behind the bottleneck drops what the bottleneck has carried.
+    group = {"name": "A", "cc": "cubic", "rtt": "100ms", "flows": 10}
+    fifo = {"kind": "fifo", "limit": "10p"}
+    hop = {"name": "late", "place": "behind", "rate": "300kbit", "aqm": fifo}
+    lossy = l4s.Scenario(duration="10s", link={"rate": "10mbit"}, group=[group], hop=[hop])
+    assert "A 0.5 Mb/s (goodput 0.3)" in repr(l4s.run(lossy))
 
 
 def test_no_memory_is_kept_of_results_that_are_gone() -> None:

@@ -191,6 +191,12 @@ export interface Hop {
   queues: Queue[];
 }
 
+/**
+ * Whether a goodput is below nine tenths of its rate: much was sent again, or waited for segments that were
+ * missing. Headers alone are 3.5 % of segments of 1500 B. As `GroupSummary::goodput_lags`.
+ */
+export const lags = (rate_bps: number, goodput_bps: number | undefined): goodput_bps is number => goodput_bps !== undefined && goodput_bps < 0.9 * rate_bps;
+
 export interface Group {
   name: string;
   cc: string;
@@ -202,9 +208,12 @@ export interface Group {
   rtt_ms?: number;
   packets: number;
   delay_ms?: Delay;
+  /** Packets below 200 B, and their delay. Absent without any. */
+  small_packets?: number;
+  small_delay_ms?: Spread;
   mark?: number;
   drop?: number;
-  /** What clients passed on, each byte once and in order; absent where it is not seen. */
+  /** Bits that the clients passed on to their applications per second; absent for UDP. */
   goodput_bps?: number;
   retransmits: number;
   /** In windows of a second. */

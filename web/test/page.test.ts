@@ -15,6 +15,39 @@ function hop() {
   return data;
 }
 
+/** The demonstration, where group A sends as much again as it delivers, and B small packets. */
+function lossy() {
+  const data = demo();
+  for (const run of data.folders[0]!.runs) {
+    const [a, b] = run.summary.groups;
+    Object.assign(a!, { rate_bps: 10e6, goodput_bps: 5e6 });
+    Object.assign(b!, { rate_bps: 1e6, goodput_bps: 0.95e6, packets: 100, small_packets: 60, small_delay_ms: { p1: 0.1, mean: 1.5, p99: 9 } });
+  }
+  return data;
+}
+
+describe("goodput", () => {
+  it("is a headline where much of the rate is sent again, and only there", () => {
+    const found = facts(items(lossy()).slice(0, 1)).filter(({ label }) => label.startsWith("Goodput"));
+    expect(found).toEqual([{ label: "Goodput of A", value: "5 Mb/s", about: "of 10 Mb/s forwarded" }]);
+    expect(facts(items(demo())).some(({ label }) => label.startsWith("Goodput"))).toBe(false);
+  });
+
+  it("stands beside the rate in the table of runs, as the delay of small packets", () => {
+    const all = items(lossy());
+    const own = columns(all).filter(({ head }) => /^[AB] .*(Mb|ms)/.test(head));
+    expect(own.map(({ head, show }) => [head, show?.(all[0]!)])).toEqual([
+      ["A (Mb/s)", "10"],
+      ["A goodput (Mb/s)", "5"],
+      ["B (Mb/s)", "1"],
+      ["B small mean (ms)", "1.5"],
+      ["B small p99 (ms)", "9"],
+    ]);
+    const usual = columns(items(demo())).filter(({ head }) => /goodput|small/.test(head));
+    expect(usual).toEqual([]);
+  });
+});
+
 describe("hops", () => {
   it("have a number of their own among the headlines", () => {
     const found = facts(items(hop()).slice(0, 1)).filter(({ label }) => label.includes("access"));

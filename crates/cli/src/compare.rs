@@ -144,6 +144,11 @@ fn measurements(runs: &[Summary]) -> Vec<(String, Vec<f64>)> {
         for group in &run.groups {
             let name = &group.name;
             add(format!("{name} rate Mb/s"), Some(group.rate_bps / 1e6));
+            add(format!("{name} goodput Mb/s"), group.goodput_bps.map(|bps| bps / 1e6));
+            if group.is_mostly_small() {
+                add(format!("{name} small delay mean ms"), group.small_delay_ms.map(|d| d.mean));
+                add(format!("{name} small delay p99 ms"), group.small_delay_ms.map(|d| d.p99));
+            }
             add(format!("{name} window"), group.window_pkts);
             add(format!("{name} mark"), group.mark);
             add(format!("{name} drop"), group.drop);

@@ -11,10 +11,10 @@ use l4s_scenario::{Plan, Point};
 use l4s_sim::cost::{Cost, size};
 use l4s_substrate::Engine;
 use l4s_units::{Duration, Time};
-use rustix::process::Resource;
 
 use crate::failure::Failure;
 use crate::measured::{self, Keep};
+use crate::memory;
 
 /// A plan of fewer packets is done before anyone has read what it will take.
 const MANY_PACKETS: f64 = 50e6;
@@ -75,7 +75,7 @@ fn time(seconds: f64) -> String {
 
 /// Refuses a plan that this machine has no room for; `tables` says whether time series are kept.
 pub fn check_memory(plan: &Plan, jobs: usize, tables: bool) -> Result<(), Failure> {
-    let Some(free) = free_memory() else { return Ok(()) };
+    let Some(free) = memory::free() else { return Ok(()) };
     let rows = |point: &Point| match tables {
         true => series_rows(&point.scenario, measured::sampling(plan, &point.scenario)),
         false => 0,
@@ -173,26 +173,6 @@ fn memory(scenario: &Scenario) -> f64 {
         scenario.web.iter().map(|web| web.rate.as_per_second_f64() * seconds).sum();
     let run = Cost::of(scenario, None).bytes() as f64;
     RUN + run + FLOW * flows + DOWNLOAD * downloads
-}
-
-/// Bytes that this process can allocate without swapping, within the limits that `ulimit -v` and
-/// `ulimit -d` set; `None` where neither memory nor limits are known.
-pub fn free_memory() -> Option<f64> {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let left = |limit, used| {
-        let limit = rustix::process::getrlimit(limit).current?;
-        Some(limit as f64 - kib(&status, used)?)
-    };
-    let machine = std::fs::read_to_string("/proc/meminfo").ok();
-    let machine = machine.and_then(|text| kib(&text, "MemAvailable:"));
-    let limits = [left(Resource::As, "VmSize:"), left(Resource::Data, "VmData:")];
-    limits.into_iter().flatten().chain(machine).reduce(f64::min).map(|free| free.max(0.0))
-}
-
-/// The bytes that a line such as `VmSize:  32684 kB` of a file of `/proc` states.
-fn kib(text: &str, name: &str) -> Option<f64> {
-    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-    line.split_whitespace().next()?.parse().ok().map(|kib: f64| kib * 1024.0)
 }
 
 #[cfg(test)]

@@ -2,12 +2,36 @@
 
 use std::collections::HashSet;
 
-use l4s_measure::{GroupSummary, HopSummary, QueueSummary, Summary};
+use l4s_measure::{GroupSummary, HopSummary, QueueSummary, Spread, Summary};
 
 use crate::table::{Align, aligned};
 
 /// The most groups in the table: of more, the first.
 const GROUPS: usize = 32;
+
+/// A delay that only some groups show.
+struct GroupDelay {
+    /// Its name in the heading.
+    what: &'static str,
+    /// Whether a group shows it.
+    shows: fn(&GroupSummary) -> bool,
+    /// Its value, where the group has one.
+    delay: fn(&GroupSummary) -> Option<Spread>,
+}
+
+/// Delays of small packets, and of frames.
+const DELAYS: [GroupDelay; 2] = [
+    GroupDelay {
+        what: "small",
+        shows: GroupSummary::is_mostly_small,
+        delay: |group| group.small_delay_ms,
+    },
+    GroupDelay {
+        what: "frame",
+        shows: |group| group.app.is_some(),
+        delay: |group| group.app.as_ref()?.delay_ms,
+    },
+];
 
 /// How many groups the table leaves out.
 pub fn left_out(summaries: &[Summary]) -> usize {
@@ -17,8 +41,8 @@ pub fn left_out(summaries: &[Summary]) -> usize {
 }
 
 /// A row per run: what was set, utilization, delay of each queue, the same of each hop, rate, marks
-/// and drops of each group, where much of the rate is no progress its goodput, and where it has
-/// applications the delay of their frames.
+/// and drops of each group, where much of the rate is no progress its goodput, where most of its packets
+/// are small their delay, and where it has applications the delay of their frames.
 pub fn table(summaries: &[Summary]) -> String {
     let keys = names(summaries, |s| s.set.keys().cloned().collect());
     let queues = names(summaries, |s| s.queues.iter().map(|q| q.name.clone()).collect());
@@ -27,16 +51,8 @@ pub fn table(summaries: &[Summary]) -> String {
     let hops: Vec<_> = hops.into_iter().map(|hop| (queues_of(&hop), hop)).collect();
     let mut groups = names(summaries, |s| s.groups.iter().map(|g| g.name.clone()).collect());
     groups.truncate(GROUPS);
-    let with_app: HashSet<&str> = (summaries.iter().flat_map(|summary| &summary.groups))
-        .filter(|group| group.app.is_some())
-        .map(|group| group.name.as_str())
-        .collect();
-    let has_app = |name: &String| with_app.contains(name.as_str());
-    let behind: HashSet<&str> = (summaries.iter().flat_map(|summary| &summary.groups))
-        .filter(|group| is_far_below_its_rate(group))
-        .map(|group| group.name.as_str())
-        .collect();
-    let lags = |name: &String| behind.contains(name.as_str());
+    let lagging = groups_where(summaries, GroupSummary::goodput_lags);
+    let delays = DELAYS.map(|of| (of.what, groups_where(summaries, of.shows), of.delay));
     let seeds = summaries.windows(2).any(|pair| pair[0].seed != pair[1].seed);
 
     let mut head: Vec<String> = keys.clone();
@@ -54,10 +70,13 @@ pub fn table(summaries: &[Summary]) -> String {
     }
     for group in &groups {
         head.push(format!("{group} Mb/s"));
-        head.extend(lags(group).then(|| "goodput".to_owned()));
+        let name = group.as_str();
+        head.extend(lagging.contains(name).then(|| "goodput".to_owned()));
         head.extend(["mark %".to_owned(), "drop %".to_owned()]);
-        if has_app(group) {
-            head.extend(["frame mean ms".to_owned(), "p99 ms".to_owned()]);
+        for (what, shown, _) in &delays {
+            if shown.contains(name) {
+                head.extend([format!("{what} mean ms"), "p99 ms".to_owned()]);
+            }
         }
     }
     let mut aligns = vec![Align::Left; words];
@@ -79,13 +98,15 @@ pub fn table(summaries: &[Summary]) -> String {
             let group = summary.groups.iter().find(|group| group.name == *name);
             let of = |value: fn(&GroupSummary) -> Option<f64>| number(group.and_then(value));
             row.push(of(|g| Some(g.rate_bps / 1e6)));
-            row.extend(lags(name).then(|| of(|g| g.goodput_bps.map(|bps| bps / 1e6))));
+            let lags = lagging.contains(name.as_str());
+            row.extend(lags.then(|| of(|g| g.goodput_bps.map(|bps| bps / 1e6))));
             row.push(of(|g| g.mark.map(|p| p * 100.0)));
             row.push(of(|g| g.drop.map(|p| p * 100.0)));
-            if has_app(name) {
-                let frames = |g: &GroupSummary| g.app.as_ref()?.delay_ms;
-                let delay = group.and_then(frames);
-                row.extend([number(delay.map(|d| d.mean)), number(delay.map(|d| d.p99))]);
+            for (_, shown, delay) in &delays {
+                if shown.contains(name.as_str()) {
+                    let delay = group.and_then(delay);
+                    row.extend([number(delay.map(|d| d.mean)), number(delay.map(|d| d.p99))]);
+                }
             }
         }
         row
@@ -94,10 +115,10 @@ pub fn table(summaries: &[Summary]) -> String {
     aligned(&rows, &aligns)
 }
 
-/// Whether much of what a group sent was sent before, or waits for something that is missing. Headers
-/// alone are some 4 % of full packets.
-fn is_far_below_its_rate(group: &GroupSummary) -> bool {
-    group.goodput_bps.is_some_and(|goodput| goodput < 0.8 * group.rate_bps)
+/// The names of the groups for which this holds in some summary.
+fn groups_where(summaries: &[Summary], holds: impl Fn(&GroupSummary) -> bool) -> HashSet<&str> {
+    let groups = summaries.iter().flat_map(|summary| &summary.groups);
+    groups.filter(|group| holds(group)).map(|group| group.name.as_str()).collect()
 }
 
 fn hop_called<'a>(summary: &'a Summary, name: &str) -> Option<&'a HopSummary> {
@@ -138,5 +159,57 @@ fn number(value: Option<f64>) -> String {
         Some(x) if x.abs() >= 10.0 => format!("{x:.1}"),
         Some(x) if x.abs() >= 0.1 => format!("{x:.2}"),
         Some(x) => format!("{x:.4}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    /// A run of a group A with these members, and of a group B whose goodput is its payload.
+    fn run(a: Value) -> Summary {
+        let Value::Object(more) = a else { panic!("an object") };
+        let usual = json!({
+            "name": "B", "cc": "cubic", "flows": 1, "rate_bps": 10e6, "goodput_bps": 9.65e6,
+            "packets": 100, "small_packets": 50, "retransmits": 0,
+        });
+        let mut a = usual.clone();
+        a["name"] = "A".into();
+        a.as_object_mut().unwrap().extend(more);
+        let summary = json!({
+            "scenario": "s", "on": "sim", "seed": 1, "version": "", "set": {}, "queues": [],
+            "link": { "rate_bps": 20e6, "utilization": 1.0 }, "groups": [a, usual],
+            "engine": { "virtual_s": 1.0, "packets": 0 },
+        });
+        serde_json::from_value(summary).unwrap()
+    }
+
+    /// The lines of the table, with a space between words.
+    fn lines(runs: &[Summary]) -> Vec<String> {
+        let line = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        table(runs).lines().map(line).collect()
+    }
+
+    #[test]
+    fn goodput_is_shown_for_groups_that_send_much_again() {
+        let usual = "util % A Mb/s mark % drop % B Mb/s mark % drop %";
+        for goodput in [json!(9e6), Value::Null] {
+            assert_eq!(lines(&[run(json!({ "goodput_bps": goodput }))])[0], usual);
+        }
+        // One run of several is enough.
+        let lines = lines(&[run(json!({})), run(json!({ "goodput_bps": 8.9e6 }))]);
+        assert_eq!(lines[0], usual.replace("A Mb/s", "A Mb/s goodput"));
+        assert_eq!(lines[1..], ["100.0 10.0 9.65 - - 10.0 - -", "100.0 10.0 8.90 - - 10.0 - -"]);
+    }
+
+    #[test]
+    fn small_packets_have_a_delay_where_they_are_most() {
+        let delay = json!({ "p1": 0.0, "mean": 1.5, "p99": 7.0 });
+        let of = |small: u64| run(json!({ "small_packets": small, "small_delay_ms": delay }));
+        assert!(!lines(&[of(50)])[0].contains("small"));
+        let most = lines(&[of(51)]);
+        let head = "util % A Mb/s mark % drop % small mean ms p99 ms B Mb/s mark % drop %";
+        assert_eq!(most, [head, "100.0 10.0 - - 1.50 7.00 10.0 - -"]);
     }
 }

@@ -30,7 +30,7 @@ pub fn live(options: &Live) -> Result<(), Failure> {
     let token = token(options)?;
     let (substrate, mut limits) = substrate(options.on, &plan)?;
     // The other half is for what counts do not know of, and for others.
-    let half = crate::forecast::free_memory().map_or(u64::MAX, |free| (free / 2.0) as u64);
+    let half = crate::memory::free().map_or(u64::MAX, |free| (free / 2.0) as u64);
     limits.memory = limits.memory.min(half);
     let server = Server::bind(options.listen, Options { substrate, presets, token, limits })
         .map_err(|error| refused(options, &error))?;

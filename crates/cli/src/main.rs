@@ -22,6 +22,7 @@ mod headline;
 mod host;
 mod live;
 mod measured;
+mod memory;
 mod notes;
 mod paper;
 mod parallel;

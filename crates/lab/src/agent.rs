@@ -142,9 +142,7 @@ impl Player {
                 let shows = socket::Prague::new(*shows, hooks)?;
                 Player::TcpServer(server::Server::new(setup, cc, *pacing, shows)?)
             }
-            Part::TcpClient { cc, flows, frames } => {
-                Player::TcpClient(client::Client::new(setup, cc, flows, frames)?)
-            }
+            Part::TcpClient { .. } => Player::TcpClient(client::Client::new(setup)?),
             Part::UdpServer { .. } => Player::UdpServer(udp::Source::new(setup)?),
             Part::UdpClient { port } => Player::UdpClient(udp::Sink::new(setup, *port)?),
         })

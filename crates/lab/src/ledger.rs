@@ -231,6 +231,11 @@ impl Ledger {
                     known.under_way.came.push_back(at);
                     known.deliver(observer);
                 }
+                Report::Read { flow, at, bytes } => {
+                    if let Some((group, _)) = self.who(flow) {
+                        observer.delivered(flow, group, bytes, at);
+                    }
+                }
                 Report::Sample { flow, at, sample } => {
                     let known = self.flow(flow);
                     // A download is looked at once. Of others the last look may come after their
@@ -300,6 +305,16 @@ mod tests {
     #[derive(Default)]
     struct Told(Vec<(u32, u16, FrameEvent, Time)>);
 
+    /// Bytes that clients read, by flow and group.
+    #[derive(Default)]
+    struct Goodput(Vec<(u32, u16, u64, Time)>);
+
+    impl Observer<Frame> for Goodput {
+        fn delivered(&mut self, flow: FlowId, group: SourceId, bytes: u64, now: Time) {
+            self.0.push((flow.get(), group.get(), bytes, now));
+        }
+    }
+
     impl Observer<Frame> for Told {
         fn frame(&mut self, flow: FlowId, group: SourceId, what: FrameEvent, now: Time) {
             self.0.push((flow.get(), group.get(), what, now));
@@ -360,5 +375,18 @@ mod tests {
             (3, 1, took(5), ms(25)),
         ];
         assert_eq!(told.0, expected);
+    }
+
+    #[test]
+    fn reads_are_of_the_group_of_their_flow_and_those_of_no_flow_are_ignored() {
+        let (tell, mut ledger) = ledger();
+        let mut goodput = Goodput::default();
+        // A long flow, a UDP source, an application, a download, and a download that there is not.
+        for (flow, bytes) in [(0, 10), (1, 20), (2, 30), (4, 40), (4_000, 50)] {
+            let flow = FlowId::new(flow);
+            tell.send(Report::Read { flow, at: ms(bytes), bytes }).unwrap();
+        }
+        ledger.pass_on(&mut goodput);
+        assert_eq!(goodput.0, [(0, 0, 10, ms(10)), (2, 1, 30, ms(30)), (4, 0, 40, ms(40))]);
     }
 }

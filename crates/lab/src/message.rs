@@ -119,6 +119,8 @@ pub(crate) enum Part {
         flows: Vec<(FlowId, u64, Option<u64>)>,
         /// Those of them that are of applications, and how many bytes a frame has.
         frames: Vec<(FlowId, u64)>,
+        /// When it reports its reads.
+        intervals: Intervals,
     },
     /// Sends at a constant bit rate.
     UdpServer {
@@ -146,6 +148,28 @@ pub(crate) enum Part {
         /// The port.
         port: u16,
     },
+}
+
+/// Intervals of equal length, one of which begins when the warm-up ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Intervals {
+    /// Their length.
+    every_ns: u64,
+    /// The end of the first one, which may be shorter.
+    first_ns: u64,
+}
+
+impl Intervals {
+    /// At least a millisecond long.
+    pub fn new(every: Duration, warmup: Duration) -> Intervals {
+        let every_ns = every.as_nanos().max(1_000_000);
+        Intervals { every_ns, first_ns: warmup.as_nanos() % every_ns }
+    }
+
+    /// The number of the interval that `at` is in.
+    pub fn number(&self, at: Time) -> u64 {
+        (at.as_nanos() + self.every_ns - self.first_ns) / self.every_ns
+    }
 }
 
 /// What is written into a flow of an application.
@@ -301,6 +325,9 @@ pub(crate) enum Row {
     /// Flow, time.
     #[serde(rename = "d")]
     Delivered(FlowId, u64),
+    /// Flow, time, bytes.
+    #[serde(rename = "r")]
+    Read(FlowId, u64, u64),
     /// Flow, time, and the fields of [`TcpSample`] in their order.
     #[serde(rename = "s")]
     Sample(FlowId, u64, u32, Option<u32>, Option<u64>, u64, u64, u64, Option<u64>, Option<Shown>),
@@ -318,6 +345,7 @@ impl From<Report> for Row {
             Report::Written { flow, at } => Row::Written(flow, at.as_nanos()),
             Report::Skipped { flow, at } => Row::Skipped(flow, at.as_nanos()),
             Report::Delivered { flow, at } => Row::Delivered(flow, at.as_nanos()),
+            Report::Read { flow, at, bytes } => Row::Read(flow, at.as_nanos(), bytes),
             Report::Sample { flow, at, sample } => Row::Sample(
                 flow,
                 at.as_nanos(),
@@ -344,6 +372,7 @@ impl From<Row> for Report {
             Row::Written(flow, at) => Report::Written { flow, at: Time::from_nanos(at) },
             Row::Skipped(flow, at) => Report::Skipped { flow, at: Time::from_nanos(at) },
             Row::Delivered(flow, at) => Report::Delivered { flow, at: Time::from_nanos(at) },
+            Row::Read(flow, at, bytes) => Report::Read { flow, at: Time::from_nanos(at), bytes },
             Row::Sample(
                 flow,
                 at,
@@ -521,6 +550,7 @@ mod tests {
             Report::Written { flow: FlowId::new(2), at },
             Report::Skipped { flow: FlowId::new(3), at },
             Report::Delivered { flow: FlowId::new(4), at },
+            Report::Read { flow: FlowId::new(5), at, bytes: u64::MAX },
             Report::Sample { flow: FlowId::new(0), at, sample },
         ] {
             there.send(&Row::from(report), None).unwrap();
@@ -530,6 +560,22 @@ mod tests {
         assert!(matches!(here.next::<Row>(false).unwrap(), Next::Nothing));
         drop(there);
         assert!(matches!(here.next::<Row>(false).unwrap(), Next::Closed));
+    }
+
+    #[test]
+    fn an_interval_begins_when_the_warm_up_ends() {
+        let ms = Duration::from_millis;
+        // The warm-up ends 50 ms after the second multiple of 100 ms.
+        let intervals = Intervals::new(ms(100), ms(250));
+        let number = |at| intervals.number(Time::ZERO + ms(at));
+        assert_eq!([0, 49, 50, 149, 249, 250, 349, 350].map(number), [0, 0, 1, 1, 2, 3, 3, 4]);
+        let last = Time::ZERO + ms(250).saturating_sub(Duration::from_nanos(1));
+        assert_eq!(intervals.number(last), 2);
+        // A warm-up of whole intervals, and none.
+        for warmup in [ms(200), Duration::ZERO] {
+            let intervals = Intervals::new(ms(100), warmup);
+            assert_eq!([99, 100].map(|at| intervals.number(Time::ZERO + ms(at))), [1, 2]);
+        }
     }
 
     #[test]

@@ -46,6 +46,16 @@ pub enum Report {
         /// When it had read the last byte.
         at: Time,
     },
+    /// Its client has read more. The reads of one sampling interval are one report; intervals count from
+    /// the end of the warm-up.
+    Read {
+        /// The flow.
+        flow: FlowId,
+        /// When the last of these reads was.
+        at: Time,
+        /// Bytes that were read since the report before.
+        bytes: u64,
+    },
     /// Its server looked at the socket.
     Sample {
         /// The flow.

@@ -15,7 +15,7 @@ use l4s_units::{Bytes, CStruct, Duration, Ecn, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::address::{self, End, MOST_FLOWS, UDP_PORT};
-use crate::message::{Cable, OnDevice, Part, Setup, Shows, Writes};
+use crate::message::{Cable, Intervals, OnDevice, Part, Setup, Shows, Writes};
 
 /// The largest IP packet.
 pub(crate) const MTU: u32 = 1500;
@@ -231,9 +231,12 @@ impl LabPlan {
                     downloads: FlowId::new(u32::MAX)..,
                     apps: Vec::new(),
                 },
-                End::Client => {
-                    Part::TcpClient { cc: String::new(), flows: Vec::new(), frames: Vec::new() }
-                }
+                End::Client => Part::TcpClient {
+                    cc: String::new(),
+                    flows: Vec::new(),
+                    frames: Vec::new(),
+                    intervals: Intervals::new(options.sample_every, Duration::ZERO),
+                },
             },
         };
         Pair { name: String::new(), server: setup(End::Server), client: setup(End::Client) }
@@ -394,7 +397,8 @@ fn tcp(
         *apps = flows.apps.iter().map(|own| Writes::new(own.flow, own.app, end)).collect();
     }
     let frames = flows.apps.iter().map(|own| (own.flow, own.app.frame().get().max(1))).collect();
-    pair.client.part = Part::TcpClient { cc: control.name, flows: flows.all, frames };
+    let intervals = Intervals::new(options.sample_every, scenario.warmup);
+    pair.client.part = Part::TcpClient { cc: control.name, flows: flows.all, frames, intervals };
     Ok(pair)
 }
 

@@ -152,6 +152,8 @@ struct Told {
     written: BTreeMap<u32, Vec<u64>>,
     skipped: u64,
     delivered: BTreeMap<u32, Vec<u64>>,
+    /// When it was, and how many bytes.
+    read: BTreeMap<u32, Vec<(u64, u64)>>,
 }
 
 impl Told {
@@ -168,6 +170,9 @@ impl Told {
             Report::Skipped { .. } => self.skipped += 1,
             Report::Delivered { flow, at } => {
                 self.delivered.entry(flow.get()).or_default().push(at.as_nanos());
+            }
+            Report::Read { flow, at, bytes } => {
+                self.read.entry(flow.get()).or_default().push((at.as_nanos(), bytes));
             }
         }
     }
@@ -216,6 +221,16 @@ fn flows_start_move_and_end_as_the_scenario_says() {
             // Asked for, and no limit in effect: it is what the window makes of it.
             assert!(last.pacing_bytes_per_s.is_some_and(|rate| rate > 10_000), "{last:?}");
         }
+        // Clients report what they read once in an interval of 100 ms, and at the end.
+        for (flow, reads) in &told.read {
+            let intervals: Vec<u64> = reads.iter().map(|(at, _)| at / 100_000_000).collect();
+            assert!(intervals.is_sorted_by(|a, b| a < b), "flow {flow}: {reads:?}");
+        }
+        let read = |flow| told.read[&flow].iter().map(|(_, bytes)| bytes).sum::<u64>();
+        assert_eq!([2, 3, 4].map(read), [300_000; 3]);
+        // Some of what passed is headers, and some is still under way or was sent twice.
+        let long = read(0) + read(1);
+        assert!((1_000_000..passed[0].bytes).contains(&long), "{long} of {} B", passed[0].bytes);
         // 300,000 B are 208 segments of 1448 B (IPv4), and the SYN counts.
         let b = told.samples[&2].last().unwrap();
         assert!((200..=220).contains(&b.delivered), "{b:?}");

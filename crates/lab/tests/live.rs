@@ -46,6 +46,8 @@ fn scenario(set: &[&str]) -> Scenario {
 #[derive(Clone, Default, Debug)]
 struct Seen {
     packets: BTreeMap<u16, u64>,
+    /// Bytes that clients read, by group.
+    read: BTreeMap<u16, u64>,
     queues: BTreeSet<&'static str>,
     ect1: u64,
     flows: BTreeSet<(u16, u32, bool)>,
@@ -81,6 +83,9 @@ impl Observer<Frame> for Watcher {
         seen.sizes.push(size);
         seen.under_way += i64::from(size.is_some());
         seen.most_under_way = seen.most_under_way.max(seen.under_way);
+    }
+    fn delivered(&mut self, _: FlowId, group: SourceId, bytes: u64, _: Time) {
+        *self.seen().read.entry(group.get()).or_default() += bytes;
     }
     fn closed(&mut self, _: FlowId, _: Time) {
         let mut seen = self.seen();
@@ -171,7 +176,10 @@ fn of(seen: &Seen, group: u16, app: bool) -> usize {
 fn flows_come_and_go_and_so_does_everything_else() {
     let Some(mut run) = Run::start(&[]) else { return };
     let packets = |seen: &Seen, group: u16| seen.packets.get(&group).copied().unwrap_or(0);
-    let first = run.until("two flows", |seen| packets(seen, 0) > 100 && packets(seen, 1) > 100);
+    let read = |seen: &Seen, group: u16| seen.read.get(&group).copied().unwrap_or(0);
+    let first = run.until("two flows", |seen| {
+        [0, 1].iter().all(|&group| packets(seen, group) > 100 && read(seen, group) > 100_000)
+    });
     assert_eq!(packets(&first, 2), 0, "the source is off");
 
     run.becomes(&["group.B.flows=3"]);
@@ -190,7 +198,11 @@ fn flows_come_and_go_and_so_does_everything_else() {
     ];
     run.becomes(&all);
     let busy = run.until("downloads, frames and datagrams", |seen| {
-        seen.closed > 10 && seen.frames > 8 && packets(seen, 2) > 40 && of(seen, 0, true) == 1
+        seen.closed > 10
+            && read(seen, 1) > 100_000
+            && seen.frames > 8
+            && packets(seen, 2) > 40
+            && of(seen, 0, true) == 1
     });
     assert!(busy.ect1 > 20, "{busy:?}");
     assert!(busy.sizes.iter().filter(|size| **size == Some(Bytes::new(10_000))).count() > 10);

@@ -68,6 +68,8 @@ struct OfQueue {
 struct OfGroup {
     packets: u64,
     bytes: Bytes,
+    /// What the clients passed on to their applications.
+    delivered: Bytes,
     marked: u64,
     dropped: u64,
 }
@@ -253,6 +255,8 @@ impl Meter {
             protocol::GroupState {
                 name: name.clone(),
                 rate_bps: per_second(counted.bytes, span),
+                goodput_bps: (place < self.scenario.groups.len())
+                    .then(|| per_second(counted.delivered, span)),
                 packets: counted.packets,
                 marked: counted.marked,
                 dropped: counted.dropped,
@@ -331,6 +335,10 @@ impl<P: Traced> Observer<P> for Meter {
         self.groups[packet.group().index()].dropped += 1;
         let at = self.since(now);
         self.sample.add(at, packet.group(), queue, 2, Duration::ZERO);
+    }
+
+    fn delivered(&mut self, _: FlowId, group: SourceId, bytes: u64, _: Time) {
+        self.groups[group.index()].delivered += Bytes::new(bytes);
     }
 
     fn opened(&mut self, flow: FlowId, group: SourceId, size: Option<Bytes>, now: Time) {

@@ -153,6 +153,10 @@ pub struct GroupState {
     pub name: String,
     /// IP bits forwarded per second.
     pub rate_bps: f64,
+    /// Bits that the clients passed on to their applications per second, each once and in order; absent
+    /// for a UDP source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goodput_bps: Option<f64>,
     /// Packets forwarded.
     pub packets: u64,
     /// Packets marked.

@@ -96,6 +96,11 @@ fn all_looks_together_are_the_summary_of_the_run() {
         assert!(of().all(|of| of.name == group.name));
         near(of().map(|of| of.rate_bps).sum::<f64>() / 400.0, group.rate_bps, "the rate");
         assert_eq!(of().map(|of| of.packets).sum::<u64>(), group.packets);
+        let goodput: Option<Vec<f64>> = of().map(|of| of.goodput_bps).collect();
+        assert_eq!(goodput.is_some(), group.goodput_bps.is_some(), "{}", group.name);
+        if let Some((all, expected)) = goodput.zip(group.goodput_bps) {
+            near(all.iter().sum::<f64>() / 400.0, expected, "the goodput");
+        }
     }
     // The mean of the shares of a link that was 20 Mb/s for 12 s and 10 Mb/s for 8 s.
     let carried: f64 = looks.iter().map(|look| look.link.utilization * look.link.rate_bps).sum();

@@ -7,13 +7,13 @@ use l4s_units::{Bytes, Duration, ETHERNET, Time};
 use serde_json::Map;
 
 use crate::completion::completions;
-use crate::counts::{Cells, Counts};
+use crate::counts::{Cells, Counts, SmallDelays};
 use crate::measured::{HopCells, Measured, Straddling};
 use crate::record::{FlowRow, RunRecord, Scope};
 use crate::stats::{rate_bps, spread};
 use crate::{
-    AppSummary, DropCounts, GroupSummary, HopSummary, LinkSummary, MarkCounts, PragueSummary,
-    QueueSummary, ScoreSummary, Summary, Verdicts,
+    AppSummary, DelaySummary, DropCounts, GroupSummary, HopSummary, LinkSummary, MarkCounts,
+    PragueSummary, QueueSummary, ScoreSummary, Spread, Summary, Verdicts,
 };
 
 /// What the link carried, with Ethernet headers, over what it could carry. A packet counts while it is
@@ -85,7 +85,7 @@ fn queue(cells: &Cells, queue: Queue) -> QueueSummary {
     QueueSummary {
         name: queue.name().to_owned(),
         packets: counts.packets,
-        delay_ms: cells.queue_delays(queue).summary(&counts),
+        delay_ms: cells.queue_delays(queue).summary(&counts.delays),
         mark: counts.mark_ratio(),
         drop: counts.drop_ratio(),
         marks: MarkCounts {
@@ -175,8 +175,8 @@ fn group(
     let rate_per_flow = (flows > 0).then(|| per_second(long_bytes) / flows as f64);
     let rtts = &measured.rtts[index];
     let rtt_ms = rtts.mean().map(|ns| ns / 1e6);
-    let packet =
-        (counts.data_packets > 0).then(|| counts.data_bytes as f64 / counts.data_packets as f64);
+    let packet = (counts.delays.packets > 0)
+        .then(|| counts.data_bytes as f64 / counts.delays.packets as f64);
 
     GroupSummary {
         name: name.to_owned(),
@@ -184,7 +184,7 @@ fn group(
         flows,
         downloads: web.then(|| mine().filter(is_download).count() as u64),
         rate_bps: per_second(counts.bytes),
-        goodput_bps: tcp.and(measured.goodput).map(|bytes| per_second(bytes[index])),
+        goodput_bps: tcp.map(|_| per_second(measured.goodput[index])),
         rate_per_flow_bps: rate_per_flow,
         normalized_rate: tcp
             .filter(|group| group.size.is_none())
@@ -194,7 +194,13 @@ fn group(
         cwnd_pkts: measured.cwnds[index].mean(),
         rtt_ms,
         packets: counts.packets,
-        delay_ms: measured.cells.group_delays(index).summary(&counts),
+        delay_ms: measured.cells.group_delays(index).summary(&counts.delays),
+        small_packets: Some(counts.packets - counts.delays.packets).filter(|small| *small > 0),
+        small_delay_ms: measured
+            .cells
+            .small_delays(index)
+            .and_then(SmallDelays::summary)
+            .map(|DelaySummary { p1, mean, p99, .. }| Spread { p1, mean, p99 }),
         mark: counts.mark_ratio(),
         drop: counts.drop_ratio(),
         app: app.then(|| {
@@ -308,7 +314,6 @@ fn flow_rows(measured: &Measured<'_>) -> Vec<FlowRow> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Spread;
 
     #[test]
     fn a_window_is_rate_times_rtt_in_packets() {

@@ -9,15 +9,13 @@ use std::ops::AddAssign;
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_units::Duration;
 
+use crate::DelaySummary;
 use crate::delay::Delays;
 
 /// Packets of at least this IP length count for the delay: data, not pure ACKs and handshakes.
 pub const DATA_LENGTH: u64 = 200;
 
 /// What happened to some packets.
-///
-/// The sum of delays is in 64-bit nanoseconds: 10⁷ packets per second that each wait 100 ms fill
-/// it after five hours of virtual time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Counts {
     /// Forwarded.
@@ -26,14 +24,10 @@ pub(crate) struct Counts {
     pub bytes: u64,
     /// Arrived not CE and left CE.
     pub marked: u64,
-    /// Forwarded packets of [`DATA_LENGTH`] or more.
-    pub data_packets: u64,
+    /// Delays of forwarded packets of [`DATA_LENGTH`] or more.
+    pub delays: DelaySums,
     /// IP bytes of those.
     pub data_bytes: u64,
-    /// Sum of their delays in nanoseconds.
-    pub delay_sum: u64,
-    /// Longest of their delays in nanoseconds.
-    pub delay_max: u64,
     /// Marks by cause, at the moment of the mark.
     pub marks: [u64; 3],
     /// Drops by cause.
@@ -55,15 +49,47 @@ impl Counts {
     pub fn drop_ratio(&self) -> Option<f64> {
         ratio(self.dropped(), self.packets + self.dropped())
     }
+}
+
+/// Delays of some packets.
+///
+/// Their sum is in 64-bit nanoseconds: 10⁷ packets per second that each wait 100 ms fill it after
+/// five hours of virtual time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct DelaySums {
+    /// How many packets.
+    pub packets: u64,
+    /// Sum of their delays in nanoseconds.
+    sum: u64,
+    /// Longest of their delays in nanoseconds.
+    max: u64,
+}
+
+impl DelaySums {
+    /// Counts a packet.
+    #[inline]
+    pub fn add(&mut self, nanoseconds: u64) {
+        self.packets += 1;
+        self.sum += nanoseconds;
+        self.max = self.max.max(nanoseconds);
+    }
 
     /// Mean delay in milliseconds.
-    pub fn delay_mean_ms(&self) -> Option<f64> {
-        ratio(self.delay_sum, self.data_packets).map(|ns| ns / 1e6)
+    pub fn mean_ms(&self) -> Option<f64> {
+        ratio(self.sum, self.packets).map(|ns| ns / 1e6)
     }
 
     /// Longest delay in milliseconds.
-    pub fn delay_max_ms(&self) -> Option<f64> {
-        (self.data_packets > 0).then(|| self.delay_max as f64 / 1e6)
+    pub fn max_ms(&self) -> Option<f64> {
+        (self.packets > 0).then(|| self.max as f64 / 1e6)
+    }
+}
+
+impl AddAssign<&DelaySums> for DelaySums {
+    fn add_assign(&mut self, other: &DelaySums) {
+        self.packets += other.packets;
+        self.sum += other.sum;
+        self.max = self.max.max(other.max);
     }
 }
 
@@ -76,10 +102,8 @@ impl AddAssign<&Counts> for Counts {
         self.packets += other.packets;
         self.bytes += other.bytes;
         self.marked += other.marked;
-        self.data_packets += other.data_packets;
+        self.delays += &other.delays;
         self.data_bytes += other.data_bytes;
-        self.delay_sum += other.delay_sum;
-        self.delay_max = self.delay_max.max(other.delay_max);
         for (sum, n) in self.marks.iter_mut().zip(other.marks) {
             *sum += n;
         }
@@ -97,6 +121,36 @@ pub(crate) struct Cells {
     row: Vec<Counts>,
     total: Vec<Counts>,
     delays: Vec<Option<Delays>>,
+    /// Per group, of packets below [`DATA_LENGTH`] since the end of the warm-up.
+    small: Vec<Option<SmallDelays>>,
+}
+
+/// Delays of packets below [`DATA_LENGTH`].
+#[derive(Debug)]
+pub(crate) struct SmallDelays {
+    sums: DelaySums,
+    delays: Delays,
+}
+
+impl SmallDelays {
+    fn new() -> SmallDelays {
+        SmallDelays { sums: DelaySums::default(), delays: Delays::new() }
+    }
+
+    fn record(&mut self, nanoseconds: u64) {
+        self.sums.add(nanoseconds);
+        self.delays.record(nanoseconds);
+    }
+
+    fn clear(&mut self) {
+        self.sums = DelaySums::default();
+        self.delays.clear();
+    }
+
+    /// `None` without packets.
+    pub fn summary(&self) -> Option<DelaySummary> {
+        self.delays.summary(&self.sums)
+    }
 }
 
 const QUEUES: usize = Queue::ALL.len();
@@ -110,7 +164,8 @@ impl Cells {
     pub fn new(groups: usize) -> Self {
         let empty = vec![Counts::default(); groups * QUEUES];
         let delays = (0..groups * QUEUES).map(|_| None).collect();
-        Cells { live: empty.clone(), row: empty.clone(), total: empty, delays }
+        let small = (0..groups).map(|_| None).collect();
+        Cells { live: empty.clone(), row: empty.clone(), total: empty, delays, small }
     }
 
     /// A packet of `length` bytes of IP leaves.
@@ -128,14 +183,14 @@ impl Cells {
         counts.packets += 1;
         counts.bytes += length;
         counts.marked += u64::from(marked);
+        let delay = sojourn.as_nanos();
+        // Either allocates at its first packet, and never again.
         if length >= DATA_LENGTH {
-            let delay = sojourn.as_nanos();
-            counts.data_packets += 1;
             counts.data_bytes += length;
-            counts.delay_sum += delay;
-            counts.delay_max = counts.delay_max.max(delay);
-            // Allocates at a cell's first packet, and never again.
+            counts.delays.add(delay);
             self.delays[cell].get_or_insert_with(Delays::new).record(delay);
+        } else {
+            self.small[group].get_or_insert_with(SmallDelays::new).record(delay);
         }
     }
 
@@ -163,6 +218,7 @@ impl Cells {
         self.settle();
         self.total.fill(Counts::default());
         self.delays.iter_mut().flatten().for_each(Delays::clear);
+        self.small.iter_mut().flatten().for_each(SmallDelays::clear);
     }
 
     /// Begins the next row of the time series. The present one must be settled.
@@ -183,6 +239,12 @@ impl Cells {
     /// The delays of a queue since the end of the warm-up.
     pub fn queue_delays(&self, queue: Queue) -> Delays {
         Delays::merged(self.delays.iter().skip(queue as usize).step_by(QUEUES).flatten())
+    }
+
+    /// The delays of a group's packets below [`DATA_LENGTH`] since the end of the warm-up; `None` for a
+    /// group that never sent any.
+    pub fn small_delays(&self, group: usize) -> Option<&SmallDelays> {
+        self.small[group].as_ref()
     }
 
     /// The delays of a group since the end of the warm-up.

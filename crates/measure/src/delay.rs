@@ -2,8 +2,9 @@
 
 use hdrhistogram::Histogram;
 
+use crate::DelaySummary;
+use crate::counts::DelaySums;
 use crate::record::{DelayRow, Scope};
-use crate::{Counts, DelaySummary};
 
 /// The longest delay that is told apart, 100 s; longer ones count as that in percentiles.
 const LONGEST: u64 = 100_000_000_000;
@@ -38,16 +39,16 @@ impl Delays {
         all
     }
 
-    /// Percentiles from the histogram; mean and maximum, which are exact, from `counts` of the
+    /// Percentiles from the histogram; mean and maximum, which are exact, from the `sums` of the
     /// same packets. `None` without packets.
-    pub fn summary(&self, counts: &Counts) -> Option<DelaySummary> {
-        let max = counts.delay_max_ms()?;
+    pub fn summary(&self, sums: &DelaySums) -> Option<DelaySummary> {
+        let max = sums.max_ms()?;
         let at = |quantile| {
             let ns = self.0.median_equivalent(self.0.value_at_quantile(quantile));
             (ns as f64 / 1e6).min(max)
         };
         Some(DelaySummary {
-            mean: counts.delay_mean_ms()?,
+            mean: sums.mean_ms()?,
             p1: at(0.01),
             p25: at(0.25),
             p50: at(0.5),
@@ -77,24 +78,22 @@ impl Delays {
 mod tests {
     use super::*;
 
-    fn of(delays: &[u64]) -> (Delays, Counts) {
+    fn of(delays: &[u64]) -> (Delays, DelaySums) {
         let mut distribution = Delays::new();
-        let mut counts = Counts::default();
+        let mut sums = DelaySums::default();
         for &ns in delays {
             distribution.record(ns);
-            counts.data_packets += 1;
-            counts.delay_sum += ns;
-            counts.delay_max = counts.delay_max.max(ns);
+            sums.add(ns);
         }
-        (distribution, counts)
+        (distribution, sums)
     }
 
     #[test]
     fn percentiles_are_within_half_a_percent_of_the_packet_at_that_rank() {
         // 1..=1000 µs: the packet of rank ceil(q · 1000) waited that many microseconds.
         let delays: Vec<u64> = (1..=1000).map(|us| us * 1000).collect();
-        let (distribution, counts) = of(&delays);
-        let d = distribution.summary(&counts).unwrap();
+        let (distribution, sums) = of(&delays);
+        let d = distribution.summary(&sums).unwrap();
         for (found, exact) in
             [(d.p1, 0.010), (d.p25, 0.25), (d.p50, 0.5), (d.p75, 0.75), (d.p99, 0.99)]
         {
@@ -106,24 +105,24 @@ mod tests {
 
     #[test]
     fn no_percentile_exceeds_the_maximum() {
-        let (distribution, counts) = of(&[1_000_000]);
-        let d = distribution.summary(&counts).unwrap();
+        let (distribution, sums) = of(&[1_000_000]);
+        let d = distribution.summary(&sums).unwrap();
         assert!(d.p999 <= d.max);
         assert_eq!(d.max, 1.0);
     }
 
     #[test]
     fn a_delay_beyond_the_bound_keeps_its_exact_mean_and_maximum() {
-        let (distribution, counts) = of(&[200_000_000_000]);
-        let d = distribution.summary(&counts).unwrap();
+        let (distribution, sums) = of(&[200_000_000_000]);
+        let d = distribution.summary(&sums).unwrap();
         assert_eq!((d.mean, d.max), (200_000.0, 200_000.0));
         assert!(d.p50 >= 99_000.0);
     }
 
     #[test]
     fn without_packets_there_is_no_delay() {
-        let (distribution, counts) = of(&[]);
-        assert_eq!(distribution.summary(&counts), None);
+        let (distribution, sums) = of(&[]);
+        assert_eq!(distribution.summary(&sums), None);
         assert_eq!(distribution.rows(Scope::Queue, "L").count(), 0);
     }
 

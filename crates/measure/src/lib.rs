@@ -36,7 +36,6 @@ mod writer;
 
 pub use completion::theoretical_time;
 pub use conclude::RATIO_GROUPS;
-pub(crate) use counts::Counts;
 pub use counts::DATA_LENGTH;
 pub use dictionary::{Column, Over, dictionary};
 pub use error::{Cause, ResultError};

@@ -35,8 +35,8 @@ pub(crate) struct Measured<'a> {
     pub hops: &'a [HopCells],
     pub flows: &'a Flows,
     pub rates: &'a Rates,
-    /// Per group, in bytes, where it was told.
-    pub goodput: Option<&'a [u64]>,
+    /// Per group, in bytes.
+    pub goodput: &'a [u64],
     /// Per group, in nanoseconds.
     pub rtts: &'a [Samples],
     /// Per group, in packets.

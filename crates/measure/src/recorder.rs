@@ -34,9 +34,8 @@ pub struct Recorder {
     hops: Vec<HopCells>,
     flows: Flows,
     rates: Rates,
-    /// Bytes that clients passed on since the end of the warm-up, per group; none where the
-    /// substrate has told of no group's.
-    goodput: Option<Vec<u64>>,
+    /// Bytes that clients passed on since the end of the warm-up, per group.
+    goodput: Vec<u64>,
     rtts: Vec<Samples>,
     cwnds: Vec<Samples>,
     frames: Vec<Frames>,
@@ -56,7 +55,7 @@ impl Recorder {
             hops: scenario.hops.iter().map(HopCells::new).collect(),
             flows: Flows::with_capacity(roster.flows()),
             rates: Rates::new(scenario, groups),
-            goodput: None,
+            goodput: vec![0; groups],
             rtts: vec![Samples::default(); groups],
             cwnds: vec![Samples::default(); groups],
             frames: vec![Frames::default(); scenario.groups.len()],
@@ -92,7 +91,7 @@ impl Recorder {
             hops: &self.hops,
             flows: &self.flows,
             rates: &self.rates,
-            goodput: self.goodput.as_deref(),
+            goodput: &self.goodput,
             rtts: &self.rtts,
             cwnds: &self.cwnds,
             frames: &self.frames,
@@ -109,6 +108,12 @@ impl Recorder {
         }
     }
 
+    /// Whether an event at this time counts. Sockets may report an event of the warm-up after its end.
+    #[inline]
+    fn is_measured(&self, at: Time) -> bool {
+        at >= Time::ZERO + self.scenario.warmup
+    }
+
     #[cold]
     fn catch_up(&mut self, now: Time) {
         if self.rates.due() == Time::ZERO + self.scenario.warmup {
@@ -123,7 +128,6 @@ impl Recorder {
         self.cells.end_warmup();
         self.hops.iter_mut().for_each(|hop| hop.cells.end_warmup());
         self.flows.end_warmup();
-        self.goodput.iter_mut().for_each(|bytes| bytes.fill(0));
         self.rtts.fill(Samples::default());
         self.cwnds.fill(Samples::default());
         self.frames.fill(Frames::default());
@@ -202,10 +206,9 @@ impl<P: Traced> Observer<P> for Recorder {
 
     #[inline]
     fn delivered(&mut self, _: FlowId, group: SourceId, bytes: u64, now: Time) {
-        self.clock(now);
-        let groups = self.rtts.len();
-        let goodput = self.goodput.get_or_insert_with(|| vec![0; groups]);
-        goodput[group.index()] += bytes;
+        if self.is_measured(now) {
+            self.goodput[group.index()] += bytes;
+        }
     }
 
     fn retransmitted(&mut self, flow: FlowId, now: Time) {
@@ -215,8 +218,7 @@ impl<P: Traced> Observer<P> for Recorder {
 
     fn frame(&mut self, _: FlowId, group: SourceId, what: FrameEvent, now: Time) {
         self.clock(now);
-        // Of what happened before the end of the warm-up a socket may tell after it.
-        if now >= Time::ZERO + self.scenario.warmup {
+        if self.is_measured(now) {
             self.frames[group.index()].count(what);
         }
     }

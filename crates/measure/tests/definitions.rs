@@ -39,16 +39,19 @@ fn rate_counts_ip_bytes_and_utilization_adds_ethernet() {
 }
 
 #[test]
-fn goodput_counts_after_the_warmup_and_is_absent_where_nobody_tells() {
-    let goodput = |summary: &Summary, name| group(summary, name).goodput_bps;
-    let untold = recorder(&scenario()).finish(engine()).summary;
-    assert_eq!(["A", "B", "U"].map(|name| goodput(&untold, name)), [None; 3]);
+fn goodput_counts_what_was_read_after_the_warmup_and_is_absent_for_udp() {
     let mut r = recorder(&scenario());
-    Observer::<Packet>::delivered(&mut r, FlowId::new(0), SourceId::new(0), 1000, at(500));
-    Observer::<Packet>::delivered(&mut r, FlowId::new(0), SourceId::new(0), 125_000, at(1500));
+    let mut delivered = |bytes, ms| {
+        Observer::<Packet>::delivered(&mut r, FlowId::new(0), SourceId::new(0), bytes, at(ms));
+    };
+    delivered(1000, 500);
+    delivered(125_000, 1500);
+    // Reported after the end of the warm-up, read before.
+    delivered(2000, 999);
     let summary = r.finish(engine()).summary;
-    // 125,000 B in 1 s; of B nothing has arrived, and of a datagram nobody knows.
-    assert_eq!(["A", "B", "U"].map(|name| goodput(&summary, name)), [Some(1e6), Some(0.0), None]);
+    // 125,000 B in 1 s; to B nothing was delivered.
+    let goodput = ["A", "B", "U"].map(|name| group(&summary, name).goodput_bps);
+    assert_eq!(goodput, [Some(1e6), Some(0.0), None]);
 }
 
 /// The scenario with an application of group A, whose one flow is 3: after those of A and B and U.
@@ -128,6 +131,32 @@ fn delay_counts_packets_of_200_bytes_or_more() {
     assert_eq!((delay.mean, delay.max), (2.0, 3.0));
     // Rank ceil(0.25 · 2) = 1: 1 ms within half a bucket.
     assert!((delay.p25 - 1.0).abs() < 0.005);
+}
+
+#[test]
+fn smaller_packets_have_a_delay_of_their_own_by_group() {
+    let mut r = recorder(&scenario());
+    let small = |group: u16| Packet { length: 199, ..packet(group.into(), group) };
+    // During the warm-up.
+    forward(&mut r, small(0), Queue::L, 900.0, at(500));
+    forward(&mut r, small(1), Queue::C, 900.0, at(500));
+    // 1 to 100 ms in one queue, 0 in the other one.
+    for i in 1..=100 {
+        forward(&mut r, small(0), Queue::C, f64::from(i), at(1500));
+        forward(&mut r, small(0), Queue::L, 0.0, at(1500));
+    }
+    forward(&mut r, packet(0, 0), Queue::L, 500.0, at(1600));
+    forward(&mut r, packet(1, 1), Queue::C, 500.0, at(1600));
+    let summary = r.finish(engine()).summary;
+    let a = group(&summary, "A");
+    assert_eq!((a.packets, a.small_packets), (201, Some(200)));
+    let delay = a.small_delay_ms.unwrap();
+    // (1 + … + 100) / 200; of 200 values rank 2 is 0 and rank 198 is 98 ms, within half a bucket.
+    assert_eq!((delay.p1, delay.mean), (0.0, 25.25));
+    assert!((delay.p99 / 98.0 - 1.0).abs() < 0.005, "{delay:?}");
+    assert_eq!(a.delay_ms.unwrap().max, 500.0);
+    let b = group(&summary, "B");
+    assert_eq!((b.packets, b.small_packets, b.small_delay_ms), (1, None, None));
 }
 
 #[test]

@@ -109,8 +109,8 @@ pub trait Observer<P: Traced> {
     fn detected(&mut self, flow: FlowId, report: Report, now: Time) {}
     /// A flow's sender measured a round trip.
     fn round_trip(&mut self, flow: FlowId, rtt: Duration, now: Time) {}
-    /// A flow's client passed `bytes` on to the application, in order. Substrates that cannot see that
-    /// do not call it.
+    /// A flow's client passed `bytes` on to the application, in order. Real sockets report all reads of a
+    /// sampling interval at once, with the time of the last one.
     fn delivered(&mut self, flow: FlowId, group: SourceId, bytes: u64, now: Time) {}
     /// A flow's sender sent a segment again.
     fn retransmitted(&mut self, flow: FlowId, now: Time) {}

@@ -114,6 +114,8 @@ export interface QueueState {
 export interface GroupState {
   name: string;
   rate_bps: number;
+  /** Bits that the clients passed on to their applications per second; absent for a UDP source. */
+  goodput_bps?: number;
   packets: number;
   marked: number;
   dropped: number;

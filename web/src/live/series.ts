@@ -66,6 +66,13 @@ export const groupRate =
     return state === undefined ? undefined : [state.rate_bps, span_s];
   };
 
+export const groupGoodput =
+  (group: number) =>
+  (lane: LaneState, span_s: number): Weighted => {
+    const goodput = lane.groups[group]?.goodput_bps;
+    return goodput === undefined ? undefined : [goodput, span_s];
+  };
+
 export const flowRate =
   (flow: number) =>
   (lane: LaneState, span_s: number): Weighted => {

@@ -1,11 +1,12 @@
 // The big numbers of a lane.
 
+import { lags } from "../data";
 import { el } from "../page/dom";
 import { digits, percent, queueName, rate } from "../text";
 import { count, mean, quantile } from "./delays";
 import { groupNames } from "./colours";
 import { laneOf, lastSeconds } from "./ring";
-import { average, dropShare, groupRate, utilization } from "./series";
+import { average, dropShare, groupGoodput, groupRate, utilization } from "./series";
 import type { Store } from "./store";
 
 interface Tile {
@@ -75,13 +76,24 @@ export class Tiles {
     const drops = average(recent, this.lane, dropShare);
     facts.push({ label: "Link used", value: used === undefined ? "–" : percent(used), about: `${(drops ?? 0) > 0 ? percent(drops ?? 0) : "nothing"} dropped`, kind: "" });
     const names = groupNames(settings);
-    const rates = names.map((name, i) => ({ name, bps: average(recent, this.lane, groupRate(i)) ?? 0, shown: i < settings.groups.length }));
+    const rates = names.map((name, i) => ({
+      name,
+      bps: average(recent, this.lane, groupRate(i)) ?? 0,
+      goodput: average(recent, this.lane, groupGoodput(i)),
+      shown: i < settings.groups.length,
+    }));
     const total = rates.reduce((sum, { bps }) => sum + bps, 0);
-    for (const { name, bps } of rates.filter(({ shown, bps: of }) => shown || of > 0).slice(0, 3)) {
-      facts.push({ label: `Rate ${name}`, value: rate(bps), about: total > 0 ? `${percent(bps / total)} of the traffic` : "", kind: "" });
+    for (const { name, bps, goodput } of rates.filter(({ shown, bps: of }) => shown || of > 0).slice(0, 3)) {
+      facts.push({ label: `Rate ${name}`, value: rate(bps), about: aboutRate(bps, total, goodput), kind: "" });
     }
     return facts;
   }
+}
+
+/** What stands below a rate: the goodput where that is far below it, else its share of all rates. */
+export function aboutRate(bps: number, total: number, goodput: number | undefined): string {
+  if (lags(bps, goodput)) return `goodput ${rate(goodput)}`;
+  return total > 0 ? `${percent(bps / total)} of the traffic` : "";
 }
 
 /** A delay of two digits that does not jump in width. */

@@ -1,7 +1,7 @@
 // Every run in a row: what was set, what came out, and the command that repeats it. A click on a
 // heading sorts.
 
-import type { Queue } from "../data";
+import { lags, type Queue } from "../data";
 import { type Item, lineNames, variedKeys } from "../runs";
 import { digits, keyName, quantity } from "../text";
 import { el } from "./dom";
@@ -15,6 +15,9 @@ export interface Column {
 }
 
 const QUEUES = [["L", "L4S"], ["C", "Classic"], ["Q", "queue"]] as const;
+
+/** Of more groups than this the table has the first. */
+const GROUPS = 32;
 
 /** Sorts as a person expects: numbers by size, `12mbit` before `40mbit`, what is absent last. */
 export function compare(a: number | string | undefined, b: number | string | undefined): number {
@@ -59,12 +62,24 @@ export function columns(all: Item[]): Column[] {
   link("", ({ run: { summary } }) => ({ queues: summary.queues, utilization: summary.link.utilization }));
   const hops = new Set(all.flatMap(({ run }) => (run.summary.hops ?? []).map(({ name }) => name)));
   for (const name of hops) link(`${name}: `, ({ run }) => run.summary.hops?.find((hop) => hop.name === name));
+  const groups = new Set(all.flatMap(({ run }) => run.summary.groups.map(({ name }) => name)));
+  for (const name of [...groups].slice(0, GROUPS)) {
+    const of = ({ run }: Item) => run.summary.groups.find((group) => group.name === name);
+    const own = all.flatMap((item) => of(item) ?? []);
+    number(`${name} (Mb/s)`, (item) => millionth(of(item)?.rate_bps));
+    if (own.some((group) => lags(group.rate_bps, group.goodput_bps))) number(`${name} goodput (Mb/s)`, (item) => millionth(of(item)?.goodput_bps));
+    if (own.some((group) => 2 * (group.small_packets ?? 0) > group.packets)) {
+      number(`${name} small mean (ms)`, (item) => of(item)?.small_delay_ms?.mean);
+      number(`${name} small p99 (ms)`, (item) => of(item)?.small_delay_ms?.p99);
+    }
+  }
   const ratios = new Set(all.flatMap(({ run }) => Object.keys(run.summary.ratios ?? {})));
   for (const name of ratios) number(name.replace(/_/g, " "), ({ run }) => run.summary.ratios?.[name]);
   list.push({ head: "repeat it", value: ({ run }) => run.command });
   return list;
 }
 
+const millionth = (value: number | undefined): number | undefined => (value === undefined ? undefined : value / 1e6);
 const times100 = (share: number | undefined): number | undefined => (share === undefined ? undefined : 100 * share);
 
 export function runTable(all: Item[]): HTMLElement {

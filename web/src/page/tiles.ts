@@ -1,8 +1,8 @@
 // Headline numbers in plain words: a tile per run of a small result, per discipline of a sweep.
 
-import type { Queue, Summary } from "../data";
+import { lags, type Queue, type Summary } from "../data";
 import { type Item, lineNames, mean, runNames, senders } from "../runs";
-import { ms, percent, ratio } from "../text";
+import { ms, percent, rate, ratio } from "../text";
 import { el } from "./dom";
 
 /** Up to so many runs get a tile each. */
@@ -81,6 +81,13 @@ export function facts(items: Item[]): Fact[] {
   const rates = name === undefined ? undefined : mean(runs.map((run) => run.ratios?.[name]));
   if (name !== undefined && rates !== undefined) {
     list.push({ label: `Rate of ${name.slice(5).replace("_", " over ")}`, value: ratio(rates) });
+  }
+  for (const name of new Set(runs.flatMap((run) => run.groups.map((group) => group.name)))) {
+    const own = runs.map((run) => run.groups.find((group) => group.name === name));
+    const [of, goodput] = [mean(own.map((group) => group?.rate_bps)), mean(own.map((group) => group?.goodput_bps))];
+    if (of !== undefined && lags(of, goodput)) {
+      list.push({ label: `Goodput of ${name}`, value: rate(goodput), about: `of ${rate(of)} forwarded` });
+    }
   }
   const drops = mean(
     runs.map((run) => {

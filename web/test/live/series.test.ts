@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { average, balance, course, dropShare, flowsOf, groupRate, markShare, queueDelay, utilization } from "../../src/live/series";
+import { average, balance, course, dropShare, flowsOf, groupGoodput, groupRate, markShare, queueDelay, utilization } from "../../src/live/series";
+import { aboutRate } from "../../src/live/tiles";
 import { lane, moment, state } from "./sample";
 
 const queue = (packets: number, marked: number, dropped: number, delay_mean_ms?: number) => ({ name: "L", packets, marked, dropped, delays: [] as [number, number][], ...(delay_mean_ms === undefined ? {} : { delay_mean_ms }) });
@@ -30,6 +31,22 @@ it("bins of a course stay where they are while time goes on", () => {
   // Four states of 50 ms in each bin: 1..4, 5..8, …
   expect(values(40).slice(0, 3)).toEqual([2.5, 6.5, 10.5].map((v) => expect.closeTo(v, 9)));
   expect(values(41).slice(0, 9)).toEqual(values(38).slice(0, 9));
+});
+
+it("goodput is an average of what groups report, and UDP sources have none", () => {
+  const of = (goodput_bps?: number) =>
+    lane({ groups: [{ name: "A", rate_bps: 9, packets: 1, marked: 0, dropped: 0, ...(goodput_bps === undefined ? {} : { goodput_bps }) }] });
+  // Real clients report in some states only.
+  const moments = [12, 0, 3].map((bps, i) => moment(state(i + 1, { lanes: [of(bps)] })));
+  expect(average(moments, 0, groupGoodput(0))).toBe(5);
+  expect(average([moment(state(1, { lanes: [of()] }))], 0, groupGoodput(0))).toBeUndefined();
+});
+
+it("a goodput far below its rate is said in the place of the share", () => {
+  expect(aboutRate(10e6, 20e6, 9.65e6)).toBe("50 % of the traffic");
+  expect(aboutRate(10e6, 20e6, 8.9e6)).toBe("goodput 8.9 Mb/s");
+  expect(aboutRate(10e6, 20e6, undefined)).toBe("50 % of the traffic");
+  expect(aboutRate(0, 0, 0)).toBe("");
 });
 
 it("balance is one window over another, and absent without both", () => {

@@ -17,7 +17,7 @@ use super::{CONTROL, FLOWS, Reports, Waiting, request, socket, take_orders};
 use crate::Report;
 use crate::address::of_flow;
 use crate::lateness::Stalls;
-use crate::message::{Channel, Opens, Order, Setup};
+use crate::message::{Channel, Intervals, Opens, Order, Part, Setup};
 use crate::setup::SERVER_PORT;
 
 /// The most that is discarded by one call.
@@ -28,6 +28,8 @@ pub(super) struct Client {
     here: IpAddr,
     server: SocketAddr,
     cc: String,
+    /// When it reports its reads.
+    intervals: Intervals,
     path: Path,
     /// Those to come, the next one last.
     flows: Vec<Opening>,
@@ -52,22 +54,25 @@ struct Flow {
     asked: bool,
     /// Bytes that were discarded.
     received: u64,
+    /// Bytes that were discarded and not reported yet.
+    unreported: u64,
+    /// When something was discarded last.
+    read_at: Time,
     /// Bytes of a frame, where an application writes.
     frame: Option<u64>,
 }
 
 impl Client {
-    pub fn new(
-        setup: &Setup,
-        cc: &str,
-        flows: &[(FlowId, u64, Option<u64>)],
-        frames: &[(FlowId, u64)],
-    ) -> Result<Client, OsError> {
+    pub fn new(setup: &Setup) -> Result<Client, OsError> {
+        let Part::TcpClient { cc, flows, frames, intervals } = &setup.part else {
+            return Err(OsError::Run("not a TCP client".to_owned()));
+        };
         let opening = |&(flow, at, size): &_| Opening { at: Time::from_nanos(at), flow, size };
         let client = Client {
             here: setup.address,
             server: SocketAddr::new(setup.peer, SERVER_PORT),
-            cc: cc.to_owned(),
+            cc: cc.clone(),
+            intervals: *intervals,
             path: Path::new(setup)?,
             flows: flows.iter().rev().map(opening).collect(),
             frames: frames.iter().copied().collect(),
@@ -114,13 +119,19 @@ impl Client {
                 if !state.asked {
                     continue;
                 }
-                let before = state.frames();
+                let (frames, received) = (state.frames(), state.received);
                 let is_over = state.discard(&mut sink).map_err(broken)?;
                 let at = clock.now();
-                for _ in before..state.frames() {
+                if self.intervals.number(at) != self.intervals.number(state.read_at) {
+                    state.report_reads(flow, &mut reports);
+                }
+                state.unreported += state.received - received;
+                state.read_at = at;
+                for _ in frames..state.frames() {
                     reports.push(Report::Delivered { flow, at });
                 }
                 if is_over {
+                    state.report_reads(flow, &mut reports);
                     reports.push(Report::Closed { flow, at });
                     self.open.remove(&flow);
                 }
@@ -134,11 +145,16 @@ impl Client {
                 let both = Interest::READABLE | Interest::WRITABLE;
                 waiting.add(&socket, Token(FLOWS + flow.index()), both)?;
                 let frame = self.frames.get(&flow).copied();
-                self.open.insert(flow, Flow { socket, size, asked: false, received: 0, frame });
+                self.open.insert(flow, Flow::new(socket, size, frame));
             }
             let called = events.iter().any(|event| event.token() == CONTROL);
             let over =
                 called && take_orders(control, |order| self.obey(order, clock, &mut reports))?;
+            if over {
+                for (flow, state) in &mut self.open {
+                    state.report_reads(*flow, &mut reports);
+                }
+            }
             reports.tell(control)?;
             if over {
                 return Ok(waiting.stalls());
@@ -156,7 +172,8 @@ impl Client {
             }
             Order::GiveUp { flow } => {
                 self.flows.retain(|opening| opening.flow != flow);
-                if let Some(open) = self.open.remove(&flow) {
+                if let Some(mut open) = self.open.remove(&flow) {
+                    open.report_reads(flow, reports);
                     // Its close is a reset, and nothing of it is left.
                     sockopt::set_socket_linger(&open.socket, Some(Duration::ZERO))
                         .map_err(|error| OsError::run(format_args!("flow {flow}"), error))?;
@@ -190,6 +207,18 @@ impl Client {
 }
 
 impl Flow {
+    fn new(socket: OwnedFd, size: Option<u64>, frame: Option<u64>) -> Flow {
+        Flow { socket, size, asked: false, received: 0, unreported: 0, read_at: Time::ZERO, frame }
+    }
+
+    /// Reports what was read since the report before, if anything.
+    fn report_reads(&mut self, flow: FlowId, reports: &mut Reports) {
+        let bytes = std::mem::take(&mut self.unreported);
+        if bytes > 0 {
+            reports.push(Report::Read { flow, at: self.read_at, bytes });
+        }
+    }
+
     /// The handshake is over: asks the server, if it came to a connection.
     fn ask(&mut self) -> rustix::io::Result<()> {
         sockopt::socket_error(&self.socket)??;
