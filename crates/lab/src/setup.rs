@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use l4s_bottleneck::{AppFlow, Download, Downloads, app_flows};
 use l4s_cc::prague::{self, Fallback, kernel};
-use l4s_model::{AccEcn, Buffer, FlowId, Group, QdiscOf, Scenario, Udp};
+use l4s_model::{AccEcn, Buffer, FlowId, Group, Peer, QdiscOf, Scenario, Udp};
 use l4s_os::OsError;
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, CStruct, Duration, Ecn, Time};
@@ -320,6 +320,11 @@ fn tcp(
     }
     let mtu = mtu(group.mss, options.ipv6)?;
     (pair.server.mtu, pair.client.mtu) = (mtu, mtu);
+    if group.peer != Peer::Auto {
+        return Err(OsError::Unsupported(
+            "only the simulator has other clients: expected `peer = \"auto\"`".to_owned(),
+        ));
+    }
     let ecn = group.negotiated().codepoint;
     let rtts = || {
         let of = move |change: &l4s_model::Change| {

@@ -73,6 +73,8 @@ pub struct Receiver {
     /// Marked segments received, and how many the last acknowledgement told of.
     marks: u32,
     marks_told: u32,
+    /// The counter of marked packets before the first segment (`r.cep`, RFC 9768 §3.2.1).
+    initial_cep: u32,
     /// Bytes in marked segments.
     ce_bytes: u32,
     /// Whether the last segment was marked; DCTCP: `next` before it.
@@ -114,6 +116,7 @@ impl Receiver {
             demand_cwr: false,
             marks: 0,
             marks_told: 0,
+            initial_cep: accecn::INITIAL_CEP,
             ce_bytes: 0,
             ce: false,
             next_before: 0,
@@ -127,6 +130,29 @@ impl Receiver {
             ts_recent: Stamp::default(),
             buffer: Buffer::new(mss),
             rtt,
+        }
+    }
+
+    /// The handshake decided how it reports marks, with a SYN-ACK of this codepoint. A mark on that
+    /// counts (RFC 9768 table 3).
+    pub fn negotiated(&mut self, feedback: Feedback, syn_ack: Ecn) {
+        self.feedback = feedback;
+        self.initial_cep += u32::from(syn_ack.is_ce());
+    }
+
+    /// Whether it counts marks, and whether it adds the AccECN option.
+    pub fn accurate(&self) -> (bool, bool) {
+        match self.feedback {
+            Feedback::Accurate { option } => (true, option),
+            _ => (false, false),
+        }
+    }
+
+    /// The ACE field of what it sends; 0 without AccECN.
+    pub fn ace(&self) -> u8 {
+        match self.feedback {
+            Feedback::Accurate { .. } => accecn::ace(self.initial_cep.wrapping_add(self.marks)),
+            _ => 0,
         }
     }
 
@@ -384,13 +410,13 @@ impl Receiver {
             let distance = distance.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
             Duplicate { distance, length: (to - from) as u16 }
         });
-        let option = matches!(self.feedback, Feedback::Accurate { option: true });
+        let (_, option) = self.accurate();
         Ack {
             cumulative: self.next,
             sacks,
             duplicate,
             ece: self.demand_cwr,
-            ace: accecn::ace(self.marks),
+            ace: self.ace(),
             ce_bytes: option.then_some(accecn::ce_bytes(self.ce_bytes)),
             window: self.buffer.window(),
             stamps: Stamps { sent: Stamp::at(now), echo: self.ts_recent },
