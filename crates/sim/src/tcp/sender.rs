@@ -108,8 +108,9 @@ pub struct Sender {
     ecn: Option<Ecn>,
     refuses_rfc3168: bool,
     echo: Marks,
-    /// The congestion control cannot do without ECN.
+    /// The congestion control cannot do without ECN, and whether it paces.
     needs_ecn: bool,
+    paces: bool,
     /// Retransmissions have the codepoint of data, too.
     ecn_on_everything: bool,
     /// Acknowledgements count marks (AccECN, RFC 9768) instead of echoing them.
@@ -202,6 +203,7 @@ impl Sender {
             refuses_rfc3168: config.refuses_rfc3168,
             echo: config.echo,
             needs_ecn: config.cc.wants() != WantedEcn::Off,
+            paces: config.cc.paces(),
             ecn_on_everything: false,
             accurate_ecn: false,
             accecn: Decoder::new(mss),

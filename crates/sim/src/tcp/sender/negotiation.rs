@@ -73,7 +73,8 @@ impl Sender {
         };
         if self.needs_ecn && self.ecn.is_none() && !self.accurate_ecn {
             // As DCTCP and TCP Prague in Linux (`dctcp_reno`, `prague_reno`).
-            self.cc = Cc::new(&Config::Reno(reno::Config::default()), &connection);
+            let reno = reno::Config { pacing: self.paces, ..reno::Config::default() };
+            self.cc = Cc::new(&Config::Reno(reno), &connection);
         } else {
             self.cc.on_established(&connection);
         }

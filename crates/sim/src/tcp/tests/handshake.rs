@@ -204,9 +204,9 @@ fn a_control_that_needs_ecn_goes_on_as_reno_without_it() {
         assert_eq!(path.sender.state(), State::Closed);
         windows
     };
-    let reno = windows(Config::Reno(reno::Config::default()), None);
-    assert_eq!(windows(Config::Dctcp(dctcp::Config::default()), Some(Ecn::Ect0)), reno);
-    assert_eq!(windows(Config::Prague(prague::Config::default()), Some(Ecn::Ect1)), reno);
+    let reno = |pacing| windows(Config::Reno(reno::Config { pacing, ..Default::default() }), None);
+    assert_eq!(windows(Config::Dctcp(dctcp::Config::default()), Some(Ecn::Ect0)), reno(false));
+    assert_eq!(windows(Config::Prague(prague::Config::default()), Some(Ecn::Ect1)), reno(true));
 }
 
 /// RFC 8257 §3.3 with the echo of RFC 3168 §6.1.3. A mark brings ECE for a round trip, so that DCTCP
