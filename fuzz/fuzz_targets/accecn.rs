@@ -158,7 +158,7 @@ impl Model {
         }
         self.una = cumulative;
         let progress = cumulative > before || segments > 0;
-        let news = self.decoder.take(ack.ace, ack.ce_bytes, segments, progress);
+        let news = self.decoder.take(ack.ace, ack.option, segments, progress);
         self.counted += news.marks;
         self.judge(told, segments, progress, news.marks, news.bytes);
     }

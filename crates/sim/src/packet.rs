@@ -334,12 +334,23 @@ pub struct Ack {
     pub ece: bool,
     /// Marked packets received so far, in three bits (RFC 9768 §3.2.2); 0 without AccECN.
     pub ace: u8,
-    /// Bytes in them, in 24 bits, where the AccECN option is in use (RFC 9768 §3.2.3).
-    pub ce_bytes: Option<u32>,
+    /// The AccECN option, where it is in use.
+    pub option: Option<ByteCounters>,
     /// The receive window: bytes from `cumulative` on that may be sent.
     pub window: u32,
     /// When it was sent, and which segment's time it echoes (RFC 7323 §4.3).
     pub stamps: Stamps,
+}
+
+/// The counters of the AccECN option (RFC 9768 §3.2.3): payload by codepoint, in 24 bits each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ByteCounters {
+    /// Of ECT(1): EE1B.
+    pub ect1: u32,
+    /// Of marked packets: ECEB.
+    pub ce: u32,
+    /// Of ECT(0): EE0B.
+    pub ect0: u32,
 }
 
 impl Ack {

@@ -21,6 +21,8 @@
 //! three blocks of SACK and while nothing changes. So one without it shows that the path strips it,
 //! and the sender reads none from then on (§3.2.3.2.3).
 
+use crate::packet::ByteCounters;
+
 /// ACE: the counter of packets, in three bits.
 const ACE: u32 = 7;
 /// The counter of bytes, in 24 bits.
@@ -39,9 +41,14 @@ pub fn ace(cep: u32) -> u8 {
     (cep & ACE) as u8
 }
 
-/// The option's counter after this number of marked bytes.
-pub fn ce_bytes(bytes: u32) -> u32 {
-    bytes & BYTES
+/// The counters of bytes at the start of a connection: where ECT is counted, zero is what a path leaves
+/// that clears them (RFC 9768 §3.2.1, §3.2.3.2.4).
+pub const INITIAL_BYTES: ByteCounters = ByteCounters { ect1: 1, ce: 0, ect0: 1 };
+
+/// Counts bytes, in 24 bits.
+#[inline]
+pub fn add(counter: &mut u32, bytes: u16) {
+    *counter = (*counter + u32::from(bytes)) & BYTES;
 }
 
 /// The sender's side of the feedback.
@@ -55,7 +62,7 @@ pub struct Decoder {
     acked: u32,
     /// Payload of a full segment in bytes.
     mss: u16,
-    /// The path strips the option.
+    /// The path strips the option, or clears it.
     stripped: bool,
     /// The flags are no counter: nothing that they say is believed.
     disabled: bool,
@@ -88,8 +95,8 @@ impl Decoder {
         self.cep = INITIAL_CEP + 1;
     }
 
-    /// The path strips the option, from the handshake on (RFC 9768 §3.2.3.2.3).
-    pub fn expect_no_option(&mut self) {
+    /// Reads no option from now on: the path strips it (RFC 9768 §3.2.3.2.3), or clears it (§3.2.3.2.4).
+    pub fn ignore_option(&mut self) {
         self.stripped = true;
     }
 
@@ -108,9 +115,15 @@ impl Decoder {
     /// Takes the counters of an acknowledgement that delivered `delivered` segments. `progress` is
     /// whether it showed anything new.
     #[inline]
-    pub fn take(&mut self, ace: u8, ce_bytes: Option<u32>, delivered: u32, progress: bool) -> News {
-        self.stripped |= ce_bytes.is_none();
-        let ce_bytes = ce_bytes.filter(|_| !self.stripped);
+    pub fn take(
+        &mut self,
+        ace: u8,
+        option: Option<ByteCounters>,
+        delivered: u32,
+        progress: bool,
+    ) -> News {
+        self.stripped |= option.is_none();
+        let ce_bytes = option.filter(|_| !self.stripped).map(|bytes| bytes.ce);
         // Only without the option does it matter.
         if delivered > 0 && ce_bytes.is_none() {
             let sample = delivered << FRACTION;
@@ -175,8 +188,9 @@ mod tests {
     use proptest::prelude::*;
 
     /// The feedback of a receiver of full segments after this number of marks.
-    fn told(marks: u32) -> (u8, u32) {
-        (ace(INITIAL_CEP + marks), ce_bytes(marks.wrapping_mul(MSS as u32)))
+    fn told(marks: u32) -> (u8, ByteCounters) {
+        let ce = marks.wrapping_mul(MSS as u32) & BYTES;
+        (ace(INITIAL_CEP + marks), ByteCounters { ce, ..INITIAL_BYTES })
     }
 
     /// The plain and the safer difference (RFC 9768 appendix A.2.1).

@@ -116,8 +116,8 @@ pub struct Sender {
     /// Acknowledgements count marks (AccECN, RFC 9768) instead of echoing them.
     accurate_ecn: bool,
     accecn: Decoder,
-    /// No counter of marks has arrived since the handshake.
-    counter_untested: bool,
+    /// No counters have arrived since the handshake.
+    counters_untested: bool,
     /// The codepoint of the client's last SYN.
     syn_ecn: Ecn,
     /// Sets of tracers.
@@ -207,7 +207,7 @@ impl Sender {
             ecn_on_everything: false,
             accurate_ecn: false,
             accecn: Decoder::new(mss),
-            counter_untested: false,
+            counters_untested: false,
             syn_ecn: Ecn::NotEct,
             tracing: Tracing::new(config.cc.tracer_set()),
             cwr_pending: false,
@@ -363,11 +363,11 @@ impl Sender {
             self.timeouts = 0;
         }
         let (ece, delivered_ce) = if self.accurate_ecn {
-            if self.counter_untested {
-                self.test_counter(ack.ace, delivered.segments);
+            if self.counters_untested {
+                self.test_counters(ack, delivered.segments);
             }
             let progress = una > prior_una || delivered.selective;
-            let news = self.accecn.take(ack.ace, ack.ce_bytes, delivered.segments, progress);
+            let news = self.accecn.take(ack.ace, ack.option, delivered.segments, progress);
             let marks = news.marks - self.tracing.idle_marks(ack, news, self.mss);
             (marks > 0, marks)
         } else {

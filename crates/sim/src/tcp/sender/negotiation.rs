@@ -6,7 +6,7 @@ use l4s_units::Ecn;
 
 use super::Sender;
 use super::transmission::with_option;
-use crate::packet::{Request, Syn};
+use crate::packet::{Ack, Request, Syn};
 use crate::tcp::handshake::{Mode, NO_FLAGS, may_become, reflect, reflected};
 
 /// Timeouts of a SYN-ACK after which something on the path may drop it for its flags (RFC 9768
@@ -82,9 +82,9 @@ impl Sender {
 
     /// The acknowledgement of the SYN-ACK tells which codepoint that arrived with (RFC 9768 table 4).
     fn test_handshake(&mut self, request: &Request) {
-        self.counter_untested = true;
+        self.counters_untested = true;
         if !request.option {
-            self.accecn.expect_no_option();
+            self.accecn.ignore_option();
         }
         if request.flags == NO_FLAGS {
             return self.give_up_counting();
@@ -99,13 +99,16 @@ impl Sender {
         }
     }
 
-    /// The first counter after the handshake arrived: it is not zero, unless something on the path
-    /// clears it (RFC 9768 §3.2.2.4).
+    /// The first counters after the handshake arrived: they are not zero, unless something on the path
+    /// clears them (RFC 9768 §3.2.2.4, §3.2.3.2.4).
     #[cold]
-    pub(super) fn test_counter(&mut self, ace: u8, delivered: u32) {
-        self.counter_untested = false;
-        if self.accecn.is_cleared(ace, delivered) {
+    pub(super) fn test_counters(&mut self, ack: &Ack, delivered: u32) {
+        self.counters_untested = false;
+        if self.accecn.is_cleared(ack.ace, delivered) {
             self.give_up_counting();
+        }
+        if ack.option.is_some_and(|bytes| bytes.ect1 == 0 || bytes.ect0 == 0) {
+            self.accecn.ignore_option();
         }
     }
 

@@ -62,7 +62,7 @@ fn accurate_echo_does_not_let_marks_wait() {
         let ecn = if seq > 40 { Ecn::Ce } else { Ecn::Ect1 };
         let arrived = full(seq, ecn);
         receiver.on_segment(arrived, at(MS), |ack| {
-            let marks = ack.ce_bytes.unwrap() / u32::from(FULL);
+            let marks = ack.option.unwrap().ce / u32::from(FULL);
             assert!(marks - told <= 2, "{marks} after {told}");
             assert_eq!(u32::from(ack.ace), (5 + marks) % 8);
             told = marks;

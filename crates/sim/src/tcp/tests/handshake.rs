@@ -5,7 +5,8 @@ use l4s_aqm::Packet as _;
 use l4s_model::{FlowId, SourceId};
 
 use super::*;
-use crate::packet::{Message, Owner, Packet};
+use crate::packet::{ByteCounters, Message, Owner, Packet};
+use crate::tcp::accecn::INITIAL_BYTES;
 use crate::tcp::handshake::{NO_FLAGS, may_become, reflected};
 use crate::tcp::{Client, Offer};
 
@@ -71,7 +72,17 @@ impl Server {
     }
 
     /// A pure acknowledgement of so many segments arrives; says whether the window was reduced for it.
-    fn on_ack(&mut self, segments: u64, ace: u8, ce_bytes: Option<u32>, ms: u64) -> bool {
+    fn on_ack(&mut self, segments: u64, ace: u8, ce: Option<u32>, ms: u64) -> bool {
+        self.on_counters(segments, ace, ce.map(|ce| ByteCounters { ce, ..INITIAL_BYTES }), ms)
+    }
+
+    fn on_counters(
+        &mut self,
+        segments: u64,
+        ace: u8,
+        option: Option<ByteCounters>,
+        ms: u64,
+    ) -> bool {
         let before = self.sender.window().cwnd;
         let ack = Ack {
             cumulative: segments * MSS,
@@ -79,7 +90,7 @@ impl Server {
             duplicate: None,
             ece: false,
             ace,
-            ce_bytes,
+            option,
             window: 1000 * MSS as u32,
             stamps: Stamps::default(),
         };
@@ -390,6 +401,40 @@ fn a_stripped_option_leaves_the_three_bits() {
     assert_eq!(counted(true, None), 9);
     assert_eq!(counted(false, None), 9);
     assert_eq!(counted(false, Some(0)), 9);
+}
+
+/// RFC 9768 §3.2.3.2.4: the counters of ECT start at 1.
+#[test]
+fn an_option_that_the_path_clears_is_not_read() {
+    let counted = |option: ByteCounters| {
+        let mut server = Server::prague();
+        server.on_syn(0b111, Ecn::Ect1);
+        server.on_request(0b011, true);
+        server.on_counters(1, 5, Some(option), 41);
+        server.on_counters(10, 6, Some(option), 61);
+        server.sender.marks()
+    };
+    assert_eq!(counted(INITIAL_BYTES), 1);
+    assert_eq!(counted(ByteCounters { ect1: 0, ce: 0, ect0: 0 }), 9);
+}
+
+/// RFC 9768 §3.2.3.2.2: a segment that comes a third time, after an acknowledgement that said it came
+/// twice, shows that acknowledgements with the option may be lost for it.
+#[test]
+fn a_client_that_is_not_heard_drops_the_option() {
+    let mut receiver = Receiver::new(ACCURATE, RTT, FULL);
+    let mut options = Vec::new();
+    let mut bytes = INITIAL_BYTES;
+    // 1 comes twice, then 2 does, then 2 comes a third time.
+    for (n, seq) in [0, 1, 1, 2, 2, 2, 3].into_iter().enumerate() {
+        receiver.on_segment(full(seq, Ecn::Ect1), at(MS * n as u64), |ack| {
+            options.push(ack.option.is_some());
+            bytes = ack.option.unwrap_or(bytes);
+        });
+    }
+    assert_eq!(options, [true, true, true, true, true, false, false]);
+    // What comes twice counts twice.
+    assert_eq!(bytes, ByteCounters { ect1: 1 + 5 * u32::from(FULL), ..INITIAL_BYTES });
 }
 
 /// Flags that are cleared on the way leave both ends without ECN (RFC 9768 table 2; `NO_FLAGS` on the
