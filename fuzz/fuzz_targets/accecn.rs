@@ -62,6 +62,8 @@ struct Model {
     now: Time,
     /// What was sent: whether an acknowledgement told of each segment.
     delivered: Vec<bool>,
+    /// Where each segment ends in the stream.
+    ends: Vec<u64>,
     una: usize,
     /// What the receiver saw.
     marks: u32,
@@ -83,10 +85,11 @@ impl Model {
     fn new(option: bool) -> Model {
         Model {
             option,
-            receiver: Receiver::new(Feedback::Accurate { option }, Duration::from_millis(20)),
-            decoder: Decoder::default(),
+            receiver: Receiver::new(Feedback::Accurate { option }, Duration::from_millis(20), MSS),
+            decoder: Decoder::new(MSS),
             now: Time::ZERO,
             delivered: Vec::new(),
+            ends: Vec::new(),
             una: 0,
             marks: 0,
             sent_acks: 0,
@@ -104,12 +107,18 @@ impl Model {
         self.delivered.len() - self.una < WINDOW
     }
 
-    fn arrive(&mut self, seq: usize, payload: u16, marked: bool) {
+    /// How many segments end at this byte or before it.
+    fn ended_at(&self, byte: u64) -> usize {
+        self.ends.partition_point(|end| *end <= byte)
+    }
+
+    fn arrive(&mut self, segment: usize, marked: bool) {
+        let seq = if segment == 0 { 0 } else { self.ends[segment - 1] };
+        let payload = (self.ends[segment] - seq) as u16;
         self.marks += u32::from(marked);
         self.all_full &= payload == MSS || !marked;
         let ecn = if marked { Ecn::Ce } else { Ecn::Ect1 };
-        let seq = seq as u64;
-        let arrived = Arrived { payload, ..Arrived::full(seq, ecn) };
+        let arrived = Arrived { seq, payload, ..Arrived::after(0, MSS, ecn) };
         self.now += Duration::from_micros(12);
         let (acks, number, marks) = (&mut self.acks, &mut self.sent_acks, self.marks);
         self.receiver.on_segment(arrived, self.now, |ack| {
@@ -120,9 +129,16 @@ impl Model {
 
     fn new_segment(&mut self, payload: u16, marked: bool) {
         if self.has_room() {
-            self.delivered.push(false);
-            self.arrive(self.delivered.len() - 1, payload, marked);
+            self.push(payload);
+            self.arrive(self.delivered.len() - 1, marked);
         }
+    }
+
+    /// A segment of the stream, which may arrive or not.
+    fn push(&mut self, payload: u16) {
+        let begin = self.ends.last().copied().unwrap_or(0);
+        self.ends.push(begin + u64::from(payload));
+        self.delivered.push(false);
     }
 
     fn flight(&mut self, segments: usize, marks: u16) {
@@ -142,10 +158,16 @@ impl Model {
     /// The sender gets an acknowledgement (`Sender::on_ack`).
     fn take(&mut self, told: &Told) {
         let ack = &told.ack;
-        let (cumulative, before) = (ack.cumulative as usize, self.una);
+        let (cumulative, before) = (self.ended_at(ack.cumulative), self.una);
         if cumulative < before {
             return;
         }
+        let block = |(from, to): &(u32, u32)| {
+            let byte = |distance: u32| self.ended_at(ack.cumulative + u64::from(distance));
+            byte(*from)..byte(*to)
+        };
+        let blocks = ack.sacks.iter().take_while(|sack| sack.0 < sack.1);
+        let blocks: Vec<_> = blocks.map(block).collect();
         let mut segments = 0;
         let mut deliver = |range: std::ops::Range<usize>| {
             for known in &mut self.delivered[range] {
@@ -153,12 +175,10 @@ impl Model {
             }
         };
         deliver(before..cumulative);
-        for (from, to) in ack.sacks.iter().take_while(|sack| sack.0 < sack.1) {
-            deliver(cumulative + *from as usize..cumulative + *to as usize);
-        }
+        blocks.into_iter().for_each(&mut deliver);
         self.una = cumulative;
         let progress = cumulative > before || segments > 0;
-        let news = self.decoder.take(ack.ace, ack.ce_bytes, segments, progress);
+        let news = self.decoder.take(ack.ace, ack.option, segments, progress);
         self.counted += news.marks;
         self.judge(told, segments, progress, news.marks, news.bytes);
     }
@@ -217,7 +237,7 @@ impl Model {
             Event::Gap { segments } => {
                 for _ in 0..segments {
                     if self.has_room() {
-                        self.delivered.push(false);
+                        self.push(MSS);
                     }
                 }
             }
@@ -225,8 +245,8 @@ impl Model {
                 // The newest ones: from what is long acknowledged nothing comes any more.
                 let newest = self.delivered.len().min(WINDOW);
                 if newest > 0 {
-                    let seq = self.delivered.len() - 1 - usize::from(segment) % newest;
-                    self.arrive(seq, MSS, marked);
+                    let segment = self.delivered.len() - 1 - usize::from(segment) % newest;
+                    self.arrive(segment, marked);
                 }
             }
             Event::Wait { us } => self.wait(Duration::from_micros(us.into())),

@@ -342,6 +342,10 @@ impl Alone {
 }
 
 impl CongestionControl for Alone {
+    fn on_established(&mut self, connection: &Connection) {
+        self.connection = *connection;
+    }
+
     fn on_ack(&mut self, ack: &l4s_cc::Ack) -> Decision {
         let mut window = self.decision.window;
         window.limited = ack.limited;

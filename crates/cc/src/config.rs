@@ -80,6 +80,13 @@ macro_rules! controls {
         }
 
         impl CongestionControl for Cc {
+            fn on_established(&mut self, connection: &Connection) {
+                match self {
+                    $(Cc::$variant(cc) => cc.on_established(connection),)+
+                    Cc::Foreign(cc) => cc.on_established(connection),
+                }
+            }
+
             #[inline]
             fn observe(&mut self, ack: &Ack) {
                 match self {

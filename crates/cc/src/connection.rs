@@ -8,6 +8,15 @@ use crate::{Decision, INITIAL_WINDOW, Window};
 /// The most bytes that one unit of segmentation offload holds (`GSO_LEGACY_MAX_SIZE`).
 const OFFLOAD_BYTES: u64 = 65_536;
 
+/// How a receiver reports marks, as far as a congestion control can use it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Marks {
+    /// Exactly: which segments were marked, or how many.
+    Counted,
+    /// That there were some, until the sender says that it reduced (RFC 3168 §6.1.3).
+    Latched,
+}
+
 /// What is fixed before the first segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Connection {
@@ -17,12 +26,16 @@ pub struct Connection {
     pub payload: u32,
     /// The initial window in segments, from 1.
     pub initial_window: u32,
+    /// How marks come back, where ECN was negotiated.
+    pub marks: Marks,
 }
 
 impl Connection {
-    /// A connection whose segments have no options of their own, with the window of RFC 6928.
+    /// A connection whose segments have no options of their own, with the window of RFC 6928 and
+    /// counted marks.
     pub const fn new(mss: u32) -> Connection {
-        Connection { mss, payload: mss, initial_window: INITIAL_WINDOW }
+        let marks = Marks::Counted;
+        Connection { mss, payload: mss, initial_window: INITIAL_WINDOW, marks }
     }
 
     /// The decision before the first event.

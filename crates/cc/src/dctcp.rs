@@ -85,7 +85,7 @@ pub struct State {
     pub window_end: u64,
     /// Segments delivered in this window of observation.
     pub delivered: u32,
-    /// Those of them whose acknowledgement echoed congestion.
+    /// Those of them that were marked; all of an acknowledgement that echoed congestion.
     pub delivered_ce: u32,
 }
 
@@ -128,7 +128,7 @@ impl Rule {
         if s.delivered_ce > 0 {
             let gained = (u64::from(s.delivered_ce) << (self.bits - self.shift_g))
                 / u64::from(s.delivered.max(1));
-            s.alpha = (s.alpha + gained as u32).min(1 << self.bits);
+            s.alpha = (u64::from(s.alpha) + gained).min(1 << self.bits) as u32;
         }
     }
 }
@@ -145,9 +145,7 @@ impl WindowRule for Rule {
     #[inline]
     fn observe(&mut self, _: &mut Window, ack: &Ack) {
         self.state.delivered += ack.delivered;
-        if ack.ece {
-            self.state.delivered_ce += ack.delivered;
-        }
+        self.state.delivered_ce += ack.delivered_ce;
         if ack.una >= self.state.window_end {
             self.update_alpha();
             self.state = State { window_end: ack.nxt, delivered: 0, delivered_ce: 0, ..self.state };

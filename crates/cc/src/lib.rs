@@ -20,7 +20,7 @@ pub mod reno;
 mod window;
 
 pub use config::{Cc, Config, WantedEcn};
-pub use connection::Connection;
+pub use connection::{Connection, Marks};
 pub use reducing::{Reducing, WindowRule};
 pub use window::Window;
 
@@ -121,6 +121,9 @@ pub struct Decision {
 
 /// A congestion control.
 pub trait CongestionControl {
+    /// The handshake is over: what was negotiated, where the connection was made for something else.
+    fn on_established(&mut self, _connection: &Connection) {}
+
     /// Sees an acknowledgement before the transport draws conclusions from it (`in_ack_event` of
     /// Linux).
     fn observe(&mut self, _ack: &Ack) {}

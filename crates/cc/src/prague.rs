@@ -21,8 +21,8 @@ use l4s_units::{Duration, Rate};
 
 use crate::classic_ecn::{Clock, Detector, Report, Rules, Sample};
 use crate::{
-    Ack, Congestion, CongestionControl, Connection, Decision, INITIAL_WINDOW, Pause, Recovery,
-    Window, hystart_rise,
+    Ack, Congestion, CongestionControl, Connection, Decision, INITIAL_WINDOW, Marks, Pause,
+    Recovery, Window, hystart_rise,
 };
 use growth::Growth;
 
@@ -375,6 +375,23 @@ impl Control {
         }
     }
 
+    /// ECE of a receiver that repeats it until CWR arrives, for a round trip. How many packets were
+    /// marked is not known, so it is answered as a loss (RFC 3168 §5), once until the packet with CWR,
+    /// the next one, is acknowledged. Growth is Reno's from then on (RFC 9331 §4.3).
+    #[cold]
+    fn answer_echo(&mut self, nxt: u64, now: u64) {
+        if !self.state.in_loss {
+            self.on_loss(false, nxt + 1);
+            // A loss that turns out to be none does not take it back.
+            self.state.prior_frac_cwnd = self.state.frac_cwnd;
+            self.state.prior_ssthresh = self.state.ssthresh;
+        }
+        self.settings.rtt_independence = RttIndependence::Off;
+        self.growth.set_rtt_independence(RttIndependence::Off);
+        self.state.saw_ce = true;
+        self.state.cut_at = now;
+    }
+
     /// Shows the detector an acknowledgement.
     #[inline]
     fn detect(&mut self, ack: &Ack, srtt: u64, now: u64) {
@@ -406,11 +423,17 @@ impl Control {
         if self.state.in_loss && ack.una >= self.state.recover {
             self.state.in_loss = false;
         }
+        let latched = self.connection.marks == Marks::Latched;
+        if ack.ece && latched {
+            self.answer_echo(ack.nxt, now);
+        }
         self.detect(ack, srtt, now);
         if ack.delivered_ce > 0 {
             let first = !self.state.saw_ce;
             self.state.saw_ce = true;
             self.state.marked();
+            // Without counted marks it grows as after a loss.
+            self.state.after_loss = latched;
             self.observe_marks(ack, srtt, now);
             self.answer(ack, srtt, now, first);
         } else {
@@ -487,6 +510,10 @@ pub fn control(config: &Config, connection: &Connection) -> Control {
 }
 
 impl CongestionControl for Control {
+    fn on_established(&mut self, connection: &Connection) {
+        self.connection = *connection;
+    }
+
     fn on_ack(&mut self, ack: &Ack) -> Decision {
         self.update(ack);
         self.let_first_retransmission_go(ack.in_flight);

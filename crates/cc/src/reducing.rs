@@ -61,6 +61,10 @@ impl<R: WindowRule> Reducing<R> {
 }
 
 impl<R: WindowRule> CongestionControl for Reducing<R> {
+    fn on_established(&mut self, connection: &Connection) {
+        self.connection = *connection;
+    }
+
     #[inline]
     fn observe(&mut self, ack: &Ack) {
         self.rule.observe(&mut self.decision.window, ack);

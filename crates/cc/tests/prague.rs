@@ -282,6 +282,35 @@ fn false_alarm_gives_the_window_back() {
     assert_eq!(window.cwnd, 20);
 }
 
+/// RFC 3168 §5 and §6.1.2: an echo that lasts until CWR arrives is answered as a loss, once per window of
+/// data; growth is Reno's then (RFC 9331 §4.3), a packet per round trip however short that is.
+#[test]
+fn a_latched_echo_halves_the_window_once_and_growth_is_renos() {
+    let mut flow = Flow::new(Config::default(), 40, MS * 5);
+    let latched = Connection { marks: l4s_cc::Marks::Latched, ..Connection::new(MSS) };
+    flow.cc.on_established(&latched);
+    let window = |flow: &Flow| flow.cc.state().frac_cwnd as f64 / f64::from(1 << 20);
+    // The echo lasts for a round trip: 41 packets, the last of which is the one with CWR.
+    for _ in 0..40 {
+        flow.acknowledge(1, 1);
+        assert_eq!(window(&flow), 20.0);
+    }
+    // A false alarm does not take the answer back.
+    flow.cc.on_recovered(Recovery::Spurious(Some(flow.window)));
+    assert_eq!(window(&flow), 20.0);
+    flow.acknowledge(1, 0);
+    flow.round(0.0);
+    let before = window(&flow);
+    for _ in 0..8 {
+        flow.round(0.0);
+    }
+    let growth = (window(&flow) - before) / 8.0;
+    assert!((0.9..=1.0).contains(&growth), "{growth} packets per round trip");
+    // The next echo halves it again.
+    flow.acknowledge(1, 1);
+    assert_eq!(window(&flow), (before + 8.0 * growth) / 2.0);
+}
+
 #[test]
 fn pause_of_three_timeouts_leaves_an_eighth_but_not_less_than_ten() {
     for (cwnd, left) in [(200, 25), (40, 10), (6, 6)] {

@@ -34,8 +34,11 @@ use rustix::time::{
 
 use crate::lateness::{Stalls, Watchdog};
 use crate::message::{Channel, Next, OnDevice, Order, Part, Row, Setup, Word};
-use crate::{PragueSample, Report};
+use crate::{PragueSample, Report, setup};
 use l4s_os::{Clock, OsError, keep_off_spare_core, namespace};
+
+/// The kernel refuses the setting that asks for AccECN.
+const NO_ACCECN: &str = "`peer = \"accecn\"`: this kernel has no AccECN, which came with Linux 7.0";
 
 /// What an agent needs of the program that it is a part of.
 pub trait Hooks {
@@ -90,7 +93,10 @@ fn live(control: &mut Channel, hooks: &dyn Hooks) -> Result<(), OsError> {
     keep_off_spare_core();
     namespace::quieten_ipv6(setup.address.is_ipv6())?;
     for (path, value) in &setup.sysctls {
-        namespace::set(path, value)?;
+        namespace::set(path, value).map_err(|error| {
+            let accecn = path == setup::TCP_ECN && value == setup::ACCECN;
+            if accecn { OsError::Machine(NO_ACCECN.to_owned()) } else { error }
+        })?;
     }
     let device = device::open(&setup)?;
     // Kept until the end.

@@ -174,7 +174,8 @@ impl Live {
     /// are of its namespace.
     pub fn adapt(&mut self, scenario: &Scenario) -> bool {
         let speaks = |s: &Scenario| -> Vec<_> {
-            s.groups.iter().map(|g| (g.cc.clone(), g.ecn, g.accecn, g.mss)).collect()
+            let speaks = |g: &Group| (g.cc.clone(), g.ecn, g.peer, g.accecn, g.mss);
+            s.groups.iter().map(speaks).collect()
         };
         if !self.scenario.adaptable(scenario) || speaks(&self.scenario) != speaks(scenario) {
             return false;

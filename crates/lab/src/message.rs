@@ -100,6 +100,8 @@ pub(crate) enum Part {
     TcpServer {
         /// The kernel's name of the congestion control.
         cc: String,
+        /// Whether that may leave a connection to Reno, as it needs ECN and the clients have none.
+        leaves: bool,
         /// Whether TCP paces, though the congestion control would not.
         pacing: bool,
         /// Where its Prague shows what it knows.

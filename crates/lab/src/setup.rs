@@ -7,8 +7,9 @@
 use std::net::IpAddr;
 
 use l4s_bottleneck::{AppFlow, Download, Downloads, app_flows};
+use l4s_cc::WantedEcn;
 use l4s_cc::prague::{self, Fallback, kernel};
-use l4s_model::{AccEcn, Buffer, FlowId, Group, QdiscOf, Scenario, Udp};
+use l4s_model::{AccEcn, Buffer, FlowId, Group, Peer, QdiscOf, Scenario, Udp};
 use l4s_os::OsError;
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, CStruct, Duration, Ecn, Time};
@@ -27,6 +28,10 @@ pub(crate) const SERVER_PORT: u16 = 5001;
 const MOST_PAIRS: usize = 256;
 /// Where the Prague of `--on linux` has its settings (linux/tcp_prague.c).
 const PRAGUE: &str = "net/ipv4/tcp_prague";
+/// Which ECN TCP asks for, and grants.
+pub(crate) const TCP_ECN: &str = "net/ipv4/tcp_ecn";
+/// AccECN, asked for and granted.
+pub(crate) const ACCECN: &str = "3";
 /// What an agent has open besides its flows, with room.
 const OTHER_FILES: u64 = 64;
 
@@ -80,12 +85,14 @@ pub struct Control {
     pub ours: bool,
     /// The map of BPF in which its sockets show what they know.
     pub sockets: Option<u32>,
+    /// Prague: whether it goes on with the ECN of RFC 3168 where the client has no other.
+    pub falls_back: bool,
 }
 
 impl From<String> for Control {
     /// The kernel's own.
     fn from(name: String) -> Control {
-        Control { name, ours: false, sockets: None }
+        Control { name, ours: false, sockets: None, falls_back: false }
     }
 }
 
@@ -225,6 +232,7 @@ impl LabPlan {
             part: match end {
                 End::Server => Part::TcpServer {
                     cc: String::new(),
+                    leaves: false,
                     pacing: false,
                     shows: Shows::Nowhere,
                     sample_every_ns: options.sample_every.as_nanos().max(1_000_000),
@@ -323,6 +331,7 @@ fn tcp(
     }
     let mtu = mtu(group.mss, options.ipv6)?;
     (pair.server.mtu, pair.client.mtu) = (mtu, mtu);
+    falls_back_as_expected(group, &control)?;
     let ecn = group.negotiated().codepoint;
     let rtts = || {
         let of = move |change: &l4s_model::Change| {
@@ -336,9 +345,9 @@ fn tcp(
     let path = on_the_way(scenario, longest);
     let memory = window_memory(path);
     let ordered = flows.room.min(AT_A_TIME);
-    let negotiate = if ecn.is_none() { "0" } else { "1" };
+    let [server_ecn, client_ecn] = tcp_ecn(group);
     let sysctls = [
-        ("net/ipv4/tcp_ecn", negotiate.to_owned()),
+        (TCP_ECN, server_ecn.to_owned()),
         // A flow knows nothing of those before it.
         ("net/ipv4/tcp_no_metrics_save", "1".to_owned()),
         ("net/ipv4/tcp_rmem", format!("4096 131072 {memory}")),
@@ -366,6 +375,9 @@ fn tcp(
     for (end, setup) in [(End::Server, &mut pair.server), (End::Client, &mut pair.client)] {
         setup.who = format!("the {} of group `{}`", end.name(), group.name);
         setup.sysctls.clone_from(&sysctls);
+        if end == End::Client {
+            client_ecn.clone_into(&mut setup.sysctls[0].1);
+        }
         setup.files += (flows.all.len() - flows.downloads) as u64;
         setup.more_files += (flows.downloads + ordered) as u64;
         // All that is on the way may have to wait for the data plane once.
@@ -385,8 +397,11 @@ fn tcp(
         _ => OnDevice::Ect1,
     };
     let end = Time::ZERO + scenario.duration;
-    if let Part::TcpServer { cc, pacing, shows, downloads, apps, .. } = &mut pair.server.part {
+    if let Part::TcpServer { cc, leaves, pacing, shows, downloads, apps, .. } =
+        &mut pair.server.part
+    {
         cc.clone_from(&control.name);
+        *leaves = group.cc.wants() != WantedEcn::Off && ecn.is_none();
         *shows = match control.sockets {
             Some(map) => Shows::Map(map),
             None if options.built && prague.is_some() => Shows::Info,
@@ -397,9 +412,46 @@ fn tcp(
         *apps = flows.apps.iter().map(|own| Writes::new(own.flow, own.app, end)).collect();
     }
     let frames = flows.apps.iter().map(|own| (own.flow, own.app.frame().get().max(1))).collect();
+    // A client of its own kind has a control that asks for no ECN by itself.
+    let cc = if group.peer == Peer::Auto { control.name } else { "reno".to_owned() };
     let intervals = Intervals::new(options.sample_every, scenario.warmup);
-    pair.client.part = Part::TcpClient { cc: control.name, flows: flows.all, frames, intervals };
+    pair.client.part = Part::TcpClient { cc, flows: flows.all, frames, intervals };
     Ok(pair)
+}
+
+/// What `tcp_ecn` of the server's namespace and of the client's is: 0 for no ECN, 1 for that of RFC
+/// 3168, 3 for AccECN. A control that cannot do without ECN asks for it by itself.
+fn tcp_ecn(group: &Group) -> [&'static str; 2] {
+    let server = match (group.codepoint(), group.peer) {
+        (None, _) => "0",
+        (Some(_), Peer::AccEcn) => ACCECN,
+        (Some(_), _) => "1",
+    };
+    let client = match group.peer {
+        Peer::Auto => server,
+        Peer::None => "0",
+        Peer::Rfc3168 => "1",
+        Peer::AccEcn => ACCECN,
+    };
+    [server, client]
+}
+
+/// Prague with a client of RFC 3168: whether it does without ECN then is a flag of the kernel's control,
+/// and not every kernel knows it.
+fn falls_back_as_expected(group: &Group, control: &Control) -> Result<(), OsError> {
+    let is_prague = matches!(group.cc, l4s_cc::Config::Prague(_));
+    if !is_prague || group.peer != Peer::Rfc3168 || control.falls_back != group.refuses_rfc3168() {
+        return Ok(());
+    }
+    Err(OsError::Unsupported(if control.falls_back {
+        "with a client of RFC 3168 this kernel's Prague sends ECT(0): expected `ecn = \"classic\"`; \
+         `--on sim` has Prague that does without ECN then"
+            .to_owned()
+    } else {
+        "with a client of RFC 3168 this kernel's Prague does without ECN: expected `ecn = \"auto\"`; \
+         `--on sim` has Prague that sends ECT(0) then"
+            .to_owned()
+    }))
 }
 
 /// A UDP source.
@@ -612,6 +664,55 @@ mod tests {
             let plan = plan(text, &LabOptions { ipv6, ..LabOptions::default() }).unwrap();
             let Part::UdpServer { payload, ecn, .. } = plan.pairs[0].server.part else { panic!() };
             assert_eq!((payload, ecn), (expected, 0b01));
+        }
+    }
+
+    #[test]
+    fn a_client_asks_for_the_ecn_that_it_has() {
+        for (group, tcp_ecn, cc) in [
+            ("cc = \"cubic\"", ["0", "0"], "cubic"),
+            ("cc = \"cubic\"\npeer = \"accecn\"", ["0", "3"], "reno"),
+            ("cc = \"cubic\"\necn = \"classic\"", ["1", "1"], "cubic"),
+            ("cc = \"cubic\"\necn = \"classic\"\npeer = \"accecn\"", ["3", "3"], "reno"),
+            ("cc = \"dctcp\"\npeer = \"rfc3168\"", ["1", "1"], "reno"),
+            ("cc = \"dctcp\"\npeer = \"none\"", ["1", "0"], "reno"),
+            ("cc = \"prague\"", ["1", "1"], "prague"),
+            ("cc = \"prague\"\npeer = \"rfc3168\"", ["1", "1"], "reno"),
+        ] {
+            let text = format!("[[group]]\nname = \"A\"\nrtt = \"10ms\"\n{group}\n");
+            let plan = plan(&text, &LabOptions::default()).unwrap();
+            let pair = &plan.pairs[0];
+            for (setup, expected) in [&pair.server, &pair.client].into_iter().zip(tcp_ecn) {
+                assert_eq!(setup.sysctls[0], (TCP_ECN.to_owned(), expected.to_owned()), "{group}");
+            }
+            let Part::TcpClient { cc: found, .. } = &pair.client.part else { panic!() };
+            assert_eq!(found, cc);
+        }
+    }
+
+    /// What Prague does with a client of RFC 3168 is the kernel's choice.
+    #[test]
+    fn a_fall_back_that_this_kernel_does_not_have_is_refused_with_words() {
+        for (ecn, falls_back, word) in [
+            ("auto", false, None),
+            ("auto", true, Some("ECT(0): expected `ecn = \"classic\"`")),
+            ("classic", true, None),
+            ("classic", false, Some("does without ECN: expected `ecn = \"auto\"`")),
+        ] {
+            let text = format!(
+                "duration = \"10s\"\nlink.rate = \"40mbit\"\n[[group]]\nname = \"A\"\n\
+                 rtt = \"10ms\"\ncc = \"prague\"\necn = \"{ecn}\"\npeer = \"rfc3168\"\n"
+            );
+            let scenario = &Plan::parse("t.toml", &text, &[]).unwrap().points[0].scenario;
+            let control = |_: &Group| Control { falls_back, ..Control::from("prague".to_owned()) };
+            match (LabPlan::new(scenario, control, &LabOptions::default()), word) {
+                (Ok(_), None) => {}
+                (Err(OsError::Unsupported(why)), Some(word)) => {
+                    assert!(why.starts_with("group `A`: with a client of RFC 3168"), "{why}");
+                    assert!(why.contains(word), "{why}");
+                }
+                other => panic!("{other:?}"),
+            }
         }
     }
 

@@ -230,7 +230,7 @@ impl GroupSummary {
     /// Whether its goodput is below nine tenths of its rate: much was sent again, or waited for
     /// segments that were missing. Headers alone are 3.5 % of segments of 1500 B.
     pub fn goodput_lags(&self) -> bool {
-        self.goodput_bps.is_some_and(|goodput| goodput < 0.9 * self.rate_bps)
+        self.goodput_bps.is_some_and(|goodput| goodput < 0.85 * self.rate_bps)
     }
 
     /// Whether most of its packets have less than 200 B: voice or a game, say.

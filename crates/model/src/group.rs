@@ -12,6 +12,8 @@ pub struct Group {
     pub cc: l4s_cc::Config,
     /// Which ECN it negotiates.
     pub ecn: EcnMode,
+    /// What its clients can do.
+    pub peer: Peer,
     /// What its acknowledgements tell of marks, where they count them.
     pub accecn: AccEcn,
     /// The base round trip, queue excluded.
@@ -47,6 +49,20 @@ pub enum EcnMode {
     Auto,
 }
 
+/// The most ECN that the client of a TCP connection can do: what its SYN asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum Peer {
+    /// What the server's congestion control asks of it: it has the same one.
+    #[default]
+    Auto,
+    /// Accurate ECN (RFC 9768).
+    AccEcn,
+    /// The ECN of RFC 3168.
+    Rfc3168,
+    /// No ECN.
+    None,
+}
+
 /// How acknowledgements count marks, where Accurate ECN was negotiated (RFC 9768).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum AccEcn {
@@ -64,6 +80,7 @@ impl Group {
             name: name.to_owned(),
             cc,
             ecn: EcnMode::Auto,
+            peer: Peer::Auto,
             accecn: AccEcn::Option,
             rtt,
             starts: vec![Time::ZERO],

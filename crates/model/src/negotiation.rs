@@ -3,7 +3,7 @@
 use l4s_cc::WantedEcn;
 use l4s_units::Ecn;
 
-use crate::{AccEcn, EcnMode, Group};
+use crate::{AccEcn, EcnMode, Group, Peer};
 
 /// The ECN of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,32 +31,48 @@ pub enum Feedback {
     },
 }
 
-impl EcnMode {
-    /// The ECN of a connection whose congestion control `wants` it. Accurate ECN is negotiated where
-    /// the congestion control cannot do without ECT(1); one that cannot do without ECN at all has
-    /// DCTCP's feedback over ECT(0).
-    pub fn negotiate(self, wants: WantedEcn, accecn: AccEcn) -> Negotiated {
-        let codepoint = match (self, wants) {
-            (EcnMode::Off, _) | (EcnMode::Auto, WantedEcn::Off) => {
-                return Negotiated { codepoint: None, feedback: Feedback::None };
-            }
-            (EcnMode::Classic, _) | (EcnMode::Auto, WantedEcn::Classic) => Ecn::Ect0,
-            (EcnMode::L4s, _) | (EcnMode::Auto, WantedEcn::L4s) => Ecn::Ect1,
-        };
-        let feedback = match wants {
-            WantedEcn::Off => Feedback::Classic,
-            WantedEcn::L4s if codepoint == Ecn::Ect1 => {
-                Feedback::Accurate { option: accecn == AccEcn::Option }
-            }
-            _ => Feedback::Dctcp,
-        };
-        Negotiated { codepoint: Some(codepoint), feedback }
-    }
-}
-
 impl Group {
-    /// The ECN that this group's connections negotiate.
+    /// The codepoint of data where the client takes part in ECN; `None` where the server does not.
+    pub fn codepoint(&self) -> Option<Ecn> {
+        match (self.ecn, self.cc.wants()) {
+            (EcnMode::Off, _) | (EcnMode::Auto, WantedEcn::Off) => None,
+            (EcnMode::Classic, _) | (EcnMode::Auto, WantedEcn::Classic) => Some(Ecn::Ect0),
+            (EcnMode::L4s, _) | (EcnMode::Auto, WantedEcn::L4s) => Some(Ecn::Ect1),
+        }
+    }
+
+    /// The feedback that a client offers with its SYN. With [`Peer::Auto`] it is Accurate ECN where
+    /// the congestion control cannot do without ECT(1), and DCTCP's where it cannot do without ECN
+    /// and its data is ECT(0).
+    pub fn offer(&self) -> Feedback {
+        let accurate = Feedback::Accurate { option: self.accecn == AccEcn::Option };
+        match (self.peer, self.codepoint(), self.cc.wants()) {
+            (Peer::AccEcn, ..) => accurate,
+            (Peer::Rfc3168, ..) | (Peer::Auto, Some(_), WantedEcn::Off) => Feedback::Classic,
+            (Peer::None, ..) | (Peer::Auto, None, _) => Feedback::None,
+            (Peer::Auto, Some(Ecn::Ect1), WantedEcn::L4s) => accurate,
+            (Peer::Auto, ..) => Feedback::Dctcp,
+        }
+    }
+
+    /// Whether the server does without ECN where the client has only that of RFC 3168. ECT(1) of a
+    /// scalable control takes exact feedback (RFC 9331 §4.2); Linux' Prague asks for this with the
+    /// flag `TCP_CONG_NO_FALLBACK_RFC3168`.
+    pub fn refuses_rfc3168(&self) -> bool {
+        self.cc.wants() == WantedEcn::L4s && self.codepoint() == Some(Ecn::Ect1)
+    }
+
+    /// The ECN that this group's connections negotiate, where nothing on the path changes the flags of
+    /// the handshake.
     pub fn negotiated(&self) -> Negotiated {
-        self.ecn.negotiate(self.cc.wants(), self.accecn)
+        match (self.codepoint(), self.offer()) {
+            (Some(_), Feedback::Classic | Feedback::Dctcp) if self.refuses_rfc3168() => {
+                Negotiated { codepoint: None, feedback: Feedback::None }
+            }
+            (codepoint @ Some(_), feedback) if feedback != Feedback::None => {
+                Negotiated { codepoint, feedback }
+            }
+            _ => Negotiated { codepoint: None, feedback: Feedback::None },
+        }
     }
 }

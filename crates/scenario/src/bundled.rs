@@ -42,6 +42,7 @@ bundled! {
     "prague-narrow",
     "prague-detector",
     "tcp-parts",
+    "peers",
     "web",
     "video",
     "changes",

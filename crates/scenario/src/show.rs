@@ -221,6 +221,7 @@ fn draft(group: &Group) -> GroupDraft {
     GroupDraft {
         name: group.name.clone(),
         ecn: group.ecn,
+        peer: group.peer,
         accecn: group.accecn,
         flows: group.starts.len() as u64,
         rtt: group.rtt,

@@ -162,13 +162,19 @@ refuses! {
          another `cc`";
     three_bits_of_accecn_without_accecn: "flows = 1" => "accecn = \"ace\"",
         "s.toml:17:10: `group.accecn`: dctcp over this ECN has no AccECN; leave `accecn` out; \
-         prague over ECT(1) has it";
+         prague over ECT(1) has it, and all with `peer = \"accecn\"`";
     a_kind_of_accecn_that_is_none: "flows = 1" => "accecn = \"both\"",
         "s.toml:17:10: `group.accecn`: found \"both\", expected one of \"option\", \"ace\"";
     a_segment_shorter_than_any: "flows = 1" => "mss = 535",
         "s.toml:17:7: `group.mss`: found 535, expected a whole number from 536 to 8948";
     a_segment_with_a_unit: "flows = 1" => "mss = \"1448b\"",
         "s.toml:17:7: `group.mss`: found \"1448b\", expected a whole number from 536 to 8948";
+    three_bits_of_accecn_for_a_peer_without: "flows = 1" => "peer = \"none\"\naccecn = \"ace\"",
+        "s.toml:18:10: `group.accecn`: dctcp over this ECN has no AccECN; leave `accecn` out; \
+         prague over ECT(1) has it, and all with `peer = \"accecn\"`";
+    a_peer_that_is_none: "flows = 1" => "peer = \"nonce\"",
+        "s.toml:17:8: `group.peer`: found \"nonce\", expected one of \"auto\", \"accecn\", \
+         \"rfc3168\", \"none\"; did you mean \"none\"?";
     acknowledgements_that_are_all_lost: "40mbit\"" => "40mbit\"\nack_loss = 1.0",
         "s.toml:7:12: `link.ack_loss`: found 1.0, expected a chance such as 0.01, from 0 to 0.9";
     acknowledgements_lost_in_percent: "40mbit\"" => "40mbit\"\nack_loss = \"1%\"",

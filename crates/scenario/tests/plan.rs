@@ -549,6 +549,8 @@ fn bundled_scenarios_have_the_runs_of_their_papers() {
     // Nine detectors in three queues; 17 settings of Reno, Cubic and DCTCP in three queues.
     assert_eq!(runs("prague-detector"), 27);
     assert_eq!(runs("tcp-parts"), 51);
+    // Three controls by three kinds of client.
+    assert_eq!(runs("peers"), 9);
     // Seven rates by two AQMs; five loads by three (Fallback appendix D); eight sizes of a campus by
     // three AQMs by two detectors; two rates by four RTTs by three bursts by two sets of constants.
     assert_eq!(runs("two-bottlenecks"), 14);

@@ -16,7 +16,8 @@
 
 use l4s_aqm::{Departure, DropCause, MarkCause, Queue, Watch};
 use l4s_bottleneck::{Bottleneck, Download, Straddling, Successor};
-use l4s_model::{Change, Feedback, Group, Negotiated, Scenario};
+use l4s_cc::{Marks, WantedEcn};
+use l4s_model::{Change, Feedback, Group, Peer, Scenario};
 use l4s_observe::{EcnFlags, FlowState, FrameEvent, HopEvent, LinkState, Observer};
 use l4s_units::{Bytes, Duration, Ecn, Time};
 
@@ -28,7 +29,7 @@ use crate::hops::{Hops, Next};
 use crate::line::Line;
 use crate::packet::{Message, Owner, Packet, Return, Segment, Stamps};
 use crate::schedule::{Event, Schedule};
-use crate::tcp::{Client, Output, Sender, SenderConfig, State};
+use crate::tcp::{Client, Offer, Output, Sender, SenderConfig, State};
 use crate::timers::Timers;
 use crate::udp::Source;
 
@@ -51,30 +52,34 @@ pub struct Outcome {
 /// What the connections of a group have in common.
 struct Kind {
     sender: SenderConfig,
-    feedback: Feedback,
+    offer: Offer,
 }
 
 impl Kind {
     fn of(group: &Group) -> Kind {
-        let Negotiated { codepoint, feedback } = group.negotiated();
         let sender = SenderConfig {
             cc: group.cc.clone(),
-            ecn: codepoint,
-            ecn_on_everything: matches!(feedback, Feedback::Dctcp | Feedback::Accurate { .. }),
-            accurate_ecn: matches!(feedback, Feedback::Accurate { .. }),
+            ecn: group.codepoint(),
+            refuses_rfc3168: group.refuses_rfc3168(),
+            echo: match group.offer() {
+                Feedback::Dctcp => Marks::Counted,
+                _ => Marks::Latched,
+            },
             size: group.size.map(Bytes::get),
             mss: group.mss.get() as u16,
             initial_window: group.initial_window,
         };
-        Kind { sender, feedback }
+        // With a control that cannot do without ECN a SYN is ECN-capable, as in Linux.
+        let capable = group.peer == Peer::Auto && group.cc.wants() != WantedEcn::Off;
+        let ecn = sender.ecn.filter(|_| capable).unwrap_or_default();
+        Kind { sender, offer: Offer { feedback: group.offer(), ecn } }
     }
 
     /// The two ends of a connection.
     fn ends(&self, size: Option<Bytes>, rtt: Duration) -> (Sender, Client) {
         let size = size.map(Bytes::get);
         let server = Sender::new(&SenderConfig { size, ..self.sender.clone() });
-        let client = Client::new(self.feedback, rtt, self.sender.mss);
-        (server, client)
+        (server, Client::new(self.offer, rtt, self.sender.mss))
     }
 }
 
@@ -348,8 +353,8 @@ impl<O: Observer<Packet>> Engine<O> {
             return;
         }
         self.serve(slot, now, |server, out| match message {
-            Message::Syn(sent) => server.on_syn(sent, now, out),
-            Message::Request(stamps) => server.on_request(stamps, now, out),
+            Message::Syn(syn) => server.on_syn(&syn, now, out),
+            Message::Request(request) => server.on_request(&request, now, out),
             Message::Ack(ack) => server.on_ack(&ack, now, out),
         });
         if matches!(message, Message::Request(_))
@@ -646,6 +651,6 @@ mod tests {
     #[test]
     fn an_idle_flow_takes_little_more_than_a_kibibyte() {
         let flow = size_of::<Flow>() + 2 * size_of::<Time>() + size_of::<(Time, u32)>();
-        assert!(flow <= 1192, "{flow} B");
+        assert!(flow <= 1228, "{flow} B");
     }
 }

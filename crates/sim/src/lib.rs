@@ -21,7 +21,7 @@ mod timers;
 mod udp;
 
 pub use engine::Outcome;
-pub use packet::{Ack, Packet, Segment};
+pub use packet::{Ack, ByteCounters, Packet, Segment};
 pub use simulation::Simulation;
 
 use l4s_model::Scenario;

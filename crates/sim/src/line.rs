@@ -56,8 +56,9 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Message, Stamp};
+    use crate::packet::{Message, Request, Stamps};
     use l4s_model::FlowId;
+    use l4s_observe::EcnFlags;
 
     #[test]
     fn what_takes_a_shorter_path_overtakes_and_nothing_is_sped_up() {
@@ -65,7 +66,9 @@ mod tests {
         let mut line = Line::new(Duration::from_millis(50));
         let send = |line: &mut Line, flow, ms| {
             let (flow, arrives) = (FlowId::new(flow), at(ms) + line.delay);
-            line.push(Return { arrives, flow, slot: 0, message: Message::Syn(Stamp::default()) });
+            let (flags, stamps) = (EcnFlags::default(), Stamps::default());
+            let message = Message::Request(Request { flags, option: false, stamps });
+            line.push(Return { arrives, flow, slot: 0, message });
         };
         send(&mut line, 0, 0);
         send(&mut line, 1, 10);

@@ -15,8 +15,8 @@ pub(crate) const MSS: u64 = 1448;
 const SYN_IP: u64 = 60;
 /// Bytes of the request that starts a flow, as in the lab.
 const REQUEST: u64 = 100;
-/// What the server counts of marked packets from the client, in three bits: it begins at 5 (RFC 9768
-/// §3.2.2.1), and there is no queue on the way up that could mark one.
+/// What the server counts of marked packets from the client, in three bits: its initial value (RFC 9768
+/// §3.2.1), as there is no queue on the way up that could mark one.
 const ACE: u8 = 5;
 /// IP and UDP header.
 const UDP_HEADER: u64 = 28;
@@ -131,7 +131,7 @@ impl Packet {
     }
 
     /// What it says of ECN to the client.
-    fn ecn_flags(&self) -> EcnFlags {
+    pub(crate) fn ecn_flags(&self) -> EcnFlags {
         match self.flags {
             _ if self.is_syn() => EcnFlags::of_ace(self.syn_ecn),
             flags if flags & Packet::ACE != 0 => EcnFlags::of_ace(ACE),
@@ -293,11 +293,31 @@ pub(crate) struct Return {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Message {
-    /// A SYN, sent at this time.
-    Syn(Stamp),
-    /// The third step of the handshake, and the request that starts the flow.
-    Request(Stamps),
+    Syn(Syn),
+    Request(Request),
     Ack(Ack),
+}
+
+/// A client's SYN.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Syn {
+    /// Its ECN field.
+    pub ecn: Ecn,
+    /// The ECN that it offers (RFC 9768 §3.1.1).
+    pub flags: EcnFlags,
+    /// When it was sent.
+    pub sent: Stamp,
+}
+
+/// The third step of the handshake, and the request that starts the flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Request {
+    /// With AccECN they tell the codepoint of the SYN-ACK (RFC 9768 §3.2.2.1).
+    pub flags: EcnFlags,
+    /// Whether it has the AccECN option.
+    pub option: bool,
+    /// When it was sent, and which SYN-ACK it answers.
+    pub stamps: Stamps,
 }
 
 /// A TCP acknowledgement (RFC 9293, RFC 2018).
@@ -312,14 +332,25 @@ pub struct Ack {
     pub duplicate: Option<Duplicate>,
     /// Echo of congestion experienced.
     pub ece: bool,
-    /// Marked packets received so far, in three bits (RFC 9768 §3.2.2).
+    /// Marked packets received so far, in three bits (RFC 9768 §3.2.2); 0 without AccECN.
     pub ace: u8,
-    /// Bytes in them, in 24 bits, where the AccECN option is in use (RFC 9768 §3.2.3).
-    pub ce_bytes: Option<u32>,
+    /// The AccECN option, where it is in use.
+    pub option: Option<ByteCounters>,
     /// The receive window: bytes from `cumulative` on that may be sent.
     pub window: u32,
     /// When it was sent, and which segment's time it echoes (RFC 7323 §4.3).
     pub stamps: Stamps,
+}
+
+/// The counters of the AccECN option (RFC 9768 §3.2.3): payload by codepoint, in 24 bits each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ByteCounters {
+    /// Of ECT(1): EE1B.
+    pub ect1: u32,
+    /// Of marked packets: ECEB.
+    pub ce: u32,
+    /// Of ECT(0): EE0B.
+    pub ect0: u32,
 }
 
 impl Ack {

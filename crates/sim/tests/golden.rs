@@ -177,6 +177,11 @@ fn tcp_parts() {
 }
 
 #[test]
+fn peers() {
+    check("peers", &["duration=12s", "warmup=4s"]);
+}
+
+#[test]
 fn web() {
     check("web", &["duration=10s", "warmup=2s"]);
 }

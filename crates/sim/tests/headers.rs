@@ -1,7 +1,10 @@
 //! A trace contradicts itself nowhere: what the handshake negotiates is what the data carries, for every
 //! control and ECN.
 
+use std::collections::BTreeSet;
+
 use l4s_measure::{PacketTrace, Snap};
+use l4s_model::{Feedback, Group};
 use l4s_scenario::Plan;
 use l4s_units::Ecn;
 
@@ -69,20 +72,21 @@ fn arrivals(mut trace: &[u8]) -> Vec<Tcp> {
 }
 
 /// Two downloads over a bottleneck that marks and drops; none where a control has no such ECN.
-fn trace(cc: &str, ecn: &str, more: &str) -> Option<Vec<Tcp>> {
+fn trace(cc: &str, ecn: &str, more: &str) -> Option<(Group, Vec<Tcp>)> {
     let text = format!(
         "duration = \"8s\"\nwarmup = \"0s\"\nlink.rate = \"4mbit\"\naqm = {{ kind = \"dualpi2\" }}\n\
          [[group]]\nname = \"A\"\ncc = \"{cc}\"\necn = \"{ecn}\"\nrtt = \"20ms\"\nflows = 2\n\
          size = \"1mb\"\n{more}"
     );
     let plan = Plan::parse("headers.toml", &text, &[]).ok()?;
+    let scenario = &plan.points[0].scenario;
     let mut trace = PacketTrace::new(Vec::new(), Snap::Packet).unwrap();
-    l4s_sim::run(&plan.points[0].scenario, &mut trace);
-    Some(arrivals(&trace.finish().unwrap()))
+    l4s_sim::run(scenario, &mut trace);
+    Some((scenario.groups[0].clone(), arrivals(&trace.finish().unwrap())))
 }
 
 /// What a SYN-ACK agrees to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Negotiated {
     Nothing,
     /// RFC 3168 §6.1.1.
@@ -132,27 +136,49 @@ fn check(packets: &[Tcp]) -> Negotiated {
     agreed
 }
 
+/// What a group of this scenario would negotiate on a path that changes nothing.
+fn expected(group: &Group) -> (Negotiated, Ecn) {
+    let agreed = match group.negotiated().feedback {
+        Feedback::None => Negotiated::Nothing,
+        Feedback::Classic | Feedback::Dctcp => Negotiated::Classic,
+        Feedback::Accurate { .. } => Negotiated::Accurate,
+    };
+    (agreed, group.negotiated().codepoint.unwrap_or_default())
+}
+
 #[test]
 fn what_is_negotiated_is_what_the_data_carries() {
-    let mut found = Vec::new();
+    let mut found = BTreeSet::new();
     for cc in ["reno", "cubic", "dctcp", "prague"] {
         for ecn in ["off", "classic", "l4s", "auto"] {
-            for more in ["", "accecn = \"ace\"\n"] {
-                let Some(packets) = trace(cc, ecn, more) else { continue };
-                let agreed = check(&packets);
-                let uses = |ecn| packets.iter().any(|p| p.ecn == ecn && p.payload > 0);
-                let capable = uses(Ecn::Ect0) || uses(Ecn::Ect1);
-                assert_eq!(capable, agreed != Negotiated::Nothing, "{cc} {ecn}");
-                found.push((cc, ecn, agreed));
+            for peer in ["auto", "accecn", "rfc3168", "none"] {
+                for more in ["", "accecn = \"ace\"\n"] {
+                    let more = format!("peer = \"{peer}\"\n{more}");
+                    let Some((group, packets)) = trace(cc, ecn, &more) else { continue };
+                    let agreed = check(&packets);
+                    let data = packets.iter().filter(|p| p.payload > 0);
+                    let codepoint = data.map(|p| p.ecn).find(|ecn| *ecn != Ecn::Ce).unwrap();
+                    assert_eq!((agreed, codepoint), expected(&group), "{cc} {ecn} {peer}");
+                    // A SYN-ACK is ECN-capable with controls that cannot do without ECN.
+                    let needs = group.cc.wants() != l4s_cc::WantedEcn::Off;
+                    let capable = needs && agreed != Negotiated::Nothing;
+                    let syn_ack = packets.iter().find(|p| p.syn).unwrap();
+                    assert_eq!(syn_ack.ecn.is_capable(), capable, "{cc} {ecn} {peer}");
+                    found.insert((cc, ecn, peer, agreed));
+                }
             }
         }
     }
     for expected in [
-        ("cubic", "auto", Negotiated::Nothing),
-        ("cubic", "classic", Negotiated::Classic),
-        ("dctcp", "auto", Negotiated::Classic),
-        ("prague", "classic", Negotiated::Classic),
-        ("prague", "auto", Negotiated::Accurate),
+        ("cubic", "auto", "accecn", Negotiated::Nothing),
+        ("cubic", "classic", "auto", Negotiated::Classic),
+        ("cubic", "classic", "accecn", Negotiated::Accurate),
+        ("dctcp", "auto", "auto", Negotiated::Classic),
+        ("dctcp", "auto", "accecn", Negotiated::Accurate),
+        ("dctcp", "auto", "none", Negotiated::Nothing),
+        ("prague", "classic", "rfc3168", Negotiated::Classic),
+        ("prague", "auto", "auto", Negotiated::Accurate),
+        ("prague", "auto", "rfc3168", Negotiated::Nothing),
     ] {
         assert!(found.contains(&expected), "{expected:?} in {found:?}");
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use l4s_bpf::Loaded;
+use l4s_bpf::{Flags, Loaded};
 use l4s_cc::prague;
 use l4s_lab::Control;
 use l4s_model::{Group, Scenario};
@@ -97,6 +97,7 @@ impl Controls {
                     name: loaded.name().to_owned(),
                     ours: true,
                     sockets: loaded.sockets(),
+                    falls_back: !loaded.flags().has(Flags::NO_FALLBACK_RFC3168),
                 },
                 // The kernel's own, or one that will be refused with words.
                 None => Control { ours: !stock(config), ..Control::from(kind.to_owned()) },

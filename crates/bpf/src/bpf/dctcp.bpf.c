@@ -20,8 +20,6 @@ struct connection {
 	u32 delivered_ce;
 	/* The window before the last loss. */
 	u32 loss_cwnd;
-	/* Whether the peer negotiated ECN. Without it, this is Reno. */
-	u32 ecn;
 };
 _Static_assert(sizeof(struct connection) <= 13 * 8, "the control block has 104 bytes");
 
@@ -32,12 +30,13 @@ void dctcp_init(u64 *ctx)
 	struct connection *c = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
+	if (leave_to_reno(sk))
+		return;
 	dctcp_start(&c->dctcp, tp->snd_nxt);
 	echo_start(&c->echo, tp->rcv_nxt);
 	c->delivered = tp->delivered;
 	c->delivered_ce = tp->delivered_ce;
 	c->loss_cwnd = 0;
-	c->ecn = !!(tp->ecn_flags & TCP_ECN_MODE_ANY);
 }
 
 SEC("struct_ops")
@@ -48,7 +47,7 @@ u32 dctcp_reduce(u64 *ctx)
 	u32 cwnd = tcp_sk(sk)->snd_cwnd;
 
 	c->loss_cwnd = cwnd;
-	return c->ecn ? dctcp_ssthresh(&c->dctcp, cwnd) : dctcp_loss(cwnd);
+	return dctcp_ssthresh(&c->dctcp, cwnd);
 }
 
 SEC("struct_ops")
@@ -91,7 +90,7 @@ void dctcp_cwnd_event(u64 *ctx)
 
 	if (event == CA_EVENT_LOSS)
 		on_loss(sk);
-	else if (c->ecn && (event == CA_EVENT_ECN_IS_CE || event == CA_EVENT_ECN_NO_CE))
+	else if (event == CA_EVENT_ECN_IS_CE || event == CA_EVENT_ECN_NO_CE)
 		echo_segment(&c->echo, sk, event == CA_EVENT_ECN_IS_CE);
 }
 

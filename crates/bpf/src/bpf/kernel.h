@@ -367,6 +367,19 @@ static __always_inline void *inet_csk_ca(struct sock *sk)
 /* Whether the kernel's type has that field. */
 #define has_field(s, field) __builtin_preserve_field_info((s)->field, 2)
 
+/*
+ * Leaves a connection without ECN to the kernel's Reno. The kernel makes packets ECT for a control
+ * that wants ECN, also where the peer has none, and then nobody learns of a mark. Reno, which every
+ * kernel has, wants none.
+ */
+static __always_inline int leave_to_reno(struct sock *sk)
+{
+	char reno[] = "reno";
+
+	return !(tcp_sk(sk)->ecn_flags & TCP_ECN_MODE_ANY) &&
+	       !bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, reno, sizeof(reno));
+}
+
 /* Packets in flight (RFC 6675 §3). */
 static __always_inline u32 in_flight(const struct tcp_sock *tp)
 {

@@ -58,12 +58,8 @@ void prague_init(u64 *ctx)
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	struct connection *c = inet_csk_ca(sk);
-	char reno[] = "reno";
 
-	/* The kernel makes packets ECT for a control that wants ECN, also where the peer has none, and
-	 * then nobody learns of a mark. Reno, which every kernel has, wants none. */
-	if (!(tcp_sk(sk)->ecn_flags & TCP_ECN_MODE_ANY) &&
-	    !bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, reno, sizeof(reno)))
+	if (leave_to_reno(sk))
 		return;
 	/* Where there is no memory for it, the connection does without a detector. */
 	bpf_sk_storage_get(&prague_sockets, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);

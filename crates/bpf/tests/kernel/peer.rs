@@ -281,7 +281,7 @@ fn carry(
     seen
 }
 
-/// Stands for the name under which it is loaded.
+/// Stands for the name under which the control of a test is loaded.
 pub const PRAGUE: &str = "prague";
 
 static ALONE: Mutex<()> = Mutex::new(());
@@ -324,8 +324,11 @@ fn run(ends: &Ends, prague: &Loaded, queues: Option<Queues>) -> Seen {
         let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
         set_tcp_congestion(&socket, &named(ends.before)).unwrap();
         let sender = TcpStream::from(socket);
-        let sockets = prague.sockets().expect("Prague shows its sockets");
-        let tracers = queues.map(|_| Tracers::attach(prague.name(), sockets, near.index()));
+        let sockets = prague.sockets();
+        let tracers = queues.map(|_| {
+            let sockets = sockets.expect("Prague shows its sockets");
+            Tracers::attach(prague.name(), sockets, near.index())
+        });
         let _tracers = tracers.transpose().unwrap();
         let stop = AtomicBool::new(false);
         let seen = thread::scope(|scope| {
@@ -352,7 +355,8 @@ fn run(ends: &Ends, prague: &Loaded, queues: Option<Queues>) -> Seen {
             });
             carry([&mut near, &mut far], queues.unwrap_or(Queues::One), &sender, &stop)
         });
-        let shown = Sockets::open(sockets).unwrap().read(sender.as_fd()).unwrap();
+        let read = |map| Sockets::open(map).unwrap().read(sender.as_fd()).unwrap();
+        let shown = sockets.and_then(read);
         let counted = fs::read_to_string("/proc/thread-self/net/netstat").unwrap();
         Seen { control: tcp_congestion(&sender).unwrap(), shown, counted, ..seen }
     })
@@ -365,10 +369,20 @@ pub fn with_prague(
     ends: &Ends,
     queues: Option<Queues>,
 ) -> Option<Seen> {
+    with_control(test, |name| Loaded::prague(name, config), ends, queues)
+}
+
+/// A transfer with a control of ours; `None` where it cannot be loaded.
+fn with_control(
+    test: &str,
+    load: impl FnOnce(&str) -> Result<Loaded, BpfError>,
+    ends: &Ends,
+    queues: Option<Queues>,
+) -> Option<Seen> {
     // What they measure is time.
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let name = name(test);
-    let loaded = match Loaded::prague(&name, config) {
+    let loaded = match load(&name) {
         Ok(loaded) => loaded,
         Err(error @ (BpfError::NotBuilt(_) | BpfError::Permission(_) | BpfError::NoTypes)) => {
             println!("skipped: {error}");
@@ -448,6 +462,8 @@ fn a_peer_with_rfc_3168_is_as_one_without_where_prague_is_asked_for_first() {
 fn a_peer_without_ecn_gets_packets_without() {
     let ends = Ends { ecn: ["2", "0"], before: PRAGUE, after: None, peer: "reno" };
     let Some(seen) = with_prague("none", &Config::linux(), &ends, None) else { return };
+    is_without_ecn(&seen);
+    let Some(seen) = with_control("dctcp", Loaded::dctcp, &ends, None) else { return };
     is_without_ecn(&seen);
     let ends = Ends { ecn: ["0", "0"], before: "reno", after: Some(PRAGUE), peer: "reno" };
     let Some(seen) = with_prague("late", &Config::linux(), &ends, None) else { return };

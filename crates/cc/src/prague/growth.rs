@@ -81,6 +81,11 @@ impl Growth {
         }
     }
 
+    /// Growth depends on the RTT in this way from now on.
+    pub fn set_rtt_independence(&mut self, mode: RttIndependence) {
+        self.rtt_independence = mode;
+    }
+
     /// A mark reduced the window from `frac_cwnd`.
     pub fn reduced(&mut self, frac_cwnd: u64) {
         if let Some(cubic) = &mut self.cubic {

@@ -29,6 +29,8 @@ static CONTENT: [u8; 256 << 10] = [0; 256 << 10];
 pub(super) struct Server {
     listener: OwnedFd,
     cc: String,
+    /// Whether connections may have Reno instead.
+    leaves: bool,
     pacing: bool,
     prague: socket::Prague,
     sample_every: Duration,
@@ -59,7 +61,7 @@ impl Server {
         pacing: bool,
         prague: socket::Prague,
     ) -> Result<Server, OsError> {
-        let Part::TcpServer { sample_every_ns, downloads, apps, .. } = &setup.part else {
+        let Part::TcpServer { leaves, sample_every_ns, downloads, apps, .. } = &setup.part else {
             return Err(OsError::Run("not a TCP server".to_owned()));
         };
         // A connection inherits the congestion control of its listener, which also decides what
@@ -73,6 +75,7 @@ impl Server {
         Ok(Server {
             listener,
             cc: cc.to_owned(),
+            leaves: *leaves,
             pacing,
             prague,
             sample_every: Duration::from_nanos(*sample_every_ns),
@@ -206,7 +209,8 @@ impl Server {
     fn check(&self, socket: &OwnedFd) -> Result<(), OsError> {
         let cc = sockopt::tcp_congestion(socket)
             .map_err(|error| OsError::run("a connection's congestion control", error))?;
-        if cc == self.cc {
+        // The kernel's own DCTCP and TCP Prague go on as `dctcp-reno` and `prague-reno`.
+        if cc == self.cc || (self.leaves && cc.ends_with("reno")) {
             return Ok(());
         }
         let asked = &self.cc;

@@ -1,6 +1,6 @@
 //! `[[group]]`: TCP flows that behave alike.
 
-use l4s_model::{AccEcn, DEFAULT_MSS, EcnMode, Feedback, Group, LEAST_MSS, MOST_MSS};
+use l4s_model::{AccEcn, DEFAULT_MSS, EcnMode, Feedback, Group, LEAST_MSS, MOST_MSS, Peer};
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Time};
 
@@ -26,6 +26,12 @@ const KINDS_OF_ECN: [(&str, EcnMode); 4] = [
 
 /// The largest initial window in segments.
 const MOST_INITIAL_WINDOW: u64 = 1000;
+const KINDS_OF_PEER: [(&str, Peer); 4] = [
+    ("auto", Peer::Auto),
+    ("accecn", Peer::AccEcn),
+    ("rfc3168", Peer::Rfc3168),
+    ("none", Peer::None),
+];
 
 const KINDS_OF_ACCECN: [(&str, AccEcn); 2] = [("option", AccEcn::Option), ("ace", AccEcn::Ace)];
 
@@ -34,6 +40,7 @@ const KINDS_OF_ACCECN: [(&str, AccEcn); 2] = [("option", AccEcn::Option), ("ace"
 pub(crate) struct GroupDraft {
     pub name: String,
     pub ecn: EcnMode,
+    pub peer: Peer,
     pub accecn: AccEcn,
     pub flows: u64,
     pub rtt: Duration,
@@ -68,6 +75,13 @@ pub(crate) const GROUP: &[Field<GroupDraft>] = &[
         required: false,
         read: |group, node| word(node, &KINDS_OF_ECN).map(|ecn| group.ecn = ecn),
         write: |group| written(&KINDS_OF_ECN, group.ecn),
+    },
+    Field {
+        name: "peer",
+        doc: "the ECN of the clients: none, rfc3168, accecn or auto (that of the same congestion control)",
+        required: false,
+        read: |group, node| word(node, &KINDS_OF_PEER).map(|peer| group.peer = peer),
+        write: |group| written(&KINDS_OF_PEER, group.peer),
     },
     Field {
         name: "accecn",
@@ -181,6 +195,7 @@ pub(super) fn groups<'a>(
         let mut draft = GroupDraft {
             name: String::new(),
             ecn: EcnMode::Auto,
+            peer: Peer::default(),
             accecn: AccEcn::default(),
             flows: 1,
             rtt: Duration::ZERO,
@@ -271,22 +286,25 @@ pub(super) fn counted_out(
         let help = "leave `ecn` out, or choose another `cc`".to_owned();
         gathered.add(&place("ecn"), message, Some(help));
     }
-    let negotiated = draft.ecn.negotiate(cc.wants(), draft.accecn);
-    let accurate = matches!(negotiated.feedback, Feedback::Accurate { .. });
-    if draft.accecn == AccEcn::Ace && !accurate {
-        let message = format!("`group.accecn`: {} over this ECN has no AccECN", cc.kind());
-        let help = "leave `accecn` out; prague over ECT(1) has it".to_owned();
-        gathered.add(&place("accecn"), message, Some(help));
-    }
-    (gathered.count() == before).then_some(Group {
+    let group = Group {
         name: draft.name,
         cc,
         ecn: draft.ecn,
+        peer: draft.peer,
         accecn: draft.accecn,
         rtt: draft.rtt,
         starts,
         size: draft.size,
         mss: draft.mss,
         initial_window: draft.initial_window as u32,
-    })
+    };
+    let accurate = matches!(group.negotiated().feedback, Feedback::Accurate { .. });
+    if group.accecn == AccEcn::Ace && !accurate {
+        let kind = group.cc.kind();
+        let message = format!("`group.accecn`: {kind} over this ECN has no AccECN");
+        let help =
+            "leave `accecn` out; prague over ECT(1) has it, and all with `peer = \"accecn\"`";
+        gathered.add(&place("accecn"), message, Some(help.to_owned()));
+    }
+    (gathered.count() == before).then_some(group)
 }

@@ -178,6 +178,9 @@ impl Dice {
             if self.one_in(2) {
                 text += &format!("ecn = \"{}\"\n", self.pick(&["auto", "classic", "l4s"]));
             }
+            if self.one_in(2) {
+                text += &format!("peer = \"{}\"\n", self.pick(&["accecn", "rfc3168", "none"]));
+            }
             if self.one_in(8) {
                 text += "accecn = \"ace\"\n";
             }

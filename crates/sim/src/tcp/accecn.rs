@@ -16,8 +16,12 @@
 //! thinned and no more packets were marked than segments newly acknowledged: it is exact, or too
 //! much by a multiple of 8. The option makes it exact, where segments are full ones.
 //!
-//! ACE starts at 0 here, at 5 on the wire, and the option is on every acknowledgement here, where
-//! Linux leaves it out beside three blocks of SACK and while nothing changes.
+//! Both ends count marked packets from 5 on (RFC 9768 §3.2.1), or from 6 on where the SYN-ACK was
+//! marked (tables 3 and 4). Here the option is on every acknowledgement; Linux leaves it out beside
+//! three blocks of SACK and while nothing changes. So one without it shows that the path strips it,
+//! and the sender reads none from then on (§3.2.3.2.3).
+
+use crate::packet::ByteCounters;
 
 /// ACE: the counter of packets, in three bits.
 const ACE: u32 = 7;
@@ -29,27 +33,39 @@ const WEIGHT: u32 = 6;
 /// Segments per acknowledgement from which on these are thinned.
 const THINNED: u32 = 4;
 
-/// The ACE field after this number of marked packets.
-pub fn ace(marks: u32) -> u8 {
-    (marks & ACE) as u8
+/// The counter of marked packets at the start of a connection (`r.cep` and `s.cep`).
+pub const INITIAL_CEP: u32 = 5;
+
+/// The ACE field with this counter of marked packets.
+pub fn ace(cep: u32) -> u8 {
+    (cep & ACE) as u8
 }
 
-/// The option's counter after this number of marked bytes.
-pub fn ce_bytes(bytes: u32) -> u32 {
-    bytes & BYTES
+/// The counters of bytes at the start of a connection: where ECT is counted, zero is what a path leaves
+/// that clears them (RFC 9768 §3.2.1, §3.2.3.2.4).
+pub const INITIAL_BYTES: ByteCounters = ByteCounters { ect1: 1, ce: 0, ect0: 1 };
+
+/// Counts bytes, in 24 bits.
+#[inline]
+pub fn add(counter: &mut u32, bytes: u16) {
+    *counter = (*counter + u32::from(bytes)) & BYTES;
 }
 
 /// The sender's side of the feedback.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Decoder {
-    /// Marks counted so far.
-    marks: u32,
+    /// The marked packets, as far as is known (`s.cep`).
+    cep: u32,
     /// The option's counter when it last told something new.
     ce_bytes: u32,
     /// Segments per acknowledgement, smoothed.
     acked: u32,
     /// Payload of a full segment in bytes.
     mss: u16,
+    /// The path strips the option, or clears it.
+    stripped: bool,
+    /// The flags are no counter: nothing that they say is believed.
+    disabled: bool,
 }
 
 /// What an acknowledgement told.
@@ -64,19 +80,50 @@ pub struct News {
 impl Decoder {
     /// The feedback on full segments of `mss` bytes of payload, before the first mark.
     pub fn new(mss: u16) -> Decoder {
-        Decoder { marks: 0, ce_bytes: 0, acked: 0, mss }
+        let (stripped, disabled) = (false, false);
+        Decoder { cep: INITIAL_CEP, ce_bytes: 0, acked: 0, mss, stripped, disabled }
     }
 
-    /// Marks counted so far.
+    /// Marks counted so far, from the handshake on.
     #[cfg(test)]
     pub fn marks(&self) -> u32 {
-        self.marks
+        self.cep - INITIAL_CEP
+    }
+
+    /// The SYN-ACK was marked (RFC 9768 table 4).
+    pub fn count_syn_ack(&mut self) {
+        self.cep = INITIAL_CEP + 1;
+    }
+
+    /// Reads no option from now on: the path strips it (RFC 9768 §3.2.3.2.3), or clears it (§3.2.3.2.4).
+    pub fn ignore_option(&mut self) {
+        self.stripped = true;
+    }
+
+    /// Whether this ACE field is zero although so few segments could not have made it wrap, were they
+    /// all marked.
+    pub fn is_cleared(&self, ace: u8, delivered: u32) -> bool {
+        ace == 0 && self.cep.saturating_add(delivered) <= ACE
+    }
+
+    /// The other end does not count, or something on the path clears its counter (RFC 9768
+    /// §3.2.2.1 note 1, §3.2.2.4): no mark is counted any more.
+    pub fn disable(&mut self) {
+        self.disabled = true;
     }
 
     /// Takes the counters of an acknowledgement that delivered `delivered` segments. `progress` is
     /// whether it showed anything new.
     #[inline]
-    pub fn take(&mut self, ace: u8, ce_bytes: Option<u32>, delivered: u32, progress: bool) -> News {
+    pub fn take(
+        &mut self,
+        ace: u8,
+        option: Option<ByteCounters>,
+        delivered: u32,
+        progress: bool,
+    ) -> News {
+        self.stripped |= option.is_none();
+        let ce_bytes = option.filter(|_| !self.stripped).map(|bytes| bytes.ce);
         // Only without the option does it matter.
         if delivered > 0 && ce_bytes.is_none() {
             let sample = delivered << FRACTION;
@@ -92,13 +139,13 @@ impl Decoder {
             // Linux would also believe a later time stamp.
             None => progress,
         };
-        if !later {
+        if !later || self.disabled {
             return News::default();
         }
-        let difference = u32::from(ace).wrapping_sub(self.marks) & ACE;
+        let difference = u32::from(ace).wrapping_sub(self.cep) & ACE;
         let thinned = self.acked > THINNED << FRACTION;
         let marks = count(difference, delivered, bytes, thinned, self.mss.into());
-        self.marks = self.marks.wrapping_add(marks);
+        self.cep = self.cep.wrapping_add(marks);
         self.ce_bytes = ce_bytes.unwrap_or_default();
         News { marks, bytes: bytes.unwrap_or_default() }
     }
@@ -141,8 +188,9 @@ mod tests {
     use proptest::prelude::*;
 
     /// The feedback of a receiver of full segments after this number of marks.
-    fn told(marks: u32) -> (u8, u32) {
-        (ace(marks), ce_bytes(marks.wrapping_mul(MSS as u32)))
+    fn told(marks: u32) -> (u8, ByteCounters) {
+        let ce = marks.wrapping_mul(MSS as u32) & BYTES;
+        (ace(INITIAL_CEP + marks), ByteCounters { ce, ..INITIAL_BYTES })
     }
 
     /// The plain and the safer difference (RFC 9768 appendix A.2.1).

@@ -1,10 +1,12 @@
 //! The client: opens the connection, receives, and sees it close.
 
 use l4s_model::Feedback;
-use l4s_units::{Duration, Time};
+use l4s_observe::EcnFlags;
+use l4s_units::{Duration, Ecn, Time};
 
+use super::handshake::{Mode, NO_FLAGS, reflect};
 use super::receiver::{Arrived, Receiver};
-use crate::packet::{Ack, Message, Packet, Stamp, Stamps};
+use crate::packet::{Ack, Message, Packet, Request, Stamp, Stamps, Syn};
 
 /// The first wait for an answer to a SYN (RFC 6298 §2.1).
 const SYN_TIMEOUT: Duration = Duration::from_secs(1);
@@ -14,10 +16,20 @@ const SYN_LINEAR: u32 = 4;
 /// Retransmissions after which a connection is given up, as in Linux.
 const SYN_RETRIES: u32 = 6 + SYN_LINEAR;
 
+/// The ECN that a client offers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Offer {
+    /// How it would report marks.
+    pub feedback: Feedback,
+    /// The codepoint of its SYN.
+    pub ecn: Ecn,
+}
+
 /// The client's side of a connection.
 #[derive(Clone, Debug)]
 pub struct Client {
     state: State,
+    offer: Offer,
     receiver: Receiver,
     /// How many bytes it fetches, once the last segment has told.
     size: u64,
@@ -38,10 +50,11 @@ enum State {
 impl Client {
     /// A client over a path of this base round trip, which asks for segments of at most `mss` bytes of
     /// payload.
-    pub fn new(feedback: Feedback, rtt: Duration, mss: u16) -> Self {
+    pub fn new(offer: Offer, rtt: Duration, mss: u16) -> Self {
         Client {
             state: State::Opening { attempts: 0, due: Time::NEVER },
-            receiver: Receiver::new(feedback, rtt, mss),
+            offer,
+            receiver: Receiver::new(offer.feedback, rtt, mss),
             size: u64::MAX,
         }
     }
@@ -80,18 +93,47 @@ impl Client {
         }
         let due = now + SYN_TIMEOUT * (1 << attempts.saturating_sub(SYN_LINEAR));
         self.state = State::Opening { attempts: attempts + 1, due };
-        Some(Message::Syn(Stamp::at(now)))
+        let (ecn, flags) = self.syn(attempts);
+        Some(Message::Syn(Syn { ecn, flags, sent: Stamp::at(now) }))
+    }
+
+    /// Codepoint and flags of a SYN after so many that were not answered. Something on the path may
+    /// drop SYNs with flags: AccECN is offered twice (RFC 9768 §3.1.4.1), the ECN of RFC 3168 once, as
+    /// in Linux (`tcp_ecn_clear_syn`; RFC 3168 §6.1.1.1).
+    fn syn(&self, unanswered: u32) -> (Ecn, EcnFlags) {
+        let mode = Mode::offered(self.offer.feedback);
+        if unanswered > u32::from(mode == Mode::Accurate) {
+            return (Ecn::NotEct, NO_FLAGS);
+        }
+        (self.offer.ecn, mode.syn())
+    }
+
+    /// The answer to a SYN-ACK. The first one decides the feedback (RFC 9768 §3.1.5), and only its mark
+    /// counts, as in Linux: later ones are no part of the connection (`tcp_validate_incoming`).
+    fn answer(&mut self, syn_ack: &Packet, now: Time) -> Message {
+        let mode = Mode::offered(self.offer.feedback).confirmed(syn_ack.ecn_flags());
+        if let State::Opening { .. } = self.state {
+            self.state = State::Open;
+            let feedback = match (mode, self.offer.feedback) {
+                (Mode::NotEcn, _) => Feedback::None,
+                (Mode::Classic, Feedback::Accurate { .. }) => Feedback::Classic,
+                (_, offered) => offered,
+            };
+            self.receiver.negotiated(feedback, syn_ack.ecn);
+        }
+        let (counted, option) = self.receiver.accurate();
+        let reflects = counted && mode == Mode::Accurate;
+        let ace = EcnFlags::of_ace(self.receiver.ace());
+        let flags = if reflects { reflect(syn_ack.ecn) } else { ace };
+        let stamps = Stamps { sent: Stamp::at(now), echo: syn_ack.stamps.sent };
+        Message::Request(Request { flags, option, stamps })
     }
 
     /// A packet arrived.
     #[inline]
     pub(crate) fn on_packet(&mut self, packet: &Packet, now: Time, mut send: impl FnMut(Message)) {
         if packet.is_syn() {
-            if let State::Opening { .. } = self.state {
-                self.state = State::Open;
-            }
-            let stamps = Stamps { sent: Stamp::at(now), echo: packet.stamps.sent };
-            return send(Message::Request(stamps));
+            return send(self.answer(packet, now));
         }
         if packet.fin() {
             self.size = packet.seq + u64::from(packet.payload());

@@ -11,6 +11,7 @@ mod accecn;
 pub mod accecn;
 mod buffer;
 mod client;
+mod handshake;
 mod pace;
 mod ranges;
 mod receiver;
@@ -21,7 +22,7 @@ mod sender;
 mod supply;
 mod usage;
 
-pub use client::Client;
+pub use client::{Client, Offer};
 pub use receiver::{Arrived, Receiver};
 pub use sender::{Output, Sender, SenderConfig, State};
 

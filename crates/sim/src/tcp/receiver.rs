@@ -6,7 +6,7 @@ use l4s_units::{Duration, Ecn, Time};
 use super::accecn;
 use super::buffer::Buffer;
 use super::ranges::Ranges;
-use crate::packet::{Ack, Duplicate, Stamp, Stamps};
+use crate::packet::{Ack, ByteCounters, Duplicate, Stamp, Stamps};
 
 /// The least that a delayed acknowledgement waits.
 const ATO_MIN: Duration = Duration::from_millis(40);
@@ -73,8 +73,13 @@ pub struct Receiver {
     /// Marked segments received, and how many the last acknowledgement told of.
     marks: u32,
     marks_told: u32,
-    /// Bytes in marked segments.
-    ce_bytes: u32,
+    /// Whether the SYN-ACK was marked, which counts (RFC 9768 table 3).
+    syn_ack_ce: bool,
+    /// Bytes by codepoint.
+    bytes: ByteCounters,
+    /// Where the block begins that the last acknowledgement reported as received twice, beside the
+    /// AccECN option.
+    reported: u64,
     /// Whether the last segment was marked; DCTCP: `next` before it.
     ce: bool,
     next_before: u64,
@@ -114,7 +119,9 @@ impl Receiver {
             demand_cwr: false,
             marks: 0,
             marks_told: 0,
-            ce_bytes: 0,
+            syn_ack_ce: false,
+            bytes: accecn::INITIAL_BYTES,
+            reported: u64::MAX,
             ce: false,
             next_before: 0,
             quick: QUICK_ACKS,
@@ -127,6 +134,41 @@ impl Receiver {
             ts_recent: Stamp::default(),
             buffer: Buffer::new(mss),
             rtt,
+        }
+    }
+
+    /// The handshake decided how it reports marks, with a SYN-ACK of this codepoint.
+    pub fn negotiated(&mut self, feedback: Feedback, syn_ack: Ecn) {
+        self.feedback = feedback;
+        self.syn_ack_ce = syn_ack.is_ce();
+    }
+
+    /// Whether it counts marks, and whether it adds the AccECN option.
+    pub fn accurate(&self) -> (bool, bool) {
+        match self.feedback {
+            Feedback::Accurate { option } => (true, option),
+            _ => (false, false),
+        }
+    }
+
+    /// A segment that was just reported as received twice came once more: acknowledgements with the
+    /// option seem to be lost on their way, so later ones are without (RFC 9768 §3.2.3.2.2; Linux:
+    /// `accecn_opt_sent_w_dsack`).
+    #[cold]
+    fn drop_option(&mut self) {
+        if let Feedback::Accurate { option } = &mut self.feedback {
+            *option = false;
+        }
+    }
+
+    /// The ACE field of what it sends; 0 without AccECN.
+    pub fn ace(&self) -> u8 {
+        match self.feedback {
+            Feedback::Accurate { .. } => {
+                let before = accecn::INITIAL_CEP + u32::from(self.syn_ack_ce);
+                accecn::ace(before.wrapping_add(self.marks))
+            }
+            _ => 0,
         }
     }
 
@@ -162,9 +204,14 @@ impl Receiver {
         // less than a full segment is taken for pushed (`tcp_measure_rcv_mss`).
         let in_order = seq <= self.next && self.next < end;
         let mut at_once = (push || payload < self.mss) && in_order;
-        if ecn.is_ce() {
-            self.marks = self.marks.wrapping_add(1);
-            self.ce_bytes = self.ce_bytes.wrapping_add(payload.into());
+        match ecn {
+            Ecn::NotEct => {}
+            Ecn::Ect1 => accecn::add(&mut self.bytes.ect1, payload),
+            Ecn::Ect0 => accecn::add(&mut self.bytes.ect0, payload),
+            Ecn::Ce => {
+                self.marks = self.marks.wrapping_add(1);
+                accecn::add(&mut self.bytes.ce, payload);
+            }
         }
         if cwr {
             self.demand_cwr = false;
@@ -180,6 +227,9 @@ impl Receiver {
                     self.hurry(QUICK_ACKS);
                 }
                 self.duplicate = there;
+                if self.reported == seq {
+                    self.drop_option();
+                }
                 return send(self.acknowledge(now));
             }
             // Only a part of it is new: it may fill a gap (RFC 5681 §4.2).
@@ -379,19 +429,20 @@ impl Receiver {
                 }
             }
         }
+        let (_, option) = self.accurate();
+        self.reported = self.duplicate.filter(|_| option).map_or(u64::MAX, |(from, _)| from);
         let duplicate = self.duplicate.take().map(|(from, to)| {
             let distance = from.wrapping_sub(self.next) as i64;
             let distance = distance.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
             Duplicate { distance, length: (to - from) as u16 }
         });
-        let option = matches!(self.feedback, Feedback::Accurate { option: true });
         Ack {
             cumulative: self.next,
             sacks,
             duplicate,
             ece: self.demand_cwr,
-            ace: accecn::ace(self.marks),
-            ce_bytes: option.then_some(accecn::ce_bytes(self.ce_bytes)),
+            ace: self.ace(),
+            option: option.then_some(self.bytes),
             window: self.buffer.window(),
             stamps: Stamps { sent: Stamp::at(now), echo: self.ts_recent },
         }

@@ -11,13 +11,16 @@
 //!
 //! Recovery and Loss also end, and the reduction is taken back, where nothing was lost ([`undo`]).
 
+mod negotiation;
 mod recovery;
 mod tracing;
 mod transmission;
 mod undo;
 
 use l4s_cc::classic_ecn::Report;
-use l4s_cc::{Cc, Congestion, CongestionControl, Connection, Decision, Pause, Window};
+use l4s_cc::{
+    Cc, Congestion, CongestionControl, Connection, Decision, Marks, Pause, WantedEcn, Window,
+};
 use l4s_observe::EcnFlags;
 use l4s_units::{Duration, Ecn, Time};
 
@@ -29,12 +32,12 @@ use super::rtt::Rtt;
 use super::scoreboard::{Arrival, Delivered, Scoreboard};
 use super::supply::Supply;
 use super::usage::Usage;
-use crate::packet::{Ack, Segment, Stamp, Stamps};
+use crate::packet::{Ack, Request, Segment, Stamp, Stamps, Syn};
 use recovery::{Progress, Resend};
 use tracing::Tracing;
 #[cfg(test)]
 pub(super) use tracing::{TRACER, front};
-use transmission::{chunk, with_option};
+use transmission::chunk;
 use undo::Undo;
 
 /// What a sender is made of.
@@ -42,12 +45,12 @@ use undo::Undo;
 pub struct SenderConfig {
     /// The congestion control.
     pub cc: l4s_cc::Config,
-    /// The codepoint of its data, where ECN was negotiated.
+    /// The codepoint of its data, where the client takes part in ECN; none where the server does not.
     pub ecn: Option<Ecn>,
-    /// Whether retransmissions and control packets carry it too, as with DCTCP in Linux.
-    pub ecn_on_everything: bool,
-    /// Whether acknowledgements count marks (AccECN, RFC 9768) instead of echoing them.
-    pub accurate_ecn: bool,
+    /// Whether it does without ECN where the client has that of RFC 3168 only.
+    pub refuses_rfc3168: bool,
+    /// How the client reports marks where it does not count them.
+    pub echo: Marks,
     /// How many bytes it sends; `None` for no end.
     pub size: Option<u64>,
     /// Bytes of payload in a full segment.
@@ -101,10 +104,22 @@ pub struct Sender {
     reordering: Reordering,
     rtt: Rtt,
     supply: Supply,
+    /// The codepoint of data; none for Not-ECT. With AccECN marks may be answered nevertheless.
     ecn: Option<Ecn>,
+    refuses_rfc3168: bool,
+    echo: Marks,
+    /// The congestion control cannot do without ECN, and whether it paces.
+    needs_ecn: bool,
+    paces: bool,
+    /// Retransmissions have the codepoint of data, too.
     ecn_on_everything: bool,
+    /// Acknowledgements count marks (AccECN, RFC 9768) instead of echoing them.
     accurate_ecn: bool,
     accecn: Decoder,
+    /// No counters have arrived since the handshake.
+    counters_untested: bool,
+    /// The codepoint of the client's last SYN.
+    syn_ecn: Ecn,
     /// Sets of tracers.
     tracing: Tracing,
     /// The next new segment tells that the window was reduced.
@@ -173,9 +188,8 @@ impl Sender {
     /// A sender that has answered nothing yet.
     pub fn new(config: &SenderConfig) -> Self {
         let mss = config.mss;
-        let payload = if config.accurate_ecn { with_option(mss) } else { mss };
         let initial_window = config.initial_window;
-        let connection = Connection { mss: mss.into(), payload: payload.into(), initial_window };
+        let connection = Connection { initial_window, ..Connection::new(mss.into()) };
         Sender {
             mss,
             cc: Cc::new(&config.cc, &connection),
@@ -186,9 +200,15 @@ impl Sender {
             rtt: Rtt::new(),
             supply: Supply::new(config.size, mss),
             ecn: config.ecn,
-            ecn_on_everything: config.ecn_on_everything,
-            accurate_ecn: config.accurate_ecn,
+            refuses_rfc3168: config.refuses_rfc3168,
+            echo: config.echo,
+            needs_ecn: config.cc.wants() != WantedEcn::Off,
+            paces: config.cc.paces(),
+            ecn_on_everything: false,
+            accurate_ecn: false,
             accecn: Decoder::new(mss),
+            counters_untested: false,
+            syn_ecn: Ecn::NotEct,
             tracing: Tracing::new(config.cc.tracer_set()),
             cwr_pending: false,
             high_seq: 0,
@@ -272,44 +292,31 @@ impl Sender {
     }
 
     /// The client's SYN arrived, perhaps again.
-    pub fn on_syn(&mut self, sent: Stamp, now: Time, out: &mut impl Output) {
+    pub fn on_syn(&mut self, syn: &Syn, now: Time, out: &mut impl Output) {
         if self.state != State::SynReceived {
             return;
         }
-        self.ts_recent = sent;
+        self.ts_recent = syn.sent;
+        self.negotiate(syn);
         self.send_syn_ack(now, out);
     }
 
     fn send_syn_ack(&mut self, now: Time, out: &mut impl Output) {
         let (first, times) = self.syn_ack;
         self.syn_ack = (if times == 0 { Stamp::at(now) } else { first }, times + 1);
-        out.send_syn_ack(self.control_ecn(), self.answer_to_syn(), self.stamps(now));
+        let flags = self.answer_to_syn();
+        out.send_syn_ack(self.syn_ack_ecn(), flags, self.stamps(now));
         self.last_sent = now;
         self.timer = Timer { due: now + self.rtt.rto(self.backoff), purpose: Purpose::Retransmit };
     }
 
-    /// The ECN flags of the SYN-ACK, to a client that asked for what this server has.
-    fn answer_to_syn(&self) -> EcnFlags {
-        match self.ecn {
-            None => EcnFlags::default(),
-            // RFC 3168 §6.1.1.
-            Some(_) if !self.accurate_ecn => EcnFlags { ece: true, ..EcnFlags::default() },
-            // RFC 9768 §3.1.1, table 2: they tell how the SYN arrived. It has the codepoint of the
-            // SYN-ACK, and nothing marks it.
-            Some(_) => EcnFlags::of_ace(match self.control_ecn() {
-                Ecn::NotEct => 0b010,
-                Ecn::Ect1 => 0b011,
-                Ecn::Ect0 => 0b100,
-                Ecn::Ce => 0b110,
-            }),
-        }
-    }
-
     /// The third step of the handshake arrived, and with it the request.
-    pub fn on_request(&mut self, stamps: Stamps, now: Time, out: &mut impl Output) {
+    pub fn on_request(&mut self, request: &Request, now: Time, out: &mut impl Output) {
         if self.state != State::SynReceived {
             return;
         }
+        self.establish(request);
+        let stamps = request.stamps;
         self.ts_recent = stamps.sent;
         let (first, times) = self.syn_ack;
         // Of a SYN-ACK that was sent more than once the time stamp says which one arrived (RFC 6298
@@ -356,8 +363,11 @@ impl Sender {
             self.timeouts = 0;
         }
         let (ece, delivered_ce) = if self.accurate_ecn {
+            if self.counters_untested {
+                self.test_counters(ack, delivered.segments);
+            }
             let progress = una > prior_una || delivered.selective;
-            let news = self.accecn.take(ack.ace, ack.ce_bytes, delivered.segments, progress);
+            let news = self.accecn.take(ack.ace, ack.option, delivered.segments, progress);
             let marks = news.marks - self.tracing.idle_marks(ack, news, self.mss);
             (marks > 0, marks)
         } else {

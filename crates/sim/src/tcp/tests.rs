@@ -1,6 +1,7 @@
 //! Connections over a made-up path: the laws of congestion control, and recovery from loss.
 
 mod feedback;
+mod handshake;
 mod late;
 mod tracers;
 
@@ -8,14 +9,15 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use l4s_bottleneck::stream;
-use l4s_cc::{Config, cubic, dctcp, prague, reno};
+use l4s_cc::{Config, Marks, cubic, dctcp, prague, reno};
 use l4s_model::Feedback;
 use l4s_observe::EcnFlags;
 use l4s_units::{Duration, Ecn, Time};
 use rand_core::Rng;
 
+use super::handshake::{Mode, reflect};
 use super::{Arrived, Output, Receiver, Sender, SenderConfig, State};
-use crate::packet::{Ack, MSS, Segment, Stamp, Stamps};
+use crate::packet::{Ack, MSS, Request, Segment, Stamp, Stamps, Syn};
 
 const MS: Duration = Duration::from_millis(1);
 const RTT: Duration = Duration::from_millis(20);
@@ -88,23 +90,35 @@ impl<F: FnMut(&Segment, bool) -> Fate> Path<F> {
         fate: F,
         prepare: impl FnOnce(&mut Sender),
     ) -> Self {
-        let dctcp = matches!(cc, Config::Dctcp(_));
-        let prague = matches!(cc, Config::Prague(_));
-        let echo = match (ecn, dctcp, prague) {
-            (false, ..) => Feedback::None,
-            (true, true, _) => Feedback::Dctcp,
-            (true, _, true) => Feedback::Accurate { option: true },
-            (true, ..) => Feedback::Classic,
+        let (codepoint, echo) = match cc {
+            _ if !ecn => (None, Feedback::None),
+            Config::Dctcp(_) => (Some(Ecn::Ect0), Feedback::Dctcp),
+            Config::Prague(_) => (Some(Ecn::Ect1), Feedback::Accurate { option: true }),
+            _ => (Some(Ecn::Ect0), Feedback::Classic),
         };
+        Path::with_client(cc, codepoint, echo, size, fate, prepare)
+    }
+
+    /// A server that sends this codepoint if it may, and a client that reports marks in this way.
+    fn with_client(
+        cc: Config,
+        ecn: Option<Ecn>,
+        echo: Feedback,
+        size: Option<u64>,
+        fate: F,
+        prepare: impl FnOnce(&mut Sender),
+    ) -> Self {
+        let marks = if echo == Feedback::Dctcp { Marks::Counted } else { Marks::Latched };
         let config = SenderConfig {
             cc,
-            ecn: ecn.then_some(if prague { Ecn::Ect1 } else { Ecn::Ect0 }),
-            ecn_on_everything: (dctcp || prague) && ecn,
-            accurate_ecn: echo == Feedback::Accurate { option: true },
+            ecn,
+            refuses_rfc3168: false,
+            echo: marks,
             size,
             mss: FULL,
             initial_window: 10,
         };
+        let codepoint = ecn.unwrap_or_default();
         let mut path = Path {
             now: Time::ZERO,
             sender: Sender::new(&config),
@@ -122,10 +136,12 @@ impl<F: FnMut(&Segment, bool) -> Fate> Path<F> {
         let mut sent = Sent::default();
         prepare(&mut path.sender);
         let syn_ack = Stamp::at(path.now);
-        path.sender.on_syn(syn_ack, path.now, &mut sent);
+        let flags = Mode::offered(echo).syn();
+        path.sender.on_syn(&Syn { ecn: codepoint, flags, sent: syn_ack }, path.now, &mut sent);
         path.now += RTT;
         let stamps = Stamps { sent: Stamp::at(path.now), echo: syn_ack };
-        path.sender.on_request(stamps, path.now, &mut sent);
+        let request = Request { flags: reflect(codepoint), option: true, stamps };
+        path.sender.on_request(&request, path.now, &mut sent);
         path.pass_on(sent);
         path
     }
@@ -335,7 +351,7 @@ fn pacing_spreads_the_window_over_the_round_trip() {
 #[test]
 fn the_first_window_leaves_at_once_or_at_the_rate_that_is_asked_for() {
     let gaps = |config| {
-        let mut path = Path::new(Config::Prague(config), false, None, |_, _| Fate::Arrive);
+        let mut path = Path::new(Config::Prague(config), true, None, |_, _| Fate::Arrive);
         path.run(at(RTT * 3 / 2));
         let sent: Vec<Time> = path.log.iter().map(|e| e.0).collect();
         assert_eq!(sent.len(), 10);

@@ -403,7 +403,7 @@ mod tests {
             duplicate: Some(Duplicate { distance, length: (to - from) as u16 }),
             ece: false,
             ace: 0,
-            ce_bytes: None,
+            option: None,
             window: u32::MAX,
             stamps: Stamps::default(),
         }

@@ -21,7 +21,7 @@ pub(super) fn chunk(mss: u16) -> u32 {
 }
 
 impl Sender {
-    pub(super) fn control_ecn(&self) -> Ecn {
+    fn retransmission_ecn(&self) -> Ecn {
         if self.ecn_on_everything { self.ecn.unwrap_or_default() } else { Ecn::NotEct }
     }
 
@@ -52,7 +52,7 @@ impl Sender {
         self.last_sent = now;
         let (from, payload) = self.board.place(seq);
         let (push, fin) = self.supply.ends_at(from + u64::from(payload));
-        let (ecn, cwr, stamps) = (self.control_ecn(), false, self.stamps(now));
+        let (ecn, cwr, stamps) = (self.retransmission_ecn(), false, self.stamps(now));
         let accurate_ecn = self.accurate_ecn;
         out.send(Segment { seq: from, payload, ecn, cwr, accurate_ecn, push, fin, stamps }, true);
     }

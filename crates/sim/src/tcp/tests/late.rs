@@ -2,6 +2,7 @@
 //! thought lost was only late.
 
 use super::*;
+use crate::tcp::handshake::NO_FLAGS;
 
 /// A flow in slow start without end, over a path with this fate, after so long.
 fn after(
@@ -129,31 +130,33 @@ fn the_handshake_of_a_long_path_is_measured() {
     let config = SenderConfig {
         cc: Config::Reno(reno::Config::default()),
         ecn: None,
-        ecn_on_everything: false,
-        accurate_ecn: false,
+        refuses_rfc3168: false,
+        echo: Marks::Latched,
         size: None,
         mss: FULL,
         initial_window: 10,
     };
-    let request = |ms: u64, echo_ms: u64| Stamps {
-        sent: Stamp::at(at(MS * ms)),
-        echo: Stamp::at(at(MS * echo_ms)),
+    let syn = Syn { ecn: Ecn::NotEct, flags: NO_FLAGS, sent: Stamp::default() };
+    let request = |ms: u64, echo_ms: u64| Request {
+        flags: NO_FLAGS,
+        option: false,
+        stamps: Stamps { sent: Stamp::at(at(MS * ms)), echo: Stamp::at(at(MS * echo_ms)) },
     };
     // The client's second SYN is answered, too; its answer to the first SYN-ACK arrives.
     let mut sender = Sender::new(&config);
     let mut sent = Sent::default();
-    sender.on_syn(Stamp::default(), at(MS * 1500), &mut sent);
-    sender.on_syn(Stamp::default(), at(MS * 2500), &mut sent);
-    sender.on_request(request(3000, 1500), at(MS * 3000), &mut sent);
+    sender.on_syn(&syn, at(MS * 1500), &mut sent);
+    sender.on_syn(&syn, at(MS * 2500), &mut sent);
+    sender.on_request(&request(3000, 1500), at(MS * 3000), &mut sent);
     assert_eq!(sender.srtt(), Some(MS * 1500));
     assert_eq!((sender.window().cwnd, sent.0.len()), (10, 10));
     // The first two SYN-ACKs were lost.
     let mut sender = Sender::new(&config);
     let mut sent = Sent::default();
-    sender.on_syn(Stamp::default(), at(MS * 20), &mut sent);
+    sender.on_syn(&syn, at(MS * 20), &mut sent);
     sender.on_timer(at(MS * 1020), &mut sent);
     sender.on_timer(at(MS * 3020), &mut sent);
-    sender.on_request(request(3040, 3020), at(MS * 3040), &mut sent);
+    sender.on_request(&request(3040, 3020), at(MS * 3040), &mut sent);
     assert_eq!(sender.srtt(), Some(MS * 20));
     assert_eq!((sender.window().cwnd, sent.0.len()), (1, 1));
 }

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::packet::Duplicate;
+use crate::tcp::accecn::INITIAL_BYTES;
 
 #[test]
 fn a_set_is_a_full_segment_and_its_end_twice() {
@@ -80,7 +81,7 @@ fn an_answer_is_nothing_to_the_sender() {
             duplicate,
             ece: false,
             ace: 0,
-            ce_bytes: Some(0),
+            option: Some(INITIAL_BYTES),
             window: u32::MAX,
             stamps: Stamps::default(),
         };

@@ -1,0 +1,460 @@
+//! The negotiation of ECN between a client and a server, over paths that lose or change what they
+//! send.
+
+use l4s_aqm::Packet as _;
+use l4s_model::{FlowId, SourceId};
+
+use super::*;
+use crate::packet::{ByteCounters, Message, Owner, Packet};
+use crate::tcp::accecn::INITIAL_BYTES;
+use crate::tcp::handshake::{NO_FLAGS, may_become, reflected};
+use crate::tcp::{Client, Offer};
+
+const CODEPOINTS: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
+const ACCURATE: Feedback = Feedback::Accurate { option: true };
+
+fn flags(ace: u8) -> EcnFlags {
+    EcnFlags::of_ace(ace)
+}
+
+/// What a server sends.
+#[derive(Default)]
+struct Wire {
+    syn_acks: Vec<(Ecn, EcnFlags)>,
+    data: Vec<Segment>,
+}
+
+impl Output for Wire {
+    fn send(&mut self, segment: Segment, _: bool) {
+        self.data.push(segment);
+    }
+    fn send_syn_ack(&mut self, ecn: Ecn, flags: EcnFlags, _: Stamps) {
+        self.syn_acks.push((ecn, flags));
+    }
+    fn round_trip(&mut self, _: Duration) {}
+}
+
+/// A server, and what it has sent.
+struct Server {
+    sender: Sender,
+    wire: Wire,
+}
+
+impl Server {
+    fn new(cc: Config, ecn: Ecn) -> Server {
+        let refuses_rfc3168 = matches!(cc, Config::Prague(_)) && ecn == Ecn::Ect1;
+        let (ecn, size) = (Some(ecn), Some(1000 * MSS));
+        let (echo, mss, initial_window) = (Marks::Latched, FULL, 10);
+        let config = SenderConfig { cc, ecn, refuses_rfc3168, echo, size, mss, initial_window };
+        Server { sender: Sender::new(&config), wire: Wire::default() }
+    }
+
+    fn prague() -> Server {
+        Server::new(Config::Prague(prague::Config::default()), Ecn::Ect1)
+    }
+
+    fn cubic() -> Server {
+        Server::new(Config::Cubic(cubic::Config::default()), Ecn::Ect0)
+    }
+
+    /// A SYN arrives, which is answered.
+    fn on_syn(&mut self, ace: u8, ecn: Ecn) -> (Ecn, EcnFlags) {
+        let syn = Syn { ecn, flags: flags(ace), sent: Stamp::default() };
+        self.sender.on_syn(&syn, at(MS), &mut self.wire);
+        *self.wire.syn_acks.last().unwrap()
+    }
+
+    /// The SYN-ACK is acknowledged; gives the codepoint of the first data.
+    fn on_request(&mut self, ace: u8, option: bool) -> Ecn {
+        let request = Request { flags: flags(ace), option, stamps: Stamps::default() };
+        self.sender.on_request(&request, at(MS * 21), &mut self.wire);
+        self.wire.data[0].ecn
+    }
+
+    /// A pure acknowledgement of so many segments arrives; says whether the window was reduced for it.
+    fn on_ack(&mut self, segments: u64, ace: u8, ce: Option<u32>, ms: u64) -> bool {
+        self.on_counters(segments, ace, ce.map(|ce| ByteCounters { ce, ..INITIAL_BYTES }), ms)
+    }
+
+    fn on_counters(
+        &mut self,
+        segments: u64,
+        ace: u8,
+        option: Option<ByteCounters>,
+        ms: u64,
+    ) -> bool {
+        let before = self.sender.window().cwnd;
+        let ack = Ack {
+            cumulative: segments * MSS,
+            sacks: [(0, 0); 3],
+            duplicate: None,
+            ece: false,
+            ace,
+            option,
+            window: 1000 * MSS as u32,
+            stamps: Stamps::default(),
+        };
+        self.sender.on_ack(&ack, at(MS * ms), &mut self.wire);
+        self.sender.window().cwnd < before || self.sender.state() == State::Cwr
+    }
+
+    fn last_data(&self) -> Ecn {
+        self.wire.data.last().unwrap().ecn
+    }
+}
+
+fn client(feedback: Feedback, ecn: Ecn) -> Client {
+    Client::new(Offer { feedback, ecn }, RTT, FULL)
+}
+
+/// A SYN-ACK arrives at the client, which answers it.
+fn on_syn_ack(client: &mut Client, ecn: Ecn, ace: u8) -> Request {
+    let owner = Owner { flow: FlowId::new(0), slot: 0, group: SourceId::new(0) };
+    let syn_ack = Packet::syn_ack(owner, ecn, flags(ace), Stamps::default());
+    let mut answer = None;
+    client.on_packet(&syn_ack, at(MS * 11), |message| answer = Some(message));
+    match answer {
+        Some(Message::Request(request)) => request,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The SYNs that a client sends when none is answered.
+fn unanswered(client: &mut Client, syns: usize) -> Vec<(Ecn, u8)> {
+    let mut seen = Vec::new();
+    for _ in 0..syns {
+        match client.open(client.deadline().min(at(Duration::from_secs(100)))) {
+            Some(Message::Syn(syn)) => seen.push((syn.ecn, syn.flags.ace())),
+            other => panic!("{other:?}"),
+        }
+    }
+    seen
+}
+
+// --- What each end makes of the flags --------------------------------------------------------------
+
+/// RFC 9768 table 2 and §3.1.3, RFC 3168 §6.1.1: the mode of a client for each SYN-ACK.
+#[test]
+fn a_client_enters_the_mode_that_the_syn_ack_confirms() {
+    use Mode::{Accurate as A, Classic as C, NotEcn as N};
+    for (offered, expected) in [
+        (N, [N, N, N, N, N, N, N, N]),
+        (C, [N, C, N, N, N, C, N, N]),
+        (A, [N, C, A, A, A, A, A, N]),
+    ] {
+        let found: Vec<Mode> = (0..8).map(|ace| offered.confirmed(flags(ace))).collect();
+        assert_eq!(found, expected, "{offered:?}");
+    }
+}
+
+/// RFC 9768 table 2 and §3.1.3: the mode of a server for each SYN.
+#[test]
+fn a_server_takes_unknown_flags_for_accecn() {
+    for ace in 0..8 {
+        let (ecn, answer) = Server::cubic().on_syn(ace, Ecn::NotEct);
+        let expected = match ace {
+            0b000 => 0b000,
+            0b011 => 0b001,
+            _ => 0b010,
+        };
+        assert_eq!((ecn, answer.ace()), (Ecn::NotEct, expected), "{ace:03b}");
+    }
+}
+
+/// RFC 9768 tables 2 to 4: SYN-ACK and its acknowledgement tell how the one before them arrived.
+#[test]
+fn each_end_reflects_the_codepoint_that_arrived() {
+    for (ecn, ace) in CODEPOINTS.into_iter().zip([0b010, 0b011, 0b100, 0b110]) {
+        assert_eq!(Server::prague().on_syn(0b111, ecn), (Ecn::Ect1, flags(ace)));
+        let mut client = client(ACCURATE, Ecn::Ect1);
+        assert_eq!(on_syn_ack(&mut client, ecn, 0b011).flags, flags(ace));
+        assert_eq!(reflected(flags(ace)), Some(ecn));
+    }
+    for unused in [0b000, 0b001, 0b101, 0b111] {
+        assert_eq!(reflected(flags(unused)), None);
+    }
+}
+
+/// RFC 9768 §3.2.2.3.
+#[test]
+fn only_ect_may_change_and_not_into_not_ect() {
+    let valid = |sent| CODEPOINTS.map(|arrived| may_become(sent, arrived));
+    assert_eq!(valid(Ecn::NotEct), [true, false, false, false]);
+    assert_eq!(valid(Ecn::Ect1), [false, true, true, true]);
+    assert_eq!(valid(Ecn::Ect0), [false, true, true, true]);
+    assert_eq!(valid(Ecn::Ce), [false, false, false, true]);
+}
+
+// --- Peers -----------------------------------------------------------------------------------------
+
+/// RFC 9331 §4.2: no ECT(1) without exact feedback. Linux' Prague goes on without ECN then.
+#[test]
+fn prague_does_without_ecn_where_the_client_has_that_of_rfc_3168_only() {
+    let mut server = Server::prague();
+    assert_eq!(server.on_syn(0b011, Ecn::NotEct), (Ecn::NotEct, NO_FLAGS));
+    assert_eq!(server.on_request(0, false), Ecn::NotEct);
+    assert_eq!(server.sender.alpha(), None, "it goes on as Reno");
+    // Over ECT(0) it takes what there is.
+    let mut server = Server::new(Config::Prague(prague::Config::default()), Ecn::Ect0);
+    assert_eq!(server.on_syn(0b011, Ecn::NotEct), (Ecn::Ect0, flags(0b001)));
+    assert_eq!(server.on_request(0, false), Ecn::Ect0);
+    assert!(server.sender.alpha().is_some());
+}
+
+/// `dctcp_reno` of Linux: without ECN DCTCP is Reno.
+#[test]
+fn a_control_that_needs_ecn_goes_on_as_reno_without_it() {
+    let windows = |cc: Config, ecn: Option<Ecn>| {
+        let size = Some(400 * MSS);
+        let mut path = Path::with_client(cc, ecn, Feedback::None, size, lose_first(&[100]), |_| {});
+        let mut windows = Vec::new();
+        for step in 0..400 {
+            path.run(at(MS * step));
+            windows.push(path.sender.window());
+        }
+        assert_eq!(path.sender.state(), State::Closed);
+        windows
+    };
+    let reno = |pacing| windows(Config::Reno(reno::Config { pacing, ..Default::default() }), None);
+    assert_eq!(windows(Config::Dctcp(dctcp::Config::default()), Some(Ecn::Ect0)), reno(false));
+    assert_eq!(windows(Config::Prague(prague::Config::default()), Some(Ecn::Ect1)), reno(true));
+}
+
+/// RFC 8257 §3.3 with the echo of RFC 3168 §6.1.3. A mark brings ECE for a round trip, so that DCTCP
+/// takes all of a window for marked. Where marks are rare its average is of round trips with a mark.
+#[test]
+fn a_latched_echo_leaves_dctcp_a_window_far_below_its_own() {
+    let p = 0.01;
+    let window = |feedback: Feedback| {
+        let mut rng = stream(7, "marks");
+        let threshold = (p * f64::from(u32::MAX)) as u32;
+        let cc = Config::Dctcp(dctcp::Config::rfc8257());
+        let fate = move |_: &Segment, _| match rng.next_u32() < threshold {
+            true => Fate::Mark,
+            false => Fate::Arrive,
+        };
+        let mut path = Path::with_client(cc, Some(Ecn::Ect0), feedback, None, fate, |_| {});
+        path.run(at(Duration::from_secs(10)));
+        path.mean_window(Duration::from_secs(60))
+    };
+    let (exact, latched) = (window(Feedback::Dctcp), window(Feedback::Classic));
+    // DCttH §3.2 equation (1): Reno's window.
+    let reno = (1.5 / p).sqrt();
+    assert!(latched < exact / 2.0 && latched > reno, "{exact}, {latched}, {reno}");
+}
+
+// --- What is sent again ----------------------------------------------------------------------------
+
+/// RFC 9768 §3.1.4.1; RFC 3168 §6.1.1.1 as in Linux.
+#[test]
+fn a_syn_that_is_not_answered_is_sent_again_without_ecn() {
+    let (not, ect1) = (Ecn::NotEct, Ecn::Ect1);
+    assert_eq!(
+        unanswered(&mut client(ACCURATE, ect1), 4),
+        [(ect1, 0b111), (ect1, 0b111), (not, 0), (not, 0)]
+    );
+    assert_eq!(
+        unanswered(&mut client(Feedback::Classic, not), 3),
+        [(not, 0b011), (not, 0), (not, 0)]
+    );
+    assert_eq!(unanswered(&mut client(Feedback::None, not), 2), [(not, 0), (not, 0)]);
+}
+
+/// RFC 9768 §3.1.5: the mode is that of the first SYN. What the client thinks is not known after a SYN
+/// without flags, so data is Not-ECT; the SYN-ACK goes on to offer AccECN.
+#[test]
+fn a_server_keeps_its_mode_whatever_later_syns_say() {
+    let mut server = Server::prague();
+    server.on_syn(0b111, Ecn::Ect1);
+    assert_eq!(server.on_syn(0b000, Ecn::NotEct), (Ecn::NotEct, flags(0b010)));
+    assert_eq!(server.on_request(0b010, true), Ecn::NotEct);
+    // It still answers marks: 5 segments, the last of them marked.
+    assert!(server.on_ack(5, 6, Some(1448), 41));
+    assert_eq!(server.last_data(), Ecn::NotEct);
+    // Without ECN it stays without.
+    let mut server = Server::prague();
+    server.on_syn(0b000, Ecn::NotEct);
+    assert_eq!(server.on_syn(0b111, Ecn::Ect1), (Ecn::NotEct, NO_FLAGS));
+}
+
+/// RFC 9768 §3.2.3.2.2: after two timeouts the SYN-ACK has no flags, and data is Not-ECT (§3.1.5).
+#[test]
+fn a_syn_ack_that_is_not_answered_is_sent_again_without_ecn() {
+    let mut server = Server::prague();
+    server.on_syn(0b111, Ecn::Ect1);
+    for _ in 0..3 {
+        server.sender.on_timer(server.sender.deadline(), &mut server.wire);
+    }
+    let offered = (Ecn::Ect1, flags(0b011));
+    let withdrawn = (Ecn::NotEct, NO_FLAGS);
+    assert_eq!(server.wire.syn_acks, [offered, offered, withdrawn, withdrawn]);
+    // The client entered AccECN by the first one.
+    assert_eq!(server.on_request(0b011, true), Ecn::NotEct);
+    assert!(server.wire.data[0].accurate_ecn, "it counts marks for the client as before");
+}
+
+/// RFC 9768 §3.1.5 and §3.2.2.1: a later SYN-ACK changes nothing, and is answered with its codepoint,
+/// or with the counter where it has no flags.
+#[test]
+fn a_client_keeps_its_mode_whatever_later_syn_acks_say() {
+    let mut client = client(ACCURATE, Ecn::Ect1);
+    assert_eq!(on_syn_ack(&mut client, Ecn::Ect1, 0b011).flags, flags(0b011));
+    assert_eq!(on_syn_ack(&mut client, Ecn::Ce, 0b011).flags, flags(0b110));
+    let without = on_syn_ack(&mut client, Ecn::NotEct, 0b000);
+    assert_eq!((without.flags, without.option), (flags(5), true));
+    let mut client = self::client(ACCURATE, Ecn::Ect1);
+    let without = on_syn_ack(&mut client, Ecn::NotEct, 0b000);
+    assert_eq!((without.flags, without.option), (NO_FLAGS, false));
+    assert_eq!(on_syn_ack(&mut client, Ecn::Ect1, 0b011).flags, NO_FLAGS);
+}
+
+// --- Paths that change what they carry -------------------------------------------------------------
+
+/// RFC 9768 table 4, for a SYN-ACK that was sent as ECT(1).
+#[test]
+fn the_acknowledgement_of_the_syn_ack_tells_what_the_path_does() {
+    for (ace, data, answers) in [
+        // Note 1: the client does not count.
+        (0b000, Ecn::NotEct, false),
+        // Note 2: unused.
+        (0b001, Ecn::Ect1, true),
+        // Not-ECT: the path clears the codepoint. Marks still count (§3.2.2.3).
+        (0b010, Ecn::NotEct, true),
+        (0b011, Ecn::Ect1, true),
+        (0b100, Ecn::Ect1, true),
+        (0b101, Ecn::Ect1, true),
+        (0b110, Ecn::Ect1, true),
+        (0b111, Ecn::Ect1, true),
+    ] {
+        let mut server = Server::prague();
+        server.on_syn(0b111, Ecn::Ect1);
+        assert_eq!(server.on_request(ace, true), data, "{ace:03b}");
+        assert!(server.wire.data[0].accurate_ecn);
+        // Both ends count on from 6 where the SYN-ACK was marked.
+        let cep = if ace == 0b110 { 6 } else { 5 };
+        assert!(!server.on_ack(1, cep, Some(0), 41), "{ace:03b}: that mark is not answered");
+        assert_eq!(server.on_ack(2, cep + 1, Some(1448), 42), answers, "{ace:03b}");
+        assert_eq!(server.last_data(), data, "{ace:03b}");
+    }
+    // A SYN-ACK that was sent as Not-ECT and arrived as ECT(0): the path sets what it should not.
+    let mut server = Server::cubic();
+    server.on_syn(0b111, Ecn::NotEct);
+    assert_eq!(server.on_request(0b100, true), Ecn::NotEct);
+}
+
+/// A marked SYN-ACK counts once, at both ends alike (RFC 9768 §3.2.2.2).
+#[test]
+fn both_ends_count_a_marked_syn_ack() {
+    let mut client = client(ACCURATE, Ecn::Ect1);
+    let request = on_syn_ack(&mut client, Ecn::Ce, 0b011);
+    let mut server = Server::prague();
+    server.on_syn(0b111, Ecn::Ect1);
+    assert_eq!(server.on_request(request.flags.ace(), request.option), Ecn::Ect1);
+    let owner = Owner { flow: FlowId::new(0), slot: 0, group: SourceId::new(0) };
+    let mut ack = None;
+    for segment in &server.wire.data[..2] {
+        let mut packet = Packet::segment(owner, segment);
+        packet.set_ce();
+        client.on_packet(&packet, at(MS * 31), |message| match message {
+            Message::Ack(new) => ack = Some(new),
+            other => panic!("{other:?}"),
+        });
+    }
+    let ack = ack.unwrap();
+    // 6 and 2 are 0 in three bits: that is no zero of a path.
+    assert_eq!((ack.cumulative, ack.ace), (2 * MSS, 0));
+    server.sender.on_ack(&ack, at(MS * 41), &mut server.wire);
+    assert_eq!((server.sender.marks(), server.last_data()), (3, Ecn::Ect1));
+}
+
+/// RFC 9768 §3.2.2.4.
+#[test]
+fn a_counter_that_the_path_clears_is_not_believed() {
+    let mut server = Server::prague();
+    server.on_syn(0b111, Ecn::Ect1);
+    assert_eq!(server.on_request(0b011, true), Ecn::Ect1);
+    assert!(!server.on_ack(2, 0, Some(0), 41));
+    assert_eq!(server.last_data(), Ecn::NotEct);
+    assert!(!server.on_ack(4, 3, Some(4344), 42));
+    // Three segments, all marked, make it zero.
+    let mut server = Server::prague();
+    server.on_syn(0b111, Ecn::Ect1);
+    server.on_request(0b011, true);
+    assert!(server.on_ack(3, 0, Some(4344), 41));
+    assert_eq!((server.last_data(), server.sender.marks()), (Ecn::Ect1, 3));
+}
+
+/// RFC 9768 §3.2.3.2.3: where no option arrives, three bits are read in the safe way, and an option that
+/// comes later says nothing.
+#[test]
+fn a_stripped_option_leaves_the_three_bits() {
+    let counted = |option: bool, later: Option<u32>| {
+        let mut server = Server::prague();
+        server.on_syn(0b111, Ecn::Ect1);
+        server.on_request(0b011, option);
+        server.on_ack(1, 5, later, 41);
+        // Ten segments more, of which as many are marked as three bits say, or eight more.
+        server.on_ack(10, 6, later, 61);
+        server.sender.marks()
+    };
+    assert_eq!(counted(true, Some(0)), 1);
+    assert_eq!(counted(true, None), 9);
+    assert_eq!(counted(false, None), 9);
+    assert_eq!(counted(false, Some(0)), 9);
+}
+
+/// RFC 9768 §3.2.3.2.4: the counters of ECT start at 1.
+#[test]
+fn an_option_that_the_path_clears_is_not_read() {
+    let counted = |option: ByteCounters| {
+        let mut server = Server::prague();
+        server.on_syn(0b111, Ecn::Ect1);
+        server.on_request(0b011, true);
+        server.on_counters(1, 5, Some(option), 41);
+        server.on_counters(10, 6, Some(option), 61);
+        server.sender.marks()
+    };
+    assert_eq!(counted(INITIAL_BYTES), 1);
+    assert_eq!(counted(ByteCounters { ect1: 0, ce: 0, ect0: 0 }), 9);
+}
+
+/// RFC 9768 §3.2.3.2.2: a segment that comes a third time, after an acknowledgement that said it came
+/// twice, shows that acknowledgements with the option may be lost for it.
+#[test]
+fn a_client_that_is_not_heard_drops_the_option() {
+    let mut receiver = Receiver::new(ACCURATE, RTT, FULL);
+    let mut options = Vec::new();
+    let mut bytes = INITIAL_BYTES;
+    // 1 comes twice, then 2 does, then 2 comes a third time.
+    for (n, seq) in [0, 1, 1, 2, 2, 2, 3].into_iter().enumerate() {
+        receiver.on_segment(full(seq, Ecn::Ect1), at(MS * n as u64), |ack| {
+            options.push(ack.option.is_some());
+            bytes = ack.option.unwrap_or(bytes);
+        });
+    }
+    assert_eq!(options, [true, true, true, true, true, false, false]);
+    // What comes twice counts twice.
+    assert_eq!(bytes, ByteCounters { ect1: 1 + 5 * u32::from(FULL), ..INITIAL_BYTES });
+}
+
+/// Flags that are cleared on the way leave both ends without ECN (RFC 9768 table 2; `NO_FLAGS` on the
+/// acknowledgement of a SYN-ACK is note 1 of table 4).
+#[test]
+fn cleared_flags_leave_both_ends_without_ecn() {
+    let mut client = client(ACCURATE, Ecn::Ect1);
+    // Those of the SYN.
+    let mut server = Server::prague();
+    assert_eq!(server.on_syn(0b000, Ecn::Ect1), (Ecn::NotEct, NO_FLAGS));
+    let request = on_syn_ack(&mut client, Ecn::NotEct, 0b000);
+    assert_eq!(server.on_request(request.flags.ace(), request.option), Ecn::NotEct);
+    assert_eq!(server.sender.alpha(), None);
+    // Those of the SYN-ACK, or all of those that the SYN had came back.
+    for ace in [0b000, 0b111] {
+        let mut client = self::client(ACCURATE, Ecn::Ect1);
+        let mut server = Server::prague();
+        server.on_syn(0b111, Ecn::Ect1);
+        let request = on_syn_ack(&mut client, Ecn::Ect1, ace);
+        assert_eq!(request.flags, NO_FLAGS);
+        assert_eq!(server.on_request(request.flags.ace(), request.option), Ecn::NotEct);
+    }
+}
