@@ -28,7 +28,7 @@ use crate::hops::{Hops, Next};
 use crate::line::Line;
 use crate::packet::{Message, Owner, Packet, Return, Segment, Stamps};
 use crate::schedule::{Event, Schedule};
-use crate::tcp::{Client, Output, Sender, SenderConfig, State};
+use crate::tcp::{Answer, Client, Output, Sender, SenderConfig, State};
 use crate::timers::Timers;
 use crate::udp::Source;
 
@@ -340,11 +340,11 @@ impl<O: Observer<Packet>> Engine<O> {
     #[inline]
     fn receive(&mut self, group: usize, now: Time) {
         let line = &mut self.lines[group];
-        let Some(Return { flow, slot, message, .. }) = line.pop() else { return };
+        let Some(returned) = line.pop() else { return };
         self.schedule.set(Event::Line(group), line.next());
-        if self.connections.of(slot, flow).is_none() {
-            return;
-        }
+        let Return { flow, slot, message, .. } = returned;
+        let Some(Flow { owner, server, .. }) = self.connections.of(slot, flow) else { return };
+        self.observer.answered(&Answer { returned: &returned, group: owner.group, server }, now);
         self.serve(slot, now, |server, out| match message {
             Message::Syn(sent) => server.on_syn(sent, now, out),
             Message::Request(stamps) => server.on_request(stamps, now, out),

@@ -1,7 +1,7 @@
 //! What crosses the bottleneck, and what comes back.
 
 use l4s_model::{FlowId, SourceId};
-use l4s_observe::{EcnFlags, Header, Traced};
+use l4s_observe::{Contents, EcnFlags, Header, Tcp, Traced};
 use l4s_units::{Bytes, Duration, ETHERNET, Ecn, Time};
 
 /// IP length of a full TCP segment.
@@ -13,10 +13,12 @@ pub(crate) const MSS: u64 = FULL_IP - HEADER;
 /// IP length of a SYN or SYN-ACK, with its options.
 const SYN_IP: u64 = 60;
 /// Bytes of the request that starts a flow, as in the lab.
-const REQUEST: u64 = 100;
+pub(crate) const REQUEST: u64 = 100;
 /// What the server counts of marked packets from the client, in three bits: it begins at 5 (RFC 9768
 /// §3.2.2.1), and there is no queue on the way up that could mark one.
-const ACE: u8 = 5;
+pub(crate) const ACE: u8 = 5;
+/// The receive window of a server in bytes, which needs no more for a request (Linux: `tcp_rmem`).
+const SERVER_WINDOW: u64 = 65_536;
 /// IP and UDP header.
 const UDP_HEADER: u64 = 28;
 
@@ -154,6 +156,11 @@ impl Stamp {
         Stamp((now.as_nanos() / 1_000_000) as u32)
     }
 
+    /// As on the wire.
+    pub fn word(self) -> u32 {
+        self.0
+    }
+
     /// Whether it was made before the other one.
     #[inline]
     pub fn is_before(self, other: Stamp) -> bool {
@@ -177,8 +184,8 @@ pub struct Stamps {
 
 impl Stamps {
     /// As on the wire.
-    fn words(self) -> (u32, u32) {
-        (self.sent.0, self.echo.0)
+    pub fn words(self) -> (u32, u32) {
+        (self.sent.word(), self.echo.word())
     }
 }
 
@@ -259,6 +266,13 @@ impl Traced for Packet {
         self.flags & Packet::ARRIVED_CE != 0
     }
 
+    fn contents(&self) -> Contents<'_> {
+        Contents::Headers(self.ecn, self.header())
+    }
+}
+
+impl Packet {
+    /// Its transport header.
     fn header(&self) -> Header {
         let length = u64::from(self.ip_length);
         if self.is_udp() {
@@ -266,17 +280,20 @@ impl Traced for Packet {
             return Header::Udp { payload, number: self.seq };
         }
         let (syn, payload) = (self.is_syn(), length - HEADER);
-        Header::Tcp {
+        Header::Tcp(Tcp {
             // The SYN takes number 0.
             seq: if syn { 0 } else { 1 + self.seq },
             // So does the client's; its request follows.
-            ack: if syn { 1 } else { 1 + REQUEST },
+            ack: Some(if syn { 1 } else { 1 + REQUEST }),
             payload: if syn { 0 } else { payload as u32 },
             syn,
             fin: self.fin(),
+            push: self.push(),
             flags: self.ecn_flags(),
+            window: SERVER_WINDOW,
             stamps: Some(self.stamps.words()),
-        }
+            ..Tcp::default()
+        })
     }
 }
 
@@ -315,6 +332,8 @@ pub struct Ack {
     pub ace: u8,
     /// Bytes in them, in 24 bits, where the AccECN option is in use (RFC 9768 §3.2.3).
     pub ce_bytes: Option<u32>,
+    /// Bytes that arrived as ECT(1) and as ECT(0): the option's other counters, which no sender needs.
+    pub ect_bytes: [u32; 2],
     /// The receive window: bytes from `cumulative` on that may be sent.
     pub window: u32,
     /// When it was sent, and which segment's time it echoes (RFC 7323 §4.3).

@@ -72,6 +72,8 @@ pub struct Receiver {
     marks_told: u32,
     /// Bytes in marked segments.
     ce_bytes: u32,
+    /// Bytes that arrived as ECT(1) and as ECT(0), with AccECN.
+    ect_bytes: [u32; 2],
     /// Whether the last segment was marked; DCTCP: `next` before it.
     ce: bool,
     next_before: u64,
@@ -110,6 +112,7 @@ impl Receiver {
             marks: 0,
             marks_told: 0,
             ce_bytes: 0,
+            ect_bytes: [0; 2],
             ce: false,
             next_before: 0,
             quick: QUICK_ACKS,
@@ -174,6 +177,7 @@ impl Receiver {
                 if end <= self.next {
                     self.hurry(QUICK_ACKS);
                 }
+                self.count_ect(ecn, payload);
                 self.duplicate = there;
                 return send(self.acknowledge(now));
             }
@@ -184,7 +188,7 @@ impl Receiver {
         if in_order {
             self.next = end;
             self.adapt_delay(now);
-            at_once |= self.echo_mark(ecn, now, &mut send);
+            at_once |= self.echo_mark(ecn, payload, now, &mut send);
             if !self.beyond.is_empty() {
                 if let Some((_, end)) = self.beyond.containing(self.next) {
                     self.next = end;
@@ -194,7 +198,7 @@ impl Receiver {
                 at_once |= self.beyond.is_empty();
             }
         } else {
-            at_once |= self.echo_mark(ecn, now, &mut send);
+            at_once |= self.echo_mark(ecn, payload, now, &mut send);
             // A new block might push one off the list before it was ever told.
             at_once |= self.note_beyond(seq, end);
         }
@@ -266,7 +270,7 @@ impl Receiver {
 
     /// Notes whether the segment was marked; says whether to acknowledge at once.
     #[inline]
-    fn echo_mark(&mut self, ecn: Ecn, now: Time, send: &mut impl FnMut(Ack)) -> bool {
+    fn echo_mark(&mut self, ecn: Ecn, payload: u16, now: Time, send: &mut impl FnMut(Ack)) -> bool {
         match self.feedback {
             Feedback::None => false,
             Feedback::Classic => {
@@ -289,10 +293,20 @@ impl Receiver {
             Feedback::Accurate { .. } => {
                 // RFC 9768 §3.2.2.5.1: change-triggered, in both directions as in Linux, and
                 // increment-triggered.
+                self.count_ect(ecn, payload);
                 let changed = ecn.is_ce() != self.ce;
                 self.ce = ecn.is_ce();
                 changed || self.marks.wrapping_sub(self.marks_told) >= MARKS_AT_ONCE
             }
+        }
+    }
+
+    /// Counts what arrived without a mark, for the AccECN option.
+    #[inline]
+    fn count_ect(&mut self, ecn: Ecn, payload: u16) {
+        if let Ecn::Ect1 | Ecn::Ect0 = ecn {
+            let bytes = &mut self.ect_bytes[usize::from(ecn == Ecn::Ect0)];
+            *bytes = bytes.wrapping_add(payload.into());
         }
     }
 
@@ -387,6 +401,7 @@ impl Receiver {
             ece: self.demand_cwr,
             ace: accecn::ace(self.marks),
             ce_bytes: option.then_some(accecn::ce_bytes(self.ce_bytes)),
+            ect_bytes: self.ect_bytes,
             window: self.buffer.window(),
             stamps: Stamps { sent: Stamp::at(now), echo: self.ts_recent },
         }

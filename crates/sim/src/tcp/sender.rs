@@ -11,6 +11,7 @@
 //!
 //! Recovery and Loss also end, and the reduction is taken back, where nothing was lost ([`undo`]).
 
+mod answer;
 mod recovery;
 mod tracing;
 mod transmission;
@@ -30,6 +31,7 @@ use super::scoreboard::{Arrival, Delivered, Scoreboard};
 use super::supply::Supply;
 use super::usage::Usage;
 use crate::packet::{Ack, MSS, Segment, Stamp, Stamps};
+pub(crate) use answer::Answer;
 use recovery::{Progress, Resend};
 use tracing::Tracing;
 #[cfg(test)]

@@ -401,6 +401,7 @@ mod tests {
             ece: false,
             ace: 0,
             ce_bytes: None,
+            ect_bytes: [0; 2],
             window: u32::MAX,
             stamps: Stamps::default(),
         }

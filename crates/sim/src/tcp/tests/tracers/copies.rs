@@ -81,6 +81,7 @@ fn an_answer_is_nothing_to_the_sender() {
             ece: false,
             ace: 0,
             ce_bytes: Some(0),
+            ect_bytes: [0; 2],
             window: u32::MAX,
             stamps: Stamps::default(),
         };
