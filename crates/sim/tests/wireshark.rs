@@ -197,7 +197,7 @@ fn read(scenario: &str) -> Option<(Truth, Vec<Seen>)> {
     let path = folder.path().join("trace.pcapng");
     std::fs::write(&path, trace.finish().unwrap()).unwrap();
 
-    let capinfos = Command::new("capinfos").arg("-c").arg("-o").arg(&path).output().unwrap();
+    let capinfos = Command::new("capinfos").arg("-cMo").arg(&path).output().unwrap();
     let says = String::from_utf8_lossy(&capinfos.stdout).into_owned();
     assert!(capinfos.status.success() && says.contains("Strict time order:   True"), "{says}");
 
@@ -457,17 +457,21 @@ fn tracers_are_all_that_comes_twice() {
                     cc = { kind = \"prague\", profile = \"paper\", fallback = \"active\" }\n";
     let Some((truth, seen)) = read(scenario) else { return };
     assert_eq!((truth.dropped, truth.retransmitted.len()), (0, 0));
-    let mut tracers = 0;
+    let mut ends = BTreeSet::new();
     for (packet, tcp) in seen.iter().filter_map(|p| Some((p, p.tcp.as_ref()?))) {
         if packet.on == "up" {
-            let is_known = |flag: &&str| OF_LOSSES.contains(flag);
-            assert!(tcp.flags.iter().all(is_known), "{packet:?}");
+            // tshark does not count the new bytes of a segment that begins with old ones.
+            let unseen =
+                |flag: &&str| flag.ends_with("ack_lost_segment") && ends.contains(&tcp.ack);
+            let is_known = |flag: &&str| OF_LOSSES.contains(flag) || unseen(flag);
+            assert!(tcp.flags.iter().all(|flag| is_known(flag)), "{packet:?}");
+        } else if tcp.length == 98 {
+            ends.insert(tcp.seq + tcp.length);
         } else {
-            assert!(tcp.flags.is_empty() || tcp.length == 98, "{packet:?}");
-            tracers += u32::from(tcp.length == 98);
+            assert!(tcp.flags.is_empty(), "{packet:?}");
         }
     }
-    assert!(tracers > 0);
+    assert!(!ends.is_empty());
     // The counters of the option have all three codepoints.
     let [ect1, ect0, ce] = [0b01, 0b10, 0b11].map(|ecn| arrived(&seen, 0, ecn));
     let last = seen.iter().rfind(|p| p.on == "up").and_then(|p| p.tcp.clone()).unwrap();
