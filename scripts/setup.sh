@@ -3,6 +3,7 @@
 # Linux what the BPF programs need: clang and the headers of libelf and zlib.
 # With --browser: what the tests of the live page need instead, Chromium, Node and npm.
 # With --python: what the Python package needs besides, Python with its virtual environments.
+# With --tshark: what the tests read packet traces with.
 # With --vm: what the tests in the virtual machine run there; its files are this machine's.
 # Asks nothing. Does nothing where nothing is missing.
 set -eu
@@ -71,6 +72,11 @@ if [ "${1:-}" = --python ]; then
         echo "l4s: the Python package needs Python 3.10 or later" >&2
         exit 3
     }
+    exit 0
+fi
+
+if [ "${1:-}" = --tshark ]; then
+    command -v tshark >/dev/null && command -v capinfos >/dev/null || install tshark
     exit 0
 fi
 

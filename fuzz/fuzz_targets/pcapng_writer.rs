@@ -5,7 +5,7 @@ use etherparse::PacketHeaders;
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_measure::{PacketTrace, Snap};
 use l4s_model::{FlowId, SourceId};
-use l4s_observe::{EcnFlags, Header, Observer, Traced};
+use l4s_observe::{Contents, EcnFlags, Header, Observer, Tcp, Traced};
 use l4s_units::{Bytes, Duration, Ecn, Time};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
@@ -14,6 +14,7 @@ use pcap_file::pcapng::{Block, PcapNgReader};
 #[derive(Arbitrary, Clone, Debug)]
 struct Event {
     what: u8,
+    other: u8,
     flow: u32,
     group: u16,
     length: u64,
@@ -21,10 +22,14 @@ struct Event {
     arrived_ce: bool,
     tcp: bool,
     seq: u64,
-    ack: u64,
+    ack: Option<u64>,
     payload: u32,
-    flags: [bool; 5],
+    flags: [bool; 6],
+    window: u64,
     stamps: Option<(u32, u32)>,
+    sacks: [(u64, u64); 3],
+    accecn: Option<[u32; 3]>,
+    mss: Option<u16>,
     now: u64,
     sojourn: u64,
 }
@@ -57,14 +62,30 @@ impl Traced for Event {
     fn arrived_ce(&self) -> bool {
         self.arrived_ce
     }
-    fn header(&self) -> Header {
-        let Event { seq, ack, payload, flags: [syn, fin, ae, cwr, ece], stamps, .. } = *self;
-        if self.tcp {
+    fn contents(&self) -> Contents<'_> {
+        let Event { seq, ack, payload, window, stamps, sacks, accecn, mss, .. } = *self;
+        let [syn, fin, push, ae, cwr, ece] = self.flags;
+        let header = if self.tcp {
             let flags = EcnFlags { ae, cwr, ece };
-            Header::Tcp { seq, ack, payload, syn, fin, flags, stamps }
+            let tcp = Tcp {
+                seq,
+                ack,
+                payload,
+                syn,
+                fin,
+                push,
+                flags,
+                window,
+                stamps,
+                sacks,
+                accecn,
+                mss,
+            };
+            Header::Tcp(tcp)
         } else {
             Header::Udp { payload, number: seq }
-        }
+        };
+        Contents::Headers(l4s_aqm::Packet::ecn(self), header)
     }
 }
 
@@ -76,16 +97,16 @@ fuzz_target!(|input: (bool, Vec<Event>)| {
     for event in &events {
         let now = Time::from_nanos(event.now);
         let queue = Queue::ALL[usize::from(event.what) % 3];
-        written += 1;
-        match event.what / 3 % 4 {
+        // What leaves need not have arrived.
+        let other = &events[usize::from(event.other) % events.len()];
+        match event.what / 3 % 5 {
             0 => trace.arrived(event, now),
-            1 => trace.departed(event, queue, Duration::from_nanos(event.sojourn), now),
-            2 => trace.dropped(event, queue, DropCause::Memory, now),
-            _ => {
-                trace.marked(event, queue, MarkCause::Coupled, now);
-                written -= 1;
-            }
+            1 => trace.departed(other, queue, Duration::from_nanos(event.sojourn), now),
+            2 => trace.dropped(other, queue, DropCause::Memory, now),
+            3 => trace.marked(other, queue, MarkCause::Coupled, now),
+            _ => Observer::<Event>::answered(&mut trace, event, now),
         }
+        written += u32::from(matches!(event.what / 3 % 5, 0 | 4));
     }
     let bytes = trace.finish().expect("memory takes everything");
     let mut reader = PcapNgReader::new(bytes.as_slice()).expect("a pcapng file");

@@ -2,7 +2,7 @@
 //! ask for, read once.
 
 use l4s_model::{FlowId, SourceId};
-use l4s_observe::{Header, Traced};
+use l4s_observe::{Contents, Traced};
 use l4s_os::Offload;
 use l4s_units::{Bytes, ETHERNET, Ecn};
 
@@ -86,8 +86,9 @@ impl Frame {
         self.buffer
     }
 
+    /// The IP packet.
     #[inline]
-    fn packet(&self) -> &[u8] {
+    pub fn packet(&self) -> &[u8] {
         &self.buffer[usize::from(self.start)..self.end as usize]
     }
 }
@@ -141,26 +142,8 @@ impl Traced for Frame {
         self.arrived_ce
     }
 
-    /// Numbers are the socket's own, which do not begin at 0; anything but TCP counts as UDP.
-    fn header(&self) -> Header {
-        let ip = self.ip();
-        let payload = ip.payload_length() as u32;
-        match ip.tcp() {
-            Some(tcp) => Header::Tcp {
-                seq: tcp.seq().into(),
-                ack: tcp.ack_number().into(),
-                payload,
-                syn: tcp.syn(),
-                fin: tcp.fin(),
-                flags: tcp.ecn_flags(),
-                stamps: None,
-            },
-            None => Header::Udp { payload, number: 0 },
-        }
-    }
-
     #[inline]
-    fn bytes(&self) -> Option<&[u8]> {
-        Some(self.packet())
+    fn contents(&self) -> Contents<'_> {
+        Contents::Bytes(self.packet())
     }
 }

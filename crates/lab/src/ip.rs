@@ -5,7 +5,6 @@
 //! say is not believed where it can be checked: a length field that claims more bytes than came is
 //! [`Malformed::Cut`].
 
-use l4s_observe::EcnFlags;
 use std::net::IpAddr;
 
 use l4s_units::Ecn;
@@ -361,11 +360,6 @@ impl Tcp<'_> {
     #[inline]
     pub fn cwr(&self) -> bool {
         self.flag(7)
-    }
-
-    /// All three.
-    pub fn ecn_flags(&self) -> EcnFlags {
-        EcnFlags { ae: self.ae(), cwr: self.cwr(), ece: self.ece() }
     }
 
     /// Accurate ECN (RFC 9768 §3.1): the lowest of its three bits is the former NS.

@@ -215,7 +215,7 @@ impl Plane {
             } else if change == due {
                 self.change(observer, deliver);
             } else {
-                self.arrive_at_server(due, deliver);
+                self.arrive_at_server(due, observer, deliver);
             }
         }
         self.now = self.now.max(now);
@@ -417,8 +417,14 @@ impl Plane {
     }
 
     #[inline]
-    fn arrive_at_server(&mut self, due: Time, deliver: &mut impl FnMut(Delivery<'_>) -> bool) {
+    fn arrive_at_server(
+        &mut self,
+        due: Time,
+        observer: &mut impl Observer<Frame>,
+        deliver: &mut impl FnMut(Delivery<'_>) -> bool,
+    ) {
         let Some((pair, packet)) = self.lines.pop() else { return };
+        observer.answered(&packet, self.now);
         let bytes = packet.for_device();
         let taken = deliver(Delivery { pair, to: End::Server, due, waited: true, bytes });
         self.pairs[pair].from_client.delivered(taken);

@@ -107,17 +107,17 @@ struct Log(Vec<Told>);
 
 impl Observer<Frame> for Log {
     fn arrived(&mut self, packet: &Frame, now: Time) {
-        self.0.push(Told::Arrived(number(packet.bytes().unwrap()), now));
+        self.0.push(Told::Arrived(number(packet.packet()), now));
     }
     fn marked(&mut self, packet: &Frame, queue: Queue, cause: MarkCause, now: Time) {
         assert!(packet.ecn().is_ce() && !packet.arrived_ce());
-        self.0.push(Told::Marked(number(packet.bytes().unwrap()), queue, cause, now));
+        self.0.push(Told::Marked(number(packet.packet()), queue, cause, now));
     }
     fn departed(&mut self, packet: &Frame, queue: Queue, sojourn: Duration, now: Time) {
-        self.0.push(Told::Departed(number(packet.bytes().unwrap()), queue, sojourn, now));
+        self.0.push(Told::Departed(number(packet.packet()), queue, sojourn, now));
     }
     fn dropped(&mut self, packet: &Frame, queue: Queue, cause: DropCause, now: Time) {
-        self.0.push(Told::Dropped(number(packet.bytes().unwrap()), queue, cause, now));
+        self.0.push(Told::Dropped(number(packet.packet()), queue, cause, now));
     }
 }
 

@@ -1,17 +1,19 @@
-//! A packet trace that Wireshark reads: every packet at the bottleneck, in pcapng.
+//! A packet trace that Wireshark reads: every packet at the bottleneck and every answer, in pcapng.
 //!
-//! A packet is seen on the interface `in` when it arrives and on `out` when its transmission
-//! starts, with its ECN field as it is there; a mark is a comment on the latter. A packet that is
-//! dropped is seen on `drop`, with the reason as a comment.
+//! It is a capture on the servers' side of the bottleneck, so that a reader finds whole connections and
+//! their round trips. A packet from a server is on the interface `down` at the time at which it arrived
+//! at the bottleneck, and on `drop` if it was dropped. It is written once, as it left: with the mark of
+//! the bottleneck, and with a comment on the mark or drop. So it is written when that is known, and all that
+//! came later waits for it. A packet from a client is on `up` when it arrives at its server.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Write};
 use std::time::Duration as StdDuration;
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_model::FlowId;
-use l4s_observe::{Header, Observer, Traced};
+use l4s_observe::{Contents, Header, Observer, OnWire, Traced};
 use l4s_units::{Duration, Time};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -20,7 +22,7 @@ use pcap_file::pcapng::blocks::interface_description::{
 };
 use pcap_file::{DataLink, Endianness, PcapError};
 
-use crate::wire::write_frame;
+use crate::wire::{Way, write_frame};
 
 /// How much of each packet is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -32,33 +34,66 @@ pub enum Snap {
     Packet,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 #[repr(u32)]
 enum Interface {
-    In,
-    Out,
+    #[default]
+    Down,
     Drop,
+    Up,
 }
 
-/// What tells packets apart that are under way at the same time: flow and header, and where a real
-/// packet's bytes are, as one that was sent again has the same header.
-type Identity = (FlowId, Header, usize);
+/// What tells packets apart that are in the queue at the same time: the flow; sequence number, payload and
+/// time stamp, or the number of a datagram; or where a real packet's bytes are. Packets of which all that
+/// is the same look the same in a trace, too.
+type Identity = (FlowId, u64, u32, u32, usize);
 
 fn identity(packet: &impl Traced) -> Identity {
-    let place = packet.bytes().map_or(0, |bytes| bytes.as_ptr().addr());
-    (packet.flow(), packet.header(), place)
+    let (number, payload, stamp, place) = match packet.contents() {
+        Contents::Bytes(bytes) => (0, 0, 0, bytes.as_ptr().addr()),
+        Contents::Headers(_, Header::Udp { payload, number }) => (number, payload, 0, 0),
+        Contents::Headers(_, Header::Tcp(tcp)) => {
+            (tcp.seq, tcp.payload, tcp.stamps.unwrap_or_default().0, 0)
+        }
+    };
+    (packet.flow(), number, payload, stamp, place)
 }
+
+/// The most bytes of packets that wait to be written. A kernel does not tell of every packet what became of
+/// it: beyond this, the oldest is written without that.
+const MOST_WAITING: usize = 64 << 20;
 
 /// Timestamps count in 10⁻⁹ s (`if_tsresol`).
 const NANOSECONDS: u8 = 9;
 
-/// Writes every packet at the bottleneck. Errors wait for [`PacketTrace::finish`].
+/// A packet of the trace.
+#[derive(Default)]
+struct Record {
+    time: Time,
+    interface: Interface,
+    /// The frame, without a payload of zeros.
+    bytes: Vec<u8>,
+    /// Bytes that are kept, and bytes of the frame.
+    kept: usize,
+    length: usize,
+    comment: Option<String>,
+    /// The packet is in the queue.
+    waits: bool,
+}
+
+/// Writes every packet at the bottleneck and every answer. Errors wait for [`PacketTrace::finish`].
 pub struct PacketTrace<W: Write> {
     writer: PcapNgWriter<W>,
     snap: Snap,
-    /// Marks of packets that have not left yet.
-    marks: HashMap<Identity, MarkCause>,
-    frame: Vec<u8>,
+    /// What is not written yet, in order of time, and the number of the first one.
+    records: VecDeque<Record>,
+    first: u64,
+    /// Packets in the queue, with the numbers of their records.
+    waiting: BTreeSet<(Identity, u64)>,
+    /// Bytes of frames in `records`.
+    bytes: usize,
+    /// Buffers to use again.
+    pool: Vec<Vec<u8>>,
     error: Option<io::Error>,
 }
 
@@ -69,9 +104,9 @@ impl<W: Write> PacketTrace<W> {
         let mut writer =
             PcapNgWriter::with_endianness(writer, Endianness::Little).map_err(io_error)?;
         for (name, what) in [
-            ("in", "packets as they arrive at the bottleneck"),
-            ("out", "packets as their transmission starts"),
-            ("drop", "packets that the queue discipline dropped"),
+            ("down", "packets from servers, at their arrival at the bottleneck"),
+            ("drop", "packets that the queue discipline dropped, at their arrival"),
+            ("up", "packets from clients, at their arrival at the servers"),
         ] {
             let interface = InterfaceDescriptionBlock {
                 linktype: DataLink::ETHERNET,
@@ -84,42 +119,99 @@ impl<W: Write> PacketTrace<W> {
             };
             writer.write_pcapng_block(interface).map_err(io_error)?;
         }
-        Ok(PacketTrace { writer, snap, marks: HashMap::new(), frame: Vec::new(), error: None })
+        Ok(PacketTrace {
+            writer,
+            snap,
+            records: VecDeque::new(),
+            first: 0,
+            waiting: BTreeSet::new(),
+            bytes: 0,
+            pool: Vec::new(),
+            error: None,
+        })
     }
 
-    /// Completes the trace; gives the first error, if there was any.
-    pub fn finish(self) -> io::Result<W> {
+    /// Completes the trace, with what waits in the queue; gives the first error, if there was any.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.records.iter_mut().for_each(|record| record.waits = false);
+        self.write();
         let mut writer = self.writer.into_inner();
         self.error.map_or(Ok(()), Err)?;
         writer.flush()?;
         Ok(writer)
     }
 
-    /// Writes `packet`, which was sent at `sent`, as seen on `interface` at `now`.
-    fn write(
-        &mut self,
-        packet: &impl Traced,
-        sent: Time,
-        interface: Interface,
-        comment: Option<String>,
-        now: Time,
-    ) {
-        if self.error.is_some() {
-            return;
+    /// Adds a packet that was seen at `now`.
+    fn add(&mut self, packet: &(impl OnWire + ?Sized), way: Way, waits: bool, now: Time) {
+        let mut record = Record {
+            time: now,
+            interface: if way == Way::Up { Interface::Up } else { Interface::Down },
+            bytes: self.pool.pop().unwrap_or_default(),
+            waits,
+            ..Record::default()
+        };
+        record.fill(packet, way, self.snap);
+        self.bytes += record.bytes.len();
+        self.records.push_back(record);
+    }
+
+    /// The number of the record of a packet in the queue, unless it was written.
+    fn find(&self, packet: &impl Traced) -> Option<(Identity, u64)> {
+        let identity = identity(packet);
+        let found = *self.waiting.range((identity, self.first)..).next()?;
+        (found.0 == identity).then_some(found)
+    }
+
+    /// A packet left the queue, to be forwarded or dropped.
+    fn leave(&mut self, packet: &impl Traced, drop: Option<String>) {
+        let Some(found) = self.find(packet) else { return };
+        self.waiting.remove(&found);
+        let record = &mut self.records[(found.1 - self.first) as usize];
+        if drop.is_some() {
+            (record.interface, record.comment) = (Interface::Drop, drop);
         }
-        let lengths = write_frame(packet, sent, &mut self.frame);
-        let kept = match self.snap {
+        record.waits = false;
+        self.write();
+    }
+
+    /// Writes what waits for nothing.
+    fn write(&mut self) {
+        while let Some(record) = self.records.front()
+            && (!record.waits || self.bytes > MOST_WAITING)
+        {
+            let Some(mut record) = self.records.pop_front() else { return };
+            self.first += 1;
+            self.bytes -= record.bytes.len();
+            record.bytes.resize(record.kept, 0);
+            if self.error.is_none() {
+                let comment = record.comment.take();
+                let block = EnhancedPacketBlock {
+                    interface_id: record.interface as u32,
+                    timestamp: StdDuration::from_nanos(record.time.as_nanos()),
+                    original_len: record.length as u32,
+                    data: Cow::Borrowed(&record.bytes),
+                    options: comment
+                        .map(|comment| EnhancedPacketOption::Comment(comment.into()))
+                        .into_iter()
+                        .collect(),
+                };
+                self.error = self.writer.write_pcapng_block(block).map_err(io_error).err();
+            }
+            self.pool.push(record.bytes);
+        }
+    }
+}
+
+impl Record {
+    /// Takes the form of the packet.
+    fn fill(&mut self, packet: &(impl OnWire + ?Sized), way: Way, snap: Snap) {
+        let lengths = write_frame(&packet.wire(), way, &mut self.bytes);
+        self.length = lengths.frame;
+        self.kept = match snap {
             Snap::Headers => lengths.headers,
             Snap::Packet => lengths.frame,
         };
-        let block = EnhancedPacketBlock {
-            interface_id: interface as u32,
-            timestamp: StdDuration::from_nanos(now.as_nanos()),
-            original_len: lengths.frame as u32,
-            data: Cow::Borrowed(&self.frame[..kept]),
-            options: comment.map(|c| EnhancedPacketOption::Comment(c.into())).into_iter().collect(),
-        };
-        self.error = self.writer.write_pcapng_block(block).map_err(io_error).err();
+        self.bytes.truncate(self.kept);
     }
 }
 
@@ -132,35 +224,39 @@ fn io_error(error: PcapError) -> io::Error {
 
 impl<P: Traced, W: Write> Observer<P> for PacketTrace<W> {
     fn arrived(&mut self, packet: &P, now: Time) {
-        self.write(packet, now, Interface::In, None, now);
+        self.waiting.insert((identity(packet), self.first + self.records.len() as u64));
+        self.add(packet, Way::Down, true, now);
     }
 
-    fn marked(&mut self, packet: &P, _: Queue, cause: MarkCause, _: Time) {
-        self.marks.insert(identity(packet), cause);
+    fn marked(&mut self, packet: &P, queue: Queue, cause: MarkCause, _: Time) {
+        let Some((_, number)) = self.find(packet) else { return };
+        let cause = match cause {
+            MarkCause::Step => "step",
+            MarkCause::Coupled => "coupled",
+            MarkCause::Classic => "classic",
+        };
+        let comment = format!("marked: {cause}, queue {}", queue.name());
+        let record = &mut self.records[(number - self.first) as usize];
+        record.fill(packet, Way::Down, self.snap);
+        record.comment = Some(comment);
     }
 
-    fn departed(&mut self, packet: &P, queue: Queue, sojourn: Duration, now: Time) {
-        let mark = self.marks.remove(&identity(packet));
-        let comment = mark.map(|cause| {
-            let cause = match cause {
-                MarkCause::Step => "step",
-                MarkCause::Coupled => "coupled",
-                MarkCause::Classic => "classic",
-            };
-            format!("marked: {cause}, queue {}", queue.name())
-        });
-        self.write(packet, now.saturating_sub(sojourn), Interface::Out, comment, now);
+    fn departed(&mut self, packet: &P, _: Queue, _: Duration, _: Time) {
+        self.leave(packet, None);
     }
 
-    fn dropped(&mut self, packet: &P, queue: Queue, cause: DropCause, now: Time) {
-        self.marks.remove(&identity(packet));
+    fn dropped(&mut self, packet: &P, queue: Queue, cause: DropCause, _: Time) {
         let cause = match cause {
             DropCause::Overload => "overload",
             DropCause::Aqm => "aqm",
             DropCause::Limit => "limit",
             DropCause::Memory => "memory",
         };
-        let comment = format!("dropped: {cause}, queue {}", queue.name());
-        self.write(packet, now, Interface::Drop, Some(comment), now);
+        self.leave(packet, Some(format!("dropped: {cause}, queue {}", queue.name())));
+    }
+
+    fn answered(&mut self, packet: &dyn OnWire, now: Time) {
+        self.add(packet, Way::Up, false, now);
+        self.write();
     }
 }

@@ -8,4 +8,4 @@ mod packet;
 mod tee;
 
 pub use observer::{FlowState, FrameEvent, HopEvent, LinkState, Observer, SocketState};
-pub use packet::{EcnFlags, Header, Traced};
+pub use packet::{Contents, EcnFlags, Header, OnWire, Tcp, Traced, Wire};

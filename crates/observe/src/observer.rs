@@ -5,7 +5,7 @@ use l4s_cc::classic_ecn::Report;
 use l4s_model::{FlowId, Scenario, SourceId};
 use l4s_units::{Bytes, Duration, Probability, Time};
 
-use crate::Traced;
+use crate::{OnWire, Traced};
 
 /// A flow's sender at an instant.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -89,6 +89,9 @@ pub trait Observer<P: Traced> {
     fn departed(&mut self, packet: &P, queue: Queue, sojourn: Duration, now: Time) {}
     /// It was dropped.
     fn dropped(&mut self, packet: &P, queue: Queue, cause: DropCause, now: Time) {}
+    /// A packet from a client arrived at its server. Whoever does not ask for its form on the wire
+    /// has no cost of it.
+    fn answered(&mut self, packet: &dyn OnWire, now: Time) {}
     /// Something became of a packet at a link of this hop, counted from 0 in the order of the
     /// scenario.
     fn at_hop(&mut self, hop: u16, packet: &P, queue: Queue, what: HopEvent, now: Time) {}

@@ -1,7 +1,7 @@
 //! A packet, as measurement sees it.
 
 use l4s_model::{FlowId, SourceId};
-use l4s_units::Bytes;
+use l4s_units::{Bytes, Ecn};
 
 /// A packet that is observed: a packet of a queue discipline that knows its flow and its headers.
 pub trait Traced: l4s_aqm::Packet {
@@ -18,34 +18,47 @@ pub trait Traced: l4s_aqm::Packet {
     fn newly_marked(&self) -> bool {
         self.ecn().is_ce() && !self.arrived_ce()
     }
-    /// Its transport header.
-    fn header(&self) -> Header;
-    /// The IP packet as it is on the wire, for packets that are real.
-    fn bytes(&self) -> Option<&[u8]> {
-        None
+    /// What it is on the wire.
+    fn contents(&self) -> Contents<'_>;
+}
+
+/// What has a form on the wire: every packet that is observed.
+pub trait OnWire {
+    /// Its form there.
+    fn wire(&self) -> Wire<'_>;
+}
+
+impl<P: Traced> OnWire for P {
+    fn wire(&self) -> Wire<'_> {
+        Wire { flow: self.flow(), group: self.group(), contents: self.contents() }
     }
 }
 
+/// A packet on the wire.
+#[derive(Clone, Copy, Debug)]
+pub struct Wire<'a> {
+    /// The flow.
+    pub flow: FlowId,
+    /// The group or UDP source.
+    pub group: SourceId,
+    /// The packet.
+    pub contents: Contents<'a>,
+}
+
+/// An IP packet.
+#[derive(Clone, Copy, Debug)]
+pub enum Contents<'a> {
+    /// ECN field and transport header of a packet whose payload is zeros.
+    Headers(Ecn, Header),
+    /// The bytes of a real packet.
+    Bytes(&'a [u8]),
+}
+
 /// A transport header, enough to write the packet down.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Header {
-    /// A TCP segment from server to client.
-    Tcp {
-        /// Sequence number of the first byte of payload, counted from 0 at the SYN.
-        seq: u64,
-        /// Acknowledgement number, counted from 0 at the client's SYN.
-        ack: u64,
-        /// Bytes of payload.
-        payload: u32,
-        /// SYN.
-        syn: bool,
-        /// FIN.
-        fin: bool,
-        /// What it says of ECN.
-        flags: EcnFlags,
-        /// Its time stamp and the one that it echoes (RFC 7323 §3.2), where the substrate knows them.
-        stamps: Option<(u32, u32)>,
-    },
+    /// A TCP segment.
+    Tcp(Tcp),
     /// A UDP datagram.
     Udp {
         /// Bytes of payload.
@@ -53,6 +66,38 @@ pub enum Header {
         /// Number of the datagram within its source.
         number: u64,
     },
+}
+
+/// A TCP header (RFC 9293 §3.1). Its numbers do not wrap: they count from 0 at the SYN of the side
+/// that they number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tcp {
+    /// Sequence number of the SYN, or of the first byte of payload.
+    pub seq: u64,
+    /// Acknowledgement number; a client's SYN has none.
+    pub ack: Option<u64>,
+    /// Bytes of payload.
+    pub payload: u32,
+    /// SYN.
+    pub syn: bool,
+    /// FIN.
+    pub fin: bool,
+    /// PSH.
+    pub push: bool,
+    /// What it says of ECN.
+    pub flags: EcnFlags,
+    /// The receive window in bytes.
+    pub window: u64,
+    /// Its time stamp and the one that it echoes (RFC 7323 §3.2), where the substrate knows them.
+    pub stamps: Option<(u32, u32)>,
+    /// SACK blocks `[from, to)`, the first of which may be a D-SACK block (RFC 2018, RFC 2883); empty
+    /// ones last.
+    pub sacks: [(u64, u64); 3],
+    /// The counters of the AccECN option: bytes that arrived as ECT(1), CE and ECT(0), each with its
+    /// initial value (RFC 9768 §3.2.3).
+    pub accecn: Option<[u32; 3]>,
+    /// The maximum segment size that a SYN announces (RFC 9293 §3.7.1).
+    pub mss: Option<u16>,
 }
 
 /// The ECN flags of a TCP header: those of RFC 3168, and what became of the NS bit (RFC 9768 §3.1).

@@ -9,7 +9,7 @@ use l4s_cc::classic_ecn::Report;
 use l4s_model::{FlowId, Scenario, SourceId};
 use l4s_units::{Bytes, Duration, Time};
 
-use crate::{FlowState, FrameEvent, HopEvent, LinkState, Observer, Traced};
+use crate::{FlowState, FrameEvent, HopEvent, LinkState, Observer, OnWire, Traced};
 
 /// Writes the methods of an observer that passes every event on: what follows `|self, tell|` is
 /// the body of each, in which `tell!(observer)` calls the same method of that observer.
@@ -20,6 +20,7 @@ macro_rules! pass_on {
             marked(packet: &P, queue: Queue, cause: MarkCause, now: Time);
             departed(packet: &P, queue: Queue, sojourn: Duration, now: Time);
             dropped(packet: &P, queue: Queue, cause: DropCause, now: Time);
+            answered(packet: &dyn OnWire, now: Time);
             at_hop(hop: u16, packet: &P, queue: Queue, what: HopEvent, now: Time);
             straddled(hop: Option<u16>, before: Bytes, after: Bytes);
             opened(flow: FlowId, group: SourceId, size: Option<Bytes>, now: Time);

@@ -18,8 +18,8 @@ use l4s_aqm::{Departure, DropCause, MarkCause, Queue, Watch};
 use l4s_bottleneck::{Bottleneck, Download, Straddling, Successor};
 use l4s_cc::{Marks, WantedEcn};
 use l4s_model::{Change, Feedback, Group, Peer, Scenario};
-use l4s_observe::{EcnFlags, FlowState, FrameEvent, HopEvent, LinkState, Observer};
-use l4s_units::{Bytes, Duration, Ecn, Time};
+use l4s_observe::{FlowState, FrameEvent, HopEvent, LinkState, Observer};
+use l4s_units::{Bytes, Duration, Time};
 
 use crate::ack_loss::AckLoss;
 use crate::agenda::{Agenda, Item};
@@ -27,9 +27,9 @@ use crate::app::Writers;
 use crate::connections::{Connections, Flow};
 use crate::hops::{Hops, Next};
 use crate::line::Line;
-use crate::packet::{Message, Owner, Packet, Return, Segment, Stamps};
+use crate::packet::{Message, Owner, Packet, Return, Segment, SynAck};
 use crate::schedule::{Event, Schedule};
-use crate::tcp::{Client, Offer, Output, Sender, SenderConfig, State};
+use crate::tcp::{Answer, Client, Offer, Output, Sender, SenderConfig, State};
 use crate::timers::Timers;
 use crate::udp::Source;
 
@@ -347,11 +347,11 @@ impl<O: Observer<Packet>> Engine<O> {
     #[inline]
     fn receive(&mut self, group: usize, now: Time) {
         let line = &mut self.lines[group];
-        let Some(Return { flow, slot, message, .. }) = line.pop() else { return };
+        let Some(returned) = line.pop() else { return };
         self.schedule.set(Event::Line(group), line.next());
-        if self.connections.of(slot, flow).is_none() {
-            return;
-        }
+        let Return { flow, slot, message, .. } = returned;
+        let Some(Flow { owner, server, .. }) = self.connections.of(slot, flow) else { return };
+        self.observer.answered(&Answer { returned: &returned, group: owner.group, server }, now);
         self.serve(slot, now, |server, out| match message {
             Message::Syn(syn) => server.on_syn(&syn, now, out),
             Message::Request(request) => server.on_request(&request, now, out),
@@ -628,8 +628,8 @@ impl<O: Observer<Packet>> Output for Outbox<'_, O> {
         }
     }
 
-    fn send_syn_ack(&mut self, ecn: Ecn, flags: EcnFlags, stamps: Stamps) {
-        self.packets.push(Packet::syn_ack(self.owner, ecn, flags, stamps));
+    fn send_syn_ack(&mut self, syn_ack: SynAck) {
+        self.packets.push(Packet::syn_ack(self.owner, syn_ack));
     }
 
     #[inline]

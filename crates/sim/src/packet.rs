@@ -1,7 +1,7 @@
 //! What crosses the bottleneck, and what comes back.
 
 use l4s_model::{FlowId, SourceId};
-use l4s_observe::{EcnFlags, Header, Traced};
+use l4s_observe::{Contents, EcnFlags, Header, Tcp, Traced};
 use l4s_units::{Bytes, Duration, ETHERNET, Ecn, Time};
 
 /// IP and TCP header, time stamps included.
@@ -14,10 +14,12 @@ pub(crate) const MSS: u64 = 1448;
 /// IP length of a SYN or SYN-ACK, with its options.
 const SYN_IP: u64 = 60;
 /// Bytes of the request that starts a flow, as in the lab.
-const REQUEST: u64 = 100;
+pub(crate) const REQUEST: u64 = 100;
 /// What the server counts of marked packets from the client, in three bits: its initial value (RFC 9768
 /// §3.2.1), as there is no queue on the way up that could mark one.
 const ACE: u8 = 5;
+/// The receive window of a server in bytes, which needs no more for a request (Linux: `tcp_rmem`).
+const SERVER_WINDOW: u64 = 65_536;
 /// IP and UDP header.
 const UDP_HEADER: u64 = 28;
 
@@ -35,7 +37,8 @@ pub(crate) struct Owner {
 /// A packet on its way to a client, in 32 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet {
-    /// TCP: the number of its first byte in the stream, from 0. UDP: the number of the datagram.
+    /// TCP: the number of its first byte in the stream, from 0; of a SYN-ACK, the maximum segment size
+    /// that it announces. UDP: the number of the datagram.
     pub(crate) seq: u64,
     pub(crate) flow: FlowId,
     /// Where its connection is kept.
@@ -70,9 +73,10 @@ impl Packet {
     }
 
     /// The SYN-ACK of a server.
-    pub(crate) fn syn_ack(owner: Owner, ecn: Ecn, flags: EcnFlags, stamps: Stamps) -> Packet {
-        let syn_ecn = flags.ace();
-        Packet { syn_ecn, stamps, ..Packet::new(owner, 0, SYN_IP as u16, ecn, Packet::SYN) }
+    pub(crate) fn syn_ack(owner: Owner, syn_ack: SynAck) -> Packet {
+        let SynAck { ecn, flags, mss, stamps } = syn_ack;
+        let packet = Packet::new(owner, mss.into(), SYN_IP as u16, ecn, Packet::SYN);
+        Packet { syn_ecn: flags.ace(), stamps, ..packet }
     }
 
     /// A TCP segment with `payload` bytes.
@@ -155,6 +159,11 @@ impl Stamp {
         Stamp((now.as_nanos() / 1_000_000) as u32)
     }
 
+    /// As on the wire.
+    pub fn word(self) -> u32 {
+        self.0
+    }
+
     /// Whether it was made before the other one.
     #[inline]
     pub fn is_before(self, other: Stamp) -> bool {
@@ -178,8 +187,8 @@ pub struct Stamps {
 
 impl Stamps {
     /// As on the wire.
-    fn words(self) -> (u32, u32) {
-        (self.sent.0, self.echo.0)
+    pub fn words(self) -> (u32, u32) {
+        (self.sent.word(), self.echo.word())
     }
 }
 
@@ -260,6 +269,13 @@ impl Traced for Packet {
         self.flags & Packet::ARRIVED_CE != 0
     }
 
+    fn contents(&self) -> Contents<'_> {
+        Contents::Headers(self.ecn, self.header())
+    }
+}
+
+impl Packet {
+    /// Its transport header.
     fn header(&self) -> Header {
         let length = u64::from(self.ip_length);
         if self.is_udp() {
@@ -267,17 +283,21 @@ impl Traced for Packet {
             return Header::Udp { payload, number: self.seq };
         }
         let (syn, payload) = (self.is_syn(), length - HEADER);
-        Header::Tcp {
+        Header::Tcp(Tcp {
             // The SYN takes number 0.
             seq: if syn { 0 } else { 1 + self.seq },
             // So does the client's; its request follows.
-            ack: if syn { 1 } else { 1 + REQUEST },
+            ack: Some(if syn { 1 } else { 1 + REQUEST }),
             payload: if syn { 0 } else { payload as u32 },
             syn,
             fin: self.fin(),
+            push: self.push(),
             flags: self.ecn_flags(),
+            window: SERVER_WINDOW,
             stamps: Some(self.stamps.words()),
-        }
+            mss: syn.then_some(self.seq as u16),
+            ..Tcp::default()
+        })
     }
 }
 
@@ -307,6 +327,25 @@ pub struct Syn {
     pub flags: EcnFlags,
     /// When it was sent.
     pub sent: Stamp,
+}
+
+/// A server's SYN-ACK.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SynAck {
+    /// Its ECN field.
+    pub ecn: Ecn,
+    /// The ECN that it grants (RFC 9768 §3.1.1).
+    pub flags: EcnFlags,
+    /// The maximum segment size that it announces.
+    pub mss: u16,
+    /// When it was sent, and which SYN it answers.
+    pub stamps: Stamps,
+}
+
+/// The maximum segment size that an end announces whose full segments have `mss` bytes of payload: it knows
+/// of no time stamps (RFC 6691 §2).
+pub(crate) fn announced_mss(mss: u16) -> u16 {
+    mss + TIME_STAMPS as u16
 }
 
 /// The third step of the handshake, and the request that starts the flow.

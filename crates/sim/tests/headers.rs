@@ -56,14 +56,14 @@ impl Tcp {
     }
 }
 
-/// The TCP packets of a trace as they arrive at the bottleneck: those of its interface 0.
+/// The TCP packets of a trace from servers: those of its interfaces 0 and 1.
 fn arrivals(mut trace: &[u8]) -> Vec<Tcp> {
     let word = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
     let mut found = Vec::new();
     while !trace.is_empty() {
         let (block, rest) = trace.split_at(word(trace, 4) as usize);
         // An enhanced packet block.
-        if word(block, 0) == 6 && word(block, 8) == 0 {
+        if word(block, 0) == 6 && word(block, 8) < 2 {
             found.push(Tcp::new(&block[28..28 + word(block, 20) as usize]));
         }
         trace = rest;

@@ -3,7 +3,7 @@
 
 use l4s_aqm::Queue;
 use l4s_model::{FlowId, SourceId};
-use l4s_observe::{FlowState, FrameEvent, Header, Observer, Traced};
+use l4s_observe::{Contents, FlowState, FrameEvent, Header, Observer, Tcp, Traced};
 use l4s_scenario::Plan;
 use l4s_sim::Packet;
 use l4s_units::{Duration, Time};
@@ -183,7 +183,11 @@ impl Carried {
 
 impl Observer<Packet> for Carried {
     fn departed(&mut self, packet: &Packet, _: Queue, _: Duration, _: Time) {
-        let Header::Tcp { seq, payload, syn: false, .. } = packet.header() else { return };
+        let Contents::Headers(_, Header::Tcp(Tcp { seq, payload, syn: false, .. })) =
+            packet.contents()
+        else {
+            return;
+        };
         if packet.group() == APP {
             self.carry(seq, seq + u64::from(payload));
             self.tracers.extend(TRACER_IP.contains(&packet.ip_length().get()).then_some(seq));

@@ -1,6 +1,6 @@
 //! A packet trace, as tshark reads it.
 
-use std::collections::{HashMap, VecDeque};
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -13,7 +13,7 @@ pub const CE: u8 = 0b11;
 /// A packet of a trace.
 #[derive(Clone, Debug)]
 pub struct Seen {
-    /// `in`, `out` or `drop`.
+    /// `down`, `drop` or `up`.
     pub on: String,
     /// The number of its pair of server and client.
     pub pair: usize,
@@ -24,8 +24,8 @@ pub struct Seen {
     pub marked: bool,
     /// What tshark says of the checksums of IP, TCP and UDP.
     pub checksums: [Checksum; 3],
-    /// Everything in its headers that tells it from others, ECN aside.
-    key: String,
+    /// Whether it is behind a segment that is not in the trace, or acknowledges one.
+    pub shows_gap: bool,
 }
 
 /// A checksum, in tshark's opinion.
@@ -37,7 +37,7 @@ pub enum Checksum {
     Absent,
 }
 
-const FIELDS: [&str; 18] = [
+const FIELDS: [&str; 14] = [
     "frame.interface_name",
     "frame.comment",
     "ip.src",
@@ -50,12 +50,8 @@ const FIELDS: [&str; 18] = [
     "tcp.checksum",
     "tcp.checksum_calculated",
     "tcp.len",
-    "ip.id",
-    "tcp.seq_raw",
-    "tcp.ack_raw",
-    "tcp.flags",
-    "tcp.options.timestamp.tsval",
-    "udp.dstport",
+    "tcp.analysis.lost_segment",
+    "tcp.analysis.ack_lost_segment",
 ];
 
 /// Reads a trace; `None` without tshark.
@@ -87,21 +83,14 @@ impl Seen {
         else {
             panic!("{line}");
         };
-        let [sum, expected, length, key @ ..] = rest else { panic!("{line}") };
+        let [sum, expected, length, lost, acknowledged] = rest else { panic!("{line}") };
         // Both are 0 to a sum of ones' complements (RFC 1071); Linux sends the one (`CSUM_MANGLED_0`),
         // one packet in 65,536, and tshark expects the other.
         let tcp_sum = if [*sum, *expected] == ["0xffff", "0x0000"] { "Good" } else { *tcp_sum };
-        // 10.P.0.1 or fd00::P:0:1, where the P of the first pair is left out.
-        let pair = match ip4.split('.').nth(1) {
-            Some(pair) => pair.parse().expect(line),
-            None => {
-                let rest = ip6.strip_prefix("fd00::").expect(line);
-                let parts: Vec<&str> = rest.split(':').collect();
-                match parts.as_slice() {
-                    [pair, "0", "1"] => usize::from_str_radix(pair, 16).expect(line),
-                    _ => 0,
-                }
-            }
+        // 10.P.H.1 or fd00::P:H:1.
+        let pair = match ip4.parse::<Ipv4Addr>() {
+            Ok(address) => address.octets()[1].into(),
+            Err(_) => ip6.parse::<Ipv6Addr>().expect(line).segments()[5].into(),
         };
         let ecn = if ecn4.is_empty() { ecn6 } else { ecn4 };
         Seen {
@@ -111,7 +100,7 @@ impl Seen {
             tcp_payload: length.parse().ok(),
             marked: comment.starts_with("marked"),
             checksums: [*ip_sum, tcp_sum, *udp_sum].map(Checksum::of),
-            key: format!("{pair} {length} {}", key.join(" ")),
+            shows_gap: !lost.is_empty() || !acknowledged.is_empty(),
         }
     }
 }
@@ -124,19 +113,4 @@ impl Checksum {
             _ => Checksum::Bad,
         }
     }
-}
-
-/// Each packet that left or was dropped, with how it came in. Packets that cannot be told apart
-/// are of one flow, whose order is kept.
-pub fn followed(packets: &[Seen]) -> Vec<(&Seen, &Seen)> {
-    let mut inside: HashMap<&str, VecDeque<&Seen>> = HashMap::new();
-    let mut pairs = Vec::new();
-    for packet in packets {
-        let waiting = inside.entry(&packet.key).or_default();
-        match packet.on.as_str() {
-            "in" => waiting.push_back(packet),
-            _ => pairs.push((waiting.pop_front().expect("what leaves came in"), packet)),
-        }
-    }
-    pairs
 }

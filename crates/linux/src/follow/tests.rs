@@ -52,7 +52,7 @@ impl Observer<Frame> for Heard {
     fn departed(&mut self, packet: &Frame, queue: Queue, sojourn: Duration, _: Time) {
         let marked = packet.ecn() == Ecn::Ce && !packet.arrived_ce();
         self.departed.push((queue, sojourn, marked));
-        self.lengths.push(Traced::bytes(packet).unwrap().len());
+        self.lengths.push(packet.packet().len());
     }
 
     fn dropped(&mut self, _: &Frame, _: Queue, _: DropCause, _: Time) {

@@ -4,7 +4,7 @@
 use l4s_aqm::Queue;
 use l4s_measure::{EngineSummary, Origin, Recorder};
 use l4s_model::{Buffer, FlowId, Group, Link, Scenario, SourceId, Udp};
-use l4s_observe::{EcnFlags, Header, Observer, Traced};
+use l4s_observe::{Contents, Header, Observer, Tcp, Traced};
 use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
 
 /// A packet as a substrate would have it.
@@ -46,22 +46,15 @@ impl Traced for Packet {
     fn arrived_ce(&self) -> bool {
         self.arrived_ce
     }
-    fn header(&self) -> Header {
-        self.header
+    fn contents(&self) -> Contents<'_> {
+        Contents::Headers(self.ecn, self.header)
     }
 }
 
 /// A full segment of a flow: 1448 B of payload, 52 B of headers.
 pub fn packet(flow: u32, group: u16) -> Packet {
-    let header = Header::Tcp {
-        seq: 1,
-        ack: 1,
-        payload: 1448,
-        syn: false,
-        fin: false,
-        flags: EcnFlags::default(),
-        stamps: None,
-    };
+    let stamps = Some((10, 10));
+    let header = Header::Tcp(Tcp { seq: 1, ack: Some(1), payload: 1448, stamps, ..Tcp::default() });
     Packet { flow, group, length: 1500, ecn: Ecn::Ect1, arrived_ce: false, header }
 }
 

@@ -24,6 +24,7 @@ mod usage;
 
 pub use client::{Client, Offer};
 pub use receiver::{Arrived, Receiver};
+pub(crate) use sender::Answer;
 pub use sender::{Output, Sender, SenderConfig, State};
 
 #[cfg(test)]

@@ -11,6 +11,7 @@
 //!
 //! Recovery and Loss also end, and the reduction is taken back, where nothing was lost ([`undo`]).
 
+mod answer;
 mod negotiation;
 mod recovery;
 mod tracing;
@@ -21,7 +22,6 @@ use l4s_cc::classic_ecn::Report;
 use l4s_cc::{
     Cc, Congestion, CongestionControl, Connection, Decision, Marks, Pause, WantedEcn, Window,
 };
-use l4s_observe::EcnFlags;
 use l4s_units::{Duration, Ecn, Time};
 
 use super::accecn::Decoder;
@@ -32,7 +32,8 @@ use super::rtt::Rtt;
 use super::scoreboard::{Arrival, Delivered, Scoreboard};
 use super::supply::Supply;
 use super::usage::Usage;
-use crate::packet::{Ack, Request, Segment, Stamp, Stamps, Syn};
+use crate::packet::{Ack, Request, Segment, Stamp, Stamps, Syn, SynAck, announced_mss};
+pub(crate) use answer::Answer;
 use recovery::{Progress, Resend};
 use tracing::Tracing;
 #[cfg(test)]
@@ -64,7 +65,7 @@ pub trait Output {
     /// A segment goes out.
     fn send(&mut self, segment: Segment, retransmission: bool);
     /// A SYN-ACK goes out.
-    fn send_syn_ack(&mut self, ecn: Ecn, flags: EcnFlags, stamps: Stamps);
+    fn send_syn_ack(&mut self, syn_ack: SynAck);
     /// A round trip was measured.
     fn round_trip(&mut self, rtt: Duration);
 }
@@ -305,7 +306,8 @@ impl Sender {
         let (first, times) = self.syn_ack;
         self.syn_ack = (if times == 0 { Stamp::at(now) } else { first }, times + 1);
         let flags = self.answer_to_syn();
-        out.send_syn_ack(self.syn_ack_ecn(), flags, self.stamps(now));
+        let (ecn, mss) = (self.syn_ack_ecn(), announced_mss(self.mss));
+        out.send_syn_ack(SynAck { ecn, flags, mss, stamps: self.stamps(now) });
         self.last_sent = now;
         self.timer = Timer { due: now + self.rtt.rto(self.backoff), purpose: Purpose::Retransmit };
     }

@@ -17,7 +17,7 @@ use rand_core::Rng;
 
 use super::handshake::{Mode, reflect};
 use super::{Arrived, Output, Receiver, Sender, SenderConfig, State};
-use crate::packet::{Ack, MSS, Request, Segment, Stamp, Stamps, Syn};
+use crate::packet::{Ack, MSS, Request, Segment, Stamp, Stamps, Syn, SynAck};
 
 const MS: Duration = Duration::from_millis(1);
 const RTT: Duration = Duration::from_millis(20);
@@ -55,7 +55,7 @@ impl Output for Sent {
     fn send(&mut self, segment: Segment, retransmission: bool) {
         self.0.push((segment, retransmission));
     }
-    fn send_syn_ack(&mut self, _: Ecn, _: EcnFlags, _: Stamps) {}
+    fn send_syn_ack(&mut self, _: SynAck) {}
     fn round_trip(&mut self, _: Duration) {}
 }
 

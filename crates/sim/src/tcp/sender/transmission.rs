@@ -21,7 +21,7 @@ pub(super) fn chunk(mss: u16) -> u32 {
 }
 
 impl Sender {
-    fn retransmission_ecn(&self) -> Ecn {
+    pub(super) fn retransmission_ecn(&self) -> Ecn {
         if self.ecn_on_everything { self.ecn.unwrap_or_default() } else { Ecn::NotEct }
     }
 

@@ -28,7 +28,7 @@ impl Output for Wire {
     fn send(&mut self, segment: Segment, _: bool) {
         self.data.push(segment);
     }
-    fn send_syn_ack(&mut self, ecn: Ecn, flags: EcnFlags, _: Stamps) {
+    fn send_syn_ack(&mut self, SynAck { ecn, flags, .. }: SynAck) {
         self.syn_acks.push((ecn, flags));
     }
     fn round_trip(&mut self, _: Duration) {}
@@ -110,7 +110,8 @@ fn client(feedback: Feedback, ecn: Ecn) -> Client {
 /// A SYN-ACK arrives at the client, which answers it.
 fn on_syn_ack(client: &mut Client, ecn: Ecn, ace: u8) -> Request {
     let owner = Owner { flow: FlowId::new(0), slot: 0, group: SourceId::new(0) };
-    let syn_ack = Packet::syn_ack(owner, ecn, flags(ace), Stamps::default());
+    let (flags, stamps) = (flags(ace), Stamps::default());
+    let syn_ack = Packet::syn_ack(owner, SynAck { ecn, flags, mss: 1460, stamps });
     let mut answer = None;
     client.on_packet(&syn_ack, at(MS * 11), |message| answer = Some(message));
     match answer {

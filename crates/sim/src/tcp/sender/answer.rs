@@ -1,0 +1,97 @@
+//! What a client sends, as it is on the wire.
+
+use l4s_model::SourceId;
+use l4s_observe::{Contents, EcnFlags, Header, OnWire, Tcp, Wire};
+use l4s_units::Ecn;
+
+use super::Sender;
+use crate::packet::{
+    Ack, ByteCounters, Message, REQUEST, Request, Return, Stamp, Syn, announced_mss,
+};
+use crate::tcp::accecn::INITIAL_BYTES;
+use crate::tcp::buffer;
+
+/// A message that arrives at its server.
+pub(crate) struct Answer<'a> {
+    pub returned: &'a Return,
+    pub group: SourceId,
+    pub server: &'a Sender,
+}
+
+impl OnWire for Answer<'_> {
+    fn wire(&self) -> Wire<'_> {
+        let (ecn, tcp) = self.server.answer(&self.returned.message);
+        let contents = Contents::Headers(ecn, Header::Tcp(tcp));
+        Wire { flow: self.returned.flow, group: self.group, contents }
+    }
+}
+
+impl Sender {
+    /// The ECN field and the header of a client's message.
+    fn answer(&self, message: &Message) -> (Ecn, Tcp) {
+        match *message {
+            Message::Syn(Syn { ecn, flags, sent }) => {
+                let syn = Tcp {
+                    syn: true,
+                    flags,
+                    window: buffer::initial_window(self.mss),
+                    stamps: Some((sent.word(), Stamp::default().word())),
+                    mss: Some(announced_mss(self.mss)),
+                    ..Tcp::default()
+                };
+                (ecn, syn)
+            }
+            Message::Request(Request { flags, option, stamps }) => {
+                let request = Tcp {
+                    seq: 1,
+                    ack: Some(1),
+                    payload: REQUEST as u32,
+                    push: true,
+                    flags,
+                    window: buffer::initial_window(self.mss),
+                    stamps: Some(stamps.words()),
+                    accecn: option.then(|| counters(INITIAL_BYTES)),
+                    ..Tcp::default()
+                };
+                (self.ecn.unwrap_or_default(), request)
+            }
+            Message::Ack(ack) => (self.retransmission_ecn(), self.acknowledgement(&ack)),
+        }
+    }
+
+    /// The header of an acknowledgement: on the wire the stream begins behind the SYN.
+    fn acknowledgement(&self, ack: &Ack) -> Tcp {
+        // FIN takes a number, too.
+        let fin = u64::from(self.supply.is_over(ack.cumulative));
+        let first = 1 + ack.cumulative;
+        let received = ack.sacks.iter().filter(|(from, to)| from < to);
+        let received =
+            received.map(|(from, to)| (first + u64::from(*from), first + u64::from(*to)));
+        let duplicate = ack.duplicate_block().map(|(from, to)| (1 + from, 1 + to));
+        let mut sacks = [(0, 0); 3];
+        sacks
+            .iter_mut()
+            .zip(duplicate.into_iter().chain(received))
+            .for_each(|(sack, block)| *sack = block);
+        Tcp {
+            seq: 1 + REQUEST,
+            ack: Some(first + fin),
+            flags: if self.accurate_ecn {
+                EcnFlags::of_ace(ack.ace)
+            } else {
+                EcnFlags { ece: ack.ece, ..EcnFlags::default() }
+            },
+            window: ack.window.into(),
+            stamps: Some(ack.stamps.words()),
+            sacks,
+            accecn: ack.option.map(counters),
+            ..Tcp::default()
+        }
+    }
+}
+
+/// The fields of an AccECN option, in the order of one that begins with ECT(1).
+fn counters(bytes: ByteCounters) -> [u32; 3] {
+    let ByteCounters { ect1, ce, ect0 } = bytes;
+    [ect1, ce, ect0]
+}
