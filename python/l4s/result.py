@@ -140,10 +140,10 @@ class Result:
 
 
 def _rate(group: Group) -> str:
-    """Its rate, and its goodput where that is below nine tenths of it."""
+    """Its rate, and its goodput where that is below 0.85 of it."""
     text = f"{group['name']} {group['rate_bps'] / 1e6:.1f} Mb/s"
     goodput = group.get("goodput_bps")
-    if goodput is None or goodput >= 0.9 * group["rate_bps"]:
+    if goodput is None or goodput >= 0.85 * group["rate_bps"]:
         return text
     return f"{text} (goodput {goodput / 1e6:.1f})"
 

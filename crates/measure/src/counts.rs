@@ -169,7 +169,7 @@ impl Cells {
     }
 
     /// A packet of `length` bytes of IP leaves.
-    #[inline]
+    #[inline(always)]
     pub fn forwarded(
         &mut self,
         group: usize,
@@ -190,8 +190,14 @@ impl Cells {
             counts.delays.add(delay);
             self.delays[cell].get_or_insert_with(Delays::new).record(delay);
         } else {
-            self.small[group].get_or_insert_with(SmallDelays::new).record(delay);
+            self.forwarded_small(group, delay);
         }
+    }
+
+    /// Apart from the rest because most packets are none of these.
+    #[inline(never)]
+    fn forwarded_small(&mut self, group: usize, delay: u64) {
+        self.small[group].get_or_insert_with(SmallDelays::new).record(delay);
     }
 
     #[inline]

@@ -227,8 +227,8 @@ measures! {
 }
 
 impl GroupSummary {
-    /// Whether its goodput is below nine tenths of its rate: much was sent again, or waited for
-    /// segments that were missing. Headers alone are 3.5 % of segments of 1500 B.
+    /// Whether its goodput is below 0.85 of its rate: much was sent again, or waited for segments that were
+    /// missing. Headers alone are 3.5 % of packets of 1500 B, and 11 % of the smallest (`mss = 536`, AccECN).
     pub fn goodput_lags(&self) -> bool {
         self.goodput_bps.is_some_and(|goodput| goodput < 0.85 * self.rate_bps)
     }
