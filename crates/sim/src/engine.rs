@@ -401,7 +401,7 @@ impl<O: Observer<Packet>> Engine<O> {
 
     // --- Everything else ---------------------------------------------------------------------
 
-    #[inline]
+    #[inline(always)]
     fn set_timer(&mut self, timer: u32, deadline: Time) {
         if self.timers.set(timer, deadline) {
             self.schedule.set(Event::Timers, self.timers.next());

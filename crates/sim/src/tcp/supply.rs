@@ -52,10 +52,14 @@ impl Supply {
     }
 
     /// How many segments are left to send from `from` on.
-    #[inline]
+    #[inline(always)]
     pub fn segments_left(&self, from: u64) -> u64 {
+        if self.bytes == u64::MAX { u64::MAX } else { self.count_segments(from) }
+    }
+
+    #[inline(never)]
+    fn count_segments(&self, from: u64) -> u64 {
         match &self.writes {
-            None if self.bytes == u64::MAX => u64::MAX,
             None => self.bytes.saturating_sub(from).div_ceil(self.mss.into()),
             Some(writes) => {
                 let mut begin = from;

@@ -26,6 +26,7 @@ impl Sender {
     }
 
     /// Sends the next segment; gives its number.
+    #[inline(always)]
     pub(super) fn send_new(&mut self, push: bool, now: Time, out: &mut impl Output) -> u64 {
         let seq = self.board.nxt();
         let from = self.board.nxt_byte();
