@@ -76,10 +76,10 @@ impl Kind {
     }
 
     /// The two ends of a connection.
-    fn ends(&self, size: Option<Bytes>, rtt: Duration) -> (Sender, Client) {
+    fn ends(&self, size: Option<Bytes>) -> (Sender, Client) {
         let size = size.map(Bytes::get);
         let server = Sender::new(&SenderConfig { size, ..self.sender.clone() });
-        (server, Client::new(self.offer, rtt, self.sender.mss))
+        (server, Client::new(self.offer, self.sender.mss))
     }
 }
 
@@ -115,7 +115,7 @@ impl<O: Observer<Packet>> Engine<O> {
         let mut connections = Connections::default();
         for (number, (group, kind)) in scenario.groups.iter().zip(&kinds).enumerate() {
             for _ in &group.starts {
-                let (server, client) = kind.ends(group.size, group.rtt);
+                let (server, client) = kind.ends(group.size);
                 connections.add_long(roster.group(number), server, client);
             }
         }
@@ -123,7 +123,7 @@ impl<O: Observer<Packet>> Engine<O> {
         let writers = Writers::new(scenario, flows as u32);
         for writer in writers.all() {
             let group = writer.group.index();
-            let (mut server, client) = kinds[group].ends(None, scenario.groups[group].rtt);
+            let (mut server, client) = kinds[group].ends(None);
             server.serve_application();
             connections.add_app(writer.flow, writer.group, server, client);
         }
@@ -457,8 +457,7 @@ impl<O: Observer<Packet>> Engine<O> {
         if self.connections.downloads() >= self.most_downloads {
             return self.observer.turned_away(flow, group, now);
         }
-        let rtt = self.lines[group.index()].delay;
-        let ends = self.kinds[group.index()].ends(Some(size), rtt);
+        let ends = self.kinds[group.index()].ends(Some(size));
         let slot = self.connections.begin(flow, group, false, ends, now);
         self.timers.grow(2 * self.connections.places());
         self.open(slot, Some(size), now);

@@ -57,7 +57,7 @@ impl<O: Observer<Packet>> Engine<O> {
         }
         for _ in long.len()..new.starts.len() {
             let flow = self.agenda.next_flow();
-            let ends = self.kinds[place].ends(new.size, new.rtt);
+            let ends = self.kinds[place].ends(new.size);
             let slot = self.connections.begin(flow, number, true, ends, now);
             self.timers.grow(2 * self.connections.places());
             self.open(slot, new.size, now);
@@ -87,7 +87,7 @@ impl<O: Observer<Packet>> Engine<O> {
         let place = flow.owner.group.index();
         let writer = self.writers.at(slot);
         let size = group.size.filter(|_| writer.is_none());
-        let (mut server, client) = self.kinds[place].ends(size, group.rtt);
+        let (mut server, client) = self.kinds[place].ends(size);
         if writer.is_some() {
             server.serve_application();
         }

@@ -74,6 +74,11 @@ impl Buffer {
         u32::try_from(self.window).unwrap_or(u32::MAX)
     }
 
+    /// The RTT by time stamps; the longest duration before the first.
+    pub fn rtt(&self) -> Duration {
+        self.rtt
+    }
+
     /// A segment arrived; `next` is the first byte missing now, and `beyond` follows the last one
     /// received. Returns whether the window grew.
     #[inline]

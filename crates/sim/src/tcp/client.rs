@@ -48,13 +48,12 @@ enum State {
 }
 
 impl Client {
-    /// A client over a path of this base round trip, which asks for segments of at most `mss` bytes of
-    /// payload.
-    pub fn new(offer: Offer, rtt: Duration, mss: u16) -> Self {
+    /// A client that asks for segments of at most `mss` bytes of payload.
+    pub fn new(offer: Offer, mss: u16) -> Self {
         Client {
             state: State::Opening { attempts: 0, due: Time::NEVER },
             offer,
-            receiver: Receiver::new(offer.feedback, rtt, mss),
+            receiver: Receiver::new(offer.feedback, Duration::ZERO, mss),
             size: u64::MAX,
         }
     }
@@ -112,14 +111,17 @@ impl Client {
     /// counts, as in Linux: later ones are no part of the connection (`tcp_validate_incoming`).
     fn answer(&mut self, syn_ack: &Packet, now: Time) -> Message {
         let mode = Mode::offered(self.offer.feedback).confirmed(syn_ack.ecn_flags());
-        if let State::Opening { .. } = self.state {
+        if let State::Opening { attempts, due } = self.state {
             self.state = State::Open;
+            // Of a SYN that was sent more than once the time stamp says which one was answered.
+            let sent = due.saturating_sub(SYN_TIMEOUT);
+            let rtt = if attempts == 1 { now.since(sent) } else { syn_ack.stamps.echo.age(now) };
             let feedback = match (mode, self.offer.feedback) {
                 (Mode::NotEcn, _) => Feedback::None,
                 (Mode::Classic, Feedback::Accurate { .. }) => Feedback::Classic,
                 (_, offered) => offered,
             };
-            self.receiver.negotiated(feedback, syn_ack.ecn);
+            self.receiver.connected(feedback, syn_ack.ecn, rtt);
         }
         let (counted, option) = self.receiver.accurate();
         let reflects = counted && mode == Mode::Accurate;

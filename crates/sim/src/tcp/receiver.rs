@@ -100,13 +100,14 @@ pub struct Receiver {
     /// The time stamp to echo (`TS.Recent` of RFC 7323 §4.3).
     ts_recent: Stamp,
     buffer: Buffer,
-    /// Base round trip: no delay or merging is much longer.
-    rtt: Duration,
+    /// How long the handshake took: no delay is much longer. A client that only receives measures no
+    /// other RTT of its own, whatever becomes of the path.
+    srtt: Duration,
 }
 
 impl Receiver {
-    /// The receiver of a connection over a path of this base round trip, whose full segments have
-    /// `mss` bytes of payload.
+    /// The receiver of a connection whose handshake took `rtt` and whose full segments have `mss` bytes
+    /// of payload.
     pub fn new(feedback: Feedback, rtt: Duration, mss: u16) -> Self {
         Receiver {
             feedback,
@@ -133,14 +134,15 @@ impl Receiver {
             merging: false,
             ts_recent: Stamp::default(),
             buffer: Buffer::new(mss),
-            rtt,
+            srtt: rtt,
         }
     }
 
-    /// The handshake decided how it reports marks, with a SYN-ACK of this codepoint.
-    pub fn negotiated(&mut self, feedback: Feedback, syn_ack: Ecn) {
+    /// The handshake decided how it reports marks, with a SYN-ACK of this codepoint, and took this long.
+    pub fn connected(&mut self, feedback: Feedback, syn_ack: Ecn, rtt: Duration) {
         self.feedback = feedback;
         self.syn_ack_ce = syn_ack.is_ce();
+        self.srtt = rtt;
     }
 
     /// Whether it counts marks, and whether it adds the AccECN option.
@@ -261,7 +263,7 @@ impl Receiver {
             send(self.acknowledge(now));
         } else if self.beyond.is_empty() {
             if self.due == Time::NEVER {
-                self.due = now + self.ato.min(self.rtt.max(ATO_MIN)).min(ATO_MAX);
+                self.due = now + self.ato.min(self.srtt.max(ATO_MIN)).min(ATO_MAX);
             }
         } else if self.may_merge(now) {
             self.merged += 1;
@@ -276,7 +278,7 @@ impl Receiver {
             return None;
         }
         if !self.merging {
-            self.ato = (self.ato * 2).min(self.rtt + ATO_MAX);
+            self.ato = (self.ato * 2).min(self.srtt + ATO_MAX);
         }
         Some(self.acknowledge(now))
     }
@@ -391,7 +393,7 @@ impl Receiver {
             return false;
         }
         if self.due == Time::NEVER {
-            self.due = now + MERGE.min(self.rtt / 3);
+            self.due = now + MERGE.min(self.srtt.min(self.buffer.rtt()) / 3);
             self.merging = true;
         }
         true

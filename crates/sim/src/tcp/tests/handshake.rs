@@ -104,7 +104,7 @@ impl Server {
 }
 
 fn client(feedback: Feedback, ecn: Ecn) -> Client {
-    Client::new(Offer { feedback, ecn }, RTT, FULL)
+    Client::new(Offer { feedback, ecn }, FULL)
 }
 
 /// A SYN-ACK arrives at the client, which answers it.
@@ -458,4 +458,38 @@ fn cleared_flags_leave_both_ends_without_ecn() {
         assert_eq!(request.flags, NO_FLAGS);
         assert_eq!(server.on_request(request.flags.ace(), request.option), Ecn::NotEct);
     }
+}
+
+// --- What a client knows of its path -----------------------------------------------------------------
+
+/// No acknowledgement is delayed for longer than the RTT that the handshake measured, or 40 ms where that is
+/// less (`tcp_send_delayed_ack`). Of a path that has changed since a client that only receives knows nothing.
+#[test]
+fn a_client_knows_the_rtt_of_its_handshake_alone() {
+    let waits = |rtt_ms: u64| {
+        let mut client = client(Feedback::None, Ecn::NotEct);
+        client.open(at(MS * 7));
+        let owner = Owner { flow: FlowId::new(0), slot: 0, group: SourceId::new(0) };
+        let (ecn, stamps) = (Ecn::NotEct, Stamps::default());
+        let syn_ack = SynAck { ecn, flags: NO_FLAGS, mss: 1460, stamps };
+        let mut now = at(MS * (7 + rtt_ms));
+        client.on_packet(&Packet::syn_ack(owner, syn_ack), now, |_| {});
+        let mut waits = Vec::new();
+        for n in 0..40 {
+            let (seq, payload) = (n * MSS, FULL);
+            let (cwr, push, fin, accurate_ecn) = (false, false, false, false);
+            let segment = Segment { seq, payload, ecn, cwr, accurate_ecn, push, fin, stamps };
+            let mut acks = 0;
+            client.on_packet(&Packet::segment(owner, &segment), now, |_| acks += 1);
+            if acks == 0 {
+                let due = client.deadline();
+                waits.push(due.since(now).as_millis_f64() as u64);
+                client.on_timer(due);
+                now = due;
+            }
+        }
+        waits[..4].to_vec()
+    };
+    assert_eq!(waits(10), [40, 40, 40, 40]);
+    assert_eq!(waits(100), [40, 80, 100, 100]);
 }
