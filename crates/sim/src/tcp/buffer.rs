@@ -29,7 +29,7 @@ pub(super) fn initial_window(mss: u16) -> u64 {
     INITIAL / with_stamps * with_stamps
 }
 
-/// The maximum segment size that the client told, which knows of no time stamps (`advmss`).
+/// The maximum segment size that the client announces, which counts no time stamps (`advmss`).
 fn advertised(mss: u16) -> u64 {
     u64::from(mss) + TIME_STAMPS
 }
@@ -55,7 +55,7 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// The window of a client that told a maximum segment size of `mss` bytes of payload.
+    /// The window of a client whose segments have at most `mss` bytes of payload.
     pub fn new(mss: u16) -> Buffer {
         Buffer {
             growth: (GROWTH * advertised(mss)) as u32,

@@ -31,7 +31,7 @@ pub struct Client {
     state: State,
     offer: Offer,
     receiver: Receiver,
-    /// How many bytes it fetches, once the last segment has told.
+    /// How many bytes it fetches; known once the segment with FIN arrived.
     size: u64,
 }
 
@@ -96,7 +96,7 @@ impl Client {
         Some(Message::Syn(Syn { ecn, flags, sent: Stamp::at(now) }))
     }
 
-    /// Codepoint and flags of a SYN after so many that were not answered. Something on the path may
+    /// Codepoint and flags of a SYN after `unanswered` others. Something on the path may
     /// drop SYNs with flags: AccECN is offered twice (RFC 9768 §3.1.4.1), the ECN of RFC 3168 once, as
     /// in Linux (`tcp_ecn_clear_syn`; RFC 3168 §6.1.1.1).
     fn syn(&self, unanswered: u32) -> (Ecn, EcnFlags) {

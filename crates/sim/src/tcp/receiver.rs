@@ -179,7 +179,8 @@ impl Receiver {
         self.due
     }
 
-    /// The first byte not received: so many bytes the application has read, each once and in order.
+    /// The first byte not received. It is also the number of bytes that the application has read, each
+    /// once and in order.
     #[inline]
     pub fn next(&self) -> u64 {
         self.next

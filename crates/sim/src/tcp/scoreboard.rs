@@ -157,7 +157,7 @@ impl Scoreboard {
         self.flight.front().map(|s| s.at)
     }
 
-    /// The next segment was sent, with so many bytes.
+    /// The next segment was sent, with `payload` bytes.
     #[inline]
     pub fn push(&mut self, now: Time, payload: u16) {
         self.flight.push_back(Sent { at: now, from: self.nxt_byte as u32, payload, flags: 0 });

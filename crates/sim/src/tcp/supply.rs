@@ -1,4 +1,4 @@
-//! What there is to send: so many bytes from the start, or what an application has written so far.
+//! What there is to send: a number of bytes from the start, or what an application has written.
 //!
 //! Each write is cut into segments by itself, and its last one is pushed: so goes a write with
 //! TCP_NODELAY, before the next one comes.

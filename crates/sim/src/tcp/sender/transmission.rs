@@ -130,7 +130,7 @@ impl Sender {
         }
     }
 
-    /// How many of so many segments the receiver has room for.
+    /// The number of segments that the receiver has room for, at most `segments`.
     #[inline]
     pub(super) fn room_for(&self, segments: u32) -> u32 {
         let room = self.room_end.saturating_sub(self.board.nxt_byte());

@@ -42,9 +42,14 @@ struct Server {
 
 impl Server {
     fn new(cc: Config, ecn: Ecn) -> Server {
+        Server::with_window(cc, ecn, 10)
+    }
+
+    /// A server with this initial window.
+    fn with_window(cc: Config, ecn: Ecn, initial_window: u32) -> Server {
         let refuses_rfc3168 = matches!(cc, Config::Prague(_)) && ecn == Ecn::Ect1;
         let (ecn, size) = (Some(ecn), Some(1000 * MSS));
-        let (echo, mss, initial_window) = (Marks::Latched, FULL, 10);
+        let (echo, mss) = (Marks::Latched, FULL);
         let config = SenderConfig { cc, ecn, refuses_rfc3168, echo, size, mss, initial_window };
         Server { sender: Sender::new(&config), wire: Wire::default() }
     }
@@ -200,6 +205,24 @@ fn prague_does_without_ecn_where_the_client_has_that_of_rfc_3168_only() {
     assert_eq!(server.on_syn(0b011, Ecn::NotEct), (Ecn::Ect0, flags(0b001)));
     assert_eq!(server.on_request(0, false), Ecn::Ect0);
     assert!(server.sender.alpha().is_some());
+}
+
+/// Whatever the handshake decides.
+#[test]
+fn the_initial_window_is_that_of_the_scenario() {
+    let controls = [
+        (Config::Dctcp(dctcp::Config::default()), Ecn::Ect0),
+        (Config::Prague(prague::Config::default()), Ecn::Ect1),
+        (Config::Cubic(cubic::Config::default()), Ecn::Ect0),
+    ];
+    for (cc, ecn) in controls {
+        for (ace, window) in [(0b000, 4), (0b111, 4), (0b000, 32), (0b111, 32)] {
+            let mut server = Server::with_window(cc.clone(), ecn, window);
+            server.on_syn(ace, Ecn::NotEct);
+            server.on_request(if ace == 0 { 0 } else { 0b010 }, true);
+            assert_eq!(server.sender.window().cwnd, window, "{cc:?} {ace:03b}");
+        }
+    }
 }
 
 /// `dctcp_reno` of Linux: without ECN DCTCP is Reno.
