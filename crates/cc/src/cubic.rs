@@ -373,11 +373,11 @@ impl WindowRule for Rule {
 
     /// The growth curve stands still while nothing is sent (`cubictcp_cwnd_event`), however short
     /// the pause.
-    fn restart(&mut self, window: &mut Window, pause: Pause) {
+    fn restart(&mut self, window: &mut Window, pause: Pause, initial_window: u32) {
         if let Some(epoch) = &mut self.epoch {
             epoch.start = (epoch.start + pause.length).min(pause.now);
         }
-        window.restart(pause);
+        window.restart(pause, initial_window);
     }
 }
 

@@ -24,9 +24,10 @@ pub trait WindowRule {
     }
 
     /// Sending starts again after a pause. A window that was not used for longer than a
-    /// retransmission timeout no longer says anything about the path (RFC 5681 §4.1).
-    fn restart(&mut self, window: &mut Window, pause: Pause) {
-        window.restart(pause);
+    /// retransmission timeout no longer says anything about the path (RFC 5681 §4.1), but no new connection
+    /// would begin with less than `initial_window` segments.
+    fn restart(&mut self, window: &mut Window, pause: Pause, initial_window: u32) {
+        window.restart(pause, initial_window);
     }
 
     /// The fraction of marks that it believes in, where it keeps one.
@@ -129,7 +130,8 @@ impl<R: WindowRule> CongestionControl for Reducing<R> {
     }
 
     fn on_restart(&mut self, pause: Pause) -> Decision {
-        self.rule.restart(&mut self.decision.window, pause);
+        let initial_window = self.connection.initial_window;
+        self.rule.restart(&mut self.decision.window, pause, initial_window);
         self.decision
     }
 
@@ -138,7 +140,7 @@ impl<R: WindowRule> CongestionControl for Reducing<R> {
     }
 }
 
-/// Proportional rate reduction (RFC 6937): a window that shrinks as data are delivered.
+/// Proportional rate reduction (RFC 9937): a window that shrinks as data are delivered.
 #[derive(Clone, Copy, Debug)]
 struct Reduction {
     /// The window before it, from 1.
@@ -150,7 +152,8 @@ struct Reduction {
 }
 
 impl Reduction {
-    /// The window after an acknowledgement, on the way to `ssthresh` (RFC 6937 §3).
+    /// The window after an acknowledgement, on the way to `ssthresh`. It grows back
+    /// where losses took more than that, by a segment more for an acknowledgement without further loss (SafeACK).
     fn window(&mut self, ssthresh: u32, ack: &Ack) -> u32 {
         self.delivered += ack.delivered;
         let sent = ack.sent.wrapping_sub(self.sent);

@@ -1,6 +1,6 @@
 //! The window that a congestion control steers.
 
-use crate::{INITIAL_WINDOW, Pause};
+use crate::Pause;
 
 /// Congestion window and slow-start threshold of one connection, in whole segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,7 +64,7 @@ impl Window {
     /// Half the window for each timeout that the pause lasted, but not less than a new connection
     /// has; slow start leads back to three quarters of it (RFC 5681 §4.1, RFC 2861 §3.1, and
     /// Linux' `tcp_cwnd_restart`).
-    pub fn restart(&mut self, pause: Pause) {
+    pub fn restart(&mut self, pause: Pause, initial_window: u32) {
         if pause.length <= pause.rto {
             return;
         }
@@ -73,7 +73,7 @@ impl Window {
             None => Window::NO_THRESHOLD,
         };
         // Not below that of a new connection.
-        let least = INITIAL_WINDOW.min(self.cwnd);
+        let least = initial_window.min(self.cwnd);
         let mut left = pause.length.saturating_sub(pause.rto);
         while !left.is_zero() && self.cwnd > least {
             self.cwnd /= 2;
@@ -105,7 +105,7 @@ mod tests {
     fn after(ms: u64) -> (u32, u32) {
         let mut window = Window { ssthresh: 50, ..Window::new(100) };
         let (length, rto) = (Duration::from_millis(ms), Duration::from_millis(200));
-        window.restart(Pause { now: Time::ZERO, length, rto });
+        window.restart(Pause { now: Time::ZERO, length, rto }, 10);
         (window.cwnd, window.ssthresh)
     }
 
@@ -127,11 +127,15 @@ mod tests {
             rto: Duration::from_secs(1),
         };
         let mut window = Window::new(80);
-        window.restart(pause(2));
+        window.restart(pause(2), 10);
         assert_eq!((window.cwnd, window.threshold()), (40, None));
         let mut window = Window { ssthresh: 2, ..Window::new(4) };
-        window.restart(pause(60));
+        window.restart(pause(60), 10);
         assert_eq!((window.cwnd, window.ssthresh), (4, 3));
+        // Whatever that of a new connection is.
+        let mut window = Window { ssthresh: 50, ..Window::new(100) };
+        window.restart(pause(60), 32);
+        assert_eq!(window.cwnd, 32);
     }
 
     #[test]
