@@ -3,6 +3,7 @@
 mod feedback;
 mod handshake;
 mod late;
+mod scripts;
 mod tracers;
 
 use std::cmp::Reverse;

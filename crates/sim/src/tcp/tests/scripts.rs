@@ -1,0 +1,286 @@
+//! Public test cases of Linux' TCP as scripts of the simulated sender: what it sends at which
+//! acknowledgement, its states and its windows.
+//!
+//! Facts are those of google/packetdrill, `gtests/net/tcp`, whose file each test names. Segments have
+//! 1000 B here as there, so that a range of segments stands for their bytes. Connections there have no time
+//! stamps; here each acknowledgement echoes the present, so that no time stamp tells anything.
+
+use super::*;
+
+const SEGMENT: u64 = 1000;
+
+/// A server with Cubic that an application writes to, and what it has sent since it was last asked.
+struct Case {
+    sender: Sender,
+    now: Time,
+    sent: Sent,
+}
+
+impl Case {
+    /// Connected over a path of this round trip.
+    fn connected(rtt_ms: u64, ecn: Option<Ecn>) -> Case {
+        let config = SenderConfig {
+            cc: Config::Cubic(cubic::Config::default()),
+            ecn,
+            refuses_rfc3168: false,
+            echo: Marks::Latched,
+            size: None,
+            mss: SEGMENT as u16,
+            initial_window: 10,
+        };
+        let (mut sender, mut sent) = (Sender::new(&config), Sent::default());
+        sender.serve_application();
+        let flags = if ecn.is_some() { Mode::Classic } else { Mode::NotEcn }.syn();
+        let syn = Syn { ecn: Ecn::NotEct, flags, sent: Stamp::default() };
+        sender.on_syn(&syn, at(MS * 100), &mut sent);
+        let now = at(MS * (100 + rtt_ms));
+        let request =
+            Request { flags: EcnFlags::default(), option: false, stamps: Stamps::default() };
+        sender.on_request(&request, now, &mut sent);
+        Case { sender, now, sent }
+    }
+
+    /// Time goes on, and timers fire.
+    fn wait(&mut self, ms: u64) -> &mut Case {
+        let end = self.now + MS * ms;
+        while self.sender.deadline() <= end {
+            self.now = self.now.max(self.sender.deadline());
+            self.sender.on_timer(self.now, &mut self.sent);
+        }
+        self.now = end;
+        self
+    }
+
+    /// The application writes segments.
+    fn write(&mut self, segments: u64) -> &mut Case {
+        self.sender.write(segments * SEGMENT, self.now, &mut self.sent);
+        self
+    }
+
+    fn acknowledge(&mut self, cumulative: u64, blocks: &[(u64, u64)], ece: bool) -> &mut Case {
+        let mut sacks = [(0, 0); 3];
+        for (sack, (from, to)) in sacks.iter_mut().zip(blocks) {
+            let distance = |segment: u64| ((segment - cumulative) * SEGMENT) as u32;
+            *sack = (distance(*from), distance(*to));
+        }
+        let ack = Ack {
+            cumulative: cumulative * SEGMENT,
+            sacks,
+            duplicate: None,
+            ece,
+            ace: 0,
+            option: None,
+            window: 320 << 7,
+            stamps: Stamps { sent: Stamp::at(self.now), echo: Stamp::at(self.now) },
+        };
+        self.sender.on_ack(&ack, self.now, &mut self.sent);
+        self
+    }
+
+    /// All segments before `cumulative` are acknowledged, and those in blocks.
+    fn ack(&mut self, cumulative: u64, blocks: &[(u64, u64)]) -> &mut Case {
+        self.acknowledge(cumulative, blocks, false)
+    }
+
+    /// It has sent these segments, in this order, and no others.
+    #[track_caller]
+    fn sends(&mut self, segments: &[u64]) -> &mut Case {
+        let sent = std::mem::take(&mut self.sent.0);
+        let sent: Vec<u64> = sent.iter().map(|(segment, _)| segment.seq / SEGMENT).collect();
+        assert_eq!(sent, segments);
+        self
+    }
+
+    #[track_caller]
+    fn has_window(&mut self, cwnd: u32) -> &mut Case {
+        assert_eq!(self.sender.window().cwnd, cwnd);
+        self
+    }
+
+    #[track_caller]
+    fn has_threshold(&mut self, ssthresh: u32) -> &mut Case {
+        assert_eq!(self.sender.window().threshold(), Some(ssthresh));
+        self
+    }
+
+    #[track_caller]
+    fn is_in(&mut self, state: State) -> &mut Case {
+        assert_eq!(self.sender.state(), state);
+        self
+    }
+}
+
+const FIRST: [u64; 10] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
+
+// --- Fast retransmission -----------------------------------------------------------------------------
+
+/// `fast_retransmit/fr-4pkt-sack`: three segments selectively acknowledged.
+#[test]
+fn three_later_segments_show_a_loss() {
+    let mut case = Case::connected(100, None);
+    case.write(4).sends(&[0, 1, 2, 3]);
+    case.wait(100).ack(0, &[(1, 2)]).ack(0, &[(1, 3)]).sends(&[]);
+    case.ack(0, &[(1, 4)]).sends(&[0]).is_in(State::Recovery);
+    case.wait(100).ack(4, &[]).sends(&[]).is_in(State::Open);
+}
+
+/// `fast_retransmit/fr-4pkt-fack-last-mss`: RACK waits for a quarter of the round trip.
+#[test]
+fn one_later_segment_shows_a_loss_after_the_reordering_window() {
+    let mut case = Case::connected(100, None);
+    case.write(4).sends(&[0, 1, 2, 3]);
+    case.wait(100).ack(0, &[(3, 4)]).sends(&[]);
+    case.wait(20).sends(&[]);
+    case.wait(20);
+    assert_eq!(case.sent.0[0].0.seq, 0);
+}
+
+/// `limited_transmit/limited-transmit-sack` (RFC 3042).
+#[test]
+fn the_first_two_duplicates_send_a_new_segment_each() {
+    let mut case = Case::connected(100, None);
+    case.write(15).sends(&FIRST);
+    case.wait(110).ack(0, &[(1, 2)]).sends(&[10]);
+    case.wait(10).ack(0, &[(1, 3)]).sends(&[11]);
+    // It was reordering.
+    case.wait(10).ack(3, &[]).sends(&[12, 13]).is_in(State::Open);
+    case.wait(20).ack(5, &[]).sends(&[14]);
+}
+
+/// `cwnd_moderation/cwnd-moderation-disorder-no-moderation`.
+#[test]
+fn a_segment_out_of_order_changes_no_window() {
+    let mut case = Case::connected(100, None);
+    case.write(4).sends(&[0, 1, 2, 3]).has_window(10);
+    case.wait(100).ack(0, &[(1, 2)]).has_window(10).is_in(State::Open);
+}
+
+/// `sack/sack-shift-sacked-2-6-8-3-9-nofack`: blocks in any order, and what they leave as lost.
+#[test]
+fn blocks_come_in_any_order() {
+    let mut case = Case::connected(100, None);
+    case.write(10).sends(&FIRST);
+    case.wait(100).ack(0, &[(2, 3)]);
+    case.wait(1).ack(0, &[(2, 3), (6, 7)]).sends(&[]);
+    case.wait(1).ack(0, &[(2, 3), (6, 7), (8, 9)]).sends(&[0]).is_in(State::Recovery);
+    case.wait(7).ack(0, &[(2, 4), (6, 7), (8, 9)]).sends(&[1]);
+    case.wait(10).ack(0, &[(2, 4), (6, 7), (8, 10)]);
+    case.wait(83).ack(1, &[(2, 4), (6, 7), (8, 10)]);
+    case.wait(17).ack(4, &[(6, 7), (8, 10)]);
+    case.wait(10).ack(7, &[(8, 10)]).is_in(State::Recovery);
+    case.wait(100).ack(10, &[]).is_in(State::Open);
+    // Each lost segment once.
+    let mut again: Vec<u64> = case.sent.0.iter().map(|(s, _)| s.seq / SEGMENT).collect();
+    again.sort_unstable();
+    assert_eq!(again, [4, 5, 7]);
+}
+
+// --- Proportional rate reduction (RFC 9937) ----------------------------------------------------------
+
+/// `fast_recovery/prr-ss-10pkt-lost-1`: what is in flight is the threshold all along.
+#[test]
+fn a_reduction_sends_a_segment_for_each_that_arrives() {
+    let mut case = Case::connected(100, None);
+    case.write(10).sends(&FIRST);
+    case.wait(110).ack(0, &[(1, 2)]).wait(10).ack(0, &[(1, 3)]).sends(&[]);
+    case.wait(10).ack(0, &[(1, 4)]).sends(&[0]);
+    case.wait(10).is_in(State::Recovery).has_window(7).has_threshold(7);
+    case.wait(10).write(7).sends(&[]);
+    for (to, new) in (5..=10).zip(10..) {
+        case.wait(10).ack(0, &[(1, to)]).sends(&[new]);
+    }
+    case.wait(20).ack(10, &[]).sends(&[16]).is_in(State::Open).has_window(7).has_threshold(7);
+}
+
+/// `fast_recovery/prr-ss-30pkt-lost1_4`: the first four are lost. Afterwards a window of the threshold goes out at once.
+#[test]
+fn a_reduction_ends_with_a_window_of_the_threshold() {
+    let mut case = Case::connected(10, None);
+    case.write(10).sends(&FIRST);
+    case.wait(10).ack(0, &[(4, 5)]).wait(2).ack(0, &[(4, 6)]).sends(&[]);
+    for (to, again) in (7..=10).zip(0..) {
+        case.ack(0, &[(4, to)]).sends(&[again]);
+    }
+    case.wait(10).ack(1, &[(4, 10)]).ack(2, &[(4, 10)]).ack(3, &[(4, 10)]).ack(10, &[]).sends(&[]);
+    case.wait(10).write(10).sends(&[10, 11, 12, 13, 14, 15, 16]);
+}
+
+/// `fast_recovery/prr-ss-30pkt-lost-1_4-11_16`: in proportion, then conservatively, then in slow start.
+#[test]
+fn a_reduction_grows_back_where_losses_took_more() {
+    let mut case = Case::connected(10, None);
+    case.write(20).sends(&FIRST);
+    case.wait(10).ack(0, &[(4, 5)]).sends(&[10]);
+    case.wait(2).ack(0, &[(4, 6)]).sends(&[11]);
+    for (to, again) in (7..=10).zip(0..) {
+        case.wait(2).ack(0, &[(4, to)]).sends(&[again]);
+    }
+    case.wait(2).ack(0, &[(4, 11)]).sends(&[12]);
+    case.wait(2).ack(0, &[(4, 12)]).sends(&[13]);
+    case.wait(10).ack(1, &[(4, 12)]).sends(&[14, 15]);
+}
+
+/// `cwnd_moderation/cwnd-moderation-ecn-enter-cwr-no-moderation-700`: a mark while the window is not used. The
+/// file has a window of 4: three in flight, and one. It is of kernels without SafeACK, which adds another.
+#[test]
+fn a_mark_reduces_the_window_to_what_is_in_flight_and_two_more() {
+    let mut case = Case::connected(100, Some(Ecn::Ect0));
+    case.write(4).sends(&[0, 1, 2, 3]).wait(5).has_window(10);
+    case.wait(95).acknowledge(1, &[], true).wait(5).is_in(State::Cwr).has_window(5);
+}
+
+/// `ecn/ecn-uses-ect0`.
+#[test]
+fn data_over_classic_ecn_is_ect0() {
+    let mut case = Case::connected(2, Some(Ecn::Ect0));
+    case.write(1);
+    assert_eq!(case.sent.0[0].0.ecn, Ecn::Ect0);
+}
+
+// --- Timeouts ----------------------------------------------------------------------------------------
+
+/// `cubic/cubic-rto-ss-ca-cwnd-bump`: a probe, a timeout, slow start and congestion avoidance.
+#[test]
+fn after_a_timeout_the_window_doubles_up_to_the_threshold() {
+    let mut case = Case::connected(100, None);
+    case.write(1).sends(&[0]).wait(100).ack(1, &[]).has_window(10);
+    case.write(1).sends(&[1]);
+    // The probe goes out when the timeout would be.
+    case.wait(299).sends(&[]).wait(5).sends(&[1]);
+    case.wait(290).sends(&[]).wait(10).sends(&[1]).is_in(State::Loss);
+    case.wait(100).ack(2, &[]).has_window(2).has_threshold(7);
+    case.write(200).sends(&[2, 3]).has_window(2);
+    case.wait(100).ack(3, &[]).sends(&[4, 5]).has_window(3);
+    case.wait(2).ack(4, &[]).sends(&[6, 7]).has_window(4);
+    case.wait(98).ack(5, &[]).sends(&[8, 9]).has_window(5);
+    case.wait(2).ack(6, &[]).sends(&[10, 11]).has_window(6);
+    case.wait(2).ack(7, &[]).sends(&[12, 13]).has_window(7);
+    case.wait(2).ack(8, &[]).sends(&[14]).has_window(7);
+}
+
+// --- Slow start --------------------------------------------------------------------------------------
+
+/// `slow_start/slow-start-app-limited`, `slow-start-app-limited-9-packets-out`.
+#[test]
+fn a_window_that_is_used_by_half_may_double() {
+    let mut case = Case::connected(100, None);
+    case.write(10).wait(105);
+    for n in 1..=5_u32 {
+        case.ack(u64::from(2 * n), &[]).has_window(10 + 2 * n).wait(5);
+    }
+    let mut case = Case::connected(100, None);
+    case.write(9).wait(105);
+    for n in 1..=4_u32 {
+        case.ack(u64::from(2 * n), &[]).has_window(10 + 2 * n).wait(5);
+    }
+    case.ack(9, &[]).has_window(18);
+}
+
+/// `slow_start/slow-start-after-idle`: two seconds.
+#[test]
+fn after_a_pause_the_window_is_the_initial_one() {
+    let mut case = Case::connected(100, None);
+    case.write(26).wait(100).ack(10, &[]).has_window(20);
+    case.wait(100).ack(26, &[]).has_window(36);
+    case.wait(2000).write(20).has_window(10);
+}
