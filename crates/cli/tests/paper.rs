@@ -173,7 +173,7 @@ fn dctth_is_found_as_recorded() {
 #[test]
 fn the_slides_are_found_as_recorded() {
     as_recorded("slides-flows", &["duration=25s", "warmup=10s"]);
-    as_recorded("slides-completion", &["A=1+H"]);
+    as_recorded("slides-completion", &["A=1", "duration=60s"]);
     as_recorded("overload-a", &[]);
     as_recorded("overload-b", &[]);
 }
@@ -182,7 +182,8 @@ fn the_slides_are_found_as_recorded() {
 fn fallback_is_found_as_recorded() {
     as_recorded("fallback-1", &["group.*.rtt=50ms"]);
     as_recorded("fallback-7", &["group.*.rtt=50ms"]);
-    for figure in ["fallback-8", "fallback-9", "fallback-10", "fallback-11", "fallback-12"] {
+    as_recorded("fallback-8", &["duration=30s"]);
+    for figure in ["fallback-9", "fallback-10", "fallback-11", "fallback-12"] {
         as_recorded(figure, &[]);
     }
 }
