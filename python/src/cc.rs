@@ -299,9 +299,9 @@ impl WindowRule for Control {
         })
     }
 
-    fn restart(&mut self, window: &mut l4s_cc::Window, pause: Pause) {
+    fn restart(&mut self, window: &mut l4s_cc::Window, pause: Pause, initial_window: u32) {
         if !self.defined.on_restart {
-            return window.restart(pause);
+            return window.restart(pause, initial_window);
         }
         self.steer(window, |py, window| {
             let (length, rto) = (pause.length.as_nanos(), pause.rto.as_nanos());
@@ -394,7 +394,8 @@ impl CongestionControl for Alone {
     }
 
     fn on_restart(&mut self, pause: Pause) -> Decision {
-        self.control.restart(&mut self.decision.window, pause);
+        let initial_window = self.connection.initial_window;
+        self.control.restart(&mut self.decision.window, pause, initial_window);
         self.decision
     }
 

@@ -21,8 +21,8 @@ use l4s_units::{Duration, Rate};
 
 use crate::classic_ecn::{Clock, Detector, Report, Rules, Sample};
 use crate::{
-    Ack, Congestion, CongestionControl, Connection, Decision, Marks, Pause, Recovery, Window,
-    hystart_rise,
+    Ack, Congestion, CongestionControl, Connection, Decision, INITIAL_WINDOW, Marks, Pause,
+    Recovery, Window, hystart_rise,
 };
 use growth::Growth;
 
@@ -576,7 +576,8 @@ impl CongestionControl for Control {
         let before = self.state.frac_cwnd;
         self.raise_threshold(((before - before / 4) >> CWND_BITS) as u32);
         let s = &mut self.state;
-        let least = u64::from(self.connection.initial_window) << CWND_BITS;
+        // That of Linux, whose program by BPF knows no other.
+        let least = u64::from(INITIAL_WINDOW) << CWND_BITS;
         let reduced = (s.frac_cwnd >> halvings.min(32)).max(least);
         s.frac_cwnd = s.frac_cwnd.min(reduced);
         if let Some(detector) = &mut self.detector {

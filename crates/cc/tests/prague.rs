@@ -315,7 +315,6 @@ fn a_latched_echo_halves_the_window_once_and_growth_is_renos() {
 fn pause_of_three_timeouts_leaves_an_eighth_but_not_less_than_ten() {
     for (cwnd, left) in [(200, 25), (40, 10), (6, 6)] {
         let mut flow = Flow::new(Config::default(), cwnd, MS * 25);
-        flow.cc.on_established(&Connection::new(MSS));
         flow.limited = false;
         flow.acknowledge(1, 0);
         let pause = Pause { now: flow.now, length: MS * 600, rto: MS * 200 };
