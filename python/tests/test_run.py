@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -203,7 +204,7 @@ def test_a_result_says_what_it_is() -> None:
     fifo = {"kind": "fifo", "limit": "10p"}
     hop = {"name": "late", "place": "behind", "rate": "300kbit", "aqm": fifo}
     lossy = l4s.Scenario(duration="10s", link={"rate": "10mbit"}, group=[group], hop=[hop])
-    assert "A 0.5 Mb/s (goodput 0.3)" in repr(l4s.run(lossy))
+    assert re.search(r"A 0\.\d Mb/s \(goodput 0\.\d\)", repr(l4s.run(lossy)))
 
 
 def test_no_memory_is_kept_of_results_that_are_gone() -> None:
