@@ -178,6 +178,8 @@ impl Model {
         blocks.into_iter().for_each(&mut deliver);
         self.una = cumulative;
         let progress = cumulative > before || segments > 0;
+        // A receiver that is not heard drops the option, and the sender reads none from then on.
+        self.option &= ack.option.is_some();
         let news = self.decoder.take(ack.ace, ack.option, segments, progress);
         self.counted += news.marks;
         self.judge(told, segments, progress, news.marks, news.bytes);
