@@ -576,7 +576,7 @@ impl CongestionControl for Control {
         let before = self.state.frac_cwnd;
         self.raise_threshold(((before - before / 4) >> CWND_BITS) as u32);
         let s = &mut self.state;
-        // That of Linux, whose program by BPF knows no other.
+        // The BPF program has Linux' initial window as a constant, and must decide the same.
         let least = u64::from(INITIAL_WINDOW) << CWND_BITS;
         let reduced = (s.frac_cwnd >> halvings.min(32)).max(least);
         s.frac_cwnd = s.frac_cwnd.min(reduced);

@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(files("/", "/user/app", "/user/app"), Some(1.6 * GB));
         assert_eq!(files("/", "/user/app", "/user"), Some(1.6 * GB));
         assert_eq!(files("/", "/user/app", "/other"), Some(8.192 * GB));
-        // In a container the mount point is its group, whether or not its path is told.
+        // In a container the mount point is the group of the container, whatever the path says.
         assert_eq!(files("/docker/1", "/docker/1", ""), Some(1.6 * GB));
         assert_eq!(files("/docker/1", "/docker/1/app", "/app"), Some(1.6 * GB));
         assert_eq!(files("/docker/1", "/", ""), Some(1.6 * GB));

@@ -76,7 +76,7 @@ impl Server {
         self.wire.data[0].ecn
     }
 
-    /// A pure acknowledgement of so many segments arrives; says whether the window was reduced for it.
+    /// An acknowledgement of `segments` segments without data arrives. Returns whether the window was reduced.
     fn on_ack(&mut self, segments: u64, ace: u8, ce: Option<u32>, ms: u64) -> bool {
         self.on_counters(segments, ace, ce.map(|ce| ByteCounters { ce, ..INITIAL_BYTES }), ms)
     }
