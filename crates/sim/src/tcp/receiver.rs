@@ -223,7 +223,7 @@ impl Receiver {
         }
         if seq != self.next || !self.beyond.is_empty() {
             let there = self.already_there(seq, end);
-            if there == Some((seq, end)) {
+            if self.has_all(seq, end) {
                 // Received before: the sender must learn that (RFC 9293 §3.10.7.4). It may have lost
                 // acknowledgements, so that Linux hurries; but not above a hole.
                 if end <= self.next {
@@ -293,6 +293,12 @@ impl Receiver {
         if is_next && !sent.is_before(self.ts_recent) {
             self.ts_recent = sent;
         }
+    }
+
+    /// Whether all of these bytes were received before.
+    fn has_all(&self, seq: u64, end: u64) -> bool {
+        end <= self.next
+            || self.beyond.containing(seq.max(self.next)).is_some_and(|(_, last)| end <= last)
     }
 
     /// What of these bytes was received before, from its first to its last one.

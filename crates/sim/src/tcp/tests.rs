@@ -3,6 +3,7 @@
 mod feedback;
 mod handshake;
 mod late;
+mod receiving;
 mod scripts;
 mod tracers;
 
