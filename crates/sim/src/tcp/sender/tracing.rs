@@ -183,8 +183,10 @@ impl Tracing {
     }
 
     /// Whether a block is a part of a set.
-    #[inline(never)]
     pub fn has(&self, block: (u64, u64)) -> bool {
+        if self.is_unused() {
+            return false;
+        }
         let lead = Shape::of(self.form).lead;
         // Also the part of the front that came before its middle, or its rear.
         let of_front = |place: &Place| block.1 == place.0 && block.0 + lead >= place.0;
@@ -195,10 +197,13 @@ impl Tracing {
     /// order than it was sent in.
     #[inline]
     pub fn answer(&mut self, ack: &Ack) -> Option<bool> {
-        if ack.duplicate.is_none() && ack.sacks[0] == (0, 0) {
-            return None;
-        }
-        self.find(ack)
+        if self.is_unused() { None } else { self.find(ack) }
+    }
+
+    /// Whether no set was sent: most connections send none.
+    #[inline]
+    fn is_unused(&self) -> bool {
+        self.places[0] == Place::NONE
     }
 
     #[inline(never)]
@@ -232,8 +237,7 @@ impl Tracing {
     /// device that sends them cannot change what a kernel's TCP counts.
     #[inline]
     pub fn idle_marks(&self, ack: &Ack, news: News, mss: u16) -> u32 {
-        let by_itself = ack.duplicate.is_none() && ack.sacks[0] == (0, 0);
-        if news.marks == 0 || by_itself || self.form == TracerSet::Copies {
+        if news.marks == 0 || self.is_unused() || self.form == TracerSet::Copies {
             return 0;
         }
         self.of_middle(ack, news, mss).into()
