@@ -152,6 +152,7 @@ def scenarios(draw: st.DrawFn) -> dict[str, object]:
         "name": draw(st.text(min_size=1, max_size=12).filter(lambda text: text.strip() == text)),
         "duration": "20s",
         "seed": draw(st.integers(0, 2**63 - 1)),
+        "host_jitter": draw(st.booleans()),
         "link": {"rate": draw(RATES), "buffer": draw(st.sampled_from(["100p", "1mb", "50ms"]))},
         "aqm": {"kind": draw(AQMS)},
         "group": groups,

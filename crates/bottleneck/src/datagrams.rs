@@ -40,14 +40,15 @@ pub struct Datagrams {
     next: Time,
     /// The time of one that was drawn and is later.
     later: Time,
-    chance: Stream,
+    chance: Option<Stream>,
 }
 
 impl Datagrams {
     /// Packets of `packet` bytes at `rate` from `start` until `stop`. Chance comes from the stream
-    /// `udp` of `seed` with the name of the source.
+    /// `udp` of a seed with the name of the source; without it packet k is sent at the start of its
+    /// interval.
     pub fn new(
-        (seed, name): (u64, &str),
+        chance: Option<(u64, &str)>,
         rate: Rate,
         packet: Bytes,
         (start, stop): (Time, Time),
@@ -60,7 +61,7 @@ impl Datagrams {
             stop,
             next: Time::NEVER,
             later: Time::NEVER,
-            chance: stream(seed, &format!("udp {name}")),
+            chance: chance.map(|(seed, name)| stream(seed, &format!("udp {name}"))),
         };
         datagrams.restart(rate, packet, (start, stop));
         datagrams
@@ -97,7 +98,8 @@ impl Datagrams {
     fn draw(&mut self) -> Time {
         let ends = self.ends + self.spacing.next(self.packet);
         let width = u128::from(ends.since(self.begins).as_nanos());
-        let into = (u128::from(self.chance.next_u64()) * width) >> 64;
+        let chance = self.chance.as_mut().map_or(0, Rng::next_u64);
+        let into = (u128::from(chance) * width) >> 64;
         let time = self.begins + Duration::from_nanos(into as u64);
         (self.begins, self.ends) = (self.ends, ends);
         time
@@ -111,7 +113,7 @@ mod tests {
 
     fn source(seed: u64, bps: u64, packet: u64, start: u64) -> Datagrams {
         let span = (Time::from_nanos(start), Time::NEVER);
-        Datagrams::new((seed, "U"), Rate::from_bps(bps), Bytes::new(packet), span)
+        Datagrams::new(Some((seed, "U")), Rate::from_bps(bps), Bytes::new(packet), span)
     }
 
     proptest! {
@@ -154,7 +156,7 @@ mod tests {
         let times = |seed, name: &str| -> Vec<Time> {
             let (rate, packet) = (Rate::from_mbps(10), Bytes::new(1500));
             let span = (Time::ZERO, Time::from_nanos(1_000_000_000));
-            let mut source = Datagrams::new((seed, name), rate, packet, span);
+            let mut source = Datagrams::new(Some((seed, name)), rate, packet, span);
             let next = || {
                 let at = source.next();
                 source.sent();
@@ -168,6 +170,16 @@ mod tests {
         assert_ne!(first, times(2, "U"));
         // 10 Mb/s in packets of 1500 B are 833 in a second, two fewer where the last ones come late.
         assert!((831..=834).contains(&first.len()), "{}", first.len());
+    }
+
+    #[test]
+    fn without_chance_every_packet_is_sent_when_its_interval_begins() {
+        let (rate, packet) = (Rate::from_mbps(12), Bytes::new(1500));
+        let mut source = Datagrams::new(None, rate, packet, (Time::ZERO, Time::NEVER));
+        for k in 0..1_000 {
+            assert_eq!(source.next(), Time::ZERO + Duration::from_millis(k));
+            source.sent();
+        }
     }
 
     #[test]

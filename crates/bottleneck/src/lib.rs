@@ -5,13 +5,14 @@
 //! bring their own packets and their own [`Watch`].
 //!
 //! What else every substrate must do alike is here too: random streams by name, and the
-//! [`Downloads`] that a scenario's `[[web]]` begin, the [`Frames`] that its `[[app]]` write, and the
-//! [`Datagrams`] that its `[[udp]]` send.
+//! [`Downloads`] that a scenario's `[[web]]` begin, the [`Frames`] that its `[[app]]` write, the
+//! [`Datagrams`] that its `[[udp]]` send, and the processing time of hosts ([`host_jitter`]).
 
 mod aggregate;
 mod apps;
 mod datagrams;
 mod downloads;
+mod hosts;
 mod packet;
 mod random;
 mod shaper;
@@ -19,6 +20,7 @@ mod shaper;
 pub use apps::{AppFlow, Frames, app_flows};
 pub use datagrams::Datagrams;
 pub use downloads::{Arrivals, Download, Downloads, arrivals};
+pub use hosts::host_jitter;
 pub use packet::{flow_hash, skb_memory};
 pub use random::{Stream, stream};
 pub use shaper::Shaper;

@@ -89,7 +89,9 @@ pub(crate) struct Cable {
     pub process: u32,
     /// How long what the agent sends takes.
     pub delay_ns: u64,
-    /// When that becomes another time, and which, earliest first.
+    /// By how much longer each packet takes at most.
+    pub jitter_ns: u64,
+    /// When the delay becomes another one, and which, earliest first.
     pub changes: Vec<(u64, u64)>,
 }
 
@@ -126,10 +128,10 @@ pub(crate) enum Part {
     },
     /// Sends at a constant bit rate.
     UdpServer {
-        /// The name of the source, and the seed of the run: its random stream.
+        /// Its name.
         name: String,
-        /// See `name`.
-        seed: u64,
+        /// The seed of its random times, if it has any.
+        seed: Option<u64>,
         /// The port, here and there.
         port: u16,
         /// The two bits of ECN.

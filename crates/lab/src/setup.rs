@@ -8,7 +8,7 @@ mod ability;
 
 use std::net::IpAddr;
 
-use l4s_bottleneck::{AppFlow, Download, Downloads, app_flows};
+use l4s_bottleneck::{AppFlow, Download, Downloads, app_flows, host_jitter};
 use l4s_cc::WantedEcn;
 use l4s_cc::prague::{self, Fallback, kernel};
 use l4s_model::{Buffer, FlowId, Group, Peer, QdiscOf, Scenario, Udp};
@@ -202,6 +202,7 @@ impl LabPlan {
             other_end: cable_of(pair.into(), end),
             process: std::process::id(),
             delay_ns: 0,
+            jitter_ns: 0,
             changes: Vec::new(),
         };
         let mut clients: Vec<IpAddr> = address::clients(pair, flows, options.ipv6).collect();
@@ -352,6 +353,11 @@ fn tcp(
     if let Some(cable) = pair.client.cable.as_mut().filter(|_| options.netem) {
         cable.delay_ns = group.rtt.as_nanos();
         cable.changes = rtts().map(|(at, rtt)| (at.as_nanos(), rtt.as_nanos())).collect();
+        // In virtual time. What keeps the order with jitter keeps it after a re-route too, where the
+        // shorter path must overtake.
+        if options.built && scenario.host_jitter && cable.changes.is_empty() {
+            cable.jitter_ns = host_jitter(group.rtt).as_nanos();
+        }
     }
     pair.name.clone_from(&group.name);
     pair.server.device = match (&group.cc, control.sockets) {
@@ -402,7 +408,7 @@ fn udp(scenario: &Scenario, source: &Udp, port: u16, mut pair: Pair) -> Result<P
     pair.name.clone_from(&source.name);
     pair.server.part = Part::UdpServer {
         name: source.name.clone(),
-        seed: scenario.seed,
+        seed: scenario.host_jitter.then_some(scenario.seed),
         port,
         ecn: source.ecn.bits(),
         payload: (length - headers) as usize,

@@ -59,7 +59,7 @@ pub(crate) fn prepare(ipv6: bool) -> Result<(), OsError> {
 pub(crate) fn has_netem() -> Result<bool, OsError> {
     let mut netlink = Netlink::open()?;
     let lo = index_of("lo")?;
-    let has = netlink.delay(lo, Duration::ZERO).is_ok();
+    let has = netlink.delay(lo, Duration::ZERO, Duration::ZERO).is_ok();
     if has {
         netlink.remove_queue(lo)?;
     }

@@ -16,6 +16,9 @@ pub struct Scenario {
     pub warmup: Duration,
     /// The seed of every random stream.
     pub seed: u64,
+    /// Whether hosts take a random time of some microseconds for each packet that clients send back,
+    /// and UDP sources send at random times. In real time the former is there in any case.
+    pub host_jitter: bool,
     /// The bottleneck.
     pub link: Link,
     /// Its queue discipline, whose packet limit is `link.buffer` unless it sets its own.
@@ -77,6 +80,7 @@ impl Scenario {
             duration,
             warmup: duration / 4,
             seed: 1,
+            host_jitter: true,
             link,
             aqm,
             hops: Vec::new(),

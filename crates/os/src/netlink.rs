@@ -131,13 +131,22 @@ impl Netlink {
         self.ask("a device down", RouteNetlinkMessage::SetLink(message), 0)
     }
 
-    /// Has all that leaves a device leave it so much later (`netem`).
-    pub fn delay(&mut self, index: u32, delay: Duration) -> Result<(), OsError> {
+    /// Has all that leaves a device leave it so much later (`netem`), and each packet by up to
+    /// `jitter` more, uniformly and in order.
+    pub fn delay(&mut self, index: u32, delay: Duration, jitter: Duration) -> Result<(), OsError> {
+        // netem takes a mean and what is added or subtracted at most.
+        let half = jitter / 2;
         // `struct tc_netem_qopt`: latency, limit, loss, gap, duplicate, jitter; and then
         // TCA_NETEM_LATENCY64 in nanoseconds.
         let mut options: Vec<u8> =
             [0, MOST_DELAYED, 0, 0, 0, 0].into_iter().flat_map(u32::to_ne_bytes).collect();
-        options.extend(attribute(10, &(delay.as_nanos() as i64).to_ne_bytes()));
+        options.extend(attribute(10, &((delay + half).as_nanos() as i64).to_ne_bytes()));
+        if !half.is_zero() {
+            // TCA_NETEM_JITTER64. Only with a rate no packet overtakes another: TCA_NETEM_RATE64,
+            // one at which they take no time.
+            options.extend(attribute(11, &(half.as_nanos() as i64).to_ne_bytes()));
+            options.extend(attribute(8, &(1u64 << 60).to_ne_bytes()));
+        }
         self.add_queue(index, TcHandle::ROOT, TcHandle { major: 1, minor: 0 }, "netem", &options)
     }
 

@@ -43,6 +43,7 @@ bundled! {
     "prague-detector",
     "tcp-parts",
     "peers",
+    "phase",
     "web",
     "video",
     "changes",

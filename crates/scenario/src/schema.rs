@@ -24,7 +24,7 @@ pub(crate) use web::{WEB, WebDraft};
 
 use crate::catalog;
 use crate::fault::{Gathered, Place, did_you_mean, listed};
-use crate::field::{Field, LONGEST, Refusal, count, duration, is_misspelt, line, read_table};
+use crate::field::{Field, LONGEST, Refusal, count, duration, flag, is_misspelt, line, read_table};
 use crate::tree::{Node, Table, text};
 
 /// The shortest run.
@@ -42,6 +42,7 @@ pub(crate) struct Head {
     pub duration: Duration,
     pub warmup: Option<Duration>,
     pub seed: u64,
+    pub host_jitter: bool,
 }
 
 pub(crate) const HEAD: &[Field<Head>] = &[
@@ -79,6 +80,13 @@ pub(crate) const HEAD: &[Field<Head>] = &[
         required: false,
         read: |head, node| count(node, 0, i64::MAX as u64).map(|seed| head.seed = seed),
         write: |head| Some(head.seed.into()),
+    },
+    Field {
+        name: "host_jitter",
+        doc: "let hosts take a random time of some us for each acknowledgement, and UDP send at random times",
+        required: false,
+        read: |head, node| flag(node).map(|jitter| head.host_jitter = jitter),
+        write: |head| Some(head.host_jitter.into()),
     },
 ];
 
@@ -149,6 +157,7 @@ pub(crate) fn scenario(
         duration: Duration::from_secs(60),
         warmup: None,
         seed: 1,
+        host_jitter: true,
     };
     read_table(root, &top, "", HEAD, TABLES, &mut head, gathered);
     // Nothing is said to be too late for a duration that is none.
@@ -199,6 +208,7 @@ pub(crate) fn scenario(
         duration: head.duration,
         warmup,
         seed: head.seed,
+        host_jitter: head.host_jitter,
         link,
         aqm,
         hops,

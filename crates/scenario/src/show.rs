@@ -41,6 +41,7 @@ impl Shown {
             duration: scenario.duration,
             warmup: Some(scenario.warmup),
             seed: scenario.seed,
+            host_jitter: scenario.host_jitter,
         };
         out.fields(HEAD, &head);
         out.table("link");

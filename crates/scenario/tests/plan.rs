@@ -551,6 +551,7 @@ fn bundled_scenarios_have_the_runs_of_their_papers() {
     assert_eq!(runs("tcp-parts"), 51);
     // Three controls by three kinds of client.
     assert_eq!(runs("peers"), 9);
+    assert_eq!(runs("phase"), 2);
     // Seven rates by two AQMs; five loads by three (Fallback appendix D); eight sizes of a campus by
     // three AQMs by two detectors; two rates by four RTTs by three bursts by two sets of constants.
     assert_eq!(runs("two-bottlenecks"), 14);

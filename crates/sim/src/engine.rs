@@ -15,7 +15,7 @@
 //! the scenario sets a time for need events; servers and clients act at once.
 
 use l4s_aqm::{Departure, DropCause, MarkCause, Queue, Watch};
-use l4s_bottleneck::{Bottleneck, Download, Straddling, Successor};
+use l4s_bottleneck::{Bottleneck, Download, Straddling, Successor, stream};
 use l4s_cc::{Marks, WantedEcn};
 use l4s_model::{Change, Feedback, Group, Peer, Scenario};
 use l4s_observe::{FlowState, FrameEvent, HopEvent, LinkState, Observer};
@@ -129,10 +129,19 @@ impl<O: Observer<Packet>> Engine<O> {
         }
         let source = |(place, udp)| {
             let id = roster.udp(place);
-            Source::new(udp, scenario.seed, roster.listed(id).start, id)
+            Source::new(
+                udp,
+                scenario.host_jitter.then_some(scenario.seed),
+                roster.listed(id).start,
+                id,
+            )
         };
         let sources: Vec<Source> = scenario.udp.iter().enumerate().map(source).collect();
 
+        let line = |group: &Group| {
+            let chance = || stream(scenario.seed, &format!("hosts {}", group.name));
+            Line::new(group.rtt, scenario.host_jitter.then(chance))
+        };
         let hops = Hops::new(scenario);
         let (writing, links) = (writers.all().len(), hops.links());
         let mut schedule = Schedule::new(groups, sources.len(), writing, hops.count(), links);
@@ -158,7 +167,7 @@ impl<O: Observer<Packet>> Engine<O> {
             bottleneck,
             hops,
             timers: Timers::with_capacity(2 * connections.places()),
-            lines: scenario.groups.iter().map(|group| Line::new(group.rtt)).collect(),
+            lines: scenario.groups.iter().map(line).collect(),
             ack_loss: AckLoss::new(scenario),
             sizes: scenario.groups.iter().map(|group| group.size).collect(),
             kinds,
@@ -274,13 +283,12 @@ impl<O: Observer<Packet>> Engine<O> {
         let group = packet.group.index();
         let line = &mut self.lines[group];
         let next = line.next();
-        let arrives = now + line.delay;
         let ack_loss = &mut self.ack_loss;
         flow.client.on_packet(packet, now, |message| {
             if ack_loss.takes(&message) {
                 return;
             }
-            line.push(Return { arrives, flow: packet.flow, slot: packet.slot, message });
+            line.send(packet.flow, packet.slot, message, now);
         });
         if line.next() != next {
             self.schedule.set(Event::Line(group), line.next());
@@ -338,8 +346,7 @@ impl<O: Observer<Packet>> Engine<O> {
         }
         let group = from.group.index();
         let line = &mut self.lines[group];
-        let arrives = now + line.delay;
-        line.push(Return { arrives, flow: from.flow, slot: from.slot, message });
+        line.send(from.flow, from.slot, message, now);
         self.schedule.set(Event::Line(group), line.next());
     }
 
@@ -501,7 +508,7 @@ impl<O: Observer<Packet>> Engine<O> {
             self.schedule.set(Event::Tick, self.bottleneck.next_tick());
         }
         for (group, rtt) in &change.rtts {
-            self.lines[*group].delay = *rtt;
+            self.lines[*group].route(*rtt);
         }
         self.transmit(now);
     }

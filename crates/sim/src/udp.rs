@@ -19,10 +19,11 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    pub fn new(udp: &Udp, seed: u64, flow: FlowId, group: SourceId) -> Self {
+    pub fn new(udp: &Udp, seed: Option<u64>, flow: FlowId, group: SourceId) -> Self {
         let span = (udp.start, udp.stop.unwrap_or(Time::NEVER));
+        let chance = seed.map(|seed| (seed, udp.name.as_str()));
         Source {
-            datagrams: Datagrams::new((seed, &udp.name), udp.rate, udp.packet, span),
+            datagrams: Datagrams::new(chance, udp.rate, udp.packet, span),
             ecn: udp.ecn,
             packet: udp.packet,
             flow,

@@ -177,6 +177,11 @@ fn tcp_parts() {
 }
 
 #[test]
+fn phase() {
+    check("phase", &[]);
+}
+
+#[test]
 fn peers() {
     check("peers", &["duration=12s", "warmup=4s"]);
 }

@@ -110,7 +110,7 @@ fn a_run_repeats_to_the_last_event_and_seeds_differ() {
 fn a_run_is_the_same_on_every_machine() {
     assert_eq!(run(&scenario(12, MS * 20, (1, 1), 7)).digest, DIGEST);
 }
-const DIGEST: u64 = 2_687_067_350_443_008_875;
+const DIGEST: u64 = 12_126_323_913_497_298_668;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
@@ -141,6 +141,7 @@ proptest! {
 fn a_download_takes_what_handshake_and_slow_start_take() {
     let mut scenario = scenario(100, MS * 20, (0, 1), 1);
     scenario.groups[1].size = Some(Bytes::new(14_480));
+    scenario.host_jitter = false;
     let ledger = run(&scenario);
     // Handshake and request, one RTT each; 10 segments fit the initial window, and 9 of them
     // wait for those before: 9 · 1514 B · 8 / 100 Mb/s, less the bucket of one packet.

@@ -48,6 +48,7 @@ fn lives(scenario: &Scenario) -> Lives {
 const IDLE: &str = r#"
     duration = "60s"
     warmup   = "10s"
+    host_jitter = false
     link.rate = "40mbit"
     [[group]]
     name  = "A"

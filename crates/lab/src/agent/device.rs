@@ -59,7 +59,8 @@ fn connect(cable: &Cable, netlink: &mut Netlink) -> Result<Device, OsError> {
     netlink.bring_up_cable(NAME)?;
     // A delay of nothing is there to be changed.
     if cable.delay_ns > 0 || !cable.changes.is_empty() {
-        netlink.delay(index, Duration::from_nanos(cable.delay_ns))?;
+        let [delay, jitter] = [cable.delay_ns, cable.jitter_ns].map(Duration::from_nanos);
+        netlink.delay(index, delay, jitter)?;
     }
     Ok(Device { file: None, index })
 }
@@ -92,7 +93,7 @@ impl Path {
     /// Does what is due by `now`.
     pub fn change(&mut self, now: Time) -> Result<(), OsError> {
         while let Some((_, delay)) = self.changes.pop_if(|(at, _)| *at <= now) {
-            self.netlink.delay(self.index, delay)?;
+            self.netlink.delay(self.index, delay, Duration::ZERO)?;
         }
         Ok(())
     }

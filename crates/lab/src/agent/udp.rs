@@ -47,7 +47,12 @@ impl Source {
             socket,
             ipv6: setup.address.is_ipv6(),
             payload: vec![0; *payload],
-            datagrams: Datagrams::new((*seed, name), rate, packet, (start, stop)),
+            datagrams: Datagrams::new(
+                seed.map(|seed| (seed, name.as_str())),
+                rate,
+                packet,
+                (start, stop),
+            ),
             start,
             stop,
         })

@@ -95,6 +95,20 @@ fn a_cable_knows_when_its_path_changes_and_windows_have_room_for_the_longest() {
 }
 
 #[test]
+fn hosts_in_virtual_time_have_jitter_where_the_path_is_constant() {
+    let group = "[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n";
+    let jitter = |text: &str, built| {
+        let options = LabOptions { cables: true, netem: true, built, ..LabOptions::default() };
+        plan(text, &options).unwrap().pairs[0].client.cable.as_ref().unwrap().jitter_ns
+    };
+    assert_eq!(jitter(group, true), 10_000);
+    assert_eq!(jitter(group, false), 0);
+    assert_eq!(jitter(&format!("host_jitter = false\n{group}"), true), 0);
+    let moved = format!("{group}[[at]]\ntime = \"2s\"\ngroup.A.rtt = \"4s\"\n");
+    assert_eq!(jitter(&moved, true), 0);
+}
+
+#[test]
 fn a_udp_packet_has_the_length_that_was_asked_for() {
     let text = "[[udp]]\nname = \"U\"\nrate = \"1mbit\"\npacket = \"1000B\"\necn = \"ect1\"\n";
     for (ipv6, expected) in [(false, 1000 - 20 - 8), (true, 1000 - 40 - 8)] {

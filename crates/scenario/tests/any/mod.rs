@@ -141,6 +141,9 @@ impl Dice {
             text += &format!("seed = {}\n", self.between(0, i64::MAX as u64));
         }
         if self.one_in(4) {
+            text += &format!("host_jitter = {}\n", self.one_in(2));
+        }
+        if self.one_in(4) {
             text += "name = \"a \\\"b\\\" \\\\ # [c] µ \\u202E = 'd'\"\nquestion = \"\\\\ ?\"\n";
         }
         text += "[link]\n";
