@@ -57,7 +57,8 @@ pub struct Bottleneck<P> {
     shaper: Shaper,
     /// What a discipline chooses once.
     setup: Stream,
-    /// The first tick of a discipline that began in mid-run, until it is over.
+    /// The first tick, until it is over. A discipline is there before the run: its first period ends
+    /// at time zero. For one that begins in mid-run it ends later (Linux' PIE: half a second).
     first_tick: Option<Time>,
     /// What is on the air, where the link aggregates.
     air: Option<Box<Aggregate<P>>>,
@@ -80,12 +81,13 @@ impl<P: Packet> Bottleneck<P> {
         let air = || Box::new(Aggregate::new(airtime, link.rate.bytes_in(airtime)));
         let mut aqm = Aqm::new(aqm, &mut setup);
         aqm.set_rate(link.rate);
+        let first_tick = aqm.next_tick().map(|_| Time::ZERO);
         Bottleneck {
             aqm,
             rng: stream(seed, &format!("aqm{name}")),
             shaper: Shaper::new(link.rate, link.burst),
             setup,
-            first_tick: None,
+            first_tick,
             air: (!airtime.is_zero()).then(air),
             counts_from: Time::NEVER,
             owed_before: Bytes::ZERO,
@@ -315,6 +317,18 @@ mod tests {
             bottleneck.enqueue(Probe(n, ecn), ms(1000 + n), &mut ());
         }
         bottleneck
+    }
+
+    #[test]
+    fn a_discipline_is_there_before_the_run_and_a_later_one_begins_anew() {
+        let pie = Config::Pie(pie::Config::linux());
+        let mut bottleneck = loaded();
+        bottleneck.replace_aqm(&pie, Successor::Stranger, ms(3000), &mut ());
+        assert_eq!(bottleneck.next_tick(), ms(3500));
+        let mut bottleneck = Bottleneck::<Probe>::new(&Link::new(Rate::from_mbps(12)), &pie, 1);
+        assert_eq!(bottleneck.next_tick(), Time::ZERO);
+        bottleneck.tick(Time::ZERO);
+        assert_eq!(bottleneck.next_tick(), ms(16));
     }
 
     #[derive(Clone, PartialEq, Debug)]

@@ -16,6 +16,10 @@ use crate::record::{Log, Recording};
 use crate::router::{self, Router};
 use crate::{JIFFY, SAMPLE_EVERY};
 
+/// How long queue disciplines are there before the run: Linux' PIE updates its probability for the first
+/// time half a second after it was set up.
+const SETTLED: Duration = Duration::from_millis(600);
+
 /// The machine's clock may be set by this much during a run: less than lateness may be.
 const CLOCK_SET: Duration = Duration::from_micros(50);
 
@@ -99,7 +103,7 @@ pub(crate) fn drive<C: Into<Control>>(
 ) -> Result<(), OsError> {
     let (mut lab, mut router) = build(scenario, control, agent, place)?;
     let reports = lab.take_reports();
-    let clock = Clock::starting_in(HEAD_START);
+    let clock = Clock::starting_in(HEAD_START.max(SETTLED));
     lab.start(clock);
     router.start(clock)?;
     // A sleep ends when it is to end, not with the next timer of another within 50 us.

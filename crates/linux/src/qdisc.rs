@@ -367,9 +367,9 @@ fn own(kind: &str, bytes: &[u8], state: &mut QueueState, counters: &mut Counters
             &[("enqueued_c", 3), ("enqueued_l", 4), ("ecn_mark", 6), ("step_mark", 7)]
         }
         "pie" => {
-            // 64 bits, of which the kernel uses 56.
+            // A fraction of 2^64: the kernel computes with 56 bits, and shifts them for this.
             let p = word(0).zip(word(1)).map(|(low, high)| u64::from(high) << 32 | u64::from(low));
-            state.base = p.map(|p| p as f64 / (u64::MAX >> 8) as f64);
+            state.base = p.map(|p| p as f64 / u64::MAX as f64);
             &[("enqueued", 5), ("dropped_aqm", 6), ("dropped_limit", 7), ("ecn_mark", 9)]
         }
         "codel" => &[("dropped_limit", 5), ("ecn_mark", 6), ("ce_mark", 8)],
@@ -537,5 +537,16 @@ mod tests {
         let (state, counters) = state(&attributes);
         assert!((state.base.unwrap() - 0.5).abs() < 1e-9);
         assert_eq!(counters["ecn_mark"], 7);
+    }
+
+    #[test]
+    fn the_probability_of_pie_is_a_fraction_of_64_bits() {
+        let mut pie = vec![0u8; 56];
+        pie[0..8].copy_from_slice(&(1u64 << 61).to_ne_bytes());
+        let attributes = [
+            TcAttribute::Kind("pie".to_owned()),
+            TcAttribute::Stats2(vec![TcStats2::App(TcXstats::Other(pie))]),
+        ];
+        assert_eq!(state(&attributes).0.base, Some(0.125));
     }
 }
