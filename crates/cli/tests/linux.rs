@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use l4s_measure::Summary;
+use l4s_measure::{Results, Summary};
 use real::{done, folder, stderr};
 
 const L4S: &str = env!("CARGO_BIN_EXE_l4s");
@@ -78,6 +78,16 @@ fn the_trace_of_a_run_without_losses_is_clean_and_counts_marks() {
         let untraced = run(folder.path(), &["--set", ip]).expect("as before");
         assert_eq!(runs[0].groups, untraced[0].groups, "{ip}");
         let out = folder.path().join(ip);
+        // What the client read in each interval is all of it.
+        let results = Results::open(&out).expect("results");
+        let (_, series) = results.series().expect("series").next().expect("a run").expect("rows");
+        for name in ["A", "A.0"] {
+            let rows = series.iter().filter(|row| row.name == name);
+            let read = rows.filter_map(|row| row.goodput_bps).sum::<f64>() / 80.0;
+            // No row is of the interval in which the flow ended.
+            let all = if name == "A" { 4e6..=4e6 } else { 3.7e6..=4e6 };
+            assert!(all.contains(&read.round()), "{ip} {name}: {read}");
+        }
         let Some(seen) = trace::read(&out.join("trace.pcapng")) else { return };
         trace::assert_clean(&seen, 1, 10_000_000);
 
