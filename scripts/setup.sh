@@ -77,6 +77,7 @@ fi
 
 if [ "${1:-}" = --tshark ]; then
     command -v tshark >/dev/null && command -v capinfos >/dev/null || install tshark
+    command -v tcptrace >/dev/null || ! has tcptrace || install tcptrace
     exit 0
 fi
 

@@ -32,6 +32,7 @@ fuzz_target!(|bytes: &[u8]| {
         match event {
             Event::Arrived(packet) => follower.arrived(packet, &mut Nobody),
             Event::Departed(packet) => follower.departed(packet, &mut Nobody),
+            Event::Answered(packet) => follower.answered(packet, &mut Nobody),
             _ => {}
         }
     }

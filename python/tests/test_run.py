@@ -78,6 +78,16 @@ def test_the_command_of_a_run_repeats_it(command: str) -> None:
     assert json.loads(said.stdout)["queues"] == result.summary["queues"]
 
 
+def test_goodput_over_time_has_the_mean_of_the_summary() -> None:
+    result = l4s.run(l4s.Scenario("one-against-one").with_(duration="4s", warmup="1s").runs[0])
+    series = pl.DataFrame(result.series).filter(
+        (pl.col("scope") == "group") & (pl.col("time_s") > 1.05)
+    )
+    for group in result.summary["groups"]:
+        mean = series.filter(pl.col("name") == group["name"])["goodput_bps"].mean()
+        assert mean == pytest.approx(group["goodput_bps"], rel=1e-6), group["name"]
+
+
 def test_tables_are_read_where_they_are() -> None:
     result = l4s.run(SHORT)
     first, second = pa.table(result.series), pa.table(result.series)

@@ -113,6 +113,8 @@ export interface RateSeries {
   flow?: number;
   s: number[];
   mbps: (number | null)[];
+  /** Where the goodput of its group is far below its rate. */
+  goodput_mbps?: (number | null)[];
 }
 
 /** A detector of Classic ECN over time. */

@@ -55,6 +55,18 @@ describe("every figure", () => {
   });
 });
 
+it("a goodput far below its rate is dashed below it", () => {
+  const data = demo();
+  const line = data.folders[0]!.runs[0]!.curves!.rate[0]!;
+  const lines = () => list(optionOf(named(data, "rate-time")).series).map((series) => [series.name, (series as { lineStyle: { type?: unknown } }).lineStyle.type]);
+  const before = lines();
+  expect([before.filter(([, type]) => type !== undefined), named(data, "rate-time").note.includes("Dashed")]).toEqual([[], false]);
+  line.goodput_mbps = line.mbps.map(() => 1);
+  const name = before[0]![0];
+  expect(lines()).toEqual([[name, undefined], [`${name}, goodput`, [4, 3]], ...before.slice(1)]);
+  expect(named(data, "rate-time").note).toContain("Dashed: goodput");
+});
+
 describe("logarithmic charts", () => {
   it("hold nothing at or below zero", () => {
     const data = sweep();

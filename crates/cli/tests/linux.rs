@@ -5,6 +5,8 @@
 #![cfg(target_os = "linux")]
 
 mod real;
+#[path = "kernel/trace.rs"]
+mod trace;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +14,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use l4s_measure::Summary;
+use l4s_measure::{Results, Summary};
 use real::{done, folder, stderr};
 
 const L4S: &str = env!("CARGO_BIN_EXE_l4s");
@@ -58,6 +60,57 @@ fn a_seed_repeats_to_the_packet_and_another_does_not() {
     // Not with assert_eq: it would print megabytes.
     assert!(trace("b", "7").as_ref() == Some(&first), "the same seed gives the same bytes");
     assert!(trace("c", "8").expect("as before").0 != first.0, "another seed gives others");
+}
+
+/// A Prague flow of 4 MB that loses nothing: both directions are there, and the receiver counts in ACE and
+/// in the option what arrived (RFC 9768 §3.2).
+#[test]
+fn the_trace_of_a_run_without_losses_is_clean_and_counts_marks() {
+    let folder = folder(
+        "duration = \"3s\"\nwarmup = \"0s\"\nlink = { rate = \"20mbit\", buffer = \"1000p\" }\n\
+         aqm = { kind = \"dualpi2\", profile = \"linux\" }\n\
+         [[group]]\nname = \"A\"\ncc = \"prague\"\nrtt = \"10ms\"\nsize = \"4MB\"\n",
+    );
+    for ip in ["kernel.ip=4", "kernel.ip=6"] {
+        let set = ["--out", ip, "--trace", "pcapng", "--set", ip];
+        let Some(runs) = run(folder.path(), &set) else { return };
+        // What is captured changes nothing.
+        let untraced = run(folder.path(), &["--set", ip]).expect("as before");
+        assert_eq!(runs[0].groups, untraced[0].groups, "{ip}");
+        let out = folder.path().join(ip);
+        // What the client read in each interval is all of it.
+        let results = Results::open(&out).expect("results");
+        let (_, series) = results.series().expect("series").next().expect("a run").expect("rows");
+        for name in ["A", "A.0"] {
+            let rows = series.iter().filter(|row| row.name == name);
+            let read = rows.filter_map(|row| row.goodput_bps).sum::<f64>() / 80.0;
+            // No row is of the interval in which the flow ended.
+            let all = if name == "A" { 4e6..=4e6 } else { 3.7e6..=4e6 };
+            assert!(all.contains(&read.round()), "{ip} {name}: {read}");
+        }
+        let Some(seen) = trace::read(&out.join("trace.pcapng")) else { return };
+        trace::assert_clean(&seen, 1, 10_000_000);
+
+        let sent = trace::segments(&seen).filter(|(p, tcp)| p.on == "down" && !tcp.syn);
+        let mut sent = sent.filter(|(_, tcp)| tcp.payload > 0 || tcp.fin).peekable();
+        // ACE begins at 5 (RFC 9768 §3.2.2.1), the counter of ECT(1) at 1 (§3.2.1).
+        let (mut marks, mut ect1, mut ce, mut last) = (5, 1, 0, 0);
+        let answers = trace::segments(&seen).filter(|(p, tcp)| p.on == "up" && tcp.ack > 1);
+        for (packet, tcp) in answers {
+            while let Some((data, segment)) = sent.next_if(|(_, sent)| sent.seq < tcp.ack) {
+                match data.ecn {
+                    trace::CE => (marks, ce) = (marks + 1, ce + segment.payload),
+                    _ => ect1 += segment.payload,
+                }
+            }
+            assert_eq!(tcp.ace, Some(marks % 8), "{packet:?}");
+            assert!(tcp.accecn.is_none_or(|counters| counters == [ect1, ce]), "{packet:?}");
+            last = tcp.ack;
+        }
+        assert!(marks > 5 + 50 && trace::segments(&seen).any(|(_, tcp)| tcp.accecn.is_some()));
+        // SYN, data, and FIN.
+        assert_eq!(last, 1 + 4_000_000 + 1);
+    }
 }
 
 #[test]

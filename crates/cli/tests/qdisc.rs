@@ -10,6 +10,8 @@
 #[allow(dead_code)]
 mod machine;
 mod real;
+#[path = "kernel/trace.rs"]
+mod trace;
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -105,6 +107,25 @@ fn every_packet_is_accounted_for() {
     assert!(trace.len() > 100 * engine.packets, "headers of every packet");
     let results = Results::open(&out).expect("results");
     assert_eq!(results.runs()[0].summary.on, "qdisc");
+}
+
+/// What clients send is in the trace, too. A machine that had no time for the run may send twice what
+/// was not lost.
+#[test]
+fn the_trace_of_a_run_without_losses_is_clean() {
+    let _alone = alone();
+    let folder = folder(ONE);
+    for ip in ["kernel.ip=4", "kernel.ip=6"] {
+        let set = ["--set", "link.buffer=1000p", "--set", "group.A.size=1MB", "--set", ip];
+        let more = [&set[..], &["--out", ip, "--trace", "pcapng"]].concat();
+        let Some(runs) = run(folder.path(), &more) else { return };
+        let out = folder.path().join(ip);
+        let Some(seen) = trace::read(&out.join("trace.pcapng")) else { return };
+        match &runs[0].engine.unfit {
+            Some(why) => println!("skipped: {why}"),
+            None => trace::assert_clean(&seen, 1, 10_000_000),
+        }
+    }
 }
 
 #[test]

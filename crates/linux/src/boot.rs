@@ -14,18 +14,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use l4s_lab::{Channel, Next};
-use l4s_model::Scenario;
 use l4s_os::{OsError, namespace};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::thread::{CpuSet, UnshareFlags, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
+use crate::drive::Job;
 use crate::event::{Answer, Trouble};
 
 /// The folder of a run. No program of a host is there, and the kernel needs nothing of it.
 pub(crate) const FOLDER: &str = "/sys";
 /// In it: what is run.
-pub(crate) const SCENARIO: &str = "scenario.json";
+pub(crate) const JOB: &str = "job.json";
 /// In it: what happens.
 pub(crate) const EVENTS: &str = "events";
 /// In it: a link to this program, so that its path may have spaces.
@@ -39,8 +39,8 @@ const CALENDAR_NS: u64 = 1_767_225_600_000_000_000;
 pub(crate) struct Order {
     /// The kernel.
     pub kernel: PathBuf,
-    /// The scenario.
-    pub scenario: Scenario,
+    /// What it runs.
+    pub job: Job,
     /// Its seed, which the kernel hears of before anything draws.
     pub seed: u64,
     /// The core that it runs on.
@@ -110,7 +110,7 @@ fn prepare(order: &Order) -> std::io::Result<OwnedFd> {
         Some(options.as_c_str()),
     )?;
     let folder = Path::new(FOLDER);
-    fs::write(folder.join(SCENARIO), serde_json::to_vec(&order.scenario)?)?;
+    fs::write(folder.join(JOB), serde_json::to_vec(&order.job)?)?;
     std::os::unix::fs::symlink(std::env::current_exe()?, folder.join(PROGRAM))?;
     File::create(folder.join(EVENTS))?;
     Ok(OpenOptions::new().read(true).write(true).open(folder.join(EVENTS))?.into())

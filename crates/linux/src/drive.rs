@@ -9,6 +9,7 @@ use l4s_model::{Change, Group, Ip, Link, Scenario};
 use l4s_os::{Clock, OsError};
 use l4s_units::{Duration, Time};
 use rustix::time::ClockId;
+use serde::{Deserialize, Serialize};
 
 use crate::event::{Counters, Ending, Event};
 use crate::qdisc::{DROPPED, REPLACED};
@@ -78,30 +79,41 @@ impl Place {
     }
 }
 
+/// What the process is to run whose kernel is the router.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct Job {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// Whether packets from clients are recorded, too.
+    pub answers: bool,
+}
+
 /// Agents and the router between them.
 pub(crate) fn build<C: Into<Control>>(
-    scenario: &Scenario,
+    job: &Job,
     control: impl Fn(&Group) -> C,
     agent: &AgentCommand,
     place: Place,
 ) -> Result<(Lab, Router), OsError> {
+    let scenario = &job.scenario;
     router::prepare(scenario.kernel.ip == Ip::V6)?;
     let netem = place == Place::Guest || router::has_netem()?;
     let plan = place.plan(scenario, control, netem)?;
     let lab = Lab::build(&plan, agent)?;
-    let router = Router::new(&plan, scenario, place.jiffy(), netem)?;
+    let router = Router::new(&plan, job, place.jiffy(), netem)?;
     Ok((lab, router))
 }
 
 /// Runs a scenario in this process's network namespace.
 pub(crate) fn drive<C: Into<Control>>(
-    scenario: &Scenario,
+    job: &Job,
     control: impl Fn(&Group) -> C,
     agent: &AgentCommand,
     place: Place,
     log: &mut Log,
 ) -> Result<(), OsError> {
-    let (mut lab, mut router) = build(scenario, control, agent, place)?;
+    let scenario = &job.scenario;
+    let (mut lab, mut router) = build(job, control, agent, place)?;
     let reports = lab.take_reports();
     let clock = Clock::starting_in(HEAD_START.max(SETTLED));
     lab.start(clock);

@@ -33,6 +33,8 @@ pub enum Event<'a> {
     Arrived(Passed<'a>),
     /// A packet's transmission started.
     Departed(Passed<'a>),
+    /// A packet from a client reached its server.
+    Answered(Passed<'a>),
     /// The next queue discipline of the scenario took the place of the present one, which began at
     /// this time and was over where this record is.
     Replaced(Time),
@@ -46,7 +48,7 @@ pub enum Event<'a> {
     Failed(Trouble),
 }
 
-/// A packet that passed an end of the bottleneck.
+/// A packet that passed an end of the bottleneck, or reached its server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Passed<'a> {
     /// When.
@@ -110,6 +112,7 @@ mod tag {
     pub const DONE: u8 = 5;
     pub const FAILED: u8 = 6;
     pub const REPLACED: u8 = 7;
+    pub const ANSWERED: u8 = 8;
 }
 
 impl Event<'_> {
@@ -126,6 +129,7 @@ impl Event<'_> {
         match self {
             Event::Arrived(packet) => passed(tag::ARRIVED, packet),
             Event::Departed(packet) => passed(tag::DEPARTED, packet),
+            Event::Answered(packet) => passed(tag::ANSWERED, packet),
             Event::Replaced(began) => json(writer, tag::REPLACED, &began.as_nanos()),
             Event::Told(report) => json(writer, tag::TOLD, report),
             Event::Queue(at, state) => json(writer, tag::QUEUE, &(at.as_nanos(), state)),
@@ -157,6 +161,7 @@ impl Event<'_> {
         match kind {
             tag::ARRIVED => passed().map(Event::Arrived),
             tag::DEPARTED => passed().map(Event::Departed),
+            tag::ANSWERED => passed().map(Event::Answered),
             tag::REPLACED => {
                 serde_json::from_slice(contents).ok().map(Time::from_nanos).map(Event::Replaced)
             }
@@ -191,6 +196,7 @@ mod tests {
         let events = [
             Event::Arrived(packet),
             Event::Departed(Passed { bytes: &[], ..packet }),
+            Event::Answered(packet),
             Event::Replaced(at),
             Event::Told(Report::Opened { flow: FlowId::new(3), at }),
             Event::Queue(at, QueueState { packets: 1, bytes: 1514, base: Some(0.1) }),

@@ -139,7 +139,7 @@ impl Follower {
 
     /// A packet arrived.
     pub fn arrived(&mut self, packet: Passed<'_>, observer: &mut impl Observer<Frame>) {
-        let Some(frame) = self.frame(packet.bytes, Some(packet.pair)) else { return };
+        let Some(frame) = self.frame(packet.bytes, Some(packet.pair), End::Server) else { return };
         self.counts.arrived += 1;
         self.received[usize::from(packet.pair)] += 1;
         observer.arrived(&frame, packet.at);
@@ -148,7 +148,7 @@ impl Follower {
 
     /// A packet left.
     pub fn departed(&mut self, packet: Passed<'_>, observer: &mut impl Observer<Frame>) {
-        let Some(left) = self.frame(packet.bytes, None) else { return };
+        let Some(left) = self.frame(packet.bytes, None, End::Server) else { return };
         let now = packet.at;
         let marked = left.ecn() == Ecn::Ce;
         let found = self.take(&left, now, observer);
@@ -168,6 +168,13 @@ impl Follower {
         }
         observer.departed(&frame, queue, sojourn, now);
         self.counts.departed += 1;
+        self.pool.give(frame.into_buffer());
+    }
+
+    /// A packet from a client reached its server.
+    pub fn answered(&mut self, packet: Passed<'_>, observer: &mut impl Observer<Frame>) {
+        let Some(frame) = self.frame(packet.bytes, Some(packet.pair), End::Client) else { return };
+        observer.answered(&frame, packet.at);
         self.pool.give(frame.into_buffer());
     }
 
@@ -213,9 +220,9 @@ impl Follower {
         self.counts.arrived - self.counts.departed - self.counts.dropped
     }
 
-    /// The packet of which these are the first bytes. The rest is payload, and every agent sends
-    /// zeros.
-    fn frame(&mut self, bytes: &[u8], pair: Option<u16>) -> Option<Frame> {
+    /// The packet from this end of which these are the first bytes. The rest is payload, and every
+    /// agent sends zeros there.
+    fn frame(&mut self, bytes: &[u8], pair: Option<u16>, from: End) -> Option<Frame> {
         let mut buffer: Buffer = self.pool.take();
         let length = ip_length(bytes).filter(|length| *length <= buffer.len());
         let Some(length) = length else {
@@ -234,7 +241,7 @@ impl Follower {
                 return None;
             }
         };
-        let owner = self.owner(&frame.ip(), pair);
+        let owner = self.owner(&frame.ip(), pair, from);
         let Some((flow, pair)) = owner else {
             self.pool.give(frame.into_buffer());
             self.counts.stray += 1;
@@ -244,9 +251,14 @@ impl Follower {
         Some(frame)
     }
 
-    fn owner(&self, packet: &IpPacket<&[u8]>, pair: Option<u16>) -> Option<(FlowId, SourceId)> {
+    fn owner(
+        &self,
+        packet: &IpPacket<&[u8]>,
+        pair: Option<u16>,
+        from: End,
+    ) -> Option<(FlowId, SourceId)> {
         let pair = pair.unwrap_or_else(|| pair_of(packet.addresses().1));
-        let flow = self.owners.get(usize::from(pair))?.flow(packet, End::Server)?;
+        let flow = self.owners.get(usize::from(pair))?.flow(packet, from)?;
         Some((flow, SourceId::new(pair)))
     }
 }

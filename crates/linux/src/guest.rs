@@ -7,13 +7,12 @@ use std::fs::OpenOptions;
 use std::path::Path;
 
 use l4s_lab::AgentCommand;
-use l4s_model::Scenario;
 use l4s_os::OsError;
 use rustix::mount::{MountFlags, mount};
 use rustix::system::{RebootCommand, reboot};
 
-use crate::boot::{EVENTS, FOLDER, SCENARIO};
-use crate::drive::{self, Place};
+use crate::boot::{EVENTS, FOLDER, JOB};
+use crate::drive::{self, Job, Place};
 use crate::event::{Event, Trouble};
 use crate::record::Log;
 
@@ -54,11 +53,11 @@ fn live(agent_args: Vec<std::ffi::OsString>) -> Result<(), OsError> {
 }
 
 fn run(agent_args: Vec<std::ffi::OsString>, log: &mut Log) -> Result<(), OsError> {
-    let path = Path::new(FOLDER).join(SCENARIO);
+    let path = Path::new(FOLDER).join(JOB);
     let failed = |error: std::io::Error| OsError::Run(format!("the scenario: {error}"));
-    let scenario = std::fs::read(path).map_err(failed)?;
-    let scenario: Scenario =
-        serde_json::from_slice(&scenario).map_err(|error| failed(error.into()))?;
+    let job = std::fs::read(path).map_err(failed)?;
+    let job: Job = serde_json::from_slice(&job).map_err(|error| failed(error.into()))?;
+    let scenario = &job.scenario;
     seed_chance(scenario.seed)?;
     for kind in scenario.groups.iter().map(|group| group.cc.kind()) {
         if !l4s_os::has_control(kind) {
@@ -71,7 +70,7 @@ fn run(agent_args: Vec<std::ffi::OsString>, log: &mut Log) -> Result<(), OsError
         .map_err(|error| OsError::Run(format!("where this program is: {error}")))?;
     let agent = AgentCommand { program, args: agent_args };
     let control = |group: &l4s_model::Group| group.cc.kind().to_owned();
-    drive::drive(&scenario, control, &agent, Place::Guest, log)
+    drive::drive(&job, control, &agent, Place::Guest, log)
 }
 
 /// Chance comes from the seed alone: the guest's kernel gets none from the machine.

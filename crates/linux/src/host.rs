@@ -28,7 +28,7 @@ use rustix::thread::UnshareFlags;
 use serde::{Deserialize, Serialize};
 
 use crate::choice;
-use crate::drive::{self, Place};
+use crate::drive::{self, Job, Place};
 use crate::event::{Answer, Event, Trouble};
 use crate::qdisc::Qdisc;
 use crate::record::Log;
@@ -61,10 +61,10 @@ struct Order {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 enum Task {
     /// Runs a scenario.
-    Run(Box<Scenario>, Controls),
+    Run(Box<Job>, Controls),
     /// Builds the network of a scenario, if any, and gives a device each of these disciplines: kind
     /// and options.
-    Try(Option<Box<(Scenario, Controls)>>, Vec<(String, Vec<u8>)>),
+    Try(Option<Box<(Job, Controls)>>, Vec<(String, Vec<u8>)>),
 }
 
 /// Whether a kernel can run a scenario at all. Gives what it has instead of some settings.
@@ -103,7 +103,8 @@ impl Real {
         for of in [QdiscOf::Linux, QdiscOf::Bpf] {
             let largest = scenarios.clone().filter(|s| s.kernel.qdisc == of).max_by_key(size);
             if let Some(largest) = largest {
-                let lab = (largest.clone(), controls(largest, &control));
+                let job = Job { scenario: largest.clone(), answers: true };
+                let lab = (job, controls(largest, &control));
                 self.attempt(Some(Box::new(lab)), Vec::new())?;
             }
         }
@@ -121,7 +122,7 @@ impl Real {
 
     fn attempt(
         &self,
-        lab: Option<Box<(Scenario, Controls)>>,
+        lab: Option<Box<(Job, Controls)>>,
         disciplines: Vec<(String, Vec<u8>)>,
     ) -> Result<Vec<Option<String>>, OsError> {
         match self.start(Task::Try(lab, disciplines))? {
@@ -138,7 +139,8 @@ impl Real {
         observer: &mut impl Observer<Frame>,
     ) -> Result<Ran, OsError> {
         let instead = check(scenario, &control)?;
-        let task = Task::Run(Box::new(scenario.clone()), controls(scenario, control));
+        let job = Job { scenario: scenario.clone(), answers: observer.wants_answers() };
+        let task = Task::Run(Box::new(job), controls(scenario, control));
         let (router, _) = self.start(task)?;
         follow(router, scenario, Place::Host, instead, observer)
     }
@@ -199,13 +201,13 @@ fn live(control: &mut Channel) -> Result<(), OsError> {
             let found = attempt(lab, &disciplines, &agent)?;
             answer(&Answer::Tried(found), None)
         }
-        Task::Run(scenario, controls) => {
+        Task::Run(job, controls) => {
             let (file, theirs) = events()?;
             answer(&Answer::Ready, Some(&theirs))?;
             drop(theirs);
             let mut log = Log::new(file);
             let control = |group: &Group| controls[&group.name].clone();
-            if let Err(error) = drive::drive(&scenario, control, &agent, Place::Host, &mut log) {
+            if let Err(error) = drive::drive(&job, control, &agent, Place::Host, &mut log) {
                 log.write(&Event::Failed(Trouble::from(&error)))?;
             }
             log.finish()
@@ -225,14 +227,14 @@ fn events() -> Result<(File, File), OsError> {
 
 /// Builds what a run needs, and says what is the matter with each discipline.
 fn attempt(
-    lab: Option<Box<(Scenario, Controls)>>,
+    lab: Option<Box<(Job, Controls)>>,
     disciplines: &[(String, Vec<u8>)],
     agent: &AgentCommand,
 ) -> Result<Vec<Option<String>>, OsError> {
     if let Some(lab) = lab {
-        let (scenario, controls) = *lab;
+        let (job, controls) = *lab;
         let control = |group: &Group| controls[&group.name].clone();
-        drop(drive::build(&scenario, control, agent, Place::Host)?);
+        drop(drive::build(&job, control, agent, Place::Host)?);
     } else {
         router::prepare(false)?;
     }

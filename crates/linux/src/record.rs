@@ -11,6 +11,7 @@ use l4s_units::{Duration, Time};
 
 use crate::event::{Counters, Event, Passed};
 use crate::router::Router;
+use crate::tap::Direction;
 
 /// Written back to whoever reads at least so often, in bytes.
 const WRITE_BACK: u64 = 8 << 20;
@@ -78,9 +79,12 @@ struct Kept {
     end: usize,
 }
 
-/// What happened. Of one instant, a packet's arrival comes before its departure.
+/// What happened. Of one instant, what reached a server comes before what it sent on that, and a packet's
+/// arrival before its departure.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
+    /// A packet reached the server of a pair.
+    Answered(u16),
     /// A packet of a pair arrived.
     Arrived(u16),
     /// A packet left.
@@ -163,15 +167,22 @@ impl<'a> Recording<'a> {
             let at = Time::from_nanos(stamp.saturating_sub(origin_ns));
             kept.push(Kept { at, what, start, end: bytes.len() });
         };
-        for (pair, tap) in (0..).zip(&mut router.arrivals) {
-            tap.drain(|stamp, packet| keep(stamp, packet, What::Arrived(pair)))?;
+        for (pair, tap) in (0..).zip(&mut router.servers) {
+            tap.drain(|stamp, direction, packet| {
+                let what = match direction {
+                    Direction::In => What::Arrived(pair),
+                    Direction::Out => What::Answered(pair),
+                };
+                keep(stamp, packet, what);
+            })?;
         }
-        router.departures.drain(|stamp, packet| keep(stamp, packet, What::Departed))?;
+        router.departures.drain(|stamp, _, packet| keep(stamp, packet, What::Departed))?;
         kept.sort_by_key(|kept| (kept.at, kept.what));
         let complete = kept.partition_point(|kept| kept.at < until);
         for Kept { at, what, start, end } in kept.drain(..complete) {
             let packet = |pair| Passed { at, pair, bytes: &bytes[start..end] };
             log.write(&match what {
+                What::Answered(pair) => Event::Answered(packet(pair)),
                 What::Arrived(pair) => Event::Arrived(packet(pair)),
                 What::Departed => Event::Departed(packet(0)),
                 What::Replaced(began) => Event::Replaced(began),

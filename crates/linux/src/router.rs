@@ -18,6 +18,7 @@ use l4s_units::{Duration, Rate};
 
 use crate::bottleneck::Bottleneck;
 use crate::choice;
+use crate::drive::Job;
 use crate::tap::{Direction, Tap};
 
 const LINK: &str = "link";
@@ -35,8 +36,8 @@ const EMPTY_WITHIN: core::time::Duration = core::time::Duration::from_secs(5);
 
 /// A router whose agents are connected.
 pub(crate) struct Router {
-    /// What comes from each server.
-    pub arrivals: Vec<Tap>,
+    /// What comes from each server, and where answers are captured what reaches it.
+    pub servers: Vec<Tap>,
     /// What leaves the bottleneck.
     pub departures: Tap,
     /// The bottleneck.
@@ -69,12 +70,8 @@ pub(crate) fn has_netem() -> Result<bool, OsError> {
 impl Router {
     /// Makes this process's namespace a router for pairs that are connected to it. `jiffy` is the
     /// time between two ticks of the kernel; without `netem` it delays what clients send.
-    pub fn new(
-        plan: &LabPlan,
-        scenario: &Scenario,
-        jiffy: Duration,
-        netem: bool,
-    ) -> Result<Router, OsError> {
+    pub fn new(plan: &LabPlan, job: &Job, jiffy: Duration, netem: bool) -> Result<Router, OsError> {
+        let Job { scenario, answers } = job;
         let ipv6 = scenario.kernel.ip == Ip::V6;
         let mut netlink = Netlink::open()?;
         namespace::set("net/ipv4/ip_forward", "1")?;
@@ -93,7 +90,8 @@ impl Router {
             false => Some(Delays::new(scenario, &mut netlink)?),
         };
 
-        let mut arrivals = Vec::new();
+        let mut servers = Vec::new();
+        let seen = (!answers).then_some(Direction::In);
         for (pair, (server, clients)) in plan.addresses().enumerate() {
             let way_in = netlink.bring_up_cable(&cable_of(pair, End::Server))?;
             let client_cable = cable_of(pair, End::Client);
@@ -107,11 +105,11 @@ impl Router {
                 netlink.route_apart(&client_cable, BACK, ipv6)?;
                 netlink.add_route(server, delays.index, BACK)?;
             }
-            arrivals.push(Tap::open(way_in, Direction::In)?);
+            servers.push(Tap::open(way_in, seen)?);
         }
-        let departures = Tap::open(index, Direction::Out)?;
+        let departures = Tap::open(index, Some(Direction::Out))?;
         let bottleneck = choice::build(scenario, index, jiffy)?;
-        Ok(Router { arrivals, departures, bottleneck, delays })
+        Ok(Router { servers, departures, bottleneck, delays })
     }
 
     /// The run starts, with this clock.

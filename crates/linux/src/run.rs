@@ -10,7 +10,7 @@ use l4s_os::OsError;
 use crate::boot::Order;
 use crate::choice;
 use crate::cores::Cores;
-use crate::drive::Place;
+use crate::drive::{Job, Place};
 use crate::kernel::Kernel;
 use crate::watch::{Ran, Scribe, follow};
 
@@ -77,19 +77,20 @@ impl Virtual {
     ) -> Result<Ran, OsError> {
         let instead = check(scenario)?;
         let core = self.cores.take();
-        let order = self.order(scenario, core.as_ref().map(|core| core.number));
+        let job = Job { scenario: scenario.clone(), answers: observer.wants_answers() };
+        let order = self.order(job, core.as_ref().map(|core| core.number));
         let (guest, _) = Scribe::start("the guest kernel", &self.boot, &order)?;
         follow(guest, scenario, Place::Guest, instead, observer)
     }
 
-    fn order(&self, scenario: &Scenario, core: Option<usize>) -> Order {
+    fn order(&self, job: Job, core: Option<usize>) -> Order {
+        let scenario = &job.scenario;
         let long = scenario.groups.iter().map(|group| group.starts.len()).sum::<usize>() as u64;
         let flows = long + scenario.apps.iter().map(|app| app.flows).sum::<u64>();
         let downloads = Downloads::new(scenario).count() as u64;
         let roster = scenario.roster();
         Order {
             kernel: self.kernel.path.clone(),
-            scenario: scenario.clone(),
             seed: scenario.seed,
             core,
             memory_mib: MEMORY_MIB
@@ -97,6 +98,7 @@ impl Virtual {
                 + flows / FLOWS_PER_MIB
                 + downloads / DOWNLOADS_PER_MIB,
             guest: self.guest.clone(),
+            job,
         }
     }
 }

@@ -21,12 +21,12 @@ const ROOM: usize = 256 << 20;
 /// Room for one control message with a time stamp.
 const CONTROL: usize = 64;
 
-/// Which packets are taken.
+/// Which way a packet passed a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
-    /// Those that came in by the device.
+    /// It came in by the device.
     In,
-    /// Those that left by it.
+    /// It left by it.
     Out,
 }
 
@@ -34,7 +34,7 @@ pub enum Direction {
 #[derive(Debug)]
 pub struct Tap {
     socket: OwnedFd,
-    direction: Direction,
+    only: Option<Direction>,
     room: Box<Room>,
 }
 
@@ -52,8 +52,9 @@ impl std::fmt::Debug for Room {
 }
 
 impl Tap {
-    /// Sees the packets of device number `index`, from the network header on.
-    pub fn open(index: u32, direction: Direction) -> Result<Tap, OsError> {
+    /// Sees the packets of device number `index` from the network header on: of one direction, or of
+    /// both.
+    pub fn open(index: u32, only: Option<Direction>) -> Result<Tap, OsError> {
         let failed = |error: io::Error| OsError::Machine(format!("a packet socket: {error}"));
         let all = libc::ETH_P_ALL as u16;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -66,16 +67,16 @@ impl Tap {
             .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, ROOM))
             .map_err(|error| failed(error.into()))?;
         option(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1).map_err(failed)?;
-        if direction == Direction::In {
+        if only == Some(Direction::In) {
             option(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1).map_err(failed)?;
         }
         bind(&socket, index, all.to_be()).map_err(failed)?;
-        Ok(Tap { socket, direction, room: Room::new() })
+        Ok(Tap { socket, only, room: Room::new() })
     }
 
     /// Passes on every packet that came since the last time: its stamp in nanoseconds of
-    /// CLOCK_REALTIME, and its first bytes.
-    pub fn drain(&mut self, mut take: impl FnMut(u64, &[u8])) -> Result<(), OsError> {
+    /// CLOCK_REALTIME, its direction, and its first bytes.
+    pub fn drain(&mut self, mut take: impl FnMut(u64, Direction, &[u8])) -> Result<(), OsError> {
         loop {
             let read = self.read(&mut take).map_err(|error| {
                 OsError::Run(format!("reading packets at the bottleneck: {error}"))
@@ -97,7 +98,7 @@ impl Tap {
     }
 
     #[allow(unsafe_code)]
-    fn read(&mut self, take: &mut impl FnMut(u64, &[u8])) -> io::Result<usize> {
+    fn read(&mut self, take: &mut impl FnMut(u64, Direction, &[u8])) -> io::Result<usize> {
         let Room { packets, controls, addresses } = &mut *self.room;
         let mut pieces: [libc::iovec; BATCH] = core::array::from_fn(|n| libc::iovec {
             iov_base: packets[n].as_mut_ptr().cast(),
@@ -136,14 +137,17 @@ impl Tap {
             };
         }
         for n in 0..read as usize {
-            let outgoing = addresses[n].sll_pkttype == libc::PACKET_OUTGOING;
-            if outgoing != (self.direction == Direction::Out) {
+            let direction = match addresses[n].sll_pkttype {
+                libc::PACKET_OUTGOING => Direction::Out,
+                _ => Direction::In,
+            };
+            if self.only.is_some_and(|only| only != direction) {
                 continue;
             }
             let length = (messages[n].msg_len as usize).min(SNAP);
             let stamp = stamp(&controls[n], messages[n].msg_hdr.msg_controllen as usize)
                 .ok_or_else(|| io::Error::other("a packet without a time stamp"))?;
-            take(stamp, &packets[n][..length]);
+            take(stamp, direction, &packets[n][..length]);
         }
         Ok(read as usize)
     }
@@ -236,8 +240,9 @@ mod tests {
     #[test]
     fn packets_of_a_device_are_seen_each_way_with_their_time() {
         let Ok(lo) = l4s_os::netlink::index_of("lo") else { return println!("skipped: no lo") };
-        let taps = [Direction::In, Direction::Out].map(|direction| Tap::open(lo, direction));
-        let [Ok(mut come), Ok(mut gone)] = taps else { return println!("skipped: {taps:?}") };
+        let taps =
+            [Some(Direction::In), Some(Direction::Out), None].map(|only| Tap::open(lo, only));
+        let [Ok(come), Ok(gone), Ok(both)] = taps else { return println!("skipped: {taps:?}") };
         let receiver = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let port = receiver.local_addr().unwrap().port();
         let sent = BATCH + 3;
@@ -246,19 +251,23 @@ mod tests {
             let payload = [number as u8; 500];
             receiver.send_to(&payload, receiver.local_addr().unwrap()).unwrap();
         }
-        for tap in [&mut come, &mut gone] {
-            let mut seen = Vec::new();
-            tap.drain(|stamp, packet| {
+        for mut tap in [come, gone, both] {
+            let mut seen: [Vec<u8>; 2] = Default::default();
+            tap.drain(|stamp, direction, packet| {
                 // Others may use the device, too.
                 let ours = packet.len() == SNAP && packet[22..24] == port.to_be_bytes();
                 if ours && packet[9] == 17 {
                     assert!(stamp >= before);
-                    seen.push(packet[28]);
+                    seen[direction as usize].push(packet[28]);
                 }
             })
             .unwrap();
             let all: Vec<u8> = (0..sent as u8).collect();
-            assert_eq!(seen, all, "{:?}", tap.direction);
+            for direction in [Direction::In, Direction::Out] {
+                let taken = tap.only.is_none_or(|only| only == direction);
+                let expected = if taken { &all[..] } else { &[] };
+                assert_eq!(seen[direction as usize], expected, "{direction:?} of {:?}", tap.only);
+            }
         }
     }
 }

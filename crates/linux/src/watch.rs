@@ -253,8 +253,10 @@ impl<'a, O: Observer<Frame>> Telling<'a, O> {
                 self.packets.get_or_insert(self.follower.counts.departed);
                 self.follower.departed(packet, &mut Nobody);
             }
+            Event::Answered(packet) if packet.at > self.end => {}
             Event::Arrived(packet) => self.follower.arrived(packet, self.observer),
             Event::Departed(packet) => self.follower.departed(packet, self.observer),
+            Event::Answered(packet) => self.follower.answered(packet, self.observer),
             Event::Replaced(began) => self.follower.replaced(began, self.observer),
             Event::Told(report) => {
                 // The ledger has the other end, and lives as long as this.

@@ -259,4 +259,8 @@ impl<P: Traced, W: Write> Observer<P> for PacketTrace<W> {
         self.add(packet, Way::Up, false, now);
         self.write();
     }
+
+    fn wants_answers(&self) -> bool {
+        true
+    }
 }

@@ -90,6 +90,9 @@ rows! {
         name: String => "" Row,
         /// IP bits forwarded per second.
         rate_bps: Option<f64> => "bit/s" Interval,
+        /// Bits that the clients of a group, or of a flow, passed on to their applications per second,
+        /// each once and in order; absent for UDP.
+        goodput_bps: Option<f64> => "bit/s" Interval,
         /// Mean queue delay of data packets.
         delay_mean_ms: Option<f64> => "ms" Interval,
         /// Longest queue delay of data packets.

@@ -205,9 +205,12 @@ impl<P: Traced> Observer<P> for Recorder {
     }
 
     #[inline]
-    fn delivered(&mut self, _: FlowId, group: SourceId, bytes: u64, now: Time) {
+    fn delivered(&mut self, flow: FlowId, group: SourceId, bytes: u64, now: Time) {
         if self.is_measured(now) {
             self.goodput[group.index()] += bytes;
+        }
+        if let Some(series) = &mut self.series {
+            series.delivered(flow, group, bytes, now);
         }
     }
 

@@ -2,7 +2,7 @@
 //! a hop and, where there are few, each flow.
 
 use l4s_aqm::Queue;
-use l4s_model::Scenario;
+use l4s_model::{FlowId, Scenario, SourceId};
 use l4s_observe::{FlowState, LinkState};
 use l4s_units::{Duration, Probability, Time};
 
@@ -28,6 +28,10 @@ pub(crate) struct Series {
     began: Time,
     /// How long the interval was that ended last.
     span: Duration,
+    /// Bytes that clients passed on in the current interval, per group.
+    group_delivered: Vec<u64>,
+    /// The same per flow, where flows have rows of their own.
+    flow_delivered: Vec<u64>,
     with_flows: bool,
 }
 
@@ -50,13 +54,17 @@ pub fn series_rows(scenario: &Scenario, interval: Option<Duration>) -> u64 {
 
 impl Series {
     pub fn new(scenario: &Scenario) -> Self {
+        let flows = scenario.roster().flows();
+        let with_flows = flows <= FLOWS as usize;
         Series {
             rows: Vec::new(),
             names: scenario.source_names().map(str::to_owned).collect(),
             interval: interval_of(scenario),
             began: Time::ZERO,
             span: Duration::ZERO,
-            with_flows: scenario.roster().flows() <= FLOWS as usize,
+            group_delivered: vec![0; scenario.groups.len()],
+            flow_delivered: vec![0; if with_flows { flows } else { 0 }],
+            with_flows,
         }
     }
 
@@ -67,6 +75,33 @@ impl Series {
     /// `interval` is not zero.
     pub fn set_interval(&mut self, interval: Duration) {
         self.interval = interval;
+    }
+
+    /// A flow's client passed on so many bytes.
+    #[inline]
+    pub fn delivered(&mut self, flow: FlowId, group: SourceId, bytes: u64, now: Time) {
+        if now < self.began {
+            return self.reported_late(flow, group, bytes, now);
+        }
+        self.group_delivered[group.index()] += bytes;
+        if let Some(of_flow) = self.flow_delivered.get_mut(flow.index()) {
+            *of_flow += bytes;
+        }
+    }
+
+    /// Clients with real sockets report what they read when that interval is over.
+    #[cold]
+    fn reported_late(&mut self, flow: FlowId, group: SourceId, bytes: u64, read: Time) {
+        let of_group = &self.names[group.index()];
+        let of_flow = format!("{of_group}.{flow}");
+        for (scope, name) in [(Scope::Group, of_group), (Scope::Flow, &of_flow)] {
+            let later =
+                self.rows.iter_mut().rev().take_while(|row| row.time_s > read.as_secs_f64());
+            let row = later.filter(|row| row.scope == scope && row.name == *name).last();
+            if let Some(goodput) = row.and_then(|row| row.goodput_bps.as_mut()) {
+                *goodput += rate_bps(bytes, self.span).unwrap_or(0.0);
+            }
+        }
     }
 
     /// Ends an interval in which `counts` happened.
@@ -82,8 +117,11 @@ impl Series {
             self.rows.push(self.row(Scope::Queue, queue.name(), &counts.queue(queue)));
         }
         for group in 0..self.names.len() {
-            let row = self.row(Scope::Group, &self.names[group], &counts.group(group));
-            self.rows.push(row);
+            let delivered = self.group_delivered.get_mut(group).map(std::mem::take);
+            self.rows.push(SeriesRow {
+                goodput_bps: delivered.and_then(|bytes| rate_bps(bytes, self.span)),
+                ..self.row(Scope::Group, &self.names[group], &counts.group(group))
+            });
         }
     }
 
@@ -101,11 +139,13 @@ impl Series {
             return;
         }
         let bytes = flows.row_bytes(state.flow);
+        let delivered = self.flow_delivered.get_mut(state.flow.index()).map(std::mem::take);
         self.rows.push(SeriesRow {
             time_s: now.as_secs_f64(),
             scope: Scope::Flow,
             name: format!("{}.{}", self.names[state.group.index()], state.flow),
             rate_bps: rate_bps(bytes, self.span),
+            goodput_bps: delivered.and_then(|bytes| rate_bps(bytes, self.span)),
             cwnd_pkts: Some(state.cwnd.into()),
             ssthresh_pkts: state.ssthresh.map(u64::from),
             srtt_ms: state.srtt.map(Duration::as_millis_f64),

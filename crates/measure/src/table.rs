@@ -21,7 +21,8 @@ pub trait Row: Sized {
     fn dictionary() -> Vec<Column>;
     /// The values of `rows`, column by column.
     fn columns(rows: &[Self]) -> Vec<ArrayRef>;
-    /// Those rows of a batch, which has these columns, perhaps among others.
+    /// Those rows of a batch, which has these columns, perhaps among others. Values of a column that it
+    /// lacks are absent where they may be.
     fn read(batch: &RecordBatch, rows: impl Iterator<Item = usize>) -> Result<Vec<Self>, Cause>;
 }
 
@@ -33,6 +34,10 @@ pub(crate) trait Cell: Sized {
         Self: 'a;
     /// The value in row `i`; `None` when it is missing or of another type.
     fn read(column: &dyn Array, i: usize) -> Option<Self>;
+    /// The value in a table without the column, which an earlier version wrote; `None` where each has it.
+    fn absent() -> Option<Self> {
+        None
+    }
 }
 
 /// Cells that Arrow keeps as numbers, present or absent.
@@ -58,6 +63,9 @@ macro_rules! number_cells {
             }
             fn read(column: &dyn Array, i: usize) -> Option<Self> {
                 column.as_primitive_opt::<$arrow>().map(|c| c.is_valid(i).then(|| c.value(i)))
+            }
+            fn absent() -> Option<Self> {
+                Some(None)
             }
         }
     )+};
@@ -167,9 +175,9 @@ macro_rules! rows {
                 batch: &::arrow_array::RecordBatch,
                 rows: impl Iterator<Item = usize>,
             ) -> Result<Vec<Self>, $crate::error::Cause> {
-                $(let $field = $crate::table::column(batch, stringify!($field))?;)+
+                $(let $field = batch.column_by_name(stringify!($field));)+
                 let row = |i| Ok($name {
-                    $($field: $crate::table::value($field, stringify!($field), i)?,)+
+                    $($field: $crate::table::cell($field, stringify!($field), i)?,)+
                 });
                 rows.map(row).collect()
             }
@@ -182,6 +190,13 @@ pub(crate) use rows;
 pub(crate) fn column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a dyn Array, Cause> {
     let column = batch.column_by_name(name).ok_or_else(|| Cause::Column(name.to_owned()))?;
     Ok(column.as_ref())
+}
+
+/// The value in row `i` of the column of that name, which a table of an earlier version may lack.
+pub(crate) fn cell<C: Cell>(column: Option<&ArrayRef>, name: &str, i: usize) -> Result<C, Cause> {
+    column
+        .map_or_else(C::absent, |column| C::read(column, i))
+        .ok_or_else(|| Cause::Column(name.to_owned()))
 }
 
 /// The value in row `i` of the column of that name.

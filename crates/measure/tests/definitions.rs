@@ -3,9 +3,9 @@
 mod support;
 
 use l4s_aqm::{Config, DropCause, MarkCause, Queue, dualpi2};
-use l4s_measure::{GroupSummary, QueueSummary, Scope, Summary};
+use l4s_measure::{GroupSummary, QueueSummary, Recorder, Scope, Summary};
 use l4s_model::{FlowId, Scenario, SourceId};
-use l4s_observe::{FrameEvent, LinkState, Observer};
+use l4s_observe::{FlowState, FrameEvent, LinkState, Observer};
 use l4s_units::{Bytes, Duration, Ecn, Probability, Time};
 use support::*;
 
@@ -389,6 +389,61 @@ fn a_row_of_the_series_is_about_its_interval_and_the_warmup_is_in_it() {
     assert_eq!(row(0.2, Scope::Group, "B").delay_max_ms, Some(20.0));
     let link = row(0.2, Scope::Link, "link");
     assert_eq!((link.backlog_packets, link.p_base), (Some(3), Some(1.0)));
+}
+
+/// Of groups with their downloads, of flows, and of no UDP source; what was read in the warm-up, too.
+#[test]
+fn goodput_of_a_row_is_what_was_read_in_its_interval() {
+    let mut r = recorder(&scenario());
+    let deliver = |r: &mut Recorder, flow, group, bytes, ms| {
+        let (flow, group) = (FlowId::new(flow), SourceId::new(group));
+        Observer::<Packet>::delivered(r, flow, group, bytes, at(ms));
+    };
+    let sample = |r: &mut Recorder, ms| {
+        let link = LinkState { packets: 0, bytes: Bytes::ZERO, owed: Bytes::ZERO, base: None };
+        Observer::<Packet>::sample_link(r, link, at(ms));
+        for flow in 0..2 {
+            let (flow, group) = (FlowId::new(flow), SourceId::new(flow as u16));
+            Observer::<Packet>::sample_flow(r, FlowState { flow, group, ..flow_state() }, at(ms));
+        }
+    };
+    for ms in [10, 90] {
+        deliver(&mut r, 0, 0, 1000, ms);
+    }
+    // A download: flows 0, 1 and 2 are of the groups and of U.
+    deliver(&mut r, 3, 0, 500, 95);
+    sample(&mut r, 100);
+    deliver(&mut r, 1, 1, 12_500, 150);
+    sample(&mut r, 200);
+    // Read in the first and the second interval, and reported by a socket in the third.
+    deliver(&mut r, 0, 0, 1250, 99);
+    deliver(&mut r, 0, 0, 2500, 199);
+    deliver(&mut r, 1, 1, 4000, 200);
+    let rows = r.finish(engine()).series;
+    let goodput = |time_s, name: &str| {
+        let row = rows.iter().find(|row| row.time_s == time_s && row.name == name);
+        row.unwrap().goodput_bps
+    };
+    // 2500 B in 100 ms are 200 kb/s, of which 2000 B of flow 0; 12,500 B are 1 Mb/s, 1250 B 100 kb/s.
+    let names = ["A", "A.0", "B", "B.1", "U", "link"];
+    let first = [Some(300e3), Some(260e3), Some(0.0), Some(0.0), None, None];
+    assert_eq!(names.map(|name| goodput(0.1, name)), first);
+    let second = [Some(200e3), Some(200e3), Some(1e6), Some(1e6), None, None];
+    assert_eq!(names.map(|name| goodput(0.2, name)), second);
+}
+
+fn flow_state() -> FlowState {
+    FlowState {
+        flow: FlowId::new(0),
+        group: SourceId::new(0),
+        is_app: false,
+        cwnd: 10,
+        ssthresh: None,
+        srtt: None,
+        alpha: None,
+        classic_ecn: None,
+        socket: None,
+    }
 }
 
 #[test]

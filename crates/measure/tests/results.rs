@@ -5,6 +5,7 @@ mod support;
 use std::fs;
 use std::path::Path;
 
+use arrow_array::RecordBatch;
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Report;
 use l4s_measure::files::Dir;
@@ -337,6 +338,7 @@ fn series_row() -> impl Strategy<Value = SeriesRow> {
             scope: Scope::ALL[scope],
             name,
             rate_bps: a.0,
+            goodput_bps: a.5,
             delay_mean_ms: a.1,
             delay_max_ms: a.2,
             packets: a.3,
@@ -373,6 +375,20 @@ proptest! {
     }
 }
 
+/// Tables of an earlier version have fewer columns: what may be absent is, and what each row has is missed.
+#[test]
+fn a_column_that_an_earlier_version_had_not_is_absent() {
+    let row = SeriesRow { rate_bps: Some(1e6), goodput_bps: Some(9e5), ..SeriesRow::default() };
+    let (fields, columns) = (SeriesRow::fields(), SeriesRow::columns(std::slice::from_ref(&row)));
+    let without = |name: &str| {
+        let kept = fields.iter().zip(&columns).filter(|(field, _)| field.name() != name);
+        let kept = kept.map(|(field, column)| (field.name(), column.clone(), field.is_nullable()));
+        SeriesRow::read(&RecordBatch::try_from_iter_with_nullable(kept).unwrap(), 0..1)
+    };
+    assert_eq!(without("goodput_bps").unwrap(), [SeriesRow { goodput_bps: None, ..row }]);
+    assert!(without("time_s").unwrap_err().to_string().contains("time_s"));
+}
+
 #[test]
 fn every_table_has_documented_columns() {
     // The names that other programs read: a change here breaks them.
@@ -381,7 +397,7 @@ fn every_table_has_documented_columns() {
     };
     assert_eq!(
         names(SeriesRow::fields()),
-        "time_s scope name rate_bps delay_mean_ms delay_max_ms packets mark drop \
+        "time_s scope name rate_bps goodput_bps delay_mean_ms delay_max_ms packets mark drop \
          backlog_packets p_base cwnd_pkts ssthresh_pkts srtt_ms alpha classic_ecn fbk_srtt_ms \
          fbk_mdev_ms fbk_depth_ms delivered delivered_ce retransmits"
     );

@@ -130,4 +130,9 @@ pub trait Observer<P: Traced> {
     fn sampling_interval(&self) -> Option<Duration> {
         None
     }
+    /// Whether it implements [`Observer::answered`]. A kernel's packets from clients are captured only
+    /// if so.
+    fn wants_answers(&self) -> bool {
+        false
+    }
 }

@@ -54,10 +54,6 @@ macro_rules! pass_on {
 /// Listens to nothing.
 impl<P: Traced> Observer<P> for () {
     pass_on! { |self, _tell| {} }
-
-    fn sampling_interval(&self) -> Option<Duration> {
-        None
-    }
 }
 
 impl<P: Traced, O: Observer<P>> Observer<P> for &mut O {
@@ -65,6 +61,10 @@ impl<P: Traced, O: Observer<P>> Observer<P> for &mut O {
 
     fn sampling_interval(&self) -> Option<Duration> {
         (**self).sampling_interval()
+    }
+
+    fn wants_answers(&self) -> bool {
+        (**self).wants_answers()
     }
 }
 
@@ -75,6 +75,10 @@ impl<P: Traced, O: Observer<P>> Observer<P> for Arc<Mutex<O>> {
     fn sampling_interval(&self) -> Option<Duration> {
         self.lock().unwrap_or_else(PoisonError::into_inner).sampling_interval()
     }
+
+    fn wants_answers(&self) -> bool {
+        self.lock().unwrap_or_else(PoisonError::into_inner).wants_answers()
+    }
 }
 
 /// Listens, if there is anyone.
@@ -83,6 +87,10 @@ impl<P: Traced, O: Observer<P>> Observer<P> for Option<O> {
 
     fn sampling_interval(&self) -> Option<Duration> {
         self.as_ref().and_then(|observer| observer.sampling_interval())
+    }
+
+    fn wants_answers(&self) -> bool {
+        self.as_ref().is_some_and(|observer| observer.wants_answers())
     }
 }
 
@@ -95,5 +103,9 @@ impl<P: Traced, A: Observer<P>, B: Observer<P>> Observer<P> for (A, B) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }
+    }
+
+    fn wants_answers(&self) -> bool {
+        self.0.wants_answers() || self.1.wants_answers()
     }
 }

@@ -159,6 +159,10 @@ pub struct RateSeries {
     pub s: Vec<f64>,
     /// Megabits per second.
     pub mbps: Vec<Option<f64>>,
+    /// Goodput in megabits per second, where that of the group is far below its rate
+    /// ([`l4s_measure::GroupSummary::goodput_lags`]).
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub goodput_mbps: Vec<Option<f64>>,
 }
 
 /// A detector of Classic ECN over time.

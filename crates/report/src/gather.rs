@@ -241,9 +241,9 @@ fn curves(record: &RunRecord, scenario: Option<&Scenario>, most: usize) -> Curve
                 DelaySeries { queue: (*name).to_owned(), s, mean_ms }
             })
             .collect(),
-        rate: rate_series(&rates),
+        rate: rate_series(&record.summary, &rates),
         output: if unresponsive {
-            rate_series(&lines(&record.series, Scope::Group))
+            rate_series(&record.summary, &lines(&record.series, Scope::Group))
         } else {
             Vec::new()
         },
@@ -295,12 +295,17 @@ fn downloads(
     })
 }
 
-fn rate_series(lines: &[(&str, Vec<&SeriesRow>)]) -> Vec<RateSeries> {
+fn rate_series(summary: &Summary, lines: &[(&str, Vec<&SeriesRow>)]) -> Vec<RateSeries> {
     let line = |(name, rows): &(&str, Vec<&SeriesRow>)| {
-        let points = rows.iter().map(|row| (row.time_s, row.rate_bps.map(|bps| bps / 1e6)));
-        let (s, mbps) = thin::series(&points.collect::<Vec<_>>());
+        let mbps = |of: fn(&SeriesRow) -> Option<f64>| {
+            let points = rows.iter().map(|row| (row.time_s, of(row).map(|bps| bps / 1e6)));
+            thin::series(&points.collect::<Vec<_>>())
+        };
         let (group, flow) = flow_name(name);
-        RateSeries { group: group.to_owned(), flow, s, mbps }
+        let lags = summary.groups.iter().any(|of| of.name == group && of.goodput_lags());
+        let goodput_mbps = if lags { mbps(|row| row.goodput_bps).1 } else { Vec::new() };
+        let (s, mbps) = mbps(|row| row.rate_bps);
+        RateSeries { group: group.to_owned(), flow, s, mbps, goodput_mbps }
     };
     lines.iter().map(line).collect()
 }
@@ -362,6 +367,24 @@ mod tests {
         let json = include_str!("../tests/data/sweep.json");
         let data: Data = serde_json::from_str(json).unwrap();
         data.folders[0].runs.iter().map(|run| run.summary.clone()).collect()
+    }
+
+    #[test]
+    fn goodput_is_drawn_where_it_is_far_below_the_rate() {
+        let mut summary = summaries().remove(0);
+        let row = SeriesRow {
+            rate_bps: Some(2e6),
+            goodput_bps: Some(1e6),
+            scope: Scope::Group,
+            name: "A".to_owned(),
+            ..SeriesRow::default()
+        };
+        for (share, shown) in [(0.84, vec![Some(1.0)]), (0.86, vec![])] {
+            let group = summary.groups.iter_mut().find(|group| group.name == "A").unwrap();
+            group.goodput_bps = Some(share * group.rate_bps);
+            let line = rate_series(&summary, &[("A", vec![&row])]).remove(0);
+            assert_eq!((line.mbps, line.goodput_mbps), (vec![Some(2.0)], shown));
+        }
     }
 
     #[test]

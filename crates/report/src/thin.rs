@@ -79,7 +79,7 @@ struct Line {
     rows: Vec<SeriesRow>,
     /// Samples that have not become a row yet, and the sums of what they have.
     waiting: usize,
-    sums: [Mean; 5],
+    sums: [Mean; 6],
 }
 
 /// A sum of values that are there.
@@ -131,8 +131,14 @@ impl Lines {
 
 impl Line {
     fn add(&mut self, row: SeriesRow) {
-        let values =
-            [row.rate_bps, row.delay_mean_ms, row.classic_ecn, row.fbk_depth_ms, row.fbk_mdev_ms];
+        let values = [
+            row.rate_bps,
+            row.goodput_bps,
+            row.delay_mean_ms,
+            row.classic_ecn,
+            row.fbk_depth_ms,
+            row.fbk_mdev_ms,
+        ];
         for (mean, value) in self.sums.iter_mut().zip(values) {
             if let Some(value) = value {
                 mean.sum += value;
@@ -146,11 +152,17 @@ impl Line {
             return;
         }
         self.waiting = 0;
-        let [rate_bps, delay_mean_ms, classic_ecn, fbk_depth_ms, fbk_mdev_ms] =
+        let [rate_bps, goodput_bps, delay_mean_ms, classic_ecn, fbk_depth_ms, fbk_mdev_ms] =
             self.sums.each_mut().map(Mean::take);
-        let means =
-            SeriesRow { rate_bps, delay_mean_ms, classic_ecn, fbk_depth_ms, fbk_mdev_ms, ..row };
-        self.rows.push(means);
+        self.rows.push(SeriesRow {
+            rate_bps,
+            goodput_bps,
+            delay_mean_ms,
+            classic_ecn,
+            fbk_depth_ms,
+            fbk_mdev_ms,
+            ..row
+        });
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use l4s_measure::{EngineSummary, Origin, Recorder};
+use l4s_measure::{EngineSummary, Origin, Recorder, Scope, SeriesRow};
 use l4s_model::{FlowId, SourceId};
 use l4s_observe::{Observer, Traced};
 use l4s_scenario::Plan;
@@ -90,6 +90,35 @@ proptest! {
         prop_assert_eq!(passed.closed.len(), 1, "{}", text);
         prop_assert_eq!(passed.bytes[&0], size);
     }
+}
+
+/// With losses, downloads and an application: the rows after the warm-up are the summary's goodput, and
+/// those of flows, where no flow is a download, those of their group.
+#[test]
+fn the_series_adds_up_to_the_summary() {
+    let text = "duration = \"6s\"\nwarmup = \"2s\"\nlink = { rate = \"10mbit\", buffer = \"20p\" }\n\
+                aqm = { kind = \"fifo\" }\n\
+                [[group]]\nname = \"A\"\ncc = \"cubic\"\nrtt = \"20ms\"\nflows = 2\n\
+                [[group]]\nname = \"B\"\ncc = \"reno\"\nrtt = \"10ms\"\n\
+                [[app]]\ngroup = \"A\"\nrate = \"1mbit\"\nfps = 30\n\
+                [[web]]\ngroup = \"B\"\nrate = \"5/s\"\nsize = \"20kb\"\n";
+    let plan = Plan::parse("goodput.toml", text, &[]).unwrap();
+    let scenario = &plan.points[0].scenario;
+    let mut recorder = Recorder::new(scenario, Origin::default());
+    l4s_sim::run(scenario, &mut recorder);
+    let record = recorder.finish(EngineSummary::default());
+    let of = |is_ours: &dyn Fn(&SeriesRow) -> bool| -> f64 {
+        let rows = record.series.iter().filter(|row| row.time_s > 2.0 && is_ours(row));
+        rows.filter_map(|row| row.goodput_bps).sum::<f64>() / 40.0
+    };
+    for group in &record.summary.groups {
+        let goodput = group.goodput_bps.unwrap();
+        let rows = of(&|row| row.scope == Scope::Group && row.name == group.name);
+        assert!((rows / goodput - 1.0).abs() < 1e-9, "{}: {rows}, {goodput}", group.name);
+    }
+    let flows = of(&|row| row.scope == Scope::Flow && row.name.starts_with("A."));
+    let goodput = record.summary.groups[0].goodput_bps.unwrap();
+    assert!((flows / goodput - 1.0).abs() < 1e-9, "{flows}, {goodput}");
 }
 
 /// A link without loss: all but the headers, 52 B of each packet. Of UDP nobody tells.

@@ -40,6 +40,7 @@ class Quantity:
 
 QUANTITIES: Mapping[str, Quantity] = {
     "rate": Quantity("rate (Mb/s)", "rate_bps", "flow", 1e-6),
+    "goodput": Quantity("goodput (Mb/s)", "goodput_bps", "flow", 1e-6),
     "output": Quantity("link output (Mb/s)", "rate_bps", "group", 1e-6, stacked=True),
     "window": Quantity("window (packets)", "cwnd_pkts", "flow"),
     "delay": Quantity("queue delay (ms)", "delay_mean_ms", "queue", log=True),
@@ -67,10 +68,10 @@ def time_series(
 ) -> AxesArray:
     """Quantities above each other over time in s, a column per run.
 
-    Of flows: ``rate`` in Mb/s, ``window`` in packets, ``rtt`` in ms, ``alpha``, and of those with
-    a detector of Classic ECN ``score``, ``depth`` and ``deviation`` in ms. Of queues: ``delay`` in
-    ms and ``marks`` in percent. Of groups and UDP sources: ``output`` in Mb/s, stacked. Of the
-    link: ``probability``, the base probability of the discipline.
+    Of flows: ``rate`` and ``goodput`` in Mb/s, ``window`` in packets, ``rtt`` in ms, ``alpha``, and
+    of those with a detector of Classic ECN ``score``, ``depth`` and ``deviation`` in ms. Of queues:
+    ``delay`` in ms and ``marks`` in percent. Of groups and UDP sources: ``output`` in Mb/s,
+    stacked. Of the link: ``probability``, the base probability of the discipline.
 
     Fallback figures 8 to 12 (``("rate", "window", "score")``), IETF97 (``"output"``).
     Reads ``run``, ``time_s``, ``scope``, ``name`` and the quantity's column of the series, and for

@@ -39,30 +39,36 @@ export function rateTop(drawn: Drawn[]): number {
 
 /** The lines of one run. */
 export const rateLines = (theme: Theme, item: Drawn, panel: number, width = 1.5): Series[] =>
-  item.curves.rate.map((line, i): Series => {
+  item.curves.rate.flatMap((line, i): Series[] => {
     const colour = trafficColour(theme, item.run.traffic[line.group]);
     const flows = item.run.summary.groups.find((group) => group.name === line.group)?.flows ?? 1;
-    return {
+    const name = groupName(item.run, line.group) + (flows > 1 ? (line.flow === undefined ? " together" : ` #${line.flow}`) : "");
+    const thin = item.curves.rate.length > 6;
+    const drawn = (of: string, mbps: (number | null)[], dash: object): Series => ({
       type: "line",
-      name: groupName(item.run, line.group) + (flows > 1 ? (line.flow === undefined ? " together" : ` #${line.flow}`) : ""),
+      name: of,
       xAxisIndex: panel,
       yAxisIndex: panel,
-      data: line.s.map((s, k) => [s, line.mbps[k] ?? "-"]),
+      data: line.s.map((s, k) => [s, mbps[k] ?? "-"]),
       showSymbol: false,
-      lineStyle: { color: colour, width: item.curves.rate.length > 6 ? 1 : width, opacity: item.curves.rate.length > 6 ? 0.7 : 1 },
+      lineStyle: { color: colour, width: thin ? 1 : width, opacity: thin ? 0.7 : 1, ...dash },
       itemStyle: { color: colour },
       emphasis: { disabled: true },
       clip: true,
-      ...(i === 0 ? warmupMark(theme, item.curves.warmup_s) : {}),
-    };
+    });
+    return [
+      { ...drawn(name, line.mbps, {}), ...(i === 0 ? warmupMark(theme, item.curves.warmup_s) : {}) },
+      ...(line.goodput_mbps === undefined ? [] : [drawn(`${name}, goodput`, line.goodput_mbps, { type: [4, 3] })]),
+    ];
   });
 
 /** A panel per run. */
 export function rates(drawn: Drawn[], all: Item[]): Figure {
+  const goodput = drawn.some(({ curves }) => curves.rate.some((line) => line.goodput_mbps !== undefined));
   const words = {
     name: "rate-time",
     title: "Rate of each flow over time",
-    note: "Bytes on the wire that left the bottleneck, per flow. Equal heights mean equal shares.",
+    note: `Bytes on the wire that left the bottleneck, per flow. Equal heights mean equal shares.${goodput ? " Dashed: goodput, where it is far below the rate." : ""}`,
   };
   return ratePanels(words, drawn, all, { max: rateTop(drawn), splitNumber: 4 }, rateLines);
 }

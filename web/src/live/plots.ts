@@ -2,6 +2,7 @@
 // about elements.
 
 import type { Option, Series } from "../chart";
+import { lags } from "../data";
 import { base, tipLine, tooltip, xAxis, yAxis } from "../figure";
 import { digits, escape, ms, percent, queueName, rate, ratio } from "../text";
 import type { Theme } from "../theme";
@@ -9,7 +10,7 @@ import { groupColours, groupNames, queueHue } from "./colours";
 import { cdf, count, type Counts, linearBars, logBars, mean, outline, quantile } from "./delays";
 import type { Buckets, LaneState, Settings } from "./protocol";
 import { laneOf, lastSeconds, type Moment } from "./ring";
-import { average, balance, course, queueDrops, flowRate, flowsOf, groupRate, markShare, queueDelay, score, utilization, type Weighted } from "./series";
+import { average, balance, course, queueDrops, flowRate, flowsOf, groupGoodput, groupRate, markShare, queueDelay, score, utilization, type Weighted } from "./series";
 
 /** What a chart is drawn from. */
 export interface Scene {
@@ -259,7 +260,7 @@ const MANY = 6;
 export const throughput: Plot = {
   name: "throughput",
   title: "Who gets how much",
-  note: "What the link carried for each, at the IP layer.",
+  note: "What the link carried for each, at the IP layer. Dashed: goodput, where it is far below that.",
   draw(scene) {
     const { theme, settings, lane } = scene;
     const recent = lastSeconds(scene.moments, BACK_S);
@@ -277,7 +278,12 @@ export const throughput: Plot = {
           colour: colours[group] ?? theme.udp,
           dashed: app,
         }))
-      : groups.map(({ name, data, colour }) => ({ name, data, colour, dashed: false }));
+      : groups.flatMap(({ name, i, data, colour }) => [
+          { name, data, colour, dashed: false },
+          ...(lags(average(recent, lane, groupRate(i)) ?? 0, average(recent, lane, groupGoodput(i)))
+            ? [{ name: `${name}, goodput`, data: course(recent, lane, 0.25, groupGoodput(i)), colour, dashed: true }]
+            : []),
+        ]);
     const peak = Math.max(link * 0.1, ...flows.flatMap(({ data }) => data.map(([, y]) => y)));
     const top = roundUp(Math.min(link * 1.02, peak * 1.08) / 1e6);
     return {

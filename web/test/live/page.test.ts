@@ -176,6 +176,18 @@ it("every chart draws, on either axis and in either theme, and says so when it c
   }
 });
 
+it("a goodput far below its rate is dashed below it", () => {
+  const group = (name: string, goodput_bps: number) => ({ name, rate_bps: 10e6, goodput_bps, packets: 1, marked: 0, dropped: 0 });
+  const moments = Array.from({ length: 40 }, (_, i) => moment(state(i + 1, { lanes: [lane({ groups: [group("A", 5e6), group("B", 9.6e6)] })] })));
+  const scene = { theme: themeOf("light"), buckets: BUCKETS, moments, settings: settings(), lane: 0, window_s: 5, log: true, each: false };
+  const series = PLOTS.find(({ name }) => name === "throughput")?.draw(scene)?.option.series as { name: string; data: number[][]; lineStyle: { type?: unknown } }[];
+  expect(series.map(({ name, data, lineStyle }) => [name, data[0]?.[1], lineStyle.type])).toEqual([
+    ["A · Prague", 10, undefined],
+    ["A · Prague, goodput", 5, [4, 3]],
+    ["B · Cubic", 10, undefined],
+  ]);
+});
+
 it("axes end at round numbers", () => {
   expect([0.7, 1, 9.5, 17, 100].map(roundUp)).toEqual([0.8, 1, 10, 20, 100]);
   // And are divided at round numbers.

@@ -76,7 +76,7 @@ fn no_packet_has_a_bad_checksum() {
         assert!(packets.len() > 4000, "{} packets", packets.len());
         for packet in packets {
             let header = if ip == 4 { Checksum::Good } else { Checksum::Absent };
-            let (tcp, udp) = match packet.tcp_payload {
+            let (tcp, udp) = match packet.tcp {
                 Some(_) => (Checksum::Good, Checksum::Absent),
                 None => (Checksum::Absent, Checksum::Good),
             };
@@ -91,7 +91,7 @@ fn each_sender_has_its_codepoint() {
         for (pair, codepoint) in SENT.into_iter().enumerate() {
             // A handshake has codepoints of its own.
             let is_ours = |p: &&Seen| p.pair == pair && p.on != "up";
-            let is_data = |p: &&Seen| is_ours(p) && p.tcp_payload.is_none_or(|n| n > 0);
+            let is_data = |p: &&Seen| is_ours(p) && p.tcp_payload().is_none_or(|n| n > 0);
             let data = || packets.iter().filter(is_data);
             assert!(data().count() > 100, "IPv{ip} pair {pair}: {}", data().count());
             let other = data().find(|p| p.ecn != if p.marked { CE } else { codepoint });
@@ -123,7 +123,7 @@ fn connections_are_whole() {
             let (down, up) = (of("down"), of("up"));
             assert!(up > down / 10 && up < down, "IPv{ip} pair {pair}: {down} down, {up} up");
         }
-        let gap = packets.iter().find(|packet| packet.shows_gap);
+        let gap = trace::segments(packets).find(|(_, tcp)| tcp.shows_gap);
         assert!(gap.is_none(), "IPv{ip} {gap:?}");
     }
 }
@@ -143,7 +143,7 @@ fn tracers_are_whole_packets_behind_their_front() {
         let Some(packets) = &kept.packets else { return };
         let data: Vec<&Seen> = packets
             .iter()
-            .filter(|p| p.on != "up" && p.tcp_payload.is_some_and(|n| n > 0))
+            .filter(|p| p.on != "up" && p.tcp_payload().is_some_and(|n| n > 0))
             .collect();
         let middles: Vec<usize> = (1..data.len() - 1).filter(|n| data[*n].ecn == ECT0).collect();
         println!("IPv{ip}: {} sets, {} data packets", middles.len(), data.len());
@@ -152,8 +152,8 @@ fn tracers_are_whole_packets_behind_their_front() {
             let [front, middle, rear] = [data[n - 1], data[n], data[n + 1]];
             let is_ect1 = |p: &Seen| p.ecn == ECT1 || p.marked;
             assert!(is_ect1(front) && is_ect1(rear), "IPv{ip} {front:?} {rear:?}");
-            assert_eq!([middle.tcp_payload, rear.tcp_payload], [Some(98), Some(97)], "IPv{ip}");
-            assert!(front.tcp_payload.is_some_and(|n| n >= 200), "IPv{ip} {front:?}");
+            assert_eq!([middle.tcp_payload(), rear.tcp_payload()], [Some(98), Some(97)], "IPv{ip}");
+            assert!(front.tcp_payload().is_some_and(|n| n >= 200), "IPv{ip} {front:?}");
         }
         let good = |p: &Seen| {
             let header = if ip == 4 { Checksum::Good } else { Checksum::Absent };

@@ -1,4 +1,5 @@
 //! A packet trace, as tshark reads it.
+#![allow(dead_code, reason = "each test binary with this module uses a part of it")]
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
@@ -17,13 +18,33 @@ pub struct Seen {
     pub on: String,
     /// The number of its pair of server and client.
     pub pair: usize,
+    /// Since the epoch.
+    pub time_ns: u64,
     pub ecn: u8,
-    /// Bytes of TCP payload, if it is TCP.
-    pub tcp_payload: Option<u32>,
+    /// If it is TCP.
+    pub tcp: Option<Segment>,
     /// Whether its comment says that it was marked.
     pub marked: bool,
     /// What tshark says of the checksums of IP, TCP and UDP.
     pub checksums: [Checksum; 3],
+}
+
+/// What tshark says of a TCP segment. Numbers are relative.
+#[derive(Clone, Debug)]
+pub struct Segment {
+    pub seq: u64,
+    pub ack: u64,
+    pub payload: u64,
+    pub syn: bool,
+    pub fin: bool,
+    /// The counter ACE, where tshark saw AccECN negotiated.
+    pub ace: Option<u64>,
+    /// Counters of the AccECN option: ECT(1), CE.
+    pub accecn: Option<[u64; 2]>,
+    /// The segment that it acknowledges: its place in the trace, and the time since then.
+    pub acked: Option<(usize, u64)>,
+    /// Whether the analysis has anything to say of it.
+    pub is_flagged: bool,
     /// Whether it is behind a segment that is not in the trace, or acknowledges one.
     pub shows_gap: bool,
 }
@@ -37,7 +58,7 @@ pub enum Checksum {
     Absent,
 }
 
-const FIELDS: [&str; 14] = [
+const FIELDS: [&str; 25] = [
     "frame.interface_name",
     "frame.comment",
     "ip.src",
@@ -49,7 +70,18 @@ const FIELDS: [&str; 14] = [
     "udp.checksum.status",
     "tcp.checksum",
     "tcp.checksum_calculated",
+    "frame.time_epoch",
     "tcp.len",
+    "tcp.seq",
+    "tcp.ack",
+    "tcp.flags.syn",
+    "tcp.flags.fin",
+    "tcp.flags.ace",
+    "tcp.options.acc_ecn.ee1b",
+    "tcp.options.acc_ecn.eceb",
+    "tcp.analysis.acks_frame",
+    "tcp.analysis.ack_rtt",
+    "tcp.analysis.flags",
     "tcp.analysis.lost_segment",
     "tcp.analysis.ack_lost_segment",
 ];
@@ -77,13 +109,18 @@ pub fn read(path: &Path) -> Option<Vec<Seen>> {
 }
 
 impl Seen {
+    /// Bytes of TCP payload, if it is TCP.
+    pub fn tcp_payload(&self) -> Option<u64> {
+        self.tcp.as_ref().map(|tcp| tcp.payload)
+    }
+
     fn parse(line: &str) -> Seen {
         let fields: Vec<&str> = line.split('\t').collect();
         let [on, comment, ip4, ip6, ecn4, ecn6, ip_sum, tcp_sum, udp_sum, rest @ ..] = &fields[..]
         else {
             panic!("{line}");
         };
-        let [sum, expected, length, lost, acknowledged] = rest else { panic!("{line}") };
+        let [sum, expected, time, tcp @ ..] = rest else { panic!("{line}") };
         // Both are 0 to a sum of ones' complements (RFC 1071); Linux sends the one (`CSUM_MANGLED_0`),
         // one packet in 65,536, and tshark expects the other.
         let tcp_sum = if [*sum, *expected] == ["0xffff", "0x0000"] { "Good" } else { *tcp_sum };
@@ -97,12 +134,82 @@ impl Seen {
             on: (*on).to_owned(),
             pair,
             ecn: ecn.parse().expect(line),
-            tcp_payload: length.parse().ok(),
+            time_ns: nanoseconds(time),
+            tcp: Segment::parse(tcp),
             marked: comment.starts_with("marked"),
             checksums: [*ip_sum, tcp_sum, *udp_sum].map(Checksum::of),
-            shows_gap: !lost.is_empty() || !acknowledged.is_empty(),
         }
     }
+}
+
+impl Segment {
+    fn parse(fields: &[&str]) -> Option<Segment> {
+        let [length, seq, ack, syn, fin, ace, ect1, ce, acked, ack_rtt, notes @ ..] = fields else {
+            panic!("{fields:?}")
+        };
+        let number = |text: &str| text.parse::<u64>().ok();
+        Some(Segment {
+            payload: number(length)?,
+            seq: number(seq)?,
+            ack: number(ack).unwrap_or(0),
+            syn: is_set(syn),
+            fin: is_set(fin),
+            ace: number(ace),
+            accecn: number(ect1).map(|ect1| [ect1, number(ce).unwrap_or(0)]),
+            // A time of zero, of the same instant in virtual time, is not shown.
+            acked: number(acked)
+                .filter(|_| !ack_rtt.is_empty())
+                .map(|frame| (frame as usize - 1, nanoseconds(ack_rtt))),
+            is_flagged: !notes[0].is_empty(),
+            shows_gap: notes[1..].iter().any(|note| !note.is_empty()),
+        })
+    }
+}
+
+/// A flag, in the words of any version of tshark.
+fn is_set(flag: &str) -> bool {
+    matches!(flag, "1" | "True")
+}
+
+/// Seconds with nine decimals, in nanoseconds.
+fn nanoseconds(seconds: &str) -> u64 {
+    let (whole, fraction) = seconds.split_once('.').expect(seconds);
+    assert_eq!(fraction.len(), 9, "{seconds}");
+    whole.parse::<u64>().expect(seconds) * 1_000_000_000 + fraction.parse::<u64>().expect(seconds)
+}
+
+/// The segments of TCP.
+pub fn segments(seen: &[Seen]) -> impl Iterator<Item = (&Seen, &Segment)> {
+    seen.iter().filter_map(|packet| Some((packet, packet.tcp.as_ref()?)))
+}
+
+/// The trace of a run without losses is of whole connections with this base RTT, in order of time, of
+/// which tshark's analysis has nothing to say.
+pub fn assert_clean(seen: &[Seen], connections: usize, rtt_ns: u64) {
+    assert!(seen.is_sorted_by_key(|packet| packet.time_ns));
+    for (packet, tcp) in segments(seen) {
+        assert!(!tcp.is_flagged && packet.on != "drop", "{packet:?}");
+    }
+    for on in ["up", "down"] {
+        let of = |is: fn(&Segment) -> bool| {
+            segments(seen).filter(|(packet, tcp)| packet.on == on && is(tcp)).count()
+        };
+        let data = |tcp: &Segment| tcp.payload > 0;
+        assert_eq!((of(|tcp| tcp.syn), of(|tcp| tcp.fin)), (connections, connections), "{on}");
+        // A client sends its request and no more data.
+        assert!(of(data) >= connections && (on == "down" || of(data) == connections), "{on}");
+    }
+    // Each acknowledgement from a client is of a segment that was sent a round trip before at least.
+    let is_answer = |(packet, tcp): &(&Seen, &Segment)| packet.on == "up" && !tcp.syn && !tcp.fin;
+    let mut round_trips = 0;
+    for (packet, tcp) in segments(seen).filter(is_answer) {
+        let Some((acked, ack_rtt)) = tcp.acked else { continue };
+        assert_eq!(ack_rtt, packet.time_ns - seen[acked].time_ns, "{packet:?}");
+        assert!(seen[acked].on == "down" && ack_rtt >= rtt_ns, "{packet:?}");
+        round_trips += 1;
+    }
+    let data = segments(seen).filter(|(packet, tcp)| packet.on == "down" && tcp.payload > 0);
+    assert!(round_trips > data.count() / 4, "{round_trips}");
 }
 
 impl Checksum {

@@ -1,3 +1,4 @@
+use l4s_observe::{Contents, OnWire, Wire};
 use l4s_scenario::Plan;
 use l4s_units::Duration;
 use proptest::prelude::*;
@@ -46,6 +47,7 @@ struct Heard {
     departed: Vec<(Queue, Duration, bool)>,
     dropped: u64,
     lengths: Vec<usize>,
+    answers: Vec<(FlowId, usize, Time)>,
 }
 
 impl Observer<Frame> for Heard {
@@ -53,6 +55,11 @@ impl Observer<Frame> for Heard {
         let marked = packet.ecn() == Ecn::Ce && !packet.arrived_ce();
         self.departed.push((queue, sojourn, marked));
         self.lengths.push(packet.packet().len());
+    }
+
+    fn answered(&mut self, packet: &dyn OnWire, now: Time) {
+        let Wire { flow, contents: Contents::Bytes(bytes), .. } = packet.wire() else { panic!() };
+        self.answers.push((flow, bytes.len(), now));
     }
 
     fn dropped(&mut self, _: &Frame, _: Queue, _: DropCause, _: Time) {
@@ -73,6 +80,20 @@ fn a_packet_is_followed_through_mark_and_wait_and_has_its_length_again() {
     assert_eq!(heard.departed, [(Queue::L, Duration::from_millis(3), true)]);
     assert_eq!(heard.lengths, [1440], "of which 40 were seen");
     assert_eq!(follower.left_over(), 0);
+}
+
+#[test]
+fn what_reaches_a_server_is_of_the_flow_that_sent_it() {
+    let (mut follower, mut heard) = (follower(), Heard::default());
+    let mut request = segment(1, 1, Ecn::NotEct, 100);
+    request[12..20].copy_from_slice(&[10, 0, 1, 1, 10, 0, 0, 1]);
+    request[20..24].rotate_left(2);
+    follower.answered(at(3, &request), &mut heard);
+    let mut nobodys = request.clone();
+    nobodys[20..22].copy_from_slice(&10_001u16.to_be_bytes());
+    follower.answered(at(4, &nobodys), &mut heard);
+    assert_eq!(heard.answers, [(FlowId::new(0), 140, at(3, &[]).at)]);
+    assert_eq!((follower.counts.arrived, follower.counts.stray), (0, 1));
 }
 
 #[test]

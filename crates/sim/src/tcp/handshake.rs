@@ -13,7 +13,8 @@
 //! | 000 | 000 | none |
 //!
 //! In Accurate mode the acknowledgement of the SYN-ACK tells its codepoint in the same way as the
-//! SYN-ACK tells that of the SYN. Resets for a handshake of both kinds (§3.1.5) are not modelled.
+//! SYN-ACK tells that of the SYN. Neither end sends both kinds, Classic and Accurate, in one handshake,
+//! so that no server has to reset it (§3.1.5).
 
 use l4s_model::Feedback;
 use l4s_observe::EcnFlags;

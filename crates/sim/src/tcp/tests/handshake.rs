@@ -332,6 +332,39 @@ fn a_client_keeps_its_mode_whatever_later_syn_acks_say() {
     assert_eq!(on_syn_ack(&mut client, Ecn::Ect1, 0b011).flags, NO_FLAGS);
 }
 
+/// RFC 9768 §3.1.5: a client sends no SYNs of both kinds, and a server sends no SYN-ACKs of both kinds,
+/// whichever of the SYNs arrive, in any order and between timeouts.
+#[test]
+fn no_handshake_is_of_both_kinds() {
+    let [without, with] = [false, true].map(|option| Feedback::Accurate { option });
+    for feedback in [Feedback::None, Feedback::Classic, Feedback::Dctcp, without, with] {
+        let mut syns: Vec<u8> = unanswered(&mut client(feedback, Ecn::NotEct), 11)
+            .iter()
+            .map(|(_, ace)| *ace)
+            .collect();
+        syns.dedup();
+        let is_of = |mode| syns.iter().any(|ace| Mode::of_syn(flags(*ace)) == mode);
+        assert!(!(is_of(Mode::Classic) && is_of(Mode::Accurate)), "{feedback:?}: {syns:?}");
+        // At each of six steps one of the SYNs arrives, or the server's timer is due.
+        let choices = syns.len() + 1;
+        for order in 0..choices.pow(6) {
+            for mut server in [Server::prague(), Server::cubic()] {
+                server.on_syn(syns[order % syns.len()], Ecn::NotEct);
+                for step in 0..6 {
+                    match syns.get(order / choices.pow(step) % choices) {
+                        Some(ace) => drop(server.on_syn(*ace, Ecn::NotEct)),
+                        None => server.sender.on_timer(server.sender.deadline(), &mut server.wire),
+                    }
+                }
+                let sent = |is: fn(EcnFlags) -> bool| server.wire.syn_acks.iter().any(|s| is(s.1));
+                let classic = sent(|flags| flags.ace() == 0b001);
+                let accurate = sent(|flags| reflected(flags).is_some());
+                assert!(!(classic && accurate), "{feedback:?}: {:?}", server.wire.syn_acks);
+            }
+        }
+    }
+}
+
 // --- Paths that change what they carry -------------------------------------------------------------
 
 /// RFC 9768 table 4, for a SYN-ACK that was sent as ECT(1).
