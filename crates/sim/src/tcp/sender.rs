@@ -32,7 +32,7 @@ use super::rtt::Rtt;
 use super::scoreboard::{Arrival, Delivered, Scoreboard};
 use super::supply::Supply;
 use super::usage::Usage;
-use crate::packet::{Ack, Request, Segment, Stamp, Stamps, Syn, SynAck, announced_mss};
+use crate::packet::{AccEcn, Ack, Request, Segment, Stamp, Stamps, Syn, SynAck, announced_mss};
 pub(crate) use answer::Answer;
 use recovery::{Progress, Resend};
 use tracing::Tracing;
@@ -54,7 +54,7 @@ pub struct SenderConfig {
     pub echo: Marks,
     /// How many bytes it sends; `None` for no end.
     pub size: Option<u64>,
-    /// Bytes of payload in a full segment.
+    /// Bytes of payload in a full segment without the AccECN option.
     pub mss: u16,
     /// The initial window in segments, from 1.
     pub initial_window: u32,
@@ -97,7 +97,10 @@ impl State {
 /// The sending side of a connection.
 #[derive(Debug)]
 pub struct Sender {
+    /// Payload of a full segment in bytes, as far as announced sizes tell (`mss_cache`).
     mss: u16,
+    /// The same, less the AccECN option (`tcp_current_mss`).
+    payload: u16,
     cc: Cc,
     decision: Decision,
     state: State,
@@ -117,6 +120,8 @@ pub struct Sender {
     /// Acknowledgements count marks (AccECN, RFC 9768) instead of echoing them.
     accurate_ecn: bool,
     accecn: Decoder,
+    /// What its own packets tell of marks.
+    accecn_fields: AccEcn,
     /// No counters have arrived since the handshake.
     counters_untested: bool,
     /// The codepoint of the client's last SYN.
@@ -193,6 +198,7 @@ impl Sender {
         let connection = Connection { initial_window, ..Connection::new(mss.into()) };
         Sender {
             mss,
+            payload: mss,
             cc: Cc::new(&config.cc, &connection),
             decision: connection.initial(),
             state: State::SynReceived,
@@ -208,6 +214,7 @@ impl Sender {
             ecn_on_everything: false,
             accurate_ecn: false,
             accecn: Decoder::new(mss),
+            accecn_fields: AccEcn::NONE,
             counters_untested: false,
             syn_ecn: Ecn::NotEct,
             tracing: Tracing::new(config.cc.tracer_set()),
@@ -307,7 +314,10 @@ impl Sender {
         self.syn_ack = (if times == 0 { Stamp::at(now) } else { first }, times + 1);
         let flags = self.answer_to_syn();
         let (ecn, mss) = (self.syn_ack_ecn(), announced_mss(self.mss));
-        out.send_syn_ack(SynAck { ecn, flags, mss, stamps: self.stamps(now) });
+        // As in Linux, the first one alone has the option (`tcp_synack_options`).
+        let has_option = self.accurate_ecn && times == 0;
+        let accecn = if has_option { AccEcn::with_option(Ecn::Ce) } else { AccEcn::NONE };
+        out.send_syn_ack(SynAck { ecn, flags, accecn, mss, stamps: self.stamps(now) });
         self.last_sent = now;
         self.timer = Timer { due: now + self.rtt.rto(self.backoff), purpose: Purpose::Retransmit };
     }
@@ -370,7 +380,7 @@ impl Sender {
             }
             let progress = una > prior_una || delivered.selective;
             let news = self.accecn.take(ack.ace, ack.option, delivered.segments, progress);
-            let marks = news.marks - self.tracing.idle_marks(ack, news, self.mss);
+            let marks = news.marks - self.tracing.idle_marks(ack, news, self.payload);
             (marks > 0, marks)
         } else {
             let ece = ack.ece && self.ecn.is_some();

@@ -50,7 +50,7 @@ impl Sender {
                     flags,
                     window: buffer::initial_window(self.mss),
                     stamps: Some(stamps.words()),
-                    accecn: option.then(|| counters(INITIAL_BYTES)),
+                    accecn: option.then(|| INITIAL_BYTES.in_order()),
                     ..Tcp::default()
                 };
                 (self.ecn.unwrap_or_default(), request)
@@ -84,14 +84,8 @@ impl Sender {
             window: ack.window.into(),
             stamps: Some(ack.stamps.words()),
             sacks,
-            accecn: ack.option.map(counters),
+            accecn: ack.option.map(ByteCounters::in_order),
             ..Tcp::default()
         }
     }
-}
-
-/// The fields of an AccECN option, in the order of one that begins with ECT(1).
-fn counters(bytes: ByteCounters) -> [u32; 3] {
-    let ByteCounters { ect1, ce, ect0 } = bytes;
-    [ect1, ce, ect0]
 }
