@@ -356,13 +356,9 @@ impl Sender {
         }
         let prior_una = self.board.una();
         if ack.cumulative < self.board.una_byte() {
-            return;
+            return self.on_old_ack(ack, now, out);
         }
-        let sacks = ack.sacks.iter().take_while(|s| s.0 < s.1);
-        let sacks =
-            sacks.map(|s| (ack.cumulative + u64::from(s.0), ack.cumulative + u64::from(s.1)));
-        let arrival = Arrival { now, echo: ack.stamps.echo, min_rtt: self.rtt.min() };
-        let delivered = self.board.acknowledge(ack.cumulative, sacks, arrival);
+        let delivered = self.deliver(ack, now);
         let una = self.board.una();
         if self.ts_recent.is_before(ack.stamps.sent) {
             self.ts_recent = ack.stamps.sent;
@@ -423,6 +419,39 @@ impl Sender {
         }
         sample.limited = self.usage.is_limited(&self.decision.window);
         self.decision = self.cc.on_ack(&sample);
+        self.send_after(resend, now, out);
+    }
+
+    /// An acknowledgement arrived that a later one overtook. It may tell of blocks that no other one
+    /// told of; the congestion control does not see it (`old_ack` in Linux' `tcp_ack`).
+    #[cold]
+    fn on_old_ack(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
+        let una_byte = self.board.una_byte();
+        // The receive window never shrinks: this is its maximum (RFC 5961 §5.2).
+        let is_too_old = ack.cumulative + self.room_end.saturating_sub(una_byte) < una_byte;
+        if is_too_old || (ack.newest_block().is_none() && ack.duplicate.is_none()) {
+            return;
+        }
+        let delivered = self.deliver(ack, now);
+        let una = self.board.una();
+        let progress = Progress { ack, delivered: &delivered, una, advanced: false, ece: false };
+        let (_, resend) = self.decide_state(&progress, now);
+        self.send_after(resend, now, out);
+    }
+
+    /// The scoreboard takes what an acknowledgement tells of.
+    #[inline]
+    fn deliver(&mut self, ack: &Ack, now: Time) -> Delivered {
+        let sacks = ack.sacks.iter().take_while(|s| s.0 < s.1);
+        let sacks =
+            sacks.map(|s| (ack.cumulative + u64::from(s.0), ack.cumulative + u64::from(s.1)));
+        let arrival = Arrival { now, echo: ack.stamps.echo, min_rtt: self.rtt.min() };
+        self.board.acknowledge(ack.cumulative, sacks, arrival)
+    }
+
+    /// Sends what an acknowledgement allows.
+    #[inline]
+    fn send_after(&mut self, resend: Resend, now: Time, out: &mut impl Output) {
         if resend == Resend::NewFirst {
             self.transmit(now, out);
             // Where nothing new may be sent, nothing is learnt from it (RFC 5682 §2.1 step 2).
