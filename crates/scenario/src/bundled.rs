@@ -43,6 +43,7 @@ bundled! {
     "prague-detector",
     "tcp-parts",
     "peers",
+    "receive-window",
     "web",
     "video",
     "changes",

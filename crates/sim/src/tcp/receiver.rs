@@ -109,8 +109,8 @@ pub struct Receiver {
 
 impl Receiver {
     /// The receiver of a connection whose handshake took `rtt` and whose segments have at most `mss` bytes
-    /// of payload.
-    pub fn new(feedback: Feedback, rtt: Duration, mss: u16) -> Self {
+    /// of payload. `rcvbuf` is SO_RCVBUF, where that is set.
+    pub fn new(feedback: Feedback, rtt: Duration, mss: u16, rcvbuf: Option<u64>) -> Self {
         Receiver {
             feedback,
             full: mss.min(DEFAULT_MSS),
@@ -135,7 +135,7 @@ impl Receiver {
             due: Time::NEVER,
             merging: false,
             ts_recent: Stamp::default(),
-            buffer: Buffer::new(mss),
+            buffer: Buffer::new(mss, rcvbuf),
             srtt: rtt,
         }
     }
@@ -463,7 +463,7 @@ impl Receiver {
             ece: self.demand_cwr,
             ace: self.ace(),
             option: option.then_some(self.bytes),
-            window: self.buffer.window(),
+            window: self.buffer.window(self.next, &self.beyond),
             stamps: Stamps { sent: Stamp::at(now), echo: self.ts_recent },
         }
     }

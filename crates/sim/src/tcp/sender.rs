@@ -58,6 +58,8 @@ pub struct SenderConfig {
     pub mss: u16,
     /// The initial window in segments, from 1.
     pub initial_window: u32,
+    /// SO_RCVBUF of the client, where it is set.
+    pub rcvbuf: Option<u64>,
 }
 
 /// What the sender does, as it does it.
@@ -154,6 +156,8 @@ pub struct Sender {
     ts_recent: Stamp,
     /// When the first SYN-ACK went out, and how often it was sent.
     syn_ack: (Stamp, u32),
+    /// The client's first receive window.
+    first_window: u32,
     /// The first byte for which the receiver has no room.
     room_end: u64,
     probe: Option<Probe>,
@@ -195,6 +199,7 @@ impl Sender {
     pub fn new(config: &SenderConfig) -> Self {
         let mss = config.mss;
         let initial_window = config.initial_window;
+        let first_window = buffer::initial_window(mss, config.rcvbuf);
         let connection = Connection { initial_window, ..Connection::new(mss.into()) };
         Sender {
             mss,
@@ -232,7 +237,8 @@ impl Sender {
             undo: Undo::default(),
             ts_recent: Stamp::default(),
             syn_ack: (Stamp::default(), 0),
-            room_end: buffer::initial_window(mss),
+            first_window,
+            room_end: first_window.into(),
             probe: None,
             #[cfg(test)]
             script: None,

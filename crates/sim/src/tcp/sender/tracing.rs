@@ -485,6 +485,7 @@ mod tests {
             Feedback::Accurate { option: true },
             Duration::from_millis(20),
             MSS as u16,
+            None,
         );
         let mut send = |of: Option<Of>, before: u64| {
             let full = Arrived::after(before, MSS as u16, Ecn::Ect1);

@@ -53,7 +53,16 @@ impl Server {
         let refuses_rfc3168 = matches!(cc, Config::Prague(_)) && ecn == Ecn::Ect1;
         let (ecn, size) = (Some(ecn), Some(1000 * MSS));
         let (echo, mss) = (Marks::Latched, FULL);
-        let config = SenderConfig { cc, ecn, refuses_rfc3168, echo, size, mss, initial_window };
+        let config = SenderConfig {
+            cc,
+            ecn,
+            refuses_rfc3168,
+            echo,
+            size,
+            mss,
+            initial_window,
+            rcvbuf: None,
+        };
         Server { sender: Sender::new(&config), wire: Wire::default() }
     }
 
@@ -112,7 +121,7 @@ impl Server {
 }
 
 fn client(feedback: Feedback, ecn: Ecn) -> Client {
-    Client::new(Offer { feedback, ecn }, FULL)
+    Client::new(Offer { feedback, ecn }, FULL, None)
 }
 
 /// A SYN-ACK arrives at the client, which answers it.
@@ -475,7 +484,7 @@ fn an_option_that_the_path_clears_is_not_read() {
 /// twice, shows that acknowledgements with the option may be lost for it.
 #[test]
 fn a_client_that_is_not_heard_drops_the_option() {
-    let mut receiver = Receiver::new(ACCURATE, RTT, FULL);
+    let mut receiver = Receiver::new(ACCURATE, RTT, FULL, None);
     let mut options = Vec::new();
     let mut bytes = INITIAL_BYTES;
     // 1 comes twice, then 2 does, then 2 comes a third time.

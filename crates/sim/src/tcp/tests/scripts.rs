@@ -30,6 +30,7 @@ impl Case {
             size: None,
             mss: SEGMENT as u16,
             initial_window: 10,
+            rcvbuf: None,
         };
         let (mut sender, mut sent) = (Sender::new(&config), Sent::default());
         sender.serve_application();
