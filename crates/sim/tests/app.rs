@@ -1,5 +1,6 @@
 //! Applications: what they write, how long each frame takes, and what their windows do.
 
+use l4s_cc::{Config, cubic, reno};
 use l4s_measure::{AppSummary, EngineSummary, Origin, Recorder, RunRecord};
 use l4s_model::{FlowId, Scenario, SourceId};
 use l4s_observe::{FlowState, FrameEvent, Observer};
@@ -99,6 +100,22 @@ fn the_window_of_a_flow_that_limits_itself_does_not_grow() {
         let scenario = alone(cc, "20ms", "rate = \"2780160bit\"\nfps = 30");
         let most = seen(&scenario).windows.iter().map(|(_, cwnd)| *cwnd).max();
         assert!(most <= Some(16), "{cc}: {most:?}");
+    }
+}
+
+/// Draft-ietf-ccwg-ratelimited-increase §3: twice the initial window of 10 segments, which is more than any
+/// flight of 8.
+#[test]
+fn the_window_of_a_flow_that_limits_itself_grows_as_far_as_the_draft_allows() {
+    let on = [
+        Config::Reno(reno::Config { rate_limited_increase: true, ..Default::default() }),
+        Config::Cubic(cubic::Config { rate_limited_increase: true, ..Default::default() }),
+    ];
+    for cc in on {
+        let mut scenario = alone("reno", "20ms", "rate = \"2780160bit\"\nfps = 30");
+        scenario.groups[0].cc = cc.clone();
+        let most = seen(&scenario).windows.iter().map(|(_, cwnd)| *cwnd).max();
+        assert_eq!(most, Some(20), "{cc:?}");
     }
 }
 
