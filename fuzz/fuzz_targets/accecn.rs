@@ -85,7 +85,12 @@ impl Model {
     fn new(option: bool) -> Model {
         Model {
             option,
-            receiver: Receiver::new(Feedback::Accurate { option }, Duration::from_millis(20), MSS),
+            receiver: Receiver::new(
+                Feedback::Accurate { option },
+                Duration::from_millis(20),
+                MSS,
+                None,
+            ),
             decoder: Decoder::new(MSS),
             now: Time::ZERO,
             delivered: Vec::new(),

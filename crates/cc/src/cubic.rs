@@ -48,6 +48,8 @@ pub struct Config {
     pub reno_growth: f64,
     /// Resolution of its clock: a jiffy.
     pub tick: Duration,
+    /// Let a window that is not used grow (draft-ietf-ccwg-ratelimited-increase).
+    pub rate_limited_increase: bool,
     /// Spread the window over the round trip instead of sending in bursts.
     pub pacing: bool,
 }
@@ -61,6 +63,7 @@ impl Default for Config {
             reno_friendly: true,
             reno_growth: RENO_GROWTH,
             tick: Duration::from_millis(1),
+            rate_limited_increase: false,
             pacing: false,
         }
     }
@@ -84,6 +87,11 @@ impl Configurable for Config {
             tick,
             Kind::Duration { min: Duration::from_nanos(1), max: Duration::from_millis(10) },
             "resolution of its clock: a jiffy"
+        ),
+        param!(
+            rate_limited_increase,
+            Kind::Bool,
+            "let a window that is not used grow up to what the largest flight allows, as the IETF's draft"
         ),
         param!(
             pacing,
@@ -318,6 +326,7 @@ pub type Control = Reducing<Rule>;
 /// The state of a new connection.
 pub fn control(config: &Config, connection: &Connection) -> Control {
     Reducing::new(Rule::new(config), config.pacing, connection)
+        .rate_limited_increase(config.rate_limited_increase)
 }
 
 impl WindowRule for Rule {
@@ -355,6 +364,11 @@ impl WindowRule for Rule {
         }
         self.update(window.cwnd, acked, ack.now);
         window.additive_increase(self.per, acked);
+    }
+
+    /// Outside of slow start the curve says how many segments a window of acknowledgements adds.
+    fn limit(&self, slow_start: bool, flight: u32) -> u32 {
+        flight.saturating_add(if slow_start { flight } else { (flight / self.per).max(1) })
     }
 
     fn ssthresh(&mut self, window: &Window, congestion: Congestion) -> u32 {
@@ -409,6 +423,13 @@ mod tests {
             prop_assert!(root.pow(3) <= u128::from(n));
             prop_assert!((root + 1).pow(3) > u128::from(n));
         }
+    }
+
+    #[test]
+    fn acknowledgements_of_a_flight_add_what_the_curve_says() {
+        let limit = |per| Rule { per, ..Rule::new(&Config::default()) }.limit(false, 100);
+        assert_eq!([2, 50, 1000].map(limit), [150, 102, 101]);
+        assert_eq!(Rule::new(&Config::default()).limit(true, 100), 200);
     }
 
     #[test]

@@ -17,6 +17,12 @@ pub trait WindowRule {
     /// The slow-start threshold, in segments, that answers a mark, a loss or a timeout; at least 2.
     fn ssthresh(&mut self, window: &Window, congestion: Congestion) -> u32;
 
+    /// The largest window that the acknowledgements of `flight` segments could lead to, where the window
+    /// grows by slow start or not: twice as many, or one more (RFC 5681 §3.1).
+    fn limit(&self, slow_start: bool, flight: u32) -> u32 {
+        if slow_start { flight.saturating_mul(2) } else { flight + 1 }
+    }
+
     /// A loss is detected while the window is being reduced for a mark: the threshold that answers
     /// it, where that needs an answer of its own.
     fn loss_while_reducing(&mut self, _window: &Window) -> Option<u32> {
@@ -44,13 +50,23 @@ pub struct Reducing<R> {
     paces: bool,
     decision: Decision,
     reduction: Option<Reduction>,
+    /// Where an unused window may grow.
+    increase: Option<RateLimitedIncrease>,
 }
 
 impl<R: WindowRule> Reducing<R> {
     /// The state of a new connection. `paces` says whether it spreads its window over the RTT.
     pub fn new(rule: R, paces: bool, connection: &Connection) -> Self {
         let decision = connection.initial();
-        Reducing { rule, connection: *connection, paces, decision, reduction: None }
+        let (reduction, increase) = (None, None);
+        Reducing { rule, connection: *connection, paces, decision, reduction, increase }
+    }
+
+    /// A window that was not used may grow up to what the largest flight allows, where this is `on`
+    /// (draft-ietf-ccwg-ratelimited-increase); otherwise it does not grow, as in Linux.
+    pub fn rate_limited_increase(mut self, on: bool) -> Self {
+        self.increase = on.then(|| RateLimitedIncrease::new(self.connection.initial_window));
+        self
     }
 
     fn start(&mut self, congestion: Congestion, at: &Ack) {
@@ -80,7 +96,10 @@ impl<R: WindowRule> CongestionControl for Reducing<R> {
             }
         } else if ack.advanced && ack.delivered > 0 {
             window.limited = ack.limited;
-            self.rule.grow(window, ack);
+            match &mut self.increase {
+                None => self.rule.grow(window, ack),
+                Some(increase) => increase.grow(&mut self.rule, window, ack),
+            }
         }
         let rate = self.connection.pacing_rate(window, ack.nxt - ack.una, ack.srtt);
         let quantum = self.connection.quantum(rate, ack.min_rtt, LEAST_QUANTUM);
@@ -140,6 +159,41 @@ impl<R: WindowRule> CongestionControl for Reducing<R> {
     }
 }
 
+/// How far the window of a rate-limited sender may grow (draft-ietf-ccwg-ratelimited-increase §3).
+#[derive(Clone, Copy, Debug)]
+struct RateLimitedIncrease {
+    /// The largest flight since the window was last reduced, in segments (`maxFS`).
+    max_flight: u32,
+    /// The window after the last growth: a lower one was reduced since.
+    cwnd: u32,
+}
+
+impl RateLimitedIncrease {
+    fn new(initial_window: u32) -> Self {
+        RateLimitedIncrease { max_flight: initial_window, cwnd: initial_window }
+    }
+
+    #[inline(never)]
+    fn grow(&mut self, rule: &mut impl WindowRule, window: &mut Window, ack: &Ack) {
+        let before = window.cwnd;
+        if before < self.cwnd {
+            self.max_flight = 0;
+        }
+        // What was in flight when the acknowledgement came (RFC 5681 §2).
+        let flight = (ack.nxt - ack.una) as u32 + ack.delivered;
+        self.max_flight = self.max_flight.max(flight);
+        let slow_start = window.in_slow_start();
+        window.limited = true;
+        rule.grow(window, ack);
+        if flight < before {
+            // The draft limits growth; a window that is larger stays (RFC 7661 reduces that).
+            let limit = rule.limit(slow_start, self.max_flight);
+            window.cwnd = window.cwnd.min(limit.max(before));
+        }
+        self.cwnd = window.cwnd;
+    }
+}
+
 /// Proportional rate reduction (RFC 9937): a window that shrinks as data are delivered.
 #[derive(Clone, Copy, Debug)]
 struct Reduction {
@@ -171,5 +225,74 @@ impl Reduction {
         // A reduction begins with one segment at least, so that a loss is sent again.
         let at_least = u32::from(sent == 0);
         ack.in_flight + may_send.max(at_least)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reno;
+
+    /// A sender that pauses whenever it has sent what an application wrote.
+    struct Sender<R> {
+        control: Reducing<R>,
+        nxt: u64,
+    }
+
+    impl<R: WindowRule> Sender<R> {
+        /// Sends this number of segments, of which acknowledgements of two come; the window after each.
+        fn round(&mut self, segments: u64) -> Vec<u32> {
+            let una = self.nxt;
+            self.nxt += segments;
+            let acks = (1..=segments / 2).map(|n| Ack {
+                delivered: 2,
+                advanced: true,
+                una: una + 2 * n,
+                nxt: self.nxt,
+                in_flight: (segments - 2 * n) as u32,
+                srtt: l4s_units::Duration::from_millis(10),
+                ..Ack::default()
+            });
+            acks.map(|ack| self.control.on_ack(&ack).window.cwnd).collect()
+        }
+    }
+
+    fn reno() -> Sender<reno::Rule> {
+        let control = reno::control(&reno::Config::default(), &Connection::new(1000));
+        Sender { control: control.rate_limited_increase(true), nxt: 0 }
+    }
+
+    /// The example of draft-ietf-ccwg-ratelimited-increase, appendix A: four rounds of 4, 8, 4 and 20
+    /// segments in slow start. At last the window is used.
+    #[test]
+    fn slow_start_grows_to_twice_the_largest_flight() {
+        let mut sender = reno();
+        assert_eq!(sender.round(4), [12, 14]);
+        assert_eq!(sender.round(8), [16, 18, 20, 20]);
+        assert_eq!(sender.round(4), [20, 20]);
+        assert_eq!(sender.round(20), [22, 24, 26, 28, 30, 32, 34, 36, 38, 40]);
+        // As Linux: without the draft a window that is not used does not grow.
+        let mut sender = reno();
+        sender.control = sender.control.rate_limited_increase(false);
+        assert_eq!(sender.round(4), [10, 10]);
+    }
+
+    /// Draft §3: in congestion avoidance to one segment more than the largest flight since the last
+    /// reduction. A larger window stays.
+    #[test]
+    fn congestion_avoidance_grows_to_one_more_than_the_largest_flight() {
+        let mut sender = reno();
+        sender.round(10);
+        let at = Ack { una: sender.nxt, nxt: sender.nxt, ..Ack::default() };
+        sender.control.on_congestion(Congestion::Loss, false, &at);
+        assert_eq!(sender.control.on_recovered(Recovery::Complete).window.cwnd, 10);
+        // The flight of 10 was before the reduction from 20: only those of 8 count.
+        for _ in 0..10 {
+            assert!(sender.round(8).iter().all(|cwnd| *cwnd == 10));
+        }
+        for _ in 0..10 {
+            sender.round(10);
+        }
+        assert_eq!(sender.control.decision.window.cwnd, 11, "flights of 10 allow 11");
     }
 }

@@ -11,6 +11,8 @@ use crate::{Ack, Congestion, Connection, Reducing, Window, WindowRule};
 pub struct Config {
     /// Reduce by 0.8 rather than by half on ECN (ABE, RFC 8511 §3).
     pub abe: bool,
+    /// Let a window that is not used grow (draft-ietf-ccwg-ratelimited-increase).
+    pub rate_limited_increase: bool,
     /// Spread the window over the round trip instead of sending in bursts.
     pub pacing: bool,
 }
@@ -21,6 +23,11 @@ impl Configurable for Config {
 
     const PARAMS: &'static [Param<Self>] = &[
         param!(abe, Kind::Bool, "on ECN, reduce the window to 0.8 instead of 0.5 (RFC 8511)"),
+        param!(
+            rate_limited_increase,
+            Kind::Bool,
+            "let a window that is not used grow up to what the largest flight allows, as the IETF's draft"
+        ),
         param!(
             pacing,
             Kind::Bool,
@@ -67,6 +74,7 @@ pub type Control = Reducing<Rule>;
 /// The state of a new connection.
 pub fn control(config: &Config, connection: &Connection) -> Control {
     Reducing::new(Rule::new(config), config.pacing, connection)
+        .rate_limited_increase(config.rate_limited_increase)
 }
 
 impl WindowRule for Rule {

@@ -119,6 +119,8 @@ pub(crate) enum Part {
     TcpClient {
         /// The kernel's name of the congestion control: it has a receiver's half too.
         cc: String,
+        /// SO_RCVBUF of its sockets, where it is set.
+        rcvbuf: Option<u64>,
         /// Flow, start, and how much it fetches (`None`: without end), earliest first.
         flows: Vec<(FlowId, u64, Option<u64>)>,
         /// Those of them that are of applications, and how many bytes a frame has.

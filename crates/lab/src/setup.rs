@@ -242,6 +242,7 @@ impl LabPlan {
                 },
                 End::Client => Part::TcpClient {
                     cc: String::new(),
+                    rcvbuf: None,
                     flows: Vec::new(),
                     frames: Vec::new(),
                     intervals: Intervals::new(options.sample_every, Duration::ZERO),
@@ -386,7 +387,8 @@ fn tcp(
     // A client of its own kind has a control that asks for no ECN by itself.
     let cc = if group.peer == Peer::Auto { control.name } else { "reno".to_owned() };
     let intervals = Intervals::new(options.sample_every, scenario.warmup);
-    pair.client.part = Part::TcpClient { cc, flows: flows.all, frames, intervals };
+    let rcvbuf = group.rcvbuf.map(Bytes::get);
+    pair.client.part = Part::TcpClient { cc, rcvbuf, flows: flows.all, frames, intervals };
     Ok(pair)
 }
 

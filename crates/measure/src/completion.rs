@@ -13,7 +13,7 @@
 //!
 //! `T` = (s + 66 B · ceil(s / M)) · 8 / C is the time that the link takes to send the item in
 //! full segments: `M` of payload (`mss`, 1448 B unless set) with 14 B of Ethernet, 20 B of IPv4, 20 B of
-//! TCP and 12 B of timestamps. An empty item still takes the segment with the FIN. The SYN-ACK's own time on the
+//! TCP and 12 B of timestamps; the AccECN option is a cost of the transport. An empty item still takes the segment with the FIN. The SYN-ACK's own time on the
 //! link (some 70 B) is left out, whatever options it carries. A shaper whose bucket filled while
 //! idle sends its burst at once, so behind one an item of a few packets may take a little less.
 //!

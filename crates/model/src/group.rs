@@ -27,6 +27,9 @@ pub struct Group {
     pub mss: Bytes,
     /// The initial window in segments, from 1 (RFC 6928).
     pub initial_window: u32,
+    /// The receive buffer of its clients as SO_RCVBUF sets it, [`LEAST_BUFFER`] and four segments to
+    /// [`MOST_BUFFER`]; `None` where it follows the flow (Linux' autotuning).
+    pub rcvbuf: Option<Bytes>,
 }
 
 /// The payload of a full segment on a path of 1500 B packets.
@@ -35,6 +38,11 @@ pub const DEFAULT_MSS: Bytes = Bytes::new(1448);
 pub const LEAST_MSS: Bytes = Bytes::new(536);
 /// The largest: of packets of 9000 B.
 pub const MOST_MSS: Bytes = Bytes::new(8948);
+
+/// The smallest buffer of a socket that can be set.
+pub const LEAST_BUFFER: Bytes = Bytes::new(4096);
+/// The largest: Linux keeps twice of it in 31 bits.
+pub const MOST_BUFFER: Bytes = Bytes::new(i32::MAX as u64 / 2);
 
 /// Which ECN a TCP connection negotiates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -87,6 +95,7 @@ impl Group {
             size: None,
             mss: DEFAULT_MSS,
             initial_window: l4s_cc::INITIAL_WINDOW,
+            rcvbuf: None,
         }
     }
 }

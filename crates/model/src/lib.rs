@@ -15,7 +15,9 @@ mod traffic;
 
 pub use change::Change;
 pub use course::Course;
-pub use group::{AccEcn, DEFAULT_MSS, EcnMode, Group, LEAST_MSS, MOST_MSS, Peer};
+pub use group::{
+    AccEcn, DEFAULT_MSS, EcnMode, Group, LEAST_BUFFER, LEAST_MSS, MOST_BUFFER, MOST_MSS, Peer,
+};
 pub use link::{Buffer, Hop, Link, Per, Side};
 pub use negotiation::{Feedback, Negotiated};
 pub use roster::{FlowId, FlowKind, Roster, SourceId};

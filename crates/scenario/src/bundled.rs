@@ -44,6 +44,7 @@ bundled! {
     "tcp-parts",
     "peers",
     "phase",
+    "receive-window",
     "web",
     "video",
     "changes",

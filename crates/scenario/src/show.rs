@@ -230,6 +230,7 @@ fn draft(group: &Group) -> GroupDraft {
         size: group.size,
         mss: group.mss,
         initial_window: group.initial_window.into(),
+        rcvbuf: group.rcvbuf,
     }
 }
 

@@ -169,6 +169,15 @@ refuses! {
         "s.toml:17:7: `group.mss`: found 535, expected a whole number from 536 to 8948";
     a_segment_with_a_unit: "flows = 1" => "mss = \"1448b\"",
         "s.toml:17:7: `group.mss`: found \"1448b\", expected a whole number from 536 to 8948";
+    a_receive_buffer_of_nothing: "flows = 1" => "rcvbuf = \"4095b\"",
+        "s.toml:17:10: `group.rcvbuf`: found \"4095b\", expected \"auto\" or a size such as \"1514b\", \
+         from 4.096kb to 1073741.823kb";
+    a_receive_buffer_of_three_segments: "flows = 1" => "mss = 8948\nrcvbuf = \"35791b\"",
+        "s.toml:18:10: `group.rcvbuf`: found 35791b, expected 35792b or more: four segments of 8948 B \
+         (`mss`)";
+    a_receive_buffer_without_a_unit: "flows = 1" => "rcvbuf = 65536",
+        "s.toml:17:10: `group.rcvbuf`: found 65536, expected \"auto\" or a size such as \"1514b\", from \
+         4.096kb to 1073741.823kb; a number needs its unit";
     three_bits_of_accecn_for_a_peer_without: "flows = 1" => "peer = \"none\"\naccecn = \"ace\"",
         "s.toml:18:10: `group.accecn`: dctcp over this ECN has no AccECN; leave `accecn` out; \
          prague over ECT(1) has it, and all with `peer = \"accecn\"`";

@@ -4,6 +4,8 @@ use l4s_model::{FlowId, SourceId};
 use l4s_observe::{Contents, EcnFlags, Header, Tcp, Traced};
 use l4s_units::{Bytes, Duration, ETHERNET, Ecn, Time};
 
+use crate::tcp::INITIAL_BYTES;
+
 /// IP and TCP header, time stamps included.
 pub(crate) const HEADER: u64 = 40 + TIME_STAMPS;
 /// Time stamps in a TCP header (RFC 7323 §3.2), padded.
@@ -62,8 +64,6 @@ impl Packet {
     const CWR: u8 = 1 << 2;
     const ARRIVED_CE: u8 = 1 << 3;
     const PSH: u8 = 1 << 4;
-    /// Its ECN flags are a counter.
-    const ACE: u8 = 1 << 5;
 
     #[inline]
     fn new(owner: Owner, seq: u64, ip_length: u16, ecn: Ecn, flags: u8) -> Packet {
@@ -74,8 +74,9 @@ impl Packet {
 
     /// The SYN-ACK of a server.
     pub(crate) fn syn_ack(owner: Owner, syn_ack: SynAck) -> Packet {
-        let SynAck { ecn, flags, mss, stamps } = syn_ack;
-        let packet = Packet::new(owner, mss.into(), SYN_IP as u16, ecn, Packet::SYN);
+        let SynAck { ecn, flags, accecn, mss, stamps } = syn_ack;
+        let ip_length = SYN_IP as u16 + accecn.option_length();
+        let packet = Packet::new(owner, mss.into(), ip_length, ecn, Packet::SYN | accecn.0);
         Packet { syn_ecn: flags.ace(), stamps, ..packet }
     }
 
@@ -86,8 +87,8 @@ impl Packet {
         let flags = flag(segment.fin, Packet::FIN)
             | flag(segment.cwr, Packet::CWR)
             | flag(segment.push, Packet::PSH)
-            | flag(segment.accurate_ecn, Packet::ACE);
-        let ip_length = (u64::from(segment.payload) + HEADER) as u16;
+            | segment.accecn.0;
+        let ip_length = segment.payload + HEADER as u16 + segment.accecn.option_length();
         let packet = Packet::new(owner, segment.seq, ip_length, segment.ecn, flags);
         Packet { stamps: segment.stamps, ..packet }
     }
@@ -127,7 +128,12 @@ impl Packet {
 
     /// TCP: bytes of payload.
     pub(crate) fn payload(&self) -> u16 {
-        self.ip_length - HEADER as u16
+        self.ip_length - HEADER as u16 - self.accecn().option_length()
+    }
+
+    /// TCP: what it tells the client of marks.
+    fn accecn(&self) -> AccEcn {
+        AccEcn(self.flags & AccEcn::MASK)
     }
 
     pub(crate) fn fin(&self) -> bool {
@@ -138,7 +144,7 @@ impl Packet {
     pub(crate) fn ecn_flags(&self) -> EcnFlags {
         match self.flags {
             _ if self.is_syn() => EcnFlags::of_ace(self.syn_ecn),
-            flags if flags & Packet::ACE != 0 => EcnFlags::of_ace(ACE),
+            _ if self.accecn() != AccEcn::NONE => EcnFlags::of_ace(ACE),
             _ => EcnFlags { cwr: self.cwr(), ..EcnFlags::default() },
         }
     }
@@ -203,8 +209,8 @@ pub struct Segment {
     pub ecn: Ecn,
     /// Congestion window reduced (RFC 3168 §6.1.2).
     pub cwr: bool,
-    /// Whether its ECN flags are a counter instead (RFC 9768 §3.2.2).
-    pub accurate_ecn: bool,
+    /// What it tells of marks (RFC 9768 §3.2).
+    pub accecn: AccEcn,
     /// Nothing follows at once: the receiver should pass it on, and acknowledge (PSH).
     pub push: bool,
     /// The last one of the flow.
@@ -213,11 +219,55 @@ pub struct Segment {
     pub stamps: Stamps,
 }
 
+/// The AccECN fields of a server's packet (RFC 9768 §3.2), as bits of a packet's flags.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AccEcn(u8);
+
+impl AccEcn {
+    /// None: it does not count marks.
+    pub const NONE: AccEcn = AccEcn(0);
+    /// The counter ACE in its flags, without the option.
+    pub const ACE: AccEcn = AccEcn(1 << 5);
+    /// Where the bits of the option are.
+    const OPTION: u32 = 6;
+    const MASK: u8 = AccEcn::ACE.0 | 0b11 << AccEcn::OPTION;
+    /// Bytes of the option with its three counters (§3.2.3), padded.
+    const LENGTH: u16 = 12;
+
+    /// ACE and the option, after a request of this codepoint. CE stands for none yet.
+    pub const fn with_option(request: Ecn) -> AccEcn {
+        let code = match request {
+            Ecn::Ect1 => 1,
+            Ecn::Ect0 => 2,
+            Ecn::NotEct | Ecn::Ce => 3,
+        };
+        AccEcn(AccEcn::ACE.0 | code << AccEcn::OPTION)
+    }
+
+    /// Bytes that the option takes of a packet.
+    #[inline]
+    pub fn option_length(self) -> u16 {
+        if self.0 >> AccEcn::OPTION != 0 { AccEcn::LENGTH } else { 0 }
+    }
+
+    /// The counters of the option. The request is all that a client sends.
+    fn counters(self) -> Option<ByteCounters> {
+        let mut bytes = INITIAL_BYTES;
+        match self.0 >> AccEcn::OPTION {
+            0 => return None,
+            1 => bytes.ect1 += REQUEST as u32,
+            2 => bytes.ect0 += REQUEST as u32,
+            _ => {}
+        }
+        Some(bytes)
+    }
+}
+
 #[cfg(test)]
 impl Segment {
     /// How many full segments are before it.
     pub fn number(&self) -> u64 {
-        self.seq / MSS
+        self.seq / (MSS - u64::from(self.accecn.option_length()))
     }
 }
 
@@ -282,13 +332,13 @@ impl Packet {
             let payload = length.saturating_sub(UDP_HEADER) as u32;
             return Header::Udp { payload, number: self.seq };
         }
-        let (syn, payload) = (self.is_syn(), length - HEADER);
+        let syn = self.is_syn();
         Header::Tcp(Tcp {
             // The SYN takes number 0.
             seq: if syn { 0 } else { 1 + self.seq },
             // So does the client's; its request follows.
             ack: Some(if syn { 1 } else { 1 + REQUEST }),
-            payload: if syn { 0 } else { payload as u32 },
+            payload: if syn { 0 } else { self.payload().into() },
             syn,
             fin: self.fin(),
             push: self.push(),
@@ -296,6 +346,7 @@ impl Packet {
             window: SERVER_WINDOW,
             stamps: Some(self.stamps.words()),
             mss: syn.then_some(self.seq as u16),
+            accecn: self.accecn().counters().map(ByteCounters::in_order),
             ..Tcp::default()
         })
     }
@@ -336,6 +387,8 @@ pub struct SynAck {
     pub ecn: Ecn,
     /// The ECN that it grants (RFC 9768 §3.1.1).
     pub flags: EcnFlags,
+    /// Whether it has the AccECN option.
+    pub accecn: AccEcn,
     /// The maximum segment size that it announces.
     pub mss: u16,
     /// When it was sent, and which SYN it answers.
@@ -390,6 +443,14 @@ pub struct ByteCounters {
     pub ce: u32,
     /// Of ECT(0): EE0B.
     pub ect0: u32,
+}
+
+impl ByteCounters {
+    /// The fields of an option that begins with ECT(1), in their order.
+    pub(crate) fn in_order(self) -> [u32; 3] {
+        let ByteCounters { ect1, ce, ect0 } = self;
+        [ect1, ce, ect0]
+    }
 }
 
 impl Ack {

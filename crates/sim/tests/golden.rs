@@ -187,6 +187,11 @@ fn peers() {
 }
 
 #[test]
+fn receive_window() {
+    check("receive-window", &["duration=10s", "warmup=4s"]);
+}
+
+#[test]
 fn web() {
     check("web", &["duration=10s", "warmup=2s"]);
 }

@@ -8,9 +8,9 @@ use l4s_scenario::Plan;
 use l4s_sim::Packet;
 use l4s_units::{Duration, Time};
 
-/// IP length of the middle and the rear of a set: 98 B and 52 B of header, and of a rear that is a copy
+/// IP length of the middle and the rear of a set: 98 B and 64 B of header, and of a rear that is a copy
 /// one less.
-const TRACER_IP: [u64; 2] = [149, 150];
+const TRACER_IP: [u64; 2] = [161, 162];
 
 /// What became of a Prague flow beside a Cubic flow with Classic ECN.
 #[derive(Default, Debug)]

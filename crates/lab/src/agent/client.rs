@@ -28,6 +28,7 @@ pub(super) struct Client {
     here: IpAddr,
     server: SocketAddr,
     cc: String,
+    rcvbuf: Option<u64>,
     /// When it reports its reads.
     intervals: Intervals,
     path: Path,
@@ -64,7 +65,7 @@ struct Flow {
 
 impl Client {
     pub fn new(setup: &Setup) -> Result<Client, OsError> {
-        let Part::TcpClient { cc, flows, frames, intervals } = &setup.part else {
+        let Part::TcpClient { cc, rcvbuf, flows, frames, intervals } = &setup.part else {
             return Err(OsError::Run("not a TCP client".to_owned()));
         };
         let opening = |&(flow, at, size): &_| Opening { at: Time::from_nanos(at), flow, size };
@@ -72,6 +73,7 @@ impl Client {
             here: setup.address,
             server: SocketAddr::new(setup.peer, SERVER_PORT),
             cc: cc.clone(),
+            rcvbuf: *rcvbuf,
             intervals: *intervals,
             path: Path::new(setup)?,
             flows: flows.iter().rev().map(opening).collect(),
@@ -198,6 +200,10 @@ impl Client {
         reports: &mut Reports,
     ) -> Result<OwnedFd, OsError> {
         let socket = socket::tcp(of_flow(self.here, flow), &self.cc)?;
+        // Before the SYN, which announces a window.
+        if let Some(bytes) = self.rcvbuf {
+            socket::set_receive_buffer(&socket, bytes)?;
+        }
         reports.push(Report::Opened { flow, at: clock.now() });
         match rustix::net::connect(&socket, &self.server) {
             Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),

@@ -77,6 +77,12 @@ pub(super) fn pace(socket: impl AsFd) -> Result<(), OsError> {
         .map_err(|error| OsError::machine("pacing of a TCP socket (SO_MAX_PACING_RATE)", error))
 }
 
+/// Sets SO_RCVBUF beyond the limit for users, too; from then on the buffer does not follow the flow.
+pub(super) fn set_receive_buffer(socket: impl AsFd, bytes: u64) -> Result<(), OsError> {
+    sockopt::set_socket_recv_buffer_size_force(socket, bytes as usize)
+        .map_err(|error| OsError::machine("the receive buffer (SO_RCVBUFFORCE)", error))
+}
+
 #[allow(unsafe_code)]
 fn set_option(socket: impl AsFd, level: i32, name: i32, value: u64) -> io::Result<()> {
     let socket = socket.as_fd().as_raw_fd();

@@ -1,6 +1,9 @@
 //! `[[group]]`: TCP flows that behave alike.
 
-use l4s_model::{AccEcn, DEFAULT_MSS, EcnMode, Feedback, Group, LEAST_MSS, MOST_MSS, Peer};
+use l4s_model::{
+    AccEcn, DEFAULT_MSS, EcnMode, Feedback, Group, LEAST_BUFFER, LEAST_MSS, MOST_BUFFER, MOST_MSS,
+    Peer,
+};
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Time};
 
@@ -48,6 +51,7 @@ pub(crate) struct GroupDraft {
     pub size: Option<Bytes>,
     pub mss: Bytes,
     pub initial_window: u64,
+    pub rcvbuf: Option<Bytes>,
 }
 
 /// When the flows of a group start.
@@ -136,6 +140,13 @@ pub(crate) const GROUP: &[Field<GroupDraft>] = &[
         },
         write: |group| Some(group.initial_window.into()),
     },
+    Field {
+        name: "rcvbuf",
+        doc: "receive buffer of each client as SO_RCVBUF sets it, such as \"64kb\", or \"auto\"",
+        required: false,
+        read: |group, node| buffer(node).map(|buffer| group.rcvbuf = buffer),
+        write: |group| Some(text(group.rcvbuf.map_or("auto".to_owned(), bytes_text))),
+    },
 ];
 
 fn start(node: &Node) -> Result<Start, Refusal> {
@@ -181,6 +192,16 @@ fn size(node: &Node) -> Result<Option<Bytes>, Refusal> {
     })
 }
 
+fn buffer(node: &Node) -> Result<Option<Bytes>, Refusal> {
+    if node.text() == Some("auto") {
+        return Ok(None);
+    }
+    quantity(node, LEAST_BUFFER, MOST_BUFFER).map(Some).map_err(|refusal| Refusal {
+        expected: format!("\"auto\" or {}", refusal.expected),
+        ..refusal
+    })
+}
+
 /// Every group, with the table it was read from.
 pub(super) fn groups<'a>(
     root: &'a Table,
@@ -203,6 +224,7 @@ pub(super) fn groups<'a>(
             size: None,
             mss: DEFAULT_MSS,
             initial_window: l4s_cc::INITIAL_WINDOW.into(),
+            rcvbuf: None,
         };
         read_table(table, &node.place, "group", GROUP, &["cc"], &mut draft, gathered);
         if flows > MOST_FLOWS {
@@ -297,7 +319,16 @@ pub(super) fn counted_out(
         size: draft.size,
         mss: draft.mss,
         initial_window: draft.initial_window as u32,
+        rcvbuf: draft.rcvbuf,
     };
+    let least = Bytes::new(4 * group.mss.get());
+    if let Some(rcvbuf) = group.rcvbuf.filter(|rcvbuf| *rcvbuf < least) {
+        let (rcvbuf, least, mss) = (bytes_text(rcvbuf), bytes_text(least), group.mss.get());
+        let message = format!(
+            "`group.rcvbuf`: found {rcvbuf}, expected {least} or more: four segments of {mss} B (`mss`)"
+        );
+        gathered.add(&place("rcvbuf"), message, None);
+    }
     let accurate = matches!(group.negotiated().feedback, Feedback::Accurate { .. });
     if group.accecn == AccEcn::Ace && !accurate {
         let kind = group.cc.kind();

@@ -193,6 +193,9 @@ impl Dice {
             if self.one_in(4) {
                 text += &format!("initial_window = {}\n", self.between(1, 1000));
             }
+            if self.one_in(4) {
+                text += &format!("rcvbuf = \"{}b\"\n", self.between(35_792, 1_073_741_823));
+            }
             let start = |dice: &mut Dice| Duration::from_nanos(dice.between(0, ns - 1));
             match self.below(4) {
                 0 => {}

@@ -61,7 +61,7 @@ pub struct Decoder {
     /// Segments per acknowledgement, smoothed.
     acked: u32,
     /// Payload of a full segment in bytes.
-    mss: u16,
+    payload: u16,
     /// The path strips the option, or clears it.
     stripped: bool,
     /// The flags are no counter: nothing that they say is believed.
@@ -78,16 +78,21 @@ pub struct News {
 }
 
 impl Decoder {
-    /// The feedback on full segments of `mss` bytes of payload, before the first mark.
-    pub fn new(mss: u16) -> Decoder {
+    /// The feedback on full segments with this payload, before the first mark.
+    pub fn new(payload: u16) -> Decoder {
         let (stripped, disabled) = (false, false);
-        Decoder { cep: INITIAL_CEP, ce_bytes: 0, acked: 0, mss, stripped, disabled }
+        Decoder { cep: INITIAL_CEP, ce_bytes: 0, acked: 0, payload, stripped, disabled }
     }
 
     /// Marks counted so far, from the handshake on.
     #[cfg(test)]
     pub fn marks(&self) -> u32 {
         self.cep - INITIAL_CEP
+    }
+
+    /// Full segments have this payload.
+    pub fn set_payload(&mut self, payload: u16) {
+        self.payload = payload;
     }
 
     /// The SYN-ACK was marked (RFC 9768 table 4).
@@ -144,7 +149,7 @@ impl Decoder {
         }
         let difference = u32::from(ace).wrapping_sub(self.cep) & ACE;
         let thinned = self.acked > THINNED << FRACTION;
-        let marks = count(difference, delivered, bytes, thinned, self.mss.into());
+        let marks = count(difference, delivered, bytes, thinned, self.payload.into());
         self.cep = self.cep.wrapping_add(marks);
         self.ce_bytes = ce_bytes.unwrap_or_default();
         News { marks, bytes: bytes.unwrap_or_default() }
@@ -153,15 +158,21 @@ impl Decoder {
 
 /// The number of marks behind a difference of ACE.
 #[inline]
-fn count(difference: u32, delivered: u32, bytes: Option<u32>, thinned: bool, mss: u32) -> u32 {
+fn count(difference: u32, delivered: u32, bytes: Option<u32>, thinned: bool, payload: u32) -> u32 {
     if delivered <= ACE {
         return difference;
     }
-    wrapped(difference, delivered, bytes, thinned, mss)
+    wrapped(difference, delivered, bytes, thinned, payload)
 }
 
 #[inline(never)]
-fn wrapped(difference: u32, delivered: u32, bytes: Option<u32>, thinned: bool, mss: u32) -> u32 {
+fn wrapped(
+    difference: u32,
+    delivered: u32,
+    bytes: Option<u32>,
+    thinned: bool,
+    payload: u32,
+) -> u32 {
     let safer = delivered - (delivered.wrapping_sub(difference) & ACE);
     match bytes {
         None if thinned => difference,
@@ -169,14 +180,14 @@ fn wrapped(difference: u32, delivered: u32, bytes: Option<u32>, thinned: bool, m
         Some(0) => difference,
         // More than one wrap is possible: as many as these bytes are segments.
         Some(bytes) if delivered > 2 * ACE + 1 => {
-            if bytes >= delivered.saturating_mul(mss) {
+            if bytes >= delivered.saturating_mul(payload) {
                 return safer;
             }
-            safer.min(difference + (bytes.div_ceil(mss) & !ACE))
+            safer.min(difference + (bytes.div_ceil(payload) & !ACE))
         }
-        Some(bytes) if bytes > difference * mss => safer,
+        Some(bytes) if bytes > difference * payload => safer,
         // Half of the bytes that the safer number would need are too few for it.
-        Some(bytes) if bytes < safer * mss / 2 => difference,
+        Some(bytes) if bytes < safer * payload / 2 => difference,
         Some(_) => safer,
     }
 }

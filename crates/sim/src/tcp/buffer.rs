@@ -6,10 +6,13 @@
 //! reads at once. There is no upper limit: the buffers of the other substrates are as large as their
 //! path needs, too. So the window is never what limits a flow that makes progress; one that waits for a
 //! lost segment can send so much beyond it and no more.
+//!
+//! A buffer that the application set (SO_RCVBUF) holds twice as much memory and does not follow the flow.
 
-use l4s_units::{Duration, Time};
+use l4s_units::{Bytes, Duration, ETHERNET, Time};
 
-use crate::packet::{Stamp, Stamps, TIME_STAMPS};
+use super::ranges::Ranges;
+use crate::packet::{HEADER, Stamp, Stamps, TIME_STAMPS};
 
 /// Half of `tcp_rmem[1]`, 131,072 B: the window before the first segment, in whole segments
 /// (`tcp_select_initial_window`).
@@ -24,9 +27,23 @@ const FIRST_ROUND: u64 = 10;
 
 /// The window before the first segment in bytes, where segments have at most `mss` of payload. Linux
 /// counts the time stamps of a segment in here.
-pub(super) fn initial_window(mss: u16) -> u64 {
+pub(super) fn initial_window(mss: u16, rcvbuf: Option<u64>) -> u32 {
     let with_stamps = advertised(mss);
-    INITIAL / with_stamps * with_stamps
+    (rcvbuf.unwrap_or(INITIAL) / with_stamps * with_stamps) as u32
+}
+
+/// The payload that fits into `memory` in segments with `mss` each (`tcp_win_from_space`). Linux keeps the
+/// share of a segment's memory that is payload in 256ths (`scaling_ratio`).
+fn space(memory: u64, mss: u16) -> u64 {
+    let mss = u64::from(mss);
+    let packet = Bytes::new(mss + HEADER) + ETHERNET;
+    memory * (256 * mss / l4s_bottleneck::skb_memory(packet).get()) / 256
+}
+
+/// The largest window that 16 bits tell with the scale of the handshake (RFC 7323 §2.3), which Linux chooses
+/// for the window that it expects then, SO_RCVBUF (`tcp_select_initial_window`).
+fn scaled_most(rcvbuf: u64) -> u64 {
+    u64::from(u16::MAX) << rcvbuf.ilog2().saturating_sub(15).min(14)
 }
 
 /// The maximum segment size that the client announces, which counts no time stamps (`advmss`).
@@ -35,7 +52,7 @@ fn advertised(mss: u16) -> u64 {
 }
 
 /// The window of one connection.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Buffer {
     /// Bytes by which the window grows for each segment.
     growth: u32,
@@ -52,26 +69,57 @@ pub(super) struct Buffer {
     rtt: Duration,
     /// The time stamp that the last segment echoed: each gives one sample.
     echo: Stamp,
+    /// A buffer that was set.
+    fixed: Option<Box<Fixed>>,
+}
+
+/// A buffer that does not follow the flow.
+#[derive(Clone, Debug)]
+struct Fixed {
+    /// Bytes that it holds.
+    space: u64,
+    /// What follows the last byte that the sender may send: this never moves back
+    /// (`tcp_select_window`).
+    edge: u64,
 }
 
 impl Buffer {
-    /// The window of a client whose segments have at most `mss` bytes of payload.
-    pub fn new(mss: u16) -> Buffer {
+    /// The window of a client whose segments have at most `mss` bytes of payload, and with SO_RCVBUF where
+    /// that is set.
+    pub fn new(mss: u16, rcvbuf: Option<u64>) -> Buffer {
+        let fixed = rcvbuf.map(|rcvbuf| Box::new(Fixed { space: space(2 * rcvbuf, mss), edge: 0 }));
+        let limit = match (&fixed, rcvbuf) {
+            // The window grows while a segment is in the buffer (`tcp_grow_window`).
+            (Some(fixed), Some(rcvbuf)) => (fixed.space - u64::from(mss)).min(scaled_most(rcvbuf)),
+            _ => FIRST_LIMIT,
+        };
         Buffer {
             growth: (GROWTH * advertised(mss)) as u32,
-            window: initial_window(mss),
-            limit: FIRST_LIMIT,
-            most: FIRST_ROUND * advertised(mss),
+            window: u64::from(initial_window(mss, rcvbuf)).min(limit),
+            limit,
+            // More than ever arrives in a round trip: the limit stays.
+            most: if fixed.is_some() { u64::MAX } else { FIRST_ROUND * advertised(mss) },
             round: (0, Time::ZERO),
             rtt: Duration::MAX,
             echo: Stamp::default(),
+            fixed,
         }
     }
 
-    /// Bytes from the first missing one on that the sender may send.
+    /// Bytes from `next`, the first missing one, on that the sender may send, where what is `beyond` takes
+    /// room of the buffer. The application has read what is before: Linux' receiver waits for that before
+    /// it acknowledges a smaller window than the last one (`__tcp_ack_snd_check`).
     #[inline]
-    pub fn window(&self) -> u32 {
-        u32::try_from(self.window).unwrap_or(u32::MAX)
+    pub fn window(&mut self, next: u64, beyond: &Ranges) -> u32 {
+        let window = match &mut self.fixed {
+            None => self.window,
+            Some(fixed) => {
+                let free = fixed.space.saturating_sub(beyond.total());
+                fixed.edge = fixed.edge.max(next + self.window.min(free));
+                fixed.edge - next
+            }
+        };
+        u32::try_from(window).unwrap_or(u32::MAX)
     }
 
     /// The RTT by time stamps; the longest duration before the first.
@@ -129,7 +177,8 @@ mod tests {
     /// Round trips of 50 ms in which this number of segments arrive in order, 10 us apart; window and limit
     /// after each.
     fn windows(rounds: &[u64]) -> Vec<(u64, u64)> {
-        let (mut buffer, mut next, mut start) = (Buffer::new(MSS as u16), 0, Time::ZERO + MS * 75);
+        let (mut buffer, mut next, mut start) =
+            (Buffer::new(MSS as u16, None), 0, Time::ZERO + MS * 75);
         let mut windows = Vec::new();
         for arrive in rounds {
             let (echo, sent) = (Stamp::at(start.saturating_sub(MS * 50)), Stamp::at(start));
@@ -159,6 +208,44 @@ mod tests {
         let limits: Vec<u64> =
             windows(&[10, 20, 40, 80, 5]).iter().map(|w| w.1 / segment).collect();
         assert_eq!(limits, [60, 60, 118, 240, 480]);
+    }
+
+    /// 1,000,000 are below 2²⁰, so that the scale is 4: of 1,250,000 B only 65,535 · 16 can be told.
+    #[test]
+    fn a_window_is_no_larger_than_its_scale_allows() {
+        assert_eq!(Buffer::new(MSS as u16, Some(1_000_000)).limit, 1_048_560);
+        assert_eq!(Buffer::new(MSS as u16, Some(60_000)).limit, 65_535);
+        assert_eq!(scaled_most(i32::MAX as u64 / 2), 65_535 << 14);
+    }
+
+    /// 131,072 B of memory hold 131,072 · 160/256 B of payload in segments of 1448 B, which take 2304 B each;
+    /// one of them is there while the window grows.
+    #[test]
+    fn a_buffer_of_a_fixed_size_does_not_follow_the_flow() {
+        let mut buffer = Buffer::new(MSS as u16, Some(65_536));
+        let (space, full) = (81_920, 81_920 - MSS as u32);
+        let mut next = 0;
+        for n in 0..1000 {
+            next += MSS;
+            let now = Time::ZERO + MS * n;
+            buffer.take(Stamps { sent: Stamp::at(now), echo: Stamp::at(now) }, next, next, now);
+        }
+        let mut beyond = Ranges::default();
+        assert_eq!(buffer.window(next, &beyond), full);
+        // What arrives above a hole takes room, but the end of the window does not move back.
+        beyond.insert(next + MSS, next + 21 * MSS, |_, _| {});
+        assert_eq!(buffer.window(next, &beyond), full);
+        // The hole becomes smaller: 20 segments are in the buffer still.
+        assert_eq!(buffer.window(next + 1, &beyond), full - 1);
+        beyond.remove_below(u64::MAX);
+        next += 21 * MSS;
+        assert_eq!(buffer.window(next, &beyond), full);
+        beyond.insert(next + 10 * MSS, next + 30 * MSS, |_, _| {});
+        assert_eq!(buffer.window(next + 9 * MSS, &beyond), full - 9 * MSS as u32);
+        // Without a limit by the end of the earlier window: what is free.
+        let mut buffer = Buffer::new(MSS as u16, Some(65_536));
+        buffer.window = full.into();
+        assert_eq!(u64::from(buffer.window(next, &beyond)), space - 20 * MSS);
     }
 
     proptest! {

@@ -48,12 +48,13 @@ enum State {
 }
 
 impl Client {
-    /// A client that asks for segments of at most `mss` bytes of payload.
-    pub fn new(offer: Offer, mss: u16) -> Self {
+    /// A client that asks for segments of at most `mss` bytes of payload; `rcvbuf` is SO_RCVBUF, where that
+    /// is set.
+    pub fn new(offer: Offer, mss: u16, rcvbuf: Option<u64>) -> Self {
         Client {
             state: State::Opening { attempts: 0, due: Time::NEVER },
             offer,
-            receiver: Receiver::new(offer.feedback, Duration::ZERO, mss),
+            receiver: Receiver::new(offer.feedback, Duration::ZERO, mss, rcvbuf),
             size: u64::MAX,
         }
     }

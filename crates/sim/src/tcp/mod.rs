@@ -22,6 +22,7 @@ mod sender;
 mod supply;
 mod usage;
 
+pub(crate) use accecn::INITIAL_BYTES;
 pub use client::{Client, Offer};
 pub use receiver::{Arrived, Receiver};
 pub(crate) use sender::Answer;

@@ -63,6 +63,11 @@ impl Ranges {
         Some((within.first()?.0.max(from), within.last()?.1.min(to)))
     }
 
+    /// How much is in the set.
+    pub fn total(&self) -> u64 {
+        self.ranges.iter().map(|(from, to)| to - from).sum()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }

@@ -8,6 +8,8 @@ use super::buffer::Buffer;
 use super::ranges::Ranges;
 use crate::packet::{Ack, ByteCounters, Duplicate, Stamp, Stamps};
 
+/// What a full segment is taken to carry before the first one (RFC 9293 §3.7.1, `TCP_MSS_DEFAULT`).
+const DEFAULT_MSS: u16 = 536;
 /// The least that a delayed acknowledgement waits.
 const ATO_MIN: Duration = Duration::from_millis(40);
 /// The longest that it waits.
@@ -56,8 +58,8 @@ impl Arrived {
 #[derive(Clone, Debug)]
 pub struct Receiver {
     feedback: Feedback,
-    /// Payload of a full segment in bytes.
-    mss: u16,
+    /// The most payload that a segment had: that of a full one (`rcv_mss`).
+    full: u16,
     /// The first byte not received. The application has read those before it.
     next: u64,
     /// What was received above it.
@@ -106,12 +108,12 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// The receiver of a connection whose handshake took `rtt` and whose full segments have `mss` bytes
-    /// of payload.
-    pub fn new(feedback: Feedback, rtt: Duration, mss: u16) -> Self {
+    /// The receiver of a connection whose handshake took `rtt` and whose segments have at most `mss` bytes
+    /// of payload. `rcvbuf` is SO_RCVBUF, where that is set.
+    pub fn new(feedback: Feedback, rtt: Duration, mss: u16, rcvbuf: Option<u64>) -> Self {
         Receiver {
             feedback,
-            mss,
+            full: mss.min(DEFAULT_MSS),
             next: 0,
             beyond: Ranges::default(),
             recent: [0; 3],
@@ -133,7 +135,7 @@ impl Receiver {
             due: Time::NEVER,
             merging: false,
             ts_recent: Stamp::default(),
-            buffer: Buffer::new(mss),
+            buffer: Buffer::new(mss, rcvbuf),
             srtt: rtt,
         }
     }
@@ -206,7 +208,8 @@ impl Receiver {
         // The application reads everything as it arrives; then pushed data is acknowledged, and
         // less than a full segment is taken for pushed (`tcp_measure_rcv_mss`).
         let in_order = seq <= self.next && self.next < end;
-        let mut at_once = (push || payload < self.mss) && in_order;
+        let is_short = payload != self.full && self.measure_segment(payload);
+        let mut at_once = (push || is_short) && in_order;
         match ecn {
             Ecn::NotEct => {}
             Ecn::Ect1 => accecn::add(&mut self.bytes.ect1, payload),
@@ -260,7 +263,7 @@ impl Receiver {
             // What makes the window grow is acknowledged at once (`tcp_grow_window`).
             self.quick |= 1;
         }
-        if at_once || self.next - self.acknowledged > u64::from(self.mss) || self.quick > 0 {
+        if at_once || self.next - self.acknowledged > u64::from(self.full) || self.quick > 0 {
             send(self.acknowledge(now));
         } else if self.beyond.is_empty() {
             if self.due == Time::NEVER {
@@ -282,6 +285,14 @@ impl Receiver {
             self.ato = (self.ato * 2).min(self.srtt + ATO_MAX);
         }
         Some(self.acknowledge(now))
+    }
+
+    /// A segment had another payload than full ones; returns whether it had less. Full ones have less than
+    /// was announced where the server has TCP options.
+    fn measure_segment(&mut self, payload: u16) -> bool {
+        let is_short = payload < self.full;
+        self.full = self.full.max(payload);
+        is_short
     }
 
     /// The first segment that was not acknowledged yet gives the time stamp to echo, so that a delayed
@@ -452,7 +463,7 @@ impl Receiver {
             ece: self.demand_cwr,
             ace: self.ace(),
             option: option.then_some(self.bytes),
-            window: self.buffer.window(),
+            window: self.buffer.window(self.next, &self.beyond),
             stamps: Stamps { sent: Stamp::at(now), echo: self.ts_recent },
         }
     }

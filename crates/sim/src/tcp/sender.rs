@@ -32,7 +32,7 @@ use super::rtt::Rtt;
 use super::scoreboard::{Arrival, Delivered, Scoreboard};
 use super::supply::Supply;
 use super::usage::Usage;
-use crate::packet::{Ack, Request, Segment, Stamp, Stamps, Syn, SynAck, announced_mss};
+use crate::packet::{AccEcn, Ack, Request, Segment, Stamp, Stamps, Syn, SynAck, announced_mss};
 pub(crate) use answer::Answer;
 use recovery::{Progress, Resend};
 use tracing::Tracing;
@@ -54,10 +54,12 @@ pub struct SenderConfig {
     pub echo: Marks,
     /// How many bytes it sends; `None` for no end.
     pub size: Option<u64>,
-    /// Bytes of payload in a full segment.
+    /// Bytes of payload in a full segment without the AccECN option.
     pub mss: u16,
     /// The initial window in segments, from 1.
     pub initial_window: u32,
+    /// SO_RCVBUF of the client, where it is set.
+    pub rcvbuf: Option<u64>,
 }
 
 /// What the sender does, as it does it.
@@ -97,7 +99,10 @@ impl State {
 /// The sending side of a connection.
 #[derive(Debug)]
 pub struct Sender {
+    /// Payload of a full segment in bytes, as far as announced sizes tell (`mss_cache`).
     mss: u16,
+    /// The same, less the AccECN option (`tcp_current_mss`).
+    payload: u16,
     cc: Cc,
     decision: Decision,
     state: State,
@@ -117,6 +122,8 @@ pub struct Sender {
     /// Acknowledgements count marks (AccECN, RFC 9768) instead of echoing them.
     accurate_ecn: bool,
     accecn: Decoder,
+    /// What its own packets tell of marks.
+    accecn_fields: AccEcn,
     /// No counters have arrived since the handshake.
     counters_untested: bool,
     /// The codepoint of the client's last SYN.
@@ -149,6 +156,8 @@ pub struct Sender {
     ts_recent: Stamp,
     /// When the first SYN-ACK went out, and how often it was sent.
     syn_ack: (Stamp, u32),
+    /// The client's first receive window.
+    first_window: u32,
     /// The first byte for which the receiver has no room.
     room_end: u64,
     probe: Option<Probe>,
@@ -190,9 +199,11 @@ impl Sender {
     pub fn new(config: &SenderConfig) -> Self {
         let mss = config.mss;
         let initial_window = config.initial_window;
+        let first_window = buffer::initial_window(mss, config.rcvbuf);
         let connection = Connection { initial_window, ..Connection::new(mss.into()) };
         Sender {
             mss,
+            payload: mss,
             cc: Cc::new(&config.cc, &connection),
             decision: connection.initial(),
             state: State::SynReceived,
@@ -208,6 +219,7 @@ impl Sender {
             ecn_on_everything: false,
             accurate_ecn: false,
             accecn: Decoder::new(mss),
+            accecn_fields: AccEcn::NONE,
             counters_untested: false,
             syn_ecn: Ecn::NotEct,
             tracing: Tracing::new(config.cc.tracer_set()),
@@ -225,7 +237,8 @@ impl Sender {
             undo: Undo::default(),
             ts_recent: Stamp::default(),
             syn_ack: (Stamp::default(), 0),
-            room_end: buffer::initial_window(mss),
+            first_window,
+            room_end: first_window.into(),
             probe: None,
             #[cfg(test)]
             script: None,
@@ -307,7 +320,10 @@ impl Sender {
         self.syn_ack = (if times == 0 { Stamp::at(now) } else { first }, times + 1);
         let flags = self.answer_to_syn();
         let (ecn, mss) = (self.syn_ack_ecn(), announced_mss(self.mss));
-        out.send_syn_ack(SynAck { ecn, flags, mss, stamps: self.stamps(now) });
+        // As in Linux, the first one alone has the option (`tcp_synack_options`).
+        let has_option = self.accurate_ecn && times == 0;
+        let accecn = if has_option { AccEcn::with_option(Ecn::Ce) } else { AccEcn::NONE };
+        out.send_syn_ack(SynAck { ecn, flags, accecn, mss, stamps: self.stamps(now) });
         self.last_sent = now;
         self.timer = Timer { due: now + self.rtt.rto(self.backoff), purpose: Purpose::Retransmit };
     }
@@ -346,13 +362,9 @@ impl Sender {
         }
         let prior_una = self.board.una();
         if ack.cumulative < self.board.una_byte() {
-            return;
+            return self.on_old_ack(ack, now, out);
         }
-        let sacks = ack.sacks.iter().take_while(|s| s.0 < s.1);
-        let sacks =
-            sacks.map(|s| (ack.cumulative + u64::from(s.0), ack.cumulative + u64::from(s.1)));
-        let arrival = Arrival { now, echo: ack.stamps.echo, min_rtt: self.rtt.min() };
-        let delivered = self.board.acknowledge(ack.cumulative, sacks, arrival);
+        let delivered = self.deliver(ack, now);
         let una = self.board.una();
         if self.ts_recent.is_before(ack.stamps.sent) {
             self.ts_recent = ack.stamps.sent;
@@ -370,7 +382,7 @@ impl Sender {
             }
             let progress = una > prior_una || delivered.selective;
             let news = self.accecn.take(ack.ace, ack.option, delivered.segments, progress);
-            let marks = news.marks - self.tracing.idle_marks(ack, news, self.mss);
+            let marks = news.marks - self.tracing.idle_marks(ack, news, self.payload);
             (marks > 0, marks)
         } else {
             let ece = ack.ece && self.ecn.is_some();
@@ -413,6 +425,39 @@ impl Sender {
         }
         sample.limited = self.usage.is_limited(&self.decision.window);
         self.decision = self.cc.on_ack(&sample);
+        self.send_after(resend, now, out);
+    }
+
+    /// An acknowledgement arrived that a later one overtook. It may tell of blocks that no other one
+    /// told of; the congestion control does not see it (`old_ack` in Linux' `tcp_ack`).
+    #[cold]
+    fn on_old_ack(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
+        let una_byte = self.board.una_byte();
+        // The receive window never shrinks: this is its maximum (RFC 5961 §5.2).
+        let is_too_old = ack.cumulative + self.room_end.saturating_sub(una_byte) < una_byte;
+        if is_too_old || (ack.newest_block().is_none() && ack.duplicate.is_none()) {
+            return;
+        }
+        let delivered = self.deliver(ack, now);
+        let una = self.board.una();
+        let progress = Progress { ack, delivered: &delivered, una, advanced: false, ece: false };
+        let (_, resend) = self.decide_state(&progress, now);
+        self.send_after(resend, now, out);
+    }
+
+    /// The scoreboard takes what an acknowledgement tells of.
+    #[inline]
+    fn deliver(&mut self, ack: &Ack, now: Time) -> Delivered {
+        let sacks = ack.sacks.iter().take_while(|s| s.0 < s.1);
+        let sacks =
+            sacks.map(|s| (ack.cumulative + u64::from(s.0), ack.cumulative + u64::from(s.1)));
+        let arrival = Arrival { now, echo: ack.stamps.echo, min_rtt: self.rtt.min() };
+        self.board.acknowledge(ack.cumulative, sacks, arrival)
+    }
+
+    /// Sends what an acknowledgement allows.
+    #[inline]
+    fn send_after(&mut self, resend: Resend, now: Time, out: &mut impl Output) {
         if resend == Resend::NewFirst {
             self.transmit(now, out);
             // Where nothing new may be sent, nothing is learnt from it (RFC 5682 §2.1 step 2).

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug)]
 pub(super) struct Supply {
     /// Payload of a full segment in bytes.
-    mss: u16,
+    payload: u16,
     /// How many bytes there are by now; `u64::MAX` without end.
     bytes: u64,
     /// Where each write of an application ends that had not been acknowledged at its last write;
@@ -36,13 +36,18 @@ fn over_before(writes: &VecDeque<u64>, from: u64) -> usize {
 
 impl Supply {
     /// This number of bytes and then the end; `None` for no end.
-    pub fn new(size: Option<u64>, mss: u16) -> Self {
-        Supply { mss, bytes: size.unwrap_or(u64::MAX), writes: None }
+    pub fn new(size: Option<u64>, payload: u16) -> Self {
+        Supply { payload, bytes: size.unwrap_or(u64::MAX), writes: None }
     }
 
     /// Nothing yet: an application will write.
-    pub fn written(mss: u16) -> Self {
-        Supply { mss, bytes: 0, writes: Some(VecDeque::new()) }
+    pub fn written(payload: u16) -> Self {
+        Supply { payload, bytes: 0, writes: Some(VecDeque::new()) }
+    }
+
+    /// Full segments have this payload from now on.
+    pub fn set_payload(&mut self, payload: u16) {
+        self.payload = payload;
     }
 
     /// Whether nothing is left to send from `from` on.
@@ -60,12 +65,12 @@ impl Supply {
     #[inline(never)]
     fn count_segments(&self, from: u64) -> u64 {
         match &self.writes {
-            None => self.bytes.saturating_sub(from).div_ceil(self.mss.into()),
+            None => self.bytes.saturating_sub(from).div_ceil(self.payload.into()),
             Some(writes) => {
                 let mut begin = from;
                 let left = writes.range(over_before(writes, from)..);
                 left.map(|end| {
-                    (end - core::mem::replace(&mut begin, *end)).div_ceil(self.mss.into())
+                    (end - core::mem::replace(&mut begin, *end)).div_ceil(self.payload.into())
                 })
                 .sum()
             }
@@ -85,7 +90,7 @@ impl Supply {
             None => self.bytes,
             Some(writes) => writes.get(over_before(writes, from)).copied().unwrap_or(self.bytes),
         };
-        let payload = (end - from).min(self.mss.into());
+        let payload = (end - from).min(self.payload.into());
         let push = from + payload == end;
         Cut { payload: payload as u16, push, fin: push && self.writes.is_none() }
     }

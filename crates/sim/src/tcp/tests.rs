@@ -119,12 +119,13 @@ impl<F: FnMut(&Segment, bool) -> Fate> Path<F> {
             size,
             mss: FULL,
             initial_window: 10,
+            rcvbuf: None,
         };
         let codepoint = ecn.unwrap_or_default();
         let mut path = Path {
             now: Time::ZERO,
             sender: Sender::new(&config),
-            receiver: Receiver::new(echo, RTT, FULL),
+            receiver: Receiver::new(echo, RTT, FULL, None),
             fate,
             ack_lost: |_| false,
             events: BinaryHeap::new(),

@@ -9,7 +9,6 @@ use crate::packet::{
     Ack, ByteCounters, Message, REQUEST, Request, Return, Stamp, Syn, announced_mss,
 };
 use crate::tcp::accecn::INITIAL_BYTES;
-use crate::tcp::buffer;
 
 /// A message that arrives at its server.
 pub(crate) struct Answer<'a> {
@@ -34,7 +33,8 @@ impl Sender {
                 let syn = Tcp {
                     syn: true,
                     flags,
-                    window: buffer::initial_window(self.mss),
+                    // A SYN has no scale (RFC 7323 §2.2).
+                    window: self.first_window.min(u16::MAX.into()).into(),
                     stamps: Some((sent.word(), Stamp::default().word())),
                     mss: Some(announced_mss(self.mss)),
                     ..Tcp::default()
@@ -48,9 +48,9 @@ impl Sender {
                     payload: REQUEST as u32,
                     push: true,
                     flags,
-                    window: buffer::initial_window(self.mss),
+                    window: self.first_window.into(),
                     stamps: Some(stamps.words()),
-                    accecn: option.then(|| counters(INITIAL_BYTES)),
+                    accecn: option.then(|| INITIAL_BYTES.in_order()),
                     ..Tcp::default()
                 };
                 (self.ecn.unwrap_or_default(), request)
@@ -84,14 +84,8 @@ impl Sender {
             window: ack.window.into(),
             stamps: Some(ack.stamps.words()),
             sacks,
-            accecn: ack.option.map(counters),
+            accecn: ack.option.map(ByteCounters::in_order),
             ..Tcp::default()
         }
     }
-}
-
-/// The fields of an AccECN option, in the order of one that begins with ECT(1).
-fn counters(bytes: ByteCounters) -> [u32; 3] {
-    let ByteCounters { ect1, ce, ect0 } = bytes;
-    [ect1, ce, ect0]
 }

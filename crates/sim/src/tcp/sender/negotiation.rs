@@ -5,8 +5,8 @@ use l4s_observe::EcnFlags;
 use l4s_units::Ecn;
 
 use super::Sender;
-use super::transmission::with_option;
-use crate::packet::{Ack, Request, Syn};
+use super::transmission::chunk;
+use crate::packet::{AccEcn, Ack, Request, Syn};
 use crate::tcp::handshake::{Mode, NO_FLAGS, may_become, reflect, reflected};
 
 /// Timeouts of a SYN-ACK after which something on the path may drop it for its flags (RFC 9768
@@ -64,10 +64,16 @@ impl Sender {
         // In AccECN mode Linux has every packet ECN-capable (`tcp_ecn_send`).
         self.ecn_on_everything = self.needs_ecn || self.accurate_ecn;
         let marks = if self.accurate_ecn { Marks::Counted } else { self.echo };
-        let payload = if self.accurate_ecn { with_option(self.mss) } else { self.mss };
+        self.accecn_fields = match self.accurate_ecn {
+            // Linux has its option on every segment, once it saw one (`tcp_ecn_option` of 2, the default).
+            true if request.option => AccEcn::with_option(self.ecn.unwrap_or_default()),
+            true => AccEcn::ACE,
+            false => AccEcn::NONE,
+        };
+        self.set_payload(self.mss - self.accecn_fields.option_length());
         let connection = Connection {
             mss: self.mss.into(),
-            payload: payload.into(),
+            payload: self.payload.into(),
             initial_window: self.decision.window.cwnd,
             marks,
         };
@@ -78,6 +84,14 @@ impl Sender {
         } else {
             self.cc.on_established(&connection);
         }
+    }
+
+    /// Full segments have this payload.
+    fn set_payload(&mut self, payload: u16) {
+        self.payload = payload;
+        self.chunk_left = chunk(payload);
+        self.supply.set_payload(payload);
+        self.accecn.set_payload(payload);
     }
 
     /// The acknowledgement of the SYN-ACK tells which codepoint that arrived with (RFC 9768 table 4).

@@ -5,7 +5,7 @@
 //! # Split
 //!
 //! ```text
-//! front  [1148 B]              ECT(1)
+//! front  [1112 B]              ECT(1)
 //! middle       [2|96 B]        ECT(0)   ends a byte before the rear
 //! rear          [1|97 B]       ECT(1)
 //! ```
@@ -24,7 +24,7 @@
 //! # Copies
 //!
 //! ```text
-//! front  [1448 B          ]    ECT(1)
+//! front  [1436 B          ]    ECT(1)
 //! middle            [98 B ]    ECT(0)   both end where the front ends
 //! rear               [97 B]    ECT(1)
 //! ```
@@ -39,14 +39,15 @@ use l4s_cc::prague::{self, TracerSet};
 use l4s_units::{Ecn, Time};
 
 use super::{Output, Sender};
-use crate::packet::{Ack, HEADER, Segment};
+use crate::packet::{AccEcn, Ack, HEADER, Segment};
 use crate::tcp::accecn::News;
 
 /// Payload of the middle and the rear: no device takes them for small (Fallback §5.2).
 pub(in crate::tcp) const TRACER: u64 = 98;
-/// Payload of the front of a split set: all three together are as long as a full packet.
-pub(in crate::tcp) fn front(mss: u16) -> u64 {
-    u64::from(mss) - 2 * (HEADER + TRACER)
+/// Payload of the front of a split set: all three packets together are as long as one of `payload` bytes,
+/// with headers and these options.
+pub(in crate::tcp) fn front(payload: u16, accecn: AccEcn) -> u64 {
+    u64::from(payload) - 2 * (HEADER + u64::from(accecn.option_length()) + TRACER)
 }
 
 /// How many sets may wait for their answer: where a Classic queue is long, an overtaken middle
@@ -236,21 +237,21 @@ impl Tracing {
     /// §3.2.2), so that only bytes give it away. Of copies none is taken out: the program at the
     /// device that sends them cannot change what a kernel's TCP counts.
     #[inline]
-    pub fn idle_marks(&self, ack: &Ack, news: News, mss: u16) -> u32 {
+    pub fn idle_marks(&self, ack: &Ack, news: News, payload: u16) -> u32 {
         if news.marks == 0 || self.is_unused() || self.form == TracerSet::Copies {
             return 0;
         }
-        self.of_middle(ack, news, mss).into()
+        self.of_middle(ack, news, payload).into()
     }
 
     #[inline(never)]
-    fn of_middle(&self, ack: &Ack, news: News, mss: u16) -> bool {
+    fn of_middle(&self, ack: &Ack, news: News, payload: u16) -> bool {
         let Some((from, _)) = ack.duplicate_block().or_else(|| ack.newest_block()) else {
             return false;
         };
         let lead = Shape::of(self.form).lead;
         self.places.contains(&Place(from + lead))
-            && news.bytes == (news.marks - 1) * u32::from(mss) + TRACER as u32
+            && news.bytes == (news.marks - 1) * u32::from(payload) + TRACER as u32
     }
 }
 
@@ -295,10 +296,10 @@ impl Sender {
         let from = self.board.nxt_byte();
         let front = Segment {
             seq: from,
-            payload: front(self.mss) as u16,
+            payload: front(self.payload, self.accecn_fields) as u16,
             ecn: Ecn::Ect1,
             cwr: core::mem::take(&mut self.cwr_pending),
-            accurate_ecn: self.accurate_ecn,
+            accecn: self.accecn_fields,
             push: false,
             fin: false,
             stamps: self.stamps(now),
@@ -315,14 +316,14 @@ impl Sender {
     /// Sends a full segment, and copies of its end behind it.
     #[inline(never)]
     fn send_copies(&mut self, push: bool, now: Time, out: &mut impl Output) {
-        let (seq, payload) = (self.board.nxt_byte(), self.mss);
+        let (seq, payload) = (self.board.nxt_byte(), self.payload);
         self.send_new(push, now, out);
         let front = Segment {
             seq,
             payload,
             ecn: Ecn::Ect1,
             cwr: false,
-            accurate_ecn: self.accurate_ecn,
+            accecn: self.accecn_fields,
             push: false,
             fin: false,
             stamps: self.stamps(now),
@@ -484,6 +485,7 @@ mod tests {
             Feedback::Accurate { option: true },
             Duration::from_millis(20),
             MSS as u16,
+            None,
         );
         let mut send = |of: Option<Of>, before: u64| {
             let full = Arrived::after(before, MSS as u16, Ecn::Ect1);

@@ -12,12 +12,10 @@ use crate::tcp::supply::Cut;
 const GSO_MAX: u64 = 65_536;
 /// What counts as just now, or near, where bursts are concerned.
 const MILLISECOND: Duration = Duration::from_millis(1);
-/// The AccECN option with three counters (RFC 9768 §3.2.3), which is on every segment.
-const ACCECN_OPTION: u16 = 12;
 
 /// Segments per buffer that an application's data waits in: as many as offload can take.
-pub(super) fn chunk(mss: u16) -> u32 {
-    (GSO_MAX / u64::from(mss)) as u32
+pub(super) fn chunk(payload: u16) -> u32 {
+    (GSO_MAX / u64::from(payload)) as u32
 }
 
 impl Sender {
@@ -39,7 +37,7 @@ impl Sender {
                 payload,
                 ecn: self.ecn.unwrap_or_default(),
                 cwr: core::mem::take(&mut self.cwr_pending),
-                accurate_ecn: self.accurate_ecn,
+                accecn: self.accecn_fields,
                 push: push || ends,
                 fin,
                 stamps: self.stamps(now),
@@ -54,8 +52,8 @@ impl Sender {
         let (from, payload) = self.board.place(seq);
         let (push, fin) = self.supply.ends_at(from + u64::from(payload));
         let (ecn, cwr, stamps) = (self.retransmission_ecn(), false, self.stamps(now));
-        let accurate_ecn = self.accurate_ecn;
-        out.send(Segment { seq: from, payload, ecn, cwr, accurate_ecn, push, fin, stamps }, true);
+        let accecn = self.accecn_fields;
+        out.send(Segment { seq: from, payload, ecn, cwr, accecn, push, fin, stamps }, true);
     }
 
     /// Sends lost segments again, as far as the window allows.
@@ -99,9 +97,9 @@ impl Sender {
             let unit = unit.min(most);
             // What a unit has beyond its chunk it takes from the next one.
             self.chunk_left = match self.chunk_left.checked_sub(unit) {
-                Some(0) => chunk(self.mss),
+                Some(0) => chunk(self.payload),
                 Some(rest) => rest,
-                None => chunk(self.mss) + self.chunk_left - unit,
+                None => chunk(self.payload) + self.chunk_left - unit,
             };
             for n in 1..=unit {
                 // The last segment of an offloaded unit says "push", a lone segment does not,
@@ -134,8 +132,8 @@ impl Sender {
     #[inline]
     pub(super) fn room_for(&self, segments: u32) -> u32 {
         let room = self.room_end.saturating_sub(self.board.nxt_byte());
-        let mss = u64::from(self.mss);
-        if room >= u64::from(segments) * mss { segments } else { (room / mss) as u32 }
+        let payload = u64::from(self.payload);
+        if room >= u64::from(segments) * payload { segments } else { (room / payload) as u32 }
     }
 
     /// The rate at which the initial window leaves, segment by segment; `None` where it leaves at once.
@@ -157,8 +155,7 @@ impl Sender {
     #[inline]
     fn charge(&mut self, segments: u32, rate: Option<Rate>, now: Time) {
         if let Some(rate) = rate {
-            let payload = if self.accurate_ecn { with_option(self.mss) } else { self.mss };
-            let bytes = u64::from(segments) * u64::from(payload);
+            let bytes = u64::from(segments) * u64::from(self.payload);
             self.pace.charge(Bytes::new(bytes), rate, now);
         }
     }
@@ -180,10 +177,4 @@ impl Sender {
         let next_ack = (head + srtt).since(now);
         next_ack <= (srtt / 2).min(MILLISECOND)
     }
-}
-
-/// The payload of a full segment with the AccECN option, which pacing and the send quantum count. The
-/// pacing rate itself counts without it, as in Linux, whose `mss_cache` does not know of the option.
-pub(super) fn with_option(mss: u16) -> u16 {
-    mss - ACCECN_OPTION
 }

@@ -4,7 +4,7 @@ use super::*;
 
 /// The acknowledgements of segments that arrive 1 ms apart with these codepoints.
 fn echoed(echo: Feedback, marks: &[bool]) -> Vec<(u64, bool)> {
-    let mut receiver = Receiver::new(echo, RTT, FULL);
+    let mut receiver = Receiver::new(echo, RTT, FULL, None);
     let mut acks = Vec::new();
     for seq in 0..ONE_BY_ONE {
         let arrived = full(seq, Ecn::Ect0);
@@ -33,7 +33,7 @@ fn dctcp_echo_is_exact() {
 /// RFC 9768 §3.2.2.5.1: at once when the state changes; nothing is sent for the earlier state.
 #[test]
 fn accurate_echo_counts() {
-    let mut receiver = Receiver::new(Feedback::Accurate { option: true }, RTT, FULL);
+    let mut receiver = Receiver::new(Feedback::Accurate { option: true }, RTT, FULL, None);
     let mut acks = Vec::new();
     let marks = [false, false, false, true, true, true, false, false, false, true];
     for seq in 0..ONE_BY_ONE + marks.len() as u64 {
@@ -56,7 +56,7 @@ fn accurate_echo_counts() {
 /// Selective acknowledgements wait for each other, but not for more than two marks.
 #[test]
 fn accurate_echo_does_not_let_marks_wait() {
-    let mut receiver = Receiver::new(Feedback::Accurate { option: true }, RTT, FULL);
+    let mut receiver = Receiver::new(Feedback::Accurate { option: true }, RTT, FULL, None);
     let mut told = 0;
     for seq in (0..16).chain(17..80) {
         let ecn = if seq > 40 { Ecn::Ce } else { Ecn::Ect1 };
@@ -76,7 +76,7 @@ fn accurate_echo_does_not_let_marks_wait() {
 fn classic_echo_lasts_until_the_sender_reduced() {
     let acks = echoed(Feedback::Classic, &[false, true, false, false, false]);
     assert!(acks.iter().filter(|a| a.0 >= 2).all(|a| a.1), "{acks:?}");
-    let mut receiver = Receiver::new(Feedback::Classic, RTT, FULL);
+    let mut receiver = Receiver::new(Feedback::Classic, RTT, FULL, None);
     let mut last = None;
     for (seq, ecn, cwr) in [(0, Ecn::Ce, false), (1, Ecn::Ect0, false), (2, Ecn::Ect0, true)] {
         receiver.on_segment(Arrived { cwr, ..full(seq, ecn) }, at(MS * seq), |a| last = Some(a));
@@ -94,7 +94,7 @@ fn counted(option: bool, ack_lost: fn(u64) -> bool) -> (u32, u32) {
         0 => Fate::Mark,
         _ => Fate::Arrive,
     });
-    path.receiver = Receiver::new(Feedback::Accurate { option }, RTT, FULL);
+    path.receiver = Receiver::new(Feedback::Accurate { option }, RTT, FULL, None);
     path.ack_lost = ack_lost;
     // Where acknowledgements of repeated segments are lost, round trips are measured from the first
     // time that something was sent, and timeouts are long.
@@ -134,7 +134,7 @@ fn three_bits_are_exact_until_acknowledgements_are_lost() {
 /// RFC 2883 §4.1: a segment that comes twice is reported once, before other blocks.
 #[test]
 fn a_duplicate_is_reported_once() {
-    let mut receiver = Receiver::new(Feedback::None, RTT, FULL);
+    let mut receiver = Receiver::new(Feedback::None, RTT, FULL, None);
     let mut acks = Vec::new();
     for (n, seq) in [0, 1, 2, 4, 1, 4, 5].into_iter().enumerate() {
         let arrived = full(seq, Ecn::NotEct);
@@ -151,7 +151,7 @@ fn a_duplicate_is_reported_once() {
 #[test]
 fn what_came_twice_makes_the_receiver_hurry() {
     let acks_after = |twice: &[u64]| {
-        let mut receiver = Receiver::new(Feedback::None, RTT, FULL);
+        let mut receiver = Receiver::new(Feedback::None, RTT, FULL, None);
         let mut acks = Vec::new();
         let mut arrive = |n: u64, seq: u64| {
             let arrived = full(seq, Ecn::NotEct);

@@ -5,11 +5,12 @@ use l4s_aqm::Packet as _;
 use l4s_model::{FlowId, SourceId};
 
 use super::*;
-use crate::packet::{ByteCounters, Message, Owner, Packet};
+use crate::packet::{AccEcn, ByteCounters, Message, Owner, Packet};
 use crate::tcp::accecn::INITIAL_BYTES;
 use crate::tcp::handshake::{NO_FLAGS, may_become, reflected};
 use crate::tcp::{Client, Offer};
 
+const OWNER: Owner = Owner { flow: FlowId::new(0), slot: 0, group: SourceId::new(0) };
 const CODEPOINTS: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
 const ACCURATE: Feedback = Feedback::Accurate { option: true };
 
@@ -21,6 +22,7 @@ fn flags(ace: u8) -> EcnFlags {
 #[derive(Default)]
 struct Wire {
     syn_acks: Vec<(Ecn, EcnFlags)>,
+    syn_ack_lengths: Vec<u16>,
     data: Vec<Segment>,
 }
 
@@ -28,8 +30,9 @@ impl Output for Wire {
     fn send(&mut self, segment: Segment, _: bool) {
         self.data.push(segment);
     }
-    fn send_syn_ack(&mut self, SynAck { ecn, flags, .. }: SynAck) {
-        self.syn_acks.push((ecn, flags));
+    fn send_syn_ack(&mut self, syn_ack: SynAck) {
+        self.syn_acks.push((syn_ack.ecn, syn_ack.flags));
+        self.syn_ack_lengths.push(Packet::syn_ack(OWNER, syn_ack).ip_length);
     }
     fn round_trip(&mut self, _: Duration) {}
 }
@@ -50,7 +53,16 @@ impl Server {
         let refuses_rfc3168 = matches!(cc, Config::Prague(_)) && ecn == Ecn::Ect1;
         let (ecn, size) = (Some(ecn), Some(1000 * MSS));
         let (echo, mss) = (Marks::Latched, FULL);
-        let config = SenderConfig { cc, ecn, refuses_rfc3168, echo, size, mss, initial_window };
+        let config = SenderConfig {
+            cc,
+            ecn,
+            refuses_rfc3168,
+            echo,
+            size,
+            mss,
+            initial_window,
+            rcvbuf: None,
+        };
         Server { sender: Sender::new(&config), wire: Wire::default() }
     }
 
@@ -90,7 +102,7 @@ impl Server {
     ) -> bool {
         let before = self.sender.window().cwnd;
         let ack = Ack {
-            cumulative: segments * MSS,
+            cumulative: segments * u64::from(self.wire.data[0].payload),
             sacks: [(0, 0); 3],
             duplicate: None,
             ece: false,
@@ -109,14 +121,14 @@ impl Server {
 }
 
 fn client(feedback: Feedback, ecn: Ecn) -> Client {
-    Client::new(Offer { feedback, ecn }, FULL)
+    Client::new(Offer { feedback, ecn }, FULL, None)
 }
 
 /// A SYN-ACK arrives at the client, which answers it.
 fn on_syn_ack(client: &mut Client, ecn: Ecn, ace: u8) -> Request {
-    let owner = Owner { flow: FlowId::new(0), slot: 0, group: SourceId::new(0) };
     let (flags, stamps) = (flags(ace), Stamps::default());
-    let syn_ack = Packet::syn_ack(owner, SynAck { ecn, flags, mss: 1460, stamps });
+    let syn_ack =
+        Packet::syn_ack(OWNER, SynAck { ecn, flags, accecn: AccEcn::NONE, mss: 1460, stamps });
     let mut answer = None;
     client.on_packet(&syn_ack, at(MS * 11), |message| answer = Some(message));
     match answer {
@@ -314,7 +326,7 @@ fn a_syn_ack_that_is_not_answered_is_sent_again_without_ecn() {
     assert_eq!(server.wire.syn_acks, [offered, offered, withdrawn, withdrawn]);
     // The client entered AccECN by the first one.
     assert_eq!(server.on_request(0b011, true), Ecn::NotEct);
-    assert!(server.wire.data[0].accurate_ecn, "it counts marks for the client as before");
+    assert!(server.wire.data[0].accecn != AccEcn::NONE, "it counts marks for the client as before");
 }
 
 /// RFC 9768 §3.1.5 and §3.2.2.1: a later SYN-ACK changes nothing, and is answered with its codepoint,
@@ -365,6 +377,33 @@ fn no_handshake_is_of_both_kinds() {
     }
 }
 
+/// With the option of 12 B full packets are as long as without, and carry less: those of a server whose
+/// client sent one, as in Linux (`tcp_established_options`).
+#[test]
+fn a_server_has_the_option_where_its_client_had_one() {
+    for (option, payload) in [(true, 1436), (false, 1448)] {
+        let mut server = Server::prague();
+        server.on_syn(0b111, Ecn::Ect1);
+        server.on_request(0b011, option);
+        let packets = server.wire.data.iter().map(|segment| Packet::segment(OWNER, segment));
+        let lengths: Vec<_> = packets.map(|packet| (packet.ip_length, packet.payload())).collect();
+        assert_eq!(lengths, [(1500, payload); 10]);
+    }
+}
+
+/// The first SYN-ACK of AccECN has the option, and no other one has (Linux: `tcp_synack_options`).
+#[test]
+fn the_first_syn_ack_has_the_option() {
+    let lengths = |ace| {
+        let mut server = Server::prague();
+        server.on_syn(ace, Ecn::Ect1);
+        server.sender.on_timer(server.sender.deadline(), &mut server.wire);
+        server.wire.syn_ack_lengths
+    };
+    assert_eq!(lengths(0b111), [72, 60]);
+    assert_eq!(lengths(0b000), [60, 60]);
+}
+
 // --- Paths that change what they carry -------------------------------------------------------------
 
 /// RFC 9768 table 4, for a SYN-ACK that was sent as ECT(1).
@@ -386,7 +425,7 @@ fn the_acknowledgement_of_the_syn_ack_tells_what_the_path_does() {
         let mut server = Server::prague();
         server.on_syn(0b111, Ecn::Ect1);
         assert_eq!(server.on_request(ace, true), data, "{ace:03b}");
-        assert!(server.wire.data[0].accurate_ecn);
+        assert_ne!(server.wire.data[0].accecn, AccEcn::NONE);
         // Both ends count on from 6 where the SYN-ACK was marked.
         let cep = if ace == 0b110 { 6 } else { 5 };
         assert!(!server.on_ack(1, cep, Some(0), 41), "{ace:03b}: that mark is not answered");
@@ -407,10 +446,9 @@ fn both_ends_count_a_marked_syn_ack() {
     let mut server = Server::prague();
     server.on_syn(0b111, Ecn::Ect1);
     assert_eq!(server.on_request(request.flags.ace(), request.option), Ecn::Ect1);
-    let owner = Owner { flow: FlowId::new(0), slot: 0, group: SourceId::new(0) };
     let mut ack = None;
     for segment in &server.wire.data[..2] {
-        let mut packet = Packet::segment(owner, segment);
+        let mut packet = Packet::segment(OWNER, segment);
         packet.set_ce();
         client.on_packet(&packet, at(MS * 31), |message| match message {
             Message::Ack(new) => ack = Some(new),
@@ -419,7 +457,7 @@ fn both_ends_count_a_marked_syn_ack() {
     }
     let ack = ack.unwrap();
     // 6 and 2 are 0 in three bits: that is no zero of a path.
-    assert_eq!((ack.cumulative, ack.ace), (2 * MSS, 0));
+    assert_eq!((ack.cumulative, ack.ace), (2 * (MSS - 12), 0));
     server.sender.on_ack(&ack, at(MS * 41), &mut server.wire);
     assert_eq!((server.sender.marks(), server.last_data()), (3, Ecn::Ect1));
 }
@@ -479,7 +517,7 @@ fn an_option_that_the_path_clears_is_not_read() {
 /// twice, shows that acknowledgements with the option may be lost for it.
 #[test]
 fn a_client_that_is_not_heard_drops_the_option() {
-    let mut receiver = Receiver::new(ACCURATE, RTT, FULL);
+    let mut receiver = Receiver::new(ACCURATE, RTT, FULL, None);
     let mut options = Vec::new();
     let mut bytes = INITIAL_BYTES;
     // 1 comes twice, then 2 does, then 2 comes a third time.
@@ -525,18 +563,17 @@ fn a_client_knows_the_rtt_of_its_handshake_alone() {
     let waits = |rtt_ms: u64| {
         let mut client = client(Feedback::None, Ecn::NotEct);
         client.open(at(MS * 7));
-        let owner = Owner { flow: FlowId::new(0), slot: 0, group: SourceId::new(0) };
         let (ecn, stamps) = (Ecn::NotEct, Stamps::default());
-        let syn_ack = SynAck { ecn, flags: NO_FLAGS, mss: 1460, stamps };
+        let syn_ack = SynAck { ecn, flags: NO_FLAGS, accecn: AccEcn::NONE, mss: 1460, stamps };
         let mut now = at(MS * (7 + rtt_ms));
-        client.on_packet(&Packet::syn_ack(owner, syn_ack), now, |_| {});
+        client.on_packet(&Packet::syn_ack(OWNER, syn_ack), now, |_| {});
         let mut waits = Vec::new();
         for n in 0..40 {
             let (seq, payload) = (n * MSS, FULL);
-            let (cwr, push, fin, accurate_ecn) = (false, false, false, false);
-            let segment = Segment { seq, payload, ecn, cwr, accurate_ecn, push, fin, stamps };
+            let (cwr, push, fin, accecn) = (false, false, false, AccEcn::NONE);
+            let segment = Segment { seq, payload, ecn, cwr, accecn, push, fin, stamps };
             let mut acks = 0;
-            client.on_packet(&Packet::segment(owner, &segment), now, |_| acks += 1);
+            client.on_packet(&Packet::segment(OWNER, &segment), now, |_| acks += 1);
             if acks == 0 {
                 let due = client.deadline();
                 waits.push(due.since(now).as_millis_f64() as u64);

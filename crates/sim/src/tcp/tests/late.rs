@@ -97,7 +97,7 @@ fn a_hole_is_as_wide_as_the_receive_window() {
 /// RFC 7323 §4.3.
 #[test]
 fn the_echo_is_of_the_first_segment_that_was_not_acknowledged() {
-    let mut receiver = Receiver::new(Feedback::None, RTT, FULL);
+    let mut receiver = Receiver::new(Feedback::None, RTT, FULL, None);
     let mut echoes = Vec::new();
     let mut arrive = |seq: u64, sent_ms: u64, now_ms: u64| {
         let sent = Stamp::at(at(MS * sent_ms));
@@ -135,6 +135,7 @@ fn the_handshake_of_a_long_path_is_measured() {
         size: None,
         mss: FULL,
         initial_window: 10,
+        rcvbuf: None,
     };
     let syn = Syn { ecn: Ecn::NotEct, flags: NO_FLAGS, sent: Stamp::default() };
     let request = |ms: u64, echo_ms: u64| Request {

@@ -18,7 +18,7 @@ proptest! {
     fn a_receiver_knows_which_bytes_it_has(
         segments in prop::collection::vec((0..STREAM, 1..12_u16), 1..60),
     ) {
-        let mut receiver = Receiver::new(Feedback::None, RTT, 8);
+        let mut receiver = Receiver::new(Feedback::None, RTT, 8, None);
         let mut there = BTreeSet::new();
         for (n, (seq, length)) in segments.into_iter().enumerate() {
             let payload = length.min((STREAM - seq) as u16);

@@ -3,7 +3,8 @@
 //!
 //! Facts are those of google/packetdrill, `gtests/net/tcp`, whose file each test names. Segments have
 //! 1000 B here as there, so that a range of segments stands for their bytes. Connections there have no time
-//! stamps; here each acknowledgement echoes the present, so that no time stamp tells anything.
+//! stamps; here each acknowledgement echoes the present, so that no time stamp tells anything, or one that
+//! tells the RTT.
 
 use super::*;
 
@@ -14,6 +15,8 @@ struct Case {
     sender: Sender,
     now: Time,
     sent: Sent,
+    /// The age of the time stamps that acknowledgements echo.
+    age: Duration,
 }
 
 impl Case {
@@ -27,6 +30,7 @@ impl Case {
             size: None,
             mss: SEGMENT as u16,
             initial_window: 10,
+            rcvbuf: None,
         };
         let (mut sender, mut sent) = (Sender::new(&config), Sent::default());
         sender.serve_application();
@@ -37,7 +41,7 @@ impl Case {
         let request =
             Request { flags: EcnFlags::default(), option: false, stamps: Stamps::default() };
         sender.on_request(&request, now, &mut sent);
-        Case { sender, now, sent }
+        Case { sender, now, sent, age: Duration::ZERO }
     }
 
     /// Time goes on, and timers fire.
@@ -71,7 +75,10 @@ impl Case {
             ace: 0,
             option: None,
             window: 320 << 7,
-            stamps: Stamps { sent: Stamp::at(self.now), echo: Stamp::at(self.now) },
+            stamps: Stamps {
+                sent: Stamp::at(self.now),
+                echo: Stamp::at(self.now.saturating_sub(self.age)),
+            },
         };
         self.sender.on_ack(&ack, self.now, &mut self.sent);
         self
@@ -218,6 +225,34 @@ fn a_reduction_grows_back_where_losses_took_more() {
     case.wait(2).ack(0, &[(4, 11)]).sends(&[12]);
     case.wait(2).ack(0, &[(4, 12)]).sends(&[13]);
     case.wait(10).ack(1, &[(4, 12)]).sends(&[14, 15]);
+}
+
+/// `fast_recovery/prr-ss-ack-below-snd_una-cubic`: blocks of an acknowledgement that was overtaken count.
+#[test]
+fn an_old_acknowledgement_tells_of_blocks() {
+    let mut case = Case::connected(10, None);
+    case.write(10).sends(&FIRST);
+    case.wait(10).ack(0, &[(1, 2)]).ack(0, &[(1, 3)]).ack(0, &[(8, 9), (1, 3)]).sends(&[0]);
+    // A lower RTT than that of the path would leave no window for reordering.
+    case.age = MS * 10;
+    case.wait(12).ack(4, &[(8, 9)]).sends(&[4, 5, 6]);
+    case.write(10).sends(&[]);
+    case.wait(2).ack(3, &[(5, 7)]).sends(&[7, 10]);
+}
+
+/// One that is older than the largest receive window is no part of the connection (RFC 5961 §5.2).
+#[test]
+fn an_acknowledgement_older_than_the_window_tells_nothing() {
+    let mut case = Case::connected(10, None);
+    case.write(300);
+    let mut una = 0;
+    while una < 70 {
+        una = case.sent.0.last().unwrap().0.seq / SEGMENT + 1;
+        case.wait(10).ack(una, &[]);
+    }
+    // The window is 320 · 128 B, 40.96 segments.
+    case.wait(10).ack(29, &[(71, 74)]).is_in(State::Open);
+    case.ack(30, &[(71, 74)]).is_in(State::Recovery);
 }
 
 /// `cwnd_moderation/cwnd-moderation-ecn-enter-cwr-no-moderation-700`: a mark while the window is not used. The

@@ -7,10 +7,12 @@ mod split;
 use l4s_cc::prague::TracerSet;
 
 use super::*;
-use crate::packet::HEADER;
+use crate::packet::{AccEcn, HEADER};
 use crate::tcp::Script;
 use crate::tcp::sender::{TRACER, front};
 
+/// Payload of a full segment with the AccECN option.
+const PAYLOAD: u16 = FULL - 12;
 /// Payload of the segment behind the front of a split set.
 const TAIL: u64 = TRACER - 1;
 
@@ -61,7 +63,7 @@ fn follow(
 ) -> Path<impl FnMut(&Segment, bool) -> Fate> {
     // Marks that keep the window from growing without end.
     let fate = move |s: &Segment, again: bool| match fate(s, again) {
-        Fate::Arrive if s.number() % 100 == 50 && u64::from(s.payload) == MSS => Fate::Mark,
+        Fate::Arrive if s.number() % 100 == 50 && s.payload == PAYLOAD => Fate::Mark,
         fate => fate,
     };
     let config = Config::Prague(prague::Config::default());
@@ -129,10 +131,10 @@ fn a_middle_before_its_front_was_not_in_one_queue_with_it() {
 #[test]
 fn a_part_that_is_lost_tells_nothing_and_is_repaired_if_anybody_misses_it() {
     for (form, lost, missed) in [
-        (TracerSet::Split, Of::Front, Some(front(FULL))),
+        (TracerSet::Split, Of::Front, Some(front(PAYLOAD, AccEcn::with_option(Ecn::Ect1)))),
         (TracerSet::Split, Of::Middle, None),
         (TracerSet::Split, Of::Rear, Some(TAIL)),
-        (TracerSet::Copies, Of::Front, Some(MSS)),
+        (TracerSet::Copies, Of::Front, Some(PAYLOAD.into())),
         (TracerSet::Copies, Of::Middle, None),
         (TracerSet::Copies, Of::Rear, None),
     ] {

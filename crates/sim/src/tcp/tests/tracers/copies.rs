@@ -19,15 +19,15 @@ fn a_set_is_a_full_segment_and_its_end_twice() {
     assert_eq!(middles.len() as u32, script.answers().sent);
     for n in middles {
         let [front, middle, rear] = [seen[n - 1], seen[n], seen[n + 1]];
-        assert_eq!([front.payload, middle.payload, rear.payload], [FULL, 98, 97]);
+        assert_eq!([front.payload, middle.payload, rear.payload], [PAYLOAD, 98, 97]);
         assert_eq!([front.ecn, rear.ecn], [Ecn::Ect1; 2]);
         let ends = [front, middle, rear].map(|s| s.seq + u64::from(s.payload));
         assert_eq!(ends, [ends[0]; 3]);
         assert!(!middle.push && !rear.push && !middle.fin && !rear.fin);
     }
     // All else is the stream, segment by segment.
-    let stream: Vec<_> = seen.iter().filter(|s| s.payload == FULL).collect();
-    assert!(stream.iter().enumerate().all(|(n, s)| s.seq == n as u64 * MSS));
+    let stream: Vec<_> = seen.iter().filter(|s| s.payload == PAYLOAD).collect();
+    assert!(stream.iter().enumerate().all(|(n, s)| s.seq == n as u64 * u64::from(PAYLOAD)));
 }
 
 /// The set goes along with a stream that is what it would be without: the same losses found, and the
@@ -37,7 +37,7 @@ fn nothing_of_a_set_changes_the_stream() {
     // One in 200 is lost, and others are marked, whether they are fronts or not.
     let run = |sets: bool| {
         let lose = |s: &Segment, again: bool| match s.number() % 200 {
-            77 if !again && s.payload == FULL => Fate::Lose,
+            77 if !again && s.payload == PAYLOAD => Fate::Lose,
             _ => Fate::Arrive,
         };
         let script = Script::new(TracerSet::Copies);
@@ -65,7 +65,7 @@ fn an_answer_is_nothing_to_the_sender() {
     path.run(at(RTT * 2 + MS));
     path.now = at(RTT * 2 + MS);
     let cumulative = path.receiver.next();
-    assert_eq!((cumulative, path.sender.window().cwnd), (10 * MSS, 20));
+    assert_eq!((cumulative, path.sender.window().cwnd), (10 * u64::from(PAYLOAD), 20));
     let state = |sender: &Sender| {
         let window = sender.window();
         (window.cwnd, window.ssthresh, sender.state(), sender.deadline())

@@ -18,12 +18,14 @@ fn a_set_is_three_packets_as_long_as_one() {
         let [first, middle, rear] = [seen[n - 1], seen[n], seen[n + 1]];
         let bytes = |s: Segment| (s.seq, s.seq + u64::from(s.payload));
         let (from, end) = bytes(first);
-        assert_eq!(u64::from(first.payload), front(FULL));
+        let option = u64::from(first.accecn.option_length());
+        assert_eq!(option, 12);
         // Fallback §5.2: two bytes, and one, of the front; the middle ends a byte short.
         assert_eq!(bytes(middle), (end - 2, end + TAIL - 1));
         assert_eq!(bytes(rear), (end - 1, end + TAIL));
         assert_eq!([first.ecn, rear.ecn], [Ecn::Ect1; 2]);
-        assert_eq!(front(FULL) + 2 * TRACER + 3 * HEADER, MSS + HEADER);
+        let payload = u64::from(first.payload) + 2 * TRACER;
+        assert_eq!(payload + 3 * (HEADER + option), MSS + HEADER);
         // What follows has no gap.
         assert!(seen.get(n + 2).is_none_or(|next| next.seq == end + TAIL));
         assert!(n < 2 || bytes(seen[n - 2]).1 == from);
@@ -35,7 +37,8 @@ fn a_set_is_three_packets_as_long_as_one() {
 fn a_marked_middle_changes_nothing_and_a_marked_rear_does() {
     let (_, _, clean) = marked(TracerSet::Split, Of::None);
     let (told, seen, window) = marked(TracerSet::Split, Of::Middle);
-    assert!(seen > 30 && told.abs_diff(seen) <= 1, "the receiver counts them: {told} {seen}");
+    // A middle's mark and another one may be on their way to the sender.
+    assert!(seen > 30 && seen - told <= 2, "the receiver counts them: {told} {seen}");
     assert!((window / clean - 1.0).abs() < 0.01, "{window} {clean}");
     let (.., window) = marked(TracerSet::Split, Of::Rear);
     assert!(window < clean * 0.95, "{window} {clean}");
