@@ -51,7 +51,7 @@ pub struct Reducing<R> {
     decision: Decision,
     reduction: Option<Reduction>,
     /// Where an unused window may grow.
-    increase: Option<RateLimitedIncrease>,
+    increase: Option<Box<RateLimitedIncrease>>,
 }
 
 impl<R: WindowRule> Reducing<R> {
@@ -65,7 +65,8 @@ impl<R: WindowRule> Reducing<R> {
     /// A window that was not used may grow up to what the largest flight allows, where this is `on`
     /// (draft-ietf-ccwg-ratelimited-increase); otherwise it does not grow, as in Linux.
     pub fn rate_limited_increase(mut self, on: bool) -> Self {
-        self.increase = on.then(|| RateLimitedIncrease::new(self.connection.initial_window));
+        let initial_window = self.connection.initial_window;
+        self.increase = on.then(|| Box::new(RateLimitedIncrease::new(initial_window)));
         self
     }
 

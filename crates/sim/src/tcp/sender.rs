@@ -156,8 +156,6 @@ pub struct Sender {
     ts_recent: Stamp,
     /// When the first SYN-ACK went out, and how often it was sent.
     syn_ack: (Stamp, u32),
-    /// The client's first receive window.
-    first_window: u32,
     /// The first byte for which the receiver has no room.
     room_end: u64,
     probe: Option<Probe>,
@@ -199,7 +197,6 @@ impl Sender {
     pub fn new(config: &SenderConfig) -> Self {
         let mss = config.mss;
         let initial_window = config.initial_window;
-        let first_window = buffer::initial_window(mss, config.rcvbuf);
         let connection = Connection { initial_window, ..Connection::new(mss.into()) };
         Sender {
             mss,
@@ -237,8 +234,7 @@ impl Sender {
             undo: Undo::default(),
             ts_recent: Stamp::default(),
             syn_ack: (Stamp::default(), 0),
-            first_window,
-            room_end: first_window.into(),
+            room_end: buffer::initial_window(mss, config.rcvbuf).into(),
             probe: None,
             #[cfg(test)]
             script: None,

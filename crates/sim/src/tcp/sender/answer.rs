@@ -26,6 +26,11 @@ impl OnWire for Answer<'_> {
 }
 
 impl Sender {
+    /// The client's receive window as far as the server knows: before the first acknowledgement its first one.
+    fn window_of_client(&self) -> u64 {
+        self.room_end.saturating_sub(self.board.una_byte())
+    }
+
     /// The ECN field and the header of a client's message.
     fn answer(&self, message: &Message) -> (Ecn, Tcp) {
         match *message {
@@ -34,7 +39,7 @@ impl Sender {
                     syn: true,
                     flags,
                     // A SYN has no scale (RFC 7323 §2.2).
-                    window: self.first_window.min(u16::MAX.into()).into(),
+                    window: self.window_of_client().min(u16::MAX.into()),
                     stamps: Some((sent.word(), Stamp::default().word())),
                     mss: Some(announced_mss(self.mss)),
                     ..Tcp::default()
@@ -48,7 +53,7 @@ impl Sender {
                     payload: REQUEST as u32,
                     push: true,
                     flags,
-                    window: self.first_window.into(),
+                    window: self.window_of_client(),
                     stamps: Some(stamps.words()),
                     accecn: option.then(|| INITIAL_BYTES.in_order()),
                     ..Tcp::default()
