@@ -22,55 +22,79 @@ use crate::packet::{Message, Return};
 pub(crate) struct Line {
     /// From the client to the server, for what sets out now.
     delay: Duration,
-    /// The longest processing time.
-    longest: Duration,
-    chance: Option<Stream>,
+    /// The time that its hosts take for a message, if they take any.
+    hosts: Option<Hosts>,
     /// When the last message left its host.
     left: Time,
     /// What is on its way, in order of arrival.
     waiting: VecDeque<Return>,
+    /// When the first of that arrives; never if there is none.
+    first: Time,
+    /// When the last one arrives, or arrived.
+    last: Time,
+}
+
+/// Hosts that need a random time for each message.
+#[derive(Debug)]
+struct Hosts {
+    longest: Duration,
+    chance: Stream,
+    /// The rest of the last number drawn: 16 bits for each of `messages` to come.
+    drawn: u64,
+    messages: u32,
+}
+
+impl Hosts {
+    /// How long the next message takes.
+    #[inline]
+    fn draw(&mut self) -> Duration {
+        if self.messages == 0 {
+            (self.drawn, self.messages) = (self.chance.next_u64(), u64::BITS / u16::BITS);
+        }
+        let share = self.drawn & u64::from(u16::MAX);
+        self.drawn >>= u16::BITS;
+        self.messages -= 1;
+        Duration::from_nanos((share * self.longest.as_nanos()) >> u16::BITS)
+    }
 }
 
 impl Line {
     /// A path with this base round trip, whose hosts draw their processing times from `chance`, or
     /// take no time.
     pub fn new(rtt: Duration, chance: Option<Stream>) -> Line {
-        let mut line = Line {
-            delay: rtt,
-            longest: Duration::ZERO,
-            chance,
-            left: Time::ZERO,
-            waiting: VecDeque::new(),
-        };
-        line.route(rtt);
-        line
+        let longest = host_jitter(rtt);
+        let hosts = chance.map(|chance| Hosts { longest, chance, drawn: 0, messages: 0 });
+        let (waiting, first, last) = (VecDeque::new(), Time::NEVER, Time::ZERO);
+        Line { delay: rtt, hosts, left: Time::ZERO, waiting, first, last }
     }
 
     /// The base round trip is `rtt` for what sets out from now on.
     pub fn route(&mut self, rtt: Duration) {
         self.delay = rtt;
-        if self.chance.is_some() {
-            self.longest = host_jitter(rtt);
+        if let Some(hosts) = &mut self.hosts {
+            hosts.longest = host_jitter(rtt);
         }
     }
 
     /// When the next message arrives.
     #[inline]
     pub fn next(&self) -> Time {
-        self.waiting.front().map_or(Time::NEVER, |head| head.arrives)
+        self.first
     }
 
     /// A client sends a message, from the place `slot` of connections.
-    #[inline]
+    #[inline(always)]
     pub fn send(&mut self, flow: FlowId, slot: u32, message: Message, now: Time) {
-        let drawn = self.chance.as_mut().map_or(0, Rng::next_u32);
-        let takes = (u64::from(drawn) * self.longest.as_nanos()) >> 32;
-        self.left = self.left.max(now + Duration::from_nanos(takes));
-        let sent = Return { arrives: self.left + self.delay, flow, slot, message };
-        match self.waiting.back() {
-            Some(last) if last.arrives > sent.arrives => self.overtake(sent),
-            _ => self.waiting.push_back(sent),
+        let takes = self.hosts.as_mut().map_or(Duration::ZERO, Hosts::draw);
+        self.left = self.left.max(now + takes);
+        let arrives = self.left + self.delay;
+        let sent = Return { arrives, flow, slot, message };
+        self.first = self.first.min(arrives);
+        if arrives < self.last {
+            return self.overtake(sent);
         }
+        self.last = arrives;
+        self.waiting.push_back(sent);
     }
 
     #[cold]
@@ -82,7 +106,9 @@ impl Line {
     /// The next message arrives.
     #[inline]
     pub fn pop(&mut self) -> Option<Return> {
-        self.waiting.pop_front()
+        let message = self.waiting.pop_front();
+        self.first = self.waiting.front().map_or(Time::NEVER, |next| next.arrives);
+        message
     }
 }
 

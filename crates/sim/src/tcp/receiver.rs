@@ -245,19 +245,18 @@ impl Receiver {
         if in_order {
             self.next = end;
             self.adapt_delay(now);
-            at_once |= self.echo_mark(ecn, now, &mut send);
-            if !self.beyond.is_empty() {
-                if let Some((_, end)) = self.beyond.containing(self.next) {
-                    self.next = end;
-                }
-                self.beyond.remove_below(self.next);
-                // RFC 5681 §4.2: at once when a gap is filled.
-                at_once |= self.beyond.is_empty();
-            }
-        } else {
-            at_once |= self.echo_mark(ecn, now, &mut send);
+        }
+        at_once |= self.echo_mark(ecn, now, &mut send);
+        if !in_order {
             // A new block might push one off the list before it was ever told.
             at_once |= self.note_beyond(seq, end);
+        } else if !self.beyond.is_empty() {
+            if let Some((_, end)) = self.beyond.containing(self.next) {
+                self.next = end;
+            }
+            self.beyond.remove_below(self.next);
+            // RFC 5681 §4.2: at once when a gap is filled.
+            at_once |= self.beyond.is_empty();
         }
         if self.buffer.take(stamps, self.next, self.beyond.end(), now) {
             // What makes the window grow is acknowledged at once (`tcp_grow_window`).
