@@ -161,7 +161,7 @@ fn dctth_is_found_as_recorded() {
     as_recorded("dctth-8", &["group.*.rtt=10ms"]);
     as_recorded("dctth-9", &["group.*.rtt=50ms"]);
     // UDP above the rate takes the L4S queue to its target by and by.
-    as_recorded("dctth-10", &["case=dualpi2 dctcp:cubic", "duration=40s", "warmup=15s"]);
+    as_recorded("dctth-10", &["case=dualpi2 dctcp:cubic", "duration=60s", "warmup=30s"]);
     // CoDel takes a minute to get to 80 % of drop.
     let long = ["duration=120s", "warmup=80s"];
     as_recorded(

@@ -51,10 +51,10 @@ impl<P: Traced> Observer<P> for Counter<'_> {
     }
 }
 
-/// One flow of this control.
+/// One flow of this control, without jitter of hosts: so it was in the kernel.
 fn run(cc: &str, rate: &str, buffer: &str, rtt_ms: u64, seconds: u64, more: &str) -> Ran {
     let text = format!(
-        "duration = \"{seconds}s\"\nwarmup = \"{}s\"\nlink = {{ rate = \"{rate}\", buffer = \
+        "host_jitter = false\nduration = \"{seconds}s\"\nwarmup = \"{}s\"\nlink = {{ rate = \"{rate}\", buffer = \
          \"{buffer}\" }}\naqm = {{ kind = \"fifo\" }}\n[[group]]\nname = \"A\"\ncc = \"{cc}\"\n\
          rtt = \"{rtt_ms}ms\"\n{more}",
         seconds / 2

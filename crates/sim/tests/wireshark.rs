@@ -419,7 +419,7 @@ fn with_losses_there_is_what_happened_and_no_more() {
 /// A round trip longer than the time after which a SYN is sent again (RFC 6298 §2.1).
 #[test]
 fn a_handshake_that_takes_long_shows_each_syn() {
-    let scenario = "duration = \"8s\"\nwarmup = \"0s\"\nlink.rate = \"10mbit\"\n\
+    let scenario = "duration = \"8s\"\nwarmup = \"0s\"\nhost_jitter = false\nlink.rate = \"10mbit\"\n\
                     [[group]]\nname = \"A\"\ncc = \"cubic\"\nrtt = \"1500ms\"\nsize = \"10kB\"\n";
     let Some((_, seen)) = read(scenario) else { return };
     let syns = |on: &str| -> Vec<u64> {
