@@ -77,7 +77,7 @@ impl Series {
         self.interval = interval;
     }
 
-    /// A flow's client passed on so many bytes.
+    /// A flow's client passed this number of bytes to its application.
     #[inline]
     pub fn delivered(&mut self, flow: FlowId, group: SourceId, bytes: u64, now: Time) {
         if now < self.began {

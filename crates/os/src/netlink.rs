@@ -131,8 +131,8 @@ impl Netlink {
         self.ask("a device down", RouteNetlinkMessage::SetLink(message), 0)
     }
 
-    /// Has all that leaves a device leave it so much later (`netem`), and each packet by up to
-    /// `jitter` more, uniformly and in order.
+    /// Delays every packet that leaves a device (`netem`) by `delay` and a random time of up to
+    /// `jitter`, uniform. Packets keep their order.
     pub fn delay(&mut self, index: u32, delay: Duration, jitter: Duration) -> Result<(), OsError> {
         // netem takes a mean and what is added or subtracted at most.
         let half = jitter / 2;

@@ -209,7 +209,7 @@ pub struct Segment {
     pub ecn: Ecn,
     /// Congestion window reduced (RFC 3168 §6.1.2).
     pub cwr: bool,
-    /// What it tells of marks (RFC 9768 §3.2).
+    /// Its feedback on marks (RFC 9768 §3.2).
     pub accecn: AccEcn,
     /// Nothing follows at once: the receiver should pass it on, and acknowledge (PSH).
     pub push: bool,

@@ -106,9 +106,9 @@ impl Buffer {
         }
     }
 
-    /// Bytes from `next`, the first missing one, on that the sender may send, where what is `beyond` takes
-    /// room of the buffer. The application has read what is before: Linux' receiver waits for that before
-    /// it acknowledges a smaller window than the last one (`__tcp_ack_snd_check`).
+    /// The receive window in bytes, counted from `next`, the first missing byte. The data in `beyond`
+    /// occupies a part of the buffer. Data before `next` occupies none, because the application has read
+    /// it: Linux acknowledges a smaller window than the last one only after that (`__tcp_ack_snd_check`).
     #[inline]
     pub fn window(&mut self, next: u64, beyond: &Ranges) -> u32 {
         let window = match &mut self.fixed {

@@ -441,7 +441,7 @@ impl Sender {
         self.send_after(resend, now, out);
     }
 
-    /// The scoreboard takes what an acknowledgement tells of.
+    /// Updates the scoreboard from an acknowledgement.
     #[inline]
     fn deliver(&mut self, ack: &Ack, now: Time) -> Delivered {
         let sacks = ack.sacks.iter().take_while(|s| s.0 < s.1);

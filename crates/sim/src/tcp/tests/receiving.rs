@@ -32,7 +32,7 @@ proptest! {
             prop_assert_eq!(receiver.next(), missing);
             prop_assert!(receiver.next() >= read);
             if bytes().all(|byte| before.contains(&byte)) {
-                prop_assert_eq!(acks.len(), 1, "what came twice is told at once");
+                prop_assert_eq!(acks.len(), 1, "a duplicate segment is acknowledged at once");
                 let whole = Some((seq, seq + u64::from(payload)));
                 prop_assert_eq!(acks[0].duplicate_block(), whole);
             }
