@@ -12,7 +12,7 @@ use std::ops::RangeFrom;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use l4s_cc::prague::kernel::Reading;
-use l4s_model::{App, FlowId};
+use l4s_model::{App, FlowId, Hold};
 use l4s_os::OsError;
 use l4s_units::{Duration, Rate, Time};
 use rustix::net::{
@@ -189,6 +189,8 @@ pub(crate) struct Writes {
     fps: u64,
     /// Whether it skips frames.
     adapt: bool,
+    /// Which segments wait that are not full.
+    pub hold: Hold,
     /// When no more frames are due.
     stop_ns: u64,
 }
@@ -198,8 +200,8 @@ impl Writes {
     pub fn new(flow: FlowId, app: &App, end: Time) -> Writes {
         let over = end + Duration::from_nanos(1);
         let stop = app.stop.map_or(over, |stop| stop.min(over));
-        let App { rate, fps, adapt, .. } = *app;
-        Writes { flow, bps: rate.as_bps(), fps, adapt, stop_ns: stop.as_nanos() }
+        let App { rate, fps, adapt, hold, .. } = *app;
+        Writes { flow, bps: rate.as_bps(), fps, adapt, hold, stop_ns: stop.as_nanos() }
     }
 
     /// The application, as far as it matters to whoever writes.
@@ -210,6 +212,7 @@ impl Writes {
             fps: self.fps,
             flows: 1,
             adapt: self.adapt,
+            hold: self.hold,
             start: Time::ZERO,
             stop: Some(Time::from_nanos(self.stop_ns)),
         }

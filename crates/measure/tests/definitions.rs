@@ -57,8 +57,8 @@ fn goodput_counts_what_was_read_after_the_warmup_and_is_absent_for_udp() {
 /// The scenario with an application of group A, whose one flow is 3: after those of A and B and U.
 fn with_app() -> Scenario {
     let rate = l4s_units::Rate::from_mbps(1);
-    let (start, stop) = (Time::ZERO, None);
-    let app = l4s_model::App { group: 0, rate, fps: 10, flows: 1, adapt: true, start, stop };
+    let (hold, start, stop) = (l4s_model::Hold::None, Time::ZERO, None);
+    let app = l4s_model::App { group: 0, rate, fps: 10, flows: 1, adapt: true, hold, start, stop };
     Scenario { apps: vec![app], ..scenario() }
 }
 

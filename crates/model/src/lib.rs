@@ -22,4 +22,4 @@ pub use link::{Buffer, Hop, Link, Per, Side};
 pub use negotiation::{Feedback, Negotiated};
 pub use roster::{FlowId, FlowKind, Roster, SourceId};
 pub use scenario::{Ip, Kernel, QdiscOf, Scenario};
-pub use traffic::{App, Sizes, Udp, Web};
+pub use traffic::{App, Hold, Sizes, Udp, Web};

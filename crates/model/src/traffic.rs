@@ -68,10 +68,26 @@ pub struct App {
     pub flows: u64,
     /// Whether it skips a frame while more than one waits unsent in the socket.
     pub adapt: bool,
+    /// Which segments wait that are not full.
+    pub hold: Hold,
     /// When the first connection opens; the others follow evenly within the time of a frame.
     pub start: Time,
     /// When it writes no more; `None` at the end of the run.
     pub stop: Option<Time>,
+}
+
+/// When TCP holds a segment back that is not full, because more may be written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum Hold {
+    /// Never (TCP_NODELAY).
+    #[default]
+    None,
+    /// While an earlier one that was not full is not acknowledged: Nagle's algorithm (RFC 1122
+    /// §4.2.3.4) as Minshall modified it, the default of Linux.
+    Nagle,
+    /// Until it is full, but no longer than a retransmission timeout after everything else was
+    /// acknowledged (TCP_CORK).
+    Cork,
 }
 
 impl App {

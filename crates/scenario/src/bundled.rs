@@ -45,6 +45,8 @@ bundled! {
     "peers",
     "phase",
     "receive-window",
+    "rate-limited",
+    "small-writes",
     "web",
     "video",
     "changes",

@@ -337,7 +337,7 @@ refuses_more! {
         "s.toml:9:1: `app.rate` is missing: what it writes into each flow, on average, such as \
          \"4mbit\"";
     an_unknown_key_of_an_app: "[[app]]\ngroup = \"A\"\nrate = \"1mbit\"\nfsp = 30",
-        "s.toml:12:1: `app.fsp`: unknown key, expected `group`, `rate`, `fps`, `flows`, `adapt`, \
+        "s.toml:12:1: `app.fsp`: unknown key, expected `group`, `rate`, `fps`, `flows`, `adapt`, `hold`, \
          `start` or `stop`; did you mean `fps`?";
     half_a_frame_per_second: "[[app]]\ngroup = \"A\"\nrate = \"1mbit\"\nfps = 0.5",
         "s.toml:12:7: `app.fps`: found 0.5, expected a whole number from 1 to 10000";

@@ -1,6 +1,6 @@
 //! What a plan unfolds into, and that showing and reading agree.
 
-use l4s_model::{App, Buffer, Change, EcnMode, Per, Side, Sizes, Web};
+use l4s_model::{App, Buffer, Change, EcnMode, Hold, Per, Side, Sizes, Web};
 use l4s_scenario::{Plan, bundled, show};
 use l4s_units::{Bytes, Duration, Ecn, Frequency, Rate, Time};
 use proptest::prelude::*;
@@ -389,6 +389,7 @@ rate  = "4mbit"
 group = "A"
 rate  = "1mbit"
 fps   = 50
+hold  = "nagle"
 flows = 2
 adapt = true
 start = "1s"
@@ -400,10 +401,20 @@ fn applications_are_read_and_have_numbers_before_downloads() {
     let scenario = &plan(&format!("{VIDEO}{MORE}"), &[]).points[0].scenario;
     let at = |s| Time::ZERO + Duration::from_secs(s);
     let rate = Rate::from_mbps;
-    let plain =
-        App { group: 1, rate: rate(4), fps: 30, flows: 1, adapt: false, start: at(0), stop: None };
+    let plain = App {
+        group: 1,
+        rate: rate(4),
+        fps: 30,
+        flows: 1,
+        adapt: false,
+        hold: Hold::None,
+        start: at(0),
+        stop: None,
+    };
     let (start, stop) = (at(1), Some(at(20)));
-    let adapting = App { group: 0, rate: rate(1), fps: 50, flows: 2, adapt: true, start, stop };
+    let hold = Hold::Nagle;
+    let adapting =
+        App { group: 0, rate: rate(1), fps: 50, flows: 2, adapt: true, hold, start, stop };
     // 4 Mb/s / 30 / 8 = 16,666.7 B; 1 Mb/s / 50 / 8 = 2500 B.
     assert_eq!([&plain, &adapting].map(App::frame), [16_667, 2500].map(Bytes::new));
     // Two cameras of 50 frames per second: the second 10 ms later.

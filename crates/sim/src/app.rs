@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use l4s_bottleneck::{AppFlow, Frames, app_flows};
-use l4s_model::{App, FlowId, Scenario, SourceId};
+use l4s_model::{App, FlowId, Hold, Scenario, SourceId};
 use l4s_units::{Duration, Time};
 
 /// The application behind one connection.
@@ -21,6 +21,8 @@ pub(crate) struct Writer {
     pub group: SourceId,
     /// Bytes of a frame.
     pub size: u64,
+    /// Which segments wait that are not full.
+    pub hold: Hold,
     /// When it writes.
     pub frames: Frames,
     /// When it opens its connection.
@@ -75,6 +77,7 @@ impl Writers {
             flow,
             group: roster.group(app.group),
             size: app.frame().get(),
+            hold: app.hold,
             frames: Frames::new(app),
             opens,
             under_way: VecDeque::new(),

@@ -125,7 +125,7 @@ impl<O: Observer<Packet>> Engine<O> {
         for writer in writers.all() {
             let group = writer.group.index();
             let (mut server, client) = kinds[group].ends(None);
-            server.serve_application();
+            server.serve_application(writer.hold);
             connections.add_app(writer.flow, writer.group, server, client);
         }
         let source = |(place, udp)| {

@@ -132,7 +132,7 @@ impl Packet {
     }
 
     /// TCP: what it tells the client of marks.
-    fn accecn(&self) -> AccEcn {
+    pub(crate) fn accecn(&self) -> AccEcn {
         AccEcn(self.flags & AccEcn::MASK)
     }
 

@@ -192,6 +192,16 @@ fn receive_window() {
 }
 
 #[test]
+fn rate_limited() {
+    check("rate-limited", &[]);
+}
+
+#[test]
+fn small_writes() {
+    check("small-writes", &["duration=12s", "warmup=4s"]);
+}
+
+#[test]
 fn web() {
     check("web", &["duration=10s", "warmup=2s"]);
 }

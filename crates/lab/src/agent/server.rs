@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::ops::RangeFrom;
 use std::os::fd::OwnedFd;
 
-use l4s_model::FlowId;
+use l4s_model::{FlowId, Hold};
 use l4s_os::{Clock, OsError};
 use l4s_units::{Duration, Time};
 use mio::{Events, Interest, Token};
@@ -174,10 +174,12 @@ impl Server {
                 socket::pace(&socket)?;
             }
             let writer = self.writers.remove(&flow);
-            if writer.is_some() {
-                // The end of a frame does not wait for the next one, nor for an acknowledgement.
-                sockopt::set_tcp_nodelay(&socket, true)
-                    .map_err(|error| OsError::machine("TCP_NODELAY", error))?;
+            match writer.as_ref().map(|writer| writer.hold) {
+                Some(Hold::None) => sockopt::set_tcp_nodelay(&socket, true)
+                    .map_err(|error| OsError::machine("TCP_NODELAY", error))?,
+                Some(Hold::Cork) => sockopt::set_tcp_cork(&socket, true)
+                    .map_err(|error| OsError::machine("TCP_CORK", error))?,
+                Some(Hold::Nagle) | None => {}
             }
             let both = Interest::READABLE | Interest::WRITABLE;
             waiting.add(&socket, Token(FLOWS + flow.index()), both)?;
@@ -264,9 +266,8 @@ impl Connection {
     fn send_frames(&mut self) -> Result<(), OsError> {
         while let Some(left) = self.writer.as_ref().and_then(|writer| writer.left(self.sent)) {
             let most = left.min(CONTENT.len() as u64);
-            // A frame ends with a segment of its own, also where the next one waits behind it: so
-            // it does in the simulator.
-            let flags = if most == left { SendFlags::EOR } else { SendFlags::MORE };
+            // A long frame is one write still: TCP waits for the rest of it.
+            let flags = if most == left { SendFlags::empty() } else { SendFlags::MORE };
             if !self.send(most, flags)? {
                 break;
             }

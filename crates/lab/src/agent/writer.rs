@@ -1,12 +1,15 @@
 //! The application behind a server's connection.
 
 use l4s_bottleneck::Frames;
+use l4s_model::Hold;
 use l4s_units::Time;
 
 use crate::message::Writes;
 
 /// What an application has written into a connection. All its frames are of the same size.
 pub(super) struct Writer {
+    /// Which segments wait that are not full.
+    pub hold: Hold,
     frames: Frames,
     /// Bytes of a frame.
     size: u64,
@@ -17,7 +20,12 @@ pub(super) struct Writer {
 impl Writer {
     pub fn new(writes: &Writes) -> Writer {
         let app = writes.app();
-        Writer { frames: Frames::new(&app), size: app.frame().get().max(1), written: 0 }
+        Writer {
+            hold: app.hold,
+            frames: Frames::new(&app),
+            size: app.frame().get().max(1),
+            written: 0,
+        }
     }
 
     /// The server has the request; whether that was the first time.

@@ -1,18 +1,23 @@
 //! `[[app]]`: applications that write at a rate of their own.
 
-use l4s_model::{App, Group};
+use l4s_model::{App, Group, Hold};
 use l4s_units::{Bytes, Duration, Rate, Time};
 
 use super::link::HIGHEST_RATE;
 use super::{MOST_FLOWS, Names, few_tables};
 use crate::fault::Gathered;
-use crate::field::{Field, count, flag, instant, instant_or_end, line, quantity, read_table};
+use crate::field::{
+    Field, count, flag, instant, instant_or_end, line, quantity, read_table, word, written,
+};
 use crate::tree::{Table, text};
 
 /// The most frames that a run may expect: the delay of each is kept until its end.
 const MOST_FRAMES: u64 = 10_000_000;
 /// The most frames per second.
 const MOST_FPS: u64 = 10_000;
+
+const KINDS_OF_HOLD: [(&str, Hold); 3] =
+    [("none", Hold::None), ("nagle", Hold::Nagle), ("cork", Hold::Cork)];
 
 /// An application whose group is a name still.
 #[derive(Clone, Debug)]
@@ -60,6 +65,13 @@ pub(crate) const APP: &[Field<AppDraft>] = &[
         write: |draft| Some(draft.app.adapt.into()),
     },
     Field {
+        name: "hold",
+        doc: "when a segment that is not full waits for more: none (TCP_NODELAY), nagle or cork",
+        required: false,
+        read: |draft, node| word(node, &KINDS_OF_HOLD).map(|hold| draft.app.hold = hold),
+        write: |draft| written(&KINDS_OF_HOLD, draft.app.hold),
+    },
+    Field {
         name: "start",
         doc: "when the first connection opens; the others follow within the time of a frame",
         required: false,
@@ -96,6 +108,7 @@ pub(super) fn apps(
                 fps: 30,
                 flows: 1,
                 adapt: false,
+                hold: Hold::None,
                 start: Time::ZERO,
                 stop: None,
             },

@@ -88,8 +88,8 @@ impl<O: Observer<Packet>> Engine<O> {
         let writer = self.writers.at(slot);
         let size = group.size.filter(|_| writer.is_none());
         let (mut server, client) = self.kinds[place].ends(size);
-        if writer.is_some() {
-            server.serve_application();
+        if let Some(writer) = writer {
+            server.serve_application(self.writers.get(writer).hold);
         }
         let flow = self.agenda.next_flow();
         self.connections.replace(slot, flow, (server, client));

@@ -145,6 +145,7 @@ impl Client {
             seq: packet.seq,
             ecn: packet.ecn,
             payload: packet.payload(),
+            options: packet.accecn().option_length(),
             cwr: packet.cwr(),
             push: packet.push(),
             stamps: packet.stamps,

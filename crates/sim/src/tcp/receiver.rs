@@ -6,10 +6,12 @@ use l4s_units::{Duration, Ecn, Time};
 use super::accecn;
 use super::buffer::Buffer;
 use super::ranges::Ranges;
-use crate::packet::{Ack, ByteCounters, Duplicate, Stamp, Stamps};
+use crate::packet::{Ack, ByteCounters, Duplicate, Stamp, Stamps, TIME_STAMPS};
 
 /// What a full segment is taken to carry before the first one (RFC 9293 §3.7.1, `TCP_MSS_DEFAULT`).
 const DEFAULT_MSS: u16 = 536;
+/// The least that a segment without PSH carries (`TCP_MIN_MSS`).
+const MIN_MSS: u16 = 88;
 /// The least that a delayed acknowledgement waits.
 const ATO_MIN: Duration = Duration::from_millis(40);
 /// The longest that it waits.
@@ -37,6 +39,8 @@ pub struct Arrived {
     pub ecn: Ecn,
     /// Bytes of payload.
     pub payload: u16,
+    /// Bytes of TCP options besides time stamps.
+    pub options: u16,
     /// The sender reduced its window (CWR).
     pub cwr: bool,
     /// The sender has sent all that it may (PSH).
@@ -50,7 +54,7 @@ impl Arrived {
     /// send it.
     pub fn after(before: u64, payload: u16, ecn: Ecn) -> Arrived {
         let (seq, stamps) = (before * u64::from(payload), Stamps::default());
-        Arrived { seq, ecn, payload, cwr: false, push: false, stamps }
+        Arrived { seq, ecn, payload, options: 0, cwr: false, push: false, stamps }
     }
 }
 
@@ -58,8 +62,10 @@ impl Arrived {
 #[derive(Clone, Debug)]
 pub struct Receiver {
     feedback: Feedback,
-    /// The most payload that a segment had: that of a full one (`rcv_mss`).
+    /// The payload of a full segment, as far as the segments tell (`rcv_mss`).
     full: u16,
+    /// The size of the last segment if that was less; 0 if it says nothing (`last_seg_size`).
+    last_size: u16,
     /// The first byte not received. The application has read those before it.
     next: u64,
     /// What was received above it.
@@ -114,6 +120,7 @@ impl Receiver {
         Receiver {
             feedback,
             full: mss.min(DEFAULT_MSS),
+            last_size: 0,
             next: 0,
             beyond: Ranges::default(),
             recent: [0; 3],
@@ -202,14 +209,12 @@ impl Receiver {
     /// A segment arrived. `send` gets each acknowledgement that goes out: none, one or two.
     #[inline]
     pub fn on_segment(&mut self, segment: Arrived, now: Time, mut send: impl FnMut(Ack)) {
-        let Arrived { seq, ecn, payload, cwr, push, stamps } = segment;
+        let Arrived { seq, ecn, payload, options, cwr, push, stamps } = segment;
         let end = seq + u64::from(payload);
         self.note_stamp(seq, end, stamps.sent);
-        // The application reads everything as it arrives; then pushed data is acknowledged, and
-        // less than a full segment is taken for pushed (`tcp_measure_rcv_mss`).
+        // The application reads everything as it arrives; then pushed data is acknowledged.
         let in_order = seq <= self.next && self.next < end;
-        let is_short = payload != self.full && self.measure_segment(payload);
-        let mut at_once = (push || is_short) && in_order;
+        let mut at_once = in_order && self.is_pushed(payload, options, push);
         match ecn {
             Ecn::NotEct => {}
             Ecn::Ect1 => accecn::add(&mut self.bytes.ect1, payload),
@@ -286,12 +291,31 @@ impl Receiver {
         Some(self.acknowledge(now))
     }
 
-    /// A segment had another payload than full ones; returns whether it had less. Full ones have less than
-    /// was announced where the server has TCP options.
-    fn measure_segment(&mut self, payload: u16) -> bool {
-        let is_short = payload < self.full;
-        self.full = self.full.max(payload);
-        is_short
+    /// Whether a segment is the end of what the sender has (`tcp_measure_rcv_mss`): it says so, or is
+    /// not full.
+    #[inline]
+    fn is_pushed(&mut self, payload: u16, options: u16, push: bool) -> bool {
+        let last_size = core::mem::take(&mut self.last_size);
+        if payload == self.full { push } else { self.measure(payload, options, push, last_size) }
+    }
+
+    /// A segment had another payload than full ones. Full ones have less than was announced where the
+    /// server has TCP options or its path takes less: then two of the same size follow each other.
+    fn measure(&mut self, payload: u16, options: u16, push: bool, last_size: u16) -> bool {
+        if payload > self.full {
+            self.full = payload;
+            return push;
+        }
+        let size = payload + options;
+        let least = if push { DEFAULT_MSS } else { MIN_MSS };
+        if size + TIME_STAMPS as u16 >= least {
+            self.last_size = size;
+            if size == last_size {
+                self.full = size;
+                return false;
+            }
+        }
+        true
     }
 
     /// The first segment that was not acknowledged yet gives the time stamp to echo, so that a delayed

@@ -22,6 +22,7 @@ use l4s_cc::classic_ecn::Report;
 use l4s_cc::{
     Cc, Congestion, CongestionControl, Connection, Decision, Marks, Pause, WantedEcn, Window,
 };
+use l4s_model::Hold;
 use l4s_units::{Duration, Ecn, Time};
 
 use super::accecn::Decoder;
@@ -186,6 +187,8 @@ enum Purpose {
     Probe,
     /// The end of the reordering window.
     Reordering,
+    /// A segment that is not full was held back for long enough.
+    Hold,
 }
 
 impl Timer {
@@ -272,8 +275,8 @@ impl Sender {
     }
 
     /// From now on it sends what an application writes, and the connection stays open.
-    pub fn serve_application(&mut self) {
-        self.supply = Supply::written(self.mss);
+    pub fn serve_application(&mut self, hold: Hold) {
+        self.supply = Supply::written(hold, self.mss);
     }
 
     /// How many writes of the application have not been sent to their end.
@@ -482,6 +485,7 @@ impl Sender {
             }
             Purpose::Retransmit => self.on_timeout(now, out),
             Purpose::Probe => self.send_probe(now, out),
+            Purpose::Hold => self.send_held(now, out),
             Purpose::Reordering => {
                 self.timer = Timer::OFF;
                 let lost = self.detect_losses(now);

@@ -1,9 +1,12 @@
-//! What there is to send: a number of bytes from the start, or what an application has written.
+//! The send buffer: a number of bytes from the start, or what an application has written.
 //!
-//! Each write is cut into segments by itself, and its last one is pushed: so goes a write with
-//! TCP_NODELAY, before the next one comes.
+//! A write joins the last one where that waits. It is cut into segments as it is sent, and the last
+//! of them is pushed. A segment that is not full goes at once (TCP_NODELAY), unless the application asks
+//! for Nagle's algorithm or a cork ([`Hold`]).
 
 use std::collections::VecDeque;
+
+use l4s_model::Hold;
 
 /// The send buffer of a connection. Positions are bytes of the stream, from 0.
 #[derive(Clone, Debug)]
@@ -12,9 +15,18 @@ pub(super) struct Supply {
     payload: u16,
     /// How many bytes there are by now; `u64::MAX` without end.
     bytes: u64,
-    /// Where each write of an application ends that had not been acknowledged at its last write;
-    /// `None` where no application writes.
-    writes: Option<VecDeque<u64>>,
+    /// What an application does; `None` where none writes.
+    writes: Option<Box<Writes>>,
+}
+
+/// What an application has written.
+#[derive(Clone, Debug)]
+struct Writes {
+    /// Where each write ends that had not been acknowledged at the last one.
+    ends: VecDeque<u64>,
+    hold: Hold,
+    /// Where the last segment ended that was not full (`snd_sml`).
+    small_end: u64,
 }
 
 /// A segment to be sent.
@@ -22,16 +34,18 @@ pub(super) struct Supply {
 pub(super) struct Cut {
     /// Bytes of payload.
     pub payload: u16,
-    /// Whether it ends a write, or the connection.
+    /// Whether it ends all that was written, or the connection.
     pub push: bool,
     /// Whether it ends the connection.
     pub fin: bool,
 }
 
-/// How many of these writes end at `from` or before it.
-#[inline]
-fn over_before(writes: &VecDeque<u64>, from: u64) -> usize {
-    writes.partition_point(|end| *end <= from)
+impl Writes {
+    /// How many writes end at `from` or before it.
+    #[inline]
+    fn over_before(&self, from: u64) -> usize {
+        self.ends.partition_point(|end| *end <= from)
+    }
 }
 
 impl Supply {
@@ -41,8 +55,9 @@ impl Supply {
     }
 
     /// Nothing yet: an application will write.
-    pub fn written(payload: u16) -> Self {
-        Supply { payload, bytes: 0, writes: Some(VecDeque::new()) }
+    pub fn written(hold: Hold, payload: u16) -> Self {
+        let writes = Writes { ends: VecDeque::new(), hold, small_end: 0 };
+        Supply { payload, bytes: 0, writes: Some(Box::new(writes)) }
     }
 
     /// Full segments have this payload from now on.
@@ -59,21 +74,10 @@ impl Supply {
     /// How many segments are left to send from `from` on.
     #[inline(always)]
     pub fn segments_left(&self, from: u64) -> u64 {
-        if self.bytes == u64::MAX { u64::MAX } else { self.count_segments(from) }
-    }
-
-    #[inline(never)]
-    fn count_segments(&self, from: u64) -> u64 {
-        match &self.writes {
-            None => self.bytes.saturating_sub(from).div_ceil(self.payload.into()),
-            Some(writes) => {
-                let mut begin = from;
-                let left = writes.range(over_before(writes, from)..);
-                left.map(|end| {
-                    (end - core::mem::replace(&mut begin, *end)).div_ceil(self.payload.into())
-                })
-                .sum()
-            }
+        if self.bytes == u64::MAX {
+            u64::MAX
+        } else {
+            self.bytes.saturating_sub(from).div_ceil(self.payload.into())
         }
     }
 
@@ -86,12 +90,8 @@ impl Supply {
     /// The segment that begins at `from`, which is before the end.
     #[inline]
     pub fn cut(&self, from: u64) -> Cut {
-        let end = match &self.writes {
-            None => self.bytes,
-            Some(writes) => writes.get(over_before(writes, from)).copied().unwrap_or(self.bytes),
-        };
-        let payload = (end - from).min(self.payload.into());
-        let push = from + payload == end;
+        let payload = (self.bytes - from).min(self.payload.into());
+        let push = from + payload == self.bytes;
         Cut { payload: payload as u16, push, fin: push && self.writes.is_none() }
     }
 
@@ -100,24 +100,47 @@ impl Supply {
     pub fn ends_at(&self, to: u64) -> (bool, bool) {
         match &self.writes {
             None => (to == self.bytes, to == self.bytes),
-            Some(writes) => (writes.binary_search(&to).is_ok(), false),
+            Some(writes) => (writes.ends.binary_search(&to).is_ok(), false),
+        }
+    }
+
+    /// Whether the last of `segments` from `from` on is not full and waits, where all before `una` is
+    /// acknowledged (`tcp_nagle_test`).
+    #[inline]
+    pub fn holds(&self, segments: u32, from: u64, una: u64) -> bool {
+        let Some(writes) = &self.writes else { return false };
+        let is_small = u64::from(segments) * u64::from(self.payload) > self.bytes - from;
+        is_small
+            && match writes.hold {
+                Hold::None => false,
+                // Minshall's variant: for another small one only, not for full ones (`tcp_minshall_check`).
+                Hold::Nagle => writes.small_end > una,
+                Hold::Cork => true,
+            }
+    }
+
+    /// A segment was sent that ends all that was written, with this payload.
+    #[inline]
+    pub fn sent_last(&mut self, payload: u16) {
+        if let Some(writes) = &mut self.writes
+            && payload < self.payload
+        {
+            writes.small_end = self.bytes;
         }
     }
 
     /// How many writes do not end before `from`.
     #[inline]
     pub fn writes_left(&self, from: u64) -> usize {
-        self.writes.as_ref().map_or(0, |writes| writes.len() - over_before(writes, from))
+        self.writes.as_ref().map_or(0, |writes| writes.ends.len() - writes.over_before(from))
     }
 
     /// The application writes; all before `una` is acknowledged.
     pub fn write(&mut self, bytes: u64, una: u64) {
         let Some(writes) = &mut self.writes else { return };
-        while writes.front().is_some_and(|end| *end <= una) {
-            writes.pop_front();
-        }
+        writes.ends.drain(..writes.over_before(una));
         self.bytes += bytes;
-        writes.push_back(self.bytes);
+        writes.ends.push_back(self.bytes);
     }
 }
 
@@ -129,7 +152,7 @@ mod tests {
     const FULL: u16 = MSS as u16;
     const MORE: Cut = Cut { payload: FULL, push: false, fin: false };
 
-    const fn last_of_write(payload: u16) -> Cut {
+    const fn pushed(payload: u16) -> Cut {
         Cut { payload, push: true, fin: false }
     }
 
@@ -177,19 +200,46 @@ mod tests {
     }
 
     #[test]
-    fn each_write_ends_with_a_push_and_none_ends_the_connection() {
-        let mut supply = Supply::written(FULL);
+    fn a_write_joins_the_one_that_waits_and_none_ends_the_connection() {
+        let mut supply = Supply::written(Hold::None, FULL);
         assert!(supply.is_empty(0) && !supply.is_over(0));
-        // 1448 + 52, and 1448 exactly.
         supply.write(1500, 0);
+        assert_eq!(segments(&supply, 0), [MORE, pushed(52)]);
+        // 1500 + 1448 are 1448 + 1448 + 52, but 1448 alone where the first write was sent.
         supply.write(1448, 0);
-        assert_eq!(segments(&supply, 0), [MORE, last_of_write(52), last_of_write(FULL)]);
+        assert_eq!(segments(&supply, 0), [MORE, MORE, pushed(52)]);
+        assert_eq!(segments(&supply, 1500), [pushed(FULL)]);
         assert!(!supply.is_over(2948));
-        // The second segment is left of the first write.
         assert_eq!([0, 1448, 1500, 2948].map(|from| supply.writes_left(from)), [2, 2, 1, 0]);
         // What was acknowledged is forgotten.
         supply.write(100, 1500);
-        assert_eq!(supply.writes.as_ref().unwrap().len(), 2);
-        assert_eq!(segments(&supply, 2948), [last_of_write(100)]);
+        assert_eq!(supply.writes.as_ref().unwrap().ends, [2948, 3048]);
+        assert_eq!(segments(&supply, 2948), [pushed(100)]);
+    }
+
+    #[test]
+    fn a_small_segment_waits_where_the_application_asks_for_it() {
+        // 100 B, and 100 B more once they are sent.
+        let written = |hold| {
+            let mut supply = Supply::written(hold, FULL);
+            supply.write(100, 0);
+            let first = supply.holds(1, 0, 0);
+            supply.sent_last(100);
+            supply.write(100, 0);
+            // Before the first is acknowledged, and after.
+            (first, supply.holds(1, 100, 0), supply.holds(1, 100, 100))
+        };
+        assert_eq!(written(Hold::None), (false, false, false));
+        assert_eq!(written(Hold::Nagle), (false, true, false));
+        assert_eq!(written(Hold::Cork), (true, true, true));
+        // Nagle's algorithm waits for small segments only; a full one never waits.
+        let mut supply = Supply::written(Hold::Nagle, FULL);
+        supply.write(MSS, 0);
+        supply.sent_last(FULL);
+        supply.write(MSS + 1, 0);
+        assert!(!supply.holds(1, MSS, 0) && !supply.holds(2, MSS, 0));
+        let mut supply = Supply::written(Hold::Cork, FULL);
+        supply.write(MSS + 1, 0);
+        assert!(!supply.holds(1, 0, 0) && supply.holds(2, 0, 0));
     }
 }

@@ -203,6 +203,7 @@ impl<F: FnMut(&Segment, bool) -> Fate> Path<F> {
                             seq: s.seq,
                             ecn: s.ecn,
                             payload: s.payload,
+                            options: s.accecn.option_length(),
                             cwr: s.cwr,
                             push: s.push,
                             stamps: s.stamps,

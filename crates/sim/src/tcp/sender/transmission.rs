@@ -31,6 +31,9 @@ impl Sender {
         let Cut { payload, push: ends, fin } = self.supply.cut(from);
         self.board.push(now, payload);
         self.last_sent = now;
+        if ends {
+            self.supply.sent_last(payload);
+        }
         out.send(
             Segment {
                 seq: from,
@@ -94,7 +97,14 @@ impl Sender {
             let unit = quota.min((window.cwnd / 2).max(1)).min(quantum);
             let initial = self.initial_pacing();
             let most = if initial.is_some() { 1 } else { u32::try_from(left).unwrap_or(u32::MAX) };
-            let unit = unit.min(most);
+            let mut unit = unit.min(most);
+            if self.supply.holds(unit, self.board.nxt_byte(), self.board.una_byte()) {
+                unit -= 1;
+                if unit == 0 {
+                    self.wait_for_more(now);
+                    break;
+                }
+            }
             // What a unit has beyond its chunk it takes from the next one.
             self.chunk_left = match self.chunk_left.checked_sub(unit) {
                 Some(0) => chunk(self.payload),
@@ -122,9 +132,30 @@ impl Sender {
         if sent > 0 {
             self.sent = self.sent.wrapping_add(sent);
             let since = self.board.head_sent_at().unwrap_or(now);
-            if !self.schedule_probe(since, now) && self.timer == Timer::OFF {
+            let idle = self.timer == Timer::OFF || self.timer.purpose == Purpose::Hold;
+            if !self.schedule_probe(since, now) && idle {
                 self.set_retransmit_timer(now);
             }
+        }
+    }
+
+    /// A segment is held back that is not full. Where nothing is in flight, no acknowledgement will let it
+    /// go: a timer does (`tcp_check_probe_timer`).
+    #[cold]
+    fn wait_for_more(&mut self, now: Time) {
+        if self.board.packets_out() == 0 && self.timer == Timer::OFF {
+            let due = now + self.rtt.rto(self.backoff);
+            self.timer = Timer { due, purpose: Purpose::Hold };
+        }
+    }
+
+    /// Sends the segment that was held back for too long (`tcp_write_wakeup`).
+    #[cold]
+    pub(super) fn send_held(&mut self, now: Time, out: &mut impl Output) {
+        self.timer = Timer::OFF;
+        if self.board.packets_out() == 0 && !self.supply.is_empty(self.board.nxt_byte()) {
+            self.send_new(true, now, out);
+            self.set_retransmit_timer(now);
         }
     }
 

@@ -50,3 +50,37 @@ proptest! {
         }
     }
 }
+
+/// After 100 full segments, when nothing but the segments decides, 20 of `payload` come 10 ms apart: how many
+/// of them are acknowledged as they arrive.
+fn acknowledged_at_once(payload: u16, options: u16, push: bool) -> usize {
+    let mut receiver = Receiver::new(Feedback::None, RTT, MSS as u16, None);
+    let (mut seq, mut at_once) = (0, 0);
+    for n in 0..120 {
+        let payload = if n < 100 { MSS as u16 } else { payload };
+        let mut acks = 0;
+        let arrived = Arrived { seq, payload, options, push, ..full(0, Ecn::NotEct) };
+        receiver.on_segment(arrived, at(MS * 10 * n), |_| acks += 1);
+        seq += u64::from(payload);
+        at_once += if n < 100 { 0 } else { acks };
+    }
+    at_once
+}
+
+/// A segment that is not full is taken for pushed, and acknowledged at once. But two of the same size
+/// in a row may be full ones of a path with a smaller MTU, if they are long enough, 536 B with time stamps
+/// or 88 B without PSH: then every second one is (`tcp_measure_rcv_mss`).
+#[test]
+fn two_short_segments_of_one_size_are_taken_for_full_ones() {
+    for push in [true, false] {
+        assert_eq!(acknowledged_at_once(50, 0, push), 20);
+    }
+    assert_eq!(acknowledged_at_once(523, 0, true), 20);
+    // Of full ones only those that say so are pushed. The size has other options than time
+    // stamps in it, so that each of these is a short one again.
+    assert_eq!(acknowledged_at_once(524, 0, true), 19);
+    assert_eq!(acknowledged_at_once(524, 12, true), 10);
+    assert_eq!(acknowledged_at_once(524, 0, false), 10);
+    assert_eq!(acknowledged_at_once(76, 0, false), 10);
+    assert_eq!(acknowledged_at_once(75, 0, false), 20);
+}

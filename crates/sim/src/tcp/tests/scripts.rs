@@ -7,6 +7,7 @@
 //! tells the RTT.
 
 use super::*;
+use l4s_model::Hold;
 
 const SEGMENT: u64 = 1000;
 
@@ -22,6 +23,11 @@ struct Case {
 impl Case {
     /// Connected over a path of this round trip.
     fn connected(rtt_ms: u64, ecn: Option<Ecn>) -> Case {
+        Case::holding(Hold::None, rtt_ms, ecn)
+    }
+
+    /// The same, where the application asks for this.
+    fn holding(hold: Hold, rtt_ms: u64, ecn: Option<Ecn>) -> Case {
         let config = SenderConfig {
             cc: Config::Cubic(cubic::Config::default()),
             ecn,
@@ -33,7 +39,7 @@ impl Case {
             rcvbuf: None,
         };
         let (mut sender, mut sent) = (Sender::new(&config), Sent::default());
-        sender.serve_application();
+        sender.serve_application(hold);
         let flags = if ecn.is_some() { Mode::Classic } else { Mode::NotEcn }.syn();
         let syn = Syn { ecn: Ecn::NotEct, flags, sent: Stamp::default() };
         sender.on_syn(&syn, at(MS * 100), &mut sent);
@@ -67,8 +73,17 @@ impl Case {
             let distance = |segment: u64| ((segment - cumulative) * SEGMENT) as u32;
             *sack = (distance(*from), distance(*to));
         }
+        self.acknowledge_bytes(cumulative * SEGMENT, sacks, ece)
+    }
+
+    fn acknowledge_bytes(
+        &mut self,
+        cumulative: u64,
+        sacks: [(u32, u32); 3],
+        ece: bool,
+    ) -> &mut Case {
         let ack = Ack {
-            cumulative: cumulative * SEGMENT,
+            cumulative,
             sacks,
             duplicate: None,
             ece,
@@ -318,4 +333,63 @@ fn after_a_pause_the_window_is_the_initial_one() {
     case.write(26).wait(100).ack(10, &[]).has_window(20);
     case.wait(100).ack(26, &[]).has_window(36);
     case.wait(2000).write(20).has_window(10);
+}
+
+// --- Segments that are not full ----------------------------------------------------------------------
+
+/// The ends of the segments that it has sent.
+fn ends(case: &mut Case) -> Vec<u64> {
+    let sent = std::mem::take(&mut case.sent.0);
+    sent.iter().map(|(segment, _)| segment.seq + u64::from(segment.payload)).collect()
+}
+
+fn write_bytes(case: &mut Case, bytes: u64) {
+    case.sender.write(bytes, case.now, &mut case.sent);
+}
+
+/// tcp(7), TCP_NODELAY: "segments are always sent as soon as possible".
+#[test]
+fn with_nodelay_each_write_is_a_segment() {
+    let mut case = Case::connected(100, None);
+    for end in [100, 200, 300] {
+        write_bytes(&mut case, 100);
+        assert_eq!(ends(&mut case), [end]);
+    }
+}
+
+/// RFC 1122 §4.2.3.4: a small segment waits for the acknowledgement of the last one, or for more.
+#[test]
+fn nagles_algorithm_has_one_small_segment_in_flight() {
+    let mut case = Case::holding(Hold::Nagle, 100, None);
+    write_bytes(&mut case, 100);
+    assert_eq!(ends(&mut case), [100]);
+    write_bytes(&mut case, 300);
+    write_bytes(&mut case, 500);
+    assert_eq!(ends(&mut case), [0; 0]);
+    // What is there in full segments goes: 300 + 500 + 400 B are one, and 200 B more.
+    write_bytes(&mut case, 400);
+    assert_eq!(ends(&mut case), [1100]);
+    // The small one arrived.
+    case.wait(100).acknowledge_bytes(100, Default::default(), false);
+    assert_eq!(ends(&mut case), [1300]);
+}
+
+/// A cork waits for a full segment; or, where nothing is in flight, for a retransmission timeout, here the
+/// round trip and 200 ms.
+#[test]
+fn a_cork_waits_for_a_full_segment_or_a_timeout() {
+    let mut case = Case::holding(Hold::Cork, 100, None);
+    write_bytes(&mut case, 600);
+    assert_eq!(ends(&mut case), [0; 0]);
+    write_bytes(&mut case, 600);
+    assert_eq!(ends(&mut case), [1000]);
+    case.wait(100).ack(1, &[]);
+    assert_eq!(ends(&mut case), [0; 0]);
+    case.wait(299);
+    assert_eq!(ends(&mut case), [0; 0]);
+    case.wait(2);
+    assert_eq!(ends(&mut case), [1200]);
+    // It is sent again like any other.
+    case.wait(1000);
+    assert_eq!(ends(&mut case)[0], 1200);
 }
