@@ -21,6 +21,8 @@ pub struct Args {
 pub enum Command {
     /// Run a scenario: a file, or a name from `l4s list`
     Run(Run),
+    /// A shell, or a command, behind the bottleneck of a scenario
+    Shell(Shell),
     /// A page that shows a scenario as it runs, and lets you change it meanwhile
     Live(Live),
     /// The bundled scenarios, with the question that each answers
@@ -196,6 +198,43 @@ pub struct Run {
     /// Write every packet at the bottleneck into the folder of --out
     #[arg(long, value_enum, value_name = "FORMAT", requires = "out")]
     pub trace: Option<Trace>,
+}
+
+/// Options of `l4s shell`.
+#[derive(Debug, clap::Args)]
+pub struct Shell {
+    /// A file, or a name from `l4s list`; without one, an access link of 40 Mb/s with DualPI2
+    pub scenario: Option<String>,
+    /// A command on the server's host, started before; may be given more than once
+    #[arg(long, value_name = "COMMAND")]
+    pub server: Vec<String>,
+    /// The host of the shell or command
+    #[arg(long, value_enum, default_value_t = At::Client)]
+    pub at: At,
+    /// Set a key, such as link.rate=100mbit or group.shell.rtt=50ms
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Keep tables, time series and the report in this folder
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Replace other results that l4s wrote into the folder of --out, and nothing else
+    #[arg(long, requires = "out")]
+    pub replace: bool,
+    /// Write every packet at the bottleneck into the folder of --out
+    #[arg(long, value_enum, value_name = "FORMAT", requires = "out")]
+    pub trace: Option<Trace>,
+    /// The command, after `--`; your shell unless given
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+/// A host of a group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum At {
+    /// The one that downloads through the bottleneck
+    Client,
+    /// The one that sends through it
+    Server,
 }
 
 /// Options of `l4s live`.

@@ -26,6 +26,10 @@ const MOST_BYTES: u64 = 4096;
 /// Serves the page until it is interrupted.
 pub fn live(options: &Live) -> Result<(), Failure> {
     let plan = Plan::open(&options.scenario, &options.set)?;
+    if plan.points.iter().any(|point| !point.scenario.programs.is_empty()) {
+        let why = "a page runs no programs: found `[[program]]`, expected none; `l4s run --on kernel` has them";
+        return Err(Failure::input(format!("{}: {why}", options.scenario)));
+    }
     let presets = presets(&options.scenario, &plan)?;
     let token = token(options)?;
     let (substrate, mut limits) = substrate(options.on, &plan)?;

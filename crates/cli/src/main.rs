@@ -29,6 +29,7 @@ mod parallel;
 mod prompt;
 mod report;
 mod run;
+mod shell;
 mod show;
 mod table;
 mod validate;
@@ -61,6 +62,10 @@ fn main() -> ExitCode {
     };
     let done = match args.command {
         Command::Run(options) => run::run(&options),
+        Command::Shell(options) => match shell::shell(&options) {
+            Ok(code) => return ExitCode::from(code),
+            Err(failure) => Err(failure),
+        },
         Command::Live(options) => live::live(&options),
         Command::List => catalog::list(),
         Command::Show { scenario, set } => show::show(&scenario, &set),

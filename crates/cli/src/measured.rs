@@ -1,13 +1,14 @@
 //! One run on a substrate, measured.
 
 use std::io::{self, BufWriter};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use l4s_measure::files::Durable;
 use l4s_measure::{EngineSummary, Lateness, Origin, PacketTrace, Recorder, RunRecord, Snap};
 use l4s_model::Scenario;
 use l4s_scenario::{Plan, Point};
-use l4s_substrate::{Engine, Ran, to_the_end};
+use l4s_substrate::{Engine, Observe, ProgramHost, Programs, Ran, check_programs, to_the_end};
 use serde_json::Value;
 
 use crate::args::{Substrate, Trace};
@@ -26,6 +27,8 @@ pub struct Finished {
     pub wall: Option<Duration>,
     /// What of it ended too early to be counted.
     pub early: Option<String>,
+    /// The exit code of the program in the foreground.
+    pub code: Option<u8>,
 }
 
 /// What to keep of a run besides its summary.
@@ -37,10 +40,16 @@ pub struct Keep {
     pub sampling: Option<l4s_units::Duration>,
     /// Every packet at the bottleneck, in this file.
     pub trace: Option<(Durable, Trace)>,
+    /// Where its programs put their output; a folder that goes with the run unless set.
+    pub programs: Option<PathBuf>,
+    /// The host on which the last program has the terminal.
+    pub foreground: Option<ProgramHost>,
 }
 
 /// A sweep of more runs keeps series of few samples: what they are for is seen in many runs.
 const MANY_RUNS: usize = 500;
+/// Time between samples of a session, whose length nobody knows beforehand.
+pub const SESSION_SAMPLING: l4s_units::Duration = l4s_units::Duration::from_millis(100);
 /// How many samples those are.
 const FEW_SAMPLES: u64 = 40;
 
@@ -53,6 +62,7 @@ pub fn sampling(plan: &Plan, scenario: &Scenario) -> Option<l4s_units::Duration>
 pub fn prepare(on: Substrate, plan: &Plan) -> Result<Engine, Failure> {
     let engine = Engine::named(on.name())?;
     let scenarios: Vec<&Scenario> = plan.points.iter().map(|point| &point.scenario).collect();
+    check_programs(engine.on::<()>(), &scenarios)?;
     for note in engine.on::<()>().prepare(&scenarios)? {
         say!("note: {note}");
     }
@@ -94,20 +104,38 @@ pub fn run(engine: &Engine, point: &Point, command: &str, keep: Keep) -> Result<
     if !keep.tables && simulated {
         recorder = recorder.without_series();
     }
-    if let Some(interval) = keep.sampling.filter(|_| simulated) {
+    if let Some(interval) = keep.sampling.filter(|_| simulated || keep.foreground.is_some()) {
         recorder = recorder.sampled_every(interval);
     }
+    let programs = (keep.programs, keep.foreground);
     let start = Instant::now();
     let (recorder, ran) = match keep.trace {
         None => {
-            let ran = engine.on().run(scenario, &mut recorder, &mut to_the_end)?;
+            let ran = run_observed(engine, scenario, &mut recorder, programs)?;
             (recorder, ran)
         }
-        Some((file, trace)) => traced(engine, scenario, recorder, file, trace)?,
+        Some((file, trace)) => traced(engine, scenario, recorder, (file, trace), programs)?,
     };
+    let (code, recorder) = (ran.code, recorder.ended(ran.time));
     let record = recorder.finish(cost(ran));
     let early = notes::ended_early(scenario, &record.flows);
-    Ok(Finished { record, wall: Some(start.elapsed()), early })
+    Ok(Finished { record, wall: Some(start.elapsed()), early, code })
+}
+
+/// Runs a scenario, with its programs where it has some.
+fn run_observed<O: Observe>(
+    engine: &Engine,
+    scenario: &Scenario,
+    observer: &mut O,
+    (out, foreground): (Option<PathBuf>, Option<ProgramHost>),
+) -> Result<Ran, Failure> {
+    if scenario.programs.is_empty() {
+        return Ok(engine.on().run(scenario, observer, &mut to_the_end)?);
+    }
+    let folder = tempfile::tempdir();
+    let folder = folder.map_err(|error| Failure::Run(format!("a temporary folder: {error}")))?;
+    let out = out.unwrap_or_else(|| folder.path().to_owned());
+    Ok(engine.on().run_programs(scenario, observer, &Programs { out, foreground })?)
 }
 
 /// What a run cost, as the summary has it.
@@ -135,8 +163,8 @@ fn traced(
     engine: &Engine,
     scenario: &Scenario,
     recorder: Recorder,
-    file: Durable,
-    trace: Trace,
+    (file, trace): (Durable, Trace),
+    programs: (Option<PathBuf>, Option<ProgramHost>),
 ) -> Result<(Recorder, Ran), Failure> {
     let path = file.path();
     let failed = |error: io::Error| Failure::Run(format!("{}: {error}", path.display()));
@@ -146,7 +174,7 @@ fn traced(
     };
     let trace = PacketTrace::new(BufWriter::new(file), snap).map_err(failed)?;
     let mut both = (recorder, trace);
-    let ran = engine.on().run(scenario, &mut both, &mut to_the_end)?;
+    let ran = run_observed(engine, scenario, &mut both, programs)?;
     let finish = |trace: PacketTrace<BufWriter<Durable>>| {
         trace.finish()?.into_inner().map_err(|error| error.into_error())?.finish()
     };

@@ -1,7 +1,8 @@
 //! `l4s run`: every run of a plan, on all cores, kept as it finishes.
 
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::slice;
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use l4s_measure::{RunRecord, Summary};
 use l4s_report::Pictures;
 use l4s_scenario::Plan;
-use l4s_substrate::Engine;
+use l4s_substrate::{Engine, ProgramHost};
 
 use crate::args::{Run, Substrate, Trace};
 use crate::failure::Failure;
@@ -47,6 +48,7 @@ pub fn run(options: &Run) -> Result<(), Failure> {
         pictures: Pictures::Both,
         smaller: None,
         quiet: false,
+        foreground: None,
     }
     .carry_out()?;
     done.show()?;
@@ -93,12 +95,16 @@ pub struct Job<'a> {
     pub smaller: Option<(&'a str, &'a Plan)>,
     /// Whether it is one of several, and leaves it to others to say how they get on.
     pub quiet: bool,
+    /// The host on which the last program has the terminal.
+    pub foreground: Option<ProgramHost>,
 }
 
 /// A job that is done.
 pub struct Done {
     /// Where the results are.
     pub folder: Option<Folder>,
+    /// The exit code of the program in the foreground.
+    pub code: Option<u8>,
     tally: Tally,
     commands: Vec<String>,
 }
@@ -112,12 +118,16 @@ impl Job<'_> {
         if let Some(advice) = advice.next().filter(|_| !self.quiet) {
             say!("note: {advice}");
         }
-        measured::announce(&engine, plan);
+        if self.foreground.is_none() {
+            measured::announce(&engine, plan);
+        }
         let commands: Vec<String> =
             plan.points.iter().map(|p| p.command(self.called, self.on.name())).collect();
         let jobs = measured::jobs(&engine, self.jobs);
         let at_a_time = parallel::threads(jobs).min(plan.points.len());
-        forecast::check_memory(plan, at_a_time, self.out.is_some())?;
+        if self.foreground.is_none() {
+            forecast::check_memory(plan, at_a_time, self.out.is_some())?;
+        }
         let folder = match self.out {
             Some(path) => {
                 let manifest = Manifest::new(plan, self.on.name(), &commands, self.trace.is_some());
@@ -126,6 +136,7 @@ impl Job<'_> {
             None => None,
         };
         let mut tally = Tally::new(plan, self.json, self.quiet);
+        let mut code = None;
         match &folder {
             Some(folder) if folder.is_finished() => {
                 for (number, run) in folder.results()?.into_iter().enumerate() {
@@ -139,6 +150,7 @@ impl Job<'_> {
                 }
                 let work = |number| self.work(&engine, &commands, folder.as_ref(), number);
                 let take = |number, finished: Finished| {
+                    code = finished.code;
                     tally.take(number, finished.record.summary, finished.wall, finished.early)
                 };
                 parallel::in_order(plan.points.len(), jobs, work, take)
@@ -155,7 +167,7 @@ impl Job<'_> {
             folder.tidy()?;
         }
         tally.progress.finish_and_clear();
-        Ok(Done { folder, tally, commands })
+        Ok(Done { folder, code, tally, commands })
     }
 
     /// Says that finished runs are safe.
@@ -172,6 +184,15 @@ impl Job<'_> {
         }
     }
 
+    /// Where the programs of a run put their output, in a folder of results.
+    fn programs(&self, folder: &Folder, number: usize) -> PathBuf {
+        let all = folder.path().join("programs");
+        match self.plan.points.len() {
+            1 => all,
+            _ => all.join(format!("{:07}", number + 1)),
+        }
+    }
+
     /// One run, or its summary where it was done before.
     fn work(
         &self,
@@ -183,15 +204,20 @@ impl Job<'_> {
         let points = &self.plan.points;
         if let Some(record) = folder.map_or(Ok(None), |folder| folder.done(number))? {
             let early = notes::ended_early(&points[number].scenario, &record.flows);
-            return Ok(Finished { record: summary_only(record), wall: None, early });
+            return Ok(Finished { record: summary_only(record), wall: None, early, code: None });
         }
         let trace = |(folder, how): (&Folder, Trace)| {
             folder.trace(number, points.len() == 1).map(|file| (file, how))
         };
         let keep = Keep {
             tables: folder.is_some(),
-            sampling: measured::sampling(self.plan, &points[number].scenario),
+            sampling: match self.foreground {
+                Some(_) => Some(measured::SESSION_SAMPLING),
+                None => measured::sampling(self.plan, &points[number].scenario),
+            },
             trace: folder.zip(self.trace).map(trace).transpose()?,
+            programs: folder.map(|folder| self.programs(folder, number)),
+            foreground: self.foreground,
         };
         let finished = measured::run(engine, &points[number], &commands[number], keep)?;
         if let Some(folder) = folder {
@@ -202,6 +228,11 @@ impl Job<'_> {
 }
 
 impl Done {
+    /// Prints the numbers of all runs to stderr: stdout is for a program.
+    pub fn tell(&self) {
+        say!("{}", headline::table(&self.tally.summaries).trim_end());
+    }
+
     /// Prints the numbers of all runs, unless they were printed as they finished.
     fn show(&self) -> Result<(), Failure> {
         let summaries = &self.tally.summaries;
@@ -230,6 +261,10 @@ impl Done {
         say!("{}", self.tally.cost(plan));
         for (number, reason) in &self.tally.unfit {
             say!("run {number} is unfit: {reason}");
+        }
+        // Others were said beforehand.
+        for note in &self.tally.of_programs {
+            say!("note: {note}");
         }
         if let Some((number, early)) = &self.tally.early {
             let run = if plan.points.len() > 1 { format!("run {number}: ") } else { String::new() };
@@ -306,6 +341,7 @@ impl Effort {
 
 /// What is said about the runs, as they finish and at the end.
 struct Tally {
+    has_programs: bool,
     /// Summaries are printed as they come.
     json: bool,
     start: Instant,
@@ -318,6 +354,8 @@ struct Tally {
     packet_ns: Option<f64>,
     /// Runs that the machine did not keep up with: number and reason.
     unfit: Vec<(usize, String)>,
+    /// What was different from the scenario for programs.
+    of_programs: BTreeSet<String>,
     /// The first run of which something ended too early to be counted, and what.
     early: Option<(usize, String)>,
     /// Whether there are runs that differ in their seed alone, and then what all runs have but that.
@@ -336,6 +374,7 @@ impl Tally {
         }
         progress.tick();
         Tally {
+            has_programs: plan.points.iter().any(|point| !point.scenario.programs.is_empty()),
             json,
             start: Instant::now(),
             progress,
@@ -344,6 +383,7 @@ impl Tally {
             lateness_us: None,
             packet_ns: None,
             unfit: Vec::new(),
+            of_programs: BTreeSet::new(),
             early: None,
             repeats: plan.points.windows(2).any(|pair| pair[0].pins == pair[1].pins),
             digests: Vec::new(),
@@ -377,6 +417,9 @@ impl Tally {
         self.lateness_us = self.lateness_us.into_iter().chain(late).reduce(f64::max);
         self.packet_ns =
             self.packet_ns.into_iter().chain(summary.engine.packet_ns).reduce(f64::max);
+        if self.has_programs {
+            self.of_programs.extend(summary.engine.instead.iter().cloned());
+        }
         self.unfit.extend(summary.engine.unfit.clone().map(|reason| (number + 1, reason)));
         if self.json {
             summary.engine.wall_s = wall.map(|wall| wall.as_secs_f64());

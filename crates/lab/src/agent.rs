@@ -98,6 +98,11 @@ fn live(control: &mut Channel, hooks: &dyn Hooks) -> Result<(), OsError> {
             if accecn { OsError::Machine(NO_ACCECN.to_owned()) } else { error }
         })?;
     }
+    if let Some(control) = &setup.default_control {
+        // One that is restricted here (`tcp_allowed_congestion_control`) is no default of a namespace:
+        // what it has instead is said in the end.
+        let _ = namespace::set(setup::DEFAULT_CONTROL, control);
+    }
     let device = device::open(&setup)?;
     // Kept until the end.
     let _program = match &setup.device {
@@ -112,7 +117,9 @@ fn live(control: &mut Channel, hooks: &dyn Hooks) -> Result<(), OsError> {
         ),
     };
     let mut player = Player::prepare(&setup, hooks)?;
-    let settings = setup.sysctls.iter().map(|(path, _)| Ok((path.clone(), namespace::get(path)?)));
+    let paths = setup.sysctls.iter().map(|(path, _)| path.as_str());
+    let paths = paths.chain(setup.default_control.iter().map(|_| setup::DEFAULT_CONTROL));
+    let settings = paths.map(|path| Ok((path.to_owned(), namespace::get(path)?)));
     let settings = settings.collect::<Result<_, OsError>>()?;
     tell(control, &Word::Ready { settings }, device.file.as_ref())?;
     let index = device.index;

@@ -50,6 +50,9 @@ pub(crate) struct Setup {
     pub cable: Option<Cable>,
     /// Settings of its namespace: path below /proc/sys, value.
     pub sysctls: Vec<(String, String)>,
+    /// The congestion control that programs of the user get who choose none, where a namespace may
+    /// have it.
+    pub default_control: Option<String>,
     /// How many files it will have open.
     pub files: u64,
     /// How many more it may come to: downloads, if all were open at a time.

@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use l4s_bottleneck::Downloads;
-use l4s_model::{FlowId, Scenario};
+use l4s_model::{FlowId, Scenario, SourceId};
 
 use crate::address::{self, End, UDP_PORT};
 use crate::ip::{IpPacket, protocol};
@@ -18,6 +18,8 @@ pub struct Owner {
     shared: Range<FlowId>,
     /// The port of a UDP source.
     udp: Option<u16>,
+    /// Everything else of a group that has programs.
+    programs: Option<FlowId>,
 }
 
 impl Owner {
@@ -29,8 +31,16 @@ impl Owner {
         let groups = (0..roster.groups()).map(|place| (roster.group(place), None));
         let udp = (0..scenario.udp.len()).zip(UDP_PORT..);
         let udp = udp.map(|(place, port)| (roster.udp(place), Some(port)));
-        let owner =
-            |(source, udp)| Owner { listed: roster.listed(source), shared: shared.clone(), udp };
+        let owner = |(source, udp): (SourceId, _)| Owner {
+            listed: roster.listed(source),
+            shared: shared.clone(),
+            udp,
+            programs: scenario
+                .programs
+                .iter()
+                .any(|program| roster.group(program.group) == source)
+                .then(|| shared.end + u32::from(source.get())),
+        };
         groups.chain(udp).map(owner).collect()
     }
 
@@ -42,6 +52,11 @@ impl Owner {
     /// The flow of a packet that came from an end of the pair.
     #[inline]
     pub fn flow(&self, packet: &IpPacket<&[u8]>, from: End) -> Option<FlowId> {
+        self.listed_flow(packet, from).or(self.programs)
+    }
+
+    #[inline]
+    fn listed_flow(&self, packet: &IpPacket<&[u8]>, from: End) -> Option<FlowId> {
         let (ports, addresses) = (packet.ports()?, packet.addresses());
         let (port, client) = match from {
             End::Client => (ports.0, addresses.0),

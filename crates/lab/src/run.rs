@@ -9,9 +9,12 @@ use l4s_observe::Observer;
 use l4s_os::{Clock, OsError};
 use l4s_units::{Duration, Time};
 
+use crate::message::Setup;
+use crate::program::{Host, Supervisor};
+use crate::setup::DEFAULT_CONTROL;
 use crate::{
-    AgentCommand, Control, Counters, End, Frame, Lab, LabOptions, LabPlan, Ledger, Plane, Pumped,
-    Settings, pump,
+    AgentCommand, AgentInfo, Control, Counters, End, Ended, Frame, Lab, LabOptions, LabPlan,
+    Ledger, Plane, Programs, Pumped, Settings, pump,
 };
 
 /// Between the order to start and the start: every agent has heard of it by then.
@@ -26,6 +29,10 @@ pub struct Ran {
     pub forwarded: u64,
     /// Per pair, what came from its server and from its client.
     pub counters: Vec<[Counters; 2]>,
+    /// How each program ended.
+    pub ended: Vec<Ended>,
+    /// What was different from the scenario, for people.
+    pub instead: Vec<String>,
     /// Why the run should not be trusted.
     pub unfit: Option<String>,
 }
@@ -45,27 +52,50 @@ pub fn rehearse(
 }
 
 /// Runs `scenario` and tells `observer` everything that happens. `cc` is what the kernel calls a
-/// group's congestion control; `agent` starts a server or a client.
+/// group's congestion control; `agent` starts a server or a client; `programs` says how those of the
+/// scenario are started.
 ///
 /// It runs on the calling thread, which is pinned to a core in the meantime.
 pub fn run(
     scenario: &Scenario,
     cc: impl Fn(&Group) -> Control,
     agent: &AgentCommand,
+    programs: &Programs,
     observer: &mut impl Observer<Frame>,
 ) -> Result<Ran, OsError> {
     let options = options(scenario, observer.sampling_interval());
-    let mut lab = Lab::build(&LabPlan::new(scenario, cc, &options)?, agent)?;
+    let plan = LabPlan::new(scenario, cc, &options)?;
+    let mut lab = Lab::build(&plan, agent)?;
+    let hosts = hosts(&plan, &lab);
     let (ports, told) = (lab.take_ports(), lab.take_reports());
     let mut plane = Plane::new(scenario);
     let (tell, reports) = mpsc::channel();
     let mut ledger = Ledger::new(scenario, reports);
-    let stop = AtomicBool::new(false);
-    let clock = Clock::starting_in(HEAD_START);
-    lab.start(clock);
-    let settings = Settings::new(clock, Time::ZERO + scenario.duration, &stop);
-    let (pumped, failed) = std::thread::scope(|scope| {
-        let stop = &stop;
+    let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
+    let (pumped, failed, ended) = std::thread::scope(|scope| {
+        let (stop, over) = (&stop, &over);
+        let (begin, begun) = mpsc::channel::<Clock>();
+        let (ready, served) = mpsc::channel();
+        // One thread starts them all: the kernel would end them with it.
+        let watched = scope.spawn(move || {
+            let mut supervisor = Supervisor::new(scenario, programs, hosts);
+            supervisor.serve()?;
+            // Nobody waits where the run failed to begin.
+            let _ = ready.send(());
+            match begun.recv() {
+                Ok(clock) => supervisor.watch(clock, over, stop),
+                Err(_) => Ok(Vec::new()),
+            }
+        });
+        // Where servers failed, the thread ended, and says why.
+        if served.recv().is_err() {
+            lab.stop();
+            return (None, None, watched.join());
+        }
+        let clock = Clock::starting_in(HEAD_START);
+        lab.start(clock);
+        let _ = begin.send(clock);
+        let settings = Settings::new(clock, Time::ZERO + scenario.duration, stop);
         let heard = scope.spawn(move || {
             for word in told {
                 match word {
@@ -80,25 +110,29 @@ pub fn run(
             None
         });
         let pumped = pump(&ports, &mut plane, settings, &mut ledger, observer);
+        over.store(true, Ordering::Relaxed);
+        let ended = watched.join();
         // Ends what is heard, too.
         lab.stop();
-        (pumped, heard.join())
+        (Some(pumped), heard.join().ok().flatten(), ended)
     });
     // An agent's own words say more than that its device is gone.
-    if let Ok(Some(error)) = failed {
+    if let Some(error) = failed {
         return Err(error);
     }
-    let pumped = pumped.map_err(|error| OsError::Run(error.to_string()))?;
+    let broke = || OsError::Run("the thread that watches programs ended".to_owned());
+    let ended = ended.map_err(|_| broke())??;
+    let pumped = pumped.ok_or_else(broke)?.map_err(|error| OsError::Run(error.to_string()))?;
     // What agents said last.
     ledger.pass_on(observer);
-    ledger.conclude(Time::ZERO + scenario.duration, observer);
+    ledger.conclude(pumped.ended, observer);
     let Straddling { before, after } = plane.straddling(pumped.ended);
     observer.straddled(None, before, after);
     let counters: Vec<_> = (0..plane.pairs())
         .map(|pair| [End::Server, End::Client].map(|end| plane.counters(pair, end)))
         .collect();
     let late = || pumped.unfit(shortest_rtt(scenario));
-    let stalled = pumped.stalled().or_else(|| lab.unfit(scenario.duration));
+    let stalled = pumped.stalled().or_else(|| lab.unfit(pumped.ended.since(Time::ZERO)));
     Ok(Ran {
         forwarded: counters.iter().map(|[server, _]| server.forwarded).sum(),
         unfit: stalled
@@ -106,7 +140,37 @@ pub fn run(
             .or_else(late),
         pumped,
         counters,
+        ended,
+        instead: other_defaults(&plan, &lab),
     })
+}
+
+/// Per group, where its programs run.
+fn hosts(plan: &LabPlan, lab: &Lab) -> Vec<[Host; 2]> {
+    let processes = lab.agents().chunks(2).map(|pair| [pair[0].pid, pair[1].pid]);
+    let addresses = plan.pairs.iter().map(|pair| [pair.server.address, pair.client.address]);
+    let host = |(process, address)| Host { process, address };
+    let pair = |([server, client], [theirs, mine]): ([u32; 2], [_; 2])| {
+        [host((server, theirs)), host((client, mine))]
+    };
+    processes.zip(addresses).map(pair).collect()
+}
+
+/// Which hosts have another default congestion control than their programs were to have.
+fn other_defaults(plan: &LabPlan, lab: &Lab) -> Vec<String> {
+    let setups = plan.pairs.iter().flat_map(|pair| [&pair.server, &pair.client]);
+    let other = |(setup, agent): (&Setup, &AgentInfo)| {
+        let asked = setup.default_control.as_ref()?;
+        let (_, found) = agent.settings.iter().find(|(path, _)| path == DEFAULT_CONTROL)?;
+        (found != asked).then(|| {
+            format!(
+                "programs on {} that choose no congestion control have `{found}`, not `{asked}`: no \
+                 namespace may default to that here (sysctl net.ipv4.tcp_allowed_congestion_control)",
+                setup.who
+            )
+        })
+    };
+    setups.zip(lab.agents()).filter_map(other).collect()
 }
 
 /// The shortest path of a run, by which lateness is judged.

@@ -28,6 +28,8 @@ pub(crate) const SERVER_PORT: u16 = 5001;
 const MOST_PAIRS: usize = 256;
 /// Where the Prague of `--on linux` has its settings (linux/tcp_prague.c).
 const PRAGUE: &str = "net/ipv4/tcp_prague";
+/// The congestion control of who chooses none.
+pub(crate) const DEFAULT_CONTROL: &str = "net/ipv4/tcp_congestion_control";
 /// Which ECN TCP asks for, and grants.
 pub(crate) const TCP_ECN: &str = "net/ipv4/tcp_ecn";
 /// AccECN, asked for and granted.
@@ -226,6 +228,7 @@ impl LabPlan {
             largest_burst: options.largest_burst,
             cable: options.cables.then(|| cable(end)),
             sysctls: Vec::new(),
+            default_control: None,
             files: OTHER_FILES,
             more_files: 0,
             watched: !options.built,
@@ -344,6 +347,9 @@ fn tcp(
         setup.sysctls.clone_from(&sysctls);
         if end == End::Client {
             client_ecn.clone_into(&mut setup.sysctls[0].1);
+        }
+        if scenario.programs.iter().any(|program| program.group == number) {
+            setup.default_control = Some(control.name.clone());
         }
         setup.files += (flows.all.len() - flows.downloads) as u64;
         setup.more_files += (flows.downloads + ordered) as u64;

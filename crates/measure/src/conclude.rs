@@ -168,9 +168,11 @@ fn group(
     let long = || mine().filter(|row| matches!(kind(row), FlowKind::Long | FlowKind::Udp));
     let of_app = |row: &&FlowRow| kind(row) == FlowKind::App;
     let (web, app) = (shared.web[index], shared.app[index]);
+    let runs_programs = scenario.programs.iter().any(|program| program.group == index);
 
     // What counts per flow is of its long flows alone; the rest is of all its packets.
-    let long_bytes = if web || app { long().map(|row| row.bytes).sum() } else { counts.bytes };
+    let long_bytes =
+        if web || app || runs_programs { long().map(|row| row.bytes).sum() } else { counts.bytes };
     let per_second = |bytes| rate_bps(bytes, measured_span(scenario)).unwrap_or(0.0);
     let rate_per_flow = (flows > 0).then(|| per_second(long_bytes) / flows as f64);
     let rtts = &measured.rtts[index];
@@ -184,7 +186,8 @@ fn group(
         flows,
         downloads: web.then(|| mine().filter(is_download).count() as u64),
         rate_bps: per_second(counts.bytes),
-        goodput_bps: tcp.map(|_| per_second(measured.goodput[index])),
+        // What a program's sockets pass on to it nobody sees.
+        goodput_bps: tcp.filter(|_| !runs_programs).map(|_| per_second(measured.goodput[index])),
         rate_per_flow_bps: rate_per_flow,
         normalized_rate: tcp
             .filter(|group| group.size.is_none())

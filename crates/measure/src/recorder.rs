@@ -77,6 +77,12 @@ impl Recorder {
         self
     }
 
+    /// The run ended after this time, where that is before its end in the scenario.
+    pub fn ended(mut self, after: Duration) -> Self {
+        self.scenario.duration = self.scenario.duration.min(after);
+        self
+    }
+
     /// What was measured. The run ended at the scenario's duration.
     pub fn finish(mut self, engine: EngineSummary) -> RunRecord {
         self.clock(Time::ZERO + self.scenario.duration);

@@ -172,7 +172,7 @@ measures! {
         /// IP bits forwarded per second, downloads and applications included.
         pub rate_bps: f64 => "bit/s" Warm,
         /// Bits that the clients passed on to their applications per second, each once and in order;
-        /// absent for UDP.
+        /// absent for UDP, and for a group that runs programs.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub goodput_bps: Option<f64> => "bit/s" Warm,
         /// IP bits forwarded per second and flow, without downloads and applications; absent without

@@ -9,6 +9,7 @@ mod course;
 mod group;
 mod link;
 mod negotiation;
+mod program;
 mod roster;
 mod scenario;
 mod traffic;
@@ -20,6 +21,7 @@ pub use group::{
 };
 pub use link::{Buffer, Hop, Link, Per, Side};
 pub use negotiation::{Feedback, Negotiated};
+pub use program::{Command, Program, Ready, Signal};
 pub use roster::{FlowId, FlowKind, Roster, SourceId};
 pub use scenario::{Ip, Kernel, QdiscOf, Scenario};
 pub use traffic::{App, Hold, Sizes, Udp, Web};

@@ -3,7 +3,7 @@
 use l4s_units::Duration;
 use serde::{Deserialize, Serialize};
 
-use crate::{App, Change, Group, Hop, Link, Udp, Web};
+use crate::{App, Change, Group, Hop, Link, Program, Udp, Web};
 
 /// One run: which flows meet at which bottleneck, for how long.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -34,6 +34,8 @@ pub struct Scenario {
     pub web: Vec<Web>,
     /// Flows of applications that write at a rate of their own.
     pub apps: Vec<App>,
+    /// Programs of the user, on the hosts of groups.
+    pub programs: Vec<Program>,
     /// What becomes of the bottleneck and the paths in mid-run, in order of time.
     pub changes: Vec<Change>,
     /// What only substrates with real sockets ask for.
@@ -88,6 +90,7 @@ impl Scenario {
             udp: Vec::new(),
             web: Vec::new(),
             apps: Vec::new(),
+            programs: Vec::new(),
             changes: Vec::new(),
             kernel: Kernel::default(),
         }

@@ -11,10 +11,12 @@
 //! `tcp_allowed_congestion_control` says. No setting of the machine is changed.
 
 use std::fs;
+use std::os::fd::AsFd;
 
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, Signal};
-use rustix::thread::UnshareFlags;
+use rustix::thread::{LinkNameSpaceType, UnshareFlags};
 
 use crate::OsError;
 use crate::error::reason;
@@ -46,6 +48,25 @@ pub fn enter(kinds: UnshareFlags) -> Result<(), OsError> {
     ] {
         fs::write(format!("/proc/self/{map}"), text)
             .map_err(|error| OsError::machine(format_args!("/proc/self/{map}"), error))?;
+    }
+    Ok(())
+}
+
+/// Moves this process into the user and network namespaces of process `pid`. It must have one thread
+/// only.
+pub fn join(pid: u32) -> Result<(), OsError> {
+    let failed =
+        |error: Errno| OsError::machine(format_args!("the namespaces of process {pid}"), error);
+    let path = |process: &str, kind: &str| format!("/proc/{process}/ns/{kind}");
+    for (kind, name) in [("user", LinkNameSpaceType::User), ("net", LinkNameSpaceType::Network)] {
+        let theirs = path(&pid.to_string(), kind);
+        // A process may not enter the user namespace that it is in.
+        if fs::read_link(&theirs).ok() == fs::read_link(path("self", kind)).ok() {
+            continue;
+        }
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let namespace = rustix::fs::open(&theirs, flags, Mode::empty()).map_err(failed)?;
+        rustix::thread::move_into_link_name_space(namespace.as_fd(), Some(name)).map_err(failed)?;
     }
     Ok(())
 }

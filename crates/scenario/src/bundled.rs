@@ -47,6 +47,7 @@ bundled! {
     "receive-window",
     "rate-limited",
     "small-writes",
+    "one-download",
     "web",
     "video",
     "changes",

@@ -33,13 +33,22 @@ impl Plan {
     /// # Errors
     /// It cannot be read, or is refused.
     pub fn open(scenario: &str, set: &[String]) -> Result<Plan, Refused> {
-        match bundled::find(scenario) {
-            Some(bundled) => Ok(bundled.plan(set)?),
-            // What was written in a program is in no file, but can be run again: the text itself is
-            // the word on the command line. No path has a line feed.
-            None if scenario.contains('\n') => Ok(Plan::parse("scenario", scenario, set)?),
-            None => Ok(Plan::parse(scenario, &read(scenario)?, set)?),
-        }
+        let (name, text) = source(scenario)?;
+        Ok(Plan::parse(&name, &text, set)?)
+    }
+}
+
+/// The name and the text of a bundled scenario, of a file, or of a text of several lines in its place.
+///
+/// # Errors
+/// It cannot be read.
+pub fn source(scenario: &str) -> Result<(String, String), Refused> {
+    match bundled::find(scenario) {
+        Some(bundled) => Ok((format!("{}.toml", bundled.name), bundled.text.to_owned())),
+        // What was written in a program is in no file, but can be run again: the text itself is
+        // the word on the command line. No path has a line feed.
+        None if scenario.contains('\n') => Ok(("scenario".to_owned(), scenario.to_owned())),
+        None => Ok((scenario.to_owned(), read(scenario)?)),
     }
 }
 

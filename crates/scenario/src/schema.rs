@@ -6,6 +6,7 @@ mod group;
 mod hop;
 mod kernel;
 mod link;
+mod program;
 mod udp;
 mod web;
 
@@ -19,13 +20,14 @@ pub(crate) use group::{GROUP, GroupDraft, Start};
 pub(crate) use hop::{HOP, HopDraft};
 pub(crate) use kernel::KERNEL;
 pub(crate) use link::{LINK, set_limit};
+pub(crate) use program::{PROGRAM, ProgramDraft};
 pub(crate) use udp::UDP;
 pub(crate) use web::{WEB, WebDraft};
 
 use crate::catalog;
-use crate::fault::{Gathered, Place, did_you_mean, listed};
+use crate::fault::{Gathered, Place, Source, did_you_mean, listed};
 use crate::field::{Field, LONGEST, Refusal, count, duration, flag, is_misspelt, line, read_table};
-use crate::tree::{Node, Table, text};
+use crate::tree::{self, Node, Table, text};
 
 /// The shortest run.
 const SHORTEST: Duration = Duration::from_millis(1);
@@ -92,7 +94,7 @@ pub(crate) const HEAD: &[Field<Head>] = &[
 
 /// Tables of the top, apart from [`HEAD`].
 pub(crate) const TABLES: &[&str] =
-    &["link", "aqm", "group", "web", "app", "udp", "hop", "at", "kernel", "sweep"];
+    &["link", "aqm", "group", "web", "app", "program", "udp", "hop", "at", "kernel", "sweep"];
 
 /// The name of a group or source: part of keys such as `group.A.rtt`.
 fn source_name(node: &Node) -> Result<String, Refusal> {
@@ -176,6 +178,7 @@ pub(crate) fn scenario(
     let before_web = gathered.count();
     let web = web::web(root, end, link.as_ref(), &names, gathered);
     let apps = app::apps(root, end, &groups, &names, gathered);
+    let programs = program::programs(root, end, &groups, &names, gathered);
     let web_is_right = gathered.count() == before_web;
     let hops = hop::hops(root, &groups, &udp, &web, &names, gathered);
     let changes = at::changes(root, end, link.as_ref(), &udp, &names, gathered);
@@ -216,6 +219,7 @@ pub(crate) fn scenario(
         udp: udp.into_iter().map(|(udp, _)| udp).collect(),
         web,
         apps,
+        programs,
         changes,
         kernel,
     };
@@ -263,12 +267,12 @@ fn sources(
         let message = "nothing sends: expected at least one `[[group]]` or `[[udp]]`";
         gathered.add(&place(key), message, Some(help.to_owned()));
     } else if written("group") == groups.len()
-        && written("udp") + written("web") + written("app") == 0
+        && ["udp", "web", "app", "program"].iter().all(|key| written(key) == 0)
         && web_is_right
         && groups.iter().all(|(group, _)| group.starts.is_empty())
     {
-        let message =
-            "nothing sends: every `flows` is 0 and there is no `[[web]]`, `[[app]]` or `[[udp]]`";
+        let message = "nothing sends: every `flows` is 0 and there is no `[[web]]`, `[[app]]`, \
+             `[[program]]` or `[[udp]]`";
         gathered.add(&place("group"), message, None);
     }
     if written("group") + written("udp") > MOST_SOURCES {
@@ -318,6 +322,7 @@ pub(crate) fn settable(root: &Table) -> Vec<String> {
         ("group", GROUP.iter().map(|f| f.name).chain(["cc"]).collect::<Vec<_>>()),
         ("web", WEB.iter().map(|f| f.name).collect()),
         ("app", APP.iter().map(|f| f.name).collect()),
+        ("program", PROGRAM.iter().map(|f| f.name).collect()),
         ("udp", UDP.iter().map(|f| f.name).collect()),
         ("hop", HOP.iter().map(|f| f.name).chain(["aqm"]).collect()),
     ];
@@ -356,6 +361,13 @@ pub(crate) fn source_names<'a>(root: &'a Table, list: &str) -> Vec<&'a str> {
     let names = nodes.iter().filter_map(|node| node.table()?.get(naming_key(list))?.text());
     let mut known = HashSet::new();
     names.filter(|name| !is_of_group(list) || known.insert(*name)).collect()
+}
+
+/// The names of the groups of a scenario, as they are written, whether or not the rest of it is right.
+pub fn group_names(text: &str) -> Vec<String> {
+    let source = Source { name: String::new(), text: text.to_owned() };
+    let root = tree::parse(&source, 0, &mut Gathered::default());
+    source_names(&root, "group").into_iter().map(str::to_owned).collect()
 }
 
 /// The groups and UDP sources by name, for what refers to them.

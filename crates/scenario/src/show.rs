@@ -8,8 +8,8 @@ use l4s_units::{Duration, Time};
 
 use crate::field::Field;
 use crate::schema::{
-    APP, AppDraft, GROUP, GroupDraft, HEAD, HOP, Head, HopDraft, KERNEL, LINK, Start, UDP, WEB,
-    WebDraft, set_limit,
+    APP, AppDraft, GROUP, GroupDraft, HEAD, HOP, Head, HopDraft, KERNEL, LINK, PROGRAM,
+    ProgramDraft, Start, UDP, WEB, WebDraft, set_limit,
 };
 use crate::tree::{self, Entry, Item, Table, text};
 use crate::{Point, settings};
@@ -62,6 +62,11 @@ impl Shown {
             out.next_of("app");
             let group = scenario.groups[app.group].name.clone();
             out.fields(APP, &AppDraft { group, app: app.clone() });
+        }
+        for program in &scenario.programs {
+            out.next_of("program");
+            let group = scenario.groups[program.group].name.clone();
+            out.fields(PROGRAM, &ProgramDraft { group, program: program.clone() });
         }
         for udp in &scenario.udp {
             out.next_of("udp");

@@ -90,7 +90,7 @@ impl Setting {
                 root.table_mut("aqm", &self.place).map(|aqm| aqm.set(entry(key))).is_some()
             }
             // All of them at once, so that a case can have its own.
-            [list @ ("web" | "app" | "udp" | "hop" | "at")] => {
+            [list @ ("web" | "app" | "program" | "udp" | "hop" | "at")] => {
                 root.set(entry(list));
                 true
             }
@@ -104,7 +104,7 @@ impl Setting {
                 }
                 found
             }
-            [list @ ("group" | "web" | "app" | "udp" | "hop"), name, key @ ..]
+            [list @ ("group" | "web" | "app" | "program" | "udp" | "hop"), name, key @ ..]
                 if (1..=2).contains(&key.len()) =>
             {
                 let mut found = false;
@@ -146,13 +146,14 @@ impl Setting {
                 };
                 (message, None)
             }
-            [list @ ("group" | "web" | "app" | "udp" | "hop"), name, _, ..] => {
+            [list @ ("group" | "web" | "app" | "program" | "udp" | "hop"), name, _, ..] => {
                 let names = source_names(root, list);
                 let what = match *list {
                     "group" => "group",
                     "web" => "`[[web]]` of group",
                     "app" => "`[[app]]` of group",
                     "hop" => "hop",
+                    "program" => "program",
                     _ => "UDP source",
                 };
                 let message = match names.as_slice() {

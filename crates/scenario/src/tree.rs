@@ -229,8 +229,8 @@ impl fmt::Display for Item {
     }
 }
 
-/// A TOML string.
-pub(crate) fn quoted(text: &str) -> String {
+/// A text as a TOML string.
+pub fn quoted(text: &str) -> String {
     let mut out = String::from('"');
     for c in text.chars() {
         match c {

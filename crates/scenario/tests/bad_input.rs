@@ -71,7 +71,7 @@ refuses! {
          `ack_loss` or `aggregation`; did you mean `aggregation`?";
     an_unknown_table: "[aqm]" => "[amq]",
         "s.toml:9:2: `amq`: unknown key, expected `name`, `question`, `duration`, `warmup`, \
-         `seed`, `host_jitter`, `link`, `aqm`, `group`, `web`, `app`, `udp`, `hop`, `at`, `kernel` \
+         `seed`, `host_jitter`, `link`, `aqm`, `group`, `web`, `app`, `program`, `udp`, `hop`, `at`, `kernel` \
          or `sweep`; did you mean `aqm`?";
     an_ip_that_is_not: "[aqm]" => "[kernel]\nip = 5\n[aqm]",
         "s.toml:10:6: `kernel.ip`: found 5, expected 4 or 6";
@@ -339,6 +339,30 @@ refuses_more! {
     an_unknown_key_of_an_app: "[[app]]\ngroup = \"A\"\nrate = \"1mbit\"\nfsp = 30",
         "s.toml:12:1: `app.fsp`: unknown key, expected `group`, `rate`, `fps`, `flows`, `adapt`, `hold`, \
          `start` or `stop`; did you mean `fps`?";
+    a_program_of_an_unknown_group: "[[program]]\nname = \"P\"\ngroup = \"C\"\nclient = \"true\"",
+        "s.toml:11:9: `program.group`: there is no group `C`, expected `A` or `B`";
+    a_program_without_a_command: "[[program]]\nname = \"P\"\ngroup = \"A\"",
+        "s.toml:9:1: `program.client` is missing: a command, or `server`";
+    a_command_that_is_none: "[[program]]\nname = \"P\"\ngroup = \"A\"\nclient = [\"a\", 1]",
+        "s.toml:12:10: `program.client`: found [\"a\", 1], expected a command line such as \
+         \"iperf3 -s\", or a list of words such as [\"iperf3\", \"-s\"]";
+    a_name_that_is_no_folder: "[[program]]\nname = \"a/b\"\ngroup = \"A\"\nclient = \"true\"",
+        "s.toml:10:8: `program.name`: found \"a/b\", expected a name of 1 to 64 characters without \
+         `/`, `.`, `*`, `=`, control characters or outer blanks";
+    two_programs_of_one_name: "[[program]]\nname = \"P\"\ngroup = \"A\"\nclient = \"true\"\n\
+                               [[program]]\nname = \"P\"\ngroup = \"A\"\nclient = \"true\"",
+        "s.toml:14:8: two programs are called `P`; give each its own name";
+    readiness_of_nothing: "[[program]]\nname = \"P\"\ngroup = \"A\"\nclient = \"true\"\nready = \"1s\"",
+        "s.toml:13:9: `program.ready`: there is no `server` that could be ready";
+    readiness_by_a_misspelt_word: "[[program]]\nname = \"P\"\ngroup = \"A\"\nserver = \"x\"\nready = \"tpc:80\"",
+        "s.toml:13:9: `program.ready`: found \"tpc:80\", expected port, tcp:PORT, udp:PORT, \
+         line:TEXT, file:PATH, or a time such as \"1s\"; did you mean \"tcp:80\"?";
+    an_environment_of_numbers: "[[program]]\nname = \"P\"\ngroup = \"A\"\nclient = \"x\"\nenv = { A = 1 }",
+        "s.toml:13:7: `program.env`: found a table, expected a table of texts such as { RUST_LOG \
+         = \"info\" }";
+    a_signal_that_there_is_not: "[[program]]\nname = \"P\"\ngroup = \"A\"\nclient = \"x\"\nstop = \"temr\"",
+        "s.toml:13:8: `program.stop`: found \"temr\", expected one of \"term\", \"int\", \"hup\", \
+         \"quit\", \"kill\"; did you mean \"term\"?";
     half_a_frame_per_second: "[[app]]\ngroup = \"A\"\nrate = \"1mbit\"\nfps = 0.5",
         "s.toml:12:7: `app.fps`: found 0.5, expected a whole number from 1 to 10000";
     frames_of_no_byte: "[[app]]\ngroup = \"A\"\nrate = \"1kbit\"\nfps = 1000",
@@ -544,7 +568,7 @@ fn an_empty_list_of_groups() {
 fn groups_without_any_flow() {
     let text = GOOD.replacen("flows = 1", "flows = 0", 1).replacen("\"B\"", "\"B\"\nflows = 0", 1);
     let expected = "s.toml:14:1: nothing sends: every `flows` is 0 and there is no `[[web]]`, \
-                    `[[app]]` or `[[udp]]`";
+                    `[[app]]`, `[[program]]` or `[[udp]]`";
     assert_eq!(refused_text(&text, &[]), expected);
 }
 

@@ -202,6 +202,11 @@ fn small_writes() {
 }
 
 #[test]
+fn one_download() {
+    check("one-download", &[]);
+}
+
+#[test]
 fn web() {
     check("web", &["duration=10s", "warmup=2s"]);
 }

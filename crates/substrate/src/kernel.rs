@@ -3,17 +3,18 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use l4s_bottleneck::Download;
-use l4s_lab::{AgentCommand, Control, Frame, Live};
+use l4s_lab::{AgentCommand, Control, End, Frame, Live};
 use l4s_model::{Group, Scenario};
 use l4s_observe::Observer;
 use l4s_os::OsError;
 use l4s_units::{Duration, Rate, Time};
 
 use crate::controls::Controls;
-use crate::reenter::{AGENT, this_program};
+use crate::reenter::{AGENT, PROGRAM, this_program};
 use crate::trial::{Codepoints, trial};
 use crate::{
-    Capabilities, Error, Lane, Lateness, MOST_DOWNLOADS, Observe, Ran, Substrate, Watch, to_the_end,
+    Capabilities, Error, Lane, Lateness, MOST_DOWNLOADS, Observe, ProgramHost, Programs, Ran,
+    Substrate, Watch, to_the_end,
 };
 
 const OPTION: &str = "--on kernel";
@@ -26,6 +27,7 @@ const NAP: Duration = Duration::from_millis(20);
 pub struct Kernel {
     controls: Mutex<Controls>,
     agent: AgentCommand,
+    keeper: AgentCommand,
 }
 
 impl Kernel {
@@ -34,7 +36,11 @@ impl Kernel {
     /// # Errors
     /// This program cannot be started again.
     pub fn new() -> Result<Kernel, Error> {
-        Ok(Kernel { controls: Mutex::new(Controls::new(OPTION)), agent: this_program(AGENT)? })
+        Ok(Kernel {
+            controls: Mutex::new(Controls::new(OPTION)),
+            agent: this_program(AGENT)?,
+            keeper: this_program(PROGRAM)?,
+        })
     }
 
     fn with_controls<T>(&self, act: impl FnOnce(&mut Controls) -> T) -> T {
@@ -49,7 +55,8 @@ impl Kernel {
     /// Loads every congestion control of a scenario, and checks that a lab can run it.
     fn provide(&self, scenario: &Scenario) -> Result<(), Error> {
         self.with_controls(|controls| controls.provide(scenario))?;
-        l4s_lab::check(scenario, |group| self.control(group)).map_err(failure)
+        l4s_lab::check(scenario, |group| self.control(group)).map_err(failure)?;
+        l4s_lab::check_programs(scenario).map_err(failure)
     }
 
     /// Refuses a rate that this machine cannot carry, which it tries out.
@@ -80,7 +87,7 @@ impl<O: Observe> Substrate<O> for Kernel {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { virtual_time: false, live: true }
+        Capabilities { virtual_time: false, live: true, programs: true }
     }
 
     fn check(&self, scenario: &Scenario) -> Result<Vec<String>, Error> {
@@ -107,13 +114,35 @@ impl<O: Observe> Substrate<O> for Kernel {
     }
 
     fn run(&self, scenario: &Scenario, observer: &mut O, _: &mut Watch) -> Result<Ran, Error> {
+        let programs = Programs { out: std::env::temp_dir(), foreground: None };
+        self.run_programs(scenario, observer, &programs)
+    }
+
+    fn run_programs(
+        &self,
+        scenario: &Scenario,
+        observer: &mut O,
+        Programs { out, foreground }: &Programs,
+    ) -> Result<Ran, Error> {
         let control = |group: &Group| self.control(group);
-        let ran = l4s_lab::run(scenario, control, &self.agent, observer).map_err(failure)?;
+        let foreground = foreground.map(|host| match host {
+            ProgramHost::Server => End::Server,
+            ProgramHost::Client => End::Client,
+        });
+        let programs =
+            l4s_lab::Programs { keeper: self.keeper.clone(), out: out.clone(), foreground };
+        let ran = l4s_lab::run(scenario, control, &self.agent, &programs, observer);
+        let ran = ran.map_err(failure)?;
+        let last = scenario.programs.len().checked_sub(1);
+        let in_front =
+            |ended: &&l4s_lab::Ended| Some(ended.program) == last && Some(ended.end) == foreground;
         Ok(Ran {
-            time: scenario.duration,
+            time: ran.pumped.ended.since(Time::ZERO),
+            code: ran.ended.iter().find(in_front).map(|ended| ended.code),
             packets: ran.forwarded,
             lateness: Some(ran.pumped.departures.into()),
             packet_time: Some(ran.pumped.cost()),
+            instead: ran.instead,
             unfit: ran.unfit,
             ..Ran::default()
         })

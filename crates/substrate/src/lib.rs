@@ -24,6 +24,7 @@ mod trial;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 
 use l4s_model::Scenario;
 use l4s_observe::Observer;
@@ -94,6 +95,20 @@ pub trait Substrate<O: Observe>: Send + Sync {
     /// The run failed.
     fn run(&self, scenario: &Scenario, observer: &mut O, watch: &mut Watch) -> Result<Ran, Error>;
 
+    /// Runs a scenario that has programs of the user.
+    ///
+    /// # Errors
+    /// The run or a program failed, or it runs no programs ([`Capabilities::programs`]).
+    fn run_programs(
+        &self,
+        scenario: &Scenario,
+        observer: &mut O,
+        programs: &Programs,
+    ) -> Result<Ran, Error> {
+        let _ = (scenario, observer, programs);
+        Err(no_programs(self.name()))
+    }
+
     /// Opens a live lane at time zero.
     ///
     /// # Errors
@@ -109,6 +124,26 @@ pub struct Capabilities {
     pub virtual_time: bool,
     /// It opens live lanes.
     pub live: bool,
+    /// It runs programs of the user (`[[program]]`).
+    pub programs: bool,
+}
+
+/// A host of a group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ProgramHost {
+    /// The server's.
+    Server,
+    /// The client's.
+    Client,
+}
+
+/// Where the programs of a run put their output, and which of them has the terminal.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Programs {
+    /// The folder of their output: a folder for each, by its name.
+    pub out: PathBuf,
+    /// The host on which the last one has the terminal, and ends the run when it ends there.
+    pub foreground: Option<ProgramHost>,
 }
 
 /// A bottleneck with its traffic, from time zero on and without an end.
@@ -146,8 +181,32 @@ pub struct Ran {
     pub counters: BTreeMap<String, u64>,
     /// Settings of the scenario that the substrate does not have, and what it did instead.
     pub instead: Vec<String>,
+    /// The exit code of the program in the foreground.
+    pub code: Option<u8>,
     /// Why the run should not be trusted: the machine was too slow or too noisy for it.
     pub unfit: Option<String>,
+}
+
+/// Refuses programs on the substrate `name`.
+fn no_programs(name: &str) -> Error {
+    Error::Unsupported(format!(
+        "--on {name}: it runs no programs: found `[[program]]`, expected none; `--on kernel` has them"
+    ))
+}
+
+/// Refuses scenarios with programs of the user, where the substrate has none.
+///
+/// # Errors
+/// [`Error::Unsupported`].
+pub fn check_programs<O: Observe>(
+    substrate: &dyn Substrate<O>,
+    scenarios: &[&Scenario],
+) -> Result<(), Error> {
+    let has_any = scenarios.iter().any(|scenario| !scenario.programs.is_empty());
+    if has_any && !substrate.capabilities().programs {
+        return Err(no_programs(substrate.name()));
+    }
+    Ok(())
 }
 
 /// Lateness of departures.

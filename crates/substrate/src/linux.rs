@@ -40,7 +40,7 @@ impl<O: Observe> Substrate<O> for Linux {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { virtual_time: true, live: false }
+        Capabilities { virtual_time: true, live: false, programs: false }
     }
 
     fn check(&self, scenario: &Scenario) -> Result<Vec<String>, Error> {

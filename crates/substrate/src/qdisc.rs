@@ -53,7 +53,7 @@ impl<O: Observe> Substrate<O> for Qdisc {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { virtual_time: false, live: false }
+        Capabilities { virtual_time: false, live: false, programs: false }
     }
 
     fn check(&self, scenario: &Scenario) -> Result<Vec<String>, Error> {

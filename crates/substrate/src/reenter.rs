@@ -13,6 +13,8 @@ use crate::Error;
 
 /// The argument of an agent: a server or a client.
 pub(crate) const AGENT: &str = "agent";
+/// The argument of the keeper of a program.
+pub(crate) const PROGRAM: &str = "program";
 /// The argument of a process that becomes a guest's kernel.
 pub(crate) const BOOT: &str = "linux-boot";
 /// The argument of the first process of a guest.
@@ -26,6 +28,7 @@ pub(crate) const ROUTER: &str = "qdisc-router";
 pub fn reenter(argument: Option<&str>) -> Option<ExitCode> {
     match argument? {
         AGENT => Some(l4s_lab::agent::main(&Hooks)),
+        PROGRAM => Some(l4s_lab::program_main()),
         BOOT => Some(l4s_linux::boot::main()),
         GUEST => Some(l4s_linux::guest::main(vec![AGENT.into()])),
         ROUTER => Some(l4s_linux::host::main()),

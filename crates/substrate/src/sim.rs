@@ -24,7 +24,7 @@ impl<O: Observe> Substrate<O> for Sim {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { virtual_time: true, live: true }
+        Capabilities { virtual_time: true, live: true, programs: false }
     }
 
     fn check(&self, _: &Scenario) -> Result<Vec<String>, Error> {

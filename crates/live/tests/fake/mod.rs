@@ -48,7 +48,7 @@ impl Substrate<Meter> for Fake {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { virtual_time: !self.real, live: true }
+        Capabilities { virtual_time: !self.real, live: true, programs: false }
     }
 
     fn check(&self, _: &Scenario) -> Result<Vec<String>, Error> {

@@ -244,6 +244,27 @@ impl Dice {
             text += &format!("fps = {}\n", self.between(1, 30));
             text += &self.span(ns);
         }
+        for name in &["p", "é \\"][..self.below(3) as usize] {
+            let group = self.pick(&names[..groups]);
+            text += &format!(
+                "[[program]]\nname = \"{}\"\ngroup = \"{group}\"\n",
+                name.replace('\\', "\\\\")
+            );
+            let command = self.pick(&["\"a 'b'; c\"", "[\"a\", \"\", \"é\\\\\"]"]);
+            if self.one_in(2) {
+                text += &format!("client = {command}\n");
+            } else {
+                let ready =
+                    self.pick(&["port", "tcp:80", "udp:65535", "line: x", "file:/a:b", "1500ms"]);
+                text += &format!("server = {command}\nready = \"{ready}\"\n");
+            }
+            if self.one_in(2) {
+                let stop = self.pick(&["term", "int", "hup", "quit", "kill"]);
+                text += &format!("stop = \"{stop}\"\nexpect = {}\n", self.between(0, 255));
+            }
+            text +=
+                *self.pick::<&str>(&["", "env = {}\n", "env = { A = \"1\", \"b c\" = \"\" }\n"]);
+        }
         let udp = self.below(3) as usize;
         for name in &["U", "\\\\ '"][..udp] {
             let rate = self.rate(0, 1_000_000_000_000);

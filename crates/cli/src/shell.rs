@@ -1,0 +1,107 @@
+//! `l4s shell`: a shell, or any command, behind the bottleneck.
+//!
+//! The command is one `[[program]]` more of the scenario, in a group of its own that has no flows
+//! besides it. So a run of the scenario that the results contain is this run again.
+
+use std::io::IsTerminal;
+
+use l4s_report::Pictures;
+use l4s_scenario::{Plan, group_names, quoted, source};
+
+use l4s_substrate::ProgramHost;
+
+use crate::args::{At, Shell, Substrate};
+use crate::failure::Failure;
+use crate::folder::Existing;
+use crate::run::Job;
+
+/// The group of the command, and the name of its program.
+const NAME: &str = "shell";
+/// The scenario where none is named.
+const DEFAULT: &str = include_str!("shell.toml");
+/// No session is longer: the longest run.
+const LONGEST: &str = "1440min";
+
+/// Runs the command until it ends; its exit code.
+pub fn shell(options: &Shell) -> Result<u8, Failure> {
+    let (file, text) = match &options.scenario {
+        Some(scenario) => source(scenario)?,
+        None => ("shell.toml".to_owned(), DEFAULT.to_owned()),
+    };
+    let words = command(options);
+    let more = programs(&group_names(&text), &words, options);
+    let text = text + &more;
+    // The command decides how long it takes, unless the user does.
+    let mut set = vec![format!("duration={LONGEST}"), "warmup=0s".to_owned()];
+    set.extend(options.set.iter().cloned());
+    let mut plan = Plan::parse(&file, &text, &set)?;
+    // What the user did not set is not shown as if it were.
+    let is_mine = |key: &str| options.set.iter().any(|set| set.split('=').next() == Some(key));
+    plan.points.iter_mut().for_each(|point| {
+        point.set.retain(|(key, _)| !["duration", "warmup"].contains(&&**key) || is_mine(key));
+    });
+    if plan.points.len() > 1 {
+        return Err(Failure::input(format!(
+            "{file} has {} runs, expected one: --set chooses it, as in `l4s list` and `l4s show`",
+            plan.points.len()
+        )));
+    }
+    let (host, name) = match options.at {
+        At::Client => (ProgramHost::Client, "client"),
+        At::Server => (ProgramHost::Server, "server"),
+    };
+    if options.command.is_empty() && std::io::stdin().is_terminal() {
+        say!("a shell on the {name} of group `{NAME}`; the run ends with it");
+    }
+    let done = Job {
+        plan: &plan,
+        called: options.scenario.as_deref().unwrap_or(NAME),
+        on: Substrate::Kernel,
+        jobs: Some(1),
+        out: options.out.as_deref(),
+        existing: if options.replace { Existing::Renew } else { Existing::Refuse },
+        trace: options.trace,
+        json: false,
+        pictures: Pictures::Both,
+        smaller: None,
+        quiet: false,
+        foreground: Some(host),
+    }
+    .carry_out()?;
+    done.tell();
+    done.say(&plan);
+    Ok(done.code.unwrap_or_default())
+}
+
+/// The command, or the user's shell.
+fn command(options: &Shell) -> Vec<String> {
+    if !options.command.is_empty() {
+        return options.command.clone();
+    }
+    let shell = std::env::var("SHELL").unwrap_or_default();
+    vec![if shell.is_empty() { "/bin/sh".to_owned() } else { shell }]
+}
+
+/// The group and the programs, as a scenario has them.
+fn programs(groups: &[String], words: &[String], options: &Shell) -> String {
+    let mut text = String::from("\n");
+    if !groups.iter().any(|group| group == NAME) {
+        text +=
+            &format!("[[group]]\nname = \"{NAME}\"\ncc = \"cubic\"\nflows = 0\nrtt = \"20ms\"\n");
+    }
+    for (number, server) in (1..).zip(&options.server) {
+        text += &format!(
+            "[[program]]\nname = \"server{number}\"\ngroup = \"{NAME}\"\nserver = {}\nready = \"port\"\n",
+            quoted(server)
+        );
+    }
+    let end = match options.at {
+        At::Client => "client",
+        At::Server => "server",
+    };
+    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    text + &format!(
+        "[[program]]\nname = \"{NAME}\"\ngroup = \"{NAME}\"\n{end} = [{}]\n",
+        words.join(", ")
+    )
+}

@@ -1,0 +1,275 @@
+//! Programs of the user behind the bottleneck: `[[program]]` and `l4s shell`, with real processes in
+//! real namespaces.
+//!
+//! Where the machine does not allow it, a test says `skipped: ` and why. They use nothing but a POSIX
+//! shell and the programs of every Linux; whatever they wait for is a condition, and no test is of speed.
+#![cfg(target_os = "linux")]
+
+mod real;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use real::{done, folder, stderr};
+use tempfile::TempDir;
+
+/// One group that has nothing but programs, and what these are.
+fn scenario(duration: &str, programs: &str) -> TempDir {
+    folder(&format!(
+        "duration = \"{duration}\"\nwarmup = \"0s\"\nlink.rate = \"20mbit\"\naqm = \"fifo\"\n\
+         [[group]]\nname = \"A\"\ncc = \"cubic\"\nflows = 0\nrtt = \"10ms\"\n{programs}"
+    ))
+}
+
+/// `l4s run s.toml --on kernel`, with results in `out`.
+fn run(folder: &TempDir, more: &[&str]) -> Output {
+    let mut command = real::l4s_on("kernel", folder.path(), &["--out", "out", "--json"]);
+    command.args(more).output().expect("l4s starts")
+}
+
+/// `l4s shell`, and more.
+fn shell(more: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_l4s"));
+    command.arg("shell").args(more).stdin(Stdio::null()).output().expect("l4s starts")
+}
+
+/// Whether this machine cannot do it, which is said.
+fn is_impossible(output: &Output) -> bool {
+    let impossible = output.status.code() == Some(3);
+    if impossible {
+        println!("skipped: {}", stderr(output).trim());
+    }
+    impossible
+}
+
+/// A word that no other process has in its command line.
+fn mark(what: &str) -> String {
+    format!("31{}{}", std::process::id(), what.bytes().map(u32::from).sum::<u32>())
+}
+
+/// How many processes sleep for this time.
+fn sleepers(mark: &str) -> usize {
+    let processes = fs::read_dir("/proc").expect("/proc").flatten();
+    let line = |path: &Path| fs::read(path.join("cmdline")).unwrap_or_default();
+    processes.filter(|entry| line(&entry.path()) == format!("sleep\0{mark}\0").into_bytes()).count()
+}
+
+/// Waits for a condition, for longer than a busy machine takes.
+fn within(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The output of a program, by its file.
+fn output(folder: &TempDir, file: &str) -> String {
+    let path = folder.path().join("out/programs").join(file);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn a_program_has_its_hosts_address_names_and_folder() {
+    let programs = "[[program]]\nname = \"héllo wörld\"\ngroup = \"A\"\nenv = { WORD = \"x y\" }\n\
+                    client = 'echo \"$WORD $SERVER $CLIENT $SEED\"; grep server /etc/hosts; pwd -P; \
+                    echo \"$OUT\"; cat /proc/net/dev | grep -c l4s0; echo late >&2'\n";
+    let folder = scenario("500ms", programs);
+    let ran = run(&folder, &["--seed", "7"]);
+    let Some(summaries) = done(&ran) else { return };
+    assert!(summaries[0].engine.virtual_s > 0.0);
+    let out = output(&folder, "héllo wörld/client.out");
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines[0], "x y 10.0.0.1 10.0.1.1 7");
+    assert_eq!(lines[1], "10.0.0.1 server server.A");
+    let here = fs::canonicalize(folder.path()).unwrap();
+    assert_eq!(lines[2], here.to_str().unwrap());
+    assert_eq!(lines[3], here.join("out/programs/héllo wörld").to_str().unwrap());
+    assert_eq!(lines[4], "1");
+    assert_eq!(output(&folder, "héllo wörld/client.err"), "late\n");
+    assert_eq!(fs::read_to_string("/etc/hosts").unwrap().matches("server.A").count(), 0);
+}
+
+/// Bytes of a server reach its client through the bottleneck, and are counted there.
+#[test]
+fn what_programs_send_is_measured() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        return println!("skipped: there is no python3 on this machine");
+    }
+    let server = "import socket\ns = socket.create_server((\"0.0.0.0\", 8000))\n\
+                  while True:\n    c = s.accept()[0]\n    c.sendall(bytes(2000000))\n    c.close()\n";
+    let client = "import os, socket\nc = socket.create_connection((\"server\", 8000))\nn = 0\n\
+                  while d := c.recv(65536): n += len(d)\nprint(n)\n";
+    let programs = "[[program]]\nname = \"x\"\ngroup = \"A\"\nserver = [\"python3\", \"server.py\"]\n\
+                    client = [\"python3\", \"client.py\"]\nready = \"tcp:8000\"\n";
+    let folder = scenario("10s", programs);
+    fs::write(folder.path().join("server.py"), server).unwrap();
+    fs::write(folder.path().join("client.py"), client).unwrap();
+    let ran = run(&folder, &[]);
+    let Some(summaries) = done(&ran) else { return };
+    assert_eq!(output(&folder, "x/client.out"), "2000000\n");
+    // 2 MB and headers in 10 s; at least 1.6 Mb/s.
+    let group = &summaries[0].groups[0];
+    assert!(group.rate_bps > 1.6e6 && group.packets >= 2_000_000 / 1448, "{group:?}");
+}
+
+#[test]
+fn a_program_that_fails_is_a_failed_run_with_its_last_lines() {
+    let cases = [
+        ("client = \"echo one; echo two >&2; exit 3\"", "ended with exit code 3", "two"),
+        ("client = \"no-such-program-there\"", "exit code 127 (command not found)", "not found"),
+        ("client = \"kill -9 $$\"", "ended with signal 9", "it printed nothing"),
+        ("server = \"exit 1\"", "the server of program `x` ended with exit code 1", "nothing"),
+        ("expect = 4\nclient = \"exit 0\"", "exit code 0", "expected exit code 4"),
+    ];
+    for (program, how, said) in cases {
+        let other = mark("fails");
+        let beside = format!("server = \"exec sleep {other}\"");
+        let folder = scenario(
+            "20s",
+            &format!(
+                "[[program]]\nname = \"x\"\ngroup = \"A\"\n{program}\n\
+                 [[program]]\nname = \"y\"\ngroup = \"A\"\n{beside}\n"
+            ),
+        );
+        let ran = run(&folder, &[]);
+        if is_impossible(&ran) {
+            return;
+        }
+        let words = stderr(&ran);
+        assert_eq!(ran.status.code(), Some(1), "{program}: {words}");
+        assert!(words.contains(how) && words.contains(said), "{program}: {words}");
+        within("the others are ended", || sleepers(&other) == 0);
+    }
+}
+
+#[test]
+fn a_client_that_does_not_end_is_an_error_unless_the_run_ends_it() {
+    let hangs = mark("hangs");
+    let program = |more: &str| {
+        format!("[[program]]\nname = \"x\"\ngroup = \"A\"\n{more}client = \"exec sleep {hangs}\"\n")
+    };
+    let ran = run(&scenario("300ms", &program("")), &[]);
+    if is_impossible(&ran) {
+        return;
+    }
+    assert_eq!(ran.status.code(), Some(1));
+    assert!(stderr(&ran).contains("still ran at the end of the run"), "{}", stderr(&ran));
+    let ran = run(&scenario("300ms", &program("stop = \"int\"\n")), &[]);
+    assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+    assert_eq!(sleepers(&hangs), 0);
+}
+
+/// One goes into the background, one has a session of its own, one ignores signals.
+#[test]
+fn nothing_that_a_program_starts_outlives_the_run() {
+    let left = mark("left");
+    let server = format!(
+        "sleep {left} & setsid sleep {left} & (setsid sh -c \\\"trap '' TERM HUP INT; sleep {left}\\\" &) ; \
+         trap '' TERM; echo up; while :; do sleep 1; done"
+    );
+    let folder = scenario(
+        "500ms",
+        &format!(
+            "[[program]]\nname = \"x\"\ngroup = \"A\"\nready = \"line:up\"\nserver = \"{server}\"\n"
+        ),
+    );
+    let ran = run(&folder, &[]);
+    if is_impossible(&ran) {
+        return;
+    }
+    assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+    assert_eq!(output(&folder, "x/server.out"), "up\n");
+    within("all are gone", || sleepers(&left) == 0);
+}
+
+#[test]
+fn nothing_outlives_a_command_that_is_killed() {
+    let left = mark("killed");
+    let folder = scenario(
+        "600s",
+        &format!(
+            "[[program]]\nname = \"x\"\ngroup = \"A\"\n\
+             server = \"setsid sleep {left} & exec sleep {left}\"\n\
+             client = \"exec sleep {left}\"\n"
+        ),
+    );
+    let mut command = real::l4s_on("kernel", folder.path(), &[]);
+    let mut command = command.stderr(Stdio::piped()).spawn().expect("l4s starts");
+    let mut started = false;
+    within("three processes, or an error", || {
+        started = sleepers(&left) == 3;
+        started || command.try_wait().unwrap().is_some()
+    });
+    if !started {
+        return assert!(is_impossible(&command.wait_with_output().unwrap()));
+    }
+    command.kill().unwrap();
+    command.wait().unwrap();
+    within("all are gone", || sleepers(&left) == 0);
+}
+
+#[test]
+fn a_shell_has_the_exit_code_of_its_command_and_no_way_out() {
+    let ran = shell(&["--", "sh", "-c", "echo $SERVER $L4S_CLIENT; exit 7"]);
+    if is_impossible(&ran) {
+        return;
+    }
+    assert_eq!(ran.status.code(), Some(7), "{}", stderr(&ran));
+    assert_eq!(ran.stdout, b"10.0.0.1 10.0.1.1\n");
+    // Every route is to the other host.
+    let ran = shell(&["--", "sh", "-c", "cut -f 1,2 /proc/net/route | tail -n +2"]);
+    assert_eq!(ran.stdout, b"l4s0\t0000000A\n", "{}", stderr(&ran));
+    let ran = shell(&[
+        "--at",
+        "server",
+        "--set",
+        "group.shell.rtt=5ms",
+        "--",
+        "sh",
+        "-c",
+        "echo $L4S_GROUP",
+    ]);
+    assert_eq!((ran.status.code(), ran.stdout), (Some(0), b"shell\n".to_vec()));
+}
+
+#[test]
+fn a_shell_may_be_in_a_shell_and_beside_another() {
+    let l4s = env!("CARGO_BIN_EXE_l4s");
+    let nested = format!("'{l4s}' shell -- sh -c 'echo inner $SERVER' 2>/dev/null; echo outer");
+    let both = || {
+        std::thread::spawn({
+            let nested = nested.clone();
+            move || shell(&["--", "sh", "-c", &nested])
+        })
+    };
+    let (one, other) = (both(), both());
+    for ran in [one, other].map(|thread| thread.join().unwrap()) {
+        if is_impossible(&ran) {
+            return;
+        }
+        assert_eq!(ran.stdout, b"inner 10.0.0.1\nouter\n", "{}", stderr(&ran));
+    }
+}
+
+#[test]
+fn bad_input_is_refused_before_anything_starts() {
+    let ran = shell(&["--", "no-such-program-there"]);
+    if is_impossible(&ran) {
+        return;
+    }
+    assert_eq!(ran.status.code(), Some(2));
+    assert!(stderr(&ran).contains("found no executable `no-such-program-there`"));
+    let ran = shell(&["one-against-one", "--", "true"]);
+    assert_eq!(ran.status.code(), Some(2));
+    assert!(stderr(&ran).contains("runs, expected one"), "{}", stderr(&ran));
+    // The simulator says what to use.
+    let folder = scenario("1s", "[[program]]\nname = \"x\"\ngroup = \"A\"\nclient = \"true\"\n");
+    for on in ["sim", "linux", "qdisc"] {
+        let ran = real::l4s_on(on, folder.path(), &[]).output().unwrap();
+        assert_ne!(ran.status.code(), Some(0));
+        assert!(stderr(&ran).contains("`--on kernel` has them") || ran.status.code() == Some(3));
+    }
+}

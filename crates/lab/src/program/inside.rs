@@ -1,0 +1,185 @@
+//! The two processes between this one and a program of the user.
+//!
+//! The *keeper* enters the network namespace of an agent, makes namespaces for processes and mounts, and
+//! starts the *init*, which is process 1 there. The init starts the program and reaps what it leaves
+//! behind. When the init ends, in whatever way, the kernel kills everything in its namespace: also a
+//! program that went into the background, or that ignores signals.
+//!
+//! The init ends when the program does, when it is asked to, or when the other end of its control
+//! pipe closes, because the command l4s is gone. So there is nothing to undo.
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitCode, ExitStatus, exit};
+
+use l4s_os::{keep_off_spare_core, namespace};
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+use rustix::thread::UnshareFlags;
+use serde::{Deserialize, Serialize};
+
+/// The argument, behind that of the keeper, that makes an init of it.
+const INIT: &str = "init";
+/// Exit codes of shells for a command that cannot be run, and for one that is not there.
+const CANNOT_RUN: u8 = 126;
+const NOT_FOUND: u8 = 127;
+
+/// What keeper and init need to know.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Spec {
+    /// The process whose user and network namespace the program has.
+    pub namespace_of: u32,
+    /// The end of the control pipe from which the init reads signals.
+    pub control: RawFd,
+    /// What `/etc/hosts` contains.
+    pub hosts: String,
+    /// The program and its arguments.
+    pub words: Vec<String>,
+    /// Whether the program is the leader of a process group, which gets the signals.
+    pub leads: bool,
+    /// Whether what the program leaves in the background goes on when it ends.
+    pub lingers: bool,
+}
+
+/// The life of a keeper, and of an init: what a program does that is started with the specification as
+/// its last argument.
+pub fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().collect();
+    let spec = args.last().and_then(|text| serde_json::from_str::<Spec>(text).ok());
+    let Some(spec) = spec else {
+        eprintln!("error: this is a part of a run, which starts it for each program");
+        return ExitCode::from(2);
+    };
+    // What the terminal sends is for the program.
+    block_signals();
+    let is_init = args.iter().any(|arg| arg == INIT);
+    let done = if is_init { init(&spec) } else { keep(&spec, &args) };
+    match done {
+        Ok(code) => ExitCode::from(code),
+        Err(why) => {
+            eprintln!("error: {why}");
+            ExitCode::from(CANNOT_RUN)
+        }
+    }
+}
+
+/// This process, but none that it starts: what a process starts has no signal blocked.
+fn block_signals() {
+    use nix::sys::signal::{SigSet, Signal};
+    let mut signals = SigSet::empty();
+    [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM].into_iter().for_each(|s| signals.add(s));
+    // It is certain for these signals.
+    let _ = signals.thread_block();
+}
+
+fn keep(spec: &Spec, args: &[String]) -> Result<u8, String> {
+    namespace::join(spec.namespace_of).map_err(|error| error.to_string())?;
+    keep_off_spare_core();
+    namespace::enter(UnshareFlags::NEWNS | UnshareFlags::NEWPID)
+        .map_err(|error| error.to_string())?;
+    let program =
+        std::env::current_exe().map_err(|error| format!("where this program is: {error}"))?;
+    let (last, before) = args[1..].split_last().ok_or("no arguments")?;
+    let init = Command::new(program).args(before).arg(INIT).arg(last).spawn();
+    let status = init.and_then(|mut init| init.wait());
+    status.map(code).map_err(|error| format!("its first process: {error}"))
+}
+
+fn init(spec: &Spec) -> Result<u8, String> {
+    mount(&spec.hosts);
+    // SAFETY: the keeper inherited this end of the pipe for the init, which owns it from here on.
+    #[allow(unsafe_code)]
+    let control = unsafe { OwnedFd::from_raw_fd(spec.control) };
+    let _ = rustix::io::fcntl_setfd(&control, rustix::io::FdFlags::CLOEXEC);
+    let (word, rest) = spec.words.split_first().ok_or("no command")?;
+    let mut command = Command::new(word);
+    command.args(rest);
+    if spec.leads {
+        command.process_group(0);
+    }
+    let program = match command.spawn() {
+        Ok(program) => program,
+        Err(error) => {
+            eprintln!("l4s: {word}: {error}");
+            let missing = error.kind() == io::ErrorKind::NotFound;
+            return Ok(if missing { NOT_FOUND } else { CANNOT_RUN });
+        }
+    };
+    let (pid, leads) = (Pid::from_child(&program), spec.leads);
+    std::thread::spawn(move || obey(&control, pid, leads));
+    reap(&program, spec.lingers)
+}
+
+/// Passes on the signals that come through the pipe; ends this process, and with it the namespace, at
+/// SIGKILL or where the pipe is closed.
+fn obey(control: &OwnedFd, program: Pid, leads: bool) {
+    let mut byte = [0];
+    loop {
+        match rustix::io::read(control, &mut byte) {
+            Err(Errno::INTR) => {}
+            Ok(1) if i32::from(byte[0]) != Signal::KILL.as_raw() => {
+                let Some(signal) = Signal::from_named_raw(byte[0].into()) else { continue };
+                // It may have ended.
+                let _ = if leads {
+                    rustix::process::kill_process_group(program, signal)
+                } else {
+                    rustix::process::kill_process(program, signal)
+                };
+            }
+            _ => exit(128 + Signal::KILL.as_raw()),
+        }
+    }
+}
+
+/// Waits for the program, and for its heirs where it `lingers`; its exit code.
+fn reap(program: &Child, lingers: bool) -> Result<u8, String> {
+    let mut ended = None;
+    loop {
+        match rustix::process::wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid == Pid::from_child(program) => {
+                ended = Some(code(ExitStatus::from_raw(raw(status))));
+            }
+            Ok(_) | Err(Errno::INTR) => {}
+            // No process is left.
+            Err(_) => return ended.ok_or_else(|| "the program got lost".to_owned()),
+        }
+        if let Some(code) = ended.filter(|_| !lingers) {
+            return Ok(code);
+        }
+    }
+}
+
+fn raw(status: WaitStatus) -> i32 {
+    status.as_raw()
+}
+
+/// An exit code, as shells have it.
+fn code(status: ExitStatus) -> u8 {
+    let signal = || 128 + status.signal().unwrap_or_default();
+    status.code().unwrap_or_else(signal) as u8
+}
+
+/// Mounts that only this namespace sees: its processes, and its names of hosts. In a container that
+/// forbids them the program has to do without.
+fn mount(hosts: &str) {
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    if rustix::mount::mount_change("/", private).is_err() {
+        return;
+    }
+    let safe = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    let none = None::<&CString>.map(CString::as_c_str);
+    let _ = rustix::mount::mount("proc", "/proc", "proc", safe, none);
+    // The file is in memory. It stays where it is mounted when its own file system is gone from /tmp.
+    if rustix::mount::mount("l4s", "/tmp", "tmpfs", safe, none).is_err() {
+        return;
+    }
+    let before = fs::read_to_string("/etc/hosts").unwrap_or_default();
+    if fs::write("/tmp/hosts", format!("{hosts}{before}")).is_ok() {
+        let _ = rustix::mount::mount_bind("/tmp/hosts", "/etc/hosts");
+    }
+    let _ = rustix::mount::unmount("/tmp", UnmountFlags::DETACH);
+}

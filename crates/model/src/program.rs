@@ -1,0 +1,71 @@
+//! Programs of the user on the hosts of a group.
+
+use l4s_units::{Duration, Time};
+use serde::{Deserialize, Serialize};
+
+/// A program of the user, or a server and its client, on the hosts of a group. Only substrates with
+/// real sockets run it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Program {
+    /// Its name, unique among the programs of a scenario, and a name for a folder.
+    pub name: String,
+    /// The group whose hosts and path it has: its place among the groups.
+    pub group: usize,
+    /// What runs on the server's host, from before the run begins.
+    pub server: Option<Command>,
+    /// What runs on the client's host.
+    pub client: Option<Command>,
+    /// When the server is ready. The run begins once every server is.
+    pub ready: Ready,
+    /// When the client starts.
+    pub start: Time,
+    /// The signal that ends its client at the end of the run, before SIGKILL; `None` for a client that must
+    /// have ended by itself. Its server gets it, too, or SIGTERM.
+    pub stop: Option<Signal>,
+    /// Variables of its environment, besides those of the command l4s.
+    pub env: Vec<(String, String)>,
+    /// The exit code with which it succeeds, where it ends by itself.
+    pub expect: u8,
+}
+
+/// A command.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Command {
+    /// A line for `/bin/sh`.
+    Line(String),
+    /// A program and its arguments, as they are.
+    Words(Vec<String>),
+}
+
+/// When a server is ready.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Ready {
+    /// This long after its start.
+    After(Duration),
+    /// Once something in its namespace listens on any TCP port, or is bound to any UDP port.
+    Port,
+    /// Once something in its namespace listens on this TCP port.
+    Tcp(u16),
+    /// Once something in its namespace is bound to this UDP port.
+    Udp(u16),
+    /// Once a line of its output contains this text.
+    Line(String),
+    /// Once this file exists.
+    File(String),
+}
+
+/// A signal that asks a process to end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum Signal {
+    /// SIGTERM.
+    #[default]
+    Term,
+    /// SIGINT, as Ctrl-C.
+    Int,
+    /// SIGHUP.
+    Hup,
+    /// SIGQUIT.
+    Quit,
+    /// SIGKILL, at once.
+    Kill,
+}
