@@ -190,6 +190,10 @@ pub struct Run {
     /// Replace other results that l4s wrote into the folder of --out, and nothing else
     #[arg(long, requires = "out", conflicts_with = "resume")]
     pub replace: bool,
+    /// What must hold of the summary of every run, such as 'queues.L.delay_ms.p99 < 2': otherwise the exit
+    /// code is 1
+    #[arg(long, value_name = "ASSERTION")]
+    pub assert: Vec<String>,
     /// Print a JSON object per run on stdout, and nothing else there
     #[arg(long)]
     pub json: bool,
