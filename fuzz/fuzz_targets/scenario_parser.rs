@@ -19,6 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
             let shown = show(point, plan.question.as_deref());
             let again = Plan::parse("again.toml", &shown, &[]).expect("what is shown reads back");
             assert_eq!(again.points[0].scenario, point.scenario);
+            assert_eq!(again.points[0].asserts, point.asserts);
         }
         Err(faults) => assert!(!faults.0.is_empty()),
     }

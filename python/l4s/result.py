@@ -63,6 +63,14 @@ class Result:
         """The summary as the command line writes it, byte by byte."""
         return self._record.summary
 
+    @property
+    def failed_assertions(self) -> list[str]:
+        """The assertions of the scenario that do not hold.
+
+        Each is its text with what was expected and what was found, as ``l4s run`` prints it.
+        """
+        return self._scenario._only().unmet(self.summary_json)
+
     @cached_property
     def runs(self) -> Table:
         """The summary as the only row of a table: ``queue_L_delay_mean_ms`` and so on."""

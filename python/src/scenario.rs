@@ -2,7 +2,8 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use l4s_scenario::{Point, Refused, bundled as all_bundled, show};
+use l4s_measure::{Quantities, Summary};
+use l4s_scenario::{Assert, Point, Refused, bundled as all_bundled, show};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rayon::prelude::*;
@@ -187,6 +188,19 @@ impl Run {
         l4s_scenario::advice(&self.point.scenario)
     }
 
+    /// The assertions that do not hold of a summary of the run, given as JSON, each with what was expected
+    /// and what was found.
+    fn unmet(&self, summary: &str) -> PyResult<Vec<String>> {
+        let summary: Summary = serde_json::from_str(summary)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let quantities = Quantities::of(&summary);
+        let unmet = |assert: &Assert| {
+            let unmet = assert.that.unmet(&quantities)?;
+            Some(format!("{}: {unmet}", assert.that.text()))
+        };
+        Ok(self.point.asserts.iter().filter_map(unmet).collect())
+    }
+
     fn __eq__(&self, other: &Run) -> bool {
         self.point.scenario == other.point.scenario
     }
@@ -198,7 +212,7 @@ impl Run {
     }
 }
 
-/// The fingerprint of all that there is to know of a run.
-fn identity(point: &Point) -> String {
-    l4s_scenario::fingerprint(format!("{point:?}").as_bytes())
+/// The fingerprint of all that a run's results depend on.
+fn identity(Point { set, pins, scenario, asserts: _ }: &Point) -> String {
+    l4s_scenario::fingerprint(format!("{:?}", (set, pins, scenario)).as_bytes())
 }

@@ -203,6 +203,19 @@ def test_what_cannot_be_run_is_refused() -> None:
         l4s.run("nowhere.toml")
 
 
+def test_assertions_that_fail_are_said_with_what_was_found() -> None:
+    that = ["link.utilization > 0.5", "queues.L.delay_ms.p99 < 1e-3"]
+    scenario = SHORT.with_({"assert": [{"that": text} for text in that]})
+    result = l4s.run(scenario)
+    found = result.summary["queues"][0]["delay_ms"]["p99"]
+    assert result.failed_assertions == [f"{that[1]}: expected < 0.001, found {found}"]
+    assert l4s.run(SHORT).failed_assertions == []
+    again = l4s.Scenario.from_toml(scenario.to_toml())
+    assert l4s.run(again).failed_assertions == result.failed_assertions
+    with pytest.raises(l4s.ScenarioError, match="there is no `Q` in `queues`, expected `L` or `C`"):
+        SHORT.with_({"assert": [{"that": "queues.Q.mark < 1"}]})
+
+
 def test_a_result_says_what_it_is() -> None:
     said = repr(l4s.run(SHORT))
     assert said.startswith("<Result of one-against-one: L 0.") and "link" in said

@@ -192,6 +192,10 @@ pub struct Run {
     /// Replace other results that l4s wrote into the folder of --out, and nothing else
     #[arg(long, requires = "out", conflicts_with = "resume")]
     pub replace: bool,
+    /// What must hold of the summary of every run, such as 'queues.L.delay_ms.p99 < 2': otherwise the exit
+    /// code is 1
+    #[arg(long, value_name = "ASSERTION")]
+    pub assert: Vec<String>,
     /// Print a JSON object per run on stdout, and nothing else there
     #[arg(long)]
     pub json: bool,
@@ -223,6 +227,9 @@ pub struct Shell {
     /// Write every packet at the bottleneck into the folder of --out
     #[arg(long, value_enum, value_name = "FORMAT", requires = "out")]
     pub trace: Option<Trace>,
+    /// What the summary must satisfy, such as 'groups.shell.mark > 0'; exit code 1 where it does not
+    #[arg(long, value_name = "ASSERTION")]
+    pub assert: Vec<String>,
     /// The command, after `--`; your shell unless given
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,

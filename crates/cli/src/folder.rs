@@ -24,7 +24,7 @@ use l4s_measure::files::{Dir, Durable, Lock};
 use l4s_measure::inventory::{INVENTORY, Inventory, Place, write_listed};
 use l4s_measure::{Cause, ResultError, ResultWriter, Results, Run, RunRecord, TABLES};
 use l4s_report::SCENARIOS;
-use l4s_scenario::{Fingerprint, Plan};
+use l4s_scenario::{Fingerprint, Plan, Point};
 use l4s_units::printable;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -80,7 +80,9 @@ impl Manifest {
         let mut plan_text = Fingerprint::default();
         let _ = plan_text.write_str(&plan.text);
         for (point, command) in plan.points.iter().zip(commands) {
-            let _ = write!(plan_text, "\n{command}\n{point:?}");
+            // Assertions about results leave them the same.
+            let Point { set, pins, scenario, asserts: _ } = point;
+            let _ = write!(plan_text, "\n{command}\n{:?}", (set, pins, scenario));
         }
         Manifest {
             version: VERSION.to_owned(),
@@ -271,6 +273,11 @@ impl Folder {
             receiver.into_iter().try_for_each(|record| writer.add(&record?).map_err(failed))
         })?;
         writer.finish().map_err(taken)
+    }
+
+    /// Writes a further file.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+        write_listed(&self.dir, name, bytes).map_err(taken)
     }
 
     /// Removes what only served to get here, and what these results replace.

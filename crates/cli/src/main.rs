@@ -1,7 +1,7 @@
 //! `l4s`: the command line.
 //!
 //! Results go to stdout, everything else to stderr. The exit code says how it went: 0 done, 1 a
-//! run failed, 2 bad input, 3 this machine cannot run that substrate.
+//! run or an assertion failed, 2 bad input, 3 this machine cannot run that substrate.
 
 /// Prints a line to stderr, of what a terminal can show.
 macro_rules! say {
@@ -11,6 +11,7 @@ macro_rules! say {
 }
 
 mod args;
+mod asserts;
 mod catalog;
 mod compare;
 mod doctor;

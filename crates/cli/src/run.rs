@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use l4s_measure::{RunRecord, Summary};
 use l4s_report::Pictures;
-use l4s_scenario::Plan;
+use l4s_scenario::{Plan, Point};
 use l4s_substrate::{Engine, ProgramHost};
 
 use crate::args::{Run, Substrate, Trace};
+use crate::asserts::{self, Judgement};
 use crate::failure::Failure;
 use crate::folder::{Existing, Folder, Manifest};
 use crate::measured::{self, Finished, Keep};
@@ -28,7 +29,7 @@ pub fn run(options: &Run) -> Result<(), Failure> {
     }
     let mut set = options.set.clone();
     set.extend(options.seed.map(|seed| format!("seed={seed}")));
-    let plan = Plan::open(&options.scenario, &set)?;
+    let plan = Plan::open(&options.scenario, &set)?.assert(&options.assert)?;
     let plan = plan
         .repeat(options.seeds)
         .map_err(|why| Failure::input(format!("--seeds {}: {why}", options.seeds)))?;
@@ -53,7 +54,7 @@ pub fn run(options: &Run) -> Result<(), Failure> {
     .carry_out()?;
     done.show()?;
     done.say(&plan);
-    Ok(())
+    done.judge(&plan)
 }
 
 /// Has the command run in a virtual machine.
@@ -140,7 +141,7 @@ impl Job<'_> {
         match &folder {
             Some(folder) if folder.is_finished() => {
                 for (number, run) in folder.results()?.into_iter().enumerate() {
-                    tally.take(number, run.summary, None, None)?;
+                    tally.take(number, &plan.points[number], run.summary, None, None)?;
                 }
             }
             _ => {
@@ -151,7 +152,8 @@ impl Job<'_> {
                 let work = |number| self.work(&engine, &commands, folder.as_ref(), number);
                 let take = |number, finished: Finished| {
                     code = finished.code;
-                    tally.take(number, finished.record.summary, finished.wall, finished.early)
+                    let Finished { record, wall, early, .. } = finished;
+                    tally.take(number, &plan.points[number], record.summary, wall, early)
                 };
                 parallel::in_order(plan.points.len(), jobs, work, take)
                     .map_err(|failure| self.resumable(failure))?;
@@ -282,6 +284,23 @@ impl Done {
     }
 }
 
+impl Done {
+    /// Writes down which assertions hold, and says so.
+    ///
+    /// # Errors
+    /// One of them failed.
+    pub fn judge(&self, plan: &Plan) -> Result<(), Failure> {
+        let judgement = &self.tally.judgement;
+        if let (Some(folder), Some(json)) = (&self.folder, judgement.json(plan)) {
+            folder.write(asserts::FILE, json.as_bytes())?;
+        }
+        if let Some(all_hold) = judgement.verdict(plan)? {
+            say!("{all_hold}");
+        }
+        Ok(())
+    }
+}
+
 /// Draws the report of finished results. Those that are too many for a page are results all the same.
 fn report_of(folder: &Folder, pictures: Pictures) -> Result<(), Failure> {
     match report::within(folder.path(), pictures) {
@@ -358,6 +377,7 @@ struct Tally {
     of_programs: BTreeSet<String>,
     /// The first run of which something ended too early to be counted, and what.
     early: Option<(usize, String)>,
+    judgement: Judgement,
     /// Whether there are runs that differ in their seed alone, and then what all runs have but that.
     repeats: bool,
     digests: Vec<String>,
@@ -385,6 +405,7 @@ impl Tally {
             unfit: Vec::new(),
             of_programs: BTreeSet::new(),
             early: None,
+            judgement: Judgement::default(),
             repeats: plan.points.windows(2).any(|pair| pair[0].pins == pair[1].pins),
             digests: Vec::new(),
         }
@@ -394,6 +415,7 @@ impl Tally {
     fn take(
         &mut self,
         number: usize,
+        point: &Point,
         mut summary: Summary,
         wall: Option<Duration>,
         early: Option<String>,
@@ -421,8 +443,9 @@ impl Tally {
             self.of_programs.extend(summary.engine.instead.iter().cloned());
         }
         self.unfit.extend(summary.engine.unfit.clone().map(|reason| (number + 1, reason)));
+        summary.engine.wall_s = wall.map(|wall| wall.as_secs_f64());
+        self.judgement.take(number, point, &summary);
         if self.json {
-            summary.engine.wall_s = wall.map(|wall| wall.as_secs_f64());
             let line = serde_json::to_string(&summary)
                 .map_err(|error| Failure::Run(format!("a summary: {error}")))?;
             self.progress.suspend(|| print(&format!("{line}\n")))?;

@@ -22,7 +22,7 @@ const DEFAULT: &str = include_str!("shell.toml");
 /// No session is longer: the longest run.
 const LONGEST: &str = "1440min";
 
-/// Runs the command until it ends; its exit code.
+/// Runs the command until it ends; its exit code, or 1 where an assertion fails.
 pub fn shell(options: &Shell) -> Result<u8, Failure> {
     let (file, text) = match &options.scenario {
         Some(scenario) => source(scenario)?,
@@ -34,7 +34,7 @@ pub fn shell(options: &Shell) -> Result<u8, Failure> {
     // The command decides how long it takes, unless the user does.
     let mut set = vec![format!("duration={LONGEST}"), "warmup=0s".to_owned()];
     set.extend(options.set.iter().cloned());
-    let mut plan = Plan::parse(&file, &text, &set)?;
+    let mut plan = Plan::parse(&file, &text, &set)?.assert(&options.assert)?;
     // What the user did not set is not shown as if it were.
     let is_mine = |key: &str| options.set.iter().any(|set| set.split('=').next() == Some(key));
     plan.points.iter_mut().for_each(|point| {
@@ -70,7 +70,11 @@ pub fn shell(options: &Shell) -> Result<u8, Failure> {
     .carry_out()?;
     done.tell();
     done.say(&plan);
-    Ok(done.code.unwrap_or_default())
+    let judged = done.judge(&plan);
+    match done.code {
+        Some(code @ 1..) => Ok(code),
+        _ => judged.map(|()| 0),
+    }
 }
 
 /// The command, or the user's shell.

@@ -236,6 +236,20 @@ fn a_shell_has_the_exit_code_of_its_command_and_no_way_out() {
 }
 
 #[test]
+fn a_shell_judges_what_its_command_sent() {
+    let judged = |assertion: &str| shell(&["--assert", assertion, "--", "true"]);
+    let ran = judged("groups.shell.packets == 0");
+    if is_impossible(&ran) {
+        return;
+    }
+    assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+    let ran = judged("groups.shell.packets > 0");
+    assert_eq!(ran.status.code(), Some(1));
+    assert!(stderr(&ran).contains("groups.shell.packets"), "{}", stderr(&ran));
+    assert_eq!(judged("groups.shel.packets > 0").status.code(), Some(2));
+}
+
+#[test]
 fn a_shell_may_be_in_a_shell_and_beside_another() {
     let l4s = env!("CARGO_BIN_EXE_l4s");
     let nested = format!("'{l4s}' shell -- sh -c 'echo inner $SERVER' 2>/dev/null; echo outer");

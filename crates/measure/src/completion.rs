@@ -35,19 +35,19 @@ pub fn theoretical_time(size: Bytes, mss: Bytes, rtt: Duration, rate: Rate) -> D
     rtt * 2 + rate.time_of(size + Bytes::new(segments * SEGMENT_HEADERS))
 }
 
-/// The bin of a size: 0, 1, 3, 9, 27, 81, 243, 729 KB, 1 MB, and so on for each factor of 1000.
+/// The bins of sizes, half open: from 0, 1, 3, 9, 27, 81, 243, 729 KB, 1 MB, and so on for each factor of
+/// 1000.
+pub(crate) fn bins() -> impl Iterator<Item = [u64; 2]> {
+    let scales = [1_000, 1_000_000, 1_000_000_000, 1_000_000_000_000u64];
+    let edges =
+        || scales.into_iter().flat_map(|scale| [1, 3, 9, 27, 81, 243, 729].map(|n| scale * n));
+    [0].into_iter().chain(edges()).zip(edges().chain([u64::MAX])).map(|(low, high)| [low, high])
+}
+
+/// The bin of a size.
 fn bin(size: Bytes) -> [u64; 2] {
-    let mut low = 0;
-    for scale in [1_000, 1_000_000, 1_000_000_000, 1_000_000_000_000] {
-        for step in [1, 3, 9, 27, 81, 243, 729] {
-            let high = scale * step;
-            if size.get() < high {
-                return [low, high];
-            }
-            low = high;
-        }
-    }
-    [low, u64::MAX]
+    let mut all = bins();
+    all.find(|[_, high]| size.get() < *high).unwrap_or([0, u64::MAX])
 }
 
 /// Completion of the flows that closed after the warm-up, by group and then by size.

@@ -2,7 +2,7 @@
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Verdict;
-use l4s_model::{FlowId, FlowKind, Hop, Roster, Scenario};
+use l4s_model::{FlowId, FlowKind, Group, Hop, Roster, Scenario};
 use l4s_units::{Bytes, Duration, ETHERNET, Time};
 use serde_json::Map;
 
@@ -268,22 +268,38 @@ fn long_flows(scenario: &Scenario) -> usize {
 /// and nobody reads them.
 pub const RATIO_GROUPS: usize = 16;
 
+/// A quantity of a group.
+type Quantity = fn(&GroupSummary) -> Option<f64>;
+
+/// The quantities that ratios are of.
+const RATIOS: [(&str, Quantity); 2] =
+    [("window", |group| group.window_pkts), ("rate", |group| group.rate_per_flow_bps)];
+
+/// Every two of these, the earlier one first; of too many none.
+fn pairs<T>(groups: &[T]) -> impl Iterator<Item = (&T, &T)> {
+    let few = if groups.len() > RATIO_GROUPS { &[] } else { groups };
+    few.iter().enumerate().flat_map(|(i, a)| few[i + 1..].iter().map(move |b| (a, b)))
+}
+
+fn ratio_name(quantity: &str, a: &str, b: &str) -> String {
+    format!("{quantity}_{a}_{b}")
+}
+
+/// The names of all ratios that a run may have.
+pub(crate) fn ratio_names(scenario: &Scenario) -> Vec<String> {
+    let names = |(a, b): (&Group, &Group)| {
+        RATIOS.map(|(quantity, _)| ratio_name(quantity, &a.name, &b.name))
+    };
+    pairs(&scenario.groups).flat_map(names).collect()
+}
+
 /// Window and rate per flow between every two TCP groups, earlier over later; of many groups none.
 fn ratios(groups: &[GroupSummary]) -> Map<String, serde_json::Value> {
     let mut ratios = Map::new();
-    if groups.len() > RATIO_GROUPS {
-        return ratios;
-    }
-    for (i, a) in groups.iter().enumerate() {
-        for b in &groups[i + 1..] {
-            let pairs = [
-                ("window", a.window_pkts, b.window_pkts),
-                ("rate", a.rate_per_flow_bps, b.rate_per_flow_bps),
-            ];
-            for (quantity, a_value, b_value) in pairs {
-                if let (Some(x), Some(y)) = (a_value, b_value.filter(|y| *y > 0.0)) {
-                    ratios.insert(format!("{quantity}_{}_{}", a.name, b.name), (x / y).into());
-                }
+    for (a, b) in pairs(groups) {
+        for (quantity, of) in RATIOS {
+            if let (Some(x), Some(y)) = (of(a), of(b).filter(|y| *y > 0.0)) {
+                ratios.insert(ratio_name(quantity, &a.name, &b.name), (x / y).into());
             }
         }
     }

@@ -125,6 +125,13 @@ pub(crate) struct Part {
     pub parts: &'static [Part],
 }
 
+impl Part {
+    /// Its key in the JSON of the summary.
+    pub fn key(&self) -> &'static str {
+        self.name.trim_start_matches("r#")
+    }
+}
+
 /// How a member of the summary becomes columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Shape {
@@ -237,7 +244,7 @@ struct Place {
 /// The columns of a row of `runs.parquet`, named as `flatten` names them.
 fn walk(columns: &mut Vec<Column>, place: &Place, parts: &[Part]) {
     for part in parts {
-        let key = part.name.trim_start_matches("r#");
+        let key = part.key();
         let known =
             ["_ms", "_us", "_bps"].into_iter().find_map(|u| Some((key.strip_suffix(u)?, u)));
         let (quantity, suffix) = known.unwrap_or((key, place.suffix));

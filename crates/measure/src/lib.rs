@@ -5,6 +5,7 @@
 //! tables of that run. A [`ResultWriter`] puts the records of a sweep into Parquet, [`Results`]
 //! reads them back; [`files`] and [`inventory`] are what keeps them whole. A [`PacketTrace`] is another observer, which writes every packet down.
 
+mod assertion;
 mod bounds;
 mod checksum;
 mod completion;
@@ -34,6 +35,7 @@ mod table;
 mod wire;
 mod writer;
 
+pub use assertion::{Assertion, Misread, Quantities, Unmet};
 pub use completion::theoretical_time;
 pub use conclude::RATIO_GROUPS;
 pub use counts::DATA_LENGTH;

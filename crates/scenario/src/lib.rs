@@ -24,6 +24,9 @@
 //! assert_eq!(faults.0[1].help.as_deref(), Some("did you mean `link`?"));
 //! ```
 //!
+//! An `[[assert]]` is read with the scenario of its run, so that a path that its summary cannot have is
+//! such a fault too.
+//!
 //! In the order of a file's way in: `tree` (TOML with places), `sweep` (points), `schema` (what
 //! may stand where) with `field` and `settings`, and a [`Scenario`](l4s_model::Scenario) as result; `show` is the way back.
 
@@ -58,7 +61,7 @@ pub use fingerprint::{Fingerprint, fingerprint};
 pub use open::{Refused, source};
 pub use plan::{Budget, MAX_POINTS, Override, Plan, Point, Template, discipline};
 pub use report::report;
-pub use schema::group_names;
+pub use schema::{Assert, group_names};
 pub use shell::shell_word;
 pub use show::show;
 pub use spelled::Spelled;

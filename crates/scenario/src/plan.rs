@@ -3,11 +3,12 @@
 use l4s_model::Scenario;
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 
 use crate::fault::{Gathered, Place, Source};
-use crate::schema;
+use crate::schema::{self, Assert, Described};
 use crate::sweep::{self, Axis, Setting, Step, Sweep};
-use crate::tree::{self, Entry, Table};
+use crate::tree::{self, Entry, Item, Node, Table};
 use crate::{Faults, shell_word};
 
 /// The most runs that a plan may have.
@@ -66,6 +67,8 @@ pub struct Point {
     pub pins: Vec<(String, String)>,
     /// What is run.
     pub scenario: Scenario,
+    /// What must hold of its summary.
+    pub asserts: Arc<[Assert]>,
 }
 
 impl Plan {
@@ -133,6 +136,34 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// Adds assertions about the summary of every run, of the command line.
+    ///
+    /// # Errors
+    /// The syntax of one is wrong, or it names what the summary of a run does not have.
+    pub fn assert(mut self, texts: &[String]) -> Result<Plan, Faults> {
+        let source = |text: &String| Source { name: "--assert".to_owned(), text: text.clone() };
+        let sources: Vec<_> = texts.iter().map(source).collect();
+        let (mut gathered, many) = (Gathered::default(), self.points.len() > 1);
+        let mut lists = Lists::default();
+        for Point { set, scenario, asserts, .. } in &mut self.points {
+            gathered.begin_run(many.then(|| run_text(set)));
+            let mut all = asserts.to_vec();
+            for (number, source) in sources.iter().enumerate() {
+                let place = Place { source: number, bytes: 0..source.text.len() };
+                let node = Node { item: Item::Text(source.text.clone()), place };
+                let that = schema::assertion(&node, "", scenario, &mut gathered);
+                all.extend(that.map(|that| Assert { that, why: None }));
+            }
+            *asserts = lists.share(all);
+        }
+        match gathered.is_empty() {
+            true => Ok(self),
+            false => Err(gathered.finish(&sources.iter().collect::<Vec<_>>())),
+        }
+    }
+}
+
 /// The text of a scenario, read once, of which plans can be made with this or that set.
 #[derive(Clone, Debug)]
 pub struct Template {
@@ -157,6 +188,15 @@ impl Template {
         }
         let sweep = sweep::take(&mut root, &mut gathered);
         Ok(Template { source, root, sweep, gathered })
+    }
+
+    /// The same runs without assertions, for those who change the scenario in mid-run.
+    pub fn without_asserts(mut self) -> Template {
+        self.root.remove("assert");
+        for step in self.sweep.axes.iter_mut().flat_map(|axis| &mut axis.steps) {
+            step.settings.retain(|setting| setting.path != "assert");
+        }
+        self
     }
 
     /// As [`Plan::first`].
@@ -355,6 +395,7 @@ impl Asked<'_> {
         };
         let (mut points, mut question) = (Vec::with_capacity(runs.min(most)), None);
         let (mut flows, mut bytes, mut wrong) = (0, 0, 0);
+        let mut lists = Lists::default();
         let mut spent = Spent { left: budget.steps, budget };
         let size = root.size() as u64;
         // Not in half of its runs is it said to be too much.
@@ -396,14 +437,20 @@ impl Asked<'_> {
             for setting in settings() {
                 setting.apply(&mut root, gathered);
             }
-            if let Some((scenario, asked)) = schema::scenario(&root, self.default_name, gathered) {
+            if let Some(described) = schema::scenario(&root, self.default_name, gathered) {
+                let Described { scenario, asserts, question: asked } = described;
                 question = asked;
                 flows += self::flows(&scenario);
-                let point = Point { set, pins, scenario };
+                let asserts = lists.share(asserts);
+                let point = Point { set, pins, scenario, asserts };
                 bytes += point.bytes();
                 let amounts = [
                     (flows, MOST_FLOWS, "flows in all runs together"),
-                    (bytes, MOST_BYTES, "bytes of memory for the settings of all runs"),
+                    (
+                        bytes + lists.bytes,
+                        MOST_BYTES,
+                        "bytes of memory for the settings of all runs",
+                    ),
                 ];
                 if let Some((_, most, what)) = amounts.iter().find(|(n, most, _)| n > most) {
                     gathered.add(&top, format!("more than {most} {what}"), None);
@@ -424,6 +471,26 @@ impl Asked<'_> {
             gathered.add(&top, "`sweep.skip` leaves no run", None);
         }
         gathered.is_empty().then_some((points, question))
+    }
+}
+
+/// Lists of assertions: those of most runs of a sweep are the same, and kept once.
+#[derive(Default)]
+struct Lists {
+    known: Vec<Arc<[Assert]>>,
+    /// The memory that they take, nearly.
+    bytes: usize,
+}
+
+impl Lists {
+    fn share(&mut self, list: Vec<Assert>) -> Arc<[Assert]> {
+        // Only the latest lists: few are needed, and a case may have its own.
+        if let Some(known) = self.known.iter().rev().take(100).find(|known| ***known == *list) {
+            return known.clone();
+        }
+        self.bytes += list.iter().map(Assert::bytes).sum::<usize>();
+        self.known.push(list.into());
+        self.known[self.known.len() - 1].clone()
     }
 }
 

@@ -1,6 +1,7 @@
 //! What may stand in a scenario, and what a whole one must satisfy.
 
 mod app;
+mod assert;
 mod at;
 mod group;
 mod hop;
@@ -16,6 +17,8 @@ use l4s_model::{Group, Scenario, Udp};
 use l4s_units::Duration;
 
 pub(crate) use app::{APP, AppDraft};
+pub use assert::Assert;
+pub(crate) use assert::{ASSERT, AssertDraft, assertion};
 pub(crate) use group::{GROUP, GroupDraft, Start};
 pub(crate) use hop::{HOP, HopDraft};
 pub(crate) use kernel::KERNEL;
@@ -93,8 +96,10 @@ pub(crate) const HEAD: &[Field<Head>] = &[
 ];
 
 /// Tables of the top, apart from [`HEAD`].
-pub(crate) const TABLES: &[&str] =
-    &["link", "aqm", "group", "web", "app", "program", "udp", "hop", "at", "kernel", "sweep"];
+pub(crate) const TABLES: &[&str] = &[
+    "link", "aqm", "group", "web", "app", "program", "udp", "hop", "at", "assert", "kernel",
+    "sweep",
+];
 
 /// The name of a group or source: part of keys such as `group.A.rtt`.
 fn source_name(node: &Node) -> Result<String, Refusal> {
@@ -145,12 +150,19 @@ fn few_tables<'a>(
     }
 }
 
+/// What a text describes.
+pub(crate) struct Described {
+    pub scenario: Scenario,
+    pub asserts: Vec<Assert>,
+    pub question: Option<String>,
+}
+
 /// The scenario that `root` describes; `None` where `gathered` says why there is none.
 pub(crate) fn scenario(
     root: &Table,
     default_name: &str,
     gathered: &mut Gathered,
-) -> Option<(Scenario, Option<String>)> {
+) -> Option<Described> {
     let before = gathered.count();
     let top = Place::default();
     let mut head = Head {
@@ -231,7 +243,8 @@ pub(crate) fn scenario(
         gathered.add(place, message, None);
         return None;
     }
-    Some((scenario, head.question))
+    let asserts = assert::asserts(root, &scenario, gathered);
+    Some(Described { scenario, asserts, question: head.question })
 }
 
 /// The discipline that `table` describes by itself, of this kind unless it names one.

@@ -8,8 +8,8 @@ use l4s_units::{Duration, Time};
 
 use crate::field::Field;
 use crate::schema::{
-    APP, AppDraft, GROUP, GroupDraft, HEAD, HOP, Head, HopDraft, KERNEL, LINK, PROGRAM,
-    ProgramDraft, Start, UDP, WEB, WebDraft, set_limit,
+    APP, ASSERT, AppDraft, AssertDraft, GROUP, GroupDraft, HEAD, HOP, Head, HopDraft, KERNEL, LINK,
+    PROGRAM, ProgramDraft, Start, UDP, WEB, WebDraft, set_limit,
 };
 use crate::tree::{self, Entry, Item, Table, text};
 use crate::{Point, settings};
@@ -80,6 +80,10 @@ impl Shown {
         }
         for change in &scenario.changes {
             out.change(scenario, change);
+        }
+        for assert in &*point.asserts {
+            out.next_of("assert");
+            out.fields(ASSERT, &AssertDraft::of(assert));
         }
         out.table("kernel");
         out.fields(KERNEL, &scenario.kernel);

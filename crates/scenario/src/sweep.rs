@@ -90,7 +90,7 @@ impl Setting {
                 root.table_mut("aqm", &self.place).map(|aqm| aqm.set(entry(key))).is_some()
             }
             // All of them at once, so that a case can have its own.
-            [list @ ("web" | "app" | "program" | "udp" | "hop" | "at")] => {
+            [list @ ("web" | "app" | "program" | "udp" | "hop" | "at" | "assert")] => {
                 root.set(entry(list));
                 true
             }

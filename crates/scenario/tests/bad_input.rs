@@ -71,8 +71,8 @@ refuses! {
          `ack_loss` or `aggregation`; did you mean `aggregation`?";
     an_unknown_table: "[aqm]" => "[amq]",
         "s.toml:9:2: `amq`: unknown key, expected `name`, `question`, `duration`, `warmup`, \
-         `seed`, `host_jitter`, `link`, `aqm`, `group`, `web`, `app`, `program`, `udp`, `hop`, `at`, `kernel` \
-         or `sweep`; did you mean `aqm`?";
+         `seed`, `host_jitter`, `link`, `aqm`, `group`, `web`, `app`, `program`, `udp`, `hop`, `at`, \
+         `assert`, `kernel` or `sweep`; did you mean `aqm`?";
     an_ip_that_is_not: "[aqm]" => "[kernel]\nip = 5\n[aqm]",
         "s.toml:10:6: `kernel.ip`: found 5, expected 4 or 6";
     a_discipline_of_nobody: "[aqm]" => "[kernel]\nqdisc = \"bfp\"\n[aqm]",

@@ -20,6 +20,7 @@ fn comes_back(text: &str, set: &[String]) -> bool {
         let again = Plan::parse("again.toml", &shown, &[]);
         let again = again.unwrap_or_else(|e| panic!("{e}\nis shown of\n{text}\n{shown}"));
         assert_eq!(again.points[0].scenario, point.scenario, "\n{text}\n{shown}");
+        assert_eq!(again.points[0].asserts, point.asserts, "\n{text}\n{shown}");
         assert_eq!(again.question, plan.question);
         // Other processes receive it as JSON.
         let sent = serde_json::to_string(&point.scenario).unwrap();

@@ -82,6 +82,16 @@ fn what_runs_has_no_end_and_what_is_shown_has_its_own() {
     assert_eq!(shown.points[0].scenario.duration, Duration::from_secs(60));
 }
 
+/// A run that is changed is not the one that they are about.
+#[test]
+fn an_assertion_about_a_queue_does_not_keep_the_discipline_from_being_changed() {
+    let scenario = "link.rate = \"4mbit\"\n[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n\
+                    [[assert]]\nthat = \"queues.L.mark < 1\"\n";
+    let document = text(scenario).unwrap().with(0, &set(&[("aqm", "pie")])).unwrap();
+    assert!(document.lanes[0].point.asserts.is_empty());
+    assert!(!document.text().contains("assert"));
+}
+
 #[test]
 fn the_command_runs_what_the_text_says() {
     let document = live();

@@ -307,6 +307,15 @@ impl Dice {
                 text += &format!("aqm = {}\n", self.configuration(&aqms));
             }
         }
+        for _ in 0..self.below(3) {
+            let (low, name) = (self.number(-1e9, 1e9), self.pick(&names[..groups]));
+            let path =
+                format!("groups.'{name}'.{}", self.pick(&["mark", "delay_ms.p99", "app.flows"]));
+            text += &format!("[[assert]]\nthat = \"{low:?} < {path} / link.rate_bps != 1e-5\"\n");
+            if self.one_in(2) {
+                text += "why = \"a \\\"b\\\" µ \\u202E\"\n";
+            }
+        }
         if self.one_in(4) {
             let rate = |dice: &mut Dice| dice.rate(1_000_000, 1_000_000_000_000);
             text += &format!("[sweep]\n\"link.rate\" = [{}, {}]\n", rate(self), rate(self));
