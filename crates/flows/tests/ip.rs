@@ -1,7 +1,7 @@
 //! The view of IP packets against another implementation, and against everything else.
 
 use etherparse::{IpNumber, LaxPacketHeaders, NetHeaders, PacketBuilder, TransportHeader};
-use l4s_lab::ip::{Fragment, IpPacket, Malformed, Version, protocol};
+use l4s_flows::ip::{Fragment, IpPacket, Malformed, Version, protocol};
 use l4s_units::Ecn;
 use proptest::prelude::*;
 

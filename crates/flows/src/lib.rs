@@ -1,0 +1,3 @@
+//! IP packets as whoever forwards them sees them.
+
+pub mod ip;
