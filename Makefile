@@ -53,7 +53,7 @@ lint: setup ## format, lints, licences
 	@$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
 
 bench: build ## ns per packet: disciplines, measurement, whole runs; real TCP where it can
-	@$(CARGO) bench --locked -p l4s-aqm -p l4s-cc -p l4s-measure -p l4s-sim -p l4s-lab
+	@$(CARGO) bench --locked -p l4s-aqm -p l4s-cc -p l4s-flows -p l4s-measure -p l4s-sim -p l4s-lab
 	@$(L4S) run lab-speed --on kernel || [ $$? = 3 ]
 
 validate: build ## the simulator against Linux 7.3

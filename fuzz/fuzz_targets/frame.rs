@@ -2,7 +2,7 @@
 //! not there, and a mark changes nothing but the ECN field and the header checksum.
 #![no_main]
 
-use l4s_lab::ip::{IpPacket, Version};
+use l4s_flows::ip::{IpPacket, Version};
 use l4s_units::Ecn;
 use libfuzzer_sys::fuzz_target;
 

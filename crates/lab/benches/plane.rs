@@ -5,7 +5,6 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use etherparse::PacketBuilder;
-use l4s_lab::ip::IpPacket;
 use l4s_lab::{End, FIRST_PORT, Plane};
 use l4s_model::Scenario;
 use l4s_scenario::bundled;
@@ -65,18 +64,5 @@ fn forward(criterion: &mut Criterion) {
     group.finish();
 }
 
-fn headers(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("ip");
-    group.throughput(Throughput::Elements(1));
-    let mut data = data();
-    group.bench_function("check", |bencher| {
-        bencher.iter(|| IpPacket::new_checked(black_box(&data)).unwrap().ports());
-    });
-    group.bench_function("check and mark", |bencher| {
-        bencher.iter(|| IpPacket::new_checked(black_box(&mut data)).unwrap().set_ce());
-    });
-    group.finish();
-}
-
-criterion_group!(benches, forward, headers);
+criterion_group!(benches, forward);
 criterion_main!(benches);

@@ -46,10 +46,9 @@ impl Frame {
             Some(_) if gso => Offload::of(&buffer[..start]).segments(packet.payload_length()),
             _ => 1,
         };
-        let repeated = packet.headers_length().unwrap_or(0) * (usize::from(segments) - 1);
         let (version, ecn, end) = (packet.version(), packet.ecn(), start + packet.length());
         Ok(Frame {
-            ip_length: (packet.length() + repeated) as u32,
+            ip_length: packet.wire_length(segments) as u32,
             start: start as u8,
             version,
             ecn,

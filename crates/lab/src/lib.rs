@@ -11,7 +11,6 @@ mod address;
 pub mod agent;
 mod delay;
 mod frame;
-pub mod ip;
 mod lab;
 mod lateness;
 mod ledger;
@@ -26,6 +25,8 @@ mod pump;
 mod report;
 mod run;
 mod setup;
+
+pub use l4s_flows::ip;
 
 pub use address::{End, FIRST_PORT, UDP_PORT, pair_of};
 pub use delay::Delays;

@@ -42,6 +42,7 @@ mod field {
         /// The fragment header (§4.5).
         pub const FRAGMENT_LENGTH: usize = 8;
         pub const FRAGMENT_OFFSET: Range<usize> = 2..4;
+        pub const FRAGMENT_IDENTIFICATION: Range<usize> = 4..8;
     }
 
     /// TCP (RFC 9293 §3.1).
@@ -53,6 +54,13 @@ mod field {
         pub const FLAGS: Range<usize> = 12..14;
         /// Without options.
         pub const LENGTH: usize = 20;
+        /// Kinds of options that have no length (§3.2).
+        pub const OPTION_END: u8 = 0;
+        pub const OPTION_NOP: u8 = 1;
+        /// Maximum segment size (§3.7.1).
+        pub const OPTION_MSS: u8 = 2;
+        /// Time stamps (RFC 7323 §3.2).
+        pub const OPTION_STAMPS: u8 = 8;
     }
 
     /// UDP (RFC 768).
@@ -62,19 +70,36 @@ mod field {
         pub const LENGTH: usize = 8;
     }
 
+    /// ICMP (RFC 792) and ICMPv6 (RFC 4443 §4).
+    pub mod icmp {
+        use super::Range;
+        pub const TYPE: usize = 0;
+        pub const IDENTIFIER: Range<usize> = 4..6;
+        /// Up to the data of an echo message.
+        pub const LENGTH: usize = 8;
+        /// Echo reply and echo (RFC 792).
+        pub const ECHO: [u8; 2] = [0, 8];
+        /// Echo request and echo reply (RFC 4443 §4.1 and §4.2).
+        pub const ECHO_V6: [u8; 2] = [128, 129];
+    }
+
     /// Where both TCP and UDP have their ports.
     pub const SOURCE_PORT: Range<usize> = 0..2;
     pub const DESTINATION_PORT: Range<usize> = 2..4;
 }
 
-use field::{ipv4, ipv6, tcp, udp};
+use field::{icmp, ipv4, ipv6, tcp, udp};
 
 /// Protocol numbers (IANA, Assigned Internet Protocol Numbers).
 pub mod protocol {
+    /// ICMP.
+    pub const ICMP: u8 = 1;
     /// TCP.
     pub const TCP: u8 = 6;
     /// UDP.
     pub const UDP: u8 = 17;
+    /// ICMPv6.
+    pub const ICMP_V6: u8 = 58;
     pub(super) const HOP_BY_HOP: u8 = 0;
     pub(super) const ROUTING: u8 = 43;
     pub(super) const FRAGMENT: u8 = 44;
@@ -100,7 +125,7 @@ pub enum Malformed {
 }
 
 /// Version of the IP header.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Version {
     /// RFC 791.
     V4,
@@ -126,6 +151,8 @@ struct Facts {
     fragment: Fragment,
     /// Of what follows the IP headers.
     protocol: u8,
+    /// Of the datagram that it is a part of; IPv6 has one in a fragment header only.
+    identification: Option<u32>,
     /// Where the IP headers, extensions included, end.
     transport: usize,
     /// Where the transport header ends; `None` for neither TCP nor UDP, or where it is not here.
@@ -162,6 +189,14 @@ impl<T: AsRef<[u8]>> IpPacket<T> {
         self.facts.end
     }
 
+    /// The IP length of all `segments` packets that it becomes on the link: with segmentation
+    /// offload the headers are repeated.
+    #[inline]
+    pub fn wire_length(&self, segments: u16) -> usize {
+        let repeated = self.headers_length().unwrap_or(0) * usize::from(segments.saturating_sub(1));
+        self.length() + repeated
+    }
+
     /// Version of the IP header.
     #[inline]
     pub fn version(&self) -> Version {
@@ -178,11 +213,11 @@ impl<T: AsRef<[u8]>> IpPacket<T> {
         })
     }
 
-    /// The identification, which IPv6 does not have (RFC 791 §3.1).
+    /// The identification of the datagram (RFC 791 §3.1), which IPv6 has in a fragment header only
+    /// (RFC 8200 §4.5).
     #[inline]
-    pub fn identification(&self) -> Option<u16> {
-        let v4 = self.facts.version == Version::V4;
-        v4.then(|| number16(self.bytes.as_ref(), ipv4::IDENTIFICATION))
+    pub fn identification(&self) -> Option<u32> {
+        self.facts.identification
     }
 
     /// Which part of a datagram this is.
@@ -216,6 +251,12 @@ impl<T: AsRef<[u8]>> IpPacket<T> {
         self.facts.end - self.facts.payload.unwrap_or(self.facts.transport)
     }
 
+    /// What TCP or UDP carry; empty for another protocol, or where the header is not here.
+    #[inline]
+    pub fn payload(&self) -> &[u8] {
+        self.facts.payload.map_or(&[], |start| &self.bytes()[start..])
+    }
+
     /// Source and destination address.
     #[inline]
     pub fn addresses(&self) -> (IpAddr, IpAddr) {
@@ -241,6 +282,21 @@ impl<T: AsRef<[u8]>> IpPacket<T> {
         self.facts.payload?;
         let header = &self.bytes.as_ref()[self.facts.transport..];
         Some((number16(header, field::SOURCE_PORT), number16(header, field::DESTINATION_PORT)))
+    }
+
+    /// The identifier of an ICMP echo message, request or reply.
+    #[inline]
+    pub fn echo_identifier(&self) -> Option<u16> {
+        let types = match self.facts.protocol {
+            protocol::ICMP => icmp::ECHO,
+            protocol::ICMP_V6 => icmp::ECHO_V6,
+            _ => return None,
+        };
+        let message = &self.bytes()[self.facts.transport..];
+        let is_echo = self.facts.fragment != Fragment::Later
+            && message.len() >= icmp::LENGTH
+            && types.contains(&message[icmp::TYPE]);
+        is_echo.then(|| number16(message, icmp::IDENTIFIER))
     }
 
     /// The TCP header.
@@ -280,7 +336,7 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> IpPacket<T> {
 
 /// Sets congestion experienced in a checked packet of this version.
 #[inline]
-pub(crate) fn set_ce(bytes: &mut [u8], version: Version) {
+pub fn set_ce(bytes: &mut [u8], version: Version) {
     match version {
         Version::V4 => {
             let old = number16(bytes, ipv4::FIRST_WORD);
@@ -367,6 +423,39 @@ impl Tcp<'_> {
     pub fn ae(&self) -> bool {
         self.flag(8)
     }
+
+    /// The maximum segment size that a SYN announces (RFC 9293 §3.7.1).
+    pub fn mss(&self) -> Option<u16> {
+        self.option::<2>(tcp::OPTION_MSS).map(u16::from_be_bytes)
+    }
+
+    /// The time stamp and the one that it echoes, TSval and TSecr (RFC 7323 §3.2).
+    #[inline]
+    pub fn stamps(&self) -> Option<(u32, u32)> {
+        let value: [u8; 8] = self.option(tcp::OPTION_STAMPS)?;
+        Some((number32(&value, 0..4), number32(&value, 4..8)))
+    }
+
+    /// The value of an option of this kind and length. Options behind one that is malformed are
+    /// not read.
+    #[inline]
+    fn option<const N: usize>(&self, kind: u8) -> Option<[u8; N]> {
+        let mut rest = &self.0[tcp::LENGTH..];
+        loop {
+            rest = match *rest {
+                [tcp::OPTION_NOP, ref next @ ..] => next,
+                [tcp::OPTION_END, ..] => return None,
+                [found, length, ..] => {
+                    let value = rest.get(2..usize::from(length))?;
+                    if found == kind {
+                        return value.try_into().ok();
+                    }
+                    &rest[usize::from(length)..]
+                }
+                _ => return None,
+            };
+        }
+    }
 }
 
 #[inline]
@@ -394,7 +483,17 @@ fn check_v4(bytes: &[u8]) -> Result<Facts, Malformed> {
     }
     let word = number16(bytes, ipv4::FRAGMENT);
     let fragment = fragment(word & 0x1fff, word & 0x2000 != 0);
-    finish(bytes, Version::V4, fragment, bytes[ipv4::PROTOCOL], header, end)
+    let identification = number16(bytes, ipv4::IDENTIFICATION).into();
+    let ip = Facts {
+        version: Version::V4,
+        fragment,
+        protocol: bytes[ipv4::PROTOCOL],
+        identification: Some(identification),
+        transport: header,
+        payload: None,
+        end,
+    };
+    finish(bytes, ip)
 }
 
 #[inline]
@@ -409,6 +508,7 @@ fn check_v6(bytes: &[u8]) -> Result<Facts, Malformed> {
     let mut next = bytes[ipv6::NEXT_HEADER];
     let mut at = ipv6::LENGTH;
     let mut part = Fragment::Whole;
+    let mut identification = None;
     // Every round moves on by at least 8 bytes, so this ends.
     while is_extension(next) && part != Fragment::Later {
         let Some(header) = bytes[..end].get(at..).filter(|rest| rest.len() >= 8) else {
@@ -418,6 +518,7 @@ fn check_v6(bytes: &[u8]) -> Result<Facts, Malformed> {
             protocol::FRAGMENT => {
                 let word = number16(header, ipv6::FRAGMENT_OFFSET);
                 part = fragment(word >> 3, word & 1 != 0);
+                identification = Some(number32(header, ipv6::FRAGMENT_IDENTIFICATION));
                 ipv6::FRAGMENT_LENGTH
             }
             // In words of 4 bytes, less 2 (RFC 4302 §2.2).
@@ -431,27 +532,31 @@ fn check_v6(bytes: &[u8]) -> Result<Facts, Malformed> {
             return Err(Malformed::Cut);
         }
     }
-    finish(bytes, Version::V6, part, next, at, end)
+    let ip = Facts {
+        version: Version::V6,
+        fragment: part,
+        protocol: next,
+        identification,
+        transport: at,
+        payload: None,
+        end,
+    };
+    finish(bytes, ip)
 }
 
-/// Looks at the transport header, which begins at `transport` unless this is a later fragment.
+/// Looks at the transport header, which begins behind the IP headers unless this is a later
+/// fragment.
 #[inline]
-fn finish(
-    bytes: &[u8],
-    version: Version,
-    fragment: Fragment,
-    protocol: u8,
-    transport: usize,
-    end: usize,
-) -> Result<Facts, Malformed> {
-    let payload = match (fragment, transport_header(&bytes[transport..end], protocol, fragment)) {
+fn finish(bytes: &[u8], ip: Facts) -> Result<Facts, Malformed> {
+    let segment = &bytes[ip.transport..ip.end];
+    let payload = match (ip.fragment, transport_header(segment, ip.protocol, ip.fragment)) {
         (Fragment::Later, _) | (_, Ok(None)) => None,
-        (_, Ok(Some(length))) => Some(transport + length),
+        (_, Ok(Some(length))) => Some(ip.transport + length),
         // A first fragment may be too short for all of the header (RFC 791 allows 8 bytes).
         (Fragment::First, Err(_)) => None,
         (Fragment::Whole, Err(error)) => return Err(error),
     };
-    Ok(Facts { version, fragment, protocol, transport, payload, end })
+    Ok(Facts { payload, ..ip })
 }
 
 /// The length of a TCP or UDP header; `None` for other protocols.

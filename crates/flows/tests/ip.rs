@@ -1,7 +1,7 @@
 //! The view of IP packets against another implementation, and against everything else.
 
 use etherparse::{IpNumber, LaxPacketHeaders, NetHeaders, PacketBuilder, TransportHeader};
-use l4s_lab::ip::{Fragment, IpPacket, Malformed, Version, protocol};
+use l4s_flows::ip::{Fragment, IpPacket, Malformed, Version, protocol};
 use l4s_units::Ecn;
 use proptest::prelude::*;
 
@@ -120,6 +120,11 @@ proptest! {
         prop_assert_eq!(packet.fragment(), Fragment::Whole);
         prop_assert_eq!(packet.ports(), Some(parts.ports));
         prop_assert_eq!(packet.payload_length(), parts.payload);
+        prop_assert_eq!(packet.payload(), vec![0xa5; parts.payload]);
+        let repeated = 2 * packet.headers_length().unwrap();
+        prop_assert_eq!(packet.wire_length(3), packet.length() + repeated);
+        let identification = (!parts.v6).then_some(parts.identification.into());
+        prop_assert_eq!(packet.identification(), identification);
         match packet.tcp() {
             Some(tcp) => {
                 prop_assert!(parts.tcp);
@@ -135,6 +140,48 @@ proptest! {
                 prop_assert_eq!(packet.protocol(), protocol::UDP);
             }
         }
+    }
+
+    /// Options in any order, and any bytes in their place: the first of each kind, up to what etherparse
+    /// finds malformed.
+    #[test]
+    fn it_reads_the_options_that_etherparse_reads(
+        elements in prop::collection::vec(0u8..5, 0..4),
+        values: (u16, u32, u32),
+        raw in prop::option::of(prop::collection::vec(0u8..12, 40)),
+    ) {
+        use etherparse::TcpOptionElement::{
+            MaximumSegmentSize, Noop, SelectiveAcknowledgementPermitted, Timestamp, WindowScale,
+        };
+        let mut header = etherparse::TcpHeader::new(1, 2, 3, 4);
+        let all = [
+            MaximumSegmentSize(values.0),
+            Noop,
+            SelectiveAcknowledgementPermitted,
+            Timestamp(values.1, values.2),
+            WindowScale(7),
+        ];
+        let chosen: Vec<_> = elements.iter().map(|n| all[usize::from(*n)].clone()).collect();
+        match raw {
+            None => header.set_options(&chosen).unwrap(),
+            Some(raw) => header.set_options_raw(&raw).unwrap(),
+        }
+        let mut expected = (None, None);
+        for element in header.options_iterator().map_while(Result::ok) {
+            match element {
+                MaximumSegmentSize(mss) => expected.0 = expected.0.or(Some(mss)),
+                Timestamp(value, echo) => expected.1 = expected.1.or(Some((value, echo))),
+                _ => {}
+            }
+        }
+        let mut bytes = Vec::new();
+        let builder = PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).tcp_header(header);
+        builder.write(&mut bytes, &[]).unwrap();
+        let packet = IpPacket::new_checked(&bytes).unwrap();
+        let tcp = packet.tcp().unwrap();
+        // We skip options that etherparse does not know, and those whose length it finds odd.
+        prop_assert!(expected.0.is_none() || tcp.mss() == expected.0);
+        prop_assert!(expected.1.is_none() || tcp.stamps() == expected.1);
     }
 
     /// CE is set, the checksum still holds, and nothing else changed.
@@ -230,6 +277,7 @@ proptest! {
             Some(_) => (Fragment::Later, None),
         };
         prop_assert_eq!((packet.fragment(), packet.ports()), (kind, ports));
+        prop_assert_eq!(packet.identification(), fragment.map(|_| 1));
     }
 }
 
