@@ -1,13 +1,17 @@
 //! The numbers of many runs as a table for people.
 
+use std::cmp::Reverse;
 use std::collections::HashSet;
 
-use l4s_measure::{GroupSummary, HopSummary, QueueSummary, Spread, Summary};
+use l4s_measure::{FlowRow, GroupSummary, HopSummary, QueueSummary, Spread, Summary};
 
 use crate::table::{Align, aligned};
 
 /// The most groups in the table: of more, the first.
 const GROUPS: usize = 32;
+
+/// The most flows of programs in their table.
+const FLOWS: usize = 10;
 
 /// A delay that only some groups show.
 struct GroupDelay {
@@ -113,6 +117,53 @@ pub fn table(summaries: &[Summary]) -> String {
     };
     let rows: Vec<_> = [head].into_iter().chain(summaries.iter().map(row)).collect();
     aligned(&rows, &aligns)
+}
+
+/// The flows of programs that carried most, as their headers tell; empty where there are none.
+pub fn flows(rows: &[FlowRow]) -> String {
+    let mut rows: Vec<&FlowRow> = rows.iter().filter(|row| row.protocol.is_some()).collect();
+    rows.sort_by_key(|row| (Reverse(row.bytes), row.flow));
+    let more = rows.len().saturating_sub(FLOWS);
+    rows.truncate(FLOWS);
+    if rows.is_empty() {
+        return String::new();
+    }
+    let head = [
+        "flow",
+        "client",
+        "server",
+        "Mb/s",
+        "delay mean ms",
+        "p99 ms",
+        "RTT ms",
+        "ECT(0)",
+        "ECT(1)",
+        "Not-ECT",
+        "marks",
+        "drops",
+        "sent again",
+    ];
+    let word = |text: &Option<String>| text.clone().unwrap_or_default();
+    let count = |n: Option<u64>| n.map_or("-".to_owned(), |n| n.to_string());
+    let row = |row: &&FlowRow| {
+        let mut cells = vec![word(&row.protocol), word(&row.client), word(&row.server)];
+        cells.push(number(row.rate_bps.map(|bps| bps / 1e6)));
+        cells.extend([row.delay_mean_ms, row.delay_p99_ms, row.rtt_mean_ms].map(number));
+        cells.extend([row.ect0, row.ect1, row.not_ect, row.marks, row.drops].map(count));
+        let is_tcp = row.protocol.as_deref() == Some("TCP");
+        cells.push(count(is_tcp.then_some(row.retransmits)));
+        cells
+    };
+    let all: Vec<Vec<String>> =
+        [head.map(str::to_owned).into()].into_iter().chain(rows.iter().map(row)).collect();
+    let mut aligns = vec![Align::Left; 3];
+    aligns.resize(head.len(), Align::Right);
+    let rest = if more > 0 {
+        format!("… and {more} more flows: flows.parquet of --out\n")
+    } else {
+        String::new()
+    };
+    aligned(&all, &aligns) + &rest
 }
 
 /// The names of the groups for which this holds in some summary.

@@ -1,12 +1,15 @@
 //! One run on a substrate, measured.
 
+use std::collections::HashMap;
 use std::io::{self, BufWriter};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use l4s_measure::files::Durable;
-use l4s_measure::{EngineSummary, Lateness, Origin, PacketTrace, Recorder, RunRecord, Snap};
-use l4s_model::Scenario;
+use l4s_measure::{
+    EngineSummary, FlowRow, Lateness, Origin, PacketTrace, Recorder, RunRecord, Snap,
+};
+use l4s_model::{FlowId, Scenario};
 use l4s_scenario::{Plan, Point};
 use l4s_substrate::{Engine, Observe, ProgramHost, Programs, Ran, check_programs, to_the_end};
 use serde_json::Value;
@@ -29,6 +32,8 @@ pub struct Finished {
     pub early: Option<String>,
     /// The exit code of the program in the foreground.
     pub code: Option<u8>,
+    /// The flows of its programs, in words.
+    pub flows: String,
 }
 
 /// What to keep of a run besides its summary.
@@ -109,7 +114,7 @@ pub fn run(engine: &Engine, point: &Point, command: &str, keep: Keep) -> Result<
     }
     let programs = (keep.programs, keep.foreground);
     let start = Instant::now();
-    let (recorder, ran) = match keep.trace {
+    let (recorder, mut ran) = match keep.trace {
         None => {
             let ran = run_observed(engine, scenario, &mut recorder, programs)?;
             (recorder, ran)
@@ -117,9 +122,39 @@ pub fn run(engine: &Engine, point: &Point, command: &str, keep: Keep) -> Result<
         Some((file, trace)) => traced(engine, scenario, recorder, (file, trace), programs)?,
     };
     let (code, recorder) = (ran.code, recorder.ended(ran.time));
-    let record = recorder.finish(cost(ran));
+    let recognised = std::mem::take(&mut ran.flows);
+    let mut record = recorder.finish(cost(ran));
+    add_recognised(&mut record.flows, recognised);
     let early = notes::ended_early(scenario, &record.flows);
-    Ok(Finished { record, wall: Some(start.elapsed()), early, code })
+    Ok(Finished { record, wall: Some(start.elapsed()), early, code, flows: String::new() })
+}
+
+/// Adds to the rows of programs' flows what their headers tell.
+fn add_recognised(rows: &mut [FlowRow], recognised: Vec<(FlowId, l4s_flows::Row)>) {
+    let mut of: HashMap<u32, l4s_flows::Row> =
+        recognised.into_iter().map(|(flow, row)| (flow.get(), row)).collect();
+    for row in rows {
+        let Some(found) = of.remove(&row.flow) else { continue };
+        let end = |address: &str, port: Option<u32>| match port {
+            Some(port) if address.contains(':') => format!("[{address}]:{port}"),
+            Some(port) => format!("{address}:{port}"),
+            None => address.to_owned(),
+        };
+        row.end_s = Some(found.end_s);
+        row.retransmits = found.retransmits.unwrap_or_default();
+        row.client = Some(end(&found.client, found.client_port));
+        row.server = Some(end(&found.server, found.server_port));
+        row.protocol = Some(found.protocol);
+        row.not_ect = Some(found.down_not_ect);
+        row.ect0 = Some(found.down_ect0);
+        row.ect1 = Some(found.down_ect1);
+        row.marks = Some(found.marks);
+        row.drops = Some(found.drops);
+        row.delay_mean_ms = found.delay_mean_ms;
+        row.delay_p99_ms = found.delay_p99_ms;
+        row.handshake_ms = found.handshake_ms;
+        row.rtt_mean_ms = found.rtt_mean_ms;
+    }
 }
 
 /// Runs a scenario, with its programs where it has some.

@@ -152,7 +152,8 @@ impl Job<'_> {
                 let work = |number| self.work(&engine, &commands, folder.as_ref(), number);
                 let take = |number, finished: Finished| {
                     code = finished.code;
-                    let Finished { record, wall, early, .. } = finished;
+                    let Finished { record, wall, early, flows, .. } = finished;
+                    tally.flows = flows;
                     tally.take(number, &plan.points[number], record.summary, wall, early)
                 };
                 parallel::in_order(plan.points.len(), jobs, work, take)
@@ -206,7 +207,13 @@ impl Job<'_> {
         let points = &self.plan.points;
         if let Some(record) = folder.map_or(Ok(None), |folder| folder.done(number))? {
             let early = notes::ended_early(&points[number].scenario, &record.flows);
-            return Ok(Finished { record: summary_only(record), wall: None, early, code: None });
+            return Ok(Finished {
+                record: summary_only(record),
+                wall: None,
+                early,
+                code: None,
+                flows: String::new(),
+            });
         }
         let trace = |(folder, how): (&Folder, Trace)| {
             folder.trace(number, points.len() == 1).map(|file| (file, how))
@@ -221,7 +228,10 @@ impl Job<'_> {
             programs: folder.map(|folder| self.programs(folder, number)),
             foreground: self.foreground,
         };
-        let finished = measured::run(engine, &points[number], &commands[number], keep)?;
+        let mut finished = measured::run(engine, &points[number], &commands[number], keep)?;
+        if points.len() == 1 {
+            finished.flows = headline::flows(&finished.record.flows);
+        }
         if let Some(folder) = folder {
             folder.keep(number, &finished.record)?;
         }
@@ -260,6 +270,9 @@ impl Done {
 
     /// Says what it cost, what to think of it, and where the results are.
     pub fn say(&self, plan: &Plan) {
+        if !self.tally.flows.is_empty() {
+            say!("{}", self.tally.flows.trim_end());
+        }
         say!("{}", self.tally.cost(plan));
         for (number, reason) in &self.tally.unfit {
             say!("run {number} is unfit: {reason}");
@@ -373,6 +386,8 @@ struct Tally {
     packet_ns: Option<f64>,
     /// Runs that the machine did not keep up with: number and reason.
     unfit: Vec<(usize, String)>,
+    /// The flows of programs, in words.
+    flows: String,
     /// What was different from the scenario for programs.
     of_programs: BTreeSet<String>,
     /// The first run of which something ended too early to be counted, and what.
@@ -403,6 +418,7 @@ impl Tally {
             lateness_us: None,
             packet_ns: None,
             unfit: Vec::new(),
+            flows: String::new(),
             of_programs: BTreeSet::new(),
             early: None,
             judgement: Judgement::default(),

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use l4s_measure::Results;
 use real::{done, folder, stderr};
 use tempfile::TempDir;
 
@@ -113,6 +114,20 @@ fn what_programs_send_is_measured() {
     // 2 MB and headers in 10 s; at least 1.6 Mb/s.
     let group = &summaries[0].groups[0];
     assert!(group.rate_bps > 1.6e6 && group.packets >= 2_000_000 / 1448, "{group:?}");
+    assert_eq!(group.goodput_bps, None);
+    // Its one flow is recognised.
+    let results = Results::open(&folder.path().join("out")).unwrap();
+    let (_, flows) = results.flows().unwrap().next().unwrap().unwrap();
+    let [flow] = &flows[..] else { panic!("{flows:?}") };
+    assert_eq!((flow.group.as_str(), flow.protocol.as_deref()), ("A", Some("TCP")));
+    assert_eq!(flow.server.as_deref(), Some("10.0.0.1:8000"));
+    assert!(flow.client.as_ref().is_some_and(|client| client.starts_with("10.0.1.1:")));
+    // Every packet of the server is Not-ECT or ECT(0), as the machine has it, and its queue delay is the
+    // group's.
+    let packets = flow.not_ect.unwrap() + flow.ect0.unwrap() + flow.ect1.unwrap();
+    assert!(packets >= group.packets && flow.bytes > 2_000_000, "{flow:?}");
+    let rtt = flow.rtt_mean_ms.expect("TCP has round trips");
+    assert!(rtt >= 10.0 && flow.handshake_ms.unwrap() >= 10.0, "{flow:?}");
 }
 
 #[test]

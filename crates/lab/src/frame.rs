@@ -67,6 +67,12 @@ impl Frame {
         (self.flow, self.group) = (flow, group);
     }
 
+    /// Packets that it becomes on the link.
+    #[inline]
+    pub fn segments(&self) -> u16 {
+        self.segments
+    }
+
     /// Its headers.
     #[inline]
     pub fn ip(&self) -> IpPacket<&[u8]> {

@@ -22,6 +22,7 @@ mod plane;
 mod pool;
 mod program;
 mod pump;
+mod recognised;
 mod report;
 mod run;
 mod setup;

@@ -18,8 +18,8 @@ pub struct Owner {
     shared: Range<FlowId>,
     /// The port of a UDP source.
     udp: Option<u16>,
-    /// Everything else of a group that has programs.
-    programs: Option<FlowId>,
+    /// Whether it has programs, whose flows are recognised as they come.
+    pub has_programs: bool,
 }
 
 impl Owner {
@@ -35,13 +35,17 @@ impl Owner {
             listed: roster.listed(source),
             shared: shared.clone(),
             udp,
-            programs: scenario
+            has_programs: scenario
                 .programs
                 .iter()
-                .any(|program| roster.group(program.group) == source)
-                .then(|| shared.end + u32::from(source.get())),
+                .any(|program| roster.group(program.group) == source),
         };
         groups.chain(udp).map(owner).collect()
+    }
+
+    /// The first number that no flow of a scenario has.
+    pub fn next_flow(scenario: &Scenario) -> FlowId {
+        scenario.roster().downloads().start + Downloads::new(scenario).count() as u32
     }
 
     /// So many more flows may come, and nobody knows yet whose.
@@ -52,11 +56,6 @@ impl Owner {
     /// The flow of a packet that came from an end of the pair.
     #[inline]
     pub fn flow(&self, packet: &IpPacket<&[u8]>, from: End) -> Option<FlowId> {
-        self.listed_flow(packet, from).or(self.programs)
-    }
-
-    #[inline]
-    fn listed_flow(&self, packet: &IpPacket<&[u8]>, from: End) -> Option<FlowId> {
         let (ports, addresses) = (packet.ports()?, packet.addresses());
         let (port, client) = match from {
             End::Client => (ports.0, addresses.0),

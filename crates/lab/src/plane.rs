@@ -17,7 +17,8 @@
 
 use l4s_aqm::{Backlog, Departure, DropCause, MarkCause, Queue, Signal, Watch};
 use l4s_bottleneck::{Bottleneck, Straddling, Successor};
-use l4s_model::{Change, Scenario, SourceId};
+use l4s_flows::Row;
+use l4s_model::{Change, FlowId, Scenario, SourceId};
 use l4s_observe::{LinkState, Observer, Traced};
 use l4s_units::{Duration, Time};
 
@@ -26,6 +27,7 @@ use crate::frame::Frame;
 use crate::line::Lines;
 use crate::owner::Owner;
 use crate::pool::{Buffer, Pool};
+use crate::recognised::Recognised;
 
 /// The longest packet without segmentation offload, and some more: the MTU of Ethernet is 1500.
 const BUFFER: usize = 2048;
@@ -122,6 +124,7 @@ pub struct Plane {
     lines: Lines<Frame>,
     pairs: Vec<Pair>,
     pool: Pool,
+    recognised: Option<Recognised>,
     gso: bool,
     /// What changes in mid-run, the next one last.
     changes: Vec<Change>,
@@ -148,6 +151,7 @@ impl Plane {
             lines: Lines::new(delays),
             pairs,
             pool: Pool::new(size, MEMORY / size),
+            recognised: Recognised::new(scenario),
             gso,
             changes: scenario.changes.iter().rev().cloned().collect(),
             now: Time::ZERO,
@@ -306,6 +310,11 @@ impl Plane {
         self.lines.waiting(pair)
     }
 
+    /// The flows of programs, with their numbers in the run.
+    pub fn recognised(&self) -> impl Iterator<Item = (FlowId, Row)> {
+        self.recognised.iter().flat_map(Recognised::rows)
+    }
+
     /// How many buffers are out: a packet each, and those that were taken to read into.
     pub fn buffers_out(&self) -> usize {
         self.pool.out()
@@ -324,7 +333,14 @@ impl Plane {
             }
         };
         let packet = frame.ip();
-        let (local, flow) = (packet.is_local(), end.owner.flow(&packet, from));
+        let (local, mut flow) = (packet.is_local(), end.owner.flow(&packet, from));
+        if flow.is_none()
+            && !local
+            && end.owner.has_programs
+            && let Some(recognised) = &mut self.recognised
+        {
+            flow = Some(recognised.observe(&packet, frame.segments(), from, self.now));
+        }
         // A pair without flows has none that a stray packet could count for.
         if local || (flow.is_none() && end.owner.listed.is_empty()) {
             end.from(from).local += 1;
@@ -360,6 +376,9 @@ impl Plane {
             let Some(departure) = bottleneck.transmit(now, &mut told) else { return };
             let Departure { packet, queue, sojourn } = departure;
             observer.departed(&packet, queue, sojourn, now);
+            if let Some(recognised) = &mut self.recognised {
+                recognised.departed(&packet, sojourn);
+            }
             if let Some(packet) = self.bottleneck.carry(packet) {
                 self.arrive_at_client(packet, now, waited, deliver);
             }
@@ -436,8 +455,8 @@ impl Plane {
         &'a mut self,
         observer: &'a mut O,
     ) -> (&'a mut Bottleneck<Frame>, Forward<'a, O>) {
-        let Plane { bottleneck, pairs, pool, now, .. } = self;
-        (bottleneck, Forward { observer, pairs, pool, now: *now })
+        let Plane { bottleneck, pairs, pool, recognised, now, .. } = self;
+        (bottleneck, Forward { observer, pairs, pool, recognised: recognised.as_mut(), now: *now })
     }
 }
 
@@ -446,6 +465,7 @@ struct Forward<'a, O> {
     observer: &'a mut O,
     pairs: &'a mut [Pair],
     pool: &'a mut Pool,
+    recognised: Option<&'a mut Recognised>,
     now: Time,
 }
 
@@ -453,11 +473,17 @@ impl<O: Observer<Frame>> Watch<Frame> for Forward<'_, O> {
     #[inline]
     fn marked(&mut self, packet: &Frame, queue: Queue, cause: MarkCause, now: Time) {
         self.observer.marked(packet, queue, cause, now);
+        if let Some(recognised) = &mut self.recognised {
+            recognised.marked(packet);
+        }
     }
 
     #[inline]
     fn dropped(&mut self, packet: Frame, queue: Queue, cause: DropCause, now: Time) {
         self.observer.dropped(&packet, queue, cause, now);
+        if let Some(recognised) = &mut self.recognised {
+            recognised.dropped(&packet);
+        }
         self.pairs[packet.group().index()].from_server.dropped += 1;
         self.pool.give(packet.into_buffer());
     }

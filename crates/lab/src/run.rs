@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 use l4s_bottleneck::Straddling;
-use l4s_model::{Group, Ip, Scenario};
+use l4s_model::{FlowId, Group, Ip, Scenario};
 use l4s_observe::Observer;
 use l4s_os::{Clock, OsError};
 use l4s_units::{Duration, Time};
@@ -31,6 +31,8 @@ pub struct Ran {
     pub counters: Vec<[Counters; 2]>,
     /// How each program ended.
     pub ended: Vec<Ended>,
+    /// The flows of programs, with their numbers in the run.
+    pub flows: Vec<(FlowId, l4s_flows::Row)>,
     /// What was different from the scenario, for people.
     pub instead: Vec<String>,
     /// Why the run should not be trusted.
@@ -141,6 +143,7 @@ pub fn run(
         pumped,
         counters,
         ended,
+        flows: plane.recognised().collect(),
         instead: other_defaults(&plan, &lab),
     })
 }

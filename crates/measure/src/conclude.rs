@@ -325,6 +325,7 @@ fn flow_rows(measured: &Measured<'_>) -> Vec<FlowRow> {
             classic_ecn: flow.classic_ecn.map(|report| report.score),
             classic_ecn_max: flow.classic_ecn.map(|report| report.max),
             classic_ecn_rounds: flow.classic_ecn.map(|report| report.rounds),
+            ..FlowRow::default()
         }
     };
     measured.flows.iter().map(row).collect()

@@ -157,7 +157,8 @@ rows! {
         flow: u32 => "" Row,
         /// When its client opened it, in seconds since the start of the run.
         start_s: f64 => "s" Run,
-        /// When its client saw the close; absent when the run ended first.
+        /// When its client saw the close; absent when the run ended first. Of a flow of a program, when its last
+        /// packet came.
         end_s: Option<f64> => "s" Run,
         /// Bytes it was to send: every download has them; absent for a flow without end.
         size: Option<u64> => "bytes" Run,
@@ -176,6 +177,32 @@ rows! {
         classic_ecn_max: Option<f64> => "score" Start,
         /// Round trips that the detector scored.
         classic_ecn_rounds: Option<u32> => "round trips" Start,
+        /// Of a flow of a program, from its headers: `TCP`, `QUIC`, `RTP`, `UDP`, `ICMP`, `ICMPv6`, or the
+        /// number of another protocol of IP; `others` for all beyond the first 100,000 flows.
+        protocol: Option<String> => "" Run,
+        /// Of a flow of a program: address and port of the client.
+        client: Option<String> => "" Run,
+        /// Of a flow of a program: address and port of the server.
+        server: Option<String> => "" Run,
+        /// Of a flow of a program: packets that arrived at the queue as Not-ECT.
+        not_ect: Option<u64> => "packets" Warm,
+        /// Of a flow of a program: packets that arrived at the queue as ECT(0).
+        ect0: Option<u64> => "packets" Warm,
+        /// Of a flow of a program: packets that arrived at the queue as ECT(1).
+        ect1: Option<u64> => "packets" Warm,
+        /// Of a flow of a program: packets that the queue marked.
+        marks: Option<u64> => "packets" Warm,
+        /// Of a flow of a program: packets that the queue dropped.
+        drops: Option<u64> => "packets" Warm,
+        /// Of a flow of a program: queue delay of all its packets, whatever their size; mean.
+        delay_mean_ms: Option<f64> => "ms" Warm,
+        /// The same, 99th percentile, to 6.25 %.
+        delay_p99_ms: Option<f64> => "ms" Warm,
+        /// Of a flow of a program: its first round trip, of TCP and QUIC.
+        handshake_ms: Option<f64> => "ms" Run,
+        /// Of a flow of a program: mean round trip, of TCP from sequence numbers, one at a time, and of
+        /// QUIC from the spin bit where both ends use it.
+        rtt_mean_ms: Option<f64> => "ms" Warm,
     }
 }
 

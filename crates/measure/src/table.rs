@@ -91,6 +91,24 @@ impl Cell for String {
     }
 }
 
+impl Cell for Option<String> {
+    fn field(name: &str) -> Field {
+        Field::new(name, DataType::Utf8, true)
+    }
+
+    fn column<'a>(values: impl Iterator<Item = &'a Self>) -> ArrayRef {
+        Arc::new(values.map(Option::as_deref).collect::<StringArray>())
+    }
+
+    fn read(column: &dyn Array, i: usize) -> Option<Self> {
+        column.as_string_opt::<i32>().map(|c| c.is_valid(i).then(|| c.value(i).to_owned()))
+    }
+
+    fn absent() -> Option<Self> {
+        Some(None)
+    }
+}
+
 /// Declares a row type: of each column its meaning, type, unit, and of which time it is. In JSON a
 /// row is an array of its values.
 macro_rules! rows {

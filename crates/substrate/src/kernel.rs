@@ -142,6 +142,7 @@ impl<O: Observe> Substrate<O> for Kernel {
             packets: ran.forwarded,
             lateness: Some(ran.pumped.departures.into()),
             packet_time: Some(ran.pumped.cost()),
+            flows: ran.flows,
             instead: ran.instead,
             unfit: ran.unfit,
             ..Ran::default()

@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use l4s_model::Scenario;
+use l4s_model::{FlowId, Scenario};
 use l4s_observe::Observer;
 use l4s_units::{Duration, Time};
 
@@ -181,6 +181,8 @@ pub struct Ran {
     pub counters: BTreeMap<String, u64>,
     /// Settings of the scenario that the substrate does not have, and what it did instead.
     pub instead: Vec<String>,
+    /// The flows of programs, by their numbers in the run.
+    pub flows: Vec<(FlowId, l4s_flows::Row)>,
     /// The exit code of the program in the foreground.
     pub code: Option<u8>,
     /// Why the run should not be trusted: the machine was too slow or too noisy for it.

@@ -1,0 +1,84 @@
+//! The flows of programs, recognised by their headers as they come.
+
+use l4s_flows::{Direction, Flows, Row};
+use l4s_model::{FlowId, Scenario};
+use l4s_observe::Traced;
+use l4s_units::{Duration, Time};
+
+use crate::address::End;
+use crate::frame::Frame;
+use crate::ip::IpPacket;
+use crate::owner::Owner;
+
+/// Every flow of programs. Their numbers follow those of the scenario's own flows.
+#[derive(Debug)]
+pub(crate) struct Recognised {
+    flows: Flows,
+    /// The number of the table's flow 0.
+    first: FlowId,
+    /// When counts begin; never once they have begun.
+    warmup: Time,
+}
+
+impl Recognised {
+    /// None yet; `None` for a scenario without programs.
+    pub fn new(scenario: &Scenario) -> Option<Recognised> {
+        (!scenario.programs.is_empty()).then(|| Recognised {
+            flows: Flows::new(Flows::CAP, scenario.seed),
+            first: Owner::next_flow(scenario),
+            warmup: Time::ZERO + scenario.warmup,
+        })
+    }
+
+    /// A packet of a program came from this end; its flow.
+    #[inline]
+    pub fn observe(
+        &mut self,
+        packet: &IpPacket<&[u8]>,
+        segments: u16,
+        from: End,
+        now: Time,
+    ) -> FlowId {
+        if now >= self.warmup {
+            self.flows.end_warmup(now);
+            self.warmup = Time::NEVER;
+        }
+        let direction = match from {
+            End::Server => Direction::Down,
+            End::Client => Direction::Up,
+        };
+        self.first + self.flows.observe(packet, direction, segments, now)
+    }
+
+    /// The table's number of a packet's flow; `None` for a flow of the scenario's own.
+    #[inline]
+    fn number(&self, frame: &Frame) -> Option<u32> {
+        frame.flow().get().checked_sub(self.first.get())
+    }
+
+    #[inline]
+    pub fn marked(&mut self, frame: &Frame) {
+        if let Some(flow) = self.number(frame) {
+            self.flows.marked(flow, frame.segments());
+        }
+    }
+
+    #[inline]
+    pub fn dropped(&mut self, frame: &Frame) {
+        if let Some(flow) = self.number(frame) {
+            self.flows.dropped(flow, frame.segments());
+        }
+    }
+
+    #[inline]
+    pub fn departed(&mut self, frame: &Frame, sojourn: Duration) {
+        if let Some(flow) = self.number(frame) {
+            self.flows.departed(flow, frame.segments(), frame.ip_length(), sojourn);
+        }
+    }
+
+    /// A row per flow, with its number in the run.
+    pub fn rows(&self) -> impl Iterator<Item = (FlowId, Row)> {
+        self.flows.rows().map(|row| (self.first + row.flow, row))
+    }
+}
