@@ -16,6 +16,7 @@ mod catalog;
 mod compare;
 mod doctor;
 mod failure;
+mod figures;
 mod folder;
 mod forecast;
 mod headline;

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::args::{Substrate, Trace};
 use crate::failure::Failure;
+use crate::figures::{Figures, Show};
 use crate::notes;
 
 /// The version of results.
@@ -49,6 +50,8 @@ pub struct Keep {
     pub programs: Option<PathBuf>,
     /// The host on which the last program has the terminal.
     pub foreground: Option<ProgramHost>,
+    /// Where the present figures are shown while it runs.
+    pub figures: Option<Show>,
 }
 
 /// A sweep of more runs keeps series of few samples: what they are for is seen in many runs.
@@ -114,12 +117,14 @@ pub fn run(engine: &Engine, point: &Point, command: &str, keep: Keep) -> Result<
     }
     let programs = (keep.programs, keep.foreground);
     let start = Instant::now();
-    let (recorder, mut ran) = match keep.trace {
-        None => {
-            let ran = run_observed(engine, scenario, &mut recorder, programs)?;
+    let figures = keep.figures.and_then(Figures::on_terminal);
+    let (recorder, mut ran) = match figures {
+        Some(figures) => {
+            let ((recorder, _), ran) =
+                traced(engine, scenario, (recorder, figures), keep.trace, programs)?;
             (recorder, ran)
         }
-        Some((file, trace)) => traced(engine, scenario, recorder, (file, trace), programs)?,
+        None => traced(engine, scenario, recorder, keep.trace, programs)?,
     };
     let (code, recorder) = (ran.code, recorder.ended(ran.time));
     let recognised = std::mem::take(&mut ran.flows);
@@ -193,14 +198,18 @@ fn cost(ran: Ran) -> EngineSummary {
     }
 }
 
-/// Runs a scenario with a trace in `file`, which appears when it is complete.
-fn traced(
+/// Runs a scenario, with a trace in a file, where it is to have one, that appears when it is complete.
+fn traced<O: Observe>(
     engine: &Engine,
     scenario: &Scenario,
-    recorder: Recorder,
-    (file, trace): (Durable, Trace),
+    mut observer: O,
+    trace: Option<(Durable, Trace)>,
     programs: (Option<PathBuf>, Option<ProgramHost>),
-) -> Result<(Recorder, Ran), Failure> {
+) -> Result<(O, Ran), Failure> {
+    let Some((file, trace)) = trace else {
+        let ran = run_observed(engine, scenario, &mut observer, programs)?;
+        return Ok((observer, ran));
+    };
     let path = file.path();
     let failed = |error: io::Error| Failure::Run(format!("{}: {error}", path.display()));
     let snap = match trace {
@@ -208,12 +217,12 @@ fn traced(
         Trace::PcapngFull => Snap::Packet,
     };
     let trace = PacketTrace::new(BufWriter::new(file), snap).map_err(failed)?;
-    let mut both = (recorder, trace);
+    let mut both = (observer, trace);
     let ran = run_observed(engine, scenario, &mut both, programs)?;
     let finish = |trace: PacketTrace<BufWriter<Durable>>| {
         trace.finish()?.into_inner().map_err(|error| error.into_error())?.finish()
     };
-    let (recorder, trace) = both;
+    let (observer, trace) = both;
     finish(trace).map_err(failed)?;
-    Ok((recorder, ran))
+    Ok((observer, ran))
 }

@@ -15,6 +15,7 @@ use l4s_substrate::{Engine, ProgramHost};
 use crate::args::{Run, Substrate, Trace};
 use crate::asserts::{self, Judgement};
 use crate::failure::Failure;
+use crate::figures::Show;
 use crate::folder::{Existing, Folder, Manifest};
 use crate::measured::{self, Finished, Keep};
 use crate::{forecast, headline, notes, parallel, print, report};
@@ -50,6 +51,7 @@ pub fn run(options: &Run) -> Result<(), Failure> {
         smaller: None,
         quiet: false,
         foreground: None,
+        figures: None,
     }
     .carry_out()?;
     done.show()?;
@@ -98,6 +100,8 @@ pub struct Job<'a> {
     pub quiet: bool,
     /// The host on which the last program has the terminal.
     pub foreground: Option<ProgramHost>,
+    /// Where the present figures are shown while it runs.
+    pub figures: Option<Show>,
 }
 
 /// A job that is done.
@@ -227,6 +231,7 @@ impl Job<'_> {
             trace: folder.zip(self.trace).map(trace).transpose()?,
             programs: folder.map(|folder| self.programs(folder, number)),
             foreground: self.foreground,
+            figures: self.figures,
         };
         let mut finished = measured::run(engine, &points[number], &commands[number], keep)?;
         if points.len() == 1 {

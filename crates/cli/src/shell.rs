@@ -12,6 +12,7 @@ use l4s_substrate::ProgramHost;
 
 use crate::args::{At, Shell, Substrate};
 use crate::failure::Failure;
+use crate::figures::Show;
 use crate::folder::Existing;
 use crate::run::Job;
 
@@ -66,6 +67,7 @@ pub fn shell(options: &Shell) -> Result<u8, Failure> {
         smaller: None,
         quiet: false,
         foreground: Some(host),
+        figures: Some(if options.command.is_empty() { Show::Title } else { Show::Line }),
     }
     .carry_out()?;
     done.tell();
