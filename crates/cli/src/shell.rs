@@ -54,6 +54,9 @@ pub fn shell(options: &Shell) -> Result<u8, Failure> {
     if options.command.is_empty() && std::io::stdin().is_terminal() {
         say!("a shell on the {name} of group `{NAME}`; the run ends with it");
     }
+    // Before any thread: Ctrl-C is for the command, after which there are results.
+    #[cfg(target_os = "linux")]
+    l4s_substrate::leave_signals_to_program();
     let done = Job {
         plan: &plan,
         called: options.scenario.as_deref().unwrap_or(NAME),

@@ -8,6 +8,7 @@
 mod real;
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -248,6 +249,28 @@ fn a_shell_has_the_exit_code_of_its_command_and_no_way_out() {
         "echo $L4S_GROUP",
     ]);
     assert_eq!((ran.status.code(), ran.stdout), (Some(0), b"shell\n".to_vec()));
+}
+
+/// Ctrl-C is for the command; when that ends, there are results.
+#[test]
+fn an_interrupt_is_for_the_command() {
+    let folder = scenario("60s", "");
+    let up = folder.path().join("up");
+    let script =
+        format!("trap 'exit 5' INT; touch '{}'; while :; do sleep 0.05; done", up.display());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_l4s"));
+    command.current_dir(folder.path()).args(["shell", "--out", "out", "--", "sh", "-c", &script]);
+    command.process_group(0).stdin(Stdio::null()).stderr(Stdio::piped());
+    let mut command = command.spawn().expect("l4s starts");
+    within("the command runs, or cannot", || up.exists() || command.try_wait().unwrap().is_some());
+    let group = format!("-{}", command.id());
+    let _ = Command::new("kill").args(["-INT", "--", &group]).status();
+    let ran = command.wait_with_output().unwrap();
+    if is_impossible(&ran) {
+        return;
+    }
+    assert_eq!(ran.status.code(), Some(5), "{}", stderr(&ran));
+    assert!(folder.path().join("out/report.html").exists());
 }
 
 #[test]

@@ -40,7 +40,9 @@ pub use message::{Channel, Next};
 pub use owner::Owner;
 pub use plane::{Counters, Delivery, Plane};
 pub use pool::{Buffer, Pool};
-pub use program::{Ended, Programs, check_programs, main as program_main};
+pub use program::{
+    Ended, Programs, check_programs, leave_signals_to_program, main as program_main,
+};
 pub use pump::{Device, Port, PumpError, Pumped, Settings, Turn, pump};
 pub use report::{PragueSample, Report, TcpSample};
 pub use run::{HEAD_START, Ran, check, rehearse, run, shortest_rtt, slow_source};

@@ -22,7 +22,7 @@ use l4s_units::Time;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use inside::Spec;
-pub use inside::main;
+pub use inside::{leave_signals_to_program, main};
 
 use crate::AgentCommand;
 use crate::address::End;
@@ -371,14 +371,14 @@ impl<'a> Supervisor<'a> {
             return String::new();
         }
         let folder = self.folder(number);
-        let last = |stream| last_lines(&output(&folder, end, stream));
-        let (errors, out) = (last("err"), last("out"));
-        let said = if errors.is_empty() { out } else { errors };
-        if said.is_empty() {
-            return format!("; it printed nothing ({})", folder.display());
+        let files = ["err", "out"].map(|stream| output(&folder, end, stream));
+        let said = files.iter().map(|file| (file, last_lines(file)));
+        match said.into_iter().find(|(_, lines)| !lines.is_empty()) {
+            Some((file, lines)) => {
+                format!("; the end of {}:\n{}", file.display(), lines.join("\n"))
+            }
+            None => format!("; it printed nothing ({})", folder.display()),
         }
-        let of = output(&folder, end, if last("err").is_empty() { "out" } else { "err" });
-        format!("; the end of {}:\n{}", of.display(), said.join("\n"))
     }
 }
 

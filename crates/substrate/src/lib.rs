@@ -34,6 +34,8 @@ pub use engine::Engine;
 #[cfg(all(target_os = "linux", feature = "kernels"))]
 pub use kernel::Kernel;
 #[cfg(all(target_os = "linux", feature = "kernels"))]
+pub use l4s_lab::leave_signals_to_program;
+#[cfg(all(target_os = "linux", feature = "kernels"))]
 pub use linux::Linux;
 #[cfg(all(target_os = "linux", feature = "kernels"))]
 pub use qdisc::Qdisc;

@@ -8,7 +8,7 @@
 //! The init ends when the program does, when it is asked to, or when the other end of its control
 //! pipe closes, because the command l4s is gone. So there is nothing to undo.
 
-use std::ffi::CString;
+use std::ffi::CStr;
 use std::fs;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -54,8 +54,7 @@ pub fn main() -> ExitCode {
         eprintln!("error: this is a part of a run, which starts it for each program");
         return ExitCode::from(2);
     };
-    // What the terminal sends is for the program.
-    block_signals();
+    leave_signals_to_program();
     let is_init = args.iter().any(|arg| arg == INIT);
     let done = if is_init { init(&spec) } else { keep(&spec, &args) };
     match done {
@@ -67,12 +66,14 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// This process, but none that it starts: what a process starts has no signal blocked.
-fn block_signals() {
+/// Has Ctrl-C and Ctrl-\ pass by this thread and those that it starts later: they are for the program in
+/// the foreground, whose end is that of the run. Processes that they start get them as ever.
+pub fn leave_signals_to_program() {
     use nix::sys::signal::{SigSet, Signal};
     let mut signals = SigSet::empty();
-    [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM].into_iter().for_each(|s| signals.add(s));
-    // It is certain for these signals.
+    signals.add(Signal::SIGINT);
+    signals.add(Signal::SIGQUIT);
+    // These can be blocked, so that it cannot fail.
     let _ = signals.thread_block();
 }
 
@@ -171,7 +172,7 @@ fn mount(hosts: &str) {
         return;
     }
     let safe = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    let none = None::<&CString>.map(CString::as_c_str);
+    let none: Option<&CStr> = None;
     let _ = rustix::mount::mount("proc", "/proc", "proc", safe, none);
     // The file is in memory. It stays where it is mounted when its own file system is gone from /tmp.
     if rustix::mount::mount("l4s", "/tmp", "tmpfs", safe, none).is_err() {

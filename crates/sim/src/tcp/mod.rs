@@ -1,8 +1,7 @@
 //! TCP endpoints, after Linux.
 //!
 //! A server that sends and a client that receives, as pure state machines: segments,
-//! acknowledgements and the time go in; segments and acknowledgements come out. Segments are
-//! counted, not bytes: all are full but a flow's last, and the last of what an application wrote.
+//! acknowledgements and the time go in; segments and acknowledgements come out.
 
 #[cfg(not(fuzzing))]
 mod accecn;
