@@ -31,11 +31,14 @@ fuzz_target!(|bytes: &[u8]| {
             let asserts = &plan.points[0].asserts;
             assert_eq!(asserts[0].that.text(), text);
             let unmet = asserts[0].that.unmet(&QUANTITIES);
-            assert!(unmet.is_none_or(|unmet| !unmet.expected.is_empty() && !unmet.found.is_empty()));
+            assert!(
+                unmet.is_none_or(|unmet| !unmet.expected.is_empty() && !unmet.found.is_empty())
+            );
             // A scenario has shorter ones, on one line.
             if text.chars().count() <= 300 && !text.chars().any(char::is_control) {
                 let shown = show(&plan.points[0], None);
-                let again = Plan::parse("again.toml", &shown, &[]).expect("what is shown reads back");
+                let again =
+                    Plan::parse("again.toml", &shown, &[]).expect("what is shown reads back");
                 assert_eq!(again.points[0].asserts, *asserts);
             }
         }

@@ -141,7 +141,7 @@ pub fn flows(rows: &[FlowRow]) -> String {
         "Not-ECT",
         "marks",
         "drops",
-        "sent again",
+        "retransmits",
     ];
     let word = |text: &Option<String>| text.clone().unwrap_or_default();
     let count = |n: Option<u64>| n.map_or("-".to_owned(), |n| n.to_string());

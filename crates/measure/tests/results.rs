@@ -405,7 +405,8 @@ fn every_table_has_documented_columns() {
     assert_eq!(
         names(FlowRow::fields()),
         "group flow start_s end_s size bytes rate_bps completion_ms retransmits \
-         classic_ecn classic_ecn_max classic_ecn_rounds"
+         classic_ecn classic_ecn_max classic_ecn_rounds protocol client server not_ect ect0 ect1 \
+         marks drops delay_mean_ms delay_p99_ms handshake_ms rtt_mean_ms"
     );
 }
 
