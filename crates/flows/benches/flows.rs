@@ -56,8 +56,8 @@ fn headers(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// A download, of which every second segment is acknowledged: its headers are written anew for each
-/// packet, and read, as by whoever observes it.
+/// A download in which every second segment is acknowledged. The benchmark writes the headers of each
+/// packet, and the table reads them.
 struct Download {
     data: Vec<u8>,
     ack: Vec<u8>,

@@ -62,7 +62,7 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     Some(*first)
 }
 
-/// Skips so many bytes.
+/// Skips this number of bytes.
 fn skip(rest: &mut &[u8], length: u64) -> Option<()> {
     *rest = rest.get(usize::try_from(length).ok()?..)?;
     Some(())

@@ -99,7 +99,8 @@ fn conversation(line: &str, all: &mut BTreeMap<Ends, Conversation>) {
     way.packets += 1;
     way.bytes += u64::from(number("ip.len"));
     way.by_ecn[number("ip.dsfield.ecn") as usize] += 1;
-    // Nothing is overtaken before the bottleneck: what tshark takes for that was sent again.
+    // No packet is reordered before the bottleneck. So a packet that tshark calls out of order is a
+    // retransmission.
     let again = ["tcp.analysis.retransmission", "tcp.analysis.out_of_order"];
     let again = again.iter().any(|flag| !value(flag).is_empty());
     way.retransmits += u64::from(again);

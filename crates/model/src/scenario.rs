@@ -17,7 +17,7 @@ pub struct Scenario {
     /// The seed of every random stream.
     pub seed: u64,
     /// Whether hosts take a random time of some microseconds for each packet that clients send back,
-    /// and UDP sources send at random times. In real time hosts have such times in any case.
+    /// and UDP sources send at random times. In real time the hosts themselves add such a delay.
     pub host_jitter: bool,
     /// The bottleneck.
     pub link: Link,

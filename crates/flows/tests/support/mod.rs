@@ -98,7 +98,7 @@ impl Default for Seen {
 }
 
 impl Seen {
-    /// It is so many microseconds after the start.
+    /// Sets the time since the start, in microseconds.
     pub fn at(&mut self, us: u64) -> &mut Seen {
         self.now = Time::ZERO + Duration::from_micros(us);
         self

@@ -17,7 +17,7 @@ use crate::measured::queues_of;
 /// A path to a number.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Path {
-    /// The path as it was written.
+    /// The text of the path.
     pub text: String,
     names: Vec<String>,
     /// The meaning of the quantity, or of the part of the summary that may be absent with it.
