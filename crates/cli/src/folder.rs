@@ -4,6 +4,7 @@
 //! DIR/l4s.json        which plan and version it belongs to, and the files that l4s wrote into it
 //! DIR/runs/0000000    a finished run each, until the tables are written
 //! DIR/trace*.pcapng   every packet of each run, where it was asked for
+//! DIR/programs/       the output of the user's programs
 //! DIR/scenario.toml   the scenario as run
 //! DIR/scenarios.json  the scenario of each run, resolved, for the report
 //! DIR/*.parquet       the tables, runs.parquet last
@@ -33,6 +34,8 @@ use crate::failure::{Failure, taken};
 use crate::measured::VERSION;
 
 const RUNS: &str = "runs";
+/// The folder that the programs of a scenario write to: all in it are results.
+pub const PROGRAMS: &str = "programs";
 /// The table that is there when all are.
 const TABLE: &str = TABLES[TABLES.len() - 1];
 /// So many runs are read ahead of the tables.
@@ -58,6 +61,9 @@ pub struct Manifest {
     pub runs: usize,
     /// Whether packets are traced.
     pub trace: bool,
+    /// Whether programs of the user write to a folder of their own.
+    #[serde(default)]
+    pub programs: bool,
     /// A fingerprint of every run.
     pub plan: String,
 }
@@ -91,6 +97,7 @@ impl Manifest {
             scenario: plan.name.clone(),
             runs: plan.points.len(),
             trace,
+            programs: plan.points.iter().any(|point| !point.scenario.programs.is_empty()),
             plan: plan_text.to_string(),
         }
     }
@@ -328,7 +335,7 @@ impl Folder {
             ));
         }
         if !self.is_finished() {
-            return remove_all(&self.dir, list);
+            return remove_all(&self.dir, list, owner);
         }
         let aside = aside(self.path());
         if aside.is_dir() {
@@ -394,7 +401,9 @@ fn check_all_ours(dir: &Dir, list: &Inventory, owner: &Manifest) -> Result<(), F
             "move the folder away, or remove it; nothing was changed",
         ));
     }
-    let is_theirs = |name: &str| name == RUNS || (owner.trace && is_trace(name));
+    let is_theirs = |name: &str| {
+        name == RUNS || (owner.trace && is_trace(name)) || (owner.programs && name == PROGRAMS)
+    };
     let mut foreign = list.foreign(dir, is_theirs).map_err(failed)?;
     match dir.existing(RUNS) {
         Ok(runs) => {
@@ -419,16 +428,20 @@ fn check_all_ours(dir: &Dir, list: &Inventory, owner: &Manifest) -> Result<(), F
 fn remove_results(path: &Path) -> Result<(), Failure> {
     let (dir, lock) = locked(path)?;
     let list = Inventory::read(&dir).map_err(failed)?.unwrap_or_default();
-    let owner = serde_json::from_value(Value::Object(list.owner.clone()))
+    let owner: Manifest = serde_json::from_value(Value::Object(list.owner.clone()))
         .map_err(|error| Failure::Run(format!("{}: {error}", path.display())))?;
     check_all_ours(&dir, &list, &owner)?;
-    remove_all(&dir, &list)?;
+    remove_all(&dir, &list, &owner)?;
     drop(lock);
     fs::remove_dir(path).map_err(at(path))
 }
 
 /// Removes all of the results in a folder that [`check_all_ours`] has passed.
-fn remove_all(dir: &Dir, list: &Inventory) -> Result<(), Failure> {
+fn remove_all(dir: &Dir, list: &Inventory, owner: &Manifest) -> Result<(), Failure> {
+    if owner.programs && dir.is_folder(PROGRAMS) {
+        let path = dir.path().join(PROGRAMS);
+        fs::remove_dir_all(&path).map_err(at(&path))?;
+    }
     if let Some(runs) = dir.existing(RUNS).map_err(at(dir.path()))? {
         for name in runs.names().map_err(at(runs.path()))? {
             runs.remove_file(&name).map_err(at(&runs.path().join(&name)))?;

@@ -16,7 +16,7 @@ use crate::args::{Run, Substrate, Trace};
 use crate::asserts::{self, Judgement};
 use crate::failure::Failure;
 use crate::figures::Show;
-use crate::folder::{Existing, Folder, Manifest};
+use crate::folder::{Existing, Folder, Manifest, PROGRAMS};
 use crate::measured::{self, Finished, Keep};
 use crate::{forecast, headline, notes, parallel, print, report};
 
@@ -193,7 +193,7 @@ impl Job<'_> {
 
     /// Where the programs of a run put their output, in a folder of results.
     fn programs(&self, folder: &Folder, number: usize) -> PathBuf {
-        let all = folder.path().join("programs");
+        let all = folder.path().join(PROGRAMS);
         match self.plan.points.len() {
             1 => all,
             _ => all.join(format!("{:07}", number + 1)),

@@ -306,6 +306,23 @@ fn a_shell_may_be_in_a_shell_and_beside_another() {
     }
 }
 
+/// The output of programs is a result, and makes room with the others.
+#[test]
+fn results_of_programs_are_replaced() {
+    let programs = "[[program]]\nname = \"x\"\ngroup = \"A\"\nclient = 'echo $SEED > $OUT/$SEED'\n";
+    let folder = scenario("500ms", programs);
+    let Some(_) = done(&run(&folder, &["--seed", "1"])) else { return };
+    assert_eq!(output(&folder, "x/1"), "1\n");
+    let Some(_) = done(&run(&folder, &["--seed", "2", "--replace"])) else { return };
+    assert_eq!(output(&folder, "x/2"), "2\n");
+    assert!(!folder.path().join("out/programs/x/1").exists());
+    // What is not of a run stays.
+    fs::write(folder.path().join("out/thesis.tex"), "years").unwrap();
+    let ran = run(&folder, &["--seed", "3", "--replace"]);
+    assert_eq!(ran.status.code(), Some(2));
+    assert_eq!(output(&folder, "x/2"), "2\n");
+}
+
 #[test]
 fn bad_input_is_refused_before_anything_starts() {
     let ran = shell(&["--", "no-such-program-there"]);
