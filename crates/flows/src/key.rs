@@ -21,7 +21,7 @@ const MAPPED: u128 = 0xffff << 32;
 /// TCP and UDP have their two ports. ICMP echo has its identifier as the port of both ends, so that
 /// two pings between the same hosts are two flows. Everything else is identified by its addresses
 /// and protocol.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Key {
     /// Addresses; those of IPv4 as IPv4-mapped ones.
     client: u128,

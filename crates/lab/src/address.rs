@@ -7,10 +7,11 @@
 //! connection meets what is left of one before it (TIME_WAIT, late retransmissions).
 
 use l4s_model::FlowId;
+use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// The two ends of a pair.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum End {
     /// Sends through the bottleneck.
     Server,

@@ -48,6 +48,15 @@ pub struct AgentCommand {
     pub args: Vec<OsString>,
 }
 
+/// How this program is started as the parts of a run.
+#[derive(Clone, Debug)]
+pub struct Roles {
+    /// A server or client.
+    pub agent: AgentCommand,
+    /// The keeper of a program of the user: what then calls [`crate::program_main`].
+    pub keeper: AgentCommand,
+}
+
 /// An agent that runs.
 #[derive(Clone, Debug)]
 pub struct AgentInfo {

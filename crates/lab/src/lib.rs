@@ -32,7 +32,7 @@ pub use l4s_flows::ip;
 pub use address::{End, FIRST_PORT, UDP_PORT, pair_of};
 pub use delay::Delays;
 pub use frame::Frame;
-pub use lab::{AgentCommand, AgentInfo, Lab};
+pub use lab::{AgentCommand, AgentInfo, Lab, Roles};
 pub use lateness::{Lateness, Meter, Stalls};
 pub use ledger::Ledger;
 pub use live::Live;
@@ -41,9 +41,11 @@ pub use owner::Owner;
 pub use plane::{Counters, Delivery, Plane};
 pub use pool::{Buffer, Pool};
 pub use program::{
-    Ended, Programs, check_programs, leave_signals_to_program, main as program_main,
+    Ended, Programs, Supervision, Surroundings, check_programs, leave_signals_to_program,
+    main as program_main,
 };
 pub use pump::{Device, Port, PumpError, Pumped, Settings, Turn, pump};
+pub use recognised::Recognised;
 pub use report::{PragueSample, Report, TcpSample};
 pub use run::{HEAD_START, Ran, check, rehearse, run, shortest_rtt, slow_source};
 pub use setup::{Control, LabOptions, LabPlan, cable_of};

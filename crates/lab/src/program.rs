@@ -6,6 +6,7 @@
 
 mod inside;
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::net::IpAddr;
@@ -13,20 +14,24 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use l4s_model::{Command, Program, Ready, Scenario, Signal};
 use l4s_os::{Clock, OsError};
 use l4s_units::Time;
 use rustix::pipe::{PipeFlags, pipe_with};
+use serde::{Deserialize, Serialize};
 
 use inside::Spec;
 pub use inside::{leave_signals_to_program, main};
 
-use crate::AgentCommand;
 use crate::address::End;
 use crate::setup::SERVER_PORT;
+use crate::{AgentCommand, Lab, LabPlan};
 
 /// A server that is not ready by then will not be.
 const READY_WITHIN: Duration = Duration::from_secs(60);
@@ -34,20 +39,43 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 const GRACE: Duration = Duration::from_secs(2);
 /// How often programs are looked at.
 const LOOK: Duration = Duration::from_millis(5);
+/// How long a wait for servers is at a time.
+const WAIT: Duration = Duration::from_millis(100);
 /// What an error repeats of a program's output.
 const LINES: usize = 10;
 /// The end of an output in which these lines are.
 const TAIL: u64 = 4096;
 
-/// How programs are started, and what becomes of their output.
-#[derive(Clone, Debug)]
+/// What programs of the user have of the command that runs them.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Programs {
-    /// A program that then calls [`main`].
-    pub keeper: AgentCommand,
+    /// Their working directory and environment, if not those of this process.
+    pub surroundings: Option<Surroundings>,
     /// The folder of their output, which is made.
     pub out: PathBuf,
     /// The end at which the last program has the terminal, and ends the run when it ends there.
     pub foreground: Option<End>,
+}
+
+/// A working directory and an environment.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Surroundings {
+    /// The working directory.
+    pub folder: PathBuf,
+    /// The environment.
+    pub variables: Vec<(OsString, OsString)>,
+}
+
+impl Surroundings {
+    /// Those of this process.
+    ///
+    /// # Errors
+    /// Its working directory is gone.
+    pub fn of_this_process() -> Result<Surroundings, OsError> {
+        let folder = std::env::current_dir()
+            .map_err(|error| OsError::machine("the working directory", error))?;
+        Ok(Surroundings { folder, variables: std::env::vars_os().collect() })
+    }
 }
 
 /// How a program ended.
@@ -98,10 +126,107 @@ fn is_executable(word: &str) -> bool {
 
 /// A host that programs can be on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Host {
+struct Host {
     /// Its agent.
-    pub process: u32,
-    pub address: IpAddr,
+    process: u32,
+    address: IpAddr,
+}
+
+/// Per group, the hosts of server and client.
+fn hosts(plan: &LabPlan, lab: &Lab) -> Vec<[Host; 2]> {
+    let processes = lab.agents().chunks(2).map(|pair| [pair[0].pid, pair[1].pid]);
+    let addresses = plan.pairs.iter().map(|pair| [pair.server.address, pair.client.address]);
+    let host = |(process, address)| Host { process, address };
+    let pair = |([server, client], [theirs, mine]): ([u32; 2], [_; 2])| {
+        [host((server, theirs)), host((client, mine))]
+    };
+    processes.zip(addresses).map(pair).collect()
+}
+
+/// The programs of a scenario during a run: a thread starts, watches and ends them.
+///
+/// It ends them when it is dropped, too.
+pub struct Supervision<'scope> {
+    thread: Option<ScopedJoinHandle<'scope, Result<Vec<Ended>, OsError>>>,
+    begin: Option<mpsc::Sender<Clock>>,
+    over: Arc<AtomicBool>,
+}
+
+impl<'scope> Supervision<'scope> {
+    /// Starts all servers, and waits until they are ready; calls `waiting` now and then meanwhile. Sets
+    /// `stop` where the run should end before its time: because a program failed, or because the one in the
+    /// foreground ended.
+    ///
+    /// # Errors
+    /// A server failed, or was not ready within a minute; or an error of `waiting`.
+    pub fn start<'env>(
+        scope: &'scope Scope<'scope, 'env>,
+        scenario: &'scope Scenario,
+        (plan, lab): (&LabPlan, &Lab),
+        (keeper, programs): (&'scope AgentCommand, Option<&'scope Programs>),
+        stop: &'scope AtomicBool,
+        mut waiting: impl FnMut() -> Result<(), OsError>,
+    ) -> Result<Supervision<'scope>, OsError> {
+        let over = Arc::new(AtomicBool::new(false));
+        let programs = programs.filter(|_| !scenario.programs.is_empty());
+        let Some(programs) = programs else {
+            return Ok(Supervision { thread: None, begin: None, over });
+        };
+        let hosts = hosts(plan, lab);
+        let (begin, begun) = mpsc::channel();
+        let (ready, served) = mpsc::channel();
+        let is_over = Arc::clone(&over);
+        // One thread starts them all: the kernel would end them with it.
+        let thread = scope.spawn(move || {
+            let running = Vec::new();
+            let mut supervisor = Supervisor { scenario, keeper, programs, hosts, running };
+            supervisor.serve(&is_over)?;
+            // Nobody waits where the run failed to begin.
+            let _ = ready.send(());
+            match begun.recv() {
+                Ok(clock) => supervisor.watch(clock, &is_over, stop),
+                Err(_) => Ok(Vec::new()),
+            }
+        });
+        let supervision = Supervision { thread: Some(thread), begin: Some(begin), over };
+        loop {
+            match served.recv_timeout(WAIT) {
+                Ok(()) => return Ok(supervision),
+                Err(RecvTimeoutError::Timeout) => waiting()?,
+                // The thread ended, and says why.
+                Err(RecvTimeoutError::Disconnected) => {
+                    supervision.end()?;
+                    return Err(broke());
+                }
+            }
+        }
+    }
+
+    /// The run begins, by this clock. Clients start when they are due.
+    pub fn begin(&self, clock: Clock) {
+        // Where the thread ended, `end` says why.
+        let _ = self.begin.as_ref().map(|begin| begin.send(clock));
+    }
+
+    /// The run is over: ends what still runs, and says how each program ended.
+    ///
+    /// # Errors
+    /// A program failed, or still ran though the scenario says that it ends by itself.
+    pub fn end(mut self) -> Result<Vec<Ended>, OsError> {
+        self.over.store(true, Ordering::Relaxed);
+        self.begin = None;
+        self.thread.take().map_or(Ok(Vec::new()), |thread| thread.join().map_err(|_| broke())?)
+    }
+}
+
+impl Drop for Supervision<'_> {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+}
+
+fn broke() -> OsError {
+    OsError::Run("the thread that watches programs ended".to_owned())
 }
 
 /// A program that was started.
@@ -115,8 +240,9 @@ struct Running {
 }
 
 /// The programs of a run. Those that still run when it is dropped are killed.
-pub(crate) struct Supervisor<'a> {
+struct Supervisor<'a> {
     scenario: &'a Scenario,
+    keeper: &'a AgentCommand,
     programs: &'a Programs,
     /// Per group, the hosts of server and client.
     hosts: Vec<[Host; 2]>,
@@ -124,16 +250,8 @@ pub(crate) struct Supervisor<'a> {
 }
 
 impl<'a> Supervisor<'a> {
-    pub fn new(
-        scenario: &'a Scenario,
-        programs: &'a Programs,
-        hosts: Vec<[Host; 2]>,
-    ) -> Supervisor<'a> {
-        Supervisor { scenario, programs, hosts, running: Vec::new() }
-    }
-
     /// Starts every server, and waits until all are ready.
-    pub fn serve(&mut self) -> Result<(), OsError> {
+    fn serve(&mut self, over: &AtomicBool) -> Result<(), OsError> {
         let scenario = self.scenario;
         let servers = scenario.programs.iter().enumerate();
         let servers: Vec<_> = servers.filter(|(_, program)| program.server.is_some()).collect();
@@ -145,6 +263,9 @@ impl<'a> Supervisor<'a> {
         for (number, program) in servers {
             while !self.is_ready(number, program, began.elapsed()) {
                 self.look(Time::ZERO)?;
+                if over.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
                 if Instant::now() >= deadline {
                     let tail = self.tail(number, End::Server);
                     return Err(OsError::Run(format!(
@@ -161,7 +282,7 @@ impl<'a> Supervisor<'a> {
 
     /// Starts clients when they are due, and watches all programs until `over` is set. Sets `stop`
     /// where the run should end before its time.
-    pub fn watch(
+    fn watch(
         &mut self,
         clock: Clock,
         over: &AtomicBool,
@@ -240,9 +361,11 @@ impl<'a> Supervisor<'a> {
         };
         let spec = serde_json::to_string(&spec)
             .map_err(|error| OsError::Run(format!("{who}: {error}")))?;
-        let keeper = &self.programs.keeper;
-        let mut process = std::process::Command::new(&keeper.program);
-        process.args(&keeper.args).arg(spec);
+        let mut process = std::process::Command::new(&self.keeper.program);
+        process.args(&self.keeper.args).arg(spec);
+        if let Some(Surroundings { folder, variables }) = &self.programs.surroundings {
+            process.current_dir(folder).env_clear().envs(variables.iter().map(|(n, v)| (n, v)));
+        }
         let out = fs::canonicalize(&folder).map_err(failed)?;
         for (name, address) in [("SERVER", server.address), ("CLIENT", client.address)] {
             process.env(name, address.to_string()).env(format!("L4S_{name}"), address.to_string());

@@ -12,7 +12,7 @@ use crate::owner::Owner;
 
 /// Every flow of programs. Their numbers follow those of the scenario's own flows.
 #[derive(Debug)]
-pub(crate) struct Recognised {
+pub struct Recognised {
     flows: Flows,
     /// The number of the table's flow 0.
     first: FlowId,
@@ -56,6 +56,7 @@ impl Recognised {
         frame.flow().get().checked_sub(self.first.get())
     }
 
+    /// A packet was marked in the queue; nothing for a flow of the scenario's own.
     #[inline]
     pub fn marked(&mut self, frame: &Frame) {
         if let Some(flow) = self.number(frame) {
@@ -63,6 +64,7 @@ impl Recognised {
         }
     }
 
+    /// A packet was dropped in the queue.
     #[inline]
     pub fn dropped(&mut self, frame: &Frame) {
         if let Some(flow) = self.number(frame) {
@@ -70,6 +72,7 @@ impl Recognised {
         }
     }
 
+    /// A packet leaves the queue, `sojourn` after its arrival.
     #[inline]
     pub fn departed(&mut self, frame: &Frame, sojourn: Duration) {
         if let Some(flow) = self.number(frame) {

@@ -10,11 +10,11 @@ use l4s_os::{Clock, OsError};
 use l4s_units::{Duration, Time};
 
 use crate::message::Setup;
-use crate::program::{Host, Supervisor};
+use crate::program::Supervision;
 use crate::setup::DEFAULT_CONTROL;
 use crate::{
     AgentCommand, AgentInfo, Control, Counters, End, Ended, Frame, Lab, LabOptions, LabPlan,
-    Ledger, Plane, Programs, Pumped, Settings, pump,
+    Ledger, Plane, Programs, Pumped, Roles, Settings, pump,
 };
 
 /// Between the order to start and the start: every agent has heard of it by then.
@@ -54,50 +54,27 @@ pub fn rehearse(
 }
 
 /// Runs `scenario` and tells `observer` everything that happens. `cc` is what the kernel calls a
-/// group's congestion control; `agent` starts a server or a client; `programs` says how those of the
-/// scenario are started.
+/// group's congestion control; `roles` starts the parts of the lab; `programs` is for those of the
+/// scenario.
 ///
 /// It runs on the calling thread, which is pinned to a core in the meantime.
 pub fn run(
     scenario: &Scenario,
     cc: impl Fn(&Group) -> Control,
-    agent: &AgentCommand,
+    roles: &Roles,
     programs: &Programs,
     observer: &mut impl Observer<Frame>,
 ) -> Result<Ran, OsError> {
     let options = options(scenario, observer.sampling_interval());
     let plan = LabPlan::new(scenario, cc, &options)?;
-    let mut lab = Lab::build(&plan, agent)?;
-    let hosts = hosts(&plan, &lab);
+    let mut lab = Lab::build(&plan, &roles.agent)?;
     let (ports, told) = (lab.take_ports(), lab.take_reports());
     let mut plane = Plane::new(scenario);
     let (tell, reports) = mpsc::channel();
     let mut ledger = Ledger::new(scenario, reports);
-    let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
-    let (pumped, failed, ended) = std::thread::scope(|scope| {
-        let (stop, over) = (&stop, &over);
-        let (begin, begun) = mpsc::channel::<Clock>();
-        let (ready, served) = mpsc::channel();
-        // One thread starts them all: the kernel would end them with it.
-        let watched = scope.spawn(move || {
-            let mut supervisor = Supervisor::new(scenario, programs, hosts);
-            supervisor.serve()?;
-            // Nobody waits where the run failed to begin.
-            let _ = ready.send(());
-            match begun.recv() {
-                Ok(clock) => supervisor.watch(clock, over, stop),
-                Err(_) => Ok(Vec::new()),
-            }
-        });
-        // Where servers failed, the thread ended, and says why.
-        if served.recv().is_err() {
-            lab.stop();
-            return (None, None, watched.join());
-        }
-        let clock = Clock::starting_in(HEAD_START);
-        lab.start(clock);
-        let _ = begin.send(clock);
-        let settings = Settings::new(clock, Time::ZERO + scenario.duration, stop);
+    let stop = AtomicBool::new(false);
+    let (ran, failed) = std::thread::scope(|scope| {
+        let stop = &stop;
         let heard = scope.spawn(move || {
             for word in told {
                 match word {
@@ -111,20 +88,28 @@ pub fn run(
             }
             None
         });
-        let pumped = pump(&ports, &mut plane, settings, &mut ledger, observer);
-        over.store(true, Ordering::Relaxed);
-        let ended = watched.join();
+        let served = (&roles.keeper, Some(programs));
+        let mut run = || -> Result<_, OsError> {
+            let programs =
+                Supervision::start(scope, scenario, (&plan, &lab), served, stop, || Ok(()))?;
+            let clock = Clock::starting_in(HEAD_START);
+            lab.start(clock);
+            programs.begin(clock);
+            let settings = Settings::new(clock, Time::ZERO + scenario.duration, stop);
+            let pumped = pump(&ports, &mut plane, settings, &mut ledger, observer);
+            let ended = programs.end()?;
+            Ok((pumped.map_err(|error| OsError::Run(error.to_string()))?, ended))
+        };
+        let ran = run();
         // Ends what is heard, too.
         lab.stop();
-        (Some(pumped), heard.join().ok().flatten(), ended)
+        (ran, heard.join().ok().flatten())
     });
     // An agent's own words say more than that its device is gone.
     if let Some(error) = failed {
         return Err(error);
     }
-    let broke = || OsError::Run("the thread that watches programs ended".to_owned());
-    let ended = ended.map_err(|_| broke())??;
-    let pumped = pumped.ok_or_else(broke)?.map_err(|error| OsError::Run(error.to_string()))?;
+    let (pumped, ended) = ran?;
     // What agents said last.
     ledger.pass_on(observer);
     ledger.conclude(pumped.ended, observer);
@@ -146,17 +131,6 @@ pub fn run(
         flows: plane.recognised().collect(),
         instead: other_defaults(&plan, &lab),
     })
-}
-
-/// Per group, where its programs run.
-fn hosts(plan: &LabPlan, lab: &Lab) -> Vec<[Host; 2]> {
-    let processes = lab.agents().chunks(2).map(|pair| [pair[0].pid, pair[1].pid]);
-    let addresses = plan.pairs.iter().map(|pair| [pair.server.address, pair.client.address]);
-    let host = |(process, address)| Host { process, address };
-    let pair = |([server, client], [theirs, mine]): ([u32; 2], [_; 2])| {
-        [host((server, theirs)), host((client, mine))]
-    };
-    processes.zip(addresses).map(pair).collect()
 }
 
 /// Which hosts have another default congestion control than their programs were to have.

@@ -2,10 +2,15 @@
 //! writes down what happens.
 
 use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use l4s_aqm::Config;
-use l4s_lab::{AgentCommand, Control, HEAD_START, Lab, LabOptions, LabPlan, shortest_rtt};
+use l4s_lab::{
+    AgentCommand, Control, Frame, HEAD_START, Lab, LabOptions, LabPlan, Programs, Roles,
+    Supervision, shortest_rtt,
+};
 use l4s_model::{Change, Group, Ip, Link, Scenario};
+use l4s_observe::Observer;
 use l4s_os::{Clock, OsError};
 use l4s_units::{Duration, Time};
 use rustix::time::ClockId;
@@ -86,6 +91,20 @@ pub(crate) struct Job {
     pub scenario: Scenario,
     /// Whether packets from clients are recorded, too.
     pub answers: bool,
+    /// What programs of the user have of the command.
+    pub programs: Option<Programs>,
+}
+
+impl Job {
+    /// For an observer of the run. The flows of programs are recognised by both directions.
+    pub fn new(scenario: &Scenario, programs: Programs, observer: &impl Observer<Frame>) -> Job {
+        let has_programs = !scenario.programs.is_empty();
+        Job {
+            scenario: scenario.clone(),
+            answers: has_programs || observer.wants_answers(),
+            programs: has_programs.then_some(programs),
+        }
+    }
 }
 
 /// Agents and the router between them.
@@ -94,69 +113,83 @@ pub(crate) fn build<C: Into<Control>>(
     control: impl Fn(&Group) -> C,
     agent: &AgentCommand,
     place: Place,
-) -> Result<(Lab, Router), OsError> {
+) -> Result<(LabPlan, Lab, Router), OsError> {
     let scenario = &job.scenario;
     router::prepare(scenario.kernel.ip == Ip::V6)?;
     let netem = place == Place::Guest || router::has_netem()?;
     let plan = place.plan(scenario, control, netem)?;
     let lab = Lab::build(&plan, agent)?;
     let router = Router::new(&plan, job, place.jiffy(), netem)?;
-    Ok((lab, router))
+    Ok((plan, lab, router))
 }
 
 /// Runs a scenario in this process's network namespace.
 pub(crate) fn drive<C: Into<Control>>(
     job: &Job,
     control: impl Fn(&Group) -> C,
-    agent: &AgentCommand,
+    roles: &Roles,
     place: Place,
     log: &mut Log,
 ) -> Result<(), OsError> {
     let scenario = &job.scenario;
-    let (mut lab, mut router) = build(job, control, agent, place)?;
+    let (plan, mut lab, mut router) = build(job, control, &roles.agent, place)?;
     let reports = lab.take_reports();
-    let clock = Clock::starting_in(HEAD_START.max(SETTLED));
-    lab.start(clock);
-    router.start(clock)?;
-    // A sleep ends when it is to end, not with the next timer of another within 50 us.
-    rustix::thread::set_current_timer_slack(NonZeroU64::new(1))
-        .map_err(|error| OsError::Run(format!("precise timers: {error}")))?;
-    let mut recording = Recording::new(clock, place.settle(), log);
-    let end = Time::ZERO + scenario.duration;
-    let mut changes = Changes::new(scenario);
-    let mut next_sample = Time::ZERO + SAMPLE_EVERY;
-    let mut next_look = Time::ZERO;
-    loop {
-        while changes.next() <= next_look {
-            sleep_until(clock, changes.next())?;
-            changes.make(&mut router, &mut recording, clock)?;
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let served = (&roles.keeper, job.programs.as_ref());
+        let programs =
+            Supervision::start(scope, scenario, (&plan, &lab), served, &stop, || log.waiting())?;
+        let clock = Clock::starting_in(HEAD_START.max(SETTLED));
+        lab.start(clock);
+        router.start(clock)?;
+        programs.begin(clock);
+        // A sleep ends when it is to end, not with the next timer of another within 50 us.
+        rustix::thread::set_current_timer_slack(NonZeroU64::new(1))
+            .map_err(|error| OsError::Run(format!("precise timers: {error}")))?;
+        let mut recording = Recording::new(clock, place.settle(), log);
+        let end = Time::ZERO + scenario.duration;
+        let mut changes = Changes::new(scenario);
+        let mut next_sample = Time::ZERO + SAMPLE_EVERY;
+        let mut next_look = Time::ZERO;
+        loop {
+            while changes.next() <= next_look {
+                sleep_until(clock, changes.next())?;
+                changes.make(&mut router, &mut recording, clock)?;
+            }
+            sleep_until(clock, next_look)?;
+            let now = clock.now();
+            recording.hear(&reports, now)?;
+            let samples = next_look >= next_sample;
+            if samples {
+                let (state, _) = router.bottleneck.state()?;
+                recording.keep(now, Event::Queue(next_sample, state));
+                next_sample += SAMPLE_EVERY;
+            }
+            recording.catch_up(&mut router, now)?;
+            if samples && job.programs.is_some() {
+                // Whoever follows sees that time goes on.
+                recording.log.finish()?;
+            }
+            // Nothing but a failed program stops a run before its end.
+            if next_look >= end || stop.load(Ordering::Relaxed) {
+                break;
+            }
+            next_look = (next_look + place.look_every()).min(end);
         }
-        sleep_until(clock, next_look)?;
-        let now = clock.now();
-        recording.hear(&reports, now)?;
-        if next_look >= next_sample {
-            let (state, _) = router.bottleneck.state()?;
-            recording.keep(now, Event::Queue(next_sample, state));
-            next_sample += SAMPLE_EVERY;
+        programs.end()?;
+        if place == Place::Host {
+            lab.stop();
+            router.run_dry(scenario)?;
         }
-        recording.catch_up(&mut router, now)?;
-        if next_look >= end {
-            break;
-        }
-        next_look = (next_look + place.look_every()).min(end);
-    }
-    if place == Place::Host {
+        let counters = recording.finish(&mut router)?;
+        let counters = changes.counters(counters, &mut router)?;
         lab.stop();
-        router.run_dry(scenario)?;
-    }
-    let counters = recording.finish(&mut router)?;
-    let counters = changes.counters(counters, &mut router)?;
-    lab.stop();
-    recording.hear(&reports, Time::NEVER)?;
-    // Packets that passed since are in no count.
-    recording.others(Time::NEVER)?;
-    let unfit = unfit(scenario, &lab, &mut router, &recording)?;
-    recording.log.write(&Event::Done(Ending { counters, unfit }))
+        recording.hear(&reports, Time::NEVER)?;
+        // Packets that passed since are in no count.
+        recording.others(Time::NEVER)?;
+        let unfit = unfit(scenario, &lab, &mut router, &recording)?;
+        recording.log.write(&Event::Done(Ending { counters, unfit }))
+    })
 }
 
 /// Why the run says little, as far as it can be seen from here.

@@ -40,6 +40,8 @@ pub enum Event<'a> {
     Replaced(Time),
     /// An agent tells of a flow.
     Told(Report),
+    /// Time goes on, and the run did not begin yet.
+    Waiting,
     /// The bottleneck at an instant.
     Queue(Time, QueueState),
     /// The run is over.
@@ -113,6 +115,7 @@ mod tag {
     pub const FAILED: u8 = 6;
     pub const REPLACED: u8 = 7;
     pub const ANSWERED: u8 = 8;
+    pub const WAITING: u8 = 9;
 }
 
 impl Event<'_> {
@@ -131,6 +134,7 @@ impl Event<'_> {
             Event::Departed(packet) => passed(tag::DEPARTED, packet),
             Event::Answered(packet) => passed(tag::ANSWERED, packet),
             Event::Replaced(began) => json(writer, tag::REPLACED, &began.as_nanos()),
+            Event::Waiting => json(writer, tag::WAITING, &()),
             Event::Told(report) => json(writer, tag::TOLD, report),
             Event::Queue(at, state) => json(writer, tag::QUEUE, &(at.as_nanos(), state)),
             Event::Done(ending) => json(writer, tag::DONE, ending),
@@ -165,6 +169,7 @@ impl Event<'_> {
             tag::REPLACED => {
                 serde_json::from_slice(contents).ok().map(Time::from_nanos).map(Event::Replaced)
             }
+            tag::WAITING => Some(Event::Waiting),
             tag::TOLD => serde_json::from_slice(contents).ok().map(Event::Told),
             tag::QUEUE => {
                 let (at, state) = serde_json::from_slice(contents).ok()?;
@@ -198,6 +203,7 @@ mod tests {
             Event::Departed(Passed { bytes: &[], ..packet }),
             Event::Answered(packet),
             Event::Replaced(at),
+            Event::Waiting,
             Event::Told(Report::Opened { flow: FlowId::new(3), at }),
             Event::Queue(at, QueueState { packets: 1, bytes: 1514, base: Some(0.1) }),
             Event::Done(Ending {

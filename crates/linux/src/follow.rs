@@ -16,8 +16,9 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use l4s_aqm::{DropCause, Packet, Queue};
+use l4s_flows::{Direction, Key, Row};
 use l4s_lab::ip::IpPacket;
-use l4s_lab::{Buffer, End, Frame, Lateness, Owner, Pool, pair_of};
+use l4s_lab::{Buffer, End, Frame, Lateness, Owner, Pool, Recognised, pair_of};
 use l4s_model::{FlowId, Scenario, SourceId};
 use l4s_observe::{Observer, Traced};
 use l4s_units::{Duration, Ecn, Time};
@@ -25,6 +26,7 @@ use l4s_units::{Duration, Ecn, Time};
 use crate::event::Passed;
 use crate::qdisc;
 use crate::schedule::Schedule;
+use crate::tap::SNAP;
 
 /// Room for the longest packet, and some more.
 const BUFFER: usize = 2048;
@@ -38,7 +40,9 @@ pub struct Follower {
     owners: Vec<Owner>,
     pool: Pool,
     /// Per flow of which something waits, and per queue, what arrived and has not left.
-    waiting: BTreeMap<FlowId, Queues>,
+    waiting: BTreeMap<Whose, Queues>,
+    /// The flows of programs.
+    recognised: Option<Recognised>,
     /// How long a packet may still leave that looks as if it was dropped.
     patience: Duration,
     /// When packets should leave, where they can be late.
@@ -62,6 +66,15 @@ pub struct Counts {
     pub stray: u64,
     /// Left without having arrived.
     pub unknown: u64,
+}
+
+/// The flow of a packet, as it is known at either end of the bottleneck.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Whose {
+    /// A flow of the scenario's own.
+    Own(FlowId),
+    /// A flow of programs.
+    Programs(Key),
 }
 
 type Queues = [VecDeque<Waiting>; Queue::ALL.len()];
@@ -89,6 +102,7 @@ impl Follower {
             owners,
             pool: Pool::new(BUFFER, usize::MAX),
             waiting: BTreeMap::new(),
+            recognised: Recognised::new(scenario),
             counts: Counts::default(),
         }
     }
@@ -113,45 +127,63 @@ impl Follower {
     pub fn replaced(&mut self, began: Time, observer: &mut impl Observer<Frame>) {
         let Some(aqm) = self.later.pop() else { return };
         self.aqm = aqm;
-        for (flow, queues) in std::mem::take(&mut self.waiting) {
+        for (whose, queues) in std::mem::take(&mut self.waiting) {
             for (queue, waiting) in Queue::ALL.into_iter().zip(queues) {
                 for mut packet in waiting {
                     let missed = packet.arrived < began;
                     if missed && self.patience.is_zero() {
-                        observer.dropped(&packet.frame, queue, DropCause::Limit, began);
-                        self.counts.dropped += 1;
-                        self.pool.give(packet.frame.into_buffer());
+                        self.dropped(packet.frame, queue, DropCause::Limit, began, observer);
                         continue;
                     }
                     if missed {
                         packet.missed.get_or_insert((began, DropCause::Limit));
                     }
-                    self.wait(flow, packet);
+                    self.wait(whose, packet);
                 }
             }
         }
     }
 
-    fn wait(&mut self, flow: FlowId, packet: Waiting) {
+    fn wait(&mut self, whose: Whose, packet: Waiting) {
         let queue = qdisc::queue_of(&self.aqm, packet.frame.ecn());
-        self.waiting.entry(flow).or_default()[queue as usize].push_back(packet);
+        self.waiting.entry(whose).or_default()[queue as usize].push_back(packet);
+    }
+
+    fn dropped(
+        &mut self,
+        frame: Frame,
+        queue: Queue,
+        cause: DropCause,
+        at: Time,
+        observer: &mut impl Observer<Frame>,
+    ) {
+        observer.dropped(&frame, queue, cause, at);
+        if let Some(recognised) = &mut self.recognised {
+            recognised.dropped(&frame);
+        }
+        self.counts.dropped += 1;
+        self.pool.give(frame.into_buffer());
     }
 
     /// A packet arrived.
     pub fn arrived(&mut self, packet: Passed<'_>, observer: &mut impl Observer<Frame>) {
-        let Some(frame) = self.frame(packet.bytes, Some(packet.pair), End::Server) else { return };
+        let from = (packet.pair, End::Server);
+        let Some((frame, whose)) = self.entering(packet, from) else { return };
         self.counts.arrived += 1;
         self.received[usize::from(packet.pair)] += 1;
         observer.arrived(&frame, packet.at);
-        self.wait(Traced::flow(&frame), Waiting { frame, arrived: packet.at, missed: None });
+        self.wait(whose, Waiting { frame, arrived: packet.at, missed: None });
     }
 
     /// A packet left.
     pub fn departed(&mut self, packet: Passed<'_>, observer: &mut impl Observer<Frame>) {
-        let Some(left) = self.frame(packet.bytes, None, End::Server) else { return };
+        let Some(left) = self.frame(packet.bytes) else { return };
+        let pair = pair_of(left.ip().addresses().1);
+        let whose = self.whose(&left.ip(), pair, End::Server);
+        let Some(whose) = whose else { return self.stray(left.into_buffer()) };
         let now = packet.at;
         let marked = left.ecn() == Ecn::Ce;
-        let found = self.take(&left, now, observer);
+        let found = self.take(&left, whose, now, observer);
         self.pool.give(left.into_buffer());
         let Some((queue, Waiting { mut frame, arrived, .. })) = found else {
             self.counts.unknown += 1;
@@ -162,18 +194,25 @@ impl Follower {
             frame.set_ce();
             let cause = qdisc::cause_of_mark(&self.aqm, queue, sojourn);
             observer.marked(&frame, queue, cause, now);
+            if let Some(recognised) = &mut self.recognised {
+                recognised.marked(&frame);
+            }
         }
         if let Some(schedule) = &mut self.schedule {
             schedule.departed(arrived, now, Packet::size(&frame));
         }
         observer.departed(&frame, queue, sojourn, now);
+        if let Some(recognised) = &mut self.recognised {
+            recognised.departed(&frame, sojourn);
+        }
         self.counts.departed += 1;
         self.pool.give(frame.into_buffer());
     }
 
     /// A packet from a client reached its server.
     pub fn answered(&mut self, packet: Passed<'_>, observer: &mut impl Observer<Frame>) {
-        let Some(frame) = self.frame(packet.bytes, Some(packet.pair), End::Client) else { return };
+        let from = (packet.pair, End::Client);
+        let Some((frame, _)) = self.entering(packet, from) else { return };
         observer.answered(&frame, packet.at);
         self.pool.give(frame.into_buffer());
     }
@@ -182,11 +221,11 @@ impl Follower {
     fn take(
         &mut self,
         left: &Frame,
+        whose: Whose,
         now: Time,
         observer: &mut impl Observer<Frame>,
     ) -> Option<(Queue, Waiting)> {
-        let flow = Traced::flow(left);
-        let queues = self.waiting.get_mut(&flow)?;
+        let queues = self.waiting.get_mut(&whose)?;
         let (queue, place) = Queue::ALL.into_iter().find_map(|queue| {
             let waiting = &queues[queue as usize];
             Some((queue, waiting.iter().position(|other| is_same(&other.frame, left))?))
@@ -202,17 +241,25 @@ impl Follower {
         };
         let gone = waiting.iter().take(place).take_while(for_long).count();
         let found = waiting.remove(place)?;
-        for Waiting { frame, missed, .. } in waiting.drain(..gone) {
+        for _ in 0..gone {
+            let Some(Waiting { frame, missed, .. }) = self.pop(whose, queue) else { break };
             let cause = missed.map_or(DropCause::Aqm, |(_, cause)| cause);
-            observer.dropped(&frame, queue, cause, now);
-            self.counts.dropped += 1;
-            self.pool.give(frame.into_buffer());
+            self.dropped(frame, queue, cause, now, observer);
         }
         // A hundred thousand downloads leave nothing behind.
-        if queues.iter().all(VecDeque::is_empty) {
-            self.waiting.remove(&flow);
+        if self.waiting.get(&whose).is_some_and(|queues| queues.iter().all(VecDeque::is_empty)) {
+            self.waiting.remove(&whose);
         }
         Some((queue, found))
+    }
+
+    fn pop(&mut self, whose: Whose, queue: Queue) -> Option<Waiting> {
+        self.waiting.get_mut(&whose)?[queue as usize].pop_front()
+    }
+
+    /// The flows of programs, by their numbers in the run.
+    pub fn recognised(&self) -> impl Iterator<Item = (FlowId, Row)> {
+        self.recognised.iter().flat_map(Recognised::rows)
     }
 
     /// How many packets were neither seen to leave nor overtaken.
@@ -220,46 +267,55 @@ impl Follower {
         self.counts.arrived - self.counts.departed - self.counts.dropped
     }
 
-    /// The packet from this end of which these are the first bytes. The rest is payload, and every
-    /// agent sends zeros there.
-    fn frame(&mut self, bytes: &[u8], pair: Option<u16>, from: End) -> Option<Frame> {
+    /// The packet of which these are the first bytes. The rest is payload, which agents send as zeros.
+    fn frame(&mut self, bytes: &[u8]) -> Option<Frame> {
         let mut buffer: Buffer = self.pool.take();
         let length = ip_length(bytes).filter(|length| *length <= buffer.len());
         let Some(length) = length else {
-            self.pool.give(buffer);
-            self.counts.stray += 1;
+            self.stray(buffer);
             return None;
         };
         let known = bytes.len().min(length);
         buffer[..known].copy_from_slice(&bytes[..known]);
         buffer[known..length].fill(0);
-        let mut frame = match Frame::read(buffer, length, false) {
-            Ok(frame) => frame,
+        match Frame::read(buffer, length, false) {
+            Ok(frame) => Some(frame),
             Err((buffer, _)) => {
-                self.pool.give(buffer);
-                self.counts.stray += 1;
-                return None;
+                self.stray(buffer);
+                None
             }
-        };
-        let owner = self.owner(&frame.ip(), pair, from);
-        let Some((flow, pair)) = owner else {
-            self.pool.give(frame.into_buffer());
-            self.counts.stray += 1;
-            return None;
-        };
-        frame.belongs_to(flow, pair);
-        Some(frame)
+        }
     }
 
-    fn owner(
-        &self,
-        packet: &IpPacket<&[u8]>,
-        pair: Option<u16>,
-        from: End,
-    ) -> Option<(FlowId, SourceId)> {
-        let pair = pair.unwrap_or_else(|| pair_of(packet.addresses().1));
-        let flow = self.owners.get(usize::from(pair))?.flow(packet, from)?;
-        Some((flow, SourceId::new(pair)))
+    /// A packet that comes from an end of a pair, and its flow.
+    fn entering(&mut self, packet: Passed<'_>, (pair, from): (u16, End)) -> Option<(Frame, Whose)> {
+        let mut frame = self.frame(packet.bytes)?;
+        let Some(whose) = self.whose(&frame.ip(), pair, from) else {
+            self.stray(frame.into_buffer());
+            return None;
+        };
+        let flow = match (whose, &mut self.recognised) {
+            (Whose::Own(flow), _) => flow,
+            (Whose::Programs(_), Some(flows)) => flows.observe(&frame.ip(), 1, from, packet.at),
+            (Whose::Programs(_), None) => return None,
+        };
+        frame.belongs_to(flow, SourceId::new(pair));
+        Some((frame, whose))
+    }
+
+    fn whose(&self, packet: &IpPacket<&[u8]>, pair: u16, from: End) -> Option<Whose> {
+        let owner = self.owners.get(usize::from(pair))?;
+        let direction = match from {
+            End::Server => Direction::Down,
+            End::Client => Direction::Up,
+        };
+        let programs = || owner.has_programs.then(|| Whose::Programs(Key::new(packet, direction)));
+        owner.flow(packet, from).map(Whose::Own).or_else(programs)
+    }
+
+    fn stray(&mut self, buffer: Buffer) {
+        self.pool.give(buffer);
+        self.counts.stray += 1;
     }
 }
 
@@ -275,15 +331,16 @@ fn ip_length(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Whether a packet that left is the one that arrived: a router changes its ECN field, its hop
-/// limit and, in IPv4, its checksum.
+/// limit and, in IPv4, its checksum. What both show of it is compared, payload too: packets of QUIC
+/// differ in nothing else.
 fn is_same(arrived: &Frame, left: &Frame) -> bool {
     let (a, b) = (arrived.ip(), left.ip());
     let (headers, other) = (a.ip_header_length(), b.ip_header_length());
-    let end = |packet: &IpPacket<&[u8]>| packet.headers_length().unwrap_or(packet.length());
+    let shown = a.length().min(SNAP);
     headers == other
         && a.length() == b.length()
         && a.identification() == b.identification()
-        && a.bytes()[headers..end(&a)] == b.bytes()[other..end(&b)]
+        && a.bytes()[headers..shown] == b.bytes()[other..shown]
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::process::ExitCode;
 
 use l4s_aqm::Config;
-use l4s_lab::{AgentCommand, Channel, Control, Frame, Next};
+use l4s_lab::{AgentCommand, Channel, Control, Frame, Next, Programs, Roles};
 use l4s_model::{Group, QdiscOf, Scenario};
 use l4s_observe::Observer;
 use l4s_os::netlink::{Netlink, index_of};
@@ -43,8 +43,30 @@ const WHO: &str = "the router";
 pub struct Real {
     /// Starts this program as [`main`].
     pub router: AgentCommand,
-    /// The arguments with which it is an agent.
+    /// The arguments with which it is another part of a run.
+    pub parts: Parts,
+}
+
+/// The arguments with which a program is a part of a run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Parts {
+    /// An agent.
     pub agent: Vec<String>,
+    /// The keeper of a program of the user.
+    pub keeper: Vec<String>,
+}
+
+impl Parts {
+    /// The parts, of this program.
+    pub(crate) fn of_this_program(self) -> Result<Roles, OsError> {
+        let program = std::env::current_exe()
+            .map_err(|error| OsError::Run(format!("where this program is: {error}")))?;
+        let [agent, keeper] = [self.agent, self.keeper].map(|args| AgentCommand {
+            program: program.clone(),
+            args: args.into_iter().map(Into::into).collect(),
+        });
+        Ok(Roles { agent, keeper })
+    }
 }
 
 /// The kernel's congestion control of each group, by the group's name.
@@ -54,8 +76,7 @@ type Controls = BTreeMap<String, Control>;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 struct Order {
     task: Task,
-    /// The arguments of an agent.
-    agent: Vec<String>,
+    parts: Parts,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -103,7 +124,7 @@ impl Real {
         for of in [QdiscOf::Linux, QdiscOf::Bpf] {
             let largest = scenarios.clone().filter(|s| s.kernel.qdisc == of).max_by_key(size);
             if let Some(largest) = largest {
-                let job = Job { scenario: largest.clone(), answers: true };
+                let job = Job { scenario: largest.clone(), answers: true, programs: None };
                 let lab = (job, controls(largest, &control));
                 self.attempt(Some(Box::new(lab)), Vec::new())?;
             }
@@ -135,18 +156,19 @@ impl Real {
     pub fn run(
         &self,
         scenario: &Scenario,
+        programs: Programs,
         control: impl Fn(&Group) -> Control,
         observer: &mut impl Observer<Frame>,
     ) -> Result<Ran, OsError> {
         let instead = check(scenario, &control)?;
-        let job = Job { scenario: scenario.clone(), answers: observer.wants_answers() };
+        let job = Job::new(scenario, programs, observer);
         let task = Task::Run(Box::new(job), controls(scenario, control));
         let (router, _) = self.start(task)?;
         follow(router, scenario, Place::Host, instead, observer)
     }
 
     fn start(&self, task: Task) -> Result<(Scribe, Answer), OsError> {
-        Scribe::start(WHO, &self.router, &Order { task, agent: self.agent.clone() })
+        Scribe::start(WHO, &self.router, &Order { task, parts: self.parts.clone() })
     }
 }
 
@@ -182,15 +204,12 @@ pub fn main() -> ExitCode {
 
 fn live(control: &mut Channel) -> Result<(), OsError> {
     let parent = rustix::process::getppid();
-    let Ok(Next::Message(Order { task, agent })) = control.next(true) else { return Ok(()) };
+    let Ok(Next::Message(Order { task, parts })) = control.next(true) else { return Ok(()) };
     namespace::enter(UnshareFlags::NEWNET)?;
     if !namespace::die_with(parent) {
         return Ok(());
     }
-    let program = std::env::current_exe()
-        .map_err(|error| OsError::Run(format!("where this program is: {error}")))?;
-    let args = agent.into_iter().map(Into::into).collect();
-    let agent = AgentCommand { program, args };
+    let roles = parts.of_this_program()?;
     let answer = |answer: &Answer, file: Option<&File>| {
         control
             .send(answer, file.map(AsFd::as_fd))
@@ -198,7 +217,7 @@ fn live(control: &mut Channel) -> Result<(), OsError> {
     };
     match task {
         Task::Try(lab, disciplines) => {
-            let found = attempt(lab, &disciplines, &agent)?;
+            let found = attempt(lab, &disciplines, &roles.agent)?;
             answer(&Answer::Tried(found), None)
         }
         Task::Run(job, controls) => {
@@ -207,7 +226,7 @@ fn live(control: &mut Channel) -> Result<(), OsError> {
             drop(theirs);
             let mut log = Log::new(file);
             let control = |group: &Group| controls[&group.name].clone();
-            if let Err(error) = drive::drive(&job, control, &agent, Place::Host, &mut log) {
+            if let Err(error) = drive::drive(&job, control, &roles, Place::Host, &mut log) {
                 log.write(&Event::Failed(Trouble::from(&error)))?;
             }
             log.finish()

@@ -40,7 +40,7 @@ mod watch;
 
 pub use event::{Counters, Ending, Event, Passed, QueueState};
 pub use follow::{Counts, Follower};
-pub use host::Real;
+pub use host::{Parts, Real};
 pub use kernel::{Kernel, VERSION};
 pub use qdisc::Qdisc;
 pub use run::{Virtual, check};

@@ -33,6 +33,12 @@ impl Log {
         event.write(&mut self.file).map_err(full)
     }
 
+    /// Lets the reader see that time goes on before the run begins.
+    pub fn waiting(&mut self) -> Result<(), OsError> {
+        self.write(&Event::Waiting)?;
+        self.finish()
+    }
+
     /// Lets the reader have what there is, now and then.
     fn pass_on(&mut self, bytes: u64) -> Result<(), OsError> {
         self.unsynced += bytes;

@@ -71,7 +71,7 @@ impl Router {
     /// Makes this process's namespace a router for pairs that are connected to it. `jiffy` is the
     /// time between two ticks of the kernel; without `netem` it delays what clients send.
     pub fn new(plan: &LabPlan, job: &Job, jiffy: Duration, netem: bool) -> Result<Router, OsError> {
-        let Job { scenario, answers } = job;
+        let Job { scenario, answers, .. } = job;
         let ipv6 = scenario.kernel.ip == Ip::V6;
         let mut netlink = Netlink::open()?;
         namespace::set("net/ipv4/ip_forward", "1")?;

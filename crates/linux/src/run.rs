@@ -1,8 +1,10 @@
 //! The substrate in virtual time: user-mode Linux.
 
+use std::fs;
+
 use l4s_bottleneck::Downloads;
 use l4s_cc::WantedEcn;
-use l4s_lab::{AgentCommand, Frame};
+use l4s_lab::{AgentCommand, Frame, Programs, Surroundings};
 use l4s_model::{EcnMode, Group, QdiscOf, Scenario};
 use l4s_observe::Observer;
 use l4s_os::OsError;
@@ -20,6 +22,8 @@ const FLOWS_PER_MIB: u64 = 8;
 /// Few of them are open at a time; of each that was, something is left for a minute.
 const DOWNLOADS_PER_MIB: u64 = 64;
 const MIB_PER_PAIR: u64 = 8;
+/// Programs of the user, and what they write besides their output. The machine gives what is used.
+const MIB_OF_PROGRAMS: u64 = 2048;
 
 /// The substrate: a kernel, and how this program takes part in it.
 #[derive(Debug)]
@@ -69,15 +73,24 @@ impl Virtual {
         Virtual { kernel, boot, guest, cores: Cores::default() }
     }
 
-    /// Runs `scenario` and tells `observer` everything that happens.
+    /// Runs `scenario` and tells `observer` everything that happens. Programs write their output to a
+    /// folder of this machine, which is made; what else they write stays in the guest.
     pub fn run(
         &self,
         scenario: &Scenario,
+        programs: Programs,
         observer: &mut impl Observer<Frame>,
     ) -> Result<Ran, OsError> {
         let instead = check(scenario)?;
         let core = self.cores.take();
-        let job = Job { scenario: scenario.clone(), answers: observer.wants_answers() };
+        let mut job = Job::new(scenario, programs, observer);
+        if let Some(programs) = &mut job.programs {
+            fs::create_dir_all(&programs.out)
+                .and_then(|()| fs::canonicalize(&programs.out))
+                .map(|out| programs.out = out)
+                .map_err(|error| OsError::machine(programs.out.display(), error))?;
+            programs.surroundings = Some(Surroundings::of_this_process()?);
+        }
         let order = self.order(job, core.as_ref().map(|core| core.number));
         let (guest, _) = Scribe::start("the guest kernel", &self.boot, &order)?;
         follow(guest, scenario, Place::Guest, instead, observer)
@@ -95,6 +108,7 @@ impl Virtual {
             core,
             memory_mib: MEMORY_MIB
                 + MIB_PER_PAIR * roster.sources() as u64
+                + if job.programs.is_some() { MIB_OF_PROGRAMS } else { 0 }
                 + flows / FLOWS_PER_MIB
                 + downloads / DOWNLOADS_PER_MIB,
             guest: self.guest.clone(),

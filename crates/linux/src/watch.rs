@@ -7,9 +7,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use l4s_lab::{AgentCommand, Channel, Frame, Lateness, Ledger, Next, shortest_rtt, slow_source};
-use l4s_model::Scenario;
+use l4s_model::{FlowId, Scenario};
 use l4s_observe::{LinkState, Observer};
 use l4s_os::OsError;
 use l4s_units::{Bytes, Probability, Time};
@@ -30,6 +31,9 @@ use crate::schedule::Schedule;
 const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
 /// What is read at once; as much is given back to the machine when it was read.
 const CHUNK: usize = 4 << 20;
+/// A run in virtual time is given up when that stands still for so long: a program computes without end, or
+/// waits in a loop that neither sleeps nor reads a clock.
+const STANDSTILL: Duration = Duration::from_secs(120);
 /// What a guest says that is short of memory on the host.
 const NO_MEMORY: &str = "Kernel mode signal 7";
 
@@ -46,6 +50,8 @@ pub struct Ran {
     pub instead: Vec<String>,
     /// How late departures were, in real time.
     pub lateness: Option<Lateness>,
+    /// The flows of programs, by their numbers in the run.
+    pub flows: Vec<(FlowId, l4s_flows::Row)>,
     /// Why the run should not be trusted.
     pub unfit: Option<String>,
 }
@@ -60,13 +66,19 @@ pub(crate) fn follow(
 ) -> Result<Ran, OsError> {
     let mut telling = Telling::new(scenario, place, observer);
     let mut reader = Reader::new(scribe.events.take());
+    let in_virtual_time = place == Place::Guest && !scenario.programs.is_empty();
+    let mut progress = Instant::now();
     loop {
         // What it wrote before it ended is read after it ended.
         let ended = scribe.ended()?;
         while reader.read()? {
             reader.events(|event| telling.tell(event))?;
+            progress = Instant::now();
         }
         match ended {
+            None if in_virtual_time && progress.elapsed() > STANDSTILL => {
+                return Err(stands_still(scenario));
+            }
             None => scribe.wait(),
             Some(status) => {
                 let Some(ending) = telling.ending.take() else {
@@ -76,6 +88,17 @@ pub(crate) fn follow(
             }
         }
     }
+}
+
+fn stands_still(scenario: &Scenario) -> OsError {
+    let names: Vec<_> =
+        scenario.programs.iter().map(|program| format!("`{}`", program.name)).collect();
+    OsError::Run(format!(
+        "virtual time stood still for {} s: a program computes without end, or waits in a loop that \
+         neither sleeps nor reads the clock (programs: {}); `--on kernel` has real time",
+        STANDSTILL.as_secs(),
+        names.join(", ")
+    ))
 }
 
 /// A process whose kernel is the router, and which writes down what happens. It goes with this.
@@ -263,6 +286,7 @@ impl<'a, O: Observer<Frame>> Telling<'a, O> {
                 let _ = self.reports.send(report);
                 self.ledger.pass_on(self.observer);
             }
+            Event::Waiting => {}
             Event::Queue(at, state) => self.sample(at, state),
             Event::Done(ending) => self.ending = Some(ending),
             Event::Failed(trouble) => return Err(trouble.into()),
@@ -313,6 +337,7 @@ impl<'a, O: Observer<Frame>> Telling<'a, O> {
             instead,
             lateness,
             unfit: miscounted.or(unfit).or_else(of_time),
+            flows: self.follower.recognised().collect(),
             counters,
         }
     }

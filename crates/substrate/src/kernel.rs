@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use l4s_bottleneck::Download;
-use l4s_lab::{AgentCommand, Control, End, Frame, Live};
+use l4s_lab::{Control, End, Frame, Live, Roles};
 use l4s_model::{Group, Scenario};
 use l4s_observe::Observer;
 use l4s_os::OsError;
@@ -26,8 +26,7 @@ const NAP: Duration = Duration::from_millis(20);
 /// `--on kernel`: real sockets.
 pub struct Kernel {
     controls: Mutex<Controls>,
-    agent: AgentCommand,
-    keeper: AgentCommand,
+    roles: Roles,
 }
 
 impl Kernel {
@@ -38,8 +37,7 @@ impl Kernel {
     pub fn new() -> Result<Kernel, Error> {
         Ok(Kernel {
             controls: Mutex::new(Controls::new(OPTION)),
-            agent: this_program(AGENT)?,
-            keeper: this_program(PROGRAM)?,
+            roles: Roles { agent: this_program(AGENT)?, keeper: this_program(PROGRAM)? },
         })
     }
 
@@ -99,7 +97,7 @@ impl<O: Observe> Substrate<O> for Kernel {
         scenarios.iter().try_for_each(|scenario| self.provide(scenario))?;
         // Where the largest lab can be, so can the others.
         if let Some(largest) = scenarios.iter().max_by_key(|s| s.roster().sources()) {
-            l4s_lab::rehearse(largest, |group| self.control(group), &self.agent)
+            l4s_lab::rehearse(largest, |group| self.control(group), &self.roles.agent)
                 .map_err(failure)?;
         }
         let rates = scenarios.iter().flat_map(|scenario| {
@@ -114,24 +112,19 @@ impl<O: Observe> Substrate<O> for Kernel {
     }
 
     fn run(&self, scenario: &Scenario, observer: &mut O, _: &mut Watch) -> Result<Ran, Error> {
-        let programs = Programs { out: std::env::temp_dir(), foreground: None };
-        self.run_programs(scenario, observer, &programs)
+        self.run_programs(scenario, observer, &Programs::unused())
     }
 
     fn run_programs(
         &self,
         scenario: &Scenario,
         observer: &mut O,
-        Programs { out, foreground }: &Programs,
+        programs: &Programs,
     ) -> Result<Ran, Error> {
         let control = |group: &Group| self.control(group);
-        let foreground = foreground.map(|host| match host {
-            ProgramHost::Server => End::Server,
-            ProgramHost::Client => End::Client,
-        });
-        let programs =
-            l4s_lab::Programs { keeper: self.keeper.clone(), out: out.clone(), foreground };
-        let ran = l4s_lab::run(scenario, control, &self.agent, &programs, observer);
+        let programs = l4s_lab::Programs::from(programs);
+        let foreground = programs.foreground;
+        let ran = l4s_lab::run(scenario, control, &self.roles, &programs, observer);
         let ran = ran.map_err(failure)?;
         let last = scenario.programs.len().checked_sub(1);
         let in_front =
@@ -153,7 +146,7 @@ impl<O: Observe> Substrate<O> for Kernel {
         self.with_controls(|controls| controls.provide(scenario))?;
         let observer = Arc::new(Mutex::new(observer));
         let control = |group: &Group| self.control(group);
-        let live = Live::start(scenario, control, &self.agent, Arc::clone(&observer));
+        let live = Live::start(scenario, control, &self.roles.agent, Arc::clone(&observer));
         let live = live.map_err(failure)?.with_most_downloads(MOST_DOWNLOADS);
         Ok(Box::new(KernelLane { live, observer }))
     }
@@ -195,6 +188,16 @@ impl<O: Observe> Lane<O> for KernelLane<O> {
 /// Locks an observer. What the data plane's thread left when it panicked is still an observer.
 fn lock<O>(observer: &Mutex<O>) -> MutexGuard<'_, O> {
     observer.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl From<&Programs> for l4s_lab::Programs {
+    fn from(Programs { out, foreground }: &Programs) -> l4s_lab::Programs {
+        let foreground = foreground.map(|host| match host {
+            ProgramHost::Server => End::Server,
+            ProgramHost::Client => End::Client,
+        });
+        l4s_lab::Programs { surroundings: None, out: out.clone(), foreground }
+    }
 }
 
 impl From<l4s_lab::Lateness> for Lateness {

@@ -148,6 +148,14 @@ pub struct Programs {
     pub foreground: Option<ProgramHost>,
 }
 
+#[cfg(all(target_os = "linux", feature = "kernels"))]
+impl Programs {
+    /// For a scenario without programs.
+    fn unused() -> Programs {
+        Programs { out: std::env::temp_dir(), foreground: None }
+    }
+}
+
 /// A bottleneck with its traffic, from time zero on and without an end.
 pub trait Lane<O>: Send {
     /// Runs up to and including `to`, which is not before the present.
@@ -194,7 +202,8 @@ pub struct Ran {
 /// Refuses programs on the substrate `name`.
 fn no_programs(name: &str) -> Error {
     Error::Unsupported(format!(
-        "--on {name}: it runs no programs: found `[[program]]`, expected none; `--on kernel` has them"
+        "--on {name}: it runs no programs: found `[[program]]`, expected none; `--on kernel`, \
+         `--on qdisc` and `--on linux` have them"
     ))
 }
 

@@ -7,7 +7,7 @@ use l4s_model::Scenario;
 use l4s_os::OsError;
 
 use crate::reenter::{BOOT, GUEST, this_program};
-use crate::{Capabilities, Error, Lane, Observe, Ran, Substrate, Watch};
+use crate::{Capabilities, Error, Lane, Observe, Programs, Ran, Substrate, Watch};
 
 const OPTION: &str = "--on linux";
 
@@ -40,7 +40,7 @@ impl<O: Observe> Substrate<O> for Linux {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { virtual_time: true, live: false, programs: false }
+        Capabilities { virtual_time: true, live: false, programs: true }
     }
 
     fn check(&self, scenario: &Scenario) -> Result<Vec<String>, Error> {
@@ -50,12 +50,24 @@ impl<O: Observe> Substrate<O> for Linux {
     fn prepare(&self, scenarios: &[&Scenario]) -> Result<Vec<String>, Error> {
         let notes = differences(scenarios, |scenario| Substrate::<O>::check(self, scenario))?;
         self.virtual_kernel()?;
+        for scenario in scenarios {
+            l4s_lab::check_programs(scenario).map_err(failure)?;
+        }
         Ok(notes)
     }
 
     fn run(&self, scenario: &Scenario, observer: &mut O, _: &mut Watch) -> Result<Ran, Error> {
-        let ran = self.virtual_kernel()?.run(scenario, observer).map_err(failure)?;
-        Ok(concluded(scenario, ran))
+        self.run_programs(scenario, observer, &Programs::unused())
+    }
+
+    fn run_programs(
+        &self,
+        scenario: &Scenario,
+        observer: &mut O,
+        programs: &Programs,
+    ) -> Result<Ran, Error> {
+        let ran = self.virtual_kernel()?.run(scenario, programs.into(), observer);
+        ran.map(|ran| concluded(scenario, ran)).map_err(failure)
     }
 
     fn lane(&self, _: &Scenario, _: O) -> Result<Box<dyn Lane<O>>, Error> {
@@ -90,6 +102,7 @@ pub(crate) fn concluded(scenario: &Scenario, ran: l4s_linux::Ran) -> Ran {
         packets: ran.packets,
         lateness: ran.lateness.map(Into::into),
         counters: ran.counters,
+        flows: ran.flows,
         instead: ran.instead,
         unfit: ran.unfit,
         ..Ran::default()

@@ -9,8 +9,8 @@ use l4s_os::OsError;
 
 use crate::controls::Controls;
 use crate::linux::{concluded, differences};
-use crate::reenter::{AGENT, ROUTER, this_program};
-use crate::{Capabilities, Error, Lane, Observe, Ran, Substrate, Watch};
+use crate::reenter::{ROUTER, parts, this_program};
+use crate::{Capabilities, Error, Lane, Observe, Programs, Ran, Substrate, Watch};
 
 const OPTION: &str = "--on qdisc";
 
@@ -26,7 +26,7 @@ impl Qdisc {
     /// # Errors
     /// This program cannot be started again.
     pub fn new() -> Result<Qdisc, Error> {
-        let real = Real { router: this_program(ROUTER)?, agent: vec![AGENT.to_owned()] };
+        let real = Real { router: this_program(ROUTER)?, parts: parts() };
         Ok(Qdisc { controls: Mutex::new(Controls::new(OPTION)), real })
     }
 
@@ -53,7 +53,7 @@ impl<O: Observe> Substrate<O> for Qdisc {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { virtual_time: false, live: false, programs: false }
+        Capabilities { virtual_time: false, live: false, programs: true }
     }
 
     fn check(&self, scenario: &Scenario) -> Result<Vec<String>, Error> {
@@ -61,7 +61,10 @@ impl<O: Observe> Substrate<O> for Qdisc {
     }
 
     fn prepare(&self, scenarios: &[&Scenario]) -> Result<Vec<String>, Error> {
-        scenarios.iter().try_for_each(|s| self.with_controls(|controls| controls.provide(s)))?;
+        for scenario in scenarios {
+            self.with_controls(|controls| controls.provide(scenario))?;
+            l4s_lab::check_programs(scenario).map_err(failure)?;
+        }
         let notes = differences(scenarios, |scenario| Substrate::<O>::check(self, scenario))?;
         let each = scenarios.iter().copied();
         if let Some(why) = self.real.missing(each.clone()).map_err(failure)? {
@@ -75,7 +78,16 @@ impl<O: Observe> Substrate<O> for Qdisc {
     }
 
     fn run(&self, scenario: &Scenario, observer: &mut O, _: &mut Watch) -> Result<Ran, Error> {
-        let ran = self.real.run(scenario, |group| self.control(group), observer);
+        self.run_programs(scenario, observer, &Programs::unused())
+    }
+
+    fn run_programs(
+        &self,
+        scenario: &Scenario,
+        observer: &mut O,
+        programs: &Programs,
+    ) -> Result<Ran, Error> {
+        let ran = self.real.run(scenario, programs.into(), |group| self.control(group), observer);
         ran.map(|ran| concluded(scenario, ran)).map_err(failure)
     }
 

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use l4s_bpf::{Ect1, Sockets, Tracers};
 use l4s_lab::agent::ReadSocket;
 use l4s_lab::{AgentCommand, PragueSample};
+use l4s_linux::Parts;
 
 use crate::Error;
 
@@ -30,10 +31,15 @@ pub fn reenter(argument: Option<&str>) -> Option<ExitCode> {
         AGENT => Some(l4s_lab::agent::main(&Hooks)),
         PROGRAM => Some(l4s_lab::program_main()),
         BOOT => Some(l4s_linux::boot::main()),
-        GUEST => Some(l4s_linux::guest::main(vec![AGENT.into()])),
+        GUEST => Some(l4s_linux::guest::main(parts())),
         ROUTER => Some(l4s_linux::host::main()),
         _ => None,
     }
+}
+
+/// The arguments with which this program is a part of a run.
+pub(crate) fn parts() -> Parts {
+    Parts { agent: vec![AGENT.to_owned()], keeper: vec![PROGRAM.to_owned()] }
 }
 
 /// This program with that argument.

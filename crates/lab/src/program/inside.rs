@@ -85,9 +85,9 @@ fn keep(spec: &Spec, args: &[String]) -> Result<u8, String> {
     let program =
         std::env::current_exe().map_err(|error| format!("where this program is: {error}"))?;
     let (last, before) = args[1..].split_last().ok_or("no arguments")?;
-    let init = Command::new(program).args(before).arg(INIT).arg(last).spawn();
+    let init = Command::new(&program).args(before).arg(INIT).arg(last).spawn();
     let status = init.and_then(|mut init| init.wait());
-    status.map(code).map_err(|error| format!("its first process: {error}"))
+    status.map(code).map_err(|error| format!("its first process, {}: {error}", program.display()))
 }
 
 fn init(spec: &Spec) -> Result<u8, String> {

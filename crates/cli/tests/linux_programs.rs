@@ -1,0 +1,146 @@
+//! Programs of the user where a kernel is the router: in virtual time (`--on linux`) and in real time
+//! (`--on qdisc`).
+//!
+//! Without a kernel (`make linux`) a test says `skipped: ` and why.
+#![cfg(target_os = "linux")]
+
+mod real;
+
+use std::fs;
+use std::process::{Command, Output};
+
+use l4s_measure::{FlowRow, Results};
+use real::{done, folder, stderr};
+use tempfile::TempDir;
+
+const GROUP: &str = "[[group]]\nname = \"A\"\ncc = \"cubic\"\nflows = 0\nrtt = \"10ms\"\n";
+
+fn scenario(duration: &str, programs: &str) -> TempDir {
+    folder(&format!(
+        "duration = \"{duration}\"\nwarmup = \"0s\"\nlink.rate = \"20mbit\"\naqm = \"fifo\"\n{GROUP}{programs}"
+    ))
+}
+
+fn run(on: &str, folder: &TempDir) -> Output {
+    let more = ["--out", "out", "--json", "--replace"];
+    let _ = fs::remove_dir_all(folder.path().join("out"));
+    real::l4s_on(on, folder.path(), &more).output().expect("l4s starts")
+}
+
+fn output(folder: &TempDir, file: &str) -> String {
+    let path = folder.path().join("out/programs").join(file);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn flows(folder: &TempDir) -> Vec<FlowRow> {
+    let results = Results::open(&folder.path().join("out")).unwrap();
+    results.flows().unwrap().next().unwrap().unwrap().1
+}
+
+/// Two megabytes from a server to a client, in Python.
+fn transfer(folder: &TempDir) {
+    let server = "import socket\ns = socket.create_server((\"0.0.0.0\", 8000))\n\
+                  while True:\n    c = s.accept()[0]\n    c.sendall(bytes(2000000))\n    c.close()\n";
+    let client = "import os, random, socket, time\n\
+                  c = socket.create_connection((\"server\", 8000))\nn = 0\n\
+                  while d := c.recv(65536): n += len(d)\n\
+                  print(n)\n\
+                  print(time.time_ns(), time.monotonic_ns(), os.getpid(), os.urandom(8).hex())\n\
+                  print(random.random(), hash(\"x\"), id(c), c.getsockname())\n";
+    fs::write(folder.path().join("server.py"), server).unwrap();
+    fs::write(folder.path().join("client.py"), client).unwrap();
+}
+
+const TRANSFER: &str = "[[program]]\nname = \"x\"\ngroup = \"A\"\nserver = [\"python3\", \"server.py\"]\n\
+                        client = [\"python3\", \"client.py\"]\nready = \"tcp:8000\"\n";
+
+fn has_python() -> bool {
+    let has = Command::new("python3").arg("--version").output().is_ok();
+    if !has {
+        println!("skipped: there is no python3 on this machine");
+    }
+    has
+}
+
+/// Clocks, process numbers, random numbers, hash seeds, addresses in memory, ports and every number that is
+/// measured come from the seed.
+#[test]
+fn a_run_of_programs_in_virtual_time_repeats() {
+    if !has_python() {
+        return;
+    }
+    let folder = scenario("3s", TRANSFER);
+    transfer(&folder);
+    let mut before = None;
+    for _ in 0..2 {
+        let ran = run("linux", &folder);
+        let Some(mut summaries) = done(&ran) else { return };
+        let said = output(&folder, "x/client.out");
+        assert!(said.starts_with("2000000\n"), "{said}");
+        let rows = flows(&folder);
+        let [flow] = &rows[..] else { panic!("{rows:?}") };
+        assert_eq!((flow.group.as_str(), flow.protocol.as_deref()), ("A", Some("TCP")));
+        assert!(flow.bytes > 2_000_000 && flow.rtt_mean_ms.unwrap() >= 10.0, "{flow:?}");
+        summaries[0].engine.wall_s = None;
+        let now = (said, rows, summaries);
+        assert_eq!(*before.get_or_insert_with(|| now.clone()), now);
+    }
+    // Another seed, another world.
+    let scenario = fs::read_to_string(folder.path().join("s.toml")).unwrap();
+    fs::write(folder.path().join("s.toml"), format!("seed = 2\n{scenario}")).unwrap();
+    let Some(_) = done(&run("linux", &folder)) else { return };
+    let said = output(&folder, "x/client.out");
+    let (_, rows, _) = before.unwrap();
+    assert!(said.starts_with("2000000\n") && flows(&folder) != rows, "{said}");
+}
+
+/// A program sees the machine's files; what it writes is in its output folder, or nowhere.
+#[test]
+fn a_program_in_virtual_time_leaves_its_output_and_nothing_else() {
+    let mark = format!("l4s-mark-{}", std::process::id());
+    let client = format!(
+        "cat s.toml | head -1; echo x > /tmp/{mark}; echo y > here; cat /tmp/{mark} here; \
+         echo z > $OUT/z; ip route 2>/dev/null; ls /proc | grep -c \"^[0-9]\"; echo late >&2"
+    );
+    let programs = format!("[[program]]\nname = \"a b\"\ngroup = \"A\"\nclient = '{client}'\n");
+    let folder = scenario("500ms", &programs);
+    let Some(_) = done(&run("linux", &folder)) else { return };
+    let said = output(&folder, "a b/client.out");
+    assert!(said.starts_with("duration = \"500ms\"\nx\ny\n"), "{said}");
+    assert!(!said.contains("default"), "a way out: {said}");
+    assert_eq!(output(&folder, "a b/client.err"), "late\n");
+    assert_eq!(output(&folder, "a b/z"), "z\n");
+    assert!(!folder.path().join("here").exists());
+    assert!(!std::path::Path::new("/tmp").join(mark).exists());
+}
+
+#[test]
+fn a_program_that_fails_beside_a_kernel_is_a_failed_run_with_its_last_lines() {
+    let programs = "[[program]]\nname = \"x\"\ngroup = \"A\"\nclient = 'echo why; exit 3'\n";
+    let folder = scenario("10s", programs);
+    for on in ["linux", "qdisc"] {
+        let ran = run(on, &folder);
+        let words = stderr(&ran);
+        if ran.status.code() == Some(3) {
+            println!("skipped: {words}");
+            continue;
+        }
+        assert_eq!(ran.status.code(), Some(1), "{words}");
+        assert!(words.contains("ended with exit code 3 after"), "{words}");
+        assert!(words.contains("programs/x/client.out:\nwhy"), "{words}");
+    }
+}
+
+#[test]
+fn programs_have_a_discipline_of_the_machines_kernel() {
+    if !has_python() {
+        return;
+    }
+    let folder = scenario("5s", TRANSFER);
+    transfer(&folder);
+    let Some(summaries) = done(&run("qdisc", &folder)) else { return };
+    assert!(output(&folder, "x/client.out").starts_with("2000000\n"));
+    let rows = flows(&folder);
+    assert!(rows.len() == 1 && rows[0].bytes > 2_000_000, "{rows:?}");
+    assert!(summaries[0].groups[0].packets >= 2_000_000 / 1448);
+}
