@@ -215,6 +215,16 @@ pub struct Shell {
     /// The host of the shell or command
     #[arg(long, value_enum, default_value_t = At::Client)]
     pub at: At,
+    /// Show the page of `l4s live` on the running bottleneck, whose link, discipline and round trips it
+    /// changes; at 127.0.0.1:4545 unless given
+    #[arg(
+        long,
+        value_name = "ADDR:PORT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "127.0.0.1:4545"
+    )]
+    pub live: Option<SocketAddr>,
     /// Set a key, such as link.rate=100mbit or group.shell.rtt=50ms
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,

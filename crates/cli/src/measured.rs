@@ -18,6 +18,7 @@ use crate::args::{Substrate, Trace};
 use crate::failure::Failure;
 use crate::figures::{Figures, Show};
 use crate::notes;
+use crate::shell::page::Page;
 
 /// The version of results.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -38,8 +39,8 @@ pub struct Finished {
 }
 
 /// What to keep of a run besides its summary.
-#[derive(Debug, Default)]
-pub struct Keep {
+#[derive(Default)]
+pub struct Keep<'a> {
     /// Time series, histograms and flows.
     pub tables: bool,
     /// Time between samples of the series; the recorder's own unless set. Of a simulation only.
@@ -48,10 +49,19 @@ pub struct Keep {
     pub trace: Option<(Durable, Trace)>,
     /// Where its programs put their output; a folder that goes with the run unless set.
     pub programs: Option<PathBuf>,
+    /// What a session has besides.
+    pub session: Option<Session<'a>>,
+}
+
+/// A run with somebody at the terminal.
+#[derive(Clone, Copy)]
+pub struct Session<'a> {
     /// The host on which the last program has the terminal.
-    pub foreground: Option<ProgramHost>,
+    pub foreground: ProgramHost,
     /// Where the present figures are shown while it runs.
-    pub figures: Option<Show>,
+    pub figures: Show,
+    /// The page that shows it.
+    pub page: Option<&'a Page>,
 }
 
 /// A sweep of more runs keeps series of few samples: what they are for is seen in many runs.
@@ -97,7 +107,12 @@ pub fn announce(engine: &Engine, plan: &Plan) {
 }
 
 /// Runs a point and measures it.
-pub fn run(engine: &Engine, point: &Point, command: &str, keep: Keep) -> Result<Finished, Failure> {
+pub fn run(
+    engine: &Engine,
+    point: &Point,
+    command: &str,
+    keep: Keep<'_>,
+) -> Result<Finished, Failure> {
     let set = point.set.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str())));
     let origin = Origin {
         on: name(engine).to_owned(),
@@ -112,16 +127,17 @@ pub fn run(engine: &Engine, point: &Point, command: &str, keep: Keep) -> Result<
     if !keep.tables && simulated {
         recorder = recorder.without_series();
     }
-    if let Some(interval) = keep.sampling.filter(|_| simulated || keep.foreground.is_some()) {
+    if let Some(interval) = keep.sampling.filter(|_| simulated || keep.session.is_some()) {
         recorder = recorder.sampled_every(interval);
     }
-    let programs = (keep.programs, keep.foreground);
+    let programs = (keep.programs, keep.session);
     let start = Instant::now();
-    let figures = keep.figures.and_then(Figures::on_terminal);
-    let (recorder, mut ran) = match figures {
-        Some(figures) => {
+    let (recorder, mut ran) = match keep.session {
+        Some(session) => {
+            let shown =
+                (Figures::on_terminal(session.figures), session.page.map(|page| page.seat.clone()));
             let ((recorder, _), ran) =
-                traced(engine, scenario, (recorder, figures), keep.trace, programs)?;
+                traced(engine, scenario, (recorder, shown), keep.trace, programs)?;
             (recorder, ran)
         }
         None => traced(engine, scenario, recorder, keep.trace, programs)?,
@@ -167,7 +183,7 @@ fn run_observed<O: Observe>(
     engine: &Engine,
     scenario: &Scenario,
     observer: &mut O,
-    (out, foreground): (Option<PathBuf>, Option<ProgramHost>),
+    (out, session): (Option<PathBuf>, Option<Session<'_>>),
 ) -> Result<Ran, Failure> {
     if scenario.programs.is_empty() {
         return Ok(engine.on().run(scenario, observer, &mut to_the_end)?);
@@ -175,7 +191,12 @@ fn run_observed<O: Observe>(
     let folder = tempfile::tempdir();
     let folder = folder.map_err(|error| Failure::Run(format!("a temporary folder: {error}")))?;
     let out = out.unwrap_or_else(|| folder.path().to_owned());
-    Ok(engine.on().run_programs(scenario, observer, &Programs { out, foreground })?)
+    let mut programs = Programs::new(out);
+    if let Some(session) = session {
+        programs.foreground = Some(session.foreground);
+        programs.remote = session.page.map(|page| page.remote.clone());
+    }
+    Ok(engine.on().run_programs(scenario, observer, &programs)?)
 }
 
 /// What a run cost, as the summary has it.
@@ -204,7 +225,7 @@ fn traced<O: Observe>(
     scenario: &Scenario,
     mut observer: O,
     trace: Option<(Durable, Trace)>,
-    programs: (Option<PathBuf>, Option<ProgramHost>),
+    programs: (Option<PathBuf>, Option<Session<'_>>),
 ) -> Result<(O, Ran), Failure> {
     let Some((file, trace)) = trace else {
         let ran = run_observed(engine, scenario, &mut observer, programs)?;

@@ -192,8 +192,7 @@ fn make(figure: &Figure, options: &Paper, out: &Path) -> Result<Made, Failure> {
         json: false,
         pictures: if alone { Pictures::Both } else { Pictures::Sheet(figure.pictures) },
         quiet: !alone,
-        foreground: None,
-        figures: None,
+        session: None,
         smaller: Some(("--quick", &quick)).filter(|_| !options.quick),
     }
     .carry_out()?;

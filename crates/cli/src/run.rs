@@ -10,14 +10,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 use l4s_measure::{RunRecord, Summary};
 use l4s_report::Pictures;
 use l4s_scenario::{Plan, Point};
-use l4s_substrate::{Engine, ProgramHost};
+use l4s_substrate::Engine;
 
 use crate::args::{Run, Substrate, Trace};
 use crate::asserts::{self, Judgement};
 use crate::failure::Failure;
-use crate::figures::Show;
 use crate::folder::{Existing, Folder, Manifest, PROGRAMS};
-use crate::measured::{self, Finished, Keep};
+use crate::measured::{self, Finished, Keep, Session};
 use crate::{forecast, headline, notes, parallel, print, report};
 
 /// A table of more rows is for files.
@@ -50,8 +49,7 @@ pub fn run(options: &Run) -> Result<(), Failure> {
         pictures: Pictures::Both,
         smaller: None,
         quiet: false,
-        foreground: None,
-        figures: None,
+        session: None,
     }
     .carry_out()?;
     done.show()?;
@@ -74,7 +72,7 @@ fn in_vm(options: &Run) -> Result<(), Failure> {
 }
 
 /// The runs of a plan, to be done, and what is kept of them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Job<'a> {
     /// The runs.
     pub plan: &'a Plan,
@@ -98,10 +96,8 @@ pub struct Job<'a> {
     pub smaller: Option<(&'a str, &'a Plan)>,
     /// Whether it is one of several, and leaves it to others to say how they get on.
     pub quiet: bool,
-    /// The host on which the last program has the terminal.
-    pub foreground: Option<ProgramHost>,
-    /// Where the present figures are shown while it runs.
-    pub figures: Option<Show>,
+    /// What a session has besides.
+    pub session: Option<Session<'a>>,
 }
 
 /// A job that is done.
@@ -123,14 +119,14 @@ impl Job<'_> {
         if let Some(advice) = advice.next().filter(|_| !self.quiet) {
             say!("note: {advice}");
         }
-        if self.foreground.is_none() {
+        if self.session.is_none() {
             measured::announce(&engine, plan);
         }
         let commands: Vec<String> =
             plan.points.iter().map(|p| p.command(self.called, self.on.name())).collect();
         let jobs = measured::jobs(&engine, self.jobs);
         let at_a_time = parallel::threads(jobs).min(plan.points.len());
-        if self.foreground.is_none() {
+        if self.session.is_none() {
             forecast::check_memory(plan, at_a_time, self.out.is_some())?;
         }
         let folder = match self.out {
@@ -224,14 +220,13 @@ impl Job<'_> {
         };
         let keep = Keep {
             tables: folder.is_some(),
-            sampling: match self.foreground {
+            sampling: match self.session {
                 Some(_) => Some(measured::SESSION_SAMPLING),
                 None => measured::sampling(self.plan, &points[number].scenario),
             },
             trace: folder.zip(self.trace).map(trace).transpose()?,
             programs: folder.map(|folder| self.programs(folder, number)),
-            foreground: self.foreground,
-            figures: self.figures,
+            session: self.session,
         };
         let mut finished = measured::run(engine, &points[number], &commands[number], keep)?;
         if points.len() == 1 {

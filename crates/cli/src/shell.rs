@@ -3,6 +3,8 @@
 //! The command is one `[[program]]` more of the scenario, in a group of its own that has no flows
 //! besides it. So a run of the scenario that the results contain is this run again.
 
+pub mod page;
+
 use std::io::IsTerminal;
 
 use l4s_report::Pictures;
@@ -14,7 +16,9 @@ use crate::args::{At, Shell, Substrate};
 use crate::failure::Failure;
 use crate::figures::Show;
 use crate::folder::Existing;
+use crate::measured::Session;
 use crate::run::Job;
+use page::Page;
 
 /// The group of the command, and the name of its program.
 const NAME: &str = "shell";
@@ -57,6 +61,10 @@ pub fn shell(options: &Shell) -> Result<u8, Failure> {
     // Before any thread: Ctrl-C is for the command, after which there are results.
     #[cfg(target_os = "linux")]
     l4s_substrate::leave_signals_to_program();
+    let page = options.live.map(|listen| Page::open(&plan, listen)).transpose()?;
+    if let Some(page) = &page {
+        say!("the page of this run: {}", page.url);
+    }
     let done = Job {
         plan: &plan,
         called: options.scenario.as_deref().unwrap_or(NAME),
@@ -69,8 +77,11 @@ pub fn shell(options: &Shell) -> Result<u8, Failure> {
         pictures: Pictures::Both,
         smaller: None,
         quiet: false,
-        foreground: Some(host),
-        figures: Some(if options.command.is_empty() { Show::Title } else { Show::Line }),
+        session: Some(Session {
+            foreground: host,
+            figures: if options.command.is_empty() { Show::Title } else { Show::Line },
+            page: page.as_ref(),
+        }),
     }
     .carry_out()?;
     done.tell();

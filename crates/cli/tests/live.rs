@@ -36,16 +36,18 @@ impl Live {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = command.spawn().expect("l4s starts");
         let mut url = String::new();
-        let stdout = process.stdout.take().expect("stdout");
-        BufReader::new(stdout).read_line(&mut url).expect("its address");
+        let mut stdout = BufReader::new(process.stdout.take().expect("stdout"));
+        stdout.read_line(&mut url).expect("its address");
         let mut stderr = process.stderr.take().expect("stderr");
-        let url = url.trim().trim_start_matches("http://");
+        // A shell says first that it is the page.
+        let url = url.trim().rsplit(' ').next().unwrap_or_default().trim_start_matches("http://");
         let (address, token) =
             url.split_once("/?token=").unwrap_or((url.trim_end_matches('/'), ""));
         match address.parse() {
             Ok(address) => {
                 // Nobody is to wait for a reader.
                 std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+                std::thread::spawn(move || std::io::copy(&mut stdout, &mut std::io::sink()));
                 Ok(Live { process, address, token: token.to_owned() })
             }
             Err(_) => {
@@ -410,4 +412,54 @@ fn real_sockets_are_watched_and_turned_and_nothing_is_left_of_them() {
     assert_eq!(live.ended().code(), Some(0));
     let left: Vec<_> = agents.iter().filter(|agent| watcher::lives(**agent)).collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+/// `l4s shell --live`: the page shows the run that has the shell, and changes its link. What would end the
+/// shell is refused.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_page_shows_a_shell_and_turns_its_link() {
+    use serde_json::json;
+
+    if Command::new("python3").arg("--version").output().is_err() {
+        return println!("skipped: there is no python3 on this machine");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let server = "import socket\ns = socket.create_server((\"0.0.0.0\", 8000))\n\
+                  c = s.accept()[0]\nwhile True: c.sendall(bytes(65536))\n";
+    let client = "import os, socket\nc = socket.create_connection((\"server\", 8000))\n\
+                  while not os.path.exists(\"done\"): c.recv(65536)\n";
+    std::fs::write(folder.path().join("server.py"), server).unwrap();
+    std::fs::write(folder.path().join("client.py"), client).unwrap();
+    // What it says to people is to be read here.
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", "exec \"$0\" \"$@\" 3>&1 1>&2 2>&3", env!("CARGO_BIN_EXE_l4s")]);
+    command.args(["shell", "--live=127.0.0.1:0", "--out", "out"]);
+    command.args(["--server", "python3 server.py", "--", "python3", "client.py"]);
+    command.current_dir(folder.path());
+    let mut live = match Live::spawn(command) {
+        Ok(live) => live,
+        Err(said) => return println!("skipped: {said}"),
+    };
+    let created = live.ask("POST /api/sessions\n{}");
+    let body = created.split_once("\r\n\r\n").expect("a body").1;
+    let created: serde_json::Value = serde_json::from_str(body).expect(body);
+    let id = created["id"].as_str().expect(body);
+    let mut watcher = watcher::Watcher::new(live.address, id, &live.token, DEADLINE);
+    let rate = |state: &serde_json::Value| {
+        state["lanes"][0]["groups"][0]["rate_bps"].as_f64().unwrap_or(0.0)
+    };
+    watcher.until("traffic of the shell", |m| rate(m) > 12e6);
+    watcher.send(&json!({"do": "set", "set": {"link.rate": "8mbit"}, "id": 1}));
+    watcher.until("an answer", |m| m["type"] == "done" && m["id"] == 1);
+    watcher.until("the rate of the link", |m| rate(m) > 1e6 && rate(m) < 8.5e6);
+    watcher.send(&json!({"do": "set", "set": {"group.shell.cc": "reno"}, "id": 2}));
+    let refused = watcher.until("a refusal", |m| m["id"] == 2);
+    assert!(refused["type"] == "error" && refused.to_string().contains("a new run"), "{refused}");
+    std::fs::write(folder.path().join("done"), "").unwrap();
+    assert_eq!(live.ended().code(), Some(0));
+    // The change is part of the measured run: its link had both rates.
+    let results = l4s_measure::Results::open(&folder.path().join("out")).unwrap();
+    let link = results.runs()[0].summary.link.rate_bps;
+    assert!(8e6 < link && link < 40e6, "{link}");
 }

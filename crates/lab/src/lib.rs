@@ -47,5 +47,5 @@ pub use program::{
 pub use pump::{Device, Port, PumpError, Pumped, Settings, Turn, pump};
 pub use recognised::Recognised;
 pub use report::{PragueSample, Report, TcpSample};
-pub use run::{HEAD_START, Ran, check, rehearse, run, shortest_rtt, slow_source};
+pub use run::{HEAD_START, Ran, Remote, check, rehearse, run, shortest_rtt, slow_source};
 pub use setup::{Control, LabOptions, LabPlan, cable_of};

@@ -2,9 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use l4s_bottleneck::Straddling;
-use l4s_model::{FlowId, Group, Ip, Scenario};
+use l4s_model::{Change, FlowId, Group, Ip, Scenario};
 use l4s_observe::Observer;
 use l4s_os::{Clock, OsError};
 use l4s_units::{Duration, Time};
@@ -14,11 +15,49 @@ use crate::program::Supervision;
 use crate::setup::DEFAULT_CONTROL;
 use crate::{
     AgentCommand, AgentInfo, Control, Counters, End, Ended, Frame, Lab, LabOptions, LabPlan,
-    Ledger, Plane, Programs, Pumped, Roles, Settings, pump,
+    Ledger, Plane, Programs, Pumped, Roles, Settings, Turn, pump,
 };
 
 /// Between the order to start and the start: every agent has heard of it by then.
 pub const HEAD_START: Duration = Duration::from_millis(100);
+
+/// The way to a run that goes on, for another thread: what time it is there, and what it should become.
+#[derive(Debug)]
+pub struct Remote {
+    clock: OnceLock<Clock>,
+    /// The scenario at present.
+    scenario: Mutex<Scenario>,
+    turns: Mutex<Vec<Turn>>,
+}
+
+impl Remote {
+    /// For a run of this scenario.
+    pub fn new(scenario: &Scenario) -> Remote {
+        Remote {
+            clock: OnceLock::new(),
+            scenario: Mutex::new(scenario.clone()),
+            turns: Mutex::default(),
+        }
+    }
+
+    /// The time of the run; `None` before it begins.
+    pub fn now(&self) -> Option<Time> {
+        self.clock.get().map(|clock| clock.now())
+    }
+
+    /// Has the run become another scenario from now on, and says whether it can: only the bottleneck and
+    /// round trips may be different.
+    pub fn adapt(&self, new: &Scenario) -> bool {
+        let mut present = self.scenario.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(now) = self.now().filter(|_| present.adaptable_with_its_flows(new)) else {
+            return false;
+        };
+        let turn = Turn { change: Change::between(&present, new, now), scenario: new.clone() };
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner).push(turn);
+        *present = new.clone();
+        true
+    }
+}
 
 /// How a run went.
 #[derive(Clone, PartialEq, Debug)]
@@ -55,7 +94,7 @@ pub fn rehearse(
 
 /// Runs `scenario` and tells `observer` everything that happens. `cc` is what the kernel calls a
 /// group's congestion control; `roles` starts the parts of the lab; `programs` is for those of the
-/// scenario.
+/// scenario; `remote` lets another thread follow and change the run.
 ///
 /// It runs on the calling thread, which is pinned to a core in the meantime.
 pub fn run(
@@ -63,6 +102,7 @@ pub fn run(
     cc: impl Fn(&Group) -> Control,
     roles: &Roles,
     programs: &Programs,
+    remote: Option<&Remote>,
     observer: &mut impl Observer<Frame>,
 ) -> Result<Ran, OsError> {
     let options = options(scenario, observer.sampling_interval());
@@ -95,7 +135,10 @@ pub fn run(
             let clock = Clock::starting_in(HEAD_START);
             lab.start(clock);
             programs.begin(clock);
-            let settings = Settings::new(clock, Time::ZERO + scenario.duration, stop);
+            let _ = remote.map(|remote| remote.clock.set(clock));
+            let turns = remote.map(|remote| &remote.turns);
+            let end = Time::ZERO + scenario.duration;
+            let settings = Settings { turns, ..Settings::new(clock, end, stop) };
             let pumped = pump(&ports, &mut plane, settings, &mut ledger, observer);
             let ended = programs.end()?;
             Ok((pumped.map_err(|error| OsError::Run(error.to_string()))?, ended))

@@ -167,6 +167,11 @@ impl Meter {
         }
     }
 
+    /// The same in a run that is at `now` already.
+    pub fn starting_at(self, now: Time) -> Meter {
+        Meter { since: now, ..self }
+    }
+
     /// What happened in a lane since it was looked at last.
     pub fn look(lane: &mut dyn Lane<Meter>) -> LaneState {
         let mut state = None;

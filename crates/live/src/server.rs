@@ -36,7 +36,7 @@ use crate::session::{Ground, Session, Standing, to_json};
 use answer::{Created, Refusal};
 use guard::Guard;
 
-pub use bind::{BindError, Server, interrupted};
+pub use bind::{Background, BindError, Server, interrupted};
 pub use guard::{Token, TokenError};
 
 /// The longest message to the server, in bytes.

@@ -6,7 +6,7 @@
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Report;
-use l4s_model::{FlowId, Scenario, SourceId};
+use l4s_model::{Change, FlowId, Scenario, SourceId};
 use l4s_observe::{FlowState, FrameEvent, HopEvent, LinkState, Observer, Traced};
 use l4s_units::{Bytes, Duration, Time};
 
@@ -255,6 +255,20 @@ impl<P: Traced> Observer<P> for Recorder {
         }
         if let Some(series) = &mut self.series {
             series.sample_flow(state, &mut self.flows, now);
+        }
+    }
+
+    /// What somebody made of the run is part of its scenario from here on, as if an `[[at]]` had said so.
+    fn adapted(&mut self, scenario: &Scenario, now: Time) {
+        let changes = &mut self.scenario.changes;
+        let place = changes.partition_point(|change| change.time <= now);
+        let rtts = scenario.groups.iter().map(|group| group.rtt).enumerate().collect();
+        let (aqm, rate) = (Some(scenario.aqm.clone()), Some(scenario.link.rate));
+        changes.insert(place, Change { time: now, aqm, rate, rtts });
+        for queue in queues_of([&scenario.aqm]) {
+            if !self.queues.contains(&queue) {
+                self.queues.push(queue);
+            }
         }
     }
 

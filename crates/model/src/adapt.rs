@@ -22,8 +22,13 @@ impl Scenario {
         sizes(self) == sizes(new) && self.with_changes_of(new) == *new
     }
 
-    /// This scenario with what may be different in `new` as it is there.
-    fn with_changes_of(&self, new: &Scenario) -> Scenario {
+    /// Whether nothing but the bottleneck and round trips are different in `new`: what a run may become
+    /// whose flows are fixed.
+    pub fn adaptable_with_its_flows(&self, new: &Scenario) -> bool {
+        self.groups.len() == new.groups.len() && self.with_bottleneck_of(new) == *new
+    }
+
+    fn with_bottleneck_of(&self, new: &Scenario) -> Scenario {
         let mut own = self.clone();
         own.name.clone_from(&new.name);
         (own.duration, own.warmup) = (new.duration, new.warmup);
@@ -32,6 +37,12 @@ impl Scenario {
         for (own, new) in own.groups.iter_mut().zip(&new.groups) {
             own.rtt = new.rtt;
         }
+        own
+    }
+
+    /// This scenario with what may be different in `new` as it is there.
+    fn with_changes_of(&self, new: &Scenario) -> Scenario {
+        let mut own = self.with_bottleneck_of(new);
         if !self.hops.is_empty() {
             return own;
         }

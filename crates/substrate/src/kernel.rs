@@ -122,9 +122,10 @@ impl<O: Observe> Substrate<O> for Kernel {
         programs: &Programs,
     ) -> Result<Ran, Error> {
         let control = |group: &Group| self.control(group);
+        let remote = programs.remote.as_deref();
         let programs = l4s_lab::Programs::from(programs);
         let foreground = programs.foreground;
-        let ran = l4s_lab::run(scenario, control, &self.roles, &programs, observer);
+        let ran = l4s_lab::run(scenario, control, &self.roles, &programs, remote, observer);
         let ran = ran.map_err(failure)?;
         let last = scenario.programs.len().checked_sub(1);
         let in_front =
@@ -191,7 +192,7 @@ fn lock<O>(observer: &Mutex<O>) -> MutexGuard<'_, O> {
 }
 
 impl From<&Programs> for l4s_lab::Programs {
-    fn from(Programs { out, foreground }: &Programs) -> l4s_lab::Programs {
+    fn from(Programs { out, foreground, .. }: &Programs) -> l4s_lab::Programs {
         let foreground = foreground.map(|host| match host {
             ProgramHost::Server => End::Server,
             ProgramHost::Client => End::Client,

@@ -34,7 +34,7 @@ pub use engine::Engine;
 #[cfg(all(target_os = "linux", feature = "kernels"))]
 pub use kernel::Kernel;
 #[cfg(all(target_os = "linux", feature = "kernels"))]
-pub use l4s_lab::leave_signals_to_program;
+pub use l4s_lab::{Remote, leave_signals_to_program};
 #[cfg(all(target_os = "linux", feature = "kernels"))]
 pub use linux::Linux;
 #[cfg(all(target_os = "linux", feature = "kernels"))]
@@ -140,19 +140,32 @@ pub enum ProgramHost {
 }
 
 /// Where the programs of a run put their output, and which of them has the terminal.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Programs {
     /// The folder of their output: a folder for each, by its name.
     pub out: PathBuf,
     /// The host on which the last one has the terminal, and ends the run when it ends there.
     pub foreground: Option<ProgramHost>,
+    /// Lets another thread follow and change the run (`--on kernel`).
+    #[cfg(all(target_os = "linux", feature = "kernels"))]
+    pub remote: Option<std::sync::Arc<Remote>>,
 }
 
-#[cfg(all(target_os = "linux", feature = "kernels"))]
 impl Programs {
+    /// Programs that put their output into folders in `out`, none of which has the terminal.
+    pub fn new(out: PathBuf) -> Programs {
+        Programs {
+            out,
+            foreground: None,
+            #[cfg(all(target_os = "linux", feature = "kernels"))]
+            remote: None,
+        }
+    }
+
     /// For a scenario without programs.
+    #[cfg(all(target_os = "linux", feature = "kernels"))]
     fn unused() -> Programs {
-        Programs { out: std::env::temp_dir(), foreground: None }
+        Programs::new(std::env::temp_dir())
     }
 }
 

@@ -3,6 +3,9 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use tokio::sync::watch;
 
 use super::guard::{Guard, Token};
 use super::{App, Options, serve};
@@ -98,6 +101,37 @@ impl Server {
     pub fn run(self, signal: impl AsyncFn()) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(serve::serve(self.listener, self.app, signal))
+    }
+}
+
+/// A server on a thread of its own. It ends when this is dropped.
+pub struct Background {
+    end: watch::Sender<bool>,
+    thread: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl Server {
+    /// Serves on a thread of its own.
+    ///
+    /// # Errors
+    /// There is no thread to be had.
+    pub fn in_background(self) -> io::Result<Background> {
+        let (end, ended) = watch::channel(false);
+        let over = async move || {
+            // Where the sender is gone, it is over, too.
+            let _ = ended.clone().wait_for(|over| *over).await;
+        };
+        let builder = std::thread::Builder::new().name("page".to_owned());
+        let thread = builder.spawn(move || self.run(over))?;
+        Ok(Background { end, thread: Some(thread) })
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.end.send_replace(true);
+        // A panic of the thread was reported by itself.
+        let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
