@@ -10,6 +10,7 @@ pub mod ethtool;
 mod host;
 pub mod namespace;
 pub mod netlink;
+pub mod nft;
 mod realtime;
 mod tun;
 

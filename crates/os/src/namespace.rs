@@ -71,6 +71,16 @@ pub fn join(pid: u32) -> Result<(), OsError> {
     Ok(())
 }
 
+/// Does something in the network namespace of process `pid`, which is in the user namespace of this one.
+pub fn within<T: Send>(
+    pid: u32,
+    act: impl FnOnce() -> Result<T, OsError> + Send,
+) -> Result<T, OsError> {
+    // A namespace is a thread's, and this one ends when it is done.
+    std::thread::scope(|scope| scope.spawn(|| join(pid).and_then(|()| act())).join())
+        .unwrap_or_else(|_| Err(OsError::Run("a thread in a namespace ended".to_owned())))
+}
+
 #[allow(unsafe_code)]
 fn unshare(flags: UnshareFlags) -> rustix::io::Result<()> {
     // SAFETY: the call is unsafe for the sake of UnshareFlags::FILES, which leaves other threads

@@ -1,13 +1,13 @@
 //! Devices, addresses, routes and queue disciplines of this process's network namespace, by
 //! rtnetlink.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use l4s_units::Duration;
 
 use netlink_packet_core::{
-    DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_ECHO, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST,
-    NetlinkHeader, NetlinkMessage, NetlinkPayload, NlasIterator,
+    DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_ECHO, NLM_F_EXCL, NLM_F_REPLACE,
+    NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload, NlasIterator,
 };
 use netlink_packet_route::address::{
     AddressAttribute, AddressHeaderFlags, AddressMessage, AddressScope,
@@ -16,7 +16,7 @@ use netlink_packet_route::link::{
     InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
 };
 use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteMessage, RouteProtocol, RouteScope, RouteType,
+    RouteAddress, RouteAttribute, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
 };
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
@@ -214,26 +214,94 @@ impl Netlink {
 
     /// Has packets to `destination` leave by a device, where a table is asked.
     pub fn add_route(&mut self, destination: IpAddr, index: u32, table: u8) -> Result<(), OsError> {
-        let mut message = RouteMessage::default();
-        let address = match destination {
-            IpAddr::V4(address) => {
-                message.header.address_family = AddressFamily::Inet;
-                message.header.destination_prefix_length = 32;
-                RouteAddress::Inet(address)
-            }
-            IpAddr::V6(address) => {
-                message.header.address_family = AddressFamily::Inet6;
-                message.header.destination_prefix_length = 128;
-                RouteAddress::Inet6(address)
-            }
+        let (prefix, address) = match destination {
+            IpAddr::V4(address) => (32, RouteAddress::Inet(address)),
+            IpAddr::V6(address) => (128, RouteAddress::Inet6(address)),
         };
+        let attributes = vec![RouteAttribute::Destination(address)];
+        let what = format!("the route to {destination}");
+        self.route(&what, destination.is_ipv6(), prefix, attributes, index, table)
+    }
+
+    /// Has IPv4 packets for which a table has no other route leave by a device, to a gateway behind it if
+    /// there is one, in packets of `mtu` bytes at most.
+    pub fn add_default_route(
+        &mut self,
+        index: u32,
+        table: u8,
+        gateway: Option<Ipv4Addr>,
+        mtu: Option<u32>,
+    ) -> Result<(), OsError> {
+        let gateway = gateway.map(|to| RouteAttribute::Gateway(RouteAddress::Inet(to)));
+        let mtu = mtu.map(|mtu| RouteAttribute::Metrics(vec![RouteMetric::Mtu(mtu)]));
+        let attributes = gateway.into_iter().chain(mtu).collect();
+        self.route("the default route", false, 0, attributes, index, table)
+    }
+
+    fn route(
+        &mut self,
+        what: &str,
+        ipv6: bool,
+        prefix: u8,
+        mut attributes: Vec<RouteAttribute>,
+        index: u32,
+        table: u8,
+    ) -> Result<(), OsError> {
+        let mut message = RouteMessage::default();
+        message.header.address_family =
+            if ipv6 { AddressFamily::Inet6 } else { AddressFamily::Inet };
+        message.header.destination_prefix_length = prefix;
         message.header.table = table;
         message.header.protocol = RouteProtocol::Static;
-        message.header.scope = RouteScope::Link;
+        let through = |attribute: &RouteAttribute| matches!(attribute, RouteAttribute::Gateway(_));
+        message.header.scope = match attributes.iter().any(through) {
+            true => RouteScope::Universe,
+            false => RouteScope::Link,
+        };
         message.header.kind = RouteType::Unicast;
-        message.attributes = vec![RouteAttribute::Destination(address), RouteAttribute::Oif(index)];
-        let what = format!("the route to {destination}");
-        self.ask(&what, RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
+        attributes.push(RouteAttribute::Oif(index));
+        message.attributes = attributes;
+        self.ask(what, RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// The IPv4 routes of every table, default routes aside: destination and length of its prefix.
+    pub fn routes(&mut self) -> Result<Vec<(Ipv4Addr, u8)>, OsError> {
+        let what = "the routes of this machine";
+        let failed = |error| OsError::machine(what, error);
+        let mut message = RouteMessage::default();
+        message.header.address_family = AddressFamily::Inet;
+        self.send(RouteNetlinkMessage::GetRoute(message), NLM_F_DUMP).map_err(failed)?;
+        let mut routes = Vec::new();
+        loop {
+            let (answers, _) = self.socket.recv_from_full().map_err(failed)?;
+            let mut rest = &answers[..];
+            while let Some(length) = rest.get(..4).and_then(|bytes| bytes.try_into().ok()) {
+                let length = u32::from_ne_bytes(length) as usize;
+                let Some(answer) = rest.get(..length).filter(|answer| answer.len() >= HEADER)
+                else {
+                    break;
+                };
+                let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(answer)
+                    .map_err(|error| OsError::Machine(format!("{what}: {error}")))?;
+                match answer.payload {
+                    NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewRoute(route)) => {
+                        let prefix = route.header.destination_prefix_length;
+                        routes.extend(route.attributes.iter().find_map(
+                            |attribute| match attribute {
+                                RouteAttribute::Destination(RouteAddress::Inet(to)) => {
+                                    Some((*to, prefix))
+                                }
+                                _ => None,
+                            },
+                        ));
+                    }
+                    NetlinkPayload::Done(_) => return Ok(routes),
+                    NetlinkPayload::Error(error) => return Err(failed(error.to_io())),
+                    _ => {}
+                }
+                rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+            }
+        }
     }
 
     /// Has what comes in by a device routed by another table than the main one.
@@ -336,6 +404,21 @@ impl Netlink {
         })
     }
 
+    /// The longest packet that a device takes.
+    pub fn mtu(&mut self, device: &str) -> Option<u32> {
+        self.link(device)?.attributes.into_iter().find_map(|attribute| match attribute {
+            LinkAttribute::Mtu(mtu) => Some(mtu),
+            _ => None,
+        })
+    }
+
+    /// Removes a device; a cable with both of its ends.
+    pub fn remove(&mut self, index: u32) -> Result<(), OsError> {
+        let mut message = LinkMessage::default();
+        message.header.index = index;
+        self.ask("a device", RouteNetlinkMessage::DelLink(message), 0)
+    }
+
     fn link(&mut self, device: &str) -> Option<LinkMessage> {
         let mut message = LinkMessage::default();
         message.attributes = vec![LinkAttribute::IfName(device.to_owned())];
@@ -383,6 +466,13 @@ impl Netlink {
         message: RouteNetlinkMessage,
         flags: u16,
     ) -> Result<Vec<u8>, OsError> {
+        let failed = |error| OsError::machine(what, error);
+        self.send(message, flags).map_err(failed)?;
+        let (answer, _) = self.socket.recv_from_full().map_err(failed)?;
+        Ok(answer)
+    }
+
+    fn send(&mut self, message: RouteNetlinkMessage, flags: u16) -> std::io::Result<()> {
         self.sequence += 1;
         let mut header = NetlinkHeader::default();
         header.flags = NLM_F_REQUEST | flags;
@@ -391,15 +481,12 @@ impl Netlink {
         request.finalize();
         let mut bytes = vec![0; request.buffer_len()];
         request.serialize(&mut bytes);
-        let failed = |error| OsError::machine(what, error);
-        self.socket.send(&bytes, 0).map_err(failed)?;
-        let (answer, _) = self.socket.recv_from_full().map_err(failed)?;
-        Ok(answer)
+        self.socket.send(&bytes, 0).map(drop)
     }
 }
 
 /// The kernel answers at once, or never.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+pub(crate) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// A root queue discipline, as far as it can be given to a device again.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -419,15 +506,19 @@ const MOST_DELAYED: u32 = 10_000_000;
 /// of linux/ethtool.h.
 const CUTTING_AND_MERGING: [u32; 3] = [0x1f, 0x24, 0x2c];
 
+/// RT_TABLE_MAIN of linux/rtnetlink.h.
+pub const MAIN_TABLE: u8 = 254;
+
 /// TCA_KIND and TCA_OPTIONS of linux/rtnetlink.h.
 const KIND: u16 = 1;
 const OPTIONS: u16 = 2;
 /// Newer disciplines refuse options without it.
-const NLA_F_NESTED: u16 = 1 << 15;
+pub(crate) const NLA_F_NESTED: u16 = 1 << 15;
 /// A number without such flags.
-const NLA_TYPE_MASK: u16 = 0x3fff;
-/// Bytes of `struct nlmsghdr`, and its type for a queue discipline.
-const HEADER: usize = 16;
+pub(crate) const NLA_TYPE_MASK: u16 = 0x3fff;
+/// Bytes of `struct nlmsghdr`.
+pub(crate) const HEADER: usize = 16;
+/// Its type for a queue discipline.
 const RTM_NEWQDISC: u16 = 36;
 
 fn traffic_control(
