@@ -6,7 +6,7 @@ L4S   := target/release/l4s
 DEMO  := out/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo live e2e pictures python wheel test lint bench validate linux vm test-vm reference figures web docs fuzz sanitize mutants clean
+.PHONY: help setup build demo live e2e pictures python wheel test lint bench validate linux vm test-vm reference figures web docs fuzz sanitize kills mutants clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -88,6 +88,9 @@ fuzz: setup ## every fuzz target for FUZZ_SECONDS (60) each
 
 sanitize: setup ## tests of what has unsafe code, under the address sanitizer
 	@RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address $(CARGO) test --locked -p l4s-lab -p l4s-linux --target "$$(rustc -vV | sed -n 's/host: //p')"
+
+kills: setup ## every process of programs' runs killed in turn, L4S_KILL_ROUNDS (50) times
+	@L4S_KILL_ROUNDS=$(or $(L4S_KILL_ROUNDS),50) $(CARGO) test --locked -p l4s --test hostile_programs -- nothing_is_left
 
 mutants: setup ## mutation of the core; takes two hours (cargo install cargo-mutants)
 	@$(CARGO) mutants --package l4s-aqm --file 'crates/aqm/src/dualpi2*' --file 'crates/aqm/src/dualpi2/**'; aqm=$$?; \

@@ -31,6 +31,7 @@ mod parallel;
 mod prompt;
 mod report;
 mod run;
+mod scratch;
 mod shell;
 mod show;
 mod table;

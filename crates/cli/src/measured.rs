@@ -18,6 +18,7 @@ use crate::args::{Substrate, Trace};
 use crate::failure::Failure;
 use crate::figures::{Figures, Show};
 use crate::notes;
+use crate::scratch::Scratch;
 use crate::shell::page::Page;
 
 /// The version of results.
@@ -188,7 +189,7 @@ fn run_observed<O: Observe>(
     if scenario.programs.is_empty() {
         return Ok(engine.on().run(scenario, observer, &mut to_the_end)?);
     }
-    let folder = tempfile::tempdir();
+    let folder = Scratch::new();
     let folder = folder.map_err(|error| Failure::Run(format!("a temporary folder: {error}")))?;
     let out = out.unwrap_or_else(|| folder.path().to_owned());
     let mut programs = Programs::new(out);

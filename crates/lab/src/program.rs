@@ -5,6 +5,7 @@
 //! the run, which begins when all are ready. All programs end with the run.
 
 mod inside;
+mod output;
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -555,6 +556,26 @@ fn words(command: &Command) -> Vec<String> {
         Command::Line(line) => ["/bin/sh", "-c", line].map(str::to_owned).into(),
         Command::Words(words) => words.clone(),
     }
+}
+
+/// Which files have not all that programs printed, for people.
+pub(crate) fn shortened(scenario: &Scenario, programs: &Programs) -> Vec<String> {
+    let mut notes = Vec::new();
+    for program in &scenario.programs {
+        let ends = [End::Server, End::Client].iter().flat_map(|end| [(*end, "out"), (*end, "err")]);
+        for (end, stream) in ends {
+            let path = output(&programs.out.join(&program.name), end, stream);
+            let length = fs::metadata(&path).map_or(0, |file| file.len());
+            if length > (output::HEAD + output::TAIL) as u64 {
+                notes.push(format!(
+                    "{} printed more than is kept: the middle of {} is left out",
+                    who(program, end),
+                    path.display()
+                ));
+            }
+        }
+    }
+    notes
 }
 
 /// The file of an output stream.

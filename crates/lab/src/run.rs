@@ -11,7 +11,7 @@ use l4s_os::{Clock, OsError};
 use l4s_units::{Duration, Time};
 
 use crate::message::Setup;
-use crate::program::Supervision;
+use crate::program::{Supervision, shortened};
 use crate::setup::DEFAULT_CONTROL;
 use crate::{
     AgentCommand, AgentInfo, Control, Counters, End, Ended, Frame, Lab, LabOptions, LabPlan,
@@ -172,7 +172,7 @@ pub fn run(
         counters,
         ended,
         flows: plane.recognised().collect(),
-        instead: other_defaults(&plan, &lab),
+        instead: [other_defaults(&plan, &lab), shortened(scenario, programs)].concat(),
     })
 }
 

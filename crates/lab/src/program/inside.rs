@@ -9,11 +9,13 @@
 //! pipe closes, because the command l4s is gone. So there is nothing to undo.
 
 use std::ffi::CStr;
-use std::fs;
-use std::io;
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::fs::{self, File};
+use std::io::{self, PipeWriter};
+use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitCode, ExitStatus, exit};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use l4s_os::{keep_off_spare_core, namespace};
 use rustix::io::Errno;
@@ -22,11 +24,15 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use rustix::thread::UnshareFlags;
 use serde::{Deserialize, Serialize};
 
+use super::output;
+
 /// The argument, behind that of the keeper, that makes an init of it.
 const INIT: &str = "init";
 /// Exit codes of shells for a command that cannot be run, and for one that is not there.
 const CANNOT_RUN: u8 = 126;
 const NOT_FOUND: u8 = 127;
+/// From the end of a program to the end of its output.
+const LAST_OUTPUT: Duration = Duration::from_secs(1);
 
 /// What keeper and init need to know.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -80,14 +86,43 @@ pub fn leave_signals_to_program() {
 fn keep(spec: &Spec, args: &[String]) -> Result<u8, String> {
     namespace::join(spec.namespace_of).map_err(|error| error.to_string())?;
     keep_off_spare_core();
-    namespace::enter(UnshareFlags::NEWNS | UnshareFlags::NEWPID)
-        .map_err(|error| error.to_string())?;
     let program =
         std::env::current_exe().map_err(|error| format!("where this program is: {error}"))?;
     let (last, before) = args[1..].split_last().ok_or("no arguments")?;
-    let init = Command::new(&program).args(before).arg(INIT).arg(last).spawn();
-    let status = init.and_then(|mut init| init.wait());
-    status.map(code).map_err(|error| format!("its first process, {}: {error}", program.display()))
+    let mut init = Command::new(&program);
+    init.args(before).arg(INIT).arg(last);
+    let (copied, copies) = mpsc::channel();
+    // The program in the foreground has the terminal.
+    if spec.leads {
+        let failed = |error: io::Error| format!("the output of the program: {error}");
+        let out = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
+        let err = io::stderr().as_fd().try_clone_to_owned().map_err(failed)?;
+        init.stdout(copying(out, copied.clone()).map_err(failed)?);
+        init.stderr(copying(err, copied.clone()).map_err(failed)?);
+    }
+    drop(copied);
+    // A process whose children are in another namespace than itself starts no threads any more.
+    namespace::enter(UnshareFlags::NEWNS | UnshareFlags::NEWPID)
+        .map_err(|error| error.to_string())?;
+    let failed = |error| format!("its first process, {}: {error}", program.display());
+    let mut child = init.spawn().map_err(failed)?;
+    // The pipes end with those who write into them.
+    drop(init);
+    let status = child.wait().map_err(failed)?;
+    // Nobody is left who could still write, unless the pipe was passed to a process outside.
+    let _ = copies.recv_timeout(LAST_OUTPUT);
+    Ok(code(status))
+}
+
+/// A pipe from which a thread copies what is kept of it. The sender goes when that is done.
+fn copying(to: OwnedFd, copied: mpsc::Sender<()>) -> io::Result<PipeWriter> {
+    let (from, pipe) = io::pipe()?;
+    std::thread::Builder::new().spawn(move || {
+        // Where it cannot be written, the pipe is closed, which ends a program that goes on printing.
+        let _ = output::copy(from, File::from(to));
+        drop(copied);
+    })?;
+    Ok(pipe)
 }
 
 fn init(spec: &Spec) -> Result<u8, String> {
