@@ -225,6 +225,10 @@ pub struct Shell {
         default_missing_value = "127.0.0.1:4545"
     )]
     pub live: Option<SocketAddr>,
+    /// The client reaches this machine's own network, and the Internet behind it, through the bottleneck;
+    /// as root
+    #[arg(long)]
+    pub internet: bool,
     /// Set a key, such as link.rate=100mbit or group.shell.rtt=50ms
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,

@@ -74,6 +74,7 @@ mod kernel {
         page.line("  dctcp, prague by BPF", &bpf(&probe));
         page.line("  AccECN", &accecn(&probe, &host));
         let tracers = [&probe.tcx, &probe.tracers].into_iter().find_map(Finding::reason);
+        page.line("  shell --internet", &internet());
         page.line("  tracers by BPF", tracers.map_or("yes", first_line));
         page.line("  dualpi2 by BPF", probe.queues.reason().map_or("yes", first_line));
         if works.is_ok() {
@@ -97,6 +98,14 @@ mod kernel {
             Err(why) => page.line("real TCP (--on qdisc)", &format!("no: {why}")),
         }
         network(page, &host);
+    }
+
+    /// Whether a client may reach this machine's network.
+    fn internet() -> String {
+        match l4s_substrate::internet_works() {
+            Ok(()) => "yes".to_owned(),
+            Err(why) => format!("no: {why}"),
+        }
     }
 
     /// Whether our congestion controls can be loaded.

@@ -59,6 +59,8 @@ pub struct Keep<'a> {
 pub struct Session<'a> {
     /// The host on which the last program has the terminal.
     pub foreground: ProgramHost,
+    /// Whether the client of its group reaches the network of this machine.
+    pub internet: bool,
     /// Where the present figures are shown while it runs.
     pub figures: Show,
     /// The page that shows it.
@@ -195,6 +197,7 @@ fn run_observed<O: Observe>(
     let mut programs = Programs::new(out);
     if let Some(session) = session {
         programs.foreground = Some(session.foreground);
+        programs.internet = session.internet;
         programs.remote = session.page.map(|page| page.remote.clone());
     }
     Ok(engine.on().run_programs(scenario, observer, &programs)?)

@@ -7,6 +7,7 @@ pub mod page;
 
 use std::io::IsTerminal;
 
+use l4s_model::Ip;
 use l4s_report::Pictures;
 use l4s_scenario::{Plan, group_names, quoted, source};
 
@@ -55,6 +56,9 @@ pub fn shell(options: &Shell) -> Result<u8, Failure> {
         At::Client => (ProgramHost::Client, "client"),
         At::Server => (ProgramHost::Server, "server"),
     };
+    if options.internet {
+        check_internet(options, &plan)?;
+    }
     if options.command.is_empty() && std::io::stdin().is_terminal() {
         say!("a shell on the {name} of group `{NAME}`; the run ends with it");
     }
@@ -79,6 +83,7 @@ pub fn shell(options: &Shell) -> Result<u8, Failure> {
         quiet: false,
         session: Some(Session {
             foreground: host,
+            internet: options.internet,
             figures: if options.command.is_empty() { Show::Title } else { Show::Line },
             page: page.as_ref(),
         }),
@@ -91,6 +96,23 @@ pub fn shell(options: &Shell) -> Result<u8, Failure> {
         Some(code @ 1..) => Ok(code),
         _ => judged.map(|()| 0),
     }
+}
+
+/// Refuses `--internet` where it cannot be, before anything starts.
+fn check_internet(options: &Shell, plan: &Plan) -> Result<(), Failure> {
+    if options.at == At::Server {
+        return Err(Failure::input(
+            "--internet: found --at server, expected --at client: the way on is the client's",
+        ));
+    }
+    if plan.points.iter().any(|point| point.scenario.kernel.ip == Ip::V6) {
+        return Err(Failure::input("--internet: found kernel.ip = 6, expected 4: it is IPv4 only"));
+    }
+    #[cfg(target_os = "linux")]
+    return l4s_substrate::internet_works()
+        .map_err(|why| Failure::Substrate(format!("--internet: {why}")));
+    #[cfg(not(target_os = "linux"))]
+    Err(Failure::Substrate("--internet: it needs Linux".to_owned()))
 }
 
 /// The command, or the user's shell.
@@ -106,8 +128,10 @@ fn command(options: &Shell) -> Vec<String> {
 fn programs(groups: &[String], words: &[String], options: &Shell) -> String {
     let mut text = String::from("\n");
     if !groups.iter().any(|group| group == NAME) {
+        // The Internet's own round trip comes on top.
+        let rtt = if options.internet { "5ms" } else { "20ms" };
         text +=
-            &format!("[[group]]\nname = \"{NAME}\"\ncc = \"cubic\"\nflows = 0\nrtt = \"20ms\"\n");
+            &format!("[[group]]\nname = \"{NAME}\"\ncc = \"cubic\"\nflows = 0\nrtt = \"{rtt}\"\n");
     }
     for (number, server) in (1..).zip(&options.server) {
         text += &format!(

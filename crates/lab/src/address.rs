@@ -1,6 +1,7 @@
 //! Addresses and ports: who is where, and whose a connection is.
 //!
-//! Pair number P has the network 10.P.0.0/16, or fd00::P:0:0/96. Its server is 10.P.0.1; its client
+//! Pair number P has the network 10.P.0.0/16, or fd00::P:0:0/96; where the machine uses some of these
+//! itself, 10.(N+P).0.0/16 for a number N. Its server is 10.P.0.1; its client
 //! has as many addresses as the flows need: 10.P.1.1, 10.P.2.1 and so on. Flow f comes to port
 //! 10000 + f mod 55536 of address number f div 55536. So no two flows of a run have the same one,
 //! however many short ones there are: a packet tells whose it is whenever it comes, and no

@@ -32,6 +32,8 @@ use rustix::time::{
     timerfd_settime,
 };
 
+pub(crate) use device::NAME as LAB_DEVICE;
+
 use crate::lateness::{Stalls, Watchdog};
 use crate::message::{Channel, Next, OnDevice, Order, Part, Row, Setup, Word};
 use crate::{PragueSample, Report, setup};

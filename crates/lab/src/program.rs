@@ -31,6 +31,7 @@ use inside::Spec;
 pub use inside::{leave_signals_to_program, main};
 
 use crate::address::End;
+use crate::internet::resolv_conf;
 use crate::setup::SERVER_PORT;
 use crate::{AgentCommand, Lab, LabPlan};
 
@@ -56,6 +57,8 @@ pub struct Programs {
     pub out: PathBuf,
     /// The end at which the last program has the terminal, and ends the run when it ends there.
     pub foreground: Option<End>,
+    /// Whether the client of the last program's group reaches the network of this machine; with IPv4 only.
+    pub internet: bool,
 }
 
 /// A working directory and an environment.
@@ -127,14 +130,14 @@ fn is_executable(word: &str) -> bool {
 
 /// A host that programs can be on.
 #[derive(Clone, Copy, Debug)]
-struct Host {
+pub(crate) struct Host {
     /// Its agent.
-    process: u32,
-    address: IpAddr,
+    pub process: u32,
+    pub address: IpAddr,
 }
 
 /// Per group, the hosts of server and client.
-fn hosts(plan: &LabPlan, lab: &Lab) -> Vec<[Host; 2]> {
+pub(crate) fn hosts(plan: &LabPlan, lab: &Lab) -> Vec<[Host; 2]> {
     let processes = lab.agents().chunks(2).map(|pair| [pair[0].pid, pair[1].pid]);
     let addresses = plan.pairs.iter().map(|pair| [pair.server.address, pair.client.address]);
     let host = |(process, address)| Host { process, address };
@@ -321,6 +324,12 @@ impl<'a> Supervisor<'a> {
         self.hung()
     }
 
+    /// Whether the host of a group reaches the network of this machine.
+    fn is_online(&self, group: usize, end: End) -> bool {
+        let online = self.scenario.programs.last().map(|program| program.group);
+        self.programs.internet && end == End::Client && online == Some(group)
+    }
+
     /// Whether it has the terminal.
     fn is_in_front(&self, number: usize, end: End) -> bool {
         let last = self.scenario.programs.len() - 1;
@@ -359,6 +368,7 @@ impl<'a> Supervisor<'a> {
             words: words(command),
             leads: !in_front,
             lingers: end == End::Server && !in_front,
+            name_servers: self.is_online(program.group, end).then(resolv_conf),
         };
         let spec = serde_json::to_string(&spec)
             .map_err(|error| OsError::Run(format!("{who}: {error}")))?;

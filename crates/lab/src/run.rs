@@ -10,8 +10,9 @@ use l4s_observe::Observer;
 use l4s_os::{Clock, OsError};
 use l4s_units::{Duration, Time};
 
+use crate::internet::Internet;
 use crate::message::Setup;
-use crate::program::{Supervision, shortened};
+use crate::program::{Supervision, hosts, shortened};
 use crate::setup::DEFAULT_CONTROL;
 use crate::{
     AgentCommand, AgentInfo, Control, Counters, End, Ended, Frame, Lab, LabOptions, LabPlan,
@@ -105,9 +106,21 @@ pub fn run(
     remote: Option<&Remote>,
     observer: &mut impl Observer<Frame>,
 ) -> Result<Ran, OsError> {
-    let options = options(scenario, observer.sampling_interval());
+    let group = scenario.programs.last().map(|program| program.group);
+    let group = group.filter(|_| programs.internet);
+    let claim = |group| Internet::claim(scenario.roster().sources(), group);
+    // Dropped after the lab.
+    let mut internet = group.map(claim).transpose()?;
+    let options = LabOptions {
+        internet: group,
+        first_network: internet.as_ref().map_or(0, |internet| internet.first_network),
+        ..options(scenario, observer.sampling_interval())
+    };
     let plan = LabPlan::new(scenario, cc, &options)?;
     let mut lab = Lab::build(&plan, &roles.agent)?;
+    if let Some((internet, group)) = internet.as_mut().zip(group) {
+        internet.open(hosts(&plan, &lab)[group])?;
+    }
     let (ports, told) = (lab.take_ports(), lab.take_reports());
     let mut plane = Plane::new(scenario);
     let (tell, reports) = mpsc::channel();

@@ -61,6 +61,11 @@ pub struct LabOptions {
     pub sample_every: Duration,
     /// How many flows may be ordered once the run goes on, besides those of the scenario.
     pub room: u32,
+    /// The number N of the first pair's network, 10.N.0.0/16 of IPv4.
+    pub first_network: u8,
+    /// The group whose client reaches this machine's network: no program of BPF changes what comes from
+    /// there.
+    pub internet: Option<usize>,
 }
 
 impl Default for LabOptions {
@@ -74,6 +79,8 @@ impl Default for LabOptions {
             built: false,
             sample_every: Duration::from_millis(100),
             room: 0,
+            first_network: 0,
+            internet: None,
         }
     }
 }
@@ -207,8 +214,9 @@ impl LabPlan {
             jitter_ns: 0,
             changes: Vec::new(),
         };
-        let mut clients: Vec<IpAddr> = address::clients(pair, flows, options.ipv6).collect();
-        let (server, client) = (address::server(pair, options.ipv6), clients.remove(0));
+        let network = options.first_network + pair;
+        let mut clients: Vec<IpAddr> = address::clients(network, flows, options.ipv6).collect();
+        let (server, client) = (address::server(network, options.ipv6), clients.remove(0));
         let address = |end: End| match end {
             End::Server => server,
             End::Client => client,
@@ -368,7 +376,9 @@ fn tcp(
     }
     pair.name.clone_from(&group.name);
     pair.server.device = match (&group.cc, control.sockets) {
-        _ if ecn != Some(Ecn::Ect1) || options.built => OnDevice::Nothing,
+        _ if ecn != Some(Ecn::Ect1) || options.built || options.internet == Some(number) => {
+            OnDevice::Nothing
+        }
         (l4s_cc::Config::Prague(config), Some(map)) if config.fallback == Fallback::Active => {
             OnDevice::Tracers { cc: control.name.clone(), map }
         }

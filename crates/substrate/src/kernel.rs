@@ -192,12 +192,12 @@ fn lock<O>(observer: &Mutex<O>) -> MutexGuard<'_, O> {
 }
 
 impl From<&Programs> for l4s_lab::Programs {
-    fn from(Programs { out, foreground, .. }: &Programs) -> l4s_lab::Programs {
+    fn from(Programs { out, foreground, internet, .. }: &Programs) -> l4s_lab::Programs {
         let foreground = foreground.map(|host| match host {
             ProgramHost::Server => End::Server,
             ProgramHost::Client => End::Client,
         });
-        l4s_lab::Programs { surroundings: None, out: out.clone(), foreground }
+        l4s_lab::Programs { surroundings: None, out: out.clone(), foreground, internet: *internet }
     }
 }
 

@@ -34,7 +34,7 @@ pub use engine::Engine;
 #[cfg(all(target_os = "linux", feature = "kernels"))]
 pub use kernel::Kernel;
 #[cfg(all(target_os = "linux", feature = "kernels"))]
-pub use l4s_lab::{Remote, leave_signals_to_program};
+pub use l4s_lab::{Remote, internet_works, leave_signals_to_program};
 #[cfg(all(target_os = "linux", feature = "kernels"))]
 pub use linux::Linux;
 #[cfg(all(target_os = "linux", feature = "kernels"))]
@@ -146,6 +146,8 @@ pub struct Programs {
     pub out: PathBuf,
     /// The host on which the last one has the terminal, and ends the run when it ends there.
     pub foreground: Option<ProgramHost>,
+    /// Whether the client of the last one reaches the network of this machine (`--on kernel`).
+    pub internet: bool,
     /// Lets another thread follow and change the run (`--on kernel`).
     #[cfg(all(target_os = "linux", feature = "kernels"))]
     pub remote: Option<std::sync::Arc<Remote>>,
@@ -157,6 +159,7 @@ impl Programs {
         Programs {
             out,
             foreground: None,
+            internet: false,
             #[cfg(all(target_os = "linux", feature = "kernels"))]
             remote: None,
         }

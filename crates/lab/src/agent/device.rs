@@ -13,7 +13,7 @@ use l4s_os::netlink::{Netlink, index_of};
 use l4s_os::{OsError, namespace};
 
 /// Its name, which is the same in every namespace.
-const NAME: &str = "l4s0";
+pub(crate) const NAME: &str = "l4s0";
 
 /// A device that is up.
 pub(super) struct Device {

@@ -41,8 +41,10 @@ pub(super) struct Spec {
     pub namespace_of: u32,
     /// The end of the control pipe from which the init reads signals.
     pub control: RawFd,
-    /// What `/etc/hosts` contains.
+    /// What `/etc/hosts` begins with.
     pub hosts: String,
+    /// What `/etc/resolv.conf` contains; the machine's own unless set.
+    pub name_servers: Option<String>,
     /// The program and its arguments.
     pub words: Vec<String>,
     /// Whether the program is the leader of a process group, which gets the signals.
@@ -126,7 +128,7 @@ fn copying(to: OwnedFd, copied: mpsc::Sender<()>) -> io::Result<PipeWriter> {
 }
 
 fn init(spec: &Spec) -> Result<u8, String> {
-    mount(&spec.hosts);
+    mount(spec);
     // SAFETY: the keeper inherited this end of the pipe for the init, which owns it from here on.
     #[allow(unsafe_code)]
     let control = unsafe { OwnedFd::from_raw_fd(spec.control) };
@@ -199,9 +201,12 @@ fn code(status: ExitStatus) -> u8 {
     status.code().unwrap_or_else(signal) as u8
 }
 
-/// Mounts that only this namespace sees: its processes, and its names of hosts. In a container that
-/// forbids them the program has to do without.
-fn mount(hosts: &str) {
+/// The socket by which the C library asks systemd-resolved for names, past any network (nss-resolve).
+const RESOLVED: &str = "/run/systemd/resolve/io.systemd.Resolve";
+
+/// Mounts that only this namespace sees: its processes, names of hosts and name servers. In a container
+/// that forbids them the program has to do without.
+fn mount(spec: &Spec) {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     if rustix::mount::mount_change("/", private).is_err() {
         return;
@@ -213,9 +218,18 @@ fn mount(hosts: &str) {
     if rustix::mount::mount("l4s", "/tmp", "tmpfs", safe, none).is_err() {
         return;
     }
+    let show = |name: &str, text: String, instead_of: &str| {
+        let file = format!("/tmp/{name}");
+        if fs::write(&file, text).is_ok() {
+            let _ = rustix::mount::mount_bind(file.as_str(), instead_of);
+        }
+    };
     let before = fs::read_to_string("/etc/hosts").unwrap_or_default();
-    if fs::write("/tmp/hosts", format!("{hosts}{before}")).is_ok() {
-        let _ = rustix::mount::mount_bind("/tmp/hosts", "/etc/hosts");
+    show("hosts", format!("{}{before}", spec.hosts), "/etc/hosts");
+    if let Some(text) = &spec.name_servers {
+        show("resolv.conf", text.clone(), "/etc/resolv.conf");
+        // Where it does not answer, the name servers are asked.
+        let _ = rustix::mount::mount_bind("/dev/null", RESOLVED);
     }
     let _ = rustix::mount::unmount("/tmp", UnmountFlags::DETACH);
 }
