@@ -260,8 +260,7 @@ impl Meter {
             protocol::GroupState {
                 name: name.clone(),
                 rate_bps: per_second(counted.bytes, span),
-                goodput_bps: (place < self.scenario.groups.len())
-                    .then(|| per_second(counted.delivered, span)),
+                goodput_bps: self.tells_goodput(place).then(|| per_second(counted.delivered, span)),
                 packets: counted.packets,
                 marked: counted.marked,
                 dropped: counted.dropped,
@@ -270,6 +269,12 @@ impl Meter {
             }
         };
         names.zip(&self.groups).enumerate().map(state).collect()
+    }
+
+    /// Whether it is known what the clients of a group passed on: what programs read is their own affair.
+    fn tells_goodput(&self, place: usize) -> bool {
+        let has_programs = self.scenario.programs.iter().any(|program| program.group == place);
+        place < self.scenario.groups.len() && !has_programs
     }
 
     fn flow_states(&self, span: Duration) -> Vec<protocol::FlowState> {
