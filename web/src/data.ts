@@ -42,6 +42,38 @@ export interface Run {
   curves?: Curves;
   /** A few points of each group's flows; of every run of a sweep over two numbers of flows. */
   sketch?: Sketch[];
+  /** The flows of its programs; only of runs with curves. */
+  programs?: ProgramFlows;
+}
+
+/** The flows of programs: those that carried most, and the others as one row. */
+export interface ProgramFlows {
+  /** In descending order of bytes. */
+  largest: ProgramFlow[];
+  others?: ProgramFlow;
+  /** The number of flows in `others`. */
+  more: number;
+}
+
+/** A flow of a program, as its headers tell (columns of flows.parquet). */
+export interface ProgramFlow {
+  group: string;
+  protocol: string | null;
+  client: string | null;
+  server: string | null;
+  start_s: number;
+  end_s: number | null;
+  bytes: number;
+  rate_bps: number | null;
+  retransmits: number;
+  not_ect: number;
+  ect0: number;
+  ect1: number;
+  marks: number;
+  drops: number;
+  delay_mean_ms: number | null;
+  delay_p99_ms: number | null;
+  rtt_mean_ms: number | null;
 }
 
 /** A group in one run of a sweep over two numbers of flows: enough for a cell of a matrix. */
@@ -56,7 +88,7 @@ export interface Sketch {
 }
 
 /** How a sender answers congestion, as far as colours care. */
-export type Traffic = "l4s" | "classic-ecn" | "classic" | "udp";
+export type Traffic = "l4s" | "classic-ecn" | "classic" | "udp" | "program";
 
 /** Distributions and time series of one run. */
 export interface Curves {
@@ -66,7 +98,7 @@ export interface Curves {
   cdf: Cdf[];
   /** Delay of each queue over time. */
   delay: DelaySeries[];
-  /** Rate of each flow over time; the biggest flows only, where there are many. */
+  /** Rate of each flow over time; of each group, where there are many flows, and of each group with programs. */
   rate: RateSeries[];
   /** What the detector of Classic ECN of each flow that has one sees and says. */
   detector?: DetectorSeries[];
@@ -76,6 +108,17 @@ export interface Curves {
   output?: RateSeries[];
   /** How long downloads took, by group. */
   downloads?: Downloads[];
+  /** Delay of the packets of each group with programs over time. */
+  program_delay?: ProgramDelay[];
+}
+
+/** Queue delay of the packets of a group over time. */
+export interface ProgramDelay {
+  group: string;
+  /** Ends of the intervals, in seconds. */
+  s: number[];
+  /** Mean delay; absent when no packet came. */
+  mean_ms: (number | null)[];
 }
 
 /** What a queue is. */

@@ -5,7 +5,7 @@ import type { Data } from "./data";
 import type { Figure } from "./figure";
 import { completion, downloading } from "./figures/completion";
 import { conditionFigures } from "./figures/conditions";
-import { course, distribution, type Drawn } from "./figures/delay";
+import { course, distribution, type Drawn, programCourse, programmed } from "./figures/delay";
 import { downloaded, efficiency } from "./figures/efficiency";
 import { headline, HEADLINE_RUNS } from "./figures/headline";
 import { matrices } from "./figures/matrix";
@@ -50,6 +50,8 @@ export function figures(data: Data, view: View = EVERYTHING): Figure[] {
     list.push(distribution(drawn, all, false), distribution(drawn, all, true));
     const timed = panels.filter(({ curves }) => curves.delay.length > 0);
     if (timed.length > 0) list.push(course(timed, all));
+    const own = programmed(panels);
+    if (own.length > 0) list.push(programCourse(own, all));
     const rated = panels.filter(({ curves }) => curves.rate.length > 0);
     if (rated.length > 0) list.push(rates(rated, all));
     const crowded = overloaded(panels);

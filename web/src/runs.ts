@@ -58,10 +58,10 @@ export const senders = (run: Run): string =>
     .map((group) => groupName(run, group.name))
     .join(" + ");
 
-/** The congestion control of a group, by name. */
+/** The congestion control of a group, by name; a group of programs has its own name. */
 export function groupName(run: Run, name: string): string {
   const group = run.summary.groups.find((g) => g.name === name);
-  if (group === undefined) return name;
+  if (group === undefined || run.traffic[name] === "program") return name;
   return group.cc === "udp" ? name : ccName(group.cc, run.traffic[name] === "classic-ecn");
 }
 

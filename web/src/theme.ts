@@ -23,6 +23,8 @@ export interface Theme {
   /** Classic congestion control with ECN. */
   classicEcn: string;
   udp: string;
+  /** Programs of the user, which answer in their own way. */
+  program: string;
   /** Single queues, by discipline. */
   aqm: Record<string, string>;
   /** Anything else, in order of appearance. */
@@ -41,6 +43,7 @@ const LIGHT: Theme = {
   classic: "#d4550a",
   classicEcn: "#a67c00",
   udp: "#6b7684",
+  program: "#0b8a6a",
   aqm: {
     pie: "#8250b8",
     fq_codel: "#0b8a6a",
@@ -65,6 +68,7 @@ const DARK: Theme = {
   classic: "#ff9248",
   classicEcn: "#e3bd4a",
   udp: "#93a0ae",
+  program: "#3fcaa0",
   aqm: {
     pie: "#bd93f0",
     fq_codel: "#3fcaa0",
@@ -95,7 +99,15 @@ export function trafficColour(theme: Theme, traffic: Traffic | undefined): strin
       return theme.classicEcn;
     case "udp":
       return theme.udp;
+    case "program":
+      return theme.program;
     default:
       return theme.classic;
   }
+}
+
+/** The colour of a group in a run. Groups of programs have one each. */
+export function groupColour(theme: Theme, run: Run, group: string): string {
+  const programs = Object.keys(run.traffic).filter((name) => run.traffic[name] === "program");
+  return [theme.program, ...theme.rest][programs.indexOf(group)] ?? trafficColour(theme, run.traffic[group]);
 }

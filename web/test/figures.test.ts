@@ -7,7 +7,7 @@ import { decades, points } from "../src/figures/delay";
 import { PAINTS } from "../src/lights/glyphs";
 import { open } from "../src/ssr";
 import { themeOf } from "../src/theme";
-import { demo, mixes, overload, sweep, web } from "./sample";
+import { demo, mixes, overload, programs, sweep, web } from "./sample";
 
 const named = (data: Data, name: string): Figure => {
   const figure = figures(data).find((f) => f.name === name);
@@ -25,7 +25,7 @@ const numbers = (option: Option): number[] =>
   );
 
 describe("every figure", () => {
-  for (const [what, data] of [["demo", demo()], ["sweep", sweep()], ["mixes", mixes()], ["overload", overload()], ["web", web()]] as const) {
+  for (const [what, data] of [["demo", demo()], ["sweep", sweep()], ["mixes", mixes()], ["overload", overload()], ["web", web()], ["programs", programs()]] as const) {
     for (const figure of figures(data)) {
       it(`of ${what}, ${figure.name}, holds finite numbers and series that exist`, () => {
         for (const width of [360, 1200]) {

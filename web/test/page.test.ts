@@ -1,9 +1,12 @@
 // What the page says besides its figures.
 import { describe, expect, it } from "vitest";
+import { columns as programColumns } from "../src/page/programs";
 import { columns } from "../src/page/table";
 import { facts } from "../src/page/tiles";
-import { items } from "../src/runs";
-import { demo } from "./sample";
+import { figures } from "../src/figures";
+import { items, senders } from "../src/runs";
+import { themeOf } from "../src/theme";
+import { demo, programs } from "./sample";
 
 /** The demonstration, with a hop before the bottleneck. */
 function hop() {
@@ -66,5 +69,44 @@ describe("hops", () => {
       ["used (%)", "50"],
     ]);
     expect(columns(items(demo())).some(({ head }) => head.includes("access"))).toBe(false);
+  });
+});
+
+describe("programs", () => {
+  it("have the name of their group, a line among the rates and a delay of their own", () => {
+    const data = programs();
+    expect(senders(data.folders[0]!.runs[0]!)).toBe("DCTCP + Cubic + P");
+    const lines = (name: string): unknown[] => {
+      const figure = figures(data).find((of) => of.name === name);
+      const option = figure?.option({ theme: themeOf("light"), width: 1200, height: 300, top: 0 });
+      return [option?.series ?? []].flat().filter((line) => line.name === "P").map((line) => line.data);
+    };
+    expect(lines("rate-time")).toEqual([[[1, 4], [2, 6]]]);
+    expect(lines("program-delay-time")).toEqual([[[1, 2], [2, 4]]]);
+    expect(figures(demo()).some(({ name }) => name === "program-delay-time")).toBe(false);
+  });
+
+  it("have a table of their flows, the others in its last row", () => {
+    const { largest, others, more } = programs().folders[0]!.runs[0]!.programs!;
+    const shown = programColumns([...largest, others!], more).map((column) => {
+      const show = (flow: typeof others): string => column.show?.(flow!) ?? String(column.value(flow!));
+      return [column.head, show(largest[0]), show(others)];
+    });
+    expect(shown).toEqual([
+      ["group", "P", ""],
+      ["protocol", "QUIC", "12 others"],
+      ["client", "10.0.1.1:9", ""],
+      ["server", "10.0.0.1:443", ""],
+      ["rate (Mb/s)", "5", ""],
+      ["delay mean (ms)", "3.14", "3.14"],
+      ["marks", "0", "0"],
+      ["drops", "2", "2"],
+      ["ECT(1)", "0", "0"],
+      ["ECT(0)", "0", "0"],
+      ["Not-ECT", "7", "7"],
+      ["retransmissions", "", "1"],
+      ["start (s)", "0.5", "0"],
+      ["end (s)", "2", "2.5"],
+    ]);
   });
 });

@@ -59,3 +59,22 @@ export function web(): Data {
   ];
   return data;
 }
+
+/** A group `P` of a program in the first of three runs, beside A and B. */
+export function programs(): Data {
+  const data = demo();
+  const run = data.folders[0]!.runs[0]!;
+  const delay_ms = { mean: 3, p1: 1, p25: 2, p50: 3, p75: 4, p99: 7, p999: 8, max: 9 };
+  run.summary.groups.push({ name: "P", cc: "cubic", flows: 0, rate_bps: 5e6, packets: 9, delay_ms, retransmits: 0 });
+  run.traffic.P = "program";
+  run.curves!.rate.push({ group: "P", s: [1, 2], mbps: [4, 6] });
+  run.curves!.program_delay = [{ group: "P", s: [1, 2], mean_ms: [2, 4] }];
+  const none = { client: null, server: null, rate_bps: null, delay_p99_ms: null, rtt_mean_ms: null };
+  const counts = { bytes: 9, retransmits: 0, not_ect: 7, ect0: 0, ect1: 0, marks: 0, drops: 2, delay_mean_ms: 3.14159 };
+  run.programs = {
+    largest: [{ ...none, ...counts, group: "P", protocol: "QUIC", client: "10.0.1.1:9", server: "10.0.0.1:443", rate_bps: 5e6, start_s: 0.5, end_s: 2 }],
+    others: { ...none, ...counts, group: "", protocol: null, start_s: 0, end_s: 2.5, retransmits: 1 },
+    more: 12,
+  };
+  return data;
+}

@@ -8,6 +8,7 @@ use l4s_measure::Summary;
 use serde::{Deserialize, Serialize};
 
 use crate::lights::Since;
+use crate::programs::ProgramFlows;
 
 /// Everything that one report shows.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -56,6 +57,9 @@ pub struct Run {
     /// A few points of each group's flows; of every run of a sweep over two numbers of flows.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub sketch: Vec<Sketch>,
+    /// The flows of its programs; only of runs with curves.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub programs: Option<ProgramFlows>,
 }
 
 /// A group in one run of a sweep over two numbers of flows: enough for a cell of a matrix.
@@ -83,6 +87,8 @@ pub enum Traffic {
     Classic,
     /// Not at all.
     Udp,
+    /// As the user's programs do, which have the group for themselves.
+    Program,
 }
 
 /// Distributions and time series of one run.
@@ -94,7 +100,8 @@ pub struct Curves {
     pub cdf: Vec<Cdf>,
     /// Delay of each queue over time.
     pub delay: Vec<DelaySeries>,
-    /// Rate of each flow over time; of each group, where flows have no series of their own.
+    /// Rate of each flow over time; of each group, where flows have no series of their own, and of
+    /// each group with programs.
     pub rate: Vec<RateSeries>,
     /// What the detector of Classic ECN of each flow that has one sees and says.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
@@ -108,6 +115,21 @@ pub struct Curves {
     /// How long downloads took, by group.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub downloads: Vec<Downloads>,
+    /// Delay of the packets of each group with programs over time.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub program_delay: Vec<ProgramDelay>,
+}
+
+/// Queue delay of the packets of a group with programs over time. As everywhere, packets below 200 B
+/// are left out.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ProgramDelay {
+    /// The group.
+    pub group: String,
+    /// Ends of the intervals, in seconds.
+    pub s: Vec<f64>,
+    /// Mean delay; absent when no packet came.
+    pub mean_ms: Vec<Option<f64>>,
 }
 
 /// Downloads of a group that completed after the warm-up.

@@ -11,7 +11,8 @@ use l4s_units::Bytes;
 use crate::lights::Since;
 use crate::thin;
 use crate::{
-    Curves, Data, DelaySeries, DetectorSeries, Downloads, Folder, RateSeries, Run, Sketch, Traffic,
+    Curves, Data, DelaySeries, DetectorSeries, Downloads, Folder, ProgramDelay, ProgramFlows,
+    RateSeries, Run, Sketch, Traffic,
 };
 
 /// At most so many runs of a folder get curves.
@@ -37,6 +38,8 @@ pub struct Source {
     pub runs: Vec<RunRecord>,
     /// A few points of runs by their place, where the sweep asks for them.
     pub sketches: BTreeMap<usize, Vec<Sketch>>,
+    /// The flows of programs of runs by their place, where there are any.
+    pub programs: BTreeMap<usize, ProgramFlows>,
 }
 
 /// The data of a report on `sources`, drawn by this version of l4s.
@@ -75,6 +78,7 @@ fn folder(source: &Source) -> Folder {
                     run.curves = Some(curves(record, scenario, DOWNLOADS / chosen.len()));
                 }
                 run.sketch = source.sketches.get(&i).cloned().unwrap_or_default();
+                run.programs = source.programs.get(&i).cloned();
                 run
             })
             .collect(),
@@ -168,8 +172,11 @@ fn run(i: usize, record: &RunRecord, scenario: Option<&Scenario>) -> Run {
     let groups = &groups[..groups.len().min(GROUPS)];
     let ecn: BTreeMap<&str, EcnMode> =
         groups.iter().map(|group| (group.name.as_str(), group.ecn)).collect();
-    let traffic =
-        |name: &str, cc: &str| traffic(cc, ecn.get(name).copied().unwrap_or(EcnMode::Auto));
+    let programs: BTreeSet<&str> = scenario.map(of_programs_alone).unwrap_or_default();
+    let traffic = |name: &str, cc: &str| match programs.contains(name) {
+        true => Traffic::Program,
+        false => traffic(cc, ecn.get(name).copied().unwrap_or(EcnMode::Auto)),
+    };
     Run {
         number: i + 1,
         aqm,
@@ -183,7 +190,28 @@ fn run(i: usize, record: &RunRecord, scenario: Option<&Scenario>) -> Run {
         summary,
         curves: None,
         sketch: Vec::new(),
+        programs: None,
     }
+}
+
+/// The names of the groups that run programs.
+fn with_programs(scenario: &Scenario) -> BTreeSet<&str> {
+    let group = |place: usize| scenario.groups.get(place).map(|group| group.name.as_str());
+    scenario.programs.iter().filter_map(|program| group(program.group)).collect()
+}
+
+/// The names of the groups that run programs and nothing else.
+fn of_programs_alone(scenario: &Scenario) -> BTreeSet<&str> {
+    let mut names = with_programs(scenario);
+    let others = (scenario.web.iter().map(|web| web.group))
+        .chain(scenario.apps.iter().map(|app| app.group))
+        .chain(
+            (0..scenario.groups.len()).filter(|place| !scenario.groups[*place].starts.is_empty()),
+        );
+    for place in others {
+        names.remove(scenario.groups[place].name.as_str());
+    }
+    names
 }
 
 /// A summary with as many groups as a report shows.
@@ -211,11 +239,19 @@ fn traffic(cc: &str, ecn: EcnMode) -> Traffic {
 fn curves(record: &RunRecord, scenario: Option<&Scenario>, most: usize) -> Curves {
     let queues = record.summary.queues.iter().take(thin::LINES).map(|queue| queue.name.as_str());
     let flows = lines(&record.series, Scope::Flow);
+    let groups = lines(&record.series, Scope::Group);
+    let programs = scenario.map(with_programs).unwrap_or_default();
+    let of_programs = groups.iter().filter(|(name, _)| programs.contains(name));
     let rates = if flows.is_empty() || flows.len() > RATES {
-        lines(&record.series, Scope::Group)
+        groups.clone()
     } else {
-        flows
+        flows.into_iter().chain(of_programs.clone().cloned()).collect()
     };
+    let program_delay = of_programs.map(|(name, rows)| {
+        let points = rows.iter().map(|row| (row.time_s, row.delay_mean_ms));
+        let (s, mean_ms) = thin::series(&points.collect::<Vec<_>>());
+        ProgramDelay { group: (*name).to_owned(), s, mean_ms }
+    });
     let most = most / record.summary.groups.len().clamp(1, GROUPS);
     let detector: Vec<_> = (lines(&record.series, Scope::Flow).iter())
         .filter(|(_, rows)| rows.iter().any(|row| row.classic_ecn.is_some()))
@@ -242,11 +278,8 @@ fn curves(record: &RunRecord, scenario: Option<&Scenario>, most: usize) -> Curve
             })
             .collect(),
         rate: rate_series(&record.summary, &rates),
-        output: if unresponsive {
-            rate_series(&record.summary, &lines(&record.series, Scope::Group))
-        } else {
-            Vec::new()
-        },
+        output: if unresponsive { rate_series(&record.summary, &groups) } else { Vec::new() },
+        program_delay: program_delay.collect(),
         truth: scenario.filter(|_| !detector.is_empty()).map(truth).unwrap_or_default(),
         detector,
         downloads: (scenario.iter())

@@ -6,7 +6,7 @@
 //! embedded font turns that into PNG. The same results give the same bytes on any machine.
 //!
 //! In the order of a report's making: `read` (folders), `gather` (results to data), `thin` (few
-//! points say what many do) and `sketch` (the fewest), `data` (the contract with the script),
+//! points say what many do), `sketch` (the fewest) and `programs` (their flows), `data` (the contract with the script),
 //! `studio` and `paint` (figures), `page` (HTML). [`lights`] has a page and a picture of its own,
 //! made the same way; [`sheet`] shows a picture of each of many reports.
 
@@ -16,6 +16,7 @@ mod gather;
 pub mod lights;
 mod page;
 mod paint;
+mod programs;
 mod read;
 pub mod sheet;
 mod sketch;
@@ -29,13 +30,14 @@ use l4s_measure::files::Dir;
 use l4s_measure::inventory::Writing;
 
 pub use data::{
-    Cdf, Curves, Data, DelaySeries, DetectorSeries, Downloads, Folder, RateSeries, Run, Sketch,
-    Traffic,
+    Cdf, Curves, Data, DelaySeries, DetectorSeries, Downloads, Folder, ProgramDelay, RateSeries,
+    Run, Sketch, Traffic,
 };
 pub use error::ReportError;
 pub use gather::{Source, gather};
 pub use page::page;
 pub use paint::{Painter, Picture};
+pub use programs::{ProgramFlow, ProgramFlows};
 pub use read::read;
 pub use studio::{Mode, Studio};
 

@@ -8,6 +8,7 @@ use l4s_measure::{
 };
 
 use crate::gather::{Source, chosen, gather};
+use crate::programs::ProgramFlows;
 use crate::sketch;
 use crate::thin::Lines;
 use crate::{Data, ReportError, SCENARIOS, Sketch, TOO_LARGE};
@@ -38,7 +39,7 @@ fn source(dir: &Path, results: &Results, label: String) -> Result<Source, Report
     let mut tables = Tables { results, summaries: &summaries, chosen, sketches };
     let mut series = tables.series()?;
     let mut delays = tables.delays()?;
-    let mut flows = tables.flows()?;
+    let (mut flows, programs) = tables.flows()?;
     let Tables { sketches, .. } = tables;
     let runs = results.runs().iter().enumerate().map(|(i, run)| RunRecord {
         summary: run.summary.clone(),
@@ -56,7 +57,7 @@ fn source(dir: &Path, results: &Results, label: String) -> Result<Source, Report
     let text = String::from_utf8_lossy(&text).into_owned();
     let scenarios = file(SCENARIOS, MOST_SCENARIOS)?;
     let scenarios = scenarios.and_then(|json| serde_json::from_slice(&json).ok());
-    Ok(Source { label, text, scenarios, runs: runs.collect(), sketches })
+    Ok(Source { label, text, scenarios, runs: runs.collect(), sketches, programs })
 }
 
 /// The most bytes of a scenario; that is what the reader of scenarios accepts.
@@ -159,10 +160,11 @@ impl Tables<'_> {
         Ok(kept)
     }
 
-    /// Downloads of chosen runs that ended.
-    fn flows(&self) -> Result<ByRun<FlowRow>, ReportError> {
+    /// Downloads of chosen runs that ended, and the flows of their programs.
+    fn flows(&self) -> Result<(ByRun<FlowRow>, BTreeMap<usize, ProgramFlows>), ReportError> {
+        let (mut kept, mut programs) = (ByRun::new(), BTreeMap::<usize, ProgramFlows>::new());
         let Some(last) = self.chosen.last().map(|last| *last as u32) else {
-            return Ok(ByRun::new());
+            return Ok((kept, programs));
         };
         let wanted = |run: u32| self.chosen.contains(&(run as usize));
         let mut ended: BTreeMap<u32, usize> = BTreeMap::new();
@@ -171,10 +173,11 @@ impl Tables<'_> {
                 *ended.entry(run).or_default() += 1;
             }
         })?;
-        let mut kept: ByRun<FlowRow> = ByRun::new();
         let mut seen: BTreeMap<u32, usize> = BTreeMap::new();
         self.results.each(wanted, last, |run, flow: FlowRow| {
-            if flow.end_s.is_some() && flow.size.is_some() {
+            if flow.protocol.is_some() {
+                programs.entry(run as usize).or_default().add(flow);
+            } else if flow.end_s.is_some() && flow.size.is_some() {
                 let every = ended[&run].div_ceil(FLOWS);
                 let number = seen.entry(run).or_default();
                 if number.is_multiple_of(every) {
@@ -183,7 +186,8 @@ impl Tables<'_> {
                 *number += 1;
             }
         })?;
-        Ok(kept)
+        programs.values_mut().for_each(ProgramFlows::settle);
+        Ok((kept, programs))
     }
 
     fn is_wanted(&self, run: usize) -> bool {

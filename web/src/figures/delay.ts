@@ -5,9 +5,9 @@ import type { Cdf, Curves } from "../data";
 import type { Figure, Word } from "../figure";
 import { base, columnsFor, gridOf, heading, legend, tile, tipLine, tooltip, xAxis, yAxis } from "../figure";
 import type { Item } from "../runs";
-import { runNames } from "../runs";
+import { groupName, runNames } from "../runs";
 import { digits, ms, percent, queueName } from "../text";
-import { queueColour, type Theme } from "../theme";
+import { groupColour, queueColour, type Theme } from "../theme";
 
 /** A run that has curves. */
 export type Drawn = Item & { curves: Curves };
@@ -203,32 +203,77 @@ export function delayMessage(drawn: Item[]): string {
   return parts.length === 0 ? "Queue delay" : `${parts.join("; ")} on average`;
 }
 
+/** A line of delays over time. */
+interface DelayLine {
+  name: string;
+  colour: string;
+  s: number[];
+  mean_ms: (number | null)[];
+}
+
 /** The course of the delay: a panel per run. */
 export function course(drawn: Drawn[], all: Item[]): Figure {
-  const names = runNames(all);
-  const columns = (width: number) => columnsFor(drawn.length, width, 320);
-  return {
+  const words = {
     name: "delay-time",
     title: drawn.length === 1 ? delayMessage(drawn) : "Queue delay over time",
     note: "Mean delay of each queue in each interval, on a logarithmic axis. Left of the dashed line is the warm-up, which no statistic counts.",
+  };
+  const lines = (theme: Theme, { run, curves }: Drawn): DelayLine[] =>
+    curves.delay.map(({ queue, s, mean_ms }) => ({ name: queueName(queue), colour: queueColour(theme, run, queue), s, mean_ms }));
+  return delayPanels(words, drawn, all, delayWords, lines);
+}
+
+/** Runs with programs whose packets were measured. */
+export const programmed = (drawn: Drawn[]): Drawn[] => drawn.filter(({ curves }) => (curves.program_delay ?? []).length > 0);
+
+/** The course of the delay of programs: a panel per run. */
+export function programCourse(drawn: Drawn[], all: Item[]): Figure {
+  const words = {
+    name: "program-delay-time",
+    title: "Queue delay of programs over time",
+    note: "Mean delay of the packets of each group with programs in each interval, whichever queue they were in, on a logarithmic axis. Packets below 200 B are left out.",
+  };
+  const lines = (theme: Theme, { run, curves }: Drawn): DelayLine[] =>
+    (curves.program_delay ?? []).map(({ group, s, mean_ms }) => ({ name: groupName(run, group), colour: groupColour(theme, run, group), s, mean_ms }));
+  const means = (theme: Theme, { run, curves }: Drawn): Word[] =>
+    (curves.program_delay ?? []).slice(0, 3).flatMap(({ group }) => {
+      const delay = run.summary.groups.find(({ name }) => name === group)?.delay_ms;
+      const text = `${groupName(run, group)} ${delay === undefined ? "" : ms(delay.mean)}`;
+      return [{ text: text.trim(), colour: groupColour(theme, run, group), strong: true }];
+    });
+  return delayPanels(words, drawn, all, means, lines);
+}
+
+/** Delays over time: a panel per run. */
+function delayPanels(
+  words: Pick<Figure, "name" | "title" | "note">,
+  drawn: Drawn[],
+  all: Item[],
+  wordsOf: (theme: Theme, item: Drawn) => Word[],
+  linesOf: (theme: Theme, item: Drawn) => DelayLine[],
+): Figure {
+  const names = runNames(all);
+  const columns = (width: number) => columnsFor(drawn.length, width, 320);
+  return {
+    ...words,
     height: (width) => 250 * Math.ceil(drawn.length / columns(width)) + 10,
     option: (canvas) => {
       const { theme } = canvas;
       const boxes = tile(drawn.length, columns(canvas.width), canvas, { left: 44, right: 16, top: 54, bottom: 42 });
       const range = decades(
-        drawn.flatMap(({ curves }) =>
-          curves.delay.flatMap(({ mean_ms, s }) =>
-            mean_ms.flatMap((value, i) => (value !== null && (s[i] ?? 0) >= curves.warmup_s ? [value] : [])),
+        drawn.flatMap((item) =>
+          linesOf(theme, item).flatMap(({ mean_ms, s }) =>
+            mean_ms.flatMap((value, i) => (value !== null && (s[i] ?? 0) >= item.curves.warmup_s ? [value] : [])),
           ),
         ),
         0.01,
       );
       const series = drawn.flatMap((item, panel) =>
-        item.curves.delay.map((line, i): Series => {
-          const colour = queueColour(theme, item.run, line.queue);
+        linesOf(theme, item).map((line, i): Series => {
+          const { colour } = line;
           return {
             type: "line",
-            name: queueName(line.queue),
+            name: line.name,
             xAxisIndex: panel,
             yAxisIndex: panel,
             data: line.s.map((s, k) => {
@@ -247,7 +292,7 @@ export function course(drawn: Drawn[], all: Item[]): Figure {
       );
       return {
         ...base(theme),
-        title: drawn.map((item, i) => heading(theme, boxAt(boxes, i), names.get(item.run) ?? "", delayWords(theme, item))),
+        title: drawn.map((item, i) => heading(theme, boxAt(boxes, i), names.get(item.run) ?? "", wordsOf(theme, item))),
         grid: boxes.map(gridOf),
         xAxis: drawn.map((_, i) => timeAxis(theme, i, endOf(drawn))),
         yAxis: drawn.map((_, i) =>
@@ -281,7 +326,7 @@ export const endOf = (drawn: Drawn[]): number =>
 
 /** Seconds. */
 export const timeAxis = (theme: Theme, gridIndex: number, end: number) =>
-  xAxis(theme, { type: "value", gridIndex, min: 0, max: end, name: "time (s)", splitLine: { show: false }, splitNumber: 5 });
+  xAxis(theme, { type: "value", gridIndex, min: 0, max: end, name: "time (s)", splitLine: { show: false }, splitNumber: 5, axisLabel: { color: theme.soft, fontSize: 11, fontFamily: theme.font, margin: 7, formatter: (s: number) => digits(s) } });
 
 /** A thin dashed line where the warm-up ends. */
 export const warmupMark = (theme: Theme, seconds: number) => ({

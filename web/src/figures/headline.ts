@@ -35,8 +35,11 @@ function note(drawn: Item[]): string {
   const flows = run.summary.groups.reduce((sum, group) => sum + group.flows, 0);
   const rtts = [...new Set(Object.values(run.base_rtt_ms))];
   const rtt = rtts.length === 1 && rtts[0] !== undefined ? `, base RTT ${ms(rtts[0])}` : "";
+  const programs = Object.values(run.traffic).includes("program");
+  const long = flows === 0 && programs ? "" : flows === 1 ? "One flow" : `${flows === 2 ? "Two" : flows} flows`;
+  const who = [long, programs ? (long === "" ? "Programs" : "programs") : ""].filter(Boolean).join(" and ");
   return (
-    `${flows === 2 ? "Two" : flows} flows share ${rate(run.summary.link.rate_bps)}${rtt}. ` +
+    `${who} ${flows === 1 && !programs ? "has" : "share"} ${rate(run.summary.link.rate_bps)}${rtt}. ` +
     "Above: share of packets that waited so long or less; the numbers are means. Beneath: the rate of each flow."
   );
 }

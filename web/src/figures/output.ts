@@ -3,7 +3,7 @@
 import type { Series } from "../chart";
 import type { Figure } from "../figure";
 import { groupName, type Item } from "../runs";
-import { trafficColour, type Theme } from "../theme";
+import { groupColour, type Theme } from "../theme";
 import { type Drawn, warmupMark } from "./delay";
 import { ratePanels } from "./rates";
 
@@ -24,7 +24,7 @@ export function output(drawn: Drawn[], all: Item[]): Figure {
 /** An area per sender. */
 const areas = (theme: Theme, { run, curves }: Drawn, panel: number): Series[] =>
   (curves.output ?? []).map((line, i): Series => {
-    const colour = trafficColour(theme, run.traffic[line.group]);
+    const colour = groupColour(theme, run, line.group);
     return {
       type: "line",
       name: groupName(run, line.group),

@@ -6,18 +6,18 @@ import { base, columnsFor, gridOf, heading, tile, yAxis } from "../figure";
 import type { Item } from "../runs";
 import { groupName, runNames } from "../runs";
 import { digits, rate } from "../text";
-import { trafficColour, type Theme } from "../theme";
+import { groupColour, type Theme } from "../theme";
 import { boxAt, type Drawn, endOf, lineTip, timeAxis, warmupMark } from "./delay";
 
 /** `DCTCP 24 Mb/s   Cubic 15 Mb/s`: what a panel's lines are and their mean rates per flow. */
 export function rateWords(theme: Theme, item: Item): Word[] {
   const { groups } = item.run.summary;
   return groups
-    .filter((group) => group.flows > 0)
+    .filter((group) => group.flows > 0 || item.run.traffic[group.name] === "program")
     .slice(0, 3)
     .map((group) => ({
       text: `${groupName(item.run, group.name)} ${group.flows > 1 ? `${group.flows} × ` : ""}${rate(group.rate_per_flow_bps ?? group.rate_bps)}`,
-      colour: trafficColour(theme, item.run.traffic[group.name]),
+      colour: groupColour(theme, item.run, group.name),
       strong: true,
     }));
 }
@@ -40,9 +40,11 @@ export function rateTop(drawn: Drawn[]): number {
 /** The lines of one run. */
 export const rateLines = (theme: Theme, item: Drawn, panel: number, width = 1.5): Series[] =>
   item.curves.rate.flatMap((line, i): Series[] => {
-    const colour = trafficColour(theme, item.run.traffic[line.group]);
+    const colour = groupColour(theme, item.run, line.group);
     const flows = item.run.summary.groups.find((group) => group.name === line.group)?.flows ?? 1;
-    const name = groupName(item.run, line.group) + (flows > 1 ? (line.flow === undefined ? " together" : ` #${line.flow}`) : "");
+    const programs = (item.curves.program_delay ?? []).some(({ group }) => group === line.group);
+    const together = line.flow === undefined && (flows > 1 || (programs && flows > 0));
+    const name = groupName(item.run, line.group) + (together ? " together" : line.flow !== undefined && flows > 1 ? ` #${line.flow}` : "");
     const thin = item.curves.rate.length > 6;
     const drawn = (of: string, mbps: (number | null)[], dash: object): Series => ({
       type: "line",
@@ -65,10 +67,11 @@ export const rateLines = (theme: Theme, item: Drawn, panel: number, width = 1.5)
 /** A panel per run. */
 export function rates(drawn: Drawn[], all: Item[]): Figure {
   const goodput = drawn.some(({ curves }) => curves.rate.some((line) => line.goodput_mbps !== undefined));
+  const programs = drawn.some(({ curves }) => (curves.program_delay ?? []).length > 0);
   const words = {
     name: "rate-time",
     title: "Rate of each flow over time",
-    note: `Bytes on the wire that left the bottleneck, per flow. Equal heights mean equal shares.${goodput ? " Dashed: goodput, where it is far below the rate." : ""}`,
+    note: `Bytes on the wire that left the bottleneck, per flow. Equal heights mean equal shares.${programs ? " The flows of a group's programs are one line." : ""}${goodput ? " Dashed: goodput, where it is far below the rate." : ""}`,
   };
   return ratePanels(words, drawn, all, { max: rateTop(drawn), splitNumber: 4 }, rateLines);
 }

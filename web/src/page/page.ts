@@ -5,12 +5,13 @@ import "./style.css";
 import type { Data } from "../data";
 import { drawable, figures, HEADLINE_LIMIT, type View } from "../figures";
 import { type Item, items, runNames } from "../runs";
-import { rate } from "../text";
+import { digits, rate } from "../text";
 import type { Mode } from "../theme";
 import { Cards } from "./cards";
 import { conditionControls, runControls } from "./controls";
 import { el } from "./dom";
 import { modeSwitch } from "./mode";
+import { programTables } from "./programs";
 import { runTable } from "./table";
 import { tiles } from "./tiles";
 
@@ -61,6 +62,7 @@ export function mount(): void {
       sweepControls,
       cards.conditions,
       runTable(all),
+      ...programTables(all),
       ...data.folders.map((folder) =>
         el("details", { class: "card" }, [
           el("summary", {}, [`The scenario as run${data.folders.length > 1 ? ` · ${folder.label}` : ""}`]),
@@ -83,7 +85,7 @@ function header(data: Data, all: Item[], flip: HTMLElement): HTMLElement {
   const facts = [
     `${all.length} ${all.length === 1 ? "run" : "runs"}`,
     link,
-    seconds.length === 1 ? `${seconds[0]} s each` : "",
+    seconds[0] !== undefined && seconds.length === 1 ? `${digits(seconds[0])} s${all.length > 1 ? " each" : ""}` : "",
     `on ${[...new Set(data.folders.map((folder) => folder.on))].join(", ")}`,
   ];
   return el("header", {}, [

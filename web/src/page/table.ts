@@ -6,12 +6,12 @@ import { type Item, lineNames, variedKeys } from "../runs";
 import { digits, keyName, quantity } from "../text";
 import { el } from "./dom";
 
-export interface Column {
+export interface Column<T = Item> {
   head: string;
   /** What to sort by. */
-  value(item: Item): number | string | undefined;
+  value(item: T): number | string | undefined;
   /** What to show; the value, unless given. */
-  show?(item: Item): string;
+  show?(item: T): string;
 }
 
 const QUEUES = [["L", "L4S"], ["C", "Classic"], ["Q", "queue"]] as const;
@@ -82,11 +82,12 @@ export function columns(all: Item[]): Column[] {
 const millionth = (value: number | undefined): number | undefined => (value === undefined ? undefined : value / 1e6);
 const times100 = (share: number | undefined): number | undefined => (share === undefined ? undefined : 100 * share);
 
-export function runTable(all: Item[]): HTMLElement {
-  const cols = columns(all);
-  const rows = all.map((item) => ({
-    item,
-    row: el(
+export const runTable = (all: Item[]): HTMLElement => tableCard("All runs", columns(all), all);
+
+/** A card with a table of `items` in the given order, and rows below it that are not sorted. */
+export function tableCard<T>(title: string, cols: Column<T>[], items: T[], last: T[] = []): HTMLElement {
+  const rowOf = (item: T): HTMLElement =>
+    el(
       "tr",
       {},
       cols.map((column) => {
@@ -95,9 +96,10 @@ export function runTable(all: Item[]): HTMLElement {
         if (column.head === "repeat it") return el("td", {}, [el("code", {}, [text])]);
         return el("td", typeof value === "number" ? { class: "number" } : {}, [text]);
       }),
-    ),
-  }));
-  const body = el("tbody", {}, rows.map(({ row }) => row));
+    );
+  const rows = items.map((item) => ({ item, row: rowOf(item) }));
+  const rest = last.map(rowOf);
+  const body = el("tbody", {}, [...rows.map(({ row }) => row), ...rest]);
   const heads = cols.map((column) => {
     const button = el("button", { type: "button" }, [column.head]);
     const head = el("th", { scope: "col" }, [button]);
@@ -107,12 +109,12 @@ export function runTable(all: Item[]): HTMLElement {
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
       const sign = down ? -1 : 1;
       rows.sort((a, b) => sign * compare(column.value(a.item), column.value(b.item)));
-      body.replaceChildren(...rows.map(({ row }) => row));
+      body.replaceChildren(...rows.map(({ row }) => row), ...rest);
     });
     return head;
   });
-  return el("section", { class: "card", "aria-label": "All runs" }, [
-    el("h2", {}, ["All runs"]),
+  return el("section", { class: "card", "aria-label": title }, [
+    el("h2", {}, [title]),
     el("div", { class: "scroll table" }, [el("table", {}, [el("thead", {}, [el("tr", {}, heads)]), body])]),
   ]);
 }

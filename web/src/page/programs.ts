@@ -1,0 +1,53 @@
+// The flows of programs: a table per run that has any.
+
+import type { ProgramFlow } from "../data";
+import { type Item, runNames } from "../runs";
+import { digits } from "../text";
+import { type Column, tableCard } from "./table";
+
+type Value = number | null | undefined;
+
+/** The columns; of the row of other flows `more` is their number. */
+export function columns(flows: ProgramFlow[], more: number): Column<ProgramFlow>[] {
+  const word = (head: string, value: (flow: ProgramFlow) => string | null): Column<ProgramFlow> => ({ head, value: (flow) => value(flow) ?? "" });
+  const number = (head: string, value: (flow: ProgramFlow) => Value): Column<ProgramFlow> => ({
+    head,
+    value: (flow) => value(flow) ?? undefined,
+    show: (flow) => {
+      const v = value(flow);
+      return v === null || v === undefined ? "" : digits(v, Number.isInteger(v) ? 16 : 3);
+    },
+  });
+  const list = [
+    word("group", ({ group }) => group || null),
+    word("protocol", (flow) => flow.protocol ?? `${more} others`),
+    word("client", ({ client }) => client),
+    word("server", ({ server }) => server),
+    number("rate (Mb/s)", ({ rate_bps }) => (rate_bps === null ? null : rate_bps / 1e6)),
+    number("delay mean (ms)", ({ delay_mean_ms }) => delay_mean_ms),
+    number("delay p99 (ms)", ({ delay_p99_ms }) => delay_p99_ms),
+    number("marks", ({ marks }) => marks),
+    number("drops", ({ drops }) => drops),
+    number("ECT(1)", ({ ect1 }) => ect1),
+    number("ECT(0)", ({ ect0 }) => ect0),
+    number("Not-ECT", ({ not_ect }) => not_ect),
+    number("RTT (ms)", ({ rtt_mean_ms }) => rtt_mean_ms),
+    number("retransmissions", (flow) => (flow.protocol === "TCP" || flow.protocol === null ? flow.retransmits : null)),
+    number("start (s)", ({ start_s }) => start_s),
+    number("end (s)", ({ end_s }) => end_s),
+  ];
+  return list.filter((column) => flows.some((flow) => (column.value(flow) ?? "") !== ""));
+}
+
+/** A table per run with programs. */
+export function programTables(all: Item[]): HTMLElement[] {
+  const names = runNames(all);
+  const several = all.length > 1;
+  return all.flatMap(({ run }) => {
+    const { largest, others, more } = run.programs ?? { largest: [], more: 0 };
+    if (largest.length === 0) return [];
+    const title = `Flows of programs${several ? `: ${names.get(run) ?? run.number}` : ""}`;
+    const last = others === undefined ? [] : [others];
+    return [tableCard(title, columns([...largest, ...last], more), largest, last)];
+  });
+}
