@@ -241,6 +241,10 @@ pub struct Shell {
     /// Write every packet at the bottleneck into the folder of --out
     #[arg(long, value_enum, value_name = "FORMAT", requires = "out")]
     pub trace: Option<Trace>,
+    /// Say of each larger flow which ECN codepoints its sender sets, how it answers marks, and whether it
+    /// paces; without a scenario, the rate of the link alternates between 40 and 20 Mb/s
+    #[arg(long)]
+    pub check: bool,
     /// What the summary must satisfy, such as 'groups.shell.mark > 0'; exit code 1 where it does not
     #[arg(long, value_name = "ASSERTION")]
     pub assert: Vec<String>,

@@ -15,6 +15,7 @@ use l4s_substrate::{Engine, Observe, ProgramHost, Programs, Ran, check_programs,
 use serde_json::Value;
 
 use crate::args::{Substrate, Trace};
+use crate::check::Checks;
 use crate::failure::Failure;
 use crate::figures::{Figures, Show};
 use crate::notes;
@@ -35,7 +36,7 @@ pub struct Finished {
     pub early: Option<String>,
     /// The exit code of the program in the foreground.
     pub code: Option<u8>,
-    /// The flows of its programs, in words.
+    /// The flows of its programs, in words; at first only their check.
     pub flows: String,
 }
 
@@ -65,6 +66,8 @@ pub struct Session<'a> {
     pub figures: Show,
     /// The page that shows it.
     pub page: Option<&'a Page>,
+    /// Whether the senders of its programs' flows are checked.
+    pub check: bool,
 }
 
 /// A sweep of more runs keeps series of few samples: what they are for is seen in many runs.
@@ -135,22 +138,29 @@ pub fn run(
     }
     let programs = (keep.programs, keep.session);
     let start = Instant::now();
-    let (recorder, mut ran) = match keep.session {
-        Some(session) => {
-            let shown =
-                (Figures::on_terminal(session.figures), session.page.map(|page| page.seat.clone()));
-            let ((recorder, _), ran) =
-                traced(engine, scenario, (recorder, shown), keep.trace, programs)?;
-            (recorder, ran)
+    let (recorder, checks, mut ran) = match keep.session {
+        None => {
+            let (recorder, ran) = traced(engine, scenario, recorder, keep.trace, programs)?;
+            (recorder, None, ran)
         }
-        None => traced(engine, scenario, recorder, keep.trace, programs)?,
+        Some(session) => {
+            let figures = Figures::on_terminal(session.figures);
+            let checks = session.check.then(|| Checks::new(scenario));
+            let page = session.page.map(|page| page.seat.clone());
+            let observer = (recorder, (figures, (checks, page)));
+            let ((recorder, (_, (checks, _))), ran) =
+                traced(engine, scenario, observer, keep.trace, programs)?;
+            (recorder, checks, ran)
+        }
     };
     let (code, recorder) = (ran.code, recorder.ended(ran.time));
     let recognised = std::mem::take(&mut ran.flows);
+    let flows =
+        checks.map(|checks| checks.report(&recognised, ran.unfit.is_some())).unwrap_or_default();
     let mut record = recorder.finish(cost(ran));
     add_recognised(&mut record.flows, recognised);
     let early = notes::ended_early(scenario, &record.flows);
-    Ok(Finished { record, wall: Some(start.elapsed()), early, code, flows: String::new() })
+    Ok(Finished { record, wall: Some(start.elapsed()), early, code, flows })
 }
 
 /// Adds to the rows of programs' flows what their headers tell.

@@ -230,7 +230,7 @@ impl Job<'_> {
         };
         let mut finished = measured::run(engine, &points[number], &commands[number], keep)?;
         if points.len() == 1 {
-            finished.flows = headline::flows(&finished.record.flows);
+            finished.flows = headline::flows(&finished.record.flows) + &finished.flows;
         }
         if let Some(folder) = folder {
             folder.keep(number, &finished.record)?;

@@ -14,6 +14,7 @@ use l4s_scenario::{Plan, group_names, quoted, source};
 use l4s_substrate::ProgramHost;
 
 use crate::args::{At, Shell, Substrate};
+use crate::check;
 use crate::failure::Failure;
 use crate::figures::Show;
 use crate::folder::Existing;
@@ -32,6 +33,7 @@ const LONGEST: &str = "1440min";
 pub fn shell(options: &Shell) -> Result<u8, Failure> {
     let (file, text) = match &options.scenario {
         Some(scenario) => source(scenario)?,
+        None if options.check => ("shell.toml".to_owned(), DEFAULT.to_owned() + &check::changes()),
         None => ("shell.toml".to_owned(), DEFAULT.to_owned()),
     };
     let words = command(options);
@@ -86,6 +88,7 @@ pub fn shell(options: &Shell) -> Result<u8, Failure> {
             internet: options.internet,
             figures: if options.command.is_empty() { Show::Title } else { Show::Line },
             page: page.as_ref(),
+            check: options.check,
         }),
     }
     .carry_out()?;

@@ -287,6 +287,41 @@ fn a_shell_judges_what_its_command_sent() {
     assert_eq!(judged("groups.shel.packets > 0").status.code(), Some(2));
 }
 
+/// A sender of 200 packets that nobody marks: its codepoint is known, its response to CE is not. What the
+/// client sends is seen, too. The exit code is that of the command.
+#[test]
+fn a_check_says_which_codepoint_a_sender_has_and_keeps_the_exit_code() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        return println!("skipped: there is no python3 on this machine");
+    }
+    let send = |to: &str, port: u16, tos: u8| {
+        format!(
+            "import socket, time\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
+             s.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, {tos})\n\
+             for n in range(200):\n    s.sendto(bytes(1000), (\"{to}\", {port}))\n    time.sleep(0.002)\n"
+        )
+    };
+    let checked = |at: &str, python: &str| {
+        let python = format!("{python}\nraise SystemExit(3)");
+        shell(&["--check", "--at", at, "--", "python3", "-c", &python])
+    };
+    let ran = checked("server", &send("client", 9, 1));
+    if is_impossible(&ran) {
+        return;
+    }
+    let said = stderr(&ran);
+    assert_eq!(ran.status.code(), Some(3), "{said}");
+    let flow = "check: UDP from 10.0.0.1 port ";
+    assert!(said.contains(flow) && said.contains(" to 10.0.1.1 port 9, 200 packets\n"), "{said}");
+    assert!(said.contains("codepoints: ECT(1) on 100 %: the L4S identifier"), "{said}");
+    assert!(said.contains("the response to CE was not seen"), "{said}");
+    let said = stderr(&checked("client", &send("server", 9, 2)));
+    assert!(said.contains("codepoints: ECT(0) on 100 %: Classic ECN"), "{said}");
+    assert!(said.contains("marks: not enough to say: what the client sends"), "{said}");
+    let said = stderr(&shell(&["--check", "--", "true"]));
+    assert!(said.contains("check: no flow had 100 packets"), "{said}");
+}
+
 #[test]
 fn a_shell_may_be_in_a_shell_and_beside_another() {
     let l4s = env!("CARGO_BIN_EXE_l4s");

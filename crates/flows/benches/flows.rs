@@ -4,9 +4,10 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use etherparse::{PacketBuilder, TcpHeader, TcpOptionElement};
+use l4s_flows::check::{Check, Path};
 use l4s_flows::ip::IpPacket;
 use l4s_flows::{Direction, Flows};
-use l4s_units::{Bytes, Duration, Time};
+use l4s_units::{Bytes, Duration, Rate, Time};
 
 const CLIENT: [u8; 4] = [10, 0, 1, 1];
 const SERVER: [u8; 4] = [10, 0, 0, 1];
@@ -152,5 +153,24 @@ fn depart(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, headers, observe, depart);
+/// Arrival and departure of a packet of a flow that is checked, at 40 Mb/s: 67 packets in a round.
+fn check(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("check");
+    group.throughput(Throughput::Elements(1));
+    let (rtt, step) = (Duration::from_millis(20), Duration::from_millis(1));
+    let mut check = Check::new(Path { rtt, rate: Rate::from_mbps(40), step });
+    let (mut now, length) = (Time::ZERO, Bytes::new(1500));
+    let mut number = 0_u64;
+    group.bench_function("1 flow", |bencher| {
+        bencher.iter(|| {
+            now += Duration::from_micros(300);
+            number += 1;
+            check.arrived(black_box(length), now);
+            check.departed(length, Duration::from_micros(500), number.is_multiple_of(20), now);
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, headers, observe, depart, check);
 criterion_main!(benches);

@@ -22,6 +22,7 @@
 //! - `udp`: QUIC (`quic`), recognised by its long headers, with round trips from the spin bit; RTP
 //!   (`rtp`), recognised by headers that are plausible over several packets.
 //! - `delay`: the distribution of the queue delays of a flow.
+//! - [`check`]: how the sender of a flow answers marks, and its bursts; only for those who ask for it.
 //!
 //! Memory is bounded: a flow has 576 bytes, and a histogram with 4 bytes for each bucket between its
 //! shortest and its longest delay, 2 KB at most.
@@ -51,6 +52,7 @@
 //! # Ok::<(), l4s_flows::ip::Malformed>(())
 //! ```
 
+pub mod check;
 mod delay;
 mod flow;
 mod fragments;

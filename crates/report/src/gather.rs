@@ -208,8 +208,8 @@ fn of_programs_alone(scenario: &Scenario) -> BTreeSet<&str> {
         .chain(
             (0..scenario.groups.len()).filter(|place| !scenario.groups[*place].starts.is_empty()),
         );
-    for place in others {
-        names.remove(scenario.groups[place].name.as_str());
+    for group in others.filter_map(|place| scenario.groups.get(place)) {
+        names.remove(group.name.as_str());
     }
     names
 }
