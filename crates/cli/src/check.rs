@@ -38,9 +38,10 @@ pub struct Checks {
     flows: HashMap<FlowId, Check>,
 }
 
-/// The changes of the link of a check, as a scenario has them.
-pub fn changes() -> String {
-    (STEADY..=LAST).zip(RATES.iter().cycle()).fold(String::new(), |mut text, (second, rate)| {
+/// The changes of the link of a check before its end, as a scenario has them.
+pub fn changes(end: Duration) -> String {
+    let seconds = (STEADY..=LAST).take_while(|second| Duration::from_secs(*second) < end);
+    seconds.zip(RATES.iter().cycle()).fold(String::new(), |mut text, (second, rate)| {
         let _ = write!(text, "[[at]]\ntime = \"{second}s\"\nlink.rate = \"{rate}mbit\"\n");
         text
     })
@@ -399,7 +400,7 @@ mod tests {
     fn the_link_of_a_check_alternates_and_ends_as_it_began() {
         let begin = "name = \"a\"\nlink.rate = \"40mbit\"\n[[group]]\nname = \"A\"\ncc = \"reno\"\n\
                      rtt = \"20ms\"\n";
-        let text = begin.to_owned() + &changes();
+        let text = begin.to_owned() + &changes(Duration::MAX);
         let plan =
             l4s_scenario::Plan::parse("a.toml", &text, &["duration=200s".to_owned()]).unwrap();
         let rates: Vec<_> = plan.points[0].scenario.changes.iter().map(|at| at.rate).collect();

@@ -12,6 +12,7 @@ use l4s_report::Pictures;
 use l4s_scenario::{Plan, group_names, quoted, source};
 
 use l4s_substrate::ProgramHost;
+use l4s_units::Duration;
 
 use crate::args::{At, Shell, Substrate};
 use crate::check;
@@ -33,7 +34,9 @@ const LONGEST: &str = "1440min";
 pub fn shell(options: &Shell) -> Result<u8, Failure> {
     let (file, text) = match &options.scenario {
         Some(scenario) => source(scenario)?,
-        None if options.check => ("shell.toml".to_owned(), DEFAULT.to_owned() + &check::changes()),
+        None if options.check => {
+            ("shell.toml".to_owned(), DEFAULT.to_owned() + &check::changes(end(&options.set)))
+        }
         None => ("shell.toml".to_owned(), DEFAULT.to_owned()),
     };
     let words = command(options);
@@ -116,6 +119,13 @@ fn check_internet(options: &Shell, plan: &Plan) -> Result<(), Failure> {
         .map_err(|why| Failure::Substrate(format!("--internet: {why}")));
     #[cfg(not(target_os = "linux"))]
     Err(Failure::Substrate("--internet: it needs Linux".to_owned()))
+}
+
+/// The end of the run, where the user set one.
+fn end(set: &[String]) -> Duration {
+    let duration = set.iter().rev().find_map(|set| set.strip_prefix("duration="));
+    // What is no duration is an error when the scenario is read.
+    duration.and_then(|duration| duration.parse().ok()).unwrap_or(Duration::MAX)
 }
 
 /// The command, or the user's shell.
