@@ -22,8 +22,8 @@ use ability::{Ability, tcp_ecn};
 
 /// The largest IP packet.
 pub(crate) const MTU: u32 = 1500;
-/// The port of every TCP server.
-pub(crate) const SERVER_PORT: u16 = 5001;
+/// The port of every TCP server: one that programs beside it hardly listen on, unlike 5001 of iperf2.
+pub(crate) const SERVER_PORT: u16 = 8999;
 /// More pairs have no address.
 const MOST_PAIRS: usize = 256;
 /// Where the Prague of `--on linux` has its settings (linux/tcp_prague.c).
