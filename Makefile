@@ -6,7 +6,7 @@ L4S   := target/release/l4s
 DEMO  := out/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo live e2e pictures python wheel test lint bench validate linux vm test-vm reference figures web docs fuzz sanitize kills mutants clean
+.PHONY: help setup build demo live e2e pictures python wheel test test-programs lint bench validate linux vm test-vm reference figures web docs fuzz sanitize kills mutants clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -47,6 +47,9 @@ wheel: ## wheels for Linux on x86-64 and aarch64, in dist (installs a cross comp
 
 test: setup ## every test that is quick
 	@$(CARGO) test --workspace --locked --quiet
+
+test-programs: build ## real programs behind the bottleneck, and their table (installs them; 25 minutes)
+	@scripts/programs.sh
 
 lint: setup ## format, lints, licences
 	@$(CARGO) fmt --all --check

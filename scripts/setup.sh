@@ -4,6 +4,8 @@
 # With --browser: what the tests of the live page need instead, Chromium, Node and npm.
 # With --python: what the Python package needs besides, Python with its virtual environments.
 # With --tshark: what the tests read packet traces with.
+# With --programs: the programs that the tests run behind the bottleneck.
+# With --packages PACKAGE...: these packages of the distribution.
 # With --vm: what the tests in the virtual machine run there; its files are this machine's.
 # Asks nothing. Does nothing where nothing is missing.
 set -eu
@@ -78,6 +80,20 @@ fi
 if [ "${1:-}" = --tshark ]; then
     command -v tshark >/dev/null && command -v capinfos >/dev/null || install tshark
     command -v tcptrace >/dev/null || ! has tcptrace || install tcptrace
+    exit 0
+fi
+
+if [ "${1:-}" = --programs ]; then
+    command -v iperf3 >/dev/null || install iperf3
+    command -v ping >/dev/null || install iputils-ping
+    command -v curl >/dev/null || install curl
+    command -v nginx >/dev/null || install nginx
+    exit 0
+fi
+
+if [ "${1:-}" = --packages ]; then
+    shift
+    install "$@"
     exit 0
 fi
 

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Real programs behind the bottleneck: installs or builds each of programs/ in target/programs, runs
+# its scenario, and prints the table of docs/programs.md. `programs.sh NAME...` does these only, and
+# `programs.sh --build [NAME...]` does not run them.
+#
+# A program that cannot be installed is a failure, unless its registry cannot be reached, which is said
+# at the end.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+L4S=${L4S:-target/release/l4s}
+MADE=target/programs
+ALL=(iperf3 iperf2 nginx-curl chromium aioquic quic-go quinn s2n-quic aiortc ping irtt)
+# What apt, pip, cargo and go say where there is no network.
+UNREACHABLE='Temporary failure|Could not (resolve|connect)|Connection (refused|timed out|failed)|connection refused|no such host|i/o timeout|Network is unreachable|Failed to establish|timed out'
+
+run=yes
+if [ "${1:-}" = --build ]; then run= && shift; fi
+[ $# -gt 0 ] || set -- "${ALL[@]}"
+mkdir -p $MADE/bin $MADE/results
+
+# debian COMMAND=PACKAGE...: what is missing, with apt.
+debian() {
+    local missing=()
+    for pair; do command -v "${pair%=*}" >/dev/null || missing+=("${pair#*=}"); done
+    [ ${#missing[@]} = 0 ] || scripts/setup.sh --packages "${missing[@]}"
+}
+
+python() {
+    scripts/setup.sh --python &&
+        { [ -x $MADE/venv/bin/pip ] || python3 -m venv $MADE/venv; } &&
+        $MADE/venv/bin/pip install --quiet --disable-pip-version-check -r programs/requirements.txt
+}
+
+rust() {
+    cargo build --release --locked --quiet --manifest-path "programs/$1/Cargo.toml" --target-dir $MADE/cargo &&
+        cp "$MADE/cargo/release/$1-transfer" $MADE/bin/
+}
+
+made() {
+    case $1 in
+    iperf3) debian iperf3=iperf3 ;;
+    iperf2) debian iperf=iperf ;;
+    nginx-curl) debian nginx=nginx curl=curl ;;
+    chromium) debian nginx=nginx chromium=chromium ;;
+    aioquic | aiortc) python ;;
+    quic-go) debian go=golang-go && go build -C programs/quic-go -o "$PWD/$MADE/bin/quic-go" ;;
+    quinn | s2n-quic) rust "$1" ;;
+    ping) debian ping=iputils-ping ;;
+    irtt) debian irtt=irtt ;;
+    *) echo "there is no program $1; there are ${ALL[*]}" && return 1 ;;
+    esac
+}
+
+passed=0 failed=() unreachable=()
+for name; do
+    log=$MADE/$name.log
+    if ! made "$name" >"$log" 2>&1; then
+        cat "$log"
+        if grep -qE "$UNREACHABLE" "$log"; then unreachable+=("$name"); else failed+=("$name"); fi
+        continue
+    fi
+    [ "$run" ] || continue
+    printf '\n=== %s (%s s)\n' "$name" $SECONDS
+    # What a program wrote is not the result folder's, and would be in the way.
+    rm -rf "$MADE/results/$name"
+    if "$L4S" run "programs/$name/scenario.toml" --on kernel --out "$MADE/results/$name"; then
+        passed=$((passed + 1))
+    else
+        failed+=("$name")
+    fi
+    grep -h . $MADE/results/"$name"/programs/*/*/client.out 2>/dev/null | grep -E '^(chromium|aiortc|rtt)' || true
+done
+[ -z "$run" ] || { python && $MADE/venv/bin/python programs/table.py $MADE/results; } || failed+=("the table")
+[ ${#unreachable[@]} = 0 ] || echo "not tried, as a package registry cannot be reached: ${unreachable[*]}"
+[ ${#failed[@]} = 0 ] || echo "failed: ${failed[*]}"
+echo "$passed passed, ${#failed[@]} failed, ${#unreachable[@]} skipped"
+[ ${#failed[@]} = 0 ]
