@@ -38,19 +38,17 @@ SENDS = {
     "irtt Not-ECT": "Not-ECT",
     "irtt ECT(1)": "ECT(1)",
 }
-HEAD = """\
-| program | sends | beside Cubic | queue delay, mean / p99 | marks | drops | rate | share |
-|---|---|---|---|---|---|---|---|"""
+CELLS = ["delay, ms", "marked, dropped, %", "Mb/s"]
+HEAD = ["program", "sends", *(f"alone: {cell}" for cell in CELLS)]
+HEAD += [*(f"beside Cubic: {cell}" for cell in CELLS), "share, %"]
 
 
-def number(value, unit=""):
+def number(value):
     """Three digits, as in the other pages."""
     if value is None:
         return "–"
-    if not value:
-        return "none" if unit == " %" else "0" + unit
     digits = f"{value:.3g}"
-    return (digits if "e" not in digits else f"{value:.4f}".rstrip("0")) + unit
+    return digits if "e" not in digits else f"{value:.4f}".rstrip("0").rstrip(".")
 
 
 def codepoints(run, flows):
@@ -67,39 +65,47 @@ def codepoints(run, flows):
     return ", ".join(sent) or "nothing"
 
 
-def row(folder, run, flows):
-    """The case of a run, and the cells of its row."""
-    case = " ".join(filter(None, [folder.name, run.get("set_case")]))
-    flows = [flow for flow in flows if flow["group"] == "A" and flow["bytes"]]
-    packets = sum(flow["not_ect"] + flow["ect0"] + flow["ect1"] for flow in flows)
-    mine, other = run["group_A_rate_bps"], run["group_B_rate_bps"]
+def cells(run, flows):
+    """Delay, marks and drops of the program, and its rate; its share, where it is not alone."""
+    packets = max(1, sum(flow["not_ect"] + flow["ect0"] + flow["ect1"] for flow in flows))
+    marks, drops = (
+        100 * sum(flow[what] for flow in flows) / packets for what in ["marks", "drops"]
+    )
     largest = max(flows, key=lambda flow: flow["bytes"], default={})
-    cells = [
-        case + (" *" if run.get("engine_unfit") else ""),
-        codepoints(run, flows),
-        "yes" if other else "",
-        " / ".join(number(largest.get(f"delay_{which}_ms")) for which in ["mean", "p99"]) + " ms",
-        number(100 * sum(flow["marks"] for flow in flows) / max(packets, 1), " %"),
-        number(100 * sum(flow["drops"] for flow in flows) / max(packets, 1), " %"),
-        number(mine / 1e6, " Mb/s"),
-        number(100 * mine / (mine + other), " %") if other else "",
-    ]
-    return case, cells
+    mine, other = run["group_A_rate_bps"], run["group_B_rate_bps"]
+    unfit = " *" if run.get("engine_unfit") else ""
+    return [
+        " / ".join(number(largest.get(f"delay_{which}_ms")) for which in ["mean", "p99"]),
+        f"{number(marks)}, {number(drops)}",
+        number(mine / 1e6) + unfit,
+    ] + ([number(100 * mine / (mine + other))] if other else [])
 
 
 def main(folders):
     """Prints the table; names what is not as expected."""
     wrong = []
-    print(HEAD)
+    print("|", " | ".join(HEAD), "|")
+    print("|---" * len(HEAD) + "|")
     for folder in sorted(path for path in pathlib.Path(folders).iterdir() if path.is_dir()):
-        runs = parquet.read_table(folder / "runs.parquet").to_pylist()
+        if not (folder / "runs.parquet").exists():
+            wrong.append(f"{folder.name}: no results")
+            continue
         flows = parquet.read_table(folder / "flows.parquet").to_pylist()
-        for run in runs:
-            case, cells = row(folder, run, [flow for flow in flows if flow["run"] == run["run"]])
-            print("|", " | ".join(cells), "|")
-            if cells[1] != SENDS[case]:
-                wrong.append(f"{case}: sends {cells[1]}, expected {SENDS[case]}")
-    print("\n\\* the machine was too busy: the run is unfit.")
+        rows = {}
+        for run in parquet.read_table(folder / "runs.parquet").to_pylist():
+            case = " ".join(filter(None, [folder.name, run.get("set_case")]))
+            mine = [
+                flow
+                for flow in flows
+                if flow["run"] == run["run"] and flow["group"] == "A" and flow["bytes"]
+            ]
+            sends = codepoints(run, mine)
+            if sends != SENDS[case]:
+                wrong.append(f"{case}: sends {sends}, expected {SENDS[case]}")
+            rows.setdefault(case, [case, sends]).extend(cells(run, mine))
+        for row in rows.values():
+            print("|", " | ".join(row), "|")
+    print("\n\\* this run is unfit: the machine was too busy.")
     sys.exit("\n".join(wrong) or 0)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Real programs behind the bottleneck: installs or builds each of programs/ in target/programs, runs
-# its scenario, and prints the table of docs/programs.md. `programs.sh NAME...` does these only, and
+# its scenario (as root, for Prague), and prints the table of docs/programs.md. `programs.sh NAME...` does these only, and
 # `programs.sh --build [NAME...]` does not run them.
 #
 # A program that cannot be installed is a failure, unless its registry cannot be reached, which is said
@@ -12,7 +12,7 @@ L4S=${L4S:-target/release/l4s}
 MADE=target/programs
 ALL=(iperf3 iperf2 nginx-curl chromium aioquic quic-go quinn s2n-quic aiortc ping irtt)
 # What apt, pip, cargo and go say where there is no network.
-UNREACHABLE='Temporary failure|Could not (resolve|connect)|Connection (refused|timed out|failed)|connection refused|no such host|i/o timeout|Network is unreachable|Failed to establish|timed out'
+UNREACHABLE="Temporary failure|Could(n't| not) (resolve|connect)|Connection (refused|timed out|failed)|connection refused|no such host|i/o timeout|Network is unreachable|Failed to establish|timed out"
 
 run=yes
 if [ "${1:-}" = --build ]; then run= && shift; fi
@@ -43,7 +43,7 @@ made() {
     iperf2) debian iperf=iperf ;;
     nginx-curl) debian nginx=nginx curl=curl ;;
     chromium) debian nginx=nginx chromium=chromium ;;
-    aioquic | aiortc) python ;;
+    aioquic | aiortc | table) python ;;
     quic-go) debian go=golang-go && go build -C programs/quic-go -o "$PWD/$MADE/bin/quic-go" ;;
     quinn | s2n-quic) rust "$1" ;;
     ping) debian ping=iputils-ping ;;
@@ -52,15 +52,18 @@ made() {
     esac
 }
 
+# obtained NAME: whether it is there now; if not, why.
+obtained() {
+    local log=$MADE/$1.log
+    made "$1" >"$log" 2>&1 && return
+    cat "$log"
+    if grep -qE "$UNREACHABLE" "$log"; then unreachable+=("$1"); else failed+=("$1"); fi
+    return 1
+}
+
 passed=0 failed=() unreachable=()
 for name; do
-    log=$MADE/$name.log
-    if ! made "$name" >"$log" 2>&1; then
-        cat "$log"
-        if grep -qE "$UNREACHABLE" "$log"; then unreachable+=("$name"); else failed+=("$name"); fi
-        continue
-    fi
-    [ "$run" ] || continue
+    obtained "$name" && [ "$run" ] || continue
     printf '\n=== %s (%s s)\n' "$name" $SECONDS
     # What a program wrote is not the result folder's, and would be in the way.
     rm -rf "$MADE/results/$name"
@@ -69,9 +72,11 @@ for name; do
     else
         failed+=("$name")
     fi
-    grep -h . $MADE/results/"$name"/programs/*/*/client.out 2>/dev/null | grep -E '^(chromium|aiortc|rtt)' || true
+    grep -hE '^(chromium|aiortc|rtt)' $MADE/results/"$name"/programs/*/*/client.out || true
 done
-[ -z "$run" ] || { python && $MADE/venv/bin/python programs/table.py $MADE/results; } || failed+=("the table")
+if [ $passed -gt 0 ] && obtained table; then
+    $MADE/venv/bin/python programs/table.py $MADE/results || failed+=("the table")
+fi
 [ ${#unreachable[@]} = 0 ] || echo "not tried, as a package registry cannot be reached: ${unreachable[*]}"
 [ ${#failed[@]} = 0 ] || echo "failed: ${failed[*]}"
 echo "$passed passed, ${#failed[@]} failed, ${#unreachable[@]} skipped"

@@ -1,13 +1,13 @@
-//! A transfer by quinn: `quinn-transfer server`, and `quinn-transfer client ADDRESS BYTES`.
+//! A transfer by quinn: `quinn-transfer server FILE`, and `quinn-transfer client ADDRESS BYTES FILE`.
 //!
-//! The client trusts the certificate that the server writes to `$OUT`.
+//! The client trusts the certificate that the server writes into the file.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 use std::{env, fs};
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use quinn::rustls::RootCertStore;
 use quinn::rustls::pki_types::PrivatePkcs8KeyDer;
 use quinn::{ClientConfig, Endpoint, Incoming, ServerConfig};
@@ -21,19 +21,15 @@ async fn main() -> Result<()> {
     let words: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
-        ["server"] => server().await,
-        ["client", address, bytes] => client(address, bytes.parse()?).await,
-        _ => anyhow::bail!("usage: quinn-transfer server | quinn-transfer client ADDRESS BYTES"),
+        ["server", file] => server(file).await,
+        ["client", address, bytes, file] => client(address, bytes.parse()?, file).await,
+        _ => bail!("usage: quinn-transfer server FILE | quinn-transfer client ADDRESS BYTES FILE"),
     }
 }
 
-fn certificate() -> String {
-    env::var("OUT").unwrap_or_else(|_| "/tmp".into()) + "/quinn.der"
-}
-
-async fn server() -> Result<()> {
+async fn server(file: &str) -> Result<()> {
     let made = rcgen::generate_simple_self_signed([NAME.to_owned()])?;
-    fs::write(certificate(), made.cert.der())?;
+    fs::write(file, made.cert.der())?;
     let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
     let config = ServerConfig::with_single_cert(vec![made.cert.der().clone()], key.into())?;
     let endpoint = Endpoint::server(config, SocketAddr::new(ANY.parse()?, PORT))?;
@@ -58,9 +54,9 @@ async fn answer(incoming: Incoming) -> Result<()> {
     Ok(())
 }
 
-async fn client(address: &str, size: u64) -> Result<()> {
+async fn client(address: &str, size: u64, file: &str) -> Result<()> {
     let mut roots = RootCertStore::empty();
-    roots.add(fs::read(certificate())?.into())?;
+    roots.add(fs::read(file)?.into())?;
     let begin = Instant::now();
     let mut endpoint = Endpoint::client(SocketAddr::new(ANY.parse()?, 0))?;
     endpoint.set_default_client_config(ClientConfig::with_root_certificates(Arc::new(roots))?);

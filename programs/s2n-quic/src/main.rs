@@ -1,13 +1,13 @@
-//! A transfer by s2n-quic: `s2n-quic-transfer server`, and `s2n-quic-transfer client ADDRESS BYTES`.
+//! A transfer by s2n-quic: `s2n-quic-transfer server FILE`, and `s2n-quic-transfer client ADDRESS BYTES FILE`.
 //!
-//! The client trusts the certificate that the server writes to `$OUT`.
+//! The client trusts the certificate that the server writes into the file.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Instant;
 use std::{env, fs};
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use s2n_quic::client::Connect;
 use s2n_quic::{Client, Connection, Server};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -21,21 +21,17 @@ async fn main() -> Result<()> {
     let words: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
-        ["server"] => server().await,
-        ["client", address, bytes] => client(address, bytes.parse()?).await,
-        _ => anyhow::bail!(
-            "usage: s2n-quic-transfer server | s2n-quic-transfer client ADDRESS BYTES"
+        ["server", file] => server(file).await,
+        ["client", address, bytes, file] => client(address, bytes.parse()?, file).await,
+        _ => bail!(
+            "usage: s2n-quic-transfer server FILE | s2n-quic-transfer client ADDRESS BYTES FILE"
         ),
     }
 }
 
-fn certificate() -> PathBuf {
-    (env::var("OUT").unwrap_or_else(|_| "/tmp".into()) + "/s2n-quic.pem").into()
-}
-
-async fn server() -> Result<()> {
+async fn server(file: &str) -> Result<()> {
     let made = rcgen::generate_simple_self_signed([NAME.to_owned()])?;
-    fs::write(certificate(), made.cert.pem())?;
+    fs::write(file, made.cert.pem())?;
     let mut server = Server::builder()
         .with_tls((made.cert.pem().as_str(), made.signing_key.serialize_pem().as_str()))?
         .with_io(SocketAddr::new(ANY.parse()?, PORT))?
@@ -58,10 +54,10 @@ async fn answer(mut connection: Connection) -> Result<()> {
     Ok(())
 }
 
-async fn client(address: &str, size: u64) -> Result<()> {
+async fn client(address: &str, size: u64, file: &str) -> Result<()> {
     let begin = Instant::now();
     let client = Client::builder()
-        .with_tls(certificate().as_path())?
+        .with_tls(Path::new(file))?
         .with_io(SocketAddr::new(ANY.parse()?, 0))?
         .start()?;
     let server = Connect::new(SocketAddr::new(address.parse()?, PORT)).with_server_name(NAME);
