@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what a fresh Debian or Ubuntu machine lacks to build l4s: a C compiler, Rust, and on
-# Linux what the BPF programs need: clang and the headers of libelf and zlib.
+# Linux what the BPF programs need: clang, pkg-config and the headers of libelf and zlib.
 # With --browser: what the tests of the live page need instead, Chromium, Node and npm.
 # With --python: what the Python package needs besides, Python with its virtual environments.
 # With --tshark: what the tests read packet traces with.
@@ -117,7 +117,9 @@ if [ "$(uname)" = Linux ]; then
             fi
         done
     }
-    # What libbpf links with. A compiler knows best whether their headers are here.
+    # What libbpf links with, and what its build looks for them with. A compiler knows best whether their
+    # headers are here.
+    command -v pkg-config >/dev/null || install pkg-config
     headers='#include <libelf.h>
 #include <zlib.h>'
     echo "$headers" | cc -E -x c - >/dev/null 2>&1 || install libelf-dev zlib1g-dev
