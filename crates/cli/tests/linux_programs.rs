@@ -144,3 +144,26 @@ fn programs_have_a_discipline_of_the_machines_kernel() {
     assert!(rows.len() == 1 && rows[0].bytes > 2_000_000, "{rows:?}");
     assert!(summaries[0].groups[0].packets >= 2_000_000 / 1448);
 }
+
+/// A sender of QUIC hands several datagrams down as one (UDP_SEGMENT). They pass the bottleneck one by one.
+#[test]
+fn datagrams_that_a_program_hands_down_together_are_packets_of_their_own() {
+    if !has_python() {
+        return;
+    }
+    let server = "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
+                  s.bind((\"0.0.0.0\", 8000))\nwhile True:\n    _, to = s.recvfrom(2048)\n\
+                  \x20   s.setsockopt(socket.IPPROTO_UDP, 103, 1200)\n    s.sendto(bytes(12000), to)\n";
+    let client = "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
+                  s.sendto(b\"x\", (\"server\", 8000))\n\
+                  print([len(s.recv(2048)) for _ in range(10)])\n";
+    let programs = "[[program]]\nname = \"x\"\ngroup = \"A\"\nserver = [\"python3\", \"server.py\"]\n\
+                    client = [\"python3\", \"client.py\"]\nready = \"udp:8000\"\n";
+    let folder = scenario("1s", programs);
+    fs::write(folder.path().join("server.py"), server).unwrap();
+    fs::write(folder.path().join("client.py"), client).unwrap();
+    let Some(summaries) = done(&run("linux", &folder)) else { return };
+    assert_eq!(output(&folder, "x/client.out"), format!("{:?}\n", [1200; 10]));
+    assert_eq!(summaries[0].engine.unfit, None);
+    assert_eq!(summaries[0].groups[0].packets, 10);
+}

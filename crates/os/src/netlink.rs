@@ -110,10 +110,12 @@ impl Netlink {
     /// Brings an end of a cable up. Packets go through it one by one: none is cut or merged on the
     /// way.
     pub fn bring_up_cable(&mut self, name: &str) -> Result<u32, OsError> {
+        let failed = |error| OsError::machine(format_args!("offloads of {name}"), error);
         for command in CUTTING_AND_MERGING {
-            ethtool::set(name, command, 0)
-                .map_err(|error| OsError::machine(format_args!("offloads of {name}"), error))?;
+            ethtool::set(name, command, 0).map_err(failed)?;
         }
+        // UDP senders may hand down several datagrams as one (UDP_SEGMENT).
+        ethtool::switch_off(name, "tx-udp-segmentation").map_err(failed)?;
         let mut message = LinkMessage::default();
         message.header.index = index_of(name)?;
         message.header.flags = LinkFlags::Up | LinkFlags::Noarp;
