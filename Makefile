@@ -48,8 +48,10 @@ wheel: ## wheels for Linux on x86-64 and aarch64, in dist (installs a cross comp
 test: setup ## every test that is quick
 	@$(CARGO) test --workspace --locked --quiet
 
-test-programs: build ## real programs behind the bottleneck, and their table (installs them; 25 minutes)
+test-programs: build linux ## real programs, in real and in virtual time, and their tables (installs them; 40 minutes)
 	@scripts/programs.sh
+	@scripts/programs.sh --on linux
+	@scripts/repeats.sh
 
 lint: setup ## format, lints, licences
 	@$(CARGO) fmt --all --check

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Real programs behind the bottleneck: installs or builds each of programs/ in target/programs, runs
-# its scenario (as root, for Prague), and prints the table of docs/programs.md. `programs.sh NAME...` does these only, and
-# `programs.sh --build [NAME...]` does not run them.
+# its scenario (as root, for Prague), and prints the table of docs/programs.md. `programs.sh NAME...` does these only,
+# `programs.sh --build [NAME...]` does not run them, and `programs.sh --on linux [NAME...]` runs them in virtual time.
 #
 # A program that cannot be installed is a failure, unless its registry cannot be reached, which is said
 # at the end.
@@ -14,10 +14,14 @@ ALL=(iperf3 iperf2 nginx-curl chromium aioquic quic-go quinn s2n-quic aiortc pin
 # What apt, pip, cargo and go say where there is no network.
 UNREACHABLE="Temporary failure|Could(n't| not) (resolve|connect)|Connection (refused|timed out|failed)|connection refused|no such host|i/o timeout|Network is unreachable|Failed to establish|timed out"
 
-run=yes
-if [ "${1:-}" = --build ]; then run= && shift; fi
+run=yes on=kernel
+case ${1:-} in
+--build) run= && shift ;;
+--on) on=$2 && shift 2 ;;
+esac
 [ $# -gt 0 ] || set -- "${ALL[@]}"
-mkdir -p $MADE/bin $MADE/results
+RESULTS=$MADE/results/$on
+mkdir -p $MADE/bin "$RESULTS"
 
 # debian COMMAND=PACKAGE...: what is missing, with apt.
 debian() {
@@ -65,17 +69,17 @@ passed=0 failed=() unreachable=()
 for name; do
     obtained "$name" && [ "$run" ] || continue
     printf '\n=== %s (%s s)\n' "$name" $SECONDS
-    # What a program wrote is not the result folder's, and would be in the way.
-    rm -rf "$MADE/results/$name"
-    if "$L4S" run "programs/$name/scenario.toml" --on kernel --out "$MADE/results/$name"; then
+    # Results of a run that failed are of no use.
+    rm -rf "${RESULTS:?}/$name"
+    if "$L4S" run "programs/$name/scenario.toml" --on "$on" --out "$RESULTS/$name"; then
         passed=$((passed + 1))
     else
         failed+=("$name")
     fi
-    grep -hE '^(chromium|aiortc|rtt)' $MADE/results/"$name"/programs/*/*/client.out || true
+    grep -hE '^(chromium|aiortc|rtt)' "$RESULTS/$name"/programs/*/*/client.out || true
 done
 if [ $passed -gt 0 ] && obtained table; then
-    $MADE/venv/bin/python programs/table.py $MADE/results || failed+=("the table")
+    $MADE/venv/bin/python programs/table.py "$RESULTS" || failed+=("the table")
 fi
 [ ${#unreachable[@]} = 0 ] || echo "not tried, as a package registry cannot be reached: ${unreachable[*]}"
 [ ${#failed[@]} = 0 ] || echo "failed: ${failed[*]}"
