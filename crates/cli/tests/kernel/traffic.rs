@@ -77,8 +77,8 @@ fn an_application_that_adapts_skips_what_the_link_does_not_carry() {
              [[app]]\ngroup = \"A\"\nrate = \"4mbit\"\nfps = 50\nadapt = {adapt}\n"
         )
     };
-    let Some(patient) = run(&video(false)) else { return };
-    let Some(adapting) = run(&video(true)) else { return };
+    let Some(patient) = run_undisturbed(&video(false)) else { return };
+    let Some(adapting) = run_undisturbed(&video(true)) else { return };
     let [patient, adapting] =
         [&patient, &adapting].map(|summary| group(summary, "A").app.clone().expect("one"));
     println!("{patient:?}\n{adapting:?}");
