@@ -171,10 +171,11 @@ impl Live {
 
     /// Becomes another scenario from now on, and says whether it could: besides what is
     /// [`adaptable`](Scenario::adaptable) every group keeps its congestion control, ECN and MTU, which
-    /// are of its namespace, and its receive buffer.
+    /// are of its namespace, and its buffers.
     pub fn adapt(&mut self, scenario: &Scenario) -> bool {
         let speaks = |s: &Scenario| -> Vec<_> {
-            let speaks = |g: &Group| (g.cc.clone(), g.ecn, g.peer, g.accecn, g.mss, g.rcvbuf);
+            let speaks =
+                |g: &Group| (g.cc.clone(), g.ecn, g.peer, g.accecn, g.mss, g.rcvbuf, g.sndbuf);
             s.groups.iter().map(speaks).collect()
         };
         if !self.scenario.adaptable(scenario) || speaks(&self.scenario) != speaks(scenario) {

@@ -111,6 +111,8 @@ pub(crate) enum Part {
         pacing: bool,
         /// Where its Prague shows what it knows.
         shows: Shows,
+        /// SO_SNDBUF of its sockets, where it is set.
+        sndbuf: Option<u64>,
         /// How often it looks at its sockets.
         sample_every_ns: u64,
         /// The downloads. It samples the socket of one only when that is over.

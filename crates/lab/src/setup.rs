@@ -247,6 +247,7 @@ impl LabPlan {
                     leaves: false,
                     pacing: false,
                     shows: Shows::Nowhere,
+                    sndbuf: None,
                     sample_every_ns: options.sample_every.as_nanos().max(1_000_000),
                     downloads: FlowId::new(u32::MAX)..,
                     apps: Vec::new(),
@@ -385,7 +386,7 @@ fn tcp(
         _ => OnDevice::Ect1,
     };
     let end = Time::ZERO + scenario.duration;
-    if let Part::TcpServer { cc, leaves, pacing, shows, downloads, apps, .. } =
+    if let Part::TcpServer { cc, leaves, pacing, shows, sndbuf, downloads, apps, .. } =
         &mut pair.server.part
     {
         cc.clone_from(&control.name);
@@ -396,6 +397,7 @@ fn tcp(
             None => Shows::Nowhere,
         };
         *pacing = group.cc.paces();
+        *sndbuf = group.sndbuf.map(Bytes::get);
         *downloads = scenario.roster().downloads();
         *apps = flows.apps.iter().map(|own| Writes::new(own.flow, own.app, end)).collect();
     }

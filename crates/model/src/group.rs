@@ -30,6 +30,9 @@ pub struct Group {
     /// The receive buffer of its clients as SO_RCVBUF sets it, [`LEAST_BUFFER`] and four segments to
     /// [`MOST_BUFFER`]; `None` where it follows the flow (Linux' autotuning).
     pub rcvbuf: Option<Bytes>,
+    /// The send buffer of each connection of its server as SO_SNDBUF sets it, [`LEAST_BUFFER`] to
+    /// [`MOST_BUFFER`]; `None` where it follows the flow (Linux' autotuning).
+    pub sndbuf: Option<Bytes>,
 }
 
 /// The payload of a full segment on a path of 1500 B packets.
@@ -96,6 +99,7 @@ impl Group {
             mss: DEFAULT_MSS,
             initial_window: l4s_cc::INITIAL_WINDOW,
             rcvbuf: None,
+            sndbuf: None,
         }
     }
 }

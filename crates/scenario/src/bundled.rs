@@ -45,6 +45,7 @@ bundled! {
     "peers",
     "phase",
     "receive-window",
+    "send-buffer",
     "rate-limited",
     "small-writes",
     "one-download",

@@ -240,6 +240,7 @@ fn draft(group: &Group) -> GroupDraft {
         mss: group.mss,
         initial_window: group.initial_window.into(),
         rcvbuf: group.rcvbuf,
+        sndbuf: group.sndbuf,
     }
 }
 

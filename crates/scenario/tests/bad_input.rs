@@ -172,6 +172,9 @@ refuses! {
     a_receive_buffer_of_nothing: "flows = 1" => "rcvbuf = \"4095b\"",
         "s.toml:17:10: `group.rcvbuf`: found \"4095b\", expected \"auto\" or a size such as \"1514b\", \
          from 4.096kb to 1073741.823kb";
+    a_send_buffer_of_nothing: "flows = 1" => "sndbuf = \"4095b\"",
+        "s.toml:17:10: `group.sndbuf`: found \"4095b\", expected \"auto\" or a size such as \"1514b\", \
+         from 4.096kb to 1073741.823kb";
     a_receive_buffer_of_three_segments: "flows = 1" => "mss = 8948\nrcvbuf = \"35791b\"",
         "s.toml:18:10: `group.rcvbuf`: found 35791b, expected 35792b or more: four segments of 8948 B \
          (`mss`)";

@@ -69,6 +69,7 @@ impl Kind {
             mss: group.mss.get() as u16,
             initial_window: group.initial_window,
             rcvbuf: group.rcvbuf.map(Bytes::get),
+            sndbuf: group.sndbuf.map(Bytes::get),
         };
         // With a control that cannot do without ECN a SYN is ECN-capable, as in Linux.
         let capable = group.peer == Peer::Auto && group.cc.wants() != WantedEcn::Off;

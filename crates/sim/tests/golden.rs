@@ -192,6 +192,11 @@ fn receive_window() {
 }
 
 #[test]
+fn send_buffer() {
+    check("send-buffer", &[]);
+}
+
+#[test]
 fn rate_limited() {
     check("rate-limited", &[]);
 }

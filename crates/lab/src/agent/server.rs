@@ -61,7 +61,8 @@ impl Server {
         pacing: bool,
         prague: socket::Prague,
     ) -> Result<Server, OsError> {
-        let Part::TcpServer { leaves, sample_every_ns, downloads, apps, .. } = &setup.part else {
+        let Part::TcpServer { leaves, sndbuf, sample_every_ns, downloads, apps, .. } = &setup.part
+        else {
             return Err(OsError::Run("not a TCP server".to_owned()));
         };
         // A connection inherits the congestion control of its listener, which also decides what
@@ -69,6 +70,10 @@ impl Server {
         let listener = socket::tcp(SocketAddr::new(setup.address, SERVER_PORT), cc)?;
         if pacing {
             socket::pace(&listener)?;
+        }
+        // A connection inherits the send buffer of its listener, too.
+        if let Some(bytes) = sndbuf {
+            socket::set_send_buffer(&listener, *bytes)?;
         }
         rustix::net::listen(&listener, 65_535)
             .map_err(|error| OsError::machine("listening", error))?;

@@ -83,6 +83,12 @@ pub(super) fn set_receive_buffer(socket: impl AsFd, bytes: u64) -> Result<(), Os
         .map_err(|error| OsError::machine("the receive buffer (SO_RCVBUFFORCE)", error))
 }
 
+/// Sets SO_SNDBUF, beyond the machine's maximum too.
+pub(super) fn set_send_buffer(socket: impl AsFd, bytes: u64) -> Result<(), OsError> {
+    set_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, bytes)
+        .map_err(|error| OsError::machine("the send buffer (SO_SNDBUFFORCE)", error))
+}
+
 #[allow(unsafe_code)]
 fn set_option(socket: impl AsFd, level: i32, name: i32, value: u64) -> io::Result<()> {
     let socket = socket.as_fd().as_raw_fd();

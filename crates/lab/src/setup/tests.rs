@@ -20,7 +20,7 @@ fn refused(text: &str) -> String {
 fn a_group_has_a_server_and_a_client_with_every_flow_at_its_port() {
     let two = "[[group]]\nname = \"A\"\ncc = \"reno\"\nflows = 2\nrtt = \"10ms\"\n\
                [[group]]\nname = \"B\"\ncc = \"cubic\"\nflows = 3\nrtt = \"10ms\"\n\
-               ecn = \"classic\"\nrcvbuf = \"64kb\"\n";
+               ecn = \"classic\"\nrcvbuf = \"64kb\"\nsndbuf = \"32kb\"\n";
     let plan = plan(two, &LabOptions::default()).unwrap();
     let b = &plan.pairs[1];
     assert_eq!(b.server.address.to_string(), "10.1.0.1");
@@ -28,6 +28,8 @@ fn a_group_has_a_server_and_a_client_with_every_flow_at_its_port() {
     assert_eq!(b.client.who, "the client of group `B`");
     let Part::TcpClient { cc, rcvbuf, flows, .. } = &b.client.part else { panic!() };
     assert_eq!((cc.as_str(), *rcvbuf), ("cubic", Some(64_000)));
+    let Part::TcpServer { sndbuf, .. } = &b.server.part else { panic!() };
+    assert_eq!(*sndbuf, Some(32_000));
     assert_eq!(flows.iter().map(|(flow, ..)| flow.get()).collect::<Vec<_>>(), [2, 3, 4]);
     let ecn = |pair: &Pair| pair.server.sysctls[0].clone();
     assert_eq!(ecn(&plan.pairs[0]), ("net/ipv4/tcp_ecn".to_owned(), "0".to_owned()));

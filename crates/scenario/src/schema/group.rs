@@ -52,6 +52,7 @@ pub(crate) struct GroupDraft {
     pub mss: Bytes,
     pub initial_window: u64,
     pub rcvbuf: Option<Bytes>,
+    pub sndbuf: Option<Bytes>,
 }
 
 /// When the flows of a group start.
@@ -147,6 +148,13 @@ pub(crate) const GROUP: &[Field<GroupDraft>] = &[
         read: |group, node| buffer(node).map(|buffer| group.rcvbuf = buffer),
         write: |group| Some(text(group.rcvbuf.map_or("auto".to_owned(), bytes_text))),
     },
+    Field {
+        name: "sndbuf",
+        doc: "send buffer of each connection of its server as SO_SNDBUF sets it, or \"auto\"",
+        required: false,
+        read: |group, node| buffer(node).map(|buffer| group.sndbuf = buffer),
+        write: |group| Some(text(group.sndbuf.map_or("auto".to_owned(), bytes_text))),
+    },
 ];
 
 fn start(node: &Node) -> Result<Start, Refusal> {
@@ -225,6 +233,7 @@ pub(super) fn groups<'a>(
             mss: DEFAULT_MSS,
             initial_window: l4s_cc::INITIAL_WINDOW.into(),
             rcvbuf: None,
+            sndbuf: None,
         };
         read_table(table, &node.place, "group", GROUP, &["cc"], &mut draft, gathered);
         if flows > MOST_FLOWS {
@@ -320,6 +329,7 @@ pub(super) fn counted_out(
         mss: draft.mss,
         initial_window: draft.initial_window as u32,
         rcvbuf: draft.rcvbuf,
+        sndbuf: draft.sndbuf,
     };
     let least = Bytes::new(4 * group.mss.get());
     if let Some(rcvbuf) = group.rcvbuf.filter(|rcvbuf| *rcvbuf < least) {

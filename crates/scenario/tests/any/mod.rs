@@ -194,6 +194,7 @@ impl Dice {
                 text += &format!("initial_window = {}\n", self.between(1, 1000));
             }
             if self.one_in(4) {
+                text += &format!("sndbuf = \"{}b\"\n", self.between(4096, 1_073_741_823));
                 text += &format!("rcvbuf = \"{}b\"\n", self.between(35_792, 1_073_741_823));
             }
             let start = |dice: &mut Dice| Duration::from_nanos(dice.between(0, ns - 1));

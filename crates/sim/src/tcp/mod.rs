@@ -17,6 +17,7 @@ mod receiver;
 mod reordering;
 mod rtt;
 mod scoreboard;
+mod send_buffer;
 mod sender;
 mod supply;
 mod usage;

@@ -61,6 +61,8 @@ pub struct SenderConfig {
     pub initial_window: u32,
     /// SO_RCVBUF of the client, where it is set.
     pub rcvbuf: Option<u64>,
+    /// SO_SNDBUF of the server, where it is set.
+    pub sndbuf: Option<u64>,
 }
 
 /// What the sender does, as it does it.
@@ -111,6 +113,8 @@ pub struct Sender {
     reordering: Reordering,
     rtt: Rtt,
     supply: Supply,
+    /// Its server has a small send buffer to fill.
+    fills: bool,
     /// The codepoint of data; none for Not-ECT. With AccECN marks may be answered nevertheless.
     ecn: Option<Ecn>,
     refuses_rfc3168: bool,
@@ -210,7 +214,11 @@ impl Sender {
             board: Scoreboard::default(),
             reordering: Reordering::new(),
             rtt: Rtt::new(),
-            supply: Supply::new(config.size, mss),
+            supply: match config.sndbuf {
+                None => Supply::new(config.size, mss),
+                Some(sndbuf) => Supply::buffered(config.size, sndbuf, mss),
+            },
+            fills: config.sndbuf.is_some(),
             ecn: config.ecn,
             refuses_rfc3168: config.refuses_rfc3168,
             echo: config.echo,
@@ -351,6 +359,9 @@ impl Sender {
         self.timer = Timer::OFF;
         self.decision = self.cc.on_ack(&self.sample(now));
         self.transmit(now, out);
+        if self.fills {
+            self.refill(now, out);
+        }
     }
 
     /// An acknowledgement arrived.
@@ -425,6 +436,10 @@ impl Sender {
         sample.limited = self.usage.is_limited(&self.decision.window);
         self.decision = self.cc.on_ack(&sample);
         self.send_after(resend, now, out);
+        // The socket has room again (`tcp_check_space`).
+        if self.fills {
+            self.refill(now, out);
+        }
     }
 
     /// An acknowledgement arrived that a later one overtook. It may tell of blocks that no other one

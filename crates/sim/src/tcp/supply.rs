@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 
 use l4s_model::Hold;
 
+use super::send_buffer::{Push, SendBuffer};
+
 /// The send buffer of a connection. Positions are bytes of the stream, from 0.
 #[derive(Clone, Debug)]
 pub(super) struct Supply {
@@ -15,11 +17,11 @@ pub(super) struct Supply {
     payload: u16,
     /// How many bytes there are by now; `u64::MAX` without end.
     bytes: u64,
-    /// What an application does; `None` where none writes.
+    /// What is written as time goes on; `None` where all is there from the start.
     writes: Option<Box<Writes>>,
 }
 
-/// What an application has written.
+/// What an application, or a server with a small send buffer, has written.
 #[derive(Clone, Debug)]
 struct Writes {
     /// Where each write ends that had not been acknowledged at the last one.
@@ -27,6 +29,8 @@ struct Writes {
     hold: Hold,
     /// Where the last segment ended that was not full (`snd_sml`).
     small_end: u64,
+    /// Of a server.
+    buffer: Option<SendBuffer>,
 }
 
 /// A segment to be sent.
@@ -56,13 +60,65 @@ impl Supply {
 
     /// Nothing yet: an application will write.
     pub fn written(hold: Hold, payload: u16) -> Self {
-        let writes = Writes { ends: VecDeque::new(), hold, small_end: 0 };
+        let writes = Writes { ends: VecDeque::new(), hold, small_end: 0, buffer: None };
         Supply { payload, bytes: 0, writes: Some(Box::new(writes)) }
+    }
+
+    /// Nothing yet: a server will write this number of bytes into a buffer with SO_SNDBUF of `sndbuf`.
+    pub fn buffered(size: Option<u64>, sndbuf: u64, payload: u16) -> Self {
+        let buffer = Some(SendBuffer::new(sndbuf, size.unwrap_or(u64::MAX), payload));
+        // The default of a socket.
+        let writes = Writes { ends: VecDeque::new(), hold: Hold::Nagle, small_end: 0, buffer };
+        Supply { payload, bytes: 0, writes: Some(Box::new(writes)) }
+    }
+
+    fn buffer(&mut self) -> Option<&mut SendBuffer> {
+        self.writes.as_mut()?.buffer.as_mut()
+    }
+
+    /// Whether nothing is written after what is there.
+    #[inline]
+    fn is_complete(&self) -> bool {
+        match &self.writes {
+            None => true,
+            Some(writes) => writes.buffer.as_ref().is_some_and(|buffer| buffer.total == self.bytes),
+        }
+    }
+
+    /// Whether the server writes into its send buffer now, where the client advertised the receive window
+    /// `window`. See [`SendBuffer::is_writeable`].
+    pub fn is_writeable(&mut self, una: u64, nxt: u64, window: u64) -> bool {
+        let written = self.bytes;
+        self.buffer().is_some_and(|buffer| {
+            buffer.advertised(window);
+            buffer.is_writeable(written, una, nxt)
+        })
+    }
+
+    /// The server writes into its send buffer. See [`SendBuffer::step`].
+    pub fn step(&mut self, una: u64, nxt: u64) -> Option<Push> {
+        let written = self.bytes;
+        let (more, push) = self.buffer()?.step(written, una, nxt)?;
+        self.bytes += more;
+        Some(push)
+    }
+
+    /// A unit was sent that ends at `to`.
+    #[inline]
+    pub fn sent_unit(&mut self, to: u64) {
+        if self.writes.is_some()
+            && let Some(buffer) = self.buffer()
+        {
+            buffer.sent(to);
+        }
     }
 
     /// Full segments have this payload from now on.
     pub fn set_payload(&mut self, payload: u16) {
         self.payload = payload;
+        if let Some(buffer) = self.buffer() {
+            buffer.payload = payload.into();
+        }
     }
 
     /// Whether nothing is left to send from `from` on.
@@ -84,7 +140,7 @@ impl Supply {
     /// Whether the connection is over when all before `una` is acknowledged.
     #[inline]
     pub fn is_over(&self, una: u64) -> bool {
-        una == self.bytes && self.writes.is_none()
+        una == self.bytes && self.is_complete()
     }
 
     /// The segment that begins at `from`, which is before the end.
@@ -92,7 +148,7 @@ impl Supply {
     pub fn cut(&self, from: u64) -> Cut {
         let payload = (self.bytes - from).min(self.payload.into());
         let push = from + payload == self.bytes;
-        Cut { payload: payload as u16, push, fin: push && self.writes.is_none() }
+        Cut { payload: payload as u16, push, fin: push && self.is_complete() }
     }
 
     /// Whether a segment that ends at `to` ends a write, and whether it ends the connection.
@@ -100,7 +156,10 @@ impl Supply {
     pub fn ends_at(&self, to: u64) -> (bool, bool) {
         match &self.writes {
             None => (to == self.bytes, to == self.bytes),
-            Some(writes) => (writes.ends.binary_search(&to).is_ok(), false),
+            Some(writes) => {
+                let ends = to == self.bytes && self.is_complete();
+                (ends || writes.ends.binary_search(&to).is_ok(), ends)
+            }
         }
     }
 
@@ -111,6 +170,7 @@ impl Supply {
         let Some(writes) = &self.writes else { return false };
         let is_small = u64::from(segments) * u64::from(self.payload) > self.bytes - from;
         is_small
+            && !self.is_complete()
             && match writes.hold {
                 Hold::None => false,
                 // Minshall's variant: for another small one only, not for full ones (`tcp_minshall_check`).

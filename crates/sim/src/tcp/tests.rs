@@ -120,6 +120,7 @@ impl<F: FnMut(&Segment, bool) -> Fate> Path<F> {
             mss: FULL,
             initial_window: 10,
             rcvbuf: None,
+            sndbuf: None,
         };
         let codepoint = ecn.unwrap_or_default();
         let mut path = Path {

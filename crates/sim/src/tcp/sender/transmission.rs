@@ -6,6 +6,7 @@ use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
 use super::{Output, Purpose, Sender, State, Timer};
 use crate::packet::{Segment, Stamp};
 use crate::tcp::pace::Pace;
+use crate::tcp::send_buffer::Push;
 use crate::tcp::supply::Cut;
 
 /// The most that one unit of segmentation offload holds.
@@ -77,7 +78,13 @@ impl Sender {
     }
 
     /// Sends new segments, as far as the window allows and waiting is not better.
+    #[inline]
     pub(super) fn transmit(&mut self, now: Time, out: &mut impl Output) {
+        self.transmit_units::<false>(now, out);
+    }
+
+    /// Sends new segments, as far as the window allows: one unit without delay if `ONE`.
+    fn transmit_units<const ONE: bool>(&mut self, now: Time, out: &mut impl Output) {
         let Decision { window, quantum, pacing } = self.decision;
         let (mut sent, mut limited) = (0, false);
         loop {
@@ -89,7 +96,7 @@ impl Sender {
             }
             // Waiting makes no larger burst of what the application wrote in one piece.
             let rest_fits = left.min(self.chunk_left.into()) <= u64::from(quota);
-            if !rest_fits && self.should_defer(quota, now) {
+            if !ONE && !rest_fits && self.should_defer(quota, now) {
                 limited = true;
                 break;
             }
@@ -121,9 +128,13 @@ impl Sender {
                     self.send_new(push, now, out);
                 }
             }
+            self.supply.sent_unit(self.board.nxt_byte());
             sent += unit;
             let free = self.board.nxt() <= Pace::FREE_SEGMENTS;
             self.charge(unit, initial.or(if free { None } else { pacing }), now);
+            if ONE {
+                break;
+            }
         }
         limited |= self.board.in_flight() >= window.cwnd;
         if sent > 0 || limited {
@@ -137,6 +148,23 @@ impl Sender {
                 self.set_retransmit_timer(now);
             }
         }
+    }
+
+    /// A server with a send buffer of a set size writes until that is full.
+    #[cold]
+    pub(super) fn refill(&mut self, now: Time, out: &mut impl Output) {
+        let window = self.room_end.saturating_sub(self.board.una_byte());
+        if !self.supply.is_writeable(self.board.una_byte(), self.board.nxt_byte(), window) {
+            return;
+        }
+        while let Some(push) = self.supply.step(self.board.una_byte(), self.board.nxt_byte()) {
+            match push {
+                Push::None => {}
+                Push::Unit => self.transmit_units::<true>(now, out),
+                Push::All => self.transmit(now, out),
+            }
+        }
+        self.transmit(now, out);
     }
 
     /// A segment is held back that is not full. Where nothing is in flight, no acknowledgement will let it

@@ -62,6 +62,7 @@ impl Server {
             mss,
             initial_window,
             rcvbuf: None,
+            sndbuf: None,
         };
         Server { sender: Sender::new(&config), wire: Wire::default() }
     }

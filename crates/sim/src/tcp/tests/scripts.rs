@@ -37,6 +37,7 @@ impl Case {
             mss: SEGMENT as u16,
             initial_window: 10,
             rcvbuf: None,
+            sndbuf: None,
         };
         let (mut sender, mut sent) = (Sender::new(&config), Sent::default());
         sender.serve_application(hold);
