@@ -52,7 +52,7 @@ async def read(reader, kind):
 
 
 async def call(reader, writer):
-    """Sends video to whoever connects, for as long as the connection is open."""
+    """Sends video to each client until its connection closes."""
     peer = RTCPeerConnection(HERE_ONLY)
     peer.addTrack(Noise())
     await peer.setLocalDescription(await peer.createOffer())

@@ -264,7 +264,7 @@ fn marks(check: &Check, response: Response) -> String {
         Response::Scalable => {
             "a Scalable response, roughly proportional to the marked share (RFC 9331 §4.3)"
         }
-        Response::Classic => "a Classic response, a large reduction whatever the marked share",
+        Response::Classic => "a Classic response, a large reduction at any marked share",
         Response::Ignored => "no response to CE",
         Response::Unclear => "unclear: neither Scalable nor Classic nor without a response",
     };

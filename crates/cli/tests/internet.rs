@@ -164,7 +164,7 @@ impl World {
         String::from_utf8(self.sh(script).stdout).unwrap()
     }
 
-    /// Waits until its network is as it was.
+    /// Waits until its network has the state that it had before.
     fn is_again(&self, before: &str) {
         let mut now = String::new();
         let same = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

@@ -74,8 +74,8 @@ pub fn internet_works() -> Result<(), OsError> {
 }
 
 impl Internet {
-    /// Takes a name and addresses that nobody uses here, in a run with so many pairs of hosts, of which
-    /// number `pair` gets the way on.
+    /// Reserves a name and free addresses for a run with `pairs` pairs of hosts. The pair with the number
+    /// `pair` gets the way on.
     pub fn claim(pairs: usize, pair: usize) -> Result<Internet, OsError> {
         let mut used = Netlink::open()?.routes()?;
         // Two routes of half of all addresses each are a default route, as VPNs have it.
@@ -207,7 +207,7 @@ impl Drop for Internet {
     }
 }
 
-/// A name and an address that nobody uses here, and the table of that name.
+/// A free name, a free address, and the table of that name.
 fn claim(used: &[(Ipv4Addr, u8)]) -> Result<(String, Ipv4Addr, Table), OsError> {
     for number in 0..MOST {
         let name = format!("l4s-net{number}");
