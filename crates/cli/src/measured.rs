@@ -11,7 +11,7 @@ use l4s_measure::{
 };
 use l4s_model::{FlowId, Scenario};
 use l4s_scenario::{Plan, Point};
-use l4s_substrate::{Engine, Observe, ProgramHost, Programs, Ran, check_programs, to_the_end};
+use l4s_substrate::{Engine, Observe, ProgramHost, Programs, Ran, to_the_end};
 use serde_json::Value;
 
 use crate::args::{Substrate, Trace};
@@ -86,7 +86,6 @@ pub fn sampling(plan: &Plan, scenario: &Scenario) -> Option<l4s_units::Duration>
 pub fn prepare(on: Substrate, plan: &Plan) -> Result<Engine, Failure> {
     let engine = Engine::named(on.name())?;
     let scenarios: Vec<&Scenario> = plan.points.iter().map(|point| &point.scenario).collect();
-    check_programs(engine.on::<()>(), &scenarios)?;
     for note in engine.on::<()>().prepare(&scenarios)? {
         say!("note: {note}");
     }
@@ -198,19 +197,22 @@ fn run_observed<O: Observe>(
     observer: &mut O,
     (out, session): (Option<PathBuf>, Option<Session<'_>>),
 ) -> Result<Ran, Failure> {
-    if scenario.programs.is_empty() {
-        return Ok(engine.on().run(scenario, observer, &mut to_the_end)?);
+    let mut programs = Programs::default();
+    // Gone with the run.
+    let mut scratch = None;
+    if !scenario.programs.is_empty() {
+        let failed = |error: io::Error| Failure::Run(format!("a temporary folder: {error}"));
+        programs.out = match out {
+            Some(out) => out,
+            None => scratch.insert(Scratch::new().map_err(failed)?).path().to_owned(),
+        };
     }
-    let folder = Scratch::new();
-    let folder = folder.map_err(|error| Failure::Run(format!("a temporary folder: {error}")))?;
-    let out = out.unwrap_or_else(|| folder.path().to_owned());
-    let mut programs = Programs::new(out);
     if let Some(session) = session {
         programs.foreground = Some(session.foreground);
         programs.internet = session.internet;
         programs.remote = session.page.map(|page| page.remote.clone());
     }
-    Ok(engine.on().run_programs(scenario, observer, &programs)?)
+    Ok(engine.on().run(scenario, &programs, observer, &mut to_the_end)?)
 }
 
 /// What a run cost, as the summary has it.

@@ -60,7 +60,7 @@ impl Kernel {
     /// Refuses a rate that this machine cannot carry, which it tries out.
     fn carries(&self, rate: Rate) -> Result<(), Error> {
         let mut seen = Codepoints::default();
-        self.run(&trial(rate), &mut seen, &mut to_the_end)?;
+        self.run(&trial(rate), &Programs::default(), &mut seen, &mut to_the_end)?;
         let carried = seen.rate();
         if carried.as_bps() < rate.as_bps() / 10 * 9 {
             return Err(Error::Machine(format!(
@@ -75,7 +75,7 @@ impl Kernel {
     /// Runs one scenario for a moment, without trying out more.
     pub(crate) fn try_out(&self, trial: &Scenario, seen: &mut Codepoints) -> Result<(), Error> {
         self.provide(trial)?;
-        self.run(trial, seen, &mut to_the_end).map(drop)
+        self.run(trial, &Programs::default(), seen, &mut to_the_end).map(drop)
     }
 }
 
@@ -85,7 +85,7 @@ impl<O: Observe> Substrate<O> for Kernel {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { virtual_time: false, live: true, programs: true }
+        Capabilities { virtual_time: false, live: true }
     }
 
     fn check(&self, scenario: &Scenario) -> Result<Vec<String>, Error> {
@@ -111,15 +111,12 @@ impl<O: Observe> Substrate<O> for Kernel {
         Ok(Vec::new())
     }
 
-    fn run(&self, scenario: &Scenario, observer: &mut O, _: &mut Watch) -> Result<Ran, Error> {
-        self.run_programs(scenario, observer, &Programs::unused())
-    }
-
-    fn run_programs(
+    fn run(
         &self,
         scenario: &Scenario,
-        observer: &mut O,
         programs: &Programs,
+        observer: &mut O,
+        _: &mut Watch,
     ) -> Result<Ran, Error> {
         let control = |group: &Group| self.control(group);
         let remote = programs.remote.as_deref();

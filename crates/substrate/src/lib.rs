@@ -92,24 +92,17 @@ pub trait Substrate<O: Observe>: Send + Sync {
     fn prepare(&self, scenarios: &[&Scenario]) -> Result<Vec<String>, Error>;
 
     /// Runs a scenario to its end, or until `watch` ends it. `observer` receives every event.
+    /// `programs` is for a scenario with programs of the user.
     ///
     /// # Errors
-    /// The run failed.
-    fn run(&self, scenario: &Scenario, observer: &mut O, watch: &mut Watch) -> Result<Ran, Error>;
-
-    /// Runs a scenario that has programs of the user.
-    ///
-    /// # Errors
-    /// The run or a program failed, or it runs no programs ([`Capabilities::programs`]).
-    fn run_programs(
+    /// The run or a program failed.
+    fn run(
         &self,
         scenario: &Scenario,
-        observer: &mut O,
         programs: &Programs,
-    ) -> Result<Ran, Error> {
-        let _ = (scenario, observer, programs);
-        Err(no_programs(self.name()))
-    }
+        observer: &mut O,
+        watch: &mut Watch,
+    ) -> Result<Ran, Error>;
 
     /// Opens a live lane at time zero.
     ///
@@ -126,8 +119,6 @@ pub struct Capabilities {
     pub virtual_time: bool,
     /// It opens live lanes.
     pub live: bool,
-    /// It runs programs of the user (`[[program]]`).
-    pub programs: bool,
 }
 
 /// A host of a group.
@@ -139,8 +130,9 @@ pub enum ProgramHost {
     Client,
 }
 
-/// Where the programs of a run put their output, and which of them has the terminal.
-#[derive(Clone, Debug)]
+/// Where the programs of a run put their output, and which of them has the terminal. The default is for a
+/// scenario without programs.
+#[derive(Clone, Default, Debug)]
 pub struct Programs {
     /// The folder of their output: a folder for each, by its name.
     pub out: PathBuf,
@@ -151,25 +143,6 @@ pub struct Programs {
     /// Lets another thread follow and change the run (`--on kernel`).
     #[cfg(all(target_os = "linux", feature = "kernels"))]
     pub remote: Option<std::sync::Arc<Remote>>,
-}
-
-impl Programs {
-    /// Programs that put their output into folders in `out`, none of which has the terminal.
-    pub fn new(out: PathBuf) -> Programs {
-        Programs {
-            out,
-            foreground: None,
-            internet: false,
-            #[cfg(all(target_os = "linux", feature = "kernels"))]
-            remote: None,
-        }
-    }
-
-    /// For a scenario without programs.
-    #[cfg(all(target_os = "linux", feature = "kernels"))]
-    fn unused() -> Programs {
-        Programs::new(std::env::temp_dir())
-    }
 }
 
 /// A bottleneck with its traffic, from time zero on and without an end.
@@ -213,29 +186,6 @@ pub struct Ran {
     pub code: Option<u8>,
     /// Why the run should not be trusted: the machine was too slow or too noisy for it.
     pub unfit: Option<String>,
-}
-
-/// Refuses programs on the substrate `name`.
-fn no_programs(name: &str) -> Error {
-    Error::Unsupported(format!(
-        "--on {name}: it runs no programs: found `[[program]]`, expected none; `--on kernel`, \
-         `--on qdisc` and `--on linux` have them"
-    ))
-}
-
-/// Refuses scenarios with programs of the user, where the substrate has none.
-///
-/// # Errors
-/// [`Error::Unsupported`].
-pub fn check_programs<O: Observe>(
-    substrate: &dyn Substrate<O>,
-    scenarios: &[&Scenario],
-) -> Result<(), Error> {
-    let has_any = scenarios.iter().any(|scenario| !scenario.programs.is_empty());
-    if has_any && !substrate.capabilities().programs {
-        return Err(no_programs(substrate.name()));
-    }
-    Ok(())
 }
 
 /// Lateness of departures.

@@ -40,7 +40,7 @@ impl<O: Observe> Substrate<O> for Linux {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { virtual_time: true, live: false, programs: true }
+        Capabilities { virtual_time: true, live: false }
     }
 
     fn check(&self, scenario: &Scenario) -> Result<Vec<String>, Error> {
@@ -56,15 +56,12 @@ impl<O: Observe> Substrate<O> for Linux {
         Ok(notes)
     }
 
-    fn run(&self, scenario: &Scenario, observer: &mut O, _: &mut Watch) -> Result<Ran, Error> {
-        self.run_programs(scenario, observer, &Programs::unused())
-    }
-
-    fn run_programs(
+    fn run(
         &self,
         scenario: &Scenario,
-        observer: &mut O,
         programs: &Programs,
+        observer: &mut O,
+        _: &mut Watch,
     ) -> Result<Ran, Error> {
         let ran = self.virtual_kernel()?.run(scenario, programs.into(), observer);
         ran.map(|ran| concluded(scenario, ran)).map_err(failure)

@@ -53,7 +53,7 @@ impl<O: Observe> Substrate<O> for Qdisc {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { virtual_time: false, live: false, programs: true }
+        Capabilities { virtual_time: false, live: false }
     }
 
     fn check(&self, scenario: &Scenario) -> Result<Vec<String>, Error> {
@@ -77,15 +77,12 @@ impl<O: Observe> Substrate<O> for Qdisc {
         Ok(notes)
     }
 
-    fn run(&self, scenario: &Scenario, observer: &mut O, _: &mut Watch) -> Result<Ran, Error> {
-        self.run_programs(scenario, observer, &Programs::unused())
-    }
-
-    fn run_programs(
+    fn run(
         &self,
         scenario: &Scenario,
-        observer: &mut O,
         programs: &Programs,
+        observer: &mut O,
+        _: &mut Watch,
     ) -> Result<Ran, Error> {
         let ran = self.real.run(scenario, programs.into(), |group| self.control(group), observer);
         ran.map(|ran| concluded(scenario, ran)).map_err(failure)

@@ -6,7 +6,7 @@ use l4s_model::Scenario;
 use l4s_sim::{Outcome, Simulation};
 use l4s_units::{Duration, Time};
 
-use crate::{Capabilities, Error, Lane, MOST_DOWNLOADS, Observe, Ran, Substrate, Watch};
+use crate::{Capabilities, Error, Lane, MOST_DOWNLOADS, Observe, Programs, Ran, Substrate, Watch};
 
 /// The wall time between two calls of a [`Watch`], within a factor of two.
 const WATCH_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
@@ -24,18 +24,34 @@ impl<O: Observe> Substrate<O> for Sim {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { virtual_time: true, live: true, programs: false }
+        Capabilities { virtual_time: true, live: true }
     }
 
-    fn check(&self, _: &Scenario) -> Result<Vec<String>, Error> {
+    fn check(&self, scenario: &Scenario) -> Result<Vec<String>, Error> {
+        if scenario.programs.is_empty() {
+            return Ok(Vec::new());
+        }
+        Err(Error::Unsupported(
+            "--on sim: it runs no programs: found `[[program]]`, expected none; `--on kernel`, \
+             `--on qdisc` and `--on linux` have them"
+                .to_owned(),
+        ))
+    }
+
+    fn prepare(&self, scenarios: &[&Scenario]) -> Result<Vec<String>, Error> {
+        for scenario in scenarios {
+            Substrate::<O>::check(self, scenario)?;
+        }
         Ok(Vec::new())
     }
 
-    fn prepare(&self, _: &[&Scenario]) -> Result<Vec<String>, Error> {
-        Ok(Vec::new())
-    }
-
-    fn run(&self, scenario: &Scenario, observer: &mut O, watch: &mut Watch) -> Result<Ran, Error> {
+    fn run(
+        &self,
+        scenario: &Scenario,
+        _: &Programs,
+        observer: &mut O,
+        watch: &mut Watch,
+    ) -> Result<Ran, Error> {
         let end = Time::ZERO + scenario.duration;
         let mut simulation = Simulation::new(scenario, observer);
         let mut slice = Duration::from_millis(10);

@@ -5,7 +5,7 @@ use l4s_model::{EcnMode, Group, Link, Scenario};
 use l4s_observe::{Observer, Traced};
 use l4s_units::{Duration, Ecn, Rate, Time};
 
-use crate::{Error, Kernel, Linux, Qdisc, Substrate, to_the_end};
+use crate::{Error, Kernel, Linux, Programs, Qdisc, Substrate, to_the_end};
 
 /// The rate of a link that every machine carries.
 const MODEST: Rate = Rate::from_mbps(20);
@@ -63,7 +63,7 @@ pub fn ect1_arrives(prague: bool) -> Result<Arrival, Error> {
 /// It does not, and why.
 pub fn linux_works() -> Result<String, Error> {
     let linux = Linux::default();
-    linux.run(&trial(MODEST), &mut (), &mut to_the_end)?;
+    linux.run(&trial(MODEST), &Programs::default(), &mut (), &mut to_the_end)?;
     linux.kernel()
 }
 
@@ -84,7 +84,7 @@ pub fn disciplines() -> Result<Disciplines, Error> {
     use l4s_aqm::{Config, cobalt, codel, dualpi2, fifo, fq_codel, pie, red};
     let (qdisc, trial) = (Qdisc::new()?, trial(MODEST));
     Substrate::<()>::prepare(&qdisc, &[&trial])?;
-    qdisc.run(&trial, &mut (), &mut to_the_end)?;
+    qdisc.run(&trial, &Programs::default(), &mut (), &mut to_the_end)?;
     let aqms = [
         Config::DualPi2(dualpi2::Config::default()),
         Config::Pie(pie::Config::default()),

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use l4s_aqm::Queue;
 use l4s_model::{Group, Link, Scenario};
 use l4s_observe::{Observer, Traced};
-use l4s_substrate::{Sim, Substrate, to_the_end};
+use l4s_substrate::{Programs, Sim, Substrate, to_the_end};
 use l4s_units::{Bytes, Duration, Rate, Time};
 
 /// When each packet left the bottleneck, and its delay; and how many ends the run had.
@@ -37,9 +37,9 @@ fn scenario() -> Scenario {
 #[test]
 fn a_watched_run_reports_its_progress_and_has_the_same_events() {
     let (mut alone, mut watched) = (Departures::default(), Departures::default());
-    let ran = Sim.run(&scenario(), &mut alone, &mut to_the_end).unwrap();
+    let ran = Sim.run(&scenario(), &Programs::default(), &mut alone, &mut to_the_end).unwrap();
     let mut times = Vec::new();
-    let watched_ran = Sim.run(&scenario(), &mut watched, &mut |now| {
+    let watched_ran = Sim.run(&scenario(), &Programs::default(), &mut watched, &mut |now| {
         times.push(now);
         // A slow watch does not make the run slow: it is called as often.
         std::thread::sleep(std::time::Duration::from_millis(50));
@@ -55,9 +55,9 @@ fn a_watched_run_reports_its_progress_and_has_the_same_events() {
 #[test]
 fn a_watch_ends_a_run_at_its_present_time() {
     let (mut whole, mut ended) = (Departures::default(), Departures::default());
-    let all = Sim.run(&scenario(), &mut whole, &mut to_the_end).unwrap();
+    let all = Sim.run(&scenario(), &Programs::default(), &mut whole, &mut to_the_end).unwrap();
     let mut last = Time::ZERO;
-    let ran = Sim.run(&scenario(), &mut ended, &mut |now| {
+    let ran = Sim.run(&scenario(), &Programs::default(), &mut ended, &mut |now| {
         last = now;
         match now < Time::ZERO + Duration::from_millis(100) {
             true => ControlFlow::Continue(()),

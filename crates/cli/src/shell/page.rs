@@ -13,7 +13,7 @@ use l4s_live::document::Presets;
 use l4s_live::server::{Background, Limits, Options, Server};
 use l4s_model::Scenario;
 use l4s_scenario::Plan;
-use l4s_substrate::{Capabilities, Error, Lane, Ran, Remote, Substrate, Watch};
+use l4s_substrate::{Capabilities, Error, Lane, Programs, Ran, Remote, Substrate, Watch};
 use l4s_units::Time;
 
 use crate::failure::Failure;
@@ -71,7 +71,7 @@ impl Substrate<Meter> for Attached {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { virtual_time: false, live: true, programs: true }
+        Capabilities { virtual_time: false, live: true }
     }
 
     fn check(&self, _: &Scenario) -> Result<Vec<String>, Error> {
@@ -82,7 +82,7 @@ impl Substrate<Meter> for Attached {
         Ok(Vec::new())
     }
 
-    fn run(&self, _: &Scenario, _: &mut Meter, _: &mut Watch) -> Result<Ran, Error> {
+    fn run(&self, _: &Scenario, _: &Programs, _: &mut Meter, _: &mut Watch) -> Result<Ran, Error> {
         Err(refused())
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use l4s_live::Meter;
 use l4s_model::{FlowId, Scenario, SourceId};
 use l4s_observe::Observer;
-use l4s_substrate::{Capabilities, Error, Lane, Ran, Substrate, Watch};
+use l4s_substrate::{Capabilities, Error, Lane, Programs, Ran, Substrate, Watch};
 use l4s_units::Time;
 
 /// Its lane is not there before it is let go.
@@ -48,7 +48,7 @@ impl Substrate<Meter> for Fake {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { virtual_time: !self.real, live: true, programs: false }
+        Capabilities { virtual_time: !self.real, live: true }
     }
 
     fn check(&self, _: &Scenario) -> Result<Vec<String>, Error> {
@@ -59,7 +59,7 @@ impl Substrate<Meter> for Fake {
         Ok(Vec::new())
     }
 
-    fn run(&self, _: &Scenario, _: &mut Meter, _: &mut Watch) -> Result<Ran, Error> {
+    fn run(&self, _: &Scenario, _: &Programs, _: &mut Meter, _: &mut Watch) -> Result<Ran, Error> {
         Err(Error::Unsupported("the fake has lanes alone".to_owned()))
     }
 
