@@ -335,6 +335,22 @@ fn what_ends_within_the_warm_up_is_named_with_its_end() {
     assert!(!stderr(&scenario.replace("3s\"\nlink", "0s\"\nlink")).contains("warm-up"));
 }
 
+/// The simulator has a send buffer for flows, and says that it has none for applications.
+#[test]
+fn what_the_simulator_leaves_out_is_said_before_the_run() {
+    let folder = folder();
+    let group = "duration = \"1s\"\nlink.rate = \"10mbit\"\naqm = \"fifo\"\n[[group]]\nname = \"A\"\n\
+                 cc = \"cubic\"\nrtt = \"20ms\"\nsndbuf = \"64kb\"\n";
+    let app = "flows = 0\n[[app]]\ngroup = \"A\"\nrate = \"1mbit\"\nfps = 50\n";
+    let note = "note: `sndbuf` of group `A` does not limit its `[[app]]` in the simulator\n";
+    for (more, said) in [("", false), (app, true)] {
+        fs::write(folder.path().join("s.toml"), format!("{group}{more}")).unwrap();
+        let ran = l4s(folder.path(), &["run", "s.toml"]);
+        assert_eq!(ran.status.code(), Some(0), "{}", text(&ran.stderr));
+        assert_eq!(text(&ran.stderr).contains(note), said, "{}", text(&ran.stderr));
+    }
+}
+
 #[test]
 fn a_virtual_machine_is_for_its_kernel() {
     let folder = folder();

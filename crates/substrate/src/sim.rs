@@ -1,8 +1,9 @@
 //! The simulator, in virtual time.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
-use l4s_model::Scenario;
+use l4s_model::{Group, Scenario};
 use l4s_sim::{Outcome, Simulation};
 use l4s_units::{Duration, Time};
 
@@ -28,21 +29,31 @@ impl<O: Observe> Substrate<O> for Sim {
     }
 
     fn check(&self, scenario: &Scenario) -> Result<Vec<String>, Error> {
-        if scenario.programs.is_empty() {
-            return Ok(Vec::new());
+        if !scenario.programs.is_empty() {
+            return Err(Error::Unsupported(
+                "--on sim: it runs no programs: found `[[program]]`, expected none; `--on kernel`, \
+                 `--on qdisc` and `--on linux` have them"
+                    .to_owned(),
+            ));
         }
-        Err(Error::Unsupported(
-            "--on sim: it runs no programs: found `[[program]]`, expected none; `--on kernel`, \
-             `--on qdisc` and `--on linux` have them"
-                .to_owned(),
-        ))
+        let writes = |place| scenario.apps.iter().any(|app| app.group == place);
+        let groups = scenario.groups.iter().enumerate();
+        let unlimited = groups.filter(|(place, group)| group.sndbuf.is_some() && writes(*place));
+        let note = |(_, group): (usize, &Group)| {
+            format!(
+                "`sndbuf` of group `{}` does not limit its `[[app]]` in the simulator",
+                group.name
+            )
+        };
+        Ok(unlimited.map(note).collect())
     }
 
     fn prepare(&self, scenarios: &[&Scenario]) -> Result<Vec<String>, Error> {
+        let mut notes = BTreeSet::new();
         for scenario in scenarios {
-            Substrate::<O>::check(self, scenario)?;
+            notes.extend(Substrate::<O>::check(self, scenario)?);
         }
-        Ok(Vec::new())
+        Ok(notes.into_iter().collect())
     }
 
     fn run(
