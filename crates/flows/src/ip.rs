@@ -22,6 +22,7 @@ mod field {
         pub const TOTAL_LENGTH: Range<usize> = 2..4;
         pub const IDENTIFICATION: Range<usize> = 4..6;
         pub const FRAGMENT: Range<usize> = 6..8;
+        pub const TIME_TO_LIVE: usize = 8;
         pub const PROTOCOL: usize = 9;
         pub const CHECKSUM: Range<usize> = 10..12;
         pub const SOURCE: Range<usize> = 12..16;
@@ -36,6 +37,7 @@ mod field {
         pub const TRAFFIC_CLASS_LOW: usize = 1;
         pub const PAYLOAD_LENGTH: Range<usize> = 4..6;
         pub const NEXT_HEADER: usize = 6;
+        pub const HOP_LIMIT: usize = 7;
         pub const SOURCE: Range<usize> = 8..24;
         pub const DESTINATION: Range<usize> = 24..40;
         pub const LENGTH: usize = 40;
@@ -218,6 +220,16 @@ impl<T: AsRef<[u8]>> IpPacket<T> {
     #[inline]
     pub fn identification(&self) -> Option<u32> {
         self.facts.identification
+    }
+
+    /// The number of routers that may forward it: the time to live of IPv4, the hop limit of IPv6.
+    #[inline]
+    pub fn hops(&self) -> u8 {
+        let place = match self.facts.version {
+            Version::V4 => ipv4::TIME_TO_LIVE,
+            Version::V6 => ipv6::HOP_LIMIT,
+        };
+        self.bytes.as_ref()[place]
     }
 
     /// Which part of a datagram this is.

@@ -7,6 +7,7 @@
 //! however many short ones there are: a packet tells whose it is whenever it comes, and no
 //! connection meets what is left of one before it (TIME_WAIT, late retransmissions).
 
+use l4s_flows::Direction;
 use l4s_model::FlowId;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -27,6 +28,15 @@ impl End {
         match self {
             End::Server => End::Client,
             End::Client => End::Server,
+        }
+    }
+
+    /// The direction of the packets that it sends.
+    #[inline]
+    pub const fn direction(self) -> Direction {
+        match self {
+            End::Server => Direction::Down,
+            End::Client => Direction::Up,
         }
     }
 
@@ -89,6 +99,14 @@ pub fn pair_of(address: IpAddr) -> u16 {
     numbers(address).0.into()
 }
 
+/// The end whose host has this address; `None` for the address of no host.
+#[inline]
+pub fn end_of(host: IpAddr) -> Option<End> {
+    let (pair, number) = numbers(host);
+    let end = if number == 0 { End::Server } else { End::Client };
+    (address(pair, number, host.is_ipv6()) == host).then_some(end)
+}
+
 /// Pair and host.
 #[inline]
 fn numbers(address: IpAddr) -> (u8, u8) {
@@ -131,5 +149,12 @@ mod tests {
         assert_eq!(of_flow(client[0], FlowId::new(0)).to_string(), "10.3.1.1:10000");
         assert_eq!(of_flow(client[0], FlowId::new(55_537)).to_string(), "10.3.2.1:10001");
         assert_eq!(server(3, true).to_string(), "fd00::3:0:1");
+        for ipv6 in [false, true] {
+            assert_eq!(end_of(server(3, ipv6)), Some(End::Server));
+            assert_eq!(end_of(clients(3, 1, ipv6).next().unwrap()), Some(End::Client));
+        }
+        for nobody in ["192.0.0.8", "10.3.1.2", "224.0.0.1", "ff02::1", "fd00::3:0:2"] {
+            assert_eq!(end_of(nobody.parse().unwrap()), None);
+        }
     }
 }

@@ -30,7 +30,7 @@ mod setup;
 
 pub use l4s_flows::ip;
 
-pub use address::{End, FIRST_PORT, UDP_PORT, pair_of};
+pub use address::{End, FIRST_PORT, UDP_PORT, end_of, pair_of};
 pub use delay::Delays;
 pub use frame::Frame;
 pub use internet::internet_works;
@@ -44,7 +44,7 @@ pub use plane::{Counters, Delivery, Plane};
 pub use pool::{Buffer, Pool};
 pub use program::{
     Ended, Programs, Supervision, Surroundings, check_programs, leave_signals_to_program,
-    main as program_main,
+    main as program_main, shortened,
 };
 pub use pump::{Device, Port, PumpError, Pumped, Settings, Turn, pump};
 pub use recognised::Recognised;

@@ -1,6 +1,6 @@
 //! The flows of programs, recognised by their headers as they come.
 
-use l4s_flows::{Direction, Flows, Row};
+use l4s_flows::{Flows, Row};
 use l4s_model::{FlowId, Scenario};
 use l4s_observe::Traced;
 use l4s_units::{Duration, Time};
@@ -43,11 +43,7 @@ impl Recognised {
             self.flows.end_warmup(now);
             self.warmup = Time::NEVER;
         }
-        let direction = match from {
-            End::Server => Direction::Down,
-            End::Client => Direction::Up,
-        };
-        self.first + self.flows.observe(packet, direction, segments, now)
+        self.first + self.flows.observe(packet, from.direction(), segments, now)
     }
 
     /// The table's number of a packet's flow; `None` for a flow of the scenario's own.

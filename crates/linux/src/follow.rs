@@ -16,9 +16,9 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use l4s_aqm::{DropCause, Packet, Queue};
-use l4s_flows::{Direction, Key, Row};
+use l4s_flows::{Key, Row};
 use l4s_lab::ip::IpPacket;
-use l4s_lab::{Buffer, End, Frame, Lateness, Owner, Pool, Recognised, pair_of};
+use l4s_lab::{Buffer, End, Frame, Lateness, Owner, Pool, Recognised, end_of, pair_of};
 use l4s_model::{FlowId, Scenario, SourceId};
 use l4s_observe::{Observer, Traced};
 use l4s_units::{Duration, Ecn, Time};
@@ -68,7 +68,7 @@ pub struct Counts {
     pub unknown: u64,
 }
 
-/// The flow of a packet, as it is known at either end of the bottleneck.
+/// Identifies the flow of a packet by its headers alone, so that arrival and departure give the same value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Whose {
     /// A flow of the scenario's own.
@@ -167,8 +167,7 @@ impl Follower {
 
     /// A packet arrived.
     pub fn arrived(&mut self, packet: Passed<'_>, observer: &mut impl Observer<Frame>) {
-        let from = (packet.pair, End::Server);
-        let Some((frame, whose)) = self.entering(packet, from) else { return };
+        let Some((frame, whose)) = self.entering(packet, End::Server) else { return };
         self.counts.arrived += 1;
         self.received[usize::from(packet.pair)] += 1;
         observer.arrived(&frame, packet.at);
@@ -178,8 +177,10 @@ impl Follower {
     /// A packet left.
     pub fn departed(&mut self, packet: Passed<'_>, observer: &mut impl Observer<Frame>) {
         let Some(left) = self.frame(packet.bytes) else { return };
-        let pair = pair_of(left.ip().addresses().1);
-        let whose = self.whose(&left.ip(), pair, End::Server);
+        let whose = {
+            let packet = left.ip();
+            self.whose(&packet, pair_of(packet.addresses().1), End::Server)
+        };
         let Some(whose) = whose else { return self.stray(left.into_buffer()) };
         let now = packet.at;
         let marked = left.ecn() == Ecn::Ce;
@@ -211,8 +212,7 @@ impl Follower {
 
     /// A packet from a client reached its server.
     pub fn answered(&mut self, packet: Passed<'_>, observer: &mut impl Observer<Frame>) {
-        let from = (packet.pair, End::Client);
-        let Some((frame, _)) = self.entering(packet, from) else { return };
+        let Some((frame, _)) = self.entering(packet, End::Client) else { return };
         observer.answered(&frame, packet.at);
         self.pool.give(frame.into_buffer());
     }
@@ -241,20 +241,16 @@ impl Follower {
         };
         let gone = waiting.iter().take(place).take_while(for_long).count();
         let found = waiting.remove(place)?;
-        for _ in 0..gone {
-            let Some(Waiting { frame, missed, .. }) = self.pop(whose, queue) else { break };
+        let gone: Vec<_> = waiting.drain(..gone).collect();
+        // A hundred thousand downloads leave nothing behind.
+        if queues.iter().all(VecDeque::is_empty) {
+            self.waiting.remove(&whose);
+        }
+        for Waiting { frame, missed, .. } in gone {
             let cause = missed.map_or(DropCause::Aqm, |(_, cause)| cause);
             self.dropped(frame, queue, cause, now, observer);
         }
-        // A hundred thousand downloads leave nothing behind.
-        if self.waiting.get(&whose).is_some_and(|queues| queues.iter().all(VecDeque::is_empty)) {
-            self.waiting.remove(&whose);
-        }
         Some((queue, found))
-    }
-
-    fn pop(&mut self, whose: Whose, queue: Queue) -> Option<Waiting> {
-        self.waiting.get_mut(&whose)?[queue as usize].pop_front()
     }
 
     /// The flows of programs, by their numbers in the run.
@@ -287,29 +283,42 @@ impl Follower {
         }
     }
 
-    /// A packet that comes from an end of a pair, and its flow.
-    fn entering(&mut self, packet: Passed<'_>, (pair, from): (u16, End)) -> Option<(Frame, Whose)> {
-        let mut frame = self.frame(packet.bytes)?;
-        let Some(whose) = self.whose(&frame.ip(), pair, from) else {
+    /// A packet that comes from an end of its pair, and its flow.
+    fn entering(&mut self, passed: Passed<'_>, from: End) -> Option<(Frame, Whose)> {
+        let mut frame = self.frame(passed.bytes)?;
+        let packet = frame.ip();
+        let flow = match (self.whose(&packet, passed.pair, from), &mut self.recognised) {
+            (Some(whose @ Whose::Own(flow)), _) => Some((flow, whose)),
+            (Some(whose), Some(flows)) if packet.hops() > 1 => {
+                Some((flows.observe(&packet, 1, from, passed.at), whose))
+            }
+            // The router discards a packet whose hop limit is used up.
+            _ => None,
+        };
+        let Some((flow, whose)) = flow else {
             self.stray(frame.into_buffer());
             return None;
         };
-        let flow = match (whose, &mut self.recognised) {
-            (Whose::Own(flow), _) => flow,
-            (Whose::Programs(_), Some(flows)) => flows.observe(&frame.ip(), 1, from, packet.at),
-            (Whose::Programs(_), None) => return None,
-        };
-        frame.belongs_to(flow, SourceId::new(pair));
+        frame.belongs_to(flow, SourceId::new(passed.pair));
         Some((frame, whose))
     }
 
+    /// The flow of a packet from an end of a pair. Of programs it is one only if it is from a host to a host
+    /// at the other end: the router neither forwards what is for itself or the neighbourhood, nor receives the
+    /// ICMP errors that it sends.
     fn whose(&self, packet: &IpPacket<&[u8]>, pair: u16, from: End) -> Option<Whose> {
         let owner = self.owners.get(usize::from(pair))?;
-        let direction = match from {
-            End::Server => Direction::Down,
-            End::Client => Direction::Up,
+        let programs = || {
+            let (source, destination) = packet.addresses();
+            let has_programs = |pair: u16| {
+                self.owners.get(usize::from(pair)).is_some_and(|owner| owner.has_programs)
+            };
+            let is_forwarded = has_programs(pair_of(source))
+                && has_programs(pair_of(destination))
+                && end_of(source) == Some(from)
+                && end_of(destination) == Some(from.other());
+            is_forwarded.then(|| Whose::Programs(Key::new(packet, from.direction())))
         };
-        let programs = || owner.has_programs.then(|| Whose::Programs(Key::new(packet, direction)));
         owner.flow(packet, from).map(Whose::Own).or_else(programs)
     }
 
@@ -336,7 +345,7 @@ fn ip_length(bytes: &[u8]) -> Option<usize> {
 fn is_same(arrived: &Frame, left: &Frame) -> bool {
     let (a, b) = (arrived.ip(), left.ip());
     let (headers, other) = (a.ip_header_length(), b.ip_header_length());
-    let shown = a.length().min(SNAP);
+    let shown = a.length().min(SNAP).max(headers);
     headers == other
         && a.length() == b.length()
         && a.identification() == b.identification()

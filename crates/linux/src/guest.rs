@@ -58,8 +58,11 @@ fn live(parts: Parts) -> Result<(), OsError> {
         .open(Path::new(FOLDER).join(EVENTS))
         .map_err(|error| OsError::Run(format!("the file of events: {error}")))?;
     if let Some(programs) = &job.programs {
-        writable(&programs.out)?;
         for_programs()?;
+        // It may be below a folder that was mounted just now.
+        fs::create_dir_all(&programs.out)
+            .map_err(|error| OsError::run(programs.out.display(), error))?;
+        writable(&programs.out)?;
         std::thread::sleep(UPTIME);
     }
     let mut log = Log::new(file);

@@ -17,7 +17,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::process::ExitCode;
 
 use l4s_aqm::Config;
-use l4s_lab::{AgentCommand, Channel, Control, Frame, Next, Programs, Roles};
+use l4s_lab::{AgentCommand, Channel, Control, Frame, Next, Programs, Roles, shortened};
 use l4s_model::{Group, QdiscOf, Scenario};
 use l4s_observe::Observer;
 use l4s_os::netlink::{Netlink, index_of};
@@ -161,10 +161,12 @@ impl Real {
         observer: &mut impl Observer<Frame>,
     ) -> Result<Ran, OsError> {
         let instead = check(scenario, &control)?;
-        let job = Job::new(scenario, programs, observer);
+        let job = Job::new(scenario, programs.clone(), observer);
         let task = Task::Run(Box::new(job), controls(scenario, control));
         let (router, _) = self.start(task)?;
-        follow(router, scenario, Place::Host, instead, observer)
+        let mut ran = follow(router, scenario, Place::Host, instead, observer)?;
+        ran.instead.extend(shortened(scenario, &programs));
+        Ok(ran)
     }
 
     fn start(&self, task: Task) -> Result<(Scribe, Answer), OsError> {

@@ -12,7 +12,7 @@
 
 use l4s_lab::{Delays, End, LabPlan, Lateness, Stalls, cable_of};
 use l4s_model::{Ip, Scenario};
-use l4s_os::netlink::{Netlink, index_of};
+use l4s_os::netlink::{MAIN_TABLE, Netlink, index_of};
 use l4s_os::{Clock, OsError, namespace};
 use l4s_units::{Duration, Rate};
 
@@ -23,9 +23,8 @@ use crate::tap::{Direction, Tap};
 
 const LINK: &str = "link";
 const LINK_OUT: &str = "link-out";
-/// The routing tables: the main one, that for what comes out of the link, and that for what comes
-/// from clients and is delayed.
-const MAIN: u8 = 254;
+/// The routing tables besides the main one: for what comes out of the link, and for what comes from
+/// clients and is delayed.
 const BEHIND: u8 = 100;
 const BACK: u8 = 101;
 
@@ -96,9 +95,9 @@ impl Router {
             let way_in = netlink.bring_up_cable(&cable_of(pair, End::Server))?;
             let client_cable = cable_of(pair, End::Client);
             let way_out = netlink.bring_up_cable(&client_cable)?;
-            netlink.add_route(server, way_in, MAIN)?;
+            netlink.add_route(server, way_in, MAIN_TABLE)?;
             for client in clients {
-                netlink.add_route(client, index, MAIN)?;
+                netlink.add_route(client, index, MAIN_TABLE)?;
                 netlink.add_route(client, way_out, BEHIND)?;
             }
             if let Some(delays) = &delays {

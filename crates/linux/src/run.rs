@@ -4,7 +4,7 @@ use std::fs;
 
 use l4s_bottleneck::Downloads;
 use l4s_cc::WantedEcn;
-use l4s_lab::{AgentCommand, Frame, Programs, Surroundings};
+use l4s_lab::{AgentCommand, Frame, Programs, Surroundings, shortened};
 use l4s_model::{EcnMode, Group, QdiscOf, Scenario};
 use l4s_observe::Observer;
 use l4s_os::OsError;
@@ -83,7 +83,7 @@ impl Virtual {
     ) -> Result<Ran, OsError> {
         let instead = check(scenario)?;
         let core = self.cores.take();
-        let mut job = Job::new(scenario, programs, observer);
+        let mut job = Job::new(scenario, programs.clone(), observer);
         if let Some(programs) = &mut job.programs {
             fs::create_dir_all(&programs.out)
                 .and_then(|()| fs::canonicalize(&programs.out))
@@ -93,7 +93,9 @@ impl Virtual {
         }
         let order = self.order(job, core.as_ref().map(|core| core.number));
         let (guest, _) = Scribe::start("the guest kernel", &self.boot, &order)?;
-        follow(guest, scenario, Place::Guest, instead, observer)
+        let mut ran = follow(guest, scenario, Place::Guest, instead, observer)?;
+        ran.instead.extend(shortened(scenario, &programs));
+        Ok(ran)
     }
 
     fn order(&self, job: Job, core: Option<usize>) -> Order {

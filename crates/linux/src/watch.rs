@@ -242,6 +242,8 @@ struct Telling<'a, O> {
     end: Time,
     /// Packets that left before the end, when that is over.
     packets: Option<u64>,
+    /// The flows of programs at the end, when that is over.
+    flows: Option<Vec<(FlowId, l4s_flows::Row)>>,
     ending: Option<Ending>,
 }
 
@@ -262,6 +264,7 @@ impl<'a, O: Observer<Frame>> Telling<'a, O> {
             scenario,
             end: Time::ZERO + scenario.duration,
             packets: None,
+            flows: None,
             ending: None,
         }
     }
@@ -270,10 +273,11 @@ impl<'a, O: Observer<Frame>> Telling<'a, O> {
         match event {
             // What happens after the end is only counted.
             Event::Arrived(packet) if packet.at > self.end => {
+                self.ends();
                 self.follower.arrived(packet, &mut Nobody);
             }
             Event::Departed(packet) if packet.at > self.end => {
-                self.packets.get_or_insert(self.follower.counts.departed);
+                self.ends();
                 self.follower.departed(packet, &mut Nobody);
             }
             Event::Answered(packet) if packet.at > self.end => {}
@@ -292,6 +296,13 @@ impl<'a, O: Observer<Frame>> Telling<'a, O> {
             Event::Failed(trouble) => return Err(trouble.into()),
         }
         Ok(())
+    }
+
+    /// The run has reached its end: keeps the counts of that time.
+    fn ends(&mut self) {
+        let Telling { follower, packets, flows, .. } = self;
+        packets.get_or_insert(follower.counts.departed);
+        flows.get_or_insert_with(|| follower.recognised().collect());
     }
 
     fn sample(&mut self, at: Time, state: QueueState) {
@@ -337,7 +348,7 @@ impl<'a, O: Observer<Frame>> Telling<'a, O> {
             instead,
             lateness,
             unfit: miscounted.or(unfit).or_else(of_time),
-            flows: self.follower.recognised().collect(),
+            flows: self.flows.unwrap_or_else(|| self.follower.recognised().collect()),
             counters,
         }
     }

@@ -21,7 +21,8 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags};
 use crate::OsError;
 use crate::error::reason;
 
-/// Moves this process into new namespaces of these kinds. It must have one thread only.
+/// Moves this process into new namespaces of these kinds. Without root's rights over its namespaces it must
+/// have one thread only, since a user namespace comes first.
 pub fn enter(kinds: UnshareFlags) -> Result<(), OsError> {
     match unshare(kinds) {
         Ok(()) => return Ok(()),

@@ -42,14 +42,8 @@ pub struct Netlink {
 impl Netlink {
     /// Opens it, in the namespace that the thread is in.
     pub fn open() -> Result<Netlink, OsError> {
-        let open = || {
-            let mut socket = Socket::new(NETLINK_ROUTE)?;
-            socket.bind_auto()?;
-            socket.connect(&SocketAddr::new(0, 0))?;
-            set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
-            Ok::<_, std::io::Error>(socket)
-        };
-        let socket = open().map_err(|error| OsError::machine("rtnetlink", error))?;
+        let socket =
+            connect(NETLINK_ROUTE).map_err(|error| OsError::machine("rtnetlink", error))?;
         Ok(Netlink { socket, sequence: 0 })
     }
 
@@ -499,6 +493,15 @@ pub struct RootQueue {
     pub major: u16,
     /// Its options as they go over the wire.
     pub options: Vec<u8>,
+}
+
+/// A socket to the kernel by one of the protocols of netlink.
+pub(crate) fn connect(protocol: isize) -> std::io::Result<Socket> {
+    let mut socket = Socket::new(protocol)?;
+    socket.bind_auto()?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
+    Ok(socket)
 }
 
 /// Packets that a delay may hold: more than any scenario has under way.

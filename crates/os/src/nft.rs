@@ -10,13 +10,12 @@ use std::net::Ipv4Addr;
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_APPEND, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NlasIterator,
 };
+use netlink_sys::Socket;
 use netlink_sys::protocols::NETLINK_NETFILTER;
-use netlink_sys::{Socket, SocketAddr};
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
 
 use crate::OsError;
 use crate::error::reason;
-use crate::netlink::{HEADER, NLA_F_NESTED, NLA_TYPE_MASK, PATIENCE, attribute};
+use crate::netlink::{HEADER, NLA_F_NESTED, NLA_TYPE_MASK, attribute, connect};
 
 /// NFNL_SUBSYS_NFTABLES of linux/netfilter/nfnetlink.h, and what begins and ends a batch.
 const SUBSYSTEM: u16 = 10;
@@ -81,7 +80,7 @@ pub enum Step<'a> {
     NotFrom(Ipv4Addr),
     /// Its destination is this address.
     To(Ipv4Addr),
-    /// It goes to who began its connection, as answers do, and ICMP errors about what was sent there.
+    /// It is in the reply direction of its connection, ICMP errors included.
     IsReply,
     /// A counter counts it.
     Count(&'a str),
@@ -121,13 +120,6 @@ impl Table {
     /// # Errors
     /// This user may not, or the kernel has no nftables or no tables with owners.
     pub fn claim(name: &str) -> Result<Option<Table>, OsError> {
-        let open = || {
-            let mut socket = Socket::new(NETLINK_NETFILTER)?;
-            socket.bind_auto()?;
-            socket.connect(&SocketAddr::new(0, 0))?;
-            set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
-            Ok::<_, Error>(socket)
-        };
         let failed = |error: Error| {
             let advice = match error.kind() {
                 ErrorKind::PermissionDenied => ": run as root",
@@ -138,7 +130,7 @@ impl Table {
             };
             OsError::Machine(format!("a table of nftables: {}{advice}", reason(&error)))
         };
-        let socket = open().map_err(failed)?;
+        let socket = connect(NETLINK_NETFILTER).map_err(failed)?;
         let mut table = Table { socket, sequence: 0, name: name.to_owned() };
         let body = [text(1, name), number(2, OWNER)].concat();
         match table.commit(&[(NEW_TABLE, NLM_F_EXCL, body)]) {

@@ -139,6 +139,65 @@ fn another_queue_overtakes_nothing() {
     assert_eq!((heard.dropped, heard.departed.len()), (0, 2));
 }
 
+/// A follower of a group that has nothing but programs.
+fn of_programs() -> Follower {
+    let programs = "duration = \"1s\"\nlink.rate = \"10mbit\"\naqm = \"fifo\"\n[[group]]\nname = \"A\"\n\
+                    cc = \"reno\"\nflows = 0\nrtt = \"10ms\"\n[[program]]\nname = \"x\"\ngroup = \"A\"\n\
+                    client = \"true\"\n";
+    Follower::new(&Plan::parse("s", programs, &[]).unwrap().points[0].scenario)
+}
+
+/// The first bytes of a UDP datagram of 100 bytes.
+fn datagram(from: [u8; 4], to: [u8; 4], hops: u8) -> Vec<u8> {
+    let mut ip = vec![0x45, 0, 0, 128, 0, 0, 0x40, 0, hops, 17, 0, 0];
+    ip.extend([from, to].concat());
+    ip.extend([0x1f, 0x90, 0x20, 0, 0, 108, 0, 0]);
+    ip.extend([7; 100]);
+    ip
+}
+
+/// What the router does not forward, and what it sends itself, passes one end of the bottleneck only.
+#[test]
+fn of_programs_counts_what_the_router_forwards() {
+    const SERVER: [u8; 4] = [10, 0, 0, 1];
+    const CLIENT: [u8; 4] = [10, 0, 1, 1];
+    let (mut follower, mut heard) = (of_programs(), Heard::default());
+    for local in [
+        datagram(SERVER, [224, 0, 0, 251], 255),
+        datagram(SERVER, [255; 4], 64),
+        datagram(SERVER, [10, 1, 0, 1], 64),
+        datagram(SERVER, [10, 9, 1, 1], 64),
+        datagram(SERVER, CLIENT, 1),
+    ] {
+        follower.arrived(at(1, &local), &mut heard);
+    }
+    // Linux sends ICMP errors from there where it has no address of its own (RFC 7600).
+    follower.departed(at(1, &datagram([192, 0, 0, 8], CLIENT, 64)), &mut heard);
+    assert_eq!(follower.counts, Counts { stray: 6, ..Counts::default() });
+    let datagram = datagram(SERVER, CLIENT, 64);
+    follower.arrived(at(2, &datagram), &mut heard);
+    follower.departed(at(4, &forwarded(datagram, Ecn::NotEct)), &mut heard);
+    assert_eq!(heard.departed, [(Queue::Q, Duration::from_millis(2), false)]);
+    let rows: Vec<_> = follower.recognised().map(|(_, row)| row.down_not_ect).collect();
+    assert_eq!((rows, follower.left_over(), follower.counts.unknown), (vec![1], 0, 0));
+}
+
+/// Extension headers may be longer than what is kept of a packet.
+#[test]
+fn a_packet_is_followed_whose_headers_are_not_seen_whole() {
+    let (mut follower, mut heard) = (of_programs(), Heard::default());
+    let address = |host: u8| [0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, host, 0, 1];
+    let mut packet = vec![0x60, 0, 0, 0, 0, 228, 0, 64];
+    packet.extend([address(0), address(1)].concat());
+    // A hop-by-hop header of 120 B, padded, and then "no next header" (RFC 8200 §4.7).
+    packet.extend([59, 14, 1, 116]);
+    packet.resize(crate::tap::SNAP, 0);
+    follower.arrived(at(1, &packet), &mut heard);
+    (packet[1], packet[7]) = (0, 63);
+    follower.departed(at(3, &packet), &mut heard);
+    assert_eq!(heard.departed, [(Queue::Q, Duration::from_millis(2), false)]);
+}
+
 #[test]
 fn what_is_nobodys_is_counted_apart() {
     let (mut follower, mut heard) = (follower(), Heard::default());
