@@ -77,16 +77,43 @@ pub(super) fn pace(socket: impl AsFd) -> Result<(), OsError> {
         .map_err(|error| OsError::machine("pacing of a TCP socket (SO_MAX_PACING_RATE)", error))
 }
 
-/// Sets SO_RCVBUF beyond the limit for users, too; from then on the buffer does not follow the flow.
+/// Sets SO_RCVBUF, as root beyond the limit for users, too; from then on the buffer does not follow the flow.
 pub(super) fn set_receive_buffer(socket: impl AsFd, bytes: u64) -> Result<(), OsError> {
-    sockopt::set_socket_recv_buffer_size_force(socket, bytes as usize)
-        .map_err(|error| OsError::machine("the receive buffer (SO_RCVBUFFORCE)", error))
+    let size = bytes as usize;
+    let set = sockopt::set_socket_recv_buffer_size_force(&socket, size)
+        .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, size));
+    is_set(
+        set.and_then(|()| sockopt::socket_recv_buffer_size(&socket)),
+        size,
+        "receive",
+        "rmem_max",
+    )
 }
 
-/// Sets SO_SNDBUF, beyond the machine's maximum too.
+/// Sets SO_SNDBUF in the same way.
 pub(super) fn set_send_buffer(socket: impl AsFd, bytes: u64) -> Result<(), OsError> {
-    set_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, bytes)
-        .map_err(|error| OsError::machine("the send buffer (SO_SNDBUFFORCE)", error))
+    let size = bytes as usize;
+    let set = sockopt::set_socket_send_buffer_size_force(&socket, size)
+        .or_else(|_| sockopt::set_socket_send_buffer_size(&socket, size));
+    is_set(set.and_then(|()| sockopt::socket_send_buffer_size(&socket)), size, "send", "wmem_max")
+}
+
+/// Checks that a buffer has the size that was asked for: Linux doubles it, and gives users less in silence.
+fn is_set(
+    found: rustix::io::Result<usize>,
+    size: usize,
+    which: &str,
+    limit: &str,
+) -> Result<(), OsError> {
+    match found {
+        Ok(found) if found >= 2 * size => Ok(()),
+        Ok(found) => Err(OsError::Machine(format!(
+            "this user may have a {which} buffer of {} B only, and {size} B are asked for: run as root, or \
+             raise the limit (sysctl net.core.{limit})",
+            found / 2
+        ))),
+        Err(error) => Err(OsError::machine(format_args!("the {which} buffer"), error)),
+    }
 }
 
 #[allow(unsafe_code)]
