@@ -26,6 +26,8 @@ use crate::series::Series;
 #[derive(Debug)]
 pub struct Recorder {
     scenario: Scenario,
+    /// What somebody made of it last.
+    adapted: Option<Scenario>,
     origin: Origin,
     queues: Vec<Queue>,
     cells: Cells,
@@ -48,6 +50,7 @@ impl Recorder {
         let roster = scenario.roster();
         let groups = roster.sources();
         Recorder {
+            adapted: None,
             origin,
             queues: queues_of(scenario.aqms()),
             cells: Cells::new(groups),
@@ -260,11 +263,11 @@ impl<P: Traced> Observer<P> for Recorder {
 
     /// What somebody made of the run is part of its scenario from here on, as if an `[[at]]` had said so.
     fn adapted(&mut self, scenario: &Scenario, now: Time) {
+        let before = self.adapted.as_ref().unwrap_or(&self.scenario);
+        let change = Change::between(before, scenario, now);
+        self.adapted = Some(scenario.clone());
         let changes = &mut self.scenario.changes;
-        let place = changes.partition_point(|change| change.time <= now);
-        let rtts = scenario.groups.iter().map(|group| group.rtt).enumerate().collect();
-        let (aqm, rate) = (Some(scenario.aqm.clone()), Some(scenario.link.rate));
-        changes.insert(place, Change { time: now, aqm, rate, rtts });
+        changes.insert(changes.partition_point(|change| change.time <= now), change);
         for queue in queues_of([&scenario.aqm]) {
             if !self.queues.contains(&queue) {
                 self.queues.push(queue);
