@@ -32,9 +32,9 @@ use crate::program::Host;
 const INNER: &str = "l4s-net";
 /// The table of routes of the server's namespace for what clients send.
 const OF_CLIENTS: u8 = 100;
-/// Such ways on at a time.
+/// The most runs with `--internet` at a time.
 const MOST: u8 = 128;
-/// Where a probe is sent, which does not leave this machine (TEST-NET-2, RFC 5735 §3).
+/// The destination of the probe. A rule drops it before it leaves this machine (TEST-NET-2, RFC 5735 §3).
 const NOBODY: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
 /// A probe that did not come through by then was dropped.
 const PROBED_WITHIN: Duration = Duration::from_secs(1);
@@ -48,7 +48,7 @@ const RESOLV_CONF: [&str; 3] = [
     "/run/NetworkManager/no-stub-resolv.conf",
 ];
 
-/// A way on, which goes with this value and with its process.
+/// The client's access to the machine's network. It is removed on drop, and by the kernel when the process ends.
 #[derive(Debug)]
 pub(crate) struct Internet {
     table: Table,
@@ -59,7 +59,7 @@ pub(crate) struct Internet {
     address: Ipv4Addr,
     /// The interface of the machine's default route.
     uplink: String,
-    /// The number of the first network of the lab, so that the machine needs none of them.
+    /// N of the first pair's network, 10.N.0.0/16, so that the client's network overlaps no route of this machine.
     pub first_network: u8,
     cable: Option<u32>,
 }
@@ -225,7 +225,7 @@ fn claim(used: &[(Ipv4Addr, u8)]) -> Result<(String, Ipv4Addr, Table), OsError> 
     ))
 }
 
-/// In the server's namespace: what clients send goes on by the cable, and nothing else does.
+/// Runs in the server's namespace. Forwards packets of the client to the cable, and no others.
 fn serve(address: Ipv4Addr) -> Result<(), OsError> {
     namespace::set("net/ipv4/ip_forward", "1")?;
     for device in ["all", LAB_DEVICE, INNER] {
@@ -260,7 +260,7 @@ fn overlap((one, ones): (Ipv4Addr, u8), (other, others): (Ipv4Addr, u8)) -> bool
     one.to_bits() & mask == other.to_bits() & mask
 }
 
-/// `/etc/resolv.conf` for the client: the machine's, with those name servers only that the client reaches.
+/// The machine's `/etc/resolv.conf` without name servers that the client cannot reach.
 pub(crate) fn resolv_conf() -> String {
     let texts = RESOLV_CONF.iter().filter_map(|path| fs::read_to_string(path).ok());
     texts.filter_map(|text| reachable(&text)).next().unwrap_or_else(|| {

@@ -48,7 +48,7 @@ const LINES: usize = 10;
 /// The end of an output in which these lines are.
 const TAIL: u64 = 4096;
 
-/// What programs of the user have of the command that runs them.
+/// How the programs of a run are started: environment, output folder, terminal and network.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Programs {
     /// Their working directory and environment, if not those of this process.
@@ -196,6 +196,9 @@ impl<'scope> Supervision<'scope> {
         loop {
             match served.recv_timeout(WAIT) {
                 Ok(()) => return Ok(supervision),
+                Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => {
+                    return Err(OsError::Run("the run was stopped before it began".to_owned()));
+                }
                 Err(RecvTimeoutError::Timeout) => waiting()?,
                 // The thread ended, and says why.
                 Err(RecvTimeoutError::Disconnected) => {
@@ -569,7 +572,7 @@ fn words(command: &Command) -> Vec<String> {
 }
 
 /// Which files have not all that programs printed, for people.
-pub(crate) fn shortened(scenario: &Scenario, programs: &Programs) -> Vec<String> {
+pub fn shortened(scenario: &Scenario, programs: &Programs) -> Vec<String> {
     let mut notes = Vec::new();
     for program in &scenario.programs {
         let ends = [End::Server, End::Client].iter().flat_map(|end| [(*end, "out"), (*end, "err")]);

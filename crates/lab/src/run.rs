@@ -22,7 +22,7 @@ use crate::{
 /// Between the order to start and the start: every agent has heard of it by then.
 pub const HEAD_START: Duration = Duration::from_millis(100);
 
-/// The way to a run that goes on, for another thread: what time it is there, and what it should become.
+/// Lets another thread read the clock of a run and change its bottleneck.
 #[derive(Debug)]
 pub struct Remote {
     clock: OnceLock<Clock>,
@@ -46,8 +46,9 @@ impl Remote {
         self.clock.get().map(|clock| clock.now())
     }
 
-    /// Has the run become another scenario from now on, and says whether it can: only the bottleneck and
-    /// round trips may be different.
+    /// Changes the run to `new` now. Returns false before the run begins, or where more than the bottleneck
+    /// and round trips differ. A setting that is the same in both keeps its present value, also where an
+    /// `[[at]]` changed it.
     pub fn adapt(&self, new: &Scenario) -> bool {
         let mut present = self.scenario.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(now) = self.now().filter(|_| present.adaptable_with_its_flows(new)) else {

@@ -63,8 +63,8 @@ pub struct LabOptions {
     pub room: u32,
     /// The number N of the first pair's network, 10.N.0.0/16 of IPv4.
     pub first_network: u8,
-    /// The group whose client reaches this machine's network: no program of BPF changes what comes from
-    /// there.
+    /// The group whose client reaches this machine's network. Its server has no BPF program that rewrites ECN,
+    /// so that forwarded packets keep theirs.
     pub internet: Option<usize>,
 }
 

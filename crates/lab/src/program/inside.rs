@@ -31,7 +31,7 @@ const INIT: &str = "init";
 /// Exit codes of shells for a command that cannot be run, and for one that is not there.
 const CANNOT_RUN: u8 = 126;
 const NOT_FOUND: u8 = 127;
-/// From the end of a program to the end of its output.
+/// How long the keeper waits for remaining output after the program ended.
 const LAST_OUTPUT: Duration = Duration::from_secs(1);
 
 /// What keeper and init need to know.
@@ -116,7 +116,7 @@ fn keep(spec: &Spec, args: &[String]) -> Result<u8, String> {
     Ok(code(status))
 }
 
-/// A pipe from which a thread copies what is kept of it. The sender goes when that is done.
+/// A pipe into a thread that writes the kept part to `to`. The thread drops `copied` when it is done.
 fn copying(to: OwnedFd, copied: mpsc::Sender<()>) -> io::Result<PipeWriter> {
     let (from, pipe) = io::pipe()?;
     std::thread::Builder::new().spawn(move || {
