@@ -53,7 +53,8 @@ fn a_gigabyte_of_output_takes_neither_disk_nor_memory() {
     }
     assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
     println!("at most {} MB in a process", most / 1_000_000);
-    assert!(most > 1_000_000 && most < 100_000_000, "{most} B");
+    // All of a process is locked in memory, some 60 to 110 MB in a test build.
+    assert!(most > 1_000_000 && most < 300_000_000, "{most} B");
 
     let path = folder.path().join("out/programs/x/server.out");
     let kept = fs::read(&path).unwrap();
@@ -107,8 +108,11 @@ fn nothing_is_left_whatever_is_killed() {
             return println!("skipped: {}", stderr(&ran).trim());
         }
         // l4s, two agents, and of each program the keeper, the init and itself.
-        let all = [vec![command.id()], descendants(command.id())].concat();
-        assert_eq!(all.len(), 9, "{all:?}");
+        let mut all = Vec::new();
+        within("nine processes", || {
+            all = [vec![command.id()], descendants(command.id())].concat();
+            all.len() == 9
+        });
         let turn = round % (all.len() + 1);
         let victims = if turn < all.len() { &all[turn..=turn] } else { &all[..] };
         victims.iter().for_each(|process| kill(*process));

@@ -41,6 +41,9 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 const GRACE: Duration = Duration::from_secs(2);
 /// How often programs are looked at.
 const LOOK: Duration = Duration::from_millis(5);
+/// How long the foreground may outlive a program that failed: its own end may be on its way, for which a server
+/// failed that lost its client.
+const FRONT_WITHIN: Duration = Duration::from_millis(500);
 /// How long a wait for servers is at a time.
 const WAIT: Duration = Duration::from_millis(100);
 /// What an error repeats of a program's output.
@@ -183,7 +186,8 @@ impl<'scope> Supervision<'scope> {
         // One thread starts them all: the kernel would end them with it.
         let thread = scope.spawn(move || {
             let running = Vec::new();
-            let mut supervisor = Supervisor { scenario, keeper, programs, hosts, running };
+            let failed = None;
+            let mut supervisor = Supervisor { scenario, keeper, programs, hosts, running, failed };
             supervisor.serve(&is_over)?;
             // Nobody waits where the run failed to begin.
             let _ = ready.send(());
@@ -254,6 +258,8 @@ struct Supervisor<'a> {
     /// Per group, the hosts of server and client.
     hosts: Vec<[Host; 2]>,
     running: Vec<Running>,
+    /// The first that failed, by its place in `running`, and when.
+    failed: Option<(usize, Instant)>,
 }
 
 impl<'a> Supervisor<'a> {
@@ -317,13 +323,12 @@ impl<'a> Supervisor<'a> {
                 self.start(number, End::Client)?;
             }
             self.look(now)?;
-            let in_front =
-                self.running.iter().find(|running| self.is_in_front(running.number, running.end));
-            if in_front.is_some_and(|running| running.ended.is_some()) {
+            if self.in_front().is_some_and(|running| running.ended.is_some()) {
                 stop.store(true, Ordering::Relaxed);
             }
             std::thread::sleep(LOOK);
         }
+        self.judge()?;
         self.hung()
     }
 
@@ -331,6 +336,11 @@ impl<'a> Supervisor<'a> {
     fn is_online(&self, group: usize, end: End) -> bool {
         let online = self.scenario.programs.last().map(|program| program.group);
         self.programs.internet && end == End::Client && online == Some(group)
+    }
+
+    /// The program that has the terminal, once it was started.
+    fn in_front(&self) -> Option<&Running> {
+        self.running.iter().find(|running| self.is_in_front(running.number, running.end))
     }
 
     /// Whether it has the terminal.
@@ -400,7 +410,6 @@ impl<'a> Supervisor<'a> {
 
     /// Notices what ended by itself; an error for what should not have, or failed.
     fn look(&mut self, now: Time) -> Result<(), OsError> {
-        let mut failed = None;
         for (place, running) in self.running.iter_mut().enumerate() {
             if running.ended.is_some() {
                 continue;
@@ -412,17 +421,31 @@ impl<'a> Supervisor<'a> {
             let code = code(status);
             running.ended = Some((code, now));
             if code != self.scenario.programs[running.number].expect {
-                failed.get_or_insert((place, code));
+                self.failed.get_or_insert((place, Instant::now()));
             }
         }
-        let Some((place, code)) = failed else { return Ok(()) };
-        let Running { number, end, .. } = self.running[place];
-        if self.is_in_front(number, end) {
+        let Some((_, since)) = self.failed else { return Ok(()) };
+        let in_front = self.in_front();
+        let may_end = in_front.is_some_and(|running| running.ended.is_none());
+        if may_end && since.elapsed() < FRONT_WITHIN { Ok(()) } else { self.judge() }
+    }
+
+    /// An error for the program that failed first. One that failed when the foreground ended as it should is
+    /// none, and the foreground has an exit code of its own.
+    fn judge(&self) -> Result<(), OsError> {
+        let Some((place, _)) = self.failed else { return Ok(()) };
+        let Running { number, end, ended, .. } = &self.running[place];
+        let program = &self.scenario.programs[*number];
+        let Some((code, at)) = *ended else { return Ok(()) };
+        let succeeded = |running: &Running| {
+            let expected = self.scenario.programs[running.number].expect;
+            running.ended.is_some_and(|(code, _)| code == expected)
+        };
+        if self.is_in_front(*number, *end) || self.in_front().is_some_and(succeeded) {
             return Ok(());
         }
-        let program = &self.scenario.programs[number];
-        let (who, when) = (who(program, end), now.since(Time::ZERO));
-        let tail = self.tail(number, end);
+        let (who, when) = (who(program, *end), at.since(Time::ZERO));
+        let tail = self.tail(*number, *end);
         Err(OsError::Run(format!(
             "{who} ended with {} after {when}, expected {}{tail}",
             ending(code),
