@@ -414,8 +414,8 @@ fn real_sockets_are_watched_and_turned_and_nothing_is_left_of_them() {
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// `l4s shell --live`: the page shows the run that has the shell, and changes its link. What would end the
-/// shell is refused.
+/// `l4s shell --live`: the page shows the run that has the shell, and changes its link and its other flows. A
+/// change that would end the shell is refused.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_page_shows_a_shell_and_turns_its_link() {
@@ -453,6 +453,14 @@ fn a_page_shows_a_shell_and_turns_its_link() {
     watcher.send(&json!({"do": "set", "set": {"link.rate": "8mbit"}, "id": 1}));
     watcher.until("an answer", |m| m["type"] == "done" && m["id"] == 1);
     watcher.until("the rate of the link", |m| rate(m) > 1e6 && rate(m) < 8.5e6);
+    // Two flows beside the program, of which one is given up again.
+    let open = |state: &serde_json::Value| state["lanes"][0]["flows"].as_array().map(Vec::len);
+    for (flows, id) in [(2, 3), (1, 4)] {
+        watcher
+            .send(&json!({"do": "set", "set": {"group.shell.flows": flows.to_string()}, "id": id}));
+        watcher.until("an answer", |m| m["type"] == "done" && m["id"] == id);
+        watcher.until("that many flows", |m| m["type"] == "state" && open(m) == Some(flows));
+    }
     watcher.send(&json!({"do": "set", "set": {"group.shell.cc": "reno"}, "id": 2}));
     let refused = watcher.until("a refusal", |m| m["id"] == 2);
     assert!(refused["type"] == "error" && refused.to_string().contains("a new run"), "{refused}");
@@ -460,6 +468,12 @@ fn a_page_shows_a_shell_and_turns_its_link() {
     assert_eq!(live.ended().code(), Some(0));
     // The change is part of the measured run: its link had both rates.
     let results = l4s_measure::Results::open(&folder.path().join("out")).unwrap();
-    let link = results.runs()[0].summary.link.rate_bps;
-    assert!(8e6 < link && link < 40e6, "{link}");
+    let summary = &results.runs()[0].summary;
+    assert!(
+        8e6 < summary.link.rate_bps && summary.link.rate_bps < 40e6,
+        "{}",
+        summary.link.rate_bps
+    );
+    assert_eq!(summary.groups[0].flows, 2, "those that the page added");
+    assert!(summary.groups[0].rate_per_flow_bps.is_some_and(|rate| rate > 0.0));
 }

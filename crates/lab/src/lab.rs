@@ -48,7 +48,7 @@ pub struct AgentCommand {
     pub args: Vec<OsString>,
 }
 
-/// How this program is started as the parts of a run.
+/// The commands that start the processes of a run.
 #[derive(Clone, Debug)]
 pub struct Roles {
     /// A server or client.
@@ -74,18 +74,33 @@ pub struct Lab {
     ports: Vec<Port>,
     agents: Vec<AgentInfo>,
     reports: Option<Receiver<Result<Report, OsError>>>,
-    keeper: Option<Keeper>,
+    orders: OrderSender,
+    /// The thread that keeps the agents.
+    keeper: Option<JoinHandle<Vec<Option<Stalls>>>>,
     /// How long each agent stood still in the run, once it is over; `None` for one that did not say
     /// so in time.
     stalls: Vec<Option<Stalls>>,
 }
 
-/// The thread that keeps the agents.
-#[derive(Debug)]
-struct Keeper {
-    orders: Sender<To>,
+/// Sends orders to the agents of a lab, from any thread.
+#[derive(Clone, Debug)]
+pub(crate) struct OrderSender {
+    sender: Sender<To>,
     waker: Arc<Waker>,
-    thread: JoinHandle<Vec<Option<Stalls>>>,
+}
+
+impl OrderSender {
+    /// Sends an order to the server or the client of a pair, by its place. An order that comes after the end
+    /// of the lab has no effect.
+    pub fn send(&self, pair: usize, end: End, order: Order) {
+        self.pass((Some(2 * pair + usize::from(end == End::Client)), order));
+    }
+
+    /// A thread that ended has no agents any more.
+    fn pass(&self, order: To) {
+        let _ = self.sender.send(order);
+        let _ = self.waker.wake();
+    }
 }
 
 impl Lab {
@@ -108,7 +123,8 @@ impl Lab {
         let poll = Poll::new().map_err(|error| OsError::machine("epoll", error))?;
         let waker = Waker::new(poll.registry(), WAKER);
         let waker = Arc::new(waker.map_err(|error| OsError::machine("eventfd", error))?);
-        let (orders, ordered) = mpsc::channel();
+        let (sender, ordered) = mpsc::channel();
+        let orders = OrderSender { sender, waker };
         let (told, reports) = mpsc::channel();
         let (ready, built) = mpsc::channel();
         let names = plan.pairs.iter().map(|pair| pair.name.clone());
@@ -120,9 +136,9 @@ impl Lab {
             .name("l4s-agents".to_owned())
             .spawn(keep)
             .map_err(|error| OsError::machine("a thread", error))?;
-        let keeper = Some(Keeper { orders, waker, thread });
         let (ports, agents, stalls) = (Vec::new(), Vec::new(), Vec::new());
-        let mut lab = Lab { ports, agents, reports: Some(reports), keeper, stalls };
+        let (reports, keeper) = (Some(reports), Some(thread));
+        let mut lab = Lab { ports, agents, reports, orders, keeper, stalls };
         let gone = || Err(OsError::Run("the thread that keeps the agents ended".to_owned()));
         let (agents, devices) = built.recv().unwrap_or_else(|_| gone())?;
         lab.agents = agents;
@@ -146,7 +162,7 @@ impl Lab {
 
     /// Starts the run: its clock reads zero when this one does.
     pub fn start(&self, clock: Clock) {
-        self.order((None, Order::Go { origin_ns: clock.origin_ns() }));
+        self.orders.pass((None, Order::Go { origin_ns: clock.origin_ns() }));
     }
 
     /// What the agents tell, until all have ended. An error, which names the agent, ends the run
@@ -158,10 +174,10 @@ impl Lab {
     /// Ends the run: agents say their last, which is still reported, and are gone when this
     /// returns. Dropping the lab does the same.
     pub fn stop(&mut self) {
-        self.order((None, Order::Stop));
+        self.orders.pass((None, Order::Stop));
         if let Some(keeper) = self.keeper.take() {
             // A panic of the thread was reported by itself.
-            self.stalls = keeper.thread.join().unwrap_or_default();
+            self.stalls = keeper.join().unwrap_or_default();
         }
     }
 
@@ -183,17 +199,9 @@ impl Lab {
         Some(format!("{who}: {why}"))
     }
 
-    /// Orders something of the server or of the client of a pair, by its place.
-    pub(crate) fn tell(&self, pair: usize, end: End, order: Order) {
-        self.order((Some(2 * pair + usize::from(end == End::Client)), order));
-    }
-
-    /// A thread that ended has nobody to pass it on to.
-    fn order(&self, order: To) {
-        if let Some(keeper) = &self.keeper {
-            let _ = keeper.orders.send(order);
-            let _ = keeper.waker.wake();
-        }
+    /// For orders from other threads.
+    pub(crate) fn order_sender(&self) -> OrderSender {
+        self.orders.clone()
     }
 }
 

@@ -10,6 +10,7 @@
 mod address;
 pub mod agent;
 mod delay;
+mod dynamic;
 mod frame;
 mod internet;
 mod lab;

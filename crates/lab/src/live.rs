@@ -10,17 +10,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use l4s_bottleneck::{Download, Downloads};
-use l4s_model::{App, Change, FlowId, Group, Ip, Link, Scenario, SourceId, Udp};
+use l4s_model::{Change, Group, Ip, Link, Scenario};
 use l4s_observe::Observer;
 use l4s_os::{Clock, OsError};
-use l4s_units::{Bytes, Duration, Rate, Time};
+use l4s_units::{Duration, Rate, Time};
 
-use crate::ledger::{Newcomer, Newcomers, lock};
-use crate::message::{Opens, Order, Writes};
+use crate::dynamic::{DynamicFlows, keeps_sockets};
+use crate::ledger::Newcomers;
 use crate::pump::Turn;
 use crate::{
-    AgentCommand, AgentInfo, Control, End, Frame, Lab, LabOptions, LabPlan, Ledger, Plane,
-    Settings, pump,
+    AgentCommand, AgentInfo, Control, Frame, Lab, LabOptions, LabPlan, Ledger, Plane, Settings,
+    pump,
 };
 
 /// Between the order to start and the start.
@@ -40,15 +40,10 @@ pub struct Live {
     clock: Clock,
     /// To the pump.
     turns: Arc<Mutex<Vec<Turn>>>,
-    newcomers: Newcomers,
+    flows: DynamicFlows,
     downloads: Downloads,
     /// The most downloads under way at a time.
     most_downloads: usize,
-    next_flow: FlowId,
-    /// Long flows of each group that are open, the oldest first.
-    long: Vec<Vec<FlowId>>,
-    /// Those of each `[[app]]`.
-    apps: Vec<Vec<FlowId>>,
     stop: Arc<AtomicBool>,
     /// Why it ended by itself.
     failure: Arc<Mutex<Option<OsError>>>,
@@ -104,23 +99,22 @@ impl Live {
             }
         };
         let threads = [thread("l4s-reports", hear)?, thread("l4s-pump", carry)?].into();
+        // UDP sources have the first numbers.
+        let first = empty.roster().downloads().start;
+        let flows = DynamicFlows::new(&empty, first..first + ROOM, lab.order_sender(), newcomers);
         let mut live = Live {
             lab,
             clock,
             turns,
-            newcomers,
+            flows,
             downloads: Downloads::new(scenario),
             most_downloads: usize::MAX,
-            // UDP sources have the first numbers.
-            next_flow: empty.roster().downloads().start,
-            long: vec![Vec::new(); scenario.groups.len()],
-            apps: vec![Vec::new(); scenario.apps.len()],
             stop,
             failure,
             threads,
             scenario: empty,
         };
-        live.order_flows(scenario);
+        live.flows.update(&live.scenario, scenario, clock.now());
         live.scenario = scenario.clone();
         Ok(live)
     }
@@ -150,20 +144,18 @@ impl Live {
         if let Some(error) = &*self.failure.lock().unwrap_or_else(PoisonError::into_inner) {
             return Err(error.clone());
         }
-        if self.next_flow.get() >= ROOM {
+        if self.flows.is_exhausted() {
             return Err(OsError::Run("the run is over: it has no more ports".to_owned()));
         }
         let soon = self.now() + AHEAD;
         while self.downloads.next_start() <= soon
             && let Some(download) = self.downloads.next()
         {
-            // Those that were ordered are known until they are closed.
-            let known = lock(&self.newcomers).values().filter(|new| new.size.is_some()).count();
-            if known >= self.most_downloads {
+            if self.flows.downloads() >= self.most_downloads {
                 turned_away(&download);
             } else {
                 let Download { group, size, start, .. } = download;
-                self.open(group.index(), start, Some(size), None);
+                self.flows.open(group.index(), start, Some(size), None);
             }
         }
         Ok(())
@@ -173,12 +165,7 @@ impl Live {
     /// [`adaptable`](Scenario::adaptable) every group keeps its congestion control, ECN and MTU, which
     /// are of its namespace, and its buffers.
     pub fn adapt(&mut self, scenario: &Scenario) -> bool {
-        let speaks = |s: &Scenario| -> Vec<_> {
-            let speaks =
-                |g: &Group| (g.cc.clone(), g.ecn, g.peer, g.accecn, g.mss, g.rcvbuf, g.sndbuf);
-            s.groups.iter().map(speaks).collect()
-        };
-        if !self.scenario.adaptable(scenario) || speaks(&self.scenario) != speaks(scenario) {
+        if !self.scenario.adaptable(scenario) || !keeps_sockets(&self.scenario, scenario) {
             return false;
         }
         let now = self.now();
@@ -190,73 +177,9 @@ impl Live {
                 self.downloads.adapt(entry, new, now + AHEAD);
             }
         }
-        self.order_flows(scenario);
+        self.flows.update(&self.scenario, scenario, now);
         self.scenario = scenario.clone();
         true
-    }
-
-    /// Orders every flow and source as they are in `new`.
-    fn order_flows(&mut self, new: &Scenario) {
-        let now = self.now();
-        for (number, group) in new.groups.iter().enumerate() {
-            while self.long[number].len() > group.starts.len() {
-                let youngest = self.long[number].pop();
-                youngest.into_iter().for_each(|flow| self.give_up(number, flow));
-            }
-            for nth in self.long[number].len()..group.starts.len() {
-                // What would have started by now starts at once.
-                let flow = self.open(number, group.starts[nth].max(now), group.size, None);
-                self.long[number].push(flow);
-            }
-        }
-        for (number, app) in new.apps.iter().enumerate() {
-            if self.scenario.apps.get(number) == Some(app) {
-                continue;
-            }
-            for flow in std::mem::take(&mut self.apps[number]) {
-                self.give_up(app.group, flow);
-            }
-            let flows = if app.rate == Rate::ZERO { 0 } else { app.flows };
-            self.apps[number] = (0..flows)
-                .map(|nth| self.open(app.group, app.opens(nth).max(now), None, Some(app)))
-                .collect();
-        }
-        for (number, source) in new.udp.iter().enumerate() {
-            if self.scenario.udp.get(number) != Some(source) {
-                let Udp { ecn, packet, rate, .. } = *source;
-                let headers = if new.kernel.ip == Ip::V6 { 48 } else { 28 };
-                let order = Order::Send {
-                    ecn: ecn.bits(),
-                    payload: packet.get().saturating_sub(headers) as usize,
-                    packet: packet.get(),
-                    bps: rate.as_bps(),
-                };
-                self.lab.tell(new.roster().udp(number).index(), End::Server, order);
-            }
-        }
-    }
-
-    /// Orders a flow; gives its number.
-    fn open(&mut self, group: usize, at: Time, size: Option<Bytes>, app: Option<&App>) -> FlowId {
-        let flow = self.next_flow;
-        self.next_flow = flow + 1;
-        let newcomer = Newcomer { group: SourceId::new(group as u16), size, is_app: app.is_some() };
-        lock(&self.newcomers).insert(flow, newcomer);
-        if let Some(app) = app {
-            self.lab.tell(group, End::Server, Order::Write(Writes::new(flow, app, Time::NEVER)));
-        }
-        let opens = Opens {
-            flow,
-            at_ns: at.as_nanos(),
-            size: size.map(Bytes::get),
-            frame: app.map(|app| app.frame().get()),
-        };
-        self.lab.tell(group, End::Client, Order::Open(opens));
-        flow
-    }
-
-    fn give_up(&self, group: usize, flow: FlowId) {
-        self.lab.tell(group, End::Client, Order::GiveUp { flow });
     }
 }
 

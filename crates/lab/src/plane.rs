@@ -161,6 +161,7 @@ impl Plane {
     /// The same network, to which so many flows may come besides those of the scenario.
     pub(crate) fn expecting(mut self, flows: u32) -> Plane {
         self.pairs.iter_mut().for_each(|pair| pair.owner.expect(flows));
+        self.recognised.iter_mut().for_each(|recognised| recognised.begin_after(flows));
         self
     }
 

@@ -30,6 +30,11 @@ impl Recognised {
         })
     }
 
+    /// So many flows besides those of the scenario have the numbers before.
+    pub fn begin_after(&mut self, flows: u32) {
+        self.first = self.first + flows;
+    }
+
     /// A packet of a program came from this end; its flow.
     #[inline]
     pub fn observe(

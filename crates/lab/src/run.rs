@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use l4s_bottleneck::Straddling;
 use l4s_model::{Change, FlowId, Group, Ip, Scenario};
@@ -10,8 +10,11 @@ use l4s_observe::Observer;
 use l4s_os::{Clock, OsError};
 use l4s_units::{Duration, Time};
 
+use crate::dynamic::DynamicFlows;
 use crate::internet::Internet;
+use crate::ledger::Newcomers;
 use crate::message::Setup;
+use crate::owner::Owner;
 use crate::program::{Supervision, hosts, shortened};
 use crate::setup::DEFAULT_CONTROL;
 use crate::{
@@ -22,20 +25,31 @@ use crate::{
 /// Between the order to start and the start: every agent has heard of it by then.
 pub const HEAD_START: Duration = Duration::from_millis(100);
 
-/// Lets another thread read the clock of a run and change its bottleneck.
+/// How many flows a [`Remote`] may add to a run. Each has a port of its own, below those that Linux gives to
+/// the connections of programs (`ip_local_port_range`, 32768 and above).
+const MORE_FLOWS: u32 = 20_000;
+
+/// Lets another thread read the clock of a run, and change its bottleneck and flows.
 #[derive(Debug)]
 pub struct Remote {
-    clock: OnceLock<Clock>,
+    running: OnceLock<Running>,
     /// The scenario at present.
     scenario: Mutex<Scenario>,
     turns: Mutex<Vec<Turn>>,
+}
+
+/// The run of a [`Remote`], once it has begun.
+#[derive(Debug)]
+struct Running {
+    clock: Clock,
+    flows: Mutex<DynamicFlows>,
 }
 
 impl Remote {
     /// For a run of this scenario.
     pub fn new(scenario: &Scenario) -> Remote {
         Remote {
-            clock: OnceLock::new(),
+            running: OnceLock::new(),
             scenario: Mutex::new(scenario.clone()),
             turns: Mutex::default(),
         }
@@ -43,22 +57,36 @@ impl Remote {
 
     /// The time of the run; `None` before it begins.
     pub fn now(&self) -> Option<Time> {
-        self.clock.get().map(|clock| clock.now())
+        self.running.get().map(|running| running.clock.now())
     }
 
-    /// Changes the run to `new` now. Returns false before the run begins, or where more than the bottleneck
-    /// and round trips differ. A setting that is the same in both keeps its present value, also where an
-    /// `[[at]]` changed it.
+    /// Changes the run to `new` now. Returns false before the run begins, where more differs than
+    /// [`adaptable_beside_programs`](Scenario::adaptable_beside_programs) allows, or where more than
+    /// 20,000 flows were added to the run. A setting that is the same in both keeps its present value, also
+    /// where an `[[at]]` changed it.
     pub fn adapt(&self, new: &Scenario) -> bool {
-        let mut present = self.scenario.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(now) = self.now().filter(|_| present.adaptable_with_its_flows(new)) else {
+        let mut present = lock(&self.scenario);
+        let Some(running) = self.running.get() else { return false };
+        let mut flows = lock(&running.flows);
+        if !present.adaptable_beside_programs(new) || flows.is_exhausted() {
             return false;
-        };
+        }
+        let now = running.clock.now();
         let turn = Turn { change: Change::between(&present, new, now), scenario: new.clone() };
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner).push(turn);
+        lock(&self.turns).push(turn);
+        flows.update(&present, new, now);
         *present = new.clone();
         true
     }
+
+    /// Whether the UDP sources are those of `scenario`.
+    fn has_udp_of(&self, scenario: &Scenario) -> bool {
+        lock(&self.scenario).udp == scenario.udp
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How a run went.
@@ -115,6 +143,7 @@ pub fn run(
     let options = LabOptions {
         internet: group,
         first_network: internet.as_ref().map_or(0, |internet| internet.first_network),
+        room: if remote.is_some() { MORE_FLOWS } else { 0 },
         ..options(scenario, observer.sampling_interval())
     };
     let plan = LabPlan::new(scenario, cc, &options)?;
@@ -123,9 +152,10 @@ pub fn run(
         internet.open(hosts(&plan, &lab)[group])?;
     }
     let (ports, told) = (lab.take_ports(), lab.take_reports());
-    let mut plane = Plane::new(scenario);
+    let mut plane = Plane::new(scenario).expecting(options.room);
     let (tell, reports) = mpsc::channel();
-    let mut ledger = Ledger::new(scenario, reports);
+    let newcomers = Newcomers::default();
+    let mut ledger = Ledger::new(scenario, reports).with(newcomers.clone());
     let stop = AtomicBool::new(false);
     let (ran, failed) = std::thread::scope(|scope| {
         let stop = &stop;
@@ -143,13 +173,18 @@ pub fn run(
             None
         });
         let served = (&roles.keeper, Some(programs));
-        let mut run = || -> Result<_, OsError> {
+        let run = || -> Result<_, OsError> {
             let programs =
                 Supervision::start(scope, scenario, (&plan, &lab), served, stop, || Ok(()))?;
             let clock = Clock::starting_in(HEAD_START);
             lab.start(clock);
             programs.begin(clock);
-            let _ = remote.map(|remote| remote.clock.set(clock));
+            if let Some(remote) = remote {
+                let first = Owner::next_flow(scenario);
+                let numbers = first..first + MORE_FLOWS;
+                let flows = DynamicFlows::new(scenario, numbers, lab.order_sender(), newcomers);
+                let _ = remote.running.set(Running { clock, flows: Mutex::new(flows) });
+            }
             let turns = remote.map(|remote| &remote.turns);
             let end = Time::ZERO + scenario.duration;
             let settings = Settings { turns, ..Settings::new(clock, end, stop) };
@@ -180,7 +215,10 @@ pub fn run(
     Ok(Ran {
         forwarded: counters.iter().map(|[server, _]| server.forwarded).sum(),
         unfit: stalled
-            .or_else(|| slow_source(scenario, |pair| counters[pair][0].received))
+            .or_else(|| {
+                let unchanged = remote.is_none_or(|remote| remote.has_udp_of(scenario));
+                unchanged.then(|| slow_source(scenario, |pair| counters[pair][0].received))?
+            })
             .or_else(late),
         pumped,
         counters,

@@ -8,6 +8,7 @@ use serde_json::Map;
 
 use crate::completion::completions;
 use crate::counts::{Cells, Counts, SmallDelays};
+use crate::flows::Flow;
 use crate::measured::{HopCells, Measured, Straddling};
 use crate::record::{FlowRow, RunRecord, Scope};
 use crate::stats::{rate_bps, spread};
@@ -127,22 +128,30 @@ struct Shared {
     /// How many flows share the link, and its rate.
     long_flows: f64,
     link_bps: f64,
-    roster: Roster,
+}
+
+/// The kind of a flow; `None` for a program's. A flow without a size that its client opened after the start of
+/// the run, by an order of the live page, is a long flow, too.
+fn kind(roster: &Roster, number: FlowId, flow: &Flow) -> Option<FlowKind> {
+    match roster.kind(number) {
+        FlowKind::Download if flow.size.is_none() => flow.reported.then_some(FlowKind::Long),
+        kind => Some(kind),
+    }
 }
 
 fn groups(measured: &Measured<'_>, flow_rows: &[FlowRow]) -> Vec<GroupSummary> {
     let scenario = measured.scenario;
     let count = measured.rtts.len();
-    let mut mine: Vec<Vec<&FlowRow>> = vec![Vec::new(); count];
-    for ((_, flow), row) in measured.flows.iter().zip(flow_rows) {
-        mine[flow.group.index()].push(row);
+    let roster = scenario.roster();
+    let mut mine: Vec<Vec<(Option<FlowKind>, &FlowRow)>> = vec![Vec::new(); count];
+    for ((number, flow), row) in measured.flows.iter().zip(flow_rows) {
+        mine[flow.group.index()].push((kind(&roster, number, flow), row));
     }
     let mut shared = Shared {
         web: vec![false; count],
         app: vec![false; count],
         long_flows: long_flows(scenario) as f64,
         link_bps: scenario.mean_rate_bps(),
-        roster: scenario.roster(),
     };
     scenario.web.iter().for_each(|web| shared.web[web.group] = true);
     scenario.apps.iter().for_each(|app| shared.app[app.group] = true);
@@ -155,18 +164,20 @@ fn group(
     shared: &Shared,
     index: usize,
     name: &str,
-    mine: &[&FlowRow],
+    mine: &[(Option<FlowKind>, &FlowRow)],
 ) -> GroupSummary {
     let scenario = measured.scenario;
     let tcp = scenario.groups.get(index);
     let counts = measured.cells.total().group(index);
-    let flows = tcp.map_or(1, |group| group.starts.len() as u64);
 
-    let mine = || mine.iter().copied();
-    let kind = |row: &FlowRow| shared.roster.kind(FlowId::new(row.flow));
-    let is_download = |row: &&FlowRow| kind(row) == FlowKind::Download;
-    let long = || mine().filter(|row| matches!(kind(row), FlowKind::Long | FlowKind::Udp));
-    let of_app = |row: &&FlowRow| kind(row) == FlowKind::App;
+    let of = |kinds: &'static [FlowKind]| {
+        mine.iter().filter(|(kind, _)| kind.is_some_and(|kind| kinds.contains(&kind)))
+    };
+    let long = || of(&[FlowKind::Long, FlowKind::Udp]).map(|(_, row)| *row);
+    let downloads = || of(&[FlowKind::Download]).map(|(_, row)| *row);
+    let of_app = || of(&[FlowKind::App]).map(|(_, row)| *row);
+    // Those that the live page added are above the scenario's number.
+    let flows = tcp.map_or(1, |group| group.starts.len().max(long().count()) as u64);
     let (web, app) = (shared.web[index], shared.app[index]);
     let runs_programs = scenario.programs.iter().any(|program| program.group == index);
 
@@ -184,7 +195,7 @@ fn group(
         name: name.to_owned(),
         cc: tcp.map_or("udp", |group| group.cc.kind()).to_owned(),
         flows,
-        downloads: web.then(|| mine().filter(is_download).count() as u64),
+        downloads: web.then(|| downloads().count() as u64),
         rate_bps: per_second(counts.bytes),
         // What a program's sockets pass on to it nobody sees.
         goodput_bps: tcp.filter(|_| !runs_programs).map(|_| per_second(measured.goodput[index])),
@@ -209,18 +220,18 @@ fn group(
         app: app.then(|| {
             let frames = &measured.frames[index];
             AppSummary {
-                flows: mine().filter(of_app).count() as u64,
-                rate_bps: per_second(mine().filter(of_app).map(|row| row.bytes).sum()),
+                flows: of_app().count() as u64,
+                rate_bps: per_second(of_app().map(|row| row.bytes).sum()),
                 written: frames.written,
                 delivered: frames.delivered(),
                 skipped: frames.skipped,
                 delay_ms: frames.delay(),
             }
         }),
-        retransmits: mine().map(|row| row.retransmits).sum(),
+        retransmits: mine.iter().map(|(_, row)| row.retransmits).sum(),
         rate_over_time_bps: measured.rates.spread(index, flows),
         flow_rates_bps: spread(long().filter_map(|row| row.rate_bps).collect()),
-        prague: prague(long(), mine().filter(is_download)),
+        prague: prague(long(), downloads()),
     }
 }
 

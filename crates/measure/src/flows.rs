@@ -10,6 +10,8 @@ pub(crate) struct Flow {
     pub group: SourceId,
     /// When its client opened it, or its first packet left; `None` for a number that no flow had.
     pub opened: Option<Time>,
+    /// Whether its client reported that it opened it. Programs and UDP sources do not.
+    pub reported: bool,
     pub closed: Option<Time>,
     pub size: Option<Bytes>,
     /// What its detector of Classic ECN said in the end, where it had one.
@@ -58,6 +60,7 @@ impl Flows {
     pub fn opened(&mut self, flow: FlowId, group: SourceId, size: Option<Bytes>, now: Time) {
         let entry = self.entry(flow);
         (entry.group, entry.size, entry.opened) = (group, size, Some(now));
+        entry.reported = true;
     }
 
     pub fn closed(&mut self, flow: FlowId, now: Time) {

@@ -270,9 +270,9 @@ fn a_rate_over_time_is_that_of_windows_of_a_second() {
 fn a_rate_over_time_is_per_long_flow() {
     let mut scenario = with_app();
     scenario.groups[0].starts = vec![Time::ZERO, Time::ZERO];
-    let over_time = |scenario: &Scenario| {
-        let mut r = recorder(scenario);
-        for flow in [0, 1, 4] {
+    let over_time = |scenario: &Scenario, flows: &[u32]| {
+        let mut r = Recorder::new(scenario, origin());
+        for &flow in flows {
             Observer::<Packet>::opened(
                 &mut r,
                 FlowId::new(flow),
@@ -284,11 +284,14 @@ fn a_rate_over_time_is_per_long_flow() {
         }
         group(&r.finish(engine()).summary, "A").rate_over_time_bps
     };
-    assert_eq!(over_time(&scenario).unwrap().p99, 12_000.0);
+    assert_eq!(over_time(&scenario, &[0, 1, 4]).unwrap().p99, 12_000.0);
     let short = Scenario { duration: ms(1999), ..scenario.clone() };
-    assert_eq!(over_time(&short), None);
+    assert_eq!(over_time(&short, &[0, 1, 4]), None);
     scenario.groups[0].starts.clear();
-    assert_eq!(over_time(&scenario), None);
+    let app = scenario.roster().apps().start.get();
+    assert_eq!(over_time(&scenario, &[app]), None);
+    // The live page added a flow to them.
+    assert!(over_time(&scenario, &[app, app + 1]).is_some());
 }
 
 #[test]

@@ -22,10 +22,17 @@ impl Scenario {
         sizes(self) == sizes(new) && self.with_changes_of(new) == *new
     }
 
-    /// Whether nothing but the bottleneck and round trips are different in `new`: what a run may become
-    /// whose flows are fixed.
-    pub fn adaptable_with_its_flows(&self, new: &Scenario) -> bool {
-        self.groups.len() == new.groups.len() && self.with_bottleneck_of(new) == *new
+    /// Whether a run with programs may become one of `new`, which must not end the programs: whether they differ
+    /// in nothing but the bottleneck, round trips, how many long flows groups have, and the rate, codepoint and
+    /// packet size of UDP sources.
+    pub fn adaptable_beside_programs(&self, new: &Scenario) -> bool {
+        let sizes = |s: &Scenario| [s.groups.len(), s.udp.len()];
+        let mut own = self.with_bottleneck_of(new);
+        for (own, new) in own.groups.iter_mut().zip(&new.groups) {
+            own.starts.clone_from(&new.starts);
+        }
+        own.adopt_udp(new);
+        sizes(self) == sizes(new) && own == *new
     }
 
     fn with_bottleneck_of(&self, new: &Scenario) -> Scenario {
@@ -55,11 +62,15 @@ impl Scenario {
         for (own, new) in own.apps.iter_mut().zip(&new.apps) {
             *own = App { rate: new.rate, fps: new.fps, adapt: new.adapt, ..own.clone() };
         }
-        for (own, new) in own.udp.iter_mut().zip(&new.udp) {
+        own.adopt_udp(new);
+        own
+    }
+
+    fn adopt_udp(&mut self, new: &Scenario) {
+        for (own, new) in self.udp.iter_mut().zip(&new.udp) {
             let Udp { rate, ecn, packet, .. } = *new;
             *own = Udp { rate, ecn, packet, ..own.clone() };
         }
-        own
     }
 }
 

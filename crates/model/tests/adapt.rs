@@ -49,3 +49,13 @@ fn behind_further_links_only_the_bottleneck_and_paths_change() {
     assert!(may("link.rate=10mbit aqm=pie group.A.rtt=20ms"));
     assert!(!may("group.A.flows=2") && !may("hop.H.rate=50mbit") && !may("udp.U.rate=2mbit"));
 }
+
+#[test]
+fn beside_programs_the_bottleneck_the_number_of_flows_and_udp_sources_change() {
+    let may = |set| with("", "").adaptable_beside_programs(&with("", set));
+    assert!(may("link.rate=10mbit aqm=pie group.A.rtt=20ms"));
+    assert!(may("group.A.flows=7 udp.U.rate=2mbit udp.U.ecn=ect1 udp.U.packet=100b"));
+    for set in ["group.A.cc=cubic", "group.A.size=1mb", "web.A.rate=9/s", "app.A.rate=2mbit"] {
+        assert!(!may(set), "{set}");
+    }
+}

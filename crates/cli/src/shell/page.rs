@@ -1,8 +1,8 @@
 //! `l4s shell --live`: the page of `l4s live` on a run that goes on with or without it.
 //!
 //! The run has an observer in a place that is empty until somebody opens the page; its session puts a
-//! meter there. What the page sets reaches the run by its [`Remote`]: all of the bottleneck, and round trips.
-//! Whatever would take a new run is refused, since that would end the shell.
+//! meter there. What the page sets reaches the run by its [`Remote`]: the bottleneck, round trips, the
+//! number of flows and UDP sources. A change that needs a new run is refused, since that would end the shell.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -111,7 +111,7 @@ impl Substrate<Meter> for Attached {
 fn refused() -> Error {
     Error::Unsupported(
         "this takes a new run, which would end the shell: expected a change of the link, of the queue \
-         discipline or of round trips"
+         discipline, of round trips, of `flows` or of a UDP source"
             .to_owned(),
     )
 }
