@@ -41,7 +41,7 @@ one() {
 
 # What pages show: `docs/figures/NAME.svg` or `.png`, light or dark, wherever the page is.
 shown() {
-    grep -ohE '(docs/|\.\./|\(|")figures/[a-z0-9-]+\.(svg|png)' README.md docs/*.md docs/experiments/*.md |
+    grep -ohE '(docs/|\.\./|\(|")figures/[a-z0-9-]+\.(svg|png)' README.md docs/*/*.md |
         sed -E 's#.*figures/##; s#-dark\.(svg|png)$#.\1#' | sort -u
 }
 
@@ -62,7 +62,7 @@ files() {
         name=$(basename "$file" | sed -E 's#-dark\.(svg|png)$#.\1#')
         shown | grep -qxF "$name" || complain "$file is shown on no page"
     done
-    for page in docs/experiments/*.md; do
+    for page in docs/results/*.md; do
         experiment=$(basename "$page" .md)
         if grep -qF "figures/$experiment-" "$page"; then
             grep -qE "^l4s (run|paper) $experiment( |\$)" "$page" ||

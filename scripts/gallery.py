@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the gallery of docs/python-figures.md, and writes what is between its marks.
+"""Draws the gallery of docs/guides/python-figures.md, and writes what is between its marks.
 
     make python && .venv/bin/python scripts/gallery.py RESULTS_DIR [FIGURE]...
 
@@ -20,7 +20,7 @@ from PIL import Image
 from l4s import figures
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "python-figures.md"
+PAGE = ROOT / "docs" / "guides" / "python-figures.md"
 PICTURES = ROOT / "docs" / "figures"
 BEGIN, END = "<!-- gallery -->", "<!-- end of the gallery -->"
 #: A larger SVG becomes a PNG.
@@ -82,8 +82,8 @@ figures.draw("{figure}", "out/paper/{figure}")
 ```
 
 <picture>
-  <source media="(prefers-color-scheme: dark)" srcset="figures/{dark}">
-  <img alt="{paper.paper}: {paper.shows}" src="figures/{light}">
+  <source media="(prefers-color-scheme: dark)" srcset="../figures/{dark}">
+  <img alt="{paper.paper}: {paper.shows}" src="../figures/{light}">
 </picture>
 
 """

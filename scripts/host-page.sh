@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the commands of docs/host.md that are marked as a transcript, and sees to it that they did
+# Runs the commands of docs/guides/host.md that are marked as a transcript, and sees to it that they did
 # what the page says. Inside of a machine that may be changed: `make test-vm` runs it in the virtual
 # one. $L4S is the program, the current directory the project's.
 set -eu
@@ -26,8 +26,8 @@ ip netns exec far iperf3 -s -D >/dev/null
 
 before=$(tc qdisc show dev eth0; ip -d link show eth0 | grep -o 'gso_max_segs [0-9]*'
     cat /proc/sys/net/ipv4/tcp_congestion_control)
-awk '/<!-- transcript -->/ { on = 1; next } on && /^```$/ { exit } on && !/^```/' docs/host.md > "$folder/commands"
-[ -s "$folder/commands" ] || { echo "docs/host.md has no transcript" >&2; exit 1; }
+awk '/<!-- transcript -->/ { on = 1; next } on && /^```$/ { exit } on && !/^```/' docs/guides/host.md > "$folder/commands"
+[ -s "$folder/commands" ] || { echo "docs/guides/host.md has no transcript" >&2; exit 1; }
 while read -r line; do
     echo "# $line"
     $line < /dev/null > "$folder/said" 2>&1 || { cat "$folder/said"; echo "FAILED: $line" >&2; exit 1; }
@@ -36,7 +36,7 @@ while read -r line; do
         "l4s host status")
             # Packets and mean wait of the L4S queue.
             awk '$1 == "L4S" { seen = $2 > 1000 && $4 < 1.0 } END { exit !seen }' "$folder/said" ||
-                { echo "FAILED: the L4S queue is not what docs/host.md says" >&2; exit 1; }
+                { echo "FAILED: the L4S queue is not what docs/guides/host.md says" >&2; exit 1; }
             ;;
     esac
 done < "$folder/commands"
@@ -47,4 +47,4 @@ left=$(ls /sys/fs/bpf/l4s 2>/dev/null) || true
 [ -z "$left" ] || { echo "FAILED: left behind: $left" >&2; exit 1; }
 grep -qw prague /proc/sys/net/ipv4/tcp_available_congestion_control &&
     { echo "FAILED: prague is still there" >&2; exit 1; }
-echo "ok      docs/host.md"
+echo "ok      docs/guides/host.md"

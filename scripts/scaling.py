@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What `l4s.sweep` costs, measured here and modelled for a cluster: docs/scaling.md.
+"""What `l4s.sweep` costs, measured here and modelled for a cluster: docs/guides/scaling.md.
 
     scaling.py parts             CPU time of each step of a run, in one process
     scaling.py sweep RUNS        a sweep on the cores of this machine: CPU, memory
                                  (--duration 1s, --batch N, --nothing: no run is done)
     scaling.py model             10^6 runs on 1,000 cores, from the figures below
-    scaling.py                   all of these, as in docs/scaling.md
+    scaling.py                   all of these, as in docs/guides/scaling.md
 
 A busy neighbour changes wall-clock time, and CPU time less: compare ratios.
 """
@@ -203,7 +203,7 @@ def shown(runs, *more):
 
 
 # ---------------------------------------------------------------------------------------------
-# The model. All that is not said to be assumed was measured; docs/scaling.md has the commands.
+# The model. All that is not said to be assumed was measured; docs/guides/scaling.md has the commands.
 
 CHECK_S = 82e-6  # of CPU, per run: on the cluster
 WORKER_S = 0.16e-3  # of CPU, per run, besides the simulation
@@ -255,7 +255,7 @@ def model():
 
 
 def everything():
-    """All that docs/scaling.md says."""
+    """All that docs/guides/scaling.md says."""
     print(f"{CORES} cores, load {os.getloadavg()}")
     parts()
     for more in ([], ["--batch", "100"], ["--batch", "10"]):

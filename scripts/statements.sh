@@ -1,11 +1,11 @@
 #!/bin/sh
 # What the papers say, and whether it holds: runs figures and writes their tables into
-# docs/experiments/index.md, between the marks that carry their names. All of them take half an hour on
+# docs/results/papers.md, between the marks that carry their names. All of them take half an hour on
 # two cores; `scripts/statements.sh fallback-8 dctth-10` makes some, `--quick` shorter runs, which the
 # page then says. Runs are kept in out/statements (or $OUT), and not made again.
 set -eu
 cd "$(dirname "$0")/.."
-page=docs/experiments/index.md
+page=docs/results/papers.md
 out=${OUT:-out/statements}
 l4s=${L4S:-target/release/l4s}
 

@@ -135,11 +135,11 @@ else
     echo "skipped: Linux 6.12: linux/vm.sh 6.12 fetches it"
 fi
 
-# What docs/host.md says is what happens.
+# What docs/guides/host.md says is what happens.
 if command -v iperf3 >/dev/null; then
     part "$program" vm --time-limit 600s -- scripts/host-page.sh
 else
-    echo "skipped: docs/host.md: apt-get install iperf3"
+    echo "skipped: docs/guides/host.md: apt-get install iperf3"
 fi
 # And after a restart, under a real systemd.
 part scripts/host-boot.sh

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Which source file implements which section of which document: docs/traceability.md, made from
+# Which source file implements which section of which document: docs/reference/traceability.md, made from
 # the citations in the code. `--check` only says whether the page is current.
 set -eu
 cd "$(dirname "$0")/.."
@@ -25,10 +25,10 @@ TEXT
 }
 
 if [ "${1:-}" = --check ]; then
-    page | cmp -s - docs/traceability.md || {
-        echo "docs/traceability.md is not current: run \`make docs\`" >&2
+    page | cmp -s - docs/reference/traceability.md || {
+        echo "docs/reference/traceability.md is not current: run \`make docs\`" >&2
         exit 1
     }
 else
-    page >docs/traceability.md
+    page >docs/reference/traceability.md
 fi

@@ -1,6 +1,6 @@
 """Congestion controls and queue disciplines in Python, for ideas.
 
-The simulator asks them packet by packet; docs/python-algorithms.md says what that costs, and how
+The simulator asks them packet by packet; docs/guides/python-algorithms.md says what that costs, and how
 the same becomes Rust. What a class does not define itself is done in Rust.
 """
 

@@ -27,7 +27,7 @@ class Result:
     """What was measured of one run.
 
     ``runs``, ``series``, ``delays`` and ``flows`` are Arrow tables with the columns of
-    docs/results.md. Whoever reads Arrow takes them without a copy: ``pyarrow.table(r.series)``,
+    docs/reference/results.md. Whoever reads Arrow takes them without a copy: ``pyarrow.table(r.series)``,
     ``polars.DataFrame(r.series)``, ``pandas.DataFrame.from_arrow(r.series)``; DuckDB takes the
     table of pyarrow by its name.
     """
@@ -54,7 +54,7 @@ class Result:
         """The run in numbers, as ``l4s run --json`` prints it but for the time that it took.
 
         Rates are in bits per second, delays in milliseconds, windows in packets, marks and drops
-        fractions; docs/results.md says what each is.
+        fractions; docs/reference/results.md says what each is.
         """
         return cast("Summary", json.loads(self._record.summary))
 

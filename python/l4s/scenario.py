@@ -27,7 +27,7 @@ class Scenario:
     Args:
         source: the name of a bundled scenario, or the path of a TOML file.
         tables: its sections instead: ``link={...}``, ``group=[{...}, ...]``, ``duration="60s"``.
-            Keys are those of docs/scenario.md.
+            Keys are those of docs/reference/scenario.md.
     """
 
     def __init__(self, source: str | os.PathLike[str] | None = None, /, **tables: Value) -> None:

@@ -1,4 +1,4 @@
-"""The summary of a run, as its types. docs/results.md defines each quantity.
+"""The summary of a run, as its types. docs/reference/results.md defines each quantity.
 
 What was not measured is absent, never zero.
 """

@@ -1,4 +1,4 @@
-"""Algorithms that the tests run; docs/python-algorithms.md shows the first."""
+"""Algorithms that the tests run; docs/guides/python-algorithms.md shows the first."""
 
 from __future__ import annotations
 

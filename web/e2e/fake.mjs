@@ -1,4 +1,4 @@
-// A server that speaks docs/live-protocol.md with made-up numbers: to develop the page without the
+// A server that speaks docs/reference/live-protocol.md with made-up numbers: to develop the page without the
 // real one, and for tests of what the real one hardly does. `node e2e/fake.mjs [PORT]` prints its
 // address. Its delays follow the settings roughly; nothing in it is a simulation.
 import { readFileSync } from "node:fs";

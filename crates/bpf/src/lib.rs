@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Whatever is loaded is held by a file descriptor of this process and goes with it, however the
-//! process ends. See docs/bpf.md.
+//! process ends. See docs/explanation/bpf.md.
 
 mod control;
 mod dualpi2;

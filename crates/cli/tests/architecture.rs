@@ -1,4 +1,4 @@
-//! The dependency graph is what docs/architecture.md says: its table, its figure and its limits.
+//! The dependency graph is what docs/explanation/architecture.md says: its table, its figure and its limits.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -62,7 +62,7 @@ fn root() -> std::path::PathBuf {
 }
 
 fn page() -> String {
-    std::fs::read_to_string(root().join("docs/architecture.md")).unwrap()
+    std::fs::read_to_string(root().join("docs/explanation/architecture.md")).unwrap()
 }
 
 /// The package of a crate in the page.

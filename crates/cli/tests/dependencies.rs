@@ -1,5 +1,5 @@
 //! What is built into l4s: only from crates.io, only under permissive licences, and every direct
-//! dependency with its reason in docs/dependencies.md. Works offline, from what Cargo has.
+//! dependency with its reason in docs/reference/dependencies.md. Works offline, from what Cargo has.
 
 use std::path::Path;
 use std::process::Command;
@@ -101,7 +101,7 @@ fn everything_comes_from_crates_io_under_a_permissive_licence() {
 
 #[test]
 fn every_direct_dependency_has_a_reason() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/dependencies.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/dependencies.md");
     let page = std::fs::read_to_string(page).unwrap();
     for package in metadata()["packages"].as_array().unwrap() {
         if !package["source"].is_null() {
@@ -110,7 +110,10 @@ fn every_direct_dependency_has_a_reason() {
         for dependency in package["dependencies"].as_array().unwrap() {
             let name = dependency["name"].as_str().unwrap();
             let ours = name == "l4s" || name.starts_with("l4s-");
-            assert!(ours || page.contains(&format!("`{name}`")), "docs/dependencies.md: {name}");
+            assert!(
+                ours || page.contains(&format!("`{name}`")),
+                "docs/reference/dependencies.md: {name}"
+            );
         }
     }
 }

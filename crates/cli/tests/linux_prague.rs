@@ -80,7 +80,7 @@ fn prague_alone_sends_ect1_and_keeps_the_queue_short() {
     let Some((summary, _)) = run(DUALPI2, PRAGUE) else { return };
     has_low_delay_at_full_use(&summary);
     assert_eq!(queue(&summary, "C").map_or(0, |queue| queue.packets), 0);
-    // W = 2 (1 − p)/p in 25 ms (docs/bpf.md) with the 83 packets that 40 Mb/s has in 25 ms:
+    // W = 2 (1 − p)/p in 25 ms (docs/explanation/bpf.md) with the 83 packets that 40 Mb/s has in 25 ms:
     // p = 2.4 %. A step marks in trains, each of which is answered once: some times as much.
     let mark = group(&summary, "A").mark.expect("marks");
     assert!((0.024..0.15).contains(&mark), "{mark}");

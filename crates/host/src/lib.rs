@@ -8,7 +8,7 @@
 //!
 //! Nothing here stays running. Programs are held by files of the BPF file system, the devices'
 //! former state by a journal in `/run`; both go with a reboot, and [`boot`] can put everything in
-//! place again. See docs/host.md.
+//! place again. See docs/guides/host.md.
 
 pub mod boot;
 mod device;

@@ -1,7 +1,7 @@
 //! The live demo: sessions that run a scenario at the pace of the clock, and the server that shows
 //! them in a browser.
 //!
-//! The contract with the page is `docs/live-protocol.md`; [`protocol`] is the same as types. A
+//! The contract with the page is `docs/reference/live-protocol.md`; [`protocol`] is the same as types. A
 //! session owns one or two lanes of a [substrate](l4s_substrate::Substrate), each observed by a
 //! [`Meter`], and a [`document`], its scenario as it stands.
 

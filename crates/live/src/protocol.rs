@@ -1,4 +1,4 @@
-//! What the server and its viewers say to each other: `docs/live-protocol.md` as types.
+//! What the server and its viewers say to each other: `docs/reference/live-protocol.md` as types.
 
 mod command;
 mod greeting;

@@ -1,7 +1,7 @@
 //! What every column of the tables means: its unit, of which time it is, and its meaning.
 //!
 //! It is said where the column is declared, in `rows!` and `measures!`: a column without it does not
-//! compile. Files, docs/results.md and the Python package have it from here.
+//! compile. Files, docs/reference/results.md and the Python package have it from here.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -44,7 +44,7 @@ measures! {
 }
 
 impl Summary {
-    /// Its quantities by their columns in `runs.parquet` (docs/results.md).
+    /// Its quantities by their columns in `runs.parquet` (docs/reference/results.md).
     pub fn row(&self) -> serde_json::Map<String, serde_json::Value> {
         match serde_json::to_value(self) {
             Ok(serde_json::Value::Object(summary)) => crate::flatten::flatten(summary),

@@ -1,4 +1,4 @@
-//! The dictionary of columns: complete, and what docs/results.md says.
+//! The dictionary of columns: complete, and what docs/reference/results.md says.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -50,7 +50,7 @@ fn names_are_those_of_the_files() {
 
 #[test]
 fn the_page_has_it() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/results.md");
     let page = fs::read_to_string(&path).unwrap();
     let (before, rest) = page.split_once(BEGIN).expect("the page has a place for columns");
     let (_, after) = rest.split_once(END).expect("and its end");

@@ -7,7 +7,7 @@
 //! factor    = number | "inf" | "change" | column | function "(" … ")" | "(" sum ")"
 //! ```
 //!
-//! A column is one of `runs.parquet` (docs/results.md) or of the traffic lights ([`lights::columns`]). A
+//! A column is one of `runs.parquet` (docs/reference/results.md) or of the traffic lights ([`lights::columns`]). A
 //! setting in a column `set_…` counts in milliseconds or bit/s. `change` is the time of the scenario's
 //! first `[[at]]` in seconds. The functions are those of [`Function`].
 

@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn every_figure_has_a_scenario_a_page_of_docs_and_a_short_form() {
-        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/experiments");
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results");
         for Figure { id, scenario, set, quick, .. } in FIGURES {
             let bundled = l4s_scenario::bundled::find(scenario).expect(id);
             let plan = |sets: &[&[&str]]| {

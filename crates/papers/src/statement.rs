@@ -1,7 +1,7 @@
 //! The statements of the papers about their figures, and whether they hold here.
 //!
 //! There is a file of statements for each paper. `l4s paper FIGURE` prints those of a figure as a
-//! checklist and leaves them as a table in its folder, `statements.md`; docs/experiments/index.md has
+//! checklist and leaves them as a table in its folder, `statements.md`; docs/results/papers.md has
 //! those tables of all figures.
 
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! docs/experiments/index.md has every statement with its verdict, and no other.
+//! docs/results/papers.md has every statement with its verdict, and no other.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ fn workspace(path: &str) -> String {
 
 #[test]
 fn the_example_on_the_page_is_a_statement() {
-    let page = workspace("docs/experiments/index.md");
+    let page = workspace("docs/results/papers.md");
     let (_, rest) = page.split_once("```toml\n").expect("an example");
     let (example, _) = rest.split_once("```").expect("its end");
     assert!(workspace("crates/papers/statements/dctth.toml").contains(example), "{example}");
@@ -21,7 +21,7 @@ fn the_example_on_the_page_is_a_statement() {
 
 #[test]
 fn the_page_has_all_statements_with_their_verdicts_and_no_other() {
-    let page = workspace("docs/experiments/index.md");
+    let page = workspace("docs/results/papers.md");
     let rows = |figure: &str| -> Vec<String> {
         let (_, rest) = page.split_once(&format!("<!-- {figure} -->\n")).expect(figure);
         let (section, _) = rest.split_once("<!-- end -->").expect(figure);

@@ -1,4 +1,4 @@
-//! A congestion control of one's own, without a change to l4s: docs/python-algorithms.md walks
+//! A congestion control of one's own, without a change to l4s: docs/guides/python-algorithms.md walks
 //! through it beside the same in Python.
 //!
 //! `cargo run --release -p l4s-sim --example own_control` prints the run in whole numbers.

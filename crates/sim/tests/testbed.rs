@@ -2,7 +2,7 @@
 //! without ECN, sch_dualpi2 at 40 Mb/s, about 258 s for each pair of RTTs.
 //!
 //! The numbers are public measurements of the L4S team. `burst` of the profile was found by
-//! means of them (docs/validation.md), so they hold the simulator where it is and confirm nothing;
+//! means of them (docs/results/validation.md), so they hold the simulator where it is and confirm nothing;
 //! other cells of the same testbed were not looked at.
 
 use l4s_measure::{EngineSummary, Origin, Recorder, Summary};

@@ -47,7 +47,7 @@ def sweep(
 
     Workers write their results into ``out`` in partitions that appear whole, so that nothing is
     lost but what is under way when a worker, the scheduler or this process ends; the same call does
-    the rest. So does a call with a grid that has more values or seeds. docs/scaling.md says what it
+    the rest. So does a call with a grid that has more values or seeds. docs/guides/scaling.md says what it
     costs, and how to use a cluster.
 
     Args:

@@ -80,7 +80,7 @@ class Sweep:
 
     @cached_property
     def runs(self) -> pa.Table:
-        """A row per run: the columns of ``runs.parquet`` in docs/results.md.
+        """A row per run: the columns of ``runs.parquet`` in docs/reference/results.md.
 
         ``run`` is its number in the grid and ``key`` what tells it from any other. Rows are in the
         order of ``run``; a run that the grid has twice is there once, under its first number.

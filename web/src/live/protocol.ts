@@ -1,4 +1,4 @@
-// What the page and its server say to each other: docs/live-protocol.md as types.
+// What the page and its server say to each other: docs/reference/live-protocol.md as types.
 
 export const PROTOCOL = 1;
 

@@ -8,7 +8,7 @@
  * from packets, the update of p' and the clock of the link.
  *
  * Unlike l4s_aqm::dualpi2 everything is decided when a packet arrives, since nothing of a BPF
- * queue discipline can change a packet that leaves (docs/host.md). For the coupled signal that is
+ * queue discipline can change a packet that leaves (docs/guides/host.md). For the coupled signal that is
  * `drop_at = "enqueue"`. The L queue's own AQM needs the time that the packet will wait, which is
  * foreseen from what waits ahead of it: on a link of known rate it is exact.
  *

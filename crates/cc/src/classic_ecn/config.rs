@@ -20,7 +20,7 @@ l4s_units::words! {
         Filtered = "paper-filtered",
         /// TCP Prague 0.6 for Linux: the paper's, without self-limitation and scored per virtual RTT.
         Linux = "linux",
-        /// The paper's and those of docs/detector.md.
+        /// The paper's and those of docs/explanation/detector.md.
         Best = "best",
     }
 }
