@@ -1,4 +1,4 @@
-"""The table of docs/guides/programs.md, from the folders of `scripts/programs.sh`: `table.py FOLDER`.
+"""The table of docs/results/programs.md, from the folders of `scripts/programs.sh`: `table.py FOLDER`.
 
 Ends with exit code 1 where a program sends other codepoints than it did, or nothing.
 """

@@ -41,7 +41,7 @@ one() {
 
 # What pages show: `docs/figures/NAME.svg` or `.png`, light or dark, wherever the page is.
 shown() {
-    grep -ohE '(docs/|\.\./|\(|")figures/[a-z0-9-]+\.(svg|png)' README.md docs/*/*.md |
+    grep -ohE '(docs/|\.\./|\(|")figures/[a-z0-9-]+\.(svg|png)' README.md docs/*.md docs/*/*.md |
         sed -E 's#.*figures/##; s#-dark\.(svg|png)$#.\1#' | sort -u
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Real programs behind the bottleneck: installs or builds each of programs/ in target/programs, runs
-# its scenario (as root, for Prague), and prints the table of docs/guides/programs.md. `programs.sh NAME...` does these only,
+# its scenario (as root, for Prague), and prints the table of docs/results/programs.md. `programs.sh NAME...` does these only,
 # `programs.sh --build [NAME...]` does not run them, and `programs.sh --on linux [NAME...]` runs them in virtual time.
 #
 # A program that cannot be installed is a failure, unless its registry cannot be reached, which is said

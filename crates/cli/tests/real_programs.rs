@@ -1,7 +1,7 @@
 //! iperf3, nginx with curl, and ping behind the bottleneck, as their scenarios in programs/ have them.
 //!
 //! `scripts/setup.sh --programs` installs them; where one is missing, its test says so. `make
-//! test-programs` runs all of programs/, for as long as the tables of docs/guides/programs.md need.
+//! test-programs` runs all of programs/, for as long as the tables of docs/results/programs.md need.
 #![cfg(target_os = "linux")]
 
 #[allow(dead_code)] // It uses `done` alone.

@@ -1,7 +1,7 @@
 //! What the TCP of this machine's kernel answers to a set of tracers (Fallback §5.2), in every order.
 //!
 //! A sender reads the order from these answers, so the simulator's receiver must give the same
-//! (`note_overlap` in `crates/sim/src/tcp/receiver.rs`; the table is in docs/results/prague-parts.md). Without the
+//! (`note_overlap` in `crates/sim/src/tcp/receiver.rs`; the table is in docs/explanation/tracers.md). Without the
 //! right to make namespaces the test passes without testing, and says so.
 
 use std::io::{self, Read as _};
@@ -169,7 +169,7 @@ fn a_kernel_tells_the_order_of_a_set_as_the_simulator_does() {
         let Some(found) = answers(FRONT.1, order) else { return };
         println!("{order:?}: {found:?}");
         // A front that was read before the next packet came is acknowledged by itself, and then that
-        // packet alone is too little for an answer at once (docs/results/prague-parts.md).
+        // packet alone is too little for an answer at once (docs/explanation/tracers.md).
         let by_itself = usize::from(found.contains(&(0, vec![])));
         for answer in &expected[by_itself..] {
             assert!(found.contains(answer), "{order:?}: no {answer:?} in {found:?}");
