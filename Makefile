@@ -6,7 +6,7 @@ L4S   := target/release/l4s
 DEMO  := out/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo live e2e pictures python wheel test test-programs lint bench validate linux vm test-vm reference figures web docs fuzz sanitize kills mutants clean
+.PHONY: help setup build demo live e2e pictures python wheel test test-programs lint bench validate linux vm test-vm reference figures web docs site fuzz sanitize kills mutants clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -87,6 +87,9 @@ web: ## the front end, built anew into crates/report/assets/web and crates/live/
 
 docs: ## the pages that are made from the code
 	@scripts/traceability.sh
+
+site: ## the site of docs, in target/site, and whether every link leads somewhere
+	@scripts/site.sh
 
 fuzz: setup ## every fuzz target for FUZZ_SECONDS (60) each
 	@scripts/fuzz.sh $(or $(FUZZ_SECONDS),60)
