@@ -85,8 +85,11 @@ figures: build ## the figures of README and docs, drawn anew
 web: ## the front end, built anew into crates/report/assets/web and crates/live/assets (needs Node 20.19 and npm)
 	@cd web && npm ci --no-audit --no-fund && npm run build && npm test
 
-docs: ## the pages that are made from the code
+docs: setup ## the pages that are made from the code
 	@scripts/traceability.sh
+	@UPDATE_DOCS=1 $(CARGO) test --locked --quiet -p l4s-measure --test dictionary
+	@UPDATE_DOCS=1 $(CARGO) test --locked --quiet -p l4s --test reference
+	@scripts/site.sh --python-api
 
 site: ## the site of docs, in target/site, and whether every link leads somewhere
 	@scripts/site.sh

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Builds the site of docs into target/site/VERSION, and fails on any dead link or anchor, in the site and in every
-# Markdown file. `--check` only looks for dead links in Markdown. The folder (or $SITE) keeps other versions that are
-# there; the page's selector has them all. Its tools are installed into target/site-tools.
+# Markdown file, or where the page of the Python API is not current. `--check` only looks for dead links in Markdown,
+# `--python-api` only makes that page. The folder (or $SITE) keeps other versions that are there; the page's selector has
+# them all. Its tools are installed into target/site-tools.
 set -eu
 cd "$(dirname "$0")/.."
 site=${SITE:-target/site}
@@ -27,9 +28,15 @@ links() {
         --remap "^$repository/(blob|tree)/main/(.*) file://$PWD/\$2" --exclude-path '/404\.html$' "$@"
 }
 
+if [ "${1:-}" = --python-api ]; then
+    exec "$tools/bin/python" scripts/python_api.py
+fi
+
 git ls-files --cached --others --exclude-standard '*.md' >target/markdown.txt
 links --files-from target/markdown.txt
 [ "${1:-}" != --check ] || exit 0
+
+"$tools/bin/python" scripts/python_api.py --check
 
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n1)
 rm -rf .cache target/site-build

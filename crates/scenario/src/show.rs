@@ -227,7 +227,7 @@ fn nearest<C: Configurable + PartialEq>(
     tried.min_by_key(|(difference, _)| *difference).map(|(_, best)| best)
 }
 
-fn draft(group: &Group) -> GroupDraft {
+pub(crate) fn draft(group: &Group) -> GroupDraft {
     GroupDraft {
         name: group.name.clone(),
         ecn: group.ecn,
@@ -244,7 +244,7 @@ fn draft(group: &Group) -> GroupDraft {
     }
 }
 
-fn web_draft(scenario: &Scenario, web: &Web) -> WebDraft {
+pub(crate) fn web_draft(scenario: &Scenario, web: &Web) -> WebDraft {
     let group = scenario.groups[web.group].name.clone();
     let Web { rate, size, start, stop, .. } = *web;
     WebDraft { group, rate, per_mbit: false, size, start, stop }

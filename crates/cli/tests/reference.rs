@@ -1,0 +1,153 @@
+//! The pages of the reference that are made from what the code declares: settings of queue disciplines and
+//! congestion controls, keys of a scenario, and the command line. `UPDATE_DOCS=1 cargo test -p l4s --test reference`
+//! writes them.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+use std::{env, fs};
+
+use l4s_scenario::{Described, controls, disciplines, keys};
+
+/// Holds `page` against docs/reference/`name`, or writes it there.
+#[track_caller]
+fn hold(name: &str, page: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference").join(name);
+    if env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, page).unwrap();
+    }
+    let kept = fs::read_to_string(&path).unwrap_or_default();
+    assert!(kept == page, "docs/reference/{name} is not current: run `make docs`");
+}
+
+/// What the page was made from, for those who would change it by hand.
+const MADE: &str = "<!-- Made by `make docs` from the declarations in the code. -->\n\n";
+
+/// The text in a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+/// The text as a sentence.
+fn sentence(text: &str) -> String {
+    let (first, rest) = text.split_at(text.chars().next().map_or(0, char::len_utf8));
+    format!("{}{rest}.", first.to_uppercase())
+}
+
+/// A section for each of these: its profiles, and its settings with their values in each profile.
+fn settings(all: &[Described]) -> String {
+    let mut page = String::new();
+    for Described { kind, about, profiles } in all {
+        let about = sentence(about);
+        let _ = write!(page, "\n## {kind}\n\n{about}\n\n| profile | values |\n|---|---|\n");
+        for (number, profile) in profiles.iter().enumerate() {
+            let default = if number == 0 { "; the default" } else { "" };
+            let _ = writeln!(page, "| `{}` | {}{default} |", profile.name, cell(profile.doc));
+        }
+        if profiles[0].settings.is_empty() {
+            page += "\nIt has no settings.\n";
+            continue;
+        }
+        let names: Vec<_> = profiles.iter().map(|p| format!("`{}`", p.name)).collect();
+        let _ = write!(
+            page,
+            "\n| setting | meaning | accepted | {} |\n|---|---|---|{}\n",
+            names.join(" | "),
+            "---|".repeat(names.len())
+        );
+        for (row, setting) in profiles[0].settings.iter().enumerate() {
+            let values = profiles.iter().map(|profile| {
+                profile.settings[row].value.map_or("–".to_owned(), |value| value.to_string())
+            });
+            let _ = writeln!(
+                page,
+                "| `{}` | {} | {} | {} |",
+                setting.name,
+                cell(setting.doc),
+                cell(&setting.kind.to_string()),
+                values.collect::<Vec<_>>().join(" | ")
+            );
+        }
+    }
+    page
+}
+
+#[test]
+fn the_page_of_disciplines_has_every_setting() {
+    let head = "# Settings of queue disciplines\n\n`[aqm]` of a scenario chooses a queue discipline with `kind`, starts from \
+        a `profile` and sets any\nsetting beside it. `l4s aqm KIND` prints the same, with the effective gains of DualPI2. A dash \
+        is a setting that another\none makes meaningless.\n";
+    hold("aqm.md", &format!("{MADE}{head}{}", settings(&disciplines())));
+}
+
+#[test]
+fn the_page_of_controls_has_every_setting() {
+    let head = "# Settings of congestion controls\n\n`cc` of a `[[group]]` is a name, or a table with `kind`, `profile` and \
+        any setting beside them:\n`cc = { kind = \"cubic\", abe = true }`. `l4s cc KIND` prints the same. A dash is a setting \
+        that another one makes\nmeaningless.\n";
+    hold("cc.md", &format!("{MADE}{head}{}", settings(&controls())));
+}
+
+#[test]
+fn the_page_of_keys_has_every_key() {
+    let mut page = format!(
+        "{MADE}# Keys of a scenario\n\nEvery key with its meaning, its values and its default. [Scenarios](scenario.md) explains \
+        them with examples, also\n`[[at]]` and `[sweep]`, whose keys are those of other tables. `[aqm]` has the \
+        [settings of its discipline](aqm.md), and `cc`\nof a group those of its [congestion control](cc.md). `l4s show NAME` \
+        prints a scenario with every default.\n\n`NAME` is that of the file. A group also has the key `cc`, and `[[hop]]` the key `aqm`.\n"
+    );
+    for table in keys() {
+        let title = if table.table.is_empty() { "The top" } else { table.table };
+        let title = if title.starts_with('[') { format!("`{title}`") } else { title.to_owned() };
+        let _ = write!(
+            page,
+            "\n## {title}\n\n| key | meaning | accepted | default |\n|---|---|---|---|\n"
+        );
+        for key in table.keys {
+            let default = match (key.required, key.default) {
+                (true, _) => "required".to_owned(),
+                (false, Some(value)) => format!("`{value}`"),
+                (false, None) => "–".to_owned(),
+            };
+            let (doc, accepted) = (cell(key.doc), cell(&key.accepted));
+            let _ = writeln!(page, "| `{}` | {doc} | {accepted} | {default} |", key.name);
+        }
+    }
+    hold("keys.md", &page);
+}
+
+/// What `l4s WORDS… --help` prints.
+fn help(words: &[&str]) -> String {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_l4s")).args(words).arg("--help").output().unwrap();
+    assert!(output.status.success(), "{words:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The commands that a help lists.
+fn commands(help: &str) -> Vec<String> {
+    let Some((_, rest)) = help.split_once("Commands:\n") else { return Vec::new() };
+    let lines = rest.lines().take_while(|line| line.starts_with("  "));
+    let names = lines.filter(|line| !line.starts_with("   "));
+    let names = names.filter_map(|line| line.split_whitespace().next());
+    names.filter(|name| *name != "help").map(str::to_owned).collect()
+}
+
+#[test]
+fn the_page_of_the_command_line_is_its_help() {
+    fn add(page: &mut String, words: &[&str]) {
+        let help = help(words);
+        let title = ["l4s"].iter().chain(words).copied().collect::<Vec<_>>().join(" ");
+        let _ = write!(page, "\n## `{title}`\n\n```text\n{}\n```\n", help.trim_end());
+        for command in commands(&help) {
+            let words: Vec<_> = words.iter().copied().chain([command.as_str()]).collect();
+            add(page, &words);
+        }
+    }
+    let mut page = format!(
+        "{MADE}# The command line\n\nResults go to stdout, everything else to stderr. The exit code is 0 for success, 1 if a run \
+        or an assertion failed, 2 for\nbad input, 3 if this machine cannot run the substrate.\n"
+    );
+    add(&mut page, &[]);
+    hold("cli.md", &page);
+}
