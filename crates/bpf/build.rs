@@ -21,6 +21,9 @@ fn main() {
     println!("cargo:rerun-if-env-changed=CLANG");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let clang = newest_clang();
+    let version = Command::new(&clang).arg("--version").output().map(|output| output.stdout);
+    let version = String::from_utf8_lossy(&version.unwrap_or_default()).into_owned();
+    println!("cargo:rustc-env=L4S_CLANG={}", version.lines().next().unwrap_or_default());
     let mut faults = String::new();
     for program in PROGRAMS {
         let fault = compile(&clang, program, &out).err();

@@ -2,6 +2,7 @@
 //! them, whatever the version is called.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::{env, fs, io};
 
 #[path = "../scenario/src/fingerprint.rs"]
@@ -11,14 +12,15 @@ fn main() -> io::Result<()> {
     // For the command line, which is one of the crates, and for the Python package beside them.
     let own = PathBuf::from(env::var("CARGO_MANIFEST_DIR").unwrap_or_default()).canonicalize()?;
     let root = own.ancestors().find(|folder| folder.join("crates").is_dir()).unwrap_or(&own);
-    let mut rooms = vec![own.clone()];
+    // The same for both of them, whose results are the same.
+    let mut packages = vec![root.join("python")];
     for entry in fs::read_dir(root.join("crates"))? {
-        rooms.push(entry?.path());
+        packages.push(entry?.path());
     }
     let mut files = Vec::new();
-    for room in rooms {
+    for package in packages {
         for part in ["src", "assets", "statements", "Cargo.toml"] {
-            collect(&room.join(part), &mut files)?;
+            collect(&package.join(part), &mut files)?;
         }
     }
     // By name, not in the order of the disk; and by content, not by time.
@@ -31,6 +33,11 @@ fn main() -> io::Result<()> {
         text.extend(fs::read(file)?);
     }
     println!("cargo:rustc-env=L4S_CODE={}", fingerprint::fingerprint(&text));
+    for variable in ["TARGET", "PROFILE"] {
+        println!("cargo:rustc-env=L4S_{variable}={}", env::var(variable).unwrap_or_default());
+    }
+    let rustc = Command::new(env::var("RUSTC").unwrap_or_default()).arg("--version").output()?;
+    println!("cargo:rustc-env=L4S_RUSTC={}", String::from_utf8_lossy(&rustc.stdout).trim());
     Ok(())
 }
 

@@ -179,6 +179,7 @@ class _Summary(TypedDict):
     on: str
     seed: int
     version: str
+    code: str
     set: dict[str, Any]
     link: Link
     queues: list[Queue]

@@ -62,6 +62,7 @@ fn origin(run: &Run, scenario: &str) -> Origin {
     Origin {
         on: "sim".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        code: env!("L4S_CODE").to_owned(),
         set: set.map(|(key, value)| (key.clone(), Value::from(value.as_str()))).collect(),
         command: run.point.command(scenario, "sim"),
     }

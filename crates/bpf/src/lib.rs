@@ -23,7 +23,7 @@ pub use control::{Flags, Loaded};
 pub use dualpi2::{Counts, DualPi2, Instance, Signals};
 pub use ect1::Ect1;
 pub use error::BpfError;
-pub use object::{NAME_MAX, pin};
+pub use object::{NAME_MAX, compiler, pin};
 pub use probe::{Finding, Probe, probe};
 pub use sockets::{Sets, Shown, Socket, Sockets, sockets};
 pub use tracers::Tracers;

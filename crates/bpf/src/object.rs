@@ -19,6 +19,15 @@ const FAULTS: &[(&str, Option<&str>)] = &include!(concat!(env!("OUT_DIR"), "/fau
 /// Why the programs that every kernel can run were not built. They are built together.
 pub(crate) const FAULT: Option<&str> = FAULTS[0].1;
 
+/// The compiler of the programs in this build.
+///
+/// # Errors
+/// Why a program is not in it.
+pub fn compiler() -> Result<&'static str, &'static str> {
+    let fault = FAULTS.iter().find_map(|(_, fault)| *fault);
+    fault.map_or(Ok(env!("L4S_CLANG")), Err)
+}
+
 /// An ELF file is read in place, as words.
 #[repr(align(8))]
 struct Aligned<T: ?Sized>(T);

@@ -3,13 +3,36 @@
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use l4s_units::Duration;
 
+use crate::folder::CODE;
+
+/// The version and how it was built, for `--version`.
+fn built_with() -> &'static str {
+    static TEXT: LazyLock<String> = LazyLock::new(|| {
+        let [version, rustc, target, profile] = [
+            env!("CARGO_PKG_VERSION"),
+            env!("L4S_RUSTC"),
+            env!("L4S_TARGET"),
+            env!("L4S_PROFILE"),
+        ];
+        let text = format!("{version}\ncode {CODE}\n{rustc}, {target}, {profile}");
+        #[cfg(target_os = "linux")]
+        let text = match l4s_bpf::compiler() {
+            Ok(clang) => format!("{text}\nBPF programs by {clang}"),
+            Err(why) => format!("{text}\nwithout BPF programs: {why}"),
+        };
+        text
+    });
+    &TEXT
+}
+
 /// L4S at the desk: which flows meet at which bottleneck, and what that does to latency.
 #[derive(Debug, Parser)]
-#[command(name = "l4s", version, max_term_width = 100)]
+#[command(name = "l4s", version, long_version = built_with(), max_term_width = 100)]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]

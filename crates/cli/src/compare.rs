@@ -79,6 +79,11 @@ pub fn compare(before: &Path, after: &Path, out: Option<&Path>) -> Result<(), Fa
             }
         }
     }
+    let [one, other] = [&old, &new].map(|side| side.first().map(|first| &first.runs[0]));
+    if let Some((one, other)) = one.zip(other).filter(|(one, other)| one.code != other.code) {
+        let by = |run: &Summary| format!("{} (code {})", run.version, run.code);
+        text += &(printable(&format!("made by l4s {} and {}", by(one), by(other))) + "\n");
+    }
     let alone = old.len() + new.len() - 2 * pairs.len();
     if alone > 0 {
         text += &format!("{alone} conditions are in one of the folders only\n");

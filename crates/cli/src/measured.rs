@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::args::{Substrate, Trace};
 use crate::check::Checks;
 use crate::failure::Failure;
+use crate::folder::CODE;
 use crate::figures::{Figures, Show};
 use crate::notes;
 use crate::scratch::Scratch;
@@ -122,6 +123,7 @@ pub fn run(
     let origin = Origin {
         on: name(engine).to_owned(),
         version: VERSION.to_owned(),
+        code: CODE.to_owned(),
         set: set.collect(),
         command: command.to_owned(),
     };

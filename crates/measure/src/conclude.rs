@@ -55,6 +55,7 @@ pub(crate) fn conclude(measured: Measured<'_>) -> RunRecord {
         on: measured.origin.on,
         seed: scenario.seed,
         version: measured.origin.version,
+        code: measured.origin.code,
         set: measured.origin.set,
         link: LinkSummary {
             rate_bps: link_bps,

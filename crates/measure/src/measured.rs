@@ -19,6 +19,8 @@ pub struct Origin {
     pub on: String,
     /// The version of l4s.
     pub version: String,
+    /// The fingerprint of the code of that l4s.
+    pub code: String,
     /// What the sweep or the command line set: key to value, in order.
     pub set: Map<String, Value>,
     /// The command that reproduces just this run.

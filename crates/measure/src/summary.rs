@@ -20,6 +20,10 @@ measures! {
         pub seed: u64 => "" Run,
         /// The version of l4s that made it.
         pub version: String => "" Run,
+        /// The fingerprint of the code that made it: two results with the same fingerprint, scenario and seed are
+        /// equal. Empty in results of versions before 0.2.
+        #[serde(default)]
+        pub code: String => "" Run,
         /// What the sweep or the command line set: key to value, in order.
         pub set: serde_json::Map<String, serde_json::Value> => "" Run,
         /// The link.

@@ -17,7 +17,7 @@ mod own_control;
 /// The summary of one run.
 fn summary(point: &Point) -> Summary {
     let set = point.set.iter().map(|(key, value)| (key.clone(), value.as_str().into())).collect();
-    let origin = Origin { on: "sim".into(), version: String::new(), set, command: String::new() };
+    let origin = Origin { on: "sim".into(), set, ..Origin::default() };
     let mut recorder = Recorder::new(&point.scenario, origin).without_series();
     l4s_sim::run(&point.scenario, &mut recorder);
     recorder.finish(EngineSummary::default()).summary

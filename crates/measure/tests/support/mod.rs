@@ -96,6 +96,7 @@ pub fn origin() -> Origin {
     Origin {
         on: "sim".to_owned(),
         version: "0.1.0".to_owned(),
+        code: "0123456789abcdef".to_owned(),
         set,
         command: "l4s run test --set link.rate=12mbit".to_owned(),
     }
