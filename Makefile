@@ -4,9 +4,12 @@ CARGO ?= cargo
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 L4S   := target/release/l4s
 DEMO  := out/demo
+# Crates without input and output.
+PURE  := units aqm cc model
+NIGHTLY := nightly
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo live e2e pictures python wheel test test-programs lint bench validate linux vm test-vm reference figures web docs site fuzz sanitize kills mutants clean
+.PHONY: help doc msrv deny miri coverage setup build demo live e2e pictures python wheel test test-programs lint bench validate linux vm test-vm reference figures web docs site fuzz sanitize kills mutants clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -56,6 +59,25 @@ test-programs: build linux ## real programs, in real and in virtual time, and th
 lint: setup ## format, lints, licences
 	@$(CARGO) fmt --all --check
 	@$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
+
+doc: setup ## the documentation of the crates, without a warning
+	@RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
+
+msrv: setup ## the workspace with the oldest Rust that it supports (installs that by rustup)
+	@rustup toolchain install --profile minimal "$$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)"
+	@$(CARGO) "+$$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)" check --workspace --all-targets --locked
+
+deny: setup ## known vulnerabilities, licences and sources of dependencies (installs cargo-deny)
+	@$(CARGO) deny --version >/dev/null 2>&1 || $(CARGO) install --locked --quiet cargo-deny
+	@$(CARGO) deny --all-features check
+
+miri: setup ## unit tests of the pure crates under Miri (installs a nightly Rust)
+	@rustup toolchain install $(NIGHTLY) --profile minimal --component miri --component rust-src
+	@MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=2 $(CARGO) +$(NIGHTLY) miri test --locked --lib $(PURE:%=-p l4s-%)
+
+coverage: setup ## the lines that the tests reach, in target/coverage (installs cargo-llvm-cov)
+	@$(CARGO) llvm-cov --version >/dev/null 2>&1 || $(CARGO) install --locked --quiet cargo-llvm-cov
+	@$(CARGO) llvm-cov --workspace --locked --html --output-dir target/coverage
 
 bench: build ## ns per packet: disciplines, measurement, whole runs; real TCP where it can
 	@$(CARGO) bench --locked -p l4s-aqm -p l4s-cc -p l4s-flows -p l4s-measure -p l4s-sim -p l4s-lab

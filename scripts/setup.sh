@@ -20,7 +20,7 @@ as_root() {
 # A fresh machine has no package lists, or old ones.
 updated=
 update() {
-    [ -n "$updated" ] || as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq update >/dev/null
+    [ -n "$updated" ] || as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Acquire::Retries=5 update >/dev/null
     updated=yes
 }
 
@@ -39,7 +39,7 @@ install() {
     }
     echo "l4s: installing $*"
     update
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@" >/dev/null
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Acquire::Retries=5 install -y --no-install-recommends "$@" >/dev/null
 }
 
 # The queue discipline in BPF takes clang 16.
