@@ -217,7 +217,9 @@ pub fn run(
         unfit: stalled
             .or_else(|| {
                 let unchanged = remote.is_none_or(|remote| remote.has_udp_of(scenario));
-                unchanged.then(|| slow_source(scenario, |pair| counters[pair][0].received))?
+                unchanged.then(|| {
+                    slow_source(scenario, pumped.ended, |pair| counters[pair][0].received)
+                })?
             })
             .or_else(late),
         pumped,
@@ -252,14 +254,18 @@ pub fn shortest_rtt(scenario: &Scenario) -> Duration {
     shortest.unwrap_or(Duration::MAX)
 }
 
-/// Why a run says little whose UDP sources could not keep their rate. `received` says how many
-/// packets came from the server of a pair.
-pub fn slow_source(scenario: &Scenario, received: impl Fn(usize) -> u64) -> Option<String> {
+/// Why a run that ended at `end`, before its duration where it was stopped, says little: its UDP
+/// sources could not keep their rate. `received` says how many packets came from the server of a
+/// pair.
+pub fn slow_source(
+    scenario: &Scenario,
+    end: Time,
+    received: impl Fn(usize) -> u64,
+) -> Option<String> {
     let roster = scenario.roster();
     let sources = (0..).map(|place| roster.udp(place).index()).zip(&scenario.udp);
     sources.into_iter().find_map(|(pair, source)| {
         let received = received(pair);
-        let end = Time::ZERO + scenario.duration;
         let active = source.stop.map_or(end, |stop| stop.min(end)).since(source.start);
         let due = source.rate.bytes_in(active).get() / source.packet.get();
         // Chance moves the last two past the end (`Datagrams`).
@@ -282,5 +288,24 @@ fn options(scenario: &Scenario, sampling: Option<Duration>) -> LabOptions {
         gso: scenario.kernel.gso,
         sample_every: sampling.unwrap_or(default.sample_every),
         ..default
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use l4s_scenario::Plan;
+
+    #[test]
+    fn a_source_is_held_to_its_rate_until_the_run_was_stopped() {
+        let text =
+            "duration = \"60s\"\nlink.rate = \"40mbit\"\n[[udp]]\nname = \"U\"\nrate = \"12mbit\"";
+        let plan = Plan::parse("s.toml", text, &[]).unwrap();
+        let scenario = &plan.points[0].scenario;
+        // 12 Mb/s are 1000 packets of 1500 B per second.
+        let stopped = Time::ZERO + Duration::from_secs(3);
+        assert_eq!(slow_source(scenario, stopped, |_| 2990), None);
+        let why = slow_source(scenario, stopped, |_| 1000).unwrap();
+        assert!(why.contains("sent 1000 of 3000 packets"), "{why}");
     }
 }

@@ -336,7 +336,9 @@ impl<'a, O: Observer<Frame>> Telling<'a, O> {
             )
         });
         let lateness = self.follower.lateness();
-        let slow = |_: &Lateness| slow_source(self.scenario, |pair| self.follower.received(pair));
+        let end = Time::ZERO + self.scenario.duration;
+        let slow =
+            |_: &Lateness| slow_source(self.scenario, end, |pair| self.follower.received(pair));
         let late = |lateness: &Lateness| {
             let why = lateness.unfit(shortest_rtt(self.scenario))?;
             Some(format!("at the bottleneck: {why}"))
