@@ -9,7 +9,8 @@ PURE  := units aqm cc model
 NIGHTLY := nightly
 
 .DEFAULT_GOAL := help
-.PHONY: help doc msrv deny miri coverage setup build demo live e2e pictures python wheel test test-programs lint bench validate linux vm test-vm reference figures web docs site fuzz sanitize kills mutants clean
+# Every target is a name and no file.
+.PHONY: $(shell sed -n 's/^\([a-z0-9-]*\):.*/\1/p' $(MAKEFILE_LIST))
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -112,6 +113,10 @@ docs: setup ## the pages that are made from the code
 	@UPDATE_DOCS=1 $(CARGO) test --locked --quiet -p l4s-measure --test dictionary
 	@UPDATE_DOCS=1 $(CARGO) test --locked --quiet -p l4s --test reference
 	@scripts/site.sh --python-api
+
+snippets: build ## the snippets of README, tutorials and guides, run (four minutes; make python before, for those in Python)
+	@scripts/setup.sh --programs || echo "not all programs can be installed: their snippets fail"
+	@scripts/snippets.py
 
 site: ## the site of docs, in target/site, and whether every link leads somewhere
 	@scripts/site.sh

@@ -75,6 +75,7 @@ def section(figure: str, paper: figures.Paper) -> str:
 
 {paper.paper}: {paper.shows}.
 
+<!-- not run: python/tests draws each figure -->
 ```python
 figures.draw("{figure}", "out/paper/{figure}")
 # the same as

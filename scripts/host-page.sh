@@ -26,7 +26,7 @@ ip netns exec far iperf3 -s -D >/dev/null
 
 before=$(tc qdisc show dev eth0; ip -d link show eth0 | grep -o 'gso_max_segs [0-9]*'
     cat /proc/sys/net/ipv4/tcp_congestion_control)
-awk '/<!-- transcript -->/ { on = 1; next } on && /^```$/ { exit } on && !/^```/' docs/guides/host.md > "$folder/commands"
+awk '/<!-- transcript -->/ { on = 1; next } on && /^```$/ { exit } on && !/^(```|<!--)/' docs/guides/host.md > "$folder/commands"
 [ -s "$folder/commands" ] || { echo "docs/guides/host.md has no transcript" >&2; exit 1; }
 while read -r line; do
     echo "# $line"

@@ -1,6 +1,6 @@
-"""Makes docs/reference/python-api.md from the docstrings of the Python package, which griffe reads without running it.
+"""Makes docs/reference/python-api.md from the docstrings of the Python package.
 
-``--check`` only says whether the page is current.
+griffe reads them without running the package. ``--check`` only says whether the page is current.
 """
 
 from __future__ import annotations
@@ -41,18 +41,25 @@ def docstring(thing: griffe.Object | griffe.Alias) -> str:
             case griffe.DocstringSectionKind.text:
                 parts.append(examples(section.value))
             case griffe.DocstringSectionKind.parameters:
-                items = (f"- `{p.name}`: {markdown(' '.join(p.description.split()))}" for p in section.value)
+                items = (
+                    f"- `{p.name}`: {markdown(' '.join(p.description.split()))}"
+                    for p in section.value
+                )
                 parts.append("\n".join(items))
             case griffe.DocstringSectionKind.returns | griffe.DocstringSectionKind.yields:
                 parts.append("Returns " + markdown(" ".join(section.value[0].description.split())))
             case griffe.DocstringSectionKind.raises:
-                parts += [f"Raises `{p.annotation}`: {markdown(p.description)}" for p in section.value]
+                parts += [
+                    f"Raises `{p.annotation}`: {markdown(p.description)}" for p in section.value
+                ]
             case griffe.DocstringSectionKind.examples:
                 for kind, text in section.value:
                     is_code = kind is griffe.DocstringSectionKind.examples
                     parts.append(f"```pycon\n{text}\n```" if is_code else markdown(text))
             case other:
-                raise SystemExit(f"{thing.path}: a section of docstrings that has no form here: {other}")
+                raise SystemExit(
+                    f"{thing.path}: a section of docstrings that has no form here: {other}"
+                )
     return "\n\n".join(parts) + "\n"
 
 
@@ -74,16 +81,28 @@ def signature(function: griffe.Function, name: str) -> str:
             continue
         if kind is griffe.ParameterKind.keyword_only and not star:
             shown.append("*")
-        star = star or kind in (griffe.ParameterKind.keyword_only, griffe.ParameterKind.var_positional)
-        prefix = {griffe.ParameterKind.var_positional: "*", griffe.ParameterKind.var_keyword: "**"}.get(kind, "")
+        star = star or kind in (
+            griffe.ParameterKind.keyword_only,
+            griffe.ParameterKind.var_positional,
+        )
+        prefix = {
+            griffe.ParameterKind.var_positional: "*",
+            griffe.ParameterKind.var_keyword: "**",
+        }.get(kind, "")
         text = f"{prefix}{parameter.name}"
         if parameter.annotation is not None:
             text += f": {parameter.annotation}"
         if parameter.default is not None and not prefix:
-            text += f" = {parameter.default}" if parameter.annotation is not None else f"={parameter.default}"
+            text += (
+                f" = {parameter.default}"
+                if parameter.annotation is not None
+                else f"={parameter.default}"
+            )
         shown.append(text)
         if kind is griffe.ParameterKind.positional_only:
-            last = [p for p in function.parameters if p.kind is griffe.ParameterKind.positional_only][-1]
+            last = [
+                p for p in function.parameters if p.kind is griffe.ParameterKind.positional_only
+            ][-1]
             shown += ["/"] * (parameter.name == last.name)
     returns = f" -> {function.returns}" if function.returns is not None else ""
     line = f"{name}({', '.join(shown)}){returns}"
@@ -117,7 +136,9 @@ def entry(name: str, thing: griffe.Object | griffe.Alias) -> str:
     if init is not None and init.is_function and len(init.parameters) > 1:
         text += f"{signature(init, name)}\n"
     text += docstring(thing)
-    documented = [m for m in thing.members.values() if not m.name.startswith("_") and m.docstring is not None]
+    documented = [
+        m for m in thing.members.values() if not m.name.startswith("_") and m.docstring is not None
+    ]
     rows = [attribute(m) for m in documented if m.is_attribute]
     if rows:
         text += "\n| attribute | type | meaning |\n|---|---|---|\n" + "".join(rows)
