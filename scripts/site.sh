@@ -41,6 +41,7 @@ links --files-from target/markdown.txt
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n1)
 rm -rf .cache target/site-build
 "$tools/bin/zensical" build --strict
+rm -rf .cache
 links target/site-build
 
 mkdir -p "$site"
