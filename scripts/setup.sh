@@ -10,7 +10,7 @@
 # Asks nothing. Does nothing where nothing is missing.
 set -eu
 
-RUST_MIN=1.88
+RUST_MIN=1.85
 PATH="$HOME/.cargo/bin:$PATH"
 
 as_root() {

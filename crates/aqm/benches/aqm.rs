@@ -1,5 +1,8 @@
 //! What an enqueue and a dequeue cost, with warm caches and a standing queue.
 
+// `criterion_group!` makes functions that have none.
+#![allow(missing_docs)]
+
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use l4s_aqm::{Aqm, Config, MTU, Packet, Qdisc, for_each_discipline};
 use l4s_units::param::{Configurable, Value};

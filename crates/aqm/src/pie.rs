@@ -223,9 +223,7 @@ impl Control {
         let now = ticks(now.as_nanos());
         // What waited for nobody behind it says that there is no queue (Linux).
         self.q = if empty { 0 } else { now.saturating_sub(ticks(arrival.as_nanos())) };
-        if let Some(left_at) = self.left_at
-            && self.variant != Variant::Docsis
-        {
+        if let Some(left_at) = self.left_at.filter(|_| self.variant != Variant::Docsis) {
             self.burst = self.burst.saturating_sub(now.saturating_sub(left_at));
         }
         self.left_at = Some(now);

@@ -194,7 +194,7 @@ impl Judge for Dice {
         self.verdict()
     }
     fn l_goes_first(&mut self, _: Duration, _: Duration, _: Time) -> bool {
-        self.0.next_u32().is_multiple_of(2)
+        self.0.next_u32() % 2 == 0
     }
     fn depart(&mut self, _: &Case, _: Queue) -> Verdict {
         self.verdict()

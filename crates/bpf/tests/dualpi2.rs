@@ -458,10 +458,10 @@ fn the_link_is_the_simulators_at_any_rate() {
         let mut size = MTU;
         for _ in 0..1_000 {
             // Mostly alike; now and then it was idle for some packets' time.
-            if world.next_u64().is_multiple_of(4) {
+            if world.next_u64() % 4 == 0 {
                 size = Bytes::new(64 + world.next_u64() % 9_000);
             }
-            let idle = world.next_u64().is_multiple_of(8);
+            let idle = world.next_u64() % 8 == 0;
             let gap =
                 if idle { world.next_u64() % (1 + 4 * rate.time_of(size).as_nanos()) } else { 0 };
             now = now.max(free_at) + Duration::from_nanos(gap);

@@ -1,5 +1,8 @@
 //! What the detector of Classic ECN costs: Prague per acknowledgement, without and with it.
 
+// `criterion_group!` makes functions that have none.
+#![allow(missing_docs)]
+
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};

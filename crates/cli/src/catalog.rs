@@ -28,10 +28,10 @@ pub fn aqm(kind: Option<&str>, profile: Option<&str>) -> Result<(), Failure> {
     let described = named(&all, kind, "queue discipline")?;
     let profile = profile_of(described, profile)?;
     let mut text = settings(described, profile);
-    if described.kind == dualpi2::Config::KIND
-        && let Some(config) = dualpi2::Config::profile(profile.name)
-    {
-        text += &gains(&config);
+    if described.kind == dualpi2::Config::KIND {
+        if let Some(config) = dualpi2::Config::profile(profile.name) {
+            text += &gains(&config);
+        }
     }
     print(&text)
 }

@@ -303,10 +303,10 @@ impl Folder {
                 }
             }
         }
-        if let Some(aside) = self.aside.as_ref().filter(|aside| aside.is_dir())
-            && let Err(failure) = remove_results(aside)
-        {
-            say!("note: older results stay in {}: {failure}", aside.display());
+        if let Some(aside) = self.aside.as_ref().filter(|aside| aside.is_dir()) {
+            if let Err(failure) = remove_results(aside) {
+                say!("note: older results stay in {}: {failure}", aside.display());
+            }
         }
         Ok(())
     }

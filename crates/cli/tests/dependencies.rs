@@ -42,9 +42,8 @@ fn metadata() -> Value {
 /// tighter than `OR`; older crates write `/` for `OR`.
 fn permissive(expression: &str) -> bool {
     let expression = expression.replace('/', " OR ");
-    if let Some(inner) = expression.strip_prefix('(').and_then(|e| e.strip_suffix(')'))
-        && !inner.contains('(')
-    {
+    let inner = expression.strip_prefix('(').and_then(|e| e.strip_suffix(')'));
+    if let Some(inner) = inner.filter(|inner| !inner.contains('(')) {
         return permissive(inner);
     }
     if let Some((left, right)) = split_outside(&expression, " OR ") {
@@ -86,10 +85,10 @@ fn everything_comes_from_crates_io_under_a_permissive_licence() {
     let mut bad = Vec::new();
     for package in metadata()["packages"].as_array().unwrap() {
         let name = package["name"].as_str().unwrap();
-        if let Some(source) = package["source"].as_str()
-            && !source.starts_with("registry+https://github.com/rust-lang/crates.io-index")
-        {
-            bad.push(format!("{name}: from {source}"));
+        if let Some(source) = package["source"].as_str() {
+            if !source.starts_with("registry+https://github.com/rust-lang/crates.io-index") {
+                bad.push(format!("{name}: from {source}"));
+            }
         }
         let licence = package["license"].as_str().unwrap_or("none");
         if !permissive(licence) {

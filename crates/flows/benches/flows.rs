@@ -1,5 +1,8 @@
 //! What a packet costs: reading its headers, and finding and measuring its flow.
 
+// `criterion_group!` makes functions that have none.
+#![allow(missing_docs)]
+
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -166,7 +169,7 @@ fn check(criterion: &mut Criterion) {
             now += Duration::from_micros(300);
             number += 1;
             check.arrived(black_box(length), now);
-            check.departed(length, Duration::from_micros(500), number.is_multiple_of(20), now);
+            check.departed(length, Duration::from_micros(500), number % 20 == 0, now);
         });
     });
     group.finish();

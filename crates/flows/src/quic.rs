@@ -104,9 +104,10 @@ fn parse(payload: &[u8], first: bool) -> Option<Long> {
     let destination = connection_id()?;
     connection_id()?;
     if version == NEGOTIATION {
-        let (offered, behind) = rest.as_chunks::<4>();
         let known = |version: &u32| VERSIONS.contains(version) || is_reserved(*version);
-        let is_one = behind.is_empty() && offered.iter().any(|v| known(&u32::from_be_bytes(*v)));
+        let mut offered = rest.chunks_exact(4);
+        let is_one = offered.remainder().is_empty()
+            && offered.any(|v| v.try_into().is_ok_and(|v| known(&u32::from_be_bytes(v))));
         return is_one.then_some(Long::Other);
     }
     if byte & FIXED == 0 {

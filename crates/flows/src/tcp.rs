@@ -95,23 +95,23 @@ impl Tcp {
         if header.ack() {
             other.acknowledge(header.ack_number(), now);
         }
-        if let (Some((awaited, at)), Some((_, echo))) = (other.stamped, stamps)
-            && !before(echo, awaited)
-        {
+        if let (Some((awaited, at)), Some((_, echo))) = (other.stamped, stamps) {
             if echo == awaited {
                 other.part.bound(now.since(at));
             }
-            other.stamped = None;
+            if !before(echo, awaited) {
+                other.stamped = None;
+            }
         }
 
         // SYN and FIN have a number each (RFC 9293 §3.4).
         let length = payload as u32 + u32::from(header.syn()) + u32::from(header.fin());
-        if let Some((stamp, _)) = stamps
-            && own.stamp.is_none_or(|highest| before(highest, stamp))
-        {
-            own.stamp = Some(stamp);
-            if length == 0 && own.stamped.is_none() {
-                own.stamped = Some((stamp, now));
+        if let Some((stamp, _)) = stamps {
+            if own.stamp.is_none_or(|highest| before(highest, stamp)) {
+                own.stamp = Some(stamp);
+                if length == 0 && own.stamped.is_none() {
+                    own.stamped = Some((stamp, now));
+                }
             }
         }
         if header.syn() {
@@ -140,9 +140,7 @@ impl Stream {
         if let Some(sequence) = &mut self.sequence {
             sequence.acknowledge(number);
         }
-        if let Some((end, at)) = self.timed
-            && !before(number, end)
-        {
+        if let Some((_, at)) = self.timed.filter(|(end, _)| !before(number, *end)) {
             self.part.add(now.since(at));
             self.timed = None;
         }

@@ -89,13 +89,13 @@ impl Device {
         wanted: &WantedQueue,
         netlink: &mut Netlink,
     ) -> Result<Option<RootQueue>, HostError> {
-        if let (Some(rate), Some(speed)) = (wanted.rate, self.speed())
-            && rate > speed
-        {
-            return Err(HostError::input(
-                format!("--rate: {rate} is more than {} can send, {speed}", self.name),
-                "a queue would form behind DualPI2: a rate a little below the device's, or none",
-            ));
+        if let Some((rate, speed)) = wanted.rate.zip(self.speed()) {
+            if rate > speed {
+                return Err(HostError::input(
+                    format!("--rate: {rate} is more than {} can send, {speed}", self.name),
+                    "a queue would form behind DualPI2: a rate a little below the device's, or none",
+                ));
+            }
         }
         if wanted.rate.is_none() && netlink.queue(&self.name).as_deref() == Some("noqueue") {
             return Err(HostError::input(

@@ -63,10 +63,10 @@ pub fn remove(place: &Place, only: Option<&[Device]>) -> Result<Removed, HostErr
             matches!(instance_of(discipline, &device), Ok(Some(_)))
         })
     };
-    if let Ok(Some(discipline)) = DualPi2::pinned(&place.dualpi2(), DUALPI2)
-        && !is_used(&discipline)
-    {
-        unpin(&place.dualpi2())?;
+    if let Ok(Some(discipline)) = DualPi2::pinned(&place.dualpi2(), DUALPI2) {
+        if !is_used(&discipline) {
+            unpin(&place.dualpi2())?;
+        }
     }
     if only.is_none() {
         for (name, values) in std::mem::take(&mut journal.settings) {

@@ -128,7 +128,11 @@ impl Line {
         while !stop.load(Ordering::Relaxed) {
             let now = self.clock.now();
             self.deliver(now).map_err(failed)?;
-            while let Some((_, pair, delay)) = self.changes.pop_if(|(at, ..)| *at <= now) {
+            while let Some(&(at, pair, delay)) = self.changes.last() {
+                if at > now {
+                    break;
+                }
+                self.changes.pop();
                 self.lines.set_delay(pair, delay);
             }
             let looked = self.clock.now();

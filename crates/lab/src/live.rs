@@ -148,9 +148,8 @@ impl Live {
             return Err(OsError::Run("the run is over: it has no more ports".to_owned()));
         }
         let soon = self.now() + AHEAD;
-        while self.downloads.next_start() <= soon
-            && let Some(download) = self.downloads.next()
-        {
+        while self.downloads.next_start() <= soon {
+            let Some(download) = self.downloads.next() else { break };
             if self.flows.downloads() >= self.most_downloads {
                 turned_away(&download);
             } else {

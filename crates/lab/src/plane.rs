@@ -335,12 +335,10 @@ impl Plane {
         };
         let packet = frame.ip();
         let (local, mut flow) = (packet.is_local(), end.owner.flow(&packet, from));
-        if flow.is_none()
-            && !local
-            && end.owner.has_programs
-            && let Some(recognised) = &mut self.recognised
-        {
-            flow = Some(recognised.observe(&packet, frame.segments(), from, self.now));
+        if flow.is_none() && !local && end.owner.has_programs {
+            if let Some(recognised) = &mut self.recognised {
+                flow = Some(recognised.observe(&packet, frame.segments(), from, self.now));
+            }
         }
         // A pair without flows has none that a stray packet could count for.
         if local || (flow.is_none() && end.owner.listed.is_empty()) {

@@ -319,7 +319,10 @@ impl<'a> Supervisor<'a> {
         due.retain(|(_, number)| programs[*number].client.is_some());
         while !over.load(Ordering::Relaxed) {
             let now = clock.now();
-            for (_, number) in due.extract_if(.., |(start, _)| *start <= now && now > Time::ZERO) {
+            let is_due = |(start, _): &(Time, usize)| *start <= now && now > Time::ZERO;
+            let (starting, later): (Vec<_>, Vec<_>) = due.into_iter().partition(is_due);
+            due = later;
+            for (_, number) in starting {
                 self.start(number, End::Client)?;
             }
             self.look(now)?;

@@ -344,9 +344,8 @@ fn tcp(
         ("net/ipv4/tcp_max_tw_buckets", flows.all.len().max(4096).max(ordered).to_string()),
     ];
     let mut sysctls: Vec<_> = sysctls.map(|(path, value)| (path.to_owned(), value)).into();
-    if let (true, Some(settings)) = (options.built, prague)
-        && settings != kernel::Settings::new(&prague::Config::linux())
-    {
+    let stock = kernel::Settings::new(&prague::Config::linux());
+    if let Some(settings) = prague.filter(|settings| options.built && *settings != stock) {
         let words: Vec<String> = settings.words().iter().map(u64::to_string).collect();
         sysctls.push((PRAGUE.to_owned(), words.join("\t")));
     }

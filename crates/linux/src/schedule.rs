@@ -51,7 +51,11 @@ impl Schedule {
         if now > self.end {
             return;
         }
-        while let Some((_, rate)) = self.changes.pop_if(|(at, _)| *at <= now) {
+        while let Some(&(at, rate)) = self.changes.last() {
+            if at > now {
+                break;
+            }
+            self.changes.pop();
             self.rate = rate;
         }
         let overdrawn = Duration::from_nanos(self.tokens.min(0).unsigned_abs());

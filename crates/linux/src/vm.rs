@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 use l4s_os::{OsError, namespace};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::Timespec;
 
@@ -115,7 +116,7 @@ impl Vm {
             writable.canonicalize().map_err(|error| OsError::machine(writable.display(), error))?;
         let deadline = options.limit.map(|limit| Instant::now() + limit);
         let files = Files::new(&script(command, cwd)).map_err(cannot)?;
-        let (said, theirs) = io::pipe().map_err(cannot)?;
+        let (said, theirs) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| cannot(error.into()))?;
         let mut qemu = Command::new(QEMU);
         qemu.args(self.arguments(&writable, options, &files))
             .stdout(Stdio::piped())
@@ -131,7 +132,7 @@ impl Vm {
         let answers = machine.0.stdout.take();
         let in_time = std::thread::scope(|scope| {
             scope.spawn(|| answers.map(|from| pass_on(from, out)));
-            scope.spawn(|| pass_on(said, err));
+            scope.spawn(|| pass_on(File::from(said), err));
             let in_time = machine.wait(deadline);
             machine.end();
             in_time

@@ -127,7 +127,7 @@ impl Sample {
     #[inline]
     fn add(&mut self, at: Duration, group: SourceId, queue: Queue, fate: u8, sojourn: Duration) {
         self.seen += 1;
-        if self.events.len() < SAMPLE && self.seen.is_multiple_of(self.stride.max(1)) {
+        if self.events.len() < SAMPLE && self.seen % self.stride.max(1) == 0 {
             let [at, sojourn] = [at, sojourn].map(|time| time.as_millis_f64() as f32);
             self.events.push(PacketEvent(at, group, queue as u8, fate, sojourn));
         }

@@ -253,7 +253,7 @@ impl Compact<'_> {
     /// A signed number in zigzag.
     fn integer(&mut self) -> Option<i64> {
         let value = self.varint()?;
-        Some((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
+        Some((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
     /// A number that is not negative.

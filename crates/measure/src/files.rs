@@ -329,7 +329,7 @@ impl Write for Durable {
 /// Opens a regular file, or a symbolic link to one, for reading.
 pub fn open(path: &Path) -> io::Result<File> {
     regular(std::fs::metadata(path)?.file_type())?;
-    let how = OFlags::NONBLOCK.bits().cast_signed();
+    let how = OFlags::NONBLOCK.bits() as i32;
     let file = File::options().read(true).custom_flags(how).open(path)?;
     regular(file.metadata()?.file_type())?;
     Ok(file)

@@ -142,10 +142,10 @@ impl Inventory {
             };
             removed.map_err(ResultError::at(&dir.path().join(name)))?;
         }
-        if let Ok(Some(figures)) = dir.existing(FIGURES)
-            && figures.names().is_ok_and(|names| names.is_empty())
-        {
-            dir.remove_folder(FIGURES).map_err(ResultError::at(figures.path()))?;
+        if let Ok(Some(figures)) = dir.existing(FIGURES) {
+            if figures.names().is_ok_and(|names| names.is_empty()) {
+                dir.remove_folder(FIGURES).map_err(ResultError::at(figures.path()))?;
+            }
         }
         dir.remove_file(INVENTORY).map_err(ResultError::at(&dir.path().join(INVENTORY)))
     }

@@ -176,9 +176,10 @@ impl<W: Write> PacketTrace<W> {
 
     /// Writes what waits for nothing.
     fn write(&mut self) {
-        while let Some(record) = self.records.front()
-            && (!record.waits || self.bytes > MOST_WAITING)
-        {
+        while let Some(record) = self.records.front() {
+            if record.waits && self.bytes <= MOST_WAITING {
+                break;
+            }
             let Some(mut record) = self.records.pop_front() else { return };
             self.first += 1;
             self.bytes -= record.bytes.len();

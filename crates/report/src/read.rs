@@ -180,7 +180,7 @@ impl Tables<'_> {
             } else if flow.end_s.is_some() && flow.size.is_some() {
                 let every = ended[&run].div_ceil(FLOWS);
                 let number = seen.entry(run).or_default();
-                if number.is_multiple_of(every) {
+                if *number % every == 0 {
                     kept.entry(run as usize).or_default().push(flow);
                 }
                 *number += 1;

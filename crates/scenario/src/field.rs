@@ -241,5 +241,5 @@ pub(crate) fn raw(node: &Node) -> Option<Raw> {
 /// A size as people write it: `1514b` rather than `1.514kb`.
 pub(crate) fn bytes_text(size: Bytes) -> String {
     let n = size.get();
-    if n < 1_000_000 && !n.is_multiple_of(1000) { format!("{n}b") } else { size.to_string() }
+    if n < 1_000_000 && n % 1000 != 0 { format!("{n}b") } else { size.to_string() }
 }

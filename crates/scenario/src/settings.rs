@@ -121,11 +121,11 @@ pub(crate) fn configure<C: Configurable>(
         }
     }
 
-    if gathered.count() == faults_before
-        && let Err(conflict) = config.check()
-    {
-        let place = table.entry(conflict.key).map_or(place, |entry| &entry.place);
-        gathered.add(place, format!("`{path}.{}`: {}", conflict.key, conflict.message), None);
+    if gathered.count() == faults_before {
+        if let Err(conflict) = config.check() {
+            let place = table.entry(conflict.key).map_or(place, |entry| &entry.place);
+            gathered.add(place, format!("`{path}.{}`: {}", conflict.key, conflict.message), None);
+        }
     }
     (gathered.count() == faults_before).then_some(config)
 }

@@ -218,10 +218,10 @@ fn inner_mut<'a>(table: &'a mut Table, keys: &[&str], place: &Place) -> Option<&
 /// Turns `key = "kind"` into `key = { kind = "kind" }`, so that settings can stand beside it.
 fn as_kind_table(table: &mut Table, key: &str) {
     let Some(entry) = table.entries.iter_mut().find(|entry| entry.key == key) else { return };
-    if entry.value.text().is_some()
-        && let Some(kind) = crate::settings::as_table(&entry.value)
-    {
-        entry.value.item = Item::Table(kind);
+    if entry.value.text().is_some() {
+        if let Some(kind) = crate::settings::as_table(&entry.value) {
+            entry.value.item = Item::Table(kind);
+        }
     }
 }
 
@@ -512,10 +512,10 @@ impl<'a> Runs<'a> {
         for (axis, steps) in axes.iter().map(|axis| &axis.steps).enumerate() {
             for (step, pairs) in steps.iter().enumerate() {
                 for (path, value) in pairs.shown.iter().chain(&pairs.pins) {
-                    if let Some(steps) = conditions.get_mut(&(path.as_str(), value.clone()))
-                        && steps.last() != Some(&(axis, step))
-                    {
-                        steps.push((axis, step));
+                    if let Some(steps) = conditions.get_mut(&(path.as_str(), value.clone())) {
+                        if steps.last() != Some(&(axis, step)) {
+                            steps.push((axis, step));
+                        }
                     }
                 }
             }

@@ -2,6 +2,9 @@
 //!
 //! An element is a packet that the bottleneck forwarded, its acknowledgement included.
 
+// `criterion_group!` makes functions that have none.
+#![allow(missing_docs)]
+
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use l4s_measure::{EngineSummary, Origin, Recorder};
 use l4s_model::Scenario;

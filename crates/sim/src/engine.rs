@@ -366,12 +366,12 @@ impl<O: Observer<Packet>> Engine<O> {
             Message::Request(request) => server.on_request(&request, now, out),
             Message::Ack(ack) => server.on_ack(&ack, now, out),
         });
-        if matches!(message, Message::Request(_))
-            && let Some(writer) = self.writers.at(slot)
-            && self.writers.get(writer).frames.begin(now)
-            && self.writers.get(writer).frames.next() <= now
-        {
-            self.write(writer, now);
+        if matches!(message, Message::Request(_)) {
+            let Some(writer) = self.writers.at(slot) else { return };
+            let frames = &mut self.writers.get(writer).frames;
+            if frames.begin(now) && frames.next() <= now {
+                self.write(writer, now);
+            }
         }
     }
 

@@ -44,7 +44,7 @@ fn check_scores(name: &str) {
             .unwrap();
         for row in &record.series {
             let time = (row.time_s * 1000.0).round() as u64;
-            let (Some(score), true) = (row.classic_ecn, time.is_multiple_of(500)) else { continue };
+            let (Some(score), true) = (row.classic_ecn, time % 500 == 0) else { continue };
             let thousandths = |x: Option<f64>| (x.unwrap_or_default() * 1000.0).round();
             let (mdev, depth) = (thousandths(row.fbk_mdev_ms), thousandths(row.fbk_depth_ms));
             let (flow, score) = (&row.name, thousandths(Some(score)));

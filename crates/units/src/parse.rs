@@ -266,7 +266,7 @@ fn exactly(number: &str, scale: u64) -> Option<u64> {
     let value = match power >= 0 {
         true => scaled.checked_mul(tens)?,
         // A fraction finer than the unit of the type has no exact value.
-        false => scaled.is_multiple_of(tens).then_some(scaled / tens)?,
+        false => (scaled % tens == 0).then_some(scaled / tens)?,
     };
     u64::try_from(value).ok()
 }

@@ -339,7 +339,7 @@ impl Sum for Bytes {
 fn exact(f: &mut fmt::Formatter<'_>, value: u64, units: &[(u64, &str)]) -> fmt::Result {
     let (scale, unit) = *units
         .iter()
-        .find(|(scale, _)| value >= *scale && value.is_multiple_of((scale / 1000).max(1)))
+        .find(|(scale, _)| value >= *scale && value % (scale / 1000).max(1) == 0)
         .unwrap_or(&units[units.len() - 1]);
     let mut text = format!("{}", value / scale);
     let fraction = value % scale;

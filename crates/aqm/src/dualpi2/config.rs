@@ -562,11 +562,11 @@ impl Configurable for Config {
     ];
 
     fn check(&self) -> Result<(), Conflict> {
-        if let (Some(max), Some(typical)) = (self.max_rtt, self.typical_rtt)
-            && typical > max
-        {
-            let message = format!("{typical} is more than `max_rtt`, which is {max}");
-            return Err(Conflict { key: "typical_rtt", message });
+        if let Some((max, typical)) = self.max_rtt.zip(self.typical_rtt) {
+            if typical > max {
+                let message = format!("{typical} is more than `max_rtt`, which is {max}");
+                return Err(Conflict { key: "typical_rtt", message });
+            }
         }
         let (alpha, beta) = self.effective_gains();
         for (key, hz, gain) in [("alpha", self.alpha, alpha), ("beta", self.beta, beta)] {

@@ -203,9 +203,7 @@ fn carry(
         seen.away = seen.away.max(looked.elapsed());
         looked = Instant::now();
         while let Some(packet) = near.receive_within(0) {
-            if let Some((flags, payload)) = tcp_of(&packet)
-                && payload > 0
-            {
+            if let Some((flags, _)) = tcp_of(&packet).filter(|(_, payload)| *payload > 0) {
                 seen.codepoints[usize::from(packet[1] & 3)] += 1;
                 seen.cwr += u32::from(flags & CWR != 0);
                 if let Some([front, middle]) = behind_it.take() {

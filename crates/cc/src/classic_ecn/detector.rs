@@ -307,9 +307,7 @@ impl<const BITS: u32> Detector<BITS> {
         if sample.delivered_ce > 0 {
             self.on_mark();
         }
-        if let Some(rtt) = sample.rtt_us
-            && !self.is_non_ecn()
-        {
+        if let Some(rtt) = sample.rtt_us.filter(|_| !self.is_non_ecn()) {
             let undelayed = !self.settings.best || self.is_undelayed_ack(sample);
             self.update_tracers(rtt, undelayed, sample);
             if undelayed {

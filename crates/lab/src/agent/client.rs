@@ -140,9 +140,8 @@ impl Client {
             }
             // What changes at an instant holds for the flows that open then.
             self.path.change(clock.now())?;
-            while let Some(Opening { flow, size, .. }) =
-                self.flows.pop_if(|opening| opening.at <= clock.now())
-            {
+            while self.flows.last().is_some_and(|opening| opening.at <= clock.now()) {
+                let Some(Opening { flow, size, .. }) = self.flows.pop() else { break };
                 let socket = self.connect(flow, clock, &mut reports)?;
                 let both = Interest::READABLE | Interest::WRITABLE;
                 waiting.add(&socket, Token(FLOWS + flow.index()), both)?;

@@ -92,7 +92,11 @@ impl Path {
 
     /// Does what is due by `now`.
     pub fn change(&mut self, now: Time) -> Result<(), OsError> {
-        while let Some((_, delay)) = self.changes.pop_if(|(at, _)| *at <= now) {
+        while let Some(&(at, delay)) = self.changes.last() {
+            if at > now {
+                break;
+            }
+            self.changes.pop();
             self.netlink.delay(self.index, delay, Duration::ZERO)?;
         }
         Ok(())

@@ -198,9 +198,10 @@ impl Server {
 impl Server {
     /// Writes every frame that is due, or skips it.
     fn write_frames(&mut self, clock: Clock, reports: &mut Reports) -> Result<(), OsError> {
-        while let Some((at, flow)) = self.due.first().copied()
-            && at <= clock.now()
-        {
+        while let Some((at, flow)) = self.due.first().copied() {
+            if at > clock.now() {
+                break;
+            }
             self.due.pop_first();
             // A client may have closed.
             let Some(connection) = self.connections.get_mut(&flow) else { continue };

@@ -230,7 +230,7 @@ fn cc_info(socket: impl AsFd) -> io::Result<Option<PragueSample>> {
     if length as usize != size_of_val(&words) {
         return Ok(None);
     }
-    let score = |word: u32| i64::from(word.cast_signed()) << 8;
+    let score = |word: u32| i64::from(word as i32) << 8;
     let high = words.map(|word| word >> 24);
     let micros = words.map(|word| word & 0xff_ffff);
     let detector = Reading {

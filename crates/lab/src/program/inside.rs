@@ -10,7 +10,7 @@
 
 use std::ffi::CStr;
 use std::fs::{self, File};
-use std::io::{self, PipeWriter};
+use std::io;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitCode, ExitStatus, exit};
@@ -20,6 +20,7 @@ use std::time::Duration;
 use l4s_os::{keep_off_spare_core, namespace};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use rustix::thread::UnshareFlags;
 use serde::{Deserialize, Serialize};
@@ -117,11 +118,11 @@ fn keep(spec: &Spec, args: &[String]) -> Result<u8, String> {
 }
 
 /// A pipe into a thread that writes the kept part to `to`. The thread drops `copied` when it is done.
-fn copying(to: OwnedFd, copied: mpsc::Sender<()>) -> io::Result<PipeWriter> {
-    let (from, pipe) = io::pipe()?;
+fn copying(to: OwnedFd, copied: mpsc::Sender<()>) -> io::Result<OwnedFd> {
+    let (from, pipe) = pipe_with(PipeFlags::CLOEXEC)?;
     std::thread::Builder::new().spawn(move || {
         // Where it cannot be written, the pipe is closed, which ends a program that goes on printing.
-        let _ = output::copy(from, File::from(to));
+        let _ = output::copy(File::from(from), File::from(to));
         drop(copied);
     })?;
     Ok(pipe)

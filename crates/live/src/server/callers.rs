@@ -141,9 +141,10 @@ impl Place {
         let at = |all: &[Caller]| all.iter().position(|c| Arc::ptr_eq(&c.close, &self.close));
         if at(&all).is_some_and(|at| !all[at].verified)
             && self.callers.make_room(&mut all, true, now).is_ok()
-            && let Some(at) = at(&all)
         {
-            all[at].verified = true;
+            if let Some(at) = at(&all) {
+                all[at].verified = true;
+            }
         }
     }
 }

@@ -241,11 +241,8 @@ pub(super) fn groups<'a>(
             (draft.flows, draft.start) = (0, Start::At(Time::ZERO));
         }
         flows += draft.flows;
-        let cc = control(table, &node.place, gathered);
-        if gathered.count() == before
-            && let Some(cc) = cc
-            && let Some(group) = counted_out(draft, cc, table, end, gathered)
-        {
+        let cc = control(table, &node.place, gathered).filter(|_| gathered.count() == before);
+        if let Some(group) = cc.and_then(|cc| counted_out(draft, cc, table, end, gathered)) {
             groups.push((group, table));
         }
     }

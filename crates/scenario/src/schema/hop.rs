@@ -144,9 +144,8 @@ pub(super) fn hops(
             let table = table.get("aqm").and_then(Node::table);
             limit_for_a_packet(table, "hop.aqm", *limit, passing, gathered);
         }
-        if per == Per::Flow
-            && let Some(source) = sources.iter().copied().find(|source| with_web.contains(source))
-        {
+        let web = sources.iter().copied().find(|source| with_web.contains(source));
+        if let Some(source) = web.filter(|_| per == Per::Flow) {
             let place = table.get("per").map_or(&node.place, |node| &node.place);
             let message = format!(
                 "`hop.per`: found \"flow\", but group `{}` has a `[[web]]`, whose downloads have \

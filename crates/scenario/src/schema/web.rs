@@ -74,9 +74,8 @@ pub(crate) const WEB: &[Field<WebDraft>] = &[
 /// `"100/s"`, or in proportion to the link's rate: `"0.25/mbit"` is once a second at 4 Mb/s.
 fn rate(web: &mut WebDraft, node: &Node) -> Result<(), Refusal> {
     let proportion = node.text().and_then(|text| text.strip_suffix("/mbit"));
-    if let Some(Ok(rate)) = proportion.map(|number| format!("{number}/s").parse::<Frequency>())
-        && rate <= Frequency::per_second(MOST_PER_MBIT)
-    {
+    let rate = proportion.and_then(|number| format!("{number}/s").parse::<Frequency>().ok());
+    if let Some(rate) = rate.filter(|rate| *rate <= Frequency::per_second(MOST_PER_MBIT)) {
         (web.rate, web.per_mbit) = (rate, true);
         return Ok(());
     }

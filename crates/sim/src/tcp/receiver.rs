@@ -461,10 +461,8 @@ impl Receiver {
             let mut blocks = [(0, 0); 3];
             let mut n = 0;
             for seq in self.recent {
-                if let Some(block) = self.beyond.containing(seq)
-                    && !blocks[..n].contains(&block)
-                    && block.0 > self.next
-                {
+                let Some(block) = self.beyond.containing(seq) else { continue };
+                if !blocks[..n].contains(&block) && block.0 > self.next {
                     blocks[n] = block;
                     let distance = |s: u64| u32::try_from(s - self.next).unwrap_or(u32::MAX);
                     sacks[n] = (distance(block.0), distance(block.1));

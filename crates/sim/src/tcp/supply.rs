@@ -106,10 +106,10 @@ impl Supply {
     /// A unit was sent that ends at `to`.
     #[inline]
     pub fn sent_unit(&mut self, to: u64) {
-        if self.writes.is_some()
-            && let Some(buffer) = self.buffer()
-        {
-            buffer.sent(to);
+        if self.writes.is_some() {
+            if let Some(buffer) = self.buffer() {
+                buffer.sent(to);
+            }
         }
     }
 
@@ -182,10 +182,10 @@ impl Supply {
     /// A segment was sent that ends all that was written, with this payload.
     #[inline]
     pub fn sent_last(&mut self, payload: u16) {
-        if let Some(writes) = &mut self.writes
-            && payload < self.payload
-        {
-            writes.small_end = self.bytes;
+        if payload < self.payload {
+            if let Some(writes) = &mut self.writes {
+                writes.small_end = self.bytes;
+            }
         }
     }
 

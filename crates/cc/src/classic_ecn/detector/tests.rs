@@ -132,7 +132,7 @@ fn it_rests_until_the_first_mark_and_again_at_its_floor() {
     let mut detector = Detector::<24>::new(&Config::paper(), false);
     detector.on_threshold(4);
     // 20 ms up and down, but not a mark.
-    let rtt = |i: u64| if i.is_multiple_of(2) { 10_000 } else { 30_000 };
+    let rtt = |i: u64| if i % 2 == 0 { 10_000 } else { 30_000 };
     for i in 1..1000 {
         detector.on_ack(&sample(i, 2, rtt(i), 10_000, false));
     }

@@ -49,9 +49,8 @@ impl Sender {
         if progress.ece {
             self.undo.is_due_to_mark();
         }
-        if let Some(twice) = progress.ack.duplicate_block()
-            && !self.tracing.has(twice)
-        {
+        let twice = progress.ack.duplicate_block();
+        if let Some(twice) = twice.filter(|twice| !self.tracing.has(*twice)) {
             self.undo.came_twice(twice.0);
             // No reordering led to a probe.
             if self.probe.is_none_or(|probe| twice.1 != probe.nxt) {
