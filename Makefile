@@ -52,6 +52,9 @@ wheel: ## wheels for Linux on x86-64 and aarch64, in dist (installs a cross comp
 test: setup ## every test that is quick
 	@$(CARGO) test --workspace --locked --quiet
 
+test-bare: ## the README's commands on a bare Debian 13 (debootstrap, as root; about ten minutes)
+	@scripts/bare.sh
+
 test-programs: build linux ## real programs, in real and in virtual time, and their tables (installs them; 40 minutes)
 	@scripts/programs.sh
 	@scripts/programs.sh --on linux

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs what a fresh Debian or Ubuntu machine lacks to build l4s: a C compiler, Rust, and on
+# Installs what a fresh Debian or Ubuntu machine lacks to build l4s: a C compiler, Rust (the
+# distribution's where it is new enough, or else from rustup), and on
 # Linux what the BPF programs need: clang, pkg-config and the headers of libelf and zlib.
 # With --browser: what the tests of the live page need instead, Chromium, Node and npm.
 # With --python: what the Python package needs besides, Python with its virtual environments.
@@ -51,10 +52,15 @@ usable_clang() {
     return 1
 }
 
+# at_least LEAST VERSION: whether a version is this one or later.
+at_least() {
+    [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n1)" = "$1" ]
+}
+
 usable_rust() {
     command -v cargo >/dev/null || return 1
     version=$(cargo --version 2>/dev/null | cut -d' ' -f2) || return 1
-    [ "$(printf '%s\n%s\n' "$RUST_MIN" "$version" | sort -V | head -n1)" = "$RUST_MIN" ]
+    at_least "$RUST_MIN" "$version"
 }
 
 if [ "${1:-}" = --browser ]; then
@@ -125,6 +131,17 @@ if [ "$(uname)" = Linux ]; then
     echo "$headers" | cc -E -x c - >/dev/null 2>&1 || install libelf-dev zlib1g-dev
 fi
 
+# offers_rust: whether the package of the distribution is new enough, as Debian 13's is.
+offers_rust() {
+    command -v apt-get >/dev/null || return 1
+    update
+    version=$(apt-cache policy cargo | sed -n 's/^  Candidate: \([0-9.]*\).*/\1/p')
+    [ -n "$version" ] && at_least "$RUST_MIN" "$version"
+}
+
+if ! usable_rust && ! command -v rustup >/dev/null && offers_rust; then
+    install cargo rustc
+fi
 if ! usable_rust; then
     # rustup may be here without a tool chain; newer distributions have it as a package.
     if ! command -v rustup >/dev/null && has rustup; then
