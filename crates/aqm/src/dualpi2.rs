@@ -1,4 +1,5 @@
-//! DualPI2: two queues, isolated in delay and coupled in capacity (DCttH §3, Qdisc §3, RFC 9332).
+//! DualPI2: two queues, isolated in delay and coupled in capacity (DCttH §3, Qdisc §3,
+//! RFC 9330 §4.2, RFC 9332).
 //!
 //! L4S packets wait in a shallow queue that marks early; Classic packets wait in a queue that a
 //! PI controller holds at a target delay. The controller's base probability p' is squared for
@@ -157,7 +158,8 @@ impl<P: Packet, B: Base> Engine<P, B> {
         let waiting = self.l.backlog().bytes + self.c.backlog().bytes;
         let base_acts = at == self.config.drop_at && waiting >= self.config.min_backlog;
         let Coupled { p_prime, p_l, overloaded } = self.base.coupled();
-        // Overload: a mark can signal no more, so both kinds get the Classic drop.
+        // Overload: a mark can signal no more, so both kinds get the Classic drop (RFC 9331 §5.1,
+        // RFC 9332 §2.5.1.1).
         if base_acts && overloaded && self.dice.twice(p_prime, queue, rng) {
             return Verdict::Drop(DropCause::Overload);
         }

@@ -63,7 +63,8 @@ pub trait Packet {
     /// Its ECN field now.
     fn ecn(&self) -> Ecn;
 
-    /// Sets congestion experienced. Called only on ECN-capable packets.
+    /// Sets congestion experienced, the only change that its ECN field ever gets (RFC 9331 §5.1,
+    /// §5.4.1.2). Called only on ECN-capable packets.
     fn set_ce(&mut self);
 
     /// A hash of its 5-tuple, for disciplines that separate flows.

@@ -19,6 +19,14 @@ fn rig(config: dualpi2::Config) -> Rig {
     Rig::new(Config::DualPi2(config))
 }
 
+/// RFC 9332 §2.5.1 recommends a coupling factor of 2.
+#[test]
+fn every_profile_couples_by_two() {
+    for profile in dualpi2::Config::PROFILES {
+        assert_eq!((profile.make)().k, 2, "{}", profile.name);
+    }
+}
+
 #[test]
 fn the_ramp_of_mainline_from_an_empty_start() {
     // Linux 6.17 and later, sch_dualpi2.c: calculate_probability() by hand, with the default

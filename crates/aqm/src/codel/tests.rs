@@ -1,6 +1,6 @@
 use super::*;
 use crate::testing::{Probe, SEED, ms, rng};
-use crate::{Counters, DropCause, MTU, MarkCause};
+use crate::{Counters, DropCause, MTU, MarkCause, fq_codel};
 use l4s_units::Ecn;
 
 /// Drops by time in ms, of a queue of full-sized packets that all waited `delay` and leave one
@@ -161,4 +161,19 @@ fn after_a_long_silence_one_dequeue_drops_no_more_than_256() {
     // In 100 s at 100 ms / √n: 250000 drops would be due.
     assert!(codel.dequeue(ms(100_000), &mut rng, &mut seen).is_some());
     assert_eq!(seen.dropped(Queue::Q), 1 + 256);
+}
+
+/// RFC 8289 §4.2, §4.3 and §4.5, RFC 8290 §5.2: any default suits the Internet.
+#[test]
+fn every_profile_has_the_settings_of_the_internet() {
+    let (target, interval) = (Duration::from_millis(5), Duration::from_millis(100));
+    for profile in Config::PROFILES {
+        let config = (profile.make)();
+        assert_eq!((config.target, config.interval), (target, interval), "{}", profile.name);
+    }
+    for profile in fq_codel::Config::PROFILES {
+        let config = (profile.make)();
+        assert_eq!((config.target, config.interval), (target, interval), "{}", profile.name);
+        assert!(config.ecn, "{}", profile.name);
+    }
 }

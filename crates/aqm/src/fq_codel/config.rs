@@ -23,8 +23,8 @@ pub struct Config {
     pub ecn: bool,
     /// Mark every ECN-capable packet that waited longer.
     pub ce_threshold: Option<Duration>,
-    /// That threshold applies to L4S packets only, ECT(1) and CE
-    /// (`ce_threshold_selector 1/1` of `tc`).
+    /// That threshold applies to L4S packets only, ECT(1) and CE, from whatever flow (RFC 9331 §5.3;
+    /// `ce_threshold_selector 1/1` of `tc`).
     pub ce_l4s_only: bool,
     /// Packets dropped at most from the longest queue when there is no room.
     pub drop_batch: u32,

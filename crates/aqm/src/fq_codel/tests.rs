@@ -251,3 +251,25 @@ fn the_pool_grows_to_the_longest_queue_and_no_further() {
     }
     assert_eq!(bench.aqm.flows.places(), 50);
 }
+
+/// RFC 8289 §4.4: a packet that is alone in its queue is signalled where other flows have a backlog.
+#[test]
+fn the_occupancy_of_all_flows_counts() {
+    let marks = |others: u64| {
+        let mut bench = Bench::new(Config::dctth());
+        let mut marks = 0;
+        for round in 0..100 {
+            bench.put(Probe::full(round).flow(A).ecn(Ecn::Ect0));
+            for id in 0..others {
+                bench.put(Probe::full(id).flow(B));
+            }
+            // Each waits for 10 ms, twice the target.
+            bench.now = ms(10 * (round + 1));
+            let out = std::iter::from_fn(|| bench.take()).find(|packet| packet.flow == A);
+            marks += u32::from(out.unwrap().ecn.is_ce());
+        }
+        marks
+    };
+    assert_eq!(marks(0), 0);
+    assert!(marks(3) > 3, "{}", marks(3));
+}

@@ -446,6 +446,25 @@ fn signals_keep_a_distance_between_a_lower_and_an_upper_bound() {
     assert!((mean - 36.0).abs() < 1.5, "{mean}");
 }
 
+/// RFC 8033 §4.2, §4.4 and §5.1.
+#[test]
+fn the_profile_of_rfc_8033_has_its_defaults() {
+    let ms = Duration::from_millis;
+    let c = Config::rfc8033();
+    assert_eq!((c.target, c.tupdate, c.burst), (ms(15), ms(15), ms(150)));
+    assert_eq!((c.alpha, c.beta, c.ecn_drop), (0.125, 1.25, 0.1));
+}
+
+/// RFC 8034 §4.1, §4.7 and §A.1.
+#[test]
+fn the_profile_of_docsis_has_its_constants() {
+    let ms = Duration::from_millis;
+    let c = Config::docsis();
+    assert_eq!((c.target, c.tupdate, c.burst), (ms(10), ms(16), ms(142)));
+    assert_eq!((c.alpha, c.beta, c.ecn, c.bytemode), (0.25, 2.5, false, true));
+    assert_eq!((c.rise_above, c.decay_below), (Some(ms(200)), ms(5)));
+}
+
 #[test]
 fn bytemode_spares_small_packets_in_proportion() {
     let config = Config { bytemode: true, ..Config::rfc8033() };

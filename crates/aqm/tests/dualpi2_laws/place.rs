@@ -118,3 +118,15 @@ fn marking_is_chosen_apart_from_the_queue() {
     let rig = fates(classic, 0.3, Ecn::Ect1);
     assert_fits(rig.marks(Queue::L, MarkCause::Classic), N, 0.09, "ECT(1) in L");
 }
+
+/// RFC 9331 §5.1: an operator can switch L4S off, and then ECT(1) is treated as Not-ECT is.
+#[test]
+fn without_l4s_ect1_is_not_ect() {
+    let (dualq, marking) = (Classify::None, Classify::None);
+    let off = Config { dualq, marking, classic_ecn: false, ..bare() };
+    for ecn in [Ecn::NotEct, Ecn::Ect1] {
+        let rig = fates(off.clone(), 0.3, ecn);
+        assert_fits(rig.drops(Queue::Q, DropCause::Aqm), N, 0.09, "L4S is off");
+        assert_eq!(rig.told.marked.len(), 0, "{ecn}");
+    }
+}
