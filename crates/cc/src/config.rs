@@ -22,7 +22,8 @@ pub enum WantedEcn {
 /// Beside those that a scenario can name is the one that comes from elsewhere.
 macro_rules! controls {
     ($($variant:ident => $module:ident, $wants:ident);+ $(;)?) => {
-        /// The configuration of any congestion control.
+        /// The configuration of any congestion control: a Classic one can always take the place of a
+        /// scalable one (RFC 9331 §4.3).
         #[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
         pub enum Config {
             $(#[doc = concat!("See [`", stringify!($module), "`](crate::", stringify!($module), ").")]

@@ -432,6 +432,98 @@ mod tests {
         assert_eq!(Rule::new(&Config::default()).limit(true, 100), 200);
     }
 
+    const RTT: Duration = Duration::from_millis(100);
+
+    /// A window of 1000 segments after a loss, over a path of 100 ms.
+    fn reduced(config: Config) -> (Rule, Window) {
+        let mut rule = Rule::new(&Config { hystart: false, ..config });
+        let mut window = Window::new(1000);
+        window.limited = true;
+        rule.observe(&mut window, &Ack { rtt: Some(RTT), ..Ack::default() });
+        window.ssthresh = rule.ssthresh(&window, Congestion::Loss);
+        window.cwnd = window.ssthresh;
+        (rule, window)
+    }
+
+    /// RFC 9438 §4.2: from 700 back to 1000 in ∛(300 / 0.4) = 9.086 s. W(t) = 1000 + 0.4·(t − 9.086)³:
+    /// 4.586 s before the plateau 961.4, and 4.514 s after it 1036.8.
+    #[test]
+    fn the_window_follows_the_curve() {
+        let (mut rule, mut window) = reduced(Config { reno_friendly: false, ..Config::default() });
+        assert_eq!(window.cwnd, 700);
+        let mut found = Vec::new();
+        for tenth in 0..=136u64 {
+            if [45, 91, 136].contains(&tenth) {
+                found.push(window.cwnd);
+            }
+            let flight = window.cwnd;
+            for n in 0..10u64 {
+                let now = Time::from_nanos((100 * tenth + 10 * n) * 1_000_000);
+                let delivered = flight / 10;
+                rule.grow(&mut window, &Ack { now, delivered, ..Ack::default() });
+            }
+        }
+        for (cwnd, expected) in found.iter().zip([961, 1000, 1037]) {
+            assert!(cwnd.abs_diff(expected) <= 5, "{found:?}");
+        }
+    }
+
+    /// RFC 9438 §4.2: the target is 1.5 windows at most.
+    #[test]
+    fn a_window_grows_by_half_in_a_round_trip_at_most() {
+        let mut rule = Rule::new(&Config::default());
+        rule.update(10, 1, Time::ZERO);
+        rule.update(10, 1, Time::ZERO + Duration::from_secs(1000));
+        assert_eq!(rule.per, 2);
+    }
+
+    /// RFC 9438 §4.6, RFC 8511 §3.
+    #[test]
+    fn a_loss_leaves_seven_tenths_of_the_window() {
+        let mut rule = Rule::new(&Config { abe: true, ..Config::default() });
+        let window = Window::new(1000);
+        assert_eq!(rule.ssthresh(&window, Congestion::Loss), 700);
+        assert_eq!(rule.ssthresh(&window, Congestion::Ecn), 849);
+    }
+
+    /// RFC 9438 §4.7: a window that stopped growing at 800, below its last maximum, has one of
+    /// 800 · (1 + 0.7) / 2.
+    #[test]
+    fn a_smaller_maximum_is_taken_as_smaller_still() {
+        for (fast_convergence, expected) in [(true, [1000, 680, 900]), (false, [1000, 800, 900])] {
+            let mut rule = Rule::new(&Config { fast_convergence, ..Config::default() });
+            let maxima = [1000, 800, 900].map(|cwnd| {
+                rule.reduced_from(cwnd);
+                rule.w_max
+            });
+            assert_eq!(maxima, expected);
+        }
+    }
+
+    /// RFC 9438 §4.8: the curve and Reno's window begin at the window of congestion avoidance.
+    #[test]
+    fn after_a_timeout_nothing_is_known() {
+        let (mut rule, window) = reduced(Config::default());
+        assert_eq!(rule.ssthresh(&window, Congestion::Timeout), 490);
+        assert_eq!((rule.w_max, rule.delay_min), (0, Duration::ZERO));
+        rule.update(20, 1, Time::ZERO);
+        assert_eq!(
+            rule.epoch.map(|epoch| (epoch.k, epoch.plateau, epoch.w_est)),
+            Some((0, 20, 20))
+        );
+    }
+
+    /// RFC 9438 §4.2.
+    #[test]
+    fn a_pause_does_not_count_on_the_curve() {
+        let (mut rule, mut window) = reduced(Config::default());
+        let s = Duration::from_secs;
+        rule.update(700, 1, Time::ZERO + s(1));
+        let pause = Pause { now: Time::ZERO + s(5), length: s(2), rto: s(1) };
+        rule.restart(&mut window, pause, 10);
+        assert_eq!(rule.epoch.map(|epoch| epoch.start), Some(Time::ZERO + s(3)));
+    }
+
     #[test]
     fn reno_steps_as_rfc_9438_has_them() {
         // (1 + 0.7) / (3·0.3) = 1.89 windows of acknowledgements per segment, in eighths: 15.

@@ -178,3 +178,51 @@ impl WindowRule for Rule {
         Some(f64::from(self.state.alpha) / f64::from(1u32 << self.bits))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A rule that has seen windows of 10 segments, of which these were marked.
+    fn after(config: &Config, marked: &[u32]) -> Rule {
+        let mut rule = Rule::new(config);
+        for delivered_ce in marked.iter().copied() {
+            let una = rule.state.window_end;
+            let ack = Ack { delivered: 10, delivered_ce, una, nxt: una + 10, ..Ack::default() };
+            rule.observe(&mut Window::new(100), &ack);
+        }
+        rule
+    }
+
+    /// RFC 8257 §3.3: alpha starts at 1, and g is 1/16. 15/16 after a window without a mark, and
+    /// 15/16 of that and 1/32 after one of which half was marked.
+    #[test]
+    fn alpha_follows_the_fraction_of_marks() {
+        let mut rule = after(&Config::rfc8257(), &[0, 5]);
+        assert_eq!(rule.alpha(), Some(0.910_156_25));
+        // 100 · (1 − 0.455).
+        assert_eq!(rule.ssthresh(&Window::new(100), Congestion::Ecn), 55);
+    }
+
+    /// RFC 8257 §3.5, RFC 5681 §3.1 equation 4.
+    #[test]
+    fn loss_halves_the_window_whatever_alpha_is() {
+        for alpha_on_init in [0, 1 << 10] {
+            let mut rule = Rule::new(&Config { alpha_on_init, ..Config::linux() });
+            for loss in [Congestion::Loss, Congestion::LossByTimer, Congestion::Timeout] {
+                assert_eq!(rule.ssthresh(&Window::new(100), loss), 50);
+                assert_eq!(rule.ssthresh(&Window::new(3), loss), 2);
+            }
+            assert_eq!(rule.loss_while_reducing(&Window::new(100)), Some(50));
+        }
+    }
+
+    /// RFC 8257 §4.2: no rounding keeps alpha above 0, and no count of marks takes it above 1.
+    #[test]
+    fn alpha_reaches_zero_and_no_more_than_one() {
+        for config in [Config::linux(), Config::rfc8257()] {
+            assert_eq!(after(&config, &[0; 400]).alpha(), Some(0.0));
+            assert_eq!(after(&config, &[20; 400]).alpha(), Some(1.0));
+        }
+    }
+}

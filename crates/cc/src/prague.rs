@@ -1,4 +1,4 @@
-//! TCP Prague: DCTCP made fit for the Internet (RFC 9331 §4.3).
+//! TCP Prague: DCTCP made fit for the Internet (RFC 9330 §4.3, RFC 9331 §4.3).
 //!
 //! The window has a fraction, growth does not depend on the RTT where that is short, and marks
 //! are answered at most once per virtual RTT. It sets the window in every state of the transport, as

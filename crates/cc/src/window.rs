@@ -83,7 +83,7 @@ impl Window {
     }
 
     /// Returns to the window and the threshold before a reduction, where these were larger
-    /// (RFC 4015 §3.2, `tcp_undo_cwnd_reduction`).
+    /// (RFC 4015 §3.2, RFC 9438 §4.9.2, `tcp_undo_cwnd_reduction`).
     pub fn undo(&mut self, prior: Window) {
         self.cwnd = self.cwnd.max(prior.cwnd);
         self.ssthresh = self.ssthresh.max(prior.ssthresh);
@@ -136,6 +136,14 @@ mod tests {
         let mut window = Window { ssthresh: 50, ..Window::new(100) };
         window.restart(pause(60), 32);
         assert_eq!(window.cwnd, 32);
+    }
+
+    /// RFC 9438 §4.9.2.
+    #[test]
+    fn what_is_larger_by_then_is_kept() {
+        let mut window = Window { ssthresh: 15, ..Window::new(20) };
+        window.undo(Window { ssthresh: 30, ..Window::new(10) });
+        assert_eq!((window.cwnd, window.ssthresh), (20, 30));
     }
 
     #[test]
