@@ -204,6 +204,15 @@ mod tests {
         (ace(INITIAL_CEP + marks), ByteCounters { ce, ..INITIAL_BYTES })
     }
 
+    /// RFC 9768 §3.2.2.5.2: packets that came twice count too, so that there may be more marks than
+    /// segments newly acknowledged.
+    #[test]
+    fn more_marks_than_segments_are_believed() {
+        let mut decoder = Decoder::new(MSS as u16);
+        assert_eq!(decoder.take(ace(INITIAL_CEP + 3), None, 1, true).marks, 3);
+        assert_eq!(decoder.take(ace(INITIAL_CEP + 4), None, 1, true).marks, 1);
+    }
+
     /// The plain and the safer difference (RFC 9768 appendix A.2.1).
     #[test]
     fn three_bits_may_have_wrapped() {

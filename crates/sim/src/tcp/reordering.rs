@@ -1,5 +1,5 @@
 //! The reordering window of RACK: how long a later segment may overtake one before that counts as lost
-//! (RFC 8985 §6.2 step 4).
+//! (RFC 8985 §6.2 step 4). It is a time, not a number of packets (RFC 9331 §4.3).
 
 use l4s_units::Duration;
 

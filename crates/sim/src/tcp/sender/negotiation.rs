@@ -37,7 +37,7 @@ impl Sender {
     }
 
     /// The codepoint of a SYN-ACK: that of data with a control that cannot do without ECN, as in
-    /// Linux, and Not-ECT with others (RFC 3168 §6.1.1).
+    /// Linux (RFC 8257 §3.6), and Not-ECT with others (RFC 3168 §6.1.1).
     pub(super) fn syn_ack_ecn(&self) -> Ecn {
         self.ecn.filter(|_| self.needs_ecn).unwrap_or_default()
     }

@@ -314,6 +314,28 @@ fn a_server_keeps_its_mode_whatever_later_syns_say() {
     assert_eq!(server.on_syn(0b111, Ecn::Ect1), (Ecn::NotEct, NO_FLAGS));
 }
 
+/// RFC 9768 §3.1.5: each SYN-ACK tells how the SYN before it arrived.
+#[test]
+fn a_server_feeds_back_the_codepoint_of_the_latest_syn() {
+    let mut server = Server::prague();
+    for (ecn, ace) in [(Ecn::Ect1, 0b011), (Ecn::Ce, 0b110), (Ecn::NotEct, 0b010)] {
+        assert_eq!(server.on_syn(0b111, ecn), (Ecn::Ect1, flags(ace)));
+    }
+}
+
+/// RFC 9768 §3.1.5: the flags of a SYN that comes when the handshake is over say nothing.
+#[test]
+fn a_syn_of_an_open_connection_is_ignored() {
+    let mut server = Server::prague();
+    server.on_syn(0b111, Ecn::Ect1);
+    server.on_request(0b011, true);
+    server.on_syn(0b000, Ecn::NotEct);
+    server.on_syn(0b011, Ecn::NotEct);
+    assert_eq!(server.wire.syn_acks.len(), 1);
+    assert!(server.on_ack(2, 6, Some(1448), 41), "marks are answered as before");
+    assert_eq!(server.last_data(), Ecn::Ect1);
+}
+
 /// RFC 9768 §3.2.3.2.2: after two timeouts the SYN-ACK has no flags, and data is Not-ECT (§3.1.5).
 #[test]
 fn a_syn_ack_that_is_not_answered_is_sent_again_without_ecn() {
