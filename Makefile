@@ -114,7 +114,7 @@ web: ## the front end, built anew into crates/report/assets/web and crates/live/
 docs: setup ## the pages that are made from the code
 	@scripts/traceability.sh
 	@UPDATE_DOCS=1 $(CARGO) test --locked --quiet -p l4s-measure --test dictionary
-	@UPDATE_DOCS=1 $(CARGO) test --locked --quiet -p l4s --test reference
+	@UPDATE_DOCS=1 $(CARGO) test --locked --quiet -p l4s --test reference --test conformance
 	@scripts/site.sh --python-api
 
 snippets: build ## the snippets of README, tutorials and guides, run (four minutes; make python before, for those in Python)

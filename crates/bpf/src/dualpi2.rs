@@ -197,7 +197,7 @@ pub struct Signals {
     pub drain_bps: u64,
 }
 
-/// What became of the packets of a queue since the discipline was attached.
+/// What became of the packets of a queue since the discipline was attached (RFC 9332 §2.5.2.2).
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Counts {
     /// Packets that wait.

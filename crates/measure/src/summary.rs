@@ -92,7 +92,7 @@ measures! {
 }
 
 measures! {
-    /// One queue.
+    /// One queue (RFC 9332 §2.5.2.2).
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
     pub struct QueueSummary {
         /// `L`, `C` or `Q`.

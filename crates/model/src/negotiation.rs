@@ -56,7 +56,7 @@ impl Group {
     }
 
     /// Whether the server does without ECN where the client has only that of RFC 3168. ECT(1) of a
-    /// scalable control takes exact feedback (RFC 9331 §4.2); Linux' Prague asks for this with the
+    /// scalable control takes exact feedback (RFC 9330 §4.1, RFC 9331 §4.2); Linux' Prague asks for this with the
     /// flag `TCP_CONG_NO_FALLBACK_RFC3168`.
     pub fn refuses_rfc3168(&self) -> bool {
         self.cc.wants() == WantedEcn::L4s && self.codepoint() == Some(Ecn::Ect1)
