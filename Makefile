@@ -67,6 +67,9 @@ lint: setup ## format, lints, licences
 doc: setup ## the documentation of the crates, without a warning
 	@RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 
+package: setup ## the crates for crates.io, packed and each built from its package, without a network
+	@scripts/package.py
+
 msrv: setup ## the workspace with the oldest Rust that it supports (installs that by rustup)
 	@rustup toolchain install --profile minimal "$$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)"
 	@$(CARGO) "+$$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)" check --workspace --all-targets --locked

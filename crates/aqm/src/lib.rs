@@ -26,6 +26,11 @@
 //! assert_eq!(departure.sojourn.as_nanos(), 1_000);
 //! ```
 
+/// The example of README.md, as a documentation test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub mod cobalt;
 pub mod codel;
 mod config;

@@ -8,6 +8,11 @@
 //! [`Downloads`] that a scenario's `[[web]]` begin, the [`Frames`] that its `[[app]]` write, the
 //! [`Datagrams`] that its `[[udp]]` send, and the processing time of hosts ([`host_jitter`]).
 
+/// The example of README.md, as a documentation test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod aggregate;
 mod apps;
 mod datagrams;

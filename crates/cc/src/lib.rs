@@ -8,6 +8,11 @@
 //! Reno, Cubic and DCTCP do, implements [`WindowRule`] instead, and [`Reducing`] does the rest as
 //! Linux does for such controls. Windows are whole segments, as in Linux.
 
+/// The example of README.md, as a documentation test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub mod classic_ecn;
 mod config;
 mod connection;

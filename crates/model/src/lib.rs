@@ -3,6 +3,11 @@
 //! A front end builds a [`Scenario`] (`l4s-scenario` reads one from TOML) and a substrate runs it.
 //! [`Scenario::adaptable`] decides whether a live run can switch to a changed scenario.
 
+/// The example of README.md, as a documentation test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod adapt;
 mod change;
 mod course;

@@ -4,6 +4,11 @@
 //! There is no wall clock, no thread and no unordered map in here: the same scenario and seed
 //! give the same events in the same order.
 
+/// The example of README.md, as a documentation test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod ack_loss;
 mod agenda;
 mod app;

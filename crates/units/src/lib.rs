@@ -7,6 +7,11 @@
 //! Text follows `tc`: `40mbit`, `10ms`, `1514b`, and `100/s`; numbers are written as in TOML. [`param`] describes settings that a
 //! user may change: their name, unit, default and range.
 
+/// The example of README.md, as a documentation test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod c_struct;
 mod ecn;
 pub mod param;
