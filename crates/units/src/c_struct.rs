@@ -2,6 +2,12 @@
 
 /// A structure of unsigned 64-bit words, in the order and with the names of its C structure. Made by
 /// [`c_struct!`](crate::c_struct).
+///
+/// ```
+/// use l4s_units::CStruct;
+///
+/// assert_eq!(7u64.words(), [7]);
+/// ```
 pub trait CStruct {
     /// Gives every word with its name to `visit`, in the order in memory. The name of a word in a
     /// structure within starts with the name of that structure and a dot.

@@ -4,6 +4,13 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 
 /// The two ECN bits of an IP header (RFC 3168 §5, RFC 9331 §2).
+///
+/// ```
+/// use l4s_units::Ecn;
+///
+/// assert_eq!(Ecn::from_bits(0b01), Ecn::Ect1);
+/// assert!(Ecn::Ce.is_capable() && !Ecn::NotEct.is_capable());
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Ecn {

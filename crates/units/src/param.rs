@@ -11,6 +11,29 @@ use crate::parse::NO_UNIT;
 use crate::{Bytes, Duration, ParseError, packets};
 
 /// A configuration whose settings are declared.
+///
+/// ```
+/// use l4s_units::param;
+/// use l4s_units::param::{Configurable, Kind, Param, Profile, Raw};
+///
+/// struct Config {
+///     most: u32,
+/// }
+///
+/// impl Configurable for Config {
+///     const KIND: &'static str = "example";
+///     const ABOUT: &'static str = "an example";
+///     const PARAMS: &'static [Param<Self>] =
+///         &[param!(most, Kind::Count { min: 1, max: 9 }, "the most packets")];
+///     const PROFILES: &'static [Profile<Self>] =
+///         &[Profile { name: "default", doc: "the default", make: || Config { most: 3 } }];
+/// }
+///
+/// let mut config = Config::profile("default").unwrap();
+/// let most = &Config::PARAMS[0];
+/// (most.set)(&mut config, most.kind.read(&Raw::Integer(5)).unwrap());
+/// assert_eq!(config.most, 5);
+/// ```
 pub trait Configurable: Sized + 'static {
     /// The name a user calls it by, such as `dualpi2`.
     const KIND: &'static str;
@@ -38,6 +61,8 @@ pub trait Configurable: Sized + 'static {
 }
 
 /// A named set of values for every setting.
+///
+/// See the example of [`Configurable`].
 pub struct Profile<C> {
     /// Its name in a scenario: `profile = "dctth"`.
     pub name: &'static str,
@@ -48,6 +73,8 @@ pub struct Profile<C> {
 }
 
 /// One setting of configuration `C`.
+///
+/// See the example of [`Configurable`].
 pub struct Param<C> {
     /// Its key in a scenario.
     pub name: &'static str,
@@ -75,6 +102,17 @@ impl<C> Param<C> {
 }
 
 /// Settings that contradict each other.
+///
+/// ```
+/// use l4s_units::param::Conflict;
+///
+/// let (shortest, longest) = (5, 3);
+/// let conflict = (shortest > longest).then(|| Conflict {
+///     key: "shortest",
+///     message: "`shortest` is above `longest`".to_owned(),
+/// });
+/// assert_eq!(conflict.unwrap().key, "shortest");
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Conflict {
     /// The key to point at.
@@ -84,6 +122,14 @@ pub struct Conflict {
 }
 
 /// Which values a setting takes. Bounds are inclusive.
+///
+/// ```
+/// use l4s_units::param::{Kind, Raw, Value};
+///
+/// let kind = Kind::Count { min: 1, max: 9 };
+/// assert_eq!(kind.read(&Raw::Integer(5)), Ok(Value::Count(5)));
+/// assert!(kind.read(&Raw::Integer(10)).is_err());
+/// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Kind {
     /// `true` or `false`.
@@ -144,6 +190,12 @@ pub enum Kind {
 }
 
 /// The value of a setting.
+///
+/// ```
+/// use l4s_units::param::{Setting, Value};
+///
+/// assert_eq!(u32::from_value(Value::Count(5)), 5);
+/// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Value {
     /// Of [`Kind::Bool`].
@@ -216,6 +268,12 @@ impl Value {
 }
 
 /// A type whose values are the [`Value`]s of a setting.
+///
+/// ```
+/// use l4s_units::param::{Setting, Value};
+///
+/// assert_eq!(true.into_value(), Some(Value::Bool(true)));
+/// ```
 pub trait Setting: Copy {
     /// As the value of a setting; `None` for an `Option` that is.
     fn into_value(self) -> Option<Value>;
@@ -373,6 +431,12 @@ macro_rules! param {
 }
 
 /// A value as a user wrote it, whatever the file format.
+///
+/// ```
+/// use l4s_units::param::{Kind, Raw, Value};
+///
+/// assert_eq!(Kind::Bool.read(&Raw::Bool(true)), Ok(Value::Bool(true)));
+/// ```
 #[derive(Clone, PartialEq, Debug)]
 pub enum Raw {
     /// A string.
@@ -388,6 +452,13 @@ pub enum Raw {
 }
 
 /// Why a raw value does not fit: what was found and what is accepted.
+///
+/// ```
+/// use l4s_units::param::{Kind, Raw};
+///
+/// let misfit = Kind::Choice(&["step", "ramp"]).read(&Raw::Text("stap".to_owned())).unwrap_err();
+/// assert_eq!(misfit.words, ["step", "ramp"]);
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{found}: expected {expected}")]
 pub struct Misfit {

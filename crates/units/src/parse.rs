@@ -10,6 +10,13 @@ use core::str::FromStr;
 use crate::{Bytes, Duration, Ecn, Frequency, Rate};
 
 /// Why a text is not a quantity: what was found, what is accepted, and what was meant.
+///
+/// ```
+/// use l4s_units::{ParseError, Rate};
+///
+/// let error: ParseError = "40".parse::<Rate>().unwrap_err();
+/// assert_eq!(error.found, "40");
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParseError {
     /// The text as it was found.

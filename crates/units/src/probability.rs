@@ -6,6 +6,14 @@ use serde::{Deserialize, Serialize};
 /// A probability as a fraction of 2³² − 1, the resolution of one 32-bit random draw.
 ///
 /// Q0.32: [`Probability::ONE`] is `u32::MAX`. Every operation saturates at 0 and 1; none wraps.
+///
+/// ```
+/// use l4s_units::Probability;
+///
+/// let p = Probability::from_f64(0.25);
+/// assert!(p.hits(0) && !p.hits(u32::MAX));
+/// assert_eq!(p.saturating_mul(8), Probability::ONE);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Probability(u32);

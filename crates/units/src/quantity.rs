@@ -8,6 +8,13 @@ use serde::{Deserialize, Serialize};
 const NS_PER_S: u64 = 1_000_000_000;
 
 /// An instant: nanoseconds since the start of the run.
+///
+/// ```
+/// use l4s_units::{Duration, Time};
+///
+/// let start = Time::from_nanos(500);
+/// assert_eq!((start + Duration::from_micros(2)).since(start), Duration::from_nanos(2_000));
+/// ```
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]
@@ -15,6 +22,14 @@ const NS_PER_S: u64 = 1_000_000_000;
 pub struct Time(u64);
 
 /// A span of time in nanoseconds, never negative; 584 years at most.
+///
+/// ```
+/// use l4s_units::Duration;
+///
+/// let rtt: Duration = "10ms".parse()?;
+/// assert_eq!(rtt / 8, Duration::from_micros(1_250));
+/// # Ok::<(), l4s_units::ParseError>(())
+/// ```
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]
@@ -22,6 +37,14 @@ pub struct Time(u64);
 pub struct Duration(u64);
 
 /// A rate in bits per second.
+///
+/// ```
+/// use l4s_units::{Bytes, Duration, Rate};
+///
+/// let rate = Rate::from_mbps(12);
+/// assert_eq!(rate.time_of(Bytes::new(1500)), Duration::from_millis(1));
+/// assert_eq!(rate.bytes_in(Duration::from_millis(2)), Bytes::new(3000));
+/// ```
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]
@@ -29,6 +52,14 @@ pub struct Duration(u64);
 pub struct Rate(u64);
 
 /// A size in bytes.
+///
+/// ```
+/// use l4s_units::{Bytes, ETHERNET};
+///
+/// let mut frame = Bytes::new(1500);
+/// frame += ETHERNET;
+/// assert_eq!(frame.get(), 1514);
+/// ```
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]
@@ -36,6 +67,12 @@ pub struct Rate(u64);
 pub struct Bytes(u64);
 
 /// How often something happens: millionths per second.
+///
+/// ```
+/// use l4s_units::{Duration, Frequency};
+///
+/// assert_eq!(Frequency::per_second(100).times_in(Duration::from_secs(3)), 300);
+/// ```
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]

@@ -12,6 +12,15 @@ use crate::{Bytes, Duration, Rate};
 const NANOBITS: u64 = 8_000_000_000;
 
 /// How far apart packets are at a rate: the time of one after the other, with a carried rest.
+///
+/// ```
+/// use l4s_units::{Bytes, Rate, Spacing};
+///
+/// // 78 B take 1.56 ns at 400 Gb/s: 39 ns for 25 packets.
+/// let mut spacing = Spacing::new(Rate::from_mbps(400_000));
+/// let sum: u64 = (0..25).map(|_| spacing.next(Bytes::new(78)).as_nanos()).sum();
+/// assert_eq!(sum, 39);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Spacing {
     rate: Rate,
