@@ -24,13 +24,23 @@ const run = (...task) =>
   spawnSync(
     browser,
     [
-      "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync",
-      "--no-first-run", "--hide-scrollbars", `--user-data-dir=${profile}`,
+      "--headless",
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-background-networking",
+      "--disable-sync",
+      "--no-first-run",
+      "--hide-scrollbars",
+      `--user-data-dir=${profile}`,
       // No name resolves and no proxy answers: what the page does not hold it does not get.
-      "--host-resolver-rules=MAP * ~NOTFOUND", "--proxy-server=127.0.0.1:9",
-      "--enable-logging=stderr", "--virtual-time-budget=5000", `--window-size=${size.replace("x", ",")}`,
+      "--host-resolver-rules=MAP * ~NOTFOUND",
+      "--proxy-server=127.0.0.1:9",
+      "--enable-logging=stderr",
+      "--virtual-time-budget=5000",
+      `--window-size=${size.replace("x", ",")}`,
       ...(process.env.DARK ? ["--force-dark-mode"] : []),
-      ...task, pathToFileURL(resolve(page)).href,
+      ...task,
+      pathToFileURL(resolve(page)).href,
     ],
     { encoding: "utf8", maxBuffer: 1 << 28, timeout: 120_000 },
   );

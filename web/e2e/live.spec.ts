@@ -1,10 +1,11 @@
 // The page with a server: what a viewer does, and sees happen.
-import { expect, test } from "@playwright/test";
+
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { deflateRawSync } from "node:zlib";
+import { expect, test } from "@playwright/test";
 import { discipline, errors, open, overhang, panel, presets, slide, tile, value } from "./page";
-import { real, serve, type Server } from "./server";
+import { real, type Server, serve } from "./server";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 let server: Server;
@@ -29,9 +30,13 @@ test("it loads, and shows numbers, pictures and charts without an error", async 
 test("a slider sets the link's rate, and the rates follow", async ({ page }) => {
   await open(page, server.url);
   await slide(panel(page, "Link").getByLabel("Rate"), "5 Mb/s");
-  await expect.poll(async () => (await value(tile(page, /Rate A/))) + (await value(tile(page, /Rate B/)))).toBeLessThan(5.5);
+  await expect
+    .poll(async () => (await value(tile(page, /Rate A/))) + (await value(tile(page, /Rate B/))))
+    .toBeLessThan(5.5);
   await slide(panel(page, "Link").getByLabel("Rate"), "50 Mb/s");
-  await expect.poll(async () => (await value(tile(page, /Rate A/))) + (await value(tile(page, /Rate B/)))).toBeGreaterThan(20);
+  await expect
+    .poll(async () => (await value(tile(page, /Rate A/))) + (await value(tile(page, /Rate B/))))
+    .toBeGreaterThan(20);
 });
 
 test("another discipline moves the histogram", async ({ page }) => {
@@ -121,7 +126,10 @@ test("a link takes the scenario to another browser", async ({ page, browser }) =
   await expect(async () => {
     await page.keyboard.press("Escape");
     await page.getByRole("button", { name: "Share" }).click();
-    await expect(page.getByLabel("A command that runs it", { exact: true })).toHaveValue(/^l4s run .*link\.rate=12mbit/, { timeout: 500 });
+    await expect(page.getByLabel("A command that runs it", { exact: true })).toHaveValue(
+      /^l4s run .*link\.rate=12mbit/,
+      { timeout: 500 },
+    );
   }).toPass();
   await expect(link).toHaveValue(/#s=[\w-]+/);
   const download = page.waitForEvent("download");
@@ -184,11 +192,14 @@ test("nothing is asked of the server while a scenario in the address waits", asy
 test("one that needs more memory than a session may have is refused with its arithmetic", async ({ page }) => {
   // `make e2e` and CI run it, with the real server.
   test.skip(!real, "only the real server counts memory");
-  const hop = (n: number): string => `[[hop]]\nname = "h${n}"\nper = "flow"\nrate = "1gbit"\naqm = { kind = "fq_codel", flows = 65536 }\n`;
+  const hop = (n: number): string =>
+    `[[hop]]\nname = "h${n}"\nper = "flow"\nrate = "1gbit"\naqm = { kind = "fq_codel", flows = 65536 }\n`;
   const text = SOMEBODYS.replace("rtt", "flows = 99\nrtt") + Array.from({ length: 100 }, (_, n) => hop(n)).join("");
   await page.goto(`${server.url}${address(text)}`);
   await page.getByRole("button", { name: "Run it" }).click();
-  await expect(page.getByRole("alert").filter({ hasText: "a session may have 512 MB" })).toContainText("100 hops × 100 links × 65,536");
+  await expect(page.getByRole("alert").filter({ hasText: "a session may have 512 MB" })).toContainText(
+    "100 hops × 100 links × 65,536",
+  );
   await expect(tile(page, "Link used")).toContainText("%");
 });
 
@@ -201,7 +212,7 @@ test("names are text, whatever is in them", async ({ page }) => {
   await page.goto(`${server.url}${address(`name = ${JSON.stringify(name)}\n${text}`)}`);
   await page.getByRole("button", { name: "Run it" }).click();
   await expect(page.getByRole("region", { name: /^Client <img/ })).toBeVisible();
-  await page.locator('[data-plot]').last().scrollIntoViewIfNeeded();
+  await page.locator("[data-plot]").last().scrollIntoViewIfNeeded();
   await page.getByRole("button", { name: "Share" }).click();
   await expect(page.getByRole("dialog")).toBeVisible();
   expect(await page.evaluate(() => document.querySelectorAll("img, script:not([src])").length)).toBe(0);
@@ -231,11 +242,16 @@ test("when the server comes back, so does the session with all that was set", as
   const port = Number(new URL(own.url).port);
   await open(page, own.url);
   await slide(panel(page, "Link").getByLabel("Rate"), "8 Mb/s");
-  await expect.poll(async () => (await value(tile(page, /Rate A/))) + (await value(tile(page, /Rate B/)))).toBeLessThan(9);
+  await expect
+    .poll(async () => (await value(tile(page, /Rate A/))) + (await value(tile(page, /Rate B/))))
+    .toBeLessThan(9);
   await own.stop();
   await expect(page.getByText("Trying again")).toBeVisible();
   own = await serve(port);
-  await page.getByRole("button", { name: "Try now" }).click({ timeout: 1000 }).catch(() => undefined);
+  await page
+    .getByRole("button", { name: "Try now" })
+    .click({ timeout: 1000 })
+    .catch(() => undefined);
   await expect(page.getByText("Trying again")).toBeHidden();
   await expect(tile(page, "Link used")).toContainText("%");
   await expect(panel(page, "Link").getByLabel("Rate")).toHaveAttribute("aria-valuetext", "8 Mb/s");
@@ -248,7 +264,9 @@ test("two viewers have a session each", async ({ page, browser }) => {
   await open(other, server.url);
   const before = await panel(other, "Link").getByLabel("Rate").getAttribute("aria-valuetext");
   await slide(panel(page, "Link").getByLabel("Rate"), "3 Mb/s");
-  await expect.poll(async () => (await value(tile(page, /Rate A/))) + (await value(tile(page, /Rate B/)))).toBeLessThan(4);
+  await expect
+    .poll(async () => (await value(tile(page, /Rate A/))) + (await value(tile(page, /Rate B/))))
+    .toBeLessThan(4);
   await expect(panel(other, "Link").getByLabel("Rate")).toHaveAttribute("aria-valuetext", before ?? "");
   await other.context().close();
 });
@@ -274,8 +292,17 @@ for (const colorScheme of ["light", "dark"] as const) {
       if (state === "dialog") await page.getByRole("button", { name: "Share" }).click();
       const found = await page.evaluate(async (source) => {
         if (!("axe" in window)) new Function(source)();
-        const { violations } = await (window as unknown as { axe: { run(): Promise<{ violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] }> } }).axe.run();
-        return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary ?? ""}`).join(" | ")}`);
+        const { violations } = await (
+          window as unknown as {
+            axe: {
+              run(): Promise<{ violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] }>;
+            };
+          }
+        ).axe.run();
+        return violations.map(
+          ({ id, nodes }) =>
+            `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary ?? ""}`).join(" | ")}`,
+        );
       }, axe);
       expect(found, state).toEqual([]);
     }
@@ -294,7 +321,8 @@ test("the keyboard is enough", async ({ page }) => {
   await page.keyboard.press("Escape");
   await expect(page.getByRole("dialog")).toHaveCount(0);
   for (let i = 0; i < 40 && (await focused()) !== "PIE"; i++) await page.keyboard.press("Tab");
-  for (let i = 0; i < 40 && !(await discipline(page, "PIE").evaluate((chip) => chip === document.activeElement)); i++) await page.keyboard.press("Tab");
+  for (let i = 0; i < 40 && !(await discipline(page, "PIE").evaluate((chip) => chip === document.activeElement)); i++)
+    await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
   await expect(discipline(page, "PIE")).toHaveAttribute("aria-pressed", "true");
   await expect(tile(page, /^Queue delay/)).toHaveText(/[µm]s$/);

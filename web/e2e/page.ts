@@ -9,7 +9,10 @@ export async function open(page: Page, url: string): Promise<void> {
 
 /** A big number, by its label. */
 export const tile = (page: Page, label: string | RegExp, lane = 0): Locator =>
-  page.locator(`.stage [data-lane="${lane}"] .tile`, { has: page.locator("dt", { hasText: label }) }).locator("dd").first();
+  page
+    .locator(`.stage [data-lane="${lane}"] .tile`, { has: page.locator("dt", { hasText: label }) })
+    .locator("dd")
+    .first();
 
 /** A tile's number: Mb/s, %, or ms. */
 export async function value(of: Locator): Promise<number> {
@@ -21,7 +24,8 @@ export async function value(of: Locator): Promise<number> {
 export const panel = (page: Page, title: string): Locator => page.getByRole("region", { name: title, exact: true });
 
 /** A chip of the discipline. */
-export const discipline = (page: Page, name: string): Locator => page.getByRole("group", { name: "Queue discipline" }).getByRole("button", { name, exact: true });
+export const discipline = (page: Page, name: string): Locator =>
+  page.getByRole("group", { name: "Queue discipline" }).getByRole("button", { name, exact: true });
 
 export const presets = (page: Page): Locator => page.getByRole("group", { name: "Presets" }).getByRole("button");
 
@@ -29,7 +33,8 @@ export const presets = (page: Page): Locator => page.getByRole("group", { name: 
 export async function slide(slider: Locator, words: string): Promise<void> {
   await slider.focus();
   await slider.press("Home");
-  for (let i = 0; i < 60 && (await slider.getAttribute("aria-valuetext")) !== words; i++) await slider.press("ArrowRight");
+  for (let i = 0; i < 60 && (await slider.getAttribute("aria-valuetext")) !== words; i++)
+    await slider.press("ArrowRight");
   await expect(slider).toHaveAttribute("aria-valuetext", words);
 }
 
@@ -44,4 +49,5 @@ export function errors(page: Page): string[] {
 }
 
 /** How far the page reaches beyond the screen, sideways. */
-export const overhang = (page: Page): Promise<number> => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+export const overhang = (page: Page): Promise<number> =>
+  page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);

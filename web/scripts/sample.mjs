@@ -18,8 +18,13 @@ const samples = (mean, spread) =>
 const at = (sorted, share) => round(sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]);
 const delay = (sorted) => ({
   mean: round(sorted.reduce((a, b) => a + b) / sorted.length),
-  p1: at(sorted, 0.01), p25: at(sorted, 0.25), p50: at(sorted, 0.5), p75: at(sorted, 0.75),
-  p99: at(sorted, 0.99), p999: at(sorted, 0.999), max: at(sorted, 1),
+  p1: at(sorted, 0.01),
+  p25: at(sorted, 0.25),
+  p50: at(sorted, 0.5),
+  p75: at(sorted, 0.75),
+  p99: at(sorted, 0.99),
+  p999: at(sorted, 0.999),
+  max: at(sorted, 1),
 });
 const cdf = (queue, sorted) => {
   const shares = [...Array.from({ length: 60 }, (_, i) => (i + 0.5) / 61), 0.99, 0.995, 0.999, 0.9995, 1];
@@ -27,7 +32,14 @@ const cdf = (queue, sorted) => {
 };
 
 const AQMS = {
-  dualpi2: { queues: [["L", 0.57, 0.28], ["C", 15.2, 0.22]], cc: ["dctcp", "cubic"], traffic: ["l4s", "classic"] },
+  dualpi2: {
+    queues: [
+      ["L", 0.57, 0.28],
+      ["C", 15.2, 0.22],
+    ],
+    cc: ["dctcp", "cubic"],
+    traffic: ["l4s", "classic"],
+  },
   pie: { queues: [["Q", 15.4, 0.3]], cc: ["cubic", "cubic"], traffic: ["classic-ecn", "classic"] },
   fq_codel: { queues: [["Q", 5.7, 0.35]], cc: ["cubic", "cubic"], traffic: ["classic-ecn", "classic"] },
 };
@@ -36,29 +48,50 @@ function run(number, aqm, rate, rtt, set, curves) {
   const { queues, cc, traffic } = AQMS[aqm];
   const scale = rate < 12 ? 2.6 : rate < 40 ? 1.4 : 1;
   const drawn = queues.map(([name, mean, spread]) => [name, samples(mean * scale * (1 + 0.1 * normal()), spread)]);
-  const share = 0.5 + 0.12 * normal() / 2;
+  const share = 0.5 + (0.12 * normal()) / 2;
   const bps = [rate * 1e6 * 0.985 * share, rate * 1e6 * 0.985 * (1 - share)];
   const p = Math.min(0.3, 8 / (rate * rtt));
   const summary = {
-    scenario: curves ? "one against one" : "dctth-4", on: "sim", seed: 1, version: "0.1.0", set,
+    scenario: curves ? "one against one" : "dctth-4",
+    on: "sim",
+    seed: 1,
+    version: "0.1.0",
+    set,
     link: { rate_bps: rate * 1e6, utilization: round(0.999 - (rtt / 100) * 0.02 * random(), 5) },
     queues: drawn.map(([name, sorted]) => ({
-      name, packets: 90000, delay_ms: delay(sorted),
+      name,
+      packets: 90000,
+      delay_ms: delay(sorted),
       mark: round(name === "L" ? 2 * p : name === "C" ? 0 : p * p),
       drop: round(name === "L" ? 0 : p * p),
-      marks: { step: 0, coupled: 0, classic: 0 }, drops: { overload: 0, aqm: 0, limit: 0, memory: 0 },
+      marks: { step: 0, coupled: 0, classic: 0 },
+      drops: { overload: 0, aqm: 0, limit: 0, memory: 0 },
     })),
     groups: ["A", "B"].map((name, i) => ({
-      name, cc: cc[i], flows: 1, rate_bps: round(bps[i], 6), rate_per_flow_bps: round(bps[i], 6),
-      normalized_rate: round(bps[i] / (rate * 5e5)), window_pkts: round((bps[i] * rtt) / 1000 / 12000), rtt_ms: rtt,
-      packets: 90000, mark: 0, drop: 0, retransmits: 0,
+      name,
+      cc: cc[i],
+      flows: 1,
+      rate_bps: round(bps[i], 6),
+      rate_per_flow_bps: round(bps[i], 6),
+      normalized_rate: round(bps[i] / (rate * 5e5)),
+      window_pkts: round((bps[i] * rtt) / 1000 / 12000),
+      rtt_ms: rtt,
+      packets: 90000,
+      mark: 0,
+      drop: 0,
+      retransmits: 0,
     })),
     ratios: { window_A_B: round((bps[0] / bps[1]) * 0.8), rate_A_B: round(bps[0] / bps[1]) },
     engine: { virtual_s: 60, packets: 180000 },
   };
   const result = {
-    number, aqm, traffic: { A: traffic[0], B: traffic[1] }, base_rtt_ms: { A: rtt, B: rtt },
-    command: `l4s run ${curves ? "one-against-one" : "dctth-4"}${Object.entries(set).map(([k, v]) => ` --set ${k}=${v}`).join("")} --seed 1`,
+    number,
+    aqm,
+    traffic: { A: traffic[0], B: traffic[1] },
+    base_rtt_ms: { A: rtt, B: rtt },
+    command: `l4s run ${curves ? "one-against-one" : "dctth-4"}${Object.entries(set)
+      .map(([k, v]) => ` --set ${k}=${v}`)
+      .join("")} --seed 1`,
     summary,
   };
   if (curves) {
@@ -67,11 +100,17 @@ function run(number, aqm, rate, rtt, set, curves) {
       warmup_s: 15,
       cdf: drawn.map(([name, sorted]) => cdf(name, sorted)),
       delay: drawn.map(([queue, sorted]) => ({
-        queue, s, mean_ms: s.map((t) => round(sorted[2000] * (1 + 0.12 * normal()) * (t < 2 ? 3 : 1), 3)),
+        queue,
+        s,
+        mean_ms: s.map((t) => round(sorted[2000] * (1 + 0.12 * normal()) * (t < 2 ? 3 : 1), 3)),
       })),
       rate: ["A", "B"].map((group, i) => ({
-        group, flow: i, s,
-        mbps: s.map((t) => round(Math.max(0.1, (bps[i] / 1e6) * (1 + 0.1 * Math.sin(t / (1.5 + i)) + 0.05 * normal())), 3)),
+        group,
+        flow: i,
+        s,
+        mbps: s.map((t) =>
+          round(Math.max(0.1, (bps[i] / 1e6) * (1 + 0.1 * Math.sin(t / (1.5 + i)) + 0.05 * normal())), 3),
+        ),
       })),
     };
   }
@@ -92,7 +131,16 @@ const sweep = [];
 for (const aqm of Object.keys(AQMS))
   for (const rate of [4, 12, 40, 120, 200])
     for (const rtt of [5, 10, 20, 50, 100])
-      sweep.push(run(sweep.length + 1, aqm, rate, rtt, { ...WHO[aqm], "link.rate": `${rate}mbit`, "group.*.rtt": `${rtt}ms` }, false));
+      sweep.push(
+        run(
+          sweep.length + 1,
+          aqm,
+          rate,
+          rtt,
+          { ...WHO[aqm], "link.rate": `${rate}mbit`, "group.*.rtt": `${rtt}ms` },
+          false,
+        ),
+      );
 const text = 'name = "one against one"\nduration = "60s"\nwarmup = "15s"\n';
 writeFileSync(`${out}demo.json`, `${JSON.stringify(folder("one-against-one", "one against one", text, demo))}\n`);
 writeFileSync(`${out}sweep.json`, `${JSON.stringify(folder("dctth-4", "dctth-4", 'name = "dctth-4"\n', sweep))}\n`);

@@ -2,8 +2,8 @@
 // of all beside the report's after a build, `check` fails when the sources have changed since. Needs Node alone, no packages.
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 
 const web = fileURLToPath(new URL("..", import.meta.url));
 const built = join(web, "../crates/report/assets/web");
@@ -28,6 +28,8 @@ const stamp = join(built, "stamp.sha256");
 if (process.argv[2] === "write") {
   writeFileSync(stamp, digest);
 } else if (readFileSync(stamp, "utf8") !== digest) {
-  console.error("crates/report/assets/web or crates/live/assets does not match web/src: run `npm ci && npm run build` in web/");
+  console.error(
+    "crates/report/assets/web or crates/live/assets does not match web/src: run `npm ci && npm run build` in web/",
+  );
   process.exit(1);
 }

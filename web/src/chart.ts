@@ -1,15 +1,7 @@
 // The parts of Apache ECharts that we use, and no others: this is what keeps the bundle small.
 
-import { CustomChart, LineChart, ScatterChart } from "echarts/charts";
 import type { CustomSeriesOption, LineSeriesOption, ScatterSeriesOption } from "echarts/charts";
-import {
-  GridComponent,
-  LegendComponent,
-  MarkAreaComponent,
-  MarkLineComponent,
-  TitleComponent,
-  TooltipComponent,
-} from "echarts/components";
+import { CustomChart, LineChart, ScatterChart } from "echarts/charts";
 import type {
   GridComponentOption,
   LegendComponentOption,
@@ -18,8 +10,16 @@ import type {
   TitleComponentOption,
   TooltipComponentOption,
 } from "echarts/components";
-import * as echarts from "echarts/core";
+import {
+  GridComponent,
+  LegendComponent,
+  MarkAreaComponent,
+  MarkLineComponent,
+  TitleComponent,
+  TooltipComponent,
+} from "echarts/components";
 import type { ComposeOption } from "echarts/core";
+import * as echarts from "echarts/core";
 import { SVGRenderer } from "echarts/renderers";
 
 echarts.use([

@@ -240,7 +240,8 @@ export interface Hop {
  * Whether a goodput is below 0.85 of its rate: much was sent again, or waited for segments that were
  * missing. Headers alone are 3.5 % of segments of 1500 B. As `GroupSummary::goodput_lags`.
  */
-export const lags = (rate_bps: number, goodput_bps: number | undefined): goodput_bps is number => goodput_bps !== undefined && goodput_bps < 0.85 * rate_bps;
+export const lags = (rate_bps: number, goodput_bps: number | undefined): goodput_bps is number =>
+  goodput_bps !== undefined && goodput_bps < 0.85 * rate_bps;
 
 export interface Group {
   name: string;

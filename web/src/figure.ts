@@ -79,7 +79,8 @@ const WORD_GAP = "   ";
 
 /** How wide the second line of a heading is. */
 export const wordsWidth = (words: Word[]): number =>
-  words.reduce((sum, { text, strong }) => sum + advance(text, WORD_SIZE, strong), 0) + (words.length - 1) * advance(WORD_GAP, WORD_SIZE);
+  words.reduce((sum, { text, strong }) => sum + advance(text, WORD_SIZE, strong), 0) +
+  (words.length - 1) * advance(WORD_GAP, WORD_SIZE);
 
 /** The heading of a panel with a second line of coloured words: labels that need no legend. */
 export function heading(theme: Theme, box: Box, title: string, words: Word[], above = 46): Title {

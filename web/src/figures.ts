@@ -5,9 +5,9 @@ import type { Data } from "./data";
 import type { Figure } from "./figure";
 import { completion, downloading } from "./figures/completion";
 import { conditionFigures } from "./figures/conditions";
-import { course, distribution, type Drawn, programCourse, programmed } from "./figures/delay";
+import { course, type Drawn, distribution, programCourse, programmed } from "./figures/delay";
 import { downloaded, efficiency } from "./figures/efficiency";
-import { headline, HEADLINE_RUNS } from "./figures/headline";
+import { HEADLINE_RUNS, headline } from "./figures/headline";
 import { matrices } from "./figures/matrix";
 import { isMix, mixes } from "./figures/mix";
 import { output, overloaded } from "./figures/output";
@@ -46,7 +46,8 @@ export function figures(data: Data, view: View = EVERYTHING): Figure[] {
   const panels = view.runs === undefined ? drawn.slice(0, PANELS) : drawn;
   const list: Figure[] = [];
   if (drawn.length > 0) {
-    if (view.runs === undefined && all.length <= HEADLINE_RUNS && all.length === drawn.length) list.push(headline(drawn));
+    if (view.runs === undefined && all.length <= HEADLINE_RUNS && all.length === drawn.length)
+      list.push(headline(drawn));
     list.push(distribution(drawn, all, false), distribution(drawn, all, true));
     const timed = panels.filter(({ curves }) => curves.delay.length > 0);
     if (timed.length > 0) list.push(course(timed, all));

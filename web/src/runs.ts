@@ -48,7 +48,9 @@ export function variedKeys(all: Item[]): Key[] {
     }
   }
   for (const [key, values] of keys) for (const { run } of all) values.add(valueOf(run, key));
-  return [...keys].filter(([, values]) => values.size > 1).map(([key, values]) => ({ key, values: ordered([...values]) }));
+  return [...keys]
+    .filter(([, values]) => values.size > 1)
+    .map(([key, values]) => ({ key, values: ordered([...values]) }));
 }
 
 /** The senders of a run: `DCTCP + Cubic`. */
@@ -185,7 +187,8 @@ export function layOut(all: Item[], choice: Choice): Axis {
   const kept = keep(all, choice);
   const names = lineNames(all);
   const keys = variedKeys(kept);
-  const outerKey = choice.outer ?? (keys.length > 1 ? (keys.find(({ key }) => key === "link.rate") ?? keys[0])?.key : undefined);
+  const outerKey =
+    choice.outer ?? (keys.length > 1 ? (keys.find(({ key }) => key === "link.rate") ?? keys[0])?.key : undefined);
   const outer = keys.length > 1 ? keys.find(({ key }) => key === outerKey) : undefined;
   const inner = keys.filter((key) => key !== outer);
   const alone = keys.length === 0;
@@ -199,7 +202,9 @@ export function layOut(all: Item[], choice: Choice): Axis {
   const order = (item: Item): number[] =>
     alone
       ? [places.indexOf(who.get(item.run))]
-      : [...(outer === undefined ? [] : [outer]), ...inner].map(({ key, values }) => values.indexOf(valueOf(item.run, key)));
+      : [...(outer === undefined ? [] : [outer]), ...inner].map(({ key, values }) =>
+          values.indexOf(valueOf(item.run, key)),
+        );
 
   const sorted = kept
     .map((item) => ({ item, place: place(item), order: order(item) }))
@@ -220,12 +225,22 @@ export function layOut(all: Item[], choice: Choice): Axis {
     const id = JSON.stringify(place);
     let condition = conditions.get(id);
     if (condition === undefined) {
-      const span = outer === undefined ? "" : quantity(place[0] ?? "").filter(Boolean).join(" ");
+      const span =
+        outer === undefined
+          ? ""
+          : quantity(place[0] ?? "")
+              .filter(Boolean)
+              .join(" ");
       const values = outer === undefined ? place : place.slice(1);
       const last = spans[spans.length - 1];
       x += 1 + (last !== undefined && last.label !== span ? GAP : 0);
       const label = alone ? (place[0] ?? "") : values.map(short).join(":");
-      const words = inner.map(({ key }, i) => `${keyName(key)} ${quantity(values[i] ?? "").filter(Boolean).join(" ")}`);
+      const words = inner.map(
+        ({ key }, i) =>
+          `${keyName(key)} ${quantity(values[i] ?? "")
+            .filter(Boolean)
+            .join(" ")}`,
+      );
       condition = { x, label, full: alone ? label : [span, ...words].filter(Boolean).join(", ") };
       conditions.set(id, condition);
       if (last !== undefined && last.label === span) last.to = x;
@@ -276,4 +291,5 @@ export function meanValue(values: (Value | undefined)[]): Value | undefined {
 }
 
 /** A delay as one. */
-export const delayValue = (delay: Delay | undefined): Value | undefined => delay && { value: delay.mean, low: delay.p1, high: delay.p99 };
+export const delayValue = (delay: Delay | undefined): Value | undefined =>
+  delay && { value: delay.mean, low: delay.p1, high: delay.p99 };

@@ -9,8 +9,7 @@ export function digits(value: number, significant = 3): string {
 }
 
 /** Milliseconds: `0.57 ms`. */
-export const ms = (value: number, significant = 2): string =>
-  `${digits(value, value >= 99.5 ? 3 : significant)} ms`;
+export const ms = (value: number, significant = 2): string => `${digits(value, value >= 99.5 ? 3 : significant)} ms`;
 
 /** A share as a percentage: `8.7 %`, `99.9 %`. */
 export const percent = (share: number, significant = 2): string =>
@@ -52,8 +51,7 @@ const CC_NAMES: Record<string, string> = {
 };
 
 /** A congestion control by its proper name; `ecn` tells Cubic with Classic ECN from Cubic. */
-export const ccName = (cc: string, ecn: boolean): string =>
-  `${ecn ? "ECN-" : ""}${CC_NAMES[cc] ?? cc}`;
+export const ccName = (cc: string, ecn: boolean): string => `${ecn ? "ECN-" : ""}${CC_NAMES[cc] ?? cc}`;
 
 const QUEUE_NAMES: Record<string, string> = { L: "L4S", C: "Classic", Q: "all flows" };
 
@@ -89,7 +87,8 @@ export function keyName(key: string): string {
 }
 
 /** A codepoint of the ECN field as standards write it; any other text as it is. */
-export const codepoint = (value: string): string => ({ ect0: "ECT(0)", ect1: "ECT(1)", "not-ect": "Not-ECT" })[value] ?? value;
+export const codepoint = (value: string): string =>
+  ({ ect0: "ECT(0)", ect1: "ECT(1)", "not-ect": "Not-ECT" })[value] ?? value;
 
 /** Text that is safe inside HTML. */
 export const escape = (text: string): string =>

@@ -16,16 +16,26 @@ const named = (data: Data, name: string): Figure => {
 };
 const optionOf = (figure: Figure, width = 1200): Option =>
   figure.option({ theme: themeOf("light"), width, height: figure.height(width), top: 0 });
-const list = <T>(value: T | T[] | undefined): T[] => (value === undefined ? [] : Array.isArray(value) ? value : [value]);
+const list = <T>(value: T | T[] | undefined): T[] =>
+  value === undefined ? [] : Array.isArray(value) ? value : [value];
 
 /** Every number in a series' data. */
 const numbers = (option: Option): number[] =>
   list(option.series).flatMap((series) =>
-    (series.data as unknown[]).flatMap((point) => (point as unknown[]).filter((v): v is number => typeof v === "number")),
+    (series.data as unknown[]).flatMap((point) =>
+      (point as unknown[]).filter((v): v is number => typeof v === "number"),
+    ),
   );
 
 describe("every figure", () => {
-  for (const [what, data] of [["demo", demo()], ["sweep", sweep()], ["mixes", mixes()], ["overload", overload()], ["web", web()], ["programs", programs()]] as const) {
+  for (const [what, data] of [
+    ["demo", demo()],
+    ["sweep", sweep()],
+    ["mixes", mixes()],
+    ["overload", overload()],
+    ["web", web()],
+    ["programs", programs()],
+  ] as const) {
     for (const figure of figures(data)) {
       it(`of ${what}, ${figure.name}, holds finite numbers and series that exist`, () => {
         for (const width of [360, 1200]) {
@@ -33,7 +43,8 @@ describe("every figure", () => {
           expect(list(option.series).length).toBeGreaterThan(0);
           expect(numbers(option).every(Number.isFinite)).toBe(true);
           const grids = list(option.grid).length;
-          for (const axis of [...list(option.xAxis), ...list(option.yAxis)]) expect(axis.gridIndex ?? 0).toBeLessThan(grids);
+          for (const axis of [...list(option.xAxis), ...list(option.yAxis)])
+            expect(axis.gridIndex ?? 0).toBeLessThan(grids);
         }
       });
       it(`of ${what}, ${figure.name}, stays inside its canvas`, () => {
@@ -58,9 +69,16 @@ describe("every figure", () => {
 it("a goodput far below its rate is dashed below it", () => {
   const data = demo();
   const line = data.folders[0]!.runs[0]!.curves!.rate[0]!;
-  const lines = () => list(optionOf(named(data, "rate-time")).series).map((series) => [series.name, (series as { lineStyle: { type?: unknown } }).lineStyle.type]);
+  const lines = () =>
+    list(optionOf(named(data, "rate-time")).series).map((series) => [
+      series.name,
+      (series as { lineStyle: { type?: unknown } }).lineStyle.type,
+    ]);
   const before = lines();
-  expect([before.filter(([, type]) => type !== undefined), named(data, "rate-time").note.includes("Dashed")]).toEqual([[], false]);
+  expect([before.filter(([, type]) => type !== undefined), named(data, "rate-time").note.includes("Dashed")]).toEqual([
+    [],
+    false,
+  ]);
   line.goodput_mbps = line.mbps.map(() => 1);
   const name = before[0]![0];
   expect(lines()).toEqual([[name, undefined], [`${name}, goodput`, [4, 3]], ...before.slice(1)]);
@@ -72,7 +90,9 @@ describe("logarithmic charts", () => {
     const data = sweep();
     data.folders[0]!.runs[0]!.summary.queues[0]!.delay_ms!.p1 = 0;
     for (const name of ["delay-conditions", "signal-conditions", "rate-ratio-conditions"]) {
-      const values = list(optionOf(named(data, name)).series).flatMap((s) => (s.data as number[][]).flatMap((p) => p.slice(1, 4)));
+      const values = list(optionOf(named(data, name)).series).flatMap((s) =>
+        (s.data as number[][]).flatMap((p) => p.slice(1, 4)),
+      );
       expect(Math.min(...values)).toBeGreaterThan(0);
     }
   });
@@ -87,7 +107,12 @@ describe("logarithmic charts", () => {
 describe("a distribution", () => {
   const cdf = { queue: "L", ms: [1, 2, 4], share: [0.5, 0.9, 1] };
   it("rises from 0 to 100 %", () => {
-    expect(points(cdf, false)).toEqual([[1, 0], [1, 50], [2, 90], [4, 100]]);
+    expect(points(cdf, false)).toEqual([
+      [1, 0],
+      [1, 50],
+      [2, 90],
+      [4, 100],
+    ]);
   });
   it("has a tail that falls and never reaches the log axis's zero", () => {
     expect(points(cdf, true).map(([x]) => x)).toEqual([1, 1, 2]);
@@ -123,7 +148,14 @@ describe("detectors", () => {
   it("have figures where they were sampled, with the lines that they are held against", () => {
     const data = demo();
     data.folders[0]!.runs[0]!.curves!.detector = [
-      { group: "A", flow: 0, s: [0.1, 0.2, 0.3], score: [null, -8, 9], depth_ms: [null, 1, 5], mdev_ms: [null, 0.1, 2] },
+      {
+        group: "A",
+        flow: 0,
+        s: [0.1, 0.2, 0.3],
+        score: [null, -8, 9],
+        depth_ms: [null, 1, 5],
+        mdev_ms: [null, 0.1, 2],
+      },
     ];
     const added = figures(data).filter(({ name }) => !figures(demo()).some((known) => known.name === name));
     expect(added.map(({ name }) => name)).toEqual(["score-time", "depth-time", "deviation-time"]);
@@ -136,10 +168,21 @@ describe("detectors", () => {
     const data = demo();
     const curves = data.folders[0]!.runs[0]!.curves!;
     curves.detector = [{ group: "A", flow: 0, s: [0.1, 59], score: [-8, 9], depth_ms: [1, 5], mdev_ms: [1, 2] }];
-    curves.truth = [{ s: 0, truth: "classic" }, { s: 10, truth: "l4s" }];
+    curves.truth = [
+      { s: 0, truth: "classic" },
+      { s: 10, truth: "l4s" },
+    ];
     const score = figures(data).find(({ name }) => name === "score-time")!;
-    const [line] = list(optionOf(score).series) as { markArea: { data: { xAxis: number; yAxis: number; itemStyle?: { color: string } }[][] } }[];
-    const areas = line!.markArea.data.map(([from, to]) => [from!.xAxis, to!.xAxis, from!.yAxis, to!.yAxis, from!.itemStyle!.color]);
+    const [line] = list(optionOf(score).series) as {
+      markArea: { data: { xAxis: number; yAxis: number; itemStyle?: { color: string } }[][] };
+    }[];
+    const areas = line!.markArea.data.map(([from, to]) => [
+      from!.xAxis,
+      to!.xAxis,
+      from!.yAxis,
+      to!.yAxis,
+      from!.itemStyle!.color,
+    ]);
     const { right, amber, red } = PAINTS.light;
     expect(areas).toEqual([
       [0, 10, -8, 0, red.fill],

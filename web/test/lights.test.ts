@@ -41,10 +41,14 @@ describe("a square", () => {
   it("says what became of it, whatever its colour", () => {
     const data = lights();
     const schedule = data.schedules[0]!;
-    const said = (["right", "rest", "amber", "red"] as Verdict[]).map((verdict) => outcome({ ...first(data), verdict }, schedule));
+    const said = (["right", "rest", "amber", "red"] as Verdict[]).map((verdict) =>
+      outcome({ ...first(data), verdict }, schedule),
+    );
     expect(new Set(said).size).toBe(4);
     expect(outcome({ ...first(data), verdict: null }, schedule)).toBe("No flow had a detector");
-    expect(label(data, { ...first(data), verdict: "red" })).toContain("Red: the queue is Classic and was taken for L4S");
+    expect(label(data, { ...first(data), verdict: "red" })).toContain(
+      "Red: the queue is Classic and was taken for L4S",
+    );
   });
 
   it("shows nothing that was not measured", () => {
@@ -54,7 +58,14 @@ describe("a square", () => {
       ["rates, Prague over Cubic", "1.5×"],
       ["short flows scored, wrong", "12, 1"],
     ]);
-    const several = { at: [0, 0, 0, 0] as Square["at"], verdict: null, command: "", score: -4.14, low: [0, -8], high: [0, 7.9] };
+    const several = {
+      at: [0, 0, 0, 0] as Square["at"],
+      verdict: null,
+      command: "",
+      score: -4.14,
+      low: [0, -8],
+      high: [0, 7.9],
+    };
     expect(facts(several)).toEqual([["last score", "-4.14 (-8 to 7.9)"]]);
   });
 });

@@ -1,9 +1,9 @@
 // What the page says besides its figures.
 import { describe, expect, it } from "vitest";
+import { figures } from "../src/figures";
 import { columns as programColumns } from "../src/page/programs";
 import { columns } from "../src/page/table";
 import { facts } from "../src/page/tiles";
-import { figures } from "../src/figures";
 import { items, senders } from "../src/runs";
 import { themeOf } from "../src/theme";
 import { demo, programs } from "./sample";
@@ -13,7 +13,9 @@ function hop() {
   const data = demo();
   const delay_ms = { mean: 3, p1: 1, p25: 2, p50: 3, p75: 4, p99: 7, p999: 8, max: 9 };
   for (const run of data.folders[0]!.runs) {
-    run.summary.hops = [{ name: "access", utilization: 0.5, queues: [{ name: "Q", packets: 9, delay_ms, mark: 0.25, drop: 0 }] }];
+    run.summary.hops = [
+      { name: "access", utilization: 0.5, queues: [{ name: "Q", packets: 9, delay_ms, mark: 0.25, drop: 0 }] },
+    ];
   }
   return data;
 }
@@ -24,7 +26,13 @@ function lossy() {
   for (const run of data.folders[0]!.runs) {
     const [a, b] = run.summary.groups;
     Object.assign(a!, { rate_bps: 10e6, goodput_bps: 5e6 });
-    Object.assign(b!, { rate_bps: 1e6, goodput_bps: 0.95e6, packets: 100, small_packets: 60, small_delay_ms: { p1: 0.1, mean: 1.5, p99: 9 } });
+    Object.assign(b!, {
+      rate_bps: 1e6,
+      goodput_bps: 0.95e6,
+      packets: 100,
+      small_packets: 60,
+      small_delay_ms: { p1: 0.1, mean: 1.5, p99: 9 },
+    });
   }
   return data;
 }
@@ -79,10 +87,23 @@ describe("programs", () => {
     const lines = (name: string): unknown[] => {
       const figure = figures(data).find((of) => of.name === name);
       const option = figure?.option({ theme: themeOf("light"), width: 1200, height: 300, top: 0 });
-      return [option?.series ?? []].flat().filter((line) => line.name === "P").map((line) => line.data);
+      return [option?.series ?? []]
+        .flat()
+        .filter((line) => line.name === "P")
+        .map((line) => line.data);
     };
-    expect(lines("rate-time")).toEqual([[[1, 4], [2, 6]]]);
-    expect(lines("program-delay-time")).toEqual([[[1, 2], [2, 4]]]);
+    expect(lines("rate-time")).toEqual([
+      [
+        [1, 4],
+        [2, 6],
+      ],
+    ]);
+    expect(lines("program-delay-time")).toEqual([
+      [
+        [1, 2],
+        [2, 4],
+      ],
+    ]);
     expect(figures(demo()).some(({ name }) => name === "program-delay-time")).toBe(false);
   });
 

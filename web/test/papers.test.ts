@@ -5,8 +5,8 @@ import { figures } from "../src/figures";
 import { efficiencyOf } from "../src/figures/completion";
 import { dotsPath, linesPath } from "../src/figures/marks";
 import { matricesOf } from "../src/figures/matrix";
-import { shareOf, shareOverTime } from "../src/figures/shares";
 import { columnsOf, stacked } from "../src/figures/overload";
+import { shareOf, shareOverTime } from "../src/figures/shares";
 import { items } from "../src/runs";
 import { open } from "../src/ssr";
 import { themeOf } from "../src/theme";
@@ -41,7 +41,16 @@ describe("a matrix", () => {
     data.folders[0]!.runs.push(structuredClone(data.folders[0]!.runs[0]!));
     const [matrix, ...more] = matricesOf(items(data));
     expect(more).toEqual([]);
-    expect(matrix!.cells.map(({ column, row }) => [column, row])).toEqual([[0, 1], [0, 2], [1, 0], [1, 1], [1, 2], [2, 0], [2, 1], [2, 2]]);
+    expect(matrix!.cells.map(({ column, row }) => [column, row])).toEqual([
+      [0, 1],
+      [0, 2],
+      [1, 0],
+      [1, 1],
+      [1, 2],
+      [2, 0],
+      [2, 1],
+      [2, 2],
+    ]);
   });
 
   it("is one of several where the sweep varies something else too", () => {
@@ -50,7 +59,10 @@ describe("a matrix", () => {
     for (const run of again) run.summary.set["link.rate"] = "120mbit";
     for (const run of data.folders[0]!.runs) run.summary.set["link.rate"] = "40mbit";
     data.folders[0]!.runs.push(...again);
-    expect(matricesOf(items(data)).map(({ name }) => name)).toEqual(["DualPI2, link rate 40 Mb/s", "DualPI2, link rate 120 Mb/s"]);
+    expect(matricesOf(items(data)).map(({ name }) => name)).toEqual([
+      "DualPI2, link rate 40 Mb/s",
+      "DualPI2, link rate 120 Mb/s",
+    ]);
   });
 });
 
@@ -63,9 +75,21 @@ describe("an overload", () => {
   });
 
   it("stacks values in the order of their groups, the whole stack first", () => {
-    const track = (name: string, value: number) => ({ name, colour: "", values: [{ x: 0, value, low: value, high: value }], print: String });
-    const tops = stacked([track("A", 30), track("U", 50)]).map(({ track, tops }) => [track.name, tops[0]!.top, tops[0]!.value]);
-    expect(tops).toEqual([["U", 80, 50], ["A", 30, 30]]);
+    const track = (name: string, value: number) => ({
+      name,
+      colour: "",
+      values: [{ x: 0, value, low: value, high: value }],
+      print: String,
+    });
+    const tops = stacked([track("A", 30), track("U", 50)]).map(({ track, tops }) => [
+      track.name,
+      tops[0]!.top,
+      tops[0]!.value,
+    ]);
+    expect(tops).toEqual([
+      ["U", 80, 50],
+      ["A", 30, 30],
+    ]);
   });
 });
 
@@ -84,9 +108,18 @@ describe("downloads", () => {
 
 describe("shares", () => {
   it("spread as rates of flows do", () => {
-    const group = { ...demo().folders[0]!.runs[0]!.summary.groups[0]!, rate_per_flow_bps: 10, normalized_rate: 0.5, flow_rates_bps: { p1: 4, mean: 10, p99: 30 } };
+    const group = {
+      ...demo().folders[0]!.runs[0]!.summary.groups[0]!,
+      rate_per_flow_bps: 10,
+      normalized_rate: 0.5,
+      flow_rates_bps: { p1: 4, mean: 10, p99: 30 },
+    };
     expect(shareOf(group)).toEqual({ value: 0.5, low: 0.2, high: 1.5 });
-    expect(shareOverTime({ ...group, rate_over_time_bps: { p1: 6, mean: 9, p99: 12 } })).toEqual({ value: 0.5, low: 0.3, high: 0.6 });
+    expect(shareOverTime({ ...group, rate_over_time_bps: { p1: 6, mean: 9, p99: 12 } })).toEqual({
+      value: 0.5,
+      low: 0.3,
+      high: 0.6,
+    });
   });
 
   it("are a chart per discipline where two groups meet under many conditions", () => {
@@ -103,7 +136,10 @@ describe("shares", () => {
     const [group] = data.folders[0]!.runs[0]!.summary.groups;
     group!.rate_over_time_bps = { p1: group!.rate_per_flow_bps! / 8, mean: 0, p99: group!.rate_per_flow_bps! * 8 };
     const figure = figures(data).find(({ name }) => name === "share-conditions-dualpi2")!;
-    const option = figure.option({ theme: themeOf("light"), width: 1200, height: 330, top: 60 }) as { yAxis: { min: number; max: number }; series: { data: number[][] }[] };
+    const option = figure.option({ theme: themeOf("light"), width: 1200, height: 330, top: 60 }) as {
+      yAxis: { min: number; max: number };
+      series: { data: number[][] }[];
+    };
     const share = group!.normalized_rate!;
     expect(option.yAxis.max).toBeGreaterThanOrEqual(share * 8);
     const [, value, low, high] = option.series[0]!.data[0]!;
@@ -118,6 +154,11 @@ describe("paths", () => {
     expect(linesPath([[[0, 0], null, [1.26, 2], [3, 4]]])).toBe("M0 0M1.3 2L3 4");
   });
   it("hold a dot per point", () => {
-    expect(dotsPath([[1, 2], [3, 4]])).toBe("M1 2ZM3 4Z");
+    expect(
+      dotsPath([
+        [1, 2],
+        [3, 4],
+      ]),
+    ).toBe("M1 2ZM3 4Z");
   });
 });

@@ -20,7 +20,10 @@ describe("runs", () => {
   it("name a parameter of the senders that the sweep sets, with its value", () => {
     const data = demo();
     const [one, two] = data.folders[0]!.runs;
-    data.folders[0]!.runs = [one!, { ...structuredClone(two!), aqm: one!.aqm, traffic: one!.traffic, summary: structuredClone(one!.summary) }];
+    data.folders[0]!.runs = [
+      one!,
+      { ...structuredClone(two!), aqm: one!.aqm, traffic: one!.traffic, summary: structuredClone(one!.summary) },
+    ];
     const named = (key: string, values: [string, string]): string[] => {
       data.folders[0]!.runs.forEach((run, i) => (run.summary.set = { [key]: values[i]! }));
       return [...lineNames(items(data)).values()];
@@ -64,7 +67,11 @@ describe("the axis of conditions", () => {
   });
 
   it("has the disciplines as places where nothing else varies", () => {
-    expect(layOut(items(demo()), { only: {} }).conditions.map(({ label }) => label)).toEqual(["DualPI2", "PIE", "FQ-CoDel"]);
+    expect(layOut(items(demo()), { only: {} }).conditions.map(({ label }) => label)).toEqual([
+      "DualPI2",
+      "PIE",
+      "FQ-CoDel",
+    ]);
   });
 
   it("keeps runs that differ in their seed together", () => {

@@ -24,7 +24,13 @@ export function mixes(): Data {
     run.summary.set = { "group.A.flows": flows[0], "group.B.flows": flows[1] };
     run.sketch = ["A", "B"].map((group, g) => {
       const here = flows[g]! > 0;
-      if (!here) Object.assign(run.summary.groups[g]!, { flows: 0, rate_bps: 0, rate_per_flow_bps: undefined, normalized_rate: undefined });
+      if (!here)
+        Object.assign(run.summary.groups[g]!, {
+          flows: 0,
+          rate_bps: 0,
+          rate_per_flow_bps: undefined,
+          normalized_rate: undefined,
+        });
       return { group, share: Array.from({ length: flows[g]! }, () => [100, null, 250]), delay_ms: here ? [1, 2] : [] };
     });
   }
@@ -37,7 +43,10 @@ export function overload(): Data {
   const folder = data.folders[0]!;
   folder.runs = folder.runs.slice(0, 6);
   for (const [i, run] of folder.runs.entries()) {
-    run.summary.set = { "udp.U.rate": ["50mbit", "100mbit", "200mbit"][i % 3]!, "udp.U.ecn": i < 3 ? "ect0" : "not-ect" };
+    run.summary.set = {
+      "udp.U.rate": ["50mbit", "100mbit", "200mbit"][i % 3]!,
+      "udp.U.ecn": i < 3 ? "ect0" : "not-ect",
+    };
     run.summary.groups.push({ name: "U", cc: "udp", flows: 1, rate_bps: 1e6, packets: 9, retransmits: 0 });
     run.traffic.U = "udp";
   }
@@ -50,7 +59,10 @@ export function overload(): Data {
 export function web(): Data {
   const data = demo();
   const run = data.folders[0]!.runs[0]!;
-  const ideal: [number, number][] = [[1000, 20], [100_000, 41]];
+  const ideal: [number, number][] = [
+    [1000, 20],
+    [100_000, 41],
+  ];
   run.curves!.downloads = ["A", "B"].map((group) => ({ group, every: 3, bytes: [1000, 5000], ms: [25, 80], ideal }));
   const spread = (mean: number) => ({ p1: mean / 2, mean, p99: 2 * mean });
   run.summary.completion = [
@@ -72,7 +84,19 @@ export function programs(): Data {
   const none = { client: null, server: null, rate_bps: null, delay_p99_ms: null, rtt_mean_ms: null };
   const counts = { bytes: 9, retransmits: 0, not_ect: 7, ect0: 0, ect1: 0, marks: 0, drops: 2, delay_mean_ms: 3.14159 };
   run.programs = {
-    largest: [{ ...none, ...counts, group: "P", protocol: "QUIC", client: "10.0.1.1:9", server: "10.0.0.1:443", rate_bps: 5e6, start_s: 0.5, end_s: 2 }],
+    largest: [
+      {
+        ...none,
+        ...counts,
+        group: "P",
+        protocol: "QUIC",
+        client: "10.0.1.1:9",
+        server: "10.0.0.1:443",
+        rate_bps: 5e6,
+        start_s: 0.5,
+        end_s: 2,
+      },
+    ],
     others: { ...none, ...counts, group: "", protocol: null, start_s: 0, end_s: 2.5, retransmits: 1 },
     more: 12,
   };

@@ -11,8 +11,16 @@ it("numbers are as precise as they are useful", () => {
 });
 
 it("quantities and keys are spelled out", () => {
-  expect([quantity("40mbit"), quantity("10ms"), quantity("dualpi2")]).toEqual([["40", "Mb/s"], ["10", "ms"], ["dualpi2", ""]]);
-  expect([keyName("link.rate"), keyName("group.*.rtt"), keyName("group.A.flows")]).toEqual(["link rate", "RTT", "flows A"]);
+  expect([quantity("40mbit"), quantity("10ms"), quantity("dualpi2")]).toEqual([
+    ["40", "Mb/s"],
+    ["10", "ms"],
+    ["dualpi2", ""],
+  ]);
+  expect([keyName("link.rate"), keyName("group.*.rtt"), keyName("group.A.flows")]).toEqual([
+    "link rate",
+    "RTT",
+    "flows A",
+  ]);
 });
 
 it("a table sorts numbers inside text, and what is absent last", () => {

@@ -9,11 +9,12 @@ import { base, columnsFor, gridOf, heading, tile, tipLine, xAxis, yAxis } from "
 import { groupName, type Item, runNames } from "../runs";
 import { digits, ms } from "../text";
 import { type Theme, trafficColour } from "../theme";
-import { boxAt, decades, type Drawn, lineTip } from "./delay";
+import { boxAt, type Drawn, decades, lineTip } from "./delay";
 import { dotsPath } from "./marks";
 
 /** Runs with downloads. */
-export const downloading = (drawn: Drawn[]): Drawn[] => drawn.filter(({ curves }) => (curves.downloads ?? []).length > 0);
+export const downloading = (drawn: Drawn[]): Drawn[] =>
+  drawn.filter(({ curves }) => (curves.downloads ?? []).length > 0);
 
 /** Mean completion time over the theoretical one, of all sizes. */
 export function efficiencyOf(item: Item, group: string): number | undefined {
@@ -36,7 +37,10 @@ export function completion(drawn: Drawn[], all: Item[]): Figure {
   const columns = (width: number) => columnsFor(drawn.length, width, 320);
   const downloads = drawn.flatMap(({ curves }) => curves.downloads ?? []);
   const most = Math.max(...downloads.map(({ every }) => every));
-  const thinned = most > 1 ? ` One download in ${downloads.every(({ every }) => every === most) ? "" : "up to "}${most} is drawn, evenly over the run.` : "";
+  const thinned =
+    most > 1
+      ? ` One download in ${downloads.every(({ every }) => every === most) ? "" : "up to "}${most} is drawn, evenly over the run.`
+      : "";
   const sizes = decades(downloads.flatMap(({ bytes }) => bytes));
   const times = decades(downloads.flatMap(({ ms, ideal }) => [...ms, ...ideal.map(([, time]) => time)]));
   return {
@@ -51,7 +55,9 @@ export function completion(drawn: Drawn[], all: Item[]): Figure {
       const boxes = tile(drawn.length, columns(canvas.width), canvas, { left: 52, right: 16, top: 54, bottom: 42 });
       return {
         ...base(theme),
-        title: drawn.map((item, i) => heading(theme, boxAt(boxes, i), names.get(item.run) ?? "", efficiencyWords(theme, item))),
+        title: drawn.map((item, i) =>
+          heading(theme, boxAt(boxes, i), names.get(item.run) ?? "", efficiencyWords(theme, item)),
+        ),
         grid: boxes.map(gridOf),
         xAxis: drawn.map((_, gridIndex) =>
           xAxis(theme, {
@@ -60,7 +66,12 @@ export function completion(drawn: Drawn[], all: Item[]): Figure {
             min: sizes[0],
             max: sizes[1],
             name: "size (KB)",
-            axisLabel: { color: theme.soft, fontSize: 11, fontFamily: theme.font, formatter: (v: number) => digits(v / 1000) },
+            axisLabel: {
+              color: theme.soft,
+              fontSize: 11,
+              fontFamily: theme.font,
+              formatter: (v: number) => digits(v / 1000),
+            },
           }),
         ),
         yAxis: drawn.map((_, gridIndex) =>
@@ -78,7 +89,10 @@ export function completion(drawn: Drawn[], all: Item[]): Figure {
         series: drawn.flatMap((item, panel) => {
           const lists = item.curves.downloads ?? [];
           // The first group in front.
-          return [...[...lists].reverse().map((list) => cloud(theme, item, list, panel)), ...ideals(theme, item, lists, panel)];
+          return [
+            ...[...lists].reverse().map((list) => cloud(theme, item, list, panel)),
+            ...ideals(theme, item, lists, panel),
+          ];
         }),
         tooltip: {
           ...lineTip(theme, String, String),
@@ -104,7 +118,11 @@ const around = (theme: Theme, { run }: Item, size: number): string =>
     .filter(({ bin_bytes: [from, to] }) => from <= size && size < to)
     .map(({ group, bin_bytes, time_ms }) => {
       const sizes = bin_bytes.map((bytes) => digits(bytes / 1000)).join(" to ");
-      return tipLine(trafficColour(theme, run.traffic[group]), `${groupName(run, group)}, mean of ${sizes} KB`, ms(time_ms.mean, 3));
+      return tipLine(
+        trafficColour(theme, run.traffic[group]),
+        `${groupName(run, group)}, mean of ${sizes} KB`,
+        ms(time_ms.mean, 3),
+      );
     })
     .join("");
 
@@ -123,7 +141,9 @@ function cloud(theme: Theme, item: Drawn, list: Downloads, panel: number): Serie
     itemStyle: { color: colour },
     renderItem: (_: CustomSeriesRenderItemParams, api: CustomSeriesRenderItemAPI): CustomSeriesRenderItemReturn => ({
       type: "path",
-      shape: { pathData: dotsPath(list.bytes.map((size, i) => api.coord([size, list.ms[i] ?? 0]) as [number, number])) },
+      shape: {
+        pathData: dotsPath(list.bytes.map((size, i) => api.coord([size, list.ms[i] ?? 0]) as [number, number])),
+      },
       style: { stroke: colour, lineWidth: 2.6, lineCap: "round", opacity: 0.55, fill: "none" },
     }),
   };
@@ -132,17 +152,19 @@ function cloud(theme: Theme, item: Drawn, list: Downloads, panel: number): Serie
 /** The theoretical times: one line where all groups have the same. */
 function ideals(theme: Theme, item: Drawn, lists: Downloads[], panel: number): Series[] {
   const rtts = new Map(lists.map((list) => [item.run.base_rtt_ms[list.group] ?? 0, list]));
-  return [...rtts].map(([rtt, list]): Series => ({
-    type: "line",
-    name: rtts.size === 1 ? "theoretical" : `theoretical, RTT ${ms(rtt)}`,
-    xAxisIndex: panel,
-    yAxisIndex: panel,
-    data: list.ideal,
-    showSymbol: false,
-    lineStyle: { color: theme.ink, width: 1.5 },
-    itemStyle: { color: theme.ink },
-    emphasis: { disabled: true },
-    clip: true,
-    z: 5,
-  }));
+  return [...rtts].map(
+    ([rtt, list]): Series => ({
+      type: "line",
+      name: rtts.size === 1 ? "theoretical" : `theoretical, RTT ${ms(rtt)}`,
+      xAxisIndex: panel,
+      yAxisIndex: panel,
+      data: list.ideal,
+      showSymbol: false,
+      lineStyle: { color: theme.ink, width: 1.5 },
+      itemStyle: { color: theme.ink },
+      emphasis: { disabled: true },
+      clip: true,
+      z: 5,
+    }),
+  );
 }

@@ -53,7 +53,10 @@ function colours(lines: Line[]): (line: Line, queue: string) => (theme: Theme) =
   return (line, queue) => (theme) => {
     const own = queueColour(theme, line.sample, queue);
     const rivals = lines.filter(
-      (other) => other.folder === line.folder && queuesOf(other).includes(queue) && queueColour(theme, other.sample, queue) === own,
+      (other) =>
+        other.folder === line.folder &&
+        queuesOf(other).includes(queue) &&
+        queueColour(theme, other.sample, queue) === own,
     );
     const nth = rivals.indexOf(line);
     return nth <= 0 ? own : (theme.rest[(nth - 1) % theme.rest.length] ?? own);
@@ -62,18 +65,23 @@ function colours(lines: Line[]): (line: Line, queue: string) => (theme: Theme) =
 
 const at = (run: Run, queue: string) => run.summary.queues.find((q) => q.name === queue);
 
-function tracksOf(axis: Axis, of: (runs: Run[], queue: string) => Omit<Track["points"][number], "condition"> | undefined): Track[] {
+function tracksOf(
+  axis: Axis,
+  of: (runs: Run[], queue: string) => Omit<Track["points"][number], "condition"> | undefined,
+): Track[] {
   const colour = colours(axis.lines);
   return axis.lines.flatMap((line) =>
-    queuesOf(line).map((queue): Track => ({
-      name: trackName(line, queue),
-      colour: colour(line, queue),
-      symbol: SYMBOLS[line.folder % SYMBOLS.length] ?? "circle",
-      points: line.points.flatMap(({ condition, runs }) => {
-        const point = of(runs, queue);
-        return point === undefined ? [] : [{ condition, ...point }];
+    queuesOf(line).map(
+      (queue): Track => ({
+        name: trackName(line, queue),
+        colour: colour(line, queue),
+        symbol: SYMBOLS[line.folder % SYMBOLS.length] ?? "circle",
+        points: line.points.flatMap(({ condition, runs }) => {
+          const point = of(runs, queue);
+          return point === undefined ? [] : [{ condition, ...point }];
+        }),
       }),
-    })),
+    ),
   );
 }
 
@@ -102,7 +110,12 @@ function delay(axis: Axis): Quantity {
   const values = tracks.flatMap(({ points }) => points.flatMap((p) => [p.value / 2, p.high ?? p.value]));
   return {
     name: "delay-conditions",
-    title: message("Mean queue delay", tracks, (values) => mean(values), (v) => ms(v)),
+    title: message(
+      "Mean queue delay",
+      tracks,
+      (values) => mean(values),
+      (v) => ms(v),
+    ),
     note: "A dot is the mean, the line reaches from the 1st to the 99th percentile of packets. Logarithmic.",
     unit: "ms",
     tracks,
@@ -121,7 +134,13 @@ function signals(axis: Axis): Quantity {
       return value === undefined || value <= 0 ? undefined : { value: 100 * value };
     })
       .filter(({ points }) => points.length > 0)
-      .map((track): Track => ({ ...track, name: `${track.name} ${what === "mark" ? "marked" : "dropped"}`, hollow: what === "drop" }));
+      .map(
+        (track): Track => ({
+          ...track,
+          name: `${track.name} ${what === "mark" ? "marked" : "dropped"}`,
+          hollow: what === "drop",
+        }),
+      );
   const tracks = [...pick("mark"), ...pick("drop")];
   return {
     name: "signal-conditions",
@@ -130,14 +149,18 @@ function signals(axis: Axis): Quantity {
     unit: "%",
     tracks,
     log: true,
-    range: decades(tracks.flatMap(({ points }) => points.map((p) => p.value)), 0.001),
+    range: decades(
+      tracks.flatMap(({ points }) => points.map((p) => p.value)),
+      0.001,
+    ),
     print: (v) => percent(v / 100, 3),
     tick: (v) => digits(v),
   };
 }
 
 /** A round number at or above, 2 at least. */
-const bound = (most: number): number => [2, 5, 10, 20, 50, 100, 1000].find((b) => b >= most) ?? 10 ** Math.ceil(Math.log10(most));
+const bound = (most: number): number =>
+  [2, 5, 10, 20, 50, 100, 1000].find((b) => b >= most) ?? 10 ** Math.ceil(Math.log10(most));
 
 /** Ratios of two groups: 1 is balance. */
 function ratios(axis: Axis, what: "window" | "rate"): Quantity {
@@ -191,7 +214,9 @@ const fraction = (v: number): string => (v >= 1 ? digits(v) : `1/${digits(1 / v)
 /** Fallback figure 7: what each of two groups gets, and how steadily. A chart per line. */
 function shares(axis: Axis): Quantity[] {
   const tcp = (run: Run) => run.summary.groups.filter(({ cc }) => cc !== "udp");
-  const pairs = axis.lines.every(({ points }) => points.every(({ runs }) => runs.every((run) => tcp(run).length === 2)));
+  const pairs = axis.lines.every(({ points }) =>
+    points.every(({ runs }) => runs.every((run) => tcp(run).length === 2)),
+  );
   if (axis.alone || !pairs || axis.lines.length > 4) return [];
   const tracks = (line: Line): Track[] =>
     tcp(line.sample).map(({ name }) => ({
@@ -199,13 +224,22 @@ function shares(axis: Axis): Quantity[] {
       colour: (theme) => trafficColour(theme, line.sample.traffic[name]),
       symbol: "circle",
       points: line.points.flatMap(({ condition, runs }) => {
-        const point = meanValue(runs.map((run) => tcp(run).filter((group) => group.name === name).map(shareOverTime)[0]));
+        const point = meanValue(
+          runs.map(
+            (run) =>
+              tcp(run)
+                .filter((group) => group.name === name)
+                .map(shareOverTime)[0],
+          ),
+        );
         return point === undefined || point.value <= 0 ? [] : [{ condition, ...point }];
       }),
     }));
   const all = axis.lines.map((line) => ({ line, tracks: tracks(line) }));
   // A flow that stood still for a second does not stretch the scale.
-  const ends = all.flatMap(({ tracks }) => tracks.flatMap(({ points }) => points.flatMap((p) => [p.value / 2, p.high ?? p.value])));
+  const ends = all.flatMap(({ tracks }) =>
+    tracks.flatMap(({ points }) => points.flatMap((p) => [p.value / 2, p.high ?? p.value])),
+  );
   const range: [number, number] = [1 / bound(1 / Math.min(...ends)), bound(1.1 * Math.max(...ends))];
   return all
     .filter(({ tracks }) => tracks.some(({ points }) => points.length > 0))
@@ -226,20 +260,27 @@ function shares(axis: Axis): Quantity[] {
 /** Use of the link. */
 function utilization(axis: Axis): Quantity {
   const colour = colours(axis.lines);
-  const tracks = axis.lines.map((line): Track => ({
-    name: line.name,
-    colour: colour(line, queuesOf(line)[0] ?? "Q"),
-    symbol: SYMBOLS[line.folder % SYMBOLS.length] ?? "circle",
-    points: line.points.flatMap(({ condition, runs }) => {
-      const value = mean(runs.map((run) => run.summary.link.utilization));
-      return value === undefined ? [] : [{ condition, value: 100 * value }];
+  const tracks = axis.lines.map(
+    (line): Track => ({
+      name: line.name,
+      colour: colour(line, queuesOf(line)[0] ?? "Q"),
+      symbol: SYMBOLS[line.folder % SYMBOLS.length] ?? "circle",
+      points: line.points.flatMap(({ condition, runs }) => {
+        const value = mean(runs.map((run) => run.summary.link.utilization));
+        return value === undefined ? [] : [{ condition, value: 100 * value }];
+      }),
     }),
-  }));
+  );
   const least = Math.min(100, ...tracks.flatMap(({ points }) => points.map((p) => p.value)));
   const floor = [99, 98, 95, 90, 80, 50, 0].find((f) => f <= least - 0.1) ?? 0;
   return {
     name: "utilization-conditions",
-    title: message(axis.alone ? "Utilization" : "Least utilization", tracks, (values) => Math.min(...values), (v) => percent(v / 100)),
+    title: message(
+      axis.alone ? "Utilization" : "Least utilization",
+      tracks,
+      (values) => Math.min(...values),
+      (v) => percent(v / 100),
+    ),
     note: "All bytes sent, over what the link could carry.",
     unit: "%",
     tracks,
@@ -336,7 +377,8 @@ function draw(quantity: Quantity, axis: Axis): Figure {
       const perRow = Math.max(1, Math.floor(canvas.width / (longestName * 6.4 + 36)));
       const rows = Math.ceil(tracks.length / perRow);
       const top = canvas.top + rows * 21 + 26;
-      const bottom = 30 + (axis.spans.length > 0 ? 20 : 0) + (axis.name === "" ? 0 : 16) + (turned ? longest * 6 - 10 : 0);
+      const bottom =
+        30 + (axis.spans.length > 0 ? 20 : 0) + (axis.name === "" ? 0 : 16) + (turned ? longest * 6 - 10 : 0);
       const radius = axis.conditions.length * tracks.length > 60 ? 3 : 4;
       const series = tracks.map((track, i): Series => {
         const colour = track.colour(theme);
@@ -366,11 +408,18 @@ function draw(quantity: Quantity, axis: Axis): Figure {
             track.hollow === true
               ? { color: theme.paper, borderColor: colour, borderWidth: 1.75, opacity: 1 }
               : { color: colour, opacity: 1 },
-          data: track.points.map((p) => [p.condition.x + shift(i, p.condition), p.value, p.value, p.value, p.condition.x]),
+          data: track.points.map((p) => [
+            p.condition.x + shift(i, p.condition),
+            p.value,
+            p.value,
+            p.value,
+            p.condition.x,
+          ]),
         };
       });
       // The level comes with an invisible line: a custom series has no mark lines.
-      if (quantity.mark !== undefined) series.push({ type: "line", data: [], silent: true, markLine: level(theme, quantity.mark) });
+      if (quantity.mark !== undefined)
+        series.push({ type: "line", data: [], silent: true, markLine: level(theme, quantity.mark) });
       const option: Option = {
         ...base(theme),
         grid: gridOf({ left: 52, top, width: canvas.width - 72, height: canvas.height - top - bottom }),
@@ -378,7 +427,8 @@ function draw(quantity: Quantity, axis: Axis): Figure {
           ...legend(theme, canvas.top),
           data: tracks.map((track) => ({
             name: track.name,
-            icon: track.points.some((p) => p.high !== undefined) && track.symbol !== "circle" ? "diamond" : track.symbol,
+            icon:
+              track.points.some((p) => p.high !== undefined) && track.symbol !== "circle" ? "diamond" : track.symbol,
             itemStyle:
               track.hollow === true
                 ? { color: theme.paper, borderColor: track.colour(theme), borderWidth: 1.75 }

@@ -106,7 +106,10 @@ export const delayAxis = (theme: Theme, range: [number, number], gridIndex = 0, 
 
 /** The range of all distributions on a delay axis. */
 export const delayRange = (drawn: Drawn[], from = 0.01, to = 0.999): [number, number] =>
-  decades(drawn.flatMap(({ curves }) => curves.cdf.flatMap((cdf) => bulk(cdf, from, to))), 0.01);
+  decades(
+    drawn.flatMap(({ curves }) => curves.cdf.flatMap((cdf) => bulk(cdf, from, to))),
+    0.01,
+  );
 
 /** One line of a distribution. */
 export function cdfLine(theme: Theme, item: Drawn, cdf: Cdf, tail: boolean, panel: number): LineSeriesOption {
@@ -152,7 +155,10 @@ export function distribution(drawn: Drawn[], all: Item[], tail: boolean): Figure
           return { ...line, name, lineStyle: { ...line.lineStyle, type: DASHES[nth % DASHES.length] } };
         }),
       );
-      const perRow = Math.max(1, Math.floor(canvas.width / (entries.reduce((w, { name }) => Math.max(w, name.length), 0) * 6.6 + 46)));
+      const perRow = Math.max(
+        1,
+        Math.floor(canvas.width / (entries.reduce((w, { name }) => Math.max(w, name.length), 0) * 6.6 + 46)),
+      );
       const rows = Math.ceil(entries.length / perRow);
       const top = canvas.top + rows * 21 + 22;
       const option: Option = {
@@ -162,7 +168,11 @@ export function distribution(drawn: Drawn[], all: Item[], tail: boolean): Figure
         xAxis: delayAxis(theme, tail ? delayRange(drawn, 0.01, 0.99999) : delayRange(drawn)),
         yAxis: yAxis(theme, tail ? tailAxis(theme, drawn) : shareAxis(theme)),
         series,
-        tooltip: lineTip(theme, (x) => ms(x, 3), (y) => (tail ? `${percent(y / 100, 2)} wait longer` : percent(y / 100, 3))),
+        tooltip: lineTip(
+          theme,
+          (x) => ms(x, 3),
+          (y) => (tail ? `${percent(y / 100, 2)} wait longer` : percent(y / 100, 3)),
+        ),
       };
       return option;
     },
@@ -180,7 +190,10 @@ export const shareAxis = (theme: Theme) => ({
 
 const tailAxis = (theme: Theme, drawn: Drawn[]) => ({
   type: "log" as const,
-  min: decades(drawn.flatMap(({ curves }) => curves.cdf.flatMap((cdf) => points(cdf, true).map(([, y]) => y))), 1e-4)[0],
+  min: decades(
+    drawn.flatMap(({ curves }) => curves.cdf.flatMap((cdf) => points(cdf, true).map(([, y]) => y))),
+    1e-4,
+  )[0],
   max: 100,
   axisLabel: { color: theme.soft, fontSize: 11, fontFamily: theme.font, formatter: (v: number) => `${digits(v)} %` },
 });
@@ -219,12 +232,18 @@ export function course(drawn: Drawn[], all: Item[]): Figure {
     note: "Mean delay of each queue in each interval, on a logarithmic axis. Left of the dashed line is the warm-up, which no statistic counts.",
   };
   const lines = (theme: Theme, { run, curves }: Drawn): DelayLine[] =>
-    curves.delay.map(({ queue, s, mean_ms }) => ({ name: queueName(queue), colour: queueColour(theme, run, queue), s, mean_ms }));
+    curves.delay.map(({ queue, s, mean_ms }) => ({
+      name: queueName(queue),
+      colour: queueColour(theme, run, queue),
+      s,
+      mean_ms,
+    }));
   return delayPanels(words, drawn, all, delayWords, lines);
 }
 
 /** Runs with programs whose packets were measured. */
-export const programmed = (drawn: Drawn[]): Drawn[] => drawn.filter(({ curves }) => (curves.program_delay ?? []).length > 0);
+export const programmed = (drawn: Drawn[]): Drawn[] =>
+  drawn.filter(({ curves }) => (curves.program_delay ?? []).length > 0);
 
 /** The course of the delay of programs: a panel per run. */
 export function programCourse(drawn: Drawn[], all: Item[]): Figure {
@@ -234,7 +253,12 @@ export function programCourse(drawn: Drawn[], all: Item[]): Figure {
     note: "Mean delay of the packets of each group with programs in each interval, whichever queue they were in, on a logarithmic axis. Packets below 200 B are left out.",
   };
   const lines = (theme: Theme, { run, curves }: Drawn): DelayLine[] =>
-    (curves.program_delay ?? []).map(({ group, s, mean_ms }) => ({ name: groupName(run, group), colour: groupColour(theme, run, group), s, mean_ms }));
+    (curves.program_delay ?? []).map(({ group, s, mean_ms }) => ({
+      name: groupName(run, group),
+      colour: groupColour(theme, run, group),
+      s,
+      mean_ms,
+    }));
   const means = (theme: Theme, { run, curves }: Drawn): Word[] =>
     (curves.program_delay ?? []).slice(0, 3).flatMap(({ group }) => {
       const delay = run.summary.groups.find(({ name }) => name === group)?.delay_ms;
@@ -308,7 +332,11 @@ function delayPanels(
           }),
         ),
         series,
-        tooltip: lineTip(theme, (x) => `${digits(x)} s`, (y) => ms(y, 3)),
+        tooltip: lineTip(
+          theme,
+          (x) => `${digits(x)} s`,
+          (y) => ms(y, 3),
+        ),
       };
     },
   };
@@ -321,12 +349,26 @@ export const boxAt = <T>(boxes: T[], i: number): T => {
 };
 
 /** The last second of all curves. */
-export const endOf = (drawn: Drawn[]): number =>
-  Math.max(1, ...drawn.map(({ run }) => run.summary.engine.virtual_s));
+export const endOf = (drawn: Drawn[]): number => Math.max(1, ...drawn.map(({ run }) => run.summary.engine.virtual_s));
 
 /** Seconds. */
 export const timeAxis = (theme: Theme, gridIndex: number, end: number) =>
-  xAxis(theme, { type: "value", gridIndex, min: 0, max: end, name: "time (s)", splitLine: { show: false }, splitNumber: 5, axisLabel: { color: theme.soft, fontSize: 11, fontFamily: theme.font, margin: 7, formatter: (s: number) => digits(s) } });
+  xAxis(theme, {
+    type: "value",
+    gridIndex,
+    min: 0,
+    max: end,
+    name: "time (s)",
+    splitLine: { show: false },
+    splitNumber: 5,
+    axisLabel: {
+      color: theme.soft,
+      fontSize: 11,
+      fontFamily: theme.font,
+      margin: 7,
+      formatter: (s: number) => digits(s),
+    },
+  });
 
 /** A thin dashed line where the warm-up ends. */
 export const warmupMark = (theme: Theme, seconds: number) => ({

@@ -11,7 +11,8 @@ import { boxAt, decades } from "./delay";
 import { level, whisker } from "./marks";
 
 /** Runs with downloads. */
-export const downloaded = (items: Item[]): Item[] => items.filter(({ run }) => (run.summary.completion ?? []).length > 0);
+export const downloaded = (items: Item[]): Item[] =>
+  items.filter(({ run }) => (run.summary.completion ?? []).length > 0);
 
 /** `27 KB`. */
 const kilo = (bytes: number): string => digits(bytes / 1000);
@@ -57,10 +58,21 @@ export function efficiency(drawn: Item[], all: Item[]): Figure {
         });
       });
       // A custom series has no mark lines; an empty line has.
-      const ideal = drawn.map((_, panel): Series => ({ type: "line", data: [], xAxisIndex: panel, yAxisIndex: panel, silent: true, markLine: level(theme, 1) }));
+      const ideal = drawn.map(
+        (_, panel): Series => ({
+          type: "line",
+          data: [],
+          xAxisIndex: panel,
+          yAxisIndex: panel,
+          silent: true,
+          markLine: level(theme, 1),
+        }),
+      );
       return {
         ...base(theme),
-        title: drawn.map((item, i) => heading(theme, boxAt(boxes, i), names.get(item.run) ?? "", efficiencyWords(theme, item))),
+        title: drawn.map((item, i) =>
+          heading(theme, boxAt(boxes, i), names.get(item.run) ?? "", efficiencyWords(theme, item)),
+        ),
         grid: boxes.map(gridOf),
         xAxis: drawn.map((_, gridIndex) =>
           xAxis(theme, {
@@ -102,7 +114,9 @@ export function efficiency(drawn: Item[], all: Item[]): Figure {
           trigger: "item",
           formatter: (params: unknown): string => {
             const hover = params as { seriesName?: string; color?: unknown; value?: unknown };
-            const [, value = 0, p1 = 0, p99 = 0, from = 0, to = 0, flows = 0] = (Array.isArray(hover.value) ? hover.value : []).map(Number);
+            const [, value = 0, p1 = 0, p99 = 0, from = 0, to = 0, flows = 0] = (
+              Array.isArray(hover.value) ? hover.value : []
+            ).map(Number);
             const colour = String(hover.color);
             return (
               `<div style="margin-bottom:3px">${hover.seriesName ?? ""}, ${flows} downloads of ${kilo(from)} to ${kilo(to)} KB</div>` +

@@ -8,7 +8,7 @@ import type { Item } from "../runs";
 import { lineNames, senders } from "../runs";
 import { digits, ms, percent, queueName, rate } from "../text";
 import { queueColour, type Theme } from "../theme";
-import { boxAt, cdfLine, delayAxis, delayRange, type Drawn, endOf, lineTip, shareAxis, timeAxis } from "./delay";
+import { boxAt, cdfLine, type Drawn, delayAxis, delayRange, endOf, lineTip, shareAxis, timeAxis } from "./delay";
 import { rateLines, rateTop, rateWords } from "./rates";
 
 /** How many runs fit side by side. */
@@ -74,8 +74,16 @@ export function headline(drawn: Drawn[]): Figure {
       });
       const range = delayRange(drawn);
       const rates = rateTop(drawn);
-      const delayTip = lineTip(theme, (x) => `${ms(x, 3)} or less`, (y) => percent(y / 100, 3));
-      const rateTip = lineTip(theme, (x) => `${digits(x)} s`, (y) => `${digits(y)} Mb/s`);
+      const delayTip = lineTip(
+        theme,
+        (x) => `${ms(x, 3)} or less`,
+        (y) => percent(y / 100, 3),
+      );
+      const rateTip = lineTip(
+        theme,
+        (x) => `${digits(x)} s`,
+        (y) => `${digits(y)} Mb/s`,
+      );
       return {
         ...base(theme),
         title: drawn.flatMap((item, i) => {
@@ -128,7 +136,15 @@ function numbers(theme: Theme, item: Drawn, box: Box, name: string): Title[] {
   const words = queues.map((queue, i) => {
     const color = queueColour(theme, item.run, queue.name);
     rich[`big${i}`] = { color, fontSize: 24, fontWeight: 600, lineHeight: 30, fontFamily: font };
-    rich[`of${i}`] = { color, fontSize: 13, fontWeight: 400, lineHeight: 16, fontFamily: font, verticalAlign: "bottom", padding: [0, 0, 5, 0] };
+    rich[`of${i}`] = {
+      color,
+      fontSize: 13,
+      fontWeight: 400,
+      lineHeight: 16,
+      fontFamily: font,
+      verticalAlign: "bottom",
+      padding: [0, 0, 5, 0],
+    };
     return `{big${i}|${ms(queue.delay_ms?.mean ?? 0)}}{of${i}| ${queueName(queue.name)}}`;
   });
   return [

@@ -1,10 +1,6 @@
 // Marks that ECharts does not have: whiskers, bars that have them, and many lines or dots in one path.
 
-import type {
-  CustomSeriesRenderItemAPI,
-  CustomSeriesRenderItemParams,
-  CustomSeriesRenderItemReturn,
-} from "echarts";
+import type { CustomSeriesRenderItemAPI, CustomSeriesRenderItemParams, CustomSeriesRenderItemReturn } from "echarts";
 import type { Theme } from "../theme";
 
 /** Draws whiskers: a line from low to high, a dot at the value. */
@@ -28,12 +24,24 @@ export function whisker(theme: Theme, colour: string, symbol: string, radius: nu
         ? { type: "circle" as const, shape: { cx: px, cy: mid, r: radius }, style: dot }
         : {
             type: "polygon" as const,
-            shape: { points: [[px, mid - radius - 1], [px + radius + 1, mid], [px, mid + radius + 1], [px - radius - 1, mid]] },
+            shape: {
+              points: [
+                [px, mid - radius - 1],
+                [px + radius + 1, mid],
+                [px, mid + radius + 1],
+                [px - radius - 1, mid],
+              ],
+            },
             style: dot,
           };
     return {
       type: "group",
-      children: [line(px, low, px, high), line(px - cap, low, px + cap, low), line(px - cap, high, px + cap, high), shape],
+      children: [
+        line(px, low, px, high),
+        line(px - cap, low, px + cap, low),
+        line(px - cap, high, px + cap, high),
+        shape,
+      ],
     };
   };
 }
@@ -54,11 +62,19 @@ export function bar(theme: Theme, colour: string, wide: number) {
     const [left = 0, top = 0] = api.coord([x - wide / 2, value]);
     const [right = 0, bottom = 0] = api.coord([x + wide / 2, 0]);
     const middle = (left + right) / 2;
-    const whole = { type: "rect" as const, shape: { x: left, y: top, width: right - left, height: bottom - top }, style: { fill: colour } };
+    const whole = {
+      type: "rect" as const,
+      shape: { x: left, y: top, width: right - left, height: bottom - top },
+      style: { fill: colour },
+    };
     if (low === high) return whole;
     const y1 = api.coord([x, low])[1] ?? 0;
     const y2 = api.coord([x, high])[1] ?? 0;
-    const range = { type: "line" as const, shape: { x1: middle, y1, x2: middle, y2 }, style: { stroke: theme.ink, lineWidth: 1.25, fill: "none" } };
+    const range = {
+      type: "line" as const,
+      shape: { x1: middle, y1, x2: middle, y2 },
+      style: { stroke: theme.ink, lineWidth: 1.25, fill: "none" },
+    };
     return { type: "group", children: [whole, range] };
   };
 }

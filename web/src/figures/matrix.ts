@@ -41,7 +41,9 @@ export function matricesOf(all: Item[]): Matrix[] {
   const others = keys.filter((key) => key !== across && key !== up);
   const matrices = new Map<string, Matrix>();
   for (const { run } of sketched) {
-    const condition = others.map(({ key }) => `${keyName(key)} ${quantity(valueOf(run, key)).filter(Boolean).join(" ")}`);
+    const condition = others.map(
+      ({ key }) => `${keyName(key)} ${quantity(valueOf(run, key)).filter(Boolean).join(" ")}`,
+    );
     const name = [lines.get(run) ?? "", ...condition].join(", ");
     const matrix = matrices.get(name) ?? { name, across, up, cells: [] };
     matrices.set(name, matrix);
@@ -70,8 +72,14 @@ interface Content {
 /** Every matrix: rates first. */
 export function matrices(all: Item[]): Figure[] {
   const list = matricesOf(all);
-  const range = decades(list.flatMap(({ cells }) => cells.flatMap(({ sketch }) => sketch.flatMap((s) => s.delay_ms))), 0.1);
-  return [...list.map((matrix) => draw(matrix, rates(matrix))), ...list.map((matrix) => draw(matrix, delays(matrix, range)))];
+  const range = decades(
+    list.flatMap(({ cells }) => cells.flatMap(({ sketch }) => sketch.flatMap((s) => s.delay_ms))),
+    0.1,
+  );
+  return [
+    ...list.map((matrix) => draw(matrix, rates(matrix))),
+    ...list.map((matrix) => draw(matrix, delays(matrix, range))),
+  ];
 }
 
 /** The two groups, in the order of the axes. */
@@ -89,9 +97,15 @@ function rates(matrix: Matrix): Content {
     name: `rate-matrix-${slug(matrix.name)}`,
     title: `${matrix.name}: ${shareWords(runs)}`,
     note: `A cell per mix, a thin line per flow: its rate over ${digits(seconds)} s from left to right, from 0 to twice an equal share of the link. The grey line is the equal share; what is above twice is cut.`,
-    lines: ({ share }) => share.map((line) => line.map((v, i) => (v === null ? null : [(i + 0.5) / line.length, Math.min(v / 200, 1)]))),
+    lines: ({ share }) =>
+      share.map((line) => line.map((v, i) => (v === null ? null : [(i + 0.5) / line.length, Math.min(v / 200, 1)]))),
     width: 0.9,
-    guides: [[[0, 0.5], [1, 0.5]]],
+    guides: [
+      [
+        [0, 0.5],
+        [1, 0.5],
+      ],
+    ],
     say: ({ run }, group) => {
       const share = run.summary.groups.filter(({ name }) => name === group).map(shareOf)[0];
       return share && `${digits(share.value)}× an equal share`;
@@ -118,7 +132,10 @@ function delays(matrix: Matrix, [low, high]: [number, number]): Content {
       return first === undefined || last === undefined ? [] : [[[first[0], 0], ...curve, [last[0], 1]]];
     },
     width: 1.75,
-    guides: inner.map((i): [number, number][] => [[i / steps, 0], [i / steps, 1]]),
+    guides: inner.map((i): [number, number][] => [
+      [i / steps, 0],
+      [i / steps, 1],
+    ]),
     say: ({ run }, group) => {
       const delay = delayOf(run, group);
       return delay && `${ms(delay.mean, 3)}, 99th percentile ${ms(delay.p99, 3)}`;
@@ -143,7 +160,12 @@ function draw(matrix: Matrix, content: Content): Figure {
     height: () => up.values.length * CELL + 82,
     option: (canvas) => {
       const { theme } = canvas;
-      const box: Box = { left: 52, top: canvas.top + 34, width: canvas.width - 72, height: canvas.height - canvas.top - 82 };
+      const box: Box = {
+        left: 52,
+        top: canvas.top + 34,
+        width: canvas.width - 72,
+        height: canvas.height - canvas.top - 82,
+      };
       const colour = (group: string): string => trafficColour(theme, matrix.cells[0]?.run.traffic[group]);
       const axis = (key: Key, end: number) => ({
         type: "value" as const,
@@ -161,10 +183,22 @@ function draw(matrix: Matrix, content: Content): Figure {
       });
       return {
         ...base(theme),
-        title: heading(theme, box, "", groups.map((group) => ({ text: nameOf(matrix, group), colour: colour(group), strong: true })), 28),
+        title: heading(
+          theme,
+          box,
+          "",
+          groups.map((group) => ({ text: nameOf(matrix, group), colour: colour(group), strong: true })),
+          28,
+        ),
         grid: gridOf(box),
         xAxis: xAxis(theme, { ...axis(across, last[0]), name: `flows of ${nameOf(matrix, groups[0] ?? "")}` }),
-        yAxis: yAxis(theme, { ...axis(up, last[1]), name: `flows of ${nameOf(matrix, groups[1] ?? "")}`, nameLocation: "middle", nameGap: 30, nameRotate: 90 }),
+        yAxis: yAxis(theme, {
+          ...axis(up, last[1]),
+          name: `flows of ${nameOf(matrix, groups[1] ?? "")}`,
+          nameLocation: "middle",
+          nameGap: 30,
+          nameRotate: 90,
+        }),
         series: {
           type: "custom",
           renderItem: cell(theme, matrix, content, colour),
@@ -211,7 +245,9 @@ function cell(theme: Theme, matrix: Matrix, content: Content, colour: (group: st
       children: [
         { type: "rect", shape: { x: x1, y: y1, width, height }, style: { fill: theme.grid, opacity: 0.55 } },
         path(content.guides, theme.line, 1),
-        ...lines.filter((group) => group.lines.length > 0).map((group) => path(group.lines, group.colour, content.width)),
+        ...lines
+          .filter((group) => group.lines.length > 0)
+          .map((group) => path(group.lines, group.colour, content.width)),
       ],
     };
   };

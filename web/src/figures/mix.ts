@@ -5,7 +5,17 @@ import type { Series, XAxis } from "../chart";
 import type { Queue, Run } from "../data";
 import type { Box, Canvas, Figure, Word } from "../figure";
 import { base, gridOf, heading, tipLine, tooltip, xAxis, yAxis } from "../figure";
-import { type Axis, delayValue, groupName, type Item, type Line, mean, meanValue, type Value, variedKeys } from "../runs";
+import {
+  type Axis,
+  delayValue,
+  groupName,
+  type Item,
+  type Line,
+  mean,
+  meanValue,
+  type Value,
+  variedKeys,
+} from "../runs";
 import { digits, ms, percent, queueName } from "../text";
 import { queueColour, type Theme, trafficColour } from "../theme";
 import { conditionAxes } from "./conditions";
@@ -52,7 +62,9 @@ const groupTracks = (line: Line): Track[] =>
     }));
 
 function queueTracks(line: Line, suffix: string, of: (queue: Queue) => Value | undefined): Track[] {
-  const names = new Set(line.points.flatMap(({ runs }) => runs.flatMap((run) => run.summary.queues.map((q) => q.name))));
+  const names = new Set(
+    line.points.flatMap(({ runs }) => runs.flatMap((run) => run.summary.queues.map((q) => q.name))),
+  );
   return [...names].map((name) => ({
     name: queueName(name) + suffix,
     colour: (theme) => queueColour(theme, line.sample, name),
@@ -60,11 +72,19 @@ function queueTracks(line: Line, suffix: string, of: (queue: Queue) => Value | u
   }));
 }
 
-const signal = (share: number | undefined): Value | undefined => (share === undefined || share <= 0 ? undefined : plain(100 * share));
+const signal = (share: number | undefined): Value | undefined =>
+  share === undefined || share <= 0 ? undefined : plain(100 * share);
 
 /** The parts of a line, without their ranges. */
 const partsOf = (line: Line): Omit<Part, "range">[] => [
-  { title: "Rate per flow, of an equal share", mark: "bars", log: false, level: 1, tracks: groupTracks(line), print: (v) => `${digits(v)}×` },
+  {
+    title: "Rate per flow, of an equal share",
+    mark: "bars",
+    log: false,
+    level: 1,
+    tracks: groupTracks(line),
+    print: (v) => `${digits(v)}×`,
+  },
   {
     title: "Queue delay (ms)",
     mark: "whiskers",
@@ -110,7 +130,11 @@ function scaled(lines: Line[]): Part[][] {
     const values = all.flatMap(({ line, parts }) =>
       (parts[i]?.tracks ?? []).flatMap((track) => line.points.flatMap(({ runs }) => track.of(runs) ?? [])),
     );
-    if (part.log) return decades(values.flatMap((v) => [v.value / 2, v.high]), 0.01);
+    if (part.log)
+      return decades(
+        values.flatMap((v) => [v.value / 2, v.high]),
+        0.01,
+      );
     return [0, part.level === undefined ? 100 : roundUp(Math.max(part.level, ...values.map((v) => v.high)))];
   });
   return all.map(({ parts }) => parts.map((part, i) => ({ ...part, range: ranges[i] ?? [0, 1] })));
@@ -156,7 +180,14 @@ function draw(line: Line, parts: Part[], axis: Axis): Figure {
       const panels = boxes(canvas, 68);
       const last = parts.length - 1;
       const bare = (gridIndex: number): XAxis =>
-        xAxis(theme, { type: "value", gridIndex, min: -0.6, max: axis.end + 0.6, axisLabel: { show: false }, splitLine: { show: false } });
+        xAxis(theme, {
+          type: "value",
+          gridIndex,
+          min: -0.6,
+          max: axis.end + 0.6,
+          axisLabel: { show: false },
+          splitLine: { show: false },
+        });
       const owners: { part: Part; track: Track }[] = [];
       const series = parts.flatMap((part, panel) =>
         part.tracks.map((track, i): Series => {
@@ -166,27 +197,50 @@ function draw(line: Line, parts: Part[], axis: Axis): Figure {
           const shift = (i - (part.tracks.length - 1) / 2) * wide;
           const data = line.points.flatMap(({ condition, runs }) => {
             const v = track.of(runs);
-            return v === undefined ? [] : [[condition.x + shift, v.value, Math.max(v.low, part.range[0]), v.high, condition.x]];
+            return v === undefined
+              ? []
+              : [[condition.x + shift, v.value, Math.max(v.low, part.range[0]), v.high, condition.x]];
           });
           const shared = { name: track.name, xAxisIndex: panel, yAxisIndex: panel, data, clip: true };
           if (part.mark === "whiskers") {
-            return { ...shared, type: "custom", renderItem: whisker(theme, colour, "circle", 3), itemStyle: { color: colour } };
+            return {
+              ...shared,
+              type: "custom",
+              renderItem: whisker(theme, colour, "circle", 3),
+              itemStyle: { color: colour },
+            };
           }
-          if (part.mark === "bars") return { ...shared, type: "custom", renderItem: bar(theme, colour, wide), itemStyle: { color: colour } };
+          if (part.mark === "bars")
+            return { ...shared, type: "custom", renderItem: bar(theme, colour, wide), itemStyle: { color: colour } };
           const hollow = { color: theme.paper, borderColor: colour, borderWidth: 1.5, opacity: 1 };
-          return { ...shared, type: "scatter", symbolSize: 6, itemStyle: track.hollow ? hollow : { color: colour, opacity: 1 } };
+          return {
+            ...shared,
+            type: "scatter",
+            symbolSize: 6,
+            itemStyle: track.hollow ? hollow : { color: colour, opacity: 1 },
+          };
         }),
       );
       // The level comes with an invisible line: a custom series has no mark lines.
       for (const [panel, part] of parts.entries()) {
         if (part.level === undefined) continue;
-        series.push({ type: "line", data: [], xAxisIndex: panel, yAxisIndex: panel, silent: true, markLine: level(theme, part.level) });
+        series.push({
+          type: "line",
+          data: [],
+          xAxisIndex: panel,
+          yAxisIndex: panel,
+          silent: true,
+          markLine: level(theme, part.level),
+        });
       }
       return {
         ...base(theme),
         title: parts.map((part, i) => heading(theme, panels[i] as Box, part.title, words(theme, part))),
         grid: panels.map(gridOf),
-        xAxis: [...parts.slice(0, last).map((_, i) => bare(i)), ...conditionAxes(theme, axis, canvas.width - LEFT - 20, last)],
+        xAxis: [
+          ...parts.slice(0, last).map((_, i) => bare(i)),
+          ...conditionAxes(theme, axis, canvas.width - LEFT - 20, last),
+        ],
         yAxis: parts.map((part, gridIndex) =>
           yAxis(theme, {
             type: part.log ? "log" : "value",

@@ -42,7 +42,9 @@ export function columnsOf(all: Item[]): { rates: string[]; columns: Column[] } |
 
 /** `UDP ECT(0)`; another key by its name. */
 const said = (key: string, value: string): string =>
-  /^udp\.[^.]+\.ecn$/.test(key) ? `UDP ${codepoint(value)}` : `${keyName(key)} ${quantity(value).filter(Boolean).join(" ")}`;
+  /^udp\.[^.]+\.ecn$/.test(key)
+    ? `UDP ${codepoint(value)}`
+    : `${keyName(key)} ${quantity(value).filter(Boolean).join(" ")}`;
 
 /** The figure, where the sweep is one over UDP rates. */
 export function overload(all: Item[]): Figure[] {
@@ -76,7 +78,12 @@ function boxes(canvas: Canvas, count: number): Box[][] {
   let top = canvas.top + HEADING + 4;
   return ROWS.map((share) => {
     const height = Math.round(free * share);
-    const row = Array.from({ length: count }, (_, i) => ({ left: Math.round(LEFT + i * width), top, width: Math.round(width - GAP), height }));
+    const row = Array.from({ length: count }, (_, i) => ({
+      left: Math.round(LEFT + i * width),
+      top,
+      width: Math.round(width - GAP),
+      height,
+    }));
     top += height + 30;
     return row;
   });
@@ -106,38 +113,45 @@ const queues = (column: Column): string[] => [
 /** What each row of a column shows. */
 function tracksOf(theme: Theme, column: Column): Track[][] {
   const { sample } = column;
-  const output = sample.summary.groups.map(({ name }): Track => ({
-    name: groupName(sample, name),
-    colour: trafficColour(theme, sample.traffic[name]),
-    values: over(column, (run) => group(run, name)?.rate_bps).map((v) => ({ ...v, value: v.value / 1e6 })),
-    print: (v) => `${digits(v)} Mb/s`,
-  }));
+  const output = sample.summary.groups.map(
+    ({ name }): Track => ({
+      name: groupName(sample, name),
+      colour: trafficColour(theme, sample.traffic[name]),
+      values: over(column, (run) => group(run, name)?.rate_bps).map((v) => ({ ...v, value: v.value / 1e6 })),
+      print: (v) => `${digits(v)} Mb/s`,
+    }),
+  );
   const window: Track = {
     name: "window ratio",
     colour: theme.ink,
-    values: over(column, (run) => Object.entries(run.summary.ratios ?? {}).find(([key]) => key.startsWith("window_"))?.[1]).filter(
-      ({ value }) => value > 0,
-    ),
+    values: over(
+      column,
+      (run) => Object.entries(run.summary.ratios ?? {}).find(([key]) => key.startsWith("window_"))?.[1],
+    ).filter(({ value }) => value > 0),
     print: ratio,
   };
   const signals = (["mark", "drop"] as const).flatMap((what) =>
-    queues(column).map((name): Track => ({
-      name: `${queueName(name)} ${what === "mark" ? "marked" : "dropped"}`,
-      colour: queueColour(theme, sample, name),
-      hollow: what === "drop",
-      values: over(column, (run) => 100 * (queue(run, name)?.[what] ?? 0)).filter(({ value }) => value > 0),
-      print: (v) => percent(v / 100, 3),
-    })),
+    queues(column).map(
+      (name): Track => ({
+        name: `${queueName(name)} ${what === "mark" ? "marked" : "dropped"}`,
+        colour: queueColour(theme, sample, name),
+        hollow: what === "drop",
+        values: over(column, (run) => 100 * (queue(run, name)?.[what] ?? 0)).filter(({ value }) => value > 0),
+        print: (v) => percent(v / 100, 3),
+      }),
+    ),
   );
-  const delays = queues(column).map((name): Track => ({
-    name: queueName(name),
-    colour: queueColour(theme, sample, name),
-    values: column.points.flatMap(({ x, runs }) => {
-      const value = meanValue(runs.map((run) => delayValue(queue(run, name)?.delay_ms)));
-      return value === undefined ? [] : [{ x, ...value }];
+  const delays = queues(column).map(
+    (name): Track => ({
+      name: queueName(name),
+      colour: queueColour(theme, sample, name),
+      values: column.points.flatMap(({ x, runs }) => {
+        const value = meanValue(runs.map((run) => delayValue(queue(run, name)?.delay_ms)));
+        return value === undefined ? [] : [{ x, ...value }];
+      }),
+      print: (v) => ms(v, 3),
     }),
-    print: (v) => ms(v, 3),
-  }));
+  );
   return [output, [window], signals, delays];
 }
 
@@ -160,13 +174,20 @@ function draw(canvas: Canvas, rates: string[], columns: Column[]): Option {
   const count = columns.length;
   const rows = boxes(canvas, count);
   const tracks = columns.map((column) => tracksOf(theme, column));
-  const values = (row: number): Track["values"] => tracks.flatMap((column) => (column[row] ?? []).flatMap((track) => track.values));
+  const values = (row: number): Track["values"] =>
+    tracks.flatMap((column) => (column[row] ?? []).flatMap((track) => track.values));
   const ratios = values(1).flatMap(({ value }) => [value, 1 / value]);
   const ranges: [number, number][] = [
     [0, Math.max(...columns.map(({ sample }) => sample.summary.link.rate_bps / 1e6))],
     decades([...ratios, 0.5, 2]),
-    decades(values(2).map(({ value }) => value), 0.01),
-    decades(values(3).flatMap(({ value, high }) => [value / 2, high]), 0.01),
+    decades(
+      values(2).map(({ value }) => value),
+      0.01,
+    ),
+    decades(
+      values(3).flatMap(({ value, high }) => [value / 2, high]),
+      0.01,
+    ),
   ];
   const panels = rows.flatMap((row, r) => row.map((box, c) => ({ box, row: r, column: c })));
   const owners: Track[] = [];
@@ -184,8 +205,15 @@ function draw(canvas: Canvas, rates: string[], columns: Column[]): Option {
     owners.push(...own);
     const shift = (i: number): number => (i - (own.length - 1) / 2) * 0.14;
     return own.map((track, i): Series => {
-      const data = track.values.map((v) => [v.x + shift(i), v.value, Math.max(v.low, ranges[row]?.[0] ?? 0), v.high, v.value]);
-      if (row === 3) return { ...of(track), type: "custom", renderItem: whisker(theme, track.colour, "circle", 3.5), data };
+      const data = track.values.map((v) => [
+        v.x + shift(i),
+        v.value,
+        Math.max(v.low, ranges[row]?.[0] ?? 0),
+        v.high,
+        v.value,
+      ]);
+      if (row === 3)
+        return { ...of(track), type: "custom", renderItem: whisker(theme, track.colour, "circle", 3.5), data };
       const hollow = { color: theme.paper, borderColor: track.colour, borderWidth: 1.5, opacity: 1 };
       return {
         ...of(track),
@@ -204,13 +232,15 @@ function draw(canvas: Canvas, rates: string[], columns: Column[]): Option {
         const title = heading(theme, rows[0]?.[c] as Box, nameLines(column).join("\n"), words(theme, column), HEADING);
         return { ...title, textStyle: { ...title.textStyle, lineHeight: 17 } };
       }),
-      ...TITLES.map((text, r): Title => ({
-        text,
-        left: 0,
-        top: (rows[r]?.[0]?.top ?? 0) - 19,
-        padding: 0,
-        textStyle: { color: theme.soft, fontSize: 12, fontWeight: 400, fontFamily: theme.font },
-      })),
+      ...TITLES.map(
+        (text, r): Title => ({
+          text,
+          left: 0,
+          top: (rows[r]?.[0]?.top ?? 0) - 19,
+          padding: 0,
+          textStyle: { color: theme.soft, fontSize: 12, fontWeight: 400, fontFamily: theme.font },
+        }),
+      ),
     ],
     grid: panels.map(({ box }) => gridOf(box)),
     xAxis: panels.map(({ row }, gridIndex) =>
@@ -257,7 +287,9 @@ function draw(canvas: Canvas, rates: string[], columns: Column[]): Option {
         const track = owners[hover.seriesIndex ?? 0];
         if (track === undefined) return "";
         const range = low === high ? "" : ` (${track.print(low)} to ${track.print(high)})`;
-        const rate = quantity(rates[Math.round(x)] ?? "").filter(Boolean).join(" ");
+        const rate = quantity(rates[Math.round(x)] ?? "")
+          .filter(Boolean)
+          .join(" ");
         return `<div style="margin-bottom:3px;opacity:.75">UDP at ${rate}</div>${tipLine(track.colour, track.name, track.print(value) + range)}`;
       },
     },
@@ -275,4 +307,6 @@ const words = (theme: Theme, { sample }: Column): Word[] =>
 const nameLines = ({ name }: Column): string[] => name.replace(", ", ",\n").split("\n");
 
 const headingWidth = (column: Column): number =>
-  Math.ceil(Math.max(...nameLines(column).map((line) => advance(line, 14, true)), wordsWidth(words(themeOf("light"), column))));
+  Math.ceil(
+    Math.max(...nameLines(column).map((line) => advance(line, 14, true)), wordsWidth(words(themeOf("light"), column))),
+  );

@@ -44,7 +44,9 @@ export const rateLines = (theme: Theme, item: Drawn, panel: number, width = 1.5)
     const flows = item.run.summary.groups.find((group) => group.name === line.group)?.flows ?? 1;
     const programs = (item.curves.program_delay ?? []).some(({ group }) => group === line.group);
     const together = line.flow === undefined && (flows > 1 || (programs && flows > 0));
-    const name = groupName(item.run, line.group) + (together ? " together" : line.flow !== undefined && flows > 1 ? ` #${line.flow}` : "");
+    const name =
+      groupName(item.run, line.group) +
+      (together ? " together" : line.flow !== undefined && flows > 1 ? ` #${line.flow}` : "");
     const thin = item.curves.rate.length > 6;
     const drawn = (of: string, mbps: (number | null)[], dash: object): Series => ({
       type: "line",
@@ -94,7 +96,9 @@ export function ratePanels(
       const boxes = tile(drawn.length, columns(canvas.width), canvas, { left: 44, right: 16, top: 54, bottom: 42 });
       return {
         ...base(theme),
-        title: drawn.map((item, i) => heading(theme, boxAt(boxes, i), names.get(item.run) ?? "", rateWords(theme, item))),
+        title: drawn.map((item, i) =>
+          heading(theme, boxAt(boxes, i), names.get(item.run) ?? "", rateWords(theme, item)),
+        ),
         grid: boxes.map(gridOf),
         xAxis: drawn.map((_, i) => timeAxis(theme, i, endOf(drawn))),
         yAxis: drawn.map((_, i) =>
@@ -109,7 +113,11 @@ export function ratePanels(
           }),
         ),
         series: drawn.flatMap((item, panel) => lines(theme, item, panel)),
-        tooltip: lineTip(theme, (x) => `${digits(x)} s`, (y) => `${digits(y)} Mb/s`),
+        tooltip: lineTip(
+          theme,
+          (x) => `${digits(x)} s`,
+          (y) => `${digits(y)} Mb/s`,
+        ),
       };
     },
   };

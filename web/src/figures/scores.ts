@@ -70,7 +70,9 @@ export function scores(drawn: Drawn[], all: Item[]): Figure[] {
 
 /** From the lowest to the highest, rounded outwards. */
 function bounds(quantity: Quantity, drawn: Drawn[]): [number, number] {
-  const values = drawn.flatMap(({ curves }) => (curves.detector ?? []).flatMap((line) => quantity.of(line).filter((v) => v !== null)));
+  const values = drawn.flatMap(({ curves }) =>
+    (curves.detector ?? []).flatMap((line) => quantity.of(line).filter((v) => v !== null)),
+  );
   const low = Math.min(quantity.range[0], ...values);
   const high = Math.max(quantity.range[1], ...values);
   const coarse = high - low > 4 ? 1 : 10;

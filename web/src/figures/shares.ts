@@ -26,4 +26,8 @@ export function shareWords(runs: Run[]): string {
 }
 
 /** A name for files, of letters, digits and dashes. */
-export const slug = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");
+export const slug = (name: string): string =>
+  name
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-|-$/g, "");

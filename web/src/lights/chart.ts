@@ -44,11 +44,14 @@ export function scoreChart(lights: Lights, schedule: Schedule, square: Square): 
   const y = (score: number): number => 5 + ((most - score) / (most - least)) * (HEIGHT - BOTTOM - 10);
   const line = (scores: (number | null)[]): ([number, number] | null)[] =>
     scores.map((score, i) => (score === null ? null : [x(lights.times[i] ?? 0), y(score)]));
-  const chart = shape("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "score", role: "img", "aria-label": "Score over time" });
+  const chart = shape("svg", {
+    viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+    class: "score",
+    role: "img",
+    "aria-label": "Score over time",
+  });
   for (const level of [0, 1]) {
-    chart.append(
-      shape("line", { x1: LEFT, x2: WIDTH - 4, y1: y(level), y2: y(level), class: "level" }),
-    );
+    chart.append(shape("line", { x1: LEFT, x2: WIDTH - 4, y1: y(level), y2: y(level), class: "level" }));
   }
   chart.append(
     shape("text", { x: LEFT - 5, y: y(0) + 7, "text-anchor": "end" }, "0"),
@@ -68,6 +71,7 @@ export function scoreChart(lights: Lights, schedule: Schedule, square: Square): 
     chart.append(shape("path", { d: `${pathOf([...up, ...down.reverse()])}z`, class: "band" }));
   }
   chart.append(shape("path", { d: pathOf(line(mean)), class: "mean" }));
-  for (const [s, score] of ends) chart.append(shape("circle", { cx: x(s).toFixed(1), cy: y(score).toFixed(1), r: 1.8, class: "end" }));
+  for (const [s, score] of ends)
+    chart.append(shape("circle", { cx: x(s).toFixed(1), cy: y(score).toFixed(1), r: 1.8, class: "end" }));
   return chart;
 }

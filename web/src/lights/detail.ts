@@ -12,7 +12,10 @@ export function facts(square: Square): [string, string][] {
   if (square.score !== undefined) {
     const [low, high] = [square.low?.at(-1), square.high?.at(-1)];
     const several = typeof low === "number" && typeof high === "number" && low < high;
-    list.push(["last score", several ? `${digits(square.score)} (${digits(low)} to ${digits(high)})` : digits(square.score)]);
+    list.push([
+      "last score",
+      several ? `${digits(square.score)} (${digits(low)} to ${digits(high)})` : digits(square.score),
+    ]);
   }
   if (square.ratio !== undefined) list.push(["rates, Prague over Cubic", ratio(square.ratio)]);
   if (square.short !== undefined) list.push(["short flows scored, wrong", `${square.short[0]}, ${square.short[1]}`]);
@@ -23,7 +26,9 @@ export function facts(square: Square): [string, string][] {
 export function label(lights: Lights, square: Square): string {
   const schedule = lights.schedules[square.at[0]];
   const said = facts(square).map(([name, value]) => `${name} ${value}`);
-  return [where(lights, square), schedule === undefined ? "" : outcome(square, schedule), ...said].filter(Boolean).join(", ");
+  return [where(lights, square), schedule === undefined ? "" : outcome(square, schedule), ...said]
+    .filter(Boolean)
+    .join(", ");
 }
 
 export class Detail {
@@ -51,7 +56,9 @@ export class Detail {
 
   private idle(): void {
     this.body.replaceChildren(
-      el("p", { class: "soft" }, ["Point at a square, or go there with the arrow keys, to see its score over time. Click or press Enter to pin it and get its command; Escape lets it go."]),
+      el("p", { class: "soft" }, [
+        "Point at a square, or go there with the arrow keys, to see its score over time. Click or press Enter to pin it and get its command; Escape lets it go.",
+      ]),
     );
   }
 
@@ -64,7 +71,11 @@ export class Detail {
       el("h2", {}, [where(this.lights, square), el("small", {}, [scheduleName(schedule)])]),
       el("p", { class: `outcome ${lookOf(square)}` }, [outcome(square, schedule)]),
       el("p", { class: "soft" }, [`${mixInWords(mix)}`]),
-      el("dl", {}, facts(square).map(([name, value]) => el("div", {}, [el("dt", {}, [name]), el("dd", {}, [value])]))),
+      el(
+        "dl",
+        {},
+        facts(square).map(([name, value]) => el("div", {}, [el("dt", {}, [name]), el("dd", {}, [value])])),
+      ),
     ]);
     const drawn = square.mean !== undefined || square.ends !== undefined;
     const chart = el("div", { class: "chart" }, drawn ? [] : [el("p", { class: "soft" }, ["No score was kept."])]);

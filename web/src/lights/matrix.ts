@@ -4,7 +4,7 @@ import { el } from "../page/dom";
 import type { Lights, Square } from "./data";
 import { label } from "./detail";
 import { GLYPHS } from "./glyphs";
-import { countsInWords, lookOf, mixInWords, saidOf, say, scheduleName, type Look } from "./words";
+import { countsInWords, type Look, lookOf, mixInWords, saidOf, say, scheduleName } from "./words";
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -61,7 +61,12 @@ export function matrix(lights: Lights, number: number, listener: Listener): HTML
     if (square.at[0] !== number) continue;
     const [, mix, rate, rtt] = square.at;
     const look = lookOf(square);
-    const cell = el("td", { role: "gridcell", class: `square ${look}${rtt === 0 ? " first" : ""}`, tabindex: "-1", "aria-label": label(lights, square) });
+    const cell = el("td", {
+      role: "gridcell",
+      class: `square ${look}${rtt === 0 ? " first" : ""}`,
+      tabindex: "-1",
+      "aria-label": label(lights, square),
+    });
     cell.append(glyph(look));
     squares.set(cell, square);
     const row = cells[mix];
@@ -76,18 +81,29 @@ export function matrix(lights: Lights, number: number, listener: Listener): HTML
       ...Array.from({ length: columns }, (_, j) => cells[i]?.[j] ?? el("td")),
     ]),
   );
-  const table = el("table", { role: "grid", class: "lights", "aria-label": `${scheduleName(schedule)}: ${countsInWords(tally.all)}` }, [
-    el("thead", {}, [
-      el("tr", {}, [el("td"), ...lights.rates.map((rate) => el("th", { scope: "colgroup", colspan: String(lights.rtts.length) }, [say(rate)]))]),
-      el("tr", { class: "rtts" }, [
-        el("th", { scope: "col" }, ["ms"]),
-        ...lights.rates.flatMap((_, i) =>
-          lights.rtts.map((rtt, j) => el("th", { scope: "col", class: i >= 0 && j === 0 ? "first" : "" }, [rtt.replace(/[a-z]+$/, "")])),
-        ),
+  const table = el(
+    "table",
+    { role: "grid", class: "lights", "aria-label": `${scheduleName(schedule)}: ${countsInWords(tally.all)}` },
+    [
+      el("thead", {}, [
+        el("tr", {}, [
+          el("td"),
+          ...lights.rates.map((rate) =>
+            el("th", { scope: "colgroup", colspan: String(lights.rtts.length) }, [say(rate)]),
+          ),
+        ]),
+        el("tr", { class: "rtts" }, [
+          el("th", { scope: "col" }, ["ms"]),
+          ...lights.rates.flatMap((_, i) =>
+            lights.rtts.map((rtt, j) =>
+              el("th", { scope: "col", class: i >= 0 && j === 0 ? "first" : "" }, [rtt.replace(/[a-z]+$/, "")]),
+            ),
+          ),
+        ]),
       ]),
-    ]),
-    el("tbody", {}, body),
-  ]);
+      el("tbody", {}, body),
+    ],
+  );
   // A square is never narrower than its sign.
   table.style.minWidth = `${38 + columns * 17}px`;
   listen(table, cells, squares, listener);

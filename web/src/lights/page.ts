@@ -26,11 +26,18 @@ export function mountLights(): void {
   };
   const facts = `${lights.squares.length} runs of ${lights.duration_s} s · Fallback §7.5 · seed ${lights.seed}`;
   app.append(
-    el("header", { class: "traffic" }, [el("div", {}, [el("h1", {}, [TITLE]), el("p", {}, [facts])]), modeSwitch(colours)]),
+    el("header", { class: "traffic" }, [
+      el("div", {}, [el("h1", {}, [TITLE]), el("p", {}, [facts])]),
+      modeSwitch(colours),
+    ]),
     el("main", { class: "traffic" }, [
       totals(lights),
       legend(lights),
-      el("div", { class: "matrices" }, lights.schedules.map((_, i) => matrix(lights, i, listener))),
+      el(
+        "div",
+        { class: "matrices" },
+        lights.schedules.map((_, i) => matrix(lights, i, listener)),
+      ),
       detail.root,
     ]),
     el("footer", { class: "traffic" }, [

@@ -1,9 +1,9 @@
 // The matrices as one picture: SVG written by hand, as it is nothing but squares and words.
 
-import { escape } from "../text";
-import { type Mode, type Theme, themeOf } from "../theme";
 import { advance } from "../advances";
 import type { Studio } from "../ssr";
+import { escape } from "../text";
+import { type Mode, type Theme, themeOf } from "../theme";
 import type { Lights, Square } from "./data";
 import { GLYPHS, PAINTS } from "./glyphs";
 import { countsInWords, LEGEND, lookOf, saidInWords, saidOf, say, scheduleName } from "./words";
@@ -61,7 +61,10 @@ export function picture(lights: Lights, mode: Mode, width: number): string {
 /** Every total, for those who cannot see the squares. */
 const totals = (lights: Lights): string =>
   lights.schedules
-    .map((schedule, i) => `${scheduleName(schedule)}: ${lights.tallies[i] === undefined ? "" : countsInWords(lights.tallies[i].all)}.`)
+    .map(
+      (schedule, i) =>
+        `${scheduleName(schedule)}: ${lights.tallies[i] === undefined ? "" : countsInWords(lights.tallies[i].all)}.`,
+    )
     .join(" ");
 
 function legend(lights: Lights, theme: Theme): string {
@@ -89,10 +92,14 @@ function matrix(lights: Lights, number: number, theme: Theme, cell: number): str
     const middle = left(lights, i, 0, cell) + (lights.rtts.length * cell) / 2;
     parts.push(text(middle, 76, say(rate), theme.ink, 12, 600, "middle"));
     lights.rtts.forEach((rtt, j) => {
-      parts.push(text(left(lights, i, j, cell) + cell / 2, 92, rtt.replace(/[a-z]+$/, ""), theme.soft, 10, 400, "middle"));
+      parts.push(
+        text(left(lights, i, j, cell) + cell / 2, 92, rtt.replace(/[a-z]+$/, ""), theme.soft, 10, 400, "middle"),
+      );
     });
   });
-  lights.traffic.forEach((mix, i) => parts.push(text(LABELS - 8, HEAD + top(lights, i) + 14, mix, theme.ink, 12, 400, "end")));
+  lights.traffic.forEach((mix, i) =>
+    parts.push(text(LABELS - 8, HEAD + top(lights, i) + 14, mix, theme.ink, 12, 400, "end")),
+  );
   for (const s of lights.squares) if (s.at[0] === number) parts.push(place(lights, s, theme, cell));
   return parts.join("\n");
 }
@@ -123,7 +130,15 @@ function square(look: keyof typeof GLYPHS, theme: Theme, x: number, y: number, w
   );
 }
 
-function text(x: number, y: number, words: string, colour: string, size: number, weight = 400, anchor = "start"): string {
+function text(
+  x: number,
+  y: number,
+  words: string,
+  colour: string,
+  size: number,
+  weight = 400,
+  anchor = "start",
+): string {
   const align = anchor === "start" ? "" : ` text-anchor="${anchor}"`;
   return `<text x="${at(x)}" y="${at(y)}" fill="${colour}" font-size="${size}" font-weight="${weight}"${align}>${escape(words)}</text>\n`;
 }

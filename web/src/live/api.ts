@@ -71,7 +71,10 @@ export class Api {
     if (answer.ok) return (await answer.json()) as T;
     const said: unknown = await answer.json().catch(() => undefined);
     const fault = said as Fault | undefined;
-    throw new Refused(answer.status, fault?.message === undefined ? { type: "error", message: `the server answers ${answer.status}` } : fault);
+    throw new Refused(
+      answer.status,
+      fault?.message === undefined ? { type: "error", message: `the server answers ${answer.status}` } : fault,
+    );
   }
 }
 

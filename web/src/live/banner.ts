@@ -55,7 +55,9 @@ export class Banner {
   private form(connection: Connection, wrong: boolean): HTMLElement {
     const input = el("input", { id: "token", type: "password", autocomplete: "off", required: "" });
     const form = el("form", {}, [
-      el("label", { for: "token" }, [wrong ? "That is not the server's token. Its token: " : "This server asks for a token: "]),
+      el("label", { for: "token" }, [
+        wrong ? "That is not the server's token. Its token: " : "This server asks for a token: ",
+      ]),
       input,
       el("button", { type: "submit" }, ["Enter"]),
     ]);

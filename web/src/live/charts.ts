@@ -5,7 +5,7 @@ import { CanvasRenderer } from "echarts/renderers";
 import { echarts } from "../chart";
 import { el } from "../page/dom";
 import { themeOf } from "../theme";
-import { type Plot, PLOTS, type Scene, type Word } from "./plots";
+import { PLOTS, type Plot, type Scene, type Word } from "./plots";
 import type { Store } from "./store";
 
 echarts.use([CanvasRenderer]);
@@ -87,7 +87,11 @@ export class Charts {
     const words = el("p", { class: "words" });
     const box = el("div", { class: "plot", role: "img", "aria-label": `${plot.title}. ${plot.note}` });
     const empty = el("p", { class: "empty" }, ["nothing to show yet"]);
-    const root = el("figure", { class: "card", "data-plot": plot.name }, [el("figcaption", {}, [el("h3", {}, [plot.title]), el("p", { class: "note" }, [plot.note]), words]), box, empty]);
+    const root = el("figure", { class: "card", "data-plot": plot.name }, [
+      el("figcaption", {}, [el("h3", {}, [plot.title]), el("p", { class: "note" }, [plot.note]), words]),
+      box,
+      empty,
+    ]);
     return { plot, root, words, box, empty, near: false, said: "", look: "" };
   }
 
@@ -95,7 +99,16 @@ export class Charts {
     const { greeting, mode, window_s, log, each } = this.store;
     const { moments, shown } = this.store.view();
     if (greeting === undefined || shown === undefined || shown.settings.lanes[this.lane] === undefined) return;
-    const scene: Scene = { theme: themeOf(mode), buckets: greeting.delay_buckets, moments, settings: shown.settings, lane: this.lane, window_s, log, each };
+    const scene: Scene = {
+      theme: themeOf(mode),
+      buckets: greeting.delay_buckets,
+      moments,
+      settings: shown.settings,
+      lane: this.lane,
+      window_s,
+      log,
+      each,
+    };
     const drawing = card.plot.draw(scene);
     card.root.classList.toggle("idle", drawing === undefined);
     this.say(card, drawing?.words ?? []);

@@ -31,7 +31,9 @@ export function groupColours(theme: Theme, settings: Settings): string[] {
 
 /** `A · Prague`: names of groups, then of UDP sources. */
 export const groupNames = (settings: Settings): string[] => [
-  ...settings.groups.map((group) => `${group.name} · ${ccName(group.cc, group.ecn === "classic" && group.cc !== "prague")}`),
+  ...settings.groups.map(
+    (group) => `${group.name} · ${ccName(group.cc, group.ecn === "classic" && group.cc !== "prague")}`,
+  ),
   ...settings.udp.map((udp) => `${udp.name} · UDP`),
 ];
 

@@ -135,7 +135,8 @@ export class Connection {
         if (!(error instanceof Refused) || error.status !== 404) throw error;
         this.id = undefined;
         sessionStorage.removeItem(SESSION);
-        if (this.invited) this.events.fault({ type: "error", message: "The session of this link is over. This is a new one." });
+        if (this.invited)
+          this.events.fault({ type: "error", message: "The session of this link is over. This is a new one." });
       }
     }
     const text = this.wanted?.text ?? this.last?.text;
@@ -167,7 +168,8 @@ export class Connection {
       socket.onopen = () => {
         this.opened = performance.now();
         this.events.status({ is: "open" });
-        if (compare !== undefined) this.command({ do: "compare", set: compare }).catch((fault: Fault) => this.events.fault(fault));
+        if (compare !== undefined)
+          this.command({ do: "compare", set: compare }).catch((fault: Fault) => this.events.fault(fault));
       };
       socket.onmessage = ({ data }) => {
         if (this.socket !== socket) return;

@@ -4,7 +4,7 @@ import { el } from "../page/dom";
 import { aqmName, ccName, codepoint, digits, ms, rate } from "../text";
 import { themeOf } from "../theme";
 import { groupColours } from "./colours";
-import { choice, type Control, Field, freshId, type Send, select, slider, tick } from "./field";
+import { type Control, choice, Field, freshId, type Send, select, slider, tick } from "./field";
 import * as keys from "./keys";
 import { Panorama } from "./panorama";
 import type { GroupSettings, Keys, LaneSettings, Param, Settings, UdpSettings } from "./protocol";
@@ -19,7 +19,11 @@ const FLOWS = Array.from({ length: 11 }, (_, i) => i);
 const RTTS_MS = steps(1, 200);
 const ECN = ["not-ect", "ect0", "ect1", "ce"];
 
-const empty: LaneSettings = { set: {}, link: { rate: "", rate_bps: 0, buffer: "" }, aqm: { kind: "", profile: "", values: {}, queues: [] } };
+const empty: LaneSettings = {
+  set: {},
+  link: { rate: "", rate_bps: 0, buffer: "" },
+  aqm: { kind: "", profile: "", values: {}, queues: [] },
+};
 
 export class Controls {
   readonly root = el("aside", { class: "controls", "aria-label": "Controls" });
@@ -49,7 +53,9 @@ export class Controls {
     }
     for (const part of this.parts) part.update();
     const colours = groupColours(themeOf(this.store.mode), settings);
-    this.root.querySelectorAll<HTMLElement>("[data-end]").forEach((dot, i) => dot.style.setProperty("--dot", colours[i] ?? ""));
+    this.root
+      .querySelectorAll<HTMLElement>("[data-end]")
+      .forEach((dot, i) => dot.style.setProperty("--dot", colours[i] ?? ""));
   }
 
   /** Moves the pictures of applications. */
@@ -79,7 +85,8 @@ export class Controls {
       ...settings.udp.map((udp, i) => this.udp(udp, i)),
     );
     for (const details of this.root.querySelectorAll("details")) details.open = opened.has(details.id);
-    if (focused !== undefined && focused !== null) this.root.querySelector<HTMLElement>(`[data-key="${CSS.escape(focused)}"]`)?.focus();
+    if (focused !== undefined && focused !== null)
+      this.root.querySelector<HTMLElement>(`[data-key="${CSS.escape(focused)}"]`)?.focus();
   }
 
   private add(...parts: Control[]): HTMLElement[] {
@@ -90,7 +97,17 @@ export class Controls {
   private link(): HTMLElement {
     const most = Math.min(MOST_BPS, this.store.greeting?.limits.rate_bps ?? MOST_BPS);
     return panel("Link", [
-      ...this.add(slider("Rate", steps(LEAST_BPS, most), nearest, () => this.now.lanes[0]?.link.rate_bps ?? 0, rate, keys.linkRate, this.send)),
+      ...this.add(
+        slider(
+          "Rate",
+          steps(LEAST_BPS, most),
+          nearest,
+          () => this.now.lanes[0]?.link.rate_bps ?? 0,
+          rate,
+          keys.linkRate,
+          this.send,
+        ),
+      ),
     ]);
   }
 
@@ -114,17 +131,40 @@ export class Controls {
       (kind) => keys.control(name, kind),
       this.send,
     );
-    const rtt = slider("Base round trip", RTTS_MS, nearest, () => now().rtt_ms, (value) => ms(value), (value) => keys.rtt(name, value), this.send);
+    const rtt = slider(
+      "Base round trip",
+      RTTS_MS,
+      nearest,
+      () => now().rtt_ms,
+      (value) => ms(value),
+      (value) => keys.rtt(name, value),
+      this.send,
+    );
     const parts = [flows, cc, rtt];
     if (built.web !== undefined) {
       parts.push(
-        choice("Web load", [[0, "off"], [10, "10/s"], [100, "100/s"]], () => now().web?.per_s ?? 0, (per) => keys.web(name, per), this.send),
+        choice(
+          "Web load",
+          [
+            [0, "off"],
+            [10, "10/s"],
+            [100, "100/s"],
+          ],
+          () => now().web?.per_s ?? 0,
+          (per) => keys.web(name, per),
+          this.send,
+        ),
       );
     }
     if (built.app !== undefined) {
       parts.push(
-        tick(`Application, ${digits(APP_BPS / 1e6)} Mb/s`, () => (now().app?.rate_bps ?? 0) > 0, (on) => keys.app(name, on ? APP_BPS : 0), this.send,
-          "Pictures that are sent as they come, 30 a second: a game, a call, a remote desktop"),
+        tick(
+          `Application, ${digits(APP_BPS / 1e6)} Mb/s`,
+          () => (now().app?.rate_bps ?? 0) > 0,
+          (on) => keys.app(name, on ? APP_BPS : 0),
+          this.send,
+          "Pictures that are sent as they come, 30 a second: a game, a call, a remote desktop",
+        ),
       );
     }
     const elements = this.add(...parts);
@@ -142,13 +182,31 @@ export class Controls {
   private udp(built: UdpSettings, i: number): HTMLElement {
     const now = (): UdpSettings => this.now.udp[i] ?? built;
     const { name } = built;
-    return panel(`UDP ${name}`, [
-      el("p", { class: "about" }, ["Sends at its rate, whatever happens to it."]),
-      ...this.add(
-        slider("Rate", steps(1e5, MOST_BPS, true), nearest, () => now().rate_bps, (bps) => (bps === 0 ? "off" : rate(bps)), (bps) => keys.udpRate(name, bps), this.send),
-        select("ECN", () => ECN.map((word) => [word, word === "ce" ? "CE" : codepoint(word)]), () => now().ecn, (word) => keys.udpEcn(name, word), this.send),
-      ),
-    ], true);
+    return panel(
+      `UDP ${name}`,
+      [
+        el("p", { class: "about" }, ["Sends at its rate, whatever happens to it."]),
+        ...this.add(
+          slider(
+            "Rate",
+            steps(1e5, MOST_BPS, true),
+            nearest,
+            () => now().rate_bps,
+            (bps) => (bps === 0 ? "off" : rate(bps)),
+            (bps) => keys.udpRate(name, bps),
+            this.send,
+          ),
+          select(
+            "ECN",
+            () => ECN.map((word) => [word, word === "ce" ? "CE" : codepoint(word)]),
+            () => now().ecn,
+            (word) => keys.udpEcn(name, word),
+            this.send,
+          ),
+        ),
+      ],
+      true,
+    );
   }
 
   private discipline(lane: number): HTMLElement {
@@ -157,15 +215,34 @@ export class Controls {
     const kind = keys.kindOf(this.store.greeting?.disciplines ?? [], now().aqm.kind);
     const parts: Control[] = [];
     if (kind !== undefined && kind.profiles.length > 0) {
-      parts.push(select("Profile", () => kind.profiles.map(({ name, about }) => [name, about === "" ? name : `${name}: ${about}`]), () => now().aqm.profile, keys.profile, send));
+      parts.push(
+        select(
+          "Profile",
+          () => kind.profiles.map(({ name, about }) => [name, about === "" ? name : `${name}: ${about}`]),
+          () => now().aqm.profile,
+          keys.profile,
+          send,
+        ),
+      );
     }
-    const params = (kind?.params ?? []).map((param) => this.param(param, () => now().aqm.values[param.name], send, lane));
+    const params = (kind?.params ?? []).map((param) =>
+      this.param(param, () => now().aqm.values[param.name], send, lane),
+    );
     const elements = this.add(...parts);
     const inputs = this.add(...params);
     return panel(aqmName(now().aqm.kind), [
       ...(kind === undefined ? [] : [el("p", { class: "about" }, [capital(kind.about)])]),
       ...elements,
-      ...(inputs.length === 0 ? [] : [el("details", { id: `params-${lane}` }, [el("summary", { "data-key": `params-${lane}` }, [`${inputs.length === 1 ? "Its parameter" : `Its ${inputs.length} parameters`}`]), ...inputs])]),
+      ...(inputs.length === 0
+        ? []
+        : [
+            el("details", { id: `params-${lane}` }, [
+              el("summary", { "data-key": `params-${lane}` }, [
+                `${inputs.length === 1 ? "Its parameter" : `Its ${inputs.length} parameters`}`,
+              ]),
+              ...inputs,
+            ]),
+          ]),
     ]);
   }
 
@@ -174,9 +251,22 @@ export class Controls {
     const set = (value: string): Keys => keys.param(param.name, value);
     const control =
       param.type === "bool"
-        ? tick(param.name, () => String(read()) === "true", (on) => set(String(on)), send, about)
+        ? tick(
+            param.name,
+            () => String(read()) === "true",
+            (on) => set(String(on)),
+            send,
+            about,
+          )
         : param.type === "choice"
-          ? select(param.name, () => (param.words ?? []).map((word) => [word, word]), () => String(read() ?? ""), set, send, about)
+          ? select(
+              param.name,
+              () => (param.words ?? []).map((word) => [word, word]),
+              () => String(read() ?? ""),
+              set,
+              send,
+              about,
+            )
           : number(param, read, set, send);
     control.root.append(el("p", { class: "about" }, [about]));
     control.root.querySelector("input, select")?.setAttribute("data-key", `${lane}.${param.name}`);
@@ -197,13 +287,22 @@ function number(param: Param, read: () => unknown, set: (value: string) => Keys,
     input.step = param.type === "count" || param.type === "packets" ? "1" : "any";
   }
   const update = (): void => {
-    if (field.held || document.activeElement === input && input.dataset["touched"] === "true") return;
+    if (field.held || (document.activeElement === input && input.dataset["touched"] === "true")) return;
     input.value = keys.shown(param, read());
   };
-  const field = new Field(input, [el("label", { for: id }, [param.name]), el("span", { class: "quantity" }, [input, el("span", { class: "unit" }, [keys.unitOf(param)])])], send, () => {
-    delete input.dataset["touched"];
-    update();
-  }, "field row");
+  const field = new Field(
+    input,
+    [
+      el("label", { for: id }, [param.name]),
+      el("span", { class: "quantity" }, [input, el("span", { class: "unit" }, [keys.unitOf(param)])]),
+    ],
+    send,
+    () => {
+      delete input.dataset["touched"];
+      update();
+    },
+    "field row",
+  );
   input.addEventListener("input", () => {
     input.dataset["touched"] = "true";
   });

@@ -104,7 +104,12 @@ export function slider(
   const update = (): void => {
     if (!field.held) show(read(), near(values, read()));
   };
-  const field = new Field(input, [el("div", { class: "line" }, [el("label", { for: id }, [label]), output]), input], send, update);
+  const field = new Field(
+    input,
+    [el("div", { class: "line" }, [el("label", { for: id }, [label]), output]), input],
+    send,
+    update,
+  );
   input.addEventListener("input", () => {
     const value = values[Number(input.value)];
     if (value === undefined) return;
@@ -145,16 +150,27 @@ export function select(
 }
 
 /** Buttons of which one is pressed. */
-export function choice(label: string, options: [number, string][], read: () => number, keys: (value: number) => Keys, send: Send): Control {
+export function choice(
+  label: string,
+  options: [number, string][],
+  read: () => number,
+  keys: (value: number) => Keys,
+  send: Send,
+): Control {
   const id = freshId();
   const buttons = options.map(([value, text]) => {
     const button = el("button", { type: "button", "aria-pressed": "false" }, [text]);
     button.addEventListener("click", () => field.submit(keys(value)));
     return { value, button };
   });
-  const group = el("div", { class: "segments", role: "group", "aria-labelledby": id }, buttons.map(({ button }) => button));
+  const group = el(
+    "div",
+    { class: "segments", role: "group", "aria-labelledby": id },
+    buttons.map(({ button }) => button),
+  );
   const update = (): void => {
-    for (const { value, button } of buttons) button.setAttribute("aria-pressed", String(Math.abs(read() - value) < 1e-6));
+    for (const { value, button } of buttons)
+      button.setAttribute("aria-pressed", String(Math.abs(read() - value) < 1e-6));
   };
   const field = new Field(group, [el("span", { id, class: "label" }, [label]), group], send, update, "field row");
   return { root: field.root, update };
@@ -167,7 +183,13 @@ export function tick(label: string, read: () => boolean, keys: (on: boolean) => 
   const update = (): void => {
     if (!field.held) input.checked = read();
   };
-  const field = new Field(input, [el("label", { for: id, ...(about === "" ? {} : { title: about }) }, [label]), input], send, update, "field row");
+  const field = new Field(
+    input,
+    [el("label", { for: id, ...(about === "" ? {} : { title: about }) }, [label]), input],
+    send,
+    update,
+    "field row",
+  );
   input.addEventListener("change", () => field.submit(keys(input.checked)));
   return { root: field.root, update };
 }

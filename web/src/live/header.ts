@@ -22,8 +22,14 @@ export class Header {
   private readonly kinds = el("div", { class: "chips", role: "group", "aria-label": "Queue discipline" });
   private readonly beside = el("select", { id: "beside" });
   private readonly besideLabel = el("label", { for: "beside" }, ["side by side with ", this.beside]);
-  private readonly freeze = el("button", { type: "button", class: "strong", "aria-pressed": "false", title: "Space" }, ["Freeze"]);
-  private readonly pause = el("button", { type: "button", "aria-pressed": "false", title: "Stops virtual time, for everyone who watches this session" }, ["Pause"]);
+  private readonly freeze = el("button", { type: "button", class: "strong", "aria-pressed": "false", title: "Space" }, [
+    "Freeze",
+  ]);
+  private readonly pause = el(
+    "button",
+    { type: "button", "aria-pressed": "false", title: "Stops virtual time, for everyone who watches this session" },
+    ["Pause"],
+  );
   private readonly restart = el("button", { type: "button", title: "From time zero" }, ["Restart"]);
   private readonly speed = el("select", { id: "speed" });
   private readonly speedLabel = el("label", { for: "speed" }, ["speed ", this.speed]);
@@ -39,7 +45,10 @@ export class Header {
     share.addEventListener("click", () => shareDialog(store, session()));
     this.root = el("header", {}, [
       el("div", { class: "title" }, [
-        el("div", {}, [el("h1", {}, ["l4s live"]), el("p", {}, ["Several senders, one bottleneck: who waits, and for how long?", this.real])]),
+        el("div", {}, [
+          el("h1", {}, ["l4s live"]),
+          el("p", {}, ["Several senders, one bottleneck: who waits, and for how long?", this.real]),
+        ]),
         el("div", { class: "tools" }, [
           share,
           modeSwitch((mode) => {
@@ -48,7 +57,11 @@ export class Header {
           }),
         ]),
       ]),
-      el("div", { class: "named" }, [el("span", { class: "label", "aria-hidden": "true" }, ["Try"]), this.presets, this.list]),
+      el("div", { class: "named" }, [
+        el("span", { class: "label", "aria-hidden": "true" }, ["Try"]),
+        this.presets,
+        this.list,
+      ]),
       this.about,
     ]);
     this.bar = el("div", { class: "bar", role: "region", "aria-label": "Discipline and time" }, [
@@ -81,9 +94,19 @@ export class Header {
 
   /** Space freezes, wherever it means nothing else. */
   private key(event: KeyboardEvent): void {
-    if (event.key !== " " || event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open]") !== null) return;
+    if (
+      event.key !== " " ||
+      event.ctrlKey ||
+      event.altKey ||
+      event.metaKey ||
+      document.querySelector("dialog[open]") !== null
+    )
+      return;
     const { target } = event;
-    const own = target instanceof HTMLInputElement ? target.type !== "range" : target instanceof Element && target.closest("button, select, textarea, summary, a") !== null;
+    const own =
+      target instanceof HTMLInputElement
+        ? target.type !== "range"
+        : target instanceof Element && target.closest("button, select, textarea, summary, a") !== null;
     if (own) return;
     event.preventDefault();
     this.toggle();
@@ -113,16 +136,33 @@ export class Header {
       this.drawn = drawn;
       const { points } = greeting;
       const many = points.length > CHIPS;
-      this.presets.replaceChildren(...(many ? [] : points).map(({ number, label }) => this.chip(label, String(number), { do: "load", point: number })));
-      this.list.replaceChildren(...(many ? points : []).map(({ number, label }) => el("option", { value: String(number) }, [label])));
+      this.presets.replaceChildren(
+        ...(many ? [] : points).map(({ number, label }) =>
+          this.chip(label, String(number), { do: "load", point: number }),
+        ),
+      );
+      this.list.replaceChildren(
+        ...(many ? points : []).map(({ number, label }) => el("option", { value: String(number) }, [label])),
+      );
       this.presets.hidden = many;
       this.list.hidden = !many;
       if (this.presets.parentElement !== null) this.presets.parentElement.hidden = points.length < 2;
       this.about.hidden = points.every(({ label }) => aboutPreset(label) === "");
-      this.kinds.replaceChildren(...greeting.disciplines.map(({ kind, about }) => this.chip(aqmName(kind), kind, { do: "set", set: keys.discipline(kind) }, about)));
-      this.beside.replaceChildren(el("option", { value: "" }, ["nothing"]), ...kinds.map((kind) => el("option", { value: kind }, [aqmName(kind)])));
+      this.kinds.replaceChildren(
+        ...greeting.disciplines.map(({ kind, about }) =>
+          this.chip(aqmName(kind), kind, { do: "set", set: keys.discipline(kind) }, about),
+        ),
+      );
+      this.beside.replaceChildren(
+        el("option", { value: "" }, ["nothing"]),
+        ...kinds.map((kind) => el("option", { value: kind }, [aqmName(kind)])),
+      );
       const { min, max } = greeting.limits.speed;
-      this.speed.replaceChildren(...SPEEDS.filter((speed) => speed >= min && speed <= max).map((speed) => el("option", { value: String(speed) }, [`${speed}×`])));
+      this.speed.replaceChildren(
+        ...SPEEDS.filter((speed) => speed >= min && speed <= max).map((speed) =>
+          el("option", { value: String(speed) }, [`${speed}×`]),
+        ),
+      );
       this.besideLabel.hidden = !greeting.limits.compare;
       // Real sockets have the time of the world.
       this.speedLabel.hidden = this.pause.hidden = min === max;
@@ -134,18 +174,24 @@ export class Header {
     press(this.pause, settings.paused);
     for (const chip of this.presets.querySelectorAll("button")) press(chip, chip.value === String(point));
     for (const chip of this.kinds.querySelectorAll("button")) press(chip, chip.value === settings.lanes[0]?.aqm.kind);
-    if (document.activeElement !== this.list || this.list.value !== String(point)) this.list.value = String(point ?? "");
+    if (document.activeElement !== this.list || this.list.value !== String(point))
+      this.list.value = String(point ?? "");
     const about = aboutPreset(greeting.points.find(({ number }) => number === point)?.label ?? "");
     if (this.about.textContent !== about) this.about.textContent = about;
     const beside = settings.lanes[1]?.aqm.kind ?? "";
     if (document.activeElement !== this.beside || this.beside.value !== beside) this.beside.value = beside;
     const speed = String(settings.speed);
-    if (![...this.speed.options].some(({ value }) => value === speed)) this.speed.append(el("option", { value: speed }, [`${speed}×`]));
+    if (![...this.speed.options].some(({ value }) => value === speed))
+      this.speed.append(el("option", { value: speed }, [`${speed}×`]));
     this.speed.value = speed;
   }
 
   private chip(label: string, value: string, command: Command, about = ""): HTMLElement {
-    const chip = el("button", { type: "button", class: "chip", value, "aria-pressed": "false", ...(about === "" ? {} : { title: about }) }, [label]);
+    const chip = el(
+      "button",
+      { type: "button", class: "chip", value, "aria-pressed": "false", ...(about === "" ? {} : { title: about }) },
+      [label],
+    );
     chip.addEventListener("click", () => this.ask(command));
     return chip;
   }

@@ -1,6 +1,6 @@
 // A control is a `--set`: the keys of controls, and values as text that `--set` takes.
 
-import type { Kind, Keys, Param } from "./protocol";
+import type { Keys, Kind, Param } from "./protocol";
 
 /** A number without an exponent and without a tail of zeros. */
 function plain(value: number): string {

@@ -22,7 +22,11 @@ export class Lane {
     this.network = new Network(store, lane);
     this.tiles = new Tiles(store, lane);
     this.charts = new Charts(store, lane);
-    this.stage = el("section", { class: "lane", "data-lane": String(lane) }, [this.titles[0], this.network.canvas, this.tiles.root]);
+    this.stage = el("section", { class: "lane", "data-lane": String(lane) }, [
+      this.titles[0],
+      this.network.canvas,
+      this.tiles.root,
+    ]);
     this.figures = el("section", { class: "lane", "data-lane": String(lane) }, [this.titles[1], this.charts.root]);
   }
 

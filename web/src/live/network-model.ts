@@ -60,8 +60,17 @@ export function layout(width: number, height: number, ends: number, queues: numb
     height,
     servers: Array.from({ length: ends }, (_, i) => ({ x: side, y: rows(ends, i) })),
     clients: Array.from({ length: ends }, (_, i) => ({ x: width - side, y: rows(ends, i) })),
-    queues: Array.from({ length: queues }, (_, i) => ({ left, right, height: thick, y: queues === 1 ? middle : middle + (i - 0.5) * Math.min(height * 0.42, 100) })),
-    link: { from: { x: right + width * 0.05, y: middle }, to: { x: width * (narrow ? 0.79 : 0.78), y: middle }, height: Math.min(18, thick * 0.5) },
+    queues: Array.from({ length: queues }, (_, i) => ({
+      left,
+      right,
+      height: thick,
+      y: queues === 1 ? middle : middle + (i - 0.5) * Math.min(height * 0.42, 100),
+    })),
+    link: {
+      from: { x: right + width * 0.05, y: middle },
+      to: { x: width * (narrow ? 0.79 : 0.78), y: middle },
+      height: Math.min(18, thick * 0.5),
+    },
   };
 }
 
@@ -79,7 +88,12 @@ export interface Placed extends Spot {
 }
 
 /** Where a packet is so many ms after it left its server; nothing before and after. */
-export function place(at: Layout, [, group, queue, fate, sojourn_ms]: PacketEvent, age: number, jitter: number): Placed | undefined {
+export function place(
+  at: Layout,
+  [, group, queue, fate, sojourn_ms]: PacketEvent,
+  age: number,
+  jitter: number,
+): Placed | undefined {
   const server = at.servers[group];
   const client = at.clients[group];
   // One queue may be L and C at once: where a discipline has just been changed.
@@ -93,7 +107,11 @@ export function place(at: Layout, [, group, queue, fate, sojourn_ms]: PacketEven
   if (left < APPROACH_MS) {
     // The empty part of the channel belongs to the way there.
     const t = left / APPROACH_MS;
-    return placed(t < 0.8 ? along({ x: server.x + 16, y: server.y }, entry, t / 0.8) : along(entry, { x: tail, y: entry.y }, (t - 0.8) / 0.2));
+    return placed(
+      t < 0.8
+        ? along({ x: server.x + 16, y: server.y }, entry, t / 0.8)
+        : along(entry, { x: tail, y: entry.y }, (t - 0.8) / 0.2),
+    );
   }
   left -= APPROACH_MS;
   const wait = Math.min(LONGEST_MS, SLOWER * sojourn_ms);
@@ -110,10 +128,16 @@ export function place(at: Layout, [, group, queue, fate, sojourn_ms]: PacketEven
   if (left < LINK_MS) {
     const t = left / LINK_MS;
     const mouth = { x: from.x, y: from.y + inside };
-    return placed(t < 0.25 ? along({ x: channel.right - 6, y: entry.y }, mouth, t / 0.25) : along(mouth, { x: to.x, y: to.y + inside }, (t - 0.25) / 0.75), marked);
+    return placed(
+      t < 0.25
+        ? along({ x: channel.right - 6, y: entry.y }, mouth, t / 0.25)
+        : along(mouth, { x: to.x, y: to.y + inside }, (t - 0.25) / 0.75),
+      marked,
+    );
   }
   left -= LINK_MS;
-  if (left < LEAVE_MS) return placed(along({ x: to.x, y: to.y + inside }, { x: client.x - 16, y: client.y }, left / LEAVE_MS), marked);
+  if (left < LEAVE_MS)
+    return placed(along({ x: to.x, y: to.y + inside }, { x: client.x - 16, y: client.y }, left / LEAVE_MS), marked);
   return undefined;
 }
 

@@ -2,15 +2,15 @@
 // sample of real packets that each state brings; where they are follows from the time alone, so that
 // a past moment looks as it did.
 
+import { el } from "../page/dom";
 import { ccName, ms, percent, queueName, rate } from "../text";
 import { type Theme, themeOf } from "../theme";
-import { el } from "../page/dom";
 import { groupColours, queueHue } from "./colours";
-import { filled, jitterOf, type Layout, layout, LIFE_MS, place, stride } from "./network-model";
-import { laneOf, lastSeconds, PERIOD_MS } from "./ring";
-import type { Store, View } from "./store";
 import { calm } from "./motion";
+import { filled, jitterOf, type Layout, LIFE_MS, layout, place, stride } from "./network-model";
+import { laneOf, lastSeconds, PERIOD_MS } from "./ring";
 import { average, queueDelay, utilization } from "./series";
+import type { Store, View } from "./store";
 
 /** Drawn of each state: enough to see the shares, few enough to stay calm. */
 const MOST = { wide: 15, narrow: 9 };
@@ -159,7 +159,8 @@ export class Network {
     pen.fillText(rate(lane.link.rate_bps), centre, at.link.from.y - at.link.height / 2 - 8);
     pen.fillStyle = theme.soft;
     pen.font = `${narrow ? 11 : 12.5}px ${theme.font}`;
-    if (used !== undefined) pen.fillText(narrow ? percent(used) : `${percent(used)} used`, centre, at.link.from.y + at.link.height / 2 + 16);
+    if (used !== undefined)
+      pen.fillText(narrow ? percent(used) : `${percent(used)} used`, centre, at.link.from.y + at.link.height / 2 + 16);
   }
 
   private packets(theme: Theme, at: Layout, view: View, colours: string[]): void {
@@ -182,14 +183,16 @@ export class Network {
         if (event === undefined) continue;
         const spot = place(at, event, now - moment.at - event[0] * stretch, jitterOf(moment.state.number, j));
         if (spot === undefined) continue;
-        if (spot.marked || spot.fallen > 0) special.push({ x: spot.x, y: spot.y, fallen: spot.fallen, group: event[1] });
+        if (spot.marked || spot.fallen > 0)
+          special.push({ x: spot.x, y: spot.y, fallen: spot.fallen, group: event[1] });
         else plain[event[1]]?.push(spot.x, spot.y);
       }
     }
     plain.forEach((spots, group) => {
       pen.fillStyle = colours[group] ?? theme.udp;
       pen.beginPath();
-      for (let i = 0; i < spots.length; i += 2) pen.rect((spots[i] ?? 0) - size / 2, (spots[i + 1] ?? 0) - size / 2, size, size);
+      for (let i = 0; i < spots.length; i += 2)
+        pen.rect((spots[i] ?? 0) - size / 2, (spots[i + 1] ?? 0) - size / 2, size, size);
       pen.fill();
     });
     for (const { x, y, fallen, group } of special) {
@@ -222,7 +225,10 @@ export class Network {
     if (settings === undefined) return;
     const narrow = at.width < 520;
     const names = [
-      ...settings.groups.map(({ name, flows, cc }) => ({ name, below: narrow ? "" : flows > 1 ? `${flows} × ${ccName(cc, false)}` : ccName(cc, false) })),
+      ...settings.groups.map(({ name, flows, cc }) => ({
+        name,
+        below: narrow ? "" : flows > 1 ? `${flows} × ${ccName(cc, false)}` : ccName(cc, false),
+      })),
       ...settings.udp.map(({ name }) => ({ name, below: narrow ? "" : "UDP" })),
     ];
     names.forEach(({ name, below }, i) => {

@@ -11,8 +11,8 @@ import { Controls } from "./controls";
 import { Header } from "./header";
 import { Lane } from "./lane";
 import { calm } from "./motion";
-import { full, lateness, sentence, sentences } from "./say";
 import { type Fault, PROTOCOL } from "./protocol";
+import { full, lateness, sentence, sentences } from "./say";
 import { fromFragment, fromTogether, type Shared } from "./share";
 import { Store } from "./store";
 import { Timeline } from "./timeline";
@@ -28,20 +28,21 @@ export async function mount(): Promise<void> {
   if (app === null) throw new Error("this page has lost its root");
   const banner = new Banner();
   const shared = await fromAddress(banner);
-  const connection: Connection = new Connection(
-    new Api(),
-    {
-      greeting: (greeting) => {
-        if (greeting.protocol !== PROTOCOL) banner.complain({ type: "error", message: "The server is of another version than this page. Reload the page." });
-        store.greet(greeting);
-      },
-      settings: (settings) => store.settle(settings),
-      state: (state) => store.receive(state),
-      opened: () => store.forget(),
-      status: (status) => banner.show(status, connection),
-      fault: (fault) => banner.complain(fault),
+  const connection: Connection = new Connection(new Api(), {
+    greeting: (greeting) => {
+      if (greeting.protocol !== PROTOCOL)
+        banner.complain({
+          type: "error",
+          message: "The server is of another version than this page. Reload the page.",
+        });
+      store.greet(greeting);
     },
-  );
+    settings: (settings) => store.settle(settings),
+    state: (state) => store.receive(state),
+    opened: () => store.forget(),
+    status: (status) => banner.show(status, connection),
+    fault: (fault) => banner.complain(fault),
+  });
   const store: Store = new Store(
     (command) => connection.command(command),
     (fault) => banner.complain(fault),
@@ -101,7 +102,18 @@ function build(app: HTMLElement, store: Store, banner: Banner, session: () => st
       controls.root,
       el("div", { class: "figures-area" }, [lookAt(store), figures]),
     ]),
-    el("footer", {}, [missed, el("p", {}, ["Keys: ", el("kbd", {}, ["space"]), " freezes and returns; while frozen ", el("kbd", {}, ["←"]), " ", el("kbd", {}, ["→"]), " step back and forth. Every control works with the keyboard."])]),
+    el("footer", {}, [
+      missed,
+      el("p", {}, [
+        "Keys: ",
+        el("kbd", {}, ["space"]),
+        " freezes and returns; while frozen ",
+        el("kbd", {}, ["←"]),
+        " ",
+        el("kbd", {}, ["→"]),
+        " step back and forth. Every control works with the keyboard.",
+      ]),
+    ]),
     spoken,
   );
 
@@ -147,10 +159,17 @@ function build(app: HTMLElement, store: Store, banner: Banner, session: () => st
       const reached = full(store.view().moments, store.greeting?.limits.downloads);
       if (limit.textContent !== reached) limit.textContent = reached;
       const { missed: count } = store.ring;
-      missed.textContent = count === 0 ? "" : `${count} ${count === 1 ? "state was" : "states were"} left out because this page was slow to read; charts have gaps there.`;
+      missed.textContent =
+        count === 0
+          ? ""
+          : `${count} ${count === 1 ? "state was" : "states were"} left out because this page was slow to read; charts have gaps there.`;
     }
     // Where drawing is slow, the last ones have their turn before the first are drawn again.
-    if (dirty && now - at.charts > Math.max(CHARTS_MS, CHARTS_SHARE * spent) && lanes.every(({ charts }) => charts.done)) {
+    if (
+      dirty &&
+      now - at.charts > Math.max(CHARTS_MS, CHARTS_SHARE * spent) &&
+      lanes.every(({ charts }) => charts.done)
+    ) {
       at.charts = now;
       dirty = false;
       spent = 0;
@@ -172,8 +191,14 @@ function build(app: HTMLElement, store: Store, banner: Banner, session: () => st
 
 /** What the shapes in the picture mean. */
 function legend(): (Node | string)[] {
-  const word = (kind: string, text: string): HTMLElement => el("span", {}, [el("i", { class: kind, "aria-hidden": "true" }), text]);
-  return [word("packet", "a packet"), word("marked", "marked: please slow down"), word("dropped", "dropped"), el("span", {}, ["A sample of the real packets; waiting is drawn 20 times as long."])];
+  const word = (kind: string, text: string): HTMLElement =>
+    el("span", {}, [el("i", { class: kind, "aria-hidden": "true" }), text]);
+  return [
+    word("packet", "a packet"),
+    word("marked", "marked: please slow down"),
+    word("dropped", "dropped"),
+    el("span", {}, ["A sample of the real packets; waiting is drawn 20 times as long."]),
+  ];
 }
 
 /** How charts look back. */
@@ -188,11 +213,27 @@ function lookAt(store: Store): HTMLElement {
       });
       return { button, on };
     });
-    return el("div", { class: "look" }, [el("span", { class: "label" }, [label]), el("div", { class: "segments", role: "group", "aria-label": label }, all.map(({ button }) => button))]);
+    return el("div", { class: "look" }, [
+      el("span", { class: "label" }, [label]),
+      el(
+        "div",
+        { class: "segments", role: "group", "aria-label": label },
+        all.map(({ button }) => button),
+      ),
+    ]);
   };
   return el("div", { class: "looks" }, [
-    buttons("Delays of the last", [1, 5, 20].map((seconds) => [`${seconds} s`, () => store.window_s === seconds, () => (store.window_s = seconds)])),
-    buttons("Delay axis", [["log", () => store.log, () => (store.log = true)], ["linear", () => !store.log, () => (store.log = false)]]),
-    buttons("Rates of", [["clients", () => !store.each, () => (store.each = false)], ["each flow", () => store.each, () => (store.each = true)]]),
+    buttons(
+      "Delays of the last",
+      [1, 5, 20].map((seconds) => [`${seconds} s`, () => store.window_s === seconds, () => (store.window_s = seconds)]),
+    ),
+    buttons("Delay axis", [
+      ["log", () => store.log, () => (store.log = true)],
+      ["linear", () => !store.log, () => (store.log = false)],
+    ]),
+    buttons("Rates of", [
+      ["clients", () => !store.each, () => (store.each = false)],
+      ["each flow", () => store.each, () => (store.each = true)],
+    ]),
   ]);
 }

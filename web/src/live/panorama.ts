@@ -36,7 +36,11 @@ export function frameDelay(moments: readonly Moment[], lane: number, group: numb
 
 export class Panorama {
   readonly root: HTMLElement;
-  private readonly canvas = el("canvas", { class: "panorama", role: "img", "aria-label": "A landscape as the application shows it" });
+  private readonly canvas = el("canvas", {
+    class: "panorama",
+    role: "img",
+    "aria-label": "A landscape as the application shows it",
+  });
   private readonly words = el("p", { class: "delay" });
   private readonly gaze = new Lagged();
   /** Where the pointer asks to look, from -1 to 1. */
@@ -118,7 +122,16 @@ export class Panorama {
   }
 }
 
-function hills(pen: CanvasRenderingContext2D, width: number, height: number, level: number, shift: number, colour: string, wave: number, high: number): void {
+function hills(
+  pen: CanvasRenderingContext2D,
+  width: number,
+  height: number,
+  level: number,
+  shift: number,
+  colour: string,
+  wave: number,
+  high: number,
+): void {
   pen.fillStyle = colour;
   pen.beginPath();
   pen.moveTo(0, height);

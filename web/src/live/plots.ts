@@ -7,10 +7,24 @@ import { base, tipLine, tooltip, xAxis, yAxis } from "../figure";
 import { digits, escape, ms, percent, queueName, rate, ratio } from "../text";
 import type { Theme } from "../theme";
 import { groupColours, groupNames, queueHue } from "./colours";
-import { cdf, count, type Counts, linearBars, logBars, mean, outline, quantile } from "./delays";
+import { type Counts, cdf, count, linearBars, logBars, mean, outline, quantile } from "./delays";
 import type { Buckets, LaneState, Settings } from "./protocol";
 import { laneOf, lastSeconds, type Moment } from "./ring";
-import { average, balance, course, queueDrops, flowRate, flowsOf, groupGoodput, groupRate, markShare, queueDelay, score, utilization, type Weighted } from "./series";
+import {
+  average,
+  balance,
+  course,
+  flowRate,
+  flowsOf,
+  groupGoodput,
+  groupRate,
+  markShare,
+  queueDelay,
+  queueDrops,
+  score,
+  utilization,
+  type Weighted,
+} from "./series";
 
 /** What a chart is drawn from. */
 export interface Scene {
@@ -99,7 +113,13 @@ function tip(theme: Theme, head: (x: number) => string, value: (y: number) => st
   };
 }
 
-const label = (theme: Theme, formatter: (value: number) => string) => ({ color: theme.soft, fontSize: 11, fontFamily: theme.font, formatter, hideOverlap: true });
+const label = (theme: Theme, formatter: (value: number) => string) => ({
+  color: theme.soft,
+  fontSize: 11,
+  fontFamily: theme.font,
+  formatter,
+  hideOverlap: true,
+});
 
 /** Seconds ago. */
 const agoAxis = (theme: Theme) =>
@@ -113,7 +133,13 @@ const agoAxis = (theme: Theme) =>
   });
 
 const percentAxis = (theme: Theme, max: number) =>
-  yAxis(theme, { type: "value", min: 0, max, interval: max === 100 ? 25 : division(max), axisLabel: label(theme, (v) => `${digits(v)} %`) });
+  yAxis(theme, {
+    type: "value",
+    min: 0,
+    max,
+    interval: max === 100 ? 25 : division(max),
+    axisLabel: label(theme, (v) => `${digits(v)} %`),
+  });
 
 const ago = (x: number): string => (x > -0.15 ? "now" : `${digits(-x, 2)} s ago`);
 
@@ -164,7 +190,9 @@ export const histogram: Plot = {
   draw(scene) {
     const all = counted(scene);
     const top = delayTop(scene);
-    const bars = all.map(({ counts }) => (scene.log ? logBars(scene.buckets, counts, 2, LOG_FLOOR) : linearBars(scene.buckets, counts, top, 60)));
+    const bars = all.map(({ counts }) =>
+      scene.log ? logBars(scene.buckets, counts, 2, LOG_FLOOR) : linearBars(scene.buckets, counts, top, 60),
+    );
     const peak = Math.max(0, ...bars.flatMap((of) => of.map(([, , share]) => share)));
     return {
       words: all.map(({ name, counts }) => {
@@ -182,7 +210,11 @@ export const histogram: Plot = {
             lineStyle: { width: 1.25 },
           }),
         ),
-        tooltip: tip(scene.theme, (x) => ms(x, 3), (y) => percent(y / 100)),
+        tooltip: tip(
+          scene.theme,
+          (x) => ms(x, 3),
+          (y) => percent(y / 100),
+        ),
       },
     };
   },
@@ -198,7 +230,10 @@ export const distribution: Plot = {
     return {
       words: all.map(({ name, counts }) => {
         const value = quantile(scene.buckets, counts, 0.99);
-        return { text: `${callQueue(name)}: 99 % within ${value === undefined ? "–" : ms(value)}`, colour: hue(scene, name) };
+        return {
+          text: `${callQueue(name)}: 99 % within ${value === undefined ? "–" : ms(value)}`,
+          colour: hue(scene, name),
+        };
       }),
       option: {
         ...base(scene.theme),
@@ -206,11 +241,18 @@ export const distribution: Plot = {
         xAxis: delayX(scene, top),
         yAxis: percentAxis(scene.theme, 100),
         series: all.map(({ name, counts }) => {
-          const points = cdf(scene.buckets, counts).map(([x, y]): [number, number] => [Math.max(x, scene.log ? LOG_FLOOR : 0), y]);
+          const points = cdf(scene.buckets, counts).map(([x, y]): [number, number] => [
+            Math.max(x, scene.log ? LOG_FLOOR : 0),
+            y,
+          ]);
           if (points.length > 0) points.push([top, 100]);
           return lineOf(callQueue(name), hue(scene, name), points, { lineStyle: { width: 2 } });
         }),
-        tooltip: tip(scene.theme, (x) => `within ${ms(x, 3)}`, (y) => percent(y / 100, 3)),
+        tooltip: tip(
+          scene.theme,
+          (x) => `within ${ms(x, 3)}`,
+          (y) => percent(y / 100, 3),
+        ),
       },
     };
   },
@@ -222,9 +264,13 @@ export const delays: Plot = {
   note: "The mean of each queue, each fifth of a second.",
   draw(scene) {
     const recent = lastSeconds(scene.moments, BACK_S);
-    const of = (lane: number) => queuesOf({ ...scene, lane }).map((name) => ({ name, data: course(recent, lane, 0.2, queueDelay(name)) }));
+    const of = (lane: number) =>
+      queuesOf({ ...scene, lane }).map((name) => ({ name, data: course(recent, lane, 0.2, queueDelay(name)) }));
     const lines = of(scene.lane);
-    const high = Math.max(1, ...scene.settings.lanes.flatMap((_, lane) => of(lane).flatMap(({ data }) => data.map(([, y]) => y))));
+    const high = Math.max(
+      1,
+      ...scene.settings.lanes.flatMap((_, lane) => of(lane).flatMap(({ data }) => data.map(([, y]) => y))),
+    );
     const top = scene.log ? 10 ** Math.ceil(Math.log10(high) - 1e-9) : roundUp(high * 1.05);
     return {
       words: lines.map(({ name }) => ({ text: callQueue(name), colour: hue(scene, name) })),
@@ -240,7 +286,11 @@ export const delays: Plot = {
           axisLabel: label(scene.theme, (v) => `${digits(v)}${v === top ? " ms" : ""}`),
         }),
         series: lines.map(({ name, data }) =>
-          lineOf(callQueue(name), hue(scene, name), data.map(([x, y]) => [x, Math.max(y, scene.log ? 0.1 : 0)])),
+          lineOf(
+            callQueue(name),
+            hue(scene, name),
+            data.map(([x, y]) => [x, Math.max(y, scene.log ? 0.1 : 0)]),
+          ),
         ),
         tooltip: tip(scene.theme, ago, (y) => ms(y, 3)),
       },
@@ -272,12 +322,14 @@ export const throughput: Plot = {
       return data.some(([, y]) => y > 0) ? [{ name, i, data, colour: colours[i] ?? theme.udp }] : [];
     });
     const flows = scene.each
-      ? flowsOf(recent, lane).filter(awake(settings)).map(({ flow, group, app }) => ({
-          name: `${settings.groups[group]?.name ?? "?"} #${flow}${app ? " (application)" : ""}`,
-          data: course(recent, lane, 0.25, flowRate(flow)),
-          colour: colours[group] ?? theme.udp,
-          dashed: app,
-        }))
+      ? flowsOf(recent, lane)
+          .filter(awake(settings))
+          .map(({ flow, group, app }) => ({
+            name: `${settings.groups[group]?.name ?? "?"} #${flow}${app ? " (application)" : ""}`,
+            data: course(recent, lane, 0.25, flowRate(flow)),
+            colour: colours[group] ?? theme.udp,
+            dashed: app,
+          }))
       : groups.flatMap(({ name, i, data, colour }) => [
           { name, data, colour, dashed: false },
           ...(lags(average(recent, lane, groupRate(i)) ?? 0, average(recent, lane, groupGoodput(i)))
@@ -295,11 +347,26 @@ export const throughput: Plot = {
         ...base(theme),
         grid,
         xAxis: agoAxis(theme),
-        yAxis: yAxis(theme, { type: "value", min: 0, max: top, interval: division(top), axisLabel: label(theme, (v) => (v === top ? `${digits(v)} Mb/s` : digits(v))) }),
+        yAxis: yAxis(theme, {
+          type: "value",
+          min: 0,
+          max: top,
+          interval: division(top),
+          axisLabel: label(theme, (v) => (v === top ? `${digits(v)} Mb/s` : digits(v))),
+        }),
         series: flows.map(({ name, data, colour, dashed }) =>
-          lineOf(name, colour, data.map(([x, y]) => [x, y / 1e6]), {
-            lineStyle: { width: flows.length > MANY ? 1 : 1.75, opacity: flows.length > MANY ? 0.7 : 1, ...(dashed ? { type: [4, 3] } : {}) },
-          }),
+          lineOf(
+            name,
+            colour,
+            data.map(([x, y]) => [x, y / 1e6]),
+            {
+              lineStyle: {
+                width: flows.length > MANY ? 1 : 1.75,
+                opacity: flows.length > MANY ? 0.7 : 1,
+                ...(dashed ? { type: [4, 3] } : {}),
+              },
+            },
+          ),
         ),
         tooltip: tip(theme, ago, (y) => `${digits(y)} Mb/s`),
       },
@@ -322,7 +389,14 @@ export const used: Plot = {
         grid,
         xAxis: agoAxis(theme),
         yAxis: percentAxis(theme, 100),
-        series: [lineOf("used", colour, data.map(([x, y]) => [x, Math.min(100, 100 * y)]), { areaStyle: { color: colour, opacity: 0.07 }, lineStyle: { width: 1.5 } })],
+        series: [
+          lineOf(
+            "used",
+            colour,
+            data.map(([x, y]) => [x, Math.min(100, 100 * y)]),
+            { areaStyle: { color: colour, opacity: 0.07 }, lineStyle: { width: 1.5 } },
+          ),
+        ],
         tooltip: tip(theme, ago, (y) => percent(y / 100, 3)),
       },
     };
@@ -341,7 +415,8 @@ export const signals: Plot = {
       { id: `${callQueue(name)} dropped`, name, dashed: true, data: course(recent, lane, 0.5, queueDrops(name)) },
     ]);
     const peak = Math.max(0.02, ...lines.flatMap(({ data }) => data.map(([, y]) => y)));
-    const now = (value: (lane: LaneState) => Weighted): string => percent(average(lastSeconds(recent, scene.window_s), lane, value) ?? 0);
+    const now = (value: (lane: LaneState) => Weighted): string =>
+      percent(average(lastSeconds(recent, scene.window_s), lane, value) ?? 0);
     return {
       words: queuesOf(scene).map((name) => ({
         text: `${callQueue(name)}: ${now(markShare(name))} marked, ${now(queueDrops(name))} dropped`,
@@ -353,7 +428,12 @@ export const signals: Plot = {
         xAxis: agoAxis(theme),
         yAxis: percentAxis(theme, Math.min(100, roundUp(peak * 105))),
         series: lines.map(({ id, name, dashed, data }) =>
-          lineOf(id, hue(scene, name), data.map(([x, y]) => [x, 100 * y]), { lineStyle: { width: 1.5, ...(dashed ? { type: [4, 3] } : {}) } }),
+          lineOf(
+            id,
+            hue(scene, name),
+            data.map(([x, y]) => [x, 100 * y]),
+            { lineStyle: { width: 1.5, ...(dashed ? { type: [4, 3] } : {}) } },
+          ),
         ),
         tooltip: tip(theme, ago, (y) => percent(y / 100)),
       },
@@ -370,7 +450,14 @@ const across = (theme: Theme, lines: { y: number; text: string }[]) => ({
     lineStyle: { color: theme.soft, type: [3, 3] as [number, number], width: 1 },
     data: lines.map(({ y, text }) => ({
       yAxis: y,
-      label: { show: true, formatter: text, position: "insideStartTop" as const, color: theme.soft, fontSize: 10.5, fontFamily: theme.font },
+      label: {
+        show: true,
+        formatter: text,
+        position: "insideStartTop" as const,
+        color: theme.soft,
+        fontSize: 10.5,
+        fontFamily: theme.font,
+      },
     })),
   },
 });
@@ -413,9 +500,12 @@ export const completion: Plot = {
     const colours = groupColours(theme, settings);
     const all = laneOf(lastSeconds(scene.moments, DOWNLOADS_S), scene.lane).flatMap(({ downloads }) => downloads);
     if (all.length === 0) return undefined;
-    const groups = settings.groups.map((group, i) => ({ group, i, of: all.filter((one) => one.group === i) })).filter(({ of }) => of.length > 0);
+    const groups = settings.groups
+      .map((group, i) => ({ group, i, of: all.filter((one) => one.group === i) }))
+      .filter(({ of }) => of.length > 0);
     const times = all.flatMap(({ time_ms, ideal_ms }) => [time_ms, ideal_ms]);
-    const decade = (value: number, up: boolean): number => 10 ** (up ? Math.ceil(Math.log10(value) - 1e-9) : Math.floor(Math.log10(value) + 1e-9));
+    const decade = (value: number, up: boolean): number =>
+      10 ** (up ? Math.ceil(Math.log10(value) - 1e-9) : Math.floor(Math.log10(value) + 1e-9));
     return {
       words: groups.map(({ group, i, of }) => ({
         text: `${group.name}: ${of.length}, ${ratio(of.reduce((sum, { time_ms, ideal_ms }) => sum + time_ms / ideal_ms, 0) / of.length)} the ideal`,
@@ -424,8 +514,18 @@ export const completion: Plot = {
       option: {
         ...base(theme),
         grid,
-        xAxis: xAxis(theme, { type: "log", min: decade(Math.min(...all.map(({ bytes }) => bytes)) / 1000, false), max: decade(Math.max(...all.map(({ bytes }) => bytes)) / 1000, true), axisLabel: label(theme, (v) => (v >= 1000 ? `${digits(v / 1000)} MB` : `${digits(v)} kB`)) }),
-        yAxis: yAxis(theme, { type: "log", min: decade(Math.max(0.1, Math.min(...times)), false), max: decade(Math.max(...times), true), axisLabel: label(theme, (v) => `${digits(v)} ms`) }),
+        xAxis: xAxis(theme, {
+          type: "log",
+          min: decade(Math.min(...all.map(({ bytes }) => bytes)) / 1000, false),
+          max: decade(Math.max(...all.map(({ bytes }) => bytes)) / 1000, true),
+          axisLabel: label(theme, (v) => (v >= 1000 ? `${digits(v / 1000)} MB` : `${digits(v)} kB`)),
+        }),
+        yAxis: yAxis(theme, {
+          type: "log",
+          min: decade(Math.max(0.1, Math.min(...times)), false),
+          max: decade(Math.max(...times), true),
+          axisLabel: label(theme, (v) => `${digits(v)} ms`),
+        }),
         series: groups.flatMap(({ group, i, of }): Series[] => [
           {
             id: `downloads ${group.name}`,
@@ -437,7 +537,12 @@ export const completion: Plot = {
             emphasis: { disabled: true },
             silent: true,
           },
-          lineOf(`ideal ${group.name}`, colours[i] ?? theme.ink, of.map(({ bytes, ideal_ms }): [number, number] => [bytes / 1000, ideal_ms]).sort((p, q) => p[0] - q[0]), { lineStyle: { width: 1.25 }, silent: true }),
+          lineOf(
+            `ideal ${group.name}`,
+            colours[i] ?? theme.ink,
+            of.map(({ bytes, ideal_ms }): [number, number] => [bytes / 1000, ideal_ms]).sort((p, q) => p[0] - q[0]),
+            { lineStyle: { width: 1.25 }, silent: true },
+          ),
         ]),
         tooltip: { show: false },
       },
@@ -472,7 +577,10 @@ export const scores: Plot = {
         const of = lines.filter((line) => line.group === group).map(({ data }) => data[data.length - 1]?.[1] ?? 0);
         const now = of.reduce((x, y) => x + y, 0) / of.length;
         const takes = now < 0 ? "an L4S queue" : now > 1 ? "a Classic queue" : "not sure";
-        return { text: `${settings.groups[group]?.name ?? "?"}: ${now.toFixed(1)}, ${takes}`, colour: colours[group] ?? theme.ink };
+        return {
+          text: `${settings.groups[group]?.name ?? "?"}: ${now.toFixed(1)}, ${takes}`,
+          colour: colours[group] ?? theme.ink,
+        };
       }),
       option: {
         ...base(theme),
@@ -485,7 +593,12 @@ export const scores: Plot = {
           interval: far / 2,
           axisLabel: label(theme, (v) => digits(v)),
         }),
-        series: lines.map(({ name, group, data }, i) => lineOf(name, colours[group] ?? theme.ink, data, { lineStyle: { width: lines.length > MANY ? 1 : 1.75 }, ...(i === 0 ? marks : {}) })),
+        series: lines.map(({ name, group, data }, i) =>
+          lineOf(name, colours[group] ?? theme.ink, data, {
+            lineStyle: { width: lines.length > MANY ? 1 : 1.75 },
+            ...(i === 0 ? marks : {}),
+          }),
+        ),
         tooltip: tip(theme, ago, (y) => y.toFixed(2)),
       },
     };

@@ -3,7 +3,7 @@
 import { aqmName, ms, percent } from "../text";
 import { count, mean } from "./delays";
 import type { Buckets } from "./protocol";
-import { lastSeconds, type Moment, laneOf, PERIOD_MS } from "./ring";
+import { laneOf, lastSeconds, type Moment, PERIOD_MS } from "./ring";
 import { average, utilization } from "./series";
 
 /** What to look at, by the label of a preset. */
@@ -13,7 +13,8 @@ const PRESETS: Record<string, string> = {
   "Without AQM":
     "A plain buffer: the Classic flow fills it, and everybody waits in it. Switch an application on and see how late its picture is.",
   PIE: "One queue that is kept short for all: better than a full buffer, yet the L4S flow waits as long as the Classic one.",
-  "FQ-CoDel": "A queue for each flow. Flows no longer wait for each other, but each still waits for itself: a few milliseconds.",
+  "FQ-CoDel":
+    "A queue for each flow. Flows no longer wait for each other, but each still waits for itself: a few milliseconds.",
   "One greedy download":
     "One long download has all that short ones leave. Look at how long the short ones take (second last chart), then switch the queue to FIFO.",
   Overload:

@@ -13,7 +13,12 @@ export type Weighted = [value: number, weight: number] | undefined;
  * A quantity over time as means over bins of `width` seconds. Bins begin at multiples of it, so that
  * what was drawn once stays as it is while it moves on.
  */
-export function course(moments: readonly Moment[], lane: number, width: number, value: (lane: LaneState, span_s: number) => Weighted): Course {
+export function course(
+  moments: readonly Moment[],
+  lane: number,
+  width: number,
+  value: (lane: LaneState, span_s: number) => Weighted,
+): Course {
   const end = moments[moments.length - 1]?.state.time_s ?? 0;
   const points: Course = [];
   let bin = Number.NEGATIVE_INFINITY;
@@ -43,7 +48,11 @@ export function course(moments: readonly Moment[], lane: number, width: number, 
 }
 
 /** The mean of a quantity. */
-export function average(moments: readonly Moment[], lane: number, value: (lane: LaneState, span_s: number) => Weighted): number | undefined {
+export function average(
+  moments: readonly Moment[],
+  lane: number,
+  value: (lane: LaneState, span_s: number) => Weighted,
+): number | undefined {
   let sum = 0;
   let weight = 0;
   for (const { state } of moments) {
@@ -57,7 +66,10 @@ export function average(moments: readonly Moment[], lane: number, value: (lane: 
 }
 
 /** What the link carried over what it could have. */
-export const utilization = (lane: LaneState, span_s: number): Weighted => [lane.link.utilization, span_s * lane.link.rate_bps];
+export const utilization = (lane: LaneState, span_s: number): Weighted => [
+  lane.link.utilization,
+  span_s * lane.link.rate_bps,
+];
 
 export const groupRate =
   (group: number) =>

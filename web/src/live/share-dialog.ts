@@ -11,7 +11,11 @@ export function shareDialog(store: Store, session: string | undefined): void {
   const title = el("h2", { id: freshId() }, ["Share this scenario"]);
   const said = el("p", { class: "about", role: "status" });
   const link = copyable("A link to it as it stands now", "", said);
-  const watch = copyable("A link to this very session: all who open it see and turn the same", session === undefined ? "" : `${location.origin}${location.pathname}${together(session)}`, said);
+  const watch = copyable(
+    "A link to this very session: all who open it see and turn the same",
+    session === undefined ? "" : `${location.origin}${location.pathname}${together(session)}`,
+    said,
+  );
   const command = copyable("A command that runs it", settings.command, said);
   const file = new Blob([settings.text], { type: "application/toml" });
   const address = URL.createObjectURL(file);
@@ -22,7 +26,11 @@ export function shareDialog(store: Store, session: string | undefined): void {
     link.root,
     watch.root,
     command.root,
-    el("p", {}, [el("a", { class: "button", href: address, download: name }, [`Download ${name}`]), " ", el("span", { class: "about" }, ["l4s run FILE accepts it."])]),
+    el("p", {}, [
+      el("a", { class: "button", href: address, download: name }, [`Download ${name}`]),
+      " ",
+      el("span", { class: "about" }, ["l4s run FILE accepts it."]),
+    ]),
     el("div", { class: "end" }, [said, close]),
   ]);
   close.addEventListener("click", () => dialog.close());
@@ -53,8 +61,14 @@ function copyable(label: string, value: string, said: HTMLElement): { root: HTML
   button.addEventListener("click", async () => {
     input.select();
     // Clipboards are for secure pages only: elsewhere the text is selected, ready to be copied.
-    const copied = await (navigator.clipboard?.writeText(input.value) ?? Promise.reject(new Error())).then(() => true, () => document.execCommand("copy"));
+    const copied = await (navigator.clipboard?.writeText(input.value) ?? Promise.reject(new Error())).then(
+      () => true,
+      () => document.execCommand("copy"),
+    );
     said.textContent = copied ? "Copied." : "Press Ctrl+C to copy.";
   });
-  return { root: el("div", { class: "copyable" }, [el("label", { for: id }, [label]), el("div", {}, [input, button])]), input };
+  return {
+    root: el("div", { class: "copyable" }, [el("label", { for: id }, [label]), el("div", {}, [input, button])]),
+    input,
+  };
 }

@@ -3,7 +3,10 @@
 /** Longer text than this is not a scenario: what a small link may swell to. */
 const LONGEST = 1 << 20;
 
-async function through(bytes: Uint8Array<ArrayBuffer>, stream: CompressionStream | DecompressionStream): Promise<Uint8Array<ArrayBuffer>> {
+async function through(
+  bytes: Uint8Array<ArrayBuffer>,
+  stream: CompressionStream | DecompressionStream,
+): Promise<Uint8Array<ArrayBuffer>> {
   const writer = stream.writable.getWriter();
   // A fault shows on the reading side.
   writer.write(bytes).catch(() => undefined);
@@ -61,7 +64,8 @@ export async function fragment({ text, compare }: Shared): Promise<string> {
 export const together = (id: string): string => `#w=${encodeURIComponent(id)}`;
 
 /** The session that a fragment says. */
-export const fromTogether = (hash: string): string | undefined => new URLSearchParams(hash.replace(/^#/, "")).get("w") ?? undefined;
+export const fromTogether = (hash: string): string | undefined =>
+  new URLSearchParams(hash.replace(/^#/, "")).get("w") ?? undefined;
 
 /** What a fragment says; nothing when it is another. */
 export async function fromFragment(hash: string): Promise<Shared | undefined> {
@@ -73,6 +77,8 @@ export async function fromFragment(hash: string): Promise<Shared | undefined> {
   if (beside === null) return { text };
   const compare: unknown = JSON.parse(await decode(beside));
   if (typeof compare !== "object" || compare === null || Array.isArray(compare)) return { text };
-  const set = Object.fromEntries(Object.entries(compare).filter((entry): entry is [string, string] => typeof entry[1] === "string"));
+  const set = Object.fromEntries(
+    Object.entries(compare).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+  );
   return { text, compare: set };
 }

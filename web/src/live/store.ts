@@ -34,7 +34,10 @@ export class Store {
   private frozen: Frozen | undefined;
   private readonly listeners = new Map<Topic, Set<() => void>>();
 
-  constructor(readonly command: (command: Command) => Promise<void>, readonly complain: (fault: Fault) => void) {}
+  constructor(
+    readonly command: (command: Command) => Promise<void>,
+    readonly complain: (fault: Fault) => void,
+  ) {}
 
   on(topic: Topic, listener: () => void): void {
     const of = this.listeners.get(topic) ?? new Set();

@@ -3,8 +3,8 @@
 import { lags } from "../data";
 import { el } from "../page/dom";
 import { digits, percent, queueName, rate } from "../text";
-import { count, mean, quantile } from "./delays";
 import { groupNames } from "./colours";
+import { count, mean, quantile } from "./delays";
 import { laneOf, lastSeconds } from "./ring";
 import { average, dropShare, groupGoodput, groupRate, utilization } from "./series";
 import type { Store } from "./store";
@@ -45,7 +45,12 @@ export class Tiles {
   }
 
   private add(): Tile {
-    const tile = { root: el("div", { class: "tile" }), label: el("dt"), value: el("dd"), about: el("dd", { class: "about" }) };
+    const tile = {
+      root: el("div", { class: "tile" }),
+      label: el("dt"),
+      value: el("dd"),
+      about: el("dd", { class: "about" }),
+    };
     tile.root.append(tile.label, tile.value, tile.about);
     this.root.append(tile.root);
     this.tiles.push(tile);
@@ -74,7 +79,12 @@ export class Tiles {
     }
     const used = average(recent, this.lane, utilization);
     const drops = average(recent, this.lane, dropShare);
-    facts.push({ label: "Link used", value: used === undefined ? "–" : percent(used), about: `${(drops ?? 0) > 0 ? percent(drops ?? 0) : "nothing"} dropped`, kind: "" });
+    facts.push({
+      label: "Link used",
+      value: used === undefined ? "–" : percent(used),
+      about: `${(drops ?? 0) > 0 ? percent(drops ?? 0) : "nothing"} dropped`,
+      kind: "",
+    });
     const names = groupNames(settings);
     const rates = names.map((name, i) => ({
       name,
@@ -97,7 +107,12 @@ export function aboutRate(bps: number, total: number, goodput: number | undefine
 }
 
 /** A delay of two digits that does not jump in width. */
-const delay = (value: number): string => (value < 0.095 ? `${digits(value * 1000, 2)} µs` : value < 9.95 ? `${value.toPrecision(2)} ms` : `${Math.round(value)} ms`);
+const delay = (value: number): string =>
+  value < 0.095
+    ? `${digits(value * 1000, 2)} µs`
+    : value < 9.95
+      ? `${value.toPrecision(2)} ms`
+      : `${Math.round(value)} ms`;
 
 function set(element: HTMLElement, text: string): void {
   if (element.textContent !== text) element.textContent = text;

@@ -50,7 +50,9 @@ export class Cards {
     this.mode = mode;
     this.latest = figures;
     // The distribution has two faces: one card, with a switch.
-    const shown = figures.filter(({ name }) => (name === "delay-cdf" || isTail(name) ? isTail(name) === this.tail : true));
+    const shown = figures.filter(({ name }) =>
+      name === "delay-cdf" || isTail(name) ? isTail(name) === this.tail : true,
+    );
     const wanted = new Set(shown.map((figure) => slot(figure.name)));
     for (const [name, card] of this.cards) {
       if (wanted.has(name)) continue;

@@ -38,27 +38,46 @@ export function conditionControls(all: Item[], changed: (choice: Choice) => void
   if (keys.length > 1) {
     const first = keys.find(({ key }) => key === "link.rate")?.key ?? keys[0]?.key ?? "";
     fields.push(
-      select("group by", keys.map(({ key }) => [key, keyName(key)]), first, (value) => {
-        choice.outer = value;
-        changed({ ...choice });
-      }),
+      select(
+        "group by",
+        keys.map(({ key }) => [key, keyName(key)]),
+        first,
+        (value) => {
+          choice.outer = value;
+          changed({ ...choice });
+        },
+      ),
     );
   }
   for (const { key, values } of keys) {
     fields.push(
-      select(keyName(key), [["", "all"], ...values.map((value): [string, string] => [value, say(value)])], "", (value) => {
-        const { [key]: _, ...rest } = choice.only;
-        choice.only = value === "" ? rest : { ...rest, [key]: value };
-        changed({ ...choice });
-      }),
+      select(
+        keyName(key),
+        [["", "all"], ...values.map((value): [string, string] => [value, say(value)])],
+        "",
+        (value) => {
+          const { [key]: _, ...rest } = choice.only;
+          choice.only = value === "" ? rest : { ...rest, [key]: value };
+          changed({ ...choice });
+        },
+      ),
     );
   }
   root.append(el("fieldset", {}, [el("legend", {}, ["Conditions in the charts below"]), ...fields]));
   return root;
 }
 
-function select(label: string, options: [string, string][], value: string, changed: (value: string) => void): HTMLElement {
-  const box = el("select", {}, options.map(([v, text]) => el("option", { value: v }, [text])));
+function select(
+  label: string,
+  options: [string, string][],
+  value: string,
+  changed: (value: string) => void,
+): HTMLElement {
+  const box = el(
+    "select",
+    {},
+    options.map(([v, text]) => el("option", { value: v }, [text])),
+  );
   box.value = value;
   box.addEventListener("change", () => changed(box.value));
   return el("label", {}, [`${label} `, box]);

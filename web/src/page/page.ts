@@ -80,7 +80,11 @@ function header(data: Data, all: Item[], flip: HTMLElement): HTMLElement {
   const first = rates[0];
   const last = rates[rates.length - 1];
   const link =
-    first === undefined || last === undefined ? "" : first === last ? `${rate(first)} link` : `links from ${rate(first)} to ${rate(last)}`;
+    first === undefined || last === undefined
+      ? ""
+      : first === last
+        ? `${rate(first)} link`
+        : `links from ${rate(first)} to ${rate(last)}`;
   const seconds = [...new Set(all.map(({ run }) => run.summary.engine.virtual_s))];
   const facts = [
     `${all.length} ${all.length === 1 ? "run" : "runs"}`,

@@ -9,7 +9,10 @@ type Value = number | null | undefined;
 
 /** The columns; of the row of other flows `more` is their number. */
 export function columns(flows: ProgramFlow[], more: number): Column<ProgramFlow>[] {
-  const word = (head: string, value: (flow: ProgramFlow) => string | null): Column<ProgramFlow> => ({ head, value: (flow) => value(flow) ?? "" });
+  const word = (head: string, value: (flow: ProgramFlow) => string | null): Column<ProgramFlow> => ({
+    head,
+    value: (flow) => value(flow) ?? "",
+  });
   const number = (head: string, value: (flow: ProgramFlow) => Value): Column<ProgramFlow> => ({
     head,
     value: (flow) => value(flow) ?? undefined,

@@ -14,7 +14,11 @@ export interface Column<T = Item> {
   show?(item: T): string;
 }
 
-const QUEUES = [["L", "L4S"], ["C", "Classic"], ["Q", "queue"]] as const;
+const QUEUES = [
+  ["L", "L4S"],
+  ["C", "Classic"],
+  ["Q", "queue"],
+] as const;
 
 /** Of more groups than this the table has the first. */
 const GROUPS = 32;
@@ -31,11 +35,16 @@ export function columns(all: Item[]): Column[] {
   const list: Column[] = [
     { head: "run", value: ({ run }) => run.number },
     { head: "discipline", value: (item) => names.get(item.run) },
-    ...variedKeys(all).map(({ key }): Column => ({
-      head: keyName(key),
-      value: ({ run }) => (run.summary.set[key] === undefined ? undefined : String(run.summary.set[key])),
-      show: ({ run }) => quantity(String(run.summary.set[key] ?? "")).filter(Boolean).join(" "),
-    })),
+    ...variedKeys(all).map(
+      ({ key }): Column => ({
+        head: keyName(key),
+        value: ({ run }) => (run.summary.set[key] === undefined ? undefined : String(run.summary.set[key])),
+        show: ({ run }) =>
+          quantity(String(run.summary.set[key] ?? ""))
+            .filter(Boolean)
+            .join(" "),
+      }),
+    ),
     { head: "seed", value: ({ run }) => run.summary.seed },
   ];
   const number = (head: string, value: (item: Item) => number | undefined): void => {
@@ -67,7 +76,8 @@ export function columns(all: Item[]): Column[] {
     const of = ({ run }: Item) => run.summary.groups.find((group) => group.name === name);
     const own = all.flatMap((item) => of(item) ?? []);
     number(`${name} (Mb/s)`, (item) => millionth(of(item)?.rate_bps));
-    if (own.some((group) => lags(group.rate_bps, group.goodput_bps))) number(`${name} goodput (Mb/s)`, (item) => millionth(of(item)?.goodput_bps));
+    if (own.some((group) => lags(group.rate_bps, group.goodput_bps)))
+      number(`${name} goodput (Mb/s)`, (item) => millionth(of(item)?.goodput_bps));
     if (own.some((group) => 2 * (group.small_packets ?? 0) > group.packets)) {
       number(`${name} small mean (ms)`, (item) => of(item)?.small_delay_ms?.mean);
       number(`${name} small p99 (ms)`, (item) => of(item)?.small_delay_ms?.p99);

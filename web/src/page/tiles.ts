@@ -64,13 +64,17 @@ export function facts(items: Item[]): Fact[] {
     return { label, value: ms(value), ...(high === undefined ? {} : { about: `99 % wait less than ${ms(high)}` }) };
   };
   for (const [name, label, kind] of labels) {
-    const fact = delay(name === "Q" ? `${label}, all flows` : label, runs.map((run) => run.queues.find((queue) => queue.name === name)));
+    const fact = delay(
+      name === "Q" ? `${label}, all flows` : label,
+      runs.map((run) => run.queues.find((queue) => queue.name === name)),
+    );
     if (fact !== undefined) list.push({ ...fact, ...(kind === undefined ? {} : { kind }) });
   }
   const hops = new Set(runs.flatMap((run) => (run.hops ?? []).map(({ name }) => name)));
   for (const hop of hops) {
     for (const [name, label] of labels) {
-      const of = (run: Summary) => run.hops?.find((other) => other.name === hop)?.queues.find((queue) => queue.name === name);
+      const of = (run: Summary) =>
+        run.hops?.find((other) => other.name === hop)?.queues.find((queue) => queue.name === name);
       const fact = delay(`${label}, ${hop}`, runs.map(of));
       if (fact !== undefined) list.push(fact);
     }
@@ -93,7 +97,9 @@ export function facts(items: Item[]): Fact[] {
     runs.map((run) => {
       const known = run.queues.filter((queue) => queue.drop !== undefined);
       const packets = known.reduce((sum, queue) => sum + queue.packets, 0);
-      return packets === 0 ? undefined : known.reduce((sum, queue) => sum + (queue.drop ?? 0) * queue.packets, 0) / packets;
+      return packets === 0
+        ? undefined
+        : known.reduce((sum, queue) => sum + (queue.drop ?? 0) * queue.packets, 0) / packets;
     }),
   );
   if (drops !== undefined) list.push({ label: "Packets dropped", value: drops === 0 ? "none" : percent(drops) });

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { cdf, count, edge, linearBars, logBars, mean, outline, quantile } from "../../src/live/delays";
-import { bucket, BUCKETS, lane } from "./sample";
+import { BUCKETS, bucket, lane } from "./sample";
 
 /** One queue in which packets waited so long, in ms. */
 const waited = (...delays: number[]) =>
@@ -32,7 +32,8 @@ it("the mean is that of the server, over all states, and of one queue", () => {
 
 it("quantiles are right to a bucket, which is 6 % wide", () => {
   const counts = count(BUCKETS, [waited(...Array.from({ length: 1000 }, (_, i) => (i + 1) / 100))], "L");
-  for (const q of [0.1, 0.5, 0.9, 0.99]) expect(Math.abs(Math.log((quantile(BUCKETS, counts, q) ?? 0) / (10 * q)))).toBeLessThan(0.06);
+  for (const q of [0.1, 0.5, 0.9, 0.99])
+    expect(Math.abs(Math.log((quantile(BUCKETS, counts, q) ?? 0) / (10 * q)))).toBeLessThan(0.06);
   expect(quantile(BUCKETS, count(BUCKETS, [], "L"), 0.5)).toBeUndefined();
 });
 
@@ -56,8 +57,23 @@ it("histograms hold all packets, on either axis", () => {
 });
 
 it("an outline goes down to zero between bars that do not touch", () => {
-  expect(outline([[1, 2, 10], [2, 3, 20], [5, 6, 5]])).toEqual([
-    [1, 0], [1, 10], [2, 10], [2, 20], [3, 20], [3, 0], [5, 0], [5, 5], [6, 5], [6, 0],
+  expect(
+    outline([
+      [1, 2, 10],
+      [2, 3, 20],
+      [5, 6, 5],
+    ]),
+  ).toEqual([
+    [1, 0],
+    [1, 10],
+    [2, 10],
+    [2, 20],
+    [3, 20],
+    [3, 0],
+    [5, 0],
+    [5, 5],
+    [6, 5],
+    [6, 0],
   ]);
   expect(outline([])).toEqual([]);
 });

@@ -2,7 +2,13 @@ import { expect, it } from "vitest";
 import * as keys from "../../src/live/keys";
 import type { Param } from "../../src/live/protocol";
 
-const param = (type: Param["type"], more: Partial<Param> = {}): Param => ({ name: "p", about: "", accepts: "", type, ...more });
+const param = (type: Param["type"], more: Partial<Param> = {}): Param => ({
+  name: "p",
+  about: "",
+  accepts: "",
+  type,
+  ...more,
+});
 
 it("values are written as --set takes them", () => {
   expect([0, 500e3, 1.5e6, 20e6, 1e9].map(keys.rateText)).toEqual(["0bit", "500kbit", "1.5mbit", "20mbit", "1gbit"]);
@@ -26,8 +32,17 @@ it("each control sets its key", () => {
 
 it("a field shows times in ms, and reads them with or without a unit", () => {
   const time = param("time", { min: 1e-6, max: 4 });
-  expect([keys.shown(time, "15ms"), keys.shown(time, "1us"), keys.shown(time, "2s"), keys.shown(time, undefined)]).toEqual(["15", "0.001", "2000", ""]);
-  expect([keys.entered(time, "17"), keys.entered(time, "1.5s"), keys.entered(time, "250us")]).toEqual(["17ms", "1.5s", "250us"]);
+  expect([
+    keys.shown(time, "15ms"),
+    keys.shown(time, "1us"),
+    keys.shown(time, "2s"),
+    keys.shown(time, undefined),
+  ]).toEqual(["15", "0.001", "2000", ""]);
+  expect([keys.entered(time, "17"), keys.entered(time, "1.5s"), keys.entered(time, "250us")]).toEqual([
+    "17ms",
+    "1.5s",
+    "250us",
+  ]);
 });
 
 it("what is entered is held within the limits", () => {

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { FIRST_MS, LONGEST_MS, wait } from "../../src/live/backoff";
 import { groupColours, trafficOf } from "../../src/live/colours";
 import { Lagged } from "../../src/live/lagged";
-import { filled, jitterOf, layout, LIFE_MS, place, stride } from "../../src/live/network-model";
+import { filled, jitterOf, LIFE_MS, layout, place, stride } from "../../src/live/network-model";
 import { frameDelay } from "../../src/live/panorama";
 import { division, PLOTS, roundUp } from "../../src/live/plots";
 import type { PacketEvent } from "../../src/live/protocol";
@@ -10,7 +10,7 @@ import { aboutPreset, full, lateness, pace, sentence, sentences } from "../../sr
 import { decode, encode, fragment, fromFragment, fromTogether, together } from "../../src/live/share";
 import { nearest, steps } from "../../src/live/steps";
 import { themeOf } from "../../src/theme";
-import { bucket, BUCKETS, lane, moment, settings, state } from "./sample";
+import { BUCKETS, bucket, lane, moment, settings, state } from "./sample";
 
 it("steps are round, grow in proportion, and hold both ends", () => {
   const rates = steps(1e6, 1e9);
@@ -58,7 +58,8 @@ it("a packet leaves its server, waits its time in slow motion, and arrives", () 
   expect(place(at, event, LIFE_MS + 1, 0)).toBeUndefined();
   expect(x(0)).toBeLessThan(x(300));
   // In the channel from 620 ms on, for 20 times 15 ms.
-  for (const age of [630, 900]) expect([place(at, event, age, 0)?.y, x(age) <= (at.queues[1]?.right ?? 0)]).toEqual([at.queues[1]?.y, true]);
+  for (const age of [630, 900])
+    expect([place(at, event, age, 0)?.y, x(age) <= (at.queues[1]?.right ?? 0)]).toEqual([at.queues[1]?.y, true]);
   expect(x(1300)).toBeGreaterThan(at.queues[1]?.right ?? 0);
   let last = 0;
   for (let age = 0; age < 1795; age += 5) {
@@ -104,7 +105,8 @@ it("what was is read between the points around it", () => {
 });
 
 it("a frame's delay is the mean of the last half second; without frames the picture stands still", () => {
-  const frames = (number: number, delay_ms?: number) => moment(state(number, { lanes: [lane({ frames: delay_ms === undefined ? [] : [{ group: 0, delay_ms }] })] }));
+  const frames = (number: number, delay_ms?: number) =>
+    moment(state(number, { lanes: [lane({ frames: delay_ms === undefined ? [] : [{ group: 0, delay_ms }] })] }));
   const moments = [frames(1, 100), ...Array.from({ length: 19 }, (_, i) => frames(i + 2, i < 15 ? undefined : 10))];
   expect(frameDelay(moments, 0, 0)).toBeCloseTo(10, 9);
   expect(frameDelay(moments, 0, 1)).toBeUndefined();
@@ -122,7 +124,14 @@ const busy = (number: number) =>
             { name: "L", packets: 1, marked: 0, dropped: 0, delay_mean_ms: 0.5, delays: [[bucket(0.5), 1]] },
             { name: "C", packets: 1, marked: 0, dropped: 0, delay_mean_ms: 15, delays: [[bucket(15), 1]] },
           ],
-          groups: ["A", "B", "U"].map((name) => ({ name, rate_bps: 1e7, packets: 1, marked: 0, dropped: 0, window_pkts: 10 })),
+          groups: ["A", "B", "U"].map((name) => ({
+            name,
+            rate_bps: 1e7,
+            packets: 1,
+            marked: 0,
+            dropped: 0,
+            window_pkts: 10,
+          })),
           flows: [{ flow: 0, group: 0, rate_bps: 1e7, cwnd_pkts: 10, classic_ecn: -3 }],
           downloads: [{ group: 0, bytes: 1000, time_ms: 21, ideal_ms: 20 }],
         }),
@@ -141,7 +150,9 @@ it("a sentence says what the picture shows", () => {
 
 it("a machine that is too slow is told from one that keeps up, whatever the speed asked for", () => {
   const at = (ratio: number, speed: number, late_s: number) =>
-    Array.from({ length: 60 }, (_, i) => moment(state(i + 1, { time_s: (i + 1) * 0.05 * speed * ratio, span_s: 0.05 * speed * ratio, speed, late_s })));
+    Array.from({ length: 60 }, (_, i) =>
+      moment(state(i + 1, { time_s: (i + 1) * 0.05 * speed * ratio, span_s: 0.05 * speed * ratio, speed, late_s })),
+    );
   expect(pace(at(1, 1, 0))).toBeCloseTo(1, 9);
   expect(pace(at(0.6, 5, 3))).toBeCloseTo(0.6, 9);
   expect(lateness(at(1, 0.1, 0))).toBe("");
@@ -150,7 +161,8 @@ it("a machine that is too slow is told from one that keeps up, whatever the spee
 });
 
 it("a session that turns downloads away says so, and stops to when it does not any more", () => {
-  const at = (turned_away?: number) => (number: number) => moment(state(number, { lanes: [lane({ ...(turned_away === undefined ? {} : { turned_away }) })] }));
+  const at = (turned_away?: number) => (number: number) =>
+    moment(state(number, { lanes: [lane({ ...(turned_away === undefined ? {} : { turned_away }) })] }));
   const moments = (...states: ((number: number) => ReturnType<typeof moment>)[]) => states.map((one, i) => one(i + 1));
   expect(full(moments(at(), at(3)), 2000)).toContain("2,000 downloads are under way");
   expect(full(moments(at(), at()), 2000)).toBe("");
@@ -158,9 +170,12 @@ it("a session that turns downloads away says so, and stops to when it does not a
 });
 
 it("a session that skips frames says so beside what it turns away, and only in the seconds after", () => {
-  const at = (counts: { turned_away?: number; skipped?: number }) => (number: number) => moment(state(number, { lanes: [lane(counts)] }));
+  const at = (counts: { turned_away?: number; skipped?: number }) => (number: number) =>
+    moment(state(number, { lanes: [lane(counts)] }));
   const moments = (...states: ((number: number) => ReturnType<typeof moment>)[]) => states.map((one, i) => one(i + 1));
-  expect(full(moments(at({}), at({ skipped: 2 })), 2000)).toBe("A send buffer of 4 MiB is full: frames that come now are skipped.");
+  expect(full(moments(at({}), at({ skipped: 2 })), 2000)).toBe(
+    "A send buffer of 4 MiB is full: frames that come now are skipped.",
+  );
   expect(full(moments(at({ turned_away: 1 }), at({ skipped: 2 })), 2000)).toMatch(/turned away\. A send buffer/);
   expect(full(moments(at({ skipped: 2 }), ...Array.from({ length: 60 }, () => at({}))), 2000)).toBe("");
 });
@@ -169,7 +184,16 @@ it("every chart draws, on either axis and in either theme, and says so when it c
   const moments = Array.from({ length: 100 }, (_, i) => busy(i + 1));
   for (const mode of ["light", "dark"] as const) {
     for (const log of [true, false]) {
-      const scene = { theme: themeOf(mode), buckets: BUCKETS, moments, settings: settings(), lane: 0, window_s: 5, log, each: log };
+      const scene = {
+        theme: themeOf(mode),
+        buckets: BUCKETS,
+        moments,
+        settings: settings(),
+        lane: 0,
+        window_s: 5,
+        log,
+        each: log,
+      };
       for (const plot of PLOTS) expect(plot.draw(scene)?.words.length, plot.name).toBeGreaterThan(0);
       for (const plot of PLOTS) expect(() => plot.draw({ ...scene, moments: [] }), plot.name).not.toThrow();
     }
@@ -177,10 +201,32 @@ it("every chart draws, on either axis and in either theme, and says so when it c
 });
 
 it("a goodput far below its rate is dashed below it", () => {
-  const group = (name: string, goodput_bps: number) => ({ name, rate_bps: 10e6, goodput_bps, packets: 1, marked: 0, dropped: 0 });
-  const moments = Array.from({ length: 40 }, (_, i) => moment(state(i + 1, { lanes: [lane({ groups: [group("A", 5e6), group("B", 9.6e6)] })] })));
-  const scene = { theme: themeOf("light"), buckets: BUCKETS, moments, settings: settings(), lane: 0, window_s: 5, log: true, each: false };
-  const series = PLOTS.find(({ name }) => name === "throughput")?.draw(scene)?.option.series as { name: string; data: number[][]; lineStyle: { type?: unknown } }[];
+  const group = (name: string, goodput_bps: number) => ({
+    name,
+    rate_bps: 10e6,
+    goodput_bps,
+    packets: 1,
+    marked: 0,
+    dropped: 0,
+  });
+  const moments = Array.from({ length: 40 }, (_, i) =>
+    moment(state(i + 1, { lanes: [lane({ groups: [group("A", 5e6), group("B", 9.6e6)] })] })),
+  );
+  const scene = {
+    theme: themeOf("light"),
+    buckets: BUCKETS,
+    moments,
+    settings: settings(),
+    lane: 0,
+    window_s: 5,
+    log: true,
+    each: false,
+  };
+  const series = PLOTS.find(({ name }) => name === "throughput")?.draw(scene)?.option.series as {
+    name: string;
+    data: number[][];
+    lineStyle: { type?: unknown };
+  }[];
   expect(series.map(({ name, data, lineStyle }) => [name, data[0]?.[1], lineStyle.type])).toEqual([
     ["A · Prague", 10, undefined],
     ["A · Prague, goodput", 5, [4, 3]],
@@ -191,5 +237,7 @@ it("a goodput far below its rate is dashed below it", () => {
 it("axes end at round numbers", () => {
   expect([0.7, 1, 9.5, 17, 100].map(roundUp)).toEqual([0.8, 1, 10, 20, 100]);
   // And are divided at round numbers.
-  expect([0.8, 1, 1.5, 2.5, 30, 60].map((top) => Number(division(top).toPrecision(9)))).toEqual([0.2, 0.2, 0.5, 0.5, 10, 20]);
+  expect([0.8, 1, 1.5, 2.5, 30, 60].map((top) => Number(division(top).toPrecision(9)))).toEqual([
+    0.2, 0.2, 0.5, 0.5, 10, 20,
+  ]);
 });

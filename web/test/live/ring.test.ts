@@ -35,7 +35,11 @@ it("the last seconds are of virtual time and of one run", () => {
   expect(lastSeconds(moments, 1)).toHaveLength(20);
   expect(lastSeconds(moments, 100)).toHaveLength(100);
   expect(lastSeconds([], 1)).toEqual([]);
-  const restarted = [...moments, moment(state(101, { run: 2, time_s: 0.05 })), moment(state(102, { run: 2, time_s: 0.1 }))];
+  const restarted = [
+    ...moments,
+    moment(state(101, { run: 2, time_s: 0.05 })),
+    moment(state(102, { run: 2, time_s: 0.1 })),
+  ];
   expect(lastSeconds(restarted, 5).map(({ state: { number } }) => number)).toEqual([101, 102]);
 });
 

@@ -18,7 +18,13 @@ export const settings = (more: Partial<Settings> = {}): Settings => ({
   set: {},
   paused: false,
   speed: 1,
-  lanes: [{ set: {}, link: { rate: "20mbit", rate_bps: 20e6, buffer: "40000p" }, aqm: { kind: "dualpi2", profile: "linux", values: {}, queues: ["L", "C"] } }],
+  lanes: [
+    {
+      set: {},
+      link: { rate: "20mbit", rate_bps: 20e6, buffer: "40000p" },
+      aqm: { kind: "dualpi2", profile: "linux", values: {}, queues: ["L", "C"] },
+    },
+  ],
   groups: [
     { name: "A", cc: "prague", cc_profile: "best", ecn: "auto", flows: 1, rtt: "10ms", rtt_ms: 10 },
     { name: "B", cc: "cubic", cc_profile: "linux", ecn: "auto", flows: 1, rtt: "10ms", rtt_ms: 10 },
