@@ -393,7 +393,10 @@ class Session {
     const length = Math.min(64, Math.round((total * span) / 12000));
     const packets = Array.from({ length }, (_, i) => {
       let at = Math.random() * total;
-      const group = rate.findIndex((bps) => (at -= bps) < 0);
+      const group = rate.findIndex((bps) => {
+        at -= bps;
+        return at < 0;
+      });
       const queue = queueOf(Math.max(0, group));
       const state = queues.find(({ name }) => name === NAMES[queue]);
       const fate = queue === 0 && Math.random() < 0.1 ? 1 : queue !== 0 && Math.random() < 0.01 ? 2 : 0;

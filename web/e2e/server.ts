@@ -30,7 +30,12 @@ function spawned(port: number): Promise<Server> {
     const hear = (text: Buffer): void => {
       said += String(text);
       const url = /http:\/\/127\.0\.0\.1:\d+\S*/.exec(said)?.[0];
-      if (url !== undefined) resolve({ url, stop: () => ((wanted = true), ended(child)) });
+      if (url === undefined) return;
+      const stop = (): Promise<void> => {
+        wanted = true;
+        return ended(child);
+      };
+      resolve({ url, stop });
     };
     child.stdout.on("data", hear);
     child.stderr.on("data", hear);

@@ -8,7 +8,10 @@ const out = fileURLToPath(new URL("../../crates/report/tests/data/", import.meta
 
 /** A small congruential generator: the same numbers everywhere. */
 let state = 12345;
-const random = () => (state = (1103515245 * state + 12345) % 2147483648) / 2147483648;
+const random = () => {
+  state = (1103515245 * state + 12345) % 2147483648;
+  return state / 2147483648;
+};
 const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 const round = (x, digits = 4) => Number(x.toPrecision(digits));
 

@@ -19,7 +19,7 @@ const isWho = (key: string): boolean =>
   key === "case" || /^aqm(\.kind|\.profile)?$/.test(key) || /^group\.[^.]+\.(cc|ecn)(\..+)?$/.test(key);
 
 /** What the sweep set a key to; nothing where it did not. */
-export const valueOf = (run: Run, key: string): string => {
+export const sweptValue = (run: Run, key: string): string => {
   const value = run.summary.set[key];
   return value === undefined ? "" : String(value);
 };
@@ -47,7 +47,7 @@ export function variedKeys(all: Item[]): Key[] {
       if (!isWho(key)) keys.set(key, new Set());
     }
   }
-  for (const [key, values] of keys) for (const { run } of all) values.add(valueOf(run, key));
+  for (const [key, values] of keys) for (const { run } of all) values.add(sweptValue(run, key));
   return [...keys]
     .filter(([, values]) => values.size > 1)
     .map(([key, values]) => ({ key, values: ordered([...values]) }));
@@ -84,7 +84,7 @@ function whoNames(all: Item[]): Map<Run, string> {
   // The shortest of these that no other line has.
   const candidates = (run: Run): string[] => {
     const name = aqmName(run.aqm);
-    const label = valueOf(run, "case") || whoValues(run).join(" ");
+    const label = sweptValue(run, "case") || whoValues(run).join(" ");
     return [name, `${name} (${senders(run)})`, label === "" ? name : label];
   };
   const owners = [0, 1, 2].map((i) => {
@@ -110,7 +110,7 @@ const whoValues = (run: Run): string[] =>
     .filter(isWho)
     .map((key) => {
       const parameter = /\.cc\.(?!kind$|profile$)(.+)$/.exec(key)?.[1];
-      return parameter === undefined ? valueOf(run, key) : `${keyName(parameter)} ${valueOf(run, key)}`;
+      return parameter === undefined ? sweptValue(run, key) : `${keyName(parameter)} ${sweptValue(run, key)}`;
     });
 
 /** A run's full name: its line and its condition. */
@@ -122,7 +122,7 @@ export function runNames(all: Item[]): Map<Run, string> {
     all.map((item) => {
       const parts = [lines.get(item.run) ?? ""];
       for (const { key } of keys) {
-        const [number, unit] = quantity(valueOf(item.run, key));
+        const [number, unit] = quantity(sweptValue(item.run, key));
         const value = unit === "" ? number : `${number} ${unit}`;
         parts.push(key === "link.rate" ? value : `${keyName(key)} ${value}`);
       }
@@ -180,7 +180,7 @@ const GAP = 0.7;
 
 /** Runs that the reader did not leave out. */
 export const keep = (all: Item[], choice: Choice): Item[] =>
-  all.filter(({ run }) => Object.entries(choice.only).every(([key, value]) => valueOf(run, key) === value));
+  all.filter(({ run }) => Object.entries(choice.only).every(([key, value]) => sweptValue(run, key) === value));
 
 /** Lays the runs out: outer key first, then the other keys, each in its order. */
 export function layOut(all: Item[], choice: Choice): Axis {
@@ -197,13 +197,13 @@ export function layOut(all: Item[], choice: Choice): Axis {
   const place = (item: Item): string[] =>
     alone
       ? [who.get(item.run) ?? ""]
-      : [...(outer === undefined ? [] : [outer]), ...inner].map(({ key }) => valueOf(item.run, key));
+      : [...(outer === undefined ? [] : [outer]), ...inner].map(({ key }) => sweptValue(item.run, key));
   const places = [...new Set(kept.map(({ run }) => who.get(run)))];
   const order = (item: Item): number[] =>
     alone
       ? [places.indexOf(who.get(item.run))]
       : [...(outer === undefined ? [] : [outer]), ...inner].map(({ key, values }) =>
-          values.indexOf(valueOf(item.run, key)),
+          values.indexOf(sweptValue(item.run, key)),
         );
 
   const sorted = kept

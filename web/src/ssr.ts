@@ -6,7 +6,7 @@ import { echarts, type Title } from "./chart";
 import type { Data } from "./data";
 import type { Figure } from "./figure";
 import { figures } from "./figures";
-import { escape } from "./text";
+import { escapeHtml } from "./text";
 import { type Mode, themeOf } from "./theme";
 
 /** A report's data, ready to be drawn. */
@@ -74,7 +74,7 @@ function framed(drawing: string, figure: Figure, paper: string, width: number, h
     .replace(/\bzr\d+-/g, `${figure.name}-`);
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" role="img" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">\n` +
-    `<title>${escape(figure.title)}</title>\n<desc>${escape(figure.note)}</desc>\n` +
+    `<title>${escapeHtml(figure.title)}</title>\n<desc>${escapeHtml(figure.note)}</desc>\n` +
     `<rect width="${width}" height="${height}" fill="${paper}"/>\n` +
     `<g transform="translate(${MARGIN} ${MARGIN})">\n${body}\n</g>\n</svg>\n`
   );

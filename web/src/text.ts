@@ -91,5 +91,5 @@ export const codepoint = (value: string): string =>
   ({ ect0: "ECT(0)", ect1: "ECT(1)", "not-ect": "Not-ECT" })[value] ?? value;
 
 /** Text that is safe inside HTML. */
-export const escape = (text: string): string =>
+export const escapeHtml = (text: string): string =>
   text.replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c] ?? c);

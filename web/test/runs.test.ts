@@ -25,7 +25,9 @@ describe("runs", () => {
       { ...structuredClone(two!), aqm: one!.aqm, traffic: one!.traffic, summary: structuredClone(one!.summary) },
     ];
     const named = (key: string, values: [string, string]): string[] => {
-      data.folders[0]!.runs.forEach((run, i) => (run.summary.set = { [key]: values[i]! }));
+      data.folders[0]!.runs.forEach((run, i) => {
+        run.summary.set = { [key]: values[i]! };
+      });
       return [...lineNames(items(data)).values()];
     };
     expect(named("group.A.cc.fallback", ["off", "passive"])).toEqual(["fallback off", "fallback passive"]);

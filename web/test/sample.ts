@@ -82,7 +82,7 @@ export function programs(): Data {
   run.curves!.rate.push({ group: "P", s: [1, 2], mbps: [4, 6] });
   run.curves!.program_delay = [{ group: "P", s: [1, 2], mean_ms: [2, 4] }];
   const none = { client: null, server: null, rate_bps: null, delay_p99_ms: null, rtt_mean_ms: null };
-  const counts = { bytes: 9, retransmits: 0, not_ect: 7, ect0: 0, ect1: 0, marks: 0, drops: 2, delay_mean_ms: 3.14159 };
+  const counts = { bytes: 9, retransmits: 0, not_ect: 7, ect0: 0, ect1: 0, marks: 0, drops: 2, delay_mean_ms: 3.1421 };
   run.programs = {
     largest: [
       {

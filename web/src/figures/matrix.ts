@@ -5,7 +5,7 @@ import type { CustomSeriesRenderItemAPI, CustomSeriesRenderItemParams, CustomSer
 import type { Run, Sketch } from "../data";
 import type { Box, Figure } from "../figure";
 import { base, gridOf, heading, tipLine, tooltip, xAxis, yAxis } from "../figure";
-import { groupName, type Item, type Key, lineNames, mean, valueOf, variedKeys } from "../runs";
+import { groupName, type Item, type Key, lineNames, mean, sweptValue, variedKeys } from "../runs";
 import { digits, keyName, ms, quantity } from "../text";
 import { type Theme, trafficColour } from "../theme";
 import { decades } from "./delay";
@@ -42,12 +42,15 @@ export function matricesOf(all: Item[]): Matrix[] {
   const matrices = new Map<string, Matrix>();
   for (const { run } of sketched) {
     const condition = others.map(
-      ({ key }) => `${keyName(key)} ${quantity(valueOf(run, key)).filter(Boolean).join(" ")}`,
+      ({ key }) => `${keyName(key)} ${quantity(sweptValue(run, key)).filter(Boolean).join(" ")}`,
     );
     const name = [lines.get(run) ?? "", ...condition].join(", ");
     const matrix = matrices.get(name) ?? { name, across, up, cells: [] };
     matrices.set(name, matrix);
-    const [column, row] = [across.values.indexOf(valueOf(run, across.key)), up.values.indexOf(valueOf(run, up.key))];
+    const [column, row] = [
+      across.values.indexOf(sweptValue(run, across.key)),
+      up.values.indexOf(sweptValue(run, up.key)),
+    ];
     if (matrix.cells.some((cell) => cell.column === column && cell.row === row)) continue;
     matrix.cells.push({ run, sketch: run.sketch ?? [], column, row });
   }
@@ -214,7 +217,7 @@ function draw(matrix: Matrix, content: Content): Figure {
             return groups
               .flatMap((group, i) => {
                 const said = content.say(hovered, group);
-                const flows = valueOf(hovered.run, [across, up][i]?.key ?? "");
+                const flows = sweptValue(hovered.run, [across, up][i]?.key ?? "");
                 return said === undefined ? [] : [tipLine(colour(group), `${flows} × ${nameOf(matrix, group)}`, said)];
               })
               .join("");

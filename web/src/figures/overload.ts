@@ -6,7 +6,17 @@ import type { Option, Series, Title } from "../chart";
 import type { Group, Queue, Run } from "../data";
 import type { Box, Canvas, Figure, Word } from "../figure";
 import { base, gridOf, heading, tipLine, tooltip, wordsWidth, xAxis, yAxis } from "../figure";
-import { delayValue, groupName, type Item, lineNames, mean, meanValue, type Value, valueOf, variedKeys } from "../runs";
+import {
+  delayValue,
+  groupName,
+  type Item,
+  lineNames,
+  mean,
+  meanValue,
+  sweptValue,
+  type Value,
+  variedKeys,
+} from "../runs";
 import { codepoint, digits, keyName, ms, percent, quantity, queueName, ratio } from "../text";
 import { queueColour, type Theme, themeOf, trafficColour } from "../theme";
 import { decades } from "./delay";
@@ -32,10 +42,10 @@ export function columnsOf(all: Item[]): { rates: string[]; columns: Column[] } |
   const others = keys.filter((key) => key !== swept);
   const columns = new Map<string, Column>();
   for (const { run } of all) {
-    const name = [lines.get(run) ?? "", ...others.map(({ key }) => said(key, valueOf(run, key)))].join(", ");
+    const name = [lines.get(run) ?? "", ...others.map(({ key }) => said(key, sweptValue(run, key)))].join(", ");
     const column = columns.get(name) ?? { name, sample: run, points: swept.values.map((_, x) => ({ x, runs: [] })) };
     columns.set(name, column);
-    column.points[swept.values.indexOf(valueOf(run, swept.key))]?.runs.push(run);
+    column.points[swept.values.indexOf(sweptValue(run, swept.key))]?.runs.push(run);
   }
   return { rates: swept.values, columns: [...columns.values()] };
 }

@@ -2,7 +2,7 @@
 
 import { advance } from "../advances";
 import type { Studio } from "../ssr";
-import { escape } from "../text";
+import { escapeHtml } from "../text";
 import { type Mode, type Theme, themeOf } from "../theme";
 import type { Lights, Square } from "./data";
 import { GLYPHS, PAINTS } from "./glyphs";
@@ -47,8 +47,8 @@ export function picture(lights: Lights, mode: Mode, width: number): string {
     `${runs} runs of ${lights.duration_s} s. A row is a mix of traffic, Prague:ECN-Cubic: a number of long flows, ` +
     "L short ones, 1L both, a limited by its application. A column is a base RTT in ms at a link rate.";
   return (
-    `<svg xmlns="http://www.w3.org/2000/svg" role="img" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="${escape(theme.font)}">\n` +
-    `<title>${TITLE}</title>\n<desc>${escape(note)} ${escape(totals(lights))}</desc>\n` +
+    `<svg xmlns="http://www.w3.org/2000/svg" role="img" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="${escapeHtml(theme.font)}">\n` +
+    `<title>${TITLE}</title>\n<desc>${escapeHtml(note)} ${escapeHtml(totals(lights))}</desc>\n` +
     `<rect width="${width}" height="${height}" fill="${theme.paper}"/>\n` +
     text(MARGIN, 44, TITLE, theme.ink, 22, 600) +
     text(MARGIN, 68, note, theme.soft, 14) +
@@ -97,9 +97,9 @@ function matrix(lights: Lights, number: number, theme: Theme, cell: number): str
       );
     });
   });
-  lights.traffic.forEach((mix, i) =>
-    parts.push(text(LABELS - 8, HEAD + top(lights, i) + 14, mix, theme.ink, 12, 400, "end")),
-  );
+  for (const [i, mix] of lights.traffic.entries()) {
+    parts.push(text(LABELS - 8, HEAD + top(lights, i) + 14, mix, theme.ink, 12, 400, "end"));
+  }
   for (const s of lights.squares) if (s.at[0] === number) parts.push(place(lights, s, theme, cell));
   return parts.join("\n");
 }
@@ -140,7 +140,7 @@ function text(
   anchor = "start",
 ): string {
   const align = anchor === "start" ? "" : ` text-anchor="${anchor}"`;
-  return `<text x="${at(x)}" y="${at(y)}" fill="${colour}" font-size="${size}" font-weight="${weight}"${align}>${escape(words)}</text>\n`;
+  return `<text x="${at(x)}" y="${at(y)}" fill="${colour}" font-size="${size}" font-weight="${weight}"${align}>${escapeHtml(words)}</text>\n`;
 }
 
 const at = (value: number): string => String(Math.round(value * 100) / 100);

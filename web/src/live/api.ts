@@ -60,7 +60,7 @@ export class Api {
 
   private async ask<T>(method: string, path: string, body?: unknown): Promise<T> {
     const headers: Record<string, string> = {};
-    if (this.token !== "") headers["Authorization"] = `Bearer ${this.token}`;
+    if (this.token !== "") headers.Authorization = `Bearer ${this.token}`;
     if (body !== undefined) headers["Content-Type"] = "application/json";
     const answer = await fetch(new URL(path, base()), {
       method,

@@ -17,7 +17,7 @@ export function trafficOf(group: Pick<GroupSettings, "cc" | "ecn">): Traffic {
 /** A colour for each group, then for each UDP source: as states count them. */
 export function groupColours(theme: Theme, settings: Settings): string[] {
   const used = new Set<string>();
-  const rest = [theme.aqm["fq_codel"], theme.aqm["pie"], theme.aqm["codel"], ...theme.rest];
+  const rest = [theme.aqm.fq_codel, theme.aqm.pie, theme.aqm.codel, ...theme.rest];
   const free = (wanted: string): string => {
     const colour = used.has(wanted) ? (rest.find((one) => one !== undefined && !used.has(one)) ?? wanted) : wanted;
     used.add(colour);

@@ -53,9 +53,9 @@ export class Controls {
     }
     for (const part of this.parts) part.update();
     const colours = groupColours(themeOf(this.store.mode), settings);
-    this.root
-      .querySelectorAll<HTMLElement>("[data-end]")
-      .forEach((dot, i) => dot.style.setProperty("--dot", colours[i] ?? ""));
+    for (const [i, dot] of this.root.querySelectorAll<HTMLElement>("[data-end]").entries()) {
+      dot.style.setProperty("--dot", colours[i] ?? "");
+    }
   }
 
   /** Moves the pictures of applications. */
@@ -287,7 +287,7 @@ function number(param: Param, read: () => unknown, set: (value: string) => Keys,
     input.step = param.type === "count" || param.type === "packets" ? "1" : "any";
   }
   const update = (): void => {
-    if (field.held || (document.activeElement === input && input.dataset["touched"] === "true")) return;
+    if (field.held || (document.activeElement === input && input.dataset.touched === "true")) return;
     input.value = keys.shown(param, read());
   };
   const field = new Field(
@@ -298,16 +298,16 @@ function number(param: Param, read: () => unknown, set: (value: string) => Keys,
     ],
     send,
     () => {
-      delete input.dataset["touched"];
+      delete input.dataset.touched;
       update();
     },
     "field row",
   );
   input.addEventListener("input", () => {
-    input.dataset["touched"] = "true";
+    input.dataset.touched = "true";
   });
   input.addEventListener("change", () => {
-    delete input.dataset["touched"];
+    delete input.dataset.touched;
     field.submit(set(keys.entered(param, input.value)));
   });
   return { root: field.root, update };

@@ -117,7 +117,7 @@ function build(app: HTMLElement, store: Store, banner: Banner, session: () => st
     spoken,
   );
 
-  let lanes: Lane[] = [];
+  const lanes: Lane[] = [];
   const arrange = (): void => {
     const wanted = store.shownSettings()?.lanes.length ?? 0;
     while (lanes.length > wanted) lanes.pop()?.dispose();

@@ -4,7 +4,7 @@
 import type { Option, Series } from "../chart";
 import { lags } from "../data";
 import { base, tipLine, tooltip, xAxis, yAxis } from "../figure";
-import { digits, escape, ms, percent, queueName, rate, ratio } from "../text";
+import { digits, escapeHtml, ms, percent, queueName, rate, ratio } from "../text";
 import type { Theme } from "../theme";
 import { groupColours, groupNames, queueHue } from "./colours";
 import { type Counts, cdf, count, linearBars, logBars, mean, outline, quantile } from "./delays";
@@ -107,7 +107,9 @@ function tip(theme: Theme, head: (x: number) => string, value: (y: number) => st
       const first = hovers[0];
       return (
         `<div style="margin-bottom:3px">${first === undefined ? "" : head(at(first)[0] ?? 0)}</div>` +
-        [...lines].map(([name, hover]) => tipLine(String(hover.color), escape(name), value(at(hover)[1] ?? 0))).join("")
+        [...lines]
+          .map(([name, hover]) => tipLine(String(hover.color), escapeHtml(name), value(at(hover)[1] ?? 0)))
+          .join("")
       );
     },
   };

@@ -11,7 +11,7 @@ export function modeSwitch(changed: (mode: Mode) => void): HTMLElement {
   let mode = preferred();
   const set = (next: Mode): void => {
     mode = next;
-    document.documentElement.dataset["theme"] = mode;
+    document.documentElement.dataset.theme = mode;
     changed(mode);
   };
   const button = el("button", { class: "flip", type: "button", "aria-label": "Switch between light and dark" }, ["◐"]);
