@@ -1,13 +1,12 @@
 // The page with a server: what a viewer does, and sees happen.
 
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { deflateRawSync } from "node:zlib";
 import { expect, test } from "@playwright/test";
-import { discipline, errors, open, overhang, panel, presets, slide, tile, value } from "./page";
+import { violations } from "./axe";
+import { discipline, errors, open, overhang, panel, presets, slide, small, tile, value } from "./page";
 import { real, type Server, serve } from "./server";
 
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 let server: Server;
 
 test.beforeAll(async () => {
@@ -271,6 +270,14 @@ test("two viewers have a session each", async ({ page, browser }) => {
   await other.context().close();
 });
 
+test("at 320 pixels nothing hangs over the edge, and every target has 24 pixels", async ({ page }) => {
+  await page.setViewportSize({ width: 320, height: 640 });
+  await open(page, server.url);
+  expect(await overhang(page)).toBeLessThanOrEqual(0);
+  expect(await small(page)).toEqual([]);
+  expect(await violations(page)).toEqual([]);
+});
+
 test("nothing hangs over the edge of a phone", async ({ page }) => {
   await page.setViewportSize({ width: 360, height: 740 });
   await open(page, server.url);
@@ -290,21 +297,7 @@ for (const colorScheme of ["light", "dark"] as const) {
     await page.getByRole("button", { name: "Freeze" }).click();
     for (const state of ["page", "dialog"]) {
       if (state === "dialog") await page.getByRole("button", { name: "Share" }).click();
-      const found = await page.evaluate(async (source) => {
-        if (!("axe" in window)) new Function(source)();
-        const { violations } = await (
-          window as unknown as {
-            axe: {
-              run(): Promise<{ violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] }>;
-            };
-          }
-        ).axe.run();
-        return violations.map(
-          ({ id, nodes }) =>
-            `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary ?? ""}`).join(" | ")}`,
-        );
-      }, axe);
-      expect(found, state).toEqual([]);
+      expect(await violations(page), state).toEqual([]);
     }
     await page.context().close();
   });

@@ -51,3 +51,17 @@ export function errors(page: Page): string[] {
 /** How far the page reaches beyond the screen, sideways. */
 export const overhang = (page: Page): Promise<number> =>
   page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+
+/** Controls in sight that are lower or narrower than 24 pixels. */
+export const small = (page: Page): Promise<string[]> =>
+  page.evaluate(() =>
+    [...document.querySelectorAll<HTMLElement>("button, select, input, summary, a[href]")].flatMap((control) => {
+      const { width, height } = control.getBoundingClientRect();
+      // The label of a tick is part of its target.
+      const label = control.closest("label")?.getBoundingClientRect();
+      const tall = Math.max(height, label?.height ?? 0);
+      const wide = Math.max(width, label?.width ?? 0);
+      const shown = width > 0 && control.checkVisibility();
+      return shown && (tall < 24 || wide < 24) ? [`${control.outerHTML.slice(0, 120)}: ${wide} by ${tall}`] : [];
+    }),
+  );

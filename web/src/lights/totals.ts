@@ -15,7 +15,7 @@ function amber(lights: Lights, by: Counts[]): string {
 }
 
 export function totals(lights: Lights): HTMLElement {
-  const head = ["", "right", "at rest", "amber", "red", "red with Cubic", "amber by link rate"];
+  const head = ["schedule", "right", "at rest", "amber", "red", "red with Cubic", "amber by link rate"];
   const rows = lights.schedules.flatMap((schedule, i) => {
     const tally = lights.tallies[i];
     if (tally === undefined) return [];

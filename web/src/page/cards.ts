@@ -5,16 +5,28 @@ import { echarts } from "../chart";
 import type { Figure } from "../figure";
 import { type Mode, themeOf } from "../theme";
 import { el } from "./dom";
+import { numbers, numberTable } from "./numbers";
+import { NUMBERS, TABLE } from "./strings";
 
 interface Card {
   root: HTMLElement;
   title: HTMLElement;
   note: HTMLElement;
   plot: HTMLElement;
+  /** The part that scrolls sideways where the chart is wider. */
+  scroll: HTMLElement;
+  tables: HTMLDetailsElement;
+  /** For screen readers: where the numbers are. */
+  hint: HTMLElement;
   figure: Figure;
   chart?: echarts.ECharts;
   near: boolean;
 }
+
+/** Width of a sheet of A4 between its margins, in pixels of CSS. */
+const PAPER = 690;
+/** Printed charts are drawn as on a screen of this width, where their labels fit, and scaled down. */
+const DRAWN = 1000;
 
 const isTail = (name: string): boolean => name === "delay-tail";
 
@@ -67,7 +79,8 @@ export class Cards {
       card.figure = figure;
       card.title.textContent = figure.title;
       card.note.textContent = figure.note;
-      card.plot.setAttribute("aria-label", `${figure.title}. ${figure.note}`);
+      card.plot.setAttribute("aria-label", figure.title);
+      this.tell(card);
       (figure.sweep === true ? this.conditions : this.curves).append(card.root);
       if (card.chart !== undefined) this.draw(card);
     }
@@ -80,14 +93,21 @@ export class Cards {
   private add(figure: Figure): Card {
     const title = el("h2");
     const note = el("p");
-    const plot = el("div", { class: "plot", role: "img" });
+    const id = slot(figure.name);
+    note.id = `${id}-note`;
+    const hint = el("p", { class: "spoken", id: `${id}-hint` });
+    const plot = el("div", { class: "plot", role: "img", "aria-describedby": `${note.id} ${hint.id}` });
+    const scroll = el("div", { class: "scroll" }, [plot]);
+    const tables = el("details", { class: "numbers" });
     const head = el("div", { class: "head" }, [title]);
     if (slot(figure.name) === "delay-cdf") head.append(this.tailSwitch());
     const root = el("figure", { class: "card", id: slot(figure.name) }, [
       el("figcaption", {}, [head, note]),
-      el("div", { class: "scroll" }, [plot]),
+      scroll,
+      hint,
+      tables,
     ]);
-    const card: Card = { root, title, note, plot, figure, near: false };
+    const card: Card = { root, title, note, plot, scroll, tables, hint, figure, near: false };
     plot.style.height = `${figure.height(800)}px`;
     this.cards.set(slot(figure.name), card);
     this.watch.observe(plot);
@@ -106,15 +126,64 @@ export class Cards {
   }
 
   private draw(card: Card): void {
-    const { plot, figure } = card;
+    const { plot, scroll, figure } = card;
     plot.style.minWidth = figure.minWidth === undefined ? "" : `${figure.minWidth}px`;
+    plot.style.zoom = "";
     const width = plot.clientWidth;
     if (width === 0) return;
+    this.paint(card, width, this.mode);
+    // What scrolls is reached with the keyboard.
+    const scrolls = scroll.scrollWidth > scroll.clientWidth;
+    for (const [name, value] of Object.entries({
+      tabindex: "0",
+      role: "group",
+      "aria-label": TABLE.chart(figure.title),
+    })) {
+      if (scrolls) scroll.setAttribute(name, value);
+      else scroll.removeAttribute(name);
+    }
+  }
+
+  private paint(card: Card, width: number, mode: Mode): void {
+    const { plot, figure } = card;
     const height = figure.height(width);
     plot.style.height = `${height}px`;
     card.chart ??= echarts.init(plot, null, { renderer: "svg", width, height });
+    // The name and the description of the plot say it; the bare labels of axes would follow.
+    plot.firstElementChild?.setAttribute("aria-hidden", "true");
     card.chart.resize({ width, height });
-    card.chart.setOption(figure.option({ theme: themeOf(this.mode), width, height, top: 0 }), { notMerge: true });
+    card.chart.setOption(figure.option({ theme: themeOf(mode), width, height, top: 0 }), { notMerge: true });
+  }
+
+  /** The numbers of a chart as text: tables below it, or the place where they are. */
+  private tell({ figure, tables, hint }: Card): void {
+    const canvas = { theme: themeOf(this.mode), width: PAPER, height: figure.height(PAPER), top: 0 };
+    const found = figure.sweep === true ? [] : numbers(figure.option(canvas));
+    tables.hidden = found.length === 0;
+    tables.replaceChildren(
+      el("summary", {}, [NUMBERS.summary]),
+      el(
+        "div",
+        { class: "scroll table", tabindex: "0", role: "group", "aria-label": NUMBERS.summary },
+        found.map(numberTable),
+      ),
+    );
+    hint.textContent = found.length === 0 ? NUMBERS.inRuns : NUMBERS.inTables;
+  }
+
+  /** All charts, near the screen or not, in light colours and as wide as a sheet of paper. */
+  print(): void {
+    for (const card of this.cards.values()) {
+      const width = Math.max(DRAWN, card.figure.minWidth ?? 0);
+      card.plot.style.minWidth = `${width}px`;
+      card.plot.style.zoom = String(PAPER / width);
+      this.paint(card, width, "light");
+    }
+  }
+
+  /** Back to the screen. */
+  restore(): void {
+    for (const card of this.cards.values()) this.draw(card);
   }
 }
 

@@ -46,6 +46,12 @@ export function mount(): void {
     redraw();
   });
 
+  addEventListener("beforeprint", () => {
+    cards.print();
+  });
+  addEventListener("afterprint", () => {
+    cards.restore();
+  });
   app.append(
     header(
       data,

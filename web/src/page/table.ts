@@ -5,6 +5,7 @@ import { lags, type Queue } from "../data";
 import { type Item, lineNames, variedKeys } from "../runs";
 import { digits, keyName, quantity } from "../text";
 import { el } from "./dom";
+import { TABLE } from "./strings";
 
 export interface Column<T = Item> {
   head: string;
@@ -100,10 +101,11 @@ export function tableCard<T>(title: string, cols: Column<T>[], items: T[], last:
     el(
       "tr",
       {},
-      cols.map((column) => {
+      cols.map((column, i) => {
         const value = column.value(item);
         const text = column.show?.(item) ?? (value === undefined ? "" : String(value));
         if (column.head === "repeat it") return el("td", {}, [el("code", {}, [text])]);
+        if (i === 0 && text !== "") return el("th", { scope: "row" }, [text]);
         return el("td", typeof value === "number" ? { class: "number" } : {}, [text]);
       }),
     );
@@ -125,6 +127,8 @@ export function tableCard<T>(title: string, cols: Column<T>[], items: T[], last:
   });
   return el("section", { class: "card", "aria-label": title }, [
     el("h2", {}, [title]),
-    el("div", { class: "scroll table" }, [el("table", {}, [el("thead", {}, [el("tr", {}, heads)]), body])]),
+    el("div", { class: "scroll table", tabindex: "0", role: "group", "aria-label": TABLE.scroll(title) }, [
+      el("table", {}, [el("caption", { class: "spoken" }, [title]), el("thead", {}, [el("tr", {}, heads)]), body]),
+    ]),
   ]);
 }

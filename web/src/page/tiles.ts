@@ -39,7 +39,7 @@ export function tiles(all: Item[]): HTMLElement {
           list.map(({ label, value, about, kind }) =>
             el("div", kind === undefined ? {} : { class: `big ${kind}` }, [
               el("dt", {}, [label]),
-              el("dd", {}, [value, ...(about === undefined ? [] : [el("small", {}, [about])])]),
+              el("dd", {}, [value, ...(about === undefined ? [] : [" ", el("small", {}, [about])])]),
             ]),
           ),
         ),
