@@ -86,6 +86,10 @@ coverage: setup ## the lines that the tests reach, in target/coverage (installs 
 	@$(CARGO) llvm-cov --version >/dev/null 2>&1 || $(CARGO) install --locked --quiet cargo-llvm-cov
 	@$(CARGO) llvm-cov --workspace --locked --html --output-dir target/coverage
 
+prose: ## prose and spelling, by vale and typos (installs them)
+	@scripts/setup.sh --prose
+	@scripts/prose.py
+
 bench: build ## ns per packet: disciplines, measurement, whole runs; real TCP where it can
 	@$(CARGO) bench --locked -p l4s-aqm -p l4s-cc -p l4s-flows -p l4s-measure -p l4s-sim -p l4s-lab
 	@$(L4S) run lab-speed --on kernel || [ $$? = 3 ]

