@@ -96,8 +96,8 @@ impl SendBuffer {
         written - una + OVERHEAD * buffers
     }
 
-    /// Whether the server writes (`sk_stream_is_writeable`): half of the memory in use is free.
-    pub fn is_writeable(&mut self, written: u64, una: u64, nxt: u64) -> bool {
+    /// Whether the server writes (`sk_stream_is_writable`): half of the memory in use is free.
+    pub fn is_writable(&mut self, written: u64, una: u64, nxt: u64) -> bool {
         let memory = self.memory(written, una, nxt);
         !self.waits || memory + memory / 2 <= self.limit
     }
@@ -168,7 +168,7 @@ mod tests {
         expected.extend([(14_480, Push::Unit); 13]);
         expected.push((8744, Push::All));
         assert_eq!(pushes, expected);
-        assert!(!buffer.is_writeable(written, 0, nxt));
+        assert!(!buffer.is_writable(written, 0, nxt));
     }
 
     #[test]
@@ -182,8 +182,8 @@ mod tests {
         assert_eq!(buffer.step(2 * FULL, 0, 2 * FULL), None);
         // It goes on where the memory in use and half of it fit: 87,381 B, 85,589 B of data.
         let una = 2 * FULL - 85_589;
-        assert!(!buffer.is_writeable(2 * FULL, una - 1, 2 * FULL));
-        assert!(buffer.is_writeable(2 * FULL, una, 2 * FULL));
+        assert!(!buffer.is_writable(2 * FULL, una - 1, 2 * FULL));
+        assert!(buffer.is_writable(2 * FULL, una, 2 * FULL));
     }
 
     #[test]

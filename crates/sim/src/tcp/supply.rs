@@ -86,12 +86,12 @@ impl Supply {
     }
 
     /// Whether the server writes into its send buffer now, where the client advertised the receive window
-    /// `window`. See [`SendBuffer::is_writeable`].
-    pub fn is_writeable(&mut self, una: u64, nxt: u64, window: u64) -> bool {
+    /// `window`. See [`SendBuffer::is_writable`].
+    pub fn is_writable(&mut self, una: u64, nxt: u64, window: u64) -> bool {
         let written = self.bytes;
         self.buffer().is_some_and(|buffer| {
             buffer.advertised(window);
-            buffer.is_writeable(written, una, nxt)
+            buffer.is_writable(written, una, nxt)
         })
     }
 

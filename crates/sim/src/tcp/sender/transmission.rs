@@ -154,7 +154,7 @@ impl Sender {
     #[cold]
     pub(super) fn refill(&mut self, now: Time, out: &mut impl Output) {
         let window = self.room_end.saturating_sub(self.board.una_byte());
-        if !self.supply.is_writeable(self.board.una_byte(), self.board.nxt_byte(), window) {
+        if !self.supply.is_writable(self.board.una_byte(), self.board.nxt_byte(), window) {
             return;
         }
         while let Some(push) = self.supply.step(self.board.una_byte(), self.board.nxt_byte()) {
