@@ -1,4 +1,4 @@
-# What a person runs. `make demo` and `make test` need nothing but a Debian or Ubuntu machine.
+# Commands for people. `make demo` and `make test` need nothing but a Debian or Ubuntu machine.
 
 CARGO ?= cargo
 export PATH := $(HOME)/.cargo/bin:$(PATH)
@@ -15,7 +15,7 @@ NIGHTLY := nightly
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
-setup: ## install what is missing: a C compiler and Rust
+setup: ## install the missing tools: a C compiler and Rust
 	@scripts/setup.sh
 
 build: setup ## the command l4s, in target/release
@@ -34,7 +34,7 @@ e2e: build ## the live page in Chromium, against the server (installs Chromium a
 	@scripts/setup.sh --browser
 	@cd web && npm ci --no-audit --no-fund --silent && L4S=$(CURDIR)/$(L4S) npm run --silent e2e
 
-pictures: build ## the pictures of the live page in docs, drawn anew in Chromium
+pictures: build ## redraw the pictures of the live page in docs, in Chromium
 	@scripts/setup.sh --browser
 	@cd web && npm ci --no-audit --no-fund --silent && L4S=$(CURDIR)/$(L4S) npm run --silent pictures
 
@@ -60,7 +60,7 @@ test-programs: build linux ## real programs, in real and in virtual time, and th
 	@scripts/programs.sh --on linux
 	@scripts/repeats.sh
 
-lint: setup ## format, lints, licences
+lint: setup prose ## format, lints, prose
 	@$(CARGO) fmt --all --check
 	@$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
 
@@ -103,19 +103,19 @@ linux: ## the kernel of `--on linux`: fetch, configure, compile (some minutes, o
 vm: ## the virtual machine of `l4s vm`: a kernel of Debian and its modules (two minutes, once)
 	@linux/vm.sh
 
-test-vm: build vm ## what the virtual machine is for, tried in it (half an hour or more; TEST_VM=quick for less)
+test-vm: build vm ## the tests that need the virtual machine (half an hour or more; TEST_VM=quick for less)
 	@linux/vm.sh 6.12
 	@scripts/setup.sh --vm
 	@scripts/test-vm.sh
 
-reference: build linux ## what that kernel does under the conditions of validation, measured anew
+reference: build linux ## repeat the kernel's measurements under the conditions of validation
 	@$(L4S) run linux-7.3-wide --on linux --seeds 3 --json | sed 's/"wall_s":[^,]*,//' > target/linux-7.3-wide.jsonl
 	@mv target/linux-7.3-wide.jsonl crates/cli/reference/linux-7.3-wide.jsonl
 
-figures: build ## the figures of README and docs, drawn anew
+figures: build ## redraw the figures of README and docs
 	@scripts/figures.sh
 
-web: ## the front end, built anew into crates/report/assets/web and crates/live/assets (needs Node 20.19 and npm)
+web: ## rebuild the front end into crates/report/assets/web and crates/live/assets (needs Node 20.19 and npm)
 	@cd web && npm ci --no-audit --no-fund && npm run build && npm test
 
 docs: setup ## the pages that are made from the code
@@ -134,7 +134,7 @@ site: ## the site of docs, in target/site, and whether every link leads somewher
 fuzz: setup ## every fuzz target for FUZZ_SECONDS (60) each
 	@scripts/fuzz.sh $(or $(FUZZ_SECONDS),60)
 
-sanitize: setup ## tests of what has unsafe code, under the address sanitizer
+sanitize: setup ## the tests of unsafe code, under the address sanitizer
 	@RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address $(CARGO) test --locked -p l4s-lab -p l4s-linux --target "$$(rustc -vV | sed -n 's/host: //p')"
 
 kills: setup ## every process of programs' runs killed in turn, L4S_KILL_ROUNDS (50) times

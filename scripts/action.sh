@@ -5,7 +5,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 built=$HOME/.cache/l4s/action/l4s
 
-# What the runner does not allow by itself. Ubuntu 24.04 forbids user namespaces to programs that have no
+# Settings that the runner does not have by itself. Ubuntu 24.04 forbids user namespaces to programs that have no
 # profile of AppArmor.
 prepare() {
     local restriction=/proc/sys/kernel/apparmor_restrict_unprivileged_userns

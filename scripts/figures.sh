@@ -1,7 +1,7 @@
 #!/bin/sh
-# Draws the figures of README and docs anew: every bundled experiment at full length, and the papers'
-# figures that pages show. `--demo` only that of the README, from the folder that `make demo` left;
-# `--check` says whether that one is current; `--files` whether every figure that a page shows is
+# Redraws the figures of README and docs: every bundled experiment at full length, and the papers'
+# figures that pages show. `--demo` only that of the README, from the folder that `make demo` left.
+# `--check` says whether that one is current. `--files` checks that every figure that a page shows is
 # there, in a light and a dark form, beside the command that makes it, and none is left over.
 set -eu
 cd "$(dirname "$0")/.."
@@ -39,7 +39,7 @@ one() {
     $l4s run "$experiment" "$@" --out "$folder" --replace >"$folder.txt"
 }
 
-# What pages show: `docs/figures/NAME.svg` or `.png`, light or dark, wherever the page is.
+# The figures of pages: `docs/figures/NAME.svg` or `.png`, light or dark, in pages of any folder.
 shown() {
     grep -ohE '(docs/|\.\./|\(|")figures/[a-z0-9-]+\.(svg|png)' README.md docs/*.md docs/*/*.md |
         sed -E 's#.*figures/##; s#-dark\.(svg|png)$#.\1#' | sort -u

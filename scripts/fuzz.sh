@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs every fuzz target for so many seconds. cargo-fuzz wants the sanitizers of a nightly
-# compiler; the stable one has them too, and shows them under RUSTC_BOOTSTRAP.
+# Runs every fuzz target for a number of seconds. cargo-fuzz requires the sanitizers of a nightly
+# compiler; the stable one has them too, and offers them under RUSTC_BOOTSTRAP.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=$1

@@ -63,7 +63,7 @@ def rounded(svg: str) -> str:
 
 
 def section(figure: str, paper: figures.Paper) -> str:
-    """What the page says of a figure; nothing of one that has no picture."""
+    """The page's text about a figure; nothing for one that has no picture."""
     found = sorted(path.name for path in PICTURES.glob(f"python-{figure}.*"))
     if not found:
         return ""

@@ -1,7 +1,7 @@
 #!/bin/sh
-# What `l4s host install --boot` sets up, under a real systemd: it is the first process of a
+# Tests the unit of `l4s host install --boot` under a real systemd. That is the first process of a
 # namespace in the virtual machine, and has the fewest units that a machine can have. The machine is
-# started twice, so that what a restart forgets is forgotten; /etc/systemd/system is kept.
+# started twice, so that all state that a restart loses is lost; /etc/systemd/system is kept.
 # Needs the program l4s, or L4S=/path/to/l4s. `make test-vm` runs it.
 set -eu
 
@@ -48,7 +48,7 @@ done
 for unit in systemd-sysctl.service systemd-journald.service; do
     ln -s ../$unit $units/sysinit.target.wants/
 done
-# udev, for devices that come late, with the rules that tell systemd of them.
+# udev, for devices that come late, with the rules that announce them to systemd.
 with_udev() {
     for unit in systemd-udevd.service systemd-udevd-control.socket systemd-udevd-kernel.socket; do
         cp /lib/systemd/system/$unit $units
@@ -81,7 +81,7 @@ begin() {
 }
 # Runs a command where that systemd is the machine's. It ends with systemd, or before.
 on() { nsenter -t "${inner% }" -m -p -- "$@"; }
-# What becomes of the start of the machine.
+# The result of the machine's start.
 started() { on systemctl is-system-running --wait 2>&1; }
 # How the unit does, in systemd's words.
 unit() { on systemctl show -P "$1" l4s-host; }
@@ -98,7 +98,7 @@ root() {
     qdisc=$(tc qdisc show dev $device root 2>/dev/null | cut -d' ' -f2)
     echo "${qdisc:-none}"
 }
-# What is in place: queue, its rate, congestion control.
+# The installed state: queue, its rate, congestion control.
 place() {
     prague=$(grep -ow prague /proc/sys/net/ipv4/tcp_available_congestion_control) || prague=none
     rate=$(l4s status | grep -o "^$device dualpi2 rate=[0-9a-z]*; .*ECT(1) from prague" |

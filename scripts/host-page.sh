@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the commands of docs/guides/host.md that are marked as a transcript, and sees to it that they did
-# what the page says. Inside of a machine that may be changed: `make test-vm` runs it in the virtual
+# Runs the commands of docs/guides/host.md that are marked as a transcript, and compares their output with
+# the page. Inside of a machine that may be changed: `make test-vm` runs it in the virtual
 # one. $L4S is the program, the current directory the project's.
 set -eu
 

@@ -17,7 +17,7 @@ FILES = ["Cargo.toml", "README.md", "LICENSE-MIT", "LICENSE-APACHE", "src/lib.rs
 
 
 def problems(package: dict, public: set[str]) -> list[str]:
-    """What keeps a crate from being published."""
+    """The reasons why a crate cannot be published."""
     found = [f"no {field}" for field in FIELDS if not package[field]]
     for dependency in package["dependencies"]:
         name, version = dependency["name"], dependency["req"]

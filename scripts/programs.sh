@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 L4S=${L4S:-target/release/l4s}
 MADE=target/programs
 ALL=(iperf3 iperf2 nginx-curl chromium aioquic quic-go quinn s2n-quic aiortc ping irtt)
-# What apt, pip, cargo and go say where there is no network.
+# The messages of apt, pip, cargo and go where there is no network.
 UNREACHABLE="Temporary failure|Could(n't| not) (resolve|connect)|Connection (refused|timed out|failed)|connection refused|no such host|i/o timeout|Network is unreachable|Failed to establish|timed out"
 
 run=yes on=kernel
@@ -23,7 +23,7 @@ esac
 RESULTS=$MADE/results/$on
 mkdir -p $MADE/bin "$RESULTS"
 
-# debian COMMAND=PACKAGE...: what is missing, with apt.
+# debian COMMAND=PACKAGE...: installs missing commands, with apt.
 debian() {
     local missing=()
     for pair; do command -v "${pair%=*}" >/dev/null || missing+=("${pair#*=}"); done

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs a shell script, read from standard input, as root in a bare Debian: what debootstrap's minbase
-# has, and nothing else. All that the script changes is thrown away, and no mount outlives it.
+# Runs a shell script, read from standard input, as root in a bare Debian with nothing but debootstrap's
+# minbase. All that the script changes is thrown away, and no mount outlives it.
 #
 # root.sh SUITE [FOLDER:PLACE]... <SCRIPT: these folders are seen there, and cannot be written to.
 # SUITE is bookworm or trixie, or trixie-arm64, which runs by qemu.

@@ -206,7 +206,7 @@ def shown(runs, *more):
 # The model. All that is not said to be assumed was measured; docs/guides/scaling.md has the commands.
 
 CHECK_S = 82e-6  # of CPU, per run: on the cluster
-WORKER_S = 0.16e-3  # of CPU, per run, besides the simulation
+WORKER_S = 0.16e-3  # of CPU, per run, without the simulation
 FILE_S = 20e-3  # per batch: the file with its two flushes
 TASK_S = 4.4e-3  # of client and scheduler, one after the other, per task
 CLIENT_S = 14e-6  # of the client, per run in a task
@@ -217,7 +217,7 @@ def modelled(runs, cores, run_s, batch, files_per_s, ahead=2):
     """Wall-clock seconds: a heap of cores, one server for tasks, one for files.
 
     Each task is handed out by the one client and scheduler, waits for its worker, is simulated,
-    and its file is taken by a file system that takes so many a second. A task is handed out when
+    and its file is taken by a file system that takes this many a second. A task is handed out when
     fewer than ``ahead`` per core are under way.
     """
     server = files = START_S + runs * CHECK_S / cores

@@ -1,14 +1,14 @@
 #!/bin/sh
-# Installs what a fresh Debian or Ubuntu machine lacks to build l4s: a C compiler, Rust (the
-# distribution's where it is new enough, or else from rustup), and on
-# Linux what the BPF programs need: clang, pkg-config and the headers of libelf and zlib.
-# With --browser: what the tests of the live page need instead, Chromium, Node and npm.
-# With --python: what the Python package needs besides, Python with its virtual environments.
-# With --tshark: what the tests read packet traces with.
+# Installs the packages that a fresh Debian or Ubuntu machine lacks to build l4s: a C compiler, Rust (the
+# distribution's where it is new enough, or else from rustup), and on Linux those for the BPF programs: clang,
+# pkg-config and the headers of libelf and zlib.
+# With --browser: those for the tests of the live page instead, Chromium, Node and npm.
+# With --python: those for the Python package, Python with its virtual environments.
+# With --tshark: those that read packet traces in the tests.
 # With --programs: the programs that the tests run behind the bottleneck.
 # With --prose: vale and typos, which check prose and spelling, in target/tools.
 # With --packages PACKAGE...: these packages of the distribution.
-# With --vm: what the tests in the virtual machine run there; its files are this machine's.
+# With --vm: the programs that the tests run in the virtual machine; its files are this machine's.
 # Asks nothing. Does nothing where nothing is missing.
 set -eu
 
@@ -67,7 +67,7 @@ usable_rust() {
 if [ "${1:-}" = --browser ]; then
     command -v "${CHROMIUM:-chromium}" >/dev/null || install chromium
     command -v npm >/dev/null || install nodejs npm
-    # What @playwright/test runs on.
+    # The requirement of @playwright/test.
     node -e 'process.exit(process.versions.node.split(".")[0] >= 18 ? 0 : 1)' || {
         echo "l4s: the tests of the live page need Node 18 or later" >&2
         exit 3
@@ -143,7 +143,7 @@ if [ "$(uname)" = Linux ]; then
             fi
         done
     }
-    # What libbpf links with, and what its build looks for them with. A compiler knows best whether their
+    # The libraries of libbpf, and the tool with which its build finds them. The compiler knows whether their
     # headers are here.
     command -v pkg-config >/dev/null || install pkg-config
     headers='#include <libelf.h>

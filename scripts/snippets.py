@@ -154,7 +154,7 @@ def l4s_commands(code: str) -> Iterator[list[str]]:
 
 
 def check_shell(code: str, folder: Path) -> str | None:
-    """What is wrong with a shell block that does not run, as far as can be seen."""
+    """The visible faults of a shell block that does not run."""
     parsed = run(["bash", "-n", "-c", code], folder)
     if parsed.returncode:
         return parsed.stderr
@@ -174,10 +174,10 @@ def check_shell(code: str, folder: Path) -> str | None:
 
 
 def scenario_of(words: list[str]) -> list[str] | None:
-    """What a command names, as arguments of `l4s show`; None where that cannot know it."""
+    """The scenario of a command, as arguments of `l4s show`; None where that cannot have it."""
     if words[0] not in ("run", "show", "live", "shell", "validate"):
         return None
-    # A group `shell` or `--on` is not what `l4s show` knows.
+    # `l4s show` has no group `shell` and no `--on`.
     names = [word for word in words[1:2] if not word.startswith("-")]
     if not names or names[0].endswith(".toml") or words[0] == "shell":
         return None
@@ -209,7 +209,7 @@ class Session:
         self.process: subprocess.Popen[str] | None = None
 
     def run(self, block: Block) -> tuple[str | None, str]:
-        """What went wrong, and what it printed."""
+        """The error, and the output."""
         if self.process is None:
             self.process = subprocess.Popen(
                 [python(), "-c", SESSION],
@@ -234,7 +234,7 @@ class Session:
 
 
 def run_page(page: Path) -> tuple[list[str], dict[str, int]]:
-    """The blocks of a page: what there is to say of them, and how many passed and so on."""
+    """The blocks of a page: messages about them, and the number that passed and so on."""
     folder = SCRATCH / re.sub(r"\W+", "-", str(page.relative_to(ROOT).with_suffix("")))
     folder.mkdir()
     for name in ("target", "crates"):

@@ -1,7 +1,7 @@
 #!/bin/sh
-# What the papers say, and whether it holds: runs figures and writes their tables into
+# Checks the papers' statements: runs figures and writes their tables into
 # docs/results/papers.md, between the marks that carry their names. All of them take half an hour on
-# two cores; `scripts/statements.sh fallback-8 dctth-10` makes some, `--quick` shorter runs, which the
+# two cores; `scripts/statements.sh fallback-8 dctth-10` makes some, `--quick` shorter runs, as the
 # page then says. Runs are kept in out/statements (or $OUT), and not made again.
 set -eu
 cd "$(dirname "$0")/.."

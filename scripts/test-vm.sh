@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks the virtual machine of `make vm`: its kernel, its modules, its files, its clock, that
-# what a command says and how it ends comes out; then `--on qdisc` and our programs in it. Needs the
+# Checks the virtual machine of `make vm`: its kernel, its modules, its files, its clock, and the
+# output and exit code of commands; then `--on qdisc` and our programs in it. Needs the
 # program l4s, or L4S=/path/to/l4s.
 set -eu
 
@@ -111,15 +111,15 @@ cd "$here"
 if [ "${TEST_VM:-}" = quick ]; then packets=20000 times=5; else packets=1000000 times=200; fi
 export L4S="$program" L4S_PACKETS=$packets L4S_TIMES=$times
 export CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="$here/scripts/vm-run.sh"
-# part COMMAND...: one that fails does not keep the others from being tried. What takes long is said.
+# part COMMAND...: one that fails does not keep the others from being tried. Long ones are announced.
 part() {
     start=$(date +%s) said="ok     "
     "$@" || { said="FAILED " failed=1; }
     echo "$said $*, after $(($(date +%s) - start)) s"
 }
-# bpf_tests [OPTION OF l4s vm...]: not quietly, so that the last name tells which one went on until
+# bpf_tests [OPTION OF l4s vm...]: not quietly, so that the last name shows which one went on until
 # the limit of time. Tests that start processes all the while ("others") are for two processors
-# (--plain): with one they take an hour, because its clock counts instructions and the processes take
+# (--plain). With one they take an hour, because its clock counts instructions and the processes take
 # most of them, and nothing of theirs happens at the same time. All others measure time by that clock.
 bpf_tests() {
     part env VM_OPTIONS="$*" cargo test --locked -p l4s-bpf --test kernel -- --skip others
@@ -135,7 +135,7 @@ else
     echo "skipped: Linux 6.12: linux/vm.sh 6.12 fetches it"
 fi
 
-# What docs/guides/host.md says is what happens.
+# The statements of docs/guides/host.md hold.
 if command -v iperf3 >/dev/null; then
     part "$program" vm --time-limit 600s -- scripts/host-page.sh
 else

@@ -3,7 +3,7 @@
 # Linux on x86-64 and aarch64 where it is Debian or Ubuntu and may install a cross compiler.
 #
 # wheel.sh [TARGET...]: of these targets, such as x86_64-unknown-linux-gnu. A wheel is tagged with the
-# version of glibc that what is in it asks for.
+# version of glibc that its binaries require.
 set -eu
 cd "$(dirname "$0")/.."
 PATH="$HOME/.cargo/bin:$PATH"
@@ -11,7 +11,7 @@ python=${PYTHON:-python3}
 host=$(rustc -vV | sed -n 's/host: //p')
 [ $# -gt 0 ] || set -- x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
 
-# prepare TARGET: what another machine's programs are built with.
+# prepare TARGET: the tools that build another machine's programs.
 prepare() {
     case $1 in
     aarch64-*) arch=arm64 gcc=aarch64-linux-gnu ;;
@@ -50,7 +50,7 @@ for target; do
         export CARGO_BUILD_TARGET="$target"
         built=target/$target/release
     fi
-    # First the program and the module, to see what they ask for; the wheel then finds them built.
+    # First the program and the module, to see their requirements; the wheel then finds them built.
     cargo build --release --locked -p l4s
     cargo build --release --locked -p l4s-python
     tag=manylinux_$(glibc "$built/l4s" "$built/lib_l4s.so")

@@ -1,5 +1,5 @@
-//! The fingerprint of the code: results are taken for those of a plan only where the same code made
-//! them, whatever the version is called.
+//! The fingerprint of the code: results belong to a plan only if the same code made them,
+//! independent of the version number.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 # Where pyproject.toml says that maturin looks for data.
 SCRIPTS = ROOT / "target" / "l4s.data" / "scripts"
 SCRIPTS.mkdir(parents=True, exist_ok=True)
-# Where rustup puts Rust, of which the shell may not know yet.
+# Where rustup puts Rust, which may not be in the shell's path yet.
 os.environ["PATH"] += f"{os.pathsep}{Path.home() / '.cargo/bin'}"
 
 

@@ -156,8 +156,8 @@ class Window:
         Returns how many of `acked` are left: from 0 to `acked`.
         """
     def additive_increase(self, per: int, acked: int) -> None:
-        """Grows by one segment for every `per` segments acknowledged, of which there are `acked`
-        more.
+        """Grows by one segment for every `per` segments acknowledged; `acked` further ones are
+        acknowledged.
         """
 
 @final
@@ -186,10 +186,10 @@ class Packet:
         """How long it has waited: nanoseconds; 0 at its arrival."""
     @property
     def waiting_packets(self) -> int:
-        """What else waits in its queue, or in both before it is in one: packets, from 0."""
+        """The backlog of its queue, or of both before it is in one: packets, from 0."""
     @property
     def waiting_bytes(self) -> int:
-        """The size of what else waits: bytes, from 0."""
+        """The size of the backlog: bytes, from 0."""
     @property
     def is_capable(self) -> bool:
         """Whether it can be marked instead of dropped: True or False."""

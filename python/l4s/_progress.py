@@ -1,4 +1,4 @@
-"""The bar of what takes a while."""
+"""The progress bar of longer operations."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ tqdm: Any
 def __getattr__(name: str) -> Any:
     if name != "tqdm":
         raise AttributeError(name)
-    # It is read when the first is wanted. In a notebook tqdm.auto shows widgets, and complains
-    # where there are none.
+    # It is imported when the first bar is made. In a notebook tqdm.auto shows widgets, and
+    # complains where there are none.
     widgets = importlib.util.find_spec("ipywidgets") is not None
     return importlib.import_module("tqdm.auto" if widgets else "tqdm").tqdm
 

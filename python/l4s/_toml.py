@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import tomli_w
 
-#: What a scenario's key may be set to.
+#: The values of a scenario's keys.
 Value: TypeAlias = "str | int | float | bool | Iterable[Value] | Mapping[str, Value]"
 
 # A word that TOML takes for nothing else, such as 40mbit.
@@ -53,7 +53,7 @@ def inline(value: Value) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        # The escapes of JSON are TOML's too, but DEL must not stand as it is.
+        # The escapes of JSON are TOML's too, except that DEL must be escaped.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, (int, float)):
         return repr(value)

@@ -1,7 +1,7 @@
 """Congestion controls and queue disciplines in Python, for ideas.
 
-The simulator asks them packet by packet; docs/guides/python-algorithms.md says what that costs, and how
-the same becomes Rust. What a class does not define itself is done in Rust.
+The simulator calls them packet by packet; docs/guides/python-algorithms.md has the cost of that,
+and the way to port them to Rust. Methods that a class does not define are run in Rust.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from l4s._l4s import Ack, Packet, Window
 
-#: What becomes of a packet. None forwards it. A packet that cannot be marked is dropped instead.
+#: The decision about a packet. None forwards it. A packet that cannot be marked is dropped instead.
 Verdict: TypeAlias = 'Literal["forward", "mark", "drop"] | None'
 
 
@@ -82,11 +82,11 @@ class Aqm:
         return "L" if packet.is_l4s else "C"
 
     def enqueue(self, packet: Packet) -> Verdict:
-        """What becomes of an arriving packet."""
+        """The decision about an arriving packet."""
         return None
 
     def dequeue(self, packet: Packet) -> Verdict:
-        """What becomes of a packet whose turn it is."""
+        """The decision about the packet that is served next."""
         return None
 
     def l_goes_first(self, l_sojourn_ns: int, c_sojourn_ns: int, now_ns: int) -> bool:

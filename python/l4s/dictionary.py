@@ -1,4 +1,4 @@
-"""What the columns of the tables mean."""
+"""The meaning of the columns of the tables."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Column(NamedTuple):
 
 
 def columns(table: Any = None) -> list[Column]:
-    """What the columns of a table mean: its dictionary.
+    """The meaning of the columns of a table: its dictionary.
 
     >>> [column.unit for column in columns("delays") if column.name == "low_ms"]
     ['ms']

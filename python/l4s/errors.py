@@ -1,4 +1,4 @@
-"""What goes wrong, in the words of the command line."""
+"""Errors, in the words of the command line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class L4sError(Exception):
 class ScenarioError(L4sError, ValueError):
     """A scenario is refused, and nothing was run.
 
-    Its text is what the command line prints. ``faults`` has everything that is wrong; ``key``,
+    Its text is that of the command line. ``faults`` has all faults; ``key``,
     ``line``, ``column`` and ``help`` are those of the first of them.
     """
 
@@ -49,7 +49,7 @@ class ScenarioError(L4sError, ValueError):
 
 
 class AlgorithmError(L4sError, ValueError, TypeError):
-    """An algorithm of yours said what it cannot: an attribute, a verdict, a rate, a window."""
+    """An algorithm of yours returned an invalid attribute, verdict, rate or window."""
 
 
 class SweepError(L4sError):

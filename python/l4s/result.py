@@ -1,4 +1,4 @@
-"""One run, and what was measured of it."""
+"""One run, and its measurements."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from l4s._l4s import Table
     from l4s.summary import Group, Summary
 
-#: A class, or what makes an instance of it.
+#: A class, or a function that makes an instance of it.
 MakeAqm: TypeAlias = "Callable[[], Aqm]"
 MakeCc: TypeAlias = "Callable[[], CongestionControl]"
 
 
 class Result:
-    """What was measured of one run.
+    """The measurements of one run.
 
     ``runs``, ``series``, ``delays`` and ``flows`` are Arrow tables with the columns of
-    docs/reference/results.md. Whoever reads Arrow takes them without a copy: ``pyarrow.table(r.series)``,
-    ``polars.DataFrame(r.series)``, ``pandas.DataFrame.from_arrow(r.series)``; DuckDB takes the
-    table of pyarrow by its name.
+    docs/reference/results.md. Readers of Arrow take them without a copy:
+    ``pyarrow.table(r.series)``, ``polars.DataFrame(r.series)``,
+    ``pandas.DataFrame.from_arrow(r.series)``; DuckDB takes the table of pyarrow by its name.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Result:
         code: Callable[[], str] = str,
     ) -> None:
         self._record = record
-        # What made it; of algorithms of the user's own their names, by place.
+        # Its origin; of algorithms of the user's own their names, by place.
         self._scenario, self._own = scenario, dict(own or {})
         self._find_code = code
 
@@ -51,10 +51,10 @@ class Result:
 
     @cached_property
     def summary(self) -> Summary:
-        """The run in numbers, as ``l4s run --json`` prints it but for the time that it took.
+        """The run in numbers, as ``l4s run --json`` prints it except for the time that it took.
 
         Rates are in bits per second, delays in milliseconds, windows in packets, marks and drops
-        fractions; docs/reference/results.md says what each is.
+        fractions; docs/reference/results.md defines each.
         """
         return cast("Summary", json.loads(self._record.summary))
 
@@ -67,7 +67,7 @@ class Result:
     def failed_assertions(self) -> list[str]:
         """The assertions of the scenario that do not hold.
 
-        Each is its text with what was expected and what was found, as ``l4s run`` prints it.
+        Each is its text with the expected and the measured value, as ``l4s run`` prints it.
         """
         return self._scenario._only().unmet(self.summary_json)
 
@@ -83,7 +83,7 @@ class Result:
 
     @cached_property
     def delays(self) -> Table:
-        """Histograms of queue delay: a row per queue or group and bucket."""
+        """Histograms of queueing delay: a row per queue or group and bucket."""
         return self._record.delays
 
     @cached_property
@@ -93,7 +93,7 @@ class Result:
 
     @property
     def command(self) -> str:
-        """The command that does the same, but for algorithms of your own."""
+        """The command that does the same, except for algorithms of your own."""
         return self._record.command
 
     @property
@@ -105,7 +105,7 @@ class Result:
         """Writes its four tables, and the scenario as it ran, into ``folder``.
 
         ``l4s report`` and ``l4s.read`` read it, and ``l4s run FOLDER/scenario.toml`` does the run
-        again, but for algorithms of your own.
+        again, except for algorithms of your own.
 
         Raises:
             SweepError: the folder holds something else, such as another result.
@@ -171,20 +171,20 @@ def run(
     machine. Other threads go on meanwhile. Ctrl-C stops it.
 
     Args:
-        scenario: a scenario, or what :class:`Scenario` makes one of.
+        scenario: a scenario, or an argument of :class:`Scenario`.
         tables: whether time series are kept; histograms and flows always are.
         sampling_s: seconds between their samples; chosen by the length of the run unless set.
         aqm: a discipline of your own in the place of the scenario's: a subclass of :class:`Aqm`, or
-            what makes one.
+            a function that makes one.
         cc: a congestion control of your own for all groups, or several by group, likewise.
-        progress: a bar; by default where a terminal or notebook shows it, for what takes over a
+        progress: a bar; by default where a terminal or notebook shows it, for runs that take over a
             second.
 
     Raises:
         ScenarioError: the scenario is refused.
         ValueError: it has several runs, or no group of that name.
-        AlgorithmError: a class of yours said something that it cannot.
-        Exception: what a class of yours raised, with its own traceback.
+        AlgorithmError: a class of yours returned something invalid.
+        Exception: an exception of a class of yours, with its own traceback.
     """
     if not isinstance(scenario, Scenario):
         scenario = Scenario(scenario)
@@ -221,7 +221,7 @@ def _again(record: _l4s.Record, scenario: Scenario, own: Mapping[str, str], code
 
 
 def _called(make: Callable[[], Any]) -> str:
-    """What makes an algorithm, for people."""
+    """The function or class of an algorithm, for people."""
     name = getattr(make, "__qualname__", None)
     return f"{make.__module__}.{name}" if name else repr(make)
 

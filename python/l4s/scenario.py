@@ -1,4 +1,4 @@
-"""Scenarios: which flows meet at which bottleneck, and what varies."""
+"""Scenarios: which flows meet at which bottleneck, and the settings that vary."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Scenario:
 
     @classmethod
     def from_toml(cls, text: str, *, name: str = "scenario") -> Scenario:
-        """A scenario from its text; ``name`` is what messages call it."""
+        """A scenario from its text; ``name`` is its name in messages."""
         return cls._of(None, name, text, ())
 
     @classmethod
@@ -53,7 +53,7 @@ class Scenario:
         self, file: str | None, source: str, text: str | None, settings: tuple[str, ...]
     ) -> None:
         self._plan = _l4s.plan(source, text, list(settings))
-        # Or the name of a bundled one; None of what was written in Python.
+        # Or the name of a bundled one; None for a scenario written in Python.
         self._file = file
         # A file may change or be elsewhere for another process: from here on its text counts.
         self._source, self._text = self._plan.source, self._plan.text
@@ -65,7 +65,7 @@ class Scenario:
 
     @property
     def _called(self) -> str:
-        """What the command line takes for it: where there is no file, the text itself."""
+        """Its argument on the command line: where there is no file, the text itself."""
         return self._as_run if self._file is None else self._file
 
     @cached_property
@@ -88,17 +88,17 @@ class Scenario:
 
     @property
     def text(self) -> str:
-        """Its text as read, without what :meth:`with_` set."""
+        """Its text as read, without the settings of :meth:`with_`."""
         return self._text
 
     @property
     def varies(self) -> Mapping[str, Sequence[str]]:
-        """What its ``[sweep]`` varies: keys (or ``case``) and their values, as shown."""
+        """The keys (or ``case``) that its ``[sweep]`` varies, and their values, as shown."""
         return dict(self._plan.sweep)
 
     @property
     def set(self) -> Mapping[str, str]:
-        """What was set in its first run, as results show it."""
+        """The settings of its first run, as results show them."""
         return dict(self._plan.run(0).set)
 
     @property
@@ -179,7 +179,7 @@ def _settings(changes: Mapping[str, Value] | None, more: Mapping[str, Value]) ->
 
 
 class Grid(Sequence[Scenario]):
-    """Many runs of one scenario: what varies, not the runs themselves, however many there are.
+    """Many runs of one scenario: the settings that vary, not the runs themselves.
 
     Its runs are in the order of :attr:`axes`, the last varying fastest. Each is resolved when it
     is asked for.
@@ -213,7 +213,7 @@ class Grid(Sequence[Scenario]):
 
     @cached_property
     def _own(self) -> list[list[str]]:
-        """What makes each of the scenario's own runs."""
+        """The settings of each of the scenario's own runs."""
         plan = self.scenario._plan
         return [plan.run(number).pins for number in range(len(plan))]
 
@@ -234,7 +234,7 @@ class Grid(Sequence[Scenario]):
         return self._own[number] + chosen[::-1]
 
     def keys(self, start: int = 0, stop: int | None = None) -> list[str]:
-        """What tells each run from any other: sixteen digits, the same on every machine.
+        """The identity of each run: sixteen digits, the same on every machine.
 
         Every run from ``start`` to ``stop`` is resolved and checked for it.
         """

@@ -1,6 +1,6 @@
 """The summary of a run, as its types. docs/reference/results.md defines each quantity.
 
-What was not measured is absent, never zero.
+Missing values are absent, never zero.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 
 
 class Delay(TypedDict):
-    """Queue delay in milliseconds, over packets."""
+    """Queueing delay in milliseconds, over packets."""
 
     mean: float
     p1: float
@@ -88,7 +88,7 @@ class Score(TypedDict):
 
 
 class Verdicts(TypedDict):
-    """Flows by what their detector says."""
+    """Flows by the verdict of their detector."""
 
     classic: int
     transition: int
@@ -101,7 +101,7 @@ class _Prague(TypedDict):
 
 
 class Prague(_Prague, total=False):
-    """What the detectors of a group say."""
+    """The verdicts of the detectors of a group."""
 
     classic_ecn: Score
     verdict: str
@@ -168,7 +168,7 @@ class _Engine(TypedDict):
 
 
 class Engine(_Engine, total=False):
-    """What the run took."""
+    """The cost of the run."""
 
     wall_s: float
     events: int

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use l4s_aqm::foreign::{self, Case, Judge, Verdict};
+use l4s_aqm::foreign::{self, Context, Policy, Verdict};
 use l4s_aqm::{Backlog, Limit, Queue, Signal};
 use l4s_units::{Duration, Ecn, Probability, Time};
 use pyo3::intern;
@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use crate::returns::{Raised, Sample, fraction, wrong};
 
-/// A packet at a queue, and what the queue is like. Times are in nanoseconds.
+/// A packet at a queue, and the state of the queue. Times are in nanoseconds.
 #[pyclass(frozen, get_all, module = "l4s")]
 pub struct Packet {
     /// When the question is asked: nanoseconds since the start of the run, from 0.
@@ -26,9 +26,9 @@ pub struct Packet {
     queue: &'static str,
     /// How long it has waited: nanoseconds; 0 at its arrival.
     sojourn_ns: u64,
-    /// What else waits in its queue, or in both before it is in one: packets, from 0.
+    /// The backlog of its queue, or of both before it is in one: packets, from 0.
     waiting_packets: usize,
-    /// The size of what else waits: bytes, from 0.
+    /// The size of the backlog: bytes, from 0.
     waiting_bytes: u64,
 }
 
@@ -58,16 +58,16 @@ impl Packet {
 }
 
 impl Packet {
-    fn new(case: &Case, queue: Queue) -> Packet {
+    fn new(context: &Context, queue: Queue) -> Packet {
         Packet {
-            now_ns: case.now.as_nanos(),
-            size: case.size.get(),
-            ecn: case.ecn as u8,
-            flow: case.flow,
+            now_ns: context.now.as_nanos(),
+            size: context.size.get(),
+            ecn: context.ecn as u8,
+            flow: context.flow,
             queue: queue.name(),
-            sojourn_ns: case.sojourn.as_nanos(),
-            waiting_packets: case.backlog.packets,
-            waiting_bytes: case.backlog.bytes.get(),
+            sojourn_ns: context.sojourn.as_nanos(),
+            waiting_packets: context.backlog.packets,
+            waiting_bytes: context.backlog.bytes.get(),
         }
     }
 }
@@ -93,7 +93,7 @@ pub fn config(make: &Bound<'_, PyAny>, raised: Raised) -> PyResult<foreign::Conf
         tick.is_none_or(|tick| tick >= 1000).then_some(tick)
     })?;
     let (make, class) = (make.clone().unbind(), Arc::<str>::from(sample.class()?));
-    let appoint = move |seed: u64| -> Box<dyn Judge> {
+    let factory = move |seed: u64| -> Box<dyn Policy> {
         let instance = Python::attach(|py| {
             let made = raised.unless(|| {
                 let instance = make.call0(py)?;
@@ -107,7 +107,7 @@ pub fn config(make: &Bound<'_, PyAny>, raised: Raised) -> PyResult<foreign::Conf
     };
     let tick = tick_ns.map(Duration::from_nanos);
     let limit = Limit::packets(limit);
-    Ok(foreign::Config { name: name.into(), dual, limit, tick, appoint: Arc::new(appoint) })
+    Ok(foreign::Config { name: name.into(), dual, limit, tick, factory: Arc::new(factory) })
 }
 
 /// Which methods a class defines itself.
@@ -157,33 +157,33 @@ impl Bench {
         })
     }
 
-    fn verdict(&self, method: &str, case: &Case, queue: Queue) -> Verdict {
+    fn verdict(&self, method: &str, context: &Context, queue: Queue) -> Verdict {
         const WORDS: [(Option<&str>, Verdict); 4] = [
             (None, Verdict::Forward),
             (Some("forward"), Verdict::Forward),
             (Some("mark"), Verdict::Mark),
             (Some("drop"), Verdict::Drop),
         ];
-        self.word(method, Packet::new(case, queue), &WORDS, Verdict::Forward)
+        self.word(method, Packet::new(context, queue), &WORDS, Verdict::Forward)
     }
 }
 
-impl Judge for Bench {
-    fn classify(&mut self, case: &Case) -> Queue {
+impl Policy for Bench {
+    fn classify(&mut self, context: &Context) -> Queue {
         // As RFC 9332 §2.3 has it.
-        let usual = if case.ecn as u8 & 1 == 1 { Queue::L } else { Queue::C };
+        let usual = if context.ecn as u8 & 1 == 1 { Queue::L } else { Queue::C };
         if !self.defined.classify {
             return usual;
         }
         let words = [(Some("L"), Queue::L), (Some("C"), Queue::C)];
-        self.word("classify", Packet::new(case, usual), &words, usual)
+        self.word("classify", Packet::new(context, usual), &words, usual)
     }
 
-    fn arrive(&mut self, case: &Case, queue: Queue) -> Verdict {
+    fn arrive(&mut self, context: &Context, queue: Queue) -> Verdict {
         if !self.defined.enqueue {
             return Verdict::Forward;
         }
-        self.verdict("enqueue", case, queue)
+        self.verdict("enqueue", context, queue)
     }
 
     fn l_goes_first(&mut self, l: Duration, c: Duration, now: Time) -> bool {
@@ -201,11 +201,11 @@ impl Judge for Bench {
         })
     }
 
-    fn depart(&mut self, case: &Case, queue: Queue) -> Verdict {
+    fn depart(&mut self, context: &Context, queue: Queue) -> Verdict {
         if !self.defined.dequeue {
             return Verdict::Forward;
         }
-        self.verdict("dequeue", case, queue)
+        self.verdict("dequeue", context, queue)
     }
 
     fn tick(&mut self, waiting: [Backlog; 2], heads: [Duration; 2], now: Time) {

@@ -1,6 +1,6 @@
 //! A congestion control that is a class of Python's.
 //!
-//! What its class does not define itself is Reno's, and is done here.
+//! Methods that its class does not define are Reno's, and are run here.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::returns::{Raised, Sample, fraction, truth, whole};
 /// Bytes per second that no link carries.
 const FASTEST: u64 = 1_000_000_000_000;
 
-/// What one acknowledgement told the sender.
+/// The news of one acknowledgement for the sender.
 ///
 /// Times are in nanoseconds, data in whole segments.
 #[pyclass(frozen, get_all, module = "l4s")]
@@ -80,7 +80,7 @@ impl From<&l4s_cc::Ack> for Ack {
 
 /// The congestion window and the slow-start threshold of a connection, in whole segments.
 ///
-/// What a method sets holds when it returns.
+/// A method's assignments take effect when it returns.
 #[pyclass(module = "l4s")]
 pub struct Window {
     window: l4s_cc::Window,
@@ -135,7 +135,7 @@ impl Window {
         self.window.slow_start(acked)
     }
 
-    /// Grows by one segment for every `per` segments acknowledged, of which there are `acked` more.
+    /// Grows by one segment for every `per` segments acknowledged; `acked` further ones are acknowledged.
     fn additive_increase(&mut self, per: u32, acked: u32) {
         self.window.additive_increase(per, acked);
     }
@@ -147,7 +147,7 @@ impl Window {
     }
 }
 
-/// So many segments, of which there are at least `least`, and fewer than any window needs.
+/// A number of segments, at least `least`, and fewer than any window needs.
 fn segments(said: &str, number: &Bound<'_, PyAny>, least: u32) -> PyResult<u32> {
     let most = u32::MAX / 2 - 1;
     whole(said, number, u64::from(least)..=u64::from(most), "whole segments")
@@ -321,7 +321,7 @@ struct Alone {
 }
 
 impl Alone {
-    /// Bytes per second at which it wants to send, where it says so.
+    /// Bytes per second at which it sends, if it defines a rate.
     fn pacing_rate(&self, ack: &l4s_cc::Ack) -> Option<u64> {
         let Control { instance, class, defined, raised, .. } = &self.control;
         if !defined.pacing_rate {
@@ -357,7 +357,7 @@ impl CongestionControl for Alone {
         self.decision
     }
 
-    /// Its method `ssthresh` answers congestion; the window stays its own, but for the first
+    /// Its method `ssthresh` answers congestion; the window stays its own, except for the first
     /// retransmission and timeouts.
     fn on_congestion(
         &mut self,
@@ -372,7 +372,7 @@ impl CongestionControl for Alone {
             Congestion::Loss | Congestion::LossByTimer if answered => {}
             Congestion::Loss | Congestion::LossByTimer => {
                 window.ssthresh = self.control.ssthresh(window, congestion);
-                // The first lost segment is sent again whatever is in flight (RFC 6675 §5 step 4.3).
+                // The first lost segment is sent again, independent of the flight (RFC 6675 §5 step 4.3).
                 window.cwnd = window.cwnd.max(at.in_flight + 1);
             }
             Congestion::Timeout => {

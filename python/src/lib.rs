@@ -1,7 +1,7 @@
 //! The engine of l4s for Python: scenarios, runs in the simulator, and their tables.
 //!
-//! What people use is the package `l4s`, in Python; this is `l4s._l4s`, what it is made of. Nothing
-//! in here knows more than the command line does: the same plans, the same runs, the same words.
+//! People use the package `l4s`, in Python; this is its part in Rust, `l4s._l4s`. It has
+//! the features of the command line: the same plans, the same runs, the same words.
 
 mod aqm;
 mod cc;

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use crate::returns::Raised;
 use crate::{aqm, cc};
 
-/// A scenario, and what Python has to say in it.
+/// A scenario, and the algorithms of Python in it.
 pub struct Own {
     scenario: Scenario,
     raised: Raised,
@@ -47,7 +47,7 @@ impl Own {
         Ok(())
     }
 
-    /// What Python raised, if it did.
+    /// The exception of Python, if one was raised.
     pub fn failed(&self) -> PyResult<()> {
         self.raised.take().map_or(Ok(()), Err)
     }

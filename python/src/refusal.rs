@@ -1,4 +1,4 @@
-//! What is wrong with a scenario, as an exception.
+//! The faults of a scenario, as an exception.
 
 use l4s_scenario::{Faults, Refused};
 use pyo3::prelude::*;

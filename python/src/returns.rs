@@ -1,4 +1,4 @@
-//! Values and exceptions of Python classes, with errors that name the method and what is expected.
+//! Values and exceptions of Python classes, with errors that name the method and the expected value.
 
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-/// What Python raised first. From then on nothing of it is asked any more, and the run is given up.
+/// The first exception of Python. From then on no method is called any more, and the run is given up.
 #[derive(Clone, Debug, Default)]
 pub struct Raised(Arc<Mutex<Option<PyErr>>>);
 
 impl Raised {
-    /// Takes what was raised.
+    /// Takes the exception.
     pub fn take(&self) -> Option<PyErr> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -36,7 +36,7 @@ impl Raised {
     }
 }
 
-/// An algorithm as `make` makes it, to see what it is like.
+/// An algorithm as `make` makes it, to read its attributes.
 pub struct Sample<'py> {
     /// The instance.
     pub instance: Bound<'py, PyAny>,
@@ -44,13 +44,14 @@ pub struct Sample<'py> {
 }
 
 impl<'py> Sample<'py> {
-    /// What `make` makes, which is a `base` of `l4s`.
+    /// The result of `make`, which is a `base` of `l4s`.
     pub fn of(make: &Bound<'py, PyAny>, base: &str) -> PyResult<Sample<'py>> {
         let class = make.py().import("l4s.algorithms")?.getattr(base)?;
         let instance = make.call0()?;
         if !instance.is_instance(&class)? {
             let shown = shown(&instance);
-            let message = format!("{shown}: expected a subclass of l4s.{base}, or what makes one");
+            let message =
+                format!("{shown}: expected a subclass of l4s.{base}, or a function that makes one");
             return Err(PyTypeError::new_err(message));
         }
         Ok(Sample { instance, base: class })
@@ -68,7 +69,7 @@ impl Sample<'_> {
         self.instance.get_type().qualname().map(|name| name.to_string())
     }
 
-    /// What an attribute says, as `read` understands it.
+    /// The value of an attribute, as `read` understands it.
     pub fn attribute<T>(
         &self,
         name: &str,
@@ -85,15 +86,15 @@ impl Sample<'_> {
         self.attribute(name, "True or False", |value| value.extract().ok())
     }
 
-    /// What results call it.
+    /// Its name in results.
     pub fn name(&self) -> PyResult<String> {
         self.attribute("name", "a text", |value| value.extract().ok())
     }
 }
 
-/// `l4s.AlgorithmError`: what Python said, and what was expected.
+/// `l4s.AlgorithmError`: the value from Python, and the expected one.
 pub fn wrong(said: &str, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
-    // What is no number may look like one.
+    // A value that is no number may look like one.
     let found = match value.get_type().name() {
         Ok(kind) if kind != "int" => format!("; found a {kind}"),
         _ => String::new(),
@@ -131,5 +132,5 @@ pub const fn truth(value: bool) -> &'static str {
 
 /// A value, for people.
 pub fn shown(value: &Bound<'_, PyAny>) -> String {
-    value.repr().map_or_else(|_| "what cannot be shown".to_owned(), |repr| repr.to_string())
+    value.repr().map_or_else(|_| "an object without repr".to_owned(), |repr| repr.to_string())
 }

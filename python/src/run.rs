@@ -24,7 +24,7 @@ pub struct Record {
 }
 
 /// Runs `run` to its end; `own` are a discipline and congestion controls of Python's, by group.
-/// `progress` is told the time in nanoseconds of the run, some fifty times a second.
+/// `progress` receives the time in nanoseconds of the run, some fifty times a second.
 #[pyfunction]
 #[pyo3(signature = (run, scenario, tables, sampling_ns=None, aqm=None, cc=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "one function, called by one of Python's")]
@@ -123,7 +123,7 @@ pub fn table_of_runs(py: Python<'_>, runs: Vec<(String, String)>) -> PyResult<Ta
     Table::new(table)
 }
 
-/// Every column of every table: table, name, type, unit, of which time it is, and its meaning.
+/// Every column of every table: table, name, type, unit, the time that it covers, and its meaning.
 #[pyfunction]
 pub fn dictionary() -> Vec<(String, String, String, String, &'static str, String)> {
     let told = |column: Column| {
@@ -158,7 +158,7 @@ impl Record {
         Ok(Record { record, wall })
     }
 
-    /// The summary as JSON, without what depends on the machine.
+    /// The summary as JSON, without machine-dependent values.
     #[getter]
     fn summary(&self) -> PyResult<String> {
         serde_json::to_string(&self.record.summary)

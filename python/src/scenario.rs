@@ -1,4 +1,4 @@
-//! Scenarios: what is read, what varies, and each run of it.
+//! Scenarios: their text, the settings that vary, and each run of them.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -25,8 +25,8 @@ pub struct Run {
     question: Option<String>,
 }
 
-/// Reads `text` under the name `name`, with `KEY=VALUE` set; where `text` is `None`, what `name`
-/// is the name of: a bundled scenario, or a file.
+/// Reads `text` under the name `name`, with `KEY=VALUE` set; where `text` is `None`, `name` is
+/// that of a bundled scenario, or of a file.
 #[pyfunction]
 #[pyo3(signature = (name, text, settings))]
 pub fn plan(
@@ -44,7 +44,7 @@ pub fn plan(
     plan.map(|plan| Plan { plan, source }).map_err(|error| refused(py, &error))
 }
 
-/// The text of a scenario, read once, of which many runs are made.
+/// The text of a scenario, read once. Many runs can be made of it.
 #[pyclass(frozen, module = "l4s._l4s")]
 pub struct Template {
     template: l4s_scenario::Template,
@@ -67,7 +67,7 @@ impl Template {
         }
     }
 
-    /// Of each of many runs, given by what is set, sixteen digits that tell it from any other, on
+    /// The identity of each of many runs, given by their settings: sixteen digits, the same on
     /// every machine. All are checked.
     fn keys(&self, py: Python<'_>, settings: Vec<Vec<String>>) -> PyResult<Vec<String>> {
         let template = &self.template;
@@ -97,7 +97,7 @@ impl Plan {
         &self.plan.name
     }
 
-    /// What messages call its text.
+    /// The name of its text in messages.
     #[getter]
     fn source(&self) -> &str {
         &self.source
@@ -115,7 +115,7 @@ impl Plan {
         &self.plan.text
     }
 
-    /// What varies from run to run: keys and their values, as shown.
+    /// The settings that vary from run to run: keys and their values, as shown.
     #[getter]
     fn sweep(&self) -> Vec<(String, Vec<String>)> {
         self.plan.sweep.clone()
@@ -150,7 +150,7 @@ impl Run {
             .map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
-    /// What the sweep and the settings made of it, as shown, without the seed.
+    /// The settings of the sweep and the call, as shown, without the seed.
     #[getter]
     fn set(&self) -> Vec<(String, String)> {
         self.point.set.clone()
@@ -178,18 +178,18 @@ impl Run {
         show(&self.point, self.question.as_deref())
     }
 
-    /// Sixteen digits that tell it from any other run, on every machine.
+    /// Its identity: sixteen digits, the same on every machine.
     fn key(&self) -> String {
         identity(&self.point)
     }
 
-    /// What to tell people who use it in a way that is seldom meant.
+    /// A note for people whose settings are seldom intended.
     fn advice(&self) -> Option<String> {
         l4s_scenario::advice(&self.point.scenario)
     }
 
-    /// The assertions that do not hold of a summary of the run, given as JSON, each with what was expected
-    /// and what was found.
+    /// The assertions that do not hold of a summary of the run, given as JSON, each with the expected
+    /// and the measured value.
     fn unmet(&self, summary: &str) -> PyResult<Vec<String>> {
         let summary: Summary = serde_json::from_str(summary)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;

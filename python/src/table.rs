@@ -1,4 +1,4 @@
-//! Tables for whoever reads Arrow, without a copy.
+//! Tables for readers of Arrow, without a copy.
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch, RecordBatchIterator};
@@ -10,7 +10,7 @@ use pyo3::exceptions::{PyAttributeError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule};
 
-/// What makes an object from its pickle, and of what.
+/// The function that makes an object from its pickle, and its arguments.
 pub type Made<'py, Arguments> = (Bound<'py, PyAny>, Arguments);
 
 /// A table in memory that Arrow's consumers read in place (the PyCapsule interface).
@@ -21,7 +21,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// What the room that measures made a table of.
+    /// A table of a batch of the crate `measure`.
     pub fn new(batch: Result<RecordBatch, Cause>) -> PyResult<Table> {
         batch.map(|batch| Table { batch }).map_err(failed)
     }
@@ -50,7 +50,7 @@ impl Table {
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
-    /// What a table of pyarrow has, this one has: columns by name, `to_pandas`, `filter` and so on.
+    /// The methods of a table of pyarrow: columns by name, `to_pandas`, `filter` and so on.
     fn __getattr__<'py>(slf: Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         // Of protocols it has those that are defined here: who asks for others would get a copy.
         if name.starts_with("__") {

@@ -93,7 +93,7 @@ const GREETING = {
             },
             {
               name: "step_thresh",
-              about: "mark every L packet that waited longer",
+              about: "mark every L packet that was queued longer",
               accepts: 'a time up to 4s such as "1ms", or packets up to 1000000p such as "3p"',
               type: "time-or-packets",
               max: 4,

@@ -1,5 +1,5 @@
-// Widths of the printable ASCII characters, in thousandths of the font size, from the space on. Who looks
-// at a picture has Roboto, or what else there is: each width is the wider of Roboto Medium's and
+// Widths of the printable ASCII characters, in thousandths of the font size, from the space on. A viewer
+// has Roboto, or another font: each width is the wider of Roboto Medium's and
 // that of DejaVu Sans, the widest of the fonts that systems take for sans-serif. So labels never
 // collide, on any of them.
 

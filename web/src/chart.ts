@@ -1,4 +1,4 @@
-// The parts of Apache ECharts that we use, and no others: this is what keeps the bundle small.
+// The parts of Apache ECharts that we use, and no others: this keeps the bundle small.
 
 import type { CustomSeriesOption, LineSeriesOption, ScatterSeriesOption } from "echarts/charts";
 import { CustomChart, LineChart, ScatterChart } from "echarts/charts";
@@ -37,7 +37,7 @@ echarts.use([
 
 export { echarts };
 
-/** What a chart of ours may hold. */
+/** The options of our charts. */
 export type Option = ComposeOption<
   | CustomSeriesOption
   | LineSeriesOption

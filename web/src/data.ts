@@ -1,4 +1,4 @@
-// What a report is drawn from: the contract with the crate l4s-report (`data.rs`).
+// The data of a report: the contract with the crate l4s-report (`data.rs`).
 //
 // Numbers come as measured; absent measurements are absent, never zero.
 
@@ -12,7 +12,7 @@ export interface Data {
 
 /** One result folder. */
 export interface Folder {
-  /** What the reader calls it: the folder's name, told apart where two are alike. */
+  /** Its label: the folder's name, made unique where two are alike. */
   label: string;
   /** Name of the scenario. */
   scenario: string;
@@ -31,7 +31,7 @@ export interface Run {
   number: number;
   /** The queue discipline's kind: dualpi2, pie, fq_codel… */
   aqm: string;
-  /** What each group or UDP source sends. */
+  /** The traffic of each group or UDP source. */
   traffic: Record<string, Traffic>;
   /** Base round trip of each group in milliseconds, queue excluded. */
   base_rtt_ms: Record<string, number>;
@@ -55,7 +55,7 @@ export interface ProgramFlows {
   more: number;
 }
 
-/** A flow of a program, as its headers tell (columns of flows.parquet). */
+/** A flow of a program, as read from its headers (columns of flows.parquet). */
 export interface ProgramFlow {
   group: string;
   protocol: string | null;
@@ -100,9 +100,9 @@ export interface Curves {
   delay: DelaySeries[];
   /** Rate of each flow over time; of each group, where there are many flows, and of each group with programs. */
   rate: RateSeries[];
-  /** What the detector of Classic ECN of each flow that has one sees and says. */
+  /** The inputs and the verdicts of the detector of Classic ECN of each flow that has one. */
   detector?: DetectorSeries[];
-  /** What the queue is, and since when; only with a detector. */
+  /** The kind of the queue, and since when; only with a detector. */
   truth?: { s: number; truth: Truth }[];
   /** Rate of each group and UDP source over time, where there is a UDP source. */
   output?: RateSeries[];
@@ -112,7 +112,7 @@ export interface Curves {
   program_delay?: ProgramDelay[];
 }
 
-/** Queue delay of the packets of a group over time. */
+/** Queueing delay of the packets of a group over time. */
 export interface ProgramDelay {
   group: string;
   /** Ends of the intervals, in seconds. */
@@ -121,13 +121,13 @@ export interface ProgramDelay {
   mean_ms: (number | null)[];
 }
 
-/** What a queue is. */
+/** The kinds of queues. */
 export type Truth = "l4s" | "classic";
 
 /** Downloads of a group that completed after the warm-up. */
 export interface Downloads {
   group: string;
-  /** One in so many is here, in the order in which they began. */
+  /** One in this number is here, in the order in which they began. */
   every: number;
   bytes: number[];
   ms: number[];
@@ -173,7 +173,7 @@ export interface DetectorSeries {
   mdev_ms: (number | null)[];
 }
 
-/** The summary of one run (the design's section 4.3): what `l4s run --json` prints. */
+/** The summary of one run (the design's section 4.3), as `l4s run --json` prints it. */
 export interface Summary {
   scenario: string;
   on: string;

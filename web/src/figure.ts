@@ -18,7 +18,7 @@ export interface Figure {
   name: string;
   /** The message. */
   title: string;
-  /** What is drawn and how to read it. */
+  /** The contents of the figure and how to read it. */
   note: string;
   /** The height that suits a width. */
   height(width: number): number;
@@ -146,7 +146,7 @@ export function yAxis(theme: Theme, axis: YAxis): YAxis {
   } as YAxis;
 }
 
-/** What every chart shares. Nothing moves: a picture and a page show the same. */
+/** The common options of all charts. Nothing moves: a picture and a page show the same. */
 export function base(theme: Theme): Option {
   return {
     animation: false,
@@ -156,7 +156,7 @@ export function base(theme: Theme): Option {
   };
 }
 
-/** The look of what hovering shows. */
+/** The look of tooltips. */
 export function tooltip(theme: Theme) {
   return {
     confine: true,

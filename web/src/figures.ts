@@ -16,14 +16,14 @@ import { rates } from "./figures/rates";
 import { scores } from "./figures/scores";
 import { type Choice, type Item, items, keep, layOut, variedKeys } from "./runs";
 
-/** What the reader chose to see. */
+/** The reader's choice. */
 export interface View {
-  /** Runs with curves to draw; all of them, unless told. */
+  /** Runs with curves to draw; all of them, unless set. */
   runs?: Item[];
   choice: Choice;
 }
 
-/** What a report shows before anyone chose anything. */
+/** The view of a report before any choice. */
 export const EVERYTHING: View = { choice: { only: {} } };
 
 /** Panels side by side are read easily up to here. */

@@ -91,8 +91,8 @@ it("arrow keys stay inside the matrix", () => {
 
 it("schedules and counts are said in words", () => {
   expect(lights().schedules.map(scheduleName)).toEqual(["CoDel", "CoDel, DualPI2 from 10 s"]);
-  const cobalt = { name: "cobalt that knows no rate", aqms: ["cobalt"], truth: "classic" as const, since_s: 0 };
-  expect(scheduleName(cobalt)).toBe("COBALT that knows no rate");
+  const cobalt = { name: "cobalt not tuned to the rate", aqms: ["cobalt"], truth: "classic" as const, since_s: 0 };
+  expect(scheduleName(cobalt)).toBe("COBALT not tuned to the rate");
   expect(scheduleName({ ...cobalt, aggregation_ms: 2 })).toBe("COBALT, in bursts of 2 ms");
   const counts = { right: 3, rest: 1, amber: 2, red: 0, unknown: 0 };
   expect(countsInWords(counts)).toBe("3 right (1 at rest), 2 amber, 0 red of 5");

@@ -55,8 +55,8 @@ impl<P: Packet> Discipline<P> {
 impl<P: Packet> Qdisc<P> for Discipline<P> {
     #[inline]
     fn enqueue(&mut self, packet: P, now: Time, _: &mut impl Rng, watch: &mut impl Watch<P>) {
-        // CAKE looks at an empty queue again and again, as long as others have packets and its
-        // state is not at rest. What that would have done is done at once.
+        // CAKE polls an empty queue as long as others have packets and its state is not at rest. The
+        // effect of these polls is applied here at once.
         if let Some(since) = self.idle_since.take() {
             self.codel.idle(now);
             self.blue.idle(since, now);
@@ -85,7 +85,8 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
             let hit = self.blue.hits(rng);
             let refused = hit || (due && !markable);
             self.codel.settle(refused, now);
-            // The last packet is not dropped: no later one would tell its receiver (Linux).
+            // The last packet is not dropped: no later one would reveal the loss to its receiver
+            // (Linux).
             if refused && !self.queue.is_empty() {
                 let cause = if markable { DropCause::Overload } else { DropCause::Aqm };
                 watch.dropped(head.packet, Queue::Q, cause, now);

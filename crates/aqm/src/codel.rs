@@ -25,7 +25,7 @@ pub struct Config {
     pub ecn: bool,
     /// Mark every ECN-capable packet that waited longer.
     pub ce_threshold: Option<Duration>,
-    /// What may wait.
+    /// The maximum backlog.
     pub limit: Limit,
 }
 
@@ -63,10 +63,10 @@ impl Configurable for Config {
     const ABOUT: &'static str = "drops from the head while the queue does not empty for an RTT";
 
     const PARAMS: &'static [Param<Self>] = &[
-        param!(target, DELAY, "queue delay that may persist"),
+        param!(target, DELAY, "queueing delay that may persist"),
         param!(interval, DELAY, "how long the delay may be above target before the first signal"),
         param!(ecn, Kind::Bool, "mark ECN-capable packets instead of dropping them"),
-        param!(ce_threshold, DELAY, "mark every ECN-capable packet that waited longer"),
+        param!(ce_threshold, DELAY, "mark every ECN-capable packet that was queued longer"),
         Limit::packets_param(|c| c.limit.packets_value(), |c, v| c.limit.set_packets(v.packets())),
     ];
 

@@ -31,7 +31,7 @@ macro_rules! disciplines {
                 }
             }
 
-            /// What may wait in it.
+            /// The maximum backlog.
             pub fn limit(&self) -> Limit {
                 match self {
                     $(Config::$variant(config) => config.limit,)+
@@ -52,7 +52,7 @@ macro_rules! disciplines {
         }
 
         impl<P: Packet> Aqm<P> {
-            /// A discipline with empty queues. `rng` serves only what is chosen once, such as
+            /// A discipline with empty queues. `rng` serves only choices that are made once, such as
             /// the perturbation of a flow hash.
             pub fn new(config: &Config, rng: &mut impl Rng) -> Self {
                 match config {

@@ -9,8 +9,8 @@
 //! probability. So the queues are those of [`dualpi2`], with this line as their base; unlike there,
 //! the Classic delay rises with the load.
 //!
-//! All of it is additions and shifts of integers. Time is in nanoseconds, of which 2³⁰ are taken
-//! for a second, so that a shift by 2 more turns it into a probability in 2⁻³² (RFC 9332 §B.2).
+//! All of it is additions and shifts of integers. Time is in nanoseconds. A second counts as 2³⁰ of
+//! them, so that a shift by 2 more turns time into a probability in 2⁻³² (RFC 9332 §B.2).
 
 mod config;
 
@@ -36,10 +36,10 @@ impl<P: Packet> Engine<P, Curve> {
 /// From nanoseconds to 2⁻³² per 2³⁰ ns (RFC 9332 §B.2).
 const SECONDS_TO_PROBABILITY: u32 = 2;
 
-/// The line from the queue delay to the base probability.
+/// The line from the queueing delay to the base probability.
 #[derive(Clone, Debug)]
 pub struct Curve {
-    /// The smoothed queue delay Q in nanoseconds; never negative.
+    /// The smoothed queueing delay Q in nanoseconds; never negative.
     smoothed: i64,
     coupled: Coupled,
 
@@ -67,7 +67,7 @@ impl Curve {
         }
     }
 
-    /// The base probability at a queue delay of `q`, the square root of a Classic packet's.
+    /// The base probability at a queueing delay of `q`, the square root of a Classic packet's.
     #[inline]
     fn base(&self, q: Duration) -> Probability {
         // At the least slope the line ends at 2³⁰ ns, and at the greatest 2³² ns become 2⁵⁴: within
@@ -76,9 +76,8 @@ impl Curve {
         Probability::from_raw(u32::try_from(above << self.slope).unwrap_or(u32::MAX))
     }
 
-    /// Q += (q − Q) / 2^f. The shift rounds down, so that Q comes to 2^f − 1 ns short of a delay
-    /// that stays, and all the way down to one that falls; it is never below 0 (Slides;
-    /// RFC 9332 §B.2).
+    /// Q += (q − Q) / 2^f. The shift rounds down: below a constant delay Q stops 2^f − 1 ns short of
+    /// it, and from above it reaches it. Q is never below 0 (Slides; RFC 9332 §B.2).
     #[inline]
     fn smooth(&mut self, q: Duration) {
         let q = i64::try_from(q.as_nanos()).unwrap_or(i64::MAX);

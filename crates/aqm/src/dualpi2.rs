@@ -12,10 +12,10 @@
 //! where p' comes from ([`Base`]): [`crate::curvy_red`] is this one with another base.
 
 mod base;
+mod busy_periods;
 mod config;
 mod gain;
 pub mod kernel;
-mod turns;
 
 pub(crate) use base::Coupling;
 pub use base::{Base, Coupled};
@@ -30,7 +30,7 @@ use rand_core::Rng;
 
 use crate::waiting::{Backlog, Fifo, Waiting};
 use crate::{Departure, DropCause, MarkCause, Packet, Qdisc, Queue, Signal, Watch};
-use turns::Turns;
+use busy_periods::BusyPeriods;
 
 /// The state of DualPI2.
 pub type Discipline<P> = Engine<P, Pi>;
@@ -46,11 +46,11 @@ pub struct Engine<P, B> {
     base: B,
     /// Credit of the weighted scheduler in byte·percent: L is served while it is not positive.
     credit: i64,
-    dice: Dice,
-    turns: Turns,
+    sampler: Sampler,
+    busy_periods: BusyPeriods,
 }
 
-/// What to do with a packet.
+/// The decision about a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verdict {
     Pass,
@@ -75,8 +75,8 @@ impl<P: Packet, B: Base> Engine<P, B> {
             c: Fifo::new(),
             base,
             credit: config.scheduler.initial_credit(),
-            dice: Dice { recur: config.randomness == Randomness::Recur, sums: [0; 2] },
-            turns: Turns::default(),
+            sampler: Sampler { recur: config.randomness == Randomness::Recur, sums: [0; 2] },
+            busy_periods: BusyPeriods::default(),
             config,
         }
     }
@@ -108,7 +108,7 @@ impl<P: Packet, B: Base> Engine<P, B> {
     }
 
     /// Charges the weighted scheduler for a packet of `queue` that goes out. The credit changes
-    /// only while the other queue has packets, and starts anew when both are empty.
+    /// only while the other queue has packets, and restarts when both are empty.
     #[inline]
     fn charge(&mut self, queue: Queue, size: Bytes) {
         let Scheduler::Wrr { classic_protection } = self.config.scheduler else { return };
@@ -121,7 +121,7 @@ impl<P: Packet, B: Base> Engine<P, B> {
         }
     }
 
-    /// How strongly the L queue's own AQM wants to mark a packet that leaves it now
+    /// The marking probability of the L queue's own AQM for a packet that leaves it now
     /// (DCttH §3.3, RFC 9332 §A.1).
     #[inline]
     fn native(&self, apply_step: bool, arrival: Time, now: Time) -> Probability {
@@ -132,7 +132,7 @@ impl<P: Packet, B: Base> Engine<P, B> {
         };
         let wait = match self.config.l_wait {
             LWait::Sojourn => now.since(arrival),
-            LWait::Queue => self.turns.wait(arrival, now),
+            LWait::Queue => self.busy_periods.wait(arrival, now),
         };
         let above = match self.config.l_aqm {
             _ if spared => false,
@@ -145,7 +145,7 @@ impl<P: Packet, B: Base> Engine<P, B> {
     }
 
     /// The signal to one packet (DCttH Algorithm 2 and §3.4), before or after its wait in
-    /// `queue`; `native` is what the L queue's own AQM asks for.
+    /// `queue`; `native` is the probability of the L queue's own AQM.
     #[inline(always)]
     fn decide(
         &mut self,
@@ -160,21 +160,21 @@ impl<P: Packet, B: Base> Engine<P, B> {
         let Coupled { p_prime, p_l, overloaded } = self.base.coupled();
         // Overload: a mark can signal no more, so both kinds get the Classic drop (RFC 9331 §5.1,
         // RFC 9332 §2.5.1.1).
-        if base_acts && overloaded && self.dice.twice(p_prime, queue, rng) {
+        if base_acts && overloaded && self.sampler.twice(p_prime, queue, rng) {
             return Verdict::Drop(DropCause::Overload);
         }
         if self.config.marking.admits(ecn) {
-            // Whichever of the two AQMs wants it more (RFC 9332 §2.5).
+            // The larger of the two AQMs' probabilities (RFC 9332 §2.5).
             let coupled = if base_acts { p_l } else { Probability::ZERO };
             let (p, cause) = if native > coupled {
                 (native, MarkCause::Step)
             } else {
                 (coupled, MarkCause::Coupled)
             };
-            if self.dice.once(p, queue, rng) {
+            if self.sampler.once(p, queue, rng) {
                 return Verdict::Mark(cause);
             }
-        } else if base_acts && !overloaded && self.dice.twice(p_prime, queue, rng) {
+        } else if base_acts && !overloaded && self.sampler.twice(p_prime, queue, rng) {
             return if self.config.classic_ecn && ecn.is_capable() {
                 Verdict::Mark(MarkCause::Classic)
             } else {
@@ -239,7 +239,7 @@ impl<P: Packet, B: Base> Qdisc<P> for Engine<P, B> {
         rng: &mut impl Rng,
         watch: &mut impl Watch<P>,
     ) -> Option<Departure<P>> {
-        self.turns.take(now);
+        self.busy_periods.take(now);
         loop {
             let Some(queue) = self.schedule(now) else {
                 // The last packets were dropped.
@@ -296,11 +296,11 @@ impl<P: Packet, B: Base> Qdisc<P> for Engine<P, B> {
     }
 }
 
-/// The PI controller: p' and what follows from it (DCttH Algorithm 3).
+/// The PI controller: p' and the values derived from it (DCttH Algorithm 3).
 #[derive(Clone, Debug)]
 pub struct Pi {
     coupled: Coupled,
-    /// The queue delay at the last update.
+    /// The queueing delay at the last update.
     q_prev: Duration,
     /// When the next update is due.
     due: Time,
@@ -350,13 +350,13 @@ impl Base for Pi {
 
 /// Chance: independent draws, or probability that accumulates per queue (RFC 9332 §A.1).
 #[derive(Clone, Debug)]
-struct Dice {
+struct Sampler {
     recur: bool,
     /// Accumulated probability of the L and of the Classic queue, in 2⁻³².
     sums: [u64; 2],
 }
 
-impl Dice {
+impl Sampler {
     /// A hit with probability `p`.
     #[inline]
     fn once(&mut self, p: Probability, queue: Queue, rng: &mut impl Rng) -> bool {

@@ -11,7 +11,7 @@ use crate::{Backlog, Departure, Limit, Packet, Qdisc, Queue, Watch};
 /// The settings of a FIFO.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Config {
-    /// What may wait.
+    /// The maximum backlog.
     pub limit: Limit,
 }
 
@@ -35,7 +35,7 @@ impl Default for Config {
 
 impl Configurable for Config {
     const KIND: &'static str = "fifo";
-    const ABOUT: &'static str = "one queue that drops what does not fit: no AQM";
+    const ABOUT: &'static str = "one queue that drops packets beyond its limit: no AQM";
 
     const PARAMS: &'static [Param<Self>] = &[
         Limit::packets_param(|c| c.limit.packets_value(), |c, v| c.limit.set_packets(v.packets())),

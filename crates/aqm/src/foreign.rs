@@ -1,7 +1,7 @@
-//! A discipline that somebody else decides: an idea, in another program or language.
+//! A discipline whose decisions come from outside: an experiment in another program or language.
 //!
-//! The queues, their limit and what is told of them are here. A [`Judge`] says what becomes of each
-//! packet, at its arrival and at its departure, and of two queues whose turn it is.
+//! The queues, their limit and their counters are here. A [`Policy`] decides about each
+//! packet, at its arrival and at its departure, and which of two queues is served.
 
 use core::fmt;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use rand_core::Rng;
 use crate::waiting::{Fifo, Waiting};
 use crate::{Backlog, Departure, DropCause, Limit, MarkCause, Packet, Qdisc, Queue, Signal, Watch};
 
-/// What a judge is told of a packet.
+/// The context of a decision about a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Case {
+pub struct Context {
     /// When it is asked.
     pub now: Time,
     /// The packet's length on the link.
@@ -25,14 +25,14 @@ pub struct Case {
     pub flow: u32,
     /// How long it has waited; zero at its arrival.
     pub sojourn: Duration,
-    /// What else waits in its queue; in all queues, before it is in one.
+    /// The backlog of its queue; of all queues, before it is in one.
     pub backlog: Backlog,
 }
 
-/// What becomes of a packet.
+/// The decision about a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It goes on as it is.
+    /// Forward it unchanged.
     Forward,
     /// It is marked CE; one that cannot be marked is dropped (RFC 3168 §6.1).
     Mark,
@@ -41,20 +41,20 @@ pub enum Verdict {
 }
 
 /// Decides. `now` never runs backwards.
-pub trait Judge: fmt::Debug + Send {
+pub trait Policy: fmt::Debug + Send {
     /// The queue of an arriving packet, of a discipline with two: L or C.
-    fn classify(&mut self, case: &Case) -> Queue;
+    fn classify(&mut self, context: &Context) -> Queue;
 
-    /// What becomes of an arriving packet, whose queue is known.
-    fn arrive(&mut self, case: &Case, queue: Queue) -> Verdict;
+    /// The decision about an arriving packet, whose queue is known.
+    fn arrive(&mut self, context: &Context, queue: Queue) -> Verdict;
 
     /// Both queues wait, their heads for so long: whether L goes first.
     fn l_goes_first(&mut self, l: Duration, c: Duration, now: Time) -> bool;
 
-    /// What becomes of a packet whose turn it is.
-    fn depart(&mut self, case: &Case, queue: Queue) -> Verdict;
+    /// The decision about the packet that is served next.
+    fn depart(&mut self, context: &Context, queue: Queue) -> Verdict;
 
-    /// Its timer is due; so much waits in L and in C, or in the only queue and in none.
+    /// Its timer is due. `waiting` is the backlog of L and of C, or of the only queue and zero.
     fn tick(&mut self, waiting: [Backlog; 2], heads: [Duration; 2], now: Time);
 
     /// The probabilities that it applies, where it keeps any.
@@ -63,22 +63,22 @@ pub trait Judge: fmt::Debug + Send {
     }
 }
 
-/// Makes the judge of a run. The number is the run's own, for chance.
-pub type Appoint = dyn Fn(u64) -> Box<dyn Judge> + Send + Sync;
+/// Makes the policy of a run. The number is the run's seed.
+pub type Factory = dyn Fn(u64) -> Box<dyn Policy> + Send + Sync;
 
-/// What a discipline of that kind consists of.
+/// The parts of a discipline of this kind.
 #[derive(Clone)]
 pub struct Config {
-    /// What it is called in results.
+    /// Its name in results.
     pub name: Arc<str>,
     /// Whether it has two queues, L and C.
     pub dual: bool,
-    /// What may wait.
+    /// The maximum backlog.
     pub limit: Limit,
     /// Time between ticks; `None` for no timer.
     pub tick: Option<Duration>,
-    /// Where its judge comes from.
-    pub appoint: Arc<Appoint>,
+    /// Where its policy comes from.
+    pub factory: Arc<Factory>,
 }
 
 impl fmt::Debug for Config {
@@ -88,19 +88,19 @@ impl fmt::Debug for Config {
     }
 }
 
-/// The same judges, under the same terms.
+/// The same policies, under the same terms.
 impl PartialEq for Config {
     fn eq(&self, other: &Self) -> bool {
         let terms = |c: &Config| (c.name.clone(), c.dual, c.limit, c.tick);
-        terms(self) == terms(other) && Arc::ptr_eq(&self.appoint, &other.appoint)
+        terms(self) == terms(other) && Arc::ptr_eq(&self.factory, &other.factory)
     }
 }
 
-/// The queues and the judge.
+/// The queues and the policy.
 #[derive(Debug)]
 pub struct Discipline<P> {
     config: Config,
-    judge: Box<dyn Judge>,
+    policy: Box<dyn Policy>,
     /// L and C; of a single queue the first.
     queues: [Fifo<P>; 2],
     next_tick: Option<Time>,
@@ -110,7 +110,7 @@ impl<P: Packet> Discipline<P> {
     /// Empty queues.
     pub fn new(config: Config, rng: &mut impl Rng) -> Self {
         Discipline {
-            judge: (config.appoint)(rng.next_u64()),
+            policy: (config.factory)(rng.next_u64()),
             queues: [Fifo::new(), Fifo::new()],
             next_tick: config.tick.map(|tick| Time::ZERO + tick),
             config,
@@ -162,7 +162,7 @@ impl<P: Packet> Discipline<P> {
             (true, false) => Some(1),
             (false, false) => {
                 let [l, c] = self.heads(now);
-                Some(usize::from(!self.judge.l_goes_first(l, c, now)))
+                Some(usize::from(!self.policy.l_goes_first(l, c, now)))
             }
         }
     }
@@ -174,7 +174,7 @@ impl<P: Packet> Discipline<P> {
 
 impl<P: Packet> Qdisc<P> for Discipline<P> {
     fn enqueue(&mut self, packet: P, now: Time, _: &mut impl Rng, watch: &mut impl Watch<P>) {
-        let mut case = Case {
+        let mut context = Context {
             now,
             size: packet.size(),
             ecn: packet.ecn(),
@@ -182,13 +182,13 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
             sojourn: Duration::ZERO,
             backlog: self.backlog(),
         };
-        let place = usize::from(self.config.dual && self.judge.classify(&case) != Queue::L);
+        let place = usize::from(self.config.dual && self.policy.classify(&context) != Queue::L);
         let queue = self.name(place);
-        if let Some(cause) = self.config.limit.refuses(case.backlog, &packet) {
+        if let Some(cause) = self.config.limit.refuses(context.backlog, &packet) {
             return watch.dropped(packet, queue, cause, now);
         }
-        case.backlog = self.queues[place].backlog();
-        let verdict = self.judge.arrive(&case, queue);
+        context.backlog = self.queues[place].backlog();
+        let verdict = self.policy.arrive(&context, queue);
         if let Some(packet) = Self::carry_out(verdict, packet, queue, now, watch) {
             self.queues[place].push(packet, now, false);
         }
@@ -204,7 +204,7 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
             let queue = self.name(place);
             let Waiting { packet, arrival, .. } = self.queues[place].pop()?;
             let sojourn = now.since(arrival);
-            let case = Case {
+            let context = Context {
                 now,
                 size: packet.size(),
                 ecn: packet.ecn(),
@@ -212,7 +212,7 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
                 sojourn,
                 backlog: self.queues[place].backlog(),
             };
-            let verdict = self.judge.depart(&case, queue);
+            let verdict = self.policy.depart(&context, queue);
             if let Some(packet) = Self::carry_out(verdict, packet, queue, now, watch) {
                 return Some(Departure { packet, queue, sojourn });
             }
@@ -233,7 +233,7 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
     fn tick(&mut self, now: Time) {
         let waiting = [self.queues[0].backlog(), self.queues[1].backlog()];
         let heads = self.heads(now);
-        self.judge.tick(waiting, heads, now);
+        self.policy.tick(waiting, heads, now);
         self.next_tick = self.config.tick.map(|tick| now + tick);
     }
 
@@ -242,6 +242,6 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
     }
 
     fn signal(&self) -> Option<Signal> {
-        self.judge.signal()
+        self.policy.signal()
     }
 }

@@ -23,7 +23,7 @@ pub struct Discipline<P> {
     flows: Flows<P>,
     /// The CoDel of each flow.
     controls: Vec<Control>,
-    /// What each flow may still send in this round, in bytes.
+    /// Bytes that each flow may still send in this round.
     deficits: Vec<i64>,
     /// Flows that had no queue until now.
     new: Line,

@@ -1,8 +1,8 @@
 //! Queue disciplines as pure state machines.
 //!
 //! Each discipline takes packets, the time and a source of randomness as arguments and returns
-//! decisions; it touches no clock, socket or file. What happens to a packet besides being
-//! forwarded is told to a [`Watch`]. The same code runs in the simulator and in the lab.
+//! decisions; it touches no clock, socket or file. It reports marks and drops to a
+//! [`Watch`]. The same code runs in the simulator and in the lab.
 //!
 //! ```
 //! use l4s_aqm::{Aqm, Config, Counters, Packet, Qdisc};
@@ -57,10 +57,10 @@ use l4s_units::{Bytes, Duration, Ecn, Probability, Rate, Time};
 use rand_core::Rng;
 
 /// The full-sized frame that "two packets" and "one MTU" refer to: 1500 B of IP and 14 B of
-/// Ethernet, what Linux calls `psched_mtu`.
+/// Ethernet (Linux: `psched_mtu`).
 pub const MTU: Bytes = Bytes::new(1514);
 
-/// What a discipline needs to know of a packet.
+/// The properties of a packet that a discipline uses.
 pub trait Packet {
     /// Its length on the link, link-layer header included.
     fn size(&self) -> Bytes;
@@ -97,9 +97,9 @@ pub struct Departure<P> {
 pub struct Signal {
     /// The base probability p' of a coupled AQM, or the drop probability of a single one.
     pub base: Probability,
-    /// What an L4S packet meets, the native L4S AQM aside.
+    /// The probability for an L4S packet, without the native L4S AQM.
     pub scalable: Probability,
-    /// What a Classic packet meets.
+    /// The probability for a Classic packet.
     pub classic: Probability,
 }
 
@@ -108,7 +108,7 @@ pub struct Signal {
 /// `now` must never run backwards between calls. Nothing is allocated per packet: queues grow to
 /// their longest and stay there.
 pub trait Qdisc<P: Packet> {
-    /// Takes a packet, or drops it (and perhaps others) and tells `watch`.
+    /// Takes a packet, or drops it (and perhaps others); reports to `watch`.
     fn enqueue(&mut self, packet: P, now: Time, rng: &mut impl Rng, watch: &mut impl Watch<P>);
 
     /// The next packet to transmit; `None` only when no packet is left.
@@ -123,16 +123,16 @@ pub trait Qdisc<P: Packet> {
     /// to none of it: for a discipline that is replaced.
     fn evacuate(&mut self) -> Vec<(Time, P)>;
 
-    /// It takes the place of `old`, of the same kind with other settings, and takes over what that
-    /// learned of the traffic: the probability of a controller. Its clock starts anew.
+    /// It replaces `old`, of the same kind with other settings, and takes over its learned
+    /// state: the probability of a controller. Its clock restarts.
     fn inherit(&mut self, _old: &Self)
     where
         Self: Sized,
     {
     }
 
-    /// The link behind it has this rate from now on: told before the first packet, and again
-    /// whenever it changes. Most disciplines do not ask.
+    /// Sets the rate of the link behind it: called before the first packet, and at each
+    /// change. Most disciplines ignore it.
     fn set_rate(&mut self, _rate: Rate) {}
 
     /// When [`Qdisc::tick`] is due next; `None` for disciplines without a timer.
@@ -143,7 +143,7 @@ pub trait Qdisc<P: Packet> {
     /// Periodic work that needs no packet.
     fn tick(&mut self, _now: Time) {}
 
-    /// What waits now, in all queues together.
+    /// The backlog now, in all queues together.
     fn backlog(&self) -> Backlog;
 
     /// The probabilities applied now.

@@ -1,4 +1,4 @@
-//! What may wait in a discipline: the limits that every one of them has.
+//! The maximum backlog of a discipline: the limits that every one of them has.
 
 use l4s_units::Bytes;
 use l4s_units::param::{Kind, Param, Value};
@@ -18,17 +18,17 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// So many packets of any size.
+    /// This number of packets of any size.
     pub const fn packets(packets: u64) -> Limit {
         Limit { packets, bytes: Bytes::new(u64::MAX), memory: None }
     }
 
-    /// So many bytes.
+    /// This number of bytes.
     pub const fn bytes(bytes: Bytes) -> Limit {
         Limit { packets: u64::MAX, bytes, memory: None }
     }
 
-    /// So many packets, in no more memory than twice as many full ones take (`sch_dualpi2`).
+    /// This number of packets, in at most the memory of twice as many full ones (`sch_dualpi2`).
     pub const fn linux(packets: u64) -> Limit {
         let memory = Some(Bytes::new(packets.saturating_mul(2 * MTU.get())));
         Limit { memory, ..Limit::packets(packets) }

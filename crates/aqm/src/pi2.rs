@@ -68,7 +68,7 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
 
     fn signal(&self) -> Option<Signal> {
         let signal = self.engine.signal()?;
-        // Where nothing is marked scalably, an L4S packet meets what a Classic one meets.
+        // Without scalable marking, an L4S packet gets the probability of a Classic one.
         let scalable = if self.scalable { signal.scalable } else { signal.classic };
         Some(Signal { scalable, ..signal })
     }

@@ -3,7 +3,7 @@
 //!
 //! Time is counted in ticks of 64 ns and probability in units of 2⁻⁵⁶, as there.
 //!
-//! What cable modems do otherwise (RFC 8034) is in `docsis`.
+//! The differences of cable modems (RFC 8034) are in `docsis`.
 
 mod config;
 mod docsis;
@@ -49,7 +49,7 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
     fn enqueue(&mut self, mut packet: P, now: Time, rng: &mut impl Rng, watch: &mut impl Watch<P>) {
         let mut refusal = self.config.limit.refuses(self.backlog(), &packet);
         if refusal.is_none() && self.control.hits(self.backlog(), packet.size().get(), rng) {
-            // RFC 8033 §5.1: a mark instead, unless the queue is beyond what marks can control.
+            // RFC 8033 §5.1: a mark instead, unless the probability is beyond the range of marks.
             let markable = self.config.ecn && self.control.p <= self.control.ecn_drop;
             if !(markable && mark(&mut packet, MarkCause::Classic, now, watch)) {
                 refusal = Some(self.control.cause(packet.ecn(), self.config.ecn));
@@ -106,18 +106,18 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
     }
 }
 
-/// The controller, and what decides about a packet.
+/// The controller, and the state of its decisions.
 #[derive(Clone, Debug)]
 struct Control {
     /// The drop probability in 2⁻⁵⁶.
     p: u64,
-    /// What has accumulated of it since the last drop, likewise.
+    /// Probability accumulated since the last drop, likewise.
     accumulated: u64,
     /// The delay of the last packet that left, in ticks; 0 when it left the queue empty.
     q: u64,
     /// The delay at the last update.
     q_prev: u64,
-    /// What is left of the burst allowance, in ticks.
+    /// The rest of the burst allowance, in ticks.
     burst: u64,
     /// When the last packet left, in ticks.
     left_at: Option<u64>,
@@ -167,7 +167,7 @@ impl Control {
         }
     }
 
-    /// It takes over what another controller knows, and goes on at once.
+    /// It takes over the state of another controller, and continues at once.
     fn inherit(&mut self, old: &Control) {
         let Control { p, accumulated, q, q_prev, left_at, .. } = *old;
         let burst = old.burst.min(self.max_burst);
@@ -221,7 +221,7 @@ impl Control {
     #[inline]
     fn observe(&mut self, arrival: Time, now: Time, empty: bool) {
         let now = ticks(now.as_nanos());
-        // What waited for nobody behind it says that there is no queue (Linux).
+        // A packet that leaves the queue empty shows that there is no queue (Linux).
         self.q = if empty { 0 } else { now.saturating_sub(ticks(arrival.as_nanos())) };
         if let Some(left_at) = self.left_at.filter(|_| self.variant != Variant::Docsis) {
             self.burst = self.burst.saturating_sub(now.saturating_sub(left_at));

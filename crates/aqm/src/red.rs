@@ -23,7 +23,7 @@ pub struct Discipline<P> {
     chance: Chance,
 }
 
-/// What to do with an arriving packet.
+/// The decision about an arriving packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Action {
     Pass,
@@ -113,8 +113,8 @@ struct Average {
 }
 
 impl Config {
-    /// What `tc` tells the kernel of the average: its weight, and how it falls while the queue is
-    /// idle. `None` when no weight fits the burst.
+    /// The parameters of the average that `tc` gives to the kernel: its weight, and its decay while
+    /// the queue is idle. `None` when no weight fits the burst.
     pub fn average(&self) -> Option<Weights> {
         let weight_log = self.weight_log()?;
         let (cell_log, damping) = idle_damping(self, weight_log);
@@ -173,7 +173,7 @@ impl Average {
 /// The table of [`Average::damping`] and the size of its cells, as `tc` makes it.
 ///
 /// `tc` counts time in ticks of 64 ns and the kernel reads the table in µs, so that an average
-/// falls 15.6 times more slowly than meant. This is what a Linux user gets.
+/// decays 15.6 times more slowly than intended. A Linux user gets the same.
 fn idle_damping(config: &Config, weight_log: u32) -> (u32, [u8; 256]) {
     const TICKS_PER_US: f64 = 1000.0 / 64.0;
     let us = config.avpkt.get() as f64 * 8e6 / config.bandwidth.as_bps().max(1) as f64;

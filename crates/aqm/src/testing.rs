@@ -1,4 +1,4 @@
-//! What the unit tests of the disciplines share.
+//! Common parts of the disciplines' unit tests.
 
 use l4s_units::{Bytes, Ecn, Time};
 use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
@@ -8,7 +8,7 @@ use crate::{MTU, Packet};
 /// The seed of tests in which chance plays no part.
 pub const SEED: u64 = 1;
 
-/// A packet that can be told from others.
+/// A packet with an identity.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Probe {
     pub id: u64,

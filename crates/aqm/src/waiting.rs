@@ -6,7 +6,7 @@ use l4s_units::{Bytes, Duration, Time};
 
 use crate::{Departure, Packet, Queue};
 
-/// What waits in a queue.
+/// The backlog in a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Backlog {
     /// Packets.
@@ -93,7 +93,7 @@ impl<P: Packet> Fifo<P> {
         self.packets.is_empty()
     }
 
-    /// What waits.
+    /// The backlog.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.backlog

@@ -1,4 +1,4 @@
-//! What happened to packets: the events that a discipline tells, and counters of them.
+//! Events of packets that a discipline reports, and counters of them.
 
 use l4s_units::Time;
 
@@ -57,16 +57,16 @@ pub enum DropCause {
     Memory,
 }
 
-/// Listens to what a discipline does, besides forwarding.
+/// Receives the events of a discipline, other than forwarding.
 pub trait Watch<P> {
-    /// `packet` was just marked CE. Told once per packet.
+    /// `packet` was just marked CE. Called once per packet.
     fn marked(&mut self, packet: &P, queue: Queue, cause: MarkCause, now: Time);
 
     /// `packet` is gone.
     fn dropped(&mut self, packet: P, queue: Queue, cause: DropCause, now: Time);
 }
 
-/// Gives a packet of the only queue a congestion mark, told once however often it is given.
+/// Marks a packet of the only queue; reports a packet once, even if it is marked again.
 /// `false` when the packet cannot carry one.
 #[inline]
 pub(crate) fn mark<P: Packet>(

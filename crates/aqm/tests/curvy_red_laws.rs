@@ -1,6 +1,6 @@
 //! The laws of Curvy RED (Slides; RFC 9332 §B).
 //!
-//! As for DualPI2, time stands still while many packets are served, at a queue delay that gives
+//! As for DualPI2, time does not advance while many packets are served, at a queueing delay that gives
 //! a known probability; the share that is marked or dropped has to lie within five standard
 //! deviations.
 
@@ -26,7 +26,7 @@ fn bare(config: Config) -> Config {
     Config { f: 0, limit: Limit::packets(1 << 20), queues, ..config }
 }
 
-/// The queue delay at which the base probability is `p`, at S_C = 1: p · 2²⁹ ns.
+/// The queueing delay at which the base probability is `p`, at S_C = 1: p · 2²⁹ ns.
 fn delay_for(p: f64) -> Time {
     Time::from_nanos((p * f64::from(1 << 29)) as u64)
 }
@@ -48,11 +48,11 @@ fn classic_signal_is_the_square_of_the_line() {
         for config in [Config::slides(), Config::rfc9332()] {
             let rig = fates(bare(config), Ecn::NotEct, 0, delay_for(p));
             assert_fits(rig.drops(Queue::C, DropCause::Aqm), N, p * p, "Not-ECT");
-            assert_eq!(rig.told.marked.len(), 0);
+            assert_eq!(rig.events.marked.len(), 0);
         }
         let rig = fates(bare(Config::rfc9332()), Ecn::Ect0, 0, delay_for(p));
         assert_fits(rig.marks(Queue::C, MarkCause::Classic), N, p * p, "ECT(0)");
-        assert_eq!(rig.told.dropped.len(), 0);
+        assert_eq!(rig.events.dropped.len(), 0);
     }
 }
 
@@ -77,7 +77,7 @@ fn at_saturation_both_queues_get_the_classic_drop() {
         let rig = fates(bare(Config::rfc9332()), ecn, 0, delay_for(p));
         let drops = rig.drops(queue, DropCause::Overload);
         assert_fits(drops, N, p * p, "overload");
-        assert_eq!(rig.told.marked.len() as u64, if queue == Queue::L { N - drops } else { 0 });
+        assert_eq!(rig.events.marked.len() as u64, if queue == Queue::L { N - drops } else { 0 });
     }
     // IETF97 strategy a: the base probability stops at 1/k.
     let mut config = bare(Config::rfc9332());
@@ -174,7 +174,7 @@ fn below_the_minimum_threshold_of_figure_9_no_buffer_of_its_size_is_signalled() 
     // Its minTh is 500 ms, its limit 250 ms at the rate of the link.
     let signals = |min_th| {
         let config = Config { min_th, ..bare(Config::rfc9332()) };
-        fates(config, Ecn::NotEct, 0, ms(250)).told.dropped.len()
+        fates(config, Ecn::NotEct, 0, ms(250)).events.dropped.len()
     };
     assert_eq!(signals(Duration::from_millis(500)), 0);
     // Figure 11 has none: 250 ms are 0.466 of the ramp, and 0.217 is its square.

@@ -184,7 +184,7 @@ fn marks_come_at_their_probability_when_time_stands_still() {
         assert_fits(rig.marks(queue, cause), 1000, p.as_f64(), "marks");
         let rate = rig.marks(queue, cause) as f64 / 1000.0;
         assert!((rate - p.as_f64()).abs() < 0.05);
-        assert_eq!(rig.told.dropped.len(), 0);
+        assert_eq!(rig.events.dropped.len(), 0);
     }
 }
 
@@ -238,8 +238,8 @@ fn a_limit_in_bytes_refuses_what_does_not_fit() {
     for id in 0..4 {
         rig.put(Probe::full(id, Ecn::NotEct).size(1500), ms(0));
     }
-    assert_eq!(rig.told.dropped[0].0.id, 3);
-    assert_eq!((rig.told.dropped.len(), rig.backlog().packets), (1, 3));
+    assert_eq!(rig.events.dropped[0].0.id, 3);
+    assert_eq!((rig.events.dropped.len(), rig.backlog().packets), (1, 3));
 }
 
 #[test]
@@ -268,10 +268,10 @@ fn early_drop_acts_at_enqueue_and_late_drop_at_dequeue() {
         rig.tick_until(ms(1000));
         rig.put(Probe::full(99, Ecn::NotEct), ms(1000));
         let early = usize::from(drop_at == DropAt::Enqueue);
-        assert_eq!(rig.told.dropped.len(), early);
+        assert_eq!(rig.events.dropped.len(), early);
         assert_eq!(rig.drain(ms(1000)).len(), if early == 1 { 10 } else { 2 });
         // Late: all but the last two, which are below the floor of two full packets.
-        assert_eq!(rig.told.dropped.len(), if early == 1 { 1 } else { 9 });
+        assert_eq!(rig.events.dropped.len(), if early == 1 { 1 } else { 9 });
     }
 }
 

@@ -9,7 +9,7 @@ use common::{Probe, Rig};
 use l4s_aqm::dualpi2::{
     self, Classify, DropAt, FloorAt, LAqm, LWait, Overload, Randomness, Scheduler, Step,
 };
-use l4s_aqm::foreign::{self, Case, Judge, Verdict};
+use l4s_aqm::foreign::{self, Context, Policy, Verdict};
 use l4s_aqm::{
     Backlog, Config, Limit, MTU, Qdisc, Queue, cobalt, codel, curvy_red, fifo, for_each_discipline,
     fq_codel, pi2, pie, red,
@@ -172,7 +172,7 @@ fn limit_of(config: &mut Config) -> &mut Limit {
     }
 }
 
-/// A judge without a law.
+/// A policy without a law.
 #[derive(Debug)]
 struct Dice(Xoshiro256PlusPlus);
 
@@ -186,17 +186,17 @@ impl Dice {
     }
 }
 
-impl Judge for Dice {
-    fn classify(&mut self, case: &Case) -> Queue {
-        if case.ecn == Ecn::Ect1 { Queue::L } else { Queue::C }
+impl Policy for Dice {
+    fn classify(&mut self, context: &Context) -> Queue {
+        if context.ecn == Ecn::Ect1 { Queue::L } else { Queue::C }
     }
-    fn arrive(&mut self, _: &Case, _: Queue) -> Verdict {
+    fn arrive(&mut self, _: &Context, _: Queue) -> Verdict {
         self.verdict()
     }
     fn l_goes_first(&mut self, _: Duration, _: Duration, _: Time) -> bool {
         self.0.next_u32() % 2 == 0
     }
-    fn depart(&mut self, _: &Case, _: Queue) -> Verdict {
+    fn depart(&mut self, _: &Context, _: Queue) -> Verdict {
         self.verdict()
     }
     fn tick(&mut self, _: [Backlog; 2], _: [Duration; 2], _: Time) {}
@@ -209,7 +209,7 @@ fn any_foreign() -> impl Strategy<Value = Config> {
             dual,
             limit,
             tick: ticks.then(|| Duration::from_millis(1)),
-            appoint: Arc::new(|seed| Box::new(Dice(Xoshiro256PlusPlus::seed_from_u64(seed)))),
+            factory: Arc::new(|seed| Box::new(Dice(Xoshiro256PlusPlus::seed_from_u64(seed)))),
         })
     })
 }
@@ -280,11 +280,11 @@ struct Ledger {
 impl Ledger {
     /// Nothing is lost, made or changed but by a mark, and the backlog is what is still inside.
     fn balance(&mut self, rig: &Rig) -> Result<(), TestCaseError> {
-        for (packet, _, _) in &rig.told.dropped[self.drops_seen..] {
+        for (packet, _, _) in &rig.events.dropped[self.drops_seen..] {
             let came = self.came.remove(&packet.id);
             prop_assert!(came.is_some(), "{packet:?} was dropped twice, or never came");
         }
-        self.drops_seen = rig.told.dropped.len();
+        self.drops_seen = rig.events.dropped.len();
         let inside = rig.backlog();
         prop_assert_eq!(inside.packets, self.came.len());
         let bytes: u64 = self.came.values().map(|p| p.size.get()).sum();
@@ -340,7 +340,7 @@ proptest! {
                         if came.ecn != out.packet.ecn {
                             prop_assert!(came.ecn.is_capable() && out.packet.ecn.is_ce());
                         }
-                        let told = rig.told.marked.iter().filter(|(id, _, _)| *id == came.id);
+                        let told = rig.events.marked.iter().filter(|(id, _, _)| *id == came.id);
                         let is_new = came.ecn != out.packet.ecn;
                         prop_assert_eq!(told.count(), usize::from(is_new), "a mark is told once");
                         ledger.left.push((out.packet, out.queue));
@@ -394,10 +394,10 @@ proptest! {
             rig.put(Probe { id: id as u64, size: Bytes::new(size), ecn, flow }, now);
         }
         let left = std::iter::from_fn(|| rig.take(now)).take(leave).count();
-        let (inside, dropped) = (rig.backlog().packets, rig.told.dropped.len());
-        let told = (dropped, rig.told.marked.len());
+        let (inside, dropped) = (rig.backlog().packets, rig.events.dropped.len());
+        let told = (dropped, rig.events.marked.len());
         let out = rig.aqm.evacuate();
-        prop_assert_eq!((rig.told.dropped.len(), rig.told.marked.len()), told, "no signal");
+        prop_assert_eq!((rig.events.dropped.len(), rig.events.marked.len()), told, "no signal");
         prop_assert_eq!((out.len(), left + inside + dropped), (inside, came.len()));
         prop_assert!(out.windows(2).all(|pair| pair[0].0 <= pair[1].0));
         for (arrival, packet) in &out {
@@ -428,7 +428,7 @@ proptest! {
                 }
                 rig.aqm.tick(now);
             }
-            (out, rig.told.dropped, rig.told.marked)
+            (out, rig.events.dropped, rig.events.marked)
         };
         prop_assert_eq!(run(), run());
     }

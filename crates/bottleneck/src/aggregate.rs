@@ -7,17 +7,17 @@
 //! client               ▏▏▏▏▏▏▏▏          ▏▏▏  arrives at once, at the end
 //! ```
 //!
-//! While an aggregate is on the air nothing leaves the queue. Then the next one takes what waits,
+//! While an aggregate is transmitted nothing leaves the queue. Then the next one takes the backlog,
 //! up to its longest airtime; a lone packet on an idle link waits for no other. The shaper charges
-//! for each packet as ever, and an aggregate is on the air until that debt is paid: so the mean
-//! rate is the link's, and a new rate holds for the rest of what is on the air.
+//! for each packet as usual, and an aggregate is in transmission until that debt is paid. So the mean
+//! rate is the link's, and a new rate holds for the rest of the aggregate in transmission.
 
 use std::collections::VecDeque;
 
 use l4s_aqm::MTU;
 use l4s_units::{Bytes, Duration, Time};
 
-/// What is on the air.
+/// The aggregate in transmission.
 #[derive(Debug)]
 pub(crate) struct Aggregate<P> {
     /// The longest airtime.
@@ -31,8 +31,8 @@ pub(crate) struct Aggregate<P> {
     open: bool,
     /// When they arrive.
     lands: Time,
-    /// The largest packet so far: for one of these there must be room, as a queue does not tell
-    /// beforehand what comes next.
+    /// The largest packet so far. There must be room for one of this size, since a queue does not reveal
+    /// the size of its next packet.
     largest: Bytes,
 }
 
@@ -60,8 +60,8 @@ impl<P> Aggregate<P> {
         self.largest = self.largest.max(size);
     }
 
-    /// The link has another rate: so much is the longest airtime now, and what is on the air
-    /// arrives then.
+    /// The link has another rate: `limit` is the longest airtime now, and the aggregate in transmission
+    /// arrives at `lands`.
     pub fn rate_changed(&mut self, limit: Bytes, lands: Time) {
         self.limit = limit;
         if !self.packets.is_empty() {
@@ -69,8 +69,8 @@ impl<P> Aggregate<P> {
         }
     }
 
-    /// Whether a packet may be taken, where the shaper is `free` or not. What was begun goes on
-    /// until it is full or [`Aggregate::close`]d.
+    /// Whether a packet may be taken, where the shaper is `free` or not. An aggregate that was begun
+    /// takes packets until it is full or [`Aggregate::close`]d.
     pub fn may_take(&mut self, free: bool) -> bool {
         if !self.open {
             self.open = free && self.packets.is_empty();
@@ -88,7 +88,7 @@ impl<P> Aggregate<P> {
         self.lands = lands;
     }
 
-    /// Nothing more waits: the aggregate goes as it is.
+    /// Nothing more waits: the aggregate is complete.
     pub fn close(&mut self) {
         self.open = false;
     }
@@ -98,7 +98,7 @@ impl<P> Aggregate<P> {
         self.packets.push_back(packet);
     }
 
-    /// When what is on the air arrives; `None` for nothing.
+    /// When the aggregate in transmission arrives; `None` for nothing.
     pub fn lands(&self) -> Option<Time> {
         (!self.packets.is_empty()).then_some(self.lands)
     }

@@ -9,7 +9,7 @@ use l4s_units::{Bytes, Rate, Time};
 
 use crate::skb_memory;
 
-/// What waits in a socket to be sent, at most: the default of the largest send buffer of Linux
+/// The backlog in a socket to be sent, at most: the default of the largest send buffer of Linux
 /// (`tcp_wmem`), which counts the memory of packets.
 const SEND_BUFFER: Bytes = Bytes::new(4 << 20);
 
@@ -93,7 +93,7 @@ impl Frames {
         if at < stop { at } else { Time::NEVER }
     }
 
-    /// A frame is due, where so many before it have not been sent to their end: true if it is to
+    /// A frame is due, while `unsent` earlier ones are not sent completely. Returns true if it is to
     /// be written, false if it is skipped. One that finds the send buffer full is skipped by
     /// applications that do not adapt, too: there is nowhere to keep it.
     pub fn take(&mut self, unsent: usize) -> bool {
@@ -131,8 +131,8 @@ mod tests {
         Time::ZERO + Duration::from_micros(n)
     }
 
-    /// Every frame until `stop`, with so many unsent at each: when it was due and whether it was
-    /// written.
+    /// Every frame until `stop`, with `unsent(n)` unsent ones at the n-th: when it was due and
+    /// whether it was written.
     fn frames(app: &str, unsent: impl Fn(u64) -> usize) -> Vec<(Time, bool)> {
         let scenario = scenario(&format!("[[app]]\ngroup = \"A\"\nrate = \"1mbit\"\n{app}"));
         let mut frames = Frames::new(&scenario.apps[0]);
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(found, [written(0), written(333_333_333), written(666_666_666)]);
     }
 
-    /// 1 Gb/s at 100 frames per second are frames of 1.25 MB, of which three fill 4 MiB of packets of
+    /// 1 Gb/s at 100 frames per second are frames of 1.25 MB. Three of them fill 4 MiB of packets of
     /// 2304 B each; a frame of a byte takes a packet of 768 B.
     #[test]
     fn what_finds_the_send_buffer_full_is_skipped_and_its_frames_are_few() {

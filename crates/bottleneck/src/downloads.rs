@@ -12,7 +12,7 @@ use crate::{Stream, stream};
 /// The downloads of one `[[web]]`: when each begins and its size, in order of time.
 ///
 /// Times between them are exponential, so that they are a Poisson process. Each takes two numbers
-/// from the stream, whatever sizes there are: other sizes leave the times as they were.
+/// from the stream, for sizes of any kind: other sizes do not change the times.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     web: Web,
@@ -127,8 +127,8 @@ impl Downloads {
         Downloads { entries: entries.collect(), flow: roster.downloads().start }
     }
 
-    /// Those of one entry are others from now on. What was drawn for later is forgotten, and as the
-    /// times between Poisson arrivals have no memory, nobody can tell.
+    /// Changes the downloads of one entry from now on. Those drawn for later are discarded; since the
+    /// times between Poisson arrivals have no memory, this does not change the process.
     pub fn adapt(&mut self, entry: usize, web: &Web, now: Time) {
         let Entry { next, rest, .. } = &mut self.entries[entry];
         rest.adapt(web, now);

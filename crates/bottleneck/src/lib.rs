@@ -1,10 +1,11 @@
 //! The bottleneck of every substrate: a queue discipline behind a shaper.
 //!
-//! What lies behind it is fast: a packet arrives at its client when its transmission starts, or,
-//! where the link aggregates, with all others when their airtime is over. It knows neither where packets come from nor what measures them; the simulator and the lab each
-//! bring their own packets and their own [`Watch`].
+//! The path behind it is fast: a packet arrives at its client when its transmission starts, or,
+//! where the link aggregates, with all others at the end of their airtime. It depends neither on the
+//! source of packets nor on measurement; the simulator and the lab each bring their own packets
+//! and their own [`Watch`].
 //!
-//! What else every substrate must do alike is here too: random streams by name, and the
+//! The other common parts of all substrates are here too: random streams by name, and the
 //! [`Downloads`] that a scenario's `[[web]]` begin, the [`Frames`] that its `[[app]]` write, the
 //! [`Datagrams`] that its `[[udp]]` send, and the processing time of hosts ([`host_jitter`]).
 
@@ -36,13 +37,13 @@ use l4s_units::{Bytes, Rate, Time};
 
 use crate::aggregate::Aggregate;
 
-/// What a discipline that takes the place of another knows.
+/// The initial state of a discipline that replaces another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Successor {
     /// Nothing.
-    Stranger,
-    /// What one of its kind has learned of the traffic ([`Qdisc::inherit`]).
-    Heir,
+    Fresh,
+    /// The learned state of a discipline of its kind ([`Qdisc::inherit`]).
+    Inherit,
 }
 
 /// Bytes on the link whose packets count in another span of time ([`Bottleneck::straddling`]).
@@ -60,16 +61,16 @@ pub struct Bottleneck<P> {
     aqm: Aqm<P>,
     rng: Stream,
     shaper: Shaper,
-    /// What a discipline chooses once.
+    /// Random choices that a discipline makes once.
     setup: Stream,
     /// The first tick, until it is over. A discipline is there before the run: its first period ends
     /// at time zero. For one that begins in mid-run it ends later (Linux' PIE: half a second).
     first_tick: Option<Time>,
-    /// What is on the air, where the link aggregates.
+    /// The aggregate in transmission, where the link aggregates.
     air: Option<Box<Aggregate<P>>>,
     /// When counting begins; never again when it has.
     counts_from: Time,
-    /// What was owed then.
+    /// The debt at that time.
     owed_before: Bytes,
 }
 
@@ -99,28 +100,28 @@ impl<P: Packet> Bottleneck<P> {
         }
     }
 
-    /// The same, where those who count what it carries begin at `from`: the packets that leave from
+    /// The same, where counting begins at `from`: it includes the packets that leave from
     /// then on. See [`Bottleneck::straddling`].
     pub fn counted_from(mut self, from: Time) -> Self {
         self.counts_from = from;
         self
     }
 
-    /// A packet counts when its transmission starts, and the link is busy with it for longer. So
-    /// that nothing is counted that the link carried before or carries later: how much of what had
-    /// left when counting began was still to be transmitted then, and how much of what has left is
+    /// A packet counts when its transmission starts, and the link is busy with it for longer. These
+    /// are the corrections for data that the link carried before or carries later: the part of packets
+    /// that had left when counting began and was still to be transmitted then, and the same
     /// at `end`.
     pub fn straddling(&mut self, end: Time) -> Straddling {
         self.begin_to_count(end);
         Straddling { before: self.owed_before, after: self.shaper.owed(end) }
     }
 
-    /// How much of what has left is still to be transmitted.
+    /// The part of packets that left which is still to be transmitted.
     pub fn owed(&self, now: Time) -> Bytes {
         self.shaper.owed(now)
     }
 
-    /// Before the first thing that changes what the shaper is owed at `now` or later.
+    /// Called before the first change of the shaper's debt at `now` or later.
     #[inline]
     fn begin_to_count(&mut self, now: Time) {
         if now >= self.counts_from {
@@ -139,10 +140,10 @@ impl<P: Packet> Bottleneck<P> {
         }
     }
 
-    /// Another discipline takes the place of the present one, its clock starting now. What waits
-    /// moves into it in order of arrival and as if it had arrived there: with the same arrival, so
-    /// that its delay counts on, and subject to what the new discipline does at arrival (its limit
-    /// may drop some). Marks stay. Linux would drop all that waits.
+    /// Another discipline replaces the present one, its clock starting now. The backlog
+    /// moves into it in order of arrival, with the same times of arrival, so that its delay counts on.
+    /// The new discipline decides about each packet as at arrival (its limit may drop some). Marks
+    /// stay. Linux would drop the whole backlog.
     pub fn replace_aqm(
         &mut self,
         aqm: &l4s_aqm::Config,
@@ -152,7 +153,7 @@ impl<P: Packet> Bottleneck<P> {
     ) {
         let mut next = Aqm::new(aqm, &mut self.setup);
         next.set_rate(self.shaper.rate());
-        if successor == Successor::Heir {
+        if successor == Successor::Inherit {
             next.inherit(&self.aqm);
         }
         let waiting = core::mem::replace(&mut self.aqm, next).evacuate();
@@ -254,7 +255,7 @@ impl<P: Packet> Bottleneck<P> {
         self.aqm.tick(now);
     }
 
-    /// What waits now.
+    /// The backlog now.
     pub fn backlog(&self) -> Backlog {
         self.aqm.backlog()
     }
@@ -328,7 +329,7 @@ mod tests {
     fn a_discipline_is_there_before_the_run_and_a_later_one_begins_anew() {
         let pie = Config::Pie(pie::Config::linux());
         let mut bottleneck = loaded();
-        bottleneck.replace_aqm(&pie, Successor::Stranger, ms(3000), &mut ());
+        bottleneck.replace_aqm(&pie, Successor::Fresh, ms(3000), &mut ());
         assert_eq!(bottleneck.next_tick(), ms(3500));
         let mut bottleneck = Bottleneck::<Probe>::new(&Link::new(Rate::from_mbps(12)), &pie, 1);
         assert_eq!(bottleneck.next_tick(), Time::ZERO);
@@ -353,8 +354,9 @@ mod tests {
     }
 
     proptest! {
-        /// From 1 kb/s to 1 Tb/s, with aggregates or without: of a link that is never idle what left
-        /// between two instants, and what straddles them, is what its rate carries between them.
+        /// From 1 kb/s to 1 Tb/s, with aggregates or without. For a link that is never idle, the
+        /// bytes that left between two instants, corrected by those that straddle them, are the
+        /// bytes of its rate between them.
         #[test]
         fn what_left_and_what_straddles_is_what_the_rate_carries(
             bps in (10u32..40, 0.5..1.0f64), sizes in prop::collection::vec(64u64..9_000, 1..4),
@@ -404,7 +406,7 @@ mod tests {
         let mut bottleneck = loaded();
         bottleneck.replace_aqm(
             &Config::DualPi2(dualpi2::Config::dctth()),
-            Successor::Stranger,
+            Successor::Fresh,
             ms(1030),
             &mut (),
         );
@@ -425,7 +427,7 @@ mod tests {
         let (buffer, aggregation) = (Buffer::Packets(100), Duration::ZERO);
         let link = Link { rate, burst, buffer, aggregation, ack_loss: 0.0 };
         let shaped = Config::Cobalt(cobalt::Config::shaped());
-        // How many of 1000 packets are marked where so many others always wait.
+        // The number of marked packets of 1000 behind a standing backlog of this size.
         let marks = |bottleneck: &mut Bottleneck<Probe>, standing: usize| {
             let mut counters = Counters::default();
             let mut now = bottleneck.shaper.free_at();
@@ -446,7 +448,7 @@ mod tests {
         assert!(marks(&mut first, 11) > 10);
         let mut later = Bottleneck::new(&link, &Config::Cobalt(cobalt::Config::linux()), 1);
         assert!(marks(&mut later, 4) > 10);
-        later.replace_aqm(&shaped, Successor::Stranger, ms(20_000), &mut ());
+        later.replace_aqm(&shaped, Successor::Fresh, ms(20_000), &mut ());
         assert_eq!(marks(&mut later, 4), 0);
     }
 
@@ -456,7 +458,7 @@ mod tests {
         assert_eq!(bottleneck.next_tick(), Time::NEVER);
         bottleneck.replace_aqm(
             &Config::Pie(pie::Config::linux()),
-            Successor::Stranger,
+            Successor::Fresh,
             ms(1030),
             &mut (),
         );
@@ -466,7 +468,7 @@ mod tests {
         assert_eq!(bottleneck.next_tick(), ms(1546));
         bottleneck.replace_aqm(
             &Config::Codel(codel::Config::linux()),
-            Successor::Stranger,
+            Successor::Fresh,
             ms(1540),
             &mut (),
         );
@@ -478,7 +480,7 @@ mod tests {
         let mut bottleneck = loaded();
         let mut seen = Counters::default();
         let small = fifo::Config { limit: Limit::packets(5) };
-        bottleneck.replace_aqm(&Config::Fifo(small), Successor::Stranger, ms(1030), &mut seen);
+        bottleneck.replace_aqm(&Config::Fifo(small), Successor::Fresh, ms(1030), &mut seen);
         assert_eq!(seen.drops(Queue::Q, DropCause::Limit), 15);
         assert_eq!(bottleneck.transmit(ms(1030), &mut ()).unwrap().packet.0, 0);
     }

@@ -1,10 +1,10 @@
-//! What every substrate says alike of its packets, so that disciplines decide alike.
+//! The properties of packets that are the same on every substrate, so that decisions are too.
 
 use l4s_model::FlowId;
 use l4s_units::Bytes;
 
-/// What disciplines that separate flows hash. The number of the flow stands for its addresses and
-/// ports, so any mixing will do.
+/// The hash input of disciplines that separate flows. The number of the flow stands for its
+/// addresses and ports, so any mixing will do.
 #[inline]
 pub fn flow_hash(flow: FlowId) -> u32 {
     (flow.get() ^ 0x9e37_79b9).wrapping_mul(0x85eb_ca6b).rotate_left(15).wrapping_mul(0xc2b2_ae35)

@@ -8,7 +8,7 @@ pub type Stream = Xoshiro256PlusPlus;
 
 /// The stream `name` of the run with this seed.
 pub fn stream(seed: u64, name: &str) -> Stream {
-    // FNV-1a of the name tells streams apart; the generator's own seeding mixes the rest.
+    // FNV-1a of the name distinguishes streams; the generator's own seeding mixes the rest.
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });

@@ -1,5 +1,5 @@
-//! The link as a token bucket, as `htb` is, because that is what the papers' testbeds and the
-//! reference kernel measurements have. A packet leaves when the bucket is not in debt and is then
+//! The link as a token bucket like `htb`, because the papers' testbeds and the
+//! reference kernel measurements use it. A packet leaves when the bucket is not in debt and is then
 //! charged for; with a bucket of one full packet, two may leave together after idling.
 
 use l4s_units::{Bytes, Duration, Rate, Spacing, Time};
@@ -7,7 +7,7 @@ use l4s_units::{Bytes, Duration, Rate, Spacing, Time};
 /// A token bucket.
 #[derive(Debug)]
 pub struct Shaper {
-    /// The rate, and what of the last packet's time no nanosecond holds.
+    /// The rate, and the part of the last packet's time below a nanosecond.
     spacing: Spacing,
     bucket: Bytes,
     /// The bucket, as time at the rate.
@@ -27,7 +27,7 @@ impl Shaper {
         }
     }
 
-    /// Fills the bucket at `rate` from `now` on. What is in it or owed is so many bytes: the rest
+    /// Fills the bucket at `rate` from `now` on. Its content or debt in bytes is kept: the rest
     /// of a packet whose transmission began goes at the new rate.
     pub fn set_rate(&mut self, rate: Rate, now: Time) {
         self.free_at = if self.free_at < now {
@@ -74,8 +74,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever the rates, sizes and changes of the rate: a link that is never idle carries
-        /// what its rates allow, and is at most one nanosecond of its rate ahead.
+        /// With any rates, sizes and changes of the rate: a link that is never idle carries the
+        /// bytes that its rates allow, and is at most one nanosecond of its rate ahead.
         #[test]
         fn a_busy_link_carries_exactly_its_rate(
             first in 1_000u64..1_000_000_000_000,
@@ -83,7 +83,7 @@ mod tests {
         ) {
             let (mut rate, mut now) = (first, Time::ZERO);
             let mut shaper = Shaper::new(Rate::from_bps(rate), Bytes::ZERO);
-            // In 10⁻⁹ bits: what the link was given, and what its rates allowed.
+            // In 10⁻⁹ bits: the bits that the link was given, and those that its rates allowed.
             let (mut sent, mut allowed) = (0u128, 0u128);
             for (size, change, part) in packets {
                 let free_at = shaper.free_at();
@@ -98,7 +98,8 @@ mod tests {
                 let free_at = shaper.free_at();
                 allowed += u128::from(free_at.since(now).as_nanos()) * u128::from(rate);
                 now = free_at;
-                // All that was sent before is over, but for less than passes in a nanosecond.
+                // All data that was sent before is through, except for less than the bits of a
+                // nanosecond.
                 prop_assert!(allowed <= sent && sent - allowed < u128::from(rate));
                 shaper.charge(Bytes::new(size), now);
                 sent += u128::from(size) * 8_000_000_000;
@@ -127,7 +128,7 @@ mod tests {
         let now = Time::from_nanos(1_000_000_000);
         shaper.charge(packet, now);
         shaper.charge(packet, now);
-        // 1514 B · 8 / 4 Mb/s = 3.028 ms, of which half is over; the rest takes twice as long.
+        // 1514 B · 8 / 4 Mb/s = 3.028 ms. Half of it is over; the rest takes twice as long.
         let half = Duration::from_micros(1514);
         shaper.set_rate(Rate::from_mbps(2), now + half);
         assert_eq!(shaper.free_at, now + half + half * 2);

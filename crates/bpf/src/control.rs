@@ -14,19 +14,19 @@ use libbpf_rs::{ErrorKind, Link, MapCore, MapHandle};
 use crate::BpfError;
 use crate::object::{self, Program, pinning};
 
-/// Where kernel.h's `tcp_congestion_ops` has what the loader writes; checked there.
+/// The position of the fields in kernel.h's `tcp_congestion_ops` that the loader writes; checked there.
 const TX_START: std::ops::Range<usize> = 32..40;
 const FLAGS: std::ops::Range<usize> = 80..84;
 const NAME: std::ops::Range<usize> = 84..100;
 
-/// What a congestion control asks of the kernel (`TCP_CONG_*`).
+/// Flags of a congestion control for the kernel (`TCP_CONG_*`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flags(u32);
 
 impl Flags {
     /// Anyone may choose it.
     pub const NON_RESTRICTED: Flags = Flags(1);
-    /// ECN is negotiated whatever the sysctl says.
+    /// ECN is negotiated with any value of the sysctl.
     pub const NEEDS_ECN: Flags = Flags(2);
     /// AccECN is negotiated: marks are counted exactly.
     pub const NEEDS_ACCECN: Flags = Flags(4);
@@ -91,10 +91,10 @@ impl Loaded {
     /// sent as ECT(0): see [`Ect1`](crate::Ect1). A connection without any ECN goes on with the
     /// kernel's Reno, as Not-ECT.
     ///
-    /// What [`unable`](prague::kernel::unable) says of the configuration is done as in
+    /// Settings that [`unable`](prague::kernel::unable) reports have the values of
     /// [`prague::Config::linux`].
     pub fn prague(name: &str, config: &prague::Config) -> Result<Loaded, BpfError> {
-        // What the kernel knows is asked with DCTCP, which is verified in a small part of the time.
+        // The kernel's features are tried with DCTCP, which is verified in a small part of the time.
         let known = |flags: &Flags| Loaded::dctcp_with(&throw_away_name(), *flags).is_ok();
         let flags = PREFERRED.into_iter().find(known).unwrap_or(CLASSIC);
         Loaded::register(object::PRAGUE(), name, flags, Some(&Settings::new(config)))
@@ -155,12 +155,13 @@ impl Loaded {
         &self.name
     }
 
-    /// What [`Sockets::open`](crate::Sockets::open) finds its sockets by, if it shows any.
+    /// The number with which [`Sockets::open`](crate::Sockets::open) finds its sockets, if it
+    /// exports any.
     pub fn sockets(&self) -> Option<u32> {
         self.sockets
     }
 
-    /// Leaves what its sockets show in the kernel, to be found by
+    /// Pins the map of its sockets' state, to be opened by
     /// [`Sockets::pinned`](crate::Sockets::pinned), until the file of the BPF file system is removed.
     pub fn pin_sockets(&self, path: &Path) -> Result<(), BpfError> {
         let map = self.sockets.map(MapHandle::from_map_id);
@@ -175,7 +176,7 @@ impl Loaded {
         self.link.pin(path).map_err(|error| refused(path, &error))
     }
 
-    /// What it asks of the kernel.
+    /// Its flags for the kernel.
     pub fn flags(&self) -> Flags {
         self.flags
     }

@@ -1,4 +1,4 @@
-//! DualPI2 as a queue discipline of devices: its programs, and what they keep in maps.
+//! DualPI2 as a queue discipline of devices: its programs, and their state in maps.
 
 use std::fmt;
 use std::os::fd::{AsFd, OwnedFd};
@@ -37,7 +37,7 @@ const MAPS: [&str; 3] = ["instances", "configs", "fresh"];
 const INSTANCES: usize = 0;
 const CONFIGS: usize = 1;
 const FRESH: usize = 2;
-/// Files of what is pinned, besides the maps.
+/// Files of pinned objects other than the maps.
 const DECIDE: &str = "decide";
 const LINK: &str = "link";
 
@@ -168,21 +168,21 @@ fn write(map: &MapHandle, number: u32, settings: &Settings) -> Result<(), BpfErr
 /// DualPI2 at work on a device.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Instance {
-    /// What [`DualPi2::set`] knows it by.
+    /// Its number for [`DualPi2::set`].
     pub number: u32,
     /// The device, and the network namespace that it is in (its inode).
     pub ifindex: u32,
     /// See above.
     pub netns: u32,
-    /// What `tc` shows: the major number in the upper half.
+    /// Its handle in `tc`: the major number in the upper half.
     pub handle: u32,
     /// Aggregates of packets (GSO, GRO) that it was given, each of which it sent as one.
     pub aggregates: u64,
     /// The largest of them in bytes.
     pub largest: u32,
-    /// What it asks for now.
+    /// Its present signals.
     pub signals: Signals,
-    /// What waits, and what became of packets: of the L queue and of the Classic one.
+    /// The backlog, and the outcomes of packets: of the L queue and of the Classic one.
     pub queues: [Counts; 2],
 }
 
@@ -191,13 +191,14 @@ pub struct Instance {
 pub struct Signals {
     /// The base probability p' in 2^-32.
     pub p_prime: u32,
-    /// Queue delay at the last update, in nanoseconds.
+    /// Queueing delay at the last update, in nanoseconds.
     pub delay_ns: u64,
-    /// What a device without a rate was measured to take, in bits per second; 0 if it was not.
+    /// The measured rate of a device without a configured one, in bits per second; 0 if it was not
+    /// measured.
     pub drain_bps: u64,
 }
 
-/// What became of the packets of a queue since the discipline was attached (RFC 9332 §2.5.2.2).
+/// The outcomes of the packets of a queue since the discipline was attached (RFC 9332 §2.5.2.2).
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Counts {
     /// Packets that wait.
@@ -239,7 +240,7 @@ impl Counts {
         self.drop_aqm + self.drop_overload + self.drop_limit
     }
 
-    /// What happened since an earlier reading of the same queue.
+    /// The differences from an earlier reading of the same queue.
     pub fn since(&self, earlier: &Counts) -> Counts {
         let delays = self.delays.iter().zip(&earlier.delays).map(|(now, then)| now - then);
         Counts {

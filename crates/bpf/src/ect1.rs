@@ -1,4 +1,4 @@
-//! ECT(1) on what leaves a device.
+//! ECT(1) on packets that leave a device.
 
 use std::fmt;
 use std::os::fd::{AsFd, OwnedFd};
@@ -81,7 +81,7 @@ fn filter(object: &Object, ifindex: u32) -> Result<Hold, BpfError> {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        // The device may be gone, and what was attached with it.
+        // The device may be gone, and its programs with it.
         match self {
             Hold::Link { fd } => drop(tcx::detach(fd.as_fd())),
             Hold::Filter { hook } => drop(hook.detach()),

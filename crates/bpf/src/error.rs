@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Errors of this crate.
 
 /// Why a program is not in the kernel.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +37,7 @@ pub enum BpfError {
     /// The kernel said no.
     #[error("the kernel refused {what}: {reason}{log}")]
     Refused {
-        /// What was to be done.
+        /// The operation.
         what: String,
         /// Its answer.
         reason: String,

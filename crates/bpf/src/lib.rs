@@ -6,7 +6,7 @@
 //! # Ok::<(), l4s_bpf::BpfError>(())
 //! ```
 //!
-//! Whatever is loaded is held by a file descriptor of this process and goes with it, however the
+//! Everything loaded is held by a file descriptor of this process and goes with it, however the
 //! process ends. See docs/explanation/bpf.md.
 
 mod control;

@@ -54,11 +54,11 @@ pub(crate) struct Program {
     object: &'static [u8],
 }
 
-/// Lines of a report that are kept: the verifier says last what it does not like.
+/// Lines of a report that are kept: the verifier's complaint comes last.
 const LOG_LINES: usize = 20;
 
 thread_local! {
-    /// What libbpf said on this thread.
+    /// The messages of libbpf on this thread.
     static LOG: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn refused(what: impl Into<String>, error: &libbpf_rs::Error) -> BpfE
     BpfError::Refused { what, reason, log: tail }
 }
 
-/// Leaves what a descriptor holds in the kernel, until the file of the BPF file system is removed.
+/// Keeps a descriptor's object in the kernel, until the file of the BPF file system is removed.
 pub fn pin(held: BorrowedFd<'_>, path: &Path) -> Result<(), BpfError> {
     let name = CString::new(path.as_os_str().as_bytes()).unwrap_or_default();
     // SAFETY: a system call on a descriptor that is borrowed for it, with a string that lives.
@@ -106,7 +106,7 @@ pub fn pin(held: BorrowedFd<'_>, path: &Path) -> Result<(), BpfError> {
     Err(refused(pinning(path), &error))
 }
 
-/// What a file of the BPF file system holds.
+/// The object of a file of the BPF file system.
 pub(crate) fn pinned(path: &Path) -> Result<OwnedFd, BpfError> {
     let name = CString::new(path.as_os_str().as_bytes()).unwrap_or_default();
     // SAFETY: a system call with a string that lives.

@@ -1,4 +1,4 @@
-//! What this machine can do.
+//! The features of this machine.
 //!
 //! Nothing is concluded from version numbers: each thing is tried and taken back.
 
@@ -33,7 +33,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What the kernel and this process can do.
+/// The features of the kernel and of this process.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Probe {
     /// The programs were compiled.

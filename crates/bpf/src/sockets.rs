@@ -1,4 +1,4 @@
-//! What the kernel's sockets with Prague show: see prague.bpf.c and sockets.bpf.c.
+//! The state that the kernel's sockets with Prague export: see prague.bpf.c and sockets.bpf.c.
 
 use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -11,7 +11,7 @@ use libbpf_rs::{ErrorKind, Iter, MapCore, MapFlags, MapHandle, MapType};
 
 use crate::{BpfError, object};
 
-/// What the map is called in prague.bpf.c.
+/// The name of the map in prague.bpf.c.
 pub(crate) const MAP: &str = "prague_sockets";
 
 /// Host builds of the C headers (host.c).
@@ -42,16 +42,16 @@ struct Raw {
     zero: u32,
 }
 
-/// What a socket with Prague shows.
+/// The state that a socket with Prague exports.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Shown {
-    /// What its detector says; all of it at rest where it has none.
+    /// The reading of its detector; all of it at rest where it has none.
     pub detector: Reading,
-    /// What the bottleneck takes to send a packet, in microseconds; 0 where that is not known.
+    /// The time in which the bottleneck sends a packet, in microseconds; 0 where that is not known.
     pub spacing_us: u32,
     /// The average of marks, in 2^-24.
     pub alpha: u32,
-    /// What became of the sets of tracers that were sent.
+    /// The outcomes of the sets of tracers that were sent.
     pub sets: Sets,
 }
 
@@ -62,7 +62,7 @@ pub struct Sets {
     pub sent: u32,
     /// Those of them of which the middle arrived in another place than the second.
     pub overtaken: u32,
-    /// Those that arrived in order. What is missing was lost, or has no answer yet.
+    /// Those that arrived in order. Missing ones were lost, or have no answer yet.
     pub in_order: u32,
 }
 
@@ -88,7 +88,7 @@ impl From<Raw> for Shown {
 pub struct Sockets(MapHandle);
 
 impl Sockets {
-    /// By what [`Loaded::sockets`](crate::Loaded::sockets) gave.
+    /// Opens them by the number from [`Loaded::sockets`](crate::Loaded::sockets).
     pub fn open(id: u32) -> Result<Sockets, BpfError> {
         MapHandle::from_map_id(id)
             .map(Sockets)
@@ -106,7 +106,7 @@ impl Sockets {
         map.map(|map| Some(map.info.id)).map_err(refused)
     }
 
-    /// What a socket of this process shows; `None` where it does not have that Prague, or has no
+    /// The state of a socket of this process; `None` where it does not have that Prague, or has no
     /// connection yet.
     pub fn read(&self, socket: BorrowedFd<'_>) -> Result<Option<Shown>, BpfError> {
         let key = socket.as_raw_fd().to_ne_bytes();
@@ -142,7 +142,7 @@ pub struct Socket {
     pub cwnd: u32,
     /// Whether the connection is established.
     pub established: bool,
-    /// What it shows.
+    /// Its exported state.
     pub shown: Shown,
 }
 
@@ -204,7 +204,7 @@ pub fn sockets() -> Result<Option<Vec<Socket>>, BpfError> {
     let open = object::open(object::SOCKETS())?;
     let refused = |what: &'static str| move |error| object::refused(what, &error);
     let object = object::load(open).map_err(|error| {
-        match object::refused("to load what lists sockets", &error) {
+        match object::refused("to load the program that lists sockets", &error) {
             // The verifier did not come to look at it.
             BpfError::Refused { log, .. }
                 if error.kind() == ErrorKind::PermissionDenied

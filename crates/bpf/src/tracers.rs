@@ -58,7 +58,7 @@ fn load(open: OpenObject) -> Result<Object, BpfError> {
     object::load(open).map_err(|error| object::refused("to load tracers", &error))
 }
 
-/// Has the programs look at what a Prague shows of its sockets.
+/// Shares the map of a Prague's sockets with the programs.
 fn share(open: &mut OpenObject, sockets: u32) -> Result<(), libbpf_rs::Error> {
     let shared = MapHandle::from_map_id(sockets)?;
     let mut map = open.maps_mut().find(|map| map.name() == MAP);
@@ -68,7 +68,7 @@ fn share(open: &mut OpenObject, sockets: u32) -> Result<(), libbpf_rs::Error> {
 impl Drop for Tracers {
     fn drop(&mut self) {
         for link in self.links.iter().flatten() {
-            // The device may be gone, and what was attached with it.
+            // The device may be gone, and its programs with it.
             let _ = tcx::detach(link.as_fd());
         }
     }

@@ -23,7 +23,7 @@ pub use spacing::Spacing;
 
 use l4s_units::Duration;
 
-/// What a detector says of its connection at an instant.
+/// The detector's state of its connection at an instant.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Report {
     /// The score: 0 and below says L4S, 1 and above Classic (Fallback §3).

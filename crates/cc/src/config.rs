@@ -151,8 +151,8 @@ controls! {
 }
 
 impl Cc {
-    /// What only Prague does: tracers, prompt acknowledgements, the pace of the initial window, and
-    /// the detector of Classic ECN.
+    /// The functions that only Prague has: tracers, prompt acknowledgements, the pace of the
+    /// initial window, and the detector of Classic ECN.
     #[inline]
     pub fn prague(&self) -> Option<&prague::Control> {
         match self {
@@ -172,7 +172,7 @@ impl Cc {
 }
 
 impl Config {
-    /// What a set of tracers is for which it asks.
+    /// The purpose of a set of tracers that it requests.
     pub fn tracer_set(&self) -> prague::TracerSet {
         match self {
             Config::Prague(config) => config.tracer_set,

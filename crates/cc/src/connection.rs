@@ -1,5 +1,5 @@
-//! What a congestion control knows of its connection beforehand, and what Linux derives from a
-//! window where the control has no rule of its own: the pacing rate and the send quantum.
+//! The constants of a connection that a congestion control uses, and Linux' defaults for a
+//! control without a rule of its own: the pacing rate and the send quantum.
 
 use l4s_units::{Duration, Rate};
 
@@ -17,10 +17,10 @@ pub enum Marks {
     Latched,
 }
 
-/// What is fixed before the first segment.
+/// Values that are fixed before the first segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Connection {
-    /// The maximum segment size in bytes, by which a pacing rate counts segments (`mss_cache`).
+    /// The maximum segment size in bytes: the segment size of a pacing rate (`mss_cache`).
     pub mss: u32,
     /// The payload of a full segment in bytes: the same, less TCP options. At least 1.
     pub payload: u32,

@@ -29,7 +29,7 @@ const HYSTART_LOW_WINDOW: u32 = 16;
 const HYSTART_SAMPLES: u32 = 8;
 /// Acknowledgements closer than this belong to one train.
 const HYSTART_TRAIN_GAP: Duration = Duration::from_millis(2);
-/// What pacing and offloads may stretch a train by.
+/// Length that pacing and offloads may add to a train.
 const HYSTART_TRAIN_SLACK: Duration = Duration::from_millis(1);
 
 /// The settings of Cubic.
@@ -86,12 +86,12 @@ impl Configurable for Config {
         param!(
             tick,
             Kind::Duration { min: Duration::from_nanos(1), max: Duration::from_millis(10) },
-            "resolution of its clock: a jiffy"
+            "resolution of its clock, one jiffy"
         ),
         param!(
             rate_limited_increase,
             Kind::Bool,
-            "let a window that is not used grow up to what the largest flight allows, as the IETF's draft"
+            "let an unused window grow as far as the largest flight allows (IETF draft)"
         ),
         param!(
             pacing,
@@ -385,7 +385,7 @@ impl WindowRule for Rule {
         ((cwnd * beta / 1024) as u32).max(2)
     }
 
-    /// The growth curve stands still while nothing is sent (`cubictcp_cwnd_event`), however short
+    /// The growth curve does not advance while nothing is sent (`cubictcp_cwnd_event`), however short
     /// the pause.
     fn restart(&mut self, window: &mut Window, pause: Pause, initial_window: u32) {
         if let Some(epoch) = &mut self.epoch {

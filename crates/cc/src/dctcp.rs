@@ -183,7 +183,7 @@ impl WindowRule for Rule {
 mod tests {
     use super::*;
 
-    /// A rule that has seen windows of 10 segments, of which these were marked.
+    /// A rule that has seen windows of 10 segments with these marks.
     fn after(config: &Config, marked: &[u32]) -> Rule {
         let mut rule = Rule::new(config);
         for delivered_ce in marked.iter().copied() {

@@ -13,10 +13,10 @@ impl<C: CongestionControl + fmt::Debug + Send> Control for C {}
 /// Makes the state of a new connection.
 pub type Make = dyn Fn(&Connection) -> Box<dyn Control> + Send + Sync;
 
-/// What there is to know of one.
+/// The description of one.
 #[derive(Clone)]
 pub struct Config {
-    /// What it is called in results.
+    /// Its name in results.
     pub name: Arc<str>,
     /// The ECN that it asks for.
     pub wants: WantedEcn,
@@ -27,7 +27,7 @@ pub struct Config {
 impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Config { name, wants, .. } = self;
-        write!(f, "foreign::Config({name}, wants: {wants:?})")
+        write!(f, "foreign::Config({name}, ecn: {wants:?})")
     }
 }
 

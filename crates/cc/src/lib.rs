@@ -1,7 +1,7 @@
 //! Congestion controls as pure state machines.
 //!
 //! A [`CongestionControl`] sees [`Ack`]s and other events of a connection, and answers each with a
-//! [`Decision`]: the window, the pacing rate and the send quantum. It knows neither sockets nor
+//! [`Decision`]: the window, the pacing rate and the send quantum. It has no access to sockets or
 //! packets. Loss detection and retransmission belong to the transport that drives it.
 //!
 //! A control that only says how its window grows and to which threshold congestion reduces it, as
@@ -40,7 +40,7 @@ fn hystart_rise(min_rtt: Duration) -> Duration {
     (min_rtt / 8).clamp(Duration::from_millis(4), Duration::from_millis(16))
 }
 
-/// What an acknowledgement told the sender, and where the connection is now.
+/// The news of an acknowledgement for the sender, and the present state of the connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ack {
     /// When it arrived.
@@ -113,7 +113,7 @@ pub enum Recovery {
     Spurious(Option<Window>),
 }
 
-/// What a congestion control lets the transport send.
+/// The limits that a congestion control sets for the transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Decision {
     /// How much may be in flight.
@@ -126,7 +126,7 @@ pub struct Decision {
 
 /// A congestion control.
 pub trait CongestionControl {
-    /// The handshake is over: what was negotiated, where the connection was made for something else.
+    /// The handshake is over: the negotiated values, if they differ from those at creation.
     fn on_established(&mut self, _connection: &Connection) {}
 
     /// Sees an acknowledgement before the transport draws conclusions from it (`in_ack_event` of
@@ -140,7 +140,7 @@ pub trait CongestionControl {
 
     /// Answers congestion. `answered` says that the window is reduced already for this window of
     /// data: for a mark where there is a loss now, or for a loss where there is a timeout.
-    /// `at` is the connection without an acknowledgement. What it returns holds until
+    /// `at` is the connection without an acknowledgement. The returned decision holds until
     /// [`CongestionControl::on_ack`].
     fn on_congestion(&mut self, congestion: Congestion, answered: bool, at: &Ack) -> Decision;
 
@@ -150,7 +150,7 @@ pub trait CongestionControl {
     /// Sending starts again after a pause.
     fn on_restart(&mut self, pause: Pause) -> Decision;
 
-    /// The fraction of marks that it believes in, where it keeps one (DCTCP's alpha).
+    /// Its estimate of the fraction of marked packets, if it keeps one (DCTCP's alpha).
     fn alpha(&self) -> Option<f64> {
         None
     }

@@ -5,7 +5,7 @@
 //! Linux' `cong_control` does.
 //!
 //! The same arithmetic runs in the kernel. `crates/bpf/src/c/prague.h` is its twin, and a test
-//! holds the two against each other integer by integer: whoever changes one changes both.
+//! compares the two integer by integer: change both together.
 
 mod config;
 mod growth;
@@ -47,12 +47,12 @@ const AVERAGE_MAX: u32 = 1 << (ALPHA_BITS + SHIFT_G);
 /// More than one acknowledgement can deliver; keeps the increase within 61 bits.
 const DELIVERED_MAX: u32 = (1 << 20) - 1;
 
-/// What Prague knows of a connection, named as in `prague.h`.
+/// Prague's state of a connection, named as in `prague.h`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct State {
     /// The window in 2^-20 packets; 0 before the first acknowledgement.
     pub frac_cwnd: u64,
-    /// What is left of the last increase, in 2^-40 packets times the window.
+    /// The rest of the last increase, in 2^-40 packets times the window.
     pub credit: u64,
     /// The window before the last loss.
     pub prior_frac_cwnd: u64,
@@ -110,7 +110,7 @@ pub struct Control {
     detector: Option<Box<Detector>>,
     connection: Connection,
     decision: Decision,
-    /// A loss was just found: the first lost segment is sent again whatever is in flight (RFC 6675
+    /// A loss was just found: the first lost segment is sent again, independent of the flight (RFC 6675
     /// §5 step 4.3).
     repairing: bool,
     /// The number of times that slow start may begin again.
@@ -128,7 +128,7 @@ struct Settings {
     alpha_per_virtual: bool,
     alpha_on_init: u32,
     cwnd_min: u64,
-    pushes: bool,
+    sets_psh: bool,
     slow_start: SlowStart,
     alpha_classic: u64,
     cubic_on_loss: bool,
@@ -144,7 +144,7 @@ impl Settings {
             alpha_per_virtual: config.alpha_clock == Clock::Virtual,
             alpha_on_init: config.alpha_on_init,
             cwnd_min: (config.min_window * f64::from(1u32 << CWND_BITS)) as u64,
-            pushes: config.min_window < 2.0,
+            sets_psh: config.min_window < 2.0,
             slow_start: config.slow_start,
             alpha_classic: alpha_classic(config.detector.rules),
             cubic_on_loss: config.loss == LossResponse::Cubic,
@@ -294,7 +294,7 @@ impl Control {
             return;
         }
         if first || self.in_first_slow_start() {
-            // It ends slow start: half the window, whatever alpha is.
+            // It ends slow start: half the window, at any alpha.
             self.state.frac_cwnd =
                 (self.state.frac_cwnd - self.state.frac_cwnd / 2).max(self.settings.cwnd_min);
             self.state.cut_at = now;
@@ -396,7 +396,7 @@ impl Control {
     #[inline]
     fn detect(&mut self, ack: &Ack, srtt: u64, now: u64) {
         let rtt_virt_us = self.settings.rtt_virt_us(srtt);
-        let pushed = self.settings.pushes && self.cwnd() < 2;
+        let pushed = self.settings.sets_psh && self.cwnd() < 2;
         if let Some(detector) = &mut self.detector {
             let micros = |rtt: Duration| u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX);
             detector.on_ack(&Sample {
@@ -414,7 +414,7 @@ impl Control {
         }
     }
 
-    /// Takes in where the connection is, and grows the window for what was delivered.
+    /// Reads the state of the connection, and grows the window for delivered packets.
     fn update(&mut self, ack: &Ack) {
         let (now, srtt) = (ack.now.as_nanos() / 1000, ack.srtt.as_micros());
         if self.state.frac_cwnd == 0 {
@@ -478,8 +478,8 @@ impl Control {
     /// Whether each segment should be acknowledged at once: with so few in flight a delayed
     /// acknowledgement would be most of the round trip.
     #[inline]
-    pub fn pushes(&self) -> bool {
-        self.settings.pushes && self.state.frac_cwnd < PUSH_BELOW
+    pub fn sets_psh(&self) -> bool {
+        self.settings.sets_psh && self.state.frac_cwnd < PUSH_BELOW
     }
 
     /// The report of its detector of Classic ECN, where it has one.
@@ -496,7 +496,7 @@ impl Control {
     }
 
     /// A set of tracers came back: whether it was in another order than it was sent in, as only a
-    /// bottleneck that tells ECT(1) from ECT(0) makes it.
+    /// bottleneck that distinguishes ECT(1) from ECT(0) can make it.
     pub fn traced(&mut self, overtook: bool) {
         if let Some(detector) = &mut self.detector {
             detector.on_traced(overtook);

@@ -30,13 +30,13 @@ pub trait WindowRule {
     }
 
     /// Sending starts again after a pause. A window that was not used for longer than a
-    /// retransmission timeout no longer says anything about the path (RFC 5681 §4.1), but no new connection
-    /// would begin with less than `initial_window` segments.
+    /// retransmission timeout no longer says anything about the path (RFC 5681 §4.1), but no new
+    /// connection would begin with less than `initial_window` segments.
     fn restart(&mut self, window: &mut Window, pause: Pause, initial_window: u32) {
         window.restart(pause, initial_window);
     }
 
-    /// The fraction of marks that it believes in, where it keeps one.
+    /// Its estimate of the fraction of marked packets, if it keeps one.
     fn alpha(&self) -> Option<f64> {
         None
     }
@@ -62,7 +62,7 @@ impl<R: WindowRule> Reducing<R> {
         Reducing { rule, connection: *connection, paces, decision, reduction, increase }
     }
 
-    /// A window that was not used may grow up to what the largest flight allows, where this is `on`
+    /// An unused window may grow up to the limit that the largest flight allows, if this is `on`
     /// (draft-ietf-ccwg-ratelimited-increase); otherwise it does not grow, as in Linux.
     pub fn rate_limited_increase(mut self, on: bool) -> Self {
         let initial_window = self.connection.initial_window;
@@ -180,7 +180,7 @@ impl RateLimitedIncrease {
         if before < self.cwnd {
             self.max_flight = 0;
         }
-        // What was in flight when the acknowledgement came (RFC 5681 §2).
+        // The flight when the acknowledgement came (RFC 5681 §2).
         let flight = (ack.nxt - ack.una) as u32 + ack.delivered;
         self.max_flight = self.max_flight.max(flight);
         let slow_start = window.in_slow_start();
@@ -208,7 +208,8 @@ struct Reduction {
 
 impl Reduction {
     /// The window after an acknowledgement, on the way to `ssthresh`. It grows back
-    /// where losses took more than that, by a segment more for an acknowledgement without further loss (SafeACK).
+    /// where losses took more than that, by a segment more for an acknowledgement without further
+    /// loss (SafeACK).
     fn window(&mut self, ssthresh: u32, ack: &Ack) -> u32 {
         self.delivered += ack.delivered;
         let sent = ack.sent.wrapping_sub(self.sent);
@@ -234,14 +235,14 @@ mod tests {
     use super::*;
     use crate::reno;
 
-    /// A sender that pauses whenever it has sent what an application wrote.
+    /// A sender that pauses whenever it has sent all data of its application.
     struct Sender<R> {
         control: Reducing<R>,
         nxt: u64,
     }
 
     impl<R: WindowRule> Sender<R> {
-        /// Sends this number of segments, of which acknowledgements of two come; the window after each.
+        /// Sends this number of segments. Two acknowledgements come; returns the window after each.
         fn round(&mut self, segments: u64) -> Vec<u32> {
             let una = self.nxt;
             self.nxt += segments;

@@ -26,7 +26,7 @@ impl Configurable for Config {
         param!(
             rate_limited_increase,
             Kind::Bool,
-            "let a window that is not used grow up to what the largest flight allows, as the IETF's draft"
+            "let an unused window grow as far as the largest flight allows (IETF draft)"
         ),
         param!(
             pacing,

@@ -89,7 +89,7 @@ impl Window {
         self.ssthresh = self.ssthresh.max(prior.ssthresh);
     }
 
-    /// Forgets credit towards the next increase, when a reduction starts.
+    /// Drops credit towards the next increase, when a reduction starts.
     #[inline]
     pub fn forget_credit(&mut self) {
         self.credit = 0;
@@ -132,7 +132,7 @@ mod tests {
         let mut window = Window { ssthresh: 2, ..Window::new(4) };
         window.restart(pause(60), 10);
         assert_eq!((window.cwnd, window.ssthresh), (4, 3));
-        // Whatever that of a new connection is.
+        // At any ssthresh of a new connection.
         let mut window = Window { ssthresh: 50, ..Window::new(100) };
         window.restart(pause(60), 32);
         assert_eq!(window.cwnd, 32);

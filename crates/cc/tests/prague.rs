@@ -282,8 +282,8 @@ fn false_alarm_gives_the_window_back() {
     assert_eq!(window.cwnd, 20);
 }
 
-/// RFC 3168 §5 and §6.1.2: an echo that lasts until CWR arrives is answered as a loss, once per window of
-/// data; growth is Reno's then (RFC 9331 §4.3), a packet per round trip however short that is.
+/// RFC 3168 §5 and §6.1.2: an echo that lasts until CWR arrives is answered as a loss, once per
+/// window of data; growth is Reno's then (RFC 9331 §4.3), a packet per round trip however short that is.
 #[test]
 fn a_latched_echo_halves_the_window_once_and_growth_is_renos() {
     let mut flow = Flow::new(Config::default(), 40, MS * 5);
@@ -377,7 +377,7 @@ impl QuickStart {
 }
 
 #[test]
-fn a_quick_start_is_sure_of_60_packets_unless_a_whole_round_is_marked() {
+fn a_quick_start_ignores_partial_marking_below_60_packets() {
     for marks in [0, 5, 9] {
         assert_eq!(QuickStart::new().round(marks).window(), (30, true), "{marks} marks");
     }

@@ -13,12 +13,8 @@ use crate::folder::CODE;
 /// The version and how it was built, for `--version`.
 fn built_with() -> &'static str {
     static TEXT: LazyLock<String> = LazyLock::new(|| {
-        let [version, rustc, target, profile] = [
-            env!("CARGO_PKG_VERSION"),
-            env!("L4S_RUSTC"),
-            env!("L4S_TARGET"),
-            env!("L4S_PROFILE"),
-        ];
+        let [version, rustc, target, profile] =
+            [env!("CARGO_PKG_VERSION"), env!("L4S_RUSTC"), env!("L4S_TARGET"), env!("L4S_PROFILE")];
         let text = format!("{version}\ncode {CODE}\n{rustc}, {target}, {profile}");
         #[cfg(target_os = "linux")]
         let text = match l4s_bpf::compiler() {
@@ -214,8 +210,8 @@ pub struct Run {
     /// Replace earlier results of l4s in the folder of --out; other files are not touched
     #[arg(long, requires = "out", conflicts_with = "resume")]
     pub replace: bool,
-    /// A condition on the summary of every run, for example 'queues.L.delay_ms.p99 < 2'; exit code 1 if one
-    /// does not hold
+    /// A condition on the summary of every run, for example 'queues.L.delay_ms.p99 < 2'; exit code
+    /// 1 if one does not hold
     #[arg(long, value_name = "ASSERTION")]
     pub assert: Vec<String>,
     /// Print one JSON object per run on stdout, and nothing else
@@ -296,9 +292,9 @@ pub struct Live {
     /// Address to listen on; an address other than loopback, or real sockets, require a token
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4545")]
     pub listen: SocketAddr,
-    /// Token that requests must carry, at least 16 characters; generated if one is required. Command lines
-    /// are visible to every user of this machine: prefer --token-file or the environment variable
-    /// L4S_LIVE_TOKEN
+    /// Token that requests must carry, at least 16 characters; generated if one is required.
+    /// Command lines are visible to every user of this machine: prefer --token-file or the
+    /// environment variable L4S_LIVE_TOKEN
     #[arg(long, value_name = "TOKEN")]
     pub token: Option<String>,
     /// File with the token; `-` reads it from the terminal or standard input

@@ -67,7 +67,7 @@ impl Judgement {
     /// That all assertions hold, in words; `None` where there are none.
     ///
     /// # Errors
-    /// Some failed: which, in which runs, what was expected and what was found.
+    /// Some assertions failed. The error names them, their runs, and the expected and measured values.
     pub fn verdict(&self, plan: &Plan) -> Result<Option<String>, Failure> {
         let judged = self.judged(plan);
         let (all, many) = (judged.len(), plan.points.len() > 1);

@@ -1,4 +1,4 @@
-//! `l4s list`, `l4s aqm`, `l4s cc`: what there is to choose from.
+//! `l4s list`, `l4s aqm`, `l4s cc`: the available scenarios, disciplines and congestion controls.
 
 use std::fmt::Write;
 

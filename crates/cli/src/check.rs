@@ -23,8 +23,8 @@ const PACKETS: u64 = 100;
 const STEP: Duration = Duration::from_millis(1);
 /// The shortest base round trip of which rounds are meaningful.
 const LEAST_RTT: Duration = Duration::from_millis(1);
-/// The link of a check without a scenario: each of these is a rate in Mb/s, a second long. The sender has to
-/// follow the rate, so that marks are few at some times and many at others.
+/// The link of a check without a scenario: each of these is a rate in Mb/s, a second long. The
+/// sender has to follow the rate, so that marks are few at some times and many at others.
 const RATES: [u64; 2] = [20, 40];
 /// Seconds without a change at the start, and the last change.
 const STEADY: u64 = 4;
@@ -190,7 +190,7 @@ impl Sent<'_> {
             let _ = writeln!(text, "  bursts: {}", bursts(check));
             let _ = writeln!(text, "  {}", self.verdict(response, pacing(check)));
         } else {
-            text += "  marks: not enough to say: what the client sends passes no queue; run the sender on \
+            text += "  marks: not enough data: the client's packets pass no queue; run the sender on \
                      the server's host (--at server)\n";
         }
         text
@@ -213,7 +213,7 @@ impl Sent<'_> {
         format!("{}: {meaning}", counts.join(", "))
     }
 
-    /// What follows for L4S.
+    /// The conclusion about L4S.
     fn verdict(&self, response: Response, pacing: Pacing) -> String {
         let mut missing = Vec::new();
         match self.codepoint() {
@@ -235,9 +235,9 @@ impl Sent<'_> {
         };
         match (missing.is_empty(), unseen) {
             (false, _) => format!("not L4S-ready; missing: {}{unseen}", missing.join("; ")),
-            (true, "") if pacing == Pacing::Paced => "L4S-ready in all that was seen".to_owned(),
-            (true, "") => "L4S-ready in all that was seen but some bursts".to_owned(),
-            (true, _) => format!("L4S-ready: not enough to say{unseen}"),
+            (true, "") if pacing == Pacing::Paced => "L4S-ready as far as observed".to_owned(),
+            (true, "") => "L4S-ready as far as observed, except for some bursts".to_owned(),
+            (true, _) => format!("L4S-ready: not enough data{unseen}"),
         }
     }
 }
@@ -259,7 +259,7 @@ fn marks(check: &Check, response: Response) -> String {
     let evidence = format!("{}, {}", fell("few", check.small()), fell("many", check.large()));
     let verdict = match response {
         Response::Unmarked | Response::TooFew => {
-            "not enough to say; it takes 3 samples of few marks and 10 of many"
+            "not enough data: 3 samples with few marks and 10 with many are required"
         }
         Response::Scalable => {
             "a Scalable response, roughly proportional to the marked share (RFC 9331 §4.3)"
@@ -297,7 +297,7 @@ fn bursts(check: &Check) -> String {
     let share = bursts.long.get() as f64 / bursts.total.get().max(1) as f64;
     let verdict = match pacing(check) {
         Pacing::Paced => "it paces",
-        Pacing::Some => "not enough to say that it paces, or that it does not",
+        Pacing::Some => "not enough data to say whether it paces",
         Pacing::Bursty => "it does not pace",
     };
     format!(
@@ -356,10 +356,10 @@ mod tests {
     fn only_ect1_a_scalable_response_and_pacing_are_ready() {
         let l4s = row(3, 0, 997);
         let ready = |response, pacing| verdict(&l4s, response, pacing);
-        assert_eq!(ready(Response::Scalable, Pacing::Paced), "L4S-ready in all that was seen");
-        assert!(ready(Response::Scalable, Pacing::Some).ends_with("but some bursts"));
+        assert_eq!(ready(Response::Scalable, Pacing::Paced), "L4S-ready as far as observed");
+        assert!(ready(Response::Scalable, Pacing::Some).ends_with("except for some bursts"));
         for response in [Response::TooFew, Response::Unmarked, Response::Unclear] {
-            assert!(ready(response, Pacing::Paced).starts_with("L4S-ready: not enough to say;"));
+            assert!(ready(response, Pacing::Paced).starts_with("L4S-ready: not enough data;"));
         }
         for response in [Response::Classic, Response::Ignored] {
             let found = ready(response, Pacing::Bursty);
@@ -386,7 +386,7 @@ mod tests {
         assert!(text.contains("marks: none"), "{text}");
         // A packet of 12,000 b is 0.3 ms at 40 Mb/s.
         assert!(text.contains("the largest is 1500 B, which is 0.30 ms at 40 Mb/s; 0 %"), "{text}");
-        assert!(text.contains("not enough to say; the response to CE was not seen"), "{text}");
+        assert!(text.contains("not enough data; the response to CE was not seen"), "{text}");
     }
 
     #[test]

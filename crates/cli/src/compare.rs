@@ -1,4 +1,4 @@
-//! `l4s compare`: the same runs in two result folders, and what differs beyond the noise of seeds.
+//! `l4s compare`: differences between the same runs of two result folders, beyond the noise of seeds.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -22,7 +22,7 @@ struct Condition {
     runs: Vec<Summary>,
 }
 
-/// Prints what differs between two result folders; draws both into `out`.
+/// Prints the differences between two result folders; draws both into `out`.
 pub fn compare(before: &Path, after: &Path, out: Option<&Path>) -> Result<(), Failure> {
     let (old, new) = (conditions(before)?, conditions(after)?);
     let by_label: HashMap<&str, &Condition> =
@@ -61,7 +61,7 @@ pub fn compare(before: &Path, after: &Path, out: Option<&Path>) -> Result<(), Fa
         text += &aligned(&rows, &[Align::Left, Align::Left, right, right, right]);
     }
     let rule = if noisy {
-        "more than 5 %, for want of several seeds (run both with --seeds 5)".to_owned()
+        "more than 5 %, because there is one seed only (run both with --seeds 5)".to_owned()
     } else {
         format!("more than {ERRORS} standard errors of the seeds")
     };
@@ -96,13 +96,13 @@ pub fn compare(before: &Path, after: &Path, out: Option<&Path>) -> Result<(), Fa
     Ok(())
 }
 
-/// What to call the two sides: their substrates, where these differ.
+/// Labels for the two sides: their substrates, where these differ.
 fn names<'a>(old: &'a [Condition], new: &'a [Condition]) -> [&'a str; 2] {
     let on = |side: &'a [Condition]| side.first().map_or("", |first| first.runs[0].on.as_str());
     if on(old) == on(new) { ["before", "after"] } else { [on(old), on(new)] }
 }
 
-/// The runs of a folder, by what was set; seeds apart.
+/// The runs of a folder, grouped by their settings except the seed.
 fn conditions(folder: &Path) -> Result<Vec<Condition>, Failure> {
     let unread = |error| unwritten(ReportError::Read(error));
     let results = Results::open(folder).map_err(unread)?;
@@ -125,7 +125,7 @@ fn conditions(folder: &Path) -> Result<Vec<Condition>, Failure> {
     Ok(conditions)
 }
 
-/// What people compare, with its value in each run that has it.
+/// The quantities that people compare, with the value in each run that has it.
 fn measurements(runs: &[Summary]) -> Vec<(String, Vec<f64>)> {
     let mut all: Vec<(String, Vec<f64>)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();

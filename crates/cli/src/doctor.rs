@@ -1,11 +1,11 @@
-//! `l4s doctor`: what this machine can do, what is missing, and how to get it.
+//! `l4s doctor`: features of this machine, missing ones, and how to install them.
 
 use std::path::PathBuf;
 
 use crate::failure::Failure;
 use crate::print;
 
-/// Prints what this machine can do.
+/// Prints the features of this machine.
 pub fn doctor() -> Result<(), Failure> {
     let mut page = Page::default();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -30,7 +30,7 @@ pub fn doctor() -> Result<(), Failure> {
     print(&page.0)
 }
 
-/// What is printed.
+/// The page to print.
 #[derive(Default)]
 struct Page(String);
 
@@ -66,7 +66,7 @@ mod kernel {
             Err(why) => page.line("real TCP (--on kernel)", &format!("no: {why}")),
         }
         if cores < 2 {
-            page.line("  cores", "1: the data plane wants one for itself, so runs will be unfit");
+            page.line("  cores", "1: the data plane needs one for itself, so runs will be unfit");
         }
         let host = Host::look();
         page.line("  the kernel's own", &host.controls.join(" "));
@@ -129,7 +129,7 @@ mod kernel {
         } else {
             let why = probe.needs_accecn.reason().unwrap_or_default();
             let why = why.lines().next().unwrap_or_default();
-            format!("not asked for by a congestion control ({why}): Prague gets DCTCP's echo")
+            format!("not requested by a congestion control ({why}): Prague gets DCTCP's echo")
         }
     }
 
@@ -149,7 +149,7 @@ mod kernel {
     /// This machine's own way to the Internet.
     fn network(page: &mut Page, host: &Host) {
         let Some(interface) = &host.interface else { return };
-        page.head("what L4S on Linux suffers from most, on this machine's own network");
+        page.head("common obstacles to L4S on Linux, on this machine's own network");
         page.line("interface", &format!("{}, of the default route", interface.name));
         let on: Vec<&str> =
             interface.offloads.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();
@@ -158,8 +158,8 @@ mod kernel {
             &match on.as_slice() {
                 [] => "off: queues see packets".to_owned(),
                 on => format!(
-                    "{}: senders hand down bursts of up to 64 KiB, which a queue of half a \
-                     millisecond feels: ethtool -K {} {}",
+                    "{}: senders hand down bursts of up to 64 KiB, which is long for a queue of half a \
+                     millisecond: ethtool -K {} {}",
                     on.join(" "),
                     interface.name,
                     on.iter().map(|name| format!("{name} off")).collect::<Vec<_>>().join(" ")
@@ -184,7 +184,7 @@ mod kernel {
                 "dualpi2" => "dualpi2".to_owned(),
                 _ => format!(
                     "{qdisc}, which marks nothing for L4S. An AQM helps only where the bottleneck \
-                     is: shape a little below the link's rate, and put it there"
+                     is: shape to slightly below the link's rate, and install it there"
                 ),
             },
         );
@@ -202,7 +202,7 @@ mod kernel {
             page.line(name.rsplit('/').next().unwrap_or(name), value);
         }
     }
-    /// What `net.ipv4.tcp_ecn` is, and what would be better, on a kernel with AccECN or without.
+    /// The value of `net.ipv4.tcp_ecn`, and a better one, on a kernel with or without AccECN.
     fn tcp_ecn(setting: Option<&str>, accecn: bool) -> String {
         let is = match setting {
             Some("0") => "0: refused",
@@ -215,12 +215,12 @@ mod kernel {
         let better = match (setting, accecn) {
             (_, true) => "; 3 asks for AccECN, which L4S needs: sysctl -w net.ipv4.tcp_ecn=3",
             (Some("1"), false) => {
-                ". That tells a sender of one mark per round trip: enough for Cubic with ECN, too \
+                ". That reports one mark per round trip to a sender: enough for Cubic with ECN, too \
                  little for L4S. AccECN (3) came with Linux 6.18"
             }
             (_, false) => {
-                ". 1 asks for it (sysctl -w net.ipv4.tcp_ecn=1): that tells a sender of one mark per \
-                 round trip, enough for Cubic with ECN, too little for L4S. AccECN (3) came with \
+                ". 1 enables it (sysctl -w net.ipv4.tcp_ecn=1): that reports one mark per round trip to \
+                 a sender, enough for Cubic with ECN, too little for L4S. AccECN (3) came with \
                  Linux 6.18"
             }
         };
@@ -236,7 +236,7 @@ mod kernel {
             for setting in ["0", "1", "2"] {
                 let with = tcp_ecn(Some(setting), true);
                 assert!(with.contains("sysctl -w net.ipv4.tcp_ecn=3"), "{with}");
-                // A kernel without AccECN takes no 3: what 1 gives, and what it lacks.
+                // A kernel without AccECN rejects 3: the text explains 1 and its limit.
                 let without = tcp_ecn(Some(setting), false);
                 assert_eq!(without.contains("tcp_ecn=1"), setting != "1", "{without}");
                 assert!(!without.contains("tcp_ecn=3"), "{without}");

@@ -1,4 +1,4 @@
-//! Why a command stops, for people: what, where, what to do; and the exit code.
+//! Errors of commands, for people: the problem, its place, a remedy; and the exit code.
 
 use l4s_measure::{Cause, ResultError};
 use l4s_report::ReportError;
@@ -13,9 +13,9 @@ pub enum Failure {
     /// Other input is refused.
     #[error("{message}")]
     Input {
-        /// What was found, and what is accepted.
+        /// The value that was found, and the accepted ones.
         message: String,
-        /// What to do.
+        /// The remedy.
         help: Option<String>,
     },
     /// A run failed.
@@ -60,7 +60,7 @@ impl Failure {
         Failure::Input { message: message.into(), help: None }
     }
 
-    /// Bad input, and what to do about it.
+    /// Bad input, and the remedy.
     pub fn input_with(message: impl Into<String>, help: impl Into<String>) -> Failure {
         Failure::Input { message: message.into(), help: Some(help.into()) }
     }
@@ -74,7 +74,7 @@ impl Failure {
         }
     }
 
-    /// What to print on stderr.
+    /// The text for stderr.
     pub fn report(&self) -> String {
         match self {
             Failure::Scenario(faults) => faults.report(),
@@ -84,7 +84,7 @@ impl Failure {
     }
 }
 
-/// Why a report was not written, and what to do about it.
+/// The reason why a report was not written, and the remedy.
 pub fn unwritten(error: ReportError) -> Failure {
     match error {
         ReportError::Read(ref cause) if cause.is_damage() => Failure::input_with(
@@ -99,7 +99,7 @@ pub fn unwritten(error: ReportError) -> Failure {
     }
 }
 
-/// As above; what is in the way is the user's to move.
+/// As above, for a file that the user has to move.
 pub fn taken(error: ResultError) -> Failure {
     match error.cause {
         Cause::Foreign | Cause::Changed => {

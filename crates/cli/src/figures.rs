@@ -1,4 +1,4 @@
-//! What the bottleneck does just now, in a line on the terminal of a session.
+//! The state of the bottleneck, in one line on the terminal of a session.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -20,7 +20,8 @@ pub enum Show {
     Title,
 }
 
-/// Counts of the present interval. Another thread prints: a terminal that waits must not hold up packets.
+/// Counts of the present interval. Another thread prints: a terminal that waits must not hold up
+/// packets.
 #[derive(Debug)]
 pub struct Figures {
     queues: [Counts; Queue::ALL.len()],
@@ -28,7 +29,7 @@ pub struct Figures {
     printer: Option<(SyncSender<String>, JoinHandle<()>)>,
 }
 
-/// What passed a queue.
+/// Counts of packets that passed a queue.
 #[derive(Clone, Copy, Default, Debug)]
 struct Counts {
     packets: u64,
@@ -76,7 +77,7 @@ impl Figures {
 }
 
 impl Drop for Figures {
-    /// What is printed next comes after the last line was removed.
+    /// Removes the last line, before anything else is printed.
     fn drop(&mut self) {
         if let Some((lines, thread)) = self.printer.take() {
             drop(lines);

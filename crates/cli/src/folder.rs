@@ -11,9 +11,9 @@
 //! DIR/report.html     the report, and figures/
 //! ```
 //!
-//! Every file appears whole or not at all, so that whatever stops the process, finished runs are
-//! intact and `--resume` goes on with the others. One process at a time writes into a folder. What
-//! l4s did not write there is neither replaced nor removed.
+//! Every file appears whole or not at all. If the process stops early, finished runs are intact and
+//! `--resume` completes the others. One process at a time writes into a folder. Files that
+//! l4s did not write there are neither replaced nor removed.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -38,14 +38,14 @@ const RUNS: &str = "runs";
 pub const PROGRAMS: &str = "programs";
 /// The table that is there when all are.
 const TABLE: &str = TABLES[TABLES.len() - 1];
-/// So many runs are read ahead of the tables.
+/// Number of runs that are read ahead of the tables.
 const AHEAD: usize = 8;
 /// The fingerprint of every source file of l4s, from `build.rs`.
 pub const CODE: &str = env!("L4S_CODE");
 /// The file in a result folder that holds the scenario as run.
 pub const SCENARIO: &str = "scenario.toml";
 
-/// What a result folder belongs to.
+/// The plan, version and settings that a result folder belongs to.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Manifest {
     /// The version of l4s.
@@ -103,10 +103,10 @@ impl Manifest {
     }
 }
 
-/// What becomes of results that are in the folder already.
+/// The treatment of results that are in the folder already.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Existing {
-    /// They stay, and the folder is not to be had.
+    /// Keep them and fail.
     Refuse,
     /// Those of this plan are completed.
     Resume,
@@ -117,14 +117,14 @@ pub enum Existing {
 impl Folder {
     /// Takes a folder for `manifest`: a new or empty one, or its own as `existing` says.
     pub fn claim(path: &Path, manifest: &Manifest, existing: Existing) -> Result<Folder, Failure> {
-        // A folder of somebody else is left as it is: not even a lock is written there.
+        // A folder that belongs to others is not changed: not even a lock is written there.
         match Dir::open(path).and_then(|dir| dir.names()) {
             Ok(names) => refuse_other(path, &names)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(Failure::input(format!("{}: {error}", path.display()))),
         }
         let (dir, lock) = locked(path)?;
-        // What others wrote meanwhile.
+        // Files that others wrote in the meantime.
         let names = dir.names().map_err(at(path))?;
         refuse_other(path, &names)?;
         let mut folder = Folder {
@@ -167,19 +167,19 @@ impl Folder {
                 Folder::claim(path, manifest, existing)
             }
             Ok(owner) => Err(other(difference(&owner, manifest))),
-            Err(_) => Err(other(format!("{INVENTORY} is not what `l4s run` writes"))),
+            Err(_) => Err(other(format!("{INVENTORY} was not written by `l4s run`"))),
         }
     }
 
-    /// Looks at the results of this plan that are there: tables that are not what was written are
-    /// made again, of runs that are done again.
+    /// Checks the existing results of this plan. Tables that were changed since are made again, from
+    /// runs that are repeated.
     fn complete(&mut self, list: &Inventory) -> Result<(), Failure> {
         if self.is_finished() {
             let results = TABLES.into_iter().chain([SCENARIO, SCENARIOS]);
             let damaged = list.damaged(&self.dir, results).map_err(failed)?;
             let Some(first) = damaged.first() else { return Ok(()) };
             say!(
-                "note: {} is not what l4s wrote there: every run is done again",
+                "note: {} was changed since l4s wrote it: all runs are repeated",
                 self.path().join(first).display()
             );
             let mut list = list.clone();
@@ -287,7 +287,7 @@ impl Folder {
         write_listed(&self.dir, name, bytes).map_err(taken)
     }
 
-    /// Removes what only served to get here, and what these results replace.
+    /// Removes temporary files, and files that these results replace.
     pub fn tidy(&self) -> Result<(), Failure> {
         if let Some(runs) = self.dir.existing(RUNS).map_err(at(&self.path().join(RUNS)))? {
             for name in runs.names().map_err(at(runs.path()))? {

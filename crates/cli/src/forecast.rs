@@ -1,9 +1,8 @@
-//! What a plan takes of this machine, said before it starts.
+//! An estimate of the time and memory of a plan, printed before it starts.
 //!
-//! Time: most of it goes by the packet, and what a packet costs here and now a few of the runs show
-//! in their first moments. Memory: what a run builds and may come to need ([`Cost`]), and what is
-//! recorded of it, from what runs with many flows and with many downloads took. Both are estimates,
-//! and meant to be too high.
+//! Time is mostly proportional to packets: the first moments of a few runs give the cost of a packet on
+//! this machine. Memory is the memory of a run ([`Cost`]) and of its records, from measurements with
+//! many flows and many downloads. Both estimates are meant to be too high.
 
 use l4s_measure::series_rows;
 use l4s_model::Scenario;
@@ -16,19 +15,19 @@ use crate::failure::Failure;
 use crate::measured::{self, Keep};
 use crate::memory;
 
-/// A plan of fewer packets is done before anyone has read what it will take.
+/// Plans of fewer packets finish before anyone has read an estimate.
 const MANY_PACKETS: f64 = 50e6;
-/// How many runs show what a packet costs, and how many packets each may take for it.
+/// Number of runs that measure the cost of a packet, and packets per such run.
 const SAMPLES: usize = 5;
 const SAMPLE_PACKETS: f64 = 50e3;
 /// No run is shorter.
 const LEAST_SAMPLE: Duration = Duration::from_millis(1);
-/// From so many seconds on a smaller plan is proposed.
+/// Seconds from which a smaller plan is proposed.
 const LONG: f64 = 3600.0;
 /// Bytes of a full packet on the link.
 const PACKET: f64 = 1514.0;
 
-/// Bytes of the process, with what it takes to draw the report; and of each run at a time, most of
+/// Bytes of the process, with the memory to draw the report; and of each parallel run, most of
 /// it the time series.
 const PROCESS: f64 = 60e6;
 const RUN: f64 = 12e6;
@@ -39,7 +38,7 @@ const ROW: f64 = 700.0;
 /// Bytes of a download that is over, in its row and while the table is written (660 were measured).
 const DOWNLOAD: f64 = 700.0;
 
-/// Says what plans will take, unless they are soon done; of long ones also what `smaller` would.
+/// Prints the estimate, unless the plan is short; for long plans also the estimate for `smaller`.
 pub fn announce(
     plans: &[Plan],
     engine: &Engine,
@@ -96,8 +95,8 @@ pub fn check_memory(plan: &Plan, jobs: usize, tables: bool) -> Result<(), Failur
     room(most, jobs, free, why.as_deref()).map_err(Failure::Substrate)
 }
 
-/// Whether `jobs` runs at a time, of `largest` bytes each, fit into `free`; where `why` says what most
-/// of a run is.
+/// Whether `jobs` parallel runs of `largest` bytes each fit into `free`; `why` names the largest part
+/// of a run.
 fn room(largest: f64, jobs: usize, free: f64, why: Option<&str>) -> Result<(), String> {
     let needed = |jobs: usize| PROCESS + largest * jobs as f64;
     if needed(jobs) <= free {
@@ -130,7 +129,7 @@ fn packets(scenario: &Scenario) -> f64 {
     whole.mean_rate_bps() * scenario.duration.as_secs_f64() / 8.0 / PACKET
 }
 
-/// What a packet costs on a core, from the first moments of some runs.
+/// Seconds per packet on a core, from the first moments of some runs.
 fn seconds_per_packet(plans: &[Plan], engine: &Engine) -> Result<f64, Failure> {
     let points: Vec<&Point> = plans.iter().flat_map(|plan| &plan.points).collect();
     let (mut wall, mut seen) = (0.0, 0.0);

@@ -44,9 +44,9 @@ pub fn left_out(summaries: &[Summary]) -> usize {
         .saturating_sub(GROUPS)
 }
 
-/// A row per run: what was set, utilization, delay of each queue, the same of each hop, rate, marks
-/// and drops of each group, where much of the rate is no progress its goodput, where most of its packets
-/// are small their delay, and where it has applications the delay of their frames.
+/// A row per run. Columns: settings, utilization, delay of each queue (and of each hop), rate, marks and
+/// drops of each group. Goodput is shown where it is much less than the rate, the delay of packets
+/// where most are small, and the delay of frames for applications.
 pub fn table(summaries: &[Summary]) -> String {
     let keys = names(summaries, |s| s.set.keys().cloned().collect());
     let queues = names(summaries, |s| s.queues.iter().map(|q| q.name.clone()).collect());
@@ -119,7 +119,7 @@ pub fn table(summaries: &[Summary]) -> String {
     aligned(&rows, &aligns)
 }
 
-/// The flows of programs that carried most, as their headers tell; empty where there are none.
+/// The flows of programs that carried most bytes, as read from packet headers; empty without any.
 pub fn flows(rows: &[FlowRow]) -> String {
     let mut rows: Vec<&FlowRow> = rows.iter().filter(|row| row.protocol.is_some()).collect();
     rows.sort_by_key(|row| (Reverse(row.bytes), row.flow));
@@ -201,7 +201,7 @@ fn text(value: Option<&serde_json::Value>) -> String {
     }
 }
 
-/// Three significant digits or so; a dash for what was not measured.
+/// About three significant digits; a dash for a missing value.
 fn number(value: Option<f64>) -> String {
     match value {
         None => "-".to_owned(),

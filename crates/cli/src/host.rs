@@ -25,7 +25,7 @@ impl From<HostError> for Failure {
     }
 }
 
-/// Does what was asked for.
+/// Runs the command.
 pub fn host(command: &HostCommand) -> Result<(), Failure> {
     match command {
         HostCommand::Install(options) => install::install(options),
@@ -62,10 +62,10 @@ fn remove(names: &[String], keep_boot: bool) -> Result<(), Failure> {
     let unit = only.is_none() && !keep_boot && l4s_host::boot::disable()?;
     let mut text: String = removed.done.iter().map(|what| format!("removed  {what}\n")).collect();
     if unit {
-        text += "removed  the unit l4s-host of systemd\n";
+        text += "removed  systemd unit l4s-host\n";
     }
     if text.is_empty() {
-        text += "nothing was in place\n";
+        text += "nothing was installed\n";
     }
     for warning in &removed.warnings {
         say!("warning: {warning}");

@@ -27,13 +27,13 @@ const MOST_BYTES: u64 = 4096;
 pub fn live(options: &Live) -> Result<(), Failure> {
     let plan = Plan::open(&options.scenario, &options.set)?;
     if plan.points.iter().any(|point| !point.scenario.programs.is_empty()) {
-        let why = "a page runs no programs: found `[[program]]`, expected none; `l4s run --on kernel` has them";
+        let why = "live runs support no programs: found `[[program]]`, expected none; use `l4s run --on kernel`";
         return Err(Failure::input(format!("{}: {why}", options.scenario)));
     }
     let presets = presets(&options.scenario, &plan)?;
     let token = token(options)?;
     let (substrate, mut limits) = substrate(options.on, &plan)?;
-    // The other half is for what counts do not know of, and for others.
+    // The other half is for memory that the count does not include, and for other processes.
     let half = crate::memory::free().map_or(u64::MAX, |free| (free / 2.0) as u64);
     limits.memory = limits.memory.min(half);
     let server = Server::bind(options.listen, Options { substrate, presets, token, limits })
@@ -90,7 +90,7 @@ fn refused(options: &Live, error: &BindError) -> Failure {
     Failure::Substrate(format!("l4s live: {error}{help}"))
 }
 
-/// What requests must show, where somebody says it: on the command line, in a file, or in a variable.
+/// The token from the command line, a file, or an environment variable.
 fn token(options: &Live) -> Result<Option<Token>, Failure> {
     let (found, from) = if let Some(token) = &options.token {
         say!(
@@ -135,9 +135,9 @@ fn read_token(path: &Path) -> Result<String, Failure> {
 
 /// Shows the page in the browser. Where there is none, the address was printed.
 ///
-/// Every user of this machine can read the command line of what opens it. So where the address has a
-/// token, it gets a file that leads there, which nobody else can read, and which is there as long as
-/// what this returns.
+/// Every user of this machine can read the command line of the opener. So an address with a token
+/// is opened through a file that redirects there. Nobody else can read that file; it exists as
+/// long as the returned path.
 fn open(url: &str, secret: bool) -> Option<TempPath> {
     let leads = if secret { Some(leading_to(url)) } else { None };
     let leads = match leads.transpose() {

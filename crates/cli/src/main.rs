@@ -3,7 +3,7 @@
 //! Results go to stdout, everything else to stderr. The exit code says how it went: 0 done, 1 a
 //! run or an assertion failed, 2 bad input, 3 this machine cannot run that substrate.
 
-/// Prints a line to stderr, of what a terminal can show.
+/// Prints a line to stderr, without control characters.
 macro_rules! say {
     ($($text:tt)*) => {
         eprintln!("{}", l4s_units::printable_lines(&format!($($text)*)))
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
     }
     let args = match Args::try_parse() {
         Ok(args) => args,
-        // It repeats what it was given.
+        // The message repeats the user's words.
         Err(error) if error.use_stderr() => {
             eprint!("{}", printable_lines(&error.render().to_string()));
             return ExitCode::from(2);
@@ -108,13 +108,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints to stdout what a terminal can show: names and values of scenarios and of result folders may
-/// be anybody's.
+/// Prints to stdout without control characters: names and values of scenarios and of result folders
+/// are not trusted.
 fn print(text: &str) -> Result<(), Failure> {
     print_raw(&printable_lines(text))
 }
 
-/// Prints to stdout what steers the terminal too. A reader that closes the pipe, as `head` does, has
+/// Prints to stdout including control characters. A reader that closes the pipe, as `head` does, has
 /// seen enough.
 fn print_raw(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();

@@ -17,8 +17,8 @@ use serde_json::Value;
 use crate::args::{Substrate, Trace};
 use crate::check::Checks;
 use crate::failure::Failure;
-use crate::folder::CODE;
 use crate::figures::{Figures, Show};
+use crate::folder::CODE;
 use crate::notes;
 use crate::scratch::Scratch;
 use crate::shell::page::Page;
@@ -29,11 +29,11 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// A finished run.
 #[derive(Debug)]
 pub struct Finished {
-    /// What was measured; in the simulator nothing in it depends on this machine.
+    /// The results; in the simulator they are independent of this machine.
     pub record: RunRecord,
     /// How long it took; `None` when it was done before this process.
     pub wall: Option<Duration>,
-    /// What of it ended too early to be counted.
+    /// Flows that ended too early to be counted.
     pub early: Option<String>,
     /// The exit code of the program in the foreground.
     pub code: Option<u8>,
@@ -41,7 +41,7 @@ pub struct Finished {
     pub flows: String,
 }
 
-/// What to keep of a run besides its summary.
+/// Results to keep of a run in addition to its summary.
 #[derive(Default)]
 pub struct Keep<'a> {
     /// Time series, histograms and flows.
@@ -52,7 +52,7 @@ pub struct Keep<'a> {
     pub trace: Option<(Durable, Trace)>,
     /// Where its programs put their output; a folder that goes with the run unless set.
     pub programs: Option<PathBuf>,
-    /// What a session has besides.
+    /// The additional parts of a session.
     pub session: Option<Session<'a>>,
 }
 
@@ -71,9 +71,9 @@ pub struct Session<'a> {
     pub check: bool,
 }
 
-/// A sweep of more runs keeps series of few samples: what they are for is seen in many runs.
+/// Sweeps of more runs keep fewer samples per series: their purpose is the comparison of runs.
 const MANY_RUNS: usize = 500;
-/// Time between samples of a session, whose length nobody knows beforehand.
+/// Time between samples of a session, whose length is unknown in advance.
 pub const SESSION_SAMPLING: l4s_units::Duration = l4s_units::Duration::from_millis(100);
 /// How many samples those are.
 const FEW_SAMPLES: u64 = 40;
@@ -164,7 +164,7 @@ pub fn run(
     Ok(Finished { record, wall: Some(start.elapsed()), early, code, flows })
 }
 
-/// Adds to the rows of programs' flows what their headers tell.
+/// Adds fields from packet headers to the rows of programs' flows.
 fn add_recognised(rows: &mut [FlowRow], recognised: Vec<(FlowId, l4s_flows::Row)>) {
     let mut of: HashMap<u32, l4s_flows::Row> =
         recognised.into_iter().map(|(flow, row)| (flow.get(), row)).collect();
@@ -217,7 +217,7 @@ fn run_observed<O: Observe>(
     Ok(engine.on().run(scenario, &programs, observer, &mut to_the_end)?)
 }
 
-/// What a run cost, as the summary has it.
+/// The cost of a run, in the form of the summary.
 fn cost(ran: Ran) -> EngineSummary {
     let us = |time: l4s_units::Duration| time.as_nanos() as f64 / 1e3;
     EngineSummary {

@@ -1,5 +1,5 @@
-//! Memory that this process may still take: the least of what the machine has, of what each control
-//! group that the process is in allows, and of the limits of the process itself.
+//! Memory that this process may still allocate: the minimum of the machine's free memory, of the limits
+//! of each control group of the process, and of the process's own limits.
 
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,7 @@ fn free_of_system(root: &Path) -> Vec<f64> {
     machine.into_iter().chain(groups).collect()
 }
 
-/// What the control groups of this process leave of their memory, if this line of
+/// Memory left by the limits of the control groups of this process, if this line of
 /// `/proc/self/mountinfo` mounts a hierarchy of groups that limits memory.
 fn groups(root: &Path, own: &str, mount: &str) -> Option<Vec<f64>> {
     // ID, parent, device, root, mount point, options … - type, source, options of the type.
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(files("/", "/user/app", "/user/app"), Some(1.6 * GB));
         assert_eq!(files("/", "/user/app", "/user"), Some(1.6 * GB));
         assert_eq!(files("/", "/user/app", "/other"), Some(8.192 * GB));
-        // In a container the mount point is the group of the container, whatever the path says.
+        // In a container the mount point is the group of the container, independent of the path.
         assert_eq!(files("/docker/1", "/docker/1", ""), Some(1.6 * GB));
         assert_eq!(files("/docker/1", "/docker/1/app", "/app"), Some(1.6 * GB));
         assert_eq!(files("/docker/1", "/", ""), Some(1.6 * GB));

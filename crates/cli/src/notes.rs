@@ -1,4 +1,4 @@
-//! What a user should know of results that look as if all were well.
+//! Notes about results that look correct but may mislead.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use l4s_model::{FlowId, FlowKind, Scenario};
 use l4s_scenario::{Fingerprint, Plan};
 use l4s_units::{Duration, Time};
 
-/// What ended within the warm-up, of which nothing is counted: a rate of 0, and no completion.
+/// Flows that ended within the warm-up: no statistic counts them, so the rate is 0 and none completed.
 pub fn ended_early(scenario: &Scenario, flows: &[FlowRow]) -> Option<String> {
     let warmup = scenario.warmup;
     let mut early: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
     let roster = scenario.roster();
-    // Downloads and applications are not what a group stands for.
+    // A group is defined by its long flows, not by downloads or applications.
     for row in flows.iter().filter(|row| roster.kind(FlowId::new(row.flow)) == FlowKind::Long) {
         if let Some(end) = row.end_s.filter(|end| *end < warmup.as_secs_f64()) {
             let (count, last) = early.entry(&row.group).or_default();
@@ -48,7 +48,7 @@ pub fn ended_early(scenario: &Scenario, flows: &[FlowRow]) -> Option<String> {
     })
 }
 
-/// What two runs have in common that differ in their seed alone.
+/// The part that runs have in common if they differ only in their seed.
 pub fn digest(summary: &Summary) -> String {
     use std::fmt::Write;
     let mut digest = Fingerprint::default();

@@ -1,5 +1,5 @@
-//! `l4s paper`: figures of the papers, run and drawn anew, with what the papers say of them
-//! beside what is measured.
+//! `l4s paper`: runs and draws figures of the papers, with the papers' values beside the measured
+//! ones.
 
 mod kept;
 
@@ -48,7 +48,7 @@ fn find(id: &str) -> Result<&'static Figure, Failure> {
         let names = || FIGURES.iter().map(|figure| figure.id);
         let help = match nearest(id, names()) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "`l4s paper --list` says what they are".to_owned(),
+            None => "see `l4s paper --list`".to_owned(),
         };
         let known = names().collect::<Vec<_>>().join(", ");
         Failure::input_with(format!("there is no figure `{id}`, expected one of {known}"), help)
@@ -70,7 +70,7 @@ fn one(figure: &Figure, options: &Paper) -> Result<(), Failure> {
     Ok(())
 }
 
-/// So many figures are made at a time: one is drawn while another runs.
+/// Number of figures that are made in parallel: one is drawn while another runs.
 const AT_A_TIME: usize = 2;
 
 /// Makes every figure, each in a folder, and the contact sheet of them.
@@ -113,7 +113,7 @@ fn announce(options: &Paper) -> Result<(), Failure> {
     forecast::announce(&ours, &Engine::SIM, parallel::threads(options.jobs), smaller)
 }
 
-/// What the contact sheet says of a figure.
+/// The contact sheet's entry for a figure.
 fn card(figure: &Figure, made: &Made, out: &Path) -> Result<Card, Failure> {
     let runs = match made.plan.points.len() {
         1 => "1 run".to_owned(),
@@ -145,7 +145,7 @@ fn picture(figure: &Figure, out: &Path) -> Result<PathBuf, Failure> {
     })
 }
 
-/// Where figures are kept unless told otherwise: long and short runs apart.
+/// The default folder of figures: long and short runs apart.
 fn root(options: &Paper) -> PathBuf {
     let default = if options.quick { "out/paper-quick" } else { "out/paper" };
     options.out.clone().unwrap_or_else(|| PathBuf::from(default))
@@ -171,8 +171,8 @@ struct Made {
     done: Done,
 }
 
-/// Runs a figure's scenario as `l4s run` does and adds what only the figure has, unless this code
-/// did so before. Results of older code make room, unless the user chose the folder.
+/// Runs a figure's scenario as `l4s run` does and adds the figure's own parts, unless this version of
+/// the code did so before. Results of older code are replaced, unless the user chose the folder.
 fn make(figure: &Figure, options: &Paper, out: &Path) -> Result<Made, Failure> {
     let quick = plan(figure, options, true)?;
     let plan = plan(figure, options, options.quick)?;

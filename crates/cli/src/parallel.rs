@@ -16,8 +16,8 @@ const IN_A_ROW: usize = 3;
 
 /// Does `work` for 0 to `count` on `jobs` threads, and hands each result to `take` on this
 /// thread, in order. A run that fails does not keep the others from being done: the first failure is
-/// returned at the end. What fails for another reason, or three times in a row, or in `take`, stops
-/// the rest; what is under way is finished.
+/// returned at the end. Other errors, three failed runs in a row, or an error in `take` stop
+/// the rest; runs that have started are finished.
 pub fn in_order<T: Send>(
     count: usize,
     jobs: Option<usize>,
@@ -31,7 +31,7 @@ pub fn in_order<T: Send>(
     let (sender, receiver) = mpsc::channel();
     let stop = AtomicBool::new(false);
     let (work, stop) = (&work, &stop);
-    // The workers run beside this thread, which takes what they send until the last has gone.
+    // The workers run beside this thread, which receives their results until the last has ended.
     std::thread::scope(|threads| {
         threads.spawn(move || {
             pool.scope_fifo(|scope| {

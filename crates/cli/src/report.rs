@@ -16,7 +16,7 @@ pub fn report(folders: &[PathBuf], out: Option<&Path>, open: bool) -> Result<(),
         (None, [only]) => only,
         (None, _) => {
             return Err(Failure::input_with(
-                "several folders side by side, and no place for their report",
+                "several result folders, and no folder for their report",
                 "add --out DIR",
             ));
         }

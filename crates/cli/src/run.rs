@@ -71,32 +71,32 @@ fn in_vm(options: &Run) -> Result<(), Failure> {
     Err(Failure::Substrate("--vm: it needs Linux".to_owned()))
 }
 
-/// The runs of a plan, to be done, and what is kept of them.
+/// The runs of a plan, and the results to keep.
 #[derive(Clone, Copy)]
 pub struct Job<'a> {
     /// The runs.
     pub plan: &'a Plan,
-    /// What the user called the scenario.
+    /// The user's name of the scenario.
     pub called: &'a str,
-    /// What runs it.
+    /// The substrate.
     pub on: Substrate,
     /// Runs at a time.
     pub jobs: Option<usize>,
     /// The result folder.
     pub out: Option<&'a Path>,
-    /// What becomes of results that are in it.
+    /// The treatment of results that are in it.
     pub existing: Existing,
     /// Every packet is kept too.
     pub trace: Option<Trace>,
     /// Summaries are printed as runs finish.
     pub json: bool,
-    /// What figures are written as.
+    /// The formats of figures.
     pub pictures: Pictures,
-    /// What makes it smaller, and the plan that it then is.
+    /// The settings that make the plan smaller, and the smaller plan.
     pub smaller: Option<(&'a str, &'a Plan)>,
     /// Whether it is one of several, and leaves it to others to say how they get on.
     pub quiet: bool,
-    /// What a session has besides.
+    /// The additional parts of a session.
     pub session: Option<Session<'a>>,
 }
 
@@ -263,12 +263,12 @@ impl Done {
         Ok(())
     }
 
-    /// What this process ran of it.
+    /// The runs that this process did.
     pub fn effort(&self) -> Effort {
         self.tally.effort
     }
 
-    /// Says what it cost, what to think of it, and where the results are.
+    /// Prints the cost, the notes, and the place of the results.
     pub fn say(&self, plan: &Plan) {
         if !self.tally.flows.is_empty() {
             say!("{}", self.tally.flows.trim_end());
@@ -277,7 +277,7 @@ impl Done {
         for (number, reason) in &self.tally.unfit {
             say!("run {number} is unfit: {reason}");
         }
-        // Others were said beforehand.
+        // Other notes were printed before the runs.
         for note in &self.tally.of_programs {
             say!("note: {note}");
         }
@@ -289,7 +289,7 @@ impl Done {
             say!("note: {note}");
         }
         if let [_, .., last] = self.commands.as_slice() {
-            say!("any row again, such as the last: {last}");
+            say!("to repeat a row, for example the last: {last}");
         }
         if let Some(folder) = &self.folder {
             say!("results in {}", folder.path().display());
@@ -325,12 +325,12 @@ fn report_of(folder: &Folder, pictures: Pictures) -> Result<(), Failure> {
     }
 }
 
-/// What a sweep keeps in memory of a run.
+/// Drops all of a run that a sweep does not keep in memory.
 fn summary_only(record: RunRecord) -> RunRecord {
     RunRecord { series: Vec::new(), delays: Vec::new(), flows: Vec::new(), ..record }
 }
 
-/// What runs took, of those that a process ran itself.
+/// Time and packets of the runs that this process did.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Effort {
     runs: usize,
@@ -342,7 +342,7 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// And what others took.
+    /// Adds those of others.
     pub fn add(&mut self, other: Effort) {
         self.runs += other.runs;
         self.virtual_s += other.virtual_s;
@@ -371,7 +371,7 @@ impl Effort {
     }
 }
 
-/// What is said about the runs, as they finish and at the end.
+/// Messages about the runs, during them and at the end.
 struct Tally {
     has_programs: bool,
     /// Summaries are printed as they come.
@@ -388,12 +388,12 @@ struct Tally {
     unfit: Vec<(usize, String)>,
     /// The flows of programs, in words.
     flows: String,
-    /// What was different from the scenario for programs.
+    /// Differences from the scenario that programs met.
     of_programs: BTreeSet<String>,
-    /// The first run of which something ended too early to be counted, and what.
+    /// The first run with flows that ended too early to be counted, and these flows.
     early: Option<(usize, String)>,
     judgement: Judgement,
-    /// Whether there are runs that differ in their seed alone, and then what all runs have but that.
+    /// Whether there are runs that differ only in their seed, and the common part of all runs.
     repeats: bool,
     digests: Vec<String>,
 }
@@ -471,7 +471,7 @@ impl Tally {
         Ok(())
     }
 
-    /// Seeds, and what it cost.
+    /// The number of seeds, and the cost.
     fn cost(&self, plan: &Plan) -> String {
         let seeds = plan.points.iter().map(|point| point.scenario.seed);
         let seeds = match (seeds.clone().min(), seeds.max()) {

@@ -1,7 +1,7 @@
 //! `l4s shell`: a shell, or any command, behind the bottleneck.
 //!
 //! The command is one `[[program]]` more of the scenario, in a group of its own that has no flows
-//! besides it. So a run of the scenario that the results contain is this run again.
+//! of its own. So a run of the scenario in the results repeats this run.
 
 pub mod page;
 
@@ -46,14 +46,14 @@ pub fn shell(options: &Shell) -> Result<u8, Failure> {
     let mut set = vec![format!("duration={LONGEST}"), "warmup=0s".to_owned()];
     set.extend(options.set.iter().cloned());
     let mut plan = Plan::parse(&file, &text, &set)?.assert(&options.assert)?;
-    // What the user did not set is not shown as if it were.
+    // Defaults are not shown as if the user had set them.
     let is_mine = |key: &str| options.set.iter().any(|set| set.split('=').next() == Some(key));
     plan.points.iter_mut().for_each(|point| {
         point.set.retain(|(key, _)| !["duration", "warmup"].contains(&&**key) || is_mine(key));
     });
     if plan.points.len() > 1 {
         return Err(Failure::input(format!(
-            "{file} has {} runs, expected one: --set chooses it, as in `l4s list` and `l4s show`",
+            "{file} has {} runs, expected one: select it with --set, see `l4s list` and `l4s show`",
             plan.points.len()
         )));
     }
@@ -124,7 +124,7 @@ fn check_internet(options: &Shell, plan: &Plan) -> Result<(), Failure> {
 /// The end of the run, where the user set one.
 fn end(set: &[String]) -> Duration {
     let duration = set.iter().rev().find_map(|set| set.strip_prefix("duration="));
-    // What is no duration is an error when the scenario is read.
+    // A malformed duration is an error when the scenario is read.
     duration.and_then(|duration| duration.parse().ok()).unwrap_or(Duration::MAX)
 }
 

@@ -11,8 +11,8 @@ pub enum Align {
     Right,
 }
 
-/// The rows in columns; columns beyond `aligns` are words. The last one is as long as it is. What a
-/// terminal would obey is spelled out, line breaks too.
+/// The rows in columns; columns beyond `aligns` are words. The last one is not padded. Control
+/// characters are escaped, line breaks too.
 pub fn aligned(rows: &[Vec<String>], aligns: &[Align]) -> String {
     let shown = |row: &Vec<String>| row.iter().map(|cell| printable(cell).into_owned()).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(shown).collect();

@@ -1,7 +1,7 @@
 //! `l4s validate`: the simulator against Linux.
 //!
 //! Each check compares the mean over the kernel's runs with the mean over the simulator's seeds.
-//! What the kernel did was measured once and is kept here; or it is measured now, with this
+//! The kernel's runs are recorded here; or they are measured now, with this
 //! machine's TCP (`--on kernel`) or with a kernel in virtual time (`--on linux`).
 
 use std::collections::BTreeMap;
@@ -42,10 +42,10 @@ enum Near {
     Factor(f64),
 }
 
-/// What is compared of a run: its name, how near it must be, and its value.
+/// The compared quantities of a run: name, tolerance, value.
 type Quantities = Vec<(String, Near, f64)>;
 
-/// What is compared of a run.
+/// The compared quantities of a run.
 fn quantities(run: &Summary) -> Quantities {
     let mut all = Vec::new();
     let mut add = |name: String, near: Near, value: Option<f64>| {
@@ -73,7 +73,7 @@ fn quantities(run: &Summary) -> Quantities {
     all
 }
 
-/// What a kernel did under one condition: a value per run of each quantity.
+/// Measurements of a kernel under one condition: a value per run of each quantity.
 type Kernel = BTreeMap<String, Vec<f64>>;
 
 /// One run of the grid, as it was measured.
@@ -128,12 +128,12 @@ impl Measured {
 enum Reference {
     /// Measured once, in its own qdisc.
     Grid(Vec<Measured>),
-    /// Summaries, by what was set.
+    /// Summaries, by settings.
     Summaries(Vec<Summary>),
 }
 
 impl Reference {
-    /// What is kept of a scenario.
+    /// The recorded data of a scenario.
     fn kept(scenario: &str) -> Result<Reference, Failure> {
         fn lines<T: serde::de::DeserializeOwned>(
             what: &str,
@@ -152,7 +152,7 @@ impl Reference {
         }
     }
 
-    /// What the kernel did under the condition of a run.
+    /// The kernel's measurements under the condition of a run.
     fn of(&self, point: &Point) -> Kernel {
         let mut kernel = Kernel::new();
         match self {
@@ -175,7 +175,7 @@ impl Reference {
     }
 }
 
-/// What was set for a run, as its summary has it.
+/// The settings of a run, in the form of its summary.
 fn settings(point: &Point) -> Map<String, Value> {
     point.set.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str()))).collect()
 }
@@ -184,7 +184,7 @@ fn settings(point: &Point) -> Map<String, Value> {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 struct Check {
     scenario: String,
-    /// The condition: what was set.
+    /// The condition: its settings.
     set: Map<String, Value>,
     what: String,
     kernel: f64,
@@ -193,7 +193,7 @@ struct Check {
     #[serde(skip_serializing_if = "Option::is_none")]
     sim: Option<f64>,
     pass: bool,
-    /// Whether the difference is within what chance does from seed to seed.
+    /// Whether the difference is within the variation between seeds.
     within_noise: bool,
 }
 
@@ -257,8 +257,8 @@ fn compare(scenario: &str, options: &Validate) -> Result<Vec<Check>, Failure> {
     Ok(checks)
 }
 
-/// The resolution of a kernel's coarse clock, by which its Cubic reads the growth curve, where it
-/// is not that of the reference.
+/// The resolution of a kernel's coarse clock, which its Cubic uses to read the growth curve, if it
+/// differs from the reference.
 fn jiffy_ns(on: Substrate) -> Option<u64> {
     match on {
         #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! `l4s vm`: a command in a virtual machine, with a kernel of a distribution as it is.
+//! `l4s vm`: a command in a virtual machine with an unmodified kernel of a distribution.
 
 use std::ffi::OsString;
 use std::io;

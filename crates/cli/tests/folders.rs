@@ -422,7 +422,7 @@ fn a_damaged_table_is_named_and_made_again() {
             continue;
         }
         let said = done(folder.path(), &RESUME);
-        assert!(said.contains(&format!("note: r/{name} is not what l4s wrote there")), "{said}");
+        assert!(said.contains(&format!("note: r/{name} was changed since l4s wrote it")), "{said}");
         assert!(contents(folder.path()) == self::whole(), "{name}");
     }
 }

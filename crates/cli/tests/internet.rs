@@ -1,7 +1,7 @@
 //! `l4s shell --internet`: from a client through the bottleneck to the network of the machine.
 //!
-//! The machine is a network namespace, and so is the network outside, which has a server of HTTP and names.
-//! Where this machine does not allow that, a test says `skipped: ` and why.
+//! The machine is a network namespace, and so is the network outside, which has a server of HTTP
+//! and names. Where this machine does not allow that, a test says `skipped: ` and why.
 #![cfg(target_os = "linux")]
 
 mod tree;
@@ -16,8 +16,8 @@ use tree::{descendants, kill, within};
 /// The server outside. An address of it that no route of the machine names.
 const SERVER: &str = "192.0.2.80";
 
-/// What answers outside: HTTP on port 80 with `big`, 4 MB; names, all with its address; datagrams on port 9000,
-/// each by two that say which ECN field it had, and have ECT(1) and CE.
+/// What answers outside: HTTP on port 80 with `big`, 4 MB; names, all with its address; datagrams
+/// on port 9000, each by two that say which ECN field it had, and have ECT(1) and CE.
 const OUTSIDE: &str = r#"
 import http.server, socket, struct, threading, sys
 
@@ -154,8 +154,8 @@ impl World {
         self.command("sh").args(["-c", script]).output().unwrap()
     }
 
-    /// All of its network that could be changed: interfaces, addresses, routes, rules, settings, firewall.
-    /// Congestion controls are the kernel's: other tests load some.
+    /// All of its network that could be changed: interfaces, addresses, routes, rules, settings,
+    /// firewall. Congestion controls are the kernel's: other tests load some.
     fn state(&self) -> String {
         let script = "ip -d addr; ip route show table all; ip rule; \
                       sysctl -a --pattern '^net' 2>/dev/null | grep -v 'nf_conntrack_count\\|_congestion_control'; \
@@ -373,7 +373,7 @@ fn what_it_cannot_do_is_said_before_anything_starts() {
     let mut firewall = world.command("nft");
     match firewall.arg(chain).output() {
         Ok(made) if made.status.success() => {
-            refused(shell(&[]), 3, "this machine's firewall drops what it forwards from l4s-net0");
+            refused(shell(&[]), 3, "this machine's firewall drops packets forwarded from l4s-net0");
         }
         _ => println!("skipped: there is no nft on this machine"),
     }

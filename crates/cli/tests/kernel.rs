@@ -53,17 +53,17 @@ fn run(scenario: &str) -> Option<Summary> {
     done(&l4s(folder.path(), &["--json"]).output().expect("l4s starts"))?.pop()
 }
 
-/// A run during which the machine did not stop any host or the data plane; `None` where every one of five did,
-/// or this machine cannot do it.
+/// A run during which the machine did not stop any host or the data plane; `None` where every one
+/// of five did, or this machine cannot do it.
 fn run_undisturbed(scenario: &str) -> Option<Summary> {
     for _ in 0..5 {
         let summary = run(scenario)?;
         match &summary.engine.unfit {
-            Some(why) if why.contains("it stood still for") => println!("again: {why}"),
+            Some(why) if why.contains("it did not run for") => println!("again: {why}"),
             _ => return Some(summary),
         }
     }
-    println!("skipped: this machine stood still in every run");
+    println!("skipped: this machine stalled in every run");
     None
 }
 

@@ -2,7 +2,8 @@
 //! real namespaces.
 //!
 //! Where the machine does not allow it, a test says `skipped: ` and why. They use nothing but a POSIX
-//! shell and the programs of every Linux; whatever they wait for is a condition, and no test is of speed.
+//! shell and the programs of every Linux; whatever they wait for is a condition, and no test is of
+//! speed.
 #![cfg(target_os = "linux")]
 
 mod real;
@@ -116,15 +117,15 @@ fn what_programs_send_is_measured() {
     let group = &summaries[0].groups[0];
     assert!(group.rate_bps > 1.6e6 && group.packets >= 2_000_000 / 1448, "{group:?}");
     assert_eq!(group.goodput_bps, None);
-    // Its one flow is recognised.
+    // Its one flow is recognized.
     let results = Results::open(&folder.path().join("out")).unwrap();
     let (_, flows) = results.flows().unwrap().next().unwrap().unwrap();
     let [flow] = &flows[..] else { panic!("{flows:?}") };
     assert_eq!((flow.group.as_str(), flow.protocol.as_deref()), ("A", Some("TCP")));
     assert_eq!(flow.server.as_deref(), Some("10.0.0.1:8000"));
     assert!(flow.client.as_ref().is_some_and(|client| client.starts_with("10.0.1.1:")));
-    // Every packet of the server is Not-ECT or ECT(0), as the machine has it, and its queue delay is the
-    // group's.
+    // Every packet of the server is Not-ECT or ECT(0), as the machine has it, and its queueing
+    // delay is the group's.
     let packets = flow.not_ect.unwrap() + flow.ect0.unwrap() + flow.ect1.unwrap();
     assert!(packets >= group.packets && flow.bytes > 2_000_000, "{flow:?}");
     let rtt = flow.rtt_mean_ms.expect("TCP has round trips");
@@ -287,8 +288,8 @@ fn a_shell_judges_what_its_command_sent() {
     assert_eq!(judged("groups.shel.packets > 0").status.code(), Some(2));
 }
 
-/// A sender of 200 packets that nobody marks: its codepoint is known, its response to CE is not. What the
-/// client sends is seen, too. The exit code is that of the command.
+/// A sender of 200 packets that nobody marks: its codepoint is known, its response to CE is not.
+/// What the client sends is seen, too. The exit code is that of the command.
 #[test]
 fn a_check_says_which_codepoint_a_sender_has_and_keeps_the_exit_code() {
     if Command::new("python3").arg("--version").output().is_err() {
@@ -317,7 +318,7 @@ fn a_check_says_which_codepoint_a_sender_has_and_keeps_the_exit_code() {
     assert!(said.contains("the response to CE was not seen"), "{said}");
     let said = stderr(&checked("client", &send("server", 9, 2)));
     assert!(said.contains("codepoints: ECT(0) on 100 %: Classic ECN"), "{said}");
-    assert!(said.contains("marks: not enough to say: what the client sends"), "{said}");
+    assert!(said.contains("marks: not enough data: the client's packets"), "{said}");
     let said = stderr(&shell(&["--check", "--", "true"]));
     assert!(said.contains("check: no flow had 100 packets"), "{said}");
 }

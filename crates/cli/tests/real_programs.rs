@@ -91,7 +91,7 @@ fn curl_downloads_from_nginx() {
     assert_eq!(output(&folder, "nginx-curl/client.err"), "");
 }
 
-/// The queue delay that ping measures from outside is that of its packets in the data plane.
+/// The queueing delay that ping measures from outside is that of its packets in the data plane.
 #[test]
 fn ping_sees_the_queue() {
     if !have(&["ping"]) {

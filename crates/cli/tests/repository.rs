@@ -62,8 +62,10 @@ fn every_make_target_that_is_named_exists() {
                 || line.trim_start().starts_with("make")
                 || line.contains("run: ");
             let Some((_, rest)) = line.split_once("make ").filter(|_| code) else { continue };
-            let target: String =
-                rest.chars().take_while(|c| c.is_ascii_lowercase() || *c == '-').collect();
+            let target: String = rest
+                .chars()
+                .take_while(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || *c == '-')
+                .collect();
             if target.is_empty() {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! How the sender of a flow answers CE marks, and in what bursts it sends, from its packets at the
+//! The response of a flow's sender to CE marks, and its bursts, from its packets at the
 //! bottleneck alone.
 //!
 //! Time is divided into rounds of one base round trip. At the end of a round the packets in flight are
@@ -8,11 +8,11 @@
 //! The sender learns of a mark one round trip after it, and may take another one to reduce its window
 //! (proportional rate reduction, RFC 9937). So a sample compares the packets in flight at the end of a
 //! round with marks to those two round trips later. The reference is a DCTCP sender, which reduces its
-//! window by α/2 once per round trip with marks (RFC 8257 §3.3). α is the moving average of the marked share
-//! with gain 1/16.
+//! window by α/2 once per round trip with marks (RFC 8257 §3.3). α is the moving average of the
+//! marked share with gain 1/16.
 //!
-//! - A Classic sender reduces by 30 % (Cubic, RFC 9438 §4.6) to 50 % (Reno, RFC 3168 §6.1.2) even where α is
-//!   small.
+//! - A Classic sender reduces by 30 % (Cubic, RFC 9438 §4.6) to 50 % (Reno, RFC 3168 §6.1.2) even
+//!   where α is small.
 //! - A Scalable sender reduces little where α is small, and about α/2 where it is large.
 //! - A sender that ignores marks does not reduce where α is large.
 
@@ -20,7 +20,7 @@ use l4s_units::{Bytes, Duration, Rate, Time};
 
 /// The most rounds between a round with marks and the sample of its response.
 const MOST_LAG: usize = 15;
-/// Rounds that are remembered: a lag before the marks, and one after them.
+/// Rounds that are kept: a lag before the marks, and one after them.
 const ROUNDS: usize = 2 * MOST_LAG + 2;
 /// Gain of the average of the marked share (RFC 8257 §3.3).
 const GAIN: f64 = 1.0 / 16.0;
@@ -31,8 +31,8 @@ const LARGE: f64 = 0.2;
 const GROWTH: f64 = 1.25;
 /// With fewer bytes in flight one packet is more than a tenth of the window.
 const LEAST_WINDOW: f64 = 10.0 * 1500.0;
-/// Packets that follow each other at this many times the rate of the bottleneck are a burst. Senders pace at
-/// up to twice the rate of their window (Linux in slow start).
+/// Packets that follow each other at this many times the rate of the bottleneck are a burst.
+/// Senders pace at up to twice the rate of their window (Linux in slow start).
 const BURST: u64 = 4;
 
 /// The path of a flow, as far as a check needs it.
@@ -42,7 +42,7 @@ pub struct Path {
     pub rtt: Duration,
     /// The rate of the bottleneck.
     pub rate: Rate,
-    /// The queue delay beyond which the AQM marks every packet.
+    /// The queueing delay beyond which the AQM marks every packet.
     pub step: Duration,
 }
 
@@ -57,7 +57,7 @@ struct Round {
     marked: u64,
     /// Whether the queue dropped packets.
     dropped: bool,
-    /// The sum of the queue delays, weighted by bytes.
+    /// The sum of the queueing delays, weighted by bytes.
     delay: f64,
     /// Bytes in flight at the end.
     window: f64,
@@ -111,7 +111,7 @@ pub enum Response {
     Unclear,
 }
 
-/// What was seen of the bursts of a flow.
+/// The observed bursts of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Bursts {
     /// Bytes of all packets.
@@ -240,9 +240,10 @@ impl Check {
 
     /// How the sender answers marks.
     ///
-    /// Where α is small DCTCP reduces by less than 10 % and Cubic by 30 %: a reduction between 15 and 20 % is
-    /// unclear, also that of a Classic sender with alternative backoff (RFC 8511 §3.1). Where α is large, at
-    /// least half of DCTCP's reduction is proportional, and less than a quarter of it is none.
+    /// Where α is small DCTCP reduces by less than 10 % and Cubic by 30 %: a reduction between 15
+    /// and 20 % is unclear, also that of a Classic sender with alternative backoff (RFC 8511 §3.1).
+    /// Where α is large, at least half of DCTCP's reduction is proportional, and less than a
+    /// quarter of it is none.
     pub fn response(&self) -> Response {
         let (small, large) = (self.small, self.large);
         let ratio = large.reduction() / large.expected().max(f64::MIN_POSITIVE);
@@ -267,7 +268,7 @@ impl Check {
         while now >= self.ends {
             self.end_round();
             self.ends += self.path.rtt;
-            // After a long silence nothing that was remembered is of use.
+            // After a long silence none of the kept rounds is of use.
             if now.since(self.ends) > self.path.rtt * ROUNDS as u64 {
                 *self.rounds = [Round::default(); ROUNDS];
                 self.ends = now + self.path.rtt;
@@ -347,7 +348,7 @@ mod tests {
         Dctcp,
         /// A window that is reduced to this share per round trip with marks.
         Classic(f64),
-        /// This many packets at once, this often, whatever is marked.
+        /// This many packets at once, this often, with any marks.
         Constant(u64, Duration),
     }
 
@@ -359,8 +360,8 @@ mod tests {
         Send,
     }
 
-    /// A sender, 20 ms from a queue that marks every packet that waits more than `threshold`. The link has
-    /// 40 Mb/s in even seconds and 20 Mb/s in odd ones.
+    /// A sender, 20 ms from a queue that marks every packet that waits more than `threshold`. The
+    /// link has 40 Mb/s in even seconds and 20 Mb/s in odd ones.
     fn play(sender: Sender, threshold: Duration, seconds: u64) -> Check {
         let mut check = Check::new(PATH);
         let (mut free, end) = (Time::ZERO, Time::ZERO + Duration::from_secs(seconds));

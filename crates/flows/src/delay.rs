@@ -1,4 +1,4 @@
-//! The distribution of the queue delays of one flow, in little memory.
+//! The distribution of the queueing delays of one flow, in little memory.
 //!
 //! A run may have 100,000 flows, and the delays of most of them are within a few doublings. So a
 //! histogram has only the buckets from the shortest to the longest delay.
@@ -9,7 +9,7 @@ use l4s_units::Duration;
 /// 1/8 of its lower end, so its middle is within 6.25 % of every delay in it.
 const PRECISION: u32 = 3;
 
-/// Queue delays: count, sum and maximum exactly, percentiles from logarithmic buckets.
+/// Queueing delays: count, sum and maximum exactly, percentiles from logarithmic buckets.
 #[derive(Clone, Debug, Default)]
 pub struct Delays {
     /// The bucket of the first of `counts`.
@@ -48,7 +48,7 @@ impl Delays {
         self.counts.resize(length, 0);
     }
 
-    /// Forgets the delays, and keeps the memory.
+    /// Clears the delays, and keeps the memory.
     pub fn clear(&mut self) {
         self.counts.fill(0);
         (self.count, self.sum, self.max) = (0, Duration::ZERO, Duration::ZERO);

@@ -6,7 +6,7 @@ use l4s_units::{Duration, Time};
 
 use crate::ip::{IpPacket, Version};
 
-/// Datagrams that are remembered at a time. A newer one replaces an older one whose identification has
+/// Datagrams that are kept at a time. A newer one replaces an older one whose identification has
 /// the same low 8 bits.
 const DATAGRAMS: usize = 256;
 /// Time within which the fragments of a datagram follow the first one: the reassembly timeout of Linux

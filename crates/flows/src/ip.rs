@@ -1,8 +1,8 @@
 //! A checked view of an IP packet, as it comes from a TUN device.
 //!
 //! [`IpPacket::new_checked`] looks once at every length that a later access relies on; after that
-//! nothing can be out of bounds. Fields are named ranges, as in the RFCs' figures. What the headers
-//! say is not believed where it can be checked: a length field that claims more bytes than came is
+//! nothing can be out of bounds. Fields are named ranges, as in the RFCs' figures. Header fields
+//! are checked where possible: a length field that claims more bytes than came is
 //! [`Malformed::Cut`].
 
 use std::net::IpAddr;
@@ -146,12 +146,12 @@ pub enum Fragment {
     Later,
 }
 
-/// What was learned from the check.
+/// The results of the check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Facts {
     version: Version,
     fragment: Fragment,
-    /// Of what follows the IP headers.
+    /// The protocol behind the IP headers.
     protocol: u8,
     /// Of the datagram that it is a part of; IPv6 has one in a fragment header only.
     identification: Option<u32>,
@@ -172,14 +172,14 @@ pub struct IpPacket<T> {
 
 impl<T: AsRef<[u8]>> IpPacket<T> {
     /// Checks that `bytes` begin with a whole IP packet, and with a whole transport header where
-    /// one is due. What follows the packet does no harm.
+    /// one is due. Bytes behind the packet do no harm.
     #[inline]
     pub fn new_checked(bytes: T) -> Result<Self, Malformed> {
         let facts = check(bytes.as_ref())?;
         Ok(IpPacket { bytes, facts })
     }
 
-    /// The packet, without what may follow it.
+    /// The packet, without bytes that may follow it.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes.as_ref()[..self.facts.end]
@@ -238,7 +238,7 @@ impl<T: AsRef<[u8]>> IpPacket<T> {
         self.facts.fragment
     }
 
-    /// The protocol of what follows the IP headers.
+    /// The protocol behind the IP headers.
     #[inline]
     pub fn protocol(&self) -> u8 {
         self.facts.protocol
@@ -257,13 +257,13 @@ impl<T: AsRef<[u8]>> IpPacket<T> {
         self.facts.payload
     }
 
-    /// What TCP or UDP carry, or what IP carries of anything else, in bytes.
+    /// The payload of TCP or UDP, or of IP for any other protocol, in bytes.
     #[inline]
     pub fn payload_length(&self) -> usize {
         self.facts.end - self.facts.payload.unwrap_or(self.facts.transport)
     }
 
-    /// What TCP or UDP carry; empty for another protocol, or where the header is not here.
+    /// The payload of TCP or UDP; empty for another protocol, or where the header is not here.
     #[inline]
     pub fn payload(&self) -> &[u8] {
         self.facts.payload.map_or(&[], |start| &self.bytes()[start..])
@@ -319,8 +319,8 @@ impl<T: AsRef<[u8]>> IpPacket<T> {
             .then(|| Tcp(&self.bytes.as_ref()[self.facts.transport..end]))
     }
 
-    /// Whether it is for the neighbourhood only, such as router solicitations and multicast
-    /// listener reports: it has no sender or receiver that a router may forward for
+    /// Whether it is for the neighbourhood only, such as router solicitations and multicast listener
+    /// reports. Such a packet has no sender or receiver that a router may forward for
     /// (RFC 4291 §2.5.6 and §2.7, RFC 1122 §3.2.1.3, RFC 5735 §3).
     #[inline]
     pub fn is_local(&self) -> bool {

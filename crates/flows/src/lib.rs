@@ -1,4 +1,4 @@
-//! Recognises flows by the packets that pass the bottleneck, and measures them from their headers.
+//! Recognizes flows by the packets that pass the bottleneck, and measures them from their headers.
 //!
 //! A program that nobody instrumented still sends packets with headers. From these this crate finds
 //! the conversation of each packet ([`Key`]), numbers the conversations ([`Flows`]), and measures each
@@ -19,9 +19,9 @@
 //! - `table`: from key to number and state. Flows beyond the cap are measured together, as `others`.
 //! - `tcp`: handshake, options, retransmissions (`sequence`), and round trips from sequence numbers and
 //!   time stamps.
-//! - `udp`: QUIC (`quic`), recognised by its long headers, with round trips from the spin bit; RTP
-//!   (`rtp`), recognised by headers that are plausible over several packets.
-//! - `delay`: the distribution of the queue delays of a flow.
+//! - `udp`: QUIC (`quic`), recognized by its long headers, with round trips from the spin bit; RTP
+//!   (`rtp`), recognized by headers that are plausible over several packets.
+//! - `delay`: the distribution of the queueing delays of a flow.
 //! - [`check`]: how the sender of a flow answers marks, and its bursts; only for those who ask for it.
 //!
 //! Memory is bounded: a flow has 576 bytes, and a histogram with 4 bytes for each bucket between its

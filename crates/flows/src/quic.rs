@@ -1,15 +1,15 @@
 //! QUIC, from its headers: which conversations are QUIC, and round trips from the spin bit.
 //!
-//! A conversation is QUIC if one of its datagrams begins with a long header (RFC 8999 §5.1) that is valid
-//! in every field an observer can check:
-//! - version 1 (RFC 9000 §17.2) or 2 (RFC 9369 §3.2): fixed bit set, connection IDs of up to 20 bytes,
-//!   and the length field, behind the token of an Initial packet, within the datagram; a Retry packet
-//!   has 16 bytes of integrity tag at least;
+//! A conversation is QUIC if one of its datagrams begins with a long header (RFC 8999 §5.1) that is
+//! valid in every field an observer can check:
+//! - Version 1 (RFC 9000 §17.2) or 2 (RFC 9369 §3.2): fixed bit set, connection IDs of up to 20 bytes,
+//!   and the length field, behind the token of an Initial packet, within the datagram. A Retry packet
+//!   has 16 bytes of integrity tag at least.
 //! - version negotiation (RFC 9000 §17.2.1): version 0, and of the versions offered, 4 bytes each and
 //!   nothing behind them, one is version 1, 2 or reserved;
-//! - a reserved version (`0x?a?a?a?a`, RFC 9000 §15), as sent for greasing: only in the first datagram of
-//!   the conversation, which has 1200 bytes or more (§14.1) and a destination connection ID of 8 to 20
-//!   bytes (§7.2).
+//! - A reserved version (`0x?a?a?a?a`, RFC 9000 §15), as sent for greasing: only in the first
+//!   datagram of the conversation. This has 1200 bytes or more (§14.1) and a destination connection
+//!   ID of 8 to 20 bytes (§7.2).
 //!
 //! The header form bit excludes DTLS and STUN, the fixed bit excludes RTP (RFC 9443 §3), and the 32 bits
 //! of a known version exclude nearly everything else. A random first datagram of 1200 bytes passes for a
@@ -139,10 +139,10 @@ const PACKETS_PER_TURN: u64 = 8;
 
 /// The spin bit of the packets from the server (RFC 9000 §17.4), which has an edge per round trip.
 ///
-/// RFC 9312 §3.8.2 leaves the filter to the observer, and names the handshake as the first estimate of the
-/// round trip. Without a handshake there are no samples. There are none either if the bit changes often:
-/// the server sets it at random, as it may (RFC 9000 §17.4), or it sends so few packets that the edges
-/// show the interval of an application.
+/// RFC 9312 §3.8.2 leaves the filter to the observer, and names the handshake as the first estimate
+/// of the round trip. Without a handshake there are no samples. There are none either if the bit
+/// changes often. Then the server sets it at random, as it may (RFC 9000 §17.4), or it sends so few
+/// packets that the edges show the interval of an application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Spin {
     /// The value of the last packet.

@@ -15,7 +15,7 @@ pub struct Column {
     pub name: &'static str,
     /// Its unit; empty without one.
     pub unit: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub meaning: &'static str,
 }
 
@@ -45,14 +45,15 @@ macro_rules! row {
 }
 
 row! {
-    /// A flow. Counts are of the measured time (see [`Flows::end_warmup`]), all else is of the whole run.
-    /// Down is from the server to the client, through the bottleneck. Packets are those on the link: a
-    /// packet with segmentation offload counts as its segments.
+    /// A flow. Counts are of the measured time (see [`Flows::end_warmup`]), all else is of the
+    /// whole run. Down is from the server to the client, through the bottleneck. Packets are those
+    /// on the link: a packet with segmentation offload counts as its segments.
     Row {
         /// Its number, in the order of first packets, from 2 on; 0 for `others` and 1 for `malformed`.
         flow: u32 => "",
-        /// `TCP`, `QUIC`, `RTP`, `UDP`, `ICMP`, `ICMPv6`, or the number of another protocol of IP; `others`
-        /// for all flows beyond the cap together, `malformed` for bytes that are not an IP packet.
+        /// `TCP`, `QUIC`, `RTP`, `UDP`, `ICMP`, `ICMPv6`, or the number of another protocol of IP;
+        /// `others` for all flows beyond the cap together, `malformed` for bytes that are not an IP
+        /// packet.
         protocol: String => "",
         /// Address of the client; empty for `others` and `malformed`.
         client: String => "",
@@ -99,31 +100,31 @@ row! {
         marks: u64 => "packets",
         /// Packets that the queue dropped.
         drops: u64 => "packets",
-        /// Queue delay of all packets that left the queue, whatever their size: mean.
+        /// Queueing delay of all packets that left the queue, of any size: mean.
         delay_mean_ms: Option<f64> => "ms",
-        /// Queue delay of all packets that left the queue: median, to 6.25 %.
+        /// Queueing delay of all packets that left the queue: median, to 6.25 %.
         delay_p50_ms: Option<f64> => "ms",
-        /// Queue delay of all packets that left the queue: 99th percentile, to 6.25 %.
+        /// Queueing delay of all packets that left the queue: 99th percentile, to 6.25 %.
         delay_p99_ms: Option<f64> => "ms",
-        /// Queue delay of all packets that left the queue: the longest.
+        /// Queueing delay of all packets that left the queue: the longest.
         delay_max_ms: Option<f64> => "ms",
-        /// First round trip: TCP from SYN to the ACK of the SYN-ACK, QUIC from the client's first packet to
-        /// its next one after the server's answer; absent where it was not seen.
+        /// First round trip: TCP from SYN to the ACK of the SYN-ACK, QUIC from the client's first
+        /// packet to its next one after the server's answer; absent where it was not seen.
         handshake_ms: Option<f64> => "ms",
-        /// How many round trips were measured: of TCP from sequence and acknowledgement numbers, one at a
-        /// time; of QUIC from the spin bit, if both ends use it.
+        /// How many round trips were measured: of TCP from sequence and acknowledgement numbers,
+        /// one at a time; of QUIC from the spin bit, if both ends use it.
         rtt_samples: Option<u64> => "samples",
         /// Shortest round trip.
         rtt_min_ms: Option<f64> => "ms",
-        /// Mean round trip. Of TCP, the part to the end that receives the data is measured throughout; the
-        /// other part is its minimum.
+        /// Mean round trip. Of TCP, the part to the end that receives the data is measured
+        /// throughout; the other part is its minimum.
         rtt_mean_ms: Option<f64> => "ms",
         /// Longest round trip, with the minimum of the other part as for the mean.
         rtt_max_ms: Option<f64> => "ms",
         /// Of TCP, the part of the round trip from here to the client and back, with the queue: mean.
         client_rtt_mean_ms: Option<f64> => "ms",
-        /// Of TCP, the part of the round trip from here to the server and back: minimum of the whole run, from
-        /// acknowledgements and echoes of time stamps.
+        /// Of TCP, the part of the round trip from here to the server and back: minimum of the
+        /// whole run, from acknowledgements and echoes of time stamps.
         server_rtt_min_ms: Option<f64> => "ms",
         /// Segments of TCP that the server retransmitted, in whole or in part.
         retransmits: Option<u64> => "segments",

@@ -1,15 +1,16 @@
-//! RTP, recognised by headers that are plausible over several packets (RFC 3550 §A.1), as it has no magic
-//! number.
+//! RTP, recognized by headers that are plausible over several packets (RFC 3550 §A.1), as it has no
+//! magic number.
 //!
 //! A datagram may be RTP if its header is whole, its version is 2, and its payload type is not one that
-//! is left to RTCP on the same port (RFC 5761 §4). A conversation is RTP after eight plausible steps of the
-//! sequence number within one SSRC of one direction. SRTP has the same header.
+//! is left to RTCP on the same port (RFC 5761 §4). A conversation is RTP after eight plausible
+//! steps of the sequence number within one SSRC of one direction. SRTP has the same header.
 
 /// Where header fields are (RFC 3550 §5.1).
 const SEQUENCE: usize = 2;
 const SSRC: usize = 8;
 const LENGTH: usize = 12;
-/// The largest plausible step forward, and the largest one back of a packet that is late (RFC 3550 §A.1).
+/// The largest plausible step forward, and the largest one back of a packet that is late (RFC 3550
+/// §A.1).
 const MAX_DROPOUT: u16 = 3000;
 const MAX_MISORDER: u16 = 100;
 /// Plausible steps of a source that make the conversation RTP. RFC 3550 §A.1 asks for 2 of a stream that

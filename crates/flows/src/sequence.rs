@@ -1,6 +1,6 @@
 //! The sequence numbers of one direction of a TCP connection that passed.
 
-/// Gaps that are remembered. If there are more, the oldest one is taken for filled.
+/// Gaps that are kept. If there are more, the oldest one is taken for filled.
 const GAPS: usize = 4;
 
 /// The largest window (RFC 7323 §2.3): no two sequence numbers in use are further apart.
@@ -36,14 +36,14 @@ impl Range {
         self.to.wrapping_sub(self.from)
     }
 
-    /// What both have; empty without any.
+    /// The common part of both; empty without any.
     fn common(self, other: Range) -> Range {
         let from = later(self.from, other.from);
         Range { from, to: later(from, earlier(self.to, other.to)) }
     }
 }
 
-/// The numbers that passed: all from `first` to `next`, but for the gaps.
+/// The numbers that passed: all from `first` to `next`, except for the gaps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sequence {
     first: u32,
@@ -131,7 +131,7 @@ impl Sequence {
         filled
     }
 
-    /// Forgets all other gaps.
+    /// Drops all other gaps.
     fn keep(&mut self, is_kept: impl Fn(&Range) -> bool) {
         let gaps = std::mem::take(&mut self.gaps);
         gaps.into_iter().filter(is_kept).for_each(|gap| self.remember(gap));
@@ -194,7 +194,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the numbers are, no more of a segment was seen before than it has.
+        /// With any numbers, no more of a segment was seen before than it has.
         #[test]
         fn wild_numbers_are_harmless(
             segments in prop::collection::vec((any::<u32>(), 1_u32..70_000, any::<u32>()), 1..60),
@@ -207,7 +207,7 @@ mod tests {
             }
         }
 
-        /// With no more gaps than are remembered, a list of all numbers says the same.
+        /// With at most the number of gaps that are kept, a list of all numbers gives the same result.
         #[test]
         fn it_counts_as_a_list_of_all_numbers_does(
             first: u32,

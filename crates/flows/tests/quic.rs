@@ -1,4 +1,4 @@
-//! QUIC: which datagrams it is recognised by, and its round trips. The datagrams of `data` are those of
+//! QUIC: which datagrams it is recognized by, and its round trips. The datagrams of `data` are those of
 //! aioquic; `data/quic.py` made them.
 
 mod support;
@@ -46,8 +46,8 @@ fn real_connections_are_recognised_and_their_round_trips_are_those_of_the_path()
         let datagrams = read(file);
         let row = row_of(&datagrams);
         assert_eq!((&*row.protocol, row.handshake_ms), ("QUIC", Some(40.0)));
-        // The spin bit turns three times after its first edge: 40 ms of path, and 1 ms by which the server
-        // paces the first packet of a window.
+        // The spin bit turns three times after its first edge: 40 ms of path, and 1 ms by which the
+        // server paces the first packet of a window.
         assert_eq!(row.rtt_samples, Some(3));
         assert_eq!((row.rtt_min_ms, row.rtt_max_ms), (Some(41.0), Some(41.0)));
         assert_eq!(row.retransmits, None);

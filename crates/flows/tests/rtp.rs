@@ -1,4 +1,4 @@
-//! RTP is recognised by headers that are plausible over several packets, and nothing else is.
+//! RTP is recognized by headers that are plausible over several packets, and nothing else is.
 
 mod support;
 
@@ -38,7 +38,7 @@ fn eight_steps_of_a_source_are_rtp() {
 fn losses_duplicates_and_late_packets_do_not_hide_it() {
     let numbers = [1, 2, 3, 3, 10, 9, 11, 12, 2000, 1990, 2001, 2002];
     assert_eq!(protocol_of(numbers.map(|n| rtp(111, n, 7))), "RTP");
-    // A restart begins anew.
+    // A restart restarts.
     let numbers = [1, 2, 3, 4, 5, 20_000, 20_001, 20_002, 20_003, 20_004, 20_005];
     assert_eq!(protocol_of(numbers.map(|n| rtp(111, n, 7))), "UDP");
 }
@@ -74,8 +74,9 @@ fn what_lacks_a_field_is_none() {
 }
 
 proptest! {
-    /// Of 64 random datagrams with the version of RTP none makes a conversation RTP, and with an SSRC that
-    /// stays, none does either: a random number is a plausible step once in 21, and eight are needed.
+    /// Of 64 random datagrams with the version of RTP none makes a conversation RTP, and with an
+    /// SSRC that stays, none does either: a random number is a plausible step once in 21, and eight
+    /// are needed.
     #[test]
     fn random_datagrams_are_none(
         datagrams in prop::collection::vec(any::<[u8; 40]>(), 64),

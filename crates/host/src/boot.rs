@@ -10,7 +10,7 @@ use crate::{Device, HostError};
 /// The unit.
 pub const UNIT: &str = "/etc/systemd/system/l4s-host.service";
 const NAME: &str = "l4s-host.service";
-/// What undoes it, which no other unit has.
+/// The command that undoes it, which no other unit has.
 const UNDONE: &str = "host remove --keep-boot";
 
 /// Whether systemd is the first process of this machine.
@@ -32,10 +32,10 @@ pub fn is_enabled() -> bool {
 }
 
 /// Has systemd run this program with these arguments at each start, once there are those devices;
-/// and now, so that it is known to work and the unit says what is in place.
+/// and now, so that it is known to work and the unit matches the installation.
 pub fn enable(program: &Path, arguments: &[&str], devices: &[Device]) -> Result<(), HostError> {
     check()?;
-    // Who else would tell systemd of devices: it would wait in vain.
+    // Without udev systemd would wait for these devices in vain.
     let names = devices.iter().map(|device| device.name.as_str());
     let awaited: Vec<&str> = names.filter(|_| Path::new("/run/udev/control").exists()).collect();
     let failed = |error: std::io::Error| HostError::failed(UNIT, error);
@@ -134,8 +134,8 @@ fn device_unit(name: &str) -> String {
     unit + ".device"
 }
 
-/// A word as units have it (systemd.service, "Command lines"), but for `$`, which the name of the
-/// program has as it is.
+/// A word as units have it (systemd.service, "Command lines"), except for `$`, which is literal in the
+/// name of the program.
 fn quoted(word: &str) -> String {
     let escaped = word.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");
     format!("\"{escaped}\"")

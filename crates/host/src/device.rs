@@ -1,4 +1,4 @@
-//! A device, and what it is asked to have.
+//! A device, and the configuration requested for it.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -75,7 +75,7 @@ impl Device {
         names
     }
 
-    /// What it can send, if it says.
+    /// Its speed, if it reports one.
     fn speed(&self) -> Option<Rate> {
         let text = fs::read_to_string(format!("/sys/class/net/{}/speed", self.name)).ok()?;
         // It is -1 for a device without a link, or one that has no speed.
@@ -93,14 +93,14 @@ impl Device {
             if rate > speed {
                 return Err(HostError::input(
                     format!("--rate: {rate} is more than {} can send, {speed}", self.name),
-                    "a queue would form behind DualPI2: a rate a little below the device's, or none",
+                    "a queue would form behind DualPI2: expected a rate slightly below the device's, or none",
                 ));
             }
         }
         if wanted.rate.is_none() && netlink.queue(&self.name).as_deref() == Some("noqueue") {
             return Err(HostError::input(
-                format!("{} has no queue: what is sent is with its driver at once", self.name),
-                "--rate, a little below what is behind it",
+                format!("{} has no queue: packets go to its driver immediately", self.name),
+                "--rate, slightly below the rate of the bottleneck behind it",
             ));
         }
         let root = netlink.root_queue(&self.name)?;
@@ -109,13 +109,13 @@ impl Device {
             if !wanted.replace {
                 return Err(HostError::input(
                     format!("{} has a queue discipline already, {}", self.name, root.kind),
-                    "--replace takes its place, and `l4s host remove` puts it back",
+                    "--replace replaces it, and `l4s host remove` restores it",
                 ));
             }
             if CLASSFUL.contains(&root.kind.as_str()) {
                 return Err(HostError::input(
-                    format!("{} has {}, whose classes could not be put back", self.name, root.kind),
-                    format!("if it is of no use any more: tc qdisc del dev {} root", self.name),
+                    format!("{} has {}, whose classes could not be restored", self.name, root.kind),
+                    format!("if it is not needed: tc qdisc del dev {} root", self.name),
                 ));
             }
         }

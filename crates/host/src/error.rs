@@ -3,15 +3,15 @@
 use l4s_bpf::BpfError;
 use l4s_os::OsError;
 
-/// What went wrong, for people: what, why, and the way out. Nothing was changed.
+/// An error for people: the problem, its reason, and the remedy. Nothing was changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum HostError {
-    /// What was asked for makes no sense on this machine.
+    /// The request makes no sense on this machine.
     #[error("{message}")]
     Input {
-        /// What was found.
+        /// The value that was found.
         message: String,
-        /// What to do.
+        /// The action.
         help: String,
     },
     /// This machine cannot, or this user may not.

@@ -22,7 +22,7 @@ use crate::{DUALPI2, HostError, PRAGUE};
 /// Devices that may have DualPI2 at a time; each takes a megabyte, and two while one takes the
 /// place of another.
 const INSTANCES: u32 = 16;
-/// How long the kernel may take to forget what was registered, and how often to look.
+/// How long the kernel may take to unregister, and the interval of the checks.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// `BPF_FS_MAGIC` of linux/magic.h.
@@ -34,7 +34,7 @@ const ACCECN: &str = "3";
 const DEFAULT_CONTROL: &str = "net/ipv4/tcp_congestion_control";
 const KNOWN_CONTROLS: &str = "net/ipv4/tcp_available_congestion_control";
 
-/// What is wanted.
+/// The requested configuration.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Install {
     /// Prague for connections that ask for it, with these settings.
@@ -43,18 +43,18 @@ pub struct Install {
     pub default: bool,
     /// Exact feedback for all connections.
     pub accecn: bool,
-    /// The devices by which connections with Prague leave.
+    /// The devices through which connections with Prague leave.
     pub devices: Vec<Device>,
     /// DualPI2 for those devices.
     pub queue: Option<WantedQueue>,
 }
 
-/// What was done, in words; nothing where all was in place already.
+/// The changes, in words; nothing where everything was installed already.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Installed {
     /// A line for each.
     pub done: Vec<String>,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
@@ -116,7 +116,7 @@ impl<'a> Work<'a> {
             let loaded = patiently(|| Loaded::prague(PRAGUE, config))?;
             if config.fallback == Fallback::Active {
                 let path = self.place.sockets();
-                // What a run left behind that was stopped in the middle of this.
+                // Remains of an earlier run that was stopped in the middle of this.
                 unpin(&path)?;
                 loaded.pin_sockets(&path)?;
                 self.undo.with(move || drop(unpin(&path)));
@@ -178,7 +178,7 @@ impl<'a> Work<'a> {
             Some(discipline) => discipline,
             None => {
                 let mut discipline = patiently(|| DualPi2::register(DUALPI2, INSTANCES))?;
-                // What a run left behind that was stopped in the middle of this.
+                // Remains of an earlier run that was stopped in the middle of this.
                 unpin(&folder)?;
                 fs::create_dir(&folder).map_err(|e| HostError::failed(folder.display(), e))?;
                 self.undo.with(move || drop(unpin(&folder)));
@@ -214,7 +214,7 @@ impl<'a> Work<'a> {
         let entry = self.entry(device);
         entry.settings = Some(wanted.settings.clone());
         entry.queue_before.clone_from(&root);
-        // Whatever happens from here on, `remove` knows what was there.
+        // From here on the journal has the state that `remove` restores.
         self.journal.write(self.place)?;
         let index = device.index;
         let ours = RootQueue { kind: DUALPI2.to_owned(), ..RootQueue::default() };
@@ -234,7 +234,7 @@ impl<'a> Work<'a> {
             let entry = self.entry(device);
             let before = *entry.gso_before.get_or_insert(now);
             let index = device.index;
-            // It can always be less, and no more than what the driver takes.
+            // It can always be less, and no more than the driver accepts.
             self.journal.write(self.place)?;
             if self.netlink.set_gso_max_segments(index, most.min(before)).is_ok() {
                 self.undo.with(move || {
@@ -316,7 +316,7 @@ pub(crate) fn wait_until_gone() -> Result<(), HostError> {
     Ok(())
 }
 
-/// Sets what was set before, unless somebody chose something else since.
+/// Restores the earlier setting, unless somebody changed it since.
 pub(crate) fn set_back(name: &str, [chosen, before]: &[String; 2]) -> Result<(), HostError> {
     if namespace::get(name)? == *chosen {
         namespace::set(name, before)?;

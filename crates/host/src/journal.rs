@@ -1,4 +1,4 @@
-//! What was there before, and what was asked for: written down before anything is changed.
+//! The earlier state and the requested one, written down before anything is changed.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,7 +14,7 @@ use crate::{HostError, Place};
 pub struct Journal {
     /// Whether Prague was asked for.
     pub prague: bool,
-    /// Settings below /proc/sys: what was chosen, and what was there before.
+    /// Settings below /proc/sys: the new value, and the earlier one.
     pub settings: BTreeMap<String, [String; 2]>,
     /// The devices, by number.
     pub devices: BTreeMap<u32, JournalDevice>,
@@ -36,7 +36,7 @@ pub struct JournalDevice {
 }
 
 impl Journal {
-    /// What is written down; nothing where there is no journal.
+    /// The journal; empty where there is none.
     pub fn read(place: &Place) -> Result<Journal, HostError> {
         let path = place.journal();
         let text = match fs::read_to_string(&path) {

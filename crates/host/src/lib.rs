@@ -28,7 +28,7 @@ pub use place::Place;
 pub use remove::{Removed, remove};
 pub use status::{DeviceStatus, Status, status};
 
-/// What our congestion control is called, for `TCP_CONGESTION` and the sysctl.
+/// The name of our congestion control, for `TCP_CONGESTION` and the sysctl.
 pub const PRAGUE: &str = "prague";
-/// What our queue discipline is called, for `tc`.
+/// The name of our queue discipline, for `tc`.
 pub const DUALPI2: &str = "l4s_dualpi2";

@@ -27,7 +27,7 @@ impl Place {
         self.pins.join("prague")
     }
 
-    /// What Prague's connections show; only where programs on devices are to look at it.
+    /// The map with the state of Prague's connections; only where programs on devices need it.
     pub(crate) fn sockets(&self) -> PathBuf {
         self.pins.join("sockets")
     }
@@ -36,7 +36,7 @@ impl Place {
         self.pins.join(format!("ect1_{ifindex}"))
     }
 
-    /// What takes the answers to tracers.
+    /// The program that receives the answers to tracers.
     pub(crate) fn answers(&self, ifindex: u32) -> PathBuf {
         self.pins.join(format!("answers_{ifindex}"))
     }
@@ -53,7 +53,7 @@ impl Place {
         self.run.join("host.json")
     }
 
-    /// Keeps others from changing anything, until what it gives is dropped.
+    /// Locks out other processes, until the returned file is dropped.
     pub(crate) fn lock(&self) -> Result<File, HostError> {
         let path = self.run.join("lock");
         let failed = |error: std::io::Error| match error.kind() {

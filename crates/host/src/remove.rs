@@ -10,16 +10,16 @@ use crate::place::{Place, unpin};
 use crate::status::instance_of;
 use crate::{DUALPI2, HostError, PRAGUE};
 
-/// What was taken back, in words; nothing where nothing was in place.
+/// The parts that were removed, in words; nothing where nothing was installed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Removed {
     /// A line for each.
     pub done: Vec<String>,
-    /// What could not be put back as it was.
+    /// The parts that could not be restored.
     pub warnings: Vec<String>,
 }
 
-/// Takes everything back, or what there is on some devices. Goes on where something is gone
+/// Removes everything, or the parts on some devices. Continues where something is gone
 /// already, so that it can be repeated.
 pub fn remove(place: &Place, only: Option<&[Device]>) -> Result<Removed, HostError> {
     let _lock = place.lock()?;
@@ -41,7 +41,7 @@ pub fn remove(place: &Place, only: Option<&[Device]>) -> Result<Removed, HostErr
                     let _ = netlink.set_root(index, None);
                     let kind = root.map_or("", |root| &root.kind);
                     removed.warnings.push(format!(
-                        "{} has what the kernel gives it, not {kind} as before: {error}",
+                        "{} has the kernel's default, not {kind} as before: {error}",
                         entry.name
                     ));
                 }
@@ -81,7 +81,7 @@ pub fn remove(place: &Place, only: Option<&[Device]>) -> Result<Removed, HostErr
         }
         journal.prague = false;
         unpin(&place.dualpi2())?;
-        // Whatever a run left behind that was stopped in the middle.
+        // Remains of a run that was stopped in the middle.
         unpin(&place.pins)?;
     }
     journal.write(place)?;

@@ -1,4 +1,4 @@
-//! What is in place, and how it does.
+//! The installed parts, and their state.
 
 use l4s_bpf::{BpfError, DualPi2, Instance, Socket};
 
@@ -7,7 +7,7 @@ use crate::journal::{Journal, JournalDevice};
 use crate::place::Place;
 use crate::{DUALPI2, HostError};
 
-/// What is in place.
+/// The installed parts.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Status {
     /// Whether Prague is there to be chosen.
@@ -21,7 +21,7 @@ pub struct Status {
 /// A device.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DeviceStatus {
-    /// What was asked for.
+    /// The requested configuration.
     pub asked: JournalDevice,
     /// Whether its packets from Prague are ECT(1).
     pub ect1: bool,

@@ -1,11 +1,11 @@
-//! All or nothing: what was done is undone in reverse, unless all of it was done.
+//! All or nothing: steps are undone in reverse, unless all of them succeeded.
 
 /// Steps to take back.
 #[derive(Default)]
 pub(crate) struct Undo<'a>(Vec<Box<dyn FnOnce() + 'a>>);
 
 impl<'a> Undo<'a> {
-    /// This takes back what was just done.
+    /// `step` undoes the last step.
     pub fn with(&mut self, step: impl FnOnce() + 'a) {
         self.0.push(Box::new(step));
     }

@@ -4,8 +4,8 @@
 //! itself, 10.(N+P).0.0/16 for a number N. Its server is 10.P.0.1; its client
 //! has as many addresses as the flows need: 10.P.1.1, 10.P.2.1 and so on. Flow f comes to port
 //! 10000 + f mod 55536 of address number f div 55536. So no two flows of a run have the same one,
-//! however many short ones there are: a packet tells whose it is whenever it comes, and no
-//! connection meets what is left of one before it (TIME_WAIT, late retransmissions).
+//! however many short ones there are. A packet identifies its flow at any time, and no
+//! connection meets packets of an earlier one (TIME_WAIT, late retransmissions).
 
 use l4s_flows::Direction;
 use l4s_model::FlowId;
@@ -64,7 +64,7 @@ pub(crate) fn server(pair: u8, ipv6: bool) -> IpAddr {
     address(pair, 0, ipv6)
 }
 
-/// The addresses of the client of a pair, where the run has so many flows.
+/// The addresses of the client of a pair, in a run with this number of flows.
 pub(crate) fn clients(pair: u8, flows: u32, ipv6: bool) -> impl Iterator<Item = IpAddr> {
     let last = (flows.saturating_sub(1) / PORTS) as u8;
     (0..=last).map(move |nth| address(pair, nth + 1, ipv6))

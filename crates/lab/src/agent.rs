@@ -2,12 +2,12 @@
 //!
 //! Nothing that an agent makes outlives it, and no agent outlives the command that started it.
 //! Its namespace has no name; its device is a file that only the command keeps. When the command
-//! ends, in whatever way, the kernel closes the control socket, whose end the agent reads, and
-//! kills the agent, as it asked. So there is nothing to undo: `kill -9` of any process, or of all,
-//! leaves the machine as it was.
+//! ends for any reason, the kernel closes the control socket, whose end the agent reads, and
+//! kills the agent (PR_SET_PDEATHSIG). So there is nothing to undo: `kill -9` of any process, or of all,
+//! leaves the machine unchanged.
 //!
-//! Its life: read from the control socket, which is its standard input, what it will be; enter a
-//! namespace; make the device and hand it over; play its part from the command's word to start
+//! Its life: read its setup from the control socket, which is its standard input. Then enter a
+//! namespace, make the device and hand it over; play its part from the command's word to start
 //! until the word to stop.
 
 mod client;
@@ -42,27 +42,27 @@ use l4s_os::{Clock, OsError, keep_off_spare_core, namespace};
 /// The kernel refuses the setting that asks for AccECN.
 const NO_ACCECN: &str = "`peer = \"accecn\"`: this kernel has no AccECN, which came with Linux 7.0";
 
-/// What an agent needs of the program that it is a part of.
+/// The functions of the program that an agent is a part of.
 pub trait Hooks {
-    /// Has ECT(0) turned into ECT(1) in all that leaves interface `index` of this process's
-    /// network namespace, for as long as what it returns lives.
+    /// Turns ECT(0) into ECT(1) in all packets that leave interface `index` of this process's
+    /// network namespace, for as long as the returned value lives.
     fn ect1(&self, index: u32) -> Result<Box<dyn Any>, String>;
 
     /// The same for the congestion control `cc` only, with the sets of tracers that its connections
     /// want, which show it in a map of BPF, by its number.
     fn tracers(&self, index: u32, cc: &str, map: u32) -> Result<Box<dyn Any>, String>;
 
-    /// Reads what sockets with Prague show in a map of BPF, by its number.
+    /// Reads the state that sockets with Prague export in a map of BPF, by its number.
     fn sockets(&self, map: u32) -> Result<Box<dyn ReadSocket>, String>;
 }
 
-/// Reads what a socket shows.
+/// Reads the state that a socket exports.
 pub trait ReadSocket {
     /// `None` where it shows nothing, or nothing yet.
     fn read(&self, socket: BorrowedFd<'_>) -> Result<Option<PragueSample>, String>;
 }
 
-/// The life of an agent: what a program does when it is started as
+/// The life of an agent: the main function of a program that is started as
 /// [`AgentCommand`](crate::AgentCommand) says.
 pub fn main(hooks: &dyn Hooks) -> ExitCode {
     let stdin = std::io::stdin();
@@ -102,7 +102,7 @@ fn live(control: &mut Channel, hooks: &dyn Hooks) -> Result<(), OsError> {
     }
     if let Some(control) = &setup.default_control {
         // One that is restricted here (`tcp_allowed_congestion_control`) is no default of a namespace:
-        // what it has instead is said in the end.
+        // the one in its place is reported in the end.
         let _ = namespace::set(setup::DEFAULT_CONTROL, control);
     }
     let device = device::open(&setup)?;
@@ -110,12 +110,12 @@ fn live(control: &mut Channel, hooks: &dyn Hooks) -> Result<(), OsError> {
     let _program = match &setup.device {
         OnDevice::Nothing => None,
         OnDevice::Ect1 => Some(hooks.ect1(device.index).map_err(|why| {
-            OsError::Machine(format!("ECT(1) instead of ECT(0) in what it sends: {why}"))
+            OsError::Machine(format!("ECT(1) instead of ECT(0) in its packets: {why}"))
         })?),
         OnDevice::Tracers { cc, map } => Some(
             hooks
                 .tracers(device.index, cc, *map)
-                .map_err(|why| OsError::Machine(format!("tracers in what it sends: {why}")))?,
+                .map_err(|why| OsError::Machine(format!("tracers in its packets: {why}")))?,
         ),
     };
     let mut player = Player::prepare(&setup, hooks)?;
@@ -131,12 +131,12 @@ fn live(control: &mut Channel, hooks: &dyn Hooks) -> Result<(), OsError> {
     if let Some(Order::Go { origin_ns }) = listen(control)? {
         stalls = player.play(control, Clock::from_origin_ns(origin_ns), setup.watched)?;
     }
-    // What sockets still have to send is not for a router whose run is over.
+    // Data that sockets still have to send is not for a router whose run is over.
     if setup.cable.is_some() {
         Netlink::open()?.take_down(index)?;
     }
     // Sockets stay open until everybody has finished: a close now would look like the end of a
-    // flow to the peer. The command may be gone, and then there is nobody to tell.
+    // flow to the peer. The command may be gone; then nobody receives the message.
     let _ = control.send(&Word::Done { stalls }, None);
     while listen::<Order>(control)?.is_some() {}
     Ok(())
@@ -163,7 +163,7 @@ impl Player {
         })
     }
 
-    /// Returns when the run is over, and tells how long it stood still, if it is to be `watched`.
+    /// Returns when the run is over, with the time for which it did not run, if it is to be `watched`.
     fn play(
         &mut self,
         control: &mut Channel,
@@ -188,7 +188,7 @@ fn listen<T: serde::de::DeserializeOwned>(control: &mut Channel) -> Result<Optio
     }
 }
 
-/// Takes what the command ordered by now; true when the run is over.
+/// Takes the command's orders so far; true when the run is over.
 fn take_orders(
     control: &mut Channel,
     mut take: impl FnMut(Order) -> Result<(), OsError>,
@@ -202,14 +202,14 @@ fn take_orders(
     }
 }
 
-/// Tells the command.
+/// Sends a message to the command.
 fn tell(control: &Channel, word: &Word, file: Option<&OwnedFd>) -> Result<(), OsError> {
     control
         .send(word, file.map(AsFd::as_fd))
         .map_err(|error| OsError::run("the control socket", error))
 }
 
-/// What happened since the command was told.
+/// Events since the last report to the command.
 #[derive(Default)]
 struct Reports(Vec<Row>);
 
@@ -226,12 +226,12 @@ impl Reports {
     }
 }
 
-/// What a TCP agent waits for: the command, a time, sockets.
+/// The events that a TCP agent waits for: the command, a time, sockets.
 struct Waiting {
     poll: Poll,
     timer: OwnedFd,
     clock: Clock,
-    /// Sees whether it stands still, where it can.
+    /// Sees whether it does not advance, where it can.
     watchdog: Option<Watchdog>,
 }
 
@@ -262,7 +262,7 @@ impl Waiting {
             .map_err(|error| OsError::machine("epoll", error))
     }
 
-    /// Sets the timer, in place of what it was set to. A time that is over counts.
+    /// Sets the timer, in place of an earlier time. A time that is over counts.
     fn set_timer(&self, at: Time) -> Result<(), OsError> {
         let ns = self.clock.origin_ns().saturating_add(at.as_nanos()).max(1);
         let value =
@@ -292,7 +292,7 @@ impl Waiting {
         Ok(())
     }
 
-    /// How long it stood still.
+    /// How long it did not advance.
     fn stalls(&self) -> Stalls {
         self.watchdog.as_ref().map(Watchdog::stalls).unwrap_or_default()
     }

@@ -1,8 +1,8 @@
-//! The way back where the kernel has no `netem`: a thread that keeps what clients send for their
+//! The way back where the kernel has no `netem`: a thread that delays the clients' packets by their
 //! base RTT.
 //!
-//! The router sends what comes from clients to a TUN device, whose other end the thread has, and
-//! takes it from there again when it is due. So this process must be that router.
+//! The router sends packets from clients to a TUN device, whose other end the thread has, and
+//! takes them from there again when they are due. So this process must be that router.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,7 +42,7 @@ pub struct Delays {
     tun: Option<Tun>,
     /// Delays of the groups and UDP sources, in their order.
     delays: Vec<Duration>,
-    /// When which becomes what, the next one last.
+    /// Times of changes, the line, and its new delay; the next one last.
     changes: Vec<(Time, usize, Duration)>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<(Lateness, Stalls), OsError>>>,
@@ -92,7 +92,7 @@ impl Delays {
         Ok(())
     }
 
-    /// Ends, and tells how late packets were and how long it stood still.
+    /// Ends; returns the lateness of packets and the time for which it did not run.
     pub fn stop(&mut self) -> Result<(Lateness, Stalls), OsError> {
         self.stop.store(true, Ordering::Relaxed);
         let Some(thread) = self.thread.take() else { return Ok(Default::default()) };
@@ -104,12 +104,12 @@ impl Delays {
 
 impl Drop for Delays {
     fn drop(&mut self) {
-        // Whoever wants to know has asked.
+        // A caller that needs the result has called it before.
         let _ = self.stop();
     }
 }
 
-/// What the thread has.
+/// The state of the thread.
 struct Line {
     tun: Tun,
     clock: Clock,
@@ -157,7 +157,7 @@ impl Line {
         Ok((self.late.lateness(), watchdog.stalls()))
     }
 
-    /// Reads what waits; not more than leaves time for what is due meanwhile.
+    /// Reads waiting packets, but not so long that due packets are late.
     fn take(&mut self) -> std::io::Result<()> {
         const BATCH: usize = 32;
         for _ in 0..BATCH {
@@ -178,13 +178,13 @@ impl Line {
         Ok(())
     }
 
-    /// Passes on what is due.
+    /// Passes on the due packets.
     fn deliver(&mut self, now: Time) -> std::io::Result<()> {
         while self.lines.next() <= now {
             let due = self.lines.next();
             let Some((_, (buffer, length))) = self.lines.pop() else { break };
             self.late.record(self.clock.now().since(due));
-            // What the kernel refuses is lost, as in any router.
+            // Packets that the kernel refuses are lost, as in any router.
             self.tun.write(&buffer[..length])?;
             self.pool.give(buffer);
         }

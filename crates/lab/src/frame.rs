@@ -1,5 +1,5 @@
-//! A real packet as the bottleneck sees it: its bytes, and what queue disciplines and measurement
-//! ask for, read once.
+//! A real packet as the bottleneck sees it: its bytes, and the fields that queue disciplines and
+//! measurement use, read once.
 
 use l4s_model::{FlowId, SourceId};
 use l4s_observe::{Contents, Traced};
@@ -79,7 +79,7 @@ impl Frame {
         IpPacket::new_checked(self.packet()).expect("a frame was checked when it was made")
     }
 
-    /// What a device takes: its header, and the packet.
+    /// The bytes for a device: its header, and the packet.
     #[inline]
     pub fn for_device(&self) -> &[u8] {
         &self.buffer[..self.end as usize]

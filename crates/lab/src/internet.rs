@@ -9,11 +9,12 @@
 //! namespace of the machine, whose kernel forwards them with the address of its own interface. No
 //! setting of the machine is changed for it, so that there is nothing to undo:
 //!
-//! - Whether packets are forwarded depends on the interface by which they come, and that is the
+//! - Whether packets are forwarded depends on the interface through which they come, and that is the
 //!   machine's end of the cable, which has its own setting.
-//! - Answers come by another interface, which may not forward. A rule of nftables sends a copy of each by
-//!   the cable, as if the machine had made it, and drops the original. Neither looks at its ECN field.
-//! - The kernel deletes the table of nftables when this process ends, in whatever way, and the cable,
+//! - Answers come by another interface, which may not forward. A rule of nftables sends a copy of
+//!   each by the cable, as if the machine had made it, and drops the original. Neither looks at its
+//!   ECN field.
+//! - The kernel deletes the table of nftables when this process ends for any reason, and the cable,
 //!   with its settings and its route, when the server's namespace ends.
 
 use std::fs;
@@ -30,11 +31,12 @@ use crate::program::Host;
 
 /// The cable's end in the server's namespace.
 const INNER: &str = "l4s-net";
-/// The table of routes of the server's namespace for what clients send.
+/// The routing table of the server's namespace for packets from clients.
 const OF_CLIENTS: u8 = 100;
 /// The most runs with `--internet` at a time.
 const MOST: u8 = 128;
-/// The destination of the probe. A rule drops it before it leaves this machine (TEST-NET-2, RFC 5735 §3).
+/// The destination of the probe. A rule drops it before it leaves this machine (TEST-NET-2, RFC
+/// 5735 §3).
 const NOBODY: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
 /// A probe that did not come through by then was dropped.
 const PROBED_WITHIN: Duration = Duration::from_secs(1);
@@ -48,7 +50,8 @@ const RESOLV_CONF: [&str; 3] = [
     "/run/NetworkManager/no-stub-resolv.conf",
 ];
 
-/// The client's access to the machine's network. It is removed on drop, and by the kernel when the process ends.
+/// The client's access to the machine's network. It is removed on drop, and by the kernel when the
+/// process ends.
 #[derive(Debug)]
 pub(crate) struct Internet {
     table: Table,
@@ -59,7 +62,8 @@ pub(crate) struct Internet {
     address: Ipv4Addr,
     /// The interface of the machine's default route.
     uplink: String,
-    /// N of the first pair's network, 10.N.0.0/16, so that the client's network overlaps no route of this machine.
+    /// N of the first pair's network, 10.N.0.0/16, so that the client's network overlaps no route
+    /// of this machine.
     pub first_network: u8,
     cable: Option<u32>,
 }
@@ -74,8 +78,8 @@ pub fn internet_works() -> Result<(), OsError> {
 }
 
 impl Internet {
-    /// Reserves a name and free addresses for a run with `pairs` pairs of hosts. The pair with the number
-    /// `pair` gets the way on.
+    /// Reserves a name and free addresses for a run with `pairs` pairs of hosts. The pair with the
+    /// number `pair` gets the way on.
     pub fn claim(pairs: usize, pair: usize) -> Result<Internet, OsError> {
         let mut used = Netlink::open()?.routes()?;
         // Two routes of half of all addresses each are a default route, as VPNs have it.
@@ -133,7 +137,7 @@ impl Internet {
         self.probe(server.process)
     }
 
-    /// What nftables does for the cable with this number.
+    /// Adds the rules of nftables for the cable with this number.
     fn add_rules(&mut self, cable: u32) -> Result<(), OsError> {
         let address = self.address;
         self.table.add(
@@ -174,7 +178,7 @@ impl Internet {
         )
     }
 
-    /// Whether a firewall of the machine lets through what it forwards for the client.
+    /// Checks whether a firewall of the machine passes the client's forwarded packets.
     fn probe(&mut self, server: u32) -> Result<(), OsError> {
         let address = self.address;
         namespace::within(server, || {
@@ -184,7 +188,7 @@ impl Internet {
         while self.table.counted(PROBES)? == 0 {
             if Instant::now() >= deadline {
                 return Err(OsError::Machine(format!(
-                    "this machine's firewall drops what it forwards from {name}, such as by the policy \
+                    "this machine's firewall drops packets forwarded from {name}, such as by the policy \
                      of its chain FORWARD. Rules that allow it: `iptables -I FORWARD -i l4s-net+ -j \
                      ACCEPT`, with Docker `iptables -I DOCKER-USER -i l4s-net+ -j ACCEPT`, with ufw \
                      `ufw route allow in on {name}`, with firewalld `firewall-cmd --zone=trusted \
@@ -245,7 +249,8 @@ fn send_probe(address: Ipv4Addr) -> rustix::io::Result<()> {
     const DISCARD: u8 = 9;
     let (family, flags) = (AddressFamily::INET, SocketFlags::CLOEXEC);
     let socket = rustix::net::socket_with(family, SocketType::RAW, flags, Some(ipproto::RAW))?;
-    // RFC 791 §3.1, RFC 768: 28 bytes, a time to live of 64; the kernel adds identification and checksum.
+    // RFC 791 §3.1, RFC 768: 28 bytes, a time to live of 64; the kernel adds identification and
+    // checksum.
     let header = [0x45, 0, 0, 28, 0, 0, 0, 0, 64, UDP, 0, 0];
     let ports = [0, DISCARD, 0, DISCARD, 0, 8, 0, 0];
     let packet = [&header[..], &address.octets(), &NOBODY.octets(), &ports].concat();

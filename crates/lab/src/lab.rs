@@ -1,6 +1,6 @@
-//! A lab, from the side of the command: the agents, their devices, and what they say.
+//! A lab, from the side of the command: the agents, their devices, and their reports.
 //!
-//! One thread keeps the agents: it starts them, hears them and buries them. The kernel kills an
+//! One thread spawns, polls and reaps the agents. The kernel kills an
 //! agent when the thread that started it ends, so that thread must be one that lives as long as
 //! the lab.
 
@@ -30,13 +30,13 @@ use crate::setup::LabPlan;
 
 /// How long agents may take to be ready: the first, and each after the one before it.
 const READY_WITHIN: Duration = Duration::from_secs(10);
-/// How often they are started anew where one is not ready in time.
+/// How often they are started again where one is not ready in time.
 const ATTEMPTS: u32 = 2;
 /// How long they may take to say their last.
 const DONE_WITHIN: Duration = Duration::from_secs(2);
 /// How long an agent that closed its socket may take to end.
 const ENDED_WITHIN: Duration = Duration::from_millis(500);
-/// What is kept of an agent's stderr: its end.
+/// The kept part of an agent's stderr: its end.
 const STDERR_TAIL: usize = 2000;
 
 /// How to start an agent: a program that then calls [`crate::agent::main`].
@@ -53,7 +53,7 @@ pub struct AgentCommand {
 pub struct Roles {
     /// A server or client.
     pub agent: AgentCommand,
-    /// The keeper of a program of the user: what then calls [`crate::program_main`].
+    /// The keeper of a program of the user: a program that then calls [`crate::program_main`].
     pub keeper: AgentCommand,
 }
 
@@ -77,7 +77,7 @@ pub struct Lab {
     orders: OrderSender,
     /// The thread that keeps the agents.
     keeper: Option<JoinHandle<Vec<Option<Stalls>>>>,
-    /// How long each agent stood still in the run, once it is over; `None` for one that did not say
+    /// How long each agent did not run, once the run is over; `None` for one that did not report
     /// so in time.
     stalls: Vec<Option<Stalls>>,
 }
@@ -165,7 +165,7 @@ impl Lab {
         self.orders.pass((None, Order::Go { origin_ns: clock.origin_ns() }));
     }
 
-    /// What the agents tell, until all have ended. An error, which names the agent, ends the run
+    /// The agents' reports, until all have ended. An error, which names the agent, ends the run
     /// and is the last item. Once only; afterwards there is nothing.
     pub fn take_reports(&mut self) -> Receiver<Result<Report, OsError>> {
         self.reports.take().unwrap_or_else(|| mpsc::channel().1)
@@ -181,8 +181,8 @@ impl Lab {
         }
     }
 
-    /// Why a run of `span` says little, by the agent that stood still for longest; `None` when all are
-    /// fine, or before [`Lab::stop`].
+    /// Why a run of `span` says little, by the agent that did not advance for longest; `None` when
+    /// all are fine, or before [`Lab::stop`].
     pub fn unfit(&self, span: l4s_units::Duration) -> Option<String> {
         let longest = |stalls: Option<Stalls>| {
             stalls.map_or(l4s_units::Duration::MAX, |stalls| stalls.longest)
@@ -192,7 +192,7 @@ impl Lab {
         let why = match stalls {
             Some(stalls) => stalls.unfit(span)?,
             None => format!(
-                "it did not answer within {} s of the end of the run, as if it stood still",
+                "it did not answer within {} s of the end of the run, as if it were stopped",
                 DONE_WITHIN.as_secs()
             ),
         };
@@ -216,7 +216,7 @@ const WAKER: Token = Token(usize::MAX);
 /// An order, and the number of the agent that it is for; `None` for all of them.
 type To = (Option<usize>, Order);
 
-/// What [`Lab::build`] waits for.
+/// The result that [`Lab::build`] waits for.
 type Built = Result<(Vec<AgentInfo>, Vec<Device>), OsError>;
 
 /// The life of the keeping thread.
@@ -228,7 +228,7 @@ fn keep(
     ordered: &Receiver<To>,
     told: &Sender<Result<Report, OsError>>,
 ) -> Vec<Option<Stalls>> {
-    // Agents that are dropped are killed and waited for, whatever happens.
+    // Agents that are dropped are killed and waited for, on every path.
     let mut agents = Agents { poll, events: Events::with_capacity(256), all: Vec::new() };
     let built = agents.build_patiently(&setups, command, within);
     let failed = built.is_err();
@@ -257,7 +257,7 @@ struct Agent {
     stderr_tail: VecDeque<u8>,
     /// Whether it said its last.
     done: bool,
-    /// What it said of itself then.
+    /// The stalls that it reported then.
     stalls: Option<Stalls>,
 }
 
@@ -283,7 +283,7 @@ impl Agents {
                 Attempt::Ready(infos, devices) => return Ok((infos, devices)),
                 Attempt::Late(who) => late = who,
             }
-            // Those of this attempt are killed, and what they said is not waited for.
+            // Those of this attempt are killed, and their reports are not waited for.
             for agent in self.all.drain(..) {
                 for fd in [agent.control_fd(), agent.stderr.as_raw_fd()] {
                     let _ = self.poll.registry().deregister(&mut SourceFd(&fd));
@@ -292,8 +292,8 @@ impl Agents {
         }
         Err(OsError::Run(format!(
             "{late} is not ready after {within:?}, and was not at the first attempt. This machine is \
-             too busy to start {} servers and clients, or something holds them up: `uptime` and \
-             `dmesg` may tell. End what else runs, or use fewer groups",
+             too busy to start {} servers and clients, or something blocks them: see `uptime` and \
+             `dmesg`. End other programs, or use fewer groups",
             setups.len()
         )))
     }
@@ -417,7 +417,7 @@ impl Agents {
             let (number, is_stderr) = (event.token().0 / 2, event.token().0 % 2 == 1);
             let agent = &mut self.all[number];
             if is_stderr {
-                agent.overhear();
+                agent.read_stderr();
                 continue;
             }
             let heard = agent.hear(|agent, word| take(number, agent, word));
@@ -478,17 +478,17 @@ impl Agent {
                 }
                 Ok(Next::Message(word)) => take(self, word)?,
                 Ok(Next::Nothing) => return Ok(()),
-                Ok(Next::Closed) => return Err(self.obituary()),
+                Ok(Next::Closed) => return Err(self.exit_report()),
                 Err(error) => {
-                    let what = format!("what {} said", self.who);
+                    let what = format!("a message of {}", self.who);
                     return Err(OsError::run(what, error));
                 }
             }
         }
     }
 
-    /// Keeps the end of what it wrote to stderr.
-    fn overhear(&mut self) {
+    /// Keeps the end of its stderr.
+    fn read_stderr(&mut self) {
         let mut buffer = [0; 1024];
         while let Ok(n @ 1..) = self.stderr.read(&mut buffer) {
             self.stderr_tail.extend(&buffer[..n]);
@@ -498,7 +498,7 @@ impl Agent {
     }
 
     /// How it ended, before it was to.
-    fn obituary(&mut self) -> OsError {
+    fn exit_report(&mut self) -> OsError {
         let deadline = Instant::now() + ENDED_WITHIN;
         let status = loop {
             match self.child.try_wait() {
@@ -509,7 +509,7 @@ impl Agent {
                 _ => break None,
             }
         };
-        self.overhear();
+        self.read_stderr();
         let words = String::from_utf8_lossy(self.stderr_tail.make_contiguous()).trim().to_owned();
         let words =
             if words.is_empty() { words } else { format!("; the end of its stderr: {words}") };
@@ -549,7 +549,7 @@ mod tests {
     use crate::LabOptions;
     use l4s_scenario::Plan;
 
-    /// A program that never reports ready is started twice; then the error says what to do. The test
+    /// A program that never reports ready is started twice; then the error gives the remedy. The test
     /// needs no rights, as nothing is created before that.
     #[test]
     fn who_is_not_ready_is_started_once_more() {

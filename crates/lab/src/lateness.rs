@@ -1,8 +1,8 @@
 //! How late the data plane was, and whether its run can be trusted.
 //!
-//! Two things tell. [`Lateness`] is of packets, and sees a machine that is always a little too slow.
-//! It does not see one that stands still: a frozen process has no packets, and those that waited for
-//! it are few. [`Stalls`] is of time, and sees that, in the data plane and in the agents.
+//! Two measures show it. [`Lateness`] is of packets, and detects a machine that is always a little
+//! too slow. It does not detect a stopped process: that has no packets, and those that waited for
+//! it are few. [`Stalls`] is of time, and detects stops, in the data plane and in the agents.
 
 use core::fmt;
 
@@ -10,18 +10,18 @@ use hdrhistogram::Histogram;
 use l4s_units::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
-/// Later than this distorts what is measured, whatever the RTT: a tenth of a step threshold of 1 ms.
+/// Later than this distorts measurements, at any RTT: a tenth of a step threshold of 1 ms.
 const TOO_LATE: Duration = Duration::from_micros(100);
 /// As a fraction of the base RTT: 2 %.
 const TOO_LATE_OF_RTT: u64 = 50;
 
-/// What stands still for longer distorts a run, once: half of the shortest retransmission timeout
-/// of Linux (TCP_RTO_MIN, 200 ms), after which senders repeat what nothing had lost.
+/// A longer stall distorts a run, once: half of the shortest retransmission timeout
+/// of Linux (TCP_RTO_MIN, 200 ms), after which senders repeat segments that were not lost.
 const TOO_LONG: Duration = Duration::from_millis(100);
 /// As a fraction of the time of a run: 1 %, for which the link may have been idle.
 const TOO_LONG_OF_RUN: u64 = 100;
-/// A shorter stall is no stall: of the data plane lateness tells, and those of agents the buffers of
-/// their sockets bridge.
+/// A shorter stall does not count: those of the data plane show in its lateness, and the agents' socket
+/// buffers bridge theirs.
 const LEAST_STALL: Duration = Duration::from_millis(20);
 
 /// How long a loop in real time did nothing though it would have: it was stopped, or others had its
@@ -63,7 +63,7 @@ impl Stalls {
         let most = span / TOO_LONG_OF_RUN;
         (self.longest > TOO_LONG || self.total > most).then(|| {
             format!(
-                "it stood still for {:.3} s of {:.3} s, {:.3} s at a time; the limits are {most} \
+                "it did not run for {:.3} s of {:.3} s, {:.3} s at a time; the limits are {most} \
                  and {TOO_LONG}. Something stopped it, or this machine is too busy for real time",
                 self.total.as_secs_f64(),
                 span.as_secs_f64(),
@@ -73,7 +73,7 @@ impl Stalls {
     }
 }
 
-/// Sees a loop that waits for events stand still: it waits no longer than asked at a time, so that
+/// Sees a loop that waits for events do not advance: it waits no longer than asked at a time, so that
 /// it knows when it should have looked.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
@@ -83,8 +83,8 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
-    /// How long a loop waits at most: often enough to see what is [too long](TOO_LONG), and too
-    /// rarely to cost anything.
+    /// How long a loop waits at most: often enough to detect stalls that are [too long](TOO_LONG),
+    /// and too rarely to cost anything.
     pub const PERIOD: Duration = Duration::from_millis(20);
 
     /// It looks for the first time.
@@ -99,7 +99,7 @@ impl Watchdog {
         self.looked = now;
     }
 
-    /// What it saw.
+    /// The stalls that it saw.
     pub fn stalls(&self) -> Stalls {
         self.stalls
     }
@@ -126,7 +126,7 @@ impl Lateness {
         let (limit, what) = if share < TOO_LATE {
             (share, format!("2 % of the smallest base RTT, {base_rtt}"))
         } else {
-            (TOO_LATE, "what any run may have".to_owned())
+            (TOO_LATE, "the limit of any run".to_owned())
         };
         (self.p99 > limit).then(|| {
             format!(
@@ -223,7 +223,7 @@ mod tests {
         // Often: 1 % of 10 s are 100 ms.
         assert_eq!(stalls(&[25; 4]).unfit(second * 10), None);
         assert!(stalls(&[25; 5]).unfit(second * 10).is_some());
-        // What is shorter is what timers and threads do; who waits less than meant does not stall.
+        // Timers and threads cause shorter stalls; a loop that waits less than intended does not stall.
         let mut short = Stalls::default();
         (0..100_000).for_each(|_| short.record(ms(19), Duration::ZERO));
         (0..100_000).for_each(|_| short.record(ms(1), ms(20)));

@@ -1,4 +1,4 @@
-//! What agents report, as an observer wants to hear it.
+//! The agents' reports, as events for an observer.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::Receiver;
@@ -13,7 +13,7 @@ use l4s_units::{Bytes, Duration, Time};
 
 use crate::report::{Report, TcpSample};
 
-/// A long flow or one of an application, as far as its agents told.
+/// A long flow or one of an application, from its agents' reports.
 #[derive(Clone, Debug)]
 struct Flow {
     number: FlowId,
@@ -25,13 +25,13 @@ struct Flow {
     /// The last sample; `None` before the first and after the close.
     sample: Option<TcpSample>,
     closed: bool,
-    /// What its detector said last.
+    /// The last reading of its detector.
     said: Option<Reading>,
     retransmits: u64,
     under_way: UnderWay,
 }
 
-/// When frames were written, and when they came. Server and client tell apart from each other, so
+/// When frames were written, and when they came. Server and client report independently, so
 /// that either may be known first. They come in the order in which they were written.
 #[derive(Clone, Default, Debug)]
 struct UnderWay {
@@ -65,7 +65,7 @@ impl Flow {
         }
     }
 
-    /// Tells of every frame of which it is known by now when it was written and when it came.
+    /// Reports every frame for which both times are known by now.
     fn deliver<P: Traced>(&mut self, observer: &mut impl Observer<P>) {
         while let Some((took, came)) = self.under_way.take() {
             observer.frame(self.number, self.group, FrameEvent::Delivered(took), came);
@@ -113,7 +113,7 @@ pub struct Ledger {
     newcomers: Newcomers,
 }
 
-/// Flows that were ordered in mid-run, by whoever ordered them: to be told before the order, so
+/// Flows that were ordered in mid-run: entered before the order, so
 /// that no report comes first.
 pub(crate) type Newcomers = Arc<Mutex<BTreeMap<FlowId, Newcomer>>>;
 
@@ -121,13 +121,13 @@ pub(crate) type Newcomers = Arc<Mutex<BTreeMap<FlowId, Newcomer>>>;
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Newcomer {
     pub group: SourceId,
-    /// What it fetches; `None` without end.
+    /// The size that it fetches; `None` without end.
     pub size: Option<Bytes>,
     pub is_app: bool,
 }
 
 impl Ledger {
-    /// The flows of `scenario`, of which `reports` will tell.
+    /// The flows of `scenario`, which `reports` are about.
     pub fn new(scenario: &Scenario, reports: Receiver<Report>) -> Ledger {
         let detects: Vec<bool> = scenario.groups.iter().map(|group| detects(&group.cc)).collect();
         let roster = scenario.roster();
@@ -151,7 +151,7 @@ impl Ledger {
         }
     }
 
-    /// Knows of flows that are ordered later, too.
+    /// Includes flows that are ordered later.
     pub(crate) fn with(self, newcomers: Newcomers) -> Ledger {
         Ledger { newcomers, ..self }
     }
@@ -161,7 +161,7 @@ impl Ledger {
         self.flows.get_mut(&flow)
     }
 
-    /// The group of a flow, and what it fetches.
+    /// The group of a flow, and the size that it fetches.
     fn who(&self, flow: FlowId) -> Option<(SourceId, Option<Bytes>)> {
         if let Some(known) = self.flows.get(&flow) {
             return Some((known.group, known.size));
@@ -194,8 +194,8 @@ impl Ledger {
         }
     }
 
-    /// Passes on what was reported since the last time. What happened is told with the time at
-    /// which it happened, a little before what packets did last.
+    /// Passes on the reports since the last time. Events are passed on with the time at
+    /// which they happened, a little before the last events of packets.
     pub fn pass_on<P: Traced>(&mut self, observer: &mut impl Observer<P>) {
         while let Ok(report) = self.reports.try_recv() {
             match report {
@@ -257,7 +257,7 @@ impl Ledger {
         }
     }
 
-    /// Tells what the detectors of flows said last that are open at the end of the run.
+    /// Reports the last readings of the detectors of flows that are open at the end of the run.
     pub fn conclude<P: Traced>(&self, end: Time, observer: &mut impl Observer<P>) {
         for known in self.flows.values() {
             if let (false, Some(said)) = (known.closed, known.said) {
@@ -266,7 +266,7 @@ impl Ledger {
         }
     }
 
-    /// Tells the state of every open flow that is no download.
+    /// Reports the state of every open flow that is no download.
     pub fn sample<P: Traced>(&self, now: Time, observer: &mut impl Observer<P>) {
         for known in self.flows.values() {
             let Some(sample) = known.sample else { continue };
@@ -290,7 +290,7 @@ impl Ledger {
     }
 }
 
-/// What a panic left is a map all the same.
+/// After a panic it is still a valid map.
 pub(crate) fn lock(newcomers: &Newcomers) -> MutexGuard<'_, BTreeMap<FlowId, Newcomer>> {
     newcomers.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -303,7 +303,7 @@ mod tests {
     use std::sync::mpsc;
 
     #[derive(Default)]
-    struct Told(Vec<(u32, u16, FrameEvent, Time)>);
+    struct Seen(Vec<(u32, u16, FrameEvent, Time)>);
 
     /// Bytes that clients read, by flow and group.
     #[derive(Default)]
@@ -315,7 +315,7 @@ mod tests {
         }
     }
 
-    impl Observer<Frame> for Told {
+    impl Observer<Frame> for Seen {
         fn frame(&mut self, flow: FlowId, group: SourceId, what: FrameEvent, now: Time) {
             self.0.push((flow.get(), group.get(), what, now));
         }
@@ -333,9 +333,9 @@ mod tests {
                     [[udp]]\nname = \"U\"\nrate = \"1mbit\"\n\
                     [[app]]\ngroup = \"B\"\nrate = \"1mbit\"\nflows = 2\n\
                     [[web]]\ngroup = \"A\"\nrate = \"10/s\"\nsize = \"5kb\"\n";
-        let (tell, told) = mpsc::channel();
+        let (reports, receiver) = mpsc::channel();
         let scenario = &Plan::parse("t.toml", text, &[]).unwrap().points[0].scenario;
-        (tell, Ledger::new(scenario, told))
+        (reports, Ledger::new(scenario, receiver))
     }
 
     #[test]
@@ -363,8 +363,8 @@ mod tests {
             Report::Written { flow: FlowId::new(3), at: ms(20) },
         ];
         reports.into_iter().for_each(|report| tell.send(report).unwrap());
-        let mut told = Told::default();
-        ledger.pass_on(&mut told);
+        let mut seen = Seen::default();
+        ledger.pass_on(&mut seen);
         let took = |n| FrameEvent::Delivered(Duration::from_millis(n));
         let expected = [
             (2, 1, FrameEvent::Written, ms(10)),
@@ -374,7 +374,7 @@ mod tests {
             (3, 1, FrameEvent::Written, ms(20)),
             (3, 1, took(5), ms(25)),
         ];
-        assert_eq!(told.0, expected);
+        assert_eq!(seen.0, expected);
     }
 
     #[test]

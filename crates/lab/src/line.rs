@@ -1,13 +1,13 @@
 //! Lines of constant delay: one per pair, from its client back to its server.
 //!
-//! A re-route gives a line another delay for what sets out from then on; what is on it arrives when
-//! it would have. So after a change to a shorter path, what comes later overtakes.
+//! A re-route gives a line another delay for packets that are sent from then on; packets on it arrive at
+//! their time. So after a change to a shorter path, later packets overtake.
 
 use std::collections::VecDeque;
 
 use l4s_units::{Duration, Time};
 
-/// A line. What is on it is in order of arrival, and only the head needs attention.
+/// A line. Its packets are in order of arrival, and only the head needs attention.
 #[derive(Debug)]
 struct Line<T> {
     delay: Duration,
@@ -52,7 +52,7 @@ impl<T> Lines<T> {
         self.lines[line].on_it.len()
     }
 
-    /// From now on, what is sent along line `line` takes `delay`.
+    /// From now on, packets along line `line` take `delay`.
     pub fn set_delay(&mut self, line: usize, delay: Duration) {
         self.lines[line].delay = delay;
     }
@@ -69,7 +69,7 @@ impl<T> Lines<T> {
         self.next = self.next.min((arrives, line));
     }
 
-    /// What arrives at [`Lines::next`], and the line that it comes from. Of several at that
+    /// The packet that arrives at [`Lines::next`], and its line. Of several at that
     /// instant, the one of the first line.
     #[inline]
     pub fn pop(&mut self) -> Option<(usize, T)> {
@@ -82,7 +82,7 @@ impl<T> Lines<T> {
     }
 }
 
-/// Of those that arrive at one instant, what was sent first comes first.
+/// Of those that arrive at one instant, the one sent first comes first.
 #[cold]
 fn overtake<T>(on_it: &mut VecDeque<(Time, T)>, arrives: Time, what: T) {
     let at = on_it.partition_point(|other| other.0 <= arrives);

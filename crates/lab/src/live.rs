@@ -1,8 +1,8 @@
-//! A run without an end, whose scenario may change while it goes on: for whoever looks on.
+//! A run without an end, whose scenario may change while it goes on: for live viewers.
 //!
 //! The lab is built for the groups and sources of the scenario, without any flows. Every flow is
-//! ordered: the long ones when it starts, downloads shortly before each begins, and whatever is
-//! changed later. Bottleneck and paths change in the data plane.
+//! ordered: the long ones when it starts, downloads shortly before each begins, and flows of later
+//! changes then. Bottleneck and paths change in the data plane.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -29,7 +29,7 @@ const HEAD_START: Duration = Duration::from_millis(100);
 const AHEAD: Duration = Duration::from_millis(200);
 /// How many flows there may be in all: two hours of two hundred downloads a second have as many.
 const ROOM: u32 = 1_500_000;
-/// What sockets and devices are made for, whatever the scenario is at first.
+/// The fastest link for sockets and devices, for any scenario at first.
 const FASTEST: Rate = Rate::from_mbps(1_000);
 const LONGEST: Duration = Duration::from_millis(100);
 
@@ -51,8 +51,8 @@ pub struct Live {
 }
 
 impl Live {
-    /// Builds the lab of `scenario` and starts it; `observer` is told everything, on a thread of
-    /// its own. `cc` is what the kernel calls a group's congestion control; `agent` starts a server
+    /// Builds the lab of `scenario` and starts it; `observer` receives every event, on a thread of
+    /// its own. `cc` is the kernel's name of a group's congestion control; `agent` starts a server
     /// or a client.
     pub fn start(
         scenario: &Scenario,
@@ -135,8 +135,8 @@ impl Live {
         self.clock.now()
     }
 
-    /// Orders what begins soon. To be called every tenth of a second, or more often. Downloads beyond
-    /// the limit are not ordered: `turned_away` receives each of them.
+    /// Orders flows that begin soon. To be called every tenth of a second, or more often. Downloads
+    /// beyond the limit are not ordered: `turned_away` receives each of them.
     ///
     /// # Errors
     /// An agent, a device or the machine gave up, and with it the run.
@@ -160,9 +160,9 @@ impl Live {
         Ok(())
     }
 
-    /// Becomes another scenario from now on, and says whether it could: besides what is
-    /// [`adaptable`](Scenario::adaptable) every group keeps its congestion control, ECN and MTU, which
-    /// are of its namespace, and its buffers.
+    /// Changes to another scenario from now on, and returns whether it could. It must be
+    /// [`adaptable`](Scenario::adaptable), and every group keeps its congestion control, ECN and
+    /// MTU, which are of its namespace, and its buffers.
     pub fn adapt(&mut self, scenario: &Scenario) -> bool {
         if !self.scenario.adaptable(scenario) || !keeps_sockets(&self.scenario, scenario) {
             return false;

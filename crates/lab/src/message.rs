@@ -1,4 +1,4 @@
-//! What the command and its agents say to each other, and how.
+//! The messages between the command and its agents.
 //!
 //! They share a Unix stream socket. A message is one line of JSON; a file descriptor travels with
 //! the first byte of its message. The socket is also how each knows that the other lives: where
@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::lateness::Stalls;
 use crate::{PragueSample, Report, TcpSample};
 
-/// The first message to an agent: who it is and what it will do.
+/// The first message to an agent: its role and its setup.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Setup {
     /// Such as "the server of group `A`".
@@ -57,23 +57,23 @@ pub(crate) struct Setup {
     pub files: u64,
     /// How many more it may come to: downloads, if all were open at a time.
     pub more_files: u64,
-    /// Whether it watches itself stand still. In virtual time that is impossible, and to look often
+    /// Whether it watches itself do not advance. In virtual time that is impossible, and to look often
     /// would cost as many events.
     pub watched: bool,
-    /// What becomes of its packets at the device.
+    /// The program at the device that changes its packets.
     pub device: OnDevice,
     /// Its part in the run.
     pub part: Part,
 }
 
-/// What a program at an agent's device does.
+/// The programs at an agent's device.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) enum OnDevice {
     /// There is none.
     Nothing,
     /// ECT(0) becomes ECT(1) in all that is sent.
     Ect1,
-    /// It becomes that in what Prague sends, with sets of tracers.
+    /// It replaces ECT(0) by ECT(1) in Prague's packets, with sets of tracers.
     Tracers {
         /// The kernel's name of the congestion control.
         cc: String,
@@ -90,7 +90,7 @@ pub(crate) struct Cable {
     pub other_end: String,
     /// See above.
     pub process: u32,
-    /// How long what the agent sends takes.
+    /// The delay of the agent's packets.
     pub delay_ns: u64,
     /// By how much longer each packet takes at most.
     pub jitter_ns: u64,
@@ -109,7 +109,7 @@ pub(crate) enum Part {
         leaves: bool,
         /// Whether TCP paces, though the congestion control would not.
         pacing: bool,
-        /// Where its Prague shows what it knows.
+        /// Where its Prague exports its state.
         shows: Shows,
         /// SO_SNDBUF of its sockets, where it is set.
         sndbuf: Option<u64>,
@@ -117,10 +117,10 @@ pub(crate) enum Part {
         sample_every_ns: u64,
         /// The downloads. It samples the socket of one only when that is over.
         downloads: RangeFrom<FlowId>,
-        /// What it writes into the flows of applications.
+        /// Its writes into the flows of applications.
         apps: Vec<Writes>,
     },
-    /// Asks, and discards what comes.
+    /// Requests data, and discards it.
     TcpClient {
         /// The kernel's name of the congestion control: it has a receiver's half too.
         cc: String,
@@ -183,7 +183,7 @@ impl Intervals {
     }
 }
 
-/// What is written into a flow of an application.
+/// The writes into a flow of an application.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Writes {
     /// The flow.
@@ -209,7 +209,7 @@ impl Writes {
         Writes { flow, bps: rate.as_bps(), fps, adapt, hold, stop_ns: stop.as_nanos() }
     }
 
-    /// The application, as far as it matters to whoever writes.
+    /// The application, as far as it matters to the writer.
     pub fn app(&self) -> App {
         App {
             group: 0,
@@ -224,18 +224,18 @@ impl Writes {
     }
 }
 
-/// Where a server finds what its sockets' Prague knows.
+/// Where a server finds the state of its sockets' Prague.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) enum Shows {
     /// Nowhere.
     Nowhere,
     /// In a map of BPF, by this number.
     Map(u32),
-    /// In what TCP_CC_INFO gets.
+    /// In the result of TCP_CC_INFO.
     Info,
 }
 
-/// What the command tells its agents later.
+/// The later messages of the command to its agents.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) enum Order {
     /// The run starts: its clock reads zero at this instant of CLOCK_MONOTONIC.
@@ -245,7 +245,7 @@ pub(crate) enum Order {
     },
     /// To a client: it opens a flow.
     Open(Opens),
-    /// To a client: it gives a flow up. What is on its way to it meets nobody.
+    /// To a client: it gives a flow up. Packets on their way to it are dropped.
     GiveUp {
         /// The flow.
         flow: FlowId,
@@ -280,7 +280,7 @@ pub(crate) struct Opens {
     pub frame: Option<u64>,
 }
 
-/// What an agent tells the command.
+/// The messages of an agent to the command.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) enum Word {
     /// Its device comes along, unless that is a cable; these are its namespace's settings, read
@@ -289,11 +289,11 @@ pub(crate) enum Word {
         /// Path below /proc/sys, value.
         settings: Vec<(String, String)>,
     },
-    /// What its flows did.
+    /// The events of its flows.
     Reports(Vec<Row>),
     /// It has said all, and waits for the others.
     Done {
-        /// How long it stood still during the run.
+        /// How long it did not advance during the run.
         stalls: Stalls,
     },
     /// It gives up.
@@ -320,7 +320,7 @@ impl From<Fault> for OsError {
     }
 }
 
-/// A [`Report`] on its way: arrays, as thousands of flows may tell of themselves many times a
+/// A [`Report`] on its way: arrays, since thousands of flows may report many times a
 /// second.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) enum Row {
@@ -423,16 +423,16 @@ impl From<Row> for Report {
 /// One end of a control socket.
 pub struct Channel {
     socket: OwnedFd,
-    /// What was received; the first `taken` bytes are dealt with.
+    /// The received bytes; the first `taken` of them are processed.
     inbox: Vec<u8>,
     taken: usize,
-    /// In what follows, so many bytes are known to have no end of a message.
+    /// Number of further bytes that are known to have no end of a message.
     searched: usize,
     /// Files that arrived, oldest first.
     files: VecDeque<OwnedFd>,
 }
 
-/// What [`Channel::next`] found.
+/// The result of [`Channel::next`].
 pub enum Next<T> {
     /// A message.
     Message(T),

@@ -18,7 +18,7 @@ pub struct Owner {
     shared: Range<FlowId>,
     /// The port of a UDP source.
     udp: Option<u16>,
-    /// Whether it has programs, whose flows are recognised as they come.
+    /// Whether it has programs, whose flows are recognized as they come.
     pub has_programs: bool,
 }
 
@@ -48,7 +48,7 @@ impl Owner {
         scenario.roster().downloads().start + Downloads::new(scenario).count() as u32
     }
 
-    /// So many more flows may come, and nobody knows yet whose.
+    /// This number of further flows may come, of unknown groups.
     pub fn expect(&mut self, more: u32) {
         self.shared.end = self.shared.end + more;
     }

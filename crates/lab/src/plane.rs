@@ -7,13 +7,13 @@
 //!      └── delay line: base RTT ──┘
 //! ```
 //!
-//! It has no clock and no file. Whoever drives it says what arrived when, and asks when something
-//! is due. What is due happens at the instant at which it was due, however late the driver is:
-//! departures keep the rate of the link exactly, and the queue discipline sees ideal times. So
-//! lateness costs no capacity and shifts no decision; the driver measures it apart.
+//! It has no clock and no file. Its driver gives it packets with their times of arrival, and the
+//! time for due events. Due events happen at the instant at which they were due, however late the
+//! driver is: departures keep the rate of the link exactly, and the queue discipline sees ideal
+//! times. So lateness costs no capacity and shifts no decision; the driver measures it apart.
 //!
 //! Where several things fall on the same instant they happen in the simulator's order: the link,
-//! the timer of the discipline, what the scenario changes, the lines, and then what arrives.
+//! the timer of the discipline, changes of the scenario, the lines, and then arrivals.
 
 use l4s_aqm::{Backlog, Departure, DropCause, MarkCause, Queue, Signal, Watch};
 use l4s_bottleneck::{Bottleneck, Straddling, Successor};
@@ -33,8 +33,8 @@ use crate::recognised::Recognised;
 const BUFFER: usize = 2048;
 /// The longest IP packet, and the header of the device.
 const LARGE_BUFFER: usize = 66 * 1024;
-/// The most memory that packets may take. The limits of a sensible scenario are far below; what
-/// comes beyond this one is dropped and counted apart.
+/// The most memory that packets may take. The limits of a sensible scenario are far below; packets
+/// beyond this one are dropped and counted apart.
 const MEMORY: usize = 512 << 20;
 
 /// A packet that is to be written to a device.
@@ -46,16 +46,16 @@ pub struct Delivery<'a> {
     pub to: End,
     /// When it is due.
     pub due: Time,
-    /// Whether it had to wait for that, so that the driver knew of it beforehand; a packet that
+    /// Whether it had to wait for that, so that the driver knew of it in advance; a packet that
     /// finds the link idle goes out at once.
     pub waited: bool,
-    /// What the device takes.
+    /// The bytes for the device.
     pub bytes: &'a [u8],
 }
 
-/// What became of the packets from one end of a pair.
+/// The outcomes of the packets from one end of a pair.
 ///
-/// `received` is the sum of the others, `stray` aside, and of what is still on its way.
+/// `received` is the sum of the others, without `stray`, and of the packets on their way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     /// Read from the end's device.
@@ -100,7 +100,7 @@ impl Counters {
     }
 }
 
-/// A group or a UDP source: which flows are its own, and what came through.
+/// A group or a UDP source: its flows, and the packets that passed.
 #[derive(Debug)]
 struct Pair {
     owner: Owner,
@@ -126,7 +126,7 @@ pub struct Plane {
     pool: Pool,
     recognised: Option<Recognised>,
     gso: bool,
-    /// What changes in mid-run, the next one last.
+    /// The changes in mid-run, the next one last.
     changes: Vec<Change>,
     /// The last instant at which something happened.
     now: Time,
@@ -158,7 +158,7 @@ impl Plane {
         }
     }
 
-    /// The same network, to which so many flows may come besides those of the scenario.
+    /// The same network, with room for this number of flows in addition to those of the scenario.
     pub(crate) fn expecting(mut self, flows: u32) -> Plane {
         self.pairs.iter_mut().for_each(|pair| pair.owner.expect(flows));
         self.recognised.iter_mut().for_each(|recognised| recognised.begin_after(flows));
@@ -211,7 +211,7 @@ impl Plane {
             if due > now {
                 break;
             }
-            // Time stands still where the shaper's debt was paid before something happened.
+            // Time does not advance where the shaper's debt was paid before something happened.
             self.now = self.now.max(due);
             if departure == due {
                 self.transmit(self.now, true, observer, deliver);
@@ -227,9 +227,9 @@ impl Plane {
     }
 
     /// A packet of `length` bytes in `buffer` came from the device of an end of a pair at `now`.
-    /// What is due by then happens first.
+    /// Earlier due events happen first.
     #[inline]
-    #[expect(clippy::too_many_arguments, reason = "who, what, when, and who is told")]
+    #[expect(clippy::too_many_arguments, reason = "pair, end, bytes, time, and the observer")]
     pub fn receive(
         &mut self,
         pair: usize,
@@ -264,7 +264,7 @@ impl Plane {
         }
     }
 
-    /// A packet that came before the run began: nobody is told of it.
+    /// A packet that came before the run began: it is not observed.
     pub fn receive_early(&mut self, pair: usize, from: End, buffer: Buffer) {
         let counters = self.pairs[pair].from(from);
         counters.received += 1;
@@ -272,7 +272,7 @@ impl Plane {
         self.pool.give(buffer);
     }
 
-    /// What became of the packets that one end of a pair sent.
+    /// The outcomes of the packets that one end of a pair sent.
     pub fn counters(&self, pair: usize, from: End) -> Counters {
         match from {
             End::Server => self.pairs[pair].from_server,
@@ -280,7 +280,7 @@ impl Plane {
         }
     }
 
-    /// What waits in the bottleneck.
+    /// The backlog in the bottleneck.
     pub fn backlog(&self) -> Backlog {
         self.bottleneck.backlog()
     }
@@ -358,7 +358,7 @@ impl Plane {
         Some(frame)
     }
 
-    /// Delivers what the link had on the air, and starts transmissions while it allows them.
+    /// Delivers the packets in transmission, and starts transmissions while the link allows them.
     #[inline]
     fn transmit(
         &mut self,
@@ -399,7 +399,7 @@ impl Plane {
         self.pool.give(packet.into_buffer());
     }
 
-    /// What the scenario changes now.
+    /// Makes the changes of the scenario that are due now.
     #[cold]
     fn change(
         &mut self,
@@ -407,7 +407,7 @@ impl Plane {
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
         if let Some(change) = self.changes.pop() {
-            self.apply(&change, Successor::Stranger, observer, deliver);
+            self.apply(&change, Successor::Fresh, observer, deliver);
         }
     }
 
@@ -430,7 +430,7 @@ impl Plane {
         for (group, rtt) in &change.rtts {
             self.lines.set_delay(*group, *rtt);
         }
-        // The new rate may have paid the debt, or the new discipline let go of what the old held.
+        // The new rate may have paid the debt, or the new discipline released packets.
         self.transmit(now, false, observer, deliver);
     }
 

@@ -1,8 +1,8 @@
 //! Buffers of packets, used again and again.
 //!
 //! A buffer is allocated when more packets are on their way than ever before, and goes back to the
-//! pool when its packet is gone. So after a while nothing is allocated, and memory stays what the
-//! longest queue needed.
+//! pool when its packet is gone. So after a while nothing is allocated, and memory stays at the size of
+//! the longest queue.
 
 use core::ops::{Deref, DerefMut};
 
@@ -38,12 +38,12 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Buffers of `size` bytes, of which `most` may hold packets. None is allocated yet.
+    /// Buffers of `size` bytes. At most `most` of them hold packets. None is allocated yet.
     pub fn new(size: usize, most: usize) -> Pool {
         Pool { free: Vec::new(), size, out: 0, most }
     }
 
-    /// A buffer to read into. Its bytes are what they last were.
+    /// A buffer to read into. Its bytes are not cleared.
     #[inline]
     pub fn take(&mut self) -> Buffer {
         self.out += 1;

@@ -1,7 +1,7 @@
 //! Programs of the user on the hosts of a lab: started, watched and ended.
 //!
 //! A program runs in the network namespace of an agent of its group, so that it has that host's address
-//! and path. Its output goes to files, but for a program in the foreground. Servers start before
+//! and path. Its output goes to files, except for a program in the foreground. Servers start before
 //! the run, which begins when all are ready. All programs end with the run.
 
 mod inside;
@@ -46,7 +46,7 @@ const LOOK: Duration = Duration::from_millis(5);
 const FRONT_WITHIN: Duration = Duration::from_millis(500);
 /// How long a wait for servers is at a time.
 const WAIT: Duration = Duration::from_millis(100);
-/// What an error repeats of a program's output.
+/// The number of lines of a program's output that an error repeats.
 const LINES: usize = 10;
 /// The end of an output in which these lines are.
 const TAIL: u64 = 4096;
@@ -60,7 +60,8 @@ pub struct Programs {
     pub out: PathBuf,
     /// The end at which the last program has the terminal, and ends the run when it ends there.
     pub foreground: Option<End>,
-    /// Whether the client of the last program's group reaches the network of this machine; with IPv4 only.
+    /// Whether the client of the last program's group reaches the network of this machine; with
+    /// IPv4 only.
     pub internet: bool,
 }
 
@@ -98,7 +99,8 @@ pub struct Ended {
     pub at: Option<Time>,
 }
 
-/// Checks that the programs of a scenario are there, as far as that shows: a line for a shell is not read.
+/// Checks that the programs of a scenario are there, as far as that shows: a line for a shell is
+/// not read.
 ///
 /// # Errors
 /// [`OsError::Unsupported`], of a program that is not there or not executable.
@@ -161,8 +163,8 @@ pub struct Supervision<'scope> {
 
 impl<'scope> Supervision<'scope> {
     /// Starts all servers, and waits until they are ready; calls `waiting` now and then meanwhile. Sets
-    /// `stop` where the run should end before its time: because a program failed, or because the one in the
-    /// foreground ended.
+    /// `stop` where the run should end before its time: because a program failed, or because the
+    /// one in the foreground ended.
     ///
     /// # Errors
     /// A server failed, or was not ready within a minute; or an error of `waiting`.
@@ -219,7 +221,7 @@ impl<'scope> Supervision<'scope> {
         let _ = self.begin.as_ref().map(|begin| begin.send(clock));
     }
 
-    /// The run is over: ends what still runs, and says how each program ended.
+    /// The run is over: ends running programs, and returns how each program ended.
     ///
     /// # Errors
     /// A program failed, or still ran though the scenario says that it ends by itself.
@@ -245,7 +247,7 @@ struct Running {
     number: usize,
     end: End,
     keeper: Child,
-    /// What it is ended with; where this is closed it ends, too.
+    /// The control pipe that ends it, by a message or by its close.
     control: OwnedFd,
     ended: Option<(u8, Time)>,
 }
@@ -411,7 +413,7 @@ impl<'a> Supervisor<'a> {
         Ok(())
     }
 
-    /// Notices what ended by itself; an error for what should not have, or failed.
+    /// Notices programs that ended by themselves; an error for those that should not have, or failed.
     fn look(&mut self, now: Time) -> Result<(), OsError> {
         for (place, running) in self.running.iter_mut().enumerate() {
             if running.ended.is_some() {
@@ -475,7 +477,7 @@ impl<'a> Supervisor<'a> {
         )))
     }
 
-    /// Ends what still runs: by the signal that its program asks for, and then by SIGKILL.
+    /// Ends running programs: by the signal that is configured, and then by SIGKILL.
     fn end(&mut self) -> Result<Vec<Ended>, OsError> {
         for running in self.running.iter().filter(|running| running.ended.is_none()) {
             let stop = self.scenario.programs[running.number].stop.unwrap_or_default();
@@ -648,8 +650,8 @@ fn last_lines(path: &Path) -> Vec<String> {
     lines[lines.len().saturating_sub(LINES)..].to_vec()
 }
 
-/// Whether something in the network namespace of a process listens on such a TCP port, or is bound to such
-/// a UDP port: what /proc/net shows, so that nothing is sent.
+/// Whether something in the network namespace of a process listens on such a TCP port, or is bound
+/// to such a UDP port, as listed in /proc/net, so that nothing is sent.
 fn is_bound(process: u32, protocol: &str, is_meant: impl Fn(u16) -> bool) -> bool {
     /// The state of a TCP socket that listens.
     const LISTEN: &str = "0A";

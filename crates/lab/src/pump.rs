@@ -1,6 +1,6 @@
 //! The loop that moves packets between devices and the [`Plane`] in real time.
 //!
-//! One thread does it all: it looks at what is due, then at the devices, and then waits for
+//! One thread does it all: it processes due events, then the devices, and then waits for
 //! whichever comes first. The kernel wakes a thread some microseconds late, so it waits only until
 //! shortly before something is due and looks again and again from then on; but see [`Rest`].
 //!
@@ -43,7 +43,7 @@ pub struct Device {
     /// Our end of its wire.
     pub tun: Tun,
     /// Becomes readable when its agent dies: a process file descriptor (`pidfd_open`). The device
-    /// itself would not tell: as long as it is open here, its namespace lives on without the agent.
+    /// itself does not show it: as long as it is open here, its namespace lives on without the agent.
     pub agent: Option<OwnedFd>,
 }
 
@@ -82,14 +82,14 @@ pub struct Settings<'a> {
     pub batch: usize,
     /// Whether to ask for a core, real-time priority and locked memory.
     pub realtime: bool,
-    /// Where it hears what the run becomes while it goes on.
+    /// The changes of the run, while it goes on.
     pub turns: Option<&'a Mutex<Vec<Turn>>>,
 }
 
-/// What a run becomes: the scenario, and what is different for bottleneck and paths.
+/// A change of the run: the scenario, and the difference for bottleneck and paths.
 #[derive(Clone, Debug)]
 pub struct Turn {
-    /// What is different.
+    /// The difference.
     pub change: Change,
     /// All of it.
     pub scenario: Scenario,
@@ -103,7 +103,7 @@ impl<'a> Settings<'a> {
     }
 }
 
-/// What the pump did.
+/// The result of the pump.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Pumped {
     /// When it ended: at the end of the run, or when it was asked to.
@@ -136,7 +136,7 @@ impl Pumped {
         self.busy / self.packets.max(1)
     }
 
-    /// Why the run says little, as it stood still; see [`Stalls::unfit`].
+    /// Why the run says little, as it did not advance; see [`Stalls::unfit`].
     pub fn stalled(&self) -> Option<String> {
         let why = self.stalls.unfit(self.ended.since(Time::ZERO))?;
         Some(format!("the data plane: {why}"))
@@ -173,13 +173,13 @@ pub enum PumpError {
     /// A device cannot be read from or written to.
     #[error("{what} the device of the {} of `{pair}`: {source}", end.name())]
     Device {
-        /// What was tried.
+        /// The operation.
         what: &'static str,
         /// Name of the pair.
         pair: String,
         /// Which end.
         end: End,
-        /// What the kernel says.
+        /// The kernel's error.
         source: io::Error,
     },
     /// Waiting failed.
@@ -196,7 +196,7 @@ pub enum PumpError {
 }
 
 /// Moves packets until the end of the run. Call it on a thread of its own, before the clock
-/// starts; what comes until then is dropped.
+/// starts; packets until then are dropped.
 pub fn pump<O: Observer<Frame>>(
     ports: &[Port],
     plane: &mut Plane,
@@ -256,7 +256,7 @@ struct Pump<'a, O> {
     ledger: &'a mut Ledger,
     observer: &'a mut O,
     clock: Clock,
-    /// Whether the observer wants samples.
+    /// Whether the observer takes samples.
     sampling: bool,
     interval: Duration,
     next_sample: Time,
@@ -358,7 +358,7 @@ impl<O: Observer<Frame>> Pump<'_, O> {
         }
     }
 
-    /// Reads what a device has, but not more than a batch.
+    /// Reads packets of a device, but not more than a batch.
     fn attend(&mut self, source: Source, flags: EventFlags, batch: usize) -> Result<(), PumpError> {
         let Source { pair, end, agent } = source;
         let port = &self.out.ports[pair];
@@ -402,7 +402,7 @@ impl<O: Observer<Frame>> Pump<'_, O> {
         plane.receive(pair, end, buffer, length, now, *observer, &mut |d| out.write(d));
     }
 
-    /// Does what is due by `now`, and samples in between where that is due.
+    /// Processes events that are due by `now`, and samples in between where one is due.
     #[inline]
     fn catch_up(&mut self, now: Time) {
         while self.next_sample <= now {
@@ -423,7 +423,7 @@ impl<O: Observer<Frame>> Pump<'_, O> {
     #[cold]
     fn turn(&mut self, Turn { change, scenario }: &Turn, now: Time) {
         let Pump { plane, observer, out, .. } = self;
-        plane.apply(change, Successor::Heir, *observer, &mut |d| out.write(d));
+        plane.apply(change, Successor::Inherit, *observer, &mut |d| out.write(d));
         self.observer.adapted(scenario, now);
     }
 
@@ -457,7 +457,7 @@ fn usage() -> (Duration, Duration) {
     (span(usage.ru_utime), span(usage.ru_stime))
 }
 
-/// What an event is about.
+/// The subject of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Source {
     pair: usize,
@@ -480,7 +480,7 @@ impl From<u64> for Source {
     }
 }
 
-/// A span as the kernel wants it.
+/// A span in the form of the kernel.
 fn timespec(span: Duration) -> Timespec {
     Timespec {
         tv_sec: (span.as_nanos() / 1_000_000_000) as i64,
@@ -488,7 +488,7 @@ fn timespec(span: Duration) -> Timespec {
     }
 }
 
-/// Leaves the core to others, whatever there is to do.
+/// Leaves the core to others, with any work left.
 fn pause_for(pause: Duration) {
     // An interrupted rest is made up for later.
     let _ = rustix::thread::nanosleep(&timespec(pause));

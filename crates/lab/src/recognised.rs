@@ -1,4 +1,4 @@
-//! The flows of programs, recognised by their headers as they come.
+//! The flows of programs, recognized by their headers as they come.
 
 use l4s_flows::{Flows, Row};
 use l4s_model::{FlowId, Scenario};
@@ -30,7 +30,7 @@ impl Recognised {
         })
     }
 
-    /// So many flows besides those of the scenario have the numbers before.
+    /// This number of flows that are not in the scenario have the numbers before.
     pub fn begin_after(&mut self, flows: u32) {
         self.first = self.first + flows;
     }

@@ -1,4 +1,4 @@
-//! What the agents tell of their flows while a run goes on.
+//! The agents' reports about their flows while a run goes on.
 
 use l4s_cc::prague::kernel::Reading;
 use l4s_model::FlowId;
@@ -62,7 +62,7 @@ pub enum Report {
         flow: FlowId,
         /// When.
         at: Time,
-        /// What it saw.
+        /// The sample.
         sample: TcpSample,
     },
 }
@@ -78,20 +78,20 @@ pub struct TcpSample {
     pub srtt: Option<Duration>,
     /// Segments delivered since the connection was set up.
     pub delivered: u64,
-    /// Those of them whose acknowledgement told of CE.
+    /// Those of them whose acknowledgement reported CE.
     pub delivered_ce: u64,
     /// Segments sent again since the connection was set up.
     pub retransmits: u64,
     /// Rate that the kernel paces at, in bytes per second; `None` without pacing.
     pub pacing_bytes_per_s: Option<u64>,
-    /// What its Prague shows besides, where it does.
+    /// Further state of its Prague, where it exports any.
     pub prague: Option<PragueSample>,
 }
 
-/// What a socket with Prague shows.
+/// The state that a socket with Prague exports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PragueSample {
-    /// What its detector says; all of it at rest where it has none.
+    /// The reading of its detector; all of it at rest where it has none.
     pub detector: Reading,
     /// The average of marks, in 2^-24, where that is known.
     pub alpha: Option<u32>,

@@ -22,7 +22,7 @@ use crate::{
     Ledger, Plane, Programs, Pumped, Roles, Settings, Turn, pump,
 };
 
-/// Between the order to start and the start: every agent has heard of it by then.
+/// Between the order to start and the start: every agent has received it by then.
 pub const HEAD_START: Duration = Duration::from_millis(100);
 
 /// How many flows a [`Remote`] may add to a run. Each has a port of its own, below those that Linux gives to
@@ -92,23 +92,23 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// How a run went.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ran {
-    /// What the data plane did, and how late it was.
+    /// The result of the data plane, and its lateness.
     pub pumped: Pumped,
     /// Packets that the bottleneck forwarded.
     pub forwarded: u64,
-    /// Per pair, what came from its server and from its client.
+    /// Per pair, the packets from its server and from its client.
     pub counters: Vec<[Counters; 2]>,
     /// How each program ended.
     pub ended: Vec<Ended>,
     /// The flows of programs, with their numbers in the run.
     pub flows: Vec<(FlowId, l4s_flows::Row)>,
-    /// What was different from the scenario, for people.
+    /// Differences from the scenario, for people.
     pub instead: Vec<String>,
     /// Why the run should not be trusted.
     pub unfit: Option<String>,
 }
 
-/// Whether a scenario can run in a lab at all, whatever the machine.
+/// Whether a scenario can run in a lab at all, on any machine.
 pub fn check(scenario: &Scenario, cc: impl Fn(&Group) -> Control) -> Result<(), OsError> {
     LabPlan::new(scenario, cc, &options(scenario, None)).map(drop)
 }
@@ -122,7 +122,7 @@ pub fn rehearse(
     Lab::build(&LabPlan::new(scenario, cc, &options(scenario, None))?, agent).map(drop)
 }
 
-/// Runs `scenario` and tells `observer` everything that happens. `cc` is what the kernel calls a
+/// Runs `scenario` and reports every event to `observer`. `cc` is the kernel's name of a
 /// group's congestion control; `roles` starts the parts of the lab; `programs` is for those of the
 /// scenario; `remote` lets another thread follow and change the run.
 ///
@@ -193,7 +193,7 @@ pub fn run(
             Ok((pumped.map_err(|error| OsError::Run(error.to_string()))?, ended))
         };
         let ran = run();
-        // Ends what is heard, too.
+        // It ends the reports, too.
         lab.stop();
         (ran, heard.join().ok().flatten())
     });
@@ -202,7 +202,7 @@ pub fn run(
         return Err(error);
     }
     let (pumped, ended) = ran?;
-    // What agents said last.
+    // The agents' last reports.
     ledger.pass_on(observer);
     ledger.conclude(pumped.ended, observer);
     let Straddling { before, after } = plane.straddling(pumped.ended);
@@ -247,7 +247,7 @@ fn other_defaults(plan: &LabPlan, lab: &Lab) -> Vec<String> {
     setups.zip(lab.agents()).filter_map(other).collect()
 }
 
-/// The shortest path of a run, by which lateness is judged.
+/// The shortest path of a run, the reference of lateness.
 pub fn shortest_rtt(scenario: &Scenario) -> Duration {
     let rtts = scenario.changes.iter().flat_map(|change| &change.rtts).map(|(_, rtt)| *rtt);
     let shortest = scenario.groups.iter().map(|group| group.rtt).chain(rtts).min();

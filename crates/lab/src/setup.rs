@@ -1,8 +1,8 @@
-//! What a scenario means for the machine: who is needed, and what each of them will do.
+//! The machine's part of a scenario: the agents, and the role of each of them.
 //!
 //! As in the testbed of the papers (DCttH §4.1), a group of flows has a server and a client of its
-//! own; so has each UDP source here. Where they are says [`crate::address`]. What changes in mid-run
-//! is the data plane's or the router's concern, but for a cable's delay, which is its client's.
+//! own; so has each UDP source here. Their addresses are those of [`crate::address`]. Changes in mid-run
+//! are made by the data plane or the router, except for a cable's delay, which its client changes.
 
 mod ability;
 
@@ -34,10 +34,10 @@ pub(crate) const DEFAULT_CONTROL: &str = "net/ipv4/tcp_congestion_control";
 pub(crate) const TCP_ECN: &str = "net/ipv4/tcp_ecn";
 /// AccECN, asked for and granted.
 pub(crate) const ACCECN: &str = "3";
-/// What an agent has open besides its flows, with room.
+/// Open files of an agent other than its flows, with a margin.
 const OTHER_FILES: u64 = 64;
 
-/// What is to be chosen besides the scenario.
+/// Options that are not in the scenario.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LabOptions {
     /// Whether packets are IPv6.
@@ -51,20 +51,20 @@ pub struct LabOptions {
     /// Whether agents are joined by cables (veth) to the namespace of this process, whose kernel
     /// is the router, instead of by TUN devices to a data plane.
     pub cables: bool,
-    /// Whether the cables of clients delay what they send (`netem`), as all of the base RTT is on
-    /// the way back. Without it that is the concern of this process.
+    /// Whether the cables of clients delay their packets (`netem`), as all of the base RTT is on
+    /// the way back. Without it this process delays them.
     pub netem: bool,
     /// Whether the kernel is the one of `make linux`, whose Prague is ours and sends ECT(1) by
     /// itself.
     pub built: bool,
     /// How often servers look at their sockets.
     pub sample_every: Duration,
-    /// How many flows may be ordered once the run goes on, besides those of the scenario.
+    /// How many flows may be ordered once the run goes on, in addition to those of the scenario.
     pub room: u32,
     /// The number N of the first pair's network, 10.N.0.0/16 of IPv4.
     pub first_network: u8,
-    /// The group whose client reaches this machine's network. Its server has no BPF program that rewrites ECN,
-    /// so that forwarded packets keep theirs.
+    /// The group whose client reaches this machine's network. Its server has no BPF program that
+    /// rewrites ECN, so that forwarded packets keep theirs.
     pub internet: Option<usize>,
 }
 
@@ -88,11 +88,11 @@ impl Default for LabOptions {
 /// A kernel's congestion control.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Control {
-    /// What the kernel calls it.
+    /// The kernel's name of it.
     pub name: String,
     /// Whether it is a Prague of ours, which takes the group's settings.
     pub ours: bool,
-    /// The map of BPF in which its sockets show what they know.
+    /// The map of BPF in which its sockets export their state.
     pub sockets: Option<u32>,
     /// Prague: whether it goes on with the ECN of RFC 3168 where the client has no other.
     pub falls_back: bool,
@@ -105,7 +105,7 @@ impl From<String> for Control {
     }
 }
 
-/// Who is needed, and what each of them will do.
+/// The agents, and the role of each of them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LabPlan {
     /// Groups, then UDP sources, in the scenario's order.
@@ -204,7 +204,8 @@ impl LabPlan {
         })
     }
 
-    /// A server and a client with the next addresses, in a run of so many flows, and nothing to do.
+    /// A server and a client with the next addresses, in a run with this number of flows, and
+    /// nothing to do.
     fn next(&self, options: &LabOptions, flows: u32) -> Pair {
         let pair = self.pairs.len() as u8;
         let cable = |end: End| Cable {
@@ -327,7 +328,7 @@ fn tcp(
     let [server_ecn, client_ecn] = tcp_ecn(group);
     let sysctls = [
         (TCP_ECN, server_ecn.to_owned()),
-        // A flow knows nothing of those before it.
+        // A flow uses no metrics of earlier ones.
         ("net/ipv4/tcp_no_metrics_save", "1".to_owned()),
         ("net/ipv4/tcp_rmem", format!("4096 131072 {memory}")),
         ("net/ipv4/tcp_wmem", format!("4096 16384 {memory}")),
@@ -339,8 +340,8 @@ fn tcp(
         // namespace: for seconds, not for minutes.
         ("net/ipv4/tcp_orphan_retries", "3".to_owned()),
         ("net/ipv4/tcp_fin_timeout", "2".to_owned()),
-        // The server closes first, and keeps what it knows of every download for a minute, to
-        // answer what may still come. No port is used again, so that it is in nobody's way.
+        // The server closes first, and keeps the state of every download for a minute, to
+        // answer late segments. No port is used again, so that it does not matter.
         ("net/ipv4/tcp_max_tw_buckets", flows.all.len().max(4096).max(ordered).to_string()),
     ];
     let mut sysctls: Vec<_> = sysctls.map(|(path, value)| (path.to_owned(), value)).into();
@@ -368,8 +369,8 @@ fn tcp(
     if let Some(cable) = pair.client.cable.as_mut().filter(|_| options.netem) {
         cable.delay_ns = group.rtt.as_nanos();
         cable.changes = rtts().map(|(at, rtt)| (at.as_nanos(), rtt.as_nanos())).collect();
-        // In virtual time. What keeps the order with jitter keeps it after a re-route too, where the
-        // shorter path must overtake.
+        // In virtual time. A netem that keeps the order with jitter keeps it after a re-route too,
+        // where the shorter path must overtake.
         if options.built && scenario.host_jitter && cable.changes.is_empty() {
             cable.jitter_ns = host_jitter(group.rtt).as_nanos();
         }
@@ -448,7 +449,7 @@ pub fn cable_of(pair: usize, end: End) -> String {
     }
 }
 
-/// What may be on its way at most: in flight and in the buffer. The buffer keeps its size when the
+/// The maximum of data on its way: in flight and in the buffer. The buffer keeps its size when the
 /// rate changes.
 fn on_the_way(scenario: &Scenario, rtt: Duration) -> Bytes {
     let link = &scenario.link;

@@ -143,9 +143,9 @@ impl Passed {
     }
 }
 
-/// What a run told.
+/// The reports of a run.
 #[derive(Default)]
-struct Told {
+struct Log {
     opened: BTreeMap<u32, u64>,
     closed: BTreeMap<u32, u64>,
     samples: BTreeMap<u32, Vec<TcpSample>>,
@@ -156,7 +156,7 @@ struct Told {
     read: BTreeMap<u32, Vec<(u64, u64)>>,
 }
 
-impl Told {
+impl Log {
     fn take(&mut self, report: Report) {
         match report {
             Report::Opened { flow, at } => _ = self.opened.insert(flow.get(), at.as_nanos()),
@@ -179,41 +179,41 @@ impl Told {
 }
 
 /// Runs a lab for two seconds.
-fn run(mut lab: Lab) -> (Told, Vec<Passed>) {
+fn run(mut lab: Lab) -> (Log, Vec<Passed>) {
     let wire = Wire::new(lab.take_ports());
     lab.start(Clock::starting_in(l4s_units::Duration::from_millis(20)));
     std::thread::sleep(Duration::from_secs(2));
     lab.stop();
-    let mut told = Told::default();
+    let mut log = Log::default();
     for report in lab.take_reports() {
-        told.take(report.unwrap());
+        log.take(report.unwrap());
     }
-    (told, wire.take_down())
+    (log, wire.take_down())
 }
 
 #[test]
 fn flows_start_move_and_end_as_the_scenario_says() {
     for ipv6 in [false, true] {
         let Some(lab) = lab(SCENARIO, ipv6) else { return };
-        let (told, passed) = run(lab);
+        let (log, passed) = run(lab);
         println!("{} B passed from the servers of group A", passed[0].bytes);
 
         let ms = |ns: u64| ns as f64 / 1e6;
-        assert_eq!(told.opened.keys().copied().collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+        assert_eq!(log.opened.keys().copied().collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
         for (flow, start) in [(0, 0.0), (1, 0.0), (2, 200.0), (3, 200.0), (4, 200.0)] {
-            let late = ms(told.opened[&flow]) - start;
+            let late = ms(log.opened[&flow]) - start;
             println!("ipv6 {ipv6}: flow {flow} opened {late:.3} ms after its time");
             assert!((0.0..500.0).contains(&late), "{late} ms");
         }
         // Group B's flows end, group A's do not.
-        assert_eq!(told.closed.keys().copied().collect::<Vec<_>>(), [2, 3, 4]);
-        assert!(told.closed.iter().all(|(flow, at)| *at > told.opened[flow]));
+        assert_eq!(log.closed.keys().copied().collect::<Vec<_>>(), [2, 3, 4]);
+        assert!(log.closed.iter().all(|(flow, at)| *at > log.opened[flow]));
         assert!(passed[1].bytes > 900_000 && passed[1].bytes < 1_100_000, "{}", passed[1].bytes);
         assert!(passed[0].bytes > 1_000_000, "{}", passed[0].bytes);
 
         // Twenty intervals, and one at the end; on a busy machine an agent leaves out most.
         for flow in [0, 1] {
-            let samples = &told.samples[&flow];
+            let samples = &log.samples[&flow];
             assert!((1..=22).contains(&samples.len()), "{} samples", samples.len());
             assert!(samples.is_sorted_by_key(|sample| sample.delivered), "{samples:?}");
             let last = samples.last().unwrap();
@@ -222,17 +222,17 @@ fn flows_start_move_and_end_as_the_scenario_says() {
             assert!(last.pacing_bytes_per_s.is_some_and(|rate| rate > 10_000), "{last:?}");
         }
         // Clients report what they read once in an interval of 100 ms, and at the end.
-        for (flow, reads) in &told.read {
+        for (flow, reads) in &log.read {
             let intervals: Vec<u64> = reads.iter().map(|(at, _)| at / 100_000_000).collect();
             assert!(intervals.is_sorted_by(|a, b| a < b), "flow {flow}: {reads:?}");
         }
-        let read = |flow| told.read[&flow].iter().map(|(_, bytes)| bytes).sum::<u64>();
+        let read = |flow| log.read[&flow].iter().map(|(_, bytes)| bytes).sum::<u64>();
         assert_eq!([2, 3, 4].map(read), [300_000; 3]);
         // Some of what passed is headers, and some is still under way or was sent twice.
         let long = read(0) + read(1);
         assert!((1_000_000..passed[0].bytes).contains(&long), "{long} of {} B", passed[0].bytes);
         // 300,000 B are 208 segments of 1448 B (IPv4), and the SYN counts.
-        let b = told.samples[&2].last().unwrap();
+        let b = log.samples[&2].last().unwrap();
         assert!((200..=220).contains(&b.delivered), "{b:?}");
         assert_eq!(b.pacing_bytes_per_s, None);
 
@@ -259,20 +259,20 @@ fn frames_are_written_when_they_are_due_and_arrive_whatever_their_size() {
                 [[app]]\ngroup = \"A\"\nrate = \"400kbit\"\nfps = 50\nflows = 2\n\
                 [[app]]\ngroup = \"A\"\nrate = \"24mbit\"\nfps = 5\nstop = \"1500ms\"\n";
     let Some(lab) = lab(text, false) else { return };
-    let (told, passed) = run(lab);
-    assert_eq!(told.written.keys().copied().collect::<Vec<_>>(), [0, 1, 2]);
-    assert!(told.closed.is_empty(), "the connections stay");
-    assert_eq!(told.skipped, 0, "none of them adapts");
+    let (log, passed) = run(lab);
+    assert_eq!(log.written.keys().copied().collect::<Vec<_>>(), [0, 1, 2]);
+    assert!(log.closed.is_empty(), "the connections stay");
+    assert_eq!(log.skipped, 0, "none of them adapts");
     let mut bytes = 0;
     for (flow, interval, end, size) in
         [(0, 20, 2000, 1000), (1, 20, 2000, 1000), (2, 200, 1500, 600_000)]
     {
-        let (written, delivered) = (&told.written[&flow], &told.delivered[&flow]);
+        let (written, delivered) = (&log.written[&flow], &log.delivered[&flow]);
         println!("flow {flow}: {} frames, {} arrived", written.len(), delivered.len());
         // No more than there are intervals since the connection was open: a first one that is
         // late has others right behind it. How many of the last ones an agent is late for is the
         // machine's.
-        let opened = told.opened[&flow];
+        let opened = log.opened[&flow];
         let due = (end * 1_000_000 - opened) / (interval * 1_000_000) + 1;
         let count = written.len() as u64;
         assert!((due / 2..=due).contains(&count), "{count} of {due} due");
@@ -293,9 +293,9 @@ fn thousands_of_flows_come_and_go() {
     let text = "duration = \"2s\"\nlink.rate = \"100mbit\"\n[[group]]\nname = \"A\"\ncc = \"reno\"\n\
                 flows = 3000\nstart = { every = \"300us\" }\nsize = \"10kB\"\nrtt = \"10ms\"\n";
     let Some(lab) = lab(text, false) else { return };
-    let (told, passed) = run(lab);
-    println!("{} of {} closed", told.closed.len(), told.opened.len());
-    assert_eq!((told.opened.len(), told.closed.len()), (3000, 3000));
+    let (log, passed) = run(lab);
+    println!("{} of {} closed", log.closed.len(), log.opened.len());
+    assert_eq!((log.opened.len(), log.closed.len()), (3000, 3000));
     assert!(passed[0].bytes > 30_000_000);
 }
 
@@ -312,8 +312,8 @@ fn bursts_are_as_long_as_the_plan_says() {
             Err(OsError::Machine(why)) => return println!("skipped: {why}"),
             Err(error) => panic!("{error}"),
         };
-        let (told, passed) = run(lab);
-        assert_eq!(told.closed.len(), 3);
+        let (log, passed) = run(lab);
+        assert_eq!(log.closed.len(), 3);
         // 2 · 1448 B and the headers, 52 B.
         let longest = passed[0].longest;
         println!("largest burst {largest_burst:?}: {longest} B");

@@ -84,40 +84,40 @@ fn number(bytes: &[u8]) -> u32 {
 
 /// What a run told.
 #[derive(Clone, PartialEq, Debug)]
-enum Told {
+enum Event {
     Arrived(u32, Time),
     Marked(u32, Queue, MarkCause, Time),
     Departed(u32, Queue, Duration, Time),
     Dropped(u32, Queue, DropCause, Time),
 }
 
-impl Told {
+impl Event {
     fn at(&self) -> Time {
         match self {
-            Told::Arrived(_, at)
-            | Told::Marked(.., at)
-            | Told::Departed(.., at)
-            | Told::Dropped(.., at) => *at,
+            Event::Arrived(_, at)
+            | Event::Marked(.., at)
+            | Event::Departed(.., at)
+            | Event::Dropped(.., at) => *at,
         }
     }
 }
 
 #[derive(Default)]
-struct Log(Vec<Told>);
+struct Log(Vec<Event>);
 
 impl Observer<Frame> for Log {
     fn arrived(&mut self, packet: &Frame, now: Time) {
-        self.0.push(Told::Arrived(number(packet.packet()), now));
+        self.0.push(Event::Arrived(number(packet.packet()), now));
     }
     fn marked(&mut self, packet: &Frame, queue: Queue, cause: MarkCause, now: Time) {
         assert!(packet.ecn().is_ce() && !packet.arrived_ce());
-        self.0.push(Told::Marked(number(packet.packet()), queue, cause, now));
+        self.0.push(Event::Marked(number(packet.packet()), queue, cause, now));
     }
     fn departed(&mut self, packet: &Frame, queue: Queue, sojourn: Duration, now: Time) {
-        self.0.push(Told::Departed(number(packet.packet()), queue, sojourn, now));
+        self.0.push(Event::Departed(number(packet.packet()), queue, sojourn, now));
     }
     fn dropped(&mut self, packet: &Frame, queue: Queue, cause: DropCause, now: Time) {
-        self.0.push(Told::Dropped(number(packet.packet()), queue, cause, now));
+        self.0.push(Event::Dropped(number(packet.packet()), queue, cause, now));
     }
 }
 
@@ -203,15 +203,15 @@ impl Packet for Plain {
 
 impl Watch<Plain> for Log {
     fn marked(&mut self, packet: &Plain, queue: Queue, cause: MarkCause, now: Time) {
-        self.0.push(Told::Marked(packet.made.number, queue, cause, now));
+        self.0.push(Event::Marked(packet.made.number, queue, cause, now));
     }
     fn dropped(&mut self, packet: Plain, queue: Queue, cause: DropCause, now: Time) {
-        self.0.push(Told::Dropped(packet.made.number, queue, cause, now));
+        self.0.push(Event::Dropped(packet.made.number, queue, cause, now));
     }
 }
 
 /// What the simulator's engine does with the same arrivals: an event loop of its own.
-fn simulated(scenario: &Scenario, arrivals: &[(Time, Made)], end: Time) -> Vec<Told> {
+fn simulated(scenario: &Scenario, arrivals: &[(Time, Made)], end: Time) -> Vec<Event> {
     let mut bottleneck = Bottleneck::new(&scenario.link, &scenario.aqm, scenario.seed);
     let mut log = Log::default();
     let mut next = 0;
@@ -230,7 +230,7 @@ fn simulated(scenario: &Scenario, arrivals: &[(Time, Made)], end: Time) -> Vec<T
             let made = arrivals[next].1;
             next += 1;
             let plain = Plain { made, ecn: made.ecn, size: made.bytes().len() as u64 + 14 };
-            log.0.push(Told::Arrived(made.number, now));
+            log.0.push(Event::Arrived(made.number, now));
             bottleneck.enqueue(plain, now, &mut log);
             transmit(&mut bottleneck, now, &mut log);
         }
@@ -241,7 +241,7 @@ fn transmit(bottleneck: &mut Bottleneck<Plain>, now: Time, log: &mut Log) {
     while bottleneck.land(now).is_some() {}
     while let Some(departure) = bottleneck.transmit(now, log) {
         let number = departure.packet.made.number;
-        log.0.push(Told::Departed(number, departure.queue, departure.sojourn, now));
+        log.0.push(Event::Departed(number, departure.queue, departure.sojourn, now));
         bottleneck.carry(departure.packet);
     }
 }
@@ -319,11 +319,11 @@ proptest! {
         bench.finish(end);
         let down: Vec<_> =
             arrivals.iter().filter(|(_, made)| made.from == End::Server).copied().collect();
-        let last = bench.log.0.last().map_or(end, Told::at);
+        let last = bench.log.0.last().map_or(end, Event::at);
         prop_assert_eq!(&bench.log.0, &simulated(&scenario, &down, last));
         // The bytes that went out are CE just where the log says so.
         let marked: Vec<u32> = bench.log.0.iter().filter_map(|told| match told {
-            Told::Marked(number, ..) => Some(*number),
+            Event::Marked(number, ..) => Some(*number),
             _ => None,
         }).collect();
         for got in bench.got.iter().filter(|got| got.to == End::Client) {
@@ -417,7 +417,7 @@ proptest! {
         let got: Vec<_> = bench.got.iter()
             .filter(|g| g.to == End::Client).map(|g| number(&g.bytes)).collect();
         prop_assert_eq!(got, sent);
-        prop_assert!(bench.log.0.is_sorted_by_key(Told::at));
+        prop_assert!(bench.log.0.is_sorted_by_key(Event::at));
         prop_assert!(bench.got.is_sorted_by_key(|got| got.due));
     }
 
@@ -567,7 +567,7 @@ fn what_changes_does_so_at_its_time_however_late_the_driver_is() {
         .0
         .iter()
         .filter_map(|told| match told {
-            Told::Departed(_, queue, _, at) => Some((*queue, *at)),
+            Event::Departed(_, queue, _, at) => Some((*queue, *at)),
             _ => None,
         })
         .collect();
@@ -576,7 +576,7 @@ fn what_changes_does_so_at_its_time_however_late_the_driver_is() {
     assert_eq!(until(ms(200)) - until(ms(100)), 50);
     // At one instant the link comes first.
     assert!(left.iter().all(|(queue, at)| (*queue == Queue::Q) == (*at <= ms(200))), "{left:?}");
-    let dropped = log.0.iter().filter(|told| matches!(told, Told::Dropped(..))).count();
+    let dropped = log.0.iter().filter(|told| matches!(told, Event::Dropped(..))).count();
     assert_eq!(left.len() + dropped, 200, "the new discipline has what waited");
     assert!(until(ms(250)) - until(ms(201)) >= 20, "{left:?}");
     let back: Vec<_> = out.into_iter().filter(|(to, ..)| *to == End::Server).collect();

@@ -24,24 +24,24 @@ use crate::event::{Answer, Trouble};
 
 /// The folder of a run. No program of a host is there, and the kernel needs nothing of it.
 pub(crate) const FOLDER: &str = "/sys";
-/// In it: what is run.
+/// In it: the job to run.
 pub(crate) const JOB: &str = "job.json";
-/// In it: what happens.
+/// In it: the events of the run.
 pub(crate) const EVENTS: &str = "events";
 /// In it: a link to this program, so that its path may have spaces.
 const PROGRAM: &str = "l4s";
 
-/// 2026-01-01: the guest's calendar begins here, whatever the host's says.
+/// 2026-01-01: the guest's calendar begins here, independent of the host's.
 const CALENDAR_NS: u64 = 1_767_225_600_000_000_000;
 
-/// What the command asks for.
+/// The order of the command.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Order {
     /// The kernel.
     pub kernel: PathBuf,
-    /// What it runs.
+    /// The job of the guest.
     pub job: Job,
-    /// Its seed, which the kernel hears of before anything draws.
+    /// Its seed, which the kernel gets before anything draws.
     pub seed: u64,
     /// The core that it runs on.
     pub core: Option<usize>,
@@ -51,7 +51,8 @@ pub(crate) struct Order {
     pub guest: Vec<String>,
 }
 
-/// The life of the process: what a program does when it is started as [`crate::Virtual`] says.
+/// The life of the process: the main function of a program that is started as [`crate::Virtual`]
+/// does it.
 pub fn main() -> ExitCode {
     let stdin = std::io::stdin();
     if rustix::net::sockopt::socket_type(&stdin).is_err() {
@@ -99,7 +100,7 @@ fn live(control: &mut Channel) -> Result<std::convert::Infallible, OsError> {
 const ENVIRONMENT: [(&str, &str); 2] = [("TMPDIR", FOLDER), ("HOME", FOLDER)];
 
 fn prepare(order: &Order) -> std::io::Result<OwnedFd> {
-    // Nothing of what follows is to be seen outside.
+    // The following mounts are not visible outside.
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
     let options = CString::new("mode=0700,size=100%")?;
     mount(
@@ -116,11 +117,11 @@ fn prepare(order: &Order) -> std::io::Result<OwnedFd> {
     Ok(OpenOptions::new().read(true).write(true).open(folder.join(EVENTS))?.into())
 }
 
-/// What user-mode Linux is started with.
+/// The command line of user-mode Linux.
 fn arguments(order: &Order) -> Vec<String> {
     let mut arguments = vec![
         format!("mem={}M", order.memory_mib),
-        // Time stands still while anything computes, and jumps when all wait.
+        // Time does not advance while anything computes, and jumps when all wait.
         "time-travel=inf-cpu".to_owned(),
         format!("time-travel-start={CALENDAR_NS}"),
         "root=/dev/root".to_owned(),
@@ -135,7 +136,7 @@ fn arguments(order: &Order) -> Vec<String> {
         "panic=-1".to_owned(),
         // Out of memory: it ends instead of looking for some.
         "sysctl.vm.panic_on_oom=1".to_owned(),
-        // The kernel mixes its command line into its entropy, of which it has no other.
+        // The kernel mixes its command line into its entropy; it has no other entropy.
         format!("l4s.seed={}", order.seed),
         format!("init={FOLDER}/{PROGRAM}"),
         "--".to_owned(),

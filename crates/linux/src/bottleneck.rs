@@ -8,14 +8,14 @@ use crate::event::{Counters, QueueState};
 
 /// The bottleneck of a device.
 pub(crate) trait Bottleneck {
-    /// Gives it the rate of this link, and its burst. What waits and what is owed to the bucket
-    /// stay as they are, the latter as time.
+    /// Gives it the rate of this link, and its burst. The backlog and the debt of the bucket
+    /// stay, the latter as time.
     fn set_link(&mut self, link: &Link) -> Result<(), OsError>;
 
     /// Gives it another discipline, which may drop all that waits.
     fn replace_aqm(&mut self, aqm: &Config) -> Result<(), OsError>;
 
-    /// What the discipline says of itself; its counters and those of the ones before it.
+    /// The state of the discipline; its counters and those of earlier ones.
     fn state(&mut self) -> Result<(QueueState, Counters), OsError>;
 
     /// Every packet that was dropped here since the start, with those that went with a discipline

@@ -14,7 +14,7 @@ use crate::bottleneck::Bottleneck;
 use crate::event::{Counters, QueueState};
 use crate::qdisc::{DROPPED, WAITING, differences};
 
-/// What it does otherwise than a configuration says.
+/// Its differences from a configuration.
 pub(crate) fn instead(aqm: &Config) -> Result<Vec<String>, OsError> {
     match aqm {
         Config::DualPi2(config) => Ok(differences(config, &as_kernel(config))),
@@ -26,7 +26,7 @@ pub(crate) fn instead(aqm: &Config) -> Result<Vec<String>, OsError> {
     }
 }
 
-/// What the only instance of a discipline is known by.
+/// The number of the only instance of a discipline.
 const INSTANCE: u32 = 0;
 
 /// The bottleneck of a device. It goes with the process, and with the device.

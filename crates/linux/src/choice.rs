@@ -10,7 +10,7 @@ use crate::bpf::{self, Bpf};
 use crate::htb::Htb;
 use crate::qdisc::Qdisc;
 
-/// Refuses what no bottleneck of a kernel does. Gives what it has instead of some settings.
+/// Refuses features that no bottleneck of a kernel has. Returns its replacements of some settings.
 pub(crate) fn differences(scenario: &Scenario, jiffy: Duration) -> Result<Vec<String>, OsError> {
     if scenario.kernel.gso {
         return Err(OsError::Unsupported(

@@ -21,7 +21,7 @@ pub(crate) struct Core<'a> {
 }
 
 impl Cores {
-    /// The core with the fewest guests; `None` where the machine does not tell of any.
+    /// The core with the fewest guests; `None` where the machine reports none.
     pub fn take(&self) -> Option<Core<'_>> {
         let mut guests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if guests.is_empty() {

@@ -1,5 +1,5 @@
 //! A run with this process's kernel as the router: builds the network of a scenario, runs it, and
-//! writes down what happens.
+//! writes down the events.
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,8 +56,8 @@ impl Place {
         }
     }
 
-    /// How long after its stamp a packet may come to be read, or queued. In real time a softirq is between the
-    /// two, which the kernel may put off until a thread of its own (ksoftirqd) has its turn.
+    /// How long after its stamp a packet may come to be read, or queued. In real time a softirq is
+    /// between the two, which the kernel may put off until a thread of its own (ksoftirqd) has its turn.
     pub fn settle(self) -> Duration {
         match self {
             Place::Guest => Duration::ZERO,
@@ -65,7 +65,7 @@ impl Place {
         }
     }
 
-    /// What a scenario means for the agents.
+    /// The agents of a scenario.
     pub fn plan<C: Into<Control>>(
         self,
         scenario: &Scenario,
@@ -84,19 +84,19 @@ impl Place {
     }
 }
 
-/// What the process is to run whose kernel is the router.
+/// The job of the process whose kernel is the router.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Job {
     /// The scenario.
     pub scenario: Scenario,
     /// Whether packets from clients are recorded, too.
     pub answers: bool,
-    /// What programs of the user have of the command.
+    /// The command's options for programs of the user.
     pub programs: Option<Programs>,
 }
 
 impl Job {
-    /// For an observer of the run. The flows of programs are recognised by both directions.
+    /// For an observer of the run. The flows of programs are recognized by both directions.
     pub fn new(scenario: &Scenario, programs: Programs, observer: &impl Observer<Frame>) -> Job {
         let has_programs = !scenario.programs.is_empty();
         Job {
@@ -167,7 +167,7 @@ pub(crate) fn drive<C: Into<Control>>(
             }
             recording.catch_up(&mut router, now)?;
             if samples && job.programs.is_some() && place == Place::Guest {
-                // Whoever follows sees that time goes on.
+                // The follower sees that time goes on.
                 recording.log.finish()?;
             }
             // Nothing but a failed program stops a run before its end.
@@ -210,7 +210,7 @@ fn unfit(
     Ok(lab.unfit(scenario.duration).or(late))
 }
 
-/// What becomes of the bottleneck in mid-run. Paths are their clients' concern.
+/// The changes of the bottleneck in mid-run. Paths are changed by their clients.
 struct Changes {
     link: Link,
     /// The next one last.
@@ -261,7 +261,7 @@ impl Changes {
         Ok(())
     }
 
-    /// What the queue disciplines counted, where the last one counted this.
+    /// The counters of the queue disciplines; `counters` are those of the last one.
     fn counters(&self, mut counters: Counters, router: &mut Router) -> Result<Counters, OsError> {
         if self.replaced {
             let own = counters.get(DROPPED).copied().unwrap_or(0);

@@ -1,7 +1,8 @@
-//! What the kernel's side tells this side of a run: a file of records, appended as it goes on.
+//! The events that the kernel's side reports to this side of a run: a file of records, appended as
+//! it goes on.
 //!
-//! A record is the length of what follows in four bytes, a byte that says
-//! what it is, and its contents. Numbers are in the byte order of the machine, which both sides
+//! A record is the length of the rest in four bytes, a byte with its
+//! type, and its contents. Numbers are in the byte order of the machine, which both sides
 //! share.
 
 use std::collections::BTreeMap;
@@ -12,15 +13,15 @@ use l4s_os::OsError;
 use l4s_units::Time;
 use serde::{Deserialize, Serialize};
 
-/// Records are no longer than this: agents tell of thousands of flows one by one.
+/// Records are no longer than this: agents report about thousands of flows one by one.
 const LONGEST: usize = 1 << 20;
 
-/// What the process answers to its order.
+/// The answer of the process to its order.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) enum Answer {
     /// It runs; the file of events comes along.
     Ready,
-    /// It tried: what is the matter with each thing that it was asked for.
+    /// The results of a trial: the fault of each requested thing, if it has one.
     Tried(Vec<Option<String>>),
     /// It cannot.
     Failed(Trouble),
@@ -38,8 +39,8 @@ pub enum Event<'a> {
     /// The next queue discipline of the scenario took the place of the present one, which began at
     /// this time and was over where this record is.
     Replaced(Time),
-    /// An agent tells of a flow.
-    Told(Report),
+    /// An agent's report about a flow.
+    Reported(Report),
     /// Time goes on, and the run did not begin yet.
     Waiting,
     /// The bottleneck at an instant.
@@ -55,13 +56,13 @@ pub enum Event<'a> {
 pub struct Passed<'a> {
     /// When.
     pub at: Time,
-    /// The pair that it is of; a departure does not tell, as all leave by one device.
+    /// The pair that it is of; a departure does not have it, as all leave by one device.
     pub pair: u16,
     /// Its first bytes, from the IP header on.
     pub bytes: &'a [u8],
 }
 
-/// What waits in the queue discipline.
+/// The backlog in the queue discipline.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct QueueState {
     /// Packets.
@@ -72,13 +73,13 @@ pub struct QueueState {
     pub base: Option<f64>,
 }
 
-/// What the queue discipline counted since the start, by name.
+/// The counters of the queue discipline since the start, by name.
 pub type Counters = BTreeMap<String, u64>;
 
 /// How a run ended.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Ending {
-    /// What the queue discipline had counted.
+    /// The counters of the queue discipline.
     pub counters: Counters,
     /// Why the run should not be trusted, as far as the kernel's side knows.
     pub unfit: Option<String>,
@@ -105,11 +106,11 @@ impl From<Trouble> for OsError {
     }
 }
 
-/// What a record is.
+/// The type of a record.
 mod tag {
     pub const ARRIVED: u8 = 1;
     pub const DEPARTED: u8 = 2;
-    pub const TOLD: u8 = 3;
+    pub const REPORTED: u8 = 3;
     pub const QUEUE: u8 = 4;
     pub const DONE: u8 = 5;
     pub const FAILED: u8 = 6;
@@ -135,7 +136,7 @@ impl Event<'_> {
             Event::Answered(packet) => passed(tag::ANSWERED, packet),
             Event::Replaced(began) => json(writer, tag::REPLACED, &began.as_nanos()),
             Event::Waiting => json(writer, tag::WAITING, &()),
-            Event::Told(report) => json(writer, tag::TOLD, report),
+            Event::Reported(report) => json(writer, tag::REPORTED, report),
             Event::Queue(at, state) => json(writer, tag::QUEUE, &(at.as_nanos(), state)),
             Event::Done(ending) => json(writer, tag::DONE, ending),
             Event::Failed(trouble) => json(writer, tag::FAILED, trouble),
@@ -170,7 +171,7 @@ impl Event<'_> {
                 serde_json::from_slice(contents).ok().map(Time::from_nanos).map(Event::Replaced)
             }
             tag::WAITING => Some(Event::Waiting),
-            tag::TOLD => serde_json::from_slice(contents).ok().map(Event::Told),
+            tag::REPORTED => serde_json::from_slice(contents).ok().map(Event::Reported),
             tag::QUEUE => {
                 let (at, state) = serde_json::from_slice(contents).ok()?;
                 Some(Event::Queue(Time::from_nanos(at), state))
@@ -204,7 +205,7 @@ mod tests {
             Event::Answered(packet),
             Event::Replaced(at),
             Event::Waiting,
-            Event::Told(Report::Opened { flow: FlowId::new(3), at }),
+            Event::Reported(Report::Opened { flow: FlowId::new(3), at }),
             Event::Queue(at, QueueState { packets: 1, bytes: 1514, base: Some(0.1) }),
             Event::Done(Ending {
                 counters: Counters::from([("dropped".to_owned(), 3)]),

@@ -1,4 +1,4 @@
-//! From what was seen at both ends of the bottleneck to what happened in it.
+//! From the packets seen at both ends of the bottleneck to the events in it.
 //!
 //! Packets of one flow that wait in one queue leave in the order in which they came: every
 //! discipline of the kernel keeps that. So the packet that leaves is the first of its flow and
@@ -6,12 +6,13 @@
 //!
 //! In real time a packet may be stamped first and queued second: the two were sent on different
 //! cores (by an acknowledgement and by a timer, say), and the softirq of one core was late. So a
-//! packet that is passed over was only dropped if it does not leave for some time after that; nor is
-//! it certain of what came just before its discipline was replaced.
+//! packet that is passed over was only dropped if it does not leave for some time after that. The same
+//! uncertainty holds for packets that came just before their discipline was replaced.
 //!
-//! Where a scenario replaces the discipline, the kernel drops all that waits: what came before that
-//! began and has not left when it is over. Code takes no time in virtual time, but for 256 ns to
-//! read a clock; what came in that moment is overtaken or never leaves, if it was dropped, too.
+//! Where a scenario replaces the discipline, the kernel drops the backlog: packets that came before the
+//! replacement began and have not left when it is over. Code takes no time in virtual time, except
+//! for 256 ns to read a clock; packets that came in that moment are overtaken or never leave, if
+//! they were dropped, too.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -39,7 +40,7 @@ pub struct Follower {
     later: Vec<l4s_aqm::Config>,
     owners: Vec<Owner>,
     pool: Pool,
-    /// Per flow of which something waits, and per queue, what arrived and has not left.
+    /// Packets that arrived and have not left, per flow with such packets, and per queue.
     waiting: BTreeMap<Whose, Queues>,
     /// The flows of programs.
     recognised: Option<Recognised>,
@@ -49,11 +50,11 @@ pub struct Follower {
     schedule: Option<Schedule>,
     /// How many came from the server of each pair.
     received: Vec<u64>,
-    /// What became of all packets.
+    /// The outcomes of all packets.
     pub counts: Counts,
 }
 
-/// What became of the packets that arrived.
+/// The outcomes of the packets that arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Arrived.
@@ -68,7 +69,8 @@ pub struct Counts {
     pub unknown: u64,
 }
 
-/// Identifies the flow of a packet by its headers alone, so that arrival and departure give the same value.
+/// Identifies the flow of a packet by its headers alone, so that arrival and departure give the
+/// same value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Whose {
     /// A flow of the scenario's own.
@@ -83,7 +85,7 @@ type Queues = [VecDeque<Waiting>; Queue::ALL.len()];
 struct Waiting {
     frame: Frame,
     arrived: Time,
-    /// Since when it looks as if it was dropped, if it does, and what for.
+    /// Since when it looks dropped, if it does, and the cause.
     missed: Option<(Time, DropCause)>,
 }
 
@@ -107,7 +109,7 @@ impl Follower {
         }
     }
 
-    /// The same in real time: it has patience with who is overtaken, and holds departures against
+    /// The same in real time: it has patience with overtaken packets, and compares departures with
     /// a schedule.
     pub(crate) fn in_real_time(self, schedule: Schedule, patience: Duration) -> Follower {
         Follower { schedule: Some(schedule), patience, ..self }
@@ -217,7 +219,7 @@ impl Follower {
         self.pool.give(frame.into_buffer());
     }
 
-    /// The packet that left, out of its queue, and with it what was missed for too long.
+    /// Takes the packet that left out of its queue, and with it packets that were missed for too long.
     fn take(
         &mut self,
         left: &Frame,
@@ -303,9 +305,9 @@ impl Follower {
         Some((frame, whose))
     }
 
-    /// The flow of a packet from an end of a pair. Of programs it is one only if it is from a host to a host
-    /// at the other end: the router neither forwards what is for itself or the neighbourhood, nor receives the
-    /// ICMP errors that it sends.
+    /// The flow of a packet from an end of a pair. A packet of programs has a flow only if it is
+    /// from a host to a host at the other end. The router neither forwards packets for itself or
+    /// the neighbourhood, nor receives the ICMP errors that it sends.
     fn whose(&self, packet: &IpPacket<&[u8]>, pair: u16, from: End) -> Option<Whose> {
         let owner = self.owners.get(usize::from(pair))?;
         let programs = || {
@@ -340,7 +342,7 @@ fn ip_length(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Whether a packet that left is the one that arrived: a router changes its ECN field, its hop
-/// limit and, in IPv4, its checksum. What both show of it is compared, payload too: packets of QUIC
+/// limit and, in IPv4, its checksum. All that both show of it is compared, payload too: packets of QUIC
 /// differ in nothing else.
 fn is_same(arrived: &Frame, left: &Frame) -> bool {
     let (a, b) = (arrived.ip(), left.ip());

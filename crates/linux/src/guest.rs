@@ -1,7 +1,7 @@
 //! The first process of the guest.
 //!
-//! It is this program, started by the guest's kernel from the host's files. It mounts what a run
-//! needs, runs the scenario, and when it is done it switches the guest off.
+//! It is this program, started by the guest's kernel from the host's files. It makes the mounts of
+//! a run, runs the scenario, and when it is done it switches the guest off.
 
 use std::ffi::CString;
 use std::fs::{self, OpenOptions};
@@ -21,11 +21,11 @@ use crate::event::{Event, Trouble};
 use crate::host::Parts;
 use crate::record::Log;
 
-/// How long the machine has run when programs start. ping, among others, takes a clock below one second for one
-/// that was not read yet.
+/// How long the machine has run when programs start. ping, among others, takes a clock below one
+/// second for one that was not read yet.
 const UPTIME: Duration = Duration::from_secs(10);
 
-/// The life of the guest. It does not return where it is what it should be: the guest's process 1.
+/// The life of the guest. It does not return if it is the guest's process 1.
 pub fn main(parts: Parts) -> std::process::ExitCode {
     if std::process::id() != 1 {
         eprintln!("error: this is the first process of a guest kernel, which starts it");
@@ -88,7 +88,7 @@ fn writable(folder: &Path) -> Result<(), OsError> {
         .map_err(|error| failed(error.into()))
 }
 
-/// Goes to a root of files in which all of the host's are, and in which what is written is written to memory
+/// Changes to a root that has all files of the host, and where files are written to memory
 /// of the guest.
 fn scratch() -> Result<(), OsError> {
     let failed = |error: std::io::Error| OsError::Run(format!("a root to write to: {error}"));
@@ -110,7 +110,7 @@ fn scratch() -> Result<(), OsError> {
     std::env::set_current_dir("/").map_err(failed)
 }
 
-/// Mounts what programs expect besides files of the host.
+/// Mounts the other file systems that programs expect.
 fn for_programs() -> Result<(), OsError> {
     let failed = |error: std::io::Error| OsError::Run(format!("/dev: {error}"));
     // The folder of the run is not needed any more.

@@ -6,10 +6,11 @@
 //!     └── follower ◀── file of events
 //! ```
 //!
-//! The router is this program again, in a network namespace of its own: what [`crate::guest`] is in
-//! a guest. The namespace, with its devices and queue disciplines, goes with the process, which the
-//! kernel kills when the command ends, however it ends; the file of events is memory that goes with
-//! whoever has it open. So there is nothing to undo, and no setting of the machine is changed.
+//! The router is this program again, in a network namespace of its own, in the role that
+//! [`crate::guest`] has in a guest. The namespace, with its devices and queue disciplines, goes
+//! with the process. The kernel kills that when the command ends, however it ends. The file of
+//! events is memory that is freed with its last descriptor. So there is nothing to undo, and no
+//! setting of the machine is changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
@@ -35,7 +36,7 @@ use crate::record::Log;
 use crate::router;
 use crate::watch::{Ran, Scribe, follow};
 
-/// What the process is called where it fails.
+/// The name of the process in errors.
 const WHO: &str = "the router";
 
 /// The substrate: how this program is started as its parts.
@@ -72,7 +73,7 @@ impl Parts {
 /// The kernel's congestion control of each group, by the group's name.
 type Controls = BTreeMap<String, Control>;
 
-/// What the command asks for.
+/// The order of the command.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 struct Order {
     task: Task,
@@ -88,7 +89,7 @@ enum Task {
     Try(Option<Box<(Job, Controls)>>, Vec<(String, Vec<u8>)>),
 }
 
-/// Whether a kernel can run a scenario at all. Gives what it has instead of some settings.
+/// Whether a kernel can run a scenario at all. Returns its replacements of some settings.
 pub fn check(
     scenario: &Scenario,
     control: impl Fn(&Group) -> Control,
@@ -132,7 +133,7 @@ impl Real {
         Ok(())
     }
 
-    /// What is the matter with each of these disciplines on this machine, if anything is.
+    /// The fault of each of these disciplines on this machine, if it has one.
     pub fn disciplines<'a>(
         &self,
         aqms: impl Iterator<Item = &'a Config>,
@@ -152,7 +153,7 @@ impl Real {
         }
     }
 
-    /// Runs `scenario` and tells `observer` everything that happens.
+    /// Runs `scenario` and reports every event to `observer`.
     pub fn run(
         &self,
         scenario: &Scenario,
@@ -184,7 +185,7 @@ fn wire(aqm: &Config) -> Result<(String, Vec<u8>), OsError> {
     Ok((kind.to_owned(), options))
 }
 
-/// The life of the router: what a program does when it is started as [`Real`] says.
+/// The life of the router: the main function of a program that is started as [`Real`] does it.
 pub fn main() -> ExitCode {
     let stdin = std::io::stdin();
     if rustix::net::sockopt::socket_type(&stdin).is_err() {
@@ -238,7 +239,7 @@ fn live(control: &mut Channel) -> Result<(), OsError> {
 
 /// The file of events, opened twice, as each side has a place of its own in it.
 fn events() -> Result<(File, File), OsError> {
-    let failed = |error: std::io::Error| OsError::machine("memory for what happens", error);
+    let failed = |error: std::io::Error| OsError::machine("memory for events", error);
     let theirs: File =
         memfd_create("events", MemfdFlags::CLOEXEC).map_err(|error| failed(error.into()))?.into();
     let path = format!("/proc/self/fd/{}", theirs.as_raw_fd());
@@ -246,7 +247,7 @@ fn events() -> Result<(File, File), OsError> {
     Ok((file, theirs))
 }
 
-/// Builds what a run needs, and says what is the matter with each discipline.
+/// Builds the network of a run; returns the fault of each discipline, if it has one.
 fn attempt(
     lab: Option<Box<(Job, Controls)>>,
     disciplines: &[(String, Vec<u8>)],

@@ -13,8 +13,8 @@ use crate::qdisc::{self, DROPPED, Qdisc, Shaper, WAITING};
 
 const SHAPER: TcHandle = TcHandle { major: 1, minor: 0 };
 const CLASS: TcHandle = TcHandle { major: 1, minor: 1 };
-/// The first queue discipline. Those that take its place have the numbers after it: what is put
-/// in the place of one of the same number would be taken for a change of its settings.
+/// The first queue discipline. Those that replace it have the numbers after it: a discipline of the
+/// same number would be taken for a change of settings.
 const AQM: TcHandle = TcHandle { major: 2, minor: 0 };
 
 /// The kernel's `htb` with one class, and below it a discipline of the kernel's.
@@ -24,7 +24,7 @@ pub(crate) struct Htb {
     device: u32,
     /// The queue discipline that the bottleneck has.
     aqm: TcHandle,
-    /// What those before it had counted.
+    /// The counters of earlier ones.
     past: Counters,
     jiffy: Duration,
 }
@@ -67,7 +67,8 @@ impl Bottleneck for Htb {
         Ok((state, counters))
     }
 
-    /// The shaper counts also what goes with a queue discipline, which that does not count itself.
+    /// The shaper also counts packets that are dropped with a queue discipline, which that does not
+    /// count itself.
     fn dropped(&mut self) -> Result<u64, OsError> {
         let (_, counters) = qdisc::state(&self.netlink.queue_state(self.device, SHAPER)?);
         Ok(counters.get(DROPPED).copied().unwrap_or(0))

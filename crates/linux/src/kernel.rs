@@ -36,7 +36,7 @@ impl Kernel {
         let sources = std::fs::read_to_string(path.with_file_name("made-of")).unwrap_or_default();
         if !SOURCES.is_empty() && !sources.is_empty() && sources.trim() != SOURCES {
             return Err(format!(
-                "the kernel at {} was built by another version of l4s: `make linux` builds it anew",
+                "the kernel at {} was built by another version of l4s: `make linux` builds it again",
                 path.display()
             ));
         }

@@ -2,10 +2,10 @@
 //! time, exact and repeatable, or this machine's in real time.
 //!
 //! User-mode Linux is a Linux kernel that runs as a process. With `time-travel=inf-cpu` its clock
-//! stands still while anything computes and jumps when all wait, so that neither the speed of the
-//! machine nor its noise is in what it measures. A guest boots, this program is its first process,
-//! agents of the lab are its servers and clients, its kernel is the router and the bottleneck; what
-//! passes the bottleneck is written down and measured on this side.
+//! does not advance while anything computes and jumps when all wait, so that neither the speed of the
+//! machine nor its noise affects measurements. A guest boots, this program is its first process,
+//! agents of the lab are its servers and clients, its kernel is the router and the bottleneck.
+//! Packets that passes the bottleneck is written down and measured on this side.
 //!
 //! ```text
 //!  command ──starts──▶ boot ──executes──▶ kernel ──starts──▶ guest ──starts──▶ agents

@@ -1,8 +1,8 @@
 //! The queue disciplines of a scenario, as the kernel has them: `tc` without `tc`.
 //!
 //! The kernel has its own `dualpi2`, `pie`, `codel`, `fq_codel`, `cake`, `red` and `pfifo`, each with
-//! the settings of `linux/pkt_sched.h`. What a scenario sets beyond those stays as the kernel does it,
-//! and is named, so that nobody takes the one for the other.
+//! the settings of `linux/pkt_sched.h`. The kernel ignores further settings of a scenario;
+//! their names are reported, so that the difference is visible.
 
 use l4s_aqm::dualpi2::{
     Arithmetic, Classify, DropAt, FloorAt, LAqm, LWait, Overload, Randomness, Scheduler, Step,
@@ -22,7 +22,7 @@ use crate::event::{Counters, QueueState};
 
 /// The counter of dropped packets.
 pub const DROPPED: &str = "dropped";
-/// The counter of what waits.
+/// The counter of the backlog.
 pub const WAITING: &str = "waiting";
 /// The counter of packets that were dropped because their discipline was replaced.
 pub const REPLACED: &str = "dropped_replaced";
@@ -39,7 +39,7 @@ pub struct Qdisc {
 }
 
 impl Qdisc {
-    /// What a kernel whose clock ticks every `jiffy` has for a discipline.
+    /// The discipline of a kernel whose clock ticks every `jiffy`.
     pub fn new(aqm: &Config, jiffy: Duration) -> Result<Qdisc, OsError> {
         let limit = match aqm {
             Config::DualPi2(config) => config.limit,
@@ -119,7 +119,7 @@ fn dualpi2(config: &dualpi2::Config) -> Result<Qdisc, OsError> {
     options.extend(attribute(13, &[protection]));
     options.extend(attribute(14, &[mask]));
 
-    // What the kernel will do with them.
+    // The kernel's behaviour with them.
     let twin = dualpi2::Config {
         alpha: f64::from(alpha) / 256.0,
         beta: f64::from(beta) / 256.0,
@@ -143,7 +143,7 @@ fn dualpi2(config: &dualpi2::Config) -> Result<Qdisc, OsError> {
 }
 
 fn pie(config: &pie::Config, jiffy: Duration) -> Qdisc {
-    // The kernel counts in ticks, and takes one more than it is told.
+    // The kernel counts in ticks, and adds one to the configured number.
     let ticks = (config.tupdate.as_nanos() + jiffy.as_nanos() / 2) / jiffy.as_nanos();
     let told = jiffy * ticks.saturating_sub(1).max(1);
     let (alpha, beta) = (sixteenths(config.alpha), sixteenths(config.beta));
@@ -273,7 +273,7 @@ fn fifo(config: &fifo::Config) -> Qdisc {
     Qdisc { kind, options: count(limit).to_ne_bytes().to_vec(), differences: Vec::new() }
 }
 
-/// What a configuration says otherwise than the kernel will do.
+/// The settings of a configuration that the kernel will not follow.
 pub(crate) fn differences<C: Configurable>(asked: &C, kernel: &C) -> Vec<String> {
     let differs = C::PARAMS.iter().filter_map(|param| {
         let (asked, has) = ((param.get)(asked), (param.get)(kernel));
@@ -300,7 +300,7 @@ impl Shaper {
         // `struct tc_htb_glob`: version 3, quantum of a tenth, everything into class 1:1.
         let global: Vec<u8> = [3u32, 10, 1, 0, 0].into_iter().flat_map(u32::to_ne_bytes).collect();
         let bytes_per_s = link.rate.as_bps() / 8;
-        // `struct tc_ratespec`, of which only the link layer (Ethernet: sizes are as they are) and
+        // `struct tc_ratespec`: only the link layer (Ethernet: sizes are not changed) and
         // the rate matter.
         let mut rate = [0u8; 12];
         rate[1] = 1;
@@ -322,7 +322,7 @@ impl Shaper {
     }
 }
 
-/// What a queue discipline says of itself: what waits, and what it counted.
+/// The state of a queue discipline: its backlog, and its counters.
 pub fn state(attributes: &[TcAttribute]) -> (QueueState, Counters) {
     let mut state = QueueState::default();
     let mut counters = Counters::new();
@@ -414,8 +414,8 @@ pub fn queue_of(aqm: &Config, ecn: Ecn) -> Queue {
     }
 }
 
-/// What a mark is most likely for. The kernel counts causes, but does not write them on packets:
-/// whatever waited longer than the step's threshold was marked by the step.
+/// The most likely cause of a mark. The kernel counts causes, but does not write them on packets:
+/// packets that waited longer than the step's threshold were marked by the step.
 pub fn cause_of_mark(aqm: &Config, queue: Queue, sojourn: Duration) -> MarkCause {
     match aqm {
         Config::DualPi2(dualpi2::Config { l_aqm: LAqm::Step(Step::Time(threshold)), .. })
@@ -484,7 +484,7 @@ mod tests {
         assert!(!named("alpha") && !named("k "), "{:?}", qdisc.differences);
         let pie = Qdisc::new(&aqm("{ kind = \"pie\", profile = \"linux\" }"), JIFFY).unwrap();
         assert_eq!(pie.differences, Vec::<String>::new());
-        // 16 ms are told as 15: the kernel's timer takes one tick more.
+        // 16 ms are configured as 15: the kernel's timer takes one tick more.
         assert_eq!(attributes(&pie.options)[2], (3, 15_000u32.to_ne_bytes().to_vec()));
     }
 

@@ -1,4 +1,4 @@
-//! Writes down what happens at the router, in order of time.
+//! Writes down the events at the router, in order of time.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -13,7 +13,7 @@ use crate::event::{Counters, Event, Passed};
 use crate::router::Router;
 use crate::tap::Direction;
 
-/// Written back to whoever reads at least so often, in bytes.
+/// Written back for the reader at least after this number of bytes.
 const WRITE_BACK: u64 = 8 << 20;
 
 /// The file of events.
@@ -39,7 +39,7 @@ impl Log {
         self.finish()
     }
 
-    /// Lets the reader have what there is, now and then.
+    /// Gives the reader the present data, now and then.
     fn pass_on(&mut self, bytes: u64) -> Result<(), OsError> {
         self.unsynced += bytes;
         if self.unsynced < WRITE_BACK {
@@ -56,14 +56,14 @@ impl Log {
 }
 
 fn full(error: std::io::Error) -> OsError {
-    OsError::Run(format!("writing down what happens: {error}"))
+    OsError::Run(format!("writing down events: {error}"))
 }
 
-/// How far CLOCK_REALTIME, which stamps packets, is ahead of CLOCK_MONOTONIC, by which all else
-/// counts.
+/// How far CLOCK_REALTIME, the clock of packets' time stamps, is ahead of CLOCK_MONOTONIC, the clock of
+/// everything else.
 ///
 /// There is time between two readings: none to speak of in virtual time, a change of threads in
-/// real time. Of several readings of the one between two of the other, the closest two tell.
+/// real time. Of several readings of the one between two of the other, the closest two are used.
 fn ahead_ns(settle: Duration) -> i64 {
     // Where packets are read at once, time is virtual.
     let readings = if settle.is_zero() { 1 } else { 16 };
@@ -85,8 +85,8 @@ struct Kept {
     end: usize,
 }
 
-/// What happened. Of one instant, what reached a server comes before what it sent on that, and a packet's
-/// arrival before its departure.
+/// Events. Of one instant, the arrival at a server comes before its response, and a
+/// packet's arrival before its departure.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
     /// A packet reached the server of a pair.
@@ -99,7 +99,7 @@ enum What {
     Replaced(Time),
 }
 
-/// Puts what was seen in order of time.
+/// Puts observations in order of time.
 pub(crate) struct Recording<'a> {
     /// Where it goes.
     pub log: &'a mut Log,
@@ -109,7 +109,7 @@ pub(crate) struct Recording<'a> {
     settle: Duration,
     kept: Vec<Kept>,
     bytes: Vec<u8>,
-    /// What is no packet and waits for those before it, with the time at which it was known.
+    /// Events other than packets that wait for earlier ones, with the time at which they were known.
     others: VecDeque<(Time, Event<'static>)>,
 }
 
@@ -127,8 +127,8 @@ impl<'a> Recording<'a> {
         }
     }
 
-    /// Writes down what is known by `now`, in order. Packets that may still be overtaken by the
-    /// reading of earlier ones are kept for the next time.
+    /// Writes down the events that are known by `now`, in order. Packets that may still be
+    /// overtaken by the reading of earlier ones are kept for the next time.
     pub fn catch_up(&mut self, router: &mut Router, now: Time) -> Result<(), OsError> {
         let settled = Time::from_nanos(now.as_nanos().saturating_sub(self.settle.as_nanos()));
         let settled = if now == Time::NEVER { now } else { settled };
@@ -136,7 +136,7 @@ impl<'a> Recording<'a> {
         self.others(settled)
     }
 
-    /// Writes down what is no packet and was known by `until`.
+    /// Writes down the events other than packets that were known by `until`.
     pub fn others(&mut self, until: Time) -> Result<(), OsError> {
         while self.others.front().is_some_and(|(known, _)| *known <= until) {
             let Some((_, event)) = self.others.pop_front() else { break };
@@ -150,14 +150,14 @@ impl<'a> Recording<'a> {
         self.others.push_back((now, event));
     }
 
-    /// Keeps what agents said since the last time.
+    /// Keeps the agents' reports since the last time.
     pub fn hear(
         &mut self,
         reports: &Receiver<Result<Report, OsError>>,
         now: Time,
     ) -> Result<(), OsError> {
         for report in reports.try_iter() {
-            self.keep(now, Event::Told(report?));
+            self.keep(now, Event::Reported(report?));
         }
         Ok(())
     }
@@ -195,7 +195,7 @@ impl<'a> Recording<'a> {
             })?;
         }
         let written = bytes.len();
-        // What is kept moves to the front.
+        // The kept ones move to the front.
         let mut rest = Vec::new();
         for kept in kept.iter_mut() {
             let start = rest.len();
@@ -213,7 +213,7 @@ impl<'a> Recording<'a> {
         self.kept.push(Kept { at: ended, what, start: here, end: here });
     }
 
-    /// Writes down everything, and gives what the kernel's discipline had counted at that instant:
+    /// Writes down everything, and returns the counters of the kernel's discipline at that instant:
     /// it counted nothing while the packets were read.
     pub fn finish(&mut self, router: &mut Router) -> Result<Counters, OsError> {
         let mut before = router.bottleneck.state()?;

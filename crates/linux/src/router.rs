@@ -6,8 +6,8 @@
 //!      └────────────────── server{P} ◀── client{P} ◀────────────┘
 //! ```
 //!
-//! `link` and `link-out` are the ends of one cable in the same namespace. What comes out of it is
-//! routed by a table of its own, to the clients' cables; what clients send goes straight back, or,
+//! `link` and `link-out` are the ends of one cable in the same namespace. Packets out of it are
+//! routed by a table of their own, to the clients' cables; packets from clients go straight back, or,
 //! where the kernel has no `netem`, through [`Delays`].
 
 use l4s_lab::{Delays, End, LabPlan, Lateness, Stalls, cable_of};
@@ -23,21 +23,21 @@ use crate::tap::{Direction, Tap};
 
 const LINK: &str = "link";
 const LINK_OUT: &str = "link-out";
-/// The routing tables besides the main one: for what comes out of the link, and for what comes from
-/// clients and is delayed.
+/// The routing tables other than the main one: for packets out of the link, and for packets from
+/// clients that are delayed.
 const BEHIND: u8 = 100;
 const BACK: u8 = 101;
 
-/// A rate at which whatever waits is gone at once.
+/// A rate at which any backlog is gone at once.
 const AT_ONCE: Rate = Rate::from_mbps(10_000);
 /// How long that may take.
 const EMPTY_WITHIN: core::time::Duration = core::time::Duration::from_secs(5);
 
 /// A router whose agents are connected.
 pub(crate) struct Router {
-    /// What comes from each server, and where answers are captured what reaches it.
+    /// Packets from each server, and where answers are captured, packets that reach it.
     pub servers: Vec<Tap>,
-    /// What leaves the bottleneck.
+    /// Packets that leave the bottleneck.
     pub departures: Tap,
     /// The bottleneck.
     pub bottleneck: Box<dyn Bottleneck>,
@@ -47,8 +47,8 @@ pub(crate) struct Router {
 /// Prepares the namespace. It comes before all devices, which copy these settings.
 pub(crate) fn prepare(ipv6: bool) -> Result<(), OsError> {
     namespace::quieten_ipv6(ipv6)?;
-    // A namespace may come with the machine's settings. What a server sends comes in twice, and
-    // the second time by a device that is not the way to the server.
+    // A namespace may come with the machine's settings. A server's packets come in twice, and
+    // the second time through a device that is not the way to the server.
     for which in ["all", "default"] {
         namespace::set(&format!("net/ipv4/conf/{which}/rp_filter"), "0")?;
     }
@@ -68,7 +68,7 @@ pub(crate) fn has_netem() -> Result<bool, OsError> {
 
 impl Router {
     /// Makes this process's namespace a router for pairs that are connected to it. `jiffy` is the
-    /// time between two ticks of the kernel; without `netem` it delays what clients send.
+    /// time between two ticks of the kernel; without `netem` it delays the clients' packets.
     pub fn new(plan: &LabPlan, job: &Job, jiffy: Duration, netem: bool) -> Result<Router, OsError> {
         let Job { scenario, answers, .. } = job;
         let ipv6 = scenario.kernel.ip == Ip::V6;
@@ -76,8 +76,9 @@ impl Router {
         namespace::set("net/ipv4/ip_forward", "1")?;
         if ipv6 {
             namespace::set("net/ipv6/conf/all/forwarding", "1")?;
-            // Whether the machine forwards is decided above. A device of a router tells its network
-            // so (MLD, RFC 3810), and those packets would wait, and be dropped, with ours.
+            // Whether the machine forwards is decided above. A device of a router sends MLD
+            // messages (RFC 3810) to its network, and those packets would wait, and be dropped,
+            // with ours.
             namespace::set("net/ipv6/conf/default/forwarding", "0")?;
         }
         netlink.add_cable(LINK, LINK_OUT, None)?;
@@ -116,9 +117,9 @@ impl Router {
         self.delays.as_mut().map_or(Ok(()), |delays| delays.start(clock))
     }
 
-    /// Ends the run in real time, when the agents have taken their ends of the cables down: what
-    /// waits leaves at once. So every packet that came has left or was dropped, and the kernel's
-    /// counters stand still.
+    /// Ends the run in real time, when the agents have taken their ends of the cables down: the
+    /// backlog leaves at once. So every packet that came has left or was dropped, and the kernel's
+    /// counters do not advance.
     pub fn run_dry(&mut self, scenario: &Scenario) -> Result<(), OsError> {
         let mut link = scenario.link.clone();
         link.rate = AT_ONCE;
@@ -130,7 +131,7 @@ impl Router {
         Ok(())
     }
 
-    /// How late the way back was, where that is in user space, and how long it stood still.
+    /// How late the way back was, where that is in user space, and how long it did not advance.
     pub fn returns(&mut self) -> Result<Option<(Lateness, Stalls)>, OsError> {
         self.delays.as_mut().map(Delays::stop).transpose()
     }

@@ -16,13 +16,13 @@ use crate::drive::{Job, Place};
 use crate::kernel::Kernel;
 use crate::watch::{Ran, Scribe, follow};
 
-/// Memory of the guest: the kernel, its program, and what each flow and each agent takes.
+/// Memory of the guest: the kernel, its program, and each flow and each agent.
 const MEMORY_MIB: u64 = 1024;
 const FLOWS_PER_MIB: u64 = 8;
 /// Few of them are open at a time; of each that was, something is left for a minute.
 const DOWNLOADS_PER_MIB: u64 = 64;
 const MIB_PER_PAIR: u64 = 8;
-/// Programs of the user, and what they write besides their output. The machine gives what is used.
+/// Programs of the user, and the files that they write. The machine gives only used memory.
 const MIB_OF_PROGRAMS: u64 = 2048;
 
 /// The substrate: a kernel, and how this program takes part in it.
@@ -37,7 +37,7 @@ pub struct Virtual {
     cores: Cores,
 }
 
-/// Whether a kernel can run a scenario at all. Gives what it has instead of some settings.
+/// Whether a kernel can run a scenario at all. Returns its replacements of some settings.
 pub fn check(scenario: &Scenario) -> Result<Vec<String>, OsError> {
     Place::Guest.plan(scenario, |group| group.cc.kind().to_owned(), true)?;
     if scenario.kernel.qdisc == QdiscOf::Bpf {
@@ -52,7 +52,7 @@ pub fn check(scenario: &Scenario) -> Result<Vec<String>, OsError> {
 }
 
 /// ECT(1) is Prague's alone. Linux' TCP has no other way to it, and the program that rewrites
-/// ECT(0) on a device wants to know the kernel's types (BTF), which user-mode Linux cannot tell.
+/// ECT(0) on a device requires the kernel's types (BTF), which user-mode Linux does not have.
 fn sends_as_asked(group: &Group) -> Result<(), OsError> {
     let l4s = group.cc.wants() == WantedEcn::L4s;
     let expected = match group.ecn {
@@ -73,8 +73,8 @@ impl Virtual {
         Virtual { kernel, boot, guest, cores: Cores::default() }
     }
 
-    /// Runs `scenario` and tells `observer` everything that happens. Programs write their output to a
-    /// folder of this machine, which is made; what else they write stays in the guest.
+    /// Runs `scenario` and reports every event to `observer`. Programs write their output to a
+    /// folder of this machine, which is made; their other files stay in the guest.
     pub fn run(
         &self,
         scenario: &Scenario,

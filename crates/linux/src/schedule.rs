@@ -1,10 +1,10 @@
 //! When packets should have left, and how much later they did: lateness in real time.
 //!
-//! The kernel's shaper has a bucket of time (`htb`, net/sched/sch_htb.c): what waits may leave as
-//! long as it is not overdrawn; a packet takes out what it takes on the link; time fills it again,
+//! The kernel's shaper has a bucket of time (`htb`, net/sched/sch_htb.c). Packets may leave as
+//! long as it is not overdrawn; each takes its time on the link out of it; time fills it again,
 //! up to the burst. So a packet was due when it came, or when the bucket was no longer overdrawn,
-//! whichever was later. That it left after that is what timers, softirqs and other work of this
-//! machine are to blame for. Like the kernel, this counts from the times at which packets did leave,
+//! if that was later. If it left later, timers, softirqs and other work of this
+//! machine caused the delay. Like the kernel, this counts from the times at which packets did leave,
 //! so that rounding does not add up.
 
 use l4s_lab::{Lateness, Meter};
@@ -19,7 +19,7 @@ pub(crate) struct Schedule {
     changes: Vec<(Time, Rate)>,
     /// How much the bucket holds.
     burst: Duration,
-    /// What was in the bucket when the last packet had left, in nanoseconds.
+    /// The contents of the bucket when the last packet had left, in nanoseconds.
     tokens: i64,
     /// When that was.
     left: Time,
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(max(&schedule), 0);
         schedule.departed(us(0), us(3050), MTU);
         assert!((49..=51).contains(&max(&schedule)), "{}", max(&schedule));
-        // What was late is made up for.
+        // The late packet's time is made up for.
         schedule.departed(us(0), us(4000), MTU);
         schedule.departed(us(0), us(5000), MTU);
         assert!(max(&schedule) <= 51);
@@ -129,7 +129,7 @@ mod tests {
             schedule.departed(us(0), us(at), MTU);
         }
         assert_eq!(max(&schedule), 0);
-        // What comes after the end is not counted.
+        // Packets after the end are not counted.
         schedule.departed(us(0), us(2_000_000), MTU);
         assert_eq!(max(&schedule), 0);
     }

@@ -1,6 +1,6 @@
 //! Every packet that passes a device, with the time at which it did.
 //!
-//! A packet socket gets each packet with the kernel's time stamp: on arrival that of the moment at
+//! A packet socket gets each packet with the kernel's time stamp. On arrival that is the moment at
 //! which the server's end of the cable hands it to the router (`netif_rx`), on departure that of
 //! the hand-over to the device (`xmit_one`), right after the dequeue. In virtual time code takes
 //! none, so that these are the instants of the enqueue and the dequeue. In real time the softirq
@@ -16,7 +16,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 pub const SNAP: usize = 128;
 /// Packets that are read at once.
 const BATCH: usize = 64;
-/// What may wait to be read: far more than can come between two looks.
+/// The maximum backlog to be read: far more than can come between two looks.
 const ROOM: usize = 256 << 20;
 /// Room for one control message with a time stamp.
 const CONTROL: usize = 64;
@@ -129,7 +129,7 @@ impl Tap {
         if read < 0 {
             let error = io::Error::last_os_error();
             return match error.kind() {
-                // That its device was taken down is told once, and what came before is still there.
+                // The removal of its device is reported once, and earlier packets are still there.
                 io::ErrorKind::WouldBlock
                 | io::ErrorKind::Interrupted
                 | io::ErrorKind::NetworkDown => Ok(0),

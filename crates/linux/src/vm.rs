@@ -1,11 +1,11 @@
-//! A virtual machine with a kernel of a distribution as it is, for what needs one: queue
+//! A virtual machine with an unmodified kernel of a distribution, to test queue
 //! disciplines and BPF programs in the very kernel that people run.
 //!
-//! QEMU runs it without the help of the processor. Its root is the host's, of which it sees all
+//! QEMU runs it without the help of the processor. Its root is the host's: it sees all
 //! files and changes none but those of one folder; it runs one command as root and ends. The kernel
 //! and its first process are those that `make vm` made (`linux/vm.sh`, `linux/vm`).
 //!
-//! Nothing is left behind: what it takes are files in memory, of this process, and QEMU dies with
+//! Nothing is left behind: its resources are files in memory, of this process, and QEMU dies with
 //! the thread that started it.
 
 use std::ffi::{OsStr, OsString};
@@ -44,7 +44,7 @@ pub struct Vm {
 /// How a virtual machine runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// What its clock goes by.
+    /// The source of its clock.
     pub clock: Clock,
     /// Its memory in MiB.
     pub memory_mib: u64,
@@ -58,18 +58,18 @@ impl Default for Options {
     }
 }
 
-/// What the clock of a virtual machine goes by.
+/// The source of the clock of a virtual machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Clock {
-    /// The instructions of its one processor, a nanosecond each; it jumps when all wait. What is
-    /// measured does not depend on how fast or how busy the host is.
+    /// The instructions of its one processor, a nanosecond each; it jumps when all wait.
+    /// Measurements do not depend on how fast or how busy the host is.
     Instructions,
     /// The host's clock, with two processors.
     Host,
 }
 
 impl Vm {
-    /// The virtual machine that `make vm` made. The error says what is missing and how to get it.
+    /// The virtual machine that `make vm` made. The error names a missing part and its remedy.
     pub fn find() -> Result<Vm, String> {
         let series = VERSION.rsplit_once('.').map_or(VERSION, |(series, _)| series);
         Vm::find_series(series)
@@ -99,9 +99,9 @@ impl Vm {
         Ok(Vm { folder, release: release.trim().to_owned() })
     }
 
-    /// Runs `command` as root in the folder `cwd`, with this process's environment. All it writes is
-    /// forgotten, except in the folder `writable`. What it says goes to `out` and `err` meanwhile.
-    /// Gives its exit code, as a shell would: 128 and more for a signal.
+    /// Runs `command` as root in the folder `cwd`, with this process's environment. All files that
+    /// it writes are lost, except in the folder `writable`. Its output goes to `out` and `err`
+    /// meanwhile. Returns its exit code, as a shell would: 128 and more for a signal.
     pub fn run(
         &self,
         command: &[OsString],
@@ -121,7 +121,7 @@ impl Vm {
         qemu.args(self.arguments(&writable, options, &files))
             .stdout(Stdio::piped())
             .stderr(files.words().map_err(cannot)?)
-            // A third pipe that it inherits: what goes to the guest's port of errors.
+            // A third pipe that it inherits: the output of the guest's port of errors.
             .stdin(theirs)
             // A Ctrl-C at the terminal is for this process, with which it ends.
             .process_group(0);
@@ -151,7 +151,7 @@ impl Vm {
         }
     }
 
-    /// What QEMU is started with.
+    /// The command line of QEMU.
     fn arguments(&self, writable: &Path, options: &Options, files: &Files) -> Vec<OsString> {
         let mut arguments = Arguments::default();
         let mut kernel = String::from(
@@ -256,7 +256,7 @@ fn script(command: &[OsString], cwd: &Path) -> Vec<u8> {
     script
 }
 
-/// A word that a shell takes as it is.
+/// A word, quoted for a shell.
 fn quote(word: &OsStr, to: &mut Vec<u8>) {
     to.push(b'\'');
     for &byte in word.as_bytes() {
@@ -268,7 +268,7 @@ fn quote(word: &OsStr, to: &mut Vec<u8>) {
     to.push(b'\'');
 }
 
-/// What QEMU reads and writes besides the guest's output: files in memory, of this process.
+/// The files of QEMU other than the guest's output: files in memory, of this process.
 struct Files {
     order: File,
     code: File,
@@ -349,7 +349,7 @@ fn die_with_us(command: &mut Command) {
     unsafe { command.pre_exec(ask) };
 }
 
-/// Passes on what comes, at once. Who no longer listens, as `head`, does not stop the guest.
+/// Passes data on at once. A reader that has closed, as `head`, does not stop the guest.
 fn pass_on(mut from: impl Read, to: &mut (dyn Write + Send)) {
     let mut bytes = [0; 8192];
     let mut listens = true;

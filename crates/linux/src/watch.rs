@@ -1,5 +1,5 @@
-//! A run from the side of the command: starts the process whose kernel is the router, follows what
-//! it writes down, and sees to its end.
+//! A run from the side of the command: starts the process whose kernel is the router, follows
+//! its file of events, and sees to its end.
 
 use std::fs::File;
 use std::io::Read;
@@ -29,24 +29,24 @@ use crate::schedule::Schedule;
 
 /// How often the file of events is looked at.
 const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
-/// What is read at once; as much is given back to the machine when it was read.
+/// The bytes that are read at once; the same amount is freed after reading.
 const CHUNK: usize = 4 << 20;
-/// A run in virtual time is given up when that stands still for so long: a program computes without end, or
-/// waits in a loop that neither sleeps nor reads a clock.
+/// A run in virtual time is given up when that does not advance for so long: a program computes
+/// without end, or waits in a loop that neither sleeps nor reads a clock.
 const STANDSTILL: Duration = Duration::from_secs(120);
-/// What a guest says that is short of memory on the host.
+/// The message of a guest that is short of memory on the host.
 const NO_MEMORY: &str = "Kernel mode signal 7";
 
 /// How a run went.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ran {
-    /// What became of the packets, as seen from outside of the queue discipline.
+    /// The outcomes of the packets, as seen from outside of the queue discipline.
     pub counts: Counts,
     /// Packets that left before the end.
     pub packets: u64,
-    /// What the queue discipline counted itself.
+    /// The counters of the queue discipline.
     pub counters: Counters,
-    /// Settings of the scenario that the kernel does not have, and what it has instead.
+    /// Settings of the scenario that the kernel does not have, and its replacements.
     pub instead: Vec<String>,
     /// How late departures were, in real time.
     pub lateness: Option<Lateness>,
@@ -56,7 +56,7 @@ pub struct Ran {
     pub unfit: Option<String>,
 }
 
-/// Follows a process to its end, and tells `observer` everything that happens.
+/// Follows a process to its end, and reports every event to `observer`.
 pub(crate) fn follow(
     mut scribe: Scribe,
     scenario: &Scenario,
@@ -69,7 +69,7 @@ pub(crate) fn follow(
     let in_virtual_time = place == Place::Guest && !scenario.programs.is_empty();
     let mut progress = Instant::now();
     loop {
-        // What it wrote before it ended is read after it ended.
+        // Data that it wrote before it ended is read after it ended.
         let ended = scribe.ended()?;
         while reader.read()? {
             reader.events(|event| telling.tell(event))?;
@@ -82,7 +82,7 @@ pub(crate) fn follow(
             None => scribe.wait(),
             Some(status) => {
                 let Some(ending) = telling.ending.take() else {
-                    return Err(scribe.obituary(status));
+                    return Err(scribe.exit_report(status));
                 };
                 return Ok(telling.conclude(ending, instead));
             }
@@ -94,16 +94,16 @@ fn stands_still(scenario: &Scenario) -> OsError {
     let names: Vec<_> =
         scenario.programs.iter().map(|program| format!("`{}`", program.name)).collect();
     OsError::Run(format!(
-        "virtual time stood still for {} s: a program computes without end, or waits in a loop that \
+        "virtual time did not advance for {} s: a program computes without end, or waits in a loop that \
          neither sleeps nor reads the clock (programs: {}); `--on kernel` has real time",
         STANDSTILL.as_secs(),
         names.join(", ")
     ))
 }
 
-/// A process whose kernel is the router, and which writes down what happens. It goes with this.
+/// A process whose kernel is the router, and which writes down events. It goes with this.
 pub(crate) struct Scribe {
-    /// What it is, for people.
+    /// Its name, for people.
     who: &'static str,
     child: Child,
     pidfd: OwnedFd,
@@ -141,7 +141,7 @@ impl Scribe {
         let answer = match control.next(true) {
             Ok(Next::Message(Answer::Failed(trouble))) => return Err(trouble.into()),
             Ok(Next::Message(answer)) => answer,
-            _ => return Err(scribe.obituary(None)),
+            _ => return Err(scribe.exit_report(None)),
         };
         scribe.events = control.take_file().map(File::from);
         Ok((scribe, answer))
@@ -163,7 +163,7 @@ impl Scribe {
     }
 
     /// Why there is no result.
-    fn obituary(&mut self, status: Option<ExitStatus>) -> OsError {
+    fn exit_report(&mut self, status: Option<ExitStatus>) -> OsError {
         let status = status.or_else(|| self.child.wait().ok());
         let how = match status.map(|status| (status.code(), status.signal())) {
             Some((Some(code), _)) => format!("ended with exit code {code}"),
@@ -202,7 +202,7 @@ impl Reader {
     /// Reads on; false where there is nothing new.
     fn read(&mut self) -> Result<bool, OsError> {
         let Some(file) = &mut self.file else { return Ok(false) };
-        let failed = |error| OsError::run("what the guest wrote down", error);
+        let failed = |error| OsError::run("the guest's file of events", error);
         let read = file.take(CHUNK as u64).read_to_end(&mut self.bytes).map_err(failed)?;
         if read == 0 {
             return Ok(false);
@@ -221,7 +221,7 @@ impl Reader {
     ) -> Result<(), OsError> {
         let mut done = 0;
         while let Some((event, length)) = Event::read(&self.bytes[done..])
-            .map_err(|error| OsError::run("what the guest wrote down", error))?
+            .map_err(|error| OsError::run("the guest's file of events", error))?
         {
             take(event)?;
             done += length;
@@ -231,7 +231,7 @@ impl Reader {
     }
 }
 
-/// Tells an observer.
+/// Reports to an observer.
 struct Telling<'a, O> {
     observer: &'a mut O,
     follower: Follower,
@@ -271,7 +271,7 @@ impl<'a, O: Observer<Frame>> Telling<'a, O> {
 
     fn tell(&mut self, event: Event<'_>) -> Result<(), OsError> {
         match event {
-            // What happens after the end is only counted.
+            // Events after the end are only counted.
             Event::Arrived(packet) if packet.at > self.end => {
                 self.ends();
                 self.follower.arrived(packet, &mut Nobody);
@@ -285,7 +285,7 @@ impl<'a, O: Observer<Frame>> Telling<'a, O> {
             Event::Departed(packet) => self.follower.departed(packet, self.observer),
             Event::Answered(packet) => self.follower.answered(packet, self.observer),
             Event::Replaced(began) => self.follower.replaced(began, self.observer),
-            Event::Told(report) => {
+            Event::Reported(report) => {
                 // The ledger has the other end, and lives as long as this.
                 let _ = self.reports.send(report);
                 self.ledger.pass_on(self.observer);
@@ -324,7 +324,7 @@ impl<'a, O: Observer<Frame>> Telling<'a, O> {
         let counts = self.follower.counts;
         let Ending { counters, unfit } = ending;
         let kernel = |name| counters.get(name).copied().unwrap_or(0);
-        // Whatever was neither seen to leave nor waits at the end was dropped at the very end.
+        // Packets that were neither seen to leave nor wait at the end were dropped at the very end.
         let dropped = counts.dropped + self.follower.left_over()
             - kernel(WAITING).min(self.follower.left_over());
         let miscounted = (dropped != kernel(DROPPED) || counts.unknown > 0).then(|| {

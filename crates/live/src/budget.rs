@@ -33,10 +33,10 @@ impl Budget {
 
     /// Reserves this many bytes.
     ///
-    /// The total of all shares is also allocated and freed at once, because the memory that the
-    /// system grants may have shrunk since the budget was set (a limit of the process, other
-    /// processes without overcommit). The total counts what sessions have allocated already a second
-    /// time, so the check is on the safe side.
+    /// The total of all shares is also allocated and freed at once. The reason is that the memory
+    /// that the system grants may have shrunk since the budget was set (by a limit of the process,
+    /// or other processes without overcommit). Memory that sessions have allocated already counts a
+    /// second time, so the check is on the safe side.
     ///
     /// # Errors
     /// Other sessions hold too much of the budget, or the system does not grant the memory.
@@ -72,10 +72,10 @@ impl Drop for Share {
     }
 }
 
-/// A fair semaphore for work that takes a processor for a while: it grants a limited number of turns
+/// A fair semaphore for work that takes a processor for a while: it grants a limited number of permits
 /// at a time, in the order of the requests.
 #[derive(Debug)]
-pub(crate) struct Turns {
+pub(crate) struct Semaphore {
     line: Mutex<Line>,
     moved: Condvar,
 }
@@ -89,18 +89,18 @@ struct Line {
     next: u64,
 }
 
-/// A turn, which is over when it is dropped.
+/// A permit, which is returned when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Turn<'a>(&'a Turns);
+pub(crate) struct Permit<'a>(&'a Semaphore);
 
-impl Turns {
-    pub fn new(at_a_time: usize) -> Turns {
+impl Semaphore {
+    pub fn new(at_a_time: usize) -> Semaphore {
         let line = Line { free: at_a_time, ..Line::default() };
-        Turns { line: Mutex::new(line), moved: Condvar::new() }
+        Semaphore { line: Mutex::new(line), moved: Condvar::new() }
     }
 
-    /// Waits for a turn; `None` once `ending` is set.
-    pub fn take(&self, ending: &AtomicBool) -> Option<Turn<'_>> {
+    /// Waits for a permit; `None` once `ending` is set.
+    pub fn take(&self, ending: &AtomicBool) -> Option<Permit<'_>> {
         const LOOK: Duration = Duration::from_millis(20);
         let mut line = lock(&self.line);
         let own = line.next;
@@ -116,12 +116,12 @@ impl Turns {
             line.waiting.retain(|waiting| *waiting != own);
             line.free -= usize::from(!ends);
             self.moved.notify_all();
-            return (!ends).then(|| Turn(self));
+            return (!ends).then(|| Permit(self));
         }
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
         lock(&self.0.line).free += 1;
         self.0.moved.notify_all();
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn who_asks_first_is_first() {
-        let turns = Turns::new(1);
+        let turns = Semaphore::new(1);
         let going_on = AtomicBool::new(false);
         let order = Mutex::new(Vec::new());
         let first = turns.take(&going_on).unwrap();
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn turns_are_few_and_who_is_told_to_end_waits_for_none() {
-        let turns = Turns::new(1);
+        let turns = Semaphore::new(1);
         let (going_on, ending) = (AtomicBool::new(false), AtomicBool::new(true));
         let first = turns.take(&going_on).unwrap();
         assert!(turns.take(&ending).is_none());

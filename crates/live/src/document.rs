@@ -1,4 +1,4 @@
-//! The scenario of a session: what a text reads as, a run of it, and the keys that were set since.
+//! The scenario of a session: a parsed text, a run of it, and the keys that were set since.
 //!
 //! A text and a value are read when a person wrote them, and not again when another key changes.
 
@@ -34,7 +34,7 @@ pub struct Presets {
 #[derive(Debug)]
 struct Base {
     template: Template,
-    /// What `l4s run` takes for it, where that is the same text everywhere.
+    /// The name for `l4s run`, where that is the same text everywhere.
     bundled: Option<&'static str>,
 }
 
@@ -44,11 +44,11 @@ pub struct Document {
     base: Arc<Base>,
     /// The preset.
     point: Option<usize>,
-    /// What chooses the run.
+    /// The settings that select the run.
     pins: Set,
-    /// What was set since.
+    /// The settings since.
     set: Set,
-    /// What is different in the second lane; `None` where there is none.
+    /// The differences of the second lane; `None` where there is none.
     overlay: Option<Set>,
     lanes: Vec<Resolved>,
     /// Bytes that its lanes may come to need.
@@ -68,14 +68,14 @@ struct Resolved {
 }
 
 impl Presets {
-    /// The runs of a plan, 50 of them at most. `name` is what messages call its text.
+    /// The runs of a plan, 50 of them at most. `name` is the name of its text in messages.
     ///
     /// # Errors
     /// The first run is too much for a session.
     pub fn new(plan: &Plan, name: &str, bundled: Option<&'static str>) -> Result<Presets, Fault> {
         let base = Base { template: read(name, &plan.text)?, bundled };
         let points = &plan.points[..plan.points.len().min(limits::PRESETS)];
-        // Neither pins nor what is shown have the seed.
+        // Neither pins nor the shown settings have the seed.
         let seeds = plan.sweep.iter().any(|(key, values)| key == "seed" && values.len() > 1);
         let seed =
             |point: &Point| seeds.then(|| ("seed".to_owned(), point.scenario.seed.to_string()));
@@ -99,7 +99,7 @@ impl Presets {
         Ok(presets)
     }
 
-    /// What there is to choose from.
+    /// The available presets.
     pub fn list(&self) -> Vec<Preset> {
         self.points.iter().map(|(preset, _)| preset.clone()).collect()
     }
@@ -117,7 +117,7 @@ impl Presets {
         self.open_unless(opening, Arc::default())
     }
 
-    /// As [`Presets::open`], unless it is given up: that ends whatever this document is asked for.
+    /// As [`Presets::open`], unless it is given up: that ends every later operation of this document.
     ///
     /// # Errors
     /// It was given up, there is no such preset, or a fault in the text or a key.
@@ -167,7 +167,7 @@ impl Document {
                 next.overlay = Some(apply(overlay.clone(), changes)?);
             }
             (1, None) => {
-                return Err(Fault::new("lane", "there is no second lane: nothing is compared"));
+                return Err(Fault::new("lane", "there is no second lane: no comparison is active"));
             }
             _ => return Err(Fault::new("lane", format!("found {lane}, expected 0 or 1"))),
         }
@@ -190,7 +190,7 @@ impl Document {
         next.resolved(changes.unwrap_or(&Changes::default()))
     }
 
-    /// What each lane runs, without an end.
+    /// The scenario of each lane, without an end.
     pub fn scenarios(&self) -> impl ExactSizeIterator<Item = &Scenario> {
         self.lanes.iter().map(|lane| &lane.endless)
     }
@@ -205,7 +205,7 @@ impl Document {
         self.lanes.first().map_or("", |lane| lane.spelled.text())
     }
 
-    /// The scenario as viewers are told it.
+    /// The scenario as sent to viewers.
     pub fn settings(&self, number: u64, paused: bool, speed: f64) -> Settings {
         let map = |set: &Set| {
             let pairs = set.iter().map(|set| (set.key().to_owned(), set.value().to_owned()));
@@ -256,7 +256,8 @@ impl Document {
         let size = set.clone().map(|set| set.key().len() + set.value().len()).sum::<usize>();
         if size > limits::TEXT || set.count() > limits::KEYS {
             let (keys, bytes) = (limits::KEYS, limits::TEXT);
-            let message = format!("too much is set: expected at most {keys} keys of {bytes} bytes");
+            let message =
+                format!("too many settings: expected at most {keys} keys of {bytes} bytes");
             return Err(Fault::new("set", message));
         }
         let lanes = if self.overlay.is_some() { 2 } else { 1 };
@@ -282,7 +283,7 @@ impl Document {
     }
 }
 
-/// Reads a scenario's text. `name` is what messages call it. Its assertions are left out: they are about
+/// Reads a scenario's text. `name` is its name in messages. Its assertions are left out: they are about
 /// a run without changes.
 fn read(name: &str, text: &str) -> Result<Template, Fault> {
     let template = Template::parse(name, text).map(Template::without_asserts);
@@ -294,7 +295,7 @@ fn assign(key: &str, value: &str) -> Override {
     Override::new(&format!("{key}={value}"))
 }
 
-/// Sets keys: what a new one leaves nothing of goes. `None` takes a key back.
+/// Sets keys; removes keys that a new one overrides completely. `None` resets a key.
 fn apply(mut set: Set, changes: &Changes) -> Result<Set, Fault> {
     for (key, value) in &changes.0 {
         let key = key.trim();
@@ -335,7 +336,7 @@ fn of_the_discipline(changes: &Changes) -> Result<(), Fault> {
     }
 }
 
-/// The first fault, of what was just set where there is one.
+/// The first fault, preferably one of the new settings.
 fn refusal(faults: &Faults, changes: &Changes, lane: usize) -> Fault {
     let key = |fault: &l4s_scenario::Fault| {
         let set = fault.source_name == "--set";

@@ -3,7 +3,7 @@
 //!
 //! The contract with the page is `docs/reference/live-protocol.md`; [`protocol`] is the same as types. A
 //! session owns one or two lanes of a [substrate](l4s_substrate::Substrate), each observed by a
-//! [`Meter`], and a [`document`], its scenario as it stands.
+//! [`Meter`], and a [`document`], its present scenario.
 
 #[cfg(test)]
 extern crate self as l4s_live;

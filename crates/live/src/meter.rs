@@ -1,4 +1,4 @@
-//! What a viewer sees of a lane: the observer that counts from one look to the next.
+//! The meter of a lane: the observer that counts events between two looks of a viewer.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use crate::protocol::{self, BUCKETS, Download, Frame, LaneState, PacketEvent, Qu
 
 /// Packets in a sample, at most.
 const SAMPLE: usize = 64;
-/// Downloads and frames of which a state tells, at most: more at a time nobody sees.
+/// Maximum number of downloads and frames in a state: nobody sees more at a time.
 const MOST_EVENTS: usize = 500;
-/// Downloads that may be under way; the oldest are forgotten then.
+/// Maximum number of downloads under way; the oldest are dropped then.
 const MOST_DOWNLOADS: usize = 10_000;
-/// What the window is counted in.
+/// The unit of the window.
 const FULL_PACKET_BITS: f64 = 8.0 * 1500.0;
 
-/// Counts what happens at a lane, from one [`Meter::take`] to the next.
+/// Counts the events of a lane, from one [`Meter::take`] to the next.
 #[derive(Debug)]
 pub struct Meter {
     scenario: Scenario,
@@ -51,7 +51,7 @@ pub struct Meter {
     interval: Option<Duration>,
 }
 
-/// What is counted of a queue.
+/// The counts of a queue.
 #[derive(Clone, Debug)]
 struct OfQueue {
     packets: u64,
@@ -63,22 +63,22 @@ struct OfQueue {
     delay_max: Duration,
 }
 
-/// What is counted of a group or a source.
+/// The counts of a group or a source.
 #[derive(Clone, Copy, Debug, Default)]
 struct OfGroup {
     packets: u64,
     bytes: Bytes,
-    /// What the clients passed on to their applications.
+    /// Bytes that the clients passed on to their applications.
     delivered: Bytes,
     marked: u64,
     dropped: u64,
 }
 
-/// Every so many packets, one of them.
+/// A sample: one of every N packets.
 #[derive(Debug, Default)]
 struct Sample {
     events: Vec<PacketEvent>,
-    /// What happened since the last look, and so many of it make one in the sample.
+    /// Events since the last look, and the number of events per sample.
     seen: u64,
     stride: u64,
 }
@@ -172,14 +172,14 @@ impl Meter {
         Meter { since: now, ..self }
     }
 
-    /// What happened in a lane since it was looked at last.
+    /// The events in a lane since the last look.
     pub fn look(lane: &mut dyn Lane<Meter>) -> LaneState {
         let mut state = None;
         lane.observe(&mut |meter, now| state = Some(meter.take(now)));
         state.expect("a lane gives its observer")
     }
 
-    /// What the scenario changed by itself in the span.
+    /// Follows the changes that the scenario itself made in the span.
     fn follow(&mut self, now: Time) {
         let changes = self.scenario.changes.iter();
         for change in changes.filter(|change| self.since < change.time && change.time <= now) {
@@ -195,7 +195,7 @@ impl Meter {
         Meter { interval: Some(interval), ..self }
     }
 
-    /// What happened until now, since it was asked last.
+    /// The events until now, since the last call.
     pub fn take(&mut self, now: Time) -> LaneState {
         let span = now.since(self.since);
         self.follow(now);
@@ -271,7 +271,7 @@ impl Meter {
         names.zip(&self.groups).enumerate().map(state).collect()
     }
 
-    /// Whether it is known what the clients of a group passed on: what programs read is their own affair.
+    /// Whether the goodput of a group is known: the reads of programs are not observed.
     fn tells_goodput(&self, place: usize) -> bool {
         let has_programs = self.scenario.programs.iter().any(|program| program.group == place);
         place < self.scenario.groups.len() && !has_programs

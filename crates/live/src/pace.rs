@@ -4,9 +4,9 @@ use l4s_units::{Duration, Time};
 
 /// How often lanes are run and states sent, on the wall clock.
 pub(crate) const STEP: Duration = Duration::from_millis(50);
-/// What of a step lanes may take. The rest is for others, where the machine is too slow.
+/// Maximum share of a step that lanes may take. The rest is for others, where the machine is too slow.
 pub(crate) const BUDGET: Duration = Duration::from_millis(40);
-/// What is caught up with; beyond it virtual time slows down.
+/// Maximum delay that is caught up with; beyond it virtual time slows down.
 const MOST_OWED: Duration = Duration::from_millis(200);
 /// The virtual time after which the clock is looked at.
 const SLICE: Duration = Duration::from_millis(1);
@@ -43,7 +43,7 @@ impl Pace {
         self.at
     }
 
-    /// By how much virtual time lies behind what was asked for: at most what is caught up with.
+    /// How far virtual time lies behind its schedule: at most the delay that is caught up with.
     pub fn late(&self) -> Duration {
         Duration::from_nanos(self.owed_ns as u64)
     }
@@ -53,7 +53,7 @@ impl Pace {
         *self = Pace { speed: self.speed, paused: self.paused, ..Pace::new(now) };
     }
 
-    /// Stops or resumes. What passes meanwhile is not caught up with.
+    /// Stops or resumes. The time in between is not caught up with.
     pub fn pause(&mut self, paused: bool, now: Duration) {
         self.count(now);
         self.paused = paused;
@@ -66,7 +66,7 @@ impl Pace {
         self.owed_ns = self.owed_ns.min(self.most_owed());
     }
 
-    /// Counts what virtual time should have passed by now.
+    /// Counts the virtual time that should have passed by now.
     pub fn count(&mut self, now: Duration) {
         let passed = now.saturating_sub(self.counted);
         self.counted = self.counted.max(now);
@@ -80,7 +80,7 @@ impl Pace {
         MOST_OWED.as_nanos() as f64 * self.speed
     }
 
-    /// The time to run the lanes to next; `None` where nothing is owed, or all stands still.
+    /// The time to run the lanes to next; `None` where nothing is owed, or all does not advance.
     pub fn next(&self) -> Option<Time> {
         let slice = self.late().min(SLICE);
         (!self.paused && !slice.is_zero()).then(|| self.at + slice)

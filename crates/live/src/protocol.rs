@@ -1,4 +1,4 @@
-//! What the server and its viewers say to each other: `docs/reference/live-protocol.md` as types.
+//! The messages between the server and its viewers: `docs/reference/live-protocol.md` as types.
 
 mod command;
 mod greeting;
@@ -14,7 +14,7 @@ pub use settings::{App, Aqm, Group, Lane, Link, Settings, Udp, Web};
 /// The version of the contract.
 pub const PROTOCOL: u32 = 1;
 
-/// What is wrong with a message, or with what it asks for.
+/// The fault of a message, or of its request.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, thiserror::Error)]
 #[serde(tag = "type", rename = "error")]
 #[error("{message}")]
@@ -24,7 +24,7 @@ pub struct Fault {
     pub id: Option<u64>,
     /// The key, or the part of the message.
     pub field: String,
-    /// What was found and what is accepted.
+    /// The value that was found and the accepted ones.
     pub message: String,
     /// The nearest spelling, or another way out.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,7 +57,7 @@ pub struct Done {
 #[serde(tag = "type", rename = "over")]
 pub struct Over {}
 
-/// What happened in a session since the last state.
+/// The events in a session since the last state.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(tag = "type", rename = "state")]
 pub struct State {
@@ -67,7 +67,7 @@ pub struct State {
     pub run: u64,
     /// Virtual time.
     pub time_s: f64,
-    /// What of it passed since the last state.
+    /// The part of it since the last state.
     pub span_s: f64,
     /// Virtual seconds per second, as asked for.
     pub speed: f64,
@@ -77,7 +77,7 @@ pub struct State {
     pub lanes: Vec<LaneState>,
 }
 
-/// What happened at a lane in a span of time.
+/// The events at a lane in a span of time.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct LaneState {
     /// The link.
@@ -114,7 +114,8 @@ fn is_none(count: &u64) -> bool {
 pub struct LinkState {
     /// Its rate.
     pub rate_bps: f64,
-    /// What it carried with 14 B of Ethernet per packet, over what it could have.
+    /// The bytes that it carried with 14 B of Ethernet per packet, over the bytes that it could
+    /// have carried.
     pub utilization: f64,
     /// Packets that wait.
     pub backlog_packets: u64,
@@ -136,7 +137,7 @@ pub struct QueueState {
     pub marked: u64,
     /// Packets dropped.
     pub dropped: u64,
-    /// Mean queue delay of data packets; absent without any.
+    /// Mean queueing delay of data packets; absent without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_mean_ms: Option<f64>,
     /// The longest.
@@ -201,7 +202,7 @@ pub struct FlowState {
 pub struct Download {
     /// Its group.
     pub group: SourceId,
-    /// What it fetched.
+    /// The bytes that it fetched.
     pub bytes: u64,
     /// From just before the SYN until the close was seen.
     pub time_ms: f64,
@@ -218,7 +219,7 @@ pub struct Frame {
     pub delay_ms: f64,
 }
 
-/// What happened to a packet: when in ms since the last state, group, queue (0 L, 1 C, 2 Q), fate
+/// The event of a packet: when in ms since the last state, group, queue (0 L, 1 C, 2 Q), fate
 /// (0 forwarded, 1 marked, 2 dropped), sojourn in ms.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct PacketEvent(pub f32, pub SourceId, pub u8, pub u8, pub f32);
@@ -233,6 +234,6 @@ pub const BUCKETS: usize = 281;
 /// The bucket of a delay.
 pub fn bucket(delay_ms: f64) -> u16 {
     let at = (delay_ms / FIRST_BUCKET_MS).log10() * BUCKETS_PER_DECADE;
-    // The cast saturates: what is below the first bucket belongs there.
+    // The cast saturates: values below the first bucket belong there.
     (at.max(0.0) as u16).min(BUCKETS as u16 - 1)
 }

@@ -1,6 +1,6 @@
 //! The server: a page, a little REST, and a WebSocket for each viewer.
 //!
-//! One thread serves all requests; each session has its own. What comes from outside is bounded in
+//! One thread serves all requests; each session has its own. Requests from outside are bounded in
 //! number, size and time, and passes [`guard`] first.
 
 mod answer;
@@ -28,7 +28,7 @@ use l4s_substrate::Substrate;
 use serde_json::value::RawValue;
 
 use crate::Meter;
-use crate::budget::{self, Budget, Turns};
+use crate::budget::{self, Budget, Semaphore};
 use crate::document::Presets;
 use crate::limits;
 use crate::protocol::{self, Bucketing, Discipline, Fault, Greeting, Opening, Span};
@@ -42,14 +42,14 @@ pub use guard::{Token, TokenError};
 /// The longest message to the server, in bytes.
 pub const MESSAGE: usize = 64 << 10;
 
-/// What a server is asked to be.
+/// The configuration of a server.
 pub struct Options {
-    /// What runs its lanes.
+    /// The substrate of its lanes.
     pub substrate: Box<dyn Substrate<Meter>>,
-    /// What its sessions begin with.
+    /// The presets of its sessions.
     pub presets: Presets,
-    /// What requests must show. A server that listens on more than loopback makes one for itself
-    /// where there is none.
+    /// The token that requests must carry. A server that listens on more than loopback makes one
+    /// for itself where there is none.
     pub token: Option<Token>,
     /// Its limits.
     pub limits: Limits,
@@ -62,7 +62,7 @@ pub struct Limits {
     pub sessions: usize,
     /// Viewers at a time, of all sessions.
     pub viewers: usize,
-    /// Concurrent connections besides those of viewers: this many unverified ones, at most a quarter of
+    /// Concurrent connections, without those of viewers: this many unverified ones, at most a quarter of
     /// them from one address other than loopback, and as many verified ones. A further connection
     /// takes the place of the oldest.
     pub connections: usize,
@@ -93,7 +93,7 @@ impl Default for Limits {
     }
 }
 
-/// What every request has to do with.
+/// The shared state of all requests.
 struct App {
     ground: Arc<Ground>,
     limits: Limits,
@@ -114,7 +114,7 @@ impl App {
         let Options { substrate, presets, limits, .. } = options;
         let greeting = to_json(&greeting(&*substrate, &presets, &limits));
         let (unwatched, budget) = (limits.unwatched, Budget::new(limits.memory));
-        let readers = Turns::new(limits.readers);
+        let readers = Semaphore::new(limits.readers);
         let ground = Arc::new(Ground { substrate, presets, unwatched, budget, readers });
         let (sessions, viewers) = Default::default();
         App { ground, limits, guard, greeting, sessions, viewers }
@@ -134,7 +134,7 @@ impl App {
         })
     }
 
-    /// Starts a session, which forgets itself when it is over.
+    /// Starts a session, which removes itself when it is over.
     fn start(self: &Arc<App>, opening: Opening) -> Result<(String, Arc<Session>), Refusal> {
         let busy =
             |what: String| Refusal(StatusCode::SERVICE_UNAVAILABLE, Fault::new("session", what));
@@ -158,7 +158,7 @@ impl App {
         Ok((id, session))
     }
 
-    /// Tells all sessions to end; their threads.
+    /// Ends all sessions; returns their threads.
     fn end(&self) -> Vec<JoinHandle<()>> {
         let entries: Vec<Entry> = self.sessions().drain().map(|(_, entry)| entry).collect();
         let end = |entry: Entry| {

@@ -1,5 +1,5 @@
-//! A session: a thread that runs one or two lanes at the pace of the clock, and tells whoever
-//! watches.
+//! A session: a thread that runs one or two lanes at the pace of the clock, and reports to its
+//! viewers.
 //!
 //! Orders come in over a bounded channel. Settings go out as the latest ones, states as a bounded
 //! backlog: a viewer that is slow misses states, and nobody waits for it.
@@ -17,7 +17,7 @@ use l4s_substrate::Substrate;
 use tokio::sync::{broadcast, mpsc, watch};
 
 use crate::Meter;
-use crate::budget::{Budget, Turns};
+use crate::budget::{Budget, Semaphore};
 use crate::document::Presets;
 use crate::pace::STEP;
 use crate::protocol::{Command, Done, Fault, Opening};
@@ -28,18 +28,18 @@ const ORDERS: usize = 64;
 /// States that a viewer may be behind.
 const STATES: usize = 16;
 
-/// What all sessions of a server share.
+/// The common parts of all sessions of a server.
 pub(crate) struct Ground {
-    /// What runs their lanes.
+    /// The substrate of their lanes.
     pub substrate: Box<dyn Substrate<Meter>>,
-    /// What they start with.
+    /// Their presets.
     pub presets: Presets,
     /// How long a session goes on without viewers.
     pub unwatched: Duration,
     /// The memory that all of them may take.
     pub budget: Arc<Budget>,
-    /// Turns to read a scenario.
-    pub readers: Turns,
+    /// Limits the scenarios that are read at a time.
+    pub readers: Semaphore,
 }
 
 /// The status of a session.
@@ -95,7 +95,7 @@ impl Session {
     /// Starts a session. `ended` is called on its thread when it is over, whyever.
     ///
     /// # Errors
-    /// There is no thread to be had.
+    /// No thread can be started.
     pub fn start(
         ground: Arc<Ground>,
         opening: Opening,
@@ -114,7 +114,7 @@ impl Session {
             };
             let over = match catch_unwind(AssertUnwindSafe(run)) {
                 Ok(Ok(())) => None,
-                // What it was told to leave is no fault.
+                // A command to end is no fault.
                 Ok(Err(fault)) => (!seen.ending.load(Ordering::Relaxed)).then_some(fault),
                 Err(panic) => Some(Fault::new("session", broke_down(&*panic))),
             };
@@ -155,7 +155,7 @@ impl Session {
         })
     }
 
-    /// Whether it was told to end.
+    /// Whether it is to end.
     pub fn is_ending(&self) -> bool {
         self.signs.ending.load(Ordering::Relaxed)
     }
@@ -172,7 +172,7 @@ impl Drop for Session {
     }
 }
 
-/// Calls what it holds when it is dropped, on every path.
+/// Calls its function when it is dropped, on every path.
 struct OnDrop<F: FnOnce()>(Option<F>);
 
 impl<F: FnOnce()> Drop for OnDrop<F> {
@@ -183,7 +183,7 @@ impl<F: FnOnce()> Drop for OnDrop<F> {
     }
 }
 
-/// Runs until it is told to end, or nobody watches.
+/// Runs until it is to end, or has no viewers.
 fn work(
     mut runner: Runner<'_>,
     inbox: &std::sync::mpsc::Receiver<Order>,
@@ -204,7 +204,7 @@ fn work(
         }
         if now >= due {
             runner.step(&clock)?;
-            // Steps that were missed are not made up for: the pace knows what is owed.
+            // Steps that were missed are not made up for: the pace counts the delay.
             due = (due + step).max(Instant::now());
             continue;
         }
@@ -236,7 +236,7 @@ pub(crate) fn to_json(message: &impl serde::Serialize) -> Arc<str> {
 fn broke_down(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-    format!("the session broke down, which is a defect of l4s: {text}")
+    format!("the session failed, which is a defect of l4s: {text}")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Assertions: what must hold of a summary, such as `queues.L.delay_ms.p99 < 2`.
+//! Assertions: conditions on a summary, such as `queues.L.delay_ms.p99 < 2`.
 //!
 //! ```text
 //! assertion  = product comparison product { comparison product }
@@ -9,9 +9,10 @@
 //! name       = letters, digits, "_" and "-", or any characters in quotes
 //! ```
 //!
-//! A path is that of a number in the JSON of the summary, with the names of queues, groups and hops in the
-//! place of their numbers: `hops.access.queues.C.mark`. Bins of completion are `completion.A.1000_3000`. A
-//! range is two comparisons: `0.8 < groups.A.rate_bps / groups.B.rate_bps < 1.25`.
+//! A path is that of a number in the JSON of the summary, with the names of queues, groups and hops
+//! in the place of their numbers: `hops.access.queues.C.mark`. Bins of completion are
+//! `completion.A.1000_3000`. A range is two comparisons: `0.8 < groups.A.rate_bps /
+//! groups.B.rate_bps < 1.25`.
 
 mod path;
 mod read;
@@ -100,8 +101,8 @@ impl Assertion {
         &self.text
     }
 
-    /// The first comparison that does not hold; `None` if all hold. A path without a value and a division
-    /// by 0 fail it.
+    /// The first comparison that does not hold; `None` if all hold. A path without a value and a
+    /// division by 0 fail it.
     pub fn unmet(&self, quantities: &Quantities) -> Option<Unmet> {
         let mut left = &self.first;
         for (comparison, right) in &self.rest {
@@ -214,7 +215,8 @@ impl Product {
         Some(product).filter(|product| product.is_finite()).ok_or_else(none)
     }
 
-    /// ` (groups.A.rate_bps 1, groups.B.rate_bps 2)`: the values of its paths, if it has several factors.
+    /// ` (groups.A.rate_bps 1, groups.B.rate_bps 2)`: the values of its paths, if it has several
+    /// factors.
     fn parts(&self, quantities: &Quantities) -> String {
         let shown = |path: &Path| Some(format!("{} {}", path.text, path.value(quantities)?));
         let parts: Vec<_> = self.paths().filter_map(shown).collect();

@@ -2,7 +2,8 @@
 //!
 //! A decoder allocates the sizes that a file claims: of lists in the footer, of pages, of dictionaries.
 //! So the footer and the headers of pages are read here first. Both are structures in the compact
-//! protocol of Thrift (<https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md>,
+//! protocol of Thrift
+//! (<https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md>,
 //! <https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift>).
 
 use std::fs::File;
@@ -134,7 +135,7 @@ fn read_at(file: &File, bytes: &mut [u8], at: u64) -> std::io::Result<usize> {
     Ok(read)
 }
 
-/// What the header of a page claims, in bytes; of a dictionary also its values.
+/// The sizes that the header of a page claims, in bytes; of a dictionary also its values.
 #[derive(Default)]
 struct Page {
     decoded: u64,
@@ -142,7 +143,7 @@ struct Page {
     values: u64,
 }
 
-/// What is left of a structure in the compact protocol. `None` of any operation: it is malformed.
+/// The rest of a structure in the compact protocol. `None` of any operation: it is malformed.
 struct Compact<'a>(&'a [u8]);
 
 impl Compact<'_> {

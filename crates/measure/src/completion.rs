@@ -12,10 +12,11 @@
 //! ```
 //!
 //! `T` = (s + 66 B · ceil(s / M)) · 8 / C is the time that the link takes to send the item in
-//! full segments: `M` of payload (`mss`, 1448 B unless set) with 14 B of Ethernet, 20 B of IPv4, 20 B of
-//! TCP and 12 B of timestamps; the AccECN option is a cost of the transport. An empty item still takes the segment with the FIN. The SYN-ACK's own time on the
-//! link (some 70 B) is left out, whatever options it carries. A shaper whose bucket filled while
-//! idle sends its burst at once, so behind one an item of a few packets may take a little less.
+//! full segments. `M` is the payload (`mss`, 1448 B unless set). Each segment has 14 B of Ethernet,
+//! 20 B of IPv4, 20 B of TCP and 12 B of timestamps; the AccECN option is a cost of the transport.
+//! An empty item still takes the segment with the FIN. The SYN-ACK's own time on the link (some 70
+//! B) is left out, with any options. A shaper whose bucket filled while idle sends its burst at
+//! once, so behind one an item of a few packets may take a little less.
 //!
 //! Where `[[at]]` changes `R` or `C`, those hold that the connection was opened with.
 
@@ -28,14 +29,15 @@ use crate::{CompletionSummary, Spread};
 
 const SEGMENT_HEADERS: u64 = 14 + 20 + 20 + 12;
 
-/// The best completion time of an item at a base round trip and a link rate, in segments of at most `mss`
-/// bytes of payload: two round trips, and the bytes on the wire at full rate.
+/// The best completion time of an item at a base round trip and a link rate, in segments of at most
+/// `mss` bytes of payload. It is two round trips, and the bytes on the wire at full rate.
 pub fn theoretical_time(size: Bytes, mss: Bytes, rtt: Duration, rate: Rate) -> Duration {
     let segments = size.get().div_ceil(mss.get()).max(1);
     rtt * 2 + rate.time_of(size + Bytes::new(segments * SEGMENT_HEADERS))
 }
 
-/// The bins of sizes, half open: from 0, 1, 3, 9, 27, 81, 243, 729 KB, 1 MB, and so on for each factor of
+/// The bins of sizes, half open: from 0, 1, 3, 9, 27, 81, 243, 729 KB, 1 MB, and so on for each
+/// factor of
 /// 1000.
 pub(crate) fn bins() -> impl Iterator<Item = [u64; 2]> {
     let scales = [1_000, 1_000_000, 1_000_000_000, 1_000_000_000_000u64];

@@ -17,9 +17,9 @@ use crate::{
     PragueSummary, QueueSummary, ScoreSummary, Spread, Summary, Verdicts,
 };
 
-/// What the link carried, with Ethernet headers, over what it could carry. A packet counts while it is
-/// transmitted, not when its transmission starts. Tokens that the bucket saved during the warm-up let
-/// more pass after it; that surplus is cut off at 1.
+/// The bytes that the link carried, with Ethernet headers, over the bytes that it could carry. A packet
+/// counts while it is transmitted, not when its transmission starts. Tokens that the bucket saved during
+/// the warm-up let more pass after it; that surplus is cut off at 1.
 fn utilization(counts: &Counts, edges: Straddling, link_bps: f64, span: Duration) -> f64 {
     let left = counts.bytes + ETHERNET.get() * counts.packets + edges.before.get();
     let carried = left.saturating_sub(edges.after.get());
@@ -121,7 +121,7 @@ fn hops(scenario: &Scenario, hops: &[HopCells]) -> Vec<HopSummary> {
     scenario.hops.iter().zip(hops).map(hop).collect()
 }
 
-/// What all groups have in common.
+/// The common parameters of all groups.
 struct Shared {
     /// Per group, whether it has downloads, and whether it has applications.
     web: Vec<bool>,
@@ -182,7 +182,7 @@ fn group(
     let (web, app) = (shared.web[index], shared.app[index]);
     let runs_programs = scenario.programs.iter().any(|program| program.group == index);
 
-    // What counts per flow is of its long flows alone; the rest is of all its packets.
+    // Quantities per flow are of its long flows alone; the rest is of all its packets.
     let long_bytes =
         if web || app || runs_programs { long().map(|row| row.bytes).sum() } else { counts.bytes };
     let per_second = |bytes| rate_bps(bytes, measured_span(scenario)).unwrap_or(0.0);
@@ -198,7 +198,7 @@ fn group(
         flows,
         downloads: web.then(|| downloads().count() as u64),
         rate_bps: per_second(counts.bytes),
-        // What a program's sockets pass on to it nobody sees.
+        // The reads of programs are not observed.
         goodput_bps: tcp.filter(|_| !runs_programs).map(|_| per_second(measured.goodput[index])),
         rate_per_flow_bps: rate_per_flow,
         normalized_rate: tcp
@@ -236,7 +236,7 @@ fn group(
     }
 }
 
-/// What the detectors of a group's flows said in the end; `None` where it has none.
+/// The last verdicts of the detectors of a group's flows; `None` where it has none.
 fn prague<'a>(
     long: impl Iterator<Item = &'a FlowRow>,
     downloads: impl Iterator<Item = &'a FlowRow>,
@@ -271,7 +271,7 @@ fn prague<'a>(
 }
 
 /// How many flows are to share the link: those without end. Downloads are none of them, nor are
-/// applications, which take what they need.
+/// applications, whose rates are limited.
 fn long_flows(scenario: &Scenario) -> usize {
     scenario.groups.iter().filter(|g| g.size.is_none()).map(|g| g.starts.len()).sum()
 }
@@ -364,7 +364,7 @@ mod tests {
         let edges = Straddling { before: Bytes::new(757), after: Bytes::new(378) };
         let used = utilization(&counts, edges, 24_224_000.0, second);
         assert!((used - 1_514_379.0 / 3_028_000.0).abs() < 1e-12);
-        // What a full bucket had saved is not more than all of the link.
+        // The savings of a full bucket do not count beyond all of the link.
         assert_eq!(utilization(&counts, Straddling::default(), 12_000_000.0, second), 1.0);
     }
 

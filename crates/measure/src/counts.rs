@@ -1,8 +1,8 @@
-//! What is counted per packet: plain integers in dense arrays, a cell per group and queue.
+//! The counts per packet: plain integers in dense arrays, a cell per group and queue.
 //!
 //! Counting happens in one place only, `live`. At a sampling instant, at the end of the warm-up
 //! and at the end of the run, `live` is settled into the current row of the time series and into
-//! the total. So a packet pays for one cell, whatever is derived from it later.
+//! the total. So a packet pays for one cell, for any number of derived quantities.
 
 use std::ops::AddAssign;
 
@@ -15,7 +15,7 @@ use crate::delay::Delays;
 /// Packets of at least this IP length count for the delay: data, not pure ACKs and handshakes.
 pub const DATA_LENGTH: u64 = 200;
 
-/// What happened to some packets.
+/// The outcomes of some packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Counts {
     /// Forwarded.
@@ -219,7 +219,7 @@ impl Cells {
         }
     }
 
-    /// Forgets what was counted towards the total.
+    /// Drops the counts towards the total.
     pub fn end_warmup(&mut self) {
         self.settle();
         self.total.fill(Counts::default());

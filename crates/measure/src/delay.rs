@@ -1,4 +1,4 @@
-//! The distribution of queue delays: an HdrHistogram of nanoseconds.
+//! The distribution of queueing delays: an HdrHistogram of nanoseconds.
 
 use hdrhistogram::Histogram;
 
@@ -6,12 +6,12 @@ use crate::DelaySummary;
 use crate::counts::DelaySums;
 use crate::record::{DelayRow, Scope};
 
-/// The longest delay that is told apart, 100 s; longer ones count as that in percentiles.
+/// The longest delay that is resolved, 100 s; longer ones count as that in percentiles.
 const LONGEST: u64 = 100_000_000_000;
 
 /// Two significant digits: a bucket is at most 1/128 of its value wide, so that a value read
-/// from the middle of its bucket is within 0.4 %. A histogram has 31 KB, of which a run touches
-/// little.
+/// from the middle of its bucket is within 0.4 %. A histogram has 31 KB, and a run touches
+/// a small part of it.
 const DIGITS: u8 = 2;
 
 #[derive(Debug, Clone)]

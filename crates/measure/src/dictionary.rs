@@ -1,7 +1,7 @@
-//! What every column of the tables means: its unit, of which time it is, and its meaning.
+//! The meaning of every column of the tables, its unit, and the time that it covers.
 //!
-//! It is said where the column is declared, in `rows!` and `measures!`: a column without it does not
-//! compile. Files, docs/reference/results.md and the Python package have it from here.
+//! These are declared with the column, in `rows!` and `measures!`: a column without them does not
+//! compile. Files, docs/reference/results.md and the Python package have them from here.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,7 +12,7 @@ use crate::{DelayRow, FlowRow, Row, SeriesRow, Summary};
 /// Of which time a quantity is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Over {
-    /// It says what the row is about.
+    /// It identifies the row.
     Row,
     /// The sampling interval.
     Interval,
@@ -50,15 +50,15 @@ impl Over {
 pub struct Column {
     /// Its table: `runs`, `series`, `delays` or `flows`.
     pub table: String,
-    /// Its name; what a scenario names stands in braces, as in `queue_{name}_mark`.
+    /// Its name; names of a scenario stand in braces, as in `queue_{name}_mark`.
     pub name: String,
     /// Its type, as Arrow calls it.
     pub kind: String,
-    /// Its unit; empty for what has none.
+    /// Its unit; empty for a column without one.
     pub unit: String,
     /// Of which time it is.
     pub over: Over,
-    /// What it is.
+    /// Its meaning.
     pub meaning: String,
 }
 
@@ -82,8 +82,8 @@ impl Column {
     }
 }
 
-/// What a file says of a column beside its type: JSON, under one key. Of several keys the order in
-/// the file would be a hash map's.
+/// The metadata of a column in a file, beside its type: JSON, under one key. With several keys the order
+/// in the file would be a hash map's.
 pub(crate) fn metadata(unit: &str, over: Over, meaning: &str) -> HashMap<String, String> {
     let said = json!({ "unit": unit, "interval": over.name(), "meaning": meaning.trim() });
     [("l4s".to_owned(), said.to_string())].into()
@@ -98,8 +98,8 @@ pub fn dictionary() -> Vec<Column> {
     let mut columns = vec![number("runs")];
     walk(&mut columns, &Place::default(), Summary::PARTS);
     for (name, meaning) in [
-        ("command", "The command that repeats the run, but for algorithms of one's own."),
-        ("summary_json", "The whole summary, as `--json` prints it but for the time it took."),
+        ("command", "The command that repeats the run, except for algorithms of one's own."),
+        ("summary_json", "The whole summary, as `--json` prints it except for the time it took."),
     ] {
         columns.push(Column::new("runs", name, "Utf8".to_owned(), "", Over::Run, meaning));
     }
@@ -281,7 +281,7 @@ fn walk(columns: &mut Vec<Column>, place: &Place, parts: &[Part]) {
         match part.shape {
             Shape::Value => column(&format!("{begins}{suffix}")),
             Shape::Keys => column(&format!("{begins}_{{key}}")),
-            // What is of a queue or a group is said by its name.
+            // A column of a queue or a group is identified by its name.
             Shape::Named => {
                 let inner = Place { prefix: begins, ..Place::default() };
                 walk(columns, &inner, part.parts);

@@ -1,4 +1,4 @@
-//! What can go wrong with result files.
+//! Errors of result files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub struct ResultError {
     /// The file or folder.
     pub path: PathBuf,
-    /// What happened.
+    /// The cause.
     #[source]
     pub cause: Cause,
 }
@@ -26,13 +26,13 @@ pub enum Cause {
     /// A batch of columns could not be made or read.
     #[error(transparent)]
     Arrow(#[from] arrow_schema::ArrowError),
-    /// A summary is not what this version writes.
+    /// A summary is not of this version's form.
     #[error("not a summary: {0}")]
     Json(#[from] serde_json::Error),
     /// A column is missing, of another type, or empty where it must not be.
     #[error("column `{0}` is missing or not of the expected type: was it written by l4s?")]
     Column(String),
-    /// It is not what was written.
+    /// It was changed since it was written.
     #[error("damaged: {0}")]
     Damaged(String),
     /// In the place of a file that l4s writes is one that it did not write.

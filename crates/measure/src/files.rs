@@ -38,7 +38,7 @@ impl Dir {
         Dir::open(path)
     }
 
-    /// Opens a folder. The path is what a user says: links on the way to it are followed.
+    /// Opens a folder. The path is the user's: links on the way to it are followed.
     pub fn open(path: &Path) -> io::Result<Dir> {
         let here = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         let fd = system::open(here, FOLDER, Mode::empty())?;
@@ -66,12 +66,12 @@ impl Dir {
             Some(FileType::Directory) => {}
             Some(kind) => return Err(unexpected(words(kind), "a folder")),
         }
-        // What became a link just now is not followed either.
+        // A folder that was just replaced by a link is not followed either.
         let fd = system::openat(&self.0.fd, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())?;
         Ok(Some(Dir(Arc::new(Inner { fd, path: self.0.path.join(name) }))))
     }
 
-    /// What is there under a name.
+    /// The type of the file under a name.
     fn kind(&self, name: &str) -> io::Result<Option<FileType>> {
         match system::statat(&self.0.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(FileType::from_raw_mode(stat.st_mode))),
@@ -80,7 +80,7 @@ impl Dir {
         }
     }
 
-    /// Whether there is a file of that name. What is there and no file is an error.
+    /// Whether there is a file of that name. Anything else of that name is an error.
     pub fn has_file(&self, name: &str) -> io::Result<bool> {
         match self.kind(name)? {
             None => Ok(false),
@@ -171,7 +171,7 @@ impl Dir {
     }
 
     /// As [`Dir::sweep`], in a folder of figures. Versions up to November 2026 wrote figures under names
-    /// such as `.tmpa1B2c3`. One is removed where it holds nothing, or what a figure begins with.
+    /// such as `.tmpa1B2c3`. One is removed where it is empty, or begins as a figure.
     pub fn sweep_figures(&self) -> io::Result<()> {
         self.sweep()?;
         for name in self.all_names()? {
@@ -220,8 +220,9 @@ impl Dir {
         file.into_inner().map_err(|e| e.into_error())?.commit()
     }
 
-    /// Locks the folder against other processes until the lock is dropped. The inner error is what the
-    /// holder of the lock wrote into it. The kernel releases the lock when its process ends.
+    /// Locks the folder against other processes until the lock is dropped. The inner error is the
+    /// text that the holder of the lock wrote into it. The kernel releases the lock when its
+    /// process ends.
     pub fn lock(&self) -> io::Result<Result<Lock, String>> {
         let how =
             OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -239,7 +240,7 @@ impl Dir {
                 Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOLCK | Errno::INVAL) => {}
                 done => done?,
             }
-            // Whoever had it before may have removed the file that was opened here.
+            // The earlier holder may have removed the file that was opened here.
             let (mine, there) = (
                 system::fstat(&file)?,
                 system::statat(&self.0.fd, LOCK, AtFlags::SYMLINK_NOFOLLOW),
@@ -289,7 +290,7 @@ impl Durable {
     /// Puts the file in its place. On return it outlives a power failure.
     pub(crate) fn commit(mut self) -> io::Result<Checksum> {
         self.file.sync_all()?;
-        // A link, or what is no file at all, is somebody else's.
+        // A link, or anything but a file, is not ours.
         self.dir.has_file(&self.name)?;
         let folder = &self.dir.0.fd;
         if let Some(part) = &self.part {
@@ -444,7 +445,7 @@ mod tests {
         assert_eq!(holder, format!("process {}", std::process::id()));
         drop(lock);
         assert_eq!(fs::read_dir(here.path()).unwrap().count(), 0);
-        // What a process left that was killed is no lock.
+        // The file that a killed process left is no lock.
         fs::write(here.path().join(LOCK), "process 1\n").unwrap();
         drop(other.lock().unwrap().unwrap());
         // Nor is a link a place to write to.

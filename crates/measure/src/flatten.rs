@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-/// The quantities of a summary, as JSON, by column, in the order of the summary; what was set is
+/// The quantities of a summary, as JSON, by column, in the order of the summary; settings are
 /// `set_link.rate` and so on.
 pub(crate) fn flatten(summary: Map<String, Value>) -> Map<String, Value> {
     let mut row = Row(Map::new());

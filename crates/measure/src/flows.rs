@@ -1,4 +1,4 @@
-//! What is kept of each flow: its bytes, and when it opened and closed.
+//! The records of each flow: its bytes, and when it opened and closed.
 
 use l4s_cc::classic_ecn::Report;
 use l4s_model::{FlowId, SourceId};
@@ -14,7 +14,7 @@ pub(crate) struct Flow {
     pub reported: bool,
     pub closed: Option<Time>,
     pub size: Option<Bytes>,
-    /// What its detector of Classic ECN said in the end, where it had one.
+    /// The last report of its detector of Classic ECN, where it had one.
     pub classic_ecn: Option<Report>,
     /// Segments sent again after the warm-up.
     pub retransmits: u64,

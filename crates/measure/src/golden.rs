@@ -2,7 +2,7 @@
 //!
 //! Columns have fixed widths, so that one changed number changes one line. Delays are in
 //! microseconds, rates in bits per second, ratios of packets in parts per million, everything else
-//! in thousandths. `-` is what was not measured.
+//! in thousandths. `-` is a missing value.
 
 use std::fmt::Write;
 

@@ -1,9 +1,9 @@
 //! `l4s.json`: whose results are in a folder, and which files l4s wrote into it.
 //!
 //! Only these are ever replaced or removed. The list has the checksum of each, so that damage is
-//! found before numbers are taken from it, and what somebody changed since is not lost. A file is
-//! listed before it is written, with `null` for its checksum until it is complete: whatever stops the
-//! process, the next one knows it.
+//! found before numbers are taken from it, and files that somebody changed since are not lost. A file is
+//! listed before it is written, with `null` for its checksum until it is complete. So however the
+//! process stops, the next one knows the file.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -21,10 +21,10 @@ use crate::files::{self, Dir, Durable};
 pub const INVENTORY: &str = "l4s.json";
 /// A list is no larger: it has some hundred names.
 const LARGEST: u64 = 16 << 20;
-/// What becomes figures, in a folder of their own.
+/// The names of figures, in a folder of their own.
 const FIGURES: &str = "figures";
 
-/// What `l4s.json` says.
+/// The contents of `l4s.json`.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Inventory {
     /// Whose results are in the folder; empty where there are only figures, or tables, of others.
@@ -36,14 +36,14 @@ pub struct Inventory {
     pub files: Option<BTreeMap<String, Option<String>>>,
 }
 
-/// What is in the place of a file.
+/// The state of the place of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     /// Nothing.
     Free,
-    /// What l4s wrote.
+    /// A file of l4s.
     Ours,
-    /// What l4s wrote, and somebody or something changed since.
+    /// A file of l4s that was changed since.
     Changed,
     /// Something else.
     Theirs,
@@ -55,7 +55,7 @@ impl Inventory {
         let at = || dir.path().join(INVENTORY);
         let text = dir.read(INVENTORY, LARGEST).map_err(ResultError::at(&at()))?;
         let read = |text: Vec<u8>| {
-            let damaged = |error| Cause::Damaged(format!("not what l4s writes ({error})"));
+            let damaged = |error| Cause::Damaged(format!("not written by l4s ({error})"));
             serde_json::from_slice(&text).map_err(damaged).map_err(ResultError::at(&at()))
         };
         text.map(read).transpose()
@@ -71,7 +71,7 @@ impl Inventory {
         written.map(|_| ()).map_err(ResultError::at(&dir.path().join(INVENTORY)))
     }
 
-    /// What is in the place of a file, which may be in a folder of `dir`.
+    /// The state of the place of a file, which may be in a folder of `dir`.
     pub fn place(&self, dir: &Dir, name: &str) -> Result<Place, ResultError> {
         let found = || -> std::io::Result<Option<crate::checksum::Checksum>> {
             match name.split_once('/') {
@@ -101,7 +101,7 @@ impl Inventory {
         is_listed && dir.has_file(name).unwrap_or(false)
     }
 
-    /// What is in a folder and not l4s's, or was changed since: nothing of which may be removed.
+    /// Files in a folder that are not l4s's, or were changed since: none of them may be removed.
     /// `others` says which names l4s gives to files that it does not list.
     pub fn foreign(
         &self,
@@ -118,7 +118,7 @@ impl Inventory {
         }
         let mut foreign = Vec::new();
         for name in names {
-            // What is no file at all is not l4s's.
+            // Anything but a file is not l4s's.
             let place = self.place(dir, &name).unwrap_or(Place::Theirs);
             if place != Place::Ours {
                 foreign.push((name, place));
@@ -127,7 +127,7 @@ impl Inventory {
         Ok(foreign)
     }
 
-    /// Removes what is listed, as far as it is what l4s wrote, and the list after it.
+    /// Removes the listed files, as far as they are unchanged, and the list after them.
     pub fn remove(&self, dir: &Dir) -> Result<(), ResultError> {
         for name in self.files.iter().flat_map(BTreeMap::keys) {
             if self.place(dir, name)? != Place::Ours {
@@ -150,7 +150,7 @@ impl Inventory {
         dir.remove_file(INVENTORY).map_err(ResultError::at(&dir.path().join(INVENTORY)))
     }
 
-    /// Opens a file of a folder, which must be what the list says, if it is listed.
+    /// Opens a file of a folder; if it is listed, its checksum must match.
     pub(crate) fn open(&self, folder: &Path, name: &str) -> Result<File, ResultError> {
         let path = folder.join(name);
         let open = || files::open(&path).map_err(ResultError::at(&path));
@@ -192,7 +192,7 @@ fn names_in(dir: &Dir, folder: &str) -> Result<Vec<String>, ResultError> {
 pub struct Writing {
     dir: Dir,
     figures: Option<Dir>,
-    /// What the list said of them before.
+    /// Their entries in the list before.
     before: BTreeMap<String, Option<Option<String>>>,
     written: Mutex<BTreeMap<String, String>>,
 }
@@ -264,7 +264,7 @@ impl Writing {
         written.insert(name.to_owned(), sum);
     }
 
-    /// Lists their checksums; those that were not written after all are as they were.
+    /// Lists their checksums; entries of files that were not written are restored.
     pub fn finish(self) -> Result<(), ResultError> {
         let mut list = Inventory::read(&self.dir)?.unwrap_or_default();
         let files = list.files.get_or_insert_default();
@@ -330,7 +330,7 @@ mod tests {
         writing.finish().unwrap();
         let list = Inventory::read(&dir).unwrap().unwrap();
         assert_eq!(fs::read_dir(folder.path().join("figures")).unwrap().count(), 1);
-        // `b` was never there; what `c` is, nobody knows.
+        // `b` was never there; the state of `c` is unknown.
         let names: Vec<_> = list.files.unwrap().into_iter().collect();
         assert_eq!(names.len(), 3, "{names:?}");
         assert_eq!(names[2], ("figures/c".to_owned(), None));

@@ -1,9 +1,10 @@
-//! What is observed of a run, whoever runs it, and the files that keep it.
+//! Measurement of a run on any substrate, and the files that keep the results.
 //!
-//! A substrate calls an [`Observer`](l4s_observe::Observer) for every event. The [`Recorder`] is the observer
-//! that measures: when the run is over it gives a [`RunRecord`], which is the [`Summary`] and the
-//! tables of that run. A [`ResultWriter`] puts the records of a sweep into Parquet, [`Results`]
-//! reads them back; [`files`] and [`inventory`] are what keeps them whole. A [`PacketTrace`] is another observer, which writes every packet down.
+//! A substrate calls an [`Observer`](l4s_observe::Observer) for every event. The [`Recorder`] is
+//! the observer that measures: when the run is over it gives a [`RunRecord`], which is the
+//! [`Summary`] and the tables of that run. A [`ResultWriter`] puts the records of a sweep into
+//! Parquet, [`Results`] reads them back; [`files`] and [`inventory`] keep them whole. A
+//! [`PacketTrace`] is another observer, which writes every packet down.
 
 mod assertion;
 mod bounds;

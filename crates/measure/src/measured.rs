@@ -12,7 +12,7 @@ use crate::frames::Frames;
 use crate::rates::Rates;
 use crate::record::SeriesRow;
 
-/// What a record says of its origin.
+/// The origin of a record.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Origin {
     /// The substrate: `sim`, `kernel`, `linux` or `qdisc`.
@@ -21,7 +21,7 @@ pub struct Origin {
     pub version: String,
     /// The fingerprint of the code of that l4s.
     pub code: String,
-    /// What the sweep or the command line set: key to value, in order.
+    /// The settings of the sweep or the command line: key to value, in order.
     pub set: Map<String, Value>,
     /// The command that reproduces just this run.
     pub command: String,
@@ -49,7 +49,7 @@ pub(crate) struct Measured<'a> {
     pub engine: EngineSummary,
 }
 
-/// What is counted at the links of a hop together.
+/// The counts at the links of a hop together.
 #[derive(Debug)]
 pub(crate) struct HopCells {
     pub queues: Vec<Queue>,
@@ -58,7 +58,7 @@ pub(crate) struct HopCells {
     pub straddling: Straddling,
 }
 
-/// Bytes of packets that count on one side of an edge of what is measured, and were on the link on
+/// Bytes of packets that count on one side of an edge of the measured time, and were on the link on
 /// the other.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Straddling {

@@ -25,7 +25,7 @@ const MANIFEST: &str = "sweep.json";
 const KEYS: &str = "keys.npy";
 /// A longer list is not read: 100 million runs have 800 MB of keys.
 const MOST_KEYS: u64 = 1 << 30;
-/// What begins an array of NumPy's.
+/// The magic bytes of an array of NumPy's.
 const NUMPY: &[u8] = b"\x93NUMPY";
 
 /// The partitions of a folder, in the order of their first runs.
@@ -128,8 +128,8 @@ fn rows(folder: &Path, name: &str, room: &mut Room) -> Result<Vec<(String, Run)>
     Ok(rows)
 }
 
-/// The place of each of `wanted` in the order in which the keys were first asked for. Without the list,
-/// or where it is not what NumPy writes, the order is that of the files, which is as good.
+/// The place of each of `wanted` in the order in which the keys were first requested. Without the list,
+/// or if it is not NumPy's, the order is that of the files.
 fn asked(folder: &Path, wanted: &HashSet<u64>) -> HashMap<u64, u64> {
     let read = || -> io::Result<HashMap<u64, u64>> {
         let file = Dir::open(folder)?.file(KEYS)?.ok_or(io::ErrorKind::NotFound)?;

@@ -3,8 +3,8 @@
 //! It is a capture on the servers' side of the bottleneck, so that a reader finds whole connections and
 //! their round trips. A packet from a server is on the interface `down` at the time at which it arrived
 //! at the bottleneck, and on `drop` if it was dropped. It is written once, as it left: with the mark of
-//! the bottleneck, and with a comment on the mark or drop. So it is written when that is known, and all that
-//! came later waits for it. A packet from a client is on `up` when it arrives at its server.
+//! the bottleneck, and with a comment on the mark or drop. So it is written when that is known, and
+//! all that came later waits for it. A packet from a client is on `up` when it arrives at its server.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
@@ -43,9 +43,9 @@ enum Interface {
     Up,
 }
 
-/// What tells packets apart that are in the queue at the same time: the flow; sequence number, payload and
-/// time stamp, or the number of a datagram; or where a real packet's bytes are. Packets of which all that
-/// is the same look the same in a trace, too.
+/// The identity of packets that are in the queue at the same time: the flow; sequence number,
+/// payload and time stamp, or the number of a datagram; or the address of a real packet's bytes.
+/// Packets for which all this is the same look the same in a trace, too.
 type Identity = (FlowId, u64, u32, u32, usize);
 
 fn identity(packet: &impl Traced) -> Identity {
@@ -59,8 +59,8 @@ fn identity(packet: &impl Traced) -> Identity {
     (packet.flow(), number, payload, stamp, place)
 }
 
-/// The most bytes of packets that wait to be written. A kernel does not tell of every packet what became of
-/// it: beyond this, the oldest is written without that.
+/// The most bytes of packets that wait to be written. A kernel does not report the outcome of every
+/// packet: beyond this, the oldest is written without it.
 const MOST_WAITING: usize = 64 << 20;
 
 /// Timestamps count in 10⁻⁹ s (`if_tsresol`).
@@ -85,7 +85,7 @@ struct Record {
 pub struct PacketTrace<W: Write> {
     writer: PcapNgWriter<W>,
     snap: Snap,
-    /// What is not written yet, in order of time, and the number of the first one.
+    /// The records that are not written yet, in order of time, and the number of the first one.
     records: VecDeque<Record>,
     first: u64,
     /// Packets in the queue, with the numbers of their records.
@@ -131,7 +131,7 @@ impl<W: Write> PacketTrace<W> {
         })
     }
 
-    /// Completes the trace, with what waits in the queue; gives the first error, if there was any.
+    /// Completes the trace, with the packets in the queue; gives the first error, if there was any.
     pub fn finish(mut self) -> io::Result<W> {
         self.records.iter_mut().for_each(|record| record.waits = false);
         self.write();
@@ -174,7 +174,7 @@ impl<W: Write> PacketTrace<W> {
         self.write();
     }
 
-    /// Writes what waits for nothing.
+    /// Writes the records that wait for nothing.
     fn write(&mut self) {
         while let Some(record) = self.records.front() {
             if record.waits && self.bytes <= MOST_WAITING {

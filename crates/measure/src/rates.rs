@@ -8,7 +8,7 @@ use crate::Spread;
 use crate::flows::Flows;
 use crate::stats::{rate_bps, spread};
 
-/// By so much a window rolls.
+/// The step of the rolling window.
 const STEP: Duration = Duration::from_millis(100);
 /// Steps in a window.
 const STEPS: usize = 10;

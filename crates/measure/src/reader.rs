@@ -1,4 +1,4 @@
-//! Results read back: what a report and a comparison work from.
+//! Results read back: the input of a report and of a comparison.
 
 use std::collections::VecDeque;
 use std::io::Read;

@@ -15,7 +15,7 @@ use crate::files::Dir;
 use crate::table::{Cell, rows};
 use crate::{ResultError, Summary};
 
-/// One finished run. Serialises to JSON and back without loss.
+/// One finished run. Serializes to JSON and back without loss.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RunRecord {
     /// The run in numbers.
@@ -30,7 +30,7 @@ pub struct RunRecord {
     pub flows: Vec<FlowRow>,
 }
 
-/// What a row is about.
+/// The subject of a row.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]
@@ -83,7 +83,7 @@ rows! {
     SeriesRow in "series.parquet" {
         /// End of the interval, in seconds since the start of the run; the warm-up is included.
         time_s: f64 => "s" Row,
-        /// What the row is about.
+        /// The subject of the row.
         scope: Scope => "" Row,
         /// `link`; the queue; the group or source; `A.3` for flow 3, which is of group A;
         /// `access.C` for the Classic queues of the hop `access`, of all its links together.
@@ -93,9 +93,9 @@ rows! {
         /// Bits that the clients of a group, or of a flow, passed on to their applications per second,
         /// each once and in order; absent for UDP.
         goodput_bps: Option<f64> => "bit/s" Interval,
-        /// Mean queue delay of data packets.
+        /// Mean queueing delay of data packets.
         delay_mean_ms: Option<f64> => "ms" Interval,
-        /// Longest queue delay of data packets.
+        /// Longest queueing delay of data packets.
         delay_max_ms: Option<f64> => "ms" Interval,
         /// Packets forwarded.
         packets: Option<u64> => "packets" Interval,
@@ -125,7 +125,7 @@ rows! {
         fbk_depth_ms: Option<f64> => "ms" Instant,
         /// Segments delivered since the start, as the sender's socket counts.
         delivered: Option<u64> => "segments" Start,
-        /// Segments delivered since the start whose acknowledgement told of CE.
+        /// Segments delivered since the start whose acknowledgement reported CE.
         delivered_ce: Option<u64> => "segments" Start,
         /// Segments sent again since the start, as the sender's socket counts.
         retransmits: Option<u64> => "segments" Start,
@@ -133,7 +133,7 @@ rows! {
 }
 
 rows! {
-    /// One bucket of a histogram of queue delays, over data packets after the warm-up.
+    /// One bucket of a histogram of queueing delays, over data packets after the warm-up.
     DelayRow in "delays.parquet" {
         /// Queue, group or hop.
         scope: Scope => "" Row,
@@ -143,7 +143,7 @@ rows! {
         low_ms: f64 => "ms" Row,
         /// Upper end of the bucket of delays, exclusive.
         high_ms: f64 => "ms" Row,
-        /// Packets of which the queue delay is in the bucket.
+        /// Packets of which the queueing delay is in the bucket.
         count: u64 => "packets" Warm,
     }
 }
@@ -157,8 +157,8 @@ rows! {
         flow: u32 => "" Row,
         /// When its client opened it, in seconds since the start of the run.
         start_s: f64 => "s" Run,
-        /// When its client saw the close; absent when the run ended first. Of a flow of a program, when its last
-        /// packet came.
+        /// When its client saw the close; absent when the run ended first. Of a flow of a program,
+        /// when its last packet came.
         end_s: Option<f64> => "s" Run,
         /// Bytes it was to send: every download has them; absent for a flow without end.
         size: Option<u64> => "bytes" Run,
@@ -177,8 +177,8 @@ rows! {
         classic_ecn_max: Option<f64> => "score" Start,
         /// Round trips that the detector scored.
         classic_ecn_rounds: Option<u32> => "round trips" Start,
-        /// Of a flow of a program, from its headers: `TCP`, `QUIC`, `RTP`, `UDP`, `ICMP`, `ICMPv6`, or the
-        /// number of another protocol of IP; `others` for all beyond the first 100,000 flows.
+        /// Of a flow of a program, from its headers: `TCP`, `QUIC`, `RTP`, `UDP`, `ICMP`, `ICMPv6`,
+        /// or the number of another protocol of IP; `others` for all beyond the first 100,000 flows.
         protocol: Option<String> => "" Run,
         /// Of a flow of a program: address and port of the client.
         client: Option<String> => "" Run,
@@ -194,7 +194,7 @@ rows! {
         marks: Option<u64> => "packets" Warm,
         /// Of a flow of a program: packets that the queue dropped.
         drops: Option<u64> => "packets" Warm,
-        /// Of a flow of a program: queue delay of all its packets, whatever their size; mean.
+        /// Of a flow of a program: queueing delay of all its packets, of any size; mean.
         delay_mean_ms: Option<f64> => "ms" Warm,
         /// The same, 99th percentile, to 6.25 %.
         delay_p99_ms: Option<f64> => "ms" Warm,
@@ -207,9 +207,9 @@ rows! {
 }
 
 rows! {
-    /// What a row of the time series is about, and nothing else of it.
+    /// The subject of a row of the time series, and nothing else of it.
     SeriesName in "series.parquet" {
-        /// What the row is about.
+        /// The subject of the row.
         scope: Scope => "" Row,
         /// Its name.
         name: String => "" Row,

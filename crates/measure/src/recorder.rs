@@ -2,7 +2,7 @@
 //!
 //! A packet costs one cell of counters, one histogram bucket and one flow counter; everything else
 //! happens at sampling instants or at the end. A packet counts by the time at which it leaves or
-//! is dropped; what left before the end of the warm-up is in the time series only.
+//! is dropped; packets that left before the end of the warm-up are in the time series only.
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Report;
@@ -26,7 +26,7 @@ use crate::series::Series;
 #[derive(Debug)]
 pub struct Recorder {
     scenario: Scenario,
-    /// What somebody made of it last.
+    /// The last change from outside.
     adapted: Option<Scenario>,
     origin: Origin,
     queues: Vec<Queue>,
@@ -86,7 +86,7 @@ impl Recorder {
         self
     }
 
-    /// What was measured. The run ended at the scenario's duration.
+    /// The measurements. The run ended at the scenario's duration.
     pub fn finish(mut self, engine: EngineSummary) -> RunRecord {
         self.clock(Time::ZERO + self.scenario.duration);
         self.cells.settle();
@@ -252,7 +252,7 @@ impl<P: Traced> Observer<P> for Recorder {
     }
 
     fn sample_flow(&mut self, state: FlowState, now: Time) {
-        // Only what a socket says of itself: a simulated flow's window is known from its rate.
+        // Only the state of a real socket: a simulated flow's window is known from its rate.
         if state.socket.is_some() {
             self.cwnds[state.group.index()].add(state.cwnd.into());
         }
@@ -261,7 +261,7 @@ impl<P: Traced> Observer<P> for Recorder {
         }
     }
 
-    /// What somebody made of the run is part of its scenario from here on, as if an `[[at]]` had said so.
+    /// A change of the run from outside is part of its scenario from here on, like an `[[at]]`.
     fn adapted(&mut self, scenario: &Scenario, now: Time) {
         let before = self.adapted.as_ref().unwrap_or(&self.scenario);
         let change = Change::between(before, scenario, now);

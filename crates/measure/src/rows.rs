@@ -28,7 +28,7 @@ pub(crate) const FEW: usize = 64;
 const MOST_BYTES: usize = 1 << 30;
 /// Bytes of a value of a summary in memory.
 const VALUE: usize = 32;
-/// The column that tells runs apart in a sweep of the Python package.
+/// The column that identifies runs in a sweep of the Python package.
 pub(crate) const KEY: &str = "key";
 
 /// One run of a result folder.
@@ -50,7 +50,7 @@ impl Room {
     /// The runs in a batch of a table of runs.
     ///
     /// # Errors
-    /// They are not what l4s writes, or too many with those before.
+    /// They are not in l4s's form, or too many with those before.
     pub fn runs_of(&mut self, batch: &RecordBatch) -> Result<Vec<Run>, Cause> {
         let (summaries, commands) = (column(batch, SUMMARY)?, column(batch, COMMAND)?);
         let run = |i| {
@@ -95,7 +95,7 @@ impl Source {
         self.folder.join(&self.name)
     }
 
-    /// The column that tells runs apart.
+    /// The column that identifies runs.
     fn key(&self) -> &'static str {
         if self.numbers.is_some() { KEY } else { RUN }
     }
@@ -112,7 +112,7 @@ impl Source {
         }
     }
 
-    /// The batches of its rows, with the column that tells runs apart.
+    /// The batches of its rows, with the column that identifies runs.
     pub fn batches<R: Row>(&self, list: &Inventory) -> Result<Batches, ResultError> {
         let fields = R::fields();
         let fields = fields.iter().map(|field| field.name().as_str());

@@ -89,7 +89,7 @@ impl Series {
         }
     }
 
-    /// Clients with real sockets report what they read when that interval is over.
+    /// Clients with real sockets report the bytes that they read when that interval is over.
     #[cold]
     fn reported_late(&mut self, flow: FlowId, group: SourceId, bytes: u64, read: Time) {
         let of_group = &self.names[group.index()];
@@ -125,7 +125,7 @@ impl Series {
         }
     }
 
-    /// Adds what happened at the links of a hop in the interval that just ended.
+    /// Adds the counts of the links of a hop in the interval that just ended.
     pub fn sample_hop(&mut self, name: &str, counts: View<'_>, queues: &[Queue]) {
         for &queue in queues {
             let name = format!("{name}.{}", queue.name());

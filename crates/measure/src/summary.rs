@@ -24,7 +24,7 @@ measures! {
         /// equal. Empty in results of versions before 0.2.
         #[serde(default)]
         pub code: String => "" Run,
-        /// What the sweep or the command line set: key to value, in order.
+        /// The settings of the sweep or the command line: key to value, in order.
         pub set: serde_json::Map<String, serde_json::Value> => "" Run,
         /// The link.
         pub link: LinkSummary => "" Part,
@@ -41,7 +41,7 @@ measures! {
         /// Ratios between every two groups: `window_A_B`, `rate_A_B`; absent with more than 16 of them.
         #[serde(skip_serializing_if = "serde_json::Map::is_empty", default)]
         pub ratios: serde_json::Map<String, serde_json::Value> => "" Warm,
-        /// What it cost to make. The only part that may differ between two identical runs, and only
+        /// The cost of the run. The only part that may differ between two identical runs, and only
         /// in `wall_s`.
         pub engine: EngineSummary => "" Part,
     }
@@ -63,7 +63,8 @@ measures! {
     pub struct LinkSummary {
         /// The rate of the link; where it changes in mid-run, the mean after the warm-up.
         pub rate_bps: f64 => "bit/s" Warm,
-        /// All forwarded bytes with 14 B of Ethernet per packet, over what the link could carry.
+        /// All forwarded bytes with 14 B of Ethernet per packet, over the bytes that the link could
+        /// carry.
         pub utilization: f64 => "fraction" Warm,
     }
 }
@@ -99,7 +100,7 @@ measures! {
         pub name: String => "" Run,
         /// Packets forwarded.
         pub packets: u64 => "packets" Warm,
-        /// Queue delay; absent when nothing of 200 B or more was forwarded.
+        /// Queueing delay; absent when nothing of 200 B or more was forwarded.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub delay_ms: Option<DelaySummary> => "ms" Part,
         /// Packets marked here, over packets forwarded.
@@ -123,8 +124,8 @@ measures! {
         pub name: String => "" Run,
         /// How many such links there are; all else is of all of them together.
         pub links: u64 => "links" Run,
-        /// All forwarded bytes with 14 B of Ethernet per packet, over what the links could carry;
-        /// absent without any.
+        /// All forwarded bytes with 14 B of Ethernet per packet, over the bytes that the links
+        /// could carry; absent without any.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub utilization: Option<f64> => "fraction" Warm,
         /// Per queue that the discipline has.
@@ -149,13 +150,13 @@ measures! {
     /// Packets dropped, by cause.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
     pub struct DropCounts {
-        /// By what the discipline does in overload.
+        /// By the discipline's overload strategy.
         pub overload: u64 => "" Warm,
         /// By its probability.
         pub aqm: u64 => "" Warm,
-        /// For want of room in packets.
+        /// By the limit in packets.
         pub limit: u64 => "" Warm,
-        /// For want of room in bytes.
+        /// By the limit in bytes.
         pub memory: u64 => "" Warm,
     }
 }
@@ -197,13 +198,13 @@ measures! {
         pub rtt_ms: Option<f64> => "ms" Warm,
         /// Packets forwarded.
         pub packets: u64 => "packets" Warm,
-        /// Queue delay of its packets of 200 B or more; absent without any.
+        /// Queueing delay of its packets of 200 B or more; absent without any.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub delay_ms: Option<DelaySummary> => "ms" Part,
         /// Packets of less than 200 B forwarded (voice, games, handshakes); absent without any.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub small_packets: Option<u64> => "packets" Warm,
-        /// Queue delay of its packets of less than 200 B; absent without any.
+        /// Queueing delay of its packets of less than 200 B; absent without any.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub small_delay_ms: Option<Spread> => "ms" Part,
         /// Packets marked, over packets forwarded.
@@ -212,7 +213,7 @@ measures! {
         /// Packets dropped, over packets arrived.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub drop: Option<f64> => "fraction" Warm,
-        /// What became of the frames of its applications; absent for a group without `[[app]]`.
+        /// The outcomes of the frames of its applications; absent for a group without `[[app]]`.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub app: Option<AppSummary> => "" Part,
         /// Segments sent again.
@@ -224,15 +225,16 @@ measures! {
         /// Spread of the rates of its flows, downloads and applications aside.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub flow_rates_bps: Option<Spread> => "bit/s" Part,
-        /// What its detectors of Classic ECN said; absent without any.
+        /// The verdicts of its detectors of Classic ECN; absent without any.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub prague: Option<PragueSummary> => "" Part,
     }
 }
 
 impl GroupSummary {
-    /// Whether its goodput is below 0.85 of its rate: much was sent again, or waited for segments that were
-    /// missing. Headers alone are 3.5 % of packets of 1500 B, and 11 % of the smallest (`mss = 536`, AccECN).
+    /// Whether its goodput is below 0.85 of its rate: much was sent again, or waited for segments
+    /// that were missing. Headers alone are 3.5 % of packets of 1500 B, and 11 % of the smallest
+    /// (`mss = 536`, AccECN).
     pub fn goodput_lags(&self) -> bool {
         self.goodput_bps.is_some_and(|goodput| goodput < 0.85 * self.rate_bps)
     }
@@ -244,7 +246,7 @@ impl GroupSummary {
 }
 
 measures! {
-    /// What the detectors of Classic ECN of a group's flows said in the end.
+    /// The last verdicts of the detectors of Classic ECN of a group's flows.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
     pub struct PragueSummary {
         /// The scores of its long flows; absent without any.
@@ -351,10 +353,10 @@ measures! {
 }
 
 measures! {
-    /// What the run cost, and on substrates that run in real time, whether the machine kept up.
+    /// The cost of the run, and on substrates that run in real time, whether the machine kept up.
     #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
     pub struct EngineSummary {
-        /// Wall-clock time; absent in files, which hold only what is reproducible.
+        /// Wall-clock time; absent in files, which hold only reproducible values.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub wall_s: Option<f64> => "s" Run,
         /// Simulated or real time that was run.
@@ -370,10 +372,10 @@ measures! {
         /// Time that the data plane was busy, per packet in either direction, in nanoseconds.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub packet_ns: Option<f64> => "ns" Start,
-        /// What the kernel's own queue discipline counted since the start, where there is one.
+        /// The counters of the kernel's own queue discipline since the start, where there is one.
         #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
         pub qdisc: BTreeMap<String, u64> => "" Start,
-        /// Settings of the scenario that the kernel does not have: what it does instead.
+        /// Settings of the scenario that the kernel does not have, and its replacements.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         pub instead: Vec<String> => "" Run,
         /// Why the run should not be trusted: the machine was too slow or too noisy for it.

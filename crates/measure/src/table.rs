@@ -17,7 +17,7 @@ pub trait Row: Sized {
     const FILE: &'static str;
     /// The columns, in order.
     fn fields() -> Vec<Field>;
-    /// What each column means.
+    /// The meaning of each column.
     fn dictionary() -> Vec<Column>;
     /// The values of `rows`, column by column.
     fn columns(rows: &[Self]) -> Vec<ArrayRef>;
@@ -34,7 +34,8 @@ pub(crate) trait Cell: Sized {
         Self: 'a;
     /// The value in row `i`; `None` when it is missing or of another type.
     fn read(column: &dyn Array, i: usize) -> Option<Self>;
-    /// The value in a table without the column, which an earlier version wrote; `None` where each has it.
+    /// The value in a table without the column, which an earlier version wrote; `None` where each
+    /// has it.
     fn absent() -> Option<Self> {
         None
     }

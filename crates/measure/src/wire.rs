@@ -44,9 +44,9 @@ pub(crate) struct Lengths {
     pub frame: usize,
 }
 
-/// Writes a packet into `bytes`, in place of what they held: the whole frame of a real packet, and the
-/// headers of another one, whose payload is zeros. A payload that no packet can have becomes the
-/// longest that one can.
+/// Writes a packet into `bytes`, in place of their contents: the whole frame of a real packet, and the
+/// headers of another one, whose payload is zeros. A payload that is too long for a packet is cut to the
+/// longest possible one.
 pub(crate) fn write_frame(wire: &Wire<'_>, way: Way, bytes: &mut Vec<u8>) -> Lengths {
     bytes.clear();
     let (ecn, header) = match wire.contents {

@@ -59,7 +59,7 @@ impl ResultWriter {
         })
     }
 
-    /// Adds the next run. Its wall-clock time is left out: files hold what is reproducible.
+    /// Adds the next run. Its wall-clock time is left out: files hold only reproducible values.
     pub fn add(&mut self, record: &RunRecord) -> Result<(), ResultError> {
         let run = self.runs.len() as u32;
         self.series.add(run, &record.series)?;
@@ -115,7 +115,7 @@ impl Table {
         let path = file.path();
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
-            // A reader that wants a few runs skips the row groups of the others.
+            // A reader of a few runs skips the row groups of the others.
             .set_max_row_group_row_count(Some(1 << 17))
             .build();
         let writer = ArrowWriter::try_new(file, Arc::new(schema), Some(properties))
@@ -167,7 +167,7 @@ pub fn table_of_runs(runs: &[(Summary, String)]) -> Result<RecordBatch, Cause> {
 /// As [`table_of_runs`], of summaries that are JSON already.
 ///
 /// # Errors
-/// What is given is no summary.
+/// An argument is no summary.
 pub fn table_of_summaries(runs: &[(String, String)]) -> Result<RecordBatch, Cause> {
     let read = |(json, _): &(String, String)| Ok(flatten(serde_json::from_str(json)?));
     let rows: Vec<_> = runs.iter().map(read).collect::<Result<_, Cause>>()?;

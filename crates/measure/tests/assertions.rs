@@ -80,7 +80,7 @@ fn one_that_fails_says_what_was_expected_and_what_was_found() {
 /// Neither `<` nor `>=` nor `!=` holds of a number that is not there.
 #[test]
 fn a_path_without_a_value_fails_whatever_the_comparison() {
-    let why = "no value of `groups.U.delay_ms.p99` (Queue delay of its packets of 200 B or more; absent \
+    let why = "no value of `groups.U.delay_ms.p99` (Queueing delay of its packets of 200 B or more; absent \
                without any)";
     for sign in ["<", ">=", "!="] {
         let text = format!("groups.U.delay_ms.p99 {sign} 2");
@@ -90,8 +90,8 @@ fn a_path_without_a_value_fails_whatever_the_comparison() {
     assert_eq!(bound, format!("expected < groups.U.delay_ms.p99, found {why}"));
     assert_eq!(
         unmet("engine.qdisc.drops == 0").unwrap(),
-        "expected == 0, found no value of `engine.qdisc.drops` (What the kernel's own queue discipline \
-         counted since the start, where there is one)"
+        "expected == 0, found no value of `engine.qdisc.drops` (The counters of the kernel's own \
+         queue discipline since the start, where there is one)"
     );
 }
 

@@ -1,4 +1,4 @@
-//! What a run may become while it goes on.
+//! Scenarios that a run may change to while it goes on.
 
 use l4s_units::Time;
 
@@ -15,16 +15,16 @@ impl Scenario {
     /// - the rate, codepoint and packet size of UDP sources;
     /// - name, duration and warm-up, which mean nothing to a run that goes on.
     ///
-    /// Further links know their flows beforehand: where there are some, only the bottleneck and
+    /// Further links know their flows in advance: where there are some, only the bottleneck and
     /// round trips may change.
     pub fn adaptable(&self, new: &Scenario) -> bool {
         let sizes = |s: &Scenario| [s.groups.len(), s.web.len(), s.apps.len(), s.udp.len()];
         sizes(self) == sizes(new) && self.with_changes_of(new) == *new
     }
 
-    /// Whether a run with programs may become one of `new`, which must not end the programs: whether they differ
-    /// in nothing but the bottleneck, round trips, how many long flows groups have, and the rate, codepoint and
-    /// packet size of UDP sources.
+    /// Whether a run with programs can change to `new` without an end of the programs. They may differ in
+    /// the bottleneck, round trips, the number of long flows of groups, and the rate, codepoint and packet
+    /// size of UDP sources, and in nothing else.
     pub fn adaptable_beside_programs(&self, new: &Scenario) -> bool {
         let sizes = |s: &Scenario| [s.groups.len(), s.udp.len()];
         let mut own = self.with_bottleneck_of(new);
@@ -47,7 +47,7 @@ impl Scenario {
         own
     }
 
-    /// This scenario with what may be different in `new` as it is there.
+    /// This scenario, with all adaptable parts taken from `new`.
     fn with_changes_of(&self, new: &Scenario) -> Scenario {
         let mut own = self.with_bottleneck_of(new);
         if !self.hops.is_empty() {
@@ -75,7 +75,7 @@ impl Scenario {
 }
 
 impl Change {
-    /// What becomes of bottleneck and paths at `time`, when a run of `old` becomes one of `new`.
+    /// The change of bottleneck and paths at `time`, when a run of `old` becomes one of `new`.
     pub fn between(old: &Scenario, new: &Scenario, time: Time) -> Change {
         let pairs = old.groups.iter().zip(&new.groups).enumerate();
         let moved = pairs.filter(|(_, (old, new))| old.rtt != new.rtt);

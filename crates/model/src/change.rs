@@ -3,7 +3,7 @@
 use l4s_units::{Duration, Rate, Time};
 use serde::{Deserialize, Serialize};
 
-/// What becomes different at an instant, for the rest of the run.
+/// A change of the scenario at an instant, for the rest of the run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Change {
     /// When: after the start of the run and before its end.

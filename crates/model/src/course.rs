@@ -74,7 +74,7 @@ impl Course {
     }
 }
 
-/// What holds at an instant. The first of `values` holds from the start.
+/// The value at an instant. The first of `values` holds from the start.
 fn at<T: Copy>(values: &[(Time, T)], time: Time) -> T {
     let later = values.partition_point(|(from, _)| *from <= time);
     values[later.saturating_sub(1)].1

@@ -12,9 +12,9 @@ pub struct Group {
     pub cc: l4s_cc::Config,
     /// Which ECN it negotiates.
     pub ecn: EcnMode,
-    /// What its clients can do.
+    /// The capabilities of its clients.
     pub peer: Peer,
-    /// What its acknowledgements tell of marks, where they count them.
+    /// The fields in which its acknowledgements report marks, where they count them.
     pub accecn: AccEcn,
     /// The base round trip, queue excluded.
     pub rtt: Duration,
@@ -22,7 +22,7 @@ pub struct Group {
     pub starts: Vec<Time>,
     /// How much each flow sends; `None` for a flow that never ends.
     pub size: Option<Bytes>,
-    /// Payload of a full segment, [`LEAST_MSS`] to [`MOST_MSS`]: what the client asks for in its SYN
+    /// Payload of a full segment, [`LEAST_MSS`] to [`MOST_MSS`]: the MSS option of the client's SYN
     /// (RFC 9293 §3.7.1), less 12 B of time stamps.
     pub mss: Bytes,
     /// The initial window in segments, from 1 (RFC 6928).
@@ -56,14 +56,14 @@ pub enum EcnMode {
     Classic,
     /// L4S: ECT(1).
     L4s,
-    /// What the congestion control asks for.
+    /// The mode that the congestion control requests.
     Auto,
 }
 
-/// The most ECN that the client of a TCP connection can do: what its SYN asks for.
+/// The most ECN that the client of a TCP connection supports and requests in its SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Peer {
-    /// What the server's congestion control asks of it: it has the same one.
+    /// The mode that the server's congestion control requires: the client has the same one.
     #[default]
     Auto,
     /// Accurate ECN (RFC 9768).

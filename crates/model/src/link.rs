@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 pub struct Link {
     /// Its rate, link-layer header (14 B of Ethernet) included.
     pub rate: Rate,
-    /// What may wait for it.
+    /// The maximum backlog for it.
     pub buffer: Buffer,
-    /// What it may send at once after it was idle: the bucket of the shaper (`htb burst`).
+    /// Bytes that it may send at once after it was idle: the bucket of the shaper (`htb burst`).
     pub burst: Bytes,
     /// The chance that an acknowledgement is lost on its way back, below 1.
     pub ack_loss: f64,
@@ -47,7 +47,7 @@ pub enum Side {
     Behind,
 }
 
-/// What has a link to itself.
+/// The unit that has a link to itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Per {
     /// Nothing: there is one.
@@ -62,9 +62,9 @@ pub enum Per {
 /// The size of a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Buffer {
-    /// So many packets, whatever their size.
+    /// A number of packets of any size.
     Packets(u64),
-    /// So many bytes on the link.
+    /// A number of bytes on the link.
     Bytes(Bytes),
     /// As many bytes as the link carries in this time.
     Time(Duration),

@@ -11,18 +11,18 @@ pub struct Program {
     pub name: String,
     /// The group whose hosts and path it has: its place among the groups.
     pub group: usize,
-    /// What runs on the server's host, from before the run begins.
+    /// The command on the server's host, started before the run begins.
     pub server: Option<Command>,
-    /// What runs on the client's host.
+    /// The command on the client's host.
     pub client: Option<Command>,
     /// When the server is ready. The run begins once every server is.
     pub ready: Ready,
     /// When the client starts.
     pub start: Time,
-    /// The signal that ends its client at the end of the run, before SIGKILL; `None` for a client that must
-    /// have ended by itself. Its server gets it, too, or SIGTERM.
+    /// The signal that ends its client at the end of the run, before SIGKILL; `None` for a client
+    /// that must have ended by itself. Its server gets it, too, or SIGTERM.
     pub stop: Option<Signal>,
-    /// Variables of its environment, besides those of the command l4s.
+    /// Variables of its environment, in addition to those of the command l4s.
     pub env: Vec<(String, String)>,
     /// The exit code with which it succeeds, where it ends by itself.
     pub expect: u8,
@@ -33,7 +33,7 @@ pub struct Program {
 pub enum Command {
     /// A line for `/bin/sh`.
     Line(String),
-    /// A program and its arguments, as they are.
+    /// A program and its arguments, unchanged.
     Words(Vec<String>),
 }
 

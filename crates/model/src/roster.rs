@@ -92,7 +92,7 @@ impl fmt::Display for FlowId {
     }
 }
 
-/// What a flow is for.
+/// The purpose of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FlowKind {
     /// A flow of a group that is listed in the scenario.
@@ -105,9 +105,9 @@ pub enum FlowKind {
     Download,
 }
 
-/// The sources of a scenario and the numbers of their flows: from 0 on, the long flows of the groups,
-/// in the order of the groups, then the UDP sources, then the flows of applications, then downloads
-/// in the order in which they begin.
+/// The sources of a scenario and the numbers of their flows. From 0 on these are the long flows of the
+/// groups, in the order of the groups, then the UDP sources, then the flows of applications, then
+/// downloads in the order in which they begin.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Roster {
     /// The first long flow of each group, and the first flow behind all of these.
@@ -115,7 +115,7 @@ pub struct Roster {
     udp: u32,
     /// The group of each application's flow.
     apps: Vec<SourceId>,
-    /// How many flows each source has besides downloads.
+    /// The number of flows of each source, without downloads.
     flows_of: Vec<usize>,
 }
 
@@ -189,12 +189,12 @@ impl Roster {
         flow.index().checked_sub(self.downloads().start.index())
     }
 
-    /// How many flows there are besides downloads.
+    /// The number of flows without downloads.
     pub fn flows(&self) -> usize {
         self.apps().end.index()
     }
 
-    /// What a flow is for.
+    /// The purpose of a flow.
     pub fn kind(&self, flow: FlowId) -> FlowKind {
         let apps = self.apps();
         match flow {
@@ -205,7 +205,7 @@ impl Roster {
         }
     }
 
-    /// The source of each flow besides downloads, by the flow's number.
+    /// The source of each flow that is no download, by the flow's number.
     pub fn sources_of_flows(&self) -> impl Iterator<Item = SourceId> {
         let all = (0..self.sources() as u16).map(SourceId);
         let flows = |listed: Range<FlowId>| listed.end.index() - listed.start.index();

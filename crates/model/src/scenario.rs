@@ -1,4 +1,4 @@
-//! A scenario with every choice made: what a substrate runs.
+//! A scenario with every choice made: the input of a substrate.
 
 use l4s_units::Duration;
 use serde::{Deserialize, Serialize};
@@ -23,8 +23,8 @@ pub struct Scenario {
     pub link: Link,
     /// Its queue discipline, whose packet limit is `link.buffer` unless it sets its own.
     pub aqm: l4s_aqm::Config,
-    /// Further links with queues of their own, before or behind the bottleneck. What is on one side
-    /// is passed in this order.
+    /// Further links with queues of their own, before or behind the bottleneck. Those on one side
+    /// are passed in this order.
     pub hops: Vec<Hop>,
     /// Flows that behave alike.
     pub groups: Vec<Group>,
@@ -36,9 +36,9 @@ pub struct Scenario {
     pub apps: Vec<App>,
     /// Programs of the user, on the hosts of groups.
     pub programs: Vec<Program>,
-    /// What becomes of the bottleneck and the paths in mid-run, in order of time.
+    /// The changes of the bottleneck and the paths in mid-run, in order of time.
     pub changes: Vec<Change>,
-    /// What only substrates with real sockets ask for.
+    /// Settings that only substrates with real sockets use.
     pub kernel: Kernel,
 }
 

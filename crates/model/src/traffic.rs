@@ -1,4 +1,4 @@
-//! Traffic besides the long flows of groups: UDP sources, downloads, applications.
+//! Traffic other than the long flows of groups: UDP sources, downloads, applications.
 
 use l4s_units::{Bytes, Duration, Ecn, Frequency, Rate, Time};
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ pub struct Web {
 pub enum Sizes {
     /// All alike.
     Fixed(Bytes),
-    /// A Pareto distribution without what is larger than `max`.
+    /// A Pareto distribution truncated at `max`.
     Pareto {
         /// The exponent alpha: the smaller, the heavier the tail.
         shape: f64,
@@ -60,7 +60,7 @@ pub struct App {
     /// The group whose server, client, congestion control, ECN and round trip they have: its place
     /// among the groups.
     pub group: usize,
-    /// The mean rate of what it writes into one connection.
+    /// The mean rate of its writes into one connection.
     pub rate: Rate,
     /// Frames per second.
     pub fps: u64,

@@ -1,4 +1,4 @@
-//! Observation of a run: what happens to each packet and flow, whichever substrate runs it.
+//! Observation of a run: events of each packet and flow, on every substrate.
 //!
 //! A substrate is generic over its [`Observer`] and calls it for every event. Measurement, packet
 //! traces and the live page are observers; a pair of observers is one, too.

@@ -1,4 +1,4 @@
-//! What a substrate tells of a run, as it happens.
+//! The events that a substrate reports during a run.
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Report;
@@ -24,9 +24,9 @@ pub struct FlowState {
     pub srtt: Option<Duration>,
     /// The congestion control's own marking estimate (DCTCP's alpha), where it has one.
     pub alpha: Option<f64>,
-    /// What its detector of Classic ECN says, where it has one.
+    /// The report of its detector of Classic ECN, if it has one.
     pub classic_ecn: Option<Report>,
-    /// What the sender's socket tells besides, where there is one.
+    /// Further state of the sender's socket, if there is one.
     pub socket: Option<SocketState>,
 }
 
@@ -35,13 +35,13 @@ pub struct FlowState {
 pub struct SocketState {
     /// Segments delivered.
     pub delivered: u64,
-    /// Those of them whose acknowledgement told of CE.
+    /// Those of them whose acknowledgement reported CE.
     pub delivered_ce: u64,
     /// Segments sent again.
     pub retransmits: u64,
 }
 
-/// What becomes of a frame that an application has to write.
+/// The outcome of a frame that an application has to write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FrameEvent {
     /// It was written into the socket.
@@ -52,7 +52,7 @@ pub enum FrameEvent {
     Delivered(Duration),
 }
 
-/// What becomes of a packet at a further link.
+/// The outcome of a packet at a further link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HopEvent {
     /// It was just marked.
@@ -77,9 +77,9 @@ pub struct LinkState {
     pub base: Option<Probability>,
 }
 
-/// Listens to a run. Every method may be called before the end of the warm-up: the listener knows
-/// when that is. Times never run backwards, but that what sockets tell may come a little late.
-#[allow(unused_variables, reason = "what an observer does not implement it does not care for")]
+/// Observes a run. Every method may be called before the end of the warm-up, whose time the observer
+/// knows. Times never run backwards, except that reports of sockets may come a little late.
+#[allow(unused_variables, reason = "an observer ignores the events that it does not implement")]
 pub trait Observer<P: Traced> {
     /// A packet arrived at the bottleneck.
     fn arrived(&mut self, packet: &P, now: Time) {}
@@ -89,8 +89,8 @@ pub trait Observer<P: Traced> {
     fn departed(&mut self, packet: &P, queue: Queue, sojourn: Duration, now: Time) {}
     /// It was dropped.
     fn dropped(&mut self, packet: &P, queue: Queue, cause: DropCause, now: Time) {}
-    /// A packet from a client arrived at its server. Whoever does not ask for its form on the wire
-    /// has no cost of it.
+    /// A packet from a client arrived at its server. Its form on the wire is computed only if it
+    /// is used.
     fn answered(&mut self, packet: &dyn OnWire, now: Time) {}
     /// Something became of a packet at a link of this hop, counted from 0 in the order of the
     /// scenario.
@@ -107,13 +107,13 @@ pub trait Observer<P: Traced> {
     fn gave_up(&mut self, flow: FlowId, now: Time) {}
     /// A download did not begin, as there were as many as there may be.
     fn turned_away(&mut self, flow: FlowId, group: SourceId, now: Time) {}
-    /// What a flow's detector of Classic ECN said in the end: when the connection closed, or at
+    /// The last report of a flow's detector of Classic ECN: when the connection closed, or at
     /// the end of the run.
     fn detected(&mut self, flow: FlowId, report: Report, now: Time) {}
     /// A flow's sender measured a round trip.
     fn round_trip(&mut self, flow: FlowId, rtt: Duration, now: Time) {}
-    /// A flow's client passed `bytes` on to the application, in order. Real sockets report all reads of a
-    /// sampling interval at once, with the time of the last one.
+    /// A flow's client passed `bytes` on to the application, in order. Real sockets report all
+    /// reads of a sampling interval at once, with the time of the last one.
     fn delivered(&mut self, flow: FlowId, group: SourceId, bytes: u64, now: Time) {}
     /// A flow's sender sent a segment again.
     fn retransmitted(&mut self, flow: FlowId, now: Time) {}

@@ -18,11 +18,11 @@ pub trait Traced: l4s_aqm::Packet {
     fn newly_marked(&self) -> bool {
         self.ecn().is_ce() && !self.arrived_ce()
     }
-    /// What it is on the wire.
+    /// Its contents on the wire.
     fn contents(&self) -> Contents<'_>;
 }
 
-/// What has a form on the wire: every packet that is observed.
+/// A packet with a form on the wire: every packet that is observed.
 pub trait OnWire {
     /// Its form there.
     fn wire(&self) -> Wire<'_>;
@@ -84,7 +84,7 @@ pub struct Tcp {
     pub fin: bool,
     /// PSH.
     pub push: bool,
-    /// What it says of ECN.
+    /// Its ECN flags.
     pub flags: EcnFlags,
     /// The receive window in bytes.
     pub window: u64,
@@ -100,7 +100,7 @@ pub struct Tcp {
     pub mss: Option<u16>,
 }
 
-/// The ECN flags of a TCP header: those of RFC 3168, and what became of the NS bit (RFC 9768 §3.1).
+/// The ECN flags of a TCP header: those of RFC 3168, and AE, the former NS bit (RFC 9768 §3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct EcnFlags {
     /// Accurate ECN.

@@ -11,8 +11,8 @@ use l4s_units::{Bytes, Duration, Time};
 
 use crate::{FlowState, FrameEvent, HopEvent, LinkState, Observer, OnWire, Traced};
 
-/// Writes the methods of an observer that passes every event on: what follows `|self, tell|` is
-/// the body of each, in which `tell!(observer)` calls the same method of that observer.
+/// Writes the methods of an observer that passes every event on. The text after `|self, tell|` is
+/// the body of each; in it `tell!(observer)` calls the same method of that observer.
 macro_rules! pass_on {
     (|$self:ident, $call:ident| $($to:tt)*) => {
         pass_on! { @method $self $call [$($to)*]
@@ -94,7 +94,7 @@ impl<P: Traced, O: Observer<P>> Observer<P> for Option<O> {
     }
 }
 
-/// Tells both, the first one first. Both are sampled as often as the more frequent one asks.
+/// Passes events to both, in order. Both are sampled at the higher of the two frequencies.
 impl<P: Traced, A: Observer<P>, B: Observer<P>> Observer<P> for (A, B) {
     pass_on! { |self, tell| tell!(self.0); tell!(self.1); }
 

@@ -2,10 +2,10 @@
 
 use std::io;
 
-/// What went wrong, for people: what was being done, on what, why, and what to do.
+/// An error for people: the operation, its object, the reason, and the remedy.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum OsError {
-    /// No Linux kernel does what is asked for.
+    /// No Linux kernel supports the request.
     #[error("{0}")]
     Unsupported(String),
     /// This machine cannot, or this user may not.

@@ -65,8 +65,8 @@ fn ask(interface: &str, value: [u32; 2]) -> io::Result<u32> {
     Ok(value[1])
 }
 
-/// Gives the kernel a command, which is as long as the kernel takes it to be, and has its answer in the same
-/// place.
+/// Gives the kernel a command, which is as long as the kernel takes it to be, and has its answer in
+/// the same place.
 fn exchange(interface: &str, command: &mut [u32]) -> io::Result<()> {
     let (family, flags) = (AddressFamily::INET, SocketFlags::CLOEXEC);
     let socket = rustix::net::socket_with(family, SocketType::DGRAM, flags, None)?;
@@ -77,9 +77,10 @@ fn exchange(interface: &str, command: &mut [u32]) -> io::Result<()> {
         *to = from;
     }
     // SAFETY: SIOCETHTOOL takes a `struct ifreq` that names an interface and points to a command.
-    // `Request` is as large (40 B) with the pointer at the same place, and the name ends with a zero. The
-    // kernel reads and writes as much as the command is long: two words for those that are one number, and
-    // what the sizes in the structures above say for the others, for which there is room.
+    // `Request` is as large (40 B) with the pointer at the same place, and the name ends with a
+    // zero. The kernel reads and writes as much as the command is long. That is two words for
+    // commands with one number, and the sizes in the structures above for the others; there is room
+    // for them.
     #[allow(unsafe_code)]
     let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &mut request) };
     if done >= 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

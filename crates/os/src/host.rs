@@ -1,4 +1,4 @@
-//! What this machine's own network is like: what users of L4S on Linux get wrong most.
+//! The state of this machine's own network: the parts that users of L4S on Linux misconfigure most.
 //!
 //! Nothing is changed here; [`Host::look`] only reads.
 
@@ -30,7 +30,7 @@ pub struct Interface {
     pub name: String,
     /// Its root queue discipline.
     pub qdisc: Option<String>,
-    /// Whether it cuts, merges or bundles packets: name and state, of those that it tells.
+    /// Whether it cuts, merges or bundles packets: name and state, as far as it reports them.
     pub offloads: Vec<(&'static str, bool)>,
 }
 
@@ -78,7 +78,7 @@ impl Interface {
     }
 }
 
-/// The time between two ticks of the kernel, by which its Cubic reads the growth curve.
+/// The time between two ticks of the kernel, the resolution of its Cubic's growth curve.
 pub fn jiffy() -> Duration {
     let resolution = clock_getres(ClockId::MonotonicCoarse);
     Duration::from_nanos(resolution.tv_sec as u64 * 1_000_000_000 + resolution.tv_nsec as u64)
@@ -92,7 +92,7 @@ pub fn has_control(name: &str) -> bool {
         SocketFlags::CLOEXEC,
         None,
     );
-    // What this user may not choose here they may in a namespace of their own, if it is loaded.
+    // A user without the right to choose it here has that right in a namespace of their own.
     let known = |chosen| matches!(chosen, Ok(()) | Err(Errno::PERM));
     socket.is_ok_and(|socket| known(rustix::net::sockopt::set_tcp_congestion(socket, name)))
 }
@@ -102,7 +102,7 @@ fn sysctl(name: &str) -> Option<String> {
     fs::read_to_string(format!("/proc/sys/{name}")).ok().map(|value| value.trim().to_owned())
 }
 
-/// The interface that packets to the Internet leave by.
+/// The interface through which packets to the Internet leave.
 fn default_interface() -> Option<String> {
     // Columns: interface, destination, gateway; the default route's destination is all zeros.
     let routes = fs::read_to_string("/proc/net/route").ok()?;
@@ -113,7 +113,7 @@ fn default_interface() -> Option<String> {
     })
 }
 
-/// Whether an offload of an interface is on; `None` where it does not tell.
+/// Whether an offload of an interface is on; `None` where it is unknown.
 fn offload(interface: &str, command: u32) -> Option<bool> {
     ethtool::get(interface, command).ok().map(|value| value != 0)
 }

@@ -1,8 +1,8 @@
 //! Linux for programs that send and shape packets: netlink, namespaces, TUN devices, ethtool, clocks
-//! and real-time threads, each with errors that say what was tried and what to do.
+//! and real-time threads, each with errors that name the operation and the remedy.
 //!
-//! Nothing here knows scenarios. What a process makes with it ends with the process, unless it says
-//! so: a namespace has no name, and a TUN device goes with its file.
+//! The crate is independent of scenarios. Objects that a process makes end with the process, unless
+//! documented otherwise: a namespace has no name, and a TUN device goes with its file.
 
 mod clock;
 mod error;

@@ -1,14 +1,14 @@
 //! Namespaces for the calling process, which go when the process goes.
 //!
-//! It gets no name and is mounted nowhere, so that it lives as long as what is in it: processes,
+//! It gets no name and is mounted nowhere, so that it lives as long as its users: processes,
 //! sockets and open TUN devices. All of them are files of a process, and the kernel closes those
 //! however the process ends.
 //!
-//! With root's rights the namespace is all that is made. Without, a user namespace comes first,
-//! in which the process has every right over the network that it makes, and none outside of it.
-//! Either way it may choose any congestion control that the kernel has: TCP_CONGESTION asks for
-//! CAP_NET_ADMIN over the socket's namespace only, whatever the first namespace's
-//! `tcp_allowed_congestion_control` says. No setting of the machine is changed.
+//! With root's rights the namespace is all that is made. Without, a user namespace comes first:
+//! in it the process has every right over its own network, and none outside of it.
+//! Either way it may choose any congestion control that the kernel has: TCP_CONGESTION requires
+//! CAP_NET_ADMIN over the socket's namespace only, independent of the first namespace's
+//! `tcp_allowed_congestion_control`. No setting of the machine is changed.
 
 use std::fs;
 use std::os::fd::AsFd;
@@ -21,8 +21,8 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags};
 use crate::OsError;
 use crate::error::reason;
 
-/// Moves this process into new namespaces of these kinds. Without root's rights over its namespaces it must
-/// have one thread only, since a user namespace comes first.
+/// Moves this process into new namespaces of these kinds. Without root's rights over its namespaces
+/// it must have one thread only, since a user namespace comes first.
 pub fn enter(kinds: UnshareFlags) -> Result<(), OsError> {
     match unshare(kinds) {
         Ok(()) => return Ok(()),

@@ -57,7 +57,7 @@ impl Netlink {
         self.ask("a device up", RouteNetlinkMessage::SetLink(message), 0)
     }
 
-    /// Gives a device an address. Whatever shares the prefix is reached through it.
+    /// Gives a device an address. All addresses of the prefix are reached through it.
     pub fn add_address(&mut self, index: u32, address: IpAddr, prefix: u8) -> Result<(), OsError> {
         let mut message = AddressMessage::default();
         message.header.index = index;
@@ -130,7 +130,7 @@ impl Netlink {
     /// Delays every packet that leaves a device (`netem`) by `delay` and a random time of up to
     /// `jitter`, uniform. Packets keep their order.
     pub fn delay(&mut self, index: u32, delay: Duration, jitter: Duration) -> Result<(), OsError> {
-        // netem takes a mean and what is added or subtracted at most.
+        // netem takes a mean and the maximum that is added or subtracted.
         let half = jitter / 2;
         // `struct tc_netem_qopt`: latency, limit, loss, gap, duplicate, jitter; and then
         // TCA_NETEM_LATENCY64 in nanoseconds.
@@ -187,7 +187,7 @@ impl Netlink {
         self.ask(&format!("a class of {kind}"), message, NLM_F_CREATE)
     }
 
-    /// What a queue discipline says of itself.
+    /// The state of a queue discipline, as reported by the kernel.
     pub fn queue_state(
         &mut self,
         index: u32,
@@ -219,8 +219,8 @@ impl Netlink {
         self.route(&what, destination.is_ipv6(), prefix, attributes, index, table)
     }
 
-    /// Has IPv4 packets for which a table has no other route leave by a device, to a gateway behind it if
-    /// there is one, in packets of `mtu` bytes at most.
+    /// Has IPv4 packets for which a table has no other route leave by a device, to a gateway behind
+    /// it if there is one, in packets of `mtu` bytes at most.
     pub fn add_default_route(
         &mut self,
         index: u32,
@@ -300,7 +300,7 @@ impl Netlink {
         }
     }
 
-    /// Has what comes in by a device routed by another table than the main one.
+    /// Routes packets from a device by another table than the main one.
     pub fn route_apart(&mut self, device: &str, table: u8, ipv6: bool) -> Result<(), OsError> {
         let mut message = RuleMessage::default();
         message.header.family = if ipv6 { AddressFamily::Inet6 } else { AddressFamily::Inet };
@@ -308,11 +308,11 @@ impl Netlink {
         message.header.action = RuleAction::ToTable;
         message.attributes =
             vec![RuleAttribute::Iifname(device.to_owned()), RuleAttribute::Priority(100)];
-        let what = format!("routing apart what comes by {device}");
+        let what = format!("a separate routing table for packets from {device}");
         self.ask(&what, RouteNetlinkMessage::NewRule(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Takes the queue from a device: what is sent is with the driver at once.
+    /// Removes the queue of a device: packets go to the driver at once.
     pub fn remove_queue(&mut self, index: u32) -> Result<(), OsError> {
         let mut message = TcMessage::default();
         message.header.index = index as i32;
@@ -335,8 +335,8 @@ impl Netlink {
         let message = RouteNetlinkMessage::GetQueueDiscipline(message);
         let answer = self.exchange_bytes(what, message, NLM_F_ECHO)?;
         let broken = || OsError::Machine(format!("{what}: rtnetlink answered something else"));
-        // As bytes: what is given again is what was there, whatever it means. The header of the
-        // message is followed by `struct tcmsg`: family, device, handle, parent, info.
+        // As bytes: the options that were read are restored unchanged, without decoding. The header
+        // of the message is followed by `struct tcmsg`: family, device, handle, parent, info.
         if answer.len() < HEADER + 20 || answer[4..6] != RTM_NEWQDISC.to_ne_bytes() {
             return Err(broken());
         }
@@ -374,7 +374,7 @@ impl Netlink {
         self.ask("taking a queue discipline away", message, 0)
     }
 
-    /// Into how many packets at most the device takes what is sent as one.
+    /// The maximum number of packets into which the device splits one GSO packet.
     pub fn gso_max_segments(&mut self, device: &str) -> Option<u32> {
         self.link(device)?.attributes.into_iter().find_map(|attribute| match attribute {
             LinkAttribute::GsoMaxSegs(count) => Some(count),
@@ -382,7 +382,7 @@ impl Netlink {
         })
     }
 
-    /// Sets that, for what is sent by connections from now on.
+    /// Sets that, for packets that connections send from now on.
     pub fn set_gso_max_segments(&mut self, index: u32, count: u32) -> Result<(), OsError> {
         let mut message = LinkMessage::default();
         message.header.index = index;
@@ -507,8 +507,8 @@ pub(crate) fn connect(protocol: isize) -> std::io::Result<Socket> {
 /// Packets that a delay may hold: more than any scenario has under way.
 const MOST_DELAYED: u32 = 10_000_000;
 
-/// ethtool's commands for what cuts or merges packets: ETHTOOL_STSO, ETHTOOL_SGSO and ETHTOOL_SGRO
-/// of linux/ethtool.h.
+/// ethtool's commands for offloads that cut or merge packets: ETHTOOL_STSO, ETHTOOL_SGSO and
+/// ETHTOOL_SGRO of linux/ethtool.h.
 const CUTTING_AND_MERGING: [u32; 3] = [0x1f, 0x24, 0x2c];
 
 /// RT_TABLE_MAIN of linux/rtnetlink.h.

@@ -2,7 +2,7 @@
 //!
 //! The kernel deletes a table with the owner flag (Linux 5.12) when the socket that made it is closed,
 //! however its process ends. Nobody else can change it. The messages are those of
-//! linux/netfilter/nf_tables.h; integers in them are big endian, but for the contents of registers.
+//! linux/netfilter/nf_tables.h; integers in them are big endian, except for the contents of registers.
 
 use std::io::{Error, ErrorKind};
 use std::net::Ipv4Addr;
@@ -17,7 +17,7 @@ use crate::OsError;
 use crate::error::reason;
 use crate::netlink::{HEADER, NLA_F_NESTED, NLA_TYPE_MASK, attribute, connect};
 
-/// NFNL_SUBSYS_NFTABLES of linux/netfilter/nfnetlink.h, and what begins and ends a batch.
+/// NFNL_SUBSYS_NFTABLES of linux/netfilter/nfnetlink.h, and the types that begin and end a batch.
 const SUBSYSTEM: u16 = 10;
 const BATCH_BEGIN: u16 = 0x10;
 const BATCH_END: u16 = 0x11;
@@ -44,7 +44,7 @@ const SECOND: u32 = 2;
 /// NF_DROP of linux/netfilter.h.
 const DROP: u32 = 0;
 
-/// Where a packet meets a chain, and what the chain is for.
+/// Where a packet meets a chain, and the purpose of the chain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hook {
     /// A packet came in.
@@ -87,7 +87,7 @@ pub enum Step<'a> {
     /// A copy is sent to this address by this interface, as if this machine had made it: no setting of
     /// forwarding matters to it, and connections are not tracked.
     CopyTo(Ipv4Addr, u32),
-    /// Its connection gets the address of the interface by which it leaves.
+    /// Its connection gets the address of the interface through which it leaves.
     Masquerade,
     /// It is dropped.
     Drop,
@@ -275,7 +275,7 @@ impl Step<'_> {
     }
 }
 
-/// What the kernel says of a change, in a message that says nothing else.
+/// The kernel's result of a change, in a message without other contents.
 fn verdict(answer: &[u8]) -> std::io::Result<()> {
     let kind = answer.get(4..6).and_then(|bytes| bytes.try_into().ok());
     if kind.map(u16::from_ne_bytes) != Some(ERROR) {

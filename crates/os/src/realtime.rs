@@ -11,12 +11,12 @@ use rustix::mm::MlockAllFlags;
 use rustix::thread::CpuSet;
 use rustix::time::{ClockId, clock_gettime};
 
-/// The nice value where real-time priority is not to be had.
+/// The nice value where real-time priority is not available.
 const NICE: i32 = -20;
 /// The lowest real-time priority: above all that has none, below the kernel's own threads.
 const PRIORITY: libc::c_int = 1;
 
-/// What was permitted. Undone when dropped, so far as it matters to others.
+/// The granted permissions. Undone when dropped, so far as they matter to others.
 #[derive(Debug)]
 pub struct Realtime {
     /// The core that the thread is on.
@@ -67,7 +67,7 @@ impl Drop for Realtime {
     }
 }
 
-/// Keeps the core that it was started on from going to sleep, in time that nobody else wants.
+/// Keeps the core that it was started on from sleeping, in time that no other process uses.
 ///
 /// A core without work sleeps, and a virtual one is then taken away by its host: a timer comes
 /// hundreds of microseconds late, and the fewer packets, the later.
@@ -78,12 +78,12 @@ struct Awake {
 }
 
 impl Awake {
-    /// On the only core that the calling thread may use. `None` where there is no thread to be had.
+    /// On the only core that the calling thread may use. `None` where no thread can be started.
     fn keep() -> Option<Awake> {
         let enough = Arc::new(AtomicBool::new(false));
         let asked = Arc::clone(&enough);
         let busy = move || {
-            // Before nobody: not even before what is as nice as can be.
+            // Below every other process: even below one with the highest nice value.
             if set_policy(libc::SCHED_IDLE, 0) {
                 // Without a pause instruction, at which a host may take the core away as well.
                 while !asked.load(Ordering::Relaxed) {}
@@ -117,10 +117,10 @@ pub struct Rest {
     looked: (Time, Duration),
 }
 
-/// What a pump should do with the time until something is due.
+/// The action of a pump until something is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Advice {
-    /// What it likes.
+    /// Any: it may spin.
     Free,
     /// Wait rather than look again and again.
     Wait,
@@ -129,11 +129,11 @@ pub enum Advice {
 }
 
 impl Rest {
-    /// One part in so many is for others: more than the kernel's 5 %, as not all of a rest can be
+    /// One part in this number is for others: more than the kernel's 5 %, as not all of a rest can be
     /// used.
     const SHARE: u64 = 8;
-    /// From here on waiting where possible was not enough; and what others had in advance counts
-    /// up to this. The kernel looks at a whole second.
+    /// From here on waiting where possible was not enough; and the time that others had in advance
+    /// counts up to this. The kernel's period is a whole second.
     const PATIENCE: i64 = 2_000_000;
     /// Short for a queue, long for a change of threads.
     const PIECE: Duration = Duration::from_micros(100);
@@ -145,7 +145,7 @@ impl Rest {
         Rest { owed: 0, looked: (now, used) }
     }
 
-    /// What to do at `now`. `used` says how much processor time the thread has used.
+    /// The action at `now`. `used` says how much processor time the thread has used.
     #[inline]
     pub fn advice(&mut self, now: Time, used: impl FnOnce() -> Duration) -> Advice {
         let passed = now.since(self.looked.0);
@@ -185,7 +185,7 @@ pub fn keep_off_spare_core() {
         return;
     };
     allowed.unset(spare);
-    // Without it the run is only less punctual, which the run itself tells.
+    // Without it the run is only less punctual, and the run itself reports that.
     let _ = rustix::thread::sched_setaffinity(None, &allowed);
 }
 

@@ -10,16 +10,16 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-/// What came of a read.
+/// The outcome of a read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Read {
-    /// A packet of so many bytes.
+    /// A packet of this number of bytes.
     Packet(usize),
     /// Nothing waits.
     Empty,
 }
 
-/// What came of a write.
+/// The outcome of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Written {
     /// The kernel took the packet.
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn a_name_that_does_not_fit_is_refused_before_the_kernel_cuts_it() {
         let error = Tun::open("a-name-of-seventeen", false).unwrap_err();
-        // Without the right to open the device at all, that is what is said.
+        // Without the right to open the device at all, the message is about that.
         if error.kind() == io::ErrorKind::InvalidInput {
             assert!(error.to_string().contains("1 to 15 bytes"), "{error}");
         }

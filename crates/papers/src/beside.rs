@@ -12,7 +12,7 @@ use l4s_measure::{DelaySummary, Results, Summary};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A quantity, and what was measured.
+/// A quantity, and its measured value.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Row {
     /// The quantity.
@@ -46,7 +46,7 @@ fn delay(run: &Summary, queue: &str) -> Option<DelaySummary> {
     run.queues.iter().find(|known| known.name == queue)?.delay_ms
 }
 
-/// What the sweep or the figure set.
+/// The value that the sweep or the figure set.
 fn set<'a>(run: &'a Summary, key: &str) -> Option<&'a str> {
     run.set.get(key)?.as_str()
 }

@@ -131,7 +131,7 @@ impl Subject {
         rows.collect()
     }
 
-    /// Whether its settings are the wanted ones.
+    /// Whether its settings are the selected ones.
     pub(crate) fn is(&self, wanted: &BTreeMap<String, String>) -> bool {
         wanted.iter().all(|(key, accepted)| {
             let found = self.set.get(key).and_then(Value::as_str);

@@ -20,7 +20,7 @@ pub struct Figure {
     pub set: &'static [&'static str],
     /// The settings of `--quick`.
     pub quick: &'static [&'static str],
-    /// A page in its folder besides the report.
+    /// A further page in its folder beside the report.
     pub page: Option<&'static str>,
     /// Its picture on the contact sheet: the first of these that exists.
     pub pictures: &'static [&'static str],

@@ -115,7 +115,7 @@ pub fn check(figure: &str, evidence: &Evidence<'_>) -> Result<Vec<Checked>, Erro
     Ok(ours.map(|statement| statement.check(evidence)).collect())
 }
 
-/// Statements as a table in Markdown, with the reasons for what is accepted.
+/// Statements as a table in Markdown, with the reasons for their tolerances.
 pub fn page(statements: &[Checked]) -> String {
     let mut page =
         "| | the paper says | here | accepted | verdict |\n|---|---|---|---|---|\n".to_owned();

@@ -1,4 +1,4 @@
-//! What a report is drawn from: the contract with the script (`web/src/data.ts`).
+//! The data of a report: the contract with the script (`web/src/data.ts`).
 //!
 //! Numbers come as measured; absent measurements are absent, never zero.
 
@@ -22,7 +22,7 @@ pub struct Data {
 /// One result folder.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Folder {
-    /// What the reader calls it: the folder's name, told apart where two are alike.
+    /// Its label: the folder's name, made unique where two are alike.
     pub label: String,
     /// Name of the scenario.
     pub scenario: String,
@@ -43,7 +43,7 @@ pub struct Run {
     pub number: usize,
     /// The queue discipline's kind: `dualpi2`, `pie`, `fq_codel`…
     pub aqm: String,
-    /// What each group or UDP source sends.
+    /// The traffic of each group or UDP source.
     pub traffic: BTreeMap<String, Traffic>,
     /// Base round trip of each group in milliseconds, queue excluded.
     pub base_rtt_ms: BTreeMap<String, f64>,
@@ -103,10 +103,10 @@ pub struct Curves {
     /// Rate of each flow over time; of each group, where flows have no series of their own, and of
     /// each group with programs.
     pub rate: Vec<RateSeries>,
-    /// What the detector of Classic ECN of each flow that has one sees and says.
+    /// The inputs and the verdicts of the detector of Classic ECN of each flow that has one.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub detector: Vec<DetectorSeries>,
-    /// What the queue is, and since when; only with a detector.
+    /// The kind of the queue, and since when; only with a detector.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub truth: Vec<Since>,
     /// Rate of each group and UDP source over time, where there is a UDP source.
@@ -120,7 +120,7 @@ pub struct Curves {
     pub program_delay: Vec<ProgramDelay>,
 }
 
-/// Queue delay of the packets of a group with programs over time. As everywhere, packets below 200 B
+/// Queueing delay of the packets of a group with programs over time. As everywhere, packets below 200 B
 /// are left out.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ProgramDelay {
@@ -137,7 +137,7 @@ pub struct ProgramDelay {
 pub struct Downloads {
     /// The group.
     pub group: String,
-    /// One in so many is here, in the order in which they began.
+    /// One in this number is here, in the order in which they began.
     pub every: usize,
     /// Sizes.
     pub bytes: Vec<u64>,

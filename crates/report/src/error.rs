@@ -1,4 +1,4 @@
-//! What can go wrong with a report.
+//! Errors of reports.
 
 use std::io;
 use std::path::PathBuf;
@@ -26,16 +26,16 @@ pub enum ReportError {
     Picture {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         cause: io::Error,
     },
     /// A chart could not be drawn: a defect of l4s, not of the results.
     #[error("cannot draw {figure}: {message}")]
     Draw {
-        /// The figure, or what it takes.
+        /// The figure, or its missing requirement.
         figure: String,
-        /// What the script or the rasteriser said.
+        /// The message of the script or the rasterizer.
         message: String,
     },
 }

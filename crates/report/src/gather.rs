@@ -1,5 +1,5 @@
-//! From result folders to what a report shows: which runs get curves, what each group sends, and
-//! what a folder is called.
+//! From result folders to the data of a report: which runs get curves, the traffic of each group, and
+//! the label of each folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,19 +15,19 @@ use crate::{
     RateSeries, Run, Sketch, Traffic,
 };
 
-/// At most so many runs of a folder get curves.
+/// Maximum number of runs of a folder with curves.
 const CURVES: usize = 16;
-/// At most so many lines of rates in a run; with more flows, groups have one each.
+/// Maximum number of lines of rates in a run; with more flows, groups have one each.
 const RATES: usize = 20;
-/// At most so many groups of a run are shown.
+/// Maximum number of groups of a run that are shown.
 const GROUPS: usize = thin::LINES;
-/// At most so many downloads in a folder, shared out among runs with curves and their groups.
+/// Maximum number of downloads in a folder, shared out among runs with curves and their groups.
 const DOWNLOADS: usize = 16_000;
 
 /// A result folder, read.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Source {
-    /// What to call it.
+    /// Its label.
     pub label: String,
     /// The scenario as run, for people.
     pub text: String,
@@ -108,7 +108,7 @@ pub fn chosen(runs: &[&Summary]) -> Vec<usize> {
     chosen
 }
 
-/// What a run's sweep set, apart from who meets.
+/// The settings of a run's sweep, without its traffic.
 fn condition(run: &Summary) -> String {
     let who = |key: &str| {
         key == "case"
@@ -125,11 +125,11 @@ fn condition(run: &Summary) -> String {
     set.join(" ")
 }
 
-/// Which point of the plan set what: a later setting hides an earlier one of the same key, as in
+/// The settings of each point of the plan: a later setting hides an earlier one of the same key, as in
 /// the summary.
 type Points<'a> = BTreeMap<BTreeMap<String, String>, &'a Scenario>;
 
-/// What each run ran, as far as the text of the scenario tells.
+/// The scenario of each run, read from the scenario's text.
 fn scenarios_of_text(source: &Source) -> Vec<Option<Scenario>> {
     let plan = Plan::parse(&source.label, &source.text, &[]).ok();
     let points = plan.as_ref().map(points).unwrap_or_default();
@@ -235,7 +235,7 @@ fn traffic(cc: &str, ecn: EcnMode) -> Traffic {
     }
 }
 
-/// Distributions and series, and at most so many downloads.
+/// Distributions and series, and at most this number of downloads.
 fn curves(record: &RunRecord, scenario: Option<&Scenario>, most: usize) -> Curves {
     let queues = record.summary.queues.iter().take(thin::LINES).map(|queue| queue.name.as_str());
     let flows = lines(&record.series, Scope::Flow);
@@ -291,7 +291,7 @@ fn curves(record: &RunRecord, scenario: Option<&Scenario>, most: usize) -> Curve
     }
 }
 
-/// What each discipline makes of the queue. One per flow is neither: nobody is beside Prague there.
+/// The kind of queue of each discipline. One queue per flow is neither: no flow shares Prague's queue.
 fn truth(scenario: &Scenario) -> Vec<Since> {
     let per_flow = scenario.aqms().any(|aqm| aqm.kind() == "fq_codel");
     Since::all(scenario).filter(|_| !per_flow).collect()
@@ -343,7 +343,7 @@ fn rate_series(summary: &Summary, lines: &[(&str, Vec<&SeriesRow>)]) -> Vec<Rate
     lines.iter().map(line).collect()
 }
 
-/// What the detector of a flow saw and said.
+/// The inputs and the verdict of a flow's detector.
 fn detector(name: &str, rows: &[&SeriesRow]) -> Option<DetectorSeries> {
     let (group, Some(flow)) = flow_name(name) else { return None };
     let series = |of: fn(&SeriesRow) -> Option<f64>| {

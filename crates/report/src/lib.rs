@@ -5,10 +5,10 @@
 //! script; [`Studio`] runs the same script in an embedded JavaScript engine to draw SVG, and an
 //! embedded font turns that into PNG. The same results give the same bytes on any machine.
 //!
-//! In the order of a report's making: `read` (folders), `gather` (results to data), `thin` (few
-//! points say what many do), `sketch` (the fewest) and `programs` (their flows), `data` (the contract with the script),
-//! `studio` and `paint` (figures), `page` (HTML). [`lights`] has a page and a picture of its own,
-//! made the same way; [`sheet`] shows a picture of each of many reports.
+//! In the order of a report's making: `read` (folders), `gather` (results to data), `thin` (fewer
+//! points for the same line), `sketch` (the fewest) and `programs` (their flows), `data` (the
+//! contract with the script), `studio` and `paint` (figures), `page` (HTML). [`lights`] has a page
+//! and a picture of its own, made the same way; [`sheet`] shows a picture of each of many reports.
 
 mod data;
 mod error;
@@ -41,7 +41,7 @@ pub use programs::{ProgramFlow, ProgramFlows};
 pub use read::read;
 pub use studio::{Mode, Studio};
 
-/// What a report consists of.
+/// The parts of a report.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Written {
     /// The page.
@@ -53,10 +53,10 @@ pub struct Written {
 /// The file of a result folder that holds the [`Scenario`](l4s_model::Scenario) of each run, in
 /// order, as JSON.
 pub const SCENARIOS: &str = "scenarios.json";
-/// What is said of results that no page shows.
+/// The message about results that no page shows.
 pub const TOO_LARGE: &str = "too large for a report";
-/// The most bytes of data in a page: some 10,000 runs. A browser takes a while for it, and what draws
-/// the figures a gigabyte.
+/// Maximum bytes of data in a page: some 10,000 runs. A browser takes a while for them, and drawing the
+/// figures takes a gigabyte.
 const MOST_BYTES: usize = 32 << 20;
 
 /// The width of figures in pixels.
@@ -68,7 +68,7 @@ const SMALL: u32 = 640;
 /// The height of the `headline`; other figures choose their own.
 const HEADLINE_HEIGHT: u32 = 600;
 
-/// What figures are written as.
+/// The formats of figures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pictures {
     /// SVG and PNG.

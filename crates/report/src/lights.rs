@@ -1,5 +1,5 @@
-//! The traffic lights of Fallback §7.5: a square for each run, coloured by whether TCP Prague took
-//! the queue for what it was; the page of them, and the picture.
+//! The traffic lights of Fallback §7.5: a square for each run, coloured by whether TCP Prague
+//! classified the queue correctly; the page of them, and the picture.
 //!
 //! `verdict` judges a run, `tally` counts as the paper does, `squares` reads a result folder. This
 //! file is the contract with the script (`web/src/lights/data.ts`).
@@ -22,7 +22,7 @@ use crate::{Mode, Painter, ReportError, Studio, page};
 /// Everything that the page shows.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Lights {
-    /// What the scenario is called, and so the page.
+    /// The name of the scenario, and of the page.
     pub name: String,
     /// The version of l4s that ran it.
     pub version: String,
@@ -44,22 +44,22 @@ pub struct Lights {
     pub squares: Vec<Square>,
     /// In the order of the schedules.
     pub tallies: Vec<Tally>,
-    /// What the paper counted, by name of the schedule.
+    /// The counts of the paper, by name of the schedule.
     pub paper: Vec<Said>,
 }
 
 /// Which discipline there is, and which later.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Schedule {
-    /// What the scenario calls it.
+    /// Its name in the scenario.
     pub name: String,
     /// The kinds of its disciplines, in order.
     pub aqms: Vec<String>,
-    /// What the last one is.
+    /// The kind of the last queue.
     pub truth: Truth,
     /// When the last one came, in seconds.
     pub since_s: f64,
-    /// What the link sends at once, in milliseconds; absent where that is a packet.
+    /// The burst of the link, in milliseconds; absent where that is a packet.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub aggregation_ms: Option<f64>,
 }

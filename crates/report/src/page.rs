@@ -10,7 +10,7 @@ use crate::{Data, MOST_BYTES, ReportError, TOO_LARGE};
 pub(crate) const SCRIPT: &str = include_str!("../assets/web/report.js");
 
 const STYLE: &str = include_str!("../assets/web/report.css");
-/// Licences of what the page carries.
+/// Licences of the page's components.
 const NOTICES: &str = include_str!("../assets/THIRD-PARTY.txt");
 
 /// The policy that a browser holds the page to: its own scripts and styles, and nothing fetched.

@@ -1,4 +1,4 @@
-//! Turns SVG into pixels, with a font of our own: what the machine has installed does not matter.
+//! Turns SVG into pixels, with a font of our own: the machine's fonts do not matter.
 
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree};

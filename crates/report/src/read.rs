@@ -60,7 +60,7 @@ fn source(dir: &Path, results: &Results, label: String) -> Result<Source, Report
     Ok(Source { label, text, scenarios, runs: runs.collect(), sketches, programs })
 }
 
-/// The most bytes of a scenario; that is what the reader of scenarios accepts.
+/// Maximum bytes of a scenario, as in the reader of scenarios.
 const LONGEST: u64 = 16 << 20;
 /// The most bytes of the scenarios of all runs: about 1 kB per run with few flows.
 const MOST_SCENARIOS: u64 = 2 << 30;
@@ -69,8 +69,8 @@ const BINS: usize = 500_000;
 /// The most flows that are read of a run, evenly taken of more.
 const FLOWS: usize = 1 << 18;
 
-/// The tables of a folder, thinned as they are read: however many rows a run has, what is kept of it
-/// is what can be drawn.
+/// The tables of a folder, thinned as they are read: the rows kept of a run, however many it has, are
+/// those that can be drawn.
 struct Tables<'a> {
     results: &'a Results,
     summaries: &'a [&'a Summary],
@@ -78,7 +78,7 @@ struct Tables<'a> {
     sketches: BTreeMap<usize, Vec<Sketch>>,
 }
 
-/// What is kept of runs, by their place.
+/// The kept rows of runs, by their place.
 type ByRun<R> = BTreeMap<usize, Vec<R>>;
 
 impl Tables<'_> {
@@ -200,7 +200,7 @@ impl Tables<'_> {
     }
 }
 
-/// What to call each folder: the shortest that tells them apart of its name, its substrate, both,
+/// A label for each folder: the shortest unique one of its name, its substrate, both,
 /// and its path.
 fn labels(dirs: &[&Path], results: &[Results]) -> Vec<String> {
     let on = |results: &Results| {

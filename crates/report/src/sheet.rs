@@ -13,13 +13,13 @@ const STYLE: &str = include_str!("../assets/sheet.css");
 /// A report on the sheet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Card {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What it is a figure of.
+    /// The subject of the figure.
     pub of: String,
     /// The question that it answers.
     pub question: String,
-    /// What came of it, in a line.
+    /// The outcome, in a line.
     pub outcome: String,
     /// Its page, from the folder of the sheet.
     pub page: String,
@@ -129,7 +129,7 @@ fn html(title: &str, code: &str, cards: &[Card]) -> Result<String, ReportError> 
     ))
 }
 
-/// An SVG as an address, with what an attribute or an address gives a meaning escaped.
+/// An SVG as an address, with the special characters of attributes and addresses escaped.
 fn data_uri(svg: &str) -> String {
     let mut uri = "data:image/svg+xml,".to_owned();
     for char in svg.chars() {
@@ -219,7 +219,7 @@ mod tests {
         let mut cards = cards(folder.path());
         let write = |code: &str, cards: &[Card]| write_sheet("Sheet", code, cards, folder.path());
         let png = folder.path().join("contact-sheet-dark.png");
-        // Written anew if it is another file.
+        // Written again if it is another file.
         let last = std::cell::Cell::new(0);
         let anew = || {
             let file = std::os::unix::fs::MetadataExt::ino(&fs::metadata(&png).unwrap());

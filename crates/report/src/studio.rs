@@ -5,7 +5,8 @@ use serde::Serialize;
 
 use crate::{Data, ReportError};
 
-/// What a script expects of a browser, and must not vary: there is no clock and no chance here.
+/// Functions of a browser that a script expects, and that must not vary: there is no clock and no
+/// chance here.
 const PRELUDE: &str = "
     globalThis.setTimeout = () => 0;
     globalThis.clearTimeout = () => {};
@@ -15,7 +16,7 @@ const PRELUDE: &str = "
 
 /// Room for the script's calls; ECharts nests deeper than the engine's default allows.
 const STACK: usize = 4 << 20;
-/// Of a thread that draws: the engine's, and as much again for what is around it.
+/// Of a thread that draws: the engine's stack, and the same again for its callers.
 pub(crate) const THREAD_STACK: usize = 2 * STACK;
 
 /// Light or dark.
@@ -27,7 +28,7 @@ pub enum Mode {
     Dark,
 }
 
-/// Which of the script's figures there are: what reads the data.
+/// Which set of the script's figures: it selects the reader of the data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Opener {
     /// Those of a report.
@@ -47,7 +48,7 @@ impl Opener {
 
 /// Data with the script that draws it.
 pub struct Studio {
-    // Fields drop in this order: what lives in the engine goes before it.
+    // Fields drop in this order: values in the engine before the engine.
     svg: Persistent<Function<'static>>,
     names: Vec<String>,
     context: Context,
@@ -109,7 +110,7 @@ impl Studio {
     }
 }
 
-/// What the script threw, or what the engine refused.
+/// The exception of the script, or the error of the engine.
 fn thrown(ctx: &Ctx<'_>, figure: &str, error: rquickjs::Error) -> ReportError {
     let message = match error {
         rquickjs::Error::Exception => rquickjs::CaughtError::from_error(ctx, error).to_string(),

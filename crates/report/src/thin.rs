@@ -1,4 +1,4 @@
-//! Few points that say what many do: a line of 1,000 pixels needs no 10,000 points.
+//! Fewer points for the same picture: a line of 1,000 pixels needs no 10,000 points.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(crate) fn round(value: f64) -> f64 {
 }
 
 /// A histogram, in order of delay, as a cumulative distribution. A step is kept when the share has
-/// grown by a hundredth, or what remains has shrunk by a tenth: the tail stays exact.
+/// grown by a hundredth, or the remainder has shrunk by a tenth: the tail stays exact.
 pub(crate) fn cdf(queue: &str, rows: &[&DelayRow]) -> Cdf {
     let all: u64 = rows.iter().map(|row| row.count).sum();
     let mut cdf = Cdf { queue: queue.to_owned(), ms: Vec::new(), share: Vec::new() };
@@ -56,12 +56,12 @@ pub(crate) fn series(points: &[(f64, Option<f64>)]) -> (Vec<f64>, Vec<Option<f64
         .unzip()
 }
 
-/// The most lines of a scope, in order of appearance: groups, say. More are not told apart in a
-/// figure.
+/// Maximum number of lines of a scope, in order of appearance: groups, say. More cannot be distinguished
+/// in a figure.
 pub(crate) const LINES: usize = 64;
 
-/// The time series of a run as they are read: first counted, then thinned to what [`series`] leaves
-/// of them.
+/// The time series of a run as they are read: first counted, then thinned to the rows that
+/// [`series`] leaves of them.
 #[derive(Clone, Default)]
 pub(crate) struct Lines {
     places: BTreeMap<(Scope, String), usize>,
@@ -77,7 +77,7 @@ struct Line {
     count: usize,
     seen: usize,
     rows: Vec<SeriesRow>,
-    /// Samples that have not become a row yet, and the sums of what they have.
+    /// Samples that have not become a row yet, and their sums.
     waiting: usize,
     sums: [Mean; 6],
 }
@@ -123,7 +123,7 @@ impl Lines {
         }
     }
 
-    /// What is left: rows of one line after the other.
+    /// The remaining rows, of one line after the other.
     pub fn into_rows(self) -> Vec<SeriesRow> {
         self.lines.into_iter().flat_map(|line| line.rows).collect()
     }
@@ -188,7 +188,7 @@ mod tests {
         let rows: Vec<DelayRow> = (0..5000).map(|i| row(f64::from(i), 1)).collect();
         let cdf = cdf("L", &rows.iter().collect::<Vec<_>>());
         assert!(cdf.ms.len() < 200, "{} points", cdf.ms.len());
-        // The last ten packets of 5000 are told apart in steps of a tenth of what remains.
+        // The last ten packets of 5000 are kept in steps of a tenth of the remainder.
         assert!(cdf.share.iter().filter(|share| **share > 0.998).count() >= 8);
     }
 
@@ -201,7 +201,7 @@ mod tests {
         assert!(values.iter().all(|value| *value == Some(1.0)));
     }
 
-    /// However many samples there are, what is kept of a line is what would be drawn of it.
+    /// However many samples there are, only drawable points of a line are kept.
     #[test]
     fn lines_that_are_thinned_as_they_are_read_are_drawn_alike() {
         for count in [1, 299, 300, 301, 1000, 12_345] {

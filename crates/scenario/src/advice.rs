@@ -1,11 +1,11 @@
-//! What is legal but seldom meant.
+//! Settings that are legal but seldom intended.
 
 use l4s_aqm::dualpi2::Classify;
 use l4s_cc::WantedEcn;
 
 use l4s_model::{EcnMode, Scenario};
 
-/// What a user of this scenario should know before reading its results.
+/// A note that a user of this scenario should read before its results.
 pub fn advice(scenario: &Scenario) -> Option<String> {
     let l4s_aqm::Config::DualPi2(dualpi2) = &scenario.aqm else { return None };
     let sends_ect0 = |ecn: EcnMode| matches!(ecn, EcnMode::Auto | EcnMode::Classic);

@@ -5,7 +5,7 @@ use crate::{Faults, Plan};
 /// A scenario that comes with l4s.
 #[derive(Clone, Copy, Debug)]
 pub struct Bundled {
-    /// What `l4s run` takes.
+    /// The name for `l4s run`.
     pub name: &'static str,
     /// Its text.
     pub text: &'static str,

@@ -1,4 +1,4 @@
-//! What there is to choose from: every discipline and congestion control with its settings.
+//! The catalogue: every discipline and congestion control with its settings.
 
 use l4s_units::param::{Configurable, Kind, Value};
 
@@ -7,7 +7,7 @@ use l4s_units::param::{Configurable, Kind, Value};
 pub struct Described {
     /// Its name, as in `kind = "dualpi2"`.
     pub kind: &'static str,
-    /// What it is, in one line.
+    /// Its description, in one line.
     pub about: &'static str,
     /// Its profiles; the first is the default.
     pub profiles: Vec<Profile>,
@@ -29,7 +29,7 @@ pub struct Profile {
 pub struct Setting {
     /// Its key.
     pub name: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub doc: &'static str,
     /// Which values it takes.
     pub kind: Kind,

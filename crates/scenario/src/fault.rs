@@ -1,4 +1,4 @@
-//! What is wrong with a scenario: where, what was found, what is accepted, what to do.
+//! Faults of a scenario: place, value, accepted values, remedy.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -24,7 +24,7 @@ pub struct Fault {
     pub excerpt: String,
     /// How many characters of it, from `column` on, are meant; at least 1.
     pub width: usize,
-    /// What was found and what is accepted.
+    /// The value that was found and the accepted ones.
     pub message: String,
     /// The nearest spelling, or another way out.
     pub help: Option<String>,
@@ -82,7 +82,7 @@ struct Found {
 }
 
 impl Place {
-    /// What faults are sorted by.
+    /// The sort key of faults.
     fn order(&self) -> (usize, usize) {
         (self.source, self.bytes.start)
     }
@@ -94,7 +94,7 @@ impl Gathered {
         self.add_with(place, || (message.into(), help));
     }
 
-    /// As [`Gathered::add`], of what there may be as many as there are words in the text: message and
+    /// As [`Gathered::add`], for faults that may be as many as the words of the text: message and
     /// help are only made where they are shown.
     pub fn add_with(&mut self, place: &Place, fault: impl FnOnce() -> (String, Option<String>)) {
         self.count += 1;
@@ -126,7 +126,7 @@ impl Gathered {
         self.runs += 1;
     }
 
-    /// How often [`Gathered::add`] was called: tells whether a step found something.
+    /// The number of calls of [`Gathered::add`]: shows whether a step found a fault.
     pub fn count(&self) -> usize {
         self.count
     }

@@ -16,7 +16,7 @@ pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 3600);
 pub(crate) struct Field<T> {
     /// The key.
     pub name: &'static str,
-    /// What it means, in one line.
+    /// Its meaning, in one line.
     pub doc: &'static str,
     /// Whether the table is refused without it.
     pub required: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Field<T> {
 /// Why a value does not fit its key.
 #[derive(Debug)]
 pub(crate) struct Refusal {
-    /// What is accepted.
+    /// The accepted values.
     pub expected: String,
     /// The nearest spelling, or another way out, in words.
     pub help: Option<String>,
@@ -91,8 +91,8 @@ pub(crate) fn read_table<T>(
     }
 }
 
-/// Whether a key of `table` that is none of `names` is probably meant to be `name`: then it is the fault,
-/// and that `name` is missing is none.
+/// Whether a key of `table` that is none of `names` is probably meant to be `name`: then it is the
+/// fault, and that `name` is missing is none.
 pub(crate) fn is_misspelt(name: &str, table: &Table, names: &[&str]) -> bool {
     let unknown = table.entries.iter().filter(|entry| !names.contains(&entry.key.as_str()));
     unknown.take(100).any(|entry| nearest(&entry.key, names.iter().copied()) == Some(name))
@@ -114,7 +114,7 @@ pub(crate) fn unknown_key(
 
 /// A quantity with a unit, as its type reads it.
 pub(crate) trait Quantity: FromStr<Err = ParseError> + PartialOrd + Display + Copy {
-    /// What it is called, with an example.
+    /// Its name, with an example.
     const EXAMPLE: &'static str;
 }
 
@@ -134,7 +134,7 @@ impl Quantity for Frequency {
     const EXAMPLE: &'static str = "a number of times per second such as \"100/s\"";
 }
 
-/// What a number without a unit is told.
+/// The message for a number without a unit.
 pub(crate) fn without_unit(node: &Node) -> Option<String> {
     let number = matches!(node.item, Item::Integer(_) | Item::Float(_));
     number.then(|| "a number needs its unit".to_owned())
@@ -184,7 +184,7 @@ pub(crate) fn flag(node: &Node) -> Result<bool, Refusal> {
     }
 }
 
-/// One of these words, as what it stands for.
+/// One of these words, as the value that it stands for.
 pub(crate) fn word<V: Copy>(node: &Node, words: &[(&'static str, V)]) -> Result<V, Refusal> {
     let names = || words.iter().map(|(name, _)| *name);
     let found = node.text().unwrap_or("");
@@ -194,7 +194,7 @@ pub(crate) fn word<V: Copy>(node: &Node, words: &[(&'static str, V)]) -> Result<
     })
 }
 
-/// The word that stands for a value: what [`word`] reads.
+/// The word that stands for a value: the inverse of [`word`].
 pub(crate) fn written<V: Copy + PartialEq>(words: &[(&'static str, V)], value: V) -> Option<Item> {
     words.iter().find(|(_, meant)| *meant == value).map(|(name, _)| text(name))
 }
@@ -226,7 +226,7 @@ pub(crate) fn codepoint(node: &Node) -> Result<Ecn, Refusal> {
     word(node, &words)
 }
 
-/// The value for a declared setting; `None` for what none of them takes.
+/// The value for a declared setting; `None` for a type that no setting has.
 pub(crate) fn raw(node: &Node) -> Option<Raw> {
     Some(match &node.item {
         Item::Text(text) => Raw::Text(text.clone()),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The FNV-1a hash of what is written to it: the same on every machine and in every version.
+/// The FNV-1a hash of the written bytes: the same on every machine and in every version.
 #[derive(Clone, Copy, Debug)]
 pub struct Fingerprint(u64);
 

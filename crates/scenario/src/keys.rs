@@ -23,7 +23,7 @@ pub struct Keys {
 pub struct Key {
     /// Its name.
     pub name: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub doc: &'static str,
     /// Whether the table is refused without it.
     pub required: bool,

@@ -1,9 +1,9 @@
 //! Scenario files: which flows meet at which bottleneck.
 //!
 //! A [`Plan`] is read from TOML and the command line's `--set KEY=VALUE`: every sweep is unfolded
-//! into [`Point`]s, each a resolved [`Scenario`](l4s_model::Scenario). What is unknown, out of range or contradictory
-//! is refused before anything runs, as [`Faults`] that say where, what was found, what is
-//! accepted and which spelling is nearest.
+//! into [`Point`]s, each a resolved [`Scenario`](l4s_model::Scenario). Unknown, out-of-range or
+//! contradictory settings are refused before anything runs. The [`Faults`] give the place, the
+//! value, the accepted values and the nearest spelling.
 //!
 //! ```
 //! let text = r#"
@@ -27,8 +27,9 @@
 //! An `[[assert]]` is read with the scenario of its run, so that a path that its summary cannot have is
 //! such a fault too.
 //!
-//! In the order of a file's way in: `tree` (TOML with places), `sweep` (points), `schema` (what
-//! may stand where) with `field` and `settings`, and a [`Scenario`](l4s_model::Scenario) as result; `show` is the way back.
+//! In the order of a file's way in: `tree` (TOML with places), `sweep` (points), `schema` (the allowed
+//! contents) with `field` and `settings`, and a [`Scenario`](l4s_model::Scenario) as result; `show`
+//! is the way back.
 
 // The random scenarios of the integration tests serve the unit tests too.
 #[cfg(test)]

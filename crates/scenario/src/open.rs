@@ -1,4 +1,4 @@
-//! From what the user calls it to a plan: a bundled name, a file, or the text itself.
+//! From the user's argument to a plan: a bundled name, a file, or the text itself.
 
 use std::fs;
 use std::io::Read;
@@ -19,9 +19,9 @@ pub enum Refused {
     /// It cannot be read.
     #[error("{message}")]
     Unreadable {
-        /// What, and why.
+        /// The problem, and its reason.
         message: String,
-        /// What to do.
+        /// The action.
         help: Option<String>,
     },
 }
@@ -45,7 +45,7 @@ impl Plan {
 pub fn source(scenario: &str) -> Result<(String, String), Refused> {
     match bundled::find(scenario) {
         Some(bundled) => Ok((format!("{}.toml", bundled.name), bundled.text.to_owned())),
-        // What was written in a program is in no file, but can be run again: the text itself is
+        // A scenario of a program is in no file, but can be run again: the text itself is
         // the word on the command line. No path has a line feed.
         None if scenario.contains('\n') => Ok(("scenario".to_owned(), scenario.to_owned())),
         None => Ok((scenario.to_owned(), read(scenario)?)),

@@ -18,10 +18,10 @@ const MOST_FLOWS: usize = 20_000_000;
 /// The most memory that all its runs may take before any of them is run.
 const MOST_BYTES: usize = 2 << 30;
 
-/// What making a plan may cost, and whether it is to go on.
+/// The limit on the cost of making a plan, and whether to continue.
 ///
-/// Reading a text costs time in proportion to its length, which is limited; of what comes then the
-/// cost is counted in steps: a value that is read for a run, or a `[[sweep.skip]]` that is looked at.
+/// Reading a text costs time in proportion to its length, which is limited. The cost of the rest
+/// is counted in steps: a value that is read for a run, or a `[[sweep.skip]]` that is examined.
 /// A step takes some 0.1 us.
 #[derive(Clone, Copy)]
 pub struct Budget<'a> {
@@ -52,7 +52,7 @@ pub struct Plan {
     pub question: Option<String>,
     /// Its text, as read.
     pub text: String,
-    /// What varies from run to run, in order: a key or `case`, and its values as shown.
+    /// The keys that vary from run to run, in order: a key or `case`, and its values as shown.
     pub sweep: Vec<(String, Vec<String>)>,
     /// The runs, at least one.
     pub points: Vec<Point>,
@@ -61,18 +61,18 @@ pub struct Plan {
 /// One run of a plan.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Point {
-    /// What the sweep and the command line set, without the seed: key and value, in order.
+    /// The settings of the sweep and the command line, without the seed: key and value, in order.
     pub set: Vec<(String, String)>,
     /// The `--set KEY=VALUE` that make the plan just this run.
     pub pins: Vec<(String, String)>,
-    /// What is run.
+    /// The scenario of the run.
     pub scenario: Scenario,
-    /// What must hold of its summary.
+    /// The conditions on its summary.
     pub asserts: Arc<[Assert]>,
 }
 
 impl Plan {
-    /// Reads a scenario. `name` is what messages call the text; `set` are `KEY=VALUE` from the
+    /// Reads a scenario. `name` is the text's name in messages; `set` are `KEY=VALUE` from the
     /// command line.
     pub fn parse(name: &str, text: &str, set: &[String]) -> Result<Plan, Faults> {
         Plan::parse_within(name, text, set, &Budget::default())
@@ -106,7 +106,7 @@ impl Plan {
     /// As [`Plan::repeated`].
     ///
     /// # Errors
-    /// Says what it is too much of.
+    /// The plan would be too large.
     pub fn repeat(self, times: u64) -> Result<Plan, String> {
         let all = |one: usize| (one as u64).saturating_mul(times);
         let runs = all(self.points.len());
@@ -140,7 +140,7 @@ impl Plan {
     /// Adds assertions about the summary of every run, of the command line.
     ///
     /// # Errors
-    /// The syntax of one is wrong, or it names what the summary of a run does not have.
+    /// The syntax of one is wrong, or it names a quantity that the summary of a run does not have.
     pub fn assert(mut self, texts: &[String]) -> Result<Plan, Faults> {
         let source = |text: &String| Source { name: "--assert".to_owned(), text: text.clone() };
         let sources: Vec<_> = texts.iter().map(source).collect();
@@ -164,18 +164,18 @@ impl Plan {
     }
 }
 
-/// The text of a scenario, read once, of which plans can be made with this or that set.
+/// The text of a scenario, read once. Plans with different settings can be made of it.
 #[derive(Clone, Debug)]
 pub struct Template {
     source: Source,
     root: Table,
     sweep: Sweep,
-    /// What is wrong with its sweep, told together with what is wrong in its runs.
+    /// The faults of its sweep, reported together with those of its runs.
     gathered: Gathered,
 }
 
 impl Template {
-    /// Reads a text. `name` is what messages call it.
+    /// Reads a text. `name` is its name in messages.
     ///
     /// # Errors
     /// It is not TOML. All else that may be wrong is found with its runs.
@@ -223,7 +223,7 @@ impl Template {
         self.plan(set, MAX_POINTS, budget)
     }
 
-    /// What messages call the text.
+    /// The name of the text in messages.
     pub fn name(&self) -> &str {
         &self.source.name
     }
@@ -280,8 +280,8 @@ impl Point {
             + changes.iter().map(|change| size_of_val(&change.rtts[..])).sum::<usize>()
     }
 
-    /// The command that repeats just this run, on the substrate `on`. `scenario` is what the user
-    /// called it.
+    /// The command that repeats just this run, on the substrate `on`. `scenario` is the user's name
+    /// for it.
     pub fn command(&self, scenario: &str, on: &str) -> String {
         let mut command = format!("l4s run {}", shell_word(scenario));
         if on != "sim" {
@@ -299,7 +299,7 @@ impl Point {
 #[derive(Clone, Debug)]
 pub struct Override {
     source: Source,
-    /// `None` where the text is no `KEY=VALUE`, which is a fault of whatever plan it is applied to.
+    /// `None` where the text is no `KEY=VALUE`, which is a fault of every plan that it is applied to.
     setting: Option<Setting>,
 }
 
@@ -331,7 +331,7 @@ impl Override {
         self.source.text.split_once('=').map_or("", |(_, value)| value)
     }
 
-    /// What it sets, as `sources[number]`.
+    /// The setting, as `sources[number]`.
     fn setting(&self, number: usize, gathered: &mut Gathered) -> Option<Setting> {
         let Some(mut setting) = self.setting.clone() else {
             let place = Place { source: number, bytes: 0..self.source.text.len() };
@@ -369,14 +369,14 @@ pub fn discipline(kind: &'static str, set: &[Override]) -> Result<l4s_aqm::Confi
 
 type Points = (Vec<Point>, Option<String>);
 
-/// What runs are made of.
+/// The parts of a run.
 struct Asked<'a> {
     root: &'a Table,
     sweep: &'a Sweep,
     /// Set at the end of every run.
     last: &'a [Setting],
     default_name: &'a str,
-    /// How many runs are wanted.
+    /// The maximum number of runs.
     most: usize,
 }
 
@@ -494,17 +494,17 @@ impl Lists {
     }
 }
 
-/// After so many runs with faults nothing else is looked for.
+/// After this number of runs with faults the search ends.
 const MOST_WRONG: usize = 1000;
 
-/// What is left of a budget.
+/// The rest of a budget.
 struct Spent<'a> {
     left: u64,
     budget: &'a Budget<'a>,
 }
 
 impl Spent<'_> {
-    /// Whether so many steps may be taken; `gathered` says why not.
+    /// Whether this number of steps may be taken; `gathered` gets the reason if not.
     fn may(&mut self, steps: u64, place: &Place, gathered: &mut Gathered) -> bool {
         if (self.budget.cancelled)() {
             gathered.add(place, "reading it was cancelled", None);

@@ -1,4 +1,4 @@
-//! What is wrong, as people are told.
+//! Faults, in words for people.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use l4s_units::printable_lines;
 use crate::{Fault, Faults, Refused};
 
 impl Faults {
-    /// Every fault with its line, and what to do.
+    /// Every fault with its line, and the remedy.
     pub fn report(&self) -> String {
         let reports: Vec<_> = self.0.iter().map(reported).collect();
         let count = match reports.len() {
@@ -19,7 +19,7 @@ impl Faults {
 }
 
 impl Fault {
-    /// The key that it is about, such as `link.rate`: what its message begins with.
+    /// The key that it is about, such as `link.rate`: the beginning of its message.
     pub fn key(&self) -> Option<&str> {
         let (key, _) = self.message.strip_prefix('`')?.split_once('`')?;
         Some(key)
@@ -27,7 +27,7 @@ impl Fault {
 }
 
 impl Refused {
-    /// Why there is no plan, and what to do.
+    /// Why there is no plan, and the remedy.
     pub fn report(&self) -> String {
         match self {
             Refused::Scenario(faults) => faults.report(),
@@ -36,7 +36,7 @@ impl Refused {
     }
 }
 
-/// What is wrong without a place in a text, and what to do.
+/// A fault without a place in a text, and the remedy.
 pub fn report(message: &str, help: Option<&str>) -> String {
     let help = help.map(|help| format!("  help: {}\n", printable_lines(help)));
     let help = help.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What may stand in a scenario, and what a whole one must satisfy.
+//! The allowed contents of a scenario, and the conditions on a whole one.
 
 mod app;
 mod assert;
@@ -53,7 +53,7 @@ pub(crate) struct Head {
 pub(crate) const HEAD: &[Field<Head>] = &[
     Field {
         name: "name",
-        doc: "what results call it",
+        doc: "its name in results",
         required: false,
         read: |head, node| line(node, 100).map(|name| head.name = name),
         write: |head| Some(text(&head.name)),
@@ -150,7 +150,7 @@ fn few_tables<'a>(
     }
 }
 
-/// What a text describes.
+/// The contents of a text.
 pub(crate) struct Described {
     pub scenario: Scenario,
     pub asserts: Vec<Assert>,
@@ -259,7 +259,7 @@ pub(crate) fn discipline(
     Some(config)
 }
 
-/// What the sources of a run must satisfy together, and the buffer for them.
+/// The conditions on all sources of a run together, and the buffer for them.
 fn sources(
     root: &Table,
     groups: &[(Group, &Table)],
@@ -367,8 +367,8 @@ pub(crate) fn naming_key(list: &str) -> &'static str {
     if is_of_group(list) { "group" } else { "name" }
 }
 
-/// The names of the groups, UDP sources or further links of `root`, or of the groups that have downloads or
-/// applications.
+/// The names of the groups, UDP sources or further links of `root`, or of the groups that have
+/// downloads or applications.
 pub(crate) fn source_names<'a>(root: &'a Table, list: &str) -> Vec<&'a str> {
     let nodes = root.get(list).and_then(Node::list).unwrap_or_default();
     let names = nodes.iter().filter_map(|node| node.table()?.get(naming_key(list))?.text());
@@ -383,7 +383,7 @@ pub fn group_names(text: &str) -> Vec<String> {
     source_names(&root, "group").into_iter().map(str::to_owned).collect()
 }
 
-/// The groups and UDP sources by name, for what refers to them.
+/// The groups and UDP sources by name, for references.
 pub(crate) struct Names<'a> {
     /// Groups, as they are written.
     groups: Vec<&'a str>,
@@ -413,8 +413,8 @@ impl<'a> Names<'a> {
         Names { groups: named, sources, written_groups, written, places, sound: groups.len() }
     }
 
-    /// The place of a group; `None` where there is none of that name, which is told at `node` as a fault
-    /// of `path`, or where it is wrong in itself, which was told already.
+    /// The place of a group. `None` where there is none of that name, which is reported at `node`
+    /// as a fault of `path`, or where it has faults itself, which were reported already.
     fn group(
         &self,
         name: &str,

@@ -52,7 +52,7 @@ pub(crate) fn kind(
     found.copied()
 }
 
-/// Reads a configuration. `prepare` is told the profile's values, before any setting is applied.
+/// Reads a configuration. `prepare` gets the profile's values, before any setting is applied.
 pub(crate) fn configure<C: Configurable>(
     table: &Table,
     place: &Place,
@@ -107,7 +107,8 @@ pub(crate) fn configure<C: Configurable>(
         applied.push((param, value, entry));
     }
 
-    // What settings derive or leave in others must be what these take: it is shown, and read back.
+    // Values that settings derive or leave in others must be accepted by these: they are shown, and
+    // read back.
     let sound = gathered.count() == faults_before;
     for param in C::PARAMS.iter().filter(|_| sound) {
         let value = (param.get)(&config).filter(|value| !param.kind.admits(*value));

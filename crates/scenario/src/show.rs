@@ -182,8 +182,8 @@ impl Shown {
         l4s_cc::for_each_control!(write);
     }
 
-    /// Writes the profile that `config` is nearest to, and its settings. `prepare` does to a
-    /// profile what reading does before any setting is applied, and says which setting need not be
+    /// Writes the profile that `config` is nearest to, and its settings. `prepare` changes a
+    /// profile as reading does before any setting is applied, and returns a setting that need not be
     /// written then.
     fn configuration<C: Configurable + PartialEq>(
         &mut self,
@@ -204,10 +204,10 @@ impl Shown {
     }
 }
 
-/// The profile that differs in the fewest settings: the one that it was made from, or as good; and
-/// the setting that need not be written beside it. As good is only what agrees in settings too that
-/// are not shown, since they mean nothing as it is: another one may be changed later, and then they
-/// do.
+/// The profile that differs in the fewest settings: the original one, or an equivalent; and
+/// the setting that need not be written beside it. An equivalent profile also agrees in settings that
+/// are not shown because they have no effect at present: a later change of another setting may give
+/// them one.
 fn nearest<C: Configurable + PartialEq>(
     config: &C,
     prepare: &dyn Fn(&mut C) -> &'static str,

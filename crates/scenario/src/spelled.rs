@@ -1,4 +1,4 @@
-//! A run with every choice made, as keys and values: what each key would be set to.
+//! A run with every choice made, as keys and values: the setting of each key.
 
 use crate::Point;
 use crate::schema::naming_key;

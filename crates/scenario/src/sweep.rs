@@ -1,4 +1,4 @@
-//! From one file to many runs: `[sweep]`, its cases, and what the command line sets.
+//! From one file to many runs: `[sweep]`, its cases, and the settings of the command line.
 //!
 //! The runs are every case with every combination of the other keys' values, the first key
 //! slowest, less those that a `[[sweep.skip]]` names. Cases under another name, `[[sweep.NAME]]`
@@ -23,18 +23,18 @@ pub(crate) struct Setting {
     pub value: Node,
 }
 
-/// What is set together for one step along an axis.
+/// The settings together for one step along an axis.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     /// Applied to the base in this order.
     pub settings: Vec<Setting>,
-    /// What results show.
+    /// The settings as results show them.
     pub shown: Vec<(String, String)>,
-    /// What `--set` selects the step with.
+    /// The settings with which `--set` selects the step.
     pub pins: Vec<(String, String)>,
 }
 
-/// A key or the list of cases, with what it runs through.
+/// A key or the list of cases, with its steps.
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
     /// The key, or the name of the cases.
@@ -407,7 +407,7 @@ fn is_whole(path: &str, table: &Table) -> bool {
     !table.dotted && matches!(last, Some("aqm" | "cc" | "start" | "size"))
 }
 
-/// Lets the command line pin axes. Returns what is left for the end of every run.
+/// Lets the command line pin axes. Returns the settings that are left for the end of every run.
 pub(crate) fn pin(
     axes: &mut Vec<Axis>,
     set: Vec<Setting>,
@@ -447,7 +447,7 @@ fn pin_case(axis: Option<&mut Axis>, setting: &Setting, gathered: &mut Gathered)
     }
 }
 
-/// Whether setting the key `outer` leaves nothing of what the key `inner` was set to before: it is
+/// Whether setting the key `outer` overrides an earlier setting of the key `inner` completely: it is
 /// the same key, a table around it (`aqm` around `aqm.target`), or has a wildcard in its place.
 pub fn covers(outer: &str, inner: &str) -> bool {
     let mut inner = inner.split('.');
@@ -476,7 +476,7 @@ impl Sweep {
 /// looked at for the steps that it names alone, and combinations that are skipped are so at once.
 pub(crate) struct Runs<'a> {
     axes: &'a [Axis],
-    /// For each axis, what it means to a skip, by its number.
+    /// For each axis, its meaning for a skip, by its number.
     parts: Vec<HashMap<usize, Part>>,
     /// The step of each axis.
     digits: Vec<usize>,
@@ -493,7 +493,7 @@ pub(crate) struct Runs<'a> {
 /// A skip that is possible: its number, and a bit for each condition that is left.
 type Open = (usize, u64);
 
-/// What an axis means to a skip.
+/// The meaning of an axis for a skip.
 #[derive(Default)]
 struct Part {
     /// The conditions that each of these steps fulfils.
@@ -525,7 +525,7 @@ impl<'a> Runs<'a> {
         for skip in &sweep.skips {
             let keys = skip.iter().map(|setting| (setting.path.as_str(), setting.value.plain()));
             let mut steps: Vec<_> = keys.filter_map(|key| conditions.get(&key)).collect();
-            // What every combination fulfils is no condition.
+            // A condition that every combination fulfils is none.
             let is_sure = |(axis, _): &(usize, usize)| axes[*axis].steps.len() == 1;
             steps.retain(|steps| !steps.iter().any(is_sure));
             steps.sort();
@@ -563,7 +563,7 @@ impl<'a> Runs<'a> {
         std::mem::take(&mut self.looked)
     }
 
-    /// Sorts the skips that are possible before the step of an axis by what they are with each.
+    /// Sorts the skips that are possible before the step of an axis by their state with each.
     fn sort(&mut self, axis: usize) {
         let (with, any) = &mut self.with[axis];
         with.iter_mut().for_each(Vec::clear);

@@ -13,14 +13,14 @@ pub(crate) struct Node {
     pub place: Place,
 }
 
-/// What a value is.
+/// The type of a value.
 #[derive(Clone, Debug)]
 pub(crate) enum Item {
     Text(String),
     Integer(i64),
     Float(f64),
     Bool(bool),
-    /// What no key takes: dates, and integers of more than 64 bits.
+    /// Types that no key has: dates, and integers of more than 64 bits.
     Other(String),
     List(Vec<Node>),
     Table(Table),
@@ -142,7 +142,7 @@ impl Node {
         }
     }
 
-    /// What was found, for a message: as TOML, long ones cut.
+    /// The value, for a message: as TOML, long ones cut.
     pub fn found(&self) -> String {
         let text = match &self.item {
             Item::Table(table) if !table.entries.is_empty() => "a table".to_owned(),
@@ -242,7 +242,7 @@ pub fn quoted(text: &str) -> String {
     out + "\""
 }
 
-/// A TOML float: what Rust prints, with a point where TOML needs one.
+/// A TOML float: Rust's notation, with a point where TOML needs one.
 pub(crate) fn number(x: f64) -> String {
     match format!("{x:?}") {
         nan if x.is_nan() => nan.to_lowercase(),

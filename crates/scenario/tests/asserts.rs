@@ -1,4 +1,5 @@
-//! Assertions of a scenario and of the command line: where they come from, and what they are refused for.
+//! Assertions of a scenario and of the command line: where they come from, and what they are
+//! refused for.
 
 use l4s_scenario::{Faults, Plan, Template, show};
 
@@ -114,7 +115,7 @@ fn a_queue_that_one_run_of_a_sweep_does_not_have_names_the_run() {
 #[test]
 fn other_bad_input() {
     for (text, place, message) in [
-        ("[[assert]]\n", "11:1", "`assert.that` is missing: what must hold of the summary"),
+        ("[[assert]]\n", "11:1", "`assert.that` is missing: a condition on the summary"),
         (
             "[[assert]]\ntat = 'seed > 0'\n",
             "12:1",

@@ -152,9 +152,9 @@ refuses! {
         "s.toml:22:27: `group.cc.slow_start_exit` is no longer a setting of prague; `slow_start`: \
          \"halve\", \"gentle\", or \"quick\" for \"third\"";
     rules_of_no_detector: "\"cubic\"" => "{ kind = \"prague\", detector = \"best\" }",
-        "s.toml:22:27: `group.cc.detector` has no effect beside the other settings; the rules that tell \
-         a Classic queue: the paper's, also with its filter of re-routes, those of Prague 0.6 for Linux, or \
-         the best by measurement";
+        "s.toml:22:27: `group.cc.detector` has no effect beside the other settings; the rules that \
+         detect a Classic queue: the paper's (also with its filter of re-routes), those of Prague 0.6 for Linux, \
+         or the best by measurement";
     a_window_of_nothing: "\"cubic\"" => "{ kind = \"prague\", profile = \"best\", min_window = 0 }",
         "s.toml:22:58: `group.cc.min_window`: found 0, expected a number from 0.0625 to 2";
     dctcp_without_ecn: "flows = 1" => "ecn = \"off\"",
@@ -295,7 +295,7 @@ refuses_more! {
         "[[web]]\ngroup = \"A\"\nrate = \"1/s\"\nstart = \"6s\"\nstop = \"5s\"",
         "s.toml:13:8: `web.stop`: 5s is not after the start at 6s";
     a_hop_without_a_name: "[[hop]]\nrate = \"1mbit\"",
-        "s.toml:9:1: `hop.name` is missing: what results call the link";
+        "s.toml:9:1: `hop.name` is missing: the link's name in results";
     a_hop_without_a_rate: "[[hop]]\nname = \"H\"",
         "s.toml:9:1: `hop.rate` is missing: bits per second, 14 B of Ethernet per packet included, \
          such as \"120mbit\"";
@@ -337,7 +337,7 @@ refuses_more! {
     an_app_of_an_unknown_group: "[[app]]\ngroup = \"C\"\nrate = \"1mbit\"",
         "s.toml:10:9: `app.group`: there is no group `C`, expected `A` or `B`";
     an_app_without_a_rate: "[[app]]\ngroup = \"A\"",
-        "s.toml:9:1: `app.rate` is missing: what it writes into each flow, on average, such as \
+        "s.toml:9:1: `app.rate` is missing: the mean rate that it writes into each flow, such as \
          \"4mbit\"";
     an_unknown_key_of_an_app: "[[app]]\ngroup = \"A\"\nrate = \"1mbit\"\nfsp = 30",
         "s.toml:12:1: `app.fsp`: unknown key, expected `group`, `rate`, `fps`, `flows`, `adapt`, `hold`, \

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use l4s_aqm::foreign::{self, Case, Judge, Verdict};
+use l4s_aqm::foreign::{self, Context, Policy, Verdict};
 use l4s_aqm::{Backlog, Config, Limit, Queue, codel, dualpi2, fifo, pi2};
 use l4s_model::{Group, Link, Scenario};
 use l4s_observe::{Observer, Traced};
@@ -20,11 +20,11 @@ struct Ramp {
     credit: [f64; 2],
 }
 
-impl Judge for Ramp {
-    fn depart(&mut self, case: &Case, _: Queue) -> Verdict {
-        let above = case.sojourn.saturating_sub(Duration::from_millis(1));
+impl Policy for Ramp {
+    fn depart(&mut self, context: &Context, _: Queue) -> Verdict {
+        let above = context.sojourn.saturating_sub(Duration::from_millis(1));
         let p_prime = (above.as_millis_f64() / 20.0).min(0.5);
-        let l4s = matches!(case.ecn, Ecn::Ect1 | Ecn::Ce);
+        let l4s = matches!(context.ecn, Ecn::Ect1 | Ecn::Ce);
         let (probability, class) = if l4s { (2.0 * p_prime, 0) } else { (p_prime * p_prime, 1) };
         self.credit[class] += probability;
         if self.credit[class] < 1.0 {
@@ -34,12 +34,12 @@ impl Judge for Ramp {
         Verdict::Mark
     }
 
-    fn arrive(&mut self, _: &Case, _: Queue) -> Verdict {
+    fn arrive(&mut self, _: &Context, _: Queue) -> Verdict {
         Verdict::Forward
     }
 
     // For two queues, and for a timer: this AQM has neither.
-    fn classify(&mut self, _: &Case) -> Queue {
+    fn classify(&mut self, _: &Context) -> Queue {
         Queue::Q
     }
     fn l_goes_first(&mut self, _: Duration, _: Duration, _: Time) -> bool {
@@ -54,7 +54,7 @@ fn yours() -> Config {
         dual: false,
         limit: Limit::packets(1000),
         tick: None,
-        appoint: Arc::new(|_| Box::new(Ramp::default())),
+        factory: Arc::new(|_| Box::new(Ramp::default())),
     })
 }
 

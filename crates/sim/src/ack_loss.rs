@@ -1,7 +1,7 @@
 //! The loss of acknowledgements on their way back.
 //!
 //! Each is lost independently of the others, with one chance for all groups. SYN and request are
-//! spared: what this is for is feedback, and a lost handshake costs a second.
+//! exempt: the model is about feedback, and a lost handshake costs a second.
 
 use l4s_bottleneck::{Stream, stream};
 use l4s_model::Scenario;
@@ -10,7 +10,7 @@ use rand_core::Rng;
 
 use crate::packet::Message;
 
-/// What takes acknowledgements away.
+/// The process that drops acknowledgements.
 #[derive(Debug)]
 pub(crate) struct AckLoss {
     chance: Probability,

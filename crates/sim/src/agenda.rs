@@ -1,4 +1,4 @@
-//! What a scenario sets a time for: flows open, downloads begin, things change.
+//! Scheduled actions of a scenario: flows open, downloads begin, settings change.
 
 use l4s_bottleneck::{Download, Downloads};
 use l4s_model::{Change, FlowId, Scenario, Web};
@@ -6,7 +6,7 @@ use l4s_units::Time;
 
 use crate::app::Writers;
 
-/// What is due.
+/// A due action.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Item {
     /// A long flow or an application opens its connection.

@@ -1,4 +1,4 @@
-//! Applications that write a frame at regular intervals, and what becomes of each frame.
+//! Applications that write a frame at regular intervals, and the outcome of each frame.
 //!
 //! The server writes the first frame when the request has come, and the others from then on. A
 //! frame is delivered when its last byte, and all before it, is at the client; in which segment that
@@ -50,7 +50,7 @@ impl Writer {
         self.under_way.push_back(now);
     }
 
-    /// The delay of the next frame of which all arrived, where the last so many have not: they
+    /// The delay of the next frame that arrived completely, if the last `undelivered` have not: frames
     /// arrive in order.
     pub fn delivered(&mut self, undelivered: usize, now: Time) -> Option<Duration> {
         if self.under_way.len() <= undelivered {

@@ -1,9 +1,8 @@
-//! The connections that there are: those of long flows and of applications for good, those of
-//! downloads while they last.
+//! The present connections. Those of long flows and of applications stay; those of downloads end.
 //!
-//! A download's place is used again once its server has closed, so that memory follows how many
-//! there are at a time, not how many there were. What still comes for a connection that is gone is
-//! told by its number, and meets a closed port.
+//! A download's slot is reused once its server has closed, so that memory follows the number of
+//! concurrent downloads. Packets of a connection that is gone are recognized by its number, and meet
+//! a closed port.
 
 use l4s_model::{FlowId, SourceId};
 use l4s_units::Time;
@@ -43,7 +42,7 @@ impl Connections {
         self.add_app(FlowId::new(self.flows.len() as u32), group, server, client);
     }
 
-    /// Adds the connection of an application, after all long flows. Neither must be called after
+    /// Adds the connection of an application, behind all long flows. Neither must be called after
     /// [`Connections::begin`].
     pub fn add_app(&mut self, flow: FlowId, group: SourceId, server: Sender, client: Client) {
         let owner = Owner { flow, slot: self.flows.len() as u32, group };

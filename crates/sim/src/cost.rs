@@ -1,9 +1,9 @@
-//! What a run takes of memory, counted before anything of it is built.
+//! The memory of a run, computed before anything of it is built.
 //!
-//! All that a run allocates follows from its scenario: what it builds at the start (links, queues,
-//! connections), and what grows up to a bound that the scenario sets (what waits in a buffer, what
-//! is under way, what a sender remembers of both). No count can overflow, and a run may need less
-//! than this, but not more. What an observer keeps comes on top.
+//! All allocations of a run follow from its scenario. Some are made at the start (links, queues,
+//! connections). Others grow up to a bound that the scenario sets (the backlog of a buffer, packets
+//! under way, the senders' records of both). No count can overflow. A run may need less than this, but
+//! not more. The memory of an observer is not included.
 
 use core::fmt;
 
@@ -25,8 +25,8 @@ const SEGMENT: u64 = 96;
 const FRAME: u64 = 2 * 24;
 /// Segments that every connection has room for.
 const FEW: u64 = 32;
-/// How much more than what is under way senders remember, while they wait for what was lost to
-/// come again, as a factor.
+/// Ratio of the records of senders to the packets under way, while they wait for
+/// retransmissions.
 const RECOVERY: u64 = 3;
 /// Bytes of an entry of the heap of timers, and how many a connection has.
 const TIMER: usize = 16;
@@ -44,12 +44,12 @@ const LASTS: f64 = 10.0;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cost {
     terms: Vec<Term>,
-    /// What senders and receivers remember of what waits: it follows from the rest, so that nobody can
-    /// make it less but by that.
+    /// Records of senders and receivers about the backlog. They follow from the other terms, so
+    /// that they can only be reduced by reducing those.
     remembered: Term,
 }
 
-/// A part of it: so many of so many things, of so many bytes.
+/// A part of it: a product of numbers and bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Term {
     counts: Vec<(u64, &'static str)>,
@@ -61,7 +61,7 @@ impl Term {
         Term { counts: counts.to_vec(), each }
     }
 
-    /// The product. What is more than can be counted is the most that can be.
+    /// The product, saturating.
     pub fn bytes(&self) -> u64 {
         self.counts.iter().fold(self.each, |bytes, (count, _)| bytes.saturating_mul(*count))
     }
@@ -78,8 +78,8 @@ impl fmt::Display for Term {
 }
 
 impl Cost {
-    /// Of a run of this scenario, in which at most so many downloads are under way at a time, where
-    /// that is known.
+    /// Of a run of this scenario, with at most this number of downloads under way at a time, if it
+    /// is known.
     pub fn of(scenario: &Scenario, most_downloads: Option<u64>) -> Cost {
         let Scenario { groups, udp, web, apps, hops, changes, .. } = scenario;
         let traffic = Traffic::of(scenario, most_downloads);
@@ -100,7 +100,7 @@ impl Cost {
         all.fold(self.remembered.bytes(), u64::saturating_add)
     }
 
-    /// The largest part of what the scenario itself asks for.
+    /// The largest part that a setting of the scenario determines directly.
     pub fn largest(&self) -> Option<&Term> {
         self.terms.iter().max_by_key(|term| term.bytes())
     }
@@ -137,7 +137,7 @@ fn links(scenario: &Scenario, traffic: &Traffic) -> (Vec<Term>, u64) {
     (terms, waiting)
 }
 
-/// Connections, and what is under way to their servers.
+/// Connections, and packets under way to their servers.
 fn connections(scenario: &Scenario, traffic: &Traffic) -> [Term; 5] {
     let list = |n: u64, what, each: usize| Term::new([(capacity(n), what)], each as u64);
     let all = traffic.flows as u64 + traffic.downloads;
@@ -176,8 +176,8 @@ impl Queues {
         self.queues.saturating_mul(self.queue).saturating_add(places)
     }
 
-    /// What they take in so many places with so many links each. All links of a place together never
-    /// hold more than passes it.
+    /// The terms of `times` places with `links` links each. All links of a place together never
+    /// hold more than the packets that pass it.
     fn terms(&self, times: u64, what: &'static str, links: u64, traffic: &Traffic) -> [Term; 2] {
         let (times, links) = ((times, what), (links, "links"));
         let lists = links.0.saturating_mul(self.lists);
@@ -204,7 +204,7 @@ fn queues(aqm: &l4s_aqm::Config, traffic: &Traffic) -> Queues {
     }
 }
 
-/// What passes.
+/// Packets that pass.
 struct Traffic {
     /// Long flows and those of applications.
     flows: usize,
@@ -219,8 +219,8 @@ struct Traffic {
     /// Packets that TCP can send in the whole run, and all can.
     sent: u64,
     arriving: u64,
-    /// Packets that were delivered within a round trip, but for the first few of each connection;
-    /// and acknowledgements on their way back, at most.
+    /// Upper bound of packets that were delivered within a round trip, except for the first few of each
+    /// connection, and of acknowledgements on their way back.
     under_way: u64,
     returning: u64,
 }
@@ -235,7 +235,7 @@ impl Traffic {
         let longest = groups.iter().map(|group| group.rtt).chain(later).max().unwrap_or_default();
 
         let begun = expected(web, *duration);
-        // What full packets carry in a time, and those that small ones may add to it.
+        // Full packets in a time, and those that small ones may add.
         let small = |span: Duration| {
             let frames = apps.iter().map(|app| frames(app, span)).fold(0, u64::saturating_add);
             let begun = expected(web, span).min(begun);
@@ -285,7 +285,7 @@ impl Traffic {
         limit.packets.min(bytes).min(memory).saturating_add(1).min(self.arriving)
     }
 
-    /// Packets of this size that so many bytes hold, beside small ones of that size.
+    /// Packets of this size within these bytes, beside small ones of that size.
     fn within(&self, bytes: Bytes, size: u64, small: u64) -> u64 {
         (bytes.get() / size).saturating_add((bytes.get() / small).min(self.small))
     }
@@ -300,18 +300,18 @@ impl Traffic {
     }
 }
 
-/// What a list that doubles has room for when it has held so many.
+/// The capacity of a list that doubles, after it held this number.
 fn capacity(held: u64) -> u64 {
     held.saturating_add(1).checked_next_power_of_two().unwrap_or(u64::MAX).max(4)
 }
 
-/// Frames of an application in so much time.
+/// Frames of an application in this time.
 fn frames(app: &App, span: Duration) -> u64 {
     let each = (span.as_secs_f64() * app.fps as f64).ceil() as u64 + 1;
     each.saturating_mul(app.flows)
 }
 
-/// Downloads that begin in so much time: six standard deviations more than on average.
+/// Downloads that begin in this time: six standard deviations more than on average.
 fn expected(web: &[Web], span: Duration) -> u64 {
     let mean = web.iter().map(|web| web.rate.as_per_second_f64()).sum::<f64>() * span.as_secs_f64();
     (mean + 6.0 * mean.sqrt()).ceil() as u64

@@ -11,8 +11,8 @@
 //! A `[[hop]]` is another queue and shaper before the bottleneck or behind it ([`Hops`]).
 //!
 //! The extra delay that makes up the base RTT is on the return path, as in DCttH figure 3, and
-//! the return path has no queue. So only links, the heads of the return lines, timers and what
-//! the scenario sets a time for need events; servers and clients act at once.
+//! the return path has no queue. So only links, the heads of the return lines, timers and scheduled
+//! actions need events; servers and clients act at once.
 
 use l4s_aqm::{Departure, DropCause, MarkCause, Queue, Watch};
 use l4s_bottleneck::{Bottleneck, Download, Straddling, Successor, stream};
@@ -40,7 +40,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How often somebody looks.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What the engine did.
+/// Counts of the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Outcome {
     /// Events processed.
@@ -49,7 +49,7 @@ pub struct Outcome {
     pub packets: u64,
 }
 
-/// What the connections of a group have in common.
+/// The common parameters of the connections of a group.
 struct Kind {
     sender: SenderConfig,
     offer: Offer,
@@ -100,10 +100,10 @@ pub(crate) struct Engine<O> {
     agenda: Agenda,
     sources: Vec<Source>,
     writers: Writers,
-    /// What a sender hands down in one go.
+    /// Packets that a sender hands down at once.
     outbox: Vec<Packet>,
     kinds: Vec<Kind>,
-    /// What the long flows fetch, by group.
+    /// The sizes that the long flows fetch, by group.
     sizes: Vec<Option<Bytes>>,
     /// Downloads at a time; those that would begin beyond it are turned away.
     pub most_downloads: usize,
@@ -250,7 +250,7 @@ impl<O: Observer<Packet>> Engine<O> {
         }
     }
 
-    /// Delivers what the link had on the air, and starts transmissions while it allows them.
+    /// Delivers the packets in transmission, and starts transmissions while the link allows them.
     #[inline]
     fn transmit(&mut self, now: Time) {
         while let Some(packet) = self.bottleneck.land(now) {
@@ -375,7 +375,7 @@ impl<O: Observer<Packet>> Engine<O> {
         }
     }
 
-    /// Lets a server act, and sends what it hands down.
+    /// Lets a server act, and sends its packets.
     #[inline]
     fn serve(&mut self, slot: u32, now: Time, act: impl FnOnce(&mut Sender, &mut Outbox<'_, O>)) {
         let Some(flow) = self.connections.at(slot) else { return };
@@ -424,7 +424,7 @@ impl<O: Observer<Packet>> Engine<O> {
         let Some(timer) = timer else { return };
         let slot = timer / 2;
         if timer % 2 == 0 {
-            // Not due yet means moved: the server does nothing and its deadline is set anew.
+            // Not due yet means moved: the server does nothing and its deadline is set again.
             self.serve(slot, now, |server, out| server.on_timer(now, out));
             return;
         }
@@ -443,7 +443,7 @@ impl<O: Observer<Packet>> Engine<O> {
         }
     }
 
-    /// What the scenario sets this time for.
+    /// Runs the actions that the scenario schedules for this time.
     fn take_up(&mut self, now: Time) {
         let Some(item) = self.agenda.take() else { return };
         self.schedule.set(Event::Agenda, self.agenda.next());
@@ -452,12 +452,12 @@ impl<O: Observer<Packet>> Engine<O> {
                 // It may have been given up, and its place taken by another.
                 let Some(flow) = self.connections.of(number, flow) else { return };
                 let size = self.sizes[flow.owner.group.index()];
-                // What an application will have written nobody knows.
+                // The total size of an application's writes is unknown.
                 let size = size.filter(|_| self.writers.at(number).is_none());
                 self.open(number, size, now);
             }
             Item::Begin(download) => self.begin(download, now),
-            Item::Change(change) => self.change(&change, Successor::Stranger, now),
+            Item::Change(change) => self.change(&change, Successor::Fresh, now),
         }
     }
 
@@ -553,14 +553,14 @@ impl<O: Observer<Packet>> Engine<O> {
     // --- Observation -------------------------------------------------------------------------
 
     fn sample(&mut self, now: Time) {
-        // To look at a run is no event of it: its numbers are the same for whoever looks.
+        // A look at a run is no event of it: its numbers do not depend on observers.
         self.outcome.events -= 1;
         let Some(interval) = self.observer.sampling_interval() else { return };
         self.schedule.set(Event::Sample, now + interval);
         self.tell_state(now);
     }
 
-    /// Tells what state the link and every lasting flow is in.
+    /// Reports the state of the link and of every lasting flow.
     pub fn tell_state(&mut self, now: Time) {
         let backlog = self.bottleneck.backlog();
         let link = LinkState {

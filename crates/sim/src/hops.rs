@@ -14,7 +14,7 @@ use crate::packet::Packet;
 pub(crate) struct Hops {
     /// From servers to clients.
     path: Vec<Stop>,
-    /// How far along the path what leaves the bottleneck is.
+    /// The position on the path behind the bottleneck.
     pub behind_bottleneck: usize,
     /// Hop after hop, in the order of the scenario.
     links: Vec<Link>,
@@ -27,7 +27,7 @@ pub(crate) struct Link {
     pub queue: Bottleneck<Packet>,
     /// The place in the scenario of its hop.
     pub hop: u16,
-    /// How far along the path what leaves it is.
+    /// The position on the path behind it.
     pub behind: usize,
 }
 

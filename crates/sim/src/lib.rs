@@ -33,7 +33,7 @@ use l4s_model::Scenario;
 use l4s_observe::Observer;
 use l4s_units::Time;
 
-/// Runs a scenario and tells `observer` everything that happens.
+/// Runs a scenario and reports every event to `observer`.
 pub fn run(scenario: &Scenario, observer: &mut impl Observer<Packet>) -> Outcome {
     let mut simulation = Simulation::new(scenario, observer);
     simulation.advance(Time::ZERO + scenario.duration);

@@ -20,13 +20,13 @@ use crate::packet::{Message, Return};
 /// A return path.
 #[derive(Debug)]
 pub(crate) struct Line {
-    /// From the client to the server, for what sets out now.
+    /// From the client to the server, for packets that are sent now.
     delay: Duration,
     /// The time that its hosts take for a message, if they take any.
     hosts: Option<Hosts>,
     /// When the last message left its host.
     left: Time,
-    /// What is on its way, in order of arrival.
+    /// Packets on their way, in order of arrival.
     waiting: VecDeque<Return>,
     /// When the first of that arrives; never if there is none.
     first: Time,
@@ -68,7 +68,7 @@ impl Line {
         Line { delay: rtt, hosts, left: Time::ZERO, waiting, first, last }
     }
 
-    /// The base round trip is `rtt` for what sets out from now on.
+    /// Sets the base round trip to `rtt` for packets that are sent from now on.
     pub fn route(&mut self, rtt: Duration) {
         self.delay = rtt;
         if let Some(hosts) = &mut self.hosts {

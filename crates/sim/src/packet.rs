@@ -1,4 +1,4 @@
-//! What crosses the bottleneck, and what comes back.
+//! Packets that cross the bottleneck, and packets that come back.
 
 use l4s_model::{FlowId, SourceId};
 use l4s_observe::{Contents, EcnFlags, Header, Tcp, Traced};
@@ -17,8 +17,8 @@ pub(crate) const MSS: u64 = 1448;
 const SYN_IP: u64 = 60;
 /// Bytes of the request that starts a flow, as in the lab.
 pub(crate) const REQUEST: u64 = 100;
-/// What the server counts of marked packets from the client, in three bits: its initial value (RFC 9768
-/// §3.2.1), as there is no queue on the way up that could mark one.
+/// The server's count of marked packets from the client, in three bits: its initial value (RFC 9768
+/// §3.2.1), since no queue on the way up could mark one.
 const ACE: u8 = 5;
 /// The receive window of a server in bytes, which needs no more for a request (Linux: `tcp_rmem`).
 const SERVER_WINDOW: u64 = 65_536;
@@ -56,7 +56,7 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// Two bits for what it is: 0 for data.
+    /// Two bits for its kind: 0 for data.
     const KIND: u8 = 0b11;
     const FIN: u8 = 1;
     const SYN: u8 = 2;
@@ -131,7 +131,7 @@ impl Packet {
         self.ip_length - HEADER as u16 - self.accecn().option_length()
     }
 
-    /// TCP: what it tells the client of marks.
+    /// TCP: its report of marks to the client.
     pub(crate) fn accecn(&self) -> AccEcn {
         AccEcn(self.flags & AccEcn::MASK)
     }
@@ -140,7 +140,7 @@ impl Packet {
         self.flags & Packet::KIND == Packet::FIN
     }
 
-    /// What it says of ECN to the client.
+    /// Its ECN flags for the client.
     pub(crate) fn ecn_flags(&self) -> EcnFlags {
         match self.flags {
             _ if self.is_syn() => EcnFlags::of_ace(self.syn_ecn),
@@ -159,7 +159,7 @@ impl Packet {
 pub struct Stamp(u32);
 
 impl Stamp {
-    /// The time stamp of what is sent now.
+    /// The time stamp of packets that are sent now.
     #[inline]
     pub fn at(now: Time) -> Stamp {
         Stamp((now.as_nanos() / 1_000_000) as u32)
@@ -215,7 +215,7 @@ pub struct Segment {
     pub push: bool,
     /// The last one of the flow.
     pub fin: bool,
-    /// When it was sent, and what it echoes.
+    /// Its time of sending, and the time stamp that it echoes.
     pub stamps: Stamps,
 }
 
@@ -352,7 +352,7 @@ impl Packet {
     }
 }
 
-/// What a client sends back, on a path without loss or queue.
+/// A packet from a client, on a path without loss or queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Return {
     pub arrives: Time,
@@ -395,8 +395,8 @@ pub struct SynAck {
     pub stamps: Stamps,
 }
 
-/// The maximum segment size that an end announces whose full segments have `mss` bytes of payload: it knows
-/// of no time stamps (RFC 6691 §2).
+/// The maximum segment size that an end announces whose full segments have `mss` bytes of payload:
+/// it ignores time stamps (RFC 6691 §2).
 pub(crate) fn announced_mss(mss: u16) -> u16 {
     mss + TIME_STAMPS as u16
 }
@@ -404,7 +404,7 @@ pub(crate) fn announced_mss(mss: u16) -> u16 {
 /// The third step of the handshake, and the request that starts the flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// With AccECN they tell the codepoint of the SYN-ACK (RFC 9768 §3.2.2.1).
+    /// With AccECN they encode the codepoint of the SYN-ACK (RFC 9768 §3.2.2.1).
     pub flags: EcnFlags,
     /// Whether it has the AccECN option.
     pub option: bool,

@@ -8,7 +8,7 @@ use crate::calendar::Calendar;
 /// order of their numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Event {
-    /// The bottleneck can transmit, or delivers what it had on the air.
+    /// The bottleneck can transmit, or delivers packets that it transmitted.
     Link,
     /// The bottleneck's discipline has periodic work.
     Tick,
@@ -47,8 +47,8 @@ pub(crate) struct Schedule {
 const LINES: usize = 6;
 
 impl Schedule {
-    /// The sources of a run with so many return lines, UDP sources, applications, hops and links of
-    /// hops, none of which has an event.
+    /// The sources of a run with these numbers of return lines, UDP sources, applications, hops and
+    /// links of hops; none of them has an event.
     pub fn new(lines: usize, udp: usize, writers: usize, hops: usize, links: usize) -> Schedule {
         let udp_at = LINES + lines;
         let writers_at = udp_at + udp;

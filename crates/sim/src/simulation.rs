@@ -1,4 +1,4 @@
-//! A run without an end, whose scenario may change while it goes on: for whoever looks on.
+//! A run without an end, whose scenario may change while it goes on: for live viewers.
 
 use l4s_model::Scenario;
 use l4s_observe::Observer;
@@ -7,8 +7,8 @@ use l4s_units::Time;
 use crate::engine::{Engine, Outcome};
 use crate::packet::Packet;
 
-/// A run that goes as far as it is told to. What it does depends on the scenario and on when that
-/// was changed, not on the steps in which it went on.
+/// A run that advances in steps. Its events depend on the scenario and on the times of changes, not on
+/// the steps.
 pub struct Simulation<O> {
     engine: Engine<O>,
     scenario: Scenario,
@@ -16,14 +16,14 @@ pub struct Simulation<O> {
 }
 
 impl<O: Observer<Packet>> Simulation<O> {
-    /// A run at time zero, which tells `observer` everything that happens. Nothing but its
+    /// A run at time zero, which reports every event to `observer`. Only its
     /// `[[web]]` ends with the scenario's duration.
     pub fn new(scenario: &Scenario, observer: O) -> Self {
         let engine = Engine::new(scenario, observer);
         Simulation { engine, scenario: scenario.clone(), now: Time::ZERO }
     }
 
-    /// The same with so many downloads at a time: those that would begin beyond it are turned away.
+    /// The same with a maximum of concurrent downloads: further ones are turned away.
     pub fn with_most_downloads(mut self, most: usize) -> Self {
         self.engine.most_downloads = most;
         self
@@ -34,12 +34,12 @@ impl<O: Observer<Packet>> Simulation<O> {
         self.now
     }
 
-    /// The scenario as it stands.
+    /// The present scenario.
     pub fn scenario(&self) -> &Scenario {
         &self.scenario
     }
 
-    /// Whoever is told.
+    /// The observer.
     pub fn observer(&mut self) -> &mut O {
         &mut self.engine.observer
     }
@@ -50,22 +50,22 @@ impl<O: Observer<Packet>> Simulation<O> {
         self.now = self.now.max(to);
     }
 
-    /// Tells the observer the state of link and flows, as at a sampling instant.
+    /// Reports the state of link and flows to the observer, as at a sampling instant.
     pub fn tell_state(&mut self) {
         self.engine.tell_state(self.now);
     }
 
-    /// Ends here: what it did, and whoever was told, who hears of the end too.
+    /// Ends the run; returns its counts, and the observer, to which the end is reported.
     pub fn finish(self) -> (Outcome, O) {
         self.engine.finish(self.now)
     }
 
-    /// Becomes another scenario from now on, and says whether it could: a scenario that differs in
-    /// more than [`adaptable`](Scenario::adaptable) leaves all as it was.
+    /// Changes to another scenario from now on, and returns whether it could. A scenario that differs in
+    /// more than [`adaptable`](Scenario::adaptable) leaves the run unchanged.
     ///
-    /// What is the same in both stays as it is, whatever an `[[at]]` made of it. A discipline of
-    /// the same kind keeps its controller's state. A flow that is one too many is given up, the
-    /// youngest first; flows of another congestion control, ECN or size are opened anew.
+    /// Settings that are the same in both are not touched, even if an `[[at]]` changed them. A
+    /// discipline of the same kind keeps its controller's state. Surplus flows are given up, the
+    /// youngest first; flows of another congestion control, ECN or size are opened again.
     pub fn adapt(&mut self, scenario: &Scenario) -> bool {
         let adaptable = self.scenario.adaptable(scenario);
         if adaptable {

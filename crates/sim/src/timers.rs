@@ -24,15 +24,15 @@ impl Timers {
         Timers { heap: BinaryHeap::new(), entries: vec![[Time::NEVER; 2]; timers] }
     }
 
-    /// Makes room for so many timers, if there is less.
+    /// Allocates this number of timers, if there are fewer.
     pub fn grow(&mut self, timers: usize) {
         if timers > self.entries.len() {
             self.entries.resize(timers, [Time::NEVER; 2]);
         }
     }
 
-    /// Timer `timer` is due at `deadline`; `NEVER` stops it. Returns whether [`Timers::next`] may be another
-    /// one now.
+    /// Timer `timer` is due at `deadline`; `NEVER` stops it. Returns whether [`Timers::next`] may
+    /// be another one now.
     #[inline]
     pub fn set(&mut self, timer: u32, deadline: Time) -> bool {
         // An entry that comes up too early is put right when it does.

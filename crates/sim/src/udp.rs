@@ -6,7 +6,7 @@ use l4s_units::{Bytes, Ecn, Time};
 
 use crate::packet::Packet;
 
-/// A source that sends whatever happens.
+/// A source that sends independent of congestion.
 #[derive(Debug)]
 pub(crate) struct Source {
     datagrams: Datagrams,

@@ -103,8 +103,8 @@ fn the_window_of_a_flow_that_limits_itself_does_not_grow() {
     }
 }
 
-/// Draft-ietf-ccwg-ratelimited-increase §3: twice the initial window of 10 segments, which is more than any
-/// flight of 8.
+/// Draft-ietf-ccwg-ratelimited-increase §3: twice the initial window of 10 segments, which is more
+/// than any flight of 8.
 #[test]
 fn the_window_of_a_flow_that_limits_itself_grows_as_far_as_the_draft_allows() {
     let on = [
@@ -157,7 +157,7 @@ fn an_application_that_adapts_skips_frames_instead_of_letting_them_wait() {
     assert!((300..=359).contains(&patient.delivered), "{patient:?}");
     assert_eq!(adapting.written + adapting.skipped, 750);
     assert!((300..=361).contains(&adapting.written), "{adapting:?}");
-    // What waits is two frames in the socket, one that is being sent, and the queue.
+    // The backlog is two frames in the socket, one that is being sent, and the queue.
     let (patient, adapting) = (patient.delay_ms.unwrap(), adapting.delay_ms.unwrap());
     assert!(adapting.p99 < 400.0, "{adapting:?}");
     assert!(patient.mean > 5000.0, "{patient:?}");

@@ -1,4 +1,4 @@
-//! What a run takes of memory is counted beforehand, and never too low.
+//! What a run takes of memory is counted in advance, and never too low.
 
 use l4s_model::Scenario;
 use l4s_scenario::{Plan, bundled};

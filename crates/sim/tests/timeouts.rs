@@ -95,8 +95,8 @@ fn re_route(cc: &str, rate: &str, buffer: &str, (before, after): (u64, u64), sec
     run(cc, rate, buffer, before, seconds, &at)
 }
 
-/// Linux 7.3 in virtual time. On a shorter path later packets overtake: that is reordering, and nothing is
-/// lost by it (RFC 8985 §6.2 step 4).
+/// Linux 7.3 in virtual time. On a shorter path later packets overtake: that is reordering, and
+/// nothing is lost by it (RFC 8985 §6.2 step 4).
 #[test]
 fn a_re_route_sends_again_what_it_does_in_linux() {
     for (cc, rate, buffer, path, linux) in [
@@ -114,8 +114,8 @@ fn a_re_route_sends_again_what_it_does_in_linux() {
 }
 
 /// HyStart leaves slow start after half an RTT of acknowledgements that are less than 2 ms apart. At
-/// 7.22 Mb/s they are, because the client acknowledges every segment while its window grows. Linux leaves
-/// at 961 segments, which path and buffer hold.
+/// 7.22 Mb/s they are, because the client acknowledges every segment while its window grows. Linux
+/// leaves at 961 segments, which path and buffer hold.
 #[test]
 fn slow_start_on_a_long_path_ends_where_it_does_in_linux() {
     let ran = run("cubic", "7220kbit", "1000p", 1058, 15, "");
@@ -123,7 +123,7 @@ fn slow_start_on_a_long_path_ends_where_it_does_in_linux() {
 }
 
 /// So many packets may be sent again beside those that were dropped: a probe or a timeout each time
-/// that the round trip grew, before it is measured anew.
+/// that the round trip grew, before it is measured again.
 const MISTAKEN: u64 = 8;
 
 proptest! {

@@ -221,7 +221,7 @@ fn read(scenario: &str) -> Option<(Truth, Vec<Seen>)> {
     let on = |name: &str| seen.iter().filter(|packet| packet.on == name).count() as u64;
     assert_eq!(on("drop"), truth.dropped);
     assert_eq!(seen.iter().filter(|packet| packet.marked).count() as u64, truth.marked);
-    // What waits at the end has not departed.
+    // The backlog at the end has not departed.
     assert!((truth.departed..truth.departed + 2000).contains(&on("down")));
     Some((truth, seen))
 }

@@ -11,9 +11,9 @@ use crate::Error;
 
 /// Every congestion control that a plan needs. Those that the kernel did not have go with it.
 pub struct Controls {
-    /// What asked for them, such as `--on kernel`.
+    /// The option that requires them, such as `--on kernel`.
     option: &'static str,
-    /// What the kernel calls each of them.
+    /// The kernel's name of each of them.
     names: BTreeMap<String, String>,
     /// Those that it did not have: registered until this is dropped.
     _loaded: Vec<Loaded>,
@@ -22,7 +22,7 @@ pub struct Controls {
 }
 
 impl Controls {
-    /// None yet, for whoever asks for them with `option`.
+    /// None yet, for runs with `option`.
     pub fn new(option: &'static str) -> Controls {
         let (names, _loaded, pragues) = (BTreeMap::new(), Vec::new(), Vec::new());
         Controls { option, names, _loaded, pragues }

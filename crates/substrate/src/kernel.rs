@@ -20,7 +20,7 @@ use crate::{
 const OPTION: &str = "--on kernel";
 /// Any machine carries this, so that it need not be tried.
 const CERTAIN: Rate = Rate::from_mbps(200);
-/// How long a live lane sleeps at most before it orders what is due.
+/// How long a live lane sleeps at most before it orders due changes.
 const NAP: Duration = Duration::from_millis(20);
 
 /// `--on kernel`: real sockets.
@@ -64,7 +64,7 @@ impl Kernel {
         let carried = seen.rate();
         if carried.as_bps() < rate.as_bps() / 10 * 9 {
             return Err(Error::Machine(format!(
-                "{OPTION}: a link of {rate} is more than this machine carries: {} Mb/s just now, \
+                "{OPTION}: a link of {rate} is more than this machine can forward: {} Mb/s just now, \
                  by one flow in one direction. Choose a lower `link.rate`, or `--on sim`",
                 carried.as_bps() / 1_000_000
             )));
@@ -183,7 +183,7 @@ impl<O: Observe> Lane<O> for KernelLane<O> {
     }
 }
 
-/// Locks an observer. What the data plane's thread left when it panicked is still an observer.
+/// Locks an observer. After a panic of the data plane's thread it is still an observer.
 fn lock<O>(observer: &Mutex<O>) -> MutexGuard<'_, O> {
     observer.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,6 +1,6 @@
 //! Everything that can run a scenario, behind one trait.
 //!
-//! A [`Substrate`] has a name and [`Capabilities`]. It checks scenarios, prepares what they need,
+//! A [`Substrate`] has a name and [`Capabilities`]. It checks scenarios, prepares their requirements,
 //! runs one and reports every event to an observer, or opens a live [`Lane`] whose scenario may
 //! change. [`Engine`] is the substrate of a name: the simulator anywhere; on Linux also real sockets
 //! through our bottleneck, a kernel in virtual time, and a queue discipline of this kernel.
@@ -74,18 +74,18 @@ pub trait Substrate<O: Observe>: Send + Sync {
     /// Its name, as in `--on sim`.
     fn name(&self) -> &'static str;
 
-    /// What it can do.
+    /// Its capabilities.
     fn capabilities(&self) -> Capabilities;
 
-    /// Checks whether it can run a scenario at all, whatever the machine. Returns what it does
-    /// instead of some settings, for people.
+    /// Checks whether it can run a scenario at all, on any machine. Returns its replacements
+    /// of some settings, for people.
     ///
     /// # Errors
     /// [`Error::Unsupported`].
     fn check(&self, scenario: &Scenario) -> Result<Vec<String>, Error>;
 
-    /// Prepares every scenario of a plan: checks each, loads what it needs, and tries out whether
-    /// this machine can run it. Returns what it does instead of some settings, for people.
+    /// Prepares every scenario of a plan: checks each, loads its requirements, and tries out whether
+    /// this machine can run it. Returns the replacements of some settings, for people.
     ///
     /// # Errors
     /// A scenario is unsupported, or this machine lacks something.
@@ -111,7 +111,7 @@ pub trait Substrate<O: Observe>: Send + Sync {
     fn lane(&self, scenario: &Scenario, observer: O) -> Result<Box<dyn Lane<O>>, Error>;
 }
 
-/// What a substrate can do.
+/// The capabilities of a substrate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capabilities {
     /// It runs in virtual time: several runs at once do not disturb each other, and a lane can
@@ -130,8 +130,8 @@ pub enum ProgramHost {
     Client,
 }
 
-/// Where the programs of a run put their output, and which of them has the terminal. The default is for a
-/// scenario without programs.
+/// Where the programs of a run put their output, and which of them has the terminal. The default is
+/// for a scenario without programs.
 #[derive(Clone, Default, Debug)]
 pub struct Programs {
     /// The folder of their output: a folder for each, by its name.
@@ -176,9 +176,9 @@ pub struct Ran {
     pub lateness: Option<Lateness>,
     /// Processor time of the data plane per packet.
     pub packet_time: Option<Duration>,
-    /// What the kernel's own queue discipline counted.
+    /// The counters of the kernel's own queue discipline.
     pub counters: BTreeMap<String, u64>,
-    /// Settings of the scenario that the substrate does not have, and what it did instead.
+    /// Settings of the scenario that the substrate does not have, and their replacements.
     pub instead: Vec<String>,
     /// The flows of programs, by their numbers in the run.
     pub flows: Vec<(FlowId, l4s_flows::Row)>,
@@ -202,7 +202,7 @@ pub struct Lateness {
 /// Why a substrate cannot run a scenario.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Error {
-    /// It cannot run this scenario, whatever the machine.
+    /// It cannot run this scenario, on any machine.
     #[error("{0}")]
     Unsupported(String),
     /// This machine lacks something for it, or this user may not.

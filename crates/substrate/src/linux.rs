@@ -68,7 +68,7 @@ impl<O: Observe> Substrate<O> for Linux {
     }
 
     fn lane(&self, _: &Scenario, _: O) -> Result<Box<dyn Lane<O>>, Error> {
-        Err(Error::Unsupported(format!("{OPTION}: it has no live lanes")))
+        Err(Error::Unsupported(format!("{OPTION}: live lanes are not supported")))
     }
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn differences(
             continue;
         }
         let kind = scenario.aqm.kind();
-        let note = format!("the {kind} of Linux has {instead} instead of what the scenario says");
+        let note = format!("the {kind} of Linux has {instead} instead of the scenario's setting");
         if !noted.contains(&note) {
             noted.push(note);
         }

@@ -38,7 +38,7 @@ impl Qdisc {
         self.with_controls(|controls| controls.of(group))
     }
 
-    /// What is the matter with each of these disciplines in this machine's kernel, if anything is.
+    /// The fault of each of these disciplines in this machine's kernel, if it has one.
     pub(crate) fn faults<'a>(
         &self,
         aqms: impl Iterator<Item = &'a l4s_aqm::Config>,
@@ -89,7 +89,7 @@ impl<O: Observe> Substrate<O> for Qdisc {
     }
 
     fn lane(&self, _: &Scenario, _: O) -> Result<Box<dyn Lane<O>>, Error> {
-        Err(Error::Unsupported(format!("{OPTION}: it has no live lanes")))
+        Err(Error::Unsupported(format!("{OPTION}: live lanes are not supported")))
     }
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn this_program(argument: &str) -> Result<AgentCommand, Error> {
     Ok(AgentCommand { program, args: vec![argument.into()] })
 }
 
-/// What an agent needs of BPF.
+/// The functions of BPF that an agent uses.
 struct Hooks;
 
 impl l4s_lab::agent::Hooks for Hooks {

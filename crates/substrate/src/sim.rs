@@ -31,7 +31,7 @@ impl<O: Observe> Substrate<O> for Sim {
     fn check(&self, scenario: &Scenario) -> Result<Vec<String>, Error> {
         if !scenario.programs.is_empty() {
             return Err(Error::Unsupported(
-                "--on sim: it runs no programs: found `[[program]]`, expected none; `--on kernel`, \
+                "--on sim: programs are not supported: found `[[program]]`, expected none; `--on kernel`, \
                  `--on qdisc` and `--on linux` have them"
                     .to_owned(),
             ));

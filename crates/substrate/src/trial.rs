@@ -1,4 +1,4 @@
-//! Short runs that show what this machine can do, for `l4s doctor`.
+//! Short runs that test the capabilities of this machine, for `l4s doctor`.
 
 use l4s_aqm::Queue;
 use l4s_model::{EcnMode, Group, Link, Scenario};
@@ -20,7 +20,7 @@ pub(crate) fn trial(rate: Rate) -> Scenario {
     Scenario { groups, ..Scenario::new("trial", MOMENT, Link::new(rate), fifo) }
 }
 
-/// Tries whether a lab can be built here, with a short run of what every kernel has.
+/// Tries whether a lab can be built here, with a short run that needs only features of every kernel.
 ///
 /// # Errors
 /// It cannot, and why.

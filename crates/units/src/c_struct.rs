@@ -58,7 +58,7 @@ macro_rules! c_struct {
         $(#[$doc])*
         #[repr(C)]
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-        #[allow(missing_docs, reason = "the C structure says what each is")]
+        #[allow(missing_docs, reason = "the C structure documents them")]
         pub struct $name {
             $(pub $field: $type,)+
         }

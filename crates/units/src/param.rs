@@ -37,7 +37,7 @@ use crate::{Bytes, Duration, ParseError, packets};
 pub trait Configurable: Sized + 'static {
     /// The name a user calls it by, such as `dualpi2`.
     const KIND: &'static str;
-    /// What it is, in one line.
+    /// Its description, in one line.
     const ABOUT: &'static str;
 
     /// Every setting, in the order in which to show and to apply them.
@@ -78,7 +78,7 @@ pub struct Profile<C> {
 pub struct Param<C> {
     /// Its key in a scenario.
     pub name: &'static str,
-    /// What it means, in one line.
+    /// Its meaning, in one line.
     pub doc: &'static str,
     /// Which values it takes.
     pub kind: Kind,
@@ -117,7 +117,7 @@ impl<C> Param<C> {
 pub struct Conflict {
     /// The key to point at.
     pub key: &'static str,
-    /// What is wrong and what would be right.
+    /// The fault and the accepted values.
     pub message: String,
 }
 
@@ -220,7 +220,7 @@ pub enum Value {
 ///
 /// # Panics
 /// Each panics on a value of another kind. A setting's `set` may use the one of its own kind,
-/// because it is only called with what that kind's [`Kind::read`] returned.
+/// because it is only called with results of that kind's [`Kind::read`].
 impl Value {
     /// Of [`Kind::Bool`].
     pub fn bool(self) -> bool {
@@ -384,8 +384,8 @@ macro_rules! words {
 }
 
 /// Declares a [`Param`] that is a field of the configuration `Self`, of a type that is a
-/// [`Setting`]: the field, whose name is that of the setting, its kind, its meaning, and, unless it
-/// always has an effect, a function that says whether it has.
+/// [`Setting`]. The arguments are the field, whose name is that of the setting, its kind, its meaning,
+/// and, unless it always has an effect, a function that returns whether it has one:
 ///
 /// ```
 /// use l4s_units::param;
@@ -430,7 +430,7 @@ macro_rules! param {
     };
 }
 
-/// A value as a user wrote it, whatever the file format.
+/// A value as written by a user, in any file format.
 ///
 /// ```
 /// use l4s_units::param::{Kind, Raw, Value};
@@ -451,7 +451,7 @@ pub enum Raw {
     List(Vec<Raw>),
 }
 
-/// Why a raw value does not fit: what was found and what is accepted.
+/// Why a raw value does not fit: the value and the accepted ones.
 ///
 /// ```
 /// use l4s_units::param::{Kind, Raw};
@@ -464,7 +464,7 @@ pub enum Raw {
 pub struct Misfit {
     /// The value as found.
     pub found: String,
-    /// What is accepted.
+    /// The accepted values.
     pub expected: String,
     /// The accepted words, for a suggestion of the nearest; empty where there are none.
     pub words: &'static [&'static str],
@@ -488,7 +488,7 @@ impl Kind {
         }
     }
 
-    /// The value, whatever its range; or the way out in words.
+    /// The value, in or out of range; or an error with an optional remedy.
     fn parse(self, raw: &Raw) -> Result<Value, Option<String>> {
         fn read<Q: FromStr<Err = ParseError>>(text: &str) -> Result<Q, Option<String>> {
             text.parse().map_err(|error: ParseError| error.help)
@@ -545,7 +545,7 @@ impl Kind {
 }
 
 impl fmt::Display for Kind {
-    /// What is accepted, as an error message says it.
+    /// The accepted values, in the words of an error message.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Kind::Bool => write!(f, "true or false"),

@@ -1,15 +1,15 @@
 //! Reading quantities in the style of `tc`: a number and a unit.
 //!
 //! A number is written as in TOML: `40`, `0.5`, `1_000`, `1e6`. A unit is one of those that are
-//! listed, in any case. Any other spelling is refused, and told what was meant where that is plain;
-//! what is told never has another value.
+//! listed, in upper or lower case. Any other spelling is refused, with a suggestion if its meaning is
+//! plain; a suggestion never has another value.
 
 use core::fmt;
 use core::str::FromStr;
 
 use crate::{Bytes, Duration, Ecn, Frequency, Rate};
 
-/// Why a text is not a quantity: what was found, what is accepted, and what was meant.
+/// Why a text is not a quantity: the text, the accepted form, and a suggestion.
 ///
 /// ```
 /// use l4s_units::{ParseError, Rate};
@@ -21,7 +21,7 @@ use crate::{Bytes, Duration, Ecn, Frequency, Rate};
 pub struct ParseError {
     /// The text as it was found.
     pub found: String,
-    /// What is accepted, with an example.
+    /// The accepted form, with an example.
     pub expected: &'static str,
     /// The way out, in words.
     pub help: Option<String>,
@@ -36,18 +36,18 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// What a number without a unit is told.
+/// The message for a number without a unit.
 pub(crate) const NO_UNIT: &str = "a number needs its unit";
 
-/// The units of a quantity: what is read, and what is told to whoever writes another.
+/// The units of a quantity: those that are read, and the messages for others.
 struct Units {
-    /// What is accepted, with an example.
+    /// The accepted form, with an example.
     expected: &'static str,
-    /// What each unit is worth, whatever the case of its letters.
+    /// The value of each unit, in upper or lower case.
     known: &'static [(&'static str, u64)],
     /// Other spellings that mean just one of them, in lower case.
     others: &'static [(&'static str, &'static str)],
-    /// What may mean several things, or something else, and what to do.
+    /// The message for an ambiguous or different unit.
     unclear: fn(&str) -> Option<&'static str>,
 }
 
@@ -173,8 +173,8 @@ impl Units {
         known.map(|(_, scale)| *scale)
     }
 
-    /// What to tell whoever wrote this. The number of a suggestion is the one that was written, and
-    /// its unit worth what the one written is: another number is none, or this one times a thousand.
+    /// A suggestion for a wrong spelling. The number in it is the one that was written, and
+    /// its unit has the same scale: otherwise there is no suggestion, or the number times a thousand.
     fn help(&self, number: &str, unit: &str) -> Option<String> {
         let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
         if !digit(number.chars().next()) {
@@ -202,8 +202,8 @@ impl Units {
     }
 }
 
-/// The unit of which one letter is missing, doubled or too many, or two are swapped: if it is the
-/// only one that is as near, and the first letter, which tells the scale, is right.
+/// The unit with one letter missing, doubled or added, or with two letters swapped: if it is the
+/// only one as near, and the first letter, which sets the scale, is right.
 fn slip<'a>(found: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // No unit is as long as this.
     let found: Vec<char> = found.chars().take(12).collect();
@@ -432,7 +432,7 @@ mod tests {
         let rest = meant.strip_prefix(number);
         let rest = rest.filter(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()));
         prop_assert!(rest.is_some(), "{text}: {help}");
-        // The letter that tells the scale is the one that was written.
+        // The letter that sets the scale is the one that was written.
         let scale = |unit: &str| unit.trim().to_lowercase().chars().next();
         if text.len() > number.len() {
             let written = scale(&text[number.len()..]);

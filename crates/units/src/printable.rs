@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Whether a terminal obeys this character, or shows what follows in another direction, or nothing at
-/// all: controls (ESC and C1 begin sequences), line separators, marks of direction, and characters
+/// Whether a character controls a terminal, changes the direction of text, or is invisible:
+/// controls (ESC and C1 begin sequences), line separators, marks of direction, and characters
 /// without a width.
 pub fn steers(c: char) -> bool {
     matches!(c,
@@ -13,7 +13,7 @@ pub fn steers(c: char) -> bool {
         || c.is_control()
 }
 
-/// A text on one line, in which what steers a terminal is written as TOML and JSON write it: `\u001B`.
+/// A text on one line. Characters that control a terminal are escaped as in TOML and JSON: `\u001B`.
 pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, steers)
 }

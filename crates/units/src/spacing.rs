@@ -1,7 +1,7 @@
 //! From a rate and sizes to times, exact in sum.
 //!
 //! Time is in whole nanoseconds, and a packet of 78 B takes 1.56 ns at 400 Gb/s. If each time were
-//! rounded by itself, such a link would carry 0.78 of its rate. So what a nanosecond cannot hold is
+//! rounded by itself, such a link would carry 0.78 of its rate. So the remainder below a nanosecond is
 //! carried to the next packet: after any number of packets the sum of the times is the exact time
 //! of all their bits, rounded down once.
 
@@ -24,10 +24,10 @@ const NANOBITS: u64 = 8_000_000_000;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Spacing {
     rate: Rate,
-    /// What no time was given for yet, in 10⁻⁹ bits: less than passes in a nanosecond, which is
+    /// The part that has no time yet, in 10⁻⁹ bits: less than the bits of a nanosecond, which are
     /// less than the rate's own number.
     rest: u64,
-    /// The last size, the whole nanoseconds that it takes, and what is left over: most packets are
+    /// The last size, its whole nanoseconds, and the remainder: most packets are
     /// alike, so a packet costs no division.
     last: (Bytes, u64, u64),
 }
@@ -68,8 +68,8 @@ impl Spacing {
         self.rest = 0;
     }
 
-    /// Goes on at another rate for what comes. The time that was given stays, and with it the part
-    /// of a nanosecond that is carried.
+    /// Continues at another rate for further data. The times so far stay, and with them the carried part
+    /// of a nanosecond.
     #[inline]
     pub fn retime(&mut self, rate: Rate) {
         if rate != self.rate {
@@ -78,8 +78,9 @@ impl Spacing {
         }
     }
 
-    /// Goes on at another rate, also with what was sent already. What takes `owed` and the carried rest at the old rate is the same
-    /// data at the new one: the time of that, and a new rest.
+    /// Continues at another rate, also for data that was sent already. The data that takes `owed`
+    /// and the carried rest at the old rate takes another time at the new one: that time, and a new
+    /// rest.
     pub fn change(&mut self, rate: Rate, owed: Duration) -> Duration {
         let bps = u128::from(rate.as_bps());
         let data =
@@ -93,7 +94,7 @@ impl Spacing {
     }
 }
 
-/// The part of a nanosecond that `rest` takes at the rate `old`, as what passes in it at `new`: down
+/// The part of a nanosecond that `rest` takes at the rate `old`, in data at `new`: down
 /// to 2⁻²⁴ ns and whole 10⁻⁹ bits.
 fn rescale(rest: u64, old: u64, new: u64) -> u64 {
     const BITS: u32 = 24;
@@ -188,8 +189,8 @@ mod tests {
             }
         }
 
-        /// Whatever the rates in between, no data is lost and none is made: what was sent is what
-        /// the rates allow in the time that it took, less what a nanosecond carries.
+        /// With any rates in between, no data is lost and none is made. The data sent is the data that
+        /// the rates allow in the time that it took, less the carried part of a nanosecond.
         #[test]
         fn a_new_rate_takes_over_what_is_owed(
             first in rates(),
@@ -201,7 +202,7 @@ mod tests {
             for (next, size, share) in steps {
                 owed += spacing.next(Bytes::new(size));
                 sent += u128::from(size) * u128::from(NANOBITS);
-                // Some of what is owed passes at this rate, and the rest at the next.
+                // Some of the owed time passes at this rate, and the rest at the next.
                 let now = Duration::from_nanos((owed.as_nanos() as f64 * share) as u64);
                 passed += u128::from(now.as_nanos()) * u128::from(rate);
                 owed = spacing.change(Rate::from_bps(next), owed.saturating_sub(now));

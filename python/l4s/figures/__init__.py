@@ -1,7 +1,8 @@
 """The figures of the L4S papers, drawn by matplotlib from tables of results.
 
-Every function takes what Arrow can read (a table of pyarrow or polars, a data frame of pandas) or
-the path of a result folder, and returns Axes. ``draw`` makes a figure of a paper by its id:
+Every function takes data that Arrow can read (a table of pyarrow or polars, a data frame of
+pandas) or the path of a result folder, and returns Axes. ``draw`` makes a figure of a paper by its
+id:
 
 >>> from l4s import figures
 >>> axes = figures.draw("dctth-4", "out/dctth-4")       # doctest: +SKIP

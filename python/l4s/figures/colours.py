@@ -25,7 +25,7 @@ class Palette:
     traffic: Mapping[str, str]
     #: Single queues by discipline.
     aqm: Mapping[str, str]
-    #: What has no colour of its own, in order of appearance.
+    #: Colours for others, in order of appearance.
     rest: tuple[str, ...]
     #: Fill, edge and sign of each verdict of the traffic lights.
     lights: Mapping[str, tuple[str, str, str]]
@@ -93,14 +93,14 @@ DARK = Palette(
     ),
 )
 
-#: A marker for each track of a figure, in order: what is left of a colour on a bad printer.
+#: A marker for each track of a figure, in order: they replace colours on a bad printer.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
 HATCHES = MappingProxyType({"l4s": "", "classic": "/////", "classic-ecn": ".....", "udp": "xxxxx"})
 DASHES = MappingProxyType({"l4s": "-", "classic": "--", "classic-ecn": "--", "udp": ":"})
 
 
 def luminance(colour: str) -> float:
-    """Lightness L* of CIELAB, 0 to 100: what a printer without colours leaves of ``#rrggbb``."""
+    """Lightness L* of CIELAB, 0 to 100: the grey of ``#rrggbb`` on a printer without colours."""
     red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
 
     def linear(part: float) -> float:

@@ -32,7 +32,7 @@ def panels(
     """Several quantities above each other at each condition of a sweep.
 
     ``show`` names them from top to bottom: ``delay``, ``window balance``, ``rate balance``,
-    ``utilization``, ``signals``, ``shares`` and ``output``, which are what the functions of this
+    ``utilization``, ``signals``, ``shares`` and ``output``: the panels that the functions of this
     module draw. ``by_line`` gives each discipline a column of its own.
 
     DCttH figures 4, 9 and 10, Qdisc figure 3, IETF97, and Fallback figures 1 and 7 and appendix D.
@@ -90,7 +90,7 @@ def delay_crosses(
     where: Where | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Queue delay in ms, logarithmic: a dot at the mean, a line from 1st to 99th percentile.
+    """Queueing delay in ms, logarithmic: a dot at the mean, a line from 1st to 99th percentile.
 
     The first row of DCttH figures 4 and 9, and Qdisc figure 3.
     Reads ``queue_Q_delay_mean_ms``, ``_p1_ms`` and ``_p99_ms`` of every queue (L, C or Q).
@@ -109,7 +109,7 @@ def rate_balance(
 ) -> Axes:
     """Rate of a flow of the first group over one of the second; the line at 1 is equal shares.
 
-    ``of="window"`` has packets in flight instead, which is what the coupling balances (DCttH
+    ``of="window"`` has packets in flight instead, the quantity that the coupling balances (DCttH
     figure 4). Rates are in DCttH figure 6 and in Fallback figures 1 and 7.
     Reads ``ratio_rate_A_B`` or ``ratio_window_A_B``.
     """
@@ -124,7 +124,7 @@ def utilization(
     where: Where | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """All bytes sent over what the link could carry, in percent (DCttH figures 4, 5, 6 and 9).
+    """The share of the link that was used, in percent (DCttH figures 4, 5, 6 and 9).
 
     Reads ``link_utilization``.
     """
@@ -172,7 +172,7 @@ def overload_output(
     where: Where | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """What leaves the link by sender, in Mb/s, stacked, beside an unresponsive sender.
+    """The output of the link by sender, in Mb/s, stacked, beside an unresponsive sender.
 
     The first row of DCttH figure 10, of one discipline: say which with ``where``; IETF97.
     Reads ``group_A_rate_bps`` of every group and UDP source.
@@ -191,8 +191,8 @@ def flow_mix(
     """Shares, delay, utilization and signals at each mix of flows or of RTTs.
 
     A column per discipline. DCttH figures 5 and 6. A mix is a pair of numbers of flows, or of
-    RTTs: with all 121 of them choose one discipline with ``where``. Reads what :func:`shares`,
-    :func:`delay_crosses`, :func:`utilization` and :func:`probabilities` read.
+    RTTs: with all 121 of them choose one discipline with ``where``. Reads the columns of
+    :func:`shares`, :func:`delay_crosses`, :func:`utilization` and :func:`probabilities`.
     """
     show = ("shares", "delay", "utilization", "signals")
     return panels(runs, show, by_line=True, outer=outer, where=where, axes=axes)
@@ -206,11 +206,11 @@ def overload(
     where: Where | None = None,
     axes: Any = None,
 ) -> AxesArray:
-    """What an unresponsive sender leaves to the others, the faster it sends.
+    """The capacity that an unresponsive sender leaves to the others, over its rate.
 
-    A column per discipline: output of the link, window ratio, signals and queue delay (DCttH
-    figure 10). Reads what :func:`overload_output`, :func:`rate_balance`, :func:`probabilities`
-    and :func:`delay_crosses` read.
+    A column per discipline: output of the link, window ratio, signals and queueing delay (DCttH
+    figure 10). Reads the columns of :func:`overload_output`, :func:`rate_balance`,
+    :func:`probabilities` and :func:`delay_crosses`.
     """
     show = ("output", "window balance", "signals", "delay")
     return panels(runs, show, by_line=True, outer=outer, where=where, axes=axes)

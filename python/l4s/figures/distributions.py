@@ -35,7 +35,7 @@ def delay_distribution(
     scope: str = "queue",
     axes: Any = None,
 ) -> AxesArray:
-    """Share of packets, in percent, that waited so many ms or less; an Axes per run.
+    """Share of packets, in percent, with at most this delay in ms; an Axes per run.
 
     The distributions of the Slides, "Qsize". ``scope`` is ``queue`` or ``group``.
     Reads ``run``, ``scope``, ``name``, ``high_ms`` and ``count`` of the delays, and for names and
@@ -58,7 +58,7 @@ def delay_distribution(
             ax.step(ms, 100 * share, where="post", color=colour, ls=DASHES[kind], label=label)
         ax.set_xscale("log")
         ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: names.digits(value)))
-        # What did not wait at all is to the left of it.
+        # Packets without delay are to the left of it.
         ax.set_xlim(left=_LEAST)
         ax.set_ylim(0, 101)
         ax.set_xlabel("queue delay (ms)")

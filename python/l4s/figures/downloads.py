@@ -17,7 +17,7 @@ from .sweep import chosen, kind_of, sender_of
 from .tables import Floats, Source, Table, beside, missing, read
 from .times import Senders
 
-#: Payload of a full segment, and what is around it on the wire: 14 B of Ethernet, 20 B of IPv4,
+#: Payload of a full segment, and its headers on the wire: 14 B of Ethernet, 20 B of IPv4,
 #: 20 B of TCP and 12 B of timestamps.
 _SEGMENT, _HEADERS = 1448, 66
 #: A share of the runs, from the rule for scenarios that do not say otherwise.
@@ -56,7 +56,7 @@ def completion(
         grid: keys of the sweep whose values make the columns and the rows, from the bottom up.
         where: values of keys of the sweep.
         rtt_ms: the base round trip; from the sweep where that sets it, and no line without it.
-        since_s: leaves out what ended before; the end of the warm-up unless given.
+        since_s: leaves out downloads that ended before; the end of the warm-up unless given.
         axes: as many Axes as there are runs, instead of new ones.
 
     Returns:

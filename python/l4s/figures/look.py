@@ -135,7 +135,7 @@ def legend_above(ax: Axes, handles: Sequence[Any], labels: Sequence[str]) -> int
     widths = [len(label) * 4.3 + 22 for label in labels]
     room = width_of(ax) * 72 - 20
     columns = len(widths) if sum(widths) <= room else max(1, int(room / max(widths)))
-    # Entries go down a column first: so many columns that all rows are full.
+    # Entries go down a column first: the number of columns makes all rows full.
     rows = -(-len(widths) // columns)
     columns = -(-len(widths) // rows)
     ax.legend(
@@ -145,7 +145,7 @@ def legend_above(ax: Axes, handles: Sequence[Any], labels: Sequence[str]) -> int
 
 
 def title_above(ax: Axes, text: str, rows: int) -> None:
-    """A title above a legend of so many rows that is above the Axes."""
+    """A title above a legend of this number of rows that is above the Axes."""
     ax.set_title(text, pad=4 + 10.5 * rows)
 
 

@@ -17,7 +17,7 @@ from .look import AxesArray, given_axes, grid_of_axes, legend_above, palette, st
 from .sweep import Line, Sweep, chosen, lay_out
 from .tables import Floats, Source, Table, beside, missing, read
 
-#: What a cell is wide and high; the rest is a gap.
+#: The width and height of a cell; the rest is a gap.
 _SIZE = 0.92
 #: Points of a line in a cell: means over equal parts of the run.
 _POINTS = 25
@@ -51,8 +51,8 @@ def matrix(
     """A cell for each pair of numbers of flows, those of the first group to the right.
 
     ``rate``: a line per flow, over the run from left to right, from none to twice an equal share
-    of the link; the grey line is the equal share, and what is above twice is cut. ``delay``: the
-    share of each group's packets, from 0 to 100 % upwards, that waited so long or less, from 0.1
+    of the link. The grey line is the equal share, and rates above twice that are cut. ``delay``:
+    the share of each group's packets, from 0 to 100 % upwards, with at most this delay, from 0.1
     to 100 ms, logarithmic, with upright lines at 1 and 10 ms: the further left, the better.
 
     The 121 cells of the Slides, "Throughput" and "Qsize", and DCttH figure 5.

@@ -29,7 +29,7 @@ CCS = {
 }
 QUEUES = {"L": "L4S", "C": "Classic", "Q": ""}
 _CODEPOINTS = {"ect0": "ECT(0)", "ect1": "ECT(1)", "not-ect": "Not-ECT"}
-#: Units of a scenario: what they are written as, and how large they are.
+#: Units of a scenario: their spelling, and their size.
 _UNITS = {
     "bit": ("b/s", 1.0),
     "kbit": ("kb/s", 1e3),
@@ -65,7 +65,7 @@ def split(value: str) -> tuple[str, str]:
 
 
 def size(value: str) -> float | None:
-    """How large a quantity is, in s, b/s, B or packets; ``None`` of what is none."""
+    """The value of a quantity, in s, b/s, B or packets; ``None`` for other text."""
     found = _QUANTITY.fullmatch(value)
     if not found or found[2] not in ("", *_UNITS):
         return None

@@ -102,7 +102,7 @@ def _y_axis(ax: Axes, panel: Panel, tracks: list[Track]) -> None:
     elif panel.mark != "dots":
         ax.set_ylim(bottom=0)
     elif values.size:
-        # Percent, of which the last few matter.
+        # Percent. The last few matter.
         floors = (99.0, 98.0, 95.0, 90.0, 80.0, 50.0, 0.0)
         floor = next((f for f in floors if f <= float(values.min()) - 0.1), 0.0)
         if _is_shared(ax):

@@ -1,4 +1,4 @@
-"""The figures of the papers: which function draws each, and with what."""
+"""The figures of the papers: the function of each, and its data."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class Paper:
 
     #: Which figure of which paper.
     paper: str
-    #: What is asked.
+    #: Its question.
     shows: str
     #: The function that draws it.
     draw: Draw
     #: The table that it takes first, and others that it takes by name.
     table: str = "runs"
     others: tuple[str, ...] = ()
-    #: What else it takes.
+    #: Further options.
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -87,7 +87,7 @@ PAPERS: Mapping[str, Paper] = MappingProxyType(
             downloads.completion,
             "flows",
             ("runs",),
-            # The round trip and the warm-up of the scenario: the sweep leaves them as they are.
+            # The round trip and the warm-up of the scenario: the sweep does not change them.
             {"grid": ("A", "B"), "where": {"case": "dualq"}, "rtt_ms": 7.0},
         ),
         "overload-a": _sweep("IETF97, strategy (a)", "overload: the buffer overflows", _OVERLOAD),
@@ -120,7 +120,7 @@ def draw(figure: str, tables: Source | Mapping[str, Source], **options: Any) -> 
     Args:
         figure: such as ``dctth-4``; ``l4s paper dctth-4 --out DIR`` makes its tables.
         tables: a result folder, or tables by name: ``{"runs": …, "series": …}``.
-        options: of the function, in place of what the paper has.
+        options: of the function, in place of the paper's.
 
     Returns:
         An array of Axes.

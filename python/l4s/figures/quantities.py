@@ -1,4 +1,4 @@
-"""What can be shown at each condition of a sweep, and from which columns."""
+"""Quantities that can be shown at each condition of a sweep, and their columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .tables import Floats, missing
 
 @dataclass(frozen=True)
 class Track:
-    """What one colour and marker shows; ``low`` and ``high`` make a whisker."""
+    """The values of one colour and marker; ``low`` and ``high`` make a whisker."""
 
     name: str
     colour: str
@@ -88,7 +88,7 @@ def _utilization(sweep: Sweep, line: Line) -> list[Track]:
 
 
 def _line_track(sweep: Sweep, line: Line, values: Floats) -> Track:
-    """What is of a whole line looks like the first of its queues."""
+    """A quantity of a whole line looks like the first of its queues."""
     queue = next(iter(sweep.queues(line)))
     colour, marker = sweep.queue_colour(palette(), line, queue), sweep.marker(line, queue)
     return Track(line.name, colour, values, marker=marker)

@@ -21,11 +21,11 @@ from .tables import Source, Table, beside, read
 
 #: Disciplines with a queue of its own for L4S.
 _L4S = ("dualpi2", "curvy-red")
-#: Round trips after which a Classic queue is known: what figure 8 takes (Fallback §7.2).
+#: Round trips after which a Classic queue is known, as in figure 8 (Fallback §7.2).
 _ENOUGH_ROUNDS = 50
 #: The share of short flows that is a significant minority, and fewer than an accident.
 _MINORITY, _LEAST_WRONG = 0.1, 2
-#: A sign for each verdict, so that colour is never all that tells squares apart.
+#: A sign for each verdict, so that squares differ in more than colour.
 SIGNS = {"right": "$\\checkmark$", "rest": "o", "amber": "^", "red": "x", "unknown": "_"}
 MEANING = {
     "right": "right",
@@ -38,7 +38,7 @@ MEANING = {
 
 @dataclass(frozen=True)
 class Heard:
-    """What the detector of one flow said."""
+    """The verdict of the detector of one flow."""
 
     long: bool
     start_s: float
@@ -127,7 +127,7 @@ def lights(
 
 
 def _heard(flows: Table) -> dict[int, list[Heard]]:
-    """What every detector said, by run."""
+    """The verdict of every detector, by run."""
     flows.needs("run", "size", "start_s", "end_s", "classic_ecn", "classic_ecn_rounds")
     out: dict[int, list[Heard]] = {}
     columns = ("run", "size", "start_s", "end_s", "classic_ecn", "classic_ecn_rounds")

@@ -1,4 +1,4 @@
-"""The runs of a sweep in order: what varies makes places on the x axis, who meets makes lines."""
+"""The runs of a sweep in order: conditions make places on the x axis, traffic makes lines."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class Sweep:
     lines: list[Line]
     #: The keys that make places.
     conditions: list[str]
-    #: Where the conditions are, and what they are called.
+    #: Where the conditions are, and their labels.
     x: list[float]
     labels: list[str]
-    #: What neighbours have in common: from, to and its name.
+    #: The common part of neighbours: from, to and its name.
     spans: list[tuple[float, float, str]]
-    #: What the x axis is of.
+    #: The quantity of the x axis.
     title: str
 
     def column(self, column: str, line: Line) -> Floats:
@@ -100,7 +100,7 @@ class Sweep:
         nth = rivals.index(line.number)
         if colour is not None and nth == 0:
             return colour
-        # Two queues of one line are two colours, of which neither is another line's.
+        # Two queues of one line have two colours, which no other line has.
         spare = nth if colour is None else 2 * (nth - 1) + (queue == "C")
         return palette.rest[spare % len(palette.rest)]
 

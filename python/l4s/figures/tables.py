@@ -1,4 +1,4 @@
-"""Results as columns: the one place that reads what a caller has."""
+"""Results as columns: the one place that reads a caller's data."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from numpy.typing import NDArray
 
 
 class ArrowStream(Protocol):
-    """What Arrow can read: a table of pyarrow, polars, pandas, or of this package."""
+    """Data that Arrow can read: a table of pyarrow, polars, pandas, or of this package."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The Arrow PyCapsule interface."""
 
 
 class Results(Protocol):
-    """A :class:`l4s.Result`, an :class:`l4s.Sweep`, or whatever has a table of runs and others."""
+    """A :class:`l4s.Result`, an :class:`l4s.Sweep`, or any object with such tables."""
 
     @property
     def runs(self) -> ArrowStream:
         """A row per run."""
 
 
-#: A table, what has several, or the path of a result folder or of a parquet file.
+#: A table, an object with several, or the path of a result folder or of a parquet file.
 Source: TypeAlias = "ArrowStream | Results | str | os.PathLike[str] | Table"
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -51,7 +51,7 @@ class Table:
 
     def __init__(self, arrow: Any, name: str) -> None:
         self._arrow = arrow
-        #: What it is called in messages: ``runs``, ``series``, ``delays`` or ``flows``.
+        #: Its name in messages: ``runs``, ``series``, ``delays`` or ``flows``.
         self.name = name
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -66,7 +66,7 @@ class Table:
         return list(self._arrow.column_names)
 
     def floats(self, column: str) -> Floats:
-        """A column of numbers; what is absent is NaN."""
+        """A column of numbers; absent values are NaN."""
         values = self._column(column).cast(pa.float64()).to_numpy(zero_copy_only=False)
         return np.asarray(values, dtype=np.float64)
 
@@ -77,7 +77,7 @@ class Table:
         return np.full(len(self), np.nan)
 
     def texts(self, column: str) -> list[str]:
-        """A column as text; what is absent is empty."""
+        """A column as text; absent values are empty."""
         return ["" if value is None else str(value) for value in self._column(column).to_pylist()]
 
     def codes(self, column: str) -> tuple[list[str], NDArray[np.int64]]:
@@ -87,7 +87,7 @@ class Table:
         return [str(text) for text in encoded.dictionary.to_pylist()], np.asarray(places, np.int64)
 
     def matching(self, pattern: str) -> dict[str, str]:
-        """Columns whose whole name fits, by what the pattern's first group is in it."""
+        """Columns whose whole name fits, by the pattern's first group in it."""
         found = ((re.fullmatch(pattern, name), name) for name in self.names)
         return {match[1]: name for match, name in found if match}
 
@@ -100,7 +100,7 @@ class Table:
         return self.where(np.isin(self.floats("run"), list(runs)))
 
     def needs(self, *columns: str) -> None:
-        """Refuses to go on without a column: says which, what is nearest, and what makes it."""
+        """Raises if a column is missing: names it, the nearest one, and its option."""
         for column in columns:
             if column not in self.names:
                 raise missing(self, column)
@@ -121,9 +121,9 @@ def missing(table: Table, column: str) -> ValueError:
 
 
 def read(source: Source, name: str) -> Table:
-    """What a caller has, as the table ``name`` of a result folder.
+    """A caller's data, as the table ``name`` of a result folder.
 
-    Paths are of a folder, of which ``NAME.parquet`` is read, or of a parquet file; all else is
+    Paths are of a folder, from which ``NAME.parquet`` is read, or of a parquet file; all else is
     left to ``pyarrow.table``: objects with ``__arrow_c_stream__``, record batches, data frames of
     pandas, and mappings of columns.
     """

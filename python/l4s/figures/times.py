@@ -1,4 +1,4 @@
-"""What a run did over time: rates, windows, delays, and what detectors of Classic ECN say."""
+"""A run over time: rates, windows, delays, and verdicts of detectors of Classic ECN."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ QUANTITIES: Mapping[str, Quantity] = {
     "probability": Quantity("base probability p′", "p_base", "link"),
     # From 1 up a flow takes the queue for a Classic one, up to 0 for an L4S one (Fallback §4.2).
     "score": Quantity("score", "classic_ecn", "flow", levels=(0.0, 1.0)),
-    # What speaks for a Classic queue (Fallback §4.1).
+    # Evidence for a Classic queue (Fallback §4.1).
     "depth": Quantity("depth seen (ms)", "fbk_depth_ms", "flow", levels=(2.0,)),
     "deviation": Quantity("RTT deviation (ms)", "fbk_mdev_ms", "flow", levels=(0.75,)),
 }
@@ -151,7 +151,7 @@ class Senders:
         return sender_of(self._runs, group, self._row)
 
     def title(self) -> str:
-        """What tells the run from the others."""
+        """The settings that distinguish the run from the others."""
         if self._runs is None:
             return f"run {self._number}"
         sweep = lay_out(self._runs)
@@ -165,7 +165,7 @@ class Senders:
 def _draw(ax: Axes, quantity: Quantity, table: Table, senders: Senders) -> int:
     """A quantity of a run; the rows of its legend."""
     lines = _lines(table, quantity)
-    # Zero is left out of what has no data: a detector without a mark, a window of a UDP source.
+    # Zero is left out of lines without data: a detector without a mark, a window of a UDP source.
     lines = {name: line for name, line in lines.items() if not np.all(np.isnan(line[1]))}
     if quantity.stacked:
         _stack(ax, lines, senders)
@@ -209,7 +209,7 @@ def _plain(
 ) -> None:
     groups = [name.split(".")[0] for name in lines]
     said: set[str] = set()
-    # The first group is what the figure is about: it is drawn last, in front.
+    # The first group is the subject of the figure: it is drawn last, in front.
     for (name, (times, values)), group in reversed(list(zip(lines.items(), groups, strict=True))):
         many = groups.count(group)
         label, colour, dashes = _look(quantity.scope, group, senders)

@@ -42,13 +42,13 @@ def sweep(
 ) -> Sweep:
     """Does every run of ``grid`` that is not in the folder ``out`` yet.
 
-    Each run gives what :func:`l4s.run` gives, to the last bit, whoever does it; that is, without
+    Each run gives the results of :func:`l4s.run`, to the last bit, on any worker; that is, without
     ``keep=["series"]``, with ``tables=False``: samples are among the events that it counts.
 
     Workers write their results into ``out`` in partitions that appear whole, so that nothing is
-    lost but what is under way when a worker, the scheduler or this process ends; the same call does
-    the rest. So does a call with a grid that has more values or seeds. docs/guides/scaling.md says what it
-    costs, and how to use a cluster.
+    lost except the runs under way when a worker, the scheduler or this process ends; the same call
+    does the rest. So does a call with a grid that has more values or seeds. docs/guides/scaling.md
+    has the costs, and how to use a cluster.
 
     Args:
         grid: the runs: a grid, a scenario, or several of these, one after the other. All are
@@ -56,8 +56,8 @@ def sweep(
         out: a folder of this sweep's own, new or from an earlier call.
         client: whose workers do the runs: any Dask cluster. They must all have this l4s, and share
             ``out``. Without it, a process per core of this machine, gone at the end.
-        keep: tables to keep besides the summaries. The time series of a run are some 1 KB per
-            second and flow.
+        keep: tables to keep in addition to the summaries. The time series of a run are some 1 KB
+            per second and flow.
         sampling_s: seconds between their samples; chosen by the length of each run unless set.
         aqm: a discipline of your own in the place of the scenario's, as for :func:`l4s.run`.
         cc: a congestion control of your own for all groups, or several by group, likewise. Results
@@ -66,14 +66,14 @@ def sweep(
         progress: a bar; by default where a terminal or notebook shows it.
 
     Returns:
-        What ``out`` has of the runs of ``grid``. Runs that raised are in its ``failures``, and a
+        The runs of ``grid`` in ``out``. Runs that raised are in its ``failures``, and a
         warning says so; the next call tries them again.
 
     Raises:
         ScenarioError: a run is refused. Nothing was run or written.
         SweepError: ``out`` holds something else, such as results of another code or with other
             tables kept; or the cluster is gone, or of another l4s.
-        ValueError, TypeError: another argument is not what it should be.
+        ValueError, TypeError: another argument is invalid.
     """
     asked = Asked(grid)
     own = algorithms(aqm, cc)
@@ -95,7 +95,7 @@ def sweep(
     missing = result._missing()
     work = Work(str(path), manifest, shipped)
     if len(missing):
-        # What was done before is done, but says nothing of how fast this goes.
+        # Earlier results count as done, but not for the estimate of speed.
         total, hidden = len(result) + len(missing), off(progress)
         with (
             interrupts.kept() as check,
@@ -131,7 +131,7 @@ def _kept(keep: Collection[str], sampling_s: float | None) -> tuple[Collection[s
 
 
 def _try(asked: Asked, own: Mapping[str, Callable[[], Any]]) -> None:
-    """Refuses what is no algorithm, and groups that there are not."""
+    """Refuses anything but an algorithm, and groups that do not exist."""
     for scenario in asked.firsts() if own else ():
         check_groups(scenario, own)
     for place, make in own.items():

@@ -1,4 +1,4 @@
-"""What a sweep is asked for: runs by number, each a text and what is set in it."""
+"""The runs of a sweep by number, each a text and its settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from l4s.scenario import Grid, Scenario
 
-#: What :func:`l4s.sweep` takes.
+#: The argument of :func:`l4s.sweep`.
 Runs: TypeAlias = "Grid | Scenario | Iterable[Grid | Scenario | str | os.PathLike[str]]"
 
 

@@ -1,4 +1,4 @@
-"""What is done in which task: the runs of a grid in batches, each a block of numbers."""
+"""The division of work into tasks: the runs of a grid in batches, each a block of numbers."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from l4s.sweeps.work import Work, batch, check, failure, halves, pack, write_fai
 if TYPE_CHECKING:
     import distributed
 
-# A batch is to take so long. What a killed worker loses is that much; what a batch costs besides
-# its runs, some 20 ms, is little of it.
+# The target time of a batch. A killed worker loses that much; the overhead of a batch, some 20 ms,
+# is little of it.
 _SECONDS = 5.0
 # Nor is it to have more runs, whose results wait in the memory of the worker.
 _MOST = 1000
@@ -43,7 +43,7 @@ class Batches:
         self._runs, self._seconds = 0, 0.0
 
     def saw(self, runs: int, now: float, threads: int) -> None:
-        """So many more runs were done by then, in seconds of any clock."""
+        """This number of further runs was done by then, in seconds of any clock."""
         # From the first on, which had to wait for processes to begin and modules to be read.
         if self._since is None:
             self._since = now
@@ -52,7 +52,7 @@ class Batches:
             self._seconds = (now - self._since) * threads
 
     def size(self, left: int, threads: int) -> int:
-        """Of the next, where ``left`` runs are left for so many threads."""
+        """The size of the next batch, where ``left`` runs are left for this number of threads."""
         if self._fixed is not None:
             return self._fixed
         # Small at first, to learn soon; and at the end, so that all threads end together.
@@ -94,7 +94,7 @@ def run_all(
     batches: Batches,
     tell: Callable[[int], object],
 ) -> None:
-    """Does the runs of these numbers; ``tell`` hears how many more are done."""
+    """Does the runs of these numbers; ``tell`` receives the number of further finished runs."""
 
     room = tasks.Room(client)
 
@@ -118,7 +118,7 @@ def run_all(
                 batches.saw(len(its) // 8, perf_counter(), room.threads())
                 tell(len(its) // 8)
                 continue
-            # One of its runs kills workers, or one that waited there did: halves will tell.
+            # One of its runs kills workers, or one that waited there did: halves will show.
             both = halves(runs)
             if both:
                 half = 8 * (len(its) // 16)

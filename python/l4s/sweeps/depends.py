@@ -1,10 +1,11 @@
-"""What an algorithm in Python depends on: its code, and all that this reaches.
+"""The dependencies of an algorithm in Python: its code, and all that this reaches.
 
 A sweep takes a result from its folder only where the algorithm is the one that made it. So the
-fingerprint of an algorithm covers the code of its class, its bases, attributes and defaults, what
-it encloses, and the values of all globals that any of these names, in whatever module of the
-user's; helpers likewise, and theirs. Of what is installed it covers the files that were installed.
-What cannot be seen beforehand, such as a file that is read while it runs, is refused.
+fingerprint of an algorithm covers the code of its class, its bases, attributes and defaults,
+its closure, and the values of all globals that any of these names in modules of the
+user's. The same holds for helpers, and theirs. For installed packages it covers the installed
+files. Dependencies that cannot be seen in advance, such as a file that is read at run time, are
+refused.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from typing import Any
 
 from l4s.errors import SweepError
 
-# What reads something that no code names: of which module, and which names.
+# Functions that read something that no code names: of which module, and which names.
 _UNSEEN: Mapping[str, frozenset[str]] = {
     "builtins": frozenset({"eval", "exec", "globals", "input", "open", "__import__"}),
     "io": frozenset({"open", "open_code"}),
@@ -37,7 +38,7 @@ _UNSEEN: Mapping[str, frozenset[str]] = {
     "importlib": frozenset({"import_module", "reload"}),
     "sys": frozenset({"argv", "stdin", "modules", "_getframe"}),
 }
-# Values that are what they look like.
+# Values that are their own identity.
 _ATOMS = (type(None), bool, float, complex, type(...), type(NotImplemented))
 # Members of a class that its making puts there, or that only people read.
 _OF_NO_ACCOUNT = frozenset(
@@ -59,7 +60,7 @@ _OF_NO_ACCOUNT = frozenset(
 _SKIPPED = frozenset({"CACHE", "EXTENDED_ARG", "NOP", "PUSH_NULL"})
 _GLOBAL = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
 _ATTRIBUTE = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
-# Of C types: what they are is their name.
+# Of C types: their name identifies them.
 _DESCRIPTORS = (
     types.ClassMethodDescriptorType,
     types.GetSetDescriptorType,
@@ -75,7 +76,7 @@ class _UnseenError(Exception):
 
 
 def fingerprint(make: Callable[[], Any], what: str = "an algorithm of yours") -> str:
-    """What tells an algorithm, given by its class or by what makes it, from any other.
+    """The identity of an algorithm, given by its class or by a function that makes it.
 
     It is the same in every process, and on every machine with the same things installed.
 
@@ -97,11 +98,11 @@ def fingerprint(make: Callable[[], Any], what: str = "an algorithm of yours") ->
 
 
 def source(own: Mapping[str, Callable[[], Any]]) -> str:
-    """The code of the user's that algorithms are made of, for people: as far as it is to be had."""
+    """The user's code of algorithms, for people: as far as its source is available."""
     parts = []
     for place, make in own.items():
         walk = _Walk()
-        # What cannot be told has been refused, or is of no account here.
+        # Anything unknown has been refused, or does not matter here.
         with suppress(_UnseenError, RecursionError):
             walk.tell(make)
         parts.append(f"# {place}\n")
@@ -115,7 +116,7 @@ def source(own: Mapping[str, Callable[[], Any]]) -> str:
 
 
 def is_users(module: types.ModuleType) -> bool:
-    """Whether a module is code of the user's, not what is installed."""
+    """Whether a module is code of the user's, not an installed package."""
     name = module.__name__
     top = name.partition(".")[0]
     if top == "l4s" or (top in sys.stdlib_module_names and top != "__main__"):
@@ -130,7 +131,7 @@ def is_users(module: types.ModuleType) -> bool:
 
 @lru_cache
 def _installed(top: str) -> str:
-    """What tells the installed files of a package from those of another version of it."""
+    """The identity of the installed files of a package."""
     if top == "l4s":
         # The folder has the fingerprint of all of l4s.
         return "l4s"
@@ -158,11 +159,11 @@ class _Walk:
 
     def __init__(self, within: frozenset[int] = frozenset()) -> None:
         self._hash = hashlib.sha256()
-        # What has an identity, by the order in which it was met; kept, so that no other gets its
-        # id.
+        # Objects with an identity, by the order in which they were met; kept, so that no other
+        # gets its id.
         self._met: dict[int, int] = {}
         self._kept: list[object] = []
-        # Sets that are being told.
+        # Sets that are being hashed.
         self._within = within
         #: Classes and functions of the user's.
         self.code: list[Any] = []
@@ -170,7 +171,7 @@ class _Walk:
         self.way: list[str] = []
 
     def digest(self) -> str:
-        """Of all that was told."""
+        """The hash of everything so far."""
         return self._hash.hexdigest()
 
     def _put(self, *words: str | bytes | int) -> None:
@@ -181,7 +182,7 @@ class _Walk:
 
     @contextmanager
     def _by(self, step: str) -> Iterator[None]:
-        """A step of the way. Where it ends in an exception it is left for whoever says so."""
+        """A step of the way. Where it ends in an exception it is left for the error message."""
         self.way.append(step)
         yield
         self.way.pop()
@@ -266,14 +267,14 @@ class _Walk:
             for item in what:
                 self.tell(item)
         else:
-            # Their order is a program's, and what goes through them may depend on it.
+            # Their order is a program's, and the result of iteration may depend on it.
             for key, value in what.items():
                 self.tell(key)
                 with self._by(f"[{key!r}]"):
                     self.tell(value)
 
     def _named(self, names: Mapping[str, Any]) -> None:
-        """What has names, of which the order says nothing."""
+        """A mapping whose order has no meaning."""
         self._put(len(names))
         for name in sorted(names):
             self._put(name)
@@ -281,7 +282,7 @@ class _Walk:
                 self.tell(names[name])
 
     def _by_name(self, what: Any) -> bool:
-        """Tells a class or function of what is installed by its name, if it is one."""
+        """Identifies an installed class or function by its name, if it is one."""
         name = getattr(what, "__module__", None)
         module = sys.modules.get(name) if isinstance(name, str) else None
         if module is None or is_users(module):
@@ -389,7 +390,7 @@ class _Walk:
         self.tell(what)
 
     def _setting(self, module: types.ModuleType, name: str, what: Any) -> None:
-        """Of what is installed: it is as installed, but a plain value may have been set since."""
+        """Of an installed module: it is unchanged, but a plain value may have been set since."""
         self._of_installed(module, name)
         if module.__name__.partition(".")[0] == "l4s":
             return
@@ -420,7 +421,7 @@ class _Walk:
             self._attributes(module, (one,))
 
     def _object(self, what: Any) -> None:
-        """By what a pickle of it would hold."""
+        """By its pickle."""
         try:
             reduce = copyreg.dispatch_table.get(type(what))
             reduced = reduce(what) if reduce else what.__reduce_ex__(4)
@@ -474,7 +475,7 @@ def _names(code: types.CodeType) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _imports(code: types.CodeType) -> Iterator[tuple[str, int, tuple[str, ...]]]:
-    """What code itself imports: the module, how far up, and which names of it."""
+    """The imports of code itself: the module, the level, and the names."""
     instructions = _instructions(code)
     for at, one in enumerate(instructions):
         if one.opname == "IMPORT_NAME":

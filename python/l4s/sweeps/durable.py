@@ -9,13 +9,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-# A file is being written for seconds, on a shared folder perhaps for minutes. What is older was
-# left by a process that was killed, and nobody comes back for it.
+# A file is being written for seconds, on a shared folder perhaps for minutes. Older ones were
+# left by a process that was killed.
 _LEFT_AFTER_S = 3600.0
 
 
 def write(path: Path, fill: Callable[[Path], object]) -> None:
-    """Puts at ``path`` what ``fill`` writes into the file that it is given.
+    """Puts the output of ``fill`` at ``path``: it gets a file to write to.
 
     On return it outlives a power failure. Two that write the same do each other no harm.
     """
@@ -32,7 +32,7 @@ def write(path: Path, fill: Callable[[Path], object]) -> None:
 
 
 def _flush(path: Path) -> None:
-    """Waits until a file, or what a folder says of its files, is on the disk."""
+    """Waits until a file, or a folder's list of files, is on the disk."""
     opened = os.open(path, os.O_RDONLY)
     try:
         os.fsync(opened)
@@ -46,9 +46,9 @@ def is_leftover(name: str) -> bool:
 
 
 def tidy(folder: Path) -> None:
-    """Removes what killed processes left in ``folder``, not what others are writing just now."""
+    """Removes files that killed processes left in ``folder``, not those that others are writing."""
     for entry in os.scandir(folder):
-        # Whoever else tidies may be faster.
+        # Another process that tidies may be faster.
         with suppress(FileNotFoundError):
             if is_leftover(entry.name) and entry.stat().st_mtime < time.time() - _LEFT_AFTER_S:
                 os.unlink(entry.path)

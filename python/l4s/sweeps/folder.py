@@ -35,11 +35,11 @@ KEYS = "keys.npy"
 SCENARIO = "scenario.toml"
 #: The same as the JSON of the model, which ``l4s report`` reads.
 SCENARIOS = "scenarios.json"
-#: Code of the user's, of which algorithms are made: for people.
+#: The user's code of algorithms: for people.
 ALGORITHMS = "algorithms.py"
-#: What the command line, and :meth:`l4s.Result.save`, call the manifest.
+#: The name of the manifest on the command line, and in :meth:`l4s.Result.save`.
 SAVED = "l4s.json"
-#: The table of runs, and what else can be kept.
+#: The table of runs, and further tables that can be kept.
 RUNS, FAILURES, TABLES = "runs", "failures", ("series", "delays", "flows")
 _ELSE = "choose a new folder; nothing was changed"
 
@@ -47,7 +47,7 @@ _ELSE = "choose a new folder; nothing was changed"
 def manifest(
     keep: Collection[str], sampling_ns: int | None, own: Mapping[str, Callable[[], Any]]
 ) -> dict[str, Any]:
-    """What all runs in a folder have in common, besides being runs.
+    """The common parameters of all runs in a folder.
 
     ``own`` are algorithms of Python's by the place that they take, such as ``aqm``.
     """
@@ -65,8 +65,8 @@ def manifest(
 def check(out: Path, mine: dict[str, Any], texts: Sequence[str]) -> None:
     """Refuses a folder that holds anything else. Changes nothing.
 
-    Runs of one scenario are told apart by what was set in them. So what may differ are values and
-    seeds, and of several scenarios there may be more, or fewer, than before.
+    Runs of one scenario are identified by their settings. So values and seeds may differ, and of
+    several scenarios there may be more, or fewer, than before.
     """
     if not out.exists():
         return
@@ -98,7 +98,7 @@ def save(
     code: str,
     tables: Callable[[], object],
 ) -> None:
-    """Puts the result of one run into a folder of its own, with what made it.
+    """Puts the result of one run into a folder of its own, with its origin.
 
     It has the files that the command line writes, and its manifest. ``scenario`` is for people,
     ``model`` the same as JSON for the report.
@@ -117,12 +117,12 @@ def save(
     durable.write(out / SCENARIOS, _writes(model))
     if code:
         durable.write(out / ALGORITHMS, _writes(code))
-    # The last of them is the one by which a folder is known to be whole.
+    # The last of them completes a folder.
     tables()
 
 
 def _saved(out: Path) -> dict[str, Any] | None:
-    """What made the result in a folder, without the list of files that follows from it."""
+    """The origin of the result in a folder, without the list of files that follows from it."""
     try:
         there = json.loads((out / SAVED).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -134,7 +134,7 @@ def _saved(out: Path) -> dict[str, Any] | None:
 
 
 def owner(out: Path) -> dict[str, Any]:
-    """What the runs in a folder have in common."""
+    """The common parameters of the runs in a folder."""
     path = out / MANIFEST
     try:
         there = json.loads(path.read_text())
@@ -146,7 +146,7 @@ def owner(out: Path) -> dict[str, Any]:
 
 
 def _names(out: Path) -> list[str]:
-    """What is in a folder, leftovers of killed processes aside."""
+    """The contents of a folder, without leftovers of killed processes."""
     entries = out.iterdir() if out.is_dir() else ()
     return sorted(entry.name for entry in entries if not durable.is_leftover(entry.name))
 
@@ -226,7 +226,7 @@ def _difference(there: dict[str, Any], mine: dict[str, Any]) -> str:
 
 
 def _other_algorithms(there: Mapping[str, str], mine: Mapping[str, str]) -> str:
-    """What differs, of algorithms by place."""
+    """The differences, of algorithms by place."""
     if there.keys() != mine.keys():
         has, asked = (_shown(sorted(own)) for own in (there, mine))
         return f"algorithms of your own for {has}, not for {asked}"

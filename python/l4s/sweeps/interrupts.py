@@ -11,14 +11,14 @@ from types import FrameType
 
 @contextmanager
 def kept() -> Iterator[Callable[[], None]]:
-    """Raises KeyboardInterrupt when what was given is called after an interrupt, and at the end.
+    """Raises KeyboardInterrupt when its result is called after an interrupt, and at the end.
 
     Python raises it wherever the main thread is. In a finalizer, such as a Dask future's, it is
     printed and goes no further, and the sweep would go on as if nobody had asked it to stop.
     """
     if (
         threading.current_thread() is not threading.main_thread()
-        # Whoever handles interrupts differently, such as by ignoring them, knows why.
+        # Programs that handle interrupts differently, such as by ignoring them, keep their handler.
         or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
     ):
         yield lambda: None

@@ -30,7 +30,7 @@ def client() -> Iterator[distributed.Client]:
             n_workers=_cores(),
             threads_per_worker=1,
             processes=True,
-            # Or its HTTP server wants a certain port, and complains where another sweep has that.
+            # Or its HTTP server binds a certain port, and complains where another sweep has that.
             scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
             silence_logs=logging.ERROR,
         ) as here,
@@ -46,9 +46,9 @@ def _cores() -> int:
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """New processes do not hear of an interrupt: a terminal sends it to all processes that it has.
+    """New processes do not receive an interrupt: a terminal sends it to all processes that it has.
 
-    Whoever started them ends them. One that comes meanwhile is handled when they have begun.
+    The parent ends them. One that comes meanwhile is handled when they have begun.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -69,8 +69,8 @@ def _nothing_of_main() -> Iterator[None]:
     """New processes do not begin with the script that started them.
 
     multiprocessing would run it again in each, and a script without
-    ``if __name__ == "__main__"`` would start another sweep there. Workers need nothing of it: what
-    is defined in it, Dask sends by value.
+    ``if __name__ == "__main__"`` would start another sweep there. Workers do not need it: Dask
+    sends its definitions by value.
     """
     main = sys.modules["__main__"]
     hidden = {name: getattr(main, name) for name in ("__file__", "__spec__") if hasattr(main, name)}

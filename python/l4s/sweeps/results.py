@@ -1,4 +1,4 @@
-"""What a sweep, or the command line, left in a folder."""
+"""The results of a sweep, or of the command line, in a folder."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Failure:
 class Sweep:
     """Results of many runs.
 
-    A snapshot of the folder: what others add later is not in it. Tables are read when they are
+    A snapshot of the folder: later additions of others are not in it. Tables are read when they are
     asked for, and are in memory then as a whole; :meth:`dataset` and :meth:`summaries` are for
     those that do not fit.
     """
@@ -82,7 +82,7 @@ class Sweep:
     def runs(self) -> pa.Table:
         """A row per run: the columns of ``runs.parquet`` in docs/reference/results.md.
 
-        ``run`` is its number in the grid and ``key`` what tells it from any other. Rows are in the
+        ``run`` is its number in the grid and ``key`` its identity. Rows are in the
         order of ``run``; a run that the grid has twice is there once, under its first number.
         """
         return self._table("runs")
@@ -94,7 +94,7 @@ class Sweep:
 
     @cached_property
     def delays(self) -> pa.Table:
-        """Histograms of queue delay of all runs, by ``run``, where ``keep`` had them."""
+        """Histograms of queueing delay of all runs, by ``run``, where ``keep`` had them."""
         return self._table("delays")
 
     @cached_property
@@ -105,9 +105,9 @@ class Sweep:
     def dataset(self, name: Name = "runs") -> pads.Dataset:
         """A table as a dataset of pyarrow, which reads as much of it as is asked for.
 
-        It is what the folder holds: rows in no order, with their ``key``, and also those of runs
-        that are in the folder but not in this grid. Where two clients did a run at the same time,
-        it can be there twice, with the same numbers.
+        It is the contents of the folder: rows in no order, with their ``key``, and also those of
+        runs that are in the folder but not in this grid. Where two clients did a run at the same
+        time, it can be there twice, with the same numbers.
         """
         # It brings pandas, where that is.
         import pyarrow.dataset as pads
@@ -131,7 +131,7 @@ class Sweep:
 
     @property
     def failures(self) -> list[Failure]:
-        """The runs that raised and were not done since, with what they raised last."""
+        """The runs that raised and were not done since, with their last exception."""
         files = sorted(
             (self.path / folder.FAILURES).glob("*.parquet"), key=lambda path: path.stat().st_mtime
         )
@@ -192,7 +192,7 @@ def _sorted(table: pa.Table) -> pa.Table:
 
 
 class _Whole(Sweep):
-    """What the command line wrote: a file per table, and no keys."""
+    """The output of the command line: a file per table, and no keys."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -226,7 +226,7 @@ class _Whole(Sweep):
 
 
 def read(path: str | os.PathLike[str]) -> Sweep:
-    """What a folder holds: one of :func:`l4s.sweep`, or of ``l4s run --out``.
+    """The contents of a folder: one of :func:`l4s.sweep`, or of ``l4s run --out``.
 
     Of a sweep, ``run`` counts the runs in the order in which they were first asked for; where the
     folder was only ever used with one grid, it is the number in that. The command line writes no
@@ -240,7 +240,7 @@ def read(path: str | os.PathLike[str]) -> Sweep:
         folder.owner(path)
         keys = folder.remembered(path)
         there = Index(path / folder.RUNS).keys
-        # Of clients that began at the same time only one may have been remembered.
+        # Of clients that began at the same time only one may have been recorded.
         return Sweep(path, np.concatenate([keys, there[~np.isin(there, keys)]]))
     if (path / "runs.parquet").is_file():
         return _Whole(path)

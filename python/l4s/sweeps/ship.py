@@ -17,7 +17,7 @@ import cloudpickle
 from l4s.errors import SweepError
 from l4s.sweeps.depends import is_users
 
-#: What makes an algorithm, by the place that it takes: ``aqm``, ``cc``, ``cc.A``.
+#: The functions that make algorithms, by their place: ``aqm``, ``cc``, ``cc.A``.
 Own: TypeAlias = Mapping[str, Callable[[], Any]]
 
 
@@ -35,7 +35,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
 
 
 def packed(own: Own) -> bytes:
-    """All of them, with what they reach of the user's modules as it is now."""
+    """All of them, with the present state of the user's modules that they reach."""
     if not own:
         return b""
     file = io.BytesIO()
@@ -49,8 +49,8 @@ def packed(own: Own) -> bytes:
     return file.getvalue()
 
 
-# What these bytes are. Where they were packed they are never unpacked: cloudpickle would put its
-# copies into the classes that are there.
+# The objects of these bytes. Where they were packed they are never unpacked: cloudpickle would put
+# its copies into the classes that are there.
 _known: dict[bytes, Own] = {}
 _MOST = 4
 
@@ -62,7 +62,7 @@ def _remember(packed: bytes, own: Own) -> None:
 
 
 def unpacked(own: bytes) -> Own:
-    """What :func:`packed` packed.
+    """The inverse of :func:`packed`.
 
     Raises:
         SweepError: something that it imports is not installed here.
@@ -85,7 +85,7 @@ def unpacked(own: bytes) -> Own:
 
 @contextmanager
 def _by_value() -> Iterator[None]:
-    """What is defined in modules of the user's is taken by value, not by the name of the module."""
+    """Definitions in modules of the user's are taken by value, not by the name of the module."""
     known = cloudpickle.list_registry_pickle_by_value()
     modules = [m for m in list(sys.modules.values()) if isinstance(m, types.ModuleType)]
     ours = [m for m in modules if m.__name__ in sys.modules and is_users(m)]

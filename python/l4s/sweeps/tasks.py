@@ -23,9 +23,9 @@ Future: TypeAlias = Any
 
 #: Tasks per thread of the cluster: one that runs, one that waits.
 AHEAD = 2
-# Of what a task raises, such as a shared folder that is away for a moment.
+# Of exceptions of a task, such as a shared folder that is away for a moment.
 _RETRIES = 2
-# Of what the scheduler forgets: as often as it lets workers die with a task.
+# Of tasks that the scheduler loses: as often as it lets workers die with a task.
 _FORGOTTEN = 3
 # How often it is looked for workers that came or went, and for a scheduler that is gone.
 _LOOK_S = 2.0
@@ -43,8 +43,8 @@ class Deadly:
 def far(call: bytes) -> object:
     """Calls a function of l4s on a worker, where l4s may not be installed.
 
-    A task is no more than this and bytes: what they cannot be made into there is an exception of
-    the task. If Dask had to make it, before the task, a worker or the scheduler would end of it.
+    A task consists of this and bytes: an error in unpacking them there is an exception of
+    the task. If Dask had to unpack it, before the task, a worker or the scheduler would end of it.
     """
     import pickle
     import socket
@@ -52,7 +52,7 @@ def far(call: bytes) -> object:
     try:
         function, arguments = pickle.loads(call)
     except ImportError as error:
-        # Made anew: what is raised here is to be understood everywhere.
+        # Made again: an exception from here must be understood everywhere.
         raise ImportError(
             f"worker on {socket.gethostname()} has no module `{error.name}`\n"
             "  help: install the same l4s there"
@@ -60,7 +60,7 @@ def far(call: bytes) -> object:
     return function(*arguments)
 
 
-# What is in __main__ cloudpickle takes by value: nobody needs l4s to have it.
+# Cloudpickle takes definitions in __main__ by value: no worker needs l4s to have it.
 far.__module__ = "__main__"
 
 
@@ -71,7 +71,7 @@ def ask(client: Client, function: Callable[..., object], arguments: tuple[Any, .
     """
     here = sys.version_info[:2]
     version = "__import__('sys').version_info[:2]"
-    # Bytecode is that of one version of Python: it is asked with what any version understands.
+    # Bytecode is that of one version of Python: the check uses only syntax of every version.
     wrong = {
         address: f"has Python {'.'.join(map(str, there))}; the client has {here[0]}.{here[1]}"
         for address, there in client.run(eval, version, on_error="ignore").items()
@@ -97,10 +97,10 @@ def each(
     """Calls ``function`` with each of ``arguments`` on the cluster; yields them as they are done.
 
     Arguments are taken when there is a thread for them soon, so that neither the client nor the
-    scheduler holds more than :data:`AHEAD` tasks per thread. What a task raises is raised, and the
-    others are given up. A task that is cancelled or lost is submitted again: where a worker dies,
-    the scheduler may forget a task that it had. Results stay with the workers unless the future is
-    asked for its own: what a worker that dies had in memory is then of no interest.
+    scheduler holds more than :data:`AHEAD` tasks per thread. An exception of a task is raised, and
+    the others are given up. A task that is cancelled or lost is submitted again: where a worker
+    dies, the scheduler may lose a task that it had. Results stay with the workers unless the
+    future's own is requested: the memory of a worker that dies does not matter then.
     """
     rest = iter(arguments)
     ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
@@ -132,7 +132,7 @@ def each(
             if again:
                 forgotten += again
                 rest, more = chain(again, rest), True
-            # What is held is not released.
+            # Held objects are not released.
             future, done = None, []
     finally:
         if under_way:
@@ -154,7 +154,7 @@ def _submitted(
 
 
 def _drained(ended: queue.SimpleQueue[Future]) -> list[Future]:
-    """All that has ended, of which there is something soon."""
+    """All ended tasks, at least one, as soon as there is one."""
     done: list[Future] = []
     with suppress(queue.Empty):
         done.append(ended.get(timeout=_LOOK_S))

@@ -1,4 +1,4 @@
-"""What a worker does: a batch of runs, one after the other, and one partition of them."""
+"""The work of a worker: a batch of runs, one after the other, and one partition of them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from l4s.sweeps import durable, folder, ship
 from l4s.sweeps.asked import Asked, Text
 from l4s.sweeps.keys import Keys, digits, name, packed
 
-#: A text, and what is set in it.
+#: A text, and its settings.
 Run: TypeAlias = tuple[Text, list[str]]
 
 
 @dataclass(frozen=True)
 class Work:
-    """What all batches of a sweep have in common. A task carries it: a few kilobytes."""
+    """The common parameters of all batches of a sweep. A task carries it: a few kilobytes."""
 
     out: str
     manifest: dict[str, Any]
@@ -51,7 +51,7 @@ def template(source: str, text: str) -> _l4s.Template:
 
 
 def pack(asked: Asked, numbers: Iterable[int]) -> bytes:
-    """Runs of what was asked for, some five bytes each: Dask holds on to what tasks were given."""
+    """The runs of a batch, some five bytes each: Dask holds on to the arguments of tasks."""
     return _pack([(asked.texts[text], set_) for text, set_ in map(asked.of, numbers)])
 
 
@@ -62,7 +62,7 @@ def _pack(runs: list[Run]) -> bytes:
 
 
 def unpack(packed: bytes) -> list[Run]:
-    """What :func:`pack` packed: of each run its text and what is set in it."""
+    """The inverse of :func:`pack`: of each run its text and its settings."""
     texts, placed = json.loads(zlib.decompress(packed))
     made = [Text(*text) for text in texts]
     return [(made[place], set_) for place, set_ in placed]
@@ -76,7 +76,7 @@ def halves(packed: bytes) -> tuple[bytes, bytes] | None:
 
 
 def ready(code: str, own: bytes) -> None:
-    """Raises what would keep this worker from doing runs."""
+    """Raises if this worker cannot do runs."""
     _same(code)
     ship.unpacked(own)
 
@@ -99,7 +99,7 @@ def keys_of(runs: list[Run]) -> Keys:
 
 
 def batch(work: Work, runs: bytes, its: bytes) -> None:
-    """Does runs, of which these are the keys, and puts their partition in the folder."""
+    """Does the runs with these keys, and puts their partition in the folder."""
     ready(work.manifest["code"], work.own)
     out, keys = _shared(work), np.frombuffer(its, np.uint64)
     keep: list[str] = work.manifest["keep"]
@@ -173,7 +173,7 @@ def _put(out: Path, table: str, name: str, rows: pa.Table) -> None:
 
 
 def _shared(work: Work) -> Path:
-    """The folder, which this worker must have in common with whoever asked."""
+    """The folder, which this worker must share with the client."""
     out = Path(work.out)
     try:
         same = folder.owner(out) == work.manifest

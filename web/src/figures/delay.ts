@@ -1,4 +1,4 @@
-// Queue delay: its distribution, and its course.
+// Queueing delay: its distribution, and its course.
 
 import type { LineSeriesOption, Option, Series } from "../chart";
 import type { Cdf, Curves } from "../data";
@@ -12,7 +12,7 @@ import { groupColour, queueColour, type Theme } from "../theme";
 /** A run that has curves. */
 export type Drawn = Item & { curves: Curves };
 
-/** Dashes tell lines of the same colour apart. */
+/** Dashes distinguish lines of the same colour. */
 const DASHES: ("solid" | [number, number])[] = ["solid", [6, 3], [2, 3], [9, 3]];
 /** The same for the legend. */
 const SAMPLES = [
@@ -36,7 +36,7 @@ export function decades(values: number[], least = 0.001): [number, number] {
 const bulk = (cdf: Cdf, from: number, to: number): number[] =>
   cdf.ms.filter((_, i) => (cdf.share[i] ?? 0) >= from && (cdf.share[i] ?? 1) <= to);
 
-/** A cumulative distribution as points, or what lies beyond each delay. */
+/** A cumulative distribution as points, or the share beyond each delay. */
 export function points(cdf: Cdf, tail: boolean): [number, number][] {
   const all = cdf.ms.map((x, i): [number, number] => [Math.max(x, 1e-3), cdf.share[i] ?? 0]);
   const first = all[0];
@@ -46,7 +46,7 @@ export function points(cdf: Cdf, tail: boolean): [number, number][] {
     : all.map(([x, share]): [number, number] => [x, 100 * share]);
 }
 
-/** `L4S 0.57 ms   Classic 15.2 ms`: what a panel's lines are and their means. */
+/** `L4S 0.57 ms   Classic 15.2 ms`: a panel's lines and their means. */
 export function delayWords(theme: Theme, item: Item): Word[] {
   return item.run.summary.queues.flatMap((queue) =>
     queue.delay_ms === undefined
@@ -67,7 +67,7 @@ interface Hover {
   value?: unknown;
 }
 
-/** The y and x of what is hovered. */
+/** The y and x of the hovered point. */
 function hovered(hover: Hover): [number, number] {
   const value = Array.isArray(hover.value) ? hover.value : [];
   return [Number(value[0]), Number(value[1])];
@@ -75,7 +75,7 @@ function hovered(hover: Hover): [number, number] {
 
 const asHovers = (params: unknown): Hover[] => (Array.isArray(params) ? params : [params]) as Hover[];
 
-/** What hovering shows for lines that share an x axis. */
+/** The tooltip of lines that share an x axis. */
 export function lineTip(theme: Theme, head: (x: number) => string, value: (y: number, x: number) => string) {
   return {
     ...tooltip(theme),

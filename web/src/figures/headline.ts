@@ -28,7 +28,7 @@ export function headlineMessage(drawn: Item[]): string {
   return [first, others.join(", ")].filter(Boolean).join("; ");
 }
 
-/** What was run, and how to read it. */
+/** The runs, and how to read the figure. */
 function note(drawn: Item[]): string {
   const run = drawn[0]?.run;
   if (run === undefined) return "";
@@ -124,7 +124,7 @@ export function headline(drawn: Drawn[]): Figure {
   };
 }
 
-/** The heading of a column: who and what, and the mean delays large. */
+/** The heading of a column: discipline and senders, and the mean delays large. */
 function numbers(theme: Theme, item: Drawn, box: Box, name: string): Title[] {
   const font = theme.font;
   const queues = item.run.summary.queues.filter((queue) => queue.delay_ms !== undefined);

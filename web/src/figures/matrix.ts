@@ -1,5 +1,5 @@
 // The slides' matrices: a small picture for each pair of numbers of flows. Rates over time against an
-// equal share, and distributions of queue delay.
+// equal share, and distributions of queueing delay.
 
 import type { CustomSeriesRenderItemAPI, CustomSeriesRenderItemParams, CustomSeriesRenderItemReturn } from "echarts";
 import type { Run, Sketch } from "../data";
@@ -57,7 +57,7 @@ export function matricesOf(all: Item[]): Matrix[] {
   return matrices.size > MATRICES ? [] : [...matrices.values()];
 }
 
-/** What is in every cell. */
+/** The contents of every cell. */
 interface Content {
   name: string;
   title: string;

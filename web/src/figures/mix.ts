@@ -1,4 +1,4 @@
-// DCttH figures 5 and 6: who gets how much, how long packets wait, and what it costs, for each mix of
+// DCttH figures 5 and 6: rates, delays, utilization and signals, for each mix of
 // flows. A picture per discipline, its parts above each other over the same mixes.
 
 import type { Series, XAxis } from "../chart";
@@ -23,7 +23,7 @@ import { decades } from "./delay";
 import { bar, level, whisker } from "./marks";
 import { shareOf, shareWords, slug } from "./shares";
 
-/** What one colour shows at every mix. */
+/** The values of one colour at every mix. */
 interface Track {
   name: string;
   colour(theme: Theme): string;
@@ -148,7 +148,7 @@ export function mixes(axis: Axis): Figure[] {
 }
 
 const HEIGHT = 780;
-/** What a heading takes, and what is free above it. */
+/** The height of a heading, and the free space above it. */
 const HEAD = 62;
 const LEFT = 52;
 const SHARES = [0.34, 0.26, 0.14, 0.26];

@@ -1,4 +1,4 @@
-// Overload over time: what leaves the bottleneck, by sender, stacked.
+// Overload over time: the output of the bottleneck, by sender, stacked.
 
 import type { Series } from "../chart";
 import type { Figure } from "../figure";

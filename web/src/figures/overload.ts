@@ -1,4 +1,4 @@
-// DCttH figure 10: what an unresponsive sender leaves to the others, the faster it sends. A column per
+// DCttH figure 10: the capacity that an unresponsive sender leaves to the others, over its rate. A column per
 // discipline and kind of UDP traffic.
 
 import { advance } from "../advances";
@@ -78,7 +78,7 @@ const LEFT = 48;
 const GAP = 14;
 /** Height of a column's heading: its name on two lines, and its senders. */
 const HEADING = 80;
-/** Heights of the four rows, of what headings leave. */
+/** Heights of the four rows, as shares of the space without headings. */
 const ROWS = [0.34, 0.18, 0.22, 0.26];
 const TITLES = ["Link output (Mb/s)", "Window ratio", "Marked, dropped (%)", "Queue delay (ms)"];
 
@@ -120,7 +120,7 @@ const queues = (column: Column): string[] => [
   ...new Set(column.points.flatMap(({ runs }) => runs.flatMap((run) => run.summary.queues.map(({ name }) => name)))),
 ];
 
-/** What each row of a column shows. */
+/** The values of each row of a column. */
 function tracksOf(theme: Theme, column: Column): Track[][] {
   const { sample } = column;
   const output = sample.summary.groups.map(
@@ -165,7 +165,7 @@ function tracksOf(theme: Theme, column: Column): Track[][] {
   return [output, [window], signals, delays];
 }
 
-/** Values on each other, the whole stack first: what is drawn later stands in front. */
+/** Values on each other, the whole stack first: later shapes are drawn in front. */
 export function stacked(tracks: Track[]): { track: Track; tops: { x: number; top: number; value: number }[] }[] {
   const sums = new Map<number, number>();
   const stack = tracks.map((track) => ({

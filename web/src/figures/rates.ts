@@ -9,7 +9,7 @@ import { digits, rate } from "../text";
 import { groupColour, type Theme } from "../theme";
 import { boxAt, type Drawn, endOf, lineTip, timeAxis, warmupMark } from "./delay";
 
-/** `DCTCP 24 Mb/s   Cubic 15 Mb/s`: what a panel's lines are and their mean rates per flow. */
+/** `DCTCP 24 Mb/s   Cubic 15 Mb/s`: a panel's lines and their mean rates per flow. */
 export function rateWords(theme: Theme, item: Item): Word[] {
   const { groups } = item.run.summary;
   return groups

@@ -1,5 +1,5 @@
-// What detectors of Classic ECN see and say over time: the score, the queue that a sender makes
-// out, and how much its RTT varies, each with the lines that matter to it.
+// The inputs and verdicts of detectors of Classic ECN over time: the score, the queue depth that a sender
+// estimates, and the variation of its RTT, each with its thresholds.
 
 import type { LineSeriesOption, Series } from "../chart";
 import type { DetectorSeries, Truth } from "../data";
@@ -23,7 +23,7 @@ interface Quantity {
   levels: number[];
   /** Whether the background says where the values should be. */
   judged?: true;
-  /** What is always in view. */
+  /** The range that is always in view. */
   range: [number, number];
   print(value: number): string;
 }
@@ -79,7 +79,7 @@ function bounds(quantity: Quantity, drawn: Drawn[]): [number, number] {
   return [Math.floor(low * coarse) / coarse, Math.ceil(high * coarse) / coarse];
 }
 
-/** Where the score should be while the queue is what it is, and where it should not (Fallback figures 10 and 11). */
+/** Where the score should be with this kind of queue, and where it should not (Fallback figures 10 and 11). */
 function areas(theme: Theme, truth: { s: number; truth: Truth }[], end: number, [min, max]: [number, number]) {
   return truth.flatMap(({ s, truth: queue }, i) => {
     const until = truth[i + 1]?.s ?? end;

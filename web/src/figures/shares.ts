@@ -1,4 +1,4 @@
-// What flows get of an equal share of the link.
+// The flows' shares relative to an equal share of the link.
 
 import type { Group, Run, Spread } from "../data";
 import type { Value } from "../runs";

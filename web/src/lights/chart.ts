@@ -17,7 +17,7 @@ function shape(name: string, attributes: Record<string, string | number>, words?
   return element;
 }
 
-/** The lowest and the highest of what is drawn, 0 and 1 among it. */
+/** The lowest and the highest drawn value, 0 and 1 among them. */
 export function scoreRange({ mean = [], low = [], high = [], ends = [] }: Square): [number, number] {
   const there = [...mean, ...low, ...high, ...ends.map(([, score]) => score)].filter((v): v is number => v !== null);
   return [Math.min(-1, ...there), Math.max(2, ...there)];

@@ -1,10 +1,10 @@
-// What the traffic lights are drawn from: the contract with the crate l4s-report (`lights.rs`).
+// The data of the traffic lights: the contract with the crate l4s-report (`lights.rs`).
 
 import type { Truth } from "../data";
 
 /** Everything that the page shows. */
 export interface Lights {
-  /** What the scenario is called. */
+  /** The name of the scenario. */
   name: string;
   /** The version of l4s that ran it. */
   version: string;
@@ -23,11 +23,11 @@ export interface Lights {
   squares: Square[];
   /** In the order of the schedules. */
   tallies: Tally[];
-  /** What the paper counted, by name of the schedule. */
+  /** The counts of the paper, by name of the schedule. */
   paper: Said[];
 }
 
-/** What became of a run: right, at rest (which counts as right), safe but wrong, unsafe. */
+/** The outcome of a run: right, at rest (which counts as right), safe but wrong, unsafe. */
 export type Verdict = "right" | "rest" | "amber" | "red";
 
 /** Which discipline there is, and which later. */
@@ -35,11 +35,11 @@ export interface Schedule {
   name: string;
   /** The kinds of its disciplines, in order. */
   aqms: string[];
-  /** What the last one is. */
+  /** The kind of the last one. */
   truth: Truth;
   /** When the last one came, in seconds. */
   since_s: number;
-  /** What the link sends at once, in milliseconds. */
+  /** The burst of the link, in milliseconds. */
   aggregation_ms?: number;
 }
 
@@ -83,7 +83,7 @@ export interface Tally {
   by_rate: Counts[];
 }
 
-/** What the paper says of a schedule. */
+/** The paper's counts of a schedule. */
 export interface Said {
   schedule: string;
   /** Squares right, amber and red of 500. */

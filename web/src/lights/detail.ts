@@ -1,4 +1,4 @@
-// What is known of one square: shown for the one under the pointer or in focus, or the pinned one.
+// The details of one square: shown for the one under the pointer or in focus, or the pinned one.
 
 import { el } from "../page/dom";
 import { digits, ratio } from "../text";
@@ -22,7 +22,7 @@ export function facts(square: Square): [string, string][] {
   return list;
 }
 
-/** What a screen reader says of a square. */
+/** The text of a square for a screen reader. */
 export function label(lights: Lights, square: Square): string {
   const schedule = lights.schedules[square.at[0]];
   const said = facts(square).map(([name, value]) => `${name} ${value}`);
@@ -46,7 +46,7 @@ export class Detail {
     if (this.pinned === undefined) this.draw(square, false);
   }
 
-  /** Pins a square; the pinned one again lets it go. Returns what is pinned now. */
+  /** Pins a square; the pinned one again lets it go. Returns the pinned one. */
   pin(square: Square | undefined): Square | undefined {
     this.pinned = square === this.pinned ? undefined : square;
     if (this.pinned !== undefined) this.draw(this.pinned, true);

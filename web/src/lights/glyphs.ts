@@ -1,4 +1,4 @@
-// A sign for each look, so that colour is never all that tells squares apart. In a box of 10 by 10.
+// A sign for each look, so that squares differ in more than colour. In a box of 10 by 10.
 
 import type { Mode } from "../theme";
 import type { Look } from "./words";

@@ -8,7 +8,7 @@ import { countsInWords, type Look, lookOf, mixInWords, saidOf, say, scheduleName
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** What a matrix tells of. */
+/** Receives the events of a matrix. */
 export interface Listener {
   /** The pointer or the focus came to a square. */
   shown(square: Square): void;
@@ -28,7 +28,7 @@ export function glyph(look: Look): SVGElement {
   return svg;
 }
 
-/** Where an arrow key leads in a grid of so many rows and columns; `null` for other keys. */
+/** The target of an arrow key in a grid with these numbers of rows and columns; `null` for other keys. */
 export function step(key: string, row: number, column: number, rows: number, columns: number): [number, number] | null {
   const within = (value: number, count: number): number => Math.min(Math.max(value, 0), count - 1);
   switch (key) {

@@ -1,4 +1,4 @@
-// The page of the traffic lights: totals, a matrix per schedule, and what is known of a square.
+// The page of the traffic lights: totals, a matrix per schedule, and the details of a square.
 
 import "../page/style.css";
 import "./lights.css";

@@ -18,7 +18,7 @@ export const LEGEND: [Look, string][] = [
   ["unknown", "no detector"],
 ];
 
-/** `CoDel, DualPI2 from 10 s, in bursts of 2 ms`; a single one with what the scenario says of it. */
+/** `CoDel, DualPI2 from 10 s, in bursts of 2 ms`; a single one with the scenario's name for it. */
 export function scheduleName({ name, aqms, since_s, aggregation_ms }: Schedule): string {
   const [aqm = ""] = aqms;
   const more = name.startsWith(`${aqm} `) && aqms.length === 1 && aggregation_ms === undefined;
@@ -30,7 +30,7 @@ export function scheduleName({ name, aqms, since_s, aggregation_ms }: Schedule):
 
 const queueOf = (truth: Truth): string => (truth === "l4s" ? "L4S" : "Classic");
 
-/** What became of a run. */
+/** The outcome of a run. */
 export function outcome(square: Square, { truth }: Schedule): string {
   switch (square.verdict) {
     case "right":

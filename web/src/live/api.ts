@@ -16,7 +16,7 @@ export function tokenOfPage(): string {
   return given ?? sessionStorage.getItem(KEY) ?? "";
 }
 
-/** What the server refused, and why. */
+/** A refusal of the server, and its reason. */
 export class Refused extends Error {
   constructor(
     readonly status: number,
@@ -78,5 +78,5 @@ export class Api {
   }
 }
 
-/** The address of the page, without what follows it. */
+/** The address of the page, without query and fragment. */
 const base = (): string => `${location.origin}${location.pathname}`;

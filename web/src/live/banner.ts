@@ -1,4 +1,4 @@
-// What stands above all: no connection, a token that is needed, a fault that no field is to blame for.
+// The banner above all: no connection, a missing token, a fault that belongs to no field.
 
 import { el } from "../page/dom";
 import type { Connection, Status } from "./connection";

@@ -54,7 +54,7 @@ export class Charts {
     }
   }
 
-  /** Wants all of them drawn anew. */
+  /** Requests that all of them are redrawn. */
   ask(): void {
     const settings = this.store.shownSettings();
     for (const card of this.cards) {

@@ -1,5 +1,5 @@
-// Colours by what a thing is: a queue, or how a group answers congestion. Groups of the same kind
-// are told apart by further colours.
+// Colours by kind: a queue, or the response of a group to congestion. Groups of the same kind
+// have further colours.
 
 import type { Traffic } from "../data";
 import { ccName } from "../text";

@@ -1,4 +1,4 @@
-// Keeps a session watched: opens one, joins it again when the connection is lost, and opens it anew
+// Keeps a session watched: opens one, joins it again when the connection is lost, and reopens it
 // from its last text when the server has lost it too.
 
 import { type Api, Refused } from "./api";
@@ -71,7 +71,7 @@ export class Connection {
           continue;
         }
         if (error instanceof Refused && error.status >= 400 && error.status < 500 && this.wanted !== undefined) {
-          // What the link says is not accepted: say so, and begin as without.
+          // The scenario of the link is not accepted: say so, and begin as without.
           this.wanted = undefined;
           this.events.fault(error.fault);
           continue;
@@ -125,7 +125,7 @@ export class Connection {
     });
   }
 
-  /** A session to watch; what a new one is to be compared with. */
+  /** A session to watch; returns the settings to compare a new one with. */
   private async enter(): Promise<Record<string, string> | undefined> {
     if (this.id !== undefined) {
       try {

@@ -7,7 +7,7 @@ import type { Shared } from "./share";
 
 let asking: HTMLDialogElement | undefined;
 
-/** Whether the viewer wants this scenario to run. A later question takes the place of this one. */
+/** Asks whether the viewer accepts this scenario. A later question replaces this one. */
 export function consent({ text, compare }: Shared): Promise<boolean> {
   asking?.close();
   const title = el("h2", { id: freshId() }, ["Run the scenario of this link?"]);

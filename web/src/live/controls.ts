@@ -1,4 +1,4 @@
-// What the viewer may change: the link, the discipline, each client, and what does not listen.
+// The viewer's controls: the link, the discipline, each client, and the unresponsive sources.
 
 import { el } from "../page/dom";
 import { aqmName, ccName, codepoint, digits, ms, rate } from "../text";
@@ -11,7 +11,7 @@ import type { GroupSettings, Keys, LaneSettings, Param, Settings, UdpSettings } 
 import { nearest, steps } from "./steps";
 import type { Store } from "./store";
 
-/** What an application writes when it is on. */
+/** The rate of an application when it is on. */
 const APP_BPS = 4e6;
 const LEAST_BPS = 1e6;
 const MOST_BPS = 1e9;

@@ -14,7 +14,7 @@ export interface Counts {
 /** Where a bucket begins, in ms. */
 export const edge = (buckets: Buckets, i: number): number => buckets.first_ms * 10 ** (i / buckets.per_decade);
 
-/** What waited how long in one queue during these states. */
+/** The delays of packets in one queue during these states. */
 export function count(buckets: Buckets, lanes: Iterable<LaneState>, queue: string): Counts {
   const counts: Counts = { per: new Float64Array(buckets.count), total: 0, sum_ms: 0 };
   for (const lane of lanes) {

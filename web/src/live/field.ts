@@ -1,4 +1,4 @@
-// A control: its label, its input, and what the server says against it. While a change is under way
+// A control: its label, its input, and the server's refusal. While a change is under way
 // the next one waits, and of several that wait only the last is sent; a refused one is put back.
 
 import { el } from "../page/dom";
@@ -23,14 +23,14 @@ export class Field {
     private readonly input: HTMLElement,
     parts: (Node | string)[],
     private readonly send: (keys: Keys) => Promise<void>,
-    /** Shows what the settings say. */
+    /** Shows the settings again. */
     private readonly putBack: () => void,
     className = "field",
   ) {
     this.root = el("div", { class: className }, [...parts, this.fault]);
   }
 
-  /** The viewer is about to change it: what comes from the server would tear it from their hand. */
+  /** The viewer is about to change it: an update from the server would overwrite their input. */
   get held(): boolean {
     return this.busy || this.next !== undefined;
   }
@@ -81,7 +81,7 @@ export interface Control {
   update(): void;
 }
 
-/** A slider over steps. `read` is what the settings say, `say` how to call a value. */
+/** A slider over steps. `read` gets the setting, `say` formats a value. */
 export function slider(
   label: string,
   values: number[],

@@ -1,4 +1,4 @@
-// The head of the page: presets, the discipline, what it is compared with, and time.
+// The head of the page: presets, the discipline, the comparison, and time.
 
 import { el } from "../page/dom";
 import { modeSwitch } from "../page/mode";
@@ -33,7 +33,7 @@ export class Header {
   private readonly restart = el("button", { type: "button", title: "From time zero" }, ["Restart"]);
   private readonly speed = el("select", { id: "speed" });
   private readonly speedLabel = el("label", { for: "speed" }, ["speed ", this.speed]);
-  /** What runs, where that is not the simulator. */
+  /** The substrate, if it is not the simulator. */
   private readonly real = el("strong", {});
   private drawn = "";
 

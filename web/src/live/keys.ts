@@ -33,7 +33,7 @@ export const web = (group: string, rate: number): Keys => ({ [`web.${group}.rate
 export const app = (group: string, bps: number): Keys => ({ [`app.${group}.rate`]: rateText(bps) });
 export const udpRate = (name: string, bps: number): Keys => ({ [`udp.${name}.rate`]: rateText(bps) });
 export const udpEcn = (name: string, ecn: string): Keys => ({ [`udp.${name}.ecn`]: ecn });
-/** Another discipline: with its own defaults, whatever was set of the last one. */
+/** Another discipline: with its own defaults, without settings of the last one. */
 export const discipline = (kind: string): Keys => ({ aqm: kind });
 export const profile = (name: string): Keys => ({ "aqm.profile": name });
 /** A parameter of the discipline; nothing takes it back. */
@@ -48,7 +48,7 @@ function parts(text: string): [number, string] | undefined {
   return found === null ? undefined : [Number(found[1]), (found[2] ?? "").toLowerCase()];
 }
 
-/** What a field shows for a value of the scenario: times as a number of ms, packets as a number. */
+/** The text of a field for a value of the scenario: times as a number of ms, packets as a number. */
 export function shown(param: Param, value: unknown): string {
   if (value === undefined || value === null) return "";
   const text = String(value);
@@ -61,7 +61,7 @@ export function shown(param: Param, value: unknown): string {
   return text;
 }
 
-/** What is written beside a field. */
+/** The unit beside a field. */
 export function unitOf(param: Param): string {
   if (param.type === "time") return "ms";
   if (param.type === "packets") return "packets";
@@ -80,7 +80,7 @@ export function limits(param: Param): { min?: number; max?: number } {
 const clamp = (value: number, { min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY }): number =>
   Math.min(Math.max(value, min), max);
 
-/** What was entered in a field as text for `--set`, within the limits; what is no number stays as it is. */
+/** The entry of a field as text for `--set`, within the limits; anything but a number is not changed. */
 export function entered(param: Param, input: string): string {
   const text = input.trim();
   const found = parts(text);

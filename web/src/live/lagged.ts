@@ -1,4 +1,4 @@
-// A course that can be read late: where something was so many ms ago.
+// A course that can be read late: the value a number of ms ago.
 
 export class Lagged {
   private readonly points: [at: number, value: number][] = [];

@@ -1,6 +1,6 @@
-// The network, drawn: servers, the bottleneck with its queues, the link, clients. What moves is the
-// sample of real packets that each state brings; where they are follows from the time alone, so that
-// a past moment looks as it did.
+// The network, drawn: servers, the bottleneck with its queues, the link, clients. The moving dots are the
+// sample of real packets that each state brings; their places follow from the time alone, so that
+// a past moment always looks the same.
 
 import { el } from "../page/dom";
 import { ccName, ms, percent, queueName, rate } from "../text";
@@ -67,7 +67,7 @@ export class Network {
     this.ends(theme, at, colours, active);
   }
 
-  /** What it shows, in words. */
+  /** Its contents, in words. */
   describe(sentence: string): void {
     const settings = this.store.shownSettings();
     const kind = settings?.lanes[this.lane]?.aqm.kind ?? "";

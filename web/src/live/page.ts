@@ -67,7 +67,7 @@ export async function mount(): Promise<void> {
   await connection.run();
 }
 
-/** What the address says, which then is the page's again: it would not follow what is changed. */
+/** The scenario in the address, which is removed from it: the address would not follow changes. */
 async function fromAddress(banner: Banner): Promise<{ scenario?: Shared; together?: string } | undefined> {
   const { hash } = location;
   if (hash === "") return undefined;
@@ -189,7 +189,7 @@ function build(app: HTMLElement, store: Store, banner: Banner, session: () => st
   requestAnimationFrame(frame);
 }
 
-/** What the shapes in the picture mean. */
+/** The meaning of the shapes in the picture. */
 function legend(): (Node | string)[] {
   const word = (kind: string, text: string): HTMLElement =>
     el("span", {}, [el("i", { class: kind, "aria-hidden": "true" }), text]);

@@ -1,4 +1,4 @@
-// What a late picture feels like. The viewer looks around a landscape; each picture of it comes over
+// The effect of a late picture. The viewer looks around a landscape; each picture of it comes over
 // the network, so it shows where they looked a frame's delay ago. The ring is where the balloon is
 // for the viewer, the balloon where they see it. The delay is the measured one, at its true size.
 
@@ -25,7 +25,7 @@ export function frameDelay(moments: readonly Moment[], lane: number, group: numb
     if (age > 0.5 && count > 0) break;
     for (const frame of state?.lanes[lane]?.frames ?? []) {
       if (frame.group !== group) continue;
-      // None for a while: the picture stands still.
+      // None for a while: the picture is frozen.
       if (age > 0.5) return age * 1000 + frame.delay_ms;
       sum += frame.delay_ms;
       count++;
@@ -88,7 +88,7 @@ export class Panorama {
     this.paint(wanted, this.gaze.at(now - (delay ?? 0)));
   }
 
-  /** `looks` is where the viewer looks, `sees` what the picture shows. */
+  /** `looks` is the direction of the viewer, `sees` that of the picture. */
   private paint(looks: number, sees: number): void {
     const { clientWidth: width, clientHeight: height } = this.canvas;
     const pen = this.canvas.getContext("2d");

@@ -1,5 +1,5 @@
-// What each live chart draws: options from the moments, and the words above it. Nothing here knows
-// about elements.
+// The contents of each live chart: options from the moments, and the words above it. Nothing here depends
+// on elements.
 
 import type { Option, Series } from "../chart";
 import { lags } from "../data";
@@ -26,7 +26,7 @@ import {
   type Weighted,
 } from "./series";
 
-/** What a chart is drawn from. */
+/** The data of a chart. */
 export interface Scene {
   theme: Theme;
   buckets: Buckets;
@@ -38,7 +38,7 @@ export interface Scene {
   each: boolean;
 }
 
-/** A word above a chart that says what a line is. */
+/** A word above a chart that names a line. */
 export interface Word {
   text: string;
   colour: string;
@@ -152,14 +152,14 @@ export function roundUp(value: number): number {
   return ([1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].find((k) => k * step >= value * (1 - 1e-9)) ?? 10) * step;
 }
 
-/** Divides an axis from 0 to what `roundUp` says: into three to five round parts. */
+/** Divides an axis from 0 to the result of `roundUp`: into three to five round parts. */
 export function division(top: number): number {
   const first = Math.round(top / 10 ** (Math.floor(Math.log10(top) + 1e-9) - 1));
   return top / ({ 15: 3, 20: 4, 30: 3, 40: 4, 60: 3, 80: 4 }[first] ?? 5);
 }
 
 /**
- * Where delay axes end: beyond what the slowest thousandth waits, in steps so that they rarely move.
+ * Where delay axes end: beyond the 99.9th percentile, in steps so that they rarely move.
  * Lanes that stand side by side have the same.
  */
 function delayTop(scene: Scene): number {

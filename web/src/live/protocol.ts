@@ -1,4 +1,4 @@
-// What the page and its server say to each other: docs/reference/live-protocol.md as types.
+// The messages between the page and its server: docs/reference/live-protocol.md as types.
 
 export const PROTOCOL = 1;
 
@@ -141,7 +141,7 @@ export interface Download {
   ideal_ms: number;
 }
 
-/** Forwarded, marked, dropped: the third number of what happened to a packet. */
+/** Forwarded, marked, dropped: the third number of a packet's event. */
 export const MARKED = 1;
 export const DROPPED = 2;
 

@@ -1,4 +1,4 @@
-// The last minute and more, as it came: what charts draw, and what one can step back to.
+// The last minute and more, as it came: the data of charts, and of steps back.
 
 import type { LaneState, Settings, State } from "./protocol";
 
@@ -42,7 +42,7 @@ export class Ring {
     return this.all[this.all.length - 1];
   }
 
-  /** All that is kept, the oldest first: a copy that stays as it is. */
+  /** All that is kept, the oldest first: a copy that does not change. */
   moments(): Moment[] {
     return this.all.slice(-this.kept);
   }
@@ -58,7 +58,7 @@ export function display(last: number | undefined, now: number): number {
   return Math.abs(now - even) > 5 * PERIOD_MS ? Math.max(now, last) : even + 0.1 * (now - even);
 }
 
-/** The moments of the run of the last one that lie less than so many virtual seconds before it. */
+/** The moments of the last one's run that lie less than `seconds` virtual seconds before it. */
 export function lastSeconds(moments: readonly Moment[], seconds: number): Moment[] {
   const end = moments[moments.length - 1];
   if (end === undefined) return [];

@@ -1,4 +1,4 @@
-// What the page says in sentences.
+// The sentences of the page.
 
 import { aqmName, ms, percent } from "../text";
 import { count, mean } from "./delays";
@@ -6,7 +6,7 @@ import type { Buckets } from "./protocol";
 import { laneOf, lastSeconds, type Moment, PERIOD_MS } from "./ring";
 import { average, utilization } from "./series";
 
-/** What to look at, by the label of a preset. */
+/** Hints for the viewer, by the label of a preset. */
 const PRESETS: Record<string, string> = {
   DualPI2:
     "Two queues share one link. L4S packets (blue) wait less than a millisecond, Classic ones (orange) about 15 ms, and yet each flow gets about half of the link.",
@@ -50,7 +50,7 @@ export function sentences(buckets: Buckets, moments: readonly Moment[]): string 
   return lanes.map(({ aqm }, i) => `${aqmName(aqm.kind)}: ${sentence(buckets, moments, i)}`).join(" ");
 }
 
-/** How fast virtual time goes of what was asked for: 1 when the machine keeps up. */
+/** The speed of virtual time relative to the set one: 1 when the machine keeps up. */
 export function pace(moments: readonly Moment[]): number {
   const recent = moments.slice(-41);
   const last = recent[recent.length - 1];

@@ -1,6 +1,6 @@
 // A scenario as a link: its text, deflated, in the part of the address that no server sees.
 
-/** Longer text than this is not a scenario: what a small link may swell to. */
+/** Longer text than this is not a scenario: a limit for a small link that expands. */
 const LONGEST = 1 << 20;
 
 async function through(
@@ -48,7 +48,7 @@ export async function decode(letters: string): Promise<string> {
   return new TextDecoder("utf-8", { fatal: true }).decode(await through(bytes, new DecompressionStream("deflate-raw")));
 }
 
-/** What a link says: a scenario, and what it is compared with. */
+/** The contents of a link: a scenario, and its comparison. */
 export interface Shared {
   text: string;
   compare?: Record<string, string>;
@@ -67,7 +67,7 @@ export const together = (id: string): string => `#w=${encodeURIComponent(id)}`;
 export const fromTogether = (hash: string): string | undefined =>
   new URLSearchParams(hash.replace(/^#/, "")).get("w") ?? undefined;
 
-/** What a fragment says; nothing when it is another. */
+/** The contents of a fragment; nothing when it is another. */
 export async function fromFragment(hash: string): Promise<Shared | undefined> {
   const said = new URLSearchParams(hash.replace(/^#/, ""));
   const letters = said.get("s");

@@ -1,4 +1,4 @@
-// What the page knows, and what the viewer chose to look at. Parts of the page listen to it.
+// The state of the page, and the viewer's choice. Parts of the page listen to it.
 
 import type { Mode } from "../theme";
 import type { Command, Fault, Greeting, Settings, State } from "./protocol";
@@ -11,7 +11,7 @@ interface Frozen {
   at: number;
 }
 
-/** What to draw: all moments up to the one that is shown. */
+/** The moments to draw: all up to the one that is shown. */
 export interface View {
   moments: Moment[];
   shown: Moment | undefined;
@@ -104,7 +104,7 @@ export class Store {
     return { moments, shown: moments[moments.length - 1], frozen: this.frozen !== undefined };
   }
 
-  /** The settings of what is shown. */
+  /** The settings of the shown moment. */
   shownSettings(): Settings | undefined {
     return this.frozen === undefined ? this.settings : this.frozen.moments[this.frozen.at]?.settings;
   }

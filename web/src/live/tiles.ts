@@ -100,7 +100,7 @@ export class Tiles {
   }
 }
 
-/** What stands below a rate: the goodput where that is far below it, else its share of all rates. */
+/** The text below a rate: the goodput where that is far below it, else its share of all rates. */
 export function aboutRate(bps: number, total: number, goodput: number | undefined): string {
   if (lags(bps, goodput)) return `goodput ${rate(goodput)}`;
   return total > 0 ? `${percent(bps / total)} of the traffic` : "";

@@ -43,7 +43,7 @@ export class Timeline {
     const words = `${digits(shown.state.time_s, 4)} s${ago < 0.03 ? "" : `, ${ago.toFixed(1)} s before`}`;
     this.output.textContent = words;
     this.input.setAttribute("aria-valuetext", words);
-    // Whoever froze with the space bar steps with the arrows.
+    // A viewer who froze it with the space bar steps with the arrows.
     if (was && document.activeElement === document.body) this.input.focus();
   }
 }

@@ -1,4 +1,4 @@
-// What the reader may choose: which runs to draw, and how a sweep is laid out.
+// The reader's choice: which runs to draw, and the layout of a sweep.
 
 import type { Run } from "../data";
 import { type Choice, type Item, variedKeys } from "../runs";

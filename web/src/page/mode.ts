@@ -5,7 +5,7 @@ import { el } from "./dom";
 
 const dark = (): MediaQueryList => matchMedia("(prefers-color-scheme: dark)");
 
-/** A button that switches, and the mode it is in now; `changed` hears of it from the start. */
+/** A button that switches, and the mode it is in now; `changed` is called from the start. */
 export function modeSwitch(changed: (mode: Mode) => void): HTMLElement {
   const preferred = (): Mode => (dark().matches ? "dark" : "light");
   let mode = preferred();

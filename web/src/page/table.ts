@@ -1,4 +1,4 @@
-// Every run in a row: what was set, what came out, and the command that repeats it. A click on a
+// Every run in a row: its settings, its results, and the command that repeats it. A click on a
 // heading sorts.
 
 import { lags, type Queue } from "../data";
@@ -9,9 +9,9 @@ import { TABLE } from "./strings";
 
 export interface Column<T = Item> {
   head: string;
-  /** What to sort by. */
+  /** The value to sort by. */
   value(item: T): number | string | undefined;
-  /** What to show; the value, unless given. */
+  /** The text to show; the value, unless given. */
   show?(item: T): string;
 }
 
@@ -24,7 +24,7 @@ const QUEUES = [
 /** Of more groups than this the table has the first. */
 const GROUPS = 32;
 
-/** Sorts as a person expects: numbers by size, `12mbit` before `40mbit`, what is absent last. */
+/** Sorts as a person expects: numbers by size, `12mbit` before `40mbit`, absent values last. */
 export function compare(a: number | string | undefined, b: number | string | undefined): number {
   if (a === undefined || b === undefined) return Number(a === undefined) - Number(b === undefined);
   if (typeof a === "number" && typeof b === "number") return a - b;

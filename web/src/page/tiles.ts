@@ -5,7 +5,7 @@ import { type Item, lineNames, mean, runNames, senders } from "../runs";
 import { ms, percent, rate, ratio } from "../text";
 import { el } from "./dom";
 
-/** Up to so many runs get a tile each. */
+/** Up to this number of runs get a tile each. */
 const TILES = 6;
 
 /** A number with its meaning; `about` adds detail beneath. */
@@ -48,7 +48,7 @@ export function tiles(all: Item[]): HTMLElement {
   );
 }
 
-/** What a tile says. */
+/** The facts of a tile. */
 export function facts(items: Item[]): Fact[] {
   const list: Fact[] = [];
   const runs = items.map(({ run }) => run.summary);

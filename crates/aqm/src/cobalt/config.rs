@@ -15,25 +15,25 @@ pub struct Config {
     pub target: Duration,
     /// How long it may be above that before the first signal: a long RTT.
     pub interval: Duration,
-    /// Whether it shapes to the rate of its link, as CAKE does once it is told a `bandwidth`. Then
-    /// what depends on that rate follows it ([`Config::at`]).
+    /// Whether it shapes to the rate of its link, as CAKE does with a `bandwidth`. Then the settings
+    /// that depend on that rate follow it ([`Config::at`]).
     pub shaped: bool,
     /// The time of a full packet on the link. Up to four of these are no delay.
     pub mtu_time: Duration,
-    /// What an overflow adds to BLUE's probability.
+    /// Increment of BLUE's probability at an overflow.
     pub p_inc: f64,
-    /// What an empty queue takes from it.
+    /// Decrement of BLUE's probability at an empty queue.
     pub p_dec: f64,
     /// CoDel marks ECN-capable packets instead of dropping them; BLUE never does.
     pub ecn: bool,
-    /// What may wait.
+    /// The maximum backlog.
     pub limit: Limit,
 }
 
 impl Config {
-    /// What a queue of `sch_cake` has where another shapes for it (`unlimited`).
+    /// The settings of a queue of `sch_cake` without a shaper (`unlimited`).
     ///
-    /// Not knowing a rate, CAKE limits memory to the bytes of 10240 full packets. The limit in
+    /// Without a rate, CAKE limits memory to the bytes of 10240 full packets. The limit in
     /// packets is ours: packets of more than 640 B fill the memory first.
     pub fn linux() -> Config {
         Config {
@@ -53,9 +53,9 @@ impl Config {
         Config { shaped: true, ..Config::linux() }
     }
 
-    /// The settings that a CAKE with these has once it shapes to `rate` (Linux): the target is no
-    /// less than one and a half packets, the interval keeps its distance from the target and is no
-    /// less than two of them, and memory is that of four intervals, but 4 MiB at least.
+    /// The settings of a CAKE with these settings that shapes to `rate` (Linux). The target is at
+    /// least one and a half packets. The interval keeps its distance from the target and is at least
+    /// two targets. Memory is that of four intervals, but at least 4 MiB.
     pub fn at(&self, rate: Rate) -> Config {
         const LEAST_MEMORY: Bytes = Bytes::new(4 << 20);
         let mtu_time = rate.time_of(MTU);
@@ -81,21 +81,21 @@ impl Configurable for Config {
     const ABOUT: &'static str = "CoDel, and BLUE for those that do not listen: the AQM of CAKE";
 
     const PARAMS: &'static [Param<Self>] = &[
-        param!(target, DELAY, "queue delay that may persist"),
+        param!(target, DELAY, "queueing delay that may persist"),
         param!(interval, DELAY, "how long the delay may be above target before the first signal"),
         param!(
             shaped,
             Kind::Bool,
-            "shape to the link's rate: mtu_time is that of the rate, and the others follow"
+            "shape to the link's rate, and derive mtu_time and the other settings from it"
         ),
         param!(
             mtu_time,
             Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(1) },
-            "time of a full packet on the link: a delay of four is left alone, whatever target",
+            "time of a full packet on the link: delays below four of these are not signalled",
             |c| !c.shaped
         ),
-        param!(p_inc, STEP, "what an overflow adds to the drop probability, once per target"),
-        param!(p_dec, STEP, "what an empty queue takes from the drop probability, once per target"),
+        param!(p_inc, STEP, "increment of the drop probability at an overflow, once per target"),
+        param!(p_dec, STEP, "decrement of the drop probability at an empty queue, once per target"),
         param!(ecn, Kind::Bool, "mark ECN-capable packets instead of dropping them"),
         Limit::packets_param(|c| c.limit.packets_value(), |c, v| c.limit.set_packets(v.packets())),
         Limit::memory_param(

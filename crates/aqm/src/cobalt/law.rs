@@ -23,18 +23,18 @@ const ROOTS: [u32; 16] = {
     roots
 };
 
-/// CoDel, as Linux' CAKE has it. Unlike RFC 8289 §5.5 it has one timer for the first signal and
-/// the others, signals at most once per packet, and forgets its count as slowly as it learned it.
+/// CoDel as in Linux' CAKE. Unlike RFC 8289 §5.5 it has one timer for the first signal and
+/// the others, signals at most once per packet, and decrements its count as slowly as it increments it.
 #[derive(Clone, Debug)]
 pub(super) struct Codel {
     interval: Duration,
     /// A delay up to this is left alone.
     floor: Duration,
-    /// Signals, as far as they are not forgotten.
+    /// Signals, less those that were decremented.
     pub count: u32,
     /// 1/√count as Q0.32.
     root: u32,
-    /// When the next signal is due; or, below the floor, when the next one is forgotten.
+    /// When the next signal is due; or, below the floor, when the count is next decremented.
     next: Time,
     /// Above the floor, or the queue just overflowed.
     dropping: bool,
@@ -83,8 +83,8 @@ impl Codel {
         due
     }
 
-    /// What became of that packet. A drop leaves the schedule as it is, so that the next packet
-    /// makes up for what was due earlier; after a mark, the schedule goes on from here.
+    /// The outcome for that packet. A drop leaves the schedule unchanged, so that the next packet
+    /// makes up for signals that were due earlier; after a mark, the schedule continues from here.
     #[inline]
     pub fn settle(&mut self, refused: bool, now: Time) {
         if self.count == 0 {
@@ -107,7 +107,7 @@ impl Codel {
         self.forget(now);
     }
 
-    /// Counts back what is due, on the schedule on which it was counted up.
+    /// Decrements the count for each due time, on the schedule of its increments.
     #[inline]
     fn forget(&mut self, now: Time) {
         while self.count > 0 && now >= self.next {
@@ -115,7 +115,7 @@ impl Codel {
         }
     }
 
-    /// `count` is one off from what it was.
+    /// `count` changed by one.
     fn count_to(&mut self, count: u32) {
         self.count = count;
         self.root = match ROOTS.get(count as usize) {

@@ -49,7 +49,7 @@ impl Bench {
         self.aqm.signal().expect("BLUE has a probability").base.as_f64()
     }
 
-    /// Overflows so many times, a target and 1 ms apart; the time of the last.
+    /// Overflows `times` times, a target and 1 ms apart; returns the time of the last.
     fn overflow(&mut self, times: u64) -> Time {
         for n in 1..=times {
             while self.aqm.backlog().packets < self.aqm.limit.packets as usize {

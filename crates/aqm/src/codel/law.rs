@@ -13,7 +13,7 @@ pub(crate) trait Source<P> {
     /// Removes the packet at the head.
     fn pop(&mut self) -> Option<Waiting<P>>;
 
-    /// What is left behind in the whole discipline.
+    /// The backlog of the whole discipline after this packet.
     fn left(&self) -> Bytes;
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// A run of drops at one dequeue ends here, and the schedule starts anew (Linux 7.3).
+    /// A run of drops at one dequeue ends here, and the schedule restarts (Linux 7.3).
     const MAX_DROPS: u32 = 256;
 
     /// The packet to send next, after dropping those that stand in its way (RFC 8289 §5.5).
@@ -107,7 +107,7 @@ impl Control {
             return false;
         };
         self.delay = clock.saturating_sub(head.arrival.as_nanos() >> 10);
-        // One packet is no queue (RFC 8289 §4.2): what is left may be sent without delay.
+        // One packet is no queue (RFC 8289 §4.2): the remaining one may be sent without delay.
         if self.delay < law.target || source.left() <= MTU {
             self.first_above = None;
             return false;
@@ -194,7 +194,7 @@ impl Control {
         self.inv_sqrt = (newton_step(u32::from(self.inv_sqrt) << 16, self.count) >> 16) as u16;
     }
 
-    /// Marks what waited longer than a shallow threshold, whatever the state.
+    /// Marks packets that waited longer than a shallow threshold, in any state.
     #[inline]
     fn apply_ce_threshold<P: Packet>(
         &self,

@@ -53,12 +53,14 @@ fn drops_are_spaced_by_the_interval_over_the_root_of_their_count() {
 #[test]
 fn the_first_drops_by_hand() {
     // RFC 8289 §5.4 with the root as Linux has it: for each drop, one step of Newton's method from the
-    // root before, x' = x·(3 − n·x²)/2.
-    //   n = 2: 1·(3 − 2·1)/2           = 0.5000
-    //   n = 3: 0.5·(3 − 3·0.25)/2      = 0.5625
-    //   n = 4: 0.5625·(3 − 4·0.3164)/2 = 0.4878
-    //   n = 5: 0.4878·(3 − 5·0.2380)/2 = 0.4415
-    //   n = 6: 0.4415·(3 − 6·0.1949)/2 = 0.4041
+    // root before, x' = x·(3 − n·x²)/2:
+    // ```text
+    // n = 2: 1·(3 − 2·1)/2           = 0.5000
+    // n = 3: 0.5·(3 − 3·0.25)/2      = 0.5625
+    // n = 4: 0.5625·(3 − 4·0.3164)/2 = 0.4878
+    // n = 5: 0.4878·(3 − 5·0.2380)/2 = 0.4415
+    // n = 6: 0.4415·(3 − 6·0.1949)/2 = 0.4041
+    // ```
     // The first drop is at 121 ms; the others are due 100 ms times these after the one before was, and
     // come with the next packet: 221, 271, 327.25, 376.03, 420.2 and 460.6 ms.
     let (times, _) = signals(Config::linux(), Ecn::NotEct, 20, 462);

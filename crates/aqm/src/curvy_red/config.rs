@@ -9,7 +9,7 @@ use crate::Limit;
 use crate::dualpi2::{self, Classify, LAqm, Scheduler, Step};
 
 l4s_units::words! {
-    /// Which signals follow the smoothed queue delay.
+    /// Which signals follow the smoothed queueing delay.
     Smoothing {
         /// The Classic one; the coupled one follows the delay as it is now (Slides).
         Classic = "classic",
@@ -21,7 +21,7 @@ l4s_units::words! {
 }
 
 l4s_units::words! {
-    /// Whose queue delay the base probability follows.
+    /// Whose queueing delay the base probability follows.
     SteeredBy {
         /// The Classic queue's, which is sampled when a Classic packet leaves. Once they have stopped
         /// coming, a smoothed coupled signal keeps its value (Slides; RFC 9332 figure 10).
@@ -53,14 +53,14 @@ pub struct Config {
     /// The two queues: classification, scheduler, native L4S AQM (the threshold T), overload,
     /// randomness. Its limit, its k and the settings of its controller have no effect.
     pub queues: dualpi2::Config,
-    /// What may wait.
+    /// The maximum backlog.
     pub limit: Limit,
 }
 
 impl Config {
     /// Slides, "Detailed Implementation": strict priority, any ECN-capable packet in the L queue,
     /// a threshold in packets, and no smoothing for L4S. The slides name the four parameters; their
-    /// values are what RFC 9332 §B.1 recommends from those experiments.
+    /// values are the recommendations of RFC 9332 §B.1 from those experiments.
     pub fn slides() -> Config {
         Config {
             s_c: 1,
@@ -155,7 +155,7 @@ const fn shared<const AT: usize>() -> Param<Config> {
 impl Configurable for Config {
     const KIND: &'static str = "curvy-red";
     const ABOUT: &'static str =
-        "two queues, coupled: signals rise with the Classic queue delay, without a controller";
+        "two queues, coupled: signals rise with the Classic queueing delay, without a controller";
 
     const PARAMS: &'static [Param<Self>] = &[
         param!(
@@ -171,12 +171,12 @@ impl Configurable for Config {
         param!(
             f,
             Kind::Count { min: 0, max: 16 },
-            "smoothing of the Classic queue delay: a new sample weighs 2^-f"
+            "smoothing of the Classic queueing delay: a new sample weighs 2^-f"
         ),
         param!(
             min_th,
             Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(4) },
-            "queue delay up to which nothing is signalled but by the L queue's own marker"
+            "queueing delay below which only the L queue's own marker signals"
         ),
         param!(
             smoothing,

@@ -19,7 +19,7 @@ fn the_line_is_a_shift_of_nanoseconds() {
         (1, 8),
         (15_000_000, 120_000_000),
         (100_000_000, 800_000_000),
-        // The ramp ends at 2²⁹ ns, half of what is taken for a second.
+        // The ramp ends at 2²⁹ ns, half of the 2³⁰ ns that count as a second.
         ((1 << 29) - 1, u32::MAX - 7),
         (1 << 29, u32::MAX),
         (1_000_000_000, u32::MAX),

@@ -1,5 +1,5 @@
-//! What the coupled dual queues have in common: a base probability, wherever it comes from, and
-//! what follows from it for either kind of packet.
+//! The common part of the coupled dual queues: a base probability from any source, and the
+//! probabilities derived from it for both kinds of packets.
 
 use l4s_units::{Duration, Probability, Time};
 
@@ -8,15 +8,15 @@ use crate::Queue;
 
 /// The source of the base probability p': the controller of DualPI2, or the curve of Curvy RED.
 pub trait Base {
-    /// What it asks for now.
+    /// The present probabilities.
     fn coupled(&self) -> Coupled;
 
     /// A packet leaves `queue` after `sojourn`, and the Classic packet that waited longest, if
-    /// any, has waited for `classic` (zero if none). Told before the decision about the packet.
+    /// any, has waited for `classic` (zero if none). Called before the decision about the packet.
     #[inline]
     fn departs(&mut self, _queue: Queue, _sojourn: Duration, _classic: Duration) {}
 
-    /// It takes the place of `old`, and takes over what that learned ([`crate::Qdisc::inherit`]).
+    /// It replaces `old` and takes over its learned state ([`crate::Qdisc::inherit`]).
     fn inherit(&mut self, _old: &Self)
     where
         Self: Sized,
@@ -32,7 +32,7 @@ pub trait Base {
     fn update(&mut self, _q: Duration, _now: Time) {}
 }
 
-/// A base probability and what follows from it.
+/// A base probability and the probabilities derived from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Coupled {
     /// The base probability p'. A Classic packet meets its square.

@@ -62,14 +62,14 @@ pub enum LAqm {
 /// A step threshold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Step {
-    /// On the packet's own queuing time.
+    /// On the packet's own queueing time.
     Time(Duration),
     /// On the packets left in the L queue behind it.
     Packets(u64),
 }
 
 l4s_units::words! {
-    /// What the native L4S AQM takes for a packet's delay.
+    /// The delay of a packet as the native L4S AQM measures it.
     LWait {
         /// All of its wait.
         Sojourn = "sojourn",
@@ -99,7 +99,7 @@ pub enum Scheduler {
         /// The speed of L's time, as a shift.
         t_speed: u32,
     },
-    /// Weighted round robin: Classic is sure of this share of the link, in percent.
+    /// Weighted round robin: Classic is guaranteed this share of the link, in percent.
     Wrr {
         /// 0 to 100; 0 is strict priority for L.
         classic_protection: u8,
@@ -120,7 +120,7 @@ impl Scheduler {
     }
 }
 
-/// What happens when L4S marking saturates.
+/// Behaviour when L4S marking saturates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Overload {
     /// From k·p' ≥ this (1: saturation), both queues get the Classic drop (DCttH §3.4).
@@ -170,7 +170,7 @@ pub struct Config {
     pub k: u32,
     /// The native L4S AQM.
     pub l_aqm: LAqm,
-    /// What it takes for a packet's delay.
+    /// Its measure of a packet's delay.
     pub l_wait: LWait,
     /// It spares packets with fewer others in their queue than this.
     pub min_qlen_step: u64,
@@ -184,7 +184,7 @@ pub struct Config {
     pub marking: Classify,
     /// A Classic signal marks an ECN-capable packet instead of dropping it.
     pub classic_ecn: bool,
-    /// What happens when marking saturates.
+    /// Behaviour when marking saturates.
     pub overload: Overload,
     /// Where the controller's signal is applied.
     pub drop_at: DropAt,
@@ -192,7 +192,7 @@ pub struct Config {
     pub randomness: Randomness,
     /// With less than this waiting, the controller's signal is withheld.
     pub min_backlog: Bytes,
-    /// What may wait.
+    /// The maximum backlog.
     pub limit: Limit,
 }
 
@@ -265,8 +265,8 @@ impl Config {
         }
     }
 
-    /// RFC 9332's, where a wait for the link itself is no queue: what cost least of all profiles
-    /// over the links of `l4s paper dualpi2-profiles`.
+    /// RFC 9332's, without counting the wait for the link itself as queue: of all profiles, the one with
+    /// the lowest cost over the links of `l4s paper dualpi2-profiles`.
     pub fn best() -> Config {
         Config { l_wait: LWait::Queue, ..Config::rfc9332() }
     }
@@ -300,8 +300,8 @@ const LONGEST: Duration = Duration::from_secs(4);
 const SHORTEST: Duration = Duration::from_micros(1);
 const DELAY: Kind = Kind::Duration { min: Duration::ZERO, max: LONGEST };
 const UPDATE: Kind = Kind::Duration { min: SHORTEST, max: LONGEST };
-/// What is derived from RTTs of these ranges is in the range of its own setting: `tupdate` is at least
-/// a sixth of `max_rtt`, `target` is `typical_rtt`, and `beta` at most 0.3 / 6 us = 50 kHz.
+/// Values derived from RTTs of these ranges are in the range of their own settings: `tupdate` is at
+/// least a sixth of `max_rtt`, `target` is `typical_rtt`, and `beta` at most 0.3 / 6 us = 50 kHz.
 const MAX_RTT: Kind =
     Kind::Duration { min: Duration::from_micros(6), max: Duration::from_secs(10) };
 const TYPICAL_RTT: Kind = UPDATE;
@@ -337,14 +337,14 @@ impl Configurable for Config {
             |c| c.typical_rtt.map(Value::Duration),
             |c, v| c.derive_from_rtts(c.max_rtt, Some(v.duration())),
         ),
-        param!(target, DELAY, "Classic queue delay to hold"),
+        param!(target, DELAY, "Classic queueing delay to hold"),
         param!(tupdate, UPDATE, "time between updates of p'"),
         param!(alpha, HZ, "integral gain, per update"),
         param!(beta, HZ, "proportional gain, per update"),
         param!(
             gains,
             Arithmetic::KIND,
-            "gains in fixed point: as precise as can be, or cut as Linux cuts them"
+            "fixed-point gains: full precision, or truncated as in Linux"
         ),
         param!(
             k,
@@ -373,7 +373,7 @@ impl Configurable for Config {
         ),
         Param::new(
             "step_thresh",
-            "mark every L packet that waited longer, or that leaves more behind",
+            "mark every L packet that was queued longer, or leaves a larger backlog",
             Kind::DurationOrPackets { max: Duration::from_secs(4), max_packets: 1_000_000 },
             |c| match c.l_aqm {
                 LAqm::Step(Step::Time(d)) => Some(Value::Duration(d)),
@@ -403,18 +403,18 @@ impl Configurable for Config {
         param!(
             l_wait,
             LWait::KIND,
-            "what that delay is: all of the wait, or without the link's last pause",
+            "sojourn time, or sojourn time minus the last pause of the link (idle time or aggregation)",
             |c| c.l_aqm != LAqm::None
         ),
         param!(
             min_qlen_step,
             Kind::Count { min: 0, max: 1_000_000 },
-            "the L queue's marker spares packets with fewer others in their queue"
+            "no step marking with fewer packets than this in the queue"
         ),
         param!(
             floor_at,
             FloorAt::KIND,
-            "count those others ahead of the packet at enqueue, or behind it at dequeue"
+            "count the packets ahead of it at enqueue, or behind it at dequeue"
         ),
         Param::new(
             "scheduler",
@@ -443,7 +443,7 @@ impl Configurable for Config {
         ),
         Param::new(
             "t_shift",
-            "tsfifo: the head start of L packets",
+            "tsfifo: time shift in favour of L packets",
             DELAY,
             |c| match c.scheduler {
                 Scheduler::TsFifo { t_shift, .. } => Some(Value::Duration(t_shift)),
@@ -473,7 +473,7 @@ impl Configurable for Config {
         ),
         Param::new(
             "classic_protection",
-            "wrr: the share of the link that Classic is sure of, in percent",
+            "wrr: the share of the link that Classic is guaranteed, in percent",
             Kind::Count { min: 0, max: 100 },
             |c| match c.scheduler {
                 Scheduler::Wrr { classic_protection } => {
@@ -485,7 +485,7 @@ impl Configurable for Config {
         ),
         Param::new(
             "dualq",
-            "packets that wait in the L queue: ECT(1) and CE, any ECN-capable, or none",
+            "packets classified into the L queue: ECT(1) and CE, any ECN-capable, or none",
             Kind::Choice(&["l4s", "dc", "none"]),
             |c| Some(Value::Word(c.dualq.word("none"))),
             |c, v| c.dualq = Classify::named(v.word()),
@@ -531,12 +531,12 @@ impl Configurable for Config {
         param!(
             randomness,
             Randomness::KIND,
-            "independent draws, or the deterministic recurrence of RFC 9332"
+            "independent random draws, or the deterministic recurrence of RFC 9332"
         ),
         param!(
             min_backlog,
             Kind::Bytes { min: Bytes::ZERO, max: Bytes::new(1_000_000_000) },
-            "with less than this waiting, the controller's signal is withheld"
+            "no signal of the controller with a smaller backlog"
         ),
         Limit::packets_param(|c| c.limit.packets_value(), |c, v| c.limit.set_packets(v.packets())),
         Limit::memory_param(
@@ -556,7 +556,7 @@ impl Configurable for Config {
         Profile { name: "rfc9332", doc: "RFC 9332, Appendix A", make: Config::rfc9332 },
         Profile {
             name: "best",
-            doc: "what serves links best, steady or in bursts",
+            doc: "the profile with the lowest cost over steady and bursty links",
             make: Config::best,
         },
     ];

@@ -53,7 +53,7 @@ impl Gain {
         self.scaled as f64 / (1u64 << self.shift) as f64 * 1e9 / f64::from(u32::MAX)
     }
 
-    /// What `tc qdisc show` prints for it: scaled back with a second rounding, in 1/256 Hz.
+    /// The value that `tc qdisc show` prints: scaled back with a second rounding, in 1/256 Hz.
     pub fn tc_hz(self) -> f64 {
         let back = u128::from(self.scaled) * 1_000_000_000 / u128::from(u32::MAX >> 2);
         (back >> (self.shift - Self::LINUX_SHIFT)) as f64 / 256.0
@@ -65,7 +65,7 @@ impl Gain {
     }
 }
 
-/// What a PI update adds to the probability, in units of 2⁻³² (DCttH Algorithm 3):
+/// The change of the probability at a PI update, in units of 2⁻³² (DCttH Algorithm 3):
 /// α·(q − target) + β·(q − q_prev).
 ///
 /// Both gains have the same shift. The magnitude is rounded towards zero, as Linux does.

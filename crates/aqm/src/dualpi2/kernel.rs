@@ -55,7 +55,7 @@ l4s_units::c_struct! {
     }
 }
 
-/// What the kernel does with a configuration: all of it, but for three settings.
+/// The configuration as the kernel implements it: equal except for three settings.
 ///
 /// Nothing of a BPF queue discipline can change a packet that leaves, so every signal is given at
 /// arrival, and the L queue's own AQM goes by the wait that is foreseen there.
@@ -78,9 +78,9 @@ pub struct Link {
 }
 
 impl Settings {
-    /// What the kernel is told for a configuration and a link.
+    /// The kernel's settings for a configuration and a link.
     ///
-    /// It does what [`as_kernel`] says.
+    /// They implement [`as_kernel`] of it.
     pub fn new(config: &Config, link: Link) -> Settings {
         let (alpha, beta) = config.effective_gains();
         let coupling = Coupling::new(config);

@@ -17,18 +17,18 @@ pub struct Config {
     pub interval: Duration,
     /// Queues, which flows are hashed to; 1 to 65536.
     pub flows: u32,
-    /// What a flow may send in a round, in bytes; at least 256.
+    /// Bytes that a flow may send in a round; at least 256.
     pub quantum: u64,
     /// ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
     /// Mark every ECN-capable packet that waited longer.
     pub ce_threshold: Option<Duration>,
-    /// That threshold applies to L4S packets only, ECT(1) and CE, from whatever flow (RFC 9331 §5.3;
+    /// That threshold applies to L4S packets only, ECT(1) and CE, from any flow (RFC 9331 §5.3;
     /// `ce_threshold_selector 1/1` of `tc`).
     pub ce_l4s_only: bool,
     /// Packets dropped at most from the longest queue when there is no room.
     pub drop_batch: u32,
-    /// What may wait, in all queues together.
+    /// The maximum backlog, in all queues together.
     pub limit: Limit,
 }
 
@@ -76,18 +76,18 @@ impl Configurable for Config {
     const ABOUT: &'static str = "a CoDel queue per flow, served in turn, sparse flows first";
 
     const PARAMS: &'static [Param<Self>] = &[
-        param!(target, DELAY, "queue delay of a flow that may persist"),
+        param!(target, DELAY, "queueing delay of a flow that may persist"),
         param!(interval, DELAY, "how long the delay may be above target before the first signal"),
         param!(flows, Kind::Count { min: 1, max: 65_536 }, "queues that flows are hashed to"),
         Param::new(
             "quantum",
-            "what a flow may send in a round",
+            "bytes that a flow may send in a round",
             Kind::Bytes { min: Bytes::new(256), max: Bytes::new(1_000_000) },
             |c| Some(Value::Bytes(Bytes::new(c.quantum))),
             |c, v| c.quantum = v.bytes().get(),
         ),
         param!(ecn, Kind::Bool, "mark ECN-capable packets instead of dropping them"),
-        param!(ce_threshold, DELAY, "mark every ECN-capable packet that waited longer"),
+        param!(ce_threshold, DELAY, "mark every ECN-capable packet that was queued longer"),
         Param::new(
             "ce_threshold_selector",
             "packets that ce_threshold marks: any ECN-capable, or ECT(1) and CE only",
@@ -98,7 +98,7 @@ impl Configurable for Config {
         param!(
             drop_batch,
             Kind::Count { min: 1, max: 10_000 },
-            "packets dropped at most from the longest queue when there is no room"
+            "packets dropped at most from the longest queue at overflow"
         ),
         Limit::packets_param(
             |c| c.limit.packets_value(),

@@ -41,7 +41,7 @@ struct Flow {
     lined_up: bool,
 }
 
-/// A place in the pool: a packet and what follows it in its queue, or a free place and the next.
+/// A slot of the pool: a packet and the next in its queue, or a free slot and the next free one.
 #[derive(Clone, Debug)]
 struct Place<P> {
     waiting: Option<Waiting<P>>,
@@ -69,7 +69,7 @@ pub const fn place<P>() -> usize {
 }
 
 impl<P: Packet> Flows<P> {
-    /// So many empty queues, at least one.
+    /// This number of empty queues, at least one.
     pub fn new(flows: usize) -> Self {
         let empty = Flow { head: NONE, tail: NONE, next: NONE, lined_up: false };
         Flows {
@@ -81,7 +81,7 @@ impl<P: Packet> Flows<P> {
         }
     }
 
-    /// What waits in all queues.
+    /// The backlog of all queues.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.backlog
@@ -93,7 +93,7 @@ impl<P: Packet> Flows<P> {
         self.pool.len()
     }
 
-    /// What waits in the queue of `flow`, in bytes.
+    /// The backlog in the queue of `flow`, in bytes.
     #[inline]
     pub fn bytes(&self, flow: u32) -> u64 {
         self.bytes[flow as usize]

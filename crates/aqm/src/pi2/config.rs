@@ -26,13 +26,13 @@ pub struct Config {
     pub marking: Classify,
     /// ECN-capable packets are marked instead of dropped. Without it `marking` has no effect.
     pub ecn: bool,
-    /// What happens when marking saturates.
+    /// Behaviour when marking saturates.
     pub overload: Overload,
     /// Where the signal is applied.
     pub drop_at: DropAt,
     /// With less than this waiting, the signal is withheld.
     pub min_backlog: Bytes,
-    /// What may wait.
+    /// The maximum backlog.
     pub limit: Limit,
 }
 
@@ -97,7 +97,7 @@ impl Configurable for Config {
         param!(
             target,
             Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(4) },
-            "queue delay to hold"
+            "queueing delay to hold"
         ),
         param!(
             tupdate,
@@ -140,7 +140,7 @@ impl Configurable for Config {
         param!(
             min_backlog,
             Kind::Bytes { min: Bytes::ZERO, max: Bytes::new(1_000_000_000) },
-            "with less than this waiting, the signal is withheld"
+            "no signal with a smaller backlog"
         ),
         Limit::packets_param(|c| c.limit.packets_value(), |c, v| c.limit.set_packets(v.packets())),
     ];

@@ -15,9 +15,9 @@ l4s_units::words! {
         /// The probability may wind up to 256 and has to come all the way down again, and the first
         /// update comes after half a second (`sch_pie` since Linux 5.1).
         Linux = "linux",
-        /// DOCSIS-PIE, of cable modems (RFC 8034): auto-tuning goes on above 10 % and above 1, low
-        /// delay lets the probability decay even with a backlog, and what accumulates towards a drop
-        /// does so also while the queue is short. The burst allowance is counted in updates.
+        /// DOCSIS-PIE, of cable modems (RFC 8034): auto-tuning continues above 10 % and above 1, low
+        /// delay lets the probability decay even with a backlog, and probability accumulates towards a
+        /// drop also while the queue is short. The burst allowance is counted in updates.
         Docsis = "docsis",
     }
 }
@@ -54,7 +54,7 @@ pub struct Config {
     /// measure is 1024 B, larger ones are dropped more, and the probability may exceed 1
     /// (RFC 8034 §4.6).
     pub bytemode: bool,
-    /// Beyond this queue delay the probability rises by 2 % more at each update; `None` for never.
+    /// Beyond this queueing delay the probability rises by 2 % more at each update; `None` for never.
     /// Of Linux (250 ms) and RFC 8034 (200 ms), and not in RFC 8033.
     pub rise_above: Option<Duration>,
     /// Whose PIE.
@@ -63,14 +63,14 @@ pub struct Config {
     pub decay_below: Duration,
     /// [`Variant::Docsis`]: when a burst is let through.
     pub protection: Protection,
-    /// [`Protection::States`]: the backlog at which the AQM wakes up; `None` for a third of what
-    /// may wait, in the unit in which that is limited.
+    /// [`Protection::States`]: the backlog at which the AQM becomes active; `None` for a third of
+    /// the limit, in the unit of the limit.
     pub active_at: Option<Bytes>,
-    /// [`Variant::Docsis`]: the Maximum Sustained Traffic Rate. At each update the queue delay is
-    /// what waits over this rate, as a modem has it that has no burst to spare (RFC 8034 §4.2).
-    /// `None`: it is what packets waited.
+    /// [`Variant::Docsis`]: the Maximum Sustained Traffic Rate. At each update the queueing delay is
+    /// the backlog over this rate, as in a modem without a burst allowance (RFC 8034 §4.2).
+    /// `None`: it is the sojourn time of packets.
     pub msr: Option<Rate>,
-    /// What may wait.
+    /// The maximum backlog.
     pub limit: Limit,
 }
 
@@ -111,8 +111,8 @@ impl Config {
 
     /// DOCSIS-PIE: RFC 8034 §4 and Appendix A.
     ///
-    /// A modem computes the queue delay from its backlog and its shaper (§4.2). Here it is what
-    /// packets waited, as in the other profiles, unless `msr` says how fast the shaper is.
+    /// A modem computes the queueing delay from its backlog and its shaper (§4.2). Here it is the
+    /// sojourn time, as in the other profiles, unless `msr` gives the rate of the shaper.
     /// The RFC gives no size of the buffer: this is 100 ms of 40 Mb/s in full packets.
     pub fn docsis() -> Config {
         Config {
@@ -134,8 +134,8 @@ impl Config {
 
     /// The defaults of `sch_pie`.
     ///
-    /// A kernel counts `tupdate` in jiffies, rounds it up and takes one more: its 15 ms are
-    /// really 16 ms at 1000 Hz, which this has, 20 ms at 250 Hz and 30 ms at 100 Hz.
+    /// A kernel counts `tupdate` in jiffies, rounds it up and adds one. So its 15 ms are 16 ms at
+    /// 1000 Hz, the value here, 20 ms at 250 Hz and 30 ms at 100 Hz.
     pub fn linux() -> Config {
         Config {
             tupdate: Duration::from_millis(16),
@@ -162,7 +162,7 @@ impl Configurable for Config {
     const ABOUT: &'static str = "one queue held at a target delay by random drop";
 
     const PARAMS: &'static [Param<Self>] = &[
-        param!(target, DELAY, "queue delay to hold"),
+        param!(target, DELAY, "queueing delay to hold"),
         param!(
             tupdate,
             Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(4) },
@@ -177,11 +177,7 @@ impl Configurable for Config {
             "the probability above which ECN-capable packets are dropped too",
             |c| c.ecn
         ),
-        param!(
-            burst,
-            DELAY,
-            "how long packets may leave after an idle time before the first is dropped"
-        ),
+        param!(burst, DELAY, "burst allowance: time after an idle period without drops"),
         param!(bytemode, Kind::Bool, "drop small packets less, in proportion to their size"),
         param!(
             variant,
@@ -191,12 +187,12 @@ impl Configurable for Config {
         param!(
             rise_above,
             DELAY,
-            "queue delay beyond which the probability rises by 2 % more at each update"
+            "queueing delay beyond which the probability rises by 2 % more at each update"
         ),
         param!(
             decay_below,
             DELAY,
-            "docsis: queue delay below which, twice in a row, the probability decays",
+            "docsis: queueing delay below which, twice in a row, the probability decays",
             |c| c.variant == Variant::Docsis
         ),
         param!(
@@ -212,7 +208,7 @@ impl Configurable for Config {
         ),
         Param::new(
             "msr",
-            "docsis: rate of the shaper, which the backlog is divided by to know the queue delay",
+            "docsis: rate of the shaper; the queueing delay is the backlog over this rate",
             Kind::Number { min: 0.001, max: 1_000_000.0, unit: "Mb/s" },
             |c| c.msr.map(|rate| Value::Number(rate.as_bps() as f64 / 1e6)),
             |c, v| c.msr = Some(Rate::from_bps((v.number() * 1e6).round() as u64)),

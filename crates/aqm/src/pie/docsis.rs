@@ -1,4 +1,4 @@
-//! DOCSIS-PIE: what cable modems do otherwise (RFC 8034 §4 and Appendix A).
+//! DOCSIS-PIE: the differences of cable modems (RFC 8034 §4 and Appendix A).
 
 use l4s_units::{Bytes, Rate};
 use rand_core::Rng;
@@ -6,7 +6,7 @@ use rand_core::Rng;
 use super::{Config, Control, ONE, Protection, Variant, ticks};
 use crate::Backlog;
 
-/// What a packet's size is measured by, in bytes (RFC 8034 §A.1.2 `MEAN_PKTSIZE`).
+/// The unit of packet sizes, in bytes (RFC 8034 §A.1.2 `MEAN_PKTSIZE`).
 const MEAN_SIZE: u64 = 1024;
 
 /// The smallest packet, in bytes (RFC 8034 §A.1.2 `MIN_PKTSIZE`).
@@ -16,7 +16,7 @@ const MIN_SIZE: u64 = 64;
 /// (RFC 8034 §A.1.2 `PROB_LOW`).
 const LOW: u64 = ONE / 100 * 85;
 
-/// What has accumulated when a drop is certain (RFC 8034 §A.1.2 `PROB_HIGH`).
+/// The accumulated probability that makes a drop certain (RFC 8034 §A.1.2 `PROB_HIGH`).
 const HIGH: u64 = LOW * 10;
 
 /// The quiet time after which bursts get a third of the buffer again, in ticks (RFC 8034 §A.1.2
@@ -42,9 +42,9 @@ pub(super) struct Docsis {
     pub quiet: u64,
 
     pub protection: Protection,
-    /// The queue delay is what waits over this rate.
+    /// The queueing delay is the backlog over this rate.
     pub msr: Option<Rate>,
-    /// The backlog that ends inactivity: so many packets, or so many bytes.
+    /// The backlog that ends inactivity: a number of packets, or of bytes.
     active_at: (u64, Bytes),
     /// In ticks.
     decay_below: u64,
@@ -79,7 +79,7 @@ impl Docsis {
         }
     }
 
-    /// Whether what waits ends inactivity.
+    /// Whether the backlog ends inactivity.
     fn wakes(&self, backlog: Backlog) -> bool {
         backlog.packets as u64 >= self.active_at.0 || backlog.bytes >= self.active_at.1
     }
@@ -185,8 +185,8 @@ impl Control {
         }
     }
 
-    /// A change of the probability in proportion to it (RFC 8034 §4.4): the steps of RFC 8033 up
-    /// to 10 %, then 2, 8 and 32 times, as a packet of average size may have a probability above 1.
+    /// A change of the probability, scaled by the probability (RFC 8034 §4.4): the steps of RFC 8033 up
+    /// to 10 %, then 2, 8 and 32 times. A packet of average size may have a probability above 1.
     fn tuned_docsis(&self, delta: i128) -> i128 {
         const STEPS: [(u64, i128); 6] = [
             (ONE / 1_000_000, 2048),

@@ -80,7 +80,7 @@ fn beyond_250_ms_two_percent_more_in_linux_and_not_in_the_rfc() {
     }
 }
 
-/// Updates with these delays in ms, one after the other from probability 0, and what comes of them.
+/// Updates with these delays in ms, in a row from probability 0; checks the probability after each.
 fn follow(mut control: Control, trace: &[(u64, f64)]) {
     for (n, (q, p)) in trace.iter().enumerate() {
         control.q = ticks(q * 1_000_000);

@@ -20,16 +20,16 @@ pub struct Config {
     pub burst: u64,
     /// The probability that `max` is reached with.
     pub probability: f64,
-    /// The rate at which the average falls while the queue is idle.
+    /// The link rate, for the decay of the average while the queue is idle.
     pub bandwidth: Rate,
-    /// Whether it is set for the rate of its link: what is in bytes and packets is for `bandwidth`,
-    /// and follows that rate ([`Config::at`]).
+    /// Whether it is set for the rate of its link: settings in bytes and packets hold for `bandwidth`,
+    /// and scale with the rate of the link ([`Config::at`]).
     pub scaled: bool,
     /// ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
     /// Above `max` they are dropped all the same.
     pub harddrop: bool,
-    /// What may wait.
+    /// The maximum backlog.
     pub limit: Limit,
 }
 
@@ -50,13 +50,13 @@ impl Config {
         }
     }
 
-    /// As [`Config::slides`], for the rate of whatever link it has: 24 and 72 ms.
+    /// As [`Config::slides`], scaled to the rate of its link: 24 and 72 ms.
     pub fn scaled() -> Config {
         Config { scaled: true, ..Config::slides() }
     }
 
-    /// The same in time on a link of `rate`, if this is for `bandwidth`. The lower threshold is no
-    /// less than two average packets, below which no burst could be told from it.
+    /// The same in time on a link of `rate`, if this is for `bandwidth`. The lower threshold is at
+    /// least two average packets, since a burst cannot be distinguished from a queue below it.
     pub fn at(&self, rate: Rate) -> Config {
         let bandwidth = u128::from(self.bandwidth.as_bps().max(1));
         let least = bandwidth * 2 * u128::from(self.avpkt.get());
@@ -129,7 +129,7 @@ impl Configurable for Config {
     const ABOUT: &'static str = "random early detection on the average queue length";
 
     const PARAMS: &'static [Param<Self>] = &[
-        param!(min, SIZE, "average queue below which nothing happens"),
+        param!(min, SIZE, "average queue below which no packet is signalled"),
         param!(max, SIZE, "average queue from which every packet is marked or dropped"),
         param!(
             avpkt,
@@ -148,7 +148,7 @@ impl Configurable for Config {
         ),
         Param::new(
             "bandwidth",
-            "megabits per second at which the average falls while the queue is idle",
+            "link rate, for the decay of the average while the queue is idle",
             Kind::Number { min: 0.001, max: 1_000_000.0, unit: "Mb/s" },
             |c| Some(Value::Number(c.bandwidth.as_bps() as f64 / 1e6)),
             |c, v| c.bandwidth = Rate::from_bps((v.number() * 1e6).round() as u64),
@@ -156,13 +156,13 @@ impl Configurable for Config {
         param!(
             scaled,
             Kind::Bool,
-            "min, max, burst and limit are for this bandwidth, and follow the rate of the link"
+            "scale min, max, burst and limit from this bandwidth to the rate of the link"
         ),
         param!(ecn, Kind::Bool, "mark ECN-capable packets instead of dropping them"),
-        param!(harddrop, Kind::Bool, "above max, drop ECN-capable packets all the same"),
+        param!(harddrop, Kind::Bool, "above max, drop ECN-capable packets too"),
         Param::new(
             "limit",
-            "bytes that may wait",
+            "maximum backlog in bytes",
             Kind::Bytes { min: Bytes::new(1), max: Bytes::new(1_000_000_000_000) },
             |c| c.limit.bytes_value(),
             |c, v| c.limit = Limit::bytes(v.bytes()),
@@ -186,7 +186,7 @@ impl Configurable for Config {
         }
         if self.min < self.avpkt {
             let message = format!(
-                "{} is less than `avpkt`, {}: one packet would be above it, whatever the burst",
+                "{} is less than `avpkt`, {}: one packet would be above it, independent of the burst",
                 self.min, self.avpkt
             );
             return Err(Conflict { key: "min", message });

@@ -5,7 +5,7 @@ use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Ecn, Rate};
 use proptest::prelude::*;
 
-/// What happens to 10,000 packets that each find an average of `bytes`.
+/// The outcomes of 10,000 packets that each find an average of `bytes`.
 fn fates(config: Config, bytes: u64, ecn: Ecn) -> Counters {
     let (mut rng, mut seen) = (rng(SEED), Counters::default());
     let mut red = Discipline::new(Config { limit: Limit::packets(1), ..config }, &mut rng);
@@ -19,7 +19,7 @@ fn fates(config: Config, bytes: u64, ecn: Ecn) -> Counters {
     seen
 }
 
-/// Which of 100,000 packets get a signal at an average of `bytes`, and the probability told.
+/// Which of 100,000 packets get a signal at an average of `bytes`, and the reported probability.
 fn signals(bytes: u64) -> (Vec<u64>, Probability) {
     let mut rng = rng(SEED);
     let mut red: Discipline<Probe> = Discipline::new(Config::slides(), &mut rng);
@@ -138,7 +138,7 @@ fn only_one_that_is_scaled_follows_its_link_and_keeps_its_average() {
 }
 
 proptest! {
-    /// What a refusal of `burst` says is so: the first and the last burst of it work, and those just
+    /// The range in a refusal of `burst` is right: its first and its last burst work, and those just
     /// beyond do not.
     #[test]
     fn a_refusal_names_the_bursts_that_work(
@@ -172,7 +172,7 @@ proptest! {
 
 #[test]
 fn thresholds_that_are_the_same_are_a_step() {
-    // 20 packets of 1500 B are 30 kB, and a burst of 20 is the least that can be told from it.
+    // 20 packets of 1500 B are 30 kB, and 20 is the smallest valid burst.
     let step = |burst| {
         let (min, avpkt) = (Bytes::new(30_000), Bytes::new(1500));
         Config { min, max: min, avpkt, burst, probability: 1.0, ..Config::slides() }

@@ -8,7 +8,7 @@ use l4s_aqm::{
 use l4s_units::{Bytes, Duration, Ecn, Time};
 use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
 
-/// A packet that can be told from others.
+/// A packet that can be events from others.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Probe {
     pub id: u64,
@@ -56,17 +56,17 @@ pub const fn span_ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-/// What a discipline told, packet by packet.
+/// What a discipline events, packet by packet.
 #[derive(Clone, Default, Debug)]
-pub struct Told {
+pub struct Events {
     pub counters: Counters,
     pub dropped: Vec<(Probe, Queue, DropCause)>,
     pub marked: Vec<(u64, Queue, MarkCause)>,
 }
 
-impl Watch<Probe> for Told {
+impl Watch<Probe> for Events {
     fn marked(&mut self, packet: &Probe, queue: Queue, cause: MarkCause, now: Time) {
-        assert!(packet.ecn.is_ce(), "told before it was done");
+        assert!(packet.ecn.is_ce(), "events before it was done");
         Watch::marked(&mut self.counters, packet, queue, cause, now);
         self.marked.push((packet.id, queue, cause));
     }
@@ -81,7 +81,7 @@ impl Watch<Probe> for Told {
 pub struct Rig {
     pub aqm: Aqm<Probe>,
     pub rng: Xoshiro256PlusPlus,
-    pub told: Told,
+    pub events: Events,
     next_id: u64,
 }
 
@@ -93,11 +93,11 @@ impl Rig {
     pub fn seeded(config: impl Into<Config>, seed: u64) -> Rig {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let aqm = Aqm::new(&config.into(), &mut rng);
-        Rig { aqm, rng, told: Told::default(), next_id: 0 }
+        Rig { aqm, rng, events: Events::default(), next_id: 0 }
     }
 
     pub fn put(&mut self, packet: Probe, now: Time) {
-        self.aqm.enqueue(packet, now, &mut self.rng, &mut self.told);
+        self.aqm.enqueue(packet, now, &mut self.rng, &mut self.events);
     }
 
     /// Adds `n` full-sized packets of codepoint `ecn`.
@@ -109,7 +109,7 @@ impl Rig {
     }
 
     pub fn take(&mut self, now: Time) -> Option<Departure<Probe>> {
-        self.aqm.dequeue(now, &mut self.rng, &mut self.told)
+        self.aqm.dequeue(now, &mut self.rng, &mut self.events)
     }
 
     /// Takes all that is left.
@@ -137,16 +137,16 @@ impl Rig {
     }
 
     pub fn marks(&self, queue: Queue, cause: MarkCause) -> u64 {
-        self.told.counters.marks(queue, cause)
+        self.events.counters.marks(queue, cause)
     }
 
     pub fn drops(&self, queue: Queue, cause: DropCause) -> u64 {
-        self.told.counters.drops(queue, cause)
+        self.events.counters.drops(queue, cause)
     }
 
-    /// Forgets what was told so far.
+    /// Forgets what was events so far.
     pub fn forget(&mut self) {
-        self.told = Told::default();
+        self.events = Events::default();
     }
 }
 

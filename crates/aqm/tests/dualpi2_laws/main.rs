@@ -1,6 +1,6 @@
 //! The laws of DualPI2, each able to catch a defect that some implementation had.
 //!
-//! Where chance is involved, time stands still at a known p' and many packets are served; the
+//! Where chance is involved, time does not advance at a known p' and many packets are served; the
 //! share of them that is marked or dropped has to lie within five standard deviations.
 
 #[path = "../common/mod.rs"]

@@ -87,7 +87,7 @@ fn the_stronger_of_native_and_coupled_signal_marks() {
         rig.fill(N, Ecn::Ect1, now);
         rig.drain(now + Duration::from_micros(wait));
         assert_fits(rig.marks(Queue::L, cause), N, p, "both");
-        assert_eq!(rig.told.marked.len() as u64, rig.marks(Queue::L, cause));
+        assert_eq!(rig.events.marked.len() as u64, rig.marks(Queue::L, cause));
     }
 }
 
@@ -96,7 +96,7 @@ fn a_packet_with_both_marks_is_told_once() {
     let (mut rig, now) = at(step(bare(), Step::Time(Duration::ZERO)), 0.49);
     rig.fill(1000, Ecn::Ect1, now);
     rig.drain(now + Duration::from_millis(1));
-    assert_eq!(rig.told.marked.len(), 1000);
+    assert_eq!(rig.events.marked.len(), 1000);
     assert_eq!(rig.marks(Queue::L, MarkCause::Step), 1000);
     // Where the coupled signal is as certain as the step, it is the cause.
     let (mut rig, now) = at(step(bare(), Step::Time(Duration::ZERO)), 0.6);
@@ -121,7 +121,7 @@ fn the_native_aqm_alone_hears_nothing_of_the_classic_queue() {
                 rig.drain(now + Duration::from_micros(900));
                 assert_fits(rig.marks(Queue::L, MarkCause::Step), N, at_900_us, "native");
                 assert_eq!(rig.marks(Queue::L, MarkCause::Coupled), 0);
-                assert_eq!(rig.told.dropped.len(), 0);
+                assert_eq!(rig.events.dropped.len(), 0);
                 assert_eq!(rig.signal().scalable, Probability::ZERO);
             }
         }

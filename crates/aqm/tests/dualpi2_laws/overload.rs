@@ -7,7 +7,7 @@ fn at_saturation_both_queues_get_the_classic_drop() {
     for p in [0.51, 0.6, 0.8] {
         let classic = fates(bare(), p, Ecn::Ect0);
         assert_fits(classic.drops(Queue::C, DropCause::Overload), N, p * p, "ECT(0)");
-        assert_eq!(classic.told.marked.len(), 0, "marks say no more");
+        assert_eq!(classic.events.marked.len(), 0, "marks say no more");
         let not_ect = fates(bare(), p, Ecn::NotEct);
         assert_fits(not_ect.drops(Queue::C, DropCause::Overload), N, p * p, "Not-ECT");
         let l4s = fates(bare(), p, Ecn::Ect1);
@@ -23,10 +23,10 @@ fn overload_begins_where_marking_saturates_and_not_before() {
         let (below, above) = (0.998 / f64::from(k), 1.002 / f64::from(k));
         for ecn in [Ecn::Ect0, Ecn::Ect1] {
             let rig = fates(Config { k, ..bare() }, below, ecn);
-            assert_eq!(rig.told.dropped.len(), 0, "k = {k}, {ecn}");
+            assert_eq!(rig.events.dropped.len(), 0, "k = {k}, {ecn}");
             if k > 1 {
                 let rig = fates(Config { k, ..bare() }, above, ecn);
-                assert_fits(rig.told.dropped.len() as u64, N, above * above, "above");
+                assert_fits(rig.events.dropped.len() as u64, N, above * above, "above");
             }
         }
     }
@@ -37,7 +37,7 @@ fn certainty_is_reached_in_both_queues() {
     for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1] {
         let (mut rig, now) = at(bare(), 1.0);
         rig.fill(100, ecn, now);
-        assert_eq!((rig.drain(now).len(), rig.told.dropped.len()), (0, 100));
+        assert_eq!((rig.drain(now).len(), rig.events.dropped.len()), (0, 100));
     }
 }
 
@@ -45,11 +45,11 @@ fn certainty_is_reached_in_both_queues() {
 fn a_threshold_below_saturation_brings_the_drop_forward() {
     let config = Config { overload: Overload::Drop(Probability::from_f64(0.8)), ..bare() };
     for ecn in [Ecn::Ect0, Ecn::Ect1] {
-        assert_eq!(fates(config.clone(), 0.398, ecn).told.dropped.len(), 0, "{ecn}");
+        assert_eq!(fates(config.clone(), 0.398, ecn).events.dropped.len(), 0, "{ecn}");
         let rig = fates(config.clone(), 0.402, ecn);
-        let drops = rig.told.dropped.len() as u64;
+        let drops = rig.events.dropped.len() as u64;
         assert_fits(drops, N, 0.402 * 0.402, "drops");
-        let marks = rig.told.marked.len() as u64;
+        let marks = rig.events.marked.len() as u64;
         if ecn == Ecn::Ect0 {
             assert_eq!(marks, 0);
         } else {
@@ -67,10 +67,10 @@ fn overflow_leaves_overload_to_the_buffer() {
         assert!((rig.p_prime() - p_max).abs() < 1e-9, "p' is capped at 1/k");
         let l4s = fates(config.clone(), 0.9, Ecn::Ect1);
         assert!(l4s.marks(Queue::L, MarkCause::Coupled) >= N - 1, "all are marked");
-        assert_eq!(l4s.told.dropped.len(), 0);
+        assert_eq!(l4s.events.dropped.len(), 0);
         let classic = fates(config.clone(), 0.9, Ecn::Ect0);
         assert_fits(classic.marks(Queue::C, MarkCause::Classic), N, p_max * p_max, "ECT(0)");
-        assert_eq!(classic.told.dropped.len(), 0);
+        assert_eq!(classic.events.dropped.len(), 0);
         let not_ect = fates(config.clone(), 0.9, Ecn::NotEct);
         assert_fits(not_ect.drops(Queue::C, DropCause::Aqm), N, p_max * p_max, "Not-ECT");
         let full = Config { limit: Limit::packets(100), ..config };

@@ -8,7 +8,7 @@ fn at_enqueue_the_controller_acts_on_arrival_and_the_step_on_departure() {
     let (mut rig, now) = at(Config { drop_at: DropAt::Enqueue, ..config }, 0.3);
     rig.fill(N, Ecn::NotEct, now);
     assert_fits(rig.drops(Queue::C, DropCause::Aqm), N, 0.09, "Not-ECT");
-    let dropped = rig.told.dropped.len() as u64;
+    let dropped = rig.events.dropped.len() as u64;
     rig.fill(N, Ecn::Ect0, now);
     assert_fits(rig.marks(Queue::C, MarkCause::Classic), N, 0.09, "ECT(0)");
     rig.fill(N, Ecn::Ect1, now);
@@ -16,7 +16,7 @@ fn at_enqueue_the_controller_acts_on_arrival_and_the_step_on_departure() {
     assert_fits(coupled, N, 0.6, "ECT(1)");
     assert_eq!(rig.backlog().packets as u64, 3 * N - dropped);
     rig.drain(now + Duration::from_millis(2));
-    assert_eq!(rig.told.dropped.len() as u64, dropped, "none on departure");
+    assert_eq!(rig.events.dropped.len() as u64, dropped, "none on departure");
     assert_eq!(rig.marks(Queue::L, MarkCause::Coupled), coupled);
     assert_eq!(rig.marks(Queue::L, MarkCause::Step), N - coupled, "the step marks the rest");
 }
@@ -26,7 +26,7 @@ fn at_enqueue_overload_refuses_both_kinds() {
     for ecn in [Ecn::Ect0, Ecn::Ect1] {
         let (mut rig, now) = at(Config { drop_at: DropAt::Enqueue, ..bare() }, 0.8);
         rig.fill(N, ecn, now);
-        assert_fits(rig.told.dropped.len() as u64, N, 0.64, "overload");
+        assert_fits(rig.events.dropped.len() as u64, N, 0.64, "overload");
     }
 }
 
@@ -44,17 +44,17 @@ fn with_little_waiting_the_controller_is_silent_in_both_queues_but_the_step_is_n
         let (mut rig, now) = at(Config { min_backlog, drop_at, ..bare() }, 1.0);
         rig.fill(silent, ecn, now);
         rig.drain(now);
-        assert_eq!(rig.told.dropped.len() + rig.told.marked.len(), 0, "{drop_at:?} {ecn}");
+        assert_eq!(rig.events.dropped.len() + rig.events.marked.len(), 0, "{drop_at:?} {ecn}");
         rig.fill(silent + 1, ecn, now);
         rig.drain(now);
-        assert_eq!(rig.told.dropped.len(), 1, "{drop_at:?} {ecn}");
+        assert_eq!(rig.events.dropped.len(), 1, "{drop_at:?} {ecn}");
     }
     // Both queues together.
     let (mut rig, now) = at(Config { min_backlog, ..bare() }, 1.0);
     rig.fill(1, Ecn::Ect1, now);
     rig.fill(2, Ecn::NotEct, now);
     rig.drain(now);
-    assert_eq!(rig.told.dropped.len(), 1);
+    assert_eq!(rig.events.dropped.len(), 1);
     // And the step does not wait for it.
     let mut one = self::rig(Config { min_backlog, ..step(bare(), Step::Time(Duration::ZERO)) });
     one.fill(1, Ecn::Ect1, ms(0));
@@ -127,6 +127,6 @@ fn without_l4s_ect1_is_not_ect() {
     for ecn in [Ecn::NotEct, Ecn::Ect1] {
         let rig = fates(off.clone(), 0.3, ecn);
         assert_fits(rig.drops(Queue::Q, DropCause::Aqm), N, 0.09, "L4S is off");
-        assert_eq!(rig.told.marked.len(), 0, "{ecn}");
+        assert_eq!(rig.events.marked.len(), 0, "{ecn}");
     }
 }

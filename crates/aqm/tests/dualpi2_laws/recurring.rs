@@ -7,8 +7,8 @@ fn recurring_signals_come_at_exact_intervals() {
     let recur = |p, ecn| {
         let config = Config { randomness: Randomness::Recur, ..bare() };
         let rig = fates(config, p, ecn);
-        let mut at: Vec<u64> = rig.told.marked.iter().map(|(id, _, _)| *id).collect();
-        at.extend(rig.told.dropped.iter().map(|(packet, _, _)| packet.id));
+        let mut at: Vec<u64> = rig.events.marked.iter().map(|(id, _, _)| *id).collect();
+        at.extend(rig.events.dropped.iter().map(|(packet, _, _)| packet.id));
         at
     };
     for (p, ecn, gap) in [
@@ -25,9 +25,9 @@ fn recurring_signals_come_at_exact_intervals() {
     // Overload: the Classic drop first, and every other packet marked.
     let config = Config { randomness: Randomness::Recur, ..bare() };
     let rig = fates(config, 0.75, Ecn::Ect1);
-    let drops = rig.told.dropped.len() as u64;
+    let drops = rig.events.dropped.len() as u64;
     assert!(drops.abs_diff(N * 9 / 16) <= 1, "{drops}");
-    assert_eq!(rig.told.marked.len() as u64, N - drops);
+    assert_eq!(rig.events.marked.len() as u64, N - drops);
 }
 
 #[test]
@@ -81,5 +81,5 @@ fn after_a_drop_the_next_packet_leaves_at_once() {
     while rig.backlog().packets > 0 {
         out += usize::from(rig.take(now).is_some());
     }
-    assert_eq!(out + rig.told.dropped.len(), 1001);
+    assert_eq!(out + rig.events.dropped.len(), 1001);
 }

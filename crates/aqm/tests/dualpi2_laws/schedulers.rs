@@ -96,7 +96,7 @@ fn credit_stands_still_while_the_other_queue_is_empty() {
     rig.fill(5, Ecn::Ect1, ms(0));
     rig.fill(1, Ecn::NotEct, ms(0));
     assert_eq!(served(&mut rig, 5), "LLLLL");
-    // L is empty and C alone: it pays nothing, or the nine would start anew.
+    // L is empty and C alone: it pays nothing, or the nine would restart.
     rig.fill(3, Ecn::NotEct, ms(0));
     assert_eq!(served(&mut rig, 3), "CCC");
     rig.fill(20, Ecn::Ect1, ms(0));

@@ -7,10 +7,10 @@ fn classic_signal_is_the_square_of_the_base_probability() {
     for p in [0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.49] {
         let drop = fates(bare(), p, Ecn::NotEct);
         assert_fits(drop.drops(Queue::C, DropCause::Aqm), N, p * p, "Not-ECT");
-        assert_eq!(drop.told.marked.len(), 0);
+        assert_eq!(drop.events.marked.len(), 0);
         let mark = fates(bare(), p, Ecn::Ect0);
         assert_fits(mark.marks(Queue::C, MarkCause::Classic), N, p * p, "ECT(0)");
-        assert_eq!(mark.told.dropped.len(), 0, "a Classic ECN packet is marked, not dropped");
+        assert_eq!(mark.events.dropped.len(), 0, "a Classic ECN packet is marked, not dropped");
     }
 }
 
@@ -21,7 +21,7 @@ fn l4s_signal_is_k_times_the_base_probability() {
             let config = Config { k, ..bare() };
             let rig = fates(config, p_l / f64::from(k), Ecn::Ect1);
             assert_fits(rig.marks(Queue::L, MarkCause::Coupled), N, p_l, "ECT(1)");
-            assert_eq!(rig.told.dropped.len(), 0);
+            assert_eq!(rig.events.dropped.len(), 0);
         }
     }
 }
@@ -46,7 +46,7 @@ fn the_signal_told_is_the_one_applied() {
 #[test]
 fn what_arrives_marked_stays_so_and_is_not_told() {
     let rig = fates(bare(), 0.4, Ecn::Ce);
-    assert_eq!((rig.told.marked.len(), rig.told.dropped.len()), (0, 0));
+    assert_eq!((rig.events.marked.len(), rig.events.dropped.len()), (0, 0));
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn without_classic_ecn_the_classic_signal_is_a_drop() {
     let config = Config { classic_ecn: false, ..bare() };
     let rig = fates(config.clone(), 0.3, Ecn::Ect0);
     assert_fits(rig.drops(Queue::C, DropCause::Aqm), N, 0.09, "ECT(0)");
-    assert_eq!(rig.told.marked.len(), 0);
+    assert_eq!(rig.events.marked.len(), 0);
     let rig = fates(config, 0.3, Ecn::Ect1);
     assert_fits(rig.marks(Queue::L, MarkCause::Coupled), N, 0.6, "ECT(1) is not Classic");
 }

@@ -33,9 +33,9 @@ const MS: Duration = Duration::from_millis(1);
 struct Run {
     bottleneck: Bottleneck<Probe>,
     next: u64,
-    /// What left the queue: when, which, and how long it had waited.
+    /// The packets that left the queue: when, which, and their delay.
     left: Vec<(Time, u64, Duration)>,
-    /// What arrived: when, which, its size.
+    /// The packets that arrived: when, which, their size.
     landed: Vec<(Time, u64, u64)>,
 }
 
@@ -79,7 +79,7 @@ impl Run {
         }
     }
 
-    /// What arrived together: when, how many packets, how many bytes.
+    /// The packets that arrived together: when, how many packets, how many bytes.
     fn bursts(&self) -> Vec<(Time, u64, u64)> {
         let mut bursts: Vec<(Time, u64, u64)> = Vec::new();
         for (at, _, size) in &self.landed {
@@ -180,7 +180,7 @@ fn what_is_on_the_air_stays_there_when_the_discipline_changes() {
     }
     let mut seen = Counters::default();
     let dualpi2 = Config::DualPi2(dualpi2::Config::linux());
-    run.bottleneck.replace_aqm(&dualpi2, Successor::Stranger, at(500), &mut seen);
+    run.bottleneck.replace_aqm(&dualpi2, Successor::Fresh, at(500), &mut seen);
     run.advance(at(50_000));
     assert_eq!(run.bursts(), [(at(1000), 1, 1500), (at(4000), 3, 4500)]);
     assert_eq!(seen.drops(Queue::L, l4s_aqm::DropCause::Limit), 0);
@@ -233,8 +233,8 @@ proptest! {
             prop_assert!(pair[1].0.since(pair[0].0) >= least);
         }
         // Never less while something waits: on a smooth link of that rate a packet starts when
-        // those before it are through. Here it lands no later than when it and what shares its
-        // aggregate are through.
+        // those before it are through. Here it lands no later than the end of its
+        // aggregate on such a link.
         let mut free = Time::ZERO;
         let mut landed = run.landed.iter();
         for (_, packets, _) in &bursts {
@@ -243,7 +243,7 @@ proptest! {
                 free = free.max(came[*number as usize]) + rate.time_of(Bytes::new(*size));
                 last = *at;
             }
-            // What came while an aggregate was on the air waited for its end at most.
+            // A packet that came during an aggregate waited for its end at most.
             prop_assert!(last <= free + airtime.max(rate.time_of(Bytes::new(3000))));
         }
     }

@@ -39,7 +39,7 @@ fn times_between_downloads_are_exponential() {
         let sigma = (expected * (1.0 - expected) / n).sqrt();
         assert!((share - expected).abs() < 4.0 * sigma, "{t}: {share}, expected {expected}");
     }
-    // And none knows of the one before: no correlation.
+    // And none depends on the one before: no correlation.
     let deviations: Vec<f64> = gaps.iter().map(|gap| gap * 1000.0 - 1.0).collect();
     let product: f64 = deviations.windows(2).map(|pair| pair[0] * pair[1]).sum();
     assert!((product / n).abs() < 4.0 / n.sqrt(), "{}", product / n);
@@ -63,7 +63,7 @@ fn sizes_are_a_pareto_distribution_without_what_is_above_its_bound() {
         let share = exceeding(&sizes, x);
         assert!((share - expected).abs() < 4.0 * sigma, "{x}: {share}, expected {expected}");
     }
-    // The mean is 0.9/0.1 · 1000^0.9 · (10^6^0.1 - 1000^0.1) / (1 - 0.001^0.9) = 8977 B; with so
+    // The mean is 0.9/0.1 · 1000^0.9 · (10^6^0.1 - 1000^0.1) / (1 - 0.001^0.9) = 8977 B. With so
     // heavy a tail the mean of 100,000 is not within less than some hundred of it.
     let mean = sizes.iter().sum::<f64>() / n;
     assert!((mean - 8977.0).abs() < 600.0, "{mean}");

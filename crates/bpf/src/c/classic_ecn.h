@@ -74,7 +74,7 @@ struct classic_ecn_config {
 	u64 v, d, s;
 	/* V0 and D0. */
 	u64 v0_us, d0_us;
-	/* lg(V0) and lg(D0) in 2^-24, known beforehand to the last bit (Fallback §B.2). */
+	/* lg(V0) and lg(D0) in 2^-24, known in advance to the last bit (Fallback §B.2). */
 	u64 lg_v0, lg_d0;
 	/* L_STICKY and C_STICKY in 2^-24: 1000 at most, so 34 bits. */
 	u64 l_sticky, c_sticky;

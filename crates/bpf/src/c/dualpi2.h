@@ -217,7 +217,7 @@ static __always_inline void dualpi2_update(const struct dualpi2_config *c, struc
 }
 
 /* How many of the updates that are due have to be made one by one: on an idle link one, after
- * which nothing but the integral is left; on one that stands still with packets waiting all of
+ * which nothing but the integral is left; on one that does not advance with packets waiting all of
  * them, up to a number by which p' is certain. */
 #define DUALPI2_UPDATES 4096
 
@@ -420,7 +420,7 @@ static __always_inline void dualpi2_leave(const struct dualpi2_config *c, struct
 	s->memory -= memory;
 	l = s->queues[DUALPI2_L].packets;
 	classic = s->queues[DUALPI2_C].packets;
-	/* The credit changes only while the other queue has packets, and starts anew when both
+	/* The credit changes only while the other queue has packets, and restarts when both
 	 * are empty. */
 	if (c->scheduler == DUALPI2_WRR) {
 		if (!l && !classic)

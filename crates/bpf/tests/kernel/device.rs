@@ -37,7 +37,7 @@ fn packet_socket() -> io::Result<OwnedFd> {
         let fd = checked(libc::socket(libc::AF_PACKET, libc::SOCK_RAW, protocol))?;
         OwnedFd::from_raw_fd(fd)
     };
-    // What waits in a queue waits in the socket, too.
+    // The backlog in a queue waits in the socket, too.
     for option in [libc::SO_SNDBUFFORCE, libc::SO_RCVBUFFORCE] {
         let size: libc::c_int = 64 << 20;
         let (fd, value) = (socket.as_raw_fd(), (&raw const size).cast());

@@ -12,7 +12,7 @@ l4s_units::words! {
         Virtual = "virtual",
     }
 
-    /// The rules by which the detector scores a round trip.
+    /// The rules for the score of a round trip.
     Rules {
         /// Fallback §4 and §5.
         Paper = "paper",

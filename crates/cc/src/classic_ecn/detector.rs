@@ -33,8 +33,8 @@ const HOLD_ROUNDS: u32 = 8;
 /// A queue is deep if it delays packets by more than the time of this many packets and by more
 /// than [`DEEP_MIN`].
 const DEEP_PACKETS: u32 = 3;
-/// The delay in microseconds above which every L4S queue marks all packets: a step of 1 ms or a
-/// ramp up to 1.2 ms (RFC 9332 §2.5.1.1), and the same again for the rest of the path.
+/// The delay in microseconds above which every L4S queue marks all packets. It is a step of 1 ms or a
+/// ramp up to 1.2 ms (RFC 9332 §2.5.1.1), doubled for the rest of the path.
 const DEEP_MIN: u32 = 2400;
 /// The target delay of a Classic queue in microseconds (DCttH §4.1, RFC 9332 §A.1). It is fifteen
 /// times the step of an L4S queue and more than the variation of the rest of the path.
@@ -96,7 +96,7 @@ pub struct Detector<const BITS: u32 = 24> {
 
 /// The state of a detector, named as in `classic_ecn.h`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs, reason = "the fields of Detector say what each is")]
+#[allow(missing_docs, reason = "the fields of Detector document them")]
 pub struct State {
     pub score: i64,
     pub max: i64,

@@ -1,9 +1,9 @@
 //! Binary logarithms in integers (Fallback §B.2).
 //!
-//! The score wants lg(v/V0) once per round trip, and a kernel has only the position of the highest
-//! bit. That is wrong by up to one; what it leaves out is a factor between 1 and 2. [`CarryLog`]
-//! keeps that factor and multiplies the next argument by it, so that the whole numbers that come
-//! out have the mean of the true logarithm.
+//! The score needs lg(v/V0) once per round trip, and a kernel has only the position of the highest
+//! bit. That is wrong by up to one; the remainder is a factor between 1 and 2. [`CarryLog`]
+//! keeps that factor and multiplies the next argument by it, so that the integer results
+//! have the mean of the true logarithm.
 
 /// Bits of the fraction of the factor that is carried.
 ///
@@ -17,7 +17,7 @@ pub const ARGUMENT_MAX: u64 = ((1 << 24) - 1) * ((1 << 24) - 1);
 /// A logarithm in whole numbers that is right on average.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CarryLog {
-    /// What the last results left out: a factor from 1 to below 2, in 2^-15.
+    /// The remainder of the last results: a factor from 1 to below 2, in 2^-15.
     pub carry: u32,
 }
 
@@ -27,8 +27,8 @@ impl CarryLog {
         CarryLog { carry: 3 << (CARRY_BITS - 1) }
     }
 
-    /// The logarithm of `argument` to base 2, rounded so that what rounding leaves out adds up to
-    /// nothing. 0 counts as 1; more than [`ARGUMENT_MAX`] counts as that.
+    /// The logarithm of `argument` to base 2, rounded so that the rounding errors sum to
+    /// zero. 0 counts as 1; more than [`ARGUMENT_MAX`] counts as that.
     #[inline]
     pub fn take(&mut self, argument: u64) -> u32 {
         let scaled = argument.clamp(1, ARGUMENT_MAX) * u64::from(self.carry);
@@ -55,8 +55,8 @@ const fn half(bits: u32) -> u64 {
 /// The logarithm of `x` to base 2 in 2^-`bits`, rounded down. `x` is 1 to 2^32 − 1 and `bits` 50
 /// at most.
 ///
-/// Constants of the score are made by this from the width of the score: a kernel that had them as
-/// literals kept them when the width changed, and took every queue for a Classic one from then on.
+/// Constants of the score are computed by it from the width of the score. A kernel with literal
+/// constants kept them when the width changed, and took every queue for a Classic one from then on.
 pub const fn lg(x: u64, bits: u32) -> i64 {
     let whole = x.ilog2();
     // The rest is a factor from 1 to below 2, in 2^-62. Each squaring gives the next bit.
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn the_largest_argument_is_that_of_the_two_longest_times() {
         assert_eq!(ARGUMENT_MAX, u64::from(crate::classic_ecn::RTT_MAX).pow(2));
-        // What is larger counts as that: the factor that is left is the same, too.
+        // Larger arguments count as that: the remaining factor is the same, too.
         let [mut most, mut more] = [CarryLog::new(); 2];
         most.take(ARGUMENT_MAX);
         more.take(ARGUMENT_MAX + 1);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     proptest! {
-        /// The mean of many results is the logarithm, whatever came before.
+        /// The mean of many results is the logarithm, independent of earlier arguments.
         #[test]
         fn results_have_the_mean_of_the_logarithm(
             argument in 1u64..=ARGUMENT_MAX,
@@ -171,7 +171,7 @@ mod tests {
         #[test]
         fn constants_are_rounded_down(x in 1u64..1 << 32, bits in 0u32..=40) {
             let exact = (x as f64).log2() * 2f64.powi(bits as i32);
-            // A double holds 53 bits, of which 5 are before the point.
+            // A double holds 53 bits, 5 of them before the point.
             let slack = 1.0 + exact * 1e-15;
             let found = lg(x, bits) as f64;
             prop_assert!(found <= exact + slack - 1.0 && found > exact - slack, "{found} {exact}");

@@ -5,7 +5,7 @@
 //! pair of averages at its own value. The second pair is kept as long as its deviation is the smaller
 //! one. That holds after a step, but not at the peak of a sawtooth.
 
-/// A moving average and the mean deviation from it, by which outliers are recognised.
+/// A moving average and the mean deviation from it, to recognize outliers.
 pub trait Averages: Copy {
     /// The type of the averaged samples.
     type Sample: Copy;

@@ -61,9 +61,9 @@
 //!   test ends one round trip later, so that the last set can be answered.
 //! - In its pseudocode *suppressed* is a negative number of sets, which the next round trip arms
 //!   again. Here, as in its text, only a score at its floor ends the suppression.
-//! - It gives up tests if one leaves the score high, even if all sets were overtaken: over a link that
-//!   sends in bursts of 4 ms the RTT adds more to the score than the sets subtract. Here another test
-//!   follows as long as sets are overtaken.
+//! - It gives up tests if one leaves the score high, even if all sets were overtaken. But over a
+//!   link that sends in bursts of 4 ms the RTT adds more to the score than the sets subtract. Here
+//!   another test follows as long as sets are overtaken.
 //!
 //! [`Rules::Best`]: super::Rules::Best
 
@@ -484,7 +484,7 @@ mod tests {
         connection.round(FLOOR / 2, None);
         assert!(connection.tracers.is_dual_queue());
         assert_eq!(connection.score, -FLOOR);
-        // The next test starts after 50 round trips, at the next mark, whatever the score is.
+        // The next test starts after 50 round trips, at the next mark, at any score.
         assert_eq!(connection.rounds(50, 0, None), 0);
         connection.marked = false;
         assert_eq!(connection.rounds(50, 0, None), 0);

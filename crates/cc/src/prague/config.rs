@@ -66,7 +66,7 @@ l4s_units::words! {
         Fast = "fast",
     }
 
-    /// How slow start goes and what ends it.
+    /// The growth in slow start, and the condition that ends it.
     SlowStart {
         /// As Linux. The first mark halves the window.
         Halve = "halve",
@@ -140,7 +140,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// What a stock Linux 7.3 lets a BPF program do: what the kernel substrates run.
+    /// The features that a stock Linux 7.3 supports in a BPF program: the profile of the kernel
+    /// substrates.
     pub fn linux() -> Self {
         Config {
             fallback: Fallback::Off,
@@ -199,7 +200,7 @@ impl Config {
         }
     }
 
-    /// What measurement shows to be better.
+    /// The best settings by measurement.
     pub fn best() -> Self {
         Config {
             fallback: Fallback::Active,
@@ -253,11 +254,11 @@ impl Configurable for Config {
         param!(
             fallback,
             Fallback::KIND,
-            "look for a queue of Classic ECN and fall back in it: off, passive, active (tracers)"
+            "detect a Classic ECN queue and fall back: off, passive, active (tracers)"
         ),
         Param::new(
             "detector",
-            "the rules that tell a Classic queue: the paper's, also with its filter of re-routes, those of \
+            "the rules that detect a Classic queue: the paper's (also with its filter of re-routes), those of \
              Prague 0.6 for Linux, or the best by measurement",
             Rules::KIND,
             |c| c.detects().then_some(Value::Word(c.detector.rules.word())),
@@ -333,8 +334,12 @@ impl Configurable for Config {
     ];
 
     const PROFILES: &'static [Profile<Self>] = &[
-        Profile { name: "linux", doc: "what a stock kernel can do by BPF", make: Config::linux },
-        Profile { name: "best", doc: "what measurement shows to be better", make: Config::best },
+        Profile {
+            name: "linux",
+            doc: "features that a stock kernel supports by BPF",
+            make: Config::linux,
+        },
+        Profile { name: "best", doc: "the best settings by measurement", make: Config::best },
         Profile {
             name: "quick-start",
             doc: "the best, and quick where flows are short",

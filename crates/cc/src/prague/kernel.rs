@@ -110,7 +110,7 @@ fn scaled(x: f64, bits: u32) -> u64 {
     (x * (1u64 << bits) as f64).round() as u64
 }
 
-/// What of a configuration no kernel does: the setting, what was found, and what can be.
+/// The settings that no kernel supports: the setting, its value, and the supported values.
 pub fn unable(config: &Config) -> Vec<String> {
     let mut faults = Vec::new();
     let mut refuse = |unable: bool, fault: &str| {
@@ -148,7 +148,7 @@ pub fn unable(config: &Config) -> Vec<String> {
     faults
 }
 
-/// What the detector of a kernel's socket says, in its own numbers.
+/// The detector's state of a kernel's socket, in its own units.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Reading {
     /// The score in 2^-24.
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(unable(&Config::quick_start()).len(), 6);
     }
 
-    /// Each names the setting, what was found and what is accepted, and nothing else is refused.
+    /// Each names the setting, its value and the accepted ones, and nothing else is refused.
     #[test]
     fn what_no_kernel_does_is_refused_by_name() {
         let linux = Config::linux();

@@ -1,4 +1,4 @@
-//! `l4s host install` and `set`: from words to what is to be put in place.
+//! `l4s host install` and `set`: from command-line words to a configuration.
 
 use l4s_aqm::{Config, dualpi2};
 use l4s_cc::prague;
@@ -15,7 +15,7 @@ use crate::print;
 /// Settings of a queue that are not the algorithm's.
 const RATE: &str = "rate";
 
-/// Puts in place what was asked for.
+/// Installs the requested parts.
 pub fn install(options: &HostInstall) -> Result<(), Failure> {
     if options.cc.is_none() && options.qdisc.is_none() {
         return Err(Failure::input_with(
@@ -64,17 +64,17 @@ pub fn set(name: &str, set: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is changed now is not what the unit says, if there is one.
+/// Prints a note if the change differs from the systemd unit.
 pub fn until_next_start() {
     if boot::is_enabled() {
         say!(
-            "note: this holds until the next start of the machine, when what `l4s host install \
-             --boot` was given counts again; repeat that with what is to stay"
+            "note: this lasts until the next boot, which repeats the last `l4s host install --boot`; \
+            run that command again with the new settings to keep them"
         );
     }
 }
 
-/// The later of two values of a key holds. What a profile sets begins anew.
+/// Merges settings: later values of a key win. A profile resets all of its settings.
 fn merged(before: Vec<String>, set: &[String]) -> Vec<String> {
     let key = |text: &str| text.split('=').next().unwrap_or_default().to_owned();
     let renews = set.iter().any(|text| key(text) == "profile");
@@ -90,26 +90,26 @@ fn apply(wanted: &Install) -> Result<(), Failure> {
         say!("note: {warning}");
     }
     let mut text: String =
-        installed.done.iter().map(|what| format!("in place  {what}\n")).collect();
+        installed.done.iter().map(|what| format!("installed  {what}\n")).collect();
     if text.is_empty() {
-        text += "all of it was in place already\n";
+        text += "everything was installed already\n";
     }
     print(&text)
 }
 
-/// Has systemd do the same with the same words, but for that.
+/// Makes systemd repeat the same command at boot, without `--boot`.
 fn at_boot(options: &HostInstall, devices: &[Device]) -> Result<(), Failure> {
     let program = std::env::current_exe()
         .map_err(|error| Failure::Run(format!("where this program is: {error}")))?;
     let mut words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--boot").collect();
-    // Early in a start there may be no route yet to tell the device.
+    // Early in a boot there may be no route yet to find the device.
     if options.dev.is_empty() {
         words.extend(devices.iter().map(|device| format!("--dev={}", device.name)));
     }
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     boot::enable(&program, &words, devices)
-        .inspect_err(|_| say!("note: it is in place, but only until the next start"))?;
-    print("in place  the unit l4s-host of systemd, which does this at each start\n")
+        .inspect_err(|_| say!("note: installed, but only until the next boot"))?;
+    print("installed  systemd unit l4s-host, which repeats this at each boot\n")
 }
 
 fn congestion_control(text: &str) -> Result<prague::Config, Failure> {
@@ -140,7 +140,7 @@ fn devices(names: &[String]) -> Result<Vec<Device>, Failure> {
     match Host::look().interface {
         Some(interface) => Ok(vec![Device::named(&interface.name)?]),
         None => Err(Failure::input_with(
-            "there is no default route to tell the device",
+            "there is no default route to find the device",
             format!("--dev, one of {}", Device::names().join(", ")),
         )),
     }
@@ -151,7 +151,7 @@ fn queue(kind: &str, settings: Vec<String>, replace: bool) -> Result<WantedQueue
     if kind != dualpi2::Config::KIND {
         return Err(Failure::input_with(
             format!("--qdisc: found `{kind}`, expected dualpi2"),
-            "the kernel's own are given to a device by tc",
+            "configure the kernel's own disciplines with tc",
         ));
     }
     let mut rate = None;

@@ -1,4 +1,4 @@
-//! What `l4s host status` prints.
+//! The output of `l4s host status`.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 
-/// The page. What happened is told since `before`, if that is given.
+/// The page. Counts are those since `before`, if that is given.
 pub fn page(host: &Host, status: &Status, before: Option<&Status>) -> String {
     let mut page = String::new();
     let mut line = |what: &str, found: &str| {
@@ -22,7 +22,7 @@ pub fn page(host: &Host, status: &Status, before: Option<&Status>) -> String {
         .map(String::as_str)
         .filter(|name| name.starts_with("prague"))
         .collect();
-    let loaded = if loaded.is_empty() { "not in place".to_owned() } else { loaded.join(" ") };
+    let loaded = if loaded.is_empty() { "not installed".to_owned() } else { loaded.join(" ") };
     line("prague", &loaded);
     for (name, value) in &host.settings {
         line(name.rsplit('/').next().unwrap_or(name), value);
@@ -86,7 +86,7 @@ fn queues(page: &mut String, device: &DeviceStatus, before: Option<&Instance>) {
     if queue.aggregates > 0 {
         let _ = writeln!(
             page,
-            "{} times several packets came as one, of up to {} bytes: each waits for all of it",
+            "{} aggregates of several segments (GSO), of up to {} bytes; each is transmitted as a whole",
             queue.aggregates, queue.largest
         );
     }

@@ -70,7 +70,7 @@ impl Kept {
         table(["what", "here"], rows) + "\n"
     }
 
-    /// What was kept of a figure, if that is all there: it is written last.
+    /// The stored results of a figure, if complete: this file is written last.
     pub fn of(figure: &Figure, folder: &Path) -> Option<Kept> {
         let dir = Dir::open(folder).ok()?;
         let list = Inventory::read(&dir).ok()??;

@@ -1,8 +1,8 @@
 //! `l4s shell --live`: the page of `l4s live` on a run that goes on with or without it.
 //!
-//! The run has an observer in a place that is empty until somebody opens the page; its session puts a
-//! meter there. What the page sets reaches the run by its [`Remote`]: the bottleneck, round trips, the
-//! number of flows and UDP sources. A change that needs a new run is refused, since that would end the shell.
+//! The run has an observer slot that is empty until somebody opens the page; the page's session puts a
+//! meter there. Changes on the page reach the run through its [`Remote`]: the bottleneck, RTTs,
+//! the number of flows and UDP sources. Changes that require a new run are refused, since that would end the shell.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,7 +32,7 @@ pub struct Page {
     pub remote: Arc<Remote>,
     /// The observer of the run.
     pub seat: Seat,
-    /// What to open.
+    /// The URL to open.
     pub url: String,
     _server: Background,
 }
@@ -41,7 +41,7 @@ impl Page {
     /// Serves a page on the one run of a plan.
     ///
     /// # Errors
-    /// The address is taken, or not to be had.
+    /// The address is in use or not available.
     pub fn open(plan: &Plan, listen: SocketAddr) -> Result<Page, Failure> {
         let failed = |why: String| Failure::Substrate(format!("--live: {why}"));
         let presets = Presets::new(plan, &plan.name, None)
@@ -110,13 +110,13 @@ impl Substrate<Meter> for Attached {
 
 fn refused() -> Error {
     Error::Unsupported(
-        "this takes a new run, which would end the shell: expected a change of the link, of the queue \
+        "this needs a new run, which would end the shell: expected a change of the link, of the queue \
          discipline, of round trips, of `flows` or of a UDP source"
             .to_owned(),
     )
 }
 
-/// What a session has of the run.
+/// The run's parts that a session uses.
 struct Attachment {
     remote: Arc<Remote>,
     seat: Seat,

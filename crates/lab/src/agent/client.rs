@@ -1,4 +1,4 @@
-//! The TCP client: opens every flow of its group at its time, and discards what comes.
+//! The TCP client: opens every flow of its group at its time, and discards the received data.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -85,7 +85,8 @@ impl Client {
         Ok(client)
     }
 
-    /// Opens flows and reads from them until the run is over. Says how long it stood still, if `watched`.
+    /// Opens flows and reads from them until the run is over. Says how long it did not advance, if
+    /// `watched`.
     pub fn play(
         &mut self,
         control: &mut Channel,
@@ -95,10 +96,10 @@ impl Client {
         let mut waiting = Waiting::new(control, clock, watched)?;
         let mut reports = Reports::default();
         let mut events = Events::with_capacity(1024);
-        // Never touched: what is discarded is not copied, so that its pages need not exist.
+        // Never touched: discarded data is not copied, so that its pages need not exist.
         let mut sink = vec![0; GULP];
         let mut timer = Time::NEVER;
-        // What came with the order to start nothing tells of again.
+        // Orders that came with the order to start cause no further event.
         if take_orders(control, |order| self.obey(order, clock, &mut reports))? {
             return Ok(waiting.stalls());
         }
@@ -138,7 +139,7 @@ impl Client {
                     self.open.remove(&flow);
                 }
             }
-            // What changes at an instant holds for the flows that open then.
+            // Changes at an instant hold for the flows that open then.
             self.path.change(clock.now())?;
             while self.flows.last().is_some_and(|opening| opening.at <= clock.now()) {
                 let Some(Opening { flow, size, .. }) = self.flows.pop() else { break };
@@ -216,7 +217,7 @@ impl Flow {
         Flow { socket, size, asked: false, received: 0, unreported: 0, read_at: Time::ZERO, frame }
     }
 
-    /// Reports what was read since the report before, if anything.
+    /// Reports the bytes that were read since the report before, if any.
     fn report_reads(&mut self, flow: FlowId, reports: &mut Reports) {
         let bytes = std::mem::take(&mut self.unreported);
         if bytes > 0 {
@@ -238,7 +239,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Discards what has come; true when the server has closed.
+    /// Discards the received data; true when the server has closed.
     fn discard(&mut self, sink: &mut [u8]) -> rustix::io::Result<bool> {
         loop {
             match rustix::net::recv(&self.socket, &mut *sink, RecvFlags::TRUNC) {

@@ -17,7 +17,7 @@ pub(crate) const NAME: &str = "l4s0";
 
 /// A device that is up.
 pub(super) struct Device {
-    /// What the data plane reads and writes: a TUN device, which goes with it.
+    /// The file that the data plane reads and writes: a TUN device, which goes with it.
     pub file: Option<OwnedFd>,
     /// The number of the interface.
     pub index: u32,
@@ -67,12 +67,12 @@ fn connect(cable: &Cable, netlink: &mut Netlink) -> Result<Device, OsError> {
 
 /// The delay of the cable, which the scenario may change at set times: a re-route.
 ///
-/// What is on the old path arrives when it would have; what comes later by a shorter one overtakes
-/// it: so does `netem` when it is told another delay.
+/// Packets on the old path arrive at their time; later ones on a shorter path overtake
+/// them. `netem` does the same when its delay is changed.
 pub(super) struct Path {
     netlink: Netlink,
     index: u32,
-    /// When it becomes what, the next one last.
+    /// Times of changes and the new delays, the next one last.
     changes: Vec<(Time, Duration)>,
 }
 
@@ -90,7 +90,7 @@ impl Path {
         self.changes.last().map_or(Time::NEVER, |(at, _)| *at)
     }
 
-    /// Does what is due by `now`.
+    /// Makes the changes that are due by `now`.
     pub fn change(&mut self, now: Time) -> Result<(), OsError> {
         while let Some(&(at, delay)) = self.changes.last() {
             if at > now {
@@ -103,7 +103,7 @@ impl Path {
     }
 }
 
-/// Why there is no device, and what to do.
+/// Why there is no device, and the remedy.
 fn no_device(error: io::Error) -> OsError {
     let advice = match error.kind() {
         io::ErrorKind::NotFound => "; `modprobe tun` as root, or a container that is given it",

@@ -1,4 +1,4 @@
-//! What a client asks with: as much as a short HTTP request, and how much it wants.
+//! The request of a client: as long as a short HTTP request, with the size that it fetches.
 
 /// Bytes of a request.
 pub(super) const LENGTH: usize = 100;
@@ -6,7 +6,7 @@ pub(super) const LENGTH: usize = 100;
 /// A size without end.
 const ENDLESS: u64 = u64::MAX;
 
-/// The request for so many bytes; `None` without end.
+/// The request for this number of bytes; `None` without end.
 pub(super) fn asking_for(size: Option<u64>) -> [u8; LENGTH] {
     let mut request = [0; LENGTH];
     request[..8].copy_from_slice(&size.unwrap_or(ENDLESS).to_be_bytes());
@@ -26,7 +26,7 @@ impl Request {
         Request { bytes: [0; LENGTH], read: 0 }
     }
 
-    /// Takes what came; what is beyond a request means nothing.
+    /// Takes received bytes; bytes beyond a request are ignored.
     pub fn take(&mut self, bytes: &[u8]) {
         let rest = &mut self.bytes[self.read..];
         let n = rest.len().min(bytes.len());

@@ -1,5 +1,5 @@
-//! The TCP server: answers every client with as many bytes as it asks for, or with what an
-//! application writes.
+//! The TCP server: answers every client with the requested number of bytes, or with the writes of an
+//! application.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -22,7 +22,7 @@ use crate::lateness::Stalls;
 use crate::message::{Channel, Order, Part, Setup};
 use crate::setup::SERVER_PORT;
 
-/// What is sent, again and again.
+/// The data that is sent, repeatedly.
 static CONTENT: [u8; 256 << 10] = [0; 256 << 10];
 
 /// A listening server.
@@ -48,7 +48,7 @@ struct Connection {
     flow: FlowId,
     request: Request,
     sent: u64,
-    /// Whether the client was told that this was all.
+    /// Whether the end was signalled to the client.
     finished: bool,
     /// The application behind it.
     writer: Option<Writer>,
@@ -65,8 +65,8 @@ impl Server {
         else {
             return Err(OsError::Run("not a TCP server".to_owned()));
         };
-        // A connection inherits the congestion control of its listener, which also decides what
-        // is negotiated.
+        // A connection inherits the congestion control of its listener, which also decides about
+        // the negotiation of ECN.
         let listener = socket::tcp(SocketAddr::new(setup.address, SERVER_PORT), cc)?;
         if pacing {
             socket::pace(&listener)?;
@@ -91,7 +91,7 @@ impl Server {
         })
     }
 
-    /// Serves until the run is over. Says how long it stood still, if `watched`.
+    /// Serves until the run is over. Says how long it did not advance, if `watched`.
     pub fn play(
         &mut self,
         control: &mut Channel,
@@ -104,7 +104,7 @@ impl Server {
         let mut events = Events::with_capacity(1024);
         let mut next_sample = Time::ZERO + self.sample_every;
         let mut timer = Time::NEVER;
-        // What came with the order to start nothing tells of again.
+        // Orders that came with the order to start cause no further event.
         let mut over = take_orders(control, |order| self.obey(order))?;
         loop {
             let next = self.due.first().map_or(next_sample, |(due, _)| next_sample.min(*due));
@@ -113,7 +113,7 @@ impl Server {
             }
             timer = next;
             waiting.wait(&mut events)?;
-            // First, so that what is written into a flow is known before the flow comes.
+            // First, so that the writes into a flow are known before the flow comes.
             let called = events.iter().any(|event| event.token() == CONTROL);
             over |= called && take_orders(control, |order| self.obey(order))?;
             for event in &events {
@@ -142,7 +142,7 @@ impl Server {
                 for (_, connection) in self.connections.iter().filter(looked_at) {
                     reports.push(connection.sample(clock, self.pacing, &self.prague)?);
                 }
-                // Late by more than an interval, it leaves out what it missed.
+                // Late by more than an interval, it leaves out the missed samples.
                 let every = self.sample_every.as_nanos();
                 next_sample = Time::from_nanos((now.as_nanos() / every + 1) * every);
             }
@@ -227,7 +227,7 @@ impl Server {
 }
 
 impl Connection {
-    /// Does what can be done without waiting; true when both sides have closed.
+    /// Does all that is possible without waiting; true when both sides have closed.
     fn advance(&mut self) -> Result<bool, OsError> {
         if self.read()? {
             return Ok(true);
@@ -268,7 +268,7 @@ impl Connection {
         Ok(next)
     }
 
-    /// Sends as much of what the application wrote as the socket takes.
+    /// Sends as much of the application's writes as the socket takes.
     fn send_frames(&mut self) -> Result<(), OsError> {
         while let Some(left) = self.writer.as_ref().and_then(|writer| writer.left(self.sent)) {
             let most = left.min(CONTENT.len() as u64);
@@ -281,7 +281,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads what has come; true when the client has closed.
+    /// Reads the received data; true when the client has closed.
     fn read(&mut self) -> Result<bool, OsError> {
         let mut buffer = [0; 1024];
         loop {
@@ -307,7 +307,7 @@ impl Connection {
                     .map_err(|error| self.broken(error));
             }
             let most = left.min(CONTENT.len() as u64);
-            // What follows the last bytes is the close. A FIN goes with them where TCP may wait for
+            // The close follows the last bytes. A FIN goes with them where TCP may wait for
             // it; in a segment of its own it would wait for a round trip if the window were full.
             let flags = if most == left { SendFlags::MORE } else { SendFlags::empty() };
             if !self.send(most, flags)? {
@@ -317,13 +317,13 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends up to so many bytes, which [`CONTENT`] has; false where the socket takes no more for
+    /// Sends up to `most` bytes, which [`CONTENT`] has; false where the socket takes no more for
     /// now.
     fn send(&mut self, most: u64, flags: SendFlags) -> Result<bool, OsError> {
         let flags = SendFlags::NOSIGNAL | flags;
         match rustix::net::send(&self.socket, &CONTENT[..most as usize], flags) {
             Ok(n) => self.sent += n as u64,
-            // Reading tells that the client gave it up.
+            // Reading shows that the client gave it up.
             Err(Errno::AGAIN | Errno::PIPE | Errno::CONNRESET) => return Ok(false),
             Err(Errno::INTR) => {}
             Err(error) => return Err(self.broken(error)),

@@ -1,4 +1,4 @@
-//! Sockets: what is set, and what TCP_INFO tells.
+//! Sockets: their options, and TCP_INFO.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -67,7 +67,7 @@ fn refused(cc: &str, error: Errno) -> OsError {
     })
 }
 
-/// Has TCP pace what this socket sends, also where its congestion control would not.
+/// Makes TCP pace this socket, also where its congestion control would not.
 ///
 /// A limit of the rate switches pacing on, if it is a limit at all (~0 is none). This one is never
 /// met: 2⁶² bytes per second.
@@ -77,7 +77,8 @@ pub(super) fn pace(socket: impl AsFd) -> Result<(), OsError> {
         .map_err(|error| OsError::machine("pacing of a TCP socket (SO_MAX_PACING_RATE)", error))
 }
 
-/// Sets SO_RCVBUF, as root beyond the limit for users, too; from then on the buffer does not follow the flow.
+/// Sets SO_RCVBUF, as root beyond the limit for users, too; from then on the buffer does not follow
+/// the flow.
 pub(super) fn set_receive_buffer(socket: impl AsFd, bytes: u64) -> Result<(), OsError> {
     let size = bytes as usize;
     let set = sockopt::set_socket_recv_buffer_size_force(&socket, size)
@@ -98,7 +99,8 @@ pub(super) fn set_send_buffer(socket: impl AsFd, bytes: u64) -> Result<(), OsErr
     is_set(set.and_then(|()| sockopt::socket_send_buffer_size(&socket)), size, "send", "wmem_max")
 }
 
-/// Checks that a buffer has the size that was asked for: Linux doubles it, and gives users less in silence.
+/// Checks that a buffer has the size that was asked for: Linux doubles it, and gives users less in
+/// silence.
 fn is_set(
     found: rustix::io::Result<usize>,
     size: usize,
@@ -131,7 +133,7 @@ fn set_option(socket: impl AsFd, level: i32, name: i32, value: u64) -> io::Resul
 /// As much of `struct tcp_info` (linux/tcp.h) as is read here.
 const INFO_BYTES: usize = 200;
 
-/// What the kernel tells of a connection. `paced` says whether its pacing rate means anything.
+/// The kernel's state of a connection. `paced` says whether its pacing rate means anything.
 pub(super) fn sample(socket: impl AsFd, paced: bool) -> Result<TcpSample, OsError> {
     let info = info(socket).map_err(|error| OsError::run("TCP_INFO", error))?;
     Ok(read(&info, paced))
@@ -182,7 +184,7 @@ fn read(info: &[u8; INFO_BYTES], paced: bool) -> TcpSample {
     }
 }
 
-/// Where sockets show what their Prague knows.
+/// Where sockets export the state of their Prague.
 pub(super) enum Prague {
     Nowhere,
     Map(Box<dyn ReadSocket>),
@@ -194,13 +196,13 @@ impl Prague {
         Ok(match shows {
             Shows::Nowhere => Prague::Nowhere,
             Shows::Map(map) => Prague::Map(hooks.sockets(map).map_err(|why| {
-                OsError::Machine(format!("what the sockets' Prague knows: {why}"))
+                OsError::Machine(format!("the state of the sockets' Prague: {why}"))
             })?),
             Shows::Info => Prague::Info,
         })
     }
 
-    /// What a socket shows.
+    /// The state that a socket exports.
     pub(super) fn read(&self, socket: impl AsFd) -> Result<Option<PragueSample>, OsError> {
         match self {
             Prague::Nowhere => Ok(None),
@@ -210,9 +212,9 @@ impl Prague {
     }
 }
 
-/// What linux/tcp_prague.c puts into `union tcp_cc_info`, which has room for five words: the score
-/// and its highest in 2^-16; smoothed RTT, deviation and depth, in microseconds, in the lower three
-/// bytes of the others, whose highest bytes are the rounds.
+/// The state that linux/tcp_prague.c puts into `union tcp_cc_info`, which has room for five words.
+/// They are the score and its highest in 2^-16; smoothed RTT, deviation and depth, in microseconds,
+/// in the lower three bytes of the others. Their highest bytes are the rounds.
 #[allow(unsafe_code)]
 fn cc_info(socket: impl AsFd) -> io::Result<Option<PragueSample>> {
     let mut words = [0u32; 5];

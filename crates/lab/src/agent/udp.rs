@@ -1,4 +1,4 @@
-//! UDP: a source of constant bit rate, whatever the network says, and where it goes.
+//! UDP: a source of constant bit rate, independent of congestion, and its sink.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
@@ -59,7 +59,7 @@ impl Source {
     }
 
     /// Sends until the run is over. Every packet has a time of its own, which does not depend on
-    /// when those before it left, so that the rate is exact. Says how long it stood still, if
+    /// when those before it left, so that the rate is exact. Says how long it did not advance, if
     /// `watched`.
     pub fn play(
         &mut self,
@@ -70,7 +70,7 @@ impl Source {
         // Sleep no longer than asked: a timer may be late by 50 µs otherwise.
         rustix::thread::set_current_timer_slack(NonZeroU64::new(1))
             .map_err(|error| OsError::machine("precise timers", error))?;
-        // What came with the order to start nothing tells of again.
+        // Orders that came with the order to start cause no further event.
         if take_orders(control, |order| self.obey(order, clock))? {
             return Ok(Stalls::default());
         }
@@ -122,7 +122,7 @@ impl Source {
     }
 }
 
-/// Waits for a time or a word of the command, and tells whether there is one.
+/// Waits for a time or a message of the command; returns whether there is one.
 fn sleep_until(due: Time, control: &Channel, clock: Clock) -> Result<bool, OsError> {
     // With its clock at zero, a run may yet have to start.
     let now = Clock::from_origin_ns(0).now();
@@ -137,8 +137,8 @@ fn sleep_until(due: Time, control: &Channel, clock: Clock) -> Result<bool, OsErr
     }
 }
 
-/// A port for packets to arrive at. Nobody reads them: the kernel discards what has no room, and
-/// the smallest room is enough.
+/// A port for packets to arrive at. Nobody reads them: the kernel discards packets beyond the
+/// buffer, and the smallest buffer is enough.
 pub(super) struct Sink {
     _socket: OwnedFd,
 }

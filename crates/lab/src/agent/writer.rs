@@ -6,14 +6,14 @@ use l4s_units::Time;
 
 use crate::message::Writes;
 
-/// What an application has written into a connection. All its frames are of the same size.
+/// The writes of an application into a connection. All its frames are of the same size.
 pub(super) struct Writer {
     /// Which segments wait that are not full.
     pub hold: Hold,
     frames: Frames,
     /// Bytes of a frame.
     size: u64,
-    /// How many frames were written. What of them the socket has no room for waits here.
+    /// How many frames were written. Bytes for which the socket has no room wait here.
     written: u64,
 }
 
@@ -38,7 +38,7 @@ impl Writer {
         self.frames.next()
     }
 
-    /// A frame is due, where TCP has sent so many bytes: whether it is written.
+    /// A frame is due, where TCP has sent `sent` bytes: whether it is written.
     pub fn take(&mut self, sent: u64) -> bool {
         let unsent = self.written - (sent / self.size).min(self.written);
         let is_written = self.frames.take(usize::try_from(unsent).unwrap_or(usize::MAX));
@@ -46,7 +46,7 @@ impl Writer {
         is_written
     }
 
-    /// What is left of the oldest frame that the socket, which took so many bytes, has not all of;
+    /// The rest of the oldest frame that the socket, which took `taken` bytes, has not completely;
     /// `None` where there is none.
     pub fn left(&self, taken: u64) -> Option<u64> {
         (taken < self.written * self.size).then(|| self.size - taken % self.size)

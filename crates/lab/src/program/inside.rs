@@ -1,8 +1,8 @@
 //! The two processes between this one and a program of the user.
 //!
 //! The *keeper* enters the network namespace of an agent, makes namespaces for processes and mounts, and
-//! starts the *init*, which is process 1 there. The init starts the program and reaps what it leaves
-//! behind. When the init ends, in whatever way, the kernel kills everything in its namespace: also a
+//! starts the *init*, which is process 1 there. The init starts the program and reaps its
+//! orphans. When the init ends for any reason, the kernel kills everything in its namespace: also a
 //! program that went into the background, or that ignores signals.
 //!
 //! The init ends when the program does, when it is asked to, or when the other end of its control
@@ -35,27 +35,27 @@ const NOT_FOUND: u8 = 127;
 /// How long the keeper waits for remaining output after the program ended.
 const LAST_OUTPUT: Duration = Duration::from_secs(1);
 
-/// What keeper and init need to know.
+/// The parameters of keeper and init.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Spec {
     /// The process whose user and network namespace the program has.
     pub namespace_of: u32,
     /// The end of the control pipe from which the init reads signals.
     pub control: RawFd,
-    /// What `/etc/hosts` begins with.
+    /// The beginning of `/etc/hosts`.
     pub hosts: String,
-    /// What `/etc/resolv.conf` contains; the machine's own unless set.
+    /// The contents of `/etc/resolv.conf`; the machine's own unless set.
     pub name_servers: Option<String>,
     /// The program and its arguments.
     pub words: Vec<String>,
     /// Whether the program is the leader of a process group, which gets the signals.
     pub leads: bool,
-    /// Whether what the program leaves in the background goes on when it ends.
+    /// Whether background processes of the program go on when it ends.
     pub lingers: bool,
 }
 
-/// The life of a keeper, and of an init: what a program does that is started with the specification as
-/// its last argument.
+/// The life of a keeper, and of an init: the main function of a program that is started with the
+/// specification as its last argument.
 pub fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().collect();
     let spec = args.last().and_then(|text| serde_json::from_str::<Spec>(text).ok());
@@ -202,7 +202,7 @@ fn code(status: ExitStatus) -> u8 {
     status.code().unwrap_or_else(signal) as u8
 }
 
-/// The socket by which the C library asks systemd-resolved for names, past any network (nss-resolve).
+/// The socket through which the C library queries systemd-resolved, past any network (nss-resolve).
 const RESOLVED: &str = "/run/systemd/resolve/io.systemd.Resolve";
 
 /// Mounts that only this namespace sees: its processes, names of hosts and name servers. In a container

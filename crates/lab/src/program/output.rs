@@ -1,16 +1,16 @@
-//! What is kept of a program's output: its beginning and its end, so that a program that prints without
+//! The kept part of a program's output: its beginning and its end, so that a program that prints without
 //! end fills neither disk nor memory.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Result, Write};
 
-/// What is kept of the beginning of a stream, in bytes.
+/// The kept bytes of the beginning of a stream.
 pub(super) const HEAD: usize = 16 << 20;
-/// What is kept of its end, in bytes.
+/// The kept bytes of its end.
 pub(super) const TAIL: usize = 64 << 10;
 
-/// Copies a stream until it ends, but for what is neither in its first [`HEAD`] nor in its last [`TAIL`]
-/// bytes. In the place of that is a line that says so.
+/// Copies a stream until it ends, except for bytes that are neither in its first [`HEAD`] nor in
+/// its last [`TAIL`] bytes. A line with their number takes their place.
 pub(super) fn copy(mut from: impl Read, mut to: impl Write) -> Result<()> {
     let mut buffer = vec![0; 64 << 10];
     let (mut head, mut left_out) = (HEAD, 0);

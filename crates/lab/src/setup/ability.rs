@@ -1,4 +1,4 @@
-//! What a kernel's TCP can do of a group, and the words for what it cannot.
+//! The features that a kernel's TCP has for a group, and the messages about missing ones.
 
 use l4s_cc::prague::{self, Fallback, kernel};
 use l4s_model::{AccEcn, Group, Peer};
@@ -13,7 +13,7 @@ const LEAST_MTU_IPV6: u64 = 1280;
 /// IP and TCP header, with time stamps.
 const HEADERS: u64 = 20 + 20 + 12;
 
-/// What a kernel is given for a group.
+/// The configuration of a kernel for a group.
 pub(super) struct Ability {
     /// The settings of our Prague; none for a congestion control of the kernel's own.
     pub prague: Option<kernel::Settings>,
@@ -22,7 +22,7 @@ pub(super) struct Ability {
 }
 
 impl Ability {
-    /// What `control` can do of a group. [`OsError::Unsupported`] says what it cannot.
+    /// The features of `control` for a group. [`OsError::Unsupported`] names missing ones.
     pub fn of(group: &Group, control: &Control, options: &LabOptions) -> Result<Ability, OsError> {
         let prague = match &group.cc {
             l4s_cc::Config::Prague(config) if control.ours || options.built => {
@@ -66,7 +66,8 @@ pub(super) fn tcp_ecn(group: &Group) -> [&'static str; 2] {
     [server, client]
 }
 
-/// The MTU that leaves room for `mss` bytes of payload in a packet of IPv4. Packets of IPv6 have 20 B less.
+/// The MTU that leaves room for `mss` bytes of payload in a packet of IPv4. Packets of IPv6 have 20
+/// B less.
 fn mtu(mss: Bytes, ipv6: bool) -> Result<u32, OsError> {
     let (mtu, least) = (mss.get() + HEADERS, if ipv6 { LEAST_MTU_IPV6 } else { 0 });
     if mtu > MTU.into() || mtu < least {
@@ -97,7 +98,7 @@ fn falls_back_as_expected(group: &Group, control: &Control) -> Result<(), OsErro
     }))
 }
 
-/// The settings of our Prague, or all that it cannot be told: by anybody, and where the kernel is
+/// The settings of our Prague, or those that it does not support: in general, and where the kernel is
 /// `built`.
 fn able(config: &prague::Config, built: bool) -> Result<kernel::Settings, OsError> {
     let (mut faults, mut rest) = (Vec::new(), *config);
@@ -105,7 +106,7 @@ fn able(config: &prague::Config, built: bool) -> Result<kernel::Settings, OsErro
         let fault = "`fallback`: found \"active\", expected \"off\" or \"passive\": its kernel is \
                      built without BPF, which sends tracers";
         faults.push(fault.to_owned());
-        // Whatever their form.
+        // In any form.
         rest.fallback = Fallback::Passive;
     }
     faults.extend(kernel::unable(&rest));
@@ -118,7 +119,7 @@ fn able(config: &prague::Config, built: bool) -> Result<kernel::Settings, OsErro
     )))
 }
 
-/// Refuses what the kernel's own congestion control cannot be told. Pacing is the socket's.
+/// Refuses settings that the kernel's own congestion control does not have. Pacing is the socket's.
 fn stock(cc: &l4s_cc::Config) -> Result<(), OsError> {
     macro_rules! changed {
         ($variant:ident, $module:ident) => {

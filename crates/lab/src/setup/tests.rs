@@ -1,4 +1,4 @@
-//! Plans, and what is refused with words.
+//! Plans, and refusals with their messages.
 
 use super::*;
 use l4s_scenario::Plan;
@@ -66,7 +66,7 @@ fn the_flows_of_an_application_have_its_frames_and_end_with_the_run() {
     let plan = plan(text, &LabOptions::default()).unwrap();
     let b = &plan.pairs[1];
     let Part::TcpClient { flows, frames, .. } = &b.client.part else { panic!() };
-    // Flow 1 is long; what an application will have written nobody knows.
+    // Flow 1 is long; the total of an application's writes is unknown.
     let [one, two, three] = [1, 2, 3].map(FlowId::new);
     assert_eq!(flows, &[(one, 0, Some(1_000)), (two, 0, None), (three, 10_000_000, None)]);
     assert_eq!(frames, &[(two, 10_000), (three, 10_000)]);
@@ -143,7 +143,7 @@ fn a_client_asks_for_the_ecn_that_it_has() {
     }
 }
 
-/// What Prague does with a client of RFC 3168 is the kernel's choice.
+/// Prague's behaviour with a client of RFC 3168 is the kernel's choice.
 #[test]
 fn a_fall_back_that_this_kernel_does_not_have_is_refused_with_words() {
     for (ecn, falls_back, word) in [
@@ -203,7 +203,7 @@ fn prague(settings: &str) -> Scenario {
     Plan::parse("t.toml", &text, &[]).unwrap().points.remove(0).scenario
 }
 
-/// What alone is refused of a Prague with these settings.
+/// The only fault of a Prague with these settings.
 fn fault_of(settings: &str, ours: bool, built: bool) -> String {
     let control = |_: &Group| Control { ours, ..Control::from("prague1".to_owned()) };
     let options = LabOptions { built, ..LabOptions::default() };
@@ -215,7 +215,7 @@ fn fault_of(settings: &str, ours: bool, built: bool) -> String {
 }
 
 /// With `--on kernel` where Prague is ours, and with `--on linux` always: the group, and each
-/// setting with what was found and what is accepted. A Prague that is the kernel's own takes no
+/// setting with its value and the accepted ones. A Prague that is the kernel's own takes no
 /// settings at all.
 #[test]
 fn what_no_kernels_prague_does_is_refused_with_words() {

@@ -123,7 +123,7 @@ fn what_a_later_one_overtakes_was_dropped() {
     for packet in &packets {
         follower.arrived(at(1, packet), &mut heard);
     }
-    // Also where only the identification tells them apart, as for a segment sent again.
+    // Also where only the identification distinguishes them, as for a segment sent again.
     follower.departed(at(2, &forwarded(packets[2].clone(), Ecn::NotEct)), &mut heard);
     assert_eq!((heard.dropped, heard.departed.len(), follower.left_over()), (2, 1, 1));
 }
@@ -156,7 +156,7 @@ fn datagram(from: [u8; 4], to: [u8; 4], hops: u8) -> Vec<u8> {
     ip
 }
 
-/// What the router does not forward, and what it sends itself, passes one end of the bottleneck only.
+/// Packets that the router does not forward, or sends itself, pass one end of the bottleneck only.
 #[test]
 fn of_programs_counts_what_the_router_forwards() {
     const SERVER: [u8; 4] = [10, 0, 0, 1];
@@ -182,7 +182,7 @@ fn of_programs_counts_what_the_router_forwards() {
     assert_eq!((rows, follower.left_over(), follower.counts.unknown), (vec![1], 0, 0));
 }
 
-/// Extension headers may be longer than what is kept of a packet.
+/// Extension headers may be longer than the kept part of a packet.
 #[test]
 fn a_packet_is_followed_whose_headers_are_not_seen_whole() {
     let (mut follower, mut heard) = (of_programs(), Heard::default());
@@ -212,7 +212,7 @@ fn what_is_nobodys_is_counted_apart() {
 }
 
 proptest! {
-    /// Whatever is dropped from the queues, everything that left is found, and all add up.
+    /// With any drops from the queues, every packet that left is found, and the counts add up.
     #[test]
     fn all_packets_add_up(fates in prop::collection::vec((any::<bool>(), any::<bool>()), 1..200)) {
         let (mut follower, mut heard) = (follower(), Heard::default());

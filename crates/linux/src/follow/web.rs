@@ -33,20 +33,20 @@ fn at(us: u64) -> Time {
 }
 
 #[derive(Debug, PartialEq)]
-enum Told {
+enum Event {
     Departed(u32, u16, Queue, Duration),
     Dropped(u32, Queue, Time),
 }
 
 #[derive(Default)]
-struct Log(Vec<Told>);
+struct Log(Vec<Event>);
 
 impl Observer<Frame> for Log {
     fn departed(&mut self, packet: &Frame, queue: Queue, sojourn: Duration, _: Time) {
-        self.0.push(Told::Departed(packet.flow().get(), packet.group().get(), queue, sojourn));
+        self.0.push(Event::Departed(packet.flow().get(), packet.group().get(), queue, sojourn));
     }
     fn dropped(&mut self, packet: &Frame, queue: Queue, _: DropCause, now: Time) {
-        self.0.push(Told::Dropped(packet.flow().get(), queue, now));
+        self.0.push(Event::Dropped(packet.flow().get(), queue, now));
     }
 }
 
@@ -61,7 +61,7 @@ fn a_packet_is_of_the_download_that_its_address_and_port_tell() {
         follower.departed(Passed { at: at(4), pair: 0, bytes: &bytes }, &mut log);
     }
     let us = Duration::from_micros;
-    let expected = [first, first + 80_000].map(|flow| Told::Departed(flow, 1, Queue::L, us(3)));
+    let expected = [first, first + 80_000].map(|flow| Event::Departed(flow, 1, Queue::L, us(3)));
     assert_eq!(log.0, expected);
     assert!(follower.waiting.is_empty(), "nothing is kept of them");
     assert_eq!(follower.counts.stray, 0);
@@ -80,10 +80,10 @@ fn what_waits_is_dropped_with_its_discipline() {
     // In the moment that it takes: before, or after? It will leave.
     follower.arrived(Passed { at: began, pair: 0, bytes: &segments[2] }, &mut log);
     follower.replaced(began, &mut log);
-    assert_eq!(log.0, [Told::Dropped(0, Queue::L, began), Told::Dropped(first, Queue::L, began)]);
+    assert_eq!(log.0, [Event::Dropped(0, Queue::L, began), Event::Dropped(first, Queue::L, began)]);
     log.0.clear();
     follower.departed(Passed { at: at(5_000_007), pair: 0, bytes: &segments[2] }, &mut log);
-    assert_eq!(log.0, [Told::Departed(0, 0, Queue::Q, Duration::from_micros(7))]);
+    assert_eq!(log.0, [Event::Departed(0, 0, Queue::Q, Duration::from_micros(7))]);
     assert_eq!((follower.counts.dropped, follower.left_over()), (2, 0));
     assert_eq!(follower.counts.unknown, 0);
 }

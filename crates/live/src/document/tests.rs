@@ -172,7 +172,7 @@ fn settings_have_the_values_of_the_discipline_as_set_takes_them() {
     );
     assert_eq!(aqm.values["target"], "7ms");
     assert!(!aqm.values.contains_key("kind") && !aqm.values.contains_key("profile"));
-    // Each of them can be set to what it is.
+    // Each of them can be set to its present value.
     for (key, value) in &aqm.values {
         let same = document.with(0, &set(&[(&format!("aqm.{key}"), value)])).unwrap();
         assert_eq!(same.lanes[0].endless.aqm, document.lanes[0].endless.aqm, "{key}");
@@ -209,7 +209,7 @@ fn a_second_lane_differs_in_its_discipline_only() {
     assert_eq!(live().with(1, &set(&[("aqm", "pie")])).unwrap_err().field, "lane");
     assert_eq!(live().with(2, &set(&[("aqm", "pie")])).unwrap_err().field, "lane");
     assert_eq!(kinds(&both.comparing(None).unwrap()), ["codel"]);
-    // What the second lane cannot have is refused in both.
+    // Settings that the second lane cannot have are refused in both.
     let tuned = live().comparing(Some(&set(&[("aqm.k", "3")]))).unwrap();
     let fault = tuned.with(0, &set(&[("aqm", "pie")])).unwrap_err();
     assert_eq!(fault.field, "aqm.k");
@@ -303,7 +303,7 @@ fn what_is_too_much_for_a_session_is_refused() {
     assert_eq!(refused(&many).field, "set");
 }
 
-/// What a command sets, often nearly right.
+/// The settings of a command, often nearly right.
 fn a_change() -> impl Strategy<Value = (String, Option<String>)> {
     const KEYS: &[&str] =
         &["link.rate", "aqm", "aqm.target", "aqm.k", "group.A.cc", "group.*.rtt", "case", "seed"];

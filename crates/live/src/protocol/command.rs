@@ -1,4 +1,4 @@
-//! What viewers ask for.
+//! The commands of viewers.
 
 use std::fmt;
 
@@ -43,7 +43,7 @@ pub enum Command {
     },
     /// Adds a second lane, or takes it away.
     Compare {
-        /// What is different in it; `None` ends the comparison.
+        /// Its differences; `None` ends the comparison.
         #[serde(deserialize_with = "Option::deserialize")]
         set: Option<Changes>,
         /// Repeated by the answer.
@@ -74,7 +74,7 @@ pub enum Command {
     },
 }
 
-/// What a session is to start with.
+/// The start of a session.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Opening {
     /// The scenario.
@@ -166,7 +166,7 @@ impl Command {
         })
     }
 
-    /// What its answer is to repeat.
+    /// The identifier that its answer repeats.
     pub fn id(&self) -> Option<u64> {
         match *self {
             Command::Set { id, .. }
@@ -183,7 +183,7 @@ fn no_object() -> Fault {
     Fault::new("message", "expected a JSON object")
 }
 
-/// What is wrong with a message, and which part of it is meant.
+/// The fault of a message, and the part of it that is meant.
 fn misread(error: &serde_json::Error) -> Fault {
     let message = error.to_string();
     let quoted = message.split('`').nth(1);

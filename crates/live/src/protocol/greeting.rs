@@ -1,4 +1,4 @@
-//! What there is: presets, limits, disciplines, congestion controls.
+//! The greeting: presets, limits, disciplines, congestion controls.
 
 use l4s_scenario::{Described, Setting, controls, disciplines};
 use l4s_units::param::Kind;
@@ -13,7 +13,7 @@ pub struct Greeting {
     pub protocol: u32,
     /// That of l4s.
     pub version: &'static str,
-    /// What runs the lanes.
+    /// The substrate of the lanes.
     pub on: &'static str,
     /// The name of the scenario that the presets are of.
     pub scenario: String,
@@ -32,9 +32,9 @@ pub struct Greeting {
 /// A preset.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Preset {
-    /// What `point` takes.
+    /// The value for `point`.
     pub number: usize,
-    /// What to call it.
+    /// Its label.
     pub label: String,
 }
 

@@ -1,10 +1,10 @@
-//! A session's scenario as it stands.
+//! A session's present scenario.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// The scenario as it stands. Texts are as `--set` takes them.
+/// The present scenario. Texts are those of `--set`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(tag = "type", rename = "settings")]
 pub struct Settings {
@@ -20,9 +20,9 @@ pub struct Settings {
     /// The command that runs it, where it is a bundled one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// What was set since it was loaded.
+    /// The settings since it was loaded.
     pub set: BTreeMap<String, String>,
-    /// Whether virtual time stands still.
+    /// Whether virtual time does not advance.
     pub paused: bool,
     /// Virtual seconds per second, as asked for.
     pub speed: f64,
@@ -37,7 +37,7 @@ pub struct Settings {
 /// A lane.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Lane {
-    /// What was set for it alone.
+    /// The settings of its own.
     pub set: BTreeMap<String, String>,
     /// Its link.
     pub link: Link,
@@ -52,7 +52,7 @@ pub struct Link {
     pub rate: String,
     /// The same in bits per second.
     pub rate_bps: f64,
-    /// What may wait for it.
+    /// The maximum backlog for it.
     pub buffer: String,
 }
 
@@ -106,7 +106,7 @@ pub struct Web {
 /// An application.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct App {
-    /// What it writes into each flow.
+    /// The rate that it writes into each flow.
     pub rate: String,
     /// The same in bits per second.
     pub rate_bps: f64,

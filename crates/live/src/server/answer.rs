@@ -1,4 +1,4 @@
-//! Answers to requests, and what is refused.
+//! Answers to requests, and refusals.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ impl Refusal {
         Refusal(StatusCode::BAD_REQUEST, fault)
     }
 
-    /// What should not happen.
+    /// An error that should not happen.
     pub fn defect(error: impl ToString) -> Refusal {
         Refusal(StatusCode::INTERNAL_SERVER_ERROR, Fault::new("server", error.to_string()))
     }

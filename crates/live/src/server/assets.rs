@@ -46,7 +46,7 @@ pub(super) fn router() -> Router<Arc<App>> {
 }
 
 impl Asset {
-    /// Tells versions of it apart: FNV-1a of its bytes.
+    /// Distinguishes versions of it: FNV-1a of its bytes.
     fn tag(&self) -> String {
         let hash = self.bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

@@ -50,7 +50,7 @@ impl Server {
     /// has a token, and makes one where there is none.
     ///
     /// # Errors
-    /// The address is taken, or not to be had.
+    /// The address is in use or not available.
     pub fn bind(address: SocketAddr, mut options: Options) -> Result<Server, BindError> {
         let refused = |source| BindError::Refused { address, source };
         let listener = TcpListener::bind(address).map_err(|error| match error.kind() {
@@ -79,7 +79,7 @@ impl Server {
         self.token.is_some()
     }
 
-    /// What to open in a browser, with the token.
+    /// The URL to open in a browser, with the token.
     pub fn url(&self) -> String {
         let ip = match self.address.ip() {
             ip if ip.is_unspecified() => own_address(ip),
@@ -92,12 +92,12 @@ impl Server {
         }
     }
 
-    /// Serves until `signal` comes. Then it ends all sessions and tells their viewers, for less than
-    /// a second; what sessions with real sockets have to take back takes as long as it takes, or until
+    /// Serves until `signal` comes. Then it ends all sessions and informs their viewers, for less than
+    /// a second. Sessions with real sockets have no limit for their clean-up, unless
     /// `signal` comes again.
     ///
     /// # Errors
-    /// The system refuses what a server needs.
+    /// The system refuses the resources of a server.
     pub fn run(self, signal: impl AsyncFn()) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(serve::serve(self.listener, self.app, signal))
@@ -114,7 +114,7 @@ impl Server {
     /// Serves on a thread of its own.
     ///
     /// # Errors
-    /// There is no thread to be had.
+    /// No thread can be started.
     pub fn in_background(self) -> io::Result<Background> {
         let (end, ended) = watch::channel(false);
         let over = async move || {

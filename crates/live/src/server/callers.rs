@@ -84,7 +84,8 @@ impl Callers {
     }
 
     /// Makes room for a verified or an unverified connection by closing the oldest one of the address
-    /// that has most; if all are in their grace period, gives the time at which the first of these ends.
+    /// that has most. If all are in their grace period, returns the time at which the first of
+    /// these ends.
     fn make_room(
         &self,
         all: &mut Vec<Caller>,
@@ -118,7 +119,8 @@ fn evict(all: &mut Vec<Caller>, at: Option<usize>, now: Instant) -> Result<(), I
     Ok(())
 }
 
-/// The unit that limits apply to: an IPv4 address, or a /64 of IPv6, as every client has that many addresses.
+/// The unit that limits apply to: an IPv4 address, or a /64 of IPv6, as every client has that many
+/// addresses.
 fn network(from: IpAddr) -> IpAddr {
     match from.to_canonical() {
         IpAddr::V6(ip) if !ip.is_loopback() => {
@@ -210,7 +212,7 @@ mod tests {
         assert!(matches!(crowd.callers.receive(ip(2), crowd.now), Admission::Granted(_)));
         let _young = [crowd.at_once(ip(3)), crowd.at_once(ip(3))].map(Option::unwrap);
         assert!(matches!(crowd.callers.receive(ip(3), crowd.now), Admission::Refused));
-        // An IPv6 network is one, whatever its addresses.
+        // An IPv6 network counts as one, with any of its addresses.
         let mut crowd = Crowd::new(8);
         let ips = (0..4).map(|n| IpAddr::from([0x2001, 0xdb8, 0, 0, n, 0, 0, n]));
         let places: Vec<_> = ips.map(|ip| crowd.next(ip)).collect();

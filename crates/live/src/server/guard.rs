@@ -1,9 +1,9 @@
-//! Who may ask: the token, and what a browser says about the page that asks.
+//! Access control: the token, and the browser's headers about the page that sends a request.
 //!
-//! A page from elsewhere that a viewer has open could send requests to this server. Two things tell
+//! A page from elsewhere that a viewer has open could send requests to this server. Two headers reveal
 //! it: its Origin is not ours; or, where its name was made to point here (DNS rebinding), the Host is
 //! not. On loopback both are checked, and without a token that is all. Beyond loopback the names of a
-//! server are not known to it, and the token is what a foreign page does not have.
+//! server are not known to it, and a foreign page does not have the token.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -18,12 +18,12 @@ use super::answer::Refusal;
 use super::{App, callers};
 use crate::protocol::Fault;
 
-/// What the page may load and do: itself, and nothing from elsewhere. Charts set styles.
+/// The sources that the page may use: itself, and nothing from elsewhere. Charts set styles.
 const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; \
                       img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; \
                       form-action 'none'; frame-ancestors 'none'";
 
-/// What requests must show.
+/// The token of requests.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
@@ -56,7 +56,7 @@ impl Token {
         &self.0
     }
 
-    /// Compares in a time that does not tell how much of it is right.
+    /// Compares in a time that does not reveal how much of it is right.
     fn is(&self, shown: &str) -> bool {
         let (own, shown) = (self.0.as_bytes(), shown.as_bytes());
         let differences = own.iter().zip(shown).fold(0, |differ, (a, b)| differ | (a ^ b));
@@ -71,18 +71,18 @@ impl fmt::Debug for Token {
     }
 }
 
-/// So many bytes by chance, in hexadecimal.
+/// This number of random bytes, in hexadecimal.
 pub(super) fn random_hex(bytes: usize) -> std::io::Result<String> {
     let mut random = vec![0; bytes];
     getrandom::fill(&mut random).map_err(std::io::Error::other)?;
     Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// What a server asks of requests.
+/// The requirements of a server for requests.
 #[derive(Debug)]
 pub(super) struct Guard {
     token: Option<Token>,
-    /// What a Host may be; `None` where that is not known.
+    /// The valid values of Host; `None` where they are not known.
     hosts: Option<Vec<String>>,
 }
 
@@ -163,11 +163,11 @@ fn only(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
     first.filter(|_| values.next().is_none())
 }
 
-/// What every request must satisfy, and what every answer says.
+/// The checks of every request, and the headers of every answer.
 pub(super) async fn every(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let mut response = match app.guard.host(request.headers()) {
         Ok(()) => {
-            // Beyond loopback any Host will do: it is the token that tells.
+            // Beyond loopback any Host will do: the token decides.
             if app.guard.token.is_none() {
                 callers::vouch(&request);
             }
@@ -195,7 +195,7 @@ pub(super) async fn every(State(app): State<Arc<App>>, request: Request, next: N
     response
 }
 
-/// What a request about sessions must satisfy besides.
+/// The further checks of a request about sessions.
 pub(super) async fn api(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let allowed = app.guard.origin(request.headers()).and_then(|()| app.guard.token(&request));
     match allowed {

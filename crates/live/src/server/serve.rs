@@ -20,12 +20,12 @@ use super::{App, router};
 const HEAD: usize = 16 << 10;
 /// How long an answer may take, in patiences.
 const ANSWER: u32 = 6;
-/// How long viewers have to hear that it is over, and sessions to end.
+/// Time for the messages to viewers about the end, and for sessions to end.
 const FAREWELL: Duration = Duration::from_millis(600);
 /// After an error that passes, such as too many open files.
 const RECOVER: Duration = Duration::from_millis(100);
 
-/// Answers until `signal` comes, and then ends all sessions and tells their viewers.
+/// Answers until `signal` comes, and then ends all sessions and informs their viewers.
 pub(super) async fn serve(
     listener: TcpListener,
     app: Arc<App>,
@@ -48,7 +48,7 @@ pub(super) async fn serve(
                 }
             },
         };
-        // What is sent is to be seen now.
+        // Data is sent at once.
         let _ = stream.set_nodelay(true);
         let patience = app.limits.patience;
         let place = loop {
@@ -69,7 +69,7 @@ pub(super) async fn serve(
         let connection = http.serve_connection(TokioIo::new(stream), service).with_upgrades();
         tokio::spawn(async move {
             tokio::select! {
-                // What a client does wrong is between it and its connection.
+                // An error of a client is between it and its connection.
                 _ = timeout(patience * ANSWER, connection) => {}
                 () = place.lost() => {}
             }
@@ -80,8 +80,8 @@ pub(super) async fn serve(
     Ok(())
 }
 
-/// Ends all sessions. What is simulated leaves nothing behind on the machine, so that a session that
-/// does not end in time, because it reads a long text, is left to end with the process.
+/// Ends all sessions. A simulation leaves nothing behind on the machine. So a session that
+/// does not end in time, because it reads a long text, ends with the process.
 async fn end(app: &App, signal: &impl AsyncFn()) {
     let threads = app.end();
     let last = Instant::now() + FAREWELL;

@@ -1,4 +1,4 @@
-//! A viewer: a WebSocket that is told how a session goes, and commands it.
+//! A viewer: a WebSocket that receives the states of a session, and sends it commands.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ const ANSWERS: usize = 128;
 /// How long it may be silent, in patiences. It is asked whether it is there once in each.
 const SILENT: u32 = 3;
 
-/// Tells and obeys a viewer until it goes, or the session is over.
+/// Serves a viewer until it goes, or the session is over.
 pub(super) async fn watch(mut socket: WebSocket, session: &Session, limits: &Limits) {
     let mut standing = session.standing();
     let mut states = session.states();
@@ -27,7 +27,7 @@ pub(super) async fn watch(mut socket: WebSocket, session: &Session, limits: &Lim
     let mut heard = Instant::now();
     standing.mark_changed();
     loop {
-        // In this order: a state is of the settings that were told before it.
+        // In this order: a state belongs to the settings that were sent before it.
         let message = tokio::select! {
             biased;
             changed = standing.changed() => {
@@ -98,7 +98,7 @@ fn command_of(text: &str, session: &Session, answer: &mpsc::Sender<Arc<str>>) ->
     session.order(Order { command, answer: answer.clone() })
 }
 
-/// The last words.
+/// The last messages.
 async fn farewell(mut socket: WebSocket, fault: Option<Fault>, patience: Duration) {
     let last = async {
         if let Some(fault) = fault {
@@ -108,11 +108,11 @@ async fn farewell(mut socket: WebSocket, fault: Option<Fault>, patience: Duratio
         let close = CloseFrame { code: 1000, reason: "the session is over".into() };
         socket.send(Message::Close(Some(close))).await
     };
-    // Whether it hears them or not.
+    // Whether they arrive or not.
     let _ = timeout(patience, last).await;
 }
 
-/// How many commands a viewer may give: so many per second, and twice as many at once.
+/// The rate limit on a viewer's commands: a number per second, and twice as many at once.
 struct Allowance {
     per_second: f64,
     left: f64,

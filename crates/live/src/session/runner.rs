@@ -77,7 +77,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Runs all lanes, to the same times, to where virtual time ought to be or until the budget of
-    /// the step is used up, and tells what happened.
+    /// the step is used up, and reports the events.
     ///
     /// # Errors
     /// A lane broke down, or the system grants no more memory.
@@ -111,7 +111,7 @@ impl<'a> Runner<'a> {
     /// Carries out a command.
     ///
     /// # Errors
-    /// It is refused, and all is as it was.
+    /// It is refused, and nothing is changed.
     pub fn obey(&mut self, command: Command, now: Duration) -> Result<(), Fault> {
         match command {
             Command::Set { set, lane, .. } => {
@@ -156,11 +156,11 @@ impl<'a> Runner<'a> {
         let on = self.ground.substrate.name();
         Err(Fault::new(
             field,
-            format!("with `--on {on}` time is that of the world: it cannot {what}"),
+            format!("with `--on {on}` time is wall-clock time: it cannot {what}"),
         ))
     }
 
-    /// Lets the lanes go on with another scenario where they can, or begin with it anew.
+    /// Lets the lanes go on with another scenario where they can, or begin with it again.
     fn adapt(&mut self, next: Document, now: Duration) -> Result<(), Fault> {
         let share = self.ground.budget.take(next.memory())?;
         let became =

@@ -15,7 +15,7 @@ fn ground(fake: &Fake) -> Arc<Ground> {
     let live = bundled::find("live").unwrap().plan(&[]).unwrap();
     let presets = Presets::new(&live, "live.toml", Some("live")).unwrap();
     let unwatched = Duration::from_secs(30);
-    let (budget, readers) = (Budget::new(4_000_000_000), Turns::new(2));
+    let (budget, readers) = (Budget::new(4_000_000_000), Semaphore::new(2));
     Arc::new(Ground { substrate: Box::new(fake.clone()), presets, unwatched, budget, readers })
 }
 
@@ -247,7 +247,7 @@ fn over(seed: u64) -> (Option<Fault>, Fake) {
 #[test]
 fn a_lane_that_breaks_down_ends_its_session_with_a_fault() {
     for (seed, message) in [
-        (fake::PANICS, "the session broke down, which is a defect of l4s: as it was told to"),
+        (fake::PANICS, "the session failed, which is a defect of l4s: as it was told to"),
         (fake::BREAKS, "the fake broke down"),
         (fake::NONE, "there is no such lane"),
     ] {

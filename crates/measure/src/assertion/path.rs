@@ -24,7 +24,7 @@ pub(super) struct Path {
     pub meaning: &'static str,
 }
 
-/// What the names of a path that were read so far lead to.
+/// The target of the names of a path that were read so far.
 #[derive(Clone)]
 enum Target<'a> {
     Number,
@@ -33,7 +33,7 @@ enum Target<'a> {
     Members(&'static [Part], Option<&'a Hop>),
     /// The hops of the scenario, each with these members.
     Hops(&'static [Part]),
-    /// Things with names, and what each of them is.
+    /// Named things, and the target of each of them.
     Named(Names<'a>, Box<Target<'a>>),
     /// Numbers by names that only a run determines.
     Numbers,
@@ -113,7 +113,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// What is called `name` here, and its declaration where it has one.
+    /// The member `name`, and its declaration where it has one.
     fn member(
         &self,
         scenario: &'a Scenario,

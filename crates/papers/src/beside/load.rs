@@ -39,7 +39,7 @@ pub fn unresponsive(results: &Results) -> Vec<Row> {
             let mut row = |what: String, here: Option<String>| {
                 rows.extend(here.map(|here| Row::new(format!("{name}, UDP {ecn}: {what}"), here)));
             };
-            // What the link could carry alone, and what it could not.
+            // Loads that the link could carry alone, and those that it could not.
             let (within, above): (Vec<&Summary>, Vec<&Summary>) =
                 runs.partition(|run| load(run).is_some_and(|load| load <= 100.0));
             for (runs, when) in [(&within, "up to 100 %"), (&above, "above")] {

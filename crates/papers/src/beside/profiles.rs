@@ -1,10 +1,10 @@
-//! What each profile of DualPI2 costs over many links.
+//! The cost of each profile of DualPI2 over many links.
 //!
 //! The cost of a run is the sum of four, each a number of doublings or, for throughput, of tenths:
 //!
-//! - **delay**: how often the 99th percentile of the L4S queue doubles what cannot be helped: a
+//! - **delay**: how often the 99th percentile of the L4S queue doubles the unavoidable delay: a
 //!   millisecond, the longest burst of the link, and two full packets;
-//! - **throughput**: what of the link is not used, in tenths;
+//! - **throughput**: the unused part of the link, in tenths;
 //! - **balance**: how often the rate of one kind of flow doubles the other's, beyond once;
 //! - **Classic**: how often the mean delay of the Classic queue doubles 20 ms.
 
@@ -16,7 +16,7 @@ use super::{Row, by_case, delay, digits, range, set};
 /// Bits of a full packet on the link.
 const PACKET_BITS: f64 = 8.0 * 1514.0;
 
-/// Per profile: the mean cost of its runs and of what it consists, and the extremes behind it.
+/// Per profile: the mean cost of its runs and its four parts, and the extremes behind it.
 pub fn profiles(results: &Results) -> Vec<Row> {
     let mut rows = Vec::new();
     for (name, runs) in by_case(results) {
@@ -48,7 +48,7 @@ pub fn profiles(results: &Results) -> Vec<Row> {
     rows
 }
 
-/// What a run costs.
+/// The cost of a run.
 struct Cost {
     delay: f64,
     throughput: f64,

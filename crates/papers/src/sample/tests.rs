@@ -16,7 +16,7 @@ const SCENARIO: &str = r#"
     case = [{ label = "dualpi2 x" }, { label = "pie x" }]
 "#;
 
-/// What is set in a run, and its mean delay in milliseconds; the score of its detector is that
+/// The settings in a run, and its mean delay in milliseconds; the score of its detector is that
 /// delay from 1 s on, and twice that from 5 s on.
 fn run((set, delay_ms): (serde_json::Map<String, Value>, f64)) -> RunRecord {
     let delay = json!({ "mean": delay_ms, "p1": 0, "p25": 0, "p50": 0, "p75": 0, "p99": 9, "p999": 9, "max": 9 });

@@ -1,5 +1,5 @@
-//! Squares from a result folder. Tables are read run by run: what is kept of each is a few dozen
-//! numbers.
+//! Squares from a result folder. Tables are read run by run: a few dozen numbers of each
+//! are kept.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +17,7 @@ const POINTS: usize = 40;
 /// group are an axis of their own.
 const AXES: [&[&str]; 4] = [&["schedule"], &["traffic"], &["link.rate"], &["group.*.rtt", "rtt"]];
 
-/// The squares of a result folder that holds the runs of `plan`, with what a paper says of them.
+/// The squares of a result folder that holds the runs of `plan`, with the counts of a paper.
 pub fn read_lights(plan: &Plan, folder: &Path, paper: Vec<Said>) -> Result<Lights, ReportError> {
     let results = Results::open(folder)?;
     let axes: Option<Vec<&Vec<String>>> = AXES.iter().map(|axis| values(plan, axis)).collect();
@@ -87,7 +87,7 @@ fn square(set: &[(String, String)], axes: [&Vec<String>; 4], run: &Run) -> Squar
     }
 }
 
-/// What the disciplines of a run are, and since when.
+/// The kinds of queue of a run's disciplines, and since when.
 fn schedule(name: &str, scenario: &Scenario) -> Schedule {
     let aggregation = scenario.link.aggregation;
     let aqms: Vec<String> = scenario.aqms().map(|aqm| aqm.kind().to_owned()).collect();
@@ -134,7 +134,7 @@ fn scores(square: &mut Square, rows: &[SeriesRow], duration_s: f64) {
     let mut cells: Vec<BTreeMap<&str, f64>> = vec![BTreeMap::new(); POINTS];
     for row in rows.iter().filter(|row| row.scope == Scope::Flow) {
         let Some(score) = row.classic_ecn else { continue };
-        // A sample ends its interval; the small amount is for what a float makes of that.
+        // A sample ends its interval; the small amount absorbs the rounding of a float.
         let cell = (row.time_s / duration_s * POINTS as f64 - 1e-6).floor().max(0.0) as usize;
         cells[cell.min(POINTS - 1)].insert(&row.name, score);
     }

@@ -31,7 +31,7 @@ pub struct Tally {
     pub by_rate: Vec<Counts>,
 }
 
-/// What the paper says of a schedule.
+/// The paper's counts of a schedule.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Said {
     /// The schedule.
@@ -49,14 +49,14 @@ pub struct Said {
 /// A row of the paper, before it is text of one's own.
 type Row = (&'static str, Option<[usize; 3]>, Option<[usize; 4]>, &'static str);
 
-/// What the paper counted (Fallback §7.5).
+/// The counts of the paper (Fallback §7.5).
 const PAPER: [Row; 4] = [
     ("codel", Some([497, 0, 3]), None, "No red square had a Cubic flow in it."),
     (
         "dualpi2",
         Some([361, 139, 0]),
         Some([75, 52, 11, 1]),
-        "At 4 and 12 Mb/s a packet or two take longer than the depth that tells queues apart.",
+        "At 4 and 12 Mb/s a packet or two take longer than the depth that distinguishes the queues.",
     ),
     (
         "codel-dualpi2",

@@ -1,7 +1,7 @@
-//! The verdict on a run: was the queue taken for what it is? (Fallback §7.5.)
+//! The verdict on a run: was the queue classified correctly? (Fallback §7.5.)
 //!
-//! Green is right, amber says Classic of an L4S queue, which costs the flow itself, and red says
-//! L4S of a Classic queue, which would cost others. What counts is the end of the run: the last
+//! Green is right. Amber is an L4S queue taken for Classic, at the cost of the flow itself. Red is
+//! a Classic queue taken for L4S, at the cost of other flows. The end of the run counts: the last
 //! score of each long flow, and of each short one that had a fair chance.
 
 use std::iter;
@@ -11,14 +11,14 @@ use l4s_model::Scenario;
 use l4s_units::Time;
 use serde::{Deserialize, Serialize};
 
-/// Round trips after which a Classic queue is known: what figure 8 takes (Fallback §7.2).
+/// Round trips after which a Classic queue is known, as in figure 8 (Fallback §7.2).
 const ENOUGH_ROUNDS: u32 = 50;
 /// The share of short flows that is a significant minority.
 const MINORITY: f64 = 0.1;
-/// Fewer than so many short flows are an accident.
+/// Fewer wrong short flows than this are an accident.
 const LEAST_WRONG: usize = 2;
 
-/// What the queue is.
+/// The kind of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Truth {
@@ -28,20 +28,20 @@ pub enum Truth {
     Classic,
 }
 
-/// What the queue is from an instant on.
+/// The kind of the queue from an instant on.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Since {
     /// The instant, in seconds.
     pub s: f64,
-    /// What it is.
+    /// Its kind.
     pub truth: Truth,
 }
 
-/// What became of a run.
+/// The outcome of a run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// The queue was taken for what it is.
+    /// The queue was classified correctly.
     Right,
     /// No mark was seen, so that nothing had to be found out. Counts as right.
     Rest,
@@ -52,7 +52,7 @@ pub enum Verdict {
 }
 
 impl Since {
-    /// What each discipline of a run makes of the queue, in their order.
+    /// The kind of queue of each discipline of a run, in their order.
     pub fn all(scenario: &Scenario) -> impl DoubleEndedIterator<Item = Since> {
         let later =
             scenario.changes.iter().filter_map(|change| Some((change.time, change.aqm.as_ref()?)));
@@ -61,13 +61,13 @@ impl Since {
             .map(|(since, aqm)| Since { s: since.as_secs_f64(), truth: Truth::of(aqm.kind()) })
     }
 
-    /// What the last one does.
+    /// The kind of the last one.
     pub fn last(scenario: &Scenario) -> Since {
         Since::all(scenario).next_back().expect("there is one from the start")
     }
 }
 
-/// What a detector said of one flow.
+/// The verdict of a detector on one flow.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Heard {
     /// It is no download.
@@ -83,7 +83,7 @@ pub struct Heard {
 }
 
 impl Truth {
-    /// What a discipline of this kind is.
+    /// The kind of a discipline.
     pub fn of(aqm: &str) -> Truth {
         if matches!(aqm, "dualpi2" | "curvy-red") { Truth::L4s } else { Truth::Classic }
     }
@@ -179,7 +179,7 @@ mod tests {
         let resting = Heard { rounds: 0, ..long(-8.0) };
         assert_eq!(said(Classic, &[resting]), Some(Rest));
         assert_eq!(said(L4s, &[resting, short(-8.0, 0)]), Some(Rest));
-        // It does not hide what another flow saw.
+        // It does not hide the verdict of another flow.
         assert_eq!(said(Classic, &[resting, long(-8.0)]), Some(Red));
         assert_eq!(said(Classic, &[resting, long(9.0)]), Some(Right));
     }

@@ -36,7 +36,7 @@ pub(crate) const APP: &[Field<AppDraft>] = &[
     },
     Field {
         name: "rate",
-        doc: "what it writes into each flow, on average, such as \"4mbit\"",
+        doc: "the mean rate that it writes into each flow, such as \"4mbit\"",
         required: true,
         read: |draft, node| {
             quantity(node, Rate::from_bps(0), HIGHEST_RATE).map(|rate| draft.app.rate = rate)

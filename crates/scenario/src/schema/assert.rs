@@ -1,4 +1,4 @@
-//! `[[assert]]`: what must hold of the summary of every run.
+//! `[[assert]]`: a condition on the summary of every run.
 
 use l4s_measure::{Assertion, Misread};
 use l4s_model::Scenario;
@@ -11,7 +11,7 @@ use crate::tree::{Node, Table, text};
 /// The longest assertion, in characters.
 const LONGEST: usize = 300;
 
-/// What must hold of the summary of a run.
+/// A condition on the summary of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Assert {
     /// The assertion.
@@ -37,7 +37,7 @@ pub(crate) struct AssertDraft {
 pub(crate) const ASSERT: &[Field<AssertDraft>] = &[
     Field {
         name: "that",
-        doc: "what must hold of the summary, such as \"queues.L.delay_ms.p99 < 2\"",
+        doc: "a condition on the summary, such as \"queues.L.delay_ms.p99 < 2\"",
         required: true,
         read: |draft, node| line(node, LONGEST).map(|_| draft.that = Some(node.clone())),
         write: |draft| draft.that.as_ref().map(|node| node.item.clone()),
@@ -82,7 +82,7 @@ pub(crate) fn assertion(
         Ok(assertion) => return Some(assertion),
         Err(misread) => misread,
     };
-    // A text without escapes stands there as it is, in quotes in a file.
+    // A text without escapes is unchanged in the source, in quotes in a file.
     let Place { source, bytes } = node.place.clone();
     let place = match bytes.len().checked_sub(text.len()) {
         Some(quotes @ (0 | 2)) => {

@@ -1,4 +1,4 @@
-//! `[[at]]`: what becomes different in mid-run.
+//! `[[at]]`: a change in mid-run.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -13,14 +13,14 @@ use crate::field::{Field, LONGEST, Refusal, duration, quantity, unknown_key};
 use crate::settings;
 use crate::tree::{Entry, Table};
 
-/// What stands in an `[[at]]`.
+/// The keys of an `[[at]]`.
 const KEYS: &[&str] = &["time", "aqm", "link", "group"];
 
 /// The most changes in one run, where each group whose round trip changes is one. A text has room for
 /// some 200,000 `[[at]]`.
 const MOST_CHANGES: usize = 1_000_000;
 
-/// What an `[[at]]` changes.
+/// The object that an `[[at]]` changes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum What {
     Aqm,
@@ -47,7 +47,7 @@ impl What {
     }
 }
 
-/// Every `[[at]]`, in order of time, whatever their order in the file.
+/// Every `[[at]]`, in order of time, in any order in the file.
 pub(super) fn changes(
     root: &Table,
     end: Duration,

@@ -69,14 +69,14 @@ pub(crate) enum Start {
 pub(crate) const GROUP: &[Field<GroupDraft>] = &[
     Field {
         name: "name",
-        doc: "what results call the group",
+        doc: "the group's name in results",
         required: true,
         read: |group, node| source_name(node).map(|name| group.name = name),
         write: |group| Some(text(&group.name)),
     },
     Field {
         name: "ecn",
-        doc: "off, classic (ECT(0)), l4s (ECT(1)) or auto (what the congestion control asks for)",
+        doc: "off, classic (ECT(0)), l4s (ECT(1)) or auto (as the congestion control requires)",
         required: false,
         read: |group, node| word(node, &KINDS_OF_ECN).map(|ecn| group.ecn = ecn),
         write: |group| written(&KINDS_OF_ECN, group.ecn),

@@ -45,7 +45,7 @@ impl HopDraft {
 pub(crate) const HOP: &[Field<HopDraft>] = &[
     Field {
         name: "name",
-        doc: "what results call the link",
+        doc: "the link's name in results",
         required: true,
         read: |hop, node| source_name(node).map(|name| hop.name = name),
         write: |hop| Some(text(&hop.name)),
@@ -68,14 +68,14 @@ pub(crate) const HOP: &[Field<HopDraft>] = &[
     },
     Field {
         name: "buffer",
-        doc: "what may wait: packets (\"100p\"), bytes on the link, or time at the link's rate",
+        doc: "the buffer: packets (\"100p\"), bytes on the link, or time at the link's rate",
         required: false,
         read: |hop, node| buffer(node).map(|buffer| hop.link.buffer = buffer),
         write: |hop| Some(text(buffer_text(hop.link.buffer))),
     },
     Field {
         name: "burst",
-        doc: "what may be sent at once after idling: the bucket of the shaper, as htb's burst",
+        doc: "the burst that may be sent after idling: the bucket of the shaper, as htb's burst",
         required: false,
         read: |hop, node| {
             quantity(node, Bytes::ZERO, Bytes::new(100_000_000)).map(|burst| hop.link.burst = burst)
@@ -91,7 +91,7 @@ pub(crate) const HOP: &[Field<HopDraft>] = &[
     },
     Field {
         name: "per",
-        doc: "what has such a link to itself: all together, each group (or UDP source), each flow",
+        doc: "the unit that has such a link to itself: all together, each group (or UDP source), each flow",
         required: false,
         read: |hop, node| word(node, &PERS).map(|per| hop.per = per),
         write: |hop| written(&PERS, hop.per),

@@ -12,7 +12,7 @@ use crate::field::{
 use crate::tree::{Item, Node, Table, text};
 use crate::{catalog, settings};
 
-/// A full packet on the link: what the smallest buffer holds.
+/// A full packet on the link: the smallest buffer.
 const PACKET: Bytes = l4s_aqm::MTU;
 
 /// The longest airtime of an aggregate. Those of WiFi and of cable modems are a few milliseconds.
@@ -32,14 +32,14 @@ pub(crate) const LINK: &[Field<Link>] = &[
     },
     Field {
         name: "buffer",
-        doc: "what may wait: packets (\"100p\"), bytes on the link, or time at the link's rate",
+        doc: "the buffer: packets (\"100p\"), bytes on the link, or time at the link's rate",
         required: false,
         read: |link, node| buffer(node).map(|buffer| link.buffer = buffer),
         write: |link| Some(text(buffer_text(link.buffer))),
     },
     Field {
         name: "burst",
-        doc: "what may be sent at once after idling: the bucket of the shaper, as htb's burst",
+        doc: "the burst that may be sent after idling: the bucket of the shaper, as htb's burst",
         required: false,
         read: |link, node| {
             quantity(node, Bytes::ZERO, Bytes::new(100_000_000)).map(|burst| link.burst = burst)
@@ -128,7 +128,7 @@ pub(super) fn link(root: &Table, gathered: &mut Gathered) -> Option<Link> {
     (gathered.count() == before).then_some(link)
 }
 
-/// The discipline, and what it lets wait.
+/// The discipline, and its limit.
 pub(super) fn aqm(
     root: &Table,
     link: Option<&Link>,
@@ -156,8 +156,8 @@ pub(super) fn buffer_of(root: &Table, link: Option<&Link>) -> Option<(Buffer, Ra
     link.filter(|_| table.get("buffer").is_some()).map(|link| (link.buffer, link.rate))
 }
 
-/// The discipline that `table` describes, and what it lets wait: what the link's `buffer` says,
-/// where that says something, unless it has a limit of its own.
+/// The discipline that `table` describes, and its limit: the link's `buffer`,
+/// if that is set, unless it has a limit of its own.
 pub(super) fn discipline(
     table: &Table,
     place: &Place,
@@ -231,7 +231,7 @@ pub(super) fn room_for_a_packet<'a>(
 }
 
 /// Whether the limit of its own that a discipline in this table has, in bytes, holds the largest
-/// packet there is. `limit` is what it lets wait.
+/// packet there is. `limit` is its limit.
 pub(super) fn limit_for_a_packet<'a>(
     table: Option<&Table>,
     path: &str,

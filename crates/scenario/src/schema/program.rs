@@ -29,7 +29,7 @@ pub(crate) struct ProgramDraft {
 pub(crate) const PROGRAM: &[Field<ProgramDraft>] = &[
     Field {
         name: "name",
-        doc: "what results call it, and the folder of its output",
+        doc: "its name in results, and the folder of its output",
         required: true,
         read: |draft, node| folder_name(node).map(|name| draft.program.name = name),
         write: |draft| Some(text(&draft.program.name)),
@@ -71,7 +71,7 @@ pub(crate) const PROGRAM: &[Field<ProgramDraft>] = &[
     },
     Field {
         name: "stop",
-        doc: "what ends a client at the end of the run, before kill: term, int, hup, quit or kill; else it must end itself",
+        doc: "the signal that ends a client at the end of the run, before kill: term, int, hup, quit or kill; else it must end itself",
         required: false,
         read: |draft, node| word(node, &SIGNALS).map(|stop| draft.program.stop = Some(stop)),
         write: |draft| draft.program.stop.and_then(|stop| written(&SIGNALS, stop)),

@@ -11,7 +11,7 @@ use crate::tree::{Table, text};
 pub(crate) const UDP: &[Field<Udp>] = &[
     Field {
         name: "name",
-        doc: "what results call the source",
+        doc: "the source's name in results",
         required: true,
         read: |udp, node| source_name(node).map(|name| udp.name = name),
         write: |udp| Some(text(&udp.name)),

@@ -18,7 +18,7 @@ const MOST_OFTEN: Frequency = Frequency::per_second(1_000_000);
 const MOST_PER_MBIT: u64 = 1000;
 /// The largest download.
 const LARGEST: Bytes = Bytes::new(1_000_000_000_000_000);
-/// The exponents of Pareto distributions that are told apart.
+/// The exponents of Pareto distributions that differ measurably.
 const SHAPES: std::ops::RangeInclusive<f64> = 0.01..=100.0;
 
 /// Downloads whose group is a name still.
@@ -50,7 +50,7 @@ pub(crate) const WEB: &[Field<WebDraft>] = &[
     },
     Field {
         name: "size",
-        doc: "what each fetches: bytes, or { pareto = 0.9, min = \"1kb\", max = \"1mb\" }",
+        doc: "the size of each: bytes, or { pareto = 0.9, min = \"1kb\", max = \"1mb\" }",
         required: false,
         read: |web, node| size(node).map(|size| web.size = size),
         write: |web| Some(size_item(&web.size)),

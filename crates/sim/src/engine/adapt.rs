@@ -10,9 +10,9 @@ use crate::packet::Packet;
 use crate::schedule::Event;
 
 impl<O: Observer<Packet>> Engine<O> {
-    /// Takes over what is different in `new`, which [`Scenario::adaptable`] allows.
+    /// Takes over the differences of `new`, which [`Scenario::adaptable`] allows.
     pub fn adapt(&mut self, old: &Scenario, new: &Scenario, now: Time) {
-        self.change(&Change::between(old, new, now), Successor::Heir, now);
+        self.change(&Change::between(old, new, now), Successor::Inherit, now);
         for (number, (old, new)) in old.groups.iter().zip(&new.groups).enumerate() {
             self.adapt_group(SourceId::new(number as u16), old, new, now);
         }
@@ -74,7 +74,7 @@ impl<O: Observer<Packet>> Engine<O> {
         }
     }
 
-    /// A connection is closed on both ends at once: what is on its way meets nobody.
+    /// Closes a connection on both ends at once: its packets on the way are dropped.
     pub(super) fn give_up(&mut self, slot: u32, now: Time) {
         self.conclude(slot, now);
         self.connections.end(slot);

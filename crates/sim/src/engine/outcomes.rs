@@ -1,4 +1,4 @@
-//! What tracers find behind each discipline.
+//! The findings of tracers behind each discipline.
 
 use l4s_cc::prague::TracerSet;
 use l4s_scenario::Plan;
@@ -8,7 +8,7 @@ use crate::tcp::Script;
 
 const FORMS: [TracerSet; 2] = [TracerSet::Split, TracerSet::Copies];
 
-/// A Prague flow that sends a set per round trip, and what becomes of these.
+/// A Prague flow that sends a set per round trip; counts the outcomes of these.
 fn answers(form: TracerSet, aqm: &str, beside: &str, rate: &str, rtt: &str) -> (u32, u32, u32) {
     let group = |name, cc| format!("[[group]]\nname = \"{name}\"\n{cc}\nrtt = \"{rtt}\"\n");
     let beside = if beside.is_empty() { String::new() } else { group("B", beside) };
@@ -35,7 +35,7 @@ fn cases() -> impl Iterator<Item = (TracerSet, (&'static str, &'static str))> {
     FORMS.into_iter().flat_map(|form| LINKS.map(|link| (form, link)))
 }
 
-/// Every single queue keeps the order, whatever it does with marks. So does `fq_codel`, in which a
+/// Every single queue keeps the order, independent of its marking. So does `fq_codel`, where a
 /// flow has one.
 #[test]
 fn no_single_queue_is_taken_for_two() {

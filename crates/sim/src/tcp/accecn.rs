@@ -1,20 +1,20 @@
-//! Accurate ECN feedback (RFC 9768): how many marks an acknowledgement tells of.
+//! Accurate ECN feedback (RFC 9768): the number of marks that an acknowledgement reports.
 //!
 //! A receiver counts marked packets in three bits of every header (ACE) and marked bytes in 24
-//! bits of a TCP option. Acknowledgements get lost, and then three bits may have wrapped. What
-//! they stand for is decided as in Linux' `__tcp_accecn_process`:
+//! bits of a TCP option. Acknowledgements get lost, and then three bits may have wrapped. Their
+//! value is decoded as in Linux' `__tcp_accecn_process`:
 //!
 //! 1. No more than 7 segments newly acknowledged: the difference of ACE is the number of marks.
-//! 2. More than that: it may be short by a multiple of 8. With the option, the bytes say by which
-//!    one (RFC 9768 appendix A.2.2).
+//! 2. More than that: it may be short by a multiple of 8. With the option, the bytes determine the
+//!    multiple (RFC 9768 appendix A.2.2).
 //! 3. Without it, the *safer* number is taken, the largest that the newly acknowledged segments
 //!    allow (RFC 9768 §3.2.2.5.2, appendix A.2.1). But where an acknowledgement covers more than
 //!    four segments on average, something thins them and many are no sign of loss: then the plain
 //!    difference.
 //!
-//! So ACE alone never counts less than what was marked, as long as acknowledgements are not
-//! thinned and no more packets were marked than segments newly acknowledged: it is exact, or too
-//! much by a multiple of 8. The option makes it exact, where segments are full ones.
+//! So ACE alone never counts fewer marks than were set, as long as acknowledgements are not
+//! thinned and no more packets were marked than segments newly acknowledged. It is exact, or too
+//! large by a multiple of 8. The option makes it exact, where segments are full ones.
 //!
 //! Both ends count marked packets from 5 on (RFC 9768 §3.2.1), or from 6 on where the SYN-ACK was
 //! marked (tables 3 and 4). Here the option is on every acknowledgement; Linux leaves it out beside
@@ -41,8 +41,8 @@ pub fn ace(cep: u32) -> u8 {
     (cep & ACE) as u8
 }
 
-/// The counters of bytes at the start of a connection: where ECT is counted, zero is what a path leaves
-/// that clears them (RFC 9768 §3.2.1, §3.2.3.2.4).
+/// The counters of bytes at the start of a connection. Where ECT is counted, zero shows that a path
+/// clears them (RFC 9768 §3.2.1, §3.2.3.2.4).
 pub const INITIAL_BYTES: ByteCounters = ByteCounters { ect1: 1, ce: 0, ect0: 1 };
 
 /// Counts bytes, in 24 bits.
@@ -56,7 +56,7 @@ pub fn add(counter: &mut u32, bytes: u16) {
 pub struct Decoder {
     /// The marked packets, as far as is known (`s.cep`).
     cep: u32,
-    /// The option's counter when it last told something new.
+    /// The option's counter when it last changed.
     ce_bytes: u32,
     /// Segments per acknowledgement, smoothed.
     acked: u32,
@@ -68,7 +68,7 @@ pub struct Decoder {
     disabled: bool,
 }
 
-/// What an acknowledgement told.
+/// The report of an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct News {
     /// New marks.
@@ -141,7 +141,7 @@ impl Decoder {
         let later = match bytes {
             // Counters that run backwards were overtaken on their way.
             Some(bytes) => bytes <= BYTES / 2 && (progress || bytes > 0),
-            // Linux would also believe a later time stamp.
+            // Linux would also accept a later time stamp.
             None => progress,
         };
         if !later || self.disabled {
@@ -242,7 +242,7 @@ mod tests {
     }
 
     /// Segments that follow each other, each marked or not, with an acknowledgement for every
-    /// other one, of which some arrive. `(delivered, marks so far)` for each of these.
+    /// other one. Some of these arrive: `(delivered, marks so far)` for each of them.
     fn journey() -> impl Strategy<Value = Vec<(u32, u32)>> {
         prop::collection::vec((any::<[bool; 2]>(), prop::bool::weighted(0.3)), 1..400).prop_map(
             |pairs| {
@@ -260,7 +260,7 @@ mod tests {
     }
 
     proptest! {
-        /// With the option no mark is lost and none is made up, whatever acknowledgements are.
+        /// With the option no mark is lost and none is made up, for all acknowledgements.
         #[test]
         fn the_option_survives_any_loss(journey in journey()) {
             let mut decoder = Decoder::new(MSS as u16);
@@ -279,7 +279,7 @@ mod tests {
             let mut decoder = Decoder::new(MSS as u16);
             let mut before = 0;
             for (delivered, marks) in journey {
-                // Where every acknowledgement starts anew, nothing is thinned.
+                // Where every acknowledgement restarts, nothing is thinned.
                 let mut fresh = Decoder { acked: 1, ..decoder };
                 let counted = fresh.take(told(marks).0, None, delivered, true).marks;
                 let new = marks - before;
@@ -299,7 +299,7 @@ mod tests {
             prop_assert!(counted <= new && (new - counted) % 8 == 0);
         }
 
-        /// One wrap or several: bytes tell them apart.
+        /// One wrap or several: bytes distinguish them.
         #[test]
         fn bytes_tell_wraps_apart(new in 0u32..200, more in 0u32..200) {
             let bytes = Some(new * MSS as u32);

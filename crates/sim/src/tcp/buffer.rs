@@ -1,13 +1,15 @@
-//! The receive window: how far beyond what it has a client lets its server send (RFC 9293 §3.8.6).
+//! The receive window of a client: the bytes that its server may send beyond those received (RFC
+//! 9293 §3.8.6).
 //!
-//! Linux' autotuning (dynamic right-sizing, `tcp_rcv_space_adjust`): the buffer holds 128 KiB, and from
-//! then on twice what arrived in order in the best round trip, and more while that grows. The window
-//! follows the buffer by two segments for each one that arrives (`tcp_grow_window`). The application
-//! reads at once. There is no upper limit: the buffers of the other substrates are as large as their
-//! path needs, too. So the window is never what limits a flow that makes progress; one that waits for a
-//! lost segment can send so much beyond it and no more.
+//! Linux' autotuning (dynamic right-sizing, `tcp_rcv_space_adjust`): the buffer holds 128 KiB at
+//! first. Then it holds twice the bytes that arrived in order in the best round trip, and more
+//! while these grow. The window follows the buffer by two segments for each one that arrives
+//! (`tcp_grow_window`). The application reads at once. There is no upper limit: the buffers of the
+//! other substrates are as large as their path needs, too. So the window never limits a flow that
+//! makes progress. A flow that waits for a lost segment can send up to the window beyond it and no more.
 //!
-//! A buffer that the application set (SO_RCVBUF) holds twice as much memory and does not follow the flow.
+//! A buffer that the application set (SO_RCVBUF) holds twice as much memory and does not follow the
+//! flow.
 
 use l4s_units::{Bytes, Duration, ETHERNET, Time};
 
@@ -17,10 +19,10 @@ use crate::packet::{HEADER, Stamp, Stamps, TIME_STAMPS};
 /// Half of `tcp_rmem[1]`, 131,072 B: the window before the first segment, in whole segments
 /// (`tcp_select_initial_window`).
 const INITIAL: u64 = 65_536;
-/// What `tcp_rmem[1]` holds of segments of 1448 B, each of which takes some 2180 B of memory (`truesize`).
-/// Here it is the same for segments of any size.
+/// The capacity of `tcp_rmem[1]` in segments of 1448 B, each of which takes some 2180 B of memory
+/// (`truesize`). Here it is the same for segments of any size.
 const FIRST_LIMIT: u64 = 60 * 1448;
-/// Segments by which the window grows for each one that arrives.
+/// Growth of the window for each segment that arrives, in segments.
 const GROWTH: u64 = 2;
 /// Segments that a first round trip is to bring: the initial window of the sender (RFC 6928).
 const FIRST_ROUND: u64 = 10;
@@ -32,16 +34,16 @@ pub(super) fn initial_window(mss: u16, rcvbuf: Option<u64>) -> u32 {
     (rcvbuf.unwrap_or(INITIAL) / with_stamps * with_stamps) as u32
 }
 
-/// The payload that fits into `memory` in segments with `mss` each (`tcp_win_from_space`). Linux keeps the
-/// share of a segment's memory that is payload in 256ths (`scaling_ratio`).
+/// The payload that fits into `memory` in segments with `mss` each (`tcp_win_from_space`). Linux
+/// keeps the share of a segment's memory that is payload in 256ths (`scaling_ratio`).
 fn space(memory: u64, mss: u16) -> u64 {
     let mss = u64::from(mss);
     let packet = Bytes::new(mss + HEADER) + ETHERNET;
     memory * (256 * mss / l4s_bottleneck::skb_memory(packet).get()) / 256
 }
 
-/// The largest window that 16 bits tell with the scale of the handshake (RFC 7323 §2.3), which Linux chooses
-/// for the window that it expects then, SO_RCVBUF (`tcp_select_initial_window`).
+/// The largest window that 16 bits can encode with the scale of the handshake (RFC 7323 §2.3).
+/// Linux chooses the scale for the window that it expects then, SO_RCVBUF (`tcp_select_initial_window`).
 fn scaled_most(rcvbuf: u64) -> u64 {
     u64::from(u16::MAX) << rcvbuf.ilog2().saturating_sub(15).min(14)
 }
@@ -54,7 +56,7 @@ fn advertised(mss: u16) -> u64 {
 /// The window of one connection.
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
-    /// Bytes by which the window grows for each segment.
+    /// Growth of the window for each segment, in bytes.
     growth: u32,
     /// Bytes from the first missing one on that the sender may send (`rcv_ssthresh`).
     window: u64,
@@ -78,14 +80,14 @@ pub(super) struct Buffer {
 struct Fixed {
     /// Bytes that it holds.
     space: u64,
-    /// What follows the last byte that the sender may send: this never moves back
+    /// The end of the bytes that the sender may send: this never moves back
     /// (`tcp_select_window`).
     edge: u64,
 }
 
 impl Buffer {
-    /// The window of a client whose segments have at most `mss` bytes of payload, and with SO_RCVBUF where
-    /// that is set.
+    /// The window of a client whose segments have at most `mss` bytes of payload, and with
+    /// SO_RCVBUF where that is set.
     pub fn new(mss: u16, rcvbuf: Option<u64>) -> Buffer {
         let fixed = rcvbuf.map(|rcvbuf| Box::new(Fixed { space: space(2 * rcvbuf, mss), edge: 0 }));
         let limit = match (&fixed, rcvbuf) {
@@ -108,7 +110,8 @@ impl Buffer {
 
     /// The receive window in bytes, counted from `next`, the first missing byte. The data in `beyond`
     /// occupies a part of the buffer. Data before `next` occupies none, because the application has read
-    /// it: Linux acknowledges a smaller window than the last one only after that (`__tcp_ack_snd_check`).
+    /// it: Linux acknowledges a smaller window than the last one only after that
+    /// (`__tcp_ack_snd_check`).
     #[inline]
     pub fn window(&mut self, next: u64, beyond: &Ranges) -> u32 {
         let window = match &mut self.fixed {
@@ -155,7 +158,7 @@ impl Buffer {
     fn end_round(&mut self, next: u64, beyond: u64, now: Time) {
         let (arrived, most) = (next - self.round.0, self.most);
         if arrived > most {
-            // This is told a round trip late, and a sender in slow start doubles in every one.
+            // The sender receives this a round trip late, and doubles in every one in slow start.
             let twice = 2 * arrived;
             let growth =
                 (u128::from(2 * twice) * u128::from(arrived - most) / u128::from(most)) as u64;
@@ -174,8 +177,8 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// Round trips of 50 ms in which this number of segments arrive in order, 10 us apart; window and limit
-    /// after each.
+    /// Round trips of 50 ms in which this number of segments arrive in order, 10 us apart; window
+    /// and limit after each.
     fn windows(rounds: &[u64]) -> Vec<(u64, u64)> {
         let (mut buffer, mut next, mut start) =
             (Buffer::new(MSS as u16, None), 0, Time::ZERO + MS * 75);
@@ -202,7 +205,8 @@ mod tests {
         // expected the buffer is 2·20 + 4·20·(20 − 10)/10 = 120.
         let arrived = 20 * segment;
         let limit = 2 * arrived + 4 * arrived * (arrived - expected) / expected;
-        // Each segment adds 2 to the window: 10 of the 11, as the last limit is known with the first of them.
+        // Each segment adds 2 to the window: 10 of the 11, as the last limit is known with the
+        // first of them.
         let grown = FIRST_LIMIT + 10 * 2 * (MSS + TIME_STAMPS);
         assert_eq!(windows(&[10, 20, 11])[2], (grown, limit));
         let limits: Vec<u64> =
@@ -210,7 +214,7 @@ mod tests {
         assert_eq!(limits, [60, 60, 118, 240, 480]);
     }
 
-    /// 1,000,000 are below 2²⁰, so that the scale is 4: of 1,250,000 B only 65,535 · 16 can be told.
+    /// 1,000,000 are below 2²⁰, so that the scale is 4: of 1,250,000 B only 65,535 · 16 can be encoded.
     #[test]
     fn a_window_is_no_larger_than_its_scale_allows() {
         assert_eq!(Buffer::new(MSS as u16, Some(1_000_000)).limit, 1_048_560);
@@ -218,8 +222,8 @@ mod tests {
         assert_eq!(scaled_most(i32::MAX as u64 / 2), 65_535 << 14);
     }
 
-    /// 131,072 B of memory hold 131,072 · 160/256 B of payload in segments of 1448 B, which take 2304 B each;
-    /// one of them is there while the window grows.
+    /// 131,072 B of memory hold 131,072 · 160/256 B of payload in segments of 1448 B, which take
+    /// 2304 B each; one of them is there while the window grows.
     #[test]
     fn a_buffer_of_a_fixed_size_does_not_follow_the_flow() {
         let mut buffer = Buffer::new(MSS as u16, Some(65_536));
@@ -232,7 +236,7 @@ mod tests {
         }
         let mut beyond = Ranges::default();
         assert_eq!(buffer.window(next, &beyond), full);
-        // What arrives above a hole takes room, but the end of the window does not move back.
+        // Data above a hole occupies memory, but the end of the window does not move back.
         beyond.insert(next + MSS, next + 21 * MSS, |_, _| {});
         assert_eq!(buffer.window(next, &beyond), full);
         // The hole becomes smaller: 20 segments are in the buffer still.
@@ -242,15 +246,15 @@ mod tests {
         assert_eq!(buffer.window(next, &beyond), full);
         beyond.insert(next + 10 * MSS, next + 30 * MSS, |_, _| {});
         assert_eq!(buffer.window(next + 9 * MSS, &beyond), full - 9 * MSS as u32);
-        // Without a limit by the end of the earlier window: what is free.
+        // Without a limit by the end of the earlier window: the free memory.
         let mut buffer = Buffer::new(MSS as u16, Some(65_536));
         buffer.window = full.into();
         assert_eq!(u64::from(buffer.window(next, &beyond)), space - 20 * MSS);
     }
 
     proptest! {
-        /// Whatever a sender that doubles at most per round trip sends is within the window at its end,
-        /// and was within it at its beginning, with what arrived since.
+        /// All data of a sender that doubles at most per round trip is within the window at its end,
+        /// and was within it at its beginning, with the data that arrived since.
         #[test]
         fn no_sender_that_makes_progress_is_limited(growth in prop::collection::vec(0.5..2.0_f64, 1..12)) {
             let mut rounds = vec![10_u64];

@@ -10,7 +10,7 @@ use crate::packet::{Ack, Message, Packet, Request, Stamp, Stamps, Syn};
 
 /// The first wait for an answer to a SYN (RFC 6298 §2.1).
 const SYN_TIMEOUT: Duration = Duration::from_secs(1);
-/// So many retransmissions of a SYN follow each other in that time; from then on it doubles (Linux:
+/// Number of retransmissions of a SYN at this interval; from then on it doubles (Linux:
 /// `tcp_syn_linear_timeouts`).
 const SYN_LINEAR: u32 = 4;
 /// Retransmissions after which a connection is given up, as in Linux.
@@ -48,8 +48,8 @@ enum State {
 }
 
 impl Client {
-    /// A client that asks for segments of at most `mss` bytes of payload; `rcvbuf` is SO_RCVBUF, where that
-    /// is set.
+    /// A client that asks for segments of at most `mss` bytes of payload; `rcvbuf` is SO_RCVBUF,
+    /// where that is set.
     pub fn new(offer: Offer, mss: u16, rcvbuf: Option<u64>) -> Self {
         Client {
             state: State::Opening { attempts: 0, due: Time::NEVER },

@@ -12,9 +12,9 @@
 //! | 111 | 111, from a server that repeats the flags | none |
 //! | 000 | 000 | none |
 //!
-//! In Accurate mode the acknowledgement of the SYN-ACK tells its codepoint in the same way as the
-//! SYN-ACK tells that of the SYN. Neither end sends both kinds, Classic and Accurate, in one handshake,
-//! so that no server has to reset it (§3.1.5).
+//! In Accurate mode the acknowledgement of the SYN-ACK reports its codepoint in the same way as the
+//! SYN-ACK reports that of the SYN. Neither end sends both kinds, Classic and Accurate, in one
+//! handshake, so that no server has to reset it (§3.1.5).
 
 use l4s_model::Feedback;
 use l4s_observe::EcnFlags;
@@ -76,7 +76,7 @@ impl Mode {
     }
 }
 
-/// The flags that tell the codepoint of a SYN or SYN-ACK (RFC 9768 tables 2 and 3).
+/// The flags that encode the codepoint of a SYN or SYN-ACK (RFC 9768 tables 2 and 3).
 pub fn reflect(ecn: Ecn) -> EcnFlags {
     EcnFlags::of_ace(match ecn {
         Ecn::NotEct => 0b010,
@@ -86,7 +86,7 @@ pub fn reflect(ecn: Ecn) -> EcnFlags {
     })
 }
 
-/// The codepoint that such flags tell; none for the other combinations (RFC 9768 table 4).
+/// The codepoint that such flags encode; none for the other combinations (RFC 9768 table 4).
 pub fn reflected(flags: EcnFlags) -> Option<Ecn> {
     [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce].into_iter().find(|ecn| reflect(*ecn) == flags)
 }

@@ -5,7 +5,7 @@
 
 #[cfg(not(fuzzing))]
 mod accecn;
-// `fuzz/fuzz_targets/accecn.rs` feeds it what a receiver says; cargo-fuzz sets this.
+// `fuzz/fuzz_targets/accecn.rs` feeds it reports of a receiver; cargo-fuzz sets this.
 #[cfg(fuzzing)]
 pub mod accecn;
 mod buffer;

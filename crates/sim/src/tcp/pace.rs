@@ -5,7 +5,7 @@ use l4s_units::{Bytes, Rate, Spacing, Time};
 /// The pace of one connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
-    /// The rate, and what of the last burst's time no nanosecond holds.
+    /// The rate, and the part of the last burst's time below a nanosecond.
     spacing: Spacing,
     /// When the next burst may leave.
     free_at: Time,

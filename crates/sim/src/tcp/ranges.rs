@@ -1,4 +1,4 @@
-//! Sets of bytes as a few ranges: what arrived out of order.
+//! Sets of bytes as a few ranges: data that arrived out of order.
 
 /// Disjoint, non-adjacent ranges `[from, to)`, the lowest first.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -49,7 +49,7 @@ impl Ranges {
         self.ranges.get(at).copied().filter(|r| r.0 <= n)
     }
 
-    /// What follows the highest range; 0 without any.
+    /// The end of the highest range; 0 without any.
     #[inline]
     pub fn end(&self) -> u64 {
         self.ranges.last().map_or(0, |r| r.1)

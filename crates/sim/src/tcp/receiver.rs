@@ -1,4 +1,4 @@
-//! The receiving side of a connection: when to acknowledge, and what to echo.
+//! The receiving side of a connection: times of acknowledgements, and the values to echo.
 
 use l4s_model::Feedback;
 use l4s_units::{Duration, Ecn, Time};
@@ -8,7 +8,7 @@ use super::buffer::Buffer;
 use super::ranges::Ranges;
 use crate::packet::{Ack, ByteCounters, Duplicate, Stamp, Stamps, TIME_STAMPS};
 
-/// What a full segment is taken to carry before the first one (RFC 9293 §3.7.1, `TCP_MSS_DEFAULT`).
+/// The assumed size of a full segment before the first one (RFC 9293 §3.7.1, `TCP_MSS_DEFAULT`).
 const DEFAULT_MSS: u16 = 536;
 /// The least that a segment without PSH carries (`TCP_MIN_MSS`).
 const MIN_MSS: u16 = 88;
@@ -21,7 +21,7 @@ const ATO_MAX: Duration = Duration::from_millis(200);
 const QUICK_ACKS: u32 = 16;
 /// Acknowledgements after a first mark that are not delayed.
 const QUICK_ACKS_AFTER_CE: u32 = 2;
-/// Counted marks that are told at once.
+/// Number of counted marks that is reported at once.
 const MARKS_AT_ONCE: u32 = 2;
 /// Duplicate acknowledgements before selective ones may be merged.
 const DUPTHRESH: u32 = 3;
@@ -39,7 +39,7 @@ pub struct Arrived {
     pub ecn: Ecn,
     /// Bytes of payload.
     pub payload: u16,
-    /// Bytes of TCP options besides time stamps.
+    /// Bytes of TCP options, without time stamps.
     pub options: u16,
     /// The sender reduced its window (CWR).
     pub cwr: bool,
@@ -62,13 +62,13 @@ impl Arrived {
 #[derive(Clone, Debug)]
 pub struct Receiver {
     feedback: Feedback,
-    /// The payload of a full segment, as far as the segments tell (`rcv_mss`).
+    /// The payload of a full segment, as estimated from the segments (`rcv_mss`).
     full: u16,
     /// The size of the last segment if that was less; 0 if it says nothing (`last_seg_size`).
     last_size: u16,
     /// The first byte not received. The application has read those before it.
     next: u64,
-    /// What was received above it.
+    /// Data that was received above it.
     beyond: Ranges,
     /// Where in `beyond` segments arrived most recently, the newest first.
     recent: [u64; 3],
@@ -78,7 +78,7 @@ pub struct Receiver {
     acknowledged: u64,
     /// Feedback congestion experienced.
     demand_cwr: bool,
-    /// Marked segments received, and how many the last acknowledgement told of.
+    /// Marked segments received, and their number in the last acknowledgement.
     marks: u32,
     marks_told: u32,
     /// Whether the SYN-ACK was marked, which counts (RFC 9768 table 3).
@@ -109,13 +109,13 @@ pub struct Receiver {
     ts_recent: Stamp,
     buffer: Buffer,
     /// How long the handshake took: no delay is much longer. A client that only receives measures no
-    /// other RTT of its own, whatever becomes of the path.
+    /// other RTT of its own, even if the path changes.
     srtt: Duration,
 }
 
 impl Receiver {
-    /// The receiver of a connection whose handshake took `rtt` and whose segments have at most `mss` bytes
-    /// of payload. `rcvbuf` is SO_RCVBUF, where that is set.
+    /// The receiver of a connection whose handshake took `rtt` and whose segments have at most
+    /// `mss` bytes of payload. `rcvbuf` is SO_RCVBUF, where that is set.
     pub fn new(feedback: Feedback, rtt: Duration, mss: u16, rcvbuf: Option<u64>) -> Self {
         Receiver {
             feedback,
@@ -172,7 +172,7 @@ impl Receiver {
         }
     }
 
-    /// The ACE field of what it sends; 0 without AccECN.
+    /// The ACE field of its packets; 0 without AccECN.
     pub fn ace(&self) -> u8 {
         match self.feedback {
             Feedback::Accurate { .. } => {
@@ -233,7 +233,7 @@ impl Receiver {
             let there = self.already_there(seq, end);
             if self.has_all(seq, end) {
                 // Received before: the sender must learn that (RFC 9293 §3.10.7.4). It may have lost
-                // acknowledgements, so that Linux hurries; but not above a hole.
+                // acknowledgements, so that Linux acknowledges immediately; but not above a hole.
                 if end <= self.next {
                     self.hurry(QUICK_ACKS);
                 }
@@ -253,7 +253,7 @@ impl Receiver {
         }
         at_once |= self.echo_mark(ecn, now, &mut send);
         if !in_order {
-            // A new block might push one off the list before it was ever told.
+            // A new block might push one off the list before it was ever reported.
             at_once |= self.note_beyond(seq, end);
         } else if !self.beyond.is_empty() {
             if let Some((_, end)) = self.beyond.containing(self.next) {
@@ -264,7 +264,7 @@ impl Receiver {
             at_once |= self.beyond.is_empty();
         }
         if self.buffer.take(stamps, self.next, self.beyond.end(), now) {
-            // What makes the window grow is acknowledged at once (`tcp_grow_window`).
+            // A segment that makes the window grow is acknowledged at once (`tcp_grow_window`).
             self.quick |= 1;
         }
         if at_once || self.next - self.acknowledged > u64::from(self.full) || self.quick > 0 {
@@ -291,7 +291,7 @@ impl Receiver {
         Some(self.acknowledge(now))
     }
 
-    /// Whether a segment is the end of what the sender has (`tcp_measure_rcv_mss`): it says so, or is
+    /// Whether a segment is the end of the sender's data (`tcp_measure_rcv_mss`): it has PSH, or is
     /// not full.
     #[inline]
     fn is_pushed(&mut self, payload: u16, options: u16, push: bool) -> bool {
@@ -318,9 +318,9 @@ impl Receiver {
         true
     }
 
-    /// The first segment that was not acknowledged yet gives the time stamp to echo, so that a delayed
-    /// acknowledgement tells of its delay, and what is above a hole does not (RFC 7323 §4.3). So does
-    /// what was acknowledged last, where it comes again.
+    /// The first segment that was not acknowledged yet gives the time stamp to echo. So a delayed
+    /// acknowledgement includes its delay, and data above a hole has no effect (RFC 7323 §4.3). The data
+    /// that was acknowledged last gives it too, when it is repeated.
     #[inline]
     fn note_stamp(&mut self, seq: u64, end: u64, sent: Stamp) {
         let is_next = seq <= self.acknowledged && self.acknowledged <= end;
@@ -335,7 +335,7 @@ impl Receiver {
             || self.beyond.containing(seq.max(self.next)).is_some_and(|(_, last)| end <= last)
     }
 
-    /// What of these bytes was received before, from its first to its last one.
+    /// The part of these bytes that was received before, from its first to its last one.
     fn already_there(&self, seq: u64, end: u64) -> Option<(u64, u64)> {
         let below = (seq < self.next).then(|| (seq, end.min(self.next)));
         let beyond = self.beyond.hull_within(seq, end);
@@ -394,7 +394,7 @@ impl Receiver {
         }
     }
 
-    /// What waits belongs to the earlier state (RFC 8257 §3.2).
+    /// The backlog belongs to the earlier state (RFC 8257 §3.2).
     #[inline(never)]
     fn acknowledge_earlier(&mut self, now: Time) -> Ack {
         let next = core::mem::replace(&mut self.next, self.next_before);
@@ -404,7 +404,7 @@ impl Receiver {
         ack
     }
 
-    /// Notes what arrived out of order; says whether it began a block of its own.
+    /// Notes data that arrived out of order; returns whether it began a block of its own.
     fn note_beyond(&mut self, seq: u64, end: u64) -> bool {
         self.beyond.insert(seq, end, |_, _| {});
         let block = self.beyond.containing(seq);

@@ -6,7 +6,7 @@ use l4s_units::Duration;
 /// Recoveries for which the window stays as it is after a retransmission that was not needed.
 const PERSIST: u8 = 16;
 
-/// What is known of reordering on the path.
+/// The state of reordering on the path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reordering {
     /// Whether a segment was overtaken: from then on there is a window also where duplicates show a
@@ -30,7 +30,7 @@ impl Reordering {
         (min_rtt / 4 * u64::from(self.quarters)).min(srtt)
     }
 
-    /// D-SACK tells of a retransmission that was not needed; `una` and `nxt` delimit what is in flight.
+    /// D-SACK reports a retransmission that was not needed; `una` and `nxt` delimit the data in flight.
     pub fn came_twice(&mut self, una: u64, nxt: u64) {
         if self.seen && una >= self.round_end {
             self.quarters = self.quarters.saturating_add(1);

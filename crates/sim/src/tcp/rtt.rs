@@ -18,7 +18,7 @@ pub(super) struct Rtt {
     mdev: Duration,
     /// The highest deviation of the present round trip.
     mdev_max: Duration,
-    /// What the timeout allows for: the highest deviation of recent round trips.
+    /// The variation in the timeout: the highest deviation of recent round trips.
     rttvar: Duration,
     /// The present round trip ends when this segment is acknowledged.
     round_end: u64,
@@ -38,7 +38,7 @@ impl Rtt {
         }
     }
 
-    /// Takes a sample; `una` and `nxt` delimit what is in flight.
+    /// Takes a sample; `una` and `nxt` delimit the data in flight.
     pub fn sample(&mut self, rtt: Duration, una: u64, nxt: u64) {
         if self.srtt.is_zero() {
             self.srtt = rtt.max(Duration::from_nanos(1));

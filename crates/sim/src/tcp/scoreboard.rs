@@ -1,8 +1,8 @@
-//! What is in flight: which segments were sent when, delivered, lost and sent again.
+//! The segments in flight: when each was sent, and whether it was delivered, lost and sent again.
 //!
-//! Selective acknowledgements come as ranges (RFC 2018); losses are found by time (RACK,
-//! RFC 8985): a segment is lost when one that was sent later was delivered and the lost one had
-//! a round trip and a reordering window to be delivered too.
+//! Selective acknowledgements come as ranges (RFC 2018). Losses are found by time (RACK,
+//! RFC 8985). A segment is lost when one that was sent later was delivered, and a round trip and a
+//! reordering window have passed since it was sent.
 //!
 //! Segments are numbered as they are cut from the stream, from 0, and windows count them, as in
 //! Linux; acknowledgements count bytes. A segment is delivered when all of its bytes are.
@@ -33,7 +33,7 @@ const RESENT: u8 = 1 << 2;
 /// It was sent more than once: its RTT is ambiguous (Karn's algorithm, RFC 6298 §3).
 const AMBIGUOUS: u8 = 1 << 3;
 
-/// What an acknowledgement delivered.
+/// The segments that an acknowledgement delivered.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Delivered {
     /// Segments delivered for the first time, cumulatively or selectively.
@@ -52,7 +52,7 @@ pub(super) struct Delivered {
     pub reordered: bool,
 }
 
-/// When an acknowledgement arrived, and what that is measured by.
+/// When an acknowledgement arrived, and the time stamp that it echoes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     pub now: Time,
@@ -74,7 +74,7 @@ pub(super) struct Scoreboard {
     flight: VecDeque<Sent>,
     /// Bytes selectively acknowledged.
     sacked: Ranges,
-    /// What follows the highest segment that was selectively acknowledged.
+    /// The end of the highest segment that was selectively acknowledged.
     sacked_end: u64,
     sacked_out: u32,
     lost_out: u32,
@@ -147,7 +147,7 @@ impl Scoreboard {
         self.resent_out
     }
 
-    /// Segments in the network, as far as the sender can tell.
+    /// Segments in the network, as estimated by the sender.
     pub fn in_flight(&self) -> u32 {
         self.packets_out() - self.sacked_out - self.lost_out + self.resent_out
     }
@@ -241,8 +241,8 @@ impl Scoreboard {
         at: Arrival,
         delivered: &mut Delivered,
     ) {
-        // Where a segment was delivered in order, only that tells the RTT: what was selectively
-        // acknowledged earlier gave its sample then.
+        // Where a segment was delivered in order, only that gives an RTT sample: selectively
+        // acknowledged segments gave theirs earlier.
         let mut in_order = Delivered::default();
         let (mut ambiguous, before) = (false, self.una);
         while let Some(&sent) = self.flight.front() {
@@ -268,7 +268,7 @@ impl Scoreboard {
         }
         delivered.segments += in_order.segments;
         delivered.cumulative = true;
-        // What was selectively acknowledged is above it.
+        // Selectively acknowledged segments are above it.
         if in_order.original.is_some() {
             delivered.original = in_order.original;
         }
@@ -279,7 +279,7 @@ impl Scoreboard {
             delivered.rtt_oldest = in_order.rtt_oldest;
             delivered.rtt_newest = in_order.rtt_newest;
         } else if delivered.rtt_oldest.is_none() {
-            // All of it was sent twice: the time stamp tells which transmission arrived, in
+            // All of it was sent twice: the time stamp shows which transmission arrived, in
             // milliseconds (RFC 7323 §4.1, and Linux' `tcp_ack_update_rtt`).
             let rtt = at.echo.age(at.now);
             (delivered.rtt_oldest, delivered.rtt_newest) = (Some(rtt), Some(rtt));
@@ -315,8 +315,8 @@ impl Scoreboard {
         }
     }
 
-    /// Marks what is lost (RFC 8985 §6.2 step 5); returns how many, and after how long to look
-    /// again.
+    /// Marks lost segments (RFC 8985 §6.2 step 5); returns their number, and the time after which to
+    /// check again.
     pub fn detect_losses(&mut self, now: Time, reo_wnd: Duration) -> (u32, Option<Duration>) {
         let mut lost = 0;
         let mut wait: Option<Duration> = None;
@@ -385,8 +385,8 @@ impl Scoreboard {
         self.resend_hint = self.resend_hint.min(seq);
     }
 
-    /// A timeout: all that was not delivered is lost, but what was sent within the last round
-    /// trip (RFC 8985 §6.3); the oldest segment in any case.
+    /// A timeout: all segments that were not delivered are lost, except those sent within the last round
+    /// trip (RFC 8985 §6.3); the oldest segment is always lost.
     pub fn timeout(&mut self, now: Time) {
         for seq in self.una..self.nxt() {
             let Sent { at, flags, .. } = *self.at(seq);
@@ -398,7 +398,7 @@ impl Scoreboard {
         }
     }
 
-    /// Nothing was lost after all, but what is found to be from now on.
+    /// Nothing was lost: takes the losses back.
     pub fn forget_losses(&mut self) {
         self.flight.iter_mut().for_each(|sent| sent.flags &= !LOST);
         self.lost_out = 0;

@@ -1,4 +1,4 @@
-//! When tests send sets of tracers, and what became of them.
+//! Scripts of tests: when sets of tracers are sent, and their outcomes.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ pub(crate) struct Script {
     answers: Arc<Mutex<Answers>>,
 }
 
-/// What became of the sets.
+/// The outcomes of the sets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Answers {
     /// The first byte of the last set.

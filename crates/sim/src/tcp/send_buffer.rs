@@ -1,12 +1,12 @@
 //! A send buffer whose size the application set (SO_SNDBUF), and the server that fills it.
 //!
-//! The server writes 256 KiB at a time, as the server of the lab does, until the socket takes no more. It
-//! goes on when a third of the buffer is free. Linux counts the memory of the buffers of its queue
-//! (`sk_buff`) and checks it only where a write begins a new one (`tcp_sendmsg_locked`). A full buffer at the
-//! head of the queue is sent at once, one unit of segmentation offload of it (`tcp_push_one`). If the unit
-//! is smaller than the buffer, the rest of the buffer takes as much more without a check, so that a write is
-//! accepted whole while the congestion window has room. If the unit is as large as the buffer, each
-//! 64 KiB of a write needs free memory.
+//! The server writes 256 KiB at a time, as the server of the lab does, until the socket takes no
+//! more. It goes on when a third of the buffer is free. Linux counts the memory of the buffers of
+//! its queue (`sk_buff`) and checks it only where a write begins a new one (`tcp_sendmsg_locked`).
+//! A full buffer at the head of the queue is sent at once, one unit of segmentation offload of it
+//! (`tcp_push_one`). If the unit is smaller than the buffer, the rest of the buffer takes as much
+//! more without a check, so that a write is accepted whole while the congestion window has room. If
+//! the unit is as large as the buffer, each 64 KiB of a write needs free memory.
 
 use std::collections::VecDeque;
 
@@ -56,7 +56,8 @@ pub(super) enum Push {
 }
 
 impl SendBuffer {
-    /// An empty send buffer with SO_SNDBUF of `sndbuf` bytes, for `total` bytes in segments of `payload`.
+    /// An empty send buffer with SO_SNDBUF of `sndbuf` bytes, for `total` bytes in segments of
+    /// `payload`.
     pub fn new(sndbuf: u64, total: u64, payload: u16) -> SendBuffer {
         SendBuffer {
             total,
@@ -71,8 +72,8 @@ impl SendBuffer {
         }
     }
 
-    /// The most bytes that one buffer of the queue holds: of whole segments, what offload takes, and half
-    /// of the receive window (`tcp_xmit_size_goal`, `tcp_bound_to_half_wnd`).
+    /// The maximum of bytes in one buffer of the queue: whole segments, up to the limit of offload
+    /// and half of the receive window (`tcp_xmit_size_goal`, `tcp_bound_to_half_wnd`).
     fn goal(&self) -> u64 {
         (GSO_MAX.min(self.window / 2) / self.payload).max(1) * self.payload
     }
@@ -102,8 +103,8 @@ impl SendBuffer {
         !self.waits || memory + memory / 2 <= self.limit
     }
 
-    /// The server writes up to the end of the last buffer of the queue, or into a new one; `None` if there
-    /// is no free memory, or nothing to write.
+    /// The server writes up to the end of the last buffer of the queue, or into a new one; `None`
+    /// if there is no free memory, or nothing to write.
     pub fn step(&mut self, written: u64, una: u64, nxt: u64) -> Option<(u64, Push)> {
         if self.left == 0 {
             self.left = (self.total - written).min(WRITE);

@@ -1,7 +1,7 @@
 //! The sending side of a connection.
 //!
 //! The order is that of an acknowledgement's way through Linux: scoreboard, RTT, losses and the
-//! state they lead to, the window, and at last what may be sent. States are Linux' too:
+//! state they lead to, the window, and at last the segments to send. States are Linux' too:
 //!
 //! ```text
 //! Open ─ECE─▶ Cwr ─all acknowledged─▶ Open         (window reduced for a mark)
@@ -42,7 +42,7 @@ pub(super) use tracing::{TRACER, front};
 use transmission::chunk;
 use undo::Undo;
 
-/// What a sender is made of.
+/// The parameters of a sender.
 #[derive(Clone, Debug)]
 pub struct SenderConfig {
     /// The congestion control.
@@ -65,7 +65,7 @@ pub struct SenderConfig {
     pub sndbuf: Option<u64>,
 }
 
-/// What the sender does, as it does it.
+/// The actions of a sender.
 pub trait Output {
     /// A segment goes out.
     fn send(&mut self, segment: Segment, retransmission: bool);
@@ -80,7 +80,7 @@ pub trait Output {
 pub enum State {
     /// The client's SYN was answered.
     SynReceived,
-    /// Growing; nothing is amiss, or something was selectively acknowledged but not lost yet.
+    /// Growing; no loss, or something was selectively acknowledged but not lost yet.
     Open,
     /// Reducing, for a mark.
     Cwr,
@@ -102,7 +102,7 @@ impl State {
 /// The sending side of a connection.
 #[derive(Debug)]
 pub struct Sender {
-    /// Payload of a full segment in bytes, as far as announced sizes tell (`mss_cache`).
+    /// Payload of a full segment in bytes, from the announced sizes (`mss_cache`).
     mss: u16,
     /// The same, less the AccECN option (`tcp_current_mss`).
     payload: u16,
@@ -127,7 +127,7 @@ pub struct Sender {
     /// Acknowledgements count marks (AccECN, RFC 9768) instead of echoing them.
     accurate_ecn: bool,
     accecn: Decoder,
-    /// What its own packets tell of marks.
+    /// The report of marks in its own packets.
     accecn_fields: AccEcn,
     /// No counters have arrived since the handshake.
     counters_untested: bool,
@@ -135,7 +135,7 @@ pub struct Sender {
     syn_ecn: Ecn,
     /// Sets of tracers.
     tracing: Tracing,
-    /// The next new segment tells that the window was reduced.
+    /// The next new segment reports that the window was reduced (CWR).
     cwr_pending: bool,
 
     /// A reduction ends when this segment is acknowledged.
@@ -277,12 +277,12 @@ impl Sender {
         self.cc.alpha()
     }
 
-    /// What the congestion control's detector of Classic ECN says, where it has one.
+    /// The report of the congestion control's detector of Classic ECN, if it has one.
     pub fn classic_ecn(&self) -> Option<Report> {
         self.cc.prague()?.classic_ecn()
     }
 
-    /// From now on it sends what an application writes, and the connection stays open.
+    /// From now on it sends the writes of an application, and the connection stays open.
     pub fn serve_application(&mut self, hold: Hold) {
         self.supply = Supply::written(hold, self.mss);
     }
@@ -349,7 +349,7 @@ impl Sender {
         let rtt = if times == 1 { now.since(self.last_sent) } else { stamps.echo.age(now) };
         self.rtt.sample(rtt, 0, 0);
         self.rtt.observe_min(rtt);
-        // RFC 5681 §3.1, but for one retransmission, and where it was in vain: the first SYN-ACK
+        // RFC 5681 §3.1, except after one retransmission, and if that was spurious: the first SYN-ACK
         // arrived (`tcp_init_transfer`, `tcp_try_undo_spurious_syn`).
         if times > 2 && self.backoff > 0 && stamps.echo != first {
             self.decision = self.cc.on_congestion(Congestion::Handshake, false, &self.sample(now));
@@ -442,8 +442,8 @@ impl Sender {
         }
     }
 
-    /// An acknowledgement arrived that a later one overtook. It may tell of blocks that no other one
-    /// told of; the congestion control does not see it (`old_ack` in Linux' `tcp_ack`).
+    /// An acknowledgement arrived that a later one overtook. It may report blocks that no other one
+    /// reported; the congestion control does not see it (`old_ack` in Linux' `tcp_ack`).
     #[cold]
     fn on_old_ack(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
         let una_byte = self.board.una_byte();
@@ -469,7 +469,7 @@ impl Sender {
         self.board.acknowledge(ack.cumulative, sacks, arrival)
     }
 
-    /// Sends what an acknowledgement allows.
+    /// Sends the segments that an acknowledgement allows.
     #[inline]
     fn send_after(&mut self, resend: Resend, now: Time, out: &mut impl Output) {
         if resend == Resend::NewFirst {
@@ -527,7 +527,7 @@ impl Sender {
         }
     }
 
-    /// The time stamps of what is sent now.
+    /// The time stamps of segments that are sent now.
     #[inline]
     fn stamps(&self, now: Time) -> Stamps {
         Stamps { sent: Stamp::at(now), echo: self.ts_recent }

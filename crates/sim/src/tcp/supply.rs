@@ -1,4 +1,4 @@
-//! The send buffer: a number of bytes from the start, or what an application has written.
+//! The send buffer: a number of bytes from the start, or the writes of an application.
 //!
 //! A write joins the last one where that waits. It is cut into segments as it is sent, and the last
 //! of them is pushed. A segment that is not full goes at once (TCP_NODELAY), unless the application asks
@@ -17,11 +17,11 @@ pub(super) struct Supply {
     payload: u16,
     /// How many bytes there are by now; `u64::MAX` without end.
     bytes: u64,
-    /// What is written as time goes on; `None` where all is there from the start.
+    /// Bytes that are written as time goes on; `None` where all are there from the start.
     writes: Option<Box<Writes>>,
 }
 
-/// What an application, or a server with a small send buffer, has written.
+/// The writes of an application, or of a server with a small send buffer.
 #[derive(Clone, Debug)]
 struct Writes {
     /// Where each write ends that had not been acknowledged at the last one.
@@ -76,7 +76,7 @@ impl Supply {
         self.writes.as_mut()?.buffer.as_mut()
     }
 
-    /// Whether nothing is written after what is there.
+    /// Whether nothing is written after the present data.
     #[inline]
     fn is_complete(&self) -> bool {
         match &self.writes {
@@ -85,8 +85,8 @@ impl Supply {
         }
     }
 
-    /// Whether the server writes into its send buffer now, where the client advertised the receive window
-    /// `window`. See [`SendBuffer::is_writable`].
+    /// Whether the server writes into its send buffer now, where the client advertised the receive
+    /// window `window`. See [`SendBuffer::is_writable`].
     pub fn is_writable(&mut self, una: u64, nxt: u64, window: u64) -> bool {
         let written = self.bytes;
         self.buffer().is_some_and(|buffer| {
@@ -173,7 +173,8 @@ impl Supply {
             && !self.is_complete()
             && match writes.hold {
                 Hold::None => false,
-                // Minshall's variant: for another small one only, not for full ones (`tcp_minshall_check`).
+                // Minshall's variant: for another small one only, not for full ones
+                // (`tcp_minshall_check`).
                 Hold::Nagle => writes.small_end > una,
                 Hold::Cork => true,
             }
@@ -271,7 +272,7 @@ mod tests {
         assert_eq!(segments(&supply, 1500), [pushed(FULL)]);
         assert!(!supply.is_over(2948));
         assert_eq!([0, 1448, 1500, 2948].map(|from| supply.writes_left(from)), [2, 2, 1, 0]);
-        // What was acknowledged is forgotten.
+        // Acknowledged data is dropped.
         supply.write(100, 1500);
         assert_eq!(supply.writes.as_ref().unwrap().ends, [2948, 3048]);
         assert_eq!(segments(&supply, 2948), [pushed(100)]);

@@ -23,15 +23,15 @@ use crate::packet::{Ack, MSS, Request, Segment, Stamp, Stamps, Syn, SynAck};
 
 const MS: Duration = Duration::from_millis(1);
 const RTT: Duration = Duration::from_millis(20);
-/// Segments at the start of a connection that are acknowledged one by one: 8 with which the window grows,
-/// and 16 more.
+/// Segments at the start of a connection that are acknowledged one by one: 8 with which the window
+/// grows, and 16 more.
 const ONE_BY_ONE: u64 = 24;
 /// Payload of a full segment.
 const FULL: u16 = MSS as u16;
 /// Segments follow each other on the path, so that no two share an instant.
 const SPACING: Duration = Duration::from_nanos(500);
 
-/// What becomes of a segment.
+/// The outcome of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
     Arrive,
@@ -49,7 +49,7 @@ enum Event {
     Ack(Ack),
 }
 
-/// What the sender hands down.
+/// The segments that the sender hands down.
 #[derive(Default)]
 struct Sent(Vec<(Segment, bool)>);
 
@@ -450,7 +450,7 @@ fn a_retransmission_that_is_lost_after_a_timeout_reduces_the_window_again() {
 
 #[test]
 fn a_lost_tail_is_found_by_a_probe_before_the_timeout() {
-    // The last 2 of 10 segments: no later segment tells of the loss.
+    // The last 2 of 10 segments: no later segment reveals the loss.
     let mut path = transfer(10, lose_first(&[8, 9]));
     path.run(at(Duration::from_secs(10)));
     assert_eq!(path.sender.state(), State::Closed);
@@ -536,7 +536,7 @@ fn a_window_of_prague_is_half_from_the_loss_on() {
     }
     assert_eq!(path.retransmissions(), [200]);
     let (top, highest) = windows.iter().enumerate().max_by_key(|w| w.1).unwrap();
-    // What was in flight let the lost segment go, until the next acknowledgement.
+    // The flight allowed the lost segment, until the next acknowledgement.
     let half = windows[top + 2];
     assert!(half.abs_diff(highest / 2) <= 1, "{windows:?}");
     assert!(windows[top + 2..].windows(2).all(|w| w[0] < w[1]), "{windows:?}");

@@ -73,7 +73,7 @@ fn sample(una: u64, window: u64, rtt: u32, min_rtt: u32, marked: bool) -> Sample
     }
 }
 
-/// The mean of what a round adds when deviation and depth stay at these, over many rounds.
+/// The mean increment of a round with this deviation and depth, over many rounds.
 fn drift<const BITS: u32>(config: &Config, mdev: u32, depth: u32) -> f64 {
     let mut detector = Detector::<BITS>::new(config, false);
     detector.depth = depth;
@@ -82,8 +82,8 @@ fn drift<const BITS: u32>(config: &Config, mdev: u32, depth: u32) -> f64 {
     sum as f64 / f64::from(rounds) / (1u64 << BITS) as f64
 }
 
-/// At V0 the deviation, and at or below D0 the depth, speak for neither: whatever the width of the
-/// score, or else it drifts to one end of its own accord. A published kernel's did.
+/// At V0 the deviation, and at or below D0 the depth, are evidence for neither, for every width of the
+/// score. Otherwise the score drifts to one end, as in a published kernel.
 #[test]
 fn the_score_rests_at_its_references_whatever_its_width() {
     fn check<const BITS: u32>() {
@@ -210,7 +210,7 @@ fn who_waits_for_the_receivers_timer_is_not_measured() {
     assert!(measured(true, Sample { pushed: true, ..single(11) }));
 }
 
-/// It begins to wait when it acknowledged what came before.
+/// It begins to wait when it has acknowledged the earlier data.
 #[test]
 fn who_comes_soon_after_another_did_not_wait_for_the_receivers_timer() {
     let measured = |after: u64| {
@@ -219,7 +219,7 @@ fn who_comes_soon_after_another_did_not_wait_for_the_receivers_timer() {
         detector.on_ack(&other);
         let now_us = 70_000 + after;
         detector.on_ack(&Sample { now_us, ..sample(12, 13, 10_000, 10_000, false) });
-        // It tells nothing of the spacing: others may have been in between.
+        // It is no sample of the spacing: other packets may have been in between.
         assert_eq!(detector.spacing.micros(), 0);
         detector.rtt.is_some()
     };
@@ -398,8 +398,8 @@ fn woken_after(mut detector: Detector<24>, deep: u64, calm: u64) -> f64 {
     detector.report().score
 }
 
-/// What an L4S queue would have marked, had there been one, is told by the first mark: 2 for each
-/// round trip, of which a sixteenth is forgotten in each that follows.
+/// The number of marks that an L4S queue would have set, known from the first mark on: 2 for each
+/// round trip, and the sum decays by a sixteenth in each following round trip.
 #[test]
 fn what_came_unmarked_before_a_mark_is_told_by_it() {
     let after = |deep, calm| woken_after(Detector::new(&Config::best(), false), deep, calm);
@@ -426,8 +426,8 @@ fn the_papers_detector_forgets_what_came_before_a_mark_and_so_do_two_queues() {
     assert!(woken_after(two, 50, 0) < -7.99);
 }
 
-/// No L4S queue lets more than the two packets of its floor wait for 15 ms unmarked: that is known
-/// at once, at a score between the ends as in the time before the first mark.
+/// No L4S queue delays more than the two packets of its floor by 15 ms without a mark. So this
+/// is evidence at once, at a score between the ends as in the time before the first mark.
 #[test]
 fn who_waits_unmarked_as_long_as_classic_packets_do_is_in_a_classic_queue() {
     let config = Config { v: 0.0, d: 0.0, ..Config::best() };
@@ -453,11 +453,11 @@ fn who_waits_unmarked_as_long_as_classic_packets_do_is_in_a_classic_queue() {
     };
     let best = |began, queued, unmarked| after(&config, began, queued, unmarked);
     assert_eq!([best(0.0, 15_001, 3), best(-7.0, 91_000, 6), best(-8.0, 48_000, 4)], [8.0; 3]);
-    // Of two, and of what is only deep, counts the share: m·2/36 and m·4/36, in 2^-8.
+    // Of the two shares, and of the one that is only deep, this counts: m·2/36 and m·4/36, in 2^-8.
     let share = |part: u32| 2.0 * f64::from((part << 8) / 36) / 256.0;
     assert_eq!(best(0.0, 91_000, 2), share(2));
     assert_eq!(best(0.0, 15_000, 4), share(4));
-    // The paper's knows nothing of it.
+    // The paper's rules do not have it.
     let paper = Config { v: 0.0, d: 0.0, ..Config::paper() };
     assert!(after(&paper, 0.0, 91_000, 6) <= 0.0);
 }
@@ -496,15 +496,15 @@ fn on_a_slow_link_the_references_are_what_two_packets_take() {
 
 /// One acknowledgement: how far its round trip was above the lowest, how many packets were
 /// delivered, and whether they were marked.
-type Told = (u32, u32, bool);
+type Report = (u32, u32, bool);
 
 /// A detector whose tracers came back, each after these two acknowledgements.
-fn answered(config: &Config, overtook: bool, before: Told, own: Told) -> Detector<24> {
+fn answered(config: &Config, overtook: bool, before: Report, own: Report) -> Detector<24> {
     let mut detector = Detector::<24>::new(config, true);
     detector.score = 0;
     for i in 2..=7 {
         // Packets 3028 us apart.
-        let ack = |una: u64, (queued, delivered, marked): Told| {
+        let ack = |una: u64, (queued, delivered, marked): Report| {
             let ack = sample(una, 10, 10_000 + queued, 10_000, marked);
             Sample { now_us: una * 3028, delivered, ..ack }
         };
@@ -517,12 +517,12 @@ fn answered(config: &Config, overtook: bool, before: Told, own: Told) -> Detecto
     detector
 }
 
-fn answered_in_order(before: Told, own: Told) -> Detector<24> {
+fn answered_in_order(before: Report, own: Report) -> Detector<24> {
     answered(&Config::best(), false, before, own)
 }
 
-/// A set tells if it waited for more than a packet and 300 us, 3328 us here, marked or not; and its
-/// queue is no L4S one if anything came unmarked after more than a step.
+/// A set is valid if it was delayed by more than a packet and 300 us, 3328 us here, marked or not. Its
+/// queue is no L4S queue if a packet was delayed by more than a step without a mark.
 #[test]
 fn tracers_that_waited_where_packets_come_unmarked_find_one_queue() {
     let unmarked = (STEP + 1, 2, false);
@@ -607,7 +607,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     /// The integers of appendix B follow the real numbers of section 4: no result is further off
-    /// than the last carry (two halves) and what a microsecond is of a small deviation.
+    /// than the last carry (two halves) and the share of a microsecond in a small deviation.
     #[test]
     fn integers_follow_real_numbers(
         base in 2000u32..200_000,

@@ -1,4 +1,4 @@
-//! What a client sends, as it is on the wire.
+//! The packets of a client, in their form on the wire.
 
 use l4s_model::SourceId;
 use l4s_observe::{Contents, EcnFlags, Header, OnWire, Tcp, Wire};
@@ -26,7 +26,8 @@ impl OnWire for Answer<'_> {
 }
 
 impl Sender {
-    /// The client's receive window as far as the server knows: before the first acknowledgement its first one.
+    /// The client's receive window as far as the server knows: before the first acknowledgement its
+    /// first one.
     fn window_of_client(&self) -> u64 {
         self.room_end.saturating_sub(self.board.una_byte())
     }

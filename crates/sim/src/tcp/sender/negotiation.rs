@@ -1,4 +1,4 @@
-//! The server's side of the negotiation of ECN, and what ends it later.
+//! The server's side of the negotiation of ECN, and the events that end its use later.
 
 use l4s_cc::{Cc, Config, CongestionControl, Connection, Marks, reno};
 use l4s_observe::EcnFlags;
@@ -65,7 +65,8 @@ impl Sender {
         self.ecn_on_everything = self.needs_ecn || self.accurate_ecn;
         let marks = if self.accurate_ecn { Marks::Counted } else { self.echo };
         self.accecn_fields = match self.accurate_ecn {
-            // Linux has its option on every segment, once it saw one (`tcp_ecn_option` of 2, the default).
+            // Linux has its option on every segment, once it saw one (`tcp_ecn_option` of 2, the
+            // default).
             true if request.option => AccEcn::with_option(self.ecn.unwrap_or_default()),
             true => AccEcn::ACE,
             false => AccEcn::NONE,
@@ -94,7 +95,8 @@ impl Sender {
         self.accecn.set_payload(payload);
     }
 
-    /// The acknowledgement of the SYN-ACK tells which codepoint that arrived with (RFC 9768 table 4).
+    /// The acknowledgement of the SYN-ACK encodes the codepoint with which that arrived (RFC 9768
+    /// table 4).
     fn test_handshake(&mut self, request: &Request) {
         self.counters_untested = true;
         if !request.option {

@@ -7,14 +7,14 @@ use super::{Output, Probe, Purpose, Sender, State, Timer};
 use crate::packet::Ack;
 use crate::tcp::scoreboard::Delivered;
 
-/// Duplicate acknowledgements, or segments selectively acknowledged, that tell a loss.
+/// Number of duplicate acknowledgements, or of segments selectively acknowledged, that show a loss.
 const DUPTHRESH: u32 = 3;
 /// The least time that a timer for reordering or a probe waits (two jiffies of a 1000 Hz kernel).
 const TIMEOUT_MIN: Duration = Duration::from_millis(2);
 /// A probe of a single segment in flight waits for a delayed acknowledgement (RFC 8985 §7.2).
 const PROBE_DELAYED_ACK: Duration = Duration::from_millis(200);
 
-/// What an acknowledgement tells that may change the state.
+/// The results of an acknowledgement that may change the state.
 pub(super) struct Progress<'a> {
     pub ack: &'a Ack,
     pub delivered: &'a Delivered,
@@ -26,12 +26,12 @@ pub(super) struct Progress<'a> {
     pub ece: bool,
 }
 
-/// What to send first after an acknowledgement.
+/// The segments to send first after an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Resend {
     /// Lost segments.
     Lost,
-    /// New segments: whether they or lost ones arrive tells whether the timeout was one.
+    /// New segments: their arrival, or that of lost ones, shows whether the timeout was spurious.
     NewFirst,
     /// New segments alone.
     Nothing,
@@ -43,7 +43,7 @@ impl Sender {
     }
 
     /// Leaves and enters states for this acknowledgement; returns how many segments it showed to
-    /// be lost, and what to send first.
+    /// be lost, and the segments to send first.
     pub(super) fn decide_state(&mut self, progress: &Progress<'_>, now: Time) -> (u32, Resend) {
         let (una, echo) = (progress.una, progress.ack.stamps.echo);
         if progress.ece {
@@ -126,7 +126,7 @@ impl Sender {
             }
             self.state = State::Open;
         } else if self.frto && self.board.nxt() > self.high_seq {
-            // Step 3a: what came is the new data, or nothing.
+            // Step 3a: the new data arrived, or nothing.
             if progress.delivered.selective || !progress.advanced {
                 self.frto = false;
             }

@@ -1,6 +1,6 @@
 //! Sets of tracers (Fallback §5): a front, a middle that is ECT(0) and may be overtaken, and a rear.
 //! Whichever of the last two comes second is a duplicate at least in part, and the block that
-//! reports it (D-SACK, RFC 2883) tells which one it was.
+//! reports it (D-SACK, RFC 2883) identifies it.
 //!
 //! # Split
 //!
@@ -10,9 +10,9 @@
 //! rear          [1|97 B]       ECT(1)
 //! ```
 //!
-//! One full segment's worth in three packets. The front is a segment, and what is behind it another
-//! one, which middle and rear both carry; whatever of them is lost, that segment is sent again as
-//! any other. The block of the one that comes second ends where the middle ends in both cases, but it
+//! One full segment's worth in three packets. The front is a segment, and the bytes behind it are
+//! another one, which middle and rear both carry; if one of them is lost, that segment is sent again as
+//! any other. The block of the second one to arrive ends where the middle ends in both cases. But it
 //! begins two bytes before the end of the front only if it was the middle, and one byte before it
 //! if it was the rear.
 //!
@@ -29,11 +29,11 @@
 //! rear               [97 B]    ECT(1)
 //! ```
 //!
-//! What a program at the device can send behind a packet of a stock kernel's TCP. The front is a
-//! segment as any other. What follows are no segments: nothing waits for them, and neither window nor
-//! pacing counts them. Each is wholly a duplicate, so that the receiver answers it at once and by
-//! itself, and the order of the answers is that of the copies. A middle before its front is told
-//! apart as above; the block of it comes once more then, with the front.
+//! The form that a program at the device can send behind a packet of a stock kernel's TCP. The
+//! front is a segment as any other. The copies are no segments: nothing waits for them, and neither
+//! window nor pacing counts them. Each is wholly a duplicate, so that the receiver answers each at
+//! once and separately, and the order of the answers is that of the copies. A middle before its
+//! front is recognized as above; its block comes once more then, with the front.
 
 use l4s_cc::prague::{self, TracerSet};
 use l4s_units::{Ecn, Time};
@@ -44,8 +44,8 @@ use crate::tcp::accecn::News;
 
 /// Payload of the middle and the rear: no device takes them for small (Fallback §5.2).
 pub(in crate::tcp) const TRACER: u64 = 98;
-/// Payload of the front of a split set: all three packets together are as long as one of `payload` bytes,
-/// with headers and these options.
+/// Payload of the front of a split set: all three packets together are as long as one of `payload`
+/// bytes, with headers and these options.
 pub(in crate::tcp) fn front(payload: u16, accecn: AccEcn) -> u64 {
     u64::from(payload) - 2 * (HEADER + u64::from(accecn.option_length()) + TRACER)
 }
@@ -105,11 +105,11 @@ pub(super) struct Tracing {
     form: TracerSet,
     /// Where they are, the latest first.
     places: [Place; WAITING],
-    /// What was seen of them.
+    /// Which of them were seen.
     seen: [Seen; WAITING],
 }
 
-/// What answers have told of a set that waits for more of them.
+/// The state of a set that waits for more answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Seen {
     Nothing,
@@ -123,7 +123,7 @@ enum Seen {
     Over,
 }
 
-/// What an answer makes of a set.
+/// The effect of an answer on a set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
     Waits(Seen),
@@ -194,7 +194,7 @@ impl Tracing {
         self.of_block(block).is_some() || self.places.iter().any(of_front)
     }
 
-    /// Whether the acknowledgement is the last one to tell of a set, and whether that came in another
+    /// Whether the acknowledgement is the last one about a set, and whether the set arrived in another
     /// order than it was sent in.
     #[inline]
     pub fn answer(&mut self, ack: &Ack) -> Option<bool> {
@@ -232,10 +232,10 @@ impl Tracing {
         outcome
     }
 
-    /// How many of these marks were a middle's. It carries nothing that its queue should be
-    /// answered for: it is in that of others. The receiver counts it as any packet (RFC 9768
-    /// §3.2.2), so that only bytes give it away. Of copies none is taken out: the program at the
-    /// device that sends them cannot change what a kernel's TCP counts.
+    /// The number of middles among these marks. A middle carries nothing to which its queue's
+    /// signals should apply: it is in the queue of other flows. The receiver counts it as any
+    /// packet (RFC 9768 §3.2.2), so that only bytes reveal it. Copies are not subtracted: the
+    /// program at the device that sends them cannot change the counts of a kernel's TCP.
     #[inline]
     pub fn idle_marks(&self, ack: &Ack, news: News, payload: u16) -> u32 {
         if news.marks == 0 || self.is_unused() || self.form == TracerSet::Copies {
@@ -257,8 +257,8 @@ impl Tracing {
 
 impl Sender {
     /// Whether a set goes with the next segment: a full one of ECT(1) that is not the last, of all or
-    /// of a write, and the congestion control wants to know. Copies could follow any one, but the
-    /// program at the device leaves small ones alone, and behind the last one nobody asks.
+    /// of a write, and the congestion control requests a set. Copies could follow any segment, but the
+    /// program at the device leaves small ones alone, and the last one is not followed by a request.
     #[inline]
     pub(super) fn wants_tracers(&mut self) -> bool {
         self.ecn == Some(Ecn::Ect1) && self.can_trace() && self.cc_wants_tracers()
@@ -365,7 +365,7 @@ mod script {
             }
         }
 
-        /// Marks that acknowledgements told of.
+        /// Marks that acknowledgements reported.
         pub(crate) fn marks(&self) -> u32 {
             self.accecn.marks()
         }
@@ -433,7 +433,7 @@ mod tests {
         for place in sets.into_iter().chain([41_000]) {
             assert_eq!(tracing.answer(&ack(50_000, place, Shape::rear_twice)), None);
         }
-        // What was remembered of a set is not said of the one that takes its place.
+        // The state of a set does not carry over to the one that replaces it.
         for place in 0..WAITING as u64 {
             tracing.sent(60_000 + place * 1000);
         }
@@ -479,7 +479,7 @@ mod tests {
         Earlier,
     }
 
-    /// What a receiver answers to each, in this order. A front that is not among them is sent again.
+    /// The receiver's answer to each, in this order. A front that is not among them is sent again.
     fn answers(order: &[Of]) -> Vec<(Of, Ack)> {
         let mut receiver = Receiver::new(
             Feedback::Accurate { option: true },
@@ -519,8 +519,8 @@ mod tests {
         all
     }
 
-    /// Whatever of a set arrives in whatever order, and whichever answers are lost: the outcome is what
-    /// happened, or there is none. But if a middle is ahead and the answer that says so is lost,
+    /// Any part of a set arrives in any order, and any answers are lost: the outcome is the true order,
+    /// or there is none. But if a middle is ahead and the answer that shows it is lost,
     /// the set looks as if in order.
     #[test]
     fn answers_to_copies_tell_the_order_or_nothing() {

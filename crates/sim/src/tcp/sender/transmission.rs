@@ -1,4 +1,4 @@
-//! Sending: what may go out, in which bursts.
+//! Sending: which segments may go out, and in which bursts.
 
 use l4s_cc::Decision;
 use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
@@ -11,7 +11,7 @@ use crate::tcp::supply::Cut;
 
 /// The most that one unit of segmentation offload holds.
 const GSO_MAX: u64 = 65_536;
-/// What counts as just now, or near, where bursts are concerned.
+/// The time that counts as recent, or near, for bursts.
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 /// Segments per buffer that an application's data waits in: as many as offload can take.
@@ -94,7 +94,7 @@ impl Sender {
             if left == 0 || quota == 0 || self.pace.holds_back(now) {
                 break;
             }
-            // Waiting makes no larger burst of what the application wrote in one piece.
+            // Waiting does not merge the application's writes into a larger burst.
             let rest_fits = left.min(self.chunk_left.into()) <= u64::from(quota);
             if !ONE && !rest_fits && self.should_defer(quota, now) {
                 limited = true;
@@ -112,7 +112,7 @@ impl Sender {
                     break;
                 }
             }
-            // What a unit has beyond its chunk it takes from the next one.
+            // Bytes of a unit beyond its chunk are taken from the next chunk.
             self.chunk_left = match self.chunk_left.checked_sub(unit) {
                 Some(0) => chunk(self.payload),
                 Some(rest) => rest,
@@ -167,8 +167,8 @@ impl Sender {
         self.transmit(now, out);
     }
 
-    /// A segment is held back that is not full. Where nothing is in flight, no acknowledgement will let it
-    /// go: a timer does (`tcp_check_probe_timer`).
+    /// A segment is held back that is not full. Where nothing is in flight, no acknowledgement will
+    /// let it go: a timer does (`tcp_check_probe_timer`).
     #[cold]
     fn wait_for_more(&mut self, now: Time) {
         if self.board.packets_out() == 0 && self.timer == Timer::OFF {
@@ -207,7 +207,7 @@ impl Sender {
     /// Whether each segment asks for an acknowledgement at once.
     #[inline]
     fn asks_for_prompt_ack(&self) -> bool {
-        self.cc.prague().is_some_and(|prague| prague.pushes())
+        self.cc.prague().is_some_and(|prague| prague.sets_psh())
     }
 
     /// Accounts for `segments` that left, paced at `rate`.

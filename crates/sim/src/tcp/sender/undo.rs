@@ -1,11 +1,11 @@
-//! Whether the last reduction answered a loss that was none: what was sent again was only late.
+//! Detects a reduction for a spurious loss: the retransmitted data was only late.
 //!
-//! There are three signs of that, as in Linux (`tcp_try_undo_*`), and a sender who finds one takes
+//! There are three signs of that, as in Linux (`tcp_try_undo_*`). A sender that finds one takes
 //! the reduction back:
 //!
 //! 1. An acknowledgement of something that was sent again echoes a time stamp from before the first
 //!    retransmission: it is the original that arrived (the Eifel algorithm, RFC 3522 §3.2).
-//! 2. D-SACK says of every retransmission that it came twice (RFC 3708 §3).
+//! 2. D-SACK reports every retransmission as a duplicate (RFC 3708 §3).
 //! 3. After a timeout something arrives that was sent once, before it (F-RTO, RFC 5682 §3.1):
 //!    [`super::Sender`] sees that by itself.
 
@@ -13,7 +13,7 @@ use l4s_cc::Window;
 
 use crate::packet::Stamp;
 
-/// What is known of the last reduction for a loss.
+/// The state of the last reduction for a loss.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
     /// The first byte not acknowledged when it began; none where there is nothing to take back.
@@ -22,7 +22,7 @@ pub(super) struct Undo {
     prior: Option<Window>,
     /// The time stamp of the first retransmission in this recovery; none before it.
     first_resent: Option<Stamp>,
-    /// Retransmissions of which no D-SACK has told; none before the first one.
+    /// Retransmissions that no D-SACK has reported; none before the first one.
     unreported: Option<u32>,
 }
 
@@ -39,7 +39,7 @@ impl Undo {
         self.first_resent = None;
     }
 
-    /// A mark asks for the reduction, whatever becomes of the losses.
+    /// A mark requires the reduction, independent of the losses.
     pub fn is_due_to_mark(&mut self) {
         self.prior = None;
     }
@@ -56,7 +56,7 @@ impl Undo {
         self.unreported = Some(self.unreported.unwrap_or(0) + 1);
     }
 
-    /// D-SACK tells that the segment that begins with this byte came twice.
+    /// D-SACK reports that the segment that begins with this byte came twice.
     pub fn came_twice(&mut self, seq: u64) {
         if self.from.is_some_and(|from| seq >= from) {
             self.unreported = self.unreported.map(|left| left.saturating_sub(1));
@@ -68,7 +68,7 @@ impl Undo {
         self.from.is_some() && self.unreported == Some(0)
     }
 
-    /// What an acknowledgement with this echo acknowledged for the first time was only late.
+    /// Whether the data that was newly acknowledged with this echo was only late.
     pub fn was_late(&self, echo: Stamp) -> bool {
         self.from.is_some() && self.first_resent.is_none_or(|first| echo.is_before(first))
     }

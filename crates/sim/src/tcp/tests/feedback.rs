@@ -1,4 +1,4 @@
-//! What acknowledgements tell of marks and duplicates.
+//! Reports of marks and duplicates in acknowledgements.
 
 use super::*;
 
@@ -21,8 +21,8 @@ fn echoed(echo: Feedback, marks: &[bool]) -> Vec<(u64, bool)> {
     acks
 }
 
-/// RFC 8257 §3.2: a change of state flushes what was delayed with the old state, and is itself
-/// acknowledged at once.
+/// RFC 8257 §3.2: a change of state flushes the acknowledgement that was delayed with the old state,
+/// and is itself acknowledged at once.
 #[test]
 fn dctcp_echo_is_exact() {
     let marks = [false, false, false, true, true, true, false, false];
@@ -146,8 +146,8 @@ fn a_duplicate_is_reported_once() {
     assert_eq!(acks[5].newest_block(), second);
 }
 
-/// Linux' `tcp_enter_quickack_mode`: the acknowledgement of what came twice and 15 more, one by one.
-/// Above a hole it does not hurry.
+/// Linux' `tcp_enter_quickack_mode`: the acknowledgement of a duplicate and 15 more, one by one.
+/// Above a hole acknowledgements are not immediate.
 #[test]
 fn what_came_twice_makes_the_receiver_hurry() {
     let acks_after = |twice: &[u64]| {

@@ -1,5 +1,5 @@
-//! The negotiation of ECN between a client and a server, over paths that lose or change what they
-//! send.
+//! The negotiation of ECN between a client and a server, over paths that lose or change their
+//! packets.
 
 use l4s_aqm::Packet as _;
 use l4s_model::{FlowId, SourceId};
@@ -18,7 +18,7 @@ fn flags(ace: u8) -> EcnFlags {
     EcnFlags::of_ace(ace)
 }
 
-/// What a server sends.
+/// The packets of a server.
 #[derive(Default)]
 struct Wire {
     syn_acks: Vec<(Ecn, EcnFlags)>,
@@ -37,7 +37,7 @@ impl Output for Wire {
     fn round_trip(&mut self, _: Duration) {}
 }
 
-/// A server, and what it has sent.
+/// A server, and its packets.
 struct Server {
     sender: Sender,
     wire: Wire,
@@ -89,7 +89,8 @@ impl Server {
         self.wire.data[0].ecn
     }
 
-    /// An acknowledgement of `segments` segments without data arrives. Returns whether the window was reduced.
+    /// An acknowledgement of `segments` segments without data arrives. Returns whether the window
+    /// was reduced.
     fn on_ack(&mut self, segments: u64, ace: u8, ce: Option<u32>, ms: u64) -> bool {
         self.on_counters(segments, ace, ce.map(|ce| ByteCounters { ce, ..INITIAL_BYTES }), ms)
     }
@@ -150,7 +151,7 @@ fn unanswered(client: &mut Client, syns: usize) -> Vec<(Ecn, u8)> {
     seen
 }
 
-// --- What each end makes of the flags --------------------------------------------------------------
+// --- How each end reads the flags ------------------------------------------------------------------
 
 /// RFC 9768 table 2 and §3.1.3, RFC 3168 §6.1.1: the mode of a client for each SYN-ACK.
 #[test]
@@ -180,7 +181,7 @@ fn a_server_takes_unknown_flags_for_accecn() {
     }
 }
 
-/// RFC 9768 tables 2 to 4: SYN-ACK and its acknowledgement tell how the one before them arrived.
+/// RFC 9768 tables 2 to 4: SYN-ACK and its acknowledgement report how the one before them arrived.
 #[test]
 fn each_end_reflects_the_codepoint_that_arrived() {
     for (ecn, ace) in CODEPOINTS.into_iter().zip([0b010, 0b011, 0b100, 0b110]) {
@@ -213,14 +214,14 @@ fn prague_does_without_ecn_where_the_client_has_that_of_rfc_3168_only() {
     assert_eq!(server.on_syn(0b011, Ecn::NotEct), (Ecn::NotEct, NO_FLAGS));
     assert_eq!(server.on_request(0, false), Ecn::NotEct);
     assert_eq!(server.sender.alpha(), None, "it goes on as Reno");
-    // Over ECT(0) it takes what there is.
+    // Over ECT(0) it uses the available mode.
     let mut server = Server::new(Config::Prague(prague::Config::default()), Ecn::Ect0);
     assert_eq!(server.on_syn(0b011, Ecn::NotEct), (Ecn::Ect0, flags(0b001)));
     assert_eq!(server.on_request(0, false), Ecn::Ect0);
     assert!(server.sender.alpha().is_some());
 }
 
-/// Whatever the handshake decides.
+/// With every result of the handshake.
 #[test]
 fn the_initial_window_is_that_of_the_scenario() {
     let controls = [
@@ -280,7 +281,7 @@ fn a_latched_echo_leaves_dctcp_a_window_far_below_its_own() {
     assert!(latched < exact / 2.0 && latched > reno, "{exact}, {latched}, {reno}");
 }
 
-// --- What is sent again ----------------------------------------------------------------------------
+// --- Retransmissions -------------------------------------------------------------------------------
 
 /// RFC 9768 §3.1.4.1; RFC 3168 §6.1.1.1 as in Linux.
 #[test]
@@ -297,8 +298,8 @@ fn a_syn_that_is_not_answered_is_sent_again_without_ecn() {
     assert_eq!(unanswered(&mut client(Feedback::None, not), 2), [(not, 0), (not, 0)]);
 }
 
-/// RFC 9768 §3.1.5: the mode is that of the first SYN. What the client thinks is not known after a SYN
-/// without flags, so data is Not-ECT; the SYN-ACK goes on to offer AccECN.
+/// RFC 9768 §3.1.5: the mode is that of the first SYN. The client's mode is unknown after a SYN
+/// without flags, so data is Not-ECT; the SYN-ACK continues to offer AccECN.
 #[test]
 fn a_server_keeps_its_mode_whatever_later_syns_say() {
     let mut server = Server::prague();
@@ -314,7 +315,7 @@ fn a_server_keeps_its_mode_whatever_later_syns_say() {
     assert_eq!(server.on_syn(0b111, Ecn::Ect1), (Ecn::NotEct, NO_FLAGS));
 }
 
-/// RFC 9768 §3.1.5: each SYN-ACK tells how the SYN before it arrived.
+/// RFC 9768 §3.1.5: each SYN-ACK reports how the SYN before it arrived.
 #[test]
 fn a_server_feeds_back_the_codepoint_of_the_latest_syn() {
     let mut server = Server::prague();
@@ -427,7 +428,7 @@ fn the_first_syn_ack_has_the_option() {
     assert_eq!(lengths(0b000), [60, 60]);
 }
 
-// --- Paths that change what they carry -------------------------------------------------------------
+// --- Paths that change packets ---------------------------------------------------------------------
 
 /// RFC 9768 table 4, for a SYN-ACK that was sent as ECT(1).
 #[test]
@@ -455,7 +456,7 @@ fn the_acknowledgement_of_the_syn_ack_tells_what_the_path_does() {
         assert_eq!(server.on_ack(2, cep + 1, Some(1448), 42), answers, "{ace:03b}");
         assert_eq!(server.last_data(), data, "{ace:03b}");
     }
-    // A SYN-ACK that was sent as Not-ECT and arrived as ECT(0): the path sets what it should not.
+    // A SYN-ACK that was sent as Not-ECT and arrived as ECT(0): the path sets it illegally.
     let mut server = Server::cubic();
     server.on_syn(0b111, Ecn::NotEct);
     assert_eq!(server.on_request(0b100, true), Ecn::NotEct);
@@ -511,7 +512,7 @@ fn a_stripped_option_leaves_the_three_bits() {
         server.on_syn(0b111, Ecn::Ect1);
         server.on_request(0b011, option);
         server.on_ack(1, 5, later, 41);
-        // Ten segments more, of which as many are marked as three bits say, or eight more.
+        // Ten more segments: the three bits give the number of marks, or eight more.
         server.on_ack(10, 6, later, 61);
         server.sender.marks()
     };
@@ -551,7 +552,7 @@ fn a_client_that_is_not_heard_drops_the_option() {
         });
     }
     assert_eq!(options, [true, true, true, true, true, false, false]);
-    // What comes twice counts twice.
+    // A duplicate counts twice.
     assert_eq!(bytes, ByteCounters { ect1: 1 + 5 * u32::from(FULL), ..INITIAL_BYTES });
 }
 
@@ -577,10 +578,11 @@ fn cleared_flags_leave_both_ends_without_ecn() {
     }
 }
 
-// --- What a client knows of its path -----------------------------------------------------------------
+// --- The client's knowledge of its path --------------------------------------------------------------
 
-/// No acknowledgement is delayed for longer than the RTT that the handshake measured, or 40 ms where that is
-/// less (`tcp_send_delayed_ack`). Of a path that has changed since a client that only receives knows nothing.
+/// No acknowledgement is delayed for longer than the RTT that the handshake measured, or 40 ms
+/// where that is less (`tcp_send_delayed_ack`). A client that only receives does not notice a later
+/// change of the path.
 #[test]
 fn a_client_knows_the_rtt_of_its_handshake_alone() {
     let waits = |rtt_ms: u64| {

@@ -1,4 +1,4 @@
-//! Time stamps, and what they tell: round trips of what was sent twice, and that something which was
+//! Time stamps: round trips of data that was sent twice, and signs that data which was
 //! thought lost was only late.
 
 use super::*;
@@ -14,7 +14,7 @@ fn after(
     path
 }
 
-/// What is sent from 70 ms on waits until half a second after the start.
+/// Segments that are sent from 70 ms on wait until half a second after the start.
 fn held(s: &Segment) -> Fate {
     let is_held = !s.stamps.sent.is_before(Stamp::at(at(MS * 70)));
     if is_held { Fate::Held(at(MS * 500)) } else { Fate::Arrive }
@@ -30,7 +30,7 @@ fn a_timeout_for_what_is_late_is_taken_back() {
     assert!(path.sender.window().cwnd > 60, "{}", path.sender.window().cwnd);
 }
 
-/// RFC 5682 §3.1: the retransmission arrives first, but so does what was sent once.
+/// RFC 5682 §3.1: the retransmission arrives first, but so does data that was sent once.
 #[test]
 fn new_segments_tell_that_a_timeout_was_none() {
     let path = after(1200, |s, again| if again { Fate::Arrive } else { held(s) });
@@ -51,8 +51,8 @@ fn a_fast_retransmission_of_what_comes_twice_is_taken_back() {
     assert_eq!(path.sender.window().threshold(), None, "nothing was lost");
 }
 
-/// RFC 8985 §6.2 step 4: where segments are overtaken, the window grows until it holds them. They are late by
-/// three quarters of an RTT. Later nothing is sent twice.
+/// RFC 8985 §6.2 step 4: where segments are overtaken, the window grows until it holds them. They
+/// are late by three quarters of an RTT. Later nothing is sent twice.
 #[test]
 fn what_is_late_again_and_again_is_waited_for() {
     let path = after(3_000, |s, again| match s.number() {

@@ -1,4 +1,4 @@
-//! What a receiver makes of segments that arrive in any order, overlap and come again.
+//! A receiver with segments that arrive in any order, overlap and are repeated.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +12,8 @@ const STREAM: u64 = 40;
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
-    /// Every byte is passed on once and in order; nothing is acknowledged that did not arrive; and D-SACK tells
-    /// of bytes that had arrived before.
+    /// Every byte is passed on once and in order; only data that arrived is acknowledged; and
+    /// D-SACK reports bytes that had arrived before.
     #[test]
     fn a_receiver_knows_which_bytes_it_has(
         segments in prop::collection::vec((0..STREAM, 1..12_u16), 1..60),
@@ -51,8 +51,8 @@ proptest! {
     }
 }
 
-/// After 100 full segments, when nothing but the segments decides, 20 of `payload` come 10 ms apart: how many
-/// of them are acknowledged as they arrive.
+/// After 100 full segments, when nothing but the segments decides, 20 of `payload` come 10 ms
+/// apart: how many of them are acknowledged as they arrive.
 fn acknowledged_at_once(payload: u16, options: u16, push: bool) -> usize {
     let mut receiver = Receiver::new(Feedback::None, RTT, MSS as u16, None);
     let (mut seq, mut at_once) = (0, 0);
@@ -67,9 +67,9 @@ fn acknowledged_at_once(payload: u16, options: u16, push: bool) -> usize {
     at_once
 }
 
-/// A segment that is not full is taken for pushed, and acknowledged at once. But two of the same size
-/// in a row may be full ones of a path with a smaller MTU, if they are long enough, 536 B with time stamps
-/// or 88 B without PSH: then every second one is (`tcp_measure_rcv_mss`).
+/// A segment that is not full counts as pushed, and is acknowledged at once. But two of the same size
+/// in a row may be full ones of a path with a smaller MTU, if they are long enough: 536 B with time
+/// stamps, or 88 B without PSH. Then every second one is acknowledged (`tcp_measure_rcv_mss`).
 #[test]
 fn two_short_segments_of_one_size_are_taken_for_full_ones() {
     for push in [true, false] {

@@ -1,17 +1,17 @@
-//! Public test cases of Linux' TCP as scripts of the simulated sender: what it sends at which
+//! Public test cases of Linux' TCP as scripts of the simulated sender: its segments at each
 //! acknowledgement, its states and its windows.
 //!
 //! Facts are those of google/packetdrill, `gtests/net/tcp`, whose file each test names. Segments have
-//! 1000 B here as there, so that a range of segments stands for their bytes. Connections there have no time
-//! stamps; here each acknowledgement echoes the present, so that no time stamp tells anything, or one that
-//! tells the RTT.
+//! 1000 B here as there, so that a range of segments stands for their bytes. Connections there have
+//! no time stamps; here each acknowledgement echoes the present, so that no time stamp gives a
+//! sample, or one that gives the RTT.
 
 use super::*;
 use l4s_model::Hold;
 
 const SEGMENT: u64 = 1000;
 
-/// A server with Cubic that an application writes to, and what it has sent since it was last asked.
+/// A server with Cubic that an application writes to, and the segments sent since the last query.
 struct Case {
     sender: Sender,
     now: Time,
@@ -178,7 +178,7 @@ fn a_segment_out_of_order_changes_no_window() {
     case.wait(100).ack(0, &[(1, 2)]).has_window(10).is_in(State::Open);
 }
 
-/// `sack/sack-shift-sacked-2-6-8-3-9-nofack`: blocks in any order, and what they leave as lost.
+/// `sack/sack-shift-sacked-2-6-8-3-9-nofack`: blocks in any order, and the segments left as lost.
 #[test]
 fn blocks_come_in_any_order() {
     let mut case = Case::connected(100, None);
@@ -200,7 +200,7 @@ fn blocks_come_in_any_order() {
 
 // --- Proportional rate reduction (RFC 9937) ----------------------------------------------------------
 
-/// `fast_recovery/prr-ss-10pkt-lost-1`: what is in flight is the threshold all along.
+/// `fast_recovery/prr-ss-10pkt-lost-1`: the flight equals the threshold throughout.
 #[test]
 fn a_reduction_sends_a_segment_for_each_that_arrives() {
     let mut case = Case::connected(100, None);
@@ -215,7 +215,8 @@ fn a_reduction_sends_a_segment_for_each_that_arrives() {
     case.wait(20).ack(10, &[]).sends(&[16]).is_in(State::Open).has_window(7).has_threshold(7);
 }
 
-/// `fast_recovery/prr-ss-30pkt-lost1_4`: the first four are lost. Afterwards a window of the threshold goes out at once.
+/// `fast_recovery/prr-ss-30pkt-lost1_4`: the first four are lost. Afterwards a window of the
+/// threshold goes out at once.
 #[test]
 fn a_reduction_ends_with_a_window_of_the_threshold() {
     let mut case = Case::connected(10, None);
@@ -243,7 +244,8 @@ fn a_reduction_grows_back_where_losses_took_more() {
     case.wait(10).ack(1, &[(4, 12)]).sends(&[14, 15]);
 }
 
-/// `fast_recovery/prr-ss-ack-below-snd_una-cubic`: blocks of an acknowledgement that was overtaken count.
+/// `fast_recovery/prr-ss-ack-below-snd_una-cubic`: blocks of an acknowledgement that was overtaken
+/// count.
 #[test]
 fn an_old_acknowledgement_tells_of_blocks() {
     let mut case = Case::connected(10, None);
@@ -271,8 +273,9 @@ fn an_acknowledgement_older_than_the_window_tells_nothing() {
     case.ack(30, &[(71, 74)]).is_in(State::Recovery);
 }
 
-/// `cwnd_moderation/cwnd-moderation-ecn-enter-cwr-no-moderation-700`: a mark while the window is not used. The
-/// file has a window of 4: three in flight, and one. It is of kernels without SafeACK, which adds another.
+/// `cwnd_moderation/cwnd-moderation-ecn-enter-cwr-no-moderation-700`: a mark while the window is
+/// not used. The file has a window of 4: three in flight, and one. It is of kernels without
+/// SafeACK, which adds another.
 #[test]
 fn a_mark_reduces_the_window_to_what_is_in_flight_and_two_more() {
     let mut case = Case::connected(100, Some(Ecn::Ect0));
@@ -367,7 +370,7 @@ fn nagles_algorithm_has_one_small_segment_in_flight() {
     write_bytes(&mut case, 300);
     write_bytes(&mut case, 500);
     assert_eq!(ends(&mut case), [0; 0]);
-    // What is there in full segments goes: 300 + 500 + 400 B are one, and 200 B more.
+    // Full segments go at once: 300 + 500 + 400 B are one, and 200 B more.
     write_bytes(&mut case, 400);
     assert_eq!(ends(&mut case), [1100]);
     // The small one arrived.
@@ -375,8 +378,8 @@ fn nagles_algorithm_has_one_small_segment_in_flight() {
     assert_eq!(ends(&mut case), [1300]);
 }
 
-/// A cork waits for a full segment; or, where nothing is in flight, for a retransmission timeout, here the
-/// round trip and 200 ms.
+/// A cork waits for a full segment; or, where nothing is in flight, for a retransmission timeout,
+/// here the round trip and 200 ms.
 #[test]
 fn a_cork_waits_for_a_full_segment_or_a_timeout() {
     let mut case = Case::holding(Hold::Cork, 100, None);

@@ -1,5 +1,5 @@
-//! Sets of tracers on a path that overtakes, marks and loses what a test says: what both forms have
-//! in common, and each its own.
+//! Sets of tracers on a path that overtakes, marks and loses as a test requires: the common part of both
+//! forms, and each form's own.
 
 mod copies;
 mod split;
@@ -28,8 +28,8 @@ enum Of {
 
 const FORMS: [TracerSet; 2] = [TracerSet::Split, TracerSet::Copies];
 
-/// A Prague connection that sends a set of this form per round trip. `fate` is told what of a set a
-/// segment is, and whether it is sent again.
+/// A Prague connection that sends a set of this form per round trip. `fate` receives the role of each
+/// segment in its set, and whether it is sent again.
 fn traced(
     form: TracerSet,
     size: Option<u64>,
@@ -50,7 +50,7 @@ fn traced(
     (follow(script.clone(), size, fate), script)
 }
 
-/// Whether what is sent for the first time is the rear of a set: it begins before others ended.
+/// Whether a segment sent for the first time is the rear of a set: it begins before others ended.
 fn is_rear(s: &Segment) -> bool {
     [TRACER, TRACER - 1].contains(&s.payload.into()) && !s.fin && s.ecn == Ecn::Ect1
 }
@@ -127,7 +127,7 @@ fn a_middle_before_its_front_was_not_in_one_queue_with_it() {
     }
 }
 
-/// What is lost of a set and of the stream is sent again, as any segment; the set has no outcome.
+/// Lost packets of a set and of the stream are sent again, as any segment; the set has no outcome.
 #[test]
 fn a_part_that_is_lost_tells_nothing_and_is_repaired_if_anybody_misses_it() {
     for (form, lost, missed) in [

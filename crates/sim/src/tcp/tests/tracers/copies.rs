@@ -30,8 +30,9 @@ fn a_set_is_a_full_segment_and_its_end_twice() {
     assert!(stream.iter().enumerate().all(|(n, s)| s.seq == n as u64 * u64::from(PAYLOAD)));
 }
 
-/// The set goes along with a stream that is what it would be without: the same losses found, and the
-/// same window. But the receiver hurries for some time, so that the next segments go a little earlier.
+/// The set does not change the stream that it goes along with: the same losses are found, with the
+/// same window. But the receiver acknowledges immediately for some time, so that the next segments go
+/// a little earlier.
 #[test]
 fn nothing_of_a_set_changes_the_stream() {
     // One in 200 is lost, and others are marked, whether they are fronts or not.
@@ -91,7 +92,7 @@ fn an_answer_is_nothing_to_the_sender() {
     }
 }
 
-/// The program at the device that sends copies does not change what TCP counts.
+/// The program at the device that sends copies does not change the counts of TCP.
 #[test]
 fn a_marked_copy_counts_as_any_mark() {
     let (_, _, clean) = marked(TracerSet::Copies, Of::None);

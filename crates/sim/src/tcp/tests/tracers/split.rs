@@ -27,7 +27,7 @@ fn a_set_is_three_packets_as_long_as_one() {
         assert_eq!([first.ecn, rear.ecn], [Ecn::Ect1; 2]);
         let payload = u64::from(first.payload) + 2 * TRACER;
         assert_eq!(payload + 3 * (HEADER + option), MSS + HEADER);
-        // What follows has no gap.
+        // The following data has no gap.
         assert!(seen.get(n + 2).is_none_or(|next| next.seq == end + TAIL));
         assert!(n < 2 || bytes(seen[n - 2]).1 == from);
     }
@@ -45,7 +45,7 @@ fn a_marked_middle_changes_nothing_and_a_marked_rear_does() {
     assert!(window < clean * 0.95, "{window} {clean}");
 }
 
-/// Sets in what an application writes: a write is delivered when its bytes are there, and the last
+/// Sets in the writes of an application: a write is delivered when its bytes are there, and the last
 /// segment of everything is pushed.
 #[test]
 fn each_write_has_its_own_bytes_whatever_is_lost() {

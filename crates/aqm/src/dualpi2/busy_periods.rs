@@ -1,14 +1,14 @@
-//! What of a packet's wait is the link's, and not the queue's.
+//! The part of a packet's wait that is caused by the link, and not by the queue.
 //!
 //! ```text
 //! taken   ▏▏▏▏▏▏              ▏▏▏▏▏▏▏▏             a link that takes packets in turns
 //!              └── pause ─────┘
-//! packet        arrives ······▏goes                it waits for the link, whatever is in the queue
-//! packet  arrives ············|····▏goes           what it waits beyond the pause is queue
+//! packet        arrives ······▏goes                it waits for the link, independent of the queue
+//! packet  arrives ············|····▏goes           its wait beyond the pause is queue
 //! ```
 //!
-//! A link that sends in bursts makes every packet wait for its turn, and marks for that wait slow
-//! senders down that have no queue. At a low rate one packet in transmission is such a pause.
+//! A link that sends in bursts makes every packet wait for its turn. Marks for that wait slow down
+//! senders that have no queue. At a low rate one packet in transmission is such a pause.
 
 use l4s_units::{Duration, Time};
 
@@ -18,7 +18,7 @@ const TURN: Duration = Duration::from_micros(50);
 
 /// The turns of a link.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Turns {
+pub(super) struct BusyPeriods {
     /// When the present one began, and the one before ended.
     began: Time,
     ended: Time,
@@ -26,7 +26,7 @@ pub(super) struct Turns {
     last: Time,
 }
 
-impl Turns {
+impl BusyPeriods {
     /// A packet is taken.
     #[inline]
     pub fn take(&mut self, now: Time) {
@@ -54,27 +54,35 @@ mod tests {
 
     #[test]
     fn the_last_pause_is_the_links_and_everything_before_the_queues() {
-        let mut turns = Turns::default();
+        let mut periods = BusyPeriods::default();
         for us in [1000, 1000, 1010, 5000] {
-            turns.take(at(us));
+            periods.take(at(us));
         }
         // The pause is from 1010 to 5000.
         for (arrival, wait) in [(5000, 0), (3000, 0), (1010, 0), (900, 110), (0, 1010)] {
-            assert_eq!(turns.wait(at(arrival), at(5000)), Duration::from_micros(wait), "{arrival}");
+            assert_eq!(
+                periods.wait(at(arrival), at(5000)),
+                Duration::from_micros(wait),
+                "{arrival}"
+            );
         }
         // Later in the same turn.
-        turns.take(at(5040));
+        periods.take(at(5040));
         for (arrival, wait) in [(5040, 0), (5010, 30), (3000, 40), (900, 150)] {
-            assert_eq!(turns.wait(at(arrival), at(5040)), Duration::from_micros(wait), "{arrival}");
+            assert_eq!(
+                periods.wait(at(arrival), at(5040)),
+                Duration::from_micros(wait),
+                "{arrival}"
+            );
         }
     }
 
     #[test]
     fn a_fast_link_has_no_pauses() {
-        let mut turns = Turns::default();
+        let mut periods = BusyPeriods::default();
         for us in (1000..9000).step_by(12) {
-            turns.take(at(us));
+            periods.take(at(us));
         }
-        assert_eq!(turns.wait(at(7000), at(8992)), Duration::from_micros(1992));
+        assert_eq!(periods.wait(at(7000), at(8992)), Duration::from_micros(1992));
     }
 }
