@@ -22,7 +22,11 @@ COPIES = ROOT / "target" / "prose"
 # The areas that `make prose` and CI check. Add an area when its text follows the rules.
 AREAS = [
     ".ci",
+    "CONTRIBUTING.md",
     "Makefile",
+    "README.md",
+    "SECURITY.md",
+    "STYLE.md",
     "action.yml",
     "crates/aqm/src",
     "crates/bottleneck/src",
@@ -45,6 +49,10 @@ AREAS = [
     "crates/sim/src",
     "crates/substrate/src",
     "crates/units/src",
+    "docs/explanation",
+    "docs/guides",
+    "docs/index.md",
+    "docs/tutorials",
     "python/build",
     "python/l4s",
     "python/src",
