@@ -108,6 +108,11 @@ pub enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// Write the manual pages, one per command, into a folder
+    Man {
+        /// The folder
+        dir: PathBuf,
+    },
 }
 
 /// The commands of `l4s host`.

@@ -98,6 +98,9 @@ fn main() -> ExitCode {
             clap_complete::generate(shell, &mut Args::command(), "l4s", &mut text);
             print(&String::from_utf8_lossy(&text))
         }
+        Command::Man { dir } => std::fs::create_dir_all(&dir)
+            .and_then(|()| clap_mangen::generate_to(Args::command(), &dir))
+            .map_err(|error| Failure::Run(format!("{}: {error}", dir.display()))),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
