@@ -71,6 +71,8 @@ fn compile(clang: &str, program: &str, out: &Path) -> Result<(), String> {
     let output = Command::new(clang)
         // -mcpu=v3 is Linux 5.1. -g makes the types that CO-RE needs.
         .args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Wno-unused-function"])
+        // Line numbers name files, and a path of this machine would make each build another one.
+        .arg("-fdebug-compilation-dir=.")
         .arg("-c")
         .arg(format!("src/bpf/{program}.bpf.c"))
         .arg("-o")
