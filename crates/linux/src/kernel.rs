@@ -28,8 +28,9 @@ impl Kernel {
         };
         if !path.is_file() {
             return Err(format!(
-                "no kernel at {}: `make linux` builds it (some minutes, once)",
-                path.display()
+                "no kernel at {}: `make linux` builds it in a clone of l4s {} (some minutes, once)",
+                path.display(),
+                env!("CARGO_PKG_VERSION")
             ));
         }
         // Our Prague in it would misread the settings of another version.

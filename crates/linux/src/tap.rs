@@ -112,7 +112,8 @@ impl Tap {
             message.msg_hdr.msg_iov = &raw mut pieces[n];
             message.msg_hdr.msg_iovlen = 1;
             message.msg_hdr.msg_control = controls[n].as_mut_ptr().cast();
-            message.msg_hdr.msg_controllen = CONTROL;
+            // glibc and musl have these integers in different sizes.
+            message.msg_hdr.msg_controllen = CONTROL as _;
             message
         });
         // SAFETY: every header points to a name, to one piece and to control space that live in
@@ -122,7 +123,7 @@ impl Tap {
                 self.socket.as_raw_fd(),
                 messages.as_mut_ptr(),
                 BATCH as u32,
-                libc::MSG_DONTWAIT,
+                libc::MSG_DONTWAIT as _,
                 core::ptr::null_mut(),
             )
         };
