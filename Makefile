@@ -46,7 +46,13 @@ python: build ## the Python package in .venv, with its tests and notebooks
 	@.venv/bin/mypy
 	@.venv/bin/pytest --quiet --mpl
 
-wheel: ## wheels for Linux on x86-64 and aarch64, in dist (installs a cross compiler)
+dist: ## releases, in dist: static command, .deb, wheels, images, checksums (x86-64 and aarch64)
+	@scripts/dist.sh
+
+test-dist: ## install and use what `make dist` made, in bare Debians without a compiler (as root)
+	@scripts/test-dist.sh
+
+wheel: ## only the wheels, in dist
 	@scripts/wheel.sh
 
 test: setup ## every test that is quick

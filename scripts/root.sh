@@ -38,6 +38,7 @@ if [ "$arch" = arm64 ] && [ "$(uname -m)" != aarch64 ]; then
     [ -e $formats/register ] || mount -t binfmt_misc binfmt_misc $formats
     if [ ! -e $formats/qemu-aarch64 ]; then
         trap 'echo -1 >$formats/qemu-aarch64' EXIT
+        trap 'exit 130' INT TERM
         magic='\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00'
         mask='\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff'
         printf '%s' ":qemu-aarch64:M::$magic:$mask:$(command -v qemu-aarch64-static):F" >$formats/register
@@ -53,7 +54,8 @@ if [ ! -e "$root/etc/apt/sources.list" ] || [ -e "$root.part" ]; then
 fi
 
 # A layer above it takes all changes, and goes with the namespace.
-work=$(mktemp -d)
+work=$root.layer
+mkdir -p "$work"
 mount -t tmpfs -o size=8g tmpfs "$work"
 mkdir "$work/up" "$work/work" "$work/root"
 mount -t overlay -o "lowerdir=$root,upperdir=$work/up,workdir=$work/work" overlay "$work/root"
@@ -79,5 +81,4 @@ env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/
     DEBIAN_FRONTEND=noninteractive TERM=dumb ${SSL_CERT_FILE:+SSL_CERT_FILE="$SSL_CERT_FILE"} \
     ${CARGO_HTTP_CAINFO:+CARGO_HTTP_CAINFO="$CARGO_HTTP_CAINFO"} ${PIP_CERT:+PIP_CERT="$PIP_CERT"} \
     chroot "$new" sh -euc "$(cat)" </dev/null || status=$?
-umount -l "$work" && rmdir "$work"
 exit $status

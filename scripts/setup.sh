@@ -9,6 +9,7 @@
 # With --prose: vale and typos, which check prose and spelling, in target/tools.
 # With --packages PACKAGE...: these packages of the distribution.
 # With --vm: the programs that the tests run in the virtual machine; its files are this machine's.
+# With --dist: the tools of releases: zig and maturin, in target/tools, and Rust's libraries for other machines.
 # Asks nothing. Does nothing where nothing is missing.
 set -eu
 
@@ -114,6 +115,25 @@ if [ "${1:-}" = --prose ]; then
         build "$tools/bin/go"
     }
     echo "$vale $typos" >"$tools/prose"
+    exit 0
+fi
+
+if [ "${1:-}" = --dist ]; then
+    command -v rustup >/dev/null || {
+        echo "l4s: releases are built with Rust from rustup: a distribution has no libraries for musl" >&2
+        exit 3
+    }
+    for machine in x86_64 aarch64; do
+        rustup target add "$machine-unknown-linux-musl" "$machine-unknown-linux-gnu" 2>/dev/null
+    done
+    "$0" --python
+    cd "$(dirname "$0")/.."
+    [ -x target/tools/bin/pip ] || python3 -m venv target/tools
+    target/tools/bin/pip install --quiet \
+        ziglang==0.17.1 cargo-zigbuild==0.24.1 maturin==1.16.0 "cyclonedx-python-lib[json-validation]==11.12.0"
+    for tool in umoci skopeo; do
+        command -v $tool >/dev/null || install $tool
+    done
     exit 0
 fi
 

@@ -1,0 +1,167 @@
+#!/bin/sh
+# Installs and uses what `make dist` made, as users would: on bare Debians without a compiler, which
+# scripts/root.sh makes. Needs root.
+#
+# test-dist.sh [PART...]: static, deb, wheel, musl, image, aarch64; all of them unless set.
+set -eu
+cd "$(dirname "$0")/.."
+[ -e dist/SHA256SUMS ] || { echo "l4s: there is no dist/SHA256SUMS: \`make dist\` makes it" >&2 && exit 2; }
+(cd dist && sha256sum --check --quiet SHA256SUMS)
+[ $# -gt 0 ] || set -- static deb wheel musl image aarch64
+folder=$PWD/dist
+
+# in_root SUITE: the script from standard input, after what every part needs.
+in_root() {
+    {
+        cat <<'SCRIPT'
+# no COMMAND...: it must fail.
+no() {
+    if "$@"; then echo "unexpected: $*" >&2 && exit 1; fi
+}
+no command -v cc
+no command -v ld
+no command -v cargo
+# Runs a scenario, and input that is wrong.
+try() {
+    "$1" --version
+    "$1" run one-against-one --out /root/out --replace --json >/root/run.jsonl
+    test -s /root/out/report.html
+    test -s /root/out/runs.parquet
+    # All of the result but how long it took.
+    sed 's/"wall_s":[^,}]*//' /root/run.jsonl | sha256sum
+    status=0
+    "$1" run one-against-one --set link.rat=40mbit --out /root/wrong 2>/root/said || status=$?
+    test "$status" = 2
+    test ! -e /root/wrong
+    grep -q '`rate`' /root/said
+    # The kernel of --on linux is no part of a package: the message says how to get it.
+    status=0
+    "$1" run one-against-one --on linux 2>/root/said || status=$?
+    test "$status" = 3
+    grep -q 'make linux' /root/said
+    "$1" doctor >/root/doctor
+    no grep 'built without' /root/doctor
+}
+SCRIPT
+        cat
+    } | scripts/root.sh "$1" "$folder:/dist"
+}
+
+static() {
+    in_root "$1" <<'SCRIPT'
+cd /root
+tar -xzf /dist/l4s-*-"$(uname -m)"-linux.tar.gz
+cd l4s-*
+no ldd ./l4s
+try ./l4s
+for file in man/l4s-run.1 completions/_l4s LICENSE-MIT THIRD-PARTY; do test -s $file; done
+SCRIPT
+}
+
+deb() {
+    in_root "$1" <<'SCRIPT'
+list() { find / -xdev -path /root -prune -o -path /proc -prune -o -path /tmp -prune -o -type f -print | sort; }
+apt-get -qq update
+apt-get -qq install -y --no-install-recommends man-db bash-completion >/dev/null 2>&1
+list >/root/before
+apt-get -qq install -y --no-install-recommends /dist/l4s_*_"$(dpkg --print-architecture)".deb 2>&1 | grep -v debconf
+cd /root
+try l4s
+man --warnings l4s-run 2>&1 >page | tee warnings
+test ! -s warnings
+grep -q -e --set page
+man l4s | grep -q 'l4s.run'
+bash -c '. /usr/share/bash-completion/bash_completion; _completion_loader l4s; complete -p l4s; 
+    COMP_WORDS=(l4s ru) COMP_CWORD=1; _l4s l4s ru l4s; printf "%s\n" "${COMPREPLY[@]}"' | grep -qx run
+grep -q Apache-2.0 /usr/share/doc/l4s/copyright
+dpkg --verify l4s
+apt-get -qq purge -y l4s >/dev/null
+list >/root/after
+# What apt and man-db keep of any package.
+diff /root/before /root/after | grep '^[<>]' >/root/differs || true
+no grep -v -e /var/cache/ -e /var/log/ -e /var/lib/dpkg/ -e /var/lib/apt/ /root/differs
+echo "nothing is left"
+SCRIPT
+}
+
+wheel() {
+    in_root "$1" <<'SCRIPT'
+apt-get -qq update
+apt-get -qq install -y --no-install-recommends python3-venv >/dev/null 2>&1
+no command -v cc
+python3 -m venv /root/venv
+cd /root
+venv/bin/pip install --quiet --only-binary :all: /dist/l4s-*-manylinux*_"$(uname -m)".whl
+try venv/bin/l4s
+venv/bin/python - <<'PYTHON'
+import json
+import l4s
+
+run = l4s.Scenario("one-against-one").runs[0]
+result = l4s.run(run)
+print(result)
+theirs = json.loads(open("/root/run.jsonl").readline())
+mine = result.summary
+assert mine["queues"] == theirs["queues"] and mine["groups"] == theirs["groups"]
+try:
+    l4s.Scenario("one-against-one", **{"link.rat": "1mbit"})
+except Exception as error:
+    assert "rate" in str(error), error
+else:
+    raise SystemExit("wrong input was taken")
+PYTHON
+SCRIPT
+}
+
+# Debian has musl's loader, but no Python for it: all that the module asks for, Python's own aside, is there.
+musl() {
+    in_root trixie <<'SCRIPT'
+apt-get -qq update
+apt-get -qq install -y --no-install-recommends musl unzip >/dev/null 2>&1
+cd /root
+unzip -q /dist/l4s-*-musllinux*_x86_64.whl
+/lib/ld-musl-x86_64.so.1 --list l4s/_l4s.abi3.so >said 2>&1 || true
+grep -q 'PyObject_' said
+grep 'symbol not found' said >missing
+no grep -v 'Error relocating [^:]*: _\?Py' missing
+try ./l4s-*.data/scripts/l4s
+SCRIPT
+}
+
+image() {
+    for archive in dist/*-x86_64.oci.tar; do
+        work=$(mktemp -d)
+        name=$(basename "$archive" -x86_64.oci.tar)
+        skopeo copy --quiet "oci-archive:$archive" "oci:$work/layout:$name"
+        umoci unpack --image "$work/layout:$name" "$work/bundle" 2>/dev/null
+        grep -q '"/usr/bin/l4s"' "$work/bundle/config.json"
+        mkdir "$work/bundle/rootfs/dev" "$work/bundle/rootfs/proc"
+        chroot "$work/bundle/rootfs" /usr/bin/l4s run one-against-one --out /work/out >/dev/null
+        test -s "$work/bundle/rootfs/work/out/report.html"
+        rm -rf "$work"
+    done
+}
+
+step() { printf '%5s s  %s\n' "$(($(date +%s) - start))" "$*"; }
+start=$(date +%s)
+for part; do
+    case $part in
+    musl | image)
+        $part
+        step "$part"
+        ;;
+    static | deb | wheel)
+        for suite in bookworm trixie; do
+            $part $suite
+            step "$part on $suite"
+        done
+        ;;
+    aarch64)
+        for each in static deb; do
+            $each trixie-arm64
+            step "$each on trixie-arm64"
+        done
+        ;;
+    *) echo "l4s: there is no part $part" >&2 && exit 2 ;;
+    esac
+done
