@@ -49,7 +49,7 @@ python: build ## the Python package in .venv, with its tests and notebooks
 dist: ## releases, in dist: static command, .deb, wheels, images, checksums (x86-64 and aarch64)
 	@scripts/dist.sh
 
-test-dist: ## install and use what `make dist` made, in bare Debians without a compiler (as root)
+test-dist: ## install and use the packages of `make dist` in bare Debians without a compiler (as root)
 	@scripts/test-dist.sh
 
 wheel: ## only the wheels, in dist

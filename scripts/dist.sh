@@ -16,7 +16,7 @@ export SOURCE_DATE_EPOCH
 rm -rf dist target/pages
 scripts/wheel.sh "$@"
 
-# What the command says of itself.
+# The command's own description.
 here=target/$(uname -m)-unknown-linux-musl/dist/l4s
 [ -x "$here" ] || { echo "l4s: the pages are made by the command of this machine: name $(uname -m) too" >&2 && exit 2; }
 pages=target/pages

@@ -17,7 +17,7 @@ made_of="$source $*"
 mkdir -p "$out/include" "$out/elf" "$out/z"
 cp "$source"/elfutils/libelf/libelf.h "$source"/elfutils/libelf/gelf.h "$source"/elfutils/libelf/nlist.h \
     "$source"/zlib/zlib.h "$source"/zlib/zconf.h "$out/include"
-# What elfutils' own configure finds out about a C library, glibc or musl.
+# The results of elfutils' own configure for a C library, glibc or musl.
 cat >"$out/config.h" <<C
 #define _GNU_SOURCE 1
 #define HAVE_DECL_MEMPCPY 1

@@ -22,7 +22,7 @@ TEXTS = re.compile(r"(LICEN[CS]E|COPYING|COPYRIGHT|NOTICE)", re.IGNORECASE)
 
 
 def metadata():
-    """What cargo says of the packages, with the target that is released."""
+    """The packages by cargo, for the released target."""
     command = ["cargo", "metadata", "--locked", "--format-version=1"]
     command += ["--filter-platform=x86_64-unknown-linux-musl"]
     return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)

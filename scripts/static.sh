@@ -10,14 +10,14 @@ PATH="$PWD/target/tools/bin:$HOME/.cargo/bin:$PATH"
 
 scripts/setup.sh
 scripts/setup.sh --dist
-# No path of this machine in what is built.
+# No path of this machine in the output.
 export RUSTFLAGS="--remap-path-prefix=$PWD=l4s --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo"
 for machine; do
     target=$machine-unknown-linux-musl
     libraries=$PWD/target/libelf/$target
     scripts/libelf.sh "$libraries" python3 -m ziglang cc -target "$machine-linux-musl"
     name=$(echo "$target" | tr - _)
-    # The compiler is not this machine's, so what pkg-config would say of this machine is of no use.
+    # The compiler is for another machine, so that pkg-config of this one does not apply.
     env "LIBBPF_SYS_LIBRARY_PATH_$name=$libraries" LIBBPF_SYS_EXTRA_CFLAGS="-I$libraries/include" PKG_CONFIG=true \
         cargo zigbuild --profile dist --locked -p l4s --target "$target"
 done

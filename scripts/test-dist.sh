@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs and uses what `make dist` made, as users would: on bare Debians without a compiler, which
+# Installs and uses the packages of `make dist` as users would: on bare Debians without a compiler, which
 # scripts/root.sh makes. Needs root.
 #
 # test-dist.sh [PART...]: static, deb, wheel, musl, image, aarch64; all of them unless set.
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || set -- static deb wheel musl image aarch64
 folder=$PWD/dist
 
-# in_root SUITE: the script from standard input, after what every part needs.
+# in_root SUITE: the script from standard input, after the common part.
 in_root() {
     {
         cat <<'SCRIPT'
@@ -77,7 +77,7 @@ grep -q Apache-2.0 /usr/share/doc/l4s/copyright
 dpkg --verify l4s
 apt-get -qq purge -y l4s >/dev/null
 list >/root/after
-# What apt and man-db keep of any package.
+# The files that apt and man-db keep of any package.
 diff /root/before /root/after | grep '^[<>]' >/root/differs || true
 no grep -v -e /var/cache/ -e /var/log/ -e /var/lib/dpkg/ -e /var/lib/apt/ /root/differs
 echo "nothing is left"
