@@ -64,7 +64,7 @@ list() { find / -xdev -path /root -prune -o -path /proc -prune -o -path /tmp -pr
 apt-get -qq update
 apt-get -qq install -y --no-install-recommends man-db bash-completion >/dev/null 2>&1
 list >/root/before
-apt-get -qq install -y --no-install-recommends /dist/l4s_*_"$(dpkg --print-architecture)".deb 2>&1 | grep -v debconf
+apt-get -qq install -y --no-install-recommends /dist/l4s_*_"$(dpkg --print-architecture)".deb >/dev/null 2>&1
 cd /root
 try l4s
 man --warnings l4s-run 2>&1 >page | tee warnings
