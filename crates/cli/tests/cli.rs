@@ -373,7 +373,7 @@ fn what_there_is_can_be_listed() {
     assert!(done(folder.path(), &["doctor"]).starts_with("simulate (--on sim)       yes"));
     assert!(done(folder.path(), &["completions", "bash"]).contains("_l4s"));
     done(folder.path(), &["man", "pages"]);
-    for (page, text) in [("l4s.1", "one\\-against\\-one"), ("l4s-run.1", "KEY=VALUE")] {
+    for (page, text) in [("l4s.1", "DualPI2, TCP Prague"), ("l4s-run.1", "KEY=VALUE")] {
         let page = std::fs::read_to_string(folder.path().join("pages").join(page)).unwrap();
         assert!(page.contains(text), "{page}");
     }
