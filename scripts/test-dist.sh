@@ -136,8 +136,8 @@ image() {
         umoci unpack --image "$work/layout:$name" "$work/bundle" 2>/dev/null
         grep -q '"/usr/bin/l4s"' "$work/bundle/config.json"
         mkdir "$work/bundle/rootfs/dev" "$work/bundle/rootfs/proc"
-        chroot "$work/bundle/rootfs" /usr/bin/l4s run one-against-one --out /work/out >/dev/null
-        test -s "$work/bundle/rootfs/work/out/report.html"
+        chroot "$work/bundle/rootfs" /usr/bin/l4s run one-against-one --out /out >/dev/null
+        test -s "$work/bundle/rootfs/out/report.html"
         rm -rf "$work"
     done
 }

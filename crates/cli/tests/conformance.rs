@@ -22,7 +22,7 @@ struct Document {
     title: String,
     /// The text in which the key words were counted.
     counted_in: String,
-    /// What of it is not implemented at all, or how far it is followed.
+    /// The parts that l4s follows, and those that it leaves out, in words for the page.
     scope: Option<String>,
     /// Every section, with its key words in the order of the text (`scripts/keywords.py`).
     sections: BTreeMap<String, String>,

@@ -46,8 +46,8 @@ pub struct Delivery<'a> {
     pub to: End,
     /// When it is due.
     pub due: Time,
-    /// Whether it had to wait for that, so that the driver knew of it in advance; a packet that
-    /// finds the link idle goes out at once.
+    /// Whether it was queued until then. The driver knew the time of a queued packet in advance; a
+    /// packet on an idle link leaves at once.
     pub waited: bool,
     /// The bytes for the device.
     pub bytes: &'a [u8],

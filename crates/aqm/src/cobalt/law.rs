@@ -83,8 +83,8 @@ impl Codel {
         due
     }
 
-    /// The outcome for that packet. A drop leaves the schedule unchanged, so that the next packet
-    /// makes up for signals that were due earlier; after a mark, the schedule continues from here.
+    /// The outcome for that packet. A drop leaves the schedule unchanged, and the next packet gets the
+    /// signals that were due earlier. After a mark the schedule continues from `now`.
     #[inline]
     pub fn settle(&mut self, refused: bool, now: Time) {
         if self.count == 0 {

@@ -7,8 +7,8 @@
 //! packet  arrives ············|····▏goes           its wait beyond the pause is queue
 //! ```
 //!
-//! A link that sends in bursts makes every packet wait for its turn. Marks for that wait slow down
-//! senders that have no queue. At a low rate one packet in transmission is such a pause.
+//! On a link that sends in bursts every packet waits for the next burst. Marks for that delay slow
+//! down senders without a queue. At a low rate, the transmission of one packet is such a pause.
 
 use l4s_units::{Duration, Time};
 

@@ -247,7 +247,10 @@ fn over(seed: u64) -> (Option<Fault>, Fake) {
 #[test]
 fn a_lane_that_breaks_down_ends_its_session_with_a_fault() {
     for (seed, message) in [
-        (fake::PANICS, "the session failed, which is a defect of l4s: as it was told to"),
+        (
+            fake::PANICS,
+            "the session failed, which is a defect of l4s: the test asked for this panic",
+        ),
         (fake::BREAKS, "the fake broke down"),
         (fake::NONE, "there is no such lane"),
     ] {

@@ -92,7 +92,7 @@ impl Lane<Meter> for FakeLane {
         self.fake.clock.fetch_add(2 * passed.as_nanos(), Ordering::SeqCst);
         self.time = to;
         match self.scenario.seed {
-            PANICS => panic!("as it was told to"),
+            PANICS => panic!("the test asked for this panic"),
             BREAKS => Err(Error::Run("the fake broke down".to_owned())),
             SLOW => {
                 std::thread::sleep(std::time::Duration::from_nanos(passed.as_nanos() * 3));

@@ -26,7 +26,7 @@ fn a_lane_that_breaks_down_takes_its_session_along_and_no_other() {
     let desk = desk(Fake::default());
     let other = desk.session("{}");
     for (seed, message) in
-        [(fake::PANICS, "as it was told to"), (fake::BREAKS, "the fake broke down")]
+        [(fake::PANICS, "the test asked for this panic"), (fake::BREAKS, "the fake broke down")]
     {
         let id = desk.session("{}");
         block_on(async {
