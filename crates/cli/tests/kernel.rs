@@ -259,7 +259,7 @@ fn a_user_without_rights_runs_what_the_kernel_has() {
     let Some(output) = as_nobody(folder.path(), l4s(folder.path(), &["--json"])) else { return };
     if output.status.code() == Some(0) {
         let summary = &done(&output).expect("it ran")[0];
-        assert!(summary.link.utilization > 0.8, "{summary:?}");
+        assert!(summary.groups.iter().all(|group| group.packets > 0), "{summary:?}");
     } else {
         refused_with_words(folder.path(), &output, &["run as root", "modprobe"]);
     }
