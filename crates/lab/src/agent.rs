@@ -26,6 +26,7 @@ use l4s_os::netlink::Netlink;
 use l4s_units::Time;
 use mio::unix::SourceFd;
 use mio::{Interest, Poll, Token};
+use netlink_packet_route::link::LinkAttribute;
 use rustix::thread::UnshareFlags;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
@@ -94,42 +95,19 @@ fn live(control: &mut Channel, hooks: &dyn Hooks) -> Result<(), OsError> {
     }
     keep_off_spare_core();
     namespace::quieten_ipv6(setup.address.is_ipv6())?;
-    for (path, value) in &setup.sysctls {
-        namespace::set(path, value).map_err(|error| {
-            let accecn = path == setup::TCP_ECN && value == setup::ACCECN;
-            if accecn { OsError::Machine(NO_ACCECN.to_owned()) } else { error }
-        })?;
-    }
-    if let Some(control) = &setup.default_control {
-        // One that is restricted here (`tcp_allowed_congestion_control`) is no default of a namespace:
-        // the one in its place is reported in the end.
-        let _ = namespace::set(setup::DEFAULT_CONTROL, control);
-    }
+    Host::configure(&setup)?;
     let device = device::open(&setup)?;
-    // Kept until the end.
-    let _program = match &setup.device {
-        OnDevice::Nothing => None,
-        OnDevice::Ect1 => Some(hooks.ect1(device.index).map_err(|why| {
-            OsError::Machine(format!("ECT(1) instead of ECT(0) in its packets: {why}"))
-        })?),
-        OnDevice::Tracers { cc, map } => Some(
-            hooks
-                .tracers(device.index, cc, *map)
-                .map_err(|why| OsError::Machine(format!("tracers in its packets: {why}")))?,
-        ),
-    };
-    let mut player = Player::prepare(&setup, hooks)?;
-    let paths = setup.sysctls.iter().map(|(path, _)| path.as_str());
-    let paths = paths.chain(setup.default_control.iter().map(|_| setup::DEFAULT_CONTROL));
-    let settings = paths.map(|path| Ok((path.to_owned(), namespace::get(path)?)));
-    let settings = settings.collect::<Result<_, OsError>>()?;
-    tell(control, &Word::Ready { settings }, device.file.as_ref())?;
     let index = device.index;
+    let mut host = Host { hooks, index, _program: Host::program(&setup, hooks, index)? };
+    let mut player = Player::prepare(&setup, hooks)?;
+    let settings = Host::settings(&setup)?;
+    tell(control, &Word::Ready { settings }, device.file.as_ref())?;
     drop(device);
 
     let mut stalls = Stalls::default();
     if let Some(Order::Go { origin_ns }) = listen(control)? {
-        stalls = player.play(control, Clock::from_origin_ns(origin_ns), setup.watched)?;
+        let clock = Clock::from_origin_ns(origin_ns);
+        stalls = player.play(control, &mut host, clock, setup.watched)?;
     }
     // Data that sockets still have to send is not for a router whose run is over.
     if setup.cable.is_some() {
@@ -140,6 +118,64 @@ fn live(control: &mut Channel, hooks: &dyn Hooks) -> Result<(), OsError> {
     let _ = control.send(&Word::Done { stalls }, None);
     while listen::<Order>(control)?.is_some() {}
     Ok(())
+}
+
+/// An agent's namespace and device.
+struct Host<'a> {
+    hooks: &'a dyn Hooks,
+    /// The number of the device's interface.
+    index: u32,
+    /// The program at the device, which goes with this.
+    _program: Option<Box<dyn Any>>,
+}
+
+impl Host<'_> {
+    /// Sets the namespace.
+    fn configure(setup: &Setup) -> Result<(), OsError> {
+        for (path, value) in &setup.sysctls {
+            namespace::set(path, value).map_err(|error| {
+                let accecn = path == setup::TCP_ECN && value == setup::ACCECN;
+                if accecn { OsError::Machine(NO_ACCECN.to_owned()) } else { error }
+            })?;
+        }
+        if let Some(control) = &setup.default_control {
+            // One that is restricted here (`tcp_allowed_congestion_control`) is no default of a
+            // namespace: the one in its place is reported in the end.
+            let _ = namespace::set(setup::DEFAULT_CONTROL, control);
+        }
+        Ok(())
+    }
+
+    /// Attaches the program at the device, if there is to be one.
+    fn program(
+        setup: &Setup,
+        hooks: &dyn Hooks,
+        index: u32,
+    ) -> Result<Option<Box<dyn Any>>, OsError> {
+        let (what, attached) = match &setup.device {
+            OnDevice::Nothing => return Ok(None),
+            OnDevice::Ect1 => ("ECT(1) instead of ECT(0)", hooks.ect1(index)),
+            OnDevice::Tracers { cc, map } => ("tracers", hooks.tracers(index, cc, *map)),
+        };
+        let failed = |why| OsError::Machine(format!("{what} in its packets: {why}"));
+        attached.map(Some).map_err(failed)
+    }
+
+    /// The settings of the namespace, read back.
+    fn settings(setup: &Setup) -> Result<Vec<(String, String)>, OsError> {
+        let paths = setup.sysctls.iter().map(|(path, _)| path.as_str());
+        let paths = paths.chain(setup.default_control.iter().map(|_| setup::DEFAULT_CONTROL));
+        paths.map(|path| Ok((path.to_owned(), namespace::get(path)?))).collect()
+    }
+
+    /// Changes all of it in mid-run.
+    fn adapt(&mut self, setup: &Setup) -> Result<(), OsError> {
+        Host::configure(setup)?;
+        // The old one goes first: two at a time would both change packets.
+        self._program = None;
+        self._program = Host::program(setup, self.hooks, self.index)?;
+        Netlink::open()?.bring_up(self.index, vec![LinkAttribute::Mtu(setup.mtu)])
+    }
 }
 
 /// A part that is ready to be played.
@@ -167,13 +203,14 @@ impl Player {
     fn play(
         &mut self,
         control: &mut Channel,
+        host: &mut Host<'_>,
         clock: Clock,
         watched: bool,
     ) -> Result<Stalls, OsError> {
         match self {
-            Player::TcpServer(server) => server.play(control, clock, watched),
-            Player::TcpClient(client) => client.play(control, clock, watched),
-            Player::UdpServer(source) => source.play(control, clock, watched),
+            Player::TcpServer(server) => server.play(control, host, clock, watched),
+            Player::TcpClient(client) => client.play(control, host, clock, watched),
+            Player::UdpServer(source) => source.play(control, host, clock, watched),
             // It does nothing.
             Player::UdpClient(sink) => sink.play(control).map(|()| Stalls::default()),
         }
@@ -188,14 +225,22 @@ fn listen<T: serde::de::DeserializeOwned>(control: &mut Channel) -> Result<Optio
     }
 }
 
-/// Takes the command's orders so far; true when the run is over.
+/// Takes the command's orders so far; true when the run is over. `take` is for those to the player; of a
+/// setup it has the part of the player, which is applied after that of the host.
 fn take_orders(
     control: &mut Channel,
+    host: &mut Host<'_>,
     mut take: impl FnMut(Order) -> Result<(), OsError>,
 ) -> Result<bool, OsError> {
     loop {
         match control.next(false).map_err(|error| OsError::run("the control socket", error))? {
             Next::Message(Order::Stop) | Next::Closed => return Ok(true),
+            Next::Message(Order::Setup(setup)) => {
+                host.adapt(&setup)?;
+                let settings = Host::settings(&setup)?;
+                take(Order::Setup(setup))?;
+                tell(control, &Word::Ready { settings }, None)?;
+            }
             Next::Message(order) => take(order)?,
             Next::Nothing => return Ok(false),
         }

@@ -1,48 +1,68 @@
-//! Flows and UDP sources that change while a run goes on, by orders to the agents.
+//! Flows, their hosts and UDP sources that change while a run goes on, by orders to the agents.
 
+use core::fmt;
 use core::ops::Range;
 
-use l4s_model::{App, FlowId, Group, Ip, Scenario, SourceId, Udp};
+use l4s_bottleneck::app_flows;
+use l4s_model::{App, FlowId, Ip, Scenario, SourceId, Udp};
+use l4s_os::OsError;
 use l4s_units::{Bytes, Rate, Time};
 
-use crate::End;
 use crate::lab::OrderSender;
-use crate::ledger::{Newcomer, Newcomers, lock};
-use crate::message::{Opens, Order, Writes};
+use crate::ledger::{Newcomer, Newcomers, detects, lock};
+use crate::message::{Opens, Order, Part, Setup, Writes};
+use crate::{End, LabPlan};
+
+/// Makes the plan of a scenario, with the congestion controls that it needs.
+pub(crate) type Planner = Box<dyn Fn(&Scenario) -> Result<LabPlan, OsError> + Send>;
 
 /// The flows of a run that are open, and the numbers of those that may be opened.
-#[derive(Debug)]
 pub(crate) struct DynamicFlows {
+    planner: Planner,
     orders: OrderSender,
     newcomers: Newcomers,
     /// Numbers that no flow has had.
     numbers: Range<FlowId>,
     /// Long flows of each group that are open, the oldest first.
     long: Vec<Vec<FlowId>>,
-    /// Those of each `[[app]]` that were opened later.
+    /// Those of each `[[app]]`.
     apps: Vec<Vec<FlowId>>,
+    /// Whether each group has a detector of Classic ECN.
+    detects: Vec<bool>,
+}
+
+impl fmt::Debug for DynamicFlows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let DynamicFlows { numbers, long, apps, .. } = self;
+        write!(f, "DynamicFlows {{ {numbers:?}, long: {long:?}, apps: {apps:?} }}")
+    }
 }
 
 impl DynamicFlows {
     /// The flows of a run of `scenario`, to which flows with these numbers may be added. The ledger of the run
-    /// has the same `newcomers`.
+    /// has the same `newcomers`. `planner` plans the scenario after a change.
     pub fn new(
         scenario: &Scenario,
         numbers: Range<FlowId>,
         orders: OrderSender,
         newcomers: Newcomers,
+        planner: Planner,
     ) -> DynamicFlows {
         let roster = scenario.roster();
         let listed = |group| {
             let Range { start, end } = roster.listed(roster.group(group));
             start.onwards().take_while(|flow| *flow < end).collect()
         };
+        let mut apps = vec![Vec::new(); scenario.apps.len()];
+        app_flows(scenario).for_each(|own| apps[own.entry].push(own.flow));
         DynamicFlows {
+            planner,
             orders,
             newcomers,
             numbers,
             long: (0..roster.groups()).map(listed).collect(),
-            apps: Vec::new(),
+            apps,
+            detects: scenario.groups.iter().map(|group| detects(&group.cc)).collect(),
         }
     }
 
@@ -56,9 +76,34 @@ impl DynamicFlows {
         lock(&self.newcomers).values().filter(|new| new.size.is_some()).count()
     }
 
-    /// Orders the difference between two scenarios: long flows of groups, applications and UDP sources. A flow
-    /// that would have started before `now` starts now.
-    pub fn update(&mut self, old: &Scenario, new: &Scenario, now: Time) {
+    /// Orders the difference between two scenarios: hosts and long flows of groups, applications and UDP
+    /// sources. A flow that would have started before `now` starts now. Where a group does not
+    /// [keep its connections](l4s_model::Group::keeps_connections), new ones take the place of its long
+    /// flows and of those of applications; downloads under way stay.
+    ///
+    /// # Errors
+    /// This machine has no plan for the new scenario: nothing was ordered.
+    pub fn update(&mut self, old: &Scenario, new: &Scenario, now: Time) -> Result<(), OsError> {
+        let keeps: Vec<bool> = old
+            .groups
+            .iter()
+            .zip(&new.groups)
+            .map(|(old, new)| old.keeps_connections(new))
+            .collect();
+        if keeps.contains(&false) {
+            let plan = (self.planner)(new)?;
+            for number in (0..keeps.len()).filter(|number| !keeps[*number]) {
+                for flow in std::mem::take(&mut self.long[number]) {
+                    self.give_up(number, flow);
+                }
+                self.detects[number] = detects(&new.groups[number].cc);
+                let pair = &plan.pairs[number];
+                for (end, setup) in [(End::Server, &pair.server), (End::Client, &pair.client)] {
+                    let setup = Box::new(without_flows(setup));
+                    self.orders.send(number, end, Order::Setup(setup));
+                }
+            }
+        }
         for (number, group) in new.groups.iter().enumerate() {
             while self.long[number].len() > group.starts.len() {
                 let youngest = self.long[number].pop();
@@ -71,7 +116,7 @@ impl DynamicFlows {
         }
         self.apps.resize_with(new.apps.len(), Vec::new);
         for (number, app) in new.apps.iter().enumerate() {
-            if old.apps.get(number) == Some(app) {
+            if old.apps.get(number) == Some(app) && keeps[app.group] {
                 continue;
             }
             for flow in std::mem::take(&mut self.apps[number]) {
@@ -95,6 +140,7 @@ impl DynamicFlows {
                 self.orders.send(new.roster().udp(number).index(), End::Server, order);
             }
         }
+        Ok(())
     }
 
     /// Orders a flow; returns its number.
@@ -107,7 +153,12 @@ impl DynamicFlows {
     ) -> FlowId {
         let flow = self.numbers.start;
         self.numbers.start = flow + 1;
-        let newcomer = Newcomer { group: SourceId::new(group as u16), size, is_app: app.is_some() };
+        let newcomer = Newcomer {
+            group: SourceId::new(group as u16),
+            size,
+            is_app: app.is_some(),
+            detects: self.detects[group],
+        };
         lock(&self.newcomers).insert(flow, newcomer);
         if let Some(app) = app {
             let writes = Writes::new(flow, app, Time::NEVER);
@@ -128,12 +179,16 @@ impl DynamicFlows {
     }
 }
 
-/// Whether each group has the same congestion control, ECN, MTU and buffers in both: they belong to the
-/// namespaces and the listening socket of the group, and cannot change while these exist.
-pub(crate) fn keeps_sockets(old: &Scenario, new: &Scenario) -> bool {
-    let of = |group: &Group| {
-        let Group { ecn, peer, accecn, mss, rcvbuf, sndbuf, .. } = *group;
-        (group.cc.clone(), ecn, peer, accecn, mss, rcvbuf, sndbuf)
-    };
-    old.groups.iter().map(of).eq(new.groups.iter().map(of))
+/// A setup without the flows that were known before the run: an order to a host that has them.
+fn without_flows(setup: &Setup) -> Setup {
+    let mut setup = setup.clone();
+    match &mut setup.part {
+        Part::TcpServer { apps, .. } => apps.clear(),
+        Part::TcpClient { flows, frames, .. } => {
+            flows.clear();
+            frames.clear();
+        }
+        Part::UdpServer { .. } | Part::UdpClient { .. } => {}
+    }
+    setup
 }

@@ -359,10 +359,19 @@ impl Agents {
         told: &Sender<Result<Report, OsError>>,
     ) -> Result<(), OsError> {
         let mut over = None;
+        let mut orders: VecDeque<To> = VecDeque::new();
+        // The agent with a new setup that is not ready again. Until then orders wait: a flow is opened
+        // after both of its ends are as they should be.
+        let mut awaited = None;
         loop {
-            while let Ok((whom, order)) = ordered.try_recv() {
-                if order == Order::Stop {
-                    over = Some(Instant::now() + DONE_WITHIN);
+            orders.extend(ordered.try_iter());
+            let stops = orders.iter().any(|(_, order)| *order == Order::Stop);
+            while awaited.is_none() || stops {
+                let Some((whom, order)) = orders.pop_front() else { break };
+                match order {
+                    Order::Setup(_) => awaited = whom,
+                    Order::Stop => over = Some(Instant::now() + DONE_WITHIN),
+                    _ => {}
                 }
                 for (_, agent) in self
                     .all
@@ -378,7 +387,7 @@ impl Agents {
             if left.is_some_and(|left| left.is_zero()) || self.all.iter().all(|agent| agent.done) {
                 return Ok(());
             }
-            let heard = self.hear(left, |_, agent, word| {
+            let heard = self.hear(left, |number, agent, word| {
                 match word {
                     Word::Reports(rows) => {
                         for row in rows {
@@ -389,7 +398,10 @@ impl Agents {
                     Word::Done { stalls } => {
                         (agent.done, agent.stalls) = (true, Some(stalls));
                     }
-                    Word::Ready { .. } | Word::Failed(_) => {}
+                    Word::Ready { .. } => {
+                        awaited.take_if(|awaited| *awaited == number);
+                    }
+                    Word::Failed(_) => {}
                 }
                 Ok(())
             });

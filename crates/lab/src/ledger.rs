@@ -93,7 +93,7 @@ fn of_24_bits(fraction: u32) -> f64 {
 }
 
 /// Whether a congestion control has a detector of Classic ECN.
-fn detects(cc: &l4s_cc::Config) -> bool {
+pub(crate) fn detects(cc: &l4s_cc::Config) -> bool {
     matches!(cc, l4s_cc::Config::Prague(config) if config.fallback != Fallback::Off)
 }
 
@@ -124,6 +124,8 @@ pub(crate) struct Newcomer {
     /// The size that it fetches; `None` without end.
     pub size: Option<Bytes>,
     pub is_app: bool,
+    /// Whether it has a detector of Classic ECN.
+    pub detects: bool,
 }
 
 impl Ledger {
@@ -177,11 +179,16 @@ impl Ledger {
         lock(&self.newcomers).get(&flow).copied()
     }
 
+    /// Whether a flow has a detector.
+    fn detects(&self, flow: FlowId) -> bool {
+        let new = self.newcomer(flow).map(|new| new.detects);
+        new.unwrap_or_else(|| self.who(flow).is_some_and(|(g, _)| self.detects[g.index()]))
+    }
+
     /// A flow is about to connect.
     fn opened(&mut self, flow: FlowId) -> Option<(SourceId, Option<Bytes>)> {
         let new = self.newcomer(flow);
-        if let Some(Newcomer { group, size: None, is_app }) = new {
-            let detects = self.detects[group.index()];
+        if let Some(Newcomer { group, size: None, is_app, detects }) = new {
             self.flows.insert(flow, Flow { is_app, ..Flow::new(flow, group, None, detects) });
         }
         self.who(flow)
@@ -242,7 +249,7 @@ impl Ledger {
                     // close.
                     let is_last = known.as_ref().is_none_or(|known| known.closed);
                     let before = known.map_or(0, |known| known.take(sample));
-                    let has_one = self.who(flow).is_some_and(|(g, _)| self.detects[g.index()]);
+                    let has_one = self.detects(flow);
                     if let (true, true, Some(prague)) = (is_last, has_one, sample.prague) {
                         observer.detected(flow, prague.detector.into(), at);
                     }

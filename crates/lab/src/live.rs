@@ -10,17 +10,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use l4s_bottleneck::{Download, Downloads};
-use l4s_model::{Change, Group, Ip, Link, Scenario};
+use l4s_model::{Change, Ip, Link, Scenario};
 use l4s_observe::Observer;
 use l4s_os::{Clock, OsError};
 use l4s_units::{Duration, Rate, Time};
 
-use crate::dynamic::{DynamicFlows, keeps_sockets};
+use crate::dynamic::DynamicFlows;
 use crate::ledger::Newcomers;
 use crate::pump::Turn;
 use crate::{
-    AgentCommand, AgentInfo, Control, Frame, Lab, LabOptions, LabPlan, Ledger, Plane, Settings,
-    pump,
+    AgentCommand, AgentInfo, Frame, Lab, LabOptions, LabPlan, Ledger, Plane, Settings, pump,
 };
 
 /// Between the order to start and the start.
@@ -52,15 +51,17 @@ pub struct Live {
 
 impl Live {
     /// Builds the lab of `scenario` and starts it; `observer` receives every event, on a thread of
-    /// its own. `cc` is the kernel's name of a group's congestion control; `agent` starts a server
-    /// or a client.
+    /// its own. `plan` plans the lab of a scenario, also when the run changes, and makes the congestion
+    /// controls available that it needs; `agent` starts a server or a client.
     pub fn start(
         scenario: &Scenario,
-        cc: impl Fn(&Group) -> Control,
+        plan: impl Fn(&Scenario, &LabOptions) -> Result<LabPlan, OsError> + Send + 'static,
         agent: &AgentCommand,
         mut observer: impl Observer<Frame> + Send + 'static,
     ) -> Result<Live, OsError> {
-        let mut lab = Lab::build(&plan(scenario, cc, observer.sampling_interval())?, agent)?;
+        let options = options(scenario, observer.sampling_interval());
+        let planner = Box::new(move |scenario: &Scenario| plan(&widest(scenario), &options));
+        let mut lab = Lab::build(&planner(scenario)?, agent)?;
         let (ports, told) = (lab.take_ports(), lab.take_reports());
         let (tell, reports) = mpsc::channel();
         let turns = Arc::new(Mutex::new(Vec::new()));
@@ -101,7 +102,8 @@ impl Live {
         let threads = [thread("l4s-reports", hear)?, thread("l4s-pump", carry)?].into();
         // UDP sources have the first numbers.
         let first = empty.roster().downloads().start;
-        let flows = DynamicFlows::new(&empty, first..first + ROOM, lab.order_sender(), newcomers);
+        let (numbers, orders) = (first..first + ROOM, lab.order_sender());
+        let flows = DynamicFlows::new(&empty, numbers, orders, newcomers, planner);
         let mut live = Live {
             lab,
             clock,
@@ -114,7 +116,7 @@ impl Live {
             threads,
             scenario: empty,
         };
-        live.flows.update(&live.scenario, scenario, clock.now());
+        live.flows.update(&live.scenario, scenario, clock.now())?;
         live.scenario = scenario.clone();
         Ok(live)
     }
@@ -160,14 +162,15 @@ impl Live {
         Ok(())
     }
 
-    /// Changes to another scenario from now on, and returns whether it could. It must be
-    /// [`adaptable`](Scenario::adaptable), and every group keeps its congestion control, ECN and
-    /// MTU, which are of its namespace, and its buffers.
+    /// Changes to another scenario from now on, and returns whether it could: it must be
+    /// [`adaptable`](Scenario::adaptable), and this machine must have its congestion controls.
     pub fn adapt(&mut self, scenario: &Scenario) -> bool {
-        if !self.scenario.adaptable(scenario) || !keeps_sockets(&self.scenario, scenario) {
+        let now = self.now();
+        if !self.scenario.adaptable(scenario)
+            || self.flows.update(&self.scenario, scenario, now).is_err()
+        {
             return false;
         }
-        let now = self.now();
         let change = Change::between(&self.scenario, scenario, now);
         let turn = Turn { change, scenario: scenario.clone() };
         self.turns.lock().unwrap_or_else(PoisonError::into_inner).push(turn);
@@ -176,7 +179,6 @@ impl Live {
                 self.downloads.adapt(entry, new, now + AHEAD);
             }
         }
-        self.flows.update(&self.scenario, scenario, now);
         self.scenario = scenario.clone();
         true
     }
@@ -205,23 +207,22 @@ fn without_flows(scenario: &Scenario) -> Scenario {
     empty
 }
 
-/// The plan for any scenario that this one may become.
-fn plan(
-    scenario: &Scenario,
-    cc: impl Fn(&Group) -> Control,
-    sampling: Option<Duration>,
-) -> Result<LabPlan, OsError> {
+/// A scenario without flows, whose lab has room for any that this one may become.
+fn widest(scenario: &Scenario) -> Scenario {
     let mut widest = without_flows(scenario);
     widest.link = Link { rate: widest.link.rate.max(FASTEST), ..widest.link };
     for group in &mut widest.groups {
         group.rtt = group.rtt.max(LONGEST);
     }
-    let options = LabOptions {
+    widest
+}
+
+fn options(scenario: &Scenario, sampling: Option<Duration>) -> LabOptions {
+    LabOptions {
         ipv6: scenario.kernel.ip == Ip::V6,
         gso: scenario.kernel.gso,
         room: ROOM,
         sample_every: sampling.unwrap_or(LabOptions::default().sample_every),
         ..LabOptions::default()
-    };
-    LabPlan::new(&widest, cc, &options)
+    }
 }

@@ -236,7 +236,7 @@ pub(crate) enum Shows {
 }
 
 /// The later messages of the command to its agents.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) enum Order {
     /// The run starts: its clock reads zero at this instant of CLOCK_MONOTONIC.
     Go {
@@ -252,6 +252,10 @@ pub(crate) enum Order {
     },
     /// To a server: it writes into a flow of an application, which a client will open.
     Write(Writes),
+    /// To a server or a client of TCP: connections from now on are as this setup has them. The agent
+    /// applies the settings of the host, the program at the device, the MTU, and of its part those that
+    /// do not name flows; then it answers [`Word::Ready`].
+    Setup(Box<Setup>),
     /// To a UDP source: it sends otherwise from now on.
     Send {
         /// The two bits of ECN.

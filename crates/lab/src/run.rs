@@ -36,6 +36,8 @@ pub struct Remote {
     /// The scenario at present.
     scenario: Mutex<Scenario>,
     turns: Mutex<Vec<Turn>>,
+    /// The groups whose settings are no longer those of the first scenario, for people.
+    others: Mutex<Vec<String>>,
 }
 
 /// The run of a [`Remote`], once it has begun.
@@ -52,6 +54,7 @@ impl Remote {
             running: OnceLock::new(),
             scenario: Mutex::new(scenario.clone()),
             turns: Mutex::default(),
+            others: Mutex::default(),
         }
     }
 
@@ -60,23 +63,43 @@ impl Remote {
         self.running.get().map(|running| running.clock.now())
     }
 
-    /// Changes the run to `new` now. Returns false before the run begins, where more differs than
-    /// [`adaptable_beside_programs`](Scenario::adaptable_beside_programs) allows, or where more than
-    /// 20,000 flows were added to the run. A setting that is the same in both keeps its present value, also
+    /// Changes the run to `new` now. A setting that is the same in both keeps its present value, also
     /// where an `[[at]]` changed it.
-    pub fn adapt(&self, new: &Scenario) -> bool {
+    ///
+    /// # Errors
+    /// Nothing changed, for one of these reasons. The run has not begun. The scenarios are not
+    /// [`adaptable`](Scenario::adaptable), or differ in the downloads of a `[[web]]`. More than 20,000 flows
+    /// were added to the run. This machine lacks a congestion control.
+    pub fn adapt(&self, new: &Scenario) -> Result<(), OsError> {
         let mut present = lock(&self.scenario);
-        let Some(running) = self.running.get() else { return false };
+        let Some(running) = self.running.get() else {
+            return Err(OsError::Run("the run has not begun yet".to_owned()));
+        };
+        if !present.adaptable(new) || present.web != new.web {
+            return Err(OsError::Unsupported(
+                "this needs a new run, which would end the shell: expected a change of the link, of the \
+                 queue discipline, of a group, an application or a UDP source"
+                    .to_owned(),
+            ));
+        }
         let mut flows = lock(&running.flows);
-        if !present.adaptable_beside_programs(new) || flows.is_exhausted() {
-            return false;
+        if flows.is_exhausted() {
+            return Err(OsError::Unsupported(format!(
+                "{MORE_FLOWS} flows were added to this run, and no more have a port"
+            )));
         }
         let now = running.clock.now();
+        flows.update(&present, new, now)?;
         let turn = Turn { change: Change::between(&present, new, now), scenario: new.clone() };
         lock(&self.turns).push(turn);
-        flows.update(&present, new, now);
+        let groups = present.groups.iter().zip(&new.groups);
+        let others = groups.filter(|(old, new)| !old.keeps_connections(new)).map(|(_, group)| {
+            let (name, cc, at) = (&group.name, group.cc.kind(), now.since(Time::ZERO));
+            format!("the flows of group `{name}` were opened again after {at}, with {cc}")
+        });
+        lock(&self.others).extend(others);
         *present = new.clone();
-        true
+        Ok(())
     }
 
     /// Whether the UDP sources are those of `scenario`.
@@ -122,14 +145,14 @@ pub fn rehearse(
     Lab::build(&LabPlan::new(scenario, cc, &options(scenario, None))?, agent).map(drop)
 }
 
-/// Runs `scenario` and reports every event to `observer`. `cc` is the kernel's name of a
-/// group's congestion control; `roles` starts the parts of the lab; `programs` is for those of the
-/// scenario; `remote` lets another thread follow and change the run.
+/// Runs `scenario` and reports every event to `observer`. `planner` plans the lab of a scenario, and makes
+/// the congestion controls available that it needs; `roles` starts the parts of the lab; `programs` is
+/// for those of the scenario; `remote` lets another thread follow and change the run.
 ///
 /// It runs on the calling thread, which is pinned to a core in the meantime.
 pub fn run(
     scenario: &Scenario,
-    cc: impl Fn(&Group) -> Control,
+    planner: impl Fn(&Scenario, &LabOptions) -> Result<LabPlan, OsError> + Send + 'static,
     roles: &Roles,
     programs: &Programs,
     remote: Option<&Remote>,
@@ -146,7 +169,7 @@ pub fn run(
         room: if remote.is_some() { MORE_FLOWS } else { 0 },
         ..options(scenario, observer.sampling_interval())
     };
-    let plan = LabPlan::new(scenario, cc, &options)?;
+    let plan = planner(scenario, &options)?;
     let mut lab = Lab::build(&plan, &roles.agent)?;
     if let Some((internet, group)) = internet.as_mut().zip(group) {
         internet.open(hosts(&plan, &lab)[group])?;
@@ -182,7 +205,9 @@ pub fn run(
             if let Some(remote) = remote {
                 let first = Owner::next_flow(scenario);
                 let numbers = first..first + MORE_FLOWS;
-                let flows = DynamicFlows::new(scenario, numbers, lab.order_sender(), newcomers);
+                let planner = Box::new(move |scenario: &Scenario| planner(scenario, &options));
+                let orders = lab.order_sender();
+                let flows = DynamicFlows::new(scenario, numbers, orders, newcomers, planner);
                 let _ = remote.running.set(Running { clock, flows: Mutex::new(flows) });
             }
             let turns = remote.map(|remote| &remote.turns);
@@ -226,7 +251,12 @@ pub fn run(
         counters,
         ended,
         flows: plane.recognised().collect(),
-        instead: [other_defaults(&plan, &lab), shortened(scenario, programs)].concat(),
+        instead: [
+            other_defaults(&plan, &lab),
+            shortened(scenario, programs),
+            remote.map(|remote| lock(&remote.others).clone()).unwrap_or_default(),
+        ]
+        .concat(),
     })
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration as Wall, Instant};
 
 use l4s_aqm::Packet as _;
 use l4s_aqm::Queue;
-use l4s_lab::{AgentCommand, Control, Frame, Live};
+use l4s_lab::{AgentCommand, Control, Frame, LabOptions, LabPlan, Live};
 use l4s_model::{FlowId, Scenario, SourceId};
 use l4s_observe::{FlowState, FrameEvent, Observer, Traced};
 use l4s_os::OsError;
@@ -42,6 +42,11 @@ fn scenario(set: &[&str]) -> Scenario {
     Plan::parse("t.toml", BASE, &set).expect("a scenario").points[0].scenario.clone()
 }
 
+/// With the kernel's own congestion controls.
+fn plan(scenario: &Scenario, options: &LabOptions) -> Result<LabPlan, OsError> {
+    LabPlan::new(scenario, |group| Control::from(group.cc.kind().to_owned()), options)
+}
+
 /// What was seen since it was asked last.
 #[derive(Clone, Default, Debug)]
 struct Seen {
@@ -49,6 +54,7 @@ struct Seen {
     /// Bytes that clients read, by group.
     read: BTreeMap<u16, u64>,
     queues: BTreeSet<&'static str>,
+    ect0: u64,
     ect1: u64,
     flows: BTreeSet<(u16, u32, bool)>,
     sizes: Vec<Option<Bytes>>,
@@ -76,6 +82,7 @@ impl Observer<Frame> for Watcher {
         let mut seen = self.seen();
         *seen.packets.entry(packet.group().get()).or_default() += 1;
         seen.queues.insert(queue.name());
+        seen.ect0 += u64::from(packet.ecn() == l4s_units::Ecn::Ect0);
         seen.ect1 += u64::from(packet.ecn() == l4s_units::Ecn::Ect1);
     }
     fn opened(&mut self, _: FlowId, _: SourceId, size: Option<Bytes>, _: Time) {
@@ -128,8 +135,7 @@ impl Run {
         let agent = AgentCommand { program, args: Vec::new() };
         let watcher = Watcher::default();
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let cc = |group: &l4s_model::Group| Control::from(group.cc.kind().to_owned());
-        match Live::start(&scenario(set), cc, &agent, watcher.clone()) {
+        match Live::start(&scenario(set), plan, &agent, watcher.clone()) {
             Ok(live) => Some(Run { live, watcher, _alone: alone }),
             Err(OsError::Machine(why)) => {
                 println!("skipped: {why}");
@@ -237,8 +243,32 @@ fn the_link_its_discipline_and_paths_change() {
             && !seen.queues.contains("C")
             && seen.shortest.is_some_and(|rtt| rtt >= Duration::from_millis(40))
     });
-    assert!(!run.live.adapt(&scenario(&["group.A.cc=reno"])), "a namespace has one");
     assert!(!run.live.adapt(&scenario(&["seed=7"])));
+}
+
+/// ECN needs two sysctls, RFC 3168's marks come only with it, and the application's flow changes too.
+#[test]
+fn congestion_control_and_ecn_change() {
+    let Some(mut run) = Run::start(&["group.B.flows=0", "app.A.rate=1mbit"]) else { return };
+    let first = run.until("a flow and an application", |seen| {
+        of(seen, 0, false) == 1 && of(seen, 0, true) == 1 && seen.frames > 4
+    });
+    assert_eq!((first.ect0, first.closed), (0, 0), "{first:?}");
+    let mut old = first.flows;
+    for (cc, ecn) in [("reno", "classic"), ("cubic", "off"), ("reno", "classic")] {
+        let cc = format!("group.A.cc={cc}");
+        let ecn = format!("group.A.ecn={ecn}");
+        run.becomes(&["group.B.flows=0", "app.A.rate=1mbit", &cc, &ecn]);
+        let seen = run.until("both again", |seen| {
+            of(seen, 0, false) == 1
+                && of(seen, 0, true) == 1
+                && seen.frames > 4
+                && seen.flows.is_disjoint(&old)
+                && (seen.ect0 > 100) == (ecn.ends_with("classic"))
+        });
+        assert_eq!(seen.packets.len(), 1, "{seen:?}");
+        old = seen.flows;
+    }
 }
 
 #[test]

@@ -22,19 +22,6 @@ impl Scenario {
         sizes(self) == sizes(new) && self.with_changes_of(new) == *new
     }
 
-    /// Whether a run with programs can change to `new` without an end of the programs. They may differ in
-    /// the bottleneck, round trips, the number of long flows of groups, and the rate, codepoint and packet
-    /// size of UDP sources, and in nothing else.
-    pub fn adaptable_beside_programs(&self, new: &Scenario) -> bool {
-        let sizes = |s: &Scenario| [s.groups.len(), s.udp.len()];
-        let mut own = self.with_bottleneck_of(new);
-        for (own, new) in own.groups.iter_mut().zip(&new.groups) {
-            own.starts.clone_from(&new.starts);
-        }
-        own.adopt_udp(new);
-        sizes(self) == sizes(new) && own == *new
-    }
-
     fn with_bottleneck_of(&self, new: &Scenario) -> Scenario {
         let mut own = self.clone();
         own.name.clone_from(&new.name);
@@ -71,6 +58,16 @@ impl Scenario {
             let Udp { rate, ecn, packet, .. } = *new;
             *own = Udp { rate, ecn, packet, ..own.clone() };
         }
+    }
+}
+
+impl Group {
+    /// Whether connections of this group stay open when it becomes `new`: it then differs in its round
+    /// trip and number of flows alone. Congestion control, ECN and buffers are chosen when a connection
+    /// opens.
+    pub fn keeps_connections(&self, new: &Group) -> bool {
+        let same = Group { rtt: self.rtt, starts: self.starts.clone(), ..new.clone() };
+        same == *self
     }
 }
 

@@ -51,11 +51,12 @@ fn behind_further_links_only_the_bottleneck_and_paths_change() {
 }
 
 #[test]
-fn beside_programs_the_bottleneck_the_number_of_flows_and_udp_sources_change() {
-    let may = |set| with("", "").adaptable_beside_programs(&with("", set));
-    assert!(may("link.rate=10mbit aqm=pie group.A.rtt=20ms"));
-    assert!(may("group.A.flows=7 udp.U.rate=2mbit udp.U.ecn=ect1 udp.U.packet=100b"));
-    for set in ["group.A.cc=cubic", "group.A.size=1mb", "web.A.rate=9/s", "app.A.rate=2mbit"] {
-        assert!(!may(set), "{set}");
+fn connections_stay_open_where_only_their_round_trip_and_number_change() {
+    let keeps = |set| with("", "").groups[0].keeps_connections(&with("", set).groups[0]);
+    assert!(keeps("group.A.flows=7 group.A.rtt=20ms link.rate=10mbit"));
+    for set in
+        ["group.A.cc=cubic", "group.A.size=1mb", "group.A.ecn=classic", "group.A.sndbuf=64kb"]
+    {
+        assert!(!keeps(set), "{set}");
     }
 }

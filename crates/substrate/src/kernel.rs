@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use l4s_bottleneck::Download;
-use l4s_lab::{Control, End, Frame, Live, Roles};
+use l4s_lab::{Control, End, Frame, LabOptions, LabPlan, Live, Roles};
 use l4s_model::{Group, Scenario};
 use l4s_observe::Observer;
 use l4s_os::OsError;
@@ -20,12 +20,15 @@ use crate::{
 const OPTION: &str = "--on kernel";
 /// Any machine carries this, so that it need not be tried.
 const CERTAIN: Rate = Rate::from_mbps(200);
+/// How often a rate is tried: a busy neighbour may hold up one trial, and a machine that carried the rate
+/// once can. That the run itself is not held up is measured in it.
+const TRIALS: usize = 3;
 /// How long a live lane sleeps at most before it orders due changes.
 const NAP: Duration = Duration::from_millis(20);
 
 /// `--on kernel`: real sockets.
 pub struct Kernel {
-    controls: Mutex<Controls>,
+    controls: Arc<Mutex<Controls>>,
     roles: Roles,
 }
 
@@ -36,40 +39,52 @@ impl Kernel {
     /// This program cannot be started again.
     pub fn new() -> Result<Kernel, Error> {
         Ok(Kernel {
-            controls: Mutex::new(Controls::new(OPTION)),
+            controls: Arc::new(Mutex::new(Controls::new(OPTION))),
             roles: Roles { agent: this_program(AGENT)?, keeper: this_program(PROGRAM)? },
         })
     }
 
-    fn with_controls<T>(&self, act: impl FnOnce(&mut Controls) -> T) -> T {
-        act(&mut self.controls.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
     /// The kernel's congestion control of a group.
     fn control(&self, group: &Group) -> Control {
-        self.with_controls(|controls| controls.of(group))
+        lock(&self.controls).of(group)
+    }
+
+    /// Plans labs, and makes the congestion controls available that they need: also for a run that
+    /// changes.
+    fn planner(
+        &self,
+    ) -> impl Fn(&Scenario, &LabOptions) -> Result<LabPlan, OsError> + Send + 'static {
+        let controls = Arc::clone(&self.controls);
+        move |scenario, options| {
+            let mut controls = lock(&controls);
+            controls.provide(scenario).map_err(|error| OsError::Machine(error.to_string()))?;
+            LabPlan::new(scenario, |group| controls.of(group), options)
+        }
     }
 
     /// Loads every congestion control of a scenario, and checks that a lab can run it.
     fn provide(&self, scenario: &Scenario) -> Result<(), Error> {
-        self.with_controls(|controls| controls.provide(scenario))?;
+        lock(&self.controls).provide(scenario)?;
         l4s_lab::check(scenario, |group| self.control(group)).map_err(failure)?;
         l4s_lab::check_programs(scenario).map_err(failure)
     }
 
     /// Refuses a rate that this machine cannot carry, which it tries out.
     fn carries(&self, rate: Rate) -> Result<(), Error> {
-        let mut seen = Codepoints::default();
-        self.run(&trial(rate), &Programs::default(), &mut seen, &mut to_the_end)?;
-        let carried = seen.rate();
-        if carried.as_bps() < rate.as_bps() / 10 * 9 {
-            return Err(Error::Machine(format!(
-                "{OPTION}: a link of {rate} is more than this machine can forward: {} Mb/s just now, \
-                 by one flow in one direction. Choose a lower `link.rate`, or `--on sim`",
-                carried.as_bps() / 1_000_000
-            )));
+        let mut most = Rate::ZERO;
+        for _ in 0..TRIALS {
+            let mut seen = Codepoints::default();
+            self.run(&trial(rate), &Programs::default(), &mut seen, &mut to_the_end)?;
+            most = most.max(seen.rate());
+            if most.as_bps() >= rate.as_bps() / 10 * 9 {
+                return Ok(());
+            }
         }
-        Ok(())
+        Err(Error::Machine(format!(
+            "{OPTION}: a link of {rate} is more than this machine can forward: {} Mb/s at most of {TRIALS} \
+             trials, by one flow in one direction. Choose a lower `link.rate`, or `--on sim`",
+            most.as_bps() / 1_000_000
+        )))
     }
 
     /// Runs one scenario for a moment, without trying out more.
@@ -118,11 +133,10 @@ impl<O: Observe> Substrate<O> for Kernel {
         observer: &mut O,
         _: &mut Watch,
     ) -> Result<Ran, Error> {
-        let control = |group: &Group| self.control(group);
         let remote = programs.remote.as_deref();
         let programs = l4s_lab::Programs::from(programs);
         let foreground = programs.foreground;
-        let ran = l4s_lab::run(scenario, control, &self.roles, &programs, remote, observer);
+        let ran = l4s_lab::run(scenario, self.planner(), &self.roles, &programs, remote, observer);
         let ran = ran.map_err(failure)?;
         let last = scenario.programs.len().checked_sub(1);
         let in_front =
@@ -141,10 +155,9 @@ impl<O: Observe> Substrate<O> for Kernel {
     }
 
     fn lane(&self, scenario: &Scenario, observer: O) -> Result<Box<dyn Lane<O>>, Error> {
-        self.with_controls(|controls| controls.provide(scenario))?;
+        lock(&self.controls).provide(scenario)?;
         let observer = Arc::new(Mutex::new(observer));
-        let control = |group: &Group| self.control(group);
-        let live = Live::start(scenario, control, &self.roles.agent, Arc::clone(&observer));
+        let live = Live::start(scenario, self.planner(), &self.roles.agent, Arc::clone(&observer));
         let live = live.map_err(failure)?.with_most_downloads(MOST_DOWNLOADS);
         Ok(Box::new(KernelLane { live, observer }))
     }
@@ -183,9 +196,9 @@ impl<O: Observe> Lane<O> for KernelLane<O> {
     }
 }
 
-/// Locks an observer. After a panic of the data plane's thread it is still an observer.
-fn lock<O>(observer: &Mutex<O>) -> MutexGuard<'_, O> {
-    observer.lock().unwrap_or_else(PoisonError::into_inner)
+/// Locks an observer or the congestion controls. After a panic of another thread they are still that.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl From<&Programs> for l4s_lab::Programs {

@@ -1,8 +1,8 @@
 //! `l4s shell --live`: the page of `l4s live` on a run that goes on with or without it.
 //!
 //! The run has an observer slot that is empty until somebody opens the page; the page's session puts a
-//! meter there. Changes on the page reach the run through its [`Remote`]: the bottleneck, RTTs,
-//! the number of flows and UDP sources. Changes that require a new run are refused, since that would end the shell.
+//! meter there. Changes on the page reach the run through its [`Remote`]. Those that
+//! require a new run, such as another group or download rate, are refused, since that would end the shell.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -83,7 +83,7 @@ impl Substrate<Meter> for Attached {
     }
 
     fn run(&self, _: &Scenario, _: &Programs, _: &mut Meter, _: &mut Watch) -> Result<Ran, Error> {
-        Err(refused())
+        Err(Error::Unsupported("the shell is the run".to_owned()))
     }
 
     fn lane(&self, scenario: &Scenario, meter: Meter) -> Result<Box<dyn Lane<Meter>>, Error> {
@@ -98,22 +98,12 @@ impl Substrate<Meter> for Attached {
             }
             left = left.saturating_sub(NAP);
         };
-        if !self.remote.adapt(scenario) {
-            return Err(refused());
-        }
+        self.remote.adapt(scenario).map_err(|error| Error::Unsupported(error.to_string()))?;
         let meter = Arc::new(Mutex::new(meter.starting_at(began)));
         *lock(&self.seat) = Some(meter.clone());
         let (remote, seat) = (self.remote.clone(), self.seat.clone());
         Ok(Box::new(Attachment { remote, seat, meter, began }))
     }
-}
-
-fn refused() -> Error {
-    Error::Unsupported(
-        "this needs a new run, which would end the shell: expected a change of the link, of the queue \
-         discipline, of round trips, of `flows` or of a UDP source"
-            .to_owned(),
-    )
 }
 
 /// The run's parts that a session uses.
@@ -140,7 +130,7 @@ impl Lane<Meter> for Attachment {
     }
 
     fn adapt(&mut self, scenario: &Scenario) -> bool {
-        self.remote.adapt(scenario)
+        self.remote.adapt(scenario).is_ok()
     }
 
     fn observe(&mut self, read: &mut dyn FnMut(&mut Meter, Time)) {

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, sockopt};
 
 use super::device::Path;
-use super::{CONTROL, FLOWS, Reports, Waiting, request, socket, take_orders};
+use super::{CONTROL, FLOWS, Host, Reports, Waiting, request, socket, take_orders};
 use crate::Report;
 use crate::address::of_flow;
 use crate::lateness::Stalls;
@@ -90,6 +90,7 @@ impl Client {
     pub fn play(
         &mut self,
         control: &mut Channel,
+        host: &mut Host<'_>,
         clock: Clock,
         watched: bool,
     ) -> Result<Stalls, OsError> {
@@ -100,7 +101,7 @@ impl Client {
         let mut sink = vec![0; GULP];
         let mut timer = Time::NEVER;
         // Orders that came with the order to start cause no further event.
-        if take_orders(control, |order| self.obey(order, clock, &mut reports))? {
+        if take_orders(control, host, |order| self.obey(order, clock, &mut reports))? {
             return Ok(waiting.stalls());
         }
         loop {
@@ -150,8 +151,8 @@ impl Client {
                 self.open.insert(flow, Flow::new(socket, size, frame));
             }
             let called = events.iter().any(|event| event.token() == CONTROL);
-            let over =
-                called && take_orders(control, |order| self.obey(order, clock, &mut reports))?;
+            let over = called
+                && take_orders(control, host, |order| self.obey(order, clock, &mut reports))?;
             if over {
                 for (flow, state) in &mut self.open {
                     state.report_reads(*flow, &mut reports);
@@ -180,6 +181,11 @@ impl Client {
                     sockopt::set_socket_linger(&open.socket, Some(Duration::ZERO))
                         .map_err(|error| OsError::run(format_args!("flow {flow}"), error))?;
                     reports.push(Report::Closed { flow, at: clock.now() });
+                }
+            }
+            Order::Setup(setup) => {
+                if let Part::TcpClient { cc, rcvbuf, .. } = setup.part {
+                    (self.cc, self.rcvbuf) = (cc, rcvbuf);
                 }
             }
             _ => {}

@@ -15,7 +15,7 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketFlags, sockopt};
 
 use super::request::Request;
 use super::writer::Writer;
-use super::{CONTROL, FLOWS, LISTENER, Reports, Waiting, socket, take_orders};
+use super::{CONTROL, FLOWS, Hooks, Host, LISTENER, Reports, Waiting, socket, take_orders};
 use crate::Report;
 use crate::address::flow_of;
 use crate::lateness::Stalls;
@@ -28,10 +28,12 @@ static CONTENT: [u8; 256 << 10] = [0; 256 << 10];
 /// A listening server.
 pub(super) struct Server {
     listener: OwnedFd,
-    cc: String,
+    /// The congestion controls that the listener has had, the present one last.
+    controls: Vec<String>,
     /// Whether connections may have Reno instead.
     leaves: bool,
     pacing: bool,
+    sndbuf: Option<u64>,
     prague: socket::Prague,
     sample_every: Duration,
     downloads: RangeFrom<FlowId>,
@@ -68,20 +70,18 @@ impl Server {
         // A connection inherits the congestion control of its listener, which also decides about
         // the negotiation of ECN.
         let listener = socket::tcp(SocketAddr::new(setup.address, SERVER_PORT), cc)?;
-        if pacing {
-            socket::pace(&listener)?;
-        }
-        // A connection inherits the send buffer of its listener, too.
+        // A buffer that this user may not have is better known before the run.
         if let Some(bytes) = sndbuf {
-            socket::set_send_buffer(&listener, *bytes)?;
+            socket::set_send_buffer(socket::tcp(SocketAddr::new(setup.address, 0), cc)?, *bytes)?;
         }
         rustix::net::listen(&listener, 65_535)
             .map_err(|error| OsError::machine("listening", error))?;
         Ok(Server {
             listener,
-            cc: cc.to_owned(),
+            controls: vec![cc.to_owned()],
             leaves: *leaves,
             pacing,
+            sndbuf: *sndbuf,
             prague,
             sample_every: Duration::from_nanos(*sample_every_ns),
             downloads: downloads.clone(),
@@ -95,6 +95,7 @@ impl Server {
     pub fn play(
         &mut self,
         control: &mut Channel,
+        host: &mut Host<'_>,
         clock: Clock,
         watched: bool,
     ) -> Result<Stalls, OsError> {
@@ -105,7 +106,8 @@ impl Server {
         let mut next_sample = Time::ZERO + self.sample_every;
         let mut timer = Time::NEVER;
         // Orders that came with the order to start cause no further event.
-        let mut over = take_orders(control, |order| self.obey(order))?;
+        let hooks = host.hooks;
+        let mut over = take_orders(control, host, |order| self.obey(order, hooks))?;
         loop {
             let next = self.due.first().map_or(next_sample, |(due, _)| next_sample.min(*due));
             if next != timer {
@@ -115,7 +117,7 @@ impl Server {
             waiting.wait(&mut events)?;
             // First, so that the writes into a flow are known before the flow comes.
             let called = events.iter().any(|event| event.token() == CONTROL);
-            over |= called && take_orders(control, |order| self.obey(order))?;
+            over |= called && take_orders(control, host, |order| self.obey(order, hooks))?;
             for event in &events {
                 match event.token() {
                     LISTENER => self.accept(&waiting)?,
@@ -153,9 +155,23 @@ impl Server {
         }
     }
 
-    fn obey(&mut self, order: Order) -> Result<(), OsError> {
-        if let Order::Write(writes) = order {
-            self.writers.insert(writes.flow, Writer::new(&writes));
+    fn obey(&mut self, order: Order, hooks: &dyn Hooks) -> Result<(), OsError> {
+        match order {
+            Order::Write(writes) => {
+                self.writers.insert(writes.flow, Writer::new(&writes));
+            }
+            Order::Setup(setup) => {
+                if let Part::TcpServer { cc, pacing, shows, sndbuf, .. } = setup.part {
+                    socket::set_control(&self.listener, &cc)?;
+                    self.controls.retain(|known| *known != cc);
+                    self.controls.push(cc);
+                    // A download's handshake may have begun with the ECN of the old setup.
+                    self.leaves = true;
+                    (self.pacing, self.sndbuf) = (pacing, sndbuf);
+                    self.prague = socket::Prague::new(shows, hooks)?;
+                }
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -177,6 +193,9 @@ impl Server {
             self.check(&socket)?;
             if self.pacing {
                 socket::pace(&socket)?;
+            }
+            if let Some(bytes) = self.sndbuf {
+                socket::set_send_buffer(&socket, bytes)?;
             }
             let writer = self.writers.remove(&flow);
             match writer.as_ref().map(|writer| writer.hold) {
@@ -218,10 +237,10 @@ impl Server {
         let cc = sockopt::tcp_congestion(socket)
             .map_err(|error| OsError::run("a connection's congestion control", error))?;
         // The kernel's own DCTCP and TCP Prague go on as `dctcp-reno` and `prague-reno`.
-        if cc == self.cc || (self.leaves && cc.ends_with("reno")) {
+        if self.controls.contains(&cc) || (self.leaves && cc.ends_with("reno")) {
             return Ok(());
         }
-        let asked = &self.cc;
+        let asked = self.controls.last().map_or("", String::as_str);
         Err(OsError::Machine(format!("a connection got `{cc}`, where `{asked}` was asked for")))
     }
 }

@@ -20,11 +20,16 @@ pub(super) fn tcp(address: SocketAddr, cc: &str) -> Result<OwnedFd, OsError> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(family(address.ip()), SocketType::STREAM, flags, Some(ipproto::TCP))
         .map_err(|error| OsError::machine("a TCP socket", error))?;
-    sockopt::set_tcp_congestion(&socket, cc).map_err(|error| refused(cc, error))?;
+    set_control(&socket, cc)?;
     sockopt::set_socket_reuseaddr(&socket, true)
         .and_then(|()| rustix::net::bind(&socket, &address))
         .map_err(|error| OsError::machine(format_args!("TCP at {address}"), error))?;
     Ok(socket)
+}
+
+/// Gives a TCP socket this congestion control.
+pub(super) fn set_control(socket: impl AsFd, cc: &str) -> Result<(), OsError> {
+    sockopt::set_tcp_congestion(socket, cc).map_err(|error| refused(cc, error))
 }
 
 /// A UDP socket, bound to `address`, all of whose packets carry this ECN.

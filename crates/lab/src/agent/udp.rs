@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::net::SendFlags;
 use rustix::time::Timespec;
 
-use super::{listen, socket, take_orders};
+use super::{Host, listen, socket, take_orders};
 use crate::lateness::{Stalls, Watchdog};
 use crate::message::{Channel, Order, Part, Setup};
 
@@ -64,6 +64,7 @@ impl Source {
     pub fn play(
         &mut self,
         control: &mut Channel,
+        host: &mut Host<'_>,
         clock: Clock,
         watched: bool,
     ) -> Result<Stalls, OsError> {
@@ -71,7 +72,7 @@ impl Source {
         rustix::thread::set_current_timer_slack(NonZeroU64::new(1))
             .map_err(|error| OsError::machine("precise timers", error))?;
         // Orders that came with the order to start cause no further event.
-        if take_orders(control, |order| self.obey(order, clock))? {
+        if take_orders(control, host, |order| self.obey(order, clock))? {
             return Ok(Stalls::default());
         }
         let mut watchdog = watched.then(|| Watchdog::new(clock.now()));
@@ -84,7 +85,7 @@ impl Source {
             if let Some(watchdog) = &mut watchdog {
                 watchdog.look(clock.now(), Watchdog::PERIOD);
             }
-            if called && take_orders(control, |order| self.obey(order, clock))? {
+            if called && take_orders(control, host, |order| self.obey(order, clock))? {
                 return Ok(watchdog.map(|watchdog| watchdog.stalls()).unwrap_or_default());
             }
             for _ in 0..BURST {

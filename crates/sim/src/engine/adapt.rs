@@ -34,9 +34,7 @@ impl<O: Observer<Packet>> Engine<O> {
 
     fn adapt_group(&mut self, number: SourceId, old: &Group, new: &Group, now: Time) {
         let place = number.index();
-        // How many there are, and their RTT, may change while they are connected.
-        let same = Group { rtt: old.rtt, starts: old.starts.clone(), ..new.clone() };
-        let others = same != *old;
+        let others = !old.keeps_connections(new);
         if others {
             self.kinds[place] = Kind::of(new);
             self.sizes[place] = new.size;
