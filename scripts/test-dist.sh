@@ -104,7 +104,7 @@ theirs = json.loads(open("/root/run.jsonl").readline())
 mine = result.summary
 assert mine["queues"] == theirs["queues"] and mine["groups"] == theirs["groups"]
 try:
-    l4s.Scenario("one-against-one", **{"link.rat": "1mbit"})
+    l4s.Scenario("one-against-one").with_(**{"link.rat": "1mbit"})
 except Exception as error:
     assert "rate" in str(error), error
 else:
