@@ -40,7 +40,7 @@ def test_crosses_are_the_mean_and_the_percentiles_of_each_run() -> None:
     ends = [(row["queue_Q_delay_p1_ms"], row["queue_Q_delay_p99_ms"]) for row in rows]
     assert np.allclose(whiskers, ends)
     assert ax.get_yscale() == "log"
-    assert ax.get_ylabel() == "queue delay (ms)"
+    assert ax.get_ylabel() == "queueing delay (ms)"
 
 
 def test_each_queue_of_each_discipline_is_a_track_with_a_name_colour_and_marker_of_its_own() -> (

@@ -61,7 +61,7 @@ const GREETING = {
         : [
             {
               name: "target",
-              about: "Classic queue delay to hold",
+              about: "Classic queueing delay to hold",
               accepts: 'a time such as "15ms", from 0s to 4s',
               type: "time",
               min: 0,

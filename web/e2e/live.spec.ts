@@ -18,7 +18,7 @@ test.afterAll(() => server.stop());
 test("it loads, and shows numbers, pictures and charts without an error", async ({ page }) => {
   const said = errors(page);
   await open(page, server.url);
-  await expect(tile(page, "L4S queue delay")).toHaveText(/[µm]s$/);
+  await expect(tile(page, "L4S queueing delay")).toHaveText(/[µm]s$/);
   await expect(page.locator('[data-plot="histogram"] canvas')).toBeVisible();
   await expect(page.locator('[data-plot="histogram"] .words')).toContainText("mean");
   expect(await page.locator("canvas.network").evaluate((canvas: HTMLCanvasElement) => canvas.width)).toBeGreaterThan(0);
@@ -86,8 +86,8 @@ test("clients, applications and UDP can be changed", async ({ page }) => {
 test("two disciplines stand side by side", async ({ page }) => {
   await open(page, server.url);
   await page.getByLabel("side by side with").selectOption("fifo");
-  await expect(tile(page, /^Queue delay/, 1)).toHaveText(/[µm]s$/);
-  await expect(tile(page, "L4S queue delay", 0)).toHaveText(/[µm]s$/);
+  await expect(tile(page, /^Queueing delay/, 1)).toHaveText(/[µm]s$/);
+  await expect(tile(page, "L4S queueing delay", 0)).toHaveText(/[µm]s$/);
   await expect(page.locator("canvas.network")).toHaveCount(2);
   await page.getByLabel("side by side with").selectOption("");
   await expect(page.locator("canvas.network")).toHaveCount(1);
@@ -108,10 +108,10 @@ test("it freezes, steps back, and returns", async ({ page }) => {
   };
   // Until then the tile may still show the moment before the one that was frozen.
   await thereAndBack();
-  const before = await tile(page, "Classic queue delay").textContent();
+  const before = await tile(page, "Classic queueing delay").textContent();
   await thereAndBack();
   // The same moment has the same numbers, however much time has gone by.
-  await expect(tile(page, "Classic queue delay")).toHaveText(before ?? "");
+  await expect(tile(page, "Classic queueing delay")).toHaveText(before ?? "");
   await past.getByRole("button", { name: "Back to live" }).click();
   await expect(past).toBeHidden();
 });
@@ -285,7 +285,7 @@ test("nothing hangs over the edge of a phone", async ({ page }) => {
   await page.locator("summary").first().click();
   await panel(page, "Client A").getByLabel("Application, 4 Mb/s").check();
   await page.getByLabel("side by side with").selectOption("pie");
-  await expect(tile(page, /^Queue delay/, 1)).toHaveText(/[µm]s$/);
+  await expect(tile(page, /^Queueing delay/, 1)).toHaveText(/[µm]s$/);
   expect(await overhang(page)).toBeLessThanOrEqual(0);
 });
 
@@ -318,7 +318,7 @@ test("the keyboard is enough", async ({ page }) => {
     await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
   await expect(discipline(page, "PIE")).toHaveAttribute("aria-pressed", "true");
-  await expect(tile(page, /^Queue delay/)).toHaveText(/[µm]s$/);
+  await expect(tile(page, /^Queueing delay/)).toHaveText(/[µm]s$/);
   await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
   await page.keyboard.press("Space");
   const at = page.getByRole("group", { name: "Past" }).getByRole("slider");
@@ -333,6 +333,6 @@ test("the keyboard is enough", async ({ page }) => {
 test("who asked for less motion sees none, and all numbers", async ({ browser }) => {
   const page = await (await browser.newContext({ reducedMotion: "reduce" })).newPage();
   await open(page, server.url);
-  await expect(tile(page, "L4S queue delay")).toHaveText(/[µm]s$/);
+  await expect(tile(page, "L4S queueing delay")).toHaveText(/[µm]s$/);
   await page.context().close();
 });

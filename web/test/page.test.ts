@@ -62,7 +62,7 @@ describe("goodput", () => {
 describe("hops", () => {
   it("have a number of their own among the headlines", () => {
     const found = facts(items(hop()).slice(0, 1)).filter(({ label }) => label.includes("access"));
-    expect(found).toEqual([{ label: "Queue delay, access", value: "3 ms", about: "99 % wait less than 7 ms" }]);
+    expect(found).toEqual([{ label: "Queueing delay, access", value: "3 ms", about: "99 % wait less than 7 ms" }]);
     expect(facts(items(demo())).some(({ label }) => label.includes("access"))).toBe(false);
   });
 

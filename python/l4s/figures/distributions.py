@@ -61,7 +61,7 @@ def delay_distribution(
         # Packets without delay are to the left of it.
         ax.set_xlim(left=_LEAST)
         ax.set_ylim(0, 101)
-        ax.set_xlabel("queue delay (ms)")
+        ax.set_xlabel("queueing delay (ms)")
         above = legend_above(ax, *ax.get_legend_handles_labels())
         if len(numbers) > 1:
             title_above(ax, senders.title(), above)

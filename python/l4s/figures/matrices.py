@@ -108,7 +108,7 @@ def matrix(
             draw(sweep, source, cells),
             0.4 if what == "rate" else 0.8,
         )
-        title = "rate of each flow over time" if what == "rate" else "queue delay, distribution"
+        title = "rate of each flow over time" if what == "rate" else "queueing delay, distribution"
         title_above(ax, f"{own.name}: {title}" if own.name else title, above)
     return array
 

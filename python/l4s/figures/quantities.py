@@ -133,7 +133,7 @@ def _output(sweep: Sweep, line: Line) -> list[Track]:
 
 
 PANELS: Mapping[str, Panel] = {
-    "delay": Panel("queue delay (ms)", _delays, log=True, height=1.5),
+    "delay": Panel("queueing delay (ms)", _delays, log=True, height=1.5),
     "window balance": Panel("window ratio", _ratio("window"), log=True, level=1.0),
     "rate balance": Panel("rate ratio", _ratio("rate"), log=True, level=1.0),
     "utilization": Panel("utilization (%)", _utilization, height=0.8),

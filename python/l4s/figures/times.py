@@ -43,7 +43,7 @@ QUANTITIES: Mapping[str, Quantity] = {
     "goodput": Quantity("goodput (Mb/s)", "goodput_bps", "flow", 1e-6),
     "output": Quantity("link output (Mb/s)", "rate_bps", "group", 1e-6, stacked=True),
     "window": Quantity("window (packets)", "cwnd_pkts", "flow"),
-    "delay": Quantity("queue delay (ms)", "delay_mean_ms", "queue", log=True),
+    "delay": Quantity("queueing delay (ms)", "delay_mean_ms", "queue", log=True),
     "rtt": Quantity("smoothed RTT (ms)", "srtt_ms", "flow"),
     "alpha": Quantity("α", "alpha", "flow"),
     "marks": Quantity("marked (%)", "mark", "queue", 100.0),

@@ -111,7 +111,7 @@ function delay(axis: Axis): Quantity {
   return {
     name: "delay-conditions",
     title: message(
-      "Mean queue delay",
+      "Mean queueing delay",
       tracks,
       (values) => mean(values),
       (v) => ms(v),

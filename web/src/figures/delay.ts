@@ -100,7 +100,7 @@ export const delayAxis = (theme: Theme, range: [number, number], gridIndex = 0, 
     gridIndex,
     min: range[0],
     max: range[1],
-    name: named ? "queue delay (ms)" : "",
+    name: named ? "queueing delay (ms)" : "",
     axisLabel: { color: theme.soft, fontSize: 11, fontFamily: theme.font, formatter: (v: number) => digits(v) },
   });
 
@@ -200,7 +200,7 @@ const tailAxis = (theme: Theme, drawn: Drawn[]) => ({
 
 /** `L4S queue 0.57 ms, Classic 15 ms; PIE 15 ms; FQ-CoDel 5.6 ms`, on average. */
 export function delayMessage(drawn: Item[]): string {
-  if (drawn.length > 4) return "Queue delay of each run";
+  if (drawn.length > 4) return "Queueing delay of each run";
   const names = runNames(drawn);
   const several = new Set(drawn.map(({ run }) => run.aqm)).size < drawn.length;
   const parts = drawn.map((item) => {
@@ -213,7 +213,7 @@ export function delayMessage(drawn: Item[]): string {
     const single = queues.every((queue) => queue.name === "Q");
     return single || several ? `${names.get(item.run) ?? ""} ${words.join(", ")}` : words.join(", ");
   });
-  return parts.length === 0 ? "Queue delay" : `${parts.join("; ")} on average`;
+  return parts.length === 0 ? "Queueing delay" : `${parts.join("; ")} on average`;
 }
 
 /** A line of delays over time. */
@@ -228,7 +228,7 @@ interface DelayLine {
 export function course(drawn: Drawn[], all: Item[]): Figure {
   const words = {
     name: "delay-time",
-    title: drawn.length === 1 ? delayMessage(drawn) : "Queue delay over time",
+    title: drawn.length === 1 ? delayMessage(drawn) : "Queueing delay over time",
     note: "Mean delay of each queue in each interval, on a logarithmic axis. Left of the dashed line is the warm-up, which no statistic counts.",
   };
   const lines = (theme: Theme, { run, curves }: Drawn): DelayLine[] =>
@@ -249,7 +249,7 @@ export const programmed = (drawn: Drawn[]): Drawn[] =>
 export function programCourse(drawn: Drawn[], all: Item[]): Figure {
   const words = {
     name: "program-delay-time",
-    title: "Queue delay of programs over time",
+    title: "Queueing delay of programs over time",
     note: "Mean delay of the packets of each group with programs in each interval, whichever queue they were in, on a logarithmic axis. Packets below 200 B are left out.",
   };
   const lines = (theme: Theme, { run, curves }: Drawn): DelayLine[] =>

@@ -19,7 +19,7 @@ export function headlineMessage(drawn: Item[]): string {
   const names = lineNames(drawn);
   const dual = drawn.find(({ run }) => run.summary.queues.some((queue) => queue.name === "L"));
   const low = dual?.run.summary.queues.find((queue) => queue.name === "L")?.delay_ms;
-  if (dual === undefined || low === undefined) return "Queue delay and rates, side by side";
+  if (dual === undefined || low === undefined) return "Queueing delay and rates, side by side";
   const others = drawn.flatMap(({ run }) => {
     const only = run.summary.queues.find((queue) => queue.name === "Q")?.delay_ms;
     return only === undefined ? [] : [`${ms(only.mean)} under ${names.get(run) ?? ""}`];

@@ -127,7 +127,7 @@ function delays(matrix: Matrix, [low, high]: [number, number]): Content {
   });
   return {
     name: `delay-matrix-${slug(matrix.name)}`,
-    title: `${matrix.name}: mean queue delay of ${parts.join(", ")} over all mixes`,
+    title: `${matrix.name}: mean queueing delay of ${parts.join(", ")} over all mixes`,
     note: `A cell per mix: the share of each kind's packets, from 0 to 100 % upwards, that waited so long or less, from ${digits(low)} to ${digits(high)} ms, logarithmic${inner.length > 0 ? `; upright lines at ${inner.map((i) => digits(low * 10 ** i)).join(", ")} ms` : ""}. The further left, the better.`,
     lines: ({ delay_ms }) => {
       const curve = delay_ms.map((v, i): [number, number] => [place(v), (i + 0.5) / delay_ms.length]);

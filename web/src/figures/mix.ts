@@ -86,7 +86,7 @@ const partsOf = (line: Line): Omit<Part, "range">[] => [
     print: (v) => `${digits(v)}×`,
   },
   {
-    title: "Queue delay (ms)",
+    title: "Queueing delay (ms)",
     mark: "whiskers",
     log: true,
     tracks: queueTracks(line, "", ({ delay_ms }) => delayValue(delay_ms)),

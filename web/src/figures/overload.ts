@@ -65,7 +65,7 @@ export function overload(all: Item[]): Figure[] {
     {
       name: "overload",
       title: "What an unresponsive sender leaves to the others, the faster it sends",
-      note: "From the top: output of the link by sender, stacked; window of a flow of the first group over one of the second; packets marked (filled) and dropped (hollow), nothing where it is zero; queue delay, mean and 1st to 99th percentile.",
+      note: "From the top: output of the link by sender, stacked; window of a flow of the first group over one of the second; packets marked (filled) and dropped (hollow), nothing where it is zero; queueing delay, mean and 1st to 99th percentile.",
       sweep: true,
       minWidth: LEFT + columns.length * (GAP + Math.max(136, ...columns.map(headingWidth))),
       height: () => 760,
@@ -80,7 +80,7 @@ const GAP = 14;
 const HEADING = 80;
 /** Heights of the four rows, as shares of the space without headings. */
 const ROWS = [0.34, 0.18, 0.22, 0.26];
-const TITLES = ["Link output (Mb/s)", "Window ratio", "Marked, dropped (%)", "Queue delay (ms)"];
+const TITLES = ["Link output (Mb/s)", "Window ratio", "Marked, dropped (%)", "Queueing delay (ms)"];
 
 function boxes(canvas: Canvas, count: number): Box[][] {
   const width = (canvas.width - LEFT - 6) / count;

@@ -1,4 +1,4 @@
-// Queue delays as counts per bucket: their mean, quantiles, distribution and histogram. Buckets are
+// Queueing delays as counts per bucket: their mean, quantiles, distribution and histogram. Buckets are
 // of equal width on a logarithmic axis; within one, packets are taken to lie evenly on that axis.
 
 import type { Buckets, LaneState } from "./protocol";

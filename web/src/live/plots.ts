@@ -262,7 +262,7 @@ export const distribution: Plot = {
 
 export const delays: Plot = {
   name: "delays",
-  title: "Queue delay over time",
+  title: "Queueing delay over time",
   note: "The mean of each queue, each fifth of a second.",
   draw(scene) {
     const recent = lastSeconds(scene.moments, BACK_S);

@@ -71,7 +71,7 @@ export class Tiles {
       const value = mean(counts);
       const high = quantile(greeting.delay_buckets, counts, 0.99);
       facts.push({
-        label: name === "Q" ? "Queue delay" : `${queueName(name)} queue delay`,
+        label: name === "Q" ? "Queueing delay" : `${queueName(name)} queueing delay`,
         value: value === undefined ? "–" : delay(value),
         about: high === undefined ? "empty" : `99 % below ${delay(high)}`,
         kind: name === "L" ? "l4s" : name === "C" ? "classic" : "single",

@@ -5,7 +5,7 @@ export const NUMBERS = {
   inRuns: "The table of all runs has the numbers.",
   inTables: "Tables of the numbers follow the chart.",
   /** Names of the axes that decide which table a curve has. */
-  delayAxis: "queue delay",
+  delayAxis: "queueing delay",
   timeAxis: "time",
   distribution: "Percentiles of the queueing delay (ms)",
   percentiles: (shares: number[]): string[] => ["curve", ...shares.map((share) => `p${share}`)],

@@ -53,9 +53,9 @@ export function facts(items: Item[]): Fact[] {
   const list: Fact[] = [];
   const runs = items.map(({ run }) => run.summary);
   const labels: [string, string, "l4s" | "classic" | undefined][] = [
-    ["L", "L4S queue delay", "l4s"],
-    ["C", "Classic queue delay", "classic"],
-    ["Q", "Queue delay", undefined],
+    ["L", "L4S queueing delay", "l4s"],
+    ["C", "Classic queueing delay", "classic"],
+    ["Q", "Queueing delay", undefined],
   ];
   const delay = (label: string, queues: (Queue | undefined)[]): Fact | undefined => {
     const value = mean(queues.map((queue) => queue?.delay_ms?.mean));
