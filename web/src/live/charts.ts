@@ -54,14 +54,27 @@ export class Charts {
     }
   }
 
-  /** Requests that all of them are redrawn. */
+  /** Requests that those near the screen are redrawn. */
   ask(): void {
+    this.queue = this.fitting().filter(({ near }) => near);
+  }
+
+  /** Draws all of them at once, with this width in pixels or else that of their cards. */
+  all(width?: number): void {
+    for (const card of this.fitting()) {
+      this.draw(card);
+      card.chart?.resize(width === undefined ? {} : { width });
+    }
+  }
+
+  /** Those that say something about these settings; the others are hidden. */
+  private fitting(): Card[] {
     const settings = this.store.shownSettings();
     for (const card of this.cards) {
       const fits = settings !== undefined && card.plot.fits?.(settings) !== false;
       if (card.root.hidden === fits) card.root.hidden = !fits;
     }
-    this.queue = this.cards.filter(({ near, root }) => near && !root.hidden);
+    return this.cards.filter(({ root }) => !root.hidden);
   }
 
   /** All that were asked for are drawn. */

@@ -11,6 +11,7 @@ import { Controls } from "./controls";
 import { Header } from "./header";
 import { Lane } from "./lane";
 import { calm } from "./motion";
+import { drawForPrint } from "./print";
 import { type Fault, PROTOCOL } from "./protocol";
 import { full, lateness, sentence, sentences } from "./say";
 import { fromFragment, fromTogether, type Shared } from "./share";
@@ -131,6 +132,7 @@ function build(app: HTMLElement, store: Store, banner: Banner, session: () => st
     for (const lane of lanes) lane.name(wanted < 2);
   };
   store.on("settings", arrange);
+  drawForPrint(store, lanes);
 
   let dirty = true;
   const at = { tiles: 0, charts: 0, sentence: 0 };
