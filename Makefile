@@ -7,6 +7,9 @@ DEMO  := out/demo
 # Crates without input and output.
 PURE  := units aqm cc model
 NIGHTLY := nightly
+# The crates for crates.io, and the release that their interfaces are compared with.
+PUBLISHED := units aqm cc observe model bottleneck sim
+BASELINE ?= $(shell git describe --tags --abbrev=0 --match 'v[0-9]*' HEAD^ 2>/dev/null)
 
 .DEFAULT_GOAL := help
 # Every target is a name and no file.
@@ -75,6 +78,14 @@ doc: setup ## the documentation of the crates, without a warning
 
 package: setup ## the crates for crates.io, packed and each built from its package, without a network
 	@scripts/package.py
+
+semver: setup ## the interfaces of the crates for crates.io against the last release (installs cargo-semver-checks)
+ifeq ($(BASELINE),)
+	@echo "l4s: there is no release before this commit, so nothing to compare with; \`make semver BASELINE=COMMIT\` names one"
+else
+	@$(CARGO) semver-checks --version >/dev/null 2>&1 || $(CARGO) install --locked --quiet cargo-semver-checks
+	@$(CARGO) semver-checks --baseline-rev $(BASELINE) $(PUBLISHED:%=-p l4s-%)
+endif
 
 msrv: setup ## the workspace with the oldest Rust that it supports (installs that by rustup)
 	@rustup toolchain install --profile minimal "$$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)"
