@@ -14,6 +14,25 @@ use crate::skb_memory;
 const SEND_BUFFER: Bytes = Bytes::new(4 << 20);
 
 /// A flow of an application.
+///
+/// ```
+/// use l4s_bottleneck::{AppFlow, app_flows};
+/// use l4s_model::{App, Group, Hold, Link, Scenario};
+/// use l4s_units::{Duration, Rate, Time};
+///
+/// let aqm = l4s_aqm::Config::Fifo(l4s_aqm::fifo::Config::dctth());
+/// let link = Link::new(Rate::from_mbps(10));
+/// let mut scenario = Scenario::new("calls", Duration::from_secs(20), link, aqm);
+/// let reno = l4s_cc::Config::Reno(l4s_cc::reno::Config::default());
+/// scenario.groups.push(Group::new("A", reno, Duration::from_millis(10)));
+/// let (rate, fps, flows) = (Rate::from_mbps(1), 50, 2);
+/// let (start, stop) = (Time::ZERO, None);
+/// scenario.apps.push(App { group: 0, rate, fps, flows, adapt: false, hold: Hold::None, start, stop });
+///
+/// // Two calls, half a frame apart.
+/// let opens: Vec<Time> = app_flows(&scenario).map(|AppFlow { opens, .. }| opens).collect();
+/// assert_eq!(opens, [Time::ZERO, Time::ZERO + Duration::from_millis(10)]);
+/// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct AppFlow<'a> {
     /// Its number among all flows of the run ([`Roster`](l4s_model::Roster)).
@@ -39,6 +58,22 @@ pub fn app_flows(scenario: &Scenario) -> impl Iterator<Item = AppFlow<'_>> {
 }
 
 /// The frames of one flow of an application: when each is due, and whether it is written.
+///
+/// ```
+/// use l4s_bottleneck::Frames;
+/// use l4s_model::{App, Hold};
+/// use l4s_units::{Duration, Rate, Time};
+///
+/// let (rate, fps, flows) = (Rate::from_mbps(2), 25, 1);
+/// let (start, stop) = (Time::ZERO, None);
+/// let video = App { group: 0, rate, fps, flows, adapt: true, hold: Hold::None, start, stop };
+/// let mut frames = Frames::new(&video);
+/// assert_eq!(frames.next(), Time::NEVER, "the connection is not open yet");
+/// frames.begin(Time::ZERO);
+/// assert!(frames.take(0), "nothing waits in the socket: it is written");
+/// assert_eq!(frames.next(), Time::ZERO + Duration::from_millis(40));
+/// assert!(!frames.take(2), "two wait: it is skipped");
+/// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct Frames {
     app: App,

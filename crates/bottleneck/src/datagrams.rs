@@ -28,6 +28,17 @@ use rand_core::Rng;
 use crate::{Stream, stream};
 
 /// The times at which one source sends.
+///
+/// ```
+/// use l4s_bottleneck::Datagrams;
+/// use l4s_units::{Bytes, Duration, Rate, Time};
+///
+/// // Without chance: 1500 B at 12 Mb/s are one packet per millisecond.
+/// let always = (Time::ZERO, Time::NEVER);
+/// let mut datagrams = Datagrams::new(None, Rate::from_mbps(12), Bytes::new(1500), always);
+/// datagrams.sent();
+/// assert_eq!(datagrams.next(), Time::ZERO + Duration::from_millis(1));
+/// ```
 #[derive(Debug)]
 pub struct Datagrams {
     spacing: Spacing,

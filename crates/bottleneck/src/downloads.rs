@@ -95,6 +95,29 @@ pub struct Download {
 
 /// All downloads of a scenario, in order of time; of those at one instant, the earlier entry's
 /// first.
+///
+/// ```
+/// use l4s_bottleneck::{Arrivals, Download, Downloads, arrivals};
+/// use l4s_model::{Group, Link, Scenario, Sizes, Web};
+/// use l4s_units::{Bytes, Duration, Rate, Time};
+///
+/// let aqm = l4s_aqm::Config::Fifo(l4s_aqm::fifo::Config::dctth());
+/// let link = Link::new(Rate::from_mbps(10));
+/// let mut scenario = Scenario::new("web", Duration::from_secs(20), link, aqm);
+/// let reno = l4s_cc::Config::Reno(l4s_cc::reno::Config::default());
+/// scenario.groups.push(Group::new("A", reno, Duration::from_millis(10)));
+/// let (rate, size) = ("10/s".parse()?, Sizes::Fixed(Bytes::new(10_000)));
+/// scenario.web.push(Web { group: 0, rate, size, start: Time::ZERO, stop: None });
+///
+/// // About 200 in 20 s. The long flow has number 0.
+/// let all: Vec<Download> = Downloads::new(&scenario).collect();
+/// assert!((150..250).contains(&all.len()));
+/// assert_eq!(all[0].flow.get(), 1);
+/// // With one entry they are the arrivals of that.
+/// let only: Arrivals = arrivals(&scenario, 0);
+/// assert!(only.eq(all.iter().map(|download| (download.start, download.size))));
+/// # Ok::<(), l4s_units::ParseError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Downloads {
     entries: Vec<Entry>,

@@ -56,6 +56,44 @@ pub struct Straddling {
 }
 
 /// A link and the queue in front of it.
+///
+/// ```
+/// use l4s_aqm::{Counters, Packet, fifo, pie};
+/// use l4s_bottleneck::{Bottleneck, Straddling, Successor};
+/// use l4s_model::Link;
+/// use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
+///
+/// struct Datagram;
+///
+/// impl Packet for Datagram {
+///     fn size(&self) -> Bytes { Bytes::new(1500) }
+///     fn ecn(&self) -> Ecn { Ecn::NotEct }
+///     fn set_ce(&mut self) {}
+///     fn flow_hash(&self) -> u32 { 0 }
+/// }
+///
+/// // 12 Mb/s: a packet per millisecond. Without a burst the second one waits for the first.
+/// let link = Link { burst: Bytes::ZERO, ..Link::new(Rate::from_mbps(12)) };
+/// let fifo = l4s_aqm::Config::Fifo(fifo::Config::dctth());
+/// let (mut bottleneck, mut counters) = (Bottleneck::new(&link, &fifo, 1), Counters::default());
+/// for _ in 0..2 {
+///     bottleneck.enqueue(Datagram, Time::ZERO, &mut counters);
+/// }
+/// assert!(bottleneck.transmit(Time::ZERO, &mut counters).is_some());
+/// assert!(bottleneck.transmit(Time::ZERO, &mut counters).is_none());
+///
+/// // PIE takes the place of the FIFO, and the packet that waits moves into it.
+/// let at = bottleneck.next_transmission();
+/// assert_eq!(at, Time::ZERO + Duration::from_millis(1));
+/// let pie = l4s_aqm::Config::Pie(pie::Config::dctth());
+/// bottleneck.replace_aqm(&pie, Successor::Fresh, at, &mut counters);
+/// let departure = bottleneck.transmit(at, &mut counters).unwrap();
+/// assert_eq!(departure.sojourn, Duration::from_millis(1));
+///
+/// // At the end of a run its transmission is not over.
+/// let Straddling { after, .. } = bottleneck.straddling(at);
+/// assert_eq!(after, Bytes::new(1500));
+/// ```
 #[derive(Debug)]
 pub struct Bottleneck<P> {
     aqm: Aqm<P>,

@@ -3,7 +3,26 @@
 use l4s_units::{Duration, Rate, Time};
 use serde::{Deserialize, Serialize};
 
-/// A change of the scenario at an instant, for the rest of the run.
+/// A change of the scenario at an instant, for the rest of the run. [`Course`](crate::Course) gives the values over time.
+///
+/// ```
+/// use l4s_model::{Change, Course, Group, Link, Scenario};
+/// use l4s_units::{Duration, Rate, Time};
+///
+/// let at = |seconds| Time::ZERO + Duration::from_secs(seconds);
+/// let aqm = l4s_aqm::Config::Fifo(l4s_aqm::fifo::Config::dctth());
+/// let link = Link::new(Rate::from_mbps(40));
+/// let mut scenario = Scenario::new("re-route", Duration::from_secs(20), link, aqm);
+/// let reno = l4s_cc::Config::Reno(l4s_cc::reno::Config::default());
+/// scenario.groups.push(Group::new("A", reno, Duration::from_millis(10)));
+/// // After 12 s half of the rate is left, and the path is longer.
+/// let rtts = vec![(0, Duration::from_millis(30))];
+/// scenario.changes.push(Change { time: at(12), aqm: None, rate: Some(Rate::from_mbps(20)), rtts });
+///
+/// let course: Course = scenario.course();
+/// assert_eq!(course.rate_at(at(11)), Rate::from_mbps(40));
+/// assert_eq!(course.rtt_at(0, at(12)), Duration::from_millis(30));
+/// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Change {
     /// When: after the start of the run and before its end.

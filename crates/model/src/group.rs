@@ -4,6 +4,26 @@ use l4s_units::{Bytes, Duration, Time};
 use serde::{Deserialize, Serialize};
 
 /// TCP flows that behave alike, between one server and one client.
+///
+/// ```
+/// use l4s_cc::{Config, cubic, prague};
+/// use l4s_model::{AccEcn, EcnMode, Group, Peer};
+/// use l4s_units::{Duration, Ecn, Time};
+///
+/// let rtt = Duration::from_millis(20);
+/// // Three Prague flows, one second apart; something on their path strips the AccECN option.
+/// let mut group = Group::new("A", Config::Prague(prague::Config::default()), rtt);
+/// group.starts = (0..3).map(|n| Time::ZERO + Duration::from_secs(n)).collect();
+/// group.accecn = AccEcn::Ace;
+/// assert_eq!(group.codepoint(), Some(Ecn::Ect1));
+///
+/// // Cubic asks for no ECN by itself, and with a client that has none it gets none.
+/// let mut classic = Group::new("B", Config::Cubic(cubic::Config::default()), rtt);
+/// classic.ecn = EcnMode::Classic;
+/// assert_eq!(classic.negotiated().codepoint, Some(Ecn::Ect0));
+/// classic.peer = Peer::None;
+/// assert_eq!(classic.negotiated().codepoint, None);
+/// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Group {
     /// Its name, unique among groups and UDP sources.

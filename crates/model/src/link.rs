@@ -20,6 +20,24 @@ pub struct Link {
 }
 
 /// A further link that packets pass, with a queue of its own.
+///
+/// ```
+/// use l4s_aqm::fifo;
+/// use l4s_model::{Buffer, Hop, Link, Per, Side};
+/// use l4s_units::{Duration, Rate};
+///
+/// // Each of the first two sources has a WiFi of its own behind the bottleneck, which buffers 50 ms.
+/// let buffer = Buffer::Time(Duration::from_millis(50));
+/// let hop = Hop {
+///     name: "wifi".to_owned(),
+///     side: Side::Behind,
+///     link: Link { buffer, ..Link::new(Rate::from_mbps(100)) },
+///     aqm: l4s_aqm::Config::Fifo(fifo::Config::dctth()),
+///     sources: vec![0, 1],
+///     per: Per::Group,
+/// };
+/// assert_eq!(hop.link.burst, l4s_aqm::MTU);
+/// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Hop {
     /// Its name, unique among these links.

@@ -6,6 +6,23 @@ use l4s_units::Ecn;
 use crate::{AccEcn, EcnMode, Group, Peer};
 
 /// The ECN of a connection.
+///
+/// ```
+/// use l4s_cc::{Config, dctcp, prague};
+/// use l4s_model::{Feedback, Group, Negotiated, Peer};
+/// use l4s_units::{Duration, Ecn};
+///
+/// let rtt = Duration::from_millis(10);
+/// let dctcp = Group::new("A", Config::Dctcp(dctcp::Config::default()), rtt);
+/// let expected = Negotiated { codepoint: Some(Ecn::Ect0), feedback: Feedback::Dctcp };
+/// assert_eq!(dctcp.negotiated(), expected);
+///
+/// // A client of RFC 3168 cannot count marks, so Prague does without ECN (RFC 9331 §4.2).
+/// let mut prague = Group::new("B", Config::Prague(prague::Config::default()), rtt);
+/// assert_eq!(prague.negotiated().feedback, Feedback::Accurate { option: true });
+/// prague.peer = Peer::Rfc3168;
+/// assert_eq!(prague.negotiated().codepoint, None);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Negotiated {
     /// The codepoint of data; `None` for Not-ECT.

@@ -5,6 +5,26 @@ use serde::{Deserialize, Serialize};
 
 /// A program of the user, or a server and its client, on the hosts of a group. Only substrates with
 /// real sockets run it.
+///
+/// ```
+/// use l4s_model::{Command, Program, Ready, Signal};
+/// use l4s_units::Time;
+///
+/// // iperf3 on the hosts of the first group, once the server listens; Ctrl-C ends both.
+/// let words = |line: &str| Command::Words(line.split(' ').map(str::to_owned).collect());
+/// let iperf = Program {
+///     name: "iperf3".to_owned(),
+///     group: 0,
+///     server: Some(words("iperf3 --server")),
+///     client: Some(Command::Line("iperf3 --client $SERVER --reverse >result".to_owned())),
+///     ready: Ready::Tcp(5201),
+///     start: Time::ZERO,
+///     stop: Some(Signal::Int),
+///     env: Vec::new(),
+///     expect: 0,
+/// };
+/// assert_eq!(iperf.server, Some(Command::Words(vec!["iperf3".into(), "--server".into()])));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Program {
     /// Its name, unique among the programs of a scenario, and a name for a folder.

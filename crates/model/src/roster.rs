@@ -108,6 +108,27 @@ pub enum FlowKind {
 /// The sources of a scenario and the numbers of their flows. From 0 on these are the long flows of the
 /// groups, in the order of the groups, then the UDP sources, then the flows of applications, then
 /// downloads in the order in which they begin.
+///
+/// ```
+/// use l4s_model::{FlowId, FlowKind, Group, Link, Roster, Scenario, SourceId, Udp};
+/// use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
+///
+/// let aqm = l4s_aqm::Config::Fifo(l4s_aqm::fifo::Config::dctth());
+/// let link = Link::new(Rate::from_mbps(40));
+/// let mut scenario = Scenario::new("two and one", Duration::from_secs(20), link, aqm);
+/// let reno = l4s_cc::Config::Reno(l4s_cc::reno::Config::default());
+/// let mut group = Group::new("A", reno, Duration::from_millis(10));
+/// group.starts = vec![Time::ZERO; 2];
+/// scenario.groups.push(group);
+/// let (rate, packet) = (Rate::from_mbps(1), Bytes::new(500));
+/// let name = "U".to_owned();
+/// scenario.udp.push(Udp { name, rate, ecn: Ecn::NotEct, packet, start: Time::ZERO, stop: None });
+///
+/// let roster: Roster = scenario.roster();
+/// assert_eq!(roster.listed(SourceId::new(0)), FlowId::new(0)..FlowId::new(2));
+/// assert_eq!(roster.kind(FlowId::new(2)), FlowKind::Udp);
+/// assert_eq!(roster.udp(0), SourceId::new(1));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Roster {
     /// The first long flow of each group, and the first flow behind all of these.

@@ -43,6 +43,14 @@ pub struct Scenario {
 }
 
 /// Choices that only real sockets have.
+///
+/// ```
+/// use l4s_model::{Ip, Kernel, QdiscOf};
+///
+/// // IPv6 through our own DualPI2, which the kernel runs as BPF programs.
+/// let kernel = Kernel { ip: Ip::V6, qdisc: QdiscOf::Bpf, ..Kernel::default() };
+/// assert!(!kernel.gso);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Kernel {
     /// The version of IP between servers and clients.

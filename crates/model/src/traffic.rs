@@ -4,6 +4,22 @@ use l4s_units::{Bytes, Duration, Ecn, Frequency, Rate, Time};
 use serde::{Deserialize, Serialize};
 
 /// An unresponsive source of constant bit rate.
+///
+/// ```
+/// use l4s_model::Udp;
+/// use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
+///
+/// // A game: 80 packets of 250 B per second in the L4S queue, from second 5 on.
+/// let game = Udp {
+///     name: "game".to_owned(),
+///     rate: Rate::from_bps(160_000),
+///     ecn: Ecn::Ect1,
+///     packet: Bytes::new(250),
+///     start: Time::ZERO + Duration::from_secs(5),
+///     stop: None,
+/// };
+/// assert_eq!(game.rate.bytes_in(Duration::from_secs(1)), Bytes::new(80 * 250));
+/// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Udp {
     /// Its name, unique among groups and UDP sources.
@@ -22,6 +38,18 @@ pub struct Udp {
 
 /// Downloads that begin at random, each over a TCP connection of its own: emulated web traffic
 /// (DCttH §4.5).
+///
+/// ```
+/// use l4s_model::{Sizes, Web};
+/// use l4s_units::{Bytes, Frequency, Time};
+///
+/// // 100 downloads per second of 1 KB to 1 MB, most of them short.
+/// let size = Sizes::Pareto { shape: 0.9, min: Bytes::new(1_000), max: Bytes::new(1_000_000) };
+/// let rate: Frequency = "100/s".parse()?;
+/// let web = Web { group: 0, rate, size, start: Time::ZERO, stop: None };
+/// assert_eq!(web.rate.as_per_second_f64(), 100.0);
+/// # Ok::<(), l4s_units::ParseError>(())
+/// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Web {
     /// The group whose server, client, congestion control, ECN and round trip they have: its place
@@ -55,6 +83,25 @@ pub enum Sizes {
 
 /// An application that writes a frame at regular intervals, such as interactive video, into each
 /// of some long connections.
+///
+/// ```
+/// use l4s_model::{App, Hold};
+/// use l4s_units::{Bytes, Duration, Rate, Time};
+///
+/// // Video of 2 Mb/s at 25 frames per second, which leaves frames out when the network is slower.
+/// let video = App {
+///     group: 0,
+///     rate: Rate::from_mbps(2),
+///     fps: 25,
+///     flows: 1,
+///     adapt: true,
+///     hold: Hold::None,
+///     start: Time::ZERO,
+///     stop: None,
+/// };
+/// assert_eq!(video.frame(), Bytes::new(10_000));
+/// assert_eq!(video.frames(50), Duration::from_secs(2));
+/// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct App {
     /// The group whose server, client, congestion control, ECN and round trip they have: its place

@@ -8,6 +8,25 @@ use l4s_units::{Bytes, Duration, Probability, Time};
 use crate::{OnWire, Traced};
 
 /// A flow's sender at an instant.
+///
+/// ```
+/// use l4s_observe::{FlowState, Observer, SocketState, Traced};
+/// use l4s_units::Time;
+///
+/// /// The largest window, and how many segments real sockets sent again.
+/// #[derive(Default)]
+/// struct Senders { window: u32, retransmits: u64 }
+///
+/// impl<P: Traced> Observer<P> for Senders {
+///     fn sample_flow(&mut self, state: FlowState, _: Time) {
+///         self.window = self.window.max(state.cwnd);
+///         // The simulator has no sockets, and reports each segment by `Observer::retransmitted`.
+///         if let Some(SocketState { retransmits, .. }) = state.socket {
+///             self.retransmits += retransmits;
+///         }
+///     }
+/// }
+/// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FlowState {
     /// The flow.
@@ -42,6 +61,26 @@ pub struct SocketState {
 }
 
 /// The outcome of a frame that an application has to write.
+///
+/// ```
+/// use l4s_model::{FlowId, SourceId};
+/// use l4s_observe::{FrameEvent, Observer, Traced};
+/// use l4s_units::{Duration, Time};
+///
+/// /// Frames that took longer than 100 ms or were left out: a call that stutters.
+/// #[derive(Default)]
+/// struct Late(u64);
+///
+/// impl<P: Traced> Observer<P> for Late {
+///     fn frame(&mut self, _: FlowId, _: SourceId, what: FrameEvent, _: Time) {
+///         self.0 += u64::from(match what {
+///             FrameEvent::Delivered(took) => took > Duration::from_millis(100),
+///             FrameEvent::Skipped => true,
+///             FrameEvent::Written => false,
+///         });
+///     }
+/// }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FrameEvent {
     /// It was written into the socket.
@@ -53,6 +92,22 @@ pub enum FrameEvent {
 }
 
 /// The outcome of a packet at a further link.
+///
+/// ```
+/// use l4s_aqm::Queue;
+/// use l4s_observe::{HopEvent, Observer, Traced};
+/// use l4s_units::Time;
+///
+/// /// Packets that the first `[[hop]]` dropped.
+/// #[derive(Default)]
+/// struct Lost(u64);
+///
+/// impl<P: Traced> Observer<P> for Lost {
+///     fn at_hop(&mut self, hop: u16, _: &P, _: Queue, what: HopEvent, _: Time) {
+///         self.0 += u64::from(hop == 0 && matches!(what, HopEvent::Dropped(_)));
+///     }
+/// }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HopEvent {
     /// It was just marked.
@@ -64,6 +119,24 @@ pub enum HopEvent {
 }
 
 /// The bottleneck at an instant.
+///
+/// ```
+/// use l4s_observe::{LinkState, Observer, Traced};
+/// use l4s_units::{Duration, Time};
+///
+/// /// The longest queue, looked at every 10 ms.
+/// #[derive(Default)]
+/// struct Longest(u32);
+///
+/// impl<P: Traced> Observer<P> for Longest {
+///     fn sample_link(&mut self, state: LinkState, _: Time) {
+///         self.0 = self.0.max(state.packets);
+///     }
+///     fn sampling_interval(&self) -> Option<Duration> {
+///         Some(Duration::from_millis(10))
+///     }
+/// }
+/// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LinkState {
     /// Packets that wait.

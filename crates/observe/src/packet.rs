@@ -23,6 +23,27 @@ pub trait Traced: l4s_aqm::Packet {
 }
 
 /// A packet with a form on the wire: every packet that is observed.
+///
+/// ```
+/// use l4s_observe::{Contents, Header, Observer, OnWire, Tcp, Traced, Wire};
+/// use l4s_units::Time;
+///
+/// /// The highest acknowledgement that arrived at a server of the simulator.
+/// #[derive(Default)]
+/// struct Acknowledged(u64);
+///
+/// impl<P: Traced> Observer<P> for Acknowledged {
+///     fn answered(&mut self, packet: &dyn OnWire, _: Time) {
+///         let Wire { contents, .. } = packet.wire();
+///         if let Contents::Headers(_, Header::Tcp(Tcp { ack: Some(ack), .. })) = contents {
+///             self.0 = self.0.max(ack);
+///         }
+///     }
+///     fn wants_answers(&self) -> bool {
+///         true
+///     }
+/// }
+/// ```
 pub trait OnWire {
     /// Its form there.
     fn wire(&self) -> Wire<'_>;
@@ -101,6 +122,15 @@ pub struct Tcp {
 }
 
 /// The ECN flags of a TCP header: those of RFC 3168, and AE, the former NS bit (RFC 9768 §3.1).
+///
+/// ```
+/// use l4s_observe::EcnFlags;
+///
+/// // A client starts to count CE packets at 5 (RFC 9768 §3.2.1).
+/// let flags = EcnFlags { ae: true, cwr: false, ece: true };
+/// assert_eq!(flags.ace(), 5);
+/// assert_eq!(EcnFlags::of_ace(5), flags);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct EcnFlags {
     /// Accurate ECN.

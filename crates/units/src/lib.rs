@@ -4,7 +4,7 @@
 //! probability is a fraction of 2³². No floating point crosses a boundary between parts, so a
 //! result is the same on every machine.
 //!
-//! Text follows `tc`: `40mbit`, `10ms`, `1514b`, and `100/s`; numbers are written as in TOML. [`param`] describes settings that a
+//! Text follows `tc`: `40mbit`, `10ms`, `1514b`, and `100/s`; numbers are written as in TOML. [`mod@param`] describes settings that a
 //! user may change: their name, unit, default and range.
 
 /// The example of README.md, as a documentation test.
