@@ -3,54 +3,21 @@
 // `criterion_group!` makes functions that have none.
 #![allow(missing_docs)]
 
+mod traffic;
+
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use etherparse::{PacketBuilder, TcpHeader, TcpOptionElement};
 use l4s_flows::check::{Check, Path};
-use l4s_flows::ip::IpPacket;
+use l4s_flows::ip::{IpPacket, Version};
 use l4s_flows::{Direction, Flows};
 use l4s_units::{Bytes, Duration, Rate, Time};
-
-const CLIENT: [u8; 4] = [10, 0, 1, 1];
-const SERVER: [u8; 4] = [10, 0, 0, 1];
-
-/// A segment as Linux sends it, with time stamps.
-fn tcp(
-    direction: Direction,
-    port: u16,
-    numbers: (u32, u32),
-    stamp: u32,
-    payload: usize,
-) -> Vec<u8> {
-    let (ends, ports) = match direction {
-        Direction::Down => ((SERVER, CLIENT), (443, port)),
-        Direction::Up => ((CLIENT, SERVER), (port, 443)),
-    };
-    let mut header = TcpHeader::new(ports.0, ports.1, numbers.0, 1000);
-    (header.ack, header.acknowledgment_number) = (true, numbers.1);
-    let stamps = TcpOptionElement::Timestamp(stamp, stamp);
-    header
-        .set_options(&[TcpOptionElement::Noop, TcpOptionElement::Noop, stamps])
-        .expect("12 bytes of options");
-    let mut bytes = Vec::new();
-    let builder = PacketBuilder::ipv4(ends.0, ends.1, 64).tcp_header(header);
-    builder.write(&mut bytes, &vec![0; payload]).unwrap();
-    bytes[1] = 1;
-    bytes
-}
-
-fn udp(port: u16, payload: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let builder = PacketBuilder::ipv4(SERVER, CLIENT, 64).udp(443, port);
-    builder.write(&mut bytes, payload).unwrap();
-    bytes
-}
+use traffic::{Download, tcp, udp};
 
 fn headers(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("ip");
     group.throughput(Throughput::Elements(1));
-    let mut data = tcp(Direction::Down, 1, (0, 0), 1, 1448);
+    let mut data = tcp(Version::V4, Direction::Down, 1, 1448);
     group.bench_function("check", |bencher| {
         bencher.iter(|| IpPacket::new_checked(black_box(&data)).unwrap().ports());
     });
@@ -60,51 +27,22 @@ fn headers(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// A download in which every second segment is acknowledged. The benchmark writes the headers of each
-/// packet, and the table reads them.
-struct Download {
-    data: Vec<u8>,
-    ack: Vec<u8>,
-    seq: u32,
-}
-
-impl Download {
-    const PAYLOAD: u32 = 1448;
-    /// Where sequence and acknowledgement numbers and the time stamps are.
-    const NUMBERS: usize = 20 + 4;
-    const STAMPS: usize = 20 + 20 + 4;
-
-    fn new(port: u16) -> Download {
-        let data = tcp(Direction::Down, port, (0, 1), 0, Self::PAYLOAD as usize);
-        Download { data, ack: tcp(Direction::Up, port, (1, 0), 0, 0), seq: 0 }
-    }
-
-    /// Two segments and an acknowledgement, with time stamps of milliseconds. The acknowledgement is 20 ms
-    /// late, as on a path with that round trip.
-    #[inline]
-    fn round(&mut self, now: &mut Time, mut observe: impl FnMut(&[u8], Direction, Time)) {
-        let ms = now.as_nanos() / 1_000_000;
-        let stamps = (ms << 32 | ms.saturating_sub(20)).to_be_bytes();
-        for _ in 0..2 {
-            *now += Duration::from_nanos(12_000);
-            self.data[Self::NUMBERS..][..4].copy_from_slice(&self.seq.to_be_bytes());
-            self.data[Self::STAMPS..][..8].copy_from_slice(&stamps);
-            observe(&self.data, Direction::Down, *now);
-            self.seq = self.seq.wrapping_add(Self::PAYLOAD);
-        }
-        let acked = self.seq.wrapping_sub(1_666 * Self::PAYLOAD);
-        self.ack[Self::NUMBERS + 4..][..4].copy_from_slice(&acked.to_be_bytes());
-        self.ack[Self::STAMPS..][..8].copy_from_slice(&stamps);
-        observe(&self.ack, Direction::Up, *now);
-    }
-}
-
-/// Packets of flows that are known. The first benchmark is what all others do besides.
+/// Packets of flows that are known. The benchmarks with `nothing` are what those with TCP do besides;
+/// those with UDP do nothing else.
 fn observe(criterion: &mut Criterion) {
+    use Version::{V4, V6};
     let mut group = criterion.benchmark_group("observe");
-    for (name, count) in [("nothing", 100), ("TCP, 1 flow", 1), ("TCP, 100 flows", 100)] {
+    let downloads = [
+        ("nothing", V4, 100),
+        ("nothing, IPv6", V6, 100),
+        ("TCP, 1 flow", V4, 1),
+        ("TCP, 100 flows", V4, 100),
+        ("TCP, 100 flows, IPv6", V6, 100),
+    ];
+    for (name, version, count) in downloads {
         let mut flows = Flows::new(Flows::CAP, 1);
-        let mut downloads: Vec<_> = (1..=count).map(Download::new).collect();
+        let mut downloads: Vec<_> = (1..=count).map(|port| Download::new(version, port)).collect();
+        let is_observed = !name.starts_with("nothing");
         let mut now = Time::ZERO;
         group.throughput(Throughput::Elements(3 * u64::from(count)));
         group.bench_function(name, |bencher| {
@@ -112,18 +50,23 @@ fn observe(criterion: &mut Criterion) {
                 for download in &mut downloads {
                     download.round(&mut now, |bytes, direction, now| {
                         let packet = IpPacket::new_checked(black_box(bytes)).unwrap();
-                        let flow = match name {
-                            "nothing" => packet.length() as u32,
-                            _ => flows.observe(&packet, direction, 1, now),
-                        };
-                        black_box(flow);
+                        if is_observed {
+                            black_box(flows.observe(&packet, direction, 1, now));
+                        } else {
+                            black_box(&packet);
+                        }
                     });
                 }
             });
         });
     }
-    for (name, count) in [("UDP, 100 flows", 100), ("UDP, 50,000 flows", 50_000)] {
-        let datagrams: Vec<_> = (1..=count).map(|port| udp(port, &[0; 40])).collect();
+    let datagrams = [
+        ("UDP, 100 flows", V4, 100),
+        ("UDP, 100 flows, IPv6", V6, 100),
+        ("UDP, 50,000 flows", V4, 50_000),
+    ];
+    for (name, version, count) in datagrams {
+        let datagrams: Vec<_> = (1..=count).map(|port| udp(version, port, &[0; 40])).collect();
         let packets: Vec<_> =
             datagrams.iter().map(|bytes| IpPacket::new_checked(&bytes[..]).unwrap()).collect();
         let mut flows = Flows::new(Flows::CAP, 1);
@@ -142,7 +85,7 @@ fn observe(criterion: &mut Criterion) {
 fn depart(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("departed");
     group.throughput(Throughput::Elements(1));
-    let bytes = udp(1, &[0; 1200]);
+    let bytes = udp(Version::V4, 1, &[0; 1200]);
     let packet = IpPacket::new_checked(&bytes[..]).unwrap();
     let mut flows = Flows::new(Flows::CAP, 1);
     let flow = flows.observe(&packet, Direction::Down, 1, Time::ZERO);
