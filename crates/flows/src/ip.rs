@@ -6,6 +6,7 @@
 //! [`Malformed::Cut`].
 
 use std::net::IpAddr;
+use std::ops::Range;
 
 use l4s_units::Ecn;
 
@@ -173,7 +174,9 @@ pub struct IpPacket<T> {
 impl<T: AsRef<[u8]>> IpPacket<T> {
     /// Checks that `bytes` begin with a whole IP packet, and with a whole transport header where
     /// one is due. Bytes behind the packet do no harm.
-    #[inline]
+    // Always inlined: a result in memory is written field by field and copied 16 bytes at a time, and
+    // such a load waits until both stores have left the store buffer.
+    #[inline(always)]
     pub fn new_checked(bytes: T) -> Result<Self, Malformed> {
         let facts = check(bytes.as_ref())?;
         Ok(IpPacket { bytes, facts })
@@ -272,18 +275,15 @@ impl<T: AsRef<[u8]>> IpPacket<T> {
     /// Source and destination address.
     #[inline]
     pub fn addresses(&self) -> (IpAddr, IpAddr) {
-        fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
-            bytes.try_into().expect("the range of an address")
-        }
         let bytes = self.bytes.as_ref();
         match self.facts.version {
             Version::V4 => (
-                array::<4>(&bytes[ipv4::SOURCE]).into(),
-                array::<4>(&bytes[ipv4::DESTINATION]).into(),
+                array::<4>(bytes, ipv4::SOURCE).into(),
+                array::<4>(bytes, ipv4::DESTINATION).into(),
             ),
             Version::V6 => (
-                array::<16>(&bytes[ipv6::SOURCE]).into(),
-                array::<16>(&bytes[ipv6::DESTINATION]).into(),
+                array::<16>(bytes, ipv6::SOURCE).into(),
+                array::<16>(bytes, ipv6::DESTINATION).into(),
             ),
         }
     }
@@ -470,17 +470,24 @@ impl Tcp<'_> {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn check(bytes: &[u8]) -> Result<Facts, Malformed> {
-    match bytes.first().map(|first| first >> 4) {
-        Some(4) => check_v4(bytes),
-        Some(6) => check_v6(bytes),
-        Some(_) => Err(Malformed::Version),
-        None => Err(Malformed::Cut),
-    }
+    let ip = match bytes.first().map(|first| first >> 4) {
+        Some(4) => check_v4(bytes)?,
+        Some(6) => check_v6(bytes)?,
+        Some(_) => return Err(Malformed::Version),
+        None => return Err(Malformed::Cut),
+    };
+    let payload = match transport_header(&bytes[ip.transport..ip.end], ip.protocol, ip.fragment) {
+        Ok(length) => length.map(|length| ip.transport + length),
+        // A first fragment may be too short for all of the header (RFC 791 allows 8 bytes).
+        Err(_) if ip.fragment == Fragment::First => None,
+        Err(error) => return Err(error),
+    };
+    Ok(Facts { payload, ..ip })
 }
 
-#[inline]
+#[inline(always)]
 fn check_v4(bytes: &[u8]) -> Result<Facts, Malformed> {
     if bytes.len() < ipv4::LENGTH {
         return Err(Malformed::Cut);
@@ -494,21 +501,18 @@ fn check_v4(bytes: &[u8]) -> Result<Facts, Malformed> {
         return Err(Malformed::Cut);
     }
     let word = number16(bytes, ipv4::FRAGMENT);
-    let fragment = fragment(word & 0x1fff, word & 0x2000 != 0);
-    let identification = number16(bytes, ipv4::IDENTIFICATION).into();
-    let ip = Facts {
+    Ok(Facts {
         version: Version::V4,
-        fragment,
+        fragment: fragment(word & 0x1fff, word & 0x2000 != 0),
         protocol: bytes[ipv4::PROTOCOL],
-        identification: Some(identification),
+        identification: Some(number16(bytes, ipv4::IDENTIFICATION).into()),
         transport: header,
         payload: None,
         end,
-    };
-    finish(bytes, ip)
+    })
 }
 
-#[inline]
+#[inline(always)]
 fn check_v6(bytes: &[u8]) -> Result<Facts, Malformed> {
     if bytes.len() < ipv6::LENGTH {
         return Err(Malformed::Cut);
@@ -544,7 +548,7 @@ fn check_v6(bytes: &[u8]) -> Result<Facts, Malformed> {
             return Err(Malformed::Cut);
         }
     }
-    let ip = Facts {
+    Ok(Facts {
         version: Version::V6,
         fragment: part,
         protocol: next,
@@ -552,33 +556,19 @@ fn check_v6(bytes: &[u8]) -> Result<Facts, Malformed> {
         transport: at,
         payload: None,
         end,
-    };
-    finish(bytes, ip)
+    })
 }
 
-/// Looks at the transport header, which begins behind the IP headers unless this is a later
+/// The length of a TCP or UDP header behind the IP headers; `None` for other protocols, and in a later
 /// fragment.
-#[inline]
-fn finish(bytes: &[u8], ip: Facts) -> Result<Facts, Malformed> {
-    let segment = &bytes[ip.transport..ip.end];
-    let payload = match (ip.fragment, transport_header(segment, ip.protocol, ip.fragment)) {
-        (Fragment::Later, _) | (_, Ok(None)) => None,
-        (_, Ok(Some(length))) => Some(ip.transport + length),
-        // A first fragment may be too short for all of the header (RFC 791 allows 8 bytes).
-        (Fragment::First, Err(_)) => None,
-        (Fragment::Whole, Err(error)) => return Err(error),
-    };
-    Ok(Facts { payload, ..ip })
-}
-
-/// The length of a TCP or UDP header; `None` for other protocols.
-#[inline]
+#[inline(always)]
 fn transport_header(
     segment: &[u8],
     protocol: u8,
     part: Fragment,
 ) -> Result<Option<usize>, Malformed> {
     let (length, least) = match protocol {
+        _ if part == Fragment::Later => return Ok(None),
         protocol::TCP if segment.len() >= tcp::LENGTH => {
             (usize::from(segment[tcp::OFFSET] >> 4) * 4, tcp::LENGTH)
         }
@@ -647,14 +637,19 @@ fn local_v6(address: &[u8]) -> bool {
 }
 
 #[inline]
-fn number16(bytes: &[u8], at: core::ops::Range<usize>) -> u16 {
-    u16::from_be_bytes([bytes[at.start], bytes[at.start + 1]])
+fn number16(bytes: &[u8], at: Range<usize>) -> u16 {
+    u16::from_be_bytes(array(bytes, at))
 }
 
 #[inline]
-fn number32(bytes: &[u8], at: core::ops::Range<usize>) -> u32 {
-    let at = at.start;
-    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+fn number32(bytes: &[u8], at: Range<usize>) -> u32 {
+    u32::from_be_bytes(array(bytes, at))
+}
+
+/// The bytes of a field, with one check of the length.
+#[inline]
+fn array<const N: usize>(bytes: &[u8], at: Range<usize>) -> [u8; N] {
+    bytes[at].try_into().expect("a range of the field's length")
 }
 
 #[cfg(test)]
