@@ -5,7 +5,7 @@
 //! are checked where possible: a length field that claims more bytes than came is
 //! [`Malformed::Cut`].
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::ops::Range;
 
 use l4s_units::Ecn;
@@ -28,6 +28,8 @@ mod field {
         pub const CHECKSUM: Range<usize> = 10..12;
         pub const SOURCE: Range<usize> = 12..16;
         pub const DESTINATION: Range<usize> = 16..20;
+        /// Both.
+        pub const ADDRESSES: Range<usize> = 12..20;
         /// Without options.
         pub const LENGTH: usize = 20;
     }
@@ -87,8 +89,7 @@ mod field {
     }
 
     /// Where both TCP and UDP have their ports.
-    pub const SOURCE_PORT: Range<usize> = 0..2;
-    pub const DESTINATION_PORT: Range<usize> = 2..4;
+    pub const PORTS: Range<usize> = 0..4;
 }
 
 use field::{icmp, ipv4, ipv6, tcp, udp};
@@ -288,12 +289,31 @@ impl<T: AsRef<[u8]>> IpPacket<T> {
         }
     }
 
+    /// Source and destination address of IPv4 in one word, the source in its upper half.
+    #[inline]
+    pub(crate) fn addresses_v4(&self) -> u64 {
+        u64::from_be_bytes(array(self.bytes.as_ref(), ipv4::ADDRESSES))
+    }
+
+    /// Source and destination address of IPv6.
+    #[inline]
+    pub(crate) fn addresses_v6(&self) -> (Ipv6Addr, Ipv6Addr) {
+        let bytes = self.bytes.as_ref();
+        let address = |at| Ipv6Addr::from(array::<16>(bytes, at));
+        (address(ipv6::SOURCE), address(ipv6::DESTINATION))
+    }
+
     /// Source and destination port, of TCP and UDP.
     #[inline]
     pub fn ports(&self) -> Option<(u16, u16)> {
+        self.port_word().map(|ports| ((ports >> 16) as u16, ports as u16))
+    }
+
+    /// Source and destination port, of TCP and UDP, in one word, the source in its upper half.
+    #[inline]
+    pub(crate) fn port_word(&self) -> Option<u32> {
         self.facts.payload?;
-        let header = &self.bytes.as_ref()[self.facts.transport..];
-        Some((number16(header, field::SOURCE_PORT), number16(header, field::DESTINATION_PORT)))
+        Some(number32(&self.bytes.as_ref()[self.facts.transport..], field::PORTS))
     }
 
     /// The identifier of an ICMP echo message, request or reply.

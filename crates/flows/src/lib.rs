@@ -24,7 +24,7 @@
 //! - `delay`: the distribution of the queueing delays of a flow.
 //! - [`check`]: how the sender of a flow answers marks, and its bursts; only for those who ask for it.
 //!
-//! Memory is bounded: a flow has 576 bytes, and a histogram with 4 bytes for each bucket between its
+//! Memory is bounded: a flow has 568 bytes, and a histogram with 4 bytes for each bucket between its
 //! shortest and its longest delay, 2 KB at most.
 //!
 //! ```

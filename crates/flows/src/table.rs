@@ -8,7 +8,7 @@ use l4s_units::{Bytes, Duration, Ecn, Time};
 
 use crate::flow::Flow;
 use crate::fragments::Fragments;
-use crate::ip::{Fragment, IpPacket};
+use crate::ip::{Fragment, IpPacket, Version};
 use crate::{Direction, Key};
 
 /// The number of all flows beyond the cap together.
@@ -119,9 +119,19 @@ impl Flows {
         &self.flows[flow as usize]
     }
 
-    #[inline]
+    /// The number of the flow of a packet, which may be a new one. Each version has a lookup of its own,
+    /// so that the words of a key stay in registers.
+    #[inline(always)]
     fn number<T: AsRef<[u8]>>(&mut self, packet: &IpPacket<T>, direction: Direction) -> u32 {
-        let key = Key::new(packet, direction);
+        match packet.version() {
+            Version::V4 => self.find(Key::v4(packet, direction)),
+            Version::V6 => self.find(Key::v6(packet, direction)),
+        }
+    }
+
+    /// The number of the flow with this key, which may be a new one.
+    #[inline(always)]
+    fn find(&mut self, key: Key) -> u32 {
         let hash = self.hasher.hash_one(key);
         let is_it = |flow: &u32| self.flows[*flow as usize].key == key;
         match self.by_key.find(hash, is_it) {
@@ -154,7 +164,7 @@ impl Flows {
             Fragment::Later => self.fragments.later(packet, now),
             _ => None,
         };
-        let flow = known.unwrap_or_else(|| self.number(packet, direction));
+        let flow = known.unwrap_or_else(|| self.find(Key::new(packet, direction)));
         if part == Fragment::First {
             self.fragments.first(packet, flow, now);
         }
