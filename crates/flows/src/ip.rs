@@ -334,9 +334,9 @@ impl<T: AsRef<[u8]>> IpPacket<T> {
     /// The TCP header.
     #[inline]
     pub fn tcp(&self) -> Option<Tcp<'_>> {
-        let end = self.facts.payload?;
-        (self.facts.protocol == protocol::TCP)
-            .then(|| Tcp(&self.bytes.as_ref()[self.facts.transport..end]))
+        let header = &self.bytes.as_ref()[self.facts.transport..self.facts.payload?];
+        let (fixed, options) = header.split_first_chunk()?;
+        (self.facts.protocol == protocol::TCP).then_some(Tcp { fixed, options })
     }
 
     /// Whether it is for the neighbourhood only, such as router solicitations and multicast listener
@@ -394,24 +394,27 @@ fn updated_checksum(checksum: u16, old: u16, new: u16) -> u16 {
 
 /// A TCP header whose length was checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Tcp<'a>(&'a [u8]);
+pub struct Tcp<'a> {
+    fixed: &'a [u8; tcp::LENGTH],
+    options: &'a [u8],
+}
 
 impl Tcp<'_> {
     /// Sequence number.
     #[inline]
     pub fn seq(&self) -> u32 {
-        number32(self.0, tcp::SEQUENCE)
+        number32(self.fixed, tcp::SEQUENCE)
     }
 
     /// Acknowledgement number.
     #[inline]
     pub fn ack_number(&self) -> u32 {
-        number32(self.0, tcp::ACKNOWLEDGEMENT)
+        number32(self.fixed, tcp::ACKNOWLEDGEMENT)
     }
 
     #[inline]
     fn flag(&self, bit: u32) -> bool {
-        number16(self.0, tcp::FLAGS) & 1 << bit != 0
+        number16(self.fixed, tcp::FLAGS) & 1 << bit != 0
     }
 
     /// FIN.
@@ -464,7 +467,12 @@ impl Tcp<'_> {
     /// The time stamp and the one that it echoes, TSval and TSecr (RFC 7323 §3.2).
     #[inline]
     pub fn stamps(&self) -> Option<(u32, u32)> {
-        let value: [u8; 8] = self.option(tcp::OPTION_STAMPS)?;
+        // As RFC 7323 §A recommends, and as every segment of Linux without other options has them.
+        const FIRST: [u8; 4] = [tcp::OPTION_NOP, tcp::OPTION_NOP, tcp::OPTION_STAMPS, 10];
+        let value = match self.options.split_first_chunk() {
+            Some((first, rest)) if *first == FIRST => *rest.first_chunk()?,
+            _ => self.option::<8>(tcp::OPTION_STAMPS)?,
+        };
         Some((number32(&value, 0..4), number32(&value, 4..8)))
     }
 
@@ -472,7 +480,7 @@ impl Tcp<'_> {
     /// not read.
     #[inline]
     fn option<const N: usize>(&self, kind: u8) -> Option<[u8; N]> {
-        let mut rest = &self.0[tcp::LENGTH..];
+        let mut rest = self.options;
         loop {
             rest = match *rest {
                 [tcp::OPTION_NOP, ref next @ ..] => next,

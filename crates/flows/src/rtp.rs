@@ -66,9 +66,14 @@ impl Sources {
 }
 
 /// SSRC and sequence number of a datagram that may be RTP.
+#[inline]
 fn header(payload: &[u8]) -> Option<(u32, u16)> {
     let header = payload.first_chunk::<LENGTH>()?;
     let [first, second] = [header[0], header[1]];
+    let is_rtcp = (64..=95).contains(&(second & 0x7f));
+    if first >> 6 != 2 || is_rtcp {
+        return None;
+    }
     let sources = usize::from(first & 0xf);
     let has_extension = first & 0x10 != 0;
     let mut length = LENGTH + 4 * sources;
@@ -76,8 +81,7 @@ fn header(payload: &[u8]) -> Option<(u32, u16)> {
         let words = payload.get(length + 2..length + 4)?;
         length += 4 + 4 * usize::from(u16::from_be_bytes([words[0], words[1]]));
     }
-    let is_rtcp = (64..=95).contains(&(second & 0x7f));
-    let may_be = first >> 6 == 2 && !is_rtcp && payload.len() >= length;
     let number = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
-    may_be.then(|| (u32::from(number(SSRC)) << 16 | u32::from(number(SSRC + 2)), number(SEQUENCE)))
+    let ssrc = u32::from(number(SSRC)) << 16 | u32::from(number(SSRC + 2));
+    (payload.len() >= length).then_some((ssrc, number(SEQUENCE)))
 }

@@ -78,19 +78,11 @@ impl Tcp {
         segments: u16,
         now: Time,
     ) {
-        if header.syn() && !header.ack() {
-            self.handshake.open(direction, now);
-        } else {
-            self.handshake.proceed(direction, now);
+        match header.syn() {
+            true => self.begin(direction, header, now),
+            false => self.handshake.proceed(direction, now),
         }
-        let (own, other) = match direction {
-            Direction::Down => (&mut self.down, &mut self.up),
-            Direction::Up => (&mut self.up, &mut self.down),
-        };
-        if header.syn() && own.sequence.is_some_and(|known| known.first() != header.seq()) {
-            // A new connection between the same ports.
-            *own = Stream { part: own.part, retransmits: own.retransmits, ..Stream::SILENT };
-        }
+        let (own, other) = self.streams(direction);
         let stamps = header.stamps();
         if header.ack() {
             other.acknowledge(header.ack_number(), now);
@@ -114,14 +106,37 @@ impl Tcp {
                 }
             }
         }
-        if header.syn() {
-            own.mss = header.mss();
-        }
         if length > 0 && !header.rst() {
             let repeated = own.send(header, length, now);
-            // The number of packets on the link that hold these bytes.
-            let repeated = (repeated * u32::from(segments)).div_ceil(length);
-            own.retransmits += u64::from(repeated);
+            if repeated > 0 {
+                // The number of packets on the link that hold these bytes.
+                let repeated = (repeated * u32::from(segments)).div_ceil(length);
+                own.retransmits += u64::from(repeated);
+            }
+        }
+    }
+
+    /// A SYN passes.
+    #[cold]
+    fn begin(&mut self, direction: Direction, header: &ip::Tcp<'_>, now: Time) {
+        match header.ack() {
+            false => self.handshake.open(direction, now),
+            true => self.handshake.proceed(direction, now),
+        }
+        let (own, _) = self.streams(direction);
+        if own.sequence.is_some_and(|known| known.first() != header.seq()) {
+            // A new connection between the same ports.
+            *own = Stream { part: own.part, retransmits: own.retransmits, ..Stream::SILENT };
+        }
+        own.mss = header.mss();
+    }
+
+    /// The stream of this direction, and that of the other one.
+    #[inline]
+    fn streams(&mut self, direction: Direction) -> (&mut Stream, &mut Stream) {
+        match direction {
+            Direction::Down => (&mut self.down, &mut self.up),
+            Direction::Up => (&mut self.up, &mut self.down),
         }
     }
 
@@ -151,7 +166,7 @@ impl Stream {
     fn send(&mut self, header: &ip::Tcp<'_>, length: u32, now: Time) -> u32 {
         let seq = header.seq();
         let segment = Range { from: seq, to: seq.wrapping_add(length) };
-        let sequence = self.sequence.get_or_insert(Sequence::new(seq));
+        let sequence = self.sequence.get_or_insert_with(|| Sequence::new(seq));
         let is_keep_alive = length == 1 && !header.syn() && !header.fin();
         if is_keep_alive && seq == sequence.next().wrapping_sub(1) {
             // RFC 9293 §3.8.4: it repeats the last byte, which was not lost.

@@ -281,6 +281,33 @@ proptest! {
     }
 }
 
+/// The option is read behind any number of NOPs, so also behind the two that RFC 7323 §A recommends.
+#[test]
+fn time_stamps_are_read_at_any_alignment() {
+    let stamps = |options: &[u8]| {
+        let mut header = etherparse::TcpHeader::new(1, 2, 3, 4);
+        header.set_options_raw(options).unwrap();
+        let mut bytes = Vec::new();
+        let builder = PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).tcp_header(header);
+        builder.write(&mut bytes, &[]).unwrap();
+        IpPacket::new_checked(&bytes).unwrap().tcp().unwrap().stamps()
+    };
+    const OPTION: [u8; 10] = [8, 10, 0, 1, 0, 2, 0, 3, 0, 4];
+    let expected = Some((0x1_0002, 0x3_0004));
+    for nops in 0..=30 {
+        let options = [&vec![1; nops][..], &OPTION].concat();
+        assert_eq!(stamps(&options), expected, "{nops}");
+    }
+    // Another option of the same length (SACK with one block) is not taken for it.
+    let sack = [1, 1, 5, 10, 0, 0, 0, 9, 0, 0, 0, 10];
+    assert_eq!(stamps(&[&sack[..], &[1, 1], &OPTION].concat()), expected);
+    assert_eq!(stamps(&sack), None);
+    // Cut short, or with a wrong length.
+    assert_eq!(stamps(&[1, 1, 8, 10]), None);
+    assert_eq!(stamps(&[1, 1, 8, 10, 0, 1, 0, 2]), None);
+    assert_eq!(stamps(&[1, 1, 8, 9, 0, 1, 0, 2, 0, 3, 0, 4]), None);
+}
+
 /// Asks every question. Where the view accepts bytes, etherparse finds the same IP header.
 fn look_at_everything(bytes: &[u8]) {
     let Ok(packet) = IpPacket::new_checked(bytes) else { return };
