@@ -76,7 +76,7 @@ lint: setup prose ## format, lints, prose
 doc: setup ## the documentation of the crates, without a warning
 	@RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 
-examples: setup ## whether an example shows each public type of the crates that have reached that
+examples: setup ## whether an example shows each public type of the crates for crates.io
 	@scripts/examples.py
 
 package: setup ## the crates for crates.io, packed and each built from its package, without a network

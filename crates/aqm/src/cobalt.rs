@@ -15,6 +15,30 @@ use crate::{Backlog, Departure, DropCause, Limit, MarkCause, Packet, Qdisc, Queu
 use law::{Blue, Codel};
 
 /// The state of COBALT.
+///
+/// ```
+/// use l4s_aqm::{Counters, DropCause, Limit, Qdisc, Queue, cobalt};
+/// # use l4s_aqm::{MTU, Packet};
+/// # use l4s_units::{Bytes, Ecn, Time};
+/// # use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
+/// # struct Datagram(Ecn);
+/// # impl Packet for Datagram {
+/// #     fn size(&self) -> Bytes { MTU }
+/// #     fn ecn(&self) -> Ecn { self.0 }
+/// #     fn set_ce(&mut self) { self.0 = Ecn::Ce }
+/// #     fn flow_hash(&self) -> u32 { 0 }
+/// # }
+/// # let (mut rng, mut counters) = (Xoshiro256PlusPlus::seed_from_u64(1), Counters::default());
+///
+/// let config = cobalt::Config { limit: Limit::packets(1), ..cobalt::Config::linux() };
+/// let mut aqm = cobalt::Discipline::new(config, &mut rng);
+/// aqm.enqueue(Datagram(Ecn::Ect0), Time::ZERO, &mut rng, &mut counters);
+/// aqm.enqueue(Datagram(Ecn::NotEct), Time::ZERO, &mut rng, &mut counters);
+/// // An overflow drops the head: its receiver learns of the loss soonest.
+/// assert_eq!(counters.drops(Queue::Q, DropCause::Limit), 1);
+/// let departure = aqm.dequeue(Time::ZERO, &mut rng, &mut counters).unwrap();
+/// assert_eq!(departure.packet.0, Ecn::NotEct);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Discipline<P> {
     config: Config,

@@ -15,6 +15,16 @@ use crate::waiting::{Fifo, Waiting};
 use crate::{Backlog, Departure, Limit, Packet, Qdisc, Queue, Watch};
 
 /// The settings of CoDel.
+///
+/// ```
+/// use l4s_aqm::codel::Config;
+/// use l4s_units::Duration;
+///
+/// // For a data centre whose longest RTT is 1 ms: 5 % of it may persist (RFC 8289 §4.4).
+/// let interval = Duration::from_millis(1);
+/// let config = Config { target: interval / 20, interval, ..Config::linux() };
+/// assert_eq!(config.target, Duration::from_micros(50));
+/// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// The delay that a queue may have for ever.
@@ -77,6 +87,35 @@ impl Configurable for Config {
 }
 
 /// The state of CoDel.
+///
+/// ```
+/// use l4s_aqm::{Counters, Qdisc, Queue, codel};
+/// # use l4s_aqm::{MTU, Packet};
+/// # use l4s_units::{Bytes, Ecn, Time};
+/// # use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
+/// # struct Datagram(Ecn);
+/// # impl Packet for Datagram {
+/// #     fn size(&self) -> Bytes { MTU }
+/// #     fn ecn(&self) -> Ecn { self.0 }
+/// #     fn set_ce(&mut self) { self.0 = Ecn::Ce }
+/// #     fn flow_hash(&self) -> u32 { 0 }
+/// # }
+/// # let (mut rng, mut counters) = (Xoshiro256PlusPlus::seed_from_u64(1), Counters::default());
+/// let config = codel::Config { ecn: true, ..codel::Config::linux() };
+/// let mut aqm = codel::Discipline::new(config, &mut rng);
+/// let mut marked_at = Vec::new();
+/// // A packet arrives each millisecond, and leaves 10 ms later: twice the target.
+/// for ms in 0..300 {
+///     let now = Time::from_nanos(ms * 1_000_000);
+///     aqm.enqueue(Datagram(Ecn::Ect0), now, &mut rng, &mut counters);
+///     if ms >= 10 && aqm.dequeue(now, &mut rng, &mut counters).unwrap().packet.0.is_ce() {
+///         marked_at.push(ms);
+///     }
+/// }
+/// // First after an interval of 100 ms above target, and then ever more often.
+/// assert_eq!(marked_at, [111, 211, 261]);
+/// assert_eq!(counters.marked(Queue::Q), 3);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Discipline<P> {
     limit: Limit,

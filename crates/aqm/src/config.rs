@@ -13,6 +13,14 @@ use crate::{cobalt, codel, curvy_red, dualpi2, fifo, foreign, fq_codel, pi2, pie
 macro_rules! disciplines {
     ($($variant:ident => $module:ident),+ $(,)?) => {
         /// The configuration of any discipline.
+        ///
+        /// ```
+        /// use l4s_aqm::{Config, Limit, codel};
+        ///
+        /// let config = Config::Codel(codel::Config::linux());
+        /// assert_eq!(config.kind(), "codel");
+        /// assert_eq!(config.limit(), Limit::packets(1000));
+        /// ```
         #[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
         pub enum Config {
             $(#[doc = concat!("See [`", stringify!($module), "`](crate::", stringify!($module), ").")]
@@ -41,6 +49,31 @@ macro_rules! disciplines {
         }
 
         /// Any discipline.
+        ///
+        /// ```
+        /// use l4s_aqm::{Aqm, Config, Qdisc, fifo, pie};
+        /// # use l4s_aqm::{MTU, Packet};
+        /// # use l4s_units::{Bytes, Ecn, Time};
+        /// # use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
+        /// # struct Datagram(Ecn);
+        /// # impl Packet for Datagram {
+        /// #     fn size(&self) -> Bytes { MTU }
+        /// #     fn ecn(&self) -> Ecn { self.0 }
+        /// #     fn set_ce(&mut self) { self.0 = Ecn::Ce }
+        /// #     fn flow_hash(&self) -> u32 { 0 }
+        /// # }
+        /// # let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+        ///
+        /// let configs = [Config::Fifo(fifo::Config::linux()), Config::Pie(pie::Config::linux())];
+        /// let mut disciplines = configs.map(|config| Aqm::new(&config, &mut rng));
+        /// for aqm in &mut disciplines {
+        ///     aqm.enqueue(Datagram(Ecn::NotEct), Time::ZERO, &mut rng, &mut ());
+        ///     assert_eq!(aqm.backlog().bytes, MTU);
+        /// }
+        /// // A FIFO has no timer. PIE of Linux has its first update after half a second.
+        /// let ticks = disciplines.each_ref().map(Qdisc::next_tick);
+        /// assert_eq!(ticks, [None, Some(Time::from_nanos(500_000_000))]);
+        /// ```
         #[derive(Debug)]
         // The variants differ in size; there is one per bottleneck, so that costs nothing.
         #[allow(clippy::large_enum_variant)]

@@ -37,6 +37,27 @@ impl<P: Packet> Engine<P, Curve> {
 const SECONDS_TO_PROBABILITY: u32 = 2;
 
 /// The line from the queueing delay to the base probability.
+///
+/// ```
+/// use l4s_aqm::{Qdisc, curvy_red::{Config, Curve}, dualpi2::Engine};
+/// # use l4s_aqm::{MTU, Packet};
+/// # use l4s_units::{Bytes, Duration, Ecn, Time};
+/// # use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
+/// # struct Datagram(Ecn);
+/// # impl Packet for Datagram {
+/// #     fn size(&self) -> Bytes { MTU }
+/// #     fn ecn(&self) -> Ecn { self.0 }
+/// #     fn set_ce(&mut self) { self.0 = Ecn::Ce }
+/// #     fn flow_hash(&self) -> u32 { 0 }
+/// # }
+/// # let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+///
+/// // Without smoothing, 15 ms shifted left by 1 + 2 bits, in 2⁻³².
+/// let mut aqm = Engine::<_, Curve>::new(Config { f: 0, ..Config::rfc9332() }, &mut rng);
+/// aqm.enqueue(Datagram(Ecn::NotEct), Time::ZERO, &mut rng, &mut ());
+/// aqm.dequeue(Time::ZERO + Duration::from_millis(15), &mut rng, &mut ());
+/// assert_eq!(aqm.signal().unwrap().base.raw(), 15_000_000 << 3);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Curve {
     /// The smoothed queueing delay Q in nanoseconds; never negative.

@@ -36,6 +36,29 @@ use busy_periods::BusyPeriods;
 pub type Discipline<P> = Engine<P, Pi>;
 
 /// The state of a coupled dual queue whose base probability comes from `B`.
+///
+/// ```
+/// use l4s_aqm::{Qdisc, Queue, dualpi2::{Config, Engine, Pi}};
+/// # use l4s_aqm::{MTU, Packet};
+/// # use l4s_units::{Bytes, Ecn, Time};
+/// # use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
+/// # struct Datagram(Ecn);
+/// # impl Packet for Datagram {
+/// #     fn size(&self) -> Bytes { MTU }
+/// #     fn ecn(&self) -> Ecn { self.0 }
+/// #     fn set_ce(&mut self) { self.0 = Ecn::Ce }
+/// #     fn flow_hash(&self) -> u32 { 0 }
+/// # }
+/// # let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+///
+/// let mut aqm = Engine::<_, Pi>::new(Config::linux(), &mut rng);
+/// for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1] {
+///     aqm.enqueue(Datagram(ecn), Time::ZERO, &mut rng, &mut ());
+/// }
+/// // The L4S packet arrived last and leaves first.
+/// let departure = aqm.dequeue(Time::ZERO, &mut rng, &mut ()).unwrap();
+/// assert_eq!((departure.queue, departure.packet.0), (Queue::L, Ecn::Ect1));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Engine<P, B> {
     config: Config,
@@ -297,6 +320,8 @@ impl<P: Packet, B: Base> Qdisc<P> for Engine<P, B> {
 }
 
 /// The PI controller: p' and the values derived from it (DCttH Algorithm 3).
+///
+/// Example: [`Engine`].
 #[derive(Clone, Debug)]
 pub struct Pi {
     coupled: Coupled,

@@ -9,6 +9,16 @@ use crate::waiting::Fifo;
 use crate::{Backlog, Departure, Limit, Packet, Qdisc, Queue, Watch};
 
 /// The settings of a FIFO.
+///
+/// ```
+/// use l4s_aqm::{Limit, fifo};
+/// use l4s_units::{Duration, Rate};
+///
+/// // A buffer of 100 ms at 40 Mb/s.
+/// let bytes = Rate::from_mbps(40).bytes_in(Duration::from_millis(100));
+/// let config = fifo::Config { limit: Limit::bytes(bytes) };
+/// assert_eq!(config.limit.bytes.get(), 500_000);
+/// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// The maximum backlog.
@@ -52,6 +62,30 @@ impl Configurable for Config {
 }
 
 /// The state of a FIFO.
+///
+/// ```
+/// use l4s_aqm::{Qdisc, fifo};
+/// # use l4s_aqm::{MTU, Packet};
+/// # use l4s_units::{Bytes, Duration, Ecn, Time};
+/// # use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
+/// # struct Datagram(Ecn);
+/// # impl Packet for Datagram {
+/// #     fn size(&self) -> Bytes { MTU }
+/// #     fn ecn(&self) -> Ecn { self.0 }
+/// #     fn set_ce(&mut self) { self.0 = Ecn::Ce }
+/// #     fn flow_hash(&self) -> u32 { 0 }
+/// # }
+/// # let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+///
+/// let mut fifo = fifo::Discipline::new(fifo::Config::linux(), &mut rng);
+/// for ecn in [Ecn::NotEct, Ecn::Ect1] {
+///     fifo.enqueue(Datagram(ecn), Time::ZERO, &mut rng, &mut ());
+/// }
+/// // First in, first out, and after a second without a mark.
+/// let now = Time::ZERO + Duration::from_secs(1);
+/// let [first, second] = [(); 2].map(|()| fifo.dequeue(now, &mut rng, &mut ()).unwrap());
+/// assert_eq!((first.packet.0, second.packet.0), (Ecn::NotEct, Ecn::Ect1));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Discipline<P> {
     config: Config,

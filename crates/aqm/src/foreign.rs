@@ -13,6 +13,8 @@ use crate::waiting::{Fifo, Waiting};
 use crate::{Backlog, Departure, DropCause, Limit, MarkCause, Packet, Qdisc, Queue, Signal, Watch};
 
 /// The context of a decision about a packet.
+///
+/// Example: [`Policy`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Context {
     /// When it is asked.
@@ -30,6 +32,8 @@ pub struct Context {
 }
 
 /// The decision about a packet.
+///
+/// Example: [`Policy`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// Forward it unchanged.
@@ -41,6 +45,51 @@ pub enum Verdict {
 }
 
 /// Decides. `now` never runs backwards.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use l4s_aqm::foreign::{Config, Context, Discipline, Policy, Verdict};
+/// use l4s_aqm::{Backlog, Limit, Qdisc, Queue};
+/// use l4s_units::{Duration, Time};
+/// # use l4s_aqm::{MTU, Packet};
+/// # use l4s_units::{Bytes, Ecn};
+/// # use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
+/// # struct Datagram(Ecn);
+/// # impl Packet for Datagram {
+/// #     fn size(&self) -> Bytes { MTU }
+/// #     fn ecn(&self) -> Ecn { self.0 }
+/// #     fn set_ce(&mut self) { self.0 = Ecn::Ce }
+/// #     fn flow_hash(&self) -> u32 { 0 }
+/// # }
+/// # let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+///
+/// /// Marks what waited for more than this, in one queue without a timer.
+/// #[derive(Debug)]
+/// struct Step(Duration);
+///
+/// impl Policy for Step {
+///     fn depart(&mut self, context: &Context, _: Queue) -> Verdict {
+///         if context.sojourn > self.0 { Verdict::Mark } else { Verdict::Forward }
+///     }
+///     fn arrive(&mut self, _: &Context, _: Queue) -> Verdict { Verdict::Forward }
+///     fn classify(&mut self, _: &Context) -> Queue { Queue::Q }
+///     fn l_goes_first(&mut self, _: Duration, _: Duration, _: Time) -> bool { true }
+///     fn tick(&mut self, _: [Backlog; 2], _: [Duration; 2], _: Time) {}
+/// }
+///
+/// let config = Config {
+///     name: "step".into(),
+///     dual: false,
+///     limit: Limit::packets(1000),
+///     tick: None,
+///     factory: Arc::new(|_seed| Box::new(Step(Duration::from_millis(1)))),
+/// };
+/// let mut aqm = Discipline::new(config, &mut rng);
+/// aqm.enqueue(Datagram(Ecn::Ect1), Time::ZERO, &mut rng, &mut ());
+/// let late = Time::ZERO + Duration::from_millis(2);
+/// assert!(aqm.dequeue(late, &mut rng, &mut ()).unwrap().packet.0.is_ce());
+/// ```
 pub trait Policy: fmt::Debug + Send {
     /// The queue of an arriving packet, of a discipline with two: L or C.
     fn classify(&mut self, context: &Context) -> Queue;
@@ -67,6 +116,8 @@ pub trait Policy: fmt::Debug + Send {
 pub type Factory = dyn Fn(u64) -> Box<dyn Policy> + Send + Sync;
 
 /// The parts of a discipline of this kind.
+///
+/// Example: [`Policy`].
 #[derive(Clone)]
 pub struct Config {
     /// Its name in results.
@@ -97,6 +148,8 @@ impl PartialEq for Config {
 }
 
 /// The queues and the policy.
+///
+/// Example: [`Policy`].
 #[derive(Debug)]
 pub struct Discipline<P> {
     config: Config,

@@ -14,6 +14,30 @@ use crate::{Backlog, Departure, DropCause, Footprint, Packet, Qdisc, Queue, Watc
 use flows::{Flows, Line};
 
 /// The state of FQ-CoDel.
+///
+/// ```
+/// use l4s_aqm::{MTU, Packet, Qdisc, fq_codel};
+/// use l4s_units::{Bytes, Ecn, Time};
+/// # use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
+/// # let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+///
+/// struct OfFlow(u32);
+///
+/// impl Packet for OfFlow {
+///     fn size(&self) -> Bytes { MTU }
+///     fn ecn(&self) -> Ecn { Ecn::NotEct }
+///     fn set_ce(&mut self) {}
+///     fn flow_hash(&self) -> u32 { self.0 }
+/// }
+///
+/// let mut aqm = fq_codel::Discipline::new(fq_codel::Config::linux(), &mut rng);
+/// for flow in [1, 1, 1, 1, 2] {
+///     aqm.enqueue(OfFlow(flow), Time::ZERO, &mut rng, &mut ());
+/// }
+/// // The only packet of flow 2 passes three of flow 1.
+/// let order = std::iter::from_fn(|| aqm.dequeue(Time::ZERO, &mut rng, &mut ()));
+/// assert_eq!(order.map(|departure| departure.packet.0).collect::<Vec<_>>(), [1, 2, 1, 1, 1]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Discipline<P> {
     config: Config,

@@ -7,6 +7,17 @@ use serde::{Deserialize, Serialize};
 use crate::{Backlog, DropCause, MTU, Packet};
 
 /// The most that may wait, in all queues together.
+///
+/// ```
+/// use l4s_aqm::{Backlog, DropCause, Limit, MTU};
+///
+/// // `limit 100` of `tc` for DualPI2: memory of 200 full packets.
+/// let limit = Limit::linux(100);
+/// let small = Backlog { packets: 101, bytes: MTU, memory: MTU };
+/// assert_eq!(limit.exceeded_by(small), Some(DropCause::Limit));
+/// let large = Backlog { packets: 99, memory: MTU + limit.memory.unwrap(), ..small };
+/// assert_eq!(limit.exceeded_by(large), Some(DropCause::Memory));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Limit {
     /// In packets.
@@ -89,6 +100,18 @@ impl Limit {
 }
 
 /// The memory that a discipline takes.
+///
+/// ```
+/// use l4s_aqm::{Config, Footprint, fq_codel};
+///
+/// // Packets of 100 B in FQ-CoDel: its queues share one list.
+/// let config = Config::FqCodel(fq_codel::Config::linux());
+/// let Footprint { queues, queue, lists, packet } = config.footprint::<[u8; 100]>();
+/// assert_eq!((queues, lists), (1024, 1));
+/// assert!(packet > 100);
+/// // Its queues alone take less than 128 KiB.
+/// assert!(queues * queue < 128 << 10);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Footprint {
     /// Its queues.

@@ -15,6 +15,30 @@ use crate::dualpi2::Classify;
 use crate::{Backlog, Departure, Packet, Qdisc, Signal, Watch, dualpi2};
 
 /// The state of PI2.
+///
+/// ```
+/// use l4s_aqm::{Qdisc, pi2};
+/// # use l4s_aqm::{MTU, Packet};
+/// # use l4s_units::{Bytes, Duration, Ecn, Time};
+/// # use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
+/// # struct Datagram(Ecn);
+/// # impl Packet for Datagram {
+/// #     fn size(&self) -> Bytes { MTU }
+/// #     fn ecn(&self) -> Ecn { self.0 }
+/// #     fn set_ce(&mut self) { self.0 = Ecn::Ce }
+/// #     fn flow_hash(&self) -> u32 { 0 }
+/// # }
+/// # let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+///
+/// let mut aqm = pi2::Discipline::new(pi2::Config::coupled(), &mut rng);
+/// aqm.enqueue(Datagram(Ecn::NotEct), Time::ZERO, &mut rng, &mut ());
+/// // The head has waited for 40 ms, 25 ms above target: 0.3125 Hz · 25 ms + 3.125 Hz · 40 ms.
+/// aqm.tick(Time::ZERO + Duration::from_millis(40));
+/// let signal = aqm.signal().unwrap();
+/// assert!((signal.base.as_f64() - 0.1328125).abs() < 1e-8);
+/// assert!((signal.scalable.as_f64() - 0.265625).abs() < 1e-8);
+/// assert!((signal.classic.as_f64() - 0.1328125f64.powi(2)).abs() < 1e-8);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Discipline<P> {
     engine: dualpi2::Discipline<P>,

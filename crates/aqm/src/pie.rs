@@ -30,6 +30,35 @@ const fn ticks(ns: u64) -> u64 {
 }
 
 /// The state of PIE.
+///
+/// ```
+/// use l4s_aqm::{Qdisc, pie};
+/// use l4s_units::Probability;
+/// # use l4s_aqm::{MTU, Packet};
+/// # use l4s_units::{Bytes, Duration, Ecn, Time};
+/// # use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
+/// # struct Datagram(Ecn);
+/// # impl Packet for Datagram {
+/// #     fn size(&self) -> Bytes { MTU }
+/// #     fn ecn(&self) -> Ecn { self.0 }
+/// #     fn set_ce(&mut self) { self.0 = Ecn::Ce }
+/// #     fn flow_hash(&self) -> u32 { 0 }
+/// # }
+/// # let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+///
+/// let mut aqm = pie::Discipline::new(pie::Config::rfc8033(), &mut rng);
+/// for _ in 0..100 {
+///     aqm.enqueue(Datagram(Ecn::NotEct), Time::ZERO, &mut rng, &mut ());
+/// }
+/// // A packet leaves after 40 ms, 25 ms above target.
+/// let now = Time::ZERO + Duration::from_millis(40);
+/// aqm.dequeue(now, &mut rng, &mut ());
+/// assert_eq!(aqm.signal().unwrap().base, Probability::ZERO);
+/// aqm.tick(now);
+/// // (0.125 Hz · 25 ms + 1.25 Hz · 40 ms) / 2048, as auto-tuning has it below 10⁻⁶.
+/// let p = aqm.signal().unwrap().base.as_f64();
+/// assert!((p - 0.053125 / 2048.0).abs() < 1e-8, "{p}");
+/// ```
 #[derive(Clone, Debug)]
 pub struct Discipline<P> {
     config: Config,

@@ -13,6 +13,34 @@ use crate::watch::mark;
 use crate::{Backlog, Departure, DropCause, MarkCause, Packet, Qdisc, Queue, Signal, Watch};
 
 /// The state of RED.
+///
+/// ```
+/// use l4s_aqm::{Counters, Qdisc, Queue, red};
+/// # use l4s_aqm::{MTU, Packet};
+/// # use l4s_units::{Bytes, Ecn, Time};
+/// # use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
+/// # struct Datagram(Ecn);
+/// # impl Packet for Datagram {
+/// #     fn size(&self) -> Bytes { MTU }
+/// #     fn ecn(&self) -> Ecn { self.0 }
+/// #     fn set_ce(&mut self) { self.0 = Ecn::Ce }
+/// #     fn flow_hash(&self) -> u32 { 0 }
+/// # }
+/// # let (mut rng, mut counters) = (Xoshiro256PlusPlus::seed_from_u64(1), Counters::default());
+///
+/// // 200 packets at once are a burst. They hardly move the average, and none of them is marked.
+/// let mut aqm = red::Discipline::new(red::Config::slides(), &mut rng);
+/// for _ in 0..200 {
+///     aqm.enqueue(Datagram(Ecn::Ect0), Time::ZERO, &mut rng, &mut counters);
+/// }
+/// assert_eq!(counters.marked(Queue::Q), 0);
+/// // A queue that stays is no burst.
+/// for _ in 0..1000 {
+///     aqm.enqueue(Datagram(Ecn::Ect0), Time::ZERO, &mut rng, &mut counters);
+///     aqm.dequeue(Time::ZERO, &mut rng, &mut counters);
+/// }
+/// assert!(counters.marked(Queue::Q) > 0);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Discipline<P> {
     /// As it was asked for, and as it is at the rate of the link.
@@ -123,6 +151,17 @@ impl Config {
 }
 
 /// How the average moves, as `tc` gives it to the kernel.
+///
+/// ```
+/// use l4s_aqm::red::{Config, Weights};
+///
+/// // For `tc qdisc add … red`: 220 packets of 1000 B stay below 120 kB with a weight of 2⁻⁷.
+/// let Weights { weight_log, .. } = Config::slides().average().unwrap();
+/// assert_eq!(weight_log, 7);
+/// // No weight keeps two billion packets below the size of one.
+/// let small = Config { min: Config::slides().avpkt, burst: 2_000_000_000, ..Config::slides() };
+/// assert!(small.average().is_none());
+/// ```
 #[derive(Clone, Debug)]
 pub struct Weights {
     /// −log₂ of the weight of a new sample.

@@ -7,6 +7,8 @@ use l4s_units::{Bytes, Duration, Time};
 use crate::{Departure, Packet, Queue};
 
 /// The backlog in a queue.
+///
+/// Example: [`Fifo`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Backlog {
     /// Packets.
@@ -37,6 +39,27 @@ impl<P> Waiting<P> {
 }
 
 /// A first-in first-out queue.
+///
+/// ```
+/// use l4s_aqm::{Backlog, Fifo};
+/// # use l4s_aqm::{MTU, Packet};
+/// # use l4s_units::{Bytes, Duration, Ecn, Time};
+/// # struct Datagram(Ecn);
+/// # impl Packet for Datagram {
+/// #     fn size(&self) -> Bytes { MTU }
+/// #     fn ecn(&self) -> Ecn { self.0 }
+/// #     fn set_ce(&mut self) { self.0 = Ecn::Ce }
+/// #     fn flow_hash(&self) -> u32 { 0 }
+/// # }
+///
+/// let mut queue = Fifo::new();
+/// queue.push(Datagram(Ecn::NotEct), Time::ZERO, false);
+/// assert_eq!(queue.backlog(), Backlog { packets: 1, bytes: MTU, memory: MTU });
+/// let now = Time::ZERO + Duration::from_millis(3);
+/// assert_eq!(queue.head_sojourn(now), Duration::from_millis(3));
+/// assert_eq!(queue.pop().unwrap().arrival, Time::ZERO);
+/// assert!(queue.is_empty());
+/// ```
 #[derive(Clone, Debug)]
 pub struct Fifo<P> {
     packets: VecDeque<Waiting<P>>,

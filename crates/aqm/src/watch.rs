@@ -5,6 +5,8 @@ use l4s_units::Time;
 use crate::Packet;
 
 /// Which queue of the discipline.
+///
+/// Example: [`Counters`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Queue {
@@ -31,6 +33,8 @@ impl Queue {
 }
 
 /// Why a packet was marked CE.
+///
+/// Example: [`Watch`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum MarkCause {
@@ -44,6 +48,8 @@ pub enum MarkCause {
 }
 
 /// Why a packet was dropped.
+///
+/// Example: [`Counters`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum DropCause {
@@ -58,6 +64,30 @@ pub enum DropCause {
 }
 
 /// Receives the events of a discipline, other than forwarding.
+///
+/// ```
+/// use l4s_aqm::{DropCause, MarkCause, Queue, Watch};
+/// use l4s_units::Time;
+///
+/// /// When the step of the L queue first marked a packet.
+/// #[derive(Default)]
+/// struct FirstStep(Option<Time>);
+///
+/// impl<P> Watch<P> for FirstStep {
+///     fn marked(&mut self, _: &P, queue: Queue, cause: MarkCause, now: Time) {
+///         if (queue, cause) == (Queue::L, MarkCause::Step) {
+///             self.0.get_or_insert(now);
+///         }
+///     }
+///
+///     fn dropped(&mut self, _: P, _: Queue, _: DropCause, _: Time) {}
+/// }
+///
+/// let (mut first, packet) = (FirstStep::default(), "a packet");
+/// first.marked(&packet, Queue::L, MarkCause::Coupled, Time::from_nanos(1));
+/// first.marked(&packet, Queue::L, MarkCause::Step, Time::from_nanos(2));
+/// assert_eq!(first.0, Some(Time::from_nanos(2)));
+/// ```
 pub trait Watch<P> {
     /// `packet` was just marked CE. Called once per packet.
     fn marked(&mut self, packet: &P, queue: Queue, cause: MarkCause, now: Time);
@@ -92,6 +122,29 @@ impl<P> Watch<P> for () {
 }
 
 /// Marks and drops by queue and cause.
+///
+/// ```
+/// use l4s_aqm::{Counters, DropCause, Limit, Qdisc, Queue, fifo};
+/// # use l4s_aqm::{MTU, Packet};
+/// # use l4s_units::{Bytes, Ecn, Time};
+/// # use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
+/// # struct Datagram(Ecn);
+/// # impl Packet for Datagram {
+/// #     fn size(&self) -> Bytes { MTU }
+/// #     fn ecn(&self) -> Ecn { self.0 }
+/// #     fn set_ce(&mut self) { self.0 = Ecn::Ce }
+/// #     fn flow_hash(&self) -> u32 { 0 }
+/// # }
+/// # let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+///
+/// let mut counters = Counters::default();
+/// let mut fifo = fifo::Discipline::new(fifo::Config { limit: Limit::packets(2) }, &mut rng);
+/// for _ in 0..5 {
+///     fifo.enqueue(Datagram(Ecn::NotEct), Time::ZERO, &mut rng, &mut counters);
+/// }
+/// assert_eq!(counters.drops(Queue::Q, DropCause::Limit), 3);
+/// assert_eq!(counters.dropped(Queue::Q), 3);
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     marks: [[u64; 3]; 3],

@@ -13,6 +13,8 @@ use crate::{Stream, stream};
 ///
 /// Times between them are exponential, so that they are a Poisson process. Each takes two numbers
 /// from the stream, for sizes of any kind: other sizes do not change the times.
+///
+/// Example: [`Downloads`].
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     web: Web,
@@ -81,6 +83,8 @@ fn size(sizes: &Sizes, u: f64) -> Bytes {
 }
 
 /// A download.
+///
+/// Example: [`Downloads`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Download {
     /// Its number among all flows of the run ([`Roster`](l4s_model::Roster)).

@@ -38,6 +38,8 @@ use l4s_units::{Bytes, Rate, Time};
 use crate::aggregate::Aggregate;
 
 /// The initial state of a discipline that replaces another.
+///
+/// Example: [`Bottleneck`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Successor {
     /// Nothing.
@@ -47,6 +49,8 @@ pub enum Successor {
 }
 
 /// Bytes on the link whose packets count in another span of time ([`Bottleneck::straddling`]).
+///
+/// Example: [`Bottleneck`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Straddling {
     /// Left before counting began, and transmitted after that.

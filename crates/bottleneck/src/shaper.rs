@@ -5,6 +5,20 @@
 use l4s_units::{Bytes, Duration, Rate, Spacing, Time};
 
 /// A token bucket.
+///
+/// ```
+/// use l4s_bottleneck::Shaper;
+/// use l4s_units::{Bytes, Duration, Rate, Time};
+///
+/// let packet = Bytes::new(1500);
+/// let mut shaper = Shaper::new(Rate::from_mbps(12), packet);
+/// // After a second without packets the bucket is full: two leave at once, the next after 1 ms.
+/// let now = Time::ZERO + Duration::from_secs(1);
+/// shaper.charge(packet, now);
+/// assert_eq!(shaper.free_at(), now);
+/// shaper.charge(packet, now);
+/// assert_eq!(shaper.free_at(), now + Duration::from_millis(1));
+/// ```
 #[derive(Debug)]
 pub struct Shaper {
     /// The rate, and the part of the last packet's time below a nanosecond.

@@ -24,6 +24,8 @@ pub use spacing::Spacing;
 use l4s_units::Duration;
 
 /// The detector's state of its connection at an instant.
+///
+/// Example: [`Detector`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Report {
     /// The score: 0 and below says L4S, 1 and above Classic (Fallback §3).
@@ -41,6 +43,14 @@ pub struct Report {
 }
 
 /// The verdict that a score stands for.
+///
+/// ```
+/// use l4s_cc::classic_ecn::Verdict;
+///
+/// let verdicts = [-8.0, 0.0, 0.5, 1.0].map(Verdict::of);
+/// let expected = [Verdict::L4s, Verdict::L4s, Verdict::Transition, Verdict::Classic];
+/// assert_eq!(verdicts, expected);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// 0 and below.

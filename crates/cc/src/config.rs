@@ -8,6 +8,8 @@ use crate::{
 };
 
 /// The ECN that a congestion control asks for.
+///
+/// Example: [`Config`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WantedEcn {
     /// None, unless the user switches it on.
@@ -24,6 +26,15 @@ macro_rules! controls {
     ($($variant:ident => $module:ident, $wants:ident);+ $(;)?) => {
         /// The configuration of any congestion control: a Classic one can always take the place of a
         /// scalable one (RFC 9331 §4.3).
+        ///
+        /// ```
+        /// use l4s_cc::{Config, WantedEcn, cubic, prague};
+        ///
+        /// let prague = Config::Prague(prague::Config::best());
+        /// assert_eq!((prague.kind(), prague.paces(), prague.wants()), ("prague", true, WantedEcn::L4s));
+        /// let cubic = Config::Cubic(cubic::Config::default());
+        /// assert_eq!((cubic.kind(), cubic.paces(), cubic.wants()), ("cubic", false, WantedEcn::Off));
+        /// ```
         #[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
         pub enum Config {
             $(#[doc = concat!("See [`", stringify!($module), "`](crate::", stringify!($module), ").")]
@@ -60,6 +71,32 @@ macro_rules! controls {
         }
 
         /// Any congestion control.
+        ///
+        /// ```
+        /// use l4s_cc::{Ack, Cc, Config, CongestionControl, Connection, dctcp, reno};
+        /// use l4s_units::{Duration, Time};
+        ///
+        /// let rtt = Duration::from_millis(10);
+        /// let ack = Ack {
+        ///     now: Time::ZERO + rtt,
+        ///     delivered: 10,
+        ///     advanced: true,
+        ///     limited: true,
+        ///     min_rtt: rtt,
+        ///     srtt: rtt,
+        ///     una: 10,
+        ///     nxt: 10,
+        ///     ..Ack::default()
+        /// };
+        /// // Both start alike. Only DCTCP averages marks, and its average begins at 1.
+        /// let reno = Config::Reno(reno::Config::default());
+        /// let dctcp = Config::Dctcp(dctcp::Config::default());
+        /// for (config, alpha) in [(reno, None), (dctcp, Some(1.0))] {
+        ///     let mut cc = Cc::new(&config, &Connection::new(1448));
+        ///     assert_eq!(cc.on_ack(&ack).window.cwnd, 20);
+        ///     assert_eq!(cc.alpha(), alpha);
+        /// }
+        /// ```
         #[derive(Debug)]
         pub enum Cc {
             $(#[doc = concat!("See [`", stringify!($module), "`](crate::", stringify!($module), ").")]

@@ -9,6 +9,8 @@ use crate::{Decision, INITIAL_WINDOW, Window};
 const OFFLOAD_BYTES: u64 = 65_536;
 
 /// How a receiver reports marks, as far as a congestion control can use it.
+///
+/// Example: [`Connection`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Marks {
     /// Exactly: which segments were marked, or how many.
@@ -18,6 +20,18 @@ pub enum Marks {
 }
 
 /// Values that are fixed before the first segment.
+///
+/// ```
+/// use l4s_cc::{Connection, Marks};
+/// use l4s_units::Duration;
+///
+/// // The receiver knows only RFC 3168.
+/// let connection = Connection { marks: Marks::Latched, ..Connection::new(1448) };
+/// let window = connection.initial().window;
+/// // Slow start: twice the window of ten segments per round trip of 10 ms, in bytes per second.
+/// let rate = connection.pacing_rate(&window, 0, Duration::from_millis(10));
+/// assert_eq!(rate, 2 * 10 * 1448 * 100);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Connection {
     /// The maximum segment size in bytes: the segment size of a pacing rate (`mss_cache`).

@@ -33,6 +33,8 @@ const HYSTART_TRAIN_GAP: Duration = Duration::from_millis(2);
 const HYSTART_TRAIN_SLACK: Duration = Duration::from_millis(1);
 
 /// The settings of Cubic.
+///
+/// Example: [`Rule`].
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// Reduce to 0.85 rather than 0.7 on ECN (ABE, RFC 8511 §3).
@@ -105,6 +107,17 @@ impl Configurable for Config {
 }
 
 /// The state of a connection under Cubic.
+///
+/// ```
+/// use l4s_cc::cubic::{Config, Rule};
+/// use l4s_cc::{Congestion, Window, WindowRule};
+///
+/// // A mark says less than a loss: 0.85 of the window instead of 0.7 (RFC 8511).
+/// let mut rule = Rule::new(&Config { abe: true, ..Config::default() });
+/// let window = Window::new(100);
+/// assert_eq!(rule.ssthresh(&window, Congestion::Loss), 70);
+/// assert_eq!(rule.ssthresh(&window, Congestion::Ecn), 84);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Rule {
     config: Config,

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::{Ack, Congestion, Connection, Reducing, Window, WindowRule, reno};
 
 /// The settings of DCTCP.
+///
+/// Example: [`Rule`].
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// The gain of the moving average is 2^−`shift_g` (RFC 8257 §3.3: g = 1/16).
@@ -77,6 +79,8 @@ impl Configurable for Config {
 }
 
 /// The state of a connection under DCTCP, named as in `dctcp.h`.
+///
+/// Example: [`Rule`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct State {
     /// Moving average of the fraction of marked segments, from 0 to 2^`alpha_bits`.
@@ -90,6 +94,19 @@ pub struct State {
 }
 
 /// A connection under DCTCP.
+///
+/// ```
+/// use l4s_cc::dctcp::{Config, Rule, State};
+/// use l4s_cc::{Ack, Congestion, Window, WindowRule};
+///
+/// let (mut rule, mut window) = (Rule::new(&Config::linux()), Window::new(100));
+/// // A window of data without a mark takes a sixteenth off alpha, which begins at 1024/1024.
+/// rule.observe(&mut window, &Ack { delivered: 100, una: 100, nxt: 200, ..Ack::default() });
+/// let State { alpha, window_end, .. } = *rule.state();
+/// assert_eq!((alpha, window_end), (960, 200));
+/// // A mark takes alpha / 2 off the window.
+/// assert_eq!(rule.ssthresh(&window, Congestion::Ecn), 100 - 46);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Rule {
     shift_g: u32,

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use crate::{CongestionControl, Connection, WantedEcn};
 
 /// The state of one connection with it.
+///
+/// Example: [`Config`].
 pub trait Control: CongestionControl + fmt::Debug + Send {}
 
 impl<C: CongestionControl + fmt::Debug + Send> Control for C {}
@@ -14,6 +16,26 @@ impl<C: CongestionControl + fmt::Debug + Send> Control for C {}
 pub type Make = dyn Fn(&Connection) -> Box<dyn Control> + Send + Sync;
 
 /// The description of one.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use l4s_cc::foreign::{Config, Control};
+/// use l4s_cc::{Connection, WantedEcn, reno};
+///
+/// /// Reno that needs ECN and paces.
+/// fn paced_reno(connection: &Connection) -> Box<dyn Control> {
+///     let config = reno::Config { pacing: true, ..reno::Config::default() };
+///     Box::new(reno::control(&config, connection))
+/// }
+///
+/// let config = l4s_cc::Config::Foreign(Config {
+///     name: "paced-reno".into(),
+///     wants: WantedEcn::Classic,
+///     make: Arc::new(paced_reno),
+/// });
+/// assert_eq!(config.kind(), "paced-reno");
+/// ```
 #[derive(Clone)]
 pub struct Config {
     /// Its name in results.

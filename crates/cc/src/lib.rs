@@ -41,6 +41,8 @@ fn hystart_rise(min_rtt: Duration) -> Duration {
 }
 
 /// The news of an acknowledgement for the sender, and the present state of the connection.
+///
+/// Example: [`CongestionControl`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ack {
     /// When it arrived.
@@ -78,6 +80,18 @@ pub struct Ack {
 }
 
 /// Sending starts again after a time in which nothing was in flight.
+///
+/// ```
+/// use l4s_cc::{Pause, Window};
+/// use l4s_units::{Duration, Time};
+///
+/// // Three timeouts without a segment: half the window for each after the first (RFC 5681 §4.1).
+/// let rto = Duration::from_millis(200);
+/// let pause = Pause { now: Time::from_nanos(5_000_000_000), length: rto * 3, rto };
+/// let mut window = Window::new(80);
+/// window.restart(pause, 10);
+/// assert_eq!(window.cwnd, 20);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pause {
     /// When.
@@ -89,6 +103,8 @@ pub struct Pause {
 }
 
 /// Why the window must be reduced.
+///
+/// Example: [`Recovery`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Congestion {
     /// The SYN-ACK was lost: the initial window is one segment (RFC 5681 §3.1).
@@ -104,6 +120,19 @@ pub enum Congestion {
 }
 
 /// How a reduction ended.
+///
+/// ```
+/// use l4s_cc::{Ack, Congestion, CongestionControl, Connection, Recovery, Window, reno};
+///
+/// let mut control = reno::control(&reno::Config::default(), &Connection::new(1448));
+/// let prior = Window::new(10);
+/// let at = Ack::default();
+/// let window = control.on_congestion(Congestion::Timeout, false, &at).window;
+/// assert_eq!((window.cwnd, window.threshold()), (1, Some(5)));
+/// // The segments were late, not lost (RFC 5682).
+/// let window = control.on_recovered(Recovery::Spurious(Some(prior))).window;
+/// assert_eq!((window.cwnd, window.threshold()), (10, None));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Recovery {
     /// Everything in flight when it began is acknowledged.
@@ -114,6 +143,8 @@ pub enum Recovery {
 }
 
 /// The limits that a congestion control sets for the transport.
+///
+/// Example: [`CongestionControl`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Decision {
     /// How much may be in flight.
@@ -125,6 +156,35 @@ pub struct Decision {
 }
 
 /// A congestion control.
+///
+/// A control that sends at a constant rate:
+///
+/// ```
+/// use l4s_cc::{Ack, Congestion, CongestionControl, Decision, Pause, Recovery, Window};
+/// use l4s_units::{Bytes, Duration, Rate};
+///
+/// struct Constant(Rate);
+///
+/// impl Constant {
+///     /// A window of two round trips never holds the rate back.
+///     fn decide(&self, srtt: Duration) -> Decision {
+///         let segments = self.0.bytes_in(srtt * 2).get() / 1500;
+///         Decision { window: Window::new(segments.max(1) as u32), pacing: Some(self.0), quantum: 1 }
+///     }
+/// }
+///
+/// impl CongestionControl for Constant {
+///     fn on_ack(&mut self, ack: &Ack) -> Decision { self.decide(ack.srtt) }
+///     fn on_congestion(&mut self, _: Congestion, _: bool, at: &Ack) -> Decision { self.decide(at.srtt) }
+///     fn on_recovered(&mut self, _: Recovery) -> Decision { self.decide(Duration::ZERO) }
+///     fn on_restart(&mut self, pause: Pause) -> Decision { self.decide(pause.rto) }
+/// }
+///
+/// let mut control = Constant(Rate::from_mbps(12));
+/// let ack = Ack { srtt: Duration::from_millis(10), ..Ack::default() };
+/// // 12 Mb/s are a segment of 1500 B per millisecond.
+/// assert_eq!(control.on_ack(&ack).window.cwnd, 20);
+/// ```
 pub trait CongestionControl {
     /// The handshake is over: the negotiated values, if they differ from those at creation.
     fn on_established(&mut self, _connection: &Connection) {}

@@ -48,6 +48,8 @@ const AVERAGE_MAX: u32 = 1 << (ALPHA_BITS + SHIFT_G);
 const DELIVERED_MAX: u32 = (1 << 20) - 1;
 
 /// Prague's state of a connection, named as in `prague.h`.
+///
+/// Example: [`Control`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct State {
     /// The window in 2^-20 packets; 0 before the first acknowledgement.
@@ -101,6 +103,30 @@ fn rose(ack: &Ack) -> bool {
 }
 
 /// A connection under Prague.
+///
+/// ```
+/// use l4s_cc::prague::{Config, Control, State};
+/// use l4s_cc::{Ack, CongestionControl, Connection};
+/// use l4s_units::{Duration, Time};
+///
+/// let mut control = Control::new(&Config::linux(), &Connection::new(1448));
+/// let rtt = Duration::from_millis(10);
+/// let start = Ack { now: Time::ZERO + rtt, min_rtt: rtt, srtt: rtt, nxt: 10, ..Ack::default() };
+/// assert_eq!(control.on_ack(&start).window.cwnd, 10);
+/// // The first mark halves the window: one of ten segments, while the RTT has risen by 5 ms.
+/// let marked = Ack {
+///     now: Time::ZERO + rtt * 2,
+///     delivered: 10,
+///     delivered_ce: 1,
+///     rtt: Some(rtt + Duration::from_millis(5)),
+///     una: 10,
+///     nxt: 20,
+///     ..start
+/// };
+/// assert_eq!(control.on_ack(&marked).window.cwnd, 5);
+/// let State { frac_cwnd, saw_ce, .. } = *control.state();
+/// assert_eq!((frac_cwnd >> 20, saw_ce), (5, true));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Control {
     settings: Settings,

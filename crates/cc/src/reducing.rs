@@ -7,6 +7,34 @@ use crate::{Ack, Congestion, CongestionControl, Connection, Decision, Pause, Rec
 const LEAST_QUANTUM: u32 = 2;
 
 /// How a window grows and is reduced: a congestion control as Linux' `cong_avoid` and `ssthresh`.
+///
+/// Scalable TCP: a segment more for every hundred acknowledged, and an eighth less on congestion.
+///
+/// ```
+/// use l4s_cc::{Ack, Congestion, CongestionControl, Connection, Reducing, Window, WindowRule};
+/// use l4s_units::Duration;
+///
+/// struct Scalable;
+///
+/// impl WindowRule for Scalable {
+///     fn grow(&mut self, window: &mut Window, ack: &Ack) {
+///         window.additive_increase(window.cwnd.min(100), ack.delivered);
+///     }
+///
+///     fn ssthresh(&mut self, window: &Window, _: Congestion) -> u32 {
+///         (window.cwnd - window.cwnd / 8).max(2)
+///     }
+/// }
+///
+/// let connection = Connection { initial_window: 160, ..Connection::new(1448) };
+/// let mut control = Reducing::new(Scalable, false, &connection);
+/// let srtt = Duration::from_millis(10);
+/// let ack = Ack { delivered: 100, advanced: true, srtt, una: 100, nxt: 260, ..Ack::default() };
+/// assert_eq!(control.on_ack(&ack).window.cwnd, 161);
+/// // An eighth of 161, rounded down, is 20.
+/// let decision = control.on_congestion(Congestion::Loss, false, &ack);
+/// assert_eq!(decision.window.ssthresh, 141);
+/// ```
 pub trait WindowRule {
     /// Sees every acknowledgement, in every state of the transport.
     fn observe(&mut self, _window: &mut Window, _ack: &Ack) {}
@@ -43,6 +71,8 @@ pub trait WindowRule {
 }
 
 /// A congestion control with the window of a rule.
+///
+/// Example: [`WindowRule`].
 #[derive(Clone, Debug)]
 pub struct Reducing<R> {
     rule: R,

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::{Ack, Congestion, Connection, Reducing, Window, WindowRule};
 
 /// The settings of Reno.
+///
+/// Example: [`Rule`].
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Config {
     /// Reduce by 0.8 rather than by half on ECN (ABE, RFC 8511 §3).
@@ -40,6 +42,18 @@ impl Configurable for Config {
 }
 
 /// Reno has no state but the window.
+///
+/// ```
+/// use l4s_cc::reno::{Config, Rule};
+/// use l4s_cc::{Congestion, Window, WindowRule};
+///
+/// let window = Window::new(100);
+/// // Half the window, and 0.8 of it on a mark with ABE (RFC 8511).
+/// let [mut reno, mut abe] =
+///     [false, true].map(|abe| Rule::new(&Config { abe, ..Config::default() }));
+/// assert_eq!(reno.ssthresh(&window, Congestion::Ecn), 50);
+/// assert_eq!(abe.ssthresh(&window, Congestion::Ecn), 80);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Rule {
     config: Config,

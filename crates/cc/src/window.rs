@@ -3,6 +3,20 @@
 use crate::Pause;
 
 /// Congestion window and slow-start threshold of one connection, in whole segments.
+///
+/// ```
+/// use l4s_cc::Window;
+///
+/// let mut window = Window::new(10);
+/// window.ssthresh = 15;
+/// // Slow start takes five of eight acknowledged segments, and congestion avoidance the others.
+/// let left = window.slow_start(8);
+/// assert_eq!((window.cwnd, left), (15, 3));
+/// window.additive_increase(15, left);
+/// assert_eq!(window.cwnd, 15);
+/// window.additive_increase(15, 12);
+/// assert_eq!(window.cwnd, 16);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Window {
     /// How many segments may be in flight. At least 1.

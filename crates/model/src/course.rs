@@ -55,6 +55,8 @@ impl Scenario {
 }
 
 /// The rate of the link and the round trips of groups over time.
+///
+/// Example: [`Change`].
 #[derive(Clone, Debug)]
 pub struct Course {
     /// From when on, the first one from the start; and of each group likewise.

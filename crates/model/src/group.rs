@@ -68,6 +68,8 @@ pub const LEAST_BUFFER: Bytes = Bytes::new(4096);
 pub const MOST_BUFFER: Bytes = Bytes::new(i32::MAX as u64 / 2);
 
 /// Which ECN a TCP connection negotiates.
+///
+/// Example: [`Group`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum EcnMode {
     /// None: Not-ECT.
@@ -81,6 +83,8 @@ pub enum EcnMode {
 }
 
 /// The most ECN that the client of a TCP connection supports and requests in its SYN.
+///
+/// Example: [`Group`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Peer {
     /// The mode that the server's congestion control requires: the client has the same one.
@@ -95,6 +99,8 @@ pub enum Peer {
 }
 
 /// How acknowledgements count marks, where Accurate ECN was negotiated (RFC 9768).
+///
+/// Example: [`Group`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum AccEcn {
     /// Packets in three bits of the header, and bytes in the TCP option.

@@ -4,6 +4,17 @@ use l4s_units::{Bytes, Duration, Rate};
 use serde::{Deserialize, Serialize};
 
 /// The bottleneck link.
+///
+/// ```
+/// use l4s_model::{Buffer, Link};
+/// use l4s_units::{Duration, Rate};
+///
+/// // A home's uplink with a buffer of a quarter of a second.
+/// let buffer = Buffer::Time(Duration::from_millis(250));
+/// let link = Link { buffer, ..Link::new(Rate::from_mbps(10)) };
+/// // The packet that it sends at once after it was idle: 1514 B take 1211.2 us.
+/// assert_eq!(link.rate.time_of(link.burst), Duration::from_nanos(1_211_200));
+/// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Link {
     /// Its rate, link-layer header (14 B of Ethernet) included.
@@ -56,6 +67,8 @@ pub struct Hop {
 }
 
 /// A side of the bottleneck.
+///
+/// Example: [`Hop`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Side {
     /// Towards the servers: upstream.
@@ -66,6 +79,8 @@ pub enum Side {
 }
 
 /// The unit that has a link to itself.
+///
+/// Example: [`Hop`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Per {
     /// Nothing: there is one.
@@ -78,6 +93,8 @@ pub enum Per {
 }
 
 /// The size of a buffer.
+///
+/// Example: [`Link`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Buffer {
     /// A number of packets of any size.

@@ -32,6 +32,8 @@ pub struct Negotiated {
 }
 
 /// How a receiver reports marks.
+///
+/// Example: [`Negotiated`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Feedback {
     /// ECN was not negotiated.

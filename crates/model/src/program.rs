@@ -49,6 +49,8 @@ pub struct Program {
 }
 
 /// A command.
+///
+/// Example: [`Program`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Command {
     /// A line for `/bin/sh`.
@@ -58,6 +60,8 @@ pub enum Command {
 }
 
 /// When a server is ready.
+///
+/// Example: [`Program`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Ready {
     /// This long after its start.
@@ -75,6 +79,8 @@ pub enum Ready {
 }
 
 /// A signal that asks a process to end.
+///
+/// Example: [`Program`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Signal {
     /// SIGTERM.

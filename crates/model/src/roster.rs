@@ -10,6 +10,8 @@ use crate::{Hop, Per, Scenario};
 
 /// The number of a group or of a UDP source: the groups in the order of the scenario, then the UDP
 /// sources.
+///
+/// Example: [`Roster`].
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]
@@ -44,6 +46,8 @@ impl fmt::Display for SourceId {
 }
 
 /// The number of a flow: see [`Roster`].
+///
+/// Example: [`Roster`].
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]
@@ -93,6 +97,8 @@ impl fmt::Display for FlowId {
 }
 
 /// The purpose of a flow.
+///
+/// Example: [`Roster`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FlowKind {
     /// A flow of a group that is listed in the scenario.

@@ -6,6 +6,24 @@ use serde::{Deserialize, Serialize};
 use crate::{App, Change, Group, Hop, Link, Program, Udp, Web};
 
 /// One run: which flows meet at which bottleneck, for how long.
+///
+/// ```
+/// use l4s_model::{Group, Link, Scenario};
+/// use l4s_units::{Duration, Rate, Time};
+///
+/// // Prague against Cubic, ten flows each, over 120 Mb/s and 10 ms.
+/// let aqm = l4s_aqm::Config::DualPi2(l4s_aqm::dualpi2::Config::linux());
+/// let link = Link::new(Rate::from_mbps(120));
+/// let mut scenario = Scenario::new("ten against ten", Duration::from_secs(60), link, aqm);
+/// let prague = l4s_cc::Config::Prague(l4s_cc::prague::Config::default());
+/// let cubic = l4s_cc::Config::Cubic(l4s_cc::cubic::Config::default());
+/// for (name, cc) in [("prague", prague), ("cubic", cubic)] {
+///     let starts = vec![Time::ZERO; 10];
+///     scenario.groups.push(Group { starts, ..Group::new(name, cc, Duration::from_millis(10)) });
+/// }
+/// assert_eq!(scenario.source_names().collect::<Vec<_>>(), ["prague", "cubic"]);
+/// assert_eq!(scenario.roster().flows(), 20);
+/// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Scenario {
     /// Its name.
@@ -63,6 +81,8 @@ pub struct Kernel {
 }
 
 /// Whose queue discipline the kernel runs.
+///
+/// Example: [`Kernel`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum QdiscOf {
     /// Its own, below a shaper (`htb`).
@@ -73,6 +93,8 @@ pub enum QdiscOf {
 }
 
 /// A version of IP.
+///
+/// Example: [`Kernel`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Ip {
     /// IPv4.

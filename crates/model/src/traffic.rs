@@ -66,6 +66,8 @@ pub struct Web {
 }
 
 /// The sizes of downloads.
+///
+/// Example: [`Web`].
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Sizes {
     /// All alike.
@@ -124,6 +126,8 @@ pub struct App {
 }
 
 /// When TCP holds a segment back that is not full, because more may be written.
+///
+/// Example: [`App`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Hold {
     /// Never (TCP_NODELAY).

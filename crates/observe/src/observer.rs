@@ -50,6 +50,8 @@ pub struct FlowState {
 }
 
 /// A real socket's own counters (TCP_INFO), since the connection was set up.
+///
+/// Example: [`FlowState`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SocketState {
     /// Segments delivered.
@@ -152,6 +154,51 @@ pub struct LinkState {
 
 /// Observes a run. Every method may be called before the end of the warm-up, whose time the observer
 /// knows. Times never run backwards, except that reports of sockets may come a little late.
+///
+/// ```
+/// use l4s_aqm::Queue;
+/// use l4s_observe::{Observer, Traced};
+/// use l4s_units::{Duration, Time};
+///
+/// /// Packets that left after the warm-up, and those of them that were queued for more than 1 ms.
+/// struct Late { from: Time, all: u64, late: u64 }
+///
+/// impl<P: Traced> Observer<P> for Late {
+///     fn departed(&mut self, _: &P, _: Queue, sojourn: Duration, now: Time) {
+///         if now >= self.from {
+///             self.all += 1;
+///             self.late += u64::from(sojourn > Duration::from_millis(1));
+///         }
+///     }
+/// }
+///
+/// # use l4s_model::{FlowId, SourceId};
+/// # use l4s_observe::{Contents, Header};
+/// # use l4s_units::{Bytes, Ecn};
+/// # struct Packet;
+/// # impl l4s_aqm::Packet for Packet {
+/// #     fn size(&self) -> Bytes { Bytes::new(1514) }
+/// #     fn ecn(&self) -> Ecn { Ecn::Ect1 }
+/// #     fn set_ce(&mut self) {}
+/// #     fn flow_hash(&self) -> u32 { 0 }
+/// # }
+/// # impl Traced for Packet {
+/// #     fn flow(&self) -> FlowId { FlowId::new(0) }
+/// #     fn group(&self) -> SourceId { SourceId::new(0) }
+/// #     fn ip_length(&self) -> Bytes { Bytes::new(1500) }
+/// #     fn arrived_ce(&self) -> bool { false }
+/// #     fn contents(&self) -> Contents<'_> {
+/// #         Contents::Headers(Ecn::Ect1, Header::Udp { payload: 1472, number: 0 })
+/// #     }
+/// # }
+/// let at = |ms| Time::ZERO + Duration::from_millis(ms);
+/// let mut late = Late { from: at(1000), all: 0, late: 0 };
+/// // A substrate calls it for every packet.
+/// for (now, sojourn) in [(999, 5), (1000, 0), (1001, 3)] {
+///     late.departed(&Packet, Queue::L, Duration::from_millis(sojourn), at(now));
+/// }
+/// assert_eq!((late.all, late.late), (2, 1));
+/// ```
 #[allow(unused_variables, reason = "an observer ignores the events that it does not implement")]
 pub trait Observer<P: Traced> {
     /// A packet arrived at the bottleneck.

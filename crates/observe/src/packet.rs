@@ -4,6 +4,37 @@ use l4s_model::{FlowId, SourceId};
 use l4s_units::{Bytes, Ecn};
 
 /// A packet that is observed: a packet of a queue discipline that knows its flow and its headers.
+///
+/// ```
+/// use l4s_model::{FlowId, SourceId};
+/// use l4s_observe::{Contents, Header, Traced};
+/// use l4s_units::{Bytes, ETHERNET, Ecn};
+///
+/// /// A UDP datagram of the first source, whose payload is zeros.
+/// struct Datagram { ecn: Ecn, number: u64 }
+///
+/// impl l4s_aqm::Packet for Datagram {
+///     fn size(&self) -> Bytes { self.ip_length() + ETHERNET }
+///     fn ecn(&self) -> Ecn { self.ecn }
+///     fn set_ce(&mut self) { self.ecn = Ecn::Ce }
+///     fn flow_hash(&self) -> u32 { 0 }
+/// }
+///
+/// impl Traced for Datagram {
+///     fn flow(&self) -> FlowId { FlowId::new(0) }
+///     fn group(&self) -> SourceId { SourceId::new(0) }
+///     fn ip_length(&self) -> Bytes { Bytes::new(1500) }
+///     fn arrived_ce(&self) -> bool { false }
+///     fn contents(&self) -> Contents<'_> {
+///         Contents::Headers(self.ecn, Header::Udp { payload: 1472, number: self.number })
+///     }
+/// }
+///
+/// let mut packet = Datagram { ecn: Ecn::Ect1, number: 0 };
+/// assert!(!packet.newly_marked());
+/// l4s_aqm::Packet::set_ce(&mut packet);
+/// assert!(packet.newly_marked());
+/// ```
 pub trait Traced: l4s_aqm::Packet {
     /// The flow.
     fn flow(&self) -> FlowId;
@@ -56,6 +87,8 @@ impl<P: Traced> OnWire for P {
 }
 
 /// A packet on the wire.
+///
+/// Example: [`OnWire`].
 #[derive(Clone, Copy, Debug)]
 pub struct Wire<'a> {
     /// The flow.
@@ -67,6 +100,8 @@ pub struct Wire<'a> {
 }
 
 /// An IP packet.
+///
+/// Example: [`OnWire`].
 #[derive(Clone, Copy, Debug)]
 pub enum Contents<'a> {
     /// ECN field and transport header of a packet whose payload is zeros.
@@ -76,6 +111,8 @@ pub enum Contents<'a> {
 }
 
 /// A transport header, enough to write the packet down.
+///
+/// Example: [`OnWire`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Header {
     /// A TCP segment.
@@ -91,6 +128,15 @@ pub enum Header {
 
 /// A TCP header (RFC 9293 §3.1). Its numbers do not wrap: they count from 0 at the SYN of the side
 /// that they number.
+///
+/// ```
+/// use l4s_observe::{EcnFlags, Tcp};
+///
+/// // A SYN that asks for Accurate ECN has AE, CWR and ECE (RFC 9768 §3.1.1).
+/// let flags = EcnFlags { ae: true, cwr: true, ece: true };
+/// let syn = Tcp { syn: true, flags, window: 65_535, mss: Some(1460), ..Tcp::default() };
+/// assert_eq!((syn.ack, syn.flags.ace()), (None, 0b111));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tcp {
     /// Sequence number of the SYN, or of the first byte of payload.

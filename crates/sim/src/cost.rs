@@ -41,6 +41,24 @@ const HANDSHAKE: u64 = 12;
 const LASTS: f64 = 10.0;
 
 /// The memory that a run takes, as a sum of products.
+///
+/// ```
+/// use l4s_model::{Group, Link, Scenario};
+/// use l4s_sim::cost::{Cost, Term};
+/// use l4s_units::{Duration, Rate};
+///
+/// let aqm = l4s_aqm::Config::Fifo(l4s_aqm::fifo::Config::dctth());
+/// let link = Link::new(Rate::from_mbps(40));
+/// let mut scenario = Scenario::new("Reno", Duration::from_secs(20), link, aqm);
+/// let reno = l4s_cc::Config::Reno(l4s_cc::reno::Config::default());
+/// scenario.groups.push(Group::new("A", reno, Duration::from_millis(10)));
+///
+/// let cost = Cost::of(&scenario, None);
+/// // Its largest part, for an error message.
+/// let largest: &Term = cost.largest().unwrap();
+/// assert!(largest.bytes() < cost.bytes());
+/// assert!(largest.to_string().contains(" packets × "), "{largest}");
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cost {
     terms: Vec<Term>,
@@ -50,6 +68,8 @@ pub struct Cost {
 }
 
 /// A part of it: a product of numbers and bytes.
+///
+/// Example: [`Cost`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Term {
     counts: Vec<(u64, &'static str)>,

@@ -41,6 +41,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Counts of the engine.
+///
+/// Example: [`Simulation`](crate::Simulation).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Outcome {
     /// Events processed.

@@ -37,6 +37,37 @@ pub(crate) struct Owner {
 }
 
 /// A packet on its way to a client, in 32 bytes.
+///
+/// ```
+/// use l4s_aqm::{Packet as _, Queue};
+/// use l4s_model::{Group, Link, Scenario};
+/// use l4s_observe::{Observer, Traced};
+/// use l4s_sim::Packet;
+/// use l4s_units::{Duration, Ecn, Rate, Time};
+///
+/// /// Packets of each codepoint that left the bottleneck.
+/// #[derive(Default)]
+/// struct Codepoints([u64; 4]);
+///
+/// impl Observer<Packet> for Codepoints {
+///     fn departed(&mut self, packet: &Packet, _: Queue, _: Duration, _: Time) {
+///         self.0[usize::from(packet.ecn().bits())] += 1;
+///         assert!(packet.ip_length().get() <= 1500);
+///     }
+/// }
+///
+/// let aqm = l4s_aqm::Config::DualPi2(l4s_aqm::dualpi2::Config::linux());
+/// let link = Link::new(Rate::from_mbps(10));
+/// let mut scenario = Scenario::new("Prague", Duration::from_secs(2), link, aqm);
+/// let prague = l4s_cc::Config::Prague(l4s_cc::prague::Config::default());
+/// scenario.groups.push(Group::new("A", prague, Duration::from_millis(10)));
+/// let mut codepoints = Codepoints::default();
+/// l4s_sim::run(&scenario, &mut codepoints);
+/// // Most packets are ECT(1), some are CE, and none is ECT(0).
+/// let [ect0, ect1, ce] =
+///     [Ecn::Ect0, Ecn::Ect1, Ecn::Ce].map(|ecn| codepoints.0[usize::from(ecn.bits())]);
+/// assert!(ect1 > ce && ce > 0 && ect0 == 0);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet {
     /// TCP: the number of its first byte in the stream, from 0; of a SYN-ACK, the maximum segment size
@@ -155,6 +186,17 @@ impl Packet {
 }
 
 /// A TCP time stamp (RFC 7323 §3.2): milliseconds modulo 2³², as Linux counts them.
+///
+/// ```
+/// use l4s_sim::tcp::Stamp;
+/// use l4s_units::{Duration, Time};
+///
+/// let sent = Time::ZERO + Duration::from_millis(100);
+/// let stamp = Stamp::at(sent);
+/// assert_eq!(stamp.word(), 100);
+/// assert_eq!(stamp.age(sent + Duration::from_millis(25)), Duration::from_millis(25));
+/// assert!(stamp.is_before(Stamp::at(sent + Duration::from_millis(1))));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stamp(u32);
 
@@ -183,6 +225,8 @@ impl Stamp {
 }
 
 /// The time stamps of a TCP header (RFC 7323 §3.2).
+///
+/// Example: [`Sender`](crate::tcp::Sender).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stamps {
     /// When it was sent (TSval).
@@ -199,6 +243,8 @@ impl Stamps {
 }
 
 /// A segment as the sender hands it down.
+///
+/// Example: [`Sender`](crate::tcp::Sender).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
     /// The number of its first byte in the stream, from 0.
@@ -220,6 +266,15 @@ pub struct Segment {
 }
 
 /// The AccECN fields of a server's packet (RFC 9768 §3.2), as bits of a packet's flags.
+///
+/// ```
+/// use l4s_sim::tcp::AccEcn;
+/// use l4s_units::Ecn;
+///
+/// // Three counters of bytes take 12 B of a packet.
+/// assert_eq!(AccEcn::with_option(Ecn::Ect1).option_length(), 12);
+/// assert_eq!(AccEcn::ACE.option_length(), 0);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AccEcn(u8);
 
@@ -370,6 +425,8 @@ pub(crate) enum Message {
 }
 
 /// A client's SYN.
+///
+/// Example: [`Sender`](crate::tcp::Sender).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Syn {
     /// Its ECN field.
@@ -381,6 +438,8 @@ pub struct Syn {
 }
 
 /// A server's SYN-ACK.
+///
+/// Example: [`Sender`](crate::tcp::Sender).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SynAck {
     /// Its ECN field.
@@ -402,6 +461,8 @@ pub(crate) fn announced_mss(mss: u16) -> u16 {
 }
 
 /// The third step of the handshake, and the request that starts the flow.
+///
+/// Example: [`Sender`](crate::tcp::Sender).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
     /// With AccECN they encode the codepoint of the SYN-ACK (RFC 9768 §3.2.2.1).
@@ -413,6 +474,8 @@ pub struct Request {
 }
 
 /// A TCP acknowledgement (RFC 9293, RFC 2018).
+///
+/// Example: [`Receiver`](crate::tcp::Receiver).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ack {
     /// The first byte not received.
@@ -435,6 +498,8 @@ pub struct Ack {
 }
 
 /// The counters of the AccECN option (RFC 9768 §3.2.3): payload by codepoint, in 24 bits each.
+///
+/// Example: [`Receiver`](crate::tcp::Receiver).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ByteCounters {
     /// Of ECT(1): EE1B.
@@ -469,6 +534,8 @@ impl Ack {
 }
 
 /// A block of bytes that came twice (RFC 2883 §4): a segment or a part of it.
+///
+/// Example: [`Receiver`](crate::tcp::Receiver).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Duplicate {
     /// Where it begins, as a distance from the cumulative acknowledgement; below it where negative.

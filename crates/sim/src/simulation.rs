@@ -9,6 +9,28 @@ use crate::packet::Packet;
 
 /// A run that advances in steps. Its events depend on the scenario and on the times of changes, not on
 /// the steps.
+///
+/// ```
+/// use l4s_model::{Group, Link, Scenario};
+/// use l4s_sim::{Outcome, Simulation};
+/// use l4s_units::{Duration, Rate, Time};
+///
+/// let aqm = l4s_aqm::Config::Fifo(l4s_aqm::fifo::Config::dctth());
+/// let link = Link::new(Rate::from_mbps(12));
+/// let mut scenario = Scenario::new("Reno", Duration::from_secs(20), link, aqm);
+/// let reno = l4s_cc::Config::Reno(l4s_cc::reno::Config::default());
+/// scenario.groups.push(Group::new("A", reno, Duration::from_millis(10)));
+///
+/// // A second at 12 Mb/s, and one at half of that.
+/// let mut simulation = Simulation::new(&scenario, ());
+/// simulation.advance(Time::ZERO + Duration::from_secs(1));
+/// scenario.link.rate = Rate::from_mbps(6);
+/// assert!(simulation.adapt(&scenario));
+/// simulation.advance(Time::ZERO + Duration::from_secs(2));
+/// let (Outcome { packets, .. }, ()) = simulation.finish();
+/// // At most 1500 packets of 1514 B fit, and slow start takes some of them.
+/// assert!((1400..1500).contains(&packets), "{packets}");
+/// ```
 pub struct Simulation<O> {
     engine: Engine<O>,
     scenario: Scenario,

@@ -62,7 +62,7 @@ pub trait Configurable: Sized + 'static {
 
 /// A named set of values for every setting.
 ///
-/// See the example of [`Configurable`].
+/// Example: [`Configurable`].
 pub struct Profile<C> {
     /// Its name in a scenario: `profile = "dctth"`.
     pub name: &'static str,
@@ -74,7 +74,7 @@ pub struct Profile<C> {
 
 /// One setting of configuration `C`.
 ///
-/// See the example of [`Configurable`].
+/// Example: [`Configurable`].
 pub struct Param<C> {
     /// Its key in a scenario.
     pub name: &'static str,

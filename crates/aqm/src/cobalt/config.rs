@@ -9,6 +9,16 @@ use crate::codel::DELAY;
 use crate::{Limit, MTU};
 
 /// The settings of COBALT.
+///
+/// ```
+/// use l4s_aqm::cobalt::Config;
+/// use l4s_units::{Duration, Rate};
+///
+/// // CAKE with `bandwidth 1mbit`: a packet takes 12.112 ms, so a target of 5 ms is out of reach.
+/// let config = Config::shaped().at(Rate::from_mbps(1));
+/// assert_eq!(config.mtu_time, Duration::from_micros(12_112));
+/// assert_eq!(config.target, Duration::from_micros(18_168));
+/// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// The delay that the queue may have for ever, and the time between two changes of BLUE.

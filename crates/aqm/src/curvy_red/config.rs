@@ -10,6 +10,8 @@ use crate::dualpi2::{self, Classify, LAqm, Scheduler, Step};
 
 l4s_units::words! {
     /// Which signals follow the smoothed queueing delay.
+    ///
+    /// Example: [`Config`].
     Smoothing {
         /// The Classic one; the coupled one follows the delay as it is now (Slides).
         Classic = "classic",
@@ -22,6 +24,8 @@ l4s_units::words! {
 
 l4s_units::words! {
     /// Whose queueing delay the base probability follows.
+    ///
+    /// Example: [`Config`].
     SteeredBy {
         /// The Classic queue's, which is sampled when a Classic packet leaves. Once they have stopped
         /// coming, a smoothed coupled signal keeps its value (Slides; RFC 9332 figure 10).
@@ -33,6 +37,20 @@ l4s_units::words! {
 }
 
 /// The settings of Curvy RED.
+///
+/// ```
+/// use l4s_aqm::curvy_red::{Config, Smoothing, SteeredBy};
+/// use l4s_units::param::Configurable;
+///
+/// // The slides smooth the Classic signal only, and L4S packets alone steer nothing.
+/// let slides = Config::slides();
+/// assert_eq!((slides.smoothing, slides.steered_by), (Smoothing::Classic, SteeredBy::Classic));
+/// let rfc = Config::rfc9332();
+/// assert_eq!((rfc.smoothing, rfc.steered_by), (Smoothing::Both, SteeredBy::Longest));
+/// // Both couple with k = 2^(s_l − s_c) = 2. It cannot be below 1.
+/// let conflict = Config { s_l: 0, ..rfc }.check().unwrap_err();
+/// assert_eq!(conflict.key, "s_l");
+/// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// The Classic slope S_C in bits: the base probability rises by 2^s_c per 2³⁰ ns of queue

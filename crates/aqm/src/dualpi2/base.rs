@@ -7,6 +7,31 @@ use super::config::{Config, Overload};
 use crate::Queue;
 
 /// The source of the base probability p': the controller of DualPI2, or the curve of Curvy RED.
+///
+/// ```
+/// use l4s_aqm::{Queue, dualpi2::{Base, Coupled}};
+/// use l4s_units::{Duration, Probability};
+///
+/// /// p' is the delay of the last Classic packet, in seconds; k is 2.
+/// #[derive(Default)]
+/// struct Line(Coupled);
+///
+/// impl Base for Line {
+///     fn coupled(&self) -> Coupled { self.0 }
+///
+///     fn departs(&mut self, queue: Queue, sojourn: Duration, _: Duration) {
+///         if queue == Queue::C {
+///             let p_prime = Probability::from_f64(sojourn.as_secs_f64());
+///             let p_l = p_prime.saturating_mul(2);
+///             self.0 = Coupled { p_prime, p_l, overloaded: p_l == Probability::ONE };
+///         }
+///     }
+/// }
+///
+/// let mut line = Line::default();
+/// line.departs(Queue::C, Duration::from_millis(100), Duration::from_millis(100));
+/// assert!((line.coupled().p_l.as_f64() - 0.2).abs() < 1e-9);
+/// ```
 pub trait Base {
     /// The present probabilities.
     fn coupled(&self) -> Coupled;
@@ -33,6 +58,8 @@ pub trait Base {
 }
 
 /// A base probability and the probabilities derived from it.
+///
+/// Example: [`Base`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Coupled {
     /// The base probability p'. A Classic packet meets its square.

@@ -9,6 +9,15 @@ use super::gain::{Arithmetic, Derived, Gain};
 use crate::{Limit, MTU};
 
 /// Which packets a choice applies to, by codepoint (Qdisc §4).
+///
+/// ```
+/// use l4s_aqm::dualpi2::Classify;
+/// use l4s_units::Ecn;
+///
+/// // DCTCP sends ECT(0): Classic on the Internet, scalable in its data centre.
+/// assert!(!Classify::L4s.admits(Ecn::Ect0));
+/// assert!(Classify::Dc.admits(Ecn::Ect0));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Classify {
     /// ECT(1) and CE: the public Internet (RFC 9331 §5.1).
@@ -49,6 +58,8 @@ impl Classify {
 }
 
 /// The native AQM of the L4S queue.
+///
+/// Example: [`Config`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum LAqm {
     /// Every packet above a threshold is marked (DCttH §3.3).
@@ -60,6 +71,8 @@ pub enum LAqm {
 }
 
 /// A step threshold.
+///
+/// Example: [`Config`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Step {
     /// On the packet's own queueing time.
@@ -70,6 +83,8 @@ pub enum Step {
 
 l4s_units::words! {
     /// The delay of a packet as the native L4S AQM measures it.
+    ///
+    /// Example: [`Config`].
     LWait {
         /// All of its wait.
         Sojourn = "sojourn",
@@ -80,6 +95,8 @@ l4s_units::words! {
 
 l4s_units::words! {
     /// Where the floor of the native L4S AQM counts packets.
+    ///
+    /// Example: [`Config`].
     FloorAt {
         /// Packets ahead in the L queue when the packet arrived (Linux).
         Enqueue = "enqueue",
@@ -89,6 +106,32 @@ l4s_units::words! {
 }
 
 /// How the next queue is chosen.
+///
+/// ```
+/// use l4s_aqm::{Qdisc, Queue, dualpi2::{Config, Discipline, Scheduler}};
+/// # use l4s_aqm::{MTU, Packet};
+/// # use l4s_units::{Bytes, Duration, Ecn, Time};
+/// # use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
+/// # struct Datagram(Ecn);
+/// # impl Packet for Datagram {
+/// #     fn size(&self) -> Bytes { MTU }
+/// #     fn ecn(&self) -> Ecn { self.0 }
+/// #     fn set_ce(&mut self) { self.0 = Ecn::Ce }
+/// #     fn flow_hash(&self) -> u32 { 0 }
+/// # }
+/// # let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+///
+/// // A Classic packet arrives 40 ms before an L4S packet, and only strict priority serves it second.
+/// let ahead = Duration::from_millis(40);
+/// let shifted = Scheduler::TsFifo { t_shift: Duration::from_millis(30), t_speed: 0 };
+/// for (scheduler, first) in [(shifted, Queue::C), (Scheduler::Strict, Queue::L)] {
+///     let mut aqm = Discipline::new(Config { scheduler, ..Config::dctth() }, &mut rng);
+///     aqm.enqueue(Datagram(Ecn::NotEct), Time::ZERO, &mut rng, &mut ());
+///     aqm.enqueue(Datagram(Ecn::Ect1), Time::ZERO + ahead, &mut rng, &mut ());
+///     let departure = aqm.dequeue(Time::ZERO + ahead, &mut rng, &mut ()).unwrap();
+///     assert_eq!(departure.queue, first);
+/// }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Scheduler {
     /// Time-shifted FIFO: the packet that waited longest, where L packets count as having waited
@@ -121,6 +164,8 @@ impl Scheduler {
 }
 
 /// Behaviour when L4S marking saturates.
+///
+/// Example: [`Config`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Overload {
     /// From k·p' ≥ this (1: saturation), both queues get the Classic drop (DCttH §3.4).
@@ -131,6 +176,8 @@ pub enum Overload {
 
 l4s_units::words! {
     /// Where the signal of the controller is applied. The native L4S AQM always acts at dequeue.
+    ///
+    /// Example: [`Config`].
     DropAt {
         /// At dequeue.
         Dequeue = "dequeue",
@@ -141,6 +188,8 @@ l4s_units::words! {
 
 l4s_units::words! {
     /// Where chance comes from.
+    ///
+    /// Example: [`Config`].
     Randomness {
         /// Independent draws; two for the square.
         Draw = "draw",
@@ -150,6 +199,28 @@ l4s_units::words! {
 }
 
 /// The settings of DualPI2.
+///
+/// ```
+/// use l4s_aqm::dualpi2::{Config, DropAt, FloorAt, LAqm, LWait, Overload, Randomness, Step};
+/// use l4s_units::{Duration, Probability, param::Configurable};
+///
+/// // What Linux has of RFC 9332 Appendix A, and what it does otherwise.
+/// let (linux, rfc) = (Config::linux(), Config::rfc9332());
+/// assert_eq!((linux.k, linux.target, linux.scheduler), (rfc.k, rfc.target, rfc.scheduler));
+/// assert_eq!(linux.l_aqm, LAqm::Step(Step::Time(Duration::from_millis(1))));
+/// assert_eq!(rfc.l_aqm, LAqm::Ramp(Duration::from_micros(800), Duration::from_micros(1200)));
+/// assert_eq!((linux.floor_at, rfc.floor_at), (FloorAt::Enqueue, FloorAt::Dequeue));
+/// assert_eq!((linux.randomness, rfc.randomness), (Randomness::Draw, Randomness::Recur));
+///
+/// // One of your own: signals at arrival, Classic drop for all when half of L4S is marked.
+/// let own = Config {
+///     l_wait: LWait::Queue,
+///     drop_at: DropAt::Enqueue,
+///     overload: Overload::Drop(Probability::from_f64(0.5)),
+///     ..linux
+/// };
+/// assert_eq!(own.check(), Ok(()));
+/// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// The delay that the controller holds the Classic queue at.

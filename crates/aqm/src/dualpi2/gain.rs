@@ -4,6 +4,8 @@ use l4s_units::{Duration, Probability};
 
 l4s_units::words! {
     /// How a gain in hertz becomes an integer.
+    ///
+    /// Example: [`Gain`].
     Arithmetic {
         /// As precisely as 64 bits allow: the error is below 10⁻⁹ of any usable gain.
         Exact = "exact",
@@ -16,6 +18,15 @@ l4s_units::words! {
 /// A gain: how much probability a delay is worth.
 ///
 /// `scaled / 2^shift` units of 2⁻³² per nanosecond.
+///
+/// ```
+/// use l4s_aqm::dualpi2::{Arithmetic, Gain};
+///
+/// // `alpha 41` of `tc` is 41/256 Hz. In the integers of Linux it applies as a bit less.
+/// let [exact, linux] = [Arithmetic::Exact, Arithmetic::Linux].map(|how| Gain::new(41.0 / 256.0, how));
+/// assert!((exact.effective_hz() - 0.160156).abs() < 1e-6);
+/// assert!((linux.effective_hz() - 0.160071).abs() < 1e-6);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gain {
     pub(super) scaled: u64,

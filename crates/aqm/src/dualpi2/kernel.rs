@@ -25,6 +25,17 @@ const SPEED_MAX: u32 = 16;
 
 l4s_units::c_struct! {
     /// `struct dualpi2_config`.
+    ///
+    /// ```
+    /// use l4s_aqm::dualpi2::{Config, kernel::{Link, Settings}};
+    /// use l4s_units::{Duration, Rate};
+    ///
+    /// let link = Link { rate: Some(Rate::from_mbps(40)), burst: Duration::ZERO };
+    /// let settings = Settings::new(&Config::linux(), link);
+    /// // Nanoseconds, bits per second, and a bit for each codepoint: ECT(1) is 1, CE is 3.
+    /// assert_eq!((settings.target, settings.rate), (15_000_000, 40_000_000));
+    /// assert_eq!(settings.dualq, 1 << 1 | 1 << 3);
+    /// ```
     Settings {
         target: u64,
         tupdate: u64,
@@ -69,6 +80,8 @@ pub fn as_kernel(config: &Config) -> Config {
 }
 
 /// The link, as far as the discipline is its shaper.
+///
+/// Example: [`Settings`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Link {
     /// The rate to hold; `None` where the device limits itself.

@@ -9,6 +9,16 @@ use crate::codel::DELAY;
 use crate::{Limit, MTU};
 
 /// The settings of FQ-CoDel.
+///
+/// ```
+/// use l4s_aqm::fq_codel::Config;
+/// use l4s_units::Duration;
+///
+/// // `ce_threshold 500us ce_threshold_selector 0x1/0x1` of `tc`.
+/// let config = Config { ce_threshold: Some(Duration::from_micros(500)), ..Config::l4s() };
+/// assert!(config.ce_l4s_only);
+/// assert_eq!((config.flows, config.quantum), (1024, 1514));
+/// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// The delay that each queue may have for ever.

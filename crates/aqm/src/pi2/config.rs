@@ -9,6 +9,15 @@ use crate::dualpi2::{self, Classify, DropAt, LAqm, Overload};
 use crate::{Limit, MTU};
 
 /// The settings of PI2.
+///
+/// ```
+/// use l4s_aqm::{dualpi2::Classify, pi2::Config};
+///
+/// // RFC 3168 for all, or scalable marks for L4S packets in the same queue.
+/// assert_eq!(Config::dctth().marking, Classify::None);
+/// let config = Config { k: 4, ..Config::coupled() };
+/// assert_eq!(config.marking, Classify::L4s);
+/// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// The delay that the controller holds the queue at.

@@ -9,6 +9,8 @@ use crate::{Limit, MTU};
 
 l4s_units::words! {
     /// Whose PIE.
+    ///
+    /// Example: [`Config`].
     Variant {
         /// The probability is held at 1 or below, and the first update comes after `tupdate`.
         Rfc8033 = "rfc8033",
@@ -24,6 +26,8 @@ l4s_units::words! {
 
 l4s_units::words! {
     /// When DOCSIS-PIE lets a burst through.
+    ///
+    /// Example: [`Config`].
     Protection {
         /// For the burst allowance at the beginning and after congestion (RFC 8033 §4.4).
         Burst = "burst",
@@ -34,6 +38,20 @@ l4s_units::words! {
 }
 
 /// The settings of PIE.
+///
+/// ```
+/// use l4s_aqm::pie::{Config, Protection, Variant};
+/// use l4s_units::{Rate, param::Configurable};
+///
+/// // A cable modem that knows its rate, and lets bursts through for a time as RFC 8033 does.
+/// let msr = Some(Rate::from_mbps(20));
+/// let modem = Config { msr, protection: Protection::Burst, ..Config::docsis() };
+/// assert_eq!(modem.variant, Variant::Docsis);
+/// assert_eq!(modem.check(), Ok(()));
+/// // Other variants measure the delay by time stamps.
+/// let conflict = Config { msr, ..Config::rfc8033() }.check().unwrap_err();
+/// assert_eq!(conflict.key, "msr");
+/// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// The delay that the controller holds the queue at.

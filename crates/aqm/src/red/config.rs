@@ -8,6 +8,17 @@ use serde::{Deserialize, Serialize};
 use crate::Limit;
 
 /// The settings of RED.
+///
+/// ```
+/// use l4s_aqm::red::Config;
+/// use l4s_units::{Duration, Rate};
+///
+/// // Thresholds of 24 and 72 ms at any rate.
+/// let rate = Rate::from_mbps(100);
+/// let config = Config::scaled().at(rate);
+/// let thresholds = [config.min, config.max].map(|bytes| rate.time_of(bytes));
+/// assert_eq!(thresholds, [24, 72].map(Duration::from_millis));
+/// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// Below this average queue nothing happens.

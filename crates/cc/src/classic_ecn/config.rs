@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 l4s_units::words! {
     /// The period of an average or of the score.
+    ///
+    /// Example: [`prague::Config`](crate::prague::Config).
     Clock {
         /// The flow's own round trip (Fallback §4.5.1).
         Rtt = "rtt",
@@ -13,6 +15,8 @@ l4s_units::words! {
     }
 
     /// The rules for the score of a round trip.
+    ///
+    /// Example: [`Config`].
     Rules {
         /// Fallback §4 and §5.
         Paper = "paper",
@@ -27,6 +31,16 @@ l4s_units::words! {
 
 /// The settings of a detector of Classic ECN. A scenario chooses the rules; the numbers belong to
 /// them, and only a study of the detector sets them one by one.
+///
+/// ```
+/// use l4s_cc::classic_ecn::{Config, Rules};
+///
+/// // TCP Prague 0.6 for Linux pays no regard to self-limitation.
+/// assert_eq!((Config::paper().s, Config::linux().s), (0.25, 0.0));
+/// // A study of the weight of depth alone.
+/// let config = Config { v: 0.0, ..Config::of(Rules::Paper) };
+/// assert_eq!(config.d, 0.5);
+/// ```
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// The rules.

@@ -54,6 +54,37 @@ const STEP: u32 = 1000;
 const JITTER: u32 = 300;
 
 /// The detector of one connection. The score has `BITS` bits of fraction, 16 to 31.
+///
+/// ```
+/// use l4s_cc::classic_ecn::{Config, Detector, Report, Round, Sample, State, Verdict};
+/// use l4s_units::Duration;
+///
+/// let mut detector: Detector = Detector::new(&Config::paper(), false);
+/// assert_eq!(detector.verdict(), Verdict::L4s);
+/// // Averages over a window of ten segments.
+/// detector.on_threshold(10);
+/// // Round trips of 20 to 40 ms over a path of 10 ms, with a mark in each.
+/// for round in 0..100 {
+///     detector.on_ack(&Sample {
+///         now_us: round * 30_000,
+///         rtt_us: Some(if round % 2 == 0 { 20_000 } else { 40_000 }),
+///         min_rtt_us: 10_000,
+///         delivered: 10,
+///         delivered_ce: 1,
+///         una: 10 * round,
+///         nxt: 10 * (round + 1),
+///         self_limited: false,
+///         pushed: false,
+///         rtt_virt_us: 0,
+///     });
+/// }
+/// assert_eq!(detector.verdict(), Verdict::Classic);
+/// let Report { depth, .. } = detector.report();
+/// assert!(depth >= Duration::from_millis(10));
+/// // Its state, for a comparison with that of a kernel.
+/// let State { rounds, round: Round { acks, .. }, .. } = detector.state();
+/// assert_eq!((rounds, acks), (100, 0));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Detector<const BITS: u32 = 24> {
     settings: Settings,
@@ -95,6 +126,8 @@ pub struct Detector<const BITS: u32 = 24> {
 }
 
 /// The state of a detector, named as in `classic_ecn.h`.
+///
+/// Example: [`Detector`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "the fields of Detector document them")]
 pub struct State {
@@ -118,6 +151,8 @@ pub struct State {
 }
 
 /// The counts of a round trip.
+///
+/// Example: [`Detector`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Round {
     /// The first segment that was not sent at its start. The round trip ends when all segments before

@@ -15,6 +15,16 @@ const CARRY_BITS: u32 = 15;
 pub const ARGUMENT_MAX: u64 = ((1 << 24) - 1) * ((1 << 24) - 1);
 
 /// A logarithm in whole numbers that is right on average.
+///
+/// ```
+/// use l4s_cc::classic_ecn::CarryLog;
+///
+/// // 1 or 2 each time, and on average lg 3 = 1.585.
+/// let mut log = CarryLog::new();
+/// let logs: Vec<u32> = (0..1000).map(|_| log.take(3)).collect();
+/// assert!(logs.iter().all(|log| [1, 2].contains(log)));
+/// assert_eq!(logs.iter().sum::<u32>(), 1585);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CarryLog {
     /// The remainder of the last results: a factor from 1 to below 2, in 2^-15.

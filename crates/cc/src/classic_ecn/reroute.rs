@@ -6,6 +6,17 @@
 //! one. That holds after a step, but not at the peak of a sawtooth.
 
 /// A moving average and the mean deviation from it, to recognize outliers.
+///
+/// ```
+/// use l4s_cc::classic_ecn::Smooth;
+/// use l4s_cc::classic_ecn::reroute::{Averages, Factor, Side};
+///
+/// // An RTT of 20 ms that varies by 1 ms. Two of these are the bound of an outlier.
+/// let average = Smooth { mdev: 1000, ..Smooth::new(20_000, 0, 0) };
+/// assert_eq!(average.outlier(21_900, Factor::TWO), None);
+/// assert_eq!(average.outlier(22_100, Factor::TWO), Some(Side::Above));
+/// assert_eq!(average.restarted(22_100, Factor::TWO).srtt(), 22_100);
+/// ```
 pub trait Averages: Copy {
     /// The type of the averaged samples.
     type Sample: Copy;
@@ -41,6 +52,8 @@ pub fn k1(g2: f64, k2: Factor) -> f64 {
 }
 
 /// A side of an average.
+///
+/// Example: [`Averages`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
     /// Less than the average.
@@ -50,6 +63,13 @@ pub enum Side {
 }
 
 /// A factor from 1 to 16, in steps of 1/16.
+///
+/// ```
+/// use l4s_cc::classic_ecn::reroute::Factor;
+///
+/// assert_eq!(Factor::from_f64(1.5).map(Factor::sixteenths), Some(24));
+/// assert_eq!(Factor::from_f64(0.5), None);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Factor(u32);
 
@@ -77,6 +97,22 @@ impl Factor {
 }
 
 /// Averages, and a second pair of them after an outlier.
+///
+/// ```
+/// use l4s_cc::classic_ecn::reroute::{Alternative, Exact, Factor, Filter};
+///
+/// // Milliseconds. A re-route lengthens the path from 10 to 50 ms.
+/// let gain = 1.0 / 64.0;
+/// let average = Exact { mean: 10.0, deviation: 0.5, mean_gain: gain, deviation_gain: gain };
+/// let mut filter = Filter::new(average, Some(Factor::TWO));
+/// for _ in 0..10 {
+///     filter.update(50.0);
+/// }
+/// assert!(filter.original().mean < 17.0);
+/// assert_eq!(filter.best().mean, 50.0);
+/// let Alternative { confirmed, .. } = filter.alternative.unwrap();
+/// assert!(confirmed);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Filter<A> {
     /// The averages of all samples.
@@ -88,6 +124,8 @@ pub struct Filter<A> {
 }
 
 /// Averages that started from an outlier.
+///
+/// Example: [`Filter`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Alternative<A> {
     /// The averages.
@@ -169,6 +207,8 @@ impl<A: Averages> Filter<A> {
 }
 
 /// Averages of real numbers, for use outside of a kernel.
+///
+/// Example: [`Filter`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Exact {
     /// The average.

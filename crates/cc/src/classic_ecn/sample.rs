@@ -5,6 +5,27 @@
 pub(super) const QUICKACK_SEGMENTS: u64 = 10;
 
 /// One acknowledgement, as the detector needs it.
+///
+/// ```
+/// use l4s_cc::classic_ecn::Sample;
+///
+/// // Two segments of a connection that is beyond its start.
+/// let two = Sample {
+///     now_us: 1_000_000,
+///     rtt_us: Some(20_000),
+///     min_rtt_us: 10_000,
+///     delivered: 2,
+///     delivered_ce: 0,
+///     una: 1000,
+///     nxt: 1020,
+///     self_limited: false,
+///     pushed: false,
+///     rtt_virt_us: 25_000,
+/// };
+/// assert!(two.is_immediate_ack());
+/// // A single one may have been acknowledged by the timer of the receiver.
+/// assert!(!Sample { delivered: 1, ..two }.is_immediate_ack());
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     /// The time of its arrival, in microseconds.

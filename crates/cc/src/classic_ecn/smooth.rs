@@ -12,6 +12,15 @@ pub const RTT_MAX: u32 = (1 << 24) - 1;
 pub const SHIFT_MAX: u32 = 20;
 
 /// An average and the mean deviation from it, in microseconds.
+///
+/// ```
+/// use l4s_cc::classic_ecn::Smooth;
+///
+/// // An eighth of the difference of 8 ms, and a sixteenth of it in the deviation.
+/// let mut rtt = Smooth::new(20_000, 3, 1);
+/// rtt.update(28_000);
+/// assert_eq!((rtt.srtt(), rtt.mdev()), (21_000, 500));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Smooth {
     /// `fbk_srtt` · 2^`shift`: 24 + 20 bits.

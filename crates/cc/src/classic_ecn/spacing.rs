@@ -13,6 +13,28 @@ const SPACING_MAX: u32 = 3028;
 const BURST_SEGMENTS: u64 = 2;
 
 /// An estimate of the bottleneck's time per packet, in microseconds.
+///
+/// ```
+/// use l4s_cc::classic_ecn::{Sample, Spacing};
+///
+/// // Each acknowledgement is of two segments, and the least distance counts.
+/// let mut spacing = Spacing::default();
+/// for now_us in [20_000, 23_000, 25_000, 29_000] {
+///     spacing.update(&Sample {
+///         now_us,
+///         rtt_us: None,
+///         min_rtt_us: 10_000,
+///         delivered: 2,
+///         delivered_ce: 0,
+///         una: 100,
+///         nxt: 110,
+///         self_limited: false,
+///         pushed: false,
+///         rtt_virt_us: 0,
+///     });
+/// }
+/// assert_eq!(spacing.micros(), 1000);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Spacing {
     /// The least time between two packets; `u32::MAX` if it is not known.

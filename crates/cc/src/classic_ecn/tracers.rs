@@ -77,6 +77,8 @@ const MIN_SETS: u32 = 2;
 const IMMEDIATE_TESTS: u32 = 4;
 
 /// The scores that tracers refer to.
+///
+/// Example: [`Tracers`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scores {
     /// The floor of the score is −`l_sticky` (`L_STICKY`).
@@ -86,6 +88,24 @@ pub struct Scores {
 }
 
 /// The state of the tests of a connection.
+///
+/// ```
+/// use l4s_cc::classic_ecn::tracers::{Finding, Phase, SETS, Scores, Tracers};
+///
+/// let mut tracers = Tracers::new(true, Scores { l_sticky: 8 << 24, classic: 1 << 24 });
+/// // A mark starts a test. In each round trip a set is sent and comes back in another order.
+/// let mut score = tracers.on_round(0, true);
+/// assert_eq!(tracers.phase, Phase::Armed(SETS));
+/// for _ in 0..SETS {
+///     assert!(tracers.take_set());
+///     score = tracers.on_answer(true, score);
+///     score = tracers.on_round(score, true);
+/// }
+/// // The round trip after the last set ends the test, with the score at its floor.
+/// assert_eq!(tracers.phase, Phase::Waiting);
+/// score = tracers.on_round(score, true);
+/// assert_eq!((tracers.finding, score), (Finding::DualQueue, -8 << 24));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tracers {
     /// Whether the rules are [`Rules::Best`](super::Rules::Best); otherwise they are the paper's.
@@ -113,6 +133,8 @@ pub struct Tracers {
 }
 
 /// The finding of a test about the bottleneck.
+///
+/// Example: [`Tracers`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Finding {
     /// The last tests, of this number, found nothing.
@@ -124,6 +146,8 @@ pub enum Finding {
 }
 
 /// The phase of a test.
+///
+/// Example: [`Tracers`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
     /// No test runs.

@@ -10,6 +10,8 @@ use crate::classic_ecn::{self, Clock, Rules};
 
 l4s_units::words! {
     /// Whether it looks for a queue of Classic ECN, and falls back to a Classic response in one.
+    ///
+    /// Example: [`Config`].
     Fallback {
         /// It does not.
         Off = "off",
@@ -20,6 +22,8 @@ l4s_units::words! {
     }
 
     /// The packets of a set of tracers (Fallback §5.2).
+    ///
+    /// Example: [`Config`].
     TracerSet {
         /// A full segment of the stream in three packets, the middle one ECT(0).
         Split = "split",
@@ -28,6 +32,8 @@ l4s_units::words! {
     }
 
     /// The growth of the window in a Classic queue.
+    ///
+    /// Example: [`Config`].
     ClassicGrowth {
         /// As in an L4S queue.
         Scalable = "scalable",
@@ -38,6 +44,8 @@ l4s_units::words! {
     }
 
     /// The response to a loss, and the growth from there to the next mark.
+    ///
+    /// Example: [`Config`].
     LossResponse {
         /// Half the window, and a packet per round trip.
         Reno = "reno",
@@ -46,6 +54,8 @@ l4s_units::words! {
     }
 
     /// Whether the rate depends on the RTT (RFC 9331 §4.3).
+    ///
+    /// Example: [`Config`].
     RttIndependence {
         /// One packet per round trip, however short.
         Off = "off",
@@ -58,6 +68,8 @@ l4s_units::words! {
     }
 
     /// The growth of the window while there are no marks.
+    ///
+    /// Example: [`Config`].
     Increase {
         /// By a packet per round trip.
         Additive = "additive",
@@ -67,6 +79,8 @@ l4s_units::words! {
     }
 
     /// The growth in slow start, and the condition that ends it.
+    ///
+    /// Example: [`Config`].
     SlowStart {
         /// As Linux. The first mark halves the window.
         Halve = "halve",
@@ -79,6 +93,8 @@ l4s_units::words! {
     }
 
     /// The most that leaves at once where packets are paced.
+    ///
+    /// Example: [`Config`].
     BurstLimit {
         /// The segmentation offload of a stock kernel: a millisecond at the pacing rate.
         Offload = "offload",
@@ -106,6 +122,38 @@ impl BurstLimit {
 }
 
 /// The settings of Prague.
+///
+/// ```
+/// use l4s_cc::classic_ecn::Clock;
+/// use l4s_cc::prague::{
+///     BurstLimit, ClassicGrowth, Config, Fallback, Increase, LossResponse, RttIndependence,
+///     SlowStart, TracerSet, kernel,
+/// };
+///
+/// // The best settings, without those that a stock kernel does not support.
+/// let kernel = Config {
+///     tracer_set: TracerSet::Copies,
+///     classic_growth: ClassicGrowth::Reno,
+///     loss: LossResponse::Reno,
+///     min_window: 2.0,
+///     burst: BurstLimit::Offload,
+///     ..Config::best()
+/// };
+/// assert_eq!(kernel, Config::best_linux());
+/// assert!(kernel::unable(&kernel).is_empty());
+/// assert_eq!(kernel::unable(&Config::best()).len(), 5);
+///
+/// // Close to DCTCP, for a data centre whose queues are all L4S.
+/// let dctcp = Config {
+///     fallback: Fallback::Off,
+///     rtt_independence: RttIndependence::Off,
+///     alpha_clock: Clock::Rtt,
+///     increase: Increase::Additive,
+///     slow_start: SlowStart::Halve,
+///     ..kernel
+/// };
+/// assert!(kernel::unable(&dctcp).is_empty());
+/// ```
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// Whether it looks for a queue of Classic ECN (Fallback).

@@ -17,6 +17,8 @@ const SCORE_BITS: u32 = 24;
 
 l4s_units::c_struct! {
     /// `struct classic_ecn_config`.
+    ///
+    /// Example: [`Settings`].
     DetectorSettings {
         v: u64,
         d: u64,
@@ -37,6 +39,17 @@ l4s_units::c_struct! {
 
 l4s_units::c_struct! {
     /// `struct prague_config`.
+    ///
+    /// ```
+    /// use l4s_cc::prague::Config;
+    /// use l4s_cc::prague::kernel::{DetectorSettings, Settings};
+    ///
+    /// let settings = Settings::new(&Config::best_linux());
+    /// assert_eq!((settings.detects, settings.fast, settings.gentle), (1, 1, 1));
+    /// // Weights are in 2⁻⁸, and times in microseconds.
+    /// let DetectorSettings { v, s, v0_us, d0_us, .. } = settings.detector;
+    /// assert_eq!((v, s, v0_us, d0_us), (128, 64, 750, 2000));
+    /// ```
     Settings {
         rtt_independence: u64,
         rtt_transition: u64,
@@ -149,6 +162,17 @@ pub fn unable(config: &Config) -> Vec<String> {
 }
 
 /// The detector's state of a kernel's socket, in its own units.
+///
+/// ```
+/// use l4s_cc::classic_ecn::{Report, Verdict};
+/// use l4s_cc::prague::kernel::Reading;
+/// use l4s_units::Duration;
+///
+/// let reading = Reading { score: 1 << 24, srtt_us: 30_000, ..Reading::default() };
+/// let report = Report::from(reading);
+/// assert_eq!(Verdict::of(report.score), Verdict::Classic);
+/// assert_eq!(report.srtt, Duration::from_millis(30));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Reading {
     /// The score in 2^-24.

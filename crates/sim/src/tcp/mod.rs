@@ -23,6 +23,8 @@ mod supply;
 mod usage;
 
 pub(crate) use accecn::INITIAL_BYTES;
+// What `Sender` and `Receiver` take and return; segments and acknowledgements are at the root.
+pub use crate::packet::{AccEcn, Duplicate, Request, Stamp, Stamps, Syn, SynAck};
 pub use client::{Client, Offer};
 pub use receiver::{Arrived, Receiver};
 pub(crate) use sender::Answer;

@@ -31,6 +31,8 @@ const MERGE: Duration = Duration::from_millis(1);
 const MERGE_MAX: u32 = 44;
 
 /// A segment as the receiver sees it.
+///
+/// Example: [`Receiver`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrived {
     /// The number of its first byte in the stream, from 0.
@@ -59,6 +61,27 @@ impl Arrived {
 }
 
 /// The receiving side of a connection.
+///
+/// ```
+/// use l4s_model::Feedback;
+/// use l4s_sim::tcp::{Arrived, Duplicate, Receiver};
+/// use l4s_sim::{Ack, ByteCounters};
+/// use l4s_units::{Duration, Ecn, Time};
+///
+/// let rtt = Duration::from_millis(10);
+/// let mut receiver = Receiver::new(Feedback::Accurate { option: true }, rtt, 1448, None);
+/// let mut acks: Vec<Ack> = Vec::new();
+/// // A segment, the one after it with a mark, and that one again.
+/// for (before, ecn) in [(0, Ecn::Ect1), (1, Ecn::Ce), (1, Ecn::Ect1)] {
+///     receiver.on_segment(Arrived::after(before, 1448, ecn), Time::ZERO, |ack| acks.push(ack));
+/// }
+/// assert_eq!(acks.iter().map(|ack| ack.cumulative).collect::<Vec<_>>(), [1448, 2896, 2896]);
+/// // Counters of bytes begin at 1, and that of packets at 5 (RFC 9768 §3.2.1).
+/// assert_eq!(acks[1].option, Some(ByteCounters { ect1: 1449, ce: 1448, ect0: 1 }));
+/// assert_eq!(acks[1].ace, 6);
+/// // The copy is reported by D-SACK.
+/// assert_eq!(acks[2].duplicate, Some(Duplicate { distance: -1448, length: 1448 }));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Receiver {
     feedback: Feedback,

@@ -43,6 +43,8 @@ use transmission::chunk;
 use undo::Undo;
 
 /// The parameters of a sender.
+///
+/// Example: [`Sender`].
 #[derive(Clone, Debug)]
 pub struct SenderConfig {
     /// The congestion control.
@@ -66,6 +68,8 @@ pub struct SenderConfig {
 }
 
 /// The actions of a sender.
+///
+/// Example: [`Sender`].
 pub trait Output {
     /// A segment goes out.
     fn send(&mut self, segment: Segment, retransmission: bool);
@@ -76,6 +80,8 @@ pub trait Output {
 }
 
 /// The state of the window.
+///
+/// Example: [`Sender`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     /// The client's SYN was answered.
@@ -100,6 +106,46 @@ impl State {
 }
 
 /// The sending side of a connection.
+///
+/// ```
+/// use l4s_cc::{Config, Marks, reno};
+/// use l4s_observe::EcnFlags;
+/// use l4s_sim::Segment;
+/// use l4s_sim::tcp::{Output, Request, Sender, SenderConfig, Stamp, Stamps, State, Syn, SynAck};
+/// use l4s_units::{Duration, Ecn, Time};
+///
+/// /// The packets of a server.
+/// #[derive(Default)]
+/// struct Sent { syn_acks: Vec<SynAck>, segments: Vec<Segment> }
+///
+/// impl Output for Sent {
+///     fn send(&mut self, segment: Segment, _retransmission: bool) { self.segments.push(segment) }
+///     fn send_syn_ack(&mut self, syn_ack: SynAck) { self.syn_acks.push(syn_ack) }
+///     fn round_trip(&mut self, _: Duration) {}
+/// }
+///
+/// let config = SenderConfig {
+///     cc: Config::Reno(reno::Config::default()),
+///     ecn: None,
+///     refuses_rfc3168: false,
+///     echo: Marks::Latched,
+///     size: Some(1_000_000),
+///     mss: 1448,
+///     initial_window: 10,
+///     rcvbuf: None,
+///     sndbuf: None,
+/// };
+/// let (mut server, mut sent) = (Sender::new(&config), Sent::default());
+/// let (start, flags) = (Time::ZERO, EcnFlags::default());
+/// server.on_syn(&Syn { ecn: Ecn::NotEct, flags, sent: Stamp::at(start) }, start, &mut sent);
+/// assert_eq!(server.state(), State::SynReceived);
+/// // The client's answer and its request come 10 ms later, and the initial window leaves.
+/// let later = start + Duration::from_millis(10);
+/// let stamps = Stamps { sent: Stamp::at(later), echo: sent.syn_acks[0].stamps.sent };
+/// server.on_request(&Request { flags, option: false, stamps }, later, &mut sent);
+/// assert_eq!(server.state(), State::Open);
+/// assert_eq!(sent.segments.len(), 10);
+/// ```
 #[derive(Debug)]
 pub struct Sender {
     /// Payload of a full segment in bytes, from the announced sizes (`mss_cache`).
