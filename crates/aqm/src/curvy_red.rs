@@ -6,7 +6,7 @@
 //! two random numbers: with the square of the base probability, the curve that gives the AQM its
 //! name. An L4S packet is marked when the delay, shifted by S_L, exceeds one random number, or when
 //! its own queue is above a threshold. With S_L = S_C + log₂ k that is k times the base
-//! probability. So the queues are those of [`dualpi2`], with this line as their base; unlike there,
+//! probability. So the queues are those of [`dualpi2`](crate::dualpi2), with this line as their base; unlike there,
 //! the Classic delay rises with the load.
 //!
 //! All of it is additions and shifts of integers. Time is in nanoseconds. A second counts as 2³⁰ of

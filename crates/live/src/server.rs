@@ -1,7 +1,7 @@
 //! The server: a page, a little REST, and a WebSocket for each viewer.
 //!
 //! One thread serves all requests; each session has its own. Requests from outside are bounded in
-//! number, size and time, and passes [`guard`] first.
+//! number, size and time, and pass `guard` first.
 
 mod answer;
 mod assets;

@@ -34,7 +34,7 @@ pub struct Source {
     /// The scenario of each run; `None` for a folder of an older version, which has no
     /// [`SCENARIOS`](crate::SCENARIOS), or others.
     pub scenarios: Option<Vec<Scenario>>,
-    /// Its runs in order. Those that [`chosen`] leaves out need no tables.
+    /// Its runs in order. Those that the report does not show need no tables.
     pub runs: Vec<RunRecord>,
     /// A few points of runs by their place, where the sweep asks for them.
     pub sketches: BTreeMap<usize, Vec<Sketch>>,

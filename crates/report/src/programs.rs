@@ -68,7 +68,7 @@ impl From<FlowRow> for ProgramFlow {
 }
 
 impl ProgramFlows {
-    /// Adds a flow. At most twice [`ROWS`] rows are in memory.
+    /// Adds a flow. At most twice `ROWS` rows are in memory.
     pub fn add(&mut self, flow: FlowRow) {
         self.largest.push(flow.into());
         if self.largest.len() >= 2 * ROWS {
@@ -76,7 +76,7 @@ impl ProgramFlows {
         }
     }
 
-    /// Sorts the flows, and merges those beyond [`ROWS`].
+    /// Sorts the flows, and merges those beyond `ROWS`.
     pub fn settle(&mut self) {
         self.largest.sort_by_key(|flow| Reverse(flow.bytes));
         for flow in self.largest.split_off(self.largest.len().min(ROWS)) {

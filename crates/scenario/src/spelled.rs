@@ -6,7 +6,7 @@ use crate::show::Shown;
 use crate::sweep::pin_text;
 use crate::tree::{Item, Node};
 
-/// A run as [`show`] spells it out, for programs that show single keys.
+/// A run as [`show`](crate::show()) spells it out, for programs that show single keys.
 #[derive(Clone, Debug)]
 pub struct Spelled(Shown);
 

@@ -172,7 +172,7 @@ pub struct Round {
     pub lost: bool,
     /// Delivered segments that came unmarked from a deep queue.
     pub deep_unmarked: u32,
-    /// Delivered segments that came unmarked and were delayed by more than [`CLASSIC_TARGET`].
+    /// Delivered segments that came unmarked and were delayed by more than `CLASSIC_TARGET`.
     pub unmarked_above_target: u32,
 }
 

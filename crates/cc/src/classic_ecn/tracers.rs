@@ -35,11 +35,11 @@
 //!
 //! | answers of the test | finding | next phase | score |
 //! |---|---|---|---|
-//! | overtaken ≥ [`MIN_SETS`] and > in order | dual queue | `Suppressed(RETEST_ROUNDS)` | floor |
+//! | overtaken ≥ `MIN_SETS` and > in order | dual queue | `Suppressed(RETEST_ROUNDS)` | floor |
 //! | overtaken > 0 | as before | `Start` | |
-//! | queued in order ≥ [`MIN_SETS`], `unmarked_above_step` | single queue | `Suppressed(RETEST_ROUNDS)` | ≥ 1 |
+//! | queued in order ≥ `MIN_SETS`, `unmarked_above_step` | single queue | `Suppressed(RETEST_ROUNDS)` | ≥ 1 |
 //! | any, after a single queue was found | single queue | `Armed(SETS)` | ≥ 1 |
-//! | any, at most [`IMMEDIATE_TESTS`] inconclusive tests in a row | inconclusive | `Armed(SETS)` | |
+//! | any, at most `IMMEDIATE_TESTS` inconclusive tests in a row | inconclusive | `Armed(SETS)` | |
 //! | any | inconclusive | `Suppressed(RETEST_ROUNDS)` | |
 //!
 //! A dual queue stands until another test ends with another finding. A single queue, the safer

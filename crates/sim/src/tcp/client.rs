@@ -73,7 +73,7 @@ impl Client {
         }
     }
 
-    /// When [`Client::on_timer`] is due.
+    /// When its timer is due.
     pub fn deadline(&self) -> Time {
         match self.state {
             State::Opening { due, .. } => due,
