@@ -2,7 +2,8 @@
 // where on the x axis it stands (what the sweep varied).
 
 import type { Data, Delay, Folder, Run } from "./data";
-import { aqmName, ccName, keyName, quantity } from "./text";
+import { aqmName, ccName, keyName, setting } from "./words/names";
+import { amount, quantity } from "./words/numbers";
 
 /** A run and the folder that it is from. */
 export interface Item {
@@ -215,7 +216,7 @@ export function layOut(all: Item[], choice: Choice): Axis {
     return all.size === 1 ? ([...all][0] ?? "") : "";
   });
   const short = (value: string, i: number): string =>
-    units[i] === undefined || units[i] === "" ? quantity(value).filter(Boolean).join(" ") : quantity(value)[0];
+    units[i] === undefined || units[i] === "" ? amount(value) : quantity(value)[0];
 
   const conditions = new Map<string, Condition>();
   const spans: Span[] = [];
@@ -225,22 +226,12 @@ export function layOut(all: Item[], choice: Choice): Axis {
     const id = JSON.stringify(place);
     let condition = conditions.get(id);
     if (condition === undefined) {
-      const span =
-        outer === undefined
-          ? ""
-          : quantity(place[0] ?? "")
-              .filter(Boolean)
-              .join(" ");
+      const span = outer === undefined ? "" : amount(place[0] ?? "");
       const values = outer === undefined ? place : place.slice(1);
       const last = spans[spans.length - 1];
       x += 1 + (last !== undefined && last.label !== span ? GAP : 0);
       const label = alone ? (place[0] ?? "") : values.map(short).join(":");
-      const words = inner.map(
-        ({ key }, i) =>
-          `${keyName(key)} ${quantity(values[i] ?? "")
-            .filter(Boolean)
-            .join(" ")}`,
-      );
+      const words = inner.map(({ key }, i) => setting(key, values[i] ?? ""));
       condition = { x, label, full: alone ? label : [span, ...words].filter(Boolean).join(", ") };
       conditions.set(id, condition);
       if (last !== undefined && last.label === span) last.to = x;

@@ -6,7 +6,7 @@ import { echarts, type Title } from "./chart";
 import type { Data } from "./data";
 import type { Figure } from "./figure";
 import { figures } from "./figures";
-import { escapeHtml } from "./text";
+import { escapeHtml } from "./html";
 import { type Mode, themeOf } from "./theme";
 
 /** A report's data, ready to be drawn. */

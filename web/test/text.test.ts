@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { compare } from "../src/page/table";
-import { digits, keyName, ms, percent, quantity, rate, ratio } from "../src/text";
+import { keyName } from "../src/words/names";
+import { digits, ms, percent, quantity, rate, ratio } from "../src/words/numbers";
 
 it("numbers are as precise as they are useful", () => {
   expect([0.5743, 15.24, 148.2, 1000, 0].map((v) => digits(v))).toEqual(["0.574", "15.2", "148", "1000", "0"]);

@@ -7,8 +7,8 @@ import type { Downloads } from "../data";
 import type { Figure, Word } from "../figure";
 import { base, columnsFor, gridOf, heading, tile, tipLine, xAxis, yAxis } from "../figure";
 import { groupName, type Item, runNames } from "../runs";
-import { digits, ms } from "../text";
 import { type Theme, trafficColour } from "../theme";
+import { digits, ms } from "../words/numbers";
 import { boxAt, type Drawn, decades, lineTip } from "./delay";
 import { dotsPath } from "./marks";
 

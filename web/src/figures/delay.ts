@@ -6,8 +6,9 @@ import type { Figure, Word } from "../figure";
 import { base, columnsFor, gridOf, heading, legend, tile, tipLine, tooltip, xAxis, yAxis } from "../figure";
 import type { Item } from "../runs";
 import { groupName, runNames } from "../runs";
-import { digits, ms, percent, queueName } from "../text";
 import { groupColour, queueColour, type Theme } from "../theme";
+import { queueName } from "../words/names";
+import { digits, ms, percent, seconds } from "../words/numbers";
 
 /** A run that has curves. */
 export type Drawn = Item & { curves: Curves };
@@ -332,11 +333,7 @@ function delayPanels(
           }),
         ),
         series,
-        tooltip: lineTip(
-          theme,
-          (x) => `${digits(x)} s`,
-          (y) => ms(y, 3),
-        ),
+        tooltip: lineTip(theme, seconds, (y) => ms(y, 3)),
       };
     },
   };

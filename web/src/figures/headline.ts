@@ -6,8 +6,9 @@ import type { Box, Figure } from "../figure";
 import { base, gridOf, heading, yAxis } from "../figure";
 import type { Item } from "../runs";
 import { lineNames, senders } from "../runs";
-import { digits, ms, percent, queueName, rate } from "../text";
 import { queueColour, type Theme } from "../theme";
+import { queueName } from "../words/names";
+import { mbps, ms, percent, rate, seconds } from "../words/numbers";
 import { boxAt, cdfLine, type Drawn, delayAxis, delayRange, endOf, lineTip, shareAxis, timeAxis } from "./delay";
 import { rateLines, rateTop, rateWords } from "./rates";
 
@@ -79,11 +80,7 @@ export function headline(drawn: Drawn[]): Figure {
         (x) => `${ms(x, 3)} or less`,
         (y) => percent(y / 100, 3),
       );
-      const rateTip = lineTip(
-        theme,
-        (x) => `${digits(x)} s`,
-        (y) => `${digits(y)} Mb/s`,
-      );
+      const rateTip = lineTip(theme, seconds, mbps);
       return {
         ...base(theme),
         title: drawn.flatMap((item, i) => {

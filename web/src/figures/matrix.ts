@@ -6,8 +6,9 @@ import type { Run, Sketch } from "../data";
 import type { Box, Figure } from "../figure";
 import { base, gridOf, heading, tipLine, tooltip, xAxis, yAxis } from "../figure";
 import { groupName, type Item, type Key, lineNames, mean, sweptValue, variedKeys } from "../runs";
-import { digits, keyName, ms, quantity } from "../text";
 import { type Theme, trafficColour } from "../theme";
+import { setting } from "../words/names";
+import { digits, ms } from "../words/numbers";
 import { decades } from "./delay";
 import { linesPath } from "./marks";
 import { shareOf, shareWords, slug } from "./shares";
@@ -41,9 +42,7 @@ export function matricesOf(all: Item[]): Matrix[] {
   const others = keys.filter((key) => key !== across && key !== up);
   const matrices = new Map<string, Matrix>();
   for (const { run } of sketched) {
-    const condition = others.map(
-      ({ key }) => `${keyName(key)} ${quantity(sweptValue(run, key)).filter(Boolean).join(" ")}`,
-    );
+    const condition = others.map(({ key }) => setting(key, sweptValue(run, key)));
     const name = [lines.get(run) ?? "", ...condition].join(", ");
     const matrix = matrices.get(name) ?? { name, across, up, cells: [] };
     matrices.set(name, matrix);

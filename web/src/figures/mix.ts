@@ -16,8 +16,9 @@ import {
   type Value,
   variedKeys,
 } from "../runs";
-import { digits, ms, percent, queueName } from "../text";
 import { queueColour, type Theme, trafficColour } from "../theme";
+import { queueName } from "../words/names";
+import { digits, ms, percent } from "../words/numbers";
 import { conditionAxes } from "./conditions";
 import { decades } from "./delay";
 import { bar, level, whisker } from "./marks";

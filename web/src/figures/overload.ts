@@ -17,8 +17,9 @@ import {
   type Value,
   variedKeys,
 } from "../runs";
-import { codepoint, digits, keyName, ms, percent, quantity, queueName, ratio } from "../text";
 import { queueColour, type Theme, themeOf, trafficColour } from "../theme";
+import { codepoint, queueName, setting } from "../words/names";
+import { amount, digits, mbps, ms, percent, quantity, ratio } from "../words/numbers";
 import { decades } from "./delay";
 import { bar, level, whisker } from "./marks";
 
@@ -52,9 +53,7 @@ export function columnsOf(all: Item[]): { rates: string[]; columns: Column[] } |
 
 /** `UDP ECT(0)`; another key by its name. */
 const said = (key: string, value: string): string =>
-  /^udp\.[^.]+\.ecn$/.test(key)
-    ? `UDP ${codepoint(value)}`
-    : `${keyName(key)} ${quantity(value).filter(Boolean).join(" ")}`;
+  /^udp\.[^.]+\.ecn$/.test(key) ? `UDP ${codepoint(value)}` : setting(key, value);
 
 /** The figure, where the sweep is one over UDP rates. */
 export function overload(all: Item[]): Figure[] {
@@ -128,7 +127,7 @@ function tracksOf(theme: Theme, column: Column): Track[][] {
       name: groupName(sample, name),
       colour: trafficColour(theme, sample.traffic[name]),
       values: over(column, (run) => group(run, name)?.rate_bps).map((v) => ({ ...v, value: v.value / 1e6 })),
-      print: (v) => `${digits(v)} Mb/s`,
+      print: mbps,
     }),
   );
   const window: Track = {
@@ -297,9 +296,7 @@ function draw(canvas: Canvas, rates: string[], columns: Column[]): Option {
         const track = owners[hover.seriesIndex ?? 0];
         if (track === undefined) return "";
         const range = low === high ? "" : ` (${track.print(low)} to ${track.print(high)})`;
-        const rate = quantity(rates[Math.round(x)] ?? "")
-          .filter(Boolean)
-          .join(" ");
+        const rate = amount(rates[Math.round(x)] ?? "");
         return `<div style="margin-bottom:3px;opacity:.75">UDP at ${rate}</div>${tipLine(track.colour, track.name, track.print(value) + range)}`;
       },
     },

@@ -5,8 +5,8 @@ import type { Figure, Word } from "../figure";
 import { base, columnsFor, gridOf, heading, tile, yAxis } from "../figure";
 import type { Item } from "../runs";
 import { groupName, runNames } from "../runs";
-import { digits, rate } from "../text";
 import { groupColour, type Theme } from "../theme";
+import { mbps, rate, seconds } from "../words/numbers";
 import { boxAt, type Drawn, endOf, lineTip, timeAxis, warmupMark } from "./delay";
 
 /** `DCTCP 24 Mb/s   Cubic 15 Mb/s`: a panel's lines and their mean rates per flow. */
@@ -113,11 +113,7 @@ export function ratePanels(
           }),
         ),
         series: drawn.flatMap((item, panel) => lines(theme, item, panel)),
-        tooltip: lineTip(
-          theme,
-          (x) => `${digits(x)} s`,
-          (y) => `${digits(y)} Mb/s`,
-        ),
+        tooltip: lineTip(theme, seconds, mbps),
       };
     },
   };

@@ -8,8 +8,8 @@ import { base, columnsFor, gridOf, heading, tile, yAxis } from "../figure";
 import { PAINTS } from "../lights/glyphs";
 import type { Look } from "../lights/words";
 import { groupName, type Item, runNames } from "../runs";
-import { digits, ms } from "../text";
 import { type Theme, trafficColour } from "../theme";
+import { digits, ms, seconds } from "../words/numbers";
 import { boxAt, type Drawn, endOf, lineTip, timeAxis } from "./delay";
 
 /** One of the three. */
@@ -150,7 +150,7 @@ function draw(quantity: Quantity, drawn: Drawn[], all: Item[]): Figure {
             };
           }),
         ),
-        tooltip: lineTip(theme, (x) => `${digits(x)} s`, quantity.print),
+        tooltip: lineTip(theme, seconds, quantity.print),
       };
     },
   };

@@ -2,7 +2,7 @@
 
 import type { Group, Run, Spread } from "../data";
 import type { Value } from "../runs";
-import { digits } from "../text";
+import { digits } from "../words/numbers";
 
 /** The rate of a group's flows over an equal share, with the ends of a spread of its rates. */
 function share(group: Group, spread: Spread | undefined): Value | undefined {

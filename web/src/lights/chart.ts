@@ -1,7 +1,7 @@
 // The score of a run over time, small: the mean of its long flows, the band of all of them, and a
 // dot for each short flow when it ended.
 
-import { digits } from "../text";
+import { seconds } from "../words/numbers";
 import type { Lights, Schedule, Square } from "./data";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -57,12 +57,12 @@ export function scoreChart(lights: Lights, schedule: Schedule, square: Square): 
     shape("text", { x: LEFT - 5, y: y(0) + 7, "text-anchor": "end" }, "0"),
     shape("text", { x: LEFT - 5, y: y(1) + 1, "text-anchor": "end" }, "1"),
     shape("text", { x: LEFT, y: HEIGHT - 3 }, "0 s"),
-    shape("text", { x: WIDTH - 4, y: HEIGHT - 3, "text-anchor": "end" }, `${digits(lights.duration_s)} s`),
+    shape("text", { x: WIDTH - 4, y: HEIGHT - 3, "text-anchor": "end" }, seconds(lights.duration_s)),
   );
   if (schedule.since_s > 0) {
     const at = x(schedule.since_s);
     chart.append(shape("line", { x1: at, x2: at, y1: 2, y2: HEIGHT - BOTTOM, class: "change" }));
-    chart.append(shape("text", { x: at, y: HEIGHT - 3, "text-anchor": "middle" }, `${digits(schedule.since_s)} s`));
+    chart.append(shape("text", { x: at, y: HEIGHT - 3, "text-anchor": "middle" }, seconds(schedule.since_s)));
   }
   const { mean = [], low = [], high = [], ends = [] } = square;
   if (low.length > 0) {

@@ -1,7 +1,7 @@
 // The details of one square: shown for the one under the pointer or in focus, or the pinned one.
 
 import { el } from "../page/dom";
-import { digits, ratio } from "../text";
+import { digits, ratio } from "../words/numbers";
 import { scoreChart } from "./chart";
 import type { Lights, Square } from "./data";
 import { lookOf, mixInWords, outcome, scheduleName, where } from "./words";

@@ -1,8 +1,8 @@
 // The matrices as one picture: SVG written by hand, as it is nothing but squares and words.
 
 import { advance } from "../advances";
+import { escapeHtml } from "../html";
 import type { Studio } from "../ssr";
-import { escapeHtml } from "../text";
 import { type Mode, type Theme, themeOf } from "../theme";
 import type { Lights, Square } from "./data";
 import { GLYPHS, PAINTS } from "./glyphs";

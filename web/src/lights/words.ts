@@ -1,7 +1,8 @@
 // Squares and schedules in words.
 
 import type { Truth } from "../data";
-import { aqmName, digits, quantity } from "../text";
+import { aqmName } from "../words/names";
+import { digits, quantity } from "../words/numbers";
 import type { Counts, Lights, Said, Schedule, Square } from "./data";
 
 /** How a square looks; one without a detector has a look too. */

@@ -2,8 +2,8 @@
 // have further colours.
 
 import type { Traffic } from "../data";
-import { ccName } from "../text";
 import { type Theme, trafficColour } from "../theme";
+import { ccName } from "../words/names";
 import type { GroupSettings, Settings } from "./protocol";
 
 const SCALABLE = new Set(["prague", "dctcp", "bbr2", "bbr3"]);

@@ -1,8 +1,9 @@
 // The viewer's controls: the link, the discipline, each client, and the unresponsive sources.
 
 import { el } from "../page/dom";
-import { aqmName, ccName, codepoint, digits, ms, rate } from "../text";
 import { themeOf } from "../theme";
+import { aqmName, ccName, codepoint } from "../words/names";
+import { digits, ms, rate } from "../words/numbers";
 import { groupColours } from "./colours";
 import { type Control, choice, Field, freshId, type Send, select, slider, tick } from "./field";
 import * as keys from "./keys";

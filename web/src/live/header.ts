@@ -2,7 +2,7 @@
 
 import { el } from "../page/dom";
 import { modeSwitch } from "../page/mode";
-import { aqmName } from "../text";
+import { aqmName } from "../words/names";
 import * as keys from "./keys";
 import type { Command, Fault, Keys } from "./protocol";
 import { aboutPreset } from "./say";

@@ -1,7 +1,7 @@
 // A bottleneck on the page: its picture, its big numbers, its charts.
 
 import { el } from "../page/dom";
-import { aqmName } from "../text";
+import { aqmName } from "../words/names";
 import { Charts } from "./charts";
 import { Network } from "./network";
 import type { Store } from "./store";

@@ -3,8 +3,9 @@
 // a past moment always looks the same.
 
 import { el } from "../page/dom";
-import { ccName, ms, percent, queueName, rate } from "../text";
 import { type Theme, themeOf } from "../theme";
+import { ccName, queueName } from "../words/names";
+import { ms, percent, rate } from "../words/numbers";
 import { groupColours, queueHue } from "./colours";
 import { calm } from "./motion";
 import { filled, jitterOf, type Layout, LIFE_MS, layout, place, stride } from "./network-model";

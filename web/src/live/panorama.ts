@@ -3,8 +3,9 @@
 // for the viewer, the balloon where they see it. The delay is the measured one, at its true size.
 
 import { el } from "../page/dom";
-import { aqmName, ms } from "../text";
 import { themeOf } from "../theme";
+import { aqmName } from "../words/names";
+import { ms } from "../words/numbers";
 import { Lagged } from "./lagged";
 import { calm } from "./motion";
 import { lastSeconds, type Moment } from "./ring";

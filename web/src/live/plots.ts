@@ -4,8 +4,10 @@
 import type { Option, Series } from "../chart";
 import { lags } from "../data";
 import { base, tipLine, tooltip, xAxis, yAxis } from "../figure";
-import { digits, escapeHtml, ms, percent, queueName, rate, ratio } from "../text";
+import { escapeHtml } from "../html";
 import type { Theme } from "../theme";
+import { queueName } from "../words/names";
+import { digits, mbps, ms, percent, rate, ratio } from "../words/numbers";
 import { groupColours, groupNames, queueHue } from "./colours";
 import { type Counts, cdf, count, linearBars, logBars, mean, outline, quantile } from "./delays";
 import type { Buckets, LaneState, Settings } from "./protocol";
@@ -354,7 +356,7 @@ export const throughput: Plot = {
           min: 0,
           max: top,
           interval: division(top),
-          axisLabel: label(theme, (v) => (v === top ? `${digits(v)} Mb/s` : digits(v))),
+          axisLabel: label(theme, (v) => (v === top ? mbps(v) : digits(v))),
         }),
         series: flows.map(({ name, data, colour, dashed }) =>
           lineOf(
@@ -370,7 +372,7 @@ export const throughput: Plot = {
             },
           ),
         ),
-        tooltip: tip(theme, ago, (y) => `${digits(y)} Mb/s`),
+        tooltip: tip(theme, ago, mbps),
       },
     };
   },

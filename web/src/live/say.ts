@@ -1,6 +1,7 @@
 // The sentences of the page.
 
-import { aqmName, ms, percent } from "../text";
+import { aqmName } from "../words/names";
+import { ms, percent } from "../words/numbers";
 import { count, mean } from "./delays";
 import type { Buckets } from "./protocol";
 import { laneOf, lastSeconds, type Moment, PERIOD_MS } from "./ring";

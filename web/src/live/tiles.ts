@@ -2,7 +2,8 @@
 
 import { lags } from "../data";
 import { el } from "../page/dom";
-import { digits, percent, queueName, rate } from "../text";
+import { queueName } from "../words/names";
+import { digits, percent, rate } from "../words/numbers";
 import { groupNames } from "./colours";
 import { count, mean, quantile } from "./delays";
 import { laneOf, lastSeconds } from "./ring";

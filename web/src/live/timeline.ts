@@ -1,7 +1,7 @@
 // The way back: while frozen, a slider over the last minute and more.
 
 import { el } from "../page/dom";
-import { digits } from "../text";
+import { digits } from "../words/numbers";
 import { freshId } from "./field";
 import type { Store } from "./store";
 

@@ -2,7 +2,8 @@
 
 import type { Run } from "../data";
 import { type Choice, type Item, variedKeys } from "../runs";
-import { keyName, quantity } from "../text";
+import { keyName } from "../words/names";
+import { amount } from "../words/numbers";
 import { el } from "./dom";
 
 /** Chips, one per run with curves. */
@@ -33,7 +34,6 @@ export function conditionControls(all: Item[], changed: (choice: Choice) => void
   const keys = variedKeys(all);
   if (keys.length === 0) return root;
   const choice: Choice = { only: {} };
-  const say = (value: string): string => quantity(value).filter(Boolean).join(" ");
   const fields: HTMLElement[] = [];
   if (keys.length > 1) {
     const first = keys.find(({ key }) => key === "link.rate")?.key ?? keys[0]?.key ?? "";
@@ -53,7 +53,7 @@ export function conditionControls(all: Item[], changed: (choice: Choice) => void
     fields.push(
       select(
         keyName(key),
-        [["", "all"], ...values.map((value): [string, string] => [value, say(value)])],
+        [["", "all"], ...values.map((value): [string, string] => [value, amount(value)])],
         "",
         (value) => {
           const { [key]: _, ...rest } = choice.only;

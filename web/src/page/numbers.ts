@@ -2,7 +2,7 @@
 // course over time. Charts over conditions have theirs in the table of all runs.
 
 import type { Option } from "../chart";
-import { digits } from "../text";
+import { digits } from "../words/numbers";
 import { el } from "./dom";
 import { NUMBERS } from "./strings";
 

@@ -2,7 +2,7 @@
 
 import type { ProgramFlow } from "../data";
 import { type Item, runNames } from "../runs";
-import { digits } from "../text";
+import { digits } from "../words/numbers";
 import { type Column, tableCard } from "./table";
 
 type Value = number | null | undefined;

@@ -3,7 +3,8 @@
 
 import { lags, type Queue } from "../data";
 import { type Item, lineNames, variedKeys } from "../runs";
-import { digits, keyName, quantity } from "../text";
+import { keyName } from "../words/names";
+import { amount, digits } from "../words/numbers";
 import { el } from "./dom";
 import { TABLE } from "./strings";
 
@@ -40,10 +41,7 @@ export function columns(all: Item[]): Column[] {
       ({ key }): Column => ({
         head: keyName(key),
         value: ({ run }) => (run.summary.set[key] === undefined ? undefined : String(run.summary.set[key])),
-        show: ({ run }) =>
-          quantity(String(run.summary.set[key] ?? ""))
-            .filter(Boolean)
-            .join(" "),
+        show: ({ run }) => amount(String(run.summary.set[key] ?? "")),
       }),
     ),
     { head: "seed", value: ({ run }) => run.summary.seed },

@@ -2,7 +2,7 @@
 
 import { lags, type Queue, type Summary } from "../data";
 import { type Item, lineNames, mean, runNames, senders } from "../runs";
-import { ms, percent, rate, ratio } from "../text";
+import { ms, percent, rate, ratio } from "../words/numbers";
 import { el } from "./dom";
 
 /** Up to this number of runs get a tile each. */
