@@ -4,7 +4,7 @@ import type { Lights, Square, Verdict } from "../src/lights/data";
 import { facts, label } from "../src/lights/detail";
 import { step } from "../src/lights/matrix";
 import { openLights } from "../src/lights/picture";
-import { countsInWords, outcome, saidInWords, scheduleName, where } from "../src/lights/words";
+import { countsInWords, outcome, saidInWords, scheduleName, where } from "../src/words/lights";
 import { lights } from "./sample";
 
 const first = (data: Lights): Square => data.squares[0]!;

@@ -1,6 +1,7 @@
 // The score of a run over time, small: the mean of its long flows, the band of all of them, and a
 // dot for each short flow when it ended.
 
+import { DETAIL } from "../words/lights";
 import { seconds } from "../words/numbers";
 import type { Lights, Schedule, Square } from "./data";
 
@@ -48,7 +49,7 @@ export function scoreChart(lights: Lights, schedule: Schedule, square: Square): 
     viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
     class: "score",
     role: "img",
-    "aria-label": "Score over time",
+    "aria-label": DETAIL.chart,
   });
   for (const level of [0, 1]) {
     chart.append(shape("line", { x1: LEFT, x2: WIDTH - 4, y1: y(level), y2: y(level), class: "level" }));
@@ -56,7 +57,7 @@ export function scoreChart(lights: Lights, schedule: Schedule, square: Square): 
   chart.append(
     shape("text", { x: LEFT - 5, y: y(0) + 7, "text-anchor": "end" }, "0"),
     shape("text", { x: LEFT - 5, y: y(1) + 1, "text-anchor": "end" }, "1"),
-    shape("text", { x: LEFT, y: HEIGHT - 3 }, "0 s"),
+    shape("text", { x: LEFT, y: HEIGHT - 3 }, seconds(0)),
     shape("text", { x: WIDTH - 4, y: HEIGHT - 3, "text-anchor": "end" }, seconds(lights.duration_s)),
   );
   if (schedule.since_s > 0) {

@@ -30,6 +30,11 @@ export interface Lights {
 /** The outcome of a run: right, at rest (which counts as right), safe but wrong, unsafe. */
 export type Verdict = "right" | "rest" | "amber" | "red";
 
+/** How a square looks; one without a detector has a look too. */
+export type Look = Verdict | "unknown";
+
+export const lookOf = (square: Square): Look => square.verdict ?? "unknown";
+
 /** Which discipline there is, and which later. */
 export interface Schedule {
   name: string;
@@ -92,3 +97,7 @@ export interface Said {
   amber_by_rate?: [number, number, number, number];
   words: string;
 }
+
+/** The paper's counts of a schedule. */
+export const saidOf = (lights: Lights, { name }: Schedule): Said | undefined =>
+  lights.paper.find(({ schedule }) => schedule === name);

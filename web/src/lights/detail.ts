@@ -1,10 +1,10 @@
 // The details of one square: shown for the one under the pointer or in focus, or the pinned one.
 
 import { el } from "../page/dom";
-import { digits, ratio } from "../words/numbers";
+import { DETAIL, mixInWords, outcome, scheduleName, where } from "../words/lights";
+import { digits, inRange, ratio } from "../words/numbers";
 import { scoreChart } from "./chart";
-import type { Lights, Square } from "./data";
-import { lookOf, mixInWords, outcome, scheduleName, where } from "./words";
+import { type Lights, lookOf, type Square } from "./data";
 
 /** The facts of a square, named. */
 export function facts(square: Square): [string, string][] {
@@ -12,13 +12,10 @@ export function facts(square: Square): [string, string][] {
   if (square.score !== undefined) {
     const [low, high] = [square.low?.at(-1), square.high?.at(-1)];
     const several = typeof low === "number" && typeof high === "number" && low < high;
-    list.push([
-      "last score",
-      several ? `${digits(square.score)} (${digits(low)} to ${digits(high)})` : digits(square.score),
-    ]);
+    list.push([DETAIL.lastScore, several ? inRange(square.score, low, high, digits) : digits(square.score)]);
   }
-  if (square.ratio !== undefined) list.push(["rates, Prague over Cubic", ratio(square.ratio)]);
-  if (square.short !== undefined) list.push(["short flows scored, wrong", `${square.short[0]}, ${square.short[1]}`]);
+  if (square.ratio !== undefined) list.push([DETAIL.ratio, ratio(square.ratio)]);
+  if (square.short !== undefined) list.push([DETAIL.shortFlows, `${square.short[0]}, ${square.short[1]}`]);
   return list;
 }
 
@@ -32,7 +29,7 @@ export function label(lights: Lights, square: Square): string {
 }
 
 export class Detail {
-  readonly root = el("aside", { class: "card detail", "aria-label": "The square" });
+  readonly root = el("aside", { class: "card detail", "aria-label": DETAIL.name });
   private readonly body = el("div", { class: "facts", "aria-live": "polite" });
   private pinned: Square | undefined;
 
@@ -55,11 +52,7 @@ export class Detail {
   }
 
   private idle(): void {
-    this.body.replaceChildren(
-      el("p", { class: "soft" }, [
-        "Point at a square, or go there with the arrow keys, to see its score over time. Click or press Enter to pin it and get its command; Escape lets it go.",
-      ]),
-    );
+    this.body.replaceChildren(el("p", { class: "soft" }, [DETAIL.hint]));
   }
 
   private draw(square: Square, pinned: boolean): void {
@@ -70,7 +63,7 @@ export class Detail {
     const words = el("div", { class: "words" }, [
       el("h2", {}, [where(this.lights, square), el("small", {}, [scheduleName(schedule)])]),
       el("p", { class: `outcome ${lookOf(square)}` }, [outcome(square, schedule)]),
-      el("p", { class: "soft" }, [`${mixInWords(mix)}`]),
+      el("p", { class: "soft" }, [mixInWords(mix)]),
       el(
         "dl",
         {},
@@ -78,13 +71,12 @@ export class Detail {
       ),
     ]);
     const drawn = square.mean !== undefined || square.ends !== undefined;
-    const chart = el("div", { class: "chart" }, drawn ? [] : [el("p", { class: "soft" }, ["No score was kept."])]);
+    const chart = el("div", { class: "chart" }, drawn ? [] : [el("p", { class: "soft" }, [DETAIL.noScore])]);
     if (drawn) {
       chart.append(scoreChart(this.lights, schedule, square));
-      const dots = square.ends === undefined ? "" : " Dots: short flows, when they ended.";
-      chart.append(el("p", { class: "soft" }, [`Score: Classic from 1, L4S up to 0.${dots}`]));
+      chart.append(el("p", { class: "soft" }, [DETAIL.howToRead(square.ends !== undefined)]));
     }
     this.body.replaceChildren(words, chart);
-    if (pinned) this.body.append(el("p", { class: "command" }, ["This run alone: ", el("code", {}, [square.command])]));
+    if (pinned) this.body.append(el("p", { class: "command" }, [DETAIL.command, el("code", {}, [square.command])]));
   }
 }

@@ -1,7 +1,7 @@
 // A sign for each look, so that squares differ in more than colour. In a box of 10 by 10.
 
 import type { Mode } from "../theme";
-import type { Look } from "./words";
+import type { Look } from "./data";
 
 /** A path, and whether it is filled or drawn as a line. */
 export interface Glyph {

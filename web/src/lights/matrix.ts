@@ -1,10 +1,11 @@
 // A matrix of squares as a grid of a table: arrow keys go from square to square.
 
 import { el } from "../page/dom";
-import type { Lights, Square } from "./data";
+import { countsInWords, MATRIX, mixInWords, scheduleName } from "../words/lights";
+import { amount } from "../words/numbers";
+import { type Lights, type Look, lookOf, type Square, saidOf } from "./data";
 import { label } from "./detail";
 import { GLYPHS } from "./glyphs";
-import { countsInWords, type Look, lookOf, mixInWords, saidOf, say, scheduleName } from "./words";
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -83,17 +84,17 @@ export function matrix(lights: Lights, number: number, listener: Listener): HTML
   );
   const table = el(
     "table",
-    { role: "grid", class: "lights", "aria-label": `${scheduleName(schedule)}: ${countsInWords(tally.all)}` },
+    { role: "grid", class: "lights", "aria-label": MATRIX.name(scheduleName(schedule), countsInWords(tally.all)) },
     [
       el("thead", {}, [
         el("tr", {}, [
           el("td"),
           ...lights.rates.map((rate) =>
-            el("th", { scope: "colgroup", colspan: String(lights.rtts.length) }, [say(rate)]),
+            el("th", { scope: "colgroup", colspan: String(lights.rtts.length) }, [amount(rate)]),
           ),
         ]),
         el("tr", { class: "rtts" }, [
-          el("th", { scope: "col" }, ["ms"]),
+          el("th", { scope: "col" }, [MATRIX.rtt]),
           ...lights.rates.flatMap((_, i) =>
             lights.rtts.map((rtt, j) =>
               el("th", { scope: "col", class: i >= 0 && j === 0 ? "first" : "" }, [rtt.replace(/[a-z]+$/, "")]),
@@ -110,7 +111,7 @@ export function matrix(lights: Lights, number: number, listener: Listener): HTML
   const words = saidOf(lights, schedule)?.words ?? "";
   return el("section", { class: "card", "aria-label": scheduleName(schedule) }, [
     el("h2", {}, [scheduleName(schedule)]),
-    el("p", { class: "soft" }, [`${countsInWords(tally.all)}. ${words === "" ? "" : `The paper: ${words}`}`]),
+    el("p", { class: "soft" }, [MATRIX.counts(countsInWords(tally.all), words)]),
     el("div", { class: "scroll" }, [table]),
   ]);
 }

@@ -5,13 +5,13 @@ import "./lights.css";
 import { el } from "../page/dom";
 import { modeSwitch } from "../page/mode";
 import type { Mode } from "../theme";
-import type { Lights } from "./data";
+import { LEGEND, PAGE, TITLE } from "../words/lights";
+import { FOOTER } from "../words/report";
+import { type Lights, lookOf } from "./data";
 import { Detail } from "./detail";
 import { PAINTS } from "./glyphs";
 import { glyph, matrix } from "./matrix";
-import { TITLE } from "./picture";
 import { totals } from "./totals";
-import { LEGEND, lookOf } from "./words";
 
 /** Builds the page from the data in `#data` inside `#app`. */
 export function mountLights(): void {
@@ -24,7 +24,7 @@ export function mountLights(): void {
     shown: detail.show.bind(detail),
     pinned: detail.pin.bind(detail),
   };
-  const facts = `${lights.squares.length} runs of ${lights.duration_s} s · Fallback §7.5 · seed ${lights.seed}`;
+  const facts = PAGE.facts(lights.squares.length, lights.duration_s, lights.seed);
   app.append(
     el("header", { class: "traffic" }, [
       el("div", {}, [el("h1", {}, [TITLE]), el("p", {}, [facts])]),
@@ -41,9 +41,9 @@ export function mountLights(): void {
       detail.root,
     ]),
     el("footer", { class: "traffic" }, [
-      el("p", {}, [`Run and drawn by l4s ${lights.version}.`]),
+      el("p", {}, [PAGE.drawnBy(lights.version)]),
       el("details", {}, [
-        el("summary", {}, ["Software inside this page"]),
+        el("summary", {}, [FOOTER.software]),
         el("pre", {}, [document.getElementById("notices")?.textContent ?? ""]),
       ]),
     ]),
@@ -63,16 +63,12 @@ function colours(mode: Mode): void {
 function legend(lights: Lights): HTMLElement {
   const seen = new Set(lights.squares.map(lookOf));
   const shown = LEGEND.filter(([look]) => look !== "unknown" || seen.has(look));
-  return el("section", { class: "card legend", "aria-label": "Legend" }, [
+  return el("section", { class: "card legend", "aria-label": PAGE.legend }, [
     el(
       "ul",
       {},
       shown.map(([look, meaning]) => el("li", {}, [el("span", { class: `square ${look}` }, [glyph(look)]), meaning])),
     ),
-    el("p", { class: "soft" }, [
-      "A row is a mix of traffic, Prague:ECN-Cubic: a number of long flows, L short ones as of the web, 1L both, a one that is limited by its application. " +
-        "A column is a base RTT at a link rate. A square is wrong if in the end the score of a long flow is, or the scores " +
-        "of more than a tenth of the short ones.",
-    ]),
+    el("p", { class: "soft" }, [PAGE.howToRead]),
   ]);
 }

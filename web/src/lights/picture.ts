@@ -4,9 +4,10 @@ import { advance } from "../advances";
 import { escapeHtml } from "../html";
 import type { Studio } from "../ssr";
 import { type Mode, type Theme, themeOf } from "../theme";
-import type { Lights, Square } from "./data";
+import { countsInWords, LEGEND, MATRIX, PICTURE, saidInWords, scheduleName, TITLE } from "../words/lights";
+import { amount } from "../words/numbers";
+import { type Lights, lookOf, type Square, saidOf } from "./data";
 import { GLYPHS, PAINTS } from "./glyphs";
-import { countsInWords, LEGEND, lookOf, saidInWords, saidOf, say, scheduleName } from "./words";
 
 const MARGIN = 24;
 /** Between matrices side by side. */
@@ -26,8 +27,6 @@ export function openLights(json: string): Studio {
   return { names: () => [lights.name], svg: (_, mode, width) => picture(lights, mode, width) };
 }
 
-export const TITLE = "Is the queue a Classic one? What TCP Prague says in the end";
-
 /** All matrices, two side by side. */
 export function picture(lights: Lights, mode: Mode, width: number): string {
   const theme = themeOf(mode);
@@ -42,12 +41,10 @@ export function picture(lights: Lights, mode: Mode, width: number): string {
     const y = TOP + Math.floor(i / across) * high;
     return `<g transform="translate(${at(x)} ${at(y)})">${matrix(lights, i, theme, cell)}</g>`;
   });
-  const runs = lights.squares.length;
-  const note =
-    `${runs} runs of ${lights.duration_s} s. A row is a mix of traffic, Prague:ECN-Cubic: a number of long flows, ` +
-    "L short ones, 1L both, a limited by its application. A column is a base RTT in ms at a link rate.";
+  const note = PICTURE.note(lights.squares.length, lights.duration_s);
   return (
-    `<svg xmlns="http://www.w3.org/2000/svg" role="img" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="${escapeHtml(theme.font)}">\n` +
+    `<svg xmlns="http://www.w3.org/2000/svg" role="img" width="${width}" height="${height}" ` +
+    `viewBox="0 0 ${width} ${height}" font-family="${escapeHtml(theme.font)}">\n` +
     `<title>${TITLE}</title>\n<desc>${escapeHtml(note)} ${escapeHtml(totals(lights))}</desc>\n` +
     `<rect width="${width}" height="${height}" fill="${theme.paper}"/>\n` +
     text(MARGIN, 44, TITLE, theme.ink, 22, 600) +
@@ -63,7 +60,7 @@ const totals = (lights: Lights): string =>
   lights.schedules
     .map(
       (schedule, i) =>
-        `${scheduleName(schedule)}: ${lights.tallies[i] === undefined ? "" : countsInWords(lights.tallies[i].all)}.`,
+        `${MATRIX.name(scheduleName(schedule), lights.tallies[i] === undefined ? "" : countsInWords(lights.tallies[i].all))}.`,
     )
     .join(" ");
 
@@ -86,11 +83,11 @@ function matrix(lights: Lights, number: number, theme: Theme, cell: number): str
   const said = saidInWords(saidOf(lights, schedule));
   const parts = [
     text(0, 30, scheduleName(schedule), theme.ink, 16, 600),
-    text(0, 50, `${countsInWords(tally.all)}${said === "" ? "" : `. The paper: ${said}`}`, theme.soft, 13),
+    text(0, 50, PICTURE.counts(countsInWords(tally.all), said), theme.soft, 13),
   ];
   lights.rates.forEach((rate, i) => {
     const middle = left(lights, i, 0, cell) + (lights.rtts.length * cell) / 2;
-    parts.push(text(middle, 76, say(rate), theme.ink, 12, 600, "middle"));
+    parts.push(text(middle, 76, amount(rate), theme.ink, 12, 600, "middle"));
     lights.rtts.forEach((rtt, j) => {
       parts.push(
         text(left(lights, i, j, cell) + cell / 2, 92, rtt.replace(/[a-z]+$/, ""), theme.soft, 10, 400, "middle"),
@@ -125,7 +122,8 @@ function square(look: keyof typeof GLYPHS, theme: Theme, x: number, y: number, w
   const shift = `translate(${at(x + (width - size) / 2)} ${at(y + (height - size) / 2)}) scale(${at(size / 10)})`;
   const ink = glyph.filled ? `fill="${sign}"` : `fill="none" stroke="${sign}" stroke-width="1.3"`;
   return (
-    `<rect x="${at(x + 0.5)}" y="${at(y + 0.5)}" width="${at(width - 1)}" height="${at(height - 1)}" rx="2" fill="${fill}" stroke="${edge}"/>` +
+    `<rect x="${at(x + 0.5)}" y="${at(y + 0.5)}" width="${at(width - 1)}" height="${at(height - 1)}" ` +
+    `rx="2" fill="${fill}" stroke="${edge}"/>` +
     `<path transform="${shift}" d="${glyph.path}" ${ink}/>`
   );
 }
@@ -140,7 +138,8 @@ function text(
   anchor = "start",
 ): string {
   const align = anchor === "start" ? "" : ` text-anchor="${anchor}"`;
-  return `<text x="${at(x)}" y="${at(y)}" fill="${colour}" font-size="${size}" font-weight="${weight}"${align}>${escapeHtml(words)}</text>\n`;
+  const look = `fill="${colour}" font-size="${size}" font-weight="${weight}"${align}`;
+  return `<text x="${at(x)}" y="${at(y)}" ${look}>${escapeHtml(words)}</text>\n`;
 }
 
 const at = (value: number): string => String(Math.round(value * 100) / 100);

@@ -1,67 +1,66 @@
 // Counts beside the paper's, a row per schedule.
 
 import { el } from "../page/dom";
-import type { Counts, Lights } from "./data";
-import { saidOf, say, scheduleName } from "./words";
+import { scheduleName, TOTALS } from "../words/lights";
+import { amount } from "../words/numbers";
+import { type Counts, type Lights, saidOf } from "./data";
 
 const sum = ({ right, amber, red, unknown }: Counts): number => right + amber + red + unknown;
 
 /** Amber squares by link rate, in the four classes of the paper; for other rates, by rate. */
 function amber(lights: Lights, by: Counts[]): string {
   return by
-    .map((counts, i) => (counts.amber === 0 ? "" : `${counts.amber} at ${say(lights.rates[i] ?? "")}`))
+    .map((counts, i) => (counts.amber === 0 ? "" : TOTALS.at(counts.amber, amount(lights.rates[i] ?? ""))))
     .filter(Boolean)
     .join(", ");
 }
 
 export function totals(lights: Lights): HTMLElement {
-  const head = ["schedule", "right", "at rest", "amber", "red", "red with Cubic", "amber by link rate"];
   const rows = lights.schedules.flatMap((schedule, i) => {
     const tally = lights.tallies[i];
     if (tally === undefined) return [];
     const said = saidOf(lights, schedule);
     const { all, with_cubic, by_rate } = tally;
     const ours = [
-      `${all.right} of ${sum(all)}`,
+      TOTALS.of(all.right, sum(all)),
       all.rest,
       all.amber,
       all.red,
-      `${with_cubic.red} of ${sum(with_cubic)}`,
+      TOTALS.of(with_cubic.red, sum(with_cubic)),
       amber(lights, by_rate),
     ];
     const [right, yellow, red] = said?.counts ?? [];
-    const classes = ["4 Mb/s", "12 Mb/s", "40 Mb/s", "more"];
     const theirs =
       right === undefined
         ? ["", "", "", "", "", ""]
         : [
-            `${right} of 500`,
+            TOTALS.of(right, 500),
             "",
             yellow ?? "",
             red ?? "",
             "0",
-            (said?.amber_by_rate ?? []).map((n, k) => `${n} at ${classes[k] ?? ""}`).join(", "),
+            (said?.amber_by_rate ?? []).map((n, k) => TOTALS.at(n, TOTALS.classes[k] ?? "")).join(", "),
           ];
     const row = (name: string, cells: (string | number)[], kind: string): HTMLElement =>
       el("tr", { class: kind }, [
         el("th", { scope: "row" }, [name]),
         ...cells.map((cell) => el("td", {}, [String(cell)])),
       ]);
-    const unknown = all.unknown > 0 ? ` (${all.unknown} without a detector)` : "";
+    const unknown = all.unknown > 0 ? ` ${TOTALS.unknown(all.unknown)}` : "";
     return [
       row(`${scheduleName(schedule)}${unknown}`, ours, "ours"),
-      ...(right === undefined ? [] : [row("the paper", theirs, "theirs")]),
+      ...(right === undefined ? [] : [row(TOTALS.paper, theirs, "theirs")]),
     ];
   });
-  return el("section", { class: "card", "aria-label": "Totals" }, [
-    el("h2", {}, ["Totals"]),
+  return el("section", { class: "card", "aria-label": TOTALS.title }, [
+    el("h2", {}, [TOTALS.title]),
     el("div", { class: "scroll" }, [
       el("table", { class: "totals" }, [
         el("thead", {}, [
           el(
             "tr",
             {},
-            head.map((name) => el("th", { scope: "col" }, [name])),
+            TOTALS.head.map((name) => el("th", { scope: "col" }, [name])),
           ),
         ]),
         el("tbody", {}, rows),

@@ -4,9 +4,9 @@
 import { echarts } from "../chart";
 import type { Figure } from "../figure";
 import { type Mode, themeOf } from "../theme";
+import { NUMBERS, TABLE } from "../words/report";
 import { el } from "./dom";
 import { numbers, numberTable } from "./numbers";
-import { NUMBERS, TABLE } from "./strings";
 
 interface Card {
   root: HTMLElement;

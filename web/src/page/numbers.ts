@@ -3,8 +3,8 @@
 
 import type { Option } from "../chart";
 import { digits } from "../words/numbers";
+import { NUMBERS } from "../words/report";
 import { el } from "./dom";
-import { NUMBERS } from "./strings";
 
 interface Axis {
   name?: string;

@@ -5,8 +5,8 @@ import { lags, type Queue } from "../data";
 import { type Item, lineNames, variedKeys } from "../runs";
 import { keyName } from "../words/names";
 import { amount, digits } from "../words/numbers";
+import { TABLE } from "../words/report";
 import { el } from "./dom";
-import { TABLE } from "./strings";
 
 export interface Column<T = Item> {
   head: string;

@@ -44,6 +44,10 @@ const UNITS: Record<string, string> = {
   mb: "MB",
 };
 
+/** A value and its range: `15 ms (1 ms to 30 ms)`. */
+export const inRange = (value: number, low: number, high: number, print: (value: number) => string): string =>
+  `${print(value)} (${print(low)} to ${print(high)})`;
+
 /** `40mbit` as number and unit: `["40", "Mb/s"]`; text without a known unit stays whole. */
 export function quantity(value: string): [string, string] {
   const found = /^(\d+(?:\.\d+)?)([a-z]+)$/.exec(value);

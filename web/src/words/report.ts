@@ -1,4 +1,4 @@
-// Text of the report for readers of tables and for screen readers.
+// The page of a report.
 
 export const NUMBERS = {
   summary: "Numbers of this chart",
@@ -16,4 +16,8 @@ export const NUMBERS = {
 export const TABLE = {
   scroll: (title: string): string => `${title}: table`,
   chart: (title: string): string => `${title}: chart`,
+};
+
+export const FOOTER = {
+  software: "Software inside this page",
 };
