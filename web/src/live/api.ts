@@ -1,5 +1,6 @@
 // The REST interface, and the token that it may ask for.
 
+import { FAULTS } from "../words/live";
 import type { Fault, Greeting, Keys, Settings } from "./protocol";
 
 const KEY = "l4s-live-token";
@@ -73,7 +74,7 @@ export class Api {
     const fault = said as Fault | undefined;
     throw new Refused(
       answer.status,
-      fault?.message === undefined ? { type: "error", message: `the server answers ${answer.status}` } : fault,
+      fault?.message === undefined ? { type: "error", message: FAULTS.answer(answer.status) } : fault,
     );
   }
 }

@@ -1,6 +1,7 @@
 // The banner above all: no connection, a missing token, a fault that belongs to no field.
 
 import { el } from "../page/dom";
+import { BANNER, faultText } from "../words/live";
 import type { Connection, Status } from "./connection";
 import type { Fault } from "./protocol";
 
@@ -24,15 +25,14 @@ export class Banner {
         break;
       case "connecting":
         if (!this.lost) break;
-        this.status.replaceChildren("Trying again…");
+        this.status.replaceChildren(BANNER.trying);
         break;
       case "lost": {
         this.lost = true;
-        const again = el("button", { type: "button" }, ["Try now"]);
+        const again = el("button", { type: "button" }, [BANNER.tryNow]);
         again.addEventListener("click", () => connection.now());
-        const why = status.why === "" ? "The server does not answer." : `The server says: ${status.why}`;
         this.status.hidden = false;
-        this.status.replaceChildren(el("span", {}, [`${why} Trying again by itself.`]), again);
+        this.status.replaceChildren(el("span", {}, [BANNER.lost(status.why)]), again);
         break;
       }
       case "locked":
@@ -44,22 +44,20 @@ export class Banner {
   }
 
   complain({ message, help }: Fault): void {
-    const close = el("button", { type: "button" }, ["Close"]);
+    const close = el("button", { type: "button" }, [BANNER.close]);
     close.addEventListener("click", () => {
       this.fault.hidden = true;
     });
     this.fault.hidden = false;
-    this.fault.replaceChildren(el("span", {}, [help === undefined ? message : `${message} (${help})`]), close);
+    this.fault.replaceChildren(el("span", {}, [faultText(message, help)]), close);
   }
 
   private form(connection: Connection, wrong: boolean): HTMLElement {
     const input = el("input", { id: "token", type: "password", autocomplete: "off", required: "" });
     const form = el("form", {}, [
-      el("label", { for: "token" }, [
-        wrong ? "That is not the server's token. Its token: " : "This server asks for a token: ",
-      ]),
+      el("label", { for: "token" }, [BANNER.token(wrong)]),
       input,
-      el("button", { type: "submit" }, ["Enter"]),
+      el("button", { type: "submit" }, [BANNER.enter]),
     ]);
     form.addEventListener("submit", (event) => {
       event.preventDefault();

@@ -5,6 +5,7 @@ import { CanvasRenderer } from "echarts/renderers";
 import { echarts } from "../chart";
 import { el } from "../page/dom";
 import { themeOf } from "../theme";
+import { CHART } from "../words/live-charts";
 import { PLOTS, type Plot, type Scene, type Word } from "./plots";
 import type { Store } from "./store";
 
@@ -98,8 +99,8 @@ export class Charts {
 
   private card(plot: Plot): Card {
     const words = el("p", { class: "words" });
-    const box = el("div", { class: "plot", role: "img", "aria-label": `${plot.title}. ${plot.note}` });
-    const empty = el("p", { class: "empty" }, ["nothing to show yet"]);
+    const box = el("div", { class: "plot", role: "img", "aria-label": CHART.label(plot.title, plot.note) });
+    const empty = el("p", { class: "empty" }, [CHART.empty]);
     const root = el("figure", { class: "card", "data-plot": plot.name }, [
       el("figcaption", {}, [el("h3", {}, [plot.title]), el("p", { class: "note" }, [plot.note]), words]),
       box,
@@ -144,6 +145,6 @@ export class Charts {
         return el("span", {}, [swatch, text]);
       }),
     );
-    card.box.setAttribute("aria-label", `${card.plot.title}. ${words.map(({ text }) => text).join("; ")}`);
+    card.box.setAttribute("aria-label", CHART.label(card.plot.title, words.map(({ text }) => text).join("; ")));
   }
 }

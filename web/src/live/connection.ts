@@ -1,6 +1,7 @@
 // Keeps a session watched: opens one, joins it again when the connection is lost, and reopens it
 // from its last text when the server has lost it too.
 
+import { FAULTS } from "../words/live";
 import { type Api, Refused } from "./api";
 import { wait } from "./backoff";
 import type { Command, Fault, Greeting, Message, Settings, State } from "./protocol";
@@ -78,7 +79,7 @@ export class Connection {
         }
         why = error instanceof Refused ? error.message : "";
       }
-      for (const { refused } of this.waiting.values()) refused({ type: "error", message: "the connection was lost" });
+      for (const { refused } of this.waiting.values()) refused({ type: "error", message: FAULTS.connectionLost });
       this.waiting.clear();
       const again_ms = wait(this.failures++, Math.random());
       this.events.status({ is: "lost", again_ms, why });
@@ -116,7 +117,7 @@ export class Connection {
   command(command: Command): Promise<void> {
     const { socket } = this;
     if (socket === undefined || socket.readyState !== WebSocket.OPEN) {
-      return Promise.reject({ type: "error", message: "there is no connection" } satisfies Fault);
+      return Promise.reject({ type: "error", message: FAULTS.noConnection } satisfies Fault);
     }
     const id = ++this.counter;
     return new Promise((done, refused) => {
@@ -135,8 +136,7 @@ export class Connection {
         if (!(error instanceof Refused) || error.status !== 404) throw error;
         this.id = undefined;
         sessionStorage.removeItem(SESSION);
-        if (this.invited)
-          this.events.fault({ type: "error", message: "The session of this link is over. This is a new one." });
+        if (this.invited) this.events.fault({ type: "error", message: FAULTS.sessionOver });
       }
     }
     const text = this.wanted?.text ?? this.last?.text;

@@ -2,6 +2,7 @@
 // viewer says so.
 
 import { el } from "../page/dom";
+import { CONSENT } from "../words/live";
 import { freshId } from "./field";
 import type { Shared } from "./share";
 
@@ -10,15 +11,15 @@ let asking: HTMLDialogElement | undefined;
 /** Asks whether the viewer accepts this scenario. A later question replaces this one. */
 export function consent({ text, compare }: Shared): Promise<boolean> {
   asking?.close();
-  const title = el("h2", { id: freshId() }, ["Run the scenario of this link?"]);
-  const run = el("button", { type: "button" }, ["Run it"]);
-  const leave = el("button", { type: "button" }, ["Not now"]);
+  const title = el("h2", { id: freshId() }, [CONSENT.title]);
+  const run = el("button", { type: "button" }, [CONSENT.run]);
+  const leave = el("button", { type: "button" }, [CONSENT.leave]);
   const keys = Object.entries(compare ?? {}).map(([key, value]) => `${key} = ${value}`);
   const dialog = el("dialog", { class: "consent", "aria-labelledby": title.id }, [
     title,
-    el("p", {}, ["The address of this page brought it along. Nothing of it runs before you say so."]),
-    el("pre", { tabindex: "0", "aria-label": "The scenario" }, [text]),
-    ...(keys.length === 0 ? [] : [el("p", {}, [`Side by side with: ${keys.join(", ")}`])]),
+    el("p", {}, [CONSENT.about]),
+    el("pre", { tabindex: "0", "aria-label": CONSENT.scenario }, [text]),
+    ...(keys.length === 0 ? [] : [el("p", {}, [CONSENT.beside(keys)])]),
     el("div", { class: "end" }, [leave, run]),
   ]);
   asking = dialog;

@@ -2,10 +2,11 @@
 
 import { el } from "../page/dom";
 import { themeOf } from "../theme";
+import { CONTROLS } from "../words/live";
 import { aqmName, ccName, codepoint } from "../words/names";
-import { digits, ms, rate } from "../words/numbers";
+import { ms, rate } from "../words/numbers";
 import { groupColours } from "./colours";
-import { type Control, choice, Field, freshId, type Send, select, slider, tick } from "./field";
+import { type Control, choice, Field, freshId, ROW, type Send, select, slider, tick } from "./field";
 import * as keys from "./keys";
 import { Panorama } from "./panorama";
 import type { GroupSettings, Keys, LaneSettings, Param, Settings, UdpSettings } from "./protocol";
@@ -18,6 +19,7 @@ const LEAST_BPS = 1e6;
 const MOST_BPS = 1e9;
 const FLOWS = Array.from({ length: 11 }, (_, i) => i);
 const RTTS_MS = steps(1, 200);
+const WEB_PER_S = [10, 100];
 const ECN = ["not-ect", "ect0", "ect1", "ce"];
 
 const empty: LaneSettings = {
@@ -27,7 +29,7 @@ const empty: LaneSettings = {
 };
 
 export class Controls {
-  readonly root = el("aside", { class: "controls", "aria-label": "Controls" });
+  readonly root = el("aside", { class: "controls", "aria-label": CONTROLS.name });
   private built = "";
   private parts: Control[] = [];
   private scenes: { root: HTMLElement; scene: Panorama; on: () => boolean }[] = [];
@@ -97,10 +99,10 @@ export class Controls {
 
   private link(): HTMLElement {
     const most = Math.min(MOST_BPS, this.store.greeting?.limits.rate_bps ?? MOST_BPS);
-    return panel("Link", [
+    return panel(CONTROLS.link, [
       ...this.add(
         slider(
-          "Rate",
+          CONTROLS.rate,
           steps(LEAST_BPS, most),
           nearest,
           () => this.now.lanes[0]?.link.rate_bps ?? 0,
@@ -117,23 +119,23 @@ export class Controls {
     const now = (): GroupSettings => this.now.groups[i] ?? built;
     const most = this.store.greeting?.limits.flows ?? 10;
     const flows = slider(
-      "Downloads",
+      CONTROLS.downloads,
       FLOWS.filter((count) => count <= most),
       (values, value) => Math.min(Math.round(value), values.length - 1),
       () => now().flows,
-      (count) => (count === 0 ? "none" : String(count)),
+      (count) => (count === 0 ? CONTROLS.noDownloads : String(count)),
       (count) => keys.flows(name, count),
       this.send,
     );
     const cc = select(
-      "Congestion control",
+      CONTROLS.congestionControl,
       () => (this.store.greeting?.controls ?? []).map(({ kind }) => [kind, ccName(kind, false)]),
       () => now().cc,
       (kind) => keys.control(name, kind),
       this.send,
     );
     const rtt = slider(
-      "Base round trip",
+      CONTROLS.rtt,
       RTTS_MS,
       nearest,
       () => now().rtt_ms,
@@ -145,12 +147,8 @@ export class Controls {
     if (built.web !== undefined) {
       parts.push(
         choice(
-          "Web load",
-          [
-            [0, "off"],
-            [10, "10/s"],
-            [100, "100/s"],
-          ],
+          CONTROLS.web,
+          [[0, CONTROLS.off], ...WEB_PER_S.map((rate): [number, string] => [rate, CONTROLS.webRate(rate)])],
           () => now().web?.per_s ?? 0,
           (per) => keys.web(name, per),
           this.send,
@@ -160,11 +158,11 @@ export class Controls {
     if (built.app !== undefined) {
       parts.push(
         tick(
-          `Application, ${digits(APP_BPS / 1e6)} Mb/s`,
+          CONTROLS.app(APP_BPS / 1e6),
           () => (now().app?.rate_bps ?? 0) > 0,
           (on) => keys.app(name, on ? APP_BPS : 0),
           this.send,
-          "Pictures that are sent as they come, 30 a second: a game, a call, a remote desktop",
+          CONTROLS.appHint,
         ),
       );
     }
@@ -177,28 +175,28 @@ export class Controls {
         elements.push(scene.root);
       });
     }
-    return panel(`Client ${name}`, elements, true);
+    return panel(CONTROLS.client(name), elements, true);
   }
 
   private udp(built: UdpSettings, i: number): HTMLElement {
     const now = (): UdpSettings => this.now.udp[i] ?? built;
     const { name } = built;
     return panel(
-      `UDP ${name}`,
+      CONTROLS.udp(name),
       [
-        el("p", { class: "about" }, ["Sends at its rate, whatever happens to it."]),
+        el("p", { class: "about" }, [CONTROLS.aboutUdp]),
         ...this.add(
           slider(
-            "Rate",
+            CONTROLS.rate,
             steps(1e5, MOST_BPS, true),
             nearest,
             () => now().rate_bps,
-            (bps) => (bps === 0 ? "off" : rate(bps)),
+            (bps) => (bps === 0 ? CONTROLS.off : rate(bps)),
             (bps) => keys.udpRate(name, bps),
             this.send,
           ),
           select(
-            "ECN",
+            CONTROLS.ecn,
             () => ECN.map((word) => [word, word === "ce" ? "CE" : codepoint(word)]),
             () => now().ecn,
             (word) => keys.udpEcn(name, word),
@@ -218,8 +216,8 @@ export class Controls {
     if (kind !== undefined && kind.profiles.length > 0) {
       parts.push(
         select(
-          "Profile",
-          () => kind.profiles.map(({ name, about }) => [name, about === "" ? name : `${name}: ${about}`]),
+          CONTROLS.profile,
+          () => kind.profiles.map(({ name, about }) => [name, CONTROLS.profileChoice(name, about)]),
           () => now().aqm.profile,
           keys.profile,
           send,
@@ -238,9 +236,7 @@ export class Controls {
         ? []
         : [
             el("details", { id: `params-${lane}` }, [
-              el("summary", { "data-key": `params-${lane}` }, [
-                `${inputs.length === 1 ? "Its parameter" : `Its ${inputs.length} parameters`}`,
-              ]),
+              el("summary", { "data-key": `params-${lane}` }, [CONTROLS.parameters(inputs.length)]),
               ...inputs,
             ]),
           ]),
@@ -248,7 +244,7 @@ export class Controls {
   }
 
   private param(param: Param, read: () => unknown, send: Send, lane: number): Control {
-    const about = `${capital(param.about)}. Accepts ${param.accepts}.`;
+    const about = CONTROLS.parameterHint(capital(param.about), param.accepts);
     const set = (value: string): Keys => keys.param(param.name, value);
     const control =
       param.type === "bool"
@@ -280,7 +276,7 @@ export class Controls {
 function number(param: Param, read: () => unknown, set: (value: string) => Keys, send: Send): Control {
   const id = freshId();
   const plain = param.type === "time" || param.type === "number" || param.type === "count" || param.type === "packets";
-  const input = el("input", { id, type: plain ? "number" : "text", placeholder: "not set", autocomplete: "off" });
+  const input = el("input", { id, type: plain ? "number" : "text", placeholder: CONTROLS.notSet, autocomplete: "off" });
   if (plain) {
     const { min, max } = keys.limits(param);
     if (min !== undefined) input.min = String(min);
@@ -302,7 +298,7 @@ function number(param: Param, read: () => unknown, set: (value: string) => Keys,
       delete input.dataset.touched;
       update();
     },
-    "field row",
+    ROW,
   );
   input.addEventListener("input", () => {
     input.dataset.touched = "true";

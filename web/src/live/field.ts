@@ -2,6 +2,7 @@
 // the next one waits, and of several that wait only the last is sent; a refused one is put back.
 
 import { el } from "../page/dom";
+import { faultText } from "../words/live";
 import type { Fault, Keys } from "./protocol";
 
 /** A viewer may send fifty commands a second; a slider that is dragged asks for more. */
@@ -11,6 +12,9 @@ let ids = 0;
 
 /** A number for each element that another refers to. */
 export const freshId = (): string => `f${++ids}`;
+
+/** The attributes of a field whose label is beside its input. */
+export const ROW = { class: "field row" };
 
 export class Field {
   readonly root: HTMLElement;
@@ -25,9 +29,9 @@ export class Field {
     private readonly send: (keys: Keys) => Promise<void>,
     /** Shows the settings again. */
     private readonly putBack: () => void,
-    className = "field",
+    attributes = { class: "field" },
   ) {
-    this.root = el("div", { class: className }, [...parts, this.fault]);
+    this.root = el("div", attributes, [...parts, this.fault]);
   }
 
   /** The viewer is about to change it: an update from the server would overwrite their input. */
@@ -54,7 +58,7 @@ export class Field {
         this.say("");
       } catch (fault) {
         const { message, help } = fault as Fault;
-        this.say(help === undefined ? message : `${message} (${help})`);
+        this.say(faultText(message, help));
       }
     }
     this.busy = false;
@@ -144,7 +148,7 @@ export function select(
     }
     if (input.value !== value) input.value = value;
   };
-  const field = new Field(input, [el("label", { for: id }, [label]), input], send, update, "field row");
+  const field = new Field(input, [el("label", { for: id }, [label]), input], send, update, ROW);
   input.addEventListener("change", () => field.submit(keys(input.value)));
   return { root: field.root, update };
 }
@@ -172,7 +176,7 @@ export function choice(
     for (const { value, button } of buttons)
       button.setAttribute("aria-pressed", String(Math.abs(read() - value) < 1e-6));
   };
-  const field = new Field(group, [el("span", { id, class: "label" }, [label]), group], send, update, "field row");
+  const field = new Field(group, [el("span", { id, class: "label" }, [label]), group], send, update, ROW);
   return { root: field.root, update };
 }
 
@@ -188,7 +192,7 @@ export function tick(label: string, read: () => boolean, keys: (on: boolean) => 
     [el("label", { for: id, ...(about === "" ? {} : { title: about }) }, [label]), input],
     send,
     update,
-    "field row",
+    ROW,
   );
   input.addEventListener("change", () => field.submit(keys(input.checked)));
   return { root: field.root, update };

@@ -2,10 +2,10 @@
 
 import { el } from "../page/dom";
 import { modeSwitch } from "../page/mode";
+import { aboutPreset, HEADER } from "../words/live";
 import { aqmName } from "../words/names";
 import * as keys from "./keys";
 import type { Command, Fault, Keys } from "./protocol";
-import { aboutPreset } from "./say";
 import { shareDialog } from "./share-dialog";
 import type { Store } from "./store";
 
@@ -16,23 +16,23 @@ const SPEEDS = [0.01, 0.1, 0.25, 0.5, 1, 2, 5, 10];
 export class Header {
   readonly root: HTMLElement;
   readonly bar: HTMLElement;
-  private readonly presets = el("div", { class: "chips", role: "group", "aria-label": "Presets" });
-  private readonly list = el("select", { "aria-label": "Presets" });
+  private readonly presets = el("div", { class: "chips", role: "group", "aria-label": HEADER.presets });
+  private readonly list = el("select", { "aria-label": HEADER.presets });
   private readonly about = el("p", { class: "lead", "aria-live": "polite" });
-  private readonly kinds = el("div", { class: "chips", role: "group", "aria-label": "Queue discipline" });
+  private readonly kinds = el("div", { class: "chips", role: "group", "aria-label": HEADER.disciplines });
   private readonly beside = el("select", { id: "beside" });
-  private readonly besideLabel = el("label", { for: "beside" }, ["side by side with ", this.beside]);
-  private readonly freeze = el("button", { type: "button", class: "strong", "aria-pressed": "false", title: "Space" }, [
-    "Freeze",
-  ]);
-  private readonly pause = el(
+  private readonly besideLabel = el("label", { for: "beside" }, [HEADER.beside, this.beside]);
+  private readonly freeze = el(
     "button",
-    { type: "button", "aria-pressed": "false", title: "Stops virtual time, for everyone who watches this session" },
-    ["Pause"],
+    { type: "button", class: "strong", "aria-pressed": "false", title: HEADER.freezeHint },
+    [HEADER.freeze],
   );
-  private readonly restart = el("button", { type: "button", title: "From time zero" }, ["Restart"]);
+  private readonly pause = el("button", { type: "button", "aria-pressed": "false", title: HEADER.pauseHint }, [
+    HEADER.pause,
+  ]);
+  private readonly restart = el("button", { type: "button", title: HEADER.restartHint }, [HEADER.restart]);
   private readonly speed = el("select", { id: "speed" });
-  private readonly speedLabel = el("label", { for: "speed" }, ["speed ", this.speed]);
+  private readonly speedLabel = el("label", { for: "speed" }, [HEADER.speed, this.speed]);
   /** The substrate, if it is not the simulator. */
   private readonly real = el("strong", {});
   private drawn = "";
@@ -41,14 +41,11 @@ export class Header {
     private readonly store: Store,
     session: () => string | undefined,
   ) {
-    const share = el("button", { type: "button" }, ["Share"]);
+    const share = el("button", { type: "button" }, [HEADER.share]);
     share.addEventListener("click", () => shareDialog(store, session()));
     this.root = el("header", {}, [
       el("div", { class: "title" }, [
-        el("div", {}, [
-          el("h1", {}, ["l4s live"]),
-          el("p", {}, ["Several senders, one bottleneck: who waits, and for how long?", this.real]),
-        ]),
+        el("div", {}, [el("h1", {}, [HEADER.title]), el("p", {}, [HEADER.lead, this.real])]),
         el("div", { class: "tools" }, [
           share,
           modeSwitch((mode) => {
@@ -58,14 +55,17 @@ export class Header {
         ]),
       ]),
       el("div", { class: "named" }, [
-        el("span", { class: "label", "aria-hidden": "true" }, ["Try"]),
+        el("span", { class: "label", "aria-hidden": "true" }, [HEADER.try]),
         this.presets,
         this.list,
       ]),
       this.about,
     ]);
-    this.bar = el("div", { class: "bar", role: "region", "aria-label": "Discipline and time" }, [
-      el("div", { class: "named" }, [el("span", { class: "label", "aria-hidden": "true" }, ["Queue"]), this.kinds]),
+    this.bar = el("div", { class: "bar", role: "region", "aria-label": HEADER.bar }, [
+      el("div", { class: "named" }, [
+        el("span", { class: "label", "aria-hidden": "true" }, [HEADER.queue]),
+        this.kinds,
+      ]),
       el("div", { class: "time" }, [
         this.besideLabel,
         el("span", { class: "push" }),
@@ -154,7 +154,7 @@ export class Header {
         ),
       );
       this.beside.replaceChildren(
-        el("option", { value: "" }, ["nothing"]),
+        el("option", { value: "" }, [HEADER.nothing]),
         ...kinds.map((kind) => el("option", { value: kind }, [aqmName(kind)])),
       );
       const { min, max } = greeting.limits.speed;
@@ -166,7 +166,7 @@ export class Header {
       this.besideLabel.hidden = !greeting.limits.compare;
       // Real sockets have the time of the world.
       this.speedLabel.hidden = this.pause.hidden = min === max;
-      this.real.textContent = greeting.on === "kernel" ? " Real Linux TCP, in real time." : "";
+      this.real.textContent = greeting.on === "kernel" ? HEADER.kernel : "";
     }
     press(this.freeze, isFrozen);
     if (settings === undefined) return;

@@ -1,6 +1,7 @@
 // A bottleneck on the page: its picture, its big numbers, its charts.
 
 import { el } from "../page/dom";
+import { LANE } from "../words/live";
 import { aqmName } from "../words/names";
 import { Charts } from "./charts";
 import { Network } from "./network";
@@ -41,8 +42,8 @@ export class Lane {
       title.textContent = aqmName(kind);
       title.classList.toggle("hidden", alone);
     }
-    this.stage.setAttribute("aria-label", `Bottleneck with ${aqmName(kind)}`);
-    this.figures.setAttribute("aria-label", `Charts of ${aqmName(kind)}`);
+    this.stage.setAttribute("aria-label", LANE.stage(kind));
+    this.figures.setAttribute("aria-label", LANE.charts(kind));
   }
 
   dispose(): void {

@@ -4,8 +4,9 @@
 
 import { el } from "../page/dom";
 import { type Theme, themeOf } from "../theme";
-import { ccName, queueName } from "../words/names";
-import { ms, percent, rate } from "../words/numbers";
+import { NETWORK } from "../words/live";
+import { ccName } from "../words/names";
+import { ms, rate } from "../words/numbers";
 import { groupColours, queueHue } from "./colours";
 import { calm } from "./motion";
 import { filled, jitterOf, type Layout, LIFE_MS, layout, place, stride } from "./network-model";
@@ -17,7 +18,7 @@ import type { Store, View } from "./store";
 const MOST = { wide: 15, narrow: 9 };
 
 export class Network {
-  readonly canvas = el("canvas", { class: "network", role: "img", "aria-label": "The network" });
+  readonly canvas = el("canvas", { class: "network", role: "img", "aria-label": NETWORK.name });
   private readonly pen: CanvasRenderingContext2D;
   private visible = true;
   private size = { width: 0, height: 0 };
@@ -72,7 +73,7 @@ export class Network {
   describe(sentence: string): void {
     const settings = this.store.shownSettings();
     const kind = settings?.lanes[this.lane]?.aqm.kind ?? "";
-    this.canvas.setAttribute("aria-label", `Servers send through one bottleneck (${kind}) to clients. ${sentence}`);
+    this.canvas.setAttribute("aria-label", NETWORK.about(kind, sentence));
   }
 
   private wires(theme: Theme, at: Layout, active: boolean[], used: Set<string>): void {
@@ -147,10 +148,9 @@ export class Network {
       pen.font = `600 ${narrow ? 12 : 13}px ${theme.font}`;
       pen.fillStyle = hue;
       pen.textAlign = "left";
-      const label = name === "Q" ? (narrow ? "Queue" : "One queue") : narrow ? name : `${queueName(name)} queue`;
-      pen.fillText(label, left, y - height / 2 - 7);
+      pen.fillText(NETWORK.queue(name, narrow), left, y - height / 2 - 7);
       pen.textAlign = "right";
-      pen.fillText(mean === undefined ? "empty" : ms(mean), right, y - height / 2 - 7);
+      pen.fillText(mean === undefined ? NETWORK.empty : ms(mean), right, y - height / 2 - 7);
     });
     const used = average(recent, this.lane, utilization);
     pen.textAlign = "center";
@@ -160,8 +160,7 @@ export class Network {
     pen.fillText(rate(lane.link.rate_bps), centre, at.link.from.y - at.link.height / 2 - 8);
     pen.fillStyle = theme.soft;
     pen.font = `${narrow ? 11 : 12.5}px ${theme.font}`;
-    if (used !== undefined)
-      pen.fillText(narrow ? percent(used) : `${percent(used)} used`, centre, at.link.from.y + at.link.height / 2 + 16);
+    if (used !== undefined) pen.fillText(NETWORK.used(used, narrow), centre, at.link.from.y + at.link.height / 2 + 16);
   }
 
   private packets(theme: Theme, at: Layout, view: View, colours: string[]): void {
@@ -230,7 +229,7 @@ export class Network {
         name,
         below: narrow ? "" : flows > 1 ? `${flows} × ${ccName(cc, false)}` : ccName(cc, false),
       })),
-      ...settings.udp.map(({ name }) => ({ name, below: narrow ? "" : "UDP" })),
+      ...settings.udp.map(({ name }) => ({ name, below: narrow ? "" : NETWORK.udp })),
     ];
     names.forEach(({ name, below }, i) => {
       const server = at.servers[i];
@@ -242,8 +241,8 @@ export class Network {
       pen.textAlign = "center";
       pen.fillStyle = theme.soft;
       pen.font = `12px ${theme.font}`;
-      pen.fillText(narrow ? name : `server ${name}`, server.x, server.y + 29);
-      pen.fillText(narrow ? name : `client ${name}`, client.x, client.y + 29);
+      pen.fillText(narrow ? name : NETWORK.server(name), server.x, server.y + 29);
+      pen.fillText(narrow ? name : NETWORK.client(name), client.x, client.y + 29);
       if (below !== "") {
         pen.font = `11px ${theme.font}`;
         pen.textAlign = "left";

@@ -3,6 +3,7 @@
 
 import "./live.css";
 import { el } from "../page/dom";
+import { FAULTS, FOOTER, LEGEND, LOOK } from "../words/live";
 import { Api } from "./api";
 import { Banner } from "./banner";
 import { Connection } from "./connection";
@@ -34,7 +35,7 @@ export async function mount(): Promise<void> {
       if (greeting.protocol !== PROTOCOL)
         banner.complain({
           type: "error",
-          message: "The server is of another version than this page. Reload the page.",
+          message: FAULTS.version,
         });
       store.greet(greeting);
     },
@@ -77,7 +78,7 @@ async function fromAddress(banner: Banner): Promise<{ scenario?: Shared; togethe
     const [scenario, together] = [await fromFragment(hash), fromTogether(hash)];
     return { ...(scenario === undefined ? {} : { scenario }), ...(together === undefined ? {} : { together }) };
   } catch {
-    banner.complain({ type: "error", message: "This link is damaged: there is no scenario in it." });
+    banner.complain({ type: "error", message: FAULTS.damagedLink });
     return undefined;
   }
 }
@@ -106,13 +107,13 @@ function build(app: HTMLElement, store: Store, banner: Banner, session: () => st
     el("footer", {}, [
       missed,
       el("p", {}, [
-        "Keys: ",
-        el("kbd", {}, ["space"]),
-        " freezes and returns; while frozen ",
+        FOOTER.keys,
+        el("kbd", {}, [FOOTER.space]),
+        FOOTER.freezes,
         el("kbd", {}, ["←"]),
         " ",
         el("kbd", {}, ["→"]),
-        " step back and forth. Every control works with the keyboard.",
+        FOOTER.step,
       ]),
     ]),
     spoken,
@@ -161,10 +162,7 @@ function build(app: HTMLElement, store: Store, banner: Banner, session: () => st
       const reached = full(store.view().moments, store.greeting?.limits.downloads);
       if (limit.textContent !== reached) limit.textContent = reached;
       const { missed: count } = store.ring;
-      missed.textContent =
-        count === 0
-          ? ""
-          : `${count} ${count === 1 ? "state was" : "states were"} left out because this page was slow to read; charts have gaps there.`;
+      missed.textContent = count === 0 ? "" : FOOTER.missed(count);
     }
     // Where drawing is slow, the last ones have their turn before the first are drawn again.
     if (
@@ -196,10 +194,10 @@ function legend(): (Node | string)[] {
   const word = (kind: string, text: string): HTMLElement =>
     el("span", {}, [el("i", { class: kind, "aria-hidden": "true" }), text]);
   return [
-    word("packet", "a packet"),
-    word("marked", "marked: please slow down"),
-    word("dropped", "dropped"),
-    el("span", {}, ["A sample of the real packets; waiting is drawn 20 times as long."]),
+    word("packet", LEGEND.packet),
+    word("marked", LEGEND.marked),
+    word("dropped", LEGEND.dropped),
+    el("span", {}, [LEGEND.note]),
   ];
 }
 
@@ -226,16 +224,20 @@ function lookAt(store: Store): HTMLElement {
   };
   return el("div", { class: "looks" }, [
     buttons(
-      "Delays of the last",
-      [1, 5, 20].map((seconds) => [`${seconds} s`, () => store.window_s === seconds, () => (store.window_s = seconds)]),
+      LOOK.window,
+      [1, 5, 20].map((seconds) => [
+        LOOK.windowChoice(seconds),
+        () => store.window_s === seconds,
+        () => (store.window_s = seconds),
+      ]),
     ),
-    buttons("Delay axis", [
-      ["log", () => store.log, () => (store.log = true)],
-      ["linear", () => !store.log, () => (store.log = false)],
+    buttons(LOOK.delayAxis, [
+      [LOOK.logarithmic, () => store.log, () => (store.log = true)],
+      [LOOK.linear, () => !store.log, () => (store.log = false)],
     ]),
-    buttons("Rates of", [
-      ["clients", () => !store.each, () => (store.each = false)],
-      ["each flow", () => store.each, () => (store.each = true)],
+    buttons(LOOK.rates, [
+      [LOOK.clients, () => !store.each, () => (store.each = false)],
+      [LOOK.flows, () => store.each, () => (store.each = true)],
     ]),
   ]);
 }

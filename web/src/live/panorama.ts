@@ -4,8 +4,7 @@
 
 import { el } from "../page/dom";
 import { themeOf } from "../theme";
-import { aqmName } from "../words/names";
-import { ms } from "../words/numbers";
+import { PANORAMA } from "../words/live";
 import { Lagged } from "./lagged";
 import { calm } from "./motion";
 import { lastSeconds, type Moment } from "./ring";
@@ -40,7 +39,7 @@ export class Panorama {
   private readonly canvas = el("canvas", {
     class: "panorama",
     role: "img",
-    "aria-label": "A landscape as the application shows it",
+    "aria-label": PANORAMA.name,
   });
   private readonly words = el("p", { class: "delay" });
   private readonly gaze = new Lagged();
@@ -73,10 +72,9 @@ export class Panorama {
     if (now - this.said > 250) {
       this.said = now;
       const kinds = this.store.shownSettings()?.lanes ?? [];
-      const where = kinds.length > 1 ? `${aqmName(kinds[this.lane]?.aqm.kind ?? "")}: ` : "";
-      const words = `${where}${delay === undefined ? "no picture yet" : `the picture is ${ms(delay)} late`}`;
+      const words = PANORAMA.late(kinds.length > 1 ? (kinds[this.lane]?.aqm.kind ?? "") : undefined, delay);
       if (this.words.textContent !== words) this.words.textContent = words;
-      this.canvas.setAttribute("aria-label", `A landscape as the application shows it: ${words}`);
+      this.canvas.setAttribute("aria-label", PANORAMA.about(words));
     }
     const still = calm() || frozen;
     if (still && this.pointed === undefined) {

@@ -6,8 +6,19 @@ import { lags } from "../data";
 import { base, tipLine, tooltip, xAxis, yAxis } from "../figure";
 import { escapeHtml } from "../html";
 import type { Theme } from "../theme";
-import { queueName } from "../words/names";
-import { digits, mbps, ms, percent, rate, ratio } from "../words/numbers";
+import {
+  BALANCE,
+  CHART,
+  COMPLETION,
+  DELAYS,
+  DISTRIBUTION,
+  HISTOGRAM,
+  SCORES,
+  SIGNALS,
+  THROUGHPUT,
+  UTILIZATION,
+} from "../words/live-charts";
+import { digits, mbps, ms, percent, ratio } from "../words/numbers";
 import { groupColours, groupNames, queueHue } from "./colours";
 import { type Counts, cdf, count, linearBars, logBars, mean, outline, quantile } from "./delays";
 import type { Buckets, LaneState, Settings } from "./protocol";
@@ -71,7 +82,6 @@ const grid = { left: 44, right: 14, top: 14, bottom: 30 };
 const laneSettings = (scene: Scene) => scene.settings.lanes[scene.lane];
 const queuesOf = (scene: Scene): string[] => laneSettings(scene)?.aqm.queues ?? [];
 const hue = (scene: Scene, queue: string): string => queueHue(scene.theme, laneSettings(scene)?.aqm.kind ?? "", queue);
-const callQueue = (name: string): string => (name === "Q" ? "queue" : queueName(name));
 
 function lineOf(name: string, colour: string, data: [number, number][], more: Record<string, unknown> = {}): Series {
   const { lineStyle, ...rest } = more as { lineStyle?: object };
@@ -133,7 +143,7 @@ const agoAxis = (theme: Theme) =>
     max: 0,
     interval: 10,
     splitLine: { show: false },
-    axisLabel: label(theme, (v) => (v === 0 ? "now" : `${v} s`)),
+    axisLabel: label(theme, CHART.ago),
   });
 
 const percentAxis = (theme: Theme, max: number) =>
@@ -144,8 +154,6 @@ const percentAxis = (theme: Theme, max: number) =>
     interval: max === 100 ? 25 : division(max),
     axisLabel: label(theme, (v) => `${digits(v)} %`),
   });
-
-const ago = (x: number): string => (x > -0.15 ? "now" : `${digits(-x, 2)} s ago`);
 
 /** A number that is round and not less than this. */
 export function roundUp(value: number): number {
@@ -189,8 +197,8 @@ function counted(scene: Scene): { name: string; counts: Counts }[] {
 
 export const histogram: Plot = {
   name: "histogram",
-  title: "How long packets wait",
-  note: "Share of the packets that waited so long in the queue. Further left is better.",
+  title: HISTOGRAM.title,
+  note: HISTOGRAM.note,
   draw(scene) {
     const all = counted(scene);
     const top = delayTop(scene);
@@ -200,8 +208,7 @@ export const histogram: Plot = {
     const peak = Math.max(0, ...bars.flatMap((of) => of.map(([, , share]) => share)));
     return {
       words: all.map(({ name, counts }) => {
-        const value = mean(counts);
-        return { text: `${callQueue(name)}: mean ${value === undefined ? "–" : ms(value)}`, colour: hue(scene, name) };
+        return { text: HISTOGRAM.mean(name, mean(counts)), colour: hue(scene, name) };
       }),
       option: {
         ...base(scene.theme),
@@ -209,7 +216,7 @@ export const histogram: Plot = {
         xAxis: delayX(scene, top),
         yAxis: percentAxis(scene.theme, roundUp(peak * 1.05)),
         series: all.map(({ name }, i) =>
-          lineOf(callQueue(name), hue(scene, name), outline(bars[i] ?? []), {
+          lineOf(CHART.queue(name), hue(scene, name), outline(bars[i] ?? []), {
             areaStyle: { color: hue(scene, name), opacity: 0.22 },
             lineStyle: { width: 1.25 },
           }),
@@ -226,16 +233,15 @@ export const histogram: Plot = {
 
 export const distribution: Plot = {
   name: "cdf",
-  title: "How many wait how long at most",
-  note: "Share of the packets that waited so long or less. Left and steep is good.",
+  title: DISTRIBUTION.title,
+  note: DISTRIBUTION.note,
   draw(scene) {
     const all = counted(scene);
     const top = delayTop(scene);
     return {
       words: all.map(({ name, counts }) => {
-        const value = quantile(scene.buckets, counts, 0.99);
         return {
-          text: `${callQueue(name)}: 99 % within ${value === undefined ? "–" : ms(value)}`,
+          text: DISTRIBUTION.most(name, quantile(scene.buckets, counts, 0.99)),
           colour: hue(scene, name),
         };
       }),
@@ -250,13 +256,9 @@ export const distribution: Plot = {
             y,
           ]);
           if (points.length > 0) points.push([top, 100]);
-          return lineOf(callQueue(name), hue(scene, name), points, { lineStyle: { width: 2 } });
+          return lineOf(CHART.queue(name), hue(scene, name), points, { lineStyle: { width: 2 } });
         }),
-        tooltip: tip(
-          scene.theme,
-          (x) => `within ${ms(x, 3)}`,
-          (y) => percent(y / 100, 3),
-        ),
+        tooltip: tip(scene.theme, DISTRIBUTION.hovered, (y) => percent(y / 100, 3)),
       },
     };
   },
@@ -264,8 +266,8 @@ export const distribution: Plot = {
 
 export const delays: Plot = {
   name: "delays",
-  title: "Queueing delay over time",
-  note: "The mean of each queue, each fifth of a second.",
+  title: DELAYS.title,
+  note: DELAYS.note,
   draw(scene) {
     const recent = lastSeconds(scene.moments, BACK_S);
     const of = (lane: number) =>
@@ -277,7 +279,7 @@ export const delays: Plot = {
     );
     const top = scene.log ? 10 ** Math.ceil(Math.log10(high) - 1e-9) : roundUp(high * 1.05);
     return {
-      words: lines.map(({ name }) => ({ text: callQueue(name), colour: hue(scene, name) })),
+      words: lines.map(({ name }) => ({ text: CHART.queue(name), colour: hue(scene, name) })),
       option: {
         ...base(scene.theme),
         grid,
@@ -291,12 +293,12 @@ export const delays: Plot = {
         }),
         series: lines.map(({ name, data }) =>
           lineOf(
-            callQueue(name),
+            CHART.queue(name),
             hue(scene, name),
             data.map(([x, y]) => [x, Math.max(y, scene.log ? 0.1 : 0)]),
           ),
         ),
-        tooltip: tip(scene.theme, ago, (y) => ms(y, 3)),
+        tooltip: tip(scene.theme, CHART.agoHovered, (y) => ms(y, 3)),
       },
     };
   },
@@ -308,13 +310,18 @@ const awake =
   ({ group, app }: { group: number; app: boolean }): boolean =>
     !app || (settings.groups[group]?.app?.rate_bps ?? 0) > 0;
 
+const flowName = (settings: Settings, group: number, flow: number, app: boolean): string => {
+  const name = CHART.flow(settings.groups[group]?.name, flow);
+  return app ? THROUGHPUT.application(name) : name;
+};
+
 /** More lines than this are thin. */
 const MANY = 6;
 
 export const throughput: Plot = {
   name: "throughput",
-  title: "Who gets how much",
-  note: "What the link carried for each, at the IP layer. Dashed: goodput, where it is far below that.",
+  title: THROUGHPUT.title,
+  note: THROUGHPUT.note,
   draw(scene) {
     const { theme, settings, lane } = scene;
     const recent = lastSeconds(scene.moments, BACK_S);
@@ -329,7 +336,7 @@ export const throughput: Plot = {
       ? flowsOf(recent, lane)
           .filter(awake(settings))
           .map(({ flow, group, app }) => ({
-            name: `${settings.groups[group]?.name ?? "?"} #${flow}${app ? " (application)" : ""}`,
+            name: flowName(settings, group, flow, app),
             data: course(recent, lane, 0.25, flowRate(flow)),
             colour: colours[group] ?? theme.udp,
             dashed: app,
@@ -337,14 +344,21 @@ export const throughput: Plot = {
       : groups.flatMap(({ name, i, data, colour }) => [
           { name, data, colour, dashed: false },
           ...(lags(average(recent, lane, groupRate(i)) ?? 0, average(recent, lane, groupGoodput(i)))
-            ? [{ name: `${name}, goodput`, data: course(recent, lane, 0.25, groupGoodput(i)), colour, dashed: true }]
+            ? [
+                {
+                  name: THROUGHPUT.goodput(name),
+                  data: course(recent, lane, 0.25, groupGoodput(i)),
+                  colour,
+                  dashed: true,
+                },
+              ]
             : []),
         ]);
     const peak = Math.max(link * 0.1, ...flows.flatMap(({ data }) => data.map(([, y]) => y)));
     const top = roundUp(Math.min(link * 1.02, peak * 1.08) / 1e6);
     return {
       words: groups.map(({ name, i, colour }) => ({
-        text: `${name} ${rate(average(lastSeconds(recent, 1), lane, groupRate(i)) ?? 0)}`,
+        text: THROUGHPUT.rate(name, average(lastSeconds(recent, 1), lane, groupRate(i)) ?? 0),
         colour,
       })),
       option: {
@@ -372,7 +386,7 @@ export const throughput: Plot = {
             },
           ),
         ),
-        tooltip: tip(theme, ago, mbps),
+        tooltip: tip(theme, CHART.agoHovered, mbps),
       },
     };
   },
@@ -380,14 +394,14 @@ export const throughput: Plot = {
 
 export const used: Plot = {
   name: "utilization",
-  title: "How much of the link is used",
-  note: "What it carried over what it could have.",
+  title: UTILIZATION.title,
+  note: UTILIZATION.note,
   draw(scene) {
     const { theme } = scene;
     const data = course(lastSeconds(scene.moments, BACK_S), scene.lane, 0.25, utilization);
     const colour = theme.ink;
     return {
-      words: [{ text: `link ${percent(data[data.length - 1]?.[1] ?? 0)}`, colour }],
+      words: [{ text: UTILIZATION.now(data[data.length - 1]?.[1] ?? 0), colour }],
       option: {
         ...base(theme),
         grid,
@@ -395,13 +409,13 @@ export const used: Plot = {
         yAxis: percentAxis(theme, 100),
         series: [
           lineOf(
-            "used",
+            UTILIZATION.line,
             colour,
             data.map(([x, y]) => [x, Math.min(100, 100 * y)]),
             { areaStyle: { color: colour, opacity: 0.07 }, lineStyle: { width: 1.5 } },
           ),
         ],
-        tooltip: tip(theme, ago, (y) => percent(y / 100, 3)),
+        tooltip: tip(theme, CHART.agoHovered, (y) => percent(y / 100, 3)),
       },
     };
   },
@@ -409,21 +423,21 @@ export const used: Plot = {
 
 export const signals: Plot = {
   name: "signals",
-  title: "What the queue tells senders",
-  note: "Solid: share of packets marked. Dashed: share dropped.",
+  title: SIGNALS.title,
+  note: SIGNALS.note,
   draw(scene) {
     const { theme, lane } = scene;
     const recent = lastSeconds(scene.moments, BACK_S);
     const lines = queuesOf(scene).flatMap((name) => [
-      { id: `${callQueue(name)} marked`, name, dashed: false, data: course(recent, lane, 0.5, markShare(name)) },
-      { id: `${callQueue(name)} dropped`, name, dashed: true, data: course(recent, lane, 0.5, queueDrops(name)) },
+      { id: SIGNALS.marked(name), name, dashed: false, data: course(recent, lane, 0.5, markShare(name)) },
+      { id: SIGNALS.dropped(name), name, dashed: true, data: course(recent, lane, 0.5, queueDrops(name)) },
     ]);
     const peak = Math.max(0.02, ...lines.flatMap(({ data }) => data.map(([, y]) => y)));
     const now = (value: (lane: LaneState) => Weighted): string =>
       percent(average(lastSeconds(recent, scene.window_s), lane, value) ?? 0);
     return {
       words: queuesOf(scene).map((name) => ({
-        text: `${callQueue(name)}: ${now(markShare(name))} marked, ${now(queueDrops(name))} dropped`,
+        text: SIGNALS.now(name, now(markShare(name)), now(queueDrops(name))),
         colour: hue(scene, name),
       })),
       option: {
@@ -439,7 +453,7 @@ export const signals: Plot = {
             { lineStyle: { width: 1.5, ...(dashed ? { type: [4, 3] } : {}) } },
           ),
         ),
-        tooltip: tip(theme, ago, (y) => percent(y / 100)),
+        tooltip: tip(theme, CHART.agoHovered, (y) => percent(y / 100)),
       },
     };
   },
@@ -468,8 +482,8 @@ const across = (theme: Theme, lines: { y: number; text: string }[]) => ({
 
 export const fairness: Plot = {
   name: "balance",
-  title: "Window balance",
-  note: "Congestion window of the first client's flows over that of the second's. 1 is balance.",
+  title: BALANCE.title,
+  note: BALANCE.note,
   fits: (settings) => settings.groups.length > 1,
   draw(scene) {
     const { theme, settings } = scene;
@@ -481,14 +495,14 @@ export const fairness: Plot = {
     const top = 10 ** Math.ceil(Math.log10(spread) - 1e-9);
     const now = average(lastSeconds(recent, scene.window_s), scene.lane, balance(0, 1));
     return {
-      words: [{ text: `${a.name} over ${b.name}: ${now === undefined ? "–" : ratio(now)}`, colour: theme.ink }],
+      words: [{ text: BALANCE.now(a.name, b.name, now), colour: theme.ink }],
       option: {
         ...base(theme),
         grid,
         xAxis: agoAxis(theme),
         yAxis: yAxis(theme, { type: "log", min: 1 / top, max: top, axisLabel: label(theme, (v) => digits(v)) }),
-        series: [lineOf("balance", theme.ink, data, across(theme, [{ y: 1, text: "" }]))],
-        tooltip: tip(theme, ago, (y) => ratio(y)),
+        series: [lineOf(BALANCE.line, theme.ink, data, across(theme, [{ y: 1, text: "" }]))],
+        tooltip: tip(theme, CHART.agoHovered, (y) => ratio(y)),
       },
     };
   },
@@ -496,8 +510,8 @@ export const fairness: Plot = {
 
 export const completion: Plot = {
   name: "completion",
-  title: "How long downloads take",
-  note: "A dot per download of the last minute. The line is the theoretical time on an idle link.",
+  title: COMPLETION.title,
+  note: COMPLETION.note,
   fits: (settings) => settings.groups.some(({ web }) => web !== undefined),
   draw(scene) {
     const { theme, settings } = scene;
@@ -512,7 +526,11 @@ export const completion: Plot = {
       10 ** (up ? Math.ceil(Math.log10(value) - 1e-9) : Math.floor(Math.log10(value) + 1e-9));
     return {
       words: groups.map(({ group, i, of }) => ({
-        text: `${group.name}: ${of.length}, ${ratio(of.reduce((sum, { time_ms, ideal_ms }) => sum + time_ms / ideal_ms, 0) / of.length)} the ideal`,
+        text: COMPLETION.now(
+          group.name,
+          of.length,
+          of.reduce((sum, { time_ms, ideal_ms }) => sum + time_ms / ideal_ms, 0) / of.length,
+        ),
         colour: colours[i] ?? theme.ink,
       })),
       option: {
@@ -522,13 +540,13 @@ export const completion: Plot = {
           type: "log",
           min: decade(Math.min(...all.map(({ bytes }) => bytes)) / 1000, false),
           max: decade(Math.max(...all.map(({ bytes }) => bytes)) / 1000, true),
-          axisLabel: label(theme, (v) => (v >= 1000 ? `${digits(v / 1000)} MB` : `${digits(v)} kB`)),
+          axisLabel: label(theme, COMPLETION.size),
         }),
         yAxis: yAxis(theme, {
           type: "log",
           min: decade(Math.max(0.1, Math.min(...times)), false),
           max: decade(Math.max(...times), true),
-          axisLabel: label(theme, (v) => `${digits(v)} ms`),
+          axisLabel: label(theme, COMPLETION.time),
         }),
         series: groups.flatMap(({ group, i, of }): Series[] => [
           {
@@ -542,7 +560,7 @@ export const completion: Plot = {
             silent: true,
           },
           lineOf(
-            `ideal ${group.name}`,
+            COMPLETION.ideal(group.name),
             colours[i] ?? theme.ink,
             of.map(({ bytes, ideal_ms }): [number, number] => [bytes / 1000, ideal_ms]).sort((p, q) => p[0] - q[0]),
             { lineStyle: { width: 1.25 }, silent: true },
@@ -556,8 +574,8 @@ export const completion: Plot = {
 
 export const scores: Plot = {
   name: "scores",
-  title: "Does Prague see a Classic queue?",
-  note: "The classic_ecn score of each Prague flow: below 0 it takes the queue for L4S, above 1 for Classic.",
+  title: SCORES.title,
+  note: SCORES.note,
   fits: (settings) => settings.groups.some(({ cc }) => cc === "prague"),
   draw(scene) {
     const { theme, settings, lane } = scene;
@@ -567,22 +585,21 @@ export const scores: Plot = {
       .filter(awake(settings))
       .flatMap(({ flow, group }) => {
         const data = course(recent, lane, 0.5, score(flow));
-        return data.length > 0 ? [{ name: `${settings.groups[group]?.name ?? "?"} #${flow}`, group, data }] : [];
+        return data.length > 0 ? [{ name: CHART.flow(settings.groups[group]?.name, flow), group, data }] : [];
       });
     if (lines.length === 0) return undefined;
     // The score has limits on either side: 8 unless set.
     const far = Math.max(4, ...lines.flatMap(({ data }) => data.map(([, y]) => 4 * Math.ceil(Math.abs(y) / 4))));
     const marks = across(theme, [
       { y: 0, text: "" },
-      { y: 1, text: "above: Classic" },
+      { y: 1, text: SCORES.classic },
     ]);
     return {
       words: [...new Set(lines.map(({ group }) => group))].map((group) => {
         const of = lines.filter((line) => line.group === group).map(({ data }) => data[data.length - 1]?.[1] ?? 0);
         const now = of.reduce((x, y) => x + y, 0) / of.length;
-        const takes = now < 0 ? "an L4S queue" : now > 1 ? "a Classic queue" : "not sure";
         return {
-          text: `${settings.groups[group]?.name ?? "?"}: ${now.toFixed(1)}, ${takes}`,
+          text: SCORES.now(settings.groups[group]?.name, now),
           colour: colours[group] ?? theme.ink,
         };
       }),
@@ -603,7 +620,7 @@ export const scores: Plot = {
             ...(i === 0 ? marks : {}),
           }),
         ),
-        tooltip: tip(theme, ago, (y) => y.toFixed(2)),
+        tooltip: tip(theme, CHART.agoHovered, (y) => y.toFixed(2)),
       },
     };
   },

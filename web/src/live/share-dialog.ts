@@ -1,6 +1,7 @@
 // Takes the scenario along: as a link, as a file, as a command.
 
 import { el } from "../page/dom";
+import { SHARE } from "../words/live";
 import { freshId } from "./field";
 import { fragment, together } from "./share";
 import type { Store } from "./store";
@@ -8,28 +9,28 @@ import type { Store } from "./store";
 export function shareDialog(store: Store, session: string | undefined): void {
   const { settings } = store;
   if (settings === undefined) return;
-  const title = el("h2", { id: freshId() }, ["Share this scenario"]);
+  const title = el("h2", { id: freshId() }, [SHARE.title]);
   const said = el("p", { class: "about", role: "status" });
-  const link = copyable("A link to it as it stands now", "", said);
+  const link = copyable(SHARE.link, "", said);
   const watch = copyable(
-    "A link to this very session: all who open it see and turn the same",
+    SHARE.session,
     session === undefined ? "" : `${location.origin}${location.pathname}${together(session)}`,
     said,
   );
-  const command = copyable("A command that runs it", settings.command, said);
+  const command = copyable(SHARE.command, settings.command, said);
   const file = new Blob([settings.text], { type: "application/toml" });
   const address = URL.createObjectURL(file);
   const name = `${settings.name.replace(/[^\w-]+/g, "-") || "scenario"}.toml`;
-  const close = el("button", { type: "button" }, ["Close"]);
+  const close = el("button", { type: "button" }, [SHARE.close]);
   const dialog = el("dialog", { class: "share", "aria-labelledby": title.id }, [
     title,
     link.root,
     watch.root,
     command.root,
     el("p", {}, [
-      el("a", { class: "button", href: address, download: name }, [`Download ${name}`]),
+      el("a", { class: "button", href: address, download: name }, [SHARE.download(name)]),
       " ",
-      el("span", { class: "about" }, ["l4s run FILE accepts it."]),
+      el("span", { class: "about" }, [SHARE.accepted]),
     ]),
     el("div", { class: "end" }, [said, close]),
   ]);
@@ -46,7 +47,7 @@ export function shareDialog(store: Store, session: string | undefined): void {
       link.input.value = `${location.origin}${location.pathname}${hash}`;
     },
     (error: unknown) => {
-      said.textContent = `There is no link: ${String(error)}`;
+      said.textContent = SHARE.noLink(error);
     },
   );
 }
@@ -56,8 +57,8 @@ function copyable(label: string, value: string, said: HTMLElement): { root: HTML
   const input = el("input", { id, type: "text", readonly: "", spellcheck: "false" });
   input.value = value;
   input.addEventListener("focus", () => input.select());
-  const button = el("button", { type: "button" }, ["Copy"]);
-  button.setAttribute("aria-label", `Copy: ${label}`);
+  const button = el("button", { type: "button" }, [SHARE.copy]);
+  button.setAttribute("aria-label", SHARE.copyLabel(label));
   button.addEventListener("click", async () => {
     input.select();
     // Clipboards are for secure pages only: elsewhere the text is selected, ready to be copied.
@@ -65,7 +66,7 @@ function copyable(label: string, value: string, said: HTMLElement): { root: HTML
       () => true,
       () => document.execCommand("copy"),
     );
-    said.textContent = copied ? "Copied." : "Press Ctrl+C to copy.";
+    said.textContent = copied ? SHARE.copied : SHARE.notCopied;
   });
   return {
     root: el("div", { class: "copyable" }, [el("label", { for: id }, [label]), el("div", {}, [input, button])]),

@@ -1,5 +1,7 @@
 // A scenario as a link: its text, deflated, in the part of the address that no server sees.
 
+import { SHARE } from "../words/live";
+
 /** Longer text than this is not a scenario: a limit for a small link that expands. */
 const LONGEST = 1 << 20;
 
@@ -21,7 +23,7 @@ async function through(
     length += chunk.length;
     if (length > LONGEST) {
       await reader.cancel();
-      throw new Error("the link is too long");
+      throw new Error(SHARE.tooLong);
     }
     chunks.push(chunk);
   }

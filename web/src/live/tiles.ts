@@ -2,8 +2,8 @@
 
 import { lags } from "../data";
 import { el } from "../page/dom";
-import { queueName } from "../words/names";
-import { digits, percent, rate } from "../words/numbers";
+import { TILES } from "../words/live";
+import { percent, rate, steadyDelay } from "../words/numbers";
 import { groupNames } from "./colours";
 import { count, mean, quantile } from "./delays";
 import { laneOf, lastSeconds } from "./ring";
@@ -72,18 +72,18 @@ export class Tiles {
       const value = mean(counts);
       const high = quantile(greeting.delay_buckets, counts, 0.99);
       facts.push({
-        label: name === "Q" ? "Queueing delay" : `${queueName(name)} queueing delay`,
-        value: value === undefined ? "–" : delay(value),
-        about: high === undefined ? "empty" : `99 % below ${delay(high)}`,
+        label: TILES.delay(name),
+        value: value === undefined ? "–" : steadyDelay(value),
+        about: high === undefined ? TILES.empty : TILES.mostBelow(steadyDelay(high)),
         kind: name === "L" ? "l4s" : name === "C" ? "classic" : "single",
       });
     }
     const used = average(recent, this.lane, utilization);
     const drops = average(recent, this.lane, dropShare);
     facts.push({
-      label: "Link used",
+      label: TILES.used,
       value: used === undefined ? "–" : percent(used),
-      about: `${(drops ?? 0) > 0 ? percent(drops ?? 0) : "nothing"} dropped`,
+      about: TILES.dropped(drops ?? 0),
       kind: "",
     });
     const names = groupNames(settings);
@@ -95,7 +95,7 @@ export class Tiles {
     }));
     const total = rates.reduce((sum, { bps }) => sum + bps, 0);
     for (const { name, bps, goodput } of rates.filter(({ shown, bps: of }) => shown || of > 0).slice(0, 3)) {
-      facts.push({ label: `Rate ${name}`, value: rate(bps), about: aboutRate(bps, total, goodput), kind: "" });
+      facts.push({ label: TILES.rate(name), value: rate(bps), about: aboutRate(bps, total, goodput), kind: "" });
     }
     return facts;
   }
@@ -103,17 +103,9 @@ export class Tiles {
 
 /** The text below a rate: the goodput where that is far below it, else its share of all rates. */
 export function aboutRate(bps: number, total: number, goodput: number | undefined): string {
-  if (lags(bps, goodput)) return `goodput ${rate(goodput)}`;
-  return total > 0 ? `${percent(bps / total)} of the traffic` : "";
+  if (lags(bps, goodput)) return TILES.goodput(rate(goodput));
+  return total > 0 ? TILES.traffic(bps / total) : "";
 }
-
-/** A delay of two digits that does not jump in width. */
-const delay = (value: number): string =>
-  value < 0.095
-    ? `${digits(value * 1000, 2)} µs`
-    : value < 9.95
-      ? `${value.toPrecision(2)} ms`
-      : `${Math.round(value)} ms`;
 
 function set(element: HTMLElement, text: string): void {
   if (element.textContent !== text) element.textContent = text;

@@ -1,6 +1,7 @@
 // The way back: while frozen, a slider over the last minute and more.
 
 import { el } from "../page/dom";
+import { TIMELINE } from "../words/live";
 import { digits } from "../words/numbers";
 import { freshId } from "./field";
 import type { Store } from "./store";
@@ -14,14 +15,14 @@ export class Timeline {
     const id = freshId();
     this.input = el("input", { id, type: "range", min: "0", step: "1" });
     this.output = el("output", { for: id });
-    const live = el("button", { type: "button" }, ["Back to live"]);
+    const live = el("button", { type: "button" }, [TIMELINE.back]);
     live.addEventListener("click", () => store.live());
     this.input.addEventListener("input", () => store.step(Number(this.input.value)));
-    this.root = el("div", { class: "timeline", role: "group", "aria-label": "Past" }, [
-      el("label", { for: id }, ["Frozen at"]),
+    this.root = el("div", { class: "timeline", role: "group", "aria-label": TIMELINE.name }, [
+      el("label", { for: id }, [TIMELINE.label]),
       this.output,
       this.input,
-      el("span", { class: "hint" }, ["The session goes on. Arrow keys step, space returns."]),
+      el("span", { class: "hint" }, [TIMELINE.hint]),
       live,
     ]);
     this.root.hidden = true;
@@ -40,7 +41,7 @@ export class Timeline {
     const end = past.moments[past.moments.length - 1];
     if (shown === undefined || end === undefined) return;
     const ago = (end.at - shown.at) / 1000;
-    const words = `${digits(shown.state.time_s, 4)} s${ago < 0.03 ? "" : `, ${ago.toFixed(1)} s before`}`;
+    const words = TIMELINE.at(digits(shown.state.time_s, 4), ago);
     this.output.textContent = words;
     this.input.setAttribute("aria-valuetext", words);
     // A viewer who froze it with the space bar steps with the arrows.

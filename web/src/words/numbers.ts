@@ -11,6 +11,14 @@ export function digits(value: number, significant = 3): string {
 /** Milliseconds: `0.57 ms`. */
 export const ms = (value: number, significant = 2): string => `${digits(value, value >= 99.5 ? 3 : significant)} ms`;
 
+/** A delay in milliseconds, of two digits that do not jump in width: `3.0 ms`, `95 µs`. */
+export const steadyDelay = (value: number): string =>
+  value < 0.095
+    ? `${digits(value * 1000, 2)} µs`
+    : value < 9.95
+      ? `${value.toPrecision(2)} ms`
+      : `${Math.round(value)} ms`;
+
 /** A share as a percentage: `8.7 %`, `99.9 %`. */
 export const percent = (share: number, significant = 2): string =>
   `${digits(100 * share, share >= 0.0995 ? 3 : significant)} %`;

@@ -6,10 +6,11 @@ import { filled, jitterOf, LIFE_MS, layout, place, stride } from "../../src/live
 import { frameDelay } from "../../src/live/panorama";
 import { division, PLOTS, roundUp } from "../../src/live/plots";
 import type { PacketEvent } from "../../src/live/protocol";
-import { aboutPreset, full, lateness, pace, sentence, sentences } from "../../src/live/say";
+import { full, lateness, pace, sentence, sentences } from "../../src/live/say";
 import { decode, encode, fragment, fromFragment, fromTogether, together } from "../../src/live/share";
 import { nearest, steps } from "../../src/live/steps";
 import { themeOf } from "../../src/theme";
+import { aboutPreset } from "../../src/words/live";
 import { BUCKETS, bucket, lane, moment, settings, state } from "./sample";
 
 it("steps are round, grow in proportion, and hold both ends", () => {
