@@ -150,7 +150,10 @@ test("a link takes the scenario to another browser", async ({ page, browser }) =
 /** A scenario in an address, as anybody can make one. */
 const address = (text: string): string => `#s=${deflateRawSync(text).toString("base64url")}`;
 
-const SOMEBODYS = `link.rate = "7mbit"\n[[group]]\nname = "A"\ncc = "prague"\nrtt = "10ms"\n[[group]]\nname = "B"\ncc = "cubic"\nrtt = "10ms"\n`;
+const SOMEBODYS =
+  `link.rate = "7mbit"\n` +
+  `[[group]]\nname = "A"\ncc = "prague"\nrtt = "10ms"\n` +
+  `[[group]]\nname = "B"\ncc = "cubic"\nrtt = "10ms"\n`;
 
 test("a scenario in the address is shown, and does not run before a click", async ({ page }) => {
   const asked: string[] = [];

@@ -2,6 +2,7 @@
 // where on the x axis it stands (what the sweep varied).
 
 import type { Data, Delay, Folder, Run } from "./data";
+import { RUNS } from "./words/charts";
 import { aqmName, ccName, keyName, setting } from "./words/names";
 import { amount, quantity } from "./words/numbers";
 
@@ -74,7 +75,7 @@ export function lineNames(all: Item[]): Map<Run, string> {
   const several = new Set(all.map(({ folder }) => folder)).size > 1;
   const name = ({ run, folder }: Item): string => {
     const who = names.get(run) ?? "";
-    return several ? `${who} · ${folder.label}` : who;
+    return several ? RUNS.ofFolder(who, folder.label) : who;
   };
   return new Map(all.map((item) => [item.run, name(item)]));
 }
@@ -86,7 +87,7 @@ function whoNames(all: Item[]): Map<Run, string> {
   const candidates = (run: Run): string[] => {
     const name = aqmName(run.aqm);
     const label = sweptValue(run, "case") || whoValues(run).join(" ");
-    return [name, `${name} (${senders(run)})`, label === "" ? name : label];
+    return [name, RUNS.withSenders(name, senders(run)), label === "" ? name : label];
   };
   const owners = [0, 1, 2].map((i) => {
     const lines = new Map<string, Set<string>>();
@@ -127,7 +128,7 @@ export function runNames(all: Item[]): Map<Run, string> {
         const value = unit === "" ? number : `${number} ${unit}`;
         parts.push(key === "link.rate" ? value : `${keyName(key)} ${value}`);
       }
-      if (seeds) parts.push(`seed ${item.run.summary.seed}`);
+      if (seeds) parts.push(RUNS.seed(item.run.summary.seed));
       return [item.run, parts.join(", ")];
     }),
   );
@@ -249,8 +250,10 @@ export function layOut(all: Item[], choice: Choice): Axis {
     if (point === undefined) line.points.push({ condition, runs: [item.run] });
     else point.runs.push(item.run);
   }
-  const by = outer === undefined ? "" : `, grouped by ${keyName(outer.key)}`;
-  const name = inner.map(({ key }, i) => keyName(key) + (units[i] ? ` (${units[i]})` : "")).join(" : ") + by;
+  const name = RUNS.axis(
+    inner.map(({ key }, i) => RUNS.key(keyName(key), units[i] ?? "")),
+    outer === undefined ? undefined : keyName(outer.key),
+  );
   return {
     name,
     conditions: [...conditions.values()],

@@ -73,7 +73,8 @@ function framed(drawing: string, figure: Figure, paper: string, width: number, h
     // ECharts counts its charts; a picture must not depend on how many came before.
     .replace(/\bzr\d+-/g, `${figure.name}-`);
   return (
-    `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" role="img" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">\n` +
+    `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" role="img" ` +
+    `width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">\n` +
     `<title>${escapeHtml(figure.title)}</title>\n<desc>${escapeHtml(figure.note)}</desc>\n` +
     `<rect width="${width}" height="${height}" fill="${paper}"/>\n` +
     `<g transform="translate(${MARGIN} ${MARGIN})">\n${body}\n</g>\n</svg>\n`

@@ -8,6 +8,7 @@ import type { Figure, Word } from "../figure";
 import { base, columnsFor, gridOf, heading, tile, tipLine, xAxis, yAxis } from "../figure";
 import { groupName, type Item, runNames } from "../runs";
 import { type Theme, trafficColour } from "../theme";
+import { AXES, COMPLETION } from "../words/charts";
 import { digits, ms } from "../words/numbers";
 import { boxAt, type Drawn, decades, lineTip } from "./delay";
 import { dotsPath } from "./marks";
@@ -26,7 +27,7 @@ export function efficiencyOf(item: Item, group: string): number | undefined {
 /** `DCTCP 1.2×   Cubic 2.9×`: kinds of downloads and how far they are from ideal. */
 export const efficiencyWords = (theme: Theme, item: Item): Word[] =>
   [...new Set((item.run.summary.completion ?? []).map(({ group }) => group))].map((group) => ({
-    text: `${groupName(item.run, group)} ${digits(efficiencyOf(item, group) ?? 0)}×`,
+    text: COMPLETION.mean(groupName(item.run, group), efficiencyOf(item, group) ?? 0),
     colour: trafficColour(theme, item.run.traffic[group]),
     strong: true,
   }));
@@ -39,16 +40,17 @@ export function completion(drawn: Drawn[], all: Item[]): Figure {
   const most = Math.max(...downloads.map(({ every }) => every));
   const thinned =
     most > 1
-      ? ` One download in ${downloads.every(({ every }) => every === most) ? "" : "up to "}${most} is drawn, evenly over the run.`
+      ? COMPLETION.thinned(
+          most,
+          downloads.every(({ every }) => every === most),
+        )
       : "";
   const sizes = decades(downloads.flatMap(({ bytes }) => bytes));
   const times = decades(downloads.flatMap(({ ms, ideal }) => [...ms, ...ideal.map(([, time]) => time)]));
   return {
     name: "completion",
-    title: "How long each download took",
-    note:
-      "A dot per download, from before its SYN until its close, over its size; both logarithmic. The line is the theoretical time: handshake, request and the item at the full rate of the link, without a queue. The numbers are mean completion times over it." +
-      thinned,
+    title: COMPLETION.title,
+    note: COMPLETION.note + thinned,
     height: (width) => 330 * Math.ceil(drawn.length / columns(width)) + 10,
     option: (canvas) => {
       const { theme } = canvas;
@@ -65,7 +67,7 @@ export function completion(drawn: Drawn[], all: Item[]): Figure {
             gridIndex,
             min: sizes[0],
             max: sizes[1],
-            name: "size (KB)",
+            name: AXES.size,
             axisLabel: {
               color: theme.soft,
               fontSize: 11,
@@ -80,7 +82,7 @@ export function completion(drawn: Drawn[], all: Item[]): Figure {
             gridIndex,
             min: times[0],
             max: times[1],
-            name: gridIndex % columns(canvas.width) === 0 ? "ms" : "",
+            name: gridIndex % columns(canvas.width) === 0 ? AXES.ms : "",
             nameGap: 8,
             nameTextStyle: { color: theme.soft, fontSize: 11, align: "right", padding: [0, 6, 0, 0] },
             axisLabel: { color: theme.soft, fontSize: 11, fontFamily: theme.font, formatter: (v: number) => digits(v) },
@@ -101,8 +103,8 @@ export function completion(drawn: Drawn[], all: Item[]): Figure {
             const [size = 0, best = 0] = (Array.isArray(line?.value) ? line.value : []).map(Number);
             const item = drawn[line?.axisIndex ?? 0];
             return (
-              `<div style="margin-bottom:3px">${digits(size / 1000)} KB</div>` +
-              tipLine(theme.ink, "theoretical", ms(best, 3)) +
+              `<div style="margin-bottom:3px">${COMPLETION.hovered(size / 1000)}</div>` +
+              tipLine(theme.ink, COMPLETION.ideal, ms(best, 3)) +
               (item === undefined ? "" : around(theme, item, size))
             );
           },
@@ -116,14 +118,13 @@ export function completion(drawn: Drawn[], all: Item[]): Figure {
 const around = (theme: Theme, { run }: Item, size: number): string =>
   (run.summary.completion ?? [])
     .filter(({ bin_bytes: [from, to] }) => from <= size && size < to)
-    .map(({ group, bin_bytes, time_ms }) => {
-      const sizes = bin_bytes.map((bytes) => digits(bytes / 1000)).join(" to ");
-      return tipLine(
+    .map(({ group, bin_bytes: [from, to], time_ms }) =>
+      tipLine(
         trafficColour(theme, run.traffic[group]),
-        `${groupName(run, group)}, mean of ${sizes} KB`,
+        COMPLETION.around(groupName(run, group), [from / 1000, to / 1000]),
         ms(time_ms.mean, 3),
-      );
-    })
+      ),
+    )
     .join("");
 
 /** All downloads of a group as one path: thousands of elements would make the page slow. */
@@ -155,7 +156,7 @@ function ideals(theme: Theme, item: Drawn, lists: Downloads[], panel: number): S
   return [...rtts].map(
     ([rtt, list]): Series => ({
       type: "line",
-      name: rtts.size === 1 ? "theoretical" : `theoretical, RTT ${ms(rtt)}`,
+      name: rtts.size === 1 ? COMPLETION.ideal : COMPLETION.idealOf(rtt),
       xAxisIndex: panel,
       yAxisIndex: panel,
       data: list.ideal,

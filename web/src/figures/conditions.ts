@@ -7,7 +7,7 @@ import type { Figure } from "../figure";
 import { base, gridOf, legend, tipLine, tooltip, xAxis, yAxis } from "../figure";
 import { type Axis, type Condition, groupName, type Line, mean, meanValue } from "../runs";
 import { queueColour, type Theme, trafficColour } from "../theme";
-import { queueName } from "../words/names";
+import { AXES, CONDITIONS, TIP } from "../words/charts";
 import { digits, ms, percent, ratio } from "../words/numbers";
 import { decades } from "./delay";
 import { level, whisker } from "./marks";
@@ -46,9 +46,6 @@ const queuesOf = (line: Line): string[] => [
   ...new Set(line.points.flatMap(({ runs }) => runs.flatMap((run) => run.summary.queues.map((q) => q.name)))),
 ];
 
-const trackName = (line: Line, queue: string): string =>
-  queue === "Q" ? line.name : `${line.name} ${queueName(queue)}`;
-
 /** Colours of lines: by queue; a second line of the same colour takes a spare one. */
 function colours(lines: Line[]): (line: Line, queue: string) => (theme: Theme) => string {
   return (line, queue) => (theme) => {
@@ -74,7 +71,7 @@ function tracksOf(
   return axis.lines.flatMap((line) =>
     queuesOf(line).map(
       (queue): Track => ({
-        name: trackName(line, queue),
+        name: CONDITIONS.track(line.name, queue),
         colour: colour(line, queue),
         symbol: SYMBOLS[line.folder % SYMBOLS.length] ?? "circle",
         points: line.points.flatMap(({ condition, runs }) => {
@@ -97,7 +94,7 @@ function message(
     const value = of(points.map((p) => p.value));
     return value === undefined ? [] : [`${name} ${print(value)}`];
   });
-  return parts.length === 0 || parts.length > 5 ? `${what} per condition` : `${what}: ${parts.join(", ")}`;
+  return CONDITIONS.message(what, parts);
 }
 
 /** Delay: p1, mean and p99. */
@@ -112,13 +109,13 @@ function delay(axis: Axis): Quantity {
   return {
     name: "delay-conditions",
     title: message(
-      "Mean queueing delay",
+      CONDITIONS.delay.title,
       tracks,
       (values) => mean(values),
       (v) => ms(v),
     ),
-    note: "A dot is the mean, the line reaches from the 1st to the 99th percentile of packets. Logarithmic.",
-    unit: "ms",
+    note: CONDITIONS.delay.note,
+    unit: AXES.ms,
     tracks,
     log: true,
     range: decades(values, 0.01),
@@ -138,16 +135,16 @@ function signals(axis: Axis): Quantity {
       .map(
         (track): Track => ({
           ...track,
-          name: `${track.name} ${what === "mark" ? "marked" : "dropped"}`,
+          name: CONDITIONS.signals[what](track.name),
           hollow: what === "drop",
         }),
       );
   const tracks = [...pick("mark"), ...pick("drop")];
   return {
     name: "signal-conditions",
-    title: axis.alone ? "Packets marked and dropped" : "Packets marked and dropped per condition",
-    note: "Filled: share of forwarded packets that were marked. Hollow: share of arriving packets that were dropped. Nothing is drawn where it is zero. Logarithmic.",
-    unit: "%",
+    title: CONDITIONS.signals.title(axis.alone),
+    note: CONDITIONS.signals.note,
+    unit: AXES.percent,
     tracks,
     log: true,
     range: decades(
@@ -169,7 +166,7 @@ function ratios(axis: Axis, what: "window" | "rate"): Quantity {
   const colour = colours(axis.lines);
   const pick = (run: Run): number | undefined => {
     const found = Object.entries(run.summary.ratios ?? {}).find(([name]) => name.startsWith(`${what}_`));
-    if (found !== undefined) names.add(found[0].slice(what.length + 1).replace("_", " to "));
+    if (found !== undefined) names.add(CONDITIONS.ratio.groups(found[0].slice(what.length + 1)));
     return found?.[1];
   };
   const tracks = axis.lines.map((line): Track => {
@@ -186,20 +183,17 @@ function ratios(axis: Axis, what: "window" | "rate"): Quantity {
   });
   const values = tracks.flatMap(({ points }) => points.map((p) => p.value));
   const most = bound(Math.max(...values.map((v) => Math.max(v, 1 / v))));
-  const who = names.size === 1 ? ` of ${[...names][0]}` : "";
+  const groups = names.size === 1 ? [...names][0] : undefined;
   return {
     name: `${what}-ratio-conditions`,
     title: message(
-      `${what === "window" ? "Window" : "Rate"} ratio${who}${axis.alone ? "" : ", furthest from balance"}`,
+      CONDITIONS.ratio.title(CONDITIONS[what].title, groups, axis.alone),
       tracks,
       (list) => list.reduce((far, v) => (Math.abs(Math.log(v)) > Math.abs(Math.log(far)) ? v : far), 1),
       ratio,
     ),
-    note:
-      what === "window"
-        ? "Packets in flight of a flow of the first group over one of the second. The line at 1 is perfect balance."
-        : "Rate of a flow of the first group over one of the second. The line at 1 is equal shares.",
-    unit: "ratio",
+    note: CONDITIONS[what].note,
+    unit: CONDITIONS.ratio.unit,
     tracks: tracks.filter(({ points }) => points.length > 0),
     log: true,
     range: [1 / most, most],
@@ -246,9 +240,9 @@ function shares(axis: Axis): Quantity[] {
     .filter(({ tracks }) => tracks.some(({ points }) => points.length > 0))
     .map(({ line, tracks }) => ({
       name: `share-conditions-${slug(line.name)}`,
-      title: `${line.name}: ${shareWords(line.points.flatMap(({ runs }) => runs))}`,
-      note: "Rate of a flow over an equal share. A dot is the mean, the line reaches from the 1st to the 99th percentile of windows of one second. Logarithmic.",
-      unit: "share",
+      title: CONDITIONS.shares.title(line.name, shareWords(line.points.flatMap(({ runs }) => runs))),
+      note: CONDITIONS.shares.note,
+      unit: CONDITIONS.shares.unit,
       tracks,
       log: true,
       range,
@@ -277,13 +271,13 @@ function utilization(axis: Axis): Quantity {
   return {
     name: "utilization-conditions",
     title: message(
-      axis.alone ? "Utilization" : "Least utilization",
+      CONDITIONS.utilization.title(axis.alone),
       tracks,
       (values) => Math.min(...values),
       (v) => percent(v / 100),
     ),
-    note: "All bytes sent, over what the link could carry.",
-    unit: "%",
+    note: CONDITIONS.utilization.note,
+    unit: AXES.percent,
     tracks,
     log: false,
     range: [floor, 100],
@@ -461,9 +455,9 @@ function draw(quantity: Quantity, axis: Axis): Figure {
               low === high
                 ? tipLine(colour, track?.name ?? "", quantity.print(v))
                 : `<div style="margin-bottom:3px">${track?.name ?? ""}</div>` +
-                  tipLine(colour, "99th percentile", quantity.print(high)) +
-                  tipLine(colour, "mean", quantity.print(v)) +
-                  tipLine(colour, "1st percentile", quantity.print(low));
+                  tipLine(colour, TIP.high, quantity.print(high)) +
+                  tipLine(colour, TIP.mean, quantity.print(v)) +
+                  tipLine(colour, TIP.low, quantity.print(low));
             return `<div style="margin-bottom:3px;opacity:.75">${full.get(x) ?? ""}</div>${lines}`;
           },
         },

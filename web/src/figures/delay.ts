@@ -7,6 +7,7 @@ import { base, columnsFor, gridOf, heading, legend, tile, tipLine, tooltip, xAxi
 import type { Item } from "../runs";
 import { groupName, runNames } from "../runs";
 import { groupColour, queueColour, type Theme } from "../theme";
+import { AXES, DELAY } from "../words/charts";
 import { queueName } from "../words/names";
 import { digits, ms, percent, seconds } from "../words/numbers";
 
@@ -101,7 +102,7 @@ export const delayAxis = (theme: Theme, range: [number, number], gridIndex = 0, 
     gridIndex,
     min: range[0],
     max: range[1],
-    name: named ? "queueing delay (ms)" : "",
+    name: named ? AXES.delay : "",
     axisLabel: { color: theme.soft, fontSize: 11, fontFamily: theme.font, formatter: (v: number) => digits(v) },
   });
 
@@ -137,9 +138,7 @@ export function distribution(drawn: Drawn[], all: Item[], tail: boolean): Figure
   return {
     name: tail ? "delay-tail" : "delay-cdf",
     title: delayMessage(drawn),
-    note: tail
-      ? "Share of packets that waited longer than so long, both axes logarithmic: the tail, which interactive traffic feels. Lower left is better."
-      : "Share of packets that waited so long or less. The further left, the better; the steeper, the steadier.",
+    note: tail ? DELAY.tail : DELAY.distribution,
     height: (width) => (width < 560 ? 380 : 420),
     option: (canvas) => {
       const { theme } = canvas;
@@ -172,7 +171,7 @@ export function distribution(drawn: Drawn[], all: Item[], tail: boolean): Figure
         tooltip: lineTip(
           theme,
           (x) => ms(x, 3),
-          (y) => (tail ? `${percent(y / 100, 2)} wait longer` : percent(y / 100, 3)),
+          (y) => (tail ? DELAY.longer(y / 100) : percent(y / 100, 3)),
         ),
       };
       return option;
@@ -201,20 +200,18 @@ const tailAxis = (theme: Theme, drawn: Drawn[]) => ({
 
 /** `L4S queue 0.57 ms, Classic 15 ms; PIE 15 ms; FQ-CoDel 5.6 ms`, on average. */
 export function delayMessage(drawn: Item[]): string {
-  if (drawn.length > 4) return "Queueing delay of each run";
+  if (drawn.length > 4) return DELAY.each;
   const names = runNames(drawn);
   const several = new Set(drawn.map(({ run }) => run.aqm)).size < drawn.length;
   const parts = drawn.map((item) => {
     const queues = item.run.summary.queues.filter((queue) => queue.delay_ms !== undefined);
     const words = queues.map((queue) => {
-      const value = ms(queue.delay_ms?.mean ?? 0);
-      if (queue.name === "L") return `L4S queue ${value}`;
-      return queue.name === "C" ? `Classic ${value}` : value;
+      return DELAY.mean(queue.name, ms(queue.delay_ms?.mean ?? 0));
     });
     const single = queues.every((queue) => queue.name === "Q");
     return single || several ? `${names.get(item.run) ?? ""} ${words.join(", ")}` : words.join(", ");
   });
-  return parts.length === 0 ? "Queueing delay" : `${parts.join("; ")} on average`;
+  return DELAY.means(parts);
 }
 
 /** A line of delays over time. */
@@ -229,8 +226,8 @@ interface DelayLine {
 export function course(drawn: Drawn[], all: Item[]): Figure {
   const words = {
     name: "delay-time",
-    title: drawn.length === 1 ? delayMessage(drawn) : "Queueing delay over time",
-    note: "Mean delay of each queue in each interval, on a logarithmic axis. Left of the dashed line is the warm-up, which no statistic counts.",
+    title: drawn.length === 1 ? delayMessage(drawn) : DELAY.course,
+    note: DELAY.courseNote,
   };
   const lines = (theme: Theme, { run, curves }: Drawn): DelayLine[] =>
     curves.delay.map(({ queue, s, mean_ms }) => ({
@@ -250,8 +247,8 @@ export const programmed = (drawn: Drawn[]): Drawn[] =>
 export function programCourse(drawn: Drawn[], all: Item[]): Figure {
   const words = {
     name: "program-delay-time",
-    title: "Queueing delay of programs over time",
-    note: "Mean delay of the packets of each group with programs in each interval, whichever queue they were in, on a logarithmic axis. Packets below 200 B are left out.",
+    title: DELAY.programs,
+    note: DELAY.programsNote,
   };
   const lines = (theme: Theme, { run, curves }: Drawn): DelayLine[] =>
     (curves.program_delay ?? []).map(({ group, s, mean_ms }) => ({
@@ -327,7 +324,7 @@ function delayPanels(
             min: range[0],
             max: range[1],
             axisLabel: { color: theme.soft, fontSize: 11, fontFamily: theme.font, formatter: (v: number) => digits(v) },
-            name: i % columns(canvas.width) === 0 ? "ms" : "",
+            name: i % columns(canvas.width) === 0 ? AXES.ms : "",
             nameGap: 8,
             nameTextStyle: { color: theme.soft, fontSize: 11, align: "right", padding: [0, 6, 0, 0] },
           }),
@@ -355,7 +352,7 @@ export const timeAxis = (theme: Theme, gridIndex: number, end: number) =>
     gridIndex,
     min: 0,
     max: end,
-    name: "time (s)",
+    name: AXES.time,
     splitLine: { show: false },
     splitNumber: 5,
     axisLabel: {

@@ -5,6 +5,7 @@ import type { Figure } from "../figure";
 import { base, columnsFor, gridOf, heading, tile, tipLine, tooltip, xAxis, yAxis } from "../figure";
 import { groupName, type Item, runNames } from "../runs";
 import { trafficColour } from "../theme";
+import { AXES, EFFICIENCY, TIP } from "../words/charts";
 import { digits } from "../words/numbers";
 import { efficiencyWords } from "./completion";
 import { boxAt, decades } from "./delay";
@@ -29,8 +30,8 @@ export function efficiency(drawn: Item[], all: Item[]): Figure {
   const range = [least > 0.75 ? 0.75 : decades([least])[0], most] as const;
   return {
     name: "efficiency",
-    title: "How far downloads are from their theoretical time, by size",
-    note: "Completion time over that with the whole link and no queue: 1 is ideal. A dot is the mean of sizes from one bound to the next, a line reaches from the 1st to the 99th percentile. Logarithmic.",
+    title: EFFICIENCY.title,
+    note: EFFICIENCY.note,
     height: (width) => 280 * Math.ceil(drawn.length / columns(width)) + 10,
     option: (canvas) => {
       const { theme } = canvas;
@@ -80,7 +81,7 @@ export function efficiency(drawn: Item[], all: Item[]): Figure {
             gridIndex,
             min: -0.6,
             max: starts.length - 0.4,
-            name: "size from (KB)",
+            name: AXES.sizeFrom,
             splitLine: { show: false },
             axisLabel: {
               color: theme.soft,
@@ -97,7 +98,7 @@ export function efficiency(drawn: Item[], all: Item[]): Figure {
             gridIndex,
             min: range[0],
             max: range[1],
-            name: gridIndex % columns(canvas.width) === 0 ? "×" : "",
+            name: gridIndex % columns(canvas.width) === 0 ? AXES.times : "",
             nameGap: 8,
             nameTextStyle: { color: theme.soft, fontSize: 11, align: "right", padding: [0, 6, 0, 0] },
             axisLabel: {
@@ -119,10 +120,10 @@ export function efficiency(drawn: Item[], all: Item[]): Figure {
             ).map(Number);
             const colour = String(hover.color);
             return (
-              `<div style="margin-bottom:3px">${hover.seriesName ?? ""}, ${flows} downloads of ${kilo(from)} to ${kilo(to)} KB</div>` +
-              tipLine(colour, "99th percentile", `${digits(p99)}×`) +
-              tipLine(colour, "mean", `${digits(value)}×`) +
-              tipLine(colour, "1st percentile", `${digits(p1)}×`)
+              `<div style="margin-bottom:3px">${EFFICIENCY.hovered(hover.seriesName ?? "", flows, kilo(from), kilo(to))}</div>` +
+              tipLine(colour, TIP.high, `${digits(p99)}×`) +
+              tipLine(colour, TIP.mean, `${digits(value)}×`) +
+              tipLine(colour, TIP.low, `${digits(p1)}×`)
             );
           },
         },

@@ -7,8 +7,9 @@ import { base, gridOf, heading, yAxis } from "../figure";
 import type { Item } from "../runs";
 import { lineNames, senders } from "../runs";
 import { queueColour, type Theme } from "../theme";
+import { AXES, HEADLINE } from "../words/charts";
 import { queueName } from "../words/names";
-import { mbps, ms, percent, rate, seconds } from "../words/numbers";
+import { mbps, ms, percent, seconds } from "../words/numbers";
 import { boxAt, cdfLine, type Drawn, delayAxis, delayRange, endOf, lineTip, shareAxis, timeAxis } from "./delay";
 import { rateLines, rateTop, rateWords } from "./rates";
 
@@ -20,12 +21,12 @@ export function headlineMessage(drawn: Item[]): string {
   const names = lineNames(drawn);
   const dual = drawn.find(({ run }) => run.summary.queues.some((queue) => queue.name === "L"));
   const low = dual?.run.summary.queues.find((queue) => queue.name === "L")?.delay_ms;
-  if (dual === undefined || low === undefined) return "Queueing delay and rates, side by side";
+  if (dual === undefined || low === undefined) return HEADLINE.plain;
   const others = drawn.flatMap(({ run }) => {
     const only = run.summary.queues.find((queue) => queue.name === "Q")?.delay_ms;
-    return only === undefined ? [] : [`${ms(only.mean)} under ${names.get(run) ?? ""}`];
+    return only === undefined ? [] : [HEADLINE.other(only.mean, names.get(run) ?? "")];
   });
-  const first = `L4S packets wait ${ms(low.mean)} under ${names.get(dual.run) ?? ""}`;
+  const first = HEADLINE.l4s(low.mean, names.get(dual.run) ?? "");
   return [first, others.join(", ")].filter(Boolean).join("; ");
 }
 
@@ -35,14 +36,8 @@ function note(drawn: Item[]): string {
   if (run === undefined) return "";
   const flows = run.summary.groups.reduce((sum, group) => sum + group.flows, 0);
   const rtts = [...new Set(Object.values(run.base_rtt_ms))];
-  const rtt = rtts.length === 1 && rtts[0] !== undefined ? `, base RTT ${ms(rtts[0])}` : "";
   const programs = Object.values(run.traffic).includes("program");
-  const long = flows === 0 && programs ? "" : flows === 1 ? "One flow" : `${flows === 2 ? "Two" : flows} flows`;
-  const who = [long, programs ? (long === "" ? "Programs" : "programs") : ""].filter(Boolean).join(" and ");
-  return (
-    `${who} ${flows === 1 && !programs ? "has" : "share"} ${rate(run.summary.link.rate_bps)}${rtt}. ` +
-    "Above: share of packets that waited so long or less; the numbers are means. Beneath: the rate of each flow."
-  );
+  return HEADLINE.note(flows, programs, run.summary.link.rate_bps, rtts.length === 1 ? rtts[0] : undefined);
 }
 
 /** Heights in a column, from top to bottom. */
@@ -75,11 +70,7 @@ export function headline(drawn: Drawn[]): Figure {
       });
       const range = delayRange(drawn);
       const rates = rateTop(drawn);
-      const delayTip = lineTip(
-        theme,
-        (x) => `${ms(x, 3)} or less`,
-        (y) => percent(y / 100, 3),
-      );
+      const delayTip = lineTip(theme, HEADLINE.hovered, (y) => percent(y / 100, 3));
       const rateTip = lineTip(theme, seconds, mbps);
       return {
         ...base(theme),
@@ -103,7 +94,7 @@ export function headline(drawn: Drawn[]): Figure {
             min: 0,
             max: rates,
             splitNumber: 2,
-            name: i % across === 0 ? "Mb/s" : "",
+            name: i % across === 0 ? AXES.mbps : "",
             nameGap: 8,
             nameTextStyle: { color: theme.soft, fontSize: 11, align: "right", padding: [0, 6, 0, 0] },
           }),

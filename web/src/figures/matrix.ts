@@ -7,8 +7,8 @@ import type { Box, Figure } from "../figure";
 import { base, gridOf, heading, tipLine, tooltip, xAxis, yAxis } from "../figure";
 import { groupName, type Item, type Key, lineNames, mean, sweptValue, variedKeys } from "../runs";
 import { type Theme, trafficColour } from "../theme";
+import { MATRIX, SHARES } from "../words/charts";
 import { setting } from "../words/names";
-import { digits, ms } from "../words/numbers";
 import { decades } from "./delay";
 import { linesPath } from "./marks";
 import { shareOf, shareWords, slug } from "./shares";
@@ -97,8 +97,8 @@ function rates(matrix: Matrix): Content {
   const seconds = Math.max(...runs.map((run) => run.summary.engine.virtual_s));
   return {
     name: `rate-matrix-${slug(matrix.name)}`,
-    title: `${matrix.name}: ${shareWords(runs)}`,
-    note: `A cell per mix, a thin line per flow: its rate over ${digits(seconds)} s from left to right, from 0 to twice an equal share of the link. The grey line is the equal share; what is above twice is cut.`,
+    title: MATRIX.ratesTitle(matrix.name, shareWords(runs)),
+    note: MATRIX.ratesNote(seconds),
     lines: ({ share }) =>
       share.map((line) => line.map((v, i) => (v === null ? null : [(i + 0.5) / line.length, Math.min(v / 200, 1)]))),
     width: 0.9,
@@ -110,7 +110,7 @@ function rates(matrix: Matrix): Content {
     ],
     say: ({ run }, group) => {
       const share = run.summary.groups.filter(({ name }) => name === group).map(shareOf)[0];
-      return share && `${digits(share.value)}× an equal share`;
+      return share && SHARES.one(share.value);
     },
   };
 }
@@ -122,12 +122,16 @@ function delays(matrix: Matrix, [low, high]: [number, number]): Content {
   const delayOf = (run: Run, group: string) => run.summary.groups.find(({ name }) => name === group)?.delay_ms;
   const parts = groupsOf(matrix).flatMap((group) => {
     const value = mean(matrix.cells.map(({ run }) => delayOf(run, group)?.mean));
-    return value === undefined ? [] : [`${nameOf(matrix, group)} ${ms(value)}`];
+    return value === undefined ? [] : [MATRIX.delay(nameOf(matrix, group), value)];
   });
   return {
     name: `delay-matrix-${slug(matrix.name)}`,
-    title: `${matrix.name}: mean queueing delay of ${parts.join(", ")} over all mixes`,
-    note: `A cell per mix: the share of each kind's packets, from 0 to 100 % upwards, that waited so long or less, from ${digits(low)} to ${digits(high)} ms, logarithmic${inner.length > 0 ? `; upright lines at ${inner.map((i) => digits(low * 10 ** i)).join(", ")} ms` : ""}. The further left, the better.`,
+    title: MATRIX.delaysTitle(matrix.name, parts),
+    note: MATRIX.delaysNote(
+      low,
+      high,
+      inner.map((i) => low * 10 ** i),
+    ),
     lines: ({ delay_ms }) => {
       const curve = delay_ms.map((v, i): [number, number] => [place(v), (i + 0.5) / delay_ms.length]);
       const [first, last] = [curve[0], curve[curve.length - 1]];
@@ -140,7 +144,7 @@ function delays(matrix: Matrix, [low, high]: [number, number]): Content {
     ]),
     say: ({ run }, group) => {
       const delay = delayOf(run, group);
-      return delay && `${ms(delay.mean, 3)}, 99th percentile ${ms(delay.p99, 3)}`;
+      return delay && MATRIX.hovered(delay.mean, delay.p99);
     },
   };
 }
@@ -193,10 +197,10 @@ function draw(matrix: Matrix, content: Content): Figure {
           28,
         ),
         grid: gridOf(box),
-        xAxis: xAxis(theme, { ...axis(across, last[0]), name: `flows of ${nameOf(matrix, groups[0] ?? "")}` }),
+        xAxis: xAxis(theme, { ...axis(across, last[0]), name: MATRIX.flows(nameOf(matrix, groups[0] ?? "")) }),
         yAxis: yAxis(theme, {
           ...axis(up, last[1]),
-          name: `flows of ${nameOf(matrix, groups[1] ?? "")}`,
+          name: MATRIX.flows(nameOf(matrix, groups[1] ?? "")),
           nameLocation: "middle",
           nameGap: 30,
           nameRotate: 90,

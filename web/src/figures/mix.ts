@@ -17,8 +17,9 @@ import {
   variedKeys,
 } from "../runs";
 import { queueColour, type Theme, trafficColour } from "../theme";
+import { MIX } from "../words/charts";
 import { queueName } from "../words/names";
-import { digits, ms, percent } from "../words/numbers";
+import { digits, inRange, ms, percent } from "../words/numbers";
 import { conditionAxes } from "./conditions";
 import { decades } from "./delay";
 import { bar, level, whisker } from "./marks";
@@ -27,6 +28,8 @@ import { shareOf, shareWords, slug } from "./shares";
 /** The values of one colour at every mix. */
 interface Track {
   name: string;
+  /** Its queue by name: what a heading calls all tracks of it. */
+  queue?: string;
   colour(theme: Theme): string;
   hollow?: boolean;
   of(runs: Run[]): Value | undefined;
@@ -62,12 +65,13 @@ const groupTracks = (line: Line): Track[] =>
       of: (runs) => meanValue(runs.map((run) => run.summary.groups.filter((g) => g.name === name).map(shareOf)[0])),
     }));
 
-function queueTracks(line: Line, suffix: string, of: (queue: Queue) => Value | undefined): Track[] {
+function queueTracks(line: Line, call: (queue: string) => string, of: (queue: Queue) => Value | undefined): Track[] {
   const names = new Set(
     line.points.flatMap(({ runs }) => runs.flatMap((run) => run.summary.queues.map((q) => q.name))),
   );
   return [...names].map((name) => ({
-    name: queueName(name) + suffix,
+    name: call(queueName(name)),
+    queue: queueName(name),
     colour: (theme) => queueColour(theme, line.sample, name),
     of: (runs) => meanValue(runs.map((run) => run.summary.queues.filter((q) => q.name === name).map(of)[0])),
   }));
@@ -79,7 +83,7 @@ const signal = (share: number | undefined): Value | undefined =>
 /** The parts of a line, without their ranges. */
 const partsOf = (line: Line): Omit<Part, "range">[] => [
   {
-    title: "Rate per flow, of an equal share",
+    title: MIX.rates,
     mark: "bars",
     log: false,
     level: 1,
@@ -87,19 +91,23 @@ const partsOf = (line: Line): Omit<Part, "range">[] => [
     print: (v) => `${digits(v)}×`,
   },
   {
-    title: "Queueing delay (ms)",
+    title: MIX.delay,
     mark: "whiskers",
     log: true,
-    tracks: queueTracks(line, "", ({ delay_ms }) => delayValue(delay_ms)),
+    tracks: queueTracks(
+      line,
+      (queue) => queue,
+      ({ delay_ms }) => delayValue(delay_ms),
+    ),
     print: (v) => ms(v, 3),
   },
   {
-    title: "Utilization (%)",
+    title: MIX.utilization,
     mark: "bars",
     log: false,
     tracks: [
       {
-        name: "link",
+        name: MIX.link,
         colour: (theme) => theme.udp,
         of: (runs) => plain(100 * (mean(runs.map((run) => run.summary.link.utilization)) ?? 0)),
       },
@@ -107,12 +115,12 @@ const partsOf = (line: Line): Omit<Part, "range">[] => [
     print: (v) => percent(v / 100, 4),
   },
   {
-    title: "Marked and dropped (%)",
+    title: MIX.signals,
     mark: "dots",
     log: true,
     tracks: [
-      ...queueTracks(line, " marked", ({ mark }) => signal(mark)),
-      ...queueTracks(line, " dropped", ({ drop }) => signal(drop)).map((track) => ({ ...track, hollow: true })),
+      ...queueTracks(line, MIX.marked, ({ mark }) => signal(mark)),
+      ...queueTracks(line, MIX.dropped, ({ drop }) => signal(drop)).map((track) => ({ ...track, hollow: true })),
     ],
     print: (v) => percent(v / 100, 3),
   },
@@ -171,8 +179,8 @@ function draw(line: Line, parts: Part[], axis: Axis): Figure {
   const slot = Math.max(12, 8 * groupTracks(line).length, longest * 6 + 2);
   return {
     name: `mix-${slug(line.name)}`,
-    title: `${line.name}, mix by mix: ${shareWords(line.points.flatMap(({ runs }) => runs))}`,
-    note: "Bars and dots are means; lines reach from the 1st to the 99th percentile, of flows above and of packets beneath it. Filled dots: marked; hollow: dropped; nothing where it is zero.",
+    title: MIX.title(line.name, shareWords(line.points.flatMap(({ runs }) => runs))),
+    note: MIX.note,
     sweep: true,
     minWidth: Math.min(4000, Math.round((axis.end + 1.2) * slot + LEFT + 20)),
     height: () => HEIGHT,
@@ -263,7 +271,7 @@ function draw(line: Line, parts: Part[], axis: Axis): Figure {
             if (owner === undefined) return "";
             const { part, track } = owner;
             const where = axis.conditions.find((c) => c.x === x)?.full ?? "";
-            const value = low === high ? part.print(v) : `${part.print(v)} (${part.print(low)} to ${part.print(high)})`;
+            const value = low === high ? part.print(v) : inRange(v, low, high, part.print);
             return `<div style="margin-bottom:3px;opacity:.75">${where}</div>${tipLine(track.colour(theme), track.name, value)}`;
           },
         },
@@ -275,5 +283,5 @@ function draw(line: Line, parts: Part[], axis: Axis): Figure {
 /** The names of a part's tracks in their colours, where there are several; one for both dots of a queue. */
 function words(theme: Theme, part: Part): Word[] {
   const named = part.tracks.length === 1 ? [] : part.tracks.filter(({ hollow }) => hollow !== true);
-  return named.map(({ name, colour }) => ({ text: name.replace(/ marked$/, ""), colour: colour(theme), strong: true }));
+  return named.map(({ name, queue, colour }) => ({ text: queue ?? name, colour: colour(theme), strong: true }));
 }

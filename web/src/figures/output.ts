@@ -4,6 +4,7 @@ import type { Series } from "../chart";
 import type { Figure } from "../figure";
 import { groupName, type Item } from "../runs";
 import { groupColour, type Theme } from "../theme";
+import { OUTPUT } from "../words/charts";
 import { type Drawn, warmupMark } from "./delay";
 import { ratePanels } from "./rates";
 
@@ -14,8 +15,8 @@ export const overloaded = (drawn: Drawn[]): Drawn[] => drawn.filter(({ curves })
 export function output(drawn: Drawn[], all: Item[]): Figure {
   const words = {
     name: "output-time",
-    title: "What the link carries over time, by sender",
-    note: "Rates stacked on each other: all flows of a group together, and the unresponsive ones. The numbers are means per flow. Left of the dashed line is the warm-up.",
+    title: OUTPUT.title,
+    note: OUTPUT.note,
   };
   const link = Math.max(...drawn.map(({ run }) => run.summary.link.rate_bps / 1e6));
   return ratePanels(words, drawn, all, { max: link, interval: link / 4 }, areas);

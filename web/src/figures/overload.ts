@@ -18,8 +18,9 @@ import {
   variedKeys,
 } from "../runs";
 import { queueColour, type Theme, themeOf, trafficColour } from "../theme";
-import { codepoint, queueName, setting } from "../words/names";
-import { amount, digits, mbps, ms, percent, quantity, ratio } from "../words/numbers";
+import { OVERLOAD } from "../words/charts";
+import { codepoint, queueName, setting, UDP } from "../words/names";
+import { amount, digits, inRange, mbps, ms, percent, quantity, ratio } from "../words/numbers";
 import { decades } from "./delay";
 import { bar, level, whisker } from "./marks";
 
@@ -53,7 +54,7 @@ export function columnsOf(all: Item[]): { rates: string[]; columns: Column[] } |
 
 /** `UDP ECT(0)`; another key by its name. */
 const said = (key: string, value: string): string =>
-  /^udp\.[^.]+\.ecn$/.test(key) ? `UDP ${codepoint(value)}` : setting(key, value);
+  /^udp\.[^.]+\.ecn$/.test(key) ? OVERLOAD.ecn(codepoint(value)) : setting(key, value);
 
 /** The figure, where the sweep is one over UDP rates. */
 export function overload(all: Item[]): Figure[] {
@@ -63,8 +64,8 @@ export function overload(all: Item[]): Figure[] {
   return [
     {
       name: "overload",
-      title: "What an unresponsive sender leaves to the others, the faster it sends",
-      note: "From the top: output of the link by sender, stacked; window of a flow of the first group over one of the second; packets marked (filled) and dropped (hollow), nothing where it is zero; queueing delay, mean and 1st to 99th percentile.",
+      title: OVERLOAD.title,
+      note: OVERLOAD.note,
       sweep: true,
       minWidth: LEFT + columns.length * (GAP + Math.max(136, ...columns.map(headingWidth))),
       height: () => 760,
@@ -79,7 +80,6 @@ const GAP = 14;
 const HEADING = 80;
 /** Heights of the four rows, as shares of the space without headings. */
 const ROWS = [0.34, 0.18, 0.22, 0.26];
-const TITLES = ["Link output (Mb/s)", "Window ratio", "Marked, dropped (%)", "Queueing delay (ms)"];
 
 function boxes(canvas: Canvas, count: number): Box[][] {
   const width = (canvas.width - LEFT - 6) / count;
@@ -131,7 +131,7 @@ function tracksOf(theme: Theme, column: Column): Track[][] {
     }),
   );
   const window: Track = {
-    name: "window ratio",
+    name: OVERLOAD.ratio,
     colour: theme.ink,
     values: over(
       column,
@@ -142,7 +142,7 @@ function tracksOf(theme: Theme, column: Column): Track[][] {
   const signals = (["mark", "drop"] as const).flatMap((what) =>
     queues(column).map(
       (name): Track => ({
-        name: `${queueName(name)} ${what === "mark" ? "marked" : "dropped"}`,
+        name: what === "mark" ? OVERLOAD.marked(name) : OVERLOAD.dropped(name),
         colour: queueColour(theme, sample, name),
         hollow: what === "drop",
         values: over(column, (run) => 100 * (queue(run, name)?.[what] ?? 0)).filter(({ value }) => value > 0),
@@ -241,7 +241,7 @@ function draw(canvas: Canvas, rates: string[], columns: Column[]): Option {
         const title = heading(theme, rows[0]?.[c] as Box, nameLines(column).join("\n"), words(theme, column), HEADING);
         return { ...title, textStyle: { ...title.textStyle, lineHeight: 17 } };
       }),
-      ...TITLES.map(
+      ...OVERLOAD.rows.map(
         (text, r): Title => ({
           text,
           left: 0,
@@ -259,7 +259,7 @@ function draw(canvas: Canvas, rates: string[], columns: Column[]): Option {
         min: -0.6,
         max: rates.length - 0.4,
         splitLine: { show: false },
-        name: row === 3 ? "UDP (Mb/s)" : "",
+        name: row === 3 ? OVERLOAD.axis : "",
         axisLabel: {
           show: row === 3,
           color: theme.soft,
@@ -295,9 +295,12 @@ function draw(canvas: Canvas, rates: string[], columns: Column[]): Option {
         const [x = 0, , low = 0, high = 0, value = 0] = (Array.isArray(hover.value) ? hover.value : []).map(Number);
         const track = owners[hover.seriesIndex ?? 0];
         if (track === undefined) return "";
-        const range = low === high ? "" : ` (${track.print(low)} to ${track.print(high)})`;
+        const said = low === high ? track.print(value) : inRange(value, low, high, track.print);
         const rate = amount(rates[Math.round(x)] ?? "");
-        return `<div style="margin-bottom:3px;opacity:.75">UDP at ${rate}</div>${tipLine(track.colour, track.name, track.print(value) + range)}`;
+        return (
+          `<div style="margin-bottom:3px;opacity:.75">${OVERLOAD.hovered(rate)}</div>` +
+          tipLine(track.colour, track.name, said)
+        );
       },
     },
   };
@@ -306,7 +309,7 @@ function draw(canvas: Canvas, rates: string[], columns: Column[]): Option {
 /** The senders of a column in their colours. */
 const words = (theme: Theme, { sample }: Column): Word[] =>
   sample.summary.groups.map(({ name, cc }) => ({
-    text: cc === "udp" ? "UDP" : groupName(sample, name),
+    text: cc === "udp" ? UDP : groupName(sample, name),
     colour: trafficColour(theme, sample.traffic[name]),
   }));
 

@@ -6,7 +6,8 @@ import { base, columnsFor, gridOf, heading, tile, yAxis } from "../figure";
 import type { Item } from "../runs";
 import { groupName, runNames } from "../runs";
 import { groupColour, type Theme } from "../theme";
-import { mbps, rate, seconds } from "../words/numbers";
+import { AXES, RATES } from "../words/charts";
+import { mbps, seconds } from "../words/numbers";
 import { boxAt, type Drawn, endOf, lineTip, timeAxis, warmupMark } from "./delay";
 
 /** `DCTCP 24 Mb/s   Cubic 15 Mb/s`: a panel's lines and their mean rates per flow. */
@@ -16,7 +17,7 @@ export function rateWords(theme: Theme, item: Item): Word[] {
     .filter((group) => group.flows > 0 || item.run.traffic[group.name] === "program")
     .slice(0, 3)
     .map((group) => ({
-      text: `${groupName(item.run, group.name)} ${group.flows > 1 ? `${group.flows} × ` : ""}${rate(group.rate_per_flow_bps ?? group.rate_bps)}`,
+      text: RATES.mean(groupName(item.run, group.name), group.flows, group.rate_per_flow_bps ?? group.rate_bps),
       colour: groupColour(theme, item.run, group.name),
       strong: true,
     }));
@@ -44,9 +45,12 @@ export const rateLines = (theme: Theme, item: Drawn, panel: number, width = 1.5)
     const flows = item.run.summary.groups.find((group) => group.name === line.group)?.flows ?? 1;
     const programs = (item.curves.program_delay ?? []).some(({ group }) => group === line.group);
     const together = line.flow === undefined && (flows > 1 || (programs && flows > 0));
-    const name =
-      groupName(item.run, line.group) +
-      (together ? " together" : line.flow !== undefined && flows > 1 ? ` #${line.flow}` : "");
+    const group = groupName(item.run, line.group);
+    const name = together
+      ? RATES.together(group)
+      : line.flow !== undefined && flows > 1
+        ? RATES.flow(group, line.flow)
+        : group;
     const thin = item.curves.rate.length > 6;
     const drawn = (of: string, mbps: (number | null)[], dash: object): Series => ({
       type: "line",
@@ -62,7 +66,7 @@ export const rateLines = (theme: Theme, item: Drawn, panel: number, width = 1.5)
     });
     return [
       { ...drawn(name, line.mbps, {}), ...(i === 0 ? warmupMark(theme, item.curves.warmup_s) : {}) },
-      ...(line.goodput_mbps === undefined ? [] : [drawn(`${name}, goodput`, line.goodput_mbps, { type: [4, 3] })]),
+      ...(line.goodput_mbps === undefined ? [] : [drawn(RATES.goodput(name), line.goodput_mbps, { type: [4, 3] })]),
     ];
   });
 
@@ -72,8 +76,8 @@ export function rates(drawn: Drawn[], all: Item[]): Figure {
   const programs = drawn.some(({ curves }) => (curves.program_delay ?? []).length > 0);
   const words = {
     name: "rate-time",
-    title: "Rate of each flow over time",
-    note: `Bytes on the wire that left the bottleneck, per flow. Equal heights mean equal shares.${programs ? " The flows of a group's programs are one line." : ""}${goodput ? " Dashed: goodput, where it is far below the rate." : ""}`,
+    title: RATES.title,
+    note: RATES.note(programs, goodput),
   };
   return ratePanels(words, drawn, all, { max: rateTop(drawn), splitNumber: 4 }, rateLines);
 }
@@ -107,7 +111,7 @@ export function ratePanels(
             gridIndex: i,
             min: 0,
             ...axis,
-            name: i % columns(canvas.width) === 0 ? "Mb/s" : "",
+            name: i % columns(canvas.width) === 0 ? AXES.mbps : "",
             nameGap: 8,
             nameTextStyle: { color: theme.soft, fontSize: 11, align: "right", padding: [0, 6, 0, 0] },
           }),

@@ -9,6 +9,7 @@ import type { Look } from "../lights/data";
 import { PAINTS } from "../lights/glyphs";
 import { groupName, type Item, runNames } from "../runs";
 import { type Theme, trafficColour } from "../theme";
+import { SCORES } from "../words/charts";
 import { digits, ms, seconds } from "../words/numbers";
 import { boxAt, type Drawn, endOf, lineTip, timeAxis } from "./delay";
 
@@ -31,9 +32,7 @@ interface Quantity {
 const QUANTITIES: Quantity[] = [
   {
     name: "score-time",
-    title: "Is the queue a Classic one? The score over time",
-    note: "From 1 up a flow takes the queue for a Classic one, at 0 and below for an L4S one, and changes over in between. Green: what the queue is; amber, red: what it is not, which costs the flow, or others.",
-    unit: "score",
+    ...SCORES.score,
     of: ({ score }) => score,
     levels: [0, 1],
     judged: true,
@@ -42,9 +41,7 @@ const QUANTITIES: Quantity[] = [
   },
   {
     name: "depth-time",
-    title: "Queue as the sender makes it out",
-    note: "Smoothed RTT over the lowest one. From 2 ms up it speaks for a Classic queue.",
-    unit: "ms",
+    ...SCORES.depth,
     of: ({ depth_ms }) => depth_ms,
     levels: [2],
     range: [0, 4],
@@ -52,9 +49,7 @@ const QUANTITIES: Quantity[] = [
   },
   {
     name: "deviation-time",
-    title: "How much the RTT varies",
-    note: "Mean deviation of the smoothed RTT. From 0.75 ms up it speaks for a Classic queue.",
-    unit: "ms",
+    ...SCORES.deviation,
     of: ({ mdev_ms }) => mdev_ms,
     levels: [0.75],
     range: [0, 1.5],

@@ -2,7 +2,7 @@
 
 import type { Group, Run, Spread } from "../data";
 import type { Value } from "../runs";
-import { digits } from "../words/numbers";
+import { SHARES } from "../words/charts";
 
 /** The rate of a group's flows over an equal share, with the ends of a spread of its rates. */
 function share(group: Group, spread: Spread | undefined): Value | undefined {
@@ -21,8 +21,8 @@ export const shareOverTime = (group: Group): Value | undefined => share(group, g
 /** `flows of a kind get 0.6 to 1.8 times an equal share`, from the least to the most. */
 export function shareWords(runs: Run[]): string {
   const shares = runs.flatMap((run) => run.summary.groups.flatMap((group) => shareOf(group)?.value ?? []));
-  if (shares.length === 0) return "rates of flows";
-  return `flows of a kind get ${digits(Math.min(...shares), 2)} to ${digits(Math.max(...shares), 2)} times an equal share`;
+  if (shares.length === 0) return SHARES.none;
+  return SHARES.range(Math.min(...shares), Math.max(...shares));
 }
 
 /** A name for files, of letters, digits and dashes. */

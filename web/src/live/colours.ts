@@ -3,7 +3,7 @@
 
 import type { Traffic } from "../data";
 import { type Theme, trafficColour } from "../theme";
-import { ccName } from "../words/names";
+import { ccName, groupOf, UDP } from "../words/names";
 import type { GroupSettings, Settings } from "./protocol";
 
 const SCALABLE = new Set(["prague", "dctcp", "bbr2", "bbr3"]);
@@ -31,10 +31,10 @@ export function groupColours(theme: Theme, settings: Settings): string[] {
 
 /** `A · Prague`: names of groups, then of UDP sources. */
 export const groupNames = (settings: Settings): string[] => [
-  ...settings.groups.map(
-    (group) => `${group.name} · ${ccName(group.cc, group.ecn === "classic" && group.cc !== "prague")}`,
+  ...settings.groups.map((group) =>
+    groupOf(group.name, ccName(group.cc, group.ecn === "classic" && group.cc !== "prague")),
   ),
-  ...settings.udp.map((udp) => `${udp.name} · UDP`),
+  ...settings.udp.map((udp) => groupOf(udp.name, UDP)),
 ];
 
 /** L and C by name, a single queue by its discipline. */

@@ -3,7 +3,7 @@
 import { el } from "../page/dom";
 import { themeOf } from "../theme";
 import { CONTROLS } from "../words/live";
-import { aqmName, ccName, codepoint } from "../words/names";
+import { aqmName, ccName } from "../words/names";
 import { ms, rate } from "../words/numbers";
 import { groupColours } from "./colours";
 import { type Control, choice, Field, freshId, ROW, type Send, select, slider, tick } from "./field";
@@ -197,7 +197,7 @@ export class Controls {
           ),
           select(
             CONTROLS.ecn,
-            () => ECN.map((word) => [word, word === "ce" ? "CE" : codepoint(word)]),
+            () => ECN.map((word) => [word, CONTROLS.codepoint(word)]),
             () => now().ecn,
             (word) => keys.udpEcn(name, word),
             this.send,

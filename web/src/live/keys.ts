@@ -1,5 +1,6 @@
 // A control is a `--set`: the keys of controls, and values as text that `--set` takes.
 
+import { CONTROLS } from "../words/live";
 import type { Keys, Kind, Param } from "./protocol";
 
 /** A number without an exponent and without a tail of zeros. */
@@ -63,8 +64,8 @@ export function shown(param: Param, value: unknown): string {
 
 /** The unit beside a field. */
 export function unitOf(param: Param): string {
-  if (param.type === "time") return "ms";
-  if (param.type === "packets") return "packets";
+  if (param.type === "time") return CONTROLS.ms;
+  if (param.type === "packets") return CONTROLS.packets;
   return param.unit ?? "";
 }
 

@@ -5,7 +5,7 @@
 import { el } from "../page/dom";
 import { type Theme, themeOf } from "../theme";
 import { NETWORK } from "../words/live";
-import { ccName } from "../words/names";
+import { ccName, UDP } from "../words/names";
 import { ms, rate } from "../words/numbers";
 import { groupColours, queueHue } from "./colours";
 import { calm } from "./motion";
@@ -229,7 +229,7 @@ export class Network {
         name,
         below: narrow ? "" : flows > 1 ? `${flows} × ${ccName(cc, false)}` : ccName(cc, false),
       })),
-      ...settings.udp.map(({ name }) => ({ name, below: narrow ? "" : NETWORK.udp })),
+      ...settings.udp.map(({ name }) => ({ name, below: narrow ? "" : UDP })),
     ];
     names.forEach(({ name, below }, i) => {
       const server = at.servers[i];

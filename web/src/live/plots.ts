@@ -184,7 +184,7 @@ const delayX = (scene: Scene, top: number) =>
     min: scene.log ? LOG_FLOOR : 0,
     max: top,
     ...(scene.log ? {} : { interval: division(top) }),
-    axisLabel: label(scene.theme, (v) => `${digits(v)}${v === top ? " ms" : ""}`),
+    axisLabel: label(scene.theme, (v) => CHART.delayTick(v, v === top)),
   });
 
 /** Where a logarithmic delay axis begins, in ms: shorter waits are the time of a packet or two. */
@@ -289,7 +289,7 @@ export const delays: Plot = {
           min: scene.log ? 0.1 : 0,
           max: top,
           ...(scene.log ? {} : { interval: division(top) }),
-          axisLabel: label(scene.theme, (v) => `${digits(v)}${v === top ? " ms" : ""}`),
+          axisLabel: label(scene.theme, (v) => CHART.delayTick(v, v === top)),
         }),
         series: lines.map(({ name, data }) =>
           lineOf(

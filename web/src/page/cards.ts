@@ -4,7 +4,7 @@
 import { echarts } from "../chart";
 import type { Figure } from "../figure";
 import { type Mode, themeOf } from "../theme";
-import { NUMBERS, TABLE } from "../words/report";
+import { CARDS, NUMBERS, TABLE } from "../words/report";
 import { el } from "./dom";
 import { numbers, numberTable } from "./numbers";
 
@@ -32,9 +32,9 @@ const isTail = (name: string): boolean => name === "delay-tail";
 
 export class Cards {
   /** Charts of single runs. */
-  readonly curves = el("section", { class: "cards", "aria-label": "Runs" });
+  readonly curves = el("section", { class: "cards", "aria-label": CARDS.runs });
   /** Charts over the conditions of a sweep. */
-  readonly conditions = el("section", { class: "cards", "aria-label": "Conditions" });
+  readonly conditions = el("section", { class: "cards", "aria-label": CARDS.conditions });
   private readonly cards = new Map<string, Card>();
   private mode: Mode = "light";
   private tail = false;
@@ -116,7 +116,7 @@ export class Cards {
   }
 
   private tailSwitch(): HTMLElement {
-    const button = el("button", { type: "button", class: "switch", "aria-pressed": "false" }, ["Show the tail"]);
+    const button = el("button", { type: "button", class: "switch", "aria-pressed": "false" }, [CARDS.tail]);
     button.addEventListener("click", () => {
       this.tail = !this.tail;
       button.setAttribute("aria-pressed", String(this.tail));

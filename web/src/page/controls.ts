@@ -4,6 +4,7 @@ import type { Run } from "../data";
 import { type Choice, type Item, variedKeys } from "../runs";
 import { keyName } from "../words/names";
 import { amount } from "../words/numbers";
+import { CONTROLS } from "../words/report";
 import { el } from "./dom";
 
 /** Chips, one per run with curves. */
@@ -25,7 +26,7 @@ export function runControls(
     });
     return chip;
   });
-  return el("fieldset", {}, [el("legend", {}, ["Runs in the charts below"]), ...chips]);
+  return el("fieldset", {}, [el("legend", {}, [CONTROLS.runs]), ...chips]);
 }
 
 /** A selector per swept key, and one for the key that groups the x axis. */
@@ -39,7 +40,7 @@ export function conditionControls(all: Item[], changed: (choice: Choice) => void
     const first = keys.find(({ key }) => key === "link.rate")?.key ?? keys[0]?.key ?? "";
     fields.push(
       select(
-        "group by",
+        CONTROLS.groupBy,
         keys.map(({ key }) => [key, keyName(key)]),
         first,
         (value) => {
@@ -53,7 +54,7 @@ export function conditionControls(all: Item[], changed: (choice: Choice) => void
     fields.push(
       select(
         keyName(key),
-        [["", "all"], ...values.map((value): [string, string] => [value, amount(value)])],
+        [["", CONTROLS.all], ...values.map((value): [string, string] => [value, amount(value)])],
         "",
         (value) => {
           const { [key]: _, ...rest } = choice.only;
@@ -63,7 +64,7 @@ export function conditionControls(all: Item[], changed: (choice: Choice) => void
       ),
     );
   }
-  root.append(el("fieldset", {}, [el("legend", {}, ["Conditions in the charts below"]), ...fields]));
+  root.append(el("fieldset", {}, [el("legend", {}, [CONTROLS.conditions]), ...fields]));
   return root;
 }
 

@@ -1,6 +1,7 @@
 // Light or dark: as the system has it, until the reader chooses.
 
 import type { Mode } from "../theme";
+import { MODE } from "../words/report";
 import { el } from "./dom";
 
 const dark = (): MediaQueryList => matchMedia("(prefers-color-scheme: dark)");
@@ -14,7 +15,7 @@ export function modeSwitch(changed: (mode: Mode) => void): HTMLElement {
     document.documentElement.dataset.theme = mode;
     changed(mode);
   };
-  const button = el("button", { class: "flip", type: "button", "aria-label": "Switch between light and dark" }, ["◐"]);
+  const button = el("button", { class: "flip", type: "button", "aria-label": MODE.flip }, ["◐"]);
   button.addEventListener("click", () => set(mode === "dark" ? "light" : "dark"));
   dark().addEventListener("change", () => set(preferred()));
   set(mode);

@@ -1,12 +1,12 @@
 // The page: headline numbers, charts, a table of runs, the scenario. Everything it shows is in the
 // page itself; it loads nothing.
 
+import { FOOTER, HEADER, scenarioTitle } from "../words/report";
 import "./style.css";
 import type { Data } from "../data";
 import { drawable, figures, HEADLINE_LIMIT, type View } from "../figures";
 import { type Item, items, runNames } from "../runs";
 import type { Mode } from "../theme";
-import { digits, rate } from "../words/numbers";
 import { Cards } from "./cards";
 import { conditionControls, runControls } from "./controls";
 import { el } from "./dom";
@@ -71,7 +71,7 @@ export function mount(): void {
       ...programTables(all),
       ...data.folders.map((folder) =>
         el("details", { class: "card" }, [
-          el("summary", {}, [`The scenario as run${data.folders.length > 1 ? ` · ${folder.label}` : ""}`]),
+          el("summary", {}, [scenarioTitle(data.folders.length > 1 ? folder.label : undefined)]),
           el("pre", {}, [folder.text]),
         ]),
       ),
@@ -85,34 +85,26 @@ function header(data: Data, all: Item[], flip: HTMLElement): HTMLElement {
   const rates = [...new Set(all.map(({ run }) => run.summary.link.rate_bps))].sort((a, b) => a - b);
   const first = rates[0];
   const last = rates[rates.length - 1];
-  const link =
-    first === undefined || last === undefined
-      ? ""
-      : first === last
-        ? `${rate(first)} link`
-        : `links from ${rate(first)} to ${rate(last)}`;
-  const seconds = [...new Set(all.map(({ run }) => run.summary.engine.virtual_s))];
+  const link = first === undefined || last === undefined ? "" : HEADER.links(first, last);
+  const lengths = [...new Set(all.map(({ run }) => run.summary.engine.virtual_s))];
   const facts = [
-    `${all.length} ${all.length === 1 ? "run" : "runs"}`,
+    HEADER.runs(all.length),
     link,
-    seconds[0] !== undefined && seconds.length === 1 ? `${digits(seconds[0])} s${all.length > 1 ? " each" : ""}` : "",
-    `on ${[...new Set(data.folders.map((folder) => folder.on))].join(", ")}`,
+    lengths[0] !== undefined && lengths.length === 1 ? HEADER.length(lengths[0], all.length) : "",
+    HEADER.on([...new Set(data.folders.map((folder) => folder.on))]),
   ];
   return el("header", {}, [
-    el("div", {}, [el("h1", {}, [names.join(" and ")]), el("p", {}, [facts.filter(Boolean).join(" · ")])]),
+    el("div", {}, [el("h1", {}, [HEADER.scenarios(names)]), el("p", {}, [facts.filter(Boolean).join(" · ")])]),
     flip,
   ]);
 }
 
 function footer(data: Data, all: Item[]): HTMLElement {
   const seeds = [...new Set(all.map(({ run }) => run.summary.seed))];
-  const made = data.folders.map((folder) => `${folder.label}: l4s ${folder.version} on ${folder.on}`);
+  const made = data.folders.map((folder) => FOOTER.folder(folder.label, folder.version, folder.on));
   const notices = document.getElementById("notices")?.textContent ?? "";
   return el("footer", {}, [
-    el("p", {}, [
-      `${made.join("; ")}. ${seeds.length === 1 ? `Seed ${seeds[0]}` : `Seeds ${seeds[0]} to ${seeds[seeds.length - 1]}`}. ` +
-        `Drawn by l4s ${data.version}.`,
-    ]),
-    el("details", {}, [el("summary", {}, ["Software inside this page"]), el("pre", {}, [notices])]),
+    el("p", {}, [FOOTER.made(made, seeds, data.version)]),
+    el("details", {}, [el("summary", {}, [FOOTER.software]), el("pre", {}, [notices])]),
   ]);
 }

@@ -3,6 +3,7 @@
 import type { ProgramFlow } from "../data";
 import { type Item, runNames } from "../runs";
 import { digits } from "../words/numbers";
+import { PROGRAMS } from "../words/report";
 import { type Column, tableCard } from "./table";
 
 type Value = number | null | undefined;
@@ -22,22 +23,24 @@ export function columns(flows: ProgramFlow[], more: number): Column<ProgramFlow>
     },
   });
   const list = [
-    word("group", ({ group }) => group || null),
-    word("protocol", (flow) => flow.protocol ?? `${more} others`),
-    word("client", ({ client }) => client),
-    word("server", ({ server }) => server),
-    number("rate (Mb/s)", ({ rate_bps }) => (rate_bps === null ? null : rate_bps / 1e6)),
-    number("delay mean (ms)", ({ delay_mean_ms }) => delay_mean_ms),
-    number("delay p99 (ms)", ({ delay_p99_ms }) => delay_p99_ms),
-    number("marks", ({ marks }) => marks),
-    number("drops", ({ drops }) => drops),
-    number("ECT(1)", ({ ect1 }) => ect1),
-    number("ECT(0)", ({ ect0 }) => ect0),
-    number("Not-ECT", ({ not_ect }) => not_ect),
-    number("RTT (ms)", ({ rtt_mean_ms }) => rtt_mean_ms),
-    number("retransmissions", (flow) => (flow.protocol === "TCP" || flow.protocol === null ? flow.retransmits : null)),
-    number("start (s)", ({ start_s }) => start_s),
-    number("end (s)", ({ end_s }) => end_s),
+    word(PROGRAMS.group, ({ group }) => group || null),
+    word(PROGRAMS.protocol, (flow) => flow.protocol ?? PROGRAMS.others(more)),
+    word(PROGRAMS.client, ({ client }) => client),
+    word(PROGRAMS.server, ({ server }) => server),
+    number(PROGRAMS.rate, ({ rate_bps }) => (rate_bps === null ? null : rate_bps / 1e6)),
+    number(PROGRAMS.delayMean, ({ delay_mean_ms }) => delay_mean_ms),
+    number(PROGRAMS.delayP99, ({ delay_p99_ms }) => delay_p99_ms),
+    number(PROGRAMS.marks, ({ marks }) => marks),
+    number(PROGRAMS.drops, ({ drops }) => drops),
+    number(PROGRAMS.ect1, ({ ect1 }) => ect1),
+    number(PROGRAMS.ect0, ({ ect0 }) => ect0),
+    number(PROGRAMS.notEct, ({ not_ect }) => not_ect),
+    number(PROGRAMS.rtt, ({ rtt_mean_ms }) => rtt_mean_ms),
+    number(PROGRAMS.retransmissions, (flow) =>
+      flow.protocol === "TCP" || flow.protocol === null ? flow.retransmits : null,
+    ),
+    number(PROGRAMS.start, ({ start_s }) => start_s),
+    number(PROGRAMS.end, ({ end_s }) => end_s),
   ];
   return list.filter((column) => flows.some((flow) => (column.value(flow) ?? "") !== ""));
 }
@@ -49,7 +52,7 @@ export function programTables(all: Item[]): HTMLElement[] {
   return all.flatMap(({ run }) => {
     const { largest, others, more } = run.programs ?? { largest: [], more: 0 };
     if (largest.length === 0) return [];
-    const title = `Flows of programs${several ? `: ${names.get(run) ?? run.number}` : ""}`;
+    const title = PROGRAMS.title(several ? (names.get(run) ?? String(run.number)) : undefined);
     const last = others === undefined ? [] : [others];
     return [tableCard(title, columns([...largest, ...last], more), largest, last)];
   });

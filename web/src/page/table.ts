@@ -5,7 +5,7 @@ import { lags, type Queue } from "../data";
 import { type Item, lineNames, variedKeys } from "../runs";
 import { keyName } from "../words/names";
 import { amount, digits } from "../words/numbers";
-import { TABLE } from "../words/report";
+import { RUN_TABLE, TABLE } from "../words/report";
 import { el } from "./dom";
 
 export interface Column<T = Item> {
@@ -16,11 +16,7 @@ export interface Column<T = Item> {
   show?(item: T): string;
 }
 
-const QUEUES = [
-  ["L", "L4S"],
-  ["C", "Classic"],
-  ["Q", "queue"],
-] as const;
+const QUEUES = ["L", "C", "Q"];
 
 /** Of more groups than this the table has the first. */
 const GROUPS = 32;
@@ -35,8 +31,8 @@ export function compare(a: number | string | undefined, b: number | string | und
 export function columns(all: Item[]): Column[] {
   const names = lineNames(all);
   const list: Column[] = [
-    { head: "run", value: ({ run }) => run.number },
-    { head: "discipline", value: (item) => names.get(item.run) },
+    { head: RUN_TABLE.run, value: ({ run }) => run.number },
+    { head: RUN_TABLE.discipline, value: (item) => names.get(item.run) },
     ...variedKeys(all).map(
       ({ key }): Column => ({
         head: keyName(key),
@@ -44,7 +40,7 @@ export function columns(all: Item[]): Column[] {
         show: ({ run }) => amount(String(run.summary.set[key] ?? "")),
       }),
     ),
-    { head: "seed", value: ({ run }) => run.summary.seed },
+    { head: RUN_TABLE.seed, value: ({ run }) => run.summary.seed },
   ];
   const number = (head: string, value: (item: Item) => number | undefined): void => {
     if (!all.some((item) => value(item) !== undefined)) return;
@@ -58,40 +54,40 @@ export function columns(all: Item[]): Column[] {
     });
   };
   const link = (prefix: string, of: (item: Item) => { queues: Queue[]; utilization?: number } | undefined): void => {
-    for (const [name, label] of QUEUES) {
+    for (const name of QUEUES) {
       const queue = (item: Item) => of(item)?.queues.find((q) => q.name === name);
-      number(`${prefix}${label} mean (ms)`, (item) => queue(item)?.delay_ms?.mean);
-      number(`${prefix}${label} p99 (ms)`, (item) => queue(item)?.delay_ms?.p99);
-      number(`${prefix}${label} marked (%)`, (item) => times100(queue(item)?.mark));
-      number(`${prefix}${label} dropped (%)`, (item) => times100(queue(item)?.drop));
+      number(RUN_TABLE.mean(prefix, name), (item) => queue(item)?.delay_ms?.mean);
+      number(RUN_TABLE.p99(prefix, name), (item) => queue(item)?.delay_ms?.p99);
+      number(RUN_TABLE.marked(prefix, name), (item) => times100(queue(item)?.mark));
+      number(RUN_TABLE.dropped(prefix, name), (item) => times100(queue(item)?.drop));
     }
-    number(`${prefix}used (%)`, (item) => times100(of(item)?.utilization));
+    number(RUN_TABLE.used(prefix), (item) => times100(of(item)?.utilization));
   };
   link("", ({ run: { summary } }) => ({ queues: summary.queues, utilization: summary.link.utilization }));
   const hops = new Set(all.flatMap(({ run }) => (run.summary.hops ?? []).map(({ name }) => name)));
-  for (const name of hops) link(`${name}: `, ({ run }) => run.summary.hops?.find((hop) => hop.name === name));
+  for (const name of hops) link(RUN_TABLE.hop(name), ({ run }) => run.summary.hops?.find((hop) => hop.name === name));
   const groups = new Set(all.flatMap(({ run }) => run.summary.groups.map(({ name }) => name)));
   for (const name of [...groups].slice(0, GROUPS)) {
     const of = ({ run }: Item) => run.summary.groups.find((group) => group.name === name);
     const own = all.flatMap((item) => of(item) ?? []);
-    number(`${name} (Mb/s)`, (item) => millionth(of(item)?.rate_bps));
+    number(RUN_TABLE.rate(name), (item) => millionth(of(item)?.rate_bps));
     if (own.some((group) => lags(group.rate_bps, group.goodput_bps)))
-      number(`${name} goodput (Mb/s)`, (item) => millionth(of(item)?.goodput_bps));
+      number(RUN_TABLE.goodput(name), (item) => millionth(of(item)?.goodput_bps));
     if (own.some((group) => 2 * (group.small_packets ?? 0) > group.packets)) {
-      number(`${name} small mean (ms)`, (item) => of(item)?.small_delay_ms?.mean);
-      number(`${name} small p99 (ms)`, (item) => of(item)?.small_delay_ms?.p99);
+      number(RUN_TABLE.smallMean(name), (item) => of(item)?.small_delay_ms?.mean);
+      number(RUN_TABLE.smallP99(name), (item) => of(item)?.small_delay_ms?.p99);
     }
   }
   const ratios = new Set(all.flatMap(({ run }) => Object.keys(run.summary.ratios ?? {})));
-  for (const name of ratios) number(name.replace(/_/g, " "), ({ run }) => run.summary.ratios?.[name]);
-  list.push({ head: "repeat it", value: ({ run }) => run.command });
+  for (const name of ratios) number(RUN_TABLE.ratio(name), ({ run }) => run.summary.ratios?.[name]);
+  list.push({ head: RUN_TABLE.command, value: ({ run }) => run.command });
   return list;
 }
 
 const millionth = (value: number | undefined): number | undefined => (value === undefined ? undefined : value / 1e6);
 const times100 = (share: number | undefined): number | undefined => (share === undefined ? undefined : 100 * share);
 
-export const runTable = (all: Item[]): HTMLElement => tableCard("All runs", columns(all), all);
+export const runTable = (all: Item[]): HTMLElement => tableCard(RUN_TABLE.title, columns(all), all);
 
 /** A card with a table of `items` in the given order, and rows below it that are not sorted. */
 export function tableCard<T>(title: string, cols: Column<T>[], items: T[], last: T[] = []): HTMLElement {
@@ -102,7 +98,7 @@ export function tableCard<T>(title: string, cols: Column<T>[], items: T[], last:
       cols.map((column, i) => {
         const value = column.value(item);
         const text = column.show?.(item) ?? (value === undefined ? "" : String(value));
-        if (column.head === "repeat it") return el("td", {}, [el("code", {}, [text])]);
+        if (column.head === RUN_TABLE.command) return el("td", {}, [el("code", {}, [text])]);
         if (i === 0 && text !== "") return el("th", { scope: "row" }, [text]);
         return el("td", typeof value === "number" ? { class: "number" } : {}, [text]);
       }),

@@ -3,10 +3,11 @@
 import { lags, type Queue, type Summary } from "../data";
 import { type Item, lineNames, mean, runNames, senders } from "../runs";
 import { ms, percent, rate, ratio } from "../words/numbers";
+import { TILES } from "../words/report";
 import { el } from "./dom";
 
 /** Up to this number of runs get a tile each. */
-const TILES = 6;
+const RUN_TILES = 6;
 
 /** A number with its meaning; `about` adds detail beneath. */
 interface Fact {
@@ -17,7 +18,7 @@ interface Fact {
 }
 
 export function tiles(all: Item[]): HTMLElement {
-  const names = all.length <= TILES ? runNames(all) : lineNames(all);
+  const names = all.length <= RUN_TILES ? runNames(all) : lineNames(all);
   const lines = new Map<string, Item[]>();
   for (const item of all) {
     const name = names.get(item.run) ?? "";
@@ -25,11 +26,11 @@ export function tiles(all: Item[]): HTMLElement {
   }
   return el(
     "section",
-    { class: "tiles", "aria-label": "Headline numbers" },
+    { class: "tiles", "aria-label": TILES.name },
     [...lines].map(([name, items]) => {
       const list = facts(items);
       const first = items[0];
-      const of = items.length > 1 ? `mean of ${items.length} runs` : "";
+      const of = items.length > 1 ? TILES.meanOf(items.length) : "";
       return el("article", { class: "card tile" }, [
         el("h2", {}, [name]),
         el("p", {}, [[first === undefined ? "" : senders(first.run), of].filter(Boolean).join(" · ")]),
@@ -52,45 +53,45 @@ export function tiles(all: Item[]): HTMLElement {
 export function facts(items: Item[]): Fact[] {
   const list: Fact[] = [];
   const runs = items.map(({ run }) => run.summary);
-  const labels: [string, string, "l4s" | "classic" | undefined][] = [
-    ["L", "L4S queueing delay", "l4s"],
-    ["C", "Classic queueing delay", "classic"],
-    ["Q", "Queueing delay", undefined],
+  const kinds: [string, "l4s" | "classic" | undefined][] = [
+    ["L", "l4s"],
+    ["C", "classic"],
+    ["Q", undefined],
   ];
   const delay = (label: string, queues: (Queue | undefined)[]): Fact | undefined => {
     const value = mean(queues.map((queue) => queue?.delay_ms?.mean));
     const high = mean(queues.map((queue) => queue?.delay_ms?.p99));
     if (value === undefined) return undefined;
-    return { label, value: ms(value), ...(high === undefined ? {} : { about: `99 % wait less than ${ms(high)}` }) };
+    return { label, value: ms(value), ...(high === undefined ? {} : { about: TILES.most(high) }) };
   };
-  for (const [name, label, kind] of labels) {
+  for (const [name, kind] of kinds) {
     const fact = delay(
-      name === "Q" ? `${label}, all flows` : label,
+      name === "Q" ? TILES.delayOfAll : TILES.delay(name),
       runs.map((run) => run.queues.find((queue) => queue.name === name)),
     );
     if (fact !== undefined) list.push({ ...fact, ...(kind === undefined ? {} : { kind }) });
   }
   const hops = new Set(runs.flatMap((run) => (run.hops ?? []).map(({ name }) => name)));
   for (const hop of hops) {
-    for (const [name, label] of labels) {
+    for (const [name] of kinds) {
       const of = (run: Summary) =>
         run.hops?.find((other) => other.name === hop)?.queues.find((queue) => queue.name === name);
-      const fact = delay(`${label}, ${hop}`, runs.map(of));
+      const fact = delay(TILES.delayAt(TILES.delay(name), hop), runs.map(of));
       if (fact !== undefined) list.push(fact);
     }
   }
   const utilization = mean(runs.map((run) => run.link.utilization));
-  if (utilization !== undefined) list.push({ label: "Link used", value: percent(utilization) });
+  if (utilization !== undefined) list.push({ label: TILES.used, value: percent(utilization) });
   const name = Object.keys(runs[0]?.ratios ?? {}).find((key) => key.startsWith("rate_"));
   const rates = name === undefined ? undefined : mean(runs.map((run) => run.ratios?.[name]));
   if (name !== undefined && rates !== undefined) {
-    list.push({ label: `Rate of ${name.slice(5).replace("_", " over ")}`, value: ratio(rates) });
+    list.push({ label: TILES.ratio(name.slice(5)), value: ratio(rates) });
   }
   for (const name of new Set(runs.flatMap((run) => run.groups.map((group) => group.name)))) {
     const own = runs.map((run) => run.groups.find((group) => group.name === name));
     const [of, goodput] = [mean(own.map((group) => group?.rate_bps)), mean(own.map((group) => group?.goodput_bps))];
     if (of !== undefined && lags(of, goodput)) {
-      list.push({ label: `Goodput of ${name}`, value: rate(goodput), about: `of ${rate(of)} forwarded` });
+      list.push({ label: TILES.goodput(name), value: rate(goodput), about: TILES.ofRate(of) });
     }
   }
   const drops = mean(
@@ -102,6 +103,6 @@ export function facts(items: Item[]): Fact[] {
         : known.reduce((sum, queue) => sum + (queue.drop ?? 0) * queue.packets, 0) / packets;
     }),
   );
-  if (drops !== undefined) list.push({ label: "Packets dropped", value: drops === 0 ? "none" : percent(drops) });
+  if (drops !== undefined) list.push({ label: TILES.dropped, value: drops === 0 ? TILES.none : percent(drops) });
   return list;
 }

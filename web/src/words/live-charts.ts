@@ -19,6 +19,8 @@ export const CHART = {
   ago: (time_s: number): string => (time_s === 0 ? "now" : `${time_s} s`),
   /** The same of a hovered point. */
   agoHovered: (time_s: number): string => (time_s > -0.15 ? "now" : `${digits(-time_s, 2)} s ago`),
+  /** Labels of a delay axis: the last has the unit. */
+  delayTick: (delay_ms: number, last: boolean): string => `${digits(delay_ms)}${last ? " ms" : ""}`,
   /** A flow by its client and number. */
   flow: (client: string | undefined, flow: number): string => `${client ?? "?"} #${flow}`,
 };

@@ -1,6 +1,6 @@
 // The page of the live demo: its head, controls, pictures, numbers and messages.
 
-import { aqmName, queueName } from "./names";
+import { aqmName, codepoint, queueName, UDP } from "./names";
 import { mbps, ms, percent } from "./numbers";
 
 export const HEADER = {
@@ -65,14 +65,18 @@ export const CONTROLS = {
   webRate: (perSecond: number): string => `${perSecond}/s`,
   app: (rate_mbps: number): string => `Application, ${mbps(rate_mbps)}`,
   appHint: "Pictures that are sent as they come, 30 a second: a game, a call, a remote desktop",
-  udp: (name: string): string => `UDP ${name}`,
+  udp: (name: string): string => `${UDP} ${name}`,
   aboutUdp: "Sends at its rate, whatever happens to it.",
   ecn: "ECN",
+  codepoint: (word: string): string => (word === "ce" ? "CE" : codepoint(word)),
   profile: "Profile",
   profileChoice: (name: string, about: string): string => (about === "" ? name : `${name}: ${about}`),
   parameters: (count: number): string => (count === 1 ? "Its parameter" : `Its ${count} parameters`),
   parameterHint: (about: string, accepts: string): string => `${about}. Accepts ${accepts}.`,
   notSet: "not set",
+  /** Units beside a field. */
+  ms: "ms",
+  packets: "packets",
 };
 
 /** How charts look back. */
@@ -130,7 +134,6 @@ export const NETWORK = {
   },
   empty: "empty",
   used: (share: number, narrow: boolean): string => (narrow ? percent(share) : `${percent(share)} used`),
-  udp: "UDP",
   server: (name: string): string => `server ${name}`,
   client: (name: string): string => `client ${name}`,
 };

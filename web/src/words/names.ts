@@ -18,17 +18,23 @@ const AQM_NAMES: Record<string, string> = {
 /** A queue discipline by its proper name. */
 export const aqmName = (kind: string): string => AQM_NAMES[kind] ?? kind;
 
+/** What has no congestion control. */
+export const UDP = "UDP";
+
 const CC_NAMES: Record<string, string> = {
   reno: "Reno",
   cubic: "Cubic",
   dctcp: "DCTCP",
   prague: "Prague",
   bbr: "BBR",
-  udp: "UDP",
+  udp: UDP,
 };
 
 /** A congestion control by its proper name; `ecn` tells Cubic with Classic ECN from Cubic. */
 export const ccName = (cc: string, ecn: boolean): string => `${ecn ? "ECN-" : ""}${CC_NAMES[cc] ?? cc}`;
+
+/** A group with its control: `A · Prague`. */
+export const groupOf = (name: string, control: string): string => `${name} · ${control}`;
 
 const QUEUE_NAMES: Record<string, string> = { L: "L4S", C: "Classic", Q: "all flows" };
 
