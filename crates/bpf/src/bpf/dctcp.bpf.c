@@ -15,7 +15,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 struct connection {
 	struct dctcp dctcp;
 	struct echo echo;
-	/* What the kernel had counted when the last acknowledgement was seen. */
+	/* The kernel's counts at the last acknowledgement. */
 	u32 delivered;
 	u32 delivered_ce;
 	/* The window before the last loss. */
@@ -64,7 +64,7 @@ void dctcp_in_ack_event(u64 *ctx)
 	c->delivered_ce = delivered_ce;
 }
 
-/* A loss is answered as Reno answers it (RFC 8257 §3.5), also where a mark was just answered. */
+/* A loss is answered as in Reno (RFC 8257 §3.5), even if a mark was just answered. */
 static __always_inline void on_loss(struct sock *sk)
 {
 	struct connection *c = inet_csk_ca(sk);

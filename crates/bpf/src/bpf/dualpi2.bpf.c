@@ -2,16 +2,17 @@
 /*
  * DualPI2 as a queue discipline of a device, with the shaper inside.
  *
- * A BPF queue discipline cannot change a packet. A program on the way out of a device can, and the
- * kernel runs it just before the discipline gets the packet. So there are two parts:
+ * A BPF queue discipline cannot change a packet. A program at the egress of a device can, and the
+ * kernel runs it just before the discipline receives the packet. So there are two parts:
  *
  *   packet ──▶ decide ──────▶ enqueue ──▶ L ═════╗
  *              marks it, and   drops it,         ╟──▶ dequeue ──▶ device
- *              tells what      or lets it in ▶ C ╝    at the rate of the link
+ *              passes its      or queues it ─▶ C ╝    at the rate of the link
+ *              verdict
  *
- * Everything is decided by dualpi2.h, on arrival. Updates of p' that are due are made when a packet
- * comes or goes, as of the time at which each was due: the delays that they see depend on nothing
- * that happened since, so no timer is needed.
+ * dualpi2.h makes every decision, on arrival. Updates of p' that are due are made when a packet
+ * arrives or leaves, for the time at which each was due. The delays that they see do not depend on
+ * later events, so no timer is needed.
  */
 #include "kernel.h"
 
@@ -20,23 +21,23 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* Go on with the next program, and send the packet at last. */
+/* Continue with the next program, and send the packet in the end. */
 #define NEXT (-1)
 
-/* Packets that a queue of an instance has room for; a power of two. */
+/* The capacity of a queue of an instance, in packets; a power of two. */
 #define ROOM (1u << 14)
-/* Delays are counted in buckets, four for each power of two of nanoseconds, up to 69 s. */
+/* Delays are counted in buckets, four per power of two of nanoseconds, up to 69 s. */
 #define BUCKETS 144
 
-/* Why a packet is not sent, after the verdicts. */
+/* The reasons why a packet is not sent, numbered after the verdicts. */
 #define DROP_LIMIT DUALPI2_VERDICTS
-/* It came by a way on which nothing decided on it. */
+/* The packet arrived by a path on which `decide` did not run. */
 #define STRAY (DUALPI2_VERDICTS + 1)
 #define FATES (DUALPI2_VERDICTS + 2)
 
-/* --- What is kept ------------------------------------------------------------------------- */
+/* --- State -------------------------------------------------------------------------------- */
 
-/* A packet that waits. */
+/* A queued packet. */
 struct slot {
 	struct sk_buff __kptr *skb;
 	u64 arrival;
@@ -44,7 +45,7 @@ struct slot {
 	u32 memory;
 };
 
-/* What became of the packets of a queue; src/dualpi2.rs reads it. */
+/* The outcomes of the packets of a queue; src/dualpi2.rs reads them. */
 struct counts {
 	u64 fates[FATES];
 	u64 sent_packets;
@@ -53,24 +54,24 @@ struct counts {
 	u64 delays[BUCKETS];
 };
 
-/* A queue discipline at work. src/dualpi2.rs reads it. */
+/* A queue discipline in use. src/dualpi2.rs reads it. */
 struct instance {
-	/* Its device, the network namespace of that, its handle; no device where it is free. */
+	/* Its device, the network namespace of the device, its handle. ifindex is 0 if it is free. */
 	u32 ifindex;
 	u32 netns;
 	u32 handle;
-	/* Aggregates of several packets that were sent as one, and the largest in bytes. */
+	/* Aggregates of several packets that were sent as one, and the largest one in bytes. */
 	u32 largest;
 	u64 aggregates;
-	/* Places in the rings of slots. */
+	/* Positions in the rings of slots. */
 	u64 first[2];
 	u64 next[2];
 	struct dualpi2 state;
 	struct counts counts[2];
 };
 
-/* The loader sets how many there are, and of slots 2 * ROOM for each. Number n is known to the
- * kernel's Qdisc by `limit`, of which nothing else makes use: n + 1, and 0 for none. */
+/* The loader sets the number of instances; each has 2 * ROOM slots. The kernel's Qdisc has the number n
+ * of its instance in `limit`, as n + 1; 0 is none. The field has no other use. */
 struct {
 	int (*type)[BPF_MAP_TYPE_ARRAY];
 	int (*max_entries)[1];
@@ -78,7 +79,7 @@ struct {
 	struct instance *value;
 } instances SEC(".maps");
 
-/* Written from outside at any time, word by word: each is valid beside any other. */
+/* User space writes it at any time, word by word: each word is valid with any value of the others. */
 struct {
 	int (*type)[BPF_MAP_TYPE_ARRAY];
 	int (*max_entries)[1];
@@ -93,7 +94,7 @@ struct {
 	struct slot *value;
 } slots SEC(".maps");
 
-/* The settings of instances to come. */
+/* The settings of new instances. */
 struct {
 	int (*type)[BPF_MAP_TYPE_ARRAY];
 	int (*max_entries)[1];
@@ -110,7 +111,7 @@ struct found {
 	u32 number;
 };
 
-/* The instance of that number, counted from 1, whether it is at work or not. */
+/* The instance with that number, counted from 1, in use or not. */
 static __always_inline int find(struct found *f, u32 limit)
 {
 	f->number = limit - 1;
@@ -143,7 +144,7 @@ static long update(u32 n, struct updates *updates)
 	return 0;
 }
 
-/* Makes the updates that are due. Several processors may come here at once: one of them does. */
+/* Makes the updates that are due. Of several processors that call it at once, one makes them. */
 static __always_inline void catch_up(struct found *f, u64 now)
 {
 	struct dualpi2 *s = &f->instance->state;
@@ -158,10 +159,10 @@ static __always_inline void catch_up(struct found *f, u64 now)
 	dualpi2_update_rest(f->config, s, missed - single);
 }
 
-/* --- On the way to the discipline --------------------------------------------------------- */
+/* --- Before the discipline ---------------------------------------------------------------- */
 
-/* What `decide` tells `enqueue`, in the packet's control block: this, the device, the queue and what
- * to do, and when. Who finds none knows that the packet did not pass by `decide`. */
+/* `decide` passes these on to `enqueue` in the packet's control block: this value, the device, the queue,
+ * the verdict, and the time. Without this value the packet did not pass `decide`. */
 #define TOLD 0x4c345351u
 
 struct told {
@@ -172,8 +173,8 @@ struct told {
 	u32 arrival[2];
 };
 
-/* Where the ECN field of a packet is: the last bits of the second byte of IPv4, the middle ones of
- * IPv6's. In IPv6 it is before any extension header, in both it is in every fragment. */
+/* The position of the ECN field: the last bits of the second byte in IPv4, the middle bits of that byte in
+ * IPv6. In IPv6 it is before any extension header. Every fragment has it, in both versions. */
 struct ecn_field {
 	u32 at;
 	u32 version;
@@ -184,13 +185,14 @@ struct ecn_field {
 };
 
 #define IPV4_CHECKSUM 10
-/* In the second byte. */
+/* Within the second byte. */
 #define IPV6_ECN_SHIFT 4
 /* A VLAN in a VLAN, and one more. */
 #define VLAN_TAGS 3
 #define VLAN_HLEN 4
 
-/* Two bytes of a packet, as they are in it: of its first piece at once, of others by the kernel. */
+/* Loads two bytes of a packet, in network byte order. Those of its first piece are read directly; the
+ * kernel reads others. */
 static __always_inline int load(struct __sk_buff *skb, u32 at, u16 *word)
 {
 	void *from = (void *)(long)skb->data + at;
@@ -201,14 +203,14 @@ static __always_inline int load(struct __sk_buff *skb, u32 at, u16 *word)
 	return 1;
 }
 
-/* Finds the ECN field; what is not IP has none. */
+/* Finds the ECN field. Packets other than IP have none. */
 static __always_inline int find_ecn(struct __sk_buff *skb, struct sk_buff *kernel,
 				    struct ecn_field *field)
 {
 	u16 type = 0;
 
 	if (kernel->dev->type == ARPHRD_ETHER) {
-		/* Tags that the device is to add are not in the packet yet. */
+		/* Tags that the device will insert are not in the packet yet. */
 		field->at = ETH_HLEN - 2;
 		for (int tags = 0; tags <= VLAN_TAGS; tags++) {
 			if (!load(skb, field->at, &type))
@@ -235,14 +237,14 @@ static __always_inline u32 ecn_of(const struct ecn_field *field)
 				     field->was.byte[1] >> IPV6_ECN_SHIFT & 3;
 }
 
-/* Whether the packet is CE from now on. */
+/* Sets CE. Returns whether the packet is CE now. */
 static __always_inline int set_ce(struct __sk_buff *skb, const struct ecn_field *field)
 {
 	struct ecn_field now = *field;
 
 	if (field->version == 4) {
 		now.was.byte[1] |= ECN_CE;
-		/* Both in the packet's order of bytes, as the checksum is. */
+		/* Both are in network byte order, as the checksum is. */
 		if (bpf_l3_csum_replace(skb, field->at + IPV4_CHECKSUM, field->was.word,
 					now.was.word, 2))
 			return 0;
@@ -263,7 +265,7 @@ int decide(struct __sk_buff *skb)
 	u32 ecn, queue, fate;
 	struct found f;
 
-	/* Another discipline, or none, may have taken the place of ours. */
+	/* Another discipline, or none, may have replaced ours. */
 	if (!sch || !find(&f, sch->limit) || f.instance->ifindex != device->ifindex ||
 	    f.instance->netns != device->nd_net.net->ns.inum || f.instance->handle != sch->handle)
 		return NEXT;
@@ -320,12 +322,12 @@ int enqueue(u64 *ctx)
 	} else {
 		now = bpf_ktime_get_ns();
 		catch_up(&f, now);
-		/* Nothing can mark it any more. */
+		/* The packet can no longer be marked. */
 		count(&f, queue, fate);
 		fate = dualpi2_decide(f.config, s, queue, ECN_NOT_ECT, now);
 	}
 	if (fate == DUALPI2_DROP_AQM || fate == DUALPI2_DROP_OVERLOAD) {
-		/* The sender is to learn of it a round trip later, as from any other bottleneck. */
+		/* The sender learns of the drop a round trip later, as from any other bottleneck. */
 		sch->qstats.drops++;
 		bpf_qdisc_skb_drop(skb, to_free);
 		return NET_XMIT_SUCCESS | NET_XMIT_BYPASS;
@@ -344,7 +346,7 @@ int enqueue(u64 *ctx)
 	if (skb)
 		bpf_qdisc_skb_drop(skb, to_free);
 	f.instance->next[queue]++;
-	/* Several packets with headers of their own each. */
+	/* Several packets, each with its own headers. */
 	if (bytes > skb_len) {
 		f.instance->aggregates++;
 		if (bytes > f.instance->largest)
@@ -397,7 +399,7 @@ struct sk_buff *dequeue(u64 *ctx)
 	u32 queue, bytes;
 	struct found f;
 
-	/* The kernel asks until there is nothing. */
+	/* The kernel calls until there is no packet. */
 	if (!sch->q.qlen || !find(&f, sch->limit))
 		return 0;
 	s = &f.instance->state;
@@ -425,7 +427,7 @@ struct sk_buff *dequeue(u64 *ctx)
 	count_sent(&f, queue, bytes, dualpi2_since(now, slot->arrival));
 	sch->q.qlen--;
 	sch->qstats.backlog -= bytes;
-	/* It is there: the verifier does not know. */
+	/* It is never null here, but the verifier cannot know that. */
 	if (!skb)
 		return 0;
 	bpf_qdisc_bstats_update(sch, skb);
@@ -438,7 +440,7 @@ struct taking {
 	u32 taken;
 };
 
-/* Takes instance n, where it is free. */
+/* Takes instance n if it is free. */
 static long take(u32 n, struct taking *t)
 {
 	if (!find(&t->found, n + 1) ||
@@ -459,7 +461,7 @@ int init(u64 *ctx)
 	u32 zero = 0;
 
 	config = bpf_map_lookup_elem(&fresh, &zero);
-	/* `decide` looks at the root of a device; and one bottleneck has one pair of queues. */
+	/* `decide` looks at the root of a device, and one bottleneck has one pair of queues. */
 	if (!config || !config->tupdate || sch->parent != TC_H_ROOT)
 		return -EINVAL;
 	bpf_loop(instance_count, take, &t, 0);
@@ -473,7 +475,7 @@ int init(u64 *ctx)
 	i->aggregates = 0;
 	i->first[0] = i->next[0] = 0;
 	i->first[1] = i->next[1] = 0;
-	/* One by one: clang knows no other way in BPF. */
+	/* Word by word: clang has no other way in BPF. */
 	for (u32 n = 0; n < sizeof(i->counts) / (sizeof(u64)); n++)
 		((volatile u64 *)i->counts)[n] = 0;
 	dualpi2_start(t.found.config, &i->state, bpf_ktime_get_ns());
@@ -511,7 +513,7 @@ void reset(u64 *ctx)
 	struct Qdisc *sch = (struct Qdisc *)ctx[0];
 	struct freeing f = {};
 
-	/* No instance is its own where `init` failed. */
+	/* After a failed `init` there is no instance. */
 	if (!find(&f.found, sch->limit))
 		return;
 	bpf_loop(ROOM, free_first, &f, 0);

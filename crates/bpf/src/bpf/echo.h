@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The receiver's side of DCTCP (RFC 8257 §3.2): every change between marked and unmarked is
- * told at once, so that the sender can count marks from ECE alone.
+ * The receiver's side of DCTCP (RFC 8257 §3.2): it acknowledges every change between marked and
+ * unmarked at once, so that the sender can count marks from ECE alone.
  */
 #ifndef L4S_ECHO_H
 #define L4S_ECHO_H
@@ -9,7 +9,7 @@
 #include "kernel.h"
 
 struct echo {
-	/* What was acknowledged, or held back, before the segment at hand. */
+	/* The sequence number up to which data was acknowledged, or delayed, before this segment. */
 	u32 rcv_nxt;
 	/* DCTCP.CE: whether the last segment was marked. */
 	u32 ce;
@@ -21,14 +21,14 @@ static __always_inline void echo_start(struct echo *e, u32 rcv_nxt)
 	e->ce = 0;
 }
 
-/* A segment arrived, marked or not. The kernel calls before it counts it as received. */
+/* A segment arrived, marked or not. The kernel calls it before it counts the segment as received. */
 static __always_inline void echo_segment(struct echo *e, struct sock *sk, u32 ce)
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	if (e->ce != ce) {
-		/* What is still to be acknowledged had the old state: say so before it changes. */
+		/* The pending acknowledgement belongs to the old state: send it before the state changes. */
 		if (icsk->icsk_ack.pending & ICSK_ACK_TIMER) {
 			if (e->ce)
 				tp->ecn_flags |= TCP_ECN_DEMAND_CWR;

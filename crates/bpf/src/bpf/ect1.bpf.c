@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * ECT(1) for what leaves a device: see ect1.h.
+ * ECT(1) for the packets that leave a device: see ect1.h.
  */
 #include "ect1.h"
 
@@ -13,7 +13,7 @@ int ect1(struct __sk_buff *skb)
 	return NEXT;
 }
 
-/* Does nothing, to see whether a program can be attached. */
+/* Does nothing. The loader attaches it to test whether a program can be attached. */
 SEC("tc")
 int pass(struct __sk_buff *skb)
 {

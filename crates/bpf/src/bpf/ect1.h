@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * ECT(0) becomes ECT(1) on the way out of a device, since stock kernels have TCP send only
- * ECT(0) once a connection is established. Other codepoints stay (RFC 9331 §4.1).
+ * ECT(0) becomes ECT(1) at the egress of a device, since TCP in stock kernels sends only ECT(0) once
+ * a connection is established. Other codepoints are unchanged (RFC 9331 §4.1).
  *
- * It works on devices with Ethernet headers and on those without, such as TUN: the kernel knows
- * where the IP header of a packet is.
+ * It works on devices with Ethernet headers and on those without, such as TUN: the kernel has the
+ * position of the IP header of a packet.
  */
 #ifndef L4S_ECT1_H
 #define L4S_ECT1_H
 
 #include "kernel.h"
 
-/* Go on with the next program, and send the packet at last. */
+/* Continue with the next program, and send the packet in the end. */
 #define NEXT (-1)
 
-/* More is no link header. */
+/* A link header is not longer than this. */
 #define MOST_BEFORE_IP 64
 #define IPV4_CHECKSUM 10
-/* The ECN field is in the second byte: the last bits of IPv4's, the middle of IPv6's. */
+/* The ECN field is in the second byte: the last bits in IPv4, the middle bits in IPv6. */
 #define ECN_MASK 3
 #define IPV6_ECN_SHIFT 4
 #define NOT_ECT 0
 #define ECT1 1
 #define ECT0 2
 
-/* On a machine that does other things as well, only the packets of sockets with the congestion
- * control of that name: ECT(1) from any other sender would be a lie (RFC 9331 §4). */
+/* On a machine with other traffic, only the packets of sockets with the congestion control of that
+ * name are changed: ECT(1) from any other sender would be wrong (RFC 9331 §4). */
 const volatile u32 control[4] = {};
 
-/* What becomes of ECT(0). */
+/* The codepoint that replaces ECT(0). */
 static __always_inline u32 wanted(struct __sk_buff *skb)
 {
 	const struct tcp_congestion_ops *ops;
@@ -41,7 +41,7 @@ static __always_inline u32 wanted(struct __sk_buff *skb)
 		return ECT1;
 	if (!sk)
 		return ECT0;
-	/* Not of those that are no whole socket yet, or no more. */
+	/* Sockets that are not complete yet, or no longer, are left out. */
 	tp = bpf_skc_to_tcp_sock(sk);
 	if (!tp)
 		return ECT0;
@@ -52,18 +52,17 @@ static __always_inline u32 wanted(struct __sk_buff *skb)
 	if (name[0] != control[0] || name[1] != control[1] || name[2] != control[2] ||
 	    name[3] != control[3])
 		return ECT0;
-	/* Marks have to come back one by one (RFC 9331 §4.2). The feedback of RFC 3168 is for a
-	 * Classic sender. And Linux sends ECT(0) for a control that wants ECN even where the other
-	 * end refused it, or where the control was chosen when it was too late to ask: then nobody
-	 * would learn of a mark. */
+	/* The peer has to report each mark (RFC 9331 §4.2). The feedback of RFC 3168 is for a Classic
+	 * sender. Linux also sends ECT(0) for a control that needs ECN if the peer refused ECN, or if the
+	 * control was chosen after the handshake. Then nobody would report a mark. */
 	mode = tcp_sk(tp)->ecn_flags & TCP_ECN_MODE_ANY;
 	if (!mode)
 		return NOT_ECT;
 	return mode & TCP_ECN_MODE_ACCECN ? ECT1 : ECT0;
 }
 
-/* Where the IP header of a packet begins, which on its way out begins with its link header, if it has
- * one; and on its way in, for a program on the device, too. */
+/* The position of the IP header. An outgoing packet begins with its link header, if it has one; so does an
+ * incoming one, for a program on the device. */
 static __always_inline u32 ip_header_of(struct __sk_buff *skb)
 {
 	struct sk_buff *kernel = bpf_cast_to_kern_ctx(skb);
@@ -71,7 +70,7 @@ static __always_inline u32 ip_header_of(struct __sk_buff *skb)
 	return (u32)kernel->network_header - kernel->mac_header;
 }
 
-/* Gives a packet of the codepoint `from` the codepoint `to`; whether it had that and has this. */
+/* Changes the codepoint of a packet from `from` to `to`. Returns whether it was `from` and is `to` now. */
 static __always_inline int rewrite_ecn(struct __sk_buff *skb, u32 at, u32 from, u32 to)
 {
 	union {
@@ -84,7 +83,7 @@ static __always_inline int rewrite_ecn(struct __sk_buff *skb, u32 at, u32 from, 
 	now = was;
 	if (was.byte[0] >> 4 == 4 && (was.byte[1] & ECN_MASK) == from) {
 		now.byte[1] ^= from ^ to;
-		/* Both in the packet's order of bytes, as the checksum is. */
+		/* Both are in network byte order, as the checksum is. */
 		if (bpf_l3_csum_replace(skb, at + IPV4_CHECKSUM, was.word, now.word, 2))
 			return 0;
 	} else if (was.byte[0] >> 4 == 6 && (was.byte[1] >> IPV6_ECN_SHIFT & ECN_MASK) == from) {
@@ -95,7 +94,7 @@ static __always_inline int rewrite_ecn(struct __sk_buff *skb, u32 at, u32 from, 
 	return !bpf_skb_store_bytes(skb, at, &now, sizeof(now), 0);
 }
 
-/* Whether the packet became ECT(1). */
+/* Makes ECT(0) ECT(1). Returns whether the packet was changed. */
 static __always_inline int to_wanted(struct __sk_buff *skb)
 {
 	u32 to = wanted(skb);

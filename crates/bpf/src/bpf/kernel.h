@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * What the programs need of a kernel: the fields of its types that they use, with the places
- * left to CO-RE, and the numbers of its helpers, which never change. Kept by hand, so that
- * neither a kernel's headers nor libbpf's are needed to build.
+ * The parts of a kernel that the programs need: the fields of its types that they use, with the
+ * offsets left to CO-RE, and the numbers of its helpers, which never change. It is maintained by
+ * hand, so that the build needs neither a kernel's headers nor libbpf's.
  */
 #ifndef L4S_KERNEL_H
 #define L4S_KERNEL_H
@@ -31,7 +31,7 @@ struct in6_addr {
 struct sock_common {
 	u32 skc_daddr;
 	u32 skc_rcv_saddr;
-	/* In the order of packets. */
+	/* In network byte order. */
 	u16 skc_dport;
 	u16 skc_num;
 	u16 skc_family;
@@ -120,7 +120,7 @@ struct tcp_congestion_ops {
 	void (*cong_avoid)(struct sock *sk, u32 ack, u32 acked);
 	void (*set_state)(struct sock *sk, u8 state);
 	void (*cwnd_event)(struct sock *sk, enum tcp_ca_event event);
-	/* Since 7.0 or so in place of CA_EVENT_TX_START; the loader drops it where it is unknown. */
+	/* Replaces CA_EVENT_TX_START since about 7.0. The loader removes it where the kernel lacks it. */
 	void (*cwnd_event_tx_start)(struct sock *sk);
 	void (*in_ack_event)(struct sock *sk, u32 flags);
 	void (*cong_control)(struct sock *sk, u32 ack, int flag, const struct rate_sample *rs);
@@ -164,13 +164,13 @@ struct sk_buff {
 	u32 truesize;
 	u32 len;
 	u8 ip_summed : 2;
-	/* Only where a kernel knows devices that encrypt. */
+	/* Only in kernels that support devices with encryption. */
 	u8 decrypted : 1;
 	struct net_device *dev;
 	char cb[48];
 } __core;
 
-/* What a program on a device sees of a packet; part of the kernel's stable interface. */
+/* The view of a packet that a program on a device has; part of the kernel's stable interface. */
 struct __sk_buff {
 	u32 len, pkt_type, mark, queue_mapping, protocol, vlan_present, vlan_tci, vlan_proto,
 		priority, ingress_ifindex, ifindex, tc_index, cb[5], hash, tc_classid, data, data_end,
@@ -183,7 +183,7 @@ struct __sk_buff {
 
 _Static_assert(__builtin_offsetof(struct __sk_buff, sk) == 168, "as linux/bpf.h has it");
 
-/* What queue disciplines know of a packet; `data` is cb of __sk_buff. */
+/* The view of a packet that queue disciplines have; `data` is cb of __sk_buff. */
 struct qdisc_skb_cb {
 	u32 pkt_len;
 	u8 data[20];
@@ -213,7 +213,7 @@ struct Qdisc {
 	struct gnet_stats_queue qstats;
 } __core;
 
-/* Packets to be freed when the lock of a queue discipline is given back. */
+/* Packets that are freed after the lock of a queue discipline is released. */
 struct bpf_sk_buff_ptr {
 	struct sk_buff *skb;
 } __core;
@@ -237,13 +237,13 @@ _Static_assert(__builtin_offsetof(struct Qdisc_ops, id) == 0, "");
 #define ICSK_ACK_TIMER 2
 #define ICSK_ACK_NOW 16
 
-/* In ecn_flags: RFC 3168 or AccECN was negotiated; the receiver is to echo ECE. */
+/* In ecn_flags: RFC 3168 or AccECN was negotiated; the receiver has to echo ECE. */
 #define TCP_ECN_MODE_RFC3168 1
 #define TCP_ECN_DEMAND_CWR 4
 #define TCP_ECN_MODE_ACCECN 16
 #define TCP_ECN_MODE_ANY (TCP_ECN_MODE_RFC3168 | TCP_ECN_MODE_ACCECN)
 
-/* In cong_control's flag: the acknowledgement brought ECE, or a count of marks. */
+/* In cong_control's flag: the acknowledgement had ECE, or a count of marks. */
 #define FLAG_ECE 0x40
 
 #define AF_INET6 10
@@ -255,12 +255,12 @@ _Static_assert(__builtin_offsetof(struct Qdisc_ops, id) == 0, "");
 #define SK_PACING_NEEDED 1
 #define SK_PACING_FQ 2
 
-/* In ip_summed: TCP's checksum is that of the pseudo-header, and the device adds the rest. */
+/* In ip_summed: the checksum field has the sum of the pseudo-header, and the device adds the rest. */
 #define CHECKSUM_PARTIAL 3
 
-/* In flags: what is replaced is part of the pseudo-header. */
+/* In flags: the replaced value is part of the pseudo-header. */
 #define BPF_F_PSEUDO_HDR 0x10
-/* In place of the number of a namespace: that of the packet's device. */
+/* Instead of a namespace's number: the namespace of the packet's device. */
 #define BPF_F_CURRENT_NETNS (-1)
 
 #define EINVAL 22
@@ -268,21 +268,21 @@ _Static_assert(__builtin_offsetof(struct Qdisc_ops, id) == 0, "");
 
 #define NET_XMIT_SUCCESS 0
 #define NET_XMIT_DROP 1
-/* The packet was dropped, and its sender does not know. */
+/* The packet was dropped, and its sender is not informed. */
 #define NET_XMIT_BYPASS 0x00020000
 /* Of a device: it has Ethernet headers. */
 #define ARPHRD_ETHER 1
 #define ETH_HLEN 14
-/* In the order of packets, on a machine that has the other. */
+/* In network byte order, on a little-endian machine. */
 #define ETH_P_IP 0x0008
 #define ETH_P_IPV6 0xdd86
 #define ETH_P_8021Q 0x0081
 #define ETH_P_8021AD 0xa888
-/* Of a queue discipline's parent: none, it is the root of its device. */
+/* Parent of a queue discipline: none, as it is the root of its device. */
 #define TC_H_ROOT 0xffffffffu
 
 #define BPF_MAP_TYPE_ARRAY 2
-/* Memory of a socket's own, which goes with it. */
+/* Storage of a socket, freed with it. */
 #define BPF_MAP_TYPE_SK_STORAGE 24
 #define BPF_F_NO_PREALLOC 1
 #define BPF_SK_STORAGE_GET_F_CREATE 1
@@ -348,7 +348,7 @@ static __always_inline void *inet_csk_ca(struct sock *sk)
 	return (void *)inet_csk(sk)->icsk_ca_priv;
 }
 
-/* A bit field's place and width are the kernel's too. */
+/* The kernel also defines a bit field's position and width. */
 #define read_bit_field(s, field)                                                               \
 	({                                                                                     \
 		const u8 *at = (const u8 *)(s) + __builtin_preserve_field_info((s)->field, 0); \
@@ -368,9 +368,9 @@ static __always_inline void *inet_csk_ca(struct sock *sk)
 #define has_field(s, field) __builtin_preserve_field_info((s)->field, 2)
 
 /*
- * Leaves a connection without ECN to the kernel's Reno. The kernel makes packets ECT for a control
- * that wants ECN, also where the peer has none, and then nobody learns of a mark. Reno, which every
- * kernel has, wants none.
+ * Leaves a connection without ECN to the kernel's Reno. For a control with TCP_CONG_NEEDS_ECN the
+ * kernel makes packets ECT even if the peer has no ECN, and then nobody reports a mark. Reno does not
+ * have that flag, and every kernel has Reno.
  */
 static __always_inline int leave_to_reno(struct sock *sk)
 {

@@ -2,7 +2,7 @@
 /*
  * TCP Prague for stock kernels.
  *
- * What it does is in the headers; here is what a BPF program has in its own way, and the
+ * The behaviour is in the headers. This file has the parts that differ in a BPF program, and the
  * receiver's side for kernels without AccECN, which is DCTCP's.
  *
  * Packets leave TCP as ECT(0): ect1.bpf.c makes them ECT(1).
@@ -10,7 +10,7 @@
 #include "kernel.h"
 #include "echo.h"
 
-/* A bit field's place is the kernel's. */
+/* The kernel defines a bit field's position. */
 static __always_inline u32 cwnd_limited(const struct tcp_sock *tp)
 {
 	return read_bit_field(tp, is_cwnd_limited);
@@ -30,7 +30,7 @@ static __always_inline const struct prague_config *prague_settings(struct sock *
 {
 	const struct prague_config *written = (const struct prague_config *)&settings;
 
-	/* For all the compiler knows they are zeros. */
+	/* Keeps the compiler from assuming that they are zeros. */
 	__asm__("" : "+r"(written));
 	return written;
 }
@@ -61,7 +61,7 @@ void prague_init(u64 *ctx)
 
 	if (leave_to_reno(sk))
 		return;
-	/* Where there is no memory for it, the connection does without a detector. */
+	/* Without memory for it, the connection has no detector. */
 	bpf_sk_storage_get(&prague_sockets, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	prague_tcp_init(sk);
 	echo_start(&c->echo, tcp_sk(sk)->rcv_nxt);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * What Prague's connections show of themselves, by socket. Programs that are to see the same have the
- * loader share one map; its name tells others what it is (src/sockets.rs).
+ * The state that Prague's connections show, by socket. For programs that have to see the same state
+ * the loader shares one map. Others recognize it by its name (src/sockets.rs).
  */
 #ifndef L4S_SHOWN_H
 #define L4S_SHOWN_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Tells of every socket that has Prague, in every network namespace: whoever reads it gets a
- * record of each. It is attached to the map in which Prague keeps what it shows (prague.bpf.c).
+ * Lists the sockets that have Prague, in every network namespace: a reader gets a record of each. It
+ * is attached to the map in which Prague keeps the state that it shows (prague.bpf.c).
  */
 #include "kernel.h"
 #include "../c/prague.h"
@@ -14,11 +14,11 @@ struct record {
 	u32 cwnd;
 	u32 state;
 	u16 family;
-	/* Both in the order of the host. */
+	/* Both in host byte order. */
 	u16 local_port;
 	u16 peer_port;
 	u16 zero;
-	/* As in packets; the first word only for IPv4. */
+	/* In network byte order; IPv4 uses only the first word. */
 	u32 local[4];
 	u32 peer[4];
 };

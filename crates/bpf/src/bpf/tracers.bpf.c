@@ -3,16 +3,16 @@
  * Sends sets of tracers (Fallback §5) for connections with Prague, and reads their answers: see
  * tracing.h.
  *
- * On the way out of a device, where a connection wants a set (tracers.h), a data packet is followed by
- * its two copies. On the way in, the blocks that answer copies are taken out of acknowledgements.
- * The congestion control takes what they said with the acknowledgement that brought it.
+ * At the egress of a device, if a connection requests a set (tracers.h), two copies of a data packet
+ * follow it. At the ingress, the blocks that answer copies are removed from acknowledgements. The
+ * congestion control takes their outcome with the acknowledgement that contained them.
  */
 #include "ect1.h"
 #include "shown.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* Places in headers. */
+/* Offsets in headers. */
 #define IPV4_LENGTH 2
 #define IPV4_FRAGMENT 6
 #define IPV4_PROTOCOL 9
@@ -32,7 +32,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define TCP_SYN 2
 #define TCP_RST 4
 
-/* Options of TCP. */
+/* The most bytes that TCP options can have. */
 #define OPTIONS_MAX 40
 #define OPTION_END 0
 #define OPTION_NOP 1
@@ -41,7 +41,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 /* A TCP packet. */
 struct packet {
-	/* Where its headers begin, and its payload. */
+	/* The offsets of its headers and of its payload. */
 	u32 ip;
 	u32 tcp;
 	u32 payload;
@@ -55,7 +55,7 @@ static __always_inline u32 to_host(u32 x)
 	return __builtin_bswap32(x);
 }
 
-/* Finds the headers; whether it is TCP, whole and without headers between IP's and TCP's. */
+/* Finds the headers. Returns whether it is a whole TCP packet without headers between IP and TCP. */
 static __always_inline int is_tcp(struct __sk_buff *skb, struct packet *p)
 {
 	u8 ip[10];
@@ -76,7 +76,7 @@ static __always_inline int is_tcp(struct __sk_buff *skb, struct packet *p)
 			return 0;
 		p->tcp = p->ip + IPV6_HEADER;
 	} else {
-		/* More fragments, or not the first. */
+		/* It is a fragment: more fragments follow, or it is not the first. */
 		if (ip[0] >> 4 != 4 || ip[IPV4_PROTOCOL] != IPPROTO_TCP ||
 		    ip[IPV4_FRAGMENT] & 0x3f || ip[IPV4_FRAGMENT + 1])
 			return 0;
@@ -90,10 +90,10 @@ static __always_inline int is_tcp(struct __sk_buff *skb, struct packet *p)
 	return 1;
 }
 
-/* --- On the way out ----------------------------------------------------------------------- */
+/* --- Egress ------------------------------------------------------------------------------- */
 
-/* Writes the length of the packet into its headers, which were made for `was` bytes of payload. TCP's
- * checksum is that of the pseudo-header still: the device, or the kernel for it, adds the rest. */
+/* Writes the length of the packet into its headers, which were made for `was` bytes of payload. The TCP
+ * checksum is still that of the pseudo-header: the device, or the kernel for it, adds the rest. */
 static __always_inline int set_length(struct __sk_buff *skb, const struct packet *p, u32 was, u32 is)
 {
 	u32 header = p->payload - p->tcp, around = p->is_ipv6 ? header : p->payload - p->ip;
@@ -109,8 +109,8 @@ static __always_inline int set_length(struct __sk_buff *skb, const struct packet
 				    BPF_F_PSEUDO_HDR | sizeof(tcp_to));
 }
 
-/* Makes the packet one of the last `is` bytes, `end` of which is behind them, and `was` of which it
- * has. */
+/* Shortens the payload from `was` bytes to the `is` bytes in `last`. `end` is the sequence number behind
+ * them. */
 static __always_inline int shorten(struct __sk_buff *skb, const struct packet *p, const u8 *last,
 				   u32 was, u32 is, u32 end)
 {
@@ -121,8 +121,8 @@ static __always_inline int shorten(struct __sk_buff *skb, const struct packet *p
 	       !bpf_skb_change_tail(skb, p->payload + is, 0) && set_length(skb, p, was, is);
 }
 
-/* Whether TCP left the checksum to the device, as it does, but not the encryption (TLS): the device looks
- * after that by the socket, which copies have none of, and the kernel would drop them. */
+/* Whether TCP left the checksum, but not the encryption (TLS), to the device. A device encrypts by the
+ * socket. Copies have no socket, and the kernel would drop them. */
 static __always_inline int can_be_copied(struct __sk_buff *skb)
 {
 	const struct sk_buff *kernel = bpf_cast_to_kern_ctx(skb);
@@ -131,9 +131,9 @@ static __always_inline int can_be_copied(struct __sk_buff *skb)
 	       !(has_field(kernel, decrypted) && read_bit_field(kernel, decrypted));
 }
 
-/* Whether the device may send copies by another of its queues than their front, so that this machine
- * puts them in another order: they have no socket that would keep them together. Where the device has a
- * queue discipline before its queues (any but mq), that keeps the order. */
+/* Whether the device may send copies through another of its queues than their front, so that this machine
+ * changes their order: no socket keeps them together. A queue discipline before the device's queues (any
+ * but mq) keeps the order. */
 static __always_inline int scatters(struct __sk_buff *skb)
 {
 	struct sk_buff *kernel = bpf_cast_to_kern_ctx(skb);
@@ -146,8 +146,8 @@ static __always_inline int scatters(struct __sk_buff *skb)
 	return id[0] == 'm' && id[1] == 'q';
 }
 
-/* The socket's, if the packet may be a front: data that is sent for the first time, of a connection
- * that nobody but TCP itself paces. A queue that paces (fq) takes copies, which have no socket, for
+/* Returns the socket's state if the packet may be a front: data that is sent for the first time, on a
+ * connection that only TCP itself paces. A pacing queue (fq) takes copies, which have no socket, for
  * another flow's. */
 static __always_inline struct prague_shown *of_front(struct __sk_buff *skb, struct packet *p)
 {
@@ -169,9 +169,9 @@ static __always_inline struct prague_shown *of_front(struct __sk_buff *skb, stru
 	return bpf_sk_storage_get(&prague_sockets, full, 0, 0);
 }
 
-/* The front goes first, as it is; then its middle; and what is left becomes the rear, so that what TCP
- * handed down is with the last of them. Copies have no socket: they come by here once more, and
- * nothing happens to them. What fails on the way leaves a duplicate at worst. */
+/* Sends the unchanged front first, then the middle. The original packet becomes the rear, so that the object
+ * that TCP passed down leaves last. Copies have no socket: they pass this program once more, unchanged. A
+ * failure on the way causes at most a duplicate. */
 static __always_inline void send_set(struct __sk_buff *skb, const struct packet *p, u32 end)
 {
 	u32 payload = skb->len - p->payload;
@@ -200,24 +200,24 @@ int leave(struct __sk_buff *skb)
 	if (!shown || !classic_ecn_wants_tracers(&shown->detector))
 		return NEXT;
 	end = p.seq + (skb->len - p.payload);
-	/* Before an answer can come. */
+	/* Before an answer can arrive. */
 	tracing_sent(&shown->tracing, end);
 	send_set(skb, &p, end);
 	return NEXT;
 }
 
-/* --- On the way in ------------------------------------------------------------------------ */
+/* --- Ingress ------------------------------------------------------------------------------ */
 
 /* The options of an acknowledgement. */
 struct options {
-	/* Room for any length that a field of 6 bits can have: that is what the verifier sees. */
+	/* Large enough for any length in a field of 6 bits, which is the bound that the verifier has. */
 	u8 byte[64];
 	u32 length;
-	/* Where the option with blocks begins. */
+	/* The position of the option with blocks. */
 	u32 sack;
 };
 
-/* Finds the blocks of an acknowledgement; whether there are any. */
+/* Finds the blocks of an acknowledgement. Returns whether there are any. */
 static __always_inline int has_blocks(struct __sk_buff *skb, const struct packet *p,
 				      struct options *o)
 {
@@ -226,8 +226,8 @@ static __always_inline int has_blocks(struct __sk_buff *skb, const struct packet
 	o->length = p->payload - p->tcp - TCP_HEADER;
 	if (o->length > OPTIONS_MAX)
 		return 0;
-	/* Linux 7.3 asks for a length that is not 0, and keeps the least length only where it is checked
-	 * last, on its own: the compiler would put both checks in an order of its own. */
+	/* Linux 7.3 requires a length that is not 0, and keeps the lower bound only if it is checked last,
+	 * on its own. The compiler would reorder both checks. */
 	__asm__("" : "+r"(o->length));
 	if (o->length < 2 + SACK_BLOCK)
 		return 0;
@@ -262,7 +262,7 @@ static __always_inline u32 word_at(const u8 *byte)
 	return (u32)byte[0] << 24 | byte[1] << 16 | byte[2] << 8 | byte[3];
 }
 
-/* Whether the second block has all of the first, [from, to). */
+/* Whether the second block contains all of the first, [from, to). */
 static __always_inline u32 came_twice(const struct options *o, u32 from, u32 to)
 {
 	u32 at = o->sack + 2 + SACK_BLOCK;
@@ -273,7 +273,7 @@ static __always_inline u32 came_twice(const struct options *o, u32 from, u32 to)
 	       word_at(o->byte + at + 4) - to < 1u << 31;
 }
 
-/* The connection that the packet is for. */
+/* The connection of the packet. */
 static __always_inline void *socket_of(struct __sk_buff *skb, const struct packet *p)
 {
 	/* The addresses, then the ports, as in the packet. */
@@ -300,7 +300,7 @@ static __always_inline void *socket_of(struct __sk_buff *skb, const struct packe
 	return bpf_sk_lookup_tcp(skb, &tuple, sizeof(tuple.ipv4), BPF_F_CURRENT_NETNS, 0);
 }
 
-/* Takes the first block out: what is before the next one, or all of the option, becomes padding. */
+/* Removes the first block: the bytes before the next block, or all of the option, become padding. */
 static __always_inline void take_out(struct __sk_buff *skb, const struct packet *p,
 				     struct options *o)
 {
@@ -317,8 +317,8 @@ static __always_inline void take_out(struct __sk_buff *skb, const struct packet 
 		o->byte[at + i] = OPTION_NOP;
 	o->byte[at + SACK_BLOCK] = blocks > 2 ? OPTION_SACK : OPTION_NOP;
 	o->byte[at + SACK_BLOCK + 1] = blocks > 2 ? blocks : OPTION_NOP;
-	/* A header is of whole words. The verifier has to see that there are some, which the compiler
-	 * knows and would leave out. */
+	/* A header consists of whole words. The verifier needs the check that it is not empty, which the
+	 * compiler would remove. */
 	length = o->length & 60;
 	__asm__("" : "+r"(length));
 	if (!length)
