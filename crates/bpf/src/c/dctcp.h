@@ -3,7 +3,7 @@
  * The arithmetic of DCTCP (RFC 8257), as in Linux: pure functions over one connection's state.
  *
  * The BPF program and the host share it: the includer provides u32 and u64 and
- * __always_inline. The host holds it against l4s_cc::dctcp, integer by integer.
+ * __always_inline. Tests on the host compare it with l4s_cc::dctcp, integer by integer.
  *
  * Sequence numbers may be bytes or segments; they wrap at 32 bits.
  */
@@ -44,8 +44,8 @@ static __always_inline void dctcp_update_alpha(struct dctcp *s)
 	u32 delivered = s->delivered ? s->delivered : 1;
 
 	/*
-	 * RFC 8257 §3.3 step 6: alpha = (1 - g) alpha + g M. Where the shift would round the decay
-	 * to nothing, all that is left goes, so that alpha can reach zero.
+	 * RFC 8257 §3.3 step 6: alpha = (1 - g) alpha + g M. If the shift rounds the decay to zero,
+	 * the rest of alpha is subtracted, so that alpha can reach zero.
 	 */
 	s->alpha -= decay ? decay : s->alpha;
 	if (s->delivered_ce) {
@@ -66,7 +66,7 @@ static __always_inline void dctcp_observe(struct dctcp *s, u32 delivered, u32 de
 {
 	s->delivered += delivered;
 	s->delivered_ce += delivered_ce;
-	/* Not before, whatever wrapped in between. */
+	/* Not before that, even if sequence numbers wrapped in between. */
 	if (una - s->window_end < 1u << 31) {
 		dctcp_update_alpha(s);
 		s->window_end = nxt;

@@ -2,21 +2,21 @@
 /*
  * The arithmetic of DualPI2: pure functions over the state of one bottleneck.
  *
- * Two queues, isolated in delay and coupled in capacity (RFC 9332, DCttH §3): a PI controller
- * moves the base probability p', Classic packets meet its square, L4S packets k times it. The
- * functions are in the order of a packet's life: admit, decide, enter, schedule, leave; and apart
- * from packets, the update of p' and the clock of the link.
+ * Two queues, isolated in delay and coupled in capacity (RFC 9332, DCttH §3). A PI controller
+ * updates the base probability p'. The probability for Classic packets is its square, for L4S packets
+ * k times it. The functions are in the order of a packet's life: admit, decide, enter, schedule,
+ * leave. Separate from packets are the update of p' and the clock of the link.
  *
- * Unlike l4s_aqm::dualpi2 everything is decided when a packet arrives, since nothing of a BPF
- * queue discipline can change a packet that leaves (docs/guides/host.md). For the coupled signal that is
- * `drop_at = "enqueue"`. The L queue's own AQM needs the time that the packet will wait, which is
- * foreseen from what waits ahead of it: on a link of known rate it is exact.
+ * Unlike in l4s_aqm::dualpi2, everything is decided when a packet arrives, since a BPF queue
+ * discipline cannot change a packet that leaves (docs/guides/host.md). For the coupled signal that is
+ * `drop_at = "enqueue"`. The L queue's own AQM needs the queueing delay of the packet, which is
+ * predicted from the packets ahead of it. On a link of known rate the prediction is exact.
  *
  * The BPF program and the host share it: the includer provides u8, u32, u64, s64,
- * __always_inline and dualpi2_random(). The host holds it against l4s_aqm::dualpi2, decision by
- * decision. There is no loop and no signed division.
+ * __always_inline and dualpi2_random(). Tests on the host compare it with l4s_aqm::dualpi2,
+ * decision by decision. There is no loop and no signed division.
  *
- * Times are nanoseconds of a clock that starts anywhere; probabilities are in 2^-32, of which
+ * Times are nanoseconds of a clock that starts anywhere. Probabilities are in 2^-32, and
  * 2^32 - 1 is certain, as in l4s_units::Probability.
  */
 #ifndef L4S_DUALPI2_H
@@ -32,7 +32,7 @@
 /* Nanoseconds per second, and bits per byte: bytes times this are in a rate's unit. */
 #define DUALPI2_BITS 8000000000ull
 
-/* The native L4S AQM: none, on the wait in nanoseconds, on the packets ahead. */
+/* The native L4S AQM: none, by the queueing delay in nanoseconds, by the number of packets ahead. */
 #define DUALPI2_NATIVE_NONE 0
 #define DUALPI2_NATIVE_WAIT 1
 #define DUALPI2_NATIVE_PACKETS 2
@@ -46,7 +46,7 @@
 #define ECN_ECT_0 2
 #define ECN_CE 3
 
-/* What becomes of a packet. Of two marks the one that asked for more is named. */
+/* The fate of a packet. Of two marks the one with the higher probability is named. */
 #define DUALPI2_PASS 0
 #define DUALPI2_MARK_STEP 1
 #define DUALPI2_MARK_COUPLED 2
@@ -55,8 +55,8 @@
 #define DUALPI2_DROP_OVERLOAD 5
 #define DUALPI2_VERDICTS 6
 
-/* The drain of a link of unknown rate is measured over as much as this, so that the batches in
- * which a device takes packets do not matter (RFC 8033 §4.3 takes 16 KiB; BQL's are larger). */
+/* The drain rate of a link of unknown rate is measured over at least this many bytes, so that the batches
+ * in which a device takes packets have no effect (RFC 8033 §4.3 takes 16 KiB; BQL's are larger). */
 #define DUALPI2_MEASURE (64u << 10)
 
 /* The settings, made by l4s_aqm::dualpi2::kernel. Words of 64 bits, none of them negative. */
@@ -70,34 +70,34 @@ struct dualpi2_config {
 	u64 k;
 	/* p' never exceeds this. */
 	u64 cap;
-	/* k·p' from which both queues get the Classic drop. */
+	/* k·p' from which both queues apply the Classic drop. */
 	u64 drop_from;
 	/* DUALPI2_NATIVE_*, never marked up to `low`, always from `high`; equal for a step. */
 	u64 native;
 	u64 low;
 	u64 high;
-	/* Fewer packets than this ahead in the L queue, and the native AQM spares a packet. */
+	/* The native AQM does not mark a packet with fewer packets than this ahead in the L queue. */
 	u64 min_qlen_step;
 	u64 scheduler;
-	/* Percent of the link that Classic is sure of, for WRR. */
+	/* The least percentage of the link for Classic, for WRR. */
 	u64 protection;
 	/* The head start of L and the speed of its time, for the time-shifted FIFO. */
 	u64 t_shift;
 	u64 t_speed;
-	/* A bit for each codepoint: who waits in the L queue, who is marked scalably. */
+	/* A bit for each codepoint: which are queued in the L queue, and which get scalable marks. */
 	u64 dualq;
 	u64 marking;
 	/* A Classic signal marks an ECN-capable packet instead of dropping it. */
 	u64 classic_ecn;
-	/* Probability accumulates instead of being drawn for (RFC 9332 §A.1). */
+	/* Probability accumulates, and no random number is drawn (RFC 9332 §A.1). */
 	u64 recur;
-	/* With less than this waiting, the controller's signal is withheld. */
+	/* With a smaller backlog than this, the controller's signal is withheld. */
 	u64 min_backlog;
 	u64 limit_packets;
 	u64 limit_bytes;
 	u64 limit_memory;
-	/* Of the link: bits per second, 0 for one that limits itself; and how much of the time in
-	 * which it was not served may be made up for. */
+	/* The rate of the link in bits per second, 0 for a link that limits itself. And how much of the time
+	 * in which it was not served it may catch up on. */
 	u64 rate;
 	u64 burst;
 };
@@ -105,7 +105,7 @@ struct dualpi2_config {
 struct dualpi2_queue {
 	u64 packets;
 	u64 bytes;
-	/* When the packet at its head arrived; nothing where there is none. */
+	/* The arrival time of the packet at its head; undefined if it is empty. */
 	u64 head;
 };
 
@@ -115,14 +115,14 @@ struct dualpi2 {
 	/* The delay at the last update of p', and when the next one is due. */
 	u64 q_prev;
 	u64 due;
-	/* Of the weighted scheduler in byte·percent: L is served while it is not positive. */
+	/* Of the weighted scheduler, in byte·percent: L is served while it is not positive. */
 	s64 credit;
 	/* Probability accumulated per queue. */
 	u64 sums[2];
-	/* The link is free from then on; the rest of the division that gave it. */
+	/* The link is free from this time on; and the remainder of the division that gave it. */
 	u64 free_at;
 	u64 rest;
-	/* Of a link that limits itself: bits per second, and what they are measured by. */
+	/* Of a link that limits itself: bits per second, and the state of their measurement. */
 	u64 drain;
 	u64 measured_from;
 	u64 measured;
@@ -151,8 +151,8 @@ static __always_inline struct dualpi2_wide dualpi2_product(s64 a, u64 b)
 	return w;
 }
 
-/* What an update adds to p': α·(q - target) + β·(q - q_prev), rounded towards zero, and no more
- * than what moves p' from one end to the other. */
+/* The change of p' by an update: α·(q - target) + β·(q - q_prev), rounded towards zero, and limited to the
+ * change that moves p' from one end of its range to the other. */
 static __always_inline s64 dualpi2_delta(const struct dualpi2_config *c, u64 q, u64 q_prev)
 {
 	struct dualpi2_wide a = dualpi2_product((s64)(q - c->target), c->alpha);
@@ -184,7 +184,7 @@ static __always_inline void dualpi2_add(const struct dualpi2_config *c, struct d
 	s->p_prime = (u32)p;
 }
 
-/* A time that is `since` another, or nothing where it is before it. */
+/* The time from `then` to `now`, or 0 if `now` is earlier. */
 static __always_inline u64 dualpi2_since(u64 now, u64 then)
 {
 	return now > then ? now - then : 0;
@@ -195,15 +195,15 @@ static __always_inline u64 dualpi2_head_sojourn(const struct dualpi2_queue *q, u
 	return q->packets ? dualpi2_since(now, q->head) : 0;
 }
 
-/* Updates that are due by now. They are made before anything else happens: since nothing moved in
- * the meantime, each of them sees just what it would have seen at its time. */
+/* The number of updates that are due. They are made before anything else happens. The queues did not change
+ * in the meantime, so each update sees the same as at its own time. */
 static __always_inline u64 dualpi2_missed(const struct dualpi2_config *c, const struct dualpi2 *s,
 					  u64 now)
 {
 	return now < s->due ? 0 : (now - s->due) / c->tupdate + 1;
 }
 
-/* The update of time `at`: the queue that waits longest steers (DCttH §3.4). */
+/* The update of time `at`: the queue with the longer delay controls p' (DCttH §3.4). */
 static __always_inline void dualpi2_update(const struct dualpi2_config *c, struct dualpi2 *s,
 					   u64 at)
 {
@@ -216,9 +216,9 @@ static __always_inline void dualpi2_update(const struct dualpi2_config *c, struc
 	s->q_prev = q;
 }
 
-/* How many of the updates that are due have to be made one by one: on an idle link one, after
- * which nothing but the integral is left; on one that does not advance with packets waiting all of
- * them, up to a number by which p' is certain. */
+/* How many of the due updates have to be made one by one. On an idle link it is one, since only the integral
+ * term is left after it. On a link that does not send although packets are queued it is all of them, up to a
+ * number after which p' is certain. */
 #define DUALPI2_UPDATES 4096
 
 static __always_inline u64 dualpi2_one_by_one(const struct dualpi2 *s, u64 missed)
@@ -255,22 +255,22 @@ static __always_inline int dualpi2_admits(const struct dualpi2_config *c, const 
 	       s->memory + memory <= c->limit_memory;
 }
 
-/* How long the link takes for so many bytes. */
+/* The time that the link takes for this many bytes. */
 static __always_inline u64 dualpi2_time_of(u64 bytes, u64 rate)
 {
 	return bytes * DUALPI2_BITS / rate;
 }
 
-/* How long a packet that joins the L queue now will wait: for the link, for what is ahead of it,
- * and for the Classic packets that the weighted scheduler serves in between. The time-shifted
- * FIFO serves none before Classic is `t_shift` late. */
+/* The predicted queueing delay of a packet that joins the L queue now: the time until the link is free, for
+ * the packets ahead, and for the Classic packets that the weighted scheduler serves in between. The
+ * time-shifted FIFO serves none before the Classic delay exceeds the L4S delay by `t_shift`. */
 static __always_inline u64 dualpi2_foresee(const struct dualpi2_config *c, const struct dualpi2 *s,
 					   u64 now)
 {
 	u64 rate = c->rate ? c->rate : s->drain;
 	u64 ahead = s->queues[DUALPI2_L].bytes;
 
-	/* Nothing was measured yet. */
+	/* No rate was measured yet. */
 	if (!rate)
 		return 0;
 	if (c->scheduler == DUALPI2_WRR && s->queues[DUALPI2_C].packets) {
@@ -286,7 +286,7 @@ static __always_inline u64 dualpi2_foresee(const struct dualpi2_config *c, const
 	return dualpi2_since(s->free_at, now) + dualpi2_time_of(ahead, rate);
 }
 
-/* How strongly the L queue's own AQM wants to mark a packet that joins it now. */
+/* The marking probability of the L queue's own AQM for a packet that joins it now. */
 static __always_inline u32 dualpi2_native(const struct dualpi2_config *c, const struct dualpi2 *s,
 					  u64 now)
 {
@@ -299,7 +299,7 @@ static __always_inline u32 dualpi2_native(const struct dualpi2_config *c, const 
 		return 0;
 	if (wait >= c->high)
 		return DUALPI2_ONE;
-	/* Below 2^32 ns apart: l4s_aqm::dualpi2::kernel sees to it. */
+	/* Less than 2^32 ns apart: l4s_aqm::dualpi2::kernel ensures that. */
 	return (u32)((wait - c->low) * DUALPI2_ONE / (c->high - c->low));
 }
 
@@ -319,7 +319,7 @@ static __always_inline int dualpi2_hits(const struct dualpi2_config *c, struct d
 	return sum > DUALPI2_ONE;
 }
 
-/* What becomes of a packet that joins `queue` now (DCttH Algorithm 2 and §3.4). */
+/* The fate of a packet that joins `queue` now (DCttH Algorithm 2 and §3.4). */
 static __always_inline u32 dualpi2_decide(const struct dualpi2_config *c, struct dualpi2 *s,
 					  u32 queue, u32 ecn, u64 now)
 {
@@ -328,7 +328,7 @@ static __always_inline u32 dualpi2_decide(const struct dualpi2_config *c, struct
 	u64 p_l = p_prime * c->k;
 	int overloaded = p_l >= c->drop_from;
 
-	/* A mark can signal no more, so both kinds get the Classic drop. */
+	/* A mark can signal no more than that, so both queues apply the Classic drop. */
 	if (acts && overloaded && dualpi2_hits(c, s, queue, p_prime, 1))
 		return DUALPI2_DROP_OVERLOAD;
 	if (c->marking >> ecn & 1) {
@@ -357,7 +357,7 @@ static __always_inline void dualpi2_enter(struct dualpi2 *s, u32 queue, u64 byte
 
 /* --- A packet leaves ---------------------------------------------------------------------- */
 
-/* A Classic share below one half starts with credit for L. */
+/* With a Classic share below one half, L starts with credit. */
 static __always_inline s64 dualpi2_initial_credit(const struct dualpi2_config *c)
 {
 	return c->scheduler == DUALPI2_WRR ?
@@ -383,13 +383,13 @@ static __always_inline u32 dualpi2_schedule(const struct dualpi2_config *c,
 	return l_first ? DUALPI2_L : DUALPI2_C;
 }
 
-/* How fast a link that limits itself takes what waits. */
+/* Measures the rate at which a link that limits itself takes queued packets. */
 static __always_inline void dualpi2_measure(struct dualpi2 *s, u64 bytes, u64 now)
 {
 	u64 rate;
 
 	if (!s->queues[DUALPI2_L].packets && !s->queues[DUALPI2_C].packets) {
-		/* It may idle now. */
+		/* The link may idle now. */
 		s->measured_from = 0;
 		return;
 	}
@@ -436,14 +436,14 @@ static __always_inline void dualpi2_leave(const struct dualpi2_config *c, struct
 
 /* --- The link ----------------------------------------------------------------------------- */
 
-/* When it takes the next packet: not after now where it does at once. */
+/* The time at which the link takes the next packet; not after now if it takes it at once. */
 static __always_inline u64 dualpi2_free_at(const struct dualpi2_config *c, const struct dualpi2 *s)
 {
 	return c->rate ? s->free_at : 0;
 }
 
-/* It takes so many bytes now. Time in which it was free is lost to it, up to `burst`: a timer that
- * is late costs nothing. */
+/* The link takes this many bytes now. It loses the time in which it was free, except for up to `burst`: a
+ * late timer costs nothing. */
 static __always_inline void dualpi2_send(const struct dualpi2_config *c, struct dualpi2 *s,
 					 u64 bytes, u64 now)
 {
@@ -455,13 +455,13 @@ static __always_inline void dualpi2_send(const struct dualpi2_config *c, struct 
 		s->free_at = earliest;
 		s->rest = 0;
 	}
-	/* The rest is carried on, so that no rate is ever rounded. */
+	/* The remainder is carried over, so that the rate is never rounded. */
 	total = bytes * DUALPI2_BITS + s->rest;
 	s->free_at += total / c->rate;
 	s->rest = total % c->rate;
 }
 
-/* --- Its life ----------------------------------------------------------------------------- */
+/* --- Start -------------------------------------------------------------------------------- */
 
 /* An empty bottleneck. */
 static __always_inline void dualpi2_start(const struct dualpi2_config *c, struct dualpi2 *s,

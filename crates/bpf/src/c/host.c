@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The arithmetic as functions of the host, to be held against l4s_cc (tests/twins).
+ * The arithmetic as functions of the host, which tests compare with l4s_cc (tests/twins).
  */
 #include <stdint.h>
 
@@ -9,7 +9,7 @@ typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
 typedef int64_t s64;
-/* The C library has it in a form of its own. */
+/* The C library has its own definition. */
 #ifndef __always_inline
 #define __always_inline inline
 #endif
@@ -165,7 +165,7 @@ u32 l4s_tracing_take(struct tracing *t, u32 *overtaken)
 	return tracing_take(t, overtaken);
 }
 
-/* What the map of the BPF program has of a socket, as bytes. */
+/* The size of a socket's value in the map of the BPF program, in bytes. */
 u32 l4s_prague_shown_size(void)
 {
 	return sizeof(struct prague_shown);
@@ -176,7 +176,7 @@ void l4s_prague_report(const struct prague_shown *shown, struct prague_report *r
 	prague_report(shown, r);
 }
 
-/* Chance is the caller's, so that both sides have the same. */
+/* The caller provides random numbers, so that both sides have the same ones. */
 static _Thread_local u32 (*draw)(void *);
 static _Thread_local void *drawn_from;
 
@@ -192,7 +192,7 @@ void l4s_dualpi2_start(const struct dualpi2_config *c, struct dualpi2 *s, u64 no
 	dualpi2_start(c, s, now);
 }
 
-/* As the BPF program makes them. */
+/* In the same way as the BPF program makes them. */
 void l4s_dualpi2_catch_up(const struct dualpi2_config *c, struct dualpi2 *s, u64 now)
 {
 	u64 missed = dualpi2_missed(c, s, now), first = s->due;
