@@ -1,7 +1,7 @@
 //! The laws of Curvy RED (Slides; RFC 9332 §B).
 //!
 //! As for DualPI2, time does not advance while many packets are served, at a queueing delay that gives
-//! a known probability; the share that is marked or dropped has to lie within five standard
+//! a known probability. The share of marked or dropped packets has to be within five standard
 //! deviations.
 
 mod common;
@@ -31,7 +31,7 @@ fn delay_for(p: f64) -> Time {
     Time::from_nanos((p * f64::from(1 << 29)) as u64)
 }
 
-/// [`N`] packets of codepoint `ecn` that waited until `now`, after `before` Classic ones that did.
+/// [`N`] packets of codepoint `ecn`, queued from 0 to `now`, after `before` Classic ones.
 fn fates(config: Config, ecn: Ecn, before: u64, now: Time) -> Rig {
     let mut rig = rig(config);
     rig.fill(before, Ecn::NotEct, ms(0));
@@ -40,7 +40,7 @@ fn fates(config: Config, ecn: Ecn, before: u64, now: Time) -> Rig {
     rig
 }
 
-// Think once to mark, twice to drop.
+// One comparison marks an L4S packet, two drop a Classic one.
 
 #[test]
 fn classic_signal_is_the_square_of_the_line() {
@@ -60,7 +60,7 @@ fn classic_signal_is_the_square_of_the_line() {
 fn l4s_signal_is_the_line_with_the_steeper_slope() {
     for (s_c, s_l) in [(1, 1), (1, 2), (1, 4), (0, 3), (3, 5)] {
         for p_l in [0.02, 0.1, 0.5, 0.9] {
-            // Strict priority: a Classic packet that came first waits behind all of them.
+            // Strict priority: a Classic packet that arrived first is served behind all of them.
             let now = Time::from_nanos((p_l * 2f64.powi(30 - s_l)) as u64);
             let config = Config { s_c, s_l: s_l as u32, ..bare(Config::slides()) };
             let rig = fates(config, Ecn::Ect1, 1, now);
@@ -88,7 +88,7 @@ fn at_saturation_both_queues_get_the_classic_drop() {
 
 #[test]
 fn signals_can_recur_instead() {
-    // p' = 1/4: of the Classic packets every 16th, up to the rounding of the fraction.
+    // p' = 1/4: every 16th Classic packet, up to the rounding of the fraction.
     let mut config = bare(Config::rfc9332());
     config.queues.randomness = Randomness::Recur;
     let rig = fates(config, Ecn::Ect0, 0, delay_for(0.25));
@@ -96,10 +96,10 @@ fn signals_can_recur_instead() {
     assert!(marks.abs_diff(N / 16) <= 1, "{marks}");
 }
 
-// Whose delay, and how it is smoothed.
+// The delay that counts, and its smoothing.
 
-/// What L4S packets are marked with, after 64 Classic packets waited for 100 ms, another one has
-/// waited for 20 ms, and the L4S packet for nothing.
+/// The marking probability of an L4S packet without delay, after 64 Classic packets with a delay of 100 ms
+/// and one with 20 ms.
 fn coupled_after_a_burst(config: Config) -> f64 {
     let mut rig = rig(Config { f: 5, ..bare(config) });
     rig.fill(64, Ecn::NotEct, ms(0));
@@ -126,7 +126,7 @@ fn the_coupled_signal_follows_the_delay_now_or_the_smoothed_one() {
 
 #[test]
 fn note_4_does_not_raise_a_signal_faster() {
-    // One sample of 32 ms: the smoothed delay is 1 ms, and the delay now is more.
+    // One sample of 32 ms: the smoothed delay is 1 ms, and the present delay is longer.
     let config = Config { smoothing: Smoothing::Least, f: 5, ..bare(Config::rfc9332()) };
     let mut rig = rig(config);
     rig.fill(1, Ecn::NotEct, ms(0));
@@ -136,7 +136,7 @@ fn note_4_does_not_raise_a_signal_faster() {
 
 #[test]
 fn after_the_last_classic_packet_figure_10_signals_for_ever() {
-    // A Classic burst of 100 ms, and then L4S packets that wait for 0.1 ms.
+    // A Classic burst of 100 ms, and then L4S packets with a delay of 0.1 ms.
     let after = |config| {
         let mut rig = rig(Config { f: 5, ..bare(config) });
         rig.fill(200, Ecn::NotEct, ms(0));
@@ -150,7 +150,7 @@ fn after_the_last_classic_packet_figure_10_signals_for_ever() {
     let literal = Config { steered_by: SteeredBy::Classic, ..Config::rfc9332() };
     // 4 / 2³⁰ per ns of 99.8 ms.
     assert!((after(literal.clone()) - 0.371).abs() < 0.002);
-    // With the longer of both delays, what is left is what the L queue itself waits.
+    // With the longer of both delays, the L queue's own delay remains.
     let own = 4.0 * 100_000.0 / f64::from(1 << 30);
     assert!((after(Config::rfc9332()) - own).abs() < 1e-6);
     // Note 4 and the slides look at the Classic queue, which is empty.
@@ -160,7 +160,7 @@ fn after_the_last_classic_packet_figure_10_signals_for_ever() {
 
 #[test]
 fn overload_by_l4s_alone_is_met_where_the_longer_delay_counts() {
-    // The L queue waits for 0.8 · 2²⁹ ns, and there is no Classic packet.
+    // The delay of the L queue is 0.8 · 2²⁹ ns, and there is no Classic packet.
     let drops = |steered_by| {
         let config = Config { steered_by, ..bare(Config::rfc9332()) };
         fates(config, Ecn::Ect1, 0, delay_for(0.8)).drops(Queue::L, DropCause::Overload)
@@ -171,13 +171,13 @@ fn overload_by_l4s_alone_is_met_where_the_longer_delay_counts() {
 
 #[test]
 fn below_the_minimum_threshold_of_figure_9_no_buffer_of_its_size_is_signalled() {
-    // Its minTh is 500 ms, its limit 250 ms at the rate of the link.
+    // minTh is 500 ms, and the limit is 250 ms at the rate of the link.
     let signals = |min_th| {
         let config = Config { min_th, ..bare(Config::rfc9332()) };
         fates(config, Ecn::NotEct, 0, ms(250)).events.dropped.len()
     };
     assert_eq!(signals(Duration::from_millis(500)), 0);
-    // Figure 11 has none: 250 ms are 0.466 of the ramp, and 0.217 is its square.
+    // Figure 11 has no minTh: 250 ms are 0.466 of the ramp, and 0.217 is its square.
     assert_fits(signals(Duration::ZERO) as u64, N, 0.217, "figure 11");
 }
 
@@ -185,7 +185,7 @@ fn below_the_minimum_threshold_of_figure_9_no_buffer_of_its_size_is_signalled() 
 
 #[test]
 fn the_threshold_marks_without_classic_traffic() {
-    // Slides: T is a size of the queue. Of ten packets, with 9 to 0 behind, more than five.
+    // Slides: T is a length of the queue. Of ten packets, with 9 to 0 behind, those with more than five.
     let mut rig = rig(Config::slides());
     rig.fill(10, Ecn::Ect0, ms(0));
     let marks: Vec<_> = rig.drain(ms(0)).iter().map(|out| out.packet.ecn.is_ce()).collect();
@@ -249,7 +249,7 @@ fn slopes_that_would_favour_l4s_packets_are_refused() {
     let conflict = config.check().unwrap_err();
     assert_eq!(conflict.key, "s_l");
     assert!(conflict.message.contains("expected 3 to 20"), "{}", conflict.message);
-    // And what DualPI2 refuses of the two queues.
+    // It also refuses the settings of the two queues that DualPI2 refuses.
     let mut config = Config::rfc9332();
     set(&mut config, "dualq", Value::Word("dc"));
     assert_eq!(config.check().unwrap_err().key, "marking");
@@ -279,7 +279,7 @@ fn the_two_queues_have_the_settings_of_dualpi2() {
             assert_eq!(twin.doc, param.doc);
         }
     }
-    // There is no controller to set.
+    // It has no controller, so these settings do not exist.
     for name in ["target", "tupdate", "alpha", "beta", "k", "max_rtt"] {
         assert!(Config::PARAMS.iter().all(|param| param.name != name), "{name}");
     }

@@ -1,4 +1,4 @@
-//! DualPI2 before a link that takes packets in turns: what waits for the link is not marked for it.
+//! DualPI2 before a link that takes packets in turns: the time until the next turn causes no marks.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{Rig, ms};
 use l4s_aqm::dualpi2::{Config, LAqm, LWait, Step};
 use l4s_units::{Duration, Ecn};
 
-/// A link that takes all that waits every 4 ms, and packets that come a millisecond apart.
+/// A link that takes all queued packets every 4 ms, and packets that arrive 1 ms apart.
 fn marked(l_wait: LWait) -> Vec<bool> {
     let l_aqm = LAqm::Step(Step::Time(Duration::from_millis(1)));
     let config = Config { l_aqm, l_wait, k: 0, min_qlen_step: 0, ..Config::dctth() };
@@ -21,7 +21,7 @@ fn marked(l_wait: LWait) -> Vec<bool> {
 
 #[test]
 fn a_wait_for_the_next_turn_is_no_queue() {
-    // 4, 3, 2 and 1 ms.
+    // Delays of 4, 3, 2 and 1 ms.
     assert_eq!(marked(LWait::Sojourn), [true, true, true, false].repeat(3));
     assert_eq!(marked(LWait::Queue)[4..], [false; 8]);
 }
@@ -33,13 +33,13 @@ fn a_turn_that_leaves_packets_behind_has_a_queue() {
     let mut rig = Rig::new(l4s_aqm::Config::DualPi2(config));
     rig.fill(1, Ecn::Ect1, ms(0));
     rig.take(ms(0));
-    // Four packets, of which a turn takes two.
+    // Four packets; a turn takes two of them.
     rig.fill(4, Ecn::Ect1, ms(1));
     let mut turn = |at| {
         let mut take = || rig.take(ms(at)).unwrap().packet.ecn.is_ce();
         [take(), take()]
     };
     assert_eq!(turn(4), [false, false]);
-    // 3 ms before the turn that left them behind ended, then the pause.
+    // They were queued for 3 ms at the end of the turn that left them behind, and then for the pause.
     assert_eq!(turn(8), [true, true]);
 }

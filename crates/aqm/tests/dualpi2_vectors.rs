@@ -1,7 +1,7 @@
-//! Numbers that others published for DualPI2, each with its source. Only facts are taken over.
+//! Numbers that others published for DualPI2, each with its source. Only facts are copied.
 //!
-//! Left out: the ramp of DOCSIS (docsis-ns3, `dual-queue-test`), whose thresholds follow from the
-//! link rate. A user of this crate gives them: [`dualpi2::LAqm::Ramp`].
+//! Not included: the ramp of DOCSIS (docsis-ns3, `dual-queue-test`), whose thresholds follow from the
+//! link rate. A user of this crate sets them: [`dualpi2::LAqm::Ramp`].
 
 mod common;
 
@@ -30,7 +30,7 @@ fn every_profile_couples_by_two() {
 #[test]
 fn the_ramp_of_mainline_from_an_empty_start() {
     // Linux 6.17 and later, sch_dualpi2.c: calculate_probability() by hand, with the default
-    // gains 41/256 and 819/256 Hz that become 44 and 879 per 64 ns. A head that is never served.
+    // gains 41/256 and 819/256 Hz that become 44 and 879 per 64 ns. The packet at the head is never served.
     let mut rig = rig(linux());
     rig.fill(1, Ecn::NotEct, ms(0));
     for (n, p_prime) in [
@@ -57,7 +57,7 @@ fn the_ramp_of_mainline_from_an_empty_start() {
 fn the_ramp_of_rfc_9332_by_hand() {
     // RFC 9332 figures 2, 4 and 5: minTh 800 µs, range 400 µs, Th_len 1 packet, and recur(), which
     // gives a signal when the sum of probabilities exceeds 1. At 900 µs it is 1/4: the sum is
-    // 5/4 at the fifth packet, and from the 1/4 that is left again at every fourth.
+    // 5/4 at the fifth packet. 1/4 is left, so the next signals are at every fourth packet.
     let marks = |waited: u64| -> Vec<u64> {
         let mut rig = rig(dualpi2::Config::rfc9332());
         rig.fill(14, Ecn::Ect1, us(0));
@@ -71,7 +71,7 @@ fn the_ramp_of_rfc_9332_by_hand() {
         (1000, vec![2, 4, 6, 8, 10, 12]),
         // 3/4: sums of 3/4, 6/4 and a mark, 5/4 and a mark, 1, 7/4 and a mark.
         (1100, vec![1, 2, 4, 5, 6, 8, 9, 10, 12]),
-        // Certain, but for the last, which leaves none behind.
+        // Certain, except for the last packet, which leaves none behind.
         (1200, (0..13).collect()),
         (9000, (0..13).collect()),
     ] {
@@ -104,7 +104,7 @@ fn gains_derived_from_round_trip_times() {
         assert!((a.tc_hz() - alpha).abs() < 1e-6, "{source}: alpha {}", a.tc_hz());
         assert!((b.tc_hz() - beta).abs() < 1e-6, "{source}: beta {}", b.tc_hz());
     }
-    // tc refuses them the other way round.
+    // tc refuses them in the reverse order.
     let mut config = linux();
     set(&mut config, "max_rtt", 20);
     set(&mut config, "typical_rtt", 21);
@@ -112,7 +112,7 @@ fn gains_derived_from_round_trip_times() {
     // A third of the longest RTT bounds tupdate.
     set(&mut config, "max_rtt", 30);
     assert_eq!((config.target, config.tupdate), (span_ms(21), span_ms(10)));
-    // A typical RTT alone stands for a sixth of the longest.
+    // A typical RTT alone sets the longest to six times as much.
     let (mut one, mut other) = (linux(), linux());
     set(&mut one, "typical_rtt", 50);
     set(&mut other, "max_rtt", 300);
@@ -137,7 +137,7 @@ fn tc_would_show_an_exact_gain_rounded_down() {
 
 #[test]
 fn a_gain_too_small_for_mainline_is_refused() {
-    // 1/256 Hz is the least that netlink carries; 0 means 0.
+    // 1/256 Hz is the smallest gain that netlink carries; 0 means 0.
     for (hz, gains, fits) in [
         (0.0039, Arithmetic::Linux, false),
         (0.0040, Arithmetic::Linux, true),
@@ -207,7 +207,7 @@ fn the_classic_share_under_weighted_round_robin() {
 
 #[test]
 fn classification_by_the_last_bit() {
-    // ns-3 2026 test 1 and picoquic's dualq test: the order of arrival, and where each waits.
+    // ns-3 2026 test 1 and picoquic's dualq test: the order of arrival, and the queue of each packet.
     let mut rig = rig(linux());
     let arrivals = [Ecn::NotEct, Ecn::Ect0, Ecn::NotEct, Ecn::Ect1, Ecn::Ce];
     for (id, ecn) in arrivals.into_iter().enumerate() {
@@ -222,7 +222,7 @@ fn classification_by_the_last_bit() {
 
 #[test]
 fn the_step_spares_the_first_packets_of_a_queue() {
-    // ns-3 2026 test 5: floor 2, threshold 5 ms, four packets that wait for 50 ms.
+    // ns-3 2026 test 5: floor 2, threshold 5 ms, four packets with a delay of 50 ms.
     let step = LAqm::Step(Step::Time(span_ms(5)));
     let mut rig = rig(dualpi2::Config { l_aqm: step, min_qlen_step: 2, ..linux() });
     rig.fill(4, Ecn::Ect1, ms(0));
@@ -270,7 +270,7 @@ fn early_drop_acts_at_enqueue_and_late_drop_at_dequeue() {
         let early = usize::from(drop_at == DropAt::Enqueue);
         assert_eq!(rig.events.dropped.len(), early);
         assert_eq!(rig.drain(ms(1000)).len(), if early == 1 { 10 } else { 2 });
-        // Late: all but the last two, which are below the floor of two full packets.
+        // Late: all packets except the last two, which are below the floor of two full packets.
         assert_eq!(rig.events.dropped.len(), if early == 1 { 1 } else { 9 });
     }
 }
@@ -283,7 +283,7 @@ fn webrtc_step_and_floor() {
     two.fill(2, Ecn::Ect1, ms(0));
     assert!(two.take(ms(2)).unwrap().packet.ecn.is_ce(), "although p' is 0");
     assert_eq!(two.p_prime(), 0.0);
-    // A floor of two packets, itself included, is one other packet.
+    // The floor of two packets includes the packet itself, so it is one other packet.
     for (others, marked) in [(1, false), (0, true)] {
         let mut one = rig(dualpi2::Config { min_qlen_step: others, ..config.clone() });
         one.fill(1, Ecn::Ect1, ms(0));
@@ -325,7 +325,7 @@ fn nine_to_one_in_a_pattern_that_repeats_exactly() {
 
 #[test]
 fn two_full_packets_are_31_small_ones() {
-    // Reference, section 1.2: the floor is in bytes, and counts what is left behind.
+    // Reference, section 1.2: the floor is in bytes, and counts the bytes left behind.
     let config = dualpi2::Config { l_aqm: LAqm::None, scheduler: Scheduler::Strict, ..linux() };
     for (left, marked) in [(30, false), (31, true)] {
         let mut hits = 0;

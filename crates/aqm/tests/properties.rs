@@ -1,4 +1,4 @@
-//! Laws that hold for every discipline, whatever arrives and whenever.
+//! Laws that hold for every discipline, with any packets at any times.
 
 mod common;
 
@@ -20,7 +20,7 @@ use proptest::prelude::*;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// What happens next.
+/// The next event.
 #[derive(Clone, Debug)]
 enum Event {
     Arrive { size: u64, ecn: Ecn, flow: u32 },
@@ -39,7 +39,7 @@ fn size() -> impl Strategy<Value = u64> {
 fn event() -> impl Strategy<Value = Event> {
     let arrive =
         (size(), ecn(), 0u32..6).prop_map(|(size, ecn, flow)| Event::Arrive { size, ecn, flow });
-    // Gaps from none to beyond every interval, spread over their orders of magnitude.
+    // Gaps from zero to more than every interval, spread over their orders of magnitude.
     let pass = (0u32..35, 0u64..1024).prop_map(|(log, x)| Event::Pass { ns: (x << log) >> 10 });
     prop_oneof![6 => arrive, 4 => Just(Event::Leave), 3 => pass]
 }
@@ -53,7 +53,7 @@ fn limit() -> impl Strategy<Value = Limit> {
     ]
 }
 
-/// Every choice of Curvy RED, with every choice of the two queues.
+/// Every algorithm of Curvy RED, with every choice of the two queues.
 fn any_curvy_red() -> impl Strategy<Value = Config> {
     use curvy_red::{Smoothing, SteeredBy};
     let smoothing =
@@ -80,7 +80,7 @@ fn any_dual_queue() -> impl Strategy<Value = Config> {
     prop_oneof![2 => any_dualpi2().prop_map(Config::DualPi2), 1 => any_curvy_red()]
 }
 
-/// Every choice of DualPI2, with every other.
+/// Every option of DualPI2, in every combination.
 fn any_dualpi2() -> impl Strategy<Value = dualpi2::Config> {
     let delay = (0u64..60_000).prop_map(Duration::from_micros);
     let classify = prop_oneof![Just(Classify::L4s), Just(Classify::Dc), Just(Classify::None)];
@@ -172,7 +172,7 @@ fn limit_of(config: &mut Config) -> &mut Limit {
     }
 }
 
-/// A policy without a law.
+/// A policy without laws of its own.
 #[derive(Debug)]
 struct Dice(Xoshiro256PlusPlus);
 
@@ -232,7 +232,7 @@ fn any_config() -> impl Strategy<Value = Config> {
         let burst = Duration::from_millis(1);
         Config::Pie(pie::Config { ecn, bytemode, burst, limit, ..pie::Config::linux() })
     });
-    // A small buffer, so that a third of it is soon filled.
+    // A small buffer, so that a third of it fills soon.
     let docsis = (any::<bool>(), any::<bool>(), limit()).prop_map(|(ecn, states, limit)| {
         let (burst, target) = (Duration::from_millis(1), Duration::from_micros(100));
         let protection = if states { pie::Protection::States } else { pie::Protection::Burst };
@@ -252,7 +252,7 @@ fn any_config() -> impl Strategy<Value = Config> {
     let cobalt = (any::<bool>(), 0u64..100, limit()).prop_map(|(ecn, mtu_us, limit)| {
         let interval = Duration::from_millis(2);
         let (target, mtu_time) = (Duration::from_micros(100), Duration::from_micros(mtu_us));
-        // Large steps, so that BLUE comes to all of its states.
+        // Large steps, so that BLUE reaches all of its states.
         let (p_inc, p_dec) = (0.3, 0.1);
         Config::Cobalt(cobalt::Config {
             ecn,
@@ -269,7 +269,7 @@ fn any_config() -> impl Strategy<Value = Config> {
     prop_oneof![4 => any_profile(), 8 => any_dual_queue(), 2 => fq, 1 => pi2, 1 => pie, 1 => docsis, 1 => red, 1 => codel, 2 => cobalt, 1 => fifo, 1 => any_foreign()]
 }
 
-/// What came in and what became of it.
+/// The packets that arrived, and their outcomes.
 #[derive(Default)]
 struct Ledger {
     came: HashMap<u64, Probe>,
@@ -278,7 +278,7 @@ struct Ledger {
 }
 
 impl Ledger {
-    /// Nothing is lost, made or changed but by a mark, and the backlog is what is still inside.
+    /// No packet is lost, created or changed, except by a mark, and the backlog is the packets inside.
     fn balance(&mut self, rig: &Rig) -> Result<(), TestCaseError> {
         for (packet, _, _) in &rig.events.dropped[self.drops_seen..] {
             let came = self.came.remove(&packet.id);
@@ -313,7 +313,7 @@ proptest! {
             match event {
                 Event::Pass { ns } => {
                     now += Duration::from_nanos(ns);
-                    // A timer may be late, but not so late that this takes for ever.
+                    // A timer may be late, but the number of late ticks is limited.
                     for _ in 0..100 {
                         match rig.aqm.next_tick() {
                             Some(due) if due <= now => rig.aqm.tick(due),
@@ -345,7 +345,7 @@ proptest! {
                         prop_assert_eq!(told.count(), usize::from(is_new), "a mark is told once");
                         ledger.left.push((out.packet, out.queue));
                     } else {
-                        // Work conservation: nothing to send is nothing left.
+                        // Work conservation: if there is nothing to send, the queue is empty.
                         prop_assert_eq!(rig.backlog().packets, 0);
                     }
                     prop_assert!(before.packets == 0 || rig.backlog().packets < before.packets);
@@ -353,7 +353,7 @@ proptest! {
             }
             ledger.balance(&rig)?;
             prop_assert!(rig.backlog().packets as u64 <= limit.packets);
-            // FQ-CoDel drops a batch of packets, which may be smaller than the new one.
+            // FQ-CoDel drops a batch of packets, which may be smaller than the new packet.
             prop_assert!(batches || rig.backlog().bytes <= limit.bytes);
             if let Some(signal) = rig.aqm.signal() {
                 for p in [signal.base, signal.scalable, signal.classic] {
@@ -367,7 +367,7 @@ proptest! {
         }
         ledger.balance(&rig)?;
         prop_assert!(ledger.came.is_empty());
-        // First in, first out within a flow of one queue; within all of it where flows share one.
+        // FIFO order within a flow of one queue; within the whole queue if flows share one.
         let mut last: HashMap<(Queue, u32), u64> = HashMap::new();
         let separate = matches!(rig.aqm, l4s_aqm::Aqm::FqCodel(_));
         for (packet, queue) in ledger.left {

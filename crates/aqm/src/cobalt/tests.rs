@@ -28,13 +28,13 @@ impl Bench {
         self.seen.marked(Queue::Q) + self.seen.dropped(Queue::Q)
     }
 
-    /// One packet leaves at each of `times` in ms, after a wait of `wait` ms and with others behind
-    /// it. The times at which there was a signal.
+    /// One packet leaves at each of `times` in ms, after a delay of `wait` ms and with others behind
+    /// it. Returns the times at which there was a signal.
     fn serve(&mut self, ecn: Ecn, wait: u64, times: std::ops::Range<u64>) -> Vec<u64> {
         let mut at = Vec::new();
         for now in times {
             let before = self.signals();
-            // Two that may be dropped, one that leaves and one that stays, but not for long.
+            // Two can be dropped, one leaves, and one remains behind it for the moment.
             for _ in 0..4 {
                 self.put(ecn, ms(now - wait));
             }
@@ -49,7 +49,7 @@ impl Bench {
         self.aqm.signal().expect("BLUE has a probability").base.as_f64()
     }
 
-    /// Overflows `times` times, a target and 1 ms apart; returns the time of the last.
+    /// Overflows `times` times, at intervals of the target plus 1 ms; returns the time of the last.
     fn overflow(&mut self, times: u64) -> Time {
         for n in 1..=times {
             while self.aqm.backlog().packets < self.aqm.limit.packets as usize {
@@ -86,8 +86,8 @@ fn ecn_capable_packets_are_marked_at_once_and_others_dropped() {
 fn signals_are_spaced_by_the_interval_over_the_root_of_their_count() {
     let mut bench = Bench::new(Config::linux());
     let times = bench.serve(Ecn::Ect0, 20, 20..3020);
-    // The first of all needs no interval (Linux): above target at 20 ms, marked at 21 ms, and
-    // counted as the second. From 20 ms on each follows by 100 ms / √n.
+    // The very first signal needs no interval (Linux): above target at 20 ms, marked at 21 ms, and
+    // counted as the second. From 20 ms on each follows the one before by 100 ms / √n.
     let mut due = 20.0;
     for (n, time) in times.iter().enumerate() {
         assert!((*time as f64 - due).abs() <= 1.0, "signal {n} at {time} ms, not {due} ms");
@@ -100,7 +100,7 @@ fn signals_are_spaced_by_the_interval_over_the_root_of_their_count() {
 fn once_at_rest_the_first_signal_takes_an_interval() {
     let mut bench = Bench::new(Config::linux());
     bench.serve(Ecn::Ect0, 20, 20..22);
-    // A count of 2, due at 90.7 ms: there it is 1, at 190.7 ms 0.
+    // The count is 2 and due at 90.7 ms. There it becomes 1, and at 190.7 ms it becomes 0.
     bench.serve(Ecn::Ect0, 1, 22..250);
     assert_eq!(bench.aqm.codel.count, 0);
     let times = bench.serve(Ecn::Ect0, 20, 250..360);
@@ -111,7 +111,7 @@ fn once_at_rest_the_first_signal_takes_an_interval() {
 fn no_signal_at_target_or_below() {
     let mut bench = Bench::new(Config::linux());
     assert_eq!(bench.serve(Ecn::Ect0, 5, 20..3020), []);
-    // Up to four packets of 3 ms each are no delay either.
+    // Up to four packets of 3 ms each count as no delay.
     let slow = Config { mtu_time: Duration::from_millis(3), ..Config::linux() };
     assert_eq!(Bench::new(slow.clone()).serve(Ecn::Ect0, 12, 20..3020), []);
     assert!(Bench::new(slow).serve(Ecn::Ect0, 13, 20..3020).len() > 100);
@@ -151,7 +151,7 @@ fn the_count_ages_out_as_slowly_as_it_grew() {
     bench.serve(Ecn::Ect0, 1, 1020..1520);
     let left = bench.aqm.codel.count;
     assert!((13..=15).contains(&left), "{left} of {count}");
-    // It goes on from there: 100 ms / √n later, not an interval.
+    // It continues from there: the next one is 100 ms / √n later, not an interval.
     let times = bench.serve(Ecn::Ect0, 20, 1520..1560);
     assert_eq!(times[0], 1521 + (100.0 / f64::from(left).sqrt()) as u64);
     bench.serve(Ecn::Ect0, 1, 1560..2500);
@@ -173,7 +173,7 @@ fn the_last_packet_is_not_dropped_but_marked() {
     let mut bench = Bench::new(Config::linux());
     for (now, ecn, then) in [(20, Ecn::NotEct, Ecn::NotEct), (50, Ecn::Ect0, Ecn::Ce)] {
         bench.put(ecn, ms(now));
-        // A signal is due to it.
+        // Makes a signal due.
         bench.aqm.codel.overflow(ms(now));
         assert_eq!(bench.take(ms(now + 20)), Some(then));
     }
@@ -233,7 +233,7 @@ fn blue_drops_whatever_can_be_marked_and_says_why() {
         bench.aqm.limit = Limit::packets(N + 1);
         bench.aqm.evacuate();
         bench.seen = Counters::default();
-        // No delay, so CoDel is silent: BLUE alone, at 64/256.
+        // Without delay CoDel gives no signal. BLUE alone decides, at 64/256.
         for _ in 0..=N {
             bench.put(ecn, now);
         }
@@ -248,7 +248,7 @@ fn blue_drops_whatever_can_be_marked_and_says_why() {
 
 #[test]
 fn what_is_dropped_was_not_marked() {
-    // BLUE is certain, and to CoDel both packets are due.
+    // BLUE is certain, and for CoDel both packets are due.
     let mut bench = Bench::new(Config { interval: Duration::from_micros(2), ..small() });
     let now = bench.overflow(300);
     bench.aqm.evacuate();

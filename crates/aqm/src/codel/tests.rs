@@ -3,8 +3,8 @@ use crate::testing::{Probe, SEED, ms, rng};
 use crate::{Counters, DropCause, MTU, MarkCause, fq_codel};
 use l4s_units::Ecn;
 
-/// Drops by time in ms, of a queue of full-sized packets that all waited `delay` and leave one
-/// per ms for ever.
+/// The times of drops in ms, in a queue of full-sized packets that all were delayed by `delay` and leave
+/// one per ms.
 fn signals(config: Config, ecn: Ecn, delay: u64, until: u64) -> (Vec<u64>, Counters) {
     let (mut rng, mut seen) = (rng(SEED), Counters::default());
     let mut codel = Discipline::new(config, &mut rng);
@@ -17,7 +17,7 @@ fn signals(config: Config, ecn: Ecn, delay: u64, until: u64) -> (Vec<u64>, Count
         codel.enqueue(Probe::full(id).ecn(ecn), ms(id), &mut rng, &mut seen);
         codel.dequeue(ms(id), &mut rng, &mut seen);
         let (drops, marks) = (seen.dropped(Queue::Q) - drops, seen.marked(Queue::Q) - marks);
-        // A drop shortens the queue: add a packet, so that the delay stays.
+        // A drop shortens the queue. Adds a packet, so that the delay is constant.
         for _ in 0..drops {
             codel.enqueue(Probe::full(until).ecn(ecn), ms(id), &mut rng, &mut seen);
         }
@@ -46,7 +46,7 @@ fn drops_are_spaced_by_the_interval_over_the_root_of_their_count() {
         due += 100.0 / ((n + 1) as f64).sqrt();
     }
     let gaps: Vec<u64> = times.windows(2).map(|w| w[1] - w[0]).collect();
-    // At the 100th drop every 10 ms.
+    // About the 100th drop there is one every 10 ms.
     assert!(gaps[95..105].iter().all(|gap| (9..=11).contains(gap)), "{gaps:?}");
 }
 
@@ -76,7 +76,7 @@ fn a_delay_below_target_is_left_alone() {
 fn a_single_packet_is_no_queue() {
     let (mut rng, mut seen) = (rng(SEED), Counters::default());
     let mut codel = Discipline::new(Config::linux(), &mut rng);
-    // Two packets at a time that wait for 50 ms each: when the first leaves, one is left.
+    // Two packets at a time with a delay of 50 ms each: when the first leaves, one remains.
     for round in 0..100 {
         for id in 0..2 {
             codel.enqueue(Probe::full(id), ms(round * 50), &mut rng, &mut seen);
@@ -113,7 +113,7 @@ fn dropping_soon_after_the_last_time_resumes_at_its_rate() {
                 codel.dequeue(ms(id), &mut rng, seen);
             }
         }
-        // One below target ends it.
+        // A packet below target ends the congestion.
         codel.enqueue(Probe::full(0), ms(to), &mut rng, seen);
         while codel.dequeue(ms(to), &mut rng, seen).is_some() {}
         (codel.control.count, codel.control.last_count)
@@ -121,10 +121,10 @@ fn dropping_soon_after_the_last_time_resumes_at_its_rate() {
     let (count, last) = congest(20, 1020, &mut seen);
     assert_eq!(last, 1);
     assert!(count > 20);
-    // Within 16 intervals: starts from the count of the last time.
+    // Within 16 intervals it starts from the last count.
     let (_, last) = congest(1100, 1220, &mut seen);
     assert_eq!(last, count - 1);
-    // Later: starts from one.
+    // Later it starts from one.
     let (_, last) = congest(5000, 5120, &mut seen);
     assert_eq!(last, 1);
 }
@@ -140,7 +140,7 @@ fn ce_threshold_marks_what_waited_longer() {
     let mut out = || codel.dequeue(ms(2), &mut rng, &mut seen).unwrap().packet.ecn;
     assert_eq!([out(), out(), out(), out()], [Ecn::Ce, Ecn::Ce, Ecn::NotEct, Ecn::Ce]);
     assert_eq!(seen.marks(Queue::Q, MarkCause::Step), 2, "what was CE before is not told");
-    // At the threshold itself, in units of 1024 ns: not.
+    // At the threshold itself, in units of 1024 ns, it does not mark.
     for (units, ecn) in [(976, Ecn::Ect1), (977, Ecn::Ce)] {
         let (start, end) = (1 << 30, (1 << 30) + 1024 * units);
         codel.enqueue(Probe::full(9).ecn(Ecn::Ect1), Time::from_nanos(start), &mut rng, &mut seen);

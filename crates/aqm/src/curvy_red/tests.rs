@@ -5,7 +5,7 @@ fn ns(n: u64) -> Duration {
     Duration::from_nanos(n)
 }
 
-/// A Classic packet that waited for `n` nanoseconds leaves.
+/// A Classic packet leaves after a delay of `n` nanoseconds.
 fn classic(curve: &mut Curve, n: u64) {
     curve.departs(Queue::C, ns(n), ns(n));
 }
@@ -27,7 +27,7 @@ fn the_line_is_a_shift_of_nanoseconds() {
     ] {
         assert_eq!(curve.base(ns(q)).raw(), raw, "{q} ns");
     }
-    // Figure 10 has it in real seconds: 15 ms / 0.5 s = 0.03. A billion for 2³⁰ is 6.87 % less.
+    // Figure 10 has real seconds: 15 ms / 0.5 s = 0.03. A billion for 2³⁰ is 6.87 % less.
     let ratio = curve.base(ns(15_000_000)).as_f64() / 0.03;
     assert!((ratio - 1e9 / f64::from(1 << 30)).abs() < 1e-6, "{ratio}");
 }
@@ -83,7 +83,7 @@ proptest! {
         let config = Config { s_c, s_l, f, min_th, ..Config::rfc9332() };
         let mut curve = Curve::new(&config);
         for delay in delays {
-            // From nanoseconds to centuries.
+            // Delays from nanoseconds to centuries.
             let delay = delay >> (delay % 64);
             classic(&mut curve, delay);
             prop_assert!(curve.smoothed >= 0);
@@ -91,7 +91,7 @@ proptest! {
             let most = u128::from(u32::MAX);
             let Coupled { p_prime, p_l, .. } = curve.coupled();
             prop_assert_eq!(u128::from(p_prime.raw()), (above << (s_c + 2)).min(most));
-            // Where both are on the ramp: k is a shift as well.
+            // Both are on the ramp: k is a shift as well.
             if p_prime != Probability::ONE {
                 prop_assert_eq!(u128::from(p_l.raw()), (above << (s_l + 2)).min(most));
             }

@@ -86,9 +86,9 @@ fn a_flow_cannot_stay_new_by_sending_one_packet_at_a_time() {
     for id in 0..1000 {
         bench.put(Probe::full(id).flow(A));
     }
-    // A leaves the new flows once its quantum is spent.
+    // A leaves the new flows when its quantum is used up.
     bench.take();
-    // C sends its next full packet as soon as the last one left.
+    // C sends its next full packet as soon as its last one left.
     let mut served = [0; 4];
     bench.put(Probe::full(0).flow(C));
     for _ in 0..400 {
@@ -134,14 +134,14 @@ fn memory_is_limited_too() {
     for id in 0..11 {
         bench.put(Probe::full(id).flow(A));
     }
-    // The goal is half the bytes: of 11 packets, 5.5, so 6.
+    // The goal is half of the bytes: 5.5 of 11 packets, so 6.
     assert_eq!(bench.seen.drops(Queue::Q, DropCause::Memory), 6);
 }
 
 #[test]
 fn each_flow_has_its_own_codel() {
     let mut bench = Bench::new(Config::dctth());
-    // A keeps a queue of 20 packets at a packet per ms: 20 ms. B sends one now and then.
+    // A keeps a queue of 20 packets at a packet per ms: 20 ms. B sends single packets.
     for id in 0..20 {
         bench.put(Probe::full(id).flow(A).ecn(Ecn::Ect0));
     }
@@ -184,7 +184,7 @@ fn ce_threshold_can_spare_what_is_not_l4s() {
 
 #[test]
 fn the_l4s_profile_marks_l4s_packets_from_1_ms_on() {
-    // 976 units of 1024 ns are the threshold: not at it, but from the next unit on.
+    // The threshold is 976 units of 1024 ns: no mark at it, but from the next unit on.
     for (units, expected) in [
         (976, [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]),
         (977, [Ecn::NotEct, Ecn::Ect0, Ecn::Ce, Ecn::Ce]),
@@ -202,7 +202,7 @@ fn the_l4s_profile_marks_l4s_packets_from_1_ms_on() {
 
 #[test]
 fn the_l4s_threshold_is_that_of_each_flow_and_no_signal_to_the_others() {
-    // A's queue is 2 ms long and all marked; B's packets, ECT(1) too, come and go at once.
+    // A's queue is 2 ms long and all its packets are marked. B's packets, also ECT(1), find an empty queue.
     let mut bench = Bench::new(Config::l4s());
     for id in 0..20 {
         bench.put(Probe::full(id).flow(A).ecn(Ecn::Ect1));
@@ -220,7 +220,7 @@ fn the_l4s_threshold_is_that_of_each_flow_and_no_signal_to_the_others() {
 
 #[test]
 fn the_l4s_profile_is_codel_for_everyone_else_and_above_its_target() {
-    // An ECT(0) flow that keeps 20 ms: the first mark is CoDel's, after an interval of 100 ms.
+    // An ECT(0) flow with a delay of 20 ms: the first mark is CoDel's, after an interval of 100 ms.
     let mut bench = Bench::new(Config::l4s());
     for id in 0..20 {
         bench.put(Probe::full(id).flow(A).ecn(Ecn::Ect0));
@@ -233,7 +233,7 @@ fn the_l4s_profile_is_codel_for_everyone_else_and_above_its_target() {
             first.get_or_insert(step);
         }
     }
-    // Above the target of 5 ms from the 5th ms on, and then later than 100 ms after.
+    // The delay is above the target of 5 ms from the 5th ms on. The mark comes more than 100 ms later.
     assert!((105..=107).contains(&first.unwrap()), "{first:?}");
     let classic = bench.seen.marks(Queue::Q, MarkCause::Classic);
     assert!(classic > 100, "{classic}");
@@ -252,7 +252,7 @@ fn the_pool_grows_to_the_longest_queue_and_no_further() {
     assert_eq!(bench.aqm.flows.places(), 50);
 }
 
-/// RFC 8289 §4.4: a packet that is alone in its queue is signalled where other flows have a backlog.
+/// RFC 8289 §4.4: a packet that is alone in its queue gets a signal if other flows have a backlog.
 #[test]
 fn the_occupancy_of_all_flows_counts() {
     let marks = |others: u64| {
@@ -263,7 +263,7 @@ fn the_occupancy_of_all_flows_counts() {
             for id in 0..others {
                 bench.put(Probe::full(id).flow(B));
             }
-            // Each waits for 10 ms, twice the target.
+            // Each packet is delayed by 10 ms, twice the target.
             bench.now = ms(10 * (round + 1));
             let out = std::iter::from_fn(|| bench.take()).find(|packet| packet.flow == A);
             marks += u32::from(out.unwrap().ecn.is_ce());

@@ -12,7 +12,7 @@ fn ratio(raw: u64) -> f64 {
     raw as f64 / ONE as f64
 }
 
-/// A controller without burst allowance, whose packets waited `q_ms`, now and at the last update.
+/// A controller without burst allowance. The queueing delay was `q_ms` now and `q_prev_ms` at the last update.
 fn control(config: Config, p: f64, q_ms: u64, q_prev_ms: u64) -> Control {
     let in_ticks = |ms: u64| ticks(ms * 1_000_000);
     let control = Control::new(&config);
@@ -53,8 +53,8 @@ fn the_gains_are_those_of_tc_in_sixteenths() {
 
 #[test]
 fn an_update_adds_alpha_times_the_error_and_beta_times_the_growth() {
-    // 0.125 · (30 − 15) ms + 1.25 · (30 − 10) ms = 0.026875, with full gain above 10 %: and not
-    // more than 2 % at once. Below, half of it.
+    // 0.125 · (30 − 15) ms + 1.25 · (30 − 10) ms = 0.026875, with full gain above 10 %, limited to
+    // 2 % per update. Below 10 % half of it.
     let mut above = control(Config::rfc8033(), 0.2, 30, 10);
     above.update(false, ms(0));
     assert!((ratio(above.p) - 0.22).abs() < 1e-6);
@@ -80,7 +80,7 @@ fn beyond_250_ms_two_percent_more_in_linux_and_not_in_the_rfc() {
     }
 }
 
-/// Updates with these delays in ms, in a row from probability 0; checks the probability after each.
+/// Makes updates with these delays in ms, from probability 0; checks the probability after each.
 fn follow(mut control: Control, trace: &[(u64, f64)]) {
     for (n, (q, p)) in trace.iter().enumerate() {
         control.q = ticks(q * 1_000_000);
@@ -105,7 +105,7 @@ fn a_trace_of_rfc_8033_by_hand() {
         (240, 0.122348327636719 + 0.02),
         (230, 0.142348327636719 + 0.014375),
         (100, 0.156723327636719 - 0.151875),
-        // −0.099375 / 8 is more than there is.
+        // −0.099375 / 8 would be below zero.
         (20, 0.0),
         (0, 0.0),
     ];
@@ -114,7 +114,7 @@ fn a_trace_of_rfc_8033_by_hand() {
 
 // DOCSIS-PIE.
 
-/// Awake, with the burst allowance spent.
+/// A controller that is awake and has used up its burst allowance.
 fn docsis(p: f64, q_ms: u64, q_prev_ms: u64) -> Control {
     let mut control = control(Config::docsis(), p, q_ms, q_prev_ms);
     control.docsis.activity = docsis::Activity::Active;
@@ -133,10 +133,10 @@ fn a_trace_of_rfc_8034_by_hand() {
         (140, 0.074615478515625 + 0.0825 / 2.0),
         // 0.0325 · 2 would be more than 2 %.
         (140, 0.115865478515625 + 0.02),
-        // Beyond 200 ms 2 % more.
+        // A delay above 200 ms adds another 2 %.
         (201, 0.135865478515625 + 0.04),
         (190, 0.175865478515625 + 0.02),
-        // (0.0275 − 0.175) · 2 is more than there is.
+        // (0.0275 − 0.175) · 2 would be below zero.
         (120, 0.0),
         (4, 0.0),
     ];
@@ -187,8 +187,8 @@ fn docsis_scales_by_size_up_to_a_limit() {
 
 #[test]
 fn docsis_accumulates_while_the_queue_is_short() {
-    // RFC 8034 §A.3: 0.1 per packet of 1024 B. The queue is short until the ninth; then the sum
-    // is 0.9 and chance decides, where RFC 8033 would begin to count.
+    // RFC 8034 §A.3: 0.1 per packet of 1024 B. The queue is short until the ninth packet. Then the sum is
+    // 0.9 and a random number decides. RFC 8033 would only begin to accumulate.
     let (mut rng, mut hits) = (rng(SEED), 0);
     for _ in 0..2000 {
         let mut control = docsis(0.1, 20, 4);
@@ -200,7 +200,7 @@ fn docsis_accumulates_while_the_queue_is_short() {
         hits += u64::from(control.hits(backlog(100_000), 1024, &mut rng));
     }
     assert!((hits as f64 - 200.0).abs() < 5.0 * 180f64.sqrt(), "{hits} of 2000");
-    // Two packets of average size are no queue, however much has accumulated.
+    // Two packets of average size do not count as a queue, for any accumulated probability.
     let mut control = docsis(0.1, 20, 20);
     control.accumulated = ONE * 9;
     assert!(!control.hits(backlog(2048), 1024, &mut rng));
@@ -226,7 +226,7 @@ fn docsis_gives_one_drop_beyond_a_third_of_the_buffer_and_then_lets_a_burst_thro
         assert_eq!(pie.control.docsis.activity, docsis::Activity::Inactive);
     }
     assert_eq!(seen.dropped(Queue::Q), 0);
-    // From the 10th of 30 on: with 0.85 per packet, a drop soon, and just one.
+    // From the 10th of 30 packets on: with 0.85 per packet there is a drop soon, and only one.
     for id in 10..25 {
         pie.enqueue(Probe::full(id).ecn(Ecn::Ect0), ms(0), &mut rng, &mut seen);
     }
@@ -257,7 +257,7 @@ fn docsis_forgets_after_a_quiet_second() {
     assert_eq!(activity_after(&mut control, 1), docsis::Activity::Quiescent);
     // 62 · 16 ms are 992 ms, and 63 are more than a second.
     assert_eq!(activity_after(&mut control, 62), docsis::Activity::Quiescent);
-    // A moment of delay, and it begins again.
+    // A short delay makes it active again.
     control.q = ticks(6_000_000);
     control.update(false, ms(0));
     (control.p, control.q) = (0, 0);
@@ -273,7 +273,7 @@ fn docsis_wakes_up_where_it_is_told_to() {
     for (config, wakes_after) in [
         (Config::docsis(), 10),
         (Config { active_at: Some(l4s_units::Bytes::new(5 * 1514)), ..Config::docsis() }, 5),
-        // RFC 8033 §4.4 instead: awake from the beginning.
+        // RFC 8033 §4.4 instead: it is active from the start.
         (Config { protection: Protection::Burst, ..Config::docsis() }, 0),
     ] {
         let (mut pie, mut seen, mut rng) = modem(config);
@@ -284,7 +284,7 @@ fn docsis_wakes_up_where_it_is_told_to() {
         }
         assert_eq!(asleep, wakes_after);
     }
-    // In bytes, where the limit is: 15 of 45 kB.
+    // The limit is in bytes, and so is the threshold: 15 of 45 kB.
     let limit = Limit::bytes(l4s_units::Bytes::new(45_000));
     let mut control = control(Config { limit, ..Config::docsis() }, 0.5, 20, 20);
     for (bytes, activity) in
@@ -307,7 +307,7 @@ fn docsis_without_states_has_the_burst_allowance_of_rfc_8033_in_updates() {
         control.update(false, ms(0));
     }
     assert_eq!((control.burst, control.p), (0, 0));
-    // It returns once there was no congestion for two updates.
+    // It returns after two updates without congestion.
     for _ in 0..2 {
         control.q = 0;
         control.update(true, ms(0));
@@ -325,7 +325,7 @@ fn a_modem_that_knows_its_rate_computes_the_delay() {
     }
     pie.tick(ms(16));
     assert_eq!(pie.control.q_prev, ticks(10_000_000));
-    // And 9 ms for nine, although the one that left had waited for half a second.
+    // 9 ms for nine packets, although the one that left was delayed by half a second.
     pie.dequeue(ms(500), &mut rng, &mut seen);
     assert_eq!(pie.control.q, ticks(500_000_000));
     pie.tick(ms(500));
@@ -351,11 +351,11 @@ fn an_idle_queue_lets_the_probability_decay() {
     let mut idle = control(Config::rfc8033(), 0.2, 0, 0);
     idle.update(true, ms(0));
     assert!((ratio(idle.p) - (0.2 - 0.001875) * 63.0 / 64.0).abs() < 1e-6);
-    // Zero delay and yet a backlog: just a packet, no decay.
+    // No delay but a backlog: a single packet, and no decay.
     let mut busy = control(Config::rfc8033(), 0.2, 0, 0);
     busy.update(false, ms(0));
     assert!((ratio(busy.p) - (0.2 - 0.001875)).abs() < 1e-6);
-    // And one zero is not idle.
+    // A single update without delay is not idle.
     let mut once = control(Config::rfc8033(), 0.2, 0, 1);
     once.update(true, ms(0));
     assert!((ratio(once.p) - (0.2 - 0.001875 - 0.00125)).abs() < 1e-6);
@@ -370,9 +370,9 @@ fn linux_winds_up_beyond_one_and_the_rfc_does_not() {
         rfc.update(false, ms(0));
     }
     assert_eq!(rfc.p, ONE);
-    // 2 % for growth and 2 % for 250 ms, ten times.
+    // 2 % for growth and 2 % for more than 250 ms, ten times.
     assert!((ratio(linux.p) - 1.4).abs() < 1e-3);
-    // Where 64 bits overflow it starts from one again.
+    // After an overflow of 64 bits it starts from one again.
     let mut linux = control(Config::linux(), 255.99, 400, 400);
     linux.update(false, ms(0));
     assert_eq!(linux.p, ONE);
@@ -406,7 +406,7 @@ fn a_burst_passes_while_its_allowance_lasts() {
         control.accumulated = ONE * 9;
         control.hits(backlog(1_000_000), 1514, &mut rng)
     };
-    // It is used up by the time between departures, from the first one on.
+    // The time between departures uses it up, from the first departure on.
     control.observe(ms(0), ms(1000), false);
     control.observe(ms(0), ms(1149), false);
     assert!(!hit(&mut control));
@@ -441,7 +441,7 @@ fn signals_keep_a_distance_between_a_lower_and_an_upper_bound() {
     gaps.pop();
     // RFC 8033 §5.4: 0.85 / 0.05 = 17 packets at least, 8.5 / 0.05 = 170 at most.
     assert!(gaps.iter().all(|gap| (17..=170).contains(gap)));
-    // Mean: 16 packets without, then a geometric wait of 20.
+    // Mean: 16 packets without a drop, then a geometric distribution with a mean of 20.
     let mean = f64::from(gaps.iter().sum::<u32>()) / gaps.len() as f64;
     assert!((mean - 36.0).abs() < 1.5, "{mean}");
 }

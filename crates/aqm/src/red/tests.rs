@@ -11,7 +11,7 @@ fn fates(config: Config, bytes: u64, ecn: Ecn) -> Counters {
     let mut red = Discipline::new(Config { limit: Limit::packets(1), ..config }, &mut rng);
     red.average.idle_since = None;
     for id in 0..10_000 {
-        // The average, before the empty queue that this packet finds takes 1/128 off it.
+        // The average before this packet finds an empty queue, which reduces it by 1/128.
         red.average.scaled = (bytes << 7) / 127 * 128;
         red.enqueue(Probe::full(id).ecn(ecn), ms(0), &mut rng, &mut seen);
         red.queue = Fifo::new();
@@ -19,7 +19,8 @@ fn fates(config: Config, bytes: u64, ecn: Ecn) -> Counters {
     seen
 }
 
-/// Which of 100,000 packets get a signal at an average of `bytes`, and the reported probability.
+/// The numbers of those of 100,000 packets that get a signal at an average of `bytes`, and the reported
+/// probability.
 fn signals(bytes: u64) -> (Vec<u64>, Probability) {
     let mut rng = rng(SEED);
     let mut red: Discipline<Probe> = Discipline::new(Config::slides(), &mut rng);
@@ -49,8 +50,8 @@ fn nothing_happens_below_the_lower_threshold_and_all_is_signalled_above_the_uppe
 
 #[test]
 fn between_the_thresholds_signals_come_at_twice_the_ramps_probability_evenly() {
-    // Halfway the ramp has 1 %. The gap between signals is uniform from 1 to 100 (Floyd and
-    // Jacobson §7), about 51 on average.
+    // In the middle of the ramp the probability is 1 %. The gap between signals is uniform from 1 to 100
+    // (Floyd and Jacobson §7), about 51 on average.
     let (at, _) = signals(240_000);
     let gaps: Vec<u64> = at.windows(2).map(|w| w[1] - w[0]).collect();
     assert!(gaps.iter().all(|gap| (1..=101).contains(gap)), "{:?}", gaps.iter().max());
@@ -104,12 +105,12 @@ fn the_average_falls_while_the_queue_is_idle() {
     let times = [1, 10, 50, 100, 200, 500, 1000, 10_000];
     let averages = times.map(fallen);
     assert!(averages.windows(2).all(|w| w[1] <= w[0]), "{averages:?}");
-    // 200 µs a packet, 3125 ticks of `tc`: 1/e in 128 · 3125 µs = 400 ms, which the shift makes 1/2.
+    // 200 µs a packet, 3125 ticks of `tc`: 1/e in 128 · 3125 µs = 400 ms, which the shift rounds to 1/2.
     assert_eq!(fallen(450), 100_000);
     assert_eq!(fallen(10_000_000), 0);
 }
 
-/// Thresholds of 24 and 72 ms, and the same weight, as the burst is that of the same time too.
+/// Thresholds of 24 and 72 ms. The weight is the same, as the burst is also the same in time.
 #[test]
 fn scaled_to_its_link_it_has_the_same_thresholds_in_time() {
     let at = |mbps: u64| Config::scaled().at(Rate::from_mbps(mbps));
@@ -117,7 +118,7 @@ fn scaled_to_its_link_it_has_the_same_thresholds_in_time() {
     assert_eq!(sizes(&at(40)), sizes(&Config::slides()));
     assert_eq!(sizes(&at(4)), [12_000, 36_000, 22, 160_000]);
     assert_eq!(sizes(&at(1000)), [3_000_000, 9_000_000, 5500, 40_000_000]);
-    // Two packets of 1000 B at the least, the rest in the same proportion.
+    // The minimum is two packets of 1000 B; the others are in the same proportion.
     assert_eq!(sizes(&Config::scaled().at(Rate::from_bps(100_000))), [2001, 6001, 4, 26_667]);
     for bps in [1_000, 100_000, 1_000_000, 40_000_000, 1_000_000_000, 100_000_000_000] {
         assert_eq!(Config::scaled().at(Rate::from_bps(bps)).check(), Ok(()), "{bps}");
@@ -138,8 +139,8 @@ fn only_one_that_is_scaled_follows_its_link_and_keeps_its_average() {
 }
 
 proptest! {
-    /// The range in a refusal of `burst` is right: its first and its last burst work, and those just
-    /// beyond do not.
+    /// The range in a refusal of `burst` is right: its first and its last burst are accepted, and the bursts
+    /// just outside are not.
     #[test]
     fn a_refusal_names_the_bursts_that_work(
         min in 1u64..10_000_000, avpkt in 1u64..20_000, burst in 1u64..1_000_000,
@@ -161,7 +162,7 @@ proptest! {
                     prop_assert_eq!(with(works).check(), Ok(()), "{}", works);
                 }
                 for fails in [least - 1, most + 1] {
-                    // A setting is 1 to 1,000,000.
+                    // The range of the setting is 1 to 1,000,000.
                     let possible = (1..=1_000_000).contains(&fails);
                     prop_assert!(!possible || with(fails).check().is_err(), "{}", fails);
                 }

@@ -1,4 +1,4 @@
-//! What the tests of disciplines share: a packet, a clock and a record of what happened.
+//! The common parts of the tests of disciplines: a packet, a clock and a record of events.
 #![allow(dead_code, missing_docs)]
 
 use l4s_aqm::{
@@ -8,7 +8,7 @@ use l4s_aqm::{
 use l4s_units::{Bytes, Duration, Ecn, Time};
 use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
 
-/// A packet that can be events from others.
+/// A packet with a number of its own.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Probe {
     pub id: u64,
@@ -56,7 +56,7 @@ pub const fn span_ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-/// What a discipline events, packet by packet.
+/// The events that a discipline reports, packet by packet.
 #[derive(Clone, Default, Debug)]
 pub struct Events {
     pub counters: Counters,
@@ -77,7 +77,7 @@ impl Watch<Probe> for Events {
     }
 }
 
-/// A discipline with everything around it that it needs.
+/// A discipline with the clock and the random numbers that it needs.
 pub struct Rig {
     pub aqm: Aqm<Probe>,
     pub rng: Xoshiro256PlusPlus,
@@ -112,12 +112,12 @@ impl Rig {
         self.aqm.dequeue(now, &mut self.rng, &mut self.events)
     }
 
-    /// Takes all that is left.
+    /// Takes all packets that are left.
     pub fn drain(&mut self, now: Time) -> Vec<Departure<Probe>> {
         std::iter::from_fn(|| self.take(now)).collect()
     }
 
-    /// Ticks at every time that is due until `until`, inclusive.
+    /// Calls each tick that is due until `until`, inclusive.
     pub fn tick_until(&mut self, until: Time) {
         while let Some(due) = self.aqm.next_tick().filter(|due| *due <= until) {
             self.aqm.tick(due);
@@ -144,14 +144,14 @@ impl Rig {
         self.events.counters.drops(queue, cause)
     }
 
-    /// Forgets what was events so far.
+    /// Deletes the recorded events.
     pub fn forget(&mut self) {
         self.events = Events::default();
     }
 }
 
-/// Whether `hits` of `n` trials fit probability `p`: within five standard deviations, which
-/// chance leaves once in two million times.
+/// Whether `hits` of `n` trials fit probability `p`: within five standard deviations. Random results
+/// are outside once in two million times.
 pub fn fits(hits: u64, n: u64, p: f64) -> bool {
     let (mean, variance) = (n as f64 * p, n as f64 * p * (1.0 - p));
     (hits as f64 - mean).abs() <= 5.0 * variance.sqrt() + 1e-9 * mean

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn the_controller_adds_the_error_and_the_growth_of_the_delay() {
-    // α on the error and β on the growth, per update, whatever the time between updates.
+    // α on the error and β on the growth, per update, for any time between updates.
     let config = Config { alpha: 0.5, beta: 4.0, ..bare() };
     let mut rig = rig(config);
     rig.fill(1, Ecn::NotEct, ms(0));
@@ -17,7 +17,7 @@ fn the_controller_adds_the_error_and_the_growth_of_the_delay() {
     rig.aqm.tick(ms(50));
     let second = first + 0.5 * 0.025;
     assert!((rig.p_prime() - second).abs() < 1e-8);
-    // Empty: 0 ms.
+    // The queue is empty: 0 ms.
     rig.drain(ms(50));
     rig.aqm.tick(ms(51));
     let third = second - 0.5 * 0.015 - 4.0 * 0.040;

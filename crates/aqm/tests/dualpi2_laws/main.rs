@@ -1,7 +1,7 @@
-//! The laws of DualPI2, each able to catch a defect that some implementation had.
+//! The laws of DualPI2. Each can detect a defect that some implementation had.
 //!
-//! Where chance is involved, time does not advance at a known p' and many packets are served; the
-//! share of them that is marked or dropped has to lie within five standard deviations.
+//! For random decisions, time does not advance at a known p' and many packets are served. The share of
+//! marked or dropped packets has to be within five standard deviations.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -22,19 +22,19 @@ use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Ecn, Probability, Time};
 use proptest::prelude::*;
 
-/// Packets for a measurement.
+/// The number of packets of a measurement.
 const N: u64 = 20_000;
 
 fn rig(config: Config) -> Rig {
     Rig::new(l4s_aqm::Config::DualPi2(config))
 }
 
-/// Without a native L4S AQM, so that only the coupled signal shows.
+/// Without a native L4S AQM, so that only the coupled signal has an effect.
 fn bare() -> Config {
     Config { l_aqm: LAqm::None, limit: Limit::packets(1 << 20), ..Config::dctth() }
 }
 
-/// The controller brought to exactly p' by one update: with α = 0, β = 1 Hz and a queue that was
+/// Sets the controller to exactly p' by one update: with α = 0, β = 1 Hz and a queue that was
 /// empty before, p' is the delay in seconds. Returns the time, at which all queues are empty.
 fn at(config: Config, p_prime: f64) -> (Rig, Time) {
     let mut rig = rig(Config { alpha: 0.0, beta: 1.0, ..config });
@@ -46,7 +46,7 @@ fn at(config: Config, p_prime: f64) -> (Rig, Time) {
     (rig, now)
 }
 
-/// What became of [`N`] packets of codepoint `ecn` that passed at a known p'.
+/// The outcomes of [`N`] packets of codepoint `ecn` that passed at a known p'.
 fn fates(config: Config, p_prime: f64, ecn: Ecn) -> Rig {
     let (mut rig, now) = at(config, p_prime);
     rig.fill(N, ecn, now);
@@ -54,7 +54,7 @@ fn fates(config: Config, p_prime: f64, ecn: Ecn) -> Rig {
     rig
 }
 
-/// With a step at `thresh` as the AQM of the L queue.
+/// The AQM of the L queue is a step at `thresh`.
 fn step(config: Config, thresh: Step) -> Config {
     Config { l_aqm: LAqm::Step(thresh), min_qlen_step: 0, ..config }
 }

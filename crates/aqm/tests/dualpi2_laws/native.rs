@@ -29,14 +29,14 @@ fn a_step_in_packets_counts_those_behind() {
     rig.fill(6, Ecn::Ect1, ms(0));
     rig.fill(6, Ecn::NotEct, ms(0));
     let marks: Vec<_> = (0..6).map(|_| rig.take(ms(0)).unwrap().packet.ecn.is_ce()).collect();
-    // 5, 4, 3, 2, 1 and 0 behind: more than three.
+    // There are 5, 4, 3, 2, 1 and 0 packets behind; more than three are needed.
     assert_eq!(marks, [true, true, false, false, false, false]);
 }
 
 #[test]
 fn a_floor_at_enqueue_is_frozen_at_arrival() {
-    // DCttH §3.3: with fewer than two ahead at arrival there is no step mark, however long the
-    // wait and however many came behind.
+    // DCttH §3.3: with fewer than two packets ahead at arrival there is no step mark, for any delay and any
+    // number of packets behind.
     let config = Config { min_qlen_step: 2, floor_at: FloorAt::Enqueue, ..bare() };
     let mut rig = rig(Config { l_aqm: LAqm::Step(Step::Time(Duration::from_millis(1))), ..config });
     rig.fill(6, Ecn::Ect1, ms(0));
@@ -70,7 +70,7 @@ fn the_ramp_rises_from_never_to_always() {
     for (wait, p) in [(810, 0.025), (900, 0.25), (1000, 0.5), (1100, 0.75), (1190, 0.975)] {
         assert_fits(marks(wait), N, p, "ramp");
     }
-    // Without a span it is a step.
+    // A ramp without width is a step.
     let edge = Duration::from_micros(800);
     let mut rig = rig(Config { l_aqm: LAqm::Ramp(edge, edge), min_qlen_step: 0, ..bare() });
     rig.fill(2, Ecn::Ect1, ms(0));
@@ -98,7 +98,7 @@ fn a_packet_with_both_marks_is_told_once() {
     rig.drain(now + Duration::from_millis(1));
     assert_eq!(rig.events.marked.len(), 1000);
     assert_eq!(rig.marks(Queue::L, MarkCause::Step), 1000);
-    // Where the coupled signal is as certain as the step, it is the cause.
+    // If the coupled signal is as certain as the step, it is the cause.
     let (mut rig, now) = at(step(bare(), Step::Time(Duration::ZERO)), 0.6);
     rig.fill(1000, Ecn::Ect1, now);
     let left = rig.drain(now + Duration::from_millis(1)).len() as u64;
@@ -113,7 +113,7 @@ fn the_native_aqm_alone_hears_nothing_of_the_classic_queue() {
     let thresh = LAqm::Step(Step::Time(Duration::from_millis(1)));
     for (l_aqm, at_900_us) in [(ramp, 0.25), (thresh, 0.0)] {
         for overload in [Overload::Drop(Probability::ONE), Overload::Overflow] {
-            // From no Classic signal to certain drop: an L4S packet meets its own queue's AQM.
+            // From no Classic signal to certain drop: only the AQM of its own queue acts on an L4S packet.
             for p in [0.0, 0.3, 0.7, 1.0] {
                 let config = Config { k: 0, l_aqm, overload, min_qlen_step: 0, ..bare() };
                 let (mut rig, now) = at(config, p);
@@ -126,7 +126,7 @@ fn the_native_aqm_alone_hears_nothing_of_the_classic_queue() {
             }
         }
     }
-    // The Classic queue has its controller as ever, up to certainty: nothing else saturates.
+    // The Classic queue has its controller as before, up to certainty: nothing else saturates.
     for p in [0.3, 0.7] {
         let rig = fates(Config { k: 0, ..bare() }, p, Ecn::NotEct);
         assert_fits(rig.drops(Queue::C, DropCause::Aqm), N, p * p, "Not-ECT");
@@ -155,6 +155,6 @@ fn an_l_queue_without_any_signal_is_refused() {
     for config in [Config { k: 0, ..Config::dctth() }, Config { k: 1, ..neither.clone() }] {
         assert_eq!(config.check(), Ok(()));
     }
-    // Without an L queue there is none to signal to.
+    // Without an L queue no signal is needed.
     assert_eq!(Config { dualq: Classify::None, ..neither }.check(), Ok(()));
 }

@@ -1,4 +1,4 @@
-//! Where and when the signal is applied, and to which packets.
+//! The place and the time at which the signal is applied, and the packets that get it.
 
 use super::*;
 
@@ -34,10 +34,10 @@ fn at_enqueue_overload_refuses_both_kinds() {
 fn with_little_waiting_the_controller_is_silent_in_both_queues_but_the_step_is_not() {
     let min_backlog = Bytes::new(2 * MTU.get());
     for (drop_at, ecn, silent) in [
-        // At dequeue what is left behind counts, so three packets make one signal.
+        // At dequeue the packets left behind count, so three packets make one signal.
         (DropAt::Dequeue, Ecn::NotEct, 2),
         (DropAt::Dequeue, Ecn::Ect1, 2),
-        // At enqueue what is ahead.
+        // At enqueue the packets ahead count.
         (DropAt::Enqueue, Ecn::NotEct, 2),
         (DropAt::Enqueue, Ecn::Ect1, 2),
     ] {
@@ -49,13 +49,13 @@ fn with_little_waiting_the_controller_is_silent_in_both_queues_but_the_step_is_n
         rig.drain(now);
         assert_eq!(rig.events.dropped.len(), 1, "{drop_at:?} {ecn}");
     }
-    // Both queues together.
+    // The backlog is that of both queues together.
     let (mut rig, now) = at(Config { min_backlog, ..bare() }, 1.0);
     rig.fill(1, Ecn::Ect1, now);
     rig.fill(2, Ecn::NotEct, now);
     rig.drain(now);
     assert_eq!(rig.events.dropped.len(), 1);
-    // And the step does not wait for it.
+    // The step does not depend on it.
     let mut one = self::rig(Config { min_backlog, ..step(bare(), Step::Time(Duration::ZERO)) });
     one.fill(1, Ecn::Ect1, ms(0));
     assert!(one.take(ms(1)).unwrap().packet.ecn.is_ce());
@@ -69,7 +69,7 @@ fn a_limit_counts_both_queues() {
     assert_eq!(rig.drops(Queue::C, DropCause::Limit), 2);
     rig.fill(1, Ecn::Ect1, ms(0));
     assert_eq!(rig.drops(Queue::L, DropCause::Limit), 1);
-    // Memory: as many bytes as four full packets.
+    // The memory of four full packets.
     let memory = Some(Bytes::new(4 * MTU.get()));
     let mut rig = self::rig(Config { limit: Limit { memory, ..Limit::packets(99) }, ..bare() });
     rig.fill(3, Ecn::Ect1, ms(0));
@@ -77,7 +77,7 @@ fn a_limit_counts_both_queues() {
     assert_eq!(rig.drops(Queue::C, DropCause::Memory), 2);
 }
 
-// Classification, and which packets are marked scalably.
+// Classification, and the packets that get scalable marks.
 
 #[test]
 fn one_queue_keeps_the_order_and_has_no_step() {
@@ -89,7 +89,7 @@ fn one_queue_keeps_the_order_and_has_no_step() {
     let out = rig.drain(ms(50));
     assert!(out.iter().map(|out| out.packet.id).eq(0..4));
     assert!(out.iter().all(|out| out.queue == Queue::Q && !out.packet.ecn.is_ce()));
-    // Both signals in the one queue.
+    // Both signals in a single queue.
     let l4s = fates(config.clone(), 0.3, Ecn::Ect1);
     assert_fits(l4s.marks(Queue::Q, MarkCause::Coupled), N, 0.6, "ECT(1)");
     let classic = fates(config.clone(), 0.3, Ecn::Ect0);
@@ -119,7 +119,7 @@ fn marking_is_chosen_apart_from_the_queue() {
     assert_fits(rig.marks(Queue::L, MarkCause::Classic), N, 0.09, "ECT(1) in L");
 }
 
-/// RFC 9331 §5.1: an operator can switch L4S off, and then ECT(1) is treated as Not-ECT is.
+/// RFC 9331 §5.1: an operator can switch L4S off, and then ECT(1) is treated as Not-ECT.
 #[test]
 fn without_l4s_ect1_is_not_ect() {
     let (dualq, marking) = (Classify::None, Classify::None);

@@ -19,10 +19,10 @@ fn recurring_signals_come_at_exact_intervals() {
     ] {
         let at = recur(p, ecn);
         assert!((at.len() as u64).abs_diff(N / gap) <= 1, "{p}: {}", at.len());
-        // One more or less where the fraction of 2³² − 1 is not exact.
+        // The fraction of 2³² − 1 may be inexact, so a gap may differ by one.
         assert!(at.windows(2).all(|w| (w[1] - w[0]).abs_diff(gap) <= 1), "{p}");
     }
-    // Overload: the Classic drop first, and every other packet marked.
+    // Overload: the Classic drop is applied first, and every other packet is marked.
     let config = Config { randomness: Randomness::Recur, ..bare() };
     let rig = fates(config, 0.75, Ecn::Ect1);
     let drops = rig.events.dropped.len() as u64;
@@ -32,7 +32,7 @@ fn recurring_signals_come_at_exact_intervals() {
 
 #[test]
 fn a_recurring_signal_is_due_above_one_and_not_at_one() {
-    // RFC 9332 §A.1. A fifth of the ramp is exactly 1/5: five of them make exactly 1.
+    // RFC 9332 §A.1. A fifth of the ramp is exactly 1/5, so five of them make exactly 1.
     let l_aqm = LAqm::Ramp(Duration::ZERO, Duration::from_micros(5));
     let config = Config { l_aqm, min_qlen_step: 0, randomness: Randomness::Recur, ..bare() };
     let mut rig = rig(config);
@@ -62,7 +62,7 @@ fn a_certain_signal_leaves_nothing_to_accumulate() {
     let config =
         Config { randomness: Randomness::Recur, ..step(bare(), Step::Time(Duration::ZERO)) };
     let (mut rig, now) = at(config, 0.005);
-    // p_L = 1/100; a step mark in between is no reason for a coupled one.
+    // p_L = 1/100; a step mark in between does not count as a coupled one.
     rig.fill(1, Ecn::Ect1, now);
     rig.take(now + Duration::from_millis(1));
     assert_eq!(rig.marks(Queue::L, MarkCause::Step), 1);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Which queue goes first when the heads waited so long.
+/// The queue that is served first when the packets at the heads have these delays.
 fn first(scheduler: Scheduler, l_ms: u64, c_ms: u64) -> Queue {
     let mut rig = rig(Config { scheduler, ..bare() });
     let now = 1000;
@@ -56,7 +56,7 @@ fn weighted_round_robin_gives_classic_its_share() {
         (10, "LLLLLLLLLC"),
         (20, "LLLLC"),
         (50, "LC"),
-        // Above one half the credit starts with Classic.
+        // With a share above one half the credit starts with Classic.
         (80, "CLCCC"),
         (90, "CLCCCCCCCC"),
     ] {
@@ -74,7 +74,7 @@ fn weighted_round_robin_gives_classic_its_share() {
         let mut rig = rig(wrr(share));
         rig.fill(300, Ecn::Ect1, ms(0));
         rig.fill(300, Ecn::NotEct, ms(0));
-        // At 100 L has no credit to begin with; it gets none back at 0.
+        // At 100 L starts without credit and gains none. At 0 the service of L costs none.
         assert_eq!(served(&mut rig, 290), all.repeat(290), "{share}");
     }
 }
@@ -96,12 +96,12 @@ fn credit_stands_still_while_the_other_queue_is_empty() {
     rig.fill(5, Ecn::Ect1, ms(0));
     rig.fill(1, Ecn::NotEct, ms(0));
     assert_eq!(served(&mut rig, 5), "LLLLL");
-    // L is empty and C alone: it pays nothing, or the nine would restart.
+    // L is empty and C is served alone: it pays nothing, or the nine would restart.
     rig.fill(3, Ecn::NotEct, ms(0));
     assert_eq!(served(&mut rig, 3), "CCC");
     rig.fill(20, Ecn::Ect1, ms(0));
     assert_eq!(served(&mut rig, 5), "LLLLC");
-    // C is empty and L alone: it pays nothing.
+    // C is empty and L is served alone: it pays nothing.
     assert_eq!(served(&mut rig, 10), "LLLLLLLLLL");
     rig.fill(2, Ecn::NotEct, ms(0));
     rig.fill(20, Ecn::Ect1, ms(0));
@@ -122,7 +122,7 @@ fn credit_starts_anew_when_both_queues_are_empty() {
 #[test]
 fn credit_starts_anew_also_when_the_last_packets_were_dropped() {
     let (mut rig, now) = at(wrr(10), 1.0);
-    // L packets go out unsignalled while p' = 0; then all are dropped at p' = 1.
+    // L packets leave without a signal while p' = 0; then all are dropped at p' = 1.
     let mut calm = self::rig(wrr(10));
     calm.fill(5, Ecn::Ect1, ms(0));
     calm.fill(3, Ecn::NotEct, ms(0));
@@ -130,19 +130,19 @@ fn credit_starts_anew_also_when_the_last_packets_were_dropped() {
     calm.aqm.tick(Time::from_nanos(4_000_000_000));
     assert_eq!(calm.p_prime(), 1.0);
     assert!(calm.drain(ms(4000)).is_empty());
-    // p' falls to 0 with the empty queue.
+    // The queue is empty, so p' falls to 0.
     calm.aqm.tick(ms(4016));
     calm.fill(20, Ecn::Ect1, ms(4016));
     calm.fill(20, Ecn::NotEct, ms(4016));
     assert_eq!(served(&mut calm, 10), "LLLLLLLLLC");
-    // And a dropped packet pays nothing.
+    // A dropped packet pays nothing.
     rig.fill(50, Ecn::NotEct, now);
     assert!(rig.drain(now).is_empty());
 }
 
 #[test]
 fn a_dropped_packet_pays_nothing() {
-    // At p' = 0.7 about half of the packets are dropped; those that leave are still 9 : 1.
+    // At p' = 0.7 about half of the packets are dropped. The ratio of those that leave is still 9 : 1.
     let (mut rig, now) = at(wrr(10), 0.7);
     rig.fill(N, Ecn::Ect1, now);
     rig.fill(N, Ecn::NotEct, now);
