@@ -29,13 +29,13 @@ impl Packet for Probe {
 const US: Duration = Duration::from_micros(1);
 const MS: Duration = Duration::from_millis(1);
 
-/// A run of a link by hand.
+/// A run of a link, driven by the test.
 struct Run {
     bottleneck: Bottleneck<Probe>,
     next: u64,
-    /// The packets that left the queue: when, which, and their delay.
+    /// The packets that left the queue: time, number, and delay.
     left: Vec<(Time, u64, Duration)>,
-    /// The packets that arrived: when, which, their size.
+    /// The packets that arrived: time, number, and size.
     landed: Vec<(Time, u64, u64)>,
 }
 
@@ -72,14 +72,14 @@ impl Run {
         }
     }
 
-    /// All that is due by `now`.
+    /// Processes all events that are due by `now`.
     fn advance(&mut self, now: Time) {
         while self.bottleneck.next_transmission() <= now {
             self.act(self.bottleneck.next_transmission());
         }
     }
 
-    /// The packets that arrived together: when, how many packets, how many bytes.
+    /// The packets that arrived together: time, number of packets, number of bytes.
     fn bursts(&self) -> Vec<(Time, u64, u64)> {
         let mut bursts: Vec<(Time, u64, u64)> = Vec::new();
         for (at, _, size) in &self.landed {
@@ -113,7 +113,7 @@ fn what_comes_while_an_aggregate_is_on_the_air_leaves_together_after_it() {
         run.send(at(100 * n), 1500);
     }
     run.advance(at(50_000));
-    // The first goes alone, 1 ms; the three that came meanwhile are the next aggregate, 3 ms.
+    // The first goes alone, 1 ms. The three that arrived meanwhile are the next aggregate, 3 ms.
     assert_eq!(run.bursts(), [(at(1000), 1, 1500), (at(4000), 3, 4500)]);
     let sojourns: Vec<_> = run.left.iter().map(|left| left.2.as_micros()).collect();
     assert_eq!(sojourns, [0, 900, 800, 700]);
@@ -126,7 +126,7 @@ fn an_aggregate_is_as_long_as_it_may_be_while_more_waits() {
         run.send(at(0), 1500);
     }
     run.advance(at(50_000));
-    // 4 ms are 6000 B; there must be room for an MTU of 1514 B, so a fourth packet of 1500 B
+    // 4 ms are 6000 B. An aggregate needs room for an MTU of 1514 B, so a fourth packet of 1500 B
     // waits. 1 + 3 + 3 + 3 + 2 packets, without a gap.
     let expected = [(1, 1), (4, 3), (7, 3), (10, 3), (12, 2)];
     let expected = expected.map(|(ms, n)| (at(ms * 1000), n, n * 1500));
@@ -151,8 +151,8 @@ fn what_the_bucket_holds_takes_no_airtime() {
         run.send(at(9000), 1500);
     }
     run.advance(at(50_000));
-    // A bucket of two packets: they arrive at once, the third after its own 1 ms, the fourth after
-    // that.
+    // A bucket of two packets: two arrive at once, the third after its own 1 ms, the fourth 1 ms
+    // later.
     let expected = [(9000, 2, 3000), (10_000, 1, 1500), (11_000, 1, 1500)];
     assert_eq!(run.bursts(), expected.map(|(us, n, size)| (at(us), n, size)));
 }
@@ -164,10 +164,10 @@ fn a_new_rate_holds_for_the_rest_of_what_is_on_the_air() {
         run.send(at(0), 1500);
     }
     run.advance(at(2500));
-    // Of the three packets that went at 1 ms half is left: 2250 B · 8 / 6 Mb/s = 3 ms.
+    // Half of the three packets that were sent at 1 ms is left: 2250 B · 8 / 6 Mb/s = 3 ms.
     run.bottleneck.set_rate(Rate::from_mbps(6), at(2500));
     run.advance(at(50_000));
-    // Then 4 ms are 3000 B: one packet of 2 ms at a time, as an MTU more has no room.
+    // Now 4 ms are 3000 B: one packet of 2 ms at a time, as another MTU does not fit.
     let expected = [(1000, 1), (5500, 3), (7500, 1), (9500, 1), (11_500, 1)];
     assert_eq!(run.bursts(), expected.map(|(us, n)| (at(us), n, n * 1500)));
 }
@@ -220,20 +220,20 @@ proptest! {
         let numbers: Vec<u64> = run.landed.iter().map(|landed| landed.1).collect();
         prop_assert_eq!(numbers, (0..arrivals.len() as u64).collect::<Vec<_>>());
         prop_assert_eq!(run.landed.iter().map(|landed| landed.2).sum::<u64>(), bytes);
-        // No aggregate is longer than its airtime, unless it is one packet.
+        // No aggregate takes longer than the airtime, unless it is a single packet.
         let bursts = run.bursts();
         for (_, packets, size) in &bursts {
             prop_assert!(*packets == 1 || *size <= rate.bytes_in(airtime).get());
         }
-        // Never more than the rate carries: each arrives after the one before, by the airtime of
-        // its bytes at least. Each packet's time is rounded to a nanosecond.
+        // The rate is never exceeded: each aggregate arrives after the previous one by at least the
+        // airtime of its bytes. Each packet's time is rounded to a nanosecond.
         for pair in bursts.windows(2) {
             let least = rate.time_of(Bytes::new(pair[1].2)).saturating_sub(
                 Duration::from_nanos(pair[1].1));
             prop_assert!(pair[1].0.since(pair[0].0) >= least);
         }
-        // Never less while something waits: on a smooth link of that rate a packet starts when
-        // those before it are through. Here it lands no later than the end of its
+        // The link is never idle while packets are queued. On a smooth link of that rate a packet
+        // starts when the packets before it are sent. Here it arrives no later than the end of its
         // aggregate on such a link.
         let mut free = Time::ZERO;
         let mut landed = run.landed.iter();
@@ -243,7 +243,7 @@ proptest! {
                 free = free.max(came[*number as usize]) + rate.time_of(Bytes::new(*size));
                 last = *at;
             }
-            // A packet that came during an aggregate waited for its end at most.
+            // A packet that arrived during an aggregate waited at most for its end.
             prop_assert!(last <= free + airtime.max(rate.time_of(Bytes::new(3000))));
         }
     }

@@ -1,11 +1,11 @@
-//! The law of arrivals and sizes, and that nothing else shifts them.
+//! The distribution of arrivals and sizes, and their independence of everything else.
 
 use super::*;
 use l4s_scenario::Plan;
 use proptest::prelude::*;
 use rand_core::Rng;
 
-/// Two groups, and the downloads that `web` says.
+/// Two groups, and the downloads of `web`.
 fn scenario(seed: u64, web: &str) -> Scenario {
     let text = format!(
         "duration = \"100s\"\nlink.rate = \"40mbit\"\nseed = {seed}\n\
@@ -33,13 +33,13 @@ fn times_between_downloads_are_exponential() {
     let starts = std::iter::once(Time::ZERO).chain(downloads.iter().map(|(start, _)| *start));
     let gaps = starts.zip(&downloads).map(|(last, (start, _))| start.since(last).as_secs_f64());
     let gaps: Vec<f64> = gaps.collect();
-    // A share e^(-t/mean) of all gaps is longer than t.
+    // The fraction of gaps longer than t is e^(-t/mean).
     for t in [0.1, 0.5, 1.0, 2.0, 4.0] {
         let (share, expected) = (exceeding(&gaps, t / 1000.0), (-t).exp());
         let sigma = (expected * (1.0 - expected) / n).sqrt();
         assert!((share - expected).abs() < 4.0 * sigma, "{t}: {share}, expected {expected}");
     }
-    // And none depends on the one before: no correlation.
+    // Gaps do not depend on the previous gap: no correlation.
     let deviations: Vec<f64> = gaps.iter().map(|gap| gap * 1000.0 - 1.0).collect();
     let product: f64 = deviations.windows(2).map(|pair| pair[0] * pair[1]).sum();
     assert!((product / n).abs() < 4.0 / n.sqrt(), "{}", product / n);
@@ -63,8 +63,8 @@ fn sizes_are_a_pareto_distribution_without_what_is_above_its_bound() {
         let share = exceeding(&sizes, x);
         assert!((share - expected).abs() < 4.0 * sigma, "{x}: {share}, expected {expected}");
     }
-    // The mean is 0.9/0.1 · 1000^0.9 · (10^6^0.1 - 1000^0.1) / (1 - 0.001^0.9) = 8977 B. With so
-    // heavy a tail the mean of 100,000 is not within less than some hundred of it.
+    // The mean is 0.9/0.1 · 1000^0.9 · (10^6^0.1 - 1000^0.1) / (1 - 0.001^0.9) = 8977 B. The tail is
+    // heavy, so the mean of 100,000 differs from it by some hundred bytes.
     let mean = sizes.iter().sum::<f64>() / n;
     assert!((mean - 8977.0).abs() < 600.0, "{mean}");
 }
@@ -98,20 +98,20 @@ fn an_entry_shifts_no_other_and_no_other_component() {
     let alone = first(&scenario(3, &a), 0);
     assert_eq!(first(&scenario(3, &(a.clone() + &b)), 0), alone);
     assert_eq!(first(&scenario(3, &(b + &a)), 1), alone);
-    // A second entry of the same group has chances of its own.
+    // A second entry of the same group has its own random numbers.
     let twice = scenario(3, &(a.clone() + &a));
     assert_eq!(first(&twice, 0), alone);
     assert_ne!(first(&twice, 1), alone);
-    // The streams that a bottleneck draws from have other names.
+    // The random streams of the bottleneck have other names.
     let draws = |name: &str| stream(3, name).next_u64();
     assert!(["aqm", "aqm setup"].iter().all(|name| draws(name) != draws("web A.0")));
-    // Other sizes, same times.
+    // Other sizes, the same times.
     let fixed = first(&scenario(3, &entry("A", "50/s", "size = \"10kb\"")), 0);
     assert!(fixed.iter().zip(&alone).all(|(f, a)| f.0 == a.0 && f.1 == Bytes::new(10_000)));
     assert_eq!(fixed.len(), alone.len());
 }
 
-/// Pinned: another machine must find the same.
+/// Pinned: every machine must produce these numbers.
 #[test]
 fn downloads_are_the_same_on_every_machine() {
     let found = first(&scenario(1, &entry("A", "100/s", "")), 0);
@@ -150,7 +150,7 @@ proptest! {
         let (low, high) = (u.min(v), u.max(v));
         prop_assert!(size(&sizes, low) >= size(&sizes, high));
         prop_assert_eq!(size(&sizes, 1.0), Bytes::new(1000));
-        // As exact as the number for the exponent: within a millionth.
+        // As exact as the number in the exponent: within a millionth.
         prop_assert!(size(&sizes, 0.0).get() >= 999_999);
     }
 }
