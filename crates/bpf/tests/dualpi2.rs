@@ -1,6 +1,6 @@
-//! The C arithmetic of DualPI2 that runs in the kernel against the Rust one that runs in the
-//! simulator: a million random packets through both with the same chance, and the same becomes of
-//! every one of them.
+//! Compares DualPI2 in C, which runs in the kernel, with DualPI2 in Rust, which runs in the simulator. A
+//! million random packets pass both, with the same random numbers, and each packet has the same fate in
+//! both.
 
 use std::collections::VecDeque;
 use std::ffi::c_void;
@@ -47,7 +47,7 @@ struct CState {
 
 type Draw = extern "C" fn(*mut c_void) -> u32;
 
-// SAFETY: dualpi2.h and the structures above say the same, field by field.
+// SAFETY: dualpi2.h declares the same functions, and the structures above have its fields in order.
 #[allow(unsafe_code)]
 unsafe extern "C" {
     safe fn l4s_dualpi2_start(c: &Settings, s: &mut CState, now: u64);
@@ -80,7 +80,7 @@ unsafe extern "C" {
 }
 
 extern "C" fn draw(from: *mut c_void) -> u32 {
-    // SAFETY: `Kernel::decide` lends its generator, and nobody else has it meanwhile.
+    // SAFETY: `Kernel::decide` lends its generator for this call; nothing else uses it meanwhile.
     #[allow(unsafe_code)]
     let chance = unsafe { &mut *from.cast::<Xoshiro256PlusPlus>() };
     chance.next_u32()
@@ -108,7 +108,7 @@ impl Packet for Probe {
     }
 }
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
     Marked(u64, MarkCause),
@@ -128,7 +128,7 @@ impl Watch<Probe> for Fates {
     }
 }
 
-/// The C functions, put together as dualpi2.bpf.c does.
+/// The C functions, in the order in which dualpi2.bpf.c calls them.
 struct Kernel {
     config: Settings,
     state: CState,
@@ -150,7 +150,7 @@ impl Kernel {
     fn decide(&mut self, queue: u32, ecn: Ecn, now: u64) -> u32 {
         let from = (&raw mut self.chance).cast();
         let ecn = ecn.bits().into();
-        // SAFETY: `draw` takes the generator that it is lent here, for this call alone.
+        // SAFETY: `draw` uses the generator that is lent here only during this call.
         #[allow(unsafe_code)]
         unsafe {
             l4s_dualpi2_decide(&self.config, &mut self.state, queue, ecn, now, draw, from)
@@ -197,7 +197,7 @@ impl Kernel {
     }
 }
 
-/// The discipline of the simulator, driven likewise.
+/// The discipline of the simulator, driven in the same way.
 struct Simulator {
     discipline: Discipline<Probe>,
     chance: Xoshiro256PlusPlus,
@@ -226,14 +226,14 @@ impl Simulator {
     }
 }
 
-/// No number of its own: without a native AQM nothing but the arrival decides.
+/// Without a native AQM, so that only the state at arrival decides.
 fn coupled_only(config: Config) -> Config {
     Config { l_aqm: LAqm::None, ..as_kernel(&config) }
 }
 
 const UNLIMITED: Link = Link { rate: None, burst: Duration::ZERO };
 
-/// Drives both with the same packets; the link is faster than they come, then slower.
+/// Drives both with the same packets. The link is first faster than they arrive, then slower.
 fn both_agree(name: &str, config: &Config, steps: usize) {
     let mut world = Xoshiro256PlusPlus::seed_from_u64(7);
     let chance = Xoshiro256PlusPlus::seed_from_u64(11);
@@ -243,7 +243,7 @@ fn both_agree(name: &str, config: &Config, steps: usize) {
     let (mut now, mut seen) = (0, [0u64; 7]);
     for id in 0..steps as u64 {
         let random = world.next_u64();
-        // Phases of some seconds: the queues fill, drain, idle.
+        // Phases of some seconds: the queues fill, drain, and are idle.
         let phase = (id >> 12) % 5;
         now += match phase {
             0 => random % 300_000,
@@ -325,8 +325,8 @@ fn every_profile_and_choice() {
     }
 }
 
-/// On a link of known rate the wait of an L4S packet is known when it arrives, to the nanosecond,
-/// so the step marks the very packets that it would mark when they leave.
+/// On a link of known rate the delay of an L4S packet is known when it arrives, to the nanosecond. So the
+/// step marks exactly the packets that it would mark when they leave.
 #[test]
 fn what_is_foreseen_is_what_is_waited() {
     let (rate, thresh) = (Rate::from_bps(40_000_000), Duration::from_millis(1));
@@ -360,7 +360,7 @@ fn what_is_foreseen_is_what_is_waited() {
             match fate {
                 Fate::Left { sojourn, .. } => {
                     let foreseen = foreseen.pop_front().expect("foreseen");
-                    // The division for each packet is rounded on its own.
+                    // The division for each packet is rounded separately.
                     assert!(sojourn.abs_diff(foreseen) <= 1, "{id}: {sojourn} {foreseen}");
                 }
                 Fate::Marked(id, cause) => {
@@ -372,8 +372,8 @@ fn what_is_foreseen_is_what_is_waited() {
             }
         }
     }
-    // Each mark is there twice: from arrival in the kernel, from departure in the simulator. Of
-    // those at the end some have not left.
+    // Each mark appears twice: at arrival in the kernel, at departure in the simulator. Some packets at the
+    // end have not left.
     let mut ids: Vec<u64> = theirs
         .0
         .iter()
@@ -388,8 +388,8 @@ fn what_is_foreseen_is_what_is_waited() {
     assert!(marked > 10_000 && alone < 20, "{marked} {alone}");
 }
 
-/// A weighted scheduler serves some Classic packets in between: few of the waits are missed by
-/// more than one of them takes.
+/// A weighted scheduler serves some Classic packets in between. Few predicted delays are wrong by more than
+/// the time of one of them.
 #[test]
 fn classic_packets_in_between_are_foreseen() {
     let link = Link { rate: Some(Rate::from_bps(40_000_000)), burst: Duration::ZERO };
@@ -402,7 +402,7 @@ fn classic_packets_in_between_are_foreseen() {
     let (mut foreseen, mut errors) = (VecDeque::new(), Vec::new());
     let mut fates = Fates::default();
     for id in 0..200_000 {
-        // The sooner of: a packet of either kind arrives, the link is free.
+        // The next event: a packet of either kind arrives, or the link is free.
         let free_at = l4s_dualpi2_free_at(&kernel.config, &kernel.state).max(now);
         let waits = kernel.waiting.iter().any(|queue| !queue.is_empty());
         let next = arrivals[0].min(arrivals[1]);
@@ -416,7 +416,7 @@ fn classic_packets_in_between_are_foreseen() {
             if l4s {
                 foreseen.push_back(l4s_dualpi2_foresee(&kernel.config, &kernel.state, now));
             }
-            // Bursts of L4S packets, and so many Classic ones that they always wait.
+            // Bursts of L4S packets, and enough Classic packets that their queue is never empty.
             arrivals[usize::from(!l4s)] += match l4s {
                 true if world.next_u64() % 8 == 0 => world.next_u64() % 8_000_000,
                 true => 10_000,
@@ -440,13 +440,13 @@ fn classic_packets_in_between_are_foreseen() {
     assert!(at(90) <= 1 && at(99) <= packet + 1, "{} {}", at(90), at(99));
 }
 
-/// The link of the C keeps the time of the simulator's (`l4s_units::Spacing` behind a bucket) to the
-/// nanosecond: of any rate, packet by packet, and whenever it was idle.
+/// The link in C keeps the same time as the simulator's (`l4s_units::Spacing` behind a bucket), to the
+/// nanosecond: at any rate, packet by packet, and after any idle time.
 #[test]
 fn the_link_is_the_simulators_at_any_rate() {
     let mut world = Xoshiro256PlusPlus::seed_from_u64(7);
     for _ in 0..300 {
-        // From 1 kb/s to 1 Tb/s, as many of each magnitude; a bucket of up to a millisecond.
+        // From 1 kb/s to 1 Tb/s, equally often in each magnitude; a bucket of up to a millisecond.
         let bits = 10 + world.next_u64() % 30;
         let bps = (1 << bits) + world.next_u64() % (1 << bits);
         let (rate, burst) = (Rate::from_bps(bps), world.next_u64() % 1_000_000);
@@ -457,7 +457,7 @@ fn the_link_is_the_simulators_at_any_rate() {
         let (mut spacing, mut free_at, mut now) = (Spacing::new(rate), Time::ZERO, Time::ZERO);
         let mut size = MTU;
         for _ in 0..1_000 {
-            // Mostly alike; now and then it was idle for some packets' time.
+            // Most packets have the same size. Sometimes the link was idle for the time of some packets.
             if world.next_u64() % 4 == 0 {
                 size = Bytes::new(64 + world.next_u64() % 9_000);
             }

@@ -1,7 +1,7 @@
-//! The programs in a real kernel. Each test says why it is skipped where it cannot run: the
-//! programs need root, and Linux 6.10 or later.
+//! The programs in a real kernel. A test that cannot run prints the reason and is skipped: the programs
+//! need root, and Linux 6.10 or later.
 //!
-//! Sockets and devices are in network namespaces of their own, so that the host is not disturbed.
+//! Sockets and devices are in network namespaces of their own, so that the host is not affected.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -31,13 +31,13 @@ fn name(test: &str) -> String {
     format!("{test}{}", std::process::id())
 }
 
-/// With a detector.
+/// Prague with a detector.
 fn prague(name: &str) -> Result<Loaded, BpfError> {
     Loaded::prague(name, &l4s_cc::prague::Config::paper())
 }
 
-/// Unwraps, or says what this machine lacks that the test takes: rights, or something of its kernel.
-/// What is lacking here is tried by `make test-vm`, whose kernels lack none of it.
+/// Unwraps, or prints the right or the feature of the kernel that this machine lacks for the test.
+/// `make test-vm` runs these tests too, and its kernels lack none of them.
 fn or_skipped<T>(tried: Result<T, BpfError>) -> Option<T> {
     match tried {
         Ok(value) => Some(value),
@@ -65,8 +65,8 @@ macro_rules! or_skip {
     };
 }
 
-/// The verifier follows every path, and gives up after a million instructions. Half of them are left
-/// for kernels that see less of what is alike.
+/// The verifier follows every path, and gives up after a million instructions. Half of them are reserved
+/// for kernels that recognize fewer equal states.
 #[test]
 fn every_profile_that_a_kernel_can_have_and_active_detection_are_verified() {
     use l4s_cc::prague::{Config, Fallback, kernel};
@@ -76,13 +76,13 @@ fn every_profile_that_a_kernel_can_have_and_active_detection_are_verified() {
     let mut profiles: Vec<_> = all.filter(|(_, config)| able(config)).collect();
     assert!(profiles.iter().any(|(name, _)| *name == "best-linux"), "{profiles:?}");
     let active = Config { fallback: Fallback::Active, ..Config::best_linux() };
-    // With findings, and as the paper has it.
+    // With the best rules, and with the paper's.
     let mut papers = active;
     papers.detector = l4s_cc::classic_ecn::Config::paper();
     profiles.extend([("active", active), ("active, the paper's", papers)]);
     for (number, (profile, config)) in profiles.iter().enumerate() {
         let start = Instant::now();
-        // 15 letters at most.
+        // A name has 15 characters at most.
         let loaded = or_skip!(Loaded::prague(&name(&format!("prof{number}")), config));
         let took = start.elapsed();
         assert!(is_registered(loaded.name()), "{profile}");
@@ -92,18 +92,18 @@ fn every_profile_that_a_kernel_can_have_and_active_detection_are_verified() {
     }
 }
 
-/// How many instructions the verifier went through for the program of acknowledgements.
+/// The number of instructions that the verifier processed for the program of acknowledgements.
 fn verified(loaded: &Loaded) -> u32 {
     let options = ProgInfoQueryOptions::default().include_map_ids(true);
     let sockets = loaded.sockets().expect("it shows its sockets");
     let mut mine = ProgInfoIter::with_query_opts(options)
         .filter(|program| program.map_ids.contains(&sockets))
-        // The kernel keeps 15 letters of `prague_cong_control`.
+        // The kernel keeps 15 characters of `prague_cong_control`.
         .filter(|program| program.name.to_string_lossy() == "prague_cong_con");
     mine.next().expect("the kernel lists it").verified_insns
 }
 
-/// The verifier gives up when its thread has a signal to attend to, such as that of a child that
+/// The verifier gives up when its thread has a pending signal. An example is the signal of a child that
 /// ended while the thread that started it had all signals blocked.
 #[test]
 fn children_of_others_do_not_keep_a_program_out() {
@@ -163,7 +163,7 @@ fn ip(arguments: &str) {
     assert!(status.success(), "ip {arguments}");
 }
 
-/// A client that chose `name` before it connects, so that it asks for what `name` needs.
+/// A client that chose `name` before it connects, so that it requests the features that `name` needs.
 fn connect(name: &str, address: SocketAddr) -> TcpStream {
     let (family, kind) = (rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM);
     let client = rustix::net::socket(family, kind, None).unwrap();
@@ -172,11 +172,11 @@ fn connect(name: &str, address: SocketAddr) -> TcpStream {
     TcpStream::from(client)
 }
 
-/// Moves `bytes` over the loopback device with `name` at both ends, and returns the time it took
-/// and what the kernel knew of the sender at its end, as `ss` prints it.
+/// Moves `bytes` over the loopback device with `name` at both ends. Returns the time it took, and the
+/// kernel's state of the sender at its end, as `ss` prints it.
 fn transfer(name: &str, bytes: usize) -> (Duration, String) {
     let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
-    // The listener decides what its connections negotiate.
+    // The listener decides the features that its connections negotiate.
     set_tcp_congestion(&listener, name).unwrap();
     let address = listener.local_addr().unwrap();
     let mut client = connect(name, address);
@@ -189,7 +189,7 @@ fn transfer(name: &str, bytes: usize) -> (Duration, String) {
     thread::scope(|scope| {
         scope.spawn(move || {
             server.write_all(&vec![0x55; bytes]).unwrap();
-            // The connection is still there to be seen, however long that takes.
+            // The connection remains open until the test has read its state.
             let _ = until_looked.recv();
         });
         let mut left = vec![0; bytes];
@@ -225,7 +225,7 @@ fn prague_moves_ten_megabytes_and_is_gone_after() {
     moves_ten_megabytes(prague, &name("prague"));
 }
 
-/// A small queue on the way out of the host: its drops are told to TCP at once, without a mark.
+/// A small queue at the egress of the host: TCP is informed of its drops at once, without a mark.
 #[test]
 fn prague_answers_a_full_queue_of_its_own_host() {
     let name = name("full");
@@ -246,7 +246,7 @@ fn prague_answers_a_full_queue_of_its_own_host() {
     });
 }
 
-/// The list of allowed congestion controls is the first namespace's and plays no part.
+/// The list of allowed congestion controls belongs to the first namespace, and has no effect here.
 #[test]
 fn root_may_choose_it_in_a_new_namespace() {
     let name = name("choose");
@@ -266,7 +266,7 @@ fn names_that_the_kernel_cannot_hold_are_refused() {
 
 const HOLD: &str = "L4S_BPF_TEST_HOLD";
 
-/// Not a test: what a process does that is killed by the next one.
+/// Not a test: the process that the next test kills.
 #[test]
 fn hold_until_killed() {
     let Some(name) = std::env::var_os(HOLD) else { return };
@@ -289,7 +289,7 @@ fn killed_process_leaves_nothing_registered() {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.map_while(Result::ok).any(|line| line == "holding"));
     assert!(is_registered(&name));
-    // SIGKILL.
+    // This sends SIGKILL.
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(is_soon_unregistered(&name));
@@ -307,13 +307,13 @@ fn probe_leaves_nothing_behind() {
         thread::sleep(Duration::from_millis(10));
     }
     if probed.struct_ops.works() {
-        // What was probed is what Prague gets.
+        // Prague gets the flags that the probe found.
         let flags = prague(&name("flags")).unwrap().flags();
         assert_eq!(flags.has(Flags::NEEDS_ACCECN), probed.needs_accecn.works());
     }
 }
 
-/// An IPv4 header of `ecn` with its checksum, and UDP behind it.
+/// An IPv4 header of `ecn` with its checksum, followed by UDP.
 fn ipv4(ecn: u8) -> Vec<u8> {
     let mut packet = vec![0x45, 0xb8 | ecn, 0, 32, 0, 1, 0x40, 0, 64, 17, 0, 0];
     packet.extend([10, 1, 0, 1, 10, 1, 0, 2, 0, 9, 0, 9, 0, 12, 0, 0, 1, 2, 3, 4]);
@@ -330,8 +330,8 @@ fn ipv6(ecn: u8) -> Vec<u8> {
     packet
 }
 
-/// With Ethernet headers (TAP) and without (TUN), for every codepoint: only ECT(0) changes, and
-/// IPv4's checksum with it.
+/// With Ethernet headers (TAP) and without (TUN), for every codepoint: only ECT(0) changes, and with it
+/// the checksum of IPv4.
 #[test]
 fn ect0_becomes_ect1_and_nothing_else_changes() {
     or_skip!(Ect1::attach(u32::MAX >> 1).map(drop).or_else(|error| match error {
@@ -354,7 +354,7 @@ fn ect0_becomes_ect1_and_nothing_else_changes() {
     });
 }
 
-/// Children that another thread is about to start hold copies of all descriptors for a moment.
+/// Children that another thread is about to start have copies of all descriptors for a moment.
 #[test]
 fn ect1_ends_at_once_while_others_fork() {
     or_skip!(Ect1::attach(u32::MAX >> 1).map(drop).or_else(|error| match error {
@@ -384,7 +384,7 @@ fn ect1_ends_at_once_while_others_fork() {
     });
 }
 
-/// What Prague sends is ECT(1).
+/// Prague's packets are ECT(1).
 #[test]
 fn prague_and_ect1_go_together() {
     let name = name("both");
@@ -400,7 +400,7 @@ fn prague_and_ect1_go_together() {
     });
 }
 
-/// What a socket knows can be read by whoever has it, and by whoever asks for all of them.
+/// The state of a socket can be read with its descriptor, and in a list of all sockets.
 #[test]
 fn sockets_show_what_prague_knows() {
     let name = name("shows");
@@ -420,7 +420,7 @@ fn sockets_show_what_prague_knows() {
         thread::sleep(Duration::from_millis(100));
         let shown = mine.read(server.as_fd()).unwrap().expect("it has a connection");
         println!("{shown:?}");
-        // Not a mark yet: at rest, with round trips.
+        // There was no mark yet: the detector is at rest, and has RTTs.
         assert_eq!((shown.detector.score, shown.detector.rounds), (-8 << 24, 0));
         assert!((1..100_000).contains(&shown.detector.srtt_us));
         let all = match sockets() {

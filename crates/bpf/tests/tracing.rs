@@ -1,4 +1,4 @@
-//! What the answers to copies say of their order: `tracing.h`, as it is in the kernel.
+//! The order that answers to copies show: `tracing.h`, the same code as in the kernel.
 #![allow(unsafe_code)]
 
 /// `struct tracing`, of zeros at the start.
@@ -20,16 +20,16 @@ unsafe extern "C" {
     safe fn l4s_tracing_take(tracing: &mut Tracing, overtaken: &mut u32) -> u32;
 }
 
-// The crate has the object file.
+// This crate links the object file.
 use l4s_bpf as _;
 
 impl Tracing {
-    /// An acknowledgement of all before `ack`, with a first block; whether that is an answer.
+    /// An acknowledgement of all data before `ack`, with a first block. Returns whether that is an answer.
     fn answer(&mut self, ack: u32, block: (u32, u32)) -> bool {
         l4s_tracing_is_answer(self, ack, block.0, block.1, 0) == 1
     }
 
-    /// One above a hole, with a second block that has all of the first.
+    /// An acknowledgement above a hole, with a second block that contains the first.
     fn answer_twice(&mut self, ack: u32, block: (u32, u32)) -> bool {
         l4s_tracing_is_answer(self, ack, block.0, block.1, 1) == 1
     }
@@ -41,7 +41,7 @@ impl Tracing {
     }
 }
 
-/// Ends near the end of the sequence numbers, so that a front is on either side of it.
+/// A sequence number shortly after the wrap, so that a front is on both sides of it.
 const END: u32 = 50;
 
 fn middle(end: u32) -> (u32, u32) {
@@ -52,10 +52,10 @@ fn rear(end: u32) -> (u32, u32) {
     (end.wrapping_sub(97), end)
 }
 
-/// The blocks of a receiver, in every order that a set can come in, and what they say.
+/// The blocks of a receiver, for every order in which a set can arrive, and their outcome.
 #[test]
 fn the_order_of_a_set_is_that_of_its_answers() {
-    // Before the front, where there is a hole, and from it on.
+    // The sequence number before the front, where there is a hole; behind it; and a later one.
     let (hole, whole, later) = (END.wrapping_sub(1448), END, END + 1448);
     let (middle, rear) = (middle(END), rear(END));
     let table = [
@@ -78,7 +78,7 @@ fn the_order_of_a_set_is_that_of_its_answers() {
         }
         assert_eq!(tracing.take(), outcome, "{what}");
         assert_eq!(tracing.take(), None, "{what}");
-        // It has one outcome at most, and what still comes is TCP's no more than before.
+        // A set has one outcome at most, and later answers still do not reach TCP.
         let (a, b) = (tracing.answer(later, middle), tracing.answer(later, rear));
         assert!(a && b, "{what}");
         if outcome.is_some() {
@@ -87,11 +87,11 @@ fn the_order_of_a_set_is_that_of_its_answers() {
     }
 }
 
-/// Something before the front is missing: a middle above that hole is no sooner than its front.
+/// Data before the front is missing: a middle above that hole is not earlier than its front.
 #[test]
 fn a_middle_above_the_hole_of_another_is_not_ahead() {
     let hole = END.wrapping_sub(2896);
-    // The rear comes once the hole is filled, or before.
+    // The rear arrives after the hole is filled, or before.
     for filled in [true, false] {
         let mut tracing = Tracing::default();
         l4s_tracing_sent(&mut tracing, END);
@@ -120,7 +120,7 @@ fn what_no_set_ends_with_is_for_tcp() {
     assert_eq!(tracing.take(), None);
 }
 
-/// Eight wait at once, and each has its own answer; the next one takes the place of the oldest.
+/// Eight sets wait at once, and each has its own answer. The next one replaces the oldest.
 #[test]
 fn sets_that_wait_at_once_are_told_apart() {
     let mut tracing = Tracing::default();
@@ -135,7 +135,7 @@ fn sets_that_wait_at_once_are_told_apart() {
         assert!(tracing.answer(9000, rear(*end)), "{n}");
         assert_eq!(tracing.take(), Some(false));
     }
-    // Nothing of the old one is said of the new one in its place.
+    // The new set does not inherit the state of the old one that it replaces.
     l4s_tracing_sent(&mut tracing, 20_000);
     assert!(tracing.answer(20_000, rear(20_000)));
     assert_eq!(tracing.take(), None);

@@ -1,11 +1,11 @@
-//! Devices whose far end is in the test's hands, and a look at what passes the loopback device.
+//! Devices whose far end the test controls, and a view of the packets on the loopback device.
 #![allow(unsafe_code)]
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// The Internet's checksum (RFC 1071) of a header of whole words.
+/// The Internet checksum (RFC 1071) of a header of whole words.
 pub fn checksum(header: &[u8]) -> u16 {
     let words = header.chunks_exact(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])));
     let sum: u32 = words.sum();
@@ -21,7 +21,7 @@ pub struct Device {
     name: &'static str,
     ethernet: bool,
     index: u32,
-    /// Puts packets on the way out of the device.
+    /// Sends packets through the egress of the device.
     socket: OwnedFd,
 }
 
@@ -32,12 +32,12 @@ fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
 /// A socket that sends and receives whole packets of all devices.
 fn packet_socket() -> io::Result<OwnedFd> {
     let protocol = i32::from((libc::ETH_P_ALL as u16).to_be());
-    // SAFETY: plain system call; the descriptor is new and ours.
+    // SAFETY: a plain system call; the new descriptor has no other owner.
     let socket = unsafe {
         let fd = checked(libc::socket(libc::AF_PACKET, libc::SOCK_RAW, protocol))?;
         OwnedFd::from_raw_fd(fd)
     };
-    // The backlog in a queue waits in the socket, too.
+    // The socket's buffer holds packets that are queued in a discipline, too.
     for option in [libc::SO_SNDBUFFORCE, libc::SO_RCVBUFFORCE] {
         let size: libc::c_int = 64 << 20;
         let (fd, value) = (socket.as_raw_fd(), (&raw const size).cast());
@@ -73,7 +73,7 @@ impl Device {
         self.index
     }
 
-    /// Sends an IP packet out of the device, and returns what comes out at the far end.
+    /// Sends an IP packet out of the device, and returns the packet that arrives at the far end.
     pub fn pass(&mut self, packet: &[u8]) -> Vec<u8> {
         let version_6 = packet[0] >> 4 == 6;
         let kind = if version_6 { libc::ETH_P_IPV6 } else { libc::ETH_P_IP } as u16;
@@ -85,7 +85,7 @@ impl Device {
         frame.extend(packet);
         let sent = self.send(&frame, kind);
         assert!(sent, "{}", io::Error::last_os_error());
-        // The kernel says things of its own on a new device: look for the packet.
+        // The kernel sends packets of its own on a new device: search for the packet.
         let skip = if self.ethernet { ETHERNET } else { 0 };
         loop {
             let seen = self.receive();
@@ -96,23 +96,23 @@ impl Device {
         }
     }
 
-    /// Sends out of the same device from another thread.
+    /// A sender for the same device, for another thread.
     pub fn sender(&self) -> io::Result<Sender> {
         Ok(Sender { index: self.index, socket: packet_socket()? })
     }
 
-    /// Sends a frame out of the device as it is; whether there was room for it.
+    /// Sends an unchanged frame out of the device. Returns whether there was room for it.
     pub fn send(&self, frame: &[u8], kind: u16) -> bool {
         send(&self.socket, self.index, frame, kind)
     }
 
-    /// Has the kernel receive a frame from the far end.
+    /// Makes the kernel receive a frame from the far end.
     pub fn deliver(&mut self, frame: &[u8]) {
-        // A device that goes takes none.
+        // A device that is being removed accepts none.
         let _ = self.file.write(frame);
     }
 
-    /// The next frame that comes out at the far end.
+    /// The next frame that arrives at the far end.
     pub fn receive(&mut self) -> Vec<u8> {
         let mut buffer = vec![0; 2048];
         let length = self.file.read(&mut buffer).unwrap();
@@ -120,16 +120,16 @@ impl Device {
         buffer
     }
 
-    /// The next one, if any comes within that time.
+    /// The next frame, if one arrives within that time.
     pub fn receive_within(&mut self, ms: i32) -> Option<Vec<u8>> {
         let mut poll = libc::pollfd { fd: self.file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one structure, which lives.
+        // SAFETY: one structure, which lives during the call.
         let ready = checked(unsafe { libc::poll(&raw mut poll, 1, ms) }).unwrap();
         (ready == 1).then(|| self.receive())
     }
 }
 
-/// Puts frames on the way out of a device.
+/// Sends frames through the egress of a device.
 pub struct Sender {
     index: u32,
     socket: OwnedFd,
@@ -161,7 +161,7 @@ fn send(socket: &OwnedFd, index: u32, frame: &[u8], kind: u16) -> bool {
     sent == frame.len() as isize
 }
 
-/// Sees all that passes the loopback device of this namespace.
+/// Captures all packets on the loopback device of this namespace.
 pub struct Sniffer(OwnedFd);
 
 impl Sniffer {
@@ -169,7 +169,7 @@ impl Sniffer {
         Ok(Sniffer(packet_socket()?))
     }
 
-    /// How many IPv4 TCP packets with payload had each codepoint so far.
+    /// The number of IPv4 TCP packets with payload so far, by codepoint.
     pub fn codepoints(&mut self) -> [u32; 4] {
         let mut seen = [0; 4];
         let mut buffer = vec![0u8; 1 << 17];
@@ -189,7 +189,7 @@ impl Sniffer {
                 )
             };
             let Ok(length) = usize::try_from(length) else { return seen };
-            // Each passes twice: on its way out, where the program may not have seen it, and in.
+            // Each packet passes twice: outgoing, where the program may not have seen it, and incoming.
             if from.sll_pkttype == libc::PACKET_OUTGOING || length < ETHERNET + 40 {
                 continue;
             }

@@ -1,7 +1,7 @@
-//! Prague and a peer that counts marks exactly (AccECN), that has the ECN of RFC 3168, or none,
-//! through a Classic bottleneck. It is in the test's hands, so that no kernel has to have a queue
-//! discipline for it, and that every packet can be looked at: two TUN devices, each in a network
-//! namespace of its own, with CoDel (RFC 8289) at 20 Mb/s between them.
+//! Prague and a peer through a Classic bottleneck. The peer counts marks exactly (AccECN), has the ECN of
+//! RFC 3168, or has no ECN. The test is the bottleneck: no kernel needs a queue discipline for it, and the
+//! test sees every packet. It has two TUN devices, each in a network namespace of its own, with CoDel
+//! (RFC 8289) at 20 Mb/s between them.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -22,15 +22,15 @@ use l4s_bpf::{Shown, Sockets, Tracers};
 use super::device::{Device, checksum};
 use super::{BpfError, Flags, Loaded, in_namespace, ip, name};
 
-/// Bytes per second of the bottleneck.
+/// The rate of the bottleneck in bytes per second.
 const RATE: u64 = 2_500_000;
-/// The way back; the way there takes none but in the queue.
+/// The delay of the reverse path; the forward path has only queueing delay.
 const DELAY: Duration = Duration::from_millis(20);
 const TARGET: Duration = Duration::from_millis(5);
 const INTERVAL: Duration = Duration::from_millis(100);
-/// Packets: 60 ms.
+/// The limit in packets: 60 ms.
 const LIMIT: usize = 100;
-/// A bottleneck that looked away for longer than this was not the one that is described here.
+/// If the bottleneck did not run for longer than this, it was not the one that is described here.
 const LATE: Duration = Duration::from_millis(5);
 const LASTS: Duration = Duration::from_secs(8);
 
@@ -47,7 +47,7 @@ struct CoDel {
 }
 
 impl CoDel {
-    /// Whether a packet that waited so long is to be told of.
+    /// Whether a packet with this delay gets a signal.
     fn signals(&mut self, waited: Duration, now: Instant) -> bool {
         if waited < TARGET {
             self.first_above = None;
@@ -66,50 +66,50 @@ impl CoDel {
     }
 }
 
-/// Whether ECT(0) is in the queue of all.
+/// The queue of ECT(0).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Queues {
     One,
-    /// It waits for so long in a queue of its own, as where that is full of Classic traffic.
+    /// ECT(0) has a separate queue with this delay, as if that queue was full of Classic traffic.
     Two(Duration),
 }
 
-/// What was seen at the bottleneck, and of the sender.
+/// Observations at the bottleneck and at the sender.
 #[derive(Debug, Default)]
 pub struct Seen {
     /// Whether this kernel has AccECN.
     pub accecn: bool,
-    /// The congestion control in the end.
+    /// The congestion control at the end.
     control: String,
     /// Data packets that arrived, by codepoint.
     codepoints: [u32; 4],
     marked: u32,
     dropped: u32,
-    /// Acknowledgements with ECE, and data packets with CWR; with AccECN those bits count.
+    /// Acknowledgements with ECE, and data packets with CWR; with AccECN these bits are a counter.
     ece: u32,
     cwr: u32,
-    /// Bytes that left, per second, as a part of the rate.
+    /// Bytes that left per second, as a fraction of the rate.
     utilization: f64,
-    /// Waits in the queue after the first second, in milliseconds.
+    /// Queueing delays after the first second, in milliseconds.
     mean: f64,
     p99: f64,
-    /// By which part the window fell, and from what, whenever it did by more than a fiftieth.
+    /// The reductions of the window by more than a fiftieth: the fraction, and the window before.
     falls: Vec<(f64, u32)>,
-    /// The longest time in which nobody looked after the bottleneck.
+    /// The longest time in which the bottleneck did not run.
     pub away: Duration,
-    /// Each data packet of ECT(0), between those before it and behind it.
+    /// Each data packet with ECT(0), with the packet before it and the packet behind it.
     pub sets: Vec<[Vec<u8>; 3]>,
-    /// Sets of which the middle left its own queue when their front had left that of all, but not
-    /// their rear.
+    /// The sets whose middle left its separate queue after their front left the common queue, but before
+    /// their rear did.
     pub in_order: u32,
-    /// What the sender's Prague shows in the end.
+    /// The state that the sender's Prague shows at the end.
     pub shown: Option<Shown>,
-    /// What its kernel counted of `TcpExt`: names, and a number for each.
+    /// The counters of `TcpExt` of the sender's kernel: names, and a number for each.
     pub counted: String,
 }
 
 impl Seen {
-    /// For people.
+    /// A summary for people.
     fn without_packets(&self) -> String {
         let Seen { control, codepoints, marked, dropped, ece, cwr, .. } = self;
         let Seen { utilization, mean, p99, falls, away, sets, in_order, shown, .. } = self;
@@ -121,7 +121,7 @@ impl Seen {
         )
     }
 
-    /// What the sender's kernel counted under this name of `TcpExt`.
+    /// The sender's counter of this name in `TcpExt`.
     pub fn count(&self, name: &str) -> u64 {
         let mut rows = self.counted.lines().filter(|line| line.starts_with("TcpExt:"));
         let names = rows.next().unwrap().split(' ');
@@ -138,12 +138,12 @@ fn u32_at(packet: &[u8], at: usize) -> u32 {
     (u16_at(packet, at) << 16 | u16_at(packet, at + 2)) as u32
 }
 
-/// Where the TCP header of a packet ends.
+/// The position behind the TCP header of a packet.
 pub fn header(packet: &[u8]) -> usize {
     20 + usize::from(packet[32] >> 4) * 4
 }
 
-/// The sequence number behind a packet, which all of a set share.
+/// The sequence number behind a packet, which is the same for all packets of a set.
 pub fn end_of(packet: &[u8]) -> u32 {
     u32_at(packet, 24).wrapping_add((packet.len() - header(packet)) as u32)
 }
@@ -183,7 +183,7 @@ fn window(socket: &TcpStream) -> u32 {
     info.tcpi_snd_cwnd
 }
 
-/// Carries packets between the two until `stop` is set, and looks at the window of `sender`.
+/// Carries packets between the two ends until `stop` is set, and reads the window of `sender`.
 fn carry(
     [near, far]: [&mut Device; 2],
     queues: Queues,
@@ -253,7 +253,7 @@ fn carry(
         }
         while apart.front().is_some_and(|(due, _)| *due <= now) {
             let Some((_, middle)) = apart.pop_front() else { break };
-            // Without the rear where it has not come so far.
+            // Whether the packet belongs to the set. If only one does, the rear is still missing.
             let is_its = |(_, packet): &&(Instant, Vec<u8>)| {
                 tcp_of(packet).is_some() && end_of(packet) == end_of(&middle)
             };
@@ -279,22 +279,22 @@ fn carry(
     seen
 }
 
-/// Stands for the name under which the control of a test is loaded.
+/// A placeholder for the name under which the control of a test is loaded.
 pub const PRAGUE: &str = "prague";
 
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// What the two ends of a connection ask for.
+/// The settings of the two ends of a connection.
 pub struct Ends {
     /// `tcp_ecn` of the sender and of its peer.
     pub ecn: [&'static str; 2],
-    /// The congestion control of the sender when it connects, what it chooses then, and its peer's.
+    /// The congestion control of the sender when it connects, its later choice, and the peer's.
     pub before: &'static str,
     pub after: Option<&'static str>,
     pub peer: &'static str,
 }
 
-/// One end, in the namespace of this thread.
+/// One end, in the network namespace of this thread.
 fn end(address: &str, ecn: &str) -> Device {
     let _ = fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
     let device = Device::open(false).unwrap();
@@ -304,7 +304,7 @@ fn end(address: &str, ecn: &str) -> Device {
     device
 }
 
-/// A transfer without end, for a while; with sets of tracers where there are queues to be told apart.
+/// A transfer of unlimited data for some time; with sets of tracers if the queues have to be distinguished.
 fn run(ends: &Ends, prague: &Loaded, queues: Option<Queues>) -> Seen {
     let named = |control: &'static str| match control {
         PRAGUE => prague.name().to_owned(),
@@ -348,7 +348,7 @@ fn run(ends: &Ends, prague: &Loaded, queues: Option<Queues>) -> Seen {
                     (&sender).write_all(&[0x55; 1 << 14]).unwrap();
                 }
                 stop.store(true, Ordering::Relaxed);
-                // Nobody carries packets any more: neither end is to wait for the other.
+                // Nothing carries packets any more, so neither end may wait for the other.
                 let _ = rustix::net::sockopt::set_socket_linger(&sender, Some(Duration::ZERO));
             });
             carry([&mut near, &mut far], queues.unwrap_or(Queues::One), &sender, &stop)
@@ -360,7 +360,7 @@ fn run(ends: &Ends, prague: &Loaded, queues: Option<Queues>) -> Seen {
     })
 }
 
-/// A transfer with this configuration of Prague; `None` where it cannot be loaded.
+/// A transfer with this configuration of Prague; `None` if it cannot be loaded.
 pub fn with_prague(
     test: &str,
     config: &Config,
@@ -370,14 +370,14 @@ pub fn with_prague(
     with_control(test, |name| Loaded::prague(name, config), ends, queues)
 }
 
-/// A transfer with a control of ours; `None` where it cannot be loaded.
+/// A transfer with one of our controls; `None` if it cannot be loaded.
 fn with_control(
     test: &str,
     load: impl FnOnce(&str) -> Result<Loaded, BpfError>,
     ends: &Ends,
     queues: Option<Queues>,
 ) -> Option<Seen> {
-    // What they measure is time.
+    // The tests measure time, so they run one at a time.
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let name = name(test);
     let loaded = match load(&name) {
@@ -394,7 +394,7 @@ fn with_control(
     Some(seen)
 }
 
-/// Whether this machine had time for the bottleneck: what is measured of it means nothing otherwise.
+/// Whether the bottleneck ran without long interruptions. Otherwise its measurements have no meaning.
 pub fn had_time(seen: &Seen) -> bool {
     if seen.away > LATE {
         println!("skipped: the machine was busy with something else for {:?}", seen.away);
@@ -402,7 +402,7 @@ pub fn had_time(seen: &Seen) -> bool {
     seen.away <= LATE
 }
 
-/// Not-ECT, and what is lost is answered; CoDel drops.
+/// Packets are Not-ECT, the sender answers losses, and CoDel drops.
 fn is_without_ecn(seen: &Seen) {
     assert_eq!(seen.control, "reno");
     assert_eq!((seen.codepoints[1..].iter().sum::<u32>(), seen.marked), (0, 0));
@@ -411,34 +411,34 @@ fn is_without_ecn(seen: &Seen) {
     }
 }
 
-/// Neither ignores the bottleneck nor leaves it idle.
+/// The sender neither ignores the bottleneck nor leaves it idle.
 fn is_sane(seen: &Seen) {
     assert!(seen.utilization > 0.75, "{}", seen.utilization);
     assert!(seen.mean < 10.0 && seen.p99 < 25.0, "{} {}", seen.mean, seen.p99);
 }
 
-/// ECT(0), and every mark halves the window, once per round trip.
+/// Packets are ECT(0), and every mark halves the window, once per round trip.
 fn is_classic(seen: &Seen) {
     assert_eq!(seen.codepoints[0] + seen.codepoints[1] + seen.codepoints[3], 0);
     if !had_time(seen) {
         return;
     }
-    // CWR ends the echo: it lasts for a round trip of acknowledgements, not for the connection.
+    // CWR ends the echo: it lasts for a round trip, not for the whole connection.
     assert!(seen.marked > 4 && seen.ece < 150 * seen.marked, "{} {}", seen.ece, seen.marked);
     assert!((seen.marked.saturating_sub(3)..=seen.marked).contains(&seen.cwr), "{}", seen.cwr);
-    // Each fall is for a CWR, or for losses at the end of slow start.
+    // Each reduction answers a CWR, or losses at the end of slow start.
     let falls = seen.falls.len() as u32;
     assert!((seen.cwr.saturating_sub(2)..=seen.cwr + 3).contains(&falls), "{falls}");
-    // Rounded to whole packets, or with a packet grown between two looks.
+    // The window is rounded to whole packets, or grew by a packet between two readings.
     let later = &seen.falls[3..];
     assert!(later.iter().all(|(part, _)| (0.45..0.55).contains(part)), "{later:?}");
     is_sane(seen);
 }
 
-/// As a kernel without AccECN has it, and one with it where Prague was chosen after the handshake.
+/// Like a kernel without AccECN, or one with AccECN if Prague was chosen after the handshake.
 #[test]
 fn a_peer_with_rfc_3168_gets_a_classic_response() {
-    // With a detector, which is not needed to know it, and without.
+    // With a detector, which is not needed to recognize it, and without.
     for (test, config) in [("after", Config::linux()), ("detects", Config::paper())] {
         let ends = Ends { ecn: ["1", "1"], before: "reno", after: Some(PRAGUE), peer: "reno" };
         let Some(seen) = with_prague(test, &config, &ends, None) else { return };
@@ -446,8 +446,8 @@ fn a_peer_with_rfc_3168_gets_a_classic_response() {
     }
 }
 
-/// By its flags Prague rather does without. Where the kernel does not know that flag, the peer
-/// refuses: it takes ECN of RFC 3168 from no SYN that is ECT itself.
+/// By its flags Prague then uses no ECN. If the kernel does not have that flag, the peer refuses: it does not
+/// accept ECN of RFC 3168 from a SYN that is ECT itself.
 #[test]
 fn a_peer_with_rfc_3168_is_as_one_without_where_prague_is_asked_for_first() {
     let ends = Ends { ecn: ["2", "1"], before: PRAGUE, after: None, peer: "reno" };
@@ -455,7 +455,7 @@ fn a_peer_with_rfc_3168_is_as_one_without_where_prague_is_asked_for_first() {
     is_without_ecn(&seen);
 }
 
-/// Linux makes the packets of a control that wants ECN ECT, whatever the peer said.
+/// Linux makes the packets of a control that requires ECN ECT, for any answer of the peer.
 #[test]
 fn a_peer_without_ecn_gets_packets_without() {
     let ends = Ends { ecn: ["2", "0"], before: PRAGUE, after: None, peer: "reno" };
@@ -468,8 +468,8 @@ fn a_peer_without_ecn_gets_packets_without() {
     is_without_ecn(&seen);
 }
 
-/// AccECN, or without it the echo of a receiver with Prague, which is found to be exact: the answer
-/// is by the part that was marked. In CoDel's queue that is little.
+/// AccECN, or the echo of a receiver with Prague, which is recognized as exact. The reduction is proportional
+/// to the fraction of marks, which is small in CoDel's queue.
 #[test]
 fn exact_feedback_gets_a_scalable_response() {
     let ends = Ends { ecn: ["1", "1"], before: PRAGUE, after: None, peer: PRAGUE };

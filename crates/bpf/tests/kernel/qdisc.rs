@@ -1,5 +1,5 @@
-//! The queue discipline in a real kernel, one that has BPF queue disciplines (6.16 and later with
-//! CONFIG_NET_SCH_BPF): on others these tests say so and pass. `make test-vm` runs them where it has.
+//! The queue discipline in a real kernel with BPF queue disciplines (6.16 and later with
+//! CONFIG_NET_SCH_BPF). On others these tests print that and pass. `make test-vm` runs them in such a kernel.
 
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
@@ -23,7 +23,7 @@ const VLAN: u16 = 0x8100;
 const QINQ: u16 = 0x88a8;
 const ARP: u16 = 0x0806;
 
-/// Registered, or not on this machine.
+/// The registered discipline, or `None` if this machine does not support it.
 fn registered(test: &str) -> Option<DualPi2> {
     or_skipped(DualPi2::register(&name(test), 4))
 }
@@ -39,12 +39,12 @@ fn tc(arguments: &str) -> String {
     String::from_utf8_lossy(&done.stdout).into_owned()
 }
 
-/// Has the kernel say nothing of its own on the devices of this namespace.
+/// Keeps the kernel from sending packets of its own on the devices of this namespace.
 fn be_quiet() {
     let _ = std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
 }
 
-/// A device that has it.
+/// A device that has the discipline.
 struct Attached<'a> {
     discipline: &'a DualPi2,
     device: Device,
@@ -71,7 +71,7 @@ impl<'a> Attached<'a> {
         self.discipline.set(self.instance().number, settings).expect("settings");
     }
 
-    /// All that comes out, until nothing has come for a while.
+    /// Receives all frames at the far end, until none arrives for some time.
     fn drain(&mut self) -> Vec<Vec<u8>> {
         std::iter::from_fn(|| self.device.receive_within(400)).collect()
     }
@@ -104,8 +104,8 @@ fn frame(tags: &[u16], kind: u16, ecn: u8, length: usize, number: u32) -> Vec<u8
         }
         IPV6 => {
             let payload = (length as u16 - 40).to_be_bytes();
-            // A traffic class whose other bits are set, a flow label, and next hop-by-hop options or
-            // a fragment's header.
+            // A traffic class whose other bits are set, a flow label, and as the next header hop-by-hop
+            // options or a fragment's header.
             let (next, more) =
                 if number % 2 == 1 { (44, [17, 0, 0, 9]) } else { (0, [17, 0, 1, 4]) };
             frame.extend([0x6a, 0x05 | ecn << 4, 0xbe, 0xef, payload[0], payload[1], next, 64]);
@@ -140,7 +140,7 @@ fn ecn_of(frame: &[u8]) -> u8 {
     }
 }
 
-/// Marks every L4S packet that waits at all.
+/// A configuration that marks every queued L4S packet.
 fn marks_all() -> Config {
     let l_aqm = LAqm::Step(Step::Time(Span::ZERO));
     Config { l_aqm, min_qlen_step: 0, ..Config::linux() }
@@ -155,7 +155,7 @@ fn the_verifier_accepts_the_queue_discipline() {
     }
 }
 
-/// Each kind of packet in the right queue; and a mark changes the codepoint and nothing else.
+/// Each kind of packet is in the right queue, and a mark changes only the codepoint.
 #[test]
 fn packets_of_every_kind_are_classified_and_marked() {
     let Some(discipline) = registered("k") else { return };
@@ -177,13 +177,13 @@ fn packets_of_every_kind_are_classified_and_marked() {
                     let queued = [after[0] - before[0], after[1] - before[1]];
                     assert_eq!(queued, if is_l4s { [5, 0] } else { [0, 5] }, "{what}");
                     for (number, (sent, seen)) in sent.iter().zip(&seen).enumerate() {
-                        // The first one waits for nothing.
+                        // The first packet is not queued.
                         let expected = if is_l4s && number > 0 { 3 } else { ecn };
                         let codepoint = if kind == ARP { 0 } else { expected };
                         assert_eq!(ecn_of(seen), codepoint, "{what} {number}");
                         let differ = sent.iter().zip(seen).filter(|(a, b)| a != b).count();
                         let marked = ecn_of(sent) != ecn_of(seen);
-                        // The codepoint's byte, and the checksum's two in IPv4.
+                        // The byte with the codepoint, and in IPv4 the two bytes of the checksum.
                         assert!(
                             differ <= if marked { 3 } else { 0 },
                             "{what} {sent:02x?} {seen:02x?}"
@@ -201,7 +201,7 @@ fn packets_of_every_kind_are_classified_and_marked() {
     });
 }
 
-/// On a device without Ethernet headers.
+/// The same on a device without Ethernet headers.
 #[test]
 fn packets_of_a_device_without_ethernet_are_marked() {
     let Some(discipline) = registered("tun") else { return };
@@ -218,13 +218,13 @@ fn packets_of_a_device_without_ethernet_are_marked() {
             let seen: Vec<_> = (0..2).filter_map(|_| device.receive_within(1000)).collect();
             let ecn = |packet: &[u8]| ecn_of(&[&[0; 12][..], &kind.to_be_bytes(), packet].concat());
             assert_eq!(seen.iter().map(|packet| ecn(packet)).collect::<Vec<_>>(), [1, 3]);
-            // The link is free again.
+            // Wait until the link is free again.
             thread::sleep(Duration::from_millis(100));
         }
     });
 }
 
-/// The rate on the link, frames with their headers; and what cannot wait is dropped and counted.
+/// The rate of the link counts frames with their headers. Packets beyond the limit are dropped and counted.
 #[test]
 fn the_shaper_holds_its_rate_and_the_limits_hold() {
     let Some(discipline) = registered("r") else { return };
@@ -245,7 +245,7 @@ fn the_shaper_holds_its_rate_and_the_limits_hold() {
         let shown = tc(&format!("-s qdisc show dev {}", link.device.name()));
         assert!(shown.contains(&format!("dropped {c},")), "{shown}");
         assert!(shown.contains("backlog 0b 0p"), "{shown}");
-        // Bytes instead: room for three.
+        // A limit in bytes: room for three packets.
         link.set(&settings(&Config { limit: Limit::bytes(Bytes::new(3000)), ..config }, "8mbit"));
         for number in 0..20 {
             link.device.send(&frame(&[], IPV4, 0, 986, number), IPV4);
@@ -255,8 +255,8 @@ fn the_shaper_holds_its_rate_and_the_limits_hold() {
     });
 }
 
-/// The weighted scheduler: 10 of 100 packets are Classic while both wait (as tc-testing has it for
-/// the kernel's own dualpi2, and WebRTC for its).
+/// The weighted scheduler: 10 of 100 packets are Classic while both queues have packets (as in tc-testing for
+/// the kernel's own dualpi2, and in WebRTC for its own).
 #[test]
 fn the_scheduler_gives_classic_its_share() {
     let Some(discipline) = registered("w") else { return };
@@ -269,7 +269,7 @@ fn the_scheduler_gives_classic_its_share() {
         }
         let seen = link.drain();
         assert_eq!(seen.len(), 400);
-        // The credit at the start is worth some packets of L.
+        // The initial credit is worth some packets of L.
         let classic = seen[80..180].iter().filter(|frame| ecn_of(frame) == 2).count();
         assert_eq!(classic, 10);
         link.set(&settings(&Config { scheduler: Scheduler::Strict, ..config }, "1mbit"));
@@ -278,13 +278,13 @@ fn the_scheduler_gives_classic_its_share() {
             assert!(link.device.send(&frame(&[], IPV4, 1, 186, number), IPV4));
         }
         let seen = link.drain();
-        // The first goes at once; after it all that is L4S.
+        // The first packet is sent at once; after it all L4S packets.
         let classic = seen[1..50].iter().filter(|frame| ecn_of(frame) == 2).count();
         assert_eq!(classic, 0);
     });
 }
 
-/// Packets all the time, from another thread, while `change` does what it likes.
+/// Sends packets all the time from another thread, while `change` runs.
 fn under_load(link: &mut Attached<'_>, change: impl FnOnce(&mut Attached<'_>)) -> u64 {
     let stop = AtomicBool::new(false);
     let other = link.device.sender().expect("a socket");
@@ -320,7 +320,7 @@ fn every_setting_changes_under_load() {
                     }
                 }
             }
-            // The smallest and the largest of everything.
+            // The smallest and the largest value of each setting.
             for word in [0, 1, 1 << 31, u64::MAX >> 1] {
                 let mut words = settings(&Config::linux(), "40mbit");
                 (words.target, words.tupdate) = (word, word.max(1));
@@ -364,7 +364,7 @@ fn it_goes_under_load_with_the_device_or_without() {
     });
 }
 
-/// Two devices have queues and settings of their own; more than there is room for are refused.
+/// Two devices have queues and settings of their own. More devices than instances are refused.
 #[test]
 fn devices_do_not_share_anything() {
     let Some(discipline) = registered("t") else { return };
@@ -387,7 +387,7 @@ fn devices_do_not_share_anything() {
                 .args(["qdisc", "replace", "dev", &name, "root", discipline.name()])
                 .status()
                 .expect("iproute2");
-            // There are four.
+            // There are four instances.
             assert_eq!(added.success(), device < 2, "{name}");
         }
         ip("link del v0");
@@ -397,7 +397,7 @@ fn devices_do_not_share_anything() {
     });
 }
 
-/// A million small packets, more than the queues have room for: each left, or was dropped and
+/// A million small packets, more than the queues can hold: each one left, or was dropped and
 /// counted.
 #[test]
 fn none_of_a_million_packets_is_lost_without_a_word() {
@@ -429,10 +429,10 @@ fn none_of_a_million_packets_is_lost_without_a_word() {
     });
 }
 
-/// UDP segments for the network to cut (`UDP_SEGMENT`), as tc-testing 891f has it for the kernel's
-/// own dualpi2, which cuts them itself. Ours keeps an aggregate as one packet, of as many bytes as the
-/// segments have with a header each, and has no parent that could count otherwise: it is at the root.
-/// Nothing waits in the end, by the kernel's count and by its own.
+/// UDP segments that the network splits (`UDP_SEGMENT`), as in tc-testing 891f for the kernel's own dualpi2,
+/// which splits them itself. Ours keeps an aggregate as one packet, with the bytes of all segments and a
+/// header for each. It is at the root, so there is no parent that counts differently. At the end both queues
+/// are empty, by the kernel's count and by its own.
 #[test]
 fn aggregates_of_udp_leave_nothing_behind() {
     const HEADERS: u64 = 14 + 20 + 8;
@@ -445,7 +445,7 @@ fn aggregates_of_udp_leave_nothing_behind() {
         ip("link set u1 up");
         ip("link set u0 up");
         ip("neigh add 192.0.2.2 lladdr 02:00:00:00:00:02 dev u0");
-        // At 20 Mb/s they wait; at the last rate there is no room for all.
+        // At 20 Mb/s packets are queued; at the last rate there is not enough room for all.
         for (rate, limit) in [("device", 1000), ("100gbit", 1000), ("20mbit", 1000), ("1mbit", 8)] {
             let config = Config { limit: Limit::packets(limit), ..Config::linux() };
             discipline.prepare(&settings(&config, rate)).expect("settings");
@@ -458,9 +458,9 @@ fn aggregates_of_udp_leave_nothing_behind() {
             let (mut bytes, mut largest) = (0, 0);
             for number in 0..AGGREGATES {
                 rustix::net::sockopt::set_ip_tos(&socket, (number % 2) as u8).expect("ECN");
-                // Eleven segments, the last of them shorter; or one, which is no aggregate.
+                // Eleven segments, the last one shorter; or one segment, which is no aggregate.
                 let (payload, segments) = if number % 5 == 4 { (60, 1) } else { (1060, 11) };
-                // What has no room is told to the sender.
+                // The send fails if there is no room.
                 let _ = socket.send(&vec![0; payload as usize]);
                 let length = payload + segments * HEADERS;
                 (bytes, largest) = (bytes + length, largest.max(length));
@@ -493,7 +493,7 @@ fn aggregates_of_udp_leave_nothing_behind() {
             } else {
                 assert_eq!((dropped, sent_bytes), (0, bytes));
                 assert_eq!(instance.aggregates, AGGREGATES / 5 * 4);
-                // The kernel counts the packets that the aggregates are cut to.
+                // The kernel counts the packets into which the aggregates are split.
                 let packets = AGGREGATES / 5 * (4 * 11 + 1);
                 assert!(shown.contains(&format!("bytes {packets} pkt")), "{shown}");
             }
@@ -502,7 +502,7 @@ fn aggregates_of_udp_leave_nothing_behind() {
     });
 }
 
-/// Has the kernel cut what is sent into datagrams of that payload.
+/// Makes the kernel split sent data into datagrams of that payload.
 #[allow(unsafe_code)]
 fn segment(socket: &UdpSocket, payload: libc::c_int) {
     // SAFETY: the option is an int.

@@ -1,5 +1,5 @@
-//! Sets of tracers of a stock kernel's TCP, through one queue and through two. What leaves is looked
-//! at packet by packet, and what comes back by the kernel of this machine.
+//! Sets of tracers of a stock kernel's TCP, through one queue and through two. The test checks each packet
+//! that leaves. The kernel of this machine answers.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use super::device::checksum;
 use super::peer::{Ends, PRAGUE, Queues, Seen, end_of, header, u16_at, with_prague};
 
 const ENDS: Ends = Ends { ecn: ["1", "1"], before: PRAGUE, after: None, peer: PRAGUE };
-/// How long the Classic traffic of others lets ECT(0) wait: longer than ECT(1) does behind CoDel, which
-/// is 16 ms in the mean and 23 at p99.
+/// The delay of ECT(0) in a queue with Classic traffic: longer than the delay of ECT(1) behind CoDel, which
+/// is 16 ms on average and 23 ms at p99.
 const OTHERS: Duration = Duration::from_millis(40);
 
-/// 1 in the bits of a score.
+/// The score 1, in its fixed-point format.
 const ONE: i64 = 1 << 24;
 
-/// The sum of TCP and its pseudo-header, which is 0 where it is right.
+/// The sum of TCP and its pseudo-header, which is 0 if the checksum is right.
 fn tcp_sum(packet: &[u8]) -> u16 {
     let mut whole = packet[12..20].to_vec();
     whole.extend([0, 6]);
@@ -37,7 +37,7 @@ fn is_a_set([front, middle, rear]: &[Vec<u8>; 3]) {
     for (copy, length) in [(middle, 98), (rear, 97)] {
         assert_eq!(copy.len() - header(copy), length);
         assert!(front.ends_with(&copy[header(copy)..]));
-        // All of the header but the length, the sequence number and the checksums.
+        // The whole header except the length, the sequence number and the checksums.
         assert_eq!(copy[20..24], front[20..24]);
         assert_eq!(copy[28..36], front[28..36]);
         assert_eq!(copy[38..header(copy)], front[38..header(front)]);
@@ -57,7 +57,7 @@ fn has_no_sets(seen: &Seen) -> bool {
     !seen.accecn
 }
 
-/// What TCP itself knows of sets: nothing.
+/// TCP itself does not notice the sets.
 fn is_nothing_to_tcp(seen: &Seen) {
     for name in ["TCPDSACKRecv", "TCPDSACKOfoRecv", "TCPSACKReorder", "TCPSpuriousRTOs"] {
         assert_eq!(seen.count(name), 0, "{name}");
@@ -74,7 +74,7 @@ fn a_set_is_a_packet_and_two_copies_of_its_end() {
     seen.sets.iter().for_each(is_a_set);
     is_nothing_to_tcp(&seen);
     let shown = seen.shown.unwrap();
-    // The last one may be under way, and on a busy machine some answers come too late to be one.
+    // The last set may be in flight, and on a busy machine some answers come too late to count.
     assert!(shown.sets.sent as usize - seen.sets.len() < 2, "{:?}", shown.sets);
     assert_eq!(shown.sets.overtaken, 0);
     assert!(shown.sets.in_order + 2 + shown.sets.sent / 4 >= shown.sets.sent, "{:?}", shown.sets);
@@ -91,12 +91,12 @@ fn a_middle_that_waits_elsewhere_is_seen_to() {
     assert!(seen.sets.len() > 3, "{}", seen.sets.len());
     is_nothing_to_tcp(&seen);
     let shown = seen.shown.unwrap();
-    // A busy machine may let go of a middle just between its front and its rear.
+    // A busy machine may release a middle just between its front and its rear.
     let late = seen.in_order.checked_sub(shown.sets.in_order);
     assert!(late.is_some_and(|late| late < 2), "{} {:?}", seen.in_order, shown.sets);
     assert!(shown.sets.overtaken + seen.in_order + 2 >= shown.sets.sent, "{:?}", shown.sets);
     assert!(seen.in_order > 0 || shown.detector.score <= 0, "{shown:?}");
-    // The queue of ECT(1) is CoDel's, so that nothing else speaks for an L4S queue.
+    // The queue of ECT(1) is CoDel's, so that only tracers indicate an L4S queue.
     let passive = Config { fallback: Fallback::Passive, ..active() };
     let Some(seen) = with_prague("passive", &passive, &ENDS, two) else { return };
     assert_eq!(seen.sets.len(), 0);

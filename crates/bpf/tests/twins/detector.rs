@@ -6,7 +6,7 @@ use l4s_cc::classic_ecn::{CarryLog, Round, Smooth, Spacing, State};
 use super::tracers::tracers_of;
 use super::*;
 
-/// The state of the C detector as l4s_cc has it.
+/// The state of the C detector as a state of l4s_cc.
 pub(super) fn state_of(c: &CDetector, settings: &DetectorSettings) -> State {
     let smooth = |a: &CSmooth| {
         let CSmooth { srtt, mdev, shift, ratio } = *a;
@@ -71,7 +71,7 @@ pub(super) fn random_detector(r: &mut Random) -> classic_ecn::Config {
     }
 }
 
-/// What runs of the detector went through.
+/// Counts of the states that runs of the detector reached.
 #[derive(Debug, Default)]
 pub(super) struct Judged {
     pub(super) scored: u64,
@@ -81,11 +81,11 @@ pub(super) struct Judged {
     pub(super) alternative: u64,
     pub(super) spaced: u64,
     pub(super) droppers: u64,
-    /// With something to tell at the next mark.
+    /// With evidence that counts at the next mark.
     pub(super) pending_evidence: u64,
-    /// Unmarked from behind what no L4S queue lets wait.
+    /// With unmarked packets whose delay is longer than in any L4S queue.
     pub(super) far: u64,
-    /// Found by tracers.
+    /// With a single queue that tracers found.
     pub(super) single_queue: u64,
     pub(super) dual_queue: u64,
 }
@@ -224,7 +224,7 @@ pub(super) fn the_detector_is_the_same_in_c_and_in_rust() {
             2 => classic_ecn::Config::best(),
             _ => random_detector(&mut random),
         };
-        // Not in step with what config it is.
+        // The choice is independent of the choice of the configuration.
         compare_detector(seed, STEPS / 400, &config, seed % 3 != 0, &mut judged);
     }
     judged.assert(STEPS as u64 / 1000);

@@ -1,5 +1,5 @@
-//! The C arithmetic that runs in the kernel against the Rust arithmetic that runs in the
-//! simulator: a million random acknowledgements each, and every integer the same.
+//! Compares the C arithmetic, which runs in the kernel, with the Rust arithmetic, which runs in the
+//! simulator. For a million random acknowledgements each, every integer is the same.
 
 mod detector;
 mod tracers;
@@ -150,8 +150,8 @@ struct CAck {
     app_limited: u32,
 }
 
-// SAFETY: host.c defines these with the same arguments. They read and write only what the
-// pointers lead to, and any bits are a valid state.
+// SAFETY: host.c defines these with the same arguments. They access only the memory that the pointers
+// refer to, and any bits are a valid state.
 #[allow(unsafe_code)]
 unsafe extern "C" {
     safe fn l4s_dctcp_start(s: &mut CDctcp, window_end: u32);
@@ -234,12 +234,12 @@ impl Random {
     }
 }
 
-/// Acknowledgements such as a connection may see, and some that it cannot.
+/// Acknowledgements that a connection can receive, and some that it cannot.
 struct Acks {
     random: Random,
     now_us: u64,
     una: u64,
-    /// Times of much and of little marking alternate.
+    /// Phases with many marks and phases with few marks alternate.
     marked_one_in: u64,
     rtt_us: u64,
 }
@@ -252,13 +252,13 @@ impl Acks {
     fn next(&mut self, cwnd: u32) -> Ack {
         let r = &mut self.random;
         if r.one_in(1000) {
-            // As often all of them as it takes to reach the smallest window.
+            // Often enough one in one, so that the window becomes the smallest.
             self.marked_one_in = 1 << r.below(14).saturating_sub(1);
             // From 0 to 131 ms.
             let shift = r.below(17);
             self.rtt_us = r.below(2 << shift);
         }
-        // Mostly one to three segments; sometimes none, sometimes offload's most, rarely absurd.
+        // Mostly one to three segments; sometimes none or as many as offload allows, rarely an absurd number.
         let delivered = match r.below(1000) {
             0 => r.below(3_000_000),
             1..50 => 0,
@@ -266,10 +266,10 @@ impl Acks {
             _ => 1 + r.below(3),
         } as u32;
         let ece = r.one_in(self.marked_one_in);
-        // A count of marks may lag behind, and so exceed what was delivered.
+        // A count of marks may be late, and so exceed the number of delivered packets.
         let delivered_ce = if ece { 1 + r.below(u64::from(delivered) + 2) as u32 } else { 0 };
         self.now_us += r.below(2 * self.rtt_us.max(1)) / u64::from(cwnd.max(1)) + r.below(3);
-        // Sequence numbers stay far below 2^32, so that the narrow ones are the wide ones.
+        // Sequence numbers stay far below 2^32, so that 32 and 64 bits give the same number.
         self.una += u64::from(delivered.min(1000));
         let srtt = Duration::from_micros(self.rtt_us);
         let min_rtt = self.rtt_us / 2;
@@ -319,7 +319,7 @@ fn dctcp_is_the_same_in_c_and_in_rust() {
         let after_loss = rust.ssthresh(&window, Congestion::Loss);
         assert_eq!(after_loss, l4s_dctcp_loss(window.cwnd), "step {step}");
     }
-    // The steps go through most of its range.
+    // The steps cover most of its range.
     assert!(alphas.len() > 500, "{} values of alpha", alphas.len());
 }
 
@@ -346,14 +346,14 @@ fn wide(c: &CPrague) -> prague::State {
     }
 }
 
-/// What a run of Prague went through.
+/// Counts of the states that a run of Prague reached.
 #[derive(Debug, Default)]
 struct Seen {
     floor: u64,
     above_a_thousand: u64,
     in_loss: u64,
     slow_start: u64,
-    /// Found room for so long that the step had doubled twice.
+    /// Grew fast for long enough that the step had doubled twice.
     far: u64,
 }
 
@@ -422,7 +422,7 @@ fn compare_prague(
             app_limited: (ack.unsent == 0).into(),
         };
         l4s_prague_on_ack(&mut c, &settings, detector.as_mut(), &c_ack);
-        // The simulated transport leaves it to the control to let the first lost segment go.
+        // The simulated transport expects the control to permit the first lost segment.
         let least = if core::mem::take(&mut repairing) { ack.in_flight + 1 } else { 0 };
         assert_eq!(window.cwnd, l4s_prague_cwnd(&c).max(least), "seed {seed}, step {step}");
         assert_eq!(
@@ -430,7 +430,7 @@ fn compare_prague(
             l4s_prague_pacing_rate(&c, ack.in_flight, mss, ack.srtt.as_micros() as u32),
             "seed {seed}, step {step}"
         );
-        // The connection without an acknowledgement, as events see it.
+        // The state of the connection without an acknowledgement, for other events.
         let at = Ack { delivered: 0, delivered_ce: 0, ece: false, rtt: None, ..ack };
         let c_at = CAck { delivered: 0, delivered_ce: 0, rtt_us: NO_RTT, ..c_ack };
         match acks.random.below(20_000) {
@@ -508,7 +508,7 @@ fn prague_is_the_same_in_c_and_in_rust() {
     ];
     let (mut seen, mut judged) = (Seen::default(), Judged::default());
     let mut random = Random(7);
-    // Many short connections, since slow start comes once in each.
+    // Many short connections, since each has only one slow start.
     for seed in 0..200 {
         let config = match configs.get(seed as usize % 10) {
             Some(config) => *config,
@@ -524,7 +524,7 @@ fn prague_is_the_same_in_c_and_in_rust() {
     judged.assert(STEPS as u64 / 2000);
 }
 
-/// What a kernel has until something else is written.
+/// The settings of a kernel until other settings are written.
 #[test]
 fn the_stock_settings_are_those_of_the_profile_linux() {
     let mut stock = Settings { fast: 7, ..Settings::default() };
@@ -532,7 +532,7 @@ fn the_stock_settings_are_those_of_the_profile_linux() {
     assert_eq!(stock, Settings::new(&prague::Config::linux()));
 }
 
-/// The kernel's sequence numbers wrap at 32 bits, l4s_cc's do not.
+/// The kernel's sequence numbers wrap at 32 bits; those of l4s_cc do not.
 #[test]
 fn sequence_numbers_wrap() {
     let config = Settings::new(&prague::Config {

@@ -30,7 +30,7 @@ pub(super) struct CTracers {
 }
 
 impl CTracers {
-    /// Memory that another connection used before.
+    /// Memory with the contents of an earlier connection.
     pub(super) const USED: CTracers = CTracers {
         left: 7,
         overtaken: 6,
@@ -45,7 +45,7 @@ impl CTracers {
     };
 }
 
-/// The state of the C tracers as l4s_cc has it.
+/// The state of the C tracers as a state of l4s_cc.
 pub(super) fn tracers_of(c: &CTracers, settings: &DetectorSettings) -> Tracers {
     Tracers {
         best: settings.best != 0,
