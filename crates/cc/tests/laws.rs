@@ -1,13 +1,13 @@
 //! The laws of the papers for the window under random marking, from p = 1e-4 to 0.3.
 //!
-//! A congestion control alone, on a path without queue or loss: each acknowledgement brings what
-//! it delivered and whether that was marked, and a mark starts at most one reduction per round
-//! trip. Without a transport around it a million round trips take a second, which is what a
-//! window of 20,000 segments needs to settle.
+//! A congestion control alone, on a path without queue or loss. Each acknowledgement reports the
+//! packets that it delivered and whether they were marked. A mark starts at most one reduction per
+//! round trip. Without a transport a million round trips take a second. A window of 20,000 segments
+//! needs that many to settle.
 //!
-//! The laws are for windows that are real numbers and marks that are all answered. Below some ten
-//! segments neither holds: 0.7 of 5 is 3, the floor is 2, and the second mark of a round trip
-//! changes nothing. Hence the wider tolerances there.
+//! The laws are for windows that are real numbers, and for marks that are all answered. Below some ten
+//! segments neither is true: 0.7 of 5 is 3, the floor is 2, and the second mark of a round trip
+//! changes nothing. Therefore the tolerances are wider there.
 
 use l4s_cc::{
     Ack, Cc, Config, Congestion, CongestionControl, Connection, Recovery, Window, cubic, dctcp,
@@ -15,10 +15,10 @@ use l4s_cc::{
 };
 use l4s_units::{Duration, Time};
 
-/// Short, so that Cubic stays in its Reno-friendly region (RFC 9438 §4.3).
+/// A short RTT, so that Cubic stays in its Reno-friendly region (RFC 9438 §4.3).
 const RTT: Duration = Duration::from_millis(10);
 
-/// Gaps between marks of probability `p`, for each packet by itself.
+/// Gaps between marks of probability `p`, drawn for each packet independently.
 struct Marks {
     state: u64,
     p: f64,
@@ -42,7 +42,7 @@ impl Marks {
         ((1.0 - uniform).ln() / (1.0 - self.p).ln()) as u64
     }
 
-    /// How many of the next `segments` come before a mark, and whether a mark follows them.
+    /// The number of the next `segments` that come before a mark, and whether a mark follows them.
     fn take(&mut self, segments: u32) -> (u32, bool) {
         if self.next >= u64::from(segments) {
             self.next -= u64::from(segments);
@@ -65,7 +65,7 @@ struct Flow {
 }
 
 impl Flow {
-    /// In congestion avoidance from the start, as after a mark of twice this window.
+    /// A flow in congestion avoidance from the start, as after a mark at twice this window.
     fn new(config: &Config, cwnd: u32) -> Self {
         let connection = Connection { initial_window: cwnd, ..Connection::new(1500) };
         let mut cc = Cc::new(config, &connection);
@@ -102,7 +102,7 @@ impl Flow {
         }
     }
 
-    /// A round trip in at most some 64 acknowledgements; `mark` of each run of segments.
+    /// A round trip with at most about 64 acknowledgements, and the marks of each run of segments.
     fn round(&mut self, marks: &mut Marks) {
         let (cwnd, start) = (self.window.cwnd, self.now);
         let mut left = cwnd;
@@ -124,9 +124,9 @@ impl Flow {
 /// The mean window in segments under marks of probability `p`.
 fn mean_window(config: &Config, p: f64, law: f64) -> f64 {
     let mut marks = Marks::new(p);
-    // From half of where the law has it.
+    // Starts from half of the law's window.
     let mut flow = Flow::new(config, (law / 2.0).ceil().max(2.0) as u32);
-    // DCTCP's window settles within some 1 / p round trips, the others' sooner.
+    // DCTCP's window settles within some 1 / p round trips, the others sooner.
     let settle = (20.0 / p) as u64;
     for _ in 0..settle {
         flow.round(&mut marks);
@@ -140,7 +140,7 @@ fn mean_window(config: &Config, p: f64, law: f64) -> f64 {
     sum as f64 / rounds as f64
 }
 
-/// Asserts `law` within a tolerance at each p; prints what was found (`--nocapture`).
+/// Asserts `law` within a tolerance at each p; prints the results (`--nocapture`).
 fn assert_law(name: &str, config: &Config, law: fn(f64) -> f64, tolerances: [f64; 5]) {
     let ps = [1e-4, 1e-3, 1e-2, 0.1, 0.3];
     for (p, tolerance) in ps.into_iter().zip(tolerances) {
@@ -159,7 +159,7 @@ fn reno_follows_the_square_root_law() {
     assert_law("reno", &config, |p| (1.5 / p).sqrt(), [0.1, 0.1, 0.1, 0.2, 0.2]);
 }
 
-/// RFC 9438 §4.3: growth by 3·(1 − β)/(1 + β) makes Cubic's window Reno's.
+/// RFC 9438 §4.3: growth by 3·(1 − β)/(1 + β) gives Cubic the window of Reno.
 #[test]
 fn cubic_follows_reno_in_its_reno_friendly_region() {
     let config = Config::Cubic(cubic::Config::default());

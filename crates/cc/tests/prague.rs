@@ -1,5 +1,5 @@
-//! The laws of Prague: its window under marks, its independence of the RTT, its first mark and
-//! its losses.
+//! The laws of Prague: its window under marks, its independence of the RTT, its response to the first
+//! mark and to losses.
 
 use l4s_cc::prague::{Config, Control, Increase, RttIndependence};
 use l4s_cc::{Ack, Congestion, CongestionControl, Connection, Pause, Recovery, Window};
@@ -12,10 +12,10 @@ const MSS: u32 = 1500;
 struct Flow {
     cc: Control,
     window: Window,
-    /// Whether it uses up its window.
+    /// Whether it uses its whole window.
     limited: bool,
     rtt: Duration,
-    /// The shortest that there was.
+    /// The lowest RTT so far.
     min_rtt: Duration,
     now: Time,
     una: u64,
@@ -24,11 +24,11 @@ struct Flow {
     marks: Marks,
 }
 
-/// How packets are chosen for a mark.
+/// The choice of the packets that are marked.
 enum Marks {
-    /// Each for itself; the state of the generator.
+    /// Each packet independently; the state of the generator.
     Random(u64),
-    /// Evenly: what is owed to the next mark.
+    /// At regular intervals; the accumulated probability of the next mark.
     Even(f64),
 }
 
@@ -84,7 +84,7 @@ impl Flow {
         self.window = self.cc.on_ack(&ack).window;
     }
 
-    /// The connection without an acknowledgement.
+    /// The state of the connection without an acknowledgement.
     fn at(&self) -> Ack {
         Ack {
             now: self.now,
@@ -97,7 +97,7 @@ impl Flow {
         }
     }
 
-    /// The threshold that answers congestion.
+    /// The new threshold after congestion.
     fn congested(&mut self, congestion: Congestion, answered: bool) -> u32 {
         self.cc.on_congestion(congestion, answered, &self.at()).window.ssthresh
     }
@@ -107,7 +107,7 @@ impl Flow {
         self.cc.pacing_rate(&Ack { in_flight, unsent, srtt: rtt, ..Ack::default() })
     }
 
-    /// A round trip, an acknowledgement for each packet, of which a fraction `p` is marked.
+    /// A round trip with an acknowledgement for each packet, a fraction `p` of them marked.
     fn round(&mut self, p: f64) {
         let (cwnd, start) = (self.window.cwnd, self.now);
         for n in 1..=cwnd {
@@ -117,10 +117,10 @@ impl Flow {
         }
     }
 
-    /// The mean window in packets at marking probability `p`, once it has settled.
+    /// The mean window in packets at marking probability `p`, after it has settled.
     fn mean_window(&mut self, p: f64) -> f64 {
-        // Both the average and the window settle in some 1 / p round trips, and the average in
-        // sixteen virtual ones.
+        // The average and the window settle in some 1 / p round trips, and the average needs at least
+        // sixteen virtual RTTs.
         let per_virtual = (25.0 / self.rtt.as_millis_f64()).max(1.0);
         let rounds = ((5.0 / p).max(500.0) * per_virtual) as u64;
         for _ in 0..rounds {
@@ -135,8 +135,8 @@ impl Flow {
     }
 }
 
-/// Marks per round trip under random marking: the window is reduced by m/2 once per round trip
-/// and the wait of 1/m for the next mark, and grows by one per round trip for unmarked packets:
+/// Marks per round trip under random marking. A reduction by m/2 is made once per round trip and the wait
+/// of 1/m for the next mark. The window grows by one per round trip for unmarked packets. So
 /// m/2 = (1 + 1/m)·(1 − p). As p goes to 0, m goes to 1 + √3.
 fn marks_per_round(p: f64) -> f64 {
     let q = 1.0 - p;
@@ -168,12 +168,12 @@ fn window_follows_the_linear_law() {
 /// RFC 9331 §4.3: a path of 1 ms gets the rate of a path of 25 ms.
 #[test]
 fn rate_does_not_depend_on_the_rtt_below_the_virtual_one() {
-    // The floor of 2 packets in 1 ms are 50 in 25 ms: p must be well below 2/50.
+    // The floor of 2 packets per 1 ms is 50 per 25 ms, so p must be well below 2/50.
     let p = 0.01;
     let law = marks_per_round(p) / p;
     for ms in [1, 2, 5, 10, 25, 50, 100] {
         let window = Flow::new(Config::default(), 20, MS * ms).mean_window(p);
-        // In packets per 25 ms; beyond that, as the inverse of the RTT.
+        // In packets per 25 ms; above 25 ms, inversely proportional to the RTT.
         let (rate, expected) = (window * 25.0 / ms as f64, law * 25.0 / ms.max(25) as f64);
         assert_window(&format!("{ms} ms"), p, rate, expected, 0.1);
     }
@@ -183,7 +183,7 @@ fn rate_does_not_depend_on_the_rtt_below_the_virtual_one() {
 fn first_mark_halves_the_window_and_ends_slow_start() {
     for alpha_on_init in [0, 1 << 10] {
         let mut flow = Flow::new(Config { alpha_on_init, ..Config::default() }, 10, MS * 25);
-        // Doubles each round trip: 10, 20, 40, 80.
+        // The window doubles each round trip: 10, 20, 40, 80.
         for _ in 0..3 {
             flow.round(0.0);
         }
@@ -191,7 +191,7 @@ fn first_mark_halves_the_window_and_ends_slow_start() {
         flow.acknowledge(1, 1);
         assert_eq!(flow.window.cwnd, 40);
         assert!(!flow.window.in_slow_start());
-        // The next is not answered before a virtual RTT is over.
+        // The next mark is not answered before a virtual RTT is over.
         flow.acknowledge(1, 1);
         assert_eq!(flow.window.cwnd, 40);
     }
@@ -213,7 +213,7 @@ fn alpha_reaches_zero_without_marks_and_one_with_nothing_but_marks() {
     for _ in 0..400 {
         flow.round(1.0);
     }
-    // The floor of the shift leaves it short of one by less than its last bit.
+    // Because the shift rounds down, it is less than one by less than its last bit.
     assert!(flow.cc.alpha().unwrap() > 1.0 - 2.0 / f64::from(1 << 24));
     for _ in 0..400 {
         flow.round(0.0);
@@ -228,7 +228,7 @@ fn marked_packets_do_not_grow_the_window() {
     let before = flow.cc.state().frac_cwnd;
     flow.acknowledge(10, 10);
     assert_eq!(flow.cc.state().frac_cwnd, before);
-    // Of ten packets, four are unmarked: 4/50 of a packet.
+    // Four of the ten packets are unmarked: 4/50 of a packet.
     flow.acknowledge(10, 6);
     let grown = (flow.cc.state().frac_cwnd - before) as f64 / f64::from(1 << 20);
     assert!((grown - 0.08).abs() < 1e-5, "{grown}");
@@ -249,7 +249,7 @@ fn loss_halves_the_window_once_and_growth_waits_for_the_end_of_recovery() {
     assert_eq!(flow.window.cwnd, 50);
     assert_eq!(flow.congested(Congestion::Loss, false), 25);
     assert_eq!(flow.congested(Congestion::Loss, true), 25);
-    // 100 packets were in flight when the first of them was acknowledged.
+    // When the first packet was acknowledged, 100 packets were in flight.
     for _ in 0..99 {
         flow.acknowledge(1, 0);
         assert_eq!(flow.cc.state().frac_cwnd, 25 << 20);
@@ -282,20 +282,20 @@ fn false_alarm_gives_the_window_back() {
     assert_eq!(window.cwnd, 20);
 }
 
-/// RFC 3168 §5 and §6.1.2: an echo that lasts until CWR arrives is answered as a loss, once per
-/// window of data; growth is Reno's then (RFC 9331 §4.3), a packet per round trip however short that is.
+/// RFC 3168 §5 and §6.1.2: an echo that lasts until CWR arrives is answered as a loss, once per window of
+/// data. Growth is then Reno's (RFC 9331 §4.3), a packet per round trip for any RTT.
 #[test]
 fn a_latched_echo_halves_the_window_once_and_growth_is_renos() {
     let mut flow = Flow::new(Config::default(), 40, MS * 5);
     let latched = Connection { marks: l4s_cc::Marks::Latched, ..Connection::new(MSS) };
     flow.cc.on_established(&latched);
     let window = |flow: &Flow| flow.cc.state().frac_cwnd as f64 / f64::from(1 << 20);
-    // The echo lasts for a round trip: 41 packets, the last of which is the one with CWR.
+    // The echo lasts for a round trip: 41 packets. The last one is the packet with CWR.
     for _ in 0..40 {
         flow.acknowledge(1, 1);
         assert_eq!(window(&flow), 20.0);
     }
-    // A false alarm does not take the answer back.
+    // A spurious loss does not revert the reduction.
     flow.cc.on_recovered(Recovery::Spurious(Some(flow.window)));
     assert_eq!(window(&flow), 20.0);
     flow.acknowledge(1, 0);
@@ -322,7 +322,7 @@ fn pause_of_three_timeouts_leaves_an_eighth_but_not_less_than_ten() {
     }
 }
 
-/// A round trip in which the last packets of the window are marked.
+/// A round trip in which the last `marks` packets of the window are marked.
 fn round_with_marks(flow: &mut Flow, marks: u32) {
     let cwnd = flow.window.cwnd;
     flow.now += flow.rtt;
@@ -337,7 +337,7 @@ fn a_gentle_start_doubles_before_a_mark_and_after_it() {
         flow.round(0.0);
         assert_eq!(flow.window.cwnd, window);
     }
-    // One mark ends nothing, but from then on the window grows by what is delivered unmarked.
+    // One mark does not end slow start, but from then on the window grows only by unmarked packets.
     round_with_marks(&mut flow, 1);
     assert_eq!(flow.window.cwnd, 40 + 39);
     assert!(flow.window.in_slow_start());
@@ -345,7 +345,7 @@ fn a_gentle_start_doubles_before_a_mark_and_after_it() {
     assert_eq!(flow.window.cwnd, 2 * 79 - 1);
 }
 
-/// A quick start of ten packets, on a path of 25 ms that sends a packet in 100 us.
+/// A quick start with ten packets, on a path of 25 ms and a bottleneck that sends a packet per 100 us.
 struct QuickStart(Flow);
 
 impl QuickStart {
@@ -353,8 +353,8 @@ impl QuickStart {
         QuickStart(Flow::new(Config::quick_start(), 10, MS * 25))
     }
 
-    /// A round trip in which the acknowledgements come as the bottleneck sent their packets, of which
-    /// it marked the last `marks`, or all.
+    /// A round trip in which acknowledgements arrive at the rate of the bottleneck. It marked the last
+    /// `marks` packets, or all.
     fn round(&mut self, marks: u32) -> &mut Self {
         let flight = self.0.window.cwnd;
         let marks = marks.min(flight);
@@ -383,14 +383,14 @@ fn a_quick_start_ignores_partial_marking_below_60_packets() {
     }
     let (_, in_slow_start) = QuickStart::new().round(30).round(30).window();
     assert!(!in_slow_start);
-    // Where it is sure, a marked packet makes the window grow as any other.
+    // Below the limit, a marked packet makes the window grow as any other.
     for (window, after) in [(60, 62), (61, 61)] {
         let mut start = QuickStart(Flow::new(Config::quick_start(), window, MS * 25));
         start.acknowledge(1, 1);
         assert_eq!(start.window(), (after, true));
     }
-    // And not above two thirds of what fits: 40 packets, where it grows by one for each from there,
-    // and 50.
+    // The limit is at most two thirds of the BDP, which is 40 packets (where the window grows by one for each
+    // from there) and 50.
     for (rtt, after) in [(MS * 4, 29), (MS * 5, 32)] {
         let mut start = QuickStart(Flow::new(Config::quick_start(), 10, rtt));
         start.acknowledge(10, 0);
@@ -401,12 +401,12 @@ fn a_quick_start_ignores_partial_marking_below_60_packets() {
 
 #[test]
 fn a_quick_start_triples_up_to_a_quarter_of_what_fits_and_doubles_from_there() {
-    // 250 packets fit: 17 that are delivered make 64 of 30, and each of the other 13 adds one.
+    // The BDP is 250 packets. From a window of 30, 17 delivered packets make it 64, and each of the other 13 adds one.
     assert_eq!(QuickStart::new().round(0).round(0).window(), (77, true));
     assert_eq!(QuickStart::new().round(0).round(0).round(0).window(), (154, true));
 }
 
-/// Others' marks are fewer than four, as a rule; what is tried must not become a longer queue.
+/// Marks because of other flows are usually fewer than four. A longer queue of its own must stop the growth.
 #[test]
 fn a_quick_start_waits_for_the_next_round_trip_once_four_are_marked() {
     for (marks, grown) in [(0, 40), (3, 40), (4, 0), (20, 0)] {
@@ -417,7 +417,7 @@ fn a_quick_start_waits_for_the_next_round_trip_once_four_are_marked() {
         start.acknowledge(40, 0);
         assert_eq!(start.window(), (before + grown, true), "{marks} marks");
     }
-    // And then it goes on.
+    // After that it continues.
     let mut start = QuickStart::new();
     start.round(0).round(0).round(4);
     let before = start.window().0;
@@ -432,20 +432,20 @@ fn a_quick_start_ends_as_soon_as_a_third_of_a_round_is_marked() {
         start.round(0).round(0).acknowledge(marks, 1);
         start
     };
-    // 26 of 77, and one that ends the round trip before. It grows by what is unmarked only.
+    // 26 of 77 marked packets, and one that ends the previous round trip. Only unmarked ones increase the window.
     assert_eq!(third(26).window(), (77, true));
     let mut told = third(27);
     assert_eq!(told.window(), (39, false));
     assert_eq!(told.0.window.ssthresh, 38);
-    // What else of this round trip is marked is answered no more.
+    // Later marks of this round trip are not answered again.
     told.acknowledge(50, 1);
     assert_eq!(told.window(), (39, false));
 }
 
 #[test]
 fn a_quick_start_ends_with_what_fits_on_the_path() {
-    // Above the window that it is sure of, a third of marks take a sixth of it. If the round trip is
-    // longer by then, part of what is in flight is a queue.
+    // Above the limit, a third of marked packets reduces the window by a sixth. If the RTT has risen by then, part
+    // of the flight is queued.
     for (rise, left) in [(0, 0.83), (1, 0.8), (2, 0.67), (3, 0.57)] {
         let mut start = QuickStart(Flow::new(Config::quick_start(), 40, MS * 4));
         start.acknowledge(27, 0);
@@ -465,22 +465,22 @@ fn a_quick_start_begins_again_four_times_after_a_round_without_marks() {
     let mut start = QuickStart::new();
     let mut restarts = 0;
     for _ in 0..10 {
-        // All of two round trips is marked, so that slow start is over.
+        // All packets of two round trips are marked, so that slow start is over.
         start.round(u32::MAX).round(u32::MAX);
         assert!(!start.window().1);
-        // It takes a round trip without a mark to see that there was none.
+        // It needs a round trip without a mark to detect that there was none.
         start.round(0).round(0).round(0);
         restarts += u32::from(start.window().1);
     }
     assert_eq!(restarts, 4);
 }
 
-/// What a round trip without marks adds to the window, in milliseconds' worth of packets.
+/// The growth of the window in a round trip without marks, in milliseconds' worth of packets.
 fn growth(flow: &mut Flow) -> f64 {
     let before = flow.cc.state().frac_cwnd as f64;
     flow.round(0.0);
     let gained = flow.cc.state().frac_cwnd as f64 - before;
-    // Less the packet that every round trip adds.
+    // Without the packet that every round trip adds.
     (gained - f64::from(1 << 20)) / before * flow.rtt.as_millis_f64()
 }
 
@@ -495,10 +495,10 @@ fn fast_growth_looks_for_room_by_doubling_steps_until_a_mark() {
         while growth(&mut flow) < 0.5 {
             quiet += 1;
         }
-        // The window grows by a packet per round meanwhile.
+        // The window grows by a packet per round during that time.
         let wait = 8.0 + f64::from(start + quiet).sqrt();
         assert!((wait..wait + 2.0).contains(&quiet.into()), "{quiet} rounds, not {wait}");
-        // The first step was of 1 ms.
+        // The first step was 1 ms.
         for step in [2.0, 4.0, 8.0, 16.0, 25.0, 25.0] {
             let grown = growth(&mut flow);
             assert!((grown / step - 1.0).abs() < 0.15, "{grown} ms instead of {step}");
@@ -507,8 +507,8 @@ fn fast_growth_looks_for_room_by_doubling_steps_until_a_mark() {
     }
 }
 
-/// 40 packets of 1500 B in 20 ms are 3 MB/s, and 80 twice that; four times the one, and as much of
-/// the other as any slow start.
+/// 40 packets of 1500 B in 20 ms are 3 MB/s, and 80 are twice that. The rate is four times the first, and
+/// twice the second as in any slow start.
 #[test]
 fn a_quick_start_sends_a_window_within_a_quarter_of_the_round_trip_and_a_large_one_within_half() {
     let rate = |window| {
@@ -520,8 +520,8 @@ fn a_quick_start_sends_a_window_within_a_quarter_of_the_round_trip_and_a_large_o
     assert_eq!([rate(40), rate(80)], [12_000_000; 2]);
 }
 
-/// 1500 B in 100 us are 15 MB/s. 77 packets in 25 ms are 4.62, and in 1 ms more than the bottleneck
-/// sends: a window per round trip goes out in any case.
+/// 1500 B in 100 us are 15 MB/s. 77 packets in 25 ms are 4.62 MB/s. In 1 ms they are more than the bottleneck
+/// sends, but a window per round trip is always sent.
 #[test]
 fn a_quick_start_sends_no_more_than_nine_tenths_of_what_the_bottleneck_does() {
     let mut start = QuickStart::new();
@@ -532,7 +532,7 @@ fn a_quick_start_sends_no_more_than_nine_tenths_of_what_the_bottleneck_does() {
     assert_eq!(rate(MS), 115_500_000);
 }
 
-/// What is left is a packet more than fits in the window of 77, and then as much as fits.
+/// The remaining data is first a packet more than fits in the window of 77, and then exactly as much.
 #[test]
 fn a_quick_start_sends_the_last_window_at_eight_tenths_of_it() {
     let mut start = QuickStart::new();
@@ -560,6 +560,6 @@ fn pacing_spreads_the_window_and_leads_slow_start() {
     assert_eq!(rate(&flow, 0), 6_000_000);
     flow.acknowledge(1, 1);
     assert_eq!(rate(&flow, 0), 1_500_000);
-    // What is still in flight may be sent again.
+    // Retransmissions of packets in flight are not delayed.
     assert_eq!(rate(&flow, 40), 3_000_000);
 }

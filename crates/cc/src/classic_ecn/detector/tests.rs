@@ -1,4 +1,4 @@
-//! The score against the same in real numbers, its fixed points, its clamps and its rest.
+//! The score compared with a score in real numbers, its fixed points, its limits and its state at rest.
 
 use proptest::prelude::*;
 
@@ -34,7 +34,7 @@ impl Reference {
         let (srtt, mdev) = self.averages.unwrap_or((rtt, 1.0));
         let error = if self.averages.is_some() { rtt - srtt } else { 0.0 };
         let mdev = match self.averages {
-            // Smoothed over twice as long (Fallback §4.3).
+            // Smoothed over twice as many acknowledgements (Fallback §4.3).
             Some(_) => mdev + (error.abs() - mdev) / (self.g * 2.0),
             None => mdev,
         };
@@ -82,16 +82,16 @@ fn drift<const BITS: u32>(config: &Config, mdev: u32, depth: u32) -> f64 {
     sum as f64 / f64::from(rounds) / (1u64 << BITS) as f64
 }
 
-/// At V0 the deviation, and at or below D0 the depth, are evidence for neither, for every width of the
-/// score. Otherwise the score drifts to one end, as in a published kernel.
+/// A deviation at V0, and a depth at or below D0, are evidence for neither kind of queue, for every width
+/// of the score. Otherwise the score drifts to one end, as in a published kernel.
 #[test]
 fn the_score_rests_at_its_references_whatever_its_width() {
     fn check<const BITS: u32>() {
         for (v0, d0) in [(750, 2000), (500, 1000), (1, 1), (1024, 4096), (999_999, 16_000_000)] {
             let micros = |us: u32| Duration::from_micros(us.into());
             let config = Config { v0: micros(v0), d0: micros(d0), ..Config::paper() };
-            // A whole logarithm may be carried over the end: 1/200000. The constant is cut to
-            // 2^-BITS, the weighted sum once more.
+            // A whole logarithm may be carried past the end: 1/200000. The constant is truncated to
+            // 2^-BITS, and so is the weighted sum.
             let bound = 1e-5 + 2.0 / (1u64 << BITS) as f64;
             for depth in [0, d0 / 2, d0] {
                 let drift = drift::<BITS>(&config, v0, depth);
@@ -114,7 +114,7 @@ fn above_and_below_its_references_the_score_moves_by_half_the_logarithm() {
         let drift = drift::<24>(&paper, mdev, depth);
         assert!((drift - expected).abs() < 1e-4, "{mdev} {depth}: {drift}");
     }
-    // Fallback §4.2: 23 µs moves it down as far as 24 ms moves it up: 32 times less, 32 times more.
+    // Fallback §4.2: 23 µs moves it down as far as 24 ms moves it up: 32 times less, and 32 times more.
     let (down, up) = (drift::<24>(&paper, 23, 0), drift::<24>(&paper, 24_459, 0));
     assert!((down + up).abs() < 1e-3, "{down} {up}");
 }
@@ -131,17 +131,17 @@ fn weights_that_differ_use_two_logarithms() {
 fn it_rests_until_the_first_mark_and_again_at_its_floor() {
     let mut detector = Detector::<24>::new(&Config::paper(), false);
     detector.on_threshold(4);
-    // 20 ms up and down, but not a mark.
+    // The RTT varies by 20 ms, but there is no mark.
     let rtt = |i: u64| if i % 2 == 0 { 10_000 } else { 30_000 };
     for i in 1..1000 {
         detector.on_ack(&sample(i, 2, rtt(i), 10_000, false));
     }
     assert_eq!((detector.report().score, detector.report().rounds), (-8.0, 0));
-    // One mark wakes it; the averages knew before (Fallback §4.1.1). A round trip is two segments.
+    // One mark starts it; the averages were updated before (Fallback §4.1.1). A round trip is two segments.
     detector.on_ack(&sample(1000, 2, 10_000, 10_000, true));
     detector.on_ack(&sample(1001, 2, 30_000, 10_000, false));
     assert!(detector.report().rounds == 1 && detector.report().score > -8.0);
-    // Steady round trips take it to the floor, and there it is left alone.
+    // Steady round trips lower it to the floor, and there it does not change.
     for i in 1002..4000 {
         detector.on_ack(&sample(i, 2, 10_000, 10_000, false));
     }
@@ -179,13 +179,13 @@ fn a_sender_with_nothing_to_send_loses_a_quarter_per_round_trip() {
     assert_eq!(detector.report().score, 2.0);
 }
 
-/// Of acknowledgements, not of packets.
+/// A half of the acknowledgements, not of the packets.
 #[test]
 fn a_sender_that_is_limited_for_half_of_a_round_trip_loses_half_of_that() {
     let config = Config { v: 0.0, d: 0.0, ..Config::paper() };
     let mut detector = Detector::<24>::new(&config, false);
     detector.score = 0;
-    // The first one ends a round trip of its own, and the fifth that of four.
+    // The first one ends a round trip of its own, and the fifth ends a round trip of four.
     for i in 1..=5 {
         let ack = sample(i, 4, 10_000, 10_000, false);
         detector.on_ack(&Sample { self_limited: i == 2 || i == 5, ..ack });
@@ -204,13 +204,13 @@ fn who_waits_for_the_receivers_timer_is_not_measured() {
     let single = |una| Sample { now_us: DELAYED_ACK_MIN, ..sample(una, 10, 10_000, 10_000, false) };
     assert!(measured(false, single(11)));
     assert!(!measured(true, single(11)));
-    // At the start every segment is acknowledged at once.
+    // At the start of a connection every segment is acknowledged at once.
     assert!(measured(true, single(10)));
     assert!(measured(true, Sample { delivered: 2, ..single(11) }));
     assert!(measured(true, Sample { pushed: true, ..single(11) }));
 }
 
-/// It begins to wait when it has acknowledged the earlier data.
+/// The receiver's timer starts when it has acknowledged the earlier data.
 #[test]
 fn who_comes_soon_after_another_did_not_wait_for_the_receivers_timer() {
     let measured = |after: u64| {
@@ -219,7 +219,7 @@ fn who_comes_soon_after_another_did_not_wait_for_the_receivers_timer() {
         detector.on_ack(&other);
         let now_us = 70_000 + after;
         detector.on_ack(&Sample { now_us, ..sample(12, 13, 10_000, 10_000, false) });
-        // It is no sample of the spacing: other packets may have been in between.
+        // It is no sample of the spacing: other packets may have arrived in between.
         assert_eq!(detector.spacing.micros(), 0);
         detector.rtt.is_some()
     };
@@ -253,7 +253,7 @@ fn losses_without_marks_end_in_a_new_start() {
     };
     acks(&mut detector, 200, true);
     assert_eq!(detector.report().score, 8.0);
-    // One loss is none (Fallback §4.1.1), and a short time without marks neither.
+    // A single loss does not count (Fallback §4.1.1), nor does a short time without marks.
     detector.on_loss();
     acks(&mut detector, 400, false);
     let rounds = detector.report().rounds;
@@ -266,7 +266,7 @@ fn losses_without_marks_end_in_a_new_start() {
     assert!(detector.report().score < -7.9, "what marks now is another queue");
 }
 
-/// A Classic queue that begins to drop is still the one that marked.
+/// A Classic queue that begins to drop is still the queue that marked.
 #[test]
 fn what_was_known_to_be_classic_outlasts_its_drops() {
     let mut una = 0;
@@ -287,7 +287,7 @@ fn what_was_known_to_be_classic_outlasts_its_drops() {
     }
 }
 
-/// A queue that is empty, or a link that is not full, looks like an L4S queue.
+/// An empty queue, or a link that is not full, looks like an L4S queue.
 #[test]
 fn without_marks_the_score_of_the_best_rules_falls_for_eight_round_trips() {
     let fallen = |config: &Config, mdev: u32| {
@@ -302,22 +302,22 @@ fn without_marks_the_score_of_the_best_rules_falls_for_eight_round_trips() {
         }
         detector.report().score
     };
-    // 0.5·lg(1/750) = −4.8 for a round; the paper's never stops.
+    // 0.5·lg(1/750) = −4.8 for a round; the paper's score falls without end.
     assert_eq!(fallen(&Config::paper(), 0), -8.0);
-    // 0.5·lg(375/750) = −0.5 for a round with its floor of V0/2. The first of the eight is the one
-    // that the mark is all of, and the logarithm carries a fraction on.
+    // 0.5·lg(375/750) = −0.5 for a round, with the floor of V0/2. In the first of the eight all packets
+    // are marked, and the logarithm carries a fraction over.
     let best = fallen(&Config::best(), 0);
     assert!((best - 0.5).abs() <= 0.5, "{best}");
-    // It may still rise.
+    // The score can still rise.
     assert_eq!(fallen(&Config::best(), 2000), 8.0);
 }
 
-/// Where all of a Classic queue is marked, it is as steady as an L4S one; and an L4S queue of flows
-/// that are too many for it is as deep as a Classic one.
+/// If all packets are marked, a Classic queue is as steady as an L4S one, and an L4S queue with too many
+/// flows is as deep as a Classic one.
 #[test]
 fn a_round_trip_of_marks_only_tells_nothing() {
     let after = |config: Config, unmarked: u32, depth: u32| {
-        // A round trip that does not vary speaks against a Classic queue, and depth for one.
+        // A constant RTT is evidence against a Classic queue, and depth is evidence for one.
         let v = if depth == 0 { 0.5 } else { 0.0 };
         let mut detector = Detector::<24>::new(&Config { v, ..config }, false);
         detector.score = 4 << 24;
@@ -361,12 +361,12 @@ fn packets_that_come_unmarked_from_a_deep_queue_speak_for_a_classic_one() {
         }
         detector.report().score
     };
-    // Above 2.4 ms an L4S queue marks all. A weight of 2 for each of two round trips.
+    // Above 2.4 ms an L4S queue marks all packets. Each of the two round trips has a weight of 2.
     assert_eq!([score(2400, 0), score(2400, 3)], [0.0; 2]);
     assert_eq!([score(2401, 0), score(3000, 3), score(3000, 4)], [4.0, 1.0, 0.0]);
 }
 
-/// An L4S queue marks everything before it drops anything.
+/// An L4S queue marks every packet before it drops any.
 #[test]
 fn a_loss_where_packets_come_unmarked_speaks_for_a_classic_queue() {
     let config = Config { v: 0.0, d: 0.0, ..Config::best() };
@@ -375,7 +375,7 @@ fn a_loss_where_packets_come_unmarked_speaks_for_a_classic_queue() {
         (detector.score, detector.round.lost) = (0, lost);
         let ack = sample(2, 2, 10_000, 10_000, true);
         detector.on_ack(&Sample { delivered: 4, delivered_ce: 4 - unmarked, ..ack });
-        // The next round trip begins without it.
+        // The next round trip starts without the loss.
         detector.on_ack(&Sample { delivered: 4, una: 4, ..ack });
         detector.report().score
     };
@@ -383,13 +383,13 @@ fn a_loss_where_packets_come_unmarked_speaks_for_a_classic_queue() {
     assert_eq!([score(1, true), score(4, true)], [2.0; 2]);
 }
 
-/// The score after round trips that were deep and unmarked, others that were not deep, and a mark.
+/// The score after `deep` round trips with a deep queue and no mark, `calm` others, and a mark.
 fn woken_after(mut detector: Detector<24>, deep: u64, calm: u64) -> f64 {
     let (began, una) = (detector.last_ack_us, detector.round.end);
     for i in 1..=deep + calm {
         let queued = if i <= deep { 3000 } else { 0 };
         let ack = sample(una + 4 * i, 4, 10_000 + queued, 10_000, false);
-        // Packets 250 us apart: a queue of 2.4 ms and more is deep.
+        // Packets 250 us apart: a queue of 2.4 ms or more is deep.
         detector.on_ack(&Sample { now_us: began + 1000 * i, delivered: 4, ..ack });
         assert_eq!(detector.score, -detector.settings.l_sticky);
     }
@@ -398,8 +398,8 @@ fn woken_after(mut detector: Detector<24>, deep: u64, calm: u64) -> f64 {
     detector.report().score
 }
 
-/// The number of marks that an L4S queue would have set, known from the first mark on: 2 for each
-/// round trip, and the sum decays by a sixteenth in each following round trip.
+/// The number of marks that an L4S queue would have set counts from the first mark on: 2 for each
+/// round trip. The sum decays by a sixteenth in each following round trip.
 #[test]
 fn what_came_unmarked_before_a_mark_is_told_by_it() {
     let after = |deep, calm| woken_after(Detector::new(&Config::best(), false), deep, calm);
@@ -408,9 +408,9 @@ fn what_came_unmarked_before_a_mark_is_told_by_it() {
     near(after(1, 0), -6.0);
     near(after(2, 0), -8.0 + 2.0 + 2.0 * 15.0 / 16.0);
     near(after(1, 11), -8.0 + 2.0 * (15.0f64 / 16.0).powi(11));
-    // 2 + 2·15/16 + … to the sixth are 10.3.
+    // 2 + 2·15/16 + … for six round trips is 10.3.
     near(after(6, 0), -8.0 + 32.0 * (1.0 - (15.0f64 / 16.0).powi(6)));
-    // To the fiftieth they are 30.7, more than the 16 to the ceiling.
+    // For fifty it is 30.7, more than the 16 to the maximum.
     near(after(50, 0), 8.0);
     near(after(50, 400), -8.0);
 }
@@ -427,11 +427,11 @@ fn the_papers_detector_forgets_what_came_before_a_mark_and_so_do_two_queues() {
 }
 
 /// No L4S queue delays more than the two packets of its floor by 15 ms without a mark. So this
-/// is evidence at once, at a score between the ends as in the time before the first mark.
+/// is evidence at once: at a score between the ends, and before the first mark.
 #[test]
 fn who_waits_unmarked_as_long_as_classic_packets_do_is_in_a_classic_queue() {
     let config = Config { v: 0.0, d: 0.0, ..Config::best() };
-    // Of 36 packets in a round trip, acknowledged two by two.
+    // 36 packets in a round trip, with an acknowledgement for every two of them.
     let after = |config: &Config, began: f64, queued: u32, unmarked: u32| {
         let mut detector = Detector::<24>::new(config, false);
         detector.round.end = 36;
@@ -443,7 +443,7 @@ fn who_waits_unmarked_as_long_as_classic_packets_do_is_in_a_classic_queue() {
             let ack = sample(u64::from(2 * i), 2, rtt, 200_000, false);
             let now_us = 10_000 * u64::from(i);
             let ack = Sample { now_us, delivered: 2, delivered_ce: marked, ..ack };
-            // The first mark comes last, in a test of the time before it.
+            // In a test of the time before the first mark, that mark is last.
             detector.on_ack(&if began == -8.0 { Sample { delivered_ce: 0, ..ack } } else { ack });
         }
         if began == -8.0 {
@@ -453,16 +453,16 @@ fn who_waits_unmarked_as_long_as_classic_packets_do_is_in_a_classic_queue() {
     };
     let best = |began, queued, unmarked| after(&config, began, queued, unmarked);
     assert_eq!([best(0.0, 15_001, 3), best(-7.0, 91_000, 6), best(-8.0, 48_000, 4)], [8.0; 3]);
-    // Of the two shares, and of the one that is only deep, this counts: m·2/36 and m·4/36, in 2^-8.
+    // Two packets, or a delay that is only deep, count by their share: m·2/36 and m·4/36, in 2^-8.
     let share = |part: u32| 2.0 * f64::from((part << 8) / 36) / 256.0;
     assert_eq!(best(0.0, 91_000, 2), share(2));
     assert_eq!(best(0.0, 15_000, 4), share(4));
-    // The paper's rules do not have it.
+    // The paper's rules do not include it.
     let paper = Config { v: 0.0, d: 0.0, ..Config::paper() };
     assert!(after(&paper, 0.0, 91_000, 6) <= 0.0);
 }
 
-/// And only since the last mark.
+/// Only packets since the last mark count.
 #[test]
 fn a_mark_ends_what_came_unmarked_before_it() {
     let mut detector = Detector::<24>::new(&Config::best(), false);
@@ -490,15 +490,15 @@ fn on_a_slow_link_the_references_are_what_two_packets_take() {
         sum as f64 / 1e5 / f64::from(1u32 << 24)
     };
     assert!(drift(&mut detector, 6356, 7056).abs() < 1e-4);
-    // Twice both: 0.5 + 0.5.
+    // Twice both references: 0.5 + 0.5.
     assert!((drift(&mut detector, 12_712, 14_112) - 1.0).abs() < 1e-4);
 }
 
-/// One acknowledgement: how far its round trip was above the lowest, how many packets were
-/// delivered, and whether they were marked.
+/// One acknowledgement: its RTT above the lowest, the number of delivered packets, and whether they were
+/// marked.
 type Report = (u32, u32, bool);
 
-/// A detector whose tracers came back, each after these two acknowledgements.
+/// A detector whose sets of tracers were answered, each after these two acknowledgements.
 fn answered(config: &Config, overtook: bool, before: Report, own: Report) -> Detector<24> {
     let mut detector = Detector::<24>::new(config, true);
     detector.score = 0;
@@ -531,9 +531,9 @@ fn tracers_that_waited_where_packets_come_unmarked_find_one_queue() {
         (unmarked, (3329, 2, true), true),
         ((STEP, 2, false), (5000, 2, true), false),
         ((5000, 2, true), (5000, 2, true), false),
-        // That of a single packet may be the receiver's timer,
+        // The delay of a single packet may be that of the receiver's timer,
         ((5000, 1, false), (5000, 2, true), false),
-        // but not where a set was answered.
+        // but not if a set was answered.
         (unmarked, (3328, 1, true), false),
         (unmarked, (3329, 1, true), true),
     ] {
@@ -544,7 +544,7 @@ fn tracers_that_waited_where_packets_come_unmarked_find_one_queue() {
     }
 }
 
-/// The floor of two packets is that of an L4S queue's step.
+/// The floor of two packets is part of an L4S queue's step; a single queue has none.
 #[test]
 fn one_queue_is_allowed_no_packets() {
     let mut detector = answered_in_order((2000, 2, false), (5000, 2, true));
@@ -554,12 +554,12 @@ fn one_queue_is_allowed_no_packets() {
     assert_eq!((detector.reference_spacing(), detector.deep_threshold()), (3028, 3 * 3028));
 }
 
-/// The small packets of a set would be taken for those of a faster link.
+/// The small packets of a set would look like those of a faster link.
 #[test]
 fn the_first_packets_are_no_tracers() {
     let asks = |una: u64| {
         let mut detector = Detector::<24>::new(&Config::best(), true);
-        // Below the threshold of a test: with a mark, and where packets wait.
+        // The score is below the threshold of a test; there was a mark, and packets are queued.
         detector.score = detector.tracers.as_ref().unwrap().threshold() - 10 * (1 << 24);
         detector.on_ack(&sample(una, 2, 13_000, 10_000, true));
         detector.wants_tracers()
@@ -572,7 +572,7 @@ fn a_mark_asks_for_tracers_where_packets_wait() {
     let asks = |marked: bool| {
         let mut detector = Detector::<24>::new(&Config::best(), true);
         detector.score = 1 - detector.settings.l_sticky;
-        // Deep, so that the score rises, and below the threshold of a test.
+        // The queue is deep, so that the score rises; it is below the threshold of a test.
         for i in 1..=2 {
             let ack = sample(i * 10, 10, 13_000, 10_000, marked && i == 2);
             detector.on_ack(&Sample { delivered: 10, ..ack });
@@ -606,8 +606,8 @@ fn in_two_queues_round_trips_tell_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// The integers of appendix B follow the real numbers of section 4: no result is further off
-    /// than the last carry (two halves) and the share of a microsecond in a small deviation.
+    /// The integers of appendix B follow the real numbers of section 4. The error of a result is at most
+    /// the last carry (two halves) and the share of a microsecond in a small deviation.
     #[test]
     fn integers_follow_real_numbers(
         base in 2000u32..200_000,
@@ -629,8 +629,8 @@ proptest! {
             }
             for i in 0..100u32 {
                 una += 1;
-                // A queue that never is less than a millisecond deep or steady, so that the
-                // logarithm of a microsecond's rounding stays small.
+                // The depth and the deviation are never less than a millisecond, so that the logarithm of
+                // a microsecond's rounding stays small.
                 let rtt = base + 1000 + depth + 2000 * (i % 3);
                 let ack = sample(una, 10, rtt, base, i % 10 == 0);
                 rounds += u32::from(integer.on_ack(&ack));
