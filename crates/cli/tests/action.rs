@@ -1,4 +1,4 @@
-//! `scripts/action.sh`, the steps of action.yml, as GitHub's runner starts them: inputs in the
+//! `scripts/action.sh`, the steps of action.yml, in the way in which GitHub's runner starts them: inputs in the
 //! environment, outputs in a file.
 #![cfg(target_os = "linux")]
 
@@ -8,11 +8,11 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-/// A server that listens, with a space and quotes in its line.
+/// A server that listens, with a space and quotes in its command line.
 const SERVER: &str = "touch 'a server'; exec python3 -c \
                       'import socket; s = socket.create_server((\"\", 80)); s.accept(); s.accept()'";
 
-/// The step `run` with these inputs, in a folder of its own.
+/// Executes the step `run` with these inputs, in a folder of its own.
 fn run(inputs: &[(&str, &str)]) -> (TempDir, Output) {
     let folder = tempfile::tempdir().unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/action.sh");
@@ -63,7 +63,7 @@ fn a_step_fails_where_an_assertion_does() {
     assert!(words(&ran).contains("1 of 2 assertions failed"), "{}", words(&ran));
 }
 
-/// What `action.yml` hands over is what the script reads.
+/// The script reads exactly the inputs that `action.yml` passes on.
 #[test]
 fn the_action_and_its_script_have_the_same_inputs() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

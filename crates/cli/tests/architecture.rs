@@ -1,4 +1,4 @@
-//! The dependency graph is what docs/explanation/architecture.md says: its table, its figure and its limits.
+//! The dependency graph agrees with docs/explanation/architecture.md: its table, its figure and its limits.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -6,18 +6,18 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// The workspace's own crates begin so.
+/// The names of the workspace's own crates begin with this.
 const OURS: &str = "l4s-";
 
 struct Graph {
     /// The name of each package.
     names: BTreeMap<String, String>,
-    /// Its normal dependencies: not those of tests and build scripts.
+    /// Its normal dependencies, without those of tests and build scripts.
     uses: BTreeMap<String, Vec<String>>,
 }
 
 impl Graph {
-    /// The graph for Linux, from what Cargo has.
+    /// The graph for Linux, from the packages that Cargo has locally.
     fn read() -> Graph {
         let platform = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
         let output = Command::new(env!("CARGO"))
@@ -50,7 +50,7 @@ impl Graph {
         self.names.iter().find(|(_, known)| *known == name).unwrap_or_else(|| panic!("no {name}")).0
     }
 
-    /// The workspace's crates that a crate uses, by their short names.
+    /// The crates of the workspace that a crate uses, by their short names.
     fn ours(&self, package: &str) -> BTreeSet<String> {
         let used = self.uses[self.id(package)].iter().map(|id| &self.names[id]);
         used.filter_map(|name| name.strip_prefix(OURS)).map(str::to_owned).collect()
@@ -65,12 +65,12 @@ fn page() -> String {
     std::fs::read_to_string(root().join("docs/explanation/architecture.md")).unwrap()
 }
 
-/// The package of a crate in the page.
+/// The package of a crate, by its name on the page.
 fn package(short: &str) -> String {
     if short == "cli" { "l4s".to_owned() } else { format!("{OURS}{short}") }
 }
 
-/// The table: each crate with those that it uses.
+/// The table: each crate with the crates that it uses.
 fn table(page: &str) -> BTreeMap<String, BTreeSet<String>> {
     let (_, rest) =
         page.split_once("| crate | owns | uses | must not know |\n|---|---|---|---|\n").unwrap();
@@ -114,7 +114,7 @@ fn in_the_figure_every_crate_uses_only_crates_of_the_lines_above() {
     assert_eq!(above, table.into_keys().collect());
 }
 
-/// The packages that a crate is built of, itself included, with its own features alone.
+/// The packages from which a crate is built, itself included, with only its own features.
 fn packages(package: &str) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--edges=normal", "--prefix=none", "--locked", "--offline"])

@@ -1,4 +1,4 @@
-//! `--assert` and `[[assert]]` as a CI meets them: exit codes, words, and what stays in the folder.
+//! `--assert` and `[[assert]]` as in CI: exit codes, messages, and the files in the folder.
 
 use std::fs;
 use std::path::Path;
@@ -37,7 +37,7 @@ fn folder() -> TempDir {
     folder
 }
 
-/// Runs the scenario: exit code, stdout and stderr.
+/// Runs the scenario. Returns the exit code, stdout and stderr.
 fn run(folder: &Path, args: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_l4s"));
     let output = command.current_dir(folder).args(["run", "s.toml"]).args(args).output().unwrap();
@@ -63,7 +63,7 @@ fn those_that_hold_are_one_line_and_code_0() {
     let one = ["--set", "link.rate=10mbit", "--set", "assert=[{ that = \"seed == 1\" }]"];
     let (code, _, err) = run(folder.path(), &one);
     assert_eq!((code, err.lines().last()), (0, Some("1 assertion holds")), "{err}");
-    // A case has a list of its own.
+    // A case has its own list.
     let case = SCENARIO.replace(
         "[sweep]\nlink.rate = [\"10mbit\", \"20mbit\"]",
         "[[sweep.case]]\nassert = []\n[[sweep.case]]\nlabel = \"checked\"",
@@ -99,7 +99,7 @@ fn those_that_fail_are_code_1_with_run_expected_and_found() {
                  any)\n"
         )
     );
-    // A run that is alone needs no name; the reason of the file is printed.
+    // A single run needs no name; the reason from the file is printed.
     let own = "assert=[{ that = \"seed > 1\", why = \"a reason\" }]";
     let (code, _, err) = run(folder.path(), &["--set", "link.rate=10mbit", "--set", own]);
     assert_eq!(code, 1);
@@ -118,7 +118,7 @@ fn of_many_runs_that_fail_ten_are_printed() {
     assert!(err.ends_with("    and in 2 more runs\n"), "{err}");
 }
 
-/// Standard output has the results, whatever the assertions say.
+/// Standard output has the results, for any outcome of the assertions.
 #[test]
 fn json_is_complete_when_they_fail() {
     let folder = folder();

@@ -1,4 +1,4 @@
-//! The command line as a user meets it: what it prints, its exit codes, what it leaves behind.
+//! The command line from the user's view: its output, its exit codes, and the files that it leaves.
 
 use std::fs;
 use std::path::Path;
@@ -16,14 +16,14 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).expect("l4s prints text")
 }
 
-/// The exit code and stderr of a command that is refused; nothing on stdout.
+/// The exit code and stderr of a refused command, which prints nothing to stdout.
 fn refused(folder: &Path, args: &[&str]) -> (i32, String) {
     let output = l4s(folder, args);
     assert_eq!(text(&output.stdout), "", "{args:?}");
     (output.status.code().expect("an exit code"), text(&output.stderr).to_owned())
 }
 
-/// Stdout of a command that succeeds.
+/// Stdout of a successful command.
 fn done(folder: &Path, args: &[&str]) -> String {
     let output = l4s(folder, args);
     assert_eq!(output.status.code(), Some(0), "{args:?}: {}", text(&output.stderr));
@@ -34,7 +34,7 @@ fn folder() -> TempDir {
     tempfile::tempdir().expect("a folder for the test")
 }
 
-/// Everything in a folder, with its bytes.
+/// All files in a folder, with their bytes.
 fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -131,7 +131,7 @@ fn a_run_that_gets_no_memory_is_refused_and_does_not_abort() {
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     let said = text_of(&output);
     assert!(said.contains("not enough memory: a run needs "), "{said}");
-    // The count is not below what it takes.
+    // The estimate is not below the memory that the run needs.
     assert_eq!(run(1_000_000).status.code(), Some(0));
 }
 
@@ -208,10 +208,10 @@ fn other_bad_input() {
     assert_eq!(contents(folder.path()), []);
 }
 
-/// Steers a terminal in every way: the title, the colour, C1, back over the line, the other direction.
+/// Contains every way to control a terminal: title, colour, C1, carriage return, writing direction.
 const HOSTILE: &str = "\u{1b}]0;x\u{7}\u{1b}[31m\u{9b}2J\u{7f}\u{202e}\r";
 
-/// Everything that a command prints, on stdout and stderr, which must not steer a terminal.
+/// The whole output of a command, on stdout and stderr, which must not control a terminal.
 fn harmless(folder: &Path, args: &[&str]) -> String {
     let output = l4s(folder, args);
     let all = format!("{}{}", text(&output.stdout), text(&output.stderr));
@@ -241,7 +241,7 @@ fn names_of_others_do_not_steer_the_terminal() {
     ] {
         assert!(!harmless(path, args).is_empty(), "{args:?}");
     }
-    // What may turn the direction of writing is a name, and comes back.
+    // Text that may change the writing direction is a name, and is printed.
     let named = SHORT.replace("\"A\"", "\"A\\u202E\"");
     fs::write(path.join("named.toml"), &named).unwrap();
     let shown = harmless(path, &["show", "named.toml"]);
@@ -251,12 +251,12 @@ fn names_of_others_do_not_steer_the_terminal() {
     let json = json.lines().next().unwrap_or_default().to_owned();
     let summary: l4s_measure::Summary = serde_json::from_str(json.trim()).unwrap();
     assert_eq!(summary.groups[0].name, "A\u{202e}");
-    // A folder of somebody else, with a file that does not belong there.
+    // Another user's folder, with a file that does not belong there.
     fs::create_dir(path.join("theirs")).unwrap();
     fs::write(path.join("theirs").join(format!("{HOSTILE}\nx")), "").unwrap();
     let said = harmless(path, &["run", "named.toml", "--out", "theirs"]);
     assert_eq!(said.lines().count(), 2, "{said}");
-    // Tables of somebody else.
+    // Another user's tables.
     for (name, rate) in [("one", 1e6), ("other", 3e6)] {
         let mut summary = summary.clone();
         let hostile = format!("{HOSTILE}\nfine");
@@ -297,7 +297,7 @@ fn seeds_that_make_no_difference_are_said_to_make_none() {
     let all = "note: nothing in this is random: every seed gives the same result\n";
     assert!(notes(&fifo, &["--seeds", "3"]).contains(all));
     assert!(notes(&fifo, &["--seeds", "3", "--json"]).contains(all));
-    // A single seed says nothing of it, nor does what draws lots.
+    // There is no note for a single seed, nor for a scenario with random parts.
     assert!(!notes(&fifo, &[]).contains("random"));
     let loss = fifo.replace("[link]", "[link]\nack_loss = 0.3");
     assert!(!notes(&loss, &["--seeds", "2"]).contains("random"));
@@ -323,7 +323,7 @@ fn what_ends_within_the_warm_up_is_named_with_its_end() {
     };
     let said = stderr(scenario);
     let note = said.lines().find(|line| line.starts_with("note: group")).unwrap_or(&said);
-    // Handshake and 10 kB: some 20 ms.
+    // Handshake and 10 kB take some 20 ms.
     assert!(note.starts_with("note: group `A`: 1 of 2 flows had ended by 2"), "{note}");
     assert!(
         note.ends_with(
@@ -335,7 +335,7 @@ fn what_ends_within_the_warm_up_is_named_with_its_end() {
     assert!(!stderr(&scenario.replace("3s\"\nlink", "0s\"\nlink")).contains("warm-up"));
 }
 
-/// The simulator has a send buffer for flows, and says that it has none for applications.
+/// The simulator has a send buffer for flows. For applications it prints that it has none.
 #[test]
 fn what_the_simulator_leaves_out_is_said_before_the_run() {
     let folder = folder();
@@ -367,7 +367,7 @@ fn what_there_is_can_be_listed() {
         assert!(list.contains(name), "{name} is in\n{list}");
     }
     let aqm = done(folder.path(), &["aqm", "dualpi2", "linux"]);
-    // Linux cuts 41/256 Hz to 0.160071 Hz and shows 40/256 Hz.
+    // Linux truncates 41/256 Hz to 0.160071 Hz and shows 40/256 Hz.
     assert!(aqm.contains("0.16015625 Hz  0.160071 Hz"), "{aqm}");
     assert!(done(folder.path(), &["cc"]).contains("dctcp"));
     assert!(done(folder.path(), &["doctor"]).starts_with("simulate (--on sim)       yes"));
@@ -430,7 +430,7 @@ fn an_interrupted_sweep_ends_with_the_bytes_of_an_uninterrupted_one() {
     }
     assert!(!names.iter().any(|name| name.starts_with("runs/") || name.contains(".part")));
 
-    // As a process leaves it that was killed in its second run.
+    // The state that a process leaves if it is killed in its second run.
     let rest = two.join("r");
     done(&two, &["run", "s.toml", "--out", "r", "--jobs", "1", "--trace", "pcapng"]);
     for name in &names {
@@ -449,7 +449,7 @@ fn an_interrupted_sweep_ends_with_the_bytes_of_an_uninterrupted_one() {
     done(&two, &[&again[..], &["--resume"]].concat());
     assert_eq!(contents(&rest), whole);
 
-    // Once more changes nothing, and says the same.
+    // Another resume changes nothing, and prints the same.
     let shown = done(&two, &[&again[..], &["--resume"]].concat());
     assert_eq!(contents(&rest), whole);
     assert_eq!(shown.lines().count(), 3);

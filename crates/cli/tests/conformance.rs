@@ -1,7 +1,7 @@
-//! The requirements of the documents that l4s follows: the files of `conformance` are complete and name
+//! The requirements of the documents that l4s follows. The files of `conformance` are complete and name
 //! code and tests that exist, and docs/reference/conformance.md is made from them.
 //!
-//! `UPDATE_DOCS=1 cargo test -p l4s --test conformance` writes the page anew.
+//! `UPDATE_DOCS=1 cargo test -p l4s --test conformance` writes the page again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -17,12 +17,12 @@ const REFERENCES: &str = "docs/reference/references.md";
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
-    /// How the code cites it: `RFC 9332`.
+    /// Its key in citations of the code: `RFC 9332`.
     key: String,
     title: String,
     /// The text in which the key words were counted.
     counted_in: String,
-    /// The parts that l4s follows, and those that it leaves out, in words for the page.
+    /// The parts that l4s follows, and those that it leaves out, as text for the page.
     scope: Option<String>,
     /// Every section, with its key words in the order of the text (`scripts/keywords.py`).
     sections: BTreeMap<String, String>,
@@ -43,7 +43,7 @@ struct Requirement {
     /// `path#test`.
     #[serde(default)]
     tests: Vec<String>,
-    /// It is met in part: the part that is not.
+    /// For a requirement that is met in part: the part that is not met.
     partly: Option<String>,
     not_met: Option<String>,
     not_applicable: Option<String>,
@@ -117,7 +117,7 @@ fn defines(line: &str, symbol: &str, c: bool) -> bool {
     })
 }
 
-/// What is wrong with a place in the code, if anything.
+/// The error in a place in the code, if any.
 fn misplaced(place: &str) -> Option<String> {
     let Some((path, symbol)) = place.split_once('#') else {
         return (!root().join(place).exists()).then(|| format!("{place} does not exist"));
@@ -131,7 +131,7 @@ fn misplaced(place: &str) -> Option<String> {
     (!found).then(|| format!("{path} does not define {symbol}"))
 }
 
-/// What is wrong with a test, if anything.
+/// The error in a test, if any.
 fn missing_test(test: &str) -> Option<String> {
     let Some((path, name)) = test.split_once('#') else {
         return Some(format!("{test}: expected path#test"));
@@ -219,7 +219,7 @@ fn each_requirement_names_code_and_tests_that_exist_or_a_reason() {
             }
             r.code.iter().filter_map(|place| misplaced(place)).for_each(&mut fault);
             r.tests.iter().filter_map(|test| missing_test(test)).for_each(&mut fault);
-            // Where code meets it, the code says so.
+            // Code that meets a requirement cites the document.
             let files: Vec<_> = r.code.iter().filter_map(|place| place.split_once('#')).collect();
             if !files.is_empty()
                 && !files.iter().any(|(path, _)| read(path).contains(&document.key))
@@ -254,7 +254,7 @@ fn link(key: &str, section: &str) -> String {
     format!("[§{section}](https://datatracker.ietf.org/doc/html/{name}#{kind}-{section})")
 }
 
-/// `path#symbol`s as the cell of a table: a file with its symbols on each line.
+/// `path#symbol`s as the cell of a table: one line per file, with its symbols.
 fn places(places: &[String]) -> String {
     let mut files: Vec<(&str, Vec<String>)> = Vec::new();
     for place in places {
@@ -380,7 +380,7 @@ fn the_references_are_the_documents_that_are_named_somewhere() {
             pages.extend(fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
         } else if path.extension().is_some_and(|e| e == "md") && !path.ends_with("references.md") {
             let text = fs::read_to_string(path).unwrap();
-            // The page made here names drafts only to say in which text key words were counted.
+            // This page names drafts only as the text in which key words were counted.
             let text = text.lines().filter(|line| !line.starts_with("Key words counted in"));
             named.extend(named_documents(&text.collect::<Vec<_>>().join("\n")));
         }

@@ -1,12 +1,12 @@
-//! What is built into l4s: only from crates.io, only under permissive licences, and every direct
-//! dependency with its reason in docs/reference/dependencies.md. Works offline, from what Cargo has.
+//! All packages in l4s are from crates.io and have permissive licences, and docs/reference/dependencies.md has
+//! every direct dependency with its reason. The tests work offline, with the packages that Cargo has locally.
 
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
 
-/// Licences that ask for no more than to be named. A crate must offer at least one way.
+/// Licences that require only attribution. A crate must offer at least one of them.
 const PERMISSIVE: &[&str] = &[
     "MIT",
     "MIT-0",
@@ -26,7 +26,7 @@ const PERMISSIVE: &[&str] = &[
 
 fn metadata() -> Value {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    // What is built for Linux, and so what Cargo has after a build.
+    // The packages for Linux, which Cargo has locally after a build.
     let platform = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version=1", "--locked", "--offline"])
@@ -38,8 +38,8 @@ fn metadata() -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Whether an SPDX expression can be satisfied with permissive licences alone. `AND` binds
-/// tighter than `OR`; older crates write `/` for `OR`.
+/// Whether permissive licences alone can satisfy an SPDX expression. `AND` binds tighter than `OR`; older
+/// crates write `/` for `OR`.
 fn permissive(expression: &str) -> bool {
     let expression = expression.replace('/', " OR ");
     let inner = expression.strip_prefix('(').and_then(|e| e.strip_suffix(')'));
@@ -55,7 +55,7 @@ fn permissive(expression: &str) -> bool {
     PERMISSIVE.contains(&expression.trim())
 }
 
-/// Splits at the first `separator` that no parenthesis encloses.
+/// Splits at the first `separator` outside of parentheses.
 fn split_outside<'a>(text: &'a str, separator: &str) -> Option<(&'a str, &'a str)> {
     let mut depth = 0;
     for (at, c) in text.char_indices() {

@@ -1,4 +1,4 @@
-//! Result folders: whose they are, who writes into them, and what is done about what is damaged.
+//! Result folders: their owner, their writer, and the treatment of damaged files.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -24,14 +24,14 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// What is said by a command that succeeds.
+/// Stderr of a successful command.
 fn done(folder: &Path, args: &[&str]) -> String {
     let output = l4s(folder, args);
     assert_eq!(output.status.code(), Some(0), "{args:?}: {}", stderr(&output));
     stderr(&output)
 }
 
-/// What is said by a command that is refused, and changes nothing.
+/// Stderr of a command that is refused, and changes nothing.
 fn refused(folder: &Path, args: &[&str]) -> String {
     let before = contents(folder);
     let output = l4s(folder, args);
@@ -40,7 +40,7 @@ fn refused(folder: &Path, args: &[&str]) -> String {
     stderr(&output)
 }
 
-/// Every file in a folder, with its bytes; of links where they lead to.
+/// Every file in a folder, with its bytes; for a link, its target.
 fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -59,7 +59,7 @@ fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
     all
 }
 
-/// Two short runs; the second takes a moment.
+/// Two short runs; the second takes some time.
 const SHORT: &str = r#"
 name     = "short"
 duration = "1s"
@@ -83,14 +83,14 @@ const RUN: [&str; 4] = ["run", "s.toml", "--out", "r"];
 const RESUME: [&str; 5] = ["run", "s.toml", "--out", "r", "--resume"];
 const REPLACE: [&str; 7] = ["run", "s.toml", "--out", "r", "--replace", "--seed", "2"];
 
-/// Waits until something is so.
+/// Waits until a condition is true.
 fn until(mut so: impl FnMut() -> bool) {
     while !so() {
         sleep(Duration::from_millis(1));
     }
 }
 
-/// A command that has begun and was killed when `so`; whether it was before it ended.
+/// Starts a command and kills it when `so` is true. Returns whether it was killed before it ended.
 fn killed(folder: &Path, args: &[&str], mut so: impl FnMut() -> bool) -> bool {
     let mut child =
         command(folder, args).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
@@ -104,7 +104,7 @@ fn killed(folder: &Path, args: &[&str], mut so: impl FnMut() -> bool) -> bool {
     !ended
 }
 
-/// A folder whose first run is done, and no other.
+/// A folder in which only the first run is done.
 fn interrupted() -> (TempDir, PathBuf) {
     loop {
         let folder = folder();
@@ -119,7 +119,7 @@ fn interrupted() -> (TempDir, PathBuf) {
     }
 }
 
-/// What an uninterrupted command leaves.
+/// The files of an uninterrupted command.
 fn whole() -> &'static [(String, Vec<u8>)] {
     static WHOLE: OnceLock<Vec<(String, Vec<u8>)>> = OnceLock::new();
     WHOLE.get_or_init(|| {
@@ -129,7 +129,7 @@ fn whole() -> &'static [(String, Vec<u8>)] {
     })
 }
 
-/// A folder with just that.
+/// A folder with just these files.
 fn finished() -> TempDir {
     let folder = tempfile::tempdir().expect("a folder for the test");
     for (name, bytes) in whole() {
@@ -147,7 +147,7 @@ fn a_sweep_that_is_killed_at_any_moment_ends_with_the_bytes_of_another() {
     for round in 0..rounds {
         let folder = folder();
         let r = folder.path().join("r");
-        // Once its folder is there, after a first run, with tables, with figures.
+        // Killed when its folder is there, after a first run, with tables, with figures.
         let marks = [
             "figures",
             "runs/0000000",
@@ -197,12 +197,12 @@ fn results_are_replaced_only_where_l4s_wrote_all_of_them() {
         }
         let _ = fs::remove_dir(here.join("r/runs"));
     }
-    // Nor is a link moved away with what it leads to.
+    // A link to such a folder is refused, too.
     symlink(here.join("r"), here.join("link")).unwrap();
     let by_link = ["run", "s.toml", "--out", "link", "--replace", "--seed", "2"];
     assert!(refused(here, &by_link).contains("link is a link to a folder with other results"));
     fs::remove_file(here.join("link")).unwrap();
-    // A folder of an earlier version says nothing of its files.
+    // A folder of an earlier version has no list of its files.
     let list = fs::read_to_string(here.join("r/l4s.json")).unwrap();
     let old = list.split(",\n  \"files\"").next().unwrap().to_owned() + "\n}\n";
     fs::write(here.join("r/l4s.json"), old).unwrap();
@@ -241,7 +241,7 @@ fn reports_replace_only_reports() {
     done(here, &report);
     done(here, &report);
     assert_eq!(fs::read_to_string(here.join("thesis/figures/my.svg")).unwrap(), "mine");
-    // A drawing that somebody went on with.
+    // A figure that the user has edited.
     fs::write(here.join("thesis/figures/headline.svg"), "retouched").unwrap();
     assert!(refused(here, &report).contains("headline.svg: it was changed since l4s wrote it"));
 }
@@ -263,7 +263,7 @@ fn a_link_leads_nowhere() {
         assert!(said.contains(&format!("r/{name}")), "{said}");
         assert_eq!(fs::read_dir(away.path()).unwrap().count(), 0, "{name}");
     }
-    // Nor does one in the place of a file, under a name of ours or of an earlier version.
+    // A link in the place of a file leads nowhere either, under a name of ours or of an earlier version.
     let folder = finished();
     let root = folder.path().join("root");
     fs::write(&root, "of root").unwrap();
@@ -332,7 +332,7 @@ fn one_process_at_a_time_writes_into_a_folder() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    // What it left is no lock, and not in the way.
+    // The file that it left is no lock, and does not block others.
     assert!(lock.exists());
     done(here, &REPLACE);
     assert!(!lock.exists());
@@ -356,7 +356,7 @@ fn two_that_begin_at_once_do_not_mix() {
         assert_eq!(won.len(), 1, "round {round}: {:?}", outputs.each_ref().map(stderr));
         let lost = &outputs[1 - won[0]];
         assert_eq!(lost.status.code(), Some(2), "{}", stderr(lost));
-        // The folder is the winner's to the byte.
+        // The folder equals the winner's, to the byte.
         let seed = (won[0] + 1).to_string();
         let other = self::folder();
         done(other.path(), &[&RUN[..], &["--seed", &seed, "--set", "duration=1s"]].concat());
@@ -368,7 +368,7 @@ fn two_that_begin_at_once_do_not_mix() {
 fn a_damaged_run_is_named_and_done_again() {
     type Damage = fn(&Path);
     let damages: [(Damage, &[&str]); 2] = [
-        // A digit of a number in the first; in the place of the second the first.
+        // A digit of a number in the first run; the first run in the place of the second.
         (
             |path| {
                 fs::copy(path, path.with_file_name("0000001")).unwrap();

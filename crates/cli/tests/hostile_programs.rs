@@ -1,6 +1,6 @@
 //! Programs that print without end, processes that are killed, secrets in the environment, odd paths.
 //!
-//! Where the machine does not allow namespaces, a test says `skipped: ` and why.
+//! If the machine does not allow namespaces, a test prints `skipped: ` and the reason.
 #![cfg(target_os = "linux")]
 
 mod real;
@@ -15,7 +15,7 @@ use real::{done, folder, l4s_on, stderr};
 use tempfile::TempDir;
 use tree::{descendants, is_alive, kill, within};
 
-/// One group that has nothing but programs, and what these are.
+/// A scenario with one group that has only these programs.
 fn scenario(duration: &str, programs: &str) -> TempDir {
     folder(&format!(
         "duration = \"{duration}\"\nwarmup = \"0s\"\nlink.rate = \"20mbit\"\naqm = \"fifo\"\n\
@@ -23,7 +23,7 @@ fn scenario(duration: &str, programs: &str) -> TempDir {
     ))
 }
 
-/// The most memory that a process had, in bytes.
+/// The peak memory of a process, in bytes.
 fn peak(process: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
@@ -53,7 +53,7 @@ fn a_gigabyte_of_output_takes_neither_disk_nor_memory() {
     }
     assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
     println!("at most {} MB in a process", most / 1_000_000);
-    // All of a process is locked in memory, some 60 to 110 MB in a test build.
+    // All memory of a process is locked, some 60 to 110 MB in a test build.
     assert!(most > 1_000_000 && most < 300_000_000, "{most} B");
 
     let path = folder.path().join("out/programs/x/server.out");
@@ -71,7 +71,7 @@ fn a_gigabyte_of_output_takes_neither_disk_nor_memory() {
     assert_eq!(aside, "aside\n");
 }
 
-/// Names of what is in a folder.
+/// The names of the files in a folder.
 fn names(folder: impl AsRef<Path>) -> Vec<PathBuf> {
     let mut names: Vec<PathBuf> =
         fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path()).collect();
@@ -79,7 +79,7 @@ fn names(folder: impl AsRef<Path>) -> Vec<PathBuf> {
     names
 }
 
-/// Each process of a run is killed once, and all at once; over and over where `make kills` asks for it.
+/// Each process of a run is killed once, and all at once; in many rounds under `make kills`.
 #[test]
 fn nothing_is_left_whatever_is_killed() {
     let rounds = std::env::var("L4S_KILL_ROUNDS").map_or(10, |rounds| rounds.parse().unwrap());
@@ -107,7 +107,7 @@ fn nothing_is_left_whatever_is_killed() {
             assert_eq!(ran.status.code(), Some(3), "{}", stderr(&ran));
             return println!("skipped: {}", stderr(&ran).trim());
         }
-        // l4s, two agents, and of each program the keeper, the init and itself.
+        // l4s, two agents, and for each program its keeper, its init and the program.
         let mut all = Vec::new();
         within("nine processes", || {
             all = [vec![command.id()], descendants(command.id())].concat();
@@ -120,12 +120,12 @@ fn nothing_is_left_whatever_is_killed() {
         assert_ne!(ran.status.code(), Some(0), "{turn}: {}", stderr(&ran));
         within("all processes are gone", || !all.iter().any(|process| is_alive(*process)));
     }
-    // A run that ends takes away what the killed ones left.
+    // A run that ends normally removes the files that the killed ones left.
     let ran = start(&["--set", "duration=100ms", "--set", "program.x.stop=term"]);
     let ran = ran.wait_with_output().unwrap();
     assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
     assert_eq!(names(&temporary), [""; 0].map(PathBuf::from));
-    // Devices of a namespace go with it, some time after its last process.
+    // The devices of a namespace are removed with it, some time after its last process.
     within("interfaces are gone", || names("/sys/class/net") == interfaces);
 }
 
@@ -139,13 +139,13 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn results_have_no_variable_of_the_environment_but_those_of_the_scenario() {
-    /// No four letters of it are anywhere else, so that compression leaves it whole.
+    /// No four letters of it appear anywhere else, so that compression does not change it.
     const SECRET: &str = "Yw7Qh3Zk9Xv5Ju1P";
     const SHOWN: &str = "Nf8Rb2Lc6Tg4Md0S";
     let programs = format!(
         "[[program]]\nname = \"x\"\ngroup = \"qzjxkvwp\"\nenv = {{ SHOWN = \"{SHOWN}\" }}\n\
          client = 'test \"$SECRET\" = {}; ping -c 1 server; true'\n",
-        // The program does have it. The scenario does not.
+        // The program has the variable. The scenario does not.
         "\"$(printenv SECRET)\""
     );
     let folder = scenario("500ms", &programs);
@@ -167,7 +167,7 @@ fn results_have_no_variable_of_the_environment_but_those_of_the_scenario() {
     };
     assert_eq!(having(SECRET), [""; 0]);
     assert!(!String::from_utf8_lossy(&ran.stdout).contains(SECRET));
-    // So it would have been found: variables of the scenario are a part of it, and names of groups are in
+    // The search does find values: variables of the scenario are a part of it, and names of groups are in
     // tables.
     assert!(having(SHOWN).contains(&"scenarios.json"), "{:?}", having(SHOWN));
     assert!(having("qzjxkvwp").iter().any(|name| name.ends_with(".parquet")));
@@ -192,12 +192,12 @@ fn a_program_may_be_in_a_folder_with_spaces_and_umlauts() {
     fs::write(folder.path().join("s.toml"), text + more).unwrap();
     let out = "aus gabe/ö";
     fs::create_dir(folder.path().join("aus gabe")).unwrap();
-    // Beside the programs' folders, once there are any.
+    // The programs read `wörd s` in the output folder, beside its folder `programs`.
     let ran = {
         let mut command = l4s_on("kernel", folder.path(), &["--out", out, "--json"]);
         command.output().unwrap()
     };
-    // There is no such file yet: `cat` fails, and its words are shown.
+    // The file does not exist yet: `cat` fails, and its message is shown.
     if ran.status.code() == Some(3) {
         return println!("skipped: {}", stderr(&ran).trim());
     }
@@ -216,7 +216,7 @@ fn a_program_may_be_in_a_folder_with_spaces_and_umlauts() {
     assert_eq!(said("line"), format!("{program}|c d|found"));
 }
 
-/// The last process of a command that goes into the background, as daemons do.
+/// The last process of a command that runs in the background, as daemons do.
 #[test]
 fn a_server_that_daemonises_goes_on_until_the_run_ends() {
     let seconds = 7_000_000 + u64::from(std::process::id());

@@ -1,7 +1,7 @@
 //! `l4s shell --internet`: from a client through the bottleneck to the network of the machine.
 //!
-//! The machine is a network namespace, and so is the network outside, which has a server of HTTP
-//! and names. Where this machine does not allow that, a test says `skipped: ` and why.
+//! The machine is a network namespace, and so is the network outside, which has a server for HTTP
+//! and DNS. If this machine does not allow that, a test prints `skipped: ` and the reason.
 #![cfg(target_os = "linux")]
 
 mod tree;
@@ -13,11 +13,11 @@ use l4s_measure::Results;
 use tempfile::TempDir;
 use tree::{descendants, kill, within};
 
-/// The server outside. An address of it that no route of the machine names.
+/// The server outside. No route of the machine contains this address.
 const SERVER: &str = "192.0.2.80";
 
-/// What answers outside: HTTP on port 80 with `big`, 4 MB; names, all with its address; datagrams
-/// on port 9000, each by two that say which ECN field it had, and have ECT(1) and CE.
+/// The server outside: HTTP on port 80 with `big`, 4 MB. DNS, where every name has its address. On port 9000
+/// it answers each datagram by two. They report the ECN field of the datagram, and have ECT(1) and CE.
 const OUTSIDE: &str = r#"
 import http.server, socket, struct, threading, sys
 
@@ -58,7 +58,7 @@ print("up", flush=True)
 sys.stdin.read()
 "#;
 
-/// Sends ECT(1) and CE, and prints which the server saw, and which its answers have.
+/// Sends ECT(1) and CE. Prints the codepoint that the server received, and those of its answers.
 const ECN: &str = r#"
 import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -72,7 +72,7 @@ for tos in (1, 3):
         print(data.decode(), ancillary[0][2][0])
 "#;
 
-/// A machine with a network, both of which end with this value, or with the process of the test.
+/// A machine with a network. Both end with this value, or with the process of the test.
 struct World {
     machine: Child,
     outside: Child,
@@ -80,7 +80,7 @@ struct World {
 }
 
 impl World {
-    /// `None` where it cannot be, which is said.
+    /// `None` with a message if this machine does not allow it.
     fn new() -> Option<World> {
         let skipped = |why: &str| {
             println!("skipped: {why}");
@@ -94,7 +94,7 @@ impl World {
         if !Command::new("unshare").args(["-n", "true"]).output().unwrap().status.success() {
             return skipped("this user may not make namespaces");
         }
-        // It ends when its standard input does.
+        // The process ends when its standard input is closed.
         let hold = || {
             let mut command = Command::new("unshare");
             command.args(["-n", "cat"]).stdin(Stdio::piped()).stdout(Stdio::null());
@@ -125,7 +125,7 @@ impl World {
         Some(world)
     }
 
-    /// The same, with what answers outside.
+    /// The same, with the server outside.
     fn with_server() -> Option<(World, Child)> {
         let world = World::new()?;
         let mut command = at(world.outside.id(), "python3");
@@ -136,14 +136,14 @@ impl World {
         Some((world, server))
     }
 
-    /// A command on the machine.
+    /// A command on that machine.
     fn command(&self, program: &str) -> Command {
         let mut command = at(self.machine.id(), program);
         command.current_dir(self.folder.path()).stdin(Stdio::null());
         command
     }
 
-    /// `l4s shell` there.
+    /// `l4s shell` on that machine.
     fn shell(&self, more: &[&str]) -> Command {
         let mut command = self.command(env!("CARGO_BIN_EXE_l4s"));
         command.arg("shell").args(more);
@@ -154,8 +154,8 @@ impl World {
         self.command("sh").args(["-c", script]).output().unwrap()
     }
 
-    /// All of its network that could be changed: interfaces, addresses, routes, rules, settings,
-    /// firewall. Congestion controls are the kernel's: other tests load some.
+    /// All of its network state that could change: interfaces, addresses, routes, rules, settings, and
+    /// firewall. Congestion controls belong to the kernel: other tests load some.
     fn state(&self) -> String {
         let script = "ip -d addr; ip route show table all; ip rule; \
                       sysctl -a --pattern '^net' 2>/dev/null | grep -v 'nf_conntrack_count\\|_congestion_control'; \
@@ -164,7 +164,7 @@ impl World {
         String::from_utf8(self.sh(script).stdout).unwrap()
     }
 
-    /// Waits until its network has the state that it had before.
+    /// Waits until its network is in the same state as before.
     fn is_again(&self, before: &str) {
         let mut now = String::new();
         let same = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -203,7 +203,7 @@ fn at(process: u32, program: &str) -> Command {
     command
 }
 
-/// Whether this machine cannot do it, which is said. What a test provokes is no reason.
+/// Whether this machine cannot run it, with a message. An error that a test provokes does not count.
 fn is_impossible(output: &Output) -> bool {
     let impossible = output.status.code() == Some(3);
     if impossible {
@@ -234,7 +234,7 @@ fn what_comes_from_the_network_passes_the_bottleneck_and_nothing_is_changed() {
     let [flow] = &flows[..] else { panic!("{flows:?}") };
     assert_eq!(flow.server.as_deref(), Some("192.0.2.80:80"));
     assert!(flow.client.as_ref().is_some_and(|client| client.starts_with("198.19.255.1:")));
-    // Cubic from outside fills the queue, and hears of it by marks only.
+    // Cubic from outside fills the queue, and gets only marks as signals.
     assert!(flow.ect0.unwrap() > 2800 && flow.marks.unwrap() > 0, "{flow:?}");
     assert_eq!((flow.ect1, flow.drops), (Some(0), Some(0)));
     assert!(flow.delay_mean_ms.unwrap() > 2.0 && flow.bytes > 4_000_000, "{flow:?}");
@@ -257,7 +257,7 @@ fn the_ecn_field_passes_unchanged_in_both_directions() {
 #[test]
 fn names_are_asked_of_a_server_that_the_client_reaches() {
     let Some((world, _server)) = World::with_server() else { return };
-    // As systemd-resolved has it.
+    // The same setup as with systemd-resolved.
     let script = format!(
         "mount -t tmpfs none /run && mkdir -p /run/systemd/resolve && cd /run/systemd/resolve && \
          touch io.systemd.Resolve && echo nameserver {SERVER} >resolv.conf && \
@@ -273,7 +273,7 @@ fn names_are_asked_of_a_server_that_the_client_reaches() {
     let said = String::from_utf8_lossy(&ran.stdout);
     let (page, socket) = said.split_once('\n').unwrap_or_default();
     assert_eq!(page, "outside", "{}", stderr(&ran));
-    // systemd-resolved itself is not asked: that would be past the bottleneck.
+    // systemd-resolved itself is not used, as that would bypass the bottleneck.
     assert!(socket.starts_with('c'), "{socket}");
 }
 
@@ -288,10 +288,10 @@ fn there_is_no_other_way_out() {
         if is_impossible(&ran) {
             return;
         }
-        // Nothing is sent: there is no route.
+        // No packet is sent: there is no route.
         assert_eq!(ran.status.code(), Some(7), "{}", stderr(&ran));
     }
-    // The server's host is on the way, and has none of its own, by any address.
+    // The server's host is on the path, but has no route of its own, by either address.
     let server = format!(
         "for a in '' '--interface l4s-net'; do curl -s -m 2 $a {url} >/dev/null && echo out >>out; done; \
          exec python3 -m http.server 8000"
@@ -306,7 +306,7 @@ fn there_is_no_other_way_out() {
 #[test]
 fn addresses_of_the_machine_are_left_alone() {
     let Some((world, _server)) = World::with_server() else { return };
-    // As on a machine that forwards for containers, with a VPN.
+    // A machine that forwards for containers, with a VPN.
     world.sh("sysctl -qw net.ipv4.ip_forward=1; ip route add 0.0.0.0/1 via 203.0.113.1; \
          ip route add 10.0.7.0/24 via 203.0.113.1; ip addr add 198.19.255.0/31 dev lo; \
          ip route add 10.1.128.0/17 via 203.0.113.1 table 7; ip rule add lookup 7");
@@ -319,7 +319,7 @@ fn addresses_of_the_machine_are_left_alone() {
     if is_impossible(&ran) {
         return;
     }
-    // 10.0 and 10.1 are used, and the first of the addresses on the way.
+    // 10.0 and 10.1 are in use, and so is the first address of the path.
     let said = String::from_utf8_lossy(&ran.stdout);
     assert_eq!(said, "10.2.1.1\nsrc 198.19.255.3\noutside\n", "{}", stderr(&ran));
     world.is_again(&before);
@@ -363,12 +363,12 @@ fn what_it_cannot_do_is_said_before_anything_starts() {
     let shell = |more: &[&str]| world.shell(&[&["--internet"], more, &touch].concat());
     refused(shell(&["--at", "server"]), 2, "expected --at client");
     refused(shell(&["--set", "kernel.ip=6"]), 2, "expected 4");
-    // Root's rights but one.
+    // All rights of root except one.
     let mut command = world.command("setpriv");
     command.args(["--bounding-set", "-net_admin", "--inh-caps", "-net_admin"]);
     command.arg(env!("CARGO_BIN_EXE_l4s")).args(["shell", "--internet"]).args(touch);
     refused(command, 3, "run as root");
-    // A firewall as Docker has it.
+    // A firewall like Docker's.
     let chain = "add table ip f; add chain ip f FORWARD { type filter hook forward priority 0; policy drop; }";
     let mut firewall = world.command("nft");
     match firewall.arg(chain).output() {
@@ -397,7 +397,7 @@ fn nothing_is_left_whatever_is_killed() {
         }
         let during = world.state();
         assert!(during.contains("l4s-net0") && during.contains("net.ipv4.ip_forward = 0"));
-        // nsenter became l4s; the server's and the client's agent, keeper, init, program.
+        // nsenter became l4s. Then the server's and the client's agent, keeper, init, program.
         let mut all = vec![command.id()];
         all.extend(descendants(command.id()));
         assert_eq!(all.len(), 6, "{all:?}");

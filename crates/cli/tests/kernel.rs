@@ -1,7 +1,7 @@
-//! Real TCP from the command line: what arrives, what is counted, what is refused, and what is
-//! left when anything dies.
+//! Real TCP from the command line: arrivals, counts, refusals, and the clean-up after any process
+//! dies.
 //!
-//! Where the machine does not allow it, a test says `skipped: ` and why.
+//! If the machine does not allow it, a test prints `skipped: ` and the reason.
 #![cfg(target_os = "linux")]
 
 #[path = "kernel/deaths.rs"]
@@ -35,13 +35,13 @@ use machine::{L4S, ended_within, within};
 use real::{done, folder, stderr};
 use trace::{CE, Checksum, ECT0, ECT1, NOT_ECT, Seen};
 
-/// Real time needs the machine for itself: one lab at a time.
+/// Real time requires an idle machine, so one lab runs at a time.
 fn alone() -> MutexGuard<'static, ()> {
     static LAB: Mutex<()> = Mutex::new(());
     LAB.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// `l4s run s.toml --on kernel`, and more.
+/// `l4s run s.toml --on kernel`, with more arguments.
 fn l4s(folder: &Path, more: &[&str]) -> Command {
     real::l4s_on("kernel", folder, more)
 }
@@ -53,8 +53,8 @@ fn run(scenario: &str) -> Option<Summary> {
     done(&l4s(folder.path(), &["--json"]).output().expect("l4s starts"))?.pop()
 }
 
-/// A run during which the machine did not stop any host or the data plane; `None` where every one
-/// of five did, or this machine cannot do it.
+/// A run during which the machine did not stop any host or the data plane. `None` if it did so in each of
+/// five runs, or if this machine cannot run it.
 fn run_undisturbed(scenario: &str) -> Option<Summary> {
     for _ in 0..5 {
         let summary = run(scenario)?;
@@ -97,7 +97,7 @@ fn cubic_and_dctcp_share_a_dualpi2() {
         let group = group(&summary, name);
         assert!(group.rate_bps > 0.0, "{group:?}");
         assert!(group.cwnd_pkts.expect("sockets tell their windows") >= 2.0, "{group:?}");
-        // A packet takes 0.6 ms, an ACK is at once; a smoothed RTT is some RTTs behind the queue.
+        // A packet takes 0.6 ms, an ACK takes no time. A smoothed RTT follows the queue with a delay of some RTTs.
         let (rtt, delay) = (group.rtt_ms.expect("an RTT"), group.delay_ms.expect("delays"));
         let expected = 10.0 + delay.mean + 0.6;
         println!("{name}: RTT {rtt:.2} ms, of which 10 ms base and {:.2} ms queue", delay.mean);
@@ -133,7 +133,7 @@ udp = [
 ]
 "#;
 
-/// Where Prague by BPF is held by a run, and where no process holds one.
+/// While a run has Prague by BPF loaded, and while no process has.
 #[test]
 fn the_host_shows_the_connections_with_prague_of_a_run() {
     let _alone = alone();
@@ -145,8 +145,8 @@ fn the_host_shows_the_connections_with_prague_of_a_run() {
     let status = || Command::new(L4S).args(["host", "status"]).output().expect("l4s starts");
     let mut run = l4s(folder.path(), &["--json"]);
     let mut run = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("l4s starts");
-    // Two processes of this test or of others may hold one: it is looked for among all, and this
-    // one sends no tracers.
+    // Other processes may have Prague loaded too, so all connections are searched. This run sends no
+    // tracers.
     let (mut row, mut unknown) = (None, false);
     let seen = within(Duration::from_secs(60), || {
         let found = status();
@@ -161,13 +161,13 @@ fn the_host_shows_the_connections_with_prague_of_a_run() {
     assert!(seen, "neither a connection nor the end of the run");
     let output = run.wait_with_output().expect("output");
     if done(&output).is_none() {
-        // Without Prague there is nothing to tell, and the reason is said.
+        // Without Prague there is nothing to show, and the command prints the reason.
         let refused = status();
         assert_eq!(refused.status.code(), Some(3), "{refused:?}");
         assert!(stderr(&refused).starts_with("error: l4s host status: "), "{refused:?}");
         return;
     }
-    // `make test-vm` has kernels that do, for the list itself (crates/bpf/tests/kernel.rs).
+    // `make test-vm` has kernels that list sockets (crates/bpf/tests/kernel.rs).
     if unknown {
         return println!("skipped: this kernel lists no sockets");
     }
@@ -183,7 +183,7 @@ fn the_host_shows_the_connections_with_prague_of_a_run() {
     assert!((0.0..=1.0).contains(&number(alpha)) && (-8.0..=8.0).contains(&number(score)), "{row}");
     assert!(["-", "l4s", "transition", "classic"].contains(&verdict), "{row}");
     assert!(number(srtt) < 1000.0 && number(mdev) < 1000.0 && number(depth) < 1000.0, "{row}");
-    // It goes on telling when the run is over.
+    // The command still works after the run.
     let after = status();
     assert!(after.status.success(), "{after:?}");
 }
@@ -227,7 +227,7 @@ fn what_no_lab_can_do_is_refused_before_anything_is_written() {
     }
 }
 
-/// A command as nobody, in a folder where nobody may write; `None` where that cannot be.
+/// Executes a command as nobody, in a folder without write permission; `None` if that is not possible.
 fn as_nobody(folder: &Path, mut command: Command) -> Option<Output> {
     if fs::metadata("/proc/self").is_ok_and(|me| std::os::unix::fs::MetadataExt::uid(&me) == 0) {
         let all = fs::Permissions::from_mode(0o777);
@@ -243,7 +243,7 @@ fn as_nobody(folder: &Path, mut command: Command) -> Option<Output> {
     }
 }
 
-/// Without rights and without a result, there are words and no folder.
+/// Without rights and without a result, there is a message and no folder.
 fn refused_with_words(folder: &Path, output: &Output, expected: &[&str]) {
     let words = stderr(output);
     println!("{}", words.trim());

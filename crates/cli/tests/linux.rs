@@ -1,7 +1,7 @@
-//! A kernel in virtual time from the command line: what it repeats, what it agrees with, what is
-//! refused, and what is left when anything dies.
+//! A kernel in virtual time from the command line: repeatability, agreement with the simulator, refusals,
+//! and the clean-up after any process dies.
 //!
-//! Where there is no kernel (`make linux`), a test says `skipped: ` and why.
+//! Without a kernel (`make linux`), a test prints `skipped: ` and the reason.
 #![cfg(target_os = "linux")]
 
 mod real;
@@ -38,12 +38,12 @@ cc   = "cubic"
 rtt  = "10ms"
 "#;
 
-/// `l4s run s.toml --on linux`, and more.
+/// `l4s run s.toml --on linux`, with more arguments.
 fn l4s(folder: &Path, more: &[&str]) -> Command {
     real::l4s_on("linux", folder, more)
 }
 
-/// The summaries of a run that succeeds; `None` where this machine cannot run it.
+/// The summaries of a successful run; `None` if this machine cannot run it.
 fn run(folder: &Path, more: &[&str]) -> Option<Vec<Summary>> {
     done(&l4s(folder, more).arg("--json").output().expect("l4s starts"))
 }
@@ -57,13 +57,13 @@ fn a_seed_repeats_to_the_packet_and_another_does_not() {
         Some((read("trace.pcapng"), read("series.parquet"), read("delays.parquet")))
     };
     let Some(first) = trace("a", "7") else { return };
-    // Not with assert_eq: it would print megabytes.
+    // assert_eq! would print megabytes.
     assert!(trace("b", "7").as_ref() == Some(&first), "the same seed gives the same bytes");
     assert!(trace("c", "8").expect("as before").0 != first.0, "another seed gives others");
 }
 
-/// A Prague flow of 4 MB that loses nothing: both directions are there, and the receiver counts in ACE and
-/// in the option what arrived (RFC 9768 §3.2).
+/// A Prague flow of 4 MB without losses. The trace has both directions, and the receiver reports the arrived
+/// packets in ACE and in the option (RFC 9768 §3.2).
 #[test]
 fn the_trace_of_a_run_without_losses_is_clean_and_counts_marks() {
     let folder = folder(
@@ -74,17 +74,17 @@ fn the_trace_of_a_run_without_losses_is_clean_and_counts_marks() {
     for ip in ["kernel.ip=4", "kernel.ip=6"] {
         let set = ["--out", ip, "--trace", "pcapng", "--set", ip];
         let Some(runs) = run(folder.path(), &set) else { return };
-        // What is captured changes nothing.
+        // The capture changes nothing.
         let untraced = run(folder.path(), &["--set", ip]).expect("as before");
         assert_eq!(runs[0].groups, untraced[0].groups, "{ip}");
         let out = folder.path().join(ip);
-        // What the client read in each interval is all of it.
+        // The data that the client read in all intervals is the whole transfer.
         let results = Results::open(&out).expect("results");
         let (_, series) = results.series().expect("series").next().expect("a run").expect("rows");
         for name in ["A", "A.0"] {
             let rows = series.iter().filter(|row| row.name == name);
             let read = rows.filter_map(|row| row.goodput_bps).sum::<f64>() / 80.0;
-            // No row is of the interval in which the flow ended.
+            // There is no row for the interval in which the flow ended.
             let all = if name == "A" { 4e6..=4e6 } else { 3.7e6..=4e6 };
             assert!(all.contains(&read.round()), "{ip} {name}: {read}");
         }
@@ -127,7 +127,7 @@ fn the_simulator_agrees() {
     let sim: Summary = serde_json::from_slice(&sim.stdout).expect("a summary");
     let kernel = &kernel[0];
     let mean = |run: &Summary, queue: usize| run.queues[queue].delay_ms.expect("data").mean;
-    // 52 of 1500 B are headers. Nothing is sent twice but what the few drops of Cubic take.
+    // 52 of 1500 B are headers. Only the few drops of Cubic are sent twice.
     for summary in [kernel, &sim] {
         for group in &summary.groups {
             let share = group.goodput_bps.expect("of TCP") / group.rate_bps;
@@ -143,7 +143,7 @@ fn the_simulator_agrees() {
     assert!(kernel.engine.qdisc["ecn_mark"] > 0, "{:?}", kernel.engine.qdisc);
 }
 
-/// Each run checks itself: what was seen to be dropped must be what the kernel counted.
+/// Each run checks itself: the observed drops must equal the kernel's count.
 #[test]
 fn every_discipline_takes_its_settings_and_counts_as_we_do() {
     let folder = folder(TWO);
@@ -185,7 +185,7 @@ fn datagrams_of_each_codepoint_go_to_their_queue() {
         let queue = runs[0].queues.iter().find(|queue| queue.name == name);
         queue.map_or(0, |queue| queue.packets)
     };
-    // 4 Mb/s of 1500 B for the second half and the quarter that is not warm-up: 1.5 s.
+    // 4 Mb/s of 1500 B for half of the run less a quarter of warm-up: 1.5 s.
     assert!(queue("L").abs_diff(500) <= 1, "{}", queue("L"));
     assert!(queue("C").abs_diff(1000) <= 2, "{}", queue("C"));
 }
@@ -231,7 +231,7 @@ fn a_machine_without_the_kernel_is_told_how_to_get_it() {
     assert!(!folder.path().join("out").exists());
 }
 
-/// A program in place of the kernel.
+/// A program that replaces the kernel.
 fn program(folder: &Path, text: &str) -> String {
     let path = folder.join("kernel");
     fs::write(&path, text).expect("a program");
@@ -245,7 +245,7 @@ fn a_kernel_that_dies_shows_the_end_of_its_console() {
     let mut kernels =
         vec![("#!/bin/sh\necho no memory here\nexit 7\n".to_owned(), "no memory here")];
     if let Ok(kernel) = l4s_linux::Kernel::find() {
-        // Without a root it panics.
+        // Without a root file system it panics.
         kernels.push((
             format!("#!/bin/sh\nexec {} mem=64M con=null con0=null,fd:1\n", kernel.path.display()),
             "Kernel panic",
@@ -263,7 +263,7 @@ fn a_kernel_that_dies_shows_the_end_of_its_console() {
     }
 }
 
-/// What a guest has is in memory. Where that is full, it ends, and the run says why.
+/// The files of a guest are in memory. If the memory is full, the guest ends, and the run prints the reason.
 #[test]
 fn a_machine_without_memory_for_the_guest_is_named() {
     let Ok(kernel) = l4s_linux::Kernel::find() else {
@@ -282,7 +282,7 @@ fn a_machine_without_memory_for_the_guest_is_named() {
     assert!(words.contains("this machine had no more memory for it"), "{words}");
 }
 
-/// Processes of guests that this test started: `mark` is in their command line.
+/// Processes of guests that this test started: their command line contains `mark`.
 fn guests(mark: &str) -> Vec<u32> {
     let processes = fs::read_dir("/proc").expect("/proc").flatten();
     processes
@@ -303,7 +303,7 @@ fn start(folder: &Path, seed: &str) -> Child {
         .expect("l4s starts")
 }
 
-/// `L4S_KILL_ROUNDS` times, 5 without it.
+/// Runs `L4S_KILL_ROUNDS` times, 5 by default.
 #[test]
 fn nothing_is_left_of_a_command_that_is_killed() {
     if l4s_linux::Kernel::find().is_err() {
@@ -317,7 +317,7 @@ fn nothing_is_left_of_a_command_that_is_killed() {
         // The seed is in the command line of the guest's kernel.
         let seed = format!("{}", 770_000_000 + u64::from(std::process::id()) * 1000 + round);
         let mut command = start(folder.path(), &seed);
-        // While it starts, while it boots, while it runs.
+        // While it starts, boots, or runs.
         std::thread::sleep(Duration::from_millis(7 + round * 13 % 1200));
         command.kill().expect("to kill it");
         command.wait().expect("its end");

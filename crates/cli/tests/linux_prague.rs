@@ -1,6 +1,6 @@
-//! The real kernel in virtual time, from the command line: its Prague, and what it refuses.
+//! The real kernel in virtual time, from the command line: its Prague, and the settings that it refuses.
 //!
-//! Where there is no kernel, or one without Prague, a test says `skipped: ` and why.
+//! Without a kernel, or with one without Prague, a test prints `skipped: ` and the reason.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 const L4S: &str = env!("CARGO_BIN_EXE_l4s");
 
-/// `l4s run --on linux` of a discipline of Linux at 40 Mb/s with these groups, 10 ms away.
+/// `l4s run --on linux` with a discipline of Linux at 40 Mb/s, and these groups with an RTT of 10 ms.
 fn l4s(aqm: &str, groups: &str) -> (TempDir, Output) {
     let folder = tempfile::tempdir().expect("a folder for the test");
     let scenario = format!(
@@ -27,7 +27,7 @@ fn l4s(aqm: &str, groups: &str) -> (TempDir, Output) {
     (folder, output)
 }
 
-/// The summary and the series of a run; `None` where this machine cannot run it.
+/// The summary and the series of a run; `None` if this machine cannot run it.
 fn run(aqm: &str, groups: &str) -> Option<(Summary, Vec<SeriesRow>)> {
     let (folder, output) = l4s(aqm, groups);
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -56,16 +56,16 @@ fn group<'a>(summary: &'a Summary, name: &str) -> &'a GroupSummary {
 }
 
 const DUALPI2: &str = "kind = \"dualpi2\"";
-/// Linux' CoDel drops where it is not told to mark.
+/// Linux' CoDel drops unless ECN is set.
 const CODEL: &str = "kind = \"codel\", ecn = true";
 
 const PRAGUE: &str = "{ name = \"A\", cc = \"prague\", rtt = \"10ms\" }";
 const CUBIC: &str = "{ name = \"B\", cc = \"cubic\", rtt = \"10ms\" }";
 
-/// What holds for Prague whoever else is there.
+/// Properties of Prague with any other groups.
 fn has_low_delay_at_full_use(summary: &Summary) {
     let (low, prague) = (queue(summary, "L").expect("an L queue"), group(summary, "A"));
-    // DualPI2 classifies by ECT(1) and CE: every packet of Prague's was one of these.
+    // DualPI2 classifies by ECT(1) and CE, so every packet of Prague had one of these.
     assert_eq!(low.packets, prague.packets);
     assert!(low.mark.is_some_and(|mark| mark > 0.0), "{low:?}");
     assert_eq!(prague.drop, Some(0.0), "{prague:?}");
@@ -80,8 +80,8 @@ fn prague_alone_sends_ect1_and_keeps_the_queue_short() {
     let Some((summary, _)) = run(DUALPI2, PRAGUE) else { return };
     has_low_delay_at_full_use(&summary);
     assert_eq!(queue(&summary, "C").map_or(0, |queue| queue.packets), 0);
-    // W = 2 (1 − p)/p in 25 ms (docs/explanation/bpf.md) with the 83 packets that 40 Mb/s has in 25 ms:
-    // p = 2.4 %. A step marks in trains, each of which is answered once: some times as much.
+    // W = 2 (1 − p)/p per 25 ms (docs/explanation/bpf.md), and 40 Mb/s carries 83 packets in 25 ms:
+    // p = 2.4 %. A step marks several packets in a row, with one answer for all: the fraction is some times higher.
     let mark = group(&summary, "A").mark.expect("marks");
     assert!((0.024..0.15).contains(&mark), "{mark}");
 }
@@ -95,7 +95,7 @@ fn prague_and_cubic_share_a_dualpi2() {
     let ratio = group(&summary, "A").rate_bps / group(&summary, "B").rate_bps;
     assert!((0.5..2.0).contains(&ratio), "{ratio}");
 
-    // AccECN: the sender counts every mark, except those that are still on the way back.
+    // AccECN: the sender counts every mark, except those in acknowledgements that have not arrived.
     let rows =
         |scope, name| series.iter().filter(move |row| row.scope == scope && row.name == name);
     let marks = |row: &SeriesRow| row.packets.unwrap_or(0) as f64 * row.mark.unwrap_or(0.0);
@@ -113,7 +113,7 @@ fn beside_ecn_cubic(aqm: &str, fallback: &str) -> Option<(Summary, Vec<SeriesRow
     run(aqm, &format!("{prague}, {}", CUBIC.replace(" }", ", ecn = \"classic\" }")))
 }
 
-/// The scores that the socket of Prague told during the run.
+/// The scores that the socket of Prague reported during the run.
 fn scores(series: &[SeriesRow]) -> Vec<f64> {
     let own = series.iter().filter(|row| row.scope == Scope::Flow && row.name == "A.0");
     own.filter_map(|row| row.classic_ecn).collect()
@@ -127,7 +127,7 @@ fn rates(summary: &Summary) -> f64 {
 fn a_classic_queue_is_known_and_shared() {
     let Some((summary, series)) = beside_ecn_cubic(CODEL, "passive") else { return };
     let scores = scores(&series);
-    // Before the first mark it rests at -l_sticky, and it ends at c_sticky.
+    // Before the first mark the score is at -l_sticky, and at the end it is at c_sticky.
     assert_eq!((scores.first(), scores.last()), (Some(&-8.0), Some(&8.0)), "{scores:?}");
     let prague = group(&summary, "A").prague.as_ref().expect("a detector");
     assert_eq!((prague.verdict.as_deref(), prague.flows.classic), (Some("classic"), 1));

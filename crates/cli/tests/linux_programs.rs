@@ -1,7 +1,7 @@
-//! Programs of the user where a kernel is the router: in virtual time (`--on linux`) and in real time
+//! Programs of the user with a kernel as the router: in virtual time (`--on linux`) and in real time
 //! (`--on qdisc`).
 //!
-//! Without a kernel (`make linux`) a test says `skipped: ` and why.
+//! Without a kernel (`make linux`) a test prints `skipped: ` and the reason.
 #![cfg(target_os = "linux")]
 
 mod real;
@@ -62,8 +62,8 @@ fn has_python() -> bool {
     has
 }
 
-/// Clocks, process numbers, random numbers, hash seeds, addresses in memory, ports and every number that is
-/// measured come from the seed.
+/// The seed determines clocks, process numbers, random numbers, hash seeds, addresses in memory, ports and
+/// every measured number.
 #[test]
 fn a_run_of_programs_in_virtual_time_repeats() {
     if !has_python() {
@@ -85,7 +85,7 @@ fn a_run_of_programs_in_virtual_time_repeats() {
         let now = (said, rows, summaries);
         assert_eq!(*before.get_or_insert_with(|| now.clone()), now);
     }
-    // Another seed, another world.
+    // Another seed gives other numbers.
     let scenario = fs::read_to_string(folder.path().join("s.toml")).unwrap();
     fs::write(folder.path().join("s.toml"), format!("seed = 2\n{scenario}")).unwrap();
     let Some(_) = done(&run("linux", &folder)) else { return };
@@ -94,7 +94,7 @@ fn a_run_of_programs_in_virtual_time_repeats() {
     assert!(said.starts_with("2000000\n") && flows(&folder) != rows, "{said}");
 }
 
-/// A program sees the machine's files; what it writes is in its output folder, or nowhere.
+/// A program can read the machine's files. It can write only into its output folder.
 #[test]
 fn a_program_in_virtual_time_leaves_its_output_and_nothing_else() {
     let mark = format!("l4s-mark-{}", std::process::id());
@@ -145,7 +145,7 @@ fn programs_have_a_discipline_of_the_machines_kernel() {
     assert!(summaries[0].groups[0].packets >= 2_000_000 / 1448);
 }
 
-/// A sender of QUIC hands several datagrams down as one (UDP_SEGMENT). They pass the bottleneck one by one.
+/// A sender of QUIC passes several datagrams down as one (UDP_SEGMENT). They pass the bottleneck one by one.
 #[test]
 fn datagrams_that_a_program_hands_down_together_are_packets_of_their_own() {
     if !has_python() {

@@ -1,7 +1,7 @@
-//! Downloads, applications and changes in mid-run with the kernel in virtual time, beside the
+//! Downloads, applications and changes in mid-run with the kernel in virtual time, compared with the
 //! simulator.
 //!
-//! Without a kernel (`make linux`) a test says `skipped: ` and why.
+//! Without a kernel (`make linux`) a test prints `skipped: ` and the reason.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -10,7 +10,7 @@ use std::process::Command;
 use l4s_linux::Kernel;
 use l4s_measure::Summary;
 
-/// A scenario's summary on a substrate; `None` where that cannot run here.
+/// A scenario's summary on a substrate; `None` if it cannot run here.
 fn run(scenario: &str, on: &str) -> Option<Summary> {
     if let Err(why) = Kernel::find() {
         println!("skipped: {why}");
@@ -84,13 +84,13 @@ fn long_flows_and_downloads_share_a_link() {
         println!("{}: {:?}", summary.on, group.downloads);
         assert!(summary.link.utilization > 0.9, "{}", summary.link.utilization);
     }
-    // The windows that a socket tells are the long flow's.
+    // The sampled windows of sockets are those of the long flow.
     assert!(linux.groups[0].cwnd_pkts.is_some_and(|cwnd| cwnd > 10.0), "{linux:?}");
     let delay = |summary: &Summary| summary.groups[0].delay_ms.as_ref().expect("delays").mean;
     near("delay in ms", delay(&sim), delay(&linux), 0.3);
 }
 
-/// An application alone on a link without a bucket, and one on a link that does not carry it.
+/// An application alone on a link without a bucket, and one on a link with too low a rate.
 const VIDEO: &str = r#"
 duration = "12s"
 warmup   = "2s"
@@ -117,7 +117,7 @@ fn a_frame_takes_what_the_link_takes_for_what_is_before_its_last_segment() {
     let count = |app: &l4s_measure::AppSummary| (app.written, app.delivered, app.skipped);
     assert_eq!(count(&linux), (1000, 1000, 0));
     assert_eq!(count(&linux), count(&sim));
-    // Eight full segments fit into the window: the last one starts when seven are through,
+    // Eight full segments fit into the window: the last one starts after seven are sent,
     // 7 · 302.8 us.
     let delay = linux.delay_ms.expect("delays");
     for ms in [delay.p1, delay.mean, delay.p99] {
@@ -167,8 +167,8 @@ fn the_link_the_path_and_the_discipline_change_in_mid_run() {
     let Some([sim, linux]) = both(CHANGES) else { return };
     // 2 s at 40 Mb/s and 6 s at 10 Mb/s, both nearly full.
     near("rate in Mb/s", sim.groups[0].rate_bps / 1e6, linux.groups[0].rate_bps / 1e6, 0.05);
-    // Simulated, it is the mean over all ACKs, of which most came while the link was fast; a real
-    // socket is looked at ten times a second. 4 s with 10 ms and 4 s with 40 ms, and the queue.
+    // Simulated, it is the mean over all ACKs. Most of them arrived while the link was fast. A real
+    // socket is sampled ten times a second: 4 s with 10 ms and 4 s with 40 ms, plus the queueing delay.
     let rtt = linux.groups[0].rtt_ms.unwrap();
     assert!((25.0..50.0).contains(&rtt), "{rtt} ms");
     let names = |summary: &Summary| {
@@ -176,13 +176,13 @@ fn the_link_the_path_and_the_discipline_change_in_mid_run() {
     };
     assert_eq!(names(&sim), names(&linux));
     let count = |name| linux.engine.qdisc.get(name).copied().unwrap_or(0);
-    // The kernel drops what waits; every one of them is in the queues' counters, too.
+    // The kernel drops queued packets; the queues' counters include each of them.
     assert!(count("dropped_replaced") > 0, "{:?}", linux.engine.qdisc);
     let drops = linux.queues.iter().map(|queue| &queue.drops);
     let seen: u64 = drops.map(|d| d.overload + d.aqm + d.limit + d.memory).sum();
     println!("{:?}, {seen} seen", linux.engine.qdisc);
     assert!(count("dropped") - seen <= 2, "{seen} of {} drops", count("dropped"));
-    // Both disciplines forwarded.
+    // Both disciplines forwarded packets.
     assert!(linux.queues.iter().filter(|queue| queue.packets > 0).count() >= 2, "{linux:?}");
 }
 

@@ -1,4 +1,4 @@
-//! `l4s live` as a process: its address, its end, and what it refuses.
+//! `l4s live` as a process: its address, its end, and its refusals.
 #![cfg(unix)]
 
 #[cfg(target_os = "linux")]
@@ -9,14 +9,14 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// What is waited for comes within this, or never.
+/// The longest time that a test waits for an event.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A server that does not outlive its test.
 struct Live {
     process: Child,
     address: SocketAddr,
-    /// What it asks for, if it does.
+    /// The token that it requires, if any.
     token: String,
 }
 
@@ -25,7 +25,7 @@ impl Live {
         Live::try_start(&["--listen", listen]).unwrap_or_else(|said| panic!("{said}"))
     }
 
-    /// Or what it says instead.
+    /// The server, or its error message.
     fn try_start(args: &[&str]) -> Result<Live, String> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_l4s"));
         command.arg("live").args(args);
@@ -39,13 +39,13 @@ impl Live {
         let mut stdout = BufReader::new(process.stdout.take().expect("stdout"));
         stdout.read_line(&mut url).expect("its address");
         let mut stderr = process.stderr.take().expect("stderr");
-        // A shell says first that it is the page.
+        // The line of a shell starts with words that introduce the page.
         let url = url.trim().rsplit(' ').next().unwrap_or_default().trim_start_matches("http://");
         let (address, token) =
             url.split_once("/?token=").unwrap_or((url.trim_end_matches('/'), ""));
         match address.parse() {
             Ok(address) => {
-                // Nobody is to wait for a reader.
+                // The process must not block on its output.
                 std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
                 std::thread::spawn(move || std::io::copy(&mut stdout, &mut std::io::sink()));
                 Ok(Live { process, address, token: token.to_owned() })
@@ -101,7 +101,7 @@ impl Drop for Live {
     }
 }
 
-/// What a command says that does not begin to serve.
+/// The exit code and the message of a command that does not start to serve.
 fn refused(args: &[&str]) -> (Option<i32>, String) {
     let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_l4s"))
         .arg("live")
@@ -126,7 +126,7 @@ fn a_signal_ends_it_and_it_is_well() {
 #[test]
 fn killed_it_starts_again_at_the_same_port() {
     let mut live = Live::start("127.0.0.1:0");
-    // A connection that is open, too.
+    // A connection is still open, too.
     let _open = TcpStream::connect(live.address).unwrap();
     assert!(live.ask("POST /api/sessions\n{}").starts_with("HTTP/1.1 201"));
     live.signal("-KILL");
@@ -142,7 +142,7 @@ fn a_port_in_use_is_said_with_one_that_is_free() {
     let (code, said) = refused(&["video", "--listen", &address.to_string()]);
     assert_eq!(code, Some(3), "{said}");
     assert!(said.contains(&format!("port {} of 127.0.0.1 is in use", address.port())), "{said}");
-    // Above the last port there is none.
+    // There is no port above the last one.
     let free = "the next that is free: l4s live video --listen 127.0.0.1:";
     assert!(said.contains(free) || address.port() > 65_000, "{said}");
 }
@@ -202,7 +202,7 @@ fn of_hops(hops: usize) -> String {
     "link.rate = \"10mbit\"\n".to_owned() + group + &(0..hops).map(hop).collect::<String>()
 }
 
-/// A server in an address space of this size.
+/// A server whose address space has this limit.
 #[cfg(target_os = "linux")]
 fn within(kib: u64) -> Live {
     let mut command = Command::new("sh");
@@ -220,7 +220,7 @@ fn a_session_that_gets_no_memory_is_refused_and_the_others_go_on() {
     let refused = |answer: &str, why: &str| {
         assert!(answer.starts_with("HTTP/1.1 503") && answer.contains(why), "{answer}");
     };
-    // Half of what is left of the limit is for sessions.
+    // Half of the remaining limit is for sessions.
     let live = within(500_000);
     let first = new(&live, &of_hops(1));
     assert!(first.starts_with("HTTP/1.1 201"), "{first}");
@@ -228,7 +228,7 @@ fn a_session_that_gets_no_memory_is_refused_and_the_others_go_on() {
 
     drop(live);
 
-    // A limit that came after the start. A change of the settings is counted too.
+    // A limit that is set after the start. A change of the settings counts too.
     let live = Live::start("127.0.0.1:0");
     let first = new(&live, &of_hops(1));
     assert!(first.starts_with("HTTP/1.1 201"), "{first}");
@@ -255,14 +255,14 @@ fn a_session_that_gets_no_memory_is_refused_and_the_others_go_on() {
     assert_eq!(answer["field"], "sessions", "{answer}");
     viewer.until("it goes on", |message| message["type"] == "state");
 
-    // With no memory left the session ends, and the server does not.
+    // Without memory the session ends, but the server does not.
     as_limit(25_000_000);
     viewer.until("it ends", |message| message["type"] == "over");
     let greeting = live.ask("GET /api/greeting\n");
     assert!(greeting.starts_with("HTTP/1.1 200"), "{greeting}");
 }
 
-/// A terminal: the end that a program sees, and the end of the user.
+/// A terminal: the program's end, and the user's end.
 #[cfg(target_os = "linux")]
 fn terminal() -> (std::fs::File, std::fs::File) {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -294,7 +294,7 @@ fn the_terminal_does_not_show_the_token_and_is_restored() {
             assert!(start.elapsed() < DEADLINE, "echo is turned off");
             std::thread::sleep(Duration::from_millis(5));
         }
-        // The prompt comes after that; what is typed before it is discarded.
+        // The prompt follows; input before it is discarded.
         let mut prompt = [0; 7];
         process.stderr.as_mut().unwrap().read_exact(&mut prompt).unwrap();
         assert_eq!(&prompt, b"token: ");
@@ -317,7 +317,7 @@ fn the_terminal_does_not_show_the_token_and_is_restored() {
         for code in codes {
             assert_eq!(after.special_codes[code], before.special_codes[code]);
         }
-        // What the terminal showed of what was typed.
+        // The output of the terminal, which must not show the input.
         rustix::io::ioctl_fionbio(&user, true).unwrap();
         let mut shown = Vec::new();
         let _ = user.read_to_end(&mut shown);
@@ -325,7 +325,7 @@ fn the_terminal_does_not_show_the_token_and_is_restored() {
     }
 }
 
-/// An opener that writes down what it was asked to open.
+/// An opener that records the address that it should open.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_browser_is_shown_the_page_without_its_token_on_a_command_line() {
@@ -377,7 +377,7 @@ fn real_sockets_are_watched_and_turned_and_nothing_is_left_of_them() {
         Ok(live) => live,
         Err(said) => return println!("skipped: {said}"),
     };
-    // Who has real sockets is root: other users of this machine are not to turn them.
+    // A user of real sockets is root, so other users of this machine must not control them.
     assert_eq!(live.token.len(), 32);
     let token = std::mem::replace(&mut live.token, "1".repeat(32));
     assert!(live.ask("POST /api/sessions\n{}").starts_with("HTTP/1.1 401"));
@@ -399,7 +399,7 @@ fn real_sockets_are_watched_and_turned_and_nothing_is_left_of_them() {
         flows.iter().filter(|flow| flow["group"] == 1).count()
     };
     watcher.until("three flows", |m| flows_of_b(m) == 3);
-    // Another congestion control: the run goes on with another flow.
+    // Another congestion control: the run continues with a new flow.
     let number_of_a = |state: &serde_json::Value| {
         let flows = state["lanes"][0]["flows"].as_array().map(Vec::as_slice).unwrap_or_default();
         flows.iter().find(|flow| flow["group"] == 0).map(|flow| flow["flow"].clone())
@@ -411,7 +411,7 @@ fn real_sockets_are_watched_and_turned_and_nothing_is_left_of_them() {
             && number_of_a(m).is_some_and(|flow| Some(flow) != number_of_a(&first))
             && rate(m, 0) > 1e6
     });
-    // Prague by BPF has a program at the device, too, and a map that shows its state.
+    // Prague by BPF also has a program at the device, and a map that shows its state.
     watcher.send(&json!({"do": "set", "set": {"group.A.cc": "prague"}, "id": 4}));
     let answer = watcher.until("an answer", |m| m["id"] == 4);
     if answer["type"] == "done" {
@@ -433,8 +433,8 @@ fn real_sockets_are_watched_and_turned_and_nothing_is_left_of_them() {
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// `l4s shell --live`: the page shows the run that has the shell, and changes its link and its other flows,
-/// also their congestion control. A change that would end the shell is refused.
+/// `l4s shell --live`: the page shows the run with the shell. It can change its link and its other flows,
+/// including their congestion control. A change that would end the shell is refused.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_page_shows_a_shell_and_turns_its_link() {
@@ -450,7 +450,7 @@ fn a_page_shows_a_shell_and_turns_its_link() {
                   while not os.path.exists(\"done\"): c.recv(65536)\n";
     std::fs::write(folder.path().join("server.py"), server).unwrap();
     std::fs::write(folder.path().join("client.py"), client).unwrap();
-    // What it says to people is to be read here.
+    // The test reads its messages for people.
     let mut command = Command::new("/bin/sh");
     command.args(["-c", "exec \"$0\" \"$@\" 3>&1 1>&2 2>&3", env!("CARGO_BIN_EXE_l4s")]);
     command.args(["shell", "--live=127.0.0.1:0", "--out", "out"]);
@@ -472,7 +472,7 @@ fn a_page_shows_a_shell_and_turns_its_link() {
     watcher.send(&json!({"do": "set", "set": {"link.rate": "8mbit"}, "id": 1}));
     watcher.until("an answer", |m| m["type"] == "done" && m["id"] == 1);
     watcher.until("the rate of the link", |m| rate(m) > 1e6 && rate(m) < 8.5e6);
-    // Two flows beside the program, of which one is given up again.
+    // Two flows beside the program; one of them is closed again.
     let open = |state: &serde_json::Value| state["lanes"][0]["flows"].as_array().map(Vec::len);
     for (flows, id) in [(2, 3), (1, 4)] {
         watcher

@@ -1,4 +1,4 @@
-//! The pages of docs that scripts make are what the scripts would make now.
+//! The pages of docs that scripts make are current.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! `l4s paper` as a user meets it.
+//! `l4s paper` from the user's view.
 
 use std::fs;
 use std::path::Path;
@@ -88,23 +88,23 @@ fn what_was_made_once_is_not_made_again_unless_it_would_be_different() {
     assert!(text(&again.stderr).contains("every run was done before"));
     assert_eq!(made(&out), before);
 
-    // What is said of another figure is not said of this one.
+    // The results of another figure are not used for this one.
     let kept = out.join("figure.json");
     let theirs = fs::read_to_string(&kept).unwrap().replace("fallback-8", "fallback-9");
     fs::write(&kept, theirs.replace("it is Classic", "it is not")).unwrap();
-    // As its own that was interrupted would have it.
+    // The list of an interrupted run of its own.
     let list = fs::read_to_string(out.join("l4s.json")).unwrap();
     let sum = list.lines().find(|line| line.contains("figure.json")).unwrap();
     fs::write(out.join("l4s.json"), list.replace(sum, "    \"figure.json\": null,")).unwrap();
     assert_eq!(text(&l4s(folder.path(), &QUICK).stdout), text(&first.stdout));
 
-    // Results of other code make room, and are gone once the new ones are complete.
+    // Results of other code are replaced, and are removed when the new ones are complete.
     let manifest = out.join("l4s.json");
     let ours = fs::read_to_string(&manifest).unwrap();
     let code = ours.lines().find(|line| line.contains("\"code\"")).unwrap();
     let theirs = ours.replace(code, "  \"code\": \"another\",");
     fs::write(&manifest, &theirs).unwrap();
-    // But not with anything in it that is not l4s's.
+    // But not if the folder has files of others.
     for name in ["chapter.tex", "figures/mine.svg"] {
         fs::write(out.join(name), "a year of work").unwrap();
         let refused = l4s(folder.path(), &QUICK);
@@ -134,8 +134,8 @@ fn a_folder_of_the_users_is_not_touched() {
     assert_eq!(fs::read_dir(&theirs).unwrap().count(), 1);
 }
 
-/// Whether what a paper says of a figure is found as it is recorded, in runs that are short enough
-/// for a test.
+/// Checks that short runs confirm a paper's statements on a figure in the way that is recorded. The runs are
+/// short enough for a test.
 fn as_recorded(figure: &str, set: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let set = set.iter().flat_map(|set| ["--set", set]);
@@ -149,8 +149,8 @@ fn as_recorded(figure: &str, set: &[&str]) {
     }
 }
 
-// Fallback §7.5 is left to `scripts/statements.sh`: what it says is of hundreds of situations. So are
-// low loads, of which less is said than of high ones, and the core, of thirty million packets.
+// `scripts/statements.sh` checks Fallback §7.5, whose statements are on hundreds of situations. It also checks
+// low loads, which have fewer statements than high ones, and the core, with thirty million packets.
 
 #[test]
 fn dctth_is_found_as_recorded() {
@@ -160,9 +160,9 @@ fn dctth_is_found_as_recorded() {
     as_recorded("dctth-7", &[]);
     as_recorded("dctth-8", &["group.*.rtt=10ms"]);
     as_recorded("dctth-9", &["group.*.rtt=50ms"]);
-    // UDP above the rate takes the L4S queue to its target by and by.
+    // UDP above the rate slowly raises the L4S queue to its target.
     as_recorded("dctth-10", &["case=dualpi2 dctcp:cubic", "duration=60s", "warmup=30s"]);
-    // CoDel takes a minute to get to 80 % of drop.
+    // CoDel takes a minute to reach a drop probability of 80 %.
     let long = ["duration=120s", "warmup=80s"];
     as_recorded(
         "dctth-10",

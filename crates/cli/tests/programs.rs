@@ -1,8 +1,8 @@
 //! Programs of the user behind the bottleneck: `[[program]]` and `l4s shell`, with real processes in
 //! real namespaces.
 //!
-//! Where the machine does not allow it, a test says `skipped: ` and why. They use nothing but a POSIX
-//! shell and the programs of every Linux; whatever they wait for is a condition, and no test is of
+//! If the machine does not allow it, a test prints `skipped: ` and the reason. The tests need only a POSIX
+//! shell and the programs of every Linux. They wait for conditions, and no test depends on
 //! speed.
 #![cfg(target_os = "linux")]
 
@@ -18,7 +18,7 @@ use l4s_measure::Results;
 use real::{done, folder, stderr};
 use tempfile::TempDir;
 
-/// One group that has nothing but programs, and what these are.
+/// A scenario with one group that has only these programs.
 fn scenario(duration: &str, programs: &str) -> TempDir {
     folder(&format!(
         "duration = \"{duration}\"\nwarmup = \"0s\"\nlink.rate = \"20mbit\"\naqm = \"fifo\"\n\
@@ -32,13 +32,13 @@ fn run(folder: &TempDir, more: &[&str]) -> Output {
     command.args(more).output().expect("l4s starts")
 }
 
-/// `l4s shell`, and more.
+/// `l4s shell`, with more arguments.
 fn shell(more: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_l4s"));
     command.arg("shell").args(more).stdin(Stdio::null()).output().expect("l4s starts")
 }
 
-/// Whether this machine cannot do it, which is said.
+/// Whether this machine cannot run it, with a message.
 fn is_impossible(output: &Output) -> bool {
     let impossible = output.status.code() == Some(3);
     if impossible {
@@ -47,19 +47,19 @@ fn is_impossible(output: &Output) -> bool {
     impossible
 }
 
-/// A word that no other process has in its command line.
+/// A word that is in no other process's command line.
 fn mark(what: &str) -> String {
     format!("31{}{}", std::process::id(), what.bytes().map(u32::from).sum::<u32>())
 }
 
-/// How many processes sleep for this time.
+/// The number of processes that sleep for this time.
 fn sleepers(mark: &str) -> usize {
     let processes = fs::read_dir("/proc").expect("/proc").flatten();
     let line = |path: &Path| fs::read(path.join("cmdline")).unwrap_or_default();
     processes.filter(|entry| line(&entry.path()) == format!("sleep\0{mark}\0").into_bytes()).count()
 }
 
-/// Waits for a condition, for longer than a busy machine takes.
+/// Waits for a condition, longer than a busy machine needs.
 fn within(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !holds() {
@@ -68,7 +68,7 @@ fn within(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// The output of a program, by its file.
+/// A file that a program wrote, by its name.
 fn output(folder: &TempDir, file: &str) -> String {
     let path = folder.path().join("out/programs").join(file);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -95,7 +95,7 @@ fn a_program_has_its_hosts_address_names_and_folder() {
     assert_eq!(fs::read_to_string("/etc/hosts").unwrap().matches("server.A").count(), 0);
 }
 
-/// Bytes of a server reach its client through the bottleneck, and are counted there.
+/// Bytes of a server pass the bottleneck to its client, and are counted there.
 #[test]
 fn what_programs_send_is_measured() {
     if Command::new("python3").arg("--version").output().is_err() {
@@ -117,14 +117,14 @@ fn what_programs_send_is_measured() {
     let group = &summaries[0].groups[0];
     assert!(group.rate_bps > 1.6e6 && group.packets >= 2_000_000 / 1448, "{group:?}");
     assert_eq!(group.goodput_bps, None);
-    // Its one flow is recognized.
+    // The table of flows has its one flow.
     let results = Results::open(&folder.path().join("out")).unwrap();
     let (_, flows) = results.flows().unwrap().next().unwrap().unwrap();
     let [flow] = &flows[..] else { panic!("{flows:?}") };
     assert_eq!((flow.group.as_str(), flow.protocol.as_deref()), ("A", Some("TCP")));
     assert_eq!(flow.server.as_deref(), Some("10.0.0.1:8000"));
     assert!(flow.client.as_ref().is_some_and(|client| client.starts_with("10.0.1.1:")));
-    // Every packet of the server is Not-ECT or ECT(0), as the machine has it, and its queueing
+    // Every packet of the server is Not-ECT or ECT(0), by the settings of the machine, and its queueing
     // delay is the group's.
     let packets = flow.not_ect.unwrap() + flow.ect0.unwrap() + flow.ect1.unwrap();
     assert!(packets >= group.packets && flow.bytes > 2_000_000, "{flow:?}");
@@ -179,7 +179,7 @@ fn a_client_that_does_not_end_is_an_error_unless_the_run_ends_it() {
     assert_eq!(sleepers(&hangs), 0);
 }
 
-/// One goes into the background, one has a session of its own, one ignores signals.
+/// One runs in the background, one has its own session, one ignores signals.
 #[test]
 fn nothing_that_a_program_starts_outlives_the_run() {
     let left = mark("left");
@@ -236,7 +236,7 @@ fn a_shell_has_the_exit_code_of_its_command_and_no_way_out() {
     }
     assert_eq!(ran.status.code(), Some(7), "{}", stderr(&ran));
     assert_eq!(ran.stdout, b"10.0.0.1 10.0.1.1\n");
-    // Every route is to the other host.
+    // Every route leads to the other host.
     let ran = shell(&["--", "sh", "-c", "cut -f 1,2 /proc/net/route | tail -n +2"]);
     assert_eq!(ran.stdout, b"l4s0\t0000000A\n", "{}", stderr(&ran));
     let ran = shell(&[
@@ -252,7 +252,7 @@ fn a_shell_has_the_exit_code_of_its_command_and_no_way_out() {
     assert_eq!((ran.status.code(), ran.stdout), (Some(0), b"shell\n".to_vec()));
 }
 
-/// Ctrl-C is for the command; when that ends, there are results.
+/// Ctrl-C goes to the command; when it ends, there are results.
 #[test]
 fn an_interrupt_is_for_the_command() {
     let folder = scenario("60s", "");
@@ -288,8 +288,8 @@ fn a_shell_judges_what_its_command_sent() {
     assert_eq!(judged("groups.shel.packets > 0").status.code(), Some(2));
 }
 
-/// A sender of 200 packets that nobody marks: its codepoint is known, its response to CE is not.
-/// What the client sends is seen, too. The exit code is that of the command.
+/// A sender of 200 packets without marks: its codepoint is known, its response to CE is not. The client's
+/// packets are counted, too. The exit code is that of the command.
 #[test]
 fn a_check_says_which_codepoint_a_sender_has_and_keeps_the_exit_code() {
     if Command::new("python3").arg("--version").output().is_err() {
@@ -342,7 +342,7 @@ fn a_shell_may_be_in_a_shell_and_beside_another() {
     }
 }
 
-/// The output of programs is a result, and makes room with the others.
+/// The output of programs is a result, and is replaced with the others.
 #[test]
 fn results_of_programs_are_replaced() {
     let programs = "[[program]]\nname = \"x\"\ngroup = \"A\"\nclient = 'echo $SEED > $OUT/$SEED'\n";
@@ -352,7 +352,7 @@ fn results_of_programs_are_replaced() {
     let Some(_) = done(&run(&folder, &["--seed", "2", "--replace"])) else { return };
     assert_eq!(output(&folder, "x/2"), "2\n");
     assert!(!folder.path().join("out/programs/x/1").exists());
-    // What is not of a run stays.
+    // Files that do not belong to a run are kept.
     fs::write(folder.path().join("out/thesis.tex"), "years").unwrap();
     let ran = run(&folder, &["--seed", "3", "--replace"]);
     assert_eq!(ran.status.code(), Some(2));
@@ -370,7 +370,7 @@ fn bad_input_is_refused_before_anything_starts() {
     let ran = shell(&["one-against-one", "--", "true"]);
     assert_eq!(ran.status.code(), Some(2));
     assert!(stderr(&ran).contains("runs, expected one"), "{}", stderr(&ran));
-    // The simulator says what to use.
+    // The simulator refuses, and names the substrates to use.
     let folder = scenario("1s", "[[program]]\nname = \"x\"\ngroup = \"A\"\nclient = \"true\"\n");
     let ran = real::l4s_on("sim", folder.path(), &[]).output().unwrap();
     assert_eq!(ran.status.code(), Some(2));

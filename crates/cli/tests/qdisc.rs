@@ -1,9 +1,9 @@
-//! A queue discipline of this machine's kernel from the command line: what it measures, what is
-//! refused, and what is left when anything dies.
+//! A queue discipline of this machine's kernel from the command line: measurements, refusals, and the
+//! clean-up after any process dies.
 //!
-//! Where the machine does not allow it or its kernel has no htb, a test says `skipped: ` and why. Of
-//! disciplines only fifo is asked for, which no kernel with htb lacks. Bounds are wide: a machine that
-//! is busy is late, and nothing here is about how late.
+//! If the machine does not allow it or its kernel has no htb, a test prints `skipped: ` and the reason. The
+//! only discipline is fifo, which every kernel with htb has. Bounds are wide: a busy machine is late, and no
+//! test is about lateness.
 #![cfg(target_os = "linux")]
 
 #[path = "kernel/machine.rs"]
@@ -22,18 +22,18 @@ use l4s_measure::{Results, Summary};
 use machine::{ended_within, within};
 use real::{done, folder, stderr};
 
-/// Real time needs the machine for itself: one run at a time.
+/// Real time requires an idle machine, so one run at a time.
 fn alone() -> MutexGuard<'static, ()> {
     static MACHINE: Mutex<()> = Mutex::new(());
     MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// `l4s run s.toml --on qdisc`, and more.
+/// `l4s run s.toml --on qdisc`, with more arguments.
 fn l4s(folder: &Path, more: &[&str]) -> Command {
     real::l4s_on("qdisc", folder, more)
 }
 
-/// The summaries of a run that succeeds; `None` where this machine cannot run it.
+/// The summaries of a successful run; `None` if this machine cannot run it.
 fn run(folder: &Path, more: &[&str]) -> Option<Vec<Summary>> {
     done(&l4s(folder, more).arg("--json").output().expect("l4s starts"))
 }
@@ -64,7 +64,7 @@ fn a_flow_fills_the_kernels_fifo_with_either_version_of_ip() {
         // 50 packets of 1514 B at 20 Mb/s are 30 ms.
         let delay = summary.queues[0].delay_ms.expect("delays");
         assert!(delay.mean > 5.0 && delay.p99 < 60.0, "{ip}: {delay:?}");
-        // A packet takes 0.6 ms, an ACK is at once; a smoothed RTT is some RTTs behind the queue.
+        // A packet takes 0.6 ms, an ACK takes no time. A smoothed RTT follows the queue with a delay of some RTTs.
         let rtt = summary.groups[0].rtt_ms.expect("sockets tell their RTT");
         let expected = 10.0 + delay.mean + 0.6;
         println!("{ip}: RTT {rtt:.2} ms, of which 10 ms base and {:.2} ms queue", delay.mean);
@@ -76,8 +76,8 @@ fn a_flow_fills_the_kernels_fifo_with_either_version_of_ip() {
     }
 }
 
-/// What came has left or was dropped, and the kernel counted the same. Of each, the run says that it
-/// is unfit where it was not so; lateness is no matter here.
+/// Each packet that arrived has left or was dropped, and the kernel counted the same. Otherwise the run
+/// reports that it is unfit. Lateness has no effect here.
 #[test]
 fn every_packet_is_accounted_for() {
     let _alone = alone();
@@ -109,8 +109,8 @@ fn every_packet_is_accounted_for() {
     assert_eq!(results.runs()[0].summary.on, "qdisc");
 }
 
-/// What clients send is in the trace, too. A machine that had no time for the run may send twice what
-/// was not lost.
+/// The trace includes the packets of clients. A machine without time for the run may retransmit packets that
+/// were not lost.
 #[test]
 fn the_trace_of_a_run_without_losses_is_clean() {
     let _alone = alone();
@@ -173,7 +173,7 @@ fn what_cannot_be_is_refused_before_anything_is_written() {
     }
 }
 
-/// A kernel has a discipline, or is told by name to lack it.
+/// A kernel has a discipline, or the error names it.
 #[test]
 fn a_discipline_that_the_kernel_has_not_is_named() {
     let _alone = alone();
@@ -198,7 +198,7 @@ fn a_discipline_that_the_kernel_has_not_is_named() {
     }
 }
 
-/// What a command has started: the router, and its agents.
+/// The processes that a command has started: the router, and its agents.
 fn family(command: u32) -> Vec<u32> {
     let routers = machine::agents_of(command);
     let agents = routers.iter().flat_map(|router| machine::agents_of(*router));
@@ -213,13 +213,13 @@ fn start(folder: &Path) -> Child {
         .expect("l4s starts")
 }
 
-/// To a process that may have ended.
+/// Sends a signal to a process that may have ended.
 fn signal(name: &str, pid: u32) {
     let mut kill = Command::new("kill");
     let _ = kill.args([name, &pid.to_string()]).stderr(Stdio::null()).status().expect("kill");
 }
 
-/// `L4S_KILL_ROUNDS` times, 6 without it: `kill`, and `kill -9` of the command and of the router.
+/// Runs `L4S_KILL_ROUNDS` times, 6 by default: `kill`, and `kill -9` of the command and of the router.
 #[test]
 fn nothing_is_left_of_what_is_killed() {
     let _alone = alone();
@@ -233,16 +233,16 @@ fn nothing_is_left_of_what_is_killed() {
     for round in 0..rounds {
         let namespaces = machine::namespaces();
         let mut command = start(folder.path());
-        // While it starts, tries the machine, builds, runs.
+        // While it starts, tests the machine, builds, or runs.
         std::thread::sleep(Duration::from_millis(5 + round * 97 % 900));
         let family = family(command.id());
         let theirs: Vec<_> = family.iter().filter_map(|pid| machine::namespace(*pid)).collect();
         let theirs: Vec<_> = theirs.iter().filter(|it| !namespaces.contains(*it)).collect();
         let told = format!("round {round}: {family:?}");
         match round % 3 {
-            // As Ctrl-C, which is ignored where tests are started in the background.
+            // Like Ctrl-C, which is ignored if tests are started in the background.
             0 => signal("-TERM", command.id()),
-            // A router that only tried the machine is not missed: then that of the run.
+            // The router that only tests the machine may die unnoticed; then the run's router is killed.
             1 => drop(within(Duration::from_secs(60), || {
                 machine::agents_of(command.id()).iter().for_each(|router| signal("-9", *router));
                 command.try_wait().expect("a process").is_some()

@@ -1,7 +1,7 @@
-//! iperf3, nginx with curl, and ping behind the bottleneck, as their scenarios in programs/ have them.
+//! iperf3, nginx with curl, and ping behind the bottleneck, with their scenarios in programs/.
 //!
-//! `scripts/setup.sh --programs` installs them; where one is missing, its test says so. `make
-//! test-programs` runs all of programs/, for as long as the tables of docs/results/programs.md need.
+//! `scripts/setup.sh --programs` installs them; if one is missing, its test prints that. `make
+//! test-programs` runs all of programs/, with the durations of the tables in docs/results/programs.md.
 #![cfg(target_os = "linux")]
 
 #[allow(dead_code)] // It uses `done` alone.
@@ -15,7 +15,7 @@ use l4s_measure::{FlowRow, Results};
 use real::done;
 use tempfile::TempDir;
 
-/// The flows of the programs in a run of programs/NAME/scenario.toml, and its results; `None` where this
+/// The flows of the programs in a run of programs/NAME/scenario.toml, and its results; `None` if this
 /// machine cannot run it.
 fn flows(name: &str, set: &[&str]) -> Option<(TempDir, Vec<FlowRow>)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -42,7 +42,7 @@ fn have(programs: &[&str]) -> bool {
     missing.is_empty()
 }
 
-/// The one flow that carried most.
+/// The flow with the most bytes.
 fn largest(flows: &[FlowRow]) -> &FlowRow {
     flows.iter().max_by_key(|flow| flow.bytes).expect("flows")
 }
@@ -69,7 +69,7 @@ fn iperf3_sends_what_it_is_asked_to() {
     let [not_ect, ect0, ect1] = codepoints(flow);
     assert!(not_ect > 100 && ect0 + ect1 == 0, "{flow:?}");
     assert!(flow.rtt_mean_ms.unwrap() >= 20.0, "{flow:?}");
-    // 3 s at 10 Mb/s are 2678 datagrams of 1400 B; a busy machine may lack some.
+    // 3 s at 10 Mb/s are 2678 datagrams of 1400 B; a busy machine may send fewer.
     let (_folder, udp) = of("UDP, `--tos 1`").unwrap();
     let flow = largest(&udp);
     let [not_ect, ect0, ect1] = codepoints(flow);
@@ -86,12 +86,12 @@ fn curl_downloads_from_nginx() {
     let Some((folder, flows)) = flows("nginx-curl", &set) else { return };
     let [flow] = &flows[..] else { panic!("{flows:?}") };
     assert_eq!(flow.server.as_deref(), Some("10.0.0.1:8080"));
-    // At least a tenth of the link, whichever congestion control the machine has.
+    // At least a tenth of the link, with any congestion control of the machine.
     assert!(flow.bytes > 1_500_000, "{flow:?}");
     assert_eq!(output(&folder, "nginx-curl/client.err"), "");
 }
 
-/// The queueing delay that ping measures from outside is that of its packets in the data plane.
+/// The queueing delay that ping measures from outside equals that of its packets in the data plane.
 #[test]
 fn ping_sees_the_queue() {
     if !have(&["ping"]) {
@@ -105,6 +105,6 @@ fn ping_sees_the_queue() {
     let times = out.split("mdev = ").nth(1).unwrap_or_else(|| panic!("{out}"));
     let mean: f64 = times.split('/').nth(1).unwrap().parse().unwrap();
     let (seen, queue) = (mean - 20.0, flow.delay_mean_ms.unwrap());
-    // Both hosts wake up in between, which takes a busy machine milliseconds. It takes no time back.
+    // Both hosts wake up in between, which takes milliseconds on a busy machine. It cannot be negative.
     assert!(seen > queue - 0.5 && seen < queue + 10.0, "{seen} ms, the queue {queue} ms");
 }

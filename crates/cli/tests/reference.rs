@@ -1,6 +1,7 @@
-//! The pages of the reference that are made from what the code declares: settings of queue disciplines and
-//! congestion controls, keys of a scenario, and the command line. `UPDATE_DOCS=1 cargo test -p l4s --test reference`
-//! writes them.
+//! The pages of the reference that are made from the declarations in the code: settings of queue disciplines
+//! and congestion controls, keys of a scenario, and the command line.
+//!
+//! `UPDATE_DOCS=1 cargo test -p l4s --test reference` writes them.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -9,7 +10,7 @@ use std::{env, fs};
 
 use l4s_scenario::{Described, controls, disciplines, keys};
 
-/// Holds `page` against docs/reference/`name`, or writes it there.
+/// Compares `page` with docs/reference/`name`, or writes it there.
 #[track_caller]
 fn hold(name: &str, page: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference").join(name);
@@ -20,7 +21,7 @@ fn hold(name: &str, page: &str) {
     assert!(kept == page, "docs/reference/{name} is not current: run `make docs`");
 }
 
-/// What the page was made from, for those who would change it by hand.
+/// The source of the page, for readers who want to change it by hand.
 const MADE: &str = "<!-- Made by `make docs` from the declarations in the code. -->\n\n";
 
 /// The text in a cell of a table.
@@ -34,7 +35,7 @@ fn sentence(text: &str) -> String {
     format!("{}{rest}.", first.to_uppercase())
 }
 
-/// A section for each of these: its profiles, and its settings with their values in each profile.
+/// A section for each of these, with its profiles, and its settings with their values in each profile.
 fn settings(all: &[Described]) -> String {
     let mut page = String::new();
     for Described { kind, about, profiles } in all {
@@ -116,7 +117,7 @@ fn the_page_of_keys_has_every_key() {
     hold("keys.md", &page);
 }
 
-/// What `l4s WORDS… --help` prints.
+/// The output of `l4s WORDS… --help`.
 fn help(words: &[&str]) -> String {
     let output =
         Command::new(env!("CARGO_BIN_EXE_l4s")).args(words).arg("--help").output().unwrap();
@@ -124,7 +125,7 @@ fn help(words: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The commands that a help lists.
+/// The commands in a help text.
 fn commands(help: &str) -> Vec<String> {
     let Some((_, rest)) = help.split_once("Commands:\n") else { return Vec::new() };
     let lines = rest.lines().take_while(|line| line.starts_with("  "));

@@ -30,7 +30,7 @@ fn every_file_has_the_same_version() {
     assert_eq!(released, format!("## [{version}] - {date}"));
 }
 
-/// Keep a Changelog: under each version only these headings.
+/// Keep a Changelog: each version has only these headings.
 #[test]
 fn the_changelog_has_the_headings_of_its_form() {
     for line in read("CHANGELOG.md").lines() {
@@ -41,7 +41,7 @@ fn the_changelog_has_the_headings_of_its_form() {
     }
 }
 
-/// A workflow, .ci/run, README or CONTRIBUTING that names `make TARGET` names one that is there.
+/// Every `make TARGET` in a workflow, .ci/run, README or CONTRIBUTING exists.
 #[test]
 fn every_make_target_that_is_named_exists() {
     let makefile = read("Makefile");
@@ -57,7 +57,7 @@ fn every_make_target_that_is_named_exists() {
     for file in workflows.iter().chain(&[".ci/run", "README.md", "CONTRIBUTING.md"]) {
         let text = read(file);
         for line in text.lines() {
-            // Code, and not the verb.
+            // It is code, not the verb.
             let code = line.contains('`')
                 || line.trim_start().starts_with("make")
                 || line.contains("run: ");

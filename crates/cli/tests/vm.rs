@@ -1,7 +1,7 @@
-//! A command in a virtual machine: what comes out of it, and what is said where there is none.
+//! A command in a virtual machine: its output, and the message if there is no virtual machine.
 //!
-//! Where there is no virtual machine (`make vm`), a test says `skipped: ` and why. What the machine
-//! itself can do is tried by `make test-vm`.
+//! Without a virtual machine (`make vm`), a test prints `skipped: ` and the reason. `make test-vm` tests the
+//! machine itself.
 #![cfg(target_os = "linux")]
 
 use std::process::Command;

@@ -1,20 +1,20 @@
-//! What is left when anything dies, and labs that meet.
+//! The clean-up after any process dies, and labs that run at the same time.
 
 use super::*;
 
-/// Starts a command that nobody reads.
+/// Starts a command whose output nobody reads.
 fn start(folder: &Path, more: &[&str]) -> Child {
     let quiet = Stdio::null();
     l4s(folder, more).stdout(quiet).stderr(Stdio::piped()).spawn().expect("l4s starts")
 }
 
-/// What a command that has ended said.
+/// The stderr of a command that has ended.
 fn said(command: &mut Child) -> String {
     let stderr = command.stderr.take().expect("a pipe");
     std::io::read_to_string(stderr).expect("text")
 }
 
-/// [`TWO`] for long enough to be killed in it; without DCTCP where that cannot be.
+/// [`TWO`] with a duration that is long enough for a kill; without DCTCP if this machine has none.
 fn long() -> Option<String> {
     let text = TWO.replace("2s", "20s");
     let _alone = alone();
@@ -44,7 +44,7 @@ fn nothing_is_left_of_what_is_killed() {
     let folder = folder(&text);
     let mut random = std::process::id();
     let mut next = |below: u32| {
-        // Any sequence will do; this one is of Numerical Recipes.
+        // Any sequence is suitable; this one is from Numerical Recipes.
         random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         (random >> 8) % below
     };
@@ -61,27 +61,27 @@ fn nothing_is_left_of_what_is_killed() {
     println!("{rounds} rounds in {:?}", start.elapsed());
 }
 
-/// That everything goes is ours to see to; how soon, the kernel's and the machine's: under load the
-/// end of a process that holds a network namespace and BPF programs can take seconds.
+/// The clean-up is ours, but the time that it takes is the kernel's and the machine's. Under load the end of
+/// a process that holds a network namespace and BPF programs can take seconds.
 const GONE_WITHIN: Duration = Duration::from_secs(60);
 
-/// The agents of a command, if they are complete; else none.
+/// The four agents of a command, or none if they are not complete.
 fn all_four(command: u32) -> Vec<u32> {
     let (agents, ready) = (machine::agents_of(command), machine::agents());
     let complete = agents.len() == 4 && agents.iter().all(|agent| ready.contains(agent));
     if complete { agents } else { Vec::new() }
 }
 
-/// One lab, killed at `moment` after its start.
+/// Starts one lab, and kills it `moment` later.
 fn kill_one(folder: &Path, victim: Victim, moment: Duration, which: usize) {
-    // One that a killed command was about to start is none yet, and then is one for a moment.
+    // An agent that a killed command was about to start may appear for a moment.
     let no_agents = || machine::agents().is_empty();
     assert!(within(GONE_WITHIN, no_agents), "{:?}", machine::agents());
     let (interfaces, namespaces) = (machine::interfaces(), machine::namespaces());
     let mut command = start(folder, &[]);
     let pid = command.id();
     std::thread::sleep(moment);
-    // Of what it started, the last may not be what it will be yet.
+    // The last process may not have become an agent yet.
     let agents = machine::agents_of(pid);
     let inhabit = |agents: &[u32]| {
         let all = agents.iter().filter_map(|agent| machine::namespace(*agent));
@@ -95,7 +95,7 @@ fn kill_one(folder: &Path, victim: Victim, moment: Duration, which: usize) {
     match victim {
         Victim::Command => machine::kill(&[pid]),
         Victim::OneAgent => {
-            // Those of the lab that tries the machine are not missed: then one of the run's.
+            // The lab that tests the machine may lose an agent unnoticed; then an agent of the run is killed.
             within(GONE_WITHIN, || {
                 let agents = all_four(pid);
                 if let Some(agent) = agents.get(which) {
@@ -125,7 +125,7 @@ fn kill_one(folder: &Path, victim: Victim, moment: Duration, which: usize) {
     println!("  all gone after {:?}", killed.elapsed());
 }
 
-/// The run waited for nobody who was stopped, and says who was: the command with its data plane, a
+/// The run does not wait for a stopped process, and names it: the command with its data plane, a
 /// server, a client, a source.
 #[test]
 fn a_lab_that_stood_still_calls_itself_unfit() {
@@ -141,11 +141,11 @@ fn a_lab_that_stood_still_calls_itself_unfit() {
         let mut command = l4s(folder.path(), &["--json"]);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut command = command.spawn().expect("l4s starts");
-        // Of the lab that tries the machine nobody sends anything.
+        // Agents of the lab that tests the machine send nothing.
         let mut agents = Vec::new();
         within(Duration::from_secs(60), || {
             agents = machine::agents_of(command.id());
-            // An agent that has just begun is in the namespace of its parent, which has sent a lot.
+            // A new agent is still in the namespace of its parent, which has sent a lot.
             let is_inside =
                 |agent| machine::namespace(agent) != machine::namespace(std::process::id());
             let runs =
@@ -161,7 +161,7 @@ fn a_lab_that_stood_still_calls_itself_unfit() {
         let unfit = summaries[0].engine.unfit.as_deref().unwrap_or_default();
         println!("{named}: utilization {}, {unfit}", summaries[0].link.utilization);
         assert!(unfit.contains("it did not run for"), "{named}: {unfit:?}");
-        // Of several that a busy machine held up the first one is named.
+        // Of several that a busy machine delayed, the first one is named.
         assert!(stderr(&output).contains("is unfit: "), "{}", stderr(&output));
     }
 }
@@ -178,7 +178,7 @@ fn two_labs_at_once_do_not_meet() {
     let mut commands = [(); 2].map(start);
     let pids = [commands[0].id(), commands[1].id()];
     let all = || pids.iter().flat_map(|pid| machine::agents_of(*pid));
-    // Until one of them is over: a machine that is busy takes seconds to start so many.
+    // Until one of them ends: a busy machine takes seconds to start all of these processes.
     let mut complete = false;
     within(Duration::from_secs(60), || {
         complete = all().count() == 8 && all().all(|agent| machine::agents().contains(&agent));
@@ -232,7 +232,7 @@ fn an_interrupted_sweep_goes_on_where_it_was() {
     let results = Results::open(&folder.path().join("out")).expect("results");
     assert_eq!(results.runs().len(), 2);
     for run in results.runs() {
-        // Packets, not a rate: half a second after a start that was dropped from shows no rate.
+        // Packets, not a rate: half a second after a start that dropped packets has no rate.
         let packets = run.summary.groups.iter().map(|group| group.packets);
         assert!(packets.min() > Some(0), "{:?}", run.summary);
     }

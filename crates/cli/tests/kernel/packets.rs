@@ -1,11 +1,11 @@
-//! Every packet and what is counted of them: codepoints, checksums, marks, interfaces.
+//! Every packet and its counters: codepoints, checksums, marks, interfaces.
 
 use super::*;
 
-/// The codepoint that each of them sends, in the same order.
+/// The codepoint of each sender, in the same order.
 const SENT: [u8; 7] = [NOT_ECT, ECT0, ECT1, NOT_ECT, ECT1, ECT0, CE];
 
-/// A run with everything that is kept of it.
+/// A run with all of its results.
 struct Kept {
     summary: Summary,
     series: Vec<SeriesRow>,
@@ -13,7 +13,7 @@ struct Kept {
     packets: Option<Vec<Seen>>,
 }
 
-/// The run of [`ALL`] with IPv4 and the one with IPv6: one each for all tests.
+/// The run of [`ALL`] with IPv4 and the one with IPv6, each made once for all tests.
 fn kept() -> impl Iterator<Item = (u8, &'static Kept)> {
     static KEPT: [OnceLock<Option<Kept>>; 2] = [const { OnceLock::new() }; 2];
     let run = |ip: u8| keep(&ALL.replace("{ip}", &ip.to_string()));
@@ -34,7 +34,7 @@ fn keep(scenario: &str) -> Option<Kept> {
     Some(Kept { summary, series, packets: trace::read(&out.join("trace.pcapng")) })
 }
 
-/// Those whose packets could be read.
+/// The runs whose packets could be read.
 fn traced() -> impl Iterator<Item = (u8, &'static [Seen])> {
     kept().filter_map(|(ip, kept)| Some((ip, kept.packets.as_deref()?)))
 }
@@ -61,8 +61,8 @@ fn series_hold_what_the_sockets_tell() {
 fn datagrams_of_each_codepoint_arrive() {
     for (ip, kept) in kept() {
         for name in ["not-ect", "ect1", "ect0", "ce"] {
-            // 400 kb/s in packets of 4000 bits for 1.5 s: 150, some of which the AQM may drop, and
-            // some more where the machine is late to end the run.
+            // 400 kb/s in packets of 4000 bits for 1.5 s: 150. The AQM may drop some. There may be a few more if
+            // the machine ends the run late.
             let packets = group(&kept.summary, name).packets;
             println!("IPv{ip}: {packets} packets of {name}");
             assert!((100..=200).contains(&packets), "IPv{ip} {name}: {packets}");
@@ -89,7 +89,7 @@ fn no_packet_has_a_bad_checksum() {
 fn each_sender_has_its_codepoint() {
     for (ip, packets) in traced() {
         for (pair, codepoint) in SENT.into_iter().enumerate() {
-            // A handshake has codepoints of its own.
+            // A handshake has other codepoints.
             let is_ours = |p: &&Seen| p.pair == pair && p.on != "up";
             let is_data = |p: &&Seen| is_ours(p) && p.tcp_payload().is_none_or(|n| n > 0);
             let data = || packets.iter().filter(is_data);
@@ -114,7 +114,7 @@ fn a_mark_is_noted_where_it_is() {
     }
 }
 
-/// Both directions of real TCP are there: tshark finds every segment that is acknowledged.
+/// The trace has both directions of real TCP: tshark finds every segment that is acknowledged.
 #[test]
 fn connections_are_whole() {
     for (ip, packets) in traced() {
@@ -128,8 +128,8 @@ fn connections_are_whole() {
     }
 }
 
-/// Sets of tracers of this machine's TCP: a packet, and two copies of its end that are packets like any
-/// other. Behind CoDel, whose marks make a set worth while.
+/// Sets of tracers of this machine's TCP: a packet, and two copies of its end that are ordinary packets. The
+/// AQM is CoDel, whose marks cause the sets.
 #[test]
 fn tracers_are_whole_packets_behind_their_front() {
     for ip in [4, 6] {
@@ -166,7 +166,7 @@ fn tracers_are_whole_packets_behind_their_front() {
     }
 }
 
-/// Packets that all look alike, marked as they arrive at a queue of many.
+/// Identical packets, marked when they arrive at a long queue.
 #[test]
 fn a_mark_is_noted_at_the_datagram_that_has_it() {
     let text = "duration = \"1s\"\nlink = { rate = \"10mbit\", buffer = \"200p\" }\n\
@@ -180,8 +180,8 @@ fn a_mark_is_noted_at_the_datagram_that_has_it() {
     assert!(packets.iter().all(|packet| packet.marked == (packet.ecn == CE)));
 }
 
-/// What of a packet's way can be counted twice: by the data plane, and by the interfaces of the
-/// namespaces, where a TUN device counts as sent what was read from it.
+/// The parts of a packet's path that two sides count: the data plane, and the interfaces of the
+/// namespaces. A TUN device counts a packet as sent when it is read from the device.
 #[test]
 fn what_the_plane_counts_is_what_the_interfaces_count() {
     let _alone = alone();
@@ -210,7 +210,7 @@ fn what_the_plane_counts_is_what_the_interfaces_count() {
     let settings = Settings::new(clock, Time::ZERO + scenario.duration, &stop);
     lab.start(clock);
     let pumped = pump(&ports, &mut plane, settings, &mut ledger, &mut ()).expect("a run");
-    // A machine that has no time for the plane has none for what comes either.
+    // If the machine has no time for the data plane, it has none for arriving packets either.
     let unfit = pumped.departures.unfit(l4s_lab::shortest_rtt(scenario));
     println!("unfit: {unfit:?}");
 
@@ -224,7 +224,7 @@ fn what_the_plane_counts_is_what_the_interfaces_count() {
         assert_eq!(interface.sent, sent.received, "{}", agent.who);
         assert_eq!(interface.received, back.forwarded, "{}", agent.who);
         assert_eq!(interface.not_received, back.refused, "{}", agent.who);
-        // What the plane did not take in time would be a loss that no queue discipline made.
+        // A packet that the data plane did not read in time would be a loss without a queue discipline.
         assert!(interface.not_sent == 0 || unfit.is_some(), "{}", agent.who);
         let under_way = sent.received - sent.gone();
         match end {
@@ -251,7 +251,7 @@ impl Interface {
     fn of(agent: u32) -> Interface {
         let text = fs::read_to_string(format!("/proc/{agent}/net/dev")).expect("its interfaces");
         let line = text.lines().find_map(|line| line.trim().strip_prefix("l4s0:"));
-        // Received: bytes packets errs drop fifo frame compressed multicast; then sent, likewise.
+        // Received: bytes packets errs drop fifo frame compressed multicast; then sent, in the same way.
         let numbers: Vec<u64> = line
             .expect("its device")
             .split_whitespace()

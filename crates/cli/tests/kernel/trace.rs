@@ -1,4 +1,4 @@
-//! A packet trace, as tshark reads it.
+//! A packet trace, decoded by tshark.
 #![allow(dead_code, reason = "each test binary with this module uses a part of it")]
 
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -18,18 +18,18 @@ pub struct Seen {
     pub on: String,
     /// The number of its pair of server and client.
     pub pair: usize,
-    /// Since the epoch.
+    /// Nanoseconds since the epoch.
     pub time_ns: u64,
     pub ecn: u8,
-    /// If it is TCP.
+    /// The TCP segment, if it is one.
     pub tcp: Option<Segment>,
-    /// Whether its comment says that it was marked.
+    /// Whether its comment contains `marked`.
     pub marked: bool,
-    /// What tshark says of the checksums of IP, TCP and UDP.
+    /// The verdicts of tshark on the checksums of IP, TCP and UDP.
     pub checksums: [Checksum; 3],
 }
 
-/// What tshark says of a TCP segment. Numbers are relative.
+/// The fields of a TCP segment as tshark decodes them. Numbers are relative.
 #[derive(Clone, Debug)]
 pub struct Segment {
     pub seq: u64,
@@ -37,24 +37,24 @@ pub struct Segment {
     pub payload: u64,
     pub syn: bool,
     pub fin: bool,
-    /// The counter ACE, where tshark saw AccECN negotiated.
+    /// The counter ACE, if tshark saw that AccECN was negotiated.
     pub ace: Option<u64>,
     /// Counters of the AccECN option: ECT(1), CE.
     pub accecn: Option<[u64; 2]>,
-    /// The segment that it acknowledges: its place in the trace, and the time since then.
+    /// The segment that it acknowledges: its index in the trace, and the time since then.
     pub acked: Option<(usize, u64)>,
-    /// Whether the analysis has anything to say of it.
+    /// Whether the analysis has a note on it.
     pub is_flagged: bool,
-    /// Whether it is behind a segment that is not in the trace, or acknowledges one.
+    /// Whether it follows a segment that is not in the trace, or acknowledges one.
     pub shows_gap: bool,
 }
 
-/// A checksum, in tshark's opinion.
+/// The verdict of tshark on a checksum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Checksum {
     Good,
     Bad,
-    /// There is none.
+    /// The packet has none.
     Absent,
 }
 
@@ -109,7 +109,7 @@ pub fn read(path: &Path) -> Option<Vec<Seen>> {
 }
 
 impl Seen {
-    /// Bytes of TCP payload, if it is TCP.
+    /// The bytes of TCP payload, if it is TCP.
     pub fn tcp_payload(&self) -> Option<u64> {
         self.tcp.as_ref().map(|tcp| tcp.payload)
     }
@@ -121,8 +121,8 @@ impl Seen {
             panic!("{line}");
         };
         let [sum, expected, time, tcp @ ..] = rest else { panic!("{line}") };
-        // Both are 0 to a sum of ones' complements (RFC 1071); Linux sends the one (`CSUM_MANGLED_0`),
-        // one packet in 65,536, and tshark expects the other.
+        // Both are 0 in a ones' complement sum (RFC 1071). Linux sends the first (`CSUM_MANGLED_0`) in one packet
+        // of 65,536, and tshark expects the other.
         let tcp_sum = if [*sum, *expected] == ["0xffff", "0x0000"] { "Good" } else { *tcp_sum };
         // 10.P.H.1 or fd00::P:H:1.
         let pair = match ip4.parse::<Ipv4Addr>() {
@@ -156,7 +156,7 @@ impl Segment {
             fin: is_set(fin),
             ace: number(ace),
             accecn: number(ect1).map(|ect1| [ect1, number(ce).unwrap_or(0)]),
-            // A time of zero, of the same instant in virtual time, is not shown.
+            // A time of zero, at the same instant in virtual time, is not shown.
             acked: number(acked)
                 .filter(|_| !ack_rtt.is_empty())
                 .map(|frame| (frame as usize - 1, nanoseconds(ack_rtt))),
@@ -166,7 +166,7 @@ impl Segment {
     }
 }
 
-/// A flag, in the words of any version of tshark.
+/// A flag, as any version of tshark prints it.
 fn is_set(flag: &str) -> bool {
     matches!(flag, "1" | "True")
 }
@@ -183,8 +183,8 @@ pub fn segments(seen: &[Seen]) -> impl Iterator<Item = (&Seen, &Segment)> {
     seen.iter().filter_map(|packet| Some((packet, packet.tcp.as_ref()?)))
 }
 
-/// The trace of a run without losses is of whole connections with this base RTT, in order of time, of
-/// which tshark's analysis has nothing to say.
+/// The trace of a run without losses. It has whole connections with this base RTT, in order of time, and
+/// tshark's analysis has no notes.
 pub fn assert_clean(seen: &[Seen], connections: usize, rtt_ns: u64) {
     assert!(seen.is_sorted_by_key(|packet| packet.time_ns));
     for (packet, tcp) in segments(seen) {
@@ -199,7 +199,7 @@ pub fn assert_clean(seen: &[Seen], connections: usize, rtt_ns: u64) {
         // A client sends its request and no more data.
         assert!(of(data) >= connections && (on == "down" || of(data) == connections), "{on}");
     }
-    // Each acknowledgement from a client is of a segment that was sent a round trip before at least.
+    // Each acknowledgement from a client is for a segment that was sent at least a round trip earlier.
     let is_answer = |(packet, tcp): &(&Seen, &Segment)| packet.on == "up" && !tcp.syn && !tcp.fin;
     let mut round_trips = 0;
     for (packet, tcp) in segments(seen).filter(is_answer) {

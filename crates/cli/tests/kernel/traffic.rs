@@ -31,13 +31,13 @@ fn downloads_complete_and_are_counted_apart() {
     assert_eq!(b.downloads, Some(completed), "all of them, a second after the last began");
     assert!(summary.completion.iter().all(|bin| bin.group == "B" && bin.time_ms.p1 >= 20.0));
     assert!(a.cwnd_pkts.is_some() && b.cwnd_pkts.is_none(), "downloads are not sampled");
-    // What the long flow leaves of the link is what the downloads took: 200 times 10 kB.
+    // The downloads took 200 times 10 kB of the link, and the long flow the rest.
     assert!(b.rate_bps > 1e6 && a.rate_bps > 20e6, "{a:?} {b:?}");
 }
 
 #[test]
 fn an_application_has_its_rate_on_an_idle_link() {
-    // Frames of 10,000 B, which are seven segments with 52 B of headers each.
+    // Frames of 10,000 B: seven segments with 52 B of headers each.
     let video = "duration = \"3s\"\nwarmup = \"0s\"\n\
                  link = { rate = \"40mbit\", burst = \"0b\" }\naqm = { kind = \"fifo\" }\n\
                  [[group]]\nname = \"A\"\ncc = \"cubic\"\nflows = 0\nrtt = \"10ms\"\n\
@@ -47,22 +47,22 @@ fn an_application_has_its_rate_on_an_idle_link() {
     let app = a.app.as_ref().expect("an application");
     println!("{app:?}");
     assert_eq!((app.flows, a.flows, app.skipped), (2, 0, 0));
-    // Fifty a second each, after two round trips; the last ones are under way.
+    // Fifty per second each, after two round trips; the last ones are still in flight.
     assert!((240..=300).contains(&app.written), "{app:?}");
     assert!(app.delivered <= app.written && app.written - app.delivered < 30, "{app:?}");
     let bytes = app.rate_bps * 3.0 / 8.0;
     let frames = |n: u64| (n * (10_000 + 7 * 52)) as f64;
     assert!(bytes >= frames(app.delivered), "{bytes} B in {app:?}");
-    // The last frame may have come in part.
+    // The last frame may have arrived in part.
     let read = a.goodput_bps.expect("clients tell what they read") * 3.0 / 8.0;
     let whole = (app.delivered * 10_000) as f64;
     assert!((whole..whole + 2.0 * 10_000.0).contains(&read), "{read} B read in {app:?}");
-    // A handshake has 60 B, and the answer to the request 52. Nothing is lost on this link, but
-    // where the machine pauses a sender may think so and send again: the end of a frame, or one of
+    // A handshake has 60 B, and the answer to the request 52. Nothing is lost on this link. But if the
+    // machine pauses, a sender may retransmit spuriously: the end of a frame, or one of
     // its segments.
     let again = (a.retransmits * (1500 + 52)) as f64;
     assert!(bytes <= frames(app.written) + 500.0 + again, "{bytes} B in {app:?}, {a:?}");
-    // What is before the last segment of a frame takes 6 · 1514 B of the link.
+    // The data before the last segment of a frame takes 6 · 1514 B of the link.
     assert!(app.delay_ms.is_some_and(|delay| delay.p1 >= 1.816), "{app:?}");
     assert!(a.cwnd_pkts.is_some() && a.rtt_ms.is_some(), "it is sampled: {a:?}");
 }
@@ -82,14 +82,14 @@ fn an_application_that_adapts_skips_what_the_link_does_not_carry() {
     let [patient, adapting] =
         [&patient, &adapting].map(|summary| group(summary, "A").app.clone().expect("one"));
     println!("{patient:?}\n{adapting:?}");
-    // 200 are due, but for two round trips; 2 Mb/s carry 23.9 a second.
+    // 200 frames are due, less those of two round trips; 2 Mb/s carry 23.9 per second.
     for app in [&patient, &adapting] {
         assert!((160..=200).contains(&(app.written + app.skipped)), "{app:?}");
         assert!(app.delivered <= app.written.min(96), "{app:?}");
     }
     assert_eq!(patient.skipped, 0);
     assert!(adapting.skipped >= 90, "{adapting:?}");
-    // What is not delivered is no more than waits in the socket and in the queue, and so soon.
+    // Undelivered frames are only those in the socket and in the queue, which are few.
     assert!(adapting.written - adapting.delivered < 20, "{adapting:?}");
     let mean = |app: &l4s_measure::AppSummary| app.delay_ms.expect("delays").mean;
     assert!(mean(&adapting) < mean(&patient), "{adapting:?} {patient:?}");
@@ -109,10 +109,10 @@ fn the_link_the_path_and_the_discipline_change_in_mid_run() {
     // A second at 40 and three at 10 Mb/s.
     assert_eq!(summary.link.rate_bps, 17.5e6);
     assert!((0.6..1.01).contains(&summary.link.utilization), "{}", summary.link.utilization);
-    // Half the time at 10 ms and half at 60 ms, and the queue.
+    // Half the time at 10 ms and half at 60 ms, plus the queueing delay.
     assert!(a.rtt_ms.is_some_and(|rtt| rtt > 35.0), "{a:?}");
     let queue = |name: &str| summary.queues.iter().find(|queue| queue.name == name);
-    // The one queue before the change, the other after it: how much, a busy machine decides.
+    // One queue before the change, the other after it. How many packets depends on the load of the machine.
     assert!(["C", "Q"].iter().all(|name| queue(name).is_some_and(|q| q.packets > 0)));
 }
 
@@ -124,7 +124,7 @@ fn a_flood_of_small_packets_is_dropped_and_counted() {
     let Some(summary) = run(flood) else { return };
     let (queue, flood) = (&summary.queues[0], group(&summary, "U"));
     println!("{} passed, {:?} dropped", flood.packets, queue.drops);
-    // 64 B and 14 B of Ethernet at 10 Mb/s for 0.8 s: 12,820 at most. It is less where the machine
+    // 64 B and 14 B of Ethernet at 10 Mb/s for 0.8 s: at most 12,820. There are fewer if the machine
     // pauses for longer than the 6 ms that 100 packets take.
     assert!((6_000..12_900).contains(&flood.packets), "{flood:?}");
     assert!(queue.drops.limit > flood.packets, "{queue:?}");

@@ -1,4 +1,4 @@
-//! `l4s run` with real TCP, of a scenario in a folder of its own.
+//! `l4s run` with real TCP, with a scenario in a folder of its own.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ pub fn folder(scenario: &str) -> TempDir {
     folder
 }
 
-/// `l4s run s.toml --on SUBSTRATE`, and more.
+/// `l4s run s.toml --on SUBSTRATE`, with more arguments.
 pub fn l4s_on(substrate: &str, folder: &Path, more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_l4s"));
     command.current_dir(folder).args(["run", "s.toml", "--on", substrate]).args(more);
@@ -25,7 +25,7 @@ pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The summaries of a run that succeeds; `None` where this machine cannot run it.
+/// The summaries of a successful run; `None` if this machine cannot run it.
 pub fn done(output: &Output) -> Option<Vec<Summary>> {
     let words = stderr(output);
     if output.status.code() == Some(3) {

@@ -1,10 +1,10 @@
-//! Processes that a test started, and waiting for what happens to them.
+//! The processes that a test started, and functions that wait for events of them.
 
 use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Waits for a condition, for longer than a busy machine takes.
+/// Waits for a condition, longer than a busy machine needs.
 pub fn within(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !holds() {
@@ -13,16 +13,16 @@ pub fn within(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// The parent and the state of a process; `None` where there is none.
+/// The parent and the state of a process; `None` if it does not exist.
 fn status(process: u32) -> Option<(u32, char)> {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name before it may have any character.
+    // The name before it may contain any character.
     let mut fields = text.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?.chars().next()?;
     Some((fields.next()?.parse().ok()?, state))
 }
 
-/// Whether a process still does something.
+/// Whether a process is still running.
 pub fn is_alive(process: u32) -> bool {
     status(process).is_some_and(|(_, state)| !['Z', 'X'].contains(&state))
 }
@@ -46,7 +46,7 @@ pub fn descendants(process: u32) -> Vec<u32> {
     found.split_off(1)
 }
 
-/// SIGKILL.
+/// Sends SIGKILL.
 pub fn kill(process: u32) {
     let _ = Command::new("kill").args(["-9", &process.to_string()]).status();
 }

@@ -1,4 +1,4 @@
-//! A viewer of a session, as small as it can be: a WebSocket of text messages.
+//! A minimal viewer of a session: a WebSocket with text messages.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -38,7 +38,7 @@ impl Watcher {
         self.stream.write_all(&[&head[..], text.as_bytes()].concat()).unwrap();
     }
 
-    /// The next message that is as it should be; all before it are forgotten.
+    /// The next message that meets the condition; earlier ones are discarded.
     pub fn until(&mut self, what: &str, is: impl Fn(&Value) -> bool) -> Value {
         let start = Instant::now();
         loop {
@@ -70,7 +70,7 @@ impl Watcher {
         }
     }
 
-    /// The payload of a frame; a ping needs no answer for as long as a test takes.
+    /// The payload of a frame. A ping needs no answer within the time of a test.
     fn take(&mut self, kind: u8, length: usize) -> Option<Value> {
         let mut payload = vec![0; length];
         self.stream.read_exact(&mut payload).expect("a whole frame");
@@ -93,7 +93,7 @@ pub fn children(process: u32) -> Vec<u32> {
         .collect()
 }
 
-/// After the name, which may have anything in it, come the state and the parent.
+/// The parent of a process: after the name, which may contain any character, come the state and the parent.
 fn parent(process: u32) -> Option<u32> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok()
