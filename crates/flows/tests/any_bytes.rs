@@ -1,4 +1,4 @@
-//! Whatever passes, nothing panics, and every packet is counted once.
+//! With any bytes, nothing panics, and every packet is counted once.
 
 mod support;
 
@@ -8,7 +8,7 @@ use l4s_units::{Bytes, Duration, Time};
 use proptest::prelude::*;
 use support::{Down, Segment, Up, udp};
 
-/// Bytes that are nearly a packet: a few of a real one are changed.
+/// Bytes of a real packet with a few changes.
 fn nearly() -> impl Strategy<Value = Vec<u8>> {
     let initial = [&[0xc0, 0, 0, 0, 1, 8][..], &[7; 8], &[0, 0, 0x44, 0x9e], &[0; 1182]].concat();
     let rtp = [&[0x80, 96, 0, 1][..], &[0; 96]].concat();

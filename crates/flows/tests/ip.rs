@@ -1,11 +1,11 @@
-//! The view of IP packets against another implementation, and against everything else.
+//! The view of IP packets, compared with another implementation and checked by properties.
 
 use etherparse::{IpNumber, LaxPacketHeaders, NetHeaders, PacketBuilder, TransportHeader};
 use l4s_flows::ip::{Fragment, IpPacket, Malformed, Version, protocol};
 use l4s_units::Ecn;
 use proptest::prelude::*;
 
-/// The sum of the header's words with carries folded in: all ones where the checksum is right
+/// The sum of the header's words with carries folded in. It is all ones if the checksum is right
 /// (RFC 1071).
 fn header_sum(header: &[u8]) -> u16 {
     let words = header.chunks(2).map(|w| u32::from(w[0]) << 8 | u32::from(w[1]));
@@ -92,7 +92,7 @@ fn build(parts: &Parts) -> Vec<u8> {
     } else {
         builder.udp(parts.ports.0, parts.ports.1).write(&mut bytes, &payload).unwrap();
     }
-    // The codepoint by hand, as the two crates must agree on the wire and not on a type.
+    // The codepoint is computed by hand, since the two crates have to agree on the bits and not on a type.
     let class = parts.dscp << 2 | parts.ecn;
     if parts.v6 {
         bytes[0] = 0x60 | class >> 4;
@@ -142,8 +142,8 @@ proptest! {
         }
     }
 
-    /// Options in any order, and any bytes in their place: the first of each kind, up to what etherparse
-    /// finds malformed.
+    /// Options in any order, and any bytes in their place. The first option of each kind is read, up to the place
+    /// that etherparse finds malformed.
     #[test]
     fn it_reads_the_options_that_etherparse_reads(
         elements in prop::collection::vec(0u8..5, 0..4),
@@ -179,12 +179,12 @@ proptest! {
         builder.write(&mut bytes, &[]).unwrap();
         let packet = IpPacket::new_checked(&bytes).unwrap();
         let tcp = packet.tcp().unwrap();
-        // We skip options that etherparse does not know, and those whose length it finds odd.
+        // We skip options that etherparse does not support, and those whose length it does not accept.
         prop_assert!(expected.0.is_none() || tcp.mss() == expected.0);
         prop_assert!(expected.1.is_none() || tcp.stamps() == expected.1);
     }
 
-    /// CE is set, the checksum still holds, and nothing else changed.
+    /// CE is set, the checksum is right, and nothing else has changed.
     #[test]
     fn setting_ce_keeps_the_checksum(parts in parts()) {
         let before = build(&parts);
@@ -204,7 +204,7 @@ proptest! {
         prop_assert_eq!(bytes, expected);
     }
 
-    /// Cut anywhere, it says so and does not guess.
+    /// A packet that is cut at any place is refused.
     #[test]
     fn what_is_cut_short_is_refused(parts in parts(), at in any::<prop::sample::Index>()) {
         let bytes = build(&parts);
@@ -213,7 +213,7 @@ proptest! {
         prop_assert_eq!(IpPacket::new_checked(cut).unwrap_err(), Malformed::Cut);
     }
 
-    /// One changed byte: no panic, and no claim to more bytes than there are.
+    /// With one changed byte there is no panic, and no length beyond the buffer.
     #[test]
     fn a_header_that_lies_is_harmless(
         parts in parts(),
@@ -234,7 +234,7 @@ proptest! {
         look_at_everything(&bytes);
     }
 
-    /// IPv6 extension headers in any number, with a fragment header at the end or not.
+    /// Any number of IPv6 extension headers, with or without a fragment header at the end.
     #[test]
     fn extension_headers_are_skipped(
         chain in prop::collection::vec((prop::sample::select(vec![0u8, 43, 60, 51, 135]), 0u8..4), 0..5),
@@ -267,7 +267,7 @@ proptest! {
         bytes.extend_from_slice(&udp[40..]);
 
         let result = IpPacket::new_checked(&bytes);
-        // AH of 8 or 16 bytes puts what follows on a boundary of 4: still a packet to us.
+        // AH of 8 or 16 bytes aligns the next header only to 4 bytes. We accept such a packet.
         let packet = result.unwrap();
         prop_assert_eq!(packet.ip_header_length(), 40 + extensions.len());
         prop_assert_eq!(packet.protocol(), 17);
@@ -308,7 +308,7 @@ fn time_stamps_are_read_at_any_alignment() {
     assert_eq!(stamps(&[1, 1, 8, 9, 0, 1, 0, 2, 0, 3, 0, 4]), None);
 }
 
-/// Asks every question. Where the view accepts bytes, etherparse finds the same IP header.
+/// Calls every method. If the view accepts bytes, etherparse finds the same IP header.
 fn look_at_everything(bytes: &[u8]) {
     let Ok(packet) = IpPacket::new_checked(bytes) else { return };
     assert!(packet.length() <= bytes.len());
@@ -335,7 +335,7 @@ fn look_at_everything(bytes: &[u8]) {
         }
         _ => return,
     }
-    // The same transport header, where both found one.
+    // The transport header is the same, if both found one.
     let ports = match other.transport {
         Some(TransportHeader::Tcp(tcp)) => (tcp.source_port, tcp.destination_port),
         Some(TransportHeader::Udp(udp)) => (udp.source_port, udp.destination_port),

@@ -1,4 +1,4 @@
-//! Memory is bounded whatever comes, and no packet of a known flow allocates.
+//! Memory is bounded for any packets, and no packet of a known flow allocates.
 
 mod support;
 
@@ -56,7 +56,7 @@ fn a_million_flows_take_the_memory_of_the_cap() {
 
 #[test]
 fn the_hash_keeps_no_flow_from_another() {
-    // Ports and addresses as a scan has them, with two seeds: the numbers are those of the order.
+    // Ports and addresses as in a scan, with two seeds: the counts depend only on the order.
     for seed in [0, 1] {
         let mut flows = Flows::new(70_000, seed);
         let mut bytes = udp(Down, &[]);
@@ -78,7 +78,7 @@ fn nothing_is_allocated_per_packet() {
     let mut play = |flows: &mut Flows| {
         for n in 0..10_000_u64 {
             let now = Time::from_nanos(n);
-            // Whatever the order of segments is.
+            // Segments in any order.
             segment[24..28].copy_from_slice(&(draw(&mut state) as u32 % 50_000).to_be_bytes());
             for bytes in [&segment, &datagram] {
                 let packet = IpPacket::new_checked(&bytes[..]).unwrap();

@@ -1,4 +1,4 @@
-//! QUIC: which datagrams it is recognized by, and its round trips. The datagrams of `data` are those of
+//! QUIC: its recognition by single datagrams, and its round trips. The datagrams in `data` are from
 //! aioquic; `data/quic.py` made them.
 
 mod support;
@@ -10,7 +10,7 @@ const V1: &str = include_str!("data/quic-v1.txt");
 const V2: &str = include_str!("data/quic-v2.txt");
 const GREASED: &str = include_str!("data/quic-greased.txt");
 
-/// A datagram of a file: when it passed, in microseconds, its direction and its payload.
+/// A datagram of a file: its time in microseconds, its direction and its payload.
 type Datagram = (u64, Direction, Vec<u8>);
 
 fn read(file: &str) -> Vec<Datagram> {
@@ -35,7 +35,7 @@ fn row_of(datagrams: &[Datagram]) -> Row {
     seen.row()
 }
 
-/// What a conversation of this one datagram is.
+/// The protocol of a conversation with only this datagram.
 fn protocol_of(payload: &[u8]) -> String {
     row_of(&[(0, Up, payload.to_vec())]).protocol
 }
@@ -46,8 +46,8 @@ fn real_connections_are_recognised_and_their_round_trips_are_those_of_the_path()
         let datagrams = read(file);
         let row = row_of(&datagrams);
         assert_eq!((&*row.protocol, row.handshake_ms), ("QUIC", Some(40.0)));
-        // The spin bit turns three times after its first edge: 40 ms of path, and 1 ms by which the
-        // server paces the first packet of a window.
+        // The spin bit changes three times after its first edge: 40 ms of path, and 1 ms for which the
+        // server's pacing delays the first packet of a window.
         assert_eq!(row.rtt_samples, Some(3));
         assert_eq!((row.rtt_min_ms, row.rtt_max_ms), (Some(41.0), Some(41.0)));
         assert_eq!(row.retransmits, None);
@@ -70,7 +70,7 @@ fn a_reserved_version_is_recognised_in_the_first_datagram_and_so_is_its_answer()
     let mut short_id = first.clone();
     short_id[5] = 7;
     assert_eq!(protocol_of(&short_id), "UDP");
-    // Of the versions that are offered, none is known.
+    // None of the offered versions is known.
     let mut unknown = negotiation.clone();
     let versions = unknown.len() - 8;
     unknown[versions..].copy_from_slice(b"nonethis");
@@ -93,7 +93,7 @@ fn every_field_of_a_long_header_must_hold() {
     assert_eq!(changed(4, 3), "UDP");
     assert_eq!(changed(5, 21), "UDP");
     assert_eq!(changed(6 + 8 + 1 + 8, 0x7f), "UDP");
-    // The length field, of the first datagram's 1200 bytes.
+    // The length field, which is for the 1200 bytes of the first datagram.
     assert_eq!(u16::from_be_bytes([initial[24], initial[25]]) & 0x3fff, 471);
     assert_eq!(protocol_of(&initial[..26 + 471]), "QUIC");
     assert_eq!(protocol_of(&initial[..26 + 470]), "UDP");
@@ -108,7 +108,7 @@ fn a_retry_is_recognised_by_its_tag() {
     retry.extend([9; 16]);
     assert_eq!(protocol_of(&retry), "QUIC");
     assert_eq!(protocol_of(&retry[..retry.len() - 1]), "UDP");
-    // In version 2 the type is another one.
+    // Version 2 has another code for this type.
     retry[0] = 0xc0;
     retry[1..5].copy_from_slice(&0x6b33_43cf_u32.to_be_bytes());
     assert_eq!(protocol_of(&retry), "QUIC");
@@ -131,8 +131,8 @@ fn other_protocols_are_not_taken_for_it() {
     }
 }
 
-/// A handshake of 40 ms, and then packets of the server every 500 us whose spin bits are as `value` says
-/// for the number of the packet.
+/// A handshake of 40 ms, followed by packets of the server every 500 us. `value` gives the spin bit for
+/// the number of a packet.
 fn spun(packets: u64, value: impl Fn(u64) -> bool) -> Row {
     let mut datagrams = read(V1);
     datagrams.truncate(3);
@@ -147,12 +147,12 @@ fn spun(packets: u64, value: impl Fn(u64) -> bool) -> Row {
 fn late_packets_make_no_edges() {
     let clean = |n: u64| n / 80 % 2 == 1;
     let row = spun(800, clean);
-    // Edges after each 80 packets of 500 us, the first one of them begins a period.
+    // There are edges after each 80 packets of 500 us. The first edge starts a period.
     assert_eq!(
         (row.rtt_samples, row.rtt_min_ms, row.rtt_max_ms),
         (Some(8), Some(40.0), Some(40.0))
     );
-    // The third packet after each edge changes places with the last one before it.
+    // The third packet after each edge is exchanged with the last one before it.
     let late = |n: u64| match n % 80 {
         2 if n > 80 => !clean(n),
         _ => clean(n),
@@ -172,7 +172,7 @@ fn an_end_that_does_not_spin_has_no_round_trips() {
         (bits ^ bits >> 31) & 1 == 1
     };
     assert_eq!(spun(20_000, random).rtt_samples, None);
-    // An application that sends a packet in 10 round trips, and turns with it.
+    // An application that sends a packet every 10 round trips, and the bit changes with each.
     let mut datagrams = read(V1);
     datagrams.truncate(3);
     let slow = |n: u64| (100_000 + n * 400_000, Down, vec![0x40 | (n as u8 & 1) << 5; 50]);

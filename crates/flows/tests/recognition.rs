@@ -1,4 +1,4 @@
-//! Which packets are one flow, and what is counted of it.
+//! The assignment of packets to flows, and the counters of a flow.
 
 mod support;
 
@@ -14,10 +14,10 @@ fn both_directions_are_one_flow_and_every_part_of_the_tuple_tells_flows_apart() 
     let flow = seen.packet(Down, &udp(Down, &[0; 9]));
     assert_eq!(flow, 2);
     assert_eq!(seen.packet(Up, &udp(Up, &[0; 9])), flow);
-    // The same bytes in the other direction are from another server.
+    // The same bytes in the other direction belong to a flow of another server.
     assert_eq!(seen.packet(Down, &udp(Up, &[0; 9])), 3);
 
-    // TCP between the same ports, other ports, and IPv6.
+    // TCP between the same ports, other ports, and IPv6 are other flows.
     assert_eq!(seen.segment(Down, &Segment::data(1, 0)), 4);
     let mut other = Vec::new();
     ip(Down).udp(443, 5001).write(&mut other, &[]).unwrap();
@@ -88,7 +88,7 @@ fn another_protocol_has_its_number_for_a_name() {
     assert_eq!(seen.row().protocol, "47");
 }
 
-/// An IPv4 fragment of a datagram, or with IPv6 behind hop-by-hop options.
+/// An IPv4 fragment of a datagram, or an IPv6 fragment after hop-by-hop options.
 fn fragment(v6: bool, id: u16, offset: u16, more: bool, payload: &[u8]) -> Vec<u8> {
     let word = offset << 3 | u16::from(more);
     let mut bytes = Vec::new();
@@ -137,7 +137,7 @@ fn later_fragments_belong_to_the_flow_of_the_first_one() {
         assert_eq!((row.client_port, row.server_port), (Some(5000), Some(443)));
         assert_eq!((row.down_packets, &*row.protocol), (3, "UDP"));
 
-        // Of another datagram, or of one that is too long ago: by addresses and protocol alone.
+        // A fragment of another datagram, or one that is too old, is assigned by addresses and protocol only.
         let stray = seen.packet(Down, &fragment(v6, 8, 125, false, &[0; 8]));
         assert_ne!(stray, flow);
         let stale = fragment(v6, 7, 125, false, &[0; 8]);
@@ -172,8 +172,8 @@ fn a_super_packet_counts_as_its_segments_with_a_header_each() {
     let row = seen.row();
     assert_eq!((row.down_packets, row.down_bytes, row.bytes), (7, length.get(), length.get()));
     assert_eq!((row.down_not_ect, row.delay_mean_ms), (7, Some(3.0)));
-    // All of it once more: seven segments were sent again. The second half and as much that is new: four
-    // of seven hold it.
+    // The same bytes again: seven segments are retransmissions. Then the second half and as many new bytes:
+    // four of seven segments contain old bytes.
     seen.flows.observe(&packet, Down, 7, Time::ZERO);
     assert_eq!(seen.row().retransmits, Some(7));
     let bytes = Segment::data(5001, 10_000).bytes(Down);
@@ -227,7 +227,7 @@ fn what_passed_in_the_warm_up_is_not_counted() {
     seen.flows.departed(flow, 1, Bytes::new(1000), Duration::from_millis(2));
     let row = seen.row();
     assert_eq!((row.down_packets, row.bytes, row.delay_max_ms), (1, 1000, Some(2.0)));
-    // 8000 bits in the 2 ms since the end of the warm-up.
+    // 8000 bits in the 2 ms after the end of the warm-up.
     assert_eq!((row.start_s, row.end_s, row.rate_bps), (0.0, 0.012, Some(4e6)));
 }
 

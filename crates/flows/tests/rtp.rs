@@ -1,4 +1,4 @@
-//! RTP is recognized by headers that are plausible over several packets, and nothing else is.
+//! RTP is recognized only by headers that are plausible over several packets.
 
 mod support;
 
@@ -29,7 +29,7 @@ fn eight_steps_of_a_source_are_rtp() {
     let stream = |packets: u16| (0..packets).map(|n| rtp(96, 65_530_u16.wrapping_add(n), 7));
     assert_eq!(protocol_of(stream(8)), "UDP");
     assert_eq!(protocol_of(stream(9)), "RTP");
-    // In the beginning there is STUN and DTLS; RTCP comes in between.
+    // A session starts with STUN and DTLS; RTCP comes in between.
     let others = [vec![0, 1, 0, 0], vec![22, 254, 253, 0], rtp(200 & 0x7f, 1, 7)];
     assert_eq!(protocol_of(others.into_iter().chain(stream(9))), "RTP");
 }
@@ -38,7 +38,7 @@ fn eight_steps_of_a_source_are_rtp() {
 fn losses_duplicates_and_late_packets_do_not_hide_it() {
     let numbers = [1, 2, 3, 3, 10, 9, 11, 12, 2000, 1990, 2001, 2002];
     assert_eq!(protocol_of(numbers.map(|n| rtp(111, n, 7))), "RTP");
-    // A restart restarts.
+    // After a restart the numbers continue from another value.
     let numbers = [1, 2, 3, 4, 5, 20_000, 20_001, 20_002, 20_003, 20_004, 20_005];
     assert_eq!(protocol_of(numbers.map(|n| rtp(111, n, 7))), "UDP");
 }
@@ -61,22 +61,22 @@ fn what_lacks_a_field_is_none() {
         }))
     };
     assert_eq!(with(|_| {}), "RTP");
-    // Version 1, RTCP's payload types, less than a header, more sources and extension than there is.
+    // Version 1, RTCP's payload types, a short header, and sources and extension beyond the end.
     assert_eq!(with(|packet| packet[0] = 0x40), "UDP");
     assert_eq!(with(|packet| packet[1] = 72), "UDP");
     assert_eq!(with(|packet| packet.truncate(11)), "UDP");
     assert_eq!(with(|packet| (packet[0], _) = (0x8f, packet.truncate(71))), "UDP");
     assert_eq!(with(|packet| (packet[0], packet[15]) = (0x90, 22)), "UDP");
     assert_eq!(with(|packet| (packet[0], packet[15]) = (0x90, 21)), "RTP");
-    // A counter where the sequence number is, and nothing that stays.
+    // A counter at the place of the sequence number, and no constant SSRC.
     let counter = (0..1000_u16).map(|n| rtp(96, n, u32::from(n) << 16 | 7));
     assert_eq!(protocol_of(counter), "UDP");
 }
 
 proptest! {
-    /// Of 64 random datagrams with the version of RTP none makes a conversation RTP, and with an
-    /// SSRC that stays, none does either: a random number is a plausible step once in 21, and eight
-    /// are needed.
+    /// 64 random datagrams with the version of RTP never make a conversation RTP, and neither do those with a
+    /// constant SSRC. A random number is a plausible step once in 21, and eight steps are
+    /// needed.
     #[test]
     fn random_datagrams_are_none(
         datagrams in prop::collection::vec(any::<[u8; 40]>(), 64),

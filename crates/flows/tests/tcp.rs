@@ -36,7 +36,7 @@ fn half_a_handshake_is_none() {
     let mut seen = Seen::default();
     seen.segment(Up, &Segment { syn: true, ..Segment::default() });
     assert_eq!((seen.row().handshake_ms, seen.row().rtt_samples), (None, None));
-    // From its middle.
+    // The capture starts in the middle of the connection.
     let mut seen = Seen::default();
     seen.segment(Down, &Segment::data(1, 1000));
     seen.at(5000).segment(Up, &Segment::ack(1001));
@@ -56,7 +56,7 @@ fn a_syn_sent_again_counts_from_the_last_one() {
     seen.at(1_000_000).segment(Up, &syn);
     let answer = Segment { syn: true, seq: 70, ack: Some(10), ..Segment::default() };
     seen.at(1_010_000).segment(Down, &answer);
-    // The answer was lost; so is the round trip that it had begun.
+    // The answer was lost, so its sample of the round trip is discarded.
     seen.at(2_000_000).segment(Up, &syn);
     seen.at(2_010_000).segment(Down, &answer);
     seen.at(2_040_000).segment(Up, &Segment { seq: 10, ..Segment::ack(71) });
@@ -72,7 +72,7 @@ fn a_syn_sent_again_counts_from_the_last_one() {
 fn a_round_trip_is_from_a_segment_to_the_acknowledgement_that_covers_it() {
     let mut seen = Seen::default();
     connected(&mut seen);
-    // Two segments, acknowledged together: the first one is measured.
+    // One acknowledgement for two segments: the first one is measured.
     seen.at(50_000).segment(Down, &Segment::data(1, 1000));
     seen.at(51_000).segment(Down, &Segment::data(1001, 1000));
     seen.at(90_000).segment(Up, &Segment::ack(2001));
@@ -83,7 +83,7 @@ fn a_round_trip_is_from_a_segment_to_the_acknowledgement_that_covers_it() {
         (row.rtt_min_ms, row.rtt_mean_ms, row.rtt_max_ms),
         (Some(40.0), Some(45.0), Some(50.0))
     );
-    // An old acknowledgement again measures nothing.
+    // A repeated old acknowledgement is no sample.
     seen.at(95_000).segment(Up, &Segment::ack(2001));
     assert_eq!(seen.row().rtt_samples, Some(2));
 }
@@ -96,7 +96,7 @@ fn what_passed_before_is_a_retransmission_and_ends_the_sample_under_way() {
         seen.at(us).segment(Down, &Segment::data(seq, 1000));
     }
     seen.at(100_000).segment(Down, &Segment::data(1001, 1000));
-    // Half of it is new.
+    // Half of the segment is new.
     seen.at(101_000).segment(Down, &Segment::data(2501, 1000));
     seen.at(140_000).segment(Up, &Segment::ack(3501));
     let row = seen.row();
@@ -116,7 +116,7 @@ fn a_segment_that_was_overtaken_is_no_retransmission() {
     assert_eq!(seen.row().retransmits, Some(1));
 }
 
-/// A fragmented segment is not read: what it had is acknowledged all the same, and samples go on.
+/// A fragmented segment is not read. Its data is acknowledged, and sampling continues.
 #[test]
 fn a_gap_that_is_acknowledged_is_none() {
     let mut seen = Seen::default();
@@ -179,7 +179,7 @@ fn a_new_connection_between_the_same_ports_repeats_nothing() {
     assert_eq!(seen.row().server_rtt_min_ms, Some(3.0));
 }
 
-/// A client that only acknowledges is not acknowledged, but its time stamps come back.
+/// A client that only acknowledges gets no acknowledgements, but its time stamps are echoed.
 #[test]
 fn echoes_of_time_stamps_bound_the_part_to_the_server() {
     let mut seen = Seen::default();
@@ -187,22 +187,22 @@ fn echoes_of_time_stamps_bound_the_part_to_the_server() {
     let data = |seq, echo| Segment::data(seq, 1000).stamps(900, echo);
     seen.at(0).segment(Up, &ack(200));
     seen.at(1000).segment(Up, &ack(200));
-    // The server waited for its application: 50 ms. The first segment with the time stamp counts.
+    // The server waited 50 ms for its application. The first segment with the time stamp counts.
     seen.at(50_000).segment(Down, &data(1, 200));
     assert_eq!(seen.row().server_rtt_min_ms, Some(50.0));
-    // The same time stamp once more begins no sample, nor does its echo.
+    // The same time stamp again starts no sample, and neither does its echo.
     seen.at(51_000).segment(Up, &ack(200));
     seen.at(52_000).segment(Down, &data(1001, 200));
     assert_eq!(seen.row().server_rtt_min_ms, Some(50.0));
     seen.at(60_000).segment(Up, &ack(260));
     seen.at(72_000).segment(Down, &data(2001, 260));
     assert_eq!(seen.row().server_rtt_min_ms, Some(12.0));
-    // A later time stamp than the awaited one says only that it came.
+    // An echo later than the awaited one shows only that it arrived.
     seen.at(80_000).segment(Up, &ack(280));
     seen.at(81_000).segment(Up, &ack(281));
     seen.at(82_000).segment(Down, &data(3001, 281));
     assert_eq!(seen.row().server_rtt_min_ms, Some(12.0));
-    // A bound is no sample of the mean, and the client's part has a sample of its own.
+    // A bound is no sample of the mean. The client's part has a sample of its own.
     seen.at(100_000).segment(Up, &Segment::ack(4001).stamps(300, 900));
     let row = seen.row();
     assert_eq!((row.client_rtt_mean_ms, row.rtt_samples), (Some(50.0), Some(1)));
@@ -224,7 +224,7 @@ fn an_upload_is_measured_at_the_server() {
     assert_eq!((row.rtt_min_ms, row.rtt_max_ms), (Some(40.0), Some(50.0)));
 }
 
-/// After the warm-up there are samples of the one part alone, and the other one is known.
+/// After the warm-up only one part has samples; the minimum of the other part is still known.
 #[test]
 fn the_warm_up_leaves_the_minimum_of_the_other_part() {
     let mut seen = Seen::default();
@@ -241,7 +241,7 @@ fn the_warm_up_leaves_the_minimum_of_the_other_part() {
         (row.rtt_samples, row.rtt_min_ms, row.rtt_mean_ms),
         (Some(1), Some(70.0), Some(70.0))
     );
-    // All that passed before the end of the warm-up is known still.
+    // The data from before the end of the warm-up is still known.
     seen.segment(Down, &Segment::data(1, 1000));
     assert_eq!(seen.row().retransmits, Some(1));
 }

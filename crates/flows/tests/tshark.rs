@@ -1,5 +1,5 @@
-//! Traces of the simulator, read by this crate and by tshark: the same conversations, packets, bytes,
-//! codepoints, retransmissions and round trips; and the simulator's own.
+//! Traces of the simulator, read by this crate and by tshark: conversations, packets, bytes, codepoints,
+//! retransmissions and round trips are the same, and equal the simulator's own.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -16,11 +16,11 @@ use pcap_file::pcapng::{
     Block, PcapNgReader, blocks::interface_description::InterfaceDescriptionOption,
 };
 
-/// What the simulator says of a run.
+/// The events that the simulator reports for a run.
 #[derive(Default)]
 struct Truth {
     retransmits: u64,
-    /// The round trip that an acknowledgement showed, in nanoseconds, by its time and flow.
+    /// The RTT that an acknowledgement measured, in nanoseconds, by its time and flow.
     round_trips: BTreeMap<(u64, u32), u64>,
 }
 
@@ -33,7 +33,7 @@ impl Observer<Packet> for Truth {
     }
 }
 
-/// What tshark says of one direction of a conversation.
+/// tshark's counts for one direction of a conversation.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Way {
     packets: u64,
@@ -42,19 +42,19 @@ struct Way {
     retransmits: u64,
 }
 
-/// What tshark says of a conversation.
+/// tshark's results for a conversation.
 #[derive(Clone, Debug, Default)]
 struct Conversation {
     /// Down and up.
     ways: [Way; 2],
     /// Segments with data that the server sent again.
     data_again: u64,
-    /// Times in nanoseconds from a segment of the server to its acknowledgement, by the time of that.
+    /// Times in nanoseconds from a segment of the server to its acknowledgement, by the time of the latter.
     ack_rtts: BTreeMap<u64, u64>,
 }
 
-/// A sample that this crate took of the part to the client, in nanoseconds. The trace is from the server's
-/// end, so that is all of the round trip.
+/// A sample of the client's part that this crate took, in nanoseconds. The trace is from the server's
+/// end, so the sample is the whole RTT.
 #[derive(Debug)]
 struct Sample {
     ends: Ends,
@@ -120,7 +120,7 @@ fn nanoseconds(seconds: &str) -> u64 {
     whole.parse::<u64>().unwrap() * 1_000_000_000 + fraction.parse::<u64>().unwrap()
 }
 
-/// What all three say of a run.
+/// The results of all three for a run.
 struct Run {
     truth: Truth,
     tshark: BTreeMap<Ends, Conversation>,
@@ -128,7 +128,7 @@ struct Run {
     samples: Vec<Sample>,
 }
 
-/// A scenario's run, as the simulator, tshark and this crate see it; `None` where tshark is not
+/// A scenario's run, in the results of the simulator, of tshark and of this crate. `None` if tshark is not
 /// installed.
 fn read(scenario: &str) -> Option<Run> {
     if Command::new("tshark").arg("--version").output().is_err() {
@@ -160,7 +160,7 @@ fn read(scenario: &str) -> Option<Run> {
 
 /// The flows of a trace, and the samples of their round trips.
 fn measure(trace: &[u8]) -> (Vec<Row>, Vec<Sample>) {
-    /// Of Ethernet, in front of the IP packet.
+    /// The length of the Ethernet header before the IP packet.
     const ETHERNET: usize = 14;
     let mut flows = Flows::new(Flows::CAP, 1);
     let mut reader = PcapNgReader::new(trace).unwrap();
@@ -184,7 +184,7 @@ fn measure(trace: &[u8]) -> (Vec<Row>, Vec<Sample>) {
                 if let (Some(count), Some(mean)) = (row.rtt_samples, row.client_rtt_mean_ms) {
                     let sum = mean * 1e6 * count as f64;
                     let (before, sum_before) = sums.insert(flow, (count, sum)).unwrap_or_default();
-                    // Of the handshake and the request there are samples of the server's part, too.
+                    // The handshake and the request also have samples of the server's part.
                     if before >= 4 && count > before {
                         let (ends, time) = (ends_of(&row), now.as_nanos());
                         samples.push(Sample { ends, time, rtt: sum - sum_before });
@@ -202,7 +202,7 @@ fn ends_of(row: &Row) -> Ends {
     [end(&row.client, row.client_port), end(&row.server, row.server_port)]
 }
 
-/// Runs a scenario, and finds the same conversations with the same packets on both sides.
+/// Runs a scenario, and checks that both sides have the same conversations with the same packets.
 fn compare(scenario: &str) -> Option<Run> {
     let run = read(scenario)?;
     assert_eq!(run.rows.len(), run.tshark.len());
@@ -226,7 +226,7 @@ fn compare(scenario: &str) -> Option<Run> {
 
 const TWENTY: &str = "duration = \"4s\"\nwarmup = \"0s\"\nlink.rate = \"20mbit\"\n";
 
-/// Without loss each sample is of an acknowledgement, from one of the segments that it covers: tshark
+/// Without loss each sample is the time from one of the segments that an acknowledgement covers. tshark
 /// measures from the last one, the simulator from the first.
 #[test]
 fn round_trips_are_between_those_of_tshark_and_of_the_simulator() {
@@ -246,11 +246,11 @@ fn round_trips_are_between_those_of_tshark_and_of_the_simulator() {
         let flow = ends[0].1 - 49_152;
         let least = tshark[ends].ack_rtts[time] as f64;
         let most = truth.round_trips[&(*time, flow)] as f64;
-        // The mean, and so the sum, is known to a nanosecond for each sample.
+        // The mean has a resolution of a nanosecond, and so has each sample in the sum.
         assert!(least - 500.0 <= *rtt && *rtt <= most + 500.0, "{least} {rtt} {most}");
         of_simulator += u32::from((*rtt - most).abs() <= 500.0);
     }
-    // 4 s of round trips of 20 ms and more, two flows, and of 50 ms and more, one flow.
+    // 4 s with RTTs of at least 20 ms (two flows) and at least 50 ms (one flow).
     assert!(samples.len() > 300 && of_simulator > 200, "{} {of_simulator}", samples.len());
     for row in rows.iter().filter(|row| row.protocol == "TCP") {
         let base = if row.client == "10.0.1.1" { 20.0 } else { 50.0 };

@@ -1,6 +1,6 @@
-//! On a real kernel: what is put in place, taken back, left behind. Each test has a network
-//! namespace and folders of its own, and says so where it cannot run: it takes root and a kernel
-//! with BPF queue disciplines. `make test-vm` runs them where there is one.
+//! On a real kernel: installation, removal, and no remains. Each test has a network namespace and folders
+//! of its own. It needs root and a kernel with BPF queue disciplines, and prints a message if it cannot
+//! run. `make test-vm` runs the tests in such a kernel.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ use l4s_host::{
 };
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-/// Names in the kernel are the machine's: one test at a time.
+/// Names in the kernel belong to the whole machine, so one test runs at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn run(program: &str, arguments: &str) -> String {
@@ -33,14 +33,14 @@ struct Machine {
     _alone: MutexGuard<'static, ()>,
 }
 
-/// A test that fails spoils no other.
+/// A failed test does not affect others.
 impl Drop for Machine {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.place.pins);
     }
 }
 
-/// Whether this kernel has what it takes; if not, why.
+/// Whether this kernel supports the test; if not, the reason.
 fn able() -> Result<(), String> {
     let probe = l4s_bpf::probe();
     let found = [&probe.permission, &probe.queues].into_iter().find_map(|found| found.reason());
@@ -60,7 +60,7 @@ fn on_a_machine(name: &str, test: impl FnOnce(&Machine) + Send) {
     let scope = &machine;
     thread::scope(|threads| {
         let result = threads.spawn(move || {
-            // SAFETY: a new network namespace changes nothing that memory safety rests on.
+            // SAFETY: a new network namespace has no effect on memory safety.
             #[allow(unsafe_code)]
             unsafe { unshare_unsafe(UnshareFlags::NEWNET) }.expect("root may unshare");
             run("ip", "link add d0 type veth peer name d0p");
@@ -103,7 +103,7 @@ fn controls() -> String {
     fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").expect("TCP")
 }
 
-/// Programs and maps of this kernel, once those that are being freed are gone.
+/// The numbers of programs and maps of this kernel, after those that are being freed are gone.
 fn programs_and_maps() -> (usize, usize) {
     let count = || {
         let programs = libbpf_rs::query::ProgInfoIter::default().count();
@@ -117,7 +117,7 @@ fn programs_and_maps() -> (usize, usize) {
     last
 }
 
-/// As it was before anything was installed.
+/// The machine is in the state before the installation.
 fn is_as_before(machine: &Machine, before: &[String]) {
     for (device, root) in ["d0", "d1"].iter().zip(before) {
         assert_eq!(root_of(device), *root);
@@ -141,7 +141,7 @@ fn what_is_installed_is_there_and_what_is_removed_is_not() {
         assert!(root_of("d0").contains(DUALPI2) && controls().contains(PRAGUE));
         assert_eq!(most_at_once("d0"), "1");
 
-        // Again, with another rate: nothing new, and the settings are changed.
+        // Again, with another rate: only the settings change.
         let again = Install { queue: Some(queue("1gbit")), ..wanted };
         let done = install(&machine.place, &again).expect("installed").done;
         assert!(done.iter().all(|line| line.ends_with("settings")), "{done:?}");
@@ -149,7 +149,7 @@ fn what_is_installed_is_there_and_what_is_removed_is_not() {
         let now = status(&machine.place).expect("a status");
         assert_eq!(now.devices[1].asked.settings, Some(vec!["rate=1gbit".to_owned()]));
 
-        // One device, and then all that is left.
+        // First one device, and then the rest.
         let one = [Device::named("d0").expect("it is there")];
         remove(&machine.place, Some(&one)).expect("removed");
         assert_eq!(root_of("d0"), before[0]);
@@ -169,7 +169,7 @@ fn two_hundred_times_leave_nothing_behind() {
         for time in 0..times {
             install(&machine.place, &everything(&["d0"])).expect("installed");
             if time % 2 == 0 {
-                // Without a word to us.
+                // A removal that l4s does not notice.
                 run("tc", "qdisc del dev d0 root");
             }
             remove(&machine.place, None).expect("removed");
@@ -179,7 +179,7 @@ fn two_hundred_times_leave_nothing_behind() {
     });
 }
 
-/// Whatever is refused half way, nothing of it is left.
+/// After a refusal at any step nothing is left.
 #[test]
 fn all_of_it_or_nothing() {
     on_a_machine("half", |machine| {
@@ -215,7 +215,7 @@ fn a_queue_of_somebody_is_kept_or_put_back() {
         remove(&machine.place, None).expect("removed");
         assert_eq!(root_of("d0"), before);
 
-        // What somebody chose after us is not ours to take away.
+        // A user's later choice is not ours to remove.
         install(&machine.place, &Install { queue: Some(queue("1gbit")), ..everything(&["d1"]) })
             .expect("installed");
         run("tc", "qdisc replace dev d1 root handle 7: pfifo limit 5");
@@ -232,7 +232,7 @@ fn a_device_that_is_gone_is_no_trouble() {
         run("ip", "link del d0");
         let now = status(&machine.place).expect("a status");
         assert_eq!(now.devices.iter().filter(|device| device.queue.is_some()).count(), 1);
-        // Another device by that name is another device.
+        // A new device of the same name is another device.
         run("ip", "link add d0 type veth peer name d0p");
         install(&machine.place, &everything(&["d0"])).expect("installed");
         remove(&machine.place, None).expect("removed");

@@ -1,4 +1,4 @@
-//! The agents, with a wire in place of the bottleneck.
+//! The agents, with a wire instead of the bottleneck.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
@@ -13,7 +13,7 @@ use l4s_os::{Clock, Offload, OsError, Read};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Two groups, of which one ends, and a UDP source.
+/// Two groups, one of them with an end, and a UDP source.
 const SCENARIO: &str = r#"
 duration = "2s"
 link.rate = "100mbit"
@@ -52,7 +52,7 @@ fn agent() -> AgentCommand {
     AgentCommand { program: env!("CARGO_BIN_EXE_l4s-lab-agent").into(), args: Vec::new() }
 }
 
-/// A lab, where this machine can have one.
+/// A lab, if this machine supports it.
 fn lab(text: &str, ipv6: bool) -> Option<Lab> {
     let building = Instant::now();
     match Lab::build(&plan(text, ipv6), &agent()) {
@@ -68,21 +68,21 @@ fn lab(text: &str, ipv6: bool) -> Option<Lab> {
     }
 }
 
-/// What passed from the servers of a pair.
+/// The packets that passed from the servers of a pair.
 #[derive(Default)]
 struct Passed {
     packets: u64,
     bytes: u64,
     /// Packets with this ECN codepoint.
     ecn: [u64; 4],
-    /// Lengths of UDP packets.
+    /// The lengths of UDP packets.
     udp_lengths: BTreeSet<usize>,
     longest: usize,
-    /// Neither TCP nor UDP.
+    /// Packets that are neither TCP nor UDP.
     others: u64,
 }
 
-/// A thread that passes packets on.
+/// A thread that forwards packets.
 struct Wire {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Vec<Passed>>,
@@ -125,7 +125,7 @@ impl Wire {
 
 impl Passed {
     fn count(&mut self, packet: &[u8]) {
-        // An offloading device puts a header in front, whose first byte is no IP version.
+        // A device with offload prepends a header, whose first byte is no IP version.
         let packet = if packet[0] >> 4 == 0 { &packet[Offload::LENGTH..] } else { packet };
         let (ecn, protocol) = match packet[0] >> 4 {
             4 => (packet[1] & 3, packet[9]),
@@ -152,7 +152,7 @@ struct Log {
     written: BTreeMap<u32, Vec<u64>>,
     skipped: u64,
     delivered: BTreeMap<u32, Vec<u64>>,
-    /// When it was, and how many bytes.
+    /// The times, and the numbers of bytes.
     read: BTreeMap<u32, Vec<(u64, u64)>>,
 }
 
@@ -211,24 +211,24 @@ fn flows_start_move_and_end_as_the_scenario_says() {
         assert!(passed[1].bytes > 900_000 && passed[1].bytes < 1_100_000, "{}", passed[1].bytes);
         assert!(passed[0].bytes > 1_000_000, "{}", passed[0].bytes);
 
-        // Twenty intervals, and one at the end; on a busy machine an agent leaves out most.
+        // Twenty intervals, and one at the end; on a busy machine an agent skips most of them.
         for flow in [0, 1] {
             let samples = &log.samples[&flow];
             assert!((1..=22).contains(&samples.len()), "{} samples", samples.len());
             assert!(samples.is_sorted_by_key(|sample| sample.delivered), "{samples:?}");
             let last = samples.last().unwrap();
             assert!(last.cwnd >= 2 && last.srtt.is_some() && last.delivered > 100, "{last:?}");
-            // Asked for, and no limit in effect: it is what the window makes of it.
+            // Pacing is requested without a limit, so the window determines its rate.
             assert!(last.pacing_bytes_per_s.is_some_and(|rate| rate > 10_000), "{last:?}");
         }
-        // Clients report what they read once in an interval of 100 ms, and at the end.
+        // Clients report the bytes that they read once per interval of 100 ms, and at the end.
         for (flow, reads) in &log.read {
             let intervals: Vec<u64> = reads.iter().map(|(at, _)| at / 100_000_000).collect();
             assert!(intervals.is_sorted_by(|a, b| a < b), "flow {flow}: {reads:?}");
         }
         let read = |flow| log.read[&flow].iter().map(|(_, bytes)| bytes).sum::<u64>();
         assert_eq!([2, 3, 4].map(read), [300_000; 3]);
-        // Some of what passed is headers, and some is still under way or was sent twice.
+        // Some of these bytes are headers, some are still in flight, and some were sent twice.
         let long = read(0) + read(1);
         assert!((1_000_000..passed[0].bytes).contains(&long), "{long} of {} B", passed[0].bytes);
         // 300,000 B are 208 segments of 1448 B (IPv4), and the SYN counts.
@@ -236,24 +236,24 @@ fn flows_start_move_and_end_as_the_scenario_says() {
         assert!((200..=220).contains(&b.delivered), "{b:?}");
         assert_eq!(b.pacing_bytes_per_s, None);
 
-        // ECN is off for A; for B it is RFC 3168's, where data are ECT(0) and the rest is not.
+        // ECN is off for A. B has RFC 3168's: data is ECT(0), other packets are not.
         assert_eq!(passed[0].ecn[1..], [0, 0, 0]);
         assert!(passed[1].ecn[2] > 600 && passed[1].ecn[1] == 0, "{:?}", passed[1].ecn);
 
-        // 4 Mb/s for one second in packets of 1000 B; of the last two chance decides.
+        // 4 Mb/s for one second in packets of 1000 B; the last two depend on timing.
         let udp = &passed[2];
         println!("ipv6 {ipv6}: {} UDP packets", udp.packets);
         assert!((498..=500).contains(&udp.packets), "{}", udp.packets);
         assert_eq!((udp.ecn, udp.udp_lengths.len()), ([0, udp.packets, 0, 0], 1));
         assert!(udp.udp_lengths.contains(&1000));
-        // Nothing else: no neighbours are sought, nobody joins a group.
+        // No other packets: no neighbour discovery, no multicast groups.
         assert_eq!(passed.iter().map(|passed| passed.others).sum::<u64>(), 0);
     }
 }
 
 #[test]
 fn frames_are_written_when_they_are_due_and_arrive_whatever_their_size() {
-    // Frames of 1 kB, and of 600 kB, which no socket has room for at once.
+    // Frames of 1 kB, and of 600 kB, which do not fit into a socket at once.
     let text = "duration = \"2s\"\nlink.rate = \"100mbit\"\n\
                 [[group]]\nname = \"A\"\ncc = \"reno\"\nflows = 0\nrtt = \"10ms\"\n\
                 [[app]]\ngroup = \"A\"\nrate = \"400kbit\"\nfps = 50\nflows = 2\n\
@@ -269,16 +269,16 @@ fn frames_are_written_when_they_are_due_and_arrive_whatever_their_size() {
     {
         let (written, delivered) = (&log.written[&flow], &log.delivered[&flow]);
         println!("flow {flow}: {} frames, {} arrived", written.len(), delivered.len());
-        // No more than there are intervals since the connection was open: a first one that is
-        // late has others right behind it. How many of the last ones an agent is late for is the
-        // machine's.
+        // At most the number of intervals since the connection was opened. If the first frame is
+        // late, others follow it directly. The number of late frames at the end depends on the
+        // machine.
         let opened = log.opened[&flow];
         let due = (end * 1_000_000 - opened) / (interval * 1_000_000) + 1;
         let count = written.len() as u64;
         assert!((due / 2..=due).contains(&count), "{count} of {due} due");
         let early = |(n, at): (u64, &u64)| *at < opened + n * interval * 1_000_000;
         assert!(!(0..).zip(written).any(early), "{written:?}");
-        // Those of the last half second may be under way, where the machine is busy.
+        // Frames of the last half second may be in flight on a busy machine.
         let arrived = |at: &u64| at + 500_000_000 < 2_000_000_000;
         let most = written.iter().filter(|at| arrived(at)).count();
         assert!((most..=written.len()).contains(&delivered.len()), "{most}: {}", delivered.len());
@@ -301,7 +301,7 @@ fn thousands_of_flows_come_and_go() {
 
 #[test]
 fn bursts_are_as_long_as_the_plan_says() {
-    // Uncut, a segment of TCP shows how much went to the device at once.
+    // Without a limit, a segment of TCP shows how much was sent to the device at once.
     let scenario = l4s_scenario::Plan::parse("t.toml", SCENARIO, &[]).unwrap();
     let scenario = &scenario.points[0].scenario;
     for (largest_burst, expected) in [(None, 3000..=65_575), (Some(2), 2948..=2948)] {
@@ -314,7 +314,7 @@ fn bursts_are_as_long_as_the_plan_says() {
         };
         let (log, passed) = run(lab);
         assert_eq!(log.closed.len(), 3);
-        // 2 · 1448 B and the headers, 52 B.
+        // 2 · 1448 B and 52 B of headers.
         let longest = passed[0].longest;
         println!("largest burst {largest_burst:?}: {longest} B");
         assert!(expected.contains(&longest), "{longest} B");
@@ -341,7 +341,7 @@ fn a_killed_agent_is_named_within_a_second() {
 
 #[test]
 fn nothing_is_left_of_a_dropped_lab() {
-    // Two at a time, in the midst of a run, which have nothing of each other.
+    // Two labs at a time, in mid-run, that share nothing.
     let (Some(mut first), Some(second)) = (lab(SCENARIO, false), lab(SCENARIO, false)) else {
         return;
     };
@@ -349,7 +349,7 @@ fn nothing_is_left_of_a_dropped_lab() {
     let namespaces: BTreeSet<_> = pids.iter().map(|pid| namespace(*pid).unwrap()).collect();
     assert_eq!(namespaces.len(), 12, "every agent has a namespace of its own");
     assert!(!namespaces.contains(&namespace(std::process::id()).unwrap()));
-    // As long as they are open, no other test's namespaces get their numbers.
+    // While these are open, no other test's namespaces get their numbers.
     let open = |pid: &u32| std::fs::File::open(format!("/proc/{pid}/ns/net")).unwrap();
     let held: Vec<_> = pids.iter().map(open).collect();
     let wire = Wire::new(first.take_ports());
@@ -361,7 +361,7 @@ fn nothing_is_left_of_a_dropped_lab() {
     println!("a lab in its run is gone after {:?}", dropping.elapsed());
     drop(second);
     wire.take_down();
-    // Not even a zombie, and nobody else is in a namespace of theirs.
+    // There is not even a zombie, and no process is in their namespaces.
     assert!(!pids.iter().any(|pid| std::fs::exists(format!("/proc/{pid}/stat")).unwrap()));
     let left: Vec<_> =
         processes().filter_map(namespace).filter(|n| namespaces.contains(n)).collect();
@@ -401,7 +401,7 @@ fn agents_end_with_a_killed_command() {
     println!("no agent after {:?}", killed.elapsed());
 }
 
-/// The command of [`agents_end_with_a_killed_command`].
+/// The process that [`agents_end_with_a_killed_command`] kills.
 #[test]
 fn holds_a_lab_for_another_test() {
     if std::env::var_os("L4S_TEST_HOLDS_A_LAB").is_none() {
@@ -417,7 +417,7 @@ fn holds_a_lab_for_another_test() {
 
 #[test]
 fn an_agent_that_cannot_says_why() {
-    // ECT(1) takes a program that can attach BPF, and this one cannot.
+    // ECT(1) needs a program that can attach BPF, and this one cannot.
     let text = SCENARIO.replace("ecn = \"classic\"", "ecn = \"l4s\"");
     match Lab::build(&plan(&text, false), &agent()) {
         Err(OsError::Machine(why)) if why.contains("ECT(1)") => {
@@ -451,7 +451,7 @@ fn a_program_that_is_no_agent_is_an_error_with_the_end_of_its_stderr() {
     let shell = AgentCommand { program: "/bin/sh".into(), args };
     let Err(OsError::Run(why)) = Lab::build(&plan(SCENARIO, false), &shell) else { panic!() };
     println!("{why}");
-    // Whichever of them is the first.
+    // Either of them may be the first.
     let ended = |group| why.contains(&format!("of group `{group}` ended with exit code 2"));
     assert!(ended("A") || ended("B"), "{why}");
     assert!(why.ends_with("the end of its stderr: no such subcommand"), "{why}");
@@ -465,8 +465,8 @@ fn kill(pid: u32) {
     kill_process(Pid::from_raw(pid as i32).unwrap(), Signal::KILL).unwrap();
 }
 
-/// Those that run. One that ended has no namespace any more, though it stays in /proc until its
-/// parent, or whoever is parent of orphans here, has taken note.
+/// The processes that run. A process that ended has no namespace any more, but it remains in /proc until its
+/// parent, or the process that adopts orphans here, has reaped it.
 fn alive(pids: &[u32]) -> Vec<u32> {
     pids.iter().copied().filter(|pid| namespace(*pid).is_some()).collect()
 }

@@ -1,4 +1,4 @@
-//! What agents say of the detector of Classic ECN, and what of it an observer hears.
+//! Reports of agents on the detector of Classic ECN, and the observer's view of them.
 
 use std::sync::mpsc::{Sender, channel};
 
@@ -9,7 +9,7 @@ use l4s_model::FlowId;
 use l4s_observe::{FlowState, Observer};
 use l4s_units::{Duration, Time};
 
-/// Flow 0 has a detector, flow 1 a Prague without one, flow 2 none; downloads are of A.
+/// Flow 0 has a detector, flow 1 has Prague without one, flow 2 has neither; downloads belong to A.
 const SCENARIO: &str = r#"
 duration = "2s"
 link.rate = "40mbit"
@@ -45,7 +45,7 @@ fn at(ms: u64) -> Time {
     Time::ZERO + Duration::from_millis(ms)
 }
 
-/// A socket whose detector has scored so many round trips, with a score of as many eighths.
+/// A socket whose detector has scored this number of round trips; its score is an eighth of that number.
 fn sample(rounds: u32) -> TcpSample {
     let detector = Reading {
         score: i64::from(rounds) << 21,
@@ -71,7 +71,7 @@ fn report(rounds: u32) -> classic_ecn::Report {
     }
 }
 
-/// What it heard.
+/// The calls of the observer.
 #[derive(Default)]
 struct Heard {
     detected: Vec<(FlowId, classic_ecn::Report, Time)>,
@@ -115,7 +115,7 @@ impl Agents {
         self.ledger.pass_on(&mut self.heard);
     }
 
-    /// What is heard at the end of the run, beside what was heard before.
+    /// The final reports, after the end of the run.
     fn concluded(mut self) -> Vec<(FlowId, classic_ecn::Report, Time)> {
         self.ledger.conclude::<Frame>(at(2000), &mut self.heard);
         self.heard.detected
@@ -135,7 +135,7 @@ fn samples_show_the_detector_of_those_that_have_one() {
     let expected =
         [(WITH, Some(report(3)), Some(0.5)), (WITHOUT, None, Some(0.5)), (CUBIC, None, None)];
     assert_eq!(seen, expected);
-    // As long as a flow is open its last word is not said.
+    // There is no final report while a flow is open.
     assert_eq!(agents.heard.detected, []);
 }
 
@@ -145,7 +145,7 @@ fn the_last_word_is_that_at_the_close() {
     agents.sampled(WITH, 100, sample(1));
     agents.sampled(WITH, 200, sample(2));
     agents.closed(WITH, 300);
-    // What the server saw when it looked once more replaces it, and is no sample of an open flow.
+    // A later sample of the server replaces the report, and is no sample of an open flow.
     agents.sampled(WITH, 310, sample(9));
     agents.ledger.sample::<Frame>(at(400), &mut agents.heard);
     assert_eq!(agents.heard.sampled.len(), 0);
@@ -158,7 +158,7 @@ fn a_flow_that_is_open_in_the_end_has_its_last_word_then() {
     let mut agents = Agents::new();
     agents.sampled(WITH, 100, sample(1));
     agents.sampled(WITH, 200, sample(2));
-    // A look that shows no Prague leaves what is known.
+    // A sample without Prague does not change the report.
     agents.sampled(WITH, 300, TcpSample { prague: None, ..sample(7) });
     agents.sampled(WITHOUT, 300, sample(7));
     assert_eq!(agents.concluded(), [(WITH, report(2), at(2000))]);
@@ -169,7 +169,7 @@ fn a_download_has_one_look_and_that_is_its_last() {
     let mut agents = Agents::new();
     agents.closed(DOWNLOAD, 100);
     agents.sampled(DOWNLOAD, 110, sample(4));
-    // No such download.
+    // There is no such download.
     agents.sampled(DOWNLOAD + 100_000, 120, sample(5));
     assert_eq!(agents.concluded(), [(DOWNLOAD, report(4), at(110))]);
 }

@@ -1,4 +1,4 @@
-//! Real TCP that goes on, and becomes another scenario meanwhile.
+//! Real TCP that continues while the scenario changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -42,16 +42,16 @@ fn scenario(set: &[&str]) -> Scenario {
     Plan::parse("t.toml", BASE, &set).expect("a scenario").points[0].scenario.clone()
 }
 
-/// With the kernel's own congestion controls.
+/// A plan with the kernel's own congestion controls.
 fn plan(scenario: &Scenario, options: &LabOptions) -> Result<LabPlan, OsError> {
     LabPlan::new(scenario, |group| Control::from(group.cc.kind().to_owned()), options)
 }
 
-/// What was seen since it was asked last.
+/// The observations since the last reading.
 #[derive(Clone, Default, Debug)]
 struct Seen {
     packets: BTreeMap<u16, u64>,
-    /// Bytes that clients read, by group.
+    /// The bytes that clients read, by group.
     read: BTreeMap<u16, u64>,
     queues: BTreeSet<&'static str>,
     ect0: u64,
@@ -60,7 +60,7 @@ struct Seen {
     sizes: Vec<Option<Bytes>>,
     closed: u64,
     turned_away: u64,
-    /// Flows of a given size that are open, now and at most; kept from look to look.
+    /// Open flows with a size, now and at most; kept from one reading to the next.
     under_way: i64,
     most_under_way: i64,
     frames: u64,
@@ -120,7 +120,7 @@ impl Observer<Frame> for Watcher {
     }
 }
 
-/// One at a time: real time needs the machine for itself.
+/// One run at a time: real time requires an idle machine.
 struct Run {
     live: Live,
     watcher: Watcher,
@@ -149,8 +149,8 @@ impl Run {
         assert!(self.live.adapt(&scenario(set)), "{set:?}");
     }
 
-    /// Goes on until half a second has `enough`; for a minute at most, as the machine may have
-    /// others to serve.
+    /// Continues until half a second has `enough`, for a minute at most, as the machine may also run
+    /// other programs.
     fn until(&mut self, what: &str, enough: impl Fn(&Seen) -> bool) -> Seen {
         let began = Instant::now();
         loop {
@@ -192,7 +192,7 @@ fn flows_come_and_go_and_so_does_everything_else() {
     run.until("two more", |seen| of(seen, 1, false) == 3 && of(seen, 0, false) == 1);
     run.becomes(&["group.B.flows=0"]);
     let gone = run.until("none", |seen| of(seen, 1, false) == 0 && packets(seen, 0) > 200);
-    // What was on its way may have come still.
+    // Packets in flight may still have arrived.
     assert!(packets(&gone, 1) < packets(&gone, 0), "{gone:?}");
 
     let all = [
@@ -246,7 +246,7 @@ fn the_link_its_discipline_and_paths_change() {
     assert!(!run.live.adapt(&scenario(&["seed=7"])));
 }
 
-/// ECN needs two sysctls, RFC 3168's marks come only with it, and the application's flow changes too.
+/// ECN needs two sysctls, marks of RFC 3168 exist only with it, and the application's flow changes too.
 #[test]
 fn congestion_control_and_ecn_change() {
     let Some(mut run) = Run::start(&["group.B.flows=0", "app.A.rate=1mbit"]) else { return };

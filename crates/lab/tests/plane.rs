@@ -1,4 +1,4 @@
-//! The laws of the data plane, with made-up packets and made-up time.
+//! The laws of the data plane, with made-up packets and a made-up clock.
 
 use std::collections::HashMap;
 
@@ -34,7 +34,7 @@ fn scenario(rate: Rate, aqm: Config) -> Scenario {
     scenario
 }
 
-/// What a packet of the tests says of itself.
+/// The properties of a packet of the tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Made {
     pair: usize,
@@ -76,13 +76,13 @@ impl Made {
     }
 }
 
-/// The number that a delivered packet was made with; none in garbage that is shorter.
+/// The number of a delivered packet; 0 for garbage that is too short to have one.
 fn number(bytes: &[u8]) -> u32 {
     let at = if bytes[9] == 6 { 24 } else { 28 };
     bytes.get(at..at + 4).map_or(0, |number| u32::from_be_bytes(number.try_into().unwrap()))
 }
 
-/// What a run told.
+/// The events that a run reports.
 #[derive(Clone, PartialEq, Debug)]
 enum Event {
     Arrived(u32, Time),
@@ -121,7 +121,7 @@ impl Observer<Frame> for Log {
     }
 }
 
-/// A packet that a device got.
+/// A packet that a device received.
 #[derive(Clone, PartialEq, Debug)]
 struct Got {
     pair: usize,
@@ -130,12 +130,12 @@ struct Got {
     bytes: Vec<u8>,
 }
 
-/// A plane with everything that it told.
+/// A data plane with all of its events.
 struct Bench {
     plane: Plane,
     log: Log,
     got: Vec<Got>,
-    /// Every so many deliveries one is refused.
+    /// The number of deliveries after which one is refused.
     refuse: Option<usize>,
 }
 
@@ -156,7 +156,7 @@ impl Bench {
         plane.advance(now, log, &mut |d| take(got, *refuse, d));
     }
 
-    /// Runs until nothing but a timer is due.
+    /// Runs until only timers are due.
     fn finish(&mut self, from: Time) {
         let mut now = from;
         while self.plane.buffers_out() > 0 {
@@ -172,7 +172,7 @@ fn take(got: &mut Vec<Got>, refuse: Option<usize>, delivery: Delivery<'_>) -> bo
     refuse.is_none_or(|n| got.len() % n != 0)
 }
 
-/// The same packet, as a substrate without bytes has it.
+/// The same packet in a substrate without bytes.
 #[derive(Clone, Debug)]
 struct Plain {
     made: Made,
@@ -210,7 +210,7 @@ impl Watch<Plain> for Log {
     }
 }
 
-/// What the simulator's engine does with the same arrivals: an event loop of its own.
+/// The result of the simulator's engine for the same arrivals: an event loop of its own.
 fn simulated(scenario: &Scenario, arrivals: &[(Time, Made)], end: Time) -> Vec<Event> {
     let mut bottleneck = Bottleneck::new(&scenario.link, &scenario.aqm, scenario.seed);
     let mut log = Log::default();
@@ -265,7 +265,7 @@ fn aqm() -> impl Strategy<Value = Config> {
     ])
 }
 
-/// Packets of all pairs and ends, with the time since the one before in microseconds.
+/// Packets of all pairs and ends, with the time since the previous one in microseconds.
 fn packets(most: usize) -> impl Strategy<Value = Vec<(u64, Made)>> {
     let one = (0u64..400, 0usize..3, any::<bool>(), 0u32..2, ecn(), 0usize..1448);
     prop::collection::vec(one, 1..most).prop_map(|list| {
@@ -280,7 +280,7 @@ fn packets(most: usize) -> impl Strategy<Value = Vec<(u64, Made)>> {
 
 const RATE: Rate = Rate::from_mbps(20);
 
-/// Feeds packets, and calls `advance` when `calls` says: at times that mean nothing.
+/// Feeds packets, and calls `advance` at the times in `calls`, which are arbitrary.
 fn play(bench: &mut Bench, packets: &[(u64, Made)], calls: &[u64]) -> Vec<(Time, Made)> {
     let (mut now, mut arrivals) = (Time::ZERO, Vec::new());
     let mut calls = calls.iter().cycle();
@@ -302,7 +302,7 @@ fn play(bench: &mut Bench, packets: &[(u64, Made)], calls: &[u64]) -> Vec<(Time,
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// However late it is called, the discipline decides as in the simulator: the same packets
+    /// For any lateness of the calls, the discipline decides as in the simulator: the same packets
     /// are marked, dropped and sent, at the same times to the nanosecond.
     #[test]
     fn decisions_are_those_of_the_simulator(
@@ -321,7 +321,7 @@ proptest! {
             arrivals.iter().filter(|(_, made)| made.from == End::Server).copied().collect();
         let last = bench.log.0.last().map_or(end, Event::at);
         prop_assert_eq!(&bench.log.0, &simulated(&scenario, &down, last));
-        // The bytes that went out are CE just where the log says so.
+        // The delivered bytes are CE exactly where the log has a mark.
         let marked: Vec<u32> = bench.log.0.iter().filter_map(|told| match told {
             Event::Marked(number, ..) => Some(*number),
             _ => None,
@@ -333,7 +333,7 @@ proptest! {
             if ce {
                 prop_assert_eq!(got.bytes[1], 3);
                 expected[1] = 3;
-                // The checksum is tested with the view; here only that nothing else changed.
+                // Another test covers the checksum; here nothing else may have changed.
                 expected[10..12].copy_from_slice(&got.bytes[10..12]);
             }
             prop_assert_eq!(&got.bytes, &expected);
@@ -342,8 +342,8 @@ proptest! {
         }
     }
 
-    /// Every packet that came is forwarded, refused, dropped or still there, and every buffer is
-    /// back in the pool at the end.
+    /// Every packet that arrived is forwarded, refused, dropped or still queued, and at the end every
+    /// buffer is back in the pool.
     #[test]
     fn nothing_is_lost(
         packets in packets(600),
@@ -392,7 +392,7 @@ proptest! {
         }
     }
 
-    /// Each way keeps its order, and the way back takes its delay to the nanosecond.
+    /// Each direction keeps its order, and the reverse path has its delay to the nanosecond.
     #[test]
     fn order_and_delay(
         packets in packets(400),
@@ -421,8 +421,8 @@ proptest! {
         prop_assert!(bench.got.is_sorted_by_key(|got| got.due));
     }
 
-    /// A queue that never runs empty leaves at the rate of the link, however late and seldom the
-    /// plane is called.
+    /// A queue that is never empty sends at the rate of the link, for any lateness and frequency of the
+    /// calls.
     #[test]
     fn lateness_costs_no_capacity(late in prop::collection::vec(1u64..200_000, 1..50)) {
         let scenario = scenario(RATE, Config::Fifo(Default::default()));
@@ -447,7 +447,7 @@ proptest! {
         prop_assert!(due.windows(2).skip(1).all(|w| w[1] - w[0] == 605_600), "{:?}", due);
     }
 
-    /// Whatever a device says, nothing panics and everything is counted.
+    /// For any result of a device, nothing panics and everything is counted.
     #[test]
     fn garbage_is_counted(
         packets in prop::collection::vec(
@@ -513,7 +513,7 @@ fn packets_belong_to_the_flow_of_the_clients_port() {
         buffer[..bytes.len()].copy_from_slice(bytes);
         plane.receive(pair, End::Server, buffer, bytes.len(), now, &mut flows, &mut |_| true);
     };
-    // Flows 0 and 1 are of group 0, flows 2 and 3 of group 1, flow 4 is the UDP source.
+    // Group 0 has flows 0 and 1, group 1 has flows 2 and 3, and flow 4 is the UDP source.
     send(&mut plane, 0, &tcp(End::Server, 5001, FIRST_PORT + 1));
     send(&mut plane, 1, &tcp(End::Server, 5001, FIRST_PORT + 2));
     send(&mut plane, 1, &tcp(End::Server, 5001, FIRST_PORT + 3));
@@ -556,7 +556,7 @@ fn what_changes_does_so_at_its_time_however_late_the_driver_is() {
     for number in 0..200 {
         send(&mut plane, &mut log, End::Server, number, ms(0));
     }
-    // An acknowledgement on the path of 10 ms, and one that overtakes it.
+    // An acknowledgement on the path of 10 ms, and another that overtakes it.
     send(&mut plane, &mut log, End::Client, 1, ms(299));
     send(&mut plane, &mut log, End::Client, 2, ms(301));
     plane.advance(ms(400), &mut log, &mut |d: Delivery<'_>| {
@@ -574,7 +574,7 @@ fn what_changes_does_so_at_its_time_however_late_the_driver_is() {
     let until = |end| left.iter().filter(|(_, at)| *at < end).count();
     assert_eq!(until(ms(100)), 100);
     assert_eq!(until(ms(200)) - until(ms(100)), 50);
-    // At one instant the link comes first.
+    // At the same instant the change of the link comes first.
     assert!(left.iter().all(|(queue, at)| (*queue == Queue::Q) == (*at <= ms(200))), "{left:?}");
     let dropped = log.0.iter().filter(|told| matches!(told, Event::Dropped(..))).count();
     assert_eq!(left.len() + dropped, 200, "the new discipline has what waited");

@@ -1,4 +1,4 @@
-//! Nothing is allocated per packet once the longest queue was seen.
+//! Nothing is allocated per packet after the longest queue was reached.
 
 use l4s_lab::{End, FIRST_PORT, Plane};
 use l4s_scenario::bundled;
@@ -37,6 +37,6 @@ fn no_allocation_per_packet() {
     play(&mut plane, 2_000, &mut now);
     let few = allocation_counter::measure(|| play(&mut plane, 1_000, &mut now));
     let many = allocation_counter::measure(|| play(&mut plane, 20_000, &mut now));
-    // What the test itself allocates for its two packets.
+    // The allocations of the test itself for its two packets.
     assert_eq!(many.count_total, few.count_total);
 }

@@ -1,5 +1,5 @@
 //! The pump with real devices. Each end is a thread in a network namespace of its own. Without the
-//! right to make namespaces these tests pass without testing, and say so.
+//! right to create namespaces these tests are skipped, with a message.
 
 use std::io;
 use std::net::UdpSocket;
@@ -36,10 +36,10 @@ fn scenario() -> Scenario {
     scenario
 }
 
-/// Moves this thread into a namespace with one device and gives the other end of it.
+/// Moves this thread into a namespace with one device, and returns the other end of the device.
 #[allow(unsafe_code)]
 fn enter(own: &str, peer: &str) -> io::Result<Tun> {
-    // SAFETY: only the flag for descriptors is unsafe, and it is not given.
+    // SAFETY: only the flag for descriptors is unsafe, and it is not set.
     unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET)? };
     let tun = Tun::open("tun0", false)?;
     ip(&format!("address add {own} peer {peer} dev tun0"));
@@ -51,7 +51,7 @@ fn ip(arguments: &str) {
     assert!(Command::new("ip").args(arguments.split(' ')).status().unwrap().success());
 }
 
-/// Packets that the device of this thread's namespace received and sent, as the kernel counts.
+/// The packets that the device of this thread's namespace received and sent, by the kernel's counters.
 fn device_counters() -> (u64, u64) {
     let table = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
     let line = table.lines().find_map(|line| line.trim().strip_prefix("tun0:")).unwrap();
@@ -59,7 +59,7 @@ fn device_counters() -> (u64, u64) {
     (numbers[1], numbers[9])
 }
 
-/// Runs `act` on a thread inside a namespace. It first hands over its device, or the reason why
+/// Runs `act` on a thread inside a namespace. The thread first passes on its device, or the reason why
 /// it has none.
 fn inside<'scope, T: Send + 'scope>(
     scope: &'scope std::thread::Scope<'scope, '_>,
@@ -95,7 +95,7 @@ fn run(
 ) -> Result<Pumped, PumpError> {
     let clock = Clock::starting_in(Duration::from_millis(20));
     let mut settings = Settings::new(clock, Time::ZERO + Duration::from_secs(20), stop);
-    // Tests run side by side.
+    // Tests run in parallel.
     settings.realtime = false;
     let mut ledger = Ledger::new(&scenario(), reports);
     pump(ports, plane, settings, &mut ledger, &mut ())
@@ -117,7 +117,7 @@ fn what_one_namespace_sends_the_other_receives() {
                 socket.send_to(&packet, (CLIENT, UDP_PORT)).unwrap();
                 std::thread::sleep(Wait::from_micros(200));
             }
-            // Stay, so that the counters can be read, until the client has everything.
+            // The namespace remains, so that the counters can be read, until the client has everything.
             finished.recv().unwrap();
             device_counters()
         });
@@ -149,10 +149,10 @@ fn what_one_namespace_sends_the_other_receives() {
             let (_reports, told) = mpsc::channel();
             let mut plane = Plane::new(&scenario());
             let pumped = run(&ports, &mut plane, stop, told);
-            // The devices stay until their counters were read.
+            // The devices remain until their counters were read.
             (pumped.unwrap(), plane, ports)
         });
-        // The clock of the run starts a moment later; what came before would be dropped.
+        // The clock of the run starts a moment later; earlier packets would be dropped.
         std::thread::sleep(Wait::from_millis(100));
         go.send(()).unwrap();
         let (pumped, plane, _ports) = pumping.join().unwrap();
@@ -163,7 +163,7 @@ fn what_one_namespace_sends_the_other_receives() {
         let counters = plane.counters(0, End::Server);
         assert_eq!((counters.forwarded, counters.gone()), (PACKETS, counters.received));
         assert_eq!(counters.stray + counters.malformed + counters.refused, 0);
-        // The kernel's counters on both sides say the same.
+        // The kernel's counters on both sides agree.
         assert_eq!(counters.received, server_sent);
         assert_eq!(counters.forwarded, client_received);
         assert!(pumped.packets >= PACKETS && pumped.ended > Time::ZERO);
@@ -261,7 +261,7 @@ fn reports_reach_the_observer_with_their_own_times() {
     };
     tell.send(Report::Opened { flow: FlowId::new(1), at: at(1) }).unwrap();
     tell.send(Report::Sample { flow: FlowId::new(1), at: at(2), sample: sample(2) }).unwrap();
-    // A flow that does not exist is nobody's.
+    // A report for a flow that does not exist has no effect.
     tell.send(Report::Opened { flow: FlowId::new(9), at: at(2) }).unwrap();
     ledger.pass_on(&mut heard);
     ledger.sample::<Frame>(at(3), &mut heard);

@@ -1,8 +1,8 @@
-//! What the TCP of this machine's kernel answers to a set of tracers (Fallback §5.2), in every order.
+//! The answers of this machine's TCP to a set of tracers (Fallback §5.2), in every order.
 //!
-//! A sender reads the order from these answers, so the simulator's receiver must give the same
+//! A sender derives the order from these answers, so the simulator's receiver must give the same ones
 //! (`note_overlap` in `crates/sim/src/tcp/receiver.rs`; the table is in docs/explanation/tracers.md). Without the
-//! right to make namespaces the test passes without testing, and says so.
+//! right to create namespaces the test is skipped, with a message.
 
 use std::io::{self, Read as _};
 use std::net::TcpListener;
@@ -15,9 +15,9 @@ use l4s_os::{Read, Tun};
 const RECEIVER: [u8; 4] = [10, 0, 0, 1];
 const SENDER: [u8; 4] = [10, 0, 1, 1];
 const PORT: u16 = 5001;
-/// Longer than a delayed acknowledgement takes.
+/// Longer than the timer of a delayed acknowledgement.
 const ANSWERED: Wait = Wait::from_millis(500);
-/// A full segment, and what the packets of a set carry that is split.
+/// The payload of a full segment, and the payloads of the packets of a split set.
 const FULL: usize = 1448;
 const FRONT: Part = (-1148, 1148);
 const MIDDLE: Part = (-2, 98);
@@ -28,12 +28,12 @@ const MIDDLE_COPY: Part = (-98, 98);
 const REAR_COPY: Part = (-97, 97);
 const EARLIER: Part = (-2896, FULL);
 
-/// Where a packet begins, as a distance from the end of the front, and its bytes.
+/// The start of a packet, as a distance from the end of the front, and its bytes.
 type Part = (i64, usize);
 /// An acknowledgement and its blocks, as distances from the end of the front.
 type Answer = (i64, Vec<(i64, i64)>);
 
-/// A sender of which every packet is made by hand.
+/// A sender whose packets are all made by hand.
 struct Sender {
     tun: Tun,
     port: u16,
@@ -43,8 +43,8 @@ struct Sender {
 }
 
 impl Sender {
-    /// Opens a connection that has forgotten its slow start: acknowledgements are delayed again. So
-    /// much of the stream is missing up to the end of the front.
+    /// Opens a connection after its slow start, so that acknowledgements are delayed again. `missing` bytes
+    /// up to the end of the front have not arrived.
     fn connect(tun: Tun, port: u16, missing: usize) -> Sender {
         let mut sender = Sender { tun, port, next: 1000, expected: 0 };
         let options = [
@@ -63,7 +63,7 @@ impl Sender {
             sender.next += FULL as u32;
         }
         sender.answers();
-        // The end of the front is what distances are from.
+        // Distances are from the end of the front.
         sender.next += missing as u32;
         sender
     }
@@ -76,7 +76,7 @@ impl Sender {
         self.write(header, &vec![1; length]);
     }
 
-    /// What comes back until nothing does.
+    /// The acknowledgements, until none arrives any more.
     fn answers(&self) -> Vec<Answer> {
         let distance = |seq: u32| i64::from(seq.wrapping_sub(self.next) as i32);
         let answer = |header: TcpHeader| {
@@ -99,7 +99,7 @@ impl Sender {
         self.tun.write(&packet).unwrap();
     }
 
-    /// Headers of this connection: so many, or those of so long.
+    /// Headers of this connection: at most `most`, within the time `wait`.
     fn read(&self, wait: Wait, most: usize) -> Vec<TcpHeader> {
         let (until, mut headers) = (Instant::now() + wait, Vec::new());
         let mut buffer = [0; 2000];
@@ -117,10 +117,10 @@ impl Sender {
 }
 
 /// Moves this thread into a network namespace of its own, with a device and a receiver that reads
-/// whatever comes.
+/// everything.
 #[allow(unsafe_code)]
 fn enter() -> io::Result<Tun> {
-    // SAFETY: only the flag for descriptors is unsafe, and it is not given.
+    // SAFETY: only the flag for descriptors is unsafe, and it is not set.
     unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET)? };
     let tun = Tun::open("tun0", false)?;
     for arguments in ["address add 10.0.0.1 peer 10.0.1.1 dev tun0", "link set tun0 up mtu 1500"] {
@@ -134,10 +134,10 @@ fn enter() -> io::Result<Tun> {
     Ok(tun)
 }
 
-/// The answers to a set whose packets arrive in this order, where so much is missing up to the end of
+/// The answers to a set whose packets arrive in this order, with `missing` bytes up to the end of
 /// its front.
 fn answers(missing: usize, order: &'static [Part]) -> Option<Vec<Answer>> {
-    // A thread each: it stays in its namespace.
+    // A thread for each, since it remains in its namespace.
     let thread = std::thread::spawn(move || {
         let tun = match enter() {
             Ok(tun) => tun,
@@ -158,7 +158,7 @@ fn a_kernel_tells_the_order_of_a_set_as_the_simulator_does() {
     let orders: [(&[Part], &[Answer]); 6] = [
         (&[FRONT, MIDDLE, REAR], &[(96, vec![(-2, 0)]), (97, vec![(-1, 96)])]),
         (&[FRONT, REAR, MIDDLE], &[(97, vec![(-1, 0)]), (97, vec![(-2, 96)])]),
-        // The middle went past its front: it is above a hole, and then as in order.
+        // The middle overtook its front: it is above a hole, and the rest is as in order.
         (&[MIDDLE, FRONT, REAR], &[(-1148, vec![(-2, 96)]), (97, vec![(-1, 96)])]),
         // The front was lost, or is later than both: the end of the rear's block is the middle's.
         (&[MIDDLE, REAR], &[(-1148, vec![(-2, 96)]), (-1148, vec![(-1, 96), (-2, 97)])]),
@@ -168,8 +168,8 @@ fn a_kernel_tells_the_order_of_a_set_as_the_simulator_does() {
     for (order, expected) in orders {
         let Some(found) = answers(FRONT.1, order) else { return };
         println!("{order:?}: {found:?}");
-        // A front that was read before the next packet came is acknowledged by itself, and then that
-        // packet alone is too little for an answer at once (docs/explanation/tracers.md).
+        // A front that is read before the next packet arrives is acknowledged by itself. That packet alone is
+        // then too little for an immediate answer (docs/explanation/tracers.md).
         let by_itself = usize::from(found.contains(&(0, vec![])));
         for answer in &expected[by_itself..] {
             assert!(found.contains(answer), "{order:?}: no {answer:?} in {found:?}");
@@ -178,7 +178,7 @@ fn a_kernel_tells_the_order_of_a_set_as_the_simulator_does() {
     }
 }
 
-/// Each of the copies is answered, at once and by itself.
+/// Each of the copies is answered, immediately and by itself.
 #[test]
 fn a_kernel_answers_copies_one_by_one_as_the_simulator_does() {
     const M: (i64, i64) = (-98, 0);
@@ -187,17 +187,17 @@ fn a_kernel_answers_copies_one_by_one_as_the_simulator_does() {
     let orders: [(&[Part], &[Answer]); 8] = [
         (&[WHOLE, MIDDLE_COPY, REAR_COPY], &[(0, vec![M]), (0, vec![R])]),
         (&[WHOLE, REAR_COPY, MIDDLE_COPY], &[(0, vec![R]), (0, vec![M])]),
-        // The middle went past its front: it is above a hole, comes twice with the front, and then
-        // the rear is as in order.
+        // The middle overtook its front: it is above a hole, and arrives again with the front. The
+        // rear is then as in order.
         (&[MIDDLE_COPY, WHOLE, REAR_COPY], &[(-1448, vec![M]), (0, vec![M]), (0, vec![R])]),
         (&[REAR_COPY, WHOLE, MIDDLE_COPY], &[(-1448, vec![R]), (0, vec![R]), (0, vec![M])]),
-        // The front was lost, or is later than both: the rear is what both have.
+        // The front was lost, or is later than both: the rear is the part that both have.
         (&[MIDDLE_COPY, REAR_COPY], &[(-1448, vec![M]), (-1448, vec![R, M])]),
         (&[REAR_COPY, MIDDLE_COPY], &[(-1448, vec![R]), (-1448, vec![R, M])]),
         (&[MIDDLE_COPY, REAR_COPY, WHOLE], &[(-1448, vec![M]), (-1448, vec![R, M]), (0, vec![M])]),
         (&[REAR_COPY, MIDDLE_COPY, WHOLE], &[(-1448, vec![R]), (-1448, vec![R, M]), (0, vec![M])]),
     ];
-    // The same above another hole: a front that is there is in a block of its own.
+    // The same above another hole: a front that has arrived is in a block of its own.
     let above: [(&[Part], &[Answer]); 3] = [
         (
             &[WHOLE, MIDDLE_COPY, REAR_COPY],
@@ -219,8 +219,8 @@ fn a_kernel_answers_copies_one_by_one_as_the_simulator_does() {
             if found.iter().filter(|answer| !by_itself(answer)).eq(expected) {
                 break;
             }
-            // Then its reader came between two packets, as it does on a busy machine, and the answer
-            // to one of them may be missing. That is asked again.
+            // The reader ran between two packets, as on a busy machine, and the answer to one of them may
+            // be missing. Then the test repeats the case.
             let again = !last && found.iter().any(by_itself);
             assert!(again, "{order:?}: {found:?} instead of {expected:?}");
         }

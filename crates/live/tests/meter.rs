@@ -1,4 +1,4 @@
-//! What a viewer sees is what a run measures, whatever the steps.
+//! A viewer sees the same as a run measures, with any steps.
 
 use l4s_live::Meter;
 use l4s_live::protocol::{BUCKETS, BUCKETS_PER_DECADE, FIRST_BUCKET_MS, LaneState, bucket};
@@ -41,7 +41,7 @@ fn scenario(text: &str) -> Scenario {
     Plan::parse("t.toml", text, &[]).expect("a scenario").points[0].scenario.clone()
 }
 
-/// Twenty seconds of it, twenty looks a second.
+/// Twenty seconds of it, with twenty readings per second.
 fn looks(scenario: &Scenario) -> Vec<LaneState> {
     let mut lane = Sim.lane(scenario, Meter::new(scenario)).expect("any scenario");
     let mut now = Time::ZERO;
@@ -78,7 +78,7 @@ fn all_looks_together_are_the_summary_of_the_run() {
         let delay = queue.delay_ms.expect("it was used");
         let longest = of().filter_map(|of| of.delay_max_ms).fold(0.0, f64::max);
         near(longest, delay.max, "the longest delay");
-        // A bucket is 6 % wide.
+        // The width of a bucket is 6 %.
         let mut histogram = vec![0u64; BUCKETS];
         of().flat_map(|of| &of.delays)
             .for_each(|(at, n)| histogram[usize::from(*at)] += u64::from(*n));
@@ -102,14 +102,14 @@ fn all_looks_together_are_the_summary_of_the_run() {
             near(all.iter().sum::<f64>() / 400.0, expected, "the goodput");
         }
     }
-    // The mean of the shares of a link that was 20 Mb/s for 12 s and 10 Mb/s for 8 s.
+    // The mean utilization of a link with 20 Mb/s for 12 s and 10 Mb/s for 8 s.
     let carried: f64 = looks.iter().map(|look| look.link.utilization * look.link.rate_bps).sum();
     near(carried / 400.0 / 16e6, summary.link.utilization, "utilization");
     let completed: u64 = summary.completion.iter().map(|bin| bin.flows).sum();
     let downloads: Vec<_> = looks.iter().flat_map(|look| &look.downloads).collect();
     assert_eq!(downloads.len() as u64, completed);
-    // A packet is at the client when its transmission starts, and the shaper's bucket lets one
-    // through at once: two packets, 1.2 ms each at 10 Mb/s, are left out of the theoretical time.
+    // A packet is at the client when its transmission starts, and the shaper's bucket sends one at once.
+    // So the theoretical time does not include two packets, 1.2 ms each at 10 Mb/s.
     let too_fast = downloads.iter().find(|d| d.group.get() != 1 || d.time_ms + 2.5 < d.ideal_ms);
     assert_eq!(too_fast, None);
     let app = summary.groups[0].app.as_ref().expect("an application");
@@ -117,8 +117,8 @@ fn all_looks_together_are_the_summary_of_the_run() {
     assert_eq!(frames.len() as u64, app.delivered);
 }
 
-/// 30 frames of 41,667 B per second into 1 Mb/s, which carries 2.8: 65 frames of 64.5 kB of memory are
-/// 4 MiB, after 2.4 s or 48 looks.
+/// 30 frames of 41,667 B per second into 1 Mb/s, which carries 2.8 frames. 65 frames of 64.5 kB of memory are
+/// 4 MiB, after 2.4 s or 48 readings.
 #[test]
 fn frames_that_a_full_send_buffer_skips_are_counted() {
     let text = "duration = \"20s\"\nwarmup = \"0s\"\nlink.rate = \"1mbit\"\n[[group]]\nname = \"A\"\ncc = \"cubic\"\n\
@@ -130,7 +130,7 @@ fn frames_that_a_full_send_buffer_skips_are_counted() {
     assert!(skipped > 100 && skipped == app.skipped, "{skipped} of {app:?}");
     let first = looks.iter().position(|look| look.skipped > 0).expect("a skipped frame");
     assert!((40..56).contains(&first), "after {first} looks of 50 ms");
-    // One that adapts skips frames by its own choice.
+    // An application that adapts skips frames by its own decision.
     let adapts = scenario(&format!("{text}adapt = true\n"));
     assert!(self::looks(&adapts).iter().all(|look| look.skipped == 0));
 }

@@ -1,4 +1,4 @@
-//! Assertions: which texts are read, which numbers they compare, and what is said of those that fail.
+//! Assertions: accepted texts, the numbers that they compare, and the messages of those that fail.
 
 mod support;
 
@@ -13,8 +13,8 @@ use proptest::prelude::*;
 use serde_json::Value;
 use support::*;
 
-/// A: 500 packets of 1500 B in the measured second, 6 Mb/s, with 1 ms of delay in queue L; B: 250 with
-/// 20 ms in queue C. The rest is without traffic.
+/// A: 500 packets of 1500 B in the measured second, 6 Mb/s, with 1 ms of delay in queue L. B: 250 packets with
+/// 20 ms in queue C. There is no other traffic.
 fn summary() -> Summary {
     let mut r = recorder(&scenario());
     for i in 0..500 {
@@ -26,7 +26,7 @@ fn summary() -> Summary {
     r.finish(engine()).summary
 }
 
-/// Why an assertion about [`summary`] fails; `None` if it holds.
+/// The reason why an assertion about [`summary`] fails; `None` if it holds.
 fn unmet(text: &str) -> Option<String> {
     let assertion =
         Assertion::read(text, &scenario()).unwrap_or_else(|why| panic!("{text}: {why:?}"));
@@ -77,7 +77,7 @@ fn one_that_fails_says_what_was_expected_and_what_was_found() {
     }
 }
 
-/// Neither `<` nor `>=` nor `!=` holds of a number that is not there.
+/// Neither `<` nor `>=` nor `!=` is true for an absent number.
 #[test]
 fn a_path_without_a_value_fails_whatever_the_comparison() {
     let why = "no value of `groups.U.delay_ms.p99` (Queueing delay of its packets of 200 B or more; absent \
@@ -118,7 +118,7 @@ fn an_error_has_its_place_and_the_names_that_are_accepted_there() {
         let group = |name: &&str| Group::new(name, l4s_cc::Config::default(), ms(10));
         Scenario { hops: vec![hop], groups: names.iter().map(group).collect(), ..scenario() }
     };
-    // The text, the part of it that is wrong, the message, and the first of the names.
+    // The text, its wrong part, the message, and the first of the names.
     for (text, wrong, message, known) in [
         ("queue.L.mark < 1", "queue", "there is no `queue` in the summary", "seed"),
         ("queues.Q.mark < 1", "Q", "there is no `Q` in `queues`", "L, C"),
@@ -261,7 +261,7 @@ fn every_number_of_a_summary_has_a_path() {
     summary.engine.qdisc.insert("drops".to_owned(), 4);
     let mut found = Vec::new();
     numbers(&serde_json::to_value(&summary).unwrap(), "", &mut found);
-    // Settings are texts; numbers stand in those of the tests alone.
+    // Settings are texts; only those of the tests contain numbers.
     found.retain(|(path, _)| !path.starts_with("set."));
     assert!(found.len() > 120, "{}", found.len());
     let quantities = Quantities::of(&summary);
@@ -271,13 +271,13 @@ fn every_number_of_a_summary_has_a_path() {
             Assertion::read(&text, &scenario()).unwrap_or_else(|e| panic!("{text}: {e:?}"));
         assert_eq!(assertion.unmet(&quantities), None, "{text}");
         let other = Assertion::read(&format!("{path} == {:?}", value + 1.0), &scenario()).unwrap();
-        // Of the largest numbers the next one is itself.
+        // For the largest numbers, the next one is the same number.
         assert_eq!(other.unmet(&quantities).is_none(), value + 1.0 == value, "{text}");
     }
 }
 
 proptest! {
-    /// A range of bytes that a caret can point at.
+    /// A range of bytes that can be underlined by a caret.
     #[test]
     fn any_text_is_read_or_refused_at_a_place_in_it(
         text in "([a-zA-Z_0-9.]|queues|groups|L|delay_ms|[ */<>=!'\"é+-]){0,12}",

@@ -1,4 +1,4 @@
-//! Every quantity of the summary, on a few packets whose numbers can be worked out by hand.
+//! Every quantity of the summary, for a few packets whose numbers can be computed by hand.
 
 mod support;
 
@@ -33,7 +33,7 @@ fn rate_counts_ip_bytes_and_utilization_adds_ethernet() {
     close(group(&summary, "A").rate_per_flow_bps.unwrap(), 6e6);
     // 500 · 1514 B · 8 = 6.056 Mb of 12 Mb.
     close(summary.link.utilization, 6.056 / 12.0);
-    // Two long flows: a share is 6 Mb/s.
+    // Two long flows: an equal share is 6 Mb/s.
     close(group(&summary, "A").normalized_rate.unwrap(), 1.0);
     close(group(&summary, "B").normalized_rate.unwrap(), 0.0);
 }
@@ -46,15 +46,15 @@ fn goodput_counts_what_was_read_after_the_warmup_and_is_absent_for_udp() {
     };
     delivered(1000, 500);
     delivered(125_000, 1500);
-    // Reported after the end of the warm-up, read before.
+    // The report is after the end of the warm-up, the reading before it.
     delivered(2000, 999);
     let summary = r.finish(engine()).summary;
-    // 125,000 B in 1 s; to B nothing was delivered.
+    // 125,000 B in 1 s; B received nothing.
     let goodput = ["A", "B", "U"].map(|name| group(&summary, name).goodput_bps);
     assert_eq!(goodput, [Some(1e6), Some(0.0), None]);
 }
 
-/// The scenario with an application of group A, whose one flow is 3: after those of A and B and U.
+/// The scenario with an application of group A. Its flow is number 3, after those of A, B and U.
 fn with_app() -> Scenario {
     let rate = l4s_units::Rate::from_mbps(1);
     let (hold, start, stop) = (l4s_model::Hold::None, Time::ZERO, None);
@@ -137,7 +137,7 @@ fn delay_counts_packets_of_200_bytes_or_more() {
 fn smaller_packets_have_a_delay_of_their_own_by_group() {
     let mut r = recorder(&scenario());
     let small = |group: u16| Packet { length: 199, ..packet(group.into(), group) };
-    // During the warm-up.
+    // This one is in the warm-up.
     forward(&mut r, small(0), Queue::L, 900.0, at(500));
     forward(&mut r, small(1), Queue::C, 900.0, at(500));
     // 1 to 100 ms in one queue, 0 in the other one.
@@ -169,7 +169,7 @@ fn a_mark_is_a_packet_that_arrived_not_ce_and_left_ce() {
     forward(&mut r, ce(false), Queue::L, 1.0, at(1200));
     forward(&mut r, ce(true), Queue::L, 1.0, at(1201));
     let summary = r.finish(engine()).summary;
-    // One of ten; the other CE packet was CE already.
+    // One of ten packets; the other CE packet was CE on arrival.
     assert_eq!(queue(&summary, "L").mark, Some(0.1));
     assert_eq!(group(&summary, "A").mark, Some(0.1));
 }
@@ -242,7 +242,7 @@ fn flows_have_rates_over_the_time_they_were_open() {
     assert_eq!(rates, [(0, 1.2e6), (1, 0.0), (2, 2.4e6)]);
     let spread = group(&record.summary, "A").flow_rates_bps.unwrap();
     assert_eq!((spread.p1, spread.mean, spread.p99), (1.2e6, 1.8e6, 2.4e6));
-    // The group: 2.4 Mb over the second, for two flows.
+    // The group has 2.4 Mb in the second, for two flows.
     close(group(&record.summary, "A").rate_per_flow_bps.unwrap(), 1.2e6);
 }
 
@@ -250,8 +250,8 @@ fn flows_have_rates_over_the_time_they_were_open() {
 fn a_rate_over_time_is_that_of_windows_of_a_second() {
     let scenario = Scenario { duration: Duration::from_secs(4), ..scenario() };
     let mut r = recorder(&scenario);
-    // Ten packets in every tenth of the first second after the warm-up, twenty in the next one, and
-    // none later. What leaves when a tenth ends is of the next one.
+    // Ten packets in every tenth of the first second after the warm-up, twenty in those of the next second,
+    // and none later. A packet that leaves at the end of a tenth counts for the next one.
     for i in 0..200 {
         for _ in 0..1 + i / 100 {
             forward(&mut r, packet(0, 0), Queue::L, 1.0, at(1000 + i * 10));
@@ -265,7 +265,7 @@ fn a_rate_over_time_is_that_of_windows_of_a_second() {
     assert_eq!(group(&summary, "B").rate_over_time_bps.unwrap().p99, 0.0);
 }
 
-/// Two flows share, and an application's is none of them. Less than a second is no window.
+/// Two flows share the link; an application's flow is none of them. Less than a second makes no window.
 #[test]
 fn a_rate_over_time_is_per_long_flow() {
     let mut scenario = with_app();
@@ -290,7 +290,7 @@ fn a_rate_over_time_is_per_long_flow() {
     scenario.groups[0].starts.clear();
     let app = scenario.roster().apps().start.get();
     assert_eq!(over_time(&scenario, &[app]), None);
-    // The live page added a flow to them.
+    // The live page added a flow to the group.
     assert!(over_time(&scenario, &[app, app + 1]).is_some());
 }
 
@@ -351,7 +351,7 @@ fn a_dual_queue_has_l_and_c_and_a_single_queue_has_q() {
 #[test]
 fn a_udp_source_is_a_group_of_one_flow() {
     let mut r = recorder(&scenario());
-    // Nobody opens it: it begins with its first packet.
+    // The flow is not opened by an event: it begins with its first packet.
     forward(&mut r, packet(2, 2), Queue::C, 4.0, at(1250));
     let record = r.finish(engine());
     let u = group(&record.summary, "U");
@@ -386,7 +386,7 @@ fn a_row_of_the_series_is_about_its_interval_and_the_warmup_is_in_it() {
     // 10 · 1500 B in 100 ms: 1.2 Mb/s.
     let l = row(0.1, Scope::Queue, "L");
     assert_eq!((l.rate_bps, l.packets, l.delay_mean_ms), (Some(1.2e6), Some(10), Some(1.0)));
-    // Then nothing of A: a rate of zero was measured, a delay was not.
+    // Then nothing of A: a rate of zero was measured, but no delay.
     let l = row(0.2, Scope::Queue, "L");
     assert_eq!((l.rate_bps, l.packets, l.delay_mean_ms), (Some(0.0), Some(0), None));
     assert_eq!(row(0.2, Scope::Group, "B").delay_max_ms, Some(20.0));
@@ -394,7 +394,7 @@ fn a_row_of_the_series_is_about_its_interval_and_the_warmup_is_in_it() {
     assert_eq!((link.backlog_packets, link.p_base), (Some(3), Some(1.0)));
 }
 
-/// Of groups with their downloads, of flows, and of no UDP source; what was read in the warm-up, too.
+/// Rows of groups include their downloads; there are rows of flows, none of UDP sources; the warm-up counts too.
 #[test]
 fn goodput_of_a_row_is_what_was_read_in_its_interval() {
     let mut r = recorder(&scenario());
@@ -413,12 +413,12 @@ fn goodput_of_a_row_is_what_was_read_in_its_interval() {
     for ms in [10, 90] {
         deliver(&mut r, 0, 0, 1000, ms);
     }
-    // A download: flows 0, 1 and 2 are of the groups and of U.
+    // A download: flows 0, 1 and 2 belong to the groups and to U.
     deliver(&mut r, 3, 0, 500, 95);
     sample(&mut r, 100);
     deliver(&mut r, 1, 1, 12_500, 150);
     sample(&mut r, 200);
-    // Read in the first and the second interval, and reported by a socket in the third.
+    // Bytes that were read in the first and the second interval, and reported by a socket in the third.
     deliver(&mut r, 0, 0, 1250, 99);
     deliver(&mut r, 0, 0, 2500, 199);
     deliver(&mut r, 1, 1, 4000, 200);
@@ -427,7 +427,7 @@ fn goodput_of_a_row_is_what_was_read_in_its_interval() {
         let row = rows.iter().find(|row| row.time_s == time_s && row.name == name);
         row.unwrap().goodput_bps
     };
-    // 2500 B in 100 ms are 200 kb/s, of which 2000 B of flow 0; 12,500 B are 1 Mb/s, 1250 B 100 kb/s.
+    // 2500 B in 100 ms are 200 kb/s, and flow 0 has 2000 B of it; 12,500 B are 1 Mb/s, 1250 B 100 kb/s.
     let names = ["A", "A.0", "B", "B.1", "U", "link"];
     let first = [Some(300e3), Some(260e3), Some(0.0), Some(0.0), None, None];
     assert_eq!(names.map(|name| goodput(0.1, name)), first);

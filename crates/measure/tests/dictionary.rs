@@ -1,4 +1,4 @@
-//! The dictionary of columns: complete, and what docs/reference/results.md says.
+//! The dictionary of columns is complete, and docs/reference/results.md agrees with it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use std::{env, fs};
 use l4s_measure::{Column, DelayRow, FlowRow, Row, SeriesRow, dictionary};
 use serde_json::json;
 
-/// Where the page has it.
+/// The markers of the columns on the page.
 const BEGIN: &str =
     "<!-- columns: from the code, UPDATE_DOCS=1 cargo test -p l4s-measure --test dictionary -->";
 const END: &str = "<!-- end of columns -->";
@@ -17,7 +17,7 @@ const END: &str = "<!-- end of columns -->";
 fn every_column_says_what_it_means() {
     for column in dictionary() {
         assert!(!column.meaning.is_empty(), "{}.{}", column.table, column.name);
-        // A unit that the name has is the one that is said.
+        // If the name of a column contains a unit, the unit is the declared one.
         for (ending, unit) in [("_ms", "ms"), ("_us", "us"), ("_bps", "bit/s"), ("_s", "s")] {
             if column.name.ends_with(ending) && !column.name.ends_with("bytes") {
                 assert_eq!(column.unit, unit, "{}.{}", column.table, column.name);
@@ -61,7 +61,7 @@ fn the_page_has_it() {
     assert!(page == wanted || env::var_os("UPDATE_DOCS").is_some(), "run it with UPDATE_DOCS=1");
 }
 
-/// The tables of the page. Columns that several things of a kind have alike share a row.
+/// The tables of the page. Columns that are the same for several things of a kind share a row.
 fn pages(columns: &[Column]) -> String {
     let mut tables: BTreeMap<usize, (&str, String)> = BTreeMap::new();
     for column in columns {

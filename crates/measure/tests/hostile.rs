@@ -15,7 +15,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use proptest::prelude::*;
 use support::{engine, recorder, scenario};
 
-/// No more may be allocated at a time while a table is read.
+/// The most that may be allocated at a time while a table is read.
 const MOST: u64 = 250_000_000;
 
 /// A folder whose table of series has `rows` rows for each of these names.
@@ -26,7 +26,7 @@ fn folder(names: ArrayRef, with: WriterPropertiesBuilder) -> tempfile::TempDir {
     let runs: ArrayRef = Arc::new(UInt32Array::from(vec![0; names.len()]));
     let batch = [("run", runs), ("scope", scopes), ("name", names)];
     let batch = RecordBatch::try_from_iter(batch).unwrap();
-    // Without a list no checksum is known.
+    // Without the list there are no checksums.
     fs::remove_file(folder.path().join("l4s.json")).unwrap();
     let file = File::create(folder.path().join("series.parquet")).unwrap();
     let with = with.set_compression(Compression::SNAPPY).build();
@@ -36,7 +36,7 @@ fn folder(names: ArrayRef, with: WriterPropertiesBuilder) -> tempfile::TempDir {
     folder
 }
 
-/// The rows that are read, or why not; and the most bytes that were allocated meanwhile.
+/// The rows that were read, or the error; and the most bytes that were allocated at a time.
 fn read(folder: &Path) -> (Result<usize, String>, u64) {
     let mut rows = 0;
     let mut read = Ok(());
@@ -79,8 +79,8 @@ fn a_page_that_is_or_claims_to_be_too_large_is_refused() {
     assert!(said.ends_with("B, expected at most 67108864") && said.contains("a page of"), "{said}");
     assert!(bytes < MOST, "{bytes} B");
 
-    // A page of 2 MB whose header is made to claim 134 MB. Its size is the second i32 of it, in
-    // zigzag, and has four bytes either way.
+    // A page of 2 MB whose header is changed to declare 134 MB. Its size is the second i32 of the header, in
+    // zigzag encoding, and has four bytes in both cases.
     let claims = folder(long(2_000_000, 1), with());
     let path = claims.path().join("series.parquet");
     let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
@@ -127,7 +127,7 @@ fn summaries_of_many_small_values_count_as_what_they_become() {
 }
 
 proptest! {
-    /// Whatever is done to a file, reading it ends with rows or words.
+    /// For any change of a file, reading it ends with rows or with an error.
     #[test]
     fn any_damage_is_survived(
         at in any::<prop::sample::Index>(), bytes in prop::collection::vec(any::<u8>(), 1..12),

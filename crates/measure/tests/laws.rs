@@ -1,4 +1,4 @@
-//! What holds for any run.
+//! Properties of any run.
 
 mod support;
 
@@ -9,7 +9,7 @@ use l4s_units::{Duration, Ecn, Time};
 use proptest::prelude::*;
 use support::*;
 
-/// What happens to one packet.
+/// The events of one packet.
 #[derive(Clone, Debug)]
 struct Fate {
     group: u16,
@@ -85,14 +85,14 @@ proptest! {
         let record = r.finish(engine());
         let summary = &record.summary;
 
-        // Queues and groups share the same packets out.
+        // Queues and groups count the same packets.
         prop_assert_eq!(summary.queues.iter().map(|q| q.packets).sum::<u64>(), left);
         prop_assert_eq!(summary.groups.iter().map(|g| g.packets).sum::<u64>(), left);
         prop_assert_eq!(summary.queues.iter().map(|q| q.drops.aqm).sum::<u64>(), dropped);
         prop_assert_eq!(summary.queues.iter().map(|q| q.marks.coupled).sum::<u64>(), marked);
         prop_assert_eq!(record.flows.iter().map(|f| f.bytes).sum::<u64>(), bytes);
 
-        // So do the histograms, whose mean is that of the counters within a bucket.
+        // So do the histograms. Their mean equals that of the counters within a bucket.
         for scope in [Scope::Queue, Scope::Group] {
             let rows = || record.delays.iter().filter(|row| row.scope == scope);
             prop_assert_eq!(rows().map(|row| row.count).sum::<u64>(), data);
@@ -120,7 +120,7 @@ proptest! {
         prop_assert_eq!(of(Scope::Queue), of(Scope::Link));
         prop_assert_eq!(of(Scope::Group), of(Scope::Link));
 
-        // And ratios are ratios.
+        // Ratios are from 0 to 1.
         for queue in &summary.queues {
             prop_assert!(queue.mark.is_none_or(|p| (0.0..=1.0).contains(&p)));
             prop_assert!(queue.drop.is_none_or(|p| (0.0..=1.0).contains(&p)));

@@ -1,4 +1,4 @@
-//! The packet trace: what a reader finds in it.
+//! The packet trace, as a reader decodes it.
 
 mod support;
 
@@ -106,7 +106,7 @@ fn a_packet_is_written_once_as_it_left_at_the_time_of_its_arrival() {
     assert_eq!(seen.timestamp.as_nanos(), 1_234_567_891);
     assert_eq!(comment(seen).as_deref(), Some("marked: classic, queue C"));
     assert_eq!(seen.data[15] & 0b11, Ecn::Ce.bits());
-    // 14 B + 20 B + 32 B of headers are kept of 1514 B.
+    // 66 of 1514 B are kept: headers of 14, 20 and 32 B.
     assert_eq!((seen.data.len(), seen.original_len), (66, 1514));
 }
 
@@ -119,7 +119,7 @@ fn a_drop_says_why() {
     assert_eq!(dropped[0].timestamp.as_millis(), 52);
 }
 
-/// Two queues: what arrived first leaves last, and answers come in between.
+/// Two queues: the packet that arrived first leaves last, and acknowledgements come in between.
 #[test]
 fn packets_are_written_in_order_of_arrival() {
     let mut trace = new(Snap::Headers);
@@ -131,13 +131,13 @@ fn packets_are_written_in_order_of_arrival() {
         trace.departed(&packet(flow, 0), Queue::C, ms(4), at(4));
     }
     answer(&mut trace, &packet(4, 0), at(5));
-    // One that waits at the end.
+    // A packet that is still queued at the end.
     trace.arrived(&packet(5, 0), at(6));
     let found = packets(&trace.finish().unwrap());
     let seen = found.iter().map(|p| (p.interface_id, p.timestamp.as_millis()));
     let expected = [(0, 0), (0, 1), (0, 2), (2, 3), (2, 5), (0, 6)];
     assert_eq!(seen.collect::<Vec<_>>(), expected);
-    // A client's packet goes the other way.
+    // A client's packet has the opposite direction.
     let ends = |p: &EnhancedPacketBlock<'_>| [p.data[26..30].to_vec(), p.data[30..34].to_vec()];
     let [down, up] = [ends(&found[0]), ends(&found[3])];
     assert_eq!((&down[0], &down[1]), (&up[1], &up[0]));
@@ -187,7 +187,7 @@ fn a_packet_whose_fate_nobody_tells_does_not_hold_up_the_others_for_ever() {
         trace.arrived(&other, at(n));
         trace.departed(&other, Queue::C, ms(0), at(n));
     }
-    // It is known in the end, but too late.
+    // Its fate is known at the end, but too late.
     trace.dropped(&forgotten, Queue::C, DropCause::Aqm, at(2000));
     let found = packets(&trace.finish().unwrap());
     assert_eq!(found.len(), 2000);
@@ -256,7 +256,7 @@ fn the_same_packets_give_the_same_bytes() {
     assert!(everything(Snap::Packet) == everything(Snap::Packet));
 }
 
-/// What tshark says of a packet.
+/// The fields of a packet that tshark prints.
 const FIELDS: [&str; 9] = [
     "frame.interface_name",
     "frame.comment",
@@ -295,7 +295,7 @@ fn tshark_reads_every_packet_and_finds_nothing_wrong() {
         assert_eq!(rows.len(), packets(&trace).len());
         for row in &rows {
             let [_, _, _, _, _, ip, tcp, udp, malformed] = row[..] else { panic!("{row:?}") };
-            // 0: bad, 1: good, 2: not verified. The checksum over a payload that is not kept
+            // 0: bad, 1: good, 2: not verified. A checksum over a payload that is not kept
             // cannot be verified.
             let transport = format!("{tcp}{udp}");
             assert!(ip == "1" && transport != "0" && malformed.is_empty(), "{row:?}");
@@ -307,7 +307,7 @@ fn tshark_reads_every_packet_and_finds_nothing_wrong() {
         };
         assert_eq!(with("drop"), ["drop dropped: overload, queue L 0.052000000 10.0.0.1 1"]);
         assert_eq!(with("mark"), ["down marked: step, queue L 0.050000000 10.0.0.1 3"]);
-        // Group 300 = 256 + 44 has the next pair of networks of 10.44.
+        // Group 300 = 256 + 44 has the next pair of networks, in 10.44.
         assert!(rows.iter().any(|row| row[3] == "10.44.2.1"));
     }
 }
@@ -348,7 +348,7 @@ fn any_packet() -> impl Strategy<Value = Packet> {
 }
 
 proptest! {
-    /// Whatever a substrate says of a packet, a valid packet is written, whose ECN field is right.
+    /// For any packet of a substrate, a valid packet is written, and its ECN field is right.
     #[test]
     fn every_packet_is_a_valid_packet(sent in proptest::collection::vec(any_packet(), 1..20)) {
         let mut trace = new(Snap::Packet);
@@ -365,7 +365,7 @@ proptest! {
             prop_assert_eq!(ip.header_checksum, ip.calc_header_checksum());
             prop_assert_eq!(usize::from(ip.total_len) + 14, found.data.len());
             let payload = headers.payload.slice();
-            // The payload is as told, where a packet can have it.
+            // The payload has the given length, if a packet can have it.
             let (Header::Tcp(Tcp { payload: told, .. }) | Header::Udp { payload: told, .. }) = sent.header;
             let room = 65_535 - (ip.total_len as usize - payload.len());
             prop_assert_eq!(payload.len(), (told as usize).min(room));
@@ -375,7 +375,7 @@ proptest! {
                     let found = EcnFlags { ae: tcp.ns, cwr: tcp.cwr, ece: tcp.ece };
                     prop_assert_eq!((found, found.ace()), (flags, flags.ace()));
                     prop_assert_eq!(tcp.checksum, tcp.calc_checksum_ipv4(ip, payload).unwrap());
-                    // It does not know AccECN's.
+                    // etherparse does not support the option of AccECN.
                     let is_known = |read| matches!(read, Ok(_) | Err(TcpOptionReadError::UnknownId(174)));
                     prop_assert!(tcp.options_iterator().all(is_known));
                 }

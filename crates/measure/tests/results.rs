@@ -1,4 +1,4 @@
-//! Result files: what is written is read back, and the same results give the same bytes.
+//! Result files: the data is read back unchanged, and the same results give the same bytes.
 
 mod support;
 
@@ -78,7 +78,7 @@ fn write(folder: &Path, records: &[RunRecord]) {
     write_results(folder, records.iter().cloned().map(Ok::<_, ResultError>)).unwrap();
 }
 
-/// As a file holds it: without the wall clock.
+/// The record as a file holds it: without the wall clock.
 fn reproducible(record: &RunRecord) -> RunRecord {
     let mut record = record.clone();
     record.summary.engine.wall_s = None;
@@ -130,7 +130,7 @@ fn what_is_written_is_read_back() {
 #[test]
 fn the_same_records_give_the_same_bytes() {
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    // The wall clock, which differs between identical runs, does not reach a file.
+    // The wall clock, which differs between identical runs, is not written to a file.
     let mut late = record();
     late.summary.engine.wall_s = Some(99.0);
     write(one.path(), &[record(), record()]);
@@ -179,7 +179,7 @@ fn a_run_is_a_row_with_a_column_per_quantity() {
 #[test]
 fn columns_keep_the_type_and_the_place_of_their_quantity() {
     let folder = tempfile::tempdir().unwrap();
-    // The first run lacks what the second has, and their settings differ in type.
+    // The first run lacks keys that the second has, and their settings differ in type.
     let mut first = record();
     first.summary.queues.remove(0);
     first.summary.set.insert("link.rate".to_owned(), 4.into());
@@ -191,7 +191,7 @@ fn columns_keep_the_type_and_the_place_of_their_quantity() {
     assert_eq!(kind("queue_L_delay_mean_ms"), "Float64");
     assert_eq!(kind("set_link.rate"), "Utf8");
     assert_eq!(kind("set_group.A.flows"), "UInt64");
-    // Only the column that some run lacks has nulls.
+    // Only a column that some run lacks has nulls.
     assert!(schema.field_with_name("queue_L_packets").unwrap().is_nullable());
     assert!(!schema.field_with_name("queue_C_packets").unwrap().is_nullable());
     let place = |name| schema.index_of(name).unwrap();
@@ -223,12 +223,12 @@ fn a_result_that_cannot_be_read_says_which_file_and_why() {
     let refused = ResultWriter::create(folder.path()).err().unwrap().to_string();
     assert!(refused.ends_with("is there already, and l4s did not write it"), "{refused}");
     fs::remove_file(folder.path().join("runs.parquet")).unwrap();
-    // Parquet, but another table.
+    // A Parquet file, but of another table.
     write(folder.path(), &[record()]);
     fs::rename(folder.path().join("flows.parquet"), folder.path().join("runs.parquet")).unwrap();
     let error = Results::open(folder.path()).unwrap_err().to_string();
     assert!(error.contains("runs.parquet: damaged: its checksum is"), "{error}");
-    // Nor is it there for whoever has no checksums, as earlier versions wrote none.
+    // Without checksums, as in earlier versions, the column is missing.
     fs::remove_file(folder.path().join("l4s.json")).unwrap();
     let error = Results::open(folder.path()).unwrap_err().to_string();
     assert!(error.contains("`summary_json` is missing"), "{error}");
@@ -272,7 +272,7 @@ fn a_record_is_kept_in_a_file_without_loss() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever a disk or a person makes of a file that l4s wrote, no number is taken from it.
+    /// For any change of a file that l4s wrote, no number is taken from it.
     #[test]
     fn any_change_of_a_file_is_found(
         which in 0..5usize, at in any::<prop::sample::Index>(), flip in 1u8.., cut in any::<bool>(),
@@ -306,8 +306,8 @@ fn golden_text_is_aligned_whole_numbers() {
     summary.queues.truncate(1);
     summary.groups.truncate(1);
     // Packet i leaves at 3i ms after 300 + i µs, and every tenth is marked. After the warm-up
-    // those are 334..=599: 266, of which 26 marked (97,744 ppm); mean 300 + 466.5 µs; rank
-    // ceil(0.5 · 266) = 133 is packet 466, 766 µs, which 768 µs stands for. The link carried as
+    // those are 334..=599: 266 packets, 26 of them marked (97,744 ppm); mean 300 + 466.5 µs; rank
+    // ceil(0.5 · 266) = 133 is packet 466, 766 µs, which is in the bucket of 768 µs. The link carried as
     // many packets of C: 532 · 1514 B · 8 / 12 Mb = 0.536965.
     let text = golden([&summary]);
     let expected = "\
@@ -363,7 +363,7 @@ fn series_row() -> impl Strategy<Value = SeriesRow> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Any row survives JSON and Parquet to the bit.
+    /// Any row is the same after JSON and Parquet, to the bit.
     #[test]
     fn rows_survive_every_format(rows in proptest::collection::vec(series_row(), 0..50)) {
         let folder = tempfile::tempdir().unwrap();
@@ -375,7 +375,7 @@ proptest! {
     }
 }
 
-/// Tables of an earlier version have fewer columns: what may be absent is, and what each row has is missed.
+/// Tables of an earlier version have fewer columns: an optional column may be absent, a required one may not.
 #[test]
 fn a_column_that_an_earlier_version_had_not_is_absent() {
     let row = SeriesRow { rate_bps: Some(1e6), goodput_bps: Some(9e5), ..SeriesRow::default() };
@@ -391,7 +391,7 @@ fn a_column_that_an_earlier_version_had_not_is_absent() {
 
 #[test]
 fn every_table_has_documented_columns() {
-    // The names that other programs read: a change here breaks them.
+    // Other programs read these names: a change here breaks them.
     let names = |fields: Vec<arrow_schema::Field>| {
         fields.iter().map(|f| f.name().clone()).collect::<Vec<_>>().join(" ")
     };
@@ -424,7 +424,7 @@ fn hops_are_counted_as_the_bottleneck_is_and_have_columns() {
     }];
     let mut r = recorder(&scenario);
     let departed = |delay| HopEvent::Departed(ms(delay));
-    // Before the end of the warm-up nothing counts; after it one of four arrived as CE.
+    // Before the end of the warm-up nothing counts. After it one of four packets arrived as CE.
     r.at_hop(0, &packet(0, 0), Queue::L, departed(7), at(900));
     let state = LinkState { packets: 0, bytes: Bytes::ZERO, owed: Bytes::ZERO, base: None };
     Observer::<Packet>::sample_link(&mut r, state, at(1000));
@@ -442,14 +442,14 @@ fn hops_are_counted_as_the_bottleneck_is_and_have_columns() {
     let record = r.finish(engine());
     let [hop] = &record.summary.hops[..] else { panic!("one hop") };
     assert_eq!((hop.name.as_str(), hop.links), ("H", 2));
-    // 4 · 1514 B · 8 in a second, over two links of 12 Mb/s.
+    // 4 · 1514 B · 8 in a second, on two links of 12 Mb/s.
     assert!((hop.utilization.unwrap() - 48_448.0 / 24e6).abs() < 1e-12);
     let [l, c] = &hop.queues[..] else { panic!("L and C") };
     assert_eq!((l.packets, l.mark, l.delay_ms.unwrap().mean), (4, Some(0.25), 3.0));
     assert_eq!((c.packets, c.drop), (0, Some(1.0)));
-    // The bottleneck saw none of it.
+    // The bottleneck forwarded none of them.
     assert!(record.summary.queues.iter().all(|queue| queue.packets == 0));
-    // The warm-up is in the series: 1500 B in the first second. It is not in the histograms.
+    // The series includes the warm-up: 1500 B in the first second. The histograms do not.
     let row = record.series.iter().find(|row| row.name == "H.L").unwrap();
     assert_eq!((row.scope, row.rate_bps, row.delay_mean_ms), (Scope::Hop, Some(12e3), Some(7.0)));
     let delays = record.delays.iter().filter(|row| row.name == "H.L");

@@ -1,4 +1,4 @@
-//! What a live run can switch to.
+//! The changes to which a live run can switch.
 
 use l4s_model::Scenario;
 use l4s_scenario::Plan;

@@ -16,6 +16,6 @@ fn what_changes_holds_from_its_time_on() {
     let rtts = [5999, 6000].map(|ms| scenario.rtt_at(0, at(ms)));
     assert_eq!(rtts, [10, 50].map(Duration::from_millis));
     assert_eq!(scenario.aqms().map(|aqm| aqm.kind()).collect::<Vec<_>>(), ["dualpi2", "codel"]);
-    // 4 s of 10 and 4 s of 20 Mb/s; what was before the warm-up's end does not count.
+    // 4 s of 10 Mb/s and 4 s of 20 Mb/s; the warm-up does not count.
     assert_eq!(scenario.mean_rate_bps(), 15e6);
 }

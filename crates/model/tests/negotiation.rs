@@ -55,7 +55,7 @@ fn a_peer_without_ecn_leaves_every_control_without() {
     }
 }
 
-/// RFC 9331 §4.2: ECT(1) of a scalable control takes exact feedback.
+/// RFC 9331 §4.2: ECT(1) of a scalable control requires exact feedback.
 #[test]
 fn a_peer_of_rfc_3168_latches_its_echo_and_leaves_prague_without_ect1() {
     let classic = Feedback::Classic;

@@ -1,4 +1,4 @@
-//! The traffic lights from made-up results: verdicts out of tables, counts, the page, the picture.
+//! The traffic lights with made-up results: verdicts from tables, counts, the page, the picture.
 
 use std::fs;
 use std::path::Path;
@@ -58,10 +58,10 @@ fn flow(number: u32, start_s: f64, end_s: Option<f64>, score: f64, rounds: u32) 
     }
 }
 
-/// The flows of a run, and samples of a score: time and value.
+/// The flows of a run, and samples of a score as time and value.
 type Made = (Vec<FlowRow>, Vec<(f64, f64)>);
 
-/// A result folder with what was made up for each run of the plan.
+/// A result folder with these made-up results for each run of the plan.
 fn results(folder: &Path, runs: [Made; 4]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/demo.json");
     let data: Data = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
@@ -88,7 +88,7 @@ fn results(folder: &Path, runs: [Made; 4]) {
 fn squares_are_judged_by_the_queue_that_was_there_in_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let samples = vec![(10.0, -8.0), (20.0, 9.0)];
-    // Group A has no long flow in the second mix, and B one: downloads begin at 1.
+    // In the second mix group A has no long flow, and B has one: downloads begin at flow 1.
     let late = |score, rounds| (1..=3).map(|n| flow(n, 11.0, Some(15.0), score, rounds)).collect();
     results(
         folder.path(),

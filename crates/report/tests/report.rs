@@ -1,4 +1,4 @@
-//! Reports on made-up results: what they hold, what they never do, and that they are the same
+//! Reports of made-up results: their contents, forbidden contents, and that they are the same
 //! every time.
 
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ fn sample(name: &str) -> Data {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// Addresses that name things, which nobody fetches.
+/// Addresses that are only names, and are not fetched.
 const NAMES: [&str; 2] = ["http://www.w3.org/", "https://www.w3.org/"];
 
 #[test]
@@ -28,7 +28,7 @@ fn the_page_loads_nothing() {
         let outside_script = html.split("<script>").next().unwrap();
         assert!(!outside_script.contains(tag), "{tag}");
     }
-    // The licences in it may name web sites; what runs may not.
+    // Licences in the script may contain web sites; its code may not.
     let script = html.split("<script>").nth(1).unwrap();
     for scheme in ["http://", "https://", "//cdn"] {
         for (at, _) in script.match_indices(scheme) {
@@ -39,7 +39,7 @@ fn the_page_loads_nothing() {
     for call in ["fetch(", "XMLHttpRequest", "WebSocket", "sendBeacon", "import("] {
         assert!(!script.contains(call), "{call}");
     }
-    // And the browser is told to refuse it all.
+    // The browser is instructed to refuse all requests.
     assert!(html.contains("default-src 'none'"));
 }
 
@@ -60,7 +60,7 @@ fn every_figure_is_well_formed_and_the_same_in_another_engine() {
             let svg = one.svg(figure, Mode::Light, 1200, 0).unwrap();
             let tree = roxmltree::Document::parse(&svg).unwrap();
             assert_eq!(tree.root_element().tag_name().name(), "svg");
-            // Asked for in another order.
+            // Figures are requested in another order.
             other.svg(figure, Mode::Dark, 600, 0).unwrap();
             assert_eq!(svg, other.svg(figure, Mode::Light, 1200, 0).unwrap(), "{figure}");
         }
@@ -91,10 +91,10 @@ fn the_picture_has_text_curves_and_a_background() {
             ys.map(|y| xs.clone().filter(|&x| pixel(x, y) != paper).count()).sum()
         };
         assert!(inked(24..700, 24..56) > 1000);
-        // Colours of curves, and the greys between: a blank or broken picture has few.
+        // Colours of curves, and the greys between. A blank or broken picture has few.
         let colours: BTreeSet<&[u8]> = picture.rgba().chunks(4).collect();
         assert!(colours.len() > 200, "{} colours", colours.len());
-        // The margin stays free.
+        // The margin is empty.
         assert_eq!(inked(0..8, 0..600), 0);
         assert_eq!(inked(1192..1200, 0..600), 0);
     }
@@ -207,7 +207,7 @@ fn a_result_folder_becomes_a_report() {
     let written = write_report(&[&one, &other], &out, Pictures::Both).unwrap();
     assert!(fs::read_to_string(&written.page).unwrap().contains("\"label\":\"other\""));
     assert!(written.figures.iter().all(|path| path.exists()));
-    // Nothing else is left behind.
+    // There are no other files.
     let names = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name());
     let names: BTreeSet<_> = names.map(|name| name.into_string().unwrap()).collect();
     assert_eq!(names, ["figures", "l4s.json", "report.html"].map(str::to_owned).into());
@@ -215,8 +215,8 @@ fn a_result_folder_becomes_a_report() {
     assert_eq!(figures, written.figures.len());
 }
 
-/// The scenario of each run is in the folder, and its text is for people: the report does not
-/// read it where both are there.
+/// The scenario of each run is in the folder, and its text is for people. If both exist, the report does
+/// not read the text.
 #[test]
 fn the_scenarios_of_runs_are_not_read_from_their_text() {
     let dir = tempfile::tempdir().unwrap();
@@ -239,14 +239,14 @@ fn the_scenarios_of_runs_are_not_read_from_their_text() {
     assert_eq!(rtts(), vec![Some(37.0); runs]);
     fs::write(folder.join("scenario.toml"), text("11ms")).unwrap();
     assert_eq!(rtts(), vec![Some(37.0); runs]);
-    // A folder of a version with another model has its text still.
+    // A folder of a version with another model still has its text.
     fs::write(folder.join("scenarios.json"), "[{}]").unwrap();
     assert_eq!(rtts(), vec![Some(11.0); runs]);
     fs::remove_file(folder.join("scenarios.json")).unwrap();
     assert_eq!(rtts(), vec![Some(11.0); runs]);
 }
 
-/// The report's data of a folder with these runs.
+/// The report's data for a folder with these runs.
 fn read_back(data: &Data) -> Data {
     let dir = tempfile::tempdir().unwrap();
     results(dir.path(), data);
@@ -319,7 +319,7 @@ fn downloads_have_figures_beside_their_theoretical_time() {
     let read = read_back(&data);
     let downloads = &read.folders[0].runs[0].curves.as_ref().unwrap().downloads;
     let of_a = &downloads[0];
-    // Of 99 with a size those that closed in the first 5 s, the warm-up, do not count: 40 of the 100
+    // Of 99 with a size, those that closed in the warm-up, the first 5 s, do not count: 40 of the 100
     // began before 4 s.
     assert_eq!((of_a.every, of_a.bytes.len(), of_a.bytes[0]), (1, 60, 400_000));
     // 400,000 B are 277 segments: 418,282 B on the wire, 83.66 ms at 40 Mb/s, and 2 · 10 ms.
@@ -380,7 +380,7 @@ fn a_folder_without_results_is_named() {
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
-/// A file of a few MB may hold as many runs as somebody likes: they compress well.
+/// A file of a few MB may hold any number of runs, as they compress well.
 #[test]
 fn a_page_that_nobody_could_open_is_refused() {
     let mut data = sample("demo.json");
@@ -395,7 +395,7 @@ fn a_page_that_nobody_could_open_is_refused() {
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "nothing is written");
 }
 
-/// However many rows a run has, what is kept of them is what is drawn.
+/// For any number of rows of a run, the report keeps only those that it draws.
 #[test]
 fn a_run_of_very_many_rows_is_thinned_as_it_is_read() {
     let mut run = sample("demo.json").folders[0].runs[0].clone();
@@ -430,6 +430,6 @@ fn a_run_of_very_many_rows_is_thinned_as_it_is_read() {
     assert_eq!(folder.runs[0].summary.groups.len(), 64);
     let rate = &folder.runs[0].curves.as_ref().unwrap().rate;
     assert_eq!(rate.len(), 64);
-    // Of a hundred neighbours, 0 to 99, the mean and the last one's time.
+    // Of a hundred neighbours, 0 to 99: the mean, and the time of the last one.
     assert_eq!((rate[0].s.len(), rate[0].s[0], rate[0].mbps[0]), (300, 99.0, Some(49.5)));
 }

@@ -1,5 +1,5 @@
-//! Assertions of a scenario and of the command line: where they come from, and what they are
-//! refused for.
+//! Assertions of a scenario and of the command line: their sources, and the reasons for which they are
+//! refused.
 
 use l4s_scenario::{Faults, Plan, Template, show};
 
@@ -134,7 +134,7 @@ fn other_bad_input() {
             "`assert.that`: found `0`, expected a comparison",
         ),
         ("[[assert]]\nthat = 'seed >'\n", "12:15", "`assert.that`: expected a number or a path"),
-        // Behind escapes and three quotes the whole text is meant.
+        // With escapes or three quotes the whole text is underlined.
         ("[[assert]]\nthat = \"se\\u0065d 0\"\n", "12:8", "`assert.that`: found `0`"),
         ("[[assert]]\nthat = '''seed 0'''\n", "12:8", "`assert.that`: found `0`"),
     ] {

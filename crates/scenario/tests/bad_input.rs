@@ -1,8 +1,8 @@
-//! What a scenario is refused for: place, finding, accepted values and the way out, word by word.
+//! Refusals of a scenario, word by word: place, found value, accepted values and the remedy.
 
 use l4s_scenario::Plan;
 
-/// A scenario that is right, for one thing at a time to be wrong in it.
+/// A valid scenario, in which each test makes one thing wrong.
 const GOOD: &str = r#"
 duration = "60s"
 warmup   = "15s"
@@ -28,7 +28,7 @@ cc   = "cubic"
 rtt  = "10ms"
 "#;
 
-/// The message for `GOOD` with `wrong` in place of `right`, and with these `--set`.
+/// The message for `GOOD` with `wrong` in the place of `right`, and with these `--set`.
 fn refused(right: &str, wrong: &str, set: &[&str]) -> String {
     assert_eq!(GOOD.matches(right).count(), 1, "{right} must stand once");
     refused_text(&GOOD.replacen(right, wrong, 1), set)
@@ -45,7 +45,7 @@ fn refused_text(text: &str, set: &[&str]) -> String {
     faults.0.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Declares tests: a name, what is right, what is wrong instead, and the message.
+/// Declares tests: a name, the right text, the wrong text in its place, and the message.
 macro_rules! refuses {
     ($($name:ident: $right:literal => $wrong:literal, $message:literal;)+) => {
         $(#[test]
@@ -237,7 +237,7 @@ refuses! {
         "s.toml:12:9: `sweep.case`: two cases are called `x`";
 }
 
-/// As above, for what stands in a `[[web]]` or `[[at]]`, from line 9 on.
+/// As above, for the content of a `[[web]]` or `[[at]]`, from line 9 on.
 macro_rules! refuses_more {
     ($($name:ident: $more:literal, $message:literal;)+) => {
         $(#[test]
@@ -443,7 +443,7 @@ fn more_changes_than_anybody_needs() {
     let at = |n| format!("[[at]]\ntime = \"{}ms\"\ngroup.\"*\".rtt = \"5ms\"\n", n + 1);
     let groups: String = (0..998).map(group).collect();
     let text = format!("{GOOD}{groups}{}", (0..1001).map(at).collect::<String>());
-    // 1000 groups: the 1001st of them, three lines each, after 23 lines and four for each group more.
+    // 1000 groups. This is the 1001st `[[at]]`, three lines each, after 23 lines and four for each further group.
     let expected = "s.toml:7016:1: `at`: more than 1000000 changes, each group counted";
     assert_eq!(refused_text(&text, &[]), expected);
 }
@@ -488,7 +488,7 @@ fn what_follows_from_a_fault_is_none() {
     let link = "link.rate = \"40mbit\"\n";
     let group = "[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n";
     let udp = "[[udp]]\nname = \"U\"\nrate = \"1mbit\"\n";
-    // The only source is wrong, or its table misspelt: it is not said that nothing sends.
+    // The only source is wrong, or its table is misspelt. There is no message that nothing sends.
     one_fault(&format!("{link}{udp}pakcet = \"100b\""), "s.toml:5:1: `udp.pakcet`: unknown key");
     one_fault(&format!("{link}{udp}stop = \"0s\""), "s.toml:5:8: `udp.stop`: 0s is not after");
     let off = group.replace("reno\"", "reno\"\nflows = 0");
@@ -498,24 +498,24 @@ fn what_follows_from_a_fault_is_none() {
         &format!("{link}{}", group.replace("group", "gruop")),
         "s.toml:2:3: `gruop`: unknown",
     );
-    // A misspelt key is not missing too.
+    // A misspelt key is not reported as missing too.
     one_fault(&format!("[lnik]\n{}{group}", &link[5..]), "s.toml:1:2: `lnik`: unknown key");
     one_fault(
         &format!("{link}{}", group.replace("rtt", "rrt")),
         "s.toml:5:1: `group.rrt`: unknown",
     );
-    // Nothing is too late for a duration that is none.
+    // With an invalid duration nothing is reported as too late.
     let late = "start = \"100s\"\n[[at]]\ntime = \"100s\"\naqm = \"pie\"\n";
     one_fault(
         &format!("duration = \"120\"\nwarmup = \"70s\"\n{link}{group}{late}"),
         "s.toml:1:12: `duration`: found \"120\"",
     );
-    // Settings that go with one that is refused.
+    // Settings that depend on a refused one.
     one_fault(
         &format!("aqm.l_aqm = \"rmap\"\naqm.ramp = [\"1ms\", \"2ms\"]\n{link}{group}"),
         "s.toml:1:13: `aqm.l_aqm`: found \"rmap\"",
     );
-    // A skip of a list that is refused.
+    // A skip for a list that is refused.
     let sweep = "[sweep]\n\"group.A.rtt\" = []\n[[sweep.skip]]\ngroup.A.rtt = \"1ms\"";
     one_fault(
         &format!("{link}{group}{sweep}"),

@@ -1,5 +1,5 @@
-//! What reading a scenario and making a plan of it costs: in proportion to what is asked for, within a
-//! budget, and ended when nobody waits any more. By counts, not by clocks.
+//! The cost of reading a scenario and of making a plan: it is proportional to the plan, within a budget,
+//! and the work ends when it is cancelled. The tests count steps and use no clock.
 
 use std::cell::Cell;
 
@@ -20,7 +20,7 @@ fn sweep(n: usize, skips: usize) -> String {
     format!("{BASE}[sweep]\n\"group.A.rtt\" = [{list}]\n\"aqm.target\" = [{list}]\n{skips}")
 }
 
-/// The smallest budget, to one part in 64, that suffices.
+/// The smallest sufficient budget, to one part in 64.
 fn steps(text: &str) -> u64 {
     let suffices = |steps: u64| {
         let budget = Budget { steps, ..Budget::default() };
@@ -43,7 +43,7 @@ fn the_steps_of_a_plan_follow_its_runs_and_skips() {
     // Four times the runs and skips.
     assert!((3 * few..5 * few).contains(&many), "{few} and {many}");
     let (few, many) = (steps(&sweep(32, 0)), steps(&sweep(32, 800)));
-    // 800 of the 1024 runs are skipped; a skip is looked at a few times.
+    // 800 of the 1024 runs are skipped; each skip is compared a few times.
     assert!(many < few + 10 * 800, "{few} and {many}");
 }
 
@@ -76,7 +76,7 @@ fn a_plan_that_nobody_waits_for_ends() {
     let faults = template.plan_within(&[], &budget).unwrap_err();
     assert_eq!(faults.to_string(), "t.toml:1:1: reading it was cancelled");
     assert_eq!(asked.get(), 21, "not one run more");
-    // Where all runs are skipped too.
+    // Also if all runs are skipped.
     let template = Template::parse("t.toml", &sweep(30, 900)).unwrap();
     asked.set(0);
     let budget = Budget { cancelled: &cancelled, ..Budget::default() };
@@ -88,7 +88,7 @@ fn a_plan_that_nobody_waits_for_ends() {
 fn the_plan_of_a_sweep_with_thousands_of_skips_is_the_one_without_them_less_these() {
     let plan = Plan::parse("t.toml", &sweep(64, 1000), &[]).unwrap();
     assert_eq!(plan.points.len(), 64 * 64 - 1000);
-    // What is left begins with the target of 16 ms: 1000 skips are 15 rows of 64, and 40.
+    // The rest begins with the target of 16 ms: 1000 skips are 15 rows of 64, and 40.
     let first = plan.points.iter().filter(|p| p.set[0].1 == "1ms").count();
     let last = plan.points.iter().filter(|p| p.set[0].1 == "64ms").count();
     assert_eq!((first, last), (64 - 16, 64 - 15));
@@ -169,7 +169,7 @@ fn a_hundred_thousand_changes_are_read() {
 }
 
 proptest! {
-    /// Skips of any keys leave the runs that the definition leaves: those that fulfil no skip.
+    /// Skips of any keys leave the runs of the definition: those that match no skip.
     #[test]
     fn skips_leave_what_they_say(
         sizes in prop::collection::vec(1usize..4, 1..5),

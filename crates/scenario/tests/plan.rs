@@ -1,4 +1,4 @@
-//! What a plan unfolds into, and that showing and reading agree.
+//! The runs of a plan, and that a printed scenario is read back unchanged.
 
 use l4s_model::{App, Buffer, Change, EcnMode, Hold, Per, Side, Sizes, Web};
 use l4s_scenario::{Plan, bundled, show};
@@ -70,7 +70,7 @@ fn the_buffer_is_the_limit_unless_the_discipline_sets_its_own() {
         let l4s_aqm::Config::DualPi2(config) = scenario.aqm else { panic!("dualpi2") };
         (config.limit, scenario.link.buffer)
     };
-    // Nothing said: the profile's limit, 10000 packets in twice their memory.
+    // By default: the profile's limit, 10000 packets in twice their memory.
     let linux = (l4s_aqm::Limit::linux(10_000), Buffer::Packets(10_000));
     assert_eq!(limit(&["aqm.profile=linux"]), linux);
     let mut wider = l4s_aqm::Limit::linux(10_000);
@@ -203,7 +203,7 @@ fn the_first_run_of_a_sweep_can_be_had_alone() {
     for point in &all.points {
         assert_eq!(first(&pins(point)).unwrap().points, std::slice::from_ref(point));
     }
-    // What only another run is refused for is not looked at.
+    // A fault in another run only is not detected.
     let wrong = text.replace("\"40mbit\"]", "\"40mbut\"]");
     assert!(Plan::parse("t.toml", &wrong, &[]).is_err());
     assert!(Plan::first("t.toml", &wrong, &[]).is_ok());
@@ -237,7 +237,7 @@ fn what_is_skipped_is_left_out() {
     );
 }
 
-/// Downloads of both groups, and changes not in order of time.
+/// Downloads of both groups, and changes that are not in order of time.
 const MORE: &str = r#"
 [[web]]
 group = "A"
@@ -278,14 +278,14 @@ fn hops_are_read() {
     assert_eq!(core.aqm, l4s_aqm::Config::default());
     assert_eq!((core.link.buffer, core.link.burst.get()), (Buffer::Packets(40_000), 1514));
     assert_eq!((access.side, access.per), (Side::Behind, Per::Group));
-    // In the order of groups and sources, whatever that of the list.
+    // Sources are in the order of groups and sources, for any order of the list.
     assert_eq!((access.name.as_str(), &access.sources[..]), ("access", &[0, 2][..]));
     assert_eq!((access.link.rate, access.link.burst.get()), (Rate::from_mbps(20), 3000));
     let l4s_aqm::Config::Pie(pie) = &access.aqm else { panic!("pie") };
     assert_eq!(pie.target, Duration::from_millis(5));
     // 50 ms at 20 Mb/s are 125 kB.
     assert_eq!(pie.limit, l4s_aqm::Limit::bytes(Bytes::new(125_000)));
-    // Of four flows and U, three are of B.
+    // Three of the four flows and U belong to B.
     assert_eq!([core, access].map(|hop| scenario.roster().links_of(hop)), [1, 2]);
     let flows = plan(MORE, &["web=[]", "hop.*.per=flow"]);
     let scenario = &flows.points[0].scenario;
@@ -349,7 +349,7 @@ fn an_aqm_that_comes_later_has_the_buffer_of_the_link_too() {
     };
     assert_eq!(limit(&["link.buffer=77p"]), l4s_aqm::Limit::packets(77));
     assert_eq!(limit(&["link.buffer=77p", "at.2.aqm.limit=5p"]), l4s_aqm::Limit::packets(5));
-    // 1 s at the rate that the link starts with.
+    // 1 s at the initial rate of the link.
     let second = l4s_aqm::Limit::bytes(Bytes::new(5_000_000));
     assert_eq!(limit(&["link.buffer=1s", "at.1.link.rate=1gbit"]), second);
 }
@@ -380,7 +380,7 @@ fn a_case_may_have_downloads_and_changes_of_its_own() {
     assert_eq!(one.scenario.web[0].size, Sizes::Pareto { shape: 2.0, min, max });
 }
 
-/// Video in both groups, one of them of two cameras.
+/// Video in both groups, in one of them from two cameras.
 const VIDEO: &str = r#"
 [[app]]
 group = "B"
@@ -417,9 +417,9 @@ fn applications_are_read_and_have_numbers_before_downloads() {
         App { group: 0, rate: rate(1), fps: 50, flows: 2, adapt: true, hold, start, stop };
     // 4 Mb/s / 30 / 8 = 16,666.7 B; 1 Mb/s / 50 / 8 = 2500 B.
     assert_eq!([&plain, &adapting].map(App::frame), [16_667, 2500].map(Bytes::new));
-    // Two cameras of 50 frames per second: the second 10 ms later.
+    // Two cameras with 50 frames per second: the second starts 10 ms later.
     assert_eq!(adapting.opens(1), at(1) + Duration::from_millis(10));
-    // Thirty frames are a second, however one of them is rounded.
+    // Thirty frames are a second, for any rounding of a single frame.
     assert_eq!(plain.frames(30), Duration::from_secs(1));
     assert_eq!(scenario.apps, [plain, adapting]);
     // One and three long flows, a UDP source, and then three applications.
@@ -563,8 +563,8 @@ fn bundled_scenarios_have_the_runs_of_their_papers() {
     // Three controls by three kinds of client.
     assert_eq!(runs("peers"), 9);
     assert_eq!(runs("phase"), 2);
-    // Seven rates by two AQMs; five loads by three (Fallback appendix D); eight sizes of a campus by
-    // three AQMs by two detectors; two rates by four RTTs by three bursts by two sets of constants.
+    // Seven rates by two AQMs. Five loads by three AQMs (Fallback appendix D). Eight sizes of a campus by
+    // three AQMs by two detectors. Two rates by four RTTs by three bursts by two sets of constants.
     assert_eq!(runs("two-bottlenecks"), 14);
     assert_eq!(runs("core"), 15);
     assert_eq!(runs("campus"), 48);
@@ -578,7 +578,7 @@ fn bundled_scenarios_have_the_runs_of_their_papers() {
     }
 }
 
-/// Lines that, thrown together, often make nearly a scenario.
+/// Lines that often form nearly a scenario in a random order.
 fn a_line() -> impl Strategy<Value = String> {
     let lines = [BASE, MORE, CASES].into_iter().flat_map(str::lines);
     let lines: Vec<String> = lines.map(str::to_owned).collect();

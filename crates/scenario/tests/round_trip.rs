@@ -1,4 +1,4 @@
-//! Whatever is accepted is shown as something that is accepted and is the same run.
+//! Any accepted scenario is printed as text that is accepted and gives the same run.
 
 mod any;
 
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 const BASE: &str =
     "link.rate = \"40mbit\"\n[[group]]\nname = \"A\"\ncc = \"prague\"\nrtt = \"1ms\"\n";
 
-/// Shows and reads again; `false` for a text that is refused.
+/// Prints and reads again; `false` for a text that is refused.
 fn comes_back(text: &str, set: &[String]) -> bool {
     let Ok(plan) = Plan::parse("any.toml", text, set) else { return false };
     for point in &plan.points {
@@ -26,7 +26,7 @@ fn comes_back(text: &str, set: &[String]) -> bool {
         let sent = serde_json::to_string(&point.scenario).unwrap();
         let received: Scenario = serde_json::from_str(&sent).unwrap();
         assert_eq!(received, point.scenario, "\n{text}\n{sent}");
-        // And as often as one likes.
+        // Printing it again gives the same text.
         assert_eq!(show(&again.points[0], again.question.as_deref()), shown);
         assert_eq!(Spelled::new(point, plan.question.as_deref()).text(), shown);
     }
@@ -64,7 +64,7 @@ proptest! {
             let text = format!("aqm.profile = \"{profile}\"\n{rtts}\n{BASE}");
             match Plan::parse("any.toml", &text, &[]) {
                 Ok(_) => prop_assert!(comes_back(&text, &[])),
-                // Linux cuts a gain to 1/256 Hz, which may leave nothing of it.
+                // Linux truncates a gain to 1/256 Hz, which may be zero.
                 Err(faults) => prop_assert!(faults.to_string().contains("resolution"), "{faults}"),
             }
         }

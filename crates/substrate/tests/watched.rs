@@ -1,4 +1,4 @@
-//! A run of the simulator under watch.
+//! A run of the simulator with a watch.
 
 use std::ops::ControlFlow;
 
@@ -8,7 +8,7 @@ use l4s_observe::{Observer, Traced};
 use l4s_substrate::{Programs, Sim, Substrate, to_the_end};
 use l4s_units::{Bytes, Duration, Rate, Time};
 
-/// When each packet left the bottleneck, and its delay; and how many ends the run had.
+/// The time at which each packet left the bottleneck, and its delay; and the number of ends of the run.
 #[derive(PartialEq, Debug, Default)]
 struct Departures {
     packets: Vec<(Time, Duration)>,
@@ -41,7 +41,7 @@ fn a_watched_run_reports_its_progress_and_has_the_same_events() {
     let mut times = Vec::new();
     let watched_ran = Sim.run(&scenario(), &Programs::default(), &mut watched, &mut |now| {
         times.push(now);
-        // A slow watch does not make the run slow: it is called as often.
+        // A slow watch does not slow the run down: the number of calls is the same.
         std::thread::sleep(std::time::Duration::from_millis(50));
         ControlFlow::Continue(())
     });

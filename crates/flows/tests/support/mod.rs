@@ -1,4 +1,4 @@
-//! Packets made by hand, and the table that they pass.
+//! Packets made by hand, and the table that counts them.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use etherparse::{PacketBuilder, PacketBuilderStep, TcpHeader, TcpOptionElement, ip_number};

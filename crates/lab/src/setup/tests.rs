@@ -49,7 +49,7 @@ fn a_client_opens_long_flows_and_downloads_in_order_of_time() {
     assert_eq!(flows[long], (FlowId::new(0), 5_000_000_000, None));
     // The UDP source is flow 1.
     assert_eq!((flows[0].0.get(), flows[0].2), (2, Some(10_000)));
-    // Some 100,000: more than one address has ports for.
+    // Some 100,000 flows: more than the ports of one address.
     assert_eq!(plan.pairs[0].client.more_addresses.len(), 1);
     let Part::TcpServer { downloads, .. } = &plan.pairs[0].server.part else { panic!() };
     assert_eq!(downloads.start.get(), 2);
@@ -66,7 +66,7 @@ fn the_flows_of_an_application_have_its_frames_and_end_with_the_run() {
     let plan = plan(text, &LabOptions::default()).unwrap();
     let b = &plan.pairs[1];
     let Part::TcpClient { flows, frames, .. } = &b.client.part else { panic!() };
-    // Flow 1 is long; the total of an application's writes is unknown.
+    // Flow 1 is long; the total that an application writes is unknown.
     let [one, two, three] = [1, 2, 3].map(FlowId::new);
     assert_eq!(flows, &[(one, 0, Some(1_000)), (two, 0, None), (three, 10_000_000, None)]);
     assert_eq!(frames, &[(two, 10_000), (three, 10_000)]);
@@ -74,7 +74,7 @@ fn the_flows_of_an_application_have_its_frames_and_end_with_the_run() {
     assert_eq!((apps[1].flow.get(), apps.len(), downloads.start.get()), (3, 2, 5));
     let app = apps[1].app();
     assert_eq!((app.frame(), app.fps, app.adapt), (Bytes::new(10_000), 50, true));
-    // As in the simulator, a frame may be due with the end of the run.
+    // As in the simulator, a frame may be due at the end of the run.
     assert_eq!(app.stop, Some(Time::from_nanos(10_000_000_001)));
     let Part::TcpServer { apps, .. } = &plan.pairs[0].server.part else { panic!() };
     assert_eq!(apps[0].app().stop, Some(Time::from_nanos(4_000_000_000)));
@@ -143,7 +143,7 @@ fn a_client_asks_for_the_ecn_that_it_has() {
     }
 }
 
-/// Prague's behaviour with a client of RFC 3168 is the kernel's choice.
+/// The kernel decides Prague's behaviour with a client of RFC 3168.
 #[test]
 fn a_fall_back_that_this_kernel_does_not_have_is_refused_with_words() {
     for (ecn, falls_back, word) in [
@@ -189,7 +189,7 @@ fn what_no_kernel_does_is_refused_with_words() {
     let hop = refused(&format!("{group}cc = \"reno\"\n{hop}"));
     let one = "there is one bottleneck with a kernel: found `[[hop]]` `H`";
     assert!(hop.starts_with(one), "{hop}");
-    // Pacing is the socket's: no congestion control need know.
+    // The socket paces, so no congestion control needs to support it.
     let paced = format!("{group}cc = {{ kind = \"cubic\", pacing = true }}\n");
     plan(&paced, &LabOptions::default()).unwrap();
 }
@@ -214,8 +214,8 @@ fn fault_of(settings: &str, ours: bool, built: bool) -> String {
     rest.to_owned()
 }
 
-/// With `--on kernel` where Prague is ours, and with `--on linux` always: the group, and each
-/// setting with its value and the accepted ones. A Prague that is the kernel's own takes no
+/// With `--on kernel` if Prague is ours, and always with `--on linux`: the message names the group, and each
+/// setting with its value and the accepted values. The kernel's own Prague has no
 /// settings at all.
 #[test]
 fn what_no_kernels_prague_does_is_refused_with_words() {
@@ -237,7 +237,7 @@ fn what_no_kernels_prague_does_is_refused_with_words() {
         let why = why.unwrap_err().to_string();
         assert!(why.contains("of prague cannot be set in a kernel"), "{why}");
     }
-    // All of them at once.
+    // All of them are refused together.
     let group = "[[group]]\nname = \"A\"\nrtt = \"10ms\"\n";
     let best = format!("{group}cc = {{ kind = \"prague\", profile = \"best\" }}\n");
     match plan(&best, &LabOptions { built: true, ..LabOptions::default() }) {
@@ -246,7 +246,7 @@ fn what_no_kernels_prague_does_is_refused_with_words() {
     }
 }
 
-/// Tracers are sent by a program in BPF, and only as copies.
+/// A BPF program sends tracers, and only as copies.
 #[test]
 fn an_active_prague_is_a_kernels_with_copies_and_bpf() {
     let ours = |_: &Group| Control { ours: true, ..Control::from("prague1".to_owned()) };

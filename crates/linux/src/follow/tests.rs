@@ -107,7 +107,7 @@ fn in_real_time_one_that_was_overtaken_may_still_leave() {
     for packet in &packets {
         follower.arrived(at(1, packet), &mut heard);
     }
-    // Packet 0 comes to the queue after packet 1, and 2 never.
+    // Packet 0 arrives at the queue after packet 1, and packet 2 never arrives.
     for (ms, n) in [(2, 1), (3, 0), (4, 3)] {
         follower.departed(at(ms, &forwarded(packets[n].clone(), Ecn::NotEct)), &mut heard);
     }
@@ -123,7 +123,7 @@ fn what_a_later_one_overtakes_was_dropped() {
     for packet in &packets {
         follower.arrived(at(1, packet), &mut heard);
     }
-    // Also where only the identification distinguishes them, as for a segment sent again.
+    // This also holds if only the identification distinguishes the packets, as for a retransmission.
     follower.departed(at(2, &forwarded(packets[2].clone(), Ecn::NotEct)), &mut heard);
     assert_eq!((heard.dropped, heard.departed.len(), follower.left_over()), (2, 1, 1));
 }
@@ -139,7 +139,7 @@ fn another_queue_overtakes_nothing() {
     assert_eq!((heard.dropped, heard.departed.len()), (0, 2));
 }
 
-/// A follower of a group that has nothing but programs.
+/// A follower of a group that has only programs.
 fn of_programs() -> Follower {
     let programs = "duration = \"1s\"\nlink.rate = \"10mbit\"\naqm = \"fifo\"\n[[group]]\nname = \"A\"\n\
                     cc = \"reno\"\nflows = 0\nrtt = \"10ms\"\n[[program]]\nname = \"x\"\ngroup = \"A\"\n\
@@ -156,7 +156,7 @@ fn datagram(from: [u8; 4], to: [u8; 4], hops: u8) -> Vec<u8> {
     ip
 }
 
-/// Packets that the router does not forward, or sends itself, pass one end of the bottleneck only.
+/// Packets that the router does not forward, or sends itself, pass only one end of the bottleneck.
 #[test]
 fn of_programs_counts_what_the_router_forwards() {
     const SERVER: [u8; 4] = [10, 0, 0, 1];
@@ -171,7 +171,7 @@ fn of_programs_counts_what_the_router_forwards() {
     ] {
         follower.arrived(at(1, &local), &mut heard);
     }
-    // Linux sends ICMP errors from there where it has no address of its own (RFC 7600).
+    // Linux sends ICMP errors from this address if it has no address of its own (RFC 7600).
     follower.departed(at(1, &datagram([192, 0, 0, 8], CLIENT, 64)), &mut heard);
     assert_eq!(follower.counts, Counts { stray: 6, ..Counts::default() });
     let datagram = datagram(SERVER, CLIENT, 64);
@@ -182,14 +182,14 @@ fn of_programs_counts_what_the_router_forwards() {
     assert_eq!((rows, follower.left_over(), follower.counts.unknown), (vec![1], 0, 0));
 }
 
-/// Extension headers may be longer than the kept part of a packet.
+/// Extension headers may be longer than the recorded part of a packet.
 #[test]
 fn a_packet_is_followed_whose_headers_are_not_seen_whole() {
     let (mut follower, mut heard) = (of_programs(), Heard::default());
     let address = |host: u8| [0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, host, 0, 1];
     let mut packet = vec![0x60, 0, 0, 0, 0, 228, 0, 64];
     packet.extend([address(0), address(1)].concat());
-    // A hop-by-hop header of 120 B, padded, and then "no next header" (RFC 8200 §4.7).
+    // A hop-by-hop header of 120 B, padded, followed by "no next header" (RFC 8200 §4.7).
     packet.extend([59, 14, 1, 116]);
     packet.resize(crate::tap::SNAP, 0);
     follower.arrived(at(1, &packet), &mut heard);

@@ -24,7 +24,7 @@ fn text(text: &str) -> Result<Document, Fault> {
     presets().open(&Opening { start: Start::Text(text.to_owned()), set: Changes::default() })
 }
 
-/// The keys that are set, as one line.
+/// The keys that are set, in one line.
 fn keys(document: &Document) -> String {
     document.set.iter().map(Override::text).collect::<Vec<_>>().join(" ")
 }
@@ -38,7 +38,7 @@ fn the_presets_are_the_runs_of_the_scenario() {
     for preset in presets.list() {
         let start = Start::Point(preset.number);
         let document = presets.open(&Opening { start, set: Changes::default() }).unwrap();
-        // As many as a server has by default fit into its budget.
+        // The default maximum of sessions fits into the budget of a server.
         let most = crate::server::Limits::default();
         let all = document.memory() * most.sessions as u64;
         assert!(all <= most.memory, "{}: {all} B", preset.label);
@@ -82,7 +82,7 @@ fn what_runs_has_no_end_and_what_is_shown_has_its_own() {
     assert_eq!(shown.points[0].scenario.duration, Duration::from_secs(60));
 }
 
-/// A run that is changed is not the one that they are about.
+/// The assertions are about the run before the change.
 #[test]
 fn an_assertion_about_a_queue_does_not_keep_the_discipline_from_being_changed() {
     let scenario = "link.rate = \"4mbit\"\n[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n\
@@ -172,7 +172,7 @@ fn settings_have_the_values_of_the_discipline_as_set_takes_them() {
     );
     assert_eq!(aqm.values["target"], "7ms");
     assert!(!aqm.values.contains_key("kind") && !aqm.values.contains_key("profile"));
-    // Each of them can be set to its present value.
+    // Each of them accepts its present value.
     for (key, value) in &aqm.values {
         let same = document.with(0, &set(&[(&format!("aqm.{key}"), value)])).unwrap();
         assert_eq!(same.lanes[0].endless.aqm, document.lanes[0].endless.aqm, "{key}");
@@ -201,7 +201,7 @@ fn a_second_lane_differs_in_its_discipline_only() {
     assert_eq!(settings.lanes[1].set["aqm.target"], "3ms");
     assert_eq!(settings.lanes[1].aqm.values["target"], "3ms");
     assert!(settings.lanes[0].set.is_empty() && settings.set.is_empty());
-    // The traffic is set for both, and their disciplines each.
+    // The traffic is set for both lanes, the discipline for one.
     let both = second.with(0, &set(&[("link.rate", "9mbit"), ("aqm", "codel")])).unwrap();
     assert_eq!(kinds(&both), ["codel", "pie"]);
     assert!(both.scenarios().all(|scenario| scenario.link.rate.as_bps() == 9_000_000));
@@ -303,7 +303,7 @@ fn what_is_too_much_for_a_session_is_refused() {
     assert_eq!(refused(&many).field, "set");
 }
 
-/// The settings of a command, often nearly right.
+/// The settings of a command, often almost right.
 fn a_change() -> impl Strategy<Value = (String, Option<String>)> {
     const KEYS: &[&str] =
         &["link.rate", "aqm", "aqm.target", "aqm.k", "group.A.cc", "group.*.rtt", "case", "seed"];
@@ -356,7 +356,7 @@ proptest! {
     }
 }
 
-/// 65,536 runs, none of which is left, as 2000 tables say one after the other.
+/// A sweep of 65,536 runs, all of them skipped by 2000 tables.
 fn endless() -> String {
     let list = |what: &dyn Fn(u32) -> String| (1..=256).map(what).collect::<Vec<_>>().join(", ");
     let bursts = list(&|n| format!("\"{}b\"", 2000 + n));
@@ -371,14 +371,14 @@ fn endless() -> String {
 
 #[test]
 fn a_long_sweep_is_read_at_once_and_not_when_nobody_waits() {
-    // It is within the budget: combinations that are skipped are so at once.
+    // It is within the budget: skipped combinations are removed early.
     let fault = text(&endless()).unwrap_err();
     assert!(fault.message.contains("leaves no run"), "{fault}");
     let opening = Opening { start: Start::Text(endless()), set: Changes::default() };
     let given_up = Arc::new(AtomicBool::new(true));
     let fault = presets().open_unless(&opening, given_up).unwrap_err();
     assert!(fault.message.contains("cancelled"), "{fault}");
-    // A document that is given up later is asked for nothing any more.
+    // A document that is given up later does no more work.
     let given_up = Arc::new(AtomicBool::new(false));
     let document = presets().open_unless(&Opening::default(), given_up.clone()).unwrap();
     given_up.store(true, Ordering::Relaxed);

@@ -19,7 +19,7 @@ fn ground(fake: &Fake) -> Arc<Ground> {
     Arc::new(Ground { substrate: Box::new(fake.clone()), presets, unwatched, budget, readers })
 }
 
-/// A runner on a clock that only its lanes push on.
+/// A runner on a clock that only its lanes advance.
 struct Bench {
     fake: Fake,
     standing: watch::Sender<Standing>,
@@ -46,7 +46,7 @@ impl Bench {
         Span::from_nanos(self.fake.clock.load(SeqCst))
     }
 
-    /// Nothing happens for so long.
+    /// Waits this time without an event.
     fn wait(&self, ms: u64) {
         self.fake.clock.fetch_add(ms * 1_000_000, SeqCst);
     }
@@ -85,7 +85,7 @@ fn a_step_runs_what_is_owed_and_tells_it() {
     );
     assert_eq!((&first["time_s"], &first["span_s"]), (&0.02.into(), &0.02.into()));
     assert_eq!(first["lanes"][0]["turned_away"], 20);
-    // The lanes took 40 ms, which were not owed at the step's begin: they are now.
+    // The lanes took 40 ms. At the start of the step that time was not owed; now it is.
     bench.step(&mut runner);
     let second = state(&mut states);
     assert_eq!((&second["time_s"], &second["late_s"]), (&0.04.into(), &0.02.into()));
@@ -97,7 +97,7 @@ fn a_machine_that_is_too_slow_runs_slower_and_skips_nothing() {
     let bench = Bench::new(Fake::default());
     let mut runner = bench.runner();
     let mut states = bench.states.subscribe();
-    // Each step lanes take the 40 ms that they may, for 20 ms of virtual time, and 10 are waited.
+    // In each step the lanes take the permitted 40 ms for 20 ms of virtual time, and the runner waits 10 ms.
     let mut last = Value::Null;
     for number in 1..=100 {
         bench.wait(10);
@@ -182,7 +182,7 @@ fn two_lanes_are_at_the_same_time() {
     bench.obey(&mut runner, r#"{"do":"compare","set":null}"#).unwrap();
     assert_eq!(bench.settings()["lanes"].as_array().unwrap().len(), 1);
     assert_eq!(bench.fake.lanes.load(SeqCst), 1);
-    // A preset leaves the comparison.
+    // A preset ends the comparison.
     bench.obey(&mut runner, r#"{"do":"compare","set":{"aqm":"pie"}}"#).unwrap();
     bench.obey(&mut runner, r#"{"do":"load","point":3,"set":{"link.rate":"9mbit"}}"#).unwrap();
     let settings = bench.settings();

@@ -1,4 +1,4 @@
-//! A substrate that does nothing: what it is asked to do depends on the seed.
+//! A substrate without a simulation: the seed determines its behaviour.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -9,27 +9,27 @@ use l4s_observe::Observer;
 use l4s_substrate::{Capabilities, Error, Lane, Programs, Ran, Substrate, Watch};
 use l4s_units::Time;
 
-/// Its lane is not there before it is let go.
+/// The creation of its lane blocks until it is released.
 pub const STALLS: u64 = 17;
 /// Its lane panics when it runs.
 pub const PANICS: u64 = 13;
-/// Its lane reports that it broke down.
+/// Its lane reports a failure.
 pub const BREAKS: u64 = 14;
-/// There is no such lane.
+/// There is no lane for it.
 pub const NONE: u64 = 15;
-/// A second of it takes so long that no machine is fast enough.
+/// A second of it takes longer than a second on any machine.
 pub const SLOW: u64 = 16;
 
-/// Counts what its lanes do.
+/// Counts the events of its lanes.
 #[derive(Clone, Debug, Default)]
 pub struct Fake {
-    /// Lanes that live.
+    /// The number of existing lanes.
     pub lanes: Arc<AtomicI64>,
-    /// Nanoseconds of a clock that lanes push on, two of it for each of virtual time.
+    /// Nanoseconds of a clock that lanes advance, by two for each nanosecond of virtual time.
     pub clock: Arc<AtomicU64>,
-    /// It has no time of its own.
+    /// Whether it runs in real time, without a clock of its own.
     pub real: bool,
-    /// Lanes that stall, and whether they are let go.
+    /// The lanes that are blocked, and whether they are released.
     pub stalled: Arc<AtomicI64>,
     pub let_go: Arc<AtomicBool>,
 }
@@ -112,7 +112,7 @@ impl Lane<Meter> for FakeLane {
     }
 
     fn observe(&mut self, read: &mut dyn FnMut(&mut Meter, Time)) {
-        // One download is turned away per millisecond that it was asked for.
+        // One download is turned away per millisecond of the time since the last reading.
         for _ in 0..self.time.since(self.told).as_micros() / 1000 {
             Observer::<l4s_sim::Packet>::turned_away(
                 &mut self.meter,

@@ -1,4 +1,4 @@
-//! Who may do what: the page, requests, tokens and origins.
+//! Permissions: the page, requests, tokens and origins.
 
 use super::*;
 
@@ -85,7 +85,7 @@ fn what_is_refused_has_its_status_and_a_fault() {
         assert_eq!((&fault["type"], &fault["field"]), (&"error".into(), &field.into()), "{path}");
         assert!(!fault["message"].as_str().unwrap().is_empty());
     }
-    // What is no HTTP is refused, too, and the server goes on.
+    // Bytes that are not HTTP are refused, too, and the server continues.
     for bytes in [&b"\r\n\r\n"[..], b"GET", b"\x16\x03\x01\x02\x00\x01\x00", &[0xff; 4000]] {
         let mut stream = TcpStream::connect(desk.address).unwrap();
         stream.write_all(bytes).unwrap();

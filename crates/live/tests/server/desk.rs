@@ -1,6 +1,6 @@
-//! A server on a port of its own, and what a client does with it.
+//! A server on a port of its own, and the operations of a client.
 
-// Each test file uses some of it.
+// Each test file uses a part of it.
 #![allow(dead_code)]
 
 use std::io::{Read, Write};
@@ -20,7 +20,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
-/// What is waited for comes within this, or never.
+/// The longest time that a test waits for an event.
 pub const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A server that ends with the test.
@@ -80,7 +80,7 @@ impl Drop for Desk {
 }
 
 impl Desk {
-    /// Asks on `stream` to watch a session over a WebSocket.
+    /// Requests to watch a session over a WebSocket on `stream`.
     pub fn upgrade(&self, stream: &mut TcpStream, id: &str) {
         let head = format!(
             "GET /api/sessions/{id}/watch HTTP/1.1\r\nHost: {}\r\nConnection: Upgrade\r\n\
@@ -99,11 +99,11 @@ impl Desk {
         }
     }
 
-    /// Sends these bytes as they are, and reads to the end.
+    /// Sends these bytes unchanged, and reads to the end.
     pub fn raw(&self, bytes: &[u8]) -> Answer {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
-        // It may have refused already.
+        // The server may have refused already.
         let _ = stream.write_all(bytes);
         let mut text = Vec::new();
         let _ = stream.read_to_end(&mut text);
@@ -132,7 +132,7 @@ impl Desk {
         self.ask("GET", path, &[], "")
     }
 
-    /// A new session's name.
+    /// The name of a new session.
     pub fn session(&self, body: &str) -> String {
         let created = self.ask("POST", "/api/sessions", &[], body);
         assert_eq!(created.status, 201, "{created:?}");
@@ -149,7 +149,7 @@ impl Desk {
     }
 }
 
-/// Waits for something to be so.
+/// Waits until a condition is true.
 pub fn until(what: &str, mut so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !so() {
@@ -168,7 +168,7 @@ impl Viewer {
         Viewer::with(&desk.watch_url(id), &[]).await.expect("it may watch")
     }
 
-    /// The status where it is refused.
+    /// The viewer, or the status of a refusal.
     pub async fn with(url: &str, head: &[(&'static str, &str)]) -> Result<Viewer, u16> {
         let mut request = url.into_client_request().unwrap();
         for (name, value) in head {
@@ -207,7 +207,7 @@ impl Viewer {
         }
     }
 
-    /// What is answered to the command of this id.
+    /// The answer to the command with this id.
     pub async fn answer(&mut self, id: u64) -> Value {
         loop {
             let message = self.next().await.expect("the session goes on");
@@ -217,7 +217,7 @@ impl Viewer {
         }
     }
 
-    /// Gives a command, and returns the answer.
+    /// Sends a command, and returns the answer.
     pub async fn command(&mut self, command: &str) -> Value {
         let id = serde_json::from_str::<Value>(command).unwrap()["id"].as_u64().expect("an id");
         self.say(command).await;

@@ -1,4 +1,4 @@
-//! How sessions and the server end.
+//! The ends of sessions and of the server.
 
 use super::*;
 
@@ -58,7 +58,7 @@ fn a_server_that_ends_tells_its_viewers_and_leaves_nothing_behind() {
     told.join().unwrap();
     assert_eq!(fake.lanes.load(SeqCst), 0);
     assert!(TcpStream::connect(address).is_err());
-    // The next one begins where that one was.
+    // The next server starts on the same address.
     let options = || {
         let live = l4s_scenario::bundled::find("live").unwrap().plan(&[]).unwrap();
         let presets = l4s_live::document::Presets::new(&live, "live.toml", Some("live")).unwrap();
@@ -77,7 +77,7 @@ fn a_server_that_ends_tells_its_viewers_and_leaves_nothing_behind() {
     drop(again);
 }
 
-/// Threads of this process, by their names' beginning.
+/// The number of threads of this process whose names mark them as sessions.
 fn sessions_of_this_process() -> usize {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return 0 };
     let names =
@@ -100,7 +100,7 @@ fn two_hundred_sessions_leave_no_thread_and_no_lane() {
         until("sessions end", || fake.lanes.load(SeqCst) == 0);
     }
     drop(desk);
-    // Other tests of this process have sessions, too; none of theirs last.
+    // Other tests of this process have sessions, too, but all of them end.
     until("threads end", || sessions_of_this_process() < 50);
 }
 
@@ -116,7 +116,7 @@ fn a_server_ends_in_time_whatever_a_session_does() {
     until("a session stalls", || fake.stalled.load(SeqCst) == 1);
     let start = Instant::now();
     desk.end();
-    // It is left after 0.6 s; two busy cores are a little late.
+    // The session is abandoned after 0.6 s; two busy cores are a little late.
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
     assert_eq!(fake.lanes.load(SeqCst), 0);
     fake.let_go.store(true, SeqCst);

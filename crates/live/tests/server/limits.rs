@@ -2,11 +2,11 @@
 
 use super::*;
 
-/// Asks for answers and reads none of them, until it is cut off.
+/// Requests answers and reads none of them, until the server closes the connection.
 fn reads_nothing(desk: &Desk, id: &str) -> std::thread::JoinHandle<()> {
     let mut stream = TcpStream::connect(desk.address).unwrap();
     desk.upgrade(&mut stream, id);
-    // A text frame of 4000 bytes, masked with zeros: no JSON, which the answer says.
+    // A text frame of 4000 bytes, masked with zeros. It is no JSON, which the answer reports.
     let frame = [&[0x81, 0x80 | 126, 0x0f, 0xa0, 0, 0, 0, 0][..], &[b'x'; 4000]].concat();
     stream.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
     std::thread::spawn(move || {
@@ -42,7 +42,7 @@ fn a_slow_reader_is_cut_off_and_holds_up_nobody() {
         }
         slow.join().unwrap();
         assert_eq!(quick.command(r#"{"do":"restart","id":1}"#).await["type"], "done");
-        // Its place is free.
+        // Its slot is free.
         Viewer::open(&desk, &id).await.next_of("state").await;
     });
 }
@@ -61,7 +61,7 @@ fn a_slow_request_is_cut_off() {
     let body = format!("{head}Content-Length: 10\r\n\r\n{{");
     for bytes in [&b""[..], b"GET / HT", head.as_bytes(), body.as_bytes()] {
         let mut answer = Vec::new();
-        // It ends, with an answer or without.
+        // The connection ends, with or without an answer.
         let _ = open(bytes).read_to_end(&mut answer);
         let answer = String::from_utf8_lossy(&answer);
         assert!(answer.is_empty() || answer.contains(" 408 "), "{answer}");
@@ -81,7 +81,7 @@ fn more_sessions_and_viewers_than_there_may_be_are_refused() {
         let _second = Viewer::open(&desk, &one).await;
         assert_eq!(Viewer::with(&desk.watch_url(&one), &[]).await.err(), Some(503));
         drop(first);
-        // Its place is free when the server has seen it go.
+        // Its slot is free after the server noticed its end.
         let start = Instant::now();
         while Viewer::with(&desk.watch_url(&one), &[]).await.is_err() {
             assert!(start.elapsed() < DEADLINE);
@@ -119,7 +119,7 @@ fn a_scenario_that_needs_too_much_memory_is_refused_before_any_of_it_is_built() 
     for said in ["a session may have 512 MB", "100 hops × 100 links × 65,536 ", " GB"] {
         assert!(message.contains(said), "{message}");
     }
-    // Nor may a session become one, and it goes on.
+    // A session must not become greedy either, and it continues.
     let id = desk.session("{}");
     block_on(async {
         let mut viewer = Viewer::open(&desk, &id).await;
@@ -151,11 +151,11 @@ fn sessions_share_the_memory_that_there_is() {
     until("there is room", || desk.ask("POST", "/api/sessions", &[], "{}").status == 201);
 }
 
-/// `connections` connections that have sent `said`, and then send a little now and then.
+/// `connections` connections that have sent `said`, and then send single bytes from time to time.
 fn dribbling(desk: &Desk, connections: usize, said: &str) -> Vec<TcpStream> {
     let open = |_| {
         let mut stream = TcpStream::connect(desk.address).unwrap();
-        // Some were shown out already.
+        // Some were already closed.
         let _ = stream.write_all(said.as_bytes());
         stream
     };
@@ -182,7 +182,7 @@ fn who_dribbles_holds_up_nobody() {
                 let answer = desk.ask("GET", "/api/greeting", &[&bearer], "");
                 assert_eq!(answer.status, 200, "{said:?}");
             }
-            // Nobody of the crowd gave up: their time is not over for long.
+            // The connections are all still open: their time limit is not reached for long.
             assert!(start.elapsed() < limits.patience / 2, "{:?}", start.elapsed());
         }
     }

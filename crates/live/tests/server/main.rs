@@ -1,4 +1,4 @@
-//! The server as clients meet it, over real sockets.
+//! The server from the clients' view, over real sockets.
 
 mod access;
 mod desk;

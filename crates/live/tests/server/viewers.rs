@@ -1,4 +1,4 @@
-//! What viewers say and see.
+//! Messages from viewers and to viewers.
 
 use super::*;
 
@@ -85,7 +85,7 @@ fn whatever_a_viewer_says_it_is_answered_and_the_session_goes_on() {
         viewer.socket.send(Message::binary(vec![0; 100])).await.unwrap();
         viewer.next_of("error").await;
         assert_eq!(viewer.command(r#"{"do":"restart","id":12}"#).await["type"], "done");
-        // A message that is too long ends its viewer, and nothing else.
+        // A message that is too long ends only its viewer.
         let _ = viewer.socket.send(Message::text("x".repeat(70_000))).await;
         while viewer.next().await.is_some() {}
         Viewer::open(&desk, &id).await.next_of("state").await;
@@ -120,7 +120,7 @@ fn a_viewer_may_not_command_without_end() {
     });
 }
 
-/// States that a viewer received, and the number of the last one.
+/// The number of states that a viewer received, and the number of the last one.
 async fn received(desk: &Desk, id: &str, time: Duration) -> (u64, u64) {
     let mut viewer = Viewer::open(desk, id).await;
     let (start, mut count, mut last) = (Instant::now(), 0, 0);
@@ -151,12 +151,12 @@ fn fifty_viewers_see_one_session() {
     });
 }
 
-/// A frame of a WebSocket, masked with zeros: first byte, and second as it is.
+/// A frame of a WebSocket, masked with zeros: first byte, and unchanged second byte.
 fn frame(first: u8, second: u8, rest: &[u8]) -> Vec<u8> {
     [&[first, second][..], &[0; 4], rest].concat()
 }
 
-/// Frames that no client should send, and some that are odd and allowed.
+/// Frames that no client should send, and some that are unusual but allowed.
 fn odd_frames() -> Vec<(String, Vec<u8>)> {
     let mut all: Vec<(String, Vec<u8>)> = Vec::new();
     let mut add = |what: &str, bytes: Vec<u8>| all.push((what.to_owned(), bytes));
@@ -219,12 +219,12 @@ fn whatever_frames_a_viewer_sends_the_others_see_the_session_go_on() {
             let mut first = [0; 12];
             stream.read_exact(&mut first).unwrap();
             assert_eq!(&first, b"HTTP/1.1 101", "{what}");
-            // It may be cut off in the middle.
+            // The connection may be closed during the write.
             let _ = stream.write_all(&bytes);
             assert_eq!(other.next_of("state").await["type"], "state", "{what}");
         }
         assert_eq!(other.command(r#"{"do":"restart","id":1}"#).await["type"], "done");
-        // Their places are free, and the last one has its own.
+        // Their slots are free, and the last viewer has its own.
         let start = Instant::now();
         let viewers = async || {
             let mut all = Vec::new();

@@ -7,7 +7,7 @@ use l4s_model::{Buffer, FlowId, Group, Link, Scenario, SourceId, Udp};
 use l4s_observe::{Contents, Header, Observer, Tcp, Traced};
 use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
 
-/// A packet as a substrate would have it.
+/// A packet of a substrate.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     pub flow: u32,
@@ -62,13 +62,13 @@ pub fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-/// `n` milliseconds into the run.
+/// The time `n` milliseconds after the start of the run.
 pub fn at(n: u64) -> Time {
     Time::ZERO + ms(n)
 }
 
-/// Groups A and B of one long flow each, and the source U: 12 Mb/s, 10 ms, two seconds of which
-/// the first is warm-up.
+/// Groups A and B with one long flow each, and the source U: 12 Mb/s, 10 ms, two seconds with
+/// one second of warm-up.
 pub fn scenario() -> Scenario {
     let group = |name| Group::new(name, l4s_cc::Config::default(), ms(10));
     let udp = Udp {

@@ -71,7 +71,7 @@ fn an_error_says_what_is_expected_and_what_is_there() {
 }
 
 proptest! {
-    /// A name that exists is read, for any quantity; with a letter more it is not.
+    /// An existing name is read, for any quantity; with an additional letter it is not.
     #[test]
     fn any_group_has_its_columns(group in "[A-Za-z0-9]{1,8}") {
         let name = format!("group_{group}_drop");

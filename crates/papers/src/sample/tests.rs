@@ -16,7 +16,7 @@ const SCENARIO: &str = r#"
     case = [{ label = "dualpi2 x" }, { label = "pie x" }]
 "#;
 
-/// The settings in a run, and its mean delay in milliseconds; the score of its detector is that
+/// The settings of a run, and its mean delay in milliseconds. The score of its detector is that
 /// delay from 1 s on, and twice that from 5 s on.
 fn run((set, delay_ms): (serde_json::Map<String, Value>, f64)) -> RunRecord {
     let delay = json!({ "mean": delay_ms, "p1": 0, "p25": 0, "p50": 0, "p75": 0, "p99": 9, "p999": 9, "max": 9 });
@@ -61,7 +61,7 @@ fn values_of(delays: [f64; 6], sample: &str) -> Vec<f64> {
     sample.values(&Evidence::new(&plan, &results, Path::new(folder.path())))
 }
 
-/// With DualPI2, then with PIE, by round trip.
+/// First with DualPI2, then with PIE, by RTT.
 const DELAYS: [f64; 6] = [1.0, 2.0, 8.0, 4.0, 16.0, 16.0];
 
 fn values(sample: &str) -> Vec<f64> {
@@ -132,7 +132,7 @@ fn sizes_are_selected_by_bytes_and_by_flows() {
 
 #[test]
 fn a_run_has_a_course_over_time() {
-    // 0 at 0.5 s, 4 at 1 s, 8 at 5 s; the scenario changes at 4 s.
+    // The score is 0 at 0.5 s, 4 at 1 s, 8 at 5 s; the scenario changes at 4 s.
     let of = |value: &str| {
         values(&format!("value = '{value}'\nruns = {{ case = 'pie*', 'group.*.rtt' = '5ms' }}"))
     };
@@ -166,7 +166,7 @@ fn a_key_that_does_not_exist_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
-    /// Products before sums, and both from the left.
+    /// Products before sums, and both from left to right.
     #[test]
     fn arithmetic_is_as_usual(n in prop::array::uniform5(1u32..1000)) {
         let [a, b, c, d, e] = n.map(f64::from);

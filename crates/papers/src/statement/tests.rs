@@ -15,7 +15,7 @@ fn each_is_about_a_figure_and_has_a_name_of_its_own() {
     }
 }
 
-/// A selection that no run of the figure satisfies would be "not measured" for ever.
+/// A selection that no run of the figure satisfies would always be "not measured".
 #[test]
 fn each_selects_runs_that_its_figure_has() {
     for Statement { figure, id, of, and, .. } in statements().unwrap() {

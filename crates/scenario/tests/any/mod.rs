@@ -1,10 +1,10 @@
-//! Random scenarios: every key there is, with values from all of its declared range.
+//! Random scenarios: every key, with values from its whole declared range.
 
 use l4s_scenario::{Described, controls, disciplines};
 use l4s_units::param::Kind;
 use l4s_units::{Bytes, Duration, Frequency, Rate};
 
-/// Numbers that look random, from a seed (SplitMix64).
+/// Pseudo-random numbers from a seed (SplitMix64).
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -31,7 +31,7 @@ impl Dice {
         &of[self.below(of.len() as u64) as usize]
     }
 
-    /// From `low` to `high`, small and large ones alike; often an end or a round number.
+    /// A number from `low` to `high`, in all magnitudes; often an end or a round number.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         let span = high - low;
         let bits = 64 - span.leading_zeros();
@@ -50,7 +50,7 @@ impl Dice {
             0 => low,
             1 => high,
             2 => low + (high - low) * part,
-            // Small ones too, below what a fixed point can tell apart.
+            // Small numbers too, below the resolution of a fixed-point number.
             _ => (low + (high - low) * part.powi(9)).clamp(low, high),
         }
     }
@@ -94,7 +94,7 @@ impl Dice {
         let described = self.pick(all);
         let profile = self.pick(&described.profiles);
         let mut text = format!("{{ kind = \"{}\", profile = \"{}\"", described.kind, profile.name);
-        // Most contradict each other where many are set.
+        // Many settings at once would mostly contradict each other.
         let some = self.below(4) + 1;
         for setting in &profile.settings {
             let often = if setting.value.is_some() { 1 } else { 3 };
@@ -147,7 +147,7 @@ impl Dice {
             text += "name = \"a \\\"b\\\" \\\\ # [c] µ \\u202E = 'd'\"\nquestion = \"\\\\ ?\"\n";
         }
         text += "[link]\n";
-        // 80 ms at this rate hold a packet.
+        // 80 ms at this rate are at least a packet.
         text += &format!("rate = {}\n", self.rate(1_000_000, 1_000_000_000_000));
         if self.one_in(2) {
             text += &format!("buffer = {}\n", self.buffer());
